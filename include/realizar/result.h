@@ -1,0 +1,117 @@
+// Errors as values: every call that can fail on a user's input or file returns Result<T>.
+// No exception crosses a room, and nothing here aborts on user input.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace realizar {
+
+enum class ErrorCode {
+  kInvalidArgument,        // the request or the command line is wrong
+  kNotFound,               // a file, tensor, key or name is not there
+  kFormatError,            // bytes from outside break their format
+  kUnsupported,            // well-formed, but not built here
+  kContextLengthExceeded,  // prompt and answer do not fit the context
+  kResourceExhausted,      // queue, memory or blocks ran out
+  kCancelled,              // the caller went away
+  kInternal,               // our mistake, or the device's
+};
+
+// The code's name as it is shown, e.g. "FormatError".
+const char* to_string(ErrorCode code);
+
+struct [[nodiscard]] Error {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string message;  // one line: what, where, expected, actual
+  std::string subject;  // the file, tensor, key or parameter meant; may be empty
+};
+
+inline Error invalid_argument(std::string message, std::string subject = {}) {
+  return {ErrorCode::kInvalidArgument, std::move(message), std::move(subject)};
+}
+inline Error not_found(std::string message, std::string subject = {}) {
+  return {ErrorCode::kNotFound, std::move(message), std::move(subject)};
+}
+inline Error format_error(std::string message, std::string subject = {}) {
+  return {ErrorCode::kFormatError, std::move(message), std::move(subject)};
+}
+inline Error unsupported(std::string message, std::string subject = {}) {
+  return {ErrorCode::kUnsupported, std::move(message), std::move(subject)};
+}
+
+// A value or an Error. Reading the wrong one ends the process: it is the programmer's error.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  T& value() & { return require_value(), *std::get_if<0>(&state_); }
+  const T& value() const& { return require_value(), *std::get_if<0>(&state_); }
+  T&& value() && { return require_value(), std::move(*std::get_if<0>(&state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  const Error& error() const& { return require_error(), *std::get_if<1>(&state_); }
+  Error&& error() && { return require_error(), std::move(*std::get_if<1>(&state_)); }
+
+ private:
+  void require_value() const {
+    if (!ok()) std::abort();
+  }
+  void require_error() const {
+    if (ok()) std::abort();
+  }
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)), ok_(false) {}
+
+  bool ok() const { return ok_; }
+  explicit operator bool() const { return ok_; }
+  const Error& error() const& {
+    if (ok_) std::abort();
+    return error_;
+  }
+  Error&& error() && {
+    if (ok_) std::abort();
+    return std::move(error_);
+  }
+
+ private:
+  Error error_;
+  bool ok_ = true;
+};
+
+using Status = Result<void>;
+
+}  // namespace realizar
+
+#define RZ_CONCAT_INNER(a, b) a##b
+#define RZ_CONCAT(a, b) RZ_CONCAT_INNER(a, b)
+
+// RZ_TRY(auto x, f()): declares x from f()'s value, or returns f()'s error.
+#define RZ_TRY(decl, expr) RZ_TRY_WITH(RZ_CONCAT(rz_result_, __LINE__), decl, expr)
+#define RZ_TRY_WITH(tmp, decl, expr)              \
+  auto tmp = (expr);                              \
+  if (!tmp.ok()) return std::move(tmp).error();   \
+  decl = std::move(tmp).value()
+
+// RZ_CHECK_OK(f()): returns f()'s error, if it has one.
+#define RZ_CHECK_OK(expr)                                                 \
+  do {                                                                    \
+    if (auto rz_status = (expr); !rz_status.ok()) return std::move(rz_status).error(); \
+  } while (false)
