@@ -50,7 +50,7 @@ function(rz_test name)
   cmake_parse_arguments(TEST "" "" "DEPS" ${ARGN})
   add_executable(${name} ${TEST_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${TEST_DEPS} rz_options GTest::gtest GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE RZ_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${name} PRIVATE RZ_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RZ_SHARED_DIR="${RZ_SHARED_DIR}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endfunction()
 
