@@ -1,0 +1,74 @@
+// A model on disk, opened: maps, metadata, tensor directory; the same for GGUF and SafeTensors. Knows nothing of
+// transformers. Opening reads headers only; no tensor byte is touched. Owns the maps: every span dies with it.
+// Movable; spans and views stay valid when it is moved.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/metadata.h"
+#include "quant/types.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class MappedFile;
+
+enum class FileFormat { kGguf, kHuggingFace };
+
+struct TensorInfo {
+  std::string name;
+  TypeId type;
+  std::vector<uint64_t> shape;  // outermost first; the last dimension is contiguous (GGUF's order reversed)
+  std::span<const std::byte> data;
+
+  uint64_t n_elems() const;
+};
+
+// The side files of a Hugging Face folder; absent ones are nullopt. For GGUF all are absent.
+struct SideFiles {
+  std::optional<std::string> tokenizer_json;
+  std::optional<std::string> tokenizer_model;  // sentencepiece, binary
+  std::optional<std::string> tokenizer_config_json;
+  std::optional<std::string> chat_template;  // chat_template.jinja, or the template in tokenizer_config.json
+  std::optional<std::string> generation_config_json;
+};
+
+class ModelFile {
+ public:
+  // `path`: a .gguf file (any part of a split file finds the others), a Hugging Face folder, or one .safetensors file
+  // beside its config.json. Errors: NotFound, FormatError (names the field, its offset, expected and actual),
+  // Unsupported (a tensor type, by name, with its tensor).
+  static Result<ModelFile> open(const std::filesystem::path& path);
+
+  ModelFile(ModelFile&&) noexcept;
+  ModelFile& operator=(ModelFile&&) noexcept;
+  ~ModelFile();
+
+  FileFormat format() const;
+  const std::filesystem::path& path() const;
+  uint64_t file_bytes() const;  // of all parts
+  const Metadata& metadata() const;
+  std::span<const TensorInfo> tensors() const;  // in file order
+  const TensorInfo* find(std::string_view name) const;
+
+  // Reads the side files (kHuggingFace only); errors as open.
+  Result<SideFiles> side_files() const;
+
+  // Tells the kernel that these tensor bytes are not needed in memory any more; reading them again stays correct.
+  void release(std::span<const std::byte> data) const;
+
+ private:
+  struct Impl;
+  explicit ModelFile(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace realizar
