@@ -1,0 +1,105 @@
+// The seam between model and device. A Backend owns weights, activations and the KV cache; it knows nothing of configs
+// or requests. Loading calls come first, from one thread; then, for each step: begin, operations in order, submit,
+// wait. Operations only append to a fixed-capacity command list; between begin and wait nothing allocates. One thread
+// at a time may call; a backend runs its own team below.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/ops.h"
+#include "backend/step_batch.h"
+#include "quant/types.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+// A matrix, or a stack of n_mats of them (experts), as stored: [n_mats, n_rows, n_cols], rows of blocks.
+struct MatrixSource {
+  std::string_view name;  // for messages
+  TypeId type = TypeId::kF32;
+  uint32_t n_mats = 1;
+  uint32_t n_rows = 0;
+  uint32_t n_cols = 0;
+  // Row-major pieces that together hold all n_mats * n_rows rows in order (one piece, or one an expert).
+  std::vector<std::span<const std::byte>> pieces;
+  // Row r of every matrix is the stored row row_order[r]; empty: as stored.
+  std::vector<uint32_t> row_order;
+  // The pieces hold [n_cols, n_rows] instead (plain types only); the backend transposes.
+  bool transposed = false;
+};
+
+enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0 };
+
+struct KvLayout {
+  uint32_t n_layers = 0;
+  uint32_t n_kv_heads = 0;
+  uint32_t head_dim = 0;
+  uint32_t block_tokens = 32;  // positions a block
+  uint32_t n_blocks = 0;
+  KvType type = KvType::kF16;
+};
+
+struct BackendLimits {
+  uint32_t max_rows = 512;        // rows a step
+  uint32_t max_logit_rows = 512;  // logit rows a step
+  uint32_t max_seqs = 1;          // sequences a step
+  uint32_t max_commands = 4096;   // operations a step
+  uint32_t max_context = 0;       // positions a sequence
+};
+
+// One operation of a traced step.
+struct OpTiming {
+  OpKind kind;
+  bool decode;                     // the step had decode rows only
+  uint64_t start_ns, duration_ns;  // on the steady clock
+  uint64_t bytes;                  // weights and cache that it had to read
+  uint64_t flops;                  // multiplications and additions that it had to do
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;    // "cpu", "reference"
+  virtual std::string description() const = 0;  // for --stats: device, instruction set, threads
+
+  // Limits are fixed before any other call.
+  virtual Status configure(const BackendLimits& limits) = 0;
+  // Copies, repacks or uploads; the source's bytes are not read after the call. Errors: Unsupported (type, by name),
+  // ResourceExhausted.
+  virtual Result<WeightId> load_matrix(const MatrixSource& source) = 0;
+  virtual Result<WeightId> load_vector(std::span<const float> values) = 0;
+  // An F32 buffer of [max_rows, n_cols] (or [max_logit_rows, n_cols]).
+  virtual Result<ActId> create_activation(uint32_t n_cols, Rows rows = Rows::kAll) = 0;
+  virtual Status create_kv_cache(const KvLayout& layout) = 0;
+  virtual size_t weight_bytes() const = 0;
+  virtual size_t kv_bytes() const = 0;
+
+  // `batch` and what it points to must live until wait returns.
+  virtual void begin(const StepBatch& batch) = 0;
+  virtual void embed(const EmbedOp& op) = 0;
+  virtual void norm(const NormOp& op) = 0;
+  virtual void linear(const LinearOp& op) = 0;
+  virtual void gated_linear(const GatedLinearOp& op) = 0;
+  virtual void rope_store(const RopeStoreOp& op) = 0;
+  virtual void attention(const AttentionOp& op) = 0;
+  virtual void route(const RouteOp& op) = 0;
+  virtual void experts(const ExpertsOp& op) = 0;
+  virtual void select_rows(const SelectRowsOp& op) = 0;
+  virtual void submit() = 0;
+  // Errors: Internal (a device failed); the step's results are then undefined.
+  virtual Status wait() = 0;
+
+  // After wait, until the next begin: the activation's rows, [n rows of its row set, n_cols].
+  virtual std::span<const float> read(ActId act) const = 0;
+
+  virtual void set_trace(bool on) = 0;
+  virtual std::span<const OpTiming> last_trace() const = 0;
+};
+
+}  // namespace realizar

@@ -1,0 +1,22 @@
+// The CPU backend: packed weights, kernels chosen at run time by instruction set, a resident thread team.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/backend.h"
+
+namespace realizar {
+
+// The kernel levels of one binary; kAuto takes the best that the processor has.
+enum class CpuIsa : uint8_t { kAuto, kPortable, kAvx2, kAvx512 };
+
+struct CpuOptions {
+  uint32_t n_threads = 0;  // 0: one for each core that the process may use
+  CpuIsa isa = CpuIsa::kAuto;
+};
+
+// Errors: Unsupported where the processor lacks the level asked for.
+Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options);
+
+}  // namespace realizar

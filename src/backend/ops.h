@@ -1,0 +1,129 @@
+// The operations of a forward pass, cut at fused boundaries: one struct each, handles and numbers only. All activations
+// are F32 [n_rows, n_cols]. `Rows::kLogits` means the compact rows that select_rows made. The scalar definition of each
+// operation, and thus its specification, is backend/reference.
+#pragma once
+
+#include <cstdint>
+
+namespace realizar {
+
+enum class WeightId : uint32_t {};
+enum class ActId : uint32_t {};
+inline constexpr WeightId kNoWeight{0xffffffffu};
+inline constexpr ActId kNoAct{0xffffffffu};
+
+enum class Rows : uint8_t { kAll, kLogits };
+enum class NormKind : uint8_t { kRms, kLayer };
+// kGelu is the tanh approximation (0.5x(1+tanh(sqrt(2/pi)(x+0.044715x^3)))), kGeluErf the exact one.
+enum class Activation : uint8_t { kNone, kSilu, kGelu, kGeluErf, kRelu, kReluSquared };
+
+// out[r] = table[tokens[r]] * scale + position_table[positions[r]] (where there is one).
+struct EmbedOp {
+  ActId out;  // [n_rows, d_model]
+  WeightId table;
+  WeightId position_table = kNoWeight;
+  float scale = 1.0f;
+};
+
+// y = normalized(in) * weight + bias; out = y, or out += y where `accumulate`. Sums in F32 or wider.
+// kRms: in / sqrt(mean(in^2) + eps); kLayer: (in - mean) / sqrt(variance + eps).
+struct NormOp {
+  ActId out, in;  // may be the same
+  WeightId weight = kNoWeight;
+  WeightId bias = kNoWeight;
+  NormKind kind = NormKind::kRms;
+  float eps = 0;
+  bool accumulate = false;
+  Rows rows = Rows::kAll;
+};
+
+// y = activation(in . weight^T + bias) * scale; then softcap * tanh(y / softcap) where softcap > 0;
+// out = y, or out += y where `accumulate` (the residual).
+struct LinearOp {
+  ActId out;  // [n_rows, weight.n_rows]
+  ActId in;   // [n_rows, weight.n_cols]
+  WeightId weight;
+  WeightId bias = kNoWeight;
+  Activation activation = Activation::kNone;
+  float scale = 1.0f;
+  float softcap = 0.0f;
+  bool accumulate = false;
+  Rows rows = Rows::kAll;
+};
+
+// out = activation(in . gate^T) * (in . up^T)
+struct GatedLinearOp {
+  ActId out;  // [n_rows, d_ff]
+  ActId in;   // [n_rows, d_model]
+  WeightId gate, up;
+  Activation activation = Activation::kSilu;
+};
+
+// For each row and head: q/k RMS norm over head_dim (where given), then rotary embedding of q and k in place, then k
+// and v are appended to the cache of `layer`. Pairs (i, i + n_rot/2) turn by positions[r] * inv_freq[i]; the results
+// are multiplied by rope_scale (YaRN's and LongRoPE's attention factor). inv_freq = kNoWeight: no rotation.
+struct RopeStoreOp {
+  ActId q;     // [n_rows, n_heads * head_dim]
+  ActId k, v;  // [n_rows, n_kv_heads * head_dim]
+  uint32_t layer;
+  uint32_t n_heads, n_kv_heads, head_dim;
+  WeightId inv_freq = kNoWeight;  // vector [n_rot / 2], F32
+  uint32_t n_rot = 0;             // leading dimensions of a head that turn
+  float rope_scale = 1.0f;
+  WeightId q_norm = kNoWeight, k_norm = kNoWeight;  // vectors [head_dim]
+  float norm_eps = 0;
+};
+
+// Causal attention of q over the cached keys and values of each row's sequence:
+// s = scale * q.k; softcap * tanh(s / softcap) where softcap > 0; softmax over positions p with
+// p <= pos and (window == 0 or pos - p < window); out = sum of weights * v. Query head h reads KV head
+// h / (n_heads / n_kv_heads).
+struct AttentionOp {
+  ActId out, q;  // [n_rows, n_heads * head_dim]
+  uint32_t layer;
+  uint32_t n_heads, n_kv_heads, head_dim;
+  float scale;
+  float softcap = 0.0f;
+  uint32_t window = 0;
+};
+
+// Chooses n_used experts a row: p = softmax(logits) over all experts, the n_used largest (ties to the lowest index),
+// their weights divided by their sum where `renormalize`, then times `scale`.
+struct RouteOp {
+  ActId logits;   // [n_rows, n_experts]
+  ActId weights;  // [n_rows, n_used] out
+  ActId ids;      // [n_rows, n_used] out: expert indices as F32 (exact below 2^24)
+  uint32_t n_experts, n_used;
+  bool renormalize;
+  float scale = 1.0f;
+};
+
+// out += sum over chosen experts e, in order of their rank, of weight_e * down_e . (activation(gate_e . in) * up_e .
+// in)
+struct ExpertsOp {
+  ActId out, in;  // [n_rows, d_model]
+  ActId weights, ids;
+  WeightId gate, up, down;  // [n_experts] matrices each
+  uint32_t n_used;
+  Activation activation = Activation::kSilu;
+};
+
+// out[i] = in[logit_rows[i]]
+struct SelectRowsOp {
+  ActId out, in;
+};
+
+enum class OpKind : uint8_t {
+  kEmbed,
+  kNorm,
+  kLinear,
+  kGatedLinear,
+  kRopeStore,
+  kAttention,
+  kRoute,
+  kExperts,
+  kSelectRows
+};
+const char* to_string(OpKind kind);
+
+}  // namespace realizar
