@@ -1,0 +1,119 @@
+// librealizar in C++: load a model file with its tokenizer and chat template, generate text.
+// One LanguageModel is used by one thread at a time, except cancel(), which any thread may call.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "realizar/request.h"
+#include "realizar/result.h"
+#include "realizar/types.h"
+
+namespace realizar {
+
+struct LoadOptions {
+  std::string backend = "cpu";      // "cpu" or "reference"
+  std::string isa = "auto";         // "auto", "portable", "avx2", "avx512": the kernels of the cpu backend
+  uint32_t n_threads = 0;           // 0: all cores that the process may use
+  uint32_t n_ctx = 0;               // positions; 0: what the model was trained for, at most 8192
+  std::string kv_type = "f16";      // "f32", "f16", "bf16", "q8_0"
+  uint32_t max_batch_tokens = 512;  // prompt tokens a step
+  bool trace = false;               // record the time of every operation
+  // Bytes done and in all; false ends the loading with Cancelled.
+  std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress;
+};
+
+struct ModelInfo {
+  std::string path, name, arch, backend;  // backend: a description for people
+  uint32_t n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, n_vocab, n_ctx, n_ctx_train;
+  uint64_t n_params, file_bytes, weight_bytes, kv_bytes;
+  bool has_chat_template;
+};
+
+struct TextOptions {
+  std::vector<std::string> stop;  // stop strings, cut exactly
+  bool skip_special = true;
+};
+
+// A piece of generated text with the token that completed it. A token may give no text yet.
+struct TextEvent {
+  std::string_view text;
+  const TokenEvent* token;  // null for the text that was held back until the end
+};
+using TextCallback = std::function<bool(const TextEvent&)>;
+
+struct TextGeneration {
+  std::string text;
+  std::vector<TokenId> tokens;
+  FinishReason finish_reason;
+  std::optional<std::string> stop_string;  // the one that ended it
+  GenerationStats stats;
+};
+
+struct TraceRow {
+  std::string op;
+  bool decode;
+  uint64_t count;
+  double total_ms, bytes, flops;
+};
+
+struct TraceEvent {
+  std::string name;
+  double start_us, duration_us;  // since the load began
+};
+
+class LanguageModel {
+ public:
+  // `path`: a .gguf file, a Hugging Face folder, or a .safetensors file beside its config.
+  static Result<LanguageModel> load(const std::string& path, const LoadOptions& options = {});
+  LanguageModel(LanguageModel&&) noexcept;
+  LanguageModel& operator=(LanguageModel&&) noexcept;
+  ~LanguageModel();
+
+  const ModelInfo& info() const;
+
+  // Errors: Unsupported where the model file has no tokenizer.
+  Result<std::vector<TokenId>> tokenize(std::string_view text, bool add_special = true,
+                                        bool parse_special = false) const;
+  Result<std::string> detokenize(std::span<const TokenId> tokens, bool skip_special = true) const;
+
+  // `variables_json`: an object with messages and, optionally, tools, add_generation_prompt (default true) and any
+  // other variable of the template. Gives the prompt's tokens: what users wrote never becomes a special token.
+  Result<std::vector<TokenId>> apply_chat_template(std::string_view variables_json) const;
+
+  // The model's own recommended sampling (generation_config.json or GGUF general.sampling.*) over the defaults.
+  SamplingParams default_sampling() const;
+
+  Result<Generation> generate(const Request& request, const TokenCallback& on_token = {});
+  Result<TextGeneration> generate_text(const Request& request, const TextOptions& text,
+                                       const TextCallback& on_text = {});
+
+  // Logits of the last n_last tokens, [n_last, n_vocab]; the first n_prompt tokens are run as a prompt, the others one
+  // at a time.
+  Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last);
+
+  // Stops a running generate from another thread; it returns with kCancelled.
+  void cancel();
+  void clear_cache();
+
+  // What was recorded since load or the last clear, where LoadOptions::trace is set.
+  std::vector<TraceRow> trace_table() const;
+  std::vector<TraceEvent> trace_events() const;
+  void clear_trace();
+
+ private:
+  struct Impl;
+  explicit LanguageModel(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// The release, e.g. "0.1.0".
+const char* version();
+
+}  // namespace realizar

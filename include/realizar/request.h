@@ -1,0 +1,72 @@
+// What a caller asks of the engine, and what comes back: token ids only; text lives at the edges.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "realizar/types.h"
+
+namespace realizar {
+
+// The sampler chain, applied in this order: logit bias, repetition penalty, frequency and presence penalty,
+// temperature, top-k, typical, top-p, min-p, draw. Every default is neutral except temperature.
+struct SamplingParams {
+  float temperature = 0.8f;        // 0: greedy, never draws
+  int32_t top_k = 40;              // 0: off; 1: greedy, never draws
+  float typical_p = 1.0f;          // (0, 1]; 1: off
+  float top_p = 0.95f;             // (0, 1]; 1: off
+  float min_p = 0.0f;              // [0, 1]; 0: off
+  float repeat_penalty = 1.0f;     // > 0; 1: off
+  int32_t repeat_last_n = 64;      // tokens of prompt and output that the three penalties see; -1: all; 0: none
+  float frequency_penalty = 0.0f;  // [-2, 2]
+  float presence_penalty = 0.0f;   // [-2, 2]
+  std::vector<std::pair<TokenId, float>> logit_bias;
+  uint64_t seed = 0;  // draws are a function of (seed, position)
+};
+
+struct Request {
+  std::vector<TokenId> prompt;
+  SamplingParams sampling;
+  std::optional<uint32_t> max_tokens;  // absent: until a stop or the end of the context; 0: none
+  std::vector<TokenId> stop_tokens;    // end the generation, never part of the output
+  bool ignore_eos = false;             // the model's own end tokens do not stop
+  uint32_t n_logprobs = 0;             // that many likeliest tokens are reported with each token
+  bool logprobs = false;               // report the chosen token's log-probability
+};
+
+struct TokenLogprob {
+  TokenId id;
+  float logprob;  // natural logarithm, of the model's distribution before the sampler chain
+};
+
+struct TokenEvent {
+  TokenId id;
+  uint32_t index;                     // 0 for the first generated token
+  std::optional<float> logprob;       // where asked for
+  std::span<const TokenLogprob> top;  // likeliest first; valid during the call
+};
+
+// Called with every token as soon as it is known; false stops the generation.
+using TokenCallback = std::function<bool(const TokenEvent&)>;
+
+enum class FinishReason : uint8_t { kStop, kLength, kContext, kCancelled };
+const char* to_string(FinishReason reason);
+
+struct GenerationStats {
+  uint32_t n_prompt = 0, n_cached = 0, n_generated = 0;
+  double prefill_ms = 0, first_token_ms = 0, decode_ms = 0;  // first_token_ms: from the request to the first token
+};
+
+struct Generation {
+  std::vector<TokenId> tokens;
+  FinishReason finish_reason = FinishReason::kStop;
+  std::optional<TokenId> stop_token;  // the one that ended it, for kStop by token
+  GenerationStats stats;
+};
+
+}  // namespace realizar

@@ -1,0 +1,63 @@
+// A model on a backend: config and bound weights. load() resolves every name once, checks every tensor's type and
+// shape, and refuses what is missing, misshapen or unclaimed, by name.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "backend/backend.h"
+#include "formats/model_file.h"
+#include "model/model_config.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+struct ModelOptions {
+  uint32_t n_ctx = 0;  // positions a sequence; 0: what the model was trained for. LongRoPE chooses its factors by it.
+  // Called after each tensor with bytes done and in all; returning false ends the loading with Cancelled.
+  std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress;
+};
+
+// Reads and validates the config alone; touches no tensor data. Errors: Unsupported (architecture or trait, by name),
+// FormatError (key missing, of the wrong type or out of range).
+Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& options = {});
+
+// Role -> handle on the backend; names are gone. Vectors are F32.
+struct LayerWeights {
+  WeightId attn_norm = kNoWeight, attn_norm_bias = kNoWeight, attn_post_norm = kNoWeight;
+  WeightId wq = kNoWeight, wk = kNoWeight, wv = kNoWeight, wo = kNoWeight;
+  WeightId bq = kNoWeight, bk = kNoWeight, bv = kNoWeight, bo = kNoWeight;
+  WeightId q_norm = kNoWeight, k_norm = kNoWeight;
+  WeightId ffn_norm = kNoWeight, ffn_norm_bias = kNoWeight, ffn_post_norm = kNoWeight;
+  WeightId w_gate = kNoWeight, w_up = kNoWeight, w_down = kNoWeight;
+  WeightId b_up = kNoWeight, b_down = kNoWeight;
+  WeightId router = kNoWeight;  // with it, w_gate, w_up and w_down are stacks of experts
+};
+
+struct Weights {
+  WeightId embed = kNoWeight, position_embed = kNoWeight;
+  WeightId final_norm = kNoWeight, final_norm_bias = kNoWeight;
+  WeightId head = kNoWeight, head_bias = kNoWeight;  // head == embed where tied
+  WeightId inv_freq = kNoWeight;
+  std::vector<LayerWeights> layers;
+};
+
+class Model {
+ public:
+  // Loads the weights into `backend`, which must be configured already. Pages of the file are released as they are
+  // consumed. Errors: as read_config; NotFound (tensor), FormatError (shape, with expected and actual), Unsupported
+  // (unclaimed tensor), the backend's own.
+  static Result<Model> load(const ModelFile& file, Backend& backend, const ModelOptions& options = {});
+
+  const ModelConfig& config() const { return config_; }
+  const Weights& weights() const { return weights_; }
+
+ private:
+  Model() = default;
+  ModelConfig config_;
+  Weights weights_;
+};
+
+}  // namespace realizar
