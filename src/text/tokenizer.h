@@ -54,6 +54,8 @@ struct DecodeOptions {
   bool skip_special = true;  // leave control tokens out
 };
 
+struct TokenizerParts;
+
 class Tokenizer {
  public:
   // Errors: FormatError (ids out of range, duplicate or missing pieces), Unsupported (unknown model or pre-tokenizer).
@@ -93,6 +95,7 @@ class Tokenizer {
 
  private:
   struct Impl;
+  static Result<Tokenizer> from_parts(Result<TokenizerParts> parts);
   explicit Tokenizer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
