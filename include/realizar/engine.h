@@ -24,7 +24,6 @@ struct LoadOptions {
   uint32_t n_ctx = 0;               // positions; 0: what the model was trained for, at most 8192
   std::string kv_type = "f16";      // "f32", "f16", "bf16", "q8_0"
   uint32_t max_batch_tokens = 512;  // prompt tokens a step
-  bool trace = false;               // record the time of every operation
   // Bytes done and in all; false ends the loading with Cancelled.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
@@ -102,7 +101,9 @@ class LanguageModel {
   void cancel();
   void clear_cache();
 
-  // What was recorded since load or the last clear, where LoadOptions::trace is set.
+  // Records the time of every operation of the steps that follow; off at first, and free then.
+  void set_trace(bool on);
+  // What was recorded since the last clear.
   std::vector<TraceRow> trace_table() const;
   std::vector<TraceEvent> trace_events() const;
   void clear_trace();

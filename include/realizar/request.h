@@ -59,7 +59,8 @@ const char* to_string(FinishReason reason);
 
 struct GenerationStats {
   uint32_t n_prompt = 0, n_cached = 0, n_generated = 0;
-  double prefill_ms = 0, first_token_ms = 0, decode_ms = 0;  // first_token_ms: from the request to the first token
+  double prefix_lookup_ms = 0, prefill_ms = 0, first_token_ms = 0,
+         decode_ms = 0;  // first_token_ms: from the request to the first token
 };
 
 struct Generation {
