@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace realizar {
@@ -47,7 +48,7 @@ std::span<const TypeTraits> all_types();
 const TypeTraits& traits(TypeId id);
 std::optional<TypeId> type_from_number(uint32_t ggml_type);
 // The name of any ggml type number, known to GGUF or not, for messages: "IQ2_XXS", "type 77".
-std::string_view type_name_for_message(uint32_t ggml_type);
+std::string type_name_for_message(uint32_t ggml_type);
 
 // Bytes of n elements; n must be a multiple of the block size.
 constexpr size_t row_bytes(const TypeTraits& t, size_t n) {

@@ -1,0 +1,113 @@
+#include "quant/types.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "quant/half.h"
+
+namespace realizar {
+namespace {
+
+std::vector<float> random_values(size_t n, float scale) {
+  std::mt19937 generator(1);
+  std::normal_distribution<float> normal(0, scale);
+  std::vector<float> values(n);
+  for (float& value : values) value = normal(generator);
+  return values;
+}
+
+std::vector<float> round_trip(const TypeTraits& type, const std::vector<float>& values) {
+  std::vector<std::byte> blocks(row_bytes(type, values.size()));
+  type.encode(values.data(), blocks.data(), values.size());
+  std::vector<float> decoded(values.size());
+  type.decode(blocks.data(), decoded.data(), values.size());
+  return decoded;
+}
+
+double relative_rms_error(const std::vector<float>& values, const std::vector<float>& decoded) {
+  double error = 0, power = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    error += std::pow(values[i] - decoded[i], 2.0);
+    power += std::pow(values[i], 2.0);
+  }
+  return std::sqrt(error / power);
+}
+
+// What a quantizer of that many levels leaves of normally distributed values, with a margin of a fifth.
+const std::map<std::string_view, double> kErrorBound = {
+    {"F32", 0},       {"F16", 3e-4},   {"BF16", 2.5e-3}, {"Q8_0", 6.5e-3}, {"Q6_K", 0.022}, {"Q5_K", 0.042},
+    {"Q5_1", 0.048},  {"Q5_0", 0.052}, {"Q4_K", 0.088},  {"Q4_1", 0.098},  {"Q4_0", 0.105}, {"IQ4_NL", 0.09},
+    {"IQ4_XS", 0.09}, {"MXFP4", 0.14}, {"Q3_K", 0.21},   {"Q2_K", 0.38}};
+
+TEST(Types, EncodeThenDecodeKeepsWhatTheTypesLevelsCanTell) {
+  const auto values = random_values(256 * 64, 0.02f);
+  for (const TypeTraits& type : all_types()) {
+    EXPECT_LE(relative_rms_error(values, round_trip(type, values)), kErrorBound.at(type.name)) << type.name;
+  }
+}
+
+TEST(Types, ZeroStaysZeroAndNothingIsNaN) {
+  const std::vector<float> zeros(512, 0.0f);
+  for (const TypeTraits& type : all_types()) EXPECT_EQ(round_trip(type, zeros), zeros) << type.name;
+}
+
+TEST(Types, TheTableIsConsistent) {
+  for (const TypeTraits& type : all_types()) {
+    EXPECT_EQ(traits(type.id).name, type.name);
+    EXPECT_EQ(type_from_number(static_cast<uint32_t>(type.id)), type.id);
+    EXPECT_EQ(type_name_for_message(static_cast<uint32_t>(type.id)), type.name);
+  }
+  EXPECT_FALSE(type_from_number(16).has_value());
+  EXPECT_EQ(type_name_for_message(16), "IQ2_XXS");
+  EXPECT_EQ(type_name_for_message(4000000), "type 4000000");
+}
+
+TEST(Half, EveryBitPatternSurvives) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float value = fp16_to_float(static_cast<uint16_t>(bits));
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(fp16_to_float(float_to_fp16(value))));
+    } else {
+      ASSERT_EQ(float_to_fp16(value), bits);
+    }
+    if (!std::isnan(bf16_to_float(static_cast<uint16_t>(bits)))) {
+      ASSERT_EQ(float_to_bf16(bf16_to_float(static_cast<uint16_t>(bits))), bits);
+    }
+  }
+}
+
+// The nearest half by search among all finite ones, ties to the even mantissa.
+uint16_t nearest_half(float value) {
+  uint16_t best = 0;
+  for (uint32_t bits = 0; bits < 0x7c00; ++bits) {
+    const double now = std::fabs(double{fp16_to_float(static_cast<uint16_t>(bits))} - value);
+    const double before = std::fabs(double{fp16_to_float(best)} - value);
+    if (now < before || (now == before && bits % 2 == 0)) best = static_cast<uint16_t>(bits);
+  }
+  return best;
+}
+
+TEST(Half, RoundsToNearestEven) {
+  std::mt19937 generator(2);
+  std::uniform_real_distribution<float> exponent(-26, 15.9f);
+  for (int i = 0; i < 200; ++i) {
+    const float value = std::exp2(exponent(generator));
+    EXPECT_EQ(float_to_fp16(value), nearest_half(value)) << value;
+    EXPECT_EQ(float_to_fp16(-value), 0x8000u | nearest_half(value)) << value;
+  }
+  EXPECT_EQ(float_to_fp16(65519.0f), 0x7bff);
+  EXPECT_EQ(float_to_fp16(65520.0f), 0x7c00);
+  EXPECT_EQ(float_to_fp16(1.0f + 0x1p-11f), 0x3c00);
+  EXPECT_EQ(float_to_fp16(1.0f + 3 * 0x1p-11f), 0x3c02);
+  EXPECT_EQ(float_to_bf16(1.0f + 0x1p-8f), 0x3f80);
+  EXPECT_EQ(float_to_bf16(1.0f + 3 * 0x1p-8f), 0x3f82);
+}
+
+}  // namespace
+}  // namespace realizar
