@@ -1,6 +1,153 @@
+// A BPE vocabulary from GGUF metadata: tokens, types, merges and the name of a pre-tokenizer.
+#include <utility>
+
+#include "text/bpe_model.h"
 #include "text/builders.h"
+#include "text/byte_alphabet.h"
+#include "text/normalizers.h"
+#include "text/pre_tokenizer_table.h"
+#include "text/pre_tokenizers.h"
+
 namespace realizar::text {
-Result<TokenizerParts> build_bpe_gguf(const GgufVocab&) {
-  return unsupported("tokenizer model 'gpt2' is not built");
+namespace {
+
+constexpr std::string_view kMetaspace = "\u2581";
+
+Result<std::vector<TokenType>> read_types(const GgufVocab& vocab) {
+  std::vector<TokenType> types;
+  if (!vocab.token_types.empty() && vocab.token_types.size() != vocab.tokens.size()) {
+    return format_error("tokenizer.ggml.token_type: expected " + std::to_string(vocab.tokens.size()) +
+                            " entries, one a token, got " + std::to_string(vocab.token_types.size()),
+                        "tokenizer.ggml.token_type");
+  }
+  for (int32_t type : vocab.token_types) {
+    const bool known = type >= 1 && type <= 6;
+    types.push_back(known ? static_cast<TokenType>(type) : TokenType::kUnused);
+  }
+  return types;
 }
+
+Result<std::optional<TokenId>> read_id(std::optional<int64_t> id, size_t n_tokens, const std::string& key) {
+  if (!id) return std::optional<TokenId>();
+  if (*id < 0 || static_cast<uint64_t>(*id) >= n_tokens) {
+    return format_error(key + ": expected an id below " + std::to_string(n_tokens) + ", got " + std::to_string(*id),
+                        key);
+  }
+  return std::optional<TokenId>(TokenId{static_cast<int32_t>(*id)});
+}
+
+// A rule is two pieces with a space between; a piece itself may begin with a space.
+Result<std::vector<MergeRule>> read_merges(const GgufVocab& vocab) {
+  std::vector<MergeRule> merges;
+  merges.reserve(vocab.merges.size());
+  for (std::string_view merge : vocab.merges) {
+    const size_t space = merge.find(' ', 1);
+    if (space == std::string_view::npos || space + 1 == merge.size()) {
+      return format_error("tokenizer.ggml.merges: entry " + std::to_string(merges.size()) + " ('" + std::string(merge) +
+                              "'): expected two pieces with a space between",
+                          "tokenizer.ggml.merges");
+    }
+    merges.emplace_back(merge.substr(0, space), merge.substr(space + 1));
+  }
+  return merges;
+}
+
+// Control tokens and user-defined ones are cut out of the text; they stand for themselves, in no alphabet.
+AddedTokenMatcher find_added(const Vocabulary& vocab) {
+  std::vector<AddedToken> added;
+  for (int32_t i = 0; i < vocab.size(); ++i) {
+    const TokenId id{i};
+    const TokenType type = vocab.type(id);
+    const bool special = type == TokenType::kControl || type == TokenType::kUnknown;
+    if (!special && type != TokenType::kUserDefined) continue;
+    added.push_back({.id = id, .content = std::string(vocab.piece(id)), .special = special});
+  }
+  return AddedTokenMatcher(std::move(added));
+}
+
+std::string decode_piece(std::string_view piece, TokenType type, bool byte_level) {
+  if (byte_level) {
+    if (type != TokenType::kNormal) return std::string(piece);
+    return unspell_bytes(piece).value_or(std::string(piece));
+  }
+  if (type == TokenType::kByte) {
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+      if (piece == spell_byte_token(static_cast<uint8_t>(byte))) return std::string(1, static_cast<char>(byte));
+    }
+  }
+  std::string text;
+  for (size_t at = 0; at < piece.size();) {
+    const bool is_space = piece.substr(at).starts_with(kMetaspace);
+    text += is_space ? ' ' : piece[at];
+    at += is_space ? kMetaspace.size() : 1;
+  }
+  return text;
+}
+
+StringTable decode_all(const Vocabulary& vocab, bool byte_level) {
+  StringTable decoded;
+  for (int32_t i = 0; i < vocab.size(); ++i) {
+    decoded.add(decode_piece(vocab.piece(TokenId{i}), vocab.type(TokenId{i}), byte_level));
+  }
+  return decoded;
+}
+
+Result<std::unique_ptr<PreTokenizer>> build_pre_tokenizer(const NamedPreTokenizer& named) {
+  std::vector<std::unique_ptr<PreTokenizer>> steps;
+  for (std::string_view pattern : named.regexes) {
+    RZ_TRY(Regex regex, Regex::compile(pattern));
+    steps.push_back(make_split(make_regex_pattern(std::move(regex)), SplitBehavior::kIsolated, false));
+  }
+  return make_sequence(std::move(steps));
+}
+
+// bos, eos, and what is put around a text.
+Status read_special_ids(const GgufVocab& vocab, const NamedPreTokenizer& named, TokenizerParts& parts) {
+  const size_t n = vocab.tokens.size();
+  RZ_TRY(parts.bos, read_id(vocab.bos_id, n, "tokenizer.ggml.bos_token_id"));
+  RZ_TRY(parts.eos, read_id(vocab.eos_id, n, "tokenizer.ggml.eos_token_id"));
+  RZ_TRY(const std::optional<TokenId> eot, read_id(vocab.eot_id, n, "tokenizer.ggml.eot_token_id"));
+  parts.end_tokens = find_end_tokens(*parts.vocab, parts.eos, eot);
+  if (vocab.add_bos.value_or(named.add_bos) && parts.bos) parts.post.prefix.push_back(*parts.bos);
+  if (vocab.add_eos.value_or(false) && parts.eos) parts.post.suffix.push_back(*parts.eos);
+  return {};
+}
+
+}  // namespace
+
+Result<TokenizerParts> build_bpe_gguf(const GgufVocab& vocab) {
+  const std::string_view pre = vocab.model == "gemma4" ? std::string_view("gemma4") : vocab.pre;
+  const NamedPreTokenizer* named = find_pre_tokenizer(pre);
+  if (named == nullptr) {
+    return unsupported("tokenizer.ggml.pre: pre-tokenizer '" + vocab.pre + "' is not built", "tokenizer.ggml.pre");
+  }
+  if (vocab.tokens.empty())
+    return format_error("tokenizer.ggml.tokens: the vocabulary is empty", "tokenizer.ggml.tokens");
+  RZ_TRY(std::vector<TokenType> types, read_types(vocab));
+  RZ_TRY(const std::optional<TokenId> unk,
+         read_id(vocab.unk_id, vocab.tokens.size(), "tokenizer.ggml.unknown_token_id"));
+  RZ_TRY(const std::vector<MergeRule> merges, read_merges(vocab));
+
+  TokenizerParts parts;
+  parts.vocab = std::make_unique<Vocabulary>(vocab.tokens, std::move(types));
+  if (const auto twice = parts.vocab->duplicate()) {
+    return format_error("tokenizer.ggml.tokens: '" + std::string(parts.vocab->piece(*twice)) + "' (id " +
+                            std::to_string(to_index(*twice)) + ") is there twice",
+                        "tokenizer.ggml.tokens");
+  }
+  BpeOptions options;
+  options.byte_level = named->byte_level;
+  options.ignore_merges = named->ignore_merges;
+  options.byte_fallback = !named->byte_level;
+  options.unk_id = unk;
+  RZ_TRY(parts.model, make_bpe_model(*parts.vocab, merges, options));
+  RZ_TRY(parts.pre_tokenizer, build_pre_tokenizer(*named));
+  if (!named->byte_level) parts.normalizer = make_replace(std::string(" "), std::string(kMetaspace));
+  parts.added = find_added(*parts.vocab);
+  parts.decoded = decode_all(*parts.vocab, named->byte_level);
+  parts.keeps_invalid_utf8 = true;
+  RZ_CHECK_OK(read_special_ids(vocab, *named, parts));
+  return parts;
+}
+
 }  // namespace realizar::text

@@ -175,7 +175,7 @@ Result<Tokenizer> Tokenizer::from_parts(Result<TokenizerParts> parts) {
 }
 
 Result<Tokenizer> Tokenizer::from_gguf(const GgufVocab& vocab) {
-  if (vocab.model == "gpt2") return from_parts(build_bpe_gguf(vocab));
+  if (vocab.model == "gpt2" || vocab.model == "gemma4") return from_parts(build_bpe_gguf(vocab));
   if (vocab.model == "llama") return from_parts(build_spm_gguf(vocab));
   if (vocab.model == "t5") return from_parts(build_unigram_gguf(vocab));
   if (vocab.model == "bert") return from_parts(build_wordpiece_gguf(vocab));

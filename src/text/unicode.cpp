@@ -133,6 +133,23 @@ bool is_word_char(uint32_t code) {
   }
 }
 
+bool is_nonspacing_mark(uint32_t code) {
+  return category_of(code) == UTF8PROC_CATEGORY_MN;
+}
+
+bool is_other(uint32_t code) {
+  switch (category_of(code)) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CS:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_CN:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string normalize(std::string_view text, NormalForm form) {
   std::string out;
   out.reserve(text.size());

@@ -29,6 +29,11 @@ bool is_white_space(uint32_t code);
 // What \w means: letters, marks, decimal digits and connector punctuation.
 bool is_word_char(uint32_t code);
 
+// Category Mn.
+bool is_nonspacing_mark(uint32_t code);
+// Category C: controls, formats, private use, surrogates and unassigned codes.
+bool is_other(uint32_t code);
+
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 
 // The normal form of `text`; bytes that are not UTF-8 stay as they are.

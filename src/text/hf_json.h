@@ -1,0 +1,67 @@
+// Reading fields of tokenizer.json with defaults. Private to the hf_*.cpp files.
+#pragma once
+
+#include <simdjson.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "realizar/result.h"
+#include "text/regex.h"
+
+namespace realizar::text {
+
+using simdjson::dom::element;
+
+// The member, if it is there and not null.
+inline std::optional<element> json_member(const element& object, std::string_view key) {
+  element value;
+  if (object[key].get(value) != simdjson::SUCCESS || value.is_null()) return std::nullopt;
+  return value;
+}
+
+inline bool json_bool(const element& object, std::string_view key, bool otherwise) {
+  bool value = otherwise;
+  return object[key].get(value) == simdjson::SUCCESS ? value : otherwise;
+}
+
+inline int64_t json_int(const element& object, std::string_view key, int64_t otherwise) {
+  int64_t value = otherwise;
+  return object[key].get(value) == simdjson::SUCCESS ? value : otherwise;
+}
+
+inline std::string json_string(const element& object, std::string_view key, std::string_view otherwise = {}) {
+  std::string_view value = otherwise;
+  return std::string(object[key].get(value) == simdjson::SUCCESS ? value : otherwise);
+}
+
+inline Result<simdjson::dom::array> json_array(const element& object, std::string_view key, const std::string& where) {
+  simdjson::dom::array value;
+  if (object[key].get(value) == simdjson::SUCCESS) return value;
+  return format_error(where + "." + std::string(key) + ": expected an array", where);
+}
+
+// {"String": ...} or {"Regex": ...} under "pattern".
+struct JsonPattern {
+  std::optional<Regex> regex;
+  std::string string;
+};
+inline Result<JsonPattern> json_pattern(const element& object, const std::string& where) {
+  JsonPattern pattern;
+  std::string_view text;
+  if (object["pattern"]["Regex"].get(text) == simdjson::SUCCESS) {
+    RZ_TRY(pattern.regex, Regex::compile(text));
+    return pattern;
+  }
+  const bool found =
+      object["pattern"]["String"].get(text) == simdjson::SUCCESS || object["pattern"].get(text) == simdjson::SUCCESS;
+  if (!found) return format_error(where + ".pattern: expected {\"String\": ...} or {\"Regex\": ...}", where);
+  pattern.string = text;
+  return pattern;
+}
+
+// Sections nest (Sequence); this deep at most.
+inline constexpr int kMaxSectionDepth = 16;
+
+}  // namespace realizar::text

@@ -1,0 +1,21 @@
+// The pre-tokenizers that tokenizer.ggml.pre names: data only.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace realizar::text {
+
+struct NamedPreTokenizer {
+  std::string_view name;
+  // Applied one after the other, each to the pieces that the one before left; matches and gaps both become pieces.
+  std::span<const std::string_view> regexes;
+  bool ignore_merges = false;
+  bool add_bos = false;    // where the file does not say
+  bool byte_level = true;  // false: spaces are written as U+2581 and unknown characters as byte tokens
+};
+
+// nullptr if the name is not known.
+const NamedPreTokenizer* find_pre_tokenizer(std::string_view name);
+
+}  // namespace realizar::text

@@ -1,0 +1,24 @@
+// The pre-tokenizers of tokenizer.json; GGUF's named ones are sequences of these (pre_tokenizer_table.h).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "text/pattern.h"
+#include "text/tokenizer_parts.h"
+
+namespace realizar::text {
+
+enum class PrependScheme { kAlways, kFirst, kNever };
+
+std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> steps);
+std::unique_ptr<PreTokenizer> make_split(std::unique_ptr<Pattern> pattern, SplitBehavior behavior, bool invert);
+// Writes a space before every piece that does not begin with one.
+std::unique_ptr<PreTokenizer> make_prefix_space();
+// Writes every byte in GPT-2's alphabet (for models that do not take raw bytes).
+std::unique_ptr<PreTokenizer> make_byte_speller();
+// Writes spaces as `replacement`, puts one before each piece as the scheme says, and begins a new piece at each.
+std::unique_ptr<PreTokenizer> make_metaspace(std::string replacement, PrependScheme scheme, bool split);
+
+}  // namespace realizar::text

@@ -1,0 +1,78 @@
+// Real vocabularies give exactly the ids that their own tokenizers give, and decoding gives the text back.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "text/tokenizer.h"
+
+namespace realizar::text {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kShared = fs::path(RZ_SHARED_DIR) / "tokenizers";
+
+std::string read_file(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+// Texts divided by a line "__ggml_vocab_test__"; the newline before that line belongs to it.
+std::vector<std::string> read_texts(const fs::path& path) {
+  const std::string divider = "\n__ggml_vocab_test__\n";
+  const std::string all = read_file(path);
+  std::vector<std::string> texts;
+  size_t begin = 0;
+  for (size_t at = all.find(divider); at != std::string::npos; at = all.find(divider, begin)) {
+    texts.push_back(all.substr(begin, at - begin));
+    begin = at + divider.size();
+  }
+  return texts;
+}
+
+std::vector<std::string> read_lines(const fs::path& path) {
+  std::ifstream in(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string show(const std::vector<TokenId>& ids) {
+  std::ostringstream out;
+  for (TokenId id : ids) out << ' ' << to_index(id);
+  return out.str();
+}
+
+// The ids of a line of numbers, written as show() writes them.
+std::string show(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<TokenId> ids;
+  for (int32_t id = 0; in >> id;) ids.push_back(TokenId{id});
+  return show(ids);
+}
+
+void expect_matches(const Tokenizer& tokenizer, const std::string& name) {
+  const std::vector<std::string> texts = read_texts(kShared / (name + ".inp"));
+  const std::vector<std::string> expected = read_lines(kShared / (name + ".out"));
+  ASSERT_GT(texts.size(), 10u);
+  ASSERT_LE(texts.size(), expected.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::vector<TokenId> ids = tokenizer.encode(texts[i], {.add_special = false, .parse_special = false});
+    EXPECT_EQ(show(ids), show(expected[i])) << "case " << i << ": " << texts[i];
+    EXPECT_EQ(tokenizer.decode(ids), texts[i]) << "case " << i;
+  }
+}
+
+TEST(Tokenizers, Llama3FromTokenizerJson) {
+  const fs::path path = kShared / "llama-3.tokenizer.json";
+  if (!fs::exists(path)) GTEST_SKIP() << path << " is not there";
+  auto tokenizer = Tokenizer::from_hf(read_file(path), "");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  expect_matches(*tokenizer, "llama-3");
+}
+
+}  // namespace
+}  // namespace realizar::text
