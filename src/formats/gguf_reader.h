@@ -1,0 +1,25 @@
+// Reads one GGUF file (version 2 or 3, little-endian) that lies in memory: header only, no tensor byte is touched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "formats/metadata.h"
+#include "formats/model_file.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+struct GgufFile {
+  Metadata metadata;                // strings of arrays are views into the bytes
+  std::vector<TensorInfo> tensors;  // in the order of the directory; data are spans of the bytes
+};
+
+// `file` names the bytes in errors. FormatError or Unsupported as ModelFile::open. Names of tensors are not yet
+// compared with each other: the parts of a split file share one name space (index_tensors).
+Result<GgufFile> parse_gguf(std::span<const std::byte> bytes, std::string_view file);
+
+}  // namespace realizar

@@ -1,0 +1,49 @@
+// Writes GGUF version 3: for tests, and for tools that make model files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quant/types.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class GgufWriter {
+ public:
+  void add_bool(std::string_view key, bool value);
+  void add_u32(std::string_view key, uint32_t value);
+  void add_f32(std::string_view key, float value);
+  void add_string(std::string_view key, std::string_view value);
+  void add_strings(std::string_view key, const std::vector<std::string>& values);
+  void add_i32s(std::string_view key, const std::vector<int32_t>& values);
+  void add_f32s(std::string_view key, const std::vector<float>& values);
+
+  // `shape` outermost first; `data` are its bytes in the type's own layout.
+  void add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape, std::vector<std::byte> data);
+  // The same from floats, encoded.
+  void add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape, const std::vector<float>& values);
+
+  std::vector<std::byte> bytes() const;
+  // Errors: InvalidArgument (cannot write).
+  Status write(const std::filesystem::path& path) const;
+
+ private:
+  struct Tensor {
+    std::string name;
+    TypeId type;
+    std::vector<uint64_t> shape;
+    std::vector<std::byte> data;
+  };
+  void begin_entry(std::string_view key, uint32_t type);
+
+  uint64_t n_entries_ = 0;
+  std::vector<std::byte> entries_;
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace realizar

@@ -1,0 +1,129 @@
+#include "formats/hf_folder.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <set>
+
+#include "formats/safetensors_reader.h"
+
+namespace realizar {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
+
+std::string_view text_of(const MappedFile& map) {
+  return {reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size()};
+}
+
+Status add_shard(HfFolder& folder, const fs::path& path) {
+  RZ_TRY(MappedFile map, MappedFile::open(path));
+  RZ_TRY(auto tensors, parse_safetensors(map.bytes(), path.string()));
+  for (TensorInfo& tensor : tensors) folder.tensors.push_back(std::move(tensor));
+  folder.maps.push_back(std::move(map));
+  return {};
+}
+
+// Every tensor of the index lies in its shard, and every tensor of a shard in the index.
+Status add_shards(HfFolder& folder, const fs::path& root, const fs::path& index_path) {
+  RZ_TRY(const MappedFile index_map, MappedFile::open(index_path));
+  RZ_TRY(const ShardMap shard_of, parse_safetensors_index(text_of(index_map), index_path.string()));
+  std::set<std::string> shards;
+  for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
+  for (const std::string& shard : shards) {
+    const size_t n_before = folder.tensors.size();
+    RZ_CHECK_OK(add_shard(folder, root / shard));
+    for (size_t i = n_before; i < folder.tensors.size(); ++i) {
+      const std::string& name = folder.tensors[i].name;
+      const auto found = shard_of.find(name);
+      if (found == shard_of.end() || found->second != shard) {
+        return format_error(fmt::format("{}: tensor '{}' lies in {}, expected {}", index_path.string(), name, shard,
+                                        found == shard_of.end() ? "no entry" : found->second),
+                            name);
+      }
+    }
+  }
+  if (folder.tensors.size() == shard_of.size()) return {};
+  return format_error(fmt::format("{}: expected {} tensors in the shards, actual {}", index_path.string(),
+                                  shard_of.size(), folder.tensors.size()),
+                      index_path.string());
+}
+
+Status add_weights(HfFolder& folder, const fs::path& root) {
+  std::error_code error;
+  const fs::path index = root / "model.safetensors.index.json";
+  if (fs::exists(index, error)) return add_shards(folder, root, index);
+  const fs::path single = root / "model.safetensors";
+  if (!fs::exists(single, error)) {
+    return not_found(fmt::format("{} has neither model.safetensors nor model.safetensors.index.json", root.string()),
+                     root.string());
+  }
+  return add_shard(folder, single);
+}
+
+Result<std::optional<std::string>> read_optional(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::optional<std::string>();
+  RZ_TRY(const MappedFile map, MappedFile::open(path));
+  if (map.bytes().size() > kMaxSideFileBytes) {
+    return format_error(
+        fmt::format("{}: expected at most {} bytes, actual {}", path.string(), kMaxSideFileBytes, map.bytes().size()),
+        path.string());
+  }
+  return std::optional<std::string>(text_of(map));
+}
+
+// chat_template in tokenizer_config.json: a string, or a list of named ones of which "default" counts.
+Result<std::optional<std::string>> template_in_config(const std::string& json, const fs::path& path) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element root, value;
+  if (parser.parse(simdjson::padded_string(json)).get(root) != simdjson::SUCCESS || !root.is_object()) {
+    return format_error(path.string() + ": expected a JSON object", path.string());
+  }
+  if (root["chat_template"].get(value) != simdjson::SUCCESS) return std::optional<std::string>();
+  std::string_view text;
+  if (value.get(text) == simdjson::SUCCESS) return std::optional<std::string>(text);
+  simdjson::dom::array list;
+  if (value.get(list) == simdjson::SUCCESS) {
+    for (const simdjson::dom::element entry : list) {
+      std::string_view name;
+      if (entry["name"].get(name) == simdjson::SUCCESS && name == "default" &&
+          entry["template"].get(text) == simdjson::SUCCESS) {
+        return std::optional<std::string>(text);
+      }
+    }
+  }
+  return std::optional<std::string>();
+}
+
+}  // namespace
+
+Result<HfFolder> open_hf_folder(const fs::path& path) {
+  std::error_code error;
+  const bool is_folder = fs::is_directory(path, error);
+  const fs::path root = is_folder ? path : path.parent_path();
+  if (!is_folder && !fs::exists(path, error)) return not_found("no such file: " + path.string(), path.string());
+  HfFolder folder;
+  const fs::path config_path = root / "config.json";
+  RZ_TRY(const MappedFile config_map, MappedFile::open(config_path));
+  RZ_TRY(folder.config, parse_hf_config(text_of(config_map), config_path.string()));
+  RZ_CHECK_OK(is_folder ? add_weights(folder, root) : add_shard(folder, path));
+  return folder;
+}
+
+Result<SideFiles> read_side_files(const fs::path& root) {
+  SideFiles files;
+  RZ_TRY(files.tokenizer_json, read_optional(root / "tokenizer.json"));
+  RZ_TRY(files.tokenizer_model, read_optional(root / "tokenizer.model"));
+  RZ_TRY(files.tokenizer_config_json, read_optional(root / "tokenizer_config.json"));
+  RZ_TRY(files.generation_config_json, read_optional(root / "generation_config.json"));
+  RZ_TRY(files.chat_template, read_optional(root / "chat_template.jinja"));
+  if (!files.chat_template && files.tokenizer_config_json) {
+    RZ_TRY(files.chat_template, template_in_config(*files.tokenizer_config_json, root / "tokenizer_config.json"));
+  }
+  return files;
+}
+
+}  // namespace realizar

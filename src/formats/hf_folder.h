@@ -1,0 +1,25 @@
+// A Hugging Face folder: config.json, SafeTensors shards, and the files around them.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "formats/hf_config.h"
+#include "formats/model_file.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+struct HfFolder {
+  std::vector<MappedFile> maps;
+  HfConfig config;
+  std::vector<TensorInfo> tensors;
+};
+
+// `path`: the folder, or one .safetensors file in it. Errors: NotFound (config.json, weights, a shard), FormatError.
+Result<HfFolder> open_hf_folder(const std::filesystem::path& path);
+
+Result<SideFiles> read_side_files(const std::filesystem::path& folder);
+
+}  // namespace realizar

@@ -1,0 +1,38 @@
+// Where a tensor may lie: the one place where shapes, sizes and ranges from outside are checked, for every format.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "formats/model_file.h"
+#include "quant/types.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+// An error in bytes from outside: "<file>: <field> at byte <offset>: expected <expected>, actual <actual>".
+Error field_error(std::string_view file, std::string_view field, uint64_t offset, std::string_view expected,
+                  std::string_view actual);
+
+// "[4096, 14336]", outermost first.
+std::string shape_to_string(std::span<const uint64_t> shape);
+
+// Bytes of elements of `elem_bytes` each in this shape. FormatError on a zero dimension, or a product over 2^63.
+Result<uint64_t> plain_tensor_bytes(std::span<const uint64_t> shape, uint64_t elem_bytes);
+
+// The same for a stored type; FormatError too where the last dimension is not a whole number of blocks.
+Result<uint64_t> tensor_bytes(const TypeTraits& type, std::span<const uint64_t> shape);
+
+// FormatError where two tensors of the file share a byte. `file_start` is what offsets in the message count from.
+Status check_no_overlap(std::span<const TensorInfo> tensors, const std::byte* file_start, std::string_view file);
+
+// Name -> position; the names are views into `tensors`. FormatError on a name that occurs twice.
+using TensorIndex = std::unordered_map<std::string_view, size_t>;
+Result<TensorIndex> index_tensors(std::span<const TensorInfo> tensors, std::string_view file);
+
+}  // namespace realizar

@@ -1,0 +1,108 @@
+#include "formats/model_file.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+
+#include "base/mapped_file.h"
+#include "formats/gguf_reader.h"
+#include "formats/hf_folder.h"
+#include "formats/layout.h"
+#include "formats/split_files.h"
+
+namespace realizar {
+
+struct ModelFile::Impl {
+  FileFormat format = FileFormat::kGguf;
+  std::filesystem::path path;
+  std::vector<MappedFile> maps;
+  HfConfig hf_config;  // kHuggingFace: owns what the metadata views
+  Metadata metadata;
+  std::vector<TensorInfo> tensors;
+  TensorIndex index;
+};
+
+namespace {
+
+bool is_gguf(const MappedFile& file) {
+  const auto bytes = file.bytes();
+  return bytes.size() >= 4 && std::string_view(reinterpret_cast<const char*>(bytes.data()), 4) == "GGUF";
+}
+
+}  // namespace
+
+uint64_t TensorInfo::n_elems() const {
+  uint64_t n = 1;
+  for (const uint64_t dim : shape) n *= dim;
+  return n;
+}
+
+Result<ModelFile> ModelFile::open(const std::filesystem::path& path) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error) || path.extension() == ".safetensors") {
+    impl->format = FileFormat::kHuggingFace;
+    RZ_TRY(HfFolder folder, open_hf_folder(path));
+    impl->maps = std::move(folder.maps);
+    impl->hf_config = std::move(folder.config);
+    impl->metadata = std::move(impl->hf_config.metadata);
+    impl->tensors = std::move(folder.tensors);
+  } else {
+    RZ_TRY(MappedFile map, MappedFile::open(path));
+    if (!is_gguf(map)) {
+      return format_error(fmt::format("{}: expected a GGUF file, a .safetensors file or a folder; the file does not "
+                                      "begin with 'GGUF'",
+                                      path.string()),
+                          path.string());
+    }
+    RZ_TRY(SplitGguf split, open_gguf_parts(std::move(map)));
+    impl->maps = std::move(split.maps);
+    impl->metadata = std::move(split.metadata);
+    impl->tensors = std::move(split.tensors);
+  }
+  RZ_TRY(impl->index, index_tensors(impl->tensors, path.string()));
+  return ModelFile(std::move(impl));
+}
+
+ModelFile::ModelFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ModelFile::ModelFile(ModelFile&&) noexcept = default;
+ModelFile& ModelFile::operator=(ModelFile&&) noexcept = default;
+ModelFile::~ModelFile() = default;
+
+FileFormat ModelFile::format() const {
+  return impl_->format;
+}
+const std::filesystem::path& ModelFile::path() const {
+  return impl_->path;
+}
+const Metadata& ModelFile::metadata() const {
+  return impl_->metadata;
+}
+std::span<const TensorInfo> ModelFile::tensors() const {
+  return impl_->tensors;
+}
+
+uint64_t ModelFile::file_bytes() const {
+  uint64_t bytes = 0;
+  for (const MappedFile& map : impl_->maps) bytes += map.bytes().size();
+  return bytes;
+}
+
+const TensorInfo* ModelFile::find(std::string_view name) const {
+  const auto found = impl_->index.find(name);
+  return found == impl_->index.end() ? nullptr : &impl_->tensors[found->second];
+}
+
+Result<SideFiles> ModelFile::side_files() const {
+  if (impl_->format == FileFormat::kGguf) return SideFiles{};
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(impl_->path, error);
+  return read_side_files(is_folder ? impl_->path : impl_->path.parent_path());
+}
+
+void ModelFile::release(std::span<const std::byte> data) const {
+  if (!impl_->maps.empty()) impl_->maps.front().release(data);
+}
+
+}  // namespace realizar

@@ -1,0 +1,233 @@
+#include "formats/model_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "formats/gguf_reader.h"
+#include "formats/gguf_writer.h"
+#include "formats/safetensors_reader.h"
+
+namespace realizar {
+namespace {
+
+namespace fs = std::filesystem;
+
+GgufWriter small_model() {
+  GgufWriter writer;
+  writer.add_string("general.architecture", "llama");
+  writer.add_u32("general.alignment", 32);
+  writer.add_bool("flag", true);
+  writer.add_f32("eps", 0.5f);
+  writer.add_strings("tokens", {"a", "", "ccc"});
+  writer.add_i32s("types", {1, -2});
+  writer.add_tensor("first", TypeId::kF32, {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
+  writer.add_tensor("second", TypeId::kQ8_0, {1, 64}, std::vector<float>(64, 1.0f));
+  return writer;
+}
+
+std::string error_of(std::span<const std::byte> bytes) {
+  const auto file = parse_gguf(bytes, "m.gguf");
+  return file.ok() ? "" : to_string(file.error().code) + std::string(": ") + file.error().message;
+}
+
+template <class T>
+void poke(std::vector<std::byte>& bytes, size_t at, T value) {
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+}
+
+size_t find(const std::vector<std::byte>& bytes, std::string_view text) {
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).find(text);
+}
+
+TEST(Gguf, ReadsWhatWasWritten) {
+  const auto bytes = small_model().bytes();
+  const auto file = parse_gguf(bytes, "m.gguf");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(*file->metadata.get_string("general.architecture").value(), "llama");
+  EXPECT_EQ(*file->metadata.get_bool("flag").value(), true);
+  EXPECT_EQ(*file->metadata.get_double("eps").value(), 0.5);
+  EXPECT_EQ(*file->metadata.get_strings("tokens").value(), (std::vector<std::string_view>{"a", "", "ccc"}));
+  EXPECT_EQ(*file->metadata.get_ints("types").value(), (std::vector<int64_t>{1, -2}));
+  EXPECT_FALSE(file->metadata.get_int("absent").value().has_value());
+  EXPECT_EQ(file->metadata.get_int("flag").error().code, ErrorCode::kFormatError);
+  ASSERT_EQ(file->tensors.size(), 2u);
+  EXPECT_EQ(file->tensors[0].shape, (std::vector<uint64_t>{2, 3}));
+  float value = 0;
+  std::memcpy(&value, file->tensors[0].data.data() + 20, 4);
+  EXPECT_EQ(value, 6.0f);
+  EXPECT_EQ(file->tensors[1].data.size(), 68u);
+}
+
+TEST(Gguf, EveryTruncationIsAnError) {
+  const auto bytes = small_model().bytes();
+  const size_t end = find(bytes, "second") + 6 + 4 + 16 + 4 + 8;
+  for (size_t n = 0; n < end; ++n) EXPECT_NE(error_of(std::span(bytes).first(n)), "") << n;
+}
+
+struct Damage {
+  const char* name;
+  std::function<void(std::vector<std::byte>&)> apply;
+  const char* expected;  // in the message
+};
+
+TEST(Gguf, AKeyOrTensorThatOccursTwiceIsRefused) {
+  GgufWriter keys;
+  keys.add_bool("k", true);
+  keys.add_bool("k", false);
+  EXPECT_NE(error_of(keys.bytes()).find("metadata 'k'"), std::string::npos);
+}
+
+TEST(Gguf, DamageIsNamed) {
+  const auto shape_of_first = [](const std::vector<std::byte>& b) { return find(b, "first") + 5 + 4; };
+  const Damage damages[] = {
+      {"magic", [](auto& b) { b[0] = std::byte{'X'}; }, "magic at byte 0"},
+      {"version 1", [](auto& b) { poke<uint32_t>(b, 4, 1); }, "Unsupported: m.gguf: version at byte 4"},
+      {"big-endian", [](auto& b) { poke<uint32_t>(b, 4, 0x03000000); }, "big-endian"},
+      {"2^60 tensors", [](auto& b) { poke<uint64_t>(b, 8, uint64_t{1} << 60); }, "tensor_count at byte 8"},
+      {"2^60 keys", [](auto& b) { poke<uint64_t>(b, 16, uint64_t{1} << 60); }, "metadata_kv_count at byte 16"},
+      {"4 GB key", [](auto& b) { poke<uint64_t>(b, 24, uint64_t{1} << 32); }, "key of metadata entry 0"},
+      {"value type", [](auto& b) { poke<uint32_t>(b, 24 + 8 + 20, 77); },
+       "expected a value type of 0 to 12, actual 77"},
+      {"bool of 2", [](auto& b) { poke<uint8_t>(b, find(b, "flag") + 8, 2); }, "expected a bool, 0 or 1, actual 2"},
+      {"nested array", [](auto& b) { poke<uint32_t>(b, find(b, "tokens") + 10, 9); }, "array of arrays"},
+      {"huge array", [](auto& b) { poke<uint64_t>(b, find(b, "types") + 13, uint64_t{1} << 61); }, "metadata 'types'"},
+      {"alignment 0", [](auto& b) { poke<uint32_t>(b, find(b, "alignment") + 13, 0); }, "power of two, actual 0"},
+      {"alignment 48", [](auto& b) { poke<uint32_t>(b, find(b, "alignment") + 13, 48); }, "power of two, actual 48"},
+      {"zero dim", [&](auto& b) { poke<uint64_t>(b, shape_of_first(b), 0); }, "dimensions of 1 or more"},
+      {"overflow", [&](auto& b) { poke<uint64_t>(b, shape_of_first(b), uint64_t{1} << 63); }, "less than 2^63 bytes"},
+      {"too large", [&](auto& b) { poke<uint64_t>(b, shape_of_first(b), 1u << 20); }, "within the"},
+      {"n_dims", [&](auto& b) { poke<uint32_t>(b, shape_of_first(b) - 4, 9); }, "expected 1 to 4, actual 9"},
+      {"row of a block type", [](auto& b) { poke<uint64_t>(b, find(b, "second") + 10, 63); },
+       "multiple of 32 elements"},
+      {"unsupported type", [&](auto& b) { poke<uint32_t>(b, shape_of_first(b) + 16, 16); },
+       "Unsupported: m.gguf: tensor 'first': type at byte"},
+      {"misaligned", [&](auto& b) { poke<uint64_t>(b, shape_of_first(b) + 20, 4); }, "expected a multiple of 32"},
+      {"beyond the end", [&](auto& b) { poke<uint64_t>(b, shape_of_first(b) + 20, 1u << 20); }, "within the"},
+      {"overlap", [](auto& b) { poke<uint64_t>(b, find(b, "second") + 10 + 16 + 4, 0); }, "an overlap"},
+  };
+  for (const Damage& damage : damages) {
+    auto bytes = small_model().bytes();
+    damage.apply(bytes);
+    const std::string error = error_of(bytes);
+    EXPECT_NE(error.find(damage.expected), std::string::npos) << damage.name << ": " << error;
+  }
+}
+
+class Folder : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::temp_directory_path() / ("rz_formats_" + std::to_string(::getpid()));
+    fs::create_directories(root_);
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  void put(const std::string& name, std::string_view content) const {
+    std::ofstream(root_ / name, std::ios::binary) << content;
+  }
+
+  static std::string safetensors(const std::string& header, size_t n_data) {
+    const uint64_t n = header.size();
+    return std::string(reinterpret_cast<const char*>(&n), 8) + header + std::string(n_data, '\x01');
+  }
+  std::string open_error() const {
+    const auto file = ModelFile::open(root_);
+    return file.ok() ? "" : file.error().message;
+  }
+  fs::path root_;
+};
+
+constexpr const char* kTwoTensors =
+    R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2,2],"data_offsets":[4,12]},)"
+    R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+
+TEST_F(Folder, OpensAFolderWithItsSideFiles) {
+  put("config.json", R"({"hidden_size":64,"rope_scaling":{"factor":8.0,"type":null},"list":[1,2],"mixed":[1,"x"]})");
+  put("model.safetensors", safetensors(kTwoTensors, 12));
+  put("tokenizer_config.json", R"({"chat_template":[{"name":"default","template":"T"}]})");
+  const auto file = ModelFile::open(root_);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(file->format(), FileFormat::kHuggingFace);
+  EXPECT_EQ(*file->metadata().get_int("hidden_size").value(), 64);
+  EXPECT_EQ(*file->metadata().get_double("rope_scaling.factor").value(), 8.0);
+  EXPECT_FALSE(file->metadata().contains("rope_scaling.type"));
+  EXPECT_EQ(*file->metadata().get_ints("list").value(), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(*file->metadata().get_string("mixed").value(), R"([1,"x"])");
+  ASSERT_NE(file->find("b"), nullptr);
+  EXPECT_EQ(file->find("b")->shape, (std::vector<uint64_t>{2, 2}));
+  EXPECT_EQ(file->side_files().value().chat_template, "T");
+  EXPECT_FALSE(file->side_files().value().tokenizer_json.has_value());
+}
+
+TEST_F(Folder, OpensShardsByTheIndexAndRefusesWhatDoesNotMatch) {
+  put("config.json", "{}");
+  put("one.safetensors", safetensors(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4));
+  put("two.safetensors", safetensors(R"({"b":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", 4));
+  const std::string index = "model.safetensors.index.json";
+  put(index, R"({"weight_map":{"a":"one.safetensors","b":"two.safetensors"}})");
+  EXPECT_EQ(open_error(), "");
+  put(index, R"({"weight_map":{"a":"one.safetensors","b":"two.safetensors","c":"two.safetensors"}})");
+  EXPECT_NE(open_error().find("expected 3 tensors"), std::string::npos);
+  put(index, R"({"weight_map":{"a":"two.safetensors","b":"one.safetensors"}})");
+  EXPECT_NE(open_error().find("lies in"), std::string::npos);
+  put(index, R"({"weight_map":{"a":"../one.safetensors"}})");
+  EXPECT_NE(open_error().find("expected the name of a file in the folder"), std::string::npos);
+  put(index, R"({"weight_map":{"a":"gone.safetensors"}})");
+  EXPECT_NE(open_error().find("no such file"), std::string::npos);
+}
+
+TEST_F(Folder, DamagedSafeTensorsAreNamed) {
+  put("config.json", "{}");
+  const std::pair<std::string, const char*> cases[] = {
+      {"short", "header length"},
+      {safetensors("{", 0), "not valid JSON"},
+      {safetensors("[]", 0), "expected a JSON object"},
+      {safetensors(kTwoTensors, 11), "within 11 bytes"},
+      {safetensors(kTwoTensors, 13), "after it"},
+      {safetensors(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8), "element type I64"},
+      {safetensors(R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})", 0), "dimensions of 1 or more"},
+      {safetensors(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8), "expected 12 bytes"},
+      {safetensors(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 8), "a range within"},
+      {safetensors(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8), "expected a start at 0"},
+      {safetensors(
+           R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+           8),
+       "each name once"},
+      {safetensors(R"({"a":{"dtype":"F32","shape":[9223372036854775807,4],"data_offsets":[0,8]}})", 8), "2^63"},
+  };
+  for (const auto& [content, expected] : cases) {
+    put("model.safetensors", content);
+    EXPECT_NE(open_error().find(expected), std::string::npos) << open_error();
+  }
+  fs::remove(root_ / "model.safetensors");
+  EXPECT_NE(open_error().find("neither model.safetensors"), std::string::npos);
+  put("config.json", "{\"a\": NaN}");
+  EXPECT_NE(open_error().find("not valid JSON"), std::string::npos);
+}
+
+TEST_F(Folder, SplitGgufIsFoundFromAnyPart) {
+  for (uint32_t no = 0; no < 2; ++no) {
+    GgufWriter writer;
+    writer.add_u32("split.no", no);
+    writer.add_u32("split.count", 2);
+    if (no == 0) writer.add_string("general.architecture", "llama");
+    writer.add_tensor("t" + std::to_string(no), TypeId::kF32, {1}, std::vector<float>{1.0f});
+    ASSERT_TRUE(writer.write(root_ / ("m-0000" + std::to_string(no + 1) + "-of-00002.gguf")).ok());
+  }
+  for (const char* part : {"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"}) {
+    const auto file = ModelFile::open(root_ / part);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    EXPECT_EQ(file->tensors().size(), 2u);
+    EXPECT_TRUE(file->metadata().contains("general.architecture"));
+  }
+  fs::rename(root_ / "m-00001-of-00002.gguf", root_ / "other.gguf");
+  EXPECT_NE(ModelFile::open(root_ / "other.gguf").error().message.find("expected a name ending in"), std::string::npos);
+  EXPECT_EQ(ModelFile::open(root_ / "m-00002-of-00002.gguf").error().code, ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace realizar

@@ -1,0 +1,172 @@
+#include "formats/safetensors_reader.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "formats/byte_cursor.h"
+#include "formats/layout.h"
+
+namespace realizar {
+namespace {
+
+namespace dom = simdjson::dom;
+
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
+constexpr size_t kMaxDepth = 8;
+
+std::optional<TypeId> type_of(std::string_view dtype) {
+  if (dtype == "F32") return TypeId::kF32;
+  if (dtype == "F16") return TypeId::kF16;
+  if (dtype == "BF16") return TypeId::kBF16;
+  return std::nullopt;
+}
+
+struct Places {
+  std::string_view file;
+  std::span<const std::byte> data;
+};
+
+Error tensor_error(const Places& places, std::string_view name, std::string_view what) {
+  return format_error(fmt::format("{}: tensor '{}': {}", places.file, name, what), std::string(name));
+}
+
+Result<std::vector<uint64_t>> read_shape(const Places& places, std::string_view name, dom::element entry) {
+  dom::array dims;
+  if (entry["shape"].get(dims) != simdjson::SUCCESS) return tensor_error(places, name, "expected an array 'shape'");
+  std::vector<uint64_t> shape;
+  for (const dom::element dim : dims) {
+    uint64_t value = 0;
+    if (dim.get(value) != simdjson::SUCCESS) return tensor_error(places, name, "expected whole numbers in 'shape'");
+    shape.push_back(value);
+  }
+  return shape;
+}
+
+Result<std::span<const std::byte>> read_range(const Places& places, std::string_view name, dom::element entry) {
+  dom::array offsets;
+  uint64_t begin = 0, end = 0;
+  if (entry["data_offsets"].get(offsets) != simdjson::SUCCESS || offsets.size() != 2 ||
+      offsets.at(0).get(begin) != simdjson::SUCCESS || offsets.at(1).get(end) != simdjson::SUCCESS) {
+    return tensor_error(places, name, "expected 'data_offsets' of two whole numbers");
+  }
+  if (begin > end || end > places.data.size()) {
+    return tensor_error(places, name,
+                        fmt::format("data_offsets: expected a range within {} bytes of data, actual [{}, {}]",
+                                    places.data.size(), begin, end));
+  }
+  return places.data.subspan(begin, end - begin);
+}
+
+Result<TensorInfo> read_tensor(const Places& places, std::string_view name, dom::element entry) {
+  std::string_view dtype;
+  if (!entry.is_object() || entry["dtype"].get(dtype) != simdjson::SUCCESS) {
+    return tensor_error(places, name, "expected an object with a string 'dtype'");
+  }
+  const std::optional<TypeId> type = type_of(dtype);
+  if (!type) {
+    return unsupported(
+        fmt::format("{}: tensor '{}': element type {} is not supported (F32, F16, BF16 are)", places.file, name, dtype),
+        std::string(name));
+  }
+  RZ_TRY(auto shape, read_shape(places, name, entry));
+  const auto n_bytes = tensor_bytes(traits(*type), shape);
+  if (!n_bytes.ok()) return tensor_error(places, name, "shape: " + n_bytes.error().message);
+  RZ_TRY(const auto data, read_range(places, name, entry));
+  if (data.size() != *n_bytes) {
+    return tensor_error(places, name,
+                        fmt::format("data_offsets: expected {} bytes of {} {}, actual {}", *n_bytes, dtype,
+                                    shape_to_string(shape), data.size()));
+  }
+  return TensorInfo{std::string(name), *type, std::move(shape), data};
+}
+
+// The format allows no byte between tensors, before the first or after the last.
+Status check_no_gap(const Places& places, std::span<const TensorInfo> tensors) {
+  const std::byte* end = places.data.data();
+  for (const TensorInfo& tensor : tensors) {
+    if (tensor.data.data() != end) {
+      return tensor_error(
+          places, tensor.name,
+          fmt::format("data_offsets: expected a start at {}, where the tensor before it ends, actual {}",
+                      end - places.data.data(), tensor.data.data() - places.data.data()));
+    }
+    end += tensor.data.size();
+  }
+  if (end == places.data.data() + places.data.size()) return {};
+  return format_error(fmt::format("{}: expected the last tensor to end with the file, actual {} bytes after it",
+                                  places.file, places.data.data() + places.data.size() - end),
+                      std::string(places.file));
+}
+
+Result<dom::element> parse_object(dom::parser& parser, std::string_view json, std::string_view what) {
+  dom::element root;
+  if (parser.allocate(json.size(), kMaxDepth) != simdjson::SUCCESS) {
+    return Error{ErrorCode::kResourceExhausted, fmt::format("{}: too large to parse", what), std::string(what)};
+  }
+  if (const auto error = parser.parse(simdjson::padded_string(json)).get(root); error != simdjson::SUCCESS) {
+    return format_error(fmt::format("{}: not valid JSON: {}", what, simdjson::error_message(error)), std::string(what));
+  }
+  if (!root.is_object()) return format_error(fmt::format("{}: expected a JSON object", what), std::string(what));
+  return root;
+}
+
+// Names a file of the same folder: no separators, not "..".
+bool stays_in_folder(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
+}
+
+}  // namespace
+
+Result<std::vector<TensorInfo>> parse_safetensors(std::span<const std::byte> bytes, std::string_view file) {
+  ByteCursor in(bytes, file);
+  RZ_TRY(const auto header_bytes, in.read<uint64_t>("header length"));
+  if (header_bytes > kMaxHeaderBytes || header_bytes > in.remaining()) {
+    return field_error(file, "header length", 0, fmt::format("at most {}", std::min(kMaxHeaderBytes, in.remaining())),
+                       std::to_string(header_bytes));
+  }
+  RZ_TRY(const auto header, in.take(header_bytes, 1, "header"));
+  const Places places{file, bytes.subspan(in.offset())};
+
+  dom::parser parser;
+  const std::string what = fmt::format("{}: header", file);
+  RZ_TRY(const dom::element root,
+         parse_object(parser, {reinterpret_cast<const char*>(header.data()), header.size()}, what));
+  std::vector<TensorInfo> tensors;
+  const dom::object entries = root.get_object().value_unsafe();
+  for (const auto field : entries) {
+    if (field.key == "__metadata__") continue;
+    RZ_TRY(auto tensor, read_tensor(places, field.key, field.value));
+    tensors.push_back(std::move(tensor));
+  }
+  std::sort(tensors.begin(), tensors.end(),
+            [](const TensorInfo& a, const TensorInfo& b) { return a.data.data() < b.data.data(); });
+  RZ_CHECK_OK(check_no_gap(places, tensors));
+  RZ_CHECK_OK(index_tensors(tensors, file));
+  return tensors;
+}
+
+Result<ShardMap> parse_safetensors_index(std::string_view json, std::string_view file) {
+  dom::parser parser;
+  RZ_TRY(const dom::element root, parse_object(parser, json, file));
+  dom::object map;
+  if (root["weight_map"].get(map) != simdjson::SUCCESS) {
+    return format_error(fmt::format("{}: expected an object 'weight_map'", file), std::string(file));
+  }
+  ShardMap shards;
+  for (const auto field : map) {
+    std::string_view shard;
+    if (field.value.get(shard) != simdjson::SUCCESS || !stays_in_folder(shard)) {
+      return format_error(
+          fmt::format("{}: weight_map '{}': expected the name of a file in the folder", file, field.key),
+          std::string(file));
+    }
+    shards.emplace(field.key, shard);
+  }
+  return shards;
+}
+
+}  // namespace realizar

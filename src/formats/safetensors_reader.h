@@ -1,0 +1,23 @@
+// Reads one SafeTensors file that lies in memory: its JSON header only (github.com/huggingface/safetensors, "Format").
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "formats/model_file.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+// Tensors in file order; data are spans of the bytes. FormatError (header, shape, range, gap, overlap, duplicate) and
+// Unsupported (element type) name the tensor.
+Result<std::vector<TensorInfo>> parse_safetensors(std::span<const std::byte> bytes, std::string_view file);
+
+// model.safetensors.index.json: tensor name -> shard's file name. FormatError on names that leave the folder.
+using ShardMap = std::unordered_map<std::string, std::string>;
+Result<ShardMap> parse_safetensors_index(std::string_view json, std::string_view file);
+
+}  // namespace realizar

@@ -1,0 +1,82 @@
+#include "formats/split_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "formats/gguf_reader.h"
+#include "formats/layout.h"
+
+namespace realizar {
+namespace {
+
+constexpr int64_t kMaxParts = 99999;  // five digits in the name
+
+struct SplitKeys {
+  int64_t no = 0, count = 1;
+};
+
+Result<SplitKeys> split_keys(const Metadata& metadata) {
+  RZ_TRY(const auto no, metadata.get_int("split.no"));
+  RZ_TRY(const auto count, metadata.get_int("split.count"));
+  return SplitKeys{no.value_or(0), count.value_or(1)};
+}
+
+// The path of part `no`, from the path of part `own_no`, which must be spelled accordingly.
+Result<std::filesystem::path> part_path(const std::string& own_path, int64_t own_no, int64_t no, int64_t count) {
+  const auto suffix = [count](int64_t n) { return fmt::format("-{:05}-of-{:05}.gguf", n + 1, count); };
+  if (!own_path.ends_with(suffix(own_no))) {
+    return format_error(
+        fmt::format("{}: part {} of {}: expected a name ending in '{}'", own_path, own_no + 1, count, suffix(own_no)),
+        own_path);
+  }
+  return std::filesystem::path(own_path.substr(0, own_path.size() - suffix(own_no).size()) + suffix(no));
+}
+
+Status add_part(SplitGguf& split, MappedFile map, int64_t no, int64_t count) {
+  RZ_TRY(GgufFile file, parse_gguf(map.bytes(), map.path()));
+  RZ_TRY(const SplitKeys keys, split_keys(file.metadata));
+  if (keys.no != no || keys.count != count) {
+    return format_error(fmt::format("{}: expected split.no {} of split.count {}, actual {} of {}", map.path(), no,
+                                    count, keys.no, keys.count),
+                        map.path());
+  }
+  if (no == 0) split.metadata = std::move(file.metadata);
+  for (TensorInfo& tensor : file.tensors) split.tensors.push_back(std::move(tensor));
+  split.maps.push_back(std::move(map));
+  return {};
+}
+
+}  // namespace
+
+Result<SplitGguf> open_gguf_parts(MappedFile part) {
+  SplitGguf split;
+  RZ_TRY(GgufFile file, parse_gguf(part.bytes(), part.path()));
+  RZ_TRY(const SplitKeys keys, split_keys(file.metadata));
+  if (keys.count <= 1) {
+    split.metadata = std::move(file.metadata);
+    split.tensors = std::move(file.tensors);
+    split.maps.push_back(std::move(part));
+    return split;
+  }
+  if (keys.count > kMaxParts || keys.no < 0 || keys.no >= keys.count) {
+    return format_error(fmt::format("{}: split.no {} of split.count {}: expected 0 <= no < count <= {}", part.path(),
+                                    keys.no, keys.count, kMaxParts),
+                        part.path());
+  }
+  const std::string own_path = part.path();
+  for (int64_t no = 0; no < keys.count; ++no) {
+    RZ_TRY(const auto path, part_path(own_path, keys.no, no, keys.count));
+    RZ_TRY(MappedFile map, MappedFile::open(path));
+    RZ_CHECK_OK(add_part(split, std::move(map), no, keys.count));
+  }
+  RZ_TRY(const auto n_tensors, split.metadata.get_int("split.tensors.count"));
+  if (n_tensors && *n_tensors != static_cast<int64_t>(split.tensors.size())) {
+    return format_error(fmt::format("{}: split.tensors.count: expected {}, actual {} tensors in all parts", own_path,
+                                    *n_tensors, split.tensors.size()),
+                        own_path);
+  }
+  return split;
+}
+
+}  // namespace realizar

@@ -1,0 +1,22 @@
+// A GGUF file that is split into parts NAME-00001-of-0000N.gguf (keys split.no, split.count, split.tensors.count).
+#pragma once
+
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "formats/metadata.h"
+#include "formats/model_file.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+struct SplitGguf {
+  std::vector<MappedFile> maps;
+  Metadata metadata;  // of the first part
+  std::vector<TensorInfo> tensors;
+};
+
+// Reads `part`, and the other parts where it is one of several. Errors: NotFound (a part), FormatError.
+Result<SplitGguf> open_gguf_parts(MappedFile part);
+
+}  // namespace realizar
