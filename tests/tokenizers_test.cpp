@@ -1,6 +1,8 @@
 // Real vocabularies give exactly the ids that their own tokenizers give, and decoding gives the text back.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const fs::path kData = fs::path(RZ_SOURCE_DIR) / "tests/data/tokenizers";
 const fs::path kShared = fs::path(RZ_SHARED_DIR) / "tokenizers";
 
 std::string read_file(const fs::path& path) {
@@ -72,6 +75,35 @@ TEST(Tokenizers, Llama3FromTokenizerJson) {
   auto tokenizer = Tokenizer::from_hf(read_file(path), "");
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
   expect_matches(*tokenizer, "llama-3");
+}
+
+// expected.json holds mixed texts and the ids that Hugging Face's tokenizers (the JavaScript package, 2026) give for
+// them with each vocabulary.
+void expect_same_as_huggingface(const std::string& name, const fs::path& tokenizer_json) {
+  const auto data = nlohmann::json::parse(read_file(kData / "expected.json"));
+  auto tokenizer = Tokenizer::from_hf(read_file(tokenizer_json), "");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  const auto& cases = data["cases"][name];
+  ASSERT_EQ(cases.size(), data["texts"].size());
+  for (size_t i = 0; i < cases.size(); ++i) {
+    std::vector<TokenId> expected;
+    for (const auto& id : cases[i]) expected.push_back(TokenId{id.get<int32_t>()});
+    const std::string text = data["texts"][i];
+    EXPECT_EQ(show(tokenizer->encode(text, {.add_special = false})), show(expected)) << "case " << i << ": " << text;
+  }
+}
+
+TEST(Tokenizers, SmallVocabulariesAgreeWithHuggingFace) {
+  for (const std::string name : {"tiny", "gemma2", "llama", "mixtral", "phi3", "qwen2"}) {
+    SCOPED_TRACE(name);
+    expect_same_as_huggingface(name, kData / (name + ".tokenizer.json"));
+  }
+}
+
+TEST(Tokenizers, Llama3AgreesWithHuggingFace) {
+  const fs::path path = kShared / "llama-3.tokenizer.json";
+  if (!fs::exists(path)) GTEST_SKIP() << path << " is not there";
+  expect_same_as_huggingface("llama-3", path);
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ void AddedTokenMatcher::build(std::span<const uint32_t> sorted) {
   nodes_.emplace_back();
   std::vector<Pending> pending = {{sorted, 0}};
   for (size_t i = 0; i < pending.size(); ++i) {
-    auto [rest, depth] = pending[i];
+    std::span<const uint32_t> rest = pending[i].tokens;
+    const size_t depth = pending[i].depth;
     while (!rest.empty() && tokens_[rest[0]].content.size() == depth) {
       if (nodes_[i].token < 0) nodes_[i].token = static_cast<int32_t>(rest[0]);
       rest = rest.subspan(1);
