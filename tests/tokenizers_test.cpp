@@ -8,6 +8,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "api/vocab.h"
+#include "formats/model_file.h"
 #include "text/tokenizer.h"
 
 namespace realizar::text {
@@ -76,6 +78,22 @@ TEST(Tokenizers, Llama3FromTokenizerJson) {
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
   expect_matches(*tokenizer, "llama-3");
 }
+
+class GgufVocabularies : public testing::TestWithParam<const char*> {};
+
+TEST_P(GgufVocabularies, GiveTheExpectedIds) {
+  const std::string name = std::string(GetParam()) + ".gguf";
+  if (!fs::exists(kShared / name)) GTEST_SKIP() << kShared / name << " is not there";
+  auto file = ModelFile::open(kShared / name);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  auto vocab = read_gguf_vocab(file->metadata());
+  ASSERT_TRUE(vocab.ok()) << vocab.error().message;
+  auto tokenizer = Tokenizer::from_gguf(*vocab);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  expect_matches(*tokenizer, name);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bpe, GgufVocabularies, testing::Values("deepseek-llm", "gpt-2", "starcoder"));
 
 // expected.json holds mixed texts and the ids that Hugging Face's tokenizers (the JavaScript package, 2026) give for
 // them with each vocabulary.
