@@ -96,6 +96,7 @@ class Translator {
         members += in_[at_++];
       }
     }
+    if (at_ >= in_.size()) return format_error("regular expression '" + std::string(in_) + "': [ without ]");
     ++at_;
     --depth_;
     members += "]";
