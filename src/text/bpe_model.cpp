@@ -237,4 +237,11 @@ Result<std::unique_ptr<MergeModel>> make_bpe_model(const Vocabulary& vocab, cons
   return std::unique_ptr<MergeModel>(std::move(model));
 }
 
+Result<std::unique_ptr<MergeModel>> make_ranked_bpe_model(const Vocabulary& vocab,
+                                                          const std::vector<RankedRule>& merges, BpeOptions options) {
+  auto model = std::make_unique<BpeModel>(vocab, std::move(options), merges.size());
+  for (const RankedRule& rule : merges) RZ_CHECK_OK(model->add_merge(rule.parts, rule.rank));
+  return std::unique_ptr<MergeModel>(std::move(model));
+}
+
 }  // namespace realizar::text

@@ -28,10 +28,19 @@ struct BpeOptions {
 
 using MergeRule = std::pair<std::string_view, std::string_view>;
 
+// A rule with its own rank: rules of one rank are applied from left to right, whichever of them it is.
+struct RankedRule {
+  MergeRule parts;
+  uint32_t rank = 0;  // lower is earlier
+};
+
 // `merges` in order of rank. Keeps a reference to `vocab`; the rules are not kept. Control tokens are never produced,
 // except unk_id. Errors: FormatError (a rule whose parts or result are not in the vocabulary).
 Result<std::unique_ptr<MergeModel>> make_bpe_model(const Vocabulary& vocab, const std::vector<MergeRule>& merges,
                                                    BpeOptions options);
+
+Result<std::unique_ptr<MergeModel>> make_ranked_bpe_model(const Vocabulary& vocab,
+                                                          const std::vector<RankedRule>& merges, BpeOptions options);
 
 // "<0x00>" to "<0xFF>".
 std::string spell_byte_token(uint8_t byte);

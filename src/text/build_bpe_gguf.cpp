@@ -4,37 +4,13 @@
 #include "text/bpe_model.h"
 #include "text/builders.h"
 #include "text/byte_alphabet.h"
+#include "text/gguf_vocab.h"
 #include "text/normalizers.h"
 #include "text/pre_tokenizer_table.h"
 #include "text/pre_tokenizers.h"
 
 namespace realizar::text {
 namespace {
-
-constexpr std::string_view kMetaspace = "\u2581";
-
-Result<std::vector<TokenType>> read_types(const GgufVocab& vocab) {
-  std::vector<TokenType> types;
-  if (!vocab.token_types.empty() && vocab.token_types.size() != vocab.tokens.size()) {
-    return format_error("tokenizer.ggml.token_type: expected " + std::to_string(vocab.tokens.size()) +
-                            " entries, one a token, got " + std::to_string(vocab.token_types.size()),
-                        "tokenizer.ggml.token_type");
-  }
-  for (int32_t type : vocab.token_types) {
-    const bool known = type >= 1 && type <= 6;
-    types.push_back(known ? static_cast<TokenType>(type) : TokenType::kUnused);
-  }
-  return types;
-}
-
-Result<std::optional<TokenId>> read_id(std::optional<int64_t> id, size_t n_tokens, const std::string& key) {
-  if (!id) return std::optional<TokenId>();
-  if (*id < 0 || static_cast<uint64_t>(*id) >= n_tokens) {
-    return format_error(key + ": expected an id below " + std::to_string(n_tokens) + ", got " + std::to_string(*id),
-                        key);
-  }
-  return std::optional<TokenId>(TokenId{static_cast<int32_t>(*id)});
-}
 
 // A rule is two pieces with a space between; a piece itself may begin with a space.
 Result<std::vector<MergeRule>> read_merges(const GgufVocab& vocab) {
@@ -52,36 +28,12 @@ Result<std::vector<MergeRule>> read_merges(const GgufVocab& vocab) {
   return merges;
 }
 
-// Control tokens and user-defined ones are cut out of the text; they stand for themselves, in no alphabet.
-AddedTokenMatcher find_added(const Vocabulary& vocab) {
-  std::vector<AddedToken> added;
-  for (int32_t i = 0; i < vocab.size(); ++i) {
-    const TokenId id{i};
-    const TokenType type = vocab.type(id);
-    const bool special = type == TokenType::kControl || type == TokenType::kUnknown;
-    if (!special && type != TokenType::kUserDefined) continue;
-    added.push_back({.id = id, .content = std::string(vocab.piece(id)), .special = special});
-  }
-  return AddedTokenMatcher(std::move(added));
-}
-
 std::string decode_piece(std::string_view piece, TokenType type, bool byte_level) {
   if (byte_level) {
     if (type != TokenType::kNormal) return std::string(piece);
     return unspell_bytes(piece).value_or(std::string(piece));
   }
-  if (type == TokenType::kByte) {
-    for (uint32_t byte = 0; byte < 256; ++byte) {
-      if (piece == spell_byte_token(static_cast<uint8_t>(byte))) return std::string(1, static_cast<char>(byte));
-    }
-  }
-  std::string text;
-  for (size_t at = 0; at < piece.size();) {
-    const bool is_space = piece.substr(at).starts_with(kMetaspace);
-    text += is_space ? ' ' : piece[at];
-    at += is_space ? kMetaspace.size() : 1;
-  }
-  return text;
+  return decode_metaspace_piece(piece, type);
 }
 
 StringTable decode_all(const Vocabulary& vocab, bool byte_level) {
@@ -104,9 +56,9 @@ Result<std::unique_ptr<PreTokenizer>> build_pre_tokenizer(const NamedPreTokenize
 // bos, eos, and what is put around a text.
 Status read_special_ids(const GgufVocab& vocab, const NamedPreTokenizer& named, TokenizerParts& parts) {
   const size_t n = vocab.tokens.size();
-  RZ_TRY(parts.bos, read_id(vocab.bos_id, n, "tokenizer.ggml.bos_token_id"));
-  RZ_TRY(parts.eos, read_id(vocab.eos_id, n, "tokenizer.ggml.eos_token_id"));
-  RZ_TRY(const std::optional<TokenId> eot, read_id(vocab.eot_id, n, "tokenizer.ggml.eot_token_id"));
+  RZ_TRY(parts.bos, read_token_id(vocab.bos_id, n, "tokenizer.ggml.bos_token_id"));
+  RZ_TRY(parts.eos, read_token_id(vocab.eos_id, n, "tokenizer.ggml.eos_token_id"));
+  RZ_TRY(const std::optional<TokenId> eot, read_token_id(vocab.eot_id, n, "tokenizer.ggml.eot_token_id"));
   parts.end_tokens = find_end_tokens(*parts.vocab, parts.eos, eot);
   if (vocab.add_bos.value_or(named.add_bos) && parts.bos) parts.post.prefix.push_back(*parts.bos);
   if (vocab.add_eos.value_or(false) && parts.eos) parts.post.suffix.push_back(*parts.eos);
@@ -123,9 +75,9 @@ Result<TokenizerParts> build_bpe_gguf(const GgufVocab& vocab) {
   }
   if (vocab.tokens.empty())
     return format_error("tokenizer.ggml.tokens: the vocabulary is empty", "tokenizer.ggml.tokens");
-  RZ_TRY(std::vector<TokenType> types, read_types(vocab));
+  RZ_TRY(std::vector<TokenType> types, read_token_types(vocab));
   RZ_TRY(const std::optional<TokenId> unk,
-         read_id(vocab.unk_id, vocab.tokens.size(), "tokenizer.ggml.unknown_token_id"));
+         read_token_id(vocab.unk_id, vocab.tokens.size(), "tokenizer.ggml.unknown_token_id"));
   RZ_TRY(const std::vector<MergeRule> merges, read_merges(vocab));
 
   TokenizerParts parts;
@@ -143,7 +95,7 @@ Result<TokenizerParts> build_bpe_gguf(const GgufVocab& vocab) {
   RZ_TRY(parts.model, make_bpe_model(*parts.vocab, merges, options));
   RZ_TRY(parts.pre_tokenizer, build_pre_tokenizer(*named));
   if (!named->byte_level) parts.normalizer = make_replace(std::string(" "), std::string(kMetaspace));
-  parts.added = find_added(*parts.vocab);
+  parts.added = find_added_tokens(*parts.vocab);
   parts.decoded = decode_all(*parts.vocab, named->byte_level);
   parts.keeps_invalid_utf8 = true;
   RZ_CHECK_OK(read_special_ids(vocab, *named, parts));

@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "realizar/types.h"
+#include "text/stop_matcher.h"
 #include "text/tokenizer.h"
 
 namespace realizar::text {
 
 class StreamingDetokenizer {
  public:
-  // `tokenizer` must outlive this. Empty stop strings are ignored.
+  // `tokenizer` must outlive this. Empty stop strings are ignored. Of several stop strings the one that begins
+  // earliest in the text ends it, so one that is complete waits while another that began before it may still be.
   StreamingDetokenizer(const Tokenizer& tokenizer, std::vector<std::string> stop_strings, DecodeOptions options = {});
 
   struct Output {
@@ -25,12 +27,20 @@ class StreamingDetokenizer {
   std::string finish();
 
  private:
+  void append_bytes(std::string_view bytes);
+  void append_text(std::string_view text);
+  std::string take(size_t n_bytes);
+
   const Tokenizer* tokenizer_;
-  std::vector<std::string> stop_strings_;
   DecodeOptions options_;
-  std::string held_;  // bytes not yet given out
+  StopMatcher matcher_;
+  std::string partial_;             // the beginning of a character whose other bytes have not come; at most 3 bytes
+  std::string held_;                // whole characters not yet given out
+  size_t n_before_stop_ = kNoStop;  // how much of held_ is before the earliest stop string that is complete
   bool at_start_ = true;
   bool stopped_ = false;
+
+  static constexpr size_t kNoStop = static_cast<size_t>(-1);
 };
 
 }  // namespace realizar::text

@@ -3,9 +3,6 @@
 
 namespace realizar::text {
 
-Result<TokenizerParts> build_spm_gguf(const GgufVocab&) {
-  return unsupported("tokenizer model 'llama' is not built");
-}
 Result<TokenizerParts> build_unigram_gguf(const GgufVocab&) {
   return unsupported("tokenizer model 't5' is not built");
 }

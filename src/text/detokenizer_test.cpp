@@ -1,0 +1,126 @@
+// What the streaming detokenizer gives out, put together, is the whole text decoded at once, cut at the first stop
+// string; and each output is whole characters.
+#include "text/detokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "text/utf8.h"
+
+namespace realizar::text {
+namespace {
+
+// A SentencePiece vocabulary: "<s>" is 0, byte b is 1 + b, then the given pieces.
+Tokenizer make_tokenizer(std::vector<std::string_view> pieces, bool add_space_prefix) {
+  static std::vector<std::string> byte_pieces;
+  if (byte_pieces.empty()) {
+    for (int b = 0; b < 256; ++b) {
+      char spelled[8];
+      std::snprintf(spelled, sizeof(spelled), "<0x%02X>", static_cast<unsigned>(b));
+      byte_pieces.push_back(spelled);
+    }
+  }
+  GgufVocab vocab;
+  vocab.model = "llama";
+  vocab.tokens = {"<s>"};
+  vocab.token_types = {3};
+  for (const std::string& piece : byte_pieces) {
+    vocab.tokens.push_back(piece);
+    vocab.token_types.push_back(6);
+  }
+  for (std::string_view piece : pieces) {
+    vocab.tokens.push_back(piece);
+    vocab.token_types.push_back(1);
+  }
+  vocab.scores.assign(vocab.tokens.size(), 0);
+  vocab.add_space_prefix = add_space_prefix;
+  auto tokenizer = Tokenizer::from_gguf(vocab);
+  EXPECT_TRUE(tokenizer.ok());
+  return std::move(*tokenizer);
+}
+
+TokenId byte_token(uint8_t byte) {
+  return TokenId{1 + byte};
+}
+
+std::string naive(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, const std::vector<std::string>& stops) {
+  const std::string text = replace_invalid_utf8(tokenizer.decode(ids));
+  size_t cut = text.size();
+  for (const std::string& stop : stops) {
+    if (!stop.empty()) cut = std::min(cut, text.find(stop));
+  }
+  return text.substr(0, cut);
+}
+
+std::string stream(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, const std::vector<std::string>& stops) {
+  StreamingDetokenizer detokenizer(tokenizer, stops);
+  std::string all;
+  for (TokenId id : ids) {
+    const auto [text, stopped] = detokenizer.push(id);
+    EXPECT_TRUE(is_valid_utf8(text));
+    all += text;
+    if (stopped) break;
+  }
+  return all + detokenizer.finish();
+}
+
+TEST(StreamingDetokenizer, HoldsBackHalfACharacter) {
+  const Tokenizer tokenizer = make_tokenizer({}, false);
+  StreamingDetokenizer detokenizer(tokenizer, {});
+  EXPECT_EQ(detokenizer.push(byte_token(0xE2)).text, "");
+  EXPECT_EQ(detokenizer.push(byte_token(0x82)).text, "");
+  EXPECT_EQ(detokenizer.push(byte_token(0xAC)).text, "\u20AC");
+  EXPECT_EQ(detokenizer.push(byte_token(0xF0)).text, "");
+  EXPECT_EQ(detokenizer.push(byte_token('a')).text, "\uFFFDa");
+  EXPECT_EQ(detokenizer.push(byte_token(0xE2)).text, "");
+  EXPECT_EQ(detokenizer.finish(), "\uFFFD");
+}
+
+TEST(StreamingDetokenizer, HoldsBackWhatMayBecomeAStopString) {
+  const Tokenizer tokenizer = make_tokenizer({"ab", "c", "abd"}, false);
+  StreamingDetokenizer detokenizer(tokenizer, {"abc"});
+  EXPECT_EQ(detokenizer.push(*tokenizer.find("ab")).text, "");
+  EXPECT_EQ(detokenizer.push(*tokenizer.find("ab")).text, "ab");
+  const auto [text, stopped] = detokenizer.push(*tokenizer.find("c"));
+  EXPECT_EQ(text, "");
+  EXPECT_TRUE(stopped);
+  EXPECT_EQ(detokenizer.finish(), "");
+}
+
+TEST(StreamingDetokenizer, TheStopStringThatBeginsFirstWins) {
+  const Tokenizer tokenizer = make_tokenizer({"ab", "cd", "e", "f"}, false);
+  const TokenId ab = *tokenizer.find("ab"), cd = *tokenizer.find("cd");
+  EXPECT_EQ(stream(tokenizer, {ab, cd, *tokenizer.find("e")}, {"bcde", "cd"}), "a");
+  EXPECT_EQ(stream(tokenizer, {ab, cd, *tokenizer.find("f")}, {"bcde", "cd"}), "ab");
+  EXPECT_EQ(stream(tokenizer, {ab, cd}, {"bcde", "cd"}), "ab");
+}
+
+TEST(StreamingDetokenizer, TakesOneSpaceOffTheStartOnly) {
+  const Tokenizer tokenizer = make_tokenizer({"\u2581a"}, true);
+  const TokenId a = *tokenizer.find("\u2581a");
+  EXPECT_EQ(stream(tokenizer, {TokenId{0}, a, a}, {}), "a a");
+}
+
+TEST(StreamingDetokenizer, EqualsDecodingAtOnce) {
+  std::mt19937 random(7);
+  for (bool add_space_prefix : {false, true}) {
+    const Tokenizer tokenizer = make_tokenizer({"\u2581a", "ab", "ba", "\u2581", "\u20AC", "aab"}, add_space_prefix);
+    const std::vector<TokenId> choices = {TokenId{0},       TokenId{257},     TokenId{258},    TokenId{259},
+                                          TokenId{260},     TokenId{261},     TokenId{262},    TokenId{100000},
+                                          byte_token('a'),  byte_token('b'),  byte_token(' '), byte_token(0xE2),
+                                          byte_token(0x82), byte_token(0xAC), byte_token(0xF0)};
+    const std::vector<std::string> stop_choices = {"",        "abab",   "ba b",   "bba", "\u20AC\u20AC",
+                                                   "a\u20AC", "aabaab", "\uFFFDa"};
+    for (int trial = 0; trial < 3000; ++trial) {
+      std::vector<TokenId> ids(random() % 24);
+      for (TokenId& id : ids) id = choices[random() % choices.size()];
+      std::vector<std::string> stops(random() % 4);
+      for (std::string& stop : stops) stop = stop_choices[random() % stop_choices.size()];
+      ASSERT_EQ(stream(tokenizer, ids, stops), naive(tokenizer, ids, stops)) << "trial " << trial;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace realizar::text
