@@ -26,15 +26,31 @@ class Decoder {
   std::span<const float> hidden() const;
 
  private:
-  struct Activations {
-    ActId x, normed, q, k, v, attn, ff, router, expert_weights, expert_ids, selected, hidden, logits;
-  };
-  Decoder(const Model& model, Backend& backend, const Activations& acts)
-      : model_(&model), backend_(&backend), acts_(acts) {}
+  Decoder(const Model& model, Backend& backend) : model_(&model), backend_(&backend) {}
+
+  void layer(uint32_t i);
+  void attention(uint32_t i);
+  void ffn(uint32_t i);
+  void experts(uint32_t i);
+  void head();
+  void norm(ActId out, ActId in, WeightId weight, WeightId bias);
+  void add_branch(ActId in, WeightId weight, WeightId bias, WeightId post_norm);
 
   const Model* model_;
   Backend* backend_;
-  Activations acts_;
+  ActId x_ = kNoAct;               // [n_rows, d_model], the residual stream
+  ActId normed_ = kNoAct;          // [n_rows, d_model]
+  ActId branch_ = kNoAct;          // [n_rows, d_model], a branch before its own norm
+  ActId q_ = kNoAct;               // [n_rows, n_heads * head_dim]
+  ActId k_ = kNoAct;               // [n_rows, n_kv_heads * head_dim]
+  ActId v_ = kNoAct;               // as k_
+  ActId attended_ = kNoAct;        // as q_
+  ActId ff_ = kNoAct;              // [n_rows, d_ff]
+  ActId router_logits_ = kNoAct;   // [n_rows, n_experts]
+  ActId expert_weights_ = kNoAct;  // [n_rows, n_used]
+  ActId expert_ids_ = kNoAct;      // [n_rows, n_used]
+  ActId hidden_ = kNoAct;          // [n_logit_rows, d_model]
+  ActId logits_ = kNoAct;          // [n_logit_rows, n_vocab]
 };
 
 }  // namespace realizar

@@ -61,9 +61,6 @@ struct ModelConfig {
   float attn_scale = 0;  // on q.k
   float attn_softcap = 0;
   float final_softcap = 0;
-  float logit_scale = 1.0f;
-  float residual_scale = 1.0f;
-  bool tied_head = false;
 };
 
 // One "key: value" a line, every field.

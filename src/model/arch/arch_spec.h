@@ -1,0 +1,126 @@
+// What an architecture is: data. One ArchSpec a row of the table (list.cpp); no code outside this folder asks for a
+// name.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "model/model_config.h"
+
+namespace realizar {
+
+// The part that a tensor plays. Fused ones are split at binding.
+enum class Role : uint8_t {
+  kEmbed,
+  kPositionEmbed,
+  kFinalNorm,
+  kFinalNormBias,
+  kHead,
+  kHeadBias,
+  kAttnNorm,
+  kAttnNormBias,
+  kAttnPostNorm,
+  kWq,
+  kWk,
+  kWv,
+  kWo,
+  kBq,
+  kBk,
+  kBv,
+  kBo,
+  kWqkv,
+  kBqkv,
+  kQNorm,
+  kKNorm,
+  kFfnNorm,
+  kFfnNormBias,
+  kFfnPostNorm,
+  kWGate,
+  kWUp,
+  kWGateUp,
+  kWDown,
+  kBUp,
+  kBDown,
+  kRouter,
+  kExpertGate,
+  kExpertUp,
+  kExpertDown,
+  kRopeFactors,
+  kRopeShort,
+  kRopeLong,
+  kIgnored,
+};
+
+// A dimension by its meaning; its size follows from the config.
+enum class Dim : uint8_t {
+  kNone,
+  kModel,
+  kQ,
+  kKv,
+  kQkv,
+  kFf,
+  kGateUp,
+  kVocab,
+  kHead,
+  kHalfRot,
+  kExperts,
+  kExpertFf,
+  kCtx
+};
+
+enum class Need : uint8_t { kRequired, kOptional };
+
+// How tensor parallelism divides a tensor among ranks: not at all, by output rows, by input columns, by experts.
+enum class Shard : uint8_t { kWhole, kRows, kCols, kExperts };
+
+// "{}" in a name stands for the layer; a second "{}" for the expert, where a file keeps one matrix an expert.
+struct TensorSpec {
+  Role role;
+  Need need;
+  Shard shard;
+  Dim rows;
+  Dim cols;               // kNone: a vector of `rows` elements
+  std::string_view gguf;  // "": not in this format
+  std::string_view hf;
+  std::string_view gguf_per_expert = {};
+};
+
+enum class WindowPattern : uint8_t { kNone, kAll, kEvenLayers };
+enum class AttnScale : uint8_t { kHeadDim, kGemma2 };
+enum class MoeRule : uint8_t { kNone, kIfConfigured, kAlways };
+
+// Names of config.json's keys where families differ. "": the family has none.
+struct HfKeys {
+  std::string_view d_model = "hidden_size", n_layers = "num_hidden_layers", n_heads = "num_attention_heads",
+                   n_kv_heads = "num_key_value_heads", d_ff = "intermediate_size", n_ctx = "max_position_embeddings",
+                   norm_eps = "rms_norm_eps", activation = "hidden_act", n_experts = "num_local_experts",
+                   expert_d_ff = "intermediate_size", renormalize = "";
+};
+
+struct ArchSpec {
+  std::string_view name;                         // GGUF's general.architecture
+  std::span<const std::string_view> hf_classes;  // config.json's architectures
+  std::span<const TensorSpec> tensors;
+  NormKind norm = NormKind::kRms;
+  NormPlace norm_place = NormPlace::kPre;
+  FfnKind ffn = FfnKind::kGated;
+  Activation activation = Activation::kSilu;
+  bool qk_norm = false;
+  bool learned_positions = false;
+  bool gguf_interleaved_rope = false;  // GGUF keeps q and k rows in pairs (2i, 2i+1); Hugging Face in halves
+  bool embed_scale_sqrt_d_model = false;
+  bool hf_norm_plus_one = false;      // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
+  bool hf_transposed_linear = false;  // Conv1D: weights are [in, out]
+  WindowPattern window = WindowPattern::kNone;
+  uint32_t nope_interval = 0;  // every so many layers one without rope; 0: none
+  AttnScale attn_scale = AttnScale::kHeadDim;
+  MoeRule moe = MoeRule::kNone;
+  HfKeys hf_keys = {};
+};
+
+std::span<const ArchSpec* const> all_architectures();
+
+extern const ArchSpec kLlama, kQwen2, kQwen3, kQwen3Moe, kGemma2, kPhi2, kPhi3, kGpt2, kSmolLm3;
+
+}  // namespace realizar

@@ -1,0 +1,62 @@
+// GPT-2: learned positions, LayerNorm, fused q/k/v, biases everywhere; Hugging Face keeps weights transposed (Conv1D).
+#include <array>
+
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"GPT2LMHeadModel"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "transformer.wte.weight"},
+    {Role::kPositionEmbed, kRequired, Shard::kWhole, Dim::kCtx, Dim::kModel, "position_embd.weight",
+     "transformer.wpe.weight"},
+    kHead,
+    {Role::kFinalNorm, kRequired, Shard::kWhole, Dim::kModel, Dim::kNone, "output_norm.weight",
+     "transformer.ln_f.weight"},
+    bias(Role::kFinalNormBias, kRequired, Dim::kModel, "output_norm.bias", "transformer.ln_f.bias"),
+    {Role::kAttnNorm, kRequired, Shard::kWhole, Dim::kModel, Dim::kNone, "blk.{}.attn_norm.weight",
+     "transformer.h.{}.ln_1.weight"},
+    bias(Role::kAttnNormBias, kRequired, Dim::kModel, "blk.{}.attn_norm.bias", "transformer.h.{}.ln_1.bias"),
+    {Role::kWqkv, kRequired, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight",
+     "transformer.h.{}.attn.c_attn.weight"},
+    bias(Role::kBqkv, kRequired, Dim::kQkv, "blk.{}.attn_qkv.bias", "transformer.h.{}.attn.c_attn.bias"),
+    {Role::kWo, kRequired, Shard::kCols, Dim::kModel, Dim::kQ, "blk.{}.attn_output.weight",
+     "transformer.h.{}.attn.c_proj.weight"},
+    bias(Role::kBo, kRequired, Dim::kModel, "blk.{}.attn_output.bias", "transformer.h.{}.attn.c_proj.bias"),
+    {Role::kFfnNorm, kRequired, Shard::kWhole, Dim::kModel, Dim::kNone, "blk.{}.ffn_norm.weight",
+     "transformer.h.{}.ln_2.weight"},
+    bias(Role::kFfnNormBias, kRequired, Dim::kModel, "blk.{}.ffn_norm.bias", "transformer.h.{}.ln_2.bias"),
+    {Role::kWUp, kRequired, Shard::kRows, Dim::kFf, Dim::kModel, "blk.{}.ffn_up.weight",
+     "transformer.h.{}.mlp.c_fc.weight"},
+    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", "transformer.h.{}.mlp.c_fc.bias"),
+    {Role::kWDown, kRequired, Shard::kCols, Dim::kModel, Dim::kFf, "blk.{}.ffn_down.weight",
+     "transformer.h.{}.mlp.c_proj.weight"},
+    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.h.{}.mlp.c_proj.bias"),
+    {Role::kIgnored, kOptional, Shard::kWhole, Dim::kNone, Dim::kNone, "", "transformer.h.{}.attn.bias"},
+    {Role::kIgnored, kOptional, Shard::kWhole, Dim::kNone, Dim::kNone, "", "transformer.h.{}.attn.masked_bias"},
+});
+
+}  // namespace
+
+const ArchSpec kGpt2{.name = "gpt2",
+                     .hf_classes = kHfClasses,
+                     .tensors = kTensors,
+                     .norm = NormKind::kLayer,
+                     .ffn = FfnKind::kPlain,
+                     .activation = Activation::kGelu,
+                     .learned_positions = true,
+                     .hf_transposed_linear = true,
+                     .hf_keys = {.d_model = "n_embd",
+                                 .n_layers = "n_layer",
+                                 .n_heads = "n_head",
+                                 .n_kv_heads = "",
+                                 .d_ff = "n_inner",
+                                 .n_ctx = "n_positions",
+                                 .norm_eps = "layer_norm_epsilon",
+                                 .activation = "activation_function"}};
+
+}  // namespace realizar

@@ -1,0 +1,51 @@
+// Llama 1, 2, 3.x and what shares its graph: Mistral, SmolLM2; with experts, Mixtral.
+#include <array>
+
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    q_bias(kOptional),
+    k_bias(kOptional),
+    v_bias(kOptional),
+    o_bias(kOptional),
+    kFfnNorm,
+    kWGate,
+    kWUp,
+    kWDown,
+    {Role::kRouter, kRequired, Shard::kWhole, Dim::kExperts, Dim::kModel, "blk.{}.ffn_gate_inp.weight",
+     "model.layers.{}.block_sparse_moe.gate.weight"},
+    {Role::kExpertGate, kRequired, Shard::kExperts, Dim::kExpertFf, Dim::kModel, "blk.{}.ffn_gate_exps.weight",
+     "model.layers.{}.block_sparse_moe.experts.{}.w1.weight", "blk.{}.ffn_gate.{}.weight"},
+    {Role::kExpertUp, kRequired, Shard::kExperts, Dim::kExpertFf, Dim::kModel, "blk.{}.ffn_up_exps.weight",
+     "model.layers.{}.block_sparse_moe.experts.{}.w3.weight", "blk.{}.ffn_up.{}.weight"},
+    {Role::kExpertDown, kRequired, Shard::kExperts, Dim::kModel, Dim::kExpertFf, "blk.{}.ffn_down_exps.weight",
+     "model.layers.{}.block_sparse_moe.experts.{}.w2.weight", "blk.{}.ffn_down.{}.weight"},
+    kRopeFactors,
+    kInvFreqBuffer,
+});
+
+}  // namespace
+
+const ArchSpec kLlama{.name = "llama",
+                      .hf_classes = kHfClasses,
+                      .tensors = kTensors,
+                      .gguf_interleaved_rope = true,
+                      .window = WindowPattern::kAll,
+                      .moe = MoeRule::kIfConfigured};
+
+}  // namespace realizar

@@ -1,0 +1,24 @@
+// SmolLM3: Llama with no position encoding in every fourth layer.
+#include <array>
+
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"SmolLM3ForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>(
+    {kEmbed, kHead, kFinalNorm, kAttnNorm, kWq, kWk, kWv, kWo, kFfnNorm, kWGate, kWUp, kWDown});
+
+}  // namespace
+
+const ArchSpec kSmolLm3{.name = "smollm3",
+                        .hf_classes = kHfClasses,
+                        .tensors = kTensors,
+                        .gguf_interleaved_rope = true,
+                        .nope_interval = 4};
+
+}  // namespace realizar

@@ -1,0 +1,200 @@
+// Rotary embedding: the frequencies of RoFormer (Su et al. 2021) and the ways in which models stretch them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "model/config_reader.h"
+
+namespace realizar {
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+
+std::vector<double> plain_inv_freq(uint32_t n_rot, double base) {
+  std::vector<double> inv_freq(n_rot / 2);
+  for (uint32_t i = 0; i < n_rot / 2; ++i) inv_freq[i] = std::pow(base, -2.0 * i / n_rot);
+  return inv_freq;
+}
+
+// Hugging Face's names for the scaling, below "rope_scaling." or, in newer files, "rope_parameters.".
+std::string hf_key(const ModelFile& file, std::string_view name) {
+  const std::string newer = "rope_parameters." + std::string(name);
+  return file.metadata().contains(newer) ? newer : "rope_scaling." + std::string(name);
+}
+
+struct Scaling {
+  std::string kind;  // "none", "linear", "yarn", "llama3", "longrope"
+  double factor = 1;
+  std::optional<double> n_ctx_old, attention_factor;
+};
+
+Result<Scaling> read_scaling(const ConfigKeys& keys) {
+  const ModelFile& file = keys.file();
+  Scaling s;
+  RZ_TRY(auto kind, file.metadata().get_string(keys.key("rope.scaling.type", hf_key(file, "rope_type"))));
+  if (!kind && !keys.is_gguf()) {
+    RZ_TRY(kind, file.metadata().get_string(hf_key(file, "type")));
+  }
+  s.kind = kind.value_or("none");
+  if (s.kind == "default") s.kind = "none";
+  if (s.kind == "su") s.kind = "longrope";  // the name in early Phi-3 files
+  RZ_TRY(const auto factor, keys.optional_positive("rope.scaling.factor", hf_key(file, "factor")));
+  s.factor = factor.value_or(1);
+  RZ_TRY(s.n_ctx_old, keys.optional_positive("rope.scaling.original_context_length",
+                                             hf_key(file, "original_max_position_embeddings")));
+  if (!s.n_ctx_old && !keys.is_gguf()) {
+    RZ_TRY(s.n_ctx_old, keys.optional_positive("", "original_max_position_embeddings"));
+  }
+  RZ_TRY(s.attention_factor, keys.optional_positive("rope.scaling.attn_factor", hf_key(file, "attention_factor")));
+  return s;
+}
+
+Error missing(const ConfigKeys& keys, std::string_view what) {
+  return format_error(fmt::format("{}: rope scaling needs {}", keys.file().path().string(), what));
+}
+
+// YaRN (Peng et al. 2023), section 3.2: high frequencies stay, low ones are divided by the factor, a ramp between.
+Status apply_yarn(const ConfigKeys& keys, const Scaling& s, double base, std::vector<double>& inv_freq, float& scale) {
+  if (!s.n_ctx_old) return missing(keys, "the original context length");
+  const ModelFile& file = keys.file();
+  RZ_TRY(const auto beta_fast, keys.optional_positive("rope.scaling.yarn_beta_fast", hf_key(file, "beta_fast")));
+  RZ_TRY(const auto beta_slow, keys.optional_positive("rope.scaling.yarn_beta_slow", hf_key(file, "beta_slow")));
+  const double n_rot = 2.0 * static_cast<double>(inv_freq.size());
+  const auto turning_dim = [&](double n_turns) {
+    return n_rot * std::log(*s.n_ctx_old / (n_turns * 2 * kPi)) / (2 * std::log(base));
+  };
+  const double low = std::max(0.0, std::floor(turning_dim(beta_fast.value_or(32))));
+  const double high = std::min(n_rot - 1, std::ceil(turning_dim(beta_slow.value_or(1))));
+  for (size_t i = 0; i < inv_freq.size(); ++i) {
+    const double ramp = std::clamp((static_cast<double>(i) - low) / std::max(0.001, high - low), 0.0, 1.0);
+    inv_freq[i] = inv_freq[i] * (1 - ramp) + inv_freq[i] / s.factor * ramp;
+  }
+  // Section 3.4. In GGUF the factor multiplies this; in Hugging Face it replaces it.
+  const double own = 0.1 * std::log(s.factor) + 1;
+  scale = static_cast<float>(keys.is_gguf() ? own * s.attention_factor.value_or(1) : s.attention_factor.value_or(own));
+  return {};
+}
+
+// Llama 3.1's rule (transformers, modeling_rope_utils): as YaRN's, by wavelength. GGUF carries the outcome as a tensor.
+Status apply_llama3(const ConfigKeys& keys, const Scaling& s, std::vector<double>& inv_freq) {
+  RZ_TRY(const auto low, keys.optional_positive("", hf_key(keys.file(), "low_freq_factor")));
+  RZ_TRY(const auto high, keys.optional_positive("", hf_key(keys.file(), "high_freq_factor")));
+  if (!low || !high || !s.n_ctx_old || *high <= *low) {
+    return missing(keys, "low_freq_factor < high_freq_factor and original_max_position_embeddings");
+  }
+  for (double& f : inv_freq) {
+    const double n_turns = *s.n_ctx_old * f / (2 * kPi);
+    const double smooth = std::clamp((n_turns - *low) / (*high - *low), 0.0, 1.0);
+    f = (1 - smooth) * f / s.factor + smooth * f;
+  }
+  return {};
+}
+
+// Divides by the factors that a file gives one by one: of rope_freqs, or LongRoPE's (Ding et al. 2024).
+Status divide_by(const ConfigKeys& keys, const std::vector<double>& factors, std::string_view name,
+                 std::vector<double>& inv_freq) {
+  if (factors.size() != inv_freq.size()) {
+    return format_error(fmt::format("{}: {}: expected {} factors, actual {}", keys.file().path().string(), name,
+                                    inv_freq.size(), factors.size()),
+                        std::string(name));
+  }
+  for (size_t i = 0; i < factors.size(); ++i) {
+    if (!(std::isfinite(factors[i]) && factors[i] > 0)) {
+      return format_error(fmt::format("{}: {}: expected finite numbers above 0, actual {}", keys.file().path().string(),
+                                      name, factors[i]),
+                          std::string(name));
+    }
+    inv_freq[i] /= factors[i];
+  }
+  return {};
+}
+
+Result<std::optional<std::vector<double>>> factors_tensor(const ConfigKeys& keys, Role role) {
+  for (const TensorSpec& spec : keys.spec().tensors) {
+    if (spec.role != role || !keys.is_gguf()) continue;
+    const TensorInfo* tensor = keys.file().find(spec.gguf);
+    if (tensor == nullptr) break;
+    RZ_TRY(const auto values, read_vector(*tensor));
+    return std::optional(std::vector<double>(values.begin(), values.end()));
+  }
+  return std::optional<std::vector<double>>();
+}
+
+Status apply_longrope(const ConfigKeys& keys, const Scaling& s, const ModelConfig& config, uint32_t n_ctx,
+                      std::vector<double>& inv_freq, float& scale) {
+  if (!s.n_ctx_old) return missing(keys, "the original context length");
+  const bool is_long = n_ctx > *s.n_ctx_old;
+  std::optional<std::vector<double>> factors;
+  if (keys.is_gguf()) {
+    RZ_TRY(factors, factors_tensor(keys, is_long ? Role::kRopeLong : Role::kRopeShort));
+  } else {
+    RZ_TRY(factors, keys.file().metadata().get_doubles(hf_key(keys.file(), is_long ? "long_factor" : "short_factor")));
+  }
+  if (!factors) return missing(keys, is_long ? "long factors" : "short factors");
+  RZ_CHECK_OK(divide_by(keys, *factors, is_long ? "long factors" : "short factors", inv_freq));
+  const double ratio = config.n_ctx_train / *s.n_ctx_old;
+  const double own = ratio <= 1 ? 1 : std::sqrt(1 + std::log(ratio) / std::log(*s.n_ctx_old));
+  scale = static_cast<float>(s.attention_factor.value_or(keys.is_gguf() ? 1 : own));
+  return {};
+}
+
+// Phi-3's GGUF files have LongRoPE's tensors and no scaling type.
+bool has_longrope_tensors(const ConfigKeys& keys) {
+  return keys.is_gguf() && std::any_of(keys.spec().tensors.begin(), keys.spec().tensors.end(), [&](const auto& spec) {
+           return spec.role == Role::kRopeShort && keys.file().find(spec.gguf) != nullptr;
+         });
+}
+
+Result<uint32_t> read_n_rot(const ConfigKeys& keys, const ModelConfig& config) {
+  if (keys.is_gguf()) {
+    RZ_TRY(const auto n_rot, keys.optional_int("rope.dimension_count", "", 2, config.head_dim));
+    return n_rot.value_or(config.head_dim);
+  }
+  RZ_TRY(auto share, keys.optional_positive("", "partial_rotary_factor"));
+  if (!share) {
+    RZ_TRY(share, keys.optional_positive("", hf_key(keys.file(), "partial_rotary_factor")));
+  }
+  return static_cast<uint32_t>(config.head_dim * std::min(share.value_or(1), 1.0));
+}
+
+}  // namespace
+
+Result<RopeConfig> read_rope(const ConfigKeys& keys, const ModelConfig& config, uint32_t n_ctx) {
+  RopeConfig rope;
+  rope.interleaved = keys.is_gguf() && keys.spec().gguf_interleaved_rope;
+  RZ_TRY(rope.n_rot, read_n_rot(keys, config));
+  if (rope.n_rot % 2 != 0 || rope.n_rot == 0) {
+    return format_error(fmt::format("{}: rotary dimensions: expected an even number, actual {}",
+                                    keys.file().path().string(), rope.n_rot));
+  }
+  RZ_TRY(auto base, keys.optional_positive("rope.freq_base", "rope_theta"));
+  if (!base && !keys.is_gguf()) {
+    RZ_TRY(base, keys.optional_positive("", hf_key(keys.file(), "rope_theta")));
+  }
+  // GGUF's specification gives no default; llama.cpp's and transformers' is that of RoFormer.
+  const double theta = base.value_or(10000.0);
+  std::vector<double> inv_freq = plain_inv_freq(rope.n_rot, theta);
+
+  RZ_TRY(const Scaling scaling, read_scaling(keys));
+  RZ_TRY(const auto factors, factors_tensor(keys, Role::kRopeFactors));
+  if (factors) RZ_CHECK_OK(divide_by(keys, *factors, "rope_freqs.weight", inv_freq));
+  if (scaling.kind == "linear") {
+    for (double& f : inv_freq) f /= scaling.factor;
+  } else if (scaling.kind == "yarn") {
+    RZ_CHECK_OK(apply_yarn(keys, scaling, theta, inv_freq, rope.scale));
+  } else if (scaling.kind == "llama3") {
+    RZ_CHECK_OK(apply_llama3(keys, scaling, inv_freq));
+  } else if (scaling.kind == "longrope" || has_longrope_tensors(keys)) {
+    RZ_CHECK_OK(apply_longrope(keys, scaling, config, n_ctx, inv_freq, rope.scale));
+  } else if (scaling.kind != "none") {
+    return unsupported(fmt::format("{}: rope scaling '{}' is not supported (linear, yarn, llama3, longrope are)",
+                                   keys.file().path().string(), scaling.kind),
+                       scaling.kind);
+  }
+  rope.inv_freq.assign(inv_freq.begin(), inv_freq.end());
+  return rope;
+}
+
+}  // namespace realizar
