@@ -17,7 +17,7 @@ namespace realizar {
 struct ModelOptions {
   uint32_t n_ctx = 0;  // positions a sequence; 0: what the model was trained for. LongRoPE chooses its factors by it.
   // Called after each tensor with bytes done and in all; returning false ends the loading with Cancelled.
-  std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress;
+  std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress = {};
 };
 
 // Reads and validates the config alone; touches no tensor data. Errors: Unsupported (architecture or trait, by name),

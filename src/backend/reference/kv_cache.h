@@ -1,0 +1,55 @@
+// The reference backend's paged KV cache: vectors stored in the cache's type, through its real rounding.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/kv_types.h"
+
+namespace realizar {
+
+struct KvPlace {
+  uint32_t layer, kv_head;
+  Pos pos;
+};
+
+class ReferenceKvCache {
+ public:
+  Status create(const KvLayout& layout) {
+    layout_ = layout;
+    RZ_TRY(vector_bytes_, kv_vector_bytes(layout));
+    RZ_TRY(const size_t n_bytes, kv_cache_bytes(layout));
+    keys_.resize(n_bytes / 2);
+    values_.resize(n_bytes / 2);
+    return {};
+  }
+
+  size_t bytes() const { return keys_.size() + values_.size(); }
+
+  void store(std::span<const BlockId> blocks, const KvPlace& place, const float* key, const float* value) {
+    kv_traits(layout_.type).encode(key, keys_.data() + offset(blocks, place), layout_.head_dim);
+    kv_traits(layout_.type).encode(value, values_.data() + offset(blocks, place), layout_.head_dim);
+  }
+  void load_key(std::span<const BlockId> blocks, const KvPlace& place, float* key) const {
+    kv_traits(layout_.type).decode(keys_.data() + offset(blocks, place), key, layout_.head_dim);
+  }
+  void load_value(std::span<const BlockId> blocks, const KvPlace& place, float* value) const {
+    kv_traits(layout_.type).decode(values_.data() + offset(blocks, place), value, layout_.head_dim);
+  }
+
+ private:
+  // [n_layers, n_blocks, n_kv_heads, block_tokens] vectors
+  size_t offset(std::span<const BlockId> blocks, const KvPlace& place) const {
+    const auto pos = static_cast<uint32_t>(place.pos);
+    const size_t block = to_index(blocks[pos / layout_.block_tokens]);
+    const size_t page = (size_t{place.layer} * layout_.n_blocks + block) * layout_.n_kv_heads + place.kv_head;
+    return (page * layout_.block_tokens + pos % layout_.block_tokens) * vector_bytes_;
+  }
+
+  KvLayout layout_;
+  size_t vector_bytes_ = 0;
+  std::vector<std::byte> keys_, values_;
+};
+
+}  // namespace realizar

@@ -1,0 +1,108 @@
+// Tiny models of every architecture and type against reference logits that llama.cpp computed in F32: 48 ids, the last
+// 16 rows; 40 ids as a prompt and 8 one at a time, and all 48 as one prompt.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/reference/reference_backend.h"
+#include "support/npy.h"
+#include "support/step_driver.h"
+
+namespace realizar {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The folder that holds all models, or the selection that comes with the source.
+fs::path conformance_folder() {
+  const fs::path all = fs::path(RZ_SHARED_DIR) / "conformance";
+  return fs::exists(all / "manifest.json") ? all : fs::path(RZ_SOURCE_DIR) / "tests/data/conformance";
+}
+
+struct Case {
+  std::string name;
+  double tolerance;  // largest difference, as a share of the range of the expected logits
+};
+
+std::vector<Case> cases() {
+  std::ifstream in(conformance_folder() / "manifest.json");
+  const auto manifest = nlohmann::json::parse(in);
+  std::vector<Case> list;
+  for (const auto& model : manifest["models"]) {
+    const std::string name = model["name"];
+    const bool is_here = fs::exists(conformance_folder() / (name + ".gguf")) || fs::exists(conformance_folder() / name);
+    if (is_here) list.push_back({name, model["tolerance"]});
+  }
+  return list;
+}
+
+struct Device {
+  const char* name;
+  Result<std::unique_ptr<Backend>> (*make)();
+};
+
+template <CpuIsa kIsa>
+Result<std::unique_ptr<Backend>> make_cpu() {
+  return make_cpu_backend({.n_threads = 2, .isa = kIsa});
+}
+
+const Device kDevices[] = {
+    {"reference", [] { return Result<std::unique_ptr<Backend>>(make_reference_backend()); }},
+    {"portable", make_cpu<CpuIsa::kPortable>},
+    {"avx2", make_cpu<CpuIsa::kAvx2>},
+    {"avx512", make_cpu<CpuIsa::kAvx512>},
+};
+
+double largest_difference(const std::vector<float>& expected, std::span<const float> actual) {
+  const auto [low, high] = std::minmax_element(expected.begin(), expected.end());
+  double largest = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double difference = std::fabs(double{expected[i]} - actual[i]);
+    largest = std::isnan(difference) ? INFINITY : std::max(largest, difference);
+  }
+  return largest / (*high - *low);
+}
+
+class Conformance : public testing::TestWithParam<std::tuple<Case, Device>> {};
+
+TEST_P(Conformance, LogitsAgreeWithTheReference) {
+  const auto& [model, device] = GetParam();
+  const fs::path folder = conformance_folder();
+  const fs::path gguf = folder / (model.name + ".gguf");
+  const auto file = ModelFile::open(fs::exists(gguf) ? gguf : folder / model.name);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  auto backend = device.make();
+  if (!backend.ok()) GTEST_SKIP() << backend.error().message;
+  auto driver = test::StepDriver::open(*file, std::move(*backend), 64);
+  ASSERT_TRUE(driver.ok()) << driver.error().message;
+
+  std::ifstream in(folder / (model.name + ".tokens.json"));
+  const auto json = nlohmann::json::parse(in);
+  const std::vector<int> ids = json.is_array() ? json : json["tokens"];
+  ASSERT_EQ(ids.size(), 48u);
+  const std::vector<float> expected = test::read_npy(folder / (model.name + ".logits.npy"));
+  ASSERT_EQ(expected.size(), size_t{16} * (*driver)->config().n_vocab);
+  double worst = 0;
+  for (const uint32_t n_prompt : {40u, 48u}) {
+    const auto logits = (*driver)->run(ids, n_prompt, 48);
+    ASSERT_TRUE(logits.ok()) << logits.error().message;
+    const double difference = largest_difference(expected, std::span(*logits).last(expected.size()));
+    EXPECT_LE(difference, model.tolerance) << "with a prompt of " << n_prompt;
+    worst = std::max(worst, difference);
+  }
+  std::printf("%-16s %-10s %.2e of %.0e\n", model.name.c_str(), device.name, worst, model.tolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Conformance, testing::Combine(testing::ValuesIn(cases()), testing::ValuesIn(kDevices)),
+                         [](const auto& test) {
+                           std::string name = std::get<0>(test.param).name + "_" + std::get<1>(test.param).name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace realizar

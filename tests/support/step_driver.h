@@ -1,0 +1,74 @@
+// Drives a decoder without the engine: one sequence, blocks handed out in reverse, so that nothing relies on their
+// order.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/backend.h"
+#include "model/decoder.h"
+#include "model/model.h"
+
+namespace realizar::test {
+
+class StepDriver {
+ public:
+  static Result<std::unique_ptr<StepDriver>> open(const ModelFile& file, std::unique_ptr<Backend> backend,
+                                                  uint32_t n_ctx, KvType kv_type = KvType::kF32) {
+    auto driver = std::unique_ptr<StepDriver>(new StepDriver(std::move(backend)));
+    RZ_CHECK_OK(driver->backend_->configure({.max_rows = n_ctx, .max_logit_rows = n_ctx, .max_context = n_ctx}));
+    RZ_TRY(Model model, Model::load(file, *driver->backend_, {.n_ctx = n_ctx}));
+    driver->model_ = std::make_unique<Model>(std::move(model));
+    const ModelConfig& c = driver->model_->config();
+    const KvLayout layout{c.n_layers, c.n_kv_heads, c.head_dim, kBlockTokens, n_ctx / kBlockTokens + 1, kv_type};
+    RZ_CHECK_OK(driver->backend_->create_kv_cache(layout));
+    for (uint32_t i = layout.n_blocks; i-- > 0;) driver->blocks_.push_back(BlockId{i});
+    RZ_TRY(Decoder decoder, Decoder::create(*driver->model_, *driver->backend_));
+    driver->decoder_ = std::make_unique<Decoder>(std::move(decoder));
+    return driver;
+  }
+
+  const ModelConfig& config() const { return model_->config(); }
+
+  // Logits of every token, [n, n_vocab]: the first n_prompt as prompt chunks of n_chunk, the others one at a time.
+  Result<std::vector<float>> run(std::span<const int> ids, uint32_t n_prompt, uint32_t n_chunk) {
+    std::vector<float> all;
+    const auto n = static_cast<uint32_t>(ids.size());
+    for (uint32_t begin = 0; begin < n;) {
+      const bool is_prompt = begin < n_prompt;
+      const uint32_t n_rows = is_prompt ? std::min(n_chunk, n_prompt - begin) : 1;
+      RZ_CHECK_OK(step(ids.subspan(begin, n_rows), begin, !is_prompt));
+      const auto logits = decoder_->logits();
+      all.insert(all.end(), logits.begin(), logits.end());
+      begin += n_rows;
+    }
+    return all;
+  }
+
+ private:
+  static constexpr uint32_t kBlockTokens = 16;
+  explicit StepDriver(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+
+  Status step(std::span<const int> ids, uint32_t first_pos, bool decode) {
+    std::vector<TokenId> tokens;
+    std::vector<Pos> positions;
+    std::vector<uint32_t> rows;
+    for (uint32_t i = 0; i < ids.size(); ++i) {
+      tokens.push_back(TokenId{ids[i]});
+      positions.push_back(static_cast<Pos>(first_pos + i));
+      rows.push_back(i);
+    }
+    const BatchSequence seq{0, static_cast<uint32_t>(ids.size()), static_cast<Pos>(first_pos), blocks_};
+    decoder_->encode({tokens, positions, {&seq, 1}, decode ? seq.n_rows : 0, rows});
+    return decoder_->wait();
+  }
+
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Decoder> decoder_;
+  std::vector<BlockId> blocks_;
+};
+
+}  // namespace realizar::test
