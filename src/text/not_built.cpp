@@ -15,12 +15,6 @@ Result<TokenizerParts> build_spm_model(std::string_view, std::string_view) {
 Result<std::unique_ptr<MergeModel>> make_unigram_model(const Vocabulary&, UnigramOptions) {
   return unsupported("model 'Unigram' is not built");
 }
-Result<std::unique_ptr<MergeModel>> make_wordpiece_model(const Vocabulary&, WordPieceOptions) {
-  return unsupported("model 'WordPiece' is not built");
-}
-Result<std::unique_ptr<MergeModel>> make_wordlevel_model(const Vocabulary&, std::string_view) {
-  return unsupported("model 'WordLevel' is not built");
-}
 Result<std::unique_ptr<Normalizer>> make_charsmap_normalizer(std::span<const uint8_t>) {
   return unsupported("normalizer 'Precompiled' is not built");
 }
