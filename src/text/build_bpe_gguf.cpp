@@ -47,8 +47,8 @@ StringTable decode_all(const Vocabulary& vocab, bool byte_level) {
 Result<std::unique_ptr<PreTokenizer>> build_pre_tokenizer(const NamedPreTokenizer& named) {
   std::vector<std::unique_ptr<PreTokenizer>> steps;
   for (std::string_view pattern : named.regexes) {
-    RZ_TRY(Regex regex, Regex::compile(pattern));
-    steps.push_back(make_split(make_regex_pattern(std::move(regex)), SplitBehavior::kIsolated, false));
+    RZ_TRY(auto step, make_regex_split(pattern, SplitBehavior::kIsolated, false));
+    steps.push_back(std::move(step));
   }
   return make_sequence(std::move(steps));
 }

@@ -97,10 +97,11 @@ class Reader {
   Status read_replace(const element& section) {
     RZ_TRY(JsonPattern pattern, json_pattern(section, "decoder"));
     const std::string content = json_string(section, "content");
-    if (!pattern.regex) {
-      return add([wanted = pattern.string, content](std::string& piece) { replace_all(piece, wanted, content); });
+    if (!pattern.is_regex) {
+      return add([wanted = pattern.text, content](std::string& piece) { replace_all(piece, wanted, content); });
     }
-    const std::shared_ptr<const Normalizer> replace = make_replace(std::move(*pattern.regex), content);
+    RZ_TRY(Regex regex, Regex::compile(pattern.text));
+    const std::shared_ptr<const Normalizer> replace = make_replace(std::move(regex), content);
     return add([replace](std::string& piece) { replace->apply(piece, false); });
   }
 

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "realizar/result.h"
-#include "text/regex.h"
 
 namespace realizar::text {
 
@@ -44,21 +43,16 @@ inline Result<simdjson::dom::array> json_array(const element& object, std::strin
 
 // {"String": ...} or {"Regex": ...} under "pattern".
 struct JsonPattern {
-  std::optional<Regex> regex;
-  std::string string;
+  bool is_regex = false;
+  std::string text;
 };
 inline Result<JsonPattern> json_pattern(const element& object, const std::string& where) {
-  JsonPattern pattern;
   std::string_view text;
-  if (object["pattern"]["Regex"].get(text) == simdjson::SUCCESS) {
-    RZ_TRY(pattern.regex, Regex::compile(text));
-    return pattern;
-  }
+  if (object["pattern"]["Regex"].get(text) == simdjson::SUCCESS) return JsonPattern{true, std::string(text)};
   const bool found =
       object["pattern"]["String"].get(text) == simdjson::SUCCESS || object["pattern"].get(text) == simdjson::SUCCESS;
   if (!found) return format_error(where + ".pattern: expected {\"String\": ...} or {\"Regex\": ...}", where);
-  pattern.string = text;
-  return pattern;
+  return JsonPattern{false, std::string(text)};
 }
 
 // Sections nest (Sequence); this deep at most.

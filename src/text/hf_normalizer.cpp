@@ -39,8 +39,9 @@ Result<NormalizerPtr> read_charsmap(const element& section) {
 Result<NormalizerPtr> read_replace(const element& section) {
   RZ_TRY(JsonPattern pattern, json_pattern(section, "normalizer"));
   const std::string content = json_string(section, "content");
-  if (pattern.regex) return make_replace(std::move(*pattern.regex), content);
-  return make_replace(std::move(pattern.string), content);
+  if (!pattern.is_regex) return make_replace(std::move(pattern.text), content);
+  RZ_TRY(Regex regex, Regex::compile(pattern.text));
+  return make_replace(std::move(regex), content);
 }
 
 NormalizerPtr read_bert(const element& section) {

@@ -42,11 +42,6 @@ Result<PrependScheme> read_prepend_scheme(const element& section) {
   return unsupported("pre_tokenizer.prepend_scheme: '" + name + "' is not built", "pre_tokenizer");
 }
 
-Result<PreTokenizerPtr> split_at_regex(std::string_view pattern, SplitBehavior behavior, bool invert) {
-  RZ_TRY(Regex regex, Regex::compile(pattern));
-  return make_split(make_regex_pattern(std::move(regex)), behavior, invert);
-}
-
 PreTokenizerPtr split_at_chars(CharPredicate predicate, SplitBehavior behavior) {
   return make_split(make_char_pattern(predicate), behavior, false);
 }
@@ -85,7 +80,7 @@ class Reader {
   Status read_byte_level(const element& section, bool is_last) {
     if (json_bool(section, "add_prefix_space", true)) steps_.push_back(make_prefix_space());
     if (json_bool(section, "use_regex", true)) {
-      RZ_TRY(PreTokenizerPtr step, split_at_regex(kGpt2Regex, SplitBehavior::kIsolated, false));
+      RZ_TRY(PreTokenizerPtr step, make_regex_split(kGpt2Regex, SplitBehavior::kIsolated, false));
       steps_.push_back(std::move(step));
     }
     byte_level_ = is_last && raw_bytes_;
@@ -95,7 +90,7 @@ class Reader {
 
   static Result<PreTokenizerPtr> read_simple(const element& section, const std::string& type) {
     if (type == "Split") return read_split(section);
-    if (type == "Whitespace") return split_at_regex("\\w+|[^\\w\\s]+", SplitBehavior::kRemoved, true);
+    if (type == "Whitespace") return make_regex_split("\\w+|[^\\w\\s]+", SplitBehavior::kRemoved, true);
     if (type == "WhitespaceSplit") return split_at_chars(is_white_space, SplitBehavior::kRemoved);
     if (type == "BertPreTokenizer") return bert();
     if (type == "Metaspace") return read_metaspace(section);
@@ -117,8 +112,8 @@ class Reader {
     RZ_TRY(JsonPattern pattern, json_pattern(section, "pre_tokenizer"));
     RZ_TRY(const SplitBehavior behavior, read_behavior(section, "Removed"));
     const bool invert = json_bool(section, "invert", false);
-    if (pattern.regex) return make_split(make_regex_pattern(std::move(*pattern.regex)), behavior, invert);
-    return make_split(make_string_pattern(std::move(pattern.string)), behavior, invert);
+    if (pattern.is_regex) return make_regex_split(pattern.text, behavior, invert);
+    return make_split(make_string_pattern(std::move(pattern.text)), behavior, invert);
   }
 
   static Result<PreTokenizerPtr> read_metaspace(const element& section) {

@@ -15,9 +15,9 @@ std::string pieces_of(std::string_view name, std::string text) {
   pieces.ranges = {{0, text.size()}};
   pieces.text = std::move(text);
   for (std::string_view pattern : named->regexes) {
-    auto regex = Regex::compile(pattern);
-    if (!regex.ok()) return regex.error().message;
-    make_split(make_regex_pattern(std::move(*regex)), SplitBehavior::kIsolated, false)->apply(pieces);
+    auto step = make_regex_split(pattern, SplitBehavior::kIsolated, false);
+    if (!step.ok()) return step.error().message;
+    (*step)->apply(pieces);
   }
   std::string shown;
   for (const TextRange& range : pieces.ranges) {
@@ -50,6 +50,28 @@ TEST(PreTokenizerTable, CutsAsTheModelsDo) {
   EXPECT_EQ(pieces_of("kimi-k2", "a\u4E2D\u6587b"), "a|\u4E2D\u6587|b");
   EXPECT_EQ(pieces_of("deepseek-v3", "x \u4E2D\u3042 1234"), "x| |\u4E2D\u3042| |123|4");
   EXPECT_EQ(pieces_of("gemma4", "a b\n\nc"), "a b|\n\n|c");
+}
+
+// The grouping of digits is done by hand; the regular expressions that it stands for are the oracle.
+TEST(PreTokenizerTable, DigitGroupsMatchTheirExpressions) {
+  for (const std::string_view pattern : {"(?=(\\d{3})+(?!\\d))", "\\d{1,3}(?=(?:\\d{3})*\\b)"}) {
+    for (const std::string_view text :
+         {"1", "12", "123", "1234", "a1234567 12x 1234.5", "x123", "123456", "1_234", ""}) {
+      Pieces by_hand, by_regex;
+      by_hand.text = by_regex.text = text;
+      by_hand.ranges = by_regex.ranges = {{0, text.size()}};
+      if (text.empty()) by_hand.ranges = by_regex.ranges = {};
+      auto hand = make_regex_split(pattern, SplitBehavior::kIsolated, false);
+      auto regex = Regex::compile(pattern);
+      ASSERT_TRUE(hand.ok() && regex.ok());
+      (*hand)->apply(by_hand);
+      make_split(make_regex_pattern(std::move(*regex)), SplitBehavior::kIsolated, false)->apply(by_regex);
+      ASSERT_EQ(by_hand.ranges.size(), by_regex.ranges.size()) << pattern << " " << text;
+      for (size_t i = 0; i < by_hand.ranges.size(); ++i) {
+        EXPECT_EQ(by_hand.ranges[i].begin, by_regex.ranges[i].begin) << pattern << " " << text;
+      }
+    }
+  }
 }
 
 TEST(PreTokenizerTable, RefusesAnUnknownName) {

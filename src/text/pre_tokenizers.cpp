@@ -1,9 +1,10 @@
 #include "text/pre_tokenizers.h"
 
-#include <functional>
+#include <algorithm>
 #include <utility>
 
 #include "text/byte_alphabet.h"
+#include "text/digit_groups.h"
 #include "text/utf8.h"
 
 namespace realizar::text {
@@ -120,6 +121,15 @@ std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreToken
 std::unique_ptr<PreTokenizer> make_split(std::unique_ptr<Pattern> pattern, SplitBehavior behavior, bool invert) {
   return std::make_unique<Split>(std::move(pattern), behavior, invert);
 }
+Result<std::unique_ptr<PreTokenizer>> make_regex_split(std::string_view pattern, SplitBehavior behavior, bool invert) {
+  if (behavior == SplitBehavior::kIsolated && !invert) {
+    if (pattern == "(?=(\\d{3})+(?!\\d))") return make_digit_groups(DigitGroups::kCutInside);
+    if (pattern == "\\d{1,3}(?=(?:\\d{3})*\\b)") return make_digit_groups(DigitGroups::kIsolated);
+  }
+  RZ_TRY(Regex regex, Regex::compile(pattern));
+  return make_split(make_regex_pattern(std::move(regex)), behavior, invert);
+}
+
 std::unique_ptr<PreTokenizer> make_prefix_space() {
   return std::make_unique<PrefixSpace>();
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "text/pattern.h"
@@ -14,6 +15,9 @@ enum class PrependScheme { kAlways, kFirst, kNever };
 
 std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> steps);
 std::unique_ptr<PreTokenizer> make_split(std::unique_ptr<Pattern> pattern, SplitBehavior behavior, bool invert);
+// As make_split with a regular expression. The two with which published tokenizers group digits by threes from the
+// right look ahead to the end of the number at each of its digits; they are recognised and done in one pass.
+Result<std::unique_ptr<PreTokenizer>> make_regex_split(std::string_view pattern, SplitBehavior behavior, bool invert);
 // Writes a space before every piece that does not begin with one.
 std::unique_ptr<PreTokenizer> make_prefix_space();
 // Writes every byte in GPT-2's alphabet (for models that do not take raw bytes).

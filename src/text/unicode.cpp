@@ -133,6 +133,10 @@ bool is_word_char(uint32_t code) {
   }
 }
 
+bool is_decimal_digit(uint32_t code) {
+  return category_of(code) == UTF8PROC_CATEGORY_ND;
+}
+
 bool is_nonspacing_mark(uint32_t code) {
   return category_of(code) == UTF8PROC_CATEGORY_MN;
 }

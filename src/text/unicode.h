@@ -29,6 +29,8 @@ bool is_white_space(uint32_t code);
 // What \w means: letters, marks, decimal digits and connector punctuation.
 bool is_word_char(uint32_t code);
 
+// Category Nd: what \d means.
+bool is_decimal_digit(uint32_t code);
 // Category Mn.
 bool is_nonspacing_mark(uint32_t code);
 // Category C: controls, formats, private use, surrogates and unassigned codes.
