@@ -87,7 +87,7 @@ BpeModel::BpeModel(const Vocabulary& vocab, BpeOptions options, size_t n_merges)
       words_(make_words(vocab, options_.byte_level)),
       word_index_(words_),
       merges_(n_merges),
-      junctions_(n_merges),
+      junctions_(options_.byte_level ? std::min<size_t>(n_merges, 256 * 256) : n_merges),
       whole_(std::make_unique<std::atomic<Whole>[]>(words_.size())) {
   for (int32_t i = 0; i < vocab.size(); ++i) word_index_.insert(i);
   for (uint32_t byte = 0; byte < 256; ++byte) {

@@ -85,11 +85,8 @@ class Translator {
         members += in_.substr(at_, end + 2 - at_);
         at_ = end + 2;
       } else if (rest[0] == '[') {
-        RZ_TRY(std::string other, character_class());
-        if (!other.starts_with('[') || other.starts_with("[^")) {
-          return unsupported("regular expression '" + std::string(in_) + "': a negated class in a class is not built");
-        }
-        members += other.substr(1, other.size() - 2);
+        RZ_TRY(const std::string other, class_in_class());
+        members += other;
       } else if (rest[0] == '\\') {
         members += inside_escape();
       } else {
@@ -101,6 +98,17 @@ class Translator {
     --depth_;
     members += "]";
     return conditions.empty() ? members : "(?:" + conditions + members + ")";
+  }
+
+  // The members of a class that stands inside another one.
+  Result<std::string> class_in_class() {
+    auto other = character_class();
+    if (!other.ok()) return other;
+    const std::string_view set = *other;
+    if (set.size() < 2 || set[0] != '[' || set[1] == '^') {
+      return unsupported("regular expression '" + std::string(in_) + "': a negated class in a class is not built");
+    }
+    return std::string(set.substr(1, set.size() - 2));
   }
 
   std::string_view in_;
