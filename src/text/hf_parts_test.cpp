@@ -78,6 +78,10 @@ TEST(HfPreTokenizer, RefusesByName) {
   EXPECT_EQ(split(R"({"type":"UnicodeScripts"})", ""), "pre_tokenizer: type 'UnicodeScripts' is not built");
   EXPECT_EQ(split(R"({"type":"Sequence","pretokenizers":[{"type":"Zap"}]})", ""),
             "pre_tokenizer: type 'Zap' is not built");
+  EXPECT_NE(split(R"({"type":"Metaspace","replacement":"__"})", "").find("one character"), std::string::npos);
+  EXPECT_NE(
+      split(R"({"type":"Sequence","pretokenizers":[{"type":"ByteLevel"},{"type":"ByteLevel"}]})", "").find("once"),
+      std::string::npos);
   EXPECT_NE(split(R"({"type":"Split","pattern":{"Regex":"("},"behavior":"Isolated"})", "").find("offset"),
             std::string::npos);
 }
@@ -99,6 +103,24 @@ TEST(HfNormalizer, EachComponent) {
   EXPECT_EQ(normalize_with(R"({"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"}]})", "\u00E9"),
             "e");
   EXPECT_EQ(normalize_with(R"({"type":"Zap"})", ""), "normalizer: type 'Zap' is not built");
+}
+
+TEST(HfNormalizer, LongRunsOfMarksTakeNoQuadraticTime) {
+  std::string marks = "e";
+  for (int i = 0; i < 200'000; ++i) marks += "\u0301\u0323";
+  const std::string composed = normalize_with(R"({"type":"NFC"})", marks);
+  EXPECT_EQ(composed.substr(0, 7), "\u1EB9\u0323\u0323");
+  EXPECT_EQ(composed.substr(composed.size() - 4), "\u0301\u0301");
+  EXPECT_EQ(normalize_with(R"({"type":"NFC"})", "\u1100\u1161\u11A8 \u0958"), "\uAC01 \u0915\u093C");
+}
+
+TEST(HfNormalizer, RefusesStepsThatTogetherBlowATextUp) {
+  std::string steps;
+  for (int i = 0; i < 20; ++i) {
+    steps += std::string(i > 0 ? "," : "") + R"({"type":"Replace","pattern":{"String":"a"},"content":"aa"})";
+  }
+  EXPECT_NE(normalize_with(R"({"type":"Sequence","normalizers":[)" + steps + "]}", "a").find("times longer"),
+            std::string::npos);
 }
 
 std::string decode_with(const std::string& json, std::string_view piece) {

@@ -4,6 +4,7 @@
 #include "text/hf_parts.h"
 #include "text/pre_tokenizers.h"
 #include "text/unicode.h"
+#include "text/utf8.h"
 
 namespace realizar::text {
 namespace {
@@ -84,7 +85,11 @@ class Reader {
       steps_.push_back(std::move(step));
     }
     byte_level_ = is_last && raw_bytes_;
-    if (!byte_level_) steps_.push_back(make_byte_speller());
+    if (byte_level_) return {};
+    // Spelling again what is spelled doubles it each time.
+    if (is_spelled_) return unsupported("pre_tokenizer: ByteLevel more than once is not built", "pre_tokenizer");
+    is_spelled_ = true;
+    steps_.push_back(make_byte_speller());
     return {};
   }
 
@@ -118,7 +123,12 @@ class Reader {
 
   static Result<PreTokenizerPtr> read_metaspace(const element& section) {
     RZ_TRY(const PrependScheme scheme, read_prepend_scheme(section));
-    return make_metaspace(json_string(section, "replacement", "\u2581"), scheme, json_bool(section, "split", true));
+    const std::string replacement = json_string(section, "replacement", "\u2581");
+    if (replacement.empty() || decode_char(replacement, 0).n_bytes != replacement.size()) {
+      return format_error("pre_tokenizer.replacement: expected one character, got '" + replacement + "'",
+                          "pre_tokenizer");
+    }
+    return make_metaspace(replacement, scheme, json_bool(section, "split", true));
   }
 
   static PreTokenizerPtr bert() {
@@ -130,6 +140,7 @@ class Reader {
 
   bool raw_bytes_;
   bool byte_level_ = false;
+  bool is_spelled_ = false;
   std::vector<PreTokenizerPtr> steps_;
 };
 

@@ -83,4 +83,10 @@ std::optional<TextRange> Regex::find(std::string_view subject, size_t from) cons
   return TextRange{offsets[0], offsets[1]};
 }
 
+bool Regex::may_match_empty() const {
+  uint32_t may = 1;
+  pcre2_pattern_info(code_->code, PCRE2_INFO_MATCHEMPTY, &may);
+  return may != 0;
+}
+
 }  // namespace realizar::text

@@ -22,6 +22,9 @@ class Regex {
   // none; the expressions of tokenizers stay far below them.
   std::optional<TextRange> find(std::string_view subject, size_t from) const;
 
+  // False only if no match can be empty.
+  bool may_match_empty() const;
+
  private:
   struct Code;
   explicit Regex(std::shared_ptr<const Code> code) : code_(std::move(code)) {}

@@ -2,9 +2,9 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
+#include <vector>
 
 #include "text/utf8.h"
 
@@ -63,10 +63,6 @@ std::array<CharClass, 128> ascii_classes() {
   return classes;
 }
 
-struct FreeUtf8proc {
-  void operator()(utf8proc_uint8_t* p) const { std::free(p); }
-};
-
 utf8proc_option_t options_of(NormalForm form) {
   switch (form) {
     case NormalForm::kNfc:
@@ -81,19 +77,41 @@ utf8proc_option_t options_of(NormalForm form) {
   return UTF8PROC_STABLE;
 }
 
+// The decomposition of `run`, which is valid UTF-8, with the marks after each starter in canonical order. (utf8proc_map
+// would sort those by neighbour exchange, which is quadratic in a long run of marks.)
+std::vector<utf8proc_int32_t> decompose(std::string_view run, utf8proc_option_t options) {
+  constexpr size_t kLongest = 32;  // of one character's decomposition; 18 in Unicode 15
+  std::vector<utf8proc_int32_t> codes;
+  codes.reserve(run.size() + kLongest);
+  for (size_t at = 0; at < run.size();) {
+    const DecodedChar c = decode_char(run, at);
+    const size_t n = codes.size();
+    codes.resize(n + kLongest);
+    int boundary_class = 0;
+    const utf8proc_ssize_t n_added = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c.code), codes.data() + n,
+                                                             kLongest, options, &boundary_class);
+    const bool fits = n_added > 0 && n_added <= static_cast<utf8proc_ssize_t>(kLongest);
+    if (!fits) codes[n] = static_cast<utf8proc_int32_t>(c.code);
+    codes.resize(n + (fits ? static_cast<size_t>(n_added) : 1));
+    at += c.n_bytes;
+  }
+  const auto ccc = [](utf8proc_int32_t code) { return utf8proc_get_property(code)->combining_class; };
+  for (auto it = codes.begin(); it != codes.end();) {
+    it = std::find_if(it, codes.end(), [&](utf8proc_int32_t code) { return ccc(code) != 0; });
+    const auto end = std::find_if(it, codes.end(), [&](utf8proc_int32_t code) { return ccc(code) == 0; });
+    std::stable_sort(it, end, [&](utf8proc_int32_t x, utf8proc_int32_t y) { return ccc(x) < ccc(y); });
+    it = end;
+  }
+  return codes;
+}
+
 // Appends the normal form of `run`, which is valid UTF-8.
 void append_normalized(std::string& out, std::string_view run, NormalForm form) {
-  if (run.empty()) return;
-  utf8proc_uint8_t* result = nullptr;
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(run.data());
-  const utf8proc_ssize_t n_bytes =
-      utf8proc_map(bytes, static_cast<utf8proc_ssize_t>(run.size()), &result, options_of(form));
-  const std::unique_ptr<utf8proc_uint8_t, FreeUtf8proc> owner(result);
-  if (n_bytes < 0) {
-    out.append(run);
-  } else {
-    out.append(reinterpret_cast<const char*>(result), static_cast<size_t>(n_bytes));
-  }
+  const utf8proc_option_t options = options_of(form);
+  std::vector<utf8proc_int32_t> codes = decompose(run, options);
+  auto n_codes = static_cast<utf8proc_ssize_t>(codes.size());
+  if ((options & UTF8PROC_COMPOSE) != 0) n_codes = utf8proc_normalize_utf32(codes.data(), n_codes, options);
+  for (utf8proc_ssize_t i = 0; i < n_codes; ++i) append_utf8(out, static_cast<uint32_t>(codes[static_cast<size_t>(i)]));
 }
 
 bool is_ascii(std::string_view text) {
