@@ -1,6 +1,76 @@
 #include "backend/cpu/cpu_backend.h"
+
+#include "backend/cpu/step_runner.h"
+#include "base/check.h"
+#include "base/cpu_features.h"
+
 namespace realizar {
-Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions&) {
-  return unsupported("cpu backend not here");
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(const KernelTable& kernels, uint32_t n_threads) : team_(n_threads), runner_(kernels, team_) {}
+
+  std::string_view name() const override { return "cpu"; }
+  std::string description() const override {
+    return "cpu (" + std::string(runner_.kernels().name) + ", " + std::to_string(team_.size()) + " threads)";
+  }
+
+  Status configure(const BackendLimits& limits) override { return runner_.configure(limits); }
+
+  Result<WeightId> load_matrix(const MatrixSource& source) override {
+    RZ_TRY(PanelMatrix matrix, pack_panels(source, team_));
+    return runner_.add_matrix(std::move(matrix));
+  }
+  Result<WeightId> load_vector(std::span<const float> values) override { return runner_.add_vector(values); }
+  Result<ActId> create_activation(uint32_t n_cols, Rows rows) override { return runner_.add_activation(n_cols, rows); }
+  Status create_kv_cache(const KvLayout& layout) override { return runner_.cache().create(layout); }
+  size_t weight_bytes() const override { return runner_.weight_bytes(); }
+  size_t kv_bytes() const override { return runner_.cache().bytes(); }
+
+  void begin(const StepBatch& batch) override { runner_.begin(batch); }
+  void embed(const EmbedOp& op) override { runner_.add(op); }
+  void norm(const NormOp& op) override { runner_.add(op); }
+  void linear(const LinearOp& op) override { runner_.add(op); }
+  void gated_linear(const GatedLinearOp& op) override { runner_.add(op); }
+  void rope_store(const RopeStoreOp& op) override { runner_.add(op); }
+  void attention(const AttentionOp& op) override { runner_.add(op); }
+  void route(const RouteOp& op) override { runner_.add(op); }
+  void experts(const ExpertsOp& op) override { runner_.add(op); }
+  void select_rows(const SelectRowsOp& op) override { runner_.add(op); }
+  void submit() override { runner_.submit(); }
+  Status wait() override { return runner_.status(); }
+
+  std::span<const float> read(ActId act) const override { return runner_.read(act); }
+  void set_trace(bool on) override { runner_.set_trace(on); }
+  std::span<const OpTiming> last_trace() const override { return runner_.trace(); }
+
+ private:
+  ThreadTeam team_;
+  StepRunner runner_;
+};
+
+const KernelTable* kernels_for(CpuIsa isa) {
+#if defined(__x86_64__)
+  const CpuFeatures has = cpu_features();
+  const bool any = isa == CpuIsa::kAuto;
+  if (has.avx512_bf16 && (any || isa == CpuIsa::kAvx512)) return &kAvx512Bf16Kernels;
+  if (has.avx512 && (any || isa == CpuIsa::kAvx512)) return &kAvx512Kernels;
+  if (has.avx2 && (any || isa == CpuIsa::kAvx2)) return &kAvx2Kernels;
+#endif
+  return isa == CpuIsa::kAuto || isa == CpuIsa::kPortable ? &kPortableKernels : nullptr;
 }
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
+  const KernelTable* kernels = kernels_for(options.isa);
+  if (kernels == nullptr) {
+    return unsupported(std::string("this processor has no ") + (options.isa == CpuIsa::kAvx2 ? "AVX2" : "AVX-512 VNNI"),
+                       "isa");
+  }
+  const uint32_t n_threads = options.n_threads > 0 ? options.n_threads : n_usable_cores();
+  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(*kernels, n_threads));
+}
+
 }  // namespace realizar

@@ -1,0 +1,21 @@
+// AVX-512 F, BW, VL, DQ and VNNI.
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cpu/kernels.h"
+
+namespace realizar {
+namespace {
+// Each file needs the ones before it.
+// clang-format off
+#include "backend/cpu/isa/panel_layout.inl"
+#include "backend/cpu/isa/vec_avx512.inl"
+#include "backend/cpu/isa/kernels.inl"
+// clang-format on
+}  // namespace
+
+extern const KernelTable kAvx512Kernels = make_table("AVX-512 VNNI");
+
+}  // namespace realizar

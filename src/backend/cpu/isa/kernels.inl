@@ -1,0 +1,465 @@
+// Every kernel, written once over sixteen lanes (vec_*.inl): lane i is row i of a panel in products, element i of a
+// vector elsewhere. Sums run over columns in rising order, so a result depends on the row's length alone.
+
+// The levels of the non-linear types, moved up by the layout's offset so that they are unsigned.
+alignas(16) constexpr uint8_t kIq4Codes[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
+alignas(16) constexpr uint8_t kE2M1Codes[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+
+inline float reduce(F a) {
+  float lanes[16];
+  store(lanes, a);
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  }
+  return lanes[0];
+}
+
+// The first n < 16 elements, zeros behind them.
+inline F load_tail(const float* p, uint32_t n) {
+  float lanes[16] = {};
+  for (uint32_t i = 0; i < n; ++i) lanes[i] = p[i];
+  return load(lanes);
+}
+
+// ---- products with panels of block types
+
+template <int kBits, int kVector>
+inline B plane_bits(const uint8_t* plane) {
+  if constexpr (kBits == 8) return load_bytes(plane + 64 * kVector);
+  constexpr int n_vectors = kBits;  // 8 vectors of kBits / 8 bytes an element
+  constexpr int shift = kVector / n_vectors * kBits;
+  const B packed = load_bytes(plane + 64 * (kVector % n_vectors));
+  return mask(shift_right<shift>(packed), (1 << kBits) - 1);
+}
+
+template <PanelLayout L, int kVector>
+inline B codes(const uint8_t* quants) {
+  B low = plane_bits<L.low, kVector>(quants);
+  if constexpr (L.codes == Codes::kIq4) low = look_up(low, kIq4Codes);
+  if constexpr (L.codes == Codes::kE2M1) low = look_up(low, kE2M1Codes);
+  if constexpr (L.high > 0) {
+    constexpr int shift = kVector / L.high * L.high;  // where the bits of this vector lie in the byte
+    const B packed = load_bytes(quants + 64 * L.low + 64 * (kVector % L.high));
+    constexpr uint8_t bits = ((1 << L.high) - 1) << L.low;
+    if constexpr (shift > L.low) {
+      low = either(low, mask(shift_right<shift - L.low>(packed), bits));
+    } else {
+      low = either(low, mask(shift_left<L.low - shift>(packed), bits));
+    }
+  }
+  return low;
+}
+
+template <PanelLayout L>
+inline void load_codes(const uint8_t* quants, B* out) {
+  out[0] = codes<L, 0>(quants);
+  out[1] = codes<L, 1>(quants);
+  out[2] = codes<L, 2>(quants);
+  out[3] = codes<L, 3>(quants);
+  out[4] = codes<L, 4>(quants);
+  out[5] = codes<L, 5>(quants);
+  out[6] = codes<L, 6>(quants);
+  out[7] = codes<L, 7>(quants);
+}
+
+struct ScaleMin {
+  F scale, min;  // min only where the layout has one
+};
+
+template <PanelLayout L>
+inline ScaleMin load_scales(const uint8_t* panel, uint32_t group, int block) {
+  const uint8_t* at = panel + L.group_at(group);
+  ScaleMin r{zero(), zero()};
+  if constexpr (L.scales == Scales::kSuper) {
+    const uint8_t* header = panel + L.header_at(group);
+    if constexpr (L.has_min) {
+      r.scale = mul(load_f16(header), load_u8(at + 16 * block));
+      r.min = mul(load_f16(header + 32), load_u8(at + 16 * (L.n_subs() + block)));
+    } else {
+      r.scale = mul(load_f16(header), load_i8(at + 16 * block));
+    }
+  } else if constexpr (L.scales == Scales::kBf16) {
+    r.scale = load_bf16(at);
+  } else {
+    r.scale = load_f16(at);
+    if constexpr (L.has_min) r.min = sub(zero(), load_f16(at + 32));
+  }
+  return r;
+}
+
+template <PanelLayout L, int kRows>
+void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* y) {
+  F acc[kRows];
+  for (int r = 0; r < kRows; ++r) acc[r] = zero();
+  for (uint32_t g = 0; g < n_cols / 32; ++g) {
+    B code[8];
+    load_codes<L>(panel + L.group_at(g) + L.scale_bytes(), code);
+    for (int s = 0; s < L.n_subs(); ++s) {
+      const ScaleMin w = load_scales<L>(panel, g, s);
+      constexpr int n_vectors = 8 / L.n_subs();
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const int32_t* sums = rows[r].sums + 2 * g;
+        const int32_t sum = L.sub == 16 ? sums[s] : sums[0] + sums[1];
+        const int8_t* q = rows[r].quants + 32 * g + 16 * s;
+        I products = set1_i(-L.offset * sum);
+#pragma GCC unroll 8
+        for (int j = 0; j < n_vectors; ++j) products = dot4<L.max_code>(products, code[n_vectors * s + j], q + 4 * j);
+        const float scale = rows[r].scales[g];
+        acc[r] = fma(to_float(products), mul(w.scale, set1(scale)), acc[r]);
+        if constexpr (L.has_min) acc[r] = fma(w.min, set1(-scale * static_cast<float>(sum)), acc[r]);
+      }
+    }
+  }
+  for (int r = 0; r < kRows; ++r) store(y + 16 * r, acc[r]);
+}
+
+template <PanelLayout L>
+void dot(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_rows, float* y) {
+  switch (n_rows) {
+    case 1:
+      return dot_rows<L, 1>(panel, n_cols, rows, y);
+    case 2:
+      return dot_rows<L, 2>(panel, n_cols, rows, y);
+    case 3:
+      return dot_rows<L, 3>(panel, n_cols, rows, y);
+    default:
+      return dot_rows<L, 4>(panel, n_cols, rows, y);
+  }
+}
+
+template <PanelLayout L, int kByte>
+inline F value(B code, ScaleMin w) {
+  const F q = sub(to_float(lane_byte<kByte>(code)), set1(L.offset));
+  if constexpr (L.has_min) return sub(mul(q, w.scale), w.min);
+  return mul(q, w.scale);
+}
+
+template <PanelLayout L, bool kBf16>
+void unpack(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
+  for (uint32_t g = col / 32; g < (col + n) / 32; ++g) {
+    B code[8];
+    load_codes<L>(panel + L.group_at(g) + L.scale_bytes(), code);
+    for (int j = 0; j < 8; ++j) {
+      const ScaleMin w = load_scales<L>(panel, g, j / (L.sub / 4));
+      const F v[4] = {value<L, 0>(code[j], w), value<L, 1>(code[j], w), value<L, 2>(code[j], w),
+                      value<L, 3>(code[j], w)};
+      const size_t at = (size_t{32} * g - col + 4 * j) * 16;
+      if constexpr (kBf16) {
+#if defined(RZ_BF16)
+        store_bf16_pairs(static_cast<uint16_t*>(tile) + at, v[0], v[1]);
+        store_bf16_pairs(static_cast<uint16_t*>(tile) + at + 32, v[2], v[3]);
+#endif
+      } else {
+        for (int c = 0; c < 4; ++c) store(static_cast<float*>(tile) + at + 16 * c, v[c]);
+      }
+    }
+  }
+}
+
+// ---- products with panels of plain types: [n_cols][16]
+
+enum class Plain { kF32, kF16, kBF16 };
+
+template <Plain kType>
+inline F load_plain(const uint8_t* panel, uint32_t col) {
+  if constexpr (kType == Plain::kF32) return load(reinterpret_cast<const float*>(panel) + size_t{16} * col);
+  if constexpr (kType == Plain::kF16) return load_f16(panel + size_t{32} * col);
+  return load_bf16(panel + size_t{32} * col);
+}
+
+template <Plain kType, int kRows>
+void dot_plain_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* y) {
+  F acc[kRows][4];
+  for (auto& row : acc) {
+    for (F& a : row) a = zero();
+  }
+  uint32_t c = 0;
+  for (; c + 4 <= n_cols; c += 4) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      const F w = load_plain<kType>(panel, c + k);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) acc[r][k] = fma(w, set1(rows[r].values[c + k]), acc[r][k]);
+    }
+  }
+  for (; c < n_cols; ++c) {
+    const F w = load_plain<kType>(panel, c);
+    for (int r = 0; r < kRows; ++r) acc[r][0] = fma(w, set1(rows[r].values[c]), acc[r][0]);
+  }
+  for (int r = 0; r < kRows; ++r) store(y + 16 * r, add(add(acc[r][0], acc[r][1]), add(acc[r][2], acc[r][3])));
+}
+
+template <Plain kType>
+void dot_plain(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_rows, float* y) {
+  switch (n_rows) {
+    case 1:
+      return dot_plain_rows<kType, 1>(panel, n_cols, rows, y);
+    case 2:
+      return dot_plain_rows<kType, 2>(panel, n_cols, rows, y);
+    case 3:
+      return dot_plain_rows<kType, 3>(panel, n_cols, rows, y);
+    default:
+      return dot_plain_rows<kType, 4>(panel, n_cols, rows, y);
+  }
+}
+
+template <Plain kType>
+void unpack_plain(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
+  for (uint32_t c = 0; c < n; ++c) store(static_cast<float*>(tile) + size_t{16} * c, load_plain<kType>(panel, col + c));
+}
+
+// ---- prefill: two tiles of 16 rows times kRows rows of activations, everything in registers
+
+template <int kRows>
+void gemm_f32_rows(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, float* acc, bool first) {
+  const auto *w0 = static_cast<const float*>(tile0), *w1 = static_cast<const float*>(tile1);
+  F a[kRows][2];
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r) {
+    a[r][0] = first ? zero() : load(acc + 32 * r);
+    a[r][1] = first ? zero() : load(acc + 32 * r + 16);
+  }
+  const float* x[kRows];
+  for (int r = 0; r < kRows; ++r) x[r] = static_cast<const float*>(rows[r]);
+  for (uint32_t c = 0; c < n; ++c) {
+    const F v0 = load(w0 + size_t{16} * c), v1 = load(w1 + size_t{16} * c);
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+      const F y = set1(x[r][c]);
+      a[r][0] = fma(v0, y, a[r][0]);
+      a[r][1] = fma(v1, y, a[r][1]);
+    }
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r) {
+    store(acc + 32 * r, a[r][0]);
+    store(acc + 32 * r + 16, a[r][1]);
+  }
+}
+
+template <int kRows>
+void gemm_f32(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows, float* acc,
+              bool first) {
+  if constexpr (kRows > 1) {
+    if (n_rows < kRows) return gemm_f32<kRows - 1>(tile0, tile1, n, rows, n_rows, acc, first);
+  }
+  gemm_f32_rows<kRows>(tile0, tile1, n, rows, acc, first);
+}
+
+#if defined(RZ_BF16)
+template <int kRows>
+void gemm_bf16_rows(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, float* acc, bool first) {
+  const auto *w0 = static_cast<const uint16_t*>(tile0), *w1 = static_cast<const uint16_t*>(tile1);
+  F a[kRows][2];
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r) {
+    a[r][0] = first ? zero() : load(acc + 32 * r);
+    a[r][1] = first ? zero() : load(acc + 32 * r + 16);
+  }
+  const uint16_t* x[kRows];
+  for (int r = 0; r < kRows; ++r) x[r] = static_cast<const uint16_t*>(rows[r]);
+  for (uint32_t c = 0; c < n; c += 2) {
+    const uint16_t *t0 = w0 + size_t{16} * c, *t1 = w1 + size_t{16} * c;
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+      a[r][0] = dot_bf16_pairs(a[r][0], t0, x[r] + c);
+      a[r][1] = dot_bf16_pairs(a[r][1], t1, x[r] + c);
+    }
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r) {
+    store(acc + 32 * r, a[r][0]);
+    store(acc + 32 * r + 16, a[r][1]);
+  }
+}
+
+template <int kRows>
+void gemm_bf16(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows, float* acc,
+               bool first) {
+  if constexpr (kRows > 1) {
+    if (n_rows < kRows) return gemm_bf16<kRows - 1>(tile0, tile1, n, rows, n_rows, acc, first);
+  }
+  gemm_bf16_rows<kRows>(tile0, tile1, n, rows, acc, first);
+}
+
+void to_bf16(const float* x, uint32_t n, uint16_t* y) {
+  for (uint32_t i = 0; i + 16 <= n; i += 16) store_bf16(y + i, load(x + i));
+}
+#endif
+
+// ---- activations
+
+void quantize(const float* x, uint32_t n, int8_t* q, float* scales, int32_t* sums) {
+  for (uint32_t g = 0; g < n / 32; ++g) {
+    const F a = load(x + 32 * g), b = load(x + 32 * g + 16);
+    float lanes[16];
+    store(lanes, max(abs(a), abs(b)));
+    float largest = 0;
+    for (const float lane : lanes) largest = lane > largest ? lane : largest;
+    scales[g] = largest / 127.0f;
+    const F inverse = set1(largest > 0x1p-120f ? 127.0f / largest : 0.0f);
+    store_i8(q + 32 * g, to_int(mul(a, inverse)));
+    store_i8(q + 32 * g + 16, to_int(mul(b, inverse)));
+    for (uint32_t h = 0; h < 2; ++h) {
+      int32_t sum = 0;
+      for (uint32_t i = 0; i < 16; ++i) sum += q[32 * g + 16 * h + i];
+      sums[2 * g + h] = sum;
+    }
+  }
+}
+
+// ---- vectors
+
+float dot_f32(const float* a, const float* b, uint32_t n) {
+  F acc = zero();
+  uint32_t i = 0;
+  for (; i + 16 <= n; i += 16) acc = fma(load(a + i), load(b + i), acc);
+  if (i < n) acc = fma(load_tail(a + i, n - i), load_tail(b + i, n - i), acc);
+  return reduce(acc);
+}
+
+float sum(const float* a, uint32_t n) {
+  F acc = zero();
+  uint32_t i = 0;
+  for (; i + 16 <= n; i += 16) acc = add(acc, load(a + i));
+  if (i < n) acc = add(acc, load_tail(a + i, n - i));
+  return reduce(acc);
+}
+
+inline void store_tail(float* p, F a, uint32_t n) {
+  float lanes[16];
+  store(lanes, a);
+  for (uint32_t i = 0; i < n; ++i) p[i] = lanes[i];
+}
+
+void axpy(float alpha, const float* x, float* y, uint32_t n) {
+  const F a = set1(alpha);
+  uint32_t i = 0;
+  for (; i + 16 <= n; i += 16) store(y + i, fma(a, load(x + i), load(y + i)));
+  if (i < n) store_tail(y + i, fma(a, load_tail(x + i, n - i), load_tail(y + i, n - i)), n - i);
+}
+
+void scale(float alpha, float* x, uint32_t n) {
+  const F a = set1(alpha);
+  uint32_t i = 0;
+  for (; i + 16 <= n; i += 16) store(x + i, mul(a, load(x + i)));
+  if (i < n) store_tail(x + i, mul(a, load_tail(x + i, n - i)), n - i);
+}
+
+void from_f16(const uint16_t* x, uint32_t n, float* y) {
+  for (uint32_t i = 0; i + 16 <= n; i += 16) store(y + i, load_f16(x + i));
+  if (n % 16 != 0) {
+    uint16_t tail[16] = {};
+    for (uint32_t i = n / 16 * 16; i < n; ++i) tail[i % 16] = x[i];
+    store_tail(y + n / 16 * 16, load_f16(tail), n % 16);
+  }
+}
+
+void from_bf16(const uint16_t* x, uint32_t n, float* y) {
+  for (uint32_t i = 0; i + 16 <= n; i += 16) store(y + i, load_bf16(x + i));
+  if (n % 16 != 0) {
+    uint16_t tail[16] = {};
+    for (uint32_t i = n / 16 * 16; i < n; ++i) tail[i % 16] = x[i];
+    store_tail(y + n / 16 * 16, load_bf16(tail), n % 16);
+  }
+}
+
+// e^x = 2^n e^r, |r| <= ln(2) / 2, by the Taylor polynomial of degree 7: relative error below 3e-7 on [-87, 88],
+// where x is clamped.
+inline F exp_of(F x) {
+  x = min(max(x, set1(-87.0f)), set1(88.0f));
+  const F n = round(mul(x, set1(1.44269504f)));
+  F r = fma(n, set1(-0.693145752f), x);
+  r = fma(n, set1(-1.42860677e-6f), r);
+  F p = set1(1.0f / 5040);
+  p = fma(p, r, set1(1.0f / 720));
+  p = fma(p, r, set1(1.0f / 120));
+  p = fma(p, r, set1(1.0f / 24));
+  p = fma(p, r, set1(1.0f / 6));
+  p = fma(p, r, set1(0.5f));
+  p = fma(p, r, set1(1.0f));
+  p = fma(p, r, set1(1.0f));
+  return times_pow2(p, n);
+}
+
+// tanh |x| = 1 - 2 / (e^(2|x|) + 1): absolute error below 3e-7.
+inline F tanh_of(F x) {
+  const F e = exp_of(mul(abs(x), set1(2.0f)));
+  return copy_sign(sub(set1(1.0f), div(set1(2.0f), add(e, set1(1.0f)))), x);
+}
+
+// Abramowitz and Stegun, formula 7.1.26: absolute error below 1e-6 in F32.
+inline F erf_of(F x) {
+  const F a = abs(x);
+  const F t = div(set1(1.0f), fma(a, set1(0.3275911f), set1(1.0f)));
+  F p = set1(1.061405429f);
+  p = fma(p, t, set1(-1.453152027f));
+  p = fma(p, t, set1(1.421413741f));
+  p = fma(p, t, set1(-0.284496736f));
+  p = fma(p, t, set1(0.254829592f));
+  const F e = exp_of(sub(zero(), mul(a, a)));
+  return copy_sign(sub(set1(1.0f), mul(mul(p, t), e)), x);
+}
+
+inline F mapped(MapKind kind, F x) {
+  switch (kind) {
+    case MapKind::kNone:
+      return x;
+    case MapKind::kSilu:
+      return div(x, add(set1(1.0f), exp_of(sub(zero(), x))));
+    case MapKind::kGelu: {
+      const F inner = mul(set1(0.797884561f), fma(mul(set1(0.044715f), mul(x, x)), x, x));
+      return mul(mul(set1(0.5f), x), add(set1(1.0f), tanh_of(inner)));
+    }
+    case MapKind::kGeluErf:
+      return mul(mul(set1(0.5f), x), add(set1(1.0f), erf_of(mul(x, set1(0.707106781f)))));
+    case MapKind::kRelu:
+      return max(x, zero());
+    case MapKind::kReluSquared:
+      return mul(max(x, zero()), max(x, zero()));
+    case MapKind::kTanh:
+      return tanh_of(x);
+    case MapKind::kExp:
+      return exp_of(x);
+  }
+  return x;
+}
+
+void map(MapKind kind, float* x, uint32_t n) {
+  if (kind == MapKind::kNone) return;
+  uint32_t i = 0;
+  for (; i + 16 <= n; i += 16) store(x + i, mapped(kind, load(x + i)));
+  if (i < n) store_tail(x + i, mapped(kind, load_tail(x + i, n - i)), n - i);
+}
+
+// ---- the table's rows, in the order of PanelKind
+
+#define RZ_FOR_LAYOUTS(function)                                                                                     \
+  function(kQ4_0Layout), function(kQ4_1Layout), function(kQ5_0Layout), function(kQ5_1Layout), function(kQ8_0Layout), \
+      function(kIQ4_NLLayout), function(kMXFP4Layout), function(kQ2_KLayout), function(kQ3_KLayout),                 \
+      function(kQ4_KLayout), function(kQ5_KLayout), function(kQ6_KLayout), function(kIQ4_XSLayout)
+#define RZ_DOT(layout) dot<layout>
+#define RZ_UNPACK_F32(layout) unpack<layout, false>
+#define RZ_UNPACK_BF16(layout) unpack<layout, true>
+
+constexpr KernelTable make_table(const char* name) {
+  return {
+    name,
+#if defined(RZ_BF16)
+        true,
+#else
+        false,
+#endif
+        kGemmRows, {dot_plain<Plain::kF32>, dot_plain<Plain::kF16>, dot_plain<Plain::kBF16>, RZ_FOR_LAYOUTS(RZ_DOT)},
+        {unpack_plain<Plain::kF32>, unpack_plain<Plain::kF16>, unpack_plain<Plain::kBF16>,
+         RZ_FOR_LAYOUTS(RZ_UNPACK_F32)},
+#if defined(RZ_BF16)
+        {nullptr, nullptr, nullptr, RZ_FOR_LAYOUTS(RZ_UNPACK_BF16)}, gemm_f32<kGemmRows>, gemm_bf16<kGemmRows>,
+        quantize, to_bf16,
+#else
+        {}, gemm_f32<kGemmRows>, nullptr, quantize, nullptr,
+#endif
+        from_f16, from_bf16, map, dot_f32, sum, axpy, scale,
+  };
+}

@@ -1,0 +1,19 @@
+// The baseline that every processor of the architecture runs.
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cpu/kernels.h"
+
+namespace realizar {
+namespace {
+// Each file needs the ones before it.
+// clang-format off
+#include "backend/cpu/isa/panel_layout.inl"
+#include "backend/cpu/isa/vec_portable.inl"
+#include "backend/cpu/isa/kernels.inl"
+// clang-format on
+}  // namespace
+
+extern const KernelTable kPortableKernels = make_table("portable");
+
+}  // namespace realizar

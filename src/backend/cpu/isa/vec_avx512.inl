@@ -1,0 +1,136 @@
+// Sixteen lanes in one register. F: f32, I: i32, B: 64 bytes.
+struct F {
+  __m512 v;
+};
+struct I {
+  __m512i v;
+};
+struct B {
+  __m512i v;
+};
+
+constexpr int kGemmRows = 12;
+
+inline F zero() {
+  return {_mm512_setzero_ps()};
+}
+inline F set1(float x) {
+  return {_mm512_set1_ps(x)};
+}
+inline F load(const float* p) {
+  return {_mm512_loadu_ps(p)};
+}
+inline void store(float* p, F a) {
+  _mm512_storeu_ps(p, a.v);
+}
+inline F load_f16(const void* p) {
+  return {_mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)))};
+}
+inline F load_bf16(const void* p) {
+  const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
+}
+inline F load_u8(const void* p) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p))))};
+}
+inline F load_i8(const void* p) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p))))};
+}
+inline F add(F a, F b) {
+  return {_mm512_add_ps(a.v, b.v)};
+}
+inline F sub(F a, F b) {
+  return {_mm512_sub_ps(a.v, b.v)};
+}
+inline F mul(F a, F b) {
+  return {_mm512_mul_ps(a.v, b.v)};
+}
+inline F div(F a, F b) {
+  return {_mm512_div_ps(a.v, b.v)};
+}
+inline F fma(F a, F b, F c) {
+  return {_mm512_fmadd_ps(a.v, b.v, c.v)};
+}
+inline F max(F a, F b) {
+  return {_mm512_max_ps(a.v, b.v)};
+}
+inline F min(F a, F b) {
+  return {_mm512_min_ps(a.v, b.v)};
+}
+inline F round(F a) {
+  return {_mm512_roundscale_ps(a.v, 8)};
+}
+inline F abs(F a) {
+  return {_mm512_abs_ps(a.v)};
+}
+inline F copy_sign(F magnitude, F sign) {
+  const __m512 mask = _mm512_set1_ps(-0.0f);
+  return {_mm512_or_ps(_mm512_andnot_ps(mask, magnitude.v), _mm512_and_ps(mask, sign.v))};
+}
+// a * 2^n for a whole n in [-126, 127]
+inline F times_pow2(F a, F n) {
+  const __m512i bits = _mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n.v), _mm512_set1_epi32(127)), 23);
+  return {_mm512_mul_ps(a.v, _mm512_castsi512_ps(bits))};
+}
+inline I set1_i(int32_t x) {
+  return {_mm512_set1_epi32(x)};
+}
+inline F to_float(I a) {
+  return {_mm512_cvtepi32_ps(a.v)};
+}
+inline I to_int(F a) {
+  return {_mm512_cvtps_epi32(a.v)};
+}
+inline void store_i8(int8_t* p, I a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
+}
+inline B load_bytes(const uint8_t* p) {
+  return {_mm512_loadu_si512(p)};
+}
+template <int kShift>
+inline B shift_right(B a) {
+  return {_mm512_srli_epi16(a.v, kShift)};
+}
+template <int kShift>
+inline B shift_left(B a) {
+  return {_mm512_slli_epi16(a.v, kShift)};
+}
+inline B mask(B a, uint8_t m) {
+  return {_mm512_and_si512(a.v, _mm512_set1_epi8(static_cast<char>(m)))};
+}
+inline B either(B a, B b) {
+  return {_mm512_or_si512(a.v, b.v)};
+}
+inline B look_up(B index, const uint8_t* table16) {
+  const __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table16));
+  return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), index.v)};
+}
+// Byte kByte of each lane.
+template <int kByte>
+inline I lane_byte(B a) {
+  return {_mm512_and_si512(_mm512_srli_epi32(a.v, 8 * kByte), _mm512_set1_epi32(255))};
+}
+// acc + sum of 4 unsigned codes times the 4 signed bytes at `q`, exact.
+template <int kMaxCode>
+inline I dot4(I acc, B codes, const int8_t* q) {
+  int32_t four;
+  __builtin_memcpy(&four, q, 4);
+  return {_mm512_dpbusd_epi32(acc.v, codes.v, _mm512_set1_epi32(four))};
+}
+// Two neighbouring columns of 16 rows as bf16 pairs.
+#if defined(RZ_BF16)
+inline void store_bf16_pairs(uint16_t* p, F even, F odd) {
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21,
+                                         5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const __m512i both = (__m512i)_mm512_cvtne2ps_pbh(odd.v, even.v);
+  _mm512_storeu_si512(p, _mm512_permutexvar_epi16(order, both));
+}
+inline void store_bf16(uint16_t* p, F a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh(a.v));
+}
+inline F dot_bf16_pairs(F acc, const uint16_t* tile, const uint16_t* pair) {
+  int32_t two;
+  __builtin_memcpy(&two, pair, 4);
+  return {_mm512_dpbf16_ps(acc.v, (__m512bh)_mm512_loadu_si512(tile), (__m512bh)_mm512_set1_epi32(two))};
+}
+#endif

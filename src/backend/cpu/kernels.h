@@ -1,0 +1,80 @@
+// The kernel table: what an instruction set must provide. Plain declarations only, since files compiled for an
+// instruction set include this header. Weights come in panels of kPanelRows rows (see panels.h).
+#pragma once
+
+#include <cstdint>
+
+namespace realizar {
+
+inline constexpr uint32_t kPanelRows = 16;
+inline constexpr uint32_t kGroupCols = 32;     // columns that share an activation scale
+inline constexpr uint32_t kMaxDecodeRows = 4;  // rows that one pass over a panel serves
+inline constexpr uint32_t kMaxGemmRows = 12;
+inline constexpr uint32_t kKvPiece = 64;  // positions that attention reduces at a time
+
+// A row of activations: F32 for plain weights, else int8 with a scale and two sums (of 16) for each group.
+struct ActRow {
+  const float* values;
+  const int8_t* quants;
+  const float* scales;
+  const int32_t* sums;
+};
+
+// y[r * 16 + i] = panel row i . rows[r], n_rows <= kMaxDecodeRows.
+using DotFn = void (*)(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_rows, float* y);
+// Columns [col, col + n) of a panel as a tile: F32 [n][16], or bf16 [n / 2][16][2]. Block types: multiples of 32.
+using UnpackFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* tile);
+// acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each; n_rows <= gemm_rows.
+using GemmFn = void (*)(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows,
+                        float* acc, bool first);
+
+// The arithmetic forms of panels, one for each way of storing weights.
+enum class PanelKind : uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kIQ4_NL,
+  kMXFP4,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kIQ4_XS,
+  kCount
+};
+
+enum class MapKind : uint8_t { kNone, kSilu, kGelu, kGeluErf, kRelu, kReluSquared, kTanh, kExp };
+
+struct KernelTable {
+  const char* name;
+  bool bf16;  // prefill multiplies block types as bf16
+  uint32_t gemm_rows;
+  DotFn dot[static_cast<int>(PanelKind::kCount)];
+  UnpackFn unpack_f32[static_cast<int>(PanelKind::kCount)];
+  UnpackFn unpack_bf16[static_cast<int>(PanelKind::kCount)];  // null for plain types and where !bf16
+  GemmFn gemm_f32;
+  GemmFn gemm_bf16;
+  // q: [n], scales: [n / 32], sums: [n / 16]; n is a multiple of 32.
+  void (*quantize)(const float* x, uint32_t n, int8_t* q, float* scales, int32_t* sums);
+  void (*to_bf16)(const float* x, uint32_t n, uint16_t* y);
+  void (*from_f16)(const uint16_t* x, uint32_t n, float* y);
+  void (*from_bf16)(const uint16_t* x, uint32_t n, float* y);
+  void (*map)(MapKind kind, float* x, uint32_t n);  // x = f(x), each element alike wherever it lies
+  float (*dot_f32)(const float* a, const float* b, uint32_t n);
+  float (*sum)(const float* a, uint32_t n);
+  void (*axpy)(float alpha, const float* x, float* y, uint32_t n);  // y += alpha * x
+  void (*scale)(float alpha, float* x, uint32_t n);                 // x *= alpha
+};
+
+extern const KernelTable kPortableKernels;
+extern const KernelTable kAvx2Kernels;
+extern const KernelTable kAvx512Kernels;
+extern const KernelTable kAvx512Bf16Kernels;
+
+}  // namespace realizar

@@ -1,0 +1,28 @@
+// A matrix as the CPU keeps it: panels of 16 rows side by side, transcoded without loss from the stored blocks, in the
+// order in which kernels read them. Rows beyond n_rows in the last panel are zero.
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/pages.h"
+#include "base/thread_team.h"
+
+namespace realizar {
+
+struct PanelMatrix {
+  PanelKind kind = PanelKind::kF32;
+  uint32_t n_mats = 0, n_rows = 0, n_cols = 0;
+  size_t panel_bytes = 0;
+  Pages pages;  // [n_mats, n_panels()] panels
+
+  uint32_t n_panels() const { return (n_rows + kPanelRows - 1) / kPanelRows; }
+  uint8_t* panel(uint32_t mat, uint32_t p) const {
+    return pages.as<uint8_t>() + (size_t{mat} * n_panels() + p) * panel_bytes;
+  }
+  bool is_plain() const { return kind <= PanelKind::kBF16; }
+};
+
+// Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type), ResourceExhausted.
+Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team);
+
+}  // namespace realizar

@@ -1,0 +1,131 @@
+// Records the operations of a step in a list of fixed capacity, then walks it with the whole team: every member runs
+// every command, takes items of it from a shared counter, and meets the others at a barrier. Which member does an item
+// never changes its result.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "backend/cpu/attention.h"
+#include "backend/cpu/matmul.h"
+
+namespace realizar {
+
+class StepRunner {
+ public:
+  StepRunner(const KernelTable& kernels, ThreadTeam& team) : kernels_(kernels), team_(team), members_(team.size()) {}
+
+  const KernelTable& kernels() const { return kernels_; }
+  KvStore& cache() { return cache_; }
+  const KvStore& cache() const { return cache_; }
+  size_t weight_bytes() const;
+
+  Status configure(const BackendLimits& limits);
+  Result<WeightId> add_matrix(PanelMatrix matrix);
+  Result<WeightId> add_vector(std::span<const float> values);
+  Result<ActId> add_activation(uint32_t n_cols, Rows rows);
+
+  using Command = std::variant<EmbedOp, NormOp, LinearOp, GatedLinearOp, RopeStoreOp, AttentionOp, RouteOp, ExpertsOp,
+                               SelectRowsOp>;  // in the order of OpKind
+  void begin(const StepBatch& batch);
+  void add(const Command& command);
+  void submit();
+  Status status() const;
+
+  std::span<const float> read(ActId act) const;
+  void set_trace(bool on) { trace_on_ = on; }
+  std::span<const OpTiming> trace() const { return trace_; }
+
+ private:
+  struct Activation2D {
+    uint32_t n_cols;
+    Rows rows;
+    Pages values;  // F32 [max rows, n_cols]
+  };
+  struct Member {
+    uint32_t phase = 0;  // loops entered in this step
+    Pages scratch;
+  };
+
+  // Scratch of a member: accumulators of two products for all rows, tiles, and what attention needs.
+  float* accumulators(uint32_t member, uint32_t which) const;
+  std::byte* tile(uint32_t member) const;
+
+  void walk(uint32_t member);
+  void run(const EmbedOp& op, uint32_t member);
+  void run(const NormOp& op, uint32_t member);
+  void run(const LinearOp& op, uint32_t member);
+  void run(const GatedLinearOp& op, uint32_t member);
+  void run(const RopeStoreOp& op, uint32_t member);
+  void run(const AttentionOp& op, uint32_t member);
+  void run(const RouteOp& op, uint32_t member);
+  void run(const ExpertsOp& op, uint32_t member);
+  void run(const SelectRowsOp& op, uint32_t member);
+
+  void prepare(ActId act, const PanelMatrix& m, const RowList& list, uint32_t member);
+  void prepare_rows(PreparedRows& to, const float* source, const PanelMatrix& m, const RowList& list, uint32_t member);
+  void finish_linear(const LinearOp& op, const RowList& list, uint32_t pair, float* acc);
+  void turn_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm, uint32_t row) const;
+  void normalize(const NormOp& op, const float* in, float* out, uint32_t n) const;
+  void group_by_expert(const ExpertsOp& op);
+  void expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member);
+  void expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member);
+  void record(const Command& command, uint64_t start_ns, uint64_t end_ns);
+
+  // Calls body(i) for each i < n, spread over the team; every member must enter the same loops.
+  template <class Body>
+  void share(uint32_t n, uint32_t member, const Body& body) {
+    std::atomic<uint32_t>& next = counters_[members_[member].phase++].value;
+    for (uint32_t i = next.fetch_add(1, std::memory_order_relaxed); i < n;
+         i = next.fetch_add(1, std::memory_order_relaxed)) {
+      body(i);
+    }
+  }
+
+  const PanelMatrix& matrix(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
+  const float* vector(WeightId id) const { return id == kNoWeight ? nullptr : matrix(id).pages.as<const float>(); }
+  float* act(ActId id, uint32_t row = 0) const {
+    const Activation2D& a = activations_[static_cast<uint32_t>(id)];
+    return a.values.as<float>() + size_t{row} * a.n_cols;
+  }
+  uint32_t n_cols(ActId id) const { return activations_[static_cast<uint32_t>(id)].n_cols; }
+  RowList row_list(Rows rows) const;
+
+  struct alignas(64) Counter {
+    std::atomic<uint32_t> value{0};
+  };
+  static constexpr uint32_t kLoopsPerCommand = 6;
+
+  const KernelTable& kernels_;
+  ThreadTeam& team_;
+  BackendLimits limits_;
+  std::vector<PanelMatrix> matrices_;
+  std::vector<Activation2D> activations_;
+  KvStore cache_;
+  std::vector<Member> members_;
+
+  const StepBatch* batch_ = nullptr;
+  std::vector<Command> commands_;
+  bool too_many_ = false;
+  std::unique_ptr<Counter[]> counters_;
+  uint32_t n_logit_decode_ = 0;
+  std::vector<uint32_t> identity_;  // 0, 1, 2, ...
+  PreparedRows prepared_;           // of one activation at a time
+  uint32_t max_cols_ = 0;
+
+  // Mixture of experts. A slot is one (row, rank) pair: row * n_used + rank.
+  struct ExpertGroup {
+    uint32_t expert, first, n_decode, n_slots;  // slots_[first ..], decode slots first
+  };
+  std::vector<ExpertGroup> groups_;
+  std::vector<uint32_t> slots_, slot_rows_;
+  Pages hidden_, partial_;  // F32 [slots, d_ff], [slots, d_model]
+  PreparedRows prepared_hidden_;
+
+  bool trace_on_ = false;
+  std::vector<OpTiming> trace_;
+};
+
+}  // namespace realizar

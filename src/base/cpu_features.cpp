@@ -1,0 +1,29 @@
+#include "base/cpu_features.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace realizar {
+
+CpuFeatures cpu_features() {
+  CpuFeatures features;
+#if defined(__x86_64__)
+  __builtin_cpu_init();  // also asks the operating system which registers it saves
+  features.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  features.avx512 = features.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vnni");
+  features.avx512_bf16 = features.avx512 && __builtin_cpu_supports("avx512bf16");
+#endif
+  return features;
+}
+
+uint32_t n_usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
+}
+
+}  // namespace realizar

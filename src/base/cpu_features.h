@@ -1,0 +1,18 @@
+// Which instruction sets this processor and its operating system let us use, and how many cores this process may use.
+#pragma once
+
+#include <cstdint>
+
+namespace realizar {
+
+struct CpuFeatures {
+  bool avx2 = false;         // with FMA and F16C
+  bool avx512 = false;       // F, BW, VL, DQ and VNNI
+  bool avx512_bf16 = false;  // in addition to avx512
+};
+
+CpuFeatures cpu_features();
+// Cores in this process's affinity mask; at least 1.
+uint32_t n_usable_cores();
+
+}  // namespace realizar

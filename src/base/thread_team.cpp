@@ -1,0 +1,77 @@
+#include "base/thread_team.h"
+
+#include <algorithm>
+
+namespace realizar {
+namespace {
+
+constexpr int kSpins = 2000;       // about 20 us of pauses before the first yield
+constexpr int kIdleYields = 1000;  // yields before an idle member sleeps
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+ThreadTeam::ThreadTeam(uint32_t n_threads) : n_threads_(std::max(1u, n_threads)) {
+  threads_.reserve(n_threads_ - 1);
+  for (uint32_t member = 1; member < n_threads_; ++member) {
+    threads_.emplace_back([this, member] { work(member); });
+  }
+}
+
+ThreadTeam::~ThreadTeam() {
+  stop_.store(true);
+  generation_.fetch_add(1);
+  generation_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadTeam::run(Job job, void* context) {
+  job_ = job;
+  context_ = context;
+  generation_.fetch_add(1);
+  generation_.notify_all();
+  job(context, 0);
+  barrier();
+}
+
+void ThreadTeam::barrier() {
+  const uint32_t phase = phase_.load(std::memory_order_acquire);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == n_threads_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    phase_.store(phase + 1, std::memory_order_release);
+    return;
+  }
+  for (int i = 0; phase_.load(std::memory_order_acquire) == phase; ++i) {
+    if (i < kSpins) {
+      pause();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+void ThreadTeam::work(uint32_t member) {
+  uint32_t seen = 0;
+  while (true) {
+    for (int i = 0; generation_.load() == seen; ++i) {
+      if (i < kSpins) {
+        pause();
+      } else if (i < kSpins + kIdleYields) {
+        std::this_thread::yield();
+      } else {
+        generation_.wait(seen);
+      }
+    }
+    ++seen;
+    if (stop_.load()) return;
+    job_(context_, member);
+    barrier();
+  }
+}
+
+}  // namespace realizar
