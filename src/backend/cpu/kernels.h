@@ -2,6 +2,7 @@
 // instruction set include this header. Weights come in panels of kPanelRows rows (see panels.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace realizar {
@@ -70,6 +71,12 @@ struct KernelTable {
   float (*sum)(const float* a, uint32_t n);
   void (*axpy)(float alpha, const float* x, float* y, uint32_t n);  // y += alpha * x
   void (*scale)(float alpha, float* x, uint32_t n);                 // x *= alpha
+  // Loops that only keep one unit busy: peak_chains independent instructions of 16 lanes a step. Null: no such unit.
+  uint32_t peak_chains;
+  float (*peak_read)(const uint8_t* bytes, size_t n_bytes);
+  float (*peak_fma)(uint32_t n_steps);
+  float (*peak_bf16)(uint32_t n_steps);
+  float (*peak_int8)(uint32_t n_steps);
 };
 
 extern const KernelTable kPortableKernels;

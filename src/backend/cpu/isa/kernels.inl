@@ -433,6 +433,61 @@ void map(MapKind kind, float* x, uint32_t n) {
   if (i < n) store_tail(x + i, mapped(kind, load_tail(x + i, n - i)), n - i);
 }
 
+// ---- loops that do nothing but keep one unit busy, to measure its peak
+
+constexpr uint32_t kPeakChains = kGemmRows == 12 ? 16 : 4;  // independent sums, enough to hide the latency
+
+float peak_read(const uint8_t* bytes, size_t n_bytes) {
+  F a[4] = {zero(), zero(), zero(), zero()};
+  for (size_t i = 0; i + 256 <= n_bytes; i += 256) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) a[k] = max(a[k], load(reinterpret_cast<const float*>(bytes + i + 64 * k)));
+  }
+  return reduce(max(max(a[0], a[1]), max(a[2], a[3])));
+}
+
+float peak_fma(uint32_t n_steps) {
+  F a[kPeakChains];
+  for (F& chain : a) chain = set1(1.0f);
+  for (uint32_t i = 0; i < n_steps; ++i) {
+    const F x = set1(static_cast<float>(i & 1) * 0.5f);
+#pragma GCC unroll 16
+    for (F& chain : a) chain = fma(chain, x, x);
+  }
+  for (const F& chain : a) a[0] = add(a[0], chain);
+  return reduce(a[0]);
+}
+
+#if defined(RZ_BF16)
+float peak_bf16(uint32_t n_steps) {
+  F a[kPeakChains];
+  for (F& chain : a) chain = zero();
+  const uint16_t tile[32] = {0x3f80, 0x3f80};
+  for (uint32_t i = 0; i < n_steps; ++i) {
+    const uint16_t pair[2] = {static_cast<uint16_t>(0x3f80 + (i & 1)), 0};
+#pragma GCC unroll 16
+    for (F& chain : a) chain = dot_bf16_pairs(chain, tile, pair);
+  }
+  for (const F& chain : a) a[0] = add(a[0], chain);
+  return reduce(a[0]);
+}
+#endif
+
+float peak_int8(uint32_t n_steps) {
+  I a[kPeakChains];
+  for (I& chain : a) chain = set1_i(0);
+  uint8_t bytes[64] = {1, 2, 3, 4};
+  const B codes_in = load_bytes(bytes);
+  for (uint32_t i = 0; i < n_steps; ++i) {
+    const int8_t q[4] = {static_cast<int8_t>(i & 1), 0, 1, 2};
+#pragma GCC unroll 16
+    for (I& chain : a) chain = dot4<127>(chain, codes_in, q);
+  }
+  F sum_of = zero();
+  for (const I& chain : a) sum_of = add(sum_of, to_float(chain));
+  return reduce(sum_of);
+}
+
 // ---- the table's rows, in the order of PanelKind
 
 #define RZ_FOR_LAYOUTS(function)                                                                                     \
@@ -443,23 +498,44 @@ void map(MapKind kind, float* x, uint32_t n) {
 #define RZ_UNPACK_F32(layout) unpack<layout, false>
 #define RZ_UNPACK_BF16(layout) unpack<layout, true>
 
+#if defined(RZ_BF16)
+constexpr bool kHasBf16 = true;
+#else
+constexpr bool kHasBf16 = false;
+#endif
+
 constexpr KernelTable make_table(const char* name) {
-  return {
-    name,
-#if defined(RZ_BF16)
-        true,
-#else
-        false,
-#endif
-        kGemmRows, {dot_plain<Plain::kF32>, dot_plain<Plain::kF16>, dot_plain<Plain::kBF16>, RZ_FOR_LAYOUTS(RZ_DOT)},
-        {unpack_plain<Plain::kF32>, unpack_plain<Plain::kF16>, unpack_plain<Plain::kBF16>,
-         RZ_FOR_LAYOUTS(RZ_UNPACK_F32)},
-#if defined(RZ_BF16)
-        {nullptr, nullptr, nullptr, RZ_FOR_LAYOUTS(RZ_UNPACK_BF16)}, gemm_f32<kGemmRows>, gemm_bf16<kGemmRows>,
-        quantize, to_bf16,
-#else
-        {}, gemm_f32<kGemmRows>, nullptr, quantize, nullptr,
-#endif
-        from_f16, from_bf16, map, dot_f32, sum, axpy, scale,
+  KernelTable table{
+      .name = name,
+      .bf16 = kHasBf16,
+      .gemm_rows = kGemmRows,
+      .dot = {dot_plain<Plain::kF32>, dot_plain<Plain::kF16>, dot_plain<Plain::kBF16>, RZ_FOR_LAYOUTS(RZ_DOT)},
+      .unpack_f32 = {unpack_plain<Plain::kF32>, unpack_plain<Plain::kF16>, unpack_plain<Plain::kBF16>,
+                     RZ_FOR_LAYOUTS(RZ_UNPACK_F32)},
+      .unpack_bf16 = {},
+      .gemm_f32 = gemm_f32<kGemmRows>,
+      .gemm_bf16 = nullptr,
+      .quantize = quantize,
+      .to_bf16 = nullptr,
+      .from_f16 = from_f16,
+      .from_bf16 = from_bf16,
+      .map = map,
+      .dot_f32 = dot_f32,
+      .sum = sum,
+      .axpy = axpy,
+      .scale = scale,
+      .peak_chains = kPeakChains,
+      .peak_read = peak_read,
+      .peak_fma = peak_fma,
+      .peak_bf16 = nullptr,
+      .peak_int8 = peak_int8,
   };
+#if defined(RZ_BF16)
+  constexpr UnpackFn kUnpackBf16[] = {nullptr, nullptr, nullptr, RZ_FOR_LAYOUTS(RZ_UNPACK_BF16)};
+  for (int i = 0; i < static_cast<int>(PanelKind::kCount); ++i) table.unpack_bf16[i] = kUnpackBf16[i];
+  table.gemm_bf16 = gemm_bf16<kGemmRows>;
+  table.to_bf16 = to_bf16;
+  table.peak_bf16 = peak_bf16;
+#endif
+  return table;
 }

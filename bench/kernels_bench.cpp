@@ -1,0 +1,93 @@
+// Matrix products of the CPU backend: decode (one row: GB/s of packed weights, share of the measured read bandwidth)
+// and prefill (512 rows: GFLOP/s, share of the best measured peak), for each type and level. --benchmark_filter
+// chooses.
+#include <benchmark/benchmark.h>
+
+#include <random>
+#include <string>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/peaks.h"
+#include "base/cpu_features.h"
+
+namespace realizar {
+namespace {
+
+struct Shape {
+  uint32_t n_rows, n_cols;
+};
+constexpr Shape kShapes[] = {{2048, 2048}, {2048, 8192}, {8192, 2048}, {128256, 2048}};
+
+void multiply(benchmark::State& state, TypeId type, CpuIsa isa, Shape shape, uint32_t n_tokens, const Peaks& peaks) {
+  auto made = make_cpu_backend({.isa = isa});
+  if (!made.ok()) return state.SkipWithError(made.error().message.c_str());
+  Backend& backend = **made;
+  if (!backend.configure({.max_rows = n_tokens, .max_logit_rows = 1}).ok()) return state.SkipWithError("configure");
+  // One random row, repeated: kernels do the same work whatever the values are.
+  std::mt19937 engine(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> row(shape.n_cols);
+  for (float& x : row) x = normal(engine);
+  const size_t n_bytes = row_bytes(traits(type), shape.n_cols);
+  std::vector<std::byte> weight(n_bytes * shape.n_rows);
+  traits(type).encode(row.data(), weight.data(), shape.n_cols);
+  for (size_t r = 1; r < shape.n_rows; ++r) std::copy_n(weight.begin(), n_bytes, weight.begin() + r * n_bytes);
+  const auto table =
+      backend.load_matrix({"x", TypeId::kF32, 1, 1, shape.n_cols, {std::as_bytes(std::span(row))}, {}, false});
+  const size_t before = backend.weight_bytes();
+  const auto id = backend.load_matrix({"w", type, 1, shape.n_rows, shape.n_cols, {weight}, {}, false});
+  const double packed_bytes = static_cast<double>(backend.weight_bytes() - before);
+  const auto in = backend.create_activation(shape.n_cols), out = backend.create_activation(shape.n_rows);
+  if (!table.ok() || !id.ok() || !in.ok() || !out.ok()) return state.SkipWithError("loading failed");
+  const std::vector<TokenId> tokens(n_tokens);
+  const std::vector<Pos> positions(n_tokens);
+  const StepBatch batch{tokens, positions, {}, n_tokens == 1 ? 1u : 0u, {}};
+  for (auto _ : state) {
+    backend.begin(batch);
+    backend.embed({*in, *table});
+    backend.linear({.out = *out, .in = *in, .weight = *id});
+    backend.submit();
+  }
+  const double steps = static_cast<double>(state.iterations());
+  const double flops = 2.0 * n_tokens * shape.n_rows * shape.n_cols;
+  using benchmark::Counter;
+  if (n_tokens == 1) {
+    state.counters["GB/s"] = Counter(steps * packed_bytes * 1e-9, Counter::kIsRate);
+    state.counters["share"] = Counter(steps * packed_bytes * 1e-9 / peaks.read_gb_per_s, Counter::kIsRate);
+  } else {
+    state.counters["GFLOP/s"] = Counter(steps * flops * 1e-9, Counter::kIsRate);
+    state.counters["share"] = Counter(steps * flops * 1e-9 / peaks.best_gflops(), Counter::kIsRate);
+  }
+}
+
+}  // namespace
+}  // namespace realizar
+
+int main(int argc, char** argv) {
+  using namespace realizar;
+  for (const uint32_t n_threads : {1u, n_usable_cores()}) {
+    const Peaks p = measure_peaks(n_threads);
+    std::printf("%u threads: read %.1f GB/s, FMA %.0f GFLOP/s, bf16 %.0f GFLOP/s, int8 %.0f GOP/s\n", n_threads,
+                p.read_gb_per_s, p.fma_gflop_per_s, p.bf16_gflop_per_s, p.int8_gop_per_s);
+  }
+  const Peaks peaks = measure_peaks(0);
+  const std::pair<const char*, CpuIsa> levels[] = {
+      {"avx512", CpuIsa::kAvx512}, {"avx2", CpuIsa::kAvx2}, {"portable", CpuIsa::kPortable}};
+  for (const auto& [level, isa] : levels) {
+    for (const TypeTraits& type : all_types()) {
+      for (const Shape shape : kShapes) {
+        for (const uint32_t n_tokens : {1u, 512u}) {
+          const std::string name = std::string(n_tokens == 1 ? "decode/" : "prefill/") + level + '/' +
+                                   std::string(type.name) + '/' + std::to_string(shape.n_rows) + 'x' +
+                                   std::to_string(shape.n_cols);
+          const TypeId id = type.id;
+          benchmark::RegisterBenchmark(name.c_str(), [=, isa = isa](benchmark::State& state) {
+            multiply(state, id, isa, shape, n_tokens, peaks);
+          })->UseRealTime();
+        }
+      }
+    }
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

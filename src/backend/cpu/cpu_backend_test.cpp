@@ -1,0 +1,144 @@
+// Bits of the CPU backend's results: the same whatever runs beside a row; and kernels of every level against the
+// decoded weights.
+#include "backend/cpu/cpu_backend.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "backend/cpu/kernel_choice.h"
+#include "backend/cpu/panels.h"
+#include "backend/cpu/peaks.h"
+
+namespace realizar {
+namespace {
+
+std::vector<float> random_floats(size_t n, uint32_t seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(n);
+  for (float& value : values) value = normal(engine);
+  return values;
+}
+
+std::vector<std::byte> encoded(const TypeTraits& type, const std::vector<float>& values) {
+  std::vector<std::byte> bytes(row_bytes(type, values.size()));
+  type.encode(values.data(), bytes.data(), values.size());
+  return bytes;
+}
+
+// in . weight^T for rows of one phase, computed by a backend of its own.
+std::vector<float> product(const TypeTraits& type, const std::vector<std::byte>& weight, uint32_t n_rows,
+                           uint32_t n_cols, std::vector<TokenId> tokens, bool decode, uint32_t n_threads) {
+  auto backend = std::move(*make_cpu_backend({.n_threads = n_threads}));
+  EXPECT_TRUE(backend->configure({.max_rows = 64, .max_logit_rows = 1}).ok());
+  const auto table = random_floats(size_t{64} * n_cols, 7);
+  const auto as_bytes = std::as_bytes(std::span(table));
+  const auto inputs = backend->load_matrix({"table", TypeId::kF32, 1, 64, n_cols, {as_bytes}, {}, false});
+  const auto id = backend->load_matrix({"weight", type.id, 1, n_rows, n_cols, {weight}, {}, false});
+  const ActId in = *backend->create_activation(n_cols), out = *backend->create_activation(n_rows);
+  const auto n = static_cast<uint32_t>(tokens.size());
+  const std::vector<Pos> positions(n);
+  const StepBatch batch{tokens, positions, {}, decode ? n : 0, {}};
+  backend->begin(batch);
+  backend->embed({in, *inputs});
+  backend->linear({.out = out, .in = in, .weight = *id});
+  backend->submit();
+  EXPECT_TRUE(backend->wait().ok());
+  const auto result = backend->read(out);
+  return {result.begin(), result.end()};
+}
+
+class CpuTypes : public testing::TestWithParam<TypeTraits> {};
+
+TEST_P(CpuTypes, ARowsBitsDependNeitherOnTheBatchNorOnTheThreads) {
+  const TypeTraits& type = GetParam();
+  constexpr uint32_t kRows = 37, kCols = 768;
+  const auto weight = encoded(type, random_floats(size_t{kRows} * kCols, 1));
+  std::vector<TokenId> all;
+  for (int i = 0; i < 64; ++i) all.push_back(TokenId{i});
+  for (const bool decode : {true, false}) {
+    const auto together = product(type, weight, kRows, kCols, all, decode, 1);
+    for (const uint32_t n : {1u, 2u, 3u, 5u, 13u, 31u, 64u}) {
+      const std::vector<TokenId> last(all.end() - n, all.end());
+      const auto apart = product(type, weight, kRows, kCols, last, decode, n % 4 + 1);
+      EXPECT_EQ(std::memcmp(apart.data(), together.data() + (64 - n) * kRows, apart.size() * sizeof(float)), 0)
+          << type.name << (decode ? " decode " : " prefill ") << n;
+    }
+  }
+}
+
+TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
+  const TypeTraits& type = GetParam();
+  constexpr uint32_t kRows = 19, kCols = 512;
+  const auto weight = encoded(type, random_floats(size_t{kRows} * kCols, 2));
+  std::vector<float> decoded(size_t{kRows} * kCols);
+  type.decode(weight.data(), decoded.data(), decoded.size());
+  ThreadTeam team(2);
+  const auto m = pack_panels({"weight", type.id, 1, kRows, kCols, {weight}, {}, false}, team);
+  ASSERT_TRUE(m.ok());
+  const auto x = random_floats(kCols, 3);
+  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+    const KernelTable* kernels = kernels_for(isa);
+    if (kernels == nullptr) continue;
+    std::vector<int8_t> q(kCols);
+    std::vector<float> scales(kCols / 32), tile(size_t{kCols} * 16);
+    std::vector<int32_t> sums(kCols / 16);
+    kernels->quantize(x.data(), kCols, q.data(), scales.data(), sums.data());
+    const ActRow row{x.data(), q.data(), scales.data(), sums.data()};
+    for (uint32_t r = 0; r < kRows; ++r) {
+      const uint8_t* panel = m->panel(0, r / 16);
+      kernels->unpack_f32[static_cast<int>(m->kind)](panel, 0, kCols, tile.data());
+      float y[16];
+      kernels->dot[static_cast<int>(m->kind)](panel, kCols, &row, 1, y);
+      double expected = 0, magnitude = 0;
+      for (uint32_t c = 0; c < kCols; ++c) {
+        const float w = decoded[size_t{r} * kCols + c];
+        EXPECT_FLOAT_EQ(tile[size_t{c} * 16 + r % 16], w) << kernels->name << ' ' << type.name;
+        const double a = m->is_plain() ? double{x[c]} : double{scales[c / 32]} * q[c];
+        expected += w * a;
+        magnitude += std::fabs(w * a);
+      }
+      EXPECT_NEAR(y[r % 16], expected, 2e-6 * magnitude) << kernels->name << ' ' << type.name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, CpuTypes, testing::ValuesIn(all_types().begin(), all_types().end()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(CpuMaps, StayWithinTheirStatedErrors) {
+  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+    const KernelTable* kernels = kernels_for(isa);
+    if (kernels == nullptr) continue;
+    for (float x = -80; x < 80; x += 0.0371f) {
+      float e = x, t = x, g = x;
+      kernels->map(MapKind::kExp, &e, 1);
+      kernels->map(MapKind::kTanh, &t, 1);
+      kernels->map(MapKind::kGeluErf, &g, 1);
+      EXPECT_NEAR(e, std::exp(double{x}), 5e-7 * std::exp(double{x})) << kernels->name << ' ' << x;
+      EXPECT_NEAR(t, std::tanh(double{x}), 5e-7);
+      EXPECT_NEAR(g, 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))), 1e-6 * (1 + std::fabs(x)));
+    }
+  }
+}
+
+TEST(CpuPanels, RefuseAMatrixWhosePiecesDoNotHoldIt) {
+  ThreadTeam team(1);
+  const std::vector<std::byte> bytes(100);
+  const auto m = pack_panels({"w", TypeId::kF32, 1, 4, 8, {bytes}, {}, false}, team);
+  ASSERT_FALSE(m.ok());
+  EXPECT_EQ(m.error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(CpuPeaks, AreMeasured) {
+  const Peaks peaks = measure_peaks(1);
+  EXPECT_GT(peaks.read_gb_per_s, 0.1);
+  EXPECT_GT(peaks.fma_gflop_per_s, 0.1);
+  RecordProperty("read_gb_per_s", std::to_string(peaks.read_gb_per_s));
+}
+
+}  // namespace
+}  // namespace realizar

@@ -1,0 +1,46 @@
+#include "base/thread_team.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+namespace realizar {
+namespace {
+
+class ThreadTeamOf : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(ThreadTeamOf, RunsEveryMemberOncePerJob) {
+  ThreadTeam team(GetParam());
+  std::vector<uint32_t> runs(team.size());
+  auto job = [&](uint32_t member) { ++runs[member]; };
+  for (int i = 0; i < 100; ++i) team.run(job);
+  EXPECT_EQ(runs, std::vector<uint32_t>(team.size(), 100));
+}
+
+TEST_P(ThreadTeamOf, ABarrierMakesWritesBeforeItVisible) {
+  ThreadTeam team(GetParam());
+  std::vector<uint32_t> written(team.size());
+  std::vector<uint32_t> sums(team.size());
+  auto job = [&](uint32_t member) {
+    for (uint32_t round = 1; round <= 50; ++round) {
+      written[member] = round;
+      team.barrier();
+      sums[member] += std::accumulate(written.begin(), written.end(), 0u);
+      team.barrier();
+    }
+  };
+  team.run(job);
+  for (const uint32_t sum : sums) EXPECT_EQ(sum, team.size() * 50 * 51 / 2);
+}
+
+// Eight members are more than the cores of a small machine: waiting must let the others run.
+INSTANTIATE_TEST_SUITE_P(Sizes, ThreadTeamOf, testing::Values(1, 2, 3, 8));
+
+TEST(ThreadTeam, ATeamOfNoneIsTheCallerAlone) {
+  ThreadTeam team(0);
+  EXPECT_EQ(team.size(), 1u);
+}
+
+}  // namespace
+}  // namespace realizar
