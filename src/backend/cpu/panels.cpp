@@ -133,38 +133,9 @@ Group read_iq4_xs(const std::byte* row, uint32_t g) {
   return group;
 }
 
-struct Packing {
-  TypeId type;
-  PanelKind kind;
-  PanelLayout layout;
-  Group (*read)(const std::byte* row, uint32_t g);
-};
-
-constexpr Packing kPackings[] = {
-    {TypeId::kQ4_0, PanelKind::kQ4_0, kQ4_0Layout, read_nibbles<BlockQ4_0>},
-    {TypeId::kQ4_1, PanelKind::kQ4_1, kQ4_1Layout, read_nibbles<BlockQ4_1>},
-    {TypeId::kQ5_0, PanelKind::kQ5_0, kQ5_0Layout, read_nibbles<BlockQ5_0>},
-    {TypeId::kQ5_1, PanelKind::kQ5_1, kQ5_1Layout, read_nibbles<BlockQ5_1>},
-    {TypeId::kQ8_0, PanelKind::kQ8_0, kQ8_0Layout, read_q8_0},
-    {TypeId::kIQ4_NL, PanelKind::kIQ4_NL, kIQ4_NLLayout, read_nibbles<BlockIQ4_NL>},
-    {TypeId::kMXFP4, PanelKind::kMXFP4, kMXFP4Layout, read_mxfp4},
-    {TypeId::kQ2_K, PanelKind::kQ2_K, kQ2_KLayout, read_q2_k},
-    {TypeId::kQ3_K, PanelKind::kQ3_K, kQ3_KLayout, read_q3_k},
-    {TypeId::kQ4_K, PanelKind::kQ4_K, kQ4_KLayout, read_q45_k<BlockQ4_K>},
-    {TypeId::kQ5_K, PanelKind::kQ5_K, kQ5_KLayout, read_q45_k<BlockQ5_K>},
-    {TypeId::kQ6_K, PanelKind::kQ6_K, kQ6_KLayout, read_q6_k},
-    {TypeId::kIQ4_XS, PanelKind::kIQ4_XS, kIQ4_XSLayout, read_iq4_xs},
-};
-
-const Packing* packing_of(TypeId type) {
-  for (const Packing& packing : kPackings) {
-    if (packing.type == type) return &packing;
-  }
-  return nullptr;
-}
-
 // Spreads one row's group over the planes of its panel.
-void write_group(const PanelLayout& layout, const Group& group, uint32_t g, uint32_t row, uint8_t* panel) {
+template <PanelLayout layout>
+void write_group(const Group& group, uint32_t g, uint32_t row, uint8_t* panel) {
   uint8_t* at = panel + layout.group_at(g);
   if (layout.scales == Scales::kSuper) {
     std::memcpy(panel + layout.header_at(g) + 2 * row, &group.d, 2);
@@ -188,6 +159,47 @@ void write_group(const PanelLayout& layout, const Group& group, uint32_t g, uint
       high[64 * (j % layout.high) + c] |= u8((code >> layout.low) << (j / layout.high * layout.high));
     }
   }
+}
+
+// Groups [0, n_groups) of one stored row into row i of a panel; the layout is known when this is compiled.
+template <PanelLayout layout, Group (*read)(const std::byte* row, uint32_t g)>
+void pack_row(const std::byte* row, uint32_t n_groups, uint32_t i, uint8_t* panel) {
+  for (uint32_t g = 0; g < n_groups; ++g) write_group<layout>(read(row, g), g, i, panel);
+}
+
+struct Packing {
+  TypeId type;
+  PanelKind kind;
+  PanelLayout layout;
+  void (*pack_row)(const std::byte* row, uint32_t n_groups, uint32_t i, uint8_t* panel);
+};
+
+template <PanelLayout layout, Group (*read)(const std::byte* row, uint32_t g)>
+constexpr Packing packing(TypeId type, PanelKind kind) {
+  return {type, kind, layout, pack_row<layout, read>};
+}
+
+constexpr Packing kPackings[] = {
+    packing<kQ4_0Layout, read_nibbles<BlockQ4_0>>(TypeId::kQ4_0, PanelKind::kQ4_0),
+    packing<kQ4_1Layout, read_nibbles<BlockQ4_1>>(TypeId::kQ4_1, PanelKind::kQ4_1),
+    packing<kQ5_0Layout, read_nibbles<BlockQ5_0>>(TypeId::kQ5_0, PanelKind::kQ5_0),
+    packing<kQ5_1Layout, read_nibbles<BlockQ5_1>>(TypeId::kQ5_1, PanelKind::kQ5_1),
+    packing<kQ8_0Layout, read_q8_0>(TypeId::kQ8_0, PanelKind::kQ8_0),
+    packing<kIQ4_NLLayout, read_nibbles<BlockIQ4_NL>>(TypeId::kIQ4_NL, PanelKind::kIQ4_NL),
+    packing<kMXFP4Layout, read_mxfp4>(TypeId::kMXFP4, PanelKind::kMXFP4),
+    packing<kQ2_KLayout, read_q2_k>(TypeId::kQ2_K, PanelKind::kQ2_K),
+    packing<kQ3_KLayout, read_q3_k>(TypeId::kQ3_K, PanelKind::kQ3_K),
+    packing<kQ4_KLayout, read_q45_k<BlockQ4_K>>(TypeId::kQ4_K, PanelKind::kQ4_K),
+    packing<kQ5_KLayout, read_q45_k<BlockQ5_K>>(TypeId::kQ5_K, PanelKind::kQ5_K),
+    packing<kQ6_KLayout, read_q6_k>(TypeId::kQ6_K, PanelKind::kQ6_K),
+    packing<kIQ4_XSLayout, read_iq4_xs>(TypeId::kIQ4_XS, PanelKind::kIQ4_XS),
+};
+
+const Packing* packing_of(TypeId type) {
+  for (const Packing& packing : kPackings) {
+    if (packing.type == type) return &packing;
+  }
+  return nullptr;
 }
 
 // Finds stored rows in the pieces of a source.
@@ -246,9 +258,7 @@ void pack_blocks(const Packing& packing, const MatrixSource& source, const Sourc
                  uint8_t* panel) {
   for (uint32_t i = 0; i < kPanelRows && p * kPanelRows + i < source.n_rows; ++i) {
     const std::byte* row = rows.row(mat, p * kPanelRows + i);
-    for (uint32_t g = 0; g < source.n_cols / kGroupCols; ++g) {
-      write_group(packing.layout, packing.read(row, g), g, i, panel);
-    }
+    packing.pack_row(row, source.n_cols / kGroupCols, i, panel);
   }
 }
 
