@@ -1,5 +1,6 @@
 #include "formats/gguf_writer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -7,6 +8,8 @@
 
 namespace realizar {
 namespace {
+
+constexpr uint64_t kPieceBytes = 1 << 20;
 
 void put_bytes(std::vector<std::byte>& out, const void* data, size_t n) {
   const size_t begin = out.size();
@@ -24,8 +27,8 @@ void put_string(std::vector<std::byte>& out, std::string_view text) {
   put_bytes(out, text.data(), text.size());
 }
 
-void pad(std::vector<std::byte>& out) {
-  out.resize((out.size() + kGgufDefaultAlignment - 1) / kGgufDefaultAlignment * kGgufDefaultAlignment);
+uint64_t aligned(uint64_t n) {
+  return (n + kGgufDefaultAlignment - 1) / kGgufDefaultAlignment * kGgufDefaultAlignment;
 }
 
 uint32_t number(GgufValueType type) {
@@ -86,7 +89,11 @@ void GgufWriter::add_f32s(std::string_view key, const std::vector<float>& values
 
 void GgufWriter::add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape,
                             std::vector<std::byte> data) {
-  tensors_.push_back({std::string(name), type, std::move(shape), std::move(data)});
+  const uint64_t n_bytes = data.size();
+  auto copy_out = [data = std::move(data)](uint64_t offset, std::span<std::byte> out) {
+    std::copy_n(data.begin() + static_cast<ptrdiff_t>(offset), out.size(), out.begin());
+  };
+  tensors_.push_back({std::string(name), type, std::move(shape), n_bytes, std::move(copy_out)});
 }
 
 void GgufWriter::add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape,
@@ -96,7 +103,14 @@ void GgufWriter::add_tensor(std::string_view name, TypeId type, std::vector<uint
   add_tensor(name, type, std::move(shape), std::move(data));
 }
 
-std::vector<std::byte> GgufWriter::bytes() const {
+void GgufWriter::add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape, TensorSource source) {
+  uint64_t n_elems = 1;
+  for (const uint64_t dim : shape) n_elems *= dim;
+  const uint64_t n_bytes = row_bytes(traits(type), n_elems);
+  tensors_.push_back({std::string(name), type, std::move(shape), n_bytes, std::move(source)});
+}
+
+std::vector<std::byte> GgufWriter::header() const {
   std::vector<std::byte> out;
   put_bytes(out, kGgufMagic.data(), kGgufMagic.size());
   put(out, kGgufVersionMax);
@@ -110,20 +124,36 @@ std::vector<std::byte> GgufWriter::bytes() const {
     for (size_t i = tensor.shape.size(); i-- > 0;) put(out, tensor.shape[i]);
     put(out, static_cast<uint32_t>(tensor.type));
     put(out, offset);
-    offset = (offset + tensor.data.size() + kGgufDefaultAlignment - 1) / kGgufDefaultAlignment * kGgufDefaultAlignment;
+    offset = aligned(offset + tensor.n_bytes);
   }
-  for (const Tensor& tensor : tensors_) {
-    pad(out);
-    put_bytes(out, tensor.data.data(), tensor.data.size());
-  }
-  pad(out);
+  out.resize(aligned(out.size()));
   return out;
 }
 
+void GgufWriter::emit(const Sink& sink) const {
+  sink(header());
+  std::vector<std::byte> piece;
+  for (const Tensor& tensor : tensors_) {
+    for (uint64_t offset = 0; offset < tensor.n_bytes; offset += piece.size()) {
+      piece.resize(std::min(kPieceBytes, tensor.n_bytes - offset));
+      tensor.source(offset, piece);
+      sink(piece);
+    }
+    sink(std::vector<std::byte>(aligned(tensor.n_bytes) - tensor.n_bytes));
+  }
+}
+
+std::vector<std::byte> GgufWriter::bytes() const {
+  std::vector<std::byte> all;
+  emit([&](std::span<const std::byte> piece) { put_bytes(all, piece.data(), piece.size()); });
+  return all;
+}
+
 Status GgufWriter::write(const std::filesystem::path& path) const {
-  const std::vector<std::byte> all = bytes();
   std::ofstream out(path, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(all.data()), static_cast<std::streamsize>(all.size()));
+  emit([&](std::span<const std::byte> piece) {
+    out.write(reinterpret_cast<const char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
+  });
   out.close();
   return out ? Status{} : Status(invalid_argument("cannot write " + path.string(), path.string()));
 }

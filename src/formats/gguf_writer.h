@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,10 @@ class GgufWriter {
   void add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape, std::vector<std::byte> data);
   // The same from floats, encoded.
   void add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape, const std::vector<float>& values);
+  // The same from a function that fills `out` with the tensor's bytes from `offset` on. It is called while the file is
+  // written, piece after piece, so that a model larger than memory can be written.
+  using TensorSource = std::function<void(uint64_t offset, std::span<std::byte> out)>;
+  void add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape, TensorSource source);
 
   std::vector<std::byte> bytes() const;
   // Errors: InvalidArgument (cannot write).
@@ -37,8 +43,13 @@ class GgufWriter {
     std::string name;
     TypeId type;
     std::vector<uint64_t> shape;
-    std::vector<std::byte> data;
+    uint64_t n_bytes;
+    TensorSource source;
   };
+  using Sink = std::function<void(std::span<const std::byte>)>;
+
+  std::vector<std::byte> header() const;
+  void emit(const Sink& sink) const;
   void begin_entry(std::string_view key, uint32_t type);
 
   uint64_t n_entries_ = 0;
