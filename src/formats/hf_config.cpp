@@ -1,80 +1,53 @@
 #include "formats/hf_config.h"
 
-#include <fmt/format.h>
-#include <simdjson.h>
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "formats/json_object.h"
 
 namespace realizar {
 namespace {
 
-namespace dom = simdjson::dom;
-using ElementType = dom::element_type;
+using nlohmann::json;
 
-constexpr size_t kMaxDepth = 32;
-
-template <class T>
-std::vector<T> values_of(dom::array array) {
-  std::vector<T> values;
-  for (const dom::element element : array) values.push_back(T(element.get<T>().value_unsafe()));
-  return values;
-}
-
-// Integers and floats may mix in one array: it is then one of floats.
-std::vector<double> doubles_of(dom::array array) {
-  std::vector<double> values;
-  for (const dom::element element : array) values.push_back(element.get_double().value_unsafe());
-  return values;
+bool is_int64(const json& value) {
+  constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
+  return value.is_number_unsigned() ? value.get<uint64_t>() <= kMax : value.is_number_integer();
 }
 
 class Flattener {
  public:
   explicit Flattener(HfConfig& config) : config_(config) {}
 
-  void add_object(const std::string& prefix, dom::object object) {
-    for (const auto field : object) add(prefix + std::string(field.key), field.value);
+  void add_object(const std::string& prefix, const json& object) {
+    for (const auto& [key, value] : object.items()) add(prefix + key, value);
   }
 
  private:
-  void add(const std::string& key, dom::element element) {
-    switch (element.type()) {
-      case ElementType::OBJECT:
-        return add_object(key + ".", element.get_object().value_unsafe());
-      case ElementType::ARRAY:
-        return config_.metadata.set(key, array_value(element.get_array().value_unsafe()));
-      case ElementType::BOOL:
-        return config_.metadata.set(key, element.get_bool().value_unsafe());
-      case ElementType::INT64:
-        return config_.metadata.set(key, element.get_int64().value_unsafe());
-      case ElementType::UINT64:
-        return config_.metadata.set(key, element.get_uint64().value_unsafe());
-      case ElementType::DOUBLE:
-        return config_.metadata.set(key, element.get_double().value_unsafe());
-      case ElementType::STRING:
-        return config_.metadata.set(key, std::string(element.get_string().value_unsafe()));
-      case ElementType::NULL_VALUE:
-        return;
-    }
+  void add(const std::string& key, const json& value) {
+    if (value.is_object()) return add_object(key + ".", value);
+    if (value.is_array()) return config_.metadata.set(key, array_value(value));
+    if (value.is_boolean()) return config_.metadata.set(key, value.get<bool>());
+    if (is_int64(value)) return config_.metadata.set(key, value.get<int64_t>());
+    if (value.is_number_unsigned()) return config_.metadata.set(key, value.get<uint64_t>());
+    if (value.is_number()) return config_.metadata.set(key, value.get<double>());
+    if (value.is_string()) return config_.metadata.set(key, value.get<std::string>());
   }
 
-  MetaValue array_value(dom::array array) {
-    bool all_bool = true, all_int = true, all_number = true, all_string = true;
-    for (const dom::element element : array) {
-      all_bool &= element.is_bool();
-      all_int &= element.is_int64();
-      all_number &= element.is_number();
-      all_string &= element.is_string();
-    }
-    if (all_int) return MetaArray(values_of<int64_t>(array));
-    if (all_number) return MetaArray(doubles_of(array));
-    if (all_bool) return MetaArray(values_of<bool>(array));
-    if (all_string) return MetaArray(strings_of(array));
-    return std::string(simdjson::minify(array));
+  // Integers and floats may mix in one array: it is then one of floats.
+  MetaValue array_value(const json& array) {
+    const auto all = [&](auto is_kind) { return std::all_of(array.begin(), array.end(), is_kind); };
+    if (all(is_int64)) return MetaArray(array.get<std::vector<int64_t>>());
+    if (all([](const json& value) { return value.is_number(); })) return MetaArray(array.get<std::vector<double>>());
+    if (all([](const json& value) { return value.is_boolean(); })) return MetaArray(array.get<std::vector<bool>>());
+    if (all([](const json& value) { return value.is_string(); })) return MetaArray(strings_of(array));
+    return array.dump();
   }
 
-  std::vector<std::string_view> strings_of(dom::array array) {
+  std::vector<std::string_view> strings_of(const json& array) {
     std::vector<std::string_view> views;
-    for (const dom::element element : array) {
-      views.push_back(config_.array_strings.emplace_back(element.get_string().value_unsafe()));
-    }
+    for (const json& value : array) views.push_back(config_.array_strings.emplace_back(value.get<std::string>()));
     return views;
   }
 
@@ -83,18 +56,10 @@ class Flattener {
 
 }  // namespace
 
-Result<HfConfig> parse_hf_config(std::string_view json, std::string_view file) {
-  dom::parser parser;
-  dom::element root;
-  if (parser.allocate(json.size(), kMaxDepth) != simdjson::SUCCESS) {
-    return Error{ErrorCode::kResourceExhausted, fmt::format("{}: too large to parse", file), std::string(file)};
-  }
-  if (const auto error = parser.parse(simdjson::padded_string(json)).get(root); error != simdjson::SUCCESS) {
-    return format_error(fmt::format("{}: not valid JSON: {}", file, simdjson::error_message(error)), std::string(file));
-  }
-  if (!root.is_object()) return format_error(fmt::format("{}: expected a JSON object", file), std::string(file));
+Result<HfConfig> parse_hf_config(std::string_view text, std::string_view file) {
+  RZ_TRY(const json root, parse_json_object(text, file));
   HfConfig config;
-  Flattener(config).add_object("", root.get_object().value_unsafe());
+  Flattener(config).add_object("", root);
   return config;
 }
 

@@ -1,16 +1,17 @@
 #include "formats/hf_folder.h"
 
 #include <fmt/format.h>
-#include <simdjson.h>
-
+#include <nlohmann/json.hpp>
 #include <set>
 
+#include "formats/json_object.h"
 #include "formats/safetensors_reader.h"
 
 namespace realizar {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
 
 constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
 
@@ -18,12 +19,26 @@ std::string_view text_of(const MappedFile& map) {
   return {reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size()};
 }
 
-Status add_shard(HfFolder& folder, const fs::path& path) {
+// Names of what lies in the shard, the buffers that are no weights among them.
+Result<std::vector<std::string>> add_shard(HfFolder& folder, const fs::path& path) {
   RZ_TRY(MappedFile map, MappedFile::open(path));
-  RZ_TRY(auto tensors, parse_safetensors(map.bytes(), path.string()));
-  for (TensorInfo& tensor : tensors) folder.tensors.push_back(std::move(tensor));
+  RZ_TRY(SafeTensors shard, parse_safetensors(map.bytes(), path.string()));
+  std::vector<std::string> names = std::move(shard.buffers);
+  for (TensorInfo& tensor : shard.tensors) {
+    names.push_back(tensor.name);
+    folder.tensors.push_back(std::move(tensor));
+  }
   folder.maps.push_back(std::move(map));
-  return {};
+  return names;
+}
+
+Status check_in_index(const ShardMap& shard_of, const std::string& name, const std::string& shard,
+                      const fs::path& index_path) {
+  const auto found = shard_of.find(name);
+  if (found != shard_of.end() && found->second == shard) return {};
+  return format_error(fmt::format("{}: tensor '{}' lies in {}, expected {}", index_path.string(), name, shard,
+                                  found == shard_of.end() ? "no entry" : found->second),
+                      name);
 }
 
 // Every tensor of the index lies in its shard, and every tensor of a shard in the index.
@@ -32,23 +47,16 @@ Status add_shards(HfFolder& folder, const fs::path& root, const fs::path& index_
   RZ_TRY(const ShardMap shard_of, parse_safetensors_index(text_of(index_map), index_path.string()));
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
+  size_t n_found = 0;
   for (const std::string& shard : shards) {
-    const size_t n_before = folder.tensors.size();
-    RZ_CHECK_OK(add_shard(folder, root / shard));
-    for (size_t i = n_before; i < folder.tensors.size(); ++i) {
-      const std::string& name = folder.tensors[i].name;
-      const auto found = shard_of.find(name);
-      if (found == shard_of.end() || found->second != shard) {
-        return format_error(fmt::format("{}: tensor '{}' lies in {}, expected {}", index_path.string(), name, shard,
-                                        found == shard_of.end() ? "no entry" : found->second),
-                            name);
-      }
-    }
+    RZ_TRY(const auto names, add_shard(folder, root / shard));
+    for (const std::string& name : names) RZ_CHECK_OK(check_in_index(shard_of, name, shard, index_path));
+    n_found += names.size();
   }
-  if (folder.tensors.size() == shard_of.size()) return {};
-  return format_error(fmt::format("{}: expected {} tensors in the shards, actual {}", index_path.string(),
-                                  shard_of.size(), folder.tensors.size()),
-                      index_path.string());
+  if (n_found == shard_of.size()) return {};
+  return format_error(
+      fmt::format("{}: expected {} tensors in the shards, actual {}", index_path.string(), shard_of.size(), n_found),
+      index_path.string());
 }
 
 Status add_weights(HfFolder& folder, const fs::path& root) {
@@ -60,7 +68,8 @@ Status add_weights(HfFolder& folder, const fs::path& root) {
     return not_found(fmt::format("{} has neither model.safetensors nor model.safetensors.index.json", root.string()),
                      root.string());
   }
-  return add_shard(folder, single);
+  RZ_CHECK_OK(add_shard(folder, single));
+  return {};
 }
 
 Result<std::optional<std::string>> read_optional(const fs::path& path) {
@@ -76,24 +85,15 @@ Result<std::optional<std::string>> read_optional(const fs::path& path) {
 }
 
 // chat_template in tokenizer_config.json: a string, or a list of named ones of which "default" counts.
-Result<std::optional<std::string>> template_in_config(const std::string& json, const fs::path& path) {
-  simdjson::dom::parser parser;
-  simdjson::dom::element root, value;
-  if (parser.parse(simdjson::padded_string(json)).get(root) != simdjson::SUCCESS || !root.is_object()) {
-    return format_error(path.string() + ": expected a JSON object", path.string());
-  }
-  if (root["chat_template"].get(value) != simdjson::SUCCESS) return std::optional<std::string>();
-  std::string_view text;
-  if (value.get(text) == simdjson::SUCCESS) return std::optional<std::string>(text);
-  simdjson::dom::array list;
-  if (value.get(list) == simdjson::SUCCESS) {
-    for (const simdjson::dom::element entry : list) {
-      std::string_view name;
-      if (entry["name"].get(name) == simdjson::SUCCESS && name == "default" &&
-          entry["template"].get(text) == simdjson::SUCCESS) {
-        return std::optional<std::string>(text);
-      }
-    }
+Result<std::optional<std::string>> template_in_config(const std::string& text, const fs::path& path) {
+  RZ_TRY(const json root, parse_json_object(text, path.string()));
+  const json value = root.value("chat_template", json());
+  if (value.is_string()) return std::optional(value.get<std::string>());
+  if (!value.is_array()) return std::optional<std::string>();
+  for (const json& entry : value) {
+    if (!entry.is_object() || entry.value("name", json()) != "default") continue;
+    const json named = entry.value("template", json());
+    if (named.is_string()) return std::optional(named.get<std::string>());
   }
   return std::optional<std::string>();
 }
@@ -109,7 +109,11 @@ Result<HfFolder> open_hf_folder(const fs::path& path) {
   const fs::path config_path = root / "config.json";
   RZ_TRY(const MappedFile config_map, MappedFile::open(config_path));
   RZ_TRY(folder.config, parse_hf_config(text_of(config_map), config_path.string()));
-  RZ_CHECK_OK(is_folder ? add_weights(folder, root) : add_shard(folder, path));
+  if (is_folder) {
+    RZ_CHECK_OK(add_weights(folder, root));
+  } else {
+    RZ_CHECK_OK(add_shard(folder, path));
+  }
   return folder;
 }
 

@@ -63,6 +63,21 @@ TEST(Gguf, ReadsWhatWasWritten) {
   EXPECT_EQ(file->tensors[1].data.size(), 68u);
 }
 
+TEST(Gguf, ATensorIsWrittenPieceByPiece) {
+  constexpr uint64_t kRows = 700'001;  // 2.8 MB: some pieces and a rest
+  GgufWriter writer;
+  writer.add_tensor("before", TypeId::kF32, {1}, std::vector<float>{1});
+  writer.add_tensor("long", TypeId::kF32, {kRows, 1}, [](uint64_t offset, std::span<std::byte> out) {
+    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::byte>((offset + i) % 251);
+  });
+  const auto bytes = writer.bytes();
+  const auto file = parse_gguf(bytes, "m.gguf");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto data = file->tensors[1].data;
+  ASSERT_EQ(data.size(), kRows * 4);
+  for (size_t i = 0; i < data.size(); ++i) ASSERT_EQ(data[i], static_cast<std::byte>(i % 251)) << i;
+}
+
 TEST(Gguf, EveryTruncationIsAnError) {
   const auto bytes = small_model().bytes();
   const size_t end = find(bytes, "second") + 6 + 4 + 16 + 4 + 8;
@@ -161,6 +176,46 @@ TEST_F(Folder, OpensAFolderWithItsSideFiles) {
   EXPECT_EQ(file->find("b")->shape, (std::vector<uint64_t>{2, 2}));
   EXPECT_EQ(file->side_files().value().chat_template, "T");
   EXPECT_FALSE(file->side_files().value().tokenizer_json.has_value());
+}
+
+TEST_F(Folder, IntegersAbove64BitsAreRead) {
+  put("config.json", R"({"max":1000000000000000019884624838656,"list":[1,18446744073709551615]})");
+  put("model.safetensors", safetensors(kTwoTensors, 12));
+  put("tokenizer_config.json", R"({"model_max_length":1000000000000000019884624838656,"chat_template":"T"})");
+  const auto file = ModelFile::open(root_);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(*file->metadata().get_double("max").value(), 1e30);
+  EXPECT_EQ(file->metadata().get_int("max").error().code, ErrorCode::kFormatError);
+  EXPECT_EQ(file->metadata().get_doubles("list").value()->back(), 18446744073709551615.0);
+  EXPECT_EQ(file->side_files().value().chat_template, "T");
+}
+
+TEST_F(Folder, DeepConfigIsRefused) {
+  put("config.json", R"({"a":)" + std::string(100000, '[') + std::string(100000, ']') + "}");
+  EXPECT_NE(open_error().find("at most 32 levels"), std::string::npos) << open_error();
+}
+
+TEST_F(Folder, IntegerBuffersAreLeftOutAndOtherIntegersRefused) {
+  put("config.json", "{}");
+  const std::string header = R"({"h.0.attn.bias":{"dtype":"U8","shape":[1,1,2,2],"data_offsets":[4,8]},)"
+                             R"("scale":{"dtype":"F32","shape":[],"data_offsets":[0,4]},)"
+                             R"("e.position_ids":{"dtype":"I64","shape":[1,2],"data_offsets":[8,24]}})";
+  put("model.safetensors", safetensors(header, 24));
+  auto file = ModelFile::open(root_);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  ASSERT_EQ(file->tensors().size(), 1u);
+  EXPECT_EQ(file->tensors()[0].name, "scale");
+  EXPECT_EQ(file->tensors()[0].n_elems(), 1u);
+  put("model.safetensors", safetensors(header, 25));
+  EXPECT_NE(open_error().find("1 bytes after it"), std::string::npos) << open_error();
+
+  put("model.safetensors", safetensors(header, 24));
+  const std::string index = "model.safetensors.index.json";
+  put(index, R"({"weight_map":{"h.0.attn.bias":"model.safetensors","scale":"model.safetensors",)"
+             R"("e.position_ids":"model.safetensors"}})");
+  EXPECT_EQ(open_error(), "");
+  put(index, R"({"weight_map":{"h.0.attn.bias":"model.safetensors","scale":"model.safetensors"}})");
+  EXPECT_NE(open_error().find("'e.position_ids' lies in"), std::string::npos) << open_error();
 }
 
 TEST_F(Folder, OpensShardsByTheIndexAndRefusesWhatDoesNotMatch) {

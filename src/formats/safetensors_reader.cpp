@@ -24,6 +24,23 @@ std::optional<TypeId> type_of(std::string_view dtype) {
   return std::nullopt;
 }
 
+// Position ids, causal masks and rotary frequencies, which are no weights, by the ends of their names in transformers.
+bool is_known_buffer(std::string_view name) {
+  constexpr std::string_view kEnds[] = {".position_ids",          ".attn.bias",
+                                        ".attn.masked_bias",      ".attention.bias",
+                                        ".attention.masked_bias", ".rotary_emb.inv_freq"};
+  return std::any_of(std::begin(kEnds), std::end(kEnds), [&](std::string_view end) { return name.ends_with(end); });
+}
+
+// Bytes an element of the types that only buffers have.
+std::optional<uint64_t> buffer_elem_bytes(std::string_view dtype) {
+  if (dtype == "BOOL" || dtype == "U8" || dtype == "I8") return 1;
+  if (dtype == "I16" || dtype == "U16") return 2;
+  if (dtype == "I32" || dtype == "U32") return 4;
+  if (dtype == "I64" || dtype == "U64" || dtype == "F64") return 8;
+  return std::nullopt;
+}
+
 struct Places {
   std::string_view file;
   std::span<const std::byte> data;
@@ -60,40 +77,46 @@ Result<std::span<const std::byte>> read_range(const Places& places, std::string_
   return places.data.subspan(begin, end - begin);
 }
 
-Result<TensorInfo> read_tensor(const Places& places, std::string_view name, dom::element entry) {
+struct Entry {
+  std::string name;
+  std::optional<TypeId> type;  // nothing: a known buffer
+  std::vector<uint64_t> shape;
+  std::span<const std::byte> data;
+};
+
+Result<Entry> read_entry(const Places& places, std::string_view name, dom::element element) {
   std::string_view dtype;
-  if (!entry.is_object() || entry["dtype"].get(dtype) != simdjson::SUCCESS) {
+  if (!element.is_object() || element["dtype"].get(dtype) != simdjson::SUCCESS) {
     return tensor_error(places, name, "expected an object with a string 'dtype'");
   }
-  const std::optional<TypeId> type = type_of(dtype);
-  if (!type) {
+  Entry entry{std::string(name), type_of(dtype), {}, {}};
+  const auto elem_bytes = entry.type ? traits(*entry.type).block_bytes : buffer_elem_bytes(dtype);
+  if (!elem_bytes || (!entry.type && !is_known_buffer(name))) {
     return unsupported(
         fmt::format("{}: tensor '{}': element type {} is not supported (F32, F16, BF16 are)", places.file, name, dtype),
         std::string(name));
   }
-  RZ_TRY(auto shape, read_shape(places, name, entry));
-  const auto n_bytes = tensor_bytes(traits(*type), shape);
+  RZ_TRY(entry.shape, read_shape(places, name, element));
+  const auto n_bytes = plain_tensor_bytes(entry.shape, *elem_bytes);
   if (!n_bytes.ok()) return tensor_error(places, name, "shape: " + n_bytes.error().message);
-  RZ_TRY(const auto data, read_range(places, name, entry));
-  if (data.size() != *n_bytes) {
-    return tensor_error(places, name,
-                        fmt::format("data_offsets: expected {} bytes of {} {}, actual {}", *n_bytes, dtype,
-                                    shape_to_string(shape), data.size()));
-  }
-  return TensorInfo{std::string(name), *type, std::move(shape), data};
+  RZ_TRY(entry.data, read_range(places, name, element));
+  if (entry.data.size() == *n_bytes) return entry;
+  return tensor_error(places, name,
+                      fmt::format("data_offsets: expected {} bytes of {} {}, actual {}", *n_bytes, dtype,
+                                  shape_to_string(entry.shape), entry.data.size()));
 }
 
 // The format allows no byte between tensors, before the first or after the last.
-Status check_no_gap(const Places& places, std::span<const TensorInfo> tensors) {
+Status check_no_gap(const Places& places, std::span<const Entry> entries) {
   const std::byte* end = places.data.data();
-  for (const TensorInfo& tensor : tensors) {
-    if (tensor.data.data() != end) {
+  for (const Entry& entry : entries) {
+    if (entry.data.data() != end) {
       return tensor_error(
-          places, tensor.name,
+          places, entry.name,
           fmt::format("data_offsets: expected a start at {}, where the tensor before it ends, actual {}",
-                      end - places.data.data(), tensor.data.data() - places.data.data()));
+                      end - places.data.data(), entry.data.data() - places.data.data()));
     }
-    end += tensor.data.size();
+    end += entry.data.size();
   }
   if (end == places.data.data() + places.data.size()) return {};
   return format_error(fmt::format("{}: expected the last tensor to end with the file, actual {} bytes after it",
@@ -121,7 +144,7 @@ bool stays_in_folder(std::string_view name) {
 
 }  // namespace
 
-Result<std::vector<TensorInfo>> parse_safetensors(std::span<const std::byte> bytes, std::string_view file) {
+Result<SafeTensors> parse_safetensors(std::span<const std::byte> bytes, std::string_view file) {
   ByteCursor in(bytes, file);
   RZ_TRY(const auto header_bytes, in.read<uint64_t>("header length"));
   if (header_bytes > kMaxHeaderBytes || header_bytes > in.remaining()) {
@@ -135,18 +158,26 @@ Result<std::vector<TensorInfo>> parse_safetensors(std::span<const std::byte> byt
   const std::string what = fmt::format("{}: header", file);
   RZ_TRY(const dom::element root,
          parse_object(parser, {reinterpret_cast<const char*>(header.data()), header.size()}, what));
-  std::vector<TensorInfo> tensors;
-  const dom::object entries = root.get_object().value_unsafe();
-  for (const auto field : entries) {
+  std::vector<Entry> entries;
+  const dom::object fields = root.get_object().value_unsafe();
+  for (const auto field : fields) {
     if (field.key == "__metadata__") continue;
-    RZ_TRY(auto tensor, read_tensor(places, field.key, field.value));
-    tensors.push_back(std::move(tensor));
+    RZ_TRY(auto entry, read_entry(places, field.key, field.value));
+    entries.push_back(std::move(entry));
   }
-  std::sort(tensors.begin(), tensors.end(),
-            [](const TensorInfo& a, const TensorInfo& b) { return a.data.data() < b.data.data(); });
-  RZ_CHECK_OK(check_no_gap(places, tensors));
-  RZ_CHECK_OK(index_tensors(tensors, file));
-  return tensors;
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.data.data() < b.data.data(); });
+  RZ_CHECK_OK(check_no_gap(places, entries));
+  SafeTensors out;
+  for (Entry& entry : entries) {
+    if (entry.type) {
+      out.tensors.push_back({std::move(entry.name), *entry.type, std::move(entry.shape), entry.data});
+    } else {
+      out.buffers.push_back(std::move(entry.name));
+    }
+  }
+  RZ_CHECK_OK(index_tensors(out.tensors, file));
+  return out;
 }
 
 Result<ShardMap> parse_safetensors_index(std::string_view json, std::string_view file) {

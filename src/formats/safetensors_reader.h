@@ -12,9 +12,14 @@
 
 namespace realizar {
 
+struct SafeTensors {
+  std::vector<TensorInfo> tensors;   // in file order; data are spans of the bytes
+  std::vector<std::string> buffers;  // names of integer tables that exporters leave in a file beside its weights
+};
+
 // Tensors in file order; data are spans of the bytes. FormatError (header, shape, range, gap, overlap, duplicate) and
 // Unsupported (element type) name the tensor.
-Result<std::vector<TensorInfo>> parse_safetensors(std::span<const std::byte> bytes, std::string_view file);
+Result<SafeTensors> parse_safetensors(std::span<const std::byte> bytes, std::string_view file);
 
 // model.safetensors.index.json: tensor name -> shard's file name. FormatError on names that leave the folder.
 using ShardMap = std::unordered_map<std::string, std::string>;
