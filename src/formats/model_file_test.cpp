@@ -284,5 +284,26 @@ TEST_F(Folder, SplitGgufIsFoundFromAnyPart) {
   EXPECT_EQ(ModelFile::open(root_ / "m-00002-of-00002.gguf").error().code, ErrorCode::kNotFound);
 }
 
+bool is_model(const fs::path& path) {
+  return path.extension() == ".gguf" || fs::exists(path / "config.json");
+}
+
+TEST(SharedModels, EveryOneOpens) {
+  size_t n_opened = 0;
+  for (const char* folder : {"conformance", "tiny-model"}) {
+    const fs::path root = fs::path(RZ_SHARED_DIR) / folder;
+    if (!fs::exists(root)) GTEST_SKIP() << root << " is absent";
+    for (const auto& entry : fs::directory_iterator(root)) {
+      if (!is_model(entry.path())) continue;
+      const auto file = ModelFile::open(entry.path());
+      ASSERT_TRUE(file.ok()) << entry.path() << ": " << file.error().message;
+      EXPECT_FALSE(file->tensors().empty()) << entry.path();
+      EXPECT_TRUE(file->side_files().ok()) << entry.path();
+      ++n_opened;
+    }
+  }
+  EXPECT_GT(n_opened, 0u);
+}
+
 }  // namespace
 }  // namespace realizar
