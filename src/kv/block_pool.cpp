@@ -1,0 +1,144 @@
+#include "kv/block_pool.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace realizar {
+
+BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, uint64_t salt)
+    : block_tokens_(block_tokens),
+      salt_(salt),
+      blocks_(n_blocks),
+      tokens_(size_t{n_blocks} * block_tokens),
+      table_(std::bit_ceil(size_t{2} * n_blocks + 1), kNone) {
+  REQUIRE(block_tokens > 0);
+  for (uint32_t block = 0; block < n_blocks; ++block) append_free(block);
+}
+
+std::optional<BlockId> BlockPool::allocate() {
+  if (first_free_ == kNone) return std::nullopt;
+  const uint32_t block = first_free_;
+  take_free(block);
+  erase_name(block);
+  blocks_[block].n_holders = 1;
+  return BlockId{block};
+}
+
+void BlockPool::hold(BlockId id) {
+  const uint32_t block = to_index(id);
+  if (blocks_[block].n_holders++ == 0) take_free(block);
+}
+
+void BlockPool::release(BlockId id) {
+  const uint32_t block = to_index(id);
+  REQUIRE(blocks_[block].n_holders > 0);
+  if (--blocks_[block].n_holders == 0) append_free(block);
+}
+
+void BlockPool::find_prefix(std::span<const TokenId> tokens, uint32_t max_blocks, std::vector<BlockId>& found) {
+  uint64_t hash = salt_;
+  for (uint32_t i = 0; i < max_blocks && (i + 1) * size_t{block_tokens_} <= tokens.size(); ++i) {
+    const auto own = tokens.subspan(i * size_t{block_tokens_}, block_tokens_);
+    hash = hash_of(hash, own);
+    const uint32_t block = lookup(hash, own);
+    if (block == kNone) return;
+    hold(BlockId{block});
+    found.push_back(BlockId{block});
+  }
+}
+
+void BlockPool::name(BlockId id, std::span<const TokenId> tokens, uint32_t block_idx) {
+  uint64_t hash = salt_;
+  for (uint32_t i = 0; i <= block_idx; ++i)
+    hash = hash_of(hash, tokens.subspan(i * size_t{block_tokens_}, block_tokens_));
+  const auto own = tokens.subspan(block_idx * size_t{block_tokens_}, block_tokens_);
+  const uint32_t block = to_index(id);
+  if (blocks_[block].hash != 0 || lookup(hash, own) != kNone) return;
+  std::copy(own.begin(), own.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(size_t{block} * block_tokens_));
+  blocks_[block].hash = hash;
+  insert_name(block);
+}
+
+void BlockPool::forget_names() {
+  for (Block& block : blocks_) block.hash = 0;
+  std::fill(table_.begin(), table_.end(), kNone);
+}
+
+bool BlockPool::is_consistent() const {
+  uint32_t n_listed = 0, n_named = 0, n_in_table = 0;
+  for (uint32_t block = first_free_; block != kNone; block = blocks_[block].next) {
+    if (blocks_[block].n_holders != 0 || ++n_listed > blocks_.size()) return false;
+  }
+  uint32_t n_unheld = 0;
+  for (uint32_t block = 0; block < blocks_.size(); ++block) {
+    if (blocks_[block].n_holders == 0) ++n_unheld;
+    if (blocks_[block].hash == 0) continue;
+    ++n_named;
+    if (lookup(blocks_[block].hash, tokens_of(block)) != block) return false;
+  }
+  for (const uint32_t block : table_) n_in_table += block != kNone ? 1 : 0;
+  return n_listed == n_free_ && n_unheld == n_free_ && n_named == n_in_table;
+}
+
+// Never 0, which stands for no name.
+uint64_t BlockPool::hash_of(uint64_t parent_hash, std::span<const TokenId> tokens) const {
+  return std::max<uint64_t>(1, XXH3_64bits_withSeed(tokens.data(), tokens.size_bytes(), parent_hash));
+}
+
+std::span<const TokenId> BlockPool::tokens_of(uint32_t block) const {
+  return std::span(tokens_).subspan(size_t{block} * block_tokens_, block_tokens_);
+}
+
+void BlockPool::append_free(uint32_t block) {
+  blocks_[block].previous = last_free_;
+  blocks_[block].next = kNone;
+  (last_free_ == kNone ? first_free_ : blocks_[last_free_].next) = block;
+  last_free_ = block;
+  ++n_free_;
+}
+
+void BlockPool::take_free(uint32_t block) {
+  const Block& b = blocks_[block];
+  (b.previous == kNone ? first_free_ : blocks_[b.previous].next) = b.next;
+  (b.next == kNone ? last_free_ : blocks_[b.next].previous) = b.previous;
+  --n_free_;
+}
+
+uint32_t BlockPool::lookup(uint64_t hash, std::span<const TokenId> tokens) const {
+  const size_t mask = table_.size() - 1;
+  for (size_t slot = hash & mask; table_[slot] != kNone; slot = (slot + 1) & mask) {
+    const uint32_t block = table_[slot];
+    if (blocks_[block].hash == hash && std::ranges::equal(tokens_of(block), tokens)) return block;
+  }
+  return kNone;
+}
+
+void BlockPool::insert_name(uint32_t block) {
+  const size_t mask = table_.size() - 1;
+  size_t slot = blocks_[block].hash & mask;
+  while (table_[slot] != kNone) slot = (slot + 1) & mask;
+  table_[slot] = block;
+}
+
+// Deletion from a linearly probed table: entries after the hole move up where their place allows it (Knuth, 6.4, R).
+void BlockPool::erase_name(uint32_t block) {
+  if (blocks_[block].hash == 0) return;
+  const size_t mask = table_.size() - 1;
+  size_t hole = blocks_[block].hash & mask;
+  while (table_[hole] != block) hole = (hole + 1) & mask;
+  for (size_t slot = (hole + 1) & mask; table_[slot] != kNone; slot = (slot + 1) & mask) {
+    const size_t home = blocks_[table_[slot]].hash & mask;
+    const bool may_move = ((slot - home) & mask) >= ((slot - hole) & mask);
+    if (!may_move) continue;
+    table_[hole] = table_[slot];
+    hole = slot;
+  }
+  table_[hole] = kNone;
+  blocks_[block].hash = 0;
+}
+
+}  // namespace realizar

@@ -1,0 +1,72 @@
+// The KV cache's blocks, counted: who holds how many, which are free, and which of them can be found again by the
+// tokens that they hold. Ids and counts only; the bytes belong to a backend. Allocates at construction, never after.
+// One thread.
+//
+// A block that loses its last holder joins the end of the free list and keeps its name until it is taken again, from
+// the front: so the free list is also the eviction queue, least recently used first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "realizar/types.h"
+
+namespace realizar {
+
+class BlockPool {
+ public:
+  // `salt` keeps prefixes of different models or tenants apart.
+  BlockPool(uint32_t n_blocks, uint32_t block_tokens, uint64_t salt);
+
+  uint32_t block_tokens() const { return block_tokens_; }
+  uint32_t n_blocks() const { return static_cast<uint32_t>(blocks_.size()); }
+  uint32_t n_free() const { return n_free_; }
+  uint32_t n_holders(BlockId id) const { return blocks_[to_index(id)].n_holders; }
+
+  // A block with one holder; what it held is forgotten. nullopt: all are held.
+  std::optional<BlockId> allocate();
+  void hold(BlockId id);
+  void release(BlockId id);
+
+  // Finds the longest run of named blocks that holds the beginning of `tokens`, at most max_blocks; holds each once
+  // more and appends it to `found`, which must have the capacity.
+  void find_prefix(std::span<const TokenId> tokens, uint32_t max_blocks, std::vector<BlockId>& found);
+
+  // Names `id`, which holds tokens[block_idx * block_tokens() ...], after everything up to its end. All of its
+  // positions must have been computed by the prefill arithmetic, since they will stand for prompt positions. Does
+  // nothing where the name is taken.
+  void name(BlockId id, std::span<const TokenId> tokens, uint32_t block_idx);
+
+  // Forgets all names.
+  void forget_names();
+
+  // For tests: the free list, the counts and the names agree with each other.
+  bool is_consistent() const;
+
+ private:
+  static constexpr uint32_t kNone = 0xffffffffu;
+  struct Block {
+    uint32_t n_holders = 0;
+    uint32_t previous = kNone, next = kNone;  // in the free list
+    uint64_t hash = 0;                        // of all tokens up to its end; 0: no name
+  };
+
+  uint64_t hash_of(uint64_t parent_hash, std::span<const TokenId> tokens) const;
+  std::span<const TokenId> tokens_of(uint32_t block) const;
+  void append_free(uint32_t block);
+  void take_free(uint32_t block);
+  uint32_t lookup(uint64_t hash, std::span<const TokenId> tokens) const;
+  void insert_name(uint32_t block);
+  void erase_name(uint32_t block);
+
+  uint32_t block_tokens_;
+  uint64_t salt_;
+  std::vector<Block> blocks_;
+  std::vector<TokenId> tokens_;  // [n_blocks, block_tokens], of named blocks: compared after a hit
+  uint32_t first_free_ = kNone, last_free_ = kNone, n_free_ = 0;
+  std::vector<uint32_t> table_;  // open addressing, linear probing: block or kNone; size a power of two
+};
+
+}  // namespace realizar

@@ -1,0 +1,38 @@
+// The tokens still in the race, with their logits and, once computed, probabilities.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "realizar/types.h"
+
+namespace realizar {
+
+struct Candidate {
+  TokenId id;
+  float logit;
+  double p;  // set by softmax
+};
+
+using Candidates = std::vector<Candidate>;
+
+// The likelier first; of equals the lower id, so that every order is total.
+inline bool likelier(const Candidate& a, const Candidate& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+}
+
+// Probabilities of candidates that are sorted by `likelier`: sums in their order, in double.
+inline void softmax(Candidates& candidates) {
+  double sum = 0;
+  for (Candidate& c : candidates) sum += c.p = std::exp(double{c.logit} - candidates.front().logit);
+  for (Candidate& c : candidates) c.p /= sum;
+}
+
+// Keeps the first n; never fewer than one.
+inline void keep(Candidates& candidates, size_t n) {
+  if (n < candidates.size())
+    candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(n < 1 ? 1 : n), candidates.end());
+}
+
+}  // namespace realizar

@@ -1,0 +1,36 @@
+// From logits to a token: the chain of samplers in the order of SamplingParams. Owns its scratch, sized for a
+// vocabulary at construction; a call allocates nothing. No state between calls: the token is a function of (params,
+// logits, history).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "realizar/request.h"
+#include "realizar/result.h"
+#include "sampling/candidates.h"
+
+namespace realizar {
+
+// Errors: InvalidArgument naming the parameter, its range and the value.
+Status validate(const SamplingParams& params, uint32_t n_vocab);
+
+class Sampler {
+ public:
+  explicit Sampler(uint32_t n_vocab);
+
+  // logits: [n_vocab]. `history`: prompt and output so far; its length is the position that the draw is keyed by.
+  TokenId sample(const SamplingParams& params, std::span<const float> logits, std::span<const TokenId> history);
+
+  // log softmax(logits)[id], and the n likeliest tokens with theirs (a span of the scratch, valid until the next call).
+  float logprob(std::span<const float> logits, TokenId id) const;
+  std::span<const TokenLogprob> top_logprobs(std::span<const float> logits, uint32_t n);
+
+ private:
+  std::vector<float> adjusted_;   // logits after bias and penalties
+  std::vector<uint32_t> counts_;  // all zero between calls
+  Candidates candidates_;
+  std::vector<TokenLogprob> top_;
+};
+
+}  // namespace realizar
