@@ -1,50 +1,95 @@
 // The one engine: run, server, benchmark and library hand it a Request and read tokens. It owns the sequences, the KV
-// blocks and the step loop. One thread at a time may call; nothing in a decode step allocates, locks or prints.
+// blocks and the step loop. One thread at a time may call, save cancel(); a decode step allocates, locks and prints
+// nothing.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "backend/backend.h"
+#include "engine/batch_builder.h"
+#include "engine/scheduler.h"
+#include "engine/sequence.h"
+#include "kv/block_pool.h"
 #include "model/decoder.h"
 #include "model/model.h"
 #include "realizar/request.h"
 #include "realizar/result.h"
+#include "sampling/sampler.h"
 
 namespace realizar {
 
 struct EngineOptions {
-  uint32_t n_ctx = 0;  // positions a sequence; 0: the model's
-  uint32_t max_seqs = 1;
+  uint32_t n_ctx = 0;               // positions a sequence, 1 or more
   uint32_t max_batch_tokens = 512;  // rows a step: the chunk in which prompts are prefilled
   uint32_t block_tokens = 32;
   KvType kv_type = KvType::kF16;
-  bool prefix_cache = true;  // keep the last sequence's blocks and skip the prefill of a common prefix
 };
 
 class Engine {
  public:
-  // `model` is loaded on `backend`, whose limits are configured from limits_for(). Creates cache, decoder and all
-  // buffers. Both must outlive the engine.
-  static Result<std::unique_ptr<Engine>> create(const Model& model, Backend& backend, std::vector<TokenId> end_tokens,
-                                                const EngineOptions& options);
+  // What the backend must be configured with before the model is loaded on it.
   static BackendLimits limits_for(const EngineOptions& options);
 
-  virtual ~Engine() = default;
+  // Creates cache, decoder and all buffers. `model` and `backend` must outlive the engine. `end_tokens` stop every
+  // request that does not ignore them. Errors: ResourceExhausted, Unsupported (KV type).
+  static Result<std::unique_ptr<Engine>> create(const Model& model, Backend& backend, std::vector<TokenId> end_tokens,
+                                                const EngineOptions& options);
 
-  // Runs one request to its end. Errors: InvalidArgument (empty prompt, id outside the vocabulary, a sampling parameter
-  // out of range, by name), ContextLengthExceeded (both numbers, before any computation), Internal.
-  virtual Result<Generation> generate(const Request& request, const TokenCallback& on_token) = 0;
+  // Runs one request to its end. A common beginning with earlier requests is taken from the cache. Errors:
+  // InvalidArgument (empty prompt, id outside the vocabulary, a sampling parameter out of range, by name),
+  // ContextLengthExceeded (both numbers, before any computation), Internal.
+  Result<Generation> generate(const Request& request, const TokenCallback& on_token);
 
   // Logits of the last n_last tokens of `tokens`, [n_last, n_vocab]. The first n_prompt tokens are computed by the
-  // prefill arithmetic, the others one at a time by the decode arithmetic. Bypasses the prefix cache.
-  virtual Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last) = 0;
+  // prefill arithmetic, the others one at a time by the decode arithmetic. Uses no cached prefix.
+  Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last);
+
+  // Ends a running generate with kCancelled, within one step. Any thread; one atomic store.
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
   // Forgets all cached prefixes.
-  virtual void clear_cache() = 0;
-  virtual uint32_t n_ctx() const = 0;
+  void clear_cache() { pool_.forget_names(); }
+  uint32_t n_ctx() const { return options_.n_ctx; }
+
+  // Called after every step, while its trace can be read.
+  void set_step_observer(std::function<void()> observer) { observer_ = std::move(observer); }
+
+ private:
+  Engine(const Model& model, Backend& backend, Decoder decoder, std::vector<TokenId> end_tokens,
+         const EngineOptions& options);
+
+  Status check(const Request& request) const;
+  Status check_tokens(std::span<const TokenId> tokens) const;
+  Status begin(const Request& request);
+  void find_cached_prefix(Sequence& sequence);
+  Status ensure_blocks(Sequence& sequence, uint32_t n_positions);
+  void name_prompt_blocks(Sequence& sequence);
+  void release_blocks(Sequence& sequence);
+  Status run_step(const StepBatch& batch);
+  Status step();
+  Status prefill();
+  bool is_stop(const Request& request, TokenId id) const;
+  Result<Generation> run(const Request& request, const TokenCallback& on_token);
+  bool report(const Request& request, TokenId id, const TokenCallback& on_token);
+
+  const ModelConfig& config_;
+  Backend& backend_;
+  Decoder decoder_;
+  std::vector<TokenId> end_tokens_;
+  EngineOptions options_;
+  BlockPool pool_;
+  Sampler sampler_;
+  BatchBuilder batch_builder_;
+  std::vector<Sequence> sequences_;  // one for now
+  std::vector<PlannedChunk> plan_;
+  uint64_t n_sequences_ = 0;
+  std::atomic<bool> cancelled_{false};
+  std::function<void()> observer_;
 };
 
 }  // namespace realizar

@@ -1,0 +1,49 @@
+#include "engine/batch_builder.h"
+
+namespace realizar {
+
+BatchBuilder::BatchBuilder(uint32_t max_rows, uint32_t max_seqs) {
+  tokens_.reserve(max_rows);
+  positions_.reserve(max_rows);
+  logit_rows_.reserve(max_rows);
+  seqs_.reserve(max_seqs);
+}
+
+const StepBatch& BatchBuilder::build(std::span<const Sequence> sequences, std::span<const PlannedChunk> plan) {
+  clear();
+  for (const PlannedChunk& chunk : plan) append(sequences[chunk.seq_idx], chunk, chunk.wants_logits ? 1 : 0);
+  return finish();
+}
+
+const StepBatch& BatchBuilder::build_scored(const Sequence& sequence, const PlannedChunk& chunk,
+                                            uint32_t n_logit_rows) {
+  clear();
+  append(sequence, chunk, n_logit_rows);
+  return finish();
+}
+
+void BatchBuilder::append(const Sequence& sequence, const PlannedChunk& chunk, uint32_t n_logit_rows) {
+  const auto first_row = static_cast<uint32_t>(tokens_.size());
+  for (uint32_t i = 0; i < chunk.n_tokens; ++i) {
+    tokens_.push_back(sequence.tokens[sequence.n_computed + i]);
+    positions_.push_back(static_cast<Pos>(sequence.n_computed + i));
+  }
+  for (uint32_t i = chunk.n_tokens - n_logit_rows; i < chunk.n_tokens; ++i) logit_rows_.push_back(first_row + i);
+  if (chunk.is_decode) n_decode_rows_ += chunk.n_tokens;
+  seqs_.push_back({first_row, chunk.n_tokens, static_cast<Pos>(sequence.n_computed), sequence.blocks});
+}
+
+void BatchBuilder::clear() {
+  tokens_.clear();
+  positions_.clear();
+  logit_rows_.clear();
+  seqs_.clear();
+  n_decode_rows_ = 0;
+}
+
+const StepBatch& BatchBuilder::finish() {
+  batch_ = {tokens_, positions_, seqs_, n_decode_rows_, logit_rows_};
+  return batch_;
+}
+
+}  // namespace realizar

@@ -1,0 +1,34 @@
+// A plan turned into the spans of a StepBatch. Owns the arrays, sized at construction; a call allocates nothing.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backend/step_batch.h"
+#include "engine/scheduler.h"
+
+namespace realizar {
+
+class BatchBuilder {
+ public:
+  BatchBuilder(uint32_t max_rows, uint32_t max_seqs);
+
+  // Valid until the next call; the sequences' blocks must not change before then.
+  const StepBatch& build(std::span<const Sequence> sequences, std::span<const PlannedChunk> plan);
+  // The same with logits of the last n_logit_rows of the plan's only chunk.
+  const StepBatch& build_scored(const Sequence& sequence, const PlannedChunk& chunk, uint32_t n_logit_rows);
+
+ private:
+  void append(const Sequence& sequence, const PlannedChunk& chunk, uint32_t n_logit_rows);
+  void clear();
+  const StepBatch& finish();
+
+  std::vector<TokenId> tokens_;
+  std::vector<Pos> positions_;
+  std::vector<BatchSequence> seqs_;
+  std::vector<uint32_t> logit_rows_;
+  uint32_t n_decode_rows_ = 0;
+  StepBatch batch_;
+};
+
+}  // namespace realizar
