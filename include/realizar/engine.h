@@ -57,9 +57,9 @@ struct TextGeneration {
 
 struct TraceRow {
   std::string op;
-  bool decode;
-  uint64_t count;
-  double total_ms, bytes, flops;
+  bool decode = false;
+  uint64_t count = 0;
+  double total_ms = 0, bytes = 0, flops = 0;
 };
 
 struct TraceEvent {
