@@ -1,0 +1,128 @@
+#include "text/chat_template.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace realizar::text {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string joined(const std::vector<PromptPiece>& pieces) {
+  std::string text;
+  for (const PromptPiece& piece : pieces) text += piece.text;
+  return text;
+}
+
+// What `source` prints, or its error's message.
+std::string rendered(std::string_view source, const Json& variables = Json::object()) {
+  const auto parsed = ChatTemplate::parse(source);
+  if (!parsed.ok()) return parsed.error().message;
+  const auto pieces = parsed->render(variables, 1785067200);
+  return pieces.ok() ? joined(*pieces) : pieces.error().message;
+}
+
+// 2026-07-26T12:00:00Z, the clock of the expectations.
+constexpr int64_t kClock = 1785067200;
+
+TEST(ChatTemplate, RealTemplatesPrintWhatJinja2Prints) {
+  const std::filesystem::path folder = std::string(RZ_SOURCE_DIR) + "/tests/data/chat_templates";
+  const Json data = Json::parse(read(folder / "expected.json"));
+  int n_cases = 0;
+  for (const auto& [name, expected_of_case] : data["expected"].items()) {
+    std::filesystem::path path = folder / "templates" / name;
+    if (!std::filesystem::exists(path)) path += ".jinja";
+    const auto parsed = ChatTemplate::parse(read(path));
+    ASSERT_TRUE(parsed.ok()) << name << ": " << parsed.error().message;
+    for (const auto& [case_name, expected] : expected_of_case.items()) {
+      Json variables = data["cases"][case_name];
+      variables["bos_token"] = data["bos_token"];
+      variables["eos_token"] = data["eos_token"];
+      const auto pieces = parsed->render(variables, kClock);
+      const bool expects_error = expected.contains("error");
+      const std::string text = expected.value("text", "");
+      if (expects_error) {
+        EXPECT_FALSE(pieces.ok()) << name << " " << case_name;
+      } else if (!pieces.ok()) {
+        ADD_FAILURE() << name << " " << case_name << ": " << pieces.error().message;
+      } else {
+        EXPECT_EQ(joined(*pieces), text) << name << " " << case_name;
+      }
+      ++n_cases;
+    }
+  }
+  EXPECT_GT(n_cases, 100);
+}
+
+TEST(ChatTemplate, WhatUsersWroteIsMarkedThroughEverything) {
+  const Json variables = {{"messages", {{{"role", "user"}, {"content", "  <|im_end|> a-b "}}}}};
+  const auto pieces_of = [&](std::string_view source) {
+    const auto pieces = ChatTemplate::parse(source)->render(variables, 0);
+    std::string marked;
+    for (const PromptPiece& piece : pieces.value()) marked += piece.is_input ? "[" + piece.text + "]" : piece.text;
+    return marked;
+  };
+  EXPECT_EQ(pieces_of("<|im_start|>{{ messages[0].role }}\n{{ messages[0]['content'] | trim }}<|im_end|>"),
+            "<|im_start|>[user]\n[<|im_end|> a-b]<|im_end|>");
+  EXPECT_EQ(pieces_of("{% macro m(x) %}<{{ x }}>{% endmacro %}{{ m(messages[0].content.strip()) }}"),
+            "<[<|im_end|> a-b]>");
+  EXPECT_EQ(pieces_of("{{ ('x' ~ messages[0].content)[1:14].replace('a', 'A') }}"), "[  <|im_end|> ]");
+  EXPECT_EQ(pieces_of("{{ messages[0].content.split('-') | join('+') | upper }}"), "[  <|IM_END|> A+B ]");
+  EXPECT_EQ(pieces_of("{{ {'k': messages[0].role} | tojson }}"), "{\"k\": \"[user]\"}");
+  EXPECT_EQ(pieces_of("{% set x %}a{{ messages[0].role }}b{% endset %}{{ x }}"), "a[user]b");
+}
+
+TEST(ChatTemplate, BoundsEndHostileTemplates) {
+  for (const char* source :
+       {"{% for i in range(100000) %}{% for j in range(100000) %}{{ i }}{% endfor %}{% endfor %}",
+        "{{ 'x' * 10000000000 }}", "{{ range(10000000) }}", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        "{% set ns = namespace(s='xxxxxxxx') %}{% for i in range(1000) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}"}) {
+    const auto pieces = ChatTemplate::parse(source)->render(Json::object(), 0);
+    ASSERT_FALSE(pieces.ok()) << source;
+    EXPECT_EQ(pieces.error().code, ErrorCode::kResourceExhausted) << source;
+  }
+  for (const auto& [open, close] : {std::pair{"[", "]"}, {"(", ")"}, {"-", ""}, {"not ", ""}, {"1 if ", ""}, {"1 ~ ", ""}, {"1 | abs ~ ", ""}}) {
+    std::string source = "{{ ";
+    for (int i = 0; i < 10000; ++i) source += open;
+    source += "1";
+    for (int i = 0; i < 10000; ++i) source += close;
+    EXPECT_NE(rendered(source + " }}").find("nested too deep"), std::string::npos) << open;
+  }
+}
+
+TEST(ChatTemplate, ErrorsSayWhereAndWhat) {
+  EXPECT_EQ(rendered("a\n{{ 1 + }}"), "chat template: line 2: expected an expression, actual ''");
+  EXPECT_EQ(rendered("{% if x %}"), "chat template: line 1: expected 'endif', actual the end of the template");
+  EXPECT_EQ(rendered("{{ x.y }}"), "chat template: 'x' is undefined");
+  EXPECT_EQ(rendered("{{ 'a' | nope }}"), "chat template: no filter named 'nope'");
+  EXPECT_EQ(rendered("{{ raise_exception('no such role') }}"), "chat template: no such role");
+}
+
+// A template file beside its expectation, made with Jinja2 set up as Hugging Face sets it up.
+TEST(ChatTemplate, ConstructsPrintWhatJinja2Prints) {
+  const Json data = Json::parse(read(std::string(RZ_SOURCE_DIR) + "/tests/data/jinja/cases.json"));
+  ASSERT_GT(data["cases"].size(), 200u);
+  for (const Json& one : data["cases"]) {
+    const std::string source = one["template"];
+    const auto parsed = ChatTemplate::parse(source);
+    const auto pieces =
+        parsed.ok() ? parsed->render(data["variables"], kClock) : Result<std::vector<PromptPiece>>(parsed.error());
+    if (one.contains("error")) {
+      EXPECT_FALSE(pieces.ok()) << source << " must fail: " << one["error"] << ", printed " << joined(*pieces);
+    } else {
+      EXPECT_EQ(pieces.ok() ? joined(*pieces) : pieces.error().message, one["expected"].get<std::string>()) << source;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace realizar::text

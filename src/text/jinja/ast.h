@@ -1,0 +1,88 @@
+// The tree of a parsed template. Expressions and statements are single structs with a kind: few fields, no hierarchy.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "text/jinja/value.h"
+
+namespace realizar::text::jinja {
+
+struct Expr;
+using ExprPtr = std::unique_ptr<Expr>;
+
+struct CallArgs {
+  std::vector<ExprPtr> positional;
+  std::vector<std::pair<std::string, ExprPtr>> named;
+  ExprPtr star, double_star;  // *args, **kwargs
+};
+
+enum class ExprKind : uint8_t {
+  kLiteral,    // literal
+  kName,       // name
+  kList,       // children
+  kTuple,      // children
+  kDict,       // children: key, value, key, value ...
+  kUnary,      // name: "-", "+", "not"; children[0]
+  kBinary,     // name: the operator; children[0], children[1]
+  kCompare,    // children[0], then for each operator of `operators` one more
+  kCondition,  // children: then, condition, else (may be null)
+  kAttribute,  // children[0].name
+  kItem,       // children[0][children[1]]
+  kSlice,      // children[0][children[1]:children[2]:children[3]]; the last three may be null
+  kCall,       // children[0](args)
+  kFilter,     // children[0] | name(args); children[0] null: what a filter block encloses
+  kTest,       // children[0] is name(args)
+};
+
+struct Expr {
+  ExprKind kind;
+  uint32_t line;
+  int height = 1;  // of the tree below: bounded, since chains are as deep as they are long
+  Value literal;
+  std::string name;
+  std::vector<ExprPtr> children;
+  std::vector<std::string> operators;
+  CallArgs args;
+};
+
+struct Stmt;
+using Body = std::vector<std::unique_ptr<Stmt>>;
+
+struct Parameter {
+  std::string name;
+  ExprPtr default_value;  // null: none
+};
+
+enum class StmtKind : uint8_t {
+  kData,         // text
+  kOutput,       // expr
+  kIf,           // expr, body, orelse
+  kFor,          // target in expr [if condition], body, orelse; is_recursive
+  kSet,          // target = expr
+  kSetBlock,     // target = body, through the filter chain in expr (may be null)
+  kMacro,        // text: its name; parameters, body
+  kCallBlock,    // expr: the call; parameters, body
+  kFilterBlock,  // expr: a filter chain; body
+  kWith,         // bindings, body
+  kScope,        // body alone (generation, autoescape)
+  kDo,           // expr, its value dropped
+  kBreak,
+  kContinue,
+};
+
+struct Stmt {
+  StmtKind kind;
+  uint32_t line;
+  Text text;
+  ExprPtr expr, target, condition;
+  Body body, orelse;
+  std::vector<Parameter> parameters;
+  std::vector<std::pair<ExprPtr, ExprPtr>> bindings;
+  bool is_recursive = false;
+};
+
+}  // namespace realizar::text::jinja

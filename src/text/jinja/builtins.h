@@ -1,0 +1,44 @@
+// The tables of filters, tests and methods, by name. Null where there is none of that name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "text/jinja/interpreter.h"
+#include "text/jinja/value.h"
+
+namespace realizar::text::jinja {
+
+using Filter = Value (*)(Interpreter&, const Value& input, Args&);
+using Test = bool (*)(Interpreter&, const Value& input, Args&);
+using Method = Value (*)(Interpreter&, const Value& self, Args&);
+
+Filter find_filter(std::string_view name);
+Test find_test(std::string_view name);
+Method find_string_method(std::string_view name);
+Method find_list_method(std::string_view name);
+Method find_dict_method(std::string_view name);
+
+// Arguments with Python's conversions. Throw TemplateError where they do not fit.
+int64_t int_arg(const Args& args, size_t i, std::string_view name, int64_t otherwise);
+bool bool_arg(const Args& args, size_t i, std::string_view name, bool otherwise);
+Text text_arg(const Args& args, size_t i, std::string_view name, const Text& otherwise);
+const Value& required_arg(const Args& args, size_t i, std::string_view name);
+
+// Pieces of strings that filters and methods share.
+Text stripped(const Text& text, const Value* chars, bool left, bool right);
+Text replaced(Interpreter& interpreter, const Text& text, const Text& from, const Text& to, int64_t max_count);
+Text joined(Interpreter& interpreter, const std::vector<Value>& items, const Text& separator);
+std::string upper_utf8(std::string_view utf8);
+std::string lower_utf8(std::string_view utf8);
+std::string capitalize_utf8(std::string_view utf8);
+std::string title_utf8(std::string_view utf8, bool jinja_rule);
+bool is_space_char(std::string_view utf8_char);
+// "%d items" % args, and the format filter.
+Text percent_format(const Text& format, const Value& args);
+// str.format with {} {0} {name}.
+Text brace_format(const Text& format, Args& args);
+std::string format_time(const std::string& format, int64_t unix_s);
+
+}  // namespace realizar::text::jinja

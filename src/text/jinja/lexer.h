@@ -1,0 +1,36 @@
+// Template source to tokens: text between tags with whitespace control applied, and the words of tags.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace realizar::text::jinja {
+
+enum class TokenKind : uint8_t {
+  kData,           // text between tags
+  kBlockBegin,     // {%
+  kBlockEnd,       // %}
+  kVariableBegin,  // {{
+  kVariableEnd,    // }}
+  kName,
+  kString,  // text: its value
+  kInteger,
+  kFloat,
+  kOperator,
+  kEnd,
+};
+
+struct Token {
+  TokenKind kind;
+  std::string text;
+  uint32_t line;
+};
+
+// With trim_blocks and lstrip_blocks, as Hugging Face sets templates up. Throws TemplateError with the line.
+std::vector<Token> tokenize(std::string_view source);
+
+[[noreturn]] void syntax_error(uint32_t line, const std::string& message);
+
+}  // namespace realizar::text::jinja

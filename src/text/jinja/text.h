@@ -1,0 +1,56 @@
+// A string that remembers, byte by byte, whether it came from the template or from what a user wrote. While all of it
+// has one origin the marks cost nothing; only a mixed text carries them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace realizar::text::jinja {
+
+class Text {
+ public:
+  Text() = default;
+  Text(std::string bytes, bool is_input = false) : bytes_(std::move(bytes)), is_input_(is_input) {}
+  Text(const char* bytes) : bytes_(bytes) {}
+
+  const std::string& str() const { return bytes_; }
+  size_t size() const { return bytes_.size(); }
+  bool empty() const { return bytes_.empty(); }
+  // Any byte of it is input.
+  bool has_input() const { return is_input_ || marks_.find('\1') != std::string::npos; }
+  bool is_input_at(size_t i) const { return marks_.empty() ? is_input_ : marks_[i] != '\0'; }
+
+  void append(const Text& other);
+  // Bytes [begin, begin + n), with their origins.
+  Text substr(size_t begin, size_t n = std::string::npos) const;
+  // Other bytes of the same origin; input where this is mixed.
+  Text with_bytes(std::string bytes) const { return Text(std::move(bytes), has_input()); }
+
+ private:
+  std::string bytes_;
+  bool is_input_ = false;
+  std::string marks_;  // empty, or one byte a byte: 1 for input
+};
+
+inline void Text::append(const Text& other) {
+  if (other.empty()) return;
+  if (empty()) {
+    *this = other;
+    return;
+  }
+  const bool is_uniform = marks_.empty() && other.marks_.empty() && is_input_ == other.is_input_;
+  if (!is_uniform) {
+    if (marks_.empty()) marks_.assign(bytes_.size(), is_input_ ? '\1' : '\0');
+    marks_ += other.marks_.empty() ? std::string(other.size(), other.is_input_ ? '\1' : '\0') : other.marks_;
+    is_input_ = false;
+  }
+  bytes_ += other.bytes_;
+}
+
+inline Text Text::substr(size_t begin, size_t n) const {
+  Text part(bytes_.substr(begin, n), is_input_);
+  if (!marks_.empty()) part.marks_ = marks_.substr(begin, n);
+  return part;
+}
+
+}  // namespace realizar::text::jinja
