@@ -22,7 +22,8 @@ constexpr uint32_t kDefaultContext = 8192;
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
 }
 
 template <class T>
@@ -33,10 +34,8 @@ struct Named {
 
 constexpr Named<KvType> kKvTypes[] = {
     {"f32", KvType::kF32}, {"f16", KvType::kF16}, {"bf16", KvType::kBF16}, {"q8_0", KvType::kQ8_0}};
-constexpr Named<CpuIsa> kIsas[] = {{"auto", CpuIsa::kAuto},
-                                   {"portable", CpuIsa::kPortable},
-                                   {"avx2", CpuIsa::kAvx2},
-                                   {"avx512", CpuIsa::kAvx512}};
+constexpr Named<CpuIsa> kIsas[] = {
+    {"auto", CpuIsa::kAuto}, {"portable", CpuIsa::kPortable}, {"avx2", CpuIsa::kAvx2}, {"avx512", CpuIsa::kAvx512}};
 
 template <class T, size_t n>
 Result<T> parse_name(const Named<T> (&choices)[n], std::string_view name, const char* option) {
@@ -155,9 +154,12 @@ LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
 LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
 LanguageModel::~LanguageModel() = default;
 
-const ModelInfo& LanguageModel::info() const { return impl_->info; }
+const ModelInfo& LanguageModel::info() const {
+  return impl_->info;
+}
 
-Result<std::vector<TokenId>> LanguageModel::tokenize(std::string_view text, bool add_special, bool parse_special) const {
+Result<std::vector<TokenId>> LanguageModel::tokenize(std::string_view text, bool add_special,
+                                                     bool parse_special) const {
   RZ_TRY(const text::Tokenizer* tokenizer, impl_->require_tokenizer());
   return tokenizer->encode(text, {add_special, parse_special});
 }
@@ -183,7 +185,9 @@ Result<std::vector<TokenId>> LanguageModel::apply_chat_template(std::string_view
   return tokenizer->encode(pieces, {.add_special = false, .parse_special = true});
 }
 
-SamplingParams LanguageModel::default_sampling() const { return impl_->generation_config.sampling; }
+SamplingParams LanguageModel::default_sampling() const {
+  return impl_->generation_config.sampling;
+}
 
 Result<Generation> LanguageModel::generate(const Request& request, const TokenCallback& on_token) {
   return impl_->engine->generate(request, on_token);
@@ -219,8 +223,12 @@ Result<std::vector<float>> LanguageModel::logits(std::span<const TokenId> tokens
   return impl_->engine->logits(tokens, n_prompt, n_last);
 }
 
-void LanguageModel::cancel() { impl_->engine->cancel(); }
-void LanguageModel::clear_cache() { impl_->engine->clear_cache(); }
+void LanguageModel::cancel() {
+  impl_->engine->cancel();
+}
+void LanguageModel::clear_cache() {
+  impl_->engine->clear_cache();
+}
 
 void LanguageModel::set_trace(bool on) {
   Impl* impl = impl_.get();
@@ -229,8 +237,14 @@ void LanguageModel::set_trace(bool on) {
                                      : std::function<void()>());
 }
 
-std::vector<TraceRow> LanguageModel::trace_table() const { return impl_->trace.table(); }
-std::vector<TraceEvent> LanguageModel::trace_events() const { return impl_->trace.events(); }
-void LanguageModel::clear_trace() { impl_->trace.clear(); }
+std::vector<TraceRow> LanguageModel::trace_table() const {
+  return impl_->trace.table();
+}
+std::vector<TraceEvent> LanguageModel::trace_events() const {
+  return impl_->trace.events();
+}
+void LanguageModel::clear_trace() {
+  impl_->trace.clear();
+}
 
 }  // namespace realizar

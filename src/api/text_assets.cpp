@@ -34,8 +34,8 @@ Result<std::optional<ChatTemplateSource>> load_chat_template(const ModelFile& fi
     source = std::move(side.chat_template);
   }
   if (!source) return std::optional<ChatTemplateSource>();
-  return std::optional(
-      ChatTemplateSource{std::move(*source), piece_of(tokenizer, tokenizer.bos()), piece_of(tokenizer, tokenizer.eos())});
+  return std::optional(ChatTemplateSource{std::move(*source), piece_of(tokenizer, tokenizer.bos()),
+                                          piece_of(tokenizer, tokenizer.eos())});
 }
 
 }  // namespace realizar

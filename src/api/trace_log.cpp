@@ -9,7 +9,9 @@ void TraceLog::add(std::span<const OpTiming> timings) {
   timings_.insert(timings_.end(), timings.begin(), timings.end());
 }
 
-void TraceLog::clear() { timings_.clear(); }
+void TraceLog::clear() {
+  timings_.clear();
+}
 
 std::vector<TraceRow> TraceLog::table() const {
   std::map<std::pair<bool, OpKind>, TraceRow> rows;

@@ -90,7 +90,8 @@ TEST(ChatTemplate, BoundsEndHostileTemplates) {
     ASSERT_FALSE(pieces.ok()) << source;
     EXPECT_EQ(pieces.error().code, ErrorCode::kResourceExhausted) << source;
   }
-  for (const auto& [open, close] : {std::pair{"[", "]"}, {"(", ")"}, {"-", ""}, {"not ", ""}, {"1 if ", ""}, {"1 ~ ", ""}, {"1 | abs ~ ", ""}}) {
+  for (const auto& [open, close] :
+       {std::pair{"[", "]"}, {"(", ")"}, {"-", ""}, {"not ", ""}, {"1 if ", ""}, {"1 ~ ", ""}, {"1 | abs ~ ", ""}}) {
     std::string source = "{{ ";
     for (int i = 0; i < 10000; ++i) source += open;
     source += "1";

@@ -39,11 +39,11 @@ StreamingDetokenizer::Output StreamingDetokenizer::push(TokenId id) {
   return {take(std::min(n_before_stop_, held_.size() - matcher_.n_open())), false};
 }
 
-std::string StreamingDetokenizer::finish() {
-  if (stopped_) return {};
+StreamingDetokenizer::Output StreamingDetokenizer::finish() {
+  if (stopped_) return {"", true};
   if (!partial_.empty()) append_text(replace_invalid_utf8(std::exchange(partial_, {})));
   stopped_ = true;
-  return take(std::min(n_before_stop_, held_.size()));
+  return {take(std::min(n_before_stop_, held_.size())), n_before_stop_ != kNoStop};
 }
 
 void StreamingDetokenizer::append_bytes(std::string_view bytes) {

@@ -24,7 +24,7 @@ class StreamingDetokenizer {
   };
   Output push(TokenId id);
   // What was held back, at the end of the generation; incomplete UTF-8 becomes U+FFFD.
-  std::string finish();
+  Output finish();
 
  private:
   void append_bytes(std::string_view bytes);

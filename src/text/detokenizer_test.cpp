@@ -62,7 +62,7 @@ std::string stream(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, 
     all += text;
     if (stopped) break;
   }
-  return all + detokenizer.finish();
+  return all + detokenizer.finish().text;
 }
 
 TEST(StreamingDetokenizer, HoldsBackHalfACharacter) {
@@ -74,7 +74,7 @@ TEST(StreamingDetokenizer, HoldsBackHalfACharacter) {
   EXPECT_EQ(detokenizer.push(byte_token(0xF0)).text, "");
   EXPECT_EQ(detokenizer.push(byte_token('a')).text, "\uFFFDa");
   EXPECT_EQ(detokenizer.push(byte_token(0xE2)).text, "");
-  EXPECT_EQ(detokenizer.finish(), "\uFFFD");
+  EXPECT_EQ(detokenizer.finish().text, "\uFFFD");
 }
 
 TEST(StreamingDetokenizer, HoldsBackWhatMayBecomeAStopString) {
@@ -85,7 +85,7 @@ TEST(StreamingDetokenizer, HoldsBackWhatMayBecomeAStopString) {
   const auto [text, stopped] = detokenizer.push(*tokenizer.find("c"));
   EXPECT_EQ(text, "");
   EXPECT_TRUE(stopped);
-  EXPECT_EQ(detokenizer.finish(), "");
+  EXPECT_EQ(detokenizer.finish().text, "");
 }
 
 TEST(StreamingDetokenizer, TheStopStringThatBeginsFirstWins) {

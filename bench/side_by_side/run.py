@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""realizar and llama.cpp on the same files, in turn in one run: medians and ratios as a Markdown table.
+
+Set up once: npm install --ignore-scripts in this folder (Node 20). Let nothing else run meanwhile.
+usage: run.py MODEL.gguf... [-p 512] [-n 64] [-t 2] [-d 0] [-r 5] [--realizar PATH] [--realizar-args "--isa avx2"]
+"""
+import argparse
+import json
+import pathlib
+import shlex
+import statistics
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def last_json(command, cwd=None):
+    result = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=True)
+    return json.loads(result.stdout.strip().splitlines()[-1])
+
+
+def ours(args, model):
+    line = last_json([args.realizar, "bench", model, "-p", args.prompt, "-n", args.gen, "-t", args.threads, "-r", "1",
+                      "-d", args.depth, "--json", *shlex.split(args.realizar_args)])
+    return line["prefill_tok_s"]["median"], line["decode_tok_s"]["median"]
+
+
+def peer(args, model):
+    line = last_json(["node", "llama_cpp.mjs", str(pathlib.Path(model).resolve()), args.prompt, args.gen, args.threads,
+                      args.depth], cwd=HERE)
+    return line["prefill_tok_s"], line["decode_tok_s"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("-p", "--prompt", default="512")
+    parser.add_argument("-n", "--gen", default="64")
+    parser.add_argument("-t", "--threads", default="2")
+    parser.add_argument("-d", "--depth", default="0")
+    parser.add_argument("-r", "--reps", type=int, default=5)
+    parser.add_argument("--realizar", default=str(HERE.parent.parent / "build/release/bin/realizar"))
+    parser.add_argument("--realizar-args", default="")
+    args = parser.parse_args()
+    print("| model | prefill: ours | llama.cpp | ratio | decode: ours | llama.cpp | ratio |\n|---|---|---|---|---|---|---|",
+          flush=True)
+    for model in args.models:
+        runs = [(ours(args, model), peer(args, model)) for _ in range(args.reps)]
+        median = [[statistics.median(run[who][what] for run in runs) for what in (0, 1)] for who in (0, 1)]
+        cells = [f"{median[0][w]:.1f} | {median[1][w]:.1f} | {median[0][w] / median[1][w]:.2f}" for w in (0, 1)]
+        print(f"| {pathlib.Path(model).stem} | {cells[0]} | {cells[1]} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+# librealizar: all rooms in one shared library that exports the public API alone, and what `cmake --install` puts where.
+# The tree is relocatable: bin/realizar, lib/librealizar.so, include/realizar/, share/realizar/models/.
+
+add_library(librealizar SHARED $<TARGET_OBJECTS:rz_api>)
+target_link_libraries(librealizar PRIVATE rz_api)
+target_link_options(librealizar PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/librealizar.map)
+set_target_properties(librealizar PROPERTIES OUTPUT_NAME realizar VERSION ${PROJECT_VERSION}
+                      SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME realizar
+                      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+target_include_directories(librealizar INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(librealizar INTERFACE cxx_std_20)
+
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/realizar-config-version.cmake COMPATIBILITY SameMinorVersion)
+configure_file(cmake/realizar.pc.in ${PROJECT_BINARY_DIR}/realizar.pc @ONLY)
+
+install(TARGETS realizar RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS librealizar EXPORT realizar-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/realizar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT realizar-targets FILE realizar-config.cmake NAMESPACE realizar::
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/realizar)
+install(FILES ${PROJECT_BINARY_DIR}/realizar-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/realizar)
+install(FILES ${PROJECT_BINARY_DIR}/realizar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(DIRECTORY models/realizar-tiny DESTINATION ${CMAKE_INSTALL_DATADIR}/realizar/models)
+install(FILES docs/realizar.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

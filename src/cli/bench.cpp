@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/peaks.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/trace_report.h"
+
+namespace realizar::cli {
+namespace {
+
+struct BenchArgs {
+  std::string model;
+  uint32_t n_prompt = 512, n_gen = 128, n_depth = 0, n_reps = 5;
+  std::vector<uint32_t> threads = {0};
+  bool json = false;
+  TraceFlags trace;
+  LoadFlags load;
+};
+
+struct Spread {
+  double min = 0, median = 0, max = 0;
+};
+
+Spread spread_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  return {values.front(), values[values.size() / 2], values.back()};
+}
+
+struct BenchResult {
+  uint32_t n_threads = 0;
+  Spread prefill, decode;      // tokens/s
+  double prefill_gflops = 0;   // at the median
+  double decode_gb_per_s = 0;  // at the median
+  Peaks peaks;
+};
+
+// Ids spread over the vocabulary by a multiplicative hash: never the same prompt twice, the same in every run.
+std::vector<TokenId> made_up_tokens(uint32_t n, uint32_t n_vocab, uint32_t salt) {
+  std::vector<TokenId> tokens(n);
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint64_t hash = (uint64_t{i} + 1 + uint64_t{salt} * 1000003) * 0x9E3779B97F4A7C15ull;
+    tokens[i] = TokenId{static_cast<int32_t>((hash >> 33) % n_vocab)};
+  }
+  return tokens;
+}
+
+// Fills the cache to the depth, untimed; then times the prompt and the answer.
+Result<GenerationStats> run_once(LanguageModel& model, const BenchArgs& args, uint32_t salt) {
+  model.clear_cache();
+  Request request;
+  request.sampling.temperature = 0;
+  request.ignore_eos = true;
+  const auto tokens = made_up_tokens(args.n_depth + args.n_prompt, model.info().n_vocab, salt);
+  if (args.n_depth > 0) {
+    request.prompt.assign(tokens.begin(), tokens.begin() + args.n_depth);
+    request.max_tokens = 1;
+    RZ_CHECK_OK(model.generate(request));
+    model.clear_trace();
+  }
+  request.prompt = tokens;
+  request.max_tokens = args.n_gen + 1;  // the first comes from the prompt
+  RZ_TRY(const Generation generation, model.generate(request));
+  return generation.stats;
+}
+
+// Operations and bytes of one traced run, summed by phase.
+struct Work {
+  double prefill_flops = 0, decode_bytes = 0;
+};
+
+Work traced_work(const LanguageModel& model) {
+  Work work;
+  for (const TraceRow& row : model.trace_table()) {
+    if (row.decode) work.decode_bytes += row.bytes;
+    if (!row.decode) work.prefill_flops += row.flops;
+  }
+  return work;
+}
+
+Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads) {
+  LoadOptions options = args.load.options;
+  options.n_threads = n_threads;
+  options.n_ctx = std::max(options.n_ctx, args.n_depth + args.n_prompt + args.n_gen + 1);
+  RZ_TRY(LanguageModel model, load_model(args.model, options));
+  model.set_trace(true);
+  RZ_TRY(const GenerationStats warm_up, run_once(model, args, 0));
+  const Work work = traced_work(model);
+  model.set_trace(args.trace.wanted());
+  model.clear_trace();
+  std::vector<double> prefill, decode;
+  for (uint32_t rep = 1; rep <= args.n_reps; ++rep) {
+    RZ_TRY(const GenerationStats stats, run_once(model, args, rep));
+    prefill.push_back((stats.n_prompt - stats.n_cached) / stats.prefill_ms * 1e3);
+    if (args.n_gen > 0) decode.push_back(args.n_gen / stats.decode_ms * 1e3);
+  }
+  if (args.trace.table) std::fputs(trace_table_text(model).c_str(), stderr);
+  if (!args.trace.file.empty()) RZ_CHECK_OK(write_trace_file(args.trace.file, model));
+  BenchResult result{n_threads, spread_of(prefill), spread_of(decode), 0, 0, measure_peaks(n_threads)};
+  result.prefill_gflops = work.prefill_flops / (warm_up.n_prompt - warm_up.n_cached) * result.prefill.median / 1e9;
+  if (args.n_gen > 0) result.decode_gb_per_s = work.decode_bytes / args.n_gen * result.decode.median / 1e9;
+  return result;
+}
+
+nlohmann::ordered_json spread_json(const Spread& s) {
+  return {{"min", s.min}, {"median", s.median}, {"max", s.max}};
+}
+
+nlohmann::ordered_json result_json(const BenchArgs& args, const BenchResult& r) {
+  return {{"model", args.model},
+          {"threads", r.n_threads},
+          {"prompt", args.n_prompt},
+          {"gen", args.n_gen},
+          {"depth", args.n_depth},
+          {"reps", args.n_reps},
+          {"prefill_tok_s", spread_json(r.prefill)},
+          {"decode_tok_s", spread_json(r.decode)},
+          {"prefill_gflop_s", r.prefill_gflops},
+          {"decode_gb_s", r.decode_gb_per_s},
+          {"peak_gflop_s", r.peaks.best_gflops()},
+          {"peak_read_gb_s", r.peaks.read_gb_per_s}};
+}
+
+std::string result_text(const BenchResult& r) {
+  std::string text =
+      fmt::format("{:>7}  prefill {:>9.1f} tok/s ({:.1f}-{:.1f})  {:>7.1f} GFLOP/s = {:>4.1f} % of {:.0f}\n",
+                  r.n_threads, r.prefill.median, r.prefill.min, r.prefill.max, r.prefill_gflops,
+                  100 * r.prefill_gflops / r.peaks.best_gflops(), r.peaks.best_gflops());
+  if (r.decode.median > 0) {
+    text += fmt::format("         decode  {:>9.1f} tok/s ({:.1f}-{:.1f})  {:>7.1f} GB/s    = {:>4.1f} % of {:.1f}\n",
+                        r.decode.median, r.decode.min, r.decode.max, r.decode_gb_per_s,
+                        100 * r.decode_gb_per_s / r.peaks.read_gb_per_s, r.peaks.read_gb_per_s);
+  }
+  return text;
+}
+
+int bench(const BenchArgs& args) {
+  if (!args.json && !print("threads\n")) return kFailure;
+  for (const uint32_t n_threads : args.threads) {
+    const auto result = bench_with(args, n_threads);
+    if (!result.ok()) return fail(result.error());
+    const bool written = args.json ? print_line(result_json(args, *result).dump()) : print(result_text(*result));
+    if (!written) return kFailure;
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Command& command) {
+  auto args = std::make_shared<BenchArgs>();
+  CLI::App* sub = app.add_subcommand(
+      "bench",
+      "Measure prefill and decode speed on made-up tokens: medians over repetitions (min-max), and their share of what "
+      "this machine was just measured to reach (arithmetic for prefill, memory reads for decode)");
+  sub->add_option("model", args->model, "Model")->required();
+  sub->add_option("-p,--prompt", args->n_prompt, "Prompt tokens")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  sub->add_option("-n,--gen", args->n_gen, "Tokens to generate")->check(CLI::Range(0, 1 << 20))->capture_default_str();
+  sub->add_option("-d,--depth", args->n_depth, "Tokens of context before the prompt")->capture_default_str();
+  sub->add_option("-r,--reps", args->n_reps, "Repetitions")->check(CLI::Range(1, 1000))->capture_default_str();
+  sub->add_flag("--json", args->json, "Print one JSON object a line");
+  args->trace.add_to(*sub);
+  args->load.add_to(*sub);
+  sub->remove_option(sub->get_option("--threads"));
+  sub->add_option("-t,--threads", args->threads, "Threads, e.g. 1,2; 0: every core")->delimiter(',');
+  sub->callback([args, &command] { command = [args] { return bench(*args); }; });
+}
+
+}  // namespace realizar::cli

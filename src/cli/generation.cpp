@@ -1,0 +1,101 @@
+#include "cli/generation.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "cli/interrupt.h"
+#include "cli/output.h"
+
+namespace realizar::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double tokens_per_s(uint32_t n_tokens, double ms) {
+  return ms > 0 ? n_tokens / ms * 1e3 : 0;
+}
+
+std::string dump(const nlohmann::ordered_json& event) {
+  return event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+nlohmann::ordered_json token_event(const TextEvent& event) {
+  nlohmann::ordered_json json{{"type", "token"}, {"text", event.text}};
+  if (event.token == nullptr) return json;
+  json["id"] = to_index(event.token->id);
+  json["index"] = event.token->index;
+  if (event.token->logprob) json["logprob"] = *event.token->logprob;
+  for (const TokenLogprob& top : event.token->top) {
+    json["top_logprobs"].push_back({{"id", to_index(top.id)}, {"logprob", top.logprob}});
+  }
+  return json;
+}
+
+nlohmann::ordered_json done_event(const TextGeneration& generation) {
+  const GenerationStats& stats = generation.stats;
+  return {{"type", "done"},
+          {"finish_reason", to_string(generation.finish_reason)},
+          {"n_prompt", stats.n_prompt},
+          {"n_cached", stats.n_cached},
+          {"n_generated", stats.n_generated},
+          {"prefill_ms", stats.prefill_ms},
+          {"first_token_ms", stats.first_token_ms},
+          {"decode_ms", stats.decode_ms}};
+}
+
+}  // namespace
+
+Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, const AnswerOptions& options) {
+  Request request;
+  request.prompt = std::move(prompt);
+  request.sampling = options.sampling;
+  request.max_tokens = options.max_tokens;
+  request.n_logprobs = options.n_logprobs;
+  request.logprobs = options.n_logprobs > 0;
+
+  Answer answer;
+  Clock::time_point last = Clock::now();
+  const auto on_text = [&](const TextEvent& event) {
+    if (event.token != nullptr) {
+      answer.token_ms.push_back(ms_since(last));
+      last = Clock::now();
+    }
+    const bool written = options.json ? print_line(dump(token_event(event))) : print(event.text);
+    answer.output_failed = !written;
+    return written;
+  };
+  InterruptScope interrupt(model);
+  RZ_TRY(answer.generation, model.generate_text(request, TextOptions{options.stop}, on_text));
+  answer.interrupted = interrupt.interrupted();
+  if (!answer.output_failed) {
+    answer.output_failed = options.json ? !print_line(dump(done_event(answer.generation))) : !print("\n");
+  }
+  return answer;
+}
+
+std::string stats_text(const StartTimes& start, const GenerationStats& stats) {
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  const uint32_t n_computed = stats.n_prompt - stats.n_cached;
+  // The first token comes from the prompt's last row; the others took one decode step each.
+  const uint32_t n_decoded = stats.n_generated > 0 ? stats.n_generated - 1 : 0;
+  return fmt::format(
+      "load            {:10.1f} ms\n"
+      "first token     {:10.1f} ms after the request, {:.1f} ms after the start\n"
+      "prefill         {:10.1f} tokens/s ({} tokens, {} from the cache, {:.1f} ms)\n"
+      "decode          {:10.1f} tokens/s ({} tokens, {:.1f} ms)\n"
+      "peak memory     {:10.1f} MB\n",
+      start.load_ms, stats.first_token_ms, start.load_ms + start.tokenize_ms + stats.first_token_ms,
+      tokens_per_s(n_computed, stats.prefill_ms), stats.n_prompt, stats.n_cached, stats.prefill_ms,
+      tokens_per_s(n_decoded, stats.decode_ms), n_decoded, stats.decode_ms,
+      static_cast<double>(usage.ru_maxrss) / 1024.0);
+}
+
+}  // namespace realizar::cli

@@ -1,0 +1,40 @@
+// One answer, streamed to standard output as text or as JSON events, with its statistics.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "realizar/engine.h"
+
+namespace realizar::cli {
+
+struct AnswerOptions {
+  SamplingParams sampling;
+  std::optional<uint32_t> max_tokens;
+  std::vector<std::string> stop;
+  uint32_t n_logprobs = 0;
+  bool json = false;
+};
+
+struct Answer {
+  TextGeneration generation;
+  std::vector<double> token_ms;  // time of each token since the one before it; the first since the request
+  bool interrupted = false;      // by Ctrl-C
+  bool output_failed = false;    // standard output could not be written; reported already
+};
+
+// Streams the answer to `prompt`; Ctrl-C stops it. As text it ends with a line break, as JSON with a "done" event.
+Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, const AnswerOptions& options);
+
+// Milliseconds before the engine saw the request.
+struct StartTimes {
+  double load_ms = 0;
+  double tokenize_ms = 0;
+};
+
+// The lines of --stats: load time, time to first token, prefill and decode tokens/s, peak memory.
+std::string stats_text(const StartTimes& start, const GenerationStats& stats);
+
+}  // namespace realizar::cli

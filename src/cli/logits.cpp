@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+namespace realizar::cli {
+namespace {
+
+struct LogitsArgs {
+  std::string model, tokens_file, out;
+  std::optional<uint32_t> n_last, n_prompt;
+  LoadFlags load;
+};
+
+Result<std::vector<TokenId>> read_ids(const std::string& path) {
+  RZ_TRY(const std::string text, read_text(path));
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto& list = json.is_object() && json.contains("tokens") ? json["tokens"] : json;
+  if (!list.is_array()) return format_error(path + " is not a JSON array of token ids", path);
+  std::vector<TokenId> ids;
+  for (const auto& id : list) {
+    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() > INT32_MAX) {
+      return format_error(path + ": '" + id.dump() + "' is not a token id", path);
+    }
+    ids.push_back(TokenId{id.get<int32_t>()});
+  }
+  return ids;
+}
+
+// NumPy's format 1.0 (numpy.lib.format): magic, version, header length, header padded to 64 bytes, little-endian data.
+Status write_npy(const std::string& path, const std::vector<float>& values, size_t n_rows, size_t n_cols) {
+  std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", n_rows, n_cols);
+  constexpr size_t kPrefixBytes = 10;
+  header.append(63 - (kPrefixBytes + header.size()) % 64, ' ');
+  header += '\n';
+  const auto n = static_cast<uint16_t>(header.size());
+  const char prefix[kPrefixBytes] = {
+      '\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<char>(n & 0xff), static_cast<char>(n >> 8)};
+  std::ofstream out(path, std::ios::binary);
+  out.write(prefix, kPrefixBytes);
+  out << header;
+  out.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
+  out.close();
+  return out ? Status{} : Status(invalid_argument("cannot write " + path, "out"));
+}
+
+std::string summary(const std::vector<float>& logits, size_t n_vocab) {
+  const auto [low, high] = std::minmax_element(logits.begin(), logits.end());
+  const double sum = std::accumulate(logits.begin(), logits.end(), 0.0);
+  std::string text = fmt::format("count {}\nsum {:.6f}\nmin {:.6f}\nmax {:.6f}\nlikeliest of the last row\n",
+                                 logits.size(), sum, *low, *high);
+  const float* last = logits.data() + (logits.size() - n_vocab);
+  std::vector<int> order(n_vocab);
+  std::iota(order.begin(), order.end(), 0);
+  const size_t n_top = std::min<size_t>(5, n_vocab);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_top), order.end(),
+                    [last](int a, int b) { return last[a] != last[b] ? last[a] > last[b] : a < b; });
+  for (size_t i = 0; i < n_top; ++i) text += fmt::format("{:>8} {:.6f}\n", order[i], last[order[i]]);
+  return text;
+}
+
+Result<std::string> logits(const LogitsArgs& args) {
+  RZ_TRY(const auto tokens, read_ids(args.tokens_file));
+  RZ_TRY(LanguageModel model, load_model(args.model, args.load.options));
+  const auto n_tokens = static_cast<uint32_t>(tokens.size());
+  const uint32_t n_last = args.n_last.value_or(n_tokens);
+  RZ_TRY(const auto values, model.logits(tokens, args.n_prompt.value_or(n_tokens), n_last));
+  RZ_CHECK_OK(write_npy(args.out, values, n_last, model.info().n_vocab));
+  return summary(values, model.info().n_vocab);
+}
+
+}  // namespace
+
+void add_logits(CLI::App& app, Command& command) {
+  auto args = std::make_shared<LogitsArgs>();
+  CLI::App* sub = app.add_subcommand("logits", "Write the logits of given tokens as a NumPy file");
+  sub->add_option("model", args->model, "Model")->required();
+  sub->add_option("--tokens", args->tokens_file, "JSON array of token ids, or an object with such an array as 'tokens'")
+      ->required();
+  sub->add_option("--out", args->out, "File to write: float32 [N, n_vocab]")->required();
+  sub->add_option("--last", args->n_last, "The last N positions (default: all)")->check(CLI::PositiveNumber);
+  sub->add_option("--prompt", args->n_prompt,
+                  "Tokens run as a prompt, in one batch; the others are run one at a time (default: all)")
+      ->check(CLI::PositiveNumber);
+  args->load.add_to(*sub);
+  sub->callback([args, &command] {
+    command = [args] {
+      const auto text = logits(*args);
+      if (!text.ok()) return fail(text.error());
+      return print(*text) ? int{kOk} : int{kFailure};
+    };
+  });
+}
+
+}  // namespace realizar::cli

@@ -1,0 +1,59 @@
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <exception>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/output.h"
+#include "realizar/engine.h"
+
+namespace realizar::cli {
+namespace {
+
+int run_main(int argc, char** argv) {
+  CLI::App app("realizar loads a GGUF or SafeTensors language model and generates text with it.", "realizar");
+  app.set_version_flag("--version", std::string("realizar ") + version());
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Print the help of all commands");
+  app.footer("Exit codes: 0 success, 1 failure, 2 usage, 130 interrupted. `realizar COMMAND --help` tells more.");
+  bool print_config = false;
+  app.add_flag("--print-config", print_config, "Print every option of the command with its value, and exit");
+
+  Command command;
+  add_run(app, command);
+  add_inspect(app, command);
+  add_tokenize(app, command);
+  add_detokenize(app, command);
+  add_template(app, command);
+  add_logits(app, command);
+  add_perplexity(app, command);
+  add_bench(app, command);
+  for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) sub->fallthrough();
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    warn(std::string(error.what()) + " (see realizar --help)");
+    return kUsage;
+  }
+  if (print_config) return print(app.config_to_str(true, false)) ? kOk : kFailure;
+  return command();
+}
+
+}  // namespace
+}  // namespace realizar::cli
+
+int main(int argc, char** argv) {
+  // A reader that goes away shows as a failed write, which is reported; it must not kill the process.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return realizar::cli::run_main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    realizar::cli::warn("ResourceExhausted: out of memory");
+  } catch (const std::exception& error) {
+    realizar::cli::warn(std::string("Internal: ") + error.what());
+  }
+  return realizar::cli::kFailure;
+}

@@ -1,0 +1,156 @@
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <random>
+#include <string>
+
+#include "cli/output.h"
+
+namespace realizar::cli {
+namespace {
+
+Result<std::pair<TokenId, float>> parse_logit_bias(const std::string& text) {
+  int id = 0;
+  float value = 0;
+  int n_read = 0;
+  if (std::sscanf(text.c_str(), "%d=%f%n", &id, &value, &n_read) != 2 || static_cast<size_t>(n_read) != text.size()) {
+    return invalid_argument("--logit-bias wants ID=VALUE, not '" + text + "'", "logit_bias");
+  }
+  return std::pair{TokenId{id}, value};
+}
+
+// Draws "loading 42 %" at most ten times a second, and only once loading has taken long enough to be noticed.
+class ProgressLine {
+ public:
+  ~ProgressLine() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+  }
+  void update(uint64_t done_bytes, uint64_t total_bytes) {
+    const auto now = std::chrono::steady_clock::now();
+    if (total_bytes == 0 || now < next_) return;
+    next_ = now + std::chrono::milliseconds(100);
+    std::fprintf(stderr, "\rloading %3.0f %%",
+                 100.0 * static_cast<double>(done_bytes) / static_cast<double>(total_bytes));
+    shown_ = true;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  bool shown_ = false;
+};
+
+}  // namespace
+
+void LoadFlags::add_to(CLI::App& app) {
+  const char* group = "Model";
+  app.add_option("--backend", options.backend, "Device: cpu, or reference (slow, exact; for checking)")
+      ->check(CLI::IsMember({"cpu", "reference"}))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--isa", options.isa, "Kernels of the cpu backend: auto, portable, avx2, avx512")
+      ->check(CLI::IsMember({"auto", "portable", "avx2", "avx512"}))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("-t,--threads", options.n_threads, "Threads; 0: every core that the process may use")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("-c,--ctx", options.n_ctx, "Context length in tokens; 0: the model's own, at most 8192")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--kv-type", options.kv_type, "Element type of the KV cache: f32, f16, bf16, q8_0")
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--batch-tokens", options.max_batch_tokens, "Prompt tokens computed in one step")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void SamplingFlags::add_to(CLI::App& app) {
+  const char* group = "Sampling";
+  app.add_option("--temperature,--temp", temperature, "Temperature; 0: always the likeliest token")->group(group);
+  app.add_option("--top-k", top_k, "Keep the k likeliest tokens; 0: off")->group(group);
+  app.add_option("--typical-p", typical_p, "Locally typical sampling, (0, 1]; 1: off")->group(group);
+  app.add_option("--top-p", top_p, "Nucleus sampling, (0, 1]; 1: off")->group(group);
+  app.add_option("--min-p", min_p, "Drop tokens below this share of the likeliest one's probability; 0: off")
+      ->group(group);
+  app.add_option("--repeat-penalty", repeat_penalty, "Penalty on tokens seen before; 1: off")->group(group);
+  app.add_option("--repeat-last-n", repeat_last_n, "Tokens that penalties look back on; -1: all; 0: none")
+      ->group(group);
+  app.add_option("--frequency-penalty", frequency_penalty, "Penalty for each time a token was seen")->group(group);
+  app.add_option("--presence-penalty", presence_penalty, "Penalty for tokens that were seen at all")->group(group);
+  app.add_option("--logit-bias", logit_bias, "ID=VALUE, added to a token's logit; may be repeated")->group(group);
+  app.add_option("--seed", seed, "Seed of the draws; the same seed gives the same text (default: random)")
+      ->group(group);
+}
+
+Result<SamplingParams> SamplingFlags::over(SamplingParams defaults) const {
+  const auto take = [](auto& target, const auto& given) {
+    if (given) target = *given;
+  };
+  take(defaults.temperature, temperature);
+  take(defaults.top_k, top_k);
+  take(defaults.typical_p, typical_p);
+  take(defaults.top_p, top_p);
+  take(defaults.min_p, min_p);
+  take(defaults.repeat_penalty, repeat_penalty);
+  take(defaults.repeat_last_n, repeat_last_n);
+  take(defaults.frequency_penalty, frequency_penalty);
+  take(defaults.presence_penalty, presence_penalty);
+  defaults.seed = seed ? *seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
+  for (const std::string& text : logit_bias) {
+    RZ_TRY(auto bias, parse_logit_bias(text));
+    defaults.logit_bias.push_back(bias);
+  }
+  return defaults;
+}
+
+Result<LanguageModel> load_model(const std::string& path, LoadOptions options) {
+  ProgressLine line;
+  if (stderr_is_terminal()) {
+    options.progress = [&line](uint64_t done_bytes, uint64_t total_bytes) {
+      line.update(done_bytes, total_bytes);
+      return true;
+    };
+  }
+  return LanguageModel::load(path, options);
+}
+
+Result<std::string> bundled_model_path() {
+  std::error_code error;
+  const auto executable = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string file = "models/realizar-tiny/realizar-tiny-Q8_0.gguf";
+  // bin/ of an install tree has share/realizar beside it; build/<preset>/bin lies three levels below the source.
+  const auto bin = executable.parent_path();
+  for (const auto& candidate : {bin / "../share/realizar" / file, bin / "../../.." / file}) {
+    if (std::filesystem::exists(candidate, error)) return std::filesystem::weakly_canonical(candidate, error).string();
+  }
+  return not_found("the bundled model is not beside " + executable.string() + "; name a model: realizar run MODEL",
+                   file);
+}
+
+Result<std::string> read_text(const std::string& path) {
+  if (path == "-") {
+    std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+    return text;
+  }
+  if (std::filesystem::is_directory(path)) return invalid_argument(path + " is a folder, not a file", path);
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    const std::string reason = std::strerror(errno);
+    return not_found("cannot read " + path + ": " + reason, path);
+  }
+  return std::string{std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace realizar::cli

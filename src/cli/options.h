@@ -1,0 +1,44 @@
+// Groups of options that several commands share, parsed once and turned into the library's structs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "realizar/engine.h"
+
+namespace CLI {
+class App;
+}
+
+namespace realizar::cli {
+
+// How a model is loaded: --backend, --isa, --threads, --ctx, --kv-type, --batch-tokens.
+struct LoadFlags {
+  LoadOptions options;
+  void add_to(CLI::App& app);
+};
+
+// The sampler chain; what is not given keeps the model's own recommendation.
+struct SamplingFlags {
+  std::optional<float> temperature, typical_p, top_p, min_p, repeat_penalty, frequency_penalty, presence_penalty;
+  std::optional<int32_t> top_k, repeat_last_n;
+  std::optional<uint64_t> seed;
+  std::vector<std::string> logit_bias;  // "ID=VALUE"
+
+  void add_to(CLI::App& app);
+  // Errors: InvalidArgument where a logit bias does not parse.
+  Result<SamplingParams> over(SamplingParams defaults) const;
+};
+
+// Loads the model with a progress line on a terminal's standard error.
+Result<LanguageModel> load_model(const std::string& path, LoadOptions options);
+
+// The bundled model, beside the executable in the build tree or the install tree. Errors: NotFound.
+Result<std::string> bundled_model_path();
+
+// The whole of a file, or of standard input for "-". Errors: NotFound, InvalidArgument.
+Result<std::string> read_text(const std::string& path);
+
+}  // namespace realizar::cli

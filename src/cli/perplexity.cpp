@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+namespace realizar::cli {
+namespace {
+
+struct PerplexityArgs {
+  std::string model, file;
+  uint32_t max_windows = 0;
+  bool decode = false, json = false;
+  LoadFlags load;
+};
+
+struct Score {
+  double nll = 0;  // sum of negative log-likelihoods, in nats
+  double nll_squared = 0;
+  uint64_t n_tokens = 0;
+
+  double perplexity() const { return std::exp(nll / static_cast<double>(n_tokens)); }
+  // Standard error of the perplexity, from that of the mean.
+  double error() const {
+    const auto n = static_cast<double>(n_tokens);
+    const double variance = nll_squared / n - (nll / n) * (nll / n);
+    return perplexity() * std::sqrt(variance / n);
+  }
+};
+
+double negative_log_likelihood(std::span<const float> logits, TokenId target) {
+  const float max = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit - max));
+  return std::log(sum) + max - logits[static_cast<size_t>(to_index(target))];
+}
+
+// The window's second half is scored, each token with at least half a window before it.
+constexpr uint32_t kDefaultWindow = 512;
+
+Status score_window(LanguageModel& model, std::span<const TokenId> window, bool decode, Score& score) {
+  const auto n = static_cast<uint32_t>(window.size());
+  const uint32_t n_context = n / 2;
+  const uint32_t n_scored = n - n_context;
+  const size_t n_vocab = model.info().n_vocab;
+  const auto inputs = window.first(n - 1);
+  RZ_TRY(const auto logits, model.logits(inputs, decode ? n_context - 1 : n - 1, n_scored));
+  for (uint32_t i = 0; i < n_scored; ++i) {
+    const double nll = negative_log_likelihood(std::span(logits).subspan(i * n_vocab, n_vocab), window[n_context + i]);
+    score.nll += nll;
+    score.nll_squared += nll * nll;
+  }
+  score.n_tokens += n_scored;
+  return {};
+}
+
+Result<Score> score_text(LanguageModel& model, const PerplexityArgs& args) {
+  const size_t n_window = model.info().n_ctx;
+  RZ_TRY(const std::string text, read_text(args.file));
+  RZ_TRY(const std::vector<TokenId> tokens, model.tokenize(text));
+  RZ_TRY(const std::vector<TokenId> prefix, model.tokenize(""));
+  const size_t n_windows_all = tokens.size() / n_window;
+  if (n_windows_all == 0) {
+    return invalid_argument(
+        fmt::format("{} has {} tokens; one window needs {} (--ctx)", args.file, tokens.size(), n_window));
+  }
+  const size_t n_windows = args.max_windows > 0 ? std::min<size_t>(args.max_windows, n_windows_all) : n_windows_all;
+  Score score;
+  for (size_t i = 0; i < n_windows; ++i) {
+    const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(i * n_window);
+    std::vector<TokenId> window(begin, begin + static_cast<std::ptrdiff_t>(n_window));
+    // Where a text begins with a bos token, every window does.
+    if (!prefix.empty()) window[0] = prefix[0];
+    RZ_CHECK_OK(score_window(model, window, args.decode, score));
+    if (stderr_is_terminal()) std::fprintf(stderr, "\r%zu/%zu  %.4f ", i + 1, n_windows, score.perplexity());
+  }
+  if (stderr_is_terminal()) std::fputs("\r\033[K", stderr);
+  return score;
+}
+
+int perplexity(const PerplexityArgs& args) {
+  LoadOptions options = args.load.options;
+  if (options.n_ctx == 0) options.n_ctx = kDefaultWindow;
+  auto model = load_model(args.model, options);
+  if (!model.ok()) return fail(model.error());
+  const auto score = score_text(*model, args);
+  if (!score.ok()) return fail(score.error());
+  const nlohmann::ordered_json json{{"perplexity", score->perplexity()},
+                                    {"standard_error", score->error()},
+                                    {"n_tokens", score->n_tokens},
+                                    {"window", model->info().n_ctx},
+                                    {"arithmetic", args.decode ? "decode" : "prefill"}};
+  const std::string text = fmt::format("perplexity {:.4f} +/- {:.4f} over {} tokens\n", score->perplexity(),
+                                       score->error(), score->n_tokens);
+  return (args.json ? print_line(json.dump()) : print(text)) ? kOk : kFailure;
+}
+
+}  // namespace
+
+void add_perplexity(CLI::App& app, Command& command) {
+  auto args = std::make_shared<PerplexityArgs>();
+  CLI::App* sub = app.add_subcommand(
+      "perplexity",
+      "Measure how well a model predicts a text: the text is cut into windows, the second half of each is scored with "
+      "the first half as context, and exp(mean negative log-likelihood) is printed with its standard error. --ctx is "
+      "the "
+      "size of a window in tokens (default 512)");
+  sub->add_option("model", args->model, "Model")->required();
+  sub->add_option("file", args->file, "Text file")->required();
+  sub->add_option("--max-windows", args->max_windows, "Use only the first so many windows; 0: all")
+      ->capture_default_str();
+  sub->add_flag("--decode", args->decode, "Score with the decode arithmetic, one token at a time");
+  sub->add_flag("--json", args->json, "Print JSON");
+  args->load.add_to(*sub);
+  sub->callback([args, &command] {
+    if (args->load.options.n_ctx > 0 && args->load.options.n_ctx < 4) {
+      throw CLI::ValidationError("--ctx", "a window has at least 4 tokens");
+    }
+    command = [args] { return perplexity(*args); };
+  });
+}
+
+}  // namespace realizar::cli

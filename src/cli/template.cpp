@@ -1,0 +1,88 @@
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "api/text_assets.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "text/chat_template.h"
+
+namespace realizar::cli {
+namespace {
+
+struct TemplateArgs {
+  std::string model, template_file, input = "-", now;
+};
+
+// ISO 8601 without a zone, read as UTC: "2026-07-26" or "2026-07-26T12:00:00".
+Result<int64_t> parse_time(const std::string& text) {
+  if (text.empty()) return static_cast<int64_t>(std::time(nullptr));
+  std::tm fields{};
+  const char* end = strptime(text.c_str(), "%Y-%m-%d", &fields);
+  if (end != nullptr && *end != '\0') end = strptime(end, "T%H:%M:%S", &fields);
+  if (end == nullptr || (*end != '\0' && std::string_view(end) != "Z")) {
+    return invalid_argument("--now wants a time like 2026-07-26T12:00:00, not '" + text + "'", "now");
+  }
+  return static_cast<int64_t>(timegm(&fields));
+}
+
+Result<ChatTemplateSource> template_source(const TemplateArgs& args) {
+  if (!args.template_file.empty()) {
+    RZ_TRY(std::string source, read_text(args.template_file));
+    return ChatTemplateSource{std::move(source), "", ""};
+  }
+  RZ_TRY(const ModelFile file, ModelFile::open(args.model));
+  RZ_TRY(const text::Tokenizer tokenizer, load_tokenizer(file));
+  RZ_TRY(std::optional<ChatTemplateSource> source, load_chat_template(file, tokenizer));
+  if (!source) return not_found(args.model + " has no chat template", args.model);
+  return std::move(*source);
+}
+
+Result<nlohmann::ordered_json> request_variables(const TemplateArgs& args, const ChatTemplateSource& source) {
+  RZ_TRY(const std::string text, read_text(args.input));
+  auto variables = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!variables.is_object()) return format_error(args.input + " is not a JSON object", args.input);
+  if (!variables.contains("bos_token")) variables["bos_token"] = source.bos_token;
+  if (!variables.contains("eos_token")) variables["eos_token"] = source.eos_token;
+  return variables;
+}
+
+Result<std::string> rendered(const TemplateArgs& args) {
+  RZ_TRY(const int64_t now_unix_s, parse_time(args.now));
+  RZ_TRY(const ChatTemplateSource source, template_source(args));
+  RZ_TRY(const auto variables, request_variables(args, source));
+  RZ_TRY(const auto chat_template, text::ChatTemplate::parse(source.source));
+  RZ_TRY(const auto pieces, chat_template.render(variables, now_unix_s));
+  std::string prompt;
+  for (const text::PromptPiece& piece : pieces) prompt += piece.text;
+  return prompt;
+}
+
+int render(const TemplateArgs& args) {
+  const auto prompt = rendered(args);
+  if (!prompt.ok()) return fail(prompt.error());
+  return print(*prompt) ? kOk : kFailure;
+}
+
+}  // namespace
+
+void add_template(CLI::App& app, Command& command) {
+  auto args = std::make_shared<TemplateArgs>();
+  CLI::App* sub = app.add_subcommand("template", "Render a chat template, and print the prompt");
+  CLI::Option_group* source = sub->add_option_group("Template", "Where the template comes from");
+  source->add_option("-m,--model", args->model, "The template of this model");
+  source->add_option("--template", args->template_file, "A Jinja file");
+  source->require_option(1);
+  sub->add_option("-i,--input", args->input,
+                  "JSON object: messages and, optionally, tools, add_generation_prompt, bos_token, eos_token and any "
+                  "other variable of the template; '-': standard input")
+      ->capture_default_str();
+  sub->add_option("--now", args->now, "What the template takes for the present, e.g. 2026-07-26T12:00:00 (UTC)");
+  sub->callback([args, &command] { command = [args] { return render(*args); }; });
+}
+
+}  // namespace realizar::cli

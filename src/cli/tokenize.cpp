@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/text_assets.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+namespace realizar::cli {
+namespace {
+
+struct TokenizeArgs {
+  std::string model, text, file;
+  bool ids_only = false, special = false, no_bos = false;
+};
+
+Result<text::Tokenizer> open_tokenizer(const std::string& path) {
+  RZ_TRY(const ModelFile file, ModelFile::open(path));
+  return load_tokenizer(file);
+}
+
+std::string ids_line(const std::vector<TokenId>& ids) {
+  std::string line;
+  for (const TokenId id : ids) fmt::format_to(std::back_inserter(line), "{}{}", line.empty() ? "" : " ", to_index(id));
+  return line;
+}
+
+std::string table(const text::Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+  std::string text;
+  for (const TokenId id : ids) {
+    fmt::format_to(std::back_inserter(text), "{:>8}  {}\n", to_index(id), tokenizer.piece(id));
+  }
+  return text;
+}
+
+int tokenize(const TokenizeArgs& args) {
+  auto tokenizer = open_tokenizer(args.model);
+  if (!tokenizer.ok()) return fail(tokenizer.error());
+  std::string text = args.text;
+  if (!args.file.empty()) {
+    auto content = read_text(args.file);
+    if (!content.ok()) return fail(content.error());
+    text = std::move(*content);
+  }
+  const auto ids = tokenizer->encode(text, {.add_special = !args.no_bos, .parse_special = args.special});
+  return (args.ids_only ? print_line(ids_line(ids)) : print(table(*tokenizer, ids))) ? kOk : kFailure;
+}
+
+struct DetokenizeArgs {
+  std::string model;
+  std::vector<int32_t> ids;
+  bool special = false;
+};
+
+int detokenize(const DetokenizeArgs& args) {
+  auto tokenizer = open_tokenizer(args.model);
+  if (!tokenizer.ok()) return fail(tokenizer.error());
+  std::vector<TokenId> ids;
+  for (const int32_t id : args.ids) {
+    if (id < 0 || id >= tokenizer->n_vocab()) {
+      return fail(invalid_argument(fmt::format("token {} is outside the vocabulary of {}", id, tokenizer->n_vocab())));
+    }
+    ids.push_back(TokenId{id});
+  }
+  return print_line(tokenizer->decode(ids, {.skip_special = !args.special})) ? kOk : kFailure;
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app, Command& command) {
+  auto args = std::make_shared<TokenizeArgs>();
+  CLI::App* sub = app.add_subcommand("tokenize", "Turn text into token ids");
+  sub->add_option("model", args->model, "Model whose vocabulary is used")->required();
+  CLI::Option* text = sub->add_option("text", args->text, "Text");
+  CLI::Option* file = sub->add_option("-f,--file", args->file, "Read the text from a file; '-': standard input");
+  text->excludes(file);
+  sub->add_flag("--ids", args->ids_only, "Print the ids alone, on one line");
+  sub->add_flag("--special", args->special, "Recognise special tokens written in the text");
+  sub->add_flag("--no-bos", args->no_bos, "Do not add the tokens that the vocabulary puts around a text");
+  sub->callback([args, text, file, &command] {
+    if (text->count() + file->count() == 0) throw CLI::RequiredError("text or --file");
+    command = [args] { return tokenize(*args); };
+  });
+}
+
+void add_detokenize(CLI::App& app, Command& command) {
+  auto args = std::make_shared<DetokenizeArgs>();
+  CLI::App* sub = app.add_subcommand("detokenize", "Turn token ids into text");
+  sub->add_option("model", args->model, "Model whose vocabulary is used")->required();
+  sub->add_option("ids", args->ids, "Token ids")->required();
+  sub->add_flag("--special", args->special, "Spell special tokens out");
+  sub->callback([args, &command] { command = [args] { return detokenize(*args); }; });
+}
+
+}  // namespace realizar::cli

@@ -1,0 +1,31 @@
+// What --trace prints after a run, and the file that --trace-file writes.
+#pragma once
+
+#include <string>
+
+#include "cli/generation.h"
+#include "realizar/engine.h"
+
+namespace CLI {
+class App;
+}
+
+namespace realizar::cli {
+
+struct TraceFlags {
+  bool table = false;
+  std::string file;
+
+  void add_to(CLI::App& app);
+  bool wanted() const { return table || !file.empty(); }
+};
+
+// The table on standard error, one row an operation and phase; then the phases of the time to the first token and the
+// time of each further one. Writes the file in Chrome's trace event format. Errors: InvalidArgument (cannot write).
+Status report_trace(const TraceFlags& flags, const LanguageModel& model, const StartTimes& start, const Answer& answer);
+
+// The table alone, as the benchmark prints it.
+std::string trace_table_text(const LanguageModel& model);
+Status write_trace_file(const std::string& path, const LanguageModel& model);
+
+}  // namespace realizar::cli

@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""The program as a person and a script use it: every command, and what goes wrong. Usage: cli_test.py REALIZAR."""
+import json
+import os
+import pathlib
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
+PROMPT = "What is the capital of France?"
+REALIZAR = ""
+
+
+def realizar(*args, stdin=None, **options):
+    return subprocess.run([REALIZAR, *map(str, args)], input=stdin, capture_output=True, timeout=120, **options,
+                          stdin=subprocess.DEVNULL if stdin is None else None)
+
+
+class Case(unittest.TestCase):
+    def fails(self, code, *args, naming="", stdin=None):
+        """The command exits with `code`, prints nothing on stdout and one line, with `naming` in it, on stderr."""
+        result = realizar(*args, stdin=stdin)
+        stderr = result.stderr.decode()
+        self.assertEqual(result.returncode, code, stderr)
+        self.assertEqual(result.stdout, b"")
+        self.assertEqual(stderr.count("\n"), 1, stderr)
+        self.assertTrue(stderr.startswith("realizar: "), stderr)
+        self.assertIn(naming, stderr)
+
+    def succeeds(self, *args, stdin=None):
+        result = realizar(*args, stdin=stdin)
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        return result.stdout.decode()
+
+
+class Help(Case):
+    def test_every_command_has_help(self):
+        for command in ["run", "inspect", "tokenize", "detokenize", "template", "logits", "perplexity", "bench"]:
+            self.assertIn(command, self.succeeds("--help"))
+            self.assertIn("Usage:", self.succeeds(command, "--help"))
+
+    def test_version(self):
+        self.assertRegex(self.succeeds("--version"), r"^realizar \d+\.\d+\.\d+\n$")
+
+    def test_wrong_usage_is_exit_code_2(self):
+        self.fails(2, naming="subcommand")
+        self.fails(2, "fly", naming="fly")
+        self.fails(2, "run", "--no-such-flag", naming="--no-such-flag")
+        self.fails(2, "run", "--threads", "many", "x", naming="threads")
+        self.fails(2, "inspect", naming="model")
+        self.fails(2, "run", "--kv-type", "q3", "x", naming="kv-type")
+
+    def test_print_config_shows_every_option(self):
+        text = self.succeeds("--print-config", "run", "--top-k", "7", PROMPT)
+        self.assertIn("top-k=7", text)
+        self.assertIn("kv-type", text)
+
+
+class Run(Case):
+    def test_the_bundled_model_answers_on_stdout_alone(self):
+        result = realizar("run", "--temperature", "0", PROMPT)
+        self.assertEqual(result.stdout.decode(), "The capital of France is Paris.\n")
+        self.assertEqual(result.stderr, b"")
+
+    def test_prompt_from_standard_input(self):
+        self.assertIn("Paris", self.succeeds("run", "--temperature", "0", stdin=PROMPT.encode()))
+        self.assertIn("Paris", self.succeeds("run", MODEL, "-", "--temperature", "0", stdin=PROMPT.encode()))
+
+    def test_model_and_prompt_by_position_and_by_flag(self):
+        self.assertIn("Paris", self.succeeds("run", MODEL, PROMPT, "--temperature", "0"))
+        self.assertIn("Paris", self.succeeds("run", "-m", MODEL, "-p", PROMPT, "--temperature", "0"))
+
+    def test_same_seed_same_bytes_on_any_number_of_threads(self):
+        def text(*args):
+            return self.succeeds("run", "--seed", "7", "--temperature", "1.5", "-n", "60", *args, "Tell me a story.")
+
+        first = text("-t", "1")
+        self.assertEqual(first, text("-t", "2"))
+        self.assertEqual(first, text("-t", "3", "--batch-tokens", "5"))
+
+    def test_max_tokens_and_stop_string(self):
+        self.assertEqual(self.succeeds("run", "--temperature", "0", "-n", "0", PROMPT), "\n")
+        self.assertEqual(self.succeeds("run", "--temperature", "0", "--stop", " is", PROMPT),
+                         "The capital of France\n")
+
+    def test_json_events(self):
+        lines = self.succeeds("run", "--temperature", "0", "--json", "--logprobs", "2", PROMPT).splitlines()
+        events = [json.loads(line) for line in lines]
+        self.assertEqual("".join(e["text"] for e in events if e["type"] == "token"), "The capital of France is Paris.")
+        self.assertEqual(len(events[0]["top_logprobs"]), 2)
+        self.assertEqual(events[0]["top_logprobs"][0]["id"], events[0]["id"])
+        self.assertEqual(events[-1]["type"], "done")
+        self.assertEqual(events[-1]["finish_reason"], "stop")
+
+    def test_stats_and_trace_go_to_stderr(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = os.path.join(folder, "trace.json")
+            result = realizar("run", "--temperature", "0", "--stats", "--trace", "--trace-file", trace, PROMPT)
+            self.assertEqual(result.stdout.decode(), "The capital of France is Paris.\n")
+            for word in ["load", "first token", "peak memory", "attention", "GB/s", "prefix lookup"]:
+                self.assertIn(word, result.stderr.decode())
+            events = json.loads(pathlib.Path(trace).read_text())["traceEvents"]
+            self.assertTrue(all(e["ph"] == "X" and e["dur"] >= 0 for e in events) and len(events) > 10)
+
+    def test_refusals(self):
+        self.fails(1, "run", "/no/such/model.gguf", PROMPT, naming="/no/such/model.gguf")
+        self.fails(1, "run", "", naming="empty")
+        self.fails(1, "run", "--temperature", "-1", PROMPT, naming="temperature")
+        self.fails(1, "run", "--top-p", "2", PROMPT, naming="top_p")
+        self.fails(1, "run", "--logit-bias", "x", PROMPT, naming="logit-bias")
+        self.fails(1, "run", "--ctx", "16", PROMPT * 20, naming="16")
+
+    def test_an_unreadable_or_broken_file_is_one_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cut = os.path.join(folder, "cut.gguf")
+            for n_bytes in [0, 3, 24, 5000, 100000, os.path.getsize(MODEL) - 1]:
+                pathlib.Path(cut).write_bytes(pathlib.Path(MODEL).read_bytes()[:n_bytes])
+                self.fails(1, "run", cut, PROMPT, naming="cut.gguf" if n_bytes < 3 else "FormatError")
+            self.fails(1, "run", folder, PROMPT, naming="config.json")
+            if os.geteuid() != 0:
+                os.chmod(cut, 0)
+                self.fails(1, "run", cut, PROMPT, naming="Permission denied")
+
+    def test_a_full_disk_and_a_closed_pipe_are_failures(self):
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run([REALIZAR, "run", "--temperature", "0", PROMPT], stdout=full,
+                                    stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"cannot write to standard output: No space left on device", result.stderr)
+        process = subprocess.Popen([REALIZAR, "run", "--temperature", "0", "-n", "500", "Tell me a long story."],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        process.stdout.close()
+        self.assertEqual(process.wait(60), 1)
+        self.assertIn(b"cannot write to standard output", process.stderr.read())
+        process.stderr.close()
+
+    def test_interrupt_keeps_the_text_so_far(self):
+        args = ["run", "--temperature", "1", "--raw", "-n", "100000", "--logit-bias", "2041=-100",
+                "--logit-bias", "2039=-100", "In the beginning"]
+        process = subprocess.Popen([REALIZAR, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   stdin=subprocess.DEVNULL)
+        first = process.stdout.read(1)
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+        self.assertIn(process.returncode, (130, 0))
+        self.assertTrue((first + rest).endswith(b"\n"))
+
+
+class Tokens(Case):
+    def test_round_trip(self):
+        ids = self.succeeds("tokenize", MODEL, "--ids", "Hello, wörld 🙂!")
+        self.assertRegex(ids, r"^\d+( \d+)*\n$")
+        self.assertEqual(self.succeeds("detokenize", MODEL, *ids.split()), "Hello, wörld 🙂!\n")
+
+    def test_special_tokens_only_on_demand(self):
+        plain = self.succeeds("tokenize", MODEL, "--ids", "<|im_end|>").split()
+        special = self.succeeds("tokenize", MODEL, "--ids", "--special", "<|im_end|>").split()
+        self.assertEqual(special, ["2041"])
+        self.assertGreater(len(plain), 1)
+
+    def test_from_file(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("two\nlines\n")
+            file.flush()
+            ids = self.succeeds("tokenize", MODEL, "--ids", "--file", file.name)
+        self.assertEqual(ids, self.succeeds("tokenize", MODEL, "--ids", "two\nlines\n"))
+
+    def test_refusals(self):
+        self.fails(2, "tokenize", MODEL, naming="text")
+        self.fails(1, "tokenize", MODEL, "--file", "/no/such", naming="/no/such")
+        self.fails(1, "detokenize", MODEL, "99999", naming="99999")
+
+
+class Template(Case):
+    def test_renders_the_models_template(self):
+        request = {"messages": [{"role": "user", "content": "Hi"}], "add_generation_prompt": True}
+        text = self.succeeds("template", "--model", MODEL, "--input", "-", stdin=json.dumps(request).encode())
+        self.assertEqual(text, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n")
+
+    def test_renders_a_file_at_a_given_time(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t.jinja")
+            pathlib.Path(path).write_text("{{ strftime_now('%d %B %Y %H:%M') }} {{ messages[0].content }} {{ extra }}")
+            request = {"messages": [{"content": "Hi"}], "extra": 1.5}
+            text = self.succeeds("template", "--template", path, "--now", "2026-07-26T12:00:00",
+                                 stdin=json.dumps(request).encode())
+        self.assertEqual(text, "26 July 2026 12:00 Hi 1.5")
+
+    def test_refusals(self):
+        self.fails(2, "template", "--input", "-", naming="Template")
+        self.fails(1, "template", "--model", MODEL, stdin=b"[1]", naming="JSON object")
+        self.fails(1, "template", "--model", MODEL, "--now", "noon", stdin=b"{}", naming="noon")
+
+
+class Inspect(Case):
+    def test_text_and_json(self):
+        text = self.succeeds("inspect", MODEL, "--tensors")
+        self.assertIn("token_embd.weight", text)
+        info = json.loads(self.succeeds("inspect", MODEL, "--json", "--tensors"))
+        self.assertEqual(info["config"]["arch"], "llama")
+        self.assertEqual(info["config"]["n_layers"], 5)
+        self.assertEqual(len(info["tensors"]), info["n_tensors"])
+
+
+class Numbers(Case):
+    def test_logits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tokens, out = os.path.join(folder, "ids.json"), os.path.join(folder, "logits.npy")
+            pathlib.Path(tokens).write_text("[1, 2, 3, 4, 5]")
+            text = self.succeeds("logits", MODEL, "--tokens", tokens, "--out", out, "--last", "2")
+            self.assertIn("count 4096\n", text)
+            data = pathlib.Path(out).read_bytes()
+            self.assertEqual(data[:6], b"\x93NUMPY")
+            self.assertIn(b"'shape': (2, 2048)", data[:128])
+            self.assertEqual(len(data), 128 + 4 * 4096)
+            self.fails(1, "logits", MODEL, "--tokens", tokens, "--out", "/no/such/folder/x.npy", naming="cannot write")
+            self.fails(1, "logits", MODEL, "--tokens", tokens, "--out", out, "--last", "6", naming="6")
+            pathlib.Path(tokens).write_text("[1, -2]")
+            self.fails(1, "logits", MODEL, "--tokens", tokens, "--out", out, naming="-2")
+
+    def test_perplexity(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "text.txt")
+            pathlib.Path(path).write_text("In the beginning God created the heaven and the earth. " * 40)
+            prefill = json.loads(self.succeeds("perplexity", MODEL, path, "--ctx", "64", "--json"))
+            decode = json.loads(self.succeeds("perplexity", MODEL, path, "--ctx", "64", "--json", "--decode"))
+            self.assertGreater(prefill["perplexity"], 1)
+            self.assertLess(prefill["perplexity"], 10)
+            self.assertAlmostEqual(decode["perplexity"] / prefill["perplexity"], 1, delta=0.02)
+            self.fails(1, "perplexity", MODEL, path, "--ctx", "1024", naming="1024")
+
+    def test_bench(self):
+        lines = self.succeeds("bench", MODEL, "-p", "16", "-n", "4", "-r", "1", "-t", "1,2", "--json").splitlines()
+        results = [json.loads(line) for line in lines]
+        self.assertEqual([r["threads"] for r in results], [1, 2])
+        for result in results:
+            self.assertGreater(result["prefill_tok_s"]["median"], 0)
+            self.assertGreater(result["decode_tok_s"]["median"], 0)
+            self.assertGreater(result["peak_read_gb_s"], 0)
+
+
+class Terminal:
+    """A chat in a pseudo-terminal."""
+
+    def __init__(self, *args):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ["TERM"] = "dumb"
+            os.execv(REALIZAR, [REALIZAR, *args])
+
+    def read_until(self, text, timeout_s=60):
+        """What comes until `text` appears."""
+        got = b""
+        deadline = time.monotonic() + timeout_s
+        while text.encode() not in got:
+            ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
+            if not ready:
+                raise AssertionError(f"no {text!r} in {got!r}")
+            got += os.read(self.fd, 4096)
+        return got.decode(errors="replace")
+
+    def send(self, text):
+        os.write(self.fd, text.encode())
+
+    def exit_code(self):
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+class ChatTest(Case):
+    def test_a_conversation(self):
+        chat = Terminal("run", "--temperature", "0")
+        chat.read_until("> ")
+        chat.send("/help\n")
+        chat.read_until("/reset ")
+        chat.send(PROMPT + "\n")
+        chat.read_until("Paris.")
+        chat.send("/set max_tokens 1\n")
+        chat.send("/set\n")
+        chat.read_until("max_tokens 1")
+        chat.send("/set top_k many\n")
+        chat.read_until("Cannot set")
+        chat.send("/fly\n")
+        chat.read_until("There is no /fly")
+        chat.send("/reset\n")
+        chat.read_until("The conversation is empty.")
+        chat.send("/quit\n")
+        self.assertEqual(chat.exit_code(), 0)
+
+    def test_interrupt_stops_the_answer_and_not_the_chat(self):
+        chat = Terminal("run", "--temperature", "1", "--ctx", "100000", "--logit-bias", "2041=-100",
+                        "--logit-bias", "2039=-100")
+        chat.read_until("> ")
+        chat.send("Tell me a story.\n")
+        chat.read_until("story.\r\n")
+        chat.read_until(" ")
+        chat.send("\x03")
+        chat.read_until("> ")
+        chat.send("\x03")
+        chat.read_until("leaves")
+        chat.send("\x04")
+        self.assertEqual(chat.exit_code(), 0)
+
+
+if __name__ == "__main__":
+    REALIZAR = shutil.which(sys.argv.pop(1)) or sys.exit("cli_test.py: no such program")
+    unittest.main()
