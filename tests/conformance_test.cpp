@@ -28,6 +28,10 @@ struct Case {
   double tolerance;  // largest difference, as a share of the range of the expected logits
 };
 
+void PrintTo(const Case& model, std::ostream* out) {
+  *out << model.name;
+}
+
 std::vector<Case> cases() {
   std::ifstream in(conformance_folder() / "manifest.json");
   const auto manifest = nlohmann::json::parse(in);
@@ -44,6 +48,10 @@ struct Device {
   const char* name;
   Result<std::unique_ptr<Backend>> (*make)();
 };
+
+void PrintTo(const Device& device, std::ostream* out) {
+  *out << device.name;
+}
 
 template <CpuIsa kIsa>
 Result<std::unique_ptr<Backend>> make_cpu() {
