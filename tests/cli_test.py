@@ -195,7 +195,7 @@ class Template(Case):
         self.assertEqual(text, "26 July 2026 12:00 Hi 1.5")
 
     def test_refusals(self):
-        self.fails(2, "template", "--input", "-", naming="Template")
+        self.fails(2, "template", "--input", "-", naming="--template")
         self.fails(1, "template", "--model", MODEL, stdin=b"[1]", naming="JSON object")
         self.fails(1, "template", "--model", MODEL, "--now", "noon", stdin=b"{}", naming="noon")
 
@@ -251,20 +251,22 @@ class Terminal:
     """A chat in a pseudo-terminal."""
 
     def __init__(self, *args):
+        self.unread = b""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.environ["TERM"] = "dumb"
             os.execv(REALIZAR, [REALIZAR, *args])
 
-    def read_until(self, text, timeout_s=60):
-        """What comes until `text` appears."""
-        got = b""
+    def read_until(self, text, timeout_s=20):
+        """What comes up to and with `text`; the rest is kept for the next call."""
         deadline = time.monotonic() + timeout_s
-        while text.encode() not in got:
+        while text.encode() not in self.unread:
             ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
             if not ready:
-                raise AssertionError(f"no {text!r} in {got!r}")
-            got += os.read(self.fd, 4096)
+                raise AssertionError(f"no {text!r} in {self.unread!r}")
+            self.unread += os.read(self.fd, 4096)
+        end = self.unread.index(text.encode()) + len(text.encode())
+        got, self.unread = self.unread[:end], self.unread[end:]
         return got.decode(errors="replace")
 
     def send(self, text):
@@ -277,34 +279,34 @@ class Terminal:
 class ChatTest(Case):
     def test_a_conversation(self):
         chat = Terminal("run", "--temperature", "0")
-        chat.read_until("> ")
-        chat.send("/help\n")
-        chat.read_until("/reset ")
-        chat.send(PROMPT + "\n")
-        chat.read_until("Paris.")
-        chat.send("/set max_tokens 1\n")
-        chat.send("/set\n")
-        chat.read_until("max_tokens 1")
-        chat.send("/set top_k many\n")
-        chat.read_until("Cannot set")
-        chat.send("/fly\n")
-        chat.read_until("There is no /fly")
-        chat.send("/reset\n")
-        chat.read_until("The conversation is empty.")
-        chat.send("/quit\n")
+        def say(line, *expected):
+            chat.read_until("> ")
+            chat.send(line + "\n")
+            for text in expected:
+                chat.read_until(text)
+
+        say("/help", "/reset ")
+        say(PROMPT, "Paris.")
+        say("/set max_tokens 1")
+        say("/set", "max_tokens 1")
+        say("/set top_k many", "Cannot set")
+        say("/fly", "There is no /fly")
+        say("/reset", "The conversation is empty.")
+        say("/quit")
         self.assertEqual(chat.exit_code(), 0)
 
     def test_interrupt_stops_the_answer_and_not_the_chat(self):
         chat = Terminal("run", "--temperature", "1", "--ctx", "100000", "--logit-bias", "2041=-100",
                         "--logit-bias", "2039=-100")
-        chat.read_until("> ")
+        chat.read_until("\n> ")
         chat.send("Tell me a story.\n")
         chat.read_until("story.\r\n")
         chat.read_until(" ")
         chat.send("\x03")
-        chat.read_until("> ")
+        chat.read_until("\n> ")
         chat.send("\x03")
         chat.read_until("leaves")
+        chat.read_until("\n> ")
         chat.send("\x04")
         self.assertEqual(chat.exit_code(), 0)
 

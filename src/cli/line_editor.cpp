@@ -1,11 +1,14 @@
 #include "cli/line_editor.h"
 
 #include <histedit.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
+#include <cwchar>
 
 namespace realizar::cli {
 
@@ -25,22 +28,61 @@ const char* current_prompt(EditLine* editor) {
   return static_cast<LineEditor::Impl*>(client)->prompt;
 }
 
-void on_interrupt(int) {}
+volatile std::sig_atomic_t was_interrupted = 0;
 
-// While it lives, SIGINT does nothing but interrupt the read that waits for input.
+void on_interrupt(int) {
+  was_interrupted = 1;
+}
+
+// libedit's own reader starts again after a signal; this one gives up, so that Ctrl-C ends the line. SIGINT is blocked
+// but for the wait, so that none is lost between the check and the read.
+int read_char(EditLine*, wchar_t* character) {
+  std::mbstate_t state{};
+  sigset_t none;
+  sigemptyset(&none);
+  while (true) {
+    struct pollfd input {
+      STDIN_FILENO, POLLIN, 0
+    };
+    if (::ppoll(&input, 1, nullptr, &none) < 0) {
+      if (was_interrupted) return -1;
+      continue;
+    }
+    char byte = 0;
+    const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
+    if (n <= 0) return static_cast<int>(n);
+    const size_t n_used = std::mbrtowc(character, &byte, 1, &state);
+    if (n_used == static_cast<size_t>(-1)) {
+      state = {};  // a byte of no character is dropped
+    } else if (n_used != static_cast<size_t>(-2)) {
+      return 1;
+    }
+  }
+}
+
+// While it lives, SIGINT is blocked, and its handler only takes note.
 class InterruptibleRead {
  public:
   InterruptibleRead() {
+    was_interrupted = 0;
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, &mask_before_);
     struct sigaction action {};
-    action.sa_handler = on_interrupt;  // no SA_RESTART: the read returns EINTR
-    sigaction(SIGINT, &action, &before_);
+    action.sa_handler = on_interrupt;
+    sigaction(SIGINT, &action, &action_before_);
   }
   InterruptibleRead(const InterruptibleRead&) = delete;
   InterruptibleRead& operator=(const InterruptibleRead&) = delete;
-  ~InterruptibleRead() { sigaction(SIGINT, &before_, nullptr); }
+  ~InterruptibleRead() {
+    sigaction(SIGINT, &action_before_, nullptr);
+    sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
 
  private:
-  struct sigaction before_ {};
+  struct sigaction action_before_ {};
+  sigset_t mask_before_{};
 };
 
 }  // namespace
@@ -55,7 +97,7 @@ LineEditor::LineEditor() : impl_(std::make_unique<Impl>()) {
   el_set(impl_->editor, EL_PROMPT, current_prompt);
   el_set(impl_->editor, EL_EDITOR, "emacs");
   el_set(impl_->editor, EL_HIST, history, impl_->history);
-  el_set(impl_->editor, EL_SIGNAL, 1);
+  el_set(impl_->editor, EL_GETCFN, read_char);
 }
 
 LineEditor::~LineEditor() {
@@ -67,10 +109,9 @@ LineStatus LineEditor::read(const char* prompt, std::string& line) {
   impl_->prompt = prompt;
   const InterruptibleRead interruptible;
   int n_chars = 0;
-  errno = 0;
   const char* text = el_gets(impl_->editor, &n_chars);
   if (text == nullptr || n_chars <= 0) {
-    if (errno != EINTR) return LineStatus::kEnd;
+    if (!was_interrupted) return LineStatus::kEnd;
     el_reset(impl_->editor);
     return LineStatus::kInterrupted;
   }

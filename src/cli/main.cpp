@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <string>
@@ -35,6 +36,14 @@ int run_main(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
+    const auto commands = app.get_subcommands([](CLI::App*) { return true; });
+    const bool names_a_command = argc > 1 && std::any_of(commands.begin(), commands.end(), [argv](const CLI::App* sub) {
+                                   return sub->get_name() == argv[1];
+                                 });
+    if (argc > 1 && argv[1][0] != '-' && !names_a_command) {
+      warn(std::string("there is no command '") + argv[1] + "' (see realizar --help)");
+      return kUsage;
+    }
     warn(std::string(error.what()) + " (see realizar --help)");
     return kUsage;
   }

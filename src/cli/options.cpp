@@ -89,7 +89,9 @@ void SamplingFlags::add_to(CLI::App& app) {
       ->group(group);
   app.add_option("--frequency-penalty", frequency_penalty, "Penalty for each time a token was seen")->group(group);
   app.add_option("--presence-penalty", presence_penalty, "Penalty for tokens that were seen at all")->group(group);
-  app.add_option("--logit-bias", logit_bias, "ID=VALUE, added to a token's logit; may be repeated")->group(group);
+  app.add_option("--logit-bias", logit_bias, "ID=VALUE, added to a token's logit; may be repeated")
+      ->allow_extra_args(false)
+      ->group(group);
   app.add_option("--seed", seed, "Seed of the draws; the same seed gives the same text (default: random)")
       ->group(group);
 }

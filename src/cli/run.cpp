@@ -125,7 +125,7 @@ void add_run(CLI::App& app, Command& command) {
   sub->add_flag("--raw", args->raw, "Use the prompt as it is, without the model's chat template");
   sub->add_option("--system", args->system, "System message");
   sub->add_option("-n,--max-tokens", args->max_tokens, "Generate at most so many tokens");
-  sub->add_option("--stop", args->stop, "Stop before this text; may be repeated");
+  sub->add_option("--stop", args->stop, "Stop before this text; may be repeated")->allow_extra_args(false);
   sub->add_flag("--json", args->json, "Print one JSON event a line");
   sub->add_option("--logprobs", args->n_logprobs, "With --json: the log-probabilities of so many likeliest tokens")
       ->check(CLI::Range(0, 100));
