@@ -51,7 +51,6 @@ struct TextGeneration {
   std::string text;
   std::vector<TokenId> tokens;
   FinishReason finish_reason;
-  std::optional<std::string> stop_string;  // the one that ended it
   GenerationStats stats;
 };
 

@@ -1,7 +1,11 @@
 #include "api/generation_config.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+
+#include "sampling/sampler.h"
 
 namespace realizar {
 namespace {
@@ -14,10 +18,17 @@ void add_end_token(std::vector<TokenId>& tokens, int64_t id, const text::Tokeniz
   if (std::find(tokens.begin(), tokens.end(), token) == tokens.end()) tokens.push_back(token);
 }
 
+// Rounds towards what T can hold; whether the value makes sense is checked with the rest of the parameters.
+template <class T>
+T saturated(double value) {
+  constexpr double kLow = std::numeric_limits<T>::lowest(), kHigh = std::numeric_limits<T>::max();
+  return std::isnan(value) ? T{} : static_cast<T>(std::clamp(value, kLow, kHigh));
+}
+
 template <class T>
 void take_number(const Json& json, const char* key, T& value) {
   const auto found = json.find(key);
-  if (found != json.end() && found->is_number()) value = found->get<T>();
+  if (found != json.end() && found->is_number()) value = saturated<T>(found->get<double>());
 }
 
 // transformers, GenerationConfig: without do_sample the likeliest token is taken.
@@ -47,7 +58,7 @@ void read_hf(const Json& json, const text::Tokenizer& tokenizer, GenerationConfi
 Status read_gguf(const Metadata& metadata, SamplingParams& s) {
   const auto take = [&metadata](const char* key, auto& value) -> Status {
     RZ_TRY(const auto given, metadata.get_double(std::string("general.sampling.") + key));
-    if (given) value = static_cast<std::remove_reference_t<decltype(value)>>(*given);
+    if (given) value = saturated<std::remove_reference_t<decltype(value)>>(*given);
     return {};
   };
   RZ_CHECK_OK(take("temp", s.temperature));
@@ -58,6 +69,14 @@ Status read_gguf(const Metadata& metadata, SamplingParams& s) {
   return take("penalty_repeat", s.repeat_penalty);
 }
 
+// A recommendation that no request could make is the file's error.
+Result<GenerationConfig> checked(GenerationConfig config, const text::Tokenizer& tokenizer) {
+  if (auto status = validate(config.sampling, static_cast<uint32_t>(tokenizer.n_vocab())); !status.ok()) {
+    return format_error("recommended sampling: " + status.error().message, status.error().subject);
+  }
+  return config;
+}
+
 }  // namespace
 
 Result<GenerationConfig> read_generation_config(const ModelFile& file, const text::Tokenizer& tokenizer) {
@@ -65,7 +84,7 @@ Result<GenerationConfig> read_generation_config(const ModelFile& file, const tex
   config.end_tokens.assign(tokenizer.end_tokens().begin(), tokenizer.end_tokens().end());
   if (file.format() == FileFormat::kGguf) {
     RZ_CHECK_OK(read_gguf(file.metadata(), config.sampling));
-    return config;
+    return checked(config, tokenizer);
   }
   RZ_TRY(const SideFiles side, file.side_files());
   if (!side.generation_config_json) return config;
@@ -75,7 +94,7 @@ Result<GenerationConfig> read_generation_config(const ModelFile& file, const tex
                         "generation_config.json");
   }
   read_hf(json, tokenizer, config);
-  return config;
+  return checked(config, tokenizer);
 }
 
 }  // namespace realizar

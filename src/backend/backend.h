@@ -80,7 +80,7 @@ class Backend {
   virtual size_t weight_bytes() const = 0;
   virtual size_t kv_bytes() const = 0;
 
-  // `batch` and what it points to must live until wait returns.
+  // `batch` and what it points to must live until the step's results are read.
   virtual void begin(const StepBatch& batch) = 0;
   virtual void embed(const EmbedOp& op) = 0;
   virtual void norm(const NormOp& op) = 0;

@@ -17,6 +17,9 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+// Positions are 32-bit signed, and one more token than positions is kept.
+constexpr uint32_t kMaxContext = 1u << 30;
+
 uint32_t n_blocks_for(const EngineOptions& options) {
   return (options.n_ctx + options.block_tokens - 1) / options.block_tokens;
 }
@@ -49,7 +52,9 @@ BackendLimits Engine::limits_for(const EngineOptions& options) {
 Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& backend, std::vector<TokenId> end_tokens,
                                                const EngineOptions& options) {
   const ModelConfig& c = model.config();
-  if (options.n_ctx < 1) return invalid_argument("ctx: expected 1 or more, actual 0", "ctx");
+  if (options.n_ctx < 1 || options.n_ctx > kMaxContext) {
+    return invalid_argument(fmt::format("ctx: expected 1 to {}, actual {}", kMaxContext, options.n_ctx), "ctx");
+  }
   if (c.learned_positions && options.n_ctx > c.n_ctx_train) {
     return invalid_argument(
         fmt::format("ctx: expected at most {}, for which the model has learned positions, actual {}", c.n_ctx_train,
@@ -203,10 +208,9 @@ Status Engine::ensure_blocks(Sequence& sequence, uint32_t n_positions) {
 
 // Only blocks that the prefill arithmetic filled may stand for a later prompt's.
 void Engine::name_prompt_blocks(Sequence& sequence) {
-  const uint32_t n_prefilled = std::min(sequence.n_computed, sequence.n_prompt);
-  for (; (sequence.n_named + 1) * pool_.block_tokens() <= n_prefilled; ++sequence.n_named) {
-    pool_.name(sequence.blocks[sequence.n_named], sequence.tokens, sequence.n_named);
-  }
+  const uint32_t n_full = std::min(sequence.n_computed, sequence.n_prompt) / pool_.block_tokens();
+  pool_.name_blocks(sequence.blocks, sequence.tokens, sequence.n_named, n_full);
+  sequence.n_named = n_full;
 }
 
 // Last block first, so that the beginning of a prompt stays findable longest.

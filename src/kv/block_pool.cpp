@@ -51,14 +51,19 @@ void BlockPool::find_prefix(std::span<const TokenId> tokens, uint32_t max_blocks
   }
 }
 
-void BlockPool::name(BlockId id, std::span<const TokenId> tokens, uint32_t block_idx) {
+void BlockPool::name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint32_t first,
+                            uint32_t end) {
   uint64_t hash = salt_;
-  for (uint32_t i = 0; i <= block_idx; ++i)
-    hash = hash_of(hash, tokens.subspan(i * size_t{block_tokens_}, block_tokens_));
-  const auto own = tokens.subspan(block_idx * size_t{block_tokens_}, block_tokens_);
-  const uint32_t block = to_index(id);
-  if (blocks_[block].hash != 0 || lookup(hash, own) != kNone) return;
-  std::copy(own.begin(), own.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(size_t{block} * block_tokens_));
+  for (uint32_t i = 0; i < end; ++i) {
+    const auto own = tokens.subspan(i * size_t{block_tokens_}, block_tokens_);
+    hash = hash_of(hash, own);
+    if (i >= first) name(to_index(blocks[i]), hash, own);
+  }
+}
+
+void BlockPool::name(uint32_t block, uint64_t hash, std::span<const TokenId> tokens) {
+  if (blocks_[block].hash != 0 || lookup(hash, tokens) != kNone) return;
+  std::copy(tokens.begin(), tokens.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(size_t{block} * block_tokens_));
   blocks_[block].hash = hash;
   insert_name(block);
 }

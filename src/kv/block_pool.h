@@ -34,10 +34,9 @@ class BlockPool {
   // more and appends it to `found`, which must have the capacity.
   void find_prefix(std::span<const TokenId> tokens, uint32_t max_blocks, std::vector<BlockId>& found);
 
-  // Names `id`, which holds tokens[block_idx * block_tokens() ...], after everything up to its end. All of its
-  // positions must have been computed by the prefill arithmetic, since they will stand for prompt positions. Does
-  // nothing where the name is taken.
-  void name(BlockId id, std::span<const TokenId> tokens, uint32_t block_idx);
+  // Names blocks [first, end) of a sequence after the tokens up to each one's end. All of their positions must have been
+  // computed by the prefill arithmetic, since they will stand for prompt positions. A name that is taken stays as it is.
+  void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint32_t first, uint32_t end);
 
   // Forgets all names.
   void forget_names();
@@ -53,6 +52,7 @@ class BlockPool {
     uint64_t hash = 0;                        // of all tokens up to its end; 0: no name
   };
 
+  void name(uint32_t block, uint64_t hash, std::span<const TokenId> tokens);
   uint64_t hash_of(uint64_t parent_hash, std::span<const TokenId> tokens) const;
   std::span<const TokenId> tokens_of(uint32_t block) const;
   void append_free(uint32_t block);

@@ -30,8 +30,7 @@ TEST(BlockPool, FindsTheLongestNamedPrefix) {
   BlockPool pool(4, 2, 7);
   const auto text = tokens_of({1, 2, 3, 4, 5, 6});
   const BlockId a = *pool.allocate(), b = *pool.allocate();
-  pool.name(a, text, 0);
-  pool.name(b, text, 1);
+  pool.name_blocks(std::vector{a, b}, text, 0, 2);
   pool.release(a);
   pool.release(b);
   std::vector<BlockId> found;
@@ -53,8 +52,8 @@ TEST(BlockPool, FindsTheLongestNamedPrefix) {
 TEST(BlockPool, ReusesTheLeastRecentlyReleasedAndForgetsItsName) {
   BlockPool pool(2, 1, 0);
   const BlockId a = *pool.allocate(), b = *pool.allocate();
-  pool.name(a, tokens_of({1}), 0);
-  pool.name(b, tokens_of({2}), 0);
+  pool.name_blocks({&a, 1}, tokens_of({1}), 0, 1);
+  pool.name_blocks({&b, 1}, tokens_of({2}), 0, 1);
   pool.release(b);
   pool.release(a);
   EXPECT_EQ(pool.allocate(), b);
@@ -103,7 +102,7 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
         const std::string key = spelled((block_idx + 1) * kBlockTokens);
         const bool taken = std::any_of(name_of.begin(), name_of.end(), [&](const auto& n) { return n.second == key; });
         if (!taken && !name_of.contains(to_index(block))) name_of[to_index(block)] = key;
-        pool.name(block, text, block_idx);
+        pool.name_blocks(std::vector(2, block), text, block_idx, block_idx + 1);
         break;
       }
       default: {

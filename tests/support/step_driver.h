@@ -51,17 +51,19 @@ class StepDriver {
   static constexpr uint32_t kBlockTokens = 16;
   explicit StepDriver(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
 
+  // The batch and its arrays are members: they must live until the step's results are read.
   Status step(std::span<const int> ids, uint32_t first_pos, bool decode) {
-    std::vector<TokenId> tokens;
-    std::vector<Pos> positions;
-    std::vector<uint32_t> rows;
+    tokens_.clear();
+    positions_.clear();
+    rows_.clear();
     for (uint32_t i = 0; i < ids.size(); ++i) {
-      tokens.push_back(TokenId{ids[i]});
-      positions.push_back(static_cast<Pos>(first_pos + i));
-      rows.push_back(i);
+      tokens_.push_back(TokenId{ids[i]});
+      positions_.push_back(static_cast<Pos>(first_pos + i));
+      rows_.push_back(i);
     }
-    const BatchSequence seq{0, static_cast<uint32_t>(ids.size()), static_cast<Pos>(first_pos), blocks_};
-    decoder_->encode({tokens, positions, {&seq, 1}, decode ? seq.n_rows : 0, rows});
+    seq_ = {0, static_cast<uint32_t>(ids.size()), static_cast<Pos>(first_pos), blocks_};
+    batch_ = {tokens_, positions_, {&seq_, 1}, decode ? seq_.n_rows : 0, rows_};
+    decoder_->encode(batch_);
     return decoder_->wait();
   }
 
@@ -69,6 +71,11 @@ class StepDriver {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Decoder> decoder_;
   std::vector<BlockId> blocks_;
+  std::vector<TokenId> tokens_;
+  std::vector<Pos> positions_;
+  std::vector<uint32_t> rows_;
+  BatchSequence seq_{};
+  StepBatch batch_;
 };
 
 }  // namespace realizar::test

@@ -1,0 +1,182 @@
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "backend/cpu/cpu_backend.h"
+#include "formats/model_file.h"
+
+namespace realizar {
+namespace {
+
+constexpr const char* kModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
+
+// A model of its own with its engine, on the cpu backend.
+class Rig {
+ public:
+  Rig(uint32_t n_threads, EngineOptions options, std::vector<TokenId> end_tokens = {}) {
+    auto file = ModelFile::open(kModel);
+    backend_ = std::move(*make_cpu_backend({.n_threads = n_threads}));
+    EXPECT_TRUE(backend_->configure(Engine::limits_for(options)).ok());
+    model_ = std::make_unique<Model>(std::move(*Model::load(*file, *backend_, {.n_ctx = options.n_ctx})));
+    engine_ = std::move(*Engine::create(*model_, *backend_, std::move(end_tokens), options));
+  }
+  Engine& operator*() { return *engine_; }
+  Engine* operator->() { return engine_.get(); }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Engine> engine_;
+};
+
+std::vector<TokenId> some_tokens(uint32_t n, uint32_t first = 3) {
+  std::vector<TokenId> tokens;
+  for (uint32_t i = 0; i < n; ++i) tokens.push_back(TokenId{static_cast<int32_t>((first + i * 37) % 2000)});
+  return tokens;
+}
+
+Request request_for(std::vector<TokenId> prompt, uint32_t max_tokens) {
+  Request request;
+  request.prompt = std::move(prompt);
+  request.sampling.temperature = 1.2f;
+  request.sampling.seed = 11;
+  request.max_tokens = max_tokens;
+  return request;
+}
+
+TEST(Engine, ATokenDependsOnNothingButTheRequest) {
+  const Request request = request_for(some_tokens(150), 40);
+  const auto expected = Rig(1, {.n_ctx = 256})->generate(request, {}).value().tokens;
+  ASSERT_EQ(expected.size(), 40u);
+  for (const uint32_t n_threads : {1u, 2u, 3u, 5u}) {
+    for (const uint32_t chunk : {1u, 7u, 64u, 512u}) {
+      Rig rig(n_threads, {.n_ctx = 256, .max_batch_tokens = chunk});
+      EXPECT_EQ(rig->generate(request, {}).value().tokens, expected) << n_threads << " threads, chunks of " << chunk;
+    }
+  }
+}
+
+TEST(Engine, LogitsAreTheSameBytesHoweverThePromptIsCutAndComputed) {
+  const auto tokens = some_tokens(100);
+  const auto expected = Rig(1, {.n_ctx = 128})->logits(tokens, 90, 20).value();
+  for (const auto& [n_threads, chunk] : {std::pair{1u, 1u}, {2u, 13u}, {4u, 90u}}) {
+    const auto logits = Rig(n_threads, {.n_ctx = 128, .max_batch_tokens = chunk})->logits(tokens, 90, 20).value();
+    ASSERT_EQ(logits.size(), expected.size());
+    EXPECT_EQ(std::memcmp(logits.data(), expected.data(), logits.size() * sizeof(float)), 0) << chunk;
+  }
+}
+
+TEST(Engine, ACachedPrefixGivesTheSameTokensAndSkipsItsPrefill) {
+  Rig rig(2, {.n_ctx = 512});
+  auto prompt = some_tokens(200);
+  const Request first = request_for(prompt, 20);
+  const auto cold = rig->generate(first, {}).value();
+  EXPECT_EQ(cold.stats.n_cached, 0u);
+  const auto warm = rig->generate(first, {}).value();
+  EXPECT_EQ(warm.stats.n_cached, 192u);  // whole blocks of 32 before the last token
+  EXPECT_EQ(warm.tokens, cold.tokens);
+
+  // What was decoded is computed anew where it is part of a prompt: decoding has its own arithmetic.
+  prompt.insert(prompt.end(), cold.tokens.begin(), cold.tokens.end());
+  const auto more = some_tokens(30, 900);
+  prompt.insert(prompt.end(), more.begin(), more.end());
+  const Request second = request_for(prompt, 20);
+  const auto continued = rig->generate(second, {}).value();
+  EXPECT_EQ(continued.stats.n_cached, 192u);
+  rig->clear_cache();
+  const auto fresh = rig->generate(second, {}).value();
+  EXPECT_EQ(fresh.stats.n_cached, 0u);
+  EXPECT_EQ(continued.tokens, fresh.tokens);
+}
+
+TEST(Engine, BlocksComeBackAfterEveryRequest) {
+  Rig rig(1, {.n_ctx = 64});
+  for (uint32_t i = 0; i < 20; ++i) {
+    const auto generation = rig->generate(request_for(some_tokens(40 + i % 20, i), 10), {});
+    ASSERT_TRUE(generation.ok()) << i << ": " << generation.error().message;
+  }
+}
+
+TEST(Engine, StopsWhereItIsTold) {
+  Rig rig(1, {.n_ctx = 64});
+  Request request = request_for(some_tokens(10), 8);
+  request.sampling.temperature = 0;
+  const auto all = rig->generate(request, {}).value();
+  EXPECT_EQ(all.finish_reason, FinishReason::kLength);
+  ASSERT_EQ(all.tokens.size(), 8u);
+
+  request.stop_tokens = {all.tokens[3]};
+  const auto stopped = rig->generate(request, {}).value();
+  const auto first = std::find(all.tokens.begin(), all.tokens.end(), all.tokens[3]);
+  EXPECT_EQ(stopped.tokens, std::vector<TokenId>(all.tokens.begin(), first));
+  EXPECT_EQ(stopped.finish_reason, FinishReason::kStop);
+  EXPECT_EQ(stopped.stop_token, all.tokens[3]);
+
+  request.stop_tokens.clear();
+  request.max_tokens = 0;
+  EXPECT_TRUE(rig->generate(request, {}).value().tokens.empty());
+
+  request.max_tokens.reset();
+  const auto full = rig->generate(request, {}).value();
+  EXPECT_EQ(full.finish_reason, FinishReason::kContext);
+  EXPECT_EQ(full.tokens.size(), 64u - 10 + 1);
+
+  int n_seen = 0;
+  const auto cancelled = rig->generate(request,
+                                       [&](const TokenEvent& event) {
+                                         EXPECT_EQ(event.index, static_cast<uint32_t>(n_seen));
+                                         return ++n_seen < 3;
+                                       })
+                             .value();
+  EXPECT_EQ(cancelled.finish_reason, FinishReason::kCancelled);
+  EXPECT_EQ(cancelled.tokens.size(), 3u);
+}
+
+TEST(Engine, EndTokensStopUnlessIgnored) {
+  Request request = request_for(some_tokens(10), 8);
+  request.sampling.temperature = 0;
+  const auto all = Rig(1, {.n_ctx = 64})->generate(request, {}).value();
+  Rig rig(1, {.n_ctx = 64}, {all.tokens[0]});
+  EXPECT_TRUE(rig->generate(request, {}).value().tokens.empty());
+  request.ignore_eos = true;
+  EXPECT_EQ(rig->generate(request, {}).value().tokens, all.tokens);
+}
+
+TEST(Engine, RefusesBadRequestsByName) {
+  Rig rig(1, {.n_ctx = 32});
+  const auto error_of = [&](const Request& request) { return rig->generate(request, {}).error(); };
+  EXPECT_EQ(error_of(request_for({}, 1)).code, ErrorCode::kInvalidArgument);
+  const Error too_long = error_of(request_for(some_tokens(33), 1));
+  EXPECT_EQ(too_long.code, ErrorCode::kContextLengthExceeded);
+  EXPECT_NE(too_long.message.find("33"), std::string::npos);
+  EXPECT_NE(too_long.message.find("32"), std::string::npos);
+  EXPECT_EQ(error_of(request_for({TokenId{2048}}, 1)).code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error_of(request_for({TokenId{-1}}, 1)).code, ErrorCode::kInvalidArgument);
+  Request request = request_for(some_tokens(3), 1);
+  request.sampling.top_p = 2;
+  EXPECT_EQ(error_of(request).subject, "top_p");
+  EXPECT_EQ(rig->logits(some_tokens(5), 6, 1).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(rig->logits(some_tokens(5), 5, 0).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(Engine, LogprobsBelongToTheGreedyChoice) {
+  Rig rig(1, {.n_ctx = 64});
+  Request request = request_for(some_tokens(10), 5);
+  request.sampling.temperature = 0;
+  request.logprobs = true;
+  request.n_logprobs = 3;
+  ASSERT_TRUE(rig->generate(request,
+                            [](const TokenEvent& event) {
+                              EXPECT_EQ(event.top.size(), 3u);
+                              EXPECT_EQ(event.top[0].id, event.id);
+                              EXPECT_EQ(event.top[0].logprob, event.logprob);
+                              EXPECT_GE(event.top[0].logprob, event.top[1].logprob);
+                              return true;
+                            })
+                  .ok());
+}
+
+}  // namespace
+}  // namespace realizar

@@ -1,0 +1,89 @@
+// A decode step allocates nothing: operator new is counted over 100 steps.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "realizar/engine.h"
+
+namespace {
+
+std::atomic<long> n_allocations{0};
+
+void* counted(std::size_t bytes) {
+  n_allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  return counted(bytes);
+}
+void* operator new[](std::size_t bytes) {
+  return counted(bytes);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace realizar {
+namespace {
+
+// Allocations between the 10th and the 110th token.
+long allocations_while_decoding(const SamplingParams& sampling, uint32_t n_logprobs) {
+  LoadOptions options;
+  options.n_threads = 2;
+  auto model = LanguageModel::load(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf", options);
+  EXPECT_TRUE(model.ok());
+  Request request;
+  request.prompt = model->tokenize("In the beginning").value();
+  request.sampling = sampling;
+  request.max_tokens = 120;
+  request.ignore_eos = true;
+  request.n_logprobs = n_logprobs;
+  request.logprobs = n_logprobs > 0;
+  long at_10 = 0, at_110 = 0;
+  const auto generation = model->generate(request, [&](const TokenEvent& event) {
+    if (event.index == 10) at_10 = n_allocations;
+    if (event.index == 110) at_110 = n_allocations;
+    return true;
+  });
+  EXPECT_TRUE(generation.ok());
+  EXPECT_GT(at_10, 0);
+  EXPECT_GT(at_110, 0);
+  return at_110 - at_10;
+}
+
+TEST(Allocation, GreedyDecodingAllocatesNothing) {
+  SamplingParams greedy;
+  greedy.temperature = 0;
+  EXPECT_EQ(allocations_while_decoding(greedy, 0), 0);
+}
+
+TEST(Allocation, TheWholeSamplerChainAllocatesNothing) {
+  SamplingParams all;
+  all.temperature = 0.9f;
+  all.top_k = 0;
+  all.typical_p = 0.9f;
+  all.top_p = 0.9f;
+  all.min_p = 0.01f;
+  all.repeat_penalty = 1.1f;
+  all.frequency_penalty = 0.1f;
+  all.logit_bias = {{TokenId{5}, 1.0f}};
+  EXPECT_EQ(allocations_while_decoding(all, 5), 0);
+}
+
+}  // namespace
+}  // namespace realizar
