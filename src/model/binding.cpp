@@ -32,6 +32,11 @@ bool is_expert_role(Role role) {
   return role == Role::kExpertGate || role == Role::kExpertUp || role == Role::kExpertDown;
 }
 
+// One tensor holds the matrices of all experts.
+bool is_stack(Role role, std::string_view pattern) {
+  return is_expert_role(role) && n_places(pattern) == 1;
+}
+
 }  // namespace
 
 Binder::Binder(const ModelFile& file, const ArchSpec& spec, const ModelConfig& config, Backend& backend,
@@ -105,14 +110,20 @@ Status Binder::check_shape(const TensorInfo& tensor, std::vector<uint64_t> expec
                       tensor.name);
 }
 
-Error Binder::missing(const TensorSpec& spec, uint32_t layer) const {
-  const bool is_gguf = file_.format() == FileFormat::kGguf;
+Error Binder::missing(const TensorSpec& spec, std::string_view pattern, uint32_t layer, uint32_t expert) const {
   std::vector<uint64_t> shape{size_of(spec.rows)};
   if (spec.cols != Dim::kNone) shape.push_back(size_of(spec.cols));
-  const std::string name = filled(is_gguf ? spec.gguf : spec.hf, layer, 0);
+  if (is_stack(spec.role, pattern)) shape.insert(shape.begin(), config_.moe.n_experts);
+  const std::string name = filled(pattern, layer, expert);
   return not_found(
       fmt::format("{}: tensor '{}' of shape [{}] is missing", file_.path().string(), name, fmt::join(shape, ", ")),
       name);
+}
+
+std::string_view Binder::pattern_of(const TensorSpec& spec, uint32_t layer) const {
+  if (file_.format() == FileFormat::kHuggingFace) return spec.hf;
+  const bool is_apart = !spec.gguf_per_expert.empty() && find(spec.gguf_per_expert, layer, 0) != nullptr;
+  return is_apart ? spec.gguf_per_expert : spec.gguf;
 }
 
 Result<Binder::Found> Binder::find_role(Role role, uint32_t layer) {
@@ -122,23 +133,20 @@ Result<Binder::Found> Binder::find_role(Role role, uint32_t layer) {
   const bool is_gguf = file_.format() == FileFormat::kGguf;
   const bool is_matrix = spec->cols != Dim::kNone;
   const uint64_t rows = size_of(spec->rows), cols = size_of(spec->cols);
-  std::string_view pattern = is_gguf ? spec->gguf : spec->hf;
-  if (is_gguf && is_expert_role(role) && find(pattern, layer, 0) == nullptr) pattern = spec->gguf_per_expert;
-
-  const bool is_stack = is_expert_role(role) && n_places(pattern) == 1;
-  const uint32_t n_tensors = is_expert_role(role) && !is_stack ? config_.moe.n_experts : 1;
+  const std::string_view pattern = pattern_of(*spec, layer);
+  const uint32_t n_tensors = is_expert_role(role) && !is_stack(role, pattern) ? config_.moe.n_experts : 1;
   found.transposed = !is_gguf && spec_.hf_transposed_linear && is_matrix && role != Role::kEmbed &&
                      role != Role::kPositionEmbed && role != Role::kHead;
   for (uint32_t expert = 0; expert < n_tensors; ++expert) {
     const TensorInfo* tensor = find(pattern, layer, expert);
     if (tensor == nullptr) {
       if (spec->need == Need::kOptional && expert == 0) return Found{};
-      return missing(*spec, layer);
+      return missing(*spec, pattern, layer, expert);
     }
     std::vector<uint64_t> expected{rows};
     if (is_matrix) expected.push_back(cols);
     if (found.transposed) std::swap(expected[0], expected[1]);
-    if (is_stack) expected.insert(expected.begin(), config_.moe.n_experts);
+    if (is_stack(role, pattern)) expected.insert(expected.begin(), config_.moe.n_experts);
     RZ_CHECK_OK(check_shape(*tensor, std::move(expected)));
     if (tensor->type != (expert == 0 ? tensor->type : found.tensors[0]->type)) {
       return unsupported(fmt::format("{}: tensor '{}': experts of different types are not supported",
@@ -233,14 +241,31 @@ std::vector<uint32_t> Binder::rope_row_order(uint32_t n_heads) const {
   return order;
 }
 
+// GGUF ties by leaving the head out. Hugging Face says it, and may keep an unused copy of the head; where config.json
+// is silent, the file decides.
+Result<bool> Binder::is_head_tied() {
+  RZ_TRY(const Found head, find_role(Role::kHead, kNoLayer));
+  std::optional<bool> said;
+  if (file_.format() == FileFormat::kHuggingFace) {
+    RZ_TRY(said, file_.metadata().get_bool("tie_word_embeddings"));
+  }
+  const bool tied = said.value_or(head.tensors.empty());
+  const TensorSpec* spec = spec_of(Role::kHead);
+  if (!tied && head.tensors.empty()) return missing(*spec, pattern_of(*spec, kNoLayer), kNoLayer, 0);
+  return tied;
+}
+
 Status Binder::bind_top(Weights& w) {
   RZ_TRY(w.embed, matrix(Role::kEmbed, kNoLayer));
   RZ_TRY(w.position_embed, matrix(Role::kPositionEmbed, kNoLayer));
   RZ_TRY(w.final_norm, norm(Role::kFinalNorm, kNoLayer));
   RZ_TRY(w.final_norm_bias, vector(Role::kFinalNormBias, kNoLayer));
   RZ_TRY(w.head_bias, vector(Role::kHeadBias, kNoLayer));
-  RZ_TRY(w.head, matrix(Role::kHead, kNoLayer));
-  if (w.head == kNoWeight) w.head = w.embed;
+  RZ_TRY(const bool tied, is_head_tied());
+  w.head = w.embed;
+  if (!tied) {
+    RZ_TRY(w.head, matrix(Role::kHead, kNoLayer));
+  }
   RZ_TRY(w.inv_freq, upload(config_.rope.inv_freq));
   return {};
 }
@@ -267,8 +292,7 @@ Status Binder::bind_attention(uint32_t layer, LayerWeights& w) {
   const auto q_order = rope_row_order(config_.n_heads), k_order = rope_row_order(config_.n_kv_heads);
   std::vector<float> bq, bk, bv;
   const TensorSpec* fused = spec_of(Role::kWqkv);
-  const bool is_gguf = file_.format() == FileFormat::kGguf;
-  if (fused != nullptr && find(is_gguf ? fused->gguf : fused->hf, layer, 0) != nullptr) {
+  if (fused != nullptr && find(pattern_of(*fused, layer), layer, 0) != nullptr) {
     RZ_TRY(const Found found, find_role(Role::kWqkv, layer));
     RZ_TRY(w.wq, matrix_rows(found, Role::kWqkv, 0, n_q, q_order));
     RZ_TRY(w.wk, matrix_rows(found, Role::kWqkv, n_q, n_kv, k_order));
@@ -280,7 +304,7 @@ Status Binder::bind_attention(uint32_t layer, LayerWeights& w) {
       bv.assign(bias.begin() + n_q + n_kv, bias.end());
     }
   } else {
-    if (fused != nullptr && spec_of(Role::kWq) == nullptr) return missing(*fused, layer);
+    if (fused != nullptr && spec_of(Role::kWq) == nullptr) return missing(*fused, pattern_of(*fused, layer), layer, 0);
     RZ_TRY(w.wq, matrix(Role::kWq, layer, q_order));
     RZ_TRY(w.wk, matrix(Role::kWk, layer, k_order));
     RZ_TRY(w.wv, matrix(Role::kWv, layer));
@@ -367,10 +391,16 @@ Result<std::vector<float>> read_vector(const TensorInfo& tensor) {
 }
 
 Result<Model> Model::load(const ModelFile& file, Backend& backend, const ModelOptions& options) {
+  RZ_TRY(const ModelConfig config, read_config(file, options));
+  return load(file, config, backend, options);
+}
+
+Result<Model> Model::load(const ModelFile& file, const ModelConfig& config, Backend& backend,
+                          const ModelOptions& options) {
   RZ_TRY(const ArchSpec* spec, find_architecture(file));
   Model model;
-  RZ_TRY(model.config_, read_config(file, options));
-  RZ_TRY(model.weights_, Binder(file, *spec, model.config_, backend, options).bind());
+  model.config_ = config;
+  RZ_TRY(model.weights_, Binder(file, *spec, config, backend, options).bind());
   return model;
 }
 

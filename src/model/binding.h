@@ -32,11 +32,14 @@ class Binder {
   const TensorInfo* find(std::string_view name_pattern, uint32_t layer, uint32_t expert) const;
   Result<Found> find_role(Role role, uint32_t layer);
   Status check_shape(const TensorInfo& tensor, std::vector<uint64_t> expected) const;
-  Error missing(const TensorSpec& spec, uint32_t layer) const;
+  Error missing(const TensorSpec& spec, std::string_view pattern, uint32_t layer, uint32_t expert) const;
+  // The name that this file uses for the tensor.
+  std::string_view pattern_of(const TensorSpec& spec, uint32_t layer) const;
 
   Status bind_layer(uint32_t layer, LayerWeights& w);
   Status bind_attention(uint32_t layer, LayerWeights& w);
   Status bind_ffn(uint32_t layer, LayerWeights& w);
+  Result<bool> is_head_tied();
   Status bind_top(Weights& w);
 
   // Uploads rows [first_row, first_row + n_rows) of a role's matrix; n_rows 0: all.

@@ -8,8 +8,12 @@
 namespace realizar {
 namespace {
 
-constexpr int64_t kMaxLayers = 1024;
-constexpr int64_t kMaxWidth = 1 << 20;    // d_model, d_ff, heads
+// Bounds far above any known model, below what the backends are sized for: a layer is at most 13 operations of a step's
+// 4096, a head's keys fit the scratch of attention, and no product of two of these overflows 32 bits.
+constexpr int64_t kMaxLayers = 256;
+constexpr int64_t kMaxHeads = 4096;
+constexpr int64_t kMaxHeadDim = 1024;
+constexpr int64_t kMaxWidth = 1 << 20;    // d_model, d_ff
 constexpr int64_t kMaxContext = 1 << 26;  // positions
 constexpr int64_t kMaxExperts = 4096;
 constexpr uint32_t kGemma2Layers27B = 46;
@@ -32,19 +36,23 @@ Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
   const HfKeys& hf = keys.spec().hf_keys;
   RZ_TRY(c.n_layers, keys.required_int("block_count", hf.n_layers, 1, kMaxLayers));
   RZ_TRY(c.d_model, keys.required_int("embedding_length", hf.d_model, 1, kMaxWidth));
-  RZ_TRY(c.n_heads, keys.required_int("attention.head_count", hf.n_heads, 1, kMaxWidth));
-  RZ_TRY(const auto n_kv_heads, keys.optional_int("attention.head_count_kv", hf.n_kv_heads, 1, kMaxWidth));
+  RZ_TRY(c.n_heads, keys.required_int("attention.head_count", hf.n_heads, 1, kMaxHeads));
+  RZ_TRY(const auto n_kv_heads, keys.optional_int("attention.head_count_kv", hf.n_kv_heads, 1, kMaxHeads));
   c.n_kv_heads = n_kv_heads.value_or(c.n_heads);
   if (c.n_heads % c.n_kv_heads != 0) {
     return out_of_range(keys.file(), keys.key("attention.head_count_kv", hf.n_kv_heads),
                         fmt::format("a divisor of {} heads", c.n_heads), std::to_string(c.n_kv_heads));
   }
-  RZ_TRY(const auto head_dim, keys.optional_int("attention.key_length", "head_dim", 1, kMaxWidth));
+  RZ_TRY(const auto head_dim, keys.optional_int("attention.key_length", "head_dim", 1, kMaxHeadDim));
   if (!head_dim && c.d_model % c.n_heads != 0) {
     return out_of_range(keys.file(), keys.key("embedding_length", hf.d_model),
                         fmt::format("a multiple of {} heads", c.n_heads), std::to_string(c.d_model));
   }
   c.head_dim = head_dim.value_or(c.d_model / c.n_heads);
+  if (c.head_dim % 2 != 0 || c.head_dim > kMaxHeadDim) {
+    return out_of_range(keys.file(), "head_dim", fmt::format("an even number up to {}", kMaxHeadDim),
+                        std::to_string(c.head_dim));
+  }
   RZ_TRY(const auto value_dim, keys.optional_int("attention.value_length", "v_head_dim", 1, kMaxWidth));
   if (value_dim.value_or(c.head_dim) != c.head_dim) {
     return unsupported(fmt::format("{}: values of {} dimensions beside keys of {} are not supported",
@@ -80,6 +88,40 @@ Status read_experts(const ConfigKeys& keys, ModelConfig& c) {
     if (step.value_or(1) != 1 || (dense_layers && !dense_layers->empty())) {
       return unsupported("dense layers among the experts' (decoder_sparse_step, mlp_only_layers) are not supported");
     }
+  }
+  return {};
+}
+
+// GGUF keys that change the arithmetic in ways that no architecture of the table has. Converters write some of them
+// with the value that changes nothing (0 stands for "not set" in llama.cpp); any other is refused.
+Status refuse_foreign_traits(const ConfigKeys& keys) {
+  if (!keys.is_gguf()) return {};
+  struct Neutral {
+    std::string_view key;
+    double also;  // beside 0
+  };
+  static constexpr Neutral kNumbers[] = {
+      {"logit_scale", 1},
+      {"embedding_scale", 1},
+      {"residual_scale", 1},
+      {"attention.scale", 0},
+      {"attention.clamp_kqv", 0},
+      {"expert_weights_scale", 1},
+      {"attention.max_alibi_bias", 0},
+      {"expert_gating_func", 1},
+      {"expert_shared_count", 0},
+  };
+  for (const Neutral& neutral : kNumbers) {
+    const std::string key = keys.key(neutral.key, "");
+    RZ_TRY(const auto value, keys.file().metadata().get_double(key));
+    if (value.value_or(0) == 0 || *value == neutral.also) continue;
+    return unsupported(fmt::format("{}: {} = {} is not supported", keys.file().path().string(), key, *value), key);
+  }
+  for (const std::string_view name : {"attention.causal", "expert_weights_norm"}) {
+    const std::string key = keys.key(name, "");
+    RZ_TRY(const auto value, keys.file().metadata().get_bool(key));
+    if (value.value_or(true)) continue;
+    return unsupported(fmt::format("{}: {} = false is not supported", keys.file().path().string(), key), key);
   }
   return {};
 }
@@ -259,6 +301,7 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   c.activation = spec->activation;
   c.learned_positions = spec->learned_positions;
   RZ_CHECK_OK(check_activation(keys));
+  RZ_CHECK_OK(refuse_foreign_traits(keys));
   RZ_CHECK_OK(read_dimensions(keys, c));
   RZ_CHECK_OK(read_experts(keys, c));
   RZ_CHECK_OK(read_layers(keys, c));

@@ -34,7 +34,10 @@ void Decoder::encode(const StepBatch& batch) {
   const ModelConfig& c = model_->config();
   const Weights& w = model_->weights();
   backend_->begin(batch);
-  backend_->embed({.out = x_, .table = w.embed, .position_table = w.position_embed, .scale = c.embed_scale});
+  backend_->embed({.out = x_,
+                   .table = w.embed,
+                   .position_table = c.learned_positions ? w.position_embed : kNoWeight,
+                   .scale = c.embed_scale});
   for (uint32_t i = 0; i < c.n_layers; ++i) layer(i);
   head();
   backend_->submit();
@@ -66,8 +69,8 @@ void Decoder::attention(uint32_t i) {
                         .inv_freq = layer.rope ? model_->weights().inv_freq : kNoWeight,
                         .n_rot = c.rope.n_rot,
                         .rope_scale = c.rope.scale,
-                        .q_norm = w.q_norm,
-                        .k_norm = w.k_norm,
+                        .q_norm = c.qk_norm ? w.q_norm : kNoWeight,
+                        .k_norm = c.qk_norm ? w.k_norm : kNoWeight,
                         .norm_eps = c.norm_eps});
   backend_->attention({.out = attended_,
                        .q = q_,
@@ -120,11 +123,11 @@ void Decoder::experts(uint32_t i) {
 
 // x += w . in + bias, normalized first where the model has a norm after the branch.
 void Decoder::add_branch(ActId in, WeightId weight, WeightId bias, WeightId post_norm) {
-  if (post_norm == kNoWeight) {
+  const ModelConfig& c = model_->config();
+  if (c.norm_place != NormPlace::kSandwich) {
     backend_->linear({.out = x_, .in = in, .weight = weight, .bias = bias, .accumulate = true});
     return;
   }
-  const ModelConfig& c = model_->config();
   backend_->linear({.out = branch_, .in = in, .weight = weight, .bias = bias});
   backend_->norm(
       {.out = x_, .in = branch_, .weight = post_norm, .kind = c.norm, .eps = c.norm_eps, .accumulate = true});

@@ -50,6 +50,9 @@ class Model {
   // consumed. Errors: as read_config; NotFound (tensor), FormatError (shape, with expected and actual), Unsupported
   // (unclaimed tensor), the backend's own.
   static Result<Model> load(const ModelFile& file, Backend& backend, const ModelOptions& options = {});
+  // The same with a config that the caller has read already.
+  static Result<Model> load(const ModelFile& file, const ModelConfig& config, Backend& backend,
+                            const ModelOptions& options = {});
 
   const ModelConfig& config() const { return config_; }
   const Weights& weights() const { return weights_; }

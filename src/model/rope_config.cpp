@@ -37,11 +37,15 @@ Result<Scaling> read_scaling(const ConfigKeys& keys) {
   if (!kind && !keys.is_gguf()) {
     RZ_TRY(kind, file.metadata().get_string(hf_key(file, "type")));
   }
-  s.kind = kind.value_or("none");
+  RZ_TRY(auto factor, keys.optional_positive("rope.scaling.factor", hf_key(file, "factor")));
+  if (!factor) {
+    RZ_TRY(factor, keys.optional_positive("rope.scale_linear", ""));  // GGUF's key of 2023
+  }
+  s.factor = factor.value_or(1);
+  // llama.cpp reads a GGUF factor without a type as linear.
+  s.kind = kind.value_or(keys.is_gguf() && factor ? "linear" : "none");
   if (s.kind == "default") s.kind = "none";
   if (s.kind == "su") s.kind = "longrope";  // the name in early Phi-3 files
-  RZ_TRY(const auto factor, keys.optional_positive("rope.scaling.factor", hf_key(file, "factor")));
-  s.factor = factor.value_or(1);
   RZ_TRY(s.n_ctx_old, keys.optional_positive("rope.scaling.original_context_length",
                                              hf_key(file, "original_max_position_embeddings")));
   if (!s.n_ctx_old && !keys.is_gguf()) {
@@ -59,6 +63,9 @@ Error missing(const ConfigKeys& keys, std::string_view what) {
 Status apply_yarn(const ConfigKeys& keys, const Scaling& s, double base, std::vector<double>& inv_freq, float& scale) {
   if (!s.n_ctx_old) return missing(keys, "the original context length");
   const ModelFile& file = keys.file();
+  RZ_TRY(const auto truncate, file.metadata().get_bool(hf_key(file, "truncate")));
+  if (!truncate.value_or(true))
+    return unsupported(file.path().string() + ": YaRN with truncate false is not supported");
   RZ_TRY(const auto beta_fast, keys.optional_positive("rope.scaling.yarn_beta_fast", hf_key(file, "beta_fast")));
   RZ_TRY(const auto beta_slow, keys.optional_positive("rope.scaling.yarn_beta_slow", hf_key(file, "beta_slow")));
   const double n_rot = 2.0 * static_cast<double>(inv_freq.size());
@@ -71,8 +78,13 @@ Status apply_yarn(const ConfigKeys& keys, const Scaling& s, double base, std::ve
     const double ramp = std::clamp((static_cast<double>(i) - low) / std::max(0.001, high - low), 0.0, 1.0);
     inv_freq[i] = inv_freq[i] * (1 - ramp) + inv_freq[i] / s.factor * ramp;
   }
-  // Section 3.4. In GGUF the factor multiplies this; in Hugging Face it replaces it.
-  const double own = 0.1 * std::log(s.factor) + 1;
+  // Section 3.4; with DeepSeek's two mscales, if given, their quotient (transformers, modeling_rope_utils). In GGUF the
+  // attention factor multiplies this; in Hugging Face it replaces it.
+  RZ_TRY(const auto mscale, keys.optional_positive("", hf_key(file, "mscale")));
+  RZ_TRY(const auto mscale_all, keys.optional_positive("", hf_key(file, "mscale_all_dim")));
+  const auto attention_factor = [&](double m) { return s.factor <= 1 ? 1.0 : 0.1 * m * std::log(s.factor) + 1; };
+  const double own =
+      mscale && mscale_all ? attention_factor(*mscale) / attention_factor(*mscale_all) : attention_factor(1);
   scale = static_cast<float>(keys.is_gguf() ? own * s.attention_factor.value_or(1) : s.attention_factor.value_or(own));
   return {};
 }
@@ -175,6 +187,10 @@ Result<RopeConfig> read_rope(const ConfigKeys& keys, const ModelConfig& config, 
   }
   // GGUF's specification gives no default; llama.cpp's and transformers' is that of RoFormer.
   const double theta = base.value_or(10000.0);
+  if (theta <= 1) {
+    return format_error(
+        fmt::format("{}: rope theta: expected a number above 1, actual {}", keys.file().path().string(), theta));
+  }
   std::vector<double> inv_freq = plain_inv_freq(rope.n_rot, theta);
 
   RZ_TRY(const Scaling scaling, read_scaling(keys));
@@ -194,6 +210,11 @@ Result<RopeConfig> read_rope(const ConfigKeys& keys, const ModelConfig& config, 
                        scaling.kind);
   }
   rope.inv_freq.assign(inv_freq.begin(), inv_freq.end());
+  const bool all_finite =
+      std::all_of(rope.inv_freq.begin(), rope.inv_freq.end(), [](float f) { return std::isfinite(f); });
+  if (!all_finite || !std::isfinite(rope.scale) || rope.scale <= 0) {
+    return format_error(keys.file().path().string() + ": the rope settings give frequencies that are not finite");
+  }
   return rope;
 }
 

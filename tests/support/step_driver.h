@@ -17,9 +17,17 @@ class StepDriver {
  public:
   static Result<std::unique_ptr<StepDriver>> open(const ModelFile& file, std::unique_ptr<Backend> backend,
                                                   uint32_t n_ctx, KvType kv_type = KvType::kF32) {
+    RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = n_ctx}));
+    return open(file, config, std::move(backend), n_ctx, kv_type);
+  }
+
+  // The same with a config that the test has changed.
+  static Result<std::unique_ptr<StepDriver>> open(const ModelFile& file, const ModelConfig& config,
+                                                  std::unique_ptr<Backend> backend, uint32_t n_ctx,
+                                                  KvType kv_type = KvType::kF32) {
     auto driver = std::unique_ptr<StepDriver>(new StepDriver(std::move(backend)));
     RZ_CHECK_OK(driver->backend_->configure({.max_rows = n_ctx, .max_logit_rows = n_ctx, .max_context = n_ctx}));
-    RZ_TRY(Model model, Model::load(file, *driver->backend_, {.n_ctx = n_ctx}));
+    RZ_TRY(Model model, Model::load(file, config, *driver->backend_));
     driver->model_ = std::make_unique<Model>(std::move(model));
     const ModelConfig& c = driver->model_->config();
     const KvLayout layout{c.n_layers, c.n_kv_heads, c.head_dim, kBlockTokens, n_ctx / kBlockTokens + 1, kv_type};

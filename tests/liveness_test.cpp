@@ -1,0 +1,148 @@
+// Every trait of a config and every tensor of a file must reach the logits: each is changed alone on a tiny random
+// model, the logits must move, and the CPU backend must move with the reference.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/reference/reference_backend.h"
+#include "support/step_driver.h"
+#include "support/tiny_model.h"
+
+namespace realizar {
+namespace {
+
+using Change = void (*)(ModelConfig&);
+constexpr uint32_t kTokens = 20;
+
+// Logits of every token, [kTokens, n_vocab]; empty, with a failed expectation, where the model does not load.
+std::vector<float> logits_of(const ModelFile& file, const ModelConfig& config, std::unique_ptr<Backend> backend) {
+  auto driver = test::StepDriver::open(file, config, std::move(backend), 32);
+  EXPECT_TRUE(driver.ok()) << driver.error().message;
+  if (!driver.ok()) return {};
+  std::vector<int> ids;
+  for (uint32_t i = 0; i < kTokens; ++i) ids.push_back(static_cast<int>(i * i * 7 + 3 * i) % 40);
+  auto logits = (*driver)->run(ids, kTokens - 4, 7);
+  EXPECT_TRUE(logits.ok()) << logits.error().message;
+  return logits.ok() ? *logits : std::vector<float>();
+}
+
+// The largest difference as a share of the range; infinite where one is not a number.
+double moved(const std::vector<float>& before, const std::vector<float>& after) {
+  if (before.size() != after.size() || before.empty()) return INFINITY;
+  const auto [low, high] = std::minmax_element(before.begin(), before.end());
+  double largest = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    const double difference = std::fabs(double{before[i]} - after[i]);
+    largest = std::isfinite(difference) ? std::max(largest, difference) : INFINITY;
+  }
+  return largest / (*high - *low);
+}
+
+std::vector<float> reference_logits(const ModelFile& file, const ModelConfig& config) {
+  return logits_of(file, config, make_reference_backend());
+}
+
+std::vector<float> cpu_logits(const ModelFile& file, const ModelConfig& config) {
+  auto backend = make_cpu_backend({.n_threads = 2});
+  EXPECT_TRUE(backend.ok()) << backend.error().message;
+  return backend.ok() ? logits_of(file, config, std::move(*backend)) : std::vector<float>();
+}
+
+constexpr double kMoved = 1e-3, kAgree = 1e-4;
+
+struct Trait {
+  const char* name;
+  const ArchSpec* spec;  // of the model on which it is changed
+  Change change;
+};
+
+const Trait kTraits[] = {
+    {"ffn_kind", &kLlama, [](ModelConfig& c) { c.layers[1].ffn = FfnKind::kPlain; }},
+    {"layer_rope", &kLlama, [](ModelConfig& c) { c.layers[1].rope = false; }},
+    {"layer_window", &kLlama, [](ModelConfig& c) { c.layers[1].window = 5; }},
+    {"norm_kind", &kLlama, [](ModelConfig& c) { c.norm = NormKind::kLayer; }},
+    {"norm_parallel", &kLlama, [](ModelConfig& c) { c.norm_place = NormPlace::kParallel; }},
+    {"norm_sandwich", &kGemma2, [](ModelConfig& c) { c.norm_place = NormPlace::kPre; }},
+    {"norm_eps", &kLlama, [](ModelConfig& c) { c.norm_eps = 0.1f; }},
+    {"qk_norm", &kQwen3, [](ModelConfig& c) { c.qk_norm = false; }},
+    {"gelu", &kLlama, [](ModelConfig& c) { c.activation = Activation::kGelu; }},
+    {"relu", &kGpt2, [](ModelConfig& c) { c.activation = Activation::kRelu; }},
+    {"rope_n_rot", &kQwen2,
+     [](ModelConfig& c) {
+       c.rope.n_rot = 4;
+       c.rope.inv_freq.resize(2);
+     }},
+    {"rope_interleaved", &kLlama, [](ModelConfig& c) { c.rope.interleaved = false; }},
+    {"rope_inv_freq", &kLlama, [](ModelConfig& c) { c.rope.inv_freq[1] *= 2; }},
+    {"rope_scale", &kLlama, [](ModelConfig& c) { c.rope.scale = 1.3f; }},
+    {"learned_positions", &kGpt2, [](ModelConfig& c) { c.learned_positions = false; }},
+    {"moe_n_used", &kQwen3Moe, [](ModelConfig& c) { c.moe.n_used = 3; }},
+    {"moe_renormalize", &kQwen3Moe, [](ModelConfig& c) { c.moe.renormalize = false; }},
+    {"moe_scale", &kQwen3Moe, [](ModelConfig& c) { c.moe.scale = 1.5f; }},
+    {"embed_scale", &kGpt2, [](ModelConfig& c) { c.embed_scale = 2.0f; }},
+    {"attn_scale", &kLlama, [](ModelConfig& c) { c.attn_scale *= 1.5f; }},
+    {"attn_softcap", &kGemma2, [](ModelConfig& c) { c.attn_softcap = 0; }},
+    {"final_softcap", &kGemma2, [](ModelConfig& c) { c.final_softcap = 0; }},
+};
+
+class TraitLiveness : public testing::TestWithParam<Trait> {};
+
+TEST_P(TraitLiveness, MovesTheLogitsOnEveryBackend) {
+  const auto file = test::tiny_model(*GetParam().spec).open();
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  auto config = read_config(*file);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  const auto before = reference_logits(*file, *config);
+  GetParam().change(*config);
+  const auto after = reference_logits(*file, *config);
+  EXPECT_GT(moved(before, after), kMoved);
+  EXPECT_TRUE(std::isfinite(moved(before, after)));
+  EXPECT_LT(moved(after, cpu_logits(*file, *config)), kAgree);
+}
+
+INSTANTIATE_TEST_SUITE_P(Traits, TraitLiveness, testing::ValuesIn(kTraits),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+struct Architecture {
+  std::string name;
+  const ArchSpec* spec;
+  bool with_experts;
+};
+
+void PrintTo(const Architecture& architecture, std::ostream* out) {
+  *out << architecture.name;
+}
+
+std::vector<Architecture> architectures() {
+  std::vector<Architecture> list{{"mixtral", &kLlama, true}};
+  for (const ArchSpec* spec : all_architectures()) list.push_back({std::string(spec->name), spec, false});
+  return list;
+}
+
+class TensorLiveness : public testing::TestWithParam<Architecture> {};
+
+TEST_P(TensorLiveness, EveryTensorMovesTheLogits) {
+  test::TinyModel model = test::tiny_model(*GetParam().spec, GetParam().with_experts);
+  const auto file = model.open();
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto config = read_config(*file);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  const auto before = reference_logits(*file, *config);
+  EXPECT_LT(moved(before, cpu_logits(*file, *config)), kAgree);
+  for (test::TinyTensor& tensor : model.tensors) {
+    const std::vector<float> kept = tensor.values;
+    // Rows change unevenly: a common factor would vanish in a softmax or a norm.
+    for (size_t i = 0; i < tensor.values.size(); ++i) tensor.values[i] *= i % 3 == 0 ? 2.0f : 0.5f;
+    const auto changed = model.open();
+    ASSERT_TRUE(changed.ok()) << changed.error().message;
+    EXPECT_GT(moved(before, reference_logits(*changed, *config)), kMoved) << tensor.name;
+    tensor.values = kept;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, TensorLiveness, testing::ValuesIn(architectures()),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace realizar

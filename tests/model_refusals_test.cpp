@@ -1,0 +1,259 @@
+// What a model file may not be: each case spoils one thing of a tiny model that loads, and the error must name it.
+#include <gtest/gtest.h>
+
+#include "backend/reference/reference_backend.h"
+#include "model/model.h"
+#include "support/tiny_model.h"
+
+namespace realizar {
+namespace {
+
+using test::TinyModel;
+using testing::AssertionFailure;
+using testing::AssertionResult;
+using testing::AssertionSuccess;
+
+Result<ModelConfig> config_of(const TinyModel& model) {
+  RZ_TRY(const ModelFile file, model.open());
+  return read_config(file);
+}
+
+Result<ModelConfig> load(const TinyModel& model, const ModelOptions& options = {}) {
+  RZ_TRY(const ModelFile file, model.open());
+  const auto backend = make_reference_backend();
+  RZ_CHECK_OK(backend->configure({.max_rows = 8, .max_logit_rows = 8, .max_context = 64}));
+  RZ_TRY(const Model loaded, Model::load(file, *backend, options));
+  return loaded.config();
+}
+
+template <class T>
+AssertionResult refused(const Result<T>& result, ErrorCode code, const std::vector<std::string>& said) {
+  if (result.ok()) return AssertionFailure() << "accepted";
+  const Error& error = result.error();
+  if (error.code != code) return AssertionFailure() << to_string(error.code) << ": " << error.message;
+  for (const std::string& part : said) {
+    if (error.message.find(part) == std::string::npos) {
+      return AssertionFailure() << "'" << part << "' is not in: " << error.message;
+    }
+  }
+  return AssertionSuccess();
+}
+
+std::string shape_text(const std::vector<uint64_t>& shape) {
+  std::string text;
+  for (const uint64_t size : shape) text += (text.empty() ? "[" : ", ") + std::to_string(size);
+  return text + "]";
+}
+
+TEST(ModelRefusals, UnknownArchitectureByNameWithTheKnownOnes) {
+  TinyModel model = test::tiny_model(kLlama);
+  model.keys["general.architecture"] = std::string("mamba");
+  EXPECT_TRUE(refused(load(model), ErrorCode::kUnsupported, {"'mamba'", "llama", "qwen3moe", "Gemma2ForCausalLM"}));
+  model.keys.erase("general.architecture");
+  EXPECT_TRUE(refused(load(model), ErrorCode::kFormatError, {"general.architecture"}));
+}
+
+class EveryArchitecture : public testing::TestWithParam<const ArchSpec*> {
+ protected:
+  TinyModel model_ = test::tiny_model(*GetParam());
+  std::string key(std::string_view name) const { return std::string(GetParam()->name) + "." + std::string(name); }
+};
+
+TEST_P(EveryArchitecture, LoadsWhole) {
+  const auto loaded = load(model_);
+  EXPECT_TRUE(loaded.ok()) << loaded.error().message;
+}
+
+TEST_P(EveryArchitecture, MissingTensorByNameAndShape) {
+  for (size_t i = 0; i < model_.tensors.size(); ++i) {
+    const auto& specs = GetParam()->tensors;
+    const auto spec =
+        std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& t) { return t.role == model_.tensors[i].role; });
+    if (spec->need == Need::kOptional) continue;
+    TinyModel spoiled = model_;
+    spoiled.tensors.erase(spoiled.tensors.begin() + static_cast<ptrdiff_t>(i));
+    std::vector<uint64_t> shape = model_.tensors[i].shape;
+    const bool is_embed = model_.tensors[i].role == Role::kEmbed;  // it is what tells n_vocab
+    EXPECT_TRUE(refused(load(spoiled), ErrorCode::kNotFound,
+                        {model_.tensors[i].name, is_embed ? "[n_vocab, d_model]" : shape_text(shape)}));
+  }
+}
+
+TEST_P(EveryArchitecture, MisshapenTensorWithBothShapes) {
+  for (size_t i = 0; i < model_.tensors.size(); ++i) {
+    TinyModel spoiled = model_;
+    test::TinyTensor& tensor = spoiled.tensors[i];
+    tensor.shape.back() += 1;
+    tensor.values.resize(tensor.values.size() / (tensor.shape.back() - 1) * tensor.shape.back());
+    EXPECT_TRUE(refused(load(spoiled), ErrorCode::kFormatError,
+                        {tensor.name, shape_text(model_.tensors[i].shape), shape_text(tensor.shape)}));
+  }
+}
+
+TEST_P(EveryArchitecture, UnclaimedTensorByName) {
+  model_.tensors.push_back({"blk.1.attn_sinks.weight", Role::kIgnored, {3}, {1, 2, 3}});
+  EXPECT_TRUE(refused(load(model_), ErrorCode::kUnsupported, {"blk.1.attn_sinks.weight", "[3]"}));
+}
+
+TEST_P(EveryArchitecture, LayerBeyondTheCountIsUnclaimed) {
+  model_.keys[key("block_count")] = 1u;
+  EXPECT_TRUE(refused(load(model_), ErrorCode::kUnsupported, {"blk.1."}));
+}
+
+TEST_P(EveryArchitecture, MissingKeyByName) {
+  const char* epsilon =
+      GetParam()->norm == NormKind::kRms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+  for (const char* name :
+       {"block_count", "embedding_length", "feed_forward_length", "context_length", "attention.head_count", epsilon}) {
+    TinyModel spoiled = model_;
+    spoiled.keys.erase(key(name));
+    if (GetParam() == &kGpt2 && std::string_view(name) == "feed_forward_length") continue;
+    EXPECT_TRUE(refused(config_of(spoiled), ErrorCode::kFormatError, {key(name)})) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryArchitecture,
+                         testing::ValuesIn(all_architectures().begin(), all_architectures().end()),
+                         [](const auto& test) { return std::string(test.param->name); });
+
+struct BadValue {
+  const char* key;
+  std::variant<bool, uint32_t, float, std::string> value;
+};
+
+TEST(ModelRefusals, ValuesOutOfRangeByKey) {
+  const BadValue kBad[] = {
+      {"block_count", 0u},
+      {"block_count", 1u << 20},
+      {"block_count", 2.5f},
+      {"embedding_length", 0u},
+      {"embedding_length", 0xffffffffu},
+      {"attention.head_count", 0u},
+      {"attention.head_count", 0x80000000u},
+      {"attention.head_count_kv", 3u},  // does not divide 4 heads
+      {"attention.head_count_kv", 0u},
+      {"attention.key_length", 1u << 16},
+      {"feed_forward_length", 0u},
+      {"context_length", 0u},
+      {"context_length", 0xffffffffu},
+      {"attention.layer_norm_rms_epsilon", 0.0f},
+      {"attention.layer_norm_rms_epsilon", -1e-5f},
+      {"attention.layer_norm_rms_epsilon", NAN},
+      {"attention.layer_norm_rms_epsilon", std::string("small")},
+      {"rope.dimension_count", 10u},  // heads have 8
+      {"rope.freq_base", -1.0f},
+      {"rope.freq_base", INFINITY},
+      {"rope.scaling.factor", 0.0f},
+      {"attention.sliding_window", 0xffffffffu},
+  };
+  for (const BadValue& bad : kBad) {
+    TinyModel model = test::tiny_model(kLlama);
+    model.keys[std::string("llama.") + bad.key] = bad.value;
+    EXPECT_TRUE(refused(config_of(model), ErrorCode::kFormatError, {bad.key}));
+  }
+}
+
+TEST(ModelRefusals, OddSizesOfHeads) {
+  TinyModel model = test::tiny_model(kLlama);
+  model.keys["llama.attention.key_length"] = 7u;
+  EXPECT_TRUE(refused(config_of(model), ErrorCode::kFormatError, {"head_dim", "7"}));
+  model.keys["llama.attention.key_length"] = 8u;
+  model.keys["llama.rope.dimension_count"] = 5u;
+  EXPECT_TRUE(refused(config_of(model), ErrorCode::kFormatError, {"even", "5"}));
+}
+
+TEST(ModelRefusals, ExpertsOutOfRange) {
+  TinyModel model = test::tiny_model(kQwen3Moe);
+  model.keys["qwen3moe.expert_used_count"] = 5u;  // of 4
+  EXPECT_TRUE(refused(config_of(model), ErrorCode::kFormatError, {"expert_used_count", "5"}));
+  model.keys.erase("qwen3moe.expert_used_count");
+  EXPECT_TRUE(refused(config_of(model), ErrorCode::kFormatError, {"expert_used_count"}));
+  model.keys.erase("qwen3moe.expert_count");
+  EXPECT_TRUE(refused(config_of(model), ErrorCode::kFormatError, {"expert_count"}));
+}
+
+TEST(ModelRefusals, TraitsOfOtherModelsByKey) {
+  const BadValue kForeign[] = {
+      {"logit_scale", 0.5f},         {"embedding_scale", 12.0f},     {"residual_scale", 0.2f},
+      {"attention.scale", 0.1f},     {"expert_gating_func", 2u},     {"expert_shared_count", 1u},
+      {"attention.causal", false},   {"expert_weights_norm", false}, {"expert_weights_scale", 2.5f},
+      {"attention.clamp_kqv", 8.0f},
+  };
+  for (const BadValue& foreign : kForeign) {
+    TinyModel model = test::tiny_model(kLlama);
+    model.keys[std::string("llama.") + foreign.key] = foreign.value;
+    EXPECT_TRUE(refused(config_of(model), ErrorCode::kUnsupported, {foreign.key}));
+  }
+  TinyModel model = test::tiny_model(kLlama);
+  model.keys["llama.logit_scale"] = 1.0f;  // says nothing
+  model.keys["llama.attention.causal"] = true;
+  EXPECT_TRUE(config_of(model).ok());
+}
+
+TEST(ModelRefusals, RopeScalingByName) {
+  TinyModel model = test::tiny_model(kLlama);
+  for (const char* kind : {"dynamic", "ntk", "mrope"}) {
+    model.keys["llama.rope.scaling.type"] = std::string(kind);
+    EXPECT_TRUE(refused(config_of(model), ErrorCode::kUnsupported, {kind}));
+  }
+  model.keys["llama.rope.scaling.type"] = std::string("yarn");
+  EXPECT_TRUE(refused(config_of(model), ErrorCode::kFormatError, {"original context"}));
+}
+
+TEST(ModelRefusals, RopeFactorsThatAreNotNumbers) {
+  for (const float bad : {0.0f, -1.0f, NAN}) {
+    TinyModel model = test::tiny_model(kLlama);
+    model.tensors.push_back({"rope_freqs.weight", Role::kRopeFactors, {4}, {1, 1, bad, 1}});
+    EXPECT_TRUE(refused(config_of(model), ErrorCode::kFormatError, {"rope_freqs.weight"}));
+  }
+  TinyModel model = test::tiny_model(kLlama);
+  model.tensors.push_back({"rope_freqs.weight", Role::kRopeFactors, {3}, {1, 1, 1}});
+  EXPECT_TRUE(refused(config_of(model), ErrorCode::kFormatError, {"expected 4", "actual 3"}));
+}
+
+TEST(ModelLoading, AbsentHeadIsTheEmbedding) {
+  TinyModel model = test::tiny_model(kLlama);
+  std::erase_if(model.tensors, [](const auto& tensor) { return tensor.role == Role::kHead; });
+  const auto file = model.open();
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto backend = make_reference_backend();
+  ASSERT_TRUE(backend->configure({.max_context = 64}).ok());
+  const auto loaded = Model::load(*file, *backend);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_EQ(loaded->weights().head, loaded->weights().embed);
+}
+
+TEST(ModelLoading, OneTensorAnExpertIsTheSameAsAStack) {
+  TinyModel model = test::tiny_model(kLlama, true);
+  const test::TinyTensor stack = model.tensor("blk.0.ffn_gate_exps.weight");
+  std::erase_if(model.tensors, [&](const auto& tensor) { return tensor.name == stack.name; });
+  const size_t n = stack.values.size() / stack.shape[0];
+  for (size_t expert = 0; expert < stack.shape[0]; ++expert) {
+    const auto begin = stack.values.begin() + static_cast<ptrdiff_t>(expert * n);
+    model.tensors.push_back({"blk.0.ffn_gate." + std::to_string(expert) + ".weight",
+                             stack.role,
+                             {stack.shape[1], stack.shape[2]},
+                             {begin, begin + static_cast<ptrdiff_t>(n)}});
+  }
+  const auto loaded = load(model);
+  EXPECT_TRUE(loaded.ok()) << loaded.error().message;
+  model.tensors.pop_back();
+  EXPECT_TRUE(refused(load(model), ErrorCode::kNotFound, {"blk.0.ffn_gate.3.weight", "[24, 32]"}));
+}
+
+TEST(ModelLoading, ProgressGrowsAndCancels) {
+  const TinyModel model = test::tiny_model(kLlama);
+  uint64_t last = 0, total = 0;
+  const auto counted = load(model, {.progress = [&](uint64_t done, uint64_t all) {
+                              EXPECT_GE(done, last);
+                              last = done, total = all;
+                              return true;
+                            }});
+  EXPECT_TRUE(counted.ok());
+  EXPECT_GT(last, 0u);
+  EXPECT_LE(last, total);
+  EXPECT_TRUE(refused(load(model, {.progress = [](uint64_t, uint64_t) { return false; }}), ErrorCode::kCancelled, {}));
+}
+
+}  // namespace
+}  // namespace realizar

@@ -1,0 +1,84 @@
+// The table of rotary frequencies against the rules of the papers, worked out by hand.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/model.h"
+#include "support/tiny_model.h"
+
+namespace realizar {
+namespace {
+
+// 8 dimensions turn by 10000^(-i / 4).
+constexpr float kPlain[] = {1.0f, 0.1f, 0.01f, 0.001f};
+
+RopeConfig rope_of(const test::TinyModel& model, uint32_t n_ctx = 0) {
+  const auto file = model.open();
+  EXPECT_TRUE(file.ok());
+  const auto config = read_config(*file, {.n_ctx = n_ctx});
+  EXPECT_TRUE(config.ok()) << config.error().message;
+  return config.ok() ? config->rope : RopeConfig();
+}
+
+TEST(RopeConfig, PlainFrequencies) {
+  const RopeConfig rope = rope_of(test::tiny_model(kLlama));
+  ASSERT_EQ(rope.inv_freq.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(rope.inv_freq[i], kPlain[i]);
+  EXPECT_EQ(rope.scale, 1.0f);
+}
+
+TEST(RopeConfig, PartialRotationHasItsOwnExponents) {
+  test::TinyModel model = test::tiny_model(kQwen2);
+  model.keys["qwen2.rope.dimension_count"] = 4u;
+  model.keys["qwen2.rope.freq_base"] = 100.0f;
+  const RopeConfig rope = rope_of(model);
+  ASSERT_EQ(rope.inv_freq.size(), 2u);
+  EXPECT_FLOAT_EQ(rope.inv_freq[0], 1.0f);
+  EXPECT_FLOAT_EQ(rope.inv_freq[1], 0.1f);
+}
+
+TEST(RopeConfig, LinearScalingWithAndWithoutItsName) {
+  for (const char* key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
+    test::TinyModel model = test::tiny_model(kLlama);
+    model.keys[key] = 4.0f;
+    for (size_t i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(rope_of(model).inv_freq[i], kPlain[i] / 4);
+    model.keys["llama.rope.scaling.type"] = std::string("linear");
+    for (size_t i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(rope_of(model).inv_freq[i], kPlain[i] / 4);
+    model.keys["llama.rope.scaling.type"] = std::string("none");
+    for (size_t i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(rope_of(model).inv_freq[i], kPlain[i]);
+  }
+}
+
+TEST(RopeConfig, FactorsOfTheFileDivide) {
+  test::TinyModel model = test::tiny_model(kLlama);
+  model.tensors.push_back({"rope_freqs.weight", Role::kRopeFactors, {4}, {1, 2, 4, 8}});
+  const RopeConfig rope = rope_of(model);
+  for (size_t i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(rope.inv_freq[i], kPlain[i] / static_cast<float>(1 << i));
+}
+
+TEST(RopeConfig, YarnKeepsHighFrequenciesAndScalesAttention) {
+  test::TinyModel model = test::tiny_model(kLlama);
+  model.keys["llama.rope.scaling.type"] = std::string("yarn");
+  model.keys["llama.rope.scaling.factor"] = 4.0f;
+  model.keys["llama.rope.scaling.original_context_length"] = 32u;
+  const RopeConfig rope = rope_of(model);
+  // beta 32: 8 ln(32 / 64 pi) / (2 ln 10000) = -0.79, so 0; beta 1: 8 ln(32 / 2 pi) / (2 ln 10000) = 0.71, so 1.
+  EXPECT_FLOAT_EQ(rope.inv_freq[0], kPlain[0]);
+  for (size_t i = 1; i < 4; ++i) EXPECT_FLOAT_EQ(rope.inv_freq[i], kPlain[i] / 4);
+  EXPECT_FLOAT_EQ(rope.scale, 1 + 0.1f * std::log(4.0f));
+}
+
+TEST(RopeConfig, LongRopeChoosesByTheContextInUse) {
+  test::TinyModel model = test::tiny_model(kPhi3);
+  model.keys["phi3.rope.scaling.original_context_length"] = 16u;
+  model.keys["phi3.rope.scaling.attn_factor"] = 1.25f;
+  model.tensors.push_back({"rope_factors_short.weight", Role::kRopeShort, {4}, {1, 1, 2, 2}});
+  model.tensors.push_back({"rope_factors_long.weight", Role::kRopeLong, {4}, {2, 4, 8, 16}});
+  EXPECT_FLOAT_EQ(rope_of(model, 16).inv_freq[2], kPlain[2] / 2);
+  EXPECT_FLOAT_EQ(rope_of(model, 17).inv_freq[2], kPlain[2] / 8);
+  EXPECT_FLOAT_EQ(rope_of(model, 0).inv_freq[3], kPlain[3] / 16);  // the training context: 64
+  EXPECT_FLOAT_EQ(rope_of(model, 16).scale, 1.25f);
+}
+
+}  // namespace
+}  // namespace realizar
