@@ -128,7 +128,10 @@ void StepRunner::begin(const StepBatch& batch) {
   trace_.clear();
   too_many_ = false;
   const auto is_decode = [&](uint32_t row) { return row < batch.n_decode_rows; };
-  n_logit_decode_ = static_cast<uint32_t>(std::count_if(batch.logit_rows.begin(), batch.logit_rows.end(), is_decode));
+  const auto n_logit_decode = std::count_if(batch.logit_rows.begin(), batch.logit_rows.end(), is_decode);
+  all_rows_ = {identity_.data(), batch.n_decode_rows, batch.n_rows()};
+  logit_rows_ = {identity_.data(), static_cast<uint32_t>(n_logit_decode),
+                 static_cast<uint32_t>(batch.logit_rows.size())};
 }
 
 void StepRunner::add(const Command& command) {
@@ -160,8 +163,7 @@ std::span<const float> StepRunner::read(ActId id) const {
 }
 
 RowList StepRunner::row_list(Rows rows) const {
-  if (rows == Rows::kAll) return {identity_.data(), batch_->n_decode_rows, batch_->n_rows()};
-  return {identity_.data(), n_logit_decode_, static_cast<uint32_t>(batch_->logit_rows.size())};
+  return rows == Rows::kAll ? all_rows_ : logit_rows_;
 }
 
 void StepRunner::walk(uint32_t member) {

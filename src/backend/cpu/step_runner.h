@@ -110,9 +110,9 @@ class StepRunner {
   std::vector<Command> commands_;
   bool too_many_ = false;
   std::unique_ptr<Counter[]> counters_;
-  uint32_t n_logit_decode_ = 0;
-  std::vector<uint32_t> identity_;  // 0, 1, 2, ...
-  PreparedRows prepared_;           // of one activation at a time
+  RowList all_rows_{}, logit_rows_{};  // of the step; read() needs them when the batch is gone
+  std::vector<uint32_t> identity_;     // 0, 1, 2, ...
+  PreparedRows prepared_;              // of one activation at a time
   uint32_t max_cols_ = 0;
 
   // Mixture of experts. A slot is one (row, rank) pair: row * n_used + rank.

@@ -147,6 +147,8 @@ class ReferenceBackend final : public Backend {
   void begin(const StepBatch& batch) override {
     REQUIRE(batch.n_rows() <= limits_.max_rows && batch.logit_rows.size() <= limits_.max_logit_rows);
     batch_ = &batch;
+    n_rows_ = batch.n_rows();
+    n_logit_rows_ = static_cast<uint32_t>(batch.logit_rows.size());
     timings_.clear();
   }
 
@@ -272,9 +274,7 @@ class ReferenceBackend final : public Backend {
   const Matrix& weight(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
   const float* vector(WeightId id) const { return id == kNoWeight ? nullptr : weight(id).values.data(); }
   Activation2D& act(ActId id) { return activations_[static_cast<uint32_t>(id)]; }
-  uint32_t n_rows(Rows rows) const {
-    return rows == Rows::kAll ? batch_->n_rows() : static_cast<uint32_t>(batch_->logit_rows.size());
-  }
+  uint32_t n_rows(Rows rows) const { return rows == Rows::kAll ? n_rows_ : n_logit_rows_; }
 
   template <class Body>
   void timed(OpKind kind, const Body& body) {
@@ -357,7 +357,8 @@ class ReferenceBackend final : public Backend {
   std::vector<Matrix> matrices_;
   std::vector<Activation2D> activations_;
   ReferenceKvCache cache_;
-  const StepBatch* batch_ = nullptr;
+  const StepBatch* batch_ = nullptr;        // until wait
+  uint32_t n_rows_ = 0, n_logit_rows_ = 0;  // of the last step, for read()
   bool trace_ = false;
   std::vector<OpTiming> timings_;
 };
