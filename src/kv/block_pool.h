@@ -34,8 +34,9 @@ class BlockPool {
   // more and appends it to `found`, which must have the capacity.
   void find_prefix(std::span<const TokenId> tokens, uint32_t max_blocks, std::vector<BlockId>& found);
 
-  // Names blocks [first, end) of a sequence after the tokens up to each one's end. All of their positions must have been
-  // computed by the prefill arithmetic, since they will stand for prompt positions. A name that is taken stays as it is.
+  // Names blocks [first, end) of a sequence after the tokens up to each one's end. All of their positions must have
+  // been computed by the prefill arithmetic, since they will stand for prompt positions. A name that is taken stays as
+  // it is.
   void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint32_t first, uint32_t end);
 
   // Forgets all names.
