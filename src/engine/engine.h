@@ -60,7 +60,7 @@ class Engine {
   void set_step_observer(std::function<void()> observer) { observer_ = std::move(observer); }
 
  private:
-  Engine(const Model& model, Backend& backend, Decoder decoder, std::vector<TokenId> end_tokens,
+  Engine(const Model& model, Backend& backend, const Decoder& decoder, std::vector<TokenId> end_tokens,
          const EngineOptions& options);
 
   Status check(const Request& request) const;

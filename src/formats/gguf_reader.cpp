@@ -79,6 +79,7 @@ Result<MetaArray> read_numbers(ByteCursor& in, uint64_t n, std::string_view fiel
   for (uint64_t i = 0; i < n; ++i) {
     Stored value;
     std::memcpy(&value, raw.data() + i * sizeof(Stored), sizeof(Stored));
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): an int8 is a number here, not a character.
     values[i] = static_cast<Wide>(value);
   }
   return MetaArray(std::move(values));

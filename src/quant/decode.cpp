@@ -170,7 +170,8 @@ void decode_q6_k(const std::byte* src, float* dst, size_t n) {
       const uint8_t byte = b.ql[64 * h + 32 * (j & 1) + l];
       const int low = j < 2 ? low_nibble(byte) : high_nibble(byte);
       const int high = (b.qh[32 * h + l] >> (2 * j)) & 3;
-      x[i] = d * static_cast<float>(b.scales[i / 16]) * static_cast<float>((low | (high << 4)) - 32);
+      const int8_t scale = b.scales[i / 16];
+      x[i] = d * static_cast<float>(scale) * static_cast<float>((low | (high << 4)) - 32);
     }
   });
 }
@@ -179,8 +180,8 @@ void decode_iq4_xs(const std::byte* src, float* dst, size_t n) {
   for_blocks<BlockIQ4_XS, kSuperBlockElems>(src, dst, n, [](const BlockIQ4_XS& b, float* x) {
     const float d = fp16_to_float(b.d);
     for (int i = 0; i < kSuperBlockElems; ++i) {
-      const int s = i / 32;
-      x[i] = d * static_cast<float>(iq4_xs_scale(b, s)) * static_cast<float>(kIq4Values[nibble(b.qs + 16 * s, i % 32)]);
+      const int s = i / 32, level = kIq4Values[nibble(b.qs + 16 * s, i % 32)];
+      x[i] = d * static_cast<float>(iq4_xs_scale(b, s)) * static_cast<float>(level);
     }
   });
 }

@@ -262,7 +262,8 @@ void encode_q6_k(const float* src, std::byte* dst, size_t n) {
     for (int s = 0; s < 16; ++s) b.scales[s] = static_cast<int8_t>(quantized(scales[s] * inverse(d), -128, 127));
     for (int i = 0; i < kSuperBlockElems; ++i) {
       const int h = i / 128, j = i % 128 / 32, l = i % 32;
-      const int q = quantized(x[i] * inverse(d * static_cast<float>(b.scales[i / 16])), -32, 31) + 32;
+      const int8_t scale = b.scales[i / 16];
+      const int q = quantized(x[i] * inverse(d * static_cast<float>(scale)), -32, 31) + 32;
       b.ql[64 * h + 32 * (j & 1) + l] |= static_cast<uint8_t>((q & 15) << (j < 2 ? 0 : 4));
       b.qh[32 * h + l] |= static_cast<uint8_t>((q >> 4) << (2 * j));
     }

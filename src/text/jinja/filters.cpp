@@ -132,8 +132,8 @@ Value map(Interpreter& in, const Value& input, Args& args) {
     const Value* otherwise = args.get(~size_t{0}, "default");
     if (path == nullptr) fail("map requires a filter argument");
     for (const Value& item : iterate(input)) {
-      Value value = dotted_attribute(in, item, *path);
-      out.push_back(value.is_undefined() && otherwise != nullptr ? *otherwise : std::move(value));
+      const Value value = dotted_attribute(in, item, *path);
+      out.push_back(value.is_undefined() && otherwise != nullptr ? *otherwise : value);
     }
     return make_list(std::move(out));
   }
