@@ -8,7 +8,9 @@ set_target_properties(librealizar PROPERTIES OUTPUT_NAME realizar VERSION ${PROJ
                       SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME realizar
                       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 target_include_directories(librealizar INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_include_directories(librealizar INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(librealizar INTERFACE cxx_std_20)
+add_library(realizar::realizar ALIAS librealizar)
 
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/realizar-config-version.cmake COMPATIBILITY SameMinorVersion)

@@ -180,8 +180,9 @@ void decode_iq4_xs(const std::byte* src, float* dst, size_t n) {
   for_blocks<BlockIQ4_XS, kSuperBlockElems>(src, dst, n, [](const BlockIQ4_XS& b, float* x) {
     const float d = fp16_to_float(b.d);
     for (int i = 0; i < kSuperBlockElems; ++i) {
-      const int s = i / 32, level = kIq4Values[nibble(b.qs + 16 * s, i % 32)];
-      x[i] = d * static_cast<float>(iq4_xs_scale(b, s)) * static_cast<float>(level);
+      const int s = i / 32;
+      const float level = kIq4Values[nibble(b.qs + 16 * s, i % 32)];
+      x[i] = d * static_cast<float>(iq4_xs_scale(b, s)) * level;
     }
   });
 }
