@@ -41,7 +41,7 @@ TEST_F(CApi, AnswersAPrompt) {
   std::string text;
   const auto ids = chat_ids();
   const auto options = greedy();
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, append, &text), 8);
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, append, &text), 9);
   EXPECT_EQ(text, "The capital of France is Paris.");
 }
 
@@ -83,7 +83,7 @@ TEST_F(CApi, CancelFromAnotherThreadEndsAGeneration) {
     if (s->n_pieces++ == 0) std::thread([s] { rz_cancel(s->model); }).join();
     return 1;
   };
-  EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, cancel_on_first, &state), 8);
+  EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, cancel_on_first, &state), 9);
   EXPECT_EQ(state.n_pieces, 1);
 }
 
