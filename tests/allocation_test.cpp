@@ -13,22 +13,38 @@ std::atomic<long> n_allocations{0};
 
 void* counted(std::size_t bytes) {
   n_allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(bytes)) return memory;
+  return std::malloc(bytes);
+}
+
+void* counted_or_throw(std::size_t bytes) {
+  if (void* memory = counted(bytes)) return memory;
   throw std::bad_alloc();
 }
 
 }  // namespace
 
 void* operator new(std::size_t bytes) {
-  return counted(bytes);
+  return counted_or_throw(bytes);
 }
 void* operator new[](std::size_t bytes) {
+  return counted_or_throw(bytes);
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted(bytes);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
   return counted(bytes);
 }
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
 void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
   std::free(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept {
