@@ -1,0 +1,32 @@
+// The backends that the operation suite runs: one row each. A row says in which arithmetic its backend multiplies; the
+// suite's bounds follow from that (error_model.h). A new backend is one more row.
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <vector>
+
+#include "backend/backend.h"
+#include "support/error_model.h"
+
+namespace realizar::test {
+
+struct BackendUnderTest {
+  const char* name;
+  // Errors: Unsupported where this machine cannot run it; the suite then skips, visibly.
+  Result<std::unique_ptr<Backend>> (*make)(uint32_t n_threads);
+  // Products with block types, for decode and for prefill rows; plain types (F32, F16, BF16) are multiplied in F32.
+  Arithmetic decode, prefill;
+
+  Arithmetic arithmetic(TypeId type, bool is_decode) const {
+    return traits(type).block_elems == 1 ? Arithmetic::kF32 : is_decode ? decode : prefill;
+  }
+};
+
+std::vector<BackendUnderTest> backends_under_test();
+
+inline void PrintTo(const BackendUnderTest& backend, std::ostream* out) {
+  *out << backend.name;
+}
+
+}  // namespace realizar::test

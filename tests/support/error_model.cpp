@@ -1,0 +1,50 @@
+#include "support/error_model.h"
+
+#include <algorithm>
+
+namespace realizar::test {
+
+double product_sigma(const TestMatrix& m, uint32_t mat, uint32_t r, const float* x, Arithmetic arithmetic) {
+  constexpr uint32_t kGroup = 32;
+  const float *w = m.row(mat, r), *size = m.size_row(mat, r);
+  double magnitude = 0, sizes = 0, squares = 0;
+  for (uint32_t begin = 0; begin < m.n_cols; begin += kGroup) {
+    const uint32_t end = std::min(begin + kGroup, m.n_cols);
+    double largest = 0, group_squares = 0;
+    for (uint32_t c = begin; c < end; ++c) {
+      const double wx = double{w[c]} * x[c];
+      magnitude += double{size[c]} * std::fabs(x[c]);
+      sizes += size[c];
+      largest = std::max(largest, std::fabs(double{x[c]}));
+      if (arithmetic == Arithmetic::kInt8) group_squares += double{w[c]} * w[c];
+      if (arithmetic == Arithmetic::kBf16) squares += std::pow(2 * kBf16Unit * wx, 2);
+    }
+    squares += std::pow(largest / 127 / 2, 2) * group_squares;  // half a step of each activation
+  }
+  const double floor = arithmetic == Arithmetic::kF32 ? m.n_cols * kDenormal : kTiny * sizes;
+  return std::sqrt(squares + std::pow(sum_sigma(m.n_cols) * magnitude, 2)) + floor;
+}
+
+testing::AssertionResult within(std::span<const float> actual, std::span<const float> expected,
+                                std::span<const double> bounds, uint32_t n_cols) {
+  if (actual.size() != expected.size() || actual.size() != bounds.size()) {
+    return testing::AssertionFailure() << actual.size() << " values, expected " << expected.size() << ", bounds "
+                                       << bounds.size();
+  }
+  size_t n_wrong = 0, worst = 0;
+  double worst_excess = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const double excess = std::fabs(double{actual[i]} - expected[i]) - bounds[i];
+    if (excess <= 0) continue;
+    if (n_wrong++ == 0 || std::isnan(excess) || excess > worst_excess) {
+      worst = i;
+      worst_excess = excess;
+    }
+  }
+  if (n_wrong == 0) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << n_wrong << " of " << actual.size() << " values are off; row " << worst / n_cols
+                                     << " column " << worst % n_cols << " is " << actual[worst] << ", expected "
+                                     << expected[worst] << " within " << bounds[worst];
+}
+
+}  // namespace realizar::test

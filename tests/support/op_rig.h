@@ -1,0 +1,75 @@
+// Drives single operations through the backend seam. The seam has no way to write an activation but to embed tokens, so
+// an input is a table of F32 rows: each step starts by embedding every input, and a token names a row's content.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "backend/backend.h"
+#include "support/test_weights.h"
+
+namespace realizar::test {
+
+// Owns what a StepBatch points to.
+struct TestBatch {
+  std::vector<TokenId> tokens;
+  std::vector<Pos> positions;
+  std::vector<BatchSequence> seqs;
+  std::vector<uint32_t> logit_rows;
+  uint32_t n_decode_rows = 0;
+
+  StepBatch view() const { return {tokens, positions, seqs, n_decode_rows, logit_rows}; }
+};
+
+// Rows for operations that look at one row at a time: no sequences, all positions 0.
+inline TestBatch rows_of(std::span<const uint32_t> tokens, uint32_t n_decode_rows) {
+  TestBatch batch;
+  for (const uint32_t token : tokens) batch.tokens.push_back(static_cast<TokenId>(token));
+  batch.positions.resize(tokens.size());
+  batch.n_decode_rows = n_decode_rows;
+  return batch;
+}
+
+class OpRig {
+ public:
+  OpRig(std::unique_ptr<Backend> backend, const BackendLimits& limits) : backend_(std::move(backend)) {
+    if (!backend_->configure(limits).ok()) std::abort();
+  }
+
+  Backend& backend() { return *backend_; }
+  WeightId matrix(const TestMatrix& m) { return *backend_->load_matrix(m.source()); }
+  WeightId vector(std::span<const float> values) { return *backend_->load_vector(values); }
+  ActId input(const InputTable& table) {
+    const auto bytes = std::as_bytes(std::span(table.values));
+    const ActId act = *backend_->create_activation(table.n_cols);
+    const WeightId id =
+        *backend_->load_matrix({"inputs", TypeId::kF32, 1, table.n_tokens, table.n_cols, {bytes}, {}, false});
+    inputs_.push_back({.out = act, .table = id});
+    return act;
+  }
+  ActId output(uint32_t n_cols, Rows rows = Rows::kAll) { return *backend_->create_activation(n_cols, rows); }
+
+  // Embeds the inputs, then the operations that encode(backend) gives, and waits for them.
+  template <class Encode>
+  void step(const TestBatch& batch, const Encode& encode) {
+    const StepBatch view = batch.view();
+    backend_->begin(view);
+    for (const EmbedOp& input : inputs_) backend_->embed(input);
+    encode(*backend_);
+    backend_->submit();
+    if (!backend_->wait().ok()) std::abort();
+  }
+
+  std::vector<float> read(ActId act) const {
+    const auto values = backend_->read(act);
+    return {values.begin(), values.end()};
+  }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  std::vector<EmbedOp> inputs_;
+};
+
+}  // namespace realizar::test

@@ -1,0 +1,59 @@
+#include "support/test_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace realizar::test {
+namespace {
+
+bool has_minimum(TypeId type) {
+  return type == TypeId::kQ4_1 || type == TypeId::kQ5_1 || type == TypeId::kQ2_K || type == TypeId::kQ4_K ||
+         type == TypeId::kQ5_K;
+}
+
+}  // namespace
+
+std::vector<float> random_values(size_t n, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<float> values(n);
+  for (float& value : values) value = static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f;
+  return values;
+}
+
+TestMatrix random_matrix(TypeId type, uint32_t n_mats, uint32_t n_rows, uint32_t n_cols, uint32_t seed) {
+  TestMatrix m{type, n_mats, n_rows, n_cols, {}, {}, {}};
+  m.values = random_values(size_t{n_mats} * n_rows * n_cols, seed);
+  m.bytes.resize(row_bytes(traits(type), m.values.size()));
+  traits(type).encode(m.values.data(), m.bytes.data(), m.values.size());
+  traits(type).decode(m.bytes.data(), m.values.data(), m.values.size());
+  m.sizes.resize(m.values.size());
+  for (size_t i = 0; i < m.values.size(); ++i) m.sizes[i] = std::fabs(m.values[i]);
+  if (!has_minimum(type)) return m;
+  // Code 0 stands for the minimum alone, so both it and the largest weight bound |minimum|, and |scale * code| is at
+  // most the sum of the two.
+  for (size_t begin = 0; begin < m.sizes.size(); begin += 32) {
+    const auto group = m.sizes.begin() + static_cast<ptrdiff_t>(begin);
+    std::fill_n(group, 32, 3 * *std::max_element(group, group + 32));
+  }
+  return m;
+}
+
+InputTable random_inputs(uint32_t n_tokens, uint32_t n_cols, uint32_t seed) {
+  return {n_tokens, n_cols, random_values(size_t{n_tokens} * n_cols, seed)};
+}
+
+InputTable extreme_inputs(uint32_t n_tokens, uint32_t n_cols, uint32_t seed) {
+  InputTable table = random_inputs(n_tokens, n_cols, seed);
+  for (uint32_t i = 0; i < n_cols; ++i) {
+    table.row(0)[i] = 0.0f;
+    table.row(1)[i] *= 1e-4f;
+    table.row(2)[i] *= 0x1p-130f;
+    table.row(3)[i] = -0.0f;
+    if (i % 3 == 0) table.row(4)[i] *= 0x1p-135f;
+  }
+  table.row(1)[n_cols / 3] = 1e4f;
+  return table;
+}
+
+}  // namespace realizar::test
