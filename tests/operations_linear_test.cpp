@@ -6,7 +6,7 @@
 #include "backend/reference/reference_backend.h"
 #include "support/backends_under_test.h"
 #include "support/op_rig.h"
-#include "support/suite_names.h"
+#include "support/suite_params.h"
 
 namespace realizar::test {
 namespace {
@@ -15,10 +15,7 @@ constexpr uint32_t kMaxTokens = 65;
 
 class LinearTest : public testing::TestWithParam<std::tuple<BackendUnderTest, TypeId>> {
  protected:
-  void SetUp() override {
-    const auto made = backend().make(2);
-    if (!made.ok()) GTEST_SKIP() << made.error().message;
-  }
+  void SetUp() override { skip_where_absent(backend()); }
   const BackendUnderTest& backend() const { return std::get<0>(GetParam()); }
   TypeId type() const { return std::get<1>(GetParam()); }
 };
@@ -42,7 +39,7 @@ struct LinearRig {
         op{.out = rig.output(m.n_rows), .in = rig.input(inputs), .weight = rig.matrix(m), .bias = rig.vector(bias)} {}
 
   std::vector<float> run(std::span<const uint32_t> tokens, uint32_t n_decode) {
-    rig.step(rows_of(tokens, n_decode), [&](Backend& b) { b.linear(op); });
+    rig.step(rows_of(tokens, n_decode), {op.in}, [&](Backend& b) { b.linear(op); });
     return rig.read(op.out);
   }
 

@@ -20,4 +20,9 @@ std::vector<BackendUnderTest> backends_under_test() {
           {"cpu_avx512", make_cpu<CpuIsa::kAvx512>, Arithmetic::kInt8, avx512_prefill}};
 }
 
+void skip_where_absent(const BackendUnderTest& backend) {
+  const auto made = backend.make(1);
+  if (!made.ok()) GTEST_SKIP() << made.error().message;
+}
+
 }  // namespace realizar::test

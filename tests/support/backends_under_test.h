@@ -24,6 +24,8 @@ struct BackendUnderTest {
 };
 
 std::vector<BackendUnderTest> backends_under_test();
+// For a fixture's SetUp: skips a test whose backend this machine cannot run.
+void skip_where_absent(const BackendUnderTest& backend);
 
 inline void PrintTo(const BackendUnderTest& backend, std::ostream* out) {
   *out << backend.name;

@@ -25,6 +25,26 @@ double product_sigma(const TestMatrix& m, uint32_t mat, uint32_t r, const float*
   return std::sqrt(squares + std::pow(sum_sigma(m.n_cols) * magnitude, 2)) + floor;
 }
 
+double activation_error(Activation activation, double x, double x_error) {
+  const double size = std::fabs(x);
+  switch (activation) {
+    case Activation::kNone:
+    case Activation::kRelu:
+      return x_error;
+    case Activation::kReluSquared:
+      return x > -x_error ? x_error * (2 * size + x_error) + 2 * kUnit * size * size + kDenormal : 0;
+    case Activation::kSilu: {  // x / (1 + exp(-x)); exp ends where F32 does, at e^87
+      const double own = size / (1 + std::exp(-x)) * (kExpError + 4 * kUnit) + size * std::exp(-87.0) + kDenormal;
+      return 1.1 * x_error + own;
+    }
+    case Activation::kGelu:
+      return 1.13 * x_error + size / 2 * (kTanhError + 6 * kUnit) + kDenormal;
+    case Activation::kGeluErf:
+      return 1.13 * x_error + size / 2 * (kErfError + 6 * kUnit) + kDenormal;
+  }
+  return 0;
+}
+
 testing::AssertionResult within(std::span<const float> actual, std::span<const float> expected,
                                 std::span<const double> bounds, uint32_t n_cols) {
   if (actual.size() != expected.size() || actual.size() != bounds.size()) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/ops.h"
 #include "support/test_weights.h"
 
 namespace realizar::test {
@@ -39,6 +40,9 @@ inline double sum_sigma(uint32_t n) {
 
 // The parameter of row `r` of matrix `mat` . x [n_cols].
 double product_sigma(const TestMatrix& m, uint32_t mat, uint32_t r, const float* x, Arithmetic arithmetic);
+
+// The most that an activation of x, itself off by up to x_error, may be off by: its slope there, and its own roundings.
+double activation_error(Activation activation, double x, double x_error);
 
 // Whether |actual - expected| <= bounds everywhere, all [n, n_cols]; otherwise the element that exceeds it most.
 testing::AssertionResult within(std::span<const float> actual, std::span<const float> expected,

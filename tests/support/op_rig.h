@@ -2,6 +2,9 @@
 // an input is a table of F32 rows: each step starts by embedding every input, and a token names a row's content.
 #pragma once
 
+#include <algorithm>
+#include <cstdlib>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <utility>
@@ -42,21 +45,23 @@ class OpRig {
   WeightId matrix(const TestMatrix& m) { return *backend_->load_matrix(m.source()); }
   WeightId vector(std::span<const float> values) { return *backend_->load_vector(values); }
   ActId input(const InputTable& table) {
-    const auto bytes = std::as_bytes(std::span(table.values));
     const ActId act = *backend_->create_activation(table.n_cols);
-    const WeightId id =
-        *backend_->load_matrix({"inputs", TypeId::kF32, 1, table.n_tokens, table.n_cols, {bytes}, {}, false});
-    inputs_.push_back({.out = act, .table = id});
+    const auto bytes = std::as_bytes(std::span(table.values));
+    inputs_.push_back(
+        {act, *backend_->load_matrix({"inputs", TypeId::kF32, 1, table.n_tokens, table.n_cols, {bytes}, {}, false})});
     return act;
   }
   ActId output(uint32_t n_cols, Rows rows = Rows::kAll) { return *backend_->create_activation(n_cols, rows); }
 
-  // Embeds the inputs, then the operations that encode(backend) gives, and waits for them.
+  // Fills `inputs`, then runs the operations that encode(backend) gives.
   template <class Encode>
-  void step(const TestBatch& batch, const Encode& encode) {
+  void step(const TestBatch& batch, std::initializer_list<ActId> inputs, const Encode& encode) {
     const StepBatch view = batch.view();
     backend_->begin(view);
-    for (const EmbedOp& input : inputs_) backend_->embed(input);
+    for (const Input& input : inputs_) {
+      if (std::find(inputs.begin(), inputs.end(), input.act) == inputs.end()) continue;
+      backend_->embed({.out = input.act, .table = input.table});
+    }
     encode(*backend_);
     backend_->submit();
     if (!backend_->wait().ok()) std::abort();
@@ -68,8 +73,13 @@ class OpRig {
   }
 
  private:
+  struct Input {
+    ActId act;
+    WeightId table;
+  };
+
   std::unique_ptr<Backend> backend_;
-  std::vector<EmbedOp> inputs_;
+  std::vector<Input> inputs_;
 };
 
 }  // namespace realizar::test

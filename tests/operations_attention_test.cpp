@@ -1,0 +1,185 @@
+// Cache writes and attention of every KV type on every backend, against the reference.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backend/kv_types.h"
+#include "backend/reference/reference_backend.h"
+#include "support/attention_rig.h"
+#include "support/backends_under_test.h"
+#include "support/suite_params.h"
+
+namespace realizar::test {
+namespace {
+
+class AttentionTest : public testing::TestWithParam<std::tuple<BackendUnderTest, KvType>> {
+ protected:
+  void SetUp() override { skip_where_absent(std::get<0>(GetParam())); }
+};
+
+// Two decode rows, one of them far into a long sequence, and a prompt chunk that crosses blocks and pieces.
+constexpr Chunk kMixedBatch[] = {{0, 37, 1}, {1, 1003, 1}, {2, 50, 19}};
+constexpr uint32_t kDecodeRows = 2;
+
+std::vector<float> mixed_attention(AttentionRig& rig) {
+  for (const Chunk& chunk : kMixedBatch) rig.store_history(chunk.seq, chunk.first_pos);
+  return rig.attend(kMixedBatch, kDecodeRows);
+}
+
+// Queries, keys and values lie in [-1, 1]. A score is off by the roundings of an F32 product (and of a softcap); that
+// moves the weights by as much, relatively, as do exp and the softmax's sums; and weights that move by a share e move a
+// mean of values by e times their mean distance from it, which is below 1.
+std::vector<double> attention_bounds(const AttentionCase& c, const AttentionRig& rig) {
+  std::vector<double> bounds;
+  for (const Chunk& chunk : kMixedBatch) {
+    for (uint32_t pos = chunk.first_pos; pos < chunk.first_pos + chunk.n_rows; ++pos) {
+      for (uint32_t h = 0; h < c.n_heads; ++h) {
+        double size = 0;
+        for (uint32_t i = 0; i < c.head_dim; ++i) size += std::fabs(rig.query(chunk.seq, pos)[h * c.head_dim + i]);
+        const double score = kSigmas * sum_sigma(c.head_dim) * c.scale() * size + c.softcap * kTanhError;
+        const double bound = score + 2 * kExpError + kSigmas * sum_sigma(pos + 1);
+        bounds.insert(bounds.end(), c.head_dim, bound);
+      }
+    }
+  }
+  return bounds;
+}
+
+TEST_P(AttentionTest, OfAMixedBatchOverScatteredBlocksAgrees) {
+  const auto& [backend, kv_type] = GetParam();
+  constexpr uint32_t kHeadDims[] = {32, 64, 80, 96, 128, 256};
+  constexpr std::pair<uint32_t, uint32_t> kHeads[] = {{3, 3}, {8, 2}, {8, 1}};  // one, four and eight queries a key
+  uint32_t n = 0;
+  for (const uint32_t head_dim : kHeadDims) {
+    for (const auto& [n_heads, n_kv_heads] : kHeads) {
+      const uint32_t variant = n++ % 4;  // in turn, so that each meets every head_dim class and every ratio
+      if (head_dim % kv_traits(kv_type).block_elems != 0) continue;
+      const AttentionCase c{head_dim, n_heads, n_kv_heads, variant % 2 == 0 ? 0u : 33u, variant < 2 ? 0.0f : 3.0f,
+                            kv_type};
+      AttentionRig reference(make_reference_backend(), c), rig(*backend.make(2), c);
+      const auto expected = mixed_attention(reference);
+      EXPECT_TRUE(within(mixed_attention(rig), expected, attention_bounds(c, reference), n_heads * head_dim))
+          << "head_dim " << head_dim << ", " << n_heads << '/' << n_kv_heads << " heads, window " << c.window
+          << ", softcap " << c.softcap;
+    }
+  }
+}
+
+TEST_P(AttentionTest, AHeadThatIsNoWholeNumberOfBlocksIsRefused) {
+  const auto& [backend, kv_type] = GetParam();
+  const Status status = (*backend.make(1))->create_kv_cache({1, 1, 80, 16, 4, kv_type});
+  ASSERT_EQ(status.ok(), kv_traits(kv_type).block_elems == 1);
+  if (!status.ok()) {
+    EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, AttentionTest,
+                         testing::Combine(testing::ValuesIn(backends_under_test()),
+                                          testing::Values(KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0)),
+                         [](const auto& test) {
+                           return suite_name(std::get<0>(test.param), kv_traits(std::get<1>(test.param)).id);
+                         });
+
+class RopeTest : public testing::TestWithParam<BackendUnderTest> {
+ protected:
+  void SetUp() override { skip_where_absent(GetParam()); }
+};
+
+struct RopeCase {
+  uint32_t head_dim, n_rot;  // 0: no rotation
+  bool has_norms;
+  float rope_scale;
+};
+
+constexpr uint32_t kHeads = 3, kKvHeads = 2, kRopeRows = 9;
+constexpr uint32_t kBlockTokens = 16;
+
+struct RopeData {
+  InputTable q, k, v;
+  std::vector<float> inv_freq, q_norm, k_norm;
+};
+
+RopeData rope_data(const RopeCase& c) {
+  RopeData data{extreme_inputs(kRopeRows, kHeads * c.head_dim, 1),
+                extreme_inputs(kRopeRows, kKvHeads * c.head_dim, 2),
+                random_inputs(kRopeRows, kKvHeads * c.head_dim, 3),
+                {},
+                random_values(c.head_dim, 4),
+                random_values(c.head_dim, 5)};
+  for (uint32_t i = 0; i < c.n_rot / 2; ++i) {
+    data.inv_freq.push_back(static_cast<float>(std::pow(10000.0, -2.0 * i / c.n_rot)));
+  }
+  return data;
+}
+
+struct Rotated {
+  std::vector<float> q, k, v;
+};
+
+Rotated rotated(std::unique_ptr<Backend> backend, const RopeData& data, const RopeCase& c) {
+  OpRig rig(std::move(backend), {.max_rows = kRopeRows, .max_logit_rows = 1, .max_seqs = 7});
+  EXPECT_TRUE(rig.backend().create_kv_cache({1, kKvHeads, c.head_dim, kBlockTokens, 7, KvType::kF32}).ok());
+  TestBatch batch = rows_of(std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}, 6);
+  batch.positions = {0, 1, 3, 77, 4095, 131071, 1000, 1001, 1002};
+  std::vector<std::vector<BlockId>> tables;
+  for (uint32_t i = 0; i < 7; ++i) tables.emplace_back(131072 / kBlockTokens, BlockId{i});
+  for (uint32_t i = 0; i < 7; ++i) batch.seqs.push_back({i, i < 6 ? 1u : 3u, batch.positions[i], tables[i]});
+  const ActId q = rig.input(data.q), k = rig.input(data.k), v = rig.input(data.v);
+  const RopeStoreOp op{.q = q,
+                       .k = k,
+                       .v = v,
+                       .layer = 0,
+                       .n_heads = kHeads,
+                       .n_kv_heads = kKvHeads,
+                       .head_dim = c.head_dim,
+                       .inv_freq = c.n_rot > 0 ? rig.vector(data.inv_freq) : kNoWeight,
+                       .n_rot = c.n_rot,
+                       .rope_scale = c.rope_scale,
+                       .q_norm = c.has_norms ? rig.vector(data.q_norm) : kNoWeight,
+                       .k_norm = c.has_norms ? rig.vector(data.k_norm) : kNoWeight,
+                       .norm_eps = 1e-6f};
+  rig.step(batch, {q, k, v}, [&](Backend& b) { b.rope_store(op); });
+  return {rig.read(q), rig.read(k), rig.read(v)};
+}
+
+// A pair turns without growing, so either element was at most sqrt(2) of what the two results add up to; the norm's
+// mean square is a sum over the head, of which the root halves the error; sine, cosine and the turn round a few times.
+std::vector<double> rope_bounds(const std::vector<float>& expected, const RopeCase& c) {
+  const double relative = (c.has_norms ? kSigmas * sum_sigma(c.head_dim) / 2 + 4 * kUnit : 0) + 4 * kUnit;
+  std::vector<double> bounds;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const size_t at = i % c.head_dim, half = c.n_rot / 2;
+    const double own = std::fabs(expected[i]);
+    if (at >= c.n_rot) {
+      bounds.push_back(c.has_norms ? relative * own + kDenormal : 0);
+    } else {
+      const double other = std::fabs(expected[at < half ? i + half : i - half]);
+      bounds.push_back(relative * std::sqrt(2.0) * (own + other) + 2 * kDenormal);
+    }
+  }
+  return bounds;
+}
+
+TEST_P(RopeTest, TurnsAndNormsHeadsOfOddSizesAtFarPositions) {
+  for (const RopeCase& c : {RopeCase{32, 32, false, 1.0f},
+                            {80, 32, false, 1.0f},
+                            {10, 10, true, 1.0f},
+                            {96, 48, true, 1.19f},
+                            {50, 0, true, 1.0f},
+                            {64, 0, false, 1.0f}}) {
+    const RopeData data = rope_data(c);
+    const Rotated expected = rotated(make_reference_backend(), data, c), actual = rotated(*GetParam().make(2), data, c);
+    EXPECT_TRUE(within(actual.q, expected.q, rope_bounds(expected.q, c), kHeads * c.head_dim)) << "q " << c.head_dim;
+    EXPECT_TRUE(within(actual.k, expected.k, rope_bounds(expected.k, c), kKvHeads * c.head_dim)) << "k " << c.head_dim;
+    EXPECT_EQ(std::memcmp(actual.v.data(), expected.v.data(), actual.v.size() * sizeof(float)), 0) << "v";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, RopeTest, testing::ValuesIn(backends_under_test()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace realizar::test

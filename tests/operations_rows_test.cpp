@@ -1,0 +1,220 @@
+// Operations that look at one row at a time (embedding, norms, activations, row selection) against the reference.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "backend/reference/reference_backend.h"
+#include "support/backends_under_test.h"
+#include "support/op_rig.h"
+#include "support/suite_params.h"
+
+namespace realizar::test {
+namespace {
+
+std::vector<uint32_t> first_tokens(uint32_t n) {
+  std::vector<uint32_t> tokens(n);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  return tokens;
+}
+
+class EmbedTest : public testing::TestWithParam<std::tuple<BackendUnderTest, TypeId>> {
+ protected:
+  void SetUp() override { skip_where_absent(std::get<0>(GetParam())); }
+};
+
+struct EmbedCase {
+  float scale;
+  bool has_positions;
+};
+
+// A type's value takes a few roundings to decode, whoever does it; scaling it and adding the position round once each.
+std::vector<double> embed_bounds(const TestMatrix& table, const TestMatrix& positions, const TestBatch& batch,
+                                 const EmbedCase& c) {
+  const bool is_exact = traits(table.type).block_elems == 1;
+  const bool rounds = c.scale != 1.0f || c.has_positions;
+  std::vector<double> bounds;
+  for (size_t r = 0; r < batch.tokens.size(); ++r) {
+    for (uint32_t i = 0; i < table.n_cols; ++i) {
+      const double from = table.size_row(0, static_cast<uint32_t>(to_index(batch.tokens[r])))[i];
+      const double position = c.has_positions ? positions.size_row(0, static_cast<uint32_t>(batch.positions[r]))[i] : 0;
+      const double decoding = is_exact ? 0 : 2 * kUnit, arithmetic = rounds ? 2 * kUnit : 0;
+      bounds.push_back((decoding + arithmetic) * (from * std::fabs(c.scale) + position));
+    }
+  }
+  return bounds;
+}
+
+std::vector<float> embedded(std::unique_ptr<Backend> backend, const TestMatrix& table, const TestMatrix& positions,
+                            const TestBatch& batch, const EmbedCase& c) {
+  OpRig rig(std::move(backend), {.max_rows = 32, .max_logit_rows = 1});
+  const ActId out = rig.output(table.n_cols);
+  const EmbedOp op{out, rig.matrix(table), c.has_positions ? rig.matrix(positions) : kNoWeight, c.scale};
+  rig.step(batch, {}, [&](Backend& b) { b.embed(op); });
+  return rig.read(out);
+}
+
+TEST_P(EmbedTest, GivesTheTokensRowScaledAndThePositionsRowAdded) {
+  const auto& [backend, type] = GetParam();
+  const uint32_t block = traits(type).block_elems;
+  for (const uint32_t n_cols : {block == 1 ? 1u : block, block == 1 ? 300u : 3 * block}) {
+    const TestMatrix table = random_matrix(type, 1, 19, n_cols, 1), positions = random_matrix(type, 1, 40, n_cols, 2);
+    TestBatch batch = rows_of(std::vector<uint32_t>{18, 0, 7, 7, 15, 16}, 2);
+    batch.positions = {39, 0, 1, 16, 31, 2};
+    for (const EmbedCase c : {EmbedCase{1.0f, false}, {-11.3f, false}, {1.0f, true}, {0.7f, true}}) {
+      const auto expected = embedded(make_reference_backend(), table, positions, batch, c);
+      const auto actual = embedded(*backend.make(2), table, positions, batch, c);
+      EXPECT_TRUE(within(actual, expected, embed_bounds(table, positions, batch, c), n_cols))
+          << n_cols << " columns, scale " << c.scale << (c.has_positions ? ", positions" : "");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, EmbedTest,
+                         testing::Combine(testing::ValuesIn(backends_under_test()), testing::ValuesIn(weight_types())),
+                         [](const auto& test) { return suite_name(std::get<0>(test.param), std::get<1>(test.param)); });
+
+class RowTest : public testing::TestWithParam<BackendUnderTest> {
+ protected:
+  void SetUp() override { skip_where_absent(GetParam()); }
+};
+
+struct NormCase {
+  NormKind kind;
+  bool has_weight, has_bias, accumulate, in_place;
+};
+
+constexpr NormCase kNormCases[] = {
+    {NormKind::kRms, true, false, false, false},  {NormKind::kRms, false, false, false, true},
+    {NormKind::kRms, true, false, true, false},   {NormKind::kRms, true, true, true, true},
+    {NormKind::kLayer, true, true, false, false}, {NormKind::kLayer, false, false, false, false},
+    {NormKind::kLayer, true, false, false, true}, {NormKind::kLayer, true, true, true, false},
+};
+constexpr float kEps = 1e-5f;
+constexpr uint32_t kNormRows = 9;
+
+// Extreme rows, and two far from zero, on which a mean loses digits.
+InputTable norm_inputs(uint32_t n_cols) {
+  InputTable inputs = extreme_inputs(kNormRows, n_cols, 1);
+  for (uint32_t i = 0; i < n_cols; ++i) {
+    inputs.row(5)[i] += 100.0f;
+    inputs.row(6)[i] = -1e4f;
+  }
+  return inputs;
+}
+
+struct NormData {
+  InputTable inputs, before;
+  std::vector<float> weight, bias;
+};
+
+std::vector<float> normed(std::unique_ptr<Backend> backend, const NormData& data, const NormCase& c) {
+  OpRig rig(std::move(backend), {.max_rows = kNormRows, .max_logit_rows = 1});
+  const ActId in = rig.input(data.inputs), out = c.in_place ? in : rig.input(data.before);
+  const NormOp op{.out = out,
+                  .in = in,
+                  .weight = c.has_weight ? rig.vector(data.weight) : kNoWeight,
+                  .bias = c.has_bias ? rig.vector(data.bias) : kNoWeight,
+                  .kind = c.kind,
+                  .eps = kEps,
+                  .accumulate = c.accumulate};
+  rig.step(rows_of(first_tokens(kNormRows), 3), {in, out}, [&](Backend& b) { b.norm(op); });
+  return rig.read(out);
+}
+
+// The mean is a sum over the row, and what it is off by moves every element; the root halves the relative error of the
+// mean square; each element then takes a few roundings.
+std::vector<double> norm_bounds(const NormData& data, const NormCase& c, std::span<const float> expected) {
+  const uint32_t n = data.inputs.n_cols;
+  const double sum_error = kSigmas * sum_sigma(n);
+  std::vector<double> bounds;
+  for (uint32_t r = 0; r < kNormRows; ++r) {
+    const float* x = data.inputs.row(r);
+    double mean = 0, magnitude = 0, power = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+      mean += double{x[i]} / n;
+      magnitude += std::fabs(double{x[i]}) / n;
+    }
+    if (c.kind == NormKind::kRms) mean = magnitude = 0;
+    for (uint32_t i = 0; i < n; ++i) power += (x[i] - mean) * (x[i] - mean) / n;
+    const double scale = 1 / std::sqrt(power + kEps), shift = sum_error * magnitude * scale;
+    for (uint32_t i = 0; i < n; ++i) {
+      const double relative = sum_error / 2 + 4 * kUnit + shift * shift;
+      const double y = std::fabs(x[i] - mean) * scale, weight = c.has_weight ? std::fabs(data.weight[i]) : 1;
+      const double bias = c.has_bias ? std::fabs(data.bias[i]) : 0;
+      const double added = c.accumulate ? std::fabs(expected[bounds.size()]) + weight * y : 0;
+      bounds.push_back(weight * (y * relative + shift) + 2 * kUnit * (bias + added) + kDenormal);
+    }
+  }
+  return bounds;
+}
+
+TEST_P(RowTest, NormsAgreeAtOddWidthsOnExtremeRowsInPlaceAndAdded) {
+  for (const uint32_t n_cols : {1u, 15u, 16u, 33u, 257u}) {
+    const NormData data{norm_inputs(n_cols), random_inputs(kNormRows, n_cols, 2), random_values(n_cols, 3),
+                        random_values(n_cols, 4)};
+    for (const NormCase& c : kNormCases) {
+      const auto expected = normed(make_reference_backend(), data, c);
+      EXPECT_TRUE(within(normed(*GetParam().make(2), data, c), expected, norm_bounds(data, c, expected), n_cols))
+          << n_cols << " columns, " << (c.kind == NormKind::kRms ? "RMS" : "layer") << " norm, case "
+          << &c - kNormCases;
+    }
+  }
+}
+
+// An identity matrix hands an activation each input unchanged.
+std::vector<float> activated(std::unique_ptr<Backend> backend, const InputTable& inputs, Activation activation) {
+  const uint32_t n = inputs.n_cols;
+  std::vector<float> identity(size_t{n} * n);
+  for (uint32_t i = 0; i < n; ++i) identity[size_t{i} * n + i] = 1.0f;
+  const auto bytes = std::as_bytes(std::span(identity));
+  OpRig rig(std::move(backend), {.max_rows = inputs.n_tokens, .max_logit_rows = 1});
+  const ActId in = rig.input(inputs), out = rig.output(n);
+  const WeightId weight = *rig.backend().load_matrix({"identity", TypeId::kF32, 1, n, n, {bytes}, {}, false});
+  rig.step(rows_of(first_tokens(inputs.n_tokens), inputs.n_tokens / 2), {in},
+           [&](Backend& b) { b.linear({.out = out, .in = in, .weight = weight, .activation = activation}); });
+  return rig.read(out);
+}
+
+TEST_P(RowTest, ActivationsStayWithinTheirStatedErrorsFromDenormalsToOverflow) {
+  InputTable inputs = random_inputs(8, 33, 1);
+  const float row_scales[] = {0x1p-130f, 1e-6f, 0.1f, 1.0f, 5.0f, 20.0f, 200.0f, 1e4f};
+  for (uint32_t r = 0; r < inputs.n_tokens; ++r) {
+    for (uint32_t i = 0; i < inputs.n_cols; ++i) inputs.row(r)[i] *= row_scales[r];
+  }
+  inputs.row(3)[0] = 0.0f;
+  inputs.row(3)[1] = -0.0f;
+  for (const Activation activation : {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kGeluErf,
+                                      Activation::kRelu, Activation::kReluSquared}) {
+    const auto expected = activated(make_reference_backend(), inputs, activation);
+    std::vector<double> bounds;
+    for (const float x : inputs.values) bounds.push_back(activation_error(activation, x, 0));
+    EXPECT_TRUE(within(activated(*GetParam().make(2), inputs, activation), expected, bounds, inputs.n_cols))
+        << "activation " << static_cast<int>(activation);
+  }
+}
+
+TEST_P(RowTest, SelectedRowsAreCopiesAndOperationsOnThemLeaveOthersAlone) {
+  const InputTable inputs = extreme_inputs(11, 45, 1);
+  OpRig rig(*GetParam().make(2), {.max_rows = 11, .max_logit_rows = 11});
+  const ActId in = rig.input(inputs), out = rig.output(45, Rows::kLogits);
+  for (const std::vector<uint32_t>& rows : {std::vector<uint32_t>{10}, {0, 3, 4, 10}, {}}) {
+    TestBatch batch = rows_of(first_tokens(11), 4);
+    batch.logit_rows = rows;
+    rig.step(batch, {in}, [&](Backend& b) { b.select_rows({.out = out, .in = in}); });
+    const auto selected = rig.read(out);
+    ASSERT_EQ(selected.size(), rows.size() * 45);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(std::memcmp(selected.data() + i * 45, inputs.row(rows[i]), 45 * sizeof(float)), 0) << rows[i];
+    }
+    const auto untouched = rig.read(in);
+    EXPECT_EQ(std::memcmp(untouched.data(), inputs.values.data(), untouched.size() * sizeof(float)), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, RowTest, testing::ValuesIn(backends_under_test()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace realizar::test
