@@ -25,6 +25,10 @@ double product_sigma(const TestMatrix& m, uint32_t mat, uint32_t r, const float*
   return std::sqrt(squares + std::pow(sum_sigma(m.n_cols) * magnitude, 2)) + floor;
 }
 
+double activation_size(Activation activation, double x) {
+  return activation == Activation::kReluSquared ? x * x : std::fabs(x);
+}
+
 double activation_error(Activation activation, double x, double x_error) {
   const double size = std::fabs(x);
   switch (activation) {

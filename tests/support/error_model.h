@@ -41,6 +41,8 @@ inline double sum_sigma(uint32_t n) {
 // The parameter of row `r` of matrix `mat` . x [n_cols].
 double product_sigma(const TestMatrix& m, uint32_t mat, uint32_t r, const float* x, Arithmetic arithmetic);
 
+// |activation(x)|, or a little more.
+double activation_size(Activation activation, double x);
 // The most that an activation of x, itself off by up to x_error, may be off by: its slope there, and its own roundings.
 double activation_error(Activation activation, double x, double x_error);
 

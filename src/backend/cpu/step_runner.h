@@ -70,6 +70,8 @@ class StepRunner {
   void turn_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm, uint32_t row) const;
   void normalize(const NormOp& op, const float* in, float* out, uint32_t n) const;
   void group_by_expert(const ExpertsOp& op);
+  bool has_mixed_forms(const ExpertsOp& op) const;
+  void expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member);
   void expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member);
   void expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member);
   void record(const Command& command, uint64_t start_ns, uint64_t end_ns);
@@ -96,7 +98,7 @@ class StepRunner {
   struct alignas(64) Counter {
     std::atomic<uint32_t> value{0};
   };
-  static constexpr uint32_t kLoopsPerCommand = 6;
+  static constexpr uint32_t kLoopsPerCommand = 7;
 
   const KernelTable& kernels_;
   ThreadTeam& team_;

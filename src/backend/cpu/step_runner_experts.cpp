@@ -75,21 +75,39 @@ void StepRunner::group_by_expert(const ExpertsOp& op) {
   }
 }
 
+// Whether gate and up read the rows in different forms, so that the rows are prepared once for each.
+bool StepRunner::has_mixed_forms(const ExpertsOp& op) const {
+  return matrix(op.gate).is_plain() != matrix(op.up).is_plain();
+}
+
 // A group's slots can outnumber max_rows only if an expert were chosen twice for a row, which route never does.
-void StepRunner::expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member) {
-  const PanelMatrix &gate = matrix(op.gate), &up = matrix(op.up);
+void StepRunner::expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member) {
+  const PanelMatrix& gate = matrix(op.gate);
   const uint32_t n_pairs = (gate.n_panels() + 1) / 2, pair = item % n_pairs;
   const ExpertGroup& group = groups_[item / n_pairs];
   const RowList list{slot_rows_.data() + group.first, group.n_decode, group.n_slots};
-  float *g = accumulators(member, 0), *u = accumulators(member, 1);
+  float* g = accumulators(member, 0);
   multiply_pair(kernels_, gate, group.expert, pair, prepared_, list, g, tile(member));
-  multiply_pair(kernels_, up, group.expert, pair, prepared_, list, u, tile(member));
   const uint32_t first = pair * kPairRows, n = std::min(kPairRows, gate.n_rows - first);
   for (uint32_t i = 0; i < group.n_slots; ++i) {
-    const size_t at = size_t{i} * kPairRows;
-    kernels_.map(gate_map(op.activation), g + at, n);
+    kernels_.map(gate_map(op.activation), g + size_t{i} * kPairRows, n);
     float* out = hidden_.as<float>() + size_t{slots_[group.first + i]} * gate.n_rows + first;
-    for (uint32_t j = 0; j < n; ++j) out[j] = g[at + j] * u[at + j];
+    std::copy_n(g + size_t{i} * kPairRows, n, out);
+  }
+}
+
+void StepRunner::expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member) {
+  const PanelMatrix& up = matrix(op.up);
+  const uint32_t n_pairs = (up.n_panels() + 1) / 2, pair = item % n_pairs;
+  const ExpertGroup& group = groups_[item / n_pairs];
+  const RowList list{slot_rows_.data() + group.first, group.n_decode, group.n_slots};
+  if (!has_mixed_forms(op)) expert_gates(op, item, member);
+  float* u = accumulators(member, 1);
+  multiply_pair(kernels_, up, group.expert, pair, prepared_, list, u, tile(member));
+  const uint32_t first = pair * kPairRows, n = std::min(kPairRows, up.n_rows - first);
+  for (uint32_t i = 0; i < group.n_slots; ++i) {
+    float* out = hidden_.as<float>() + size_t{slots_[group.first + i]} * up.n_rows + first;
+    for (uint32_t j = 0; j < n; ++j) out[j] *= u[size_t{i} * kPairRows + j];
   }
 }
 
@@ -108,16 +126,24 @@ void StepRunner::expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t mem
 }
 
 void StepRunner::run(const ExpertsOp& op, uint32_t member) {
-  const PanelMatrix &gate = matrix(op.gate), &down = matrix(op.down);
+  const PanelMatrix &gate = matrix(op.gate), &up = matrix(op.up), &down = matrix(op.down);
   const RowList rows = row_list(Rows::kAll);
+  // A pair of panels of one chosen expert is an item; the groups are known once rows are prepared.
+  const auto n_items = [&](const PanelMatrix& m) {
+    return static_cast<uint32_t>(groups_.size()) * ((m.n_panels() + 1) / 2);
+  };
   if (member == 0) group_by_expert(op);
-  prepare(op.in, gate, rows, member);
-  const auto n_groups = static_cast<uint32_t>(groups_.size());
-  share(n_groups * ((gate.n_panels() + 1) / 2), member, [&](uint32_t item) { expert_hidden(op, item, member); });
+  if (has_mixed_forms(op)) {
+    prepare(op.in, gate, rows, member);
+    share(n_items(gate), member, [&](uint32_t item) { expert_gates(op, item, member); });
+    team_.barrier();
+  }
+  prepare(op.in, up, rows, member);
+  share(n_items(up), member, [&](uint32_t item) { expert_hidden(op, item, member); });
   team_.barrier();
   const RowList slots{identity_.data(), rows.n_decode * op.n_used, rows.n_rows * op.n_used};
   prepare_rows(prepared_hidden_, hidden_.as<float>(), down, slots, member);
-  share(n_groups * ((down.n_panels() + 1) / 2), member, [&](uint32_t item) { expert_outputs(op, item, member); });
+  share(n_items(down), member, [&](uint32_t item) { expert_outputs(op, item, member); });
   team_.barrier();
   share(rows.n_rows, member, [&](uint32_t r) {
     for (uint32_t k = 0; k < op.n_used; ++k) {

@@ -1,0 +1,229 @@
+// Routing and mixtures of experts on every backend, against the reference.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "backend/reference/reference_backend.h"
+#include "support/backends_under_test.h"
+#include "support/op_rig.h"
+#include "support/suite_params.h"
+
+namespace realizar::test {
+namespace {
+
+std::vector<uint32_t> first_tokens(uint32_t n) {
+  std::vector<uint32_t> tokens(n);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  return tokens;
+}
+
+class RouteTest : public testing::TestWithParam<BackendUnderTest> {
+ protected:
+  void SetUp() override { skip_where_absent(GetParam()); }
+};
+
+struct RouteCase {
+  uint32_t n_experts, n_used;
+  bool renormalize;
+  float scale;
+};
+
+struct Routed {
+  std::vector<float> ids, weights;
+};
+
+Routed routed(std::unique_ptr<Backend> backend, const InputTable& logits, const RouteCase& c) {
+  OpRig rig(std::move(backend), {.max_rows = logits.n_tokens, .max_logit_rows = 1});
+  const RouteOp op{
+      rig.input(logits), rig.output(c.n_used), rig.output(c.n_used), c.n_experts, c.n_used, c.renormalize, c.scale};
+  rig.step(rows_of(first_tokens(logits.n_tokens), 3), {op.logits}, [&](Backend& b) { b.route(op); });
+  return {rig.read(op.ids), rig.read(op.weights)};
+}
+
+// Clear choices, ties of all and of some, signed zeros, and logits whose exponentials underflow.
+InputTable router_logits(uint32_t n_experts) {
+  InputTable logits = random_inputs(8, n_experts, 1);
+  for (uint32_t e = 0; e < n_experts; ++e) {
+    logits.row(1)[e] = 0.5f;
+    logits.row(2)[e] = std::round(2 * logits.row(2)[e]);
+    logits.row(3)[e] = e % 2 == 0 ? -0.0f : 0.0f;
+    logits.row(4)[e] *= 1e4f;
+    logits.row(5)[e] *= 50.0f;
+    logits.row(6)[e] *= 0x1p-130f;
+    logits.row(7)[e] = -1e30f;
+  }
+  logits.row(7)[n_experts - 1] = 1e30f;
+  return logits;
+}
+
+TEST_P(RouteTest, ChoosesTheSameExpertsWithTiesToTheLowestAndWeighsThemAlike) {
+  for (const uint32_t n_experts : {5u, 8u, 33u, 128u}) {
+    const InputTable logits = router_logits(n_experts);
+    for (const uint32_t n_used : {1u, 2u, 5u, 8u}) {
+      if (n_used > n_experts) continue;
+      for (const bool renormalize : {false, true}) {
+        const RouteCase c{n_experts, n_used, renormalize, n_used == 2 ? 2.5f : 1.0f};
+        const Routed expected = routed(make_reference_backend(), logits, c),
+                     actual = routed(*GetParam().make(2), logits, c);
+        EXPECT_EQ(actual.ids, expected.ids) << n_used << " of " << n_experts;
+        std::vector<double> bounds;  // a softmax: exponentials, their sum, the quotient
+        for (const float w : expected.weights) {
+          bounds.push_back((2 * kExpError + kSigmas * sum_sigma(n_experts)) * w + c.scale * std::exp(-87.0));
+        }
+        EXPECT_TRUE(within(actual.weights, expected.weights, bounds, n_used)) << n_used << " of " << n_experts;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, RouteTest, testing::ValuesIn(backends_under_test()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+struct ExpertTypes {
+  TypeId gate, up, down;
+};
+
+void PrintTo(const ExpertTypes& types, std::ostream* out) {
+  *out << traits(types.gate).name << '_' << traits(types.up).name << '_' << traits(types.down).name;
+}
+
+class ExpertsTest : public testing::TestWithParam<std::tuple<BackendUnderTest, ExpertTypes>> {
+ protected:
+  void SetUp() override { skip_where_absent(std::get<0>(GetParam())); }
+};
+
+constexpr uint32_t kExperts = 9, kRows = 9, kDecodeRows = 4;
+
+struct ExpertsData {
+  TestMatrix gate, up, down;
+  InputTable inputs, before, ids, weights;
+  Activation activation;
+};
+
+// Rows 0 to 3 share all their experts, the others fewer with distance; with one expert a row, none.
+InputTable expert_ids(uint32_t n_used) {
+  InputTable ids{kRows, n_used, std::vector<float>(size_t{kRows} * n_used)};
+  for (uint32_t r = 0; r < kRows; ++r) {
+    for (uint32_t k = 0; k < n_used; ++k) ids.row(r)[k] = static_cast<float>((r < 4 ? 8 - k : r + k) % kExperts);
+  }
+  return ids;
+}
+
+ExpertsData experts_data(const ExpertTypes& types, uint32_t n_used, Activation activation) {
+  const uint32_t in_block = std::max(traits(types.gate).block_elems, traits(types.up).block_elems);
+  const uint32_t down_block = traits(types.down).block_elems;
+  const uint32_t d_model = in_block == 1 ? 33 : in_block == 32 ? 96 : in_block;
+  const uint32_t d_ff = down_block == 1 ? 37 : down_block == 32 ? 160 : down_block;
+  ExpertsData data{random_matrix(types.gate, kExperts, d_ff, d_model, 1),
+                   random_matrix(types.up, kExperts, d_ff, d_model, 2),
+                   random_matrix(types.down, kExperts, d_model, d_ff, 3),
+                   extreme_inputs(kRows, d_model, 4),
+                   random_inputs(kRows, d_model, 5),
+                   expert_ids(n_used),
+                   random_inputs(kRows, n_used, 6),
+                   activation};
+  return data;
+}
+
+std::vector<float> mixed(std::unique_ptr<Backend> backend, const ExpertsData& data) {
+  OpRig rig(std::move(backend), {.max_rows = kRows, .max_logit_rows = 1});
+  const ExpertsOp op{.out = rig.input(data.before),
+                     .in = rig.input(data.inputs),
+                     .weights = rig.input(data.weights),
+                     .ids = rig.input(data.ids),
+                     .gate = rig.matrix(data.gate),
+                     .up = rig.matrix(data.up),
+                     .down = rig.matrix(data.down),
+                     .n_used = data.ids.n_cols,
+                     .activation = data.activation};
+  rig.step(rows_of(first_tokens(kRows), kDecodeRows), {op.out, op.in, op.weights, op.ids},
+           [&](Backend& b) { b.experts(op); });
+  return rig.read(op.out);
+}
+
+double dot(const float* a, const float* b, uint32_t n) {
+  return std::inner_product(a, a + n, b, 0.0);
+}
+
+struct Hidden {
+  std::vector<float> values;
+  std::vector<double> sigmas;
+};
+
+// activation(gate . x) * (up . x) of one expert, and how far each is off: see gated pairs.
+Hidden hidden_of(const ExpertsData& data, uint32_t expert, uint32_t token, const BackendUnderTest& backend) {
+  const bool is_decode = token < kDecodeRows;
+  const float* x = data.inputs.row(token);
+  Hidden hidden;
+  for (uint32_t j = 0; j < data.gate.n_rows; ++j) {
+    const double g = dot(data.gate.row(expert, j), x, data.gate.n_cols);
+    const double u = std::fabs(dot(data.up.row(expert, j), x, data.up.n_cols));
+    const double g_sigma = product_sigma(data.gate, expert, j, x, backend.arithmetic(data.gate.type, is_decode));
+    const double u_sigma = product_sigma(data.up, expert, j, x, backend.arithmetic(data.up.type, is_decode));
+    const double a = activation_size(data.activation, g), a_sigma = activation_error(data.activation, g, g_sigma);
+    hidden.values.push_back(static_cast<float>(a * u));
+    hidden.sigmas.push_back(a * u_sigma + a_sigma * (u + kSigmas * u_sigma) + 2 * kUnit * a * u + kDenormal);
+  }
+  return hidden;
+}
+
+// The errors of hidden values go through `down`, which adds its own; experts' shares add up.
+std::vector<double> experts_bounds(const ExpertsData& data, std::span<const float> expected,
+                                   const BackendUnderTest& backend) {
+  const uint32_t d_model = data.down.n_rows, d_ff = data.down.n_cols;
+  std::vector<double> bounds;
+  for (uint32_t token = 0; token < kRows; ++token) {
+    std::vector<double> squares(d_model), sizes(d_model);
+    for (uint32_t k = 0; k < data.ids.n_cols; ++k) {
+      const auto expert = static_cast<uint32_t>(data.ids.row(token)[k]);
+      const double weight = std::fabs(data.weights.row(token)[k]);
+      const Hidden hidden = hidden_of(data, expert, token, backend);
+      const Arithmetic arithmetic = backend.arithmetic(data.down.type, token < kDecodeRows);
+      for (uint32_t i = 0; i < d_model; ++i) {
+        double square = std::pow(product_sigma(data.down, expert, i, hidden.values.data(), arithmetic), 2);
+        const float* w = data.down.row(expert, i);
+        for (uint32_t j = 0; j < d_ff; ++j) square += std::pow(w[j] * hidden.sigmas[j], 2);
+        squares[i] += weight * weight * square;
+        sizes[i] += weight * std::fabs(dot(w, hidden.values.data(), d_ff));
+      }
+    }
+    for (uint32_t i = 0; i < d_model; ++i) {
+      const size_t at = bounds.size();
+      const double added = std::fabs(data.before.values[at]) + std::fabs(expected[at]) + sizes[i];
+      bounds.push_back(kSigmas * std::sqrt(squares[i]) + (data.ids.n_cols + 1) * kUnit * added);
+    }
+  }
+  return bounds;
+}
+
+TEST_P(ExpertsTest, AgreeWhetherRowsShareThemOrNot) {
+  const auto& [backend, types] = GetParam();
+  const Activation activations[] = {Activation::kSilu, Activation::kGelu, Activation::kGeluErf};
+  uint32_t n = 0;
+  for (const uint32_t n_used : {1u, 2u, 8u}) {
+    const ExpertsData data = experts_data(types, n_used, activations[n++]);
+    const auto expected = mixed(make_reference_backend(), data);
+    EXPECT_TRUE(
+        within(mixed(*backend.make(2), data), expected, experts_bounds(data, expected, backend), data.before.n_cols))
+        << n_used << " experts a row";
+  }
+}
+
+constexpr ExpertTypes kExpertTypes[] = {
+    {TypeId::kF32, TypeId::kF32, TypeId::kF32},     {TypeId::kBF16, TypeId::kBF16, TypeId::kF16},
+    {TypeId::kQ8_0, TypeId::kQ8_0, TypeId::kQ8_0},  {TypeId::kQ4_0, TypeId::kQ4_1, TypeId::kQ8_0},
+    {TypeId::kQ4_K, TypeId::kQ4_K, TypeId::kQ6_K},  {TypeId::kMXFP4, TypeId::kMXFP4, TypeId::kMXFP4},
+    {TypeId::kF32, TypeId::kQ8_0, TypeId::kIQ4_NL}, {TypeId::kQ5_0, TypeId::kF16, TypeId::kF32},
+};
+
+INSTANTIATE_TEST_SUITE_P(Operations, ExpertsTest,
+                         testing::Combine(testing::ValuesIn(backends_under_test()), testing::ValuesIn(kExpertTypes)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_" +
+                                  testing::PrintToString(std::get<1>(test.param));
+                         });
+
+}  // namespace
+}  // namespace realizar::test
