@@ -84,10 +84,10 @@ TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
     const KernelTable* kernels = kernels_for(isa);
     if (kernels == nullptr) continue;
     std::vector<int8_t> q(kCols);
-    std::vector<float> scales(kCols / 32), tile(size_t{kCols} * 16);
-    std::vector<int32_t> sums(kCols / 16);
-    kernels->quantize(x.data(), kCols, q.data(), scales.data(), sums.data());
-    const ActRow row{x.data(), q.data(), scales.data(), sums.data()};
+    std::vector<float> tile(size_t{kCols} * 16);
+    std::vector<ActGroup> groups(kCols / 32);
+    kernels->quantize(x.data(), kCols, q.data(), groups.data());
+    const ActRow row{x.data(), q.data(), groups.data()};
     for (uint32_t r = 0; r < kRows; ++r) {
       const uint8_t* panel = m->panel(0, r / 16);
       kernels->unpack_f32[static_cast<int>(m->kind)](panel, 0, kCols, tile.data());
@@ -97,7 +97,7 @@ TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
       for (uint32_t c = 0; c < kCols; ++c) {
         const float w = decoded[size_t{r} * kCols + c];
         EXPECT_FLOAT_EQ(tile[size_t{c} * 16 + r % 16], w) << kernels->name << ' ' << type.name;
-        const double a = m->is_plain() ? double{x[c]} : double{scales[c / 32]} * q[c];
+        const double a = m->is_plain() ? double{x[c]} : double{groups[c / 32].scale} * q[c];
         expected += w * a;
         magnitude += std::fabs(w * a);
       }

@@ -13,12 +13,18 @@ inline constexpr uint32_t kMaxDecodeRows = 4;  // rows that one pass over a pane
 inline constexpr uint32_t kMaxGemmRows = 12;
 inline constexpr uint32_t kKvPiece = 64;  // positions that attention reduces at a time
 
-// A row of activations: F32 for plain weights, else int8 with a scale and two sums (of 16) for each group.
+// What belongs to 32 quantized activations. The sums are of the quants, exact.
+struct ActGroup {
+  float scale, scaled_sum;  // scaled_sum = scale * sum
+  float sum;
+  float halves[2];  // sums of 16
+};
+
+// A row of activations: F32 for plain weights, int8 and their groups for block types.
 struct ActRow {
   const float* values;
   const int8_t* quants;
-  const float* scales;
-  const int32_t* sums;
+  const ActGroup* groups;
 };
 
 // y[r * 16 + i] = panel row i . rows[r], n_rows <= kMaxDecodeRows.
@@ -61,8 +67,8 @@ struct KernelTable {
   UnpackFn unpack_bf16[static_cast<int>(PanelKind::kCount)];  // null for plain types and where !bf16
   GemmFn gemm_f32;
   GemmFn gemm_bf16;
-  // q: [n], scales: [n / 32], sums: [n / 16]; n is a multiple of 32.
-  void (*quantize)(const float* x, uint32_t n, int8_t* q, float* scales, int32_t* sums);
+  // q: [n], groups: [n / 32]; n is a multiple of 32.
+  void (*quantize)(const float* x, uint32_t n, int8_t* q, ActGroup* groups);
   void (*to_bf16)(const float* x, uint32_t n, uint16_t* y);
   void (*from_f16)(const uint16_t* x, uint32_t n, float* y);
   void (*from_bf16)(const uint16_t* x, uint32_t n, float* y);

@@ -1,8 +1,9 @@
 // Records the operations of a step in a list of fixed capacity, then walks it with the whole team: every member runs
-// every command, takes items of it from a shared counter, and meets the others at a barrier. Which member does an item
-// never changes its result.
+// every command, takes items of it from a shared counter, and meets the others at a barrier where the next command
+// needs the results. Which member does an item never changes its result.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <variant>
@@ -13,12 +14,13 @@
 
 namespace realizar {
 
+MapKind map_kind(Activation activation);
+
 class StepRunner {
  public:
   StepRunner(const KernelTable& kernels, ThreadTeam& team) : kernels_(kernels), team_(team), members_(team.size()) {}
 
   const KernelTable& kernels() const { return kernels_; }
-  KvStore& cache() { return cache_; }
   const KvStore& cache() const { return cache_; }
   size_t weight_bytes() const;
 
@@ -26,6 +28,7 @@ class StepRunner {
   Result<WeightId> add_matrix(PanelMatrix matrix);
   Result<WeightId> add_vector(std::span<const float> values);
   Result<ActId> add_activation(uint32_t n_cols, Rows rows);
+  Status create_cache(const KvLayout& layout);
 
   using Command = std::variant<EmbedOp, NormOp, LinearOp, GatedLinearOp, RopeStoreOp, AttentionOp, RouteOp, ExpertsOp,
                                SelectRowsOp>;  // in the order of OpKind
@@ -48,6 +51,13 @@ class StepRunner {
     uint32_t phase = 0;  // loops entered in this step
     Pages scratch;
   };
+  // A command and what its neighbours save it.
+  struct Step {
+    Command command;
+    bool prepares = true;  // the input's prepared rows are not there yet
+    bool turns = true;     // the rotations of this step's positions are not there yet
+    bool barrier = true;   // the next command needs what this one made
+  };
 
   // Scratch of a member: accumulators of two products for all rows, tiles, and what attention needs.
   float* accumulators(uint32_t member, uint32_t which) const;
@@ -64,9 +74,14 @@ class StepRunner {
   void run(const ExpertsOp& op, uint32_t member);
   void run(const SelectRowsOp& op, uint32_t member);
 
-  void prepare(ActId act, const PanelMatrix& m, const RowList& list, uint32_t member);
+  const Step& step(uint32_t member) const { return steps_[members_[member].phase / kLoopsPerCommand]; }
+  bool shares_input(const LinearOp& op, const LinearOp& before) const;
+  Operand prepare(ActId act, const PanelMatrix& m, const RowList& list, uint32_t member);
   void prepare_rows(PreparedRows& to, const float* source, const PanelMatrix& m, const RowList& list, uint32_t member);
+  uint32_t pairs_at_once(const PanelMatrix& m, const RowList& list) const;
   void finish_linear(const LinearOp& op, const RowList& list, uint32_t pair, float* acc);
+  float* rotations(const RopeStoreOp& op, uint32_t row) const;
+  void find_rotations(const RopeStoreOp& op, uint32_t row) const;
   void turn_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm, uint32_t row) const;
   void normalize(const NormOp& op, const float* in, float* out, uint32_t n) const;
   void group_by_expert(const ExpertsOp& op);
@@ -76,13 +91,14 @@ class StepRunner {
   void expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member);
   void record(const Command& command, uint64_t start_ns, uint64_t end_ns);
 
-  // Calls body(i) for each i < n, spread over the team; every member must enter the same loops.
+  // Calls body(i) for each i < n, spread over the team, `at_once` neighbours to a member; every member must enter the
+  // same loops.
   template <class Body>
-  void share(uint32_t n, uint32_t member, const Body& body) {
+  void share(uint32_t n, uint32_t member, const Body& body, uint32_t at_once = 1) {
     std::atomic<uint32_t>& next = counters_[members_[member].phase++].value;
-    for (uint32_t i = next.fetch_add(1, std::memory_order_relaxed); i < n;
-         i = next.fetch_add(1, std::memory_order_relaxed)) {
-      body(i);
+    for (uint32_t first = next.fetch_add(at_once, std::memory_order_relaxed); first < n;
+         first = next.fetch_add(at_once, std::memory_order_relaxed)) {
+      for (uint32_t i = first; i < std::min(n, first + at_once); ++i) body(i);
     }
   }
 
@@ -109,13 +125,15 @@ class StepRunner {
   std::vector<Member> members_;
 
   const StepBatch* batch_ = nullptr;
-  std::vector<Command> commands_;
+  std::vector<Step> steps_;
+  WeightId turned_ = kNoWeight;  // the frequencies of the step's last rope_store
+  float turned_scale_ = 0;
   bool too_many_ = false;
   std::unique_ptr<Counter[]> counters_;
   RowList all_rows_{}, logit_rows_{};  // of the step; read() needs them when the batch is gone
   std::vector<uint32_t> identity_;     // 0, 1, 2, ...
   PreparedRows prepared_;              // of one activation at a time
-  uint32_t max_cols_ = 0;
+  Pages rotations_;                    // F32 [max rows, head_dim / 2, (cos, sin)] of the step's positions
 
   // Mixture of experts. A slot is one (row, rank) pair: row * n_used + rank.
   struct ExpertGroup {

@@ -8,28 +8,6 @@
 #include "base/check.h"
 
 namespace realizar {
-namespace {
-
-MapKind gate_map(Activation activation) {
-  switch (activation) {
-    case Activation::kSilu:
-      return MapKind::kSilu;
-    case Activation::kGelu:
-      return MapKind::kGelu;
-    case Activation::kGeluErf:
-      return MapKind::kGeluErf;
-    case Activation::kRelu:
-      return MapKind::kRelu;
-    case Activation::kReluSquared:
-      return MapKind::kReluSquared;
-    case Activation::kNone:
-      break;
-  }
-  return MapKind::kNone;
-}
-
-}  // namespace
-
 void StepRunner::run(const RouteOp& op, uint32_t member) {
   share(batch_->n_rows(), member, [&](uint32_t r) {
     const float* logits = act(op.logits, r);
@@ -83,14 +61,14 @@ bool StepRunner::has_mixed_forms(const ExpertsOp& op) const {
 // A group's slots can outnumber max_rows only if an expert were chosen twice for a row, which route never does.
 void StepRunner::expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member) {
   const PanelMatrix& gate = matrix(op.gate);
-  const uint32_t n_pairs = (gate.n_panels() + 1) / 2, pair = item % n_pairs;
-  const ExpertGroup& group = groups_[item / n_pairs];
+  const uint32_t n_items = n_pairs(gate), pair = item % n_items;
+  const ExpertGroup& group = groups_[item / n_items];
   const RowList list{slot_rows_.data() + group.first, group.n_decode, group.n_slots};
   float* g = accumulators(member, 0);
-  multiply_pair(kernels_, gate, group.expert, pair, prepared_, list, g, tile(member));
+  multiply_pair(kernels_, gate, group.expert, pair, {act(op.in), &prepared_}, list, g, tile(member));
   const uint32_t first = pair * kPairRows, n = std::min(kPairRows, gate.n_rows - first);
   for (uint32_t i = 0; i < group.n_slots; ++i) {
-    kernels_.map(gate_map(op.activation), g + size_t{i} * kPairRows, n);
+    kernels_.map(map_kind(op.activation), g + size_t{i} * kPairRows, n);
     float* out = hidden_.as<float>() + size_t{slots_[group.first + i]} * gate.n_rows + first;
     std::copy_n(g + size_t{i} * kPairRows, n, out);
   }
@@ -98,12 +76,12 @@ void StepRunner::expert_gates(const ExpertsOp& op, uint32_t item, uint32_t membe
 
 void StepRunner::expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member) {
   const PanelMatrix& up = matrix(op.up);
-  const uint32_t n_pairs = (up.n_panels() + 1) / 2, pair = item % n_pairs;
-  const ExpertGroup& group = groups_[item / n_pairs];
+  const uint32_t n_items = n_pairs(up), pair = item % n_items;
+  const ExpertGroup& group = groups_[item / n_items];
   const RowList list{slot_rows_.data() + group.first, group.n_decode, group.n_slots};
   if (!has_mixed_forms(op)) expert_gates(op, item, member);
   float* u = accumulators(member, 1);
-  multiply_pair(kernels_, up, group.expert, pair, prepared_, list, u, tile(member));
+  multiply_pair(kernels_, up, group.expert, pair, {act(op.in), &prepared_}, list, u, tile(member));
   const uint32_t first = pair * kPairRows, n = std::min(kPairRows, up.n_rows - first);
   for (uint32_t i = 0; i < group.n_slots; ++i) {
     float* out = hidden_.as<float>() + size_t{slots_[group.first + i]} * up.n_rows + first;
@@ -113,11 +91,11 @@ void StepRunner::expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t memb
 
 void StepRunner::expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member) {
   const PanelMatrix& down = matrix(op.down);
-  const uint32_t n_pairs = (down.n_panels() + 1) / 2, pair = item % n_pairs;
-  const ExpertGroup& group = groups_[item / n_pairs];
+  const uint32_t n_items = n_pairs(down), pair = item % n_items;
+  const ExpertGroup& group = groups_[item / n_items];
   const RowList list{slots_.data() + group.first, group.n_decode, group.n_slots};
   float* acc = accumulators(member, 0);
-  multiply_pair(kernels_, down, group.expert, pair, prepared_hidden_, list, acc, tile(member));
+  multiply_pair(kernels_, down, group.expert, pair, {hidden_.as<float>(), &prepared_hidden_}, list, acc, tile(member));
   const uint32_t first = pair * kPairRows, n = std::min(kPairRows, down.n_rows - first);
   for (uint32_t i = 0; i < group.n_slots; ++i) {
     float* out = partial_.as<float>() + size_t{slots_[group.first + i]} * down.n_rows + first;
@@ -129,9 +107,7 @@ void StepRunner::run(const ExpertsOp& op, uint32_t member) {
   const PanelMatrix &gate = matrix(op.gate), &up = matrix(op.up), &down = matrix(op.down);
   const RowList rows = row_list(Rows::kAll);
   // A pair of panels of one chosen expert is an item; the groups are known once rows are prepared.
-  const auto n_items = [&](const PanelMatrix& m) {
-    return static_cast<uint32_t>(groups_.size()) * ((m.n_panels() + 1) / 2);
-  };
+  const auto n_items = [&](const PanelMatrix& m) { return static_cast<uint32_t>(groups_.size()) * n_pairs(m); };
   if (member == 0) group_by_expert(op);
   if (has_mixed_forms(op)) {
     prepare(op.in, gate, rows, member);

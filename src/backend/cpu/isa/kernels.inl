@@ -1,6 +1,8 @@
 // Every kernel, written once over sixteen lanes (vec_*.inl): lane i is row i of a panel in products, element i of a
 // vector elsewhere. Sums run over columns in rising order, so a result depends on the row's length alone.
 
+#define RZ_INLINE [[gnu::always_inline]] inline
+
 // The levels of the non-linear types, moved up by the layout's offset so that they are unsigned.
 alignas(16) constexpr uint8_t kIq4Codes[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
 alignas(16) constexpr uint8_t kE2M1Codes[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
@@ -10,6 +12,15 @@ inline float reduce(F a) {
   store(lanes, a);
   for (int width = 8; width > 0; width /= 2) {
     for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  }
+  return lanes[0];
+}
+
+inline float reduce_max(F a) {
+  float lanes[16];
+  store(lanes, a);
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lanes[i] = lanes[i] > lanes[i + width] ? lanes[i] : lanes[i + width];
   }
   return lanes[0];
 }
@@ -24,7 +35,7 @@ inline F load_tail(const float* p, uint32_t n) {
 // ---- products with panels of block types
 
 template <int kBits, int kVector>
-inline B plane_bits(const uint8_t* plane) {
+RZ_INLINE B plane_bits(const uint8_t* plane) {
   if constexpr (kBits == 8) return load_bytes(plane + 64 * kVector);
   constexpr int n_vectors = kBits;  // 8 vectors of kBits / 8 bytes an element
   constexpr int shift = kVector / n_vectors * kBits;
@@ -33,7 +44,7 @@ inline B plane_bits(const uint8_t* plane) {
 }
 
 template <PanelLayout L, int kVector>
-inline B codes(const uint8_t* quants) {
+RZ_INLINE B codes(const uint8_t* quants) {
   B low = plane_bits<L.low, kVector>(quants);
   if constexpr (L.codes == Codes::kIq4) low = look_up(low, kIq4Codes);
   if constexpr (L.codes == Codes::kE2M1) low = look_up(low, kE2M1Codes);
@@ -51,7 +62,7 @@ inline B codes(const uint8_t* quants) {
 }
 
 template <PanelLayout L>
-inline void load_codes(const uint8_t* quants, B* out) {
+RZ_INLINE void load_codes(const uint8_t* quants, B* out) {
   out[0] = codes<L, 0>(quants);
   out[1] = codes<L, 1>(quants);
   out[2] = codes<L, 2>(quants);
@@ -62,56 +73,88 @@ inline void load_codes(const uint8_t* quants, B* out) {
   out[7] = codes<L, 7>(quants);
 }
 
+// The scale of 16 rows for sub-block `block` of a group, and what their codes' sum is multiplied by; for the layouts
+// with super-blocks both still lack the factors of the header.
 struct ScaleMin {
   F scale, min;  // min only where the layout has one
 };
 
 template <PanelLayout L>
-inline ScaleMin load_scales(const uint8_t* panel, uint32_t group, int block) {
-  const uint8_t* at = panel + L.group_at(group);
+RZ_INLINE ScaleMin load_scales(const uint8_t* group, int block) {
   ScaleMin r{zero(), zero()};
   if constexpr (L.scales == Scales::kSuper) {
-    const uint8_t* header = panel + L.header_at(group);
-    if constexpr (L.has_min) {
-      r.scale = mul(load_f16(header), load_u8(at + 16 * block));
-      r.min = mul(load_f16(header + 32), load_u8(at + 16 * (L.n_subs() + block)));
-    } else {
-      r.scale = mul(load_f16(header), load_i8(at + 16 * block));
-    }
+    r.scale = L.has_min ? load_u8(group + 16 * block) : load_i8(group + 16 * block);
+    if constexpr (L.has_min) r.min = load_u8(group + 16 * (L.n_subs() + block));
   } else if constexpr (L.scales == Scales::kBf16) {
-    r.scale = load_bf16(at);
+    r.scale = load_bf16(group);
   } else {
-    r.scale = load_f16(at);
-    if constexpr (L.has_min) r.min = sub(zero(), load_f16(at + 32));
+    r.scale = load_f16(group);
+    if constexpr (L.has_min) r.min = load_f16(group + 32);
   }
   return r;
 }
 
+// What a row has summed since the last header: scaled products, and (where the layout has them) scaled minima.
+struct RowSum {
+  F products, minima;
+};
+
 template <PanelLayout L, int kRows>
-void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* y) {
-  F acc[kRows];
-  for (int r = 0; r < kRows; ++r) acc[r] = zero();
-  for (uint32_t g = 0; g < n_cols / 32; ++g) {
-    B code[8];
-    load_codes<L>(panel + L.group_at(g) + L.scale_bytes(), code);
-    for (int s = 0; s < L.n_subs(); ++s) {
-      const ScaleMin w = load_scales<L>(panel, g, s);
-      constexpr int n_vectors = 8 / L.n_subs();
+RZ_INLINE void dot_group(const uint8_t* group, uint32_t g, const ActRow* rows, RowSum* sums) {
+  B code[8];
+  load_codes<L>(group + L.scale_bytes(), code);
+  for (int s = 0; s < L.n_subs(); ++s) {
+    const ScaleMin w = load_scales<L>(group, s);
+    constexpr int n_vectors = 8 / L.n_subs();
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        const int32_t* sums = rows[r].sums + 2 * g;
-        const int32_t sum = L.sub == 16 ? sums[s] : sums[0] + sums[1];
-        const int8_t* q = rows[r].quants + 32 * g + 16 * s;
-        I products = set1_i(-L.offset * sum);
-#pragma GCC unroll 8
-        for (int j = 0; j < n_vectors; ++j) products = dot4<L.max_code>(products, code[n_vectors * s + j], q + 4 * j);
-        const float scale = rows[r].scales[g];
-        acc[r] = fma(to_float(products), mul(w.scale, set1(scale)), acc[r]);
-        if constexpr (L.has_min) acc[r] = fma(w.min, set1(-scale * static_cast<float>(sum)), acc[r]);
+    for (int r = 0; r < kRows; ++r) {
+      const ActGroup& act = rows[r].groups[g];
+      const int8_t* q = rows[r].quants + 32 * g + 16 * s;
+      I even = set1_i(0), odd = set1_i(0);  // two chains hide the latency
+#pragma GCC unroll 4
+      for (int j = 0; j < n_vectors; j += 2) {
+        even = dot4<L.max_code>(even, code[n_vectors * s + j], q + 4 * j);
+        odd = dot4<L.max_code>(odd, code[n_vectors * s + j + 1], q + 4 * j + 4);
+      }
+      F products = to_float(add_i(even, odd));
+      if constexpr (L.offset != 0) products = fma(set1(-L.offset), set1(L.sub == 16 ? act.halves[s] : act.sum), products);
+      sums[r].products = fma(products, mul(w.scale, set1(act.scale)), sums[r].products);
+      if constexpr (L.has_min) {
+        const F weighted = L.sub == 16 ? mul(set1(act.scale), set1(act.halves[s])) : set1(act.scaled_sum);
+        sums[r].minima = fma(w.min, weighted, sums[r].minima);
       }
     }
   }
-  for (int r = 0; r < kRows; ++r) store(y + 16 * r, acc[r]);
+}
+
+constexpr uint32_t kPrefetchBytes = 2048;  // how far ahead of the products a panel is asked for
+
+template <PanelLayout L, int kRows>
+void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* y) {
+  constexpr bool super = L.scales == Scales::kSuper;
+  constexpr uint32_t n_groups = super ? 8 : 1;  // that share a header
+  F acc[kRows];
+  for (F& a : acc) a = zero();
+  RowSum sums[kRows];
+  for (RowSum& sum : sums) sum = {zero(), zero()};
+  const uint8_t* at = panel;
+  for (uint32_t g = 0; g < n_cols / 32; g += n_groups) {
+    const uint8_t* group = at + L.header_bytes();
+    for (uint32_t i = 0; i < n_groups; ++i, group += L.group_bytes()) {
+      for (int line = 0; line < L.group_bytes(); line += 64) __builtin_prefetch(group + kPrefetchBytes + line);
+      dot_group<L, kRows>(group, g + i, rows, sums);
+    }
+    if constexpr (super) {
+      const F d = load_f16(at), dmin = L.has_min ? load_f16(at + 32) : zero();
+      for (int r = 0; r < kRows; ++r) {
+        acc[r] = fma(d, sums[r].products, acc[r]);
+        if constexpr (L.has_min) acc[r] = sub(acc[r], mul(dmin, sums[r].minima));
+        sums[r] = {zero(), zero()};
+      }
+    }
+    at = group;
+  }
+  for (int r = 0; r < kRows; ++r) store(y + 16 * r, super ? acc[r] : add(sums[r].products, sums[r].minima));
 }
 
 template <PanelLayout L>
@@ -128,20 +171,34 @@ void dot(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_r
   }
 }
 
+// The scale and the minimum in full, as they are to be added to.
+template <PanelLayout L>
+RZ_INLINE ScaleMin whole_scales(const uint8_t* header, const uint8_t* group, int block) {
+  ScaleMin r = load_scales<L>(group, block);
+  if constexpr (L.scales == Scales::kSuper) {
+    r.scale = mul(load_f16(header), r.scale);
+    if constexpr (L.has_min) r.min = sub(zero(), mul(load_f16(header + 32), r.min));
+  }
+  return r;
+}
+
 template <PanelLayout L, int kByte>
-inline F value(B code, ScaleMin w) {
+RZ_INLINE F value(B code, ScaleMin w) {
   const F q = sub(to_float(lane_byte<kByte>(code)), set1(L.offset));
-  if constexpr (L.has_min) return sub(mul(q, w.scale), w.min);
+  if constexpr (L.has_min) return add(mul(q, w.scale), w.min);
   return mul(q, w.scale);
 }
 
 template <PanelLayout L, bool kBf16>
 void unpack(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
   for (uint32_t g = col / 32; g < (col + n) / 32; ++g) {
+    const uint8_t *header = panel + L.header_at(g), *group = panel + L.group_at(g);
     B code[8];
-    load_codes<L>(panel + L.group_at(g) + L.scale_bytes(), code);
+    load_codes<L>(group + L.scale_bytes(), code);
+    ScaleMin w{};
+#pragma GCC unroll 8
     for (int j = 0; j < 8; ++j) {
-      const ScaleMin w = load_scales<L>(panel, g, j / (L.sub / 4));
+      if (j % (L.sub / 4) == 0) w = whole_scales<L>(header, group, j / (L.sub / 4));
       const F v[4] = {value<L, 0>(code[j], w), value<L, 1>(code[j], w), value<L, 2>(code[j], w),
                       value<L, 3>(code[j], w)};
       const size_t at = (size_t{32} * g - col + 4 * j) * 16;
@@ -162,7 +219,7 @@ void unpack(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
 enum class Plain { kF32, kF16, kBF16 };
 
 template <Plain kType>
-inline F load_plain(const uint8_t* panel, uint32_t col) {
+RZ_INLINE F load_plain(const uint8_t* panel, uint32_t col) {
   if constexpr (kType == Plain::kF32) return load(reinterpret_cast<const float*>(panel) + size_t{16} * col);
   if constexpr (kType == Plain::kF16) return load_f16(panel + size_t{32} * col);
   return load_bf16(panel + size_t{32} * col);
@@ -290,22 +347,20 @@ void to_bf16(const float* x, uint32_t n, uint16_t* y) {
 
 // ---- activations
 
-void quantize(const float* x, uint32_t n, int8_t* q, float* scales, int32_t* sums) {
+void quantize(const float* x, uint32_t n, int8_t* q, ActGroup* groups) {
   for (uint32_t g = 0; g < n / 32; ++g) {
     const F a = load(x + 32 * g), b = load(x + 32 * g + 16);
-    float lanes[16];
-    store(lanes, max(abs(a), abs(b)));
-    float largest = 0;
-    for (const float lane : lanes) largest = lane > largest ? lane : largest;
-    scales[g] = largest / 127.0f;
+    const float largest = reduce_max(max(abs(a), abs(b)));
     const F inverse = set1(largest > 0x1p-120f ? 127.0f / largest : 0.0f);
-    store_i8(q + 32 * g, to_int(mul(a, inverse)));
-    store_i8(q + 32 * g + 16, to_int(mul(b, inverse)));
-    for (uint32_t h = 0; h < 2; ++h) {
-      int32_t sum = 0;
-      for (uint32_t i = 0; i < 16; ++i) sum += q[32 * g + 16 * h + i];
-      sums[2 * g + h] = sum;
-    }
+    const I low = to_int(mul(a, inverse)), high = to_int(mul(b, inverse));
+    store_i8(q + 32 * g, low);
+    store_i8(q + 32 * g + 16, high);
+    ActGroup& group = groups[g];
+    group.scale = largest / 127.0f;
+    group.halves[0] = reduce(to_float(low));
+    group.halves[1] = reduce(to_float(high));
+    group.sum = group.halves[0] + group.halves[1];
+    group.scaled_sum = group.scale * group.sum;
   }
 }
 
@@ -367,7 +422,7 @@ void from_bf16(const uint16_t* x, uint32_t n, float* y) {
 
 // e^x = 2^n e^r, |r| <= ln(2) / 2, by the Taylor polynomial of degree 7: relative error below 3e-7 on [-87, 88],
 // where x is clamped.
-inline F exp_of(F x) {
+RZ_INLINE F exp_of(F x) {
   x = min(max(x, set1(-87.0f)), set1(88.0f));
   const F n = round(mul(x, set1(1.44269504f)));
   F r = fma(n, set1(-0.693145752f), x);
@@ -384,13 +439,13 @@ inline F exp_of(F x) {
 }
 
 // tanh |x| = 1 - 2 / (e^(2|x|) + 1): absolute error below 3e-7.
-inline F tanh_of(F x) {
+RZ_INLINE F tanh_of(F x) {
   const F e = exp_of(mul(abs(x), set1(2.0f)));
   return copy_sign(sub(set1(1.0f), div(set1(2.0f), add(e, set1(1.0f)))), x);
 }
 
 // Abramowitz and Stegun, formula 7.1.26: absolute error below 1e-6 in F32.
-inline F erf_of(F x) {
+RZ_INLINE F erf_of(F x) {
   const F a = abs(x);
   const F t = div(set1(1.0f), fma(a, set1(0.3275911f), set1(1.0f)));
   F p = set1(1.061405429f);
@@ -402,7 +457,7 @@ inline F erf_of(F x) {
   return copy_sign(sub(set1(1.0f), mul(mul(p, t), e)), x);
 }
 
-inline F mapped(MapKind kind, F x) {
+RZ_INLINE F mapped(MapKind kind, F x) {
   switch (kind) {
     case MapKind::kNone:
       return x;

@@ -25,11 +25,11 @@ struct PanelLayout {
   constexpr int scale_bytes() const { return (scales == Scales::kSuper ? 16 * n_subs() : 32) * (has_min ? 2 : 1); }
   constexpr int group_bytes() const { return scale_bytes() + 64 * (low + high); }
   constexpr int super_bytes() const { return header_bytes() + 8 * group_bytes(); }
-  constexpr size_t group_at(size_t g) const {
+  [[gnu::always_inline]] constexpr size_t group_at(size_t g) const {
     return scales == Scales::kSuper ? g / 8 * super_bytes() + header_bytes() + g % 8 * group_bytes()
                                     : g * group_bytes();
   }
-  constexpr size_t header_at(size_t g) const { return g / 8 * super_bytes(); }
+  [[gnu::always_inline]] constexpr size_t header_at(size_t g) const { return g / 8 * super_bytes(); }
 };
 
 // In the order of PanelKind, from kQ4_0 on.

@@ -88,6 +88,9 @@ inline F times_pow2(F a, F n) {
 inline I set1_i(int32_t x) {
   return {{_mm256_set1_epi32(x), _mm256_set1_epi32(x)}};
 }
+inline I add_i(I a, I b) {
+  return {{_mm256_add_epi32(a.v[0], b.v[0]), _mm256_add_epi32(a.v[1], b.v[1])}};
+}
 inline F to_float(I a) {
   return {{_mm256_cvtepi32_ps(a.v[0]), _mm256_cvtepi32_ps(a.v[1])}};
 }

@@ -75,6 +75,9 @@ inline F times_pow2(F a, F n) {
 inline I set1_i(int32_t x) {
   return {_mm512_set1_epi32(x)};
 }
+inline I add_i(I a, I b) {
+  return {_mm512_add_epi32(a.v, b.v)};
+}
 inline F to_float(I a) {
   return {_mm512_cvtepi32_ps(a.v)};
 }

@@ -117,6 +117,10 @@ inline I set1_i(int32_t x) {
   for (int32_t& lane : r.v) lane = x;
   return r;
 }
+inline I add_i(I a, I b) {
+  for (int i = 0; i < 16; ++i) a.v[i] += b.v[i];
+  return a;
+}
 inline F to_float(I a) {
   F r;
   for (int i = 0; i < 16; ++i) r.v[i] = static_cast<float>(a.v[i]);
