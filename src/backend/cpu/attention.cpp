@@ -2,89 +2,152 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace realizar {
 namespace {
 
-void load_vector(const std::byte* from, KvType type, uint32_t n, const KernelTable& kernels, float* to) {
-  switch (type) {
-    case KvType::kF16:
-      return kernels.from_f16(reinterpret_cast<const uint16_t*>(from), n, to);
-    case KvType::kBF16:
-      return kernels.from_bf16(reinterpret_cast<const uint16_t*>(from), n, to);
-    case KvType::kF32:
-    case KvType::kQ8_0:
-      return kv_traits(type).decode(from, to, n);
+constexpr size_t kMaxQueries = 64;  // whose rows one call of multiply may name
+
+uint32_t group_of(const AttentionOp& op) {
+  return op.n_heads / op.n_kv_heads;
+}
+
+// acc[i * 32 ..] (+)= two tiles of 16 . row i, where row i starts at rows + i * stride or at pointers[i].
+void multiply(const KernelTable& kernels, const float* tile0, const float* tile1, uint32_t n, const void* const* rows,
+              uint32_t n_rows, float* acc, bool first) {
+  for (uint32_t i = 0; i < n_rows; i += kernels.gemm_rows) {
+    kernels.gemm_f32(tile0, tile1, n, rows + i, std::min(kernels.gemm_rows, n_rows - i), acc + size_t{i} * 32, first);
   }
 }
 
-struct Softmax {
-  float max = -INFINITY, sum = 0;
-};
+// One attention task at work: everything is [queries] of the task, in pieces of kKvPiece positions.
+class Attention {
+ public:
+  Attention(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, AttentionSums sums,
+            float* scratch)
+      : task_(task),
+        op_(*task.op),
+        kernels_(kernels),
+        cache_(cache),
+        sums_(sums),
+        n_queries_(task.n_rows * group_of(op_)),
+        keys_(scratch),
+        values_(keys_ + size_t{kKvPiece} * op_.head_dim),
+        scores_(values_ + size_t{kKvPiece} * padded_head_dim(op_.head_dim)) {}
 
-// Folds one piece into a query's running softmax; weights holds the scores and is overwritten.
-void merge_piece(Softmax& state, float* weights, uint32_t n, const float* values, uint32_t head_dim,
-                 const KernelTable& kernels, float* mixed) {
-  const float max = std::max(state.max, *std::max_element(weights, weights + n));
-  float correction = state.max - max;
-  kernels.map(MapKind::kExp, &correction, 1);
-  if (state.max == -INFINITY) correction = 0;
-  for (uint32_t i = 0; i < n; ++i) weights[i] -= max;
-  kernels.map(MapKind::kExp, weights, n);
-  state = {max, state.sum * correction + kernels.sum(weights, n)};
-  if (correction != 1.0f) kernels.scale(correction, mixed, head_dim);
-  for (uint32_t i = 0; i < n; ++i) kernels.axpy(weights[i], values + size_t{i} * head_dim, mixed, head_dim);
-}
-
-}  // namespace
-
-size_t attention_scratch(uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim) {
-  const size_t n_queries = size_t{kQueryRows} * (n_heads / n_kv_heads);
-  return size_t{2} * kKvPiece * head_dim + kKvPiece + n_queries * 2;
-}
-
-void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, float* scratch) {
-  const AttentionOp& op = *task.op;
-  const uint32_t dim = op.head_dim, group = op.n_heads / op.n_kv_heads, stride = op.n_heads * dim;
-  float* keys = scratch;
-  float* values = keys + size_t{kKvPiece} * dim;
-  float* weights = values + size_t{kKvPiece} * dim;
-  auto* states = reinterpret_cast<Softmax*>(weights + kKvPiece);
-  const uint32_t head0 = task.kv_head * group;
-  std::fill_n(states, size_t{task.n_rows} * group, Softmax{});
-  for (uint32_t r = 0; r < task.n_rows; ++r) {
-    std::fill_n(task.out + size_t{r} * stride + size_t{head0} * dim, size_t{group} * dim, 0.0f);
-  }
-  const auto first_seen = [&](uint32_t pos) { return op.window > 0 && pos + 1 > op.window ? pos + 1 - op.window : 0; };
-  const uint32_t end = task.first_pos + task.n_rows;
-  for (uint32_t p = first_seen(task.first_pos) / kKvPiece * kKvPiece; p < end; p += kKvPiece) {
-    const uint32_t piece_begin = std::max(p, first_seen(task.first_pos)), piece_end = std::min(p + kKvPiece, end);
-    for (uint32_t pos = piece_begin; pos < piece_end; ++pos) {
-      const KvType type = cache.layout().type;
-      load_vector(cache.key(task.blocks, op.layer, task.kv_head, pos), type, dim, kernels, keys + (pos - p) * dim);
-      load_vector(cache.value(task.blocks, op.layer, task.kv_head, pos), type, dim, kernels, values + (pos - p) * dim);
+  void run() {
+    std::fill_n(sums_.states, n_queries_, Softmax{-std::numeric_limits<float>::infinity(), 0});
+    std::fill_n(sums_.values, size_t{n_queries_} * padded_head_dim(op_.head_dim), 0.0f);
+    const uint32_t end = std::min(task_.end, task_.first_pos + task_.n_rows);
+    const uint32_t begin = std::max(task_.begin, first_seen(task_.first_pos));
+    for (uint32_t p = begin / kKvPiece * kKvPiece; p < end; p += kKvPiece) {
+      load_piece(p, std::min(p + kKvPiece, end));
+      score(p, end);
+      add_values();
     }
-    for (uint32_t r = 0; r < task.n_rows; ++r) {
-      const uint32_t row_pos = task.first_pos + r;
-      const uint32_t from = std::max(p, first_seen(row_pos)), to = std::min(p + kKvPiece, row_pos + 1);
-      if (from >= to) continue;
-      for (uint32_t g = 0; g < group; ++g) {
-        const size_t at = size_t{r} * stride + (size_t{head0} + g) * dim;
-        for (uint32_t pos = from; pos < to; ++pos) {
-          weights[pos - from] = op.scale * kernels.dot_f32(task.q + at, keys + (pos - p) * dim, dim);
-        }
-        if (op.softcap > 0) {
-          kernels.scale(1.0f / op.softcap, weights, to - from);
-          kernels.map(MapKind::kTanh, weights, to - from);
-          kernels.scale(op.softcap, weights, to - from);
-        }
-        merge_piece(states[r * group + g], weights, to - from, values + (from - p) * dim, dim, kernels, task.out + at);
+  }
+
+ private:
+  uint32_t first_seen(uint32_t pos) const { return op_.window > 0 && pos + 1 > op_.window ? pos + 1 - op_.window : 0; }
+  const float* query(uint32_t i) const {
+    const uint32_t group = group_of(op_), head = task_.kv_head * group + i % group;
+    return task_.q + (size_t{i / group} * op_.n_heads + head) * op_.head_dim;
+  }
+
+  // Panels may hold anything beyond `end`; softmax_piece gives no weight to it, and values are zero there.
+  void load_piece(uint32_t p, uint32_t end) const {
+    const auto unpack = kernels_.unpack_f32[static_cast<int>(cache_.key_kind())];
+    const auto load = kernels_.load_values[static_cast<int>(cache_.layout().type)];
+    for (uint32_t half = 0; half < kKvPiece; half += kPanelRows) {
+      const uint32_t pos = std::min(p + half, end - 1) / kPanelRows * kPanelRows;  // a tile beyond the end: any tile
+      const uint32_t n = p + half < end ? std::min(kPanelRows, end - p - half) : 0;
+      unpack(cache_.keys(task_.blocks, op_.layer, task_.kv_head, pos), 0, op_.head_dim,
+             keys_ + size_t{half} * op_.head_dim);
+      load(cache_.values(task_.blocks, op_.layer, task_.kv_head, pos), cache_.value_bytes(), n, op_.head_dim,
+           values_ + size_t{half} * kPanelRows);
+    }
+  }
+
+  // scores_ [queries, kKvPiece]: weights of the piece at p; earlier sums are brought to the new maximum.
+  void score(uint32_t p, uint32_t end) const {
+    const void* rows[kMaxQueries];
+    for (uint32_t i = 0; i < n_queries_; i += kMaxQueries) {
+      const uint32_t n = std::min<uint32_t>(kMaxQueries, n_queries_ - i);
+      for (uint32_t j = 0; j < n; ++j) rows[j] = query(i + j);
+      multiply(kernels_, keys_, keys_ + size_t{kPanelRows} * op_.head_dim, op_.head_dim, rows, n,
+               scores_ + size_t{i} * kKvPiece, true);
+    }
+    for (uint32_t i = 0; i < n_queries_; ++i) {
+      const uint32_t pos = task_.first_pos + i / group_of(op_);
+      const uint32_t from = std::max(p, first_seen(pos)) - p, to = std::min({p + kKvPiece, pos + 1, end});
+      const float correction = kernels_.softmax_piece(scores_ + size_t{i} * kKvPiece, std::min(from, kKvPiece),
+                                                      to > p ? to - p : 0, op_.scale, op_.softcap, &sums_.states[i]);
+      if (correction == 1.0f) continue;
+      for (uint32_t c = 0; c < padded_head_dim(op_.head_dim); c += 32) {
+        kernels_.scale(correction, sums_.values + size_t{c} * n_queries_ + size_t{i} * 32, 32);
       }
     }
   }
-  for (uint32_t r = 0; r < task.n_rows; ++r) {
-    for (uint32_t g = 0; g < group; ++g) {
-      kernels.scale(1.0f / states[r * group + g].sum, task.out + size_t{r} * stride + (size_t{head0} + g) * dim, dim);
+
+  void add_values() const {
+    const void* rows[kMaxQueries];
+    for (uint32_t i = 0; i < n_queries_; i += kMaxQueries) {
+      const uint32_t n = std::min<uint32_t>(kMaxQueries, n_queries_ - i);
+      for (uint32_t j = 0; j < n; ++j) rows[j] = scores_ + size_t{i + j} * kKvPiece;
+      for (uint32_t c = 0; c < op_.head_dim; c += 32) {
+        const float* tile0 = values_ + size_t{c} * kKvPiece;
+        const float* tile1 = c + 16 < op_.head_dim ? tile0 + size_t{16} * kKvPiece : tile0;
+        multiply(kernels_, tile0, tile1, kKvPiece, rows, n, sums_.values + size_t{c} * n_queries_ + size_t{i} * 32,
+                 false);
+      }
+    }
+  }
+
+  const AttentionTask& task_;
+  const AttentionOp& op_;
+  const KernelTable& kernels_;
+  const KvStore& cache_;
+  AttentionSums sums_;
+  uint32_t n_queries_;
+  float* keys_;    // two tiles [head_dim, 16 positions]
+  float* values_;  // tiles [kKvPiece, 16 columns]
+  float* scores_;  // [queries, kKvPiece]
+};
+
+}  // namespace
+
+size_t attention_scratch(const AttentionOp& op) {
+  return size_t{kKvPiece} * (op.head_dim + padded_head_dim(op.head_dim) + n_queries(op));
+}
+
+void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, AttentionSums sums,
+            float* scratch) {
+  Attention(task, kernels, cache, sums, scratch).run();
+}
+
+void merge(const AttentionOp& op, AttentionSums sums, AttentionSums later) {
+  const uint32_t group = group_of(op);
+  for (uint32_t g = 0; g < group; ++g) {
+    Softmax &a = sums.states[g], b = later.states[g];
+    if (b.sum == 0) continue;
+    const float max = std::max(a.max, b.max);
+    const float scale_a = a.sum > 0 ? std::exp(a.max - max) : 0, scale_b = std::exp(b.max - max);
+    a = {max, a.sum * scale_a + b.sum * scale_b};
+    for (uint32_t c = 0; c < padded_head_dim(op.head_dim); ++c) {
+      const size_t at = size_t{c / 32} * group * 32 + g * 32 + c % 32;
+      sums.values[at] = sums.values[at] * scale_a + later.values[at] * scale_b;
+    }
+  }
+}
+
+void write_attention(const AttentionOp& op, uint32_t kv_head, uint32_t n_rows, AttentionSums sums, float* out) {
+  const uint32_t group = group_of(op), n = n_rows * group;
+  for (uint32_t i = 0; i < n; ++i) {
+    const float scale = 1.0f / sums.states[i].sum;
+    float* to = out + (size_t{i / group} * op.n_heads + kv_head * group + i % group) * op.head_dim;
+    for (uint32_t c = 0; c < op.head_dim; ++c) {
+      to[c] = sums.values[size_t{c / 32} * n * 32 + size_t{i} * 32 + c % 32] * scale;
     }
   }
 }

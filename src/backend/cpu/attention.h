@@ -1,5 +1,6 @@
-// Attention of a block of query rows over one KV head: the cache is read in pieces of kKvPiece positions, cut at
-// multiples of it, and merged in rising order, so a row's result does not depend on the rows beside it.
+// Attention of some query rows over one KV head, as products with panels: scores = keys (a panel's rows are positions)
+// times queries, outputs = values times weights, with a running softmax over pieces of kKvPiece positions. Pieces are
+// cut at multiples of kKvPiece and taken in rising order, so a row's result does not depend on the rows beside it.
 #pragma once
 
 #include "backend/cpu/kernels.h"
@@ -8,20 +9,48 @@
 
 namespace realizar {
 
+// A decode row's positions are cut in parts of this many, which different threads take; their results are merged in
+// rising order.
+inline constexpr uint32_t kSplitPositions = 1024;
+
 struct AttentionTask {
   const AttentionOp* op;
   std::span<const BlockId> blocks;
   const float* q;  // [n_rows, n_heads * head_dim]
-  float* out;      // the same shape
   uint32_t n_rows;
   uint32_t first_pos;  // of row 0; rows follow one another
   uint32_t kv_head;
+  uint32_t begin, end;  // positions to attend to, as far as the rows may see them; begin is a multiple of kKvPiece
 };
 
-inline constexpr uint32_t kQueryRows = 16;  // rows a task
+// The head_dim of accumulators: pairs of tiles of 16.
+constexpr uint32_t padded_head_dim(uint32_t head_dim) {
+  return (head_dim + 31) / 32 * 32;
+}
+// Rows a task, so that its queries (rows times the heads that share a KV head) fill the products.
+constexpr uint32_t query_rows(const AttentionOp& op) {
+  constexpr uint32_t kQueries = 64;
+  const uint32_t group = op.n_heads / op.n_kv_heads;
+  return group < kQueries ? kQueries / group : 1;
+}
+constexpr uint32_t n_queries(const AttentionOp& op) {
+  return query_rows(op) * (op.n_heads / op.n_kv_heads);
+}
 
-// Floats of scratch that one task needs.
-size_t attention_scratch(uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim);
-void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, float* scratch);
+// What a task has found for its queries, row by row and in a row head by head: the softmax of each, and the weighted
+// sums of values [padded_head_dim / 32, queries, 32], not yet divided by Softmax::sum.
+struct AttentionSums {
+  Softmax* states;
+  float* values;
+};
+
+// Floats of scratch that one task needs, beside its sums.
+size_t attention_scratch(const AttentionOp& op);
+void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, AttentionSums sums,
+            float* scratch);
+// Takes sums of later positions into `sums`; all of one row.
+void merge(const AttentionOp& op, AttentionSums sums, AttentionSums later);
+// out [n_rows, n_heads * head_dim], of row 0 on: the heads of `kv_head` are written.
+void write_attention(const AttentionOp& op, uint32_t kv_head, uint32_t n_rows, AttentionSums sums, float* out);
 
 }  // namespace realizar

@@ -11,7 +11,7 @@ inline constexpr uint32_t kPanelRows = 16;
 inline constexpr uint32_t kGroupCols = 32;     // columns that share an activation scale
 inline constexpr uint32_t kMaxDecodeRows = 4;  // rows that one pass over a panel serves
 inline constexpr uint32_t kMaxGemmRows = 12;
-inline constexpr uint32_t kKvPiece = 64;  // positions that attention reduces at a time
+inline constexpr uint32_t kKvPiece = 32;  // positions that attention reduces at a time
 
 // What belongs to 32 quantized activations. The sums are of the quants, exact.
 struct ActGroup {
@@ -56,6 +56,11 @@ enum class PanelKind : uint8_t {
   kCount
 };
 
+// The running softmax of one query: the largest score so far and the sum of e^(score - max).
+struct Softmax {
+  float max, sum;
+};
+
 enum class MapKind : uint8_t { kNone, kSilu, kGelu, kGeluErf, kRelu, kReluSquared, kTanh, kExp };
 
 struct KernelTable {
@@ -70,8 +75,12 @@ struct KernelTable {
   // q: [n], groups: [n / 32]; n is a multiple of 32.
   void (*quantize)(const float* x, uint32_t n, int8_t* q, ActGroup* groups);
   void (*to_bf16)(const float* x, uint32_t n, uint16_t* y);
-  void (*from_f16)(const uint16_t* x, uint32_t n, float* y);
-  void (*from_bf16)(const uint16_t* x, uint32_t n, float* y);
+  // scores[0, kKvPiece) become their weights in `state`, which takes them in; those outside [from, to) weigh 0. Gives
+  // the factor for what was summed with earlier weights. scale and softcap are AttentionOp's.
+  float (*softmax_piece)(float* scores, uint32_t from, uint32_t to, float scale, float softcap, Softmax* state);
+  // n <= 16 vectors of n_cols values, each n_bytes after the one before it, as F32 tiles: 16 columns each, kKvPiece
+  // rows of 16, tile after tile. Rows n to 15 are zeroed, and so are columns beyond n_cols.
+  void (*load_values[4])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles);  // by KvType
   void (*map)(MapKind kind, float* x, uint32_t n);  // x = f(x), each element alike wherever it lies
   float (*dot_f32)(const float* a, const float* b, uint32_t n);
   float (*sum)(const float* a, uint32_t n);

@@ -1,42 +1,49 @@
-// The paged KV cache's bytes: [n_layers, n_blocks, n_kv_heads, block_tokens] vectors of one head, keys and values
-// apart.
+// The paged KV cache's bytes. Keys lie as panels (panels.h): the 16 positions of a tile are the rows of a matrix with
+// head_dim columns, so that scores are a product with a panel. Values lie as plain vectors, one a position:
+//   keys   [n_layers, n_blocks, n_kv_heads, block_tokens / 16] panels
+//   values [n_layers, n_blocks, n_kv_heads, block_tokens, head_dim]
 #pragma once
 
 #include "backend/cpu/pages.h"
+#include "backend/cpu/panels.h"
 #include "backend/kv_types.h"
 
 namespace realizar {
 
 class KvStore {
  public:
-  Status create(const KvLayout& layout) {
-    layout_ = layout;
-    RZ_TRY(vector_bytes_, kv_vector_bytes(layout));
-    RZ_TRY(const size_t n_bytes, kv_cache_bytes(layout));
-    RZ_TRY(keys_, Pages::allocate(n_bytes / 2));
-    RZ_TRY(values_, Pages::allocate(n_bytes / 2));
-    return {};
-  }
+  // Errors: InvalidArgument (block_tokens is no multiple of 16), Unsupported, ResourceExhausted.
+  Status create(const KvLayout& layout);
 
   size_t bytes() const { return keys_.size() + values_.size(); }
   const KvLayout& layout() const { return layout_; }
+  PanelKind key_kind() const { return key_kind_; }
+  size_t value_bytes() const { return value_bytes_; }  // of one position
 
-  std::byte* key(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
-    return keys_.as<std::byte>() + offset(blocks, layer, head, pos);
+  // F32 [head_dim] each, for position `pos` of the sequence that `blocks` belongs to.
+  void store(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos, const float* key,
+             const float* value) const;
+  // The panel of keys that holds `pos`.
+  uint8_t* keys(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
+    const size_t tile =
+        page(blocks, layer, head, pos) * (layout_.block_tokens / kPanelRows) + pos % layout_.block_tokens / kPanelRows;
+    return keys_.as<uint8_t>() + tile * key_panel_bytes_;
   }
-  std::byte* value(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
-    return values_.as<std::byte>() + offset(blocks, layer, head, pos);
+  // The value of `pos`; those of the rest of its block follow.
+  uint8_t* values(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
+    const size_t row = page(blocks, layer, head, pos) * layout_.block_tokens + pos % layout_.block_tokens;
+    return values_.as<uint8_t>() + row * value_bytes_;
   }
 
  private:
-  size_t offset(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
+  size_t page(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
     const size_t block = to_index(blocks[pos / layout_.block_tokens]);
-    const size_t page = (size_t{layer} * layout_.n_blocks + block) * layout_.n_kv_heads + head;
-    return (page * layout_.block_tokens + pos % layout_.block_tokens) * vector_bytes_;
+    return (size_t{layer} * layout_.n_blocks + block) * layout_.n_kv_heads + head;
   }
 
   KvLayout layout_;
-  size_t vector_bytes_ = 0;
+  PanelKind key_kind_ = PanelKind::kF32;
+  size_t key_panel_bytes_ = 0, value_bytes_ = 0;
   Pages keys_, values_;
 };
 

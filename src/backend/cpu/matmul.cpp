@@ -69,8 +69,8 @@ void multiply_prefill(const KernelTable& kernels, const PanelMatrix& m, const ui
 
 }  // namespace
 
-void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, uint32_t pair,
-                   const Operand& in, const RowList& list, float* acc, std::byte* tile) {
+void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, uint32_t pair, const Operand& in,
+                   const RowList& list, float* acc, std::byte* tile) {
   const uint8_t* panel0 = m.panel(mat, 2 * pair);
   const uint8_t* panel1 = 2 * pair + 1 < m.n_panels() ? m.panel(mat, 2 * pair + 1) : nullptr;
   multiply_decode(kernels, m, panel0, in, list, acc);

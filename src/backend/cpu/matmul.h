@@ -51,7 +51,7 @@ inline uint32_t n_pairs(const PanelMatrix& m) {
 inline constexpr size_t kTileBytes = size_t{2} * 16 * 512 * 2;  // two bf16 tiles of 512 columns, or F32 ones of 256
 
 // acc[i * 32 + j] = row 32 * pair + j of matrix `mat` . rows[i]. `tile` is kTileBytes of scratch.
-void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, uint32_t pair,
-                   const Operand& in, const RowList& list, float* acc, std::byte* tile);
+void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, uint32_t pair, const Operand& in,
+                   const RowList& list, float* acc, std::byte* tile);
 
 }  // namespace realizar

@@ -1,5 +1,6 @@
 #include "backend/cpu/panels.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -21,8 +22,10 @@ uint8_t u8(int x) {
   return static_cast<uint8_t>(x);
 }
 
-uint8_t nibble(const uint8_t* qs, int i) {
-  return i < 16 ? qs[i] & 15 : qs[i - 16] >> 4;
+// Low nibbles of 16 bytes, then the high ones.
+void split_nibbles(const uint8_t* qs, uint8_t* codes) {
+  for (int i = 0; i < 16; ++i) codes[i] = qs[i] & 15;
+  for (int i = 0; i < 16; ++i) codes[16 + i] = qs[i] >> 4;
 }
 
 uint8_t fifth_bit(const uint8_t* qh, int i) {
@@ -40,7 +43,7 @@ template <class Block>
 Group read_nibbles(const std::byte* row, uint32_t g) {
   const auto b = block_at<Block>(row, g);
   Group group{};
-  for (int i = 0; i < 32; ++i) group.codes[i] = nibble(b.qs, i);
+  split_nibbles(b.qs, group.codes);
   if constexpr (requires { b.qh; }) {
     for (int i = 0; i < 32; ++i) group.codes[i] |= fifth_bit(b.qh, i);
   }
@@ -61,7 +64,7 @@ Group read_q8_0(const std::byte* row, uint32_t g) {
 Group read_mxfp4(const std::byte* row, uint32_t g) {
   const auto b = block_at<BlockMXFP4>(row, g);
   Group group{};
-  for (int i = 0; i < 32; ++i) group.codes[i] = nibble(b.qs, i);
+  split_nibbles(b.qs, group.codes);
   group.d = b.e >= 2 ? static_cast<uint16_t>((b.e - 1) << 7) : static_cast<uint16_t>(b.e == 1 ? 0x40 : 0x20);
   return group;
 }
@@ -97,10 +100,10 @@ Group read_q45_k(const std::byte* row, uint32_t g) {
   const auto b = block_at<Block>(row, g / 8);
   const int s = static_cast<int>(g % 8);
   Group group{};
-  for (int l = 0; l < 32; ++l) {
-    const uint8_t byte = b.qs[32 * (s / 2) + l];
-    group.codes[l] = s % 2 == 0 ? byte & 15 : byte >> 4;
-    if constexpr (requires { b.qh; }) group.codes[l] |= u8(((b.qh[l] >> s) & 1) << 4);
+  const int shift = 4 * (s % 2);
+  for (int l = 0; l < 32; ++l) group.codes[l] = (b.qs[32 * (s / 2) + l] >> shift) & 15;
+  if constexpr (requires { b.qh; }) {
+    for (int l = 0; l < 32; ++l) group.codes[l] |= u8(((b.qh[l] >> s) & 1) << 4);
   }
   const ScaleMin sm = q4_k_scale_min(b.scales, s);
   group.scale[0] = sm.scale;
@@ -114,9 +117,10 @@ Group read_q6_k(const std::byte* row, uint32_t g) {
   const auto b = block_at<BlockQ6_K>(row, g / 8);
   const int s = static_cast<int>(g % 8), h = s / 4, j = s % 4;
   Group group{};
+  const int shift = j < 2 ? 0 : 4;
   for (int l = 0; l < 32; ++l) {
-    const uint8_t byte = b.ql[64 * h + 32 * (j & 1) + l];
-    group.codes[l] = u8((j < 2 ? byte & 15 : byte >> 4) | (((b.qh[32 * h + l] >> (2 * j)) & 3) << 4));
+    const int low = (b.ql[64 * h + 32 * (j & 1) + l] >> shift) & 15;
+    group.codes[l] = u8(low | (((b.qh[32 * h + l] >> (2 * j)) & 3) << 4));
   }
   for (int k = 0; k < 2; ++k) group.scale[k] = u8(b.scales[2 * s + k]);
   group.d = b.d;
@@ -127,10 +131,21 @@ Group read_iq4_xs(const std::byte* row, uint32_t g) {
   const auto b = block_at<BlockIQ4_XS>(row, g / 8);
   const int s = static_cast<int>(g % 8);
   Group group{};
-  for (int l = 0; l < 32; ++l) group.codes[l] = nibble(b.qs + 16 * s, l);
+  split_nibbles(b.qs + 16 * s, group.codes);
   group.scale[0] = u8(iq4_xs_scale(b, s));
   group.d = b.d;
   return group;
+}
+
+// Bits [shift, shift + bits) of the codes, into the row's place of a plane's vectors.
+template <int bits, int shift>
+void write_plane(const uint32_t* fours, uint8_t* plane) {
+  constexpr uint32_t mask = 0x01010101u * ((1u << bits) - 1);
+  for (int s = 0; s < bits; ++s) {
+    uint32_t word = 0;
+    for (int k = 0; k < 8 / bits; ++k) word |= ((fours[s + k * bits] >> shift) & mask) << (k * bits);
+    std::memcpy(plane + 64 * s, &word, sizeof word);
+  }
 }
 
 // Spreads one row's group over the planes of its panel.
@@ -148,17 +163,11 @@ void write_group(const Group& group, uint32_t g, uint32_t row, uint8_t* panel) {
     std::memcpy(at + 2 * row, &group.d, 2);
     if (layout.has_min) std::memcpy(at + 32 + 2 * row, &group.m, 2);
   }
+  uint32_t fours[8];  // the codes of 4 columns each
+  std::memcpy(fours, group.codes, sizeof fours);
   uint8_t* low = at + layout.scale_bytes() + 4 * row;
-  uint8_t* high = low + 64 * layout.low;
-  const int low_mask = (1 << layout.low) - 1;
-  for (int j = 0; j < 8; ++j) {
-    for (int c = 0; c < 4; ++c) {
-      const int code = group.codes[4 * j + c];
-      low[64 * (j % layout.low) + c] |= u8((code & low_mask) << (j / layout.low * layout.low));
-      if (layout.high == 0) continue;
-      high[64 * (j % layout.high) + c] |= u8((code >> layout.low) << (j / layout.high * layout.high));
-    }
-  }
+  write_plane<layout.low, 0>(fours, low);
+  if constexpr (layout.high > 0) write_plane<layout.high, layout.low>(fours, low + 64 * layout.low);
 }
 
 // Groups [0, n_groups) of one stored row into row i of a panel; the layout is known when this is compiled.
@@ -196,10 +205,17 @@ constexpr Packing kPackings[] = {
 };
 
 const Packing* packing_of(TypeId type) {
-  for (const Packing& packing : kPackings) {
-    if (packing.type == type) return &packing;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(kPackings, type, &Packing::type);
+  return found == std::end(kPackings) ? nullptr : found;
+}
+
+const Packing* packing_of(PanelKind kind) {
+  const auto found = std::ranges::find(kPackings, kind, &Packing::kind);
+  return found == std::end(kPackings) ? nullptr : found;
+}
+
+size_t plain_bytes(PanelKind kind) {
+  return kind == PanelKind::kF32 ? 4 : 2;
 }
 
 // Finds stored rows in the pieces of a source.
@@ -227,6 +243,7 @@ class SourceRows {
     const size_t from = source_.row_order.empty() ? r : source_.row_order[r];
     return stored(size_t{mat} * source_.n_rows + from);
   }
+  size_t stored_row_bytes() const { return row_bytes_; }
   // The element at (r, c) of a transposed source.
   const std::byte* element(uint32_t mat, uint32_t r, uint32_t c, size_t n_bytes) const {
     const size_t from = source_.row_order.empty() ? r : source_.row_order[r];
@@ -242,14 +259,18 @@ class SourceRows {
   size_t stored_cols_, stored_rows_, row_bytes_, rows_a_piece_;
 };
 
+// `T` is an unsigned integer of the element's size.
+template <class T>
 void pack_plain(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p, uint8_t* panel) {
-  const size_t n_bytes = traits(source.type).block_bytes;
-  for (uint32_t i = 0; i < kPanelRows && p * kPanelRows + i < source.n_rows; ++i) {
-    const uint32_t r = p * kPanelRows + i;
-    const std::byte* row = source.transposed ? nullptr : rows.row(mat, r);
-    for (uint32_t c = 0; c < source.n_cols; ++c) {
-      const std::byte* from = source.transposed ? rows.element(mat, r, c, n_bytes) : row + c * n_bytes;
-      std::memcpy(panel + (size_t{c} * kPanelRows + i) * n_bytes, from, n_bytes);
+  const uint32_t first = p * kPanelRows, n = std::min(kPanelRows, source.n_rows - first);
+  const std::byte* from[kPanelRows];
+  for (uint32_t i = 0; i < n; ++i) {
+    from[i] = source.transposed ? rows.element(mat, first + i, 0, sizeof(T)) : rows.row(mat, first + i);
+  }
+  const size_t stride = source.transposed ? rows.stored_row_bytes() : sizeof(T);
+  for (uint32_t c = 0; c < source.n_cols; ++c) {
+    for (uint32_t i = 0; i < n; ++i) {
+      std::memcpy(panel + (size_t{c} * kPanelRows + i) * sizeof(T), from[i] + c * stride, sizeof(T));
     }
   }
 }
@@ -264,6 +285,23 @@ void pack_blocks(const Packing& packing, const MatrixSource& source, const Sourc
 
 }  // namespace
 
+size_t panel_bytes(PanelKind kind, uint32_t n_cols) {
+  const Packing* packing = packing_of(kind);
+  size_t n_bytes = size_t{kPanelRows} * n_cols * plain_bytes(kind);
+  if (packing != nullptr) {
+    n_bytes = packing->layout.group_at(n_cols / kGroupCols - 1) + static_cast<size_t>(packing->layout.group_bytes());
+  }
+  return (n_bytes + 63) / 64 * 64;
+}
+
+void put_row(PanelKind kind, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel) {
+  if (const Packing* packing = packing_of(kind)) return packing->pack_row(row, n_cols / kGroupCols, i, panel);
+  const size_t n_bytes = plain_bytes(kind);
+  for (uint32_t c = 0; c < n_cols; ++c) {
+    std::memcpy(panel + (size_t{c} * kPanelRows + i) * n_bytes, row + c * n_bytes, n_bytes);
+  }
+}
+
 Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team) {
   const TypeTraits& type = traits(source.type);
   const Packing* packing = packing_of(source.type);
@@ -276,17 +314,11 @@ Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team) {
   m.n_mats = source.n_mats;
   m.n_rows = source.n_rows;
   m.n_cols = source.n_cols;
-  if (packing == nullptr) {
-    m.kind = source.type == TypeId::kF32   ? PanelKind::kF32
-             : source.type == TypeId::kF16 ? PanelKind::kF16
-                                           : PanelKind::kBF16;
-    m.panel_bytes = (size_t{kPanelRows} * source.n_cols * type.block_bytes + 63) / 64 * 64;
-  } else {
-    m.kind = packing->kind;
-    m.panel_bytes = (packing->layout.group_at(source.n_cols / kGroupCols - 1) +
-                     static_cast<size_t>(packing->layout.group_bytes()) + 63) /
-                    64 * 64;
-  }
+  m.kind = packing != nullptr            ? packing->kind
+           : source.type == TypeId::kF32 ? PanelKind::kF32
+           : source.type == TypeId::kF16 ? PanelKind::kF16
+                                         : PanelKind::kBF16;
+  m.panel_bytes = panel_bytes(m.kind, source.n_cols);
   RZ_TRY(m.pages, Pages::allocate(size_t{m.n_mats} * m.n_panels() * m.panel_bytes));
   std::atomic<uint32_t> next{0};
   auto pack = [&](uint32_t) {
@@ -294,7 +326,8 @@ Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team) {
     for (uint32_t i = next.fetch_add(1); i < n; i = next.fetch_add(1)) {
       const uint32_t mat = i / m.n_panels(), p = i % m.n_panels();
       if (packing == nullptr) {
-        pack_plain(source, rows, mat, p, m.panel(mat, p));
+        const auto pack_plain_panel = type.block_bytes == 4 ? pack_plain<uint32_t> : pack_plain<uint16_t>;
+        pack_plain_panel(source, rows, mat, p, m.panel(mat, p));
       } else {
         pack_blocks(*packing, source, rows, mat, p, m.panel(mat, p));
       }

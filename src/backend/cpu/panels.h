@@ -22,6 +22,10 @@ struct PanelMatrix {
   bool is_plain() const { return kind <= PanelKind::kBF16; }
 };
 
+size_t panel_bytes(PanelKind kind, uint32_t n_cols);
+// Writes one stored row as row `i` of a panel, over what is there.
+void put_row(PanelKind kind, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel);
+
 // Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type), ResourceExhausted.
 Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team);
 

@@ -30,15 +30,15 @@ Status StepRunner::configure(const BackendLimits& limits) {
   steps_.reserve(limits.max_commands);
   trace_.reserve(limits.max_commands);
   counters_ = std::make_unique<Counter[]>(size_t{limits.max_commands} * kLoopsPerCommand);
+  units_.reserve(limits.max_rows + size_t{limits.max_seqs} * (limits.max_context / kSplitPositions + 1));
   const uint32_t n_slots = limits.max_rows * kMaxUsedExperts;
   identity_.resize(std::max({limits.max_rows, limits.max_logit_rows, n_slots}));
   for (uint32_t i = 0; i < identity_.size(); ++i) identity_[i] = i;
   groups_.reserve(n_slots);
   slots_.reserve(n_slots);
   slot_rows_.reserve(n_slots);
-  // Attention's needs are bounded by kQueryRows queries of every head.
   const size_t n_rows = std::max(limits.max_rows, limits.max_logit_rows);
-  const size_t n_bytes = 2 * n_rows * kPairRows * sizeof(float) + kTileBytes + (size_t{8} << 20);
+  const size_t n_bytes = 2 * n_rows * kPairRows * sizeof(float) + kTileBytes;
   for (Member& member : members_) {
     RZ_TRY(member.scratch, Pages::allocate(n_bytes));
   }
@@ -98,7 +98,8 @@ void StepRunner::begin(const StepBatch& batch) {
   steps_.clear();
   turned_ = kNoWeight;
   trace_.clear();
-  too_many_ = false;
+  unit_rows_ = 0;
+  status_ = {};
   const auto is_decode = [&](uint32_t row) { return row < batch.n_decode_rows; };
   const auto n_logit_decode = std::count_if(batch.logit_rows.begin(), batch.logit_rows.end(), is_decode);
   all_rows_ = {identity_.data(), batch.n_decode_rows, batch.n_rows()};
@@ -113,8 +114,11 @@ bool StepRunner::shares_input(const LinearOp& op, const LinearOp& before) const 
 }
 
 void StepRunner::add(const Command& command) {
-  too_many_ |= steps_.size() == limits_.max_commands;
-  if (too_many_) return;
+  if (!status_.ok()) return;
+  if (steps_.size() == limits_.max_commands) {
+    status_ = Error{ErrorCode::kInternal, "a step has more than " + std::to_string(steps_.size()) + " operations", ""};
+    return;
+  }
   Step step{command};
   const auto* linear = std::get_if<LinearOp>(&command);
   const auto* before = steps_.empty() ? nullptr : std::get_if<LinearOp>(&steps_.back().command);
@@ -127,22 +131,20 @@ void StepRunner::add(const Command& command) {
     turned_ = rope->inv_freq;
     turned_scale_ = rope->rope_scale;
   }
+  if (const auto* attention = std::get_if<AttentionOp>(&command)) {
+    plan_attention(*attention);
+    status_ = reserve_attention(*attention);
+  }
   steps_.push_back(step);
 }
 
 void StepRunner::submit() {
-  if (too_many_) return;
+  if (!status_.ok()) return;
   for (size_t i = 0; i < steps_.size() * kLoopsPerCommand; ++i) {
     counters_[i].value.store(0, std::memory_order_relaxed);
   }
   auto body = [this](uint32_t member) { walk(member); };
   team_.run(body);
-}
-
-Status StepRunner::status() const {
-  if (!too_many_) return {};
-  return Error{ErrorCode::kInternal, "a step has more than " + std::to_string(limits_.max_commands) + " operations",
-               ""};
 }
 
 std::span<const float> StepRunner::read(ActId id) const {

@@ -35,7 +35,7 @@ class StepRunner {
   void begin(const StepBatch& batch);
   void add(const Command& command);
   void submit();
-  Status status() const;
+  const Status& status() const { return status_; }
 
   std::span<const float> read(ActId act) const;
   void set_trace(bool on) { trace_on_ = on; }
@@ -49,7 +49,8 @@ class StepRunner {
   };
   struct Member {
     uint32_t phase = 0;  // loops entered in this step
-    Pages scratch;
+    Pages scratch;       // accumulators of two products for all rows, and tiles
+    Pages attention;     // what one attention task needs
   };
   // A command and what its neighbours save it.
   struct Step {
@@ -59,7 +60,6 @@ class StepRunner {
     bool barrier = true;   // the next command needs what this one made
   };
 
-  // Scratch of a member: accumulators of two products for all rows, tiles, and what attention needs.
   float* accumulators(uint32_t member, uint32_t which) const;
   std::byte* tile(uint32_t member) const;
 
@@ -84,6 +84,11 @@ class StepRunner {
   void find_rotations(const RopeStoreOp& op, uint32_t row) const;
   void turn_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm, uint32_t row) const;
   void normalize(const NormOp& op, const float* in, float* out, uint32_t n) const;
+  void plan_attention(const AttentionOp& op);
+  Status reserve_attention(const AttentionOp& op);
+  AttentionSums part(const AttentionOp& op, uint32_t index, uint32_t kv_head) const;
+  struct AttentionUnit;
+  void attend_unit(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member);
   void group_by_expert(const ExpertsOp& op);
   bool has_mixed_forms(const ExpertsOp& op) const;
   void expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member);
@@ -128,12 +133,21 @@ class StepRunner {
   std::vector<Step> steps_;
   WeightId turned_ = kNoWeight;  // the frequencies of the step's last rope_store
   float turned_scale_ = 0;
-  bool too_many_ = false;
+  Status status_;  // of the step's recording
   std::unique_ptr<Counter[]> counters_;
   RowList all_rows_{}, logit_rows_{};  // of the step; read() needs them when the batch is gone
   std::vector<uint32_t> identity_;     // 0, 1, 2, ...
   PreparedRows prepared_;              // of one activation at a time
   Pages rotations_;                    // F32 [max rows, head_dim / 2, (cos, sin)] of the step's positions
+
+  // Attention. A unit is some rows of a sequence, or one part of a decode row's positions.
+  static constexpr uint32_t kNoPart = ~0u;
+  struct AttentionUnit {
+    uint32_t seq, first_row, part, part_index;  // part_index: where its sums lie in parts_; kNoPart: it is whole
+  };
+  std::vector<AttentionUnit> units_;
+  uint32_t unit_rows_ = 0, n_parts_ = 0;
+  Pages parts_;
 
   // Mixture of experts. A slot is one (row, rank) pair: row * n_used + rank.
   struct ExpertGroup {

@@ -8,15 +8,15 @@
 namespace realizar {
 namespace {
 
-// One row of a packed matrix as F32.
-void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, std::byte* tile, float* out) {
+// out += scale * one row of a packed matrix
+void add_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, float scale, std::byte* tile, float* out) {
   const uint8_t* panel = m.panel(0, row / kPanelRows);
   constexpr uint32_t kChunk = kTileBytes / (kPanelRows * sizeof(float));
   for (uint32_t c = 0; c < m.n_cols; c += kChunk) {
     const uint32_t n = std::min(kChunk, m.n_cols - c);
     kernels.unpack_f32[static_cast<int>(m.kind)](panel, c, n, tile);
     const auto* values = reinterpret_cast<const float*>(tile) + row % kPanelRows;
-    for (uint32_t i = 0; i < n; ++i) out[c + i] = values[size_t{i} * kPanelRows];
+    for (uint32_t i = 0; i < n; ++i) out[c + i] += scale * values[size_t{i} * kPanelRows];
   }
 }
 
@@ -43,13 +43,12 @@ MapKind map_kind(Activation activation) {
 void StepRunner::run(const EmbedOp& op, uint32_t member) {
   share(batch_->n_rows(), member, [&](uint32_t r) {
     float* out = act(op.out, r);
-    const uint32_t n = n_cols(op.out);
-    read_row(kernels_, matrix(op.table), static_cast<uint32_t>(to_index(batch_->tokens[r])), tile(member), out);
-    if (op.scale != 1.0f) kernels_.scale(op.scale, out, n);
+    std::fill_n(out, n_cols(op.out), 0.0f);
+    const auto token = static_cast<uint32_t>(to_index(batch_->tokens[r]));
+    add_row(kernels_, matrix(op.table), token, op.scale, tile(member), out);
     if (op.position_table == kNoWeight) return;
-    auto* position = reinterpret_cast<float*>(tile(member) + kTileBytes);
-    read_row(kernels_, matrix(op.position_table), static_cast<uint32_t>(batch_->positions[r]), tile(member), position);
-    kernels_.axpy(1.0f, position, out, n);
+    const auto pos = static_cast<uint32_t>(batch_->positions[r]);
+    add_row(kernels_, matrix(op.position_table), pos, 1.0f, tile(member), out);
   });
 }
 
@@ -205,7 +204,6 @@ void StepRunner::turn_heads(const RopeStoreOp& op, float* heads, uint32_t n_head
 }
 
 void StepRunner::run(const RopeStoreOp& op, uint32_t member) {
-  const TypeTraits& type = kv_traits(cache_.layout().type);
   const bool turns = step(member).turns;
   share(batch_->n_rows(), member, [&](uint32_t r) {
     const auto after = std::upper_bound(batch_->seqs.begin(), batch_->seqs.end(), r,
@@ -216,32 +214,9 @@ void StepRunner::run(const RopeStoreOp& op, uint32_t member) {
     turn_heads(op, act(op.k, r), op.n_kv_heads, op.k_norm, r);
     const auto pos = static_cast<uint32_t>(batch_->positions[r]);
     for (uint32_t h = 0; h < op.n_kv_heads; ++h) {
-      type.encode(act(op.k, r) + size_t{h} * op.head_dim, cache_.key(seq.block_table, op.layer, h, pos), op.head_dim);
-      type.encode(act(op.v, r) + size_t{h} * op.head_dim, cache_.value(seq.block_table, op.layer, h, pos), op.head_dim);
+      const size_t at = size_t{h} * op.head_dim;
+      cache_.store(seq.block_table, op.layer, h, pos, act(op.k, r) + at, act(op.v, r) + at);
     }
-  });
-}
-
-void StepRunner::run(const AttentionOp& op, uint32_t member) {
-  uint32_t n_tasks = 0;
-  for (const BatchSequence& seq : batch_->seqs) n_tasks += (seq.n_rows + kQueryRows - 1) / kQueryRows;
-  REQUIRE(attention_scratch(op.n_heads, op.n_kv_heads, op.head_dim) * sizeof(float) <= (size_t{8} << 20));
-  share(n_tasks * op.n_kv_heads, member, [&](uint32_t item) {
-    uint32_t block = item / op.n_kv_heads;
-    auto seq = batch_->seqs.begin();
-    while (block >= (seq->n_rows + kQueryRows - 1) / kQueryRows) {
-      block -= (seq->n_rows + kQueryRows - 1) / kQueryRows;
-      ++seq;
-    }
-    const uint32_t first = block * kQueryRows, row = seq->first_row + first;
-    const AttentionTask task{&op,
-                             seq->block_table,
-                             act(op.q, row),
-                             act(op.out, row),
-                             std::min(kQueryRows, seq->n_rows - first),
-                             static_cast<uint32_t>(seq->first_pos) + first,
-                             item % op.n_kv_heads};
-    attend(task, kernels_, cache_, reinterpret_cast<float*>(tile(member) + kTileBytes));
   });
 }
 

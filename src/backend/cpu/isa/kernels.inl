@@ -117,7 +117,8 @@ RZ_INLINE void dot_group(const uint8_t* group, uint32_t g, const ActRow* rows, R
         odd = dot4<L.max_code>(odd, code[n_vectors * s + j + 1], q + 4 * j + 4);
       }
       F products = to_float(add_i(even, odd));
-      if constexpr (L.offset != 0) products = fma(set1(-L.offset), set1(L.sub == 16 ? act.halves[s] : act.sum), products);
+      if constexpr (L.offset != 0)
+        products = fma(set1(-L.offset), set1(L.sub == 16 ? act.halves[s] : act.sum), products);
       sums[r].products = fma(products, mul(w.scale, set1(act.scale)), sums[r].products);
       if constexpr (L.has_min) {
         const F weighted = L.sub == 16 ? mul(set1(act.scale), set1(act.halves[s])) : set1(act.scaled_sum);
@@ -402,24 +403,6 @@ void scale(float alpha, float* x, uint32_t n) {
   if (i < n) store_tail(x + i, mul(a, load_tail(x + i, n - i)), n - i);
 }
 
-void from_f16(const uint16_t* x, uint32_t n, float* y) {
-  for (uint32_t i = 0; i + 16 <= n; i += 16) store(y + i, load_f16(x + i));
-  if (n % 16 != 0) {
-    uint16_t tail[16] = {};
-    for (uint32_t i = n / 16 * 16; i < n; ++i) tail[i % 16] = x[i];
-    store_tail(y + n / 16 * 16, load_f16(tail), n % 16);
-  }
-}
-
-void from_bf16(const uint16_t* x, uint32_t n, float* y) {
-  for (uint32_t i = 0; i + 16 <= n; i += 16) store(y + i, load_bf16(x + i));
-  if (n % 16 != 0) {
-    uint16_t tail[16] = {};
-    for (uint32_t i = n / 16 * 16; i < n; ++i) tail[i % 16] = x[i];
-    store_tail(y + n / 16 * 16, load_bf16(tail), n % 16);
-  }
-}
-
 // e^x = 2^n e^r, |r| <= ln(2) / 2, by the Taylor polynomial of degree 7: relative error below 3e-7 on [-87, 88],
 // where x is clamped.
 RZ_INLINE F exp_of(F x) {
@@ -486,6 +469,83 @@ void map(MapKind kind, float* x, uint32_t n) {
   uint32_t i = 0;
   for (; i + 16 <= n; i += 16) store(x + i, mapped(kind, load(x + i)));
   if (i < n) store_tail(x + i, mapped(kind, load_tail(x + i, n - i)), n - i);
+}
+
+// ---- attention
+
+// +infinity in lanes [from, to) of 32, counted from `lane`, and -infinity in the others.
+RZ_INLINE F between(uint32_t from, uint32_t to, uint32_t lane) {
+  alignas(64) static constexpr float kEdges[96] = {
+#define RZ_FOUR(x) x, x, x, x
+#define RZ_SIXTEEN(x) RZ_FOUR(x), RZ_FOUR(x), RZ_FOUR(x), RZ_FOUR(x)
+      RZ_SIXTEEN(__builtin_inff()),  RZ_SIXTEEN(__builtin_inff()), RZ_SIXTEEN(-__builtin_inff()),
+      RZ_SIXTEEN(-__builtin_inff()), RZ_SIXTEEN(__builtin_inff()), RZ_SIXTEEN(__builtin_inff()),
+#undef RZ_SIXTEEN
+#undef RZ_FOUR
+  };
+  return min(load(kEdges + 32 - to + lane), load(kEdges + 64 - from + lane));
+}
+
+float softmax_piece(float* scores, uint32_t from, uint32_t to, float scale, float softcap, Softmax* state) {
+  F s[2], in[2];
+  for (uint32_t i = 0; i < 2; ++i) {
+    in[i] = between(from, to, 16 * i);
+    s[i] = mul(load(scores + 16 * i), set1(scale));
+    if (softcap > 0) s[i] = mul(tanh_of(mul(s[i], set1(1.0f / softcap))), set1(softcap));
+    s[i] = min(s[i], in[i]);
+  }
+  const float largest = reduce_max(max(s[0], s[1]));
+  const float new_max = largest > state->max ? largest : state->max;
+  if (from >= to) {
+    store(scores, zero());
+    store(scores + 16, zero());
+    return 1.0f;
+  }
+  for (uint32_t i = 0; i < 2; ++i) {
+    s[i] = min(exp_of(sub(s[i], set1(new_max))), max(in[i], zero()));
+    store(scores + 16 * i, s[i]);
+  }
+  float correction[16] = {};
+  if (state->sum > 0) store(correction, exp_of(set1(state->max - new_max)));
+  *state = {new_max, state->sum * correction[0] + reduce(add(s[0], s[1]))};
+  return correction[0];
+}
+
+// Columns [col, col + n) of a vector, n <= 16, zeros behind them.
+template <Plain kType>
+RZ_INLINE F value_columns(const uint8_t* x, uint32_t col, uint32_t n) {
+  constexpr uint32_t n_bytes = kType == Plain::kF32 ? 4 : 2;
+  alignas(64) uint8_t tail[64] = {};
+  const uint8_t* from = x + col * n_bytes;
+  if (n < 16) {
+    for (uint32_t i = 0; i < n * n_bytes; ++i) tail[i] = from[i];
+    from = tail;
+  }
+  if constexpr (kType == Plain::kF32) return load(reinterpret_cast<const float*>(from));
+  if constexpr (kType == Plain::kF16) return load_f16(from);
+  return load_bf16(from);
+}
+
+template <Plain kType>
+void load_values(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles) {
+  for (uint32_t c = 0; c < n_cols; c += 16) {
+    const uint32_t n_left = n_cols - c < 16 ? n_cols - c : 16;
+    float* tile = tiles + size_t{kKvPiece} * c;
+    for (uint32_t i = 0; i < n; ++i) store(tile + 16 * i, value_columns<kType>(x + i * n_bytes, c, n_left));
+    for (uint32_t i = n; i < 16; ++i) store(tile + 16 * i, zero());
+  }
+}
+
+// Blocks of 32 values: an F16 scale, then int8 quants.
+void load_values_q8_0(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles) {
+  for (uint32_t c = 0; c < n_cols; c += 16) {
+    float* tile = tiles + size_t{kKvPiece} * c;
+    for (uint32_t i = 0; i < n; ++i) {
+      const uint8_t* block = x + i * n_bytes + c / 32 * 34;
+      store(tile + 16 * i, mul(load_i8(block + 2 + c % 32), set1_f16(block)));
+    }
+    for (uint32_t i = n; i < 16; ++i) store(tile + 16 * i, zero());
+  }
 }
 
 // ---- loops that do nothing but keep one unit busy, to measure its peak
@@ -572,8 +632,8 @@ constexpr KernelTable make_table(const char* name) {
       .gemm_bf16 = nullptr,
       .quantize = quantize,
       .to_bf16 = nullptr,
-      .from_f16 = from_f16,
-      .from_bf16 = from_bf16,
+      .softmax_piece = softmax_piece,
+      .load_values = {load_values<Plain::kF32>, load_values<Plain::kF16>, load_values<Plain::kBF16>, load_values_q8_0},
       .map = map,
       .dot_f32 = dot_f32,
       .sum = sum,

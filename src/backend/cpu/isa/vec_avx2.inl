@@ -35,6 +35,13 @@ inline F load_bf16(const void* p) {
   const auto* half = static_cast<const __m128i*>(p);
   return {{widen_bf16(_mm_loadu_si128(half)), widen_bf16(_mm_loadu_si128(half + 1))}};
 }
+// An F16 value in every lane.
+inline F set1_f16(const void* p) {
+  uint16_t bits;
+  __builtin_memcpy(&bits, p, 2);
+  const __m256 wide = _mm256_set1_ps(_cvtsh_ss(bits));
+  return {{wide, wide}};
+}
 inline F load_u8(const void* p) {
   const __m128i x = _mm_loadu_si128(static_cast<const __m128i*>(p));
   return {

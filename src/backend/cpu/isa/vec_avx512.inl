@@ -30,6 +30,12 @@ inline F load_bf16(const void* p) {
   const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
   return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
 }
+// An F16 value in every lane.
+inline F set1_f16(const void* p) {
+  uint16_t bits;
+  __builtin_memcpy(&bits, p, 2);
+  return {_mm512_set1_ps(_cvtsh_ss(bits))};
+}
 inline F load_u8(const void* p) {
   return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p))))};
 }

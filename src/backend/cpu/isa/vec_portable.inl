@@ -57,6 +57,12 @@ inline F load_bf16(const void* p) {
   for (int i = 0; i < 16; ++i) r.v[i] = float_of_bits(static_cast<uint32_t>(half[i]) << 16);
   return r;
 }
+// An F16 value in every lane.
+inline F set1_f16(const void* p) {
+  uint16_t bits[16] = {};
+  __builtin_memcpy(bits, p, 2);
+  return set1(load_f16(bits).v[0]);
+}
 inline F load_u8(const void* p) {
   F r;
   for (int i = 0; i < 16; ++i) r.v[i] = static_cast<float>(static_cast<const uint8_t*>(p)[i]);

@@ -1,0 +1,48 @@
+#include "backend/cpu/kv_store.h"
+
+namespace realizar {
+namespace {
+
+PanelKind panel_kind(KvType type) {
+  switch (type) {
+    case KvType::kF32:
+      return PanelKind::kF32;
+    case KvType::kF16:
+      return PanelKind::kF16;
+    case KvType::kBF16:
+      return PanelKind::kBF16;
+    case KvType::kQ8_0:
+      return PanelKind::kQ8_0;
+  }
+  check_failed("a KvType is one of the enumerators", __FILE__, __LINE__);
+}
+
+}  // namespace
+
+Status KvStore::create(const KvLayout& layout) {
+  if (layout.block_tokens % kPanelRows != 0) {
+    return invalid_argument("a KV block holds a multiple of 16 positions, not " + std::to_string(layout.block_tokens),
+                            "block_tokens");
+  }
+  layout_ = layout;
+  key_kind_ = panel_kind(layout.type);
+  RZ_TRY(value_bytes_, kv_vector_bytes(layout));
+  key_panel_bytes_ = panel_bytes(key_kind_, layout.head_dim);
+  RZ_CHECK_OK(kv_cache_bytes(layout));
+  const size_t n_vectors = size_t{layout.n_layers} * layout.n_blocks * layout.n_kv_heads * layout.block_tokens;
+  RZ_TRY(keys_, Pages::allocate(n_vectors / kPanelRows * key_panel_bytes_));
+  RZ_TRY(values_, Pages::allocate(n_vectors * value_bytes_));
+  return {};
+}
+
+void KvStore::store(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos, const float* key,
+                    const float* value) const {
+  const TypeTraits& type = kv_traits(layout_.type);
+  std::byte* to = reinterpret_cast<std::byte*>(values(blocks, layer, head, pos));
+  // The key passes through the place of the value, which is written after it.
+  type.encode(key, to, layout_.head_dim);
+  put_row(key_kind_, to, layout_.head_dim, pos % kPanelRows, keys(blocks, layer, head, pos));
+  type.encode(value, to, layout_.head_dim);
+}
+
+}  // namespace realizar
