@@ -13,7 +13,11 @@ uint32_t group_of(const AttentionOp& op) {
   return op.n_heads / op.n_kv_heads;
 }
 
-// acc[i * 32 ..] (+)= two tiles of 16 . row i, where row i starts at rows + i * stride or at pointers[i].
+void prefetch(const uint8_t* bytes, size_t n_bytes) {
+  for (size_t i = 0; i < n_bytes; i += 64) __builtin_prefetch(bytes + i);
+}
+
+// acc[i * 32 ..] (+)= two tiles of 16 . rows[i]
 void multiply(const KernelTable& kernels, const float* tile0, const float* tile1, uint32_t n, const void* const* rows,
               uint32_t n_rows, float* acc, bool first) {
   for (uint32_t i = 0; i < n_rows; i += kernels.gemm_rows) {
@@ -42,6 +46,7 @@ class Attention {
     const uint32_t end = std::min(task_.end, task_.first_pos + task_.n_rows);
     const uint32_t begin = std::max(task_.begin, first_seen(task_.first_pos));
     for (uint32_t p = begin / kKvPiece * kKvPiece; p < end; p += kKvPiece) {
+      if (p + 2 * kKvPiece <= end) prefetch_piece(p + kKvPiece);
       load_piece(p, std::min(p + kKvPiece, end));
       score(p, end);
       add_values();
@@ -53,6 +58,15 @@ class Attention {
   const float* query(uint32_t i) const {
     const uint32_t group = group_of(op_), head = task_.kv_head * group + i % group;
     return task_.q + (size_t{i / group} * op_.n_heads + head) * op_.head_dim;
+  }
+
+  // Heads lie apart in the cache, so the processor does not guess the next piece.
+  void prefetch_piece(uint32_t p) const {
+    const size_t n_key_bytes = panel_bytes(cache_.key_kind(), op_.head_dim);
+    for (uint32_t pos = p; pos < p + kKvPiece; pos += kPanelRows) {
+      prefetch(cache_.keys(task_.blocks, op_.layer, task_.kv_head, pos), n_key_bytes);
+      prefetch(cache_.values(task_.blocks, op_.layer, task_.kv_head, pos), kPanelRows * cache_.value_bytes());
+    }
   }
 
   // Panels may hold anything beyond `end`; softmax_piece gives no weight to it, and values are zero there.

@@ -8,15 +8,18 @@
 namespace realizar {
 namespace {
 
-// out += scale * one row of a packed matrix
-void add_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, float scale, std::byte* tile, float* out) {
+// One row of a packed matrix as F32; added to `out` where `add`.
+void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, bool add, std::byte* tile, float* out) {
   const uint8_t* panel = m.panel(0, row / kPanelRows);
   constexpr uint32_t kChunk = kTileBytes / (kPanelRows * sizeof(float));
   for (uint32_t c = 0; c < m.n_cols; c += kChunk) {
     const uint32_t n = std::min(kChunk, m.n_cols - c);
     kernels.unpack_f32[static_cast<int>(m.kind)](panel, c, n, tile);
     const auto* values = reinterpret_cast<const float*>(tile) + row % kPanelRows;
-    for (uint32_t i = 0; i < n; ++i) out[c + i] += scale * values[size_t{i} * kPanelRows];
+    for (uint32_t i = 0; i < n; ++i) {
+      const float value = values[size_t{i} * kPanelRows];
+      out[c + i] = add ? out[c + i] + value : value;
+    }
   }
 }
 
@@ -43,12 +46,11 @@ MapKind map_kind(Activation activation) {
 void StepRunner::run(const EmbedOp& op, uint32_t member) {
   share(batch_->n_rows(), member, [&](uint32_t r) {
     float* out = act(op.out, r);
-    std::fill_n(out, n_cols(op.out), 0.0f);
-    const auto token = static_cast<uint32_t>(to_index(batch_->tokens[r]));
-    add_row(kernels_, matrix(op.table), token, op.scale, tile(member), out);
+    read_row(kernels_, matrix(op.table), static_cast<uint32_t>(to_index(batch_->tokens[r])), false, tile(member), out);
+    if (op.scale != 1.0f) kernels_.scale(op.scale, out, n_cols(op.out));
     if (op.position_table == kNoWeight) return;
     const auto pos = static_cast<uint32_t>(batch_->positions[r]);
-    add_row(kernels_, matrix(op.position_table), pos, 1.0f, tile(member), out);
+    read_row(kernels_, matrix(op.position_table), pos, true, tile(member), out);
   });
 }
 
