@@ -20,7 +20,7 @@ class AttentionTest : public testing::TestWithParam<std::tuple<BackendUnderTest,
 };
 
 // Two decode rows, one of them far into a long sequence, and a prompt chunk that crosses blocks and pieces.
-constexpr Chunk kMixedBatch[] = {{0, 37, 1}, {1, 1003, 1}, {2, 50, 19}};
+const std::vector<Chunk> kMixedBatch = {{0, 37, 1}, {1, 1003, 1}, {2, 50, 19}};
 constexpr uint32_t kDecodeRows = 2;
 
 std::vector<float> mixed_attention(AttentionRig& rig) {

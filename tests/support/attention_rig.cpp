@@ -1,5 +1,6 @@
 #include "support/attention_rig.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace realizar::test {
@@ -24,7 +25,7 @@ float AttentionCase::scale() const {
 AttentionRig::AttentionRig(std::unique_ptr<Backend> backend, const AttentionCase& c, uint32_t block_step)
     : case_(c),
       queries_(random_inputs(kContents, c.n_heads * c.head_dim, 1)),
-      rig_(std::move(backend), {.max_rows = kBlocks * kBlockTokens,
+      rig_(std::move(backend), {.max_rows = kMaxRows,
                                 .max_logit_rows = 1,
                                 .max_seqs = std::size(kRoom),
                                 .max_context = kBlocks * kBlockTokens}),
@@ -57,17 +58,17 @@ void AttentionRig::store(Backend& backend, uint32_t layer) const {
 }
 
 void AttentionRig::fill_all_blocks() {
-  TestBatch batch;
   std::vector<BlockId> all;
   for (uint32_t i = 0; i < kBlocks; ++i) all.push_back(BlockId{i});
-  for (uint32_t pos = 0; pos < kBlocks * kBlockTokens; ++pos) {
-    batch.tokens.push_back(TokenId{kContents});
-    batch.positions.push_back(static_cast<Pos>(pos));
+  for (uint32_t begin = 0; begin < kBlocks * kBlockTokens; begin += kMaxRows) {
+    TestBatch batch;
+    batch.tokens.assign(kMaxRows, TokenId{kContents});
+    for (uint32_t i = 0; i < kMaxRows; ++i) batch.positions.push_back(static_cast<Pos>(begin + i));
+    batch.seqs = {{0, kMaxRows, static_cast<Pos>(begin), all}};
+    rig_.step(batch, {k_, v_}, [&](Backend& b) {
+      for (uint32_t layer = 0; layer < kLayers; ++layer) store(b, layer);
+    });
   }
-  batch.seqs = {{0, kBlocks * kBlockTokens, 0, all}};
-  rig_.step(batch, {k_, v_}, [&](Backend& b) {
-    for (uint32_t layer = 0; layer < kLayers; ++layer) store(b, layer);
-  });
 }
 
 TestBatch AttentionRig::batch_of(std::span<const Chunk> chunks, uint32_t n_decode) const {
@@ -85,11 +86,13 @@ TestBatch AttentionRig::batch_of(std::span<const Chunk> chunks, uint32_t n_decod
 }
 
 void AttentionRig::store_history(uint32_t seq, uint32_t n_pos) {
-  const Chunk all{seq, 0, n_pos};
-  rig_.step(batch_of({&all, 1}, 0), {k_, v_}, [&](Backend& b) { store(b, kLayer); });
+  for (uint32_t begin = 0; begin < n_pos; begin += kMaxRows) {
+    const Chunk chunk{seq, begin, std::min(kMaxRows, n_pos - begin)};
+    rig_.step(batch_of({&chunk, 1}, 0), {k_, v_}, [&](Backend& b) { store(b, kLayer); });
+  }
 }
 
-std::vector<float> AttentionRig::attend(std::span<const Chunk> chunks, uint32_t n_decode) {
+std::vector<float> AttentionRig::attend(const std::vector<Chunk>& chunks, uint32_t n_decode) {
   rig_.step(batch_of(chunks, n_decode), {q_, k_, v_}, [&](Backend& b) {
     store(b, kLayer);
     b.attention({.out = out_,

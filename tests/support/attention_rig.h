@@ -36,13 +36,14 @@ class AttentionRig {
   void store_history(uint32_t seq, uint32_t n_pos);
   // Attention's output of a step that stores and attends the chunks' rows in order, [n_rows, n_heads * head_dim]; the
   // first n_decode rows are decode rows.
-  std::vector<float> attend(std::span<const Chunk> chunks, uint32_t n_decode);
+  std::vector<float> attend(const std::vector<Chunk>& chunks, uint32_t n_decode);
 
   const float* query(uint32_t seq, uint32_t pos) const { return queries_.row(token_of(seq, pos)); }
 
  private:
   static constexpr uint32_t kBlockTokens = 16, kBlocks = 80;  // 72 of them in use
-  static constexpr uint32_t kContents = 211;                  // different rows of queries, keys and values
+  static constexpr uint32_t kMaxRows = 160;
+  static constexpr uint32_t kContents = 211;  // different rows of queries, keys and values
 
   static uint32_t token_of(uint32_t seq, uint32_t pos) { return (5 * pos + 71 * seq) % kContents; }
   void fill_all_blocks();

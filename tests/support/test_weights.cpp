@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 namespace realizar::test {
 namespace {
@@ -14,10 +13,16 @@ bool has_minimum(TypeId type) {
 
 }  // namespace
 
+// SplitMix64: a counter, mixed (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 std::vector<float> random_values(size_t n, uint32_t seed) {
-  std::mt19937 random(seed);
+  uint64_t state = seed;
   std::vector<float> values(n);
-  for (float& value : values) value = static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f;
+  for (float& value : values) {
+    uint64_t bits = state += 0x9e3779b97f4a7c15u;
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+    value = static_cast<float>(bits >> 40) * 0x1p-23f - 1.0f;
+  }
   return values;
 }
 

@@ -1,0 +1,228 @@
+// A row's result as bytes: the same alone, among others, at another place, in chunks, with one, two and three threads.
+// Only a row's phase, decode or prefill, may change it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+#include "backend/kv_types.h"
+#include "support/attention_rig.h"
+#include "support/backends_under_test.h"
+#include "support/op_rig.h"
+#include "support/suite_params.h"
+
+namespace realizar::test {
+namespace {
+
+constexpr uint32_t kTokens = 17;
+
+struct RowLayout {
+  std::vector<uint32_t> tokens;
+  uint32_t n_decode;
+};
+
+// Gives [n rows, n_cols] for rows of tokens.
+using Runner = std::function<std::vector<float>(const RowLayout&)>;
+using MakeRunner = std::function<Runner(uint32_t n_threads)>;
+
+bool same_bytes(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+// All tokens in decode, in prefill, and in both phases; in another order; and in two chunks.
+std::vector<RowLayout> row_layouts() {
+  std::vector<uint32_t> all(kTokens);
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<uint32_t> reversed(all.rbegin(), all.rend());
+  const std::vector<uint32_t> first(all.begin(), all.begin() + 7), rest(all.begin() + 7, all.end());
+  return {{all, kTokens}, {all, 0}, {all, 5}, {reversed, 6}, {first, 0}, {rest, 0}, {first, 7}, {rest, 10}, {rest, 3}};
+}
+
+void expect_rows_to_stand_alone(const MakeRunner& make) {
+  const Runner alone = make(1);
+  std::vector<std::vector<float>> decoded, prefilled;
+  for (uint32_t token = 0; token < kTokens; ++token) {
+    decoded.push_back(alone({{token}, 1}));
+    prefilled.push_back(alone({{token}, 0}));
+  }
+  const size_t n_cols = decoded[0].size();
+  for (const uint32_t n_threads : {1u, 2u, 3u}) {
+    const Runner together = make(n_threads);
+    for (const RowLayout& layout : row_layouts()) {
+      const auto rows = together(layout);
+      ASSERT_EQ(rows.size(), layout.tokens.size() * n_cols);
+      for (size_t r = 0; r < layout.tokens.size(); ++r) {
+        const auto& expected = (r < layout.n_decode ? decoded : prefilled)[layout.tokens[r]];
+        EXPECT_TRUE(same_bytes({rows.data() + r * n_cols, n_cols}, expected))
+            << "row " << r << " of " << layout.tokens.size() << ", " << layout.n_decode << " decode, " << n_threads
+            << " threads";
+      }
+    }
+  }
+}
+
+constexpr BackendLimits kLimits{.max_rows = kTokens, .max_logit_rows = kTokens};
+
+class RowDeterminism : public testing::TestWithParam<std::tuple<BackendUnderTest, TypeId>> {
+ protected:
+  void SetUp() override { skip_where_absent(backend()); }
+  const BackendUnderTest& backend() const { return std::get<0>(GetParam()); }
+  TypeId type() const { return std::get<1>(GetParam()); }
+  // Enough columns to cross every tile of columns.
+  uint32_t n_cols() const {
+    const uint32_t block = traits(type()).block_elems;
+    return block == 1 ? 275 : block == 32 ? 544 : 3 * block;
+  }
+};
+
+TEST_P(RowDeterminism, OfProducts) {
+  const TestMatrix m = random_matrix(type(), 1, 37, n_cols(), 1);
+  const InputTable inputs = extreme_inputs(kTokens, n_cols(), 2);
+  expect_rows_to_stand_alone([&](uint32_t n_threads) -> Runner {
+    auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
+    const LinearOp op{.out = rig->output(m.n_rows), .in = rig->input(inputs), .weight = rig->matrix(m)};
+    return [=](const RowLayout& layout) {
+      rig->step(rows_of(layout.tokens, layout.n_decode), {op.in}, [&](Backend& b) { b.linear(op); });
+      return rig->read(op.out);
+    };
+  });
+}
+
+// The head's rows are a selection; each keeps the phase that it had in the batch.
+TEST_P(RowDeterminism, OfLogitRows) {
+  const TestMatrix m = random_matrix(type(), 1, 37, n_cols(), 1);
+  const InputTable inputs = extreme_inputs(kTokens, n_cols(), 2);
+  expect_rows_to_stand_alone([&](uint32_t n_threads) -> Runner {
+    auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
+    const ActId in = rig->input(inputs), selected = rig->output(n_cols(), Rows::kLogits);
+    const LinearOp op{
+        .out = rig->output(m.n_rows, Rows::kLogits), .in = selected, .weight = rig->matrix(m), .rows = Rows::kLogits};
+    return [=](const RowLayout& layout) {
+      // Rows that want no logits stand before and behind each that does.
+      std::vector<uint32_t> tokens{0};
+      for (const uint32_t token : layout.tokens) tokens.insert(tokens.end(), {token, 0});
+      std::vector<float> rows;
+      for (size_t begin = 0; begin < layout.tokens.size(); begin += 8) {
+        const size_t n = std::min<size_t>(8, layout.tokens.size() - begin);
+        const size_t n_decode = std::clamp<size_t>(layout.n_decode, begin, begin + n) - begin;
+        TestBatch batch = rows_of(std::span(tokens).subspan(2 * begin, 2 * n + 1), static_cast<uint32_t>(2 * n_decode));
+        for (uint32_t i = 0; i < n; ++i) batch.logit_rows.push_back(2 * i + 1);
+        rig->step(batch, {in}, [&](Backend& b) {
+          b.select_rows({selected, in});
+          b.linear(op);
+        });
+        const auto part = rig->read(op.out);
+        rows.insert(rows.end(), part.begin(), part.end());
+      }
+      return rows;
+    };
+  });
+}
+
+TEST_P(RowDeterminism, OfGatedPairs) {
+  const TestMatrix gate = random_matrix(type(), 1, 37, n_cols(), 1), up = random_matrix(type(), 1, 37, n_cols(), 2);
+  const InputTable inputs = extreme_inputs(kTokens, n_cols(), 3);
+  expect_rows_to_stand_alone([&](uint32_t n_threads) -> Runner {
+    auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
+    const GatedLinearOp op{rig->output(37), rig->input(inputs), rig->matrix(gate), rig->matrix(up)};
+    return [=](const RowLayout& layout) {
+      rig->step(rows_of(layout.tokens, layout.n_decode), {op.in}, [&](Backend& b) { b.gated_linear(op); });
+      return rig->read(op.out);
+    };
+  });
+}
+
+TEST_P(RowDeterminism, OfExperts) {
+  constexpr uint32_t kExperts = 5, kUsed = 2;
+  const uint32_t block = traits(type()).block_elems, d_model = block == 256 ? 256 : 96, d_ff = d_model;
+  const TestMatrix gate = random_matrix(type(), kExperts, d_ff, d_model, 1);
+  const TestMatrix up = random_matrix(type(), kExperts, d_ff, d_model, 2);
+  const TestMatrix down = random_matrix(type(), kExperts, d_model, d_ff, 3);
+  const InputTable inputs = extreme_inputs(kTokens, d_model, 4), before = random_inputs(kTokens, d_model, 5);
+  const InputTable weights = random_inputs(kTokens, kUsed, 6);
+  InputTable ids{kTokens, kUsed, std::vector<float>(size_t{kTokens} * kUsed)};
+  for (uint32_t t = 0; t < kTokens; ++t) {
+    for (uint32_t k = 0; k < kUsed; ++k) ids.row(t)[k] = static_cast<float>((t + 2 * k) % kExperts);
+  }
+  expect_rows_to_stand_alone([&](uint32_t n_threads) -> Runner {
+    auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
+    const ExpertsOp op{.out = rig->input(before),
+                       .in = rig->input(inputs),
+                       .weights = rig->input(weights),
+                       .ids = rig->input(ids),
+                       .gate = rig->matrix(gate),
+                       .up = rig->matrix(up),
+                       .down = rig->matrix(down),
+                       .n_used = kUsed};
+    return [=](const RowLayout& layout) {
+      rig->step(rows_of(layout.tokens, layout.n_decode), {op.out, op.in, op.weights, op.ids},
+                [&](Backend& b) { b.experts(op); });
+      return rig->read(op.out);
+    };
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, RowDeterminism,
+                         testing::Combine(testing::ValuesIn(backends_under_test()), testing::ValuesIn(weight_types())),
+                         [](const auto& test) { return suite_name(std::get<0>(test.param), std::get<1>(test.param)); });
+
+class AttentionDeterminism : public testing::TestWithParam<std::tuple<BackendUnderTest, KvType>> {
+ protected:
+  void SetUp() override { skip_where_absent(std::get<0>(GetParam())); }
+
+  static constexpr uint32_t kPrompt = 50, kPromptRows = 19;
+
+  AttentionRig rig(uint32_t n_threads, uint32_t window, uint32_t block_step) const {
+    const auto& [backend, kv_type] = GetParam();
+    AttentionRig made(*backend.make(n_threads), {96, 8, 2, window, 3.0f, kv_type}, block_step);
+    made.store_history(0, 37);
+    made.store_history(1, 1003);
+    made.store_history(2, kPrompt);
+    return made;
+  }
+};
+
+std::vector<float> joined(std::initializer_list<std::vector<float>> parts) {
+  std::vector<float> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+TEST_P(AttentionDeterminism, OfRowsAloneTogetherInChunksAndInOtherBlocks) {
+  constexpr Chunk kShort{0, 37, 1}, kLong{1, 1003, 1}, kChunk{2, kPrompt, kPromptRows};
+  constexpr Chunk kFirst{2, kPrompt, 7}, kRest{2, kPrompt + 7, kPromptRows - 7};
+  for (const uint32_t window : {0u, 33u}) {
+    AttentionRig alone = rig(1, window, 37);
+    const auto near = alone.attend({kShort}, 1), far = alone.attend({kLong}, 1), prompt = alone.attend({kChunk}, 0);
+    for (const uint32_t n_threads : {1u, 2u, 3u}) {
+      AttentionRig together = rig(n_threads, window, 7);
+      EXPECT_TRUE(same_bytes(together.attend({kShort, kLong, kChunk}, 2), joined({near, far, prompt})))
+          << n_threads << " threads, window " << window;
+      EXPECT_TRUE(same_bytes(together.attend({kLong, kShort, kChunk}, 2), joined({far, near, prompt})))
+          << n_threads << " threads, window " << window << ", decode rows swapped";
+      AttentionRig in_chunks = rig(n_threads, window, 3);
+      std::vector<float> rows;
+      for (uint32_t i = 0; i < kPromptRows; ++i) rows = joined({rows, in_chunks.attend({{2, kPrompt + i, 1}}, 0)});
+      EXPECT_TRUE(same_bytes(rows, prompt)) << n_threads << " threads, window " << window << ", one by one";
+      const auto first = in_chunks.attend({kLong, kFirst}, 1), rest = in_chunks.attend({kShort, kRest}, 1);
+      const auto cut = static_cast<ptrdiff_t>(near.size());
+      EXPECT_TRUE(same_bytes(joined({{first.begin(), first.begin() + cut}, {rest.begin(), rest.begin() + cut}}),
+                             joined({far, near})))
+          << n_threads << " threads, window " << window << ", decode rows beside chunks";
+      EXPECT_TRUE(same_bytes(joined({{first.begin() + cut, first.end()}, {rest.begin() + cut, rest.end()}}), prompt))
+          << n_threads << " threads, window " << window << ", chunks";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, AttentionDeterminism,
+                         testing::Combine(testing::ValuesIn(backends_under_test()),
+                                          testing::Values(KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0)),
+                         [](const auto& test) {
+                           return suite_name(std::get<0>(test.param), kv_traits(std::get<1>(test.param)).id);
+                         });
+
+}  // namespace
+}  // namespace realizar::test
