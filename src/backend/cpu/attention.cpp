@@ -13,10 +13,6 @@ uint32_t group_of(const AttentionOp& op) {
   return op.n_heads / op.n_kv_heads;
 }
 
-void prefetch(const uint8_t* bytes, size_t n_bytes) {
-  for (size_t i = 0; i < n_bytes; i += 64) __builtin_prefetch(bytes + i);
-}
-
 // acc[i * 32 ..] (+)= two tiles of 16 . rows[i]
 void multiply(const KernelTable& kernels, const float* tile0, const float* tile1, uint32_t n, const void* const* rows,
               uint32_t n_rows, float* acc, bool first) {
@@ -25,70 +21,65 @@ void multiply(const KernelTable& kernels, const float* tile0, const float* tile1
   }
 }
 
-// One attention task at work: everything is [queries] of the task, in pieces of kKvPiece positions.
+// One attention task at work, a piece of kKvPiece positions and a KV head at a time.
 class Attention {
  public:
-  Attention(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, AttentionSums sums,
-            float* scratch)
+  Attention(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, float* sums, float* scratch)
       : task_(task),
         op_(*task.op),
         kernels_(kernels),
         cache_(cache),
-        sums_(sums),
+        memory_(sums),
         n_queries_(task.n_rows * group_of(op_)),
         keys_(scratch),
         values_(keys_ + size_t{kKvPiece} * op_.head_dim),
         scores_(values_ + size_t{kKvPiece} * padded_head_dim(op_.head_dim)) {}
 
   void run() {
-    std::fill_n(sums_.states, n_queries_, Softmax{-std::numeric_limits<float>::infinity(), 0});
-    std::fill_n(sums_.values, size_t{n_queries_} * padded_head_dim(op_.head_dim), 0.0f);
+    for (uint32_t h = 0; h < task_.n_kv_heads; ++h) {
+      std::fill_n(sums(h).states, n_queries_, Softmax{-std::numeric_limits<float>::infinity(), 0});
+      std::fill_n(sums(h).values, size_t{n_queries_} * padded_head_dim(op_.head_dim), 0.0f);
+    }
     const uint32_t end = std::min(task_.end, task_.first_pos + task_.n_rows);
     const uint32_t begin = std::max(task_.begin, first_seen(task_.first_pos));
     for (uint32_t p = begin / kKvPiece * kKvPiece; p < end; p += kKvPiece) {
-      if (p + 2 * kKvPiece <= end) prefetch_piece(p + kKvPiece);
-      load_piece(p, std::min(p + kKvPiece, end));
-      score(p, end);
-      add_values();
+      for (uint32_t h = 0; h < task_.n_kv_heads; ++h) {
+        load_piece(h, p, std::min(p + kKvPiece, end));
+        score(h, p, end);
+        add_values(sums(h));
+      }
     }
   }
 
  private:
   uint32_t first_seen(uint32_t pos) const { return op_.window > 0 && pos + 1 > op_.window ? pos + 1 - op_.window : 0; }
-  const float* query(uint32_t i) const {
-    const uint32_t group = group_of(op_), head = task_.kv_head * group + i % group;
+  AttentionSums sums(uint32_t h) const { return sums_at(memory_ + h * sums_floats(op_, n_queries_), n_queries_); }
+  const float* query(uint32_t h, uint32_t i) const {
+    const uint32_t group = group_of(op_), head = (task_.first_kv_head + h) * group + i % group;
     return task_.q + (size_t{i / group} * op_.n_heads + head) * op_.head_dim;
   }
 
-  // Heads lie apart in the cache, so the processor does not guess the next piece.
-  void prefetch_piece(uint32_t p) const {
-    const size_t n_key_bytes = panel_bytes(cache_.key_kind(), op_.head_dim);
-    for (uint32_t pos = p; pos < p + kKvPiece; pos += kPanelRows) {
-      prefetch(cache_.keys(task_.blocks, op_.layer, task_.kv_head, pos), n_key_bytes);
-      prefetch(cache_.values(task_.blocks, op_.layer, task_.kv_head, pos), kPanelRows * cache_.value_bytes());
-    }
-  }
-
   // Panels may hold anything beyond `end`; softmax_piece gives no weight to it, and values are zero there.
-  void load_piece(uint32_t p, uint32_t end) const {
+  void load_piece(uint32_t h, uint32_t p, uint32_t end) const {
+    const uint32_t head = task_.first_kv_head + h;
     const auto unpack = kernels_.unpack_f32[static_cast<int>(cache_.key_kind())];
     const auto load = kernels_.load_values[static_cast<int>(cache_.layout().type)];
     for (uint32_t half = 0; half < kKvPiece; half += kPanelRows) {
       const uint32_t pos = std::min(p + half, end - 1) / kPanelRows * kPanelRows;  // a tile beyond the end: any tile
       const uint32_t n = p + half < end ? std::min(kPanelRows, end - p - half) : 0;
-      unpack(cache_.keys(task_.blocks, op_.layer, task_.kv_head, pos), 0, op_.head_dim,
-             keys_ + size_t{half} * op_.head_dim);
-      load(cache_.values(task_.blocks, op_.layer, task_.kv_head, pos), cache_.value_bytes(), n, op_.head_dim,
+      unpack(cache_.keys(task_.blocks, op_.layer, head, pos), 0, op_.head_dim, keys_ + size_t{half} * op_.head_dim);
+      load(cache_.values(task_.blocks, op_.layer, head, pos), cache_.value_bytes(), n, op_.head_dim,
            values_ + size_t{half} * kPanelRows);
     }
   }
 
   // scores_ [queries, kKvPiece]: weights of the piece at p; earlier sums are brought to the new maximum.
-  void score(uint32_t p, uint32_t end) const {
+  void score(uint32_t h, uint32_t p, uint32_t end) const {
+    const AttentionSums to_head = sums(h);
     const void* rows[kMaxQueries];
     for (uint32_t i = 0; i < n_queries_; i += kMaxQueries) {
       const uint32_t n = std::min<uint32_t>(kMaxQueries, n_queries_ - i);
-      for (uint32_t j = 0; j < n; ++j) rows[j] = query(i + j);
+      for (uint32_t j = 0; j < n; ++j) rows[j] = query(h, i + j);
       multiply(kernels_, keys_, keys_ + size_t{kPanelRows} * op_.head_dim, op_.head_dim, rows, n,
                scores_ + size_t{i} * kKvPiece, true);
     }
@@ -96,15 +87,15 @@ class Attention {
       const uint32_t pos = task_.first_pos + i / group_of(op_);
       const uint32_t from = std::max(p, first_seen(pos)) - p, to = std::min({p + kKvPiece, pos + 1, end});
       const float correction = kernels_.softmax_piece(scores_ + size_t{i} * kKvPiece, std::min(from, kKvPiece),
-                                                      to > p ? to - p : 0, op_.scale, op_.softcap, &sums_.states[i]);
+                                                      to > p ? to - p : 0, op_.scale, op_.softcap, &to_head.states[i]);
       if (correction == 1.0f) continue;
       for (uint32_t c = 0; c < padded_head_dim(op_.head_dim); c += 32) {
-        kernels_.scale(correction, sums_.values + size_t{c} * n_queries_ + size_t{i} * 32, 32);
+        kernels_.scale(correction, to_head.values + size_t{c} * n_queries_ + size_t{i} * 32, 32);
       }
     }
   }
 
-  void add_values() const {
+  void add_values(AttentionSums to) const {
     const void* rows[kMaxQueries];
     for (uint32_t i = 0; i < n_queries_; i += kMaxQueries) {
       const uint32_t n = std::min<uint32_t>(kMaxQueries, n_queries_ - i);
@@ -112,8 +103,7 @@ class Attention {
       for (uint32_t c = 0; c < op_.head_dim; c += 32) {
         const float* tile0 = values_ + size_t{c} * kKvPiece;
         const float* tile1 = c + 16 < op_.head_dim ? tile0 + size_t{16} * kKvPiece : tile0;
-        multiply(kernels_, tile0, tile1, kKvPiece, rows, n, sums_.values + size_t{c} * n_queries_ + size_t{i} * 32,
-                 false);
+        multiply(kernels_, tile0, tile1, kKvPiece, rows, n, to.values + size_t{c} * n_queries_ + size_t{i} * 32, false);
       }
     }
   }
@@ -122,7 +112,7 @@ class Attention {
   const AttentionOp& op_;
   const KernelTable& kernels_;
   const KvStore& cache_;
-  AttentionSums sums_;
+  float* memory_;  // of the heads' sums
   uint32_t n_queries_;
   float* keys_;    // two tiles [head_dim, 16 positions]
   float* values_;  // tiles [kKvPiece, 16 columns]
@@ -132,11 +122,10 @@ class Attention {
 }  // namespace
 
 size_t attention_scratch(const AttentionOp& op) {
-  return size_t{kKvPiece} * (op.head_dim + padded_head_dim(op.head_dim) + n_queries(op));
+  return size_t{kKvPiece} * (op.head_dim + padded_head_dim(op.head_dim) + max_queries(op));
 }
 
-void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, AttentionSums sums,
-            float* scratch) {
+void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, float* sums, float* scratch) {
   Attention(task, kernels, cache, sums, scratch).run();
 }
 

@@ -1,6 +1,7 @@
-// Attention of some query rows over one KV head, as products with panels: scores = keys (a panel's rows are positions)
-// times queries, outputs = values times weights, with a running softmax over pieces of kKvPiece positions. Pieces are
-// cut at multiples of kKvPiece and taken in rising order, so a row's result does not depend on the rows beside it.
+// Attention of some query rows over some KV heads, as products with panels: scores = keys (a panel's rows are
+// positions) times queries, outputs = values times weights, with a running softmax over pieces of kKvPiece positions.
+// Pieces are cut at multiples of kKvPiece and taken in rising order, so a row's result does not depend on the rows
+// beside it.
 #pragma once
 
 #include "backend/cpu/kernels.h"
@@ -11,7 +12,7 @@ namespace realizar {
 
 // A decode row's positions are cut in parts of this many, which different threads take; their results are merged in
 // rising order.
-inline constexpr uint32_t kSplitPositions = 1024;
+inline constexpr uint32_t kSplitPositions = 256;
 
 struct AttentionTask {
   const AttentionOp* op;
@@ -19,7 +20,7 @@ struct AttentionTask {
   const float* q;  // [n_rows, n_heads * head_dim]
   uint32_t n_rows;
   uint32_t first_pos;  // of row 0; rows follow one another
-  uint32_t kv_head;
+  uint32_t first_kv_head, n_kv_heads;
   uint32_t begin, end;  // positions to attend to, as far as the rows may see them; begin is a multiple of kKvPiece
 };
 
@@ -33,21 +34,28 @@ constexpr uint32_t query_rows(const AttentionOp& op) {
   const uint32_t group = op.n_heads / op.n_kv_heads;
   return group < kQueries ? kQueries / group : 1;
 }
-constexpr uint32_t n_queries(const AttentionOp& op) {
+constexpr uint32_t max_queries(const AttentionOp& op) {
   return query_rows(op) * (op.n_heads / op.n_kv_heads);
 }
 
-// What a task has found for its queries, row by row and in a row head by head: the softmax of each, and the weighted
-// sums of values [padded_head_dim / 32, queries, 32], not yet divided by Softmax::sum.
+// What has been found for the queries of one KV head, row by row and in a row head by head: the softmax of each, and
+// the weighted sums of values [padded_head_dim / 32, queries, 32], not yet divided by Softmax::sum.
 struct AttentionSums {
   Softmax* states;
   float* values;
 };
+// Floats of such sums, and the sums of `n` queries in that many floats.
+constexpr size_t sums_floats(const AttentionOp& op, uint32_t n) {
+  return size_t{n} * (sizeof(Softmax) / sizeof(float) + padded_head_dim(op.head_dim));
+}
+inline AttentionSums sums_at(float* memory, uint32_t n) {
+  return {reinterpret_cast<Softmax*>(memory), memory + size_t{n} * (sizeof(Softmax) / sizeof(float))};
+}
 
-// Floats of scratch that one task needs, beside its sums.
+// Floats of scratch that a task needs, beside its sums.
 size_t attention_scratch(const AttentionOp& op);
-void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, AttentionSums sums,
-            float* scratch);
+// `sums` [n_kv_heads] of sums_floats each.
+void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, float* sums, float* scratch);
 // Takes sums of later positions into `sums`; all of one row.
 void merge(const AttentionOp& op, AttentionSums sums, AttentionSums later);
 // out [n_rows, n_heads * head_dim], of row 0 on: the heads of `kv_head` are written.

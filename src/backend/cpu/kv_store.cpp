@@ -29,9 +29,9 @@ Status KvStore::create(const KvLayout& layout) {
   RZ_TRY(value_bytes_, kv_vector_bytes(layout));
   key_panel_bytes_ = panel_bytes(key_kind_, layout.head_dim);
   RZ_CHECK_OK(kv_cache_bytes(layout));
-  const size_t n_vectors = size_t{layout.n_layers} * layout.n_blocks * layout.n_kv_heads * layout.block_tokens;
-  RZ_TRY(keys_, Pages::allocate(n_vectors / kPanelRows * key_panel_bytes_));
-  RZ_TRY(values_, Pages::allocate(n_vectors * value_bytes_));
+  const size_t tiles_a_page = layout.block_tokens / kPanelRows;
+  page_bytes_ = tiles_a_page * key_panel_bytes_ + layout.block_tokens * value_bytes_;
+  RZ_TRY(pages_, Pages::allocate(size_t{layout.n_layers} * layout.n_blocks * layout.n_kv_heads * page_bytes_));
   return {};
 }
 

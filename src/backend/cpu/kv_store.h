@@ -1,7 +1,7 @@
-// The paged KV cache's bytes. Keys lie as panels (panels.h): the 16 positions of a tile are the rows of a matrix with
-// head_dim columns, so that scores are a product with a panel. Values lie as plain vectors, one a position:
-//   keys   [n_layers, n_blocks, n_kv_heads, block_tokens / 16] panels
-//   values [n_layers, n_blocks, n_kv_heads, block_tokens, head_dim]
+// The paged KV cache's bytes: [n_layers, n_blocks, n_kv_heads] pages, so that a thread that takes some positions for
+// all heads reads on and on. A page holds the keys of a block, then its values. Keys lie as panels (panels.h): 16
+// positions are the rows of a matrix with head_dim columns, so that scores are a product with a panel. Values lie as
+// plain vectors [block_tokens, head_dim].
 #pragma once
 
 #include "backend/cpu/pages.h"
@@ -15,7 +15,7 @@ class KvStore {
   // Errors: InvalidArgument (block_tokens is no multiple of 16), Unsupported, ResourceExhausted.
   Status create(const KvLayout& layout);
 
-  size_t bytes() const { return keys_.size() + values_.size(); }
+  size_t bytes() const { return pages_.size(); }
   const KvLayout& layout() const { return layout_; }
   PanelKind key_kind() const { return key_kind_; }
   size_t value_bytes() const { return value_bytes_; }  // of one position
@@ -25,26 +25,25 @@ class KvStore {
              const float* value) const;
   // The panel of keys that holds `pos`.
   uint8_t* keys(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
-    const size_t tile =
-        page(blocks, layer, head, pos) * (layout_.block_tokens / kPanelRows) + pos % layout_.block_tokens / kPanelRows;
-    return keys_.as<uint8_t>() + tile * key_panel_bytes_;
+    return page(blocks, layer, head, pos) + pos % layout_.block_tokens / kPanelRows * key_panel_bytes_;
   }
   // The value of `pos`; those of the rest of its block follow.
   uint8_t* values(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
-    const size_t row = page(blocks, layer, head, pos) * layout_.block_tokens + pos % layout_.block_tokens;
-    return values_.as<uint8_t>() + row * value_bytes_;
+    return page(blocks, layer, head, pos) + layout_.block_tokens / kPanelRows * key_panel_bytes_ +
+           pos % layout_.block_tokens * value_bytes_;
   }
 
  private:
-  size_t page(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
+  uint8_t* page(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
     const size_t block = to_index(blocks[pos / layout_.block_tokens]);
-    return (size_t{layer} * layout_.n_blocks + block) * layout_.n_kv_heads + head;
+    return pages_.as<uint8_t>() +
+           ((size_t{layer} * layout_.n_blocks + block) * layout_.n_kv_heads + head) * page_bytes_;
   }
 
   KvLayout layout_;
   PanelKind key_kind_ = PanelKind::kF32;
-  size_t key_panel_bytes_ = 0, value_bytes_ = 0;
-  Pages keys_, values_;
+  size_t key_panel_bytes_ = 0, value_bytes_ = 0, page_bytes_ = 0;
+  Pages pages_;
 };
 
 }  // namespace realizar

@@ -78,7 +78,6 @@ class StepRunner {
   bool shares_input(const LinearOp& op, const LinearOp& before) const;
   Operand prepare(ActId act, const PanelMatrix& m, const RowList& list, uint32_t member);
   void prepare_rows(PreparedRows& to, const float* source, const PanelMatrix& m, const RowList& list, uint32_t member);
-  uint32_t pairs_at_once(const PanelMatrix& m, const RowList& list) const;
   void finish_linear(const LinearOp& op, const RowList& list, uint32_t pair, float* acc);
   float* rotations(const RopeStoreOp& op, uint32_t row) const;
   void find_rotations(const RopeStoreOp& op, uint32_t row) const;
@@ -86,9 +85,11 @@ class StepRunner {
   void normalize(const NormOp& op, const float* in, float* out, uint32_t n) const;
   void plan_attention(const AttentionOp& op);
   Status reserve_attention(const AttentionOp& op);
-  AttentionSums part(const AttentionOp& op, uint32_t index, uint32_t kv_head) const;
+  float* part(const AttentionOp& op, uint32_t index, uint32_t kv_head) const;
   struct AttentionUnit;
-  void attend_unit(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member);
+  void attend_rows(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member);
+  void attend_part(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member);
+  void merge_parts(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head);
   void group_by_expert(const ExpertsOp& op);
   bool has_mixed_forms(const ExpertsOp& op) const;
   void expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member);
@@ -96,14 +97,17 @@ class StepRunner {
   void expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member);
   void record(const Command& command, uint64_t start_ns, uint64_t end_ns);
 
-  // Calls body(i) for each i < n, spread over the team, `at_once` neighbours to a member; every member must enter the
-  // same loops.
+  // Calls body(i) for each i < n, spread over the team; every member must enter the same loops. Members take
+  // neighbours, fewer and fewer at a time: memory streams best when it is read on and on, and all are done at about the
+  // same time.
   template <class Body>
-  void share(uint32_t n, uint32_t member, const Body& body, uint32_t at_once = 1) {
+  void share(uint32_t n, uint32_t member, const Body& body) {
     std::atomic<uint32_t>& next = counters_[members_[member].phase++].value;
-    for (uint32_t first = next.fetch_add(at_once, std::memory_order_relaxed); first < n;
-         first = next.fetch_add(at_once, std::memory_order_relaxed)) {
-      for (uint32_t i = first; i < std::min(n, first + at_once); ++i) body(i);
+    for (uint32_t first = next.load(std::memory_order_relaxed); first < n;) {
+      const uint32_t end = first + std::max(1u, (n - first) / (2 * team_.size()));
+      if (!next.compare_exchange_weak(first, end, std::memory_order_relaxed)) continue;
+      for (uint32_t i = first; i < end; ++i) body(i);
+      first = next.load(std::memory_order_relaxed);
     }
   }
 

@@ -4,14 +4,7 @@
 namespace realizar {
 namespace {
 
-// Floats of the sums of `n` queries, their states first.
-size_t sums_floats(const AttentionOp& op, uint32_t n) {
-  return size_t{n} * (sizeof(Softmax) / sizeof(float) + padded_head_dim(op.head_dim));
-}
-
-AttentionSums sums_at(float* memory, uint32_t n) {
-  return {reinterpret_cast<Softmax*>(memory), memory + size_t{n} * (sizeof(Softmax) / sizeof(float))};
-}
+constexpr uint32_t kHeadsAtOnce = 4;  // whose pages a part's thread reads in one run
 
 uint32_t n_parts(uint32_t pos) {
   return pos / kSplitPositions + 1;
@@ -37,7 +30,7 @@ void StepRunner::plan_attention(const AttentionOp& op) {
 }
 
 Status StepRunner::reserve_attention(const AttentionOp& op) {
-  const size_t n_bytes = (attention_scratch(op) + sums_floats(op, n_queries(op))) * sizeof(float);
+  const size_t n_bytes = (attention_scratch(op) + sums_floats(op, max_queries(op))) * sizeof(float);
   for (Member& member : members_) {
     if (member.attention.size() >= n_bytes) continue;
     RZ_TRY(member.attention, Pages::allocate(n_bytes));
@@ -49,46 +42,68 @@ Status StepRunner::reserve_attention(const AttentionOp& op) {
   return {};
 }
 
-AttentionSums StepRunner::part(const AttentionOp& op, uint32_t index, uint32_t kv_head) const {
-  const uint32_t group = op.n_heads / op.n_kv_heads;
-  return sums_at(parts_.as<float>() + (size_t{index} * op.n_kv_heads + kv_head) * sums_floats(op, group), group);
+float* StepRunner::part(const AttentionOp& op, uint32_t index, uint32_t kv_head) const {
+  return parts_.as<float>() + (size_t{index} * op.n_kv_heads + kv_head) * sums_floats(op, op.n_heads / op.n_kv_heads);
 }
 
-void StepRunner::attend_unit(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member) {
+void StepRunner::attend_rows(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member) {
   const BatchSequence& seq = batch_->seqs[unit.seq];
   const uint32_t row = seq.first_row + unit.first_row, n_rows = std::min(unit_rows_, seq.n_rows - unit.first_row);
-  const bool whole = unit.part_index == kNoPart;
   const AttentionTask task{.op = &op,
                            .blocks = seq.block_table,
                            .q = act(op.q, row),
                            .n_rows = n_rows,
                            .first_pos = static_cast<uint32_t>(seq.first_pos) + unit.first_row,
-                           .kv_head = kv_head,
-                           .begin = unit.part * kSplitPositions,
-                           .end = whole ? ~0u : (unit.part + 1) * kSplitPositions};
+                           .first_kv_head = kv_head,
+                           .n_kv_heads = 1,
+                           .begin = 0,
+                           .end = ~0u};
   float* scratch = members_[member].attention.as<float>();
-  if (!whole) return attend(task, kernels_, cache_, part(op, unit.part_index, kv_head), scratch);
-  const AttentionSums sums = sums_at(scratch + attention_scratch(op), n_rows * (op.n_heads / op.n_kv_heads));
+  float* sums = scratch + attention_scratch(op);
   attend(task, kernels_, cache_, sums, scratch);
-  write_attention(op, kv_head, n_rows, sums, act(op.out, row));
+  write_attention(op, kv_head, n_rows, sums_at(sums, n_rows * (op.n_heads / op.n_kv_heads)), act(op.out, row));
+}
+
+void StepRunner::attend_part(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member) {
+  const BatchSequence& seq = batch_->seqs[unit.seq];
+  const AttentionTask task{.op = &op,
+                           .blocks = seq.block_table,
+                           .q = act(op.q, seq.first_row),
+                           .n_rows = 1,
+                           .first_pos = static_cast<uint32_t>(seq.first_pos),
+                           .first_kv_head = kv_head,
+                           .n_kv_heads = std::min(kHeadsAtOnce, op.n_kv_heads - kv_head),
+                           .begin = unit.part * kSplitPositions,
+                           .end = (unit.part + 1) * kSplitPositions};
+  attend(task, kernels_, cache_, part(op, unit.part_index, kv_head), members_[member].attention.as<float>());
+}
+
+void StepRunner::merge_parts(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head) {
+  const uint32_t group = op.n_heads / op.n_kv_heads;
+  const BatchSequence& seq = batch_->seqs[unit.seq];
+  const AttentionSums sums = sums_at(part(op, unit.part_index, kv_head), group);
+  for (uint32_t i = 1; i < n_parts(static_cast<uint32_t>(seq.first_pos)); ++i) {
+    merge(op, sums, sums_at(part(op, unit.part_index + i, kv_head), group));
+  }
+  write_attention(op, kv_head, 1, sums, act(op.out, seq.first_row));
 }
 
 void StepRunner::run(const AttentionOp& op, uint32_t member) {
-  const auto n_units = static_cast<uint32_t>(units_.size());
-  share(n_units * op.n_kv_heads, member,
-        [&](uint32_t item) { attend_unit(op, units_[item / op.n_kv_heads], item % op.n_kv_heads, member); });
+  const uint32_t n_items = static_cast<uint32_t>(units_.size()) * op.n_kv_heads;
+  share(n_items, member, [&](uint32_t item) {
+    const AttentionUnit& unit = units_[item / op.n_kv_heads];
+    const uint32_t kv_head = item % op.n_kv_heads;
+    if (unit.part_index == kNoPart) {
+      attend_rows(op, unit, kv_head, member);
+    } else if (kv_head % kHeadsAtOnce == 0) {
+      attend_part(op, unit, kv_head, member);
+    }
+  });
   if (n_parts_ == 0) return;
   team_.barrier();
-  share(n_units * op.n_kv_heads, member, [&](uint32_t item) {
+  share(n_items, member, [&](uint32_t item) {
     const AttentionUnit& unit = units_[item / op.n_kv_heads];
-    if (unit.part_index == kNoPart || unit.part != 0) return;
-    const uint32_t kv_head = item % op.n_kv_heads;
-    const BatchSequence& seq = batch_->seqs[unit.seq];
-    const AttentionSums sums = part(op, unit.part_index, kv_head);
-    for (uint32_t i = 1; i < n_parts(static_cast<uint32_t>(seq.first_pos)); ++i) {
-      merge(op, sums, part(op, unit.part_index + i, kv_head));
-    }
-    write_attention(op, kv_head, 1, sums, act(op.out, seq.first_row));
+    if (unit.part_index != kNoPart && unit.part == 0) merge_parts(op, unit, item % op.n_kv_heads);
   });
 }
 

@@ -99,14 +99,6 @@ Operand StepRunner::prepare(ActId id, const PanelMatrix& m, const RowList& list,
   return {act(id), &prepared_};
 }
 
-// In decode a member takes some hundred KB in one run: memory streams best when it is read on and on.
-uint32_t StepRunner::pairs_at_once(const PanelMatrix& m, const RowList& list) const {
-  if (list.n_rows > list.n_decode) return 1;
-  constexpr size_t kRunBytes = size_t{256} << 10;
-  const auto wanted = static_cast<uint32_t>(kRunBytes / (2 * m.panel_bytes));
-  return std::clamp(n_pairs(m) / (4 * team_.size()), 1u, std::max(1u, wanted));
-}
-
 void StepRunner::finish_linear(const LinearOp& op, const RowList& list, uint32_t pair, float* acc) {
   const uint32_t first = pair * kPairRows, n = std::min(kPairRows, matrix(op.weight).n_rows - first);
   for (uint32_t r = 0; r < list.n_rows; ++r) {
@@ -137,7 +129,7 @@ void StepRunner::run(const LinearOp& op, uint32_t member) {
     multiply_pair(kernels_, m, 0, pair, in, list, acc, tile(member));
     finish_linear(op, list, pair, acc);
   };
-  share(n_pairs(m), member, multiply, pairs_at_once(m, list));
+  share(n_pairs(m), member, multiply);
 }
 
 void StepRunner::run(const GatedLinearOp& op, uint32_t member) {
@@ -169,7 +161,7 @@ void StepRunner::run(const GatedLinearOp& op, uint32_t member) {
       for (uint32_t i = 0; i < n; ++i) out[i] = (mixed ? out[i] : g[at + i]) * u[at + i];
     }
   };
-  share(n_pairs(up), member, multiply, pairs_at_once(up, list));
+  share(n_pairs(up), member, multiply);
 }
 
 float* StepRunner::rotations(const RopeStoreOp& op, uint32_t row) const {

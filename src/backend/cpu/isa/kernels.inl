@@ -3,6 +3,12 @@
 
 #define RZ_INLINE [[gnu::always_inline]] inline
 
+// Asks for n_bytes of a stream some way ahead of where it is read.
+RZ_INLINE void prefetch(const uint8_t* at, uint32_t n_bytes) {
+  constexpr uint32_t kBytesAhead = 2048;
+  for (uint32_t line = 0; line < n_bytes; line += 64) __builtin_prefetch(at + kBytesAhead + line);
+}
+
 // The levels of the non-linear types, moved up by the layout's offset so that they are unsigned.
 alignas(16) constexpr uint8_t kIq4Codes[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
 alignas(16) constexpr uint8_t kE2M1Codes[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
@@ -128,8 +134,6 @@ RZ_INLINE void dot_group(const uint8_t* group, uint32_t g, const ActRow* rows, R
   }
 }
 
-constexpr uint32_t kPrefetchBytes = 2048;  // how far ahead of the products a panel is asked for
-
 template <PanelLayout L, int kRows>
 void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* y) {
   constexpr bool super = L.scales == Scales::kSuper;
@@ -142,7 +146,7 @@ void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* 
   for (uint32_t g = 0; g < n_cols / 32; g += n_groups) {
     const uint8_t* group = at + L.header_bytes();
     for (uint32_t i = 0; i < n_groups; ++i, group += L.group_bytes()) {
-      for (int line = 0; line < L.group_bytes(); line += 64) __builtin_prefetch(group + kPrefetchBytes + line);
+      prefetch(group, L.group_bytes());
       dot_group<L, kRows>(group, g + i, rows, sums);
     }
     if constexpr (super) {
@@ -219,6 +223,11 @@ void unpack(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
 
 enum class Plain { kF32, kF16, kBF16 };
 
+// Bytes of one column of a panel.
+constexpr uint32_t plain_bytes(Plain type) {
+  return type == Plain::kF32 ? 64 : 32;
+}
+
 template <Plain kType>
 RZ_INLINE F load_plain(const uint8_t* panel, uint32_t col) {
   if constexpr (kType == Plain::kF32) return load(reinterpret_cast<const float*>(panel) + size_t{16} * col);
@@ -234,6 +243,7 @@ void dot_plain_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, f
   }
   uint32_t c = 0;
   for (; c + 4 <= n_cols; c += 4) {
+    prefetch(panel + c * plain_bytes(kType), 4 * plain_bytes(kType));
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) {
       const F w = load_plain<kType>(panel, c + k);
@@ -264,7 +274,10 @@ void dot_plain(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32
 
 template <Plain kType>
 void unpack_plain(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
-  for (uint32_t c = 0; c < n; ++c) store(static_cast<float*>(tile) + size_t{16} * c, load_plain<kType>(panel, col + c));
+  for (uint32_t c = 0; c < n; ++c) {
+    if (c % 2 == 0) prefetch(panel + (col + c) * plain_bytes(kType), 2 * plain_bytes(kType));
+    store(static_cast<float*>(tile) + size_t{16} * c, load_plain<kType>(panel, col + c));
+  }
 }
 
 // ---- prefill: two tiles of 16 rows times kRows rows of activations, everything in registers
@@ -505,8 +518,8 @@ float softmax_piece(float* scores, uint32_t from, uint32_t to, float scale, floa
     s[i] = min(exp_of(sub(s[i], set1(new_max))), max(in[i], zero()));
     store(scores + 16 * i, s[i]);
   }
-  float correction[16] = {};
-  if (state->sum > 0) store(correction, exp_of(set1(state->max - new_max)));
+  float correction[16] = {1.0f};
+  if (new_max != state->max) store(correction, exp_of(set1(state->max - new_max)));
   *state = {new_max, state->sum * correction[0] + reduce(add(s[0], s[1]))};
   return correction[0];
 }
@@ -526,26 +539,34 @@ RZ_INLINE F value_columns(const uint8_t* x, uint32_t col, uint32_t n) {
   return load_bf16(from);
 }
 
+void clear_values(uint32_t n, uint32_t n_cols, float* tiles) {
+  for (uint32_t c = 0; c < n_cols; c += 16) {
+    for (uint32_t i = n; i < 16; ++i) store(tiles + size_t{kKvPiece} * c + 16 * i, zero());
+  }
+}
+
 template <Plain kType>
 void load_values(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles) {
-  for (uint32_t c = 0; c < n_cols; c += 16) {
-    const uint32_t n_left = n_cols - c < 16 ? n_cols - c : 16;
-    float* tile = tiles + size_t{kKvPiece} * c;
-    for (uint32_t i = 0; i < n; ++i) store(tile + 16 * i, value_columns<kType>(x + i * n_bytes, c, n_left));
-    for (uint32_t i = n; i < 16; ++i) store(tile + 16 * i, zero());
+  for (uint32_t i = 0; i < n; ++i) {
+    prefetch(x + i * n_bytes, static_cast<uint32_t>(n_bytes));
+    for (uint32_t c = 0; c < n_cols; c += 16) {
+      const uint32_t n_left = n_cols - c < 16 ? n_cols - c : 16;
+      store(tiles + size_t{kKvPiece} * c + 16 * i, value_columns<kType>(x + i * n_bytes, c, n_left));
+    }
   }
+  clear_values(n, n_cols, tiles);
 }
 
 // Blocks of 32 values: an F16 scale, then int8 quants.
 void load_values_q8_0(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles) {
-  for (uint32_t c = 0; c < n_cols; c += 16) {
-    float* tile = tiles + size_t{kKvPiece} * c;
-    for (uint32_t i = 0; i < n; ++i) {
+  for (uint32_t i = 0; i < n; ++i) {
+    prefetch(x + i * n_bytes, static_cast<uint32_t>(n_bytes));
+    for (uint32_t c = 0; c < n_cols; c += 16) {
       const uint8_t* block = x + i * n_bytes + c / 32 * 34;
-      store(tile + 16 * i, mul(load_i8(block + 2 + c % 32), set1_f16(block)));
+      store(tiles + size_t{kKvPiece} * c + 16 * i, mul(load_i8(block + 2 + c % 32), set1_f16(block)));
     }
-    for (uint32_t i = n; i < 16; ++i) store(tile + 16 * i, zero());
   }
+  clear_values(n, n_cols, tiles);
 }
 
 // ---- loops that do nothing but keep one unit busy, to measure its peak
