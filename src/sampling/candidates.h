@@ -12,7 +12,7 @@ namespace realizar {
 struct Candidate {
   TokenId id;
   float logit;
-  double p;  // set by softmax
+  double p;
 };
 
 using Candidates = std::vector<Candidate>;
@@ -22,17 +22,19 @@ inline bool likelier(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
 }
 
-// Probabilities of candidates that are sorted by `likelier`: sums in their order, in double.
-inline void softmax(Candidates& candidates) {
+// Brings the sum of p to 1, in the order of the candidates.
+inline void normalize(Candidates& candidates) {
   double sum = 0;
-  for (Candidate& c : candidates) sum += c.p = std::exp(double{c.logit} - candidates.front().logit);
+  for (const Candidate& c : candidates) sum += c.p;
   for (Candidate& c : candidates) c.p /= sum;
 }
 
-// Keeps the first n; never fewer than one.
+// Keeps the first n, never fewer than one, and normalizes them.
 inline void keep(Candidates& candidates, size_t n) {
-  if (n < candidates.size())
+  if (n < candidates.size()) {
     candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(n < 1 ? 1 : n), candidates.end());
+  }
+  normalize(candidates);
 }
 
 }  // namespace realizar

@@ -7,7 +7,6 @@ namespace realizar {
 
 inline void apply_min_p(float min_p, Candidates& candidates) {
   if (min_p <= 0.0f) return;
-  softmax(candidates);
   size_t n = 0;
   while (n < candidates.size() && candidates[n].p >= min_p * candidates.front().p) ++n;
   keep(candidates, n);

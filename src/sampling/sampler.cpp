@@ -11,6 +11,7 @@
 #include "sampling/top_k.h"
 #include "sampling/top_p.h"
 #include "sampling/typical.h"
+#include "sampling/whole_vocabulary.h"
 
 namespace realizar {
 namespace {
@@ -32,15 +33,27 @@ TokenId argmax(std::span<const float> logits) {
   return TokenId{static_cast<int32_t>(best)};
 }
 
-TokenId draw(Candidates& candidates, uint64_t seed, uint64_t position) {
-  softmax(candidates);
-  const double u = uniform(seed, position);
+TokenId draw(const Candidates& candidates, double u) {
   double sum = 0;
   for (const Candidate& c : candidates) {
     sum += c.p;
     if (u < sum) return c.id;
   }
   return candidates.front().id;  // rounding left u above the sum
+}
+
+// The token at which the running sum of weights passes `target`; the likeliest if rounding keeps it below.
+TokenId draw(std::span<const float> weights, double target) {
+  double sum = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    sum += weights[i];
+    if (target < sum) return TokenId{static_cast<int32_t>(i)};
+  }
+  return argmax(weights);
+}
+
+bool filters(const SamplingParams& params) {
+  return params.typical_p < 1 || params.top_p < 1 || params.min_p > 0;
 }
 
 double log_sum_exp(std::span<const float> logits) {
@@ -75,7 +88,7 @@ Status validate(const SamplingParams& p, uint32_t n_vocab) {
   return {};
 }
 
-Sampler::Sampler(uint32_t n_vocab) : adjusted_(n_vocab), counts_(n_vocab) {
+Sampler::Sampler(uint32_t n_vocab) : adjusted_(n_vocab), weights_(n_vocab), counts_(n_vocab) {
   candidates_.reserve(n_vocab);
   top_.reserve(n_vocab);
 }
@@ -88,11 +101,19 @@ TokenId Sampler::sample(const SamplingParams& params, std::span<const float> log
     logits = adjusted_;
   }
   if (params.temperature == 0 || params.top_k == 1) return argmax(logits);
-  select_top_k(logits, params.temperature, static_cast<size_t>(params.top_k), candidates_);
+  const double u = uniform(params.seed, history.size());
+  if (params.top_k > 0) {
+    select_top_k(logits, params.temperature, static_cast<size_t>(params.top_k), candidates_);
+  } else {
+    const double sum = weigh(logits, params.temperature, weights_);
+    if (!filters(params)) return draw(weights_, u * sum);
+    select_from_all(logits, weights_, sum, params, candidates_);
+  }
+  if (candidates_.empty()) return argmax(logits);  // no logit is a number
   apply_typical(params.typical_p, candidates_);
   apply_top_p(params.top_p, candidates_);
   apply_min_p(params.min_p, candidates_);
-  return draw(candidates_, params.seed, history.size());
+  return draw(candidates_, u);
 }
 
 float Sampler::logprob(std::span<const float> logits, TokenId id) const {
@@ -100,9 +121,10 @@ float Sampler::logprob(std::span<const float> logits, TokenId id) const {
 }
 
 std::span<const TokenLogprob> Sampler::top_logprobs(std::span<const float> logits, uint32_t n) {
+  top_.clear();
+  if (n == 0) return top_;
   const double norm = log_sum_exp(logits);
   select_top_k(logits, 1.0f, n, candidates_);
-  top_.clear();
   for (const Candidate& c : candidates_) top_.push_back({c.id, static_cast<float>(c.logit - norm)});
   return top_;
 }

@@ -28,6 +28,7 @@ class Sampler {
 
  private:
   std::vector<float> adjusted_;   // logits after bias and penalties
+  std::vector<float> weights_;    // of the whole vocabulary, where there is no top-k
   std::vector<uint32_t> counts_;  // all zero between calls
   Candidates candidates_;
   std::vector<TokenLogprob> top_;

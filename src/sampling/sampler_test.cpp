@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "sampling/philox.h"
 
@@ -89,6 +90,42 @@ TEST(Sampler, TopKTopPMinPAndTypicalKeepWhatTheyDefine) {
   EXPECT_EQ(tokens_drawn(params, kLogits), std::set{2});
   params.typical_p = 0.31f;
   EXPECT_EQ(tokens_drawn(params, kLogits), (std::set{0, 2}));
+}
+
+TEST(Sampler, WithoutTopKTheSameTokensAreDrawnAsFromAllSorted) {
+  std::mt19937 engine(5);
+  std::normal_distribution<float> normal(0, 3);
+  std::vector<float> logits(5000);
+  for (float& logit : logits) logit = normal(engine);
+  Sampler sampler(5000);
+  for (const auto& [top_p, min_p, typical_p] : {std::tuple{0.9f, 0.0f, 1.0f},
+                                                {0.999f, 0.0f, 1.0f},
+                                                {1.0f, 0.02f, 1.0f},
+                                                {0.95f, 0.001f, 1.0f},
+                                                {0.9f, 0.0f, 0.8f}}) {
+    auto params = neutral();
+    params.top_p = top_p;
+    params.min_p = min_p;
+    params.typical_p = typical_p;
+    for (params.seed = 0; params.seed < 200; ++params.seed) {
+      params.top_k = 0;
+      const TokenId from_all = sampler.sample(params, logits, {});
+      params.top_k = 5000;
+      EXPECT_EQ(sampler.sample(params, logits, {}), from_all) << top_p << ' ' << min_p << ' ' << typical_p;
+    }
+  }
+}
+
+TEST(Sampler, NaNIsNeverDrawn) {
+  const std::vector<float> logits = {NAN, 1, NAN, 2};
+  for (const int top_k : {0, 1, 3, 4}) {
+    for (const float top_p : {0.5f, 1.0f}) {
+      auto params = neutral();
+      params.top_k = top_k;
+      params.top_p = top_p;
+      for (const int id : tokens_drawn(params, logits)) EXPECT_EQ(id % 2, 1) << top_k;
+    }
+  }
 }
 
 TEST(Sampler, PenaltiesCountEachTokenOfTheWindowOnce) {

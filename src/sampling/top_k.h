@@ -8,12 +8,13 @@
 
 namespace realizar {
 
-// Fills `candidates` from all logits divided by the temperature; k 0: all of them.
+// Fills `candidates`, k >= 1. NaN counts as -infinity.
 inline void select_top_k(std::span<const float> logits, float temperature, size_t k, Candidates& candidates) {
   candidates.clear();
-  const size_t n_kept = k == 0 ? logits.size() : std::min(k, logits.size());
+  const size_t n_kept = std::min(k, logits.size());
   for (size_t i = 0; i < logits.size(); ++i) {
-    const Candidate c{TokenId{static_cast<int32_t>(i)}, logits[i] / temperature, 0};
+    const float logit = std::isnan(logits[i]) ? -INFINITY : logits[i];
+    const Candidate c{TokenId{static_cast<int32_t>(i)}, logit, 0};
     if (candidates.size() < n_kept) {
       candidates.push_back(c);
       if (candidates.size() == n_kept) std::make_heap(candidates.begin(), candidates.end(), likelier);
@@ -24,6 +25,8 @@ inline void select_top_k(std::span<const float> logits, float temperature, size_
     }
   }
   std::sort(candidates.begin(), candidates.end(), likelier);
+  for (Candidate& c : candidates) c.p = std::exp((double{c.logit} - candidates.front().logit) / temperature);
+  normalize(candidates);
 }
 
 }  // namespace realizar

@@ -7,7 +7,6 @@ namespace realizar {
 
 inline void apply_top_p(float top_p, Candidates& candidates) {
   if (top_p >= 1.0f) return;
-  softmax(candidates);
   double sum = 0;
   size_t n = 0;
   while (n < candidates.size() && sum < top_p) sum += candidates[n++].p;

@@ -11,7 +11,6 @@ namespace realizar {
 
 inline void apply_typical(float typical_p, Candidates& candidates) {
   if (typical_p >= 1.0f) return;
-  softmax(candidates);
   double entropy = 0;
   for (const Candidate& c : candidates) entropy -= c.p > 0 ? c.p * std::log(c.p) : 0;
   const auto distance = [entropy](const Candidate& c) {

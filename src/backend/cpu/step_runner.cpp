@@ -119,6 +119,10 @@ void StepRunner::add(const Command& command) {
     status_ = Error{ErrorCode::kInternal, "a step has more than " + std::to_string(steps_.size()) + " operations", ""};
     return;
   }
+  if (const auto* experts = std::get_if<ExpertsOp>(&command); experts != nullptr && experts->n_used > kMaxUsedExperts) {
+    status_ = unsupported("more than " + std::to_string(kMaxUsedExperts) + " experts a token", "n_experts_used");
+    return;
+  }
   Step step{command};
   const auto* linear = std::get_if<LinearOp>(&command);
   const auto* before = steps_.empty() ? nullptr : std::get_if<LinearOp>(&steps_.back().command);

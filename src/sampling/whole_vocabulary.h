@@ -1,0 +1,45 @@
+// The race without top-k: every token takes part, yet only those that the other filters could keep are sorted.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "realizar/request.h"
+#include "sampling/candidates.h"
+
+namespace realizar {
+
+// weights[i] = e^((logit - largest) / temperature), 0 for NaN. Gives their sum, in the order of the ids.
+inline double weigh(std::span<const float> logits, float temperature, std::span<float> weights) {
+  float largest = -INFINITY;
+  for (const float logit : logits) largest = logit > largest ? logit : largest;
+  double sum = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    weights[i] = std::isnan(logits[i]) ? 0 : std::exp((logits[i] - largest) / temperature);
+    sum += weights[i];
+  }
+  return sum;
+}
+
+// Tokens below (1 - top_p) / n_vocab hold less than 1 - top_p together, so the nucleus is full before their turn; those
+// below min_p are out in any case. Typical sampling may keep any token.
+inline double least_weight(const SamplingParams& params, double sum, size_t n_vocab) {
+  if (params.typical_p < 1) return 0;
+  constexpr double kRounding = 0.999;
+  const double nucleus = (1 - double{params.top_p}) * sum / static_cast<double>(n_vocab);
+  return kRounding * std::max(nucleus, double{params.min_p});
+}
+
+// Fills `candidates` with the tokens that may be kept, sorted; their p is relative to the whole vocabulary.
+inline void select_from_all(std::span<const float> logits, std::span<const float> weights, double sum,
+                            const SamplingParams& params, Candidates& candidates) {
+  candidates.clear();
+  const double least = least_weight(params, sum, logits.size());
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (weights[i] == 0 || weights[i] < least) continue;
+    candidates.push_back({TokenId{static_cast<int32_t>(i)}, logits[i], weights[i] / sum});
+  }
+  std::sort(candidates.begin(), candidates.end(), likelier);
+}
+
+}  // namespace realizar
