@@ -90,6 +90,39 @@ TEST_P(RowDeterminism, OfProducts) {
   });
 }
 
+// As q, k and v are made: a backend may share work among products of one input, but not their order.
+TEST_P(RowDeterminism, OfSeveralProductsOfOneInput) {
+  const TestMatrix wq = random_matrix(type(), 1, 37, n_cols(), 1), wk = random_matrix(type(), 1, 53, n_cols(), 2);
+  const InputTable inputs = extreme_inputs(kTokens, n_cols(), 3);
+  std::vector<uint32_t> tokens(kTokens);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  const TestBatch batch = rows_of(tokens, 6);
+  const auto run = [&](uint32_t n_threads, bool in_one_step) {
+    OpRig rig(*backend().make(n_threads), kLimits);
+    const ActId in = rig.input(inputs), q = rig.output(37), k = rig.output(53);
+    const WeightId q_weight = rig.matrix(wq), k_weight = rig.matrix(wk);
+    const LinearOp ops[] = {{.out = q, .in = in, .weight = q_weight},
+                            {.out = k, .in = in, .weight = k_weight},
+                            {.out = q, .in = in, .weight = q_weight, .scale = 0.5f, .accumulate = true},
+                            {.out = k, .in = in, .weight = k_weight, .accumulate = true}};
+    if (in_one_step) {
+      rig.step(batch, {in}, [&](Backend& b) {
+        for (const LinearOp& op : ops) b.linear(op);
+      });
+    } else {
+      for (const LinearOp& op : ops) rig.step(batch, {in}, [&](Backend& b) { b.linear(op); });
+    }
+    auto values = rig.read(q);
+    const auto more = rig.read(k);
+    values.insert(values.end(), more.begin(), more.end());
+    return values;
+  };
+  const auto apart = run(1, false);
+  for (const uint32_t n_threads : {1u, 2u, 3u}) {
+    EXPECT_TRUE(same_bytes(run(n_threads, true), apart)) << n_threads << " threads";
+  }
+}
+
 // The head's rows are a selection; each keeps the phase that it had in the batch.
 TEST_P(RowDeterminism, OfLogitRows) {
   const TestMatrix m = random_matrix(type(), 1, 37, n_cols(), 1);
@@ -214,6 +247,18 @@ TEST_P(AttentionDeterminism, OfRowsAloneTogetherInChunksAndInOtherBlocks) {
       EXPECT_TRUE(same_bytes(joined({{first.begin() + cut, first.end()}, {rest.begin() + cut, rest.end()}}), prompt))
           << n_threads << " threads, window " << window << ", chunks";
     }
+  }
+}
+
+// As speculated tokens are computed: with the decode arithmetic, though several at a time.
+TEST_P(AttentionDeterminism, OfSeveralDecodeRowsOfOneSequence) {
+  for (const uint32_t first_pos : {254u, 511u, 1000u}) {
+    constexpr uint32_t kDecoded = 5;
+    AttentionRig alone = rig(1, 0, 37);
+    std::vector<float> rows;
+    for (uint32_t i = 0; i < kDecoded; ++i) rows = joined({rows, alone.attend({{1, first_pos + i, 1}}, 1)});
+    AttentionRig together = rig(2, 0, 7);
+    EXPECT_TRUE(same_bytes(together.attend({{1, first_pos, kDecoded}}, kDecoded), rows)) << "from " << first_pos;
   }
 }
 

@@ -21,22 +21,26 @@ void StepRunner::plan_attention(const AttentionOp& op) {
   for (uint32_t s = 0; s < batch_->seqs.size(); ++s) {
     const BatchSequence& seq = batch_->seqs[s];
     const auto pos = static_cast<uint32_t>(seq.first_pos);
-    if (seq.first_row < batch_->n_decode_rows && pos >= kSplitPositions) {
+    const bool is_decode = seq.first_row < batch_->n_decode_rows;
+    if (is_decode && seq.n_rows == 1 && pos >= kSplitPositions) {
       for (uint32_t part = 0; part < n_parts(pos); ++part) units_.push_back({s, 0, part, n_parts_++});
     } else {
-      for (uint32_t row = 0; row < seq.n_rows; row += unit_rows_) units_.push_back({s, row, 0, kNoPart});
+      const uint32_t n_rows = is_decode ? 1 : unit_rows_;
+      for (uint32_t row = 0; row < seq.n_rows; row += n_rows) units_.push_back({s, row, 0, kNoPart});
     }
   }
 }
 
 Status StepRunner::reserve_attention(const AttentionOp& op) {
-  const size_t n_bytes = (attention_scratch(op) + sums_floats(op, max_queries(op))) * sizeof(float);
+  const uint32_t group = op.n_heads / op.n_kv_heads;
+  const size_t n_bytes =
+      (attention_scratch(op) + sums_floats(op, max_queries(op)) + sums_floats(op, group)) * sizeof(float);
   for (Member& member : members_) {
     if (member.attention.size() >= n_bytes) continue;
     RZ_TRY(member.attention, Pages::allocate(n_bytes));
   }
   const size_t max_parts = size_t{limits_.max_seqs} * n_parts(limits_.max_context);
-  const size_t part_bytes = max_parts * op.n_kv_heads * sums_floats(op, op.n_heads / op.n_kv_heads) * sizeof(float);
+  const size_t part_bytes = max_parts * op.n_kv_heads * sums_floats(op, group) * sizeof(float);
   if (limits_.max_context <= kSplitPositions || parts_.size() >= part_bytes) return {};
   RZ_TRY(parts_, Pages::allocate(part_bytes));
   return {};
@@ -46,22 +50,33 @@ float* StepRunner::part(const AttentionOp& op, uint32_t index, uint32_t kv_head)
   return parts_.as<float>() + (size_t{index} * op.n_kv_heads + kv_head) * sums_floats(op, op.n_heads / op.n_kv_heads);
 }
 
+// A decode row among others of its sequence goes through the same parts as one alone, one after the other.
 void StepRunner::attend_rows(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member) {
   const BatchSequence& seq = batch_->seqs[unit.seq];
-  const uint32_t row = seq.first_row + unit.first_row, n_rows = std::min(unit_rows_, seq.n_rows - unit.first_row);
-  const AttentionTask task{.op = &op,
-                           .blocks = seq.block_table,
-                           .q = act(op.q, row),
-                           .n_rows = n_rows,
-                           .first_pos = static_cast<uint32_t>(seq.first_pos) + unit.first_row,
-                           .first_kv_head = kv_head,
-                           .n_kv_heads = 1,
-                           .begin = 0,
-                           .end = ~0u};
+  const uint32_t row = seq.first_row + unit.first_row, group = op.n_heads / op.n_kv_heads;
+  const bool is_decode = row < batch_->n_decode_rows;
+  const uint32_t n_rows = is_decode ? 1 : std::min(unit_rows_, seq.n_rows - unit.first_row);
+  const uint32_t first_pos = static_cast<uint32_t>(seq.first_pos) + unit.first_row;
+  AttentionTask task{.op = &op,
+                     .blocks = seq.block_table,
+                     .q = act(op.q, row),
+                     .n_rows = n_rows,
+                     .first_pos = first_pos,
+                     .first_kv_head = kv_head,
+                     .n_kv_heads = 1,
+                     .begin = 0,
+                     .end = is_decode ? kSplitPositions : ~0u};
   float* scratch = members_[member].attention.as<float>();
   float* sums = scratch + attention_scratch(op);
   attend(task, kernels_, cache_, sums, scratch);
-  write_attention(op, kv_head, n_rows, sums_at(sums, n_rows * (op.n_heads / op.n_kv_heads)), act(op.out, row));
+  for (uint32_t part = 1; is_decode && part < n_parts(first_pos); ++part) {
+    float* later = sums + sums_floats(op, group);
+    task.begin = part * kSplitPositions;
+    task.end = task.begin + kSplitPositions;
+    attend(task, kernels_, cache_, later, scratch);
+    merge(op, sums_at(sums, group), sums_at(later, group));
+  }
+  write_attention(op, kv_head, n_rows, sums_at(sums, n_rows * group), act(op.out, row));
 }
 
 void StepRunner::attend_part(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member) {
