@@ -107,10 +107,18 @@ void StepRunner::begin(const StepBatch& batch) {
                  static_cast<uint32_t>(batch.logit_rows.size())};
 }
 
-// Products of the same rows (q, k and v) prepare them once and do not wait for each other.
-bool StepRunner::shares_input(const LinearOp& op, const LinearOp& before) const {
-  return op.in == before.in && op.rows == before.rows && before.out != op.in && op.out != before.out &&
-         matrix(op.weight).is_plain() == matrix(before.weight).is_plain();
+// Products of the same rows (q, k and v) prepare them once and do not wait for each other, so each must write elsewhere
+// than all before it in the run.
+bool StepRunner::shares_input(const LinearOp& op) const {
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    const auto* before = std::get_if<LinearOp>(&step->command);
+    if (before == nullptr || op.in != before->in || op.rows != before->rows || op.in == before->out ||
+        op.out == before->out || matrix(op.weight).is_plain() != matrix(before->weight).is_plain()) {
+      return false;
+    }
+    if (step->prepares) return true;  // the first of the run
+  }
+  return false;
 }
 
 void StepRunner::add(const Command& command) {
@@ -125,8 +133,7 @@ void StepRunner::add(const Command& command) {
   }
   Step step{command};
   const auto* linear = std::get_if<LinearOp>(&command);
-  const auto* before = steps_.empty() ? nullptr : std::get_if<LinearOp>(&steps_.back().command);
-  if (linear != nullptr && before != nullptr && shares_input(*linear, *before)) {
+  if (linear != nullptr && shares_input(*linear)) {
     step.prepares = false;
     steps_.back().barrier = trace_on_;
   }

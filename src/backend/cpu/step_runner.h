@@ -75,7 +75,7 @@ class StepRunner {
   void run(const SelectRowsOp& op, uint32_t member);
 
   const Step& step(uint32_t member) const { return steps_[members_[member].phase / kLoopsPerCommand]; }
-  bool shares_input(const LinearOp& op, const LinearOp& before) const;
+  bool shares_input(const LinearOp& op) const;
   Operand prepare(ActId act, const PanelMatrix& m, const RowList& list, uint32_t member);
   void prepare_rows(PreparedRows& to, const float* source, const PanelMatrix& m, const RowList& list, uint32_t member);
   void finish_linear(const LinearOp& op, const RowList& list, uint32_t pair, float* acc);
