@@ -43,9 +43,13 @@ class AttentionRig {
  private:
   static constexpr uint32_t kBlockTokens = 16, kBlocks = 80;  // 72 of them in use
   static constexpr uint32_t kMaxRows = 160;
-  static constexpr uint32_t kContents = 211;  // different rows of queries, keys and values
+  static constexpr uint32_t kContents = 499;  // different rows of queries, keys and values
 
-  static uint32_t token_of(uint32_t seq, uint32_t pos) { return (5 * pos + 71 * seq) % kContents; }
+  // Without a period, so that no two stretches of a sequence hold the same contents.
+  static uint32_t token_of(uint32_t seq, uint32_t pos) {
+    const uint32_t mixed = (1024 * seq + pos + 1) * 0x9e3779b1u;
+    return ((mixed ^ (mixed >> 15)) * 0x85ebca77u >> 8) % kContents;
+  }
   void fill_all_blocks();
   void store(Backend& backend, uint32_t layer) const;
   TestBatch batch_of(std::span<const Chunk> chunks, uint32_t n_decode) const;
