@@ -1,7 +1,6 @@
 #include "text/added_tokens.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "text/unicode.h"
@@ -47,60 +46,24 @@ size_t skip_space_after(std::string_view text, size_t at) {
 
 AddedTokenMatcher::AddedTokenMatcher(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
   std::erase_if(tokens_, [](const AddedToken& t) { return t.content.empty(); });
-  std::vector<uint32_t> sorted(tokens_.size());
-  std::iota(sorted.begin(), sorted.end(), 0u);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](uint32_t a, uint32_t b) { return tokens_[a].content < tokens_[b].content; });
+  std::vector<ByteTrie::Entry> entries;
   for (const AddedToken& token : tokens_) {
+    entries.push_back({token.content, static_cast<int32_t>(entries.size())});
     starts_[static_cast<uint8_t>(token.content[0])] = true;
     has_special_ = has_special_ || token.special;
   }
-  build(sorted);
-}
-
-// Breadth first, so that a node's children lie side by side. Each queue entry is a node with the tokens below it.
-void AddedTokenMatcher::build(std::span<const uint32_t> sorted) {
-  struct Pending {
-    std::span<const uint32_t> tokens;
-    size_t depth;
-  };
-  nodes_.emplace_back();
-  std::vector<Pending> pending = {{sorted, 0}};
-  for (size_t i = 0; i < pending.size(); ++i) {
-    std::span<const uint32_t> rest = pending[i].tokens;
-    const size_t depth = pending[i].depth;
-    while (!rest.empty() && tokens_[rest[0]].content.size() == depth) {
-      if (nodes_[i].token < 0) nodes_[i].token = static_cast<int32_t>(rest[0]);
-      rest = rest.subspan(1);
-    }
-    nodes_[i].first_child = static_cast<uint32_t>(nodes_.size());
-    while (!rest.empty()) {
-      const char byte = tokens_[rest[0]].content[depth];
-      const auto differs = [&](uint32_t t) { return tokens_[t].content[depth] != byte; };
-      const auto n = static_cast<size_t>(std::find_if(rest.begin(), rest.end(), differs) - rest.begin());
-      nodes_.emplace_back().byte = static_cast<uint8_t>(byte);
-      pending.push_back({rest.first(n), depth + 1});
-      rest = rest.subspan(n);
-      ++nodes_[i].n_children;
-    }
-  }
-}
-
-const AddedTokenMatcher::Node* AddedTokenMatcher::step(const Node& node, uint8_t byte) const {
-  const Node* begin = nodes_.data() + node.first_child;
-  const Node* end = begin + node.n_children;
-  const Node* child = std::lower_bound(begin, end, byte, [](const Node& n, uint8_t b) { return n.byte < b; });
-  return child != end && child->byte == byte ? child : nullptr;
+  trie_ = ByteTrie(std::move(entries));
 }
 
 AddedTokenMatcher::Match AddedTokenMatcher::longest_at(std::string_view text, size_t begin, size_t special_end) const {
   Match best;
-  const Node* node = nodes_.data();
+  int32_t node = ByteTrie::kRoot;
   for (size_t at = begin; at < text.size(); ++at) {
-    node = step(*node, static_cast<uint8_t>(text[at]));
-    if (node == nullptr) break;
-    if (node->token < 0) continue;
-    const AddedToken& token = tokens_[static_cast<size_t>(node->token)];
+    node = trie_.step(node, static_cast<uint8_t>(text[at]));
+    if (node == ByteTrie::kNone) break;
+    const int32_t index = trie_.value(node);
+    if (index == ByteTrie::kNone) continue;
+    const AddedToken& token = tokens_[static_cast<size_t>(index)];
     if (!token.special || at + 1 <= special_end) best = {&token, at + 1};
   }
   return best;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "realizar/types.h"
+#include "text/byte_trie.h"
 
 namespace realizar::text {
 
@@ -50,19 +51,11 @@ class AddedTokenMatcher {
     const AddedToken* token = nullptr;
     size_t end = 0;
   };
-  struct Node {
-    uint32_t first_child = 0;  // into nodes_; children lie side by side, sorted by byte
-    uint16_t n_children = 0;
-    uint8_t byte = 0;    // that leads here
-    int32_t token = -1;  // into tokens_, if one ends here
-  };
-  void build(std::span<const uint32_t> sorted);
-  const Node* step(const Node& node, uint8_t byte) const;
   Match longest_at(std::string_view text, size_t begin, size_t special_end) const;
 
   std::vector<AddedToken> tokens_;
-  std::vector<Node> nodes_;  // a trie; nodes_[0] is the root
-  bool starts_[256] = {};    // bytes that some token begins with
+  ByteTrie trie_;          // of their contents, by index into tokens_
+  bool starts_[256] = {};  // bytes that some token begins with
   bool has_special_ = false;
 };
 

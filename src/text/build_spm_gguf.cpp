@@ -52,7 +52,7 @@ Result<TokenizerParts> build_spm_gguf(const GgufVocab& vocab) {
   RZ_TRY(parts.model, make_spm_bpe_model(*parts.vocab, vocab.scores, unk));
   SpmWhitespace whitespace;
   whitespace.add_prefix = vocab.add_space_prefix.value_or(true);
-  parts.normalizer = make_spm_whitespace(whitespace);
+  parts.normalizer = make_spm_normalizer(nullptr, whitespace);
   parts.strips_leading_space = whitespace.add_prefix;
   parts.added = find_added_tokens(*parts.vocab);
   for (int32_t i = 0; i < parts.vocab->size(); ++i) {

@@ -32,11 +32,16 @@ struct UnigramOptions {
   std::vector<float> scores;  // one per token
   std::optional<TokenId> unk_id;
   bool byte_fallback = false;
+  bool float_sums = false;          // sums of scores are rounded to F32, as SentencePiece's are
+  bool favor_user_defined = false;  // user-defined pieces win over all others, as SentencePiece's do
 };
+// Unknown characters become their bytes (byte_fallback, where all 256 are in the vocabulary), else `unk_id`, once for a
+// run of them. Errors: FormatError (scores).
 Result<std::unique_ptr<MergeModel>> make_unigram_model(const Vocabulary& vocab, UnigramOptions options);
 
 struct WordPieceOptions {
   std::string unk_token = "[UNK]";
+  std::string word_prefix;  // how the pieces that begin a word are spelled
   std::string continuing_subword_prefix = "##";
   int64_t max_input_chars_per_word = 100;
 };

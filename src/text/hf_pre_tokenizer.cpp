@@ -18,11 +18,6 @@ bool is_number(uint32_t code) {
   return char_class(code) == CharClass::kNumber;
 }
 
-bool is_punctuation(uint32_t code) {
-  const CharClass c = char_class(code);
-  return c == CharClass::kPunctuation || (code < 128 && c == CharClass::kSymbol);
-}
-
 Result<SplitBehavior> read_behavior(const element& section, std::string_view otherwise) {
   const std::string name = json_string(section, "behavior", otherwise);
   if (name == "Removed") return SplitBehavior::kRemoved;
@@ -41,10 +36,6 @@ Result<PrependScheme> read_prepend_scheme(const element& section) {
   if (name == "first") return PrependScheme::kFirst;
   if (name == "never") return PrependScheme::kNever;
   return unsupported("pre_tokenizer.prepend_scheme: '" + name + "' is not built", "pre_tokenizer");
-}
-
-PreTokenizerPtr split_at_chars(CharPredicate predicate, SplitBehavior behavior) {
-  return make_split(make_char_pattern(predicate), behavior, false);
 }
 
 // Flattens sequences into steps.
@@ -96,16 +87,16 @@ class Reader {
   static Result<PreTokenizerPtr> read_simple(const element& section, const std::string& type) {
     if (type == "Split") return read_split(section);
     if (type == "Whitespace") return make_regex_split("\\w+|[^\\w\\s]+", SplitBehavior::kRemoved, true);
-    if (type == "WhitespaceSplit") return split_at_chars(is_white_space, SplitBehavior::kRemoved);
-    if (type == "BertPreTokenizer") return bert();
+    if (type == "WhitespaceSplit") return make_char_split(is_white_space, SplitBehavior::kRemoved);
+    if (type == "BertPreTokenizer") return make_bert_split();
     if (type == "Metaspace") return read_metaspace(section);
     if (type == "Digits") {
       const bool individual = json_bool(section, "individual_digits", false);
-      return split_at_chars(is_number, individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous);
+      return make_char_split(is_number, individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous);
     }
     if (type == "Punctuation") {
       RZ_TRY(const SplitBehavior behavior, read_behavior(section, "Isolated"));
-      return split_at_chars(is_punctuation, behavior);
+      return make_punctuation_split(behavior);
     }
     if (type == "CharDelimiterSplit") {
       return make_split(make_string_pattern(json_string(section, "delimiter")), SplitBehavior::kRemoved, false);
@@ -129,13 +120,6 @@ class Reader {
                           "pre_tokenizer");
     }
     return make_metaspace(replacement, scheme, json_bool(section, "split", true));
-  }
-
-  static PreTokenizerPtr bert() {
-    std::vector<PreTokenizerPtr> steps;
-    steps.push_back(split_at_chars(is_white_space, SplitBehavior::kRemoved));
-    steps.push_back(split_at_chars(is_punctuation, SplitBehavior::kIsolated));
-    return make_sequence(std::move(steps));
   }
 
   bool raw_bytes_;

@@ -5,6 +5,7 @@
 
 #include "text/byte_alphabet.h"
 #include "text/digit_groups.h"
+#include "text/unicode.h"
 #include "text/utf8.h"
 
 namespace realizar::text {
@@ -113,6 +114,11 @@ class Metaspace final : public PreTokenizer {
   std::unique_ptr<PreTokenizer> split_;
 };
 
+bool is_punctuation(uint32_t code) {
+  const CharClass c = char_class(code);
+  return c == CharClass::kPunctuation || (code < 128 && c == CharClass::kSymbol);
+}
+
 }  // namespace
 
 std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> steps) {
@@ -135,6 +141,18 @@ std::unique_ptr<PreTokenizer> make_prefix_space() {
 }
 std::unique_ptr<PreTokenizer> make_byte_speller() {
   return std::make_unique<ByteSpeller>();
+}
+std::unique_ptr<PreTokenizer> make_char_split(CharPredicate predicate, SplitBehavior behavior) {
+  return make_split(make_char_pattern(predicate), behavior, false);
+}
+std::unique_ptr<PreTokenizer> make_punctuation_split(SplitBehavior behavior) {
+  return make_char_split(is_punctuation, behavior);
+}
+std::unique_ptr<PreTokenizer> make_bert_split() {
+  std::vector<std::unique_ptr<PreTokenizer>> steps;
+  steps.push_back(make_char_split(is_white_space, SplitBehavior::kRemoved));
+  steps.push_back(make_punctuation_split(SplitBehavior::kIsolated));
+  return make_sequence(std::move(steps));
 }
 std::unique_ptr<PreTokenizer> make_metaspace(std::string replacement, PrependScheme scheme, bool split) {
   return std::make_unique<Metaspace>(std::move(replacement), scheme, split);

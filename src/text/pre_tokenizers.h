@@ -22,6 +22,11 @@ Result<std::unique_ptr<PreTokenizer>> make_regex_split(std::string_view pattern,
 std::unique_ptr<PreTokenizer> make_prefix_space();
 // Writes every byte in GPT-2's alphabet (for models that do not take raw bytes).
 std::unique_ptr<PreTokenizer> make_byte_speller();
+std::unique_ptr<PreTokenizer> make_char_split(CharPredicate predicate, SplitBehavior behavior);
+// At Unicode's punctuation and ASCII's symbols.
+std::unique_ptr<PreTokenizer> make_punctuation_split(SplitBehavior behavior);
+// Words between white space, each punctuation mark apart (Hugging Face's BertPreTokenizer).
+std::unique_ptr<PreTokenizer> make_bert_split();
 // Writes spaces as `replacement`, puts one before each piece as the scheme says, and begins a new piece at each.
 std::unique_ptr<PreTokenizer> make_metaspace(std::string replacement, PrependScheme scheme, bool split);
 

@@ -51,7 +51,7 @@ class WordPiece final : public MergeModel {
 
   // The length of the longest piece at `at`; 0 if there is none.
   size_t append_longest(std::string_view word, size_t at, std::vector<TokenId>& out) const {
-    std::string candidate = at == 0 ? std::string() : options_.continuing_subword_prefix;
+    std::string candidate = at == 0 ? options_.word_prefix : options_.continuing_subword_prefix;
     const size_t n_prefix = candidate.size();
     candidate += word.substr(at, longest_);
     for (; candidate.size() > n_prefix; candidate.pop_back()) {

@@ -1,0 +1,38 @@
+// A set of byte strings with a number each, walked byte by byte.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace realizar::text {
+
+class ByteTrie {
+ public:
+  struct Entry {
+    std::string_view key;  // not empty; read during construction only
+    int32_t value;         // 0 or more
+  };
+  static constexpr int32_t kNone = -1;
+
+  ByteTrie() = default;
+  // Of equal keys the first counts.
+  explicit ByteTrie(std::vector<Entry> entries);
+
+  static constexpr int32_t kRoot = 0;
+  // The node after `byte`, or kNone.
+  int32_t step(int32_t node, uint8_t byte) const;
+  // Of the key that ends at `node`, or kNone.
+  int32_t value(int32_t node) const { return nodes_[static_cast<size_t>(node)].value; }
+
+ private:
+  struct Node {
+    uint32_t first_child = 0;  // children lie side by side, sorted by byte
+    uint16_t n_children = 0;
+    uint8_t byte = 0;  // that leads here
+    int32_t value = kNone;
+  };
+  std::vector<Node> nodes_ = {Node{}};
+};
+
+}  // namespace realizar::text

@@ -1,0 +1,135 @@
+// tokenizer.model files and GGUF unigram vocabularies give exactly what SentencePiece itself gives (expected.json was
+// written by it, see sentencepiece_oracle.py); broken files are refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "text/model_proto.h"
+#include "text/tokenizer.h"
+
+namespace realizar::text {
+namespace {
+
+const std::string kFolder = RZ_SOURCE_DIR "/tests/data/sentencepiece/";
+constexpr EncodeOptions kPlain{.add_special = false, .parse_special = false};
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+std::vector<int32_t> encode(const Tokenizer& tokenizer, const std::string& text) {
+  std::vector<int32_t> ids;
+  for (const TokenId id : tokenizer.encode(text, kPlain)) ids.push_back(to_index(id));
+  return ids;
+}
+
+std::string without_leading_spaces(std::string text) {
+  text.erase(0, text.find_first_not_of(' '));
+  return text;
+}
+
+void expect_same(const Tokenizer& tokenizer, const std::string& name) {
+  const auto expected = nlohmann::json::parse(read_file(kFolder + "expected.json"));
+  const auto& model = expected["models"][name];
+  ASSERT_EQ(expected["texts"].size(), model["ids"].size());
+  for (size_t i = 0; i < expected["texts"].size(); ++i) {
+    const auto text = expected["texts"][i].get<std::string>();
+    const auto ids = model["ids"][i].get<std::vector<int32_t>>();
+    EXPECT_EQ(encode(tokenizer, text), ids) << name << ": " << nlohmann::json(text);
+    // SentencePiece writes " ⁇ " for the unknown piece; a chat shows nothing.
+    if (std::find(ids.begin(), ids.end(), 0) != ids.end()) continue;
+    std::vector<TokenId> tokens;
+    for (const int32_t id : ids) tokens.push_back(TokenId{id});
+    // Of several spaces at the beginning SentencePiece drops all, this program the one that the tokenizer added.
+    EXPECT_EQ(without_leading_spaces(tokenizer.decode(tokens)),
+              without_leading_spaces(model["decoded"][i].get<std::string>()))
+        << name << ": " << nlohmann::json(text);
+  }
+}
+
+class SentencePiece : public testing::TestWithParam<const char*> {};
+
+TEST_P(SentencePiece, ModelFileGivesItsIdsAndTexts) {
+  const auto tokenizer = Tokenizer::from_sentencepiece(read_file(kFolder + GetParam() + ".model"), "");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  expect_same(*tokenizer, GetParam());
+}
+
+TEST_P(SentencePiece, TheSameUnigramFromGgufMetadataGivesThemToo) {
+  const auto description = read_model_proto(read_file(kFolder + GetParam() + ".model"));
+  ASSERT_TRUE(description.ok());
+  if (!description->unigram) GTEST_SKIP() << "a BPE model";
+  GgufVocab vocab;
+  vocab.model = "t5";
+  vocab.tokens.assign(description->pieces.begin(), description->pieces.end());
+  vocab.scores = description->scores;
+  for (const TokenType type : description->types) vocab.token_types.push_back(static_cast<int32_t>(type));
+  vocab.precompiled_charsmap = description->charsmap;
+  vocab.add_space_prefix = description->whitespace.add_prefix;
+  vocab.remove_extra_whitespaces = description->whitespace.remove_extra;
+  vocab.unk_id = 0;
+  const auto tokenizer = Tokenizer::from_gguf(vocab);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  expect_same(*tokenizer, GetParam());
+}
+
+TEST_P(SentencePiece, EveryBeginningOfAFileIsReadOrRefused) {
+  const std::string model = read_file(kFolder + GetParam() + ".model");
+  int n_refused = 0;
+  for (size_t n = 0; n < model.size(); n += 997)
+    n_refused += !Tokenizer::from_sentencepiece(model.substr(0, n), "").ok();
+  EXPECT_GT(n_refused, 0);
+}
+
+TEST_P(SentencePiece, LongTextsTakeLinearTime) {
+  const auto tokenizer = Tokenizer::from_sentencepiece(read_file(kFolder + GetParam() + ".model"), "");
+  ASSERT_TRUE(tokenizer.ok());
+  for (const char c : {'a', ' ', '\x80'}) {
+    const auto start = std::chrono::steady_clock::now();
+    const std::string text(size_t{1} << 20, c);
+    (void)tokenizer->encode(text, kPlain);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    EXPECT_LT(elapsed.count(), 5) << "a quadratic path would take minutes, with sanitizers too";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SentencePiece,
+                         testing::Values("unigram", "unigram_bytes", "unigram_user", "unigram_bare", "bpe", "bpe_bytes",
+                                         "bpe_user"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(SentencePieceConfig, AddsTokensAndWhatSurroundsAText) {
+  const std::string config = R"({"add_bos_token": true, "add_eos_token": true, "bos_token": "<s>", "eos_token": "</s>",
+      "added_tokens_decoder": {"400": {"content": "<|end|>", "special": true}}})";
+  const auto tokenizer = Tokenizer::from_sentencepiece(read_file(kFolder + "unigram.model"), config);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  const auto ids = tokenizer->encode("a<|end|>");
+  ASSERT_GE(ids.size(), 4u);
+  EXPECT_EQ(ids.front(), TokenId{1});
+  EXPECT_EQ(ids[ids.size() - 2], TokenId{400});
+  EXPECT_EQ(ids.back(), TokenId{2});
+}
+
+TEST(WordPieceGguf, WordsBeginWithTheMetaspaceAndAreCleaned) {
+  GgufVocab vocab;
+  vocab.model = "bert";
+  vocab.tokens = {"[UNK]", "[CLS]", "[SEP]", "\u2581cafe", "s", "\u2581,", "\u2581un", "aff", "able", "\u2581\u4E16"};
+  vocab.token_types = {2, 3, 3, 1, 1, 1, 1, 1, 1, 1};
+  vocab.unk_id = 0;
+  vocab.bos_id = 1;
+  vocab.sep_id = 2;
+  const auto tokenizer = Tokenizer::from_gguf(vocab);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  EXPECT_EQ(encode(*tokenizer, "Caf\u00E9s, unaffable \u4E16xyz"), (std::vector<int32_t>{3, 4, 5, 6, 7, 8, 9, 0}));
+  const auto with_special = tokenizer->encode("caf\u00E9");
+  EXPECT_EQ(with_special, (std::vector<TokenId>{TokenId{1}, TokenId{3}, TokenId{2}}));
+  EXPECT_EQ(tokenizer->decode(with_special), "cafe");
+}
+
+}  // namespace
+}  // namespace realizar::text
