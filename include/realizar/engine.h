@@ -96,8 +96,8 @@ class LanguageModel {
   // at a time.
   Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last);
 
-  // Stops a running generate from another thread; it returns with kCancelled. A call before generate has begun, or after
-  // it has returned, has no effect.
+  // Stops a running generate from another thread; it returns with kCancelled. A call before generate has begun, or
+  // after it has returned, has no effect.
   void cancel();
   void clear_cache();
 

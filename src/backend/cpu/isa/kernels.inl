@@ -1,7 +1,12 @@
 // Every kernel, written once over sixteen lanes (vec_*.inl): lane i is row i of a panel in products, element i of a
 // vector elsewhere. Sums run over columns in rising order, so a result depends on the row's length alone.
 
+// Values of registers must not travel through memory; lanes that are arrays do so anyway, and only compile longer.
+#if defined(RZ_LANES_ARE_ARRAYS)
+#define RZ_INLINE inline
+#else
 #define RZ_INLINE [[gnu::always_inline]] inline
+#endif
 
 // Asks for n_bytes of a stream some way ahead of where it is read.
 RZ_INLINE void prefetch(const uint8_t* at, uint32_t n_bytes) {

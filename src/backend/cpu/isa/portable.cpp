@@ -4,6 +4,8 @@
 
 #include "backend/cpu/kernels.h"
 
+#define RZ_LANES_ARE_ARRAYS
+
 namespace realizar {
 namespace {
 // Each file needs the ones before it.
