@@ -1,6 +1,9 @@
 #include "base/thread_team.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <csignal>
 
 namespace realizar {
 namespace {
@@ -14,10 +17,27 @@ void pause() {
 #endif
 }
 
+// While it lives, threads that are made take no signals: those are for the program's own threads, which wait for them.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
 }  // namespace
 
 ThreadTeam::ThreadTeam(uint32_t n_threads) : n_threads_(std::max(1u, n_threads)) {
   threads_.reserve(n_threads_ - 1);
+  const SignalsBlocked blocked;
   for (uint32_t member = 1; member < n_threads_; ++member) {
     threads_.emplace_back([this, member] { work(member); });
   }

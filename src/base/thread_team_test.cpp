@@ -1,6 +1,7 @@
 #include "base/thread_team.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <numeric>
 #include <vector>
@@ -40,6 +41,18 @@ INSTANTIATE_TEST_SUITE_P(Sizes, ThreadTeamOf, testing::Values(1, 2, 3, 8));
 TEST(ThreadTeam, ATeamOfNoneIsTheCallerAlone) {
   ThreadTeam team(0);
   EXPECT_EQ(team.size(), 1u);
+}
+
+TEST(ThreadTeam, MembersTakeNoSignals) {
+  ThreadTeam team(3);
+  std::atomic<int> n_blocked{0};
+  auto job = [&](uint32_t) {
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+    n_blocked += sigismember(&mask, SIGINT);
+  };
+  team.run(job);
+  EXPECT_EQ(n_blocked, 2) << "the caller, member 0, keeps its own mask";
 }
 
 }  // namespace
