@@ -77,7 +77,8 @@ TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
   std::vector<float> decoded(size_t{kRows} * kCols);
   type.decode(weight.data(), decoded.data(), decoded.size());
   ThreadTeam team(2);
-  const auto m = pack_panels({"weight", type.id, 1, kRows, kCols, {weight}, {}, false}, team);
+  Arena arena;
+  const auto m = pack_panels({"weight", type.id, 1, kRows, kCols, {weight}, {}, false}, team, arena);
   ASSERT_TRUE(m.ok());
   const auto x = random_floats(kCols, 3);
   for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
@@ -127,8 +128,9 @@ TEST(CpuMaps, StayWithinTheirStatedErrors) {
 
 TEST(CpuPanels, RefuseAMatrixWhosePiecesDoNotHoldIt) {
   ThreadTeam team(1);
+  Arena arena;
   const std::vector<std::byte> bytes(100);
-  const auto m = pack_panels({"w", TypeId::kF32, 1, 4, 8, {bytes}, {}, false}, team);
+  const auto m = pack_panels({"w", TypeId::kF32, 1, 4, 8, {bytes}, {}, false}, team, arena);
   ASSERT_FALSE(m.ok());
   EXPECT_EQ(m.error().code, ErrorCode::kInvalidArgument);
 }

@@ -302,7 +302,7 @@ void put_row(PanelKind kind, const std::byte* row, uint32_t n_cols, uint32_t i, 
   }
 }
 
-Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team) {
+Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team, Arena& arena) {
   const TypeTraits& type = traits(source.type);
   const Packing* packing = packing_of(source.type);
   if (source.transposed && packing != nullptr) {
@@ -319,7 +319,7 @@ Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team) {
            : source.type == TypeId::kF16 ? PanelKind::kF16
                                          : PanelKind::kBF16;
   m.panel_bytes = panel_bytes(m.kind, source.n_cols);
-  RZ_TRY(m.pages, Pages::allocate(size_t{m.n_mats} * m.n_panels() * m.panel_bytes));
+  RZ_TRY(m.data, arena.allocate(m.bytes()));
   std::atomic<uint32_t> next{0};
   auto pack = [&](uint32_t) {
     const uint32_t n = m.n_mats * m.n_panels();

@@ -13,12 +13,11 @@ struct PanelMatrix {
   PanelKind kind = PanelKind::kF32;
   uint32_t n_mats = 0, n_rows = 0, n_cols = 0;
   size_t panel_bytes = 0;
-  Pages pages;  // [n_mats, n_panels()] panels
+  uint8_t* data = nullptr;  // [n_mats, n_panels()] panels
 
   uint32_t n_panels() const { return (n_rows + kPanelRows - 1) / kPanelRows; }
-  uint8_t* panel(uint32_t mat, uint32_t p) const {
-    return pages.as<uint8_t>() + (size_t{mat} * n_panels() + p) * panel_bytes;
-  }
+  uint8_t* panel(uint32_t mat, uint32_t p) const { return data + (size_t{mat} * n_panels() + p) * panel_bytes; }
+  size_t bytes() const { return size_t{n_mats} * n_panels() * panel_bytes; }
   bool is_plain() const { return kind <= PanelKind::kBF16; }
 };
 
@@ -27,6 +26,6 @@ size_t panel_bytes(PanelKind kind, uint32_t n_cols);
 void put_row(PanelKind kind, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel);
 
 // Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type), ResourceExhausted.
-Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team);
+Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team, Arena& arena);
 
 }  // namespace realizar

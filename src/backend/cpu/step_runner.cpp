@@ -21,7 +21,7 @@ uint64_t now_ns() {
 
 size_t StepRunner::weight_bytes() const {
   size_t n = 0;
-  for (const PanelMatrix& m : matrices_) n += m.pages.size();
+  for (const PanelMatrix& m : matrices_) n += m.bytes();
   return n;
 }
 
@@ -54,7 +54,8 @@ std::byte* StepRunner::tile(uint32_t member) const {
   return members_[member].scratch.as<std::byte>();
 }
 
-Result<WeightId> StepRunner::add_matrix(PanelMatrix matrix) {
+Result<WeightId> StepRunner::add_matrix(const MatrixSource& source) {
+  RZ_TRY(const PanelMatrix matrix, pack_panels(source, team_, weights_));
   const uint32_t n_rows = std::max(limits_.max_rows, limits_.max_logit_rows);
   if (!prepared_.fits(n_rows, matrix.n_cols)) RZ_CHECK_OK(prepared_.reserve(n_rows, matrix.n_cols));
   if (matrix.n_mats > 1) {
@@ -66,7 +67,7 @@ Result<WeightId> StepRunner::add_matrix(PanelMatrix matrix) {
       RZ_TRY(partial_, Pages::allocate(size_t{n_slots} * widest * sizeof(float)));
     }
   }
-  matrices_.push_back(std::move(matrix));
+  matrices_.push_back(matrix);
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
 }
 
@@ -74,9 +75,10 @@ Result<WeightId> StepRunner::add_vector(std::span<const float> values) {
   PanelMatrix m;
   m.n_mats = m.n_rows = 1;
   m.n_cols = static_cast<uint32_t>(values.size());
-  RZ_TRY(m.pages, Pages::allocate(values.size_bytes()));
-  if (!values.empty()) std::memcpy(m.pages.as<float>(), values.data(), values.size_bytes());
-  matrices_.push_back(std::move(m));
+  m.panel_bytes = values.size_bytes();
+  RZ_TRY(m.data, weights_.allocate(values.size_bytes()));
+  if (!values.empty()) std::memcpy(m.data, values.data(), values.size_bytes());
+  matrices_.push_back(m);
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
 }
 

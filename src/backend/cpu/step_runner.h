@@ -25,7 +25,7 @@ class StepRunner {
   size_t weight_bytes() const;
 
   Status configure(const BackendLimits& limits);
-  Result<WeightId> add_matrix(PanelMatrix matrix);
+  Result<WeightId> add_matrix(const MatrixSource& source);
   Result<WeightId> add_vector(std::span<const float> values);
   Result<ActId> add_activation(uint32_t n_cols, Rows rows);
   Status create_cache(const KvLayout& layout);
@@ -112,7 +112,9 @@ class StepRunner {
   }
 
   const PanelMatrix& matrix(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
-  const float* vector(WeightId id) const { return id == kNoWeight ? nullptr : matrix(id).pages.as<const float>(); }
+  const float* vector(WeightId id) const {
+    return id == kNoWeight ? nullptr : reinterpret_cast<const float*>(matrix(id).data);
+  }
   float* act(ActId id, uint32_t row = 0) const {
     const Activation2D& a = activations_[static_cast<uint32_t>(id)];
     return a.values.as<float>() + size_t{row} * a.n_cols;
@@ -128,7 +130,8 @@ class StepRunner {
   const KernelTable& kernels_;
   ThreadTeam& team_;
   BackendLimits limits_;
-  std::vector<PanelMatrix> matrices_;
+  Arena weights_;
+  std::vector<PanelMatrix> matrices_;  // in weights_
   std::vector<Activation2D> activations_;
   KvStore cache_;
   std::vector<Member> members_;
