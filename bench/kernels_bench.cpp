@@ -71,9 +71,8 @@ int main(int argc, char** argv) {
                 p.read_gb_per_s, p.fma_gflop_per_s, p.bf16_gflop_per_s, p.int8_gop_per_s);
   }
   const Peaks peaks = measure_peaks(0);
-  const std::pair<const char*, CpuIsa> levels[] = {
-      {"avx512", CpuIsa::kAvx512}, {"avx2", CpuIsa::kAvx2}, {"portable", CpuIsa::kPortable}};
-  for (const auto& [level, isa] : levels) {
+  for (const CpuIsa isa : kCpuIsas) {
+    const std::string level = to_string(isa);
     for (const TypeTraits& type : all_types()) {
       for (const Shape shape : kShapes) {
         for (const uint32_t n_tokens : {1u, 512u}) {

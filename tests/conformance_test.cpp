@@ -63,6 +63,8 @@ const Device kDevices[] = {
     {"portable", make_cpu<CpuIsa::kPortable>},
     {"avx2", make_cpu<CpuIsa::kAvx2>},
     {"avx512", make_cpu<CpuIsa::kAvx512>},
+    {"avx512_bf16", make_cpu<CpuIsa::kAvx512Bf16>},
+    {"amx", make_cpu<CpuIsa::kAmx>},
 };
 
 double largest_difference(const std::vector<float>& expected, std::span<const float> actual) {

@@ -1,6 +1,8 @@
 #include "base/cpu_features.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #if defined(__x86_64__)
@@ -18,6 +20,20 @@ bool has_f16c() {
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 }
 
+// CPUID leaf 7: bits 22 (AMX-BF16) and 24 (AMX-TILE) of EDX.
+bool has_amx_bf16() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  constexpr unsigned kBoth = (1u << 22) | (1u << 24);
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kBoth) == kBoth;
+}
+
+// Fails on kernels before 5.16, which know no such request.
+bool may_use_tiles() {
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 }  // namespace
 #endif
 
@@ -30,6 +46,7 @@ CpuFeatures cpu_features() {
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vnni");
   features.avx512_bf16 = features.avx512 && __builtin_cpu_supports("avx512bf16");
+  features.amx_bf16 = features.avx512_bf16 && has_amx_bf16() && may_use_tiles();
 #endif
   return features;
 }

@@ -9,8 +9,10 @@ struct CpuFeatures {
   bool avx2 = false;         // with FMA and F16C
   bool avx512 = false;       // F, BW, VL, DQ and VNNI
   bool avx512_bf16 = false;  // in addition to avx512
+  bool amx_bf16 = false;     // tiles and their BF16 product, in addition to avx512_bf16
 };
 
+// Linux lends AMX's tile registers on request only; this asks for the whole process.
 CpuFeatures cpu_features();
 // Cores in this process's affinity mask; at least 1.
 uint32_t n_usable_cores();

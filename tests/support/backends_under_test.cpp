@@ -1,7 +1,6 @@
 #include "support/backends_under_test.h"
 
 #include "backend/cpu/cpu_backend.h"
-#include "base/cpu_features.h"
 
 namespace realizar::test {
 namespace {
@@ -14,10 +13,11 @@ Result<std::unique_ptr<Backend>> make_cpu(uint32_t n_threads) {
 }  // namespace
 
 std::vector<BackendUnderTest> backends_under_test() {
-  const Arithmetic avx512_prefill = cpu_features().avx512_bf16 ? Arithmetic::kBf16 : Arithmetic::kF32;
   return {{"cpu_portable", make_cpu<CpuIsa::kPortable>, Arithmetic::kInt8, Arithmetic::kF32},
           {"cpu_avx2", make_cpu<CpuIsa::kAvx2>, Arithmetic::kInt8, Arithmetic::kF32},
-          {"cpu_avx512", make_cpu<CpuIsa::kAvx512>, Arithmetic::kInt8, avx512_prefill}};
+          {"cpu_avx512", make_cpu<CpuIsa::kAvx512>, Arithmetic::kInt8, Arithmetic::kF32},
+          {"cpu_avx512_bf16", make_cpu<CpuIsa::kAvx512Bf16>, Arithmetic::kInt8, Arithmetic::kBf16},
+          {"cpu_amx", make_cpu<CpuIsa::kAmx>, Arithmetic::kInt8, Arithmetic::kBf16}};
 }
 
 void skip_where_absent(const BackendUnderTest& backend) {

@@ -16,8 +16,9 @@ uint32_t group_of(const AttentionOp& op) {
 // acc[i * 32 ..] (+)= two tiles of 16 . rows[i]
 void multiply(const KernelTable& kernels, const float* tile0, const float* tile1, uint32_t n, const void* const* rows,
               uint32_t n_rows, float* acc, bool first) {
-  for (uint32_t i = 0; i < n_rows; i += kernels.gemm_rows) {
-    kernels.gemm_f32(tile0, tile1, n, rows + i, std::min(kernels.gemm_rows, n_rows - i), acc + size_t{i} * 32, first);
+  for (uint32_t i = 0; i < n_rows; i += kernels.gemm_f32_rows) {
+    kernels.gemm_f32(tile0, tile1, n, rows + i, std::min(kernels.gemm_f32_rows, n_rows - i), acc + size_t{i} * 32,
+                     first);
   }
 }
 

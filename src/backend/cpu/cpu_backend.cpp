@@ -52,8 +52,7 @@ class CpuBackend final : public Backend {
 Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
   const KernelTable* kernels = kernels_for(options.isa);
   if (kernels == nullptr) {
-    return unsupported(std::string("this processor has no ") + (options.isa == CpuIsa::kAvx2 ? "AVX2" : "AVX-512 VNNI"),
-                       "isa");
+    return unsupported(std::string("this processor cannot run the kernels of ") + to_string(options.isa), "isa");
   }
   const uint32_t n_threads = options.n_threads > 0 ? options.n_threads : n_usable_cores();
   return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(*kernels, n_threads));

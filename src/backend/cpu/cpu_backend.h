@@ -8,8 +8,11 @@
 
 namespace realizar {
 
-// The kernel levels of one binary; kAuto takes the best that the processor has.
-enum class CpuIsa : uint8_t { kAuto, kPortable, kAvx2, kAvx512 };
+// The kernel levels of one binary; kAuto takes the best that the processor has. kAvx512 includes VNNI.
+enum class CpuIsa : uint8_t { kAuto, kPortable, kAvx2, kAvx512, kAvx512Bf16, kAmx };
+inline constexpr CpuIsa kCpuIsas[] = {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16,
+                                      CpuIsa::kAmx};
+const char* to_string(CpuIsa isa);
 
 struct CpuOptions {
   uint32_t n_threads = 0;  // 0: one for each core that the process may use

@@ -81,7 +81,7 @@ TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
   const auto m = pack_panels({"weight", type.id, 1, kRows, kCols, {weight}, {}, false}, team, arena);
   ASSERT_TRUE(m.ok());
   const auto x = random_floats(kCols, 3);
-  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+  for (const CpuIsa isa : kCpuIsas) {
     const KernelTable* kernels = kernels_for(isa);
     if (kernels == nullptr) continue;
     std::vector<int8_t> q(kCols);
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Types, CpuTypes, testing::ValuesIn(all_types().begin(),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(CpuMaps, StayWithinTheirStatedErrors) {
-  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+  for (const CpuIsa isa : kCpuIsas) {
     const KernelTable* kernels = kernels_for(isa);
     if (kernels == nullptr) continue;
     for (float x = -80; x < 80; x += 0.0371f) {

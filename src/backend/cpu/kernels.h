@@ -10,7 +10,7 @@ namespace realizar {
 inline constexpr uint32_t kPanelRows = 16;
 inline constexpr uint32_t kGroupCols = 32;     // columns that share an activation scale
 inline constexpr uint32_t kMaxDecodeRows = 4;  // rows that one pass over a panel serves
-inline constexpr uint32_t kMaxGemmRows = 12;
+inline constexpr uint32_t kMaxGemmRows = 32;
 inline constexpr uint32_t kKvPiece = 32;  // positions that attention reduces at a time
 
 // What belongs to 32 quantized activations. The sums are of the quants, exact.
@@ -31,7 +31,7 @@ struct ActRow {
 using DotFn = void (*)(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_rows, float* y);
 // Columns [col, col + n) of a panel as a tile: F32 [n][16], or bf16 [n / 2][16][2]. Block types: multiples of 32.
 using UnpackFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* tile);
-// acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each; n_rows <= gemm_rows.
+// acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each; n_rows <= gemm_f32_rows or gemm_bf16_rows.
 using GemmFn = void (*)(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows,
                         float* acc, bool first);
 
@@ -66,7 +66,7 @@ enum class MapKind : uint8_t { kNone, kSilu, kGelu, kGeluErf, kRelu, kReluSquare
 struct KernelTable {
   const char* name;
   bool bf16;  // prefill multiplies block types as bf16
-  uint32_t gemm_rows;
+  uint32_t gemm_f32_rows, gemm_bf16_rows;
   DotFn dot[static_cast<int>(PanelKind::kCount)];
   UnpackFn unpack_f32[static_cast<int>(PanelKind::kCount)];
   UnpackFn unpack_bf16[static_cast<int>(PanelKind::kCount)];  // null for plain types and where !bf16
@@ -94,9 +94,17 @@ struct KernelTable {
   float (*peak_int8)(uint32_t n_steps);
 };
 
+// What AMX replaces in the best AVX-512 table.
+struct AmxKernels {
+  uint32_t gemm_bf16_rows;
+  GemmFn gemm_bf16;
+  float (*peak_bf16)(uint32_t n_steps);
+};
+
 extern const KernelTable kPortableKernels;
 extern const KernelTable kAvx2Kernels;
 extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAvx512Bf16Kernels;
+extern const AmxKernels kAmxKernels;
 
 }  // namespace realizar

@@ -50,14 +50,15 @@ void multiply_prefill(const KernelTable& kernels, const PanelMatrix& m, const ui
   const bool bf16 = kernels.bf16 && !m.is_plain();
   const auto unpack = (bf16 ? kernels.unpack_bf16 : kernels.unpack_f32)[static_cast<int>(m.kind)];
   const GemmFn gemm = bf16 ? kernels.gemm_bf16 : kernels.gemm_f32;
+  const uint32_t rows_at_once = bf16 ? kernels.gemm_bf16_rows : kernels.gemm_f32_rows;
   const uint32_t chunk = bf16 ? 512 : 256, element = bf16 ? 2 : 4;
   for (uint32_t c = 0; c < m.n_cols; c += chunk) {
     const uint32_t n = std::min(chunk, m.n_cols - c);
     unpack(panel0, c, n, tile);
     if (panel1 != nullptr) unpack(panel1, c, n, tile + kTileBytes / 2);
     const std::byte* tile1 = panel1 != nullptr ? tile + kTileBytes / 2 : tile;
-    for (uint32_t i = list.n_decode; i < list.n_rows; i += kernels.gemm_rows) {
-      const uint32_t n_rows = std::min(kernels.gemm_rows, list.n_rows - i);
+    for (uint32_t i = list.n_decode; i < list.n_rows; i += rows_at_once) {
+      const uint32_t n_rows = std::min(rows_at_once, list.n_rows - i);
       const void* rows[kMaxGemmRows];
       for (uint32_t r = 0; r < n_rows; ++r) {
         rows[r] = in.prepared->wide(list.rows[i + r]) + size_t{c} * element;

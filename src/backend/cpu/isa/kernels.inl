@@ -649,7 +649,8 @@ constexpr KernelTable make_table(const char* name) {
   KernelTable table{
       .name = name,
       .bf16 = kHasBf16,
-      .gemm_rows = kGemmRows,
+      .gemm_f32_rows = kGemmRows,
+      .gemm_bf16_rows = kGemmRows,
       .dot = {dot_plain<Plain::kF32>, dot_plain<Plain::kF16>, dot_plain<Plain::kBF16>, RZ_FOR_LAYOUTS(RZ_DOT)},
       .unpack_f32 = {unpack_plain<Plain::kF32>, unpack_plain<Plain::kF16>, unpack_plain<Plain::kBF16>,
                      RZ_FOR_LAYOUTS(RZ_UNPACK_F32)},

@@ -1,0 +1,124 @@
+// The AMX product with tile registers played by arrays, so that its walk over tiles is checked on every processor;
+// where there is AMX, every test of the CPU backend also runs on it.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace realizar {
+namespace {
+
+struct TileRegister {
+  uint8_t rows[16][64];
+};
+TileRegister registers[8];
+
+void tile_configure() {
+  std::memset(registers, 0xff, sizeof registers);  // NaN: nothing may be read before it is set
+}
+template <int kTile>
+void tile_zero() {
+  std::memset(&registers[kTile], 0, sizeof registers[kTile]);
+}
+template <int kTile>
+void tile_load(const void* from, size_t stride) {
+  for (size_t r = 0; r < 16; ++r) {
+    std::memcpy(registers[kTile].rows[r], static_cast<const uint8_t*>(from) + r * stride, 64);
+  }
+}
+template <int kTile>
+void tile_store(void* to, size_t stride) {
+  for (size_t r = 0; r < 16; ++r) std::memcpy(static_cast<uint8_t*>(to) + r * stride, registers[kTile].rows[r], 64);
+}
+
+float float_at(const TileRegister& tile, size_t row, size_t i) {
+  float value;
+  std::memcpy(&value, tile.rows[row] + 4 * i, 4);
+  return value;
+}
+float bf16_at(const TileRegister& tile, size_t row, size_t i) {
+  uint16_t bits;
+  std::memcpy(&bits, tile.rows[row] + 2 * i, 2);
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+// TDPBF16PS: sums[m][n] += a[m][2k] * b[k][2n] + a[m][2k + 1] * b[k][2n + 1] over the 16 rows k of b.
+template <int kSums, int kRows, int kWeights>
+void tile_dot() {
+  for (size_t m = 0; m < 16; ++m) {
+    for (size_t n = 0; n < 16; ++n) {
+      float sum = float_at(registers[kSums], m, n);
+      for (size_t k = 0; k < 16; ++k) {
+        for (size_t i = 0; i < 2; ++i) {
+          sum += bf16_at(registers[kRows], m, 2 * k + i) * bf16_at(registers[kWeights], k, 2 * n + i);
+        }
+      }
+      std::memcpy(registers[kSums].rows[m] + 4 * n, &sum, 4);
+    }
+  }
+}
+
+#include "backend/cpu/isa/gemm_amx.inl"
+
+uint16_t to_bf16(float value) {
+  return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+}
+
+// Whole numbers below 8, so that every sum is exact in any order.
+class AmxGemm : public testing::TestWithParam<uint32_t> {
+ protected:
+  static constexpr uint32_t kCols = 96;
+
+  AmxGemm() {
+    for (auto* values : {&weights_, &inputs_}) {
+      for (float& value : *values) value = static_cast<float>(static_cast<int>(engine_() % 15) - 7);
+    }
+    for (uint32_t o = 0; o < 32; ++o) {
+      for (uint32_t c = 0; c < kCols; ++c) {
+        tiles_[o / 16][c / 2 * 32 + o % 16 * 2 + c % 2] = to_bf16(weights_[o * kCols + c]);
+      }
+    }
+    for (size_t i = 0; i < inputs_.size(); ++i) rows_[i] = to_bf16(inputs_[i]);
+  }
+
+  float expected(uint32_t row, uint32_t output) const {
+    float sum = 0;
+    for (uint32_t c = 0; c < kCols; ++c) sum += weights_[output * kCols + c] * inputs_[row * kCols + c];
+    return sum;
+  }
+
+  std::mt19937 engine_{11};
+  std::vector<float> weights_ = std::vector<float>(32 * kCols), inputs_ = std::vector<float>(64 * kCols);
+  std::vector<uint16_t> tiles_[2] = {std::vector<uint16_t>(16 * kCols), std::vector<uint16_t>(16 * kCols)};
+  std::vector<uint16_t> rows_ = std::vector<uint16_t>(64 * kCols);
+};
+
+TEST_P(AmxGemm, IsTheProductForNeighbouringAndForScatteredRows) {
+  const uint32_t n = GetParam();
+  for (const uint32_t step : {1u, 2u}) {
+    for (const bool scattered : {false, true}) {
+      std::vector<uint32_t> chosen(n);
+      for (uint32_t i = 0; i < n; ++i) chosen[i] = scattered ? (i * 37 + 5) % 64 : i * step % 64;
+      std::vector<const void*> rows(n);
+      for (uint32_t i = 0; i < n; ++i) rows[i] = rows_.data() + size_t{chosen[i]} * kCols;
+      std::vector<float> acc(n * 32, 1000.0f);
+      gemm_bf16_amx(tiles_[0].data(), tiles_[1].data(), kCols, rows.data(), n, acc.data(), true);
+      gemm_bf16_amx(tiles_[0].data(), tiles_[1].data(), kCols, rows.data(), n, acc.data(), false);
+      for (uint32_t i = 0; i < n; ++i) {
+        for (uint32_t o = 0; o < 32; ++o) ASSERT_EQ(acc[i * 32 + o], 2 * expected(chosen[i], o)) << i << ' ' << o;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, AmxGemm, testing::Values(1u, 2u, 3u, 15u, 16u, 17u, 31u, 32u));
+
+TEST(AmxPeak, CountsItsWork) {
+  EXPECT_EQ(peak_bf16_amx(640), 0.0f);
+}
+
+}  // namespace
+}  // namespace realizar

@@ -1,0 +1,48 @@
+// AMX tiles with BF16 products. The other kernels of this level are AVX-512's (see kernel_choice.cpp).
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cpu/kernels.h"
+
+namespace realizar {
+namespace {
+
+// Palette 1: eight registers of 16 rows of 64 bytes (Intel SDM, LDTILECFG). A thread's configuration lasts, and setting
+// it again is cheap beside a product.
+inline void tile_configure() {
+  struct alignas(64) Config {
+    uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t n_rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  };
+  static_assert(sizeof(Config) == 64);
+  const Config config;
+  _tile_loadconfig(&config);
+}
+// GCC's intrinsics take register numbers as text only, not as template arguments.
+template <int kTile>
+inline void tile_zero() {
+  asm volatile("tilezero %%tmm%c0" ::"i"(kTile));
+}
+template <int kTile>
+inline void tile_load(const void* from, size_t stride) {
+  asm volatile("tileloadd (%1,%2,1), %%tmm%c0" ::"i"(kTile), "r"(from), "r"(stride) : "memory");
+}
+template <int kTile>
+inline void tile_store(void* to, size_t stride) {
+  asm volatile("tilestored %%tmm%c0, (%1,%2,1)" ::"i"(kTile), "r"(to), "r"(stride) : "memory");
+}
+template <int kSums, int kRows, int kWeights>
+inline void tile_dot() {
+  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kRows), "i"(kWeights));
+}
+
+#include "backend/cpu/isa/gemm_amx.inl"
+
+}  // namespace
+
+extern const AmxKernels kAmxKernels = {kAmxRows, gemm_bf16_amx, peak_bf16_amx};
+
+}  // namespace realizar

@@ -1,0 +1,86 @@
+// Products with BF16 tiles in AMX registers, written over tile functions (tiles_amx.inl, or the same in plain C++ in
+// the test). A register holds 16 rows of 64 bytes. Registers 0 to 3: sums [2 blocks of 16 rows][2 tiles of 16 outputs];
+// 4 and 5: activations of the two blocks; 6 and 7: weights, which lie in a tile as pairs of columns, the very form that
+// the product wants.
+
+constexpr uint32_t kAmxRows = 32;
+
+// acc [32][32] += rows . tiles; rows lie `stride` bytes apart.
+inline void multiply_tiles(const uint8_t* w0, const uint8_t* w1, uint32_t n, const uint8_t* rows, size_t stride,
+                           float* acc, bool first) {
+  constexpr size_t kAccStride = 32 * sizeof(float);
+  if (first) {
+    tile_zero<0>();
+    tile_zero<1>();
+    tile_zero<2>();
+    tile_zero<3>();
+  } else {
+    tile_load<0>(acc, kAccStride);
+    tile_load<1>(acc + 16, kAccStride);
+    tile_load<2>(acc + 16 * 32, kAccStride);
+    tile_load<3>(acc + 16 * 32 + 16, kAccStride);
+  }
+  for (uint32_t c = 0; c < n; c += 32) {
+    tile_load<4>(rows + size_t{2} * c, stride);
+    tile_load<5>(rows + 16 * stride + size_t{2} * c, stride);
+    tile_load<6>(w0 + size_t{32} * c, 64);
+    tile_load<7>(w1 + size_t{32} * c, 64);
+    tile_dot<0, 4, 6>();
+    tile_dot<1, 4, 7>();
+    tile_dot<2, 5, 6>();
+    tile_dot<3, 5, 7>();
+  }
+  tile_store<0>(acc, kAccStride);
+  tile_store<1>(acc + 16, kAccStride);
+  tile_store<2>(acc + 16 * 32, kAccStride);
+  tile_store<3>(acc + 16 * 32 + 16, kAccStride);
+}
+
+inline bool are_evenly_spaced(const void* const* rows, uint32_t n_rows) {
+  const auto at = [&](uint32_t i) { return static_cast<const uint8_t*>(rows[i]); };
+  for (uint32_t i = 2; i < n_rows; ++i) {
+    if (at(i) - at(i - 1) != at(1) - at(0)) return false;
+  }
+  return at(1) > at(0);
+}
+
+// As GemmFn; n is a multiple of 32, at most 512. Fewer than 32 rows, or scattered ones, are gathered first.
+void gemm_bf16_amx(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows,
+                   float* acc, bool first) {
+  const auto *w0 = static_cast<const uint8_t*>(tile0), *w1 = static_cast<const uint8_t*>(tile1);
+  tile_configure();
+  if (n_rows == kAmxRows && are_evenly_spaced(rows, n_rows)) {
+    const auto* x = static_cast<const uint8_t*>(rows[0]);
+    multiply_tiles(w0, w1, n, x, static_cast<size_t>(static_cast<const uint8_t*>(rows[1]) - x), acc, first);
+    return;
+  }
+  alignas(64) uint8_t gathered[kAmxRows * 512 * 2];
+  alignas(64) float sums[kAmxRows * 32] = {};
+  const size_t row_bytes = size_t{2} * n, sum_bytes = size_t{n_rows} * 32 * sizeof(float);
+  __builtin_memset(gathered, 0, kAmxRows * row_bytes);
+  for (uint32_t r = 0; r < n_rows; ++r) __builtin_memcpy(gathered + r * row_bytes, rows[r], row_bytes);
+  if (!first) __builtin_memcpy(sums, acc, sum_bytes);
+  multiply_tiles(w0, w1, n, gathered, row_bytes, sums, first);
+  __builtin_memcpy(acc, sums, sum_bytes);
+}
+
+// kernels.h's peak loops count 16 lanes times 16 chains a step; a product of tiles is 16 times that.
+float peak_bf16_amx(uint32_t n_steps) {
+  tile_configure();
+  alignas(64) const uint8_t zeros[16 * 64] = {};
+  tile_zero<0>();
+  tile_zero<1>();
+  tile_zero<2>();
+  tile_zero<3>();
+  tile_load<4>(zeros, 64);
+  tile_load<6>(zeros, 64);
+  for (uint32_t i = 0; i < n_steps / 64; ++i) {
+    tile_dot<0, 4, 6>();
+    tile_dot<1, 4, 6>();
+    tile_dot<2, 4, 6>();
+    tile_dot<3, 4, 6>();
+  }
+  alignas(64) float sums[16 * 16];
+  tile_store<0>(sums, 64);
+  return sums[0];
+}
