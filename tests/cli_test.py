@@ -245,6 +245,10 @@ class Numbers(Case):
             self.assertGreater(result["prefill_tok_s"]["median"], 0)
             self.assertGreater(result["decode_tok_s"]["median"], 0)
             self.assertGreater(result["peak_read_gb_s"], 0)
+        peaks = json.loads(self.succeeds("bench", "--peak", "-t", "1", "--json"))
+        self.assertEqual(peaks["threads"], 1)
+        self.assertGreater(peaks["read_gb_s"], 0)
+        self.fails(2, "bench", naming="--peak")
 
 
 class Terminal:

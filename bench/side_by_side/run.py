@@ -3,6 +3,8 @@
 
 Set up once: npm install --ignore-scripts in this folder (Node 20). Let nothing else run meanwhile.
 usage: run.py MODEL.gguf... [-p 512] [-n 64] [-t 2] [-d 0] [-r 5] [--realizar PATH] [--realizar-args "--isa avx2"]
+              [--llama-bench PATH]
+--llama-bench: a llama-bench built for this processor; it is run instead, and its decode is no lower bound.
 """
 import argparse
 import json
@@ -25,7 +27,16 @@ def ours(args, model):
     return line["prefill_tok_s"]["median"], line["decode_tok_s"]["median"]
 
 
+def native_peer(args, model):
+    command = [args.llama_bench, "-m", model, "-p", args.prompt, "-n", args.gen, "-t", args.threads, "-d", args.depth,
+               "-r", "1", "-o", "json"]
+    tests = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return tuple(next(t["avg_ts"] for t in tests if t[kind] > 0) for kind in ("n_prompt", "n_gen"))
+
+
 def peer(args, model):
+    if args.llama_bench:
+        return native_peer(args, model)
     line = last_json(["node", "llama_cpp.mjs", str(pathlib.Path(model).resolve()), args.prompt, args.gen, args.threads,
                       args.depth], cwd=HERE)
     return line["prefill_tok_s"], line["decode_tok_s"]
@@ -41,6 +52,7 @@ def main():
     parser.add_argument("-r", "--reps", type=int, default=5)
     parser.add_argument("--realizar", default=str(HERE.parent.parent / "build/release/bin/realizar"))
     parser.add_argument("--realizar-args", default="")
+    parser.add_argument("--llama-bench")
     args = parser.parse_args()
     print("| model | prefill: ours | llama.cpp | ratio | decode: ours | llama.cpp | ratio |\n|---|---|---|---|---|---|---|",
           flush=True)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/cpu/peaks.h"
+#include "base/cpu_features.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -21,6 +22,7 @@ struct BenchArgs {
   uint32_t n_prompt = 512, n_gen = 128, n_depth = 0, n_reps = 5;
   std::vector<uint32_t> threads = {0};
   bool json = false;
+  bool peak = false;
   TraceFlags trace;
   LoadFlags load;
 };
@@ -142,9 +144,28 @@ std::string result_text(const BenchResult& r) {
   return text;
 }
 
+bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
+  const Peaks p = measure_peaks(n_threads);
+  if (args.json) {
+    return print_line(nlohmann::ordered_json{{"threads", n_threads},
+                                             {"read_gb_s", p.read_gb_per_s},
+                                             {"fma_gflop_s", p.fma_gflop_per_s},
+                                             {"bf16_gflop_s", p.bf16_gflop_per_s},
+                                             {"int8_gop_s", p.int8_gop_per_s}}
+                          .dump());
+  }
+  return print(fmt::format("{:>7}  read {:.1f} GB/s  FMA {:.0f} GFLOP/s  bf16 {:.0f} GFLOP/s  int8 {:.0f} GOP/s\n",
+                           n_threads, p.read_gb_per_s, p.fma_gflop_per_s, p.bf16_gflop_per_s, p.int8_gop_per_s));
+}
+
 int bench(const BenchArgs& args) {
   if (!args.json && !print("threads\n")) return kFailure;
-  for (const uint32_t n_threads : args.threads) {
+  for (const uint32_t wanted : args.threads) {
+    const uint32_t n_threads = wanted > 0 ? wanted : n_usable_cores();
+    if (args.peak) {
+      if (!print_peaks(args, n_threads)) return kFailure;
+      continue;
+    }
     const auto result = bench_with(args, n_threads);
     if (!result.ok()) return fail(result.error());
     const bool written = args.json ? print_line(result_json(args, *result).dump()) : print(result_text(*result));
@@ -161,7 +182,8 @@ void add_bench(CLI::App& app, Command& command) {
       "bench",
       "Measure prefill and decode speed on made-up tokens: medians over repetitions (min-max), and their share of what "
       "this machine was just measured to reach (arithmetic for prefill, memory reads for decode)");
-  sub->add_option("model", args->model, "Model")->required();
+  sub->add_option("model", args->model, "Model");
+  sub->add_flag("--peak", args->peak, "Measure only what this machine can reach; needs no model");
   sub->add_option("-p,--prompt", args->n_prompt, "Prompt tokens")->check(CLI::Range(1, 1 << 20))->capture_default_str();
   sub->add_option("-n,--gen", args->n_gen, "Tokens to generate")->check(CLI::Range(0, 1 << 20))->capture_default_str();
   sub->add_option("-d,--depth", args->n_depth, "Tokens of context before the prompt")->capture_default_str();
@@ -171,7 +193,10 @@ void add_bench(CLI::App& app, Command& command) {
   args->load.add_to(*sub);
   sub->remove_option(sub->get_option("--threads"));
   sub->add_option("-t,--threads", args->threads, "Threads, e.g. 1,2; 0: every core")->delimiter(',');
-  sub->callback([args, &command] { command = [args] { return bench(*args); }; });
+  sub->callback([args, &command] {
+    if (!args->peak && args->model.empty()) throw CLI::RequiredError("model or --peak");
+    command = [args] { return bench(*args); };
+  });
 }
 
 }  // namespace realizar::cli
