@@ -27,11 +27,16 @@ def ours(args, model):
     return line["prefill_tok_s"]["median"], line["decode_tok_s"]["median"]
 
 
+def llama_bench(args, model, n_prompt, n_gen, depth):
+    command = [args.llama_bench, "-m", model, "-p", n_prompt, "-n", n_gen, "-d", depth, "-t", args.threads, "-r", "1",
+               "-o", "json"]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)[0]["avg_ts"]
+
+
 def native_peer(args, model):
-    command = [args.llama_bench, "-m", model, "-p", args.prompt, "-n", args.gen, "-t", args.threads, "-d", args.depth,
-               "-r", "1", "-o", "json"]
-    tests = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return tuple(next(t["avg_ts"] for t in tests if t[kind] > 0) for kind in ("n_prompt", "n_gen"))
+    """As realizar bench: tokens are generated after the prompt, in its context."""
+    context = str(int(args.depth) + int(args.prompt))
+    return (llama_bench(args, model, args.prompt, "0", args.depth), llama_bench(args, model, "0", args.gen, context))
 
 
 def peer(args, model):
