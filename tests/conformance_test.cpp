@@ -62,6 +62,7 @@ const Device kDevices[] = {
     {"reference", [] { return Result<std::unique_ptr<Backend>>(make_reference_backend()); }},
     {"portable", make_cpu<CpuIsa::kPortable>},
     {"avx2", make_cpu<CpuIsa::kAvx2>},
+    {"avx_vnni", make_cpu<CpuIsa::kAvxVnni>},
     {"avx512", make_cpu<CpuIsa::kAvx512>},
     {"avx512_bf16", make_cpu<CpuIsa::kAvx512Bf16>},
     {"amx", make_cpu<CpuIsa::kAmx>},

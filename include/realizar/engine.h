@@ -19,9 +19,10 @@ namespace realizar {
 
 struct LoadOptions {
   std::string backend = "cpu";  // "cpu" or "reference"
-  std::string isa = "auto";  // kernels of the cpu backend: "auto", "portable", "avx2", "avx512", "avx512-bf16", "amx"
-  uint32_t n_threads = 0;    // 0: all cores that the process may use
-  uint32_t n_ctx = 0;        // positions; 0: what the model was trained for, at most 8192
+  // Kernels of the cpu backend: "auto", "portable", "avx2", "avx-vnni", "avx512", "avx512-bf16", "amx".
+  std::string isa = "auto";
+  uint32_t n_threads = 0;           // 0: all cores that the process may use
+  uint32_t n_ctx = 0;               // positions; 0: what the model was trained for, at most 8192
   std::string kv_type = "f16";      // "f32", "f16", "bf16", "q8_0"
   uint32_t max_batch_tokens = 512;  // prompt tokens a step
   // Bytes done and in all; false ends the loading with Cancelled.

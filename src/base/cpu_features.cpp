@@ -20,6 +20,12 @@ bool has_f16c() {
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 }
 
+// CPUID leaf 7, subleaf 1: bit 4 of EAX.
+bool has_avx_vnni() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & (1u << 4)) != 0;
+}
+
 // CPUID leaf 7: bits 22 (AMX-BF16) and 24 (AMX-TILE) of EDX.
 bool has_amx_bf16() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -42,6 +48,7 @@ CpuFeatures cpu_features() {
 #if defined(__x86_64__)
   __builtin_cpu_init();  // also asks the operating system which registers it saves
   features.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+  features.avx_vnni = features.avx2 && has_avx_vnni();
   features.avx512 = features.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vnni");

@@ -28,6 +28,7 @@ const KernelTable* kernels_for(CpuIsa isa) {
   if (has.amx_bf16 && (any || isa == CpuIsa::kAmx)) return &amx_table();
   if (has.avx512_bf16 && (any || isa == CpuIsa::kAvx512Bf16)) return &kAvx512Bf16Kernels;
   if (has.avx512 && (any || isa == CpuIsa::kAvx512)) return &kAvx512Kernels;
+  if (has.avx_vnni && (any || isa == CpuIsa::kAvxVnni)) return &kAvxVnniKernels;
   if (has.avx2 && (any || isa == CpuIsa::kAvx2)) return &kAvx2Kernels;
 #endif
   return any || isa == CpuIsa::kPortable ? &kPortableKernels : nullptr;
@@ -41,6 +42,8 @@ const char* to_string(CpuIsa isa) {
       return "portable";
     case CpuIsa::kAvx2:
       return "avx2";
+    case CpuIsa::kAvxVnni:
+      return "avx-vnni";
     case CpuIsa::kAvx512:
       return "avx512";
     case CpuIsa::kAvx512Bf16:

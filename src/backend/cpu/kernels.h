@@ -103,6 +103,7 @@ struct AmxKernels {
 
 extern const KernelTable kPortableKernels;
 extern const KernelTable kAvx2Kernels;
+extern const KernelTable kAvxVnniKernels;
 extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAvx512Bf16Kernels;
 extern const AmxKernels kAmxKernels;

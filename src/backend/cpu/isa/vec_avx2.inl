@@ -138,6 +138,12 @@ inline I lane_byte(B a) {
   return {{_mm256_and_si256(_mm256_srli_epi32(a.v[0], 8 * kByte), low),
            _mm256_and_si256(_mm256_srli_epi32(a.v[1], 8 * kByte), low)}};
 }
+#if defined(RZ_AVX_VNNI)
+template <int kMaxCode>
+inline __m256i dot4_half(__m256i acc, __m256i codes, __m256i q) {
+  return _mm256_dpbusd_avx_epi32(acc, codes, q);
+}
+#else
 // maddubs saturates at 16 bits, which codes up to 127 cannot reach (2 * 127 * 127 < 2^15); larger ones are widened.
 template <int kMaxCode>
 inline __m256i dot4_half(__m256i acc, __m256i codes, __m256i q) {
@@ -150,6 +156,7 @@ inline __m256i dot4_half(__m256i acc, __m256i codes, __m256i q) {
     return _mm256_add_epi32(acc, _mm256_add_epi32(even, odd));
   }
 }
+#endif
 template <int kMaxCode>
 inline I dot4(I acc, B codes, const int8_t* q) {
   int32_t four;
