@@ -98,7 +98,7 @@ void StepRunner::begin(const StepBatch& batch) {
   REQUIRE(batch.n_rows() <= limits_.max_rows && batch.logit_rows.size() <= limits_.max_logit_rows);
   batch_ = &batch;
   steps_.clear();
-  turned_ = kNoWeight;
+  turned_ = {};
   trace_.clear();
   unit_rows_ = 0;
   status_ = {};
@@ -140,9 +140,9 @@ void StepRunner::add(const Command& command) {
     steps_.back().barrier = trace_on_;
   }
   if (const auto* rope = std::get_if<RopeStoreOp>(&command); rope != nullptr && rope->inv_freq != kNoWeight) {
-    step.turns = rope->inv_freq != turned_ || rope->rope_scale != turned_scale_;
-    turned_ = rope->inv_freq;
-    turned_scale_ = rope->rope_scale;
+    const Rotation rotation{rope->inv_freq, rope->rope_scale, rope->n_rot, rope->head_dim};
+    step.turns = rotation != turned_;
+    turned_ = rotation;
   }
   if (const auto* attention = std::get_if<AttentionOp>(&command)) {
     plan_attention(*attention);

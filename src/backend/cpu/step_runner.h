@@ -52,6 +52,13 @@ class StepRunner {
     Pages scratch;       // accumulators of two products for all rows, and tiles
     Pages attention;     // what one attention task needs
   };
+  // What the angles of a position follow from.
+  struct Rotation {
+    WeightId inv_freq = kNoWeight;
+    float scale = 0;
+    uint32_t n_rot = 0, head_dim = 0;
+    bool operator==(const Rotation&) const = default;
+  };
   // A command and what its neighbours save it.
   struct Step {
     Command command;
@@ -138,9 +145,8 @@ class StepRunner {
 
   const StepBatch* batch_ = nullptr;
   std::vector<Step> steps_;
-  WeightId turned_ = kNoWeight;  // the frequencies of the step's last rope_store
-  float turned_scale_ = 0;
-  Status status_;  // of the step's recording
+  Rotation turned_;  // of the step's last rope_store
+  Status status_;    // of the step's recording
   std::unique_ptr<Counter[]> counters_;
   RowList all_rows_{}, logit_rows_{};  // of the step; read() needs them when the batch is gone
   std::vector<uint32_t> identity_;     // 0, 1, 2, ...
