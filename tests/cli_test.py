@@ -252,9 +252,10 @@ class Numbers(Case):
 
 
 class Terminal:
-    """A chat in a pseudo-terminal."""
+    """A chat in a pseudo-terminal; `test` ends it if it is not over by then."""
 
-    def __init__(self, *args):
+    def __init__(self, test, *args):
+        test.addCleanup(self.close)
         self.unread = b""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
@@ -276,13 +277,19 @@ class Terminal:
     def send(self, text):
         os.write(self.fd, text.encode())
 
-    def exit_code(self):
+    def close(self):
+        os.close(self.fd)  # hangs up
+
+    def exit_code(self, timeout_s=20):
+        process = os.pidfd_open(self.pid)
+        if not select.select([process], [], [], timeout_s)[0]:
+            raise AssertionError(f"the program goes on; it said {self.unread!r}")
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 class ChatTest(Case):
     def test_a_conversation(self):
-        chat = Terminal("run", "--temperature", "0")
+        chat = Terminal(self, "run", "--temperature", "0")
         def say(line, *expected):
             chat.read_until("> ")
             chat.send(line + "\n")
@@ -299,28 +306,35 @@ class ChatTest(Case):
         say("/quit")
         self.assertEqual(chat.exit_code(), 0)
 
-    @staticmethod
-    def read_prompt_after_interrupt(chat):
-        """A terminal drops what is being written while it sends an interrupt; Enter brings a lost prompt again."""
-        try:
-            chat.read_until("\n> ", timeout_s=2)
-        except AssertionError:
-            chat.send("\n")
-            chat.read_until("\n> ")
-
-    def test_interrupt_stops_the_answer_and_not_the_chat(self):
-        chat = Terminal("run", "--temperature", "1", "--seed", "2", "--ctx", "100000", "--logit-bias", "2041=-100",
-                        "--logit-bias", "2039=-100")
+    def endless_story(self):
+        """A chat in the middle of an answer that does not end by itself."""
+        chat = Terminal(self, "run", "--temperature", "1", "--seed", "2", "--ctx", "100000", "--logit-bias",
+                        "2041=-100", "--logit-bias", "2039=-100")
         chat.read_until("\n> ")
         chat.send("Tell me a story.\n")
         chat.read_until("story.\r\n")
         chat.read_until(" ")
+        return chat
+
+    def test_interrupt_stops_the_answer_and_not_the_chat(self):
+        chat = self.endless_story()
         chat.send("\x03")
-        self.read_prompt_after_interrupt(chat)
+        chat.read_until("\n> ")
         chat.send("\x03")
         chat.read_until("leaves")
         chat.read_until("\n> ")
         chat.send("\x04")
+        self.assertEqual(chat.exit_code(), 0)
+
+    def test_what_is_typed_during_an_answer_is_read_after_it(self):
+        chat = self.endless_story()
+        chat.send("/set\n\x03")
+        chat.read_until("temperature")
+        chat.read_until("\n> ")
+        chat.send("\x04")
+        self.assertEqual(chat.exit_code(), 0)
+        chat = self.endless_story()
+        chat.send("\x04\x03\x03")
         self.assertEqual(chat.exit_code(), 0)
 
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/line_editor.h"
 #include "cli/output.h"
 
@@ -159,6 +160,7 @@ class Chat {
     return true;
   }
 
+  HeldInterrupt held_;
   LanguageModel& model_;
   AnswerOptions options_;
   std::string system_;

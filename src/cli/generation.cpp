@@ -62,6 +62,7 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
 
   Answer answer;
   Clock::time_point last = Clock::now();
+  const InterruptScope interrupt(model);
   const auto on_text = [&](const TextEvent& event) {
     if (event.token != nullptr) {
       answer.token_ms.push_back(ms_since(last));
@@ -69,9 +70,8 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
     }
     const bool written = options.json ? print_line(dump(token_event(event))) : print(event.text);
     answer.output_failed = !written;
-    return written;
+    return written && !interrupt.interrupted();
   };
-  InterruptScope interrupt(model);
   RZ_TRY(answer.generation, model.generate_text(request, TextOptions{options.stop}, on_text));
   answer.interrupted = interrupt.interrupted();
   if (!answer.output_failed) {

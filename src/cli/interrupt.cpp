@@ -1,43 +1,58 @@
 #include "cli/interrupt.h"
 
 #include <atomic>
-#include <csignal>
 
 namespace realizar::cli {
 namespace {
 
+// Whoever presses it twice by accident does not lose the conversation; whoever keeps pressing means it.
+constexpr int kPatience = 2;
+
 // A signal handler reaches its work through globals only. Both are lock-free, and cancel() is one atomic store.
 std::atomic<LanguageModel*> running_model{nullptr};
-std::atomic<bool> was_interrupted{false};
+std::atomic<int> n_interrupts{0};
 
-void on_signal(int) {
-  was_interrupted = true;
+void on_interrupt(int) {
+  if (++n_interrupts == kPatience) std::signal(SIGINT, SIG_DFL);
   if (LanguageModel* model = running_model) model->cancel();
 }
 
-void install(void (*handler)(int), int flags) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  action.sa_flags = flags;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+sigset_t interrupt_set() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  return set;
 }
 
 }  // namespace
 
+HeldInterrupt::HeldInterrupt() {
+  const sigset_t interrupt = interrupt_set();
+  pthread_sigmask(SIG_BLOCK, &interrupt, &mask_before_);
+}
+
+HeldInterrupt::~HeldInterrupt() {
+  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
 InterruptScope::InterruptScope(LanguageModel& model) {
-  was_interrupted = false;
+  n_interrupts = 0;
   running_model = &model;
-  install(on_signal, static_cast<int>(SA_RESETHAND));
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  sigaction(SIGINT, &action, &action_before_);
+  const sigset_t interrupt = interrupt_set();
+  pthread_sigmask(SIG_UNBLOCK, &interrupt, &mask_before_);
 }
 
 InterruptScope::~InterruptScope() {
-  install(SIG_DFL, 0);
+  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  sigaction(SIGINT, &action_before_, nullptr);
   running_model = nullptr;
 }
 
 bool InterruptScope::interrupted() const {
-  return was_interrupted;
+  return n_interrupts > 0;
 }
 
 }  // namespace realizar::cli

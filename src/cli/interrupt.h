@@ -1,11 +1,25 @@
-// Ctrl-C while a model generates: stops the generation, not the process. A second Ctrl-C ends the process.
+// Ctrl-C while a model generates stops the generation, not the process. From the third on it ends the process.
 #pragma once
+
+#include <csignal>
 
 #include "realizar/engine.h"
 
 namespace realizar::cli {
 
-// While it lives, SIGINT (and SIGTERM) cancel `model`'s generation. One at a time.
+// While it lives, SIGINT waits for the next InterruptScope or LineEditor::read(), so that none ends the process.
+class HeldInterrupt {
+ public:
+  HeldInterrupt();
+  HeldInterrupt(const HeldInterrupt&) = delete;
+  HeldInterrupt& operator=(const HeldInterrupt&) = delete;
+  ~HeldInterrupt();
+
+ private:
+  sigset_t mask_before_{};
+};
+
+// While it lives, SIGINT cancels `model`'s generation. One at a time.
 class InterruptScope {
  public:
   explicit InterruptScope(LanguageModel& model);
@@ -14,6 +28,10 @@ class InterruptScope {
   ~InterruptScope();
 
   bool interrupted() const;
+
+ private:
+  struct sigaction action_before_ {};
+  sigset_t mask_before_{};
 };
 
 }  // namespace realizar::cli

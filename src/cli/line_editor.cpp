@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cwchar>
 
+#include "cli/interrupt.h"
+
 namespace realizar::cli {
 
 struct LineEditor::Impl {
@@ -21,6 +23,7 @@ struct LineEditor::Impl {
 namespace {
 
 constexpr int kHistoryLines = 1000;
+constexpr char kEndOfInput = '\x04';
 
 const char* current_prompt(EditLine* editor) {
   void* client = nullptr;
@@ -34,8 +37,8 @@ void on_interrupt(int) {
   was_interrupted = 1;
 }
 
-// libedit's own reader starts again after a signal; this one gives up, so that Ctrl-C ends the line. SIGINT is blocked
-// but for the wait, so that none is lost between the check and the read.
+// libedit's own reader starts again after a signal; this one gives up, so that Ctrl-C ends the line. SIGINT is held but
+// for the wait, so that none is lost between the check and the read.
 int read_char(EditLine*, wchar_t* character) {
   std::mbstate_t state{};
   sigset_t none;
@@ -51,6 +54,7 @@ int read_char(EditLine*, wchar_t* character) {
     char byte = 0;
     const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
     if (n <= 0) return static_cast<int>(n);
+    if (byte == '\0') byte = kEndOfInput;  // what Ctrl-D, typed while no line was read, becomes when one is
     const size_t n_used = std::mbrtowc(character, &byte, 1, &state);
     if (n_used == static_cast<size_t>(-1)) {
       state = {};  // a byte of no character is dropped
@@ -60,29 +64,22 @@ int read_char(EditLine*, wchar_t* character) {
   }
 }
 
-// While it lives, SIGINT is blocked, and its handler only takes note.
+// While it lives, SIGINT is held, and its handler only takes note.
 class InterruptibleRead {
  public:
   InterruptibleRead() {
     was_interrupted = 0;
-    sigset_t interrupt;
-    sigemptyset(&interrupt);
-    sigaddset(&interrupt, SIGINT);
-    sigprocmask(SIG_BLOCK, &interrupt, &mask_before_);
     struct sigaction action {};
     action.sa_handler = on_interrupt;
     sigaction(SIGINT, &action, &action_before_);
   }
   InterruptibleRead(const InterruptibleRead&) = delete;
   InterruptibleRead& operator=(const InterruptibleRead&) = delete;
-  ~InterruptibleRead() {
-    sigaction(SIGINT, &action_before_, nullptr);
-    sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
-  }
+  ~InterruptibleRead() { sigaction(SIGINT, &action_before_, nullptr); }
 
  private:
+  HeldInterrupt held_;
   struct sigaction action_before_ {};
-  sigset_t mask_before_{};
 };
 
 }  // namespace
@@ -98,6 +95,8 @@ LineEditor::LineEditor() : impl_(std::make_unique<Impl>()) {
   el_set(impl_->editor, EL_EDITOR, "emacs");
   el_set(impl_->editor, EL_HIST, history, impl_->history);
   el_set(impl_->editor, EL_GETCFN, read_char);
+  // Ctrl-C must not take what is being written, or typed ahead, with it.
+  for (const char* mode : {"-d", "-x"}) el_set(impl_->editor, EL_SETTY, mode, "+noflsh", nullptr);
 }
 
 LineEditor::~LineEditor() {
@@ -108,6 +107,7 @@ LineEditor::~LineEditor() {
 LineStatus LineEditor::read(const char* prompt, std::string& line) {
   impl_->prompt = prompt;
   const InterruptibleRead interruptible;
+  el_set(impl_->editor, EL_PREP_TERM, 1);  // before the prompt: what is typed when it shows must be read as typed
   int n_chars = 0;
   const char* text = el_gets(impl_->editor, &n_chars);
   if (text == nullptr || n_chars <= 0) {
