@@ -64,7 +64,6 @@ const Device kDevices[] = {
     {"avx2", make_cpu<CpuIsa::kAvx2>},
     {"avx_vnni", make_cpu<CpuIsa::kAvxVnni>},
     {"avx512", make_cpu<CpuIsa::kAvx512>},
-    {"avx512_bf16", make_cpu<CpuIsa::kAvx512Bf16>},
     {"amx", make_cpu<CpuIsa::kAmx>},
 };
 

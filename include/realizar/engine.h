@@ -19,12 +19,13 @@ namespace realizar {
 
 struct LoadOptions {
   std::string backend = "cpu";  // "cpu" or "reference"
-  // Kernels of the cpu backend: "auto", "portable", "avx2", "avx-vnni", "avx512", "avx512-bf16", "amx".
+  // Kernels of the cpu backend: "auto", "portable", "avx2", "avx-vnni", "avx512", "amx".
   std::string isa = "auto";
   uint32_t n_threads = 0;           // 0: all cores that the process may use
   uint32_t n_ctx = 0;               // positions; 0: what the model was trained for, at most 8192
   std::string kv_type = "f16";      // "f32", "f16", "bf16", "q8_0"
-  uint32_t max_batch_tokens = 512;  // prompt tokens a step
+  uint32_t max_seqs = 1;            // requests that run together in generate_all
+  uint32_t max_batch_tokens = 512;  // tokens a step, of prompts for the most part; at least max_seqs
   // Bytes done and in all; false ends the loading with Cancelled.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
@@ -90,6 +91,8 @@ class LanguageModel {
   SamplingParams default_sampling() const;
 
   Result<Generation> generate(const Request& request, const TokenCallback& on_token = {});
+  // Runs up to max_seqs requests in one batch. Each gives the tokens that it gives alone.
+  Result<std::vector<Generation>> generate_all(std::span<const Request> requests);
   Result<TextGeneration> generate_text(const Request& request, const TextOptions& text,
                                        const TextCallback& on_text = {});
 

@@ -36,8 +36,7 @@ constexpr Named<KvType> kKvTypes[] = {
     {"f32", KvType::kF32}, {"f16", KvType::kF16}, {"bf16", KvType::kBF16}, {"q8_0", KvType::kQ8_0}};
 constexpr Named<CpuIsa> kIsas[] = {{"auto", CpuIsa::kAuto},     {"portable", CpuIsa::kPortable},
                                    {"avx2", CpuIsa::kAvx2},     {"avx-vnni", CpuIsa::kAvxVnni},
-                                   {"avx512", CpuIsa::kAvx512}, {"avx512-bf16", CpuIsa::kAvx512Bf16},
-                                   {"amx", CpuIsa::kAmx}};
+                                   {"avx512", CpuIsa::kAvx512}, {"amx", CpuIsa::kAmx}};
 
 template <class T, size_t n>
 Result<T> parse_name(const Named<T> (&choices)[n], std::string_view name, const char* option) {
@@ -105,6 +104,7 @@ Status LanguageModel::Impl::load_weights(const LoadOptions& options) {
   RZ_TRY(const ModelConfig config, read_config(file));
   engine_options.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(config.n_ctx_train, kDefaultContext);
   if (options.max_batch_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
+  engine_options.max_seqs = options.max_seqs;
   engine_options.max_batch_tokens = options.max_batch_tokens;
   RZ_TRY(backend, make_backend(options));
   RZ_CHECK_OK(backend->configure(Engine::limits_for(engine_options)));
@@ -193,6 +193,10 @@ SamplingParams LanguageModel::default_sampling() const {
 
 Result<Generation> LanguageModel::generate(const Request& request, const TokenCallback& on_token) {
   return impl_->engine->generate(request, on_token);
+}
+
+Result<std::vector<Generation>> LanguageModel::generate_all(std::span<const Request> requests) {
+  return impl_->engine->generate_all(requests);
 }
 
 Result<TextGeneration> LanguageModel::generate_text(const Request& request, const TextOptions& options,

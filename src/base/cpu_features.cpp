@@ -52,8 +52,7 @@ CpuFeatures cpu_features() {
   features.avx512 = features.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vnni");
-  features.avx512_bf16 = features.avx512 && __builtin_cpu_supports("avx512bf16");
-  features.amx_bf16 = features.avx512_bf16 && has_amx_bf16() && may_use_tiles();
+  features.amx_bf16 = features.avx512 && __builtin_cpu_supports("avx512bf16") && has_amx_bf16() && may_use_tiles();
 #endif
   return features;
 }

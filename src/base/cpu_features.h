@@ -6,11 +6,10 @@
 namespace realizar {
 
 struct CpuFeatures {
-  bool avx2 = false;         // with FMA and F16C
-  bool avx_vnni = false;     // in addition to avx2
-  bool avx512 = false;       // F, BW, VL, DQ and VNNI
-  bool avx512_bf16 = false;  // in addition to avx512
-  bool amx_bf16 = false;     // tiles and their BF16 product, in addition to avx512_bf16
+  bool avx2 = false;      // with FMA and F16C
+  bool avx_vnni = false;  // in addition to avx2
+  bool avx512 = false;    // F, BW, VL, DQ and VNNI
+  bool amx_bf16 = false;  // tiles and their BF16 product, in addition to avx512 with BF16
 };
 
 // Linux lends AMX's tile registers on request only; this asks for the whole process.

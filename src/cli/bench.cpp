@@ -20,7 +20,7 @@ namespace {
 struct BenchArgs {
   std::string model;
   uint32_t n_prompt = 512, n_gen = 128, n_depth = 0, n_reps = 5;
-  std::vector<uint32_t> threads = {0};
+  std::vector<uint32_t> threads = {0}, batches = {1};
   bool json = false;
   bool peak = false;
   TraceFlags trace;
@@ -38,8 +38,8 @@ Spread spread_of(std::vector<double> values) {
 }
 
 struct BenchResult {
-  uint32_t n_threads = 0;
-  Spread prefill, decode;      // tokens/s
+  uint32_t n_threads = 0, n_seqs = 1;
+  Spread prefill, decode;      // tokens/s, of all sequences
   double prefill_gflops = 0;   // at the median
   double decode_gb_per_s = 0;  // at the median
   Peaks peaks;
@@ -55,23 +55,43 @@ std::vector<TokenId> made_up_tokens(uint32_t n, uint32_t n_vocab, uint32_t salt)
   return tokens;
 }
 
-// Fills the cache to the depth, untimed; then times the prompt and the answer.
-Result<GenerationStats> run_once(LanguageModel& model, const BenchArgs& args, uint32_t salt) {
+// Tokens a second of all sequences.
+struct Rates {
+  double prefill = 0, decode = 0;
+  uint32_t n_prefilled = 0;
+};
+
+// Fills the cache to the depth, untimed; then times the prompts, all of which fit one step where there are several,
+// and the answers.
+Result<Rates> run_once(LanguageModel& model, const BenchArgs& args, uint32_t n_seqs, uint32_t salt) {
   model.clear_cache();
-  Request request;
-  request.sampling.temperature = 0;
-  request.ignore_eos = true;
-  const auto tokens = made_up_tokens(args.n_depth + args.n_prompt, model.info().n_vocab, salt);
+  std::vector<Request> requests(n_seqs);
+  for (uint32_t i = 0; i < n_seqs; ++i) {
+    requests[i].sampling.temperature = 0;
+    requests[i].ignore_eos = true;
+    requests[i].prompt = made_up_tokens(args.n_depth + args.n_prompt, model.info().n_vocab, salt * n_seqs + i);
+    requests[i].max_tokens = args.n_gen + 1;  // the first comes from the prompt
+  }
   if (args.n_depth > 0) {
-    request.prompt.assign(tokens.begin(), tokens.begin() + args.n_depth);
-    request.max_tokens = 1;
-    RZ_CHECK_OK(model.generate(request));
+    std::vector<Request> fillers = requests;
+    for (Request& filler : fillers) {
+      filler.prompt.resize(args.n_depth);
+      filler.max_tokens = 1;
+    }
+    RZ_CHECK_OK(model.generate_all(fillers));
     model.clear_trace();
   }
-  request.prompt = tokens;
-  request.max_tokens = args.n_gen + 1;  // the first comes from the prompt
-  RZ_TRY(const Generation generation, model.generate(request));
-  return generation.stats;
+  RZ_TRY(const std::vector<Generation> generations, model.generate_all(requests));
+  Rates rates;
+  double prefill_ms = 0, decode_ms = 0;
+  for (const Generation& generation : generations) {
+    rates.n_prefilled += generation.stats.n_prompt - generation.stats.n_cached;
+    prefill_ms = std::max(prefill_ms, generation.stats.prefill_ms);
+    decode_ms = std::max(decode_ms, generation.stats.decode_ms);
+  }
+  rates.prefill = rates.n_prefilled / prefill_ms * 1e3;
+  if (args.n_gen > 0) rates.decode = n_seqs * args.n_gen / decode_ms * 1e3;
+  return rates;
 }
 
 // Operations and bytes of one traced run, summed by phase.
@@ -88,27 +108,29 @@ Work traced_work(const LanguageModel& model) {
   return work;
 }
 
-Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads) {
+Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32_t n_seqs) {
   LoadOptions options = args.load.options;
   options.n_threads = n_threads;
+  options.max_seqs = n_seqs;
   options.n_ctx = std::max(options.n_ctx, args.n_depth + args.n_prompt + args.n_gen + 1);
+  if (n_seqs > 1) options.max_batch_tokens = std::max(options.max_batch_tokens, n_seqs * args.n_prompt);
   RZ_TRY(LanguageModel model, load_model(args.model, options));
   model.set_trace(true);
-  RZ_TRY(const GenerationStats warm_up, run_once(model, args, 0));
+  RZ_TRY(const Rates warm_up, run_once(model, args, n_seqs, 0));
   const Work work = traced_work(model);
   model.set_trace(args.trace.wanted());
   model.clear_trace();
   std::vector<double> prefill, decode;
   for (uint32_t rep = 1; rep <= args.n_reps; ++rep) {
-    RZ_TRY(const GenerationStats stats, run_once(model, args, rep));
-    prefill.push_back((stats.n_prompt - stats.n_cached) / stats.prefill_ms * 1e3);
-    if (args.n_gen > 0) decode.push_back(args.n_gen / stats.decode_ms * 1e3);
+    RZ_TRY(const Rates rates, run_once(model, args, n_seqs, rep));
+    prefill.push_back(rates.prefill);
+    if (args.n_gen > 0) decode.push_back(rates.decode);
   }
   if (args.trace.table) std::fputs(trace_table_text(model).c_str(), stderr);
   if (!args.trace.file.empty()) RZ_CHECK_OK(write_trace_file(args.trace.file, model));
-  BenchResult result{n_threads, spread_of(prefill), spread_of(decode), 0, 0, measure_peaks(n_threads)};
-  result.prefill_gflops = work.prefill_flops / (warm_up.n_prompt - warm_up.n_cached) * result.prefill.median / 1e9;
-  if (args.n_gen > 0) result.decode_gb_per_s = work.decode_bytes / args.n_gen * result.decode.median / 1e9;
+  BenchResult result{n_threads, n_seqs, spread_of(prefill), spread_of(decode), 0, 0, measure_peaks(n_threads)};
+  result.prefill_gflops = work.prefill_flops / warm_up.n_prefilled * result.prefill.median / 1e9;
+  if (args.n_gen > 0) result.decode_gb_per_s = work.decode_bytes / args.n_gen * result.decode.median / n_seqs / 1e9;
   return result;
 }
 
@@ -119,6 +141,7 @@ nlohmann::ordered_json spread_json(const Spread& s) {
 nlohmann::ordered_json result_json(const BenchArgs& args, const BenchResult& r) {
   return {{"model", args.model},
           {"threads", r.n_threads},
+          {"batch", r.n_seqs},
           {"prompt", args.n_prompt},
           {"gen", args.n_gen},
           {"depth", args.n_depth},
@@ -133,13 +156,14 @@ nlohmann::ordered_json result_json(const BenchArgs& args, const BenchResult& r) 
 
 std::string result_text(const BenchResult& r) {
   std::string text =
-      fmt::format("{:>7}  prefill {:>9.1f} tok/s ({:.1f}-{:.1f})  {:>7.1f} GFLOP/s = {:>4.1f} % of {:.0f}\n",
-                  r.n_threads, r.prefill.median, r.prefill.min, r.prefill.max, r.prefill_gflops,
+      fmt::format("{:>7} {:>5}  prefill {:>9.1f} tok/s ({:.1f}-{:.1f})  {:>7.1f} GFLOP/s = {:>4.1f} % of {:.0f}\n",
+                  r.n_threads, r.n_seqs, r.prefill.median, r.prefill.min, r.prefill.max, r.prefill_gflops,
                   100 * r.prefill_gflops / r.peaks.best_gflops(), r.peaks.best_gflops());
   if (r.decode.median > 0) {
-    text += fmt::format("         decode  {:>9.1f} tok/s ({:.1f}-{:.1f})  {:>7.1f} GB/s    = {:>4.1f} % of {:.1f}\n",
-                        r.decode.median, r.decode.min, r.decode.max, r.decode_gb_per_s,
-                        100 * r.decode_gb_per_s / r.peaks.read_gb_per_s, r.peaks.read_gb_per_s);
+    text +=
+        fmt::format("               decode  {:>9.1f} tok/s ({:.1f}-{:.1f})  {:>7.1f} GB/s    = {:>4.1f} % of {:.1f}\n",
+                    r.decode.median, r.decode.min, r.decode.max, r.decode_gb_per_s,
+                    100 * r.decode_gb_per_s / r.peaks.read_gb_per_s, r.peaks.read_gb_per_s);
   }
   return text;
 }
@@ -159,17 +183,19 @@ bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
 }
 
 int bench(const BenchArgs& args) {
-  if (!args.json && !print("threads\n")) return kFailure;
+  if (!args.json && !print(args.peak ? "threads\n" : "threads batch\n")) return kFailure;
   for (const uint32_t wanted : args.threads) {
     const uint32_t n_threads = wanted > 0 ? wanted : n_usable_cores();
     if (args.peak) {
       if (!print_peaks(args, n_threads)) return kFailure;
       continue;
     }
-    const auto result = bench_with(args, n_threads);
-    if (!result.ok()) return fail(result.error());
-    const bool written = args.json ? print_line(result_json(args, *result).dump()) : print(result_text(*result));
-    if (!written) return kFailure;
+    for (const uint32_t n_seqs : args.batches) {
+      const auto result = bench_with(args, n_threads, n_seqs);
+      if (!result.ok()) return fail(result.error());
+      const bool written = args.json ? print_line(result_json(args, *result).dump()) : print(result_text(*result));
+      if (!written) return kFailure;
+    }
   }
   return kOk;
 }
@@ -188,6 +214,9 @@ void add_bench(CLI::App& app, Command& command) {
   sub->add_option("-n,--gen", args->n_gen, "Tokens to generate")->check(CLI::Range(0, 1 << 20))->capture_default_str();
   sub->add_option("-d,--depth", args->n_depth, "Tokens of context before the prompt")->capture_default_str();
   sub->add_option("-r,--reps", args->n_reps, "Repetitions")->check(CLI::Range(1, 1000))->capture_default_str();
+  sub->add_option("-b,--batch", args->batches, "Sequences at once, e.g. 1,8,16")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
   sub->add_flag("--json", args->json, "Print one JSON object a line");
   args->trace.add_to(*sub);
   args->load.add_to(*sub);

@@ -21,7 +21,7 @@ double ms_since(Clock::time_point start) {
 constexpr uint32_t kMaxContext = 1u << 30;
 
 uint32_t n_blocks_for(const EngineOptions& options) {
-  return (options.n_ctx + options.block_tokens - 1) / options.block_tokens;
+  return (options.n_ctx + options.block_tokens - 1) / options.block_tokens * options.max_seqs;
 }
 
 }  // namespace
@@ -42,9 +42,10 @@ const char* to_string(FinishReason reason) {
 
 BackendLimits Engine::limits_for(const EngineOptions& options) {
   BackendLimits limits;
-  limits.max_rows = std::min(options.max_batch_tokens, options.n_ctx);
-  limits.max_logit_rows = std::min(kMaxLogitRows, limits.max_rows);
-  limits.max_seqs = 1;
+  const uint64_t most_rows = uint64_t{options.n_ctx} * options.max_seqs;
+  limits.max_rows = static_cast<uint32_t>(std::min<uint64_t>(options.max_batch_tokens, most_rows));
+  limits.max_logit_rows = std::min(std::max(kMaxLogitRows, options.max_seqs), limits.max_rows);
+  limits.max_seqs = options.max_seqs;
   limits.max_context = options.n_ctx;
   return limits;
 }
@@ -60,6 +61,11 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
         fmt::format("ctx: expected at most {}, for which the model has learned positions, actual {}", c.n_ctx_train,
                     options.n_ctx),
         "ctx");
+  }
+  if (options.max_seqs < 1 || options.max_batch_tokens < options.max_seqs) {
+    return invalid_argument(fmt::format("batch tokens: expected at least {}, a token for each sequence, actual {}",
+                                        options.max_seqs, options.max_batch_tokens),
+                            "batch_tokens");
   }
   KvLayout layout;
   layout.n_layers = c.n_layers;
@@ -82,8 +88,8 @@ Engine::Engine(const Model& model, Backend& backend, const Decoder& decoder, std
       options_(options),
       pool_(n_blocks_for(options), options.block_tokens, 0),
       sampler_(model.config().n_vocab),
-      batch_builder_(limits_for(options).max_rows, 1),
-      sequences_(1) {
+      batch_builder_(limits_for(options).max_rows, options.max_seqs),
+      sequences_(options.max_seqs) {
   plan_.reserve(sequences_.size());
   for (Sequence& sequence : sequences_) {
     sequence.tokens.reserve(options.n_ctx + 1);
@@ -116,73 +122,60 @@ Status Engine::check(const Request& request) const {
 }
 
 Result<Generation> Engine::generate(const Request& request, const TokenCallback& on_token) {
-  cancelled_ = false;
-  RZ_CHECK_OK(check(request));
-  auto generation = run(request, on_token);
-  release_blocks(sequences_.front());
+  Generation generation;
+  RZ_CHECK_OK(run({&request, 1}, {&generation, 1}, on_token));
   return generation;
 }
 
-Result<Generation> Engine::run(const Request& request, const TokenCallback& on_token) {
-  const auto start = Clock::now();
-  Sequence& sequence = sequences_.front();
-  Generation generation;
+Result<std::vector<Generation>> Engine::generate_all(std::span<const Request> requests) {
+  if (requests.size() > options_.max_seqs) {
+    return invalid_argument(
+        fmt::format("expected at most {} requests at once, actual {}", options_.max_seqs, requests.size()), "requests");
+  }
+  std::vector<Generation> generations(requests.size());
+  RZ_CHECK_OK(run(requests, generations, {}));
+  return generations;
+}
+
+Status Engine::run(std::span<const Request> requests, std::span<Generation> generations,
+                   const TokenCallback& on_token) {
+  cancelled_ = false;
+  for (const Request& request : requests) RZ_CHECK_OK(check(request));
+  Status status;
+  for (size_t i = 0; i < requests.size() && status.ok(); ++i) status = begin(requests[i], generations[i]);
+  while (status.ok() && n_running_ > 0) {
+    status = step();
+    if (status.ok()) take_tokens(on_token);
+    if (cancelled_.load(std::memory_order_relaxed)) {
+      for (Sequence& sequence : running()) finish(sequence, FinishReason::kCancelled);
+    }
+    remove_finished();
+  }
+  for (Sequence& sequence : running()) release_blocks(sequence);
+  n_running_ = 0;
+  return status;
+}
+
+// Takes a sequence into those that run, if there is anything to generate.
+Status Engine::begin(const Request& request, Generation& generation) {
+  generation = {};
+  generation.finish_reason = FinishReason::kLength;
   generation.stats.n_prompt = static_cast<uint32_t>(request.prompt.size());
   const uint32_t n_room = options_.n_ctx - generation.stats.n_prompt + 1;  // the last token needs no place in the cache
   const uint32_t n_wanted = std::min(request.max_tokens.value_or(n_room), n_room);
-  generation.finish_reason = FinishReason::kLength;
-  if (n_wanted == 0) return generation;
-
-  RZ_CHECK_OK(begin(request));
-  generation.stats.n_cached = sequence.n_cached;
-  generation.stats.prefix_lookup_ms = ms_since(start);
-  const auto prefill_start = Clock::now();
-  RZ_CHECK_OK(prefill());
-  generation.stats.prefill_ms = ms_since(prefill_start);
-  if (!sequence.is_decoding()) {
-    generation.finish_reason = FinishReason::kCancelled;
-    return generation;
-  }
-
-  Clock::time_point decode_start;
-  while (true) {
-    const TokenId id = sampler_.sample(request.sampling, decoder_.logits(), sequence.tokens);
-    if (sequence.n_generated() == 0) {
-      generation.stats.first_token_ms = ms_since(start);
-      decode_start = Clock::now();
-    }
-    if (is_stop(request, id)) {
-      generation.stop_token = id;
-      generation.finish_reason = FinishReason::kStop;
-      break;
-    }
-    sequence.tokens.push_back(id);
-    const bool go_on = report(request, id, on_token);
-    if (!go_on || cancelled_.load(std::memory_order_relaxed)) {
-      generation.finish_reason = FinishReason::kCancelled;
-      break;
-    }
-    if (sequence.n_generated() == n_wanted) {
-      const bool was_asked = request.max_tokens && *request.max_tokens == n_wanted;
-      generation.finish_reason = was_asked ? FinishReason::kLength : FinishReason::kContext;
-      break;
-    }
-    RZ_CHECK_OK(step());
-  }
-  generation.stats.decode_ms = ms_since(decode_start);
-  generation.stats.n_generated = sequence.n_generated();
-  generation.tokens.assign(sequence.tokens.begin() + sequence.n_prompt, sequence.tokens.end());
-  return generation;
-}
-
-Status Engine::begin(const Request& request) {
-  Sequence& sequence = sequences_.front();
+  if (n_wanted == 0) return {};
+  Sequence& sequence = sequences_[n_running_++];
   sequence.id = SeqId{++n_sequences_};
   sequence.request = &request;
+  sequence.generation = &generation;
+  sequence.n_wanted = n_wanted;
+  sequence.started = Clock::now();
   sequence.tokens.assign(request.prompt.begin(), request.prompt.end());
   sequence.blocks.clear();
-  sequence.n_prompt = static_cast<uint32_t>(request.prompt.size());
+  sequence.n_prompt = generation.stats.n_prompt;
   find_cached_prefix(sequence);
+  generation.stats.n_cached = sequence.n_cached;
+  generation.stats.prefix_lookup_ms = ms_since(sequence.started);
   return ensure_blocks(sequence, sequence.n_prompt);
 }
 
@@ -227,22 +220,71 @@ Status Engine::run_step(const StepBatch& batch) {
 }
 
 Status Engine::step() {
-  plan_step(sequences_, limits_for(options_).max_rows, plan_);
+  plan_step(running(), limits_for(options_).max_rows, plan_);
   for (const PlannedChunk& chunk : plan_) {
     Sequence& sequence = sequences_[chunk.seq_idx];
     RZ_CHECK_OK(ensure_blocks(sequence, sequence.n_computed + chunk.n_tokens));
   }
-  RZ_CHECK_OK(run_step(batch_builder_.build(sequences_, plan_)));
-  for (const PlannedChunk& chunk : plan_) sequences_[chunk.seq_idx].n_computed += chunk.n_tokens;
+  RZ_CHECK_OK(run_step(batch_builder_.build(running(), plan_)));
+  for (const PlannedChunk& chunk : plan_) {
+    Sequence& sequence = sequences_[chunk.seq_idx];
+    sequence.n_computed += chunk.n_tokens;
+    if (!chunk.is_decode && chunk.wants_logits) name_prompt_blocks(sequence);
+  }
   return {};
 }
 
-// Until the prompt is computed, or the request cancelled.
-Status Engine::prefill() {
-  Sequence& sequence = sequences_.front();
-  while (!sequence.is_decoding() && !cancelled_.load(std::memory_order_relaxed)) RZ_CHECK_OK(step());
-  name_prompt_blocks(sequence);
-  return {};
+// Logits come in the order of the plan.
+void Engine::take_tokens(const TokenCallback& on_token) {
+  const std::span<const float> logits = decoder_.logits();
+  size_t row = 0;
+  for (const PlannedChunk& chunk : plan_) {
+    if (!chunk.wants_logits) continue;
+    take_token(sequences_[chunk.seq_idx], logits.subspan(config_.n_vocab * row++, config_.n_vocab), on_token);
+  }
+}
+
+void Engine::take_token(Sequence& sequence, std::span<const float> logits, const TokenCallback& on_token) {
+  const Request& request = *sequence.request;
+  const TokenId id = sampler_.sample(request.sampling, logits, sequence.tokens);
+  GenerationStats& stats = sequence.generation->stats;
+  if (sequence.n_generated() == 0) {
+    sequence.decode_started = Clock::now();
+    stats.first_token_ms = ms_since(sequence.started);
+    stats.prefill_ms = stats.first_token_ms - stats.prefix_lookup_ms;
+  }
+  if (is_stop(request, id)) {
+    sequence.generation->stop_token = id;
+    return finish(sequence, FinishReason::kStop);
+  }
+  sequence.tokens.push_back(id);
+  if (!report(sequence, logits, on_token)) return finish(sequence, FinishReason::kCancelled);
+  if (sequence.n_generated() < sequence.n_wanted || cancelled_.load(std::memory_order_relaxed)) return;
+  const bool was_asked = request.max_tokens && *request.max_tokens == sequence.n_wanted;
+  finish(sequence, was_asked ? FinishReason::kLength : FinishReason::kContext);
+}
+
+void Engine::finish(Sequence& sequence, FinishReason reason) {
+  if (sequence.request == nullptr) return;  // it is already
+  Generation& generation = *sequence.generation;
+  generation.finish_reason = reason;
+  generation.stats.n_generated = sequence.n_generated();
+  if (sequence.decode_started >= sequence.started) generation.stats.decode_ms = ms_since(sequence.decode_started);
+  generation.tokens.assign(sequence.tokens.begin() + sequence.n_prompt, sequence.tokens.end());
+  release_blocks(sequence);
+  sequence.request = nullptr;
+}
+
+// The others keep their order.
+void Engine::remove_finished() {
+  const auto is_finished = [](const Sequence& sequence) { return sequence.request == nullptr; };
+  uint32_t n_left = 0;
+  for (uint32_t i = 0; i < n_running_; ++i) {
+    if (is_finished(sequences_[i])) continue;
+    if (i != n_left) std::swap(sequences_[n_left], sequences_[i]);
+    ++n_left;
+  }
+  n_running_ = n_left;
 }
 
 bool Engine::is_stop(const Request& request, TokenId id) const {
@@ -252,11 +294,13 @@ bool Engine::is_stop(const Request& request, TokenId id) const {
   return holds(request.stop_tokens) || (!request.ignore_eos && holds(end_tokens_));
 }
 
-bool Engine::report(const Request& request, TokenId id, const TokenCallback& on_token) {
+// The sequence's newest token; false where the caller wants no more.
+bool Engine::report(const Sequence& sequence, std::span<const float> logits, const TokenCallback& on_token) {
   if (!on_token) return true;
-  TokenEvent event{id, sequences_.front().n_generated() - 1, std::nullopt, {}};
-  if (request.logprobs) event.logprob = sampler_.logprob(decoder_.logits(), id);
-  if (request.n_logprobs > 0) event.top = sampler_.top_logprobs(decoder_.logits(), request.n_logprobs);
+  const Request& request = *sequence.request;
+  TokenEvent event{sequence.tokens.back(), sequence.n_generated() - 1, std::nullopt, {}};
+  if (request.logprobs) event.logprob = sampler_.logprob(logits, event.id);
+  if (request.n_logprobs > 0) event.top = sampler_.top_logprobs(logits, request.n_logprobs);
   return on_token(event);
 }
 

@@ -25,7 +25,8 @@ namespace realizar {
 
 struct EngineOptions {
   uint32_t n_ctx = 0;               // positions a sequence, 1 or more
-  uint32_t max_batch_tokens = 512;  // rows a step: the chunk in which prompts are prefilled
+  uint32_t max_seqs = 1;            // requests that run together
+  uint32_t max_batch_tokens = 512;  // rows a step: the chunk in which prompts are prefilled; at least max_seqs
   uint32_t block_tokens = 32;
   KvType kv_type = KvType::kF16;
 };
@@ -44,6 +45,8 @@ class Engine {
   // InvalidArgument (empty prompt, id outside the vocabulary, a sampling parameter out of range, by name),
   // ContextLengthExceeded (both numbers, before any computation), Internal.
   Result<Generation> generate(const Request& request, const TokenCallback& on_token);
+  // The same for up to max_seqs requests, in one batch; each gives the tokens that it gives alone.
+  Result<std::vector<Generation>> generate_all(std::span<const Request> requests);
 
   // Logits of the last n_last tokens of `tokens`, [n_last, n_vocab]. The first n_prompt tokens are computed by the
   // prefill arithmetic, the others one at a time by the decode arithmetic. Uses no cached prefix.
@@ -65,17 +68,21 @@ class Engine {
 
   Status check(const Request& request) const;
   Status check_tokens(std::span<const TokenId> tokens) const;
-  Status begin(const Request& request);
+  std::span<Sequence> running() { return std::span(sequences_).first(n_running_); }
+  Status run(std::span<const Request> requests, std::span<Generation> generations, const TokenCallback& on_token);
+  Status begin(const Request& request, Generation& generation);
   void find_cached_prefix(Sequence& sequence);
   Status ensure_blocks(Sequence& sequence, uint32_t n_positions);
   void name_prompt_blocks(Sequence& sequence);
   void release_blocks(Sequence& sequence);
   Status run_step(const StepBatch& batch);
   Status step();
-  Status prefill();
+  void take_tokens(const TokenCallback& on_token);
+  void take_token(Sequence& sequence, std::span<const float> logits, const TokenCallback& on_token);
   bool is_stop(const Request& request, TokenId id) const;
-  Result<Generation> run(const Request& request, const TokenCallback& on_token);
-  bool report(const Request& request, TokenId id, const TokenCallback& on_token);
+  bool report(const Sequence& sequence, std::span<const float> logits, const TokenCallback& on_token);
+  void finish(Sequence& sequence, FinishReason reason);
+  void remove_finished();
 
   const ModelConfig& config_;
   Backend& backend_;
@@ -85,7 +92,8 @@ class Engine {
   BlockPool pool_;
   Sampler sampler_;
   BatchBuilder batch_builder_;
-  std::vector<Sequence> sequences_;  // one for now
+  std::vector<Sequence> sequences_;  // those that run first, in order of arrival
+  uint32_t n_running_ = 0;
   std::vector<PlannedChunk> plan_;
   uint64_t n_sequences_ = 0;
   std::atomic<bool> cancelled_{false};

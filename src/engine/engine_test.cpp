@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <tuple>
 
 #include "backend/cpu/cpu_backend.h"
 #include "formats/model_file.h"
@@ -56,6 +57,33 @@ TEST(Engine, ATokenDependsOnNothingButTheRequest) {
       EXPECT_EQ(rig->generate(request, {}).value().tokens, expected) << n_threads << " threads, chunks of " << chunk;
     }
   }
+}
+
+TEST(Engine, RequestsOfABatchGiveTheTokensThatTheyGiveAlone) {
+  std::vector<Request> requests;
+  std::vector<std::vector<TokenId>> expected;
+  Rig alone(1, {.n_ctx = 128});
+  for (uint32_t i = 0; i < 64; ++i) {
+    requests.push_back(request_for(some_tokens(1 + i * 29 % 70, i), 1 + i * 7 % 40));
+    requests.back().sampling.seed = i;
+    expected.push_back(alone->generate(requests.back(), {}).value().tokens);
+  }
+  for (const auto& [n_seqs, n_threads, chunk] :
+       {std::tuple{2u, 2u, 512u}, {3u, 1u, 5u}, {5u, 8u, 64u}, {16u, 3u, 16u}, {33u, 2u, 100u}, {64u, 4u, 512u}}) {
+    Rig rig(n_threads, {.n_ctx = 128, .max_seqs = n_seqs, .max_batch_tokens = chunk});
+    const auto generations = rig->generate_all(std::span(requests).last(n_seqs));
+    ASSERT_TRUE(generations.ok()) << generations.error().message;
+    for (uint32_t i = 0; i < n_seqs; ++i) {
+      EXPECT_EQ((*generations)[i].tokens, expected[64 - n_seqs + i]) << "request " << i << " of " << n_seqs;
+    }
+  }
+}
+
+TEST(Engine, RefusesMoreRequestsThanItHasPlacesFor) {
+  Rig rig(1, {.n_ctx = 64, .max_seqs = 2});
+  const std::vector<Request> requests(3, request_for(some_tokens(3), 2));
+  EXPECT_EQ(rig->generate_all(requests).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(rig->generate_all(std::span(requests).first(2)).ok());
 }
 
 TEST(Engine, LogitsAreTheSameBytesHoweverThePromptIsCutAndComputed) {

@@ -1,6 +1,7 @@
 // One request on its way: its tokens, its blocks, how far it is computed. All capacity is reserved when it is made.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace realizar {
 struct Sequence {
   SeqId id{};
   const Request* request = nullptr;
+  Generation* generation = nullptr;  // what becomes of it
+  uint32_t n_wanted = 0;             // tokens to generate at most
+  std::chrono::steady_clock::time_point started, decode_started;
   std::vector<TokenId> tokens;  // prompt, then output
   std::vector<BlockId> blocks;  // cover at least [0, n_computed)
   uint32_t n_prompt = 0;

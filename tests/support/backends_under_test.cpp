@@ -13,10 +13,10 @@ Result<std::unique_ptr<Backend>> make_cpu(uint32_t n_threads) {
 }  // namespace
 
 std::vector<BackendUnderTest> backends_under_test() {
-  return {{"cpu_portable", make_cpu<CpuIsa::kPortable>, Arithmetic::kInt8, Arithmetic::kF32},
-          {"cpu_avx2", make_cpu<CpuIsa::kAvx2>, Arithmetic::kInt8, Arithmetic::kF32},
-          {"cpu_avx512", make_cpu<CpuIsa::kAvx512>, Arithmetic::kInt8, Arithmetic::kF32},
-          {"cpu_avx512_bf16", make_cpu<CpuIsa::kAvx512Bf16>, Arithmetic::kInt8, Arithmetic::kBf16},
+  return {{"cpu_portable", make_cpu<CpuIsa::kPortable>, Arithmetic::kInt8, Arithmetic::kInt8},
+          {"cpu_avx2", make_cpu<CpuIsa::kAvx2>, Arithmetic::kInt8, Arithmetic::kInt8},
+          {"cpu_avx_vnni", make_cpu<CpuIsa::kAvxVnni>, Arithmetic::kInt8, Arithmetic::kInt8},
+          {"cpu_avx512", make_cpu<CpuIsa::kAvx512>, Arithmetic::kInt8, Arithmetic::kInt8},
           {"cpu_amx", make_cpu<CpuIsa::kAmx>, Arithmetic::kInt8, Arithmetic::kBf16}};
 }
 

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
 
 #include "backend/cpu/kernel_choice.h"
+#include "backend/cpu/matmul.h"
 #include "backend/cpu/panels.h"
 #include "backend/cpu/peaks.h"
 
@@ -52,6 +54,15 @@ std::vector<float> product(const TypeTraits& type, const std::vector<std::byte>&
 }
 
 class CpuTypes : public testing::TestWithParam<TypeTraits> {};
+class BlockTypes : public CpuTypes {};  // those that are not plain
+
+std::vector<TypeTraits> block_types() {
+  std::vector<TypeTraits> types;
+  for (const TypeTraits& type : all_types()) {
+    if (type.block_elems > 1) types.push_back(type);
+  }
+  return types;
+}
 
 TEST_P(CpuTypes, ARowsBitsDependNeitherOnTheBatchNorOnTheThreads) {
   const TypeTraits& type = GetParam();
@@ -70,6 +81,74 @@ TEST_P(CpuTypes, ARowsBitsDependNeitherOnTheBatchNorOnTheThreads) {
   }
 }
 
+#if defined(__x86_64__)
+// Bf16 tiles are made by AVX-512, which more processors have than AMX, for which they are.
+TEST_P(BlockTypes, Bf16TilesHoldTheRoundedValuesInPairs) {
+  if (kernels_for(CpuIsa::kAvx512) == nullptr || !__builtin_cpu_supports("avx512bf16"))
+    GTEST_SKIP() << "no AVX-512 BF16";
+  const TypeTraits& type = GetParam();
+  constexpr uint32_t kCols = 512;
+  const auto weight = encoded(type, random_floats(size_t{kPanelRows} * kCols, 6));
+  ThreadTeam team(1);
+  Arena arena;
+  const auto m = pack_panels({"weight", type.id, 1, kPanelRows, kCols, {weight}, {}, false}, team, arena);
+  ASSERT_TRUE(m.ok());
+  const auto kind = static_cast<int>(m->kind);
+  std::vector<float> wide(size_t{kCols} * kPanelRows);
+  kAmxKernels.unpack_f32[kind](m->data, 0, kCols, wide.data());
+  std::vector<uint16_t> tile(wide.size()), expected(wide.size());
+  kAmxKernels.unpack_bf16[kind](m->data, 0, kCols, tile.data());
+  kAmxKernels.to_bf16(wide.data(), static_cast<uint32_t>(wide.size()), expected.data());
+  for (uint32_t c = 0; c < kCols; ++c) {
+    for (uint32_t i = 0; i < kPanelRows; ++i) {
+      const float value = wide[c * kPanelRows + i];
+      const float rounded = std::bit_cast<float>(uint32_t{expected[c * kPanelRows + i]} << 16);
+      ASSERT_NEAR(rounded, value, std::ldexp(std::fabs(value), -8)) << type.name;
+      ASSERT_EQ(tile[(c / 2 * kPanelRows + i) * 2 + c % 2], expected[c * kPanelRows + i]) << type.name;
+    }
+  }
+}
+#endif
+
+TEST_P(BlockTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
+  const TypeTraits& type = GetParam();
+  constexpr uint32_t kMaxRows = 21;
+  const uint32_t n_cols = type.block_elems > 32 ? 768 : 608;  // the last tile is not a whole one where it need not be
+  const auto weight = encoded(type, random_floats(size_t{kPanelRows} * n_cols, 4));
+  ThreadTeam team(1);
+  Arena arena;
+  const auto m = pack_panels({"weight", type.id, 1, kPanelRows, n_cols, {weight}, {}, false}, team, arena);
+  ASSERT_TRUE(m.ok());
+  const auto x = random_floats(size_t{kMaxRows} * n_cols, 5);
+  const auto kind = static_cast<int>(m->kind);
+  for (const CpuIsa isa : kCpuIsas) {
+    const KernelTable* kernels = kernels_for(isa);
+    if (kernels == nullptr) continue;
+    std::vector<ActGroup> groups(kMaxRows * n_cols / 32);
+    kernels->quantize(x.data(), kMaxRows * n_cols, groups.data());
+    for (const uint32_t n_rows : {1u, 2u, 3u, 5u, 8u, 9u, kMaxRows}) {
+      std::vector<float> dots(n_rows * kPanelRows), sums(n_rows * kPairRows);
+      std::vector<const ActGroup*> rows;
+      for (uint32_t r = 0; r < n_rows; ++r) {
+        const ActRow row{nullptr, groups.data() + r * n_cols / 32};
+        kernels->dot[kind](m->data, n_cols, &row, 1, dots.data() + r * kPanelRows);
+      }
+      std::vector<std::byte> tile(kTileBytes);
+      for (uint32_t c = 0; c < n_cols; c += kTileCols) {
+        const uint32_t n = std::min(kTileCols, n_cols - c);
+        kernels->spread[kind](m->data, c, n, tile.data());
+        rows.clear();
+        for (uint32_t r = 0; r < n_rows; ++r) rows.push_back(groups.data() + (r * n_cols + c) / 32);
+        kernels->gemm_int8[kind](tile.data(), n, rows.data(), n_rows, sums.data(), c == 0);
+      }
+      for (uint32_t r = 0; r < n_rows; ++r) {
+        EXPECT_EQ(std::memcmp(dots.data() + r * kPanelRows, sums.data() + r * kPairRows, 64), 0)
+            << kernels->name << ' ' << type.name << " row " << r << " of " << n_rows;
+      }
+    }
+  }
+}
+
 TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
   const TypeTraits& type = GetParam();
   constexpr uint32_t kRows = 19, kCols = 512;
@@ -84,11 +163,10 @@ TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
   for (const CpuIsa isa : kCpuIsas) {
     const KernelTable* kernels = kernels_for(isa);
     if (kernels == nullptr) continue;
-    std::vector<int8_t> q(kCols);
     std::vector<float> tile(size_t{kCols} * 16);
     std::vector<ActGroup> groups(kCols / 32);
-    kernels->quantize(x.data(), kCols, q.data(), groups.data());
-    const ActRow row{x.data(), q.data(), groups.data()};
+    kernels->quantize(x.data(), kCols, groups.data());
+    const ActRow row{x.data(), groups.data()};
     for (uint32_t r = 0; r < kRows; ++r) {
       const uint8_t* panel = m->panel(0, r / 16);
       kernels->unpack_f32[static_cast<int>(m->kind)](panel, 0, kCols, tile.data());
@@ -98,7 +176,7 @@ TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
       for (uint32_t c = 0; c < kCols; ++c) {
         const float w = decoded[size_t{r} * kCols + c];
         EXPECT_FLOAT_EQ(tile[size_t{c} * 16 + r % 16], w) << kernels->name << ' ' << type.name;
-        const double a = m->is_plain() ? double{x[c]} : double{groups[c / 32].scale} * q[c];
+        const double a = m->is_plain() ? double{x[c]} : double{groups[c / 32].scale} * groups[c / 32].quants[c % 32];
         expected += w * a;
         magnitude += std::fabs(w * a);
       }
@@ -107,6 +185,8 @@ TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Types, BlockTypes, testing::ValuesIn(block_types()),
+                         [](const auto& test) { return std::string(test.param.name); });
 INSTANTIATE_TEST_SUITE_P(Types, CpuTypes, testing::ValuesIn(all_types().begin(), all_types().end()),
                          [](const auto& test) { return std::string(test.param.name); });
 

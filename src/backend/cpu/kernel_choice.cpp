@@ -3,30 +3,11 @@
 #include "base/cpu_features.h"
 
 namespace realizar {
-namespace {
-
-#if defined(__x86_64__)
-const KernelTable& amx_table() {
-  static const KernelTable table = [] {
-    KernelTable t = kAvx512Bf16Kernels;
-    t.name = "AMX BF16, AVX-512 VNNI";
-    t.gemm_bf16_rows = kAmxKernels.gemm_bf16_rows;
-    t.gemm_bf16 = kAmxKernels.gemm_bf16;
-    t.peak_bf16 = kAmxKernels.peak_bf16;
-    return t;
-  }();
-  return table;
-}
-#endif
-
-}  // namespace
-
 const KernelTable* kernels_for(CpuIsa isa) {
   const bool any = isa == CpuIsa::kAuto;
 #if defined(__x86_64__)
   const CpuFeatures has = cpu_features();
-  if (has.amx_bf16 && (any || isa == CpuIsa::kAmx)) return &amx_table();
-  if (has.avx512_bf16 && (any || isa == CpuIsa::kAvx512Bf16)) return &kAvx512Bf16Kernels;
+  if (has.amx_bf16 && (any || isa == CpuIsa::kAmx)) return &kAmxKernels;
   if (has.avx512 && (any || isa == CpuIsa::kAvx512)) return &kAvx512Kernels;
   if (has.avx_vnni && (any || isa == CpuIsa::kAvxVnni)) return &kAvxVnniKernels;
   if (has.avx2 && (any || isa == CpuIsa::kAvx2)) return &kAvx2Kernels;
@@ -46,8 +27,6 @@ const char* to_string(CpuIsa isa) {
       return "avx-vnni";
     case CpuIsa::kAvx512:
       return "avx512";
-    case CpuIsa::kAvx512Bf16:
-      return "avx512-bf16";
     case CpuIsa::kAmx:
       return "amx";
   }

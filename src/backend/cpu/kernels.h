@@ -8,32 +8,39 @@
 namespace realizar {
 
 inline constexpr uint32_t kPanelRows = 16;
-inline constexpr uint32_t kGroupCols = 32;     // columns that share an activation scale
-inline constexpr uint32_t kMaxDecodeRows = 4;  // rows that one pass over a panel serves
+inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation scale
+inline constexpr uint32_t kTileCols = 256;  // columns whose sums are made before they are added to the others
+inline constexpr uint32_t kMaxDotRows = 4;  // rows that one pass over a packed panel serves
 inline constexpr uint32_t kMaxGemmRows = 32;
 inline constexpr uint32_t kKvPiece = 32;  // positions that attention reduces at a time
 
-// What belongs to 32 quantized activations. The sums are of the quants, exact.
-struct ActGroup {
+// 32 quantized activations and what belongs to them: a line of the cache. The sums are of the quants, exact.
+struct alignas(64) ActGroup {
+  int8_t quants[kGroupCols];
   float scale, scaled_sum;  // scaled_sum = scale * sum
   float sum;
   float halves[2];  // sums of 16
 };
 
-// A row of activations: F32 for plain weights, int8 and their groups for block types.
+// A row of activations: F32 for plain weights, int8 groups for block types.
 struct ActRow {
   const float* values;
-  const int8_t* quants;
   const ActGroup* groups;
 };
 
-// y[r * 16 + i] = panel row i . rows[r], n_rows <= kMaxDecodeRows.
+// y[r * 16 + i] = panel row i . rows[r], n_rows <= kMaxDotRows.
 using DotFn = void (*)(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_rows, float* y);
 // Columns [col, col + n) of a panel as a tile: F32 [n][16], or bf16 [n / 2][16][2]. Block types: multiples of 32.
 using UnpackFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* tile);
 // acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each; n_rows <= gemm_f32_rows or gemm_bf16_rows.
 using GemmFn = void (*)(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows,
                         float* acc, bool first);
+// Columns [col, col + n) of a panel of a block type, a byte a code and F32 scales: CodeTile. n <= kTileCols; col and
+// n are multiples of 32, and col of kTileCols.
+using SpreadFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* tile);
+// acc[r * 32 + i] (+)= tile row i . rows[r], the very sums of DotFn; n_rows <= kMaxGemmRows.
+using GemmInt8Fn = void (*)(const void* tile, uint32_t n, const ActGroup* const* rows, uint32_t n_rows, float* acc,
+                            bool first);
 
 // The arithmetic forms of panels, one for each way of storing weights.
 enum class PanelKind : uint8_t {
@@ -65,15 +72,17 @@ enum class MapKind : uint8_t { kNone, kSilu, kGelu, kGeluErf, kRelu, kReluSquare
 
 struct KernelTable {
   const char* name;
-  bool bf16;  // prefill multiplies block types as bf16
+  bool bf16;  // prefill multiplies block types as bf16, not as decode does
   uint32_t gemm_f32_rows, gemm_bf16_rows;
   DotFn dot[static_cast<int>(PanelKind::kCount)];
   UnpackFn unpack_f32[static_cast<int>(PanelKind::kCount)];
   UnpackFn unpack_bf16[static_cast<int>(PanelKind::kCount)];  // null for plain types and where !bf16
+  SpreadFn spread[static_cast<int>(PanelKind::kCount)];       // null for plain types
+  GemmInt8Fn gemm_int8[static_cast<int>(PanelKind::kCount)];  // null for plain types
   GemmFn gemm_f32;
   GemmFn gemm_bf16;
-  // q: [n], groups: [n / 32]; n is a multiple of 32.
-  void (*quantize)(const float* x, uint32_t n, int8_t* q, ActGroup* groups);
+  // groups: [n / 32]; n is a multiple of 32.
+  void (*quantize)(const float* x, uint32_t n, ActGroup* groups);
   void (*to_bf16)(const float* x, uint32_t n, uint16_t* y);
   // scores[0, kKvPiece) become their weights in `state`, which takes them in; those outside [from, to) weigh 0. Gives
   // the factor for what was summed with earlier weights. scale and softcap are AttentionOp's.
@@ -94,18 +103,10 @@ struct KernelTable {
   float (*peak_int8)(uint32_t n_steps);
 };
 
-// What AMX replaces in the best AVX-512 table.
-struct AmxKernels {
-  uint32_t gemm_bf16_rows;
-  GemmFn gemm_bf16;
-  float (*peak_bf16)(uint32_t n_steps);
-};
-
 extern const KernelTable kPortableKernels;
 extern const KernelTable kAvx2Kernels;
 extern const KernelTable kAvxVnniKernels;
 extern const KernelTable kAvx512Kernels;
-extern const KernelTable kAvx512Bf16Kernels;
-extern const AmxKernels kAmxKernels;
+extern const KernelTable kAmxKernels;
 
 }  // namespace realizar

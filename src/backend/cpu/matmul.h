@@ -1,6 +1,6 @@
-// Products of a packed matrix with rows of activations, two panels (32 outputs) at a time. Decode rows go through int8
-// dot products (block types) or F32 ones (plain types); prefill rows through register-blocked products with a tile that
-// is unpacked once for all of them.
+// Products of a packed matrix with rows of activations, two panels (32 outputs) at a time. Block types: int8 dot
+// products, straight from the packed panel for a few rows, from a tile that is spread once for more of them; prefill
+// rows as bf16 where the processor has tiles for it. Plain types: F32.
 #pragma once
 
 #include <vector>
@@ -17,19 +17,19 @@ class PreparedRows {
  public:
   Status reserve(uint32_t n_rows, uint32_t n_cols);  // grows; contents are lost
   bool fits(uint32_t n_rows, uint32_t n_cols) const { return n_rows <= max_rows_ && n_cols <= max_cols_; }
-  void prepare_decode(const KernelTable& kernels, const float* values, uint32_t n_cols, uint32_t row);
-  void prepare_prefill(const KernelTable& kernels, bool bf16, const float* values, uint32_t n_cols, uint32_t row);
+  // `values` in the form that a product with `m` reads; decode tells which arithmetic it is for.
+  void prepare(const KernelTable& kernels, const PanelMatrix& m, bool decode, const float* values, uint32_t row);
 
-  int8_t* quants(uint32_t row) const { return quants_.as<int8_t>() + size_t{row} * max_cols_; }
-  ActGroup* groups(uint32_t row) const { return groups_.as<ActGroup>() + size_t{row} * (max_cols_ / kGroupCols); }
-  uint8_t* wide(uint32_t row) const { return wide_.as<uint8_t>() + row * wide_stride(); }
+  ActGroup* groups(uint32_t row) const { return reinterpret_cast<ActGroup*>(at(row)); }
+  uint8_t* wide(uint32_t row) const { return at(row); }
 
  private:
-  // A line more than the row, so that rows do not fall on the same sets of the cache.
-  size_t wide_stride() const { return size_t{max_cols_} * 4 + 64; }
+  // A line more than the widest form, so that rows do not fall on the same sets of the cache.
+  size_t stride() const { return size_t{max_cols_} * sizeof(float) + 64; }
+  uint8_t* at(uint32_t row) const { return rows_.as<uint8_t>() + row * stride(); }
 
   uint32_t max_rows_ = 0, max_cols_ = 0;
-  Pages quants_, groups_, wide_;
+  Pages rows_;
 };
 
 // The rows that one product is for: indices into `source` and its prepared forms, decode rows first.
@@ -48,7 +48,13 @@ inline uint32_t n_pairs(const PanelMatrix& m) {
   return (m.n_panels() + 1) / 2;
 }
 
-inline constexpr size_t kTileBytes = size_t{2} * 16 * 512 * 2;  // two bf16 tiles of 512 columns, or F32 ones of 256
+// Whether prefill rows are multiplied as bf16.
+inline bool multiplies_bf16(const KernelTable& kernels, const PanelMatrix& m) {
+  return kernels.bf16 && !m.is_plain();
+}
+
+// Two bf16 tiles of 512 columns, F32 ones of 256, or CodeTiles.
+inline constexpr size_t kTileBytes = size_t{2} * 16 * 512 * 2;
 
 // acc[i * 32 + j] = row 32 * pair + j of matrix `mat` . rows[i]. `tile` is kTileBytes of scratch.
 void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, uint32_t pair, const Operand& in,

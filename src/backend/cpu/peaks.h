@@ -9,10 +9,10 @@ namespace realizar {
 struct Peaks {
   double read_gb_per_s = 0;     // streaming reads from memory, far beyond the caches
   double fma_gflop_per_s = 0;   // F32 fused multiply-add, two operations each
-  double bf16_gflop_per_s = 0;  // bf16 dot products; 0 where the processor has none
-  double int8_gop_per_s = 0;    // int8 dot products; 0 where the processor has none
+  double bf16_gflop_per_s = 0;  // AMX products of bf16; 0 where the processor has none
+  double int8_gop_per_s = 0;    // int8 dot products
 
-  double best_gflops() const { return std::max(fma_gflop_per_s, bf16_gflop_per_s); }
+  double best_gflops() const { return std::max({fma_gflop_per_s, bf16_gflop_per_s, int8_gop_per_s}); }
 };
 
 // Takes about half a second. n_threads 0: every core that the process may use.

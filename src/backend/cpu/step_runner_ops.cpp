@@ -82,14 +82,10 @@ void StepRunner::run(const NormOp& op, uint32_t member) {
 
 void StepRunner::prepare_rows(PreparedRows& to, const float* source, const PanelMatrix& m, const RowList& list,
                               uint32_t member) {
-  const bool bf16 = kernels_.bf16 && !m.is_plain();
   share(list.n_rows, member, [&](uint32_t r) {
-    const float* values = source + size_t{r} * m.n_cols;
-    if (r >= list.n_decode) {
-      to.prepare_prefill(kernels_, bf16, values, m.n_cols, r);
-    } else if (!m.is_plain()) {
-      to.prepare_decode(kernels_, values, m.n_cols, r);
-    }
+    const bool decode = r < list.n_decode;
+    if (m.is_plain() && decode) return;  // such rows are read as they are
+    to.prepare(kernels_, m, decode, source + size_t{r} * m.n_cols, r);
   });
   team_.barrier();
 }

@@ -1,5 +1,7 @@
-// AMX tiles with BF16 products. The other kernels of this level are AVX-512's (see kernel_choice.cpp).
+// AVX-512 as in avx512.cpp, and AMX tiles with BF16 products for prefill.
 #include <immintrin.h>
+
+#define RZ_BF16
 
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +10,12 @@
 
 namespace realizar {
 namespace {
+// Each file needs the ones before it.
+// clang-format off
+#include "backend/cpu/isa/panel_layout.inl"
+#include "backend/cpu/isa/vec_avx512.inl"
+#include "backend/cpu/isa/kernels.inl"
+// clang-format on
 
 // Palette 1: eight registers of 16 rows of 64 bytes (Intel SDM, LDTILECFG). A thread's configuration lasts, and setting
 // it again is cheap beside a product.
@@ -41,8 +49,20 @@ inline void tile_dot() {
 
 #include "backend/cpu/isa/gemm_amx.inl"
 
+constexpr KernelTable make_amx_table() {
+  KernelTable table = make_table("AMX BF16, AVX-512 VNNI");
+  table.bf16 = true;
+  table.gemm_bf16_rows = kAmxRows;
+  table.gemm_bf16 = gemm_bf16_amx;
+  table.to_bf16 = to_bf16;
+  table.peak_bf16 = peak_bf16_amx;
+  constexpr UnpackFn kUnpackBf16[] = {nullptr, nullptr, nullptr, RZ_FOR_LAYOUTS(RZ_UNPACK_BF16)};
+  for (int i = 0; i < static_cast<int>(PanelKind::kCount); ++i) table.unpack_bf16[i] = kUnpackBf16[i];
+  return table;
+}
+
 }  // namespace
 
-extern const AmxKernels kAmxKernels = {kAmxRows, gemm_bf16_amx, peak_bf16_amx};
+extern const KernelTable kAmxKernels = make_amx_table();
 
 }  // namespace realizar

@@ -72,6 +72,43 @@ RZ_INLINE B codes(const uint8_t* quants) {
   return low;
 }
 
+// Columns of kVectors vectors: the exact products of their codes (less code_bias) with a row's quants.
+template <int kMaxCode, int kVectors>
+RZ_INLINE I dot_vectors(const B* code, const int8_t* q) {
+  constexpr int n_run = run_length<kMaxCode>() < kVectors ? run_length<kMaxCode>() : kVectors;
+  I sum = set1_i(0);
+#pragma GCC unroll 8
+  for (int first = 0; first < kVectors; first += n_run) {
+    Part part = zero_part();
+#pragma GCC unroll 8
+    for (int j = first; j < first + n_run; ++j) part = dot4<kMaxCode>(part, code[j], q + 4 * j);
+    sum = first == 0 ? whole<kMaxCode>(part) : add_i(sum, whole<kMaxCode>(part));
+  }
+  return sum;
+}
+
+// The same for several rows in turns: what waits for one product can be overtaken by the other rows'.
+template <int kMaxCode, int kVectors, int kRows>
+RZ_INLINE void dot_vectors_of_rows(const uint8_t (*codes)[64], const ActGroup* const* rows, uint32_t g, int col,
+                                   I* dots) {
+  constexpr int n_run = run_length<kMaxCode>() < kVectors ? run_length<kMaxCode>() : kVectors;
+#pragma GCC unroll 8
+  for (int first = 0; first < kVectors; first += n_run) {
+    Part parts[kRows];
+    for (Part& part : parts) part = zero_part();
+#pragma GCC unroll 8
+    for (int j = first; j < first + n_run; ++j) {
+      const B code = load_bytes(codes[j]);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) parts[r] = dot4<kMaxCode>(parts[r], code, rows[r][g].quants + col + 4 * j);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      dots[r] = first == 0 ? whole<kMaxCode>(parts[r]) : add_i(dots[r], whole<kMaxCode>(parts[r]));
+    }
+  }
+}
+
 template <PanelLayout L>
 RZ_INLINE void load_codes(const uint8_t* quants, B* out) {
   out[0] = codes<L, 0>(quants);
@@ -105,36 +142,50 @@ RZ_INLINE ScaleMin load_scales(const uint8_t* group, int block) {
   return r;
 }
 
-// What a row has summed since the last header: scaled products, and (where the layout has them) scaled minima.
+// What a row has summed over the columns of a tile: scaled products, and (where the layout has them) scaled minima.
 struct RowSum {
   F products, minima;
 };
+
+// The exact products of a row with the codes of 16 rows over a sub-block, taken into its sums.
+template <PanelLayout L>
+RZ_INLINE RowSum add_block(RowSum sums, I dots, ScaleMin w, const ActGroup& act, int sub) {
+  constexpr int offset = L.offset - code_bias<L.max_code>();
+  const float sum = L.sub == 16 ? act.halves[sub] : act.sum;
+  F products = to_float(dots);
+  if constexpr (offset != 0) products = fma(set1(-offset), set1(sum), products);
+  sums.products = fma(products, mul(w.scale, set1(act.scale)), sums.products);
+  if constexpr (L.has_min) {
+    const F weighted = L.sub == 16 ? mul(set1(act.scale), set1(sum)) : set1(act.scaled_sum);
+    sums.minima = fma(w.min, weighted, sums.minima);
+  }
+  return sums;
+}
+
+// A tile's sums taken into the row's result; d and dmin are the header's.
+template <PanelLayout L>
+RZ_INLINE F add_tile(F acc, RowSum sums, F d, F dmin) {
+  if constexpr (L.scales == Scales::kSuper) {
+    acc = fma(d, sums.products, acc);
+    if constexpr (L.has_min) acc = sub(acc, mul(dmin, sums.minima));
+    return acc;
+  }
+  if constexpr (L.has_min) return add(acc, add(sums.products, sums.minima));
+  return add(acc, sums.products);
+}
 
 template <PanelLayout L, int kRows>
 RZ_INLINE void dot_group(const uint8_t* group, uint32_t g, const ActRow* rows, RowSum* sums) {
   B code[8];
   load_codes<L>(group + L.scale_bytes(), code);
+  constexpr int n_vectors = 8 / L.n_subs();
   for (int s = 0; s < L.n_subs(); ++s) {
     const ScaleMin w = load_scales<L>(group, s);
-    constexpr int n_vectors = 8 / L.n_subs();
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const ActGroup& act = rows[r].groups[g];
-      const int8_t* q = rows[r].quants + 32 * g + 16 * s;
-      I even = set1_i(0), odd = set1_i(0);  // two chains hide the latency
-#pragma GCC unroll 4
-      for (int j = 0; j < n_vectors; j += 2) {
-        even = dot4<L.max_code>(even, code[n_vectors * s + j], q + 4 * j);
-        odd = dot4<L.max_code>(odd, code[n_vectors * s + j + 1], q + 4 * j + 4);
-      }
-      F products = to_float(add_i(even, odd));
-      if constexpr (L.offset != 0)
-        products = fma(set1(-L.offset), set1(L.sub == 16 ? act.halves[s] : act.sum), products);
-      sums[r].products = fma(products, mul(w.scale, set1(act.scale)), sums[r].products);
-      if constexpr (L.has_min) {
-        const F weighted = L.sub == 16 ? mul(set1(act.scale), set1(act.halves[s])) : set1(act.scaled_sum);
-        sums[r].minima = fma(w.min, weighted, sums[r].minima);
-      }
+      const I dots = dot_vectors<L.max_code, n_vectors>(code + n_vectors * s, act.quants + 16 * s);
+      sums[r] = add_block<L>(sums[r], dots, w, act, s);
     }
   }
 }
@@ -142,29 +193,23 @@ RZ_INLINE void dot_group(const uint8_t* group, uint32_t g, const ActRow* rows, R
 template <PanelLayout L, int kRows>
 void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* y) {
   constexpr bool super = L.scales == Scales::kSuper;
-  constexpr uint32_t n_groups = super ? 8 : 1;  // that share a header
   F acc[kRows];
   for (F& a : acc) a = zero();
-  RowSum sums[kRows];
-  for (RowSum& sum : sums) sum = {zero(), zero()};
   const uint8_t* at = panel;
-  for (uint32_t g = 0; g < n_cols / 32; g += n_groups) {
+  for (uint32_t col = 0; col < n_cols; col += kTileCols) {
+    const uint32_t n_groups = super || n_cols - col >= kTileCols ? 8 : (n_cols - col) / 32;
     const uint8_t* group = at + L.header_bytes();
+    RowSum sums[kRows];
+    for (RowSum& sum : sums) sum = {zero(), zero()};
     for (uint32_t i = 0; i < n_groups; ++i, group += L.group_bytes()) {
       prefetch(group, L.group_bytes());
-      dot_group<L, kRows>(group, g + i, rows, sums);
+      dot_group<L, kRows>(group, col / 32 + i, rows, sums);
     }
-    if constexpr (super) {
-      const F d = load_f16(at), dmin = L.has_min ? load_f16(at + 32) : zero();
-      for (int r = 0; r < kRows; ++r) {
-        acc[r] = fma(d, sums[r].products, acc[r]);
-        if constexpr (L.has_min) acc[r] = sub(acc[r], mul(dmin, sums[r].minima));
-        sums[r] = {zero(), zero()};
-      }
-    }
+    const F d = super ? load_f16(at) : zero(), dmin = super && L.has_min ? load_f16(at + 32) : zero();
+    for (int r = 0; r < kRows; ++r) acc[r] = add_tile<L>(acc[r], sums[r], d, dmin);
     at = group;
   }
-  for (int r = 0; r < kRows; ++r) store(y + 16 * r, super ? acc[r] : add(sums[r].products, sums[r].minima));
+  for (int r = 0; r < kRows; ++r) store(y + 16 * r, acc[r]);
 }
 
 template <PanelLayout L>
@@ -179,6 +224,69 @@ void dot(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_r
     default:
       return dot_rows<L, 4>(panel, n_cols, rows, y);
   }
+}
+
+// ---- the same sums for many rows: the panel is spread once, then read by all of them
+
+struct CodeGroup {
+  uint8_t codes[8][64];
+  float scale[2][16], min[2][16];  // of each sub-block, as load_scales() gives them
+};
+struct CodeTile {
+  float d[16], dmin[16];  // where there are super-blocks
+  CodeGroup groups[kTileCols / 32];
+};
+
+template <PanelLayout L>
+void spread(const uint8_t* panel, uint32_t col, uint32_t n, void* to) {
+  auto& tile = *static_cast<CodeTile*>(to);
+  if constexpr (L.scales == Scales::kSuper) {
+    store(tile.d, load_f16(panel + L.header_at(col / 32)));
+    if constexpr (L.has_min) store(tile.dmin, load_f16(panel + L.header_at(col / 32) + 32));
+  }
+  for (uint32_t g = 0; g < n / 32; ++g) {
+    const uint8_t* group = panel + L.group_at(col / 32 + g);
+    prefetch(group, L.group_bytes());
+    B code[8];
+    load_codes<L>(group + L.scale_bytes(), code);
+    for (int j = 0; j < 8; ++j) store_bytes(tile.groups[g].codes[j], code[j]);
+    for (int s = 0; s < L.n_subs(); ++s) {
+      const ScaleMin w = load_scales<L>(group, s);
+      store(tile.groups[g].scale[s], w.scale);
+      if constexpr (L.has_min) store(tile.groups[g].min[s], w.min);
+    }
+  }
+}
+
+template <PanelLayout L, int kRows>
+void gemm_int8_rows(const CodeTile& tile, uint32_t n, const ActGroup* const* rows, float* acc, bool first) {
+  constexpr int n_vectors = 8 / L.n_subs();
+  RowSum sums[kRows];
+  for (RowSum& sum : sums) sum = {zero(), zero()};
+  for (uint32_t g = 0; g < n / 32; ++g) {
+    const CodeGroup& group = tile.groups[g];
+    for (int s = 0; s < L.n_subs(); ++s) {
+      I dots[kRows];
+      dot_vectors_of_rows<L.max_code, n_vectors, kRows>(group.codes + n_vectors * s, rows, g, 16 * s, dots);
+      const ScaleMin w{load(group.scale[s]), L.has_min ? load(group.min[s]) : zero()};
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) sums[r] = add_block<L>(sums[r], dots[r], w, rows[r][g], s);
+    }
+  }
+  constexpr bool super = L.scales == Scales::kSuper;
+  const F d = super ? load(tile.d) : zero(), dmin = super && L.has_min ? load(tile.dmin) : zero();
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    store(acc + 32 * r, add_tile<L>(first ? zero() : load(acc + 32 * r), sums[r], d, dmin));
+  }
+}
+
+template <PanelLayout L>
+void gemm_int8(const void* tile, uint32_t n, const ActGroup* const* rows, uint32_t n_rows, float* acc, bool first) {
+  const auto& codes = *static_cast<const CodeTile*>(tile);
+  uint32_t r = 0;
+  for (; r + kInt8Rows <= n_rows; r += kInt8Rows) gemm_int8_rows<L, kInt8Rows>(codes, n, rows + r, acc + 32 * r, first);
+  for (; r < n_rows; ++r) gemm_int8_rows<L, 1>(codes, n, rows + r, acc + 32 * r, first);
 }
 
 // The scale and the minimum in full, as they are to be added to.
@@ -324,41 +432,6 @@ void gemm_f32(const void* tile0, const void* tile1, uint32_t n, const void* cons
 }
 
 #if defined(RZ_BF16)
-template <int kRows>
-void gemm_bf16_rows(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, float* acc, bool first) {
-  const auto *w0 = static_cast<const uint16_t*>(tile0), *w1 = static_cast<const uint16_t*>(tile1);
-  F a[kRows][2];
-#pragma GCC unroll 12
-  for (int r = 0; r < kRows; ++r) {
-    a[r][0] = first ? zero() : load(acc + 32 * r);
-    a[r][1] = first ? zero() : load(acc + 32 * r + 16);
-  }
-  const uint16_t* x[kRows];
-  for (int r = 0; r < kRows; ++r) x[r] = static_cast<const uint16_t*>(rows[r]);
-  for (uint32_t c = 0; c < n; c += 2) {
-    const uint16_t *t0 = w0 + size_t{16} * c, *t1 = w1 + size_t{16} * c;
-#pragma GCC unroll 12
-    for (int r = 0; r < kRows; ++r) {
-      a[r][0] = dot_bf16_pairs(a[r][0], t0, x[r] + c);
-      a[r][1] = dot_bf16_pairs(a[r][1], t1, x[r] + c);
-    }
-  }
-#pragma GCC unroll 12
-  for (int r = 0; r < kRows; ++r) {
-    store(acc + 32 * r, a[r][0]);
-    store(acc + 32 * r + 16, a[r][1]);
-  }
-}
-
-template <int kRows>
-void gemm_bf16(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows, float* acc,
-               bool first) {
-  if constexpr (kRows > 1) {
-    if (n_rows < kRows) return gemm_bf16<kRows - 1>(tile0, tile1, n, rows, n_rows, acc, first);
-  }
-  gemm_bf16_rows<kRows>(tile0, tile1, n, rows, acc, first);
-}
-
 void to_bf16(const float* x, uint32_t n, uint16_t* y) {
   for (uint32_t i = 0; i + 16 <= n; i += 16) store_bf16(y + i, load(x + i));
 }
@@ -366,15 +439,15 @@ void to_bf16(const float* x, uint32_t n, uint16_t* y) {
 
 // ---- activations
 
-void quantize(const float* x, uint32_t n, int8_t* q, ActGroup* groups) {
+void quantize(const float* x, uint32_t n, ActGroup* groups) {
   for (uint32_t g = 0; g < n / 32; ++g) {
     const F a = load(x + 32 * g), b = load(x + 32 * g + 16);
     const float largest = reduce_max(max(abs(a), abs(b)));
     const F inverse = set1(largest > 0x1p-120f ? 127.0f / largest : 0.0f);
     const I low = to_int(mul(a, inverse)), high = to_int(mul(b, inverse));
-    store_i8(q + 32 * g, low);
-    store_i8(q + 32 * g + 16, high);
     ActGroup& group = groups[g];
+    store_i8(group.quants, low);
+    store_i8(group.quants + 16, high);
     group.scale = largest / 127.0f;
     group.halves[0] = reduce(to_float(low));
     group.halves[1] = reduce(to_float(high));
@@ -599,33 +672,18 @@ float peak_fma(uint32_t n_steps) {
   return reduce(a[0]);
 }
 
-#if defined(RZ_BF16)
-float peak_bf16(uint32_t n_steps) {
-  F a[kPeakChains];
-  for (F& chain : a) chain = zero();
-  const uint16_t tile[32] = {0x3f80, 0x3f80};
-  for (uint32_t i = 0; i < n_steps; ++i) {
-    const uint16_t pair[2] = {static_cast<uint16_t>(0x3f80 + (i & 1)), 0};
-#pragma GCC unroll 16
-    for (F& chain : a) chain = dot_bf16_pairs(chain, tile, pair);
-  }
-  for (const F& chain : a) a[0] = add(a[0], chain);
-  return reduce(a[0]);
-}
-#endif
-
 float peak_int8(uint32_t n_steps) {
-  I a[kPeakChains];
-  for (I& chain : a) chain = set1_i(0);
+  Part a[kPeakChains];
+  for (Part& chain : a) chain = zero_part();
   uint8_t bytes[64] = {1, 2, 3, 4};
   const B codes_in = load_bytes(bytes);
   for (uint32_t i = 0; i < n_steps; ++i) {
     const int8_t q[4] = {static_cast<int8_t>(i & 1), 0, 1, 2};
 #pragma GCC unroll 16
-    for (I& chain : a) chain = dot4<127>(chain, codes_in, q);
+    for (Part& chain : a) chain = dot4<15>(chain, codes_in, q);
   }
   F sum_of = zero();
-  for (const I& chain : a) sum_of = add(sum_of, to_float(chain));
+  for (const Part& chain : a) sum_of = add(sum_of, to_float(whole<15>(chain)));
   return reduce(sum_of);
 }
 
@@ -636,25 +694,23 @@ float peak_int8(uint32_t n_steps) {
       function(kIQ4_NLLayout), function(kMXFP4Layout), function(kQ2_KLayout), function(kQ3_KLayout),                 \
       function(kQ4_KLayout), function(kQ5_KLayout), function(kQ6_KLayout), function(kIQ4_XSLayout)
 #define RZ_DOT(layout) dot<layout>
+#define RZ_SPREAD(layout) spread<layout>
+#define RZ_GEMM_INT8(layout) gemm_int8<layout>
 #define RZ_UNPACK_F32(layout) unpack<layout, false>
 #define RZ_UNPACK_BF16(layout) unpack<layout, true>
 
-#if defined(RZ_BF16)
-constexpr bool kHasBf16 = true;
-#else
-constexpr bool kHasBf16 = false;
-#endif
-
 constexpr KernelTable make_table(const char* name) {
-  KernelTable table{
+  return {
       .name = name,
-      .bf16 = kHasBf16,
+      .bf16 = false,
       .gemm_f32_rows = kGemmRows,
-      .gemm_bf16_rows = kGemmRows,
+      .gemm_bf16_rows = 0,
       .dot = {dot_plain<Plain::kF32>, dot_plain<Plain::kF16>, dot_plain<Plain::kBF16>, RZ_FOR_LAYOUTS(RZ_DOT)},
       .unpack_f32 = {unpack_plain<Plain::kF32>, unpack_plain<Plain::kF16>, unpack_plain<Plain::kBF16>,
                      RZ_FOR_LAYOUTS(RZ_UNPACK_F32)},
       .unpack_bf16 = {},
+      .spread = {nullptr, nullptr, nullptr, RZ_FOR_LAYOUTS(RZ_SPREAD)},
+      .gemm_int8 = {nullptr, nullptr, nullptr, RZ_FOR_LAYOUTS(RZ_GEMM_INT8)},
       .gemm_f32 = gemm_f32<kGemmRows>,
       .gemm_bf16 = nullptr,
       .quantize = quantize,
@@ -672,12 +728,4 @@ constexpr KernelTable make_table(const char* name) {
       .peak_bf16 = nullptr,
       .peak_int8 = peak_int8,
   };
-#if defined(RZ_BF16)
-  constexpr UnpackFn kUnpackBf16[] = {nullptr, nullptr, nullptr, RZ_FOR_LAYOUTS(RZ_UNPACK_BF16)};
-  for (int i = 0; i < static_cast<int>(PanelKind::kCount); ++i) table.unpack_bf16[i] = kUnpackBf16[i];
-  table.gemm_bf16 = gemm_bf16<kGemmRows>;
-  table.to_bf16 = to_bf16;
-  table.peak_bf16 = peak_bf16;
-#endif
-  return table;
 }

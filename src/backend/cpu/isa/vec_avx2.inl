@@ -10,6 +10,7 @@ struct B {
 };
 
 constexpr int kGemmRows = 3;
+constexpr int kInt8Rows = 4;
 
 inline F zero() {
   return {{_mm256_setzero_ps(), _mm256_setzero_ps()}};
@@ -113,6 +114,11 @@ inline B load_bytes(const uint8_t* p) {
   const auto* q = reinterpret_cast<const __m256i*>(p);
   return {{_mm256_loadu_si256(q), _mm256_loadu_si256(q + 1)}};
 }
+inline void store_bytes(uint8_t* p, B a) {
+  auto* q = reinterpret_cast<__m256i*>(p);
+  _mm256_storeu_si256(q, a.v[0]);
+  _mm256_storeu_si256(q + 1, a.v[1]);
+}
 template <int kShift>
 inline B shift_right(B a) {
   return {{_mm256_srli_epi16(a.v[0], kShift), _mm256_srli_epi16(a.v[1], kShift)}};
@@ -138,29 +144,60 @@ inline I lane_byte(B a) {
   return {{_mm256_and_si256(_mm256_srli_epi32(a.v[0], 8 * kByte), low),
            _mm256_and_si256(_mm256_srli_epi32(a.v[1], 8 * kByte), low)}};
 }
+// A sum of products in progress: 32-bit lanes with VNNI, else 16-bit ones, which must be made whole before they
+// overflow.
+using Part = I;
+inline Part zero_part() {
+  return set1_i(0);
+}
 #if defined(RZ_AVX_VNNI)
 template <int kMaxCode>
-inline __m256i dot4_half(__m256i acc, __m256i codes, __m256i q) {
-  return _mm256_dpbusd_avx_epi32(acc, codes, q);
+constexpr int run_length() {
+  return 8;
+}
+template <int kMaxCode>
+constexpr int code_bias() {
+  return 0;
+}
+template <int kMaxCode>
+inline __m256i dot4_half(__m256i part, __m256i codes, __m256i q) {
+  return _mm256_dpbusd_avx_epi32(part, codes, q);
+}
+template <int kMaxCode>
+inline I whole(Part part) {
+  return part;
 }
 #else
-// maddubs saturates at 16 bits, which codes up to 127 cannot reach (2 * 127 * 127 < 2^15); larger ones are widened.
+// Two products a 16-bit lane and step, |quant| <= 127.
 template <int kMaxCode>
-inline __m256i dot4_half(__m256i acc, __m256i codes, __m256i q) {
-  if constexpr (kMaxCode <= 127) {
-    return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(codes, q), _mm256_set1_epi16(1)));
+constexpr int run_length() {
+  constexpr int fits = 32767 / (2 * 127 * kMaxCode);
+  return fits >= 8 ? 8 : fits >= 4 ? 4 : fits >= 2 ? 2 : 1;
+}
+// Codes beyond 127 are multiplied as signed numbers.
+template <int kMaxCode>
+constexpr int code_bias() {
+  return kMaxCode > 127 ? 128 : 0;
+}
+template <int kMaxCode>
+inline __m256i dot4_half(__m256i part, __m256i codes, __m256i q) {
+  if constexpr (kMaxCode > 127) {
+    const __m256i level = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
+    return _mm256_maddubs_epi16(_mm256_abs_epi8(level), _mm256_sign_epi8(q, level));
   } else {
-    const __m256i even = _mm256_madd_epi16(_mm256_and_si256(codes, _mm256_set1_epi16(255)),
-                                           _mm256_srai_epi16(_mm256_slli_epi16(q, 8), 8));
-    const __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(codes, 8), _mm256_srai_epi16(q, 8));
-    return _mm256_add_epi32(acc, _mm256_add_epi32(even, odd));
+    return _mm256_add_epi16(part, _mm256_maddubs_epi16(codes, q));
   }
+}
+template <int kMaxCode>
+inline I whole(Part part) {
+  const __m256i ones = _mm256_set1_epi16(1);
+  return {{_mm256_madd_epi16(part.v[0], ones), _mm256_madd_epi16(part.v[1], ones)}};
 }
 #endif
 template <int kMaxCode>
-inline I dot4(I acc, B codes, const int8_t* q) {
+inline Part dot4(Part part, B codes, const int8_t* q) {
   int32_t four;
   __builtin_memcpy(&four, q, 4);
   const __m256i wide = _mm256_set1_epi32(four);
-  return {{dot4_half<kMaxCode>(acc.v[0], codes.v[0], wide), dot4_half<kMaxCode>(acc.v[1], codes.v[1], wide)}};
+  return {{dot4_half<kMaxCode>(part.v[0], codes.v[0], wide), dot4_half<kMaxCode>(part.v[1], codes.v[1], wide)}};
 }

@@ -10,6 +10,7 @@ struct B {
 };
 
 constexpr int kGemmRows = 12;
+constexpr int kInt8Rows = 8;
 
 inline F zero() {
   return {_mm512_setzero_ps()};
@@ -96,6 +97,9 @@ inline void store_i8(int8_t* p, I a) {
 inline B load_bytes(const uint8_t* p) {
   return {_mm512_loadu_si512(p)};
 }
+inline void store_bytes(uint8_t* p, B a) {
+  _mm512_storeu_si512(p, a.v);
+}
 template <int kShift>
 inline B shift_right(B a) {
   return {_mm512_srli_epi16(a.v, kShift)};
@@ -119,12 +123,31 @@ template <int kByte>
 inline I lane_byte(B a) {
   return {_mm512_and_si512(_mm512_srli_epi32(a.v, 8 * kByte), _mm512_set1_epi32(255))};
 }
-// acc + sum of 4 unsigned codes times the 4 signed bytes at `q`, exact.
+// A sum of products in progress.
+using Part = I;
+inline Part zero_part() {
+  return set1_i(0);
+}
+// part + sum of 4 unsigned codes times the 4 signed bytes at `q`, exact.
 template <int kMaxCode>
-inline I dot4(I acc, B codes, const int8_t* q) {
+inline Part dot4(Part part, B codes, const int8_t* q) {
   int32_t four;
   __builtin_memcpy(&four, q, 4);
-  return {_mm512_dpbusd_epi32(acc.v, codes.v, _mm512_set1_epi32(four))};
+  return {_mm512_dpbusd_epi32(part.v, codes.v, _mm512_set1_epi32(four))};
+}
+// How many products a Part holds.
+template <int kMaxCode>
+constexpr int run_length() {
+  return 8;
+}
+template <int kMaxCode>
+inline I whole(Part part) {
+  return part;
+}
+// What dot4 takes from each code before it multiplies.
+template <int kMaxCode>
+constexpr int code_bias() {
+  return 0;
 }
 // Two neighbouring columns of 16 rows as bf16 pairs.
 #if defined(RZ_BF16)
@@ -136,10 +159,5 @@ inline void store_bf16_pairs(uint16_t* p, F even, F odd) {
 }
 inline void store_bf16(uint16_t* p, F a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh(a.v));
-}
-inline F dot_bf16_pairs(F acc, const uint16_t* tile, const uint16_t* pair) {
-  int32_t two;
-  __builtin_memcpy(&two, pair, 4);
-  return {_mm512_dpbf16_ps(acc.v, (__m512bh)_mm512_loadu_si512(tile), (__m512bh)_mm512_set1_epi32(two))};
 }
 #endif

@@ -10,6 +10,7 @@ struct B {
 };
 
 constexpr int kGemmRows = 4;
+constexpr int kInt8Rows = 4;
 
 inline F set1(float x) {
   F r;
@@ -145,6 +146,9 @@ inline B load_bytes(const uint8_t* p) {
   __builtin_memcpy(r.v, p, 64);
   return r;
 }
+inline void store_bytes(uint8_t* p, B a) {
+  __builtin_memcpy(p, a.v, 64);
+}
 // Shifts of bytes; the caller masks what wider shifts would bring in from a neighbour.
 template <int kShift>
 inline B shift_right(B a) {
@@ -174,10 +178,27 @@ inline I lane_byte(B a) {
   for (int i = 0; i < 16; ++i) r.v[i] = a.v[4 * i + kByte];
   return r;
 }
+// A sum of products in progress.
+using Part = I;
+inline Part zero_part() {
+  return set1_i(0);
+}
 template <int kMaxCode>
-inline I dot4(I acc, B codes, const int8_t* q) {
+inline Part dot4(Part part, B codes, const int8_t* q) {
   for (int i = 0; i < 16; ++i) {
-    for (int c = 0; c < 4; ++c) acc.v[i] += codes.v[4 * i + c] * q[c];
+    for (int c = 0; c < 4; ++c) part.v[i] += codes.v[4 * i + c] * q[c];
   }
-  return acc;
+  return part;
+}
+template <int kMaxCode>
+constexpr int run_length() {
+  return 8;
+}
+template <int kMaxCode>
+inline I whole(Part part) {
+  return part;
+}
+template <int kMaxCode>
+constexpr int code_bias() {
+  return 0;
 }
