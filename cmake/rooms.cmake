@@ -23,13 +23,16 @@ if(REALIZAR_FUZZ)
   target_compile_options(rz_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# rz_room(name [RECURSE] [DEPS target...]): the room in the current source folder.
+# rz_room(name [RECURSE] [EXCLUDE regex] [DEPS target...]): the room in the current source folder.
 function(rz_room name)
-  cmake_parse_arguments(ROOM "RECURSE" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ROOM "RECURSE" "EXCLUDE" "DEPS" ${ARGN})
   if(ROOM_RECURSE)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
   else()
     file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  endif()
+  if(ROOM_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${ROOM_EXCLUDE}")
   endif()
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")

@@ -65,6 +65,8 @@ const Device kDevices[] = {
     {"avx_vnni", make_cpu<CpuIsa::kAvxVnni>},
     {"avx512", make_cpu<CpuIsa::kAvx512>},
     {"amx", make_cpu<CpuIsa::kAmx>},
+    {"neon", make_cpu<CpuIsa::kNeon>},
+    {"dotprod", make_cpu<CpuIsa::kDotprod>},
 };
 
 double largest_difference(const std::vector<float>& expected, std::span<const float> actual) {

@@ -7,6 +7,9 @@
 #include <algorithm>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace realizar {
@@ -53,6 +56,8 @@ CpuFeatures cpu_features() {
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vnni");
   features.amx_bf16 = features.avx512 && __builtin_cpu_supports("avx512bf16") && has_amx_bf16() && may_use_tiles();
+#elif defined(__aarch64__)
+  features.dotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
 #endif
   return features;
 }

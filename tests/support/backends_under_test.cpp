@@ -17,7 +17,9 @@ std::vector<BackendUnderTest> backends_under_test() {
           {"cpu_avx2", make_cpu<CpuIsa::kAvx2>, Arithmetic::kInt8, Arithmetic::kInt8},
           {"cpu_avx_vnni", make_cpu<CpuIsa::kAvxVnni>, Arithmetic::kInt8, Arithmetic::kInt8},
           {"cpu_avx512", make_cpu<CpuIsa::kAvx512>, Arithmetic::kInt8, Arithmetic::kInt8},
-          {"cpu_amx", make_cpu<CpuIsa::kAmx>, Arithmetic::kInt8, Arithmetic::kBf16}};
+          {"cpu_amx", make_cpu<CpuIsa::kAmx>, Arithmetic::kInt8, Arithmetic::kBf16},
+          {"cpu_neon", make_cpu<CpuIsa::kNeon>, Arithmetic::kInt8, Arithmetic::kInt8},
+          {"cpu_dotprod", make_cpu<CpuIsa::kDotprod>, Arithmetic::kInt8, Arithmetic::kInt8}};
 }
 
 void skip_where_absent(const BackendUnderTest& backend) {

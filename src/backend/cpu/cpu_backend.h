@@ -9,9 +9,9 @@
 namespace realizar {
 
 // The kernel levels of one binary; kAuto takes the best that the processor has. kAvx512 includes VNNI.
-enum class CpuIsa : uint8_t { kAuto, kPortable, kAvx2, kAvxVnni, kAvx512, kAmx };
+enum class CpuIsa : uint8_t { kAuto, kPortable, kAvx2, kAvxVnni, kAvx512, kAmx, kNeon, kDotprod };
 inline constexpr CpuIsa kCpuIsas[] = {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvxVnni, CpuIsa::kAvx512,
-                                      CpuIsa::kAmx};
+                                      CpuIsa::kAmx,      CpuIsa::kNeon, CpuIsa::kDotprod};
 const char* to_string(CpuIsa isa);
 
 struct CpuOptions {

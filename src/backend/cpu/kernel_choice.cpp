@@ -11,6 +11,9 @@ const KernelTable* kernels_for(CpuIsa isa) {
   if (has.avx512 && (any || isa == CpuIsa::kAvx512)) return &kAvx512Kernels;
   if (has.avx_vnni && (any || isa == CpuIsa::kAvxVnni)) return &kAvxVnniKernels;
   if (has.avx2 && (any || isa == CpuIsa::kAvx2)) return &kAvx2Kernels;
+#elif defined(__aarch64__)
+  if (cpu_features().dotprod && (any || isa == CpuIsa::kDotprod)) return &kDotprodKernels;
+  if (any || isa == CpuIsa::kNeon) return &kNeonKernels;
 #endif
   return any || isa == CpuIsa::kPortable ? &kPortableKernels : nullptr;
 }
@@ -29,6 +32,10 @@ const char* to_string(CpuIsa isa) {
       return "avx512";
     case CpuIsa::kAmx:
       return "amx";
+    case CpuIsa::kNeon:
+      return "neon";
+    case CpuIsa::kDotprod:
+      return "dotprod";
   }
   return "auto";
 }

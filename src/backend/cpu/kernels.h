@@ -108,5 +108,7 @@ extern const KernelTable kAvx2Kernels;
 extern const KernelTable kAvxVnniKernels;
 extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAmxKernels;
+extern const KernelTable kNeonKernels;
+extern const KernelTable kDotprodKernels;
 
 }  // namespace realizar

@@ -1,0 +1,21 @@
+// NEON with the dot products of bytes of Armv8.2 (FEAT_DotProd).
+#include <arm_neon.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cpu/kernels.h"
+
+namespace realizar {
+namespace {
+// Each file needs the ones before it.
+// clang-format off
+#include "backend/cpu/isa/panel_layout.inl"
+#include "backend/cpu/isa/vec_neon.inl"
+#include "backend/cpu/isa/kernels.inl"
+// clang-format on
+}  // namespace
+
+extern const KernelTable kDotprodKernels = make_table("NEON dotprod");
+
+}  // namespace realizar

@@ -1,0 +1,21 @@
+// NEON, which every 64-bit Arm processor has.
+#include <arm_neon.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cpu/kernels.h"
+
+namespace realizar {
+namespace {
+// Each file needs the ones before it.
+// clang-format off
+#include "backend/cpu/isa/panel_layout.inl"
+#include "backend/cpu/isa/vec_neon.inl"
+#include "backend/cpu/isa/kernels.inl"
+// clang-format on
+}  // namespace
+
+extern const KernelTable kNeonKernels = make_table("NEON");
+
+}  // namespace realizar
