@@ -76,13 +76,12 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
   layout.type = options.kv_type;
   RZ_CHECK_OK(backend.create_kv_cache(layout));
   RZ_TRY(Decoder decoder, Decoder::create(model, backend));
-  return std::unique_ptr<Engine>(new Engine(model, backend, decoder, std::move(end_tokens), options));
+  return std::unique_ptr<Engine>(new Engine(model, decoder, std::move(end_tokens), options));
 }
 
-Engine::Engine(const Model& model, Backend& backend, const Decoder& decoder, std::vector<TokenId> end_tokens,
+Engine::Engine(const Model& model, const Decoder& decoder, std::vector<TokenId> end_tokens,
                const EngineOptions& options)
     : config_(model.config()),
-      backend_(backend),
       decoder_(decoder),
       end_tokens_(std::move(end_tokens)),
       options_(options),

@@ -63,8 +63,7 @@ class Engine {
   void set_step_observer(std::function<void()> observer) { observer_ = std::move(observer); }
 
  private:
-  Engine(const Model& model, Backend& backend, const Decoder& decoder, std::vector<TokenId> end_tokens,
-         const EngineOptions& options);
+  Engine(const Model& model, const Decoder& decoder, std::vector<TokenId> end_tokens, const EngineOptions& options);
 
   Status check(const Request& request) const;
   Status check_tokens(std::span<const TokenId> tokens) const;
@@ -85,7 +84,6 @@ class Engine {
   void remove_finished();
 
   const ModelConfig& config_;
-  Backend& backend_;
   Decoder decoder_;
   std::vector<TokenId> end_tokens_;
   EngineOptions options_;
