@@ -9,6 +9,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
+#include "support/emulated_amx_backend.h"
 #include "support/npy.h"
 #include "support/step_driver.h"
 
@@ -65,8 +66,10 @@ const Device kDevices[] = {
     {"avx_vnni", make_cpu<CpuIsa::kAvxVnni>},
     {"avx512", make_cpu<CpuIsa::kAvx512>},
     {"amx", make_cpu<CpuIsa::kAmx>},
+    {"emulated_amx", [] { return test::make_emulated_amx(2); }},
     {"neon", make_cpu<CpuIsa::kNeon>},
     {"dotprod", make_cpu<CpuIsa::kDotprod>},
+    {"i8mm", make_cpu<CpuIsa::kI8mm>},
 };
 
 double largest_difference(const std::vector<float>& expected, std::span<const float> actual) {

@@ -3,7 +3,8 @@
 
 Set up once: npm install --ignore-scripts in this folder (Node 20). Let nothing else run meanwhile.
 usage: run.py MODEL.gguf... [-p 512] [-n 64] [-t 2] [-d 0] [-r 5] [--realizar PATH] [--realizar-args "--isa avx2"]
-              [--llama-bench PATH]
+              [--llama-bench PATH] [--out RESULTS.json]
+--out: the medians, and what the machine allowed in the same run, for chart.py.
 --llama-bench: a llama-bench built for this processor; it is run instead, and its decode is no lower bound.
 """
 import argparse
@@ -24,7 +25,9 @@ def last_json(command, cwd=None):
 def ours(args, model):
     line = last_json([args.realizar, "bench", model, "-p", args.prompt, "-n", args.gen, "-t", args.threads, "-r", "1",
                       "-d", args.depth, "--json", *shlex.split(args.realizar_args)])
-    return line["prefill_tok_s"]["median"], line["decode_tok_s"]["median"]
+    prefill, decode = line["prefill_tok_s"]["median"], line["decode_tok_s"]["median"]
+    limits = (prefill * line["peak_gflop_s"] / line["prefill_gflop_s"], decode * line["peak_read_gb_s"] / line["decode_gb_s"])
+    return (prefill, decode), limits
 
 
 def llama_bench(args, model, n_prompt, n_gen, depth):
@@ -58,14 +61,21 @@ def main():
     parser.add_argument("--realizar", default=str(HERE.parent.parent / "build/release/bin/realizar"))
     parser.add_argument("--realizar-args", default="")
     parser.add_argument("--llama-bench")
+    parser.add_argument("--out")
     args = parser.parse_args()
+    results = {}
     print("| model | prefill: ours | llama.cpp | ratio | decode: ours | llama.cpp | ratio |\n|---|---|---|---|---|---|---|",
           flush=True)
     for model in args.models:
-        runs = [(ours(args, model), peer(args, model)) for _ in range(args.reps)]
-        median = [[statistics.median(run[who][what] for run in runs) for what in (0, 1)] for who in (0, 1)]
+        runs = [(*ours(args, model), peer(args, model)) for _ in range(args.reps)]
+        rows = [[statistics.median(run[who][what] for run in runs) for what in (0, 1)] for who in (0, 1, 2)]
+        median = (rows[0], rows[2])
+        results[pathlib.Path(model).stem] = {what: {"ours": rows[0][i], "limit": rows[1][i], "peer": rows[2][i]}
+                                             for i, what in enumerate(("prefill", "decode"))}
         cells = [f"{median[0][w]:.1f} | {median[1][w]:.1f} | {median[0][w] / median[1][w]:.2f}" for w in (0, 1)]
         print(f"| {pathlib.Path(model).stem} | {cells[0]} | {cells[1]} |", flush=True)
+        if args.out:
+            pathlib.Path(args.out).write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ namespace realizar {
 struct LoadOptions {
   std::string backend = "cpu";  // "cpu" or "reference"
   // Kernels of the cpu backend: "auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon",
-  // "dotprod".
+  // "dotprod", "i8mm".
   std::string isa = "auto";
   uint32_t n_threads = 0;           // 0: all cores that the process may use
   uint32_t n_ctx = 0;               // positions; 0: what the model was trained for, at most 8192

@@ -34,10 +34,10 @@ struct Named {
 
 constexpr Named<KvType> kKvTypes[] = {
     {"f32", KvType::kF32}, {"f16", KvType::kF16}, {"bf16", KvType::kBF16}, {"q8_0", KvType::kQ8_0}};
-constexpr Named<CpuIsa> kIsas[] = {{"auto", CpuIsa::kAuto},     {"portable", CpuIsa::kPortable},
-                                   {"avx2", CpuIsa::kAvx2},     {"avx-vnni", CpuIsa::kAvxVnni},
-                                   {"avx512", CpuIsa::kAvx512}, {"amx", CpuIsa::kAmx},
-                                   {"neon", CpuIsa::kNeon},     {"dotprod", CpuIsa::kDotprod}};
+constexpr Named<CpuIsa> kIsas[] = {
+    {"auto", CpuIsa::kAuto},        {"portable", CpuIsa::kPortable}, {"avx2", CpuIsa::kAvx2},
+    {"avx-vnni", CpuIsa::kAvxVnni}, {"avx512", CpuIsa::kAvx512},     {"amx", CpuIsa::kAmx},
+    {"neon", CpuIsa::kNeon},        {"dotprod", CpuIsa::kDotprod},   {"i8mm", CpuIsa::kI8mm}};
 
 template <class T, size_t n>
 Result<T> parse_name(const Named<T> (&choices)[n], std::string_view name, const char* option) {

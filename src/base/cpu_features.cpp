@@ -58,6 +58,7 @@ CpuFeatures cpu_features() {
   features.amx_bf16 = features.avx512 && __builtin_cpu_supports("avx512bf16") && has_amx_bf16() && may_use_tiles();
 #elif defined(__aarch64__)
   features.dotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  features.i8mm = features.dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
 #endif
   return features;
 }

@@ -10,6 +10,7 @@ struct CpuFeatures {
   bool avx_vnni = false;  // in addition to avx2
   bool avx512 = false;    // F, BW, VL, DQ and VNNI
   bool dotprod = false;   // FEAT_DotProd of Arm
+  bool i8mm = false;      // FEAT_I8MM of Arm, in addition to dotprod
   bool amx_bf16 = false;  // tiles and their BF16 product, in addition to avx512 with BF16
 };
 

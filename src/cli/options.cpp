@@ -56,7 +56,7 @@ void LoadFlags::add_to(CLI::App& app) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--isa", options.isa, "Kernels of the cpu backend")
-      ->check(CLI::IsMember({"auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon", "dotprod"}))
+      ->check(CLI::IsMember({"auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon", "dotprod", "i8mm"}))
       ->capture_default_str()
       ->group(group);
   app.add_option("-t,--threads", options.n_threads, "Threads; 0: every core that the process may use")

@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/options.h"
@@ -16,7 +18,7 @@ namespace realizar::cli {
 namespace {
 
 struct PerplexityArgs {
-  std::string model, file;
+  std::string model, file, against;
   uint32_t max_windows = 0;
   bool decode = false, json = false;
   LoadFlags load;
@@ -26,6 +28,8 @@ struct Score {
   double nll = 0;  // sum of negative log-likelihoods, in nats
   double nll_squared = 0;
   uint64_t n_tokens = 0;
+  double divergence = 0;  // sum of the Kullback-Leibler divergences of the other model's predictions from this one's
+  uint64_t n_same_top = 0;
 
   double perplexity() const { return std::exp(nll / static_cast<double>(n_tokens)); }
   // Standard error of the perplexity, from that of the mean.
@@ -36,33 +40,64 @@ struct Score {
   }
 };
 
-double negative_log_likelihood(std::span<const float> logits, TokenId target) {
+// What is taken from each logit to give the logarithm of its probability.
+double log_normalizer(std::span<const float> logits) {
   const float max = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float logit : logits) sum += std::exp(static_cast<double>(logit - max));
-  return std::log(sum) + max - logits[static_cast<size_t>(to_index(target))];
+  return std::log(sum) + max;
+}
+
+double negative_log_likelihood(std::span<const float> logits, TokenId target) {
+  return log_normalizer(logits) - logits[static_cast<size_t>(to_index(target))];
+}
+
+// Sum of p log(p / q) in nats, p of `base`.
+double divergence(std::span<const float> base, std::span<const float> logits) {
+  const double base_normalizer = log_normalizer(base), normalizer = log_normalizer(logits);
+  double sum = 0;
+  for (size_t i = 0; i < base.size(); ++i) {
+    const double log_p = base[i] - base_normalizer, log_q = logits[i] - normalizer;
+    sum += std::exp(log_p) * (log_p - log_q);
+  }
+  return sum;
 }
 
 // The window's second half is scored, each token with at least half a window before it.
 constexpr uint32_t kDefaultWindow = 512;
 
-Status score_window(LanguageModel& model, std::span<const TokenId> window, bool decode, Score& score) {
+void compare(std::span<const float> base, std::span<const float> logits, Score& score) {
+  score.divergence += divergence(base, logits);
+  const auto top = [](std::span<const float> row) { return std::max_element(row.begin(), row.end()) - row.begin(); };
+  if (top(base) == top(logits)) ++score.n_same_top;
+}
+
+// `base` may be null.
+Status score_window(LanguageModel& model, LanguageModel* base, std::span<const TokenId> window, bool decode,
+                    Score& score) {
   const auto n = static_cast<uint32_t>(window.size());
   const uint32_t n_context = n / 2;
   const uint32_t n_scored = n - n_context;
   const size_t n_vocab = model.info().n_vocab;
   const auto inputs = window.first(n - 1);
-  RZ_TRY(const auto logits, model.logits(inputs, decode ? n_context - 1 : n - 1, n_scored));
+  const uint32_t n_prompt = decode ? n_context - 1 : n - 1;
+  RZ_TRY(const auto logits, model.logits(inputs, n_prompt, n_scored));
+  std::vector<float> base_logits;
+  if (base != nullptr) {
+    RZ_TRY(base_logits, base->logits(inputs, n_prompt, n_scored));
+  }
   for (uint32_t i = 0; i < n_scored; ++i) {
-    const double nll = negative_log_likelihood(std::span(logits).subspan(i * n_vocab, n_vocab), window[n_context + i]);
+    const auto row = std::span(logits).subspan(i * n_vocab, n_vocab);
+    const double nll = negative_log_likelihood(row, window[n_context + i]);
     score.nll += nll;
     score.nll_squared += nll * nll;
+    if (base != nullptr) compare(std::span(base_logits).subspan(i * n_vocab, n_vocab), row, score);
   }
   score.n_tokens += n_scored;
   return {};
 }
 
-Result<Score> score_text(LanguageModel& model, const PerplexityArgs& args) {
+Result<Score> score_text(LanguageModel& model, LanguageModel* base, const PerplexityArgs& args) {
   const size_t n_window = model.info().n_ctx;
   RZ_TRY(const std::string text, read_text(args.file));
   RZ_TRY(const std::vector<TokenId> tokens, model.tokenize(text));
@@ -79,7 +114,7 @@ Result<Score> score_text(LanguageModel& model, const PerplexityArgs& args) {
     std::vector<TokenId> window(begin, begin + static_cast<std::ptrdiff_t>(n_window));
     // Where a text begins with a bos token, every window does.
     if (!prefix.empty()) window[0] = prefix[0];
-    RZ_CHECK_OK(score_window(model, window, args.decode, score));
+    RZ_CHECK_OK(score_window(model, base, window, args.decode, score));
     if (stderr_is_terminal()) std::fprintf(stderr, "\r%zu/%zu  %.4f ", i + 1, n_windows, score.perplexity());
   }
   if (stderr_is_terminal()) std::fputs("\r\033[K", stderr);
@@ -91,15 +126,32 @@ int perplexity(const PerplexityArgs& args) {
   if (options.n_ctx == 0) options.n_ctx = kDefaultWindow;
   auto model = load_model(args.model, options);
   if (!model.ok()) return fail(model.error());
-  const auto score = score_text(*model, args);
+  std::optional<LanguageModel> base;
+  if (!args.against.empty()) {
+    auto loaded = load_model(args.against, options);
+    if (!loaded.ok()) return fail(loaded.error());
+    if (loaded->info().n_vocab != model->info().n_vocab) {
+      return fail(invalid_argument("the two models have vocabularies of different sizes", "against"));
+    }
+    base.emplace(std::move(*loaded));
+  }
+  const auto score = score_text(*model, base ? &*base : nullptr, args);
   if (!score.ok()) return fail(score.error());
-  const nlohmann::ordered_json json{{"perplexity", score->perplexity()},
-                                    {"standard_error", score->error()},
-                                    {"n_tokens", score->n_tokens},
-                                    {"window", model->info().n_ctx},
-                                    {"arithmetic", args.decode ? "decode" : "prefill"}};
-  const std::string text = fmt::format("perplexity {:.4f} +/- {:.4f} over {} tokens\n", score->perplexity(),
-                                       score->error(), score->n_tokens);
+  const auto n_tokens = static_cast<double>(score->n_tokens);
+  nlohmann::ordered_json json{{"perplexity", score->perplexity()},
+                              {"standard_error", score->error()},
+                              {"n_tokens", score->n_tokens},
+                              {"window", model->info().n_ctx},
+                              {"arithmetic", args.decode ? "decode" : "prefill"}};
+  std::string text = fmt::format("perplexity {:.4f} +/- {:.4f} over {} tokens\n", score->perplexity(), score->error(),
+                                 score->n_tokens);
+  if (base) {
+    json["kl_divergence"] = score->divergence / n_tokens;
+    json["same_top_token"] = static_cast<double>(score->n_same_top) / n_tokens;
+    text +=
+        fmt::format("KL divergence from {}: {:.6f} nats a token; the same first choice for {:.2f} %\n", args.against,
+                    score->divergence / n_tokens, 100.0 * static_cast<double>(score->n_same_top) / n_tokens);
+  }
   return (args.json ? print_line(json.dump()) : print(text)) ? kOk : kFailure;
 }
 
@@ -118,6 +170,8 @@ void add_perplexity(CLI::App& app, Command& command) {
   sub->add_option("--max-windows", args->max_windows, "Use only the first so many windows; 0: all")
       ->capture_default_str();
   sub->add_flag("--decode", args->decode, "Score with the decode arithmetic, one token at a time");
+  sub->add_option("--against", args->against,
+                  "Another file of the same model, e.g. in F16: print how far the predictions lie from its");
   sub->add_flag("--json", args->json, "Print JSON");
   args->load.add_to(*sub);
   sub->callback([args, &command] {

@@ -1,6 +1,7 @@
 #include "support/backends_under_test.h"
 
 #include "backend/cpu/cpu_backend.h"
+#include "support/emulated_amx_backend.h"
 
 namespace realizar::test {
 namespace {
@@ -13,13 +14,16 @@ Result<std::unique_ptr<Backend>> make_cpu(uint32_t n_threads) {
 }  // namespace
 
 std::vector<BackendUnderTest> backends_under_test() {
-  return {{"cpu_portable", make_cpu<CpuIsa::kPortable>, Arithmetic::kInt8, Arithmetic::kInt8},
-          {"cpu_avx2", make_cpu<CpuIsa::kAvx2>, Arithmetic::kInt8, Arithmetic::kInt8},
-          {"cpu_avx_vnni", make_cpu<CpuIsa::kAvxVnni>, Arithmetic::kInt8, Arithmetic::kInt8},
-          {"cpu_avx512", make_cpu<CpuIsa::kAvx512>, Arithmetic::kInt8, Arithmetic::kInt8},
-          {"cpu_amx", make_cpu<CpuIsa::kAmx>, Arithmetic::kInt8, Arithmetic::kBf16},
-          {"cpu_neon", make_cpu<CpuIsa::kNeon>, Arithmetic::kInt8, Arithmetic::kInt8},
-          {"cpu_dotprod", make_cpu<CpuIsa::kDotprod>, Arithmetic::kInt8, Arithmetic::kInt8}};
+  constexpr Arithmetic kF32 = Arithmetic::kF32, kInt8 = Arithmetic::kInt8;
+  return {{"cpu_portable", make_cpu<CpuIsa::kPortable>, kInt8, kInt8, kF32},
+          {"cpu_avx2", make_cpu<CpuIsa::kAvx2>, kInt8, kInt8, kF32},
+          {"cpu_avx_vnni", make_cpu<CpuIsa::kAvxVnni>, kInt8, kInt8, kF32},
+          {"cpu_avx512", make_cpu<CpuIsa::kAvx512>, kInt8, kInt8, kF32},
+          {"cpu_amx", make_cpu<CpuIsa::kAmx>, kInt8, Arithmetic::kBf16, Arithmetic::kSplitBf16},
+          {"cpu_emulated_amx", make_emulated_amx, kInt8, Arithmetic::kBf16, Arithmetic::kSplitBf16},
+          {"cpu_neon", make_cpu<CpuIsa::kNeon>, kInt8, kInt8, kF32},
+          {"cpu_dotprod", make_cpu<CpuIsa::kDotprod>, kInt8, kInt8, kF32},
+          {"cpu_i8mm", make_cpu<CpuIsa::kI8mm>, kInt8, kInt8, kF32}};
 }
 
 void skip_where_absent(const BackendUnderTest& backend) {

@@ -15,11 +15,13 @@ struct BackendUnderTest {
   const char* name;
   // Errors: Unsupported where this machine cannot run it; the suite then skips, visibly.
   Result<std::unique_ptr<Backend>> (*make)(uint32_t n_threads);
-  // Products with block types, for decode and for prefill rows; plain types (F32, F16, BF16) are multiplied in F32.
-  Arithmetic decode, prefill;
+  // Products with block types, for decode and for prefill rows, and for prefill rows with F16, BF16 and what attention
+  // reads. Everything else is multiplied in F32.
+  Arithmetic decode, prefill, plain_prefill;
 
   Arithmetic arithmetic(TypeId type, bool is_decode) const {
-    return traits(type).block_elems == 1 ? Arithmetic::kF32 : is_decode ? decode : prefill;
+    if (traits(type).block_elems > 1) return is_decode ? decode : prefill;
+    return is_decode || type == TypeId::kF32 ? Arithmetic::kF32 : plain_prefill;
   }
 };
 

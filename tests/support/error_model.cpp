@@ -18,6 +18,7 @@ double product_sigma(const TestMatrix& m, uint32_t mat, uint32_t r, const float*
       largest = std::max(largest, std::fabs(double{x[c]}));
       if (arithmetic == Arithmetic::kInt8) group_squares += double{w[c]} * w[c];
       if (arithmetic == Arithmetic::kBf16) squares += std::pow(2 * kBf16Unit * wx, 2);
+      if (arithmetic == Arithmetic::kSplitBf16) squares += std::pow(3 * kSplitUnit * wx, 2);
     }
     squares += std::pow(largest / 127 / 2, 2) * group_squares;  // half a step of each activation
   }

@@ -17,14 +17,16 @@
 namespace realizar::test {
 
 enum class Arithmetic {
-  kF32,   // F32 products and sums
-  kInt8,  // activations as int8, 32 columns share the scale max|x| / 127; exact dot products; F32 sums of groups
-  kBf16,  // weights and activations rounded to bf16, F32 sums
+  kF32,        // F32 products and sums
+  kInt8,       // activations as int8, 32 columns share the scale max|x| / 127; exact dot products; F32 sums of groups
+  kBf16,       // weights and activations rounded to bf16, F32 sums
+  kSplitBf16,  // each as a sum of two bf16 values, without the product of the smaller ones; F32 sums
 };
 
 inline constexpr double kUnit = 0x1p-24;       // half an F32 unit in the last place, relative
 inline constexpr double kBf16Unit = 0x1p-9;    // the same of bf16
-inline constexpr double kTiny = 0x1p-120;      // activations below may count as zero in kInt8 and kBf16
+inline constexpr double kSplitUnit = 0x1p-18;  // what is lost when a value is split into two bf16 values, relative
+inline constexpr double kTiny = 0x1p-120;      // activations below may count as zero in int8 and bf16
 inline constexpr double kDenormal = 0x1p-149;  // the smallest F32
 inline constexpr double kSigmas = 6;
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "backend/cpu/matmul.h"
+
 namespace realizar {
 namespace {
 
@@ -12,15 +14,25 @@ constexpr size_t kMaxQueries = 64;  // whose rows one call of multiply may name
 uint32_t group_of(const AttentionOp& op) {
   return op.n_heads / op.n_kv_heads;
 }
-
-// acc[i * 32 ..] (+)= two tiles of 16 . rows[i]
-void multiply(const KernelTable& kernels, const float* tile0, const float* tile1, uint32_t n, const void* const* rows,
-              uint32_t n_rows, float* acc, bool first) {
-  for (uint32_t i = 0; i < n_rows; i += kernels.gemm_f32_rows) {
-    kernels.gemm_f32(tile0, tile1, n, rows + i, std::min(kernels.gemm_f32_rows, n_rows - i), acc + size_t{i} * 32,
-                     first);
-  }
+// Floats of what a task works on.
+size_t n_keys(const AttentionOp& op) {
+  return size_t{kKvPiece} * op.head_dim;
 }
+size_t n_values(const AttentionOp& op) {
+  return size_t{kKvPiece} * padded_head_dim(op.head_dim);
+}
+size_t n_scores(const AttentionOp& op) {
+  return size_t{kKvPiece} * max_queries(op);
+}
+
+// F32 tiles or rows, and the bf16 halves of each (matmul.h), which take as much memory.
+struct Halved {
+  float* values;
+  uint16_t* halves;
+
+  Halved(float* memory, size_t n) : values(memory), halves(reinterpret_cast<uint16_t*>(memory + n)) {}
+  float* end(size_t n) const { return values + 2 * n; }
+};
 
 // One attention task at work, a piece of kKvPiece positions and a KV head at a time.
 class Attention {
@@ -32,15 +44,18 @@ class Attention {
         cache_(cache),
         memory_(sums),
         n_queries_(task.n_rows * group_of(op_)),
-        keys_(scratch),
-        values_(keys_ + size_t{kKvPiece} * op_.head_dim),
-        scores_(values_ + size_t{kKvPiece} * padded_head_dim(op_.head_dim)) {}
+        splits_(task.prefill && kernels.bf16 && op_.head_dim % kTileDepth == 0),
+        keys_(scratch, n_keys(op_)),
+        values_(keys_.end(n_keys(op_)), n_values(op_)),
+        scores_(values_.end(n_values(op_)), n_scores(op_)),
+        queries_(reinterpret_cast<uint16_t*>(scores_.end(n_scores(op_)))) {}
 
   void run() {
     for (uint32_t h = 0; h < task_.n_kv_heads; ++h) {
       std::fill_n(sums(h).states, n_queries_, Softmax{-std::numeric_limits<float>::infinity(), 0});
       std::fill_n(sums(h).values, size_t{n_queries_} * padded_head_dim(op_.head_dim), 0.0f);
     }
+    for (uint32_t i = 0; splits_ && i < n_queries_; ++i) split_row(query(0, i), op_.head_dim, halves_of_query(i));
     const uint32_t end = std::min(task_.end, task_.first_pos + task_.n_rows);
     const uint32_t begin = std::max(task_.begin, first_seen(task_.first_pos));
     for (uint32_t p = begin / kKvPiece * kKvPiece; p < end; p += kKvPiece) {
@@ -60,6 +75,26 @@ class Attention {
     return task_.q + (size_t{i / group} * op_.n_heads + head) * op_.head_dim;
   }
 
+  uint16_t* halves_of_query(uint32_t i) const { return queries_ + size_t{2} * i * op_.head_dim; }
+  uint16_t* halves_of_scores(uint32_t i) const { return scores_.halves + size_t{2} * i * kKvPiece; }
+  float* scores(uint32_t i) const { return scores_.values + size_t{i} * kKvPiece; }
+
+  void split_row(const float* row, uint32_t n, uint16_t* to) const { kernels_.split_bf16(row, n, to, to + n); }
+  // The tile [n, 16] that is `at` values from the beginning.
+  void split_tile(const Halved& tiles, size_t at, uint32_t n) const {
+    uint16_t* high = tiles.halves + 2 * at;
+    kernels_.split_tile(tiles.values + at, n, high, high + size_t{n} * kPanelRows);
+  }
+  // acc [n_rows, 32] (+)= the tiles [n, 16] at at0 and at1 . rows, both halved where products are made of halves.
+  void multiply(const Halved& tiles, size_t at0, size_t at1, uint32_t n, const void* const* rows, uint32_t n_rows,
+                float* acc, bool first) const {
+    if (!splits_) {
+      return multiply_f32(kernels_, tiles.values + at0, tiles.values + at1, n, rows, n_rows, acc, first);
+    }
+    const bool exact = cache_.key_kind() == PanelKind::kBF16;
+    multiply_split(kernels_, tiles.halves + 2 * at0, tiles.halves + 2 * at1, exact, n, rows, n, n_rows, acc, first);
+  }
+
   // Panels may hold anything beyond `end`; softmax_piece gives no weight to it, and values are zero there.
   void load_piece(uint32_t h, uint32_t p, uint32_t end) const {
     const uint32_t head = task_.first_kv_head + h;
@@ -68,10 +103,14 @@ class Attention {
     for (uint32_t half = 0; half < kKvPiece; half += kPanelRows) {
       const uint32_t pos = std::min(p + half, end - 1) / kPanelRows * kPanelRows;  // a tile beyond the end: any tile
       const uint32_t n = p + half < end ? std::min(kPanelRows, end - p - half) : 0;
-      unpack(cache_.keys(task_.blocks, op_.layer, head, pos), 0, op_.head_dim, keys_ + size_t{half} * op_.head_dim);
+      unpack(cache_.keys(task_.blocks, op_.layer, head, pos), 0, op_.head_dim,
+             keys_.values + size_t{half} * op_.head_dim);
       load(cache_.values(task_.blocks, op_.layer, head, pos), cache_.value_bytes(), n, op_.head_dim,
-           values_ + size_t{half} * kPanelRows);
+           values_.values + size_t{half} * kPanelRows);
     }
+    if (!splits_) return;
+    for (uint32_t i = 0; i < 2; ++i) split_tile(keys_, size_t{i} * kPanelRows * op_.head_dim, op_.head_dim);
+    for (uint32_t c = 0; c < op_.head_dim; c += kPanelRows) split_tile(values_, size_t{c} * kKvPiece, kKvPiece);
   }
 
   // scores_ [queries, kKvPiece]: weights of the piece at p; earlier sums are brought to the new maximum.
@@ -80,15 +119,17 @@ class Attention {
     const void* rows[kMaxQueries];
     for (uint32_t i = 0; i < n_queries_; i += kMaxQueries) {
       const uint32_t n = std::min<uint32_t>(kMaxQueries, n_queries_ - i);
-      for (uint32_t j = 0; j < n; ++j) rows[j] = query(h, i + j);
-      multiply(kernels_, keys_, keys_ + size_t{kPanelRows} * op_.head_dim, op_.head_dim, rows, n,
-               scores_ + size_t{i} * kKvPiece, true);
+      for (uint32_t j = 0; j < n; ++j) {
+        rows[j] = splits_ ? static_cast<const void*>(halves_of_query(i + j)) : query(h, i + j);
+      }
+      multiply(keys_, 0, size_t{kPanelRows} * op_.head_dim, op_.head_dim, rows, n, scores(i), true);
     }
     for (uint32_t i = 0; i < n_queries_; ++i) {
       const uint32_t pos = task_.first_pos + i / group_of(op_);
       const uint32_t from = std::max(p, first_seen(pos)) - p, to = std::min({p + kKvPiece, pos + 1, end});
-      const float correction = kernels_.softmax_piece(scores_ + size_t{i} * kKvPiece, std::min(from, kKvPiece),
-                                                      to > p ? to - p : 0, op_.scale, op_.softcap, &to_head.states[i]);
+      const float correction = kernels_.softmax_piece(scores(i), std::min(from, kKvPiece), to > p ? to - p : 0,
+                                                      op_.scale, op_.softcap, &to_head.states[i]);
+      if (splits_) split_row(scores(i), kKvPiece, halves_of_scores(i));
       if (correction == 1.0f) continue;
       for (uint32_t c = 0; c < padded_head_dim(op_.head_dim); c += 32) {
         kernels_.scale(correction, to_head.values + size_t{c} * n_queries_ + size_t{i} * 32, 32);
@@ -100,11 +141,12 @@ class Attention {
     const void* rows[kMaxQueries];
     for (uint32_t i = 0; i < n_queries_; i += kMaxQueries) {
       const uint32_t n = std::min<uint32_t>(kMaxQueries, n_queries_ - i);
-      for (uint32_t j = 0; j < n; ++j) rows[j] = scores_ + size_t{i + j} * kKvPiece;
+      for (uint32_t j = 0; j < n; ++j) {
+        rows[j] = splits_ ? static_cast<const void*>(halves_of_scores(i + j)) : scores(i + j);
+      }
       for (uint32_t c = 0; c < op_.head_dim; c += 32) {
-        const float* tile0 = values_ + size_t{c} * kKvPiece;
-        const float* tile1 = c + 16 < op_.head_dim ? tile0 + size_t{16} * kKvPiece : tile0;
-        multiply(kernels_, tile0, tile1, kKvPiece, rows, n, to.values + size_t{c} * n_queries_ + size_t{i} * 32, false);
+        const size_t at0 = size_t{c} * kKvPiece, at1 = c + 16 < op_.head_dim ? at0 + size_t{16} * kKvPiece : at0;
+        multiply(values_, at0, at1, kKvPiece, rows, n, to.values + size_t{c} * n_queries_ + size_t{i} * 32, false);
       }
     }
   }
@@ -115,15 +157,17 @@ class Attention {
   const KvStore& cache_;
   float* memory_;  // of the heads' sums
   uint32_t n_queries_;
-  float* keys_;    // two tiles [head_dim, 16 positions]
-  float* values_;  // tiles [kKvPiece, 16 columns]
-  float* scores_;  // [queries, kKvPiece]
+  bool splits_;        // products are made of bf16 halves
+  Halved keys_;        // two tiles [head_dim, 16 positions]
+  Halved values_;      // tiles [kKvPiece, 16 columns]
+  Halved scores_;      // [queries, kKvPiece]
+  uint16_t* queries_;  // [queries, 2, head_dim]: their halves
 };
 
 }  // namespace
 
 size_t attention_scratch(const AttentionOp& op) {
-  return size_t{kKvPiece} * (op.head_dim + padded_head_dim(op.head_dim) + max_queries(op));
+  return 2 * (n_keys(op) + n_values(op) + n_scores(op)) + size_t{max_queries(op)} * op.head_dim;
 }
 
 void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, float* sums, float* scratch) {

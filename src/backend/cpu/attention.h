@@ -19,8 +19,9 @@ struct AttentionTask {
   std::span<const BlockId> blocks;
   const float* q;  // [n_rows, n_heads * head_dim]
   uint32_t n_rows;
-  uint32_t first_pos;  // of row 0; rows follow one another
-  uint32_t first_kv_head, n_kv_heads;
+  uint32_t first_pos;                  // of row 0; rows follow one another
+  uint32_t first_kv_head, n_kv_heads;  // one head where prefill
+  bool prefill;                        // in prefill's arithmetic
   uint32_t begin, end;  // positions to attend to, as far as the rows may see them; begin is a multiple of kKvPiece
 };
 

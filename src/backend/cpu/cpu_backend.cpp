@@ -55,7 +55,11 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
     return unsupported(std::string("this processor cannot run the kernels of ") + to_string(options.isa), "isa");
   }
   const uint32_t n_threads = options.n_threads > 0 ? options.n_threads : n_usable_cores();
-  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(*kernels, n_threads));
+  return make_cpu_backend(*kernels, n_threads);
+}
+
+std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, uint32_t n_threads) {
+  return std::make_unique<CpuBackend>(kernels, n_threads);
 }
 
 }  // namespace realizar

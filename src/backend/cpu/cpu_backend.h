@@ -8,10 +8,12 @@
 
 namespace realizar {
 
+struct KernelTable;
+
 // The kernel levels of one binary; kAuto takes the best that the processor has. kAvx512 includes VNNI.
-enum class CpuIsa : uint8_t { kAuto, kPortable, kAvx2, kAvxVnni, kAvx512, kAmx, kNeon, kDotprod };
+enum class CpuIsa : uint8_t { kAuto, kPortable, kAvx2, kAvxVnni, kAvx512, kAmx, kNeon, kDotprod, kI8mm };
 inline constexpr CpuIsa kCpuIsas[] = {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvxVnni, CpuIsa::kAvx512,
-                                      CpuIsa::kAmx,      CpuIsa::kNeon, CpuIsa::kDotprod};
+                                      CpuIsa::kAmx,      CpuIsa::kNeon, CpuIsa::kDotprod, CpuIsa::kI8mm};
 const char* to_string(CpuIsa isa);
 
 struct CpuOptions {
@@ -21,5 +23,7 @@ struct CpuOptions {
 
 // Errors: Unsupported where the processor lacks the level asked for.
 Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options);
+// With these kernels, which the processor must be able to run.
+std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, uint32_t n_threads);
 
 }  // namespace realizar

@@ -1,67 +1,19 @@
-// The AMX product with tile registers played by arrays, so that its walk over tiles is checked on every processor;
-// where there is AMX, every test of the CPU backend also runs on it.
+// The AMX product with emulated tile registers, so that its walk over tiles is checked on every processor; where there
+// is AMX, every test of the CPU backend also runs on it.
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <random>
 #include <vector>
 
 namespace realizar {
 namespace {
 
-struct TileRegister {
-  uint8_t rows[16][64];
-};
-TileRegister registers[8];
-
-void tile_configure() {
-  std::memset(registers, 0xff, sizeof registers);  // NaN: nothing may be read before it is set
-}
-template <int kTile>
-void tile_zero() {
-  std::memset(&registers[kTile], 0, sizeof registers[kTile]);
-}
-template <int kTile>
-void tile_load(const void* from, size_t stride) {
-  for (size_t r = 0; r < 16; ++r) {
-    std::memcpy(registers[kTile].rows[r], static_cast<const uint8_t*>(from) + r * stride, 64);
-  }
-}
-template <int kTile>
-void tile_store(void* to, size_t stride) {
-  for (size_t r = 0; r < 16; ++r) std::memcpy(static_cast<uint8_t*>(to) + r * stride, registers[kTile].rows[r], 64);
-}
-
-float float_at(const TileRegister& tile, size_t row, size_t i) {
-  float value;
-  std::memcpy(&value, tile.rows[row] + 4 * i, 4);
-  return value;
-}
-float bf16_at(const TileRegister& tile, size_t row, size_t i) {
-  uint16_t bits;
-  std::memcpy(&bits, tile.rows[row] + 2 * i, 2);
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
-
-// TDPBF16PS: sums[m][n] += a[m][2k] * b[k][2n] + a[m][2k + 1] * b[k][2n + 1] over the 16 rows k of b.
-template <int kSums, int kRows, int kWeights>
-void tile_dot() {
-  for (size_t m = 0; m < 16; ++m) {
-    for (size_t n = 0; n < 16; ++n) {
-      float sum = float_at(registers[kSums], m, n);
-      for (size_t k = 0; k < 16; ++k) {
-        for (size_t i = 0; i < 2; ++i) {
-          sum += bf16_at(registers[kRows], m, 2 * k + i) * bf16_at(registers[kWeights], k, 2 * n + i);
-        }
-      }
-      std::memcpy(registers[kSums].rows[m] + 4 * n, &sum, 4);
-    }
-  }
-}
-
+// clang-format off
+#include "backend/cpu/emulated_tiles.inl"
 #include "backend/cpu/isa/gemm_amx.inl"
+// clang-format on
 
 uint16_t to_bf16(float value) {
   return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);

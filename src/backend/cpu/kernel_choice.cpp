@@ -12,6 +12,7 @@ const KernelTable* kernels_for(CpuIsa isa) {
   if (has.avx_vnni && (any || isa == CpuIsa::kAvxVnni)) return &kAvxVnniKernels;
   if (has.avx2 && (any || isa == CpuIsa::kAvx2)) return &kAvx2Kernels;
 #elif defined(__aarch64__)
+  if (cpu_features().i8mm && (any || isa == CpuIsa::kI8mm)) return &kI8mmKernels;
   if (cpu_features().dotprod && (any || isa == CpuIsa::kDotprod)) return &kDotprodKernels;
   if (any || isa == CpuIsa::kNeon) return &kNeonKernels;
 #endif
@@ -36,6 +37,8 @@ const char* to_string(CpuIsa isa) {
       return "neon";
     case CpuIsa::kDotprod:
       return "dotprod";
+    case CpuIsa::kI8mm:
+      return "i8mm";
   }
   return "auto";
 }

@@ -12,7 +12,8 @@ inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation 
 inline constexpr uint32_t kTileCols = 256;  // columns whose sums are made before they are added to the others
 inline constexpr uint32_t kMaxDotRows = 4;  // rows that one pass over a packed panel serves
 inline constexpr uint32_t kMaxGemmRows = 32;
-inline constexpr uint32_t kKvPiece = 32;  // positions that attention reduces at a time
+inline constexpr uint32_t kTileDepth = 32;  // columns that a bf16 product takes at a time
+inline constexpr uint32_t kKvPiece = 32;    // positions that attention reduces at a time
 
 // 32 quantized activations and what belongs to them: a line of the cache. The sums are of the quants, exact.
 struct alignas(64) ActGroup {
@@ -72,7 +73,7 @@ enum class MapKind : uint8_t { kNone, kSilu, kGelu, kGeluErf, kRelu, kReluSquare
 
 struct KernelTable {
   const char* name;
-  bool bf16;  // prefill multiplies block types as bf16, not as decode does
+  bool bf16;  // prefill multiplies as bf16: block types rounded, F16 and BF16 as sums of two halves (see matmul.h)
   uint32_t gemm_f32_rows, gemm_bf16_rows;
   DotFn dot[static_cast<int>(PanelKind::kCount)];
   UnpackFn unpack_f32[static_cast<int>(PanelKind::kCount)];
@@ -83,7 +84,12 @@ struct KernelTable {
   GemmFn gemm_bf16;
   // groups: [n / 32]; n is a multiple of 32.
   void (*quantize)(const float* x, uint32_t n, ActGroup* groups);
+  // The next three are null where !bf16; n is a multiple of 16.
   void (*to_bf16)(const float* x, uint32_t n, uint16_t* y);
+  // x [n] rounded, and what the rounding lost. Their sum is x but for 2^-18 of it.
+  void (*split_bf16)(const float* x, uint32_t n, uint16_t* high, uint16_t* low);
+  // The same of an F32 tile [n][16], as tiles [n / 2][16][2].
+  void (*split_tile)(const float* tile, uint32_t n, uint16_t* high, uint16_t* low);
   // scores[0, kKvPiece) become their weights in `state`, which takes them in; those outside [from, to) weigh 0. Gives
   // the factor for what was summed with earlier weights. scale and softcap are AttentionOp's.
   float (*softmax_piece)(float* scores, uint32_t from, uint32_t to, float scale, float softcap, Softmax* state);
@@ -110,5 +116,6 @@ extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAmxKernels;
 extern const KernelTable kNeonKernels;
 extern const KernelTable kDotprodKernels;
+extern const KernelTable kI8mmKernels;
 
 }  // namespace realizar

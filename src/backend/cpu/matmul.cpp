@@ -12,14 +12,48 @@ Status PreparedRows::reserve(uint32_t n_rows, uint32_t n_cols) {
   return {};
 }
 
+RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m) {
+  if (!m.is_plain()) return kernels.bf16 ? RowForm::kBf16 : RowForm::kInt8;
+  const bool splits = kernels.bf16 && m.kind != PanelKind::kF32 && m.n_cols % kTileDepth == 0;
+  return splits ? RowForm::kSplitBf16 : RowForm::kF32;
+}
+
 void PreparedRows::prepare(const KernelTable& kernels, const PanelMatrix& m, bool decode, const float* values,
                            uint32_t row) {
-  if (m.is_plain()) {
-    std::memcpy(wide(row), values, size_t{m.n_cols} * sizeof(float));
-  } else if (kernels.bf16 && !decode) {
-    kernels.to_bf16(values, m.n_cols, reinterpret_cast<uint16_t*>(wide(row)));
-  } else {
-    kernels.quantize(values, m.n_cols, groups(row));
+  switch (decode && !m.is_plain() ? RowForm::kInt8 : prefill_form(kernels, m)) {
+    case RowForm::kInt8:
+      return kernels.quantize(values, m.n_cols, groups(row));
+    case RowForm::kF32:
+      std::memcpy(wide(row), values, size_t{m.n_cols} * sizeof(float));
+      return;
+    case RowForm::kBf16:
+      return kernels.to_bf16(values, m.n_cols, reinterpret_cast<uint16_t*>(wide(row)));
+    case RowForm::kSplitBf16: {
+      auto* high = reinterpret_cast<uint16_t*>(wide(row));
+      return kernels.split_bf16(values, m.n_cols, high, high + m.n_cols);
+    }
+  }
+}
+
+void multiply_f32(const KernelTable& kernels, const void* tile0, const void* tile1, uint32_t n, const void* const* rows,
+                  uint32_t n_rows, float* acc, bool first) {
+  for (uint32_t i = 0; i < n_rows; i += kernels.gemm_f32_rows) {
+    kernels.gemm_f32(tile0, tile1, n, rows + i, std::min(kernels.gemm_f32_rows, n_rows - i),
+                     acc + size_t{i} * kPairRows, first);
+  }
+}
+
+void multiply_split(const KernelTable& kernels, const uint16_t* tile0, const uint16_t* tile1, bool exact, uint32_t n,
+                    const void* const* rows, size_t half, uint32_t n_rows, float* acc, bool first) {
+  const size_t tile_half = size_t{n} * kPanelRows;
+  for (uint32_t i = 0; i < n_rows; i += kernels.gemm_bf16_rows) {
+    const uint32_t n_now = std::min(kernels.gemm_bf16_rows, n_rows - i);
+    const void* low[kMaxGemmRows];
+    for (uint32_t r = 0; r < n_now; ++r) low[r] = static_cast<const uint16_t*>(rows[i + r]) + half;
+    float* sums = acc + size_t{i} * kPairRows;
+    kernels.gemm_bf16(tile0, tile1, n, rows + i, n_now, sums, first);
+    kernels.gemm_bf16(tile0, tile1, n, low, n_now, sums, false);
+    if (!exact) kernels.gemm_bf16(tile0 + tile_half, tile1 + tile_half, n, rows + i, n_now, sums, false);
   }
 }
 
@@ -61,25 +95,48 @@ void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8
   }
 }
 
+// Columns [col, col + n) of a panel in the form that goes with the rows'.
+void unpack_tile(const KernelTable& kernels, const PanelMatrix& m, RowForm form, const uint8_t* panel, uint32_t col,
+                 uint32_t n, std::byte* tile) {
+  const auto kind = static_cast<int>(m.kind);
+  if (form == RowForm::kBf16) return kernels.unpack_bf16[kind](panel, col, n, tile);
+  if (form == RowForm::kF32) return kernels.unpack_f32[kind](panel, col, n, tile);
+  constexpr uint32_t kAtOnce = 32;
+  float wide[kAtOnce * kPanelRows];
+  auto *high = reinterpret_cast<uint16_t*>(tile), *low = high + size_t{n} * kPanelRows;
+  for (uint32_t c = 0; c < n; c += kAtOnce) {
+    kernels.unpack_f32[kind](panel, col + c, kAtOnce, wide);
+    kernels.split_tile(wide, kAtOnce, high + size_t{c} * kPanelRows, low + size_t{c} * kPanelRows);
+  }
+}
+
+// Tiles of both panels, multiplied with some rows at a time.
 void multiply_tiles(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
                     const Operand& in, const RowList& list, float* acc, std::byte* tile) {
-  const bool bf16 = multiplies_bf16(kernels, m);
-  const auto unpack = (bf16 ? kernels.unpack_bf16 : kernels.unpack_f32)[static_cast<int>(m.kind)];
-  const GemmFn gemm = bf16 ? kernels.gemm_bf16 : kernels.gemm_f32;
-  const uint32_t rows_at_once = bf16 ? kernels.gemm_bf16_rows : kernels.gemm_f32_rows;
-  const uint32_t chunk = bf16 ? 512 : 256, element = bf16 ? 2 : 4;
+  const RowForm form = prefill_form(kernels, m);
+  const bool is_f32 = form == RowForm::kF32, is_bf16 = form == RowForm::kBf16;
+  const uint32_t chunk = is_bf16 ? 512 : 256, element = is_f32 ? 4 : 2;
+  const uint32_t rows_at_once = is_f32 ? kernels.gemm_f32_rows : kernels.gemm_bf16_rows;
+  const auto half = [](std::byte* at) { return reinterpret_cast<const uint16_t*>(at); };
+  const uint8_t* panels[] = {panel0, panel1 != nullptr ? panel1 : panel0};
+  std::byte* tiles[] = {tile, panel1 != nullptr ? tile + kTileBytes / 2 : tile};
   for (uint32_t c = 0; c < m.n_cols; c += chunk) {
     const uint32_t n = std::min(chunk, m.n_cols - c);
-    unpack(panel0, c, n, tile);
-    if (panel1 != nullptr) unpack(panel1, c, n, tile + kTileBytes / 2);
-    const std::byte* tile1 = panel1 != nullptr ? tile + kTileBytes / 2 : tile;
+    for (uint32_t p = 0; p < (panel1 != nullptr ? 2u : 1u); ++p)
+      unpack_tile(kernels, m, form, panels[p], c, n, tiles[p]);
     for (uint32_t i = list.n_decode; i < list.n_rows; i += rows_at_once) {
       const uint32_t n_rows = std::min(rows_at_once, list.n_rows - i);
       const void* rows[kMaxGemmRows];
       for (uint32_t r = 0; r < n_rows; ++r) {
         rows[r] = in.prepared->wide(list.rows[i + r]) + size_t{c} * element;
       }
-      gemm(tile, tile1, n, rows, n_rows, acc + size_t{i} * kPairRows, c == 0);
+      float* sums = acc + size_t{i} * kPairRows;
+      if (form == RowForm::kSplitBf16) {
+        multiply_split(kernels, half(tiles[0]), half(tiles[1]), m.kind == PanelKind::kBF16, n, rows, m.n_cols, n_rows,
+                       sums, c == 0);
+      } else {
+        (is_bf16 ? kernels.gemm_bf16 : kernels.gemm_f32)(tiles[0], tiles[1], n, rows, n_rows, sums, c == 0);
+      }
     }
   }
 }
@@ -90,7 +147,8 @@ void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t ma
                    const RowList& list, float* acc, std::byte* tile) {
   const uint8_t* panel0 = m.panel(mat, 2 * pair);
   const uint8_t* panel1 = 2 * pair + 1 < m.n_panels() ? m.panel(mat, 2 * pair + 1) : nullptr;
-  const uint32_t n_same = m.is_plain() || kernels.bf16 ? list.n_decode : list.n_rows;  // in decode's arithmetic
+  const bool same = prefill_form(kernels, m) == RowForm::kInt8;  // all rows are in decode's form
+  const uint32_t n_same = same ? list.n_rows : list.n_decode;
   if (!m.is_plain() && n_same > kMaxDotRows) {
     multiply_int8(kernels, m, panel0, panel1, in, list.rows, n_same, acc, tile);
   } else {

@@ -1,6 +1,6 @@
 // Products of a packed matrix with rows of activations, two panels (32 outputs) at a time. Block types: int8 dot
 // products, straight from the packed panel for a few rows, from a tile that is spread once for more of them; prefill
-// rows as bf16 where the processor has tiles for it. Plain types: F32.
+// rows as bf16 where the processor has tiles for it. Plain types: F32, or there as sums of bf16 halves.
 #pragma once
 
 #include <vector>
@@ -48,12 +48,25 @@ inline uint32_t n_pairs(const PanelMatrix& m) {
   return (m.n_panels() + 1) / 2;
 }
 
-// Whether prefill rows are multiplied as bf16.
-inline bool multiplies_bf16(const KernelTable& kernels, const PanelMatrix& m) {
-  return kernels.bf16 && !m.is_plain();
-}
+// The form in which a product reads prefill rows; decode rows are int8 for block types, F32 for plain ones.
+enum class RowForm : uint8_t {
+  kInt8,
+  kF32,
+  kBf16,
+  kSplitBf16,  // [2][n_cols]: the values as bf16, and what that lost
+};
+RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m);
 
-// Two bf16 tiles of 512 columns, F32 ones of 256, or CodeTiles.
+// As GemmFn for any number of rows in F32.
+void multiply_f32(const KernelTable& kernels, const void* tile0, const void* tile1, uint32_t n, const void* const* rows,
+                  uint32_t n_rows, float* acc, bool first);
+// The same for split tiles (split_tile) and split rows (split_bf16) whose second half lies `half` elements behind the
+// first. Both are sums w0 + w1 and x0 + x1; w0 x0 + w0 x1 + w1 x0 lacks 3 * 2^-18 of each product at most. `exact`: w1
+// is 0.
+void multiply_split(const KernelTable& kernels, const uint16_t* tile0, const uint16_t* tile1, bool exact, uint32_t n,
+                    const void* const* rows, size_t half, uint32_t n_rows, float* acc, bool first);
+
+// Two bf16 tiles of 512 columns, split ones or F32 ones of 256, or CodeTiles.
 inline constexpr size_t kTileBytes = size_t{2} * 16 * 512 * 2;
 
 // acc[i * 32 + j] = row 32 * pair + j of matrix `mat` . rows[i]. `tile` is kTileBytes of scratch.

@@ -115,7 +115,8 @@ bool StepRunner::shares_input(const LinearOp& op) const {
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
     const auto* before = std::get_if<LinearOp>(&step->command);
     if (before == nullptr || op.in != before->in || op.rows != before->rows || op.in == before->out ||
-        op.out == before->out || matrix(op.weight).is_plain() != matrix(before->weight).is_plain()) {
+        op.out == before->out ||
+        prefill_form(kernels_, matrix(op.weight)) != prefill_form(kernels_, matrix(before->weight))) {
       return false;
     }
     if (step->prepares) return true;  // the first of the run

@@ -64,6 +64,7 @@ void StepRunner::attend_rows(const AttentionOp& op, const AttentionUnit& unit, u
                      .first_pos = first_pos,
                      .first_kv_head = kv_head,
                      .n_kv_heads = 1,
+                     .prefill = !is_decode,
                      .begin = 0,
                      .end = is_decode ? kSplitPositions : ~0u};
   float* scratch = members_[member].attention.as<float>();
@@ -88,6 +89,7 @@ void StepRunner::attend_part(const AttentionOp& op, const AttentionUnit& unit, u
                            .first_pos = static_cast<uint32_t>(seq.first_pos),
                            .first_kv_head = kv_head,
                            .n_kv_heads = std::min(kHeadsAtOnce, op.n_kv_heads - kv_head),
+                           .prefill = false,
                            .begin = unit.part * kSplitPositions,
                            .end = (unit.part + 1) * kSplitPositions};
   attend(task, kernels_, cache_, part(op, unit.part_index, kv_head), members_[member].attention.as<float>());

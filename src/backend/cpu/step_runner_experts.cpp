@@ -55,7 +55,7 @@ void StepRunner::group_by_expert(const ExpertsOp& op) {
 
 // Whether gate and up read the rows in different forms, so that the rows are prepared once for each.
 bool StepRunner::has_mixed_forms(const ExpertsOp& op) const {
-  return matrix(op.gate).is_plain() != matrix(op.up).is_plain();
+  return prefill_form(kernels_, matrix(op.gate)) != prefill_form(kernels_, matrix(op.up));
 }
 
 // A group's slots can outnumber max_rows only if an expert were chosen twice for a row, which route never does.

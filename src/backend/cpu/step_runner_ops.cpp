@@ -132,7 +132,8 @@ void StepRunner::run(const GatedLinearOp& op, uint32_t member) {
   const PanelMatrix &gate = matrix(op.gate), &up = matrix(op.up);
   const RowList list = row_list(Rows::kAll);
   float *g = accumulators(member, 0), *u = accumulators(member, 1);
-  const bool mixed = gate.is_plain() != up.is_plain();  // the rows are then prepared once for each
+  const bool mixed =
+      prefill_form(kernels_, gate) != prefill_form(kernels_, up);  // the rows are then prepared once for each
   if (mixed) {
     const Operand in = prepare(op.in, gate, list, member);
     share(n_pairs(gate), member, [&](uint32_t pair) {

@@ -47,22 +47,13 @@ inline void tile_dot() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kRows), "i"(kWeights));
 }
 
+// clang-format off
 #include "backend/cpu/isa/gemm_amx.inl"
-
-constexpr KernelTable make_amx_table() {
-  KernelTable table = make_table("AMX BF16, AVX-512 VNNI");
-  table.bf16 = true;
-  table.gemm_bf16_rows = kAmxRows;
-  table.gemm_bf16 = gemm_bf16_amx;
-  table.to_bf16 = to_bf16;
-  table.peak_bf16 = peak_bf16_amx;
-  constexpr UnpackFn kUnpackBf16[] = {nullptr, nullptr, nullptr, RZ_FOR_LAYOUTS(RZ_UNPACK_BF16)};
-  for (int i = 0; i < static_cast<int>(PanelKind::kCount); ++i) table.unpack_bf16[i] = kUnpackBf16[i];
-  return table;
-}
+#include "backend/cpu/isa/amx_table.inl"
+// clang-format on
 
 }  // namespace
 
-extern const KernelTable kAmxKernels = make_amx_table();
+extern const KernelTable kAmxKernels = make_amx_table("AMX BF16, AVX-512 VNNI");
 
 }  // namespace realizar

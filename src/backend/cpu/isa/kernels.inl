@@ -435,6 +435,24 @@ void gemm_f32(const void* tile0, const void* tile1, uint32_t n, const void* cons
 void to_bf16(const float* x, uint32_t n, uint16_t* y) {
   for (uint32_t i = 0; i + 16 <= n; i += 16) store_bf16(y + i, load(x + i));
 }
+
+void split_bf16(const float* x, uint32_t n, uint16_t* high, uint16_t* low) {
+  for (uint32_t i = 0; i + 16 <= n; i += 16) {
+    const F value = load(x + i);
+    const F rounded = round_bf16(value);
+    store_bf16(high + i, rounded);
+    store_bf16(low + i, sub(value, rounded));
+  }
+}
+
+void split_tile(const float* tile, uint32_t n, uint16_t* high, uint16_t* low) {
+  for (uint32_t c = 0; c + 2 <= n; c += 2) {
+    const F even = load(tile + size_t{16} * c), odd = load(tile + size_t{16} * c + 16);
+    const F rounded_even = round_bf16(even), rounded_odd = round_bf16(odd);
+    store_bf16_pairs(high + size_t{16} * c, rounded_even, rounded_odd);
+    store_bf16_pairs(low + size_t{16} * c, sub(even, rounded_even), sub(odd, rounded_odd));
+  }
+}
 #endif
 
 // ---- activations
@@ -715,6 +733,8 @@ constexpr KernelTable make_table(const char* name) {
       .gemm_bf16 = nullptr,
       .quantize = quantize,
       .to_bf16 = nullptr,
+      .split_bf16 = nullptr,
+      .split_tile = nullptr,
       .softmax_piece = softmax_piece,
       .load_values = {load_values<Plain::kF32>, load_values<Plain::kF16>, load_values<Plain::kBF16>, load_values_q8_0},
       .map = map,

@@ -157,6 +157,9 @@ inline void store_bf16_pairs(uint16_t* p, F even, F odd) {
   const __m512i both = (__m512i)_mm512_cvtne2ps_pbh(odd.v, even.v);
   _mm512_storeu_si512(p, _mm512_permutexvar_epi16(order, both));
 }
+inline F round_bf16(F a) {
+  return {(__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(a.v)), 16)};
+}
 inline void store_bf16(uint16_t* p, F a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh(a.v));
 }

@@ -180,12 +180,25 @@ template <int kMaxCode>
 inline I whole(Part part) {
   return part;
 }
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+template <int kMaxCode>
+constexpr int code_bias() {
+  return 0;
+}
+template <int kMaxCode>
+inline int32x4_t dot_bytes(int32x4_t sum, uint8x16_t codes, int8x16_t b) {
+  return vusdotq_s32(sum, codes, b);
+}
+#else
 // Bytes are multiplied as signed numbers, so codes beyond 127 are moved down.
 template <int kMaxCode>
 constexpr int code_bias() {
   return kMaxCode > 127 ? 128 : 0;
 }
-inline int32x4_t dot_bytes(int32x4_t sum, int8x16_t a, int8x16_t b) {
+template <int kMaxCode>
+inline int32x4_t dot_bytes(int32x4_t sum, uint8x16_t codes, int8x16_t b) {
+  if constexpr (kMaxCode > 127) codes = veorq_u8(codes, vdupq_n_u8(0x80));
+  const int8x16_t a = vreinterpretq_s8_u8(codes);
 #if defined(__ARM_FEATURE_DOTPROD)
   return vdotq_s32(sum, a, b);
 #else
@@ -194,15 +207,12 @@ inline int32x4_t dot_bytes(int32x4_t sum, int8x16_t a, int8x16_t b) {
   return vpadalq_s16(sum, vpaddq_s16(low, high));
 #endif
 }
+#endif
 template <int kMaxCode>
 inline Part dot4(Part part, B codes, const int8_t* q) {
   int32_t four;
   __builtin_memcpy(&four, q, 4);
   const int8x16_t wide = vreinterpretq_s8_s32(vdupq_n_s32(four));
-  for (int i = 0; i < 4; ++i) {
-    uint8x16_t code = codes.v[i];
-    if constexpr (kMaxCode > 127) code = veorq_u8(code, vdupq_n_u8(0x80));
-    part.v[i] = dot_bytes(part.v[i], vreinterpretq_s8_u8(code), wide);
-  }
+  for (int i = 0; i < 4; ++i) part.v[i] = dot_bytes<kMaxCode>(part.v[i], codes.v[i], wide);
   return part;
 }

@@ -1,0 +1,14 @@
+// What AMX adds to AVX-512's table.
+constexpr KernelTable make_amx_table(const char* name) {
+  KernelTable table = make_table(name);
+  table.bf16 = true;
+  table.gemm_bf16_rows = kAmxRows;
+  table.gemm_bf16 = gemm_bf16_amx;
+  table.to_bf16 = to_bf16;
+  table.split_bf16 = split_bf16;
+  table.split_tile = split_tile;
+  table.peak_bf16 = peak_bf16_amx;
+  constexpr UnpackFn kUnpackBf16[] = {nullptr, nullptr, nullptr, RZ_FOR_LAYOUTS(RZ_UNPACK_BF16)};
+  for (int i = 0; i < static_cast<int>(PanelKind::kCount); ++i) table.unpack_bf16[i] = kUnpackBf16[i];
+  return table;
+}

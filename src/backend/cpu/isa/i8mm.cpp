@@ -1,0 +1,21 @@
+// NEON with the products of unsigned and signed bytes of Armv8.6 (FEAT_I8MM).
+#include <arm_neon.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cpu/kernels.h"
+
+namespace realizar {
+namespace {
+// Each file needs the ones before it.
+// clang-format off
+#include "backend/cpu/isa/panel_layout.inl"
+#include "backend/cpu/isa/vec_neon.inl"
+#include "backend/cpu/isa/kernels.inl"
+// clang-format on
+}  // namespace
+
+extern const KernelTable kI8mmKernels = make_table("NEON i8mm");
+
+}  // namespace realizar

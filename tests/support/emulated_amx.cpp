@@ -1,0 +1,26 @@
+// The AMX level with emulated tile registers: everything else, the making of tiles included, is what AMX machines run.
+#include <immintrin.h>
+
+#define RZ_BF16
+
+#include <cstddef>
+#include <cstdint>
+
+#include "support/emulated_amx.h"
+
+namespace realizar {
+namespace {
+// Each file needs the ones before it.
+// clang-format off
+#include "backend/cpu/isa/panel_layout.inl"
+#include "backend/cpu/isa/vec_avx512.inl"
+#include "backend/cpu/isa/kernels.inl"
+#include "backend/cpu/emulated_tiles.inl"
+#include "backend/cpu/isa/gemm_amx.inl"
+#include "backend/cpu/isa/amx_table.inl"
+// clang-format on
+}  // namespace
+
+extern const KernelTable kEmulatedAmxKernels = make_amx_table("AMX BF16, emulated");
+
+}  // namespace realizar

@@ -1,0 +1,18 @@
+// The CPU backend with the kernels of AMX, whose tile registers are emulated.
+#pragma once
+
+#include "backend/cpu/cpu_backend.h"
+#include "support/emulated_amx.h"
+
+namespace realizar::test {
+
+// Errors: Unsupported.
+inline Result<std::unique_ptr<Backend>> make_emulated_amx([[maybe_unused]] uint32_t n_threads) {
+#if defined(__x86_64__)
+  // Every processor with these instructions has the rest of AVX-512 that the level uses.
+  if (__builtin_cpu_supports("avx512bf16")) return make_cpu_backend(kEmulatedAmxKernels, n_threads);
+#endif
+  return unsupported("this processor cannot make bf16 tiles", "isa");
+}
+
+}  // namespace realizar::test
