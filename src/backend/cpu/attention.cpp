@@ -9,7 +9,7 @@
 namespace realizar {
 namespace {
 
-constexpr size_t kMaxQueries = 64;  // whose rows one call of multiply may name
+constexpr size_t kMaxQueries = 96;  // whose rows one call of multiply may name
 
 uint32_t group_of(const AttentionOp& op) {
   return op.n_heads / op.n_kv_heads;
@@ -43,7 +43,8 @@ class Attention {
         kernels_(kernels),
         cache_(cache),
         memory_(sums),
-        n_queries_(task.n_rows * group_of(op_)),
+        group_(group_of(op_)),
+        n_queries_(task.n_rows * group_),
         splits_(task.prefill && kernels.bf16 && op_.head_dim % kTileDepth == 0),
         keys_(scratch, n_keys(op_)),
         values_(keys_.end(n_keys(op_)), n_values(op_)),
@@ -60,9 +61,18 @@ class Attention {
     const uint32_t begin = std::max(task_.begin, first_seen(task_.first_pos));
     for (uint32_t p = begin / kKvPiece * kKvPiece; p < end; p += kKvPiece) {
       for (uint32_t h = 0; h < task_.n_kv_heads; ++h) {
-        load_piece(h, p, std::min(p + kKvPiece, end));
-        score(h, p, end);
-        add_values(sums(h));
+        const uint32_t piece_end = std::min(p + kKvPiece, end);
+        if (task_.prefill || cache_.key_kind() > PanelKind::kBF16) {
+          score_tiles(h, p, piece_end);
+        } else {
+          score_panels(h, p, piece_end);
+        }
+        weigh(h, p, end);
+        if (task_.prefill) {
+          add_tiles(h, p, piece_end);
+        } else {
+          add_vectors(h, p, piece_end);
+        }
       }
     }
   }
@@ -71,8 +81,8 @@ class Attention {
   uint32_t first_seen(uint32_t pos) const { return op_.window > 0 && pos + 1 > op_.window ? pos + 1 - op_.window : 0; }
   AttentionSums sums(uint32_t h) const { return sums_at(memory_ + h * sums_floats(op_, n_queries_), n_queries_); }
   const float* query(uint32_t h, uint32_t i) const {
-    const uint32_t group = group_of(op_), head = (task_.first_kv_head + h) * group + i % group;
-    return task_.q + (size_t{i / group} * op_.n_heads + head) * op_.head_dim;
+    const uint32_t head = (task_.first_kv_head + h) * group_ + i % group_;
+    return task_.q + (size_t{i / group_} * op_.n_heads + head) * op_.head_dim;
   }
 
   uint16_t* halves_of_query(uint32_t i) const { return queries_ + size_t{2} * i * op_.head_dim; }
@@ -95,27 +105,24 @@ class Attention {
     multiply_split(kernels_, tiles.halves + 2 * at0, tiles.halves + 2 * at1, exact, n, rows, n, n_rows, acc, first);
   }
 
-  // Panels may hold anything beyond `end`; softmax_piece gives no weight to it, and values are zero there.
-  void load_piece(uint32_t h, uint32_t p, uint32_t end) const {
-    const uint32_t head = task_.first_kv_head + h;
-    const auto unpack = kernels_.unpack_f32[static_cast<int>(cache_.key_kind())];
-    const auto load = kernels_.load_values[static_cast<int>(cache_.layout().type)];
+  // Calls body(pos, n, half) for the halves of the piece at p that a panel of keys holds each: n positions from pos on.
+  template <class Body>
+  static void for_halves(uint32_t p, uint32_t end, const Body& body) {
     for (uint32_t half = 0; half < kKvPiece; half += kPanelRows) {
-      const uint32_t pos = std::min(p + half, end - 1) / kPanelRows * kPanelRows;  // a tile beyond the end: any tile
       const uint32_t n = p + half < end ? std::min(kPanelRows, end - p - half) : 0;
-      unpack(cache_.keys(task_.blocks, op_.layer, head, pos), 0, op_.head_dim,
-             keys_.values + size_t{half} * op_.head_dim);
-      load(cache_.values(task_.blocks, op_.layer, head, pos), cache_.value_bytes(), n, op_.head_dim,
-           values_.values + size_t{half} * kPanelRows);
+      body(n > 0 ? p + half : p, n, half);
     }
-    if (!splits_) return;
-    for (uint32_t i = 0; i < 2; ++i) split_tile(keys_, size_t{i} * kPanelRows * op_.head_dim, op_.head_dim);
-    for (uint32_t c = 0; c < op_.head_dim; c += kPanelRows) split_tile(values_, size_t{c} * kKvPiece, kKvPiece);
   }
 
-  // scores_ [queries, kKvPiece]: weights of the piece at p; earlier sums are brought to the new maximum.
-  void score(uint32_t h, uint32_t p, uint32_t end) const {
-    const AttentionSums to_head = sums(h);
+  // scores_ [queries, kKvPiece] of the piece at p, of which positions from `end` on are not there: panels may hold
+  // anything there, and weigh() gives no weight to it.
+  void score_tiles(uint32_t h, uint32_t p, uint32_t end) const {
+    const auto unpack = kernels_.unpack_f32[static_cast<int>(cache_.key_kind())];
+    for_halves(p, end, [&](uint32_t pos, uint32_t, uint32_t half) {
+      const size_t at = size_t{half} * op_.head_dim;
+      unpack(cache_.keys(task_.blocks, op_.layer, task_.first_kv_head + h, pos), 0, op_.head_dim, keys_.values + at);
+      if (splits_) split_tile(keys_, at, op_.head_dim);
+    });
     const void* rows[kMaxQueries];
     for (uint32_t i = 0; i < n_queries_; i += kMaxQueries) {
       const uint32_t n = std::min<uint32_t>(kMaxQueries, n_queries_ - i);
@@ -124,8 +131,29 @@ class Attention {
       }
       multiply(keys_, 0, size_t{kPanelRows} * op_.head_dim, op_.head_dim, rows, n, scores(i), true);
     }
+  }
+
+  // The same for few queries, straight from the panels.
+  void score_panels(uint32_t h, uint32_t p, uint32_t end) const {
+    const auto dot = kernels_.dot[static_cast<int>(cache_.key_kind())];
+    for_halves(p, end, [&](uint32_t pos, uint32_t, uint32_t half) {
+      const uint8_t* panel = cache_.keys(task_.blocks, op_.layer, task_.first_kv_head + h, pos);
+      for (uint32_t i = 0; i < n_queries_; i += kMaxDotRows) {
+        const uint32_t n = std::min(kMaxDotRows, n_queries_ - i);
+        ActRow rows[kMaxDotRows];
+        float y[kMaxDotRows * kPanelRows];
+        for (uint32_t j = 0; j < n; ++j) rows[j] = {query(h, i + j), nullptr};
+        dot(panel, op_.head_dim, rows, n, y);
+        for (uint32_t j = 0; j < n; ++j) std::copy_n(y + j * kPanelRows, kPanelRows, scores(i + j) + half);
+      }
+    });
+  }
+
+  // The scores of the piece at p become weights; earlier sums are brought to the new maximum.
+  void weigh(uint32_t h, uint32_t p, uint32_t end) const {
+    const AttentionSums to_head = sums(h);
     for (uint32_t i = 0; i < n_queries_; ++i) {
-      const uint32_t pos = task_.first_pos + i / group_of(op_);
+      const uint32_t pos = task_.first_pos + i / group_;
       const uint32_t from = std::max(p, first_seen(pos)) - p, to = std::min({p + kKvPiece, pos + 1, end});
       const float correction = kernels_.softmax_piece(scores(i), std::min(from, kKvPiece), to > p ? to - p : 0,
                                                       op_.scale, op_.softcap, &to_head.states[i]);
@@ -137,7 +165,16 @@ class Attention {
     }
   }
 
-  void add_values(AttentionSums to) const {
+  // The weighted values of the piece at p are added to the sums.
+  void add_tiles(uint32_t h, uint32_t p, uint32_t end) const {
+    const auto load = kernels_.load_values[static_cast<int>(cache_.layout().type)];
+    for_halves(p, end, [&](uint32_t pos, uint32_t n, uint32_t half) {
+      load(cache_.values(task_.blocks, op_.layer, task_.first_kv_head + h, pos), cache_.value_bytes(), n, op_.head_dim,
+           values_.values + size_t{half} * kPanelRows);
+    });
+    for (uint32_t c = 0; splits_ && c < op_.head_dim; c += kPanelRows) {
+      split_tile(values_, size_t{c} * kKvPiece, kKvPiece);
+    }
     const void* rows[kMaxQueries];
     for (uint32_t i = 0; i < n_queries_; i += kMaxQueries) {
       const uint32_t n = std::min<uint32_t>(kMaxQueries, n_queries_ - i);
@@ -146,16 +183,32 @@ class Attention {
       }
       for (uint32_t c = 0; c < op_.head_dim; c += 32) {
         const size_t at0 = size_t{c} * kKvPiece, at1 = c + 16 < op_.head_dim ? at0 + size_t{16} * kKvPiece : at0;
-        multiply(values_, at0, at1, kKvPiece, rows, n, to.values + size_t{c} * n_queries_ + size_t{i} * 32, false);
+        multiply(values_, at0, at1, kKvPiece, rows, n, sums(h).values + size_t{c} * n_queries_ + size_t{i} * 32, false);
       }
     }
+  }
+
+  // The same for few queries, straight from the cache.
+  void add_vectors(uint32_t h, uint32_t p, uint32_t end) const {
+    const auto add = kernels_.add_values[static_cast<int>(cache_.layout().type)];
+    for_halves(p, end, [&](uint32_t pos, uint32_t n_positions, uint32_t half) {
+      const uint8_t* values = cache_.values(task_.blocks, op_.layer, task_.first_kv_head + h, pos);
+      for (uint32_t i = 0; i < n_queries_; i += kMaxDotRows) {
+        const uint32_t n = std::min(kMaxDotRows, n_queries_ - i);
+        const float* weights[kMaxDotRows];
+        for (uint32_t j = 0; j < n; ++j) weights[j] = scores(i + j) + half;
+        add(values, cache_.value_bytes(), n_positions, op_.head_dim, weights, n, sums(h).values + size_t{i} * 32,
+            size_t{n_queries_} * 32);
+      }
+    });
   }
 
   const AttentionTask& task_;
   const AttentionOp& op_;
   const KernelTable& kernels_;
   const KvStore& cache_;
-  float* memory_;  // of the heads' sums
+  float* memory_;   // of the heads' sums
+  uint32_t group_;  // queries a row and KV head
   uint32_t n_queries_;
   bool splits_;        // products are made of bf16 halves
   Halved keys_;        // two tiles [head_dim, 16 positions]

@@ -29,9 +29,9 @@ struct AttentionTask {
 constexpr uint32_t padded_head_dim(uint32_t head_dim) {
   return (head_dim + 31) / 32 * 32;
 }
-// Rows a task, so that its queries (rows times the heads that share a KV head) fill the products.
+// Rows a task, so that its queries (rows times the heads that share a KV head) fill products of 12 rows, or of 32.
 constexpr uint32_t query_rows(const AttentionOp& op) {
-  constexpr uint32_t kQueries = 64;
+  constexpr uint32_t kQueries = 96;
   const uint32_t group = op.n_heads / op.n_kv_heads;
   return group < kQueries ? kQueries / group : 1;
 }

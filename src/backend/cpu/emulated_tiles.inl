@@ -1,5 +1,5 @@
-// AMX tile registers played by arrays, for tests: the tile functions that gemm_amx.inl is written over, as the Intel SDM
-// describes their instructions. BF16 products take denormals as zero and flush denormal sums.
+// AMX tile registers played by arrays, for tests: the tile functions that gemm_amx.inl is written over, as the Intel
+// SDM describes their instructions. BF16 products take denormals as zero and flush denormal sums.
 struct TileRegister {
   alignas(64) uint8_t rows[16][64];
 };
@@ -20,7 +20,8 @@ inline void tile_load(const void* from, size_t stride) {
 }
 template <int kTile>
 inline void tile_store(void* to, size_t stride) {
-  for (size_t r = 0; r < 16; ++r) __builtin_memcpy(static_cast<uint8_t*>(to) + r * stride, registers[kTile].rows[r], 64);
+  for (size_t r = 0; r < 16; ++r)
+    __builtin_memcpy(static_cast<uint8_t*>(to) + r * stride, registers[kTile].rows[r], 64);
 }
 
 using Floats [[gnu::vector_size(64)]] = float;

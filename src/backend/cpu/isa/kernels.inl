@@ -18,24 +18,6 @@ RZ_INLINE void prefetch(const uint8_t* at, uint32_t n_bytes) {
 alignas(16) constexpr uint8_t kIq4Codes[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
 alignas(16) constexpr uint8_t kE2M1Codes[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 
-inline float reduce(F a) {
-  float lanes[16];
-  store(lanes, a);
-  for (int width = 8; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-  }
-  return lanes[0];
-}
-
-inline float reduce_max(F a) {
-  float lanes[16];
-  store(lanes, a);
-  for (int width = 8; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) lanes[i] = lanes[i] > lanes[i + width] ? lanes[i] : lanes[i + width];
-  }
-  return lanes[0];
-}
-
 // The first n < 16 elements, zeros behind them.
 inline F load_tail(const float* p, uint32_t n) {
   float lanes[16] = {};
@@ -596,52 +578,54 @@ RZ_INLINE F between(uint32_t from, uint32_t to, uint32_t lane) {
 }
 
 float softmax_piece(float* scores, uint32_t from, uint32_t to, float scale, float softcap, Softmax* state) {
-  F s[2], in[2];
-  for (uint32_t i = 0; i < 2; ++i) {
-    in[i] = between(from, to, 16 * i);
-    s[i] = mul(load(scores + 16 * i), set1(scale));
-    if (softcap > 0) s[i] = mul(tanh_of(mul(s[i], set1(1.0f / softcap))), set1(softcap));
-    s[i] = min(s[i], in[i]);
-  }
-  const float largest = reduce_max(max(s[0], s[1]));
-  const float new_max = largest > state->max ? largest : state->max;
   if (from >= to) {
     store(scores, zero());
     store(scores + 16, zero());
     return 1.0f;
   }
+  const bool is_whole = from == 0 && to == kKvPiece;
+  F s[2];
   for (uint32_t i = 0; i < 2; ++i) {
-    s[i] = min(exp_of(sub(s[i], set1(new_max))), max(in[i], zero()));
+    s[i] = mul(load(scores + 16 * i), set1(scale));
+    if (softcap > 0) s[i] = mul(tanh_of(mul(s[i], set1(1.0f / softcap))), set1(softcap));
+    if (!is_whole) s[i] = min(s[i], between(from, to, 16 * i));
+  }
+  const float largest = reduce_max(max(s[0], s[1]));
+  const float new_max = largest > state->max ? largest : state->max;
+  for (uint32_t i = 0; i < 2; ++i) {
+    s[i] = exp_of(sub(s[i], set1(new_max)));
+    if (!is_whole) s[i] = min(s[i], max(between(from, to, 16 * i), zero()));
     store(scores + 16 * i, s[i]);
   }
-  float correction[16] = {1.0f};
-  if (new_max != state->max) store(correction, exp_of(set1(state->max - new_max)));
-  *state = {new_max, state->sum * correction[0] + reduce(add(s[0], s[1]))};
-  return correction[0];
+  const float correction = new_max == state->max ? 1.0f : reduce_max(exp_of(set1(state->max - new_max)));
+  *state = {new_max, state->sum * correction + reduce(add(s[0], s[1]))};
+  return correction;
 }
 
-// Columns [col, col + n) of a vector, n <= 16, zeros behind them.
-template <Plain kType>
+// How the cache stores a vector, in the order of KvType.
+enum class Stored { kF32, kF16, kBF16, kQ8_0 };
+
+// Columns [col, col + n) of a vector, n <= 16, zeros behind them. Q8_0: an F16 scale and 32 int8 quants a block, whole
+// blocks only.
+template <Stored kType>
 RZ_INLINE F value_columns(const uint8_t* x, uint32_t col, uint32_t n) {
-  constexpr uint32_t n_bytes = kType == Plain::kF32 ? 4 : 2;
+  if constexpr (kType == Stored::kQ8_0) {
+    const uint8_t* block = x + col / 32 * 34;
+    return mul(load_i8(block + 2 + col % 32), set1_f16(block));
+  }
+  constexpr uint32_t n_bytes = kType == Stored::kF32 ? 4 : 2;
   alignas(64) uint8_t tail[64] = {};
   const uint8_t* from = x + col * n_bytes;
   if (n < 16) {
     for (uint32_t i = 0; i < n * n_bytes; ++i) tail[i] = from[i];
     from = tail;
   }
-  if constexpr (kType == Plain::kF32) return load(reinterpret_cast<const float*>(from));
-  if constexpr (kType == Plain::kF16) return load_f16(from);
+  if constexpr (kType == Stored::kF32) return load(reinterpret_cast<const float*>(from));
+  if constexpr (kType == Stored::kF16) return load_f16(from);
   return load_bf16(from);
 }
 
-void clear_values(uint32_t n, uint32_t n_cols, float* tiles) {
-  for (uint32_t c = 0; c < n_cols; c += 16) {
-    for (uint32_t i = n; i < 16; ++i) store(tiles + size_t{kKvPiece} * c + 16 * i, zero());
-  }
-}
-
-template <Plain kType>
+template <Stored kType>
 void load_values(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles) {
   for (uint32_t i = 0; i < n; ++i) {
     prefetch(x + i * n_bytes, static_cast<uint32_t>(n_bytes));
@@ -650,19 +634,73 @@ void load_values(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, 
       store(tiles + size_t{kKvPiece} * c + 16 * i, value_columns<kType>(x + i * n_bytes, c, n_left));
     }
   }
-  clear_values(n, n_cols, tiles);
+  for (uint32_t c = 0; c < n_cols; c += 16) {
+    for (uint32_t i = n; i < 16; ++i) store(tiles + size_t{kKvPiece} * c + 16 * i, zero());
+  }
 }
 
-// Blocks of 32 values: an F16 scale, then int8 quants.
-void load_values_q8_0(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles) {
+// Columns [col, col + 16 * kVectors) of `sums`, for kRows rows; n_last of the last vector are real.
+template <Stored kType, int kRows, int kVectors>
+RZ_INLINE void add_columns(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t col, uint32_t n_last,
+                           const float* const* weights, float* sums, size_t stride) {
+  const auto at = [&](int r, int v) {
+    const uint32_t c = col + 16 * static_cast<uint32_t>(v);
+    return sums + c / 32 * stride + 32 * r + c % 32;
+  };
+  F a[kRows][kVectors];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) a[r][v] = load(at(r, v));
+  }
   for (uint32_t i = 0; i < n; ++i) {
-    prefetch(x + i * n_bytes, static_cast<uint32_t>(n_bytes));
-    for (uint32_t c = 0; c < n_cols; c += 16) {
-      const uint8_t* block = x + i * n_bytes + c / 32 * 34;
-      store(tiles + size_t{kKvPiece} * c + 16 * i, mul(load_i8(block + 2 + c % 32), set1_f16(block)));
+    F values[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      values[v] = value_columns<kType>(x + i * n_bytes, col + 16 * v, v + 1 == kVectors ? n_last : 16);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const F weight = set1(weights[r][i]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) a[r][v] = fma(values[v], weight, a[r][v]);
     }
   }
-  clear_values(n, n_cols, tiles);
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) store(at(r, v), a[r][v]);
+  }
+}
+
+template <Stored kType, int kRows>
+void add_values_of_rows(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, const float* const* weights,
+                        float* sums, size_t stride) {
+  constexpr uint32_t kAtOnce = 16 * kValueVectors;
+  for (uint32_t i = 0; i < n; ++i) prefetch(x + i * n_bytes, static_cast<uint32_t>(n_bytes));
+  uint32_t c = 0;
+  for (; c + kAtOnce <= n_cols; c += kAtOnce) {
+    add_columns<kType, kRows, kValueVectors>(x, n_bytes, n, c, 16, weights, sums, stride);
+  }
+  for (; c < n_cols; c += 16) {
+    const uint32_t n_left = n_cols - c < 16 ? n_cols - c : 16;
+    add_columns<kType, kRows, 1>(x, n_bytes, n, c, n_left, weights, sums, stride);
+  }
+}
+
+template <Stored kType>
+void add_values(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, const float* const* weights,
+                uint32_t n_rows, float* sums, size_t stride) {
+  switch (n_rows) {
+    case 1:
+      return add_values_of_rows<kType, 1>(x, n_bytes, n, n_cols, weights, sums, stride);
+    case 2:
+      return add_values_of_rows<kType, 2>(x, n_bytes, n, n_cols, weights, sums, stride);
+    case 3:
+      return add_values_of_rows<kType, 3>(x, n_bytes, n, n_cols, weights, sums, stride);
+    default:
+      return add_values_of_rows<kType, 4>(x, n_bytes, n, n_cols, weights, sums, stride);
+  }
 }
 
 // ---- loops that do nothing but keep one unit busy, to measure its peak
@@ -736,7 +774,10 @@ constexpr KernelTable make_table(const char* name) {
       .split_bf16 = nullptr,
       .split_tile = nullptr,
       .softmax_piece = softmax_piece,
-      .load_values = {load_values<Plain::kF32>, load_values<Plain::kF16>, load_values<Plain::kBF16>, load_values_q8_0},
+      .load_values = {load_values<Stored::kF32>, load_values<Stored::kF16>, load_values<Stored::kBF16>,
+                      load_values<Stored::kQ8_0>},
+      .add_values = {add_values<Stored::kF32>, add_values<Stored::kF16>, add_values<Stored::kBF16>,
+                     add_values<Stored::kQ8_0>},
       .map = map,
       .dot_f32 = dot_f32,
       .sum = sum,

@@ -11,6 +11,7 @@ struct B {
 
 constexpr int kGemmRows = 3;
 constexpr int kInt8Rows = 4;
+constexpr int kValueVectors = 1;
 
 inline F zero() {
   return {{_mm256_setzero_ps(), _mm256_setzero_ps()}};
@@ -200,4 +201,17 @@ inline Part dot4(Part part, B codes, const int8_t* q) {
   __builtin_memcpy(&four, q, 4);
   const __m256i wide = _mm256_set1_epi32(four);
   return {{dot4_half<kMaxCode>(part.v[0], codes.v[0], wide), dot4_half<kMaxCode>(part.v[1], codes.v[1], wide)}};
+}
+// Of all lanes, halves on halves: 8, 4, 2, 1.
+inline float reduce(F a) {
+  const __m256 eight = _mm256_add_ps(a.v[0], a.v[1]);
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+inline float reduce_max(F a) {
+  const __m256 eight = _mm256_max_ps(a.v[0], a.v[1]);
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }

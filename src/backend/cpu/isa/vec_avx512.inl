@@ -11,6 +11,7 @@ struct B {
 
 constexpr int kGemmRows = 12;
 constexpr int kInt8Rows = 8;
+constexpr int kValueVectors = 4;
 
 inline F zero() {
   return {_mm512_setzero_ps()};
@@ -148,6 +149,19 @@ inline I whole(Part part) {
 template <int kMaxCode>
 constexpr int code_bias() {
   return 0;
+}
+// Of all lanes, halves on halves: 8, 4, 2, 1.
+inline float reduce(F a) {
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+inline float reduce_max(F a) {
+  const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 // Two neighbouring columns of 16 rows as bf16 pairs.
 #if defined(RZ_BF16)

@@ -11,6 +11,7 @@ struct B {
 
 constexpr int kGemmRows = 2;
 constexpr int kInt8Rows = 4;
+constexpr int kValueVectors = 1;
 
 inline F set1(float x) {
   const float32x4_t a = vdupq_n_f32(x);
@@ -215,4 +216,13 @@ inline Part dot4(Part part, B codes, const int8_t* q) {
   const int8x16_t wide = vreinterpretq_s8_s32(vdupq_n_s32(four));
   for (int i = 0; i < 4; ++i) part.v[i] = dot_bytes<kMaxCode>(part.v[i], codes.v[i], wide);
   return part;
+}
+// Of all lanes, halves on halves: 8, 4, 2, 1.
+inline float reduce(F a) {
+  const float32x4_t four = vaddq_f32(vaddq_f32(a.v[0], a.v[2]), vaddq_f32(a.v[1], a.v[3]));
+  return vpadds_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)));
+}
+inline float reduce_max(F a) {
+  const float32x4_t four = vmaxq_f32(vmaxq_f32(a.v[0], a.v[2]), vmaxq_f32(a.v[1], a.v[3]));
+  return vmaxvq_f32(four);
 }

@@ -11,6 +11,7 @@ struct B {
 
 constexpr int kGemmRows = 4;
 constexpr int kInt8Rows = 4;
+constexpr int kValueVectors = 1;
 
 inline F set1(float x) {
   F r;
@@ -201,4 +202,22 @@ inline I whole(Part part) {
 template <int kMaxCode>
 constexpr int code_bias() {
   return 0;
+}
+// Of all lanes, halves on halves: 8, 4, 2, 1.
+inline float reduce(F a) {
+  float lanes[16];
+  store(lanes, a);
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  }
+  return lanes[0];
+}
+
+inline float reduce_max(F a) {
+  float lanes[16];
+  store(lanes, a);
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lanes[i] = lanes[i] > lanes[i + width] ? lanes[i] : lanes[i + width];
+  }
+  return lanes[0];
 }
