@@ -1,6 +1,6 @@
 // Matrix products of the CPU backend: decode (one row: GB/s of packed weights, share of the measured read bandwidth)
 // and prefill (512 rows: GFLOP/s, share of the best measured peak), for each type and level. --benchmark_filter
-// chooses.
+// chooses. And the barrier between operations.
 #include <benchmark/benchmark.h>
 
 #include <random>
@@ -9,6 +9,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/peaks.h"
 #include "base/cpu_features.h"
+#include "base/thread_team.h"
 
 namespace realizar {
 namespace {
@@ -60,6 +61,18 @@ void multiply(benchmark::State& state, TypeId type, CpuIsa isa, Shape shape, uin
   }
 }
 
+// What it costs that all members of a team wait for each other, as they do between operations.
+void barrier(benchmark::State& state) {
+  ThreadTeam team(static_cast<uint32_t>(state.range(0)));
+  constexpr int kBarriers = 1000;
+  auto job = [&](uint32_t) {
+    for (int i = 0; i < kBarriers; ++i) team.barrier();
+  };
+  for (auto _ : state) team.run(job);
+  state.counters["barriers/s"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * kBarriers, benchmark::Counter::kIsRate);
+}
+
 }  // namespace
 }  // namespace realizar
 
@@ -87,6 +100,7 @@ int main(int argc, char** argv) {
       }
     }
   }
+  benchmark::RegisterBenchmark("barrier", barrier)->Arg(1)->Arg(n_usable_cores())->UseRealTime();
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/memory_nodes.h"
+
 namespace realizar {
 namespace {
 
@@ -33,13 +35,23 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
+std::vector<cpu_set_t> places_of(uint32_t n_threads) {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (n_threads < 2 || sched_getaffinity(0, sizeof usable, &usable) != 0) return {};
+  return place_members(memory_nodes(usable), n_threads);
+}
+
 }  // namespace
 
 ThreadTeam::ThreadTeam(uint32_t n_threads) : n_threads_(std::max(1u, n_threads)) {
   threads_.reserve(n_threads_ - 1);
   const SignalsBlocked blocked;
+  const std::vector<cpu_set_t> places = places_of(n_threads_);
   for (uint32_t member = 1; member < n_threads_; ++member) {
     threads_.emplace_back([this, member] { work(member); });
+    if (places.empty()) continue;
+    pthread_setaffinity_np(threads_.back().native_handle(), sizeof places[member], &places[member]);
   }
 }
 

@@ -1,6 +1,7 @@
 // A resident team of threads that runs one job at a time: one wake-up a job, cheap barriers inside it. The calling
 // thread is member 0. Waiting spins briefly, then yields (so more threads than cores still progress), then, between
-// jobs only, sleeps on a futex. One thread at a time may call run.
+// jobs only, sleeps on a futex. One thread at a time may call run. Where there are several memory nodes, each of the
+// team's own threads stays on one.
 #pragma once
 
 #include <atomic>

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 
+#include "base/work_shares.h"
 #include "quant/blocks.h"
 
 namespace realizar {
@@ -320,18 +322,18 @@ Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team, Ar
                                          : PanelKind::kBF16;
   m.panel_bytes = panel_bytes(m.kind, source.n_cols);
   RZ_TRY(m.data, arena.allocate(m.bytes()));
-  std::atomic<uint32_t> next{0};
-  auto pack = [&](uint32_t) {
-    const uint32_t n = m.n_mats * m.n_panels();
-    for (uint32_t i = next.fetch_add(1); i < n; i = next.fetch_add(1)) {
-      const uint32_t mat = i / m.n_panels(), p = i % m.n_panels();
-      if (packing == nullptr) {
-        const auto pack_plain_panel = type.block_bytes == 4 ? pack_plain<uint32_t> : pack_plain<uint16_t>;
-        pack_plain_panel(source, rows, mat, p, m.panel(mat, p));
-      } else {
-        pack_blocks(*packing, source, rows, mat, p, m.panel(mat, p));
-      }
+  const auto pack_panel = [&](uint32_t i) {
+    const uint32_t mat = i / m.n_panels(), p = i % m.n_panels();
+    if (packing == nullptr) {
+      const auto pack_plain_panel = type.block_bytes == 4 ? pack_plain<uint32_t> : pack_plain<uint16_t>;
+      pack_plain_panel(source, rows, mat, p, m.panel(mat, p));
+    } else {
+      pack_blocks(*packing, source, rows, mat, p, m.panel(mat, p));
     }
+  };
+  const auto taken = std::make_unique<std::atomic<uint32_t>[]>(team.size());
+  auto pack = [&](uint32_t member) {
+    share_work(taken.get(), m.n_mats * m.n_panels(), member, team.size(), pack_panel);
   };
   team.run(pack);
   return m;

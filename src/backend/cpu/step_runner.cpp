@@ -29,7 +29,7 @@ Status StepRunner::configure(const BackendLimits& limits) {
   limits_ = limits;
   steps_.reserve(limits.max_commands);
   trace_.reserve(limits.max_commands);
-  counters_ = std::make_unique<Counter[]>(size_t{limits.max_commands} * kLoopsPerCommand);
+  taken_ = std::make_unique<std::atomic<uint32_t>[]>(size_t{limits.max_commands} * kLoopsPerCommand * team_.size());
   units_.reserve(limits.max_rows + size_t{limits.max_seqs} * (limits.max_context / kSplitPositions + 1));
   const uint32_t n_slots = limits.max_rows * kMaxUsedExperts;
   identity_.resize(std::max({limits.max_rows, limits.max_logit_rows, n_slots}));
@@ -154,8 +154,8 @@ void StepRunner::add(const Command& command) {
 
 void StepRunner::submit() {
   if (!status_.ok()) return;
-  for (size_t i = 0; i < steps_.size() * kLoopsPerCommand; ++i) {
-    counters_[i].value.store(0, std::memory_order_relaxed);
+  for (size_t i = 0; i < steps_.size() * kLoopsPerCommand * team_.size(); ++i) {
+    taken_[i].store(0, std::memory_order_relaxed);
   }
   auto body = [this](uint32_t member) { walk(member); };
   team_.run(body);

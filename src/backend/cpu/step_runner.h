@@ -3,7 +3,6 @@
 // needs the results. Which member does an item never changes its result.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <variant>
@@ -11,6 +10,7 @@
 
 #include "backend/cpu/attention.h"
 #include "backend/cpu/matmul.h"
+#include "base/work_shares.h"
 
 namespace realizar {
 
@@ -104,18 +104,10 @@ class StepRunner {
   void expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member);
   void record(const Command& command, uint64_t start_ns, uint64_t end_ns);
 
-  // Calls body(i) for each i < n, spread over the team; every member must enter the same loops. Members take
-  // neighbours, fewer and fewer at a time: memory streams best when it is read on and on, and all are done at about the
-  // same time.
+  // Calls body(i) for each i < n, spread over the team; every member must enter the same loops.
   template <class Body>
   void share(uint32_t n, uint32_t member, const Body& body) {
-    std::atomic<uint32_t>& next = counters_[members_[member].phase++].value;
-    for (uint32_t first = next.load(std::memory_order_relaxed); first < n;) {
-      const uint32_t end = first + std::max(1u, (n - first) / (2 * team_.size()));
-      if (!next.compare_exchange_weak(first, end, std::memory_order_relaxed)) continue;
-      for (uint32_t i = first; i < end; ++i) body(i);
-      first = next.load(std::memory_order_relaxed);
-    }
+    share_work(&taken_[size_t{members_[member].phase++} * team_.size()], n, member, team_.size(), body);
   }
 
   const PanelMatrix& matrix(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
@@ -129,9 +121,6 @@ class StepRunner {
   uint32_t n_cols(ActId id) const { return activations_[static_cast<uint32_t>(id)].n_cols; }
   RowList row_list(Rows rows) const;
 
-  struct alignas(64) Counter {
-    std::atomic<uint32_t> value{0};
-  };
   static constexpr uint32_t kLoopsPerCommand = 7;
 
   const KernelTable& kernels_;
@@ -145,13 +134,13 @@ class StepRunner {
 
   const StepBatch* batch_ = nullptr;
   std::vector<Step> steps_;
-  Rotation turned_;  // of the step's last rope_store
-  Status status_;    // of the step's recording
-  std::unique_ptr<Counter[]> counters_;
-  RowList all_rows_{}, logit_rows_{};  // of the step; read() needs them when the batch is gone
-  std::vector<uint32_t> identity_;     // 0, 1, 2, ...
-  PreparedRows prepared_;              // of one activation at a time
-  Pages rotations_;                    // F32 [max rows, head_dim / 2, (cos, sin)] of the step's positions
+  Rotation turned_;                                 // of the step's last rope_store
+  Status status_;                                   // of the step's recording
+  std::unique_ptr<std::atomic<uint32_t>[]> taken_;  // of each loop and member, see share_work
+  RowList all_rows_{}, logit_rows_{};               // of the step; read() needs them when the batch is gone
+  std::vector<uint32_t> identity_;                  // 0, 1, 2, ...
+  PreparedRows prepared_;                           // of one activation at a time
+  Pages rotations_;                                 // F32 [max rows, head_dim / 2, (cos, sin)] of the step's positions
 
   // Attention. A unit is some rows of a sequence, or one part of a decode row's positions.
   static constexpr uint32_t kNoPart = ~0u;
