@@ -32,9 +32,13 @@ def peer(args, model, logits):
         common += ["--chunks", args.windows]
     if not pathlib.Path(logits).exists():
         run([*common, "-m", args.base])
-    text = run([*common, "-m", model, "--kl-divergence"])
-    find = lambda pattern: float(re.search(pattern + r"\s*:?\s*([-0-9.]+)", text).group(1))
-    return find(r"Mean PPL\(Q\)"), find(r"Mean\s+KLD"), find(r"Same top p")
+    patterns = (r"Mean PPL\(Q\)\s*:", r"Mean\s+KLD:", r"Same top p:")
+    for _ in range(5):  # it sometimes ends before its last lines are written
+        text = run([*common, "-m", model, "--kl-divergence"])
+        found = [re.search(pattern + r"\s*([-0-9.]+)", text) for pattern in patterns]
+        if all(found):
+            return [float(match.group(1)) for match in found]
+    raise SystemExit("llama-perplexity gives no statistics:\n" + text)
 
 
 def main():
