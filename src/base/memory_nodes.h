@@ -9,7 +9,8 @@
 
 namespace realizar {
 
-// Of each node that has some: its processors among `usable`. `folder` is Linux's list of nodes; empty where there is none.
+// Of each node that has some: its processors among `usable`. `folder` is Linux's list of nodes; empty where there is
+// none.
 std::vector<cpu_set_t> memory_nodes(const cpu_set_t& usable, const std::string& folder = "/sys/devices/system/node");
 
 // For each of n_threads members the processors of one node: neighbours share one, and nodes get as many members as they

@@ -1,5 +1,5 @@
-// Spreads n items over a team: each member has a range of neighbours of its own, the same in every loop over n items, so
-// that it reads memory on and on, and the memory that it touched first; who is done helps the others.
+// Spreads n items over a team: each member has a range of neighbours of its own, the same in every loop over n items,
+// so that it reads memory on and on, and the memory that it touched first; who is done helps the others.
 #pragma once
 
 #include <algorithm>
