@@ -32,7 +32,8 @@ class MemoryNodes : public testing::Test {
     fs::create_directories(folder_ / name);
     std::ofstream(folder_ / name / "cpulist") << cpus << '\n';
   }
-  fs::path folder_ = fs::path(testing::TempDir()) / "realizar_nodes";
+  // Tests run side by side.
+  fs::path folder_ = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(MemoryNodes, AreThoseWithUsableProcessorsInOrder) {
