@@ -3,7 +3,8 @@
 predictions from those of the same program with the F16 file, as a Markdown table.
 
 usage: run.py TEXT BASE-F16.gguf MODEL.gguf... --llama-perplexity PATH [--realizar PATH] [--windows N]
-Windows of 512 tokens; the second half of each is scored. Both programs read the same tokens.
+Windows of 512 tokens; the second half of each is scored. Both programs read the same tokens. A TEXT in JSON lines
+(tests/data/eval.jsonl) stands for the contents of its dialogues and their answers, one a line.
 """
 import argparse
 import json
@@ -18,6 +19,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 def run(command):
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     return result.stdout + result.stderr
+
+
+def dialogues(path):
+    lines = []
+    for line in pathlib.Path(path).read_text().splitlines():
+        dialogue = json.loads(line)
+        lines += [message.get("content") or "" for message in dialogue["messages"]] + [dialogue["reference"]]
+    return "".join(line + "\n" for line in lines)
 
 
 def ours(args, model, *mode):
@@ -54,6 +63,10 @@ def main():
           "| same first choice, %: prefill | decode | llama.cpp |\n" + "|---" * 10 + "|")
     with tempfile.TemporaryDirectory() as folder:
         logits = str(pathlib.Path(folder) / "base.bin")
+        if args.text.endswith(".jsonl"):
+            text = pathlib.Path(folder) / "dialogues.txt"
+            text.write_text(dialogues(args.text))
+            args.text = str(text)
         for model in args.models:
             prefill, decode = ours(args, model), ours(args, model, "--decode")
             perplexity, divergence, same = peer(args, model, logits)

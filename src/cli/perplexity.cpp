@@ -48,13 +48,9 @@ double log_normalizer(std::span<const float> logits) {
   return std::log(sum) + max;
 }
 
-double negative_log_likelihood(std::span<const float> logits, TokenId target) {
-  return log_normalizer(logits) - logits[static_cast<size_t>(to_index(target))];
-}
-
 // Sum of p log(p / q) in nats, p of `base`.
-double divergence(std::span<const float> base, std::span<const float> logits) {
-  const double base_normalizer = log_normalizer(base), normalizer = log_normalizer(logits);
+double divergence(std::span<const float> base, std::span<const float> logits, double normalizer) {
+  const double base_normalizer = log_normalizer(base);
   double sum = 0;
   for (size_t i = 0; i < base.size(); ++i) {
     const double log_p = base[i] - base_normalizer, log_q = logits[i] - normalizer;
@@ -66,8 +62,8 @@ double divergence(std::span<const float> base, std::span<const float> logits) {
 // The window's second half is scored, each token with at least half a window before it.
 constexpr uint32_t kDefaultWindow = 512;
 
-void compare(std::span<const float> base, std::span<const float> logits, Score& score) {
-  score.divergence += divergence(base, logits);
+void compare(std::span<const float> base, std::span<const float> logits, double normalizer, Score& score) {
+  score.divergence += divergence(base, logits, normalizer);
   const auto top = [](std::span<const float> row) { return std::max_element(row.begin(), row.end()) - row.begin(); };
   if (top(base) == top(logits)) ++score.n_same_top;
 }
@@ -88,10 +84,11 @@ Status score_window(LanguageModel& model, LanguageModel* base, std::span<const T
   }
   for (uint32_t i = 0; i < n_scored; ++i) {
     const auto row = std::span(logits).subspan(i * n_vocab, n_vocab);
-    const double nll = negative_log_likelihood(row, window[n_context + i]);
+    const double normalizer = log_normalizer(row);
+    const double nll = normalizer - row[static_cast<size_t>(to_index(window[n_context + i]))];
     score.nll += nll;
     score.nll_squared += nll * nll;
-    if (base != nullptr) compare(std::span(base_logits).subspan(i * n_vocab, n_vocab), row, score);
+    if (base != nullptr) compare(std::span(base_logits).subspan(i * n_vocab, n_vocab), row, normalizer, score);
   }
   score.n_tokens += n_scored;
   return {};

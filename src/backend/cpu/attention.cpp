@@ -45,7 +45,7 @@ class Attention {
         memory_(sums),
         group_(group_of(op_)),
         n_queries_(task.n_rows * group_),
-        splits_(task.prefill && kernels.bf16 && op_.head_dim % kTileDepth == 0),
+        splits_(task.prefill && kernels.has_bf16() && op_.head_dim % kTileDepth == 0),
         keys_(scratch, n_keys(op_)),
         values_(keys_.end(n_keys(op_)), n_values(op_)),
         scores_(values_.end(n_values(op_)), n_scores(op_)),

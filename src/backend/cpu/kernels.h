@@ -73,18 +73,17 @@ enum class MapKind : uint8_t { kNone, kSilu, kGelu, kGeluErf, kRelu, kReluSquare
 
 struct KernelTable {
   const char* name;
-  bool bf16;  // prefill multiplies as bf16: block types rounded, F16 and BF16 as sums of two halves (see matmul.h)
   uint32_t gemm_f32_rows, gemm_bf16_rows;
   DotFn dot[static_cast<int>(PanelKind::kCount)];
   UnpackFn unpack_f32[static_cast<int>(PanelKind::kCount)];
-  UnpackFn unpack_bf16[static_cast<int>(PanelKind::kCount)];  // null for plain types and where !bf16
+  UnpackFn unpack_bf16[static_cast<int>(PanelKind::kCount)];  // null for plain types and where !has_bf16()
   SpreadFn spread[static_cast<int>(PanelKind::kCount)];       // null for plain types
   GemmInt8Fn gemm_int8[static_cast<int>(PanelKind::kCount)];  // null for plain types
   GemmFn gemm_f32;
-  GemmFn gemm_bf16;
+  GemmFn gemm_bf16;  // null where the processor has no tiles for it
   // groups: [n / 32]; n is a multiple of 32.
   void (*quantize)(const float* x, uint32_t n, ActGroup* groups);
-  // The next three are null where !bf16; n is a multiple of 16.
+  // The next three are null where !has_bf16(); n is a multiple of 16.
   void (*to_bf16)(const float* x, uint32_t n, uint16_t* y);
   // x [n] rounded, and what the rounding lost. Their sum is x but for 2^-18 of it.
   void (*split_bf16)(const float* x, uint32_t n, uint16_t* high, uint16_t* low);
@@ -111,6 +110,9 @@ struct KernelTable {
   float (*peak_fma)(uint32_t n_steps);
   float (*peak_bf16)(uint32_t n_steps);
   float (*peak_int8)(uint32_t n_steps);
+
+  // Prefill multiplies as bf16: block types rounded, F16 and BF16 as sums of two halves (see matmul.h).
+  bool has_bf16() const { return gemm_bf16 != nullptr; }
 };
 
 extern const KernelTable kPortableKernels;

@@ -13,8 +13,8 @@ Status PreparedRows::reserve(uint32_t n_rows, uint32_t n_cols) {
 }
 
 RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m) {
-  if (!m.is_plain()) return kernels.bf16 ? RowForm::kBf16 : RowForm::kInt8;
-  const bool splits = kernels.bf16 && m.kind != PanelKind::kF32 && m.n_cols % kTileDepth == 0;
+  if (!m.is_plain()) return kernels.has_bf16() ? RowForm::kBf16 : RowForm::kInt8;
+  const bool splits = kernels.has_bf16() && m.kind != PanelKind::kF32 && m.n_cols % kTileDepth == 0;
   return splits ? RowForm::kSplitBf16 : RowForm::kF32;
 }
 

@@ -1,0 +1,140 @@
+// What attention does besides products with panels: the running softmax, and values as the cache stores them.
+
+// +infinity in lanes [from, to) of 32, counted from `lane`, and -infinity in the others.
+RZ_INLINE F between(uint32_t from, uint32_t to, uint32_t lane) {
+  alignas(64) static constexpr float kEdges[96] = {
+#define RZ_FOUR(x) x, x, x, x
+#define RZ_SIXTEEN(x) RZ_FOUR(x), RZ_FOUR(x), RZ_FOUR(x), RZ_FOUR(x)
+      RZ_SIXTEEN(__builtin_inff()),  RZ_SIXTEEN(__builtin_inff()), RZ_SIXTEEN(-__builtin_inff()),
+      RZ_SIXTEEN(-__builtin_inff()), RZ_SIXTEEN(__builtin_inff()), RZ_SIXTEEN(__builtin_inff()),
+#undef RZ_SIXTEEN
+#undef RZ_FOUR
+  };
+  return min(load(kEdges + 32 - to + lane), load(kEdges + 64 - from + lane));
+}
+
+float softmax_piece(float* scores, uint32_t from, uint32_t to, float scale, float softcap, Softmax* state) {
+  if (from >= to) {
+    store(scores, zero());
+    store(scores + 16, zero());
+    return 1.0f;
+  }
+  const bool is_whole = from == 0 && to == kKvPiece;
+  F s[2];
+  for (uint32_t i = 0; i < 2; ++i) {
+    s[i] = mul(load(scores + 16 * i), set1(scale));
+    if (softcap > 0) s[i] = mul(tanh_of(mul(s[i], set1(1.0f / softcap))), set1(softcap));
+    if (!is_whole) s[i] = min(s[i], between(from, to, 16 * i));
+  }
+  const float largest = reduce_max(max(s[0], s[1]));
+  const float new_max = largest > state->max ? largest : state->max;
+  for (uint32_t i = 0; i < 2; ++i) {
+    s[i] = exp_of(sub(s[i], set1(new_max)));
+    if (!is_whole) s[i] = min(s[i], max(between(from, to, 16 * i), zero()));
+    store(scores + 16 * i, s[i]);
+  }
+  const float correction = new_max == state->max ? 1.0f : reduce_max(exp_of(set1(state->max - new_max)));
+  *state = {new_max, state->sum * correction + reduce(add(s[0], s[1]))};
+  return correction;
+}
+
+// How the cache stores a vector, in the order of KvType.
+enum class Stored { kF32, kF16, kBF16, kQ8_0 };
+
+// Columns [col, col + n) of a vector, n <= 16, zeros behind them. Q8_0: an F16 scale and 32 int8 quants a block, whole
+// blocks only.
+template <Stored kType>
+RZ_INLINE F value_columns(const uint8_t* x, uint32_t col, uint32_t n) {
+  if constexpr (kType == Stored::kQ8_0) {
+    const uint8_t* block = x + col / 32 * 34;
+    return mul(load_i8(block + 2 + col % 32), set1_f16(block));
+  }
+  constexpr uint32_t n_bytes = kType == Stored::kF32 ? 4 : 2;
+  alignas(64) uint8_t tail[64] = {};
+  const uint8_t* from = x + col * n_bytes;
+  if (n < 16) {
+    for (uint32_t i = 0; i < n * n_bytes; ++i) tail[i] = from[i];
+    from = tail;
+  }
+  if constexpr (kType == Stored::kF32) return load(reinterpret_cast<const float*>(from));
+  if constexpr (kType == Stored::kF16) return load_f16(from);
+  return load_bf16(from);
+}
+
+template <Stored kType>
+void load_values(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles) {
+  for (uint32_t i = 0; i < n; ++i) {
+    prefetch(x + i * n_bytes, static_cast<uint32_t>(n_bytes));
+    for (uint32_t c = 0; c < n_cols; c += 16) {
+      const uint32_t n_left = n_cols - c < 16 ? n_cols - c : 16;
+      store(tiles + size_t{kKvPiece} * c + 16 * i, value_columns<kType>(x + i * n_bytes, c, n_left));
+    }
+  }
+  for (uint32_t c = 0; c < n_cols; c += 16) {
+    for (uint32_t i = n; i < 16; ++i) store(tiles + size_t{kKvPiece} * c + 16 * i, zero());
+  }
+}
+
+// Columns [col, col + 16 * kVectors) of `sums`, for kRows rows; n_last of the last vector are real.
+template <Stored kType, int kRows, int kVectors>
+RZ_INLINE void add_columns(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t col, uint32_t n_last,
+                           const float* const* weights, float* sums, size_t stride) {
+  const auto at = [&](int r, int v) {
+    const uint32_t c = col + 16 * static_cast<uint32_t>(v);
+    return sums + c / 32 * stride + 32 * r + c % 32;
+  };
+  F a[kRows][kVectors];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) a[r][v] = load(at(r, v));
+  }
+  for (uint32_t i = 0; i < n; ++i) {
+    F values[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      values[v] = value_columns<kType>(x + i * n_bytes, col + 16 * v, v + 1 == kVectors ? n_last : 16);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const F weight = set1(weights[r][i]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) a[r][v] = fma(values[v], weight, a[r][v]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) store(at(r, v), a[r][v]);
+  }
+}
+
+template <Stored kType, int kRows>
+void add_values_of_rows(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, const float* const* weights,
+                        float* sums, size_t stride) {
+  constexpr uint32_t kAtOnce = 16 * kValueVectors;
+  for (uint32_t i = 0; i < n; ++i) prefetch(x + i * n_bytes, static_cast<uint32_t>(n_bytes));
+  uint32_t c = 0;
+  for (; c + kAtOnce <= n_cols; c += kAtOnce) {
+    add_columns<kType, kRows, kValueVectors>(x, n_bytes, n, c, 16, weights, sums, stride);
+  }
+  for (; c < n_cols; c += 16) {
+    const uint32_t n_left = n_cols - c < 16 ? n_cols - c : 16;
+    add_columns<kType, kRows, 1>(x, n_bytes, n, c, n_left, weights, sums, stride);
+  }
+}
+
+template <Stored kType>
+void add_values(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, const float* const* weights,
+                uint32_t n_rows, float* sums, size_t stride) {
+  switch (n_rows) {
+    case 1:
+      return add_values_of_rows<kType, 1>(x, n_bytes, n, n_cols, weights, sums, stride);
+    case 2:
+      return add_values_of_rows<kType, 2>(x, n_bytes, n, n_cols, weights, sums, stride);
+    case 3:
+      return add_values_of_rows<kType, 3>(x, n_bytes, n, n_cols, weights, sums, stride);
+    default:
+      return add_values_of_rows<kType, 4>(x, n_bytes, n, n_cols, weights, sums, stride);
+  }
+}

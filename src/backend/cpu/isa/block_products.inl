@@ -1,0 +1,287 @@
+// Products with panels of block types: straight from the packed panel for a few rows; for many of them the panel is
+// spread once into tiles, with the very same sums; and panels as F32 or bf16 tiles.
+
+template <int kBits, int kVector>
+RZ_INLINE B plane_bits(const uint8_t* plane) {
+  if constexpr (kBits == 8) return load_bytes(plane + 64 * kVector);
+  constexpr int n_vectors = kBits;  // 8 vectors of kBits / 8 bytes an element
+  constexpr int shift = kVector / n_vectors * kBits;
+  const B packed = load_bytes(plane + 64 * (kVector % n_vectors));
+  return mask(shift_right<shift>(packed), (1 << kBits) - 1);
+}
+
+template <PanelLayout L, int kVector>
+RZ_INLINE B codes(const uint8_t* quants) {
+  B low = plane_bits<L.low, kVector>(quants);
+  if constexpr (L.codes == Codes::kIq4) low = look_up(low, kIq4Codes);
+  if constexpr (L.codes == Codes::kE2M1) low = look_up(low, kE2M1Codes);
+  if constexpr (L.high > 0) {
+    constexpr int shift = kVector / L.high * L.high;  // where the bits of this vector lie in the byte
+    const B packed = load_bytes(quants + 64 * L.low + 64 * (kVector % L.high));
+    constexpr uint8_t bits = ((1 << L.high) - 1) << L.low;
+    if constexpr (shift > L.low) {
+      low = either(low, mask(shift_right<shift - L.low>(packed), bits));
+    } else {
+      low = either(low, mask(shift_left<L.low - shift>(packed), bits));
+    }
+  }
+  return low;
+}
+
+// Columns of kVectors vectors: the exact products of their codes (less code_bias) with a row's quants.
+template <int kMaxCode, int kVectors>
+RZ_INLINE I dot_vectors(const B* code, const int8_t* q) {
+  constexpr int n_run = run_length<kMaxCode>() < kVectors ? run_length<kMaxCode>() : kVectors;
+  I sum = set1_i(0);
+#pragma GCC unroll 8
+  for (int first = 0; first < kVectors; first += n_run) {
+    Part part = zero_part();
+#pragma GCC unroll 8
+    for (int j = first; j < first + n_run; ++j) part = dot4<kMaxCode>(part, code[j], q + 4 * j);
+    sum = first == 0 ? whole<kMaxCode>(part) : add_i(sum, whole<kMaxCode>(part));
+  }
+  return sum;
+}
+
+// The same for several rows in turns: what waits for one product can be overtaken by the other rows'.
+template <int kMaxCode, int kVectors, int kRows>
+RZ_INLINE void dot_vectors_of_rows(const uint8_t (*codes)[64], const ActGroup* const* rows, uint32_t g, int col,
+                                   I* dots) {
+  constexpr int n_run = run_length<kMaxCode>() < kVectors ? run_length<kMaxCode>() : kVectors;
+#pragma GCC unroll 8
+  for (int first = 0; first < kVectors; first += n_run) {
+    Part parts[kRows];
+    for (Part& part : parts) part = zero_part();
+#pragma GCC unroll 8
+    for (int j = first; j < first + n_run; ++j) {
+      const B code = load_bytes(codes[j]);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) parts[r] = dot4<kMaxCode>(parts[r], code, rows[r][g].quants + col + 4 * j);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      dots[r] = first == 0 ? whole<kMaxCode>(parts[r]) : add_i(dots[r], whole<kMaxCode>(parts[r]));
+    }
+  }
+}
+
+template <PanelLayout L>
+RZ_INLINE void load_codes(const uint8_t* quants, B* out) {
+  out[0] = codes<L, 0>(quants);
+  out[1] = codes<L, 1>(quants);
+  out[2] = codes<L, 2>(quants);
+  out[3] = codes<L, 3>(quants);
+  out[4] = codes<L, 4>(quants);
+  out[5] = codes<L, 5>(quants);
+  out[6] = codes<L, 6>(quants);
+  out[7] = codes<L, 7>(quants);
+}
+
+// The scale of 16 rows for sub-block `block` of a group, and what their codes' sum is multiplied by; for the layouts
+// with super-blocks both still lack the factors of the header.
+struct ScaleMin {
+  F scale, min;  // min only where the layout has one
+};
+
+template <PanelLayout L>
+RZ_INLINE ScaleMin load_scales(const uint8_t* group, int block) {
+  ScaleMin r{zero(), zero()};
+  if constexpr (L.scales == Scales::kSuper) {
+    r.scale = L.has_min ? load_u8(group + 16 * block) : load_i8(group + 16 * block);
+    if constexpr (L.has_min) r.min = load_u8(group + 16 * (L.n_subs() + block));
+  } else if constexpr (L.scales == Scales::kBf16) {
+    r.scale = load_bf16(group);
+  } else {
+    r.scale = load_f16(group);
+    if constexpr (L.has_min) r.min = load_f16(group + 32);
+  }
+  return r;
+}
+
+// What a row has summed over the columns of a tile: scaled products, and (where the layout has them) scaled minima.
+struct RowSum {
+  F products, minima;
+};
+
+// The exact products of a row with the codes of 16 rows over a sub-block, taken into its sums.
+template <PanelLayout L>
+RZ_INLINE RowSum add_block(RowSum sums, I dots, ScaleMin w, const ActGroup& act, int sub) {
+  constexpr int offset = L.offset - code_bias<L.max_code>();
+  const float sum = L.sub == 16 ? act.halves[sub] : act.sum;
+  F products = to_float(dots);
+  if constexpr (offset != 0) products = fma(set1(-offset), set1(sum), products);
+  sums.products = fma(products, mul(w.scale, set1(act.scale)), sums.products);
+  if constexpr (L.has_min) {
+    const F weighted = L.sub == 16 ? mul(set1(act.scale), set1(sum)) : set1(act.scaled_sum);
+    sums.minima = fma(w.min, weighted, sums.minima);
+  }
+  return sums;
+}
+
+// A tile's sums taken into the row's result; d and dmin are the header's.
+template <PanelLayout L>
+RZ_INLINE F add_tile(F acc, RowSum sums, F d, F dmin) {
+  if constexpr (L.scales == Scales::kSuper) {
+    acc = fma(d, sums.products, acc);
+    if constexpr (L.has_min) acc = sub(acc, mul(dmin, sums.minima));
+    return acc;
+  }
+  if constexpr (L.has_min) return add(acc, add(sums.products, sums.minima));
+  return add(acc, sums.products);
+}
+
+template <PanelLayout L, int kRows>
+RZ_INLINE void dot_group(const uint8_t* group, uint32_t g, const ActRow* rows, RowSum* sums) {
+  B code[8];
+  load_codes<L>(group + L.scale_bytes(), code);
+  constexpr int n_vectors = 8 / L.n_subs();
+  for (int s = 0; s < L.n_subs(); ++s) {
+    const ScaleMin w = load_scales<L>(group, s);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const ActGroup& act = rows[r].groups[g];
+      const I dots = dot_vectors<L.max_code, n_vectors>(code + n_vectors * s, act.quants + 16 * s);
+      sums[r] = add_block<L>(sums[r], dots, w, act, s);
+    }
+  }
+}
+
+template <PanelLayout L, int kRows>
+void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* y) {
+  constexpr bool super = L.scales == Scales::kSuper;
+  F acc[kRows];
+  for (F& a : acc) a = zero();
+  const uint8_t* at = panel;
+  for (uint32_t col = 0; col < n_cols; col += kTileCols) {
+    const uint32_t n_groups = super || n_cols - col >= kTileCols ? 8 : (n_cols - col) / 32;
+    const uint8_t* group = at + L.header_bytes();
+    RowSum sums[kRows];
+    for (RowSum& sum : sums) sum = {zero(), zero()};
+    for (uint32_t i = 0; i < n_groups; ++i, group += L.group_bytes()) {
+      prefetch(group, L.group_bytes());
+      dot_group<L, kRows>(group, col / 32 + i, rows, sums);
+    }
+    const F d = super ? load_f16(at) : zero(), dmin = super && L.has_min ? load_f16(at + 32) : zero();
+    for (int r = 0; r < kRows; ++r) acc[r] = add_tile<L>(acc[r], sums[r], d, dmin);
+    at = group;
+  }
+  for (int r = 0; r < kRows; ++r) store(y + 16 * r, acc[r]);
+}
+
+template <PanelLayout L>
+void dot(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_rows, float* y) {
+  switch (n_rows) {
+    case 1:
+      return dot_rows<L, 1>(panel, n_cols, rows, y);
+    case 2:
+      return dot_rows<L, 2>(panel, n_cols, rows, y);
+    case 3:
+      return dot_rows<L, 3>(panel, n_cols, rows, y);
+    default:
+      return dot_rows<L, 4>(panel, n_cols, rows, y);
+  }
+}
+
+struct CodeGroup {
+  uint8_t codes[8][64];
+  float scale[2][16], min[2][16];  // of each sub-block, as load_scales() gives them
+};
+struct CodeTile {
+  float d[16], dmin[16];  // where there are super-blocks
+  CodeGroup groups[kTileCols / 32];
+};
+
+template <PanelLayout L>
+void spread(const uint8_t* panel, uint32_t col, uint32_t n, void* to) {
+  auto& tile = *static_cast<CodeTile*>(to);
+  if constexpr (L.scales == Scales::kSuper) {
+    store(tile.d, load_f16(panel + L.header_at(col / 32)));
+    if constexpr (L.has_min) store(tile.dmin, load_f16(panel + L.header_at(col / 32) + 32));
+  }
+  for (uint32_t g = 0; g < n / 32; ++g) {
+    const uint8_t* group = panel + L.group_at(col / 32 + g);
+    prefetch(group, L.group_bytes());
+    B code[8];
+    load_codes<L>(group + L.scale_bytes(), code);
+    for (int j = 0; j < 8; ++j) store_bytes(tile.groups[g].codes[j], code[j]);
+    for (int s = 0; s < L.n_subs(); ++s) {
+      const ScaleMin w = load_scales<L>(group, s);
+      store(tile.groups[g].scale[s], w.scale);
+      if constexpr (L.has_min) store(tile.groups[g].min[s], w.min);
+    }
+  }
+}
+
+template <PanelLayout L, int kRows>
+void gemm_int8_rows(const CodeTile& tile, uint32_t n, const ActGroup* const* rows, float* acc, bool first) {
+  constexpr int n_vectors = 8 / L.n_subs();
+  RowSum sums[kRows];
+  for (RowSum& sum : sums) sum = {zero(), zero()};
+  for (uint32_t g = 0; g < n / 32; ++g) {
+    const CodeGroup& group = tile.groups[g];
+    for (int s = 0; s < L.n_subs(); ++s) {
+      I dots[kRows];
+      dot_vectors_of_rows<L.max_code, n_vectors, kRows>(group.codes + n_vectors * s, rows, g, 16 * s, dots);
+      const ScaleMin w{load(group.scale[s]), L.has_min ? load(group.min[s]) : zero()};
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) sums[r] = add_block<L>(sums[r], dots[r], w, rows[r][g], s);
+    }
+  }
+  constexpr bool super = L.scales == Scales::kSuper;
+  const F d = super ? load(tile.d) : zero(), dmin = super && L.has_min ? load(tile.dmin) : zero();
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    store(acc + 32 * r, add_tile<L>(first ? zero() : load(acc + 32 * r), sums[r], d, dmin));
+  }
+}
+
+template <PanelLayout L>
+void gemm_int8(const void* tile, uint32_t n, const ActGroup* const* rows, uint32_t n_rows, float* acc, bool first) {
+  const auto& codes = *static_cast<const CodeTile*>(tile);
+  uint32_t r = 0;
+  for (; r + kInt8Rows <= n_rows; r += kInt8Rows) gemm_int8_rows<L, kInt8Rows>(codes, n, rows + r, acc + 32 * r, first);
+  for (; r < n_rows; ++r) gemm_int8_rows<L, 1>(codes, n, rows + r, acc + 32 * r, first);
+}
+
+// The scale and the minimum in full, as they are to be added to.
+template <PanelLayout L>
+RZ_INLINE ScaleMin whole_scales(const uint8_t* header, const uint8_t* group, int block) {
+  ScaleMin r = load_scales<L>(group, block);
+  if constexpr (L.scales == Scales::kSuper) {
+    r.scale = mul(load_f16(header), r.scale);
+    if constexpr (L.has_min) r.min = sub(zero(), mul(load_f16(header + 32), r.min));
+  }
+  return r;
+}
+
+template <PanelLayout L, int kByte>
+RZ_INLINE F value(B code, ScaleMin w) {
+  const F q = sub(to_float(lane_byte<kByte>(code)), set1(L.offset));
+  if constexpr (L.has_min) return add(mul(q, w.scale), w.min);
+  return mul(q, w.scale);
+}
+
+template <PanelLayout L, bool kBf16>
+void unpack(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
+  for (uint32_t g = col / 32; g < (col + n) / 32; ++g) {
+    const uint8_t *header = panel + L.header_at(g), *group = panel + L.group_at(g);
+    B code[8];
+    load_codes<L>(group + L.scale_bytes(), code);
+    ScaleMin w{};
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) {
+      if (j % (L.sub / 4) == 0) w = whole_scales<L>(header, group, j / (L.sub / 4));
+      const F v[4] = {value<L, 0>(code[j], w), value<L, 1>(code[j], w), value<L, 2>(code[j], w),
+                      value<L, 3>(code[j], w)};
+      const size_t at = (size_t{32} * g - col + 4 * j) * 16;
+      if constexpr (kBf16) {
+#if defined(RZ_BF16)
+        store_bf16_pairs(static_cast<uint16_t*>(tile) + at, v[0], v[1]);
+        store_bf16_pairs(static_cast<uint16_t*>(tile) + at + 32, v[2], v[3]);
+#endif
+      } else {
+        for (int c = 0; c < 4; ++c) store(static_cast<float*>(tile) + at + 16 * c, v[c]);
+      }
+    }
+  }
+}

@@ -1,0 +1,121 @@
+// Products with panels of plain types, [n_cols][16], and with F32 tiles of 16 rows: two of them times kRows rows of
+// activations, everything in registers.
+
+enum class Plain { kF32, kF16, kBF16 };
+
+// Bytes of one column of a panel.
+constexpr uint32_t plain_bytes(Plain type) {
+  return type == Plain::kF32 ? 64 : 32;
+}
+
+template <Plain kType>
+RZ_INLINE F load_plain(const uint8_t* panel, uint32_t col) {
+  if constexpr (kType == Plain::kF32) return load(reinterpret_cast<const float*>(panel) + size_t{16} * col);
+  if constexpr (kType == Plain::kF16) return load_f16(panel + size_t{32} * col);
+  return load_bf16(panel + size_t{32} * col);
+}
+
+template <Plain kType, int kRows>
+void dot_plain_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* y) {
+  F acc[kRows][4];
+  for (auto& row : acc) {
+    for (F& a : row) a = zero();
+  }
+  uint32_t c = 0;
+  for (; c + 4 <= n_cols; c += 4) {
+    prefetch(panel + c * plain_bytes(kType), 4 * plain_bytes(kType));
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      const F w = load_plain<kType>(panel, c + k);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) acc[r][k] = fma(w, set1(rows[r].values[c + k]), acc[r][k]);
+    }
+  }
+  for (; c < n_cols; ++c) {
+    const F w = load_plain<kType>(panel, c);
+    for (int r = 0; r < kRows; ++r) acc[r][0] = fma(w, set1(rows[r].values[c]), acc[r][0]);
+  }
+  for (int r = 0; r < kRows; ++r) store(y + 16 * r, add(add(acc[r][0], acc[r][1]), add(acc[r][2], acc[r][3])));
+}
+
+template <Plain kType>
+void dot_plain(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_rows, float* y) {
+  switch (n_rows) {
+    case 1:
+      return dot_plain_rows<kType, 1>(panel, n_cols, rows, y);
+    case 2:
+      return dot_plain_rows<kType, 2>(panel, n_cols, rows, y);
+    case 3:
+      return dot_plain_rows<kType, 3>(panel, n_cols, rows, y);
+    default:
+      return dot_plain_rows<kType, 4>(panel, n_cols, rows, y);
+  }
+}
+
+template <Plain kType>
+void unpack_plain(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
+  for (uint32_t c = 0; c < n; ++c) {
+    if (c % 2 == 0) prefetch(panel + (col + c) * plain_bytes(kType), 2 * plain_bytes(kType));
+    store(static_cast<float*>(tile) + size_t{16} * c, load_plain<kType>(panel, col + c));
+  }
+}
+
+template <int kRows>
+void gemm_f32_rows(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, float* acc, bool first) {
+  const auto *w0 = static_cast<const float*>(tile0), *w1 = static_cast<const float*>(tile1);
+  F a[kRows][2];
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r) {
+    a[r][0] = first ? zero() : load(acc + 32 * r);
+    a[r][1] = first ? zero() : load(acc + 32 * r + 16);
+  }
+  const float* x[kRows];
+  for (int r = 0; r < kRows; ++r) x[r] = static_cast<const float*>(rows[r]);
+  for (uint32_t c = 0; c < n; ++c) {
+    const F v0 = load(w0 + size_t{16} * c), v1 = load(w1 + size_t{16} * c);
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+      const F y = set1(x[r][c]);
+      a[r][0] = fma(v0, y, a[r][0]);
+      a[r][1] = fma(v1, y, a[r][1]);
+    }
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r) {
+    store(acc + 32 * r, a[r][0]);
+    store(acc + 32 * r + 16, a[r][1]);
+  }
+}
+
+template <int kRows>
+void gemm_f32(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows, float* acc,
+              bool first) {
+  if constexpr (kRows > 1) {
+    if (n_rows < kRows) return gemm_f32<kRows - 1>(tile0, tile1, n, rows, n_rows, acc, first);
+  }
+  gemm_f32_rows<kRows>(tile0, tile1, n, rows, acc, first);
+}
+
+#if defined(RZ_BF16)
+void to_bf16(const float* x, uint32_t n, uint16_t* y) {
+  for (uint32_t i = 0; i + 16 <= n; i += 16) store_bf16(y + i, load(x + i));
+}
+
+void split_bf16(const float* x, uint32_t n, uint16_t* high, uint16_t* low) {
+  for (uint32_t i = 0; i + 16 <= n; i += 16) {
+    const F value = load(x + i);
+    const F rounded = round_bf16(value);
+    store_bf16(high + i, rounded);
+    store_bf16(low + i, sub(value, rounded));
+  }
+}
+
+void split_tile(const float* tile, uint32_t n, uint16_t* high, uint16_t* low) {
+  for (uint32_t c = 0; c + 2 <= n; c += 2) {
+    const F even = load(tile + size_t{16} * c), odd = load(tile + size_t{16} * c + 16);
+    const F rounded_even = round_bf16(even), rounded_odd = round_bf16(odd);
+    store_bf16_pairs(high + size_t{16} * c, rounded_even, rounded_odd);
+    store_bf16_pairs(low + size_t{16} * c, sub(even, rounded_even), sub(odd, rounded_odd));
+  }
+}
+#endif
