@@ -92,7 +92,7 @@ class LanguageModel {
   SamplingParams default_sampling() const;
 
   Result<Generation> generate(const Request& request, const TokenCallback& on_token = {});
-  // Runs up to max_seqs requests in one batch. Each gives the tokens that it gives alone.
+  // Runs the requests, up to max_seqs of them in one batch. Each gives the tokens that it gives alone.
   Result<std::vector<Generation>> generate_all(std::span<const Request> requests);
   Result<TextGeneration> generate_text(const Request& request, const TextOptions& text,
                                        const TextCallback& on_text = {});

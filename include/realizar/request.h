@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +30,20 @@ struct SamplingParams {
   uint64_t seed = 0;  // draws are a function of (seed, position)
 };
 
+// Which tokens may come next: a grammar, for one request. Called on the engine's thread, one call at a time.
+class TokenConstraint {
+ public:
+  virtual ~TokenConstraint() = default;
+  // Sets bit t % 64 of word t / 64 for every token t that may come next, end tokens included, and clears all others.
+  // False: any token may come, and `allowed` was left as it was.
+  virtual bool allow(std::span<uint64_t> allowed) = 0;
+  // The token that was chosen.
+  virtual void accept(TokenId id) = 0;
+};
+
+// What to make of the hidden states of a prompt, where a vector is asked for and no text.
+enum class Pooling : uint8_t { kNone, kLast, kMean };
+
 struct Request {
   std::vector<TokenId> prompt;
   SamplingParams sampling;
@@ -37,6 +52,13 @@ struct Request {
   bool ignore_eos = false;             // the model's own end tokens do not stop
   uint32_t n_logprobs = 0;             // that many likeliest tokens are reported with each token
   bool logprobs = false;               // report the chosen token's log-probability
+  std::shared_ptr<TokenConstraint> constraint;
+  Pooling pooling = Pooling::kNone;  // other than kNone: no token is generated
+  // Where requests compete:
+  int32_t priority = 0;                // the smaller goes first
+  uint64_t tenant = 0;                 // requests of one tenant share one place in turn
+  uint64_t cache_salt = 0;             // only requests with the same salt share cached prefixes
+  std::optional<uint32_t> timeout_ms;  // from arrival to the end; then kDeadline
 };
 
 struct TokenLogprob {
@@ -54,17 +76,20 @@ struct TokenEvent {
 // Called with every token as soon as it is known; false stops the generation.
 using TokenCallback = std::function<bool(const TokenEvent&)>;
 
-enum class FinishReason : uint8_t { kStop, kLength, kContext, kCancelled };
+enum class FinishReason : uint8_t { kStop, kLength, kContext, kCancelled, kDeadline, kError };
 const char* to_string(FinishReason reason);
 
 struct GenerationStats {
   uint32_t n_prompt = 0, n_cached = 0, n_generated = 0;
-  double prefix_lookup_ms = 0, prefill_ms = 0, first_token_ms = 0,
-         decode_ms = 0;  // first_token_ms: from the request to the first token
+  uint32_t n_preemptions = 0;              // times that it was put back for want of memory
+  uint32_t n_drafted = 0, n_accepted = 0;  // speculated tokens, and how many of them were right
+  // queue_ms: from the request to its first step; first_token_ms: from the request to the first token.
+  double queue_ms = 0, prefix_lookup_ms = 0, prefill_ms = 0, first_token_ms = 0, decode_ms = 0;
 };
 
 struct Generation {
   std::vector<TokenId> tokens;
+  std::vector<float> embedding;  // [d_model], of the length 1, where the request wants pooling
   FinishReason finish_reason = FinishReason::kStop;
   std::optional<TokenId> stop_token;  // the one that ended it, for kStop by token
   GenerationStats stats;

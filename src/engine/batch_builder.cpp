@@ -9,26 +9,26 @@ BatchBuilder::BatchBuilder(uint32_t max_rows, uint32_t max_seqs) {
   seqs_.reserve(max_seqs);
 }
 
-const StepBatch& BatchBuilder::build(std::span<const Sequence> sequences, std::span<const PlannedChunk> plan) {
+const StepBatch& BatchBuilder::build(std::span<const SequencePtr> sequences, std::span<const PlannedChunk> plan) {
   clear();
-  for (const PlannedChunk& chunk : plan) append(sequences[chunk.seq_idx], chunk, chunk.wants_logits ? 1 : 0);
+  for (const PlannedChunk& chunk : plan) append(*sequences[chunk.seq_idx], chunk);
   return finish();
 }
 
-const StepBatch& BatchBuilder::build_scored(const Sequence& sequence, const PlannedChunk& chunk,
-                                            uint32_t n_logit_rows) {
+const StepBatch& BatchBuilder::build(const Sequence& sequence, const PlannedChunk& chunk) {
   clear();
-  append(sequence, chunk, n_logit_rows);
+  append(sequence, chunk);
   return finish();
 }
 
-void BatchBuilder::append(const Sequence& sequence, const PlannedChunk& chunk, uint32_t n_logit_rows) {
+void BatchBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) {
   const auto first_row = static_cast<uint32_t>(tokens_.size());
-  for (uint32_t i = 0; i < chunk.n_tokens; ++i) {
-    tokens_.push_back(sequence.tokens[sequence.n_computed + i]);
-    positions_.push_back(static_cast<Pos>(sequence.n_computed + i));
+  for (uint32_t pos = sequence.n_computed; pos < sequence.n_computed + chunk.n_tokens; ++pos) {
+    const uint32_t n_known = sequence.n_known();
+    tokens_.push_back(pos < n_known ? sequence.tokens[pos] : sequence.drafts[pos - n_known]);
+    positions_.push_back(static_cast<Pos>(pos));
   }
-  for (uint32_t i = chunk.n_tokens - n_logit_rows; i < chunk.n_tokens; ++i) logit_rows_.push_back(first_row + i);
+  for (uint32_t i = chunk.n_tokens - chunk.n_logit_rows; i < chunk.n_tokens; ++i) logit_rows_.push_back(first_row + i);
   if (chunk.is_decode) n_decode_rows_ += chunk.n_tokens;
   seqs_.push_back({first_row, chunk.n_tokens, static_cast<Pos>(sequence.n_computed), sequence.blocks});
 }

@@ -14,12 +14,12 @@ class BatchBuilder {
   BatchBuilder(uint32_t max_rows, uint32_t max_seqs);
 
   // Valid until the next call; the sequences' blocks must not change before then.
-  const StepBatch& build(std::span<const Sequence> sequences, std::span<const PlannedChunk> plan);
-  // The same with logits of the last n_logit_rows of the plan's only chunk.
-  const StepBatch& build_scored(const Sequence& sequence, const PlannedChunk& chunk, uint32_t n_logit_rows);
+  const StepBatch& build(std::span<const SequencePtr> sequences, std::span<const PlannedChunk> plan);
+  // A batch of one chunk.
+  const StepBatch& build(const Sequence& sequence, const PlannedChunk& chunk);
 
  private:
-  void append(const Sequence& sequence, const PlannedChunk& chunk, uint32_t n_logit_rows);
+  void append(const Sequence& sequence, const PlannedChunk& chunk);
   void clear();
   const StepBatch& finish();
 

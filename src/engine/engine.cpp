@@ -8,21 +8,41 @@
 namespace realizar {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// Logit rows a step: one a sequence while generating; more only when a whole text is scored.
-constexpr uint32_t kMaxLogitRows = 64;
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
+// Logit rows a step beside those of decoding sequences: where a whole text is scored or pooled.
+constexpr uint32_t kScoredRows = 64;
 
 // Positions are 32-bit signed, and one more token than positions is kept.
 constexpr uint32_t kMaxContext = 1u << 30;
 
+// One sequence of the whole context always fits, so that something can always run.
 uint32_t n_blocks_for(const EngineOptions& options) {
-  return (options.n_ctx + options.block_tokens - 1) / options.block_tokens * options.max_seqs;
+  const auto blocks_of = [&](uint64_t n_tokens) {
+    return (n_tokens + options.block_tokens - 1) / options.block_tokens;
+  };
+  const uint64_t of_a_sequence = blocks_of(options.n_ctx);
+  const uint64_t wanted = options.kv_tokens > 0 ? blocks_of(options.kv_tokens) : of_a_sequence * options.max_seqs;
+  return static_cast<uint32_t>(std::max(wanted, of_a_sequence));
 }
+
+// Copies what a request gives into a Generation.
+class GenerationSink final : public RequestSink {
+ public:
+  explicit GenerationSink(const TokenCallback& on_token) : on_token_(on_token) {}
+
+  bool on_token(const TokenEvent& event) override { return !on_token_ || on_token_(event); }
+  void on_end(const Ending& ending) override {
+    generation_.tokens.assign(ending.tokens.begin(), ending.tokens.end());
+    generation_.embedding.assign(ending.embedding.begin(), ending.embedding.end());
+    generation_.finish_reason = ending.reason;
+    generation_.stop_token = ending.stop_token;
+    generation_.stats = ending.stats;
+  }
+  Generation&& take() { return std::move(generation_); }
+
+ private:
+  const TokenCallback& on_token_;
+  Generation generation_;
+};
 
 }  // namespace
 
@@ -36,6 +56,10 @@ const char* to_string(FinishReason reason) {
       return "context";
     case FinishReason::kCancelled:
       return "cancelled";
+    case FinishReason::kDeadline:
+      return "deadline";
+    case FinishReason::kError:
+      return "error";
   }
   return "stop";
 }
@@ -44,7 +68,8 @@ BackendLimits Engine::limits_for(const EngineOptions& options) {
   BackendLimits limits;
   const uint64_t most_rows = uint64_t{options.n_ctx} * options.max_seqs;
   limits.max_rows = static_cast<uint32_t>(std::min<uint64_t>(options.max_batch_tokens, most_rows));
-  limits.max_logit_rows = std::min(std::max(kMaxLogitRows, options.max_seqs), limits.max_rows);
+  const uint32_t decode_rows = options.max_seqs * (1 + options.n_draft);
+  limits.max_logit_rows = std::min(std::max(kScoredRows, decode_rows + 1), limits.max_rows);
   limits.max_seqs = options.max_seqs;
   limits.max_context = options.n_ctx;
   return limits;
@@ -88,12 +113,11 @@ Engine::Engine(const Model& model, const Decoder& decoder, std::vector<TokenId> 
       pool_(n_blocks_for(options), options.block_tokens, 0),
       sampler_(model.config().n_vocab),
       batch_builder_(limits_for(options).max_rows, options.max_seqs),
-      sequences_(options.max_seqs) {
-  plan_.reserve(sequences_.size());
-  for (Sequence& sequence : sequences_) {
-    sequence.tokens.reserve(options.n_ctx + 1);
-    sequence.blocks.reserve(pool_.n_blocks());
-  }
+      budget_(limits_for(options).max_rows),
+      allowed_((model.config().n_vocab + 63) / 64) {
+  plan_.reserve(options.max_seqs);
+  running_.reserve(options.max_seqs);
+  counters_.n_blocks = pool_.n_blocks();
 }
 
 Status Engine::check_tokens(std::span<const TokenId> tokens) const {
@@ -120,187 +144,47 @@ Status Engine::check(const Request& request) const {
   return validate(request.sampling, config_.n_vocab);
 }
 
+Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) const {
+  RZ_CHECK_OK(check(request));
+  auto sequence = std::make_unique<Sequence>();
+  sequence->request = &request;
+  sequence->sink = &sink;
+  sequence->arrived = Sequence::Clock::now();
+  if (request.timeout_ms) sequence->deadline = sequence->arrived + std::chrono::milliseconds(*request.timeout_ms);
+  sequence->n_prompt = static_cast<uint32_t>(request.prompt.size());
+  sequence->ending.stats.n_prompt = sequence->n_prompt;
+  const uint32_t n_room = options_.n_ctx - sequence->n_prompt + 1;  // the last token needs no place in the cache
+  if (request.pooling == Pooling::kNone) sequence->n_wanted = std::min(request.max_tokens.value_or(n_room), n_room);
+  sequence->tokens.reserve(size_t{sequence->n_prompt} + sequence->n_wanted);
+  sequence->tokens.assign(request.prompt.begin(), request.prompt.end());
+  sequence->drafts.reserve(options_.n_draft);
+  sequence->blocks.reserve((sequence->n_prompt + sequence->n_wanted) / options_.block_tokens + 1);
+  if (request.pooling != Pooling::kNone) sequence->embedding.assign(config_.d_model, 0.0f);
+  return sequence;
+}
+
 Result<Generation> Engine::generate(const Request& request, const TokenCallback& on_token) {
-  Generation generation;
-  RZ_CHECK_OK(run({&request, 1}, {&generation, 1}, on_token));
-  return generation;
+  cancelled_ = false;
+  GenerationSink sink(on_token);
+  RZ_TRY(SequencePtr sequence, prepare(request, sink));
+  submit(std::move(sequence));
+  while (!is_idle()) RZ_CHECK_OK(step());
+  return sink.take();
 }
 
 Result<std::vector<Generation>> Engine::generate_all(std::span<const Request> requests) {
-  if (requests.size() > options_.max_seqs) {
-    return invalid_argument(
-        fmt::format("expected at most {} requests at once, actual {}", options_.max_seqs, requests.size()), "requests");
-  }
-  std::vector<Generation> generations(requests.size());
-  RZ_CHECK_OK(run(requests, generations, {}));
-  return generations;
-}
-
-Status Engine::run(std::span<const Request> requests, std::span<Generation> generations,
-                   const TokenCallback& on_token) {
   cancelled_ = false;
-  for (const Request& request : requests) RZ_CHECK_OK(check(request));
-  Status status;
-  for (size_t i = 0; i < requests.size() && status.ok(); ++i) status = begin(requests[i], generations[i]);
-  while (status.ok() && n_running_ > 0) {
-    status = step();
-    if (status.ok()) take_tokens(on_token);
-    if (cancelled_.load(std::memory_order_relaxed)) {
-      for (Sequence& sequence : running()) finish(sequence, FinishReason::kCancelled);
-    }
-    remove_finished();
+  std::vector<GenerationSink> sinks(requests.size(), GenerationSink({}));
+  std::vector<SequencePtr> sequences;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    RZ_TRY(SequencePtr sequence, prepare(requests[i], sinks[i]));
+    sequences.push_back(std::move(sequence));
   }
-  for (Sequence& sequence : running()) release_blocks(sequence);
-  n_running_ = 0;
-  return status;
-}
-
-// Takes a sequence into those that run, if there is anything to generate.
-Status Engine::begin(const Request& request, Generation& generation) {
-  generation = {};
-  generation.finish_reason = FinishReason::kLength;
-  generation.stats.n_prompt = static_cast<uint32_t>(request.prompt.size());
-  const uint32_t n_room = options_.n_ctx - generation.stats.n_prompt + 1;  // the last token needs no place in the cache
-  const uint32_t n_wanted = std::min(request.max_tokens.value_or(n_room), n_room);
-  if (n_wanted == 0) return {};
-  Sequence& sequence = sequences_[n_running_++];
-  sequence.id = SeqId{++n_sequences_};
-  sequence.request = &request;
-  sequence.generation = &generation;
-  sequence.n_wanted = n_wanted;
-  sequence.started = Clock::now();
-  sequence.tokens.assign(request.prompt.begin(), request.prompt.end());
-  sequence.blocks.clear();
-  sequence.n_prompt = generation.stats.n_prompt;
-  find_cached_prefix(sequence);
-  generation.stats.n_cached = sequence.n_cached;
-  generation.stats.prefix_lookup_ms = ms_since(sequence.started);
-  return ensure_blocks(sequence, sequence.n_prompt);
-}
-
-// At least the last prompt token is computed, since its logits are needed.
-void Engine::find_cached_prefix(Sequence& sequence) {
-  const uint32_t max_blocks = (sequence.n_prompt - 1) / pool_.block_tokens();
-  pool_.find_prefix(sequence.tokens, max_blocks, sequence.blocks);
-  sequence.n_named = static_cast<uint32_t>(sequence.blocks.size());
-  sequence.n_cached = sequence.n_named * pool_.block_tokens();
-  sequence.n_computed = sequence.n_cached;
-}
-
-Status Engine::ensure_blocks(Sequence& sequence, uint32_t n_positions) {
-  while (sequence.blocks.size() * size_t{pool_.block_tokens()} < n_positions) {
-    const auto block = pool_.allocate();
-    if (!block) {
-      return Error{ErrorCode::kResourceExhausted, fmt::format("all {} KV blocks are in use", pool_.n_blocks()), ""};
-    }
-    sequence.blocks.push_back(*block);
-  }
-  return {};
-}
-
-// Only blocks that the prefill arithmetic filled may stand for a later prompt's.
-void Engine::name_prompt_blocks(Sequence& sequence) {
-  const uint32_t n_full = std::min(sequence.n_computed, sequence.n_prompt) / pool_.block_tokens();
-  pool_.name_blocks(sequence.blocks, sequence.tokens, sequence.n_named, n_full);
-  sequence.n_named = n_full;
-}
-
-// Last block first, so that the beginning of a prompt stays findable longest.
-void Engine::release_blocks(Sequence& sequence) {
-  for (size_t i = sequence.blocks.size(); i-- > 0;) pool_.release(sequence.blocks[i]);
-  sequence.blocks.clear();
-}
-
-Status Engine::run_step(const StepBatch& batch) {
-  decoder_.encode(batch);
-  RZ_CHECK_OK(decoder_.wait());
-  if (observer_) observer_();
-  return {};
-}
-
-Status Engine::step() {
-  plan_step(running(), limits_for(options_).max_rows, plan_);
-  for (const PlannedChunk& chunk : plan_) {
-    Sequence& sequence = sequences_[chunk.seq_idx];
-    RZ_CHECK_OK(ensure_blocks(sequence, sequence.n_computed + chunk.n_tokens));
-  }
-  RZ_CHECK_OK(run_step(batch_builder_.build(running(), plan_)));
-  for (const PlannedChunk& chunk : plan_) {
-    Sequence& sequence = sequences_[chunk.seq_idx];
-    sequence.n_computed += chunk.n_tokens;
-    if (!chunk.is_decode && chunk.wants_logits) name_prompt_blocks(sequence);
-  }
-  return {};
-}
-
-// Logits come in the order of the plan.
-void Engine::take_tokens(const TokenCallback& on_token) {
-  const std::span<const float> logits = decoder_.logits();
-  size_t row = 0;
-  for (const PlannedChunk& chunk : plan_) {
-    if (!chunk.wants_logits) continue;
-    take_token(sequences_[chunk.seq_idx], logits.subspan(config_.n_vocab * row++, config_.n_vocab), on_token);
-  }
-}
-
-void Engine::take_token(Sequence& sequence, std::span<const float> logits, const TokenCallback& on_token) {
-  const Request& request = *sequence.request;
-  const TokenId id = sampler_.sample(request.sampling, logits, sequence.tokens);
-  GenerationStats& stats = sequence.generation->stats;
-  if (sequence.n_generated() == 0) {
-    sequence.decode_started = Clock::now();
-    stats.first_token_ms = ms_since(sequence.started);
-    stats.prefill_ms = stats.first_token_ms - stats.prefix_lookup_ms;
-  }
-  if (is_stop(request, id)) {
-    sequence.generation->stop_token = id;
-    return finish(sequence, FinishReason::kStop);
-  }
-  sequence.tokens.push_back(id);
-  if (!report(sequence, logits, on_token)) return finish(sequence, FinishReason::kCancelled);
-  if (sequence.n_generated() < sequence.n_wanted || cancelled_.load(std::memory_order_relaxed)) return;
-  const bool was_asked = request.max_tokens && *request.max_tokens == sequence.n_wanted;
-  finish(sequence, was_asked ? FinishReason::kLength : FinishReason::kContext);
-}
-
-void Engine::finish(Sequence& sequence, FinishReason reason) {
-  if (sequence.request == nullptr) return;  // it is already
-  Generation& generation = *sequence.generation;
-  generation.finish_reason = reason;
-  generation.stats.n_generated = sequence.n_generated();
-  if (sequence.decode_started >= sequence.started) generation.stats.decode_ms = ms_since(sequence.decode_started);
-  generation.tokens.assign(sequence.tokens.begin() + sequence.n_prompt, sequence.tokens.end());
-  release_blocks(sequence);
-  sequence.request = nullptr;
-}
-
-// The others keep their order.
-void Engine::remove_finished() {
-  const auto is_finished = [](const Sequence& sequence) { return sequence.request == nullptr; };
-  uint32_t n_left = 0;
-  for (uint32_t i = 0; i < n_running_; ++i) {
-    if (is_finished(sequences_[i])) continue;
-    if (i != n_left) std::swap(sequences_[n_left], sequences_[i]);
-    ++n_left;
-  }
-  n_running_ = n_left;
-}
-
-bool Engine::is_stop(const Request& request, TokenId id) const {
-  const auto holds = [id](const std::vector<TokenId>& ids) {
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
-  };
-  return holds(request.stop_tokens) || (!request.ignore_eos && holds(end_tokens_));
-}
-
-// The sequence's newest token; false where the caller wants no more.
-bool Engine::report(const Sequence& sequence, std::span<const float> logits, const TokenCallback& on_token) {
-  if (!on_token) return true;
-  const Request& request = *sequence.request;
-  TokenEvent event{sequence.tokens.back(), sequence.n_generated() - 1, std::nullopt, {}};
-  if (request.logprobs) event.logprob = sampler_.logprob(logits, event.id);
-  if (request.n_logprobs > 0) event.top = sampler_.top_logprobs(logits, request.n_logprobs);
-  return on_token(event);
+  for (SequencePtr& sequence : sequences) submit(std::move(sequence));
+  while (!is_idle()) RZ_CHECK_OK(step());
+  std::vector<Generation> generations;
+  for (GenerationSink& sink : sinks) generations.push_back(sink.take());
+  return generations;
 }
 
 Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last) {
@@ -312,28 +196,29 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
                     "actual {} and {}",
                     n_tokens, n_prompt, n_last));
   }
-  Sequence& sequence = sequences_.front();
+  Sequence sequence;
   sequence.tokens.assign(tokens.begin(), tokens.end());
-  sequence.blocks.clear();
   sequence.n_prompt = n_prompt;
-  sequence.n_computed = 0;
   std::vector<float> all;
   all.reserve(size_t{n_last} * config_.n_vocab);
   Status status;
   while (status.ok() && sequence.n_computed < n_tokens) {
     const BackendLimits limits = limits_for(options_);
     const uint32_t first_wanted = n_tokens - n_last;
-    PlannedChunk chunk{0, 1, sequence.is_decoding(), true};
+    PlannedChunk chunk{0, 1, sequence.is_decoding(), 0};
     if (!chunk.is_decode) {
       const bool is_wanted = sequence.n_computed >= first_wanted;
       const uint32_t end = is_wanted ? n_prompt : std::min(n_prompt, first_wanted);
       chunk.n_tokens = std::min(end - sequence.n_computed, is_wanted ? limits.max_logit_rows : limits.max_rows);
     }
-    const uint32_t n_rows = sequence.n_computed >= first_wanted ? chunk.n_tokens : 0;
-    status = ensure_blocks(sequence, sequence.n_computed + chunk.n_tokens);
-    if (status.ok()) status = run_step(batch_builder_.build_scored(sequence, chunk, n_rows));
+    chunk.n_logit_rows = sequence.n_computed >= first_wanted ? chunk.n_tokens : 0;
+    if (!ensure_blocks(sequence, sequence.n_computed + chunk.n_tokens)) {
+      status = Error{ErrorCode::kResourceExhausted, fmt::format("all {} KV blocks are in use", pool_.n_blocks()), ""};
+      break;
+    }
+    status = run_step(batch_builder_.build(sequence, chunk));
     const auto rows = status.ok() ? decoder_.logits() : std::span<const float>();
-    if (n_rows > 0) all.insert(all.end(), rows.begin(), rows.end());
+    if (chunk.n_logit_rows > 0) all.insert(all.end(), rows.begin(), rows.end());
     sequence.n_computed += chunk.n_tokens;
   }
   release_blocks(sequence);

@@ -1,6 +1,6 @@
 // The one engine: run, server, benchmark and library hand it a Request and read tokens. It owns the sequences, the KV
-// blocks and the step loop. One thread at a time may call, save cancel(); a decode step allocates, locks and prints
-// nothing.
+// blocks and the step. Every step computes one mixed batch of decoding sequences and prompt chunks. One thread at a
+// time may call, save where a function says more; a decode step allocates, locks and prints nothing.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,11 @@
 
 #include "backend/backend.h"
 #include "engine/batch_builder.h"
+#include "engine/counters.h"
+#include "engine/fair_share.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
+#include "engine/step_budget.h"
 #include "kv/block_pool.h"
 #include "model/decoder.h"
 #include "model/model.h"
@@ -27,6 +30,9 @@ struct EngineOptions {
   uint32_t n_ctx = 0;               // positions a sequence, 1 or more
   uint32_t max_seqs = 1;            // requests that run together
   uint32_t max_batch_tokens = 512;  // rows a step: the chunk in which prompts are prefilled; at least max_seqs
+  uint32_t max_bulk_beside = 0;     // prompt tokens of a step in which others decode; 0: what keeps their pace even
+  uint32_t kv_tokens = 0;           // positions that the cache holds in all; 0: n_ctx for each of max_seqs
+  uint32_t n_draft = 0;             // tokens to guess from the text so far; 0: none
   uint32_t block_tokens = 32;
   KvType kv_type = KvType::kF16;
 };
@@ -37,19 +43,31 @@ class Engine {
   static BackendLimits limits_for(const EngineOptions& options);
 
   // Creates cache, decoder and all buffers. `model` and `backend` must outlive the engine. `end_tokens` stop every
-  // request that does not ignore them. Errors: ResourceExhausted, Unsupported (KV type).
+  // request that does not ignore them. Errors: InvalidArgument, ResourceExhausted, Unsupported (KV type).
   static Result<std::unique_ptr<Engine>> create(const Model& model, Backend& backend, std::vector<TokenId> end_tokens,
                                                 const EngineOptions& options);
 
-  // Runs one request to its end. A common beginning with earlier requests is taken from the cache. Errors:
-  // InvalidArgument (empty prompt, id outside the vocabulary, a sampling parameter out of range, by name),
-  // ContextLengthExceeded (both numbers, before any computation), Internal.
+  // Checks a request and makes what the engine needs for it. Any thread. `request` and `sink` must outlive the
+  // sequence, which ends with sink.on_end. Errors: InvalidArgument (empty prompt, id outside the vocabulary, a sampling
+  // parameter out of range, by name), ContextLengthExceeded (both numbers, before any computation).
+  Result<SequencePtr> prepare(const Request& request, RequestSink& sink) const;
+  // Puts it among those that wait.
+  void submit(SequencePtr sequence);
+  // Takes in what waits and fits, computes one batch and hands out its tokens. An error (Internal: the device failed)
+  // has ended every running request.
+  Status step();
+  // Nothing runs and nothing waits.
+  bool is_idle() const { return running_.empty() && waiting_.empty(); }
+  // Ends everything with kCancelled.
+  void cancel_all();
+
+  // Runs one request to its end. Errors: as prepare and step.
   Result<Generation> generate(const Request& request, const TokenCallback& on_token);
-  // The same for up to max_seqs requests, in one batch; each gives the tokens that it gives alone.
+  // The same for several requests, up to max_seqs of them in one batch; each gives the tokens that it gives alone.
   Result<std::vector<Generation>> generate_all(std::span<const Request> requests);
 
   // Logits of the last n_last tokens of `tokens`, [n_last, n_vocab]. The first n_prompt tokens are computed by the
-  // prefill arithmetic, the others one at a time by the decode arithmetic. Uses no cached prefix.
+  // prefill arithmetic, the others one at a time by the decode arithmetic. Uses no cached prefix; nothing else may run.
   Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last);
 
   // Ends a running generate with kCancelled, within one step. Any thread; one atomic store.
@@ -58,6 +76,11 @@ class Engine {
   // Forgets all cached prefixes.
   void clear_cache() { pool_.forget_names(); }
   uint32_t n_ctx() const { return options_.n_ctx; }
+  uint32_t max_seqs() const { return options_.max_seqs; }
+  const EngineCounters& counters() const { return counters_; }
+  // For tests: the blocks, and who holds them.
+  const BlockPool& pool() const { return pool_; }
+  std::span<const SequencePtr> running() const { return running_; }
 
   // Called after every step, while its trace can be read.
   void set_step_observer(std::function<void()> observer) { observer_ = std::move(observer); }
@@ -67,21 +90,37 @@ class Engine {
 
   Status check(const Request& request) const;
   Status check_tokens(std::span<const TokenId> tokens) const;
-  std::span<Sequence> running() { return std::span(sequences_).first(n_running_); }
-  Status run(std::span<const Request> requests, std::span<Generation> generations, const TokenCallback& on_token);
-  Status begin(const Request& request, Generation& generation);
-  void find_cached_prefix(Sequence& sequence);
-  Status ensure_blocks(Sequence& sequence, uint32_t n_positions);
+
+  // engine_step.cpp: who runs
+  void sweep(Sequence::Clock::time_point now);
+  void admit(Sequence::Clock::time_point now);
+  bool try_admit(Sequence& sequence);
+  void look_up_prefixes();
+  void look_up_prefix(Sequence& sequence, std::span<const SequencePtr> earlier);
+  void follow(Sequence& sequence, std::span<const SequencePtr> earlier) const;
+  void preempt(size_t running_idx);
+  void remove_ended();
+  void end_all(FinishReason reason, const Error* error);
+  // engine_step.cpp: blocks
+  bool ensure_blocks(Sequence& sequence, uint32_t n_positions);
   void name_prompt_blocks(Sequence& sequence);
   void release_blocks(Sequence& sequence);
+  // engine_step.cpp: what is computed
+  void draft();
+  void plan();
+  bool reserve_planned_blocks();
   Status run_step(const StepBatch& batch);
-  Status step();
-  void take_tokens(const TokenCallback& on_token);
-  void take_token(Sequence& sequence, std::span<const float> logits, const TokenCallback& on_token);
+  void observe_step(double ms);
+  void take_results();
+  void take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row);
+  void take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row);
+  void pool_hidden(Sequence& sequence, size_t first_row, uint32_t n_rows);
+  void take_token(Sequence& sequence, std::span<const float> logits);
+  bool report(Sequence& sequence, std::span<const float> logits);
   bool is_stop(const Request& request, TokenId id) const;
-  bool report(const Sequence& sequence, std::span<const float> logits, const TokenCallback& on_token);
   void finish(Sequence& sequence, FinishReason reason);
-  void remove_finished();
+  void publish_counters();
+  std::span<const float> logit_row(size_t row) const;
 
   const ModelConfig& config_;
   Decoder decoder_;
@@ -90,11 +129,16 @@ class Engine {
   BlockPool pool_;
   Sampler sampler_;
   BatchBuilder batch_builder_;
-  std::vector<Sequence> sequences_;  // those that run first, in order of arrival
-  uint32_t n_running_ = 0;
+  StepBudget budget_;
+  FairShare shares_;
+  std::vector<SequencePtr> waiting_;
+  std::vector<SequencePtr> running_;  // in order of admission
   std::vector<PlannedChunk> plan_;
+  std::vector<uint64_t> allowed_;  // a constraint's tokens
   uint64_t n_sequences_ = 0;
+  Sequence::Clock::time_point next_sweep_{};
   std::atomic<bool> cancelled_{false};
+  EngineCounters counters_;
   std::function<void()> observer_;
 };
 

@@ -79,11 +79,12 @@ TEST(Engine, RequestsOfABatchGiveTheTokensThatTheyGiveAlone) {
   }
 }
 
-TEST(Engine, RefusesMoreRequestsThanItHasPlacesFor) {
+TEST(Engine, RequestsBeyondItsPlacesWait) {
   Rig rig(1, {.n_ctx = 64, .max_seqs = 2});
-  const std::vector<Request> requests(3, request_for(some_tokens(3), 2));
-  EXPECT_EQ(rig->generate_all(requests).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_TRUE(rig->generate_all(std::span(requests).first(2)).ok());
+  const std::vector<Request> requests(5, request_for(some_tokens(3), 2));
+  const auto generations = rig->generate_all(requests).value();
+  for (const Generation& generation : generations) EXPECT_EQ(generation.tokens, generations[0].tokens);
+  EXPECT_EQ(generations[0].tokens.size(), 2u);
 }
 
 TEST(Engine, LogitsAreTheSameBytesHoweverThePromptIsCutAndComputed) {

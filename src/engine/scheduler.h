@@ -1,39 +1,44 @@
-// What the next step computes: a pure function of the sequences and a token budget. All decoding sequences first, one
-// token each; then prompt chunks, in order of arrival, up to the budget. Knows no model, device or clock.
+// What the next step computes, and who runs: pure functions of the sequences and limits. Knows no model, device or
+// clock.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "engine/fair_share.h"
 #include "engine/sequence.h"
 
 namespace realizar {
 
+using SequencePtr = std::unique_ptr<Sequence>;
+
 struct PlannedChunk {
   uint32_t seq_idx;
-  uint32_t n_tokens;  // from position n_computed on
-  bool is_decode;
-  bool wants_logits;  // the chunk reaches the last token that is known
+  uint32_t n_tokens;      // from position n_computed on
+  bool is_decode;         // computed by the decode arithmetic: generated or drafted tokens
+  uint32_t n_logit_rows;  // of the chunk's last rows
 };
 
-// Clears and fills `plan`, which has the capacity for all sequences.
-inline void plan_step(std::span<const Sequence> sequences, uint32_t max_tokens, std::vector<PlannedChunk>& plan) {
-  plan.clear();
-  uint32_t n_left = max_tokens;
-  for (uint32_t i = 0; i < sequences.size() && n_left > 0; ++i) {
-    if (!sequences[i].is_decoding()) continue;
-    plan.push_back({i, 1, true, true});
-    --n_left;
-  }
-  for (uint32_t i = 0; i < sequences.size() && n_left > 0; ++i) {
-    const Sequence& seq = sequences[i];
-    if (seq.is_decoding()) continue;
-    const uint32_t n_tokens = std::min(seq.n_prompt - seq.n_computed, n_left);
-    plan.push_back({i, n_tokens, false, seq.n_computed + n_tokens == seq.n_prompt});
-    n_left -= n_tokens;
-  }
-}
+struct StepLimits {
+  uint32_t max_rows = 0;         // of a step
+  uint32_t max_logit_rows = 0;   // of a step
+  uint32_t max_bulk_beside = 0;  // prompt and replayed tokens of a step in which others decode
+};
+
+// Clears and fills `plan`, which has the capacity for all sequences: one token (and its drafts) of every decoding
+// sequence; then, up to the limits, generated tokens that are computed again after a preemption; then prompt chunks.
+// The oldest prompt gets half of what is left, the shortest remainders the rest: a long prompt neither starves nor
+// blocks the others. Decode rows come first.
+void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, std::vector<PlannedChunk>& plan);
+
+// Index of the waiting sequence that is admitted next: by priority, then what was put back, then the tenant that was
+// served least, then arrival. `waiting` is not empty.
+size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares);
+
+// Index of the running sequence that gives its blocks back: least important first, of those the youngest. `running` is
+// not empty.
+size_t pick_victim(std::span<const SequencePtr> running);
 
 }  // namespace realizar

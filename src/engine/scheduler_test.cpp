@@ -2,42 +2,177 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 namespace realizar {
 namespace {
 
-Sequence sequence(uint32_t n_prompt, uint32_t n_computed) {
-  Sequence s;
-  s.n_prompt = n_prompt;
-  s.n_computed = n_computed;
-  return s;
+// Sequences that have requests of their own.
+class Sequences {
+ public:
+  Sequence& add(uint32_t n_prompt, uint32_t n_computed, uint32_t n_generated = 0) {
+    requests_.push_back(std::make_unique<Request>());
+    auto seq = std::make_unique<Sequence>();
+    seq->id = SeqId{requests_.size()};
+    seq->request = requests_.back().get();
+    seq->n_prompt = n_prompt;
+    seq->n_computed = n_computed;
+    seq->tokens.resize(n_prompt + n_generated);
+    list.push_back(std::move(seq));
+    return *list.back();
+  }
+  Request& request(size_t i) { return *requests_[i]; }
+
+  std::vector<SequencePtr> list;
+
+ private:
+  std::vector<std::unique_ptr<Request>> requests_;
+};
+
+std::vector<PlannedChunk> plan_of(const Sequences& sequences, const StepLimits& limits) {
+  std::vector<PlannedChunk> plan;
+  plan_step(sequences.list, limits, plan);
+  return plan;
 }
 
-TEST(Scheduler, DecodesFirstAndFillsTheBudgetWithPromptsInOrder) {
-  const std::vector<Sequence> sequences = {sequence(10, 0), sequence(5, 5), sequence(7, 3), sequence(4, 9)};
-  std::vector<PlannedChunk> plan;
-  plan_step(sequences, 9, plan);
+uint32_t tokens_of(const std::vector<PlannedChunk>& plan, uint32_t seq_idx) {
+  uint32_t n_tokens = 0;
+  for (const PlannedChunk& chunk : plan) n_tokens += chunk.seq_idx == seq_idx ? chunk.n_tokens : 0;
+  return n_tokens;
+}
+
+TEST(Scheduler, DecodesFirstAndThenTakesPromptsUpToTheBudget) {
+  Sequences sequences;
+  sequences.add(10, 0);
+  sequences.add(5, 5, 1);
+  sequences.add(4, 9, 6);
+  const auto plan = plan_of(sequences, {100, 100, 4});
   ASSERT_EQ(plan.size(), 3u);
   EXPECT_EQ(plan[0].seq_idx, 1u);
-  EXPECT_TRUE(plan[0].is_decode && plan[0].wants_logits);
-  EXPECT_EQ(plan[1].seq_idx, 3u);
-  EXPECT_EQ(plan[2].seq_idx, 0u);
-  EXPECT_EQ(plan[2].n_tokens, 7u);
-  EXPECT_FALSE(plan[2].wants_logits);
-
-  plan_step(sequences, 100, plan);
-  ASSERT_EQ(plan.size(), 4u);
-  EXPECT_EQ(plan[2].n_tokens, 10u);
-  EXPECT_TRUE(plan[2].wants_logits);
-  EXPECT_EQ(plan[3].n_tokens, 4u);
+  EXPECT_TRUE(plan[0].is_decode && plan[0].n_tokens == 1 && plan[0].n_logit_rows == 1);
+  EXPECT_EQ(plan[1].seq_idx, 2u);
+  EXPECT_EQ(plan[2].n_tokens, 4u);
+  EXPECT_EQ(plan[2].n_logit_rows, 0u);
 }
 
-TEST(Scheduler, NothingToDoOrNoBudgetIsAnEmptyPlan) {
-  std::vector<PlannedChunk> plan(3);
-  plan_step({}, 9, plan);
-  EXPECT_TRUE(plan.empty());
-  const std::vector<Sequence> sequences = {sequence(10, 0)};
-  plan_step(sequences, 0, plan);
-  EXPECT_TRUE(plan.empty());
+TEST(Scheduler, PromptsAloneFillTheStep) {
+  Sequences sequences;
+  sequences.add(10, 0);
+  const auto plan = plan_of(sequences, {100, 100, 4});
+  ASSERT_EQ(plan.size(), 1u);
+  EXPECT_EQ(plan[0].n_tokens, 10u);
+  EXPECT_EQ(plan[0].n_logit_rows, 1u);
+}
+
+TEST(Scheduler, TheOldestPromptGetsHalfAndTheShortestTheRest) {
+  Sequences sequences;
+  sequences.add(4000, 0);
+  sequences.add(300, 0);
+  sequences.add(20, 0);
+  const auto plan = plan_of(sequences, {100, 100, 0});
+  EXPECT_EQ(tokens_of(plan, 0), 50u);
+  EXPECT_EQ(tokens_of(plan, 1), 30u);
+  EXPECT_EQ(tokens_of(plan, 2), 20u);
+}
+
+TEST(Scheduler, WhatOthersLeaveIsTheOldestPrompts) {
+  Sequences sequences;
+  sequences.add(4000, 0);
+  sequences.add(20, 0);
+  const auto plan = plan_of(sequences, {100, 100, 0});
+  EXPECT_EQ(tokens_of(plan, 0), 80u);
+  EXPECT_EQ(tokens_of(plan, 1), 20u);
+}
+
+TEST(Scheduler, AFollowerWaitsForThePrefixThatAnotherComputes) {
+  Sequences sequences;
+  const SeqId leader = sequences.add(40, 0).id;
+  sequences.add(40, 0).leader = leader;
+  const auto plan = plan_of(sequences, {100, 100, 0});
+  EXPECT_EQ(tokens_of(plan, 0), 40u);
+  EXPECT_EQ(tokens_of(plan, 1), 0u);
+}
+
+TEST(Scheduler, DraftsAreVerifiedInOneDecodeChunk) {
+  Sequences sequences;
+  sequences.add(5, 5, 1).drafts.resize(3);
+  const auto plan = plan_of(sequences, {100, 100, 0});
+  ASSERT_EQ(plan.size(), 1u);
+  EXPECT_TRUE(plan[0].is_decode);
+  EXPECT_EQ(plan[0].n_tokens, 4u);
+  EXPECT_EQ(plan[0].n_logit_rows, 4u);
+}
+
+TEST(Scheduler, GeneratedTokensAreReplayedByTheDecodeArithmetic) {
+  Sequences sequences;
+  sequences.add(5, 5, 7);
+  const auto part = plan_of(sequences, {4, 4, 0});
+  ASSERT_EQ(part.size(), 1u);
+  EXPECT_TRUE(part[0].is_decode);
+  EXPECT_EQ(part[0].n_tokens, 4u);
+  EXPECT_EQ(part[0].n_logit_rows, 0u);
+  EXPECT_EQ(plan_of(sequences, {100, 100, 0})[0].n_logit_rows, 1u);
+}
+
+TEST(Scheduler, APromptBeforeKnownTokensNeedsNoLogits) {
+  Sequences sequences;
+  sequences.add(5, 0, 7);
+  EXPECT_EQ(plan_of(sequences, {100, 100, 0})[0].n_logit_rows, 0u);
+}
+
+TEST(Scheduler, PooledPromptsTakeWhatLogitRowsThereAre) {
+  Sequences sequences;
+  sequences.add(90, 0);
+  sequences.request(0).pooling = Pooling::kMean;
+  const auto plan = plan_of(sequences, {100, 32, 0});
+  EXPECT_EQ(plan[0].n_tokens, 32u);
+  EXPECT_EQ(plan[0].n_logit_rows, 32u);
+}
+
+TEST(Scheduler, NothingToDoOrNoRoomIsAnEmptyPlan) {
+  Sequences sequences;
+  EXPECT_TRUE(plan_of(sequences, {9, 9, 9}).empty());
+  sequences.add(10, 0);
+  EXPECT_TRUE(plan_of(sequences, {0, 0, 0}).empty());
+}
+
+TEST(Scheduler, AdmitsByPriorityThenPutBackThenLeastServedThenArrival) {
+  Sequences sequences;
+  for (int i = 0; i < 5; ++i) sequences.add(1, 0);
+  FairShare shares;
+  shares.join(0);
+  shares.join(7);
+  shares.charge(0, 100);
+  sequences.request(4).priority = -1;
+  sequences.list[3]->ending.stats.n_preemptions = 1;
+  sequences.request(2).tenant = 7;
+  std::vector<size_t> order;
+  while (!sequences.list.empty()) {
+    const size_t next = pick_next(sequences.list, shares);
+    order.push_back(static_cast<size_t>(sequences.list[next]->id));
+    sequences.list.erase(sequences.list.begin() + static_cast<std::ptrdiff_t>(next));
+  }
+  EXPECT_EQ(order, (std::vector<size_t>{5, 4, 3, 1, 2}));
+}
+
+TEST(Scheduler, TheYoungestOfTheLeastImportantGivesItsBlocksBack) {
+  Sequences sequences;
+  for (int i = 0; i < 3; ++i) sequences.add(1, 0);
+  EXPECT_EQ(pick_victim(sequences.list), 2u);
+  sequences.request(0).priority = 5;
+  EXPECT_EQ(pick_victim(sequences.list), 0u);
+}
+
+TEST(FairShare, RestEarnsNoCredit) {
+  FairShare shares;
+  shares.join(1);
+  shares.charge(1, 1000);
+  shares.join(2);
+  EXPECT_EQ(shares.n_tokens(2), 1000u);
+  shares.charge(2, 10);
+  shares.leave(1);
+  shares.join(1);
+  EXPECT_EQ(shares.n_tokens(1), 1010u);
 }
 
 }  // namespace

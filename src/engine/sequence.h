@@ -1,29 +1,67 @@
-// One request on its way: its tokens, its blocks, how far it is computed. All capacity is reserved when it is made.
+// One request on its way: its tokens, its blocks, how far it is computed. All capacity is reserved when it is made, so
+// that the engine's steps allocate nothing.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "realizar/request.h"
+#include "realizar/result.h"
 
 namespace realizar {
 
+// How a request ended. The spans are valid during the call that brings it.
+struct Ending {
+  FinishReason reason = FinishReason::kStop;
+  std::optional<TokenId> stop_token;  // the one that ended it
+  std::span<const TokenId> tokens;    // what was generated
+  std::span<const float> embedding;   // [d_model], where the request wants pooling
+  GenerationStats stats;
+  const Error* error = nullptr;  // for kError
+};
+
+// Who reads a request's tokens. Called on the engine's thread, inside a step: it must neither wait nor allocate much.
+class RequestSink {
+ public:
+  virtual ~RequestSink() = default;
+  // False: no more is wanted; the request ends with kCancelled.
+  virtual bool on_token(const TokenEvent& event) = 0;
+  // Once, as the last call.
+  virtual void on_end(const Ending& ending) = 0;
+  // Asked before every step; any thread may have made it true.
+  virtual bool is_cancelled() const { return false; }
+};
+
 struct Sequence {
-  SeqId id{};
+  using Clock = std::chrono::steady_clock;
+
+  SeqId id{};  // in order of arrival
   const Request* request = nullptr;
-  Generation* generation = nullptr;  // what becomes of it
-  uint32_t n_wanted = 0;             // tokens to generate at most
-  std::chrono::steady_clock::time_point started, decode_started;
-  std::vector<TokenId> tokens;  // prompt, then output
-  std::vector<BlockId> blocks;  // cover at least [0, n_computed)
+  RequestSink* sink = nullptr;
+  uint32_t n_wanted = 0;  // tokens to generate at most
+  Clock::time_point arrived, first_step, first_token;
+  std::optional<Clock::time_point> deadline;
+
+  std::vector<TokenId> tokens;   // prompt, then output
+  std::vector<TokenId> drafts;   // what may come next, to be verified in the next step
+  std::vector<BlockId> blocks;   // cover at least [0, n_computed)
+  std::vector<float> embedding;  // [d_model], the sum of hidden states so far
   uint32_t n_prompt = 0;
-  uint32_t n_cached = 0;    // prompt tokens whose keys and values were found in the cache
   uint32_t n_computed = 0;  // positions whose keys and values are in the cache
   uint32_t n_named = 0;     // blocks that were offered to later requests
+  uint64_t name_hash = 0;   // of the tokens in those
+  SeqId leader{};           // computes a prefix that this one shares, and is waited for; 0: none
+  uint32_t n_shared = 0;    // tokens of that prefix
 
+  std::optional<FinishReason> ended;
+  Ending ending;
+
+  uint32_t n_known() const { return static_cast<uint32_t>(tokens.size()); }
   bool is_decoding() const { return n_computed >= n_prompt; }
-  uint32_t n_generated() const { return static_cast<uint32_t>(tokens.size()) - n_prompt; }
+  uint32_t n_generated() const { return n_known() - n_prompt; }
 };
 
 }  // namespace realizar

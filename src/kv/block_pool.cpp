@@ -39,25 +39,28 @@ void BlockPool::release(BlockId id) {
   if (--blocks_[block].n_holders == 0) append_free(block);
 }
 
-void BlockPool::find_prefix(std::span<const TokenId> tokens, uint32_t max_blocks, std::vector<BlockId>& found) {
-  uint64_t hash = salt_;
-  for (uint32_t i = 0; i < max_blocks && (i + 1) * size_t{block_tokens_} <= tokens.size(); ++i) {
-    const auto own = tokens.subspan(i * size_t{block_tokens_}, block_tokens_);
-    hash = hash_of(hash, own);
-    const uint32_t block = lookup(hash, own);
+uint64_t BlockPool::root_hash(uint64_t cache_salt) const {
+  return XXH3_64bits_withSeed(&cache_salt, sizeof cache_salt, salt_);
+}
+
+void BlockPool::find_prefix(std::span<const TokenId> tokens, uint64_t& hash, std::vector<BlockId>& found) {
+  for (; tokens.size() >= block_tokens_; tokens = tokens.subspan(block_tokens_)) {
+    const auto own = tokens.first(block_tokens_);
+    const uint64_t own_hash = hash_of(hash, own);
+    const uint32_t block = lookup(own_hash, own);
     if (block == kNone) return;
     hold(BlockId{block});
     found.push_back(BlockId{block});
+    hash = own_hash;
   }
 }
 
-void BlockPool::name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint32_t first,
-                            uint32_t end) {
-  uint64_t hash = salt_;
-  for (uint32_t i = 0; i < end; ++i) {
-    const auto own = tokens.subspan(i * size_t{block_tokens_}, block_tokens_);
+void BlockPool::name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t& hash) {
+  REQUIRE(tokens.size() == blocks.size() * block_tokens_);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const auto own = tokens.subspan(i * block_tokens_, block_tokens_);
     hash = hash_of(hash, own);
-    if (i >= first) name(to_index(blocks[i]), hash, own);
+    name(to_index(blocks[i]), hash, own);
   }
 }
 

@@ -17,7 +17,7 @@ namespace realizar {
 
 class BlockPool {
  public:
-  // `salt` keeps prefixes of different models or tenants apart.
+  // `salt` keeps prefixes of different models apart.
   BlockPool(uint32_t n_blocks, uint32_t block_tokens, uint64_t salt);
 
   uint32_t block_tokens() const { return block_tokens_; }
@@ -30,14 +30,16 @@ class BlockPool {
   void hold(BlockId id);
   void release(BlockId id);
 
-  // Finds the longest run of named blocks that holds the beginning of `tokens`, at most max_blocks; holds each once
-  // more and appends it to `found`, which must have the capacity.
-  void find_prefix(std::span<const TokenId> tokens, uint32_t max_blocks, std::vector<BlockId>& found);
+  // The hash that a sequence's first block is chained to. Only sequences of the same salt find each other's blocks.
+  uint64_t root_hash(uint64_t cache_salt) const;
 
-  // Names blocks [first, end) of a sequence after the tokens up to each one's end. All of their positions must have
-  // been computed by the prefill arithmetic, since they will stand for prompt positions. A name that is taken stays as
-  // it is.
-  void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint32_t first, uint32_t end);
+  // Both go along a sequence from the block that `hash` belongs to, and leave `hash` at the last block they passed.
+  // Finds the longest run of named blocks that holds the next `tokens`; holds each once more and appends it to `found`,
+  // which must have the capacity.
+  void find_prefix(std::span<const TokenId> tokens, uint64_t& hash, std::vector<BlockId>& found);
+  // Names the next `blocks` after their `tokens`. All of their positions must have been computed by the prefill
+  // arithmetic, since they will stand for prompt positions. A name that is taken stays as it is.
+  void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t& hash);
 
   // Forgets all names.
   void forget_names();

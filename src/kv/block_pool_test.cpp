@@ -15,6 +15,18 @@ std::vector<TokenId> tokens_of(std::initializer_list<int> ids) {
   return tokens;
 }
 
+void name_from_root(BlockPool& pool, const std::vector<BlockId>& blocks, const std::vector<TokenId>& tokens) {
+  uint64_t hash = pool.root_hash(0);
+  pool.name_blocks(blocks, std::span(tokens).first(blocks.size() * pool.block_tokens()), hash);
+}
+
+std::vector<BlockId> find_from_root(BlockPool& pool, const std::vector<TokenId>& tokens, uint64_t cache_salt = 0) {
+  std::vector<BlockId> found;
+  uint64_t hash = pool.root_hash(cache_salt);
+  pool.find_prefix(tokens, hash, found);
+  return found;
+}
+
 TEST(BlockPool, HandsOutEveryBlockOnceAndThenNone) {
   BlockPool pool(3, 4, 0);
   std::vector<BlockId> got;
@@ -30,38 +42,39 @@ TEST(BlockPool, FindsTheLongestNamedPrefix) {
   BlockPool pool(4, 2, 7);
   const auto text = tokens_of({1, 2, 3, 4, 5, 6});
   const BlockId a = *pool.allocate(), b = *pool.allocate();
-  pool.name_blocks(std::vector{a, b}, text, 0, 2);
+  name_from_root(pool, {a, b}, text);
   pool.release(a);
   pool.release(b);
-  std::vector<BlockId> found;
-  pool.find_prefix(text, 8, found);
-  EXPECT_EQ(found, (std::vector{a, b}));
+  EXPECT_EQ(find_from_root(pool, text), (std::vector{a, b}));
   EXPECT_EQ(pool.n_free(), 2u);
-  found.clear();
-  pool.find_prefix(text, 1, found);
-  EXPECT_EQ(found, (std::vector{a}));
-  found.clear();
-  pool.find_prefix(tokens_of({1, 2, 9, 4}), 8, found);
-  EXPECT_EQ(found, (std::vector{a}));
-  found.clear();
+  EXPECT_EQ(find_from_root(pool, tokens_of({1, 2, 3})), (std::vector{a}));
+  EXPECT_EQ(find_from_root(pool, tokens_of({1, 2, 9, 4})), (std::vector{a}));
   // The same tokens as the second block, but not after the first.
-  pool.find_prefix(tokens_of({3, 4}), 8, found);
-  EXPECT_TRUE(found.empty());
+  EXPECT_TRUE(find_from_root(pool, tokens_of({3, 4})).empty());
+  EXPECT_TRUE(find_from_root(pool, text, 5).empty()) << "another salt";
+}
+
+TEST(BlockPool, GoesOnFromWhereItStopped) {
+  BlockPool pool(4, 2, 7);
+  const BlockId a = *pool.allocate(), b = *pool.allocate();
+  name_from_root(pool, {a, b}, tokens_of({1, 2, 3, 4}));
+  uint64_t hash = pool.root_hash(0);
+  std::vector<BlockId> found;
+  pool.find_prefix(tokens_of({1, 2}), hash, found);
+  pool.find_prefix(tokens_of({3, 4}), hash, found);
+  EXPECT_EQ(found, (std::vector{a, b}));
 }
 
 TEST(BlockPool, ReusesTheLeastRecentlyReleasedAndForgetsItsName) {
   BlockPool pool(2, 1, 0);
   const BlockId a = *pool.allocate(), b = *pool.allocate();
-  pool.name_blocks({&a, 1}, tokens_of({1}), 0, 1);
-  pool.name_blocks({&b, 1}, tokens_of({2}), 0, 1);
+  name_from_root(pool, {a}, tokens_of({1}));
+  name_from_root(pool, {b}, tokens_of({2}));
   pool.release(b);
   pool.release(a);
   EXPECT_EQ(pool.allocate(), b);
-  std::vector<BlockId> found;
-  pool.find_prefix(tokens_of({2}), 1, found);
-  EXPECT_TRUE(found.empty());
-  pool.find_prefix(tokens_of({1}), 1, found);
-  EXPECT_EQ(found, (std::vector{a}));
+  EXPECT_TRUE(find_from_root(pool, tokens_of({2})).empty());
+  EXPECT_EQ(find_from_root(pool, tokens_of({1})), (std::vector{a}));
 }
 
 TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
@@ -70,6 +83,13 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
   BlockPool pool(kBlocks, kBlockTokens, 1);
   std::map<uint32_t, std::string> name_of;  // naive: what each block was named last
   std::vector<BlockId> held;
+  const auto hash_after = [](std::span<const TokenId> first) {
+    BlockPool other(1, kBlockTokens, 1);
+    const BlockId block = *other.allocate();
+    uint64_t hash = other.root_hash(0);
+    other.name_blocks({&block, 1}, first, hash);
+    return hash;
+  };
   for (int step = 0; step < 20000; ++step) {
     const auto letter = [&] { return TokenId{static_cast<int>(random() % 3)}; };
     const std::vector<TokenId> text{letter(), letter(), letter(), letter()};
@@ -102,12 +122,13 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
         const std::string key = spelled((block_idx + 1) * kBlockTokens);
         const bool taken = std::any_of(name_of.begin(), name_of.end(), [&](const auto& n) { return n.second == key; });
         if (!taken && !name_of.contains(to_index(block))) name_of[to_index(block)] = key;
-        pool.name_blocks(std::vector(2, block), text, block_idx, block_idx + 1);
+        const auto own = std::span(text).subspan(block_idx * kBlockTokens, kBlockTokens);
+        uint64_t hash = block_idx == 0 ? pool.root_hash(0) : hash_after(std::span(text).first(kBlockTokens));
+        pool.name_blocks({&block, 1}, own, hash);
         break;
       }
       default: {
-        std::vector<BlockId> found;
-        pool.find_prefix(text, 2, found);
+        const auto found = find_from_root(pool, text);
         for (uint32_t i = 0; i < 2; ++i) {
           const std::string key = spelled((i + 1) * kBlockTokens);
           const auto named =

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sampling/logit_bias.h"
+#include "sampling/mask.h"
 #include "sampling/min_p.h"
 #include "sampling/penalties.h"
 #include "sampling/philox.h"
@@ -93,11 +94,13 @@ Sampler::Sampler(uint32_t n_vocab) : adjusted_(n_vocab), weights_(n_vocab), coun
   top_.reserve(n_vocab);
 }
 
-TokenId Sampler::sample(const SamplingParams& params, std::span<const float> logits, std::span<const TokenId> history) {
-  if (!params.logit_bias.empty() || has_penalties(params)) {
+TokenId Sampler::sample(const SamplingParams& params, std::span<const float> logits, std::span<const TokenId> history,
+                        std::span<const uint64_t> allowed) {
+  if (!allowed.empty() || !params.logit_bias.empty() || has_penalties(params)) {
     std::copy(logits.begin(), logits.end(), adjusted_.begin());
     apply_logit_bias(params, adjusted_);
     if (has_penalties(params)) apply_penalties(params, history, adjusted_, counts_);
+    if (!allowed.empty()) apply_mask(allowed, adjusted_);
     logits = adjusted_;
   }
   if (params.temperature == 0 || params.top_k == 1) return argmax(logits);

@@ -20,7 +20,9 @@ class Sampler {
   explicit Sampler(uint32_t n_vocab);
 
   // logits: [n_vocab]. `history`: prompt and output so far; its length is the position that the draw is keyed by.
-  TokenId sample(const SamplingParams& params, std::span<const float> logits, std::span<const TokenId> history);
+  // `allowed`: a bit for each token that may be chosen (64 a word); empty: all may.
+  TokenId sample(const SamplingParams& params, std::span<const float> logits, std::span<const TokenId> history,
+                 std::span<const uint64_t> allowed = {});
 
   // log softmax(logits)[id], and the n likeliest tokens with theirs (a span of the scratch, valid until the next call).
   float logprob(std::span<const float> logits, TokenId id) const;

@@ -1,0 +1,417 @@
+// One step of the engine: who runs, on which blocks, what is computed, what becomes of the results.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/check.h"
+#include "engine/drafter.h"
+#include "engine/engine.h"
+
+namespace realizar {
+namespace {
+
+using Clock = Sequence::Clock;
+
+// Those that wait hold nothing, so there is no hurry to see that one of thousands went away.
+constexpr auto kSweepInterval = std::chrono::milliseconds(5);
+
+double ms_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+void add(std::atomic<uint64_t>& counter, uint64_t n) {
+  counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
+
+std::optional<FinishReason> reason_to_end(const Sequence& sequence, Clock::time_point now) {
+  if (sequence.sink->is_cancelled()) return FinishReason::kCancelled;
+  if (sequence.deadline && now >= *sequence.deadline) return FinishReason::kDeadline;
+  return std::nullopt;
+}
+
+// Prompt tokens that may come from the cache. A hidden state that is asked for must be computed, and so must the last
+// prompt token, whose logits give the first generated one.
+uint32_t n_cacheable(const Sequence& sequence) {
+  if (sequence.request->pooling == Pooling::kMean) return 0;
+  return sequence.n_generated() > 0 ? sequence.n_prompt : sequence.n_prompt - 1;
+}
+
+uint32_t n_common(std::span<const TokenId> a, std::span<const TokenId> b) {
+  const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  return static_cast<uint32_t>(end - a.begin());
+}
+
+}  // namespace
+
+void Engine::submit(SequencePtr sequence) {
+  sequence->id = SeqId{++n_sequences_};
+  sequence->name_hash = pool_.root_hash(sequence->request->cache_salt);
+  shares_.join(sequence->request->tenant);
+  const bool has_work = sequence->n_wanted > 0 || sequence->request->pooling != Pooling::kNone;
+  if (!has_work) sequence->ended = FinishReason::kLength;
+  waiting_.push_back(std::move(sequence));
+  if (!has_work) remove_ended();
+  publish_counters();
+}
+
+Status Engine::step() {
+  const auto start = Clock::now();
+  sweep(start);
+  look_up_prefixes();
+  admit(start);
+  if (running_.empty()) {
+    publish_counters();
+    return {};
+  }
+  draft();
+  plan();
+  const Status status = run_step(batch_builder_.build(running_, plan_));
+  if (!status.ok()) {
+    end_all(FinishReason::kError, &status.error());
+    return status.error();
+  }
+  take_results();
+  observe_step(ms_between(start, Clock::now()));
+  remove_ended();
+  publish_counters();
+  return {};
+}
+
+void Engine::cancel_all() {
+  end_all(FinishReason::kCancelled, nullptr);
+}
+
+void Engine::end_all(FinishReason reason, const Error* error) {
+  for (auto* list : {&running_, &waiting_}) {
+    for (SequencePtr& sequence : *list) {
+      finish(*sequence, reason);
+      sequence->ending.error = error;
+    }
+  }
+  remove_ended();
+  publish_counters();
+}
+
+// Ends what was cancelled or is too late.
+void Engine::sweep(Clock::time_point now) {
+  if (cancelled_.load(std::memory_order_relaxed)) return cancel_all();
+  const auto sweep_list = [&](std::vector<SequencePtr>& list) {
+    bool any = false;
+    for (SequencePtr& sequence : list) {
+      if (const auto reason = reason_to_end(*sequence, now)) {
+        finish(*sequence, *reason);
+        any = true;
+      }
+    }
+    return any;
+  };
+  bool any = sweep_list(running_);
+  if (now >= next_sweep_) {
+    any = sweep_list(waiting_) || any;
+    next_sweep_ = now + kSweepInterval;
+  }
+  if (any) remove_ended();
+}
+
+void Engine::admit(Clock::time_point now) {
+  while (running_.size() < options_.max_seqs && !waiting_.empty()) {
+    const size_t next = pick_next(waiting_, shares_);
+    Sequence& sequence = *waiting_[next];
+    if (!try_admit(sequence)) return;
+    if (sequence.ending.stats.n_preemptions == 0) {
+      sequence.first_step = now;
+      sequence.ending.stats.queue_ms = ms_between(sequence.arrived, now);
+    }
+    running_.push_back(std::move(waiting_[next]));
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(next));
+  }
+}
+
+// Takes a sequence's cached prefix. False, with nothing taken, where the rest of what is known of it does not fit
+// beside the next block of everyone who runs.
+bool Engine::try_admit(Sequence& sequence) {
+  const auto start = Clock::now();
+  look_up_prefix(sequence, running_);
+  const size_t n_blocks = sequence.n_known() / pool_.block_tokens() + 1;
+  const size_t n_needed = n_blocks - std::min(n_blocks, sequence.blocks.size());
+  if (!running_.empty() && pool_.n_free() < n_needed + running_.size()) {
+    release_blocks(sequence);
+    return false;
+  }
+  GenerationStats& stats = sequence.ending.stats;
+  if (stats.n_preemptions > 0) return true;
+  stats.n_cached = sequence.n_computed;
+  stats.prefix_lookup_ms = ms_between(start, Clock::now());
+  add(counters_.n_prefix_queried, sequence.n_prompt);
+  add(counters_.n_prefix_hits, sequence.n_computed);
+  return true;
+}
+
+// Those that waited for another's prefix take it once it is there, or look for the next one that computes it.
+void Engine::look_up_prefixes() {
+  for (size_t i = 0; i < running_.size(); ++i) {
+    Sequence& sequence = *running_[i];
+    if (sequence.leader == SeqId{0}) continue;
+    const auto earlier = std::span(running_).first(i);
+    const auto leader = std::find_if(earlier.begin(), earlier.end(),
+                                     [&](const SequencePtr& other) { return other->id == sequence.leader; });
+    if (leader != earlier.end() && (*leader)->n_computed < sequence.n_shared) continue;
+    const uint32_t n_before = sequence.n_computed;
+    look_up_prefix(sequence, earlier);
+    if (sequence.ending.stats.n_preemptions > 0) continue;
+    sequence.ending.stats.n_cached += sequence.n_computed - n_before;
+    add(counters_.n_prefix_hits, sequence.n_computed - n_before);
+  }
+}
+
+// Continues from the blocks that the sequence has; all of them are named.
+void Engine::look_up_prefix(Sequence& sequence, std::span<const SequencePtr> earlier) {
+  const uint32_t n_limit = n_cacheable(sequence);
+  if (n_limit > sequence.n_computed) {
+    pool_.find_prefix(std::span(sequence.tokens).subspan(sequence.n_computed, n_limit - sequence.n_computed),
+                      sequence.name_hash, sequence.blocks);
+  }
+  sequence.n_named = static_cast<uint32_t>(sequence.blocks.size());
+  sequence.n_computed = sequence.n_named * pool_.block_tokens();
+  follow(sequence, earlier);
+}
+
+// Of those that came earlier and still compute their prompt, the one that shares most is waited for.
+void Engine::follow(Sequence& sequence, std::span<const SequencePtr> earlier) const {
+  sequence.leader = SeqId{0};
+  sequence.n_shared = sequence.n_computed;
+  const auto cacheable = std::span(sequence.tokens).first(n_cacheable(sequence));
+  for (const SequencePtr& other : earlier) {
+    if (other->is_decoding() || other->request->cache_salt != sequence.request->cache_salt) continue;
+    const uint32_t n_tokens = n_common(cacheable, std::span(other->tokens).first(other->n_prompt));
+    const uint32_t n_shared = n_tokens / pool_.block_tokens() * pool_.block_tokens();
+    if (n_shared <= sequence.n_shared) continue;
+    sequence.n_shared = n_shared;
+    sequence.leader = other->id;
+  }
+}
+
+void Engine::preempt(size_t running_idx) {
+  SequencePtr& sequence = running_[running_idx];
+  release_blocks(*sequence);
+  std::fill(sequence->embedding.begin(), sequence->embedding.end(), 0.0f);
+  ++sequence->ending.stats.n_preemptions;
+  add(counters_.n_preemptions, 1);
+  waiting_.push_back(std::move(sequence));
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(running_idx));
+}
+
+bool Engine::ensure_blocks(Sequence& sequence, uint32_t n_positions) {
+  while (sequence.blocks.size() * size_t{pool_.block_tokens()} < n_positions) {
+    const auto block = pool_.allocate();
+    if (!block) return false;
+    sequence.blocks.push_back(*block);
+  }
+  return true;
+}
+
+// Only blocks that the prefill arithmetic filled may stand for a later prompt's.
+void Engine::name_prompt_blocks(Sequence& sequence) {
+  const uint32_t n_full = std::min(sequence.n_computed, sequence.n_prompt) / pool_.block_tokens();
+  if (n_full <= sequence.n_named) return;
+  const uint32_t n_new = n_full - sequence.n_named, bt = pool_.block_tokens();
+  pool_.name_blocks(std::span(sequence.blocks).subspan(sequence.n_named, n_new),
+                    std::span(sequence.tokens).subspan(size_t{sequence.n_named} * bt, size_t{n_new} * bt),
+                    sequence.name_hash);
+  sequence.n_named = n_full;
+}
+
+// Last block first, so that the beginning of a prompt stays findable longest.
+void Engine::release_blocks(Sequence& sequence) {
+  for (size_t i = sequence.blocks.size(); i-- > 0;) pool_.release(sequence.blocks[i]);
+  sequence.blocks.clear();
+  sequence.drafts.clear();
+  sequence.n_computed = sequence.n_named = 0;
+  sequence.leader = SeqId{0};
+  if (sequence.request != nullptr) sequence.name_hash = pool_.root_hash(sequence.request->cache_salt);
+}
+
+// Guesses for decoding sequences, as far as the step has rows for them and the sequence wants tokens.
+void Engine::draft() {
+  if (options_.n_draft == 0) return;
+  const auto n_running = static_cast<uint32_t>(running_.size());
+  uint32_t n_left = limits_for(options_).max_logit_rows - std::min(n_running, limits_for(options_).max_logit_rows);
+  for (SequencePtr& sequence : running_) {
+    sequence->drafts.clear();
+    if (!sequence->is_decoding() || sequence->n_computed + 1 != sequence->n_known()) continue;
+    const uint32_t n_useful = sequence->n_wanted - sequence->n_generated() - 1;
+    draft_from_history(sequence->tokens, std::min({options_.n_draft, n_useful, n_left}), sequence->drafts);
+    n_left -= static_cast<uint32_t>(sequence->drafts.size());
+  }
+}
+
+void Engine::plan() {
+  const BackendLimits limits = limits_for(options_);
+  while (true) {
+    const auto n_decoding = static_cast<uint32_t>(
+        std::count_if(running_.begin(), running_.end(), [](const SequencePtr& s) { return s->is_decoding(); }));
+    const uint32_t n_bulk = options_.max_bulk_beside > 0 ? options_.max_bulk_beside : budget_.bulk_tokens(n_decoding);
+    plan_step(running_, {limits.max_rows, limits.max_logit_rows, n_bulk}, plan_);
+    if (reserve_planned_blocks()) return;
+    REQUIRE(running_.size() > 1);
+    preempt(pick_victim(running_));
+  }
+}
+
+bool Engine::reserve_planned_blocks() {
+  return std::all_of(plan_.begin(), plan_.end(), [&](const PlannedChunk& chunk) {
+    Sequence& sequence = *running_[chunk.seq_idx];
+    return ensure_blocks(sequence, sequence.n_computed + chunk.n_tokens);
+  });
+}
+
+Status Engine::run_step(const StepBatch& batch) {
+  decoder_.encode(batch);
+  RZ_CHECK_OK(decoder_.wait());
+  if (observer_) observer_();
+  return {};
+}
+
+void Engine::observe_step(double ms) {
+  uint32_t n_decode = 0, n_bulk = 0;
+  for (const PlannedChunk& chunk : plan_) {
+    const bool is_bulk = !chunk.is_decode || chunk.n_logit_rows != chunk.n_tokens;
+    (is_bulk ? n_bulk : n_decode) += is_bulk ? chunk.n_tokens : 1;
+  }
+  budget_.observe(n_decode, n_bulk, ms);
+  add(counters_.n_steps, 1);
+  add(counters_.step_us, static_cast<uint64_t>(ms * 1e3));
+}
+
+std::span<const float> Engine::logit_row(size_t row) const {
+  return decoder_.logits().subspan(config_.n_vocab * row, config_.n_vocab);
+}
+
+// Logits come in the order of the plan.
+void Engine::take_results() {
+  size_t logit_row = 0;
+  for (const PlannedChunk& chunk : plan_) {
+    Sequence& sequence = *running_[chunk.seq_idx];
+    shares_.charge(sequence.request->tenant, chunk.n_tokens);
+    take_chunk(sequence, chunk, logit_row);
+    logit_row += chunk.n_logit_rows;
+  }
+}
+
+void Engine::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row) {
+  if (chunk.is_decode && chunk.n_logit_rows == chunk.n_tokens) return take_decoded(sequence, chunk, first_logit_row);
+  sequence.n_computed += chunk.n_tokens;
+  if (!chunk.is_decode) name_prompt_blocks(sequence);
+  if (sequence.request->pooling != Pooling::kNone) {
+    pool_hidden(sequence, first_logit_row, chunk.n_logit_rows);
+    if (sequence.is_decoding()) finish(sequence, FinishReason::kStop);
+  } else if (chunk.n_logit_rows > 0) {
+    take_token(sequence, logit_row(first_logit_row));
+  }
+}
+
+// The last token's row, and those of its drafts for as long as they say what was chosen.
+void Engine::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row) {
+  const uint32_t n_drafted = chunk.n_tokens - 1;
+  uint32_t n_right = 0;
+  while (true) {
+    ++sequence.n_computed;
+    take_token(sequence, logit_row(first_logit_row + n_right));
+    const bool goes_on = !sequence.ended && n_right < n_drafted && sequence.tokens.back() == sequence.drafts[n_right];
+    if (!goes_on) break;
+    ++n_right;
+  }
+  sequence.drafts.clear();
+  sequence.ending.stats.n_drafted += n_drafted;
+  sequence.ending.stats.n_accepted += n_right;
+  add(counters_.n_drafted, n_drafted);
+  add(counters_.n_accepted, n_right);
+}
+
+// Adds rows in the order of their positions, so that no cutting of the prompt changes a sum.
+void Engine::pool_hidden(Sequence& sequence, size_t first_row, uint32_t n_rows) {
+  const size_t d_model = sequence.embedding.size();
+  for (size_t row = first_row; row < first_row + n_rows; ++row) {
+    const auto hidden = decoder_.hidden().subspan(row * d_model, d_model);
+    for (size_t i = 0; i < d_model; ++i) sequence.embedding[i] += hidden[i];
+  }
+  if (!sequence.is_decoding()) return;
+  double square_sum = 0;
+  for (const float x : sequence.embedding) square_sum += double{x} * x;
+  const auto scale = static_cast<float>(square_sum > 0 ? 1 / std::sqrt(square_sum) : 0);
+  for (float& x : sequence.embedding) x *= scale;
+}
+
+void Engine::take_token(Sequence& sequence, std::span<const float> logits) {
+  const Request& request = *sequence.request;
+  const bool is_constrained = request.constraint && request.constraint->allow(allowed_);
+  const TokenId id =
+      sampler_.sample(request.sampling, logits, sequence.tokens,
+                      is_constrained ? std::span<const uint64_t>(allowed_) : std::span<const uint64_t>());
+  GenerationStats& stats = sequence.ending.stats;
+  if (sequence.n_generated() == 0) {
+    sequence.first_token = Clock::now();
+    stats.first_token_ms = ms_between(sequence.arrived, sequence.first_token);
+    stats.prefill_ms = ms_between(sequence.first_step, sequence.first_token) - stats.prefix_lookup_ms;
+    add(counters_.n_prompt_tokens, sequence.n_prompt);
+  }
+  if (is_stop(request, id)) {
+    sequence.ending.stop_token = id;
+    return finish(sequence, FinishReason::kStop);
+  }
+  if (request.constraint) request.constraint->accept(id);
+  sequence.tokens.push_back(id);
+  add(counters_.n_generated_tokens, 1);
+  if (!report(sequence, logits)) return finish(sequence, FinishReason::kCancelled);
+  if (sequence.n_generated() < sequence.n_wanted) return;
+  const bool was_asked = request.max_tokens && *request.max_tokens == sequence.n_wanted;
+  finish(sequence, was_asked ? FinishReason::kLength : FinishReason::kContext);
+}
+
+// The sequence's newest token; false where the caller wants no more.
+bool Engine::report(Sequence& sequence, std::span<const float> logits) {
+  const Request& request = *sequence.request;
+  TokenEvent event{sequence.tokens.back(), sequence.n_generated() - 1, std::nullopt, {}};
+  if (request.logprobs) event.logprob = sampler_.logprob(logits, event.id);
+  if (request.n_logprobs > 0) event.top = sampler_.top_logprobs(logits, request.n_logprobs);
+  return sequence.sink->on_token(event);
+}
+
+bool Engine::is_stop(const Request& request, TokenId id) const {
+  const auto holds = [id](const std::vector<TokenId>& ids) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  };
+  return holds(request.stop_tokens) || (!request.ignore_eos && holds(end_tokens_));
+}
+
+// Its blocks are back at once; the sink hears of it when the step's results are all taken.
+void Engine::finish(Sequence& sequence, FinishReason reason) {
+  if (sequence.ended) return;
+  sequence.ended = reason;
+  release_blocks(sequence);
+}
+
+void Engine::remove_ended() {
+  const auto close = [&](const SequencePtr& sequence) {
+    if (!sequence->ended) return false;
+    Ending& ending = sequence->ending;
+    ending.reason = *sequence->ended;
+    ending.tokens = std::span(sequence->tokens).subspan(sequence->n_prompt);
+    ending.embedding = sequence->embedding;
+    ending.stats.n_generated = sequence->n_generated();
+    if (ending.stats.n_generated > 0) ending.stats.decode_ms = ms_between(sequence->first_token, Clock::now());
+    shares_.leave(sequence->request->tenant);
+    sequence->sink->on_end(ending);
+    return true;
+  };
+  std::erase_if(running_, close);
+  std::erase_if(waiting_, close);
+}
+
+void Engine::publish_counters() {
+  counters_.n_running.store(static_cast<uint32_t>(running_.size()), std::memory_order_relaxed);
+  counters_.n_waiting.store(static_cast<uint32_t>(waiting_.size()), std::memory_order_relaxed);
+  counters_.n_held_blocks.store(pool_.n_blocks() - pool_.n_free(), std::memory_order_relaxed);
+}
+
+}  // namespace realizar

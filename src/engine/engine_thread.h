@@ -1,0 +1,60 @@
+// The thread that owns an Engine while a server runs. Requests come in through a lock-free mailbox, tokens go out
+// through their streams; nothing waits for a reader.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "engine/engine.h"
+#include "engine/token_stream.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class EngineThread {
+ public:
+  // `max_queue`: requests that may wait beside the running ones. `on_progress` is called on the engine's thread after a
+  // step that gave any stream something; it must neither wait nor throw.
+  EngineThread(Engine& engine, uint32_t max_queue, std::function<void()> on_progress);
+  // Ends what still runs with kCancelled.
+  ~EngineThread();
+  EngineThread(const EngineThread&) = delete;
+  EngineThread& operator=(const EngineThread&) = delete;
+
+  // Any thread. Errors: those of Engine::prepare; ResourceExhausted where the queue is full, or no new work is taken.
+  Status submit(const std::shared_ptr<TokenStream>& stream);
+  // One reader thread: the next stream with news, or null. A stream whose end was seen here no longer counts.
+  std::shared_ptr<TokenStream> next_ready();
+
+  // No new work from now on; what runs and waits goes on.
+  void drain() { draining_.store(true, std::memory_order_relaxed); }
+  // Requests that were taken and whose end was not seen yet.
+  uint32_t n_open() const { return n_open_.load(std::memory_order_acquire); }
+  const Engine& engine() const { return engine_; }
+
+ private:
+  struct Mail {
+    std::shared_ptr<TokenStream> stream;
+    SequencePtr sequence;
+    Mail* next = nullptr;
+  };
+
+  void run();
+  void take_mail();
+  void wake();
+
+  Engine& engine_;
+  uint32_t max_open_;
+  std::function<void()> on_progress_;
+  ReadyQueue ready_;
+  std::atomic<Mail*> mailbox_{nullptr};  // newest first
+  std::atomic<uint32_t> n_wake_ups_{0};
+  std::atomic<uint32_t> n_open_{0};
+  std::atomic<bool> draining_{false}, stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace realizar

@@ -1,0 +1,129 @@
+#include "engine/scheduler.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace realizar {
+namespace {
+
+// What is left of a step while its plan is made.
+struct Room {
+  uint32_t n_rows, n_logit_rows, n_bulk;
+};
+
+uint32_t n_pending(const Sequence& seq) {
+  return seq.n_known() - seq.n_computed;
+}
+
+bool wants_prompt_rows(const Sequence& seq) {
+  return !seq.is_decoding() && seq.leader == SeqId{0};
+}
+
+void plan_decodes(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
+  for (uint32_t i = 0; i < running.size(); ++i) {
+    const Sequence& seq = *running[i];
+    if (!seq.is_decoding() || n_pending(seq) != 1) continue;
+    const uint32_t n_tokens = 1 + static_cast<uint32_t>(seq.drafts.size());
+    if (n_tokens > room.n_rows || n_tokens > room.n_logit_rows) continue;
+    plan.push_back({i, n_tokens, true, n_tokens});
+    room.n_rows -= n_tokens;
+    room.n_logit_rows -= n_tokens;
+  }
+}
+
+void plan_replays(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
+  for (uint32_t i = 0; i < running.size(); ++i) {
+    const Sequence& seq = *running[i];
+    if (!seq.is_decoding() || n_pending(seq) == 1 || room.n_bulk == 0 || room.n_logit_rows == 0) continue;
+    const uint32_t n_tokens = std::min(n_pending(seq), room.n_bulk);
+    const bool is_last = n_tokens == n_pending(seq);
+    plan.push_back({i, n_tokens, true, is_last ? 1u : 0u});
+    room.n_bulk -= n_tokens;
+    room.n_logit_rows -= is_last ? 1 : 0;
+  }
+}
+
+// False where nothing of it fits.
+bool plan_prompt(uint32_t i, const Sequence& seq, uint32_t max_tokens, Room& room, std::vector<PlannedChunk>& plan) {
+  uint32_t n_tokens = std::min(seq.n_prompt - seq.n_computed, std::min(max_tokens, room.n_bulk));
+  const bool pools_all = seq.request->pooling == Pooling::kMean;
+  if (pools_all) n_tokens = std::min(n_tokens, room.n_logit_rows);
+  const bool is_last = seq.n_computed + n_tokens == seq.n_prompt;
+  // A prompt whose generated tokens are known already needs no logits.
+  const uint32_t n_logit_rows = pools_all ? n_tokens : is_last && seq.n_generated() == 0 ? 1 : 0;
+  if (n_tokens == 0 || n_logit_rows > room.n_logit_rows) return false;
+  plan.push_back({i, n_tokens, false, n_logit_rows});
+  room.n_bulk -= n_tokens;
+  room.n_logit_rows -= n_logit_rows;
+  return true;
+}
+
+// The prompts after the oldest one, those with the fewest tokens left first.
+void plan_short_prompts(std::span<const SequencePtr> running, uint32_t oldest, Room& room,
+                        std::vector<PlannedChunk>& plan) {
+  const auto n_left = [&](uint32_t i) { return running[i]->n_prompt - running[i]->n_computed; };
+  const size_t first_prompt = plan.size();
+  const auto is_planned = [&](uint32_t i) {
+    return std::any_of(plan.begin() + static_cast<std::ptrdiff_t>(first_prompt), plan.end(),
+                       [i](const PlannedChunk& chunk) { return chunk.seq_idx == i; });
+  };
+  while (true) {
+    uint32_t shortest = oldest;
+    for (uint32_t i = oldest + 1; i < running.size(); ++i) {
+      if (!wants_prompt_rows(*running[i]) || is_planned(i)) continue;
+      if (shortest == oldest || n_left(i) < n_left(shortest)) shortest = i;
+    }
+    if (shortest == oldest || !plan_prompt(shortest, *running[shortest], room.n_bulk, room, plan)) return;
+  }
+}
+
+void plan_prompts(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
+  uint32_t oldest = 0, n_prompts = 0;
+  for (uint32_t i = static_cast<uint32_t>(running.size()); i-- > 0;) {
+    if (!wants_prompt_rows(*running[i])) continue;
+    oldest = i;
+    ++n_prompts;
+  }
+  if (n_prompts == 0 || room.n_bulk == 0) return;
+  const uint32_t half = n_prompts == 1 ? room.n_bulk : (room.n_bulk + 1) / 2;
+  // Held back until the others had theirs: what they leave is the oldest's too.
+  Room others = room;
+  others.n_bulk -= std::min(half, running[oldest]->n_prompt - running[oldest]->n_computed);
+  const uint32_t n_kept_rows = std::min(room.n_logit_rows, 1u);
+  others.n_logit_rows -= n_kept_rows;
+  const uint32_t n_before = others.n_bulk;
+  plan_short_prompts(running, oldest, others, plan);
+  room.n_bulk -= n_before - others.n_bulk;
+  room.n_logit_rows = others.n_logit_rows + n_kept_rows;
+  plan_prompt(oldest, *running[oldest], room.n_bulk, room, plan);
+}
+
+}  // namespace
+
+void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, std::vector<PlannedChunk>& plan) {
+  plan.clear();
+  Room room{limits.max_rows, limits.max_logit_rows, 0};
+  plan_decodes(running, room, plan);
+  room.n_bulk = plan.empty() ? room.n_rows : std::min(room.n_rows, limits.max_bulk_beside);
+  plan_replays(running, room, plan);
+  plan_prompts(running, room, plan);
+}
+
+size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares) {
+  const auto rank = [&](const SequencePtr& seq) {
+    return std::tuple(seq->request->priority, seq->ending.stats.n_preemptions == 0,
+                      shares.n_tokens(seq->request->tenant), seq->id);
+  };
+  const auto next =
+      std::min_element(waiting.begin(), waiting.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  return static_cast<size_t>(next - waiting.begin());
+}
+
+size_t pick_victim(std::span<const SequencePtr> running) {
+  const auto rank = [](const SequencePtr& seq) { return std::tuple(seq->request->priority, seq->id); };
+  const auto victim =
+      std::max_element(running.begin(), running.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  return static_cast<size_t>(victim - running.begin());
+}
+
+}  // namespace realizar

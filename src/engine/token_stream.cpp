@@ -1,0 +1,80 @@
+#include "engine/token_stream.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace realizar {
+
+TokenStream::TokenStream(Request request, uint32_t capacity)
+    : request_(std::move(request)), slots_(capacity), tops_(size_t{capacity} * request_.n_logprobs) {}
+
+std::optional<TokenStream::Token> TokenStream::pop() {
+  const uint64_t n_read = n_read_.load(std::memory_order_relaxed);
+  // The slot read before this one is given back only now: its `top` was valid until this call.
+  if (n_read == n_written_.load(std::memory_order_acquire)) return std::nullopt;
+  const size_t at = n_read % slots_.size();
+  const Slot& slot = slots_[at];
+  const auto top = std::span(tops_).subspan(at * request_.n_logprobs, slot.n_top);
+  const Token token{slot.id, slot.index, slot.logprob, slot.time, top};
+  n_read_.store(n_read + 1, std::memory_order_release);
+  return token;
+}
+
+const TokenStream::End* TokenStream::end() const {
+  if (!ended_.load(std::memory_order_acquire)) return nullptr;
+  const bool is_empty = n_read_.load(std::memory_order_relaxed) == n_written_.load(std::memory_order_relaxed);
+  return is_empty ? &end_ : nullptr;
+}
+
+// One slot stays unused: the reader may still look at the `top` of the one that it took last.
+bool TokenStream::on_token(const TokenEvent& event) {
+  const uint64_t n_written = n_written_.load(std::memory_order_relaxed);
+  if (n_written - n_read_.load(std::memory_order_acquire) + 1 >= slots_.size()) {
+    overflowed_ = true;
+    return false;
+  }
+  const size_t at = n_written % slots_.size();
+  const auto n_top = static_cast<uint32_t>(std::min<size_t>(event.top.size(), request_.n_logprobs));
+  std::copy_n(event.top.begin(), n_top, tops_.begin() + static_cast<std::ptrdiff_t>(at * request_.n_logprobs));
+  slots_[at] = {event.id, event.index, event.logprob, Sequence::Clock::now(), n_top};
+  n_written_.store(n_written + 1, std::memory_order_release);
+  announce();
+  return true;
+}
+
+void TokenStream::on_end(const Ending& ending) {
+  end_.reason = ending.reason;
+  end_.stop_token = ending.stop_token;
+  end_.stats = ending.stats;
+  end_.embedding.assign(ending.embedding.begin(), ending.embedding.end());
+  if (ending.error != nullptr) end_.error = *ending.error;
+  end_.reader_was_slow = overflowed_;
+  ended_.store(true, std::memory_order_release);
+  announce();
+  // The last use of this object by the engine, unless the queue or the reader holds it.
+  const std::shared_ptr<TokenStream> released = std::move(self_);
+}
+
+void TokenStream::announce() {
+  if (ready_ != nullptr && !is_ready_.exchange(true, std::memory_order_acq_rel)) ready_->push(self_);
+}
+
+void ReadyQueue::push(std::shared_ptr<TokenStream> stream) {
+  const uint64_t n_pushed = n_pushed_.load(std::memory_order_relaxed);
+  REQUIRE(n_pushed - n_popped_.load(std::memory_order_acquire) < slots_.size());
+  slots_[n_pushed % slots_.size()] = std::move(stream);
+  n_pushed_.store(n_pushed + 1, std::memory_order_release);
+}
+
+std::shared_ptr<TokenStream> ReadyQueue::pop() {
+  if (is_empty()) return nullptr;
+  const uint64_t n_popped = n_popped_.load(std::memory_order_relaxed);
+  std::shared_ptr<TokenStream> stream = std::move(slots_[n_popped % slots_.size()]);
+  n_popped_.store(n_popped + 1, std::memory_order_release);
+  // An exchange, so that either the writer sees it and announces again, or what it wrote before is seen after this.
+  stream->is_ready_.exchange(false, std::memory_order_acq_rel);
+  return stream;
+}
+
+}  // namespace realizar

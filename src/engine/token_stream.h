@@ -1,0 +1,100 @@
+// One request between the engine's thread and its reader. The engine writes tokens into a bounded ring and never waits:
+// a reader so slow that the ring is full loses the request. One writer (the engine), one reader thread; cancel() from
+// any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/sequence.h"
+#include "realizar/request.h"
+
+namespace realizar {
+
+class ReadyQueue;
+
+class TokenStream final : public RequestSink, public std::enable_shared_from_this<TokenStream> {
+ public:
+  struct Token {
+    TokenId id;
+    uint32_t index;
+    std::optional<float> logprob;
+    Sequence::Clock::time_point time;   // when the engine had it
+    std::span<const TokenLogprob> top;  // valid until the next pop
+  };
+  struct End {
+    FinishReason reason = FinishReason::kStop;
+    std::optional<TokenId> stop_token;
+    GenerationStats stats;
+    std::vector<float> embedding;
+    std::optional<Error> error;
+    bool reader_was_slow = false;
+  };
+
+  explicit TokenStream(Request request, uint32_t capacity = 1024);
+  const Request& request() const { return request_; }
+
+  // The reader's side. Tokens come first, then the end.
+  std::optional<Token> pop();
+  // Once all tokens are popped and the request is over; null until then.
+  const End* end() const;
+  // Ends the request within one step.
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+
+  // The engine's side.
+  bool on_token(const TokenEvent& event) override;
+  void on_end(const Ending& ending) override;
+  bool is_cancelled() const override { return cancelled_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class EngineThread;
+  friend class ReadyQueue;
+  struct Slot {
+    TokenId id;
+    uint32_t index;
+    std::optional<float> logprob;
+    Sequence::Clock::time_point time;
+    uint32_t n_top;
+  };
+
+  void announce();
+
+  Request request_;
+  std::vector<Slot> slots_;
+  std::vector<TokenLogprob> tops_;  // [capacity, n_logprobs]
+  alignas(64) std::atomic<uint64_t> n_written_{0};
+  alignas(64) std::atomic<uint64_t> n_read_{0};
+  std::atomic<bool> ended_{false};
+  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> is_ready_{false};  // stands in the ready queue
+  End end_;
+  bool overflowed_ = false;      // the writer's
+  bool is_counted_out_ = false;  // the reader's
+  ReadyQueue* ready_ = nullptr;
+  std::shared_ptr<TokenStream> self_;  // while the engine has it
+};
+
+// The streams that have news: written by the engine's thread, taken by one reader thread. Each stands in it once at
+// most, so a capacity of all streams there can be always suffices.
+class ReadyQueue {
+ public:
+  explicit ReadyQueue(uint32_t capacity) : slots_(capacity) {}
+
+  void push(std::shared_ptr<TokenStream> stream);
+  // Null where there is none. What the stream has after this call is announced anew.
+  std::shared_ptr<TokenStream> pop();
+  bool is_empty() const {
+    return n_popped_.load(std::memory_order_relaxed) == n_pushed_.load(std::memory_order_acquire);
+  }
+
+ private:
+  std::vector<std::shared_ptr<TokenStream>> slots_;
+  alignas(64) std::atomic<uint64_t> n_pushed_{0};
+  alignas(64) std::atomic<uint64_t> n_popped_{0};
+};
+
+}  // namespace realizar

@@ -1,0 +1,279 @@
+// Random schedules on a backend that notices every misplaced block: whatever arrives, is cancelled or put back, each
+// request gives exactly the tokens that it gives alone, and nothing leaks.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/engine_thread.h"
+#include "formats/model_file.h"
+#include "sampling/sampler.h"
+#include "support/hash_backend.h"
+
+namespace realizar {
+namespace {
+
+using testing::HashBackend;
+
+constexpr uint32_t kContext = 96;
+
+struct Arrival {
+  Request request;
+  uint32_t at_step = 0;
+  std::optional<uint32_t> cancel_at_step;
+};
+
+// An engine over a HashBackend, with the dimensions of a small model.
+class Rig {
+ public:
+  explicit Rig(EngineOptions options) {
+    static const ModelFile file = std::move(*ModelFile::open(RZ_SOURCE_DIR "/tests/data/conformance/llama.gguf"));
+    options.n_ctx = kContext;
+    RC_ASSERT(backend_.configure(Engine::limits_for(options)).ok());
+    model_ = std::make_unique<Model>(std::move(*Model::load(file, backend_, {.n_ctx = kContext})));
+    engine_ = std::move(*Engine::create(*model_, backend_, {}, options));
+  }
+  Engine& engine() { return *engine_; }
+  uint32_t n_vocab() const { return model_->config().n_vocab; }
+
+ private:
+  HashBackend backend_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Engine> engine_;
+};
+
+// The tokens that a request gives alone, by the definition and not by the engine.
+std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab) {
+  Sampler sampler(n_vocab);
+  std::vector<TokenId> tokens = request.prompt;
+  std::vector<float> logits(n_vocab);
+  uint64_t hash = 1;
+  for (const TokenId id : tokens) hash = HashBackend::fold(hash, id, false);
+  const size_t n_room = kContext - request.prompt.size() + 1;
+  const size_t n_wanted = std::min<size_t>(request.max_tokens.value_or(kContext), n_room);
+  for (size_t i = 0; i < n_wanted; ++i) {
+    HashBackend::fill_logits(hash, logits);
+    tokens.push_back(sampler.sample(request.sampling, logits, tokens));
+    hash = HashBackend::fold(hash, tokens.back(), true);
+  }
+  return {tokens.begin() + static_cast<std::ptrdiff_t>(request.prompt.size()), tokens.end()};
+}
+
+class Recorder final : public RequestSink {
+ public:
+  bool on_token(const TokenEvent& event) override {
+    RC_ASSERT(event.index == tokens.size());
+    RC_ASSERT(n_ends == 0);
+    tokens.push_back(event.id);
+    return true;
+  }
+  void on_end(const Ending& ending) override {
+    ++n_ends;
+    reason = ending.reason;
+    RC_ASSERT(std::ranges::equal(ending.tokens, tokens));
+  }
+  bool is_cancelled() const override { return cancelled; }
+
+  std::vector<TokenId> tokens;
+  int n_ends = 0;
+  FinishReason reason{};
+  bool cancelled = false;
+};
+
+// Prompts over few letters, so that prefixes are shared and endings repeat.
+Arrival make_arrival() {
+  Arrival arrival;
+  const int n_prompt = *rc::gen::inRange(1, 60);
+  const int letters = *rc::gen::inRange(1, 3);
+  for (int i = 0; i < n_prompt; ++i) arrival.request.prompt.push_back(TokenId{*rc::gen::inRange(0, letters)});
+  arrival.request.max_tokens = *rc::gen::inRange(0u, 40u);
+  arrival.request.sampling.temperature = *rc::gen::element(0.0f, 1.0f);
+  arrival.request.sampling.seed = *rc::gen::inRange<uint64_t>(0, 4);
+  arrival.request.priority = *rc::gen::inRange(0, 2);
+  arrival.request.tenant = *rc::gen::inRange<uint64_t>(0, 3);
+  arrival.request.cache_salt = *rc::gen::inRange<uint64_t>(0, 2);
+  arrival.at_step = *rc::gen::inRange(0u, 30u);
+  if (*rc::gen::inRange(0, 4) == 0) arrival.cancel_at_step = *rc::gen::inRange(0u, 60u);
+  return arrival;
+}
+
+EngineOptions make_options() {
+  EngineOptions options;
+  options.max_seqs = *rc::gen::inRange(1u, 7u);
+  options.max_batch_tokens = options.max_seqs + *rc::gen::inRange(0u, 40u);
+  options.max_bulk_beside = *rc::gen::inRange(0u, 9u);
+  options.block_tokens = *rc::gen::inRange(1u, 9u);
+  options.kv_tokens = *rc::gen::inRange(1u, 3 * kContext);
+  options.n_draft = *rc::gen::inRange(0u, 5u);
+  return options;
+}
+
+void check_blocks(const Engine& engine) {
+  const BlockPool& pool = engine.pool();
+  RC_ASSERT(pool.is_consistent());
+  std::map<uint32_t, uint32_t> n_holders;
+  for (const SequencePtr& sequence : engine.running()) {
+    RC_ASSERT(sequence->blocks.size() * pool.block_tokens() >= sequence->n_computed);
+    for (const BlockId block : sequence->blocks) ++n_holders[to_index(block)];
+  }
+  for (uint32_t block = 0; block < pool.n_blocks(); ++block) {
+    RC_ASSERT(pool.n_holders(BlockId{block}) == n_holders[block]);
+  }
+}
+
+void run_schedule(Rig& rig, std::vector<Arrival>& arrivals, std::vector<Recorder>& recorders) {
+  Engine& engine = rig.engine();
+  const auto is_pending = [](uint32_t step) { return [step](const Arrival& a) { return a.at_step >= step; }; };
+  for (uint32_t step = 0; !engine.is_idle() || std::ranges::any_of(arrivals, is_pending(step)); ++step) {
+    RC_ASSERT(step < 20000u);
+    for (size_t i = 0; i < arrivals.size(); ++i) {
+      if (arrivals[i].at_step == step) engine.submit(std::move(*engine.prepare(arrivals[i].request, recorders[i])));
+      if (arrivals[i].cancel_at_step == step) recorders[i].cancelled = true;
+    }
+    RC_ASSERT(engine.step().ok());
+    check_blocks(engine);
+  }
+}
+
+TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
+  EXPECT_TRUE(rc::check([] {
+    Rig rig(make_options());
+    std::vector<Arrival> arrivals(*rc::gen::inRange<size_t>(1, 14));
+    for (Arrival& arrival : arrivals) arrival = make_arrival();
+    std::vector<Recorder> recorders(arrivals.size());
+    run_schedule(rig, arrivals, recorders);
+
+    RC_ASSERT(rig.engine().pool().n_free() == rig.engine().pool().n_blocks());
+    RC_TAG(rig.engine().counters().n_preemptions > 0, rig.engine().counters().n_prefix_hits > 0,
+           rig.engine().counters().n_accepted > 0);
+    for (size_t i = 0; i < arrivals.size(); ++i) {
+      const auto expected = tokens_alone(arrivals[i].request, rig.n_vocab());
+      const Recorder& recorder = recorders[i];
+      RC_ASSERT(recorder.n_ends == 1);
+      if (recorder.reason == FinishReason::kCancelled) {
+        RC_ASSERT(recorder.cancelled);
+        RC_ASSERT(recorder.tokens.size() <= expected.size());
+        RC_ASSERT(std::equal(recorder.tokens.begin(), recorder.tokens.end(), expected.begin()));
+      } else {
+        RC_ASSERT(recorder.tokens == expected);
+      }
+    }
+  }));
+}
+
+// What a reader sleeps on.
+class Progress {
+ public:
+  void made() {
+    n_.fetch_add(1);
+    n_.notify_one();
+  }
+  uint32_t seen() const { return n_.load(); }
+  void wait(uint32_t n_seen) const { n_.wait(n_seen); }
+
+ private:
+  std::atomic<uint32_t> n_{0};
+};
+
+// Submitters and readers on threads of their own, as in a server.
+TEST(Scheduling, StreamsReadOnAnotherThreadLoseNothing) {
+  EngineOptions options{.max_seqs = 4, .max_batch_tokens = 16, .kv_tokens = 120, .n_draft = 2, .block_tokens = 4};
+  Rig rig(options);
+  Progress progress;
+  std::vector<std::shared_ptr<TokenStream>> streams;
+  for (uint32_t i = 0; i < 60; ++i) {
+    Request request;
+    for (uint32_t t = 0; t < 1 + i * 7 % 50; ++t) request.prompt.push_back(TokenId{static_cast<int32_t>(t * i % 3)});
+    request.sampling.seed = i;
+    request.max_tokens = i % 40;
+    streams.push_back(std::make_shared<TokenStream>(std::move(request)));
+  }
+  std::map<const TokenStream*, std::vector<TokenId>> tokens;
+  size_t n_ended = 0;
+  {
+    EngineThread thread(rig.engine(), 60, [&] { progress.made(); });
+    std::vector<std::thread> submitters;
+    for (size_t part = 0; part < 3; ++part) {
+      submitters.emplace_back([&, part] {
+        for (size_t i = part; i < streams.size(); i += 3) ASSERT_TRUE(thread.submit(streams[i]).ok());
+        streams[part]->cancel();
+      });
+    }
+    while (n_ended < streams.size()) {
+      const uint32_t n_seen = progress.seen();
+      while (const auto stream = thread.next_ready()) {
+        while (const auto token = stream->pop()) tokens[stream.get()].push_back(token->id);
+        if (stream->end() != nullptr) ++n_ended;
+      }
+      if (n_ended < streams.size()) progress.wait(n_seen);
+    }
+    for (std::thread& submitter : submitters) submitter.join();
+    EXPECT_EQ(thread.n_open(), 0u);
+  }
+  for (const auto& stream : streams) {
+    const auto expected = tokens_alone(stream->request(), rig.n_vocab());
+    const auto& got = tokens[stream.get()];
+    ASSERT_LE(got.size(), expected.size());
+    EXPECT_TRUE(std::equal(got.begin(), got.end(), expected.begin()));
+    if (stream->end()->reason != FinishReason::kCancelled) {
+      EXPECT_EQ(got.size(), expected.size());
+    }
+  }
+  EXPECT_EQ(rig.engine().pool().n_free(), rig.engine().pool().n_blocks());
+}
+
+TEST(Scheduling, AFullQueueAndASlowReaderAreTurnedAway) {
+  Rig rig({.max_seqs = 1, .max_batch_tokens = 16});
+  Request request;
+  request.prompt = {TokenId{1}};
+  request.max_tokens = 90;
+  const auto slow = std::make_shared<TokenStream>(request, 8);
+  Progress progress;
+  EngineThread thread(rig.engine(), 0, [&] { progress.made(); });
+  ASSERT_TRUE(thread.submit(slow).ok());
+  const auto second = std::make_shared<TokenStream>(request);
+  EXPECT_EQ(thread.submit(second).error().code, ErrorCode::kResourceExhausted);
+  while (thread.n_open() > 0) {
+    const uint32_t n_seen = progress.seen();
+    while (thread.next_ready()) {
+    }
+    if (thread.n_open() > 0) progress.wait(n_seen);
+  }
+  uint32_t n_tokens = 0;
+  while (slow->pop()) ++n_tokens;
+  ASSERT_NE(slow->end(), nullptr);
+  EXPECT_EQ(n_tokens, 7u);
+  EXPECT_TRUE(slow->end()->reader_was_slow);
+  EXPECT_EQ(slow->end()->reason, FinishReason::kCancelled);
+}
+
+TEST(Scheduling, ADeadlineEndsARequest) {
+  Rig rig({.max_seqs = 1, .max_batch_tokens = 16});
+  Request request;
+  request.prompt = {TokenId{1}};
+  request.max_tokens = 20;
+  request.timeout_ms = 0;
+  EXPECT_EQ(rig.engine().generate(request, {}).value().finish_reason, FinishReason::kDeadline);
+}
+
+TEST(Scheduling, PromptsThatShareAPrefixComputeItOnce) {
+  Rig rig({.max_seqs = 4, .max_batch_tokens = 16, .block_tokens = 8});
+  std::vector<Request> requests(4);
+  for (uint32_t i = 0; i < 4; ++i) {
+    requests[i].prompt.assign(64, TokenId{2});
+    requests[i].prompt.push_back(TokenId{static_cast<int32_t>(i)});
+    requests[i].max_tokens = 3;
+  }
+  const auto generations = rig.engine().generate_all(requests).value();
+  EXPECT_EQ(generations[0].stats.n_cached, 0u);
+  for (uint32_t i = 1; i < 4; ++i) EXPECT_EQ(generations[i].stats.n_cached, 64u) << i;
+  for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(generations[i].tokens, tokens_alone(requests[i], rig.n_vocab()));
+}
+
+}  // namespace
+}  // namespace realizar

@@ -1,0 +1,70 @@
+#include "support/hash_backend.h"
+
+#include <algorithm>
+
+namespace realizar::testing {
+
+Status HashBackend::configure(const BackendLimits& limits) {
+  limits_ = limits;
+  return {};
+}
+
+Result<ActId> HashBackend::create_activation(uint32_t n_cols, Rows rows) {
+  const size_t n_rows = rows == Rows::kLogits ? limits_.max_logit_rows : 0;
+  activations_.push_back({n_cols, std::vector<float>(n_rows * n_cols)});
+  return ActId{static_cast<uint32_t>(activations_.size() - 1)};
+}
+
+Status HashBackend::create_kv_cache(const KvLayout& layout) {
+  layout_ = layout;
+  cells_.assign(size_t{layout.n_blocks} * layout.block_tokens, {});
+  return {};
+}
+
+HashBackend::Cell& HashBackend::cell(const BatchSequence& seq, uint32_t pos) {
+  const BlockId block = seq.block_table[pos / layout_.block_tokens];
+  return cells_[size_t{to_index(block)} * layout_.block_tokens + pos % layout_.block_tokens];
+}
+
+uint64_t HashBackend::fold(uint64_t hash, TokenId token, bool is_decode) {
+  hash ^= static_cast<uint64_t>(to_index(token)) * 2 + (is_decode ? 1 : 0);
+  hash *= 0x9E3779B97F4A7C15u;
+  return hash ^ (hash >> 29);
+}
+
+void HashBackend::fill_logits(uint64_t hash, std::span<float> row) {
+  std::fill(row.begin(), row.end(), 0.0f);
+  for (int i = 0; i < 4; ++i) {
+    hash = fold(hash, TokenId{i}, false);
+    row[hash % 8] = 1.0f + static_cast<float>(hash >> 40 & 0xff) / 64;
+  }
+}
+
+void HashBackend::submit() {
+  for (const BatchSequence& seq : batch_->seqs) {
+    for (uint32_t i = 0; i < seq.n_rows; ++i) {
+      const uint32_t row = seq.first_row + i;
+      cell(seq, static_cast<uint32_t>(seq.first_pos) + i) = {batch_->tokens[row], row < batch_->n_decode_rows};
+    }
+  }
+  for (size_t r = 0; r < batch_->logit_rows.size(); ++r) {
+    const uint32_t row = batch_->logit_rows[r];
+    const auto seq = std::find_if(batch_->seqs.begin(), batch_->seqs.end(),
+                                  [&](const BatchSequence& s) { return row - s.first_row < s.n_rows; });
+    uint64_t hash = 1;
+    for (uint32_t pos = 0; pos <= static_cast<uint32_t>(batch_->positions[row]); ++pos) {
+      const Cell& c = cell(*seq, pos);
+      hash = fold(hash, c.token, c.is_decode);
+    }
+    for (Activation& act : activations_) {
+      if (!act.values.empty()) fill_logits(hash, std::span(act.values).subspan(r * act.n_cols, act.n_cols));
+    }
+  }
+}
+
+std::span<const float> HashBackend::read(ActId act) const {
+  const Activation& activation = activations_[static_cast<uint32_t>(act)];
+  return std::span(activation.values).first(batch_->logit_rows.size() * activation.n_cols);
+}
+
+}  // namespace realizar::testing

@@ -1,0 +1,66 @@
+// A backend for tests of scheduling: its cache holds which token was computed at a place and by which arithmetic, and a
+// row's logits are a hash of what the cache holds for its sequence. So a block that was lost, shared wrongly,
+// overwritten or filled by the other arithmetic changes the tokens that come out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/backend.h"
+
+namespace realizar::testing {
+
+class HashBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "hash"; }
+  std::string description() const override { return "hash"; }
+  Status configure(const BackendLimits& limits) override;
+  Result<WeightId> load_matrix(const MatrixSource&) override { return WeightId{n_weights_++}; }
+  Result<WeightId> load_vector(std::span<const float>) override { return WeightId{n_weights_++}; }
+  Result<ActId> create_activation(uint32_t n_cols, Rows rows) override;
+  Status create_kv_cache(const KvLayout& layout) override;
+  size_t weight_bytes() const override { return 0; }
+  size_t kv_bytes() const override { return 0; }
+
+  void begin(const StepBatch& batch) override { batch_ = &batch; }
+  void embed(const EmbedOp&) override {}
+  void norm(const NormOp&) override {}
+  void linear(const LinearOp&) override {}
+  void gated_linear(const GatedLinearOp&) override {}
+  void rope_store(const RopeStoreOp&) override {}
+  void attention(const AttentionOp&) override {}
+  void route(const RouteOp&) override {}
+  void experts(const ExpertsOp&) override {}
+  void select_rows(const SelectRowsOp&) override {}
+  void submit() override;
+  Status wait() override { return {}; }
+  std::span<const float> read(ActId act) const override;
+  void set_trace(bool) override {}
+  std::span<const OpTiming> last_trace() const override { return {}; }
+
+  // What a row of the logits is made of: fold these over a sequence's positions, then make the row.
+  static uint64_t fold(uint64_t hash, TokenId token, bool is_decode);
+  static void fill_logits(uint64_t hash, std::span<float> row);
+
+ private:
+  struct Cell {
+    TokenId token = kNoToken;
+    bool is_decode = false;
+  };
+  struct Activation {
+    uint32_t n_cols;
+    std::vector<float> values;
+  };
+  Cell& cell(const BatchSequence& seq, uint32_t pos);
+
+  BackendLimits limits_;
+  KvLayout layout_;
+  const StepBatch* batch_ = nullptr;
+  std::vector<Cell> cells_;  // [n_blocks, block_tokens]
+  std::vector<Activation> activations_;
+  uint32_t n_weights_ = 1;
+};
+
+}  // namespace realizar::testing
