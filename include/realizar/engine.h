@@ -25,8 +25,11 @@ struct LoadOptions {
   uint32_t n_threads = 0;           // 0: all cores that the process may use
   uint32_t n_ctx = 0;               // positions; 0: what the model was trained for, at most 8192
   std::string kv_type = "f16";      // "f32", "f16", "bf16", "q8_0"
-  uint32_t max_seqs = 1;            // requests that run together in generate_all
+  uint32_t max_seqs = 1;            // requests that run together
   uint32_t max_batch_tokens = 512;  // tokens a step, of prompts for the most part; at least max_seqs
+  uint32_t max_bulk_beside = 0;     // prompt tokens of a step in which others decode; 0: what keeps their pace even
+  uint32_t kv_tokens = 0;           // positions that the KV cache holds in all; 0: n_ctx for each of max_seqs
+  uint32_t n_draft = 0;             // tokens guessed from the text so far and verified together; 0: none
   // Bytes done and in all; false ends the loading with Cancelled.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };

@@ -16,6 +16,7 @@ enum ExitCode : int { kOk = 0, kFailure = 1, kUsage = 2, kInterrupted = 130 };
 using Command = std::function<int()>;
 
 void add_run(CLI::App& app, Command& command);
+void add_serve(CLI::App& app, Command& command);
 void add_inspect(CLI::App& app, Command& command);
 void add_tokenize(CLI::App& app, Command& command);
 void add_detokenize(CLI::App& app, Command& command);

@@ -22,6 +22,7 @@ int run_main(int argc, char** argv) {
 
   Command command;
   add_run(app, command);
+  add_serve(app, command);
   add_inspect(app, command);
   add_tokenize(app, command);
   add_detokenize(app, command);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,13 +36,15 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
     bool reader_was_slow = false;
   };
 
-  explicit TokenStream(Request request, uint32_t capacity = 1024);
+  explicit TokenStream(Request request, uint32_t capacity = 256);
   const Request& request() const { return request_; }
 
   // The reader's side. Tokens come first, then the end.
   std::optional<Token> pop();
   // Once all tokens are popped and the request is over; null until then.
   const End* end() const;
+  // What the reader wants done when it finds this stream ready; its own affair, the engine never calls it.
+  std::function<void()> on_ready;
   // Ends the request within one step.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 

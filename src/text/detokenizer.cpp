@@ -23,12 +23,16 @@ bool is_beginning(std::string_view text, size_t at, const DecodedChar& c) {
 }  // namespace
 
 StreamingDetokenizer::StreamingDetokenizer(const Tokenizer& tokenizer, std::vector<std::string> stop_strings,
-                                           DecodeOptions options)
-    : tokenizer_(&tokenizer), options_(options), matcher_(make_valid(std::move(stop_strings))) {}
+                                           DecodeOptions options, std::vector<TokenId> shown)
+    : tokenizer_(&tokenizer),
+      options_(options),
+      shown_(std::move(shown)),
+      matcher_(make_valid(std::move(stop_strings))) {}
 
 StreamingDetokenizer::Output StreamingDetokenizer::push(TokenId id) {
   if (stopped_) return {"", true};
-  const std::string bytes = tokenizer_->token_bytes(id, options_);
+  const bool is_shown = std::find(shown_.begin(), shown_.end(), id) != shown_.end();
+  const std::string bytes = tokenizer_->token_bytes(id, is_shown ? DecodeOptions{.skip_special = false} : options_);
   std::string_view added = bytes;
   if (at_start_ && !added.empty()) {
     if (tokenizer_->strips_leading_space() && added.front() == ' ') added.remove_prefix(1);

@@ -16,7 +16,9 @@ class StreamingDetokenizer {
  public:
   // `tokenizer` must outlive this. Empty stop strings are ignored. Of several stop strings the one that begins
   // earliest in the text ends it, so one that is complete waits while another that began before it may still be.
-  StreamingDetokenizer(const Tokenizer& tokenizer, std::vector<std::string> stop_strings, DecodeOptions options = {});
+  // `shown`: control tokens that are given as text even where the options skip them.
+  StreamingDetokenizer(const Tokenizer& tokenizer, std::vector<std::string> stop_strings, DecodeOptions options = {},
+                       std::vector<TokenId> shown = {});
 
   struct Output {
     std::string text;      // what is now certain; may be empty
@@ -33,6 +35,7 @@ class StreamingDetokenizer {
 
   const Tokenizer* tokenizer_;
   DecodeOptions options_;
+  std::vector<TokenId> shown_;
   StopMatcher matcher_;
   std::string partial_;             // the beginning of a character whose other bytes have not come; at most 3 bytes
   std::string held_;                // whole characters not yet given out

@@ -1,0 +1,141 @@
+#include "api/loaded_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/reference/reference_backend.h"
+
+namespace realizar {
+namespace {
+
+constexpr uint32_t kDefaultContext = 8192;
+
+template <class T>
+struct Named {
+  std::string_view name;
+  T value;
+};
+
+constexpr Named<KvType> kKvTypes[] = {
+    {"f32", KvType::kF32}, {"f16", KvType::kF16}, {"bf16", KvType::kBF16}, {"q8_0", KvType::kQ8_0}};
+constexpr Named<CpuIsa> kIsas[] = {
+    {"auto", CpuIsa::kAuto},        {"portable", CpuIsa::kPortable}, {"avx2", CpuIsa::kAvx2},
+    {"avx-vnni", CpuIsa::kAvxVnni}, {"avx512", CpuIsa::kAvx512},     {"amx", CpuIsa::kAmx},
+    {"neon", CpuIsa::kNeon},        {"dotprod", CpuIsa::kDotprod},   {"i8mm", CpuIsa::kI8mm}};
+
+template <class T, size_t n>
+Result<T> parse_name(const Named<T> (&choices)[n], std::string_view name, const char* option) {
+  std::string known;
+  for (const Named<T>& choice : choices) {
+    if (choice.name == name) return choice.value;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", choice.name);
+  }
+  return invalid_argument(fmt::format("{}: expected one of {}, actual '{}'", option, known, name), option);
+}
+
+Result<std::unique_ptr<Backend>> make_backend(const LoadOptions& options) {
+  if (options.backend == "reference") return make_reference_backend();
+  if (options.backend != "cpu") {
+    return invalid_argument("backend: expected cpu or reference, actual '" + options.backend + "'", "backend");
+  }
+  RZ_TRY(const CpuIsa isa, parse_name(kIsas, options.isa, "isa"));
+  return make_cpu_backend({options.n_threads, isa});
+}
+
+// A model that users wrote for may lack a tokenizer (a bare conformance file); it then generates from ids alone.
+Result<std::optional<text::Tokenizer>> optional_tokenizer(const ModelFile& file) {
+  auto tokenizer = load_tokenizer(file);
+  if (tokenizer.ok()) return std::optional(std::move(*tokenizer));
+  if (tokenizer.error().code == ErrorCode::kNotFound) return std::optional<text::Tokenizer>();
+  return std::move(tokenizer).error();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::string& path, const LoadOptions& options) {
+  RZ_TRY(ModelFile file, ModelFile::open(path));
+  auto loaded = std::make_unique<LoadedModel>(std::move(file));
+  RZ_CHECK_OK(loaded->load_text());
+  RZ_CHECK_OK(loaded->load_weights(options));
+  loaded->fill_info();
+  return loaded;
+}
+
+Status LoadedModel::load_text() {
+  RZ_TRY(tokenizer, optional_tokenizer(file));
+  if (!tokenizer) return {};
+  RZ_TRY(generation_config, read_generation_config(file, *tokenizer));
+  RZ_TRY(auto source, load_chat_template(file, *tokenizer));
+  if (!source) return {};
+  template_source = std::move(*source);
+  RZ_TRY(chat_template, text::ChatTemplate::parse(template_source.source));
+  return {};
+}
+
+Status LoadedModel::load_weights(const LoadOptions& options) {
+  EngineOptions engine_options;
+  RZ_TRY(engine_options.kv_type, parse_name(kKvTypes, options.kv_type, "kv_type"));
+  RZ_TRY(const ModelConfig config, read_config(file));
+  engine_options.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(config.n_ctx_train, kDefaultContext);
+  if (options.max_batch_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
+  engine_options.max_seqs = options.max_seqs;
+  engine_options.max_batch_tokens = options.max_batch_tokens;
+  engine_options.max_bulk_beside = options.max_bulk_beside;
+  engine_options.kv_tokens = options.kv_tokens;
+  engine_options.n_draft = options.n_draft;
+  RZ_TRY(backend, make_backend(options));
+  RZ_CHECK_OK(backend->configure(Engine::limits_for(engine_options)));
+  RZ_TRY(Model loaded, Model::load(file, *backend, {engine_options.n_ctx, options.progress}));
+  model = std::make_unique<Model>(std::move(loaded));
+  RZ_TRY(engine, Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
+  return {};
+}
+
+void LoadedModel::fill_info() {
+  const ModelConfig& c = model->config();
+  info.path = file.path().string();
+  info.name = c.name;
+  info.arch = c.arch;
+  info.backend = backend->description();
+  info.n_layers = c.n_layers;
+  info.d_model = c.d_model;
+  info.n_heads = c.n_heads;
+  info.n_kv_heads = c.n_kv_heads;
+  info.head_dim = c.head_dim;
+  info.d_ff = c.d_ff;
+  info.n_vocab = c.n_vocab;
+  info.n_ctx = engine->n_ctx();
+  info.n_ctx_train = c.n_ctx_train;
+  info.n_params = 0;
+  for (const TensorInfo& tensor : file.tensors()) info.n_params += tensor.n_elems();
+  info.file_bytes = file.file_bytes();
+  info.weight_bytes = backend->weight_bytes();
+  info.kv_bytes = backend->kv_bytes();
+  info.has_chat_template = chat_template.has_value();
+}
+
+Result<const text::Tokenizer*> LoadedModel::require_tokenizer() const {
+  if (!tokenizer) return unsupported(file.path().string() + " has no tokenizer", file.path().string());
+  return &*tokenizer;
+}
+
+Result<std::vector<text::PromptPiece>> LoadedModel::render_chat(nlohmann::ordered_json variables) const {
+  if (!chat_template) {
+    return unsupported(info.path + " has no chat template; --raw uses a prompt as it is", "chat_template");
+  }
+  variables.emplace("add_generation_prompt", true);
+  variables.emplace("bos_token", template_source.bos_token);
+  variables.emplace("eos_token", template_source.eos_token);
+  return chat_template->render(variables, static_cast<int64_t>(std::time(nullptr)));
+}
+
+// The template writes bos and eos itself, as Hugging Face's apply_chat_template has it.
+std::vector<TokenId> LoadedModel::encode_prompt(std::span<const text::PromptPiece> pieces) const {
+  return tokenizer->encode(pieces, {.add_special = false, .parse_special = true});
+}
+
+}  // namespace realizar

@@ -1,0 +1,52 @@
+// A model file put together with everything that generates from it: text side, backend, weights, engine.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/generation_config.h"
+#include "api/text_assets.h"
+#include "backend/backend.h"
+#include "engine/engine.h"
+#include "formats/model_file.h"
+#include "model/model.h"
+#include "realizar/engine.h"
+#include "realizar/result.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace realizar {
+
+struct LoadedModel {
+  explicit LoadedModel(ModelFile model_file) : file(std::move(model_file)) {}
+  // Errors: those of the file, its tokenizer and template, and of the options, each by name.
+  static Result<std::unique_ptr<LoadedModel>> load(const std::string& path, const LoadOptions& options);
+
+  ModelFile file;
+  std::optional<text::Tokenizer> tokenizer;  // a bare conformance file has none
+  std::optional<text::ChatTemplate> chat_template;
+  ChatTemplateSource template_source;
+  GenerationConfig generation_config;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Engine> engine;
+  ModelInfo info;
+
+  // Errors: Unsupported where the file has no tokenizer.
+  Result<const text::Tokenizer*> require_tokenizer() const;
+  // The prompt of a conversation: `variables` as ChatTemplate::render takes them; add_generation_prompt is true where
+  // it is not given. Errors: Unsupported without a template; the template's own.
+  Result<std::vector<text::PromptPiece>> render_chat(nlohmann::ordered_json variables) const;
+  std::vector<TokenId> encode_prompt(std::span<const text::PromptPiece> pieces) const;
+
+ private:
+  Status load_text();
+  Status load_weights(const LoadOptions& options);
+  void fill_info();
+};
+
+}  // namespace realizar

@@ -1,0 +1,198 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "server/server.h"
+
+namespace realizar::cli {
+namespace {
+
+struct ServeArgs {
+  std::vector<std::string> models;
+  std::string folder;
+  LoadFlags load;
+  server::ServerOptions options;
+  uint64_t memory_mb = 0;
+  bool no_page = false, no_metrics = false;
+};
+
+// "ID=PATH", or a path whose name without its ending is the id.
+server::ModelSource source_of(const std::string& text) {
+  const size_t sign = text.find('=');
+  std::error_code error;
+  if (sign != std::string::npos && !std::filesystem::exists(text, error)) {
+    return {text.substr(0, sign), text.substr(sign + 1)};
+  }
+  auto path = std::filesystem::path(text).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  const bool has_ending = path.extension() == ".gguf" || path.extension() == ".safetensors";
+  return {has_ending ? path.stem().string() : path.filename().string(), text};
+}
+
+// Every .gguf file, and every folder that has a config.json, in alphabetical order. Of a split file the first part.
+Result<std::vector<server::ModelSource>> find_models(const std::string& folder) {
+  std::error_code error;
+  std::vector<server::ModelSource> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_later_part = name.find("-of-") != std::string::npos && name.find("-00001-of-") == std::string::npos;
+    const bool is_gguf = entry.path().extension() == ".gguf" && !is_later_part;
+    if (is_gguf || std::filesystem::exists(entry.path() / "config.json", error)) {
+      found.push_back(source_of(entry.path().string()));
+    }
+  }
+  if (found.empty()) return not_found("there is no model in " + folder, folder);
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  return found;
+}
+
+Status resolve_models(ServeArgs& args) {
+  for (const std::string& model : args.models) args.options.models.push_back(source_of(model));
+  if (!args.folder.empty()) {
+    RZ_TRY(auto found, find_models(args.folder));
+    args.options.models.insert(args.options.models.end(), found.begin(), found.end());
+  }
+  if (args.options.models.empty()) {
+    RZ_TRY(const std::string path, bundled_model_path());
+    args.options.models.push_back({"realizar-tiny", path});
+  }
+  for (size_t i = 0; i < args.options.models.size(); ++i) {
+    const auto& model = args.options.models[i];
+    std::error_code error;
+    if (!std::filesystem::exists(model.path, error)) return not_found("there is no " + model.path, model.path);
+    const auto end = args.options.models.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::any_of(args.options.models.begin(), end, [&](const auto& other) { return other.id == model.id; })) {
+      return invalid_argument("two models are called '" + model.id + "'; name one ID=PATH", "model");
+    }
+  }
+  return {};
+}
+
+// Enough for a few whole contexts; longer queues wait, and what no longer fits is put back.
+constexpr uint32_t kDefaultContexts = 4;
+constexpr uint32_t kDefaultContext = 8192;
+
+int serve(ServeArgs& args) {
+  if (auto status = resolve_models(args); !status.ok()) return fail(status.error());
+  server::ServerOptions& options = args.options;
+  if (options.http.tls_cert.empty() != options.http.tls_key.empty()) {
+    return fail(invalid_argument("--tls-cert and --tls-key go together", "tls_cert"));
+  }
+  const uint32_t max_seqs = options.load.max_seqs, kv_tokens = options.load.kv_tokens, n_draft = options.load.n_draft,
+                 max_bulk_beside = options.load.max_bulk_beside;
+  options.load = args.load.options;
+  options.load.max_seqs = max_seqs;
+  options.load.n_draft = n_draft;
+  options.load.max_bulk_beside = max_bulk_beside;
+  options.load.max_batch_tokens = std::max(options.load.max_batch_tokens, max_seqs * (1 + n_draft));
+  const uint32_t n_ctx = options.load.n_ctx > 0 ? options.load.n_ctx : kDefaultContext;
+  options.load.kv_tokens = kv_tokens > 0 ? kv_tokens : n_ctx * std::min(kDefaultContexts, max_seqs);
+  options.memory_bytes = args.memory_mb << 20;
+  options.page = !args.no_page;
+  options.metrics = !args.no_metrics;
+  const auto status = server::serve(options, [&](const std::string& url) {
+    print_line("realizar listens on " + url + ", model " + options.models.front().id);
+  });
+  return status.ok() ? kOk : fail(status.error());
+}
+
+void add_engine_flags(CLI::App& app, ServeArgs& args) {
+  LoadOptions& load = args.options.load;
+  load.max_seqs = 32;
+  const char* group = "Engine";
+  app.add_option("--max-seqs", load.max_seqs, "Requests that run together")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--kv-tokens", load.kv_tokens, "Tokens that the KV cache holds in all; 0: four contexts")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--bulk-tokens", load.max_bulk_beside,
+                 "Prompt tokens a step while others generate; 0: as many as keep the time between tokens even")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--draft-ngram", load.n_draft, "Guess so many tokens from the text so far and verify them together; 0: off")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--max-queue", args.options.max_queue, "Requests that wait for a model; beyond that: 429")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--memory-mb", args.memory_mb, "For weights and caches of all loaded models; 0: no bound")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_http_flags(CLI::App& app, ServeArgs& args) {
+  server::ServerOptions& options = args.options;
+  const char* group = "Server";
+  app.add_option("--host", options.http.host, "Address to listen on; 0.0.0.0 for all")->capture_default_str()->group(group);
+  app.add_option("--port", options.http.port, "Port; 0: any free one")->capture_default_str()->group(group);
+  app.add_option("--tls-cert", options.http.tls_cert, "Certificate chain (PEM); with --tls-key: HTTPS")->group(group);
+  app.add_option("--tls-key", options.http.tls_key, "Private key (PEM)")->group(group);
+  app.add_option("--api-keys", options.api_keys_file, "File with a key, or sha256:HEX, a line; others get 401")->group(group);
+  app.add_option("--max-requests-per-key", options.max_requests_per_key, "That run or wait at once; 0: no bound")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--max-prompt-tokens", options.max_prompt_tokens, "Longer prompts are refused; 0: the context")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--request-timeout-ms", options.request_timeout_ms, "From a request's arrival to its end; 0: none")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--drain-timeout-ms", options.drain_timeout_ms, "For running requests after SIGTERM")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--max-body-bytes", options.http.max_body_bytes, "Larger bodies are refused")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--max-header-bytes", options.http.max_header_bytes, "Larger headers are refused")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--max-connections", options.http.max_connections, "Further ones are closed")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--header-timeout-ms", options.http.header_timeout_ms, "For a request's headers to arrive")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--body-timeout-ms", options.http.body_timeout_ms, "For its body to arrive")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--idle-timeout-ms", options.http.idle_timeout_ms, "Between the requests of a connection")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--write-timeout-ms", options.http.write_timeout_ms, "For a client to take a byte")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--cors-origin", options.cors_origins, "Origin whose pages may call; may be repeated; *: any")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--access-log", options.access_log, "File for a JSON line a request; -: standard error")->group(group);
+  app.add_flag("--log-prompts", options.log_prompts, "Put prompts into the access log")->group(group);
+  app.add_flag("--no-page", args.no_page, "Do not serve the chat page")->group(group);
+  app.add_flag("--no-metrics", args.no_metrics, "Do not serve /metrics")->group(group);
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Command& command) {
+  auto args = std::make_shared<ServeArgs>();
+  CLI::App* sub = app.add_subcommand("serve", "Serve models over HTTP: OpenAI's API, metrics, a chat page");
+  sub->add_option("models", args->models,
+                  "Models: PATH or ID=PATH; the first is loaded at the start, the others when they are asked for. Without "
+                  "any the bundled one is served")
+      ->option_text("[ID=]PATH...");
+  sub->add_option("--models-dir", args->folder, "Serve every model in this folder too")->option_text("DIR");
+  args->load.add_to(*sub);
+  add_engine_flags(*sub, *args);
+  add_http_flags(*sub, *args);
+  sub->callback([args, &command] { command = [args] { return serve(*args); }; });
+}
+
+}  // namespace realizar::cli

@@ -1,0 +1,25 @@
+// Errors as OpenAI's API shows them: {"error": {"message", "type", "param", "code"}}, with an HTTP status.
+#pragma once
+
+#include <string>
+
+#include "realizar/result.h"
+#include "server/http.h"
+
+namespace realizar::server {
+
+struct ApiError {
+  int status = 500;
+  std::string message;
+  std::string param;  // the field that is wrong; "": null
+  std::string code;   // "": null
+};
+
+ApiError to_api_error(const Error& error);
+ApiError bad_request(std::string message, std::string param = {}, std::string code = {});
+
+// The body alone, for an error inside a stream, and the whole response.
+std::string error_json(const ApiError& error);
+HttpResponse error_response(const ApiError& error);
+
+}  // namespace realizar::server

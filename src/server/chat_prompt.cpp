@@ -1,0 +1,185 @@
+#include "server/chat_prompt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace realizar::server {
+namespace {
+
+Error wrong(const std::string& where, const std::string& message) {
+  return invalid_argument(where + ": " + message, where);
+}
+
+// Parts of text become one string; templates expect one.
+Result<Json> read_content(const Json& content, const std::string& where) {
+  if (content.is_null() || content.is_string()) return content;
+  if (!content.is_array()) return wrong(where, "expected a string, an array of parts or null");
+  std::string text;
+  for (size_t i = 0; i < content.size(); ++i) {
+    const Json& part = content[i];
+    const std::string here = fmt::format("{}[{}]", where, i);
+    if (!part.is_object() || !part.contains("type")) return wrong(here, "expected an object with a type");
+    const bool is_text = part["type"] == "text" || part["type"] == "input_text" || part["type"] == "output_text" ||
+                         part["type"] == "refusal";
+    if (!is_text) return wrong(here, fmt::format("this model takes text only, actual type {}", dump(part["type"])));
+    const char* key = part["type"] == "refusal" ? "refusal" : "text";
+    if (!part.contains(key) || !part[key].is_string()) return wrong(here, fmt::format("expected a string as {}", key));
+    text += part[key].get_ref<const std::string&>();
+  }
+  return Json(text);
+}
+
+// Templates read arguments as an object or as its JSON text; an object serves both kinds.
+Result<Json> read_tool_calls(const Json& calls, const std::string& where) {
+  if (!calls.is_array()) return wrong(where, "expected an array");
+  Json read = Json::array();
+  for (size_t i = 0; i < calls.size(); ++i) {
+    Json call = calls[i];
+    const std::string here = fmt::format("{}[{}].function", where, i);
+    const bool has_name = call.is_object() && call.contains("function") && call["function"].is_object() &&
+                          call["function"].contains("name") && call["function"]["name"].is_string();
+    if (!has_name) return wrong(here, "expected an object with a name");
+    Json& arguments = call["function"]["arguments"];
+    if (arguments.is_null()) arguments = Json::object();
+    if (arguments.is_string()) {
+      RZ_TRY(Json parsed, parse_json(arguments.get_ref<const std::string&>()));
+      arguments = std::move(parsed);
+    }
+    read.push_back(std::move(call));
+  }
+  return read;
+}
+
+Result<Json> read_message(const Json& message, const std::string& where, bool knows_developer) {
+  static const std::set<std::string> kRoles{"system", "developer", "user", "assistant", "tool"};
+  if (!message.is_object()) return wrong(where, "expected an object");
+  if (!message.contains("role") || !message["role"].is_string() ||
+      !kRoles.contains(message["role"].get<std::string>())) {
+    return wrong(where + ".role", "expected one of system, developer, user, assistant, tool");
+  }
+  Json read = message;
+  if (read["role"] == "developer" && !knows_developer) read["role"] = "system";
+  const bool has_calls = message.contains("tool_calls") && !message["tool_calls"].is_null();
+  const bool has_content = message.contains("content") && !message["content"].is_null();
+  if (!has_content && message["role"] != "assistant") return wrong(where + ".content", "expected a string");
+  RZ_TRY(read["content"], read_content(message.value("content", Json()), where + ".content"));
+  if (read["content"].is_null()) read["content"] = "";
+  if (has_calls) {
+    RZ_TRY(read["tool_calls"], read_tool_calls(message["tool_calls"], where + ".tool_calls"));
+  } else {
+    read.erase("tool_calls");
+  }
+  return read;
+}
+
+Result<Json> read_messages(Fields& fields, const ServedModel& model) {
+  const Json* messages = fields.array("messages");
+  if (!fields.status().ok()) return fields.status().error();
+  if (messages == nullptr) return wrong("messages", "expected an array, actual nothing");
+  if (messages->empty()) return wrong("messages", "expected at least one message");
+  const bool knows_developer = model.loaded->template_source.source.find("developer") != std::string::npos;
+  Json read = Json::array();
+  for (size_t i = 0; i < messages->size(); ++i) {
+    RZ_TRY(Json message, read_message((*messages)[i], fmt::format("messages[{}]", i), knows_developer));
+    read.push_back(std::move(message));
+  }
+  return read;
+}
+
+Result<Json> read_tools(Fields& fields) {
+  const Json* tools = fields.array("tools");
+  if (!fields.status().ok()) return fields.status().error();
+  if (tools == nullptr) return Json::array();
+  for (size_t i = 0; i < tools->size(); ++i) {
+    const Json& tool = (*tools)[i];
+    const std::string where = fmt::format("tools[{}]", i);
+    if (!tool.is_object() || tool.value("type", Json("function")) != "function") {
+      return wrong(where + ".type", "expected function");
+    }
+    const Json function = tool.value("function", Json());
+    if (!function.is_object() || !function.contains("name") || !function["name"].is_string()) {
+      return wrong(where + ".function.name", "expected a string");
+    }
+    if (function.contains("parameters") && !function["parameters"].is_object() && !function["parameters"].is_null()) {
+      return wrong(where + ".function.parameters", "expected a JSON Schema");
+    }
+  }
+  return *tools;
+}
+
+// What tool_choice asks for.
+struct ToolChoice {
+  enum class Kind { kNone, kAuto, kRequired } kind = Kind::kAuto;
+  std::string name;  // for kRequired: this one; "": any
+};
+
+Result<ToolChoice> read_tool_choice(const Json& body, const Json& tools) {
+  const Json choice = body.value("tool_choice", Json());
+  if (choice.is_null() || choice == "auto") return ToolChoice{};
+  if (choice == "none") return ToolChoice{ToolChoice::Kind::kNone, ""};
+  if (choice == "required") return ToolChoice{ToolChoice::Kind::kRequired, ""};
+  const bool is_named = choice.is_object() && choice.contains("function") && choice["function"].is_object() &&
+                        choice["function"].value("name", Json()).is_string();
+  if (!is_named) return wrong("tool_choice", "expected none, auto, required or {type: function, function: {name}}");
+  const auto name = choice["function"]["name"].get<std::string>();
+  const bool is_known =
+      std::any_of(tools.begin(), tools.end(), [&](const Json& tool) { return tool["function"]["name"] == name; });
+  if (!is_known) return wrong("tool_choice", "there is no tool '" + name + "'");
+  return ToolChoice{ToolChoice::Kind::kRequired, name};
+}
+
+std::vector<text::ToolSpec> specs_of(const Json& tools) {
+  std::vector<text::ToolSpec> specs;
+  for (const Json& tool : tools) {
+    specs.push_back({tool["function"]["name"].get<std::string>(), tool["function"].value("parameters", Json::object())});
+  }
+  return specs;
+}
+
+}  // namespace
+
+Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) {
+  Fields fields(body);
+  RZ_TRY(Json messages, read_messages(fields, model));
+  RZ_TRY(Json tools, read_tools(fields));
+  RZ_TRY(const ToolChoice tool_choice, read_tool_choice(body, tools));
+  if (tool_choice.kind == ToolChoice::Kind::kRequired && tools.empty()) {
+    return wrong("tool_choice", "needs tools");
+  }
+  const bool uses_tools = !tools.empty() && tool_choice.kind != ToolChoice::Kind::kNone;
+
+  Json variables{{"messages", std::move(messages)}};
+  if (uses_tools) variables["tools"] = tools;
+  if (const Json* kwargs = fields.object("chat_template_kwargs")) variables.update(*kwargs);
+  if (const auto effort = fields.text("reasoning_effort")) variables["reasoning_effort"] = *effort;
+  if (!fields.status().ok()) return fields.status().error();
+
+  RZ_TRY(const auto pieces, model.loaded->render_chat(std::move(variables)));
+  ChatPrompt prompt;
+  prompt.tokens = model.loaded->encode_prompt(pieces);
+  for (const text::PromptPiece& piece : pieces) prompt.text += piece.text;
+  prompt.choice.format = model.output_format;
+  if (uses_tools) prompt.choice.tools = specs_of(tools);
+  // Channels are more than tools: they say what is reasoning.
+  const bool has_channels = model.output_format.tools == text::ToolFormat::kGptOss;
+  if (!uses_tools && !has_channels) prompt.choice.format->tools = text::ToolFormat::kNone;
+  prompt.choice.starts_in_reasoning = text::prompt_opens_reasoning(model.output_format, prompt.text);
+  return prompt;
+}
+
+Status check_prompt_length(size_t n_tokens, const ServedModel& model, const Call& call) {
+  const uint32_t n_ctx = model.loaded->info.n_ctx;
+  if (n_tokens > n_ctx) {
+    return Error{ErrorCode::kContextLengthExceeded,
+                 fmt::format("the prompt has {} tokens, the model's context {}", n_tokens, n_ctx), "messages"};
+  }
+  const uint32_t most = call.context.options.max_prompt_tokens;
+  if (most == 0 || n_tokens <= most) return {};
+  return Error{ErrorCode::kContextLengthExceeded,
+               fmt::format("the prompt has {} tokens, this server takes {}", n_tokens, most), "messages"};
+}
+
+}  // namespace realizar::server

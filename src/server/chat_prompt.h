@@ -1,0 +1,27 @@
+// From a chat's messages and tools to the prompt's tokens.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "server/choice.h"
+#include "server/context.h"
+#include "server/json.h"
+
+namespace realizar::server {
+
+struct ChatPrompt {
+  std::vector<TokenId> tokens;
+  std::string text;
+  ChoiceOptions choice;  // how the answer is to be split
+};
+
+// Reads messages, tools, tool_choice, chat_template_kwargs and reasoning_effort. Content may be a string, parts of text,
+// or null; roles are system, developer, user, assistant and tool. Errors: InvalidArgument naming the field; the
+// template's own.
+Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model);
+
+// Errors: ContextLengthExceeded with both numbers; InvalidArgument beyond the server's own limit.
+Status check_prompt_length(size_t n_tokens, const ServedModel& model, const Call& call);
+
+}  // namespace realizar::server

@@ -1,0 +1,122 @@
+#include "server/choice.h"
+
+#include <utility>
+
+namespace realizar::server {
+
+using Kind = text::OutputEvent::Kind;
+
+namespace {
+
+// Markers that are control tokens of the vocabulary: the parser must see them as text.
+std::vector<TokenId> marker_tokens(const text::Tokenizer& tokenizer, const ChoiceOptions& options) {
+  std::vector<TokenId> tokens;
+  if (!options.format) return tokens;
+  for (const std::string& marker : text::marker_strings(*options.format)) {
+    if (const auto id = tokenizer.find(marker)) tokens.push_back(*id);
+  }
+  return tokens;
+}
+
+}  // namespace
+
+Choice::Choice(ServedModelPtr model, Request request, const ChoiceOptions& options)
+    : model_(std::move(model)),
+      stream_(std::make_shared<TokenStream>(std::move(request))),
+      detokenizer_(model_->tokenizer(), options.stop, {}, marker_tokens(model_->tokenizer(), options)),
+      in_reasoning_(options.starts_in_reasoning) {
+  if (options.format) parser_.emplace(*options.format, options.tools, options.starts_in_reasoning);
+}
+
+Choice::~Choice() {
+  cancel();
+}
+
+Status Choice::submit(std::function<void()> on_ready) {
+  stream_->on_ready = std::move(on_ready);
+  return model_->thread->submit(stream_);
+}
+
+void Choice::cancel() {
+  stream_->cancel();
+  stream_->on_ready = {};
+}
+
+ChoiceNews Choice::take_news(const std::function<void(Sequence::Clock::time_point)>& on_token) {
+  ChoiceNews news;
+  if (has_ended_) return news;
+  while (!stopped_by_text_) {
+    const auto token = stream_->pop();
+    if (!token) break;
+    on_token(token->time);
+    take_token(*token, news);
+  }
+  // What the engine made after the stop string is not part of the answer.
+  while (stopped_by_text_ && stream_->pop()) {
+  }
+  if (const TokenStream::End* end = stream_->end()) take_end(*end, news);
+  return news;
+}
+
+void Choice::take_token(const TokenStream::Token& token, ChoiceNews& news) {
+  ++n_tokens_;
+  if (in_reasoning_) ++n_reasoning_tokens_;
+  if (token.logprob) {
+    sum_logprob_ += *token.logprob;
+    news.tokens.push_back(info_of(token));
+  }
+  auto output = detokenizer_.push(token.id);
+  take_text(std::move(output.text), news);
+  if (!output.stopped) return;
+  stopped_by_text_ = true;
+  stream_->cancel();
+}
+
+void Choice::take_text(std::string text, ChoiceNews& news) {
+  if (text.empty()) return;
+  if (parser_) return add_events(parser_->push(text), news);
+  add_events({{Kind::kContent, 0, std::move(text)}}, news);
+}
+
+void Choice::take_end(const TokenStream::End& end, ChoiceNews& news) {
+  end_ = end;
+  if (stopped_by_text_) end_.reason = FinishReason::kStop;
+  if (!stopped_by_text_) {
+    auto rest = detokenizer_.finish();
+    stopped_by_text_ = rest.stopped;
+    take_text(std::move(rest.text), news);
+  }
+  if (parser_) add_events(parser_->finish(), news);
+  has_ended_ = true;
+  news.ended = true;
+}
+
+void Choice::add_events(std::vector<text::OutputEvent> events, ChoiceNews& news) {
+  for (text::OutputEvent& event : events) {
+    in_reasoning_ = event.kind == Kind::kReasoning;
+    has_calls_ = has_calls_ || event.kind == Kind::kToolCallBegin;
+    const bool joins = !news.events.empty() && news.events.back().kind == event.kind &&
+                       news.events.back().call_idx == event.call_idx && event.kind != Kind::kToolCallBegin &&
+                       event.kind != Kind::kToolCallEnd;
+    if (joins) {
+      news.events.back().text += event.text;
+    } else {
+      news.events.push_back(std::move(event));
+    }
+  }
+}
+
+const char* Choice::finish_reason() const {
+  if (has_calls_) return "tool_calls";
+  const bool is_cut = end_.reason == FinishReason::kLength || end_.reason == FinishReason::kContext;
+  return is_cut && !stopped_by_text_ ? "length" : "stop";
+}
+
+TokenInfo Choice::info_of(const TokenStream::Token& token) const {
+  const auto bytes_of = [&](TokenId id) { return model_->tokenizer().token_bytes(id, {.skip_special = false}); };
+  TokenInfo info{token.id, bytes_of(token.id), *token.logprob, {}};
+  for (const TokenLogprob& top : token.top) info.top.push_back({top.id, bytes_of(top.id), top.logprob});
+  return info;
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,205 @@
+#include "server/completion.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "server/metrics.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr auto kPingInterval = std::chrono::seconds(15);
+constexpr size_t kMaxAtOnce = 32;  // choices of one call in the engine: a long list shares with others
+
+double ms_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+}  // namespace
+
+std::string sse(const Json& json) {
+  return "data: " + dump(json) + "\n\n";
+}
+
+std::string Dialect::stream_error(const ApiError& error) {
+  return "data: " + error_json(error) + "\n\n";
+}
+
+Completion::Completion(Call call, ServedModelPtr model, CompletionPlan plan)
+    : call_(std::move(call)), model_(std::move(model)), plan_(std::move(plan)), last_sent_(Clock::now()) {
+  for (Request& request : plan_.requests) {
+    choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice));
+  }
+  last_token_.resize(choices_.size());
+}
+
+Completion::~Completion() {
+  call_.context.streaming.erase(this);
+}
+
+void Completion::start() {
+  self_ = shared_from_this();
+  call_.record->model = model_->id;
+  call_.record->n_prompt = static_cast<uint32_t>(choices_[0]->request().prompt.size());
+  call_.reply->on_closed = [this] {
+    for (auto& choice : choices_) choice->cancel();
+    call_.context.metrics.count_aborted(model_->id);
+    done_ = true;
+    self_.reset();
+  };
+  call_.reply->on_drained = [this] { take_all(); };
+  if (plan_.stream) call_.context.streaming.insert(this);
+  const auto keep = self_;
+  while (n_submitted_ < std::min(choices_.size(), kMaxAtOnce) && submit_next()) {
+  }
+}
+
+// False where that failed, and with it the whole call.
+bool Completion::submit_next() {
+  const size_t i = n_submitted_++;
+  // The choice lives in this, and forgets the function when it is cancelled.
+  const auto status = choices_[i]->submit([this, i] { on_news(i); });
+  if (!status.ok()) fail(to_api_error(status.error()));
+  return status.ok();
+}
+
+void Completion::ping(Clock::time_point now) {
+  if (now - last_sent_ < kPingInterval || done_) return;
+  begin_reply();
+  send(": ping\n\n");
+}
+
+void Completion::on_news(size_t choice_idx) {
+  const auto keep = shared_from_this();
+  if (!done_ && !call_.reply->is_congested()) take_news(choice_idx);
+}
+
+void Completion::take_all() {
+  const auto keep = shared_from_this();
+  for (size_t i = 0; i < n_submitted_ && !done_; ++i) {
+    if (!choices_[i]->has_ended()) take_news(i);
+  }
+}
+
+void Completion::take_news(size_t choice_idx) {
+  Choice& choice = *choices_[choice_idx];
+  ChoiceNews news = choice.take_news([&](Sequence::Clock::time_point time) { observe_token(choice_idx, time); });
+  if (news.ended) {
+    ++n_ended_;
+    observe_end(choice);
+    if (const auto error = error_of(choice)) return fail(*error);
+    if (n_submitted_ < choices_.size() && !submit_next()) return;
+  }
+  const bool has_any = !news.events.empty() || !news.tokens.empty();
+  if (plan_.stream) {
+    if (has_any || news.ended) begin_reply();
+    if (has_any) send(plan_.dialect->stream_news(choice_idx, news));
+    if (news.ended) send(plan_.dialect->stream_choice_end(choice_idx, choice));
+  } else if (has_any) {
+    plan_.dialect->collect(choice_idx, std::move(news));
+  }
+  if (n_ended_ == choices_.size()) finish();
+}
+
+void Completion::begin_reply() {
+  if (!plan_.stream || std::exchange(begun_, true)) return;
+  HttpResponse head;
+  head.content_type = "text/event-stream; charset=utf-8";
+  head.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
+  call_.reply->begin_stream(std::move(head));
+  send(plan_.dialect->stream_begin());
+}
+
+void Completion::send(std::string_view bytes) {
+  call_.reply->write(bytes);
+  last_sent_ = Clock::now();
+}
+
+void Completion::finish() {
+  done_ = true;
+  const Usage total = usage();
+  const bool wants_trace = !call_.request->header("x-trace").empty() && call_.request->header("x-trace") != "0";
+  const Json trace_json = wants_trace ? trace() : Json();
+  if (plan_.stream) {
+    send(plan_.dialect->stream_end(total, wants_trace ? &trace_json : nullptr));
+    call_.reply->end();
+  } else {
+    Json body = plan_.dialect->whole(choices_, total);
+    if (wants_trace) body["trace"] = trace_json;
+    call_.reply->send({200, "application/json", dump(body), {}});
+  }
+  self_.reset();
+}
+
+// Before anything was sent the status says it; after that, an event in the stream.
+void Completion::fail(const ApiError& error) {
+  done_ = true;
+  for (auto& choice : choices_) choice->cancel();
+  if (begun_) {
+    send(plan_.dialect->stream_error(error));
+    call_.reply->end();
+  } else {
+    call_.reply->send(error_response(error));
+  }
+  self_.reset();
+}
+
+std::optional<ApiError> Completion::error_of(const Choice& choice) const {
+  const TokenStream::End& end = choice.end();
+  if (end.error) return to_api_error(*end.error);
+  if (end.reason == FinishReason::kDeadline) return ApiError{504, "the request's deadline has passed", "", "timeout"};
+  if (end.reader_was_slow) return ApiError{408, "the client reads too slowly", "", "slow_client"};
+  if (end.reason == FinishReason::kCancelled) return ApiError{503, "the server is shutting down", "", "shutting_down"};
+  return std::nullopt;
+}
+
+void Completion::observe_token(size_t choice_idx, Sequence::Clock::time_point time) {
+  auto& last = last_token_[choice_idx];
+  if (last) call_.context.metrics.observe_inter_token(model_->id, ms_between(*last, time));
+  last = time;
+}
+
+void Completion::observe_end(const Choice& choice) {
+  const GenerationStats& stats = choice.end().stats;
+  CallRecord& record = *call_.record;
+  record.n_cached = std::max(record.n_cached, stats.n_cached);
+  record.n_generated += choice.n_tokens();
+  record.queue_ms = stats.queue_ms;
+  record.prefill_ms = stats.prefill_ms;
+  record.first_token_ms = stats.first_token_ms;
+  record.decode_ms = std::max(record.decode_ms, stats.decode_ms);
+  record.finish_reason = choice.finish_reason();
+  call_.context.metrics.observe_request(model_->id, stats, choice.finish_reason(), choice.n_tokens(),
+                                        ms_between(call_.start, Clock::now()));
+}
+
+Usage Completion::usage() const {
+  Usage usage;
+  usage.n_prompt = static_cast<uint32_t>(choices_[0]->request().prompt.size());
+  for (const auto& choice : choices_) {
+    usage.n_cached = std::max(usage.n_cached, choice->end().stats.n_cached);
+    usage.n_completion += choice->n_tokens();
+    usage.n_reasoning += choice->n_reasoning_tokens();
+  }
+  return usage;
+}
+
+Json Completion::trace() const {
+  const GenerationStats& stats = choices_[0]->end().stats;
+  return {{"prepare_ms", plan_.prepare_ms},
+          {"queue_ms", stats.queue_ms},
+          {"prefix_lookup_ms", stats.prefix_lookup_ms},
+          {"prefill_ms", stats.prefill_ms},
+          {"first_token_ms", stats.first_token_ms},
+          {"decode_ms", stats.decode_ms},
+          {"total_ms", ms_between(call_.start, Clock::now())},
+          {"n_prompt", stats.n_prompt},
+          {"n_cached", stats.n_cached},
+          {"n_generated", stats.n_generated},
+          {"n_preemptions", stats.n_preemptions},
+          {"n_drafted", stats.n_drafted},
+          {"n_accepted", stats.n_accepted}};
+}
+
+}  // namespace realizar::server

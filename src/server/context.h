@@ -1,0 +1,50 @@
+// What every route can reach, and one call on its way through them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_set>
+
+#include "server/http.h"
+#include "server/http_server.h"
+#include "server/model_registry.h"
+#include "server/options.h"
+
+namespace realizar::server {
+
+class Completion;
+class ServerMetrics;
+
+struct ServerContext {
+  const ServerOptions& options;
+  HttpServer& http;
+  ModelRegistry& models;
+  ServerMetrics& metrics;
+  std::unordered_set<Completion*> streaming;  // those that want a ping where nothing else is sent
+  bool draining = false;
+};
+
+using Clock = std::chrono::steady_clock;
+
+// What the access log says of a call beside its HTTP side.
+struct CallRecord {
+  std::string model;
+  uint32_t n_prompt = 0, n_cached = 0, n_generated = 0;
+  double queue_ms = 0, prefill_ms = 0, first_token_ms = 0, decode_ms = 0;
+  std::string finish_reason;
+  std::string prompt;  // only where prompts are logged
+};
+
+struct Call {
+  ServerContext& context;
+  std::shared_ptr<const HttpRequest> request;
+  std::shared_ptr<Reply> reply;
+  std::string id;       // X-Request-Id
+  uint64_t tenant = 0;  // of the API key
+  Clock::time_point start;
+  std::shared_ptr<CallRecord> record;
+};
+
+}  // namespace realizar::server

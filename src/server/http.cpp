@@ -1,0 +1,55 @@
+#include "server/http.h"
+
+#include <strings.h>
+
+#include <algorithm>
+
+namespace realizar::server {
+
+std::string_view HttpRequest::header(std::string_view name) const {
+  const auto found = std::find_if(headers.begin(), headers.end(), [name](const auto& header) {
+    return header.first.size() == name.size() && strncasecmp(header.first.data(), name.data(), name.size()) == 0;
+  });
+  return found == headers.end() ? std::string_view() : std::string_view(found->second);
+}
+
+const char* reason_phrase(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 204:
+      return "No Content";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 413:
+      return "Content Too Large";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 499:
+      return "Client Closed Request";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    default:
+      return "Unknown";
+  }
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,54 @@
+// What routes see of HTTP: a request that has been read whole, and the reply to it. Plain types, no sockets; all calls on
+// the I/O thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace realizar::server {
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpRequest {
+  std::string method;  // "GET"
+  std::string path;    // without the query
+  std::string query;   // after '?', as sent
+  Headers headers;
+  std::string body;
+  std::string peer;  // the client's address
+
+  // The first header of that name, in any case; "" where there is none.
+  std::string_view header(std::string_view name) const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  Headers headers;
+};
+
+class Reply {
+ public:
+  virtual ~Reply() = default;
+  // The whole reply, once; or begin_stream, any number of writes, and end. After the client is gone all do nothing.
+  virtual void send(HttpResponse response) = 0;
+  virtual void begin_stream(HttpResponse head) = 0;
+  virtual void write(std::string_view bytes) = 0;
+  virtual void end() = 0;
+  // So much is unsent that the writer should wait for on_drained.
+  virtual bool is_congested() const = 0;
+  virtual bool is_closed() const = 0;
+
+  // Set by the route. on_closed: the client went away before the end.
+  std::function<void()> on_closed, on_drained;
+};
+
+const char* reason_phrase(int status);
+
+}  // namespace realizar::server

@@ -1,0 +1,109 @@
+#include "server/json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace realizar::server {
+namespace {
+
+constexpr int kMaxDepth = 100;
+
+// The deepest nesting, seen without parsing: brackets outside of strings.
+int depth_of(std::string_view text) {
+  int depth = 0, deepest = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text) {
+  if (depth_of(text) > kMaxDepth) {
+    return invalid_argument(fmt::format("the body is nested deeper than {} levels", kMaxDepth));
+  }
+  try {
+    return Json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    return invalid_argument(fmt::format("the body is not JSON, at byte {} of {}", error.byte, text.size()));
+  } catch (const nlohmann::json::exception& error) {
+    return invalid_argument(std::string("the body cannot be read: ") + error.what());
+  }
+}
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+const Json* Fields::any(const char* name) const {
+  const auto found = object_.find(name);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+void Fields::fail(const char* name, std::string message) {
+  if (!status_.ok()) return;
+  status_ = invalid_argument(fmt::format("{}{}: {}", prefix_, name, message), prefix_ + name);
+}
+
+std::optional<std::string> Fields::text(const char* name) {
+  const Json* value = any(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_string()) return value->get<std::string>();
+  fail(name, fmt::format("expected a string, actual {}", value->type_name()));
+  return std::nullopt;
+}
+
+std::optional<bool> Fields::boolean(const char* name) {
+  const Json* value = any(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_boolean()) return value->get<bool>();
+  fail(name, fmt::format("expected a boolean, actual {}", value->type_name()));
+  return std::nullopt;
+}
+
+std::optional<double> Fields::number(const char* name) {
+  const Json* value = any(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_number()) return value->get<double>();
+  fail(name, fmt::format("expected a number, actual {}", value->type_name()));
+  return std::nullopt;
+}
+
+std::optional<int64_t> Fields::integer(const char* name, int64_t least, int64_t most) {
+  const auto value = number(name);
+  if (!value) return std::nullopt;
+  const bool is_in_range = *value >= static_cast<double>(least) && *value <= static_cast<double>(most);
+  if (is_in_range && any(name)->is_number_unsigned()) return static_cast<int64_t>(any(name)->get<uint64_t>());
+  if (is_in_range && *value == static_cast<double>(static_cast<int64_t>(*value))) return static_cast<int64_t>(*value);
+  fail(name, fmt::format("expected a whole number from {} to {}, actual {}", least, most, any(name)->dump()));
+  return std::nullopt;
+}
+
+const Json* Fields::array(const char* name) {
+  const Json* value = any(name);
+  if (value == nullptr || value->is_array()) return value;
+  fail(name, fmt::format("expected an array, actual {}", value->type_name()));
+  return nullptr;
+}
+
+const Json* Fields::object(const char* name) {
+  const Json* value = any(name);
+  if (value == nullptr || value->is_object()) return value;
+  fail(name, fmt::format("expected an object, actual {}", value->type_name()));
+  return nullptr;
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,46 @@
+// JSON bodies: parsed with bounds, read field by field with errors that name the field.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "realizar/result.h"
+
+namespace realizar::server {
+
+using Json = nlohmann::ordered_json;
+
+// Errors: InvalidArgument for what is not JSON, is nested deeper than 100, or holds bytes that are not UTF-8.
+Result<Json> parse_json(std::string_view text);
+// One line; bytes that are not UTF-8 become U+FFFD.
+std::string dump(const Json& json);
+
+// Reads the fields of an object. A field that is absent or null is nullopt; one of the wrong type or range is an error
+// (InvalidArgument, subject: the field), kept until status() is asked.
+class Fields {
+ public:
+  // `prefix`: where the object stands, for messages: "" or "messages[2].".
+  explicit Fields(const Json& object, std::string prefix = {}) : object_(object), prefix_(std::move(prefix)) {}
+
+  std::optional<std::string> text(const char* name);
+  std::optional<bool> boolean(const char* name);
+  std::optional<double> number(const char* name);
+  std::optional<int64_t> integer(const char* name, int64_t least, int64_t most);
+  const Json* array(const char* name);
+  const Json* object(const char* name);
+  const Json* any(const char* name) const;  // null where absent or null
+
+  void fail(const char* name, std::string message);
+  const Status& status() const { return status_; }
+
+ private:
+  const Json& object_;
+  std::string prefix_;
+  Status status_;
+};
+
+}  // namespace realizar::server

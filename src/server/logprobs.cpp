@@ -1,0 +1,53 @@
+#include "server/logprobs.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace realizar::server {
+namespace {
+
+Json bytes_of(const std::string& text) {
+  Json bytes = Json::array();
+  for (const char c : text) bytes.push_back(static_cast<uint8_t>(c));
+  return bytes;
+}
+
+size_t n_characters(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+void append_chat_logprobs(const std::vector<TokenInfo>& tokens, Json& list) {
+  for (const TokenInfo& token : tokens) {
+    Json top = Json::array();
+    for (const TokenInfo::Top& t : token.top) {
+      top.push_back({{"token", t.bytes}, {"logprob", t.logprob}, {"bytes", bytes_of(t.bytes)}});
+    }
+    list.push_back({{"token", token.bytes},
+                    {"logprob", token.logprob},
+                    {"bytes", bytes_of(token.bytes)},
+                    {"top_logprobs", std::move(top)}});
+  }
+}
+
+Json chat_logprobs(const std::vector<TokenInfo>& tokens) {
+  Json list = Json::array();
+  append_chat_logprobs(tokens, list);
+  return list;
+}
+
+void append_text_logprobs(const std::vector<TokenInfo>& tokens, size_t& offset, Json& logprobs) {
+  for (const TokenInfo& token : tokens) {
+    Json top = Json::object();
+    for (const TokenInfo::Top& t : token.top) top[t.bytes] = t.logprob;
+    logprobs["tokens"].push_back(token.bytes);
+    logprobs["token_logprobs"].push_back(token.logprob);
+    logprobs["top_logprobs"].push_back(std::move(top));
+    logprobs["text_offset"].push_back(offset);
+    offset += n_characters(token.bytes);
+  }
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,22 @@
+// Log-probabilities in the two shapes of OpenAI's API.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "server/choice.h"
+#include "server/json.h"
+
+namespace realizar::server {
+
+inline constexpr int64_t kMaxTopLogprobs = 20;
+
+// Of chats: [{token, logprob, bytes, top_logprobs: [{token, logprob, bytes}]}].
+Json chat_logprobs(const std::vector<TokenInfo>& tokens);
+void append_chat_logprobs(const std::vector<TokenInfo>& tokens, Json& list);
+
+// Of completions: {tokens, token_logprobs, top_logprobs, text_offset}. `offset`: the text's length so far in characters,
+// which goes on.
+void append_text_logprobs(const std::vector<TokenInfo>& tokens, size_t& offset, Json& logprobs);
+
+}  // namespace realizar::server

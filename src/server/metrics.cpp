@@ -1,0 +1,158 @@
+#include "server/metrics.h"
+
+#include <fmt/format.h>
+#include <prometheus/counter.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include "realizar/engine.h"
+
+namespace realizar::server {
+namespace {
+
+using Buckets = prometheus::Histogram::BucketBoundaries;
+
+// vLLM's buckets, in seconds (vllm/v1/metrics/loggers.py).
+const Buckets kFirstToken{0.001, 0.005, 0.01, 0.02, 0.04,  0.06,  0.08, 0.1,  0.25,  0.5,   0.75,
+                          1.0,   2.5,   5.0,  7.5,  10.0,  20.0,  40.0, 80.0, 160.0, 640.0, 2560.0};
+const Buckets kPerToken{0.01, 0.025, 0.05, 0.075, 0.1,  0.15, 0.2,  0.3,  0.4,
+                        0.5,  0.75,  1.0,  2.5,   5.0,  7.5,  10.0, 20.0, 40.0, 80.0};
+const Buckets kRequest{0.3,  0.5,  0.8,  1.0,  1.5,   2.0,   2.5,   5.0,    10.0,   15.0,
+                       20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0};
+const Buckets kTokens{1,   2,    5,    10,   20,    50,    100,   200,
+                      500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
+
+// One line of a metric that is read from the engines, not counted here.
+void append(std::string& text, const char* name, const char* type, const char* help,
+            const std::vector<std::pair<std::string, double>>& samples) {
+  if (samples.empty()) return;
+  text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  for (const auto& [labels, value] : samples) text += fmt::format("{}{{{}}} {}\n", name, labels, value);
+}
+
+std::string escaped(const std::string& label) {
+  std::string text;
+  for (const char c : label) {
+    if (c == '\\' || c == '"') text += '\\';
+    text += c == '\n' ? ' ' : c;
+  }
+  return text;
+}
+
+}  // namespace
+
+struct ServerMetrics::Impl {
+  using Labels = std::map<std::string, std::string>;
+
+  std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
+
+  prometheus::Family<prometheus::Histogram>& histogram(const char* name, const char* help) {
+    return prometheus::BuildHistogram().Name(name).Help(help).Register(*registry);
+  }
+  prometheus::Family<prometheus::Counter>& counter(const char* name, const char* help) {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(*registry);
+  }
+
+  prometheus::Family<prometheus::Histogram>&first_token = histogram("vllm:time_to_first_token_seconds",
+                                                                     "From a request's arrival to its first token."),
+  &inter_token = histogram("vllm:inter_token_latency_seconds", "Between two tokens of a request."),
+  &per_token = histogram("vllm:request_time_per_output_token_seconds", "A request's mean time a token after the first."),
+  &end_to_end = histogram("vllm:e2e_request_latency_seconds", "From a request's arrival to its end."),
+  &queue = histogram("vllm:request_queue_time_seconds", "From a request's arrival to its first step."),
+  &prefill = histogram("vllm:request_prefill_time_seconds", "From a request's first step to its first token."),
+  &decode = histogram("vllm:request_decode_time_seconds", "From a request's first token to its end."),
+  &prompt_tokens = histogram("vllm:request_prompt_tokens", "Tokens of a prompt."),
+  &generation_tokens = histogram("vllm:request_generation_tokens", "Tokens generated for a request.");
+  prometheus::Family<prometheus::Counter>&success = counter("vllm:request_success_total", "Requests that ended."),
+  &http = counter("realizar_http_requests_total", "HTTP requests answered.");
+
+  static void observe(prometheus::Family<prometheus::Histogram>& family, const Labels& labels, const Buckets& buckets,
+                      double value) {
+    family.Add(labels, buckets).Observe(value);
+  }
+};
+
+ServerMetrics::ServerMetrics() : impl_(std::make_unique<Impl>()) {}
+ServerMetrics::~ServerMetrics() = default;
+
+void ServerMetrics::observe_inter_token(const std::string& model, double ms) {
+  Impl::observe(impl_->inter_token, {{"model_name", model}}, kPerToken, ms / 1e3);
+}
+
+void ServerMetrics::observe_request(const std::string& model, const GenerationStats& stats, const char* finish_reason,
+                                    uint32_t n_tokens, double total_ms) {
+  const Impl::Labels labels{{"model_name", model}};
+  if (n_tokens > 0) {
+    Impl::observe(impl_->first_token, labels, kFirstToken, stats.first_token_ms / 1e3);
+    Impl::observe(impl_->queue, labels, kRequest, stats.queue_ms / 1e3);
+    Impl::observe(impl_->prefill, labels, kRequest, stats.prefill_ms / 1e3);
+    Impl::observe(impl_->decode, labels, kRequest, stats.decode_ms / 1e3);
+  }
+  if (n_tokens > 1) Impl::observe(impl_->per_token, labels, kPerToken, stats.decode_ms / (n_tokens - 1) / 1e3);
+  Impl::observe(impl_->end_to_end, labels, kRequest, total_ms / 1e3);
+  Impl::observe(impl_->prompt_tokens, labels, kTokens, stats.n_prompt);
+  Impl::observe(impl_->generation_tokens, labels, kTokens, n_tokens);
+  impl_->success.Add({{"model_name", model}, {"finished_reason", finish_reason}}).Increment();
+}
+
+void ServerMetrics::count_aborted(const std::string& model) {
+  impl_->success.Add({{"model_name", model}, {"finished_reason", "abort"}}).Increment();
+}
+
+void ServerMetrics::count_http(const std::string& route, int status) {
+  impl_->http.Add({{"route", route}, {"status", std::to_string(status)}}).Increment();
+}
+
+std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connections) const {
+  std::string text = prometheus::TextSerializer().Serialize(impl_->registry->Collect());
+  using Read = double (*)(const EngineCounters&);
+  const auto sample = [&](const char* name, const char* type, const char* help, Read read) {
+    std::vector<std::pair<std::string, double>> samples;
+    for (const auto& entry : models.entries()) {
+      if (entry.model == nullptr) continue;
+      samples.emplace_back(fmt::format("model_name=\"{}\"", escaped(entry.source.id)),
+                           read(entry.model->loaded->engine->counters()));
+    }
+    append(text, name, type, help, samples);
+  };
+  sample("vllm:num_requests_running", "gauge", "Requests in the batch.",
+         [](const EngineCounters& c) -> double { return c.n_running; });
+  sample("vllm:num_requests_waiting", "gauge", "Requests that wait.",
+         [](const EngineCounters& c) -> double { return c.n_waiting; });
+  sample("vllm:kv_cache_usage_perc", "gauge", "Share of the KV blocks that are held, 0 to 1.",
+         [](const EngineCounters& c) -> double { return double{c.n_held_blocks} / std::max(1u, c.n_blocks.load()); });
+  sample("vllm:prefix_cache_queries_total", "counter", "Prompt tokens looked up in the prefix cache.",
+         [](const EngineCounters& c) { return static_cast<double>(c.n_prefix_queried); });
+  sample("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found there.",
+         [](const EngineCounters& c) { return static_cast<double>(c.n_prefix_hits); });
+  sample("vllm:num_preemptions_total", "counter", "Requests put back for want of KV blocks.",
+         [](const EngineCounters& c) { return static_cast<double>(c.n_preemptions); });
+  sample("vllm:prompt_tokens_total", "counter", "Prompt tokens of requests that reached their first token.",
+         [](const EngineCounters& c) { return static_cast<double>(c.n_prompt_tokens); });
+  sample("vllm:generation_tokens_total", "counter", "Tokens generated.",
+         [](const EngineCounters& c) { return static_cast<double>(c.n_generated_tokens); });
+  sample("vllm:spec_decode_num_draft_tokens_total", "counter", "Tokens guessed ahead.",
+         [](const EngineCounters& c) { return static_cast<double>(c.n_drafted); });
+  sample("vllm:spec_decode_num_accepted_tokens_total", "counter", "Guessed tokens that were right.",
+         [](const EngineCounters& c) { return static_cast<double>(c.n_accepted); });
+  sample("realizar_backend_steps_total", "counter", "Batches dispatched to the device.",
+         [](const EngineCounters& c) { return static_cast<double>(c.n_steps); });
+  sample("realizar_backend_step_seconds_total", "counter", "Time that these took.",
+         [](const EngineCounters& c) { return static_cast<double>(c.step_us) / 1e6; });
+  std::vector<std::pair<std::string, double>> devices;
+  for (const auto& entry : models.entries()) {
+    if (entry.model == nullptr) continue;
+    devices.emplace_back(fmt::format("model_name=\"{}\",device=\"{}\"", escaped(entry.source.id),
+                                     escaped(entry.model->loaded->info.backend)),
+                         1);
+  }
+  append(text, "realizar_model_info", "gauge", "A loaded model and its device.", devices);
+  append(text, "realizar_build_info", "gauge", "The release.", {{fmt::format("version=\"{}\"", version()), 1}});
+  text += fmt::format("# HELP realizar_connections Open connections.\n# TYPE realizar_connections gauge\n"
+                      "realizar_connections {}\n",
+                      n_connections);
+  return text;
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,10 @@
+// The chat page, embedded when the program is built; empty where it was built without node.
+#pragma once
+
+#include <string_view>
+
+namespace realizar::server {
+
+std::string_view page_html();
+
+}  // namespace realizar::server

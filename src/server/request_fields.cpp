@@ -1,0 +1,136 @@
+#include "server/request_fields.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <random>
+
+namespace realizar::server {
+namespace {
+
+constexpr uint32_t kMaxChoices = 128;
+constexpr size_t kMaxStops = 64;
+
+std::mt19937_64& random_bits() {
+  thread_local std::mt19937_64 bits{std::random_device{}()};
+  return bits;
+}
+
+template <class T, class V>
+void take(T& target, const std::optional<V>& value) {
+  if (value) target = static_cast<T>(*value);
+}
+
+void read_sampling(Fields& fields, SamplingParams& params) {
+  take(params.temperature, fields.number("temperature"));
+  take(params.top_k, fields.integer("top_k", -1, INT32_MAX));
+  if (params.top_k < 0) params.top_k = 0;
+  take(params.top_p, fields.number("top_p"));
+  take(params.min_p, fields.number("min_p"));
+  take(params.typical_p, fields.number("typical_p"));
+  take(params.repeat_penalty, fields.number("repetition_penalty"));
+  take(params.repeat_penalty, fields.number("repeat_penalty"));
+  take(params.repeat_last_n, fields.integer("repeat_last_n", -1, INT32_MAX));
+  take(params.frequency_penalty, fields.number("frequency_penalty"));
+  take(params.presence_penalty, fields.number("presence_penalty"));
+  const auto seed = fields.integer("seed", INT64_MIN, INT64_MAX);
+  params.seed = seed ? static_cast<uint64_t>(*seed) : random_bits()();
+}
+
+// {"15043": -100, ...}
+void read_logit_bias(Fields& fields, SamplingParams& params) {
+  const Json* biases = fields.object("logit_bias");
+  if (biases == nullptr) return;
+  for (const auto& [key, value] : biases->items()) {
+    int32_t id = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    if (error != std::errc() || end != key.data() + key.size()) {
+      return fields.fail("logit_bias", fmt::format("expected token ids as keys, actual '{}'", key));
+    }
+    if (!value.is_number() || value.get<double>() < -100 || value.get<double>() > 100) {
+      return fields.fail("logit_bias", fmt::format("expected numbers from -100 to 100, actual {}", dump(value)));
+    }
+    params.logit_bias.emplace_back(TokenId{id}, value.get<float>());
+  }
+}
+
+void read_stop(Fields& fields, GenerationFields& generation) {
+  const Json* stop = fields.any("stop");
+  if (stop == nullptr) return;
+  const Json list = stop->is_array() ? *stop : Json::array({*stop});
+  if (list.size() > kMaxStops) return fields.fail("stop", fmt::format("expected at most {} strings", kMaxStops));
+  for (const Json& text : list) {
+    if (!text.is_string()) return fields.fail("stop", "expected a string or an array of strings");
+    if (!text.get_ref<const std::string&>().empty()) generation.stop.push_back(text.get<std::string>());
+  }
+}
+
+void read_stop_tokens(Fields& fields, Request& request) {
+  const Json* ids = fields.array("stop_token_ids");
+  if (ids == nullptr) return;
+  for (const Json& id : *ids) {
+    if (!id.is_number_integer()) return fields.fail("stop_token_ids", "expected an array of token ids");
+    request.stop_tokens.push_back(TokenId{id.get<int32_t>()});
+  }
+}
+
+void read_limits(Fields& fields, const ServerOptions& options, Request& request) {
+  take(request.max_tokens, fields.integer("max_tokens", 0, INT32_MAX));
+  take(request.max_tokens, fields.integer("max_completion_tokens", 0, INT32_MAX));
+  if (options.request_timeout_ms > 0) request.timeout_ms = options.request_timeout_ms;
+  const auto timeout_s = fields.number("timeout");
+  if (!timeout_s) return;
+  if (*timeout_s <= 0 || *timeout_s > 1e6) return fields.fail("timeout", "expected seconds above 0");
+  const auto timeout_ms = static_cast<uint32_t>(*timeout_s * 1e3);
+  request.timeout_ms = std::min(request.timeout_ms.value_or(timeout_ms), timeout_ms);
+}
+
+}  // namespace
+
+Result<GenerationFields> read_generation_fields(const Json& body, const ServedModel& model, const Call& call) {
+  GenerationFields generation;
+  Request& request = generation.request;
+  Fields fields(body);
+  request.sampling = model.loaded->generation_config.sampling;
+  read_sampling(fields, request.sampling);
+  read_logit_bias(fields, request.sampling);
+  read_stop(fields, generation);
+  read_stop_tokens(fields, request);
+  read_limits(fields, call.context.options, request);
+  take(generation.n, fields.integer("n", 1, kMaxChoices));
+  take(generation.stream, fields.boolean("stream"));
+  take(request.ignore_eos, fields.boolean("ignore_eos"));
+  take(request.priority, fields.integer("priority", INT32_MIN, INT32_MAX));
+  if (const auto salt = fields.text("cache_salt")) request.cache_salt = std::hash<std::string>{}(*salt);
+  request.tenant = call.tenant;
+  if (const Json* options = fields.object("stream_options")) {
+    Fields stream_fields(*options, "stream_options.");
+    take(generation.include_usage, stream_fields.boolean("include_usage"));
+    if (!stream_fields.status().ok()) return stream_fields.status().error();
+  }
+  if (!fields.status().ok()) return fields.status().error();
+  RZ_CHECK_OK(validate(request.sampling, model.loaded->info.n_vocab));
+  return generation;
+}
+
+Request nth_request(const Request& request, uint32_t i) {
+  Request nth = request;
+  nth.sampling.seed += uint64_t{i} * 0x9E3779B97F4A7C15u;
+  return nth;
+}
+
+std::string random_id(const char* prefix) {
+  static constexpr char kLetters[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::string id = prefix;
+  std::uniform_int_distribution<size_t> letter(0, sizeof kLetters - 2);
+  for (int i = 0; i < 24; ++i) id += kLetters[letter(random_bits())];
+  return id;
+}
+
+int64_t unix_now_s() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,34 @@
+// The fields that every generating route shares, from JSON to a Request.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "realizar/request.h"
+#include "realizar/result.h"
+#include "server/context.h"
+#include "server/json.h"
+
+namespace realizar::server {
+
+struct GenerationFields {
+  Request request;  // all but the prompt
+  std::vector<std::string> stop;
+  uint32_t n = 1;
+  bool stream = false;
+  bool include_usage = false;
+};
+
+// Temperature, top_p, top_k, min_p, typical_p, penalties, logit_bias, seed, n, stop, stop_token_ids, max_tokens,
+// max_completion_tokens, stream, stream_options, priority, ignore_eos, cache_salt, timeout. What is absent keeps the
+// model's own recommendation. Errors: InvalidArgument naming the field.
+Result<GenerationFields> read_generation_fields(const Json& body, const ServedModel& model, const Call& call);
+
+// The request of the i-th of several choices: its own seed, the rest alike.
+Request nth_request(const Request& request, uint32_t i);
+
+// "chatcmpl-" and 24 random letters and digits.
+std::string random_id(const char* prefix);
+int64_t unix_now_s();
+
+}  // namespace realizar::server

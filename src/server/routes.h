@@ -1,0 +1,48 @@
+// The routes, one file each in routes/. A route answers through call.reply, at once or later; it runs on the I/O thread and
+// hands what takes long to a worker.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "server/completion.h"
+#include "server/context.h"
+
+namespace realizar::server {
+
+struct Route {
+  const char* method;
+  const char* path;
+  void (*handle)(Call call);
+  bool needs_key = true;
+};
+
+std::span<const Route> routes();
+
+void get_models(Call call);
+void get_model(Call call);  // /v1/models/ID
+void post_chat_completions(Call call);
+void post_completions(Call call);
+void post_embeddings(Call call);
+void post_responses(Call call);
+void post_tokenize(Call call);
+void post_detokenize(Call call);
+void post_apply_template(Call call);
+void get_livez(Call call);
+void get_readyz(Call call);
+void get_health(Call call);
+void get_metrics(Call call);
+void get_page(Call call);
+
+// The usual way of a POST: parses the body on a worker, gets the model that it names, has `prepare` work on a worker,
+// and calls what that gives on the I/O thread. Errors are answered.
+struct Prepared {
+  std::function<void(Call, ServedModelPtr)> respond;
+};
+using Prepare = Result<Prepared> (*)(const Json& body, const ServedModelPtr& model, const Call& call);
+void with_model(Call call, Prepare prepare);
+
+// For with_model's prepare: a generation that `plan` describes.
+Prepared respond_with(CompletionPlan plan);
+
+}  // namespace realizar::server

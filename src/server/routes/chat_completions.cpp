@@ -1,0 +1,213 @@
+// POST /v1/chat/completions (https://platform.openai.com/docs/api-reference/chat).
+#include <nlohmann/json.hpp>
+
+#include "server/chat_prompt.h"
+#include "server/logprobs.h"
+#include "server/request_fields.h"
+#include "server/routes.h"
+
+namespace realizar::server {
+namespace {
+
+using Kind = text::OutputEvent::Kind;
+
+Json usage_json(const Usage& usage) {
+  return {{"prompt_tokens", usage.n_prompt},
+          {"completion_tokens", usage.n_completion},
+          {"total_tokens", usage.n_prompt + usage.n_completion},
+          {"prompt_tokens_details", {{"cached_tokens", usage.n_cached}}},
+          {"completion_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}}};
+}
+
+struct Message {
+  std::string content, reasoning;
+  Json tool_calls = Json::array();
+  Json logprobs = Json::array();
+  bool has_content = false;
+};
+
+class ChatDialect final : public Dialect {
+ public:
+  ChatDialect(std::string model, uint32_t n_choices, bool logprobs, bool include_usage)
+      : id_(random_id("chatcmpl-")),
+        model_(std::move(model)),
+        created_(unix_now_s()),
+        n_choices_(n_choices),
+        logprobs_(logprobs),
+        include_usage_(include_usage),
+        messages_(n_choices) {}
+
+  std::string stream_begin() override {
+    std::string bytes;
+    for (size_t i = 0; i < n_choices_; ++i) bytes += chunk(i, {{"role", "assistant"}, {"content", ""}}, nullptr);
+    return bytes;
+  }
+
+  std::string stream_news(size_t choice_idx, const ChoiceNews& news) override {
+    std::string bytes;
+    Json logprobs = logprobs_ ? chat_logprobs(news.tokens) : Json();
+    for (const text::OutputEvent& event : news.events) {
+      const Json delta = delta_of(event);
+      if (delta.is_null()) continue;
+      bytes += chunk(choice_idx, delta, nullptr, std::exchange(logprobs, Json()));
+    }
+    // Tokens whose text is held back still have their probabilities.
+    if (!logprobs.is_null() && !news.tokens.empty()) bytes += chunk(choice_idx, Json::object(), nullptr, logprobs);
+    return bytes;
+  }
+
+  std::string stream_choice_end(size_t choice_idx, const Choice& choice) override {
+    return chunk(choice_idx, Json::object(), choice.finish_reason());
+  }
+
+  std::string stream_end(const Usage& usage, const Json* trace) override {
+    std::string bytes;
+    if (include_usage_ || trace != nullptr) {
+      Json last = head("chat.completion.chunk");
+      last["choices"] = Json::array();
+      if (include_usage_) last["usage"] = usage_json(usage);
+      if (trace != nullptr) last["trace"] = *trace;
+      bytes = sse(last);
+    }
+    return bytes + "data: [DONE]\n\n";
+  }
+
+  void collect(size_t choice_idx, ChoiceNews news) override {
+    Message& message = messages_[choice_idx];
+    for (const text::OutputEvent& event : news.events) add(message, event);
+    if (logprobs_) append_chat_logprobs(news.tokens, message.logprobs);
+  }
+
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) override {
+    Json json = head("chat.completion");
+    json["choices"] = Json::array();
+    for (size_t i = 0; i < choices.size(); ++i) {
+      Json choice{{"index", i},
+                  {"message", message_json(messages_[i])},
+                  {"logprobs", nullptr},
+                  {"finish_reason", choices[i]->finish_reason()}};
+      if (logprobs_) choice["logprobs"] = {{"content", std::move(messages_[i].logprobs)}, {"refusal", nullptr}};
+      json["choices"].push_back(std::move(choice));
+    }
+    json["usage"] = usage_json(usage);
+    return json;
+  }
+
+ private:
+  Json head(const char* object) const {
+    return {{"id", id_},
+            {"object", object},
+            {"created", created_},
+            {"model", model_},
+            {"system_fingerprint", "realizar-" + std::string(version())}};
+  }
+
+  std::string chunk(size_t choice_idx, Json delta, const char* finish_reason, Json logprobs = Json()) const {
+    Json json = head("chat.completion.chunk");
+    if (!logprobs.is_null()) logprobs = {{"content", std::move(logprobs)}, {"refusal", nullptr}};
+    json["choices"] = Json::array({{{"index", choice_idx},
+                                    {"delta", std::move(delta)},
+                                    {"logprobs", std::move(logprobs)},
+                                    {"finish_reason", finish_reason == nullptr ? Json() : Json(finish_reason)}}});
+    if (include_usage_) json["usage"] = nullptr;
+    return sse(json);
+  }
+
+  // Null for what has no spelling of its own.
+  static Json delta_of(const text::OutputEvent& event) {
+    switch (event.kind) {
+      case Kind::kReasoning:
+        return {{"reasoning_content", event.text}};
+      case Kind::kContent:
+        return {{"content", event.text}};
+      case Kind::kToolCallBegin:
+        return call_delta({{"index", event.call_idx},
+                           {"id", random_id("call_")},
+                           {"type", "function"},
+                           {"function", {{"name", event.text}, {"arguments", ""}}}});
+      case Kind::kToolCallArguments:
+        return call_delta({{"index", event.call_idx}, {"function", {{"arguments", event.text}}}});
+      case Kind::kToolCallEnd:
+        return {};
+    }
+    return {};
+  }
+  static Json call_delta(Json call) {
+    Json calls = Json::array();
+    calls.push_back(std::move(call));
+    return {{"tool_calls", std::move(calls)}};
+  }
+
+  static void add(Message& message, const text::OutputEvent& event) {
+    switch (event.kind) {
+      case Kind::kReasoning:
+        message.reasoning += event.text;
+        break;
+      case Kind::kContent:
+        message.content += event.text;
+        message.has_content = true;
+        break;
+      case Kind::kToolCallBegin:
+        message.tool_calls.push_back({{"id", random_id("call_")},
+                                      {"type", "function"},
+                                      {"function", {{"name", event.text}, {"arguments", ""}}}});
+        break;
+      case Kind::kToolCallArguments:
+        message.tool_calls.back()["function"]["arguments"].get_ref<std::string&>() += event.text;
+        break;
+      case Kind::kToolCallEnd:
+        break;
+    }
+  }
+
+  static Json message_json(const Message& message) {
+    Json json{{"role", "assistant"}, {"content", message.content}, {"refusal", nullptr}};
+    if (!message.has_content && !message.tool_calls.empty()) json["content"] = nullptr;
+    if (!message.reasoning.empty()) json["reasoning_content"] = message.reasoning;
+    if (!message.tool_calls.empty()) json["tool_calls"] = message.tool_calls;
+    return json;
+  }
+
+  std::string id_, model_;
+  int64_t created_;
+  size_t n_choices_;
+  bool logprobs_, include_usage_;
+  std::vector<Message> messages_;
+};
+
+void read_chat_logprobs(Fields& fields, Request& request) {
+  request.logprobs = fields.boolean("logprobs").value_or(false);
+  const auto n_top = fields.integer("top_logprobs", 0, kMaxTopLogprobs);
+  if (n_top && *n_top > 0 && !request.logprobs) fields.fail("top_logprobs", "needs logprobs to be true");
+  request.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
+}
+
+Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Call& call) {
+  const auto start = Clock::now();
+  RZ_TRY(GenerationFields generation, read_generation_fields(body, *model, call));
+  Fields fields(body);
+  read_chat_logprobs(fields, generation.request);
+  if (!fields.status().ok()) return fields.status().error();
+  RZ_TRY(ChatPrompt prompt, read_chat_prompt(body, *model));
+  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), *model, call));
+  if (call.context.options.log_prompts) call.record->prompt = prompt.text;
+
+  CompletionPlan plan;
+  generation.request.prompt = std::move(prompt.tokens);
+  plan.choice = std::move(prompt.choice);
+  plan.choice.stop = std::move(generation.stop);
+  plan.stream = generation.stream;
+  plan.dialect = std::make_unique<ChatDialect>(model->id, generation.n, generation.request.logprobs,
+                                               generation.include_usage);
+  for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(generation.request, i));
+  plan.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return respond_with(std::move(plan));
+}
+
+}  // namespace
+
+void post_chat_completions(Call call) {
+  with_model(std::move(call), prepare);
+}
+
+}  // namespace realizar::server

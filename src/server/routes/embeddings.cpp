@@ -1,0 +1,137 @@
+// POST /v1/embeddings (https://platform.openai.com/docs/api-reference/embeddings): hidden states of the last layer, pooled
+// and of the length 1.
+#include <bit>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "server/chat_prompt.h"
+#include "server/request_fields.h"
+#include "server/routes.h"
+
+namespace realizar::server {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "base64 vectors are little-endian floats");
+
+std::string base64(std::span<const float> values) {
+  static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
+  const size_t n_bytes = values.size_bytes();
+  std::string text;
+  text.reserve((n_bytes + 2) / 3 * 4);
+  for (size_t i = 0; i < n_bytes; i += 3) {
+    const uint32_t b0 = bytes[i], b1 = i + 1 < n_bytes ? bytes[i + 1] : 0, b2 = i + 2 < n_bytes ? bytes[i + 2] : 0;
+    const uint32_t bits = b0 << 16 | b1 << 8 | b2;
+    text += kLetters[bits >> 18];
+    text += kLetters[bits >> 12 & 63];
+    text += i + 1 < n_bytes ? kLetters[bits >> 6 & 63] : '=';
+    text += i + 2 < n_bytes ? kLetters[bits & 63] : '=';
+  }
+  return text;
+}
+
+// The first values of a vector that was made for it (Matryoshka), of the length 1 again.
+std::vector<float> shortened(std::vector<float> values, size_t n_values) {
+  values.resize(n_values);
+  double square_sum = 0;
+  for (const float x : values) square_sum += double{x} * x;
+  const double scale = square_sum > 0 ? 1 / std::sqrt(square_sum) : 0;
+  for (float& x : values) x = static_cast<float>(x * scale);
+  return values;
+}
+
+class EmbeddingDialect final : public Dialect {
+ public:
+  EmbeddingDialect(std::string model, bool as_base64, uint32_t n_values)
+      : model_(std::move(model)), as_base64_(as_base64), n_values_(n_values) {}
+
+  std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
+  std::string stream_choice_end(size_t, const Choice&) override { return {}; }
+  std::string stream_end(const Usage&, const Json*) override { return {}; }
+  void collect(size_t, ChoiceNews) override {}
+
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
+    Json data = Json::array();
+    size_t n_tokens = 0;
+    for (size_t i = 0; i < choices.size(); ++i) {
+      const auto values = shortened(choices[i]->end().embedding, n_values_);
+      data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", as_base64_ ? Json(base64(values)) : values}});
+      n_tokens += choices[i]->request().prompt.size();
+    }
+    return {{"object", "list"},
+            {"data", std::move(data)},
+            {"model", model_},
+            {"usage", {{"prompt_tokens", n_tokens}, {"total_tokens", n_tokens}}}};
+  }
+
+ private:
+  std::string model_;
+  bool as_base64_;
+  uint32_t n_values_;
+};
+
+Result<std::vector<std::vector<TokenId>>> read_inputs(const Json& body, const ServedModel& model, const Call& call) {
+  const Error wrong = invalid_argument(
+      "input: expected a string, an array of strings, of token ids, or of arrays of token ids", "input");
+  const Json input = body.value("input", Json());
+  const bool is_ids = input.is_array() && !input.empty() && input[0].is_number_integer();
+  const Json list = input.is_string() || is_ids ? Json::array({input}) : input;
+  if (!list.is_array() || list.empty() || list.size() > 2048) return wrong;
+  std::vector<std::vector<TokenId>> inputs;
+  for (const Json& one : list) {
+    std::vector<TokenId> tokens;
+    if (one.is_string()) {
+      tokens = model.tokenizer().encode(one.get_ref<const std::string&>(), {.add_special = true, .parse_special = false});
+    } else {
+      if (!one.is_array()) return wrong;
+      for (const Json& id : one) {
+        if (!id.is_number_integer()) return wrong;
+        tokens.push_back(TokenId{id.get<int32_t>()});
+      }
+    }
+    if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
+    RZ_CHECK_OK(check_prompt_length(tokens.size(), model, call));
+    inputs.push_back(std::move(tokens));
+  }
+  return inputs;
+}
+
+// As the model's metadata says; a decoder that says nothing gives its last token's state.
+Pooling pooling_of(const ServedModel& model) {
+  constexpr int64_t kGgufMean = 1;
+  const auto type = model.loaded->file.metadata().get_int(model.loaded->info.arch + ".pooling_type");
+  return type.ok() && *type == kGgufMean ? Pooling::kMean : Pooling::kLast;
+}
+
+Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Call& call) {
+  const auto start = Clock::now();
+  Fields fields(body);
+  const std::string format = fields.text("encoding_format").value_or("float");
+  if (format != "float" && format != "base64") fields.fail("encoding_format", "expected float or base64");
+  const uint32_t d_model = model->loaded->info.d_model;
+  const auto n_values = fields.integer("dimensions", 1, d_model);
+  if (!fields.status().ok()) return fields.status().error();
+  RZ_TRY(auto inputs, read_inputs(body, *model, call));
+
+  CompletionPlan plan;
+  for (auto& tokens : inputs) {
+    Request request;
+    request.prompt = std::move(tokens);
+    request.pooling = pooling_of(*model);
+    request.tenant = call.tenant;
+    if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;
+    plan.requests.push_back(std::move(request));
+  }
+  plan.dialect = std::make_unique<EmbeddingDialect>(model->id, format == "base64",
+                                                    static_cast<uint32_t>(n_values.value_or(d_model)));
+  plan.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return respond_with(std::move(plan));
+}
+
+}  // namespace
+
+void post_embeddings(Call call) {
+  with_model(std::move(call), prepare);
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,89 @@
+// What a server says of itself: models, health, metrics.
+#include <nlohmann/json.hpp>
+
+#include "server/metrics.h"
+#include "server/routes.h"
+
+namespace realizar::server {
+namespace {
+
+const char* to_string(ModelRegistry::State state) {
+  switch (state) {
+    case ModelRegistry::State::kUnloaded:
+      return "unloaded";
+    case ModelRegistry::State::kLoading:
+      return "loading";
+    case ModelRegistry::State::kReady:
+      return "ready";
+    case ModelRegistry::State::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+Json model_json(const ModelRegistry::Entry& entry) {
+  Json json{{"id", entry.source.id},
+            {"object", "model"},
+            {"created", std::chrono::duration_cast<std::chrono::seconds>(entry.created.time_since_epoch()).count()},
+            {"owned_by", "realizar"},
+            {"state", to_string(entry.state)},
+            {"loaded", entry.model != nullptr}};
+  if (!entry.error.empty()) json["error"] = entry.error;
+  if (entry.state == ModelRegistry::State::kLoading) json["progress"] = entry.progress;
+  if (entry.model == nullptr) return json;
+  const ModelInfo& info = entry.model->loaded->info;
+  json["context_length"] = info.n_ctx;
+  json["max_model_len"] = info.n_ctx;
+  json["architecture"] = info.arch;
+  json["n_params"] = info.n_params;
+  json["weight_bytes"] = info.weight_bytes;
+  json["kv_bytes"] = info.kv_bytes;
+  json["has_chat_template"] = info.has_chat_template;
+  return json;
+}
+
+void send(const Call& call, int status, const Json& json) {
+  call.reply->send({status, "application/json", dump(json), {}});
+}
+
+}  // namespace
+
+void get_models(Call call) {
+  Json list = Json::array();
+  for (const auto& entry : call.context.models.entries()) list.push_back(model_json(entry));
+  send(call, 200, {{"object", "list"}, {"data", std::move(list)}});
+}
+
+void get_model(Call call) {
+  const std::string id = call.request->path.substr(std::string("/v1/models/").size());
+  const auto* entry = id.empty() ? nullptr : call.context.models.find(id);
+  if (entry != nullptr) return send(call, 200, model_json(*entry));
+  call.reply->send(error_response(to_api_error(not_found("there is no model '" + id + "'", "model"))));
+}
+
+void get_livez(Call call) {
+  send(call, 200, {{"status", "alive"}});
+}
+
+// Ready: a model answers, and new work is taken.
+void get_readyz(Call call) {
+  const bool is_ready = call.context.models.any_ready() && !call.context.draining;
+  send(call, is_ready ? 200 : 503, {{"status", call.context.draining ? "draining" : is_ready ? "ready" : "loading"}});
+}
+
+void get_health(Call call) {
+  const ModelRegistry& models = call.context.models;
+  Json json{{"status", models.any_ready() ? "ok" : "loading"}, {"requests_open", models.n_open()}};
+  for (const auto& entry : models.entries()) json["models"][entry.source.id] = to_string(entry.state);
+  send(call, models.any_ready() ? 200 : 503, json);
+}
+
+void get_metrics(Call call) {
+  if (!call.context.options.metrics) {
+    return call.reply->send(error_response({404, "metrics are switched off", "", "not_found"}));
+  }
+  call.reply->send({200, "text/plain; version=0.0.4; charset=utf-8",
+                    call.context.metrics.text(call.context.models, call.context.http.n_connections()), {}});
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,73 @@
+// POST /tokenize, /detokenize and /apply-template: the text side of a model, without generating.
+#include <nlohmann/json.hpp>
+
+#include "server/chat_prompt.h"
+#include "server/routes.h"
+
+namespace realizar::server {
+namespace {
+
+Prepared answer(const Json& json) {
+  return {[body = dump(json)](const Call& call, const ServedModelPtr&) {
+    call.reply->send({200, "application/json", body, {}});
+  }};
+}
+
+// {prompt or content, add_special_tokens, parse_special} or {messages, tools}, as llama.cpp and vLLM have it.
+Result<Prepared> tokenize(const Json& body, const ServedModelPtr& model, const Call&) {
+  Fields fields(body);
+  std::vector<TokenId> tokens;
+  if (body.contains("messages")) {
+    RZ_TRY(ChatPrompt prompt, read_chat_prompt(body, *model));
+    tokens = std::move(prompt.tokens);
+  } else {
+    auto text = fields.text("prompt");
+    if (!text) text = fields.text("content");
+    const auto add_special = fields.boolean("add_special_tokens");
+    const auto add_special_short = fields.boolean("add_special");
+    const bool parse_special = fields.boolean("parse_special").value_or(true);
+    if (!text) fields.fail("prompt", "expected a string");
+    if (!fields.status().ok()) return fields.status().error();
+    const bool adds = add_special.value_or(add_special_short.value_or(true));
+    tokens = model->tokenizer().encode(*text, {.add_special = adds, .parse_special = parse_special});
+  }
+  Json ids = Json::array();
+  for (const TokenId id : tokens) ids.push_back(to_index(id));
+  return answer({{"tokens", ids}, {"count", ids.size()}, {"max_model_len", model->loaded->info.n_ctx}});
+}
+
+Result<Prepared> detokenize(const Json& body, const ServedModelPtr& model, const Call&) {
+  Fields fields(body);
+  const Json* ids = fields.array("tokens");
+  const bool skips = fields.boolean("skip_special_tokens").value_or(false);
+  if (ids == nullptr) fields.fail("tokens", "expected an array of token ids");
+  if (!fields.status().ok()) return fields.status().error();
+  std::vector<TokenId> tokens;
+  for (const Json& id : *ids) {
+    const bool is_token = id.is_number_integer() && id.get<int64_t>() >= 0 &&
+                          id.get<int64_t>() < model->tokenizer().n_vocab();
+    if (!is_token) return invalid_argument("tokens: expected token ids of this model, actual " + dump(id), "tokens");
+    tokens.push_back(TokenId{id.get<int32_t>()});
+  }
+  const std::string text = model->tokenizer().decode(tokens, {.skip_special = skips});
+  return answer({{"prompt", text}, {"content", text}});
+}
+
+Result<Prepared> apply_template(const Json& body, const ServedModelPtr& model, const Call&) {
+  RZ_TRY(const ChatPrompt prompt, read_chat_prompt(body, *model));
+  return answer({{"prompt", prompt.text}});
+}
+
+}  // namespace
+
+void post_tokenize(Call call) {
+  with_model(std::move(call), tokenize);
+}
+void post_detokenize(Call call) {
+  with_model(std::move(call), detokenize);
+}
+void post_apply_template(Call call) {
+  with_model(std::move(call), apply_template);
+}
+
+}  // namespace realizar::server

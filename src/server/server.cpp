@@ -1,0 +1,270 @@
+#include "server/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "server/access_log.h"
+#include "server/auth.h"
+#include "server/metrics.h"
+#include "server/recorded_reply.h"
+#include "server/request_fields.h"
+#include "server/routes.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr std::string_view kModelPath = "/v1/models/";
+constexpr size_t kMaxIdBytes = 200;
+
+// What clients send as an id comes back in a header and in the log: printable ASCII only.
+bool is_plain(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxIdBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+std::string now_iso8601() {
+  const auto now = std::chrono::system_clock::now();
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+  return fmt::format("{}.{:03}Z", text, ms % 1000);
+}
+
+class Server {
+ public:
+  Server(const ServerOptions& options, KeyStore keys, AccessLog log)
+      : options_(options), keys_(std::move(keys)), log_(std::move(log)) {}
+
+  Status run(const std::function<void(const std::string&)>& on_listening);
+
+ private:
+  void handle(const std::shared_ptr<const HttpRequest>& request, const std::shared_ptr<Reply>& reply);
+  void dispatch(Call call, const Route& route);
+  Headers common_headers(const HttpRequest& request, const std::string& id) const;
+  void answer_preflight(const HttpRequest& request, Reply& reply) const;
+  bool allows_origin(std::string_view origin) const;
+  const Route* find_route(const HttpRequest& request, Reply& reply) const;
+  bool admit(Call& call, const Route& route);
+  void record(const Call& call, const std::string& route, int status);
+  void on_signal();
+  void finish_drain();
+  void load_first_model();
+
+  const ServerOptions& options_;
+  KeyStore keys_;
+  AccessLog log_;
+  ServerMetrics metrics_;
+  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<ModelRegistry> models_;
+  std::unique_ptr<ServerContext> context_;
+  std::map<uint64_t, uint32_t> n_open_;  // generating calls of each key
+  uint32_t n_calls_ = 0;                 // under way
+  Clock::time_point drain_ends_;
+  Status status_;
+};
+
+Status Server::run(const std::function<void(const std::string&)>& on_listening) {
+  RZ_TRY(http_, HttpServer::create(options_.http, [this](auto request, auto reply) { handle(request, reply); }));
+  RegistryOptions registry;
+  registry.load = options_.load;
+  registry.max_queue = options_.max_queue;
+  registry.memory_bytes = options_.memory_bytes;
+  registry.on_progress = [this] { http_->wake(); };
+  registry.post_io = [this](std::function<void()> task) { http_->post(std::move(task)); };
+  models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));
+  context_ = std::make_unique<ServerContext>(ServerContext{options_, *http_, *models_, metrics_, {}, false});
+  http_->set_on_wake([this] { models_->dispatch(); });
+  http_->on_signal([this](int) { on_signal(); });
+  http_->every(std::chrono::seconds(1), [this] {
+    const auto now = Clock::now();
+    for (Completion* completion : std::vector(context_->streaming.begin(), context_->streaming.end())) {
+      completion->ping(now);
+    }
+  });
+  const bool is_ipv6 = options_.http.host.find(':') != std::string::npos;
+  on_listening(fmt::format("{}://{}{}{}:{}", options_.http.tls_cert.empty() ? "http" : "https", is_ipv6 ? "[" : "",
+                           options_.http.host, is_ipv6 ? "]" : "", http_->port()));
+  load_first_model();
+  http_->run();
+  models_.reset();
+  return status_;
+}
+
+// A server whose model cannot be loaded ends; further models may fail alone.
+void Server::load_first_model() {
+  models_->acquire("", [this](const Result<ServedModelPtr>& model) {
+    if (model.ok()) return;
+    status_ = model.error();
+    http_->stop();
+  });
+}
+
+Headers Server::common_headers(const HttpRequest& request, const std::string& id) const {
+  Headers headers{{"X-Request-Id", id}};
+  if (const auto parent = request.header("traceparent"); is_plain(parent)) headers.emplace_back("traceparent", parent);
+  const auto origin = request.header("origin");
+  if (!origin.empty() && allows_origin(origin)) {
+    headers.emplace_back("Access-Control-Allow-Origin", origin);
+    headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
+    headers.emplace_back("Vary", "Origin");
+  }
+  return headers;
+}
+
+bool Server::allows_origin(std::string_view origin) const {
+  return is_plain(origin) && std::any_of(options_.cors_origins.begin(), options_.cors_origins.end(),
+                                         [&](const std::string& allowed) { return allowed == "*" || allowed == origin; });
+}
+
+void Server::answer_preflight(const HttpRequest& request, Reply& reply) const {
+  HttpResponse response{204, "", "", {}};
+  if (allows_origin(request.header("origin"))) {
+    response.headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+                        {"Access-Control-Allow-Headers",
+                         "Authorization, Content-Type, X-Request-Id, X-Trace, traceparent, tracestate"},
+                        {"Access-Control-Max-Age", "86400"}};
+  }
+  reply.send(std::move(response));
+}
+
+// Null where there is none, which is answered.
+const Route* Server::find_route(const HttpRequest& request, Reply& reply) const {
+  static constexpr Route kModel{"GET", "/v1/models/{model}", get_model};
+  const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
+  const bool is_model = request.path.starts_with(kModelPath) && request.path.size() > kModelPath.size();
+  if (is_model && method == "GET") return &kModel;
+  std::string allowed;
+  for (const Route& route : routes()) {
+    if (request.path != route.path) continue;
+    if (method == route.method) return &route;
+    allowed = route.method;
+  }
+  if (allowed.empty()) {
+    reply.send(error_response({404, "there is no " + request.path + " here", "", "not_found"}));
+  } else {
+    HttpResponse response = error_response({405, request.path + " wants " + allowed, "", "method_not_allowed"});
+    response.headers.emplace_back("Allow", allowed);
+    reply.send(std::move(response));
+  }
+  return nullptr;
+}
+
+void Server::handle(const std::shared_ptr<const HttpRequest>& request, const std::shared_ptr<Reply>& reply) {
+  const auto given_id = request->header("x-request-id");
+  Call call{*context_, request, nullptr,      is_plain(given_id) ? std::string(given_id) : random_id("req_"),
+            0,         {},      Clock::now(), std::make_shared<CallRecord>()};
+  call.start = Clock::now();
+  call.record = std::make_shared<CallRecord>();
+  auto route_name = std::make_shared<std::string>("none");
+  auto tenant = std::make_shared<uint64_t>(0);
+  auto counted = std::make_shared<bool>(false);
+  ++n_calls_;
+  const Call for_record = call;
+  call.reply = RecordedReply::over(reply, common_headers(*request, call.id),
+                                   [this, for_record, route_name, tenant, counted](int status) {
+                                     --n_calls_;
+                                     if (*counted) --n_open_[*tenant];
+                                     record(for_record, *route_name, status);
+                                     if (context_->draining) finish_drain();
+                                   });
+  if (request->method == "OPTIONS") return answer_preflight(*request, *call.reply);
+  const Route* route = find_route(*request, *call.reply);
+  if (route == nullptr) return;
+  *route_name = route->path;
+  if (!admit(call, *route)) return;
+  if (std::string_view(route->method) == "POST") {
+    *tenant = call.tenant;
+    *counted = true;
+    ++n_open_[call.tenant];
+  }
+  route->handle(std::move(call));
+}
+
+// Checks the key and its limits; false where the call was refused.
+bool Server::admit(Call& call, const Route& route) {
+  if (!keys_.is_empty() && route.needs_key) {
+    const auto key = keys_.find(call.request->header("authorization"));
+    if (!key) {
+      call.reply->send(error_response({401, "the API key is missing or wrong", "", "invalid_api_key"}));
+      return false;
+    }
+    call.tenant = *key;
+  }
+  const bool generates = std::string_view(route.method) == "POST";
+  if (generates && context_->draining) {
+    call.reply->send(error_response({503, "the server is shutting down", "", "shutting_down"}));
+    return false;
+  }
+  const uint32_t most = options_.max_requests_per_key;
+  if (generates && most > 0 && n_open_[call.tenant] >= most) {
+    call.reply->send(error_response(
+        {429, fmt::format("this key has {} requests under way already", most), "", "rate_limit_exceeded"}));
+    return false;
+  }
+  return true;
+}
+
+void Server::record(const Call& call, const std::string& route, int status) {
+  metrics_.count_http(route, status);
+  if (!log_.is_on()) return;
+  const CallRecord& r = *call.record;
+  Json line{{"time", now_iso8601()},
+            {"request_id", call.id},
+            {"peer", call.request->peer},
+            {"method", call.request->method},
+            {"path", call.request->path},
+            {"status", status},
+            {"total_ms", std::chrono::duration<double, std::milli>(Clock::now() - call.start).count()}};
+  if (const auto parent = call.request->header("traceparent"); is_plain(parent)) line["traceparent"] = parent;
+  if (!r.model.empty()) {
+    line.update(Json{{"model", r.model},
+                     {"n_prompt", r.n_prompt},
+                     {"n_cached", r.n_cached},
+                     {"n_generated", r.n_generated},
+                     {"queue_ms", r.queue_ms},
+                     {"prefill_ms", r.prefill_ms},
+                     {"first_token_ms", r.first_token_ms},
+                     {"decode_ms", r.decode_ms},
+                     {"finish_reason", r.finish_reason}});
+  }
+  if (!r.prompt.empty()) line["prompt"] = r.prompt;
+  log_.write(line);
+}
+
+// The first signal lets what runs end, up to a limit; the second does not.
+void Server::on_signal() {
+  if (context_->draining) return http_->stop();
+  context_->draining = true;
+  drain_ends_ = Clock::now() + std::chrono::milliseconds(options_.drain_timeout_ms);
+  models_->drain();
+  http_->stop_accepting();
+  http_->every(std::chrono::milliseconds(50), [this] { finish_drain(); });
+  finish_drain();
+}
+
+void Server::finish_drain() {
+  const bool is_over = n_calls_ == 0 && http_->n_connections() == 0;
+  if (is_over || Clock::now() >= drain_ends_) http_->stop();
+}
+
+}  // namespace
+
+Status serve(const ServerOptions& options, const std::function<void(const std::string&)>& on_listening) {
+  if (options.models.empty()) return invalid_argument("expected at least one model", "models");
+  KeyStore keys;
+  if (!options.api_keys_file.empty()) {
+    RZ_TRY(keys, KeyStore::read(options.api_keys_file));
+  }
+  RZ_TRY(AccessLog log, AccessLog::open(options.access_log));
+  return Server(options, std::move(keys), std::move(log)).run(on_listening);
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,13 @@
+// realizar serve: models behind the HTTP routes.
+#pragma once
+
+#include "realizar/result.h"
+#include "server/options.h"
+
+namespace realizar::server {
+
+// Serves until SIGINT or SIGTERM, which lets running requests end, or a second one, which does not. `on_listening` is
+// called once the port is open, with the URL. Errors: those of the options; a failed load of the first model.
+Status serve(const ServerOptions& options, const std::function<void(const std::string& url)>& on_listening);
+
+}  // namespace realizar::server
