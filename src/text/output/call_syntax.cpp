@@ -1,5 +1,7 @@
 #include "text/output/call_syntax.h"
 
+#include <algorithm>
+
 namespace realizar::text {
 namespace {
 
@@ -12,12 +14,7 @@ class JsonOrOther final : public CallSyntax {
   void start() override { chosen_ = nullptr; }
 
   Progress read() override {
-    if (!chosen_) {
-      if (!window_.skip_space()) return Progress::kNeedMore;
-      const bool is_json = window_.front() == '{' || window_.front() == '[';
-      chosen_ = is_json ? json_.get() : other_.get();
-      chosen_->start();
-    }
+    if (!chosen_ && !choose()) return Progress::kNeedMore;
     return chosen_->read();
   }
 
@@ -26,6 +23,21 @@ class JsonOrOther final : public CallSyntax {
   }
 
  private:
+  // False if more text decides. A list is JSON's if it holds objects: LFM2 writes calls in brackets too.
+  bool choose() {
+    if (!window_.skip_space()) return false;
+    size_t at = 0;
+    if (window_.front() == '[') {
+      const std::string_view start = window_.rest().substr(0, TextWindow::kMaxHeaderBytes);
+      at = std::min(start.find_first_not_of(" \t\r\n", 1), start.size());
+      if (at == window_.rest().size() && !window_.ended()) return false;
+    }
+    const bool is_json = window_.match("{", at) == Match::kYes || window_.match("]", at) == Match::kYes;
+    chosen_ = is_json ? json_.get() : other_.get();
+    chosen_->start();
+    return true;
+  }
+
   std::unique_ptr<CallSyntax> json_;
   std::unique_ptr<CallSyntax> other_;
   CallSyntax* chosen_ = nullptr;

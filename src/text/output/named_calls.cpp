@@ -141,6 +141,7 @@ NamedCalls::Stop NamedCalls::read_arguments() {
 
 NamedCalls::Stop NamedCalls::take_if_there(std::string_view literal, State then) {
   if (window_.take(literal) == Match::kOpen) return Progress::kNeedMore;
+  if (!emitter_.is_open() && n_calls_ > 0) window_.commit();
   state_ = then;
   return std::nullopt;
 }

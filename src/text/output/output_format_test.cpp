@@ -50,7 +50,8 @@ TEST(OutputFormat, ThePromptsEndSaysWhetherReasoningIsOpen) {
   EXPECT_FALSE(prompt_opens_reasoning(format, "<|im_start|>assistant\n"));
   EXPECT_FALSE(prompt_opens_reasoning(format, ""));
   EXPECT_FALSE(prompt_opens_reasoning({}, "<think>"));
-  EXPECT_TRUE(prompt_opens_reasoning({ToolFormat::kGptOss, {}, {}}, "<|start|>assistant<|channel|>analysis<|message|>"));
+  EXPECT_TRUE(
+      prompt_opens_reasoning({ToolFormat::kGptOss, {}, {}}, "<|start|>assistant<|channel|>analysis<|message|>"));
   EXPECT_FALSE(prompt_opens_reasoning({ToolFormat::kGptOss, {}, {}}, "<|start|>assistant"));
 }
 
