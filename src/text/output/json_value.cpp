@@ -45,8 +45,7 @@ JsonValueReader::Step JsonValueReader::push(char c, std::string& out) {
     case State::kString:
       return push_string(c, out);
     case State::kEscape:
-      push_escape(c, out);
-      return Step::kTaken;
+      return push_escape(c, out);
     case State::kNumber:
       return push_number(c, out);
     case State::kWord:
@@ -151,18 +150,17 @@ JsonValueReader::Step JsonValueReader::push_string(char c, std::string& out) {
 }
 
 // An escape that JSON does not know is read as a backslash and what follows it.
-void JsonValueReader::push_escape(char c, std::string& out) {
+JsonValueReader::Step JsonValueReader::push_escape(char c, std::string& out) {
   const bool is_unicode = escape_.size() > 1;
   const bool fits = is_unicode ? is_hex(c) : std::string_view("\"\\/bfnrtu").find(c) != std::string_view::npos;
   if (!fits) {
     flush_high_surrogate(out);
     out += '\\' + escape_;
     state_ = State::kString;
-    push_string(c, out);
-    return;
+    return push_string(c, out);
   }
   escape_ += c;
-  if (escape_[1] == 'u' && escape_.size() < 6) return;
+  if (escape_[1] == 'u' && escape_.size() < 6) return Step::kTaken;
   state_ = State::kString;
   if (escape_[1] == 'u') {
     end_unicode_escape(out);
@@ -170,6 +168,7 @@ void JsonValueReader::push_escape(char c, std::string& out) {
     flush_high_surrogate(out);
     out += escape_;
   }
+  return Step::kTaken;
 }
 
 void JsonValueReader::end_unicode_escape(std::string& out) {

@@ -44,7 +44,7 @@ class JsonValueReader {
   Step open(char c, std::string& out);
   Step close_bracket(std::string& out);
   Step push_string(char c, std::string& out);
-  void push_escape(char c, std::string& out);
+  Step push_escape(char c, std::string& out);
   void end_unicode_escape(std::string& out);
   void flush_high_surrogate(std::string& out);
   Step push_number(char c, std::string& out);

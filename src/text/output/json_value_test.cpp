@@ -54,6 +54,14 @@ TEST(JsonValueReader, WhatModelsGetWrongInsideStringsIsPutRight) {
   EXPECT_EQ(closed(R"({"a": [1, 2, ], })"), R"({"a": [1, 2]})");
 }
 
+TEST(JsonValueReader, AStringEndsInABrokenEscape) {
+  std::string json;
+  EXPECT_TRUE(read_json_value("\"a\\u12\"", json));
+  EXPECT_EQ(json, R"("a\\u12")");
+  EXPECT_TRUE(read_json_value("[\"\\ud83d\\ude4\", 1]", json));
+  EXPECT_EQ(json, R"(["\ufffd\\ude4", 1])");
+}
+
 TEST(JsonValueReader, WhatIsNoJsonIsRefused) {
   for (const char* text : {"{a",  "{'",  "{\"a\" 1", "[1 2",     "[,", "{,", "01",  "1.", "-",    "1e",  "+1", "tru",
                            "\"a", "[1}", "{]",       "{\"a\":}", "",   "  ", "1 2", "x",  "{} x", "nul", "--1"}) {

@@ -19,7 +19,7 @@ constexpr std::array kToolSigns = {
     ToolSign{"<|tool_calls_section_begin|>", ToolFormat::kKimi},
     ToolSign{"<|START_ACTION|>", ToolFormat::kCohere},
     ToolSign{"<|tool_call>call:", ToolFormat::kGemma},
-    ToolSign{"<function=", ToolFormat::kQwen3Coder},
+    ToolSign{"<parameter=", ToolFormat::kQwen3Coder},
     ToolSign{"<arg_key>", ToolFormat::kGlm},
     ToolSign{"[TOOL_CALLS]", ToolFormat::kMistral},
     ToolSign{"<|tool_call_start|>", ToolFormat::kLfm2},

@@ -4,7 +4,8 @@
 // only where it may yet be the beginning of a marker, or is white space that a marker may follow. One per sequence; not
 // thread-safe. Never fails: what does not parse as a call is content, byte for byte. The rules:
 // - White space directly before and after a call and around reasoning belongs to the format and is dropped. Reasoning
-//   that is nothing but white space gives no event. Reasoning opens only before the answer's first word.
+//   that is nothing but white space gives no event. Reasoning opens only before the answer's first word, and tool
+//   markup inside it is reasoning.
 // - A call begins with its name, once that is known, is one of `tools`, and its arguments have begun. Until then its
 //   text is held, and is content if it turns out to be no call; it is not searched for further calls.
 // - Arguments are written as JSON that is valid once the call has ended. Where a begun call's text cannot be continued,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <random>
 #include <string>
 #include <string_view>
@@ -24,9 +25,10 @@ struct ParsedOutput {
   bool operator==(const ParsedOutput&) const = default;
 };
 
-inline void PrintTo(const ParsedOutput& output, std::ostream* out) {
-  *out << "reasoning '" << output.reasoning << "' content '" << output.content << "'";
-  for (const auto& [name, arguments] : output.calls) *out << " call " << name << " " << arguments;
+inline std::ostream& operator<<(std::ostream& out, const ParsedOutput& output) {
+  out << "reasoning '" << output.reasoning << "' content '" << output.content << "'";
+  for (const auto& [name, arguments] : output.calls) out << " call " << name << " " << arguments;
+  return out;
 }
 
 // Neighbours of one kind joined across pushes.
