@@ -83,9 +83,9 @@ Json message_of(const TemplateCase& one) {
   return message;
 }
 
-class OutputTemplates : public testing::TestWithParam<TemplateCase> {};
+class OutputOfTemplate : public testing::TestWithParam<TemplateCase> {};
 
-TEST_P(OutputTemplates, WhatTheTemplateRendersIsParsedBack) {
+TEST_P(OutputOfTemplate, WhatTheTemplateRendersIsParsedBack) {
   const TemplateCase& one = GetParam();
   const std::string source = template_source(one.file);
   ParserRig rig{detect_output_format(source), {}, false};
@@ -115,7 +115,21 @@ TEST_P(OutputTemplates, WhatTheTemplateRendersIsParsedBack) {
   EXPECT_EQ(Json::parse(parsed.calls[1].second), Json::object());
 }
 
-INSTANTIATE_TEST_SUITE_P(Real, OutputTemplates, testing::ValuesIn(kCases), [](const auto& one) {
+// What each real template's generation prompt, with thinking as it is by default and off, leaves open.
+TEST(OutputTemplates, OnlySomePromptsOpenReasoning) {
+  std::ifstream in(std::string(RZ_SOURCE_DIR) + "/tests/data/chat_templates/expected.json");
+  const Json data = Json::parse(in);
+  std::vector<std::string> open;
+  for (const auto& [file, cases] : data["expected"].items()) {
+    const OutputFormat format = detect_output_format(template_source(file.substr(0, file.rfind(".jinja")).c_str()));
+    for (const char* name : {"user", "thinking_off"}) {
+      if (prompt_opens_reasoning(format, cases[name].value("text", ""))) open.push_back(file + " " + name);
+    }
+  }
+  EXPECT_EQ(open, (std::vector<std::string>{"NVIDIA-Nemotron-3-Nano-30B-A3B-BF16.jinja user"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, OutputOfTemplate, testing::ValuesIn(kCases), [](const auto& one) {
   std::string name = one.param.file;
   std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
   return name;
