@@ -1,0 +1,113 @@
+#include "text/output/argument_types.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "text/output/json_value.h"
+
+namespace realizar::text {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Types = std::vector<std::string>;
+
+constexpr int kMaxSchemaDepth = 8;
+
+const Json* member(const Json& object, std::string_view key) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(std::string(key));
+  return found == object.end() ? nullptr : &*found;
+}
+
+const Json* schema_of(const Json& parameters, std::string_view key) {
+  const Json* properties = member(parameters, "properties");
+  return properties ? member(*properties, key) : nullptr;
+}
+
+const char* type_of(const Json& value) {
+  if (value.is_string()) return "string";
+  if (value.is_boolean()) return "boolean";
+  if (value.is_null()) return "null";
+  if (value.is_array()) return "array";
+  if (value.is_object()) return "object";
+  return value.is_number_integer() ? "integer" : "number";
+}
+
+// Adds the types that `schema` allows; false if it does not say.
+bool add_types(const Json& schema, Types& types, int depth) {
+  if (const Json* type = member(schema, "type")) {
+    if (type->is_string()) types.push_back(type->get<std::string>());
+    for (const Json& one : type->is_array() ? *type : Json::array()) {
+      if (one.is_string()) types.push_back(one.get<std::string>());
+    }
+    if (const Json* nullable = member(schema, "nullable"); nullable && *nullable == true) types.emplace_back("null");
+    return true;
+  }
+  if (const Json* values = member(schema, "enum"); values && values->is_array()) {
+    for (const Json& value : *values) types.emplace_back(type_of(value));
+    return true;
+  }
+  for (const char* union_name : {"anyOf", "oneOf"}) {
+    const Json* variants = member(schema, union_name);
+    if (!variants || !variants->is_array() || depth >= kMaxSchemaDepth) continue;
+    const auto says = [&](const Json& variant) { return add_types(variant, types, depth + 1); };
+    return std::all_of(variants->begin(), variants->end(), says);
+  }
+  return false;
+}
+
+// Empty: any.
+Types types_of(const Json& parameters, std::string_view key) {
+  Types types;
+  const Json* schema = schema_of(parameters, key);
+  if (!schema || !add_types(*schema, types, 0)) types.clear();
+  return types;
+}
+
+bool allows(const Types& types, const std::string& json) {
+  if (types.empty()) return true;
+  const auto has = [&](const char* type) { return std::find(types.begin(), types.end(), type) != types.end(); };
+  switch (json.front()) {
+    case '{':
+      return has("object");
+    case '[':
+      return has("array");
+    case '"':
+      return false;  // the text of a string argument is not written as JSON
+    case 't':
+    case 'f':
+      return has("boolean");
+    case 'n':
+      return has("null");
+    default:
+      return has("number") || (has("integer") && json.find_first_of(".eE") == std::string::npos);
+  }
+}
+
+// Templates print Python's values where they do not ask for JSON.
+std::string_view as_json_word(std::string_view text) {
+  if (text == "True") return "true";
+  if (text == "False") return "false";
+  return text == "None" ? "null" : text;
+}
+
+}  // namespace
+
+bool is_string_only(const Json& parameters, std::string_view key) {
+  const Types types = types_of(parameters, key);
+  const auto is_string = [](const std::string& type) { return type == "string"; };
+  return !types.empty() && std::all_of(types.begin(), types.end(), is_string);
+}
+
+std::string typed_argument(const Json& parameters, std::string_view key, std::string_view text) {
+  const Types types = types_of(parameters, key);
+  const bool may_be_string = types.empty() || std::find(types.begin(), types.end(), "string") != types.end();
+  std::string json;
+  const bool is_json = read_json_value(as_json_word(text), json);
+  if (is_json && (allows(types, json) || !may_be_string)) return json;
+  std::string quoted = "\"";
+  append_json_escaped(quoted, text);
+  return quoted + '"';
+}
+
+}  // namespace realizar::text

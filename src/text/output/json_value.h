@@ -1,0 +1,75 @@
+// Reads one JSON value byte by byte and writes it, byte by byte, as valid JSON: what models get wrong inside strings
+// (raw control characters, unknown escapes, lone surrogates) and commas before a closing bracket are put right.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace realizar::text {
+
+class JsonValueReader {
+ public:
+  enum class Step {
+    kTaken,      // the byte belongs to the value, which goes on
+    kEnd,        // the byte was the value's last
+    kEndBefore,  // the value, a number, ended before this byte
+    kInvalid,    // no JSON continues with this byte
+  };
+  static constexpr size_t kMaxDepth = 128;
+
+  // Appends to `out` what is certain. Bytes of UTF-8 pass unchecked.
+  Step push(char c, std::string& out);
+  // Appends what makes a value that was cut off valid: open strings, members and brackets are closed.
+  void close(std::string& out);
+
+ private:
+  enum class State {
+    kTop,
+    kFirstKey,
+    kKey,
+    kColon,
+    kMember,
+    kFirstItem,
+    kItem,
+    kAfter,
+    kString,
+    kEscape,
+    kNumber,
+    kWord
+  };
+  enum class Number { kMinus, kZero, kInteger, kDot, kFraction, kE, kSign, kExponent };
+
+  Step push_structure(char c, std::string& out);
+  Step begin_value(char c, std::string& out);
+  Step open(char c, std::string& out);
+  Step close_bracket(std::string& out);
+  Step push_string(char c, std::string& out);
+  Step push_escape(char c, std::string& out);
+  void end_unicode_escape(std::string& out);
+  void flush_high_surrogate(std::string& out);
+  Step push_number(char c, std::string& out);
+  Step push_word(char c, std::string& out);
+  Step end_value();
+  void flush_gap(std::string& out);
+
+  State state_ = State::kTop;
+  Number number_ = Number::kMinus;
+  std::string stack_;      // the open brackets
+  std::string gap_;        // white space, commas and colons since the last token, written with the next one
+  std::string escape_;     // an escape that is not complete
+  std::string high_;       // the escape of a high surrogate whose other half has not come
+  std::string_view word_;  // what is missing of true, false or null
+  bool in_key_ = false;
+};
+
+// Whether `text`, white space around it aside, is one JSON value; then `json` is its text, put right.
+bool read_json_value(std::string_view text, std::string& json);
+
+// Appends `text` as it stands inside a JSON string, without the quotes.
+void append_json_escaped(std::string& out, std::string_view text);
+
+inline bool is_json_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+}  // namespace realizar::text

@@ -1,0 +1,59 @@
+// Splits what a chat model writes, while it arrives, into reasoning, content and tool calls.
+//
+// Pieces may be cut anywhere between characters: the events, joined, are the same for every cutting. Text is held back
+// only where it may yet be the beginning of a marker, or is white space that a marker may follow. One per sequence; not
+// thread-safe. Never fails: what does not parse as a call is content, byte for byte. The rules:
+// - White space directly before and after a call and around reasoning belongs to the format and is dropped. Reasoning
+//   that is nothing but white space gives no event. Reasoning opens only before the answer's first word, and tool
+//   markup inside it is reasoning.
+// - A call begins with its name, once that is known, is one of `tools`, and its arguments have begun. Until then its
+//   text is held, and is content if it turns out to be no call; it is not searched for further calls.
+// - Arguments are written as JSON that is valid once the call has ended. Where a begun call's text cannot be continued,
+//   or ends, its JSON is closed: strings and brackets are completed, a member without a value becomes null, an argument
+//   of XML-like formats that is no string and not complete is left out. The text from there on is content.
+// - Memory is bounded by the text given, nesting by JsonValueReader::kMaxDepth.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/output/output_format.h"
+
+namespace realizar::text {
+
+struct ToolSpec {
+  std::string name;
+  nlohmann::ordered_json parameters;  // JSON Schema of the arguments object; types the arguments of XML-like formats
+};
+
+struct OutputEvent {
+  enum class Kind { kReasoning, kContent, kToolCallBegin, kToolCallArguments, kToolCallEnd };
+  Kind kind = Kind::kContent;
+  size_t call_idx = 0;  // of calls: 0, 1, 2 in order
+  std::string text;     // the reasoning, the content, the call's name, or a piece of its arguments' JSON
+
+  bool operator==(const OutputEvent&) const = default;
+};
+
+class OutputParser {
+ public:
+  // Without tools, tool markup is content. `starts_in_reasoning`: see prompt_opens_reasoning.
+  OutputParser(const OutputFormat& format, std::vector<ToolSpec> tools, bool starts_in_reasoning);
+  ~OutputParser();
+  OutputParser(OutputParser&&) noexcept;
+  OutputParser& operator=(OutputParser&&) noexcept;
+
+  // `text` is valid UTF-8. Neighbouring events of one kind are joined.
+  std::vector<OutputEvent> push(std::string_view text);
+  // What was held back, at the end of the generation; call once, then no more.
+  std::vector<OutputEvent> finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace realizar::text
