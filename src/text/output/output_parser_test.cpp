@@ -338,9 +338,9 @@ TEST(OutputParser, AStringArgumentBetweenTagsFlowsToo) {
   EXPECT_EQ(parser.push("e"), (std::vector<OutputEvent>{{Kind::kToolCallArguments, 0, "\\n<e"}}));
 }
 
-// A megabyte in small pieces, of texts that keep the parser waiting, takes no more than a moment: no piece is looked at
-// again and again.
-TEST(OutputParser, WaitingTextsTakeLinearTime) {
+// Texts that keep the parser waiting, a megabyte each in small pieces. Nothing here measures time; a parser that looked
+// at what waits again and again would run into the test's time limit.
+TEST(OutputParser, AMegabyteThatIsNoCallComesBackWhole) {
   for (const char* unit : {" ", "<tool_call>{\"a\": \"", "<tool_call>", "<", "{\"a\":"}) {
     OutputParser parser(with_reasoning(ToolFormat::kHermes), kTools, false);
     std::string given(unit == std::string_view("{\"a\":") ? "<tool_call>{\"b\":" : "");
