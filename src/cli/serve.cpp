@@ -117,7 +117,8 @@ void add_engine_flags(CLI::App& app, ServeArgs& args) {
                  "Prompt tokens a step while others generate; 0: as many as keep the time between tokens even")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--draft-ngram", load.n_draft, "Guess so many tokens from the text so far and verify them together; 0: off")
+  app.add_option("--draft-ngram", load.n_draft,
+                 "Guess so many tokens from the text so far and verify them together; 0: off")
       ->check(CLI::Range(0, 64))
       ->capture_default_str()
       ->group(group);
@@ -132,11 +133,14 @@ void add_engine_flags(CLI::App& app, ServeArgs& args) {
 void add_http_flags(CLI::App& app, ServeArgs& args) {
   server::ServerOptions& options = args.options;
   const char* group = "Server";
-  app.add_option("--host", options.http.host, "Address to listen on; 0.0.0.0 for all")->capture_default_str()->group(group);
+  app.add_option("--host", options.http.host, "Address to listen on; 0.0.0.0 for all")
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--port", options.http.port, "Port; 0: any free one")->capture_default_str()->group(group);
   app.add_option("--tls-cert", options.http.tls_cert, "Certificate chain (PEM); with --tls-key: HTTPS")->group(group);
   app.add_option("--tls-key", options.http.tls_key, "Private key (PEM)")->group(group);
-  app.add_option("--api-keys", options.api_keys_file, "File with a key, or sha256:HEX, a line; others get 401")->group(group);
+  app.add_option("--api-keys", options.api_keys_file, "File with a key, or sha256:HEX, a line; others get 401")
+      ->group(group);
   app.add_option("--max-requests-per-key", options.max_requests_per_key, "That run or wait at once; 0: no bound")
       ->capture_default_str()
       ->group(group);
@@ -184,9 +188,10 @@ void add_http_flags(CLI::App& app, ServeArgs& args) {
 void add_serve(CLI::App& app, Command& command) {
   auto args = std::make_shared<ServeArgs>();
   CLI::App* sub = app.add_subcommand("serve", "Serve models over HTTP: OpenAI's API, metrics, a chat page");
-  sub->add_option("models", args->models,
-                  "Models: PATH or ID=PATH; the first is loaded at the start, the others when they are asked for. Without "
-                  "any the bundled one is served")
+  sub->add_option(
+         "models", args->models,
+         "Models: PATH or ID=PATH; the first is loaded at the start, the others when they are asked for. Without "
+         "any the bundled one is served")
       ->option_text("[ID=]PATH...");
   sub->add_option("--models-dir", args->folder, "Serve every model in this folder too")->option_text("DIR");
   args->load.add_to(*sub);

@@ -134,7 +134,8 @@ Result<ToolChoice> read_tool_choice(const Json& body, const Json& tools) {
 std::vector<text::ToolSpec> specs_of(const Json& tools) {
   std::vector<text::ToolSpec> specs;
   for (const Json& tool : tools) {
-    specs.push_back({tool["function"]["name"].get<std::string>(), tool["function"].value("parameters", Json::object())});
+    specs.push_back(
+        {tool["function"]["name"].get<std::string>(), tool["function"].value("parameters", Json::object())});
   }
   return specs;
 }

@@ -16,8 +16,8 @@ struct ChatPrompt {
   ChoiceOptions choice;  // how the answer is to be split
 };
 
-// Reads messages, tools, tool_choice, chat_template_kwargs and reasoning_effort. Content may be a string, parts of text,
-// or null; roles are system, developer, user, assistant and tool. Errors: InvalidArgument naming the field; the
+// Reads messages, tools, tool_choice, chat_template_kwargs and reasoning_effort. Content may be a string, parts of
+// text, or null; roles are system, developer, user, assistant and tool. Errors: InvalidArgument naming the field; the
 // template's own.
 Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model);
 

@@ -1,4 +1,5 @@
-// One generated answer on its way to a client: its tokens become text, then reasoning, content and tool calls. I/O thread.
+// One generated answer on its way to a client: its tokens become text, then reasoning, content and tool calls. I/O
+// thread.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// What routes see of HTTP: a request that has been read whole, and the reply to it. Plain types, no sockets; all calls on
-// the I/O thread.
+// What routes see of HTTP: a request that has been read whole, and the reply to it. Plain types, no sockets; all calls
+// on the I/O thread.
 #pragma once
 
 #include <cstdint>

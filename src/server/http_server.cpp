@@ -120,9 +120,8 @@ class Exchange final : public Reply {
   enum class State { kOpen, kStreaming, kDone, kClosed };
 
   std::string head_of(const HttpResponse& response) const {
-    std::string head =
-        fmt::format("HTTP/1.1 {} {}\r\nConnection: {}\r\n", response.status, reason_phrase(response.status),
-                    keep_alive_ ? "keep-alive" : "close");
+    std::string head = fmt::format("HTTP/1.1 {} {}\r\nConnection: {}\r\n", response.status,
+                                   reason_phrase(response.status), keep_alive_ ? "keep-alive" : "close");
     if (!response.content_type.empty()) head += fmt::format("Content-Type: {}\r\n", response.content_type);
     for (const auto& [name, value] : response.headers) head += fmt::format("{}: {}\r\n", name, value);
     return head + "\r\n";
@@ -163,10 +162,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   }
   ~Connection() override { shared_->connections.erase(this); }
 
-  void start() {
-    asio::co_spawn(
-        stream_.get_executor(), [self = this->shared_from_this()] { return self->serve(); }, asio::detached);
-  }
+  void start() { asio::co_spawn(stream_.get_executor(), run(this->shared_from_this()), asio::detached); }
 
   void send_bytes(std::string_view bytes) override {
     if (closed_) return;
@@ -199,17 +195,20 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   }
 
  private:
+  // Holds the connection while it is served.
+  static asio::awaitable<void> run(std::shared_ptr<Connection> self) { co_await self->serve(); }
+
+  // GCC 12 miscompiles co_await inside conditions, hence the single steps.
   asio::awaitable<void> serve() {
     arm(read_timer_, shared_->options.header_timeout_ms);
-    if (!co_await handshake()) co_return close();
-    while (!closed_ && co_await read_request()) {
-      while (exchange_ != nullptr && !closed_) {
-        if (!co_await watch()) co_return close();
-      }
-      if (!keep_alive_) break;
+    bool goes_on = co_await handshake();
+    while (goes_on && !closed_) {
+      goes_on = co_await read_request();
+      while (goes_on && exchange_ != nullptr && !closed_) goes_on = co_await watch();
+      goes_on = goes_on && keep_alive_;
     }
     if (lingers_) co_await discard_input();
-    if (lingers_ || n_unsent_bytes() == 0) close();
+    if (lingers_ || exchange_ != nullptr || n_unsent_bytes() == 0) close();
   }
 
   // Reads on for a while after a refusal: closing on unread bytes would reset the connection, and the client would not
@@ -218,16 +217,17 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     arm(read_timer_, kLingerMs);
     while (!closed_) {
       buffer_.consume(buffer_.size());
-      if (!co_await read_some()) co_return;
+      const bool has_more = co_await read_some();
+      if (!has_more) co_return;
     }
   }
 
   asio::awaitable<bool> handshake() {
+    error_code error;
     if constexpr (std::is_same_v<Stream, TlsStream>) {
-      const auto [error] = co_await stream_.async_handshake(TlsStream::server, kTuple);
-      co_return !error;
+      std::tie(error) = co_await stream_.async_handshake(TlsStream::server, kTuple);
     }
-    co_return true;
+    co_return !error;
   }
 
   // One request, to its handler. False: the connection is over.
@@ -246,7 +246,8 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       if (error && error != http::error::need_more) co_return refuse(error);
       if (parser.is_header_done() && !std::exchange(had_header, true)) accept_header(parser);
       if (parser.is_done()) break;
-      if (!co_await read_some()) co_return false;
+      const bool has_more = co_await read_some();
+      if (!has_more) co_return false;
     }
     in_request_ = false;
     read_timer_.cancel();

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace realizar::server {
@@ -46,6 +49,10 @@ Result<Json> parse_json(std::string_view text) {
 
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+double decimal(float value) {
+  return std::isfinite(value) ? std::strtod(fmt::format("{}", value).c_str(), nullptr) : double{value};
 }
 
 const Json* Fields::any(const char* name) const {

@@ -19,6 +19,9 @@ Result<Json> parse_json(std::string_view text);
 // One line; bytes that are not UTF-8 become U+FFFD.
 std::string dump(const Json& json);
 
+// The number that prints as shortly as the float does: 0.8, not 0.800000011920929.
+double decimal(float value);
+
 // Reads the fields of an object. A field that is absent or null is nullopt; one of the wrong type or range is an error
 // (InvalidArgument, subject: the field), kept until status() is asked.
 class Fields {

@@ -23,10 +23,10 @@ void append_chat_logprobs(const std::vector<TokenInfo>& tokens, Json& list) {
   for (const TokenInfo& token : tokens) {
     Json top = Json::array();
     for (const TokenInfo::Top& t : token.top) {
-      top.push_back({{"token", t.bytes}, {"logprob", t.logprob}, {"bytes", bytes_of(t.bytes)}});
+      top.push_back({{"token", t.bytes}, {"logprob", decimal(t.logprob)}, {"bytes", bytes_of(t.bytes)}});
     }
     list.push_back({{"token", token.bytes},
-                    {"logprob", token.logprob},
+                    {"logprob", decimal(token.logprob)},
                     {"bytes", bytes_of(token.bytes)},
                     {"top_logprobs", std::move(top)}});
   }
@@ -41,9 +41,9 @@ Json chat_logprobs(const std::vector<TokenInfo>& tokens) {
 void append_text_logprobs(const std::vector<TokenInfo>& tokens, size_t& offset, Json& logprobs) {
   for (const TokenInfo& token : tokens) {
     Json top = Json::object();
-    for (const TokenInfo::Top& t : token.top) top[t.bytes] = t.logprob;
+    for (const TokenInfo::Top& t : token.top) top[t.bytes] = decimal(t.logprob);
     logprobs["tokens"].push_back(token.bytes);
-    logprobs["token_logprobs"].push_back(token.logprob);
+    logprobs["token_logprobs"].push_back(decimal(token.logprob));
     logprobs["top_logprobs"].push_back(std::move(top));
     logprobs["text_offset"].push_back(offset);
     offset += n_characters(token.bytes);

@@ -15,8 +15,8 @@ inline constexpr int64_t kMaxTopLogprobs = 20;
 Json chat_logprobs(const std::vector<TokenInfo>& tokens);
 void append_chat_logprobs(const std::vector<TokenInfo>& tokens, Json& list);
 
-// Of completions: {tokens, token_logprobs, top_logprobs, text_offset}. `offset`: the text's length so far in characters,
-// which goes on.
+// Of completions: {tokens, token_logprobs, top_logprobs, text_offset}. `offset`: the text's length so far in
+// characters, which goes on.
 void append_text_logprobs(const std::vector<TokenInfo>& tokens, size_t& offset, Json& logprobs);
 
 }  // namespace realizar::server

@@ -14,14 +14,13 @@ namespace {
 using Buckets = prometheus::Histogram::BucketBoundaries;
 
 // vLLM's buckets, in seconds (vllm/v1/metrics/loggers.py).
-const Buckets kFirstToken{0.001, 0.005, 0.01, 0.02, 0.04,  0.06,  0.08, 0.1,  0.25,  0.5,   0.75,
-                          1.0,   2.5,   5.0,  7.5,  10.0,  20.0,  40.0, 80.0, 160.0, 640.0, 2560.0};
-const Buckets kPerToken{0.01, 0.025, 0.05, 0.075, 0.1,  0.15, 0.2,  0.3,  0.4,
-                        0.5,  0.75,  1.0,  2.5,   5.0,  7.5,  10.0, 20.0, 40.0, 80.0};
-const Buckets kRequest{0.3,  0.5,  0.8,  1.0,  1.5,   2.0,   2.5,   5.0,    10.0,   15.0,
-                       20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0};
-const Buckets kTokens{1,   2,    5,    10,   20,    50,    100,   200,
-                      500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
+const Buckets kFirstToken{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1,  0.25,  0.5,   0.75,
+                          1.0,   2.5,   5.0,  7.5,  10.0, 20.0, 40.0, 80.0, 160.0, 640.0, 2560.0};
+const Buckets kPerToken{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2,  0.3,  0.4, 0.5,
+                        0.75, 1.0,   2.5,  5.0,   7.5, 10.0, 20.0, 40.0, 80.0};
+const Buckets kRequest{0.3,  0.5,  0.8,  1.0,  1.5,   2.0,   2.5,   5.0,   10.0,   15.0,  20.0,
+                       30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0};
+const Buckets kTokens{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
 
 // One line of a metric that is read from the engines, not counted here.
 void append(std::string& text, const char* name, const char* type, const char* help,
@@ -54,10 +53,11 @@ struct ServerMetrics::Impl {
     return prometheus::BuildCounter().Name(name).Help(help).Register(*registry);
   }
 
-  prometheus::Family<prometheus::Histogram>&first_token = histogram("vllm:time_to_first_token_seconds",
-                                                                     "From a request's arrival to its first token."),
+  prometheus::Family<prometheus::Histogram>&first_token =
+      histogram("vllm:time_to_first_token_seconds", "From a request's arrival to its first token."),
   &inter_token = histogram("vllm:inter_token_latency_seconds", "Between two tokens of a request."),
-  &per_token = histogram("vllm:request_time_per_output_token_seconds", "A request's mean time a token after the first."),
+  &per_token =
+      histogram("vllm:request_time_per_output_token_seconds", "A request's mean time a token after the first."),
   &end_to_end = histogram("vllm:e2e_request_latency_seconds", "From a request's arrival to its end."),
   &queue = histogram("vllm:request_queue_time_seconds", "From a request's arrival to its first step."),
   &prefill = histogram("vllm:request_prefill_time_seconds", "From a request's first step to its first token."),
@@ -121,7 +121,9 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
   sample("vllm:num_requests_waiting", "gauge", "Requests that wait.",
          [](const EngineCounters& c) -> double { return c.n_waiting; });
   sample("vllm:kv_cache_usage_perc", "gauge", "Share of the KV blocks that are held, 0 to 1.",
-         [](const EngineCounters& c) -> double { return double{c.n_held_blocks} / std::max(1u, c.n_blocks.load()); });
+         [](const EngineCounters& c) -> double {
+           return static_cast<double>(c.n_held_blocks) / std::max(1u, c.n_blocks.load());
+         });
   sample("vllm:prefix_cache_queries_total", "counter", "Prompt tokens looked up in the prefix cache.",
          [](const EngineCounters& c) { return static_cast<double>(c.n_prefix_queried); });
   sample("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found there.",
@@ -149,9 +151,10 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
   }
   append(text, "realizar_model_info", "gauge", "A loaded model and its device.", devices);
   append(text, "realizar_build_info", "gauge", "The release.", {{fmt::format("version=\"{}\"", version()), 1}});
-  text += fmt::format("# HELP realizar_connections Open connections.\n# TYPE realizar_connections gauge\n"
-                      "realizar_connections {}\n",
-                      n_connections);
+  text += fmt::format(
+      "# HELP realizar_connections Open connections.\n# TYPE realizar_connections gauge\n"
+      "realizar_connections {}\n",
+      n_connections);
   return text;
 }
 

@@ -36,9 +36,9 @@ using ServedModelPtr = std::shared_ptr<ServedModel>;
 
 struct RegistryOptions {
   LoadOptions load;
-  uint32_t max_queue = 256;        // requests that wait for each model
-  uint64_t memory_bytes = 0;       // for weights and caches of all models; 0: no bound
-  std::function<void()> on_progress;                    // a stream of some model has news; any thread
+  uint32_t max_queue = 256;                            // requests that wait for each model
+  uint64_t memory_bytes = 0;                           // for weights and caches of all models; 0: no bound
+  std::function<void()> on_progress;                   // a stream of some model has news; any thread
   std::function<void(std::function<void()>)> post_io;  // runs a task on the I/O thread; any thread
 };
 
@@ -48,9 +48,9 @@ class ModelRegistry {
   struct Entry {
     ModelSource source;
     State state = State::kUnloaded;
-    double progress = 0;       // of loading, 0 to 1
-    std::string error;         // why loading failed
-    ServedModelPtr model;      // while it is ready
+    double progress = 0;   // of loading, 0 to 1
+    std::string error;     // why loading failed
+    ServedModelPtr model;  // while it is ready
     std::chrono::steady_clock::time_point last_used;
     std::chrono::system_clock::time_point created;  // of the file
   };

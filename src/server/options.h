@@ -15,13 +15,13 @@ struct ServerOptions {
   HttpOptions http;
   std::vector<ModelSource> models;  // the first is loaded at the start
   LoadOptions load;
-  uint32_t max_queue = 256;             // requests that wait for each model
-  uint32_t max_requests_per_key = 0;    // that run or wait at once; 0: no bound
-  uint32_t max_prompt_tokens = 0;       // 0: the context
-  uint32_t request_timeout_ms = 0;      // from arrival to the end; 0: none
-  uint32_t drain_timeout_ms = 30'000;   // for running requests after SIGTERM
-  uint64_t memory_bytes = 0;            // for all loaded models; 0: no bound
-  std::string api_keys_file;            // a key a line; empty: no key is asked for
+  uint32_t max_queue = 256;            // requests that wait for each model
+  uint32_t max_requests_per_key = 0;   // that run or wait at once; 0: no bound
+  uint32_t max_prompt_tokens = 0;      // 0: the context
+  uint32_t request_timeout_ms = 0;     // from arrival to the end; 0: none
+  uint32_t drain_timeout_ms = 30'000;  // for running requests after SIGTERM
+  uint64_t memory_bytes = 0;           // for all loaded models; 0: no bound
+  std::string api_keys_file;           // a key a line; empty: no key is asked for
   std::vector<std::string> cors_origins;
   std::string access_log;  // a file, "-" for standard error; empty: none
   bool log_prompts = false;

@@ -78,8 +78,8 @@ void with_model(Call call, Prepare prepare) {
   HttpServer& http = call.context.http;
   http.post_work([call = std::move(call), prepare]() mutable {
     auto parsed = std::make_shared<Result<Json>>(parse_json(call.request->body));
-    auto name = std::make_shared<Result<std::string>>(
-        parsed->ok() ? model_name(parsed->value()) : Result<std::string>(parsed->error()));
+    auto name = std::make_shared<Result<std::string>>(parsed->ok() ? model_name(parsed->value())
+                                                                   : Result<std::string>(parsed->error()));
     HttpServer& server = call.context.http;
     server.post([call = std::move(call), parsed, name, prepare]() mutable {
       if (!name->ok()) return refuse(call, name->error());

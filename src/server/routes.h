@@ -1,5 +1,5 @@
-// The routes, one file each in routes/. A route answers through call.reply, at once or later; it runs on the I/O thread and
-// hands what takes long to a worker.
+// The routes, one file each in routes/. A route answers through call.reply, at once or later; it runs on the I/O thread
+// and hands what takes long to a worker.
 #pragma once
 
 #include <functional>

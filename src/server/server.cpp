@@ -120,17 +120,18 @@ Headers Server::common_headers(const HttpRequest& request, const std::string& id
 }
 
 bool Server::allows_origin(std::string_view origin) const {
-  return is_plain(origin) && std::any_of(options_.cors_origins.begin(), options_.cors_origins.end(),
-                                         [&](const std::string& allowed) { return allowed == "*" || allowed == origin; });
+  return is_plain(origin) &&
+         std::any_of(options_.cors_origins.begin(), options_.cors_origins.end(),
+                     [&](const std::string& allowed) { return allowed == "*" || allowed == origin; });
 }
 
 void Server::answer_preflight(const HttpRequest& request, Reply& reply) const {
   HttpResponse response{204, "", "", {}};
   if (allows_origin(request.header("origin"))) {
-    response.headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
-                        {"Access-Control-Allow-Headers",
-                         "Authorization, Content-Type, X-Request-Id, X-Trace, traceparent, tracestate"},
-                        {"Access-Control-Max-Age", "86400"}};
+    response.headers = {
+        {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+        {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id, X-Trace, traceparent, tracestate"},
+        {"Access-Control-Max-Age", "86400"}};
   }
   reply.send(std::move(response));
 }
@@ -159,10 +160,8 @@ const Route* Server::find_route(const HttpRequest& request, Reply& reply) const 
 
 void Server::handle(const std::shared_ptr<const HttpRequest>& request, const std::shared_ptr<Reply>& reply) {
   const auto given_id = request->header("x-request-id");
-  Call call{*context_, request, nullptr,      is_plain(given_id) ? std::string(given_id) : random_id("req_"),
-            0,         {},      Clock::now(), std::make_shared<CallRecord>()};
-  call.start = Clock::now();
-  call.record = std::make_shared<CallRecord>();
+  const std::string id = is_plain(given_id) ? std::string(given_id) : random_id("req_");
+  Call call{*context_, request, nullptr, id, 0, Clock::now(), std::make_shared<CallRecord>()};
   auto route_name = std::make_shared<std::string>("none");
   auto tenant = std::make_shared<uint64_t>(0);
   auto counted = std::make_shared<bool>(false);

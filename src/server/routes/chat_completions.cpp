@@ -197,8 +197,8 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
   plan.choice = std::move(prompt.choice);
   plan.choice.stop = std::move(generation.stop);
   plan.stream = generation.stream;
-  plan.dialect = std::make_unique<ChatDialect>(model->id, generation.n, generation.request.logprobs,
-                                               generation.include_usage);
+  plan.dialect =
+      std::make_unique<ChatDialect>(model->id, generation.n, generation.request.logprobs, generation.include_usage);
   for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(generation.request, i));
   plan.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return respond_with(std::move(plan));

@@ -100,9 +100,7 @@ class TextDialect final : public Dialect {
   }
 
  private:
-  Json head() const {
-    return {{"id", id_}, {"object", "text_completion"}, {"created", created_}, {"model", model_}};
-  }
+  Json head() const { return {{"id", id_}, {"object", "text_completion"}, {"created", created_}, {"model", model_}}; }
   static Json usage_json(const Usage& usage) {
     return {{"prompt_tokens", usage.n_prompt},
             {"completion_tokens", usage.n_completion},

@@ -1,5 +1,5 @@
-// POST /v1/embeddings (https://platform.openai.com/docs/api-reference/embeddings): hidden states of the last layer, pooled
-// and of the length 1.
+// POST /v1/embeddings (https://platform.openai.com/docs/api-reference/embeddings): hidden states of the last layer,
+// pooled and of the length 1.
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -55,7 +55,10 @@ class EmbeddingDialect final : public Dialect {
     size_t n_tokens = 0;
     for (size_t i = 0; i < choices.size(); ++i) {
       const auto values = shortened(choices[i]->end().embedding, n_values_);
-      data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", as_base64_ ? Json(base64(values)) : values}});
+      Json embedding = Json::array();
+      if (as_base64_) embedding = base64(values);
+      for (const float x : as_base64_ ? std::vector<float>() : values) embedding.push_back(decimal(x));
+      data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", std::move(embedding)}});
       n_tokens += choices[i]->request().prompt.size();
     }
     return {{"object", "list"},
@@ -81,7 +84,8 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Json& body, const Se
   for (const Json& one : list) {
     std::vector<TokenId> tokens;
     if (one.is_string()) {
-      tokens = model.tokenizer().encode(one.get_ref<const std::string&>(), {.add_special = true, .parse_special = false});
+      tokens =
+          model.tokenizer().encode(one.get_ref<const std::string&>(), {.add_special = true, .parse_special = false});
     } else {
       if (!one.is_array()) return wrong;
       for (const Json& id : one) {

@@ -32,7 +32,8 @@ Json item_json(const Item& item, bool is_done) {
   if (item.kind == Kind::kReasoning) {
     Json content = Json::array();
     if (is_done) content.push_back({{"type", "reasoning_text"}, {"text", item.text}});
-    return {{"type", "reasoning"}, {"id", item.id}, {"summary", Json::array()}, {"content", content}, {"status", status}};
+    return {
+        {"type", "reasoning"}, {"id", item.id}, {"summary", Json::array()}, {"content", content}, {"status", status}};
   }
   if (item.kind == Kind::kToolCallBegin) {
     return {{"type", "function_call"}, {"id", item.id},          {"call_id", item.call_id},
@@ -53,17 +54,18 @@ class ResponsesDialect final : public Dialect {
                {"parallel_tool_calls", true},
                {"previous_response_id", nullptr},
                {"store", false},
-               {"temperature", request.sampling.temperature},
+               {"temperature", decimal(request.sampling.temperature)},
                {"text", body.value("text", Json{{"format", {{"type", "text"}}}})},
                {"tool_choice", body.value("tool_choice", Json("auto"))},
                {"tools", body.value("tools", Json::array())},
-               {"top_p", request.sampling.top_p},
+               {"top_p", decimal(request.sampling.top_p)},
                {"truncation", "disabled"}};
   }
 
   std::string stream_begin() override {
     const Json response = response_json("in_progress");
-    return event("response.created", {{"response", response}}) + event("response.in_progress", {{"response", response}});
+    std::string bytes = event("response.created", {{"response", response}});
+    return bytes += event("response.in_progress", {{"response", response}});
   }
 
   std::string stream_news(size_t, const ChoiceNews& news) override {
@@ -108,8 +110,8 @@ class ResponsesDialect final : public Dialect {
   }
 
   Json response_json(const char* status) const {
-    Json json{{"id", id_},       {"object", "response"},          {"created_at", created_}, {"status", status},
-              {"error", nullptr}, {"incomplete_details", nullptr}, {"model", model_},       {"output", Json::array()}};
+    Json json{{"id", id_},        {"object", "response"},          {"created_at", created_}, {"status", status},
+              {"error", nullptr}, {"incomplete_details", nullptr}, {"model", model_},        {"output", Json::array()}};
     json.update(echoed_);
     json["usage"] = nullptr;
     return json;
@@ -131,9 +133,12 @@ class ResponsesDialect final : public Dialect {
   std::string take(const text::OutputEvent& e) {
     if (e.kind == Kind::kToolCallEnd) return close_item();
     std::string bytes;
-    const bool continues = is_open_ && (items_.back().kind == e.kind ||
-                                        (e.kind == Kind::kToolCallArguments && items_.back().kind == Kind::kToolCallBegin));
-    if (!continues || e.kind == Kind::kToolCallBegin) bytes = close_item() + open_item(e);
+    const bool continues = is_open_ && (items_.back().kind == e.kind || (e.kind == Kind::kToolCallArguments &&
+                                                                         items_.back().kind == Kind::kToolCallBegin));
+    if (!continues || e.kind == Kind::kToolCallBegin) {
+      bytes = close_item();
+      bytes += open_item(e);
+    }
     if (e.kind == Kind::kToolCallBegin) return bytes;
     items_.back().text += e.text;
     return bytes + delta(e.text);
@@ -170,14 +175,14 @@ class ResponsesDialect final : public Dialect {
     const Item& item = items_.back();
     std::string bytes;
     if (item.kind == Kind::kContent) {
-      bytes = part_event("response.output_text.done", {{"text", item.text}, {"logprobs", Json::array()}}) +
-              part_event("response.content_part.done", {{"part", content_part(item.text)}});
+      bytes = part_event("response.output_text.done", {{"text", item.text}, {"logprobs", Json::array()}});
+      bytes += part_event("response.content_part.done", {{"part", content_part(item.text)}});
     } else if (item.kind == Kind::kReasoning) {
       bytes = part_event("response.reasoning_text.done", {{"text", item.text}});
     } else {
       bytes = item_event("response.function_call_arguments.done", {{"name", item.name}, {"arguments", item.text}});
     }
-    return bytes +
+    return bytes +=
            event("response.output_item.done", {{"output_index", items_.size() - 1}, {"item", item_json(item, true)}});
   }
 

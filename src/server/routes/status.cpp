@@ -82,8 +82,10 @@ void get_metrics(Call call) {
   if (!call.context.options.metrics) {
     return call.reply->send(error_response({404, "metrics are switched off", "", "not_found"}));
   }
-  call.reply->send({200, "text/plain; version=0.0.4; charset=utf-8",
-                    call.context.metrics.text(call.context.models, call.context.http.n_connections()), {}});
+  call.reply->send({200,
+                    "text/plain; version=0.0.4; charset=utf-8",
+                    call.context.metrics.text(call.context.models, call.context.http.n_connections()),
+                    {}});
 }
 
 }  // namespace realizar::server

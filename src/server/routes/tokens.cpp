@@ -44,8 +44,8 @@ Result<Prepared> detokenize(const Json& body, const ServedModelPtr& model, const
   if (!fields.status().ok()) return fields.status().error();
   std::vector<TokenId> tokens;
   for (const Json& id : *ids) {
-    const bool is_token = id.is_number_integer() && id.get<int64_t>() >= 0 &&
-                          id.get<int64_t>() < model->tokenizer().n_vocab();
+    const bool is_token =
+        id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<int64_t>() < model->tokenizer().n_vocab();
     if (!is_token) return invalid_argument("tokens: expected token ids of this model, actual " + dump(id), "tokens");
     tokens.push_back(TokenId{id.get<int32_t>()});
   }
