@@ -157,10 +157,12 @@ class Builder {
   Status build_rule(const Expr& e, uint32_t from, uint32_t to, int depth) {
     const ExprId body = rules_.rules[e.rule].body;
     const uint32_t n_uses = analysis_.rule_n_uses[e.rule];
+    const bool at_end = to == bodies_[callee_].end;
     const bool small = n_uses == 1 || analysis_.expr_size[body] <= kMaxInlineRule;
-    if (small && !analysis_.rule_recursive[e.rule] && depth < kMaxInlineDepth) return build(body, from, to, depth + 1);
+    const bool may_inline = !analysis_.rule_recursive[e.rule] && (at_end || !analysis_.rule_ends_chain[e.rule]);
+    if (small && may_inline && depth < kMaxInlineDepth) return build(body, from, to, depth + 1);
     // A rule that only ever ends others goes on in its caller's automaton: chains and loops of such rules are regular.
-    if (to == bodies_[callee_].end && analysis_.rule_only_at_end[e.rule] && n_uses <= 2) {
+    if (at_end && analysis_.rule_only_at_end[e.rule] && n_uses <= 2) {
       const auto [found, is_new] = jumps_.try_emplace(e.rule, 0);
       if (is_new) {
         found->second = node();

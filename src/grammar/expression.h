@@ -41,7 +41,7 @@ struct Expr {
 
 struct Rule {
   std::string name;
-  ExprId body = kNoExpr;         // kNoExpr: used, never defined
+  ExprId body = kNoExpr;          // kNoExpr: used, never defined
   uint32_t line = 0, column = 0;  // of the definition, or of the first use; from 1
 };
 

@@ -21,10 +21,15 @@ TEST(Gbnf, AcceptsExactlyItsSentences) {
       {R"(root ::= [a-])", {"a", "-"}, {"b"}},
       {R"(root ::= [\]\[\\\-\^"])", {"]", "[", "\\", "-", "^", "\""}, {"a"}},
       {R"(root ::= "\n\t\r\\\"\x41\u00e9\U0001F600")", {"\n\t\r\\\"A\xC3\xA9\xF0\x9F\x98\x80"}, {"nt"}},
-      {R"(root ::= .)", {"a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\n"},
+      {R"(root ::= .)",
+       {"a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\n"},
        {"", "ab", "\x80", "\xC0\x80", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\xE2\x82"}},
-      {R"(root ::= [\u0100-\U0010FFFF])", {"\xC4\x80", "\xF4\x8F\xBF\xBF", "\xEF\xBF\xBF"}, {"\xC3\xBF", "\xF4\x90\x80\x80"}},
-      {R"(root ::= [\u07fe-\u0802])", {"\xDF\xBE", "\xDF\xBF", "\xE0\xA0\x80", "\xE0\xA0\x82"}, {"\xDF\xBD", "\xE0\xA0\x83"}},
+      {R"(root ::= [\u0100-\U0010FFFF])",
+       {"\xC4\x80", "\xF4\x8F\xBF\xBF", "\xEF\xBF\xBF"},
+       {"\xC3\xBF", "\xF4\x90\x80\x80"}},
+      {R"(root ::= [\u07fe-\u0802])",
+       {"\xDF\xBE", "\xDF\xBF", "\xE0\xA0\x80", "\xE0\xA0\x82"},
+       {"\xDF\xBD", "\xE0\xA0\x83"}},
       {"# first\nroot ::= a | # choice\n  b # end\na ::= \"a\"\n\nb ::= (\"b\"\n  \"c\")\n", {"a", "bc"}, {"b"}},
       {"root ::= \"a\"\n  | \"b\"\n  | \"c\"", {"a", "b", "c"}, {"ab"}},
       {"root ::=\n  \"a\" b\nb ::= \"b\"\r\n", {"ab"}, {"a"}},
@@ -35,7 +40,9 @@ TEST(Gbnf, AcceptsExactlyItsSentences) {
       {"root ::= \"(\" root \")\" | \"x\"", {"x", "(x)", "(((x)))"}, {"(x", "x)", "()", "((x)"}},
       {"root ::= s\ns ::= \"a\" s \"b\" s | \"\"", {"", "ab", "aabb", "abab", "aabbab"}, {"a", "ba", "aab"}},
       {"root ::= \"a\" root | \"b\"", {"b", "ab", std::string(5000, 'a') + "b"}, {"a", ""}},
-      {"root ::= x{3,5} \".\"\nx ::= \"a\" | \"a\" \"b\"?", {"aaa.", "ababab.", "aabaaa.", "aaaaa."}, {"aa.", "aaaaaa.", "abb."}},
+      {"root ::= x{3,5} \".\"\nx ::= \"a\" | \"a\" \"b\"?",
+       {"aaa.", "ababab.", "aabaaa.", "aaaaa."},
+       {"aa.", "aaaaaa.", "abb."}},
       {"root ::= (\"a\"?){2,3} \".\"", {".", "a.", "aaa."}, {"aaaa."}},
   };
   for (const Sentences& test : cases) {
@@ -101,7 +108,8 @@ TEST(Gbnf, RefusesByLineAndColumn) {
       {"root ::= \"a\"{1;2}", "expected {m}"},
       {"root ::= \"a\"{99999999999}", "above"},
       {"root ::= root \"a\" | \"b\"", "line 1, column 1: rule \"root\" is left-recursive"},
-      {"root ::= a\na ::= b? c \"x\"\nb ::= \"b\"\nc ::= a | \"c\"", "line 2, column 1: rule \"a\" is left-recursive (through c)"},
+      {"root ::= a\na ::= b? c \"x\"\nb ::= \"b\"\nc ::= a | \"c\"",
+       "line 2, column 1: rule \"a\" is left-recursive (through c)"},
       {"root ::= (root \"a\"){0,500} \"b\"", "left-recursive"},
       {"root ::= \"a\" root", "never ends"},
       {"root ::= \"a\" | b\nb ::= \"b\" b", "rule \"b\" never ends"},
@@ -128,7 +136,8 @@ TEST(Gbnf, StopsAtItsLimits) {
             ErrorCode::kInvalidArgument);
   // Each rule twice the one before.
   std::string doubling = "root ::= r0\nr24 ::= \"a\" \"b\"?\n";
-  for (int i = 0; i < 24; ++i) doubling += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " r" + std::to_string(i + 1) + "\n";
+  for (int i = 0; i < 24; ++i)
+    doubling += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " r" + std::to_string(i + 1) + "\n";
   EXPECT_TRUE(Grammar::from_gbnf(doubling).ok());
 }
 

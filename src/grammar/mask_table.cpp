@@ -154,8 +154,8 @@ const MaskTable::Shared& MaskTable::shared_of(SetId top) {
   return shared;
 }
 
-// Allows the nodes that `set` leads to. Nodes come in the trie's order, so that each goes on where it leaves the path of
-// the one before.
+// Allows the nodes that `set` leads to. Nodes come in the trie's order, so that each goes on where it leaves the path
+// of the one before.
 void MaskTable::try_nodes(SetId set, std::span<const uint32_t> nodes) {
   const uint64_t last_work = sets_.work() + kMaxMaskWork;
   path_[0] = set;

@@ -1,7 +1,7 @@
 // Token masks by state, computed when first needed and kept. A state from which few tokens lead on is walked through
 // the trie as it is. For the others, such as the inside of a string, the answer for most tokens depends on the top
-// frames alone, so it is worked out once with nothing known below, and only the tokens that leave those frames are tried
-// on each stack. (The split is described by Dong et al. 2024, "XGrammar", section 3.1.)
+// frames alone, so it is worked out once with nothing known below, and only the tokens that leave those frames are
+// tried on each stack. (The split is described by Dong et al. 2024, "XGrammar", section 3.1.)
 //
 // Not for more than one thread at a time; see mask_cache.h.
 #pragma once
@@ -67,7 +67,7 @@ class MaskTable {
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const TokenTrie> trie_;
   StackSets sets_;
-  std::unordered_map<SetId, TokenSet> masks_;   // by canonical set
+  std::unordered_map<SetId, TokenSet> masks_;  // by canonical set
   std::unordered_map<SetId, Shared> shared_;
   size_t masks_bytes_ = 0;
   std::vector<uint64_t> words_;  // the mask under way

@@ -262,6 +262,7 @@ class Analyzer {
 
   void find_sizes() {
     out_.expr_size.assign(rules_.exprs.size(), 0);
+    out_.rule_ends_chain.assign(rules_.rules.size(), false);
     // Components come callees first, so a rule's size is known before it is used, unless it is recursive.
     const Components components(uses_);
     std::vector<RuleId> order = reachable_;
@@ -272,7 +273,23 @@ class Analyzer {
       for_each_expr(rules_, rules_.rules[id].body, [&](ExprId expr) { exprs.push_back(expr); });
       std::sort(exprs.begin(), exprs.end());
       for (const ExprId expr : exprs) out_.expr_size[expr] = size_of(rules_.exprs[expr]);
+      out_.rule_ends_chain[id] = ends_chain(rules_.rules[id].body);
     }
+  }
+
+  bool ends_chain(ExprId body) const {
+    std::vector<ExprId> open{body};
+    while (!open.empty()) {
+      const Expr& e = rules_.exprs[open.back()];
+      open.pop_back();
+      if (e.kind == ExprKind::kRule && out_.rule_only_at_end[e.rule] &&
+          (out_.rule_n_uses[e.rule] == 2 || out_.rule_ends_chain[e.rule])) {
+        return true;
+      }
+      if (e.kind == ExprKind::kChoice) open.insert(open.end(), e.children.begin(), e.children.end());
+      if (e.kind == ExprKind::kSequence) open.push_back(e.children.back());
+    }
+    return false;
   }
 
   uint32_t size_of(const Expr& e) const {
@@ -280,7 +297,8 @@ class Analyzer {
     for (const ExprId child : e.children) size += out_.expr_size[child];
     if (e.kind == ExprKind::kLiteral) size += e.bytes.size();
     if (e.kind == ExprKind::kClass && e.ranges.back().last > 0x7F) size += 6;
-    if (e.kind == ExprKind::kRule) size += out_.rule_recursive[e.rule] ? kHuge : out_.expr_size[rules_.rules[e.rule].body];
+    if (e.kind == ExprKind::kRule)
+      size += out_.rule_recursive[e.rule] ? kHuge : out_.expr_size[rules_.rules[e.rule].body];
     if (e.kind == ExprKind::kRepeat) size *= e.max == kUnbounded ? std::max(e.min, 1u) : e.max;
     return static_cast<uint32_t>(std::min<uint64_t>(size, kHuge));
   }

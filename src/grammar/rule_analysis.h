@@ -17,6 +17,8 @@ struct RuleAnalysis {
   std::vector<bool> rule_recursive;    // [rules] can reach itself
   std::vector<uint32_t> rule_n_uses;   // [rules] references in the rules that the root reaches
   std::vector<bool> rule_only_at_end;  // [rules] every one of those references ends the rule that it stands in
+  // [rules] ends with a rule that the builder of the automaton goes on in: one used twice, and only at ends.
+  std::vector<bool> rule_ends_chain;
 };
 
 inline constexpr uint32_t kHuge = 1u << 20;

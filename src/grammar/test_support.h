@@ -23,8 +23,7 @@ inline std::shared_ptr<const TokenTrie> byte_trie() {
   return trie_of(std::move(tokens));
 }
 
-inline Matcher matcher_of(std::shared_ptr<const Grammar> grammar,
-                          std::shared_ptr<const TokenTrie> trie = byte_trie()) {
+inline Matcher matcher_of(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie = byte_trie()) {
   return Matcher(std::make_shared<MaskCache>(std::move(grammar), std::move(trie)));
 }
 
