@@ -46,11 +46,15 @@ const std::vector<Case>& cases() {
          {"type": "object", "properties": {"name": {"const": "get_weather"}, "arguments": {"type": "object", "properties": {"location": {"type": "string"}, "unit": {"enum": ["celsius", "fahrenheit"]}}, "required": ["location"], "additionalProperties": false}}, "required": ["name", "arguments"], "additionalProperties": false},
          {"type": "object", "properties": {"name": {"const": "search"}, "arguments": {"type": "object", "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}, "required": ["query"], "additionalProperties": false}}, "required": ["name", "arguments"], "additionalProperties": false}]})",
        R"({"name": "search", "arguments": {"query": "cheapest train from Berlin to Warsaw tomorrow before noon, second class", "limit": 10}})"},
-      {"recursive", R"({"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "additionalProperties": false, "required": ["tag", "children"],
+      {"recursive",
+       R"({"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "additionalProperties": false, "required": ["tag", "children"],
          "properties": {"tag": {"type": "string"}, "text": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/node"}}}}}})",
        R"({"tag": "html", "children": [{"tag": "body", "children": [{"tag": "h1", "text": "Constrained generation, measured", "children": []}, {"tag": "p", "text": "A paragraph of some words.", "children": [{"tag": "em", "text": "more", "children": []}]}]}]})"},
-      {"indented", R"({"type": "object", "properties": {"steps": {"type": "array", "items": {"type": "object", "properties": {"explanation": {"type": "string"}, "output": {"type": "string"}}, "required": ["explanation", "output"], "additionalProperties": false}}, "final_answer": {"type": "string"}}, "required": ["steps", "final_answer"], "additionalProperties": false})",
-       "{\n  \"steps\": [\n    {\n      \"explanation\": \"Subtract 7 from both sides of the equation.\",\n      \"output\": \"8x = -30\"\n    },\n    {\n      \"explanation\": \"Divide both sides by 8.\",\n      \"output\": \"x = -3.75\"\n    }\n  ],\n  \"final_answer\": \"x = -3.75\"\n}"},
+      {"indented",
+       R"({"type": "object", "properties": {"steps": {"type": "array", "items": {"type": "object", "properties": {"explanation": {"type": "string"}, "output": {"type": "string"}}, "required": ["explanation", "output"], "additionalProperties": false}}, "final_answer": {"type": "string"}}, "required": ["steps", "final_answer"], "additionalProperties": false})",
+       "{\n  \"steps\": [\n    {\n      \"explanation\": \"Subtract 7 from both sides of the equation.\",\n      "
+       "\"output\": \"8x = -30\"\n    },\n    {\n      \"explanation\": \"Divide both sides by 8.\",\n      "
+       "\"output\": \"x = -3.75\"\n    }\n  ],\n  \"final_answer\": \"x = -3.75\"\n}"},
   };
   return all;
 }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "grammar/expression.h"
@@ -25,13 +26,15 @@ struct ByteEdge {
   uint8_t first = 0, last = 0;
   StateId target = 0;
   bool operator==(const ByteEdge&) const = default;
-  auto operator<=>(const ByteEdge&) const = default;
+  bool operator<(const ByteEdge& o) const {
+    return std::tie(first, last, target) < std::tie(o.first, o.last, o.target);
+  }
 };
 struct CallEdge {
   CalleeId callee = 0;
   StateId target = 0;  // where the caller goes on
   bool operator==(const CallEdge&) const = default;
-  auto operator<=>(const CallEdge&) const = default;
+  bool operator<(const CallEdge& o) const { return std::tie(callee, target) < std::tie(o.callee, o.target); }
 };
 
 struct State {

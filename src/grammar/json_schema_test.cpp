@@ -370,7 +370,7 @@ TEST(JsonSchema, StopsAtItsLimits) {
     return grammar.ok() ? ErrorCode::kInternal : grammar.error().code;
   };
   std::string deep = "{}";
-  for (int i = 0; i < 500; ++i) deep = "{\"items\":" + deep + "}";
+  for (int i = 0; i < 500; ++i) deep.insert(0, "{\"items\":").append("}");
   EXPECT_EQ(code(deep, {}), ErrorCode::kResourceExhausted);
   EXPECT_EQ(code(R"({"type": "object"})", {.max_source_bytes = 5}), ErrorCode::kResourceExhausted);
   // 2^40 alternatives, if they were written out.

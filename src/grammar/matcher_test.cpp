@@ -16,12 +16,12 @@ bool has_bit(const Mask& mask, size_t i) {
 // All bytes, and pieces of JSON and of the small grammars below that cross their borders.
 std::vector<std::string> small_vocabulary() {
   std::vector<std::string> tokens{
-      "",     "{\"",  "\":", "\": ",     "\",",      "\", \"", "\"}",      "\"},",     "}}",    "]}",   "},\n",  "[]",
-      "[[",   "]]",   "],",  "true",     "false",    "null",   "tr",       "ue,",      "  ",    "    ", "\n  ",  "\n\n",
-      "\\u",  "\\\"", "\\n", "00",       "123",      "1.5",    "-1",       "e+",       ",\"",   "name", "value", "na",
-      "me\"", "a\"",  "abc", "\xC3\xA9", "\xE2\x82", "\xAC",   "\xF0\x9F", "\x98\x80", "ab",    "ba",   "aab",   "aaaa",
-      "(((",  "))",   "()",  "x)",       "(x",       "xx",     "bb",       "cab",      "\",\"", "1,",   ", 2",   "3]",
-                                  "aaaa)", "a)", "aa)("};
+      "",     "{\"",   "\":", "\": ", "\",",  "\", \"", "\"}",      "\"},",     "}}",   "]}",       "},\n",
+      "[]",   "[[",    "]]",  "],",   "true", "false",  "null",     "tr",       "ue,",  "  ",       "    ",
+      "\n  ", "\n\n",  "\\u", "\\\"", "\\n",  "00",     "123",      "1.5",      "-1",   "e+",       ",\"",
+      "name", "value", "na",  "me\"", "a\"",  "abc",    "\xC3\xA9", "\xE2\x82", "\xAC", "\xF0\x9F", "\x98\x80",
+      "ab",   "ba",    "aab", "aaaa", "(((",  "))",     "()",       "x)",       "(x",   "xx",       "bb",
+      "cab",  "\",\"", "1,",  ", 2",  "3]",   "aaaa)",  "a)",       "aa)("};
   for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
   tokens.push_back("abc");  // a second token with the same bytes
   return tokens;

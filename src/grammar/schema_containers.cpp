@@ -128,11 +128,12 @@ std::string SchemaCompiler::object_rule(const std::vector<Member>& members, cons
     const std::string own = "\",\" ws " + text;
     if (i <= first_required) {
       const std::string rest_rule = book_.add(hint + "-rest", rest);
-      const std::string here = "ws " + text + " " + rest_rule;
-      first = required || first.empty() ? here : here + " | " + book_.add(hint + "-first", first);
-      rest = required ? own + " " + rest_rule : "(" + own + ")? " + rest_rule;
+      const std::string here = fmt::format("ws {} {}", text, rest_rule);
+      const bool is_last = required || first.empty();
+      first = is_last ? here : fmt::format("{} | {}", here, book_.add(hint + "-first", first));
+      rest = fmt::format("({}){} {}", own, required ? "" : "?", rest_rule);
     } else {
-      rest = (required ? own + " " : "(" + own + ")? ") + rest;
+      rest = fmt::format("({}){} {}", own, required ? "" : "?", rest);
     }
   }
   if (first_required == n) first += std::string(first.empty() ? "" : " | ") + "ws \"}\"";
@@ -203,7 +204,7 @@ std::string SchemaCompiler::key_apart_from(const std::vector<std::string>& names
       body += gbnf_literal(json_char(code)) + " " + rules[child] + " | ";
     }
     if (!nodes[i].is_key) body += "\"\\\"\" | ";
-    book_.define(rules[i], body + gbnf_class(others) + " " + rest);
+    book_.define(rules[i], fmt::format("{}{} {}", body, gbnf_class(others), rest));
   }
   return "\"\\\"\" " + rules[0];
 }

@@ -60,8 +60,8 @@ Status merge_properties(const Json& a, const Json& b, const std::string& path, J
   const Json& own_more = member_or(a, "additionalProperties", kTrue);
   const Json& other_more = member_or(b, "additionalProperties", kTrue);
   const bool has_patterns = a.contains("patternProperties") || b.contains("patternProperties");
-  const bool both_about_keys = (own.size() > 0 || own_more != kTrue || a.contains("patternProperties")) &&
-                               (other.size() > 0 || other_more != kTrue || b.contains("patternProperties"));
+  const bool both_about_keys = (!own.empty() || own_more != kTrue || a.contains("patternProperties")) &&
+                               (!other.empty() || other_more != kTrue || b.contains("patternProperties"));
   if (has_patterns && both_about_keys) {
     return unsupported(path + ": \"patternProperties\" cannot be combined with the properties of another schema",
                        path_to(path, "patternProperties"));
