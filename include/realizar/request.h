@@ -34,11 +34,13 @@ struct SamplingParams {
 class TokenConstraint {
  public:
   virtual ~TokenConstraint() = default;
-  // Sets bit t % 64 of word t / 64 for every token t that may come next, end tokens included, and clears all others.
-  // False: any token may come, and `allowed` was left as it was.
+  // Sets bit t % 64 of word t / 64 for every token t that may come next, end tokens included, and clears all others; no
+  // bit ends the request. False: any token may come, and `allowed` was left as it was.
   virtual bool allow(std::span<uint64_t> allowed) = 0;
   // The token that was chosen.
   virtual void accept(TokenId id) = 0;
+  // One that stands where this one stands, for a request of its own.
+  virtual std::shared_ptr<TokenConstraint> clone() const = 0;
 };
 
 // What to make of the hidden states of a prompt, where a vector is asked for and no text.

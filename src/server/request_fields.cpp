@@ -118,6 +118,7 @@ Result<GenerationFields> read_generation_fields(const Json& body, const ServedMo
 Request nth_request(const Request& request, uint32_t i) {
   Request nth = request;
   nth.sampling.seed += uint64_t{i} * 0x9E3779B97F4A7C15u;
+  if (nth.constraint) nth.constraint = nth.constraint->clone();
   return nth;
 }
 

@@ -1,0 +1,54 @@
+// A grammar as its author wrote it: rules whose bodies are expressions over Unicode code points and rules. Plain data;
+// an expression's children always stand before it, so that a pass in index order sees them first.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace realizar::grammar {
+
+using ExprId = uint32_t;
+using RuleId = uint32_t;
+
+inline constexpr uint32_t kUnbounded = std::numeric_limits<uint32_t>::max();
+inline constexpr ExprId kNoExpr = std::numeric_limits<uint32_t>::max();
+
+// Code points first..last, both included.
+struct CodeRange {
+  uint32_t first = 0, last = 0;
+  bool operator==(const CodeRange&) const = default;
+};
+
+enum class ExprKind : uint8_t {
+  kLiteral,   // `bytes`, possibly none
+  kClass,     // one code point out of `ranges`
+  kRule,      // `rule`
+  kSequence,  // `children` one after the other
+  kChoice,    // one of `children`
+  kRepeat,    // children[0], min to max times; max may be kUnbounded
+};
+
+struct Expr {
+  ExprKind kind = ExprKind::kLiteral;
+  std::string bytes;
+  std::vector<CodeRange> ranges;  // sorted, apart, without surrogates
+  RuleId rule = 0;
+  uint32_t min = 0, max = 0;
+  std::vector<ExprId> children;
+};
+
+struct Rule {
+  std::string name;
+  ExprId body = kNoExpr;          // kNoExpr: used, never defined
+  uint32_t line = 0, column = 0;  // of the definition, or of the first use; from 1
+};
+
+struct RuleSet {
+  std::vector<Expr> exprs;
+  std::vector<Rule> rules;
+  RuleId root = 0;
+};
+
+}  // namespace realizar::grammar

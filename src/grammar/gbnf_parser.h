@@ -1,0 +1,18 @@
+// Reads GBNF, llama.cpp's notation for grammars (its grammars/README.md): `name ::= expression`, with literals, classes
+// of code points, `.`, groups, `|`, the repetitions * + ? {m} {m,} {m,n}, and # comments. A rule goes on over a line
+// break inside parentheses, after ::= and on either side of `|`.
+#pragma once
+
+#include <string_view>
+
+#include "grammar/expression.h"
+#include "grammar/limits.h"
+#include "realizar/result.h"
+
+namespace realizar::grammar {
+
+// The root is the rule "root". Errors: InvalidArgument "line L, column C: ..."; ResourceExhausted beyond `limits`.
+// Rules that are used and never defined have no body; `check_rules` refuses them.
+Result<RuleSet> parse_gbnf(std::string_view source, const Limits& limits);
+
+}  // namespace realizar::grammar

@@ -1,0 +1,32 @@
+// A grammar, compiled: what text may be generated. Immutable, shared between threads and sequences.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "grammar/automaton.h"
+#include "grammar/limits.h"
+#include "realizar/result.h"
+
+namespace realizar::grammar {
+
+class Grammar {
+ public:
+  // GBNF as gbnf_parser.h reads it. Errors: InvalidArgument with line, column and rule; ResourceExhausted beyond
+  // `limits`.
+  static Result<std::shared_ptr<const Grammar>> from_gbnf(std::string_view source, const Limits& limits = {});
+  // JSON Schema as json_schema.h reads it. Errors: as there.
+  static Result<std::shared_ptr<const Grammar>> from_json_schema(std::string_view schema_json,
+                                                                 const Limits& limits = {});
+  // Any JSON object.
+  static Result<std::shared_ptr<const Grammar>> any_json_object(const Limits& limits = {});
+
+  explicit Grammar(Automaton automaton) : automaton_(std::move(automaton)) {}
+  const Automaton& automaton() const { return automaton_; }
+
+ private:
+  Automaton automaton_;
+};
+
+}  // namespace realizar::grammar

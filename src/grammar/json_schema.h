@@ -1,0 +1,18 @@
+// JSON Schema (draft 2020-12) as a grammar. README.md lists what of it is built, and where a grammar is narrower or
+// wider than the schema.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "grammar/limits.h"
+#include "realizar/result.h"
+
+namespace realizar::grammar {
+
+// GBNF whose sentences are JSON documents of the schema. Errors: InvalidArgument for text that is not JSON, keywords
+// with values of the wrong type and schemas that no document satisfies; Unsupported for keywords and combinations that
+// are not built. The message names the keyword, `subject` is its place, e.g. "#/properties/age/multipleOf".
+Result<std::string> json_schema_to_gbnf(std::string_view schema_json, const Limits& limits = {});
+
+}  // namespace realizar::grammar

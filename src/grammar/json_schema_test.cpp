@@ -1,0 +1,419 @@
+#include "grammar/json_schema.h"
+
+#include "grammar/test_support.h"
+
+namespace realizar::grammar {
+namespace {
+
+void expect_sentences(const std::vector<Sentences>& cases) {
+  for (const Sentences& test : cases) {
+    const auto grammar = Grammar::from_json_schema(test.grammar);
+    ASSERT_TRUE(grammar.ok()) << test.grammar << ": " << grammar.error().message;
+    for (const auto& text : test.accepted) EXPECT_TRUE(matches(*grammar, text)) << test.grammar << " on " << text;
+    for (const auto& text : test.rejected) EXPECT_FALSE(matches(*grammar, text)) << test.grammar << " on " << text;
+  }
+}
+
+TEST(JsonSchema, ReadsTypes) {
+  expect_sentences({
+      {R"({"type": "null"})", {"null"}, {"", "nul", "0", "nulll"}},
+      {R"({"type": "boolean"})", {"true", "false"}, {"True", "0", "null"}},
+      {R"({"type": "integer"})", {"0", "7", "-12", "1234567890123"}, {"01", "-", "1.5", "1e3", "+1", "-0", "-01", ""}},
+      {R"({"type": "number"})",
+       {"0", "-0.5", "1e5", "1.25E-10", "12.0", "-0"},
+       {".5", "1.", "01", "1e", "--1", "1e+", "NaN"}},
+      {R"({"type": ["string", "null"]})", {"\"a\"", "null"}, {"1", "a"}},
+      {R"({"type": ["integer", "number"]})", {"1", "1.5"}, {"\"1\""}},
+      {"true", {"1", "{\"a\": [1, {}]}", "\"x\""}, {"", "{a: 1}"}},
+      {"{}", {"1", "[]", "null"}, {"[1,]", "{,}"}},
+      {R"({"title": "t", "description": "d", "$schema": "s", "$id": "i", "default": 1, "x-order": 2})", {"[1]"}, {"["}},
+  });
+}
+
+TEST(JsonSchema, ReadsStrings) {
+  expect_sentences({
+      {R"({"type": "string"})",
+       {R"("")", R"("abc")", R"("a\"b\\\/\b\f\n\r\t")", R"("\u00e9\uABCD")", R"("\ud83d\ude00")",
+        "\"\xC3\xA9\xF0\x9F\x98\x80\x7F\""},
+       {"\"", "\"a", "a", R"("\x")", R"("\u12")", R"("\ud83d")", R"("\ud83dx")", R"("\ude00")", R"("\ud83d\u0041")",
+        "\"\n\"", "\"\x01\"", "\"\xFF\"", "\"\xED\xA0\x80\"", "\"a\"\""}},
+      {R"({"type": "string", "minLength": 2, "maxLength": 3})",
+       {R"("ab")", R"("abc")", "\"\xC3\xA9\xF0\x9F\x98\x80\"", R"("\n\u00e9\ud83d\ude00")"},
+       {R"("a")", R"("abcd")", R"("\n")", R"("\ud83d\ude00")"}},
+      {R"({"type": "string", "maxLength": 0})", {R"("")"}, {R"("a")"}},
+      {R"({"type": "string", "minLength": 200})",
+       {"\"" + std::string(200, 'a') + "\"", "\"" + std::string(300, 'a') + "\""},
+       {"\"" + std::string(199, 'a') + "\""}},
+      {R"({"type": "string", "maxLength": 2000})",
+       {"\"" + std::string(2000, 'a') + "\""},
+       {"\"" + std::string(2001, 'a') + "\""}},
+  });
+}
+
+TEST(JsonSchema, ReadsPatterns) {
+  expect_sentences({
+      {R"({"type": "string", "pattern": "^[a-z]+$"})", {R"("a")", R"("xyz")"}, {R"("")", R"("A")", R"("a1")"}},
+      {R"({"type": "string", "pattern": "b+"})", {R"("b")", R"("abba")", R"("\u00e9b\n")"}, {R"("")", R"("ac")"}},
+      {R"({"type": "string", "pattern": "^a|b$"})", {R"("ax")", R"("xb")"}, {R"("xax")", R"("bx")"}},
+      {R"({"type": "string", "pattern": "^(?:\\d{3}-)?\\w+\\s.$"})",
+       {R"("123-a_Z x")", R"("a\t\"")"},
+       {R"("12-a x")", R"("a x\n")"}},
+      {R"({"type": "string", "pattern": "^[^a-c\"]{2}$"})",
+       {R"("xy")", R"("\\d")", R"("\n\n")"},
+       {R"("ax")", R"("\"x")"}},
+      {R"({"type": "string", "pattern": "^(a|bc){2,3}?$"})",
+       {R"("aa")", R"("abca")"},
+       {R"("a")", R"("aaaa")", R"("b")"}},
+      {R"({"type": "string", "pattern": "^\\u00e9\\x41\\.\\/\\u{1F600}\\ud83d\\ude00$"})",
+       {"\"\xC3\xA9"
+        "A./\xF0\x9F\x98\x80\xF0\x9F\x98\x80\""},
+       {R"("eA./")"}},
+      {R"({"type": "string", "pattern": "^(?<year>[0-9]{4})$", "minLength": 4, "maxLength": 9})",
+       {R"("2024")"},
+       {R"("24")"}},
+      {R"({"type": "string", "pattern": "^[a-z]*$", "minLength": 1, "maxLength": 3})",
+       {R"("a")", R"("abc")"},
+       {R"("")", R"("abcd")"}},
+      {R"({"type": "string", "pattern": "^$"})", {R"("")"}, {R"("a")"}},
+      {R"({"type": "string", "pattern": ""})", {R"("")", R"("a")"}, {"1"}},
+      {R"({"type": "string", "pattern": "^[\\d\\-x]$"})", {R"("5")", R"("-")", R"("x")"}, {R"("y")"}},
+  });
+}
+
+TEST(JsonSchema, ReadsFormats) {
+  expect_sentences({
+      {R"({"type": "string", "format": "date"})",
+       {R"("2024-02-29")", R"("2000-02-29")", R"("2023-12-31")", R"("1999-04-30")"},
+       {R"("2023-02-29")", R"("1900-02-29")", R"("2023-04-31")", R"("2023-13-01")", R"("2023-00-10")",
+        R"("2023-1-1")"}},
+      {R"({"type": "string", "format": "time"})",
+       {R"("23:59:59Z")", R"("00:00:00.5+02:00")"},
+       {R"("24:00:00Z")", R"("12:60:00Z")", R"("12:00:00")"}},
+      {R"({"type": "string", "format": "date-time"})",
+       {R"("2024-02-29T12:00:00Z")"},
+       {R"("2024-02-29 12:00:00Z")", R"("2024-02-29")"}},
+      {R"({"type": "string", "format": "email"})",
+       {R"("a.b+c@example.com")", R"("a^b@x-y.z")"},
+       {R"("a")", R"("a@b")", R"("a@-b.c")", R"(".a@b.c")"}},
+      {R"({"type": "string", "format": "uuid"})",
+       {R"("123e4567-e89b-12d3-a456-426614174000")"},
+       {R"("123e4567e89b12d3a456426614174000")"}},
+      {R"({"type": "string", "format": "ipv4"})",
+       {R"("0.0.0.0")", R"("255.249.199.9")"},
+       {R"("256.0.0.1")", R"("1.2.3")", R"("01.2.3.4")"}},
+      {R"({"type": "string", "format": "ipv6"})",
+       {R"("::")", R"("::1")", R"("1::")", R"("2001:db8::1:0")", R"("1:2:3:4:5:6:7:8")", R"("1:2:3:4:5:6:7::")"},
+       {R"(":")", R"("1:2")", R"("1::2::3")", R"("12345::")", R"("1:2:3:4:5:6:7:8:9")"}},
+      {R"({"type": "string", "format": "hostname"})",
+       {R"("localhost")", R"("a-b.example.com")"},
+       {R"("-a")", R"("a-")", R"("a..b")", R"("")"}},
+      {R"({"type": "string", "format": "uri", "minLength": 1, "maxLength": 4000})",
+       {R"("https://example.com:8080/a/b?x=%20&y#z")", R"("mailto:a@b.c")", R"("file:/x")"},
+       {R"("example.com")", R"("http://a b")", R"("http://a/%2")", R"("1http://a")"}},
+      {R"({"type": "string", "format": "my-own"})", {R"("anything")"}, {"1"}},
+  });
+}
+
+TEST(JsonSchema, ReadsNumberBounds) {
+  expect_sentences({
+      {R"({"type": "integer", "minimum": 1.5, "maximum": 12})",
+       {"2", "9", "10", "12"},
+       {"1", "0", "13", "20", "-2", "02"}},
+      {R"({"type": "integer", "exclusiveMinimum": -3, "exclusiveMaximum": 3})",
+       {"-2", "-1", "0", "1", "2"},
+       {"-3", "3", "-0"}},
+      {R"({"type": "integer", "minimum": 100000000000000000000})", {"100000000000000000000"}, {"99999999999999999999"}},
+      {R"({"type": "integer", "maximum": -7})", {"-7", "-8", "-100"}, {"-6", "7", "0"}},
+      {R"({"type": "number", "minimum": 0, "maximum": 1})",
+       {"0", "0.0", "0.5", "1", "1.0", "1.000"},
+       {"1.01", "-0.1", "2", "-0", "1e0"}},
+      {R"({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})",
+       {"0.1", "0.001", "0.999"},
+       {"0", "0.0", "0.000", "1", "1.0"}},
+      {R"({"type": "number", "minimum": -1.25, "maximum": 2.5})",
+       {"-1.25", "-1.250", "-1.2", "-1", "0", "2.5", "2.49", "2.50"},
+       {"-1.251", "-1.3", "2.51", "2.6", "3"}},
+      {R"({"type": "number", "minimum": 1.15, "maximum": 1.18})",
+       {"1.15", "1.16", "1.175", "1.18", "1.180"},
+       {"1.1", "1.2", "1.149", "1.181", "1"}},
+      {R"({"type": "number", "exclusiveMinimum": 1.5, "maximum": 1.75})",
+       {"1.51", "1.7500", "1.501"},
+       {"1.5", "1.50", "1.751"}},
+      {R"({"type": "number", "minimum": 9.5})", {"9.5", "10", "123456.5"}, {"9.4", "9", "-10"}},
+      {R"({"type": "number", "minimum": 3, "exclusiveMinimum": 3})", {"3.1"}, {"3", "3.0"}},
+      {R"({"type": "number", "maximum": 1e-2, "minimum": 0})", {"0.01", "0.005", "0"}, {"0.011"}},
+  });
+}
+
+// Every integer of a neighbourhood, for many pairs of bounds; every decimal with two places.
+TEST(JsonSchema, KeepsBoundsExactly) {
+  for (const auto& [low, high] : {std::pair{-12, 13}, {0, 0}, {-1, 1}, {7, 103}, {99, 1001}, {-205, -17}, {110, 119}}) {
+    const std::string bounds = "\"minimum\": " + std::to_string(low) + ", \"maximum\": " + std::to_string(high) + "}";
+    const auto integer = Grammar::from_json_schema("{\"type\": \"integer\", " + bounds);
+    const auto number = Grammar::from_json_schema("{\"type\": \"number\", " + bounds);
+    ASSERT_TRUE(integer.ok() && number.ok());
+    for (int i = low - 120; i <= high + 120; ++i) {
+      EXPECT_EQ(matches(*integer, std::to_string(i)), i >= low && i <= high) << i << " in " << bounds;
+      EXPECT_EQ(matches(*number, std::to_string(i)), i >= low && i <= high) << i << " in " << bounds;
+    }
+  }
+  const auto number = Grammar::from_json_schema(R"({"type": "number", "minimum": -0.35, "exclusiveMaximum": 1.07})");
+  ASSERT_TRUE(number.ok());
+  for (int i = -200; i <= 200; ++i) {
+    const int n = std::abs(i);
+    const std::string digits = std::to_string(n % 100);
+    const std::string text =
+        (i < 0 ? "-" : "") + std::to_string(n / 100) + "." + std::string(2 - digits.size(), '0') + digits;
+    EXPECT_EQ(matches(*number, text), i >= -35 && i < 107) << text;
+  }
+}
+
+TEST(JsonSchema, ReadsObjects) {
+  expect_sentences({
+      {R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "boolean"}, "c": {"type": "null"}}, "required": ["b"], "additionalProperties": false})",
+       {R"({"b":true})", R"({"a": 1, "b": true, "c": null})", R"({"b": false, "c":null})",
+        "{\n  \"a\": 1,\n  \"b\": true\n}", "{\n\t\"b\": true\n}", R"({ "b":true })"},
+       {"{}", R"({"a": 1})", R"({"b": 1})", R"({"b": true, "a": 1})", R"({"b": true, "d": 1})", R"({"b": true,})",
+        R"({"b": true "c": null})", R"({"b":  true})", R"({"b": true, "b": true})"}},
+      {R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "additionalProperties": false})",
+       {"{}", "{ }", "{\n}", R"({"a": 1})", R"({"b": 1})", R"({"a": 1, "b": 1})"},
+       {R"({"b": 1, "a": 1})", R"({,"a": 1})", "{  }"}},
+      {R"({"type": "object", "properties": {"ab": {"type": "integer"}, "a": {"type": "integer"}}})",
+       {R"({"ab": 1, "a": 2, "x": "y"})", R"({"x": [1], "": 2})", R"({"abc": "x"})", R"({"b": "x", "ac": {}})", "{}"},
+       {R"({"a": "x"})", R"({"ab": "x"})", R"({"\u0061": "x"})", R"({"x": 1, "a": 1})"}},
+      {R"({"type": "object", "properties": {"a\"\n\u00e9": {"type": "integer"}}, "additionalProperties": {"type": "string"}})",
+       {"{\"a\\\"\\n\xC3\xA9\": 1}", "{\"a\": \"x\", \"a\\\"\\n\xC3\xA8\": \"y\"}"},
+       {"{\"a\\\"\\n\xC3\xA9\": \"x\"}", R"({"b": 1})"}},
+      {R"({"type": "object", "additionalProperties": {"type": "integer"}})",
+       {"{}", R"({"a": 1, "b": 2})"},
+       {R"({"a": "x"})"}},
+      {R"({"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 1, "maxProperties": 2})",
+       {R"({"a": 1})", R"({"a": 1, "b": 2})"},
+       {"{}", R"({"a": 1, "b": 2, "c": 3})"}},
+      {R"({"type": "object", "additionalProperties": false})", {"{}", "{ }"}, {R"({"a": 1})"}},
+      {R"({"type": "object", "required": ["z"], "properties": {"a": {"type": "integer"}}})",
+       {R"({"z": 1})", R"({"a": 1, "z": "x"})"},
+       {"{}", R"({"a": 1})"}},
+      {R"({"type": "object", "properties": {"a": false, "b": {"type": "null"}}})",
+       {R"({"b": null})", R"({"c": 1})"},
+       {R"({"a": 1})"}},
+      {R"({"type": "object", "patternProperties": {"^x-": {"type": "integer"}}, "additionalProperties": false})",
+       {"{}", R"({"x-a": 1, "x-": 2})"},
+       {R"({"a": 1})", R"({"x-a": "s"})"}},
+      {R"({"properties": {"a": {"type": "integer"}}, "additionalProperties": false})",
+       {R"({"a": 1})", "3", "[]"},
+       {R"({"a": "x"})"}},
+  });
+}
+
+TEST(JsonSchema, ReadsArrays) {
+  expect_sentences({
+      {R"({"type": "array", "items": {"type": "integer"}})",
+       {"[]", "[ ]", "[1]", "[1,2, 3]", "[\n  1,\n  2\n]"},
+       {"[1,]", "[\"a\"]", "[1 2]", "[  1]", "["}},
+      {R"({"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 3})",
+       {"[1,2]", "[1, 2, 3]"},
+       {"[]", "[1]", "[1,2,3,4]"}},
+      {R"({"type": "array", "minItems": 1})", {"[1]", "[\"a\", {}]"}, {"[]"}},
+      {R"({"type": "array", "maxItems": 0})", {"[]"}, {"[1]"}},
+      {R"({"type": "array", "items": {"type": "null"}, "maxItems": 1})", {"[]", "[null]"}, {"[null,null]"}},
+      {R"({"type": "array", "items": {"type": "integer"}, "minItems": 50, "maxItems": 400})", {}, {"[]", "[1,2]"}},
+      {R"({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": false})",
+       {"[]", "[1]", "[1,\"a\"]"},
+       {"[\"a\"]", "[1,\"a\",2]"}},
+      {R"({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": {"type": "null"}, "minItems": 2, "maxItems": 4})",
+       {"[1,\"a\"]", "[1, \"a\", null]", "[1,\"a\",null,null]"},
+       {"[1]", "[1,\"a\",1]", "[1,\"a\",null,null,null]"}},
+      {R"({"type": "array", "prefixItems": [{"type": "integer"}], "minItems": 3})",
+       {"[1,2,3]", "[1,\"a\",[],4]"},
+       {"[1,2]", "[\"a\",2,3]"}},
+      {R"({"type": "array", "prefixItems": [{"type": "integer"}, false]})", {"[]", "[1]"}, {"[1,2]"}},
+      {R"({"type": "array", "items": false})", {"[]"}, {"[1]"}},
+      {R"({"type": "array", "uniqueItems": false})", {"[1,1]"}, {"1"}},
+  });
+}
+
+TEST(JsonSchema, ReadsListedValues) {
+  expect_sentences({
+      {R"({"enum": ["red", 1, null, true, [1, "x"], {"a": 1}, {}]})",
+       {R"("red")", "1", "null", "true", R"([1, "x"])", R"([1,"x"])", R"({"a": 1})", "{}"},
+       {R"("blue")", "2", "[1]", R"("1")"}},
+      {R"({"const": "a\"\\\nb"})", {R"("a\"\\\nb")"}, {R"("a")"}},
+      {R"({"type": "string", "enum": ["a", 1, "abc"], "minLength": 2})", {R"("abc")"}, {R"("a")", "1"}},
+      {R"({"type": "integer", "enum": [1, 2.5, 9], "maximum": 5})", {"1"}, {"2.5", "9"}},
+      {R"({"enum": [1, 2], "const": 2})", {"2"}, {"1"}},
+  });
+}
+
+TEST(JsonSchema, CombinesSchemas) {
+  expect_sentences({
+      {R"({"anyOf": [{"type": "integer"}, {"type": "string"}]})", {"1", R"("a")"}, {"null"}},
+      {R"({"oneOf": [{"const": "a"}, {"const": "b"}, false]})", {R"("a")", R"("b")"}, {R"("c")"}},
+      {R"({"type": "object", "properties": {"k": {"type": "string"}}, "additionalProperties": false, "anyOf": [{"required": ["k"]}, {"maxProperties": 1}]})",
+       {R"({"k": "v"})", "{}"},
+       {R"({"k": 1})"}},
+      {R"({"type": "integer", "minimum": 0, "anyOf": [{"maximum": 3}, {"minimum": 8, "maximum": 9}]})",
+       {"0", "3", "8"},
+       {"4", "-1", "10"}},
+      {R"({"allOf": [{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"properties": {"b": {"type": "null"}, "a": {"maximum": 5}}, "required": ["b"]}], "additionalProperties": true})",
+       {R"({"a": 1, "b": null})"},
+       {R"({"a": 6, "b": null})", R"({"a": 1})", R"({"b": null})"}},
+      {R"({"allOf": [{"type": ["string", "integer"]}, {"type": ["number", "null"]}, {"enum": [1, 2, "a"]}, {"enum": [2, "a", 3]}]})",
+       {"2"},
+       {"1", R"("a")", "3"}},
+      {R"({"allOf": [{"minLength": 2}, {"maxLength": 3}, {"type": "string", "minLength": 1}]})",
+       {R"("ab")"},
+       {R"("a")", R"("abcd")"}},
+      {R"({"allOf": [{"anyOf": [{"minimum": 5}, {"maximum": 1}]}, {"anyOf": [{"multipleOf": 1}, {"const": 7}]}], "type": "integer"})",
+       {"5", "0", "-3"},
+       {"3"}},
+      {R"({"allOf": [{"type": "array", "items": {"type": "integer"}}, {"prefixItems": [{"maximum": 3}], "maxItems": 2}]})",
+       {"[3]", "[1,9]"},
+       {"[4]", "[1,2,3]"}},
+  });
+}
+
+TEST(JsonSchema, FollowsReferences) {
+  expect_sentences({
+      {R"({"$ref": "#/$defs/a", "$defs": {"a": {"type": "integer"}}})", {"1"}, {"\"a\""}},
+      {R"({"type": "object", "properties": {"v": {"type": "integer"}, "next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}, "required": ["v", "next"], "additionalProperties": false})",
+       {R"({"v": 1, "next": null})", R"({"v": 1, "next": {"v": 2, "next": null}})"},
+       {R"({"v": 1})", R"({"v": 1, "next": {}})"}},
+      {R"({"$ref": "#/definitions/tree", "definitions": {"tree": {"type": "array", "items": {"$ref": "#/definitions/tree"}}}})",
+       {"[]", "[[],[[]]]"},
+       {"[1]"}},
+      {R"({"properties": {"a": {"allOf": [{"$ref": "#/$defs/x~1y%20z"}], "description": "d"}}, "required": ["a"], "type": "object", "$defs": {"x/y z": {"enum": [1]}}})",
+       {R"({"a": 1})"},
+       {R"({"a": 2})"}},
+      {R"({"$ref": "#/$defs/p", "required": ["n"], "$defs": {"p": {"type": "object", "properties": {"n": {"type": "integer"}, "kid": {"$ref": "#/$defs/p", "required": ["n"]}}, "additionalProperties": false}}})",
+       {R"({"n": 1})", R"({"n": 1, "kid": {"n": 2, "kid": {"n": 3}}})"},
+       {"{}", R"({"n": 1, "kid": {}})"}},
+  });
+}
+
+TEST(JsonSchema, RefusesByName) {
+  struct Case {
+    const char* schema;
+    ErrorCode code;
+    const char* subject;
+  };
+  const auto no = ErrorCode::kUnsupported;
+  const auto bad = ErrorCode::kInvalidArgument;
+  const Case cases[] = {
+      {R"({"not": {}})", no, "#/not"},
+      {R"({"if": {}, "then": {}})", no, "#/if"},
+      {R"({"properties": {"a/b": {"dependentRequired": {}}}})", no, "#/properties/a~1b/dependentRequired"},
+      {R"({"type": "array", "uniqueItems": true})", no, "#/uniqueItems"},
+      {R"({"type": "array", "contains": {}})", no, "#/contains"},
+      {R"({"type": "object", "propertyNames": {}})", no, "#/propertyNames"},
+      {R"({"type": "object", "unevaluatedProperties": false})", no, "#/unevaluatedProperties"},
+      {R"({"type": "number", "multipleOf": 5})", no, "#/multipleOf"},
+      {R"({"anyOf": [{}, {"nonsense": 1}]})", no, "#/anyOf/1/nonsense"},
+      {R"({"type": "object", "properties": {"a": {}}, "minProperties": 2})", no, "#/minProperties"},
+      {R"({"type": "object", "properties": {"a": {}}, "patternProperties": {"b": {}}})", no, "#/patternProperties"},
+      {R"x({"type": "string", "pattern": "(?=a)"})x", no, "#/pattern"},
+      {R"({"type": "string", "pattern": "(a)\\1"})", no, "#/pattern"},
+      {R"({"type": "string", "pattern": "\\bx"})", no, "#/pattern"},
+      {R"({"type": "string", "pattern": "\\p{L}"})", no, "#/pattern"},
+      {R"({"type": "string", "pattern": "a^b"})", no, "#/pattern"},
+      {R"x({"type": "string", "pattern": "(^a)"})x", no, "#/pattern"},
+      {R"({"type": "string", "pattern": "(a"})", bad, "#/pattern"},
+      {R"x({"type": "string", "pattern": "a)"})x", bad, "#/pattern"},
+      {R"({"type": "string", "pattern": "[z-a]"})", bad, "#/pattern"},
+      {R"({"type": "string", "pattern": "*a"})", bad, "#/pattern"},
+      {R"({"type": "string", "pattern": "^(ab)*$", "maxLength": 4})", no, "#/pattern"},
+      {R"({"type": "string", "pattern": "a", "format": "date"})", no, "#/pattern"},
+      {R"({"type": "string", "format": "date", "maxLength": 4})", no, "#/format"},
+      {R"({"enum": ["a"], "pattern": "a"})", no, "#/pattern"},
+      {R"({"allOf": [{"pattern": "a"}, {"pattern": "b"}]})", no, "#/pattern"},
+      {R"({"$ref": "other.json"})", no, "#/$ref"},
+      {R"({"$ref": "#/$defs/x"})", ErrorCode::kNotFound, "#/$ref"},
+      {R"({"type": "strin"})", bad, "#/type"},
+      {R"({"minLength": -1})", bad, "#/minLength"},
+      {R"({"minLength": 1.5})", bad, "#/minLength"},
+      {R"({"properties": []})", bad, "#/properties"},
+      {R"({"properties": {"a": 1}})", bad, "#/properties"},
+      {R"({"required": "a"})", bad, "#/required"},
+      {R"({"anyOf": []})", bad, "#/anyOf"},
+      {R"({"enum": 1})", bad, "#/enum"},
+      {R"({"maximum": "1"})", bad, "#/maximum"},
+      {"[]", bad, "#"},
+      {"{", bad, "#"},
+      {"", bad, "#"},
+      {"false", bad, "#"},
+      {R"({"enum": []})", bad, "#"},
+      {R"({"type": "integer", "minimum": 2, "maximum": 1})", bad, "#"},
+      {R"({"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2})", bad, "#"},
+      {R"({"type": "string", "minLength": 2, "maxLength": 1})", bad, "#"},
+      {R"({"type": "array", "minItems": 2, "maxItems": 1})", bad, "#"},
+      {R"({"type": "object", "properties": {"a": false}, "required": ["a"]})", bad, "#"},
+      {R"({"allOf": [{"type": "string"}, {"type": "null"}]})", bad, "#"},
+  };
+  for (const Case& test : cases) {
+    const auto gbnf = json_schema_to_gbnf(test.schema);
+    ASSERT_FALSE(gbnf.ok()) << test.schema << "\n" << *gbnf;
+    EXPECT_EQ(gbnf.error().code, test.code) << test.schema << ": " << gbnf.error().message;
+    EXPECT_EQ(gbnf.error().subject, test.subject) << test.schema << ": " << gbnf.error().message;
+  }
+  for (const char* schema : {R"({"$ref": "#"})", R"({"anyOf": [{"$ref": "#"}, {"type": "null"}]})",
+                             R"({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]})",
+                             R"({"allOf": [{"$ref": "#"}, {"type": "null"}]})"}) {
+    const auto grammar = Grammar::from_json_schema(schema);
+    ASSERT_FALSE(grammar.ok()) << schema;
+    EXPECT_EQ(grammar.error().code, bad) << schema;
+  }
+}
+
+TEST(JsonSchema, StopsAtItsLimits) {
+  const auto code = [](const std::string& schema, const Limits& limits) {
+    const auto grammar = Grammar::from_json_schema(schema, limits);
+    return grammar.ok() ? ErrorCode::kInternal : grammar.error().code;
+  };
+  std::string deep = "{}";
+  for (int i = 0; i < 500; ++i) deep.insert(0, "{\"items\":").append("}");
+  EXPECT_EQ(code(deep, {}), ErrorCode::kResourceExhausted);
+  EXPECT_EQ(code(R"({"type": "object"})", {.max_source_bytes = 5}), ErrorCode::kResourceExhausted);
+  // 2^40 alternatives, if they were written out.
+  std::string choices = "{\"type\": \"integer\"";
+  for (int i = 0; i < 40; ++i)
+    choices += std::string(i == 0 ? ", \"allOf\": [" : ",") + R"({"anyOf": [{"minimum": )" + std::to_string(i) +
+               R"(}, {"maximum": )" + std::to_string(-i - 1) + "}]}";
+  EXPECT_EQ(code(choices + "]}", {}), ErrorCode::kUnsupported);
+}
+
+// Three hundred optional properties: any of them may come first, and any later one next.
+TEST(JsonSchema, TakesManyOptionalProperties) {
+  std::string schema = "{\"type\": \"object\", \"properties\": {";
+  for (int i = 0; i < 300; ++i)
+    schema += std::string(i == 0 ? "" : ",") + "\"name" + std::to_string(i) + "\": {\"type\": \"string\"}";
+  schema += "}, \"additionalProperties\": false}";
+  const auto grammar = Grammar::from_json_schema(schema);
+  ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+  EXPECT_TRUE(matches(*grammar, R"({"name7": "a", "name250": "b", "name299": "c"})"));
+  EXPECT_FALSE(matches(*grammar, R"({"name7": "a", "name6": "b"})"));
+  EXPECT_LT((*grammar)->automaton().states.size(), 20'000u);
+}
+
+TEST(JsonSchema, AnyObject) {
+  const auto grammar = Grammar::any_json_object();
+  ASSERT_TRUE(grammar.ok());
+  EXPECT_TRUE(matches(*grammar, R"({"a": [1, {"b": null}], "": "x"})"));
+  EXPECT_TRUE(matches(*grammar, "{}"));
+  EXPECT_FALSE(matches(*grammar, "[]"));
+  EXPECT_FALSE(matches(*grammar, "{} "));
+}
+
+// A model must not be able to go on with blanks for ever.
+TEST(JsonSchema, BoundsWhitespace) {
+  const auto grammar = Grammar::any_json_object();
+  ASSERT_TRUE(grammar.ok());
+  for (const char* blank : {" ", "\n", "\t"}) {
+    Matcher matcher = matcher_of(*grammar);
+    ASSERT_TRUE(matcher.accept_bytes("{"));
+    size_t n = 0;
+    while (matcher.accept_bytes(blank)) ASSERT_LE(++n, 100u);
+  }
+}
+
+}  // namespace
+}  // namespace realizar::grammar

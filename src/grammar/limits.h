@@ -1,0 +1,41 @@
+// What a grammar may cost while it is compiled. Grammars come with requests, so every one of these is an error, never a
+// crash or a stall.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "realizar/result.h"
+
+namespace realizar::grammar {
+
+struct Limits {
+  size_t max_source_bytes = 1 << 20;
+  size_t max_rules = 20'000;
+  size_t max_states = 500'000;  // of the byte automaton; its edges may be eight times as many
+  uint32_t compile_timeout_ms = 2'000;
+};
+
+inline Error limit_exceeded(std::string message) {
+  return {ErrorCode::kResourceExhausted, std::move(message), "grammar"};
+}
+
+// The time left for one compilation.
+class Deadline {
+ public:
+  explicit Deadline(uint32_t timeout_ms)
+      : timeout_ms_(timeout_ms), end_(std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms)) {}
+
+  Status check() const {
+    if (std::chrono::steady_clock::now() <= end_) return {};
+    return limit_exceeded("the grammar takes longer to compile than " + std::to_string(timeout_ms_) + " ms");
+  }
+
+ private:
+  uint32_t timeout_ms_;
+  std::chrono::steady_clock::time_point end_;
+};
+
+}  // namespace realizar::grammar

@@ -1,0 +1,57 @@
+#include "grammar/matcher.h"
+
+#include "base/check.h"
+
+namespace realizar::grammar {
+
+MaskCache::MaskCache(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie, size_t max_bytes)
+    : grammar_(std::move(grammar)),
+      trie_(std::move(trie)),
+      max_bytes_(max_bytes),
+      table_(std::make_shared<MaskTable>(grammar_, trie_)) {}
+
+void MaskCache::refresh(std::shared_ptr<MaskTable>& table, SetId& state) {
+  if (table_->bytes() > max_bytes_) table_ = std::make_shared<MaskTable>(grammar_, trie_);
+  if (table == table_) return;
+  state = table_->sets().import(table->sets(), state);
+  table = table_;
+}
+
+Matcher::Matcher(std::shared_ptr<MaskCache> cache) : cache_(std::move(cache)) {
+  const std::lock_guard lock(cache_->mutex_);
+  table_ = cache_->table_;
+  state_ = table_->sets().start();
+}
+
+void Matcher::fill_mask(std::span<uint64_t> mask) {
+  REQUIRE(mask.size() == cache_->trie_->mask_words());
+  const std::lock_guard lock(cache_->mutex_);
+  cache_->refresh(table_, state_);
+  table_->tokens_after(state_).write_to(mask);
+}
+
+bool Matcher::is_complete() const {
+  const std::lock_guard lock(cache_->mutex_);
+  return table_->sets().is_complete(state_);
+}
+
+bool Matcher::can_continue() const {
+  const std::lock_guard lock(cache_->mutex_);
+  return table_->sets().can_continue(state_);
+}
+
+bool Matcher::accept(TokenId token) {
+  const std::string_view bytes = cache_->trie_->bytes(token);
+  return !bytes.empty() && accept_bytes(bytes);
+}
+
+bool Matcher::accept_bytes(std::string_view bytes) {
+  const std::lock_guard lock(cache_->mutex_);
+  cache_->refresh(table_, state_);
+  const SetId next = table_->step(state_, bytes);
+  if (next == kDead) return false;
+  state_ = next;
+  return true;
+}
+
+}  // namespace realizar::grammar

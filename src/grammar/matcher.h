@@ -1,0 +1,60 @@
+// How far one sequence is into its grammar, and which tokens may come next. A Matcher is small and copied freely
+// (speculation keeps a copy and goes back to it); one thread at a time may use it. Matchers of one grammar share a
+// MaskCache, from any threads; it holds a lock during each call.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+
+#include "grammar/grammar.h"
+#include "grammar/mask_table.h"
+#include "grammar/token_trie.h"
+#include "realizar/types.h"
+
+namespace realizar::grammar {
+
+// What has been computed for one grammar and one vocabulary. Beyond max_bytes it starts anew.
+class MaskCache {
+ public:
+  MaskCache(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie,
+            size_t max_bytes = size_t{64} << 20);
+
+ private:
+  friend class Matcher;
+  // Moves a matcher's state to a new table where the old one was given up or is full. Under the lock.
+  void refresh(std::shared_ptr<MaskTable>& table, SetId& state);
+
+  std::shared_ptr<const Grammar> grammar_;
+  std::shared_ptr<const TokenTrie> trie_;
+  size_t max_bytes_;
+  std::mutex mutex_;                  // of every table made here
+  std::shared_ptr<MaskTable> table_;  // older ones live on in matchers until these are used again
+};
+
+class Matcher {
+ public:
+  explicit Matcher(std::shared_ptr<MaskCache> cache);
+
+  // Bit i of the mask ([ceil(n_vocab / 64)]): token i may come next. Never control tokens: whether the text may end is
+  // is_complete(). No bit where the text cannot go on.
+  void fill_mask(std::span<uint64_t> mask);
+  // The text so far is a whole sentence of the grammar.
+  bool is_complete() const;
+  // Some byte may follow.
+  bool can_continue() const;
+
+  // False, and nothing changes, where the grammar does not allow it. That includes stacks deeper than
+  // MaskTable::kMaxDepth, e.g. in JSON nested that deep, and an ambiguity of more than StackSets::kMaxWidth frames.
+  bool accept(TokenId token);
+  bool accept_bytes(std::string_view bytes);
+
+ private:
+  std::shared_ptr<MaskCache> cache_;
+  std::shared_ptr<MaskTable> table_;
+  SetId state_;
+};
+
+}  // namespace realizar::grammar

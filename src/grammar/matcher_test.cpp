@@ -1,0 +1,224 @@
+#include "grammar/matcher.h"
+
+#include <random>
+
+#include "grammar/test_support.h"
+
+namespace realizar::grammar {
+namespace {
+
+using Mask = std::vector<uint64_t>;
+
+bool has_bit(const Mask& mask, size_t i) {
+  return (mask[i / 64] >> (i % 64) & 1) != 0;
+}
+
+// All bytes, and pieces of JSON and of the small grammars below that cross their borders.
+std::vector<std::string> small_vocabulary() {
+  std::vector<std::string> tokens{
+      "",     "{\"",   "\":", "\": ", "\",",  "\", \"", "\"}",      "\"},",     "}}",   "]}",       "},\n",
+      "[]",   "[[",    "]]",  "],",   "true", "false",  "null",     "tr",       "ue,",  "  ",       "    ",
+      "\n  ", "\n\n",  "\\u", "\\\"", "\\n",  "00",     "123",      "1.5",      "-1",   "e+",       ",\"",
+      "name", "value", "na",  "me\"", "a\"",  "abc",    "\xC3\xA9", "\xE2\x82", "\xAC", "\xF0\x9F", "\x98\x80",
+      "ab",   "ba",    "aab", "aaaa", "(((",  "))",     "()",       "x)",       "(x",   "xx",       "bb",
+      "cab",  "\",\"", "1,",  ", 2",  "3]",   "aaaa)",  "a)",       "aa)("};
+  for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
+  tokens.push_back("abc");  // a second token with the same bytes
+  return tokens;
+}
+
+// Walks at random along allowed tokens; at every step each token's bit must be what trying it on a copy says.
+void expect_masks_equal_trying(const std::shared_ptr<const Grammar>& grammar, int n_walks, int n_steps,
+                               std::mt19937& random) {
+  const std::vector<std::string> tokens = small_vocabulary();
+  const auto cache = std::make_shared<MaskCache>(grammar, trie_of(tokens));
+  Mask mask((tokens.size() + 63) / 64);
+  for (int walk = 0; walk < n_walks; ++walk) {
+    Matcher matcher(cache);
+    std::string text;
+    for (int step = 0; step < n_steps; ++step) {
+      matcher.fill_mask(mask);
+      std::vector<size_t> allowed;
+      for (size_t i = 0; i < tokens.size(); ++i) {
+        Matcher copy = matcher;
+        const bool expected = !tokens[i].empty() && copy.accept_bytes(tokens[i]);
+        ASSERT_EQ(has_bit(mask, i), expected) << "token '" << tokens[i] << "' after '" << text << "'";
+        if (expected) allowed.push_back(i);
+      }
+      ASSERT_EQ(matcher.can_continue(), !allowed.empty()) << text;
+      ASSERT_TRUE(matcher.is_complete() || !allowed.empty()) << text;
+      if (allowed.empty()) break;
+      const size_t next = allowed[random() % allowed.size()];
+      ASSERT_TRUE(matcher.accept(TokenId{static_cast<int32_t>(next)}));
+      text += tokens[next];
+    }
+  }
+}
+
+TEST(Matcher, MasksEqualTryingEveryToken) {
+  const char* const sources[] = {
+      "root ::= \"(\" root \")\" | \"x\"*",
+      "root ::= (\"a\" | \"ab\" | \"b\")* \"c\"",
+      "root ::= word (\", \" word){0,3}\nword ::= [a-z]{1,200}",
+      "root ::= .{90,95}",
+      "root ::= [a]{90,120} (\")\" | \"(\")*",
+      "root ::= ([a]{40,} \")\"){2} \"(\"*",
+      "root ::= s\ns ::= \"a\" s \"b\" s | \"\"",
+      "root ::= a | b\na ::= \"a\" a \"b\" | \"x\"\nb ::= \"a\" b \"bb\" | \"x\"",
+      "root ::= (\"a\"? \"b\"?){0,100} \"c\"?",
+  };
+  std::mt19937 random(1);
+  for (const char* source : sources) {
+    const auto grammar = Grammar::from_gbnf(source);
+    ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+    SCOPED_TRACE(source);
+    expect_masks_equal_trying(*grammar, 30, 80, random);
+  }
+}
+
+TEST(Matcher, MasksOfSchemasEqualTryingEveryToken) {
+  const char* const schemas[] = {
+      R"({"type": "object"})",
+      R"({"type": "object", "properties": {"name": {"type": "string"}, "value": {"type": "number"}}, "required": ["name"]})",
+      R"({"type": "array", "items": {"type": "string", "maxLength": 40}, "maxItems": 100})",
+      R"({"type": "object", "properties": {"a": {"type": "string", "minLength": 3, "maxLength": 300}, "b": {"type": "array", "items": {"$ref": "#"}}}, "additionalProperties": false})",
+      R"({"type": "string", "pattern": "^(ab|a)*c?[xyz]{2,90}$"})",
+      R"({"type": "array", "items": {"type": "integer", "minimum": -50, "maximum": 1200}})",
+  };
+  std::mt19937 random(2);
+  for (const char* schema : schemas) {
+    const auto grammar = Grammar::from_json_schema(schema);
+    ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+    SCOPED_TRACE(schema);
+    expect_masks_equal_trying(*grammar, 20, 80, random);
+  }
+}
+
+// An expression over a, b, c, x, ( and ), and rules with higher numbers or behind a character.
+std::string random_expression(std::mt19937& random, int rule, int n_rules, int depth) {
+  const auto inner = [&] { return random_expression(random, rule, n_rules, depth - 1); };
+  switch (random() % (depth > 0 ? 9 : 3)) {
+    case 0:
+      return std::string("\"") + "abcx()"[random() % 6] + "\"";
+    case 1:
+      return std::vector<std::string>{"[a-c]", "[^a]", "\"ab\"", "[x()]"}[random() % 4];
+    case 2: {
+      const int other = static_cast<int>(random() % static_cast<unsigned>(n_rules));
+      const std::string name = "r" + std::to_string(other);
+      return other > rule ? name : "\"(\" " + name + "? \")\"";
+    }
+    case 3:
+      return "(" + inner() + " | " + inner() + ")";
+    case 4:
+      return "(" + inner() + ")*";
+    case 5:
+      return "(" + inner() + "){" + std::to_string(random() % 3) + "," + std::to_string(3 + random() % 60) + "}";
+    case 6:
+      return "(" + inner() + ")?";
+    default:
+      return inner() + " " + inner();
+  }
+}
+
+TEST(Matcher, MasksOfRandomGrammarsEqualTryingEveryToken) {
+  std::mt19937 random(3);
+  int n_compiled = 0;
+  for (int round = 0; round < 400; ++round) {
+    constexpr int kRules = 4;
+    std::string source = "root ::= r0 r1\n";
+    for (int rule = 0; rule < kRules; ++rule)
+      source += "r" + std::to_string(rule) + " ::= " + random_expression(random, rule, kRules, 4) + "\n";
+    const auto grammar = Grammar::from_gbnf(source);
+    if (!grammar.ok()) continue;
+    ++n_compiled;
+    SCOPED_TRACE(source);
+    expect_masks_equal_trying(*grammar, 2, 12, random);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(n_compiled, 200);
+}
+
+TEST(Matcher, RefusesWithoutMoving) {
+  const auto grammar = Grammar::from_gbnf("root ::= \"abc\"");
+  ASSERT_TRUE(grammar.ok());
+  Matcher matcher = matcher_of(*grammar);
+  EXPECT_FALSE(matcher.accept_bytes("abd"));
+  EXPECT_FALSE(matcher.accept(TokenId{'b'}));
+  EXPECT_FALSE(matcher.accept(TokenId{-1}));
+  EXPECT_FALSE(matcher.accept(TokenId{100000}));
+  EXPECT_TRUE(matcher.accept_bytes("ab"));
+  EXPECT_FALSE(matcher.is_complete());
+  EXPECT_TRUE(matcher.accept(TokenId{'c'}));
+  EXPECT_TRUE(matcher.is_complete());
+  EXPECT_FALSE(matcher.can_continue());
+}
+
+TEST(Matcher, CopiesGoTheirOwnWays) {
+  const auto grammar = Grammar::from_gbnf("root ::= \"ab\" | \"cd\" | \"ae\"");
+  ASSERT_TRUE(grammar.ok());
+  Matcher matcher = matcher_of(*grammar);
+  Matcher saved = matcher;
+  ASSERT_TRUE(matcher.accept_bytes("a"));
+  ASSERT_TRUE(saved.accept_bytes("cd"));
+  EXPECT_TRUE(matcher.accept_bytes("e"));
+}
+
+// A cache too small for anything begins anew at each call, and nobody notices.
+TEST(Matcher, OutlivesItsCachesTables) {
+  const auto grammar = Grammar::from_json_schema(R"({"type": "array", "items": {"type": "string", "maxLength": 200}})");
+  ASSERT_TRUE(grammar.ok());
+  const auto trie = trie_of(small_vocabulary());
+  const auto small = std::make_shared<MaskCache>(*grammar, trie, 1);
+  const auto large = std::make_shared<MaskCache>(*grammar, trie);
+  Matcher first(small), second(small), expected(large);
+  Mask mask(trie->mask_words()), expected_mask(trie->mask_words());
+  for (const char byte : std::string(R"(["abc", ["x"]])")) {
+    first.fill_mask(mask);
+    expected.fill_mask(expected_mask);
+    EXPECT_EQ(mask, expected_mask);
+    second.fill_mask(mask);
+    EXPECT_EQ(mask, expected_mask);
+    const std::string_view text(&byte, 1);
+    const bool ok = expected.accept_bytes(text);
+    EXPECT_EQ(first.accept_bytes(text), ok);
+    EXPECT_EQ(second.accept_bytes(text), ok);
+  }
+}
+
+// Near the limit of the stack's depth the masks still say what accept does.
+TEST(Matcher, MasksHoldAtTheDepthsLimit) {
+  const auto grammar = Grammar::from_gbnf("root ::= \"(\" root \")\" | \"x\"");
+  ASSERT_TRUE(grammar.ok());
+  const auto trie = trie_of(small_vocabulary());
+  Matcher matcher = matcher_of(*grammar, trie);
+  Mask mask(trie->mask_words());
+  const auto tokens = small_vocabulary();
+  for (int depth = 0; depth < 1100 && matcher.accept_bytes("("); ++depth) {
+    if (depth < 980) continue;
+    matcher.fill_mask(mask);
+    for (size_t i = 1; i < tokens.size(); ++i) {
+      Matcher copy = matcher;
+      ASSERT_EQ(has_bit(mask, i), copy.accept_bytes(tokens[i])) << tokens[i] << " at depth " << depth;
+    }
+  }
+}
+
+TEST(TokenTrie, KeepsEveryTokenOnce) {
+  const auto tokens = small_vocabulary();
+  const TokenTrie trie(tokens);
+  std::vector<int> n_seen(tokens.size(), 0);
+  std::string path;
+  for (uint32_t i = 0; i < trie.nodes().size(); ++i) {
+    const auto& node = trie.nodes()[i];
+    path.resize(node.depth - 1u);
+    path += static_cast<char>(node.byte);
+    for (const TokenId id : trie.tokens_at(i)) {
+      ++n_seen[static_cast<size_t>(to_index(id))];
+      EXPECT_EQ(tokens[static_cast<size_t>(to_index(id))], path);
+    }
+  }
+  for (size_t i = 0; i < tokens.size(); ++i) EXPECT_EQ(n_seen[i], tokens[i].empty() ? 0 : 1) << tokens[i];
+}
+
+}  // namespace
+}  // namespace realizar::grammar

@@ -1,0 +1,259 @@
+#include "grammar/number_ranges.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+namespace realizar::grammar {
+namespace {
+
+constexpr size_t kMaxDigits = 32, kMaxExponent = 400;
+
+std::string any_digits(size_t min, size_t max) {
+  if (max == 0) return "\"\"";
+  return min == max ? fmt::format("[0-9]{{{}}}", min) : fmt::format("[0-9]{{{},{}}}", min, max);
+}
+std::string digit_range(char first, char last) {
+  return first == last ? fmt::format("\"{}\"", first) : fmt::format("[{}-{}]", first, last);
+}
+
+// The alternatives, in parentheses; nullopt for none.
+std::optional<std::string> one_of(const std::vector<std::string>& options) {
+  if (options.empty()) return std::nullopt;
+  return fmt::format("({})", fmt::join(options, " | "));
+}
+
+int compare_whole(const std::string& a, const std::string& b) {
+  if (a.size() != b.size()) return a.size() < b.size() ? -1 : 1;
+  return a.compare(b);
+}
+int compare_magnitude(const Decimal& a, const Decimal& b) {
+  const int whole = compare_whole(a.whole, b.whole);
+  return whole != 0 ? whole : a.fraction.compare(b.fraction);
+}
+
+std::string plus_one(std::string whole) {
+  for (size_t i = whole.size(); i-- > 0; whole[i] = '0') {
+    if (whole[i] != '9') {
+      ++whole[i];
+      return whole;
+    }
+  }
+  return "1" + whole;
+}
+std::string minus_one(std::string whole) {  // of at least 1
+  for (size_t i = whole.size(); i-- > 0; whole[i] = '9') {
+    if (whole[i] != '0') {
+      --whole[i];
+      break;
+    }
+  }
+  const size_t kept = std::min(whole.find_first_not_of('0'), whole.size() - 1);
+  return whole.substr(kept);
+}
+
+// Strings of digits from low to high, all of one length.
+std::string same_length_range(std::string_view low, std::string_view high) {
+  const size_t n = low.size();
+  size_t n_shared = 0;
+  while (n_shared < n && low[n_shared] == high[n_shared]) ++n_shared;
+  const std::string prefix = n_shared > 0 ? fmt::format("\"{}\" ", low.substr(0, n_shared)) : "";
+  if (n_shared == n) return prefix;
+  low = low.substr(n_shared);
+  high = high.substr(n_shared);
+  const size_t n_rest = low.size() - 1;
+  char first = low[0], last = high[0];
+  std::vector<std::string> options;
+  if (low.substr(1).find_first_not_of('0') != std::string_view::npos) {
+    options.push_back(fmt::format("\"{}\" {}", first, same_length_range(low.substr(1), std::string(n_rest, '9'))));
+    ++first;
+  }
+  std::string top;
+  if (high.substr(1).find_first_not_of('9') != std::string_view::npos) {
+    top = fmt::format("\"{}\" {}", last, same_length_range(std::string(n_rest, '0'), high.substr(1)));
+    --last;
+  }
+  if (first <= last) {
+    options.push_back(digit_range(first, last) + (n_rest > 0 ? " " + any_digits(n_rest, n_rest) : ""));
+  }
+  if (!top.empty()) options.push_back(top);
+  return prefix + *one_of(options);
+}
+
+// Natural numbers from low to high, or without end.
+std::optional<std::string> whole_range(const std::string& low, const std::optional<std::string>& high) {
+  if (high && compare_whole(low, *high) > 0) return std::nullopt;
+  std::vector<std::string> options;
+  const size_t last_length = high ? high->size() : low.size();
+  for (size_t n = low.size(); n <= last_length; ++n) {
+    const std::string from = n == low.size() ? low : "1" + std::string(n - 1, '0');
+    const std::string to = high && n == high->size() ? *high : std::string(n, '9');
+    options.push_back(same_length_range(from, to));
+  }
+  if (!high) options.push_back("[1-9] " + any_digits(low.size(), std::max(kMaxDigits - 1, low.size())));
+  return one_of(options);
+}
+
+// Fractions with the point, and none, of numbers whose whole part is that of a bound. Goes on digit by digit while the
+// text is as the bounds are: `at_low`, `at_high`.
+class Fractions {
+ public:
+  Fractions(const Bound* low, const Bound* high) : low_(low), high_(high) {}
+
+  std::optional<std::string> run() const {
+    std::vector<std::string> options;
+    if (may_stop(0, low_ != nullptr, high_ != nullptr)) options.emplace_back("\"\"");
+    if (const auto digits = from(0, low_ != nullptr, high_ != nullptr)) options.push_back("\".\" " + *digits);
+    return one_of(options);
+  }
+
+ private:
+  static char digit(const Bound* bound, size_t at) {
+    return at < bound->value.fraction.size() ? bound->value.fraction[at] : '0';
+  }
+  static bool is_done(const Bound* bound, size_t at) { return at >= bound->value.fraction.size(); }
+
+  // May the number end after `at` digits of its fraction? Zeros follow without being written. Bounds end in no zero.
+  bool may_stop(size_t at, bool at_low, bool at_high) const {
+    if (at_low && (!is_done(low_, at) || low_->exclusive)) return false;
+    return !at_high || !is_done(high_, at) || !high_->exclusive;
+  }
+
+  // One digit more, and what may follow.
+  std::optional<std::string> from(size_t at, bool at_low, bool at_high) const {
+    if (!at_low && !at_high) return any_digits(1, kMaxDigits);
+    if ((!at_low || is_done(low_, at)) && (!at_high || is_done(high_, at))) return after_bounds(at_low, at_high);
+    const char first = at_low ? digit(low_, at) : '0', last = at_high ? digit(high_, at) : '9';
+    std::vector<std::string> options;
+    add(options, first, first, at, at_low, at_high && first == last);
+    if (first < last) {
+      const auto inner_first = static_cast<char>(first + 1), inner_last = static_cast<char>(last - 1);
+      if (inner_first <= inner_last) add(options, inner_first, inner_last, at, false, false);
+      add(options, last, last, at, false, at_high);
+    }
+    return one_of(options);
+  }
+
+  void add(std::vector<std::string>& options, char first, char last, size_t at, bool at_low, bool at_high) const {
+    const std::string own = digit_range(first, last);
+    if (!at_low && !at_high) {
+      options.push_back(own + " " + any_digits(0, kMaxDigits));
+      return;
+    }
+    const auto rest = from(at + 1, at_low, at_high);
+    const bool stops = may_stop(at + 1, at_low, at_high);
+    if (rest) {
+      options.push_back(fmt::format("{} ({}){}", own, *rest, stops ? "?" : ""));
+    } else if (stops) {
+      options.push_back(own);
+    }
+  }
+
+  // The digits of the bounds are used up: as high as the upper one means zeros from now on.
+  std::optional<std::string> after_bounds(bool at_low, bool at_high) const {
+    if (at_high)
+      return may_stop(kMaxExponent, at_low, at_high) ? std::optional<std::string>("\"0\"{1,32}") : std::nullopt;
+    if (!low_->exclusive) return any_digits(1, kMaxDigits);
+    return "\"0\"{0,31} [1-9] " + any_digits(0, kMaxDigits);
+  }
+
+  const Bound* low_;
+  const Bound* high_;
+};
+
+// Numbers without sign from low (at least zero) to high.
+std::optional<std::string> magnitude_range(const Bound& low, const std::optional<Bound>& high) {
+  const std::string any_fraction = "(\".\" " + any_digits(1, kMaxDigits) + ")?";
+  std::vector<std::string> options;
+  const bool same_whole = high && high->value.whole == low.value.whole;
+  if (high && compare_whole(low.value.whole, high->value.whole) > 0) return std::nullopt;
+  if (const auto f = Fractions(&low, same_whole ? &*high : nullptr).run()) {
+    options.push_back(fmt::format("\"{}\" {}", low.value.whole, *f));
+  }
+  if (same_whole) return one_of(options);
+  const auto last = high ? std::optional(minus_one(high->value.whole)) : std::nullopt;
+  if (const auto whole = whole_range(plus_one(low.value.whole), last)) options.push_back(*whole + " " + any_fraction);
+  if (!high) return one_of(options);
+  if (const auto f = Fractions(nullptr, &*high).run()) {
+    options.push_back(fmt::format("\"{}\" {}", high->value.whole, *f));
+  }
+  return one_of(options);
+}
+
+// Splits at zero; `range(low, high)` is for numbers without sign. `-0` is never written.
+template <class Range>
+std::optional<std::string> signed_range(const std::optional<Bound>& low, const std::optional<Bound>& high,
+                                        Range range) {
+  if (low && high && compare(low->value, high->value) > 0) return std::nullopt;
+  const auto mirrored = [](Bound bound) {
+    bound.value.negative = false;
+    return bound;
+  };
+  std::vector<std::string> options;
+  if (!low || low->value.negative) {
+    const bool reaches_zero = !high || !high->value.negative;
+    const Bound nearest = reaches_zero ? Bound{{}, true} : mirrored(*high);
+    const auto farthest = low ? std::optional(mirrored(*low)) : std::nullopt;
+    if (const auto negative = range(nearest, farthest)) options.push_back("\"-\" " + *negative);
+  }
+  if (!high || !high->value.negative) {
+    const Bound from = low && !low->value.negative ? *low : Bound{};
+    if (const auto positive = range(from, high)) options.push_back(*positive);
+  }
+  return one_of(options);
+}
+
+}  // namespace
+
+std::optional<Decimal> decimal_of(std::string_view text) {
+  Decimal out;
+  out.negative = text.starts_with('-');
+  if (out.negative) text.remove_prefix(1);
+  const size_t e = text.find_first_of("eE");
+  int exponent = 0;
+  if (e != std::string_view::npos) {
+    exponent = std::atoi(std::string(text.substr(e + 1)).c_str());
+    text = text.substr(0, e);
+  }
+  const size_t point = std::min(text.find('.'), text.size());
+  std::string digits(text.substr(0, point));
+  if (point < text.size()) digits += text.substr(point + 1);
+  if (digits.size() > kMaxExponent || std::abs(exponent) > static_cast<int>(kMaxExponent)) return std::nullopt;
+  int n_whole = static_cast<int>(point) + exponent;
+  if (n_whole < 0) {
+    digits.insert(0, static_cast<size_t>(-n_whole), '0');
+    n_whole = 0;
+  }
+  if (static_cast<size_t>(n_whole) > digits.size()) digits.append(static_cast<size_t>(n_whole) - digits.size(), '0');
+  out.whole = digits.substr(0, static_cast<size_t>(n_whole));
+  out.fraction = digits.substr(static_cast<size_t>(n_whole));
+  out.whole.erase(0, out.whole.find_first_not_of('0'));
+  if (out.whole.empty()) out.whole = "0";
+  out.fraction.erase(out.fraction.find_last_not_of('0') + 1);
+  if (out.is_zero()) out.negative = false;
+  return out;
+}
+
+int compare(const Decimal& a, const Decimal& b) {
+  if (a.negative != b.negative) return a.negative ? -1 : 1;
+  return a.negative ? compare_magnitude(b, a) : compare_magnitude(a, b);
+}
+
+std::optional<std::string> integer_range_to_gbnf(std::optional<Bound> low, std::optional<Bound> high) {
+  return signed_range(low, high, [](const Bound& nearest, const std::optional<Bound>& farthest) {
+    const bool next = !nearest.value.fraction.empty() || nearest.exclusive;
+    const std::string from = next ? plus_one(nearest.value.whole) : nearest.value.whole;
+    if (!farthest) return whole_range(from, std::nullopt);
+    const bool previous = farthest->value.fraction.empty() && farthest->exclusive;
+    if (previous && farthest->value.whole == "0") return std::optional<std::string>();
+    return whole_range(from, previous ? minus_one(farthest->value.whole) : farthest->value.whole);
+  });
+}
+
+std::optional<std::string> number_range_to_gbnf(std::optional<Bound> low, std::optional<Bound> high) {
+  return signed_range(low, high, magnitude_range);
+}
+
+}  // namespace realizar::grammar

@@ -1,0 +1,32 @@
+// Numbers between bounds as GBNF over their decimal digits, exactly, for bounds of any size.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace realizar::grammar {
+
+// A decimal number without exponent; digits without needless zeros, so zero is {false, "0", ""}.
+struct Decimal {
+  bool negative = false;
+  std::string whole = "0";
+  std::string fraction;
+  bool is_zero() const { return whole == "0" && fraction.empty(); }
+};
+
+// From JSON's spelling, exponents written out. nullopt beyond 400 digits.
+std::optional<Decimal> decimal_of(std::string_view json_number);
+int compare(const Decimal& a, const Decimal& b);  // <0, 0, >0
+
+struct Bound {
+  Decimal value;
+  bool exclusive = false;
+};
+
+// nullopt: no number lies between. Integers without sign on zero; numbers without exponent, at most 32 digits (or as
+// many as the bound has) on either side of the point.
+std::optional<std::string> integer_range_to_gbnf(std::optional<Bound> low, std::optional<Bound> high);
+std::optional<std::string> number_range_to_gbnf(std::optional<Bound> low, std::optional<Bound> high);
+
+}  // namespace realizar::grammar

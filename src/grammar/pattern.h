@@ -1,0 +1,25 @@
+// Regular expressions of JSON Schema's `pattern` (ECMA-262, without what is not regular) as GBNF of the inside of a
+// JSON string.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "realizar/result.h"
+
+namespace realizar::grammar {
+
+// Which lengths a string may have, in code points.
+struct LengthRange {
+  uint64_t min = 0, max = ~uint64_t{0};
+};
+
+// The text between the quotes; uses the shared rule "escape". A pattern matches anywhere, unless it is anchored. Where
+// `wanted` forbids lengths that the pattern allows, it must be one repeated character. Errors: InvalidArgument for a
+// broken pattern, Unsupported for assertions other than ^ at the beginning and $ at the end, backreferences, \p and
+// lengths that cannot be combined with it; `path` is the subject.
+Result<std::string> pattern_to_gbnf(std::string_view pattern, const LengthRange& wanted, const std::string& path);
+
+}  // namespace realizar::grammar

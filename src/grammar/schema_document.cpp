@@ -1,0 +1,91 @@
+#include "grammar/schema_document.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace realizar::grammar {
+namespace {
+
+constexpr int kMaxNesting = 128;
+
+int nesting_of(std::string_view text) {
+  int nesting = 0, deepest = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\') ++i;
+    if (c == '"') in_string = !in_string;
+    if (in_string) continue;
+    if (c == '{' || c == '[') deepest = std::max(deepest, ++nesting);
+    if (c == '}' || c == ']') --nesting;
+  }
+  return deepest;
+}
+
+// RFC 6901, sections 4 and 6: ~1 and ~0 for / and ~, %XX for bytes of a URI.
+std::string unescaped(std::string_view token) {
+  std::string out;
+  for (size_t i = 0; i < token.size(); ++i) {
+    unsigned byte = 0;
+    if (token[i] == '%' && i + 2 < token.size() &&
+        std::from_chars(&token[i + 1], &token[i + 1] + 2, byte, 16).ptr == &token[i + 1] + 2) {
+      out += static_cast<char>(byte);
+      i += 2;
+    } else {
+      out += token[i];
+    }
+  }
+  for (size_t at = out.find("~1"); at != std::string::npos; at = out.find("~1", at + 1)) out.replace(at, 2, "/");
+  for (size_t at = out.find("~0"); at != std::string::npos; at = out.find("~0", at + 1)) out.replace(at, 2, "~");
+  return out;
+}
+
+const Json* member(const Json& value, const std::string& name) {
+  if (value.is_object()) {
+    const auto found = value.find(name);
+    return found == value.end() ? nullptr : &*found;
+  }
+  size_t index = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  const bool is_index = error == std::errc() && end == name.data() + name.size();
+  return value.is_array() && is_index && index < value.size() ? &value[index] : nullptr;
+}
+
+}  // namespace
+
+Result<SchemaDocument> SchemaDocument::parse(std::string_view text, const Limits& limits) {
+  if (text.size() > limits.max_source_bytes) {
+    return limit_exceeded(
+        fmt::format("the schema has {} bytes; the limit is {}", text.size(), limits.max_source_bytes));
+  }
+  if (nesting_of(text) > kMaxNesting)
+    return limit_exceeded(fmt::format("the schema nests deeper than {}", kMaxNesting));
+  SchemaDocument document;
+  document.root_ = Json::parse(text, nullptr, false);
+  if (document.root_.is_discarded()) return invalid_argument("the schema is not valid JSON", "#");
+  if (!document.root_.is_object() && !document.root_.is_boolean()) {
+    return invalid_argument("the schema must be an object or a boolean", "#");
+  }
+  return document;
+}
+
+Result<const Json*> SchemaDocument::resolve(const std::string& ref, const std::string& path) const {
+  const std::string own_path = path_to(path, "$ref");
+  if (ref != "#" && !ref.starts_with("#/")) {
+    return unsupported(
+        fmt::format("{}: \"$ref\" to \"{}\": only references inside the schema, \"#/...\", are supported", path, ref),
+        own_path);
+  }
+  const Json* at = &root_;
+  for (size_t begin = 1; begin < ref.size();) {
+    const size_t end = std::min(ref.find('/', begin + 1), ref.size());
+    at = member(*at, unescaped(std::string_view(ref).substr(begin + 1, end - begin - 1)));
+    if (at == nullptr) return not_found(fmt::format("{}: \"$ref\" to \"{}\", which is not there", path, ref), own_path);
+    begin = end;
+  }
+  if (at->is_object() || at->is_boolean()) return at;
+  return invalid_argument(fmt::format("{}: \"$ref\" to \"{}\", which is not a schema", path, ref), own_path);
+}
+
+}  // namespace realizar::grammar

@@ -1,0 +1,162 @@
+#include "grammar/schema_keywords.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+
+#include "grammar/string_formats.h"
+
+namespace realizar::grammar {
+namespace {
+
+enum class Kind { kSchema, kSchemas, kNamedSchemas, kNumber, kCount, kString, kNames, kTypes, kArray, kBool, kAny };
+
+struct Keyword {
+  std::string_view name;
+  Kind kind;
+};
+
+constexpr Keyword kAssertions[] = {
+    {"type", Kind::kTypes},
+    {"enum", Kind::kArray},
+    {"const", Kind::kAny},
+    {"properties", Kind::kNamedSchemas},
+    {"required", Kind::kNames},
+    {"additionalProperties", Kind::kSchema},
+    {"patternProperties", Kind::kNamedSchemas},
+    {"minProperties", Kind::kCount},
+    {"maxProperties", Kind::kCount},
+    {"items", Kind::kSchema},
+    {"prefixItems", Kind::kSchemas},
+    {"minItems", Kind::kCount},
+    {"maxItems", Kind::kCount},
+    {"uniqueItems", Kind::kBool},
+    {"minLength", Kind::kCount},
+    {"maxLength", Kind::kCount},
+    {"pattern", Kind::kString},
+    {"format", Kind::kString},
+    {"minimum", Kind::kNumber},
+    {"maximum", Kind::kNumber},
+    {"exclusiveMinimum", Kind::kNumber},
+    {"exclusiveMaximum", Kind::kNumber},
+    {"multipleOf", Kind::kNumber},
+    {"anyOf", Kind::kSchemas},
+    {"oneOf", Kind::kSchemas},
+    {"allOf", Kind::kSchemas},
+    {"$ref", Kind::kString},
+};
+
+constexpr std::string_view kAnnotations[] = {
+    "title",     "description",      "default",         "examples",     "example",    "$schema",
+    "$id",       "$comment",         "$defs",           "definitions",  "deprecated", "readOnly",
+    "writeOnly", "contentMediaType", "contentEncoding", "contentSchema"};
+
+const Keyword* find_assertion(std::string_view name) {
+  const auto* found = std::ranges::find(kAssertions, name, &Keyword::name);
+  return found == std::end(kAssertions) ? nullptr : found;
+}
+
+bool is_schema(const Json& value) {
+  return value.is_object() || value.is_boolean();
+}
+bool is_type_name(const Json& value) {
+  constexpr std::string_view kTypes[] = {"null", "boolean", "object", "array", "number", "integer", "string"};
+  return value.is_string() && std::ranges::find(kTypes, value.get_ref<const std::string&>()) != std::end(kTypes);
+}
+bool is_count(const Json& value) {
+  return value.is_number_unsigned() || (value.is_number_float() && value.get<double>() >= 0 &&
+                                        std::trunc(value.get<double>()) == value.get<double>());
+}
+
+// What is expected, or nothing where the value is it.
+std::string_view expected(Kind kind, const Json& value) {
+  const auto all = [&](auto is) { return std::all_of(value.begin(), value.end(), is); };
+  switch (kind) {
+    case Kind::kSchema:
+      return is_schema(value) ? "" : "a schema";
+    case Kind::kSchemas:
+      return value.is_array() && !value.empty() && all(is_schema) ? "" : "an array of schemas";
+    case Kind::kNamedSchemas:
+      return value.is_object() && all(is_schema) ? "" : "an object of schemas";
+    case Kind::kNumber:
+      return value.is_number() ? "" : "a number";
+    case Kind::kCount:
+      return is_count(value) ? "" : "a whole number from 0";
+    case Kind::kString:
+      return value.is_string() ? "" : "a string";
+    case Kind::kNames:
+      return value.is_array() && all([](const Json& v) { return v.is_string(); }) ? "" : "an array of strings";
+    case Kind::kTypes:
+      return is_type_name(value) || (value.is_array() && !value.empty() && all(is_type_name))
+                 ? ""
+                 : "a type's name or an array of them";
+    case Kind::kArray:
+      return value.is_array() ? "" : "an array";
+    case Kind::kBool:
+      return value.is_boolean() ? "" : "true or false";
+    case Kind::kAny:
+      return "";
+  }
+  return "";
+}
+
+}  // namespace
+
+Status check_keywords(const Json& schema, const std::string& path) {
+  for (const auto& [name, value] : schema.items()) {
+    if (std::ranges::find(kAnnotations, name) != std::end(kAnnotations) || name.starts_with("x-")) continue;
+    const std::string own_path = path_to(path, name);
+    const Keyword* keyword = find_assertion(name);
+    if (keyword == nullptr)
+      return unsupported(fmt::format("{}: keyword \"{}\" is not supported", path, name), own_path);
+    const std::string_view wanted = expected(keyword->kind, value);
+    if (!wanted.empty()) return invalid_argument(fmt::format("{}: \"{}\" must be {}", path, name, wanted), own_path);
+    if (name == "uniqueItems" && value.get<bool>()) {
+      return unsupported(path + ": keyword \"uniqueItems\" is not supported", own_path);
+    }
+  }
+  return {};
+}
+
+bool is_assertion(const std::string& keyword) {
+  return find_assertion(keyword) != nullptr;
+}
+
+Json assertions_of(const Json& schema) {
+  Json out = Json::object();
+  for (const auto& [name, value] : schema.items()) {
+    if (!is_assertion(name) || (name == "uniqueItems")) continue;
+    if (name == "format" && value.is_string() && find_format(value.get_ref<const std::string&>()) == nullptr) continue;
+    out[name] = value;
+  }
+  return out;
+}
+
+std::string path_to(const std::string& path, const std::string& member) {
+  std::string escaped;
+  for (const char c : member) escaped += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return path + "/" + escaped;
+}
+
+bool is_of_type(const Json& value, const std::string& type) {
+  if (type == "integer" && value.is_number_float()) return std::trunc(value.get<double>()) == value.get<double>();
+  if (type == "integer") return value.is_number_integer();
+  return type == value.type_name();
+}
+
+std::optional<uint64_t> count_of(const Json& schema, const char* keyword) {
+  const auto found = schema.find(keyword);
+  if (found == schema.end()) return std::nullopt;
+  constexpr double kLargest = 2e9;
+  return found->is_number_float() ? static_cast<uint64_t>(std::min(found->get<double>(), kLargest))
+                                  : found->get<uint64_t>();
+}
+
+size_t n_code_points(const std::string& text) {
+  return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+}  // namespace realizar::grammar

@@ -1,0 +1,35 @@
+// Which keywords of JSON Schema there are, what values they take and what they are to this room.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "realizar/result.h"
+
+namespace realizar::grammar {
+
+using Json = nlohmann::ordered_json;
+
+// Every member is a keyword that is built, with a value of its kind, or an annotation. Errors: Unsupported,
+// InvalidArgument; the subject is the keyword's path.
+Status check_keywords(const Json& schema, const std::string& path);
+
+// A keyword that restricts the document, not an annotation.
+bool is_assertion(const std::string& keyword);
+// The schema without its annotations. "format" stays where it is one that is built.
+Json assertions_of(const Json& schema);
+
+// A member of a path.
+std::string path_to(const std::string& path, const std::string& member);
+
+// Has the JSON type, or "integer".
+bool is_of_type(const Json& value, const std::string& type);
+
+// Of a whole number, such as minLength's.
+std::optional<uint64_t> count_of(const Json& schema, const char* keyword);
+
+size_t n_code_points(const std::string& text);
+
+}  // namespace realizar::grammar

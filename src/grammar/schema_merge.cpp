@@ -1,0 +1,177 @@
+#include "grammar/schema_merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace realizar::grammar {
+namespace {
+
+constexpr size_t kMaxCombinations = 256;
+
+const Json& member_or(const Json& schema, const char* name, const Json& otherwise) {
+  const auto found = schema.find(name);
+  return found == schema.end() ? otherwise : *found;
+}
+const Json kTrue = true;
+const Json kNoMembers = Json::object();
+const Json kNoItems = Json::array();
+
+Json as_list(const Json& value) {
+  return value.is_array() ? value : Json::array({value});
+}
+
+Json common_types(const Json& a, const Json& b) {
+  Json out = Json::array();
+  const Json list_a = as_list(a), list_b = as_list(b);
+  const auto has = [](const Json& list, const char* type) { return std::ranges::find(list, Json(type)) != list.end(); };
+  for (const char* type : {"null", "boolean", "object", "array", "string", "number", "integer"}) {
+    const bool is_integer = std::string_view(type) == "integer";
+    const bool in_a = has(list_a, type) || (is_integer && has(list_a, "number"));
+    const bool in_b = has(list_b, type) || (is_integer && has(list_b, "number"));
+    if (in_a && in_b) out.push_back(type);
+  }
+  return out;
+}
+
+Json common_values(const Json& a, const Json& b) {
+  Json out = Json::array();
+  for (const Json& value : a) {
+    if (std::ranges::find(b, value) != b.end()) out.push_back(value);
+  }
+  return out;
+}
+
+// The alternatives of both, in all combinations.
+Result<Json> combinations(const Json& a, const Json& b, const std::string& path) {
+  if (a.size() * b.size() > kMaxCombinations) {
+    return unsupported(fmt::format("{}: more than {} combinations of alternatives", path, kMaxCombinations), path);
+  }
+  Json out = Json::array();
+  for (const Json& x : a) {
+    for (const Json& y : b) out.push_back(both_of(x, y));
+  }
+  return out;
+}
+
+Status merge_properties(const Json& a, const Json& b, const std::string& path, Json& out) {
+  const Json& own = member_or(a, "properties", kNoMembers);
+  const Json& other = member_or(b, "properties", kNoMembers);
+  const Json& own_more = member_or(a, "additionalProperties", kTrue);
+  const Json& other_more = member_or(b, "additionalProperties", kTrue);
+  const bool has_patterns = a.contains("patternProperties") || b.contains("patternProperties");
+  const bool both_about_keys = (!own.empty() || own_more != kTrue || a.contains("patternProperties")) &&
+                               (!other.empty() || other_more != kTrue || b.contains("patternProperties"));
+  if (has_patterns && both_about_keys) {
+    return unsupported(path + ": \"patternProperties\" cannot be combined with the properties of another schema",
+                       path_to(path, "patternProperties"));
+  }
+  Json properties = Json::object();
+  for (const auto& [name, schema] : own.items())
+    properties[name] = both_of(schema, member_or(other, name.c_str(), other_more));
+  for (const auto& [name, schema] : other.items()) {
+    if (!own.contains(name)) properties[name] = both_of(schema, own_more);
+  }
+  if (!properties.empty()) out["properties"] = properties;
+  const Json more = both_of(own_more, other_more);
+  if (more != kTrue || a.contains("additionalProperties") || b.contains("additionalProperties")) {
+    out["additionalProperties"] = more;
+  }
+  return {};
+}
+
+void merge_items(const Json& a, const Json& b, Json& out) {
+  const Json& own = member_or(a, "prefixItems", kNoItems);
+  const Json& other = member_or(b, "prefixItems", kNoItems);
+  const Json& own_more = member_or(a, "items", kTrue);
+  const Json& other_more = member_or(b, "items", kTrue);
+  Json prefix = Json::array();
+  for (size_t i = 0; i < std::max(own.size(), other.size()); ++i) {
+    prefix.push_back(both_of(i < own.size() ? own[i] : own_more, i < other.size() ? other[i] : other_more));
+  }
+  if (!prefix.empty()) out["prefixItems"] = prefix;
+  const Json more = both_of(own_more, other_more);
+  if (more != kTrue) out["items"] = more;
+}
+
+bool is_lower_bound(const std::string& name) {
+  return name == "minimum" || name == "exclusiveMinimum" || name == "minLength" || name == "minItems" ||
+         name == "minProperties";
+}
+bool is_upper_bound(const std::string& name) {
+  return name == "maximum" || name == "exclusiveMaximum" || name == "maxLength" || name == "maxItems" ||
+         name == "maxProperties";
+}
+
+// A keyword that both have.
+Result<Json> merge_values(const std::string& name, const Json& a, const Json& b, const std::string& path) {
+  if (a == b) return a;
+  if (name == "type") return common_types(a, b);
+  if (name == "enum") return common_values(a, b);
+  if (is_lower_bound(name)) return std::max(a, b);
+  if (is_upper_bound(name)) return std::min(a, b);
+  if (name == "anyOf" || name == "oneOf") return combinations(a, b, path_to(path, name));
+  if (name == "required") {
+    Json all = a;
+    for (const Json& key : b) {
+      if (std::ranges::find(all, key) == all.end()) all.push_back(key);
+    }
+    return all;
+  }
+  return unsupported(fmt::format("{}: two different values of \"{}\" cannot be combined", path, name),
+                     path_to(path, name));
+}
+
+// Without annotations; const as an enum of one, $ref as a part of allOf.
+Json prepared(const Json& schema) {
+  Json out = assertions_of(schema);
+  if (const auto found = out.find("const"); found != out.end()) {
+    const Json values = Json::array({*found});
+    out["enum"] = out.contains("enum") ? common_values(out["enum"], values) : values;
+    out.erase("const");
+  }
+  if (const auto found = out.find("$ref"); found != out.end()) {
+    Json parts = member_or(out, "allOf", kNoItems);
+    parts.insert(parts.begin(), Json{{"$ref", *found}});
+    out["allOf"] = parts;
+    out.erase("$ref");
+  }
+  return out;
+}
+
+}  // namespace
+
+Json both_of(const Json& a, const Json& b) {
+  if (a == kTrue || a == b) return b;
+  if (b == kTrue) return a;
+  if (a == Json(false) || b == Json(false)) return false;
+  if (a.is_object() && a.empty()) return b;
+  if (b.is_object() && b.empty()) return a;
+  return Json{{"allOf", Json::array({a, b})}};
+}
+
+Result<Json> merge_schemas(const Json& a, const Json& b, const std::string& path) {
+  if (a.is_boolean()) return a.get<bool>() ? b : a;
+  if (b.is_boolean()) return b.get<bool>() ? a : b;
+  const Json left = prepared(a), right = prepared(b);
+  Json out = left;
+  for (const auto& [name, value] : right.items()) {
+    if (name == "properties" || name == "additionalProperties" || name == "items" || name == "prefixItems") continue;
+    const auto own = left.find(name);
+    if (name == "allOf" && own != left.end()) {
+      for (const Json& part : value) out["allOf"].push_back(part);
+      continue;
+    }
+    if (own == left.end()) {
+      out[name] = value;
+      continue;
+    }
+    RZ_TRY(out[name], merge_values(name, *own, value, path));
+    if ((name == "type" || name == "enum") && out[name].empty()) return Json(false);
+  }
+  RZ_CHECK_OK(merge_properties(left, right, path, out));
+  merge_items(left, right, out);
+  return out;
+}
+
+}  // namespace realizar::grammar

@@ -1,0 +1,76 @@
+// Strings and numbers.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "grammar/schema_compiler.h"
+#include "grammar/string_formats.h"
+
+namespace realizar::grammar {
+namespace {
+
+// The tighter of two bounds; the exclusive one of equals.
+void tighten(std::optional<Bound>& bound, const Bound& other, int direction) {
+  const int order = bound ? direction * compare(other.value, bound->value) : 1;
+  if (order > 0 || (order == 0 && other.exclusive)) bound = other;
+}
+
+Result<Bounds> bounds_of(const Json& schema, const std::string& path) {
+  Bounds bounds;
+  for (const char* name : {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"}) {
+    const auto found = schema.find(name);
+    if (found == schema.end()) continue;
+    const auto value = decimal_of(found->dump());
+    if (!value) return unsupported(fmt::format("{}: \"{}\" has too many digits", path, name), path_to(path, name));
+    const std::string_view keyword = name;
+    const bool is_low = keyword.ends_with("inimum");
+    tighten(is_low ? bounds.low : bounds.high, {*value, keyword.starts_with("exclusive")}, is_low ? 1 : -1);
+  }
+  return bounds;
+}
+
+}  // namespace
+
+Result<ValueText> SchemaCompiler::number(const Json& schema, bool is_integer, const std::string& path) {
+  const auto multiple = schema.find("multipleOf");
+  if (multiple != schema.end() && (!is_integer || *multiple != Json(1))) {
+    return unsupported(path + ": keyword \"multipleOf\" is not supported (except 1, for integers)",
+                       path_to(path, "multipleOf"));
+  }
+  RZ_TRY(const Bounds bounds, bounds_of(schema, path));
+  if (!bounds.low && !bounds.high) return ValueText(book_.shared(is_integer ? "integer" : "number"));
+  const auto body =
+      is_integer ? integer_range_to_gbnf(bounds.low, bounds.high) : number_range_to_gbnf(bounds.low, bounds.high);
+  if (!body) return ValueText();
+  return ValueText(book_.add(is_integer ? "integer" : "number", *body));
+}
+
+Result<ValueText> SchemaCompiler::string(const Json& schema, const std::string& path) {
+  const LengthRange wanted{count_of(schema, "minLength").value_or(0),
+                           count_of(schema, "maxLength").value_or(kNoMaximum)};
+  if (wanted.min > wanted.max) return ValueText();
+  const auto pattern = schema.find("pattern");
+  const auto format = schema.find("format");
+  if (pattern != schema.end() && format != schema.end()) {
+    return unsupported(path + ": \"pattern\" together with \"format\" is not supported", path_to(path, "pattern"));
+  }
+  std::string inside;
+  if (pattern != schema.end()) {
+    RZ_TRY(inside, pattern_to_gbnf(pattern->get<std::string>(), wanted, path_to(path, "pattern")));
+  } else if (format != schema.end()) {
+    const StringFormat& known = *find_format(format->get_ref<const std::string&>());
+    if (known.lengths.min < wanted.min || known.lengths.max > wanted.max) {
+      return unsupported(fmt::format("{}: \"format\" \"{}\" with these lengths is not supported", path, known.name),
+                         path_to(path, "format"));
+    }
+    inside = known.gbnf;
+  } else if (wanted.min == 0 && wanted.max == kNoMaximum) {
+    return ValueText(book_.shared("string"));
+  } else {
+    inside = std::string(kStringChar) + gbnf_repeat(wanted.min, wanted.max);
+  }
+  book_.shared("escape");
+  return ValueText(book_.add(path.substr(path.rfind('/') + 1), "\"\\\"\" (" + inside + ") \"\\\"\""));
+}
+
+}  // namespace realizar::grammar
