@@ -140,6 +140,34 @@ std::vector<text::ToolSpec> specs_of(const Json& tools) {
   return specs;
 }
 
+// The tools that may be called, where the answer must call one.
+std::vector<text::ToolSpec> required_tools(const std::vector<text::ToolSpec>& tools, const ToolChoice& choice) {
+  if (choice.name.empty()) return tools;
+  std::vector<text::ToolSpec> named;
+  for (const text::ToolSpec& tool : tools) {
+    if (tool.name == choice.name) named.push_back(tool);
+  }
+  return named;
+}
+
+// What the answer must be: calls that are required, or the form that response_format or grammar asks for.
+Result<std::shared_ptr<grammar::MaskCache>> read_grammar(const Json& body, const ServedModel& model,
+                                                         const std::vector<text::ToolSpec>& tools,
+                                                         const ToolChoice& choice, bool parallel) {
+  if (choice.kind != ToolChoice::Kind::kRequired) return read_response_format(body, *model.grammars);
+  const bool one_call = !parallel || !choice.name.empty();
+  RZ_TRY(const std::string gbnf,
+         tool_call_grammar(model.output_format.tools, required_tools(tools, choice), !one_call));
+  return model.grammars->from_gbnf(gbnf);
+}
+
+// Required calls of channels have their own header, which the grammar holds.
+GrammarStart start_of(const ChatPrompt& prompt, const ToolChoice& choice) {
+  const bool is_call = choice.kind == ToolChoice::Kind::kRequired;
+  if (is_call && prompt.choice.format->tools == text::ToolFormat::kGptOss) return {};
+  return grammar_start(*prompt.choice.format, prompt.choice.starts_in_reasoning);
+}
+
 }  // namespace
 
 Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) {
@@ -168,6 +196,14 @@ Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) 
   const bool has_channels = model.output_format.tools == text::ToolFormat::kGptOss;
   if (!uses_tools && !has_channels) prompt.choice.format->tools = text::ToolFormat::kNone;
   prompt.choice.starts_in_reasoning = text::prompt_opens_reasoning(model.output_format, prompt.text);
+  const bool parallel = fields.boolean("parallel_tool_calls").value_or(true);
+  if (!fields.status().ok()) return fields.status().error();
+  prompt.choice.one_call = uses_tools && !parallel;
+  RZ_TRY(auto grammar, read_grammar(body, model, prompt.choice.tools, tool_choice, parallel));
+  if (grammar != nullptr) {
+    prompt.constraint = make_constraint(std::move(grammar), model.tokenizer(),
+                                        model.loaded->generation_config.end_tokens, start_of(prompt, tool_choice));
+  }
   return prompt;
 }
 

@@ -13,10 +13,12 @@ namespace realizar::server {
 struct ChatPrompt {
   std::vector<TokenId> tokens;
   std::string text;
-  ChoiceOptions choice;  // how the answer is to be split
+  ChoiceOptions choice;                         // how the answer is to be split
+  std::shared_ptr<TokenConstraint> constraint;  // to what it is held; null: nothing
 };
 
-// Reads messages, tools, tool_choice, chat_template_kwargs and reasoning_effort. Content may be a string, parts of
+// Reads messages, tools, tool_choice, parallel_tool_calls, response_format, grammar, chat_template_kwargs and
+// reasoning_effort. Content may be a string, parts of
 // text, or null; roles are system, developer, user, assistant and tool. Errors: InvalidArgument naming the field; the
 // template's own.
 Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model);

@@ -24,6 +24,7 @@ Choice::Choice(ServedModelPtr model, Request request, const ChoiceOptions& optio
     : model_(std::move(model)),
       stream_(std::make_shared<TokenStream>(std::move(request))),
       detokenizer_(model_->tokenizer(), options.stop, {}, marker_tokens(model_->tokenizer(), options)),
+      one_call_(options.one_call),
       in_reasoning_(options.starts_in_reasoning) {
   if (options.format) parser_.emplace(*options.format, options.tools, options.starts_in_reasoning);
 }
@@ -93,6 +94,11 @@ void Choice::take_end(const TokenStream::End& end, ChoiceNews& news) {
 
 void Choice::add_events(std::vector<text::OutputEvent> events, ChoiceNews& news) {
   for (text::OutputEvent& event : events) {
+    if (one_call_ && stopped_by_text_) return;
+    if (one_call_ && event.kind == Kind::kToolCallEnd) {
+      stopped_by_text_ = true;
+      stream_->cancel();
+    }
     in_reasoning_ = event.kind == Kind::kReasoning;
     has_calls_ = has_calls_ || event.kind == Kind::kToolCallBegin;
     const bool joins = !news.events.empty() && news.events.back().kind == event.kind &&

@@ -21,6 +21,7 @@ struct ChoiceOptions {
   std::optional<text::OutputFormat> format;
   std::vector<text::ToolSpec> tools;
   bool starts_in_reasoning = false;
+  bool one_call = false;  // the answer ends with its first tool call
 };
 
 struct TokenInfo {
@@ -81,6 +82,7 @@ class Choice {
   bool has_ended_ = false;
   bool stopped_by_text_ = false;
   bool has_calls_ = false;
+  bool one_call_;
   bool in_reasoning_ = false;
   uint32_t n_tokens_ = 0, n_reasoning_tokens_ = 0;
   double sum_logprob_ = 0;

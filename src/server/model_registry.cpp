@@ -116,6 +116,7 @@ void ModelRegistry::on_loaded(Entry& entry, Result<std::unique_ptr<LoadedModel>>
     model->id = entry.source.id;
     model->loaded = std::move(*loaded);
     model->output_format = text::detect_output_format(model->loaded->template_source.source);
+    model->grammars = std::make_unique<GrammarCache>(model->tokenizer(), text::marker_strings(model->output_format));
     model->thread = std::make_unique<EngineThread>(*model->loaded->engine, options_.max_queue, options_.on_progress);
     entry.model = std::move(model);
     entry.state = State::kReady;

@@ -13,6 +13,7 @@
 #include "api/loaded_model.h"
 #include "engine/engine_thread.h"
 #include "realizar/result.h"
+#include "server/structured_output.h"
 #include "text/output/output_format.h"
 
 namespace realizar::server {
@@ -27,6 +28,7 @@ struct ServedModel {
   std::string id;
   std::unique_ptr<LoadedModel> loaded;
   text::OutputFormat output_format;
+  std::unique_ptr<GrammarCache> grammars;
   std::unique_ptr<EngineThread> thread;  // last: it must end before what it runs on
 
   const text::Tokenizer& tokenizer() const { return *loaded->tokenizer; }

@@ -105,8 +105,8 @@ Result<GrammarCache::Compiled> GrammarCache::from_schema(const std::string& sche
 }
 
 std::shared_ptr<TokenConstraint> make_constraint(std::shared_ptr<grammar::MaskCache> grammar,
-                                                 const text::Tokenizer& tokenizer,
-                                                 std::span<const TokenId> end_tokens, const GrammarStart& start) {
+                                                 const text::Tokenizer& tokenizer, std::span<const TokenId> end_tokens,
+                                                 const GrammarStart& start) {
   return std::make_shared<GrammarConstraint>(std::move(grammar), tokenizer, end_tokens, start);
 }
 

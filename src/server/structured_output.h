@@ -41,20 +41,20 @@ class GrammarCache {
   const text::Tokenizer& tokenizer_;
   std::vector<std::string> markers_;
   std::mutex mutex_;
-  std::shared_ptr<const grammar::TokenTrie> trie_;           // made when it is first wanted
+  std::shared_ptr<const grammar::TokenTrie> trie_;        // made when it is first wanted
   std::list<std::pair<std::string, Compiled>> grammars_;  // most recently used first
 };
 
 // When a grammar begins to bind, for models that think first.
 struct GrammarStart {
-  std::string after;        // once the answer holds this text; "": at once
-  std::string may_open;     // or, at once, unless the answer begins with this token
+  std::string after;     // once the answer holds this text; "": at once
+  std::string may_open;  // or, at once, unless the answer begins with this token
 };
 
 // Holds a sequence to a grammar; `end_tokens` may come where a sentence is complete.
 std::shared_ptr<TokenConstraint> make_constraint(std::shared_ptr<grammar::MaskCache> grammar,
-                                                 const text::Tokenizer& tokenizer,
-                                                 std::span<const TokenId> end_tokens, const GrammarStart& start);
+                                                 const text::Tokenizer& tokenizer, std::span<const TokenId> end_tokens,
+                                                 const GrammarStart& start);
 
 // The start for a model's format. `in_reasoning`: the prompt opened it already.
 GrammarStart grammar_start(const text::OutputFormat& format, bool in_reasoning);

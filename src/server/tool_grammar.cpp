@@ -95,18 +95,17 @@ bool is_string_schema(const Json& schema) {
 
 // The arguments of XML-like formats: one element each, in the schema's order, those that are not required optional.
 struct XmlSyntax {
-  std::string open, name_end, close;           // of a call
+  std::string open, name_end, close;             // of a call
   std::string key_open, key_close, value_close;  // of an argument
 };
 
 std::optional<XmlSyntax> xml_syntax_of(ToolFormat format) {
   if (format == ToolFormat::kQwen3Coder) {
-    return XmlSyntax{"<tool_call>\n<function=", ">\n", "</function>\n</tool_call>", "<parameter=", ">\n", "\n</parameter>\n"};
+    return XmlSyntax{"<tool_call>\n<function=", ">\n", "</function>\n</tool_call>", "<parameter=", ">\n",
+                     "\n</parameter>\n"};
   }
   if (format == ToolFormat::kGlm) {
-    return XmlSyntax{"<tool_call>",    "\n",
-                     "</tool_call>",   "<arg_key>",
-                     "</arg_key>\n<arg_value>", "</arg_value>\n"};
+    return XmlSyntax{"<tool_call>", "\n", "</tool_call>", "<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n"};
   }
   return std::nullopt;
 }
@@ -135,8 +134,8 @@ Result<std::string> xml_call(const XmlSyntax& syntax, const text::ToolSpec& tool
       rules += with_prefix(gbnf, own) + "\n";
       value = own + "root";
     }
-    const std::string element = fmt::format("{} {} {}", literal(syntax.key_open + key + syntax.key_close), value,
-                                            literal(syntax.value_close));
+    const std::string element =
+        fmt::format("{} {} {}", literal(syntax.key_open + key + syntax.key_close), value, literal(syntax.value_close));
     call += is_required(tool, key) ? " " + element : " (" + element + ")?";
   }
   return call + " " + literal(syntax.close);
@@ -156,7 +155,8 @@ Result<std::string> json_call(const CallSyntax& syntax, const text::ToolSpec& to
 Result<std::string> tool_call_grammar(ToolFormat format, std::span<const text::ToolSpec> tools, bool parallel) {
   const auto json = syntax_of(format);
   const auto xml = xml_syntax_of(format);
-  if (!json && !xml) return unsupported("tool_choice: required calls are not built for this model's format", "tool_choice");
+  if (!json && !xml)
+    return unsupported("tool_choice: required calls are not built for this model's format", "tool_choice");
   std::string rules, call = "call ::= ";
   for (size_t i = 0; i < tools.size(); ++i) {
     const std::string prefix = fmt::format("t{}-", i);

@@ -194,6 +194,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
 
   CompletionPlan plan;
   generation.request.prompt = std::move(prompt.tokens);
+  generation.request.constraint = std::move(prompt.constraint);
   plan.choice = std::move(prompt.choice);
   plan.choice.stop = std::move(generation.stop);
   plan.stream = generation.stream;

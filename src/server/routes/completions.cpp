@@ -192,6 +192,11 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
   if (!body.contains("max_tokens") && !body.contains("max_completion_tokens")) generation.request.max_tokens = 16;
   RZ_TRY(auto prompts, read_prompts(body, *model, call));
   if (options.best_of > options.n) generation.request.logprobs = true;
+  RZ_TRY(auto grammar, read_response_format(body, *model->grammars));
+  if (grammar != nullptr) {
+    generation.request.constraint =
+        make_constraint(std::move(grammar), model->tokenizer(), model->loaded->generation_config.end_tokens, {});
+  }
 
   CompletionPlan plan;
   plan.stream = generation.stream;

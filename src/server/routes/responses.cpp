@@ -284,6 +284,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
 
   CompletionPlan plan;
   generation.request.prompt = std::move(prompt.tokens);
+  generation.request.constraint = std::move(prompt.constraint);
   plan.choice = std::move(prompt.choice);
   plan.stream = generation.stream;
   plan.dialect = std::make_unique<ResponsesDialect>(body, model->id, generation.request);
