@@ -7,9 +7,10 @@
 namespace realizar::grammar {
 namespace {
 
-// A walk of this many nodes costs about as much as looking at the shared parts.
-constexpr uint64_t kNarrowNodes = 4096;
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+// One token in a hundred of Llama 3's vocabulary is longer.
+constexpr uint32_t kShortBytes = 16;
+constexpr uint32_t kAnyBytes = TokenTrie::kMaxTokenBytes;
 
 bool has_bit(const std::vector<uint64_t>& words, TokenId id) {
   const auto i = static_cast<size_t>(to_index(id));
@@ -50,11 +51,17 @@ void TokenSet::add_to(std::span<uint64_t> words) const {
   }
 }
 
-MaskTable::MaskTable(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie)
+MaskTable::MaskTable(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie,
+                     uint64_t narrow_nodes)
     : grammar_(std::move(grammar)),
       trie_(std::move(trie)),
+      narrow_nodes_(narrow_nodes),
       sets_(grammar_->automaton(), kMaxDepth),
-      path_(size_t{trie_->max_token_bytes()} + 1) {}
+      path_(size_t{trie_->max_token_bytes()} + 1) {
+  for (uint32_t i = 0; i < trie_->nodes().size(); ++i) {
+    if (trie_->nodes()[i].depth > kShortBytes && !trie_->tokens_at(i).empty()) long_nodes_.push_back(i);
+  }
+}
 
 SetId MaskTable::step(SetId set, std::string_view bytes) {
   for (size_t i = 0; i < bytes.size() && set != kDead; ++i) set = sets_.step(set, static_cast<uint8_t>(bytes[i]));
@@ -71,15 +78,20 @@ const TokenSet& MaskTable::tokens_after(SetId set) {
   return found->second;
 }
 
-// Calls visit(node, set) for every node that `from` leads to. False if max_nodes or the work's limit ended it early.
+// Calls visit(node, set) for every node up to max_bytes deep that `from` leads to. False if max_nodes or the work's
+// limit ended it early.
 template <class Visit>
-bool MaskTable::walk(SetId from, uint64_t max_nodes, Visit visit) {
+bool MaskTable::walk(SetId from, uint64_t max_nodes, uint32_t max_bytes, Visit visit) {
   const auto nodes = trie_->nodes();
   const uint64_t last_work = sets_.work() + kMaxMaskWork;
   path_[0] = from;
   uint64_t n_visited = 0;
   for (uint32_t i = 0; i < nodes.size();) {
     const TokenTrie::Node node = nodes[i];
+    if (node.depth > max_bytes) {
+      i = node.end;
+      continue;
+    }
     const SetId set = sets_.step(path_[node.depth - 1u], node.byte);
     if (++n_visited > max_nodes || sets_.work() > last_work) return false;
     if (set == kDead) {
@@ -103,20 +115,22 @@ void MaskTable::allow(uint32_t node) {
 TokenSet MaskTable::compute(SetId set) {
   words_.assign(trie_->mask_words(), 0);
   const auto visit = [this](uint32_t node, SetId) { allow(node); };
-  if (walk(set, kNarrowNodes, visit)) return TokenSet(words_);
+  if (walk(set, narrow_nodes_, kAnyBytes, visit)) return TokenSet(words_);
   std::vector<const Shared*> used;
-  if (!add_shared(set, used)) {
-    walk(set, kNoLimit, visit);
+  bool only_short = false;
+  if (!add_shared(set, used, only_short)) {
+    walk(set, kNoLimit, kAnyBytes, visit);
     return TokenSet(words_);
   }
   for (const Shared* shared : used) shared->allowed.add_to(words_);
   for (const Shared* shared : used) try_nodes(set, shared->depends);
+  if (only_short) try_nodes(set, long_nodes_);
   return TokenSet(words_);
 }
 
-// The shared parts of frames that stand on the same stack. False where a token might reach the depth's limit, which
-// they do not know.
-bool MaskTable::add_shared(SetId set, std::vector<const Shared*>& used) {
+// The shared parts of frames that stand on the same stack; of short tokens only, where these do not see the end of a
+// count that long ones do. False where a token might reach the depth's limit, which they do not know.
+bool MaskTable::add_shared(SetId set, std::vector<const Shared*>& used, bool& only_short) {
   std::vector<Frame> frames(sets_.frames_of(set).begin(), sets_.frames_of(set).end());
   std::ranges::stable_sort(frames, {}, &Frame::below);
   std::vector<SetId> tops;
@@ -128,7 +142,9 @@ bool MaskTable::add_shared(SetId set, std::vector<const Shared*>& used) {
   for (const SetId top : tops) {
     std::vector<uint64_t> own(trie_->mask_words(), 0);
     std::swap(own, words_);
-    const Shared& shared = shared_of(top);
+    const SetId short_top = sets_.canonical(top, kShortBytes);
+    const Shared& shared = short_top == top ? shared_of(top, kAnyBytes) : shared_of(short_top, kShortBytes);
+    only_short = only_short || short_top != top;
     std::swap(own, words_);
     if (sets_.depth(set) + shared.max_depth > sets_.max_depth()) return false;
     used.push_back(&shared);
@@ -136,8 +152,8 @@ bool MaskTable::add_shared(SetId set, std::vector<const Shared*>& used) {
   return true;
 }
 
-const MaskTable::Shared& MaskTable::shared_of(SetId top) {
-  const auto [found, is_new] = shared_.try_emplace(top);
+const MaskTable::Shared& MaskTable::shared_of(SetId top, uint32_t max_bytes) {
+  const auto [found, is_new] = shared_.try_emplace(uint64_t{max_bytes} << 32 | top);
   Shared& shared = found->second;
   if (!is_new) return shared;
   const auto visit = [&](uint32_t node, SetId set) {
@@ -148,7 +164,7 @@ const MaskTable::Shared& MaskTable::shared_of(SetId top) {
       allow(node);
     }
   };
-  walk(top, kNoLimit, visit);
+  walk(top, kNoLimit, max_bytes, visit);
   shared.allowed = TokenSet(words_);
   masks_bytes_ += shared.allowed.bytes() + shared.depends.size() * sizeof(uint32_t) + 64;
   return shared;

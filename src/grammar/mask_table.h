@@ -39,7 +39,12 @@ class MaskTable {
   // A mask that takes more frames than this holds only the tokens found until then. Real grammars stay far below.
   static constexpr uint64_t kMaxMaskWork = 20'000'000;
 
-  MaskTable(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie);
+  // A walk of this many nodes costs about as much as looking at the shared parts.
+  static constexpr uint64_t kNarrowNodes = 4096;
+
+  // States from which more than narrow_nodes nodes are met use the shared parts.
+  MaskTable(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie,
+            uint64_t narrow_nodes = kNarrowNodes);
 
   StackSets& sets() { return sets_; }
   const StackSets& sets() const { return sets_; }
@@ -49,7 +54,7 @@ class MaskTable {
   size_t bytes() const { return sets_.bytes() + masks_bytes_; }
 
  private:
-  // What the top frames alone say.
+  // What the top frames alone say of tokens up to some length.
   struct Shared {
     TokenSet allowed;               // whatever is below
     std::vector<uint32_t> depends;  // trie nodes, ascending, whose tokens leave the frames before they end
@@ -57,18 +62,20 @@ class MaskTable {
   };
 
   template <class Visit>
-  bool walk(SetId from, uint64_t max_nodes, Visit visit);
+  bool walk(SetId from, uint64_t max_nodes, uint32_t max_bytes, Visit visit);
   void allow(uint32_t node);
   TokenSet compute(SetId set);
-  bool add_shared(SetId set, std::vector<const Shared*>& used);
-  const Shared& shared_of(SetId top);
+  bool add_shared(SetId set, std::vector<const Shared*>& used, bool& only_short);
+  const Shared& shared_of(SetId top, uint32_t max_bytes);
   void try_nodes(SetId set, std::span<const uint32_t> nodes);
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const TokenTrie> trie_;
+  uint64_t narrow_nodes_;
   StackSets sets_;
+  std::vector<uint32_t> long_nodes_;           // with tokens of more than kShortBytes
   std::unordered_map<SetId, TokenSet> masks_;  // by canonical set
-  std::unordered_map<SetId, Shared> shared_;
+  std::unordered_map<uint64_t, Shared> shared_;
   size_t masks_bytes_ = 0;
   std::vector<uint64_t> words_;  // the mask under way
   std::vector<SetId> path_;      // sets after each byte of the walk's current path

@@ -4,14 +4,16 @@
 
 namespace realizar::grammar {
 
-MaskCache::MaskCache(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie, size_t max_bytes)
+MaskCache::MaskCache(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie, size_t max_bytes,
+                     uint64_t narrow_nodes)
     : grammar_(std::move(grammar)),
       trie_(std::move(trie)),
       max_bytes_(max_bytes),
-      table_(std::make_shared<MaskTable>(grammar_, trie_)) {}
+      narrow_nodes_(narrow_nodes),
+      table_(std::make_shared<MaskTable>(grammar_, trie_, narrow_nodes_)) {}
 
 void MaskCache::refresh(std::shared_ptr<MaskTable>& table, SetId& state) {
-  if (table_->bytes() > max_bytes_) table_ = std::make_shared<MaskTable>(grammar_, trie_);
+  if (table_->bytes() > max_bytes_) table_ = std::make_shared<MaskTable>(grammar_, trie_, narrow_nodes_);
   if (table == table_) return;
   state = table_->sets().import(table->sets(), state);
   table = table_;

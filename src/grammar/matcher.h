@@ -20,7 +20,7 @@ namespace realizar::grammar {
 class MaskCache {
  public:
   MaskCache(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie,
-            size_t max_bytes = size_t{64} << 20);
+            size_t max_bytes = size_t{64} << 20, uint64_t narrow_nodes = MaskTable::kNarrowNodes);
 
  private:
   friend class Matcher;
@@ -30,6 +30,7 @@ class MaskCache {
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const TokenTrie> trie_;
   size_t max_bytes_;
+  uint64_t narrow_nodes_;
   std::mutex mutex_;                  // of every table made here
   std::shared_ptr<MaskTable> table_;  // older ones live on in matchers until these are used again
 };

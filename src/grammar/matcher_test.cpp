@@ -24,14 +24,15 @@ std::vector<std::string> small_vocabulary() {
       "cab",  "\",\"", "1,",  ", 2",  "3]",   "aaaa)",  "a)",       "aa)("};
   for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
   tokens.push_back("abc");  // a second token with the same bytes
+  for (const size_t n : {15, 16, 17, 18, 40}) {
+    for (const char* end : {"", ")", "\"", "\",", ")(("}) tokens.push_back(std::string(n, 'a') + end);
+  }
   return tokens;
 }
 
 // Walks at random along allowed tokens; at every step each token's bit must be what trying it on a copy says.
-void expect_masks_equal_trying(const std::shared_ptr<const Grammar>& grammar, int n_walks, int n_steps,
-                               std::mt19937& random) {
-  const std::vector<std::string> tokens = small_vocabulary();
-  const auto cache = std::make_shared<MaskCache>(grammar, trie_of(tokens));
+void walk_and_compare(const std::shared_ptr<MaskCache>& cache, const std::vector<std::string>& tokens, int n_walks,
+                      int n_steps, std::mt19937& random) {
   Mask mask((tokens.size() + 63) / 64);
   for (int walk = 0; walk < n_walks; ++walk) {
     Matcher matcher(cache);
@@ -52,6 +53,17 @@ void expect_masks_equal_trying(const std::shared_ptr<const Grammar>& grammar, in
       ASSERT_TRUE(matcher.accept(TokenId{static_cast<int32_t>(next)}));
       text += tokens[next];
     }
+  }
+}
+
+// Once with every state walked as it is, once with the shared parts for all.
+void expect_masks_equal_trying(const std::shared_ptr<const Grammar>& grammar, int n_walks, int n_steps,
+                               std::mt19937& random) {
+  const std::vector<std::string> tokens = small_vocabulary();
+  for (const uint64_t narrow_nodes : {MaskTable::kNarrowNodes, uint64_t{0}}) {
+    SCOPED_TRACE(narrow_nodes);
+    const auto cache = std::make_shared<MaskCache>(grammar, trie_of(tokens), size_t{64} << 20, narrow_nodes);
+    walk_and_compare(cache, tokens, n_walks, n_steps, random);
   }
 }
 
@@ -190,7 +202,7 @@ TEST(Matcher, MasksHoldAtTheDepthsLimit) {
   const auto grammar = Grammar::from_gbnf("root ::= \"(\" root \")\" | \"x\"");
   ASSERT_TRUE(grammar.ok());
   const auto trie = trie_of(small_vocabulary());
-  Matcher matcher = matcher_of(*grammar, trie);
+  Matcher matcher(std::make_shared<MaskCache>(*grammar, trie, size_t{64} << 20, 0));
   Mask mask(trie->mask_words());
   const auto tokens = small_vocabulary();
   for (int depth = 0; depth < 1100 && matcher.accept_bytes("("); ++depth) {

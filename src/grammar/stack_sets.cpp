@@ -215,14 +215,15 @@ uint32_t StackSets::canonical_count(const Frame& frame, uint32_t n_bytes) const 
 
 SetId StackSets::canonical(SetId set, uint32_t n_bytes) {
   if (!automaton_.has_counts || set == kDead) return set;
-  if (const auto found = canonical_.find(set); found != canonical_.end()) return found->second;
+  const uint64_t key = uint64_t{n_bytes} << 32 | set;
+  if (const auto found = canonical_.find(key); found != canonical_.end()) return found->second;
   Frames frames(frames_of(set).begin(), frames_of(set).end());
   for (Frame& frame : frames) {
     frame.count = canonical_count(frame, n_bytes);
     frame.below = canonical(frame.below, n_bytes);
   }
   join_equal(frames);
-  return canonical_[set] = intern(frames);
+  return canonical_[key] = intern(frames);
 }
 
 SetId StackSets::import(const StackSets& other, SetId set) {

@@ -97,7 +97,7 @@ class StackSets {
   std::vector<SetId> steps_;  // rows of n_byte_classes
   std::vector<SetId> table_;  // open addressing, linear probing; a power of two; kDead: free
   std::unordered_map<uint64_t, SetId> unions_;
-  std::unordered_map<SetId, SetId> canonical_;
+  std::unordered_map<uint64_t, SetId> canonical_;  // by number of bytes and set
   uint64_t work_ = 0;
   struct Pending {
     CalleeId callee;
