@@ -38,12 +38,23 @@ class Rig {
     model_ = std::make_unique<Model>(std::move(*Model::load(file, backend_, {.n_ctx = kContext})));
     engine_ = std::move(*Engine::create(*model_, backend_, {}, options));
   }
+
+  // Guesses come from a second model, which is right at times.
+  void use_drafter(DrafterOptions options) {
+    static const ModelFile file = std::move(*ModelFile::open(RZ_SOURCE_DIR "/tests/data/conformance/llama.gguf"));
+    options.n_ctx = kContext;
+    RC_ASSERT(draft_backend_.configure(ModelDrafter::limits_for(options)).ok());
+    draft_model_ = std::make_unique<Model>(std::move(*Model::load(file, draft_backend_, {.n_ctx = kContext})));
+    drafter_ = std::move(*ModelDrafter::create(*draft_model_, draft_backend_, options));
+    engine_->set_drafter(drafter_.get());
+  }
   Engine& engine() { return *engine_; }
   uint32_t n_vocab() const { return model_->config().n_vocab; }
 
  private:
-  HashBackend backend_;
-  std::unique_ptr<Model> model_;
+  HashBackend backend_, draft_backend_;
+  std::unique_ptr<Model> model_, draft_model_;
+  std::unique_ptr<ModelDrafter> drafter_;
   std::unique_ptr<Engine> engine_;
 };
 
@@ -142,7 +153,16 @@ void run_schedule(Rig& rig, std::vector<Arrival>& arrivals, std::vector<Recorder
 
 TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
   EXPECT_TRUE(rc::check([] {
-    Rig rig(make_options());
+    const EngineOptions options = make_options();
+    Rig rig(options);
+    if (*rc::gen::arbitrary<bool>()) {
+      const uint32_t max_catch_up = *rc::gen::inRange(1u, 40u);
+      rig.use_drafter({.max_seqs = options.max_seqs,
+                       .max_rows = options.max_seqs + max_catch_up,
+                       .max_catch_up = max_catch_up,
+                       .kv_tokens = *rc::gen::inRange(1u, 3 * kContext),
+                       .block_tokens = options.block_tokens});
+    }
     std::vector<Arrival> arrivals(*rc::gen::inRange<size_t>(1, 14));
     for (Arrival& arrival : arrivals) arrival = make_arrival();
     std::vector<Recorder> recorders(arrivals.size());

@@ -10,14 +10,8 @@ BatchBuilder::BatchBuilder(uint32_t max_rows, uint32_t max_seqs) {
 }
 
 const StepBatch& BatchBuilder::build(std::span<const SequencePtr> sequences, std::span<const PlannedChunk> plan) {
-  clear();
+  begin();
   for (const PlannedChunk& chunk : plan) append(*sequences[chunk.seq_idx], chunk);
-  return finish();
-}
-
-const StepBatch& BatchBuilder::build(const Sequence& sequence, const PlannedChunk& chunk) {
-  clear();
-  append(sequence, chunk);
   return finish();
 }
 
@@ -33,7 +27,7 @@ void BatchBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) {
   seqs_.push_back({first_row, chunk.n_tokens, static_cast<Pos>(sequence.n_computed), sequence.blocks});
 }
 
-void BatchBuilder::clear() {
+void BatchBuilder::begin() {
   tokens_.clear();
   positions_.clear();
   logit_rows_.clear();

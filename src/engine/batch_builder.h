@@ -15,14 +15,12 @@ class BatchBuilder {
 
   // Valid until the next call; the sequences' blocks must not change before then.
   const StepBatch& build(std::span<const SequencePtr> sequences, std::span<const PlannedChunk> plan);
-  // A batch of one chunk.
-  const StepBatch& build(const Sequence& sequence, const PlannedChunk& chunk);
-
- private:
+  // The same chunk by chunk, decode rows first; a chunk's seq_idx is not looked at.
+  void begin();
   void append(const Sequence& sequence, const PlannedChunk& chunk);
-  void clear();
   const StepBatch& finish();
 
+ private:
   std::vector<TokenId> tokens_;
   std::vector<Pos> positions_;
   std::vector<BatchSequence> seqs_;

@@ -116,6 +116,7 @@ Engine::Engine(const Model& model, const Decoder& decoder, std::vector<TokenId> 
       budget_(limits_for(options).max_rows),
       allowed_((model.config().n_vocab + 63) / 64) {
   plan_.reserve(options.max_seqs);
+  max_drafts_.reserve(options.max_seqs);
   running_.reserve(options.max_seqs);
   counters_.n_blocks = pool_.n_blocks();
 }
@@ -216,7 +217,9 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
       status = Error{ErrorCode::kResourceExhausted, fmt::format("all {} KV blocks are in use", pool_.n_blocks()), ""};
       break;
     }
-    status = run_step(batch_builder_.build(sequence, chunk));
+    batch_builder_.begin();
+    batch_builder_.append(sequence, chunk);
+    status = run_step(batch_builder_.finish());
     const auto rows = status.ok() ? decoder_.logits() : std::span<const float>();
     if (chunk.n_logit_rows > 0) all.insert(all.end(), rows.begin(), rows.end());
     sequence.n_computed += chunk.n_tokens;

@@ -14,6 +14,7 @@
 #include "engine/batch_builder.h"
 #include "engine/counters.h"
 #include "engine/fair_share.h"
+#include "engine/model_drafter.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
 #include "engine/step_budget.h"
@@ -82,6 +83,9 @@ class Engine {
   const BlockPool& pool() const { return pool_; }
   std::span<const SequencePtr> running() const { return running_; }
 
+  // Guesses by another model from now on; it must outlive the engine. Null: from the text so far.
+  void set_drafter(ModelDrafter* drafter) { drafter_ = drafter; }
+
   // Called after every step, while its trace can be read.
   void set_step_observer(std::function<void()> observer) { observer_ = std::move(observer); }
 
@@ -106,7 +110,8 @@ class Engine {
   void name_prompt_blocks(Sequence& sequence);
   void release_blocks(Sequence& sequence);
   // engine_step.cpp: what is computed
-  void draft();
+  Status draft();
+  void limit_drafts();
   void plan();
   bool reserve_planned_blocks();
   Status run_step(const StepBatch& batch);
@@ -134,7 +139,9 @@ class Engine {
   std::vector<SequencePtr> waiting_;
   std::vector<SequencePtr> running_;  // in order of admission
   std::vector<PlannedChunk> plan_;
-  std::vector<uint64_t> allowed_;  // a constraint's tokens
+  std::vector<uint32_t> max_drafts_;  // of each running sequence
+  std::vector<uint64_t> allowed_;     // a constraint's tokens
+  ModelDrafter* drafter_ = nullptr;
   uint64_t n_sequences_ = 0;
   Sequence::Clock::time_point next_sweep_{};
   std::atomic<bool> cancelled_{false};

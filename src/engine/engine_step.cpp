@@ -63,9 +63,11 @@ Status Engine::step() {
     publish_counters();
     return {};
   }
-  draft();
-  plan();
-  const Status status = run_step(batch_builder_.build(running_, plan_));
+  Status status = draft();
+  if (status.ok()) {
+    plan();
+    status = run_step(batch_builder_.build(running_, plan_));
+  }
   if (!status.ok()) {
     end_all(FinishReason::kError, &status.error());
     return status.error();
@@ -228,21 +230,31 @@ void Engine::release_blocks(Sequence& sequence) {
   sequence.drafts.clear();
   sequence.n_computed = sequence.n_named = 0;
   sequence.leader = SeqId{0};
+  if (drafter_ != nullptr) drafter_->forget(sequence.id);
   if (sequence.request != nullptr) sequence.name_hash = pool_.root_hash(sequence.request->cache_salt);
 }
 
-// Guesses for decoding sequences, as far as the step has rows for them and the sequence wants tokens.
-void Engine::draft() {
-  if (options_.n_draft == 0) return;
-  const auto n_running = static_cast<uint32_t>(running_.size());
-  uint32_t n_left = limits_for(options_).max_logit_rows - std::min(n_running, limits_for(options_).max_logit_rows);
-  for (SequencePtr& sequence : running_) {
-    sequence->drafts.clear();
-    if (!sequence->is_decoding() || sequence->n_computed + 1 != sequence->n_known()) continue;
-    const uint32_t n_useful = sequence->n_wanted - sequence->n_generated() - 1;
-    draft_from_history(sequence->tokens, std::min({options_.n_draft, n_useful, n_left}), sequence->drafts);
-    n_left -= static_cast<uint32_t>(sequence->drafts.size());
+// Guesses are wanted for decoding sequences, as far as the step has rows for them and the sequence wants tokens.
+void Engine::limit_drafts() {
+  const uint32_t n_rows = limits_for(options_).max_logit_rows;
+  uint32_t n_left = n_rows - std::min(static_cast<uint32_t>(running_.size()), n_rows);
+  max_drafts_.clear();
+  for (const SequencePtr& sequence : running_) {
+    const bool is_decoding = sequence->is_decoding() && sequence->n_computed + 1 == sequence->n_known();
+    const uint32_t n_useful = is_decoding ? sequence->n_wanted - sequence->n_generated() - 1 : 0;
+    max_drafts_.push_back(std::min({options_.n_draft, n_useful, n_left}));
+    n_left -= max_drafts_.back();
   }
+}
+
+Status Engine::draft() {
+  if (options_.n_draft == 0) return {};
+  limit_drafts();
+  if (drafter_ != nullptr) return drafter_->draft(running_, max_drafts_);
+  for (size_t i = 0; i < running_.size(); ++i) {
+    draft_from_history(running_[i]->tokens, max_drafts_[i], running_[i]->drafts);
+  }
+  return {};
 }
 
 void Engine::plan() {

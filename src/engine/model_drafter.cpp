@@ -1,0 +1,151 @@
+#include "engine/model_drafter.h"
+
+#include <algorithm>
+
+namespace realizar {
+
+BackendLimits ModelDrafter::limits_for(const DrafterOptions& options) {
+  BackendLimits limits;
+  limits.max_rows = options.max_rows;
+  limits.max_logit_rows = options.max_seqs;
+  limits.max_seqs = options.max_seqs;
+  limits.max_context = options.n_ctx;
+  return limits;
+}
+
+Result<std::unique_ptr<ModelDrafter>> ModelDrafter::create(const Model& model, Backend& backend,
+                                                           const DrafterOptions& options) {
+  const ModelConfig& c = model.config();
+  KvLayout layout;
+  layout.n_layers = c.n_layers;
+  layout.n_kv_heads = c.n_kv_heads;
+  layout.head_dim = c.head_dim;
+  layout.block_tokens = options.block_tokens;
+  layout.n_blocks = (options.kv_tokens + options.block_tokens - 1) / options.block_tokens;
+  layout.type = options.kv_type;
+  RZ_CHECK_OK(backend.create_kv_cache(layout));
+  RZ_TRY(Decoder decoder, Decoder::create(model, backend));
+  return std::unique_ptr<ModelDrafter>(new ModelDrafter(model, decoder, options));
+}
+
+ModelDrafter::ModelDrafter(const Model& model, const Decoder& decoder, const DrafterOptions& options)
+    : decoder_(decoder),
+      options_(options),
+      n_vocab_(model.config().n_vocab),
+      pool_((options.kv_tokens + options.block_tokens - 1) / options.block_tokens, options.block_tokens, 0),
+      sampler_(n_vocab_),
+      batch_builder_(options.max_rows, options.max_seqs),
+      slots_(options.max_seqs) {
+  round_.reserve(options.max_seqs);
+  for (Slot& slot : slots_) {
+    slot.own.tokens.reserve(options.n_ctx + 1);
+    slot.own.blocks.reserve(options.n_ctx / options.block_tokens + 1);
+  }
+}
+
+ModelDrafter::Slot* ModelDrafter::slot_of(SeqId id) {
+  const auto with = [&](SeqId wanted) {
+    const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.id == wanted; });
+    return found == slots_.end() ? nullptr : &*found;
+  };
+  Slot* slot = with(id);
+  if (slot != nullptr) return slot;
+  slot = with(SeqId{0});
+  if (slot != nullptr) slot->id = id;
+  return slot;
+}
+
+void ModelDrafter::release(Slot& slot) {
+  for (const BlockId block : slot.own.blocks) pool_.release(block);
+  slot.own.blocks.clear();
+  slot.own.tokens.clear();
+  slot.own.n_computed = 0;
+  slot.id = SeqId{0};
+}
+
+void ModelDrafter::forget(SeqId id) {
+  const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.id == id; });
+  if (found != slots_.end()) release(*found);
+}
+
+bool ModelDrafter::reserve(Slot& slot, uint32_t n_positions) {
+  while (slot.own.blocks.size() * size_t{options_.block_tokens} < n_positions) {
+    const auto block = pool_.allocate();
+    if (!block) return false;
+    slot.own.blocks.push_back(*block);
+  }
+  return true;
+}
+
+// Brings the slot's tokens to those of the sequence, keeping what was computed of their common beginning. True where
+// one step of n_left rows computes the rest, which is then taken off.
+bool ModelDrafter::catch_up(Slot& slot, const Sequence& sequence, uint32_t& n_left) {
+  Sequence& own = slot.own;
+  const auto differs =
+      std::mismatch(own.tokens.begin(), own.tokens.end(), sequence.tokens.begin(), sequence.tokens.end()).first;
+  const auto n_common = static_cast<uint32_t>(differs - own.tokens.begin());
+  // The last token is computed anew at least: its logits give the first guess.
+  own.n_computed = std::min({own.n_computed, n_common, sequence.n_known() - 1});
+  own.tokens.assign(sequence.tokens.begin(), sequence.tokens.end());
+  const uint32_t n_rows = std::min(sequence.n_known() - own.n_computed, n_left);
+  if (n_rows == 0 || !reserve(slot, own.n_computed + n_rows)) return false;
+  const bool is_all = own.n_computed + n_rows == sequence.n_known();
+  round_.push_back({&slot, 0, {0, n_rows, n_rows == 1, is_all ? 1u : 0u}});
+  n_left -= n_rows;
+  return is_all;
+}
+
+Status ModelDrafter::draft(std::span<const SequencePtr> running, std::span<const uint32_t> max_drafts) {
+  round_.clear();
+  uint32_t n_left = options_.max_catch_up;
+  for (uint32_t i = 0; i < running.size(); ++i) {
+    running[i]->drafts.clear();
+    if (max_drafts[i] == 0) continue;
+    // Every sequence may have its newest token read, beside what is caught up on.
+    uint32_t n_rows = std::min(n_left + 1, options_.max_rows - static_cast<uint32_t>(round_.size()));
+    const uint32_t n_before = n_rows;
+    const size_t n_entries = round_.size();
+    Slot* slot = slot_of(running[i]->id);
+    if (slot == nullptr) continue;
+    catch_up(*slot, *running[i], n_rows);
+    if (round_.size() > n_entries) round_.back().running_idx = i;
+    n_left -= std::min(n_left, n_before - n_rows > 0 ? n_before - n_rows - 1 : 0);
+  }
+  while (!round_.empty()) {
+    RZ_CHECK_OK(run_round(running));
+    // Those that have their guess and want another go on with it.
+    std::erase_if(round_, [&](Entry& entry) {
+      const Sequence& sequence = *running[entry.running_idx];
+      Sequence& own = entry.slot->own;
+      const bool goes_on = entry.chunk.n_logit_rows == 1 && sequence.drafts.size() < max_drafts[entry.running_idx] &&
+                           reserve(*entry.slot, own.n_known());
+      entry.chunk = {0, 1, true, 1};
+      return !goes_on;
+    });
+  }
+  return {};
+}
+
+// Computes the round's rows; whoever has logits gets a guess, drawn as the sequence itself will draw.
+Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
+  // Decode rows come first in a batch.
+  std::stable_partition(round_.begin(), round_.end(), [](const Entry& entry) { return entry.chunk.is_decode; });
+  batch_builder_.begin();
+  for (const Entry& entry : round_) batch_builder_.append(entry.slot->own, entry.chunk);
+  decoder_.encode(batch_builder_.finish());
+  RZ_CHECK_OK(decoder_.wait());
+  size_t logit_row = 0;
+  for (const Entry& entry : round_) {
+    Sequence& own = entry.slot->own;
+    own.n_computed += entry.chunk.n_tokens;
+    if (entry.chunk.n_logit_rows == 0) continue;
+    const auto logits = decoder_.logits().subspan(n_vocab_ * logit_row++, n_vocab_);
+    Sequence& sequence = *running[entry.running_idx];
+    const TokenId id = sampler_.sample(sequence.request->sampling, logits, own.tokens);
+    sequence.drafts.push_back(id);
+    own.tokens.push_back(id);
+  }
+  return {};
+}
+
+}  // namespace realizar
