@@ -1,15 +1,20 @@
-// What constrained generation costs a token: fill_mask and accept over JSON documents of several schemas, with a real
-// vocabulary. Prints the median and slowest microseconds, the first time through and once the masks are kept.
-// Usage: grammar_bench TOKENIZER.json [TEXT.json SCHEMA.json]
+// What constrained generation costs a token, fill_mask and accept, over JSON documents of several schemas: median and
+// slowest microseconds, the first time through a grammar and once its masks are kept.
+// Usage: grammar_bench [--benchmark_...] [TOKENIZER.json | MODEL.gguf]; without it, RZ_SHARED_DIR's Llama 3 vocabulary.
+#include <benchmark/benchmark.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "api/text_assets.h"
+#include "formats/model_file.h"
 #include "grammar/matcher.h"
 #include "text/tokenizer.h"
 
@@ -75,61 +80,69 @@ std::vector<double> walk(const std::shared_ptr<grammar::MaskCache>& cache, const
   return matcher.is_complete() ? micros : std::vector<double>();
 }
 
-void print(const char* when, std::vector<double> micros) {
-  std::ranges::sort(micros);
-  double sum = 0;
-  for (const double us : micros) sum += us;
-  std::printf("  %-12s median %8.2f us  p90 %8.2f us  max %8.1f us  mean %8.2f us\n", when, micros[micros.size() / 2],
-              micros[micros.size() * 9 / 10], micros.back(), sum / static_cast<double>(micros.size()));
+struct Vocabulary {
+  text::Tokenizer tokenizer;
+  std::shared_ptr<const grammar::TokenTrie> trie;
+};
+
+Result<text::Tokenizer> load_vocabulary(const std::string& path) {
+  if (!path.ends_with(".gguf")) return text::Tokenizer::from_hf(read_file(path), "");
+  RZ_TRY(const ModelFile file, ModelFile::open(path));
+  return load_tokenizer(file);
 }
 
-bool run(const Case& test, const text::Tokenizer& tokenizer, const std::shared_ptr<const grammar::TokenTrie>& trie,
-         std::vector<double>& all_first, std::vector<double>& all_again) {
-  const auto begin = Clock::now();
+// One iteration is one document. With `keeps_masks` all iterations share a cache that has seen the document.
+void generate(benchmark::State& state, const Case& test, const Vocabulary& vocabulary, bool keeps_masks) {
   const auto compiled = grammar::Grammar::from_json_schema(test.schema);
-  const double compile_us = micros_since(begin);
-  if (!compiled.ok()) {
-    std::printf("%s: %s\n", test.name, compiled.error().message.c_str());
-    return false;
+  if (!compiled.ok()) return state.SkipWithError(compiled.error().message.c_str());
+  const auto tokens = vocabulary.tokenizer.encode(test.text, {.add_special = false, .parse_special = false});
+  std::vector<uint64_t> mask(vocabulary.trie->mask_words());
+  const auto new_cache = [&] { return std::make_shared<grammar::MaskCache>(*compiled, vocabulary.trie); };
+  auto cache = new_cache();
+  if (keeps_masks) (void)walk(cache, tokens, mask);
+  std::vector<double> micros;
+  for (auto _ : state) {
+    if (!keeps_masks) cache = new_cache();
+    const auto own = walk(cache, tokens, mask);
+    if (own.empty()) return state.SkipWithError("the grammar refuses the document");
+    micros.insert(micros.end(), own.begin(), own.end());
   }
-  const auto cache = std::make_shared<grammar::MaskCache>(*compiled, trie);
-  const auto tokens = tokenizer.encode(test.text, {.add_special = false, .parse_special = false});
-  std::vector<uint64_t> mask(trie->mask_words());
-  const auto first = walk(cache, tokens, mask), again = walk(cache, tokens, mask);
-  if (first.empty() || again.empty()) {
-    std::printf("%s: the grammar refuses the text\n", test.name);
-    return false;
-  }
-  std::printf("%s: %zu tokens, compiled in %.0f us, %zu states\n", test.name, tokens.size(), compile_us,
-              (*compiled)->automaton().states.size());
-  print("first time", first);
-  print("again", again);
-  all_first.insert(all_first.end(), first.begin(), first.end());
-  all_again.insert(all_again.end(), again.begin(), again.end());
-  return true;
+  std::ranges::sort(micros);
+  state.counters["tokens"] = static_cast<double>(tokens.size());
+  state.counters["median_us"] = micros[micros.size() / 2];
+  state.counters["p99_us"] = micros[micros.size() * 99 / 100];
+  state.counters["max_us"] = micros.back();
+}
+
+void compile(benchmark::State& state, const Case& test) {
+  for (auto _ : state) benchmark::DoNotOptimize(grammar::Grammar::from_json_schema(test.schema));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
   const std::string path = argc > 1 ? argv[1] : std::string(RZ_SHARED_DIR) + "/tokenizers/llama-3.tokenizer.json";
-  const auto tokenizer = text::Tokenizer::from_hf(read_file(path), "");
+  auto tokenizer = load_vocabulary(path);
   if (!tokenizer.ok()) {
-    std::printf("%s: %s\n", path.c_str(), tokenizer.error().message.c_str());
-    return 1;
+    std::fprintf(stderr, "%s: %s\n", path.c_str(), tokenizer.error().message.c_str());
+    return EXIT_FAILURE;
   }
   std::vector<std::string> bytes;
   for (int32_t id = 0; id < tokenizer->n_vocab(); ++id) bytes.push_back(tokenizer->token_bytes(TokenId{id}));
-  const auto begin = Clock::now();
-  const auto trie = std::make_shared<const grammar::TokenTrie>(bytes);
-  std::printf("%d tokens, %zu trie nodes in %.0f ms\n", tokenizer->n_vocab(), trie->nodes().size(),
-              micros_since(begin) / 1000);
-  std::vector<double> first, again;
-  bool ok = true;
-  for (const Case& test : cases()) ok = run(test, *tokenizer, trie, first, again) && ok;
-  if (argc > 3) ok = run({"given", read_file(argv[3]), read_file(argv[2])}, *tokenizer, trie, first, again) && ok;
-  std::printf("all\n");
-  print("first time", first);
-  print("again", again);
-  return ok ? 0 : 1;
+  const Vocabulary vocabulary{std::move(*tokenizer), std::make_shared<const grammar::TokenTrie>(bytes)};
+  for (const Case& test : cases()) {
+    const auto named = [&](const char* what) { return std::string(what) + "/" + test.name; };
+    benchmark::RegisterBenchmark(named("compile").c_str(), [&](benchmark::State& state) {
+      compile(state, test);
+    })->Unit(benchmark::kMicrosecond);
+    for (const bool keeps_masks : {false, true}) {
+      benchmark::RegisterBenchmark(named(keeps_masks ? "again" : "first_time").c_str(), [&, keeps_masks](
+                                                                                            benchmark::State& state) {
+        generate(state, test, vocabulary, keeps_masks);
+      })->Unit(benchmark::kMicrosecond);
+    }
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  return EXIT_SUCCESS;
 }

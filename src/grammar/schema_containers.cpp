@@ -130,7 +130,8 @@ std::string SchemaCompiler::object_rule(const std::vector<Member>& members, cons
       const std::string rest_rule = book_.add(hint + "-rest", rest);
       const std::string here = fmt::format("ws {} {}", text, rest_rule);
       const bool is_last = required || first.empty();
-      first = is_last ? here : fmt::format("{} | {}", here, book_.add(hint + "-first", first));
+      const std::string others = is_last ? "" : " | " + book_.add(hint + "-first", first);
+      first = here + others;
       rest = fmt::format("({}){} {}", own, required ? "" : "?", rest_rule);
     } else {
       rest = fmt::format("({}){} {}", own, required ? "" : "?", rest);
