@@ -13,6 +13,7 @@ namespace realizar {
 namespace {
 
 constexpr uint32_t kDefaultContext = 8192;
+constexpr uint32_t kDefaultDraft = 4;
 
 template <class T>
 struct Named {
@@ -86,12 +87,54 @@ Status LoadedModel::load_weights(const LoadOptions& options) {
   engine_options.max_batch_tokens = options.max_batch_tokens;
   engine_options.max_bulk_beside = options.max_bulk_beside;
   engine_options.kv_tokens = options.kv_tokens;
-  engine_options.n_draft = options.n_draft;
+  engine_options.n_draft = options.n_draft > 0 || options.draft_path.empty() ? options.n_draft : kDefaultDraft;
   RZ_TRY(backend, make_backend(options));
   RZ_CHECK_OK(backend->configure(Engine::limits_for(engine_options)));
   RZ_TRY(Model loaded, Model::load(file, *backend, {engine_options.n_ctx, options.progress}));
   model = std::make_unique<Model>(std::move(loaded));
   RZ_TRY(engine, Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
+  if (options.draft_path.empty()) return {};
+  return load_draft(options, engine_options);
+}
+
+// Guesses are token ids: they mean the same in both models, or nothing.
+Status LoadedModel::check_same_vocabulary(const ModelFile& draft_file) const {
+  const std::string where = draft_file.path().string();
+  if (!tokenizer) return {};
+  RZ_TRY(const text::Tokenizer other, load_tokenizer(draft_file));
+  const int32_t n_vocab = std::min(tokenizer->n_vocab(), other.n_vocab());
+  for (int32_t id = 0; id < n_vocab; ++id) {
+    if (tokenizer->piece(TokenId{id}) == other.piece(TokenId{id})) continue;
+    return invalid_argument(fmt::format("{}: expected the same vocabulary, but token {} is '{}' here and '{}' there",
+                                        where, id, tokenizer->piece(TokenId{id}), other.piece(TokenId{id})),
+                            "draft");
+  }
+  return {};
+}
+
+Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& engine_options) {
+  RZ_TRY(const ModelFile draft_file, ModelFile::open(options.draft_path));
+  RZ_CHECK_OK(check_same_vocabulary(draft_file));
+  constexpr uint32_t kMaxCatchUp = 64;
+  DrafterOptions draft_options;
+  draft_options.n_ctx = engine_options.n_ctx;
+  draft_options.max_seqs = engine_options.max_seqs;
+  draft_options.max_rows = engine_options.max_seqs + kMaxCatchUp;
+  draft_options.max_catch_up = kMaxCatchUp;
+  draft_options.kv_tokens =
+      engine_options.kv_tokens > 0 ? engine_options.kv_tokens : engine_options.n_ctx * engine_options.max_seqs;
+  draft_options.kv_type = engine_options.kv_type;
+  RZ_TRY(draft.backend, make_backend(options));
+  RZ_CHECK_OK(draft.backend->configure(ModelDrafter::limits_for(draft_options)));
+  RZ_TRY(Model loaded, Model::load(draft_file, *draft.backend, {engine_options.n_ctx, options.progress}));
+  if (loaded.config().n_vocab != model->config().n_vocab) {
+    return invalid_argument(fmt::format("{}: expected a vocabulary of {} tokens, actual {}", options.draft_path,
+                                        model->config().n_vocab, loaded.config().n_vocab),
+                            "draft");
+  }
+  draft.model = std::make_unique<Model>(std::move(loaded));
+  RZ_TRY(draft.drafter, ModelDrafter::create(*draft.model, *draft.backend, draft_options));
+  engine->set_drafter(draft.drafter.get());
   return {};
 }
 

@@ -36,6 +36,14 @@ struct LoadedModel {
   std::unique_ptr<Engine> engine;
   ModelInfo info;
 
+  // The model that guesses, where there is one.
+  struct Draft {
+    std::unique_ptr<Backend> backend;
+    std::unique_ptr<Model> model;
+    std::unique_ptr<ModelDrafter> drafter;
+  };
+  Draft draft;
+
   // Errors: Unsupported where the file has no tokenizer.
   Result<const text::Tokenizer*> require_tokenizer() const;
   // The prompt of a conversation: `variables` as ChatTemplate::render takes them; add_generation_prompt is true where
@@ -46,6 +54,8 @@ struct LoadedModel {
  private:
   Status load_text();
   Status load_weights(const LoadOptions& options);
+  Status load_draft(const LoadOptions& options, const EngineOptions& engine_options);
+  Status check_same_vocabulary(const ModelFile& draft_file) const;
   void fill_info();
 };
 

@@ -70,6 +70,14 @@ void LoadFlags::add_to(CLI::App& app) {
       ->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}))
       ->capture_default_str()
       ->group(group);
+  app.add_option("--draft", options.draft_path,
+                 "Smaller model with the same vocabulary whose guesses are verified together")
+      ->group(group);
+  app.add_option("--draft-tokens", options.n_draft,
+                 "Tokens to guess at a time, by --draft or from the text so far; 0: none, with --draft 4")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--batch-tokens", options.max_batch_tokens, "Prompt tokens computed in one step")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str()

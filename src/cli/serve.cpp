@@ -84,13 +84,12 @@ int serve(ServeArgs& args) {
   if (options.http.tls_cert.empty() != options.http.tls_key.empty()) {
     return fail(invalid_argument("--tls-cert and --tls-key go together", "tls_cert"));
   }
-  const uint32_t max_seqs = options.load.max_seqs, kv_tokens = options.load.kv_tokens, n_draft = options.load.n_draft,
+  const uint32_t max_seqs = options.load.max_seqs, kv_tokens = options.load.kv_tokens,
                  max_bulk_beside = options.load.max_bulk_beside;
   options.load = args.load.options;
   options.load.max_seqs = max_seqs;
-  options.load.n_draft = n_draft;
   options.load.max_bulk_beside = max_bulk_beside;
-  options.load.max_batch_tokens = std::max(options.load.max_batch_tokens, max_seqs * (1 + n_draft));
+  options.load.max_batch_tokens = std::max(options.load.max_batch_tokens, max_seqs * (1 + options.load.n_draft));
   const uint32_t n_ctx = options.load.n_ctx > 0 ? options.load.n_ctx : kDefaultContext;
   options.load.kv_tokens = kv_tokens > 0 ? kv_tokens : n_ctx * std::min(kDefaultContexts, max_seqs);
   options.memory_bytes = args.memory_mb << 20;
@@ -104,7 +103,7 @@ int serve(ServeArgs& args) {
 
 void add_engine_flags(CLI::App& app, ServeArgs& args) {
   LoadOptions& load = args.options.load;
-  load.max_seqs = 32;
+  load.max_seqs = 64;
   const char* group = "Engine";
   app.add_option("--max-seqs", load.max_seqs, "Requests that run together")
       ->check(CLI::Range(1, 4096))
@@ -115,11 +114,6 @@ void add_engine_flags(CLI::App& app, ServeArgs& args) {
       ->group(group);
   app.add_option("--bulk-tokens", load.max_bulk_beside,
                  "Prompt tokens a step while others generate; 0: as many as keep the time between tokens even")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--draft-ngram", load.n_draft,
-                 "Guess so many tokens from the text so far and verify them together; 0: off")
-      ->check(CLI::Range(0, 64))
       ->capture_default_str()
       ->group(group);
   app.add_option("--max-queue", args.options.max_queue, "Requests that wait for a model; beyond that: 429")
