@@ -393,16 +393,11 @@ class AsioServer final : public HttpServer {
  public:
   AsioServer(const HttpOptions& options, Handler handler)
       : shared_(std::make_shared<Shared>(Shared{options, std::move(handler), {}, false})),
-        workers_(options.n_workers),
         acceptor_(io_),
         wake_fd_(io_, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-        signals_(io_) {}
-  ~AsioServer() override {
-    workers_.join();
-    for (ConnectionBase* connection : std::vector(shared_->connections.begin(), shared_->connections.end())) {
-      connection->close();
-    }
-  }
+        signals_(io_),
+        workers_(options.n_workers) {}
+  ~AsioServer() override { workers_.join(); }
 
   Status listen();
   uint16_t port() const override { return acceptor_.local_endpoint().port(); }
@@ -411,6 +406,7 @@ class AsioServer final : public HttpServer {
     asio::co_spawn(io_, accept(), asio::detached);
     asio::co_spawn(io_, wait_for_wakes(), asio::detached);
     io_.run();
+    close_all();
   }
   void post(std::function<void()> task) override { asio::post(io_, std::move(task)); }
   void post_work(std::function<void()> task) override { asio::post(workers_, std::move(task)); }
@@ -449,6 +445,20 @@ class AsioServer final : public HttpServer {
   asio::awaitable<void> accept();
   void start(tcp::socket socket);
 
+  // Ends what still runs while all that its callbacks use is there.
+  void close_all() {
+    error_code ignored;
+    acceptor_.close(ignored);
+    workers_.stop();
+    workers_.join();
+    for (ConnectionBase* connection : std::vector(shared_->connections.begin(), shared_->connections.end())) {
+      connection->close();
+    }
+    do {
+      io_.restart();
+    } while (io_.poll() > 0);
+  }
+
   asio::awaitable<void> wait_for_wakes() {
     uint64_t n_wakes = 0;
     while (true) {
@@ -479,7 +489,6 @@ class AsioServer final : public HttpServer {
 
   asio::io_context io_{1};
   std::shared_ptr<Shared> shared_;
-  asio::thread_pool workers_;
   tcp::acceptor acceptor_;
   asio::posix::stream_descriptor wake_fd_;
   asio::signal_set signals_;
@@ -487,6 +496,7 @@ class AsioServer final : public HttpServer {
   std::list<asio::steady_timer> timers_;
   std::function<void()> on_wake_;
   std::atomic<bool> is_woken_{false};
+  asio::thread_pool workers_;  // last: its tasks may hold what the others serve
 };
 
 Status AsioServer::listen() {
