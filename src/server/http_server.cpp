@@ -181,7 +181,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   }
 
   void close_if_idle() override {
-    if (exchange_ == nullptr && !in_request_) close();
+    if (exchange_ == nullptr && !in_request_) close_when_sent();
   }
 
   void close() override {
