@@ -243,6 +243,9 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
         begin_request();
         buffer_.consume(parser.put(buffer_.data(), error));
       }
+      // A chunk's head and the trailers have no bound of their own.
+      const size_t most_bytes = shared_->options.max_header_bytes + kReadBytes;
+      if (had_header && !parser.is_done() && buffer_.size() > most_bytes) error = http::error::bad_chunk;
       if (error && error != http::error::need_more) co_return refuse(error);
       if (parser.is_header_done() && !std::exchange(had_header, true)) accept_header(parser);
       if (parser.is_done()) break;
