@@ -203,6 +203,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     arm(read_timer_, shared_->options.header_timeout_ms);
     bool goes_on = co_await handshake();
     while (goes_on && !closed_) {
+      while (!closed_ && n_unsent_bytes() > kCongestedBytes) co_await sleep();
       goes_on = co_await read_request();
       while (goes_on && exchange_ != nullptr && !closed_) goes_on = co_await watch();
       goes_on = goes_on && keep_alive_;
@@ -320,11 +321,16 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       buffer_.commit(n_bytes);
       co_return !closed_ && (!error || error == asio::error::operation_aborted);
     }
+    co_await sleep();
+    co_return !closed_;
+  }
+
+  // Until a reply is over, more of one is sent, or the connection is closed.
+  asio::awaitable<void> sleep() {
     asio::steady_timer forever(stream_.get_executor(), asio::steady_timer::time_point::max());
     waiting_ = &forever;
     co_await forever.async_wait(kTuple);
     waiting_ = nullptr;
-    co_return !closed_;
   }
 
   void cancel_watch() {
@@ -353,6 +359,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     sending_.clear();
     write_timer_.cancel();
     if (error) return close();
+    if (exchange_ == nullptr && waiting_ != nullptr) waiting_->cancel();
     const bool was_congested = unsent_.size() > kCongestedBytes;
     write_some();
     if (std::exchange(cancels_when_sent_, false) && exchange_ == nullptr) cancel_watch();
