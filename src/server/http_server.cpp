@@ -191,6 +191,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     lowest(stream_).close(ignored);
     read_timer_.cancel();
     write_timer_.cancel();
+    if (waiting_ != nullptr) waiting_->cancel();
     if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->notify_closed();
   }
 
