@@ -14,7 +14,8 @@ namespace realizar::server {
 
 using Json = nlohmann::ordered_json;
 
-// Errors: InvalidArgument for what is not JSON, is nested deeper than 100, or holds bytes that are not UTF-8.
+// Errors: InvalidArgument for what is not JSON, is nested deeper than 100, has objects of some 10,000
+// members, or holds bytes that are not UTF-8.
 Result<Json> parse_json(std::string_view text);
 // One line; bytes that are not UTF-8 become U+FFFD.
 std::string dump(const Json& json);
