@@ -47,6 +47,18 @@ Shape shape_of(std::string_view text) {
   return shape;
 }
 
+// Exactly, where 64 bits with a sign hold it: 7, -7 and 7.0 are whole numbers.
+std::optional<int64_t> whole_number(const Json& json) {
+  if (json.is_number_unsigned()) {
+    const auto value = json.get<uint64_t>();
+    return value <= INT64_MAX ? std::optional(static_cast<int64_t>(value)) : std::nullopt;
+  }
+  if (json.is_number_integer()) return json.get<int64_t>();
+  const auto value = json.get<double>();
+  const bool fits = value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
+  return fits ? std::optional(static_cast<int64_t>(value)) : std::nullopt;
+}
+
 }  // namespace
 
 Result<Json> parse_json(std::string_view text) {
@@ -109,9 +121,7 @@ std::optional<double> Fields::number(const char* name) {
 std::optional<int64_t> Fields::integer(const char* name, int64_t least, int64_t most) {
   const auto value = number(name);
   if (!value) return std::nullopt;
-  const bool is_in_range = *value >= static_cast<double>(least) && *value <= static_cast<double>(most);
-  if (is_in_range && any(name)->is_number_unsigned()) return static_cast<int64_t>(any(name)->get<uint64_t>());
-  if (is_in_range && *value == static_cast<double>(static_cast<int64_t>(*value))) return static_cast<int64_t>(*value);
+  if (const auto whole = whole_number(*any(name)); whole && *whole >= least && *whole <= most) return whole;
   fail(name, fmt::format("expected a whole number from {} to {}, actual {}", least, most, any(name)->dump()));
   return std::nullopt;
 }
