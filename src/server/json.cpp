@@ -84,6 +84,12 @@ double decimal(float value) {
   return std::isfinite(value) ? std::strtod(fmt::format("{}", value).c_str(), nullptr) : double{value};
 }
 
+std::optional<int32_t> token_id_of(const Json& json) {
+  if (!json.is_number_integer()) return std::nullopt;
+  const auto id = whole_number(json);
+  return id && *id >= 0 && *id <= INT32_MAX ? std::optional(static_cast<int32_t>(*id)) : std::nullopt;
+}
+
 const Json* Fields::any(const char* name) const {
   const auto found = object_.find(name);
   return found == object_.end() || found->is_null() ? nullptr : &*found;

@@ -71,8 +71,9 @@ void read_stop_tokens(Fields& fields, Request& request) {
   const Json* ids = fields.array("stop_token_ids");
   if (ids == nullptr) return;
   for (const Json& id : *ids) {
-    if (!id.is_number_integer()) return fields.fail("stop_token_ids", "expected an array of token ids");
-    request.stop_tokens.push_back(TokenId{id.get<int32_t>()});
+    const auto token = token_id_of(id);
+    if (!token) return fields.fail("stop_token_ids", "expected an array of token ids");
+    request.stop_tokens.push_back(TokenId{*token});
   }
 }
 

@@ -144,14 +144,14 @@ Error wrong_prompt() {
 
 bool is_ids(const Json& json) {
   return json.is_array() && !json.empty() &&
-         std::all_of(json.begin(), json.end(), [](const Json& id) { return id.is_number_integer(); });
+         std::all_of(json.begin(), json.end(), [](const Json& id) { return token_id_of(id).has_value(); });
 }
 
 Result<std::vector<TokenId>> read_prompt(const Json& prompt, const ServedModel& model) {
   if (prompt.is_string()) return model.tokenizer().encode(prompt.get_ref<const std::string&>());
   if (!is_ids(prompt)) return wrong_prompt();
   std::vector<TokenId> ids;
-  for (const Json& id : prompt) ids.push_back(TokenId{id.get<int32_t>()});
+  for (const Json& id : prompt) ids.push_back(TokenId{*token_id_of(id)});
   return ids;
 }
 
