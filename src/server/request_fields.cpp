@@ -104,7 +104,8 @@ Result<GenerationFields> read_generation_fields(const Json& body, const ServedMo
   take(generation.stream, fields.boolean("stream"));
   take(request.ignore_eos, fields.boolean("ignore_eos"));
   take(request.priority, fields.integer("priority", INT32_MIN, INT32_MAX));
-  if (const auto salt = fields.text("cache_salt")) request.cache_salt = std::hash<std::string>{}(*salt);
+  // Keys share no cached prefixes: how soon an answer comes would tell what others asked.
+  request.cache_salt = std::hash<std::string>{}(fmt::format("{}:{}", call.tenant, fields.text("cache_salt").value_or("")));
   request.tenant = call.tenant;
   if (const Json* options = fields.object("stream_options")) {
     Fields stream_fields(*options, "stream_options.");

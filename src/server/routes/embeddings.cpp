@@ -123,7 +123,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
     Request request;
     request.prompt = std::move(tokens);
     request.pooling = pooling_of(*model);
-    request.tenant = call.tenant;
+    request.tenant = request.cache_salt = call.tenant;
     if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;
     plan.requests.push_back(std::move(request));
   }
