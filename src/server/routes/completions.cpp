@@ -41,7 +41,9 @@ class TextDialect final : public Dialect {
         model_(std::move(model)),
         created_(unix_now_s()),
         options_(std::move(options)),
-        texts_(options_.echoes.size() * options_.best_of) {}
+        texts_(options_.echoes.size() * options_.best_of) {
+    for (size_t i = 0; i < texts_.size(); ++i) texts_[i].offset = n_characters(echo_of(i));
+  }
 
   std::string stream_begin() override {
     std::string bytes;
