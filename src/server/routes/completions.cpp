@@ -196,6 +196,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
   if (options.best_of > options.n) generation.request.logprobs = true;
 
   CompletionPlan plan;
+  plan.n_per_prompt = options.best_of;
   plan.stream = generation.stream;
   plan.choice.stop = std::move(generation.stop);
   for (const auto& tokens : prompts) {
