@@ -19,8 +19,8 @@ std::string percent_decoded(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     uint8_t byte = 0;
     const char* digits = text.data() + i + 1;
-    const bool is_escape = text[i] == '%' && i + 2 < text.size() &&
-                           std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+    const bool is_escape =
+        text[i] == '%' && i + 2 < text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
     decoded += is_escape ? static_cast<char>(byte) : text[i];
     if (is_escape) i += 2;
   }
