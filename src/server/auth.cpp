@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
+#include <strings.h>
 
 #include <fstream>
 
@@ -65,7 +66,10 @@ Result<KeyStore> KeyStore::read(const std::string& path) {
 
 // Every digest is compared, whole: the time tells nothing.
 std::optional<uint64_t> KeyStore::find(std::string_view authorization) const {
-  if (!authorization.starts_with(kBearer)) return std::nullopt;
+  // The scheme's case does not matter (RFC 9110, section 11.1).
+  const bool is_bearer =
+      authorization.size() > kBearer.size() && strncasecmp(authorization.data(), kBearer.data(), kBearer.size()) == 0;
+  if (!is_bearer) return std::nullopt;
   const Digest digest = digest_of(authorization.substr(kBearer.size()));
   std::optional<uint64_t> found;
   for (size_t i = 0; i < digests_.size(); ++i) {

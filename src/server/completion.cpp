@@ -176,7 +176,10 @@ void Completion::observe_end(const Choice& choice) {
 
 Usage Completion::usage() const {
   Usage usage;
-  usage.n_prompt = static_cast<uint32_t>(choices_[0]->request().prompt.size());
+  const size_t n_per_prompt = plan_.n_per_prompt > 0 ? plan_.n_per_prompt : choices_.size();
+  for (size_t i = 0; i < choices_.size(); i += n_per_prompt) {
+    usage.n_prompt += static_cast<uint32_t>(choices_[i]->request().prompt.size());
+  }
   for (const auto& choice : choices_) {
     usage.n_cached = std::max(usage.n_cached, choice->end().stats.n_cached);
     usage.n_completion += choice->n_tokens();

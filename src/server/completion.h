@@ -38,6 +38,7 @@ std::string sse(const Json& json);
 
 struct CompletionPlan {
   std::vector<Request> requests;  // one a choice
+  size_t n_per_prompt = 0;        // neighbours that share a prompt; 0: all
   ChoiceOptions choice;
   std::unique_ptr<Dialect> dialect;
   bool stream = false;

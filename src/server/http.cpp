@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace realizar::server {
 
@@ -11,6 +12,19 @@ std::string_view HttpRequest::header(std::string_view name) const {
     return header.first.size() == name.size() && strncasecmp(header.first.data(), name.data(), name.size()) == 0;
   });
   return found == headers.end() ? std::string_view() : std::string_view(found->second);
+}
+
+std::string percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    uint8_t byte = 0;
+    const char* digits = text.data() + i + 1;
+    const bool is_escape =
+        text[i] == '%' && i + 2 < text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+    decoded += is_escape ? static_cast<char>(byte) : text[i];
+    if (is_escape) i += 2;
+  }
+  return decoded;
 }
 
 const char* reason_phrase(int status) {

@@ -49,6 +49,9 @@ class Reply {
   std::function<void()> on_closed, on_drained;
 };
 
+// %41 becomes A; a % that no two hexadecimal digits follow stays.
+std::string percent_decoded(std::string_view text);
+
 const char* reason_phrase(int status);
 
 }  // namespace realizar::server

@@ -181,7 +181,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   }
 
   void close_if_idle() override {
-    if (exchange_ == nullptr && !in_request_) close();
+    if (exchange_ == nullptr && !in_request_) close_when_sent();
   }
 
   void close() override {
@@ -191,6 +191,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     lowest(stream_).close(ignored);
     read_timer_.cancel();
     write_timer_.cancel();
+    if (waiting_ != nullptr) waiting_->cancel();
     if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->notify_closed();
   }
 
@@ -203,6 +204,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     arm(read_timer_, shared_->options.header_timeout_ms);
     bool goes_on = co_await handshake();
     while (goes_on && !closed_) {
+      while (!closed_ && n_unsent_bytes() > kCongestedBytes) co_await sleep();
       goes_on = co_await read_request();
       while (goes_on && exchange_ != nullptr && !closed_) goes_on = co_await watch();
       goes_on = goes_on && keep_alive_;
@@ -243,6 +245,9 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
         begin_request();
         buffer_.consume(parser.put(buffer_.data(), error));
       }
+      // A chunk's head and the trailers have no bound of their own.
+      const size_t most_bytes = shared_->options.max_header_bytes + kReadBytes;
+      if (had_header && !parser.is_done() && buffer_.size() > most_bytes) error = http::error::bad_chunk;
       if (error && error != http::error::need_more) co_return refuse(error);
       if (parser.is_header_done() && !std::exchange(had_header, true)) accept_header(parser);
       if (parser.is_done()) break;
@@ -317,11 +322,16 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       buffer_.commit(n_bytes);
       co_return !closed_ && (!error || error == asio::error::operation_aborted);
     }
+    co_await sleep();
+    co_return !closed_;
+  }
+
+  // Until a reply is over, more of one is sent, or the connection is closed.
+  asio::awaitable<void> sleep() {
     asio::steady_timer forever(stream_.get_executor(), asio::steady_timer::time_point::max());
     waiting_ = &forever;
     co_await forever.async_wait(kTuple);
     waiting_ = nullptr;
-    co_return !closed_;
   }
 
   void cancel_watch() {
@@ -350,6 +360,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     sending_.clear();
     write_timer_.cancel();
     if (error) return close();
+    if (exchange_ == nullptr && waiting_ != nullptr) waiting_->cancel();
     const bool was_congested = unsent_.size() > kCongestedBytes;
     write_some();
     if (std::exchange(cancels_when_sent_, false) && exchange_ == nullptr) cancel_watch();
@@ -393,16 +404,11 @@ class AsioServer final : public HttpServer {
  public:
   AsioServer(const HttpOptions& options, Handler handler)
       : shared_(std::make_shared<Shared>(Shared{options, std::move(handler), {}, false})),
-        workers_(options.n_workers),
         acceptor_(io_),
         wake_fd_(io_, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-        signals_(io_) {}
-  ~AsioServer() override {
-    workers_.join();
-    for (ConnectionBase* connection : std::vector(shared_->connections.begin(), shared_->connections.end())) {
-      connection->close();
-    }
-  }
+        signals_(io_),
+        workers_(options.n_workers) {}
+  ~AsioServer() override { workers_.join(); }
 
   Status listen();
   uint16_t port() const override { return acceptor_.local_endpoint().port(); }
@@ -411,6 +417,7 @@ class AsioServer final : public HttpServer {
     asio::co_spawn(io_, accept(), asio::detached);
     asio::co_spawn(io_, wait_for_wakes(), asio::detached);
     io_.run();
+    close_all();
   }
   void post(std::function<void()> task) override { asio::post(io_, std::move(task)); }
   void post_work(std::function<void()> task) override { asio::post(workers_, std::move(task)); }
@@ -449,6 +456,20 @@ class AsioServer final : public HttpServer {
   asio::awaitable<void> accept();
   void start(tcp::socket socket);
 
+  // Ends what still runs while all that its callbacks use is there.
+  void close_all() {
+    error_code ignored;
+    acceptor_.close(ignored);
+    workers_.stop();
+    workers_.join();
+    for (ConnectionBase* connection : std::vector(shared_->connections.begin(), shared_->connections.end())) {
+      connection->close();
+    }
+    do {
+      io_.restart();
+    } while (io_.poll() > 0);
+  }
+
   asio::awaitable<void> wait_for_wakes() {
     uint64_t n_wakes = 0;
     while (true) {
@@ -479,7 +500,6 @@ class AsioServer final : public HttpServer {
 
   asio::io_context io_{1};
   std::shared_ptr<Shared> shared_;
-  asio::thread_pool workers_;
   tcp::acceptor acceptor_;
   asio::posix::stream_descriptor wake_fd_;
   asio::signal_set signals_;
@@ -487,6 +507,7 @@ class AsioServer final : public HttpServer {
   std::list<asio::steady_timer> timers_;
   std::function<void()> on_wake_;
   std::atomic<bool> is_woken_{false};
+  asio::thread_pool workers_;  // last: its tasks may hold what the others serve
 };
 
 Status AsioServer::listen() {

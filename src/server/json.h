@@ -14,10 +14,14 @@ namespace realizar::server {
 
 using Json = nlohmann::ordered_json;
 
-// Errors: InvalidArgument for what is not JSON, is nested deeper than 100, or holds bytes that are not UTF-8.
+// Errors: InvalidArgument for what is not JSON, is nested deeper than 100, has objects of some 10,000
+// members, or holds bytes that are not UTF-8.
 Result<Json> parse_json(std::string_view text);
 // One line; bytes that are not UTF-8 become U+FFFD.
 std::string dump(const Json& json);
+
+// A token's id: a whole number from 0 that 31 bits hold; nullopt for all else.
+std::optional<int32_t> token_id_of(const Json& json);
 
 // The number that prints as shortly as the float does: 0.8, not 0.800000011920929.
 double decimal(float value);

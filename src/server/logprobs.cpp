@@ -12,12 +12,12 @@ Json bytes_of(const std::string& text) {
   return bytes;
 }
 
-size_t n_characters(const std::string& text) {
+}  // namespace
+
+size_t n_characters(std::string_view text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }));
 }
-
-}  // namespace
 
 void append_chat_logprobs(const std::vector<TokenInfo>& tokens, Json& list) {
   for (const TokenInfo& token : tokens) {

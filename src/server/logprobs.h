@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "server/choice.h"
@@ -14,6 +15,9 @@ inline constexpr int64_t kMaxTopLogprobs = 20;
 // Of chats: [{token, logprob, bytes, top_logprobs: [{token, logprob, bytes}]}].
 Json chat_logprobs(const std::vector<TokenInfo>& tokens);
 void append_chat_logprobs(const std::vector<TokenInfo>& tokens, Json& list);
+
+// Characters (not bytes) of UTF-8.
+size_t n_characters(std::string_view text);
 
 // Of completions: {tokens, token_logprobs, top_logprobs, text_offset}. `offset`: the text's length so far in
 // characters, which goes on.

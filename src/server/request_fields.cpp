@@ -71,8 +71,9 @@ void read_stop_tokens(Fields& fields, Request& request) {
   const Json* ids = fields.array("stop_token_ids");
   if (ids == nullptr) return;
   for (const Json& id : *ids) {
-    if (!id.is_number_integer()) return fields.fail("stop_token_ids", "expected an array of token ids");
-    request.stop_tokens.push_back(TokenId{id.get<int32_t>()});
+    const auto token = token_id_of(id);
+    if (!token) return fields.fail("stop_token_ids", "expected an array of token ids");
+    request.stop_tokens.push_back(TokenId{*token});
   }
 }
 
@@ -103,7 +104,9 @@ Result<GenerationFields> read_generation_fields(const Json& body, const ServedMo
   take(generation.stream, fields.boolean("stream"));
   take(request.ignore_eos, fields.boolean("ignore_eos"));
   take(request.priority, fields.integer("priority", INT32_MIN, INT32_MAX));
-  if (const auto salt = fields.text("cache_salt")) request.cache_salt = std::hash<std::string>{}(*salt);
+  // Keys share no cached prefixes: how soon an answer comes would tell what others asked.
+  request.cache_salt =
+      std::hash<std::string>{}(fmt::format("{}:{}", call.tenant, fields.text("cache_salt").value_or("")));
   request.tenant = call.tenant;
   if (const Json* options = fields.object("stream_options")) {
     Fields stream_fields(*options, "stream_options.");

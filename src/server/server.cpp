@@ -142,7 +142,7 @@ const Route* Server::find_route(const HttpRequest& request, Reply& reply) const 
   const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
   const bool is_model = request.path.starts_with(kModelPath) && request.path.size() > kModelPath.size();
   if (is_model && method == "GET") return &kModel;
-  std::string allowed;
+  std::string allowed = is_model ? "GET" : "";
   for (const Route& route : routes()) {
     if (request.path != route.path) continue;
     if (method == route.method) return &route;

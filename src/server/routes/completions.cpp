@@ -41,7 +41,9 @@ class TextDialect final : public Dialect {
         model_(std::move(model)),
         created_(unix_now_s()),
         options_(std::move(options)),
-        texts_(options_.echoes.size() * options_.best_of) {}
+        texts_(options_.echoes.size() * options_.best_of) {
+    for (size_t i = 0; i < texts_.size(); ++i) texts_[i].offset = n_characters(echo_of(i));
+  }
 
   std::string stream_begin() override {
     std::string bytes;
@@ -144,14 +146,14 @@ Error wrong_prompt() {
 
 bool is_ids(const Json& json) {
   return json.is_array() && !json.empty() &&
-         std::all_of(json.begin(), json.end(), [](const Json& id) { return id.is_number_integer(); });
+         std::all_of(json.begin(), json.end(), [](const Json& id) { return token_id_of(id).has_value(); });
 }
 
 Result<std::vector<TokenId>> read_prompt(const Json& prompt, const ServedModel& model) {
   if (prompt.is_string()) return model.tokenizer().encode(prompt.get_ref<const std::string&>());
   if (!is_ids(prompt)) return wrong_prompt();
   std::vector<TokenId> ids;
-  for (const Json& id : prompt) ids.push_back(TokenId{id.get<int32_t>()});
+  for (const Json& id : prompt) ids.push_back(TokenId{*token_id_of(id)});
   return ids;
 }
 
@@ -199,6 +201,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
   }
 
   CompletionPlan plan;
+  plan.n_per_prompt = options.best_of;
   plan.stream = generation.stream;
   plan.choice.stop = std::move(generation.stop);
   for (const auto& tokens : prompts) {

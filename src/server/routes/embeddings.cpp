@@ -89,8 +89,9 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Json& body, const Se
     } else {
       if (!one.is_array()) return wrong;
       for (const Json& id : one) {
-        if (!id.is_number_integer()) return wrong;
-        tokens.push_back(TokenId{id.get<int32_t>()});
+        const auto token = token_id_of(id);
+        if (!token) return wrong;
+        tokens.push_back(TokenId{*token});
       }
     }
     if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
@@ -122,7 +123,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
     Request request;
     request.prompt = std::move(tokens);
     request.pooling = pooling_of(*model);
-    request.tenant = call.tenant;
+    request.tenant = request.cache_salt = call.tenant;
     if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;
     plan.requests.push_back(std::move(request));
   }

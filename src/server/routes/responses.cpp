@@ -276,6 +276,9 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
     if (body.contains(name) && !body[name].is_null()) return wrong(name, "this server stores no responses");
   }
   if (body.value("background", Json(false)) == true) return wrong("background", "this server stores no responses");
+  Fields fields(body);
+  fields.integer("max_output_tokens", 0, INT32_MAX);
+  if (!fields.status().ok()) return fields.status().error();
   RZ_TRY(const Json chat, chat_body(body));
   RZ_TRY(GenerationFields generation, read_generation_fields(chat, *model, call));
   RZ_TRY(ChatPrompt prompt, read_chat_prompt(chat, *model));

@@ -55,7 +55,7 @@ void get_models(Call call) {
 }
 
 void get_model(Call call) {
-  const std::string id = call.request->path.substr(std::string("/v1/models/").size());
+  const std::string id = percent_decoded(call.request->path.substr(std::string("/v1/models/").size()));
   const auto* entry = id.empty() ? nullptr : call.context.models.find(id);
   if (entry != nullptr) return send(call, 200, model_json(*entry));
   call.reply->send(error_response(to_api_error(not_found("there is no model '" + id + "'", "model"))));

@@ -44,10 +44,10 @@ Result<Prepared> detokenize(const Json& body, const ServedModelPtr& model, const
   if (!fields.status().ok()) return fields.status().error();
   std::vector<TokenId> tokens;
   for (const Json& id : *ids) {
-    const bool is_token =
-        id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<int64_t>() < model->tokenizer().n_vocab();
-    if (!is_token) return invalid_argument("tokens: expected token ids of this model, actual " + dump(id), "tokens");
-    tokens.push_back(TokenId{id.get<int32_t>()});
+    const auto token = token_id_of(id);
+    const bool is_known = token && *token < static_cast<int64_t>(model->tokenizer().n_vocab());
+    if (!is_known) return invalid_argument("tokens: expected token ids of this model, actual " + dump(id), "tokens");
+    tokens.push_back(TokenId{*token});
   }
   const std::string text = model->tokenizer().decode(tokens, {.skip_special = skips});
   return answer({{"prompt", text}, {"content", text}});

@@ -1,0 +1,108 @@
+// Two frameworks that many programs use instead of a bare client: the AI SDK and LangChain.
+import assert from 'node:assert/strict';
+import {after, before, describe, test} from 'node:test';
+import {createOpenAICompatible} from '@ai-sdk/openai-compatible';
+import {HumanMessage, ToolMessage} from '@langchain/core/messages';
+import {tool as langchainTool} from '@langchain/core/tools';
+import {ChatOpenAI, OpenAI, OpenAIEmbeddings} from '@langchain/openai';
+import {embedMany, generateText, stepCountIs, streamText, tool} from 'ai';
+import {z} from 'zod';
+import {MODEL, startServer} from './server.mjs';
+
+const QUESTION = 'What is the capital of France?';
+const ANSWER = 'The capital of France is Paris.';
+const weatherOf = ({city}) => ({city, weather: 'sunny', degrees: 7});
+const WEATHER = {description: 'Get the weather of a city', schema: z.object({city: z.string()})};
+let server;
+
+before(async () => (server = await startServer()));
+after(async () => assert.equal(await server.stop(), 0));
+
+describe('ai with @ai-sdk/openai-compatible', () => {
+  let provider;
+  before(() => (provider = createOpenAICompatible({name: 'realizar', baseURL: `${server.url}/v1`, includeUsage: true})));
+  const options = () => ({model: provider(MODEL), temperature: 0, maxRetries: 0});
+
+  test('generates text', async () => {
+    const {text, usage, finishReason} = await generateText({...options(), prompt: QUESTION});
+    assert.equal(text, ANSWER);
+    assert.equal(finishReason, 'stop');
+    assert.ok(usage.inputTokens > 5 && usage.outputTokens > 3);
+  });
+
+  test('streams text, with its usage', async () => {
+    const result = streamText({...options(), prompt: QUESTION});
+    let text = '';
+    for await (const piece of result.textStream) text += piece;
+    assert.equal(text, ANSWER);
+    assert.ok((await result.usage).outputTokens > 3);
+  });
+
+  for (const streamed of [false, true]) {
+    test(`runs tools until there is an answer, ${streamed ? 'streamed' : 'whole'}`, async () => {
+      const tools = {get_weather: tool({description: WEATHER.description, inputSchema: WEATHER.schema, execute: weatherOf})};
+      const call = {...options(), tools, prompt: 'What is the weather in Abuja?', stopWhen: stepCountIs(3)};
+      const result = streamed ? streamText(call) : await generateText(call);
+      assert.match(await result.text, /^It is sunny in Abuja/);
+      const steps = await result.steps;
+      assert.equal(steps.length, 2);
+      assert.deepEqual(steps[0].toolCalls[0].input, {city: 'Abuja'});
+    });
+  }
+
+  test('embeds', async () => {
+    const {embeddings} = await embedMany({model: provider.embeddingModel(MODEL), values: ['one', 'two']});
+    assert.equal(embeddings.length, 2);
+    assert.equal(embeddings[0].length, 256);
+  });
+
+  test('shows the server\'s error', async () => {
+    await assert.rejects(
+        generateText({...options(), model: provider('gpt-9'), prompt: QUESTION}),
+        (e) => e.statusCode === 404 && /gpt-9/.test(e.message));
+  });
+});
+
+describe('@langchain/openai', () => {
+  const settings = () => ({model: MODEL, temperature: 0, maxRetries: 0, apiKey: 'none', configuration: {baseURL: `${server.url}/v1`}});
+
+  test('invokes and streams', async () => {
+    const chat = new ChatOpenAI(settings());
+    const reply = await chat.invoke(QUESTION);
+    assert.equal(reply.content, ANSWER);
+    assert.ok(reply.usage_metadata.output_tokens > 3);
+    let text = '';
+    for await (const chunk of await chat.stream(QUESTION)) text += chunk.content;
+    assert.equal(text, ANSWER);
+  });
+
+  test('speaks the responses API', async () => {
+    const reply = await new ChatOpenAI({...settings(), useResponsesApi: true}).invoke(QUESTION);
+    assert.equal(reply.text, ANSWER);
+  });
+
+  test('runs a tool and uses what it says', async () => {
+    const get_weather = langchainTool((city) => JSON.stringify(weatherOf(city)), {...WEATHER, name: 'get_weather'});
+    const chat = new ChatOpenAI(settings()).bindTools([get_weather]);
+    const messages = [new HumanMessage('What is the weather in Abuja?')];
+    const call = await chat.invoke(messages);
+    assert.deepEqual(call.tool_calls.map((c) => [c.name, c.args]), [['get_weather', {city: 'Abuja'}]]);
+    const said = await get_weather.invoke(call.tool_calls[0]);
+    assert.ok(said instanceof ToolMessage);
+    assert.match((await chat.invoke([...messages, call, said])).content, /^It is sunny in Abuja/);
+  });
+
+  test('completes text', async () => {
+    const text = await new OpenAI({...settings(), maxTokens: 8}).invoke('In the beginning');
+    const reply = await server.json('/v1/completions', {prompt: 'In the beginning', max_tokens: 8, temperature: 0});
+    assert.equal(text, reply.choices[0].text);
+  });
+
+  test('embeds', async () => {
+    const embeddings = new OpenAIEmbeddings(settings());
+    const [first, second] = await embeddings.embedDocuments(['one', 'two']);
+    assert.equal(first.length, 256);
+    assert.notDeepEqual(first, second);
+    assert.deepEqual(await embeddings.embedQuery('one'), first);
+  });
+});

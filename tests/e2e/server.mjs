@@ -1,0 +1,98 @@
+// Starts `realizar serve` on a free port and stops it: what every suite here begins and ends with.
+import {spawn} from 'node:child_process';
+import path from 'node:path';
+import {fileURLToPath} from 'node:url';
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const DEADLINE_MS = 30_000;
+export const REALIZAR = path.resolve(HERE, process.env.REALIZAR_BIN ?? '../../build/release/bin/realizar');
+export const MODEL_FILE = path.resolve(HERE, '../../models/realizar-tiny/realizar-tiny-Q8_0.gguf');
+export const MODEL = 'realizar-tiny';
+
+// Asks `probe` again and again until it gives something truthy, which is returned.
+export async function until(probe, what, deadlineMs = DEADLINE_MS) {
+  const end = performance.now() + deadlineMs;
+  for (;;) {
+    const value = await probe();
+    if (value) return value;
+    if (performance.now() > end) throw new Error(`waited ${deadlineMs} ms in vain for: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+class Server {
+  constructor(args) {
+    this.stdout = '';
+    this.stderr = '';
+    this.process = spawn(REALIZAR, ['serve', '--port', '0', ...args], {stdio: ['ignore', 'pipe', 'pipe']});
+    this.process.stdout.on('data', (bytes) => (this.stdout += bytes));
+    this.process.stderr.on('data', (bytes) => (this.stderr += bytes));
+    this.exit = new Promise((resolve, reject) => {
+      this.process.on('error', reject);
+      this.process.on('close', (code, signal) => resolve({code, signal}));
+    });
+  }
+
+  async listening() {
+    let exit;
+    this.exit.then((value) => (exit = value), (error) => (exit = error));
+    const pattern = /realizar listens on (\S+), model (\S+)/;
+    await until(() => exit || pattern.test(this.stdout), 'the line that tells the port');
+    if (exit) throw new Error(`realizar ended at once: ${JSON.stringify(exit)} ${this.stderr}`);
+    [, this.url, this.model] = this.stdout.match(pattern);
+    return this;
+  }
+
+  async ready() {
+    await until(async () => (await fetch(`${this.url}/readyz`)).ok, 'the model');
+    return this;
+  }
+
+  // The value of one metric, 0 where no sample has been taken yet.
+  async metric(name, headers = {}) {
+    const text = await (await fetch(`${this.url}/metrics`, {headers})).text();
+    const line = text.split('\n').find((l) => l.startsWith(`${name}{`) || l.startsWith(`${name} `));
+    return line === undefined ? 0 : Number(line.slice(line.lastIndexOf(' ') + 1));
+  }
+
+  post(route, body, headers = {}) {
+    return fetch(this.url + route, {
+      method: 'POST',
+      headers: {'Content-Type': 'application/json', ...headers},
+      body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+    });
+  }
+  async json(route, body, headers = {}) {
+    return (await this.post(route, body, headers)).json();
+  }
+
+  signal(name) {
+    this.process.kill(name);
+  }
+  // Ends it as an operator would, and gives its exit code.
+  async stop() {
+    this.signal('SIGTERM');
+    const stuck = setTimeout(() => this.signal('SIGKILL'), DEADLINE_MS);
+    const {code, signal} = await this.exit;
+    clearTimeout(stuck);
+    if (signal !== null) throw new Error(`realizar was ended by ${signal}: ${this.stderr}`);
+    return code;
+  }
+}
+
+export async function startServer(...args) {
+  const server = await new Server(args).listening();
+  return server.url.startsWith('https') ? server : server.ready();
+}
+export async function startUnready(...args) {
+  return new Server(args).listening();
+}
+
+// A generation that goes on for seconds unless it is ended.
+export const LONG = {
+  model: MODEL,
+  messages: [{role: 'user', content: 'What is the capital of France?'}],
+  n: 64,
+  stream: true,
+  ignore_eos: true,
+};
