@@ -6,12 +6,15 @@
 #include <numeric>
 
 #include "server/chat_prompt.h"
+#include "server/infill.h"
 #include "server/logprobs.h"
 #include "server/request_fields.h"
 #include "server/routes.h"
 
 namespace realizar::server {
 namespace {
+
+constexpr uint32_t kDefaultMaxTokens = 16;  // as OpenAI's API has it
 
 Json empty_logprobs() {
   return {{"tokens", Json::array()},
@@ -157,13 +160,23 @@ Result<std::vector<TokenId>> read_prompt(const Json& prompt, const ServedModel& 
   return ids;
 }
 
+// With a suffix the prompt is what stands before the gap.
+Result<std::vector<TokenId>> read_infill(const Json& prompt, const std::string& suffix, const ServedModel& model) {
+  if (!prompt.is_string()) return wrong_prompt();
+  auto tokens = infill_prompt(model.tokenizer(), prompt.get_ref<const std::string&>(), suffix);
+  if (!tokens) return invalid_argument("suffix: this model cannot infill", "suffix");
+  return std::move(*tokens);
+}
+
 Result<std::vector<std::vector<TokenId>>> read_prompts(const Json& body, const ServedModel& model, const Call& call) {
   const Json prompt = body.value("prompt", Json());
+  const Json suffix = body.value("suffix", Json());
+  const bool infills = suffix.is_string() && !suffix.get_ref<const std::string&>().empty();
   const bool is_one = prompt.is_string() || is_ids(prompt);
   if (!is_one && (!prompt.is_array() || prompt.empty() || prompt.size() > 128)) return wrong_prompt();
   std::vector<std::vector<TokenId>> prompts;
   for (const Json& one : is_one ? Json::array({prompt}) : prompt) {
-    RZ_TRY(auto tokens, read_prompt(one, model));
+    RZ_TRY(auto tokens, infills ? read_infill(one, suffix.get<std::string>(), model) : read_prompt(one, model));
     RZ_CHECK_OK(check_prompt_length(tokens.size(), model, call));
     prompts.push_back(std::move(tokens));
   }
@@ -177,9 +190,8 @@ void read_text_logprobs(Fields& fields, Request& request) {
   request.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
 }
 
-Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Call& call) {
-  const auto start = Clock::now();
-  RZ_TRY(GenerationFields generation, read_generation_fields(body, *model, call));
+// What of the body only this route knows; the request gets its part.
+Result<TextOptions> read_text_options(const Json& body, GenerationFields& generation) {
   Fields fields(body);
   TextOptions options;
   read_text_logprobs(fields, generation.request);
@@ -187,13 +199,24 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
   options.include_usage = generation.include_usage;
   options.n = generation.n;
   options.best_of = static_cast<uint32_t>(fields.integer("best_of", generation.n, 128).value_or(generation.n));
-  const bool echo = fields.boolean("echo").value_or(false);
-  if (fields.any("suffix") != nullptr) fields.fail("suffix", "this model cannot infill");
+  static_cast<void>(fields.text("suffix"));
   if (generation.stream && options.best_of > options.n) fields.fail("best_of", "cannot be streamed");
   if (!fields.status().ok()) return fields.status().error();
-  if (!body.contains("max_tokens") && !body.contains("max_completion_tokens")) generation.request.max_tokens = 16;
-  RZ_TRY(auto prompts, read_prompts(body, *model, call));
+  // The best are those with the highest log-probability.
   if (options.best_of > options.n) generation.request.logprobs = true;
+  const bool has_limit = body.contains("max_tokens") || body.contains("max_completion_tokens");
+  if (!has_limit) generation.request.max_tokens = kDefaultMaxTokens;
+  return options;
+}
+
+Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Call& call) {
+  const auto start = Clock::now();
+  RZ_TRY(GenerationFields generation, read_generation_fields(body, *model, call));
+  RZ_TRY(TextOptions options, read_text_options(body, generation));
+  Fields fields(body);
+  const bool echo = fields.boolean("echo").value_or(false);
+  if (!fields.status().ok()) return fields.status().error();
+  RZ_TRY(auto prompts, read_prompts(body, *model, call));
   RZ_TRY(auto grammar, read_response_format(body, *model->grammars));
   if (grammar != nullptr) {
     generation.request.constraint =
