@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -214,7 +215,7 @@ TEST(Scheduling, StreamsReadOnAnotherThreadLoseNothing) {
     streams.push_back(std::make_shared<TokenStream>(std::move(request)));
   }
   std::map<const TokenStream*, std::vector<TokenId>> tokens;
-  size_t n_ended = 0;
+  std::set<const TokenStream*> ended;
   {
     EngineThread thread(rig.engine(), 60, [&] { progress.made(); });
     std::vector<std::thread> submitters;
@@ -224,15 +225,17 @@ TEST(Scheduling, StreamsReadOnAnotherThreadLoseNothing) {
         streams[part]->cancel();
       });
     }
-    while (n_ended < streams.size()) {
+    while (ended.size() < streams.size()) {
       const uint32_t n_seen = progress.seen();
       while (const auto stream = thread.next_ready()) {
         while (const auto token = stream->pop()) tokens[stream.get()].push_back(token->id);
-        if (stream->end() != nullptr) ++n_ended;
+        if (stream->end() != nullptr) ended.insert(stream.get());
       }
-      if (n_ended < streams.size()) progress.wait(n_seen);
+      if (ended.size() < streams.size()) progress.wait(n_seen);
     }
     for (std::thread& submitter : submitters) submitter.join();
+    while (thread.next_ready()) {
+    }
     EXPECT_EQ(thread.n_open(), 0u);
   }
   for (const auto& stream : streams) {

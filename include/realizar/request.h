@@ -54,6 +54,7 @@ struct Request {
   bool ignore_eos = false;             // the model's own end tokens do not stop
   uint32_t n_logprobs = 0;             // that many likeliest tokens are reported with each token
   bool logprobs = false;               // report the chosen token's log-probability
+  bool prompt_logprobs = false;        // report the prompt's tokens as well, from the second on
   std::shared_ptr<TokenConstraint> constraint;
   Pooling pooling = Pooling::kNone;  // other than kNone: no token is generated
   // Where requests compete:
@@ -73,6 +74,7 @@ struct TokenEvent {
   uint32_t index;                     // 0 for the first generated token
   std::optional<float> logprob;       // where asked for
   std::span<const TokenLogprob> top;  // likeliest first; valid during the call
+  bool is_prompt = false;             // a token of the prompt, `index` its position there
 };
 
 // Called with every token as soon as it is known; false stops the generation.

@@ -118,10 +118,11 @@ class Engine {
   void observe_step(double ms);
   void take_results();
   void take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row);
+  void take_scored_prompt(Sequence& sequence, uint32_t first_pos, uint32_t n_rows, size_t first_logit_row);
   void take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row);
   void pool_hidden(Sequence& sequence, size_t first_row, uint32_t n_rows);
   void take_token(Sequence& sequence, std::span<const float> logits);
-  bool report(Sequence& sequence, std::span<const float> logits);
+  bool report(Sequence& sequence, TokenEvent event, std::span<const float> logits);
   bool is_stop(const Request& request, TokenId id) const;
   void finish(Sequence& sequence, FinishReason reason);
   void publish_counters();

@@ -29,10 +29,10 @@ std::optional<FinishReason> reason_to_end(const Sequence& sequence, Clock::time_
   return std::nullopt;
 }
 
-// Prompt tokens that may come from the cache. A hidden state that is asked for must be computed, and so must the last
-// prompt token, whose logits give the first generated one.
+// Prompt tokens that may come from the cache. Hidden states and logits that are asked for must be computed, and so must
+// those of the last prompt token, which give the first generated one.
 uint32_t n_cacheable(const Sequence& sequence) {
-  if (sequence.request->pooling == Pooling::kMean) return 0;
+  if (sequence.request->pooling == Pooling::kMean || sequence.request->prompt_logprobs) return 0;
   return sequence.n_generated() > 0 ? sequence.n_prompt : sequence.n_prompt - 1;
 }
 
@@ -47,7 +47,8 @@ void Engine::submit(SequencePtr sequence) {
   sequence->id = SeqId{++n_sequences_};
   sequence->name_hash = pool_.root_hash(sequence->request->cache_salt);
   shares_.join(sequence->request->tenant);
-  const bool has_work = sequence->n_wanted > 0 || sequence->request->pooling != Pooling::kNone;
+  const Request& request = *sequence->request;
+  const bool has_work = sequence->n_wanted > 0 || request.pooling != Pooling::kNone || request.prompt_logprobs;
   if (!has_work) sequence->ended = FinishReason::kLength;
   waiting_.push_back(std::move(sequence));
   if (!has_work) remove_ended();
@@ -312,13 +313,33 @@ void Engine::take_results() {
 
 void Engine::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row) {
   if (chunk.is_decode && chunk.n_logit_rows == chunk.n_tokens) return take_decoded(sequence, chunk, first_logit_row);
+  const uint32_t first_pos = sequence.n_computed;
   sequence.n_computed += chunk.n_tokens;
   if (!chunk.is_decode) name_prompt_blocks(sequence);
+  if (sequence.request->prompt_logprobs && !chunk.is_decode) {
+    return take_scored_prompt(sequence, first_pos, chunk.n_logit_rows, first_logit_row);
+  }
   if (sequence.request->pooling != Pooling::kNone) {
     pool_hidden(sequence, first_logit_row, chunk.n_logit_rows);
     if (sequence.is_decoding()) finish(sequence, FinishReason::kStop);
   } else if (chunk.n_logit_rows > 0) {
     take_token(sequence, logit_row(first_logit_row));
+  }
+}
+
+// Each row's logits score the token after it; the last row's give the first generated one.
+void Engine::take_scored_prompt(Sequence& sequence, uint32_t first_pos, uint32_t n_rows, size_t first_logit_row) {
+  for (uint32_t row = 0; row < n_rows && !sequence.ended; ++row) {
+    const uint32_t next = first_pos + row + 1;
+    const auto logits = logit_row(first_logit_row + row);
+    if (next == sequence.n_prompt && sequence.n_generated() == 0) {
+      if (sequence.n_wanted == 0) return finish(sequence, FinishReason::kLength);
+      return take_token(sequence, logits);
+    }
+    TokenEvent event{sequence.tokens[next], next, std::nullopt, {}, true};
+    if (sequence.ending.stats.n_preemptions == 0 && !report(sequence, event, logits)) {
+      return finish(sequence, FinishReason::kCancelled);
+    }
   }
 }
 
@@ -374,16 +395,16 @@ void Engine::take_token(Sequence& sequence, std::span<const float> logits) {
   if (request.constraint) request.constraint->accept(id);
   sequence.tokens.push_back(id);
   add(counters_.n_generated_tokens, 1);
-  if (!report(sequence, logits)) return finish(sequence, FinishReason::kCancelled);
+  const TokenEvent event{id, sequence.n_generated() - 1, std::nullopt, {}};
+  if (!report(sequence, event, logits)) return finish(sequence, FinishReason::kCancelled);
   if (sequence.n_generated() < sequence.n_wanted) return;
   const bool was_asked = request.max_tokens && *request.max_tokens == sequence.n_wanted;
   finish(sequence, was_asked ? FinishReason::kLength : FinishReason::kContext);
 }
 
-// The sequence's newest token; false where the caller wants no more.
-bool Engine::report(Sequence& sequence, std::span<const float> logits) {
+// False where the caller wants no more.
+bool Engine::report(Sequence& sequence, TokenEvent event, std::span<const float> logits) {
   const Request& request = *sequence.request;
-  TokenEvent event{sequence.tokens.back(), sequence.n_generated() - 1, std::nullopt, {}};
   if (request.logprobs) event.logprob = sampler_.logprob(logits, event.id);
   if (request.n_logprobs > 0) event.top = sampler_.top_logprobs(logits, request.n_logprobs);
   return sequence.sink->on_token(event);

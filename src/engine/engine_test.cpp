@@ -190,6 +190,48 @@ TEST(Engine, RefusesBadRequestsByName) {
   EXPECT_EQ(rig->logits(some_tokens(5), 5, 0).error().code, ErrorCode::kInvalidArgument);
 }
 
+TEST(Engine, APromptsLogprobsAreThoseOfItsLogits) {
+  const auto tokens = some_tokens(90);
+  const auto logits = Rig(1, {.n_ctx = 128})->logits(tokens, 90, 90).value();
+  const size_t n_vocab = logits.size() / tokens.size();
+  Request request = request_for(tokens, 0);
+  request.logprobs = request.prompt_logprobs = true;
+  const Sampler sampler(static_cast<uint32_t>(n_vocab));
+  for (const uint32_t chunk : {512u, 7u}) {
+    uint32_t next = 1;
+    ASSERT_TRUE(
+        Rig(1, {.n_ctx = 128, .max_batch_tokens = chunk})
+            ->generate(request,
+                       [&](const TokenEvent& event) {
+                         EXPECT_TRUE(event.is_prompt);
+                         EXPECT_EQ(event.index, next);
+                         EXPECT_EQ(event.id, tokens[next]);
+                         EXPECT_EQ(event.logprob,
+                                   sampler.logprob(std::span(logits).subspan((next - 1) * n_vocab, n_vocab), event.id));
+                         ++next;
+                         return true;
+                       })
+            .ok());
+    EXPECT_EQ(next, 90u);
+  }
+}
+
+TEST(Engine, APooledPromptGivesOneVectorHoweverItIsCut) {
+  Request request = request_for(some_tokens(90), 0);
+  for (const Pooling pooling : {Pooling::kLast, Pooling::kMean}) {
+    request.pooling = pooling;
+    const auto whole = Rig(1, {.n_ctx = 128})->generate(request, {}).value();
+    ASSERT_FALSE(whole.embedding.empty());
+    double square_sum = 0;
+    for (const float x : whole.embedding) square_sum += double{x} * x;
+    EXPECT_NEAR(square_sum, 1, 1e-5);
+    EXPECT_TRUE(whole.tokens.empty());
+    Rig cut(2, {.n_ctx = 128, .max_batch_tokens = 7});
+    EXPECT_EQ(cut->generate(request, {}).value().embedding, whole.embedding);
+    EXPECT_EQ(cut->generate(request, {}).value().embedding, whole.embedding) << "again, with a cache";
+  }
+}
+
 TEST(Engine, LogprobsBelongToTheGreedyChoice) {
   Rig rig(1, {.n_ctx = 64});
   Request request = request_for(some_tokens(10), 5);

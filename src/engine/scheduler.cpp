@@ -46,11 +46,11 @@ void plan_replays(std::span<const SequencePtr> running, Room& room, std::vector<
 // False where nothing of it fits.
 bool plan_prompt(uint32_t i, const Sequence& seq, uint32_t max_tokens, Room& room, std::vector<PlannedChunk>& plan) {
   uint32_t n_tokens = std::min(seq.n_prompt - seq.n_computed, std::min(max_tokens, room.n_bulk));
-  const bool pools_all = seq.request->pooling == Pooling::kMean;
-  if (pools_all) n_tokens = std::min(n_tokens, room.n_logit_rows);
+  const bool wants_all = seq.request->pooling == Pooling::kMean || seq.request->prompt_logprobs;
+  if (wants_all) n_tokens = std::min(n_tokens, room.n_logit_rows);
   const bool is_last = seq.n_computed + n_tokens == seq.n_prompt;
   // A prompt whose generated tokens are known already needs no logits.
-  const uint32_t n_logit_rows = pools_all ? n_tokens : is_last && seq.n_generated() == 0 ? 1 : 0;
+  const uint32_t n_logit_rows = wants_all ? n_tokens : is_last && seq.n_generated() == 0 ? 1 : 0;
   if (n_tokens == 0 || n_logit_rows > room.n_logit_rows) return false;
   plan.push_back({i, n_tokens, false, n_logit_rows});
   room.n_bulk -= n_tokens;

@@ -7,7 +7,9 @@
 namespace realizar {
 
 TokenStream::TokenStream(Request request, uint32_t capacity)
-    : request_(std::move(request)), slots_(capacity), tops_(size_t{capacity} * request_.n_logprobs) {}
+    : request_(std::move(request)),
+      slots_(capacity + (request_.prompt_logprobs ? request_.prompt.size() : 0)),
+      tops_(slots_.size() * request_.n_logprobs) {}
 
 std::optional<TokenStream::Token> TokenStream::pop() {
   const uint64_t n_read = n_read_.load(std::memory_order_relaxed);
@@ -16,7 +18,7 @@ std::optional<TokenStream::Token> TokenStream::pop() {
   const size_t at = n_read % slots_.size();
   const Slot& slot = slots_[at];
   const auto top = std::span(tops_).subspan(at * request_.n_logprobs, slot.n_top);
-  const Token token{slot.id, slot.index, slot.logprob, slot.time, top};
+  const Token token{slot.id, slot.index, slot.logprob, slot.time, top, slot.is_prompt};
   n_read_.store(n_read + 1, std::memory_order_release);
   return token;
 }
@@ -37,7 +39,7 @@ bool TokenStream::on_token(const TokenEvent& event) {
   const size_t at = n_written % slots_.size();
   const auto n_top = static_cast<uint32_t>(std::min<size_t>(event.top.size(), request_.n_logprobs));
   std::copy_n(event.top.begin(), n_top, tops_.begin() + static_cast<std::ptrdiff_t>(at * request_.n_logprobs));
-  slots_[at] = {event.id, event.index, event.logprob, Sequence::Clock::now(), n_top};
+  slots_[at] = {event.id, event.index, event.logprob, Sequence::Clock::now(), n_top, event.is_prompt};
   n_written_.store(n_written + 1, std::memory_order_release);
   announce();
   return true;

@@ -26,6 +26,7 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
     std::optional<float> logprob;
     Sequence::Clock::time_point time;   // when the engine had it
     std::span<const TokenLogprob> top;  // valid until the next pop
+    bool is_prompt = false;
   };
   struct End {
     FinishReason reason = FinishReason::kStop;
@@ -36,6 +37,7 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
     bool reader_was_slow = false;
   };
 
+  // `capacity`: tokens that may wait for the reader; a prompt that is reported has room of its own.
   explicit TokenStream(Request request, uint32_t capacity = 256);
   const Request& request() const { return request_; }
 
@@ -62,6 +64,7 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
     std::optional<float> logprob;
     Sequence::Clock::time_point time;
     uint32_t n_top;
+    bool is_prompt;
   };
 
   void announce();
@@ -88,7 +91,8 @@ class ReadyQueue {
   explicit ReadyQueue(uint32_t capacity) : slots_(capacity) {}
 
   void push(std::shared_ptr<TokenStream> stream);
-  // Null where there is none. What the stream has after this call is announced anew.
+  // Null where there is none. What the stream has after this call is announced anew; so a stream may come once more
+  // with nothing new.
   std::shared_ptr<TokenStream> pop();
   bool is_empty() const {
     return n_popped_.load(std::memory_order_relaxed) == n_pushed_.load(std::memory_order_acquire);

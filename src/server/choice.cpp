@@ -49,6 +49,10 @@ ChoiceNews Choice::take_news(const std::function<void(Sequence::Clock::time_poin
   while (!stopped_by_text_) {
     const auto token = stream_->pop();
     if (!token) break;
+    if (token->is_prompt) {
+      news.prompt_tokens.push_back(info_of(*token));
+      continue;
+    }
     on_token(token->time);
     take_token(*token, news);
   }

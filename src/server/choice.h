@@ -39,7 +39,8 @@ struct TokenInfo {
 // What is new since the last call.
 struct ChoiceNews {
   std::vector<text::OutputEvent> events;
-  std::vector<TokenInfo> tokens;  // where log-probabilities are asked for
+  std::vector<TokenInfo> tokens;         // where log-probabilities are asked for
+  std::vector<TokenInfo> prompt_tokens;  // the prompt's from the second on, where those are
   bool ended = false;
 };
 

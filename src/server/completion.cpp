@@ -91,7 +91,7 @@ void Completion::take_news(size_t choice_idx) {
     if (const auto error = error_of(choice)) return fail(*error);
     if (n_submitted_ < choices_.size() && !submit_next()) return;
   }
-  const bool has_any = !news.events.empty() || !news.tokens.empty();
+  const bool has_any = !news.events.empty() || !news.tokens.empty() || !news.prompt_tokens.empty();
   if (plan_.stream) {
     if (has_any || news.ended) begin_reply();
     if (has_any) send(plan_.dialect->stream_news(choice_idx, news));

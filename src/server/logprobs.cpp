@@ -38,6 +38,14 @@ Json chat_logprobs(const std::vector<TokenInfo>& tokens) {
   return list;
 }
 
+void append_unscored(const std::string& token, size_t& offset, Json& logprobs) {
+  logprobs["tokens"].push_back(token);
+  logprobs["token_logprobs"].push_back(nullptr);
+  logprobs["top_logprobs"].push_back(nullptr);
+  logprobs["text_offset"].push_back(offset);
+  offset += n_characters(token);
+}
+
 void append_text_logprobs(const std::vector<TokenInfo>& tokens, size_t& offset, Json& logprobs) {
   for (const TokenInfo& token : tokens) {
     Json top = Json::object();

@@ -21,6 +21,8 @@ size_t n_characters(std::string_view text);
 
 // Of completions: {tokens, token_logprobs, top_logprobs, text_offset}. `offset`: the text's length so far in
 // characters, which goes on.
+// A token that nothing scores: the first of a prompt.
+void append_unscored(const std::string& token, size_t& offset, Json& logprobs);
 void append_text_logprobs(const std::vector<TokenInfo>& tokens, size_t& offset, Json& logprobs);
 
 }  // namespace realizar::server

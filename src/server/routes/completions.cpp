@@ -32,7 +32,9 @@ struct Text {
 // What the route keeps of a request beside its generation.
 struct TextOptions {
   std::vector<std::string> echoes;  // the text put before each prompt's answers; empty strings without echo
-  uint32_t n = 1, best_of = 1;      // answers shown and made for each prompt
+  std::vector<std::string>
+      first_tokens;             // of each prompt, where its tokens are scored; nothing comes before to score it by
+  uint32_t n = 1, best_of = 1;  // answers shown and made for each prompt
   bool logprobs = false;
   bool include_usage = false;
 };
@@ -45,7 +47,13 @@ class TextDialect final : public Dialect {
         created_(unix_now_s()),
         options_(std::move(options)),
         texts_(options_.echoes.size() * options_.best_of) {
-    for (size_t i = 0; i < texts_.size(); ++i) texts_[i].offset = n_characters(echo_of(i));
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      if (options_.first_tokens.empty()) {
+        texts_[i].offset = n_characters(echo_of(i));
+      } else {
+        append_unscored(options_.first_tokens[i / options_.best_of], texts_[i].offset, texts_[i].logprobs);
+      }
+    }
   }
 
   std::string stream_begin() override {
@@ -61,7 +69,8 @@ class TextDialect final : public Dialect {
     for (const text::OutputEvent& event : news.events) text += event.text;
     Json logprobs;
     if (options_.logprobs) {
-      logprobs = empty_logprobs();
+      logprobs = std::exchange(texts_[choice_idx].logprobs, empty_logprobs());
+      append_text_logprobs(news.prompt_tokens, texts_[choice_idx].offset, logprobs);
       append_text_logprobs(news.tokens, texts_[choice_idx].offset, logprobs);
     }
     return chunk(choice_idx, text, std::move(logprobs), nullptr);
@@ -86,6 +95,7 @@ class TextDialect final : public Dialect {
   void collect(size_t choice_idx, ChoiceNews news) override {
     Text& text = texts_[choice_idx];
     for (const text::OutputEvent& event : news.events) text.text += event.text;
+    append_text_logprobs(news.prompt_tokens, text.offset, text.logprobs);
     append_text_logprobs(news.tokens, text.offset, text.logprobs);
   }
 
@@ -216,6 +226,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
   Fields fields(body);
   const bool echo = fields.boolean("echo").value_or(false);
   if (!fields.status().ok()) return fields.status().error();
+  generation.request.prompt_logprobs = echo && options.logprobs;
   RZ_TRY(auto prompts, read_prompts(body, *model, call));
   RZ_TRY(auto grammar, read_response_format(body, *model->grammars));
   if (grammar != nullptr) {
@@ -231,6 +242,9 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
     const std::string text = model->tokenizer().decode(tokens);
     if (call.context.options.log_prompts) call.record->prompt += text;
     options.echoes.push_back(echo ? text : "");
+    if (generation.request.prompt_logprobs && !tokens.empty()) {
+      options.first_tokens.push_back(model->tokenizer().token_bytes(tokens.front(), {.skip_special = false}));
+    }
     generation.request.prompt = tokens;
     for (uint32_t i = 0; i < options.best_of; ++i) plan.requests.push_back(nth_request(generation.request, i));
   }
