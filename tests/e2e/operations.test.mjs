@@ -105,7 +105,7 @@ describe('ending', () => {
     for (let piece; !(piece = await reader.read()).done;) text += Buffer.from(piece.value);
     assert.ok(text.endsWith('data: [DONE]\n\n'), text.slice(-200));
     assert.equal(text.match(/"finish_reason":"length"/g).length, 4);
-    assert.deepEqual(await server.exit, {code: 0, signal: null});
+    assert.deepEqual(await server.ended(), {code: 0, signal: null});
     assert.equal(server.stderr, '');
   });
 
@@ -118,7 +118,7 @@ describe('ending', () => {
     await until(() => fetch(`${server.url}/livez`).then(() => false, () => true), 'the port to close');
     const start = performance.now();
     server.signal('SIGTERM');
-    assert.deepEqual(await server.exit, {code: 0, signal: null});
+    assert.deepEqual(await server.ended(), {code: 0, signal: null});
     assert.ok(performance.now() - start < 2000);
     await assert.rejects(async () => {
       while (!(await reader.read()).done);
@@ -131,13 +131,13 @@ describe('ending', () => {
     const stream = await server.post('/v1/chat/completions', LONG);
     await stream.body.getReader().read();
     server.signal('SIGTERM');
-    assert.deepEqual(await server.exit, {code: 0, signal: null});
+    assert.deepEqual(await server.ended(), {code: 0, signal: null});
   });
 
   test('SIGINT with nothing under way ends it', async () => {
     const server = await startServer();
     server.signal('SIGINT');
-    assert.deepEqual(await server.exit, {code: 0, signal: null});
+    assert.deepEqual(await server.ended(), {code: 0, signal: null});
   });
 });
 
@@ -195,7 +195,7 @@ describe('several models', () => {
     const broken = path.join(folder, 'broken.gguf');
     fs.writeFileSync(broken, 'GGUF');
     const server = await startUnready(broken).catch((error) => error);
-    const exit = server instanceof Error ? server.message : await server.exit.then((e) => `${JSON.stringify(e)} ${server.stderr}`);
+    const exit = server instanceof Error ? server.message : await server.ended().then((e) => `${JSON.stringify(e)} ${server.stderr}`);
     assert.match(exit, /"code":[1-9]/);
     assert.match(exit, /broken\.gguf/);
   });

@@ -5,6 +5,10 @@ import {fileURLToPath} from 'node:url';
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const DEADLINE_MS = 30_000;
+const running = new Set();
+// A test that fails leaves its server behind; it must not outlive the tests.
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
 export const REALIZAR = path.resolve(HERE, process.env.REALIZAR_BIN ?? '../../build/release/bin/realizar');
 export const MODEL_FILE = path.resolve(HERE, '../../models/realizar-tiny/realizar-tiny-Q8_0.gguf');
 export const MODEL = 'realizar-tiny';
@@ -25,11 +29,16 @@ class Server {
     this.stdout = '';
     this.stderr = '';
     this.process = spawn(REALIZAR, ['serve', '--port', '0', ...args], {stdio: ['ignore', 'pipe', 'pipe']});
+    running.add(this.process);
+    for (const handle of [this.process, this.process.stdout, this.process.stderr]) handle.unref();
     this.process.stdout.on('data', (bytes) => (this.stdout += bytes));
     this.process.stderr.on('data', (bytes) => (this.stderr += bytes));
     this.exit = new Promise((resolve, reject) => {
       this.process.on('error', reject);
-      this.process.on('close', (code, signal) => resolve({code, signal}));
+      this.process.on('close', (code, signal) => {
+        running.delete(this.process);
+        resolve({code, signal});
+      });
     });
   }
 
@@ -69,12 +78,17 @@ class Server {
   signal(name) {
     this.process.kill(name);
   }
+  // How it ended; one that does not is killed.
+  async ended() {
+    const stuck = setTimeout(() => this.signal('SIGKILL'), DEADLINE_MS);
+    const exit = await this.exit;
+    clearTimeout(stuck);
+    return exit;
+  }
   // Ends it as an operator would, and gives its exit code.
   async stop() {
     this.signal('SIGTERM');
-    const stuck = setTimeout(() => this.signal('SIGKILL'), DEADLINE_MS);
-    const {code, signal} = await this.exit;
-    clearTimeout(stuck);
+    const {code, signal} = await this.ended();
     if (signal !== null) throw new Error(`realizar was ended by ${signal}: ${this.stderr}`);
     return code;
   }

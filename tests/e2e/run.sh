@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Installs the pinned clients and runs the suites against the program: run.sh REALIZAR. Exit code 77: node 20 or npm is
+# missing, or the registry cannot be reached, and nothing was tested.
+set -euo pipefail
+cd "$(dirname "$0")"
+export REALIZAR_BIN=$1
+
+skip() {
+  echo "e2e: skipped: $1" >&2
+  exit 77
+}
+command -v node >/dev/null || skip "there is no node"
+command -v npm >/dev/null || skip "there is no npm"
+[[ $(node -p 'process.versions.node.split(".")[0]') -ge 20 ]] || skip "the clients want node 20, this is $(node --version)"
+
+stamp=node_modules/.installed
+if ! cmp -s package-lock.json "$stamp"; then
+  npm ci --no-audit --no-fund --loglevel=error || skip "the clients could not be installed"
+  cp package-lock.json "$stamp"
+fi
+exec npm test --silent
