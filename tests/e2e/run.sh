@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the pinned clients and runs the suites against the program: run.sh REALIZAR. Exit code 77: node 20 or npm is
+# Installs the pinned clients and runs the suites against the program: run.sh REALIZAR. Exit code 77: node 18 or npm is
 # missing, or the registry cannot be reached, and nothing was tested.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -11,7 +11,10 @@ skip() {
 }
 command -v node >/dev/null || skip "there is no node"
 command -v npm >/dev/null || skip "there is no npm"
-[[ $(node -p 'process.versions.node.split(".")[0]') -ge 20 ]] || skip "the clients want node 20, this is $(node --version)"
+node_major=$(node -p 'process.versions.node.split(".")[0]')
+[[ $node_major -ge 18 ]] || skip "the clients want node 18 or newer, this is $(node --version)"
+# Node 18 has what LangChain wants behind a flag.
+[[ $node_major -ge 20 ]] || export NODE_OPTIONS=--experimental-global-webcrypto
 
 stamp=node_modules/.installed
 if ! cmp -s package-lock.json "$stamp"; then
