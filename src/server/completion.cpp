@@ -53,6 +53,8 @@ void Completion::start() {
   const auto keep = self_;
   while (n_submitted_ < std::min(choices_.size(), kMaxAtOnce) && submit_next()) {
   }
+  // The head goes out before the first token: whoever waits in the queue knows that it was taken.
+  if (!done_) begin_reply();
 }
 
 // False where that failed, and with it the whole call.
@@ -66,7 +68,6 @@ bool Completion::submit_next() {
 
 void Completion::ping(Clock::time_point now) {
   if (now - last_sent_ < kPingInterval || done_) return;
-  begin_reply();
   send(": ping\n\n");
 }
 
@@ -93,7 +94,6 @@ void Completion::take_news(size_t choice_idx) {
   }
   const bool has_any = !news.events.empty() || !news.tokens.empty() || !news.prompt_tokens.empty();
   if (plan_.stream) {
-    if (has_any || news.ended) begin_reply();
     if (has_any) send(plan_.dialect->stream_news(choice_idx, news));
     if (news.ended) send(plan_.dialect->stream_choice_end(choice_idx, choice));
   } else if (has_any) {

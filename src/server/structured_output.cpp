@@ -122,7 +122,11 @@ Result<std::shared_ptr<grammar::MaskCache>> read_response_format(const Json& bod
   const Json* format = fields.object("response_format");
   if (!fields.status().ok()) return fields.status().error();
   if (gbnf && format != nullptr) return wrong("grammar", "cannot be given beside response_format");
-  if (gbnf) return grammars.from_gbnf(*gbnf);
+  if (gbnf) {
+    auto compiled = grammars.from_gbnf(*gbnf);
+    if (compiled.ok()) return compiled;
+    return invalid_argument("grammar: " + compiled.error().message, "grammar");
+  }
   if (format == nullptr) return std::shared_ptr<grammar::MaskCache>();
   const Json type = format->value("type", Json());
   if (type == "text") return std::shared_ptr<grammar::MaskCache>();
@@ -131,7 +135,12 @@ Result<std::shared_ptr<grammar::MaskCache>> read_response_format(const Json& bod
   const Json named = format->value("json_schema", Json());
   const Json schema = named.is_object() ? named.value("schema", Json()) : Json();
   if (!schema.is_object()) return wrong("response_format.json_schema.schema", "expected a JSON Schema");
-  return grammars.from_schema(dump(schema));
+  auto compiled = grammars.from_schema(dump(schema));
+  if (compiled.ok()) return compiled;
+  // The keyword's place in the schema, "#/properties/...", after the schema's in the body.
+  Error error = std::move(compiled).error();
+  error.subject = "response_format.json_schema.schema" + error.subject;
+  return error;
 }
 
 }  // namespace realizar::server

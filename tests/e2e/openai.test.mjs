@@ -218,19 +218,33 @@ describe('completions', () => {
     assert.equal(chunks.map((c) => c.choices[0]?.text ?? '').join(''), echoed.choices[0].text);
   });
 
-  for (const echo of [false, true]) {
-    test(`report log-probabilities at the text's offsets${echo ? ', after an echo too' : ''}`, async () => {
-      const {choices} = await complete({max_tokens: 6, logprobs: 2, echo});
-      const {tokens, token_logprobs, top_logprobs, text_offset} = choices[0].logprobs;
-      assert.equal(tokens.length, 6);
-      tokens.forEach((token, i) => {
-        assert.equal(choices[0].text.slice(text_offset[i], text_offset[i] + token.length), token);
-        assert.ok(token_logprobs[i] <= 0);
-        assert.equal(Object.keys(top_logprobs[i]).length, 2);
-        assert.equal(top_logprobs[i][token], token_logprobs[i]);
-      });
+  test("report log-probabilities at the text's offsets", async () => {
+    const {choices} = await complete({max_tokens: 6, logprobs: 2});
+    const {tokens, token_logprobs, top_logprobs, text_offset} = choices[0].logprobs;
+    assert.equal(tokens.length, 6);
+    tokens.forEach((token, i) => {
+      assert.equal(choices[0].text.slice(text_offset[i], text_offset[i] + token.length), token);
+      assert.ok(token_logprobs[i] <= 0);
+      assert.equal(Object.keys(top_logprobs[i]).length, 2);
+      assert.equal(top_logprobs[i][token], token_logprobs[i]);
     });
-  }
+  });
+
+  test("score an echoed prompt's tokens too, all but the first", async () => {
+    const plain = (await complete({max_tokens: 6, logprobs: 2})).choices[0].logprobs;
+    const {choices, usage} = await complete({max_tokens: 6, logprobs: 2, echo: true});
+    const {tokens, token_logprobs, top_logprobs, text_offset} = choices[0].logprobs;
+    assert.equal(tokens.length, usage.prompt_tokens + 6);
+    assert.equal(token_logprobs[0], null);
+    assert.equal(top_logprobs[0], null);
+    assert.deepEqual(token_logprobs.slice(-6), plain.token_logprobs);
+    tokens.forEach((token, i) => {
+      assert.equal(choices[0].text.slice(text_offset[i], text_offset[i] + token.length), token);
+      if (i > 0) assert.ok(token_logprobs[i] <= 0);
+    });
+    const scored = await complete({max_tokens: 0, logprobs: 0, echo: true});
+    assert.deepEqual(scored.choices[0].logprobs.token_logprobs, token_logprobs.slice(0, -6));
+  });
 
   test('take the best of several', async () => {
     const options = {temperature: 1.5, seed: 5, max_tokens: 8, prompt: 'And the'};
