@@ -1,6 +1,7 @@
 #include "api/loaded_model.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <ctime>
@@ -174,6 +175,20 @@ Result<std::vector<text::PromptPiece>> LoadedModel::render_chat(nlohmann::ordere
   variables.emplace("bos_token", template_source.bos_token);
   variables.emplace("eos_token", template_source.eos_token);
   return chat_template->render(variables, static_cast<int64_t>(std::time(nullptr)));
+}
+
+uint64_t LoadedModel::weights_hash() const {
+  constexpr size_t kSampled = 256;
+  uint64_t hash = 0;
+  const auto add = [&hash](const void* data, size_t n_bytes) { hash = XXH3_64bits_withSeed(data, n_bytes, hash); };
+  for (const TensorInfo& tensor : file.tensors()) {
+    add(tensor.name.data(), tensor.name.size());
+    const auto data = tensor.data;
+    const size_t n_bytes = std::min(kSampled, data.size());
+    add(data.data(), n_bytes);
+    add(data.data() + data.size() - n_bytes, n_bytes);
+  }
+  return hash;
 }
 
 // The template writes bos and eos itself, as Hugging Face's apply_chat_template has it.

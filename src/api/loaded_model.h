@@ -49,6 +49,8 @@ struct LoadedModel {
   // The prompt of a conversation: `variables` as ChatTemplate::render takes them; add_generation_prompt is true where
   // it is not given. Errors: Unsupported without a template; the template's own.
   Result<std::vector<text::PromptPiece>> render_chat(nlohmann::ordered_json variables) const;
+  // A hash that stands for the weights: every tensor's name, and the first and last bytes of its data.
+  uint64_t weights_hash() const;
   std::vector<TokenId> encode_prompt(std::span<const text::PromptPiece> pieces) const;
 
  private:

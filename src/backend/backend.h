@@ -95,6 +95,13 @@ class Backend {
   // Errors: Internal (a device failed); the step's results are then undefined.
   virtual Status wait() = 0;
 
+  // One KV block of all layers, block_bytes() of them in the backend's own layout; between steps.
+  virtual size_t block_bytes() const = 0;
+  virtual void read_block(BlockId id, std::span<std::byte> bytes) const = 0;
+  virtual void write_block(BlockId id, std::span<const std::byte> bytes) = 0;
+  // Names the arithmetic: backends of one name give the same bits.
+  virtual std::string_view arithmetic() const = 0;
+
   // After wait, until the next begin: the activation's rows, [n rows of its row set, n_cols].
   virtual std::span<const float> read(ActId act) const = 0;
 

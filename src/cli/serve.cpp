@@ -18,7 +18,7 @@ struct ServeArgs {
   std::string folder;
   LoadFlags load;
   server::ServerOptions options;
-  uint64_t memory_mb = 0;
+  uint64_t memory_mb = 0, cache_dir_mb = 1024;
   bool no_page = false, no_metrics = false;
 };
 
@@ -93,6 +93,7 @@ int serve(ServeArgs& args) {
   const uint32_t n_ctx = options.load.n_ctx > 0 ? options.load.n_ctx : kDefaultContext;
   options.load.kv_tokens = kv_tokens > 0 ? kv_tokens : n_ctx * std::min(kDefaultContexts, max_seqs);
   options.memory_bytes = args.memory_mb << 20;
+  options.cache_dir_bytes = args.cache_dir_mb << 20;
   options.page = !args.no_page;
   options.metrics = !args.no_metrics;
   const auto status = server::serve(options, [&](const std::string& url) {
@@ -117,6 +118,12 @@ void add_engine_flags(CLI::App& app, ServeArgs& args) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--max-queue", args.options.max_queue, "Requests that wait for a model; beyond that: 429")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--cache-dir", args.options.cache_dir, "Folder that keeps cached prefixes over restarts")
+      ->check(CLI::ExistingDirectory)
+      ->group(group);
+  app.add_option("--cache-dir-mb", args.cache_dir_mb, "At most so much for each model")
       ->capture_default_str()
       ->group(group);
   app.add_option("--memory-mb", args.memory_mb, "For weights and caches of all loaded models; 0: no bound")

@@ -1,9 +1,12 @@
 #include "engine/engine.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <chrono>
+
+#include "engine/prefix_file.h"
 
 namespace realizar {
 namespace {
@@ -101,12 +104,13 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
   layout.type = options.kv_type;
   RZ_CHECK_OK(backend.create_kv_cache(layout));
   RZ_TRY(Decoder decoder, Decoder::create(model, backend));
-  return std::unique_ptr<Engine>(new Engine(model, decoder, std::move(end_tokens), options));
+  return std::unique_ptr<Engine>(new Engine(model, backend, decoder, std::move(end_tokens), options));
 }
 
-Engine::Engine(const Model& model, const Decoder& decoder, std::vector<TokenId> end_tokens,
+Engine::Engine(const Model& model, Backend& backend, const Decoder& decoder, std::vector<TokenId> end_tokens,
                const EngineOptions& options)
     : config_(model.config()),
+      backend_(backend),
       decoder_(decoder),
       end_tokens_(std::move(end_tokens)),
       options_(options),
@@ -162,6 +166,21 @@ Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) c
   sequence->blocks.reserve((sequence->n_prompt + sequence->n_wanted) / options_.block_tokens + 1);
   if (request.pooling != Pooling::kNone) sequence->embedding.assign(config_.d_model, 0.0f);
   return sequence;
+}
+
+// Everything that the bytes of a block depend on.
+uint64_t Engine::fingerprint(uint64_t weights) const {
+  const std::string text = fmt::format("{} {} {} {} {}", weights, backend_.arithmetic(),
+                                       static_cast<int>(options_.kv_type), config_.n_layers, config_.d_model);
+  return XXH3_64bits(text.data(), text.size());
+}
+
+Result<uint32_t> Engine::save_cache(const std::string& path, uint64_t weights, uint64_t max_bytes) const {
+  return save_prefixes(path, pool_, backend_, fingerprint(weights), max_bytes);
+}
+
+uint32_t Engine::load_cache(const std::string& path, uint64_t weights) {
+  return load_prefixes(path, pool_, backend_, fingerprint(weights));
 }
 
 Result<Generation> Engine::generate(const Request& request, const TokenCallback& on_token) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backend/backend.h"
@@ -76,6 +77,10 @@ class Engine {
 
   // Forgets all cached prefixes.
   void clear_cache() { pool_.forget_names(); }
+  // Keeps cached prefixes in a file, or takes them from there, while nothing runs; `weights` stands for the model's.
+  // Gives the number of blocks. Errors: InvalidArgument where the file cannot be written.
+  Result<uint32_t> save_cache(const std::string& path, uint64_t weights, uint64_t max_bytes) const;
+  uint32_t load_cache(const std::string& path, uint64_t weights);
   uint32_t n_ctx() const { return options_.n_ctx; }
   uint32_t max_seqs() const { return options_.max_seqs; }
   const EngineCounters& counters() const { return counters_; }
@@ -90,7 +95,9 @@ class Engine {
   void set_step_observer(std::function<void()> observer) { observer_ = std::move(observer); }
 
  private:
-  Engine(const Model& model, const Decoder& decoder, std::vector<TokenId> end_tokens, const EngineOptions& options);
+  Engine(const Model& model, Backend& backend, const Decoder& decoder, std::vector<TokenId> end_tokens,
+         const EngineOptions& options);
+  uint64_t fingerprint(uint64_t weights) const;
 
   Status check(const Request& request) const;
   Status check_tokens(std::span<const TokenId> tokens) const;
@@ -129,6 +136,7 @@ class Engine {
   std::span<const float> logit_row(size_t row) const;
 
   const ModelConfig& config_;
+  Backend& backend_;
   Decoder decoder_;
   std::vector<TokenId> end_tokens_;
   EngineOptions options_;

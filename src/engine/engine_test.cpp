@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
 #include <tuple>
 
@@ -118,6 +119,37 @@ TEST(Engine, ACachedPrefixGivesTheSameTokensAndSkipsItsPrefill) {
   const auto fresh = rig->generate(second, {}).value();
   EXPECT_EQ(fresh.stats.n_cached, 0u);
   EXPECT_EQ(continued.tokens, fresh.tokens);
+}
+
+TEST(Engine, PrefixesOutliveTheEngineInAFile) {
+  const std::string path = ::testing::TempDir() + "/engine_test.prefixes";
+  std::remove(path.c_str());
+  const Request request = request_for(some_tokens(200), 20);
+  Rig first(1, {.n_ctx = 256});
+  EXPECT_EQ(first->load_cache(path, 1), 0u) << "there is no file yet";
+  const auto expected = first->generate(request, {}).value();
+  EXPECT_EQ(first->save_cache(path, 1, 1 << 30).value(), 6u);
+
+  Rig second(2, {.n_ctx = 256});
+  EXPECT_EQ(second->load_cache(path, 2), 0u) << "other weights";
+  EXPECT_EQ(second->load_cache(path, 1), 6u);
+  const auto warm = second->generate(request, {}).value();
+  EXPECT_EQ(warm.stats.n_cached, 192u);
+  EXPECT_EQ(warm.tokens, expected.tokens);
+
+  // What is damaged, and what is chained to it, is computed anew.
+  std::FILE* file = std::fopen(path.c_str(), "r+b");
+  ASSERT_NE(file, nullptr);
+  std::fseek(file, -1, SEEK_END);
+  const int last = std::fgetc(file);
+  std::fseek(file, -1, SEEK_END);
+  std::fputc(last ^ 1, file);
+  std::fclose(file);
+  Rig third(1, {.n_ctx = 256});
+  EXPECT_EQ(third->load_cache(path, 1), 5u);
+  EXPECT_EQ(third->generate(request, {}).value().tokens, expected.tokens);
+  EXPECT_EQ(first->save_cache(path, 1, 1 << 10).value(), 0u) << "no room for a block";
+  EXPECT_FALSE(first->save_cache("/nowhere/at/all", 1, 1 << 30).ok());
 }
 
 TEST(Engine, BlocksComeBackAfterEveryRequest) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/check.h"
 
@@ -59,15 +60,37 @@ void BlockPool::name_blocks(std::span<const BlockId> blocks, std::span<const Tok
   REQUIRE(tokens.size() == blocks.size() * block_tokens_);
   for (size_t i = 0; i < blocks.size(); ++i) {
     const auto own = tokens.subspan(i * block_tokens_, block_tokens_);
-    hash = hash_of(hash, own);
-    name(to_index(blocks[i]), hash, own);
+    const uint64_t parent_hash = std::exchange(hash, hash_of(hash, own));
+    name(to_index(blocks[i]), parent_hash, hash, own);
   }
 }
 
-void BlockPool::name(uint32_t block, uint64_t hash, std::span<const TokenId> tokens) {
+std::vector<BlockId> BlockPool::named_blocks() const {
+  std::vector<BlockId> named;
+  for (uint32_t block = 0; block < blocks_.size(); ++block) {
+    if (blocks_[block].hash != 0 && blocks_[block].n_holders > 0) named.push_back(BlockId{block});
+  }
+  for (uint32_t block = last_free_; block != kNone; block = blocks_[block].previous) {
+    if (blocks_[block].hash != 0) named.push_back(BlockId{block});
+  }
+  return named;
+}
+
+BlockPool::Name BlockPool::name_of(BlockId id) const {
+  const Block& block = blocks_[to_index(id)];
+  return {block.parent_hash, block.hash, tokens_of(to_index(id))};
+}
+
+void BlockPool::restore_name(BlockId id, const Name& name_before) {
+  if (hash_of(name_before.parent_hash, name_before.tokens) != name_before.hash) return;
+  name(to_index(id), name_before.parent_hash, name_before.hash, name_before.tokens);
+}
+
+void BlockPool::name(uint32_t block, uint64_t parent_hash, uint64_t hash, std::span<const TokenId> tokens) {
   if (blocks_[block].hash != 0 || lookup(hash, tokens) != kNone) return;
   std::copy(tokens.begin(), tokens.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(size_t{block} * block_tokens_));
   blocks_[block].hash = hash;
+  blocks_[block].parent_hash = parent_hash;
   insert_name(block);
 }
 

@@ -41,6 +41,18 @@ class BlockPool {
   // arithmetic, since they will stand for prompt positions. A name that is taken stays as it is.
   void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t& hash);
 
+  // What a block is found by.
+  struct Name {
+    uint64_t parent_hash, hash;
+    std::span<const TokenId> tokens;  // [block_tokens]
+  };
+  // All named blocks: those that are held, then the free ones, most recently used first.
+  std::vector<BlockId> named_blocks() const;
+  Name name_of(BlockId id) const;
+  // Names a block that has none as another run named it; without effect where the name is taken or does not follow from
+  // its tokens.
+  void restore_name(BlockId id, const Name& name);
+
   // Forgets all names.
   void forget_names();
 
@@ -53,9 +65,10 @@ class BlockPool {
     uint32_t n_holders = 0;
     uint32_t previous = kNone, next = kNone;  // in the free list
     uint64_t hash = 0;                        // of all tokens up to its end; 0: no name
+    uint64_t parent_hash = 0;
   };
 
-  void name(uint32_t block, uint64_t hash, std::span<const TokenId> tokens);
+  void name(uint32_t block, uint64_t parent_hash, uint64_t hash, std::span<const TokenId> tokens);
   uint64_t hash_of(uint64_t parent_hash, std::span<const TokenId> tokens) const;
   std::span<const TokenId> tokens_of(uint32_t block) const;
   void append_free(uint32_t block);

@@ -1,6 +1,7 @@
 #include "server/model_registry.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -28,6 +29,17 @@ std::chrono::system_clock::time_point time_of(const std::string& path) {
 }
 
 }  // namespace
+
+ServedModel::~ServedModel() {
+  thread.reset();
+  if (cache_file.empty() || loaded == nullptr) return;
+  const auto saved = loaded->engine->save_cache(cache_file, loaded->weights_hash(), cache_file_bytes);
+  if (saved.ok()) {
+    spdlog::info("kept {} blocks of prefixes of {} in {}", *saved, id, cache_file);
+  } else {
+    spdlog::error("{}", saved.error().message);
+  }
+}
 
 ModelRegistry::ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options)
     : options_(std::move(options)), stopping_(std::make_shared<std::atomic<bool>>(false)) {
@@ -115,6 +127,11 @@ void ModelRegistry::on_loaded(Entry& entry, Result<std::unique_ptr<LoadedModel>>
     auto model = std::make_shared<ServedModel>();
     model->id = entry.source.id;
     model->loaded = std::move(*loaded);
+    if (!options_.cache_dir.empty()) {
+      model->cache_file = (std::filesystem::path(options_.cache_dir) / (entry.source.id + ".prefixes")).string();
+      model->cache_file_bytes = options_.cache_dir_bytes;
+      model->loaded->engine->load_cache(model->cache_file, model->loaded->weights_hash());
+    }
     model->output_format = text::detect_output_format(model->loaded->template_source.source);
     model->grammars = std::make_unique<GrammarCache>(model->tokenizer(), text::marker_strings(model->output_format));
     model->thread = std::make_unique<EngineThread>(*model->loaded->engine, options_.max_queue, options_.on_progress);

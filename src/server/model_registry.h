@@ -23,10 +23,17 @@ struct ModelSource {
   std::string path;  // .gguf, folder or .safetensors
 };
 
-// A model that answers. Lives as long as a request holds it.
+// A model that answers. Lives as long as a request holds it; its prefixes are kept then, where that is wanted.
 struct ServedModel {
+  ServedModel() = default;
+  ~ServedModel();
+  ServedModel(const ServedModel&) = delete;
+  ServedModel& operator=(const ServedModel&) = delete;
+
   std::string id;
   std::unique_ptr<LoadedModel> loaded;
+  std::string cache_file;  // "": its prefixes are not kept
+  uint64_t cache_file_bytes = 0;
   text::OutputFormat output_format;
   std::unique_ptr<GrammarCache> grammars;
   std::unique_ptr<EngineThread> thread;  // last: it must end before what it runs on
@@ -40,6 +47,8 @@ struct RegistryOptions {
   LoadOptions load;
   uint32_t max_queue = 256;                            // requests that wait for each model
   uint64_t memory_bytes = 0;                           // for weights and caches of all models; 0: no bound
+  std::string cache_dir;                               // of prefixes, over restarts; empty: none
+  uint64_t cache_dir_bytes = 0;                        // for each model
   std::function<void()> on_progress;                   // a stream of some model has news; any thread
   std::function<void(std::function<void()>)> post_io;  // runs a task on the I/O thread; any thread
 };

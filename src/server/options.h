@@ -25,6 +25,8 @@ struct ServerOptions {
   std::vector<std::string> cors_origins;
   std::string access_log;  // a file, "-" for standard error; empty: none
   bool log_prompts = false;
+  std::string cache_dir;                  // keeps cached prefixes over restarts; empty: does not
+  uint64_t cache_dir_bytes = 1ull << 30;  // for each model
   bool metrics = true;
   bool page = true;
 };

@@ -77,6 +77,8 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   registry.load = options_.load;
   registry.max_queue = options_.max_queue;
   registry.memory_bytes = options_.memory_bytes;
+  registry.cache_dir = options_.cache_dir;
+  registry.cache_dir_bytes = options_.cache_dir_bytes;
   registry.on_progress = [this] { http_->wake(); };
   registry.post_io = [this](std::function<void()> task) { http_->post(std::move(task)); };
   models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));

@@ -1,6 +1,7 @@
 #include "support/hash_backend.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace realizar::testing {
 
@@ -26,6 +27,14 @@ HashBackend::Cell& HashBackend::cell(const BatchSequence& seq, uint32_t pos) {
   return cells_[size_t{to_index(block)} * layout_.block_tokens + pos % layout_.block_tokens];
 }
 
+void HashBackend::read_block(BlockId id, std::span<std::byte> bytes) const {
+  std::memcpy(bytes.data(), cells_.data() + size_t{to_index(id)} * layout_.block_tokens, block_bytes());
+}
+
+void HashBackend::write_block(BlockId id, std::span<const std::byte> bytes) {
+  std::memcpy(cells_.data() + size_t{to_index(id)} * layout_.block_tokens, bytes.data(), block_bytes());
+}
+
 uint64_t HashBackend::fold(uint64_t hash, TokenId token, bool is_decode) {
   hash ^= static_cast<uint64_t>(to_index(token)) * 2 + (is_decode ? 1 : 0);
   hash *= 0x9E3779B97F4A7C15u;
@@ -44,7 +53,8 @@ void HashBackend::submit() {
   for (const BatchSequence& seq : batch_->seqs) {
     for (uint32_t i = 0; i < seq.n_rows; ++i) {
       const uint32_t row = seq.first_row + i;
-      cell(seq, static_cast<uint32_t>(seq.first_pos) + i) = {batch_->tokens[row], row < batch_->n_decode_rows};
+      cell(seq, static_cast<uint32_t>(seq.first_pos) + i) = {batch_->tokens[row],
+                                                             row < batch_->n_decode_rows ? 1u : 0u};
     }
   }
   for (size_t r = 0; r < batch_->logit_rows.size(); ++r) {
@@ -54,7 +64,7 @@ void HashBackend::submit() {
     uint64_t hash = 1;
     for (uint32_t pos = 0; pos <= static_cast<uint32_t>(batch_->positions[row]); ++pos) {
       const Cell& c = cell(*seq, pos);
-      hash = fold(hash, c.token, c.is_decode);
+      hash = fold(hash, c.token, c.is_decode != 0);
     }
     for (Activation& act : activations_) {
       if (!act.values.empty()) fill_logits(hash, std::span(act.values).subspan(r * act.n_cols, act.n_cols));

@@ -23,6 +23,10 @@ class HashBackend final : public Backend {
   Status create_kv_cache(const KvLayout& layout) override;
   size_t weight_bytes() const override { return 0; }
   size_t kv_bytes() const override { return 0; }
+  size_t block_bytes() const override { return layout_.block_tokens * sizeof(Cell); }
+  void read_block(BlockId id, std::span<std::byte> bytes) const override;
+  void write_block(BlockId id, std::span<const std::byte> bytes) override;
+  std::string_view arithmetic() const override { return "hash"; }
 
   void begin(const StepBatch& batch) override { batch_ = &batch; }
   void embed(const EmbedOp&) override {}
@@ -47,7 +51,7 @@ class HashBackend final : public Backend {
  private:
   struct Cell {
     TokenId token = kNoToken;
-    bool is_decode = false;
+    uint32_t is_decode = 0;
   };
   struct Activation {
     uint32_t n_cols;

@@ -25,6 +25,11 @@ class CpuBackend final : public Backend {
   size_t weight_bytes() const override { return runner_.weight_bytes(); }
   size_t kv_bytes() const override { return runner_.cache().bytes(); }
 
+  size_t block_bytes() const override { return runner_.cache().block_bytes(); }
+  void read_block(BlockId id, std::span<std::byte> bytes) const override { runner_.cache().read_block(id, bytes); }
+  void write_block(BlockId id, std::span<const std::byte> bytes) override { runner_.cache().write_block(id, bytes); }
+  std::string_view arithmetic() const override { return runner_.kernels().name; }
+
   void begin(const StepBatch& batch) override { runner_.begin(batch); }
   void embed(const EmbedOp& op) override { runner_.add(op); }
   void norm(const NormOp& op) override { runner_.add(op); }

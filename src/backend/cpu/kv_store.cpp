@@ -1,5 +1,7 @@
 #include "backend/cpu/kv_store.h"
 
+#include <cstring>
+
 namespace realizar {
 namespace {
 
@@ -33,6 +35,18 @@ Status KvStore::create(const KvLayout& layout) {
   page_bytes_ = tiles_a_page * key_panel_bytes_ + layout.block_tokens * value_bytes_;
   RZ_TRY(pages_, Pages::allocate(size_t{layout.n_layers} * layout.n_blocks * layout.n_kv_heads * page_bytes_));
   return {};
+}
+
+void KvStore::read_block(BlockId id, std::span<std::byte> bytes) const {
+  for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
+    std::memcpy(bytes.data() + layer * layer_bytes(), layer_of(id, layer), layer_bytes());
+  }
+}
+
+void KvStore::write_block(BlockId id, std::span<const std::byte> bytes) const {
+  for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
+    std::memcpy(layer_of(id, layer), bytes.data() + layer * layer_bytes(), layer_bytes());
+  }
 }
 
 void KvStore::store(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos, const float* key,

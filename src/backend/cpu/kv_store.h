@@ -20,6 +20,11 @@ class KvStore {
   PanelKind key_kind() const { return key_kind_; }
   size_t value_bytes() const { return value_bytes_; }  // of one position
 
+  // One block of all layers and heads.
+  size_t block_bytes() const { return size_t{layout_.n_layers} * layer_bytes(); }
+  void read_block(BlockId id, std::span<std::byte> bytes) const;
+  void write_block(BlockId id, std::span<const std::byte> bytes) const;
+
   // F32 [head_dim] each, for position `pos` of the sequence that `blocks` belongs to.
   void store(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos, const float* key,
              const float* value) const;
@@ -34,6 +39,11 @@ class KvStore {
   }
 
  private:
+  // Of one block in one layer: its heads' pages lie side by side.
+  size_t layer_bytes() const { return layout_.n_kv_heads * page_bytes_; }
+  std::byte* layer_of(BlockId id, uint32_t layer) const {
+    return pages_.as<std::byte>() + (size_t{layer} * layout_.n_blocks + to_index(id)) * layer_bytes();
+  }
   uint8_t* page(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
     const size_t block = to_index(blocks[pos / layout_.block_tokens]);
     return pages_.as<uint8_t>() +

@@ -1,6 +1,8 @@
 // The reference backend's paged KV cache: vectors stored in the cache's type, through its real rounding.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -27,6 +29,23 @@ class ReferenceKvCache {
 
   size_t bytes() const { return keys_.size() + values_.size(); }
 
+  // One block: keys, then values, layer by layer.
+  size_t block_bytes() const { return size_t{2} * layout_.n_layers * layer_bytes(); }
+  void read_block(BlockId id, std::span<std::byte> bytes) const {
+    for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
+      std::byte* to = bytes.data() + size_t{2} * layer * layer_bytes();
+      std::copy_n(keys_.begin() + at(id, layer), layer_bytes(), to);
+      std::copy_n(values_.begin() + at(id, layer), layer_bytes(), to + layer_bytes());
+    }
+  }
+  void write_block(BlockId id, std::span<const std::byte> bytes) {
+    for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
+      const std::byte* from = bytes.data() + size_t{2} * layer * layer_bytes();
+      std::copy_n(from, layer_bytes(), keys_.begin() + at(id, layer));
+      std::copy_n(from + layer_bytes(), layer_bytes(), values_.begin() + at(id, layer));
+    }
+  }
+
   void store(std::span<const BlockId> blocks, const KvPlace& place, const float* key, const float* value) {
     kv_traits(layout_.type).encode(key, keys_.data() + offset(blocks, place), layout_.head_dim);
     kv_traits(layout_.type).encode(value, values_.data() + offset(blocks, place), layout_.head_dim);
@@ -39,6 +58,10 @@ class ReferenceKvCache {
   }
 
  private:
+  size_t layer_bytes() const { return size_t{layout_.n_kv_heads} * layout_.block_tokens * vector_bytes_; }
+  std::ptrdiff_t at(BlockId id, uint32_t layer) const {
+    return static_cast<std::ptrdiff_t>((size_t{layer} * layout_.n_blocks + to_index(id)) * layer_bytes());
+  }
   // [n_layers, n_blocks, n_kv_heads, block_tokens] vectors
   size_t offset(std::span<const BlockId> blocks, const KvPlace& place) const {
     const auto pos = static_cast<uint32_t>(place.pos);

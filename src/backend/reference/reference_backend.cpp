@@ -136,6 +136,10 @@ class ReferenceBackend final : public Backend {
   }
 
   Status create_kv_cache(const KvLayout& layout) override { return cache_.create(layout); }
+  size_t block_bytes() const override { return cache_.block_bytes(); }
+  void read_block(BlockId id, std::span<std::byte> bytes) const override { cache_.read_block(id, bytes); }
+  void write_block(BlockId id, std::span<const std::byte> bytes) override { cache_.write_block(id, bytes); }
+  std::string_view arithmetic() const override { return "reference"; }
 
   size_t weight_bytes() const override {
     size_t bytes = 0;
