@@ -13,6 +13,8 @@
 namespace realizar::server {
 namespace {
 
+constexpr size_t kMaxAnswers = 1024;  // of one request: each holds some 10 to 50 KB until the last is there
+
 Json empty_logprobs() {
   return {{"tokens", Json::array()},
           {"token_logprobs", Json::array()},
@@ -193,6 +195,11 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
   if (!fields.status().ok()) return fields.status().error();
   if (!body.contains("max_tokens") && !body.contains("max_completion_tokens")) generation.request.max_tokens = 16;
   RZ_TRY(auto prompts, read_prompts(body, *model, call));
+  if (prompts.size() * options.best_of > kMaxAnswers) {
+    return invalid_argument(fmt::format("n: {} prompts with {} answers each are more than {} answers", prompts.size(),
+                                        options.best_of, kMaxAnswers),
+                            "n");
+  }
   if (options.best_of > options.n) generation.request.logprobs = true;
 
   CompletionPlan plan;
