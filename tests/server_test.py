@@ -352,6 +352,10 @@ class Requests(Case):
             reply = self.exchange(f"GET {target} HTTP/1.1\r\n\r\n")
             self.assertIn(reply.status, (200, 400, 404), target)
 
+    def test_absolute_targets(self):
+        for target in ["http://x/livez", "HTTP://x:80/livez?a=b"]:
+            self.assertEqual(self.exchange(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n").json(), {"status": "alive"})
+
     def test_bodies_on_get_are_skipped(self):
         with self.server.connect() as client:
             client.send("GET /livez HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET /readyz HTTP/1.1\r\n\r\n")

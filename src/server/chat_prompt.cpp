@@ -45,8 +45,9 @@ Result<Json> read_tool_calls(const Json& calls, const std::string& where) {
     Json& arguments = call["function"]["arguments"];
     if (arguments.is_null()) arguments = Json::object();
     if (arguments.is_string()) {
-      RZ_TRY(Json parsed, parse_json(arguments.get_ref<const std::string&>()));
-      arguments = std::move(parsed);
+      auto parsed = parse_json(arguments.get_ref<const std::string&>());
+      if (!parsed.ok()) return wrong(here + ".arguments", "expected JSON");
+      arguments = std::move(*parsed);
     }
     read.push_back(std::move(call));
   }
@@ -182,7 +183,11 @@ Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) 
 
   Json variables{{"messages", std::move(messages)}};
   if (uses_tools) variables["tools"] = tools;
-  if (const Json* kwargs = fields.object("chat_template_kwargs")) variables.update(*kwargs);
+  if (const Json* kwargs = fields.object("chat_template_kwargs")) {
+    const bool is_plain = !kwargs->contains("messages") && !kwargs->contains("tools");
+    if (!is_plain) return wrong("chat_template_kwargs", "messages and tools have fields of their own");
+    variables.update(*kwargs);
+  }
   if (const auto effort = fields.text("reasoning_effort")) variables["reasoning_effort"] = *effort;
   if (!fields.status().ok()) return fields.status().error();
 

@@ -50,6 +50,14 @@ tcp::socket& lowest(TlsStream& stream) {
   return stream.next_layer();
 }
 
+// Of http://host/path, which proxies send (RFC 9112, section 3.2.2), the path; any other target as it is.
+std::string_view origin_form(std::string_view target) {
+  const size_t scheme_end = target.find("://");
+  if (target.starts_with('/') || scheme_end == std::string_view::npos) return target;
+  const size_t slash = target.find('/', scheme_end + 3);
+  return slash == std::string_view::npos ? "/" : target.substr(slash);
+}
+
 class Exchange;
 
 // What an Exchange needs of its connection.
@@ -288,7 +296,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     auto& message = parser.get();
     auto request = std::make_shared<HttpRequest>();
     request->method = std::string(message.method_string());
-    const std::string_view target = message.target();
+    const std::string_view target = origin_form(message.target());
     const size_t mark = target.find('?');
     request->path = std::string(target.substr(0, mark));
     if (mark != std::string_view::npos) request->query = std::string(target.substr(mark + 1));

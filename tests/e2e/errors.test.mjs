@@ -63,6 +63,9 @@ describe('a wrong value is 400 and names its field', () => {
     await refused(await server.post('/detokenize', {tokens: [99999]}), 400, {param: 'tokens'});
     await refused(await server.post('/tokenize', {}), 400, {param: 'prompt'});
   });
+  test('more answers than one request may have', async () => {
+    await refused(await server.post('/v1/completions', {prompt: Array(100).fill('x'), n: 20}), 400, {param: 'n', message: /1024/});
+  });
   test('token ids that no 32 bits hold are not cut to ones that exist', async () => {
     const huge = 2 ** 32 + 5;
     await refused(await server.post('/v1/completions', {prompt: [huge]}), 400, {param: 'prompt'});

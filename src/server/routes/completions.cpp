@@ -15,6 +15,7 @@ namespace realizar::server {
 namespace {
 
 constexpr uint32_t kDefaultMaxTokens = 16;  // as OpenAI's API has it
+constexpr size_t kMaxAnswers = 1024;        // of one request: each holds some 10 to 50 KB until the last is there
 
 Json empty_logprobs() {
   return {{"tokens", Json::array()},
@@ -228,6 +229,11 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
   if (!fields.status().ok()) return fields.status().error();
   generation.request.prompt_logprobs = echo && options.logprobs;
   RZ_TRY(auto prompts, read_prompts(body, *model, call));
+  if (prompts.size() * options.best_of > kMaxAnswers) {
+    return invalid_argument(fmt::format("n: {} prompts with {} answers each are more than {} answers", prompts.size(),
+                                        options.best_of, kMaxAnswers),
+                            "n");
+  }
   RZ_TRY(auto grammar, read_response_format(body, *model->grammars));
   if (grammar != nullptr) {
     generation.request.constraint =

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""What clients that only wait cost: event streams that stand in the queue, then readers that take a byte now and then.
+Prints the server's resident memory beyond its start, bytes a connection, and how long /health takes meanwhile.
+Usage: idle_streams.py REALIZAR [--streams N] [--readers N] [--seconds S]"""
+import argparse
+import asyncio
+import json
+import pathlib
+import re
+import resource
+import socket
+import statistics
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
+CHAT = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "stream": True, "ignore_eos": True}
+
+
+def raise_file_limit():
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def resident_mb(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1)) / 1024
+
+
+def post(body):
+    data = json.dumps(body).encode()
+    return (f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX-Request-Id: bench\r\nContent-Length: {len(data)}\r\n\r\n"
+            .encode() + data)
+
+
+async def open_stream(port, body, receive_bytes=0):
+    client = socket.socket()
+    if receive_bytes > 0:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+    client.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", port))
+    reader, writer = await asyncio.open_connection(sock=client, limit=1024)
+    writer.write(post(body))
+    await writer.drain()
+    return reader, writer
+
+
+async def open_many(port, body, n, receive_bytes=0):
+    """In groups, as the kernel's queue of connections is bounded."""
+    streams = []
+    while len(streams) < n:
+        group = min(200, n - len(streams))
+        streams += await asyncio.gather(*(open_stream(port, body, receive_bytes) for _ in range(group)))
+    return streams
+
+
+async def get(port, path):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n".encode())
+    text = await reader.read()
+    writer.close()
+    return text.decode()
+
+
+async def metric(port, name):
+    text = await get(port, "/metrics")
+    found = re.search(rf"^{re.escape(name)}(?:\{{.*\}})? (\S+)$", text, re.M)
+    return float(found.group(1)) if found else 0.0
+
+
+async def until(probe, what, deadline_s=120):
+    end = time.monotonic() + deadline_s
+    while not await probe():
+        if time.monotonic() > end:
+            raise SystemExit(f"waited {deadline_s} s in vain for: {what}")
+        await asyncio.sleep(0.05)
+
+
+async def health_ms(port, seconds):
+    """Over one connection, as a balancer asks: what opening it costs this program is not the server's."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    times = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        start = time.perf_counter()
+        writer.write(b"GET /health HTTP/1.1\r\n\r\n")
+        head = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(re.search(rb"Content-Length: (\d+)", head).group(1)))
+        times.append((time.perf_counter() - start) * 1e3)
+        await asyncio.sleep(0.01)
+    writer.close()
+    return times
+
+
+def report(what, n, before_mb, after_mb, times):
+    p95 = statistics.quantiles(times, n=20)[18]
+    print(f"{what}: {n}; resident +{after_mb - before_mb:.1f} MB ({(after_mb - before_mb) * 1024 / n:.1f} KB each); /health "
+          f"p50 {statistics.median(times):.2f} ms, p95 {p95:.2f} ms, max {max(times):.2f} ms over {len(times)}", flush=True)
+
+
+async def close_all(port, streams):
+    for _, writer in streams:
+        writer.transport.abort()
+    await until(lambda: is_idle(port), "the requests to end")
+
+
+async def is_idle(port):
+    waiting = await metric(port, "vllm:num_requests_waiting")
+    return waiting + await metric(port, "vllm:num_requests_running") == 0
+
+
+async def measure_idle(port, pid, args):
+    # One sequence runs at a time, and the first request's choices go before all others.
+    blocker = await open_stream(port, {**CHAT, "n": 128, "priority": -1, "max_tokens": 900})
+    await until(lambda: running(port), "the first request to run")
+    before_mb = resident_mb(pid)
+    report("before", 1, before_mb, before_mb, await health_ms(port, min(args.seconds, 3)))
+    streams = await open_many(port, CHAT, args.streams)
+
+    async def all_wait():
+        return await metric(port, "vllm:num_requests_waiting") >= args.streams
+    await until(all_wait, "all streams to wait")
+    times = await health_ms(port, args.seconds)
+    report("waiting streams", args.streams, before_mb, resident_mb(pid), times)
+    if not await metric(port, "vllm:num_requests_waiting") >= args.streams:
+        print("note: the first request ended meanwhile; the streams were not all idle")
+    await close_all(port, [blocker, *streams])
+
+
+async def running(port):
+    return await metric(port, "vllm:num_requests_running") > 0
+
+
+async def measure_slow(port, pid, args):
+    before_mb = resident_mb(pid)
+    # What these do not take stays at the server, until it gives them up.
+    body = {**CHAT, "logprobs": True, "top_logprobs": 20, "max_tokens": 250}
+    streams = await open_many(port, body, args.readers, receive_bytes=4096)
+    taken = [0]
+
+    async def read_slowly(reader):
+        try:
+            while await reader.readexactly(1):
+                taken[0] += 1
+                await asyncio.sleep(1)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+    readers = [asyncio.create_task(read_slowly(reader)) for reader, _ in streams]
+    times = await health_ms(port, args.seconds)
+    while not await is_idle(port):
+        times += await health_ms(port, 1)
+    connections = await metric(port, "realizar_connections") - 1
+    report("slow readers", args.readers, before_mb, resident_mb(pid), times)
+    print(f"  connections still open {connections:.0f}, bytes taken {taken[0]}")
+    for task in readers:
+        task.cancel()
+    await close_all(port, streams)
+    print(f"  after all have left: resident +{resident_mb(pid) - before_mb:.1f} MB")
+
+
+async def measure(port, pid, what, args):
+    async def ready():
+        return "200 OK" in await get(port, "/readyz")
+    await until(ready, "the model")
+    await what(port, pid, args)
+
+
+def run(what, args, *flags):
+    command = [args.realizar, "serve", MODEL, "--port", "0", "--max-queue", "20000", *flags]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE)
+    try:
+        port = int(re.search(rb":(\d+), model", server.stdout.readline()).group(1))
+        asyncio.run(measure(port, server.pid, what, args))
+    finally:
+        server.terminate()
+        if (code := server.wait(60)) != 0:
+            print("the server ended with", code)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("realizar")
+    parser.add_argument("--streams", type=int, default=5000)
+    parser.add_argument("--readers", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=20)
+    args = parser.parse_args()
+    limit = raise_file_limit()
+    if limit < args.streams + 100:
+        raise SystemExit(f"only {limit} files may be open; {args.streams + 100} are needed")
+    run(measure_idle, args, "--max-seqs", "1")
+    run(measure_slow, args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+#include "server/api_error.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "server/json.h"
+
+namespace realizar::server {
+namespace {
+
+struct Case {
+  ErrorCode code;
+  int status;
+  const char* type;
+  const char* api_code;
+};
+
+TEST(ApiError, EveryErrorHasItsStatusTypeAndCode) {
+  const Case cases[] = {
+      {ErrorCode::kInvalidArgument, 400, "invalid_request_error", ""},
+      {ErrorCode::kFormatError, 400, "invalid_request_error", ""},
+      {ErrorCode::kUnsupported, 400, "invalid_request_error", ""},
+      {ErrorCode::kNotFound, 404, "invalid_request_error", "model_not_found"},
+      {ErrorCode::kContextLengthExceeded, 400, "invalid_request_error", "context_length_exceeded"},
+      {ErrorCode::kResourceExhausted, 429, "rate_limit_error", "rate_limit_exceeded"},
+      {ErrorCode::kCancelled, 499, "invalid_request_error", "cancelled"},
+      {ErrorCode::kInternal, 500, "server_error", "internal_error"},
+  };
+  for (const Case& c : cases) {
+    const ApiError error = to_api_error(Error{c.code, "what went wrong", ""});
+    EXPECT_EQ(error.status, c.status) << to_string(c.code);
+    EXPECT_EQ(error.message, "what went wrong");
+    EXPECT_EQ(error.code, c.api_code) << to_string(c.code);
+    EXPECT_EQ((*parse_json(error_json(error)))["error"]["type"], c.type) << to_string(c.code);
+  }
+}
+
+TEST(ApiError, NamesTheFieldOfAWrongRequest) {
+  EXPECT_EQ(to_api_error(invalid_argument("wrong", "top_p")).param, "top_p");
+}
+
+TEST(ApiError, ShutdownIsNoRateLimit) {
+  const ApiError error = to_api_error(Error{ErrorCode::kResourceExhausted, "no new work", "shutdown"});
+  EXPECT_EQ(error.status, 503);
+  EXPECT_EQ(error.code, "shutting_down");
+}
+
+TEST(ApiError, WhatIsEmptyIsNull) {
+  EXPECT_EQ(error_json(bad_request("wrong")),
+            R"({"error":{"message":"wrong","type":"invalid_request_error","param":null,"code":null}})");
+  EXPECT_EQ(error_json(bad_request("wrong", "seed", "x")),
+            R"({"error":{"message":"wrong","type":"invalid_request_error","param":"seed","code":"x"}})");
+}
+
+TEST(ApiError, MessagesSurviveAnyBytes) {
+  EXPECT_TRUE(parse_json(error_json(bad_request("\xff\n\"\\"))).ok());
+}
+
+bool has_header(const HttpResponse& response, const std::string& name) {
+  return std::any_of(response.headers.begin(), response.headers.end(), [&](const auto& h) { return h.first == name; });
+}
+
+TEST(ApiError, ResponsesSayWhenToTryAgainAndHowToLogIn) {
+  for (const int status : {429, 503}) EXPECT_TRUE(has_header(error_response({status, "", "", ""}), "Retry-After"));
+  for (const int status : {400, 401, 500})
+    EXPECT_FALSE(has_header(error_response({status, "", "", ""}), "Retry-After"));
+  EXPECT_TRUE(has_header(error_response({401, "", "", ""}), "WWW-Authenticate"));
+  EXPECT_EQ(error_response({404, "", "", ""}).status, 404);
+}
+
+}  // namespace
+}  // namespace realizar::server

@@ -1,0 +1,65 @@
+#include "server/auth.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace realizar::server {
+namespace {
+
+// printf hidden | sha256sum
+constexpr const char* kHidden = "e564b4081d7a9ea4b00dada53bdae70c99b87b6fce869f0c3dd4d2bfa1e53e1c";
+
+class KeyStoreTest : public ::testing::Test {
+ protected:
+  Result<KeyStore> read(const std::string& text) {
+    std::ofstream(path_) << text;
+    return KeyStore::read(path_);
+  }
+  ~KeyStoreTest() override { std::filesystem::remove(path_); }
+
+  std::string path_ = testing::TempDir() + "realizar-keys-" + std::to_string(::getpid());
+};
+
+TEST_F(KeyStoreTest, FindsEachKeyByItsNumber) {
+  const auto keys = read(std::string("# ours\n\n  first \r\nsha256:") + kHidden + "\nlast");
+  ASSERT_TRUE(keys.ok());
+  EXPECT_FALSE(keys->is_empty());
+  EXPECT_EQ(keys->find("Bearer first"), 1u);
+  EXPECT_EQ(keys->find("Bearer hidden"), 2u);
+  EXPECT_EQ(keys->find("bearer last"), 3u);
+}
+
+TEST_F(KeyStoreTest, FindsNothingElse) {
+  const auto keys = read(std::string("first\nsha256:") + kHidden + "\n");
+  ASSERT_TRUE(keys.ok());
+  for (const std::string& header :
+       {std::string(), std::string("first"), std::string("Bearer"), std::string("Bearer "), std::string("Bearer firs"),
+        std::string("Bearer first "), std::string("Bearer  first"), std::string("Basic first"),
+        std::string("Bearer sha256:") + kHidden, std::string("Bearer ") + kHidden, std::string("Bearer first\0", 13)}) {
+    EXPECT_EQ(keys->find(header), std::nullopt) << header;
+  }
+}
+
+TEST_F(KeyStoreTest, RefusesADigestThatIsNone) {
+  for (const std::string& digest : {std::string(), std::string(64, 'g'), std::string(63, 'a'), std::string(65, 'a')}) {
+    const auto keys = read("good\nsha256:" + digest + "\n");
+    ASSERT_FALSE(keys.ok()) << digest;
+    EXPECT_EQ(keys.error().code, ErrorCode::kFormatError);
+    EXPECT_NE(keys.error().message.find(":2:"), std::string::npos) << keys.error().message;
+  }
+}
+
+TEST_F(KeyStoreTest, RefusesAFileWithoutKeys) {
+  EXPECT_EQ(read("# none\n\n").error().code, ErrorCode::kFormatError);
+  EXPECT_EQ(KeyStore::read(path_ + "-absent").error().code, ErrorCode::kNotFound);
+}
+
+TEST(KeyStore, IsEmptyAtFirst) {
+  EXPECT_TRUE(KeyStore().is_empty());
+  EXPECT_EQ(KeyStore().find("Bearer x"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace realizar::server

@@ -1,0 +1,167 @@
+#include "server/request_fields.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "server/served_model_rig.h"
+
+namespace realizar::server {
+namespace {
+
+class RequestFields : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    rig_ = std::make_unique<ServedModelRig>(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
+    ASSERT_TRUE(rig_->is_ready());
+  }
+  static void TearDownTestSuite() { rig_.reset(); }
+  ~RequestFields() override { rig_->options = {}; }
+
+  static Result<GenerationFields> read(const std::string& body, uint64_t tenant = 0) {
+    return read_generation_fields(*parse_json(body), rig_->model(), rig_->call(tenant));
+  }
+  static Request request(const std::string& body, uint64_t tenant = 0) { return read(body, tenant)->request; }
+  static std::string wrong_field(const std::string& body) {
+    const auto fields = read(body);
+    return fields.ok() ? "" : fields.error().subject;
+  }
+
+  static std::unique_ptr<ServedModelRig> rig_;
+};
+
+std::unique_ptr<ServedModelRig> RequestFields::rig_;
+
+TEST_F(RequestFields, AreReadIntoTheRequest) {
+  const auto fields = read(R"({"temperature": 0.5, "top_p": 0.9, "top_k": 7, "min_p": 0.1, "typical_p": 0.8,
+      "repetition_penalty": 1.1, "repeat_last_n": 9, "frequency_penalty": -1, "presence_penalty": 2, "seed": -3,
+      "logit_bias": {"5": -100, "6": 1.5}, "stop": ["a", "", "b"], "stop_token_ids": [3], "max_tokens": 12, "n": 4,
+      "stream": true, "stream_options": {"include_usage": true}, "ignore_eos": true, "priority": -2, "timeout": 1.5})");
+  ASSERT_TRUE(fields.ok()) << fields.error().message;
+  const Request& request = fields->request;
+  EXPECT_FLOAT_EQ(request.sampling.temperature, 0.5f);
+  EXPECT_FLOAT_EQ(request.sampling.top_p, 0.9f);
+  EXPECT_EQ(request.sampling.top_k, 7);
+  EXPECT_FLOAT_EQ(request.sampling.min_p, 0.1f);
+  EXPECT_FLOAT_EQ(request.sampling.typical_p, 0.8f);
+  EXPECT_FLOAT_EQ(request.sampling.repeat_penalty, 1.1f);
+  EXPECT_EQ(request.sampling.repeat_last_n, 9);
+  EXPECT_FLOAT_EQ(request.sampling.frequency_penalty, -1);
+  EXPECT_FLOAT_EQ(request.sampling.presence_penalty, 2);
+  EXPECT_EQ(request.sampling.seed, static_cast<uint64_t>(-3));
+  EXPECT_EQ(request.sampling.logit_bias,
+            (std::vector<std::pair<TokenId, float>>{{TokenId{5}, -100}, {TokenId{6}, 1.5f}}));
+  EXPECT_EQ(fields->stop, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(request.stop_tokens, std::vector{TokenId{3}});
+  EXPECT_EQ(request.max_tokens, 12u);
+  EXPECT_EQ(fields->n, 4u);
+  EXPECT_TRUE(fields->stream);
+  EXPECT_TRUE(fields->include_usage);
+  EXPECT_TRUE(request.ignore_eos);
+  EXPECT_EQ(request.priority, -2);
+  EXPECT_EQ(request.timeout_ms, 1500u);
+}
+
+TEST_F(RequestFields, AbsentOnesKeepTheModelsRecommendation) {
+  const auto fields = read("{}");
+  ASSERT_TRUE(fields.ok());
+  const SamplingParams& recommended = rig_->model().loaded->generation_config.sampling;
+  EXPECT_EQ(fields->request.sampling.temperature, recommended.temperature);
+  EXPECT_EQ(fields->request.sampling.top_k, recommended.top_k);
+  EXPECT_EQ(fields->request.max_tokens, std::nullopt);
+  EXPECT_EQ(fields->request.timeout_ms, std::nullopt);
+  EXPECT_EQ(fields->n, 1u);
+  EXPECT_FALSE(fields->stream);
+  EXPECT_NE(request("{}").sampling.seed, request("{}").sampling.seed);
+}
+
+TEST_F(RequestFields, EachWrongTypeIsNamed) {
+  const std::pair<const char*, const char*> wrong[] = {{"temperature", "\"hot\""},
+                                                       {"top_k", "1.5"},
+                                                       {"top_k", "-2"},
+                                                       {"top_p", "true"},
+                                                       {"min_p", "[]"},
+                                                       {"typical_p", "{}"},
+                                                       {"repetition_penalty", "\"x\""},
+                                                       {"repeat_penalty", "\"x\""},
+                                                       {"repeat_last_n", "-2"},
+                                                       {"frequency_penalty", "\"x\""},
+                                                       {"presence_penalty", "\"x\""},
+                                                       {"seed", "0.5"},
+                                                       {"seed", "1e30"},
+                                                       {"logit_bias", "[]"},
+                                                       {"logit_bias", R"({"x": 1})"},
+                                                       {"logit_bias", R"({"1 ": 1})"},
+                                                       {"logit_bias", R"({"1": 101})"},
+                                                       {"logit_bias", R"({"1": "a"})"},
+                                                       {"logit_bias", R"({"99999999999": 1})"},
+                                                       {"stop", "5"},
+                                                       {"stop", "[5]"},
+                                                       {"stop", "{}"},
+                                                       {"stop_token_ids", "5"},
+                                                       {"stop_token_ids", "[1.5]"},
+                                                       {"stop_token_ids", "[4294967296]"},
+                                                       {"max_tokens", "-1"},
+                                                       {"max_tokens", "\"x\""},
+                                                       {"max_completion_tokens", "2147483648"},
+                                                       {"timeout", "0"},
+                                                       {"timeout", "1e9"},
+                                                       {"n", "0"},
+                                                       {"n", "129"},
+                                                       {"stream", "1"},
+                                                       {"ignore_eos", "\"x\""},
+                                                       {"priority", "3e9"},
+                                                       {"cache_salt", "5"},
+                                                       {"stream_options", "5"}};
+  for (const auto& [name, value] : wrong) {
+    EXPECT_EQ(wrong_field(std::string("{\"") + name + "\": " + value + "}"), name) << value;
+  }
+  EXPECT_EQ(wrong_field(R"({"stream_options": {"include_usage": 1}})"), "stream_options.include_usage");
+}
+
+TEST_F(RequestFields, ValuesBeyondTheirRangeAreNamed) {
+  for (const char* body :
+       {R"({"temperature": -1})", R"({"temperature": 1e300})", R"({"top_p": 0})", R"({"top_p": 1.1})",
+        R"({"min_p": 2})", R"({"frequency_penalty": 2.1})", R"({"presence_penalty": -2.1})",
+        R"({"repetition_penalty": 0})", R"({"logit_bias": {"2048": 1}})", R"({"logit_bias": {"-1": 1}})"}) {
+    const auto fields = read(body);
+    ASSERT_FALSE(fields.ok()) << body;
+    EXPECT_EQ(fields.error().code, ErrorCode::kInvalidArgument) << body;
+    EXPECT_NE(fields.error().subject, "") << body;
+  }
+}
+
+TEST_F(RequestFields, TheServersTimeoutIsTheMost) {
+  rig_->options.request_timeout_ms = 2000;
+  EXPECT_EQ(request("{}").timeout_ms, 2000u);
+  EXPECT_EQ(request(R"({"timeout": 1})").timeout_ms, 1000u);
+  EXPECT_EQ(request(R"({"timeout": 3})").timeout_ms, 2000u);
+}
+
+TEST_F(RequestFields, KeysAndSaltsShareNoPrefixes) {
+  std::set<uint64_t> salts;
+  for (const uint64_t tenant : {0, 1, 2}) {
+    EXPECT_EQ(request("{}", tenant).tenant, tenant);
+    for (const char* body : {"{}", R"({"cache_salt": "a"})", R"({"cache_salt": "b"})"}) {
+      EXPECT_TRUE(salts.insert(request(body, tenant).cache_salt).second) << tenant << body;
+      EXPECT_EQ(request(body, tenant).cache_salt, request(body, tenant).cache_salt);
+    }
+  }
+}
+
+TEST_F(RequestFields, ChoicesDifferInTheirSeedAlone) {
+  const Request first = request(R"({"seed": 1, "max_tokens": 5})");
+  EXPECT_EQ(nth_request(first, 0).sampling.seed, 1u);
+  EXPECT_NE(nth_request(first, 1).sampling.seed, nth_request(first, 2).sampling.seed);
+  EXPECT_EQ(nth_request(first, 1).max_tokens, 5u);
+}
+
+TEST(RandomId, IsDifferentEachTime) {
+  EXPECT_EQ(random_id("req_").size(), 28u);
+  EXPECT_EQ(random_id("req_").rfind("req_", 0), 0u);
+  EXPECT_NE(random_id(""), random_id(""));
+}
+
+}  // namespace
+}  // namespace realizar::server

@@ -1,0 +1,44 @@
+// For tests: the bundled model as a server would hold it, and a call to hand to what reads requests.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "server/context.h"
+#include "server/metrics.h"
+
+namespace realizar::server {
+
+class ServedModelRig {
+ public:
+  explicit ServedModelRig(const std::string& path) {
+    auto loaded = LoadedModel::load(path, {});
+    if (!loaded.ok()) return;
+    model_.id = "tiny";
+    model_.loaded = std::move(*loaded);
+    model_.output_format = text::detect_output_format(model_.loaded->template_source.source);
+    HttpOptions http;
+    http.port = 0;
+    auto server = HttpServer::create(http, [](const auto&, const auto&) {});
+    if (!server.ok()) return;
+    http_ = std::move(*server);
+    context_ = std::make_unique<ServerContext>(ServerContext{options, *http_, models_, metrics_, {}, false});
+  }
+
+  bool is_ready() const { return context_ != nullptr; }
+  const ServedModel& model() const { return model_; }
+  Call call(uint64_t tenant = 0) {
+    return {*context_, nullptr, nullptr, "", tenant, {}, std::make_shared<CallRecord>()};
+  }
+
+  ServerOptions options;
+
+ private:
+  ServedModel model_;
+  std::unique_ptr<HttpServer> http_;
+  ModelRegistry models_{{}, {}};
+  ServerMetrics metrics_;
+  std::unique_ptr<ServerContext> context_;
+};
+
+}  // namespace realizar::server

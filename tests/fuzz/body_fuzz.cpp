@@ -1,0 +1,46 @@
+// Any bytes as the body of a chat completion: parsed, its fields read, its messages rendered and tokenized. What must
+// hold: an error names what is wrong; what is taken is within bounds and can be written as JSON again.
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "server/chat_prompt.h"
+#include "server/request_fields.h"
+#include "server/served_model_rig.h"
+
+using namespace realizar;
+using namespace realizar::server;
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+ServedModelRig& rig() {
+  static ServedModelRig rig(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
+  require(rig.is_ready());
+  return rig;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto body = parse_json({reinterpret_cast<const char*>(data), size});
+  if (!body.ok()) {
+    require(!body.error().message.empty());
+    return 0;
+  }
+  require(parse_json(dump(*body)).ok());
+  if (!body->is_object()) return 0;
+
+  const auto fields = read_generation_fields(*body, rig().model(), rig().call());
+  if (fields.ok()) {
+    require(fields->n >= 1 && fields->n <= 128);
+    require(fields->request.sampling.temperature >= 0);
+  } else {
+    require(!fields.error().message.empty());
+  }
+  const auto prompt = read_chat_prompt(*body, rig().model());
+  require(prompt.ok() ? !prompt->text.empty() : !prompt.error().message.empty());
+  return 0;
+}
