@@ -1,0 +1,56 @@
+// Bundles src/ into one file, dist/index.html. Its Content-Security-Policy names the hashes of the one script and the
+// one style sheet in it, so nothing else runs.
+import { build } from 'esbuild';
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+
+const kMaxGzipBytes = 150_000;
+
+process.chdir(import.meta.dirname);
+
+async function bundle(entry, options = {}) {
+  const result = await build({
+    entryPoints: [entry],
+    bundle: true,
+    minify: true,
+    write: false,
+    charset: 'utf8',
+    legalComments: 'none',
+    target: ['chrome123', 'firefox120', 'safari17.5'],
+    ...options,
+  });
+  return result.outputFiles[0].text.trim();
+}
+
+const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+function policy(js, css) {
+  return [
+    "default-src 'none'",
+    "connect-src 'self'",
+    'img-src data:',
+    `script-src ${hash(js)}`,
+    `style-src ${hash(css)}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    'trusted-types dompurify',
+  ].join('; ');
+}
+
+// "<!--" and "<script" in a string or pattern would change how HTML reads the script (WHATWG HTML, section 4.12.1.3).
+const safe = (script) => script.replace(/<(?=!--|\/?script)/gi, '\\x3C');
+
+const js = safe(await bundle('src/main.tsx', { format: 'esm', jsx: 'automatic', jsxImportSource: 'preact' }));
+const css = await bundle('src/style.css');
+if (/<\/style/i.test(css)) throw new Error('The style sheet would end its own element.');
+
+const parts = { csp: policy(js, css), css, js };
+const template = await readFile('src/page.html', 'utf8');
+const page = template.replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]);
+const gzipBytes = gzipSync(page, { level: 9 }).length;
+await mkdir('dist', { recursive: true });
+await writeFile('dist/index.html', page);
+console.log(`dist/index.html: ${page.length} characters, ${gzipBytes} bytes gzipped`);
+if (gzipBytes >= kMaxGzipBytes) throw new Error(`The page has ${gzipBytes} bytes gzipped; ${kMaxGzipBytes} is too many.`);

@@ -1,0 +1,128 @@
+// The server's HTTP interface (OpenAI's dialect). Addresses are relative: the page also works behind a path prefix.
+import { readEvents } from './sse.ts';
+
+export interface Model {
+  id: string;
+  context_length?: number;
+  loaded?: boolean;
+}
+
+export interface Usage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  prompt_tokens_details?: { cached_tokens?: number } | null;
+}
+
+export interface ChatRequest {
+  model: string;
+  messages: { role: 'system' | 'user' | 'assistant'; content: string }[];
+  [samplingParameter: string]: unknown;
+}
+
+// One step of an answer: text, reasoning, why it ended, or what it used.
+export interface Delta {
+  text?: string;
+  reasoning?: string;
+  finish?: string;
+  usage?: Usage;
+}
+
+export type Failure = 'unauthorized' | 'unreachable' | 'dropped' | 'refused';
+
+export class ApiError extends Error {
+  constructor(readonly failure: Failure, message: string) {
+    super(message);
+  }
+}
+
+export async function listModels(key: string): Promise<Model[]> {
+  const response = await request('v1/models', key);
+  const list = (await json(response)) as { data?: unknown };
+  if (!Array.isArray(list.data)) throw new ApiError('refused', 'The list of models has no "data".');
+  return list.data.filter((model) => typeof model?.id === 'string');
+}
+
+export async function fetchMetrics(key: string, signal: AbortSignal): Promise<string> {
+  return (await request('metrics', key, { signal })).text();
+}
+
+// Streams one answer. Throws ApiError, or the AbortError of `signal`.
+export async function* streamChat(body: ChatRequest, key: string, signal: AbortSignal): AsyncGenerator<Delta> {
+  const response = await request('v1/chat/completions', key, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ ...body, stream: true, stream_options: { include_usage: true } }),
+    signal,
+  });
+  if (!response.headers.get('Content-Type')?.startsWith('text/event-stream') || !response.body) {
+    throw new ApiError('refused', 'The server did not answer with a stream.');
+  }
+  let complete = false;
+  for await (const data of connected(readEvents(response.body), signal)) {
+    if (data === '[DONE]') return;
+    const delta = readChunk(data);
+    complete ||= delta.finish !== undefined;
+    yield delta;
+  }
+  if (!complete) throw new ApiError('dropped', 'The connection closed before the answer was complete.');
+}
+
+// Whatever reading throws, unless the user stopped it, is a lost connection.
+async function* connected(events: AsyncGenerator<string>, signal: AbortSignal): AsyncGenerator<string> {
+  try {
+    yield* events;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new ApiError('dropped', 'The connection to the server was lost.');
+  }
+}
+
+function readChunk(data: string): Delta {
+  const chunk = parse(data);
+  if (chunk?.error) throw new ApiError('refused', errorText(chunk, 'The server reported an error.'));
+  const choice = chunk?.choices?.[0];
+  return {
+    text: nonEmpty(choice?.delta?.content),
+    reasoning: nonEmpty(choice?.delta?.reasoning_content),
+    finish: nonEmpty(choice?.finish_reason),
+    usage: chunk?.usage ?? undefined,
+  };
+}
+
+async function request(path: string, key: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  if (key) headers.set('Authorization', `Bearer ${key}`);
+  let response: Response;
+  try {
+    response = await fetch(path, { ...init, headers });
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    throw new ApiError('unreachable', 'The server cannot be reached.');
+  }
+  if (response.ok) return response;
+  const text = errorText(parse(await response.text().catch(() => '')), `The server answered ${response.status}.`);
+  throw new ApiError(response.status === 401 ? 'unauthorized' : 'refused', text);
+}
+
+async function json(response: Response): Promise<unknown> {
+  const value = parse(await response.text());
+  if (typeof value !== 'object' || value === null) throw new ApiError('refused', 'The server did not answer with JSON.');
+  return value;
+}
+
+// The wire is untyped: every reader above checks what it takes.
+function parse(text: string): any {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function errorText(body: any, otherwise: string): string {
+  return nonEmpty(body?.error?.message) ?? nonEmpty(body?.error) ?? otherwise;
+}
+
+function nonEmpty(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

@@ -1,0 +1,79 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { branch, type Conversation } from '../conversation.ts';
+import { activeSettings, modelOf, useStore } from '../store.ts';
+import { Composer } from './Composer.tsx';
+import { IconButton } from './Icon.tsx';
+import { MessageView } from './MessageView.tsx';
+import { Welcome } from './Welcome.tsx';
+
+const kNearBottomPx = 48;
+
+export function Chat() {
+  const active = useStore((state) => state.conversations.find((each) => each.id === state.activeId));
+  const [fill, setFill] = useState<{ text: string } | null>(null);
+  return (
+    <main class="chat">
+      {active ? <Messages key={active.id} active={active} /> : <Welcome choose={(text) => setFill({ text })} />}
+      <Composer fill={fill} />
+    </main>
+  );
+}
+
+function Messages({ active }: { active: Conversation }) {
+  const running = useStore((state) => state.running.has(active.id));
+  const contextLength = useStore((state) => modelOf(state, activeSettings(state))?.context_length);
+  const messages = branch(active);
+  const { scroller, atBottom, toBottom } = useStickyScroll(active.leaf);
+  const system = active.settings.system?.trim();
+  return (
+    <>
+      <div class="scroll" ref={scroller}>
+        <section class="column messages" aria-label="Conversation">
+          {system && (
+            <details class="system">
+              <summary>System prompt</summary>
+              <p>{system}</p>
+            </details>
+          )}
+          {messages.map((message) => (
+            <MessageView key={message.id} conversation={active} message={message} running={running} contextLength={contextLength} />
+          ))}
+        </section>
+      </div>
+      <div class="to-bottom">{!atBottom && <IconButton icon="down" label="Go to the end" onClick={toBottom} />}</div>
+      <p class="visually-hidden" role="status">
+        {running ? 'Answering' : messages.at(-1)?.status === 'done' ? 'Answer complete' : ''}
+      </p>
+    </>
+  );
+}
+
+// Follows the text while the end is in view; scrolling up lets go, a new turn takes hold again.
+function useStickyScroll(leaf: string | null) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const stick = useRef(true);
+  const [atBottom, setAtBottom] = useState(true);
+  const toBottom = () => scroller.current!.scrollTo({ top: scroller.current!.scrollHeight });
+
+  useEffect(() => {
+    const element = scroller.current!;
+    const onScroll = () => {
+      stick.current = element.scrollHeight - element.scrollTop - element.clientHeight < kNearBottomPx;
+      setAtBottom(stick.current);
+    };
+    const onResize = () => {
+      if (stick.current) toBottom();
+      else onScroll();
+    };
+    const observer = new ResizeObserver(onResize);
+    observer.observe(element);
+    observer.observe(element.firstElementChild!);
+    element.addEventListener('scroll', onScroll, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener('scroll', onScroll);
+    };
+  }, []);
+  useLayoutEffect(toBottom, [leaf]);
+  return { scroller, atBottom, toBottom };
+}

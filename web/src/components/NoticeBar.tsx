@@ -1,0 +1,29 @@
+import { useEffect } from 'preact/hooks';
+import { setState, useStore } from '../store.ts';
+import { IconButton } from './Icon.tsx';
+
+const kShownMs = 8_000;
+
+export function NoticeBar() {
+  const notice = useStore((state) => state.notice);
+  const close = () => setState({ notice: null });
+  useEffect(() => {
+    const timer = setTimeout(close, kShownMs);
+    return () => clearTimeout(timer);
+  }, [notice]);
+  const act = () => {
+    notice?.action?.run();
+    close();
+  };
+  return (
+    <div class="notice-area" role="status">
+      {notice && (
+        <div class="notice">
+          <span>{notice.text}</span>
+          {notice.action && <button type="button" onClick={act}>{notice.action.label}</button>}
+          <IconButton icon="close" label="Dismiss" onClick={close} />
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,17 @@
+import { render } from 'preact';
+import { App } from './components/App.tsx';
+import { getState, loadConversations, loadModels, saveAllPending, setState, setTheme } from './store.ts';
+
+// Addresses: "#" is a new chat, "#/c/ID" a chat, "#/metrics" the metrics view.
+function readAddress(): void {
+  const id = /^#\/c\/(\w+)$/.exec(location.hash)?.[1] ?? null;
+  setState({ view: location.hash === '#/metrics' ? 'metrics' : 'chat', activeId: id });
+}
+
+addEventListener('hashchange', readAddress);
+addEventListener('pagehide', saveAllPending);
+document.addEventListener('visibilitychange', saveAllPending);
+readAddress();
+setTheme(getState().theme);
+void loadModels();
+void loadConversations().then(() => render(<App />, document.body));

@@ -1,0 +1,72 @@
+// HTML from model output to Preact nodes. DOMPurify removes what could run or restyle; what is left is rebuilt node by
+// node with the attributes named here, so nothing reaches the page by innerHTML and an unchanged part is not replaced.
+import DOMPurify from 'dompurify';
+import { h, type ComponentChild } from 'preact';
+import { CodeBlock } from './components/CodeBlock.tsx';
+
+const kTags = [
+  'a', 'b', 'blockquote', 'br', 'code', 'del', 'em', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'hr', 'i', 'input', 'kbd', 'li', 'mark',
+  'ol', 'p', 'pre', 's', 'span', 'strong', 'sub', 'sup', 'table', 'tbody', 'td', 'th', 'thead', 'tr', 'u', 'ul',
+];
+const kAttributes = ['align', 'checked', 'class', 'href', 'start', 'type'];
+
+export function sanitise(html: string): DocumentFragment {
+  return DOMPurify.sanitize(html, {
+    ALLOWED_TAGS: kTags,
+    ALLOWED_ATTR: kAttributes,
+    ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
+    ALLOW_ARIA_ATTR: false,
+    ALLOW_DATA_ATTR: false,
+    RETURN_DOM_FRAGMENT: true,
+  });
+}
+
+export function toNodes(parent: Node): ComponentChild[] {
+  return Array.from(parent.childNodes, toNode);
+}
+
+function toNode(node: Node): ComponentChild {
+  if (!(node instanceof Element)) return node.textContent;
+  const tag = node.localName;
+  const children = toNodes(node);
+  switch (tag) {
+    case 'pre':
+      return h(CodeBlock, { language: codeLanguage(node), text: node.textContent ?? '' }, children);
+    case 'a':
+      return link(node, children);
+    case 'input':
+      return h('input', { type: 'checkbox', disabled: true, checked: node.hasAttribute('checked') });
+    case 'table':
+      return h('div', { class: 'table', tabIndex: 0, role: 'region', 'aria-label': 'Table' }, h('table', null, children));
+    case 'ol':
+      return h('ol', { start: Number(node.getAttribute('start') ?? 1) }, children);
+    case 'td':
+    case 'th':
+      return h(tag, { class: alignment(node) }, children);
+    case 'span':
+      return h('span', { class: highlightClass(node) }, children);
+    default:
+      return kTags.includes(tag) ? h(tag, null, children) : children;
+  }
+}
+
+function link(node: Element, children: ComponentChild[]): ComponentChild {
+  const href = node.getAttribute('href') ?? '';
+  if (!/^(?:https?|mailto):/i.test(href)) return h('span', null, children);
+  return h('a', { href, target: '_blank', rel: 'noopener noreferrer', title: href }, children);
+}
+
+function codeLanguage(pre: Element): string {
+  return /^language-([\w+#.-]+)$/.exec(pre.firstElementChild?.className ?? '')?.[1] ?? '';
+}
+
+function alignment(cell: Element): string | undefined {
+  const align = cell.getAttribute('align');
+  return align === 'center' || align === 'right' ? `align-${align}` : undefined;
+}
+
+// Only the highlighter's classes: model output must not borrow the page's own.
+function highlightClass(span: Element): string | undefined {
+  const classes = span.className.split(/\s+/).filter((name) => /^(?:hljs-[\w-]+|[a-z]+_)$/.test(name));
+  return classes.join(' ') || undefined;
+}

@@ -1,0 +1,195 @@
+// The page's state in one object, replaced on every change. Components read it by useStore; actions change it.
+import { useEffect, useState } from 'preact/hooks';
+import { ApiError, listModels, type Model } from './api.ts';
+import type { Conversation, Settings } from './conversation.ts';
+import * as database from './database.ts';
+import { readSettings } from './transfer.ts';
+
+export type Theme = 'auto' | 'light' | 'dark';
+export type Panel = 'sidebar' | 'settings';
+
+export interface Notice {
+  text: string;
+  action?: { label: string; run: () => void };
+}
+
+export interface State {
+  conversations: Conversation[];
+  view: 'chat' | 'metrics';
+  activeId: string | null; // null: a new chat
+  running: ReadonlySet<string>; // conversations that this tab is getting an answer for
+  defaults: Settings; // of a new chat: what was used last
+  models: Model[];
+  modelsError: string | null;
+  key: string;
+  askKey: boolean;
+  theme: Theme;
+  notice: Notice | null;
+  open: Panel | null;
+}
+
+let state: State = {
+  conversations: [],
+  view: 'chat',
+  activeId: null,
+  running: new Set(),
+  defaults: readSettings(readLocal('settings')),
+  models: [],
+  modelsError: null,
+  key: readLocal('key') ?? '',
+  askKey: false,
+  theme: readLocal('theme') ?? 'auto',
+  notice: null,
+  open: null,
+};
+const listeners = new Set<() => void>();
+
+export const getState = (): State => state;
+
+export function setState(patch: Partial<State>): void {
+  state = { ...state, ...patch };
+  listeners.forEach((listener) => listener());
+}
+
+export function useStore<T>(select: (state: State) => T): T {
+  const [, setVersion] = useState(0);
+  const selected = select(state);
+  useEffect(() => {
+    let last = select(state);
+    const listener = () => {
+      const next = select(state);
+      if (Object.is(next, last)) return;
+      last = next;
+      setVersion((version) => version + 1);
+    };
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  });
+  return selected;
+}
+
+function readLocal(name: string): any {
+  try {
+    return JSON.parse(localStorage.getItem(`realizar.${name}`) ?? 'null');
+  } catch {
+    return null;
+  }
+}
+
+function writeLocal(name: string, value: unknown): void {
+  try {
+    localStorage.setItem(`realizar.${name}`, JSON.stringify(value));
+  } catch {
+    notify('This browser does not keep settings for this page.');
+  }
+}
+
+export function notify(text: string, action?: Notice['action']): void {
+  setState({ notice: { text, action } });
+}
+
+export function setTheme(theme: Theme): void {
+  writeLocal('theme', theme);
+  document.documentElement.dataset['theme'] = theme;
+  setState({ theme });
+}
+
+export function setKey(key: string): void {
+  writeLocal('key', key);
+  setState({ key, askKey: false });
+  void loadModels();
+}
+
+export async function loadModels(): Promise<void> {
+  try {
+    setState({ models: await listModels(state.key), modelsError: null });
+  } catch (error) {
+    const failure = error instanceof ApiError ? error : new ApiError('refused', String(error));
+    setState({ modelsError: failure.message, askKey: state.askKey || failure.failure === 'unauthorized' });
+  }
+}
+
+export const conversation = (id: string | null): Conversation | undefined => state.conversations.find((each) => each.id === id);
+export const activeSettings = (state: State): Settings =>
+  state.conversations.find((each) => each.id === state.activeId)?.settings ?? state.defaults;
+
+// The model that an answer comes from: the chosen one while the server has it, else the first.
+export const modelOf = (state: State, settings: Settings): Model | undefined =>
+  state.models.find((model) => model.id === settings.model) ?? state.models[0];
+
+// Settings belong to a chat; the next new chat begins with them.
+export function setSettings(settings: Settings): void {
+  writeLocal('settings', settings);
+  setState({ defaults: settings });
+  const active = conversation(state.activeId);
+  if (active) putConversation({ ...active, settings });
+}
+
+// Puts a conversation into the state, and on disk after a pause unless `now`.
+export function putConversation(changed: Conversation, when: 'now' | 'soon' = 'now'): void {
+  const others = state.conversations.filter((each) => each.id !== changed.id);
+  setState({ conversations: newestFirst([changed, ...others]) });
+  if (when === 'now') void save(changed.id);
+  else saveSoon(changed.id);
+}
+
+export function removeConversation(removed: Conversation): void {
+  setState({ conversations: state.conversations.filter((each) => each.id !== removed.id) });
+  if (state.activeId === removed.id) location.hash = '';
+  database.deleteConversation(removed.id).then(() => tabs?.postMessage(removed.id), storageFailed);
+  notify('Chat deleted.', { label: 'Undo', run: () => putConversation(closeInterrupted(removed)) });
+}
+
+const kSaveDelayMs = 1_000;
+const pending = new Map<string, number>();
+
+function saveSoon(id: string): void {
+  if (!pending.has(id)) pending.set(id, window.setTimeout(() => void save(id), kSaveDelayMs));
+}
+
+async function save(id: string): Promise<void> {
+  clearTimeout(pending.get(id));
+  pending.delete(id);
+  const saved = conversation(id);
+  if (!saved) return;
+  await database.saveConversation(saved).then(() => tabs?.postMessage(id), storageFailed);
+}
+
+export function saveAllPending(): void {
+  for (const id of [...pending.keys()]) void save(id);
+}
+
+function storageFailed(error: unknown): void {
+  const full = error instanceof DOMException && error.name === 'QuotaExceededError';
+  const reason = full ? 'The storage of this browser is full' : 'This browser keeps nothing for this page';
+  notify(`${reason}: new messages are lost when the page closes. Export what you need, or delete old chats.`);
+}
+
+// Another tab of this page changed a conversation: show what it saved.
+const tabs = typeof BroadcastChannel === 'undefined' ? null : new BroadcastChannel('realizar');
+if (tabs) tabs.onmessage = ({ data }) => void reread(String(data)).catch(() => {});
+
+async function reread(id: string): Promise<void> {
+  if (state.running.has(id)) return;
+  const saved = await database.loadConversation(id);
+  const others = state.conversations.filter((each) => each.id !== id);
+  setState({ conversations: newestFirst(saved ? [saved, ...others] : others) });
+}
+
+export async function loadConversations(): Promise<void> {
+  try {
+    setState({ conversations: newestFirst((await database.loadConversations()).map(closeInterrupted)) });
+  } catch (error) {
+    storageFailed(error);
+  }
+}
+
+function closeInterrupted(conversation: Conversation): Conversation {
+  const error = 'The page was closed while this answer was being written.';
+  const messages = conversation.messages.map((message) =>
+    message.status === 'streaming' ? { ...message, status: 'failed' as const, error } : message,
+  );
+  return { ...conversation, messages };
+}
+
+const newestFirst = (conversations: Conversation[]) => conversations.sort((a, b) => b.updatedAt - a.updatedAt);

@@ -1,0 +1,76 @@
+// Conversations as files: JSON to keep and to bring back, Markdown to read.
+import { branch, newId, type Conversation, type Message, type Settings } from './conversation.ts';
+
+const kFormat = 'realizar-chats';
+const kVersion = 1;
+
+export function toJson(conversations: Conversation[]): string {
+  return JSON.stringify({ format: kFormat, version: kVersion, conversations }, null, 1);
+}
+
+export function toMarkdown(conversation: Conversation): string {
+  const parts = [`# ${conversation.title}`];
+  if (conversation.settings.system) parts.push(`## System\n\n${conversation.settings.system}`);
+  for (const message of branch(conversation)) {
+    parts.push(`## ${message.role === 'user' ? 'You' : (message.model ?? 'Assistant')}\n\n${message.content}`);
+  }
+  return parts.join('\n\n') + '\n';
+}
+
+// Reads what toJson wrote. Every conversation gets a new id, so that nothing here is overwritten. Throws on a file that
+// is something else; unknown fields are dropped.
+export function fromJson(text: string): Conversation[] {
+  const file = parse(text);
+  if (file?.format !== kFormat || !Array.isArray(file.conversations)) throw new Error('This file holds no realizar chats.');
+  if (file.version !== kVersion) throw new Error(`This file has version ${file.version}; this page reads ${kVersion}.`);
+  return file.conversations.map(readConversation);
+}
+
+function parse(text: string): any {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('This file is not JSON.');
+  }
+}
+
+function readConversation(value: any): Conversation {
+  if (!Array.isArray(value?.messages)) throw new Error('A chat in this file has no messages.');
+  const known = new Set<string>();
+  const messages: Message[] = [];
+  for (const message of value.messages) {
+    messages.push(readMessage(message, known));
+    known.add(message.id);
+  }
+  const leaf = known.has(value.leaf) ? value.leaf : (messages.at(-1)?.id ?? null);
+  const createdAt = time(value.createdAt);
+  const updatedAt = time(value.updatedAt);
+  return { id: newId(), title: text(value.title) || 'Imported chat', createdAt, updatedAt, messages, leaf, settings: readSettings(value.settings) };
+}
+
+// A parent has to come before its children, which also rules out circles.
+function readMessage(value: any, known: Set<string>): Message {
+  if (!text(value?.id) || known.has(value.id)) throw new Error('A message in this file has no id of its own.');
+  if (value.parent !== null && !known.has(value.parent)) throw new Error('A message in this file has no parent.');
+  if (value.role !== 'user' && value.role !== 'assistant') throw new Error('A message in this file has an unknown role.');
+  const message: Message = { id: value.id, parent: value.parent, role: value.role, content: text(value.content), createdAt: time(value.createdAt) };
+  for (const name of ['reasoning', 'model', 'error', 'finish'] as const) {
+    if (text(value[name])) message[name] = value[name];
+  }
+  if (['done', 'stopped', 'failed'].includes(value.status)) message.status = value.status;
+  return message;
+}
+
+export function readSettings(value: any): Settings {
+  const settings: Settings = {};
+  for (const name of ['model', 'system'] as const) if (text(value?.[name])) settings[name] = value[name];
+  for (const name of kNumbers) if (Number.isFinite(value?.[name])) settings[name] = value[name];
+  return settings;
+}
+
+const kNumbers = [
+  'temperature', 'top_p', 'top_k', 'min_p', 'repetition_penalty', 'frequency_penalty', 'presence_penalty', 'seed', 'max_tokens',
+] as const;
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+const time = (value: unknown): number => (Number.isFinite(value) ? (value as number) : Date.now());
