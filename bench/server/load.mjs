@@ -40,7 +40,7 @@ function tokens(n, seed) {
   return Array.from({ length: n }, () => 300 + Math.floor(next() * (vocab - 400)));
 }
 
-const agent = new http.Agent({ keepAlive: true, maxSockets: Infinity });
+const agent = new http.Agent({ keepAlive: false, maxSockets: Infinity });
 const prefix = tokens(shared, 7);
 
 // One streamed completion: when it was sent, and when each token came.
