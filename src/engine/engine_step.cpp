@@ -263,7 +263,9 @@ void Engine::plan() {
   while (true) {
     const auto n_decoding = static_cast<uint32_t>(
         std::count_if(running_.begin(), running_.end(), [](const SequencePtr& s) { return s->is_decoding(); }));
-    const uint32_t n_bulk = options_.max_bulk_beside > 0 ? options_.max_bulk_beside : budget_.bulk_tokens(n_decoding);
+    const auto n_prompts = static_cast<uint32_t>(running_.size() - n_decoding + waiting_.size());
+    const uint32_t n_bulk =
+        options_.max_bulk_beside > 0 ? options_.max_bulk_beside : budget_.bulk_tokens(n_decoding, n_prompts);
     plan_step(running_, {limits.max_rows, limits.max_logit_rows, n_bulk}, plan_);
     if (reserve_planned_blocks()) return;
     REQUIRE(running_.size() > 1);
