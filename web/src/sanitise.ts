@@ -15,6 +15,8 @@ export function sanitise(html: string): DocumentFragment {
     ALLOWED_TAGS: kTags,
     ALLOWED_ATTR: kAttributes,
     ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
+    // These hold no address, so the pattern is not for them.
+    ADD_URI_SAFE_ATTR: ['align', 'checked', 'start', 'type'],
     ALLOW_ARIA_ATTR: false,
     ALLOW_DATA_ATTR: false,
     RETURN_DOM_FRAGMENT: true,

@@ -53,7 +53,7 @@ function useStickyScroll(leaf: string | null) {
   const scroller = useRef<HTMLDivElement>(null);
   const stick = useRef(true);
   const [atBottom, setAtBottom] = useState(true);
-  const toBottom = () => scroller.current!.scrollTo({ top: scroller.current!.scrollHeight });
+  const toBottom = () => scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
 
   useEffect(() => {
     const element = scroller.current!;

@@ -12,7 +12,7 @@ export function StatsLine({ message, contextLength }: Props) {
   if (!stats) return null;
   return (
     <p class="stats">
-      <span title="Tokens per second after the first">{speed(stats)}</span>
+      {stats.completionTokens > 1 && stats.generationMs > 0 && <span title="Tokens per second after the first">{speed(stats)}</span>}
       <span title="Time to the first token">{duration(stats.firstTokenMs)} to first token</span>
       {stats.promptTokens === undefined ? <span>≈ {count(stats.completionTokens)} tokens</span> : <ContextUse stats={stats} contextLength={contextLength} />}
       {message.finish === 'length' && <span class="warn">stopped at the token limit</span>}
@@ -35,7 +35,6 @@ function ContextUse({ stats, contextLength }: { stats: Stats; contextLength?: nu
 
 // Chunks stand in for tokens until the server has reported usage.
 function speed(stats: Stats): string {
-  if (stats.completionTokens < 2 || stats.generationMs <= 0) return '– tokens/s';
   const perSecond = ((stats.completionTokens - 1) * 1000) / stats.generationMs;
   return `${stats.promptTokens === undefined ? '≈ ' : ''}${perSecond.toFixed(perSecond < 10 ? 1 : 0)} tokens/s`;
 }

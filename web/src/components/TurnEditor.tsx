@@ -1,15 +1,15 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { enterSends, fit } from './textarea.ts';
 
 // `done` gets the new text, or null when the edit was given up.
 export function TurnEditor({ text, done }: { text: string; done: (text: string | null) => void }) {
   const [draft, setDraft] = useState(text);
   const area = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     area.current!.focus();
     area.current!.setSelectionRange(text.length, text.length);
   }, []);
-  useEffect(() => fit(area.current!), [draft]);
+  useLayoutEffect(() => fit(area.current!), [draft]);
   const send = () => draft.trim() && done(draft.trim());
   const onKeyDown = (event: KeyboardEvent) => {
     if (enterSends(event)) send();

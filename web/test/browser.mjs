@@ -1,0 +1,44 @@
+// Debian's Chromium, and a page that records what it must not do.
+import { chromium } from 'playwright-core';
+
+const kChromium = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const kTimeoutMs = 15_000;
+
+export const launch = () => chromium.launch({ executablePath: kChromium, args: ['--no-sandbox'] });
+
+// A page in a context of its own. `problems` collects console errors, exceptions, dialogs and requests to elsewhere.
+export async function openPage(t, browser, url, options = {}) {
+  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'], acceptDownloads: true, ...options });
+  context.setDefaultTimeout(kTimeoutMs);
+  t.after(() => context.close());
+  const page = await context.newPage();
+  const problems = [];
+  page.on('console', (message) => message.type() === 'error' && problems.push(`console: ${message.text()}`));
+  page.on('pageerror', (error) => problems.push(`exception: ${error.message}`));
+  page.on('dialog', (dialog) => { problems.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
+  context.on('request', (request) => {
+    if (!request.url().startsWith(url) && !/^(?:data|blob):/.test(request.url())) problems.push(`request: ${request.url()}`);
+  });
+  await page.goto(url);
+  await page.getByLabel('Message', { exact: true }).waitFor();
+  return { page, problems };
+}
+
+export async function send(page, text) {
+  await page.getByLabel('Message', { exact: true }).fill(text);
+  await page.keyboard.press('Enter');
+}
+
+export const lastAnswer = (page) => page.locator('.answer').last();
+
+// Waits until no answer is being written, and returns the last one.
+export async function answered(page) {
+  await page.locator('.answer[aria-busy=false]').last().waitFor();
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
+  return lastAnswer(page);
+}
+
+export async function ask(page, text) {
+  await send(page, text);
+  return answered(page);
+}

@@ -1,0 +1,330 @@
+// The page against scripted answers. What a real server must do is in served.test.mjs.
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { after, before, test } from 'node:test';
+import { build } from 'esbuild';
+import { answered, ask, lastAnswer, launch, openPage, send } from './browser.mjs';
+import { kXss, startScriptedServer } from './scripted_server.mjs';
+
+let browser;
+let server;
+before(async () => {
+  browser = await launch();
+  server = await startScriptedServer();
+});
+after(async () => {
+  await browser.close();
+  await server.close();
+});
+
+const open = (t, options) => openPage(t, browser, server.url, options);
+
+async function eventually(condition, what) {
+  const deadline = Date.now() + 10_000;
+  while (!(await condition())) {
+    assert.ok(Date.now() < deadline, what);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test('sends a turn and shows the answer with its numbers', async (t) => {
+  const { page, problems } = await open(t);
+  const answer = await ask(page, 'hello');
+  assert.match(await answer.innerText(), /How can I help you today\?/);
+  assert.equal(await answer.locator('strong').innerText(), 'help');
+  const stats = await answer.locator('.stats').innerText();
+  assert.match(stats, /tokens\/s/);
+  assert.match(stats, /to first token/);
+  assert.match(stats, /1,040 of 4,096/);
+  assert.deepEqual(problems, []);
+});
+
+test('streams, and stops on Escape and on the button; the server sees it', async (t) => {
+  const { page, problems } = await open(t);
+  for (const stop of [() => page.keyboard.press('Escape'), () => page.getByRole('button', { name: 'Stop' }).click()]) {
+    const before = server.log.aborted;
+    await send(page, 'slow');
+    await page.waitForFunction(() => [...document.querySelectorAll('.answer')].at(-1)?.textContent.includes('One word'));
+    const early = (await lastAnswer(page).locator('.markdown').innerText()).length;
+    await page.waitForFunction((n) => [...document.querySelectorAll('.answer .markdown')].at(-1).textContent.length > n + 20, early);
+    await stop();
+    assert.match(await (await answered(page)).innerText(), /Stopped\./);
+    await eventually(() => server.log.aborted > before, 'the server does not see the stop');
+  }
+  assert.deepEqual(problems, []);
+});
+
+test('an unchanged block keeps its nodes while the answer goes on', async (t) => {
+  const { page } = await open(t);
+  await send(page, 'code');
+  await page.locator('.code').waitFor();
+  await page.evaluate(() => { window.first = document.querySelector('.markdown > p'); });
+  await answered(page);
+  assert.ok(await page.evaluate(() => document.querySelector('.markdown > p') === window.first));
+});
+
+test('renders a table', async (t) => {
+  const { page } = await open(t);
+  const answer = await ask(page, 'table');
+  assert.deepEqual(await answer.locator('td').allInnerTexts(), ['TCP', 'yes', '443', 'UDP', 'no', '53']);
+  assert.equal(await answer.locator('td').nth(2).evaluate((cell) => getComputedStyle(cell).textAlign), 'right');
+});
+
+test('highlights code and copies it, and copies messages', async (t) => {
+  const { page, problems } = await open(t);
+  const answer = await ask(page, 'code');
+  assert.equal(await answer.locator('.hljs-keyword').first().innerText(), 'def');
+  await answer.getByRole('button', { name: 'Copy code' }).click();
+  await answer.getByRole('button', { name: 'Copied' }).waitFor();
+  const code = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(code, 'def add(a, b):\n    """Adds."""\n    return a + b  # done');
+  await answer.getByRole('button', { name: 'Copy message' }).click();
+  await eventually(async () => (await page.evaluate(() => navigator.clipboard.readText())).startsWith('Here it is:'), 'no message copied');
+  assert.deepEqual(problems, []);
+});
+
+test('shows reasoning apart from the answer', async (t) => {
+  const { page } = await open(t);
+  const answer = await ask(page, 'think, then say hello');
+  assert.match(await answer.locator('summary').innerText(), /Thought for/);
+  assert.ok(!(await answer.locator('.reasoning .markdown').isVisible()));
+  await answer.locator('summary').click();
+  assert.match(await answer.locator('.reasoning .markdown').innerText(), /First I consider/);
+});
+
+test('answers again and edits, and keeps the older versions', async (t) => {
+  const { page, problems } = await open(t);
+  await ask(page, 'first');
+  const answer = await ask(page, 'second');
+  const before = await answer.locator('.markdown').innerText();
+  await answer.getByRole('button', { name: 'Answer again' }).click();
+  await answered(page);
+  assert.match(await lastAnswer(page).innerText(), /2 \/ 2/);
+  assert.notEqual(await lastAnswer(page).locator('.markdown').innerText(), before);
+  await lastAnswer(page).getByRole('button', { name: 'Previous version' }).click();
+  assert.equal(await lastAnswer(page).locator('.markdown').innerText(), before);
+
+  const turn = page.locator('.user').first();
+  await turn.hover();
+  await turn.getByRole('button', { name: 'Edit and ask again' }).click();
+  await page.getByLabel('Edit message').fill('changed');
+  await page.keyboard.press('Enter');
+  assert.match(await (await answered(page)).innerText(), /to turn 1: changed/);
+  assert.equal(await page.locator('.turn').count(), 2);
+  assert.deepEqual(server.log.bodies.at(-1).messages, [{ role: 'user', content: 'changed' }]);
+  await page.locator('.user').getByRole('button', { name: 'Previous version' }).click();
+  assert.equal(await page.locator('.turn').count(), 4);
+  assert.deepEqual(problems, []);
+});
+
+test('sends the system prompt and only the parameters that are set', async (t) => {
+  const { page } = await open(t);
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await page.getByLabel('System prompt').fill('Be brief.');
+  await page.getByLabel('Temperature').fill('0.7');
+  await page.getByLabel('Seed').fill('42');
+  await page.getByLabel('Seed').press('Tab');
+  await page.getByLabel('Model').selectOption('scripted-two');
+  await ask(page, 'hello');
+  const { messages, ...rest } = server.log.bodies.at(-1);
+  assert.deepEqual(messages[0], { role: 'system', content: 'Be brief.' });
+  assert.deepEqual(rest, { model: 'scripted-two', temperature: 0.7, seed: 42, stream: true, stream_options: { include_usage: true } });
+});
+
+test('chats survive a reload; one can be deleted and brought back', async (t) => {
+  const { page, problems } = await open(t);
+  await ask(page, 'hello');
+  await page.reload();
+  assert.match(await (await answered(page)).innerText(), /How can I help/);
+  await page.locator('.sidebar li').hover();
+  await page.getByRole('button', { name: 'Delete hello' }).click();
+  await page.getByText('No chats yet.').waitFor();
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.locator('.sidebar li').waitFor();
+  assert.deepEqual(problems, []);
+});
+
+test('a reload in the middle of an answer keeps its beginning and offers a retry', async (t) => {
+  const { page } = await open(t);
+  await send(page, 'slow');
+  await page.waitForFunction(() => document.querySelector('.answer .markdown')?.textContent.length > 40);
+  await page.waitForTimeout(1_200);
+  await page.reload();
+  const answer = await answered(page);
+  assert.match(await answer.innerText(), /One word after[^]*The page was closed while/);
+  await answer.getByRole('button', { name: 'Retry' }).waitFor();
+});
+
+test('exports and imports chats', async (t) => {
+  const { page, problems } = await open(t);
+  await ask(page, 'hello');
+  await page.getByRole('button', { name: 'Settings' }).click();
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export all' }).click()]);
+  const path = await file.path();
+  await page.locator('input[type=file]').setInputFiles(path);
+  await page.getByText('Imported 1 chat.').waitFor();
+  assert.equal(await page.locator('.sidebar li').count(), 2);
+  await page.getByLabel('This chat').click();
+  const [markdown] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export as Markdown' }).click()]);
+  assert.equal(markdown.suggestedFilename(), 'hello.md');
+  assert.deepEqual(problems, []);
+});
+
+test('says that storage is full', async (t) => {
+  const { page } = await open(t);
+  await page.evaluate(() => { IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError'); }; });
+  await ask(page, 'hello');
+  await page.getByText(/storage of this browser is full/).waitFor();
+});
+
+for (const [prompt, message] of [
+  ['http error', 'The scripted server fails.'],
+  ['stream error', 'The model ran out of scripted memory.'],
+  ['drop', 'The connection to the server was lost.'],
+]) {
+  test(`shows "${prompt}" in place with a retry`, async (t) => {
+    const { page } = await open(t);
+    const answer = await ask(page, prompt);
+    assert.ok((await answer.getByRole('alert').innerText()).includes(message));
+    const before = server.log.bodies.length;
+    await answer.getByRole('button', { name: 'Retry' }).click();
+    await eventually(() => server.log.bodies.length > before, 'nothing is sent again');
+  });
+}
+
+test('says when the server cannot be reached', async (t) => {
+  const own = await startScriptedServer();
+  const { page } = await openPage(t, browser, own.url);
+  await own.close();
+  const answer = await ask(page, 'hello');
+  assert.match(await answer.getByRole('alert').innerText(), /The server cannot be reached\./);
+});
+
+test('model output cannot run script, load anything or restyle the page', async (t) => {
+  const { page, problems } = await open(t);
+  const answer = await ask(page, 'xss');
+  await answer.locator('.markdown').hover();
+  for (const link of await answer.locator('.markdown a').all()) {
+    assert.match(await link.getAttribute('href'), /^https?:/);
+    assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
+    assert.equal(await link.getAttribute('target'), '_blank');
+  }
+  assert.equal(await answer.locator('.markdown').locator('img, script, style, svg:not(.icon), math, iframe, object, form, [style], [onclick]').count(), 0);
+  assert.equal(await page.locator('.scrim').count(), 0);
+  assert.equal(await page.evaluate(() => window.__pwned), undefined);
+  assert.deepEqual(problems, []);
+});
+
+test('the sanitiser holds alone, without Markdown and without a policy', async (t) => {
+  const { outputFiles } = await build({
+    stdin: { contents: "export { sanitise } from './src/sanitise.ts'", resolveDir: new URL('..', import.meta.url).pathname },
+    bundle: true, write: false, format: 'iife', globalName: 'bundle', jsx: 'automatic', jsxImportSource: 'preact',
+  });
+  const context = await browser.newContext();
+  t.after(() => context.close());
+  const page = await context.newPage();
+  await page.addScriptTag({ content: outputFiles[0].text });
+  for (const html of kXss) {
+    const left = await page.evaluate((html) => {
+      document.body.replaceChildren(globalThis.bundle.sanitise(html));
+      return document.body.innerHTML;
+    }, html);
+    assert.doesNotMatch(left, /<(?:script|img|svg|math|iframe|style|object|form|video|link|base|meta|details)|<[^>]*\s(?:on\w+|style)=|href="(?!https?:)/i, html);
+  }
+  await page.waitForTimeout(200);
+  assert.equal(await page.evaluate(() => window.__pwned), undefined);
+});
+
+test('images become links', async (t) => {
+  const { page, problems } = await open(t);
+  const answer = await ask(page, 'image');
+  assert.deepEqual(await answer.locator('.markdown a').allInnerTexts(), ['a cat', 'a page']);
+  assert.equal(await page.locator('img').count(), 0);
+  assert.deepEqual(problems, []);
+});
+
+test('asks for an API key, and keeps it', async (t) => {
+  const own = await startScriptedServer({ key: 'secret' });
+  t.after(own.close);
+  const { page } = await openPage(t, browser, own.url);
+  await page.getByRole('dialog').waitFor();
+  await page.getByRole('textbox', { name: 'API key' }).fill('secret');
+  await page.getByRole('button', { name: 'Use key' }).click();
+  await page.getByLabel('Model').waitFor();
+  assert.match(await (await ask(page, 'hello')).innerText(), /How can I help/);
+  await page.reload();
+  await page.getByLabel('Model').waitFor();
+  assert.equal(await page.getByRole('dialog').count(), 0);
+});
+
+test('the keyboard is enough', async (t) => {
+  const { page } = await open(t);
+  await page.keyboard.type('two');
+  await page.keyboard.press('Shift+Enter');
+  await page.keyboard.type('lines');
+  await page.keyboard.press('Enter');
+  await answered(page);
+  assert.equal(server.log.bodies.at(-1).messages[0].content, 'two\nlines');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('heading', { name: 'What is on your mind?' }).waitFor();
+  await page.keyboard.type('hello');
+  assert.equal(await page.getByLabel('Message', { exact: true }).inputValue(), 'hello');
+});
+
+test('follows the system to dark, and its own switch', async (t) => {
+  const { page } = await open(t, { colorScheme: 'dark' });
+  const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const dark = await background();
+  await page.getByRole('button', { name: 'Theme: auto' }).click();
+  const light = await background();
+  assert.notEqual(light, dark);
+  await page.reload();
+  assert.equal(await background(), light);
+});
+
+test('fits a phone', async (t) => {
+  const { page } = await open(t, { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true });
+  const overflows = () => page.evaluate(() => document.documentElement.scrollWidth > 360 || [...document.querySelectorAll('.scroll, .metrics')].some((each) => each.scrollWidth > each.clientWidth));
+  assert.ok(!(await overflows()));
+  await ask(page, 'wide');
+  assert.ok(!(await overflows()));
+  await page.getByRole('button', { name: 'Chats' }).click();
+  await page.getByRole('link', { name: 'New chat' }).waitFor();
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('link', { name: 'Metrics' }).click();
+  await page.locator('.chart canvas').first().waitFor();
+  assert.ok(!(await overflows()));
+});
+
+test('draws the metrics while they are on show', async (t) => {
+  const { page, problems } = await open(t);
+  await page.getByRole('link', { name: 'Metrics' }).click();
+  assert.equal(await page.locator('.chart').count(), 5);
+  await page.waitForFunction(() => /generated \d+/.test(document.body.innerText) && /p95 \d+ ms/.test(document.body.innerText));
+  assert.match(await page.locator('.chart').nth(1).innerText(), /used 2\d %/);
+  assert.deepEqual(problems, []);
+});
+
+test('screenshots', { skip: !process.env.REALIZAR_SHOTS && 'REALIZAR_SHOTS names no folder' }, async (t) => {
+  const folder = process.env.REALIZAR_SHOTS;
+  await mkdir(folder, { recursive: true });
+  const phone = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
+  for (const [name, options] of [['light', { colorScheme: 'light' }], ['dark', { colorScheme: 'dark' }], ['phone', phone]]) {
+    const { page } = await open(t, options);
+    const shot = (view) => page.screenshot({ path: `${folder}/${name}-${view}.png` });
+    await shot('welcome');
+    await ask(page, 'Show me a table');
+    await ask(page, 'think, and show me code');
+    await page.waitForTimeout(300);
+    await shot('chat');
+    await ask(page, 'an http error, please');
+    await page.waitForTimeout(300);
+    await shot('error');
+    await page.getByRole('button', { name: 'Settings' }).click();
+    await shot('settings');
+    await page.keyboard.press('Escape');
+    await page.getByRole('link', { name: 'Metrics' }).click();
+    await page.waitForTimeout(9_000);
+    await shot('metrics');
+  }
+});

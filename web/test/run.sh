@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Checks the page: types, units, in Chromium against scripted answers and against the program: run.sh REALIZAR. Exit code
+# 77: node 20, npm or Chromium is missing, and nothing was tested.
+set -euo pipefail
+export REALIZAR_BIN=$1
+cd "$(dirname "$0")/.."
+
+skip() {
+  echo "page: skipped: $1" >&2
+  exit 77
+}
+command -v npm >/dev/null || skip "there is no npm"
+command -v chromium >/dev/null || skip "there is no chromium"
+[[ $(node -p 'process.versions.node.split(".")[0]') -ge 20 ]] || skip "the tools want node 20, this is $(node --version)"
+[[ -f dist/index.html ]] || skip "the page was not built"
+
+npm run --silent check
+npm test --silent
+npm run --silent test:page
+npm run --silent test:served

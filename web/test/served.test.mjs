@@ -1,0 +1,87 @@
+// The page as the real server serves it: served.test.mjs REALIZAR.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, test } from 'node:test';
+import { ask, launch, openPage, send } from './browser.mjs';
+
+async function serve(...flags) {
+  const child = spawn(process.env.REALIZAR_BIN, ['serve', '--port', '0', ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+  for await (const line of createInterface(child.stdout)) {
+    const url = /listens on (\S+),/.exec(line)?.[1];
+    if (!url) continue;
+    while (!(await fetch(`${url}/readyz`)).ok);
+    const stop = async () => {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    };
+    return { url, stop };
+  }
+  throw new Error('the server did not start');
+}
+
+let browser;
+let server;
+before(async () => {
+  browser = await launch();
+  server = await serve();
+});
+after(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+test('asks the model and shows its answer', async (t) => {
+  const { page, problems } = await openPage(t, browser, server.url);
+  const answer = await ask(page, 'What is the capital of France?');
+  assert.match(await answer.innerText(), /[A-Z].*\./);
+  assert.match(await answer.locator('.stats').innerText(), /tokens\/s/);
+  assert.deepEqual(problems, []);
+});
+
+test('stops an answer, and the server with it', async (t) => {
+  const { page, problems } = await openPage(t, browser, server.url);
+  await page.route('**/v1/chat/completions', (route) => {
+    // The tiny model ends soon; it is told not to.
+    const body = { ...route.request().postDataJSON(), ignore_eos: true };
+    return route.continue({ postData: JSON.stringify(body) });
+  });
+  await send(page, 'Tell me a story');
+  await page.waitForFunction(() => document.querySelector('.answer .markdown')?.textContent.length > 20);
+  await page.keyboard.press('Escape');
+  await page.locator('.answer[aria-busy=false]').last().waitFor();
+  const running = async () => /vllm:num_requests_running\{[^}]*\} (\d+)/.exec(await (await fetch(`${server.url}/metrics`)).text())[1];
+  const deadline = Date.now() + 10_000;
+  while ((await running()) !== '0') assert.ok(Date.now() < deadline, 'the server goes on');
+  assert.deepEqual(problems, []);
+});
+
+test('draws the metrics of the server', async (t) => {
+  const { page, problems } = await openPage(t, browser, server.url);
+  await page.getByRole('link', { name: 'Metrics' }).click();
+  assert.equal(await page.locator('.chart').count(), 5);
+  await page.waitForFunction(() => /generated \d+/.test(document.body.innerText));
+  assert.deepEqual(problems, []);
+});
+
+test('works with an API key', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'realizar-page-'));
+  await writeFile(join(folder, 'keys'), 'secret-key\n');
+  const locked = await serve('--api-keys', join(folder, 'keys'));
+  t.after(() => locked.stop());
+  const context = await browser.newContext();
+  t.after(() => context.close());
+  const page = await context.newPage();
+  await page.goto(locked.url);
+  const field = page.locator('input[type=password]');
+  await field.waitFor();
+  await field.fill('secret-key');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Message', { exact: true }).waitFor();
+  const answer = await ask(page, 'What is the capital of France?');
+  assert.match(await answer.innerText(), /[A-Z].*\./);
+});
