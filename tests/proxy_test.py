@@ -207,7 +207,7 @@ class Behind:
 
     def test_a_client_that_leaves_frees_its_place(self):
         connection, answer = self.stream(LONG)
-        self.assertEqual(self.server.n_running(), 1)
+        wait_until(lambda: self.server.n_running() == 1, "the request runs")
         answer.close()
         connection.close()
         wait_until(lambda: self.server.n_running() == 0, "the client's request has ended")

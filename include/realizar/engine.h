@@ -28,7 +28,8 @@ struct LoadOptions {
   uint32_t max_seqs = 1;            // requests that run together
   uint32_t max_batch_tokens = 512;  // tokens a step, of prompts for the most part; at least max_seqs
   uint32_t max_bulk_beside = 0;     // prompt tokens of a step in which others decode; 0: what keeps their pace even
-  uint32_t kv_tokens = 0;           // positions that the KV cache holds in all; 0: n_ctx for each of max_seqs
+  uint32_t kv_tokens = 0;           // positions that the KV cache holds in all; 0: kv_contexts whole contexts
+  uint32_t kv_contexts = 0;         // 0: one for each of max_seqs
   uint32_t n_draft = 0;             // tokens guessed and verified together; 0: none
   std::string draft_path;  // a smaller model with the same vocabulary that guesses; empty: the text so far does
   // Bytes done and in all; false ends the loading with Cancelled.

@@ -87,7 +87,9 @@ Status LoadedModel::load_weights(const LoadOptions& options) {
   engine_options.max_seqs = options.max_seqs;
   engine_options.max_batch_tokens = options.max_batch_tokens;
   engine_options.max_bulk_beside = options.max_bulk_beside;
-  engine_options.kv_tokens = options.kv_tokens;
+  const uint32_t n_contexts =
+      options.kv_contexts > 0 ? std::min(options.kv_contexts, options.max_seqs) : options.max_seqs;
+  engine_options.kv_tokens = options.kv_tokens > 0 ? options.kv_tokens : engine_options.n_ctx * n_contexts;
   engine_options.n_draft = options.n_draft > 0 || options.draft_path.empty() ? options.n_draft : kDefaultDraft;
   RZ_TRY(backend, make_backend(options));
   RZ_CHECK_OK(backend->configure(Engine::limits_for(engine_options)));
@@ -122,8 +124,7 @@ Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& 
   draft_options.max_seqs = engine_options.max_seqs;
   draft_options.max_rows = engine_options.max_seqs + kMaxCatchUp;
   draft_options.max_catch_up = kMaxCatchUp;
-  draft_options.kv_tokens =
-      engine_options.kv_tokens > 0 ? engine_options.kv_tokens : engine_options.n_ctx * engine_options.max_seqs;
+  draft_options.kv_tokens = engine_options.kv_tokens;
   draft_options.kv_type = engine_options.kv_type;
   RZ_TRY(draft.backend, make_backend(options));
   RZ_CHECK_OK(draft.backend->configure(ModelDrafter::limits_for(draft_options)));

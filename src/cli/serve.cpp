@@ -76,7 +76,6 @@ Status resolve_models(ServeArgs& args) {
 
 // Enough for a few whole contexts; longer queues wait, and what no longer fits is put back.
 constexpr uint32_t kDefaultContexts = 4;
-constexpr uint32_t kDefaultContext = 8192;
 
 int serve(ServeArgs& args) {
   if (auto status = resolve_models(args); !status.ok()) return fail(status.error());
@@ -90,8 +89,13 @@ int serve(ServeArgs& args) {
   options.load.max_seqs = max_seqs;
   options.load.max_bulk_beside = max_bulk_beside;
   options.load.max_batch_tokens = std::max(options.load.max_batch_tokens, max_seqs * (1 + options.load.n_draft));
-  const uint32_t n_ctx = options.load.n_ctx > 0 ? options.load.n_ctx : kDefaultContext;
-  options.load.kv_tokens = kv_tokens > 0 ? kv_tokens : n_ctx * std::min(kDefaultContexts, max_seqs);
+  options.load.kv_tokens = kv_tokens;
+  options.load.kv_contexts = kDefaultContexts;
+  const bool is_open =
+      options.http.host != "localhost" && options.http.host != "::1" && !options.http.host.starts_with("127.");
+  if (is_open && options.api_keys_file.empty()) {
+    warn("whoever reaches " + options.http.host + " may use this server; --api-keys FILE asks for a key");
+  }
   options.memory_bytes = args.memory_mb << 20;
   options.cache_dir_bytes = args.cache_dir_mb << 20;
   options.page = !args.no_page;

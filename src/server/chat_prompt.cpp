@@ -212,16 +212,16 @@ Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) 
   return prompt;
 }
 
-Status check_prompt_length(size_t n_tokens, const ServedModel& model, const Call& call) {
+Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call) {
   const uint32_t n_ctx = model.loaded->info.n_ctx;
   if (n_tokens > n_ctx) {
     return Error{ErrorCode::kContextLengthExceeded,
-                 fmt::format("the prompt has {} tokens, the model's context {}", n_tokens, n_ctx), "messages"};
+                 fmt::format("the prompt has {} tokens, the model's context {}", n_tokens, n_ctx), field};
   }
   const uint32_t most = call.context.options.max_prompt_tokens;
   if (most == 0 || n_tokens <= most) return {};
   return Error{ErrorCode::kContextLengthExceeded,
-               fmt::format("the prompt has {} tokens, this server takes {}", n_tokens, most), "messages"};
+               fmt::format("the prompt has {} tokens, this server takes {}", n_tokens, most), field};
 }
 
 }  // namespace realizar::server

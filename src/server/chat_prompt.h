@@ -24,6 +24,6 @@ struct ChatPrompt {
 Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model);
 
 // Errors: ContextLengthExceeded with both numbers; InvalidArgument beyond the server's own limit.
-Status check_prompt_length(size_t n_tokens, const ServedModel& model, const Call& call);
+Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call);
 
 }  // namespace realizar::server

@@ -144,14 +144,14 @@ TEST_F(ChatPromptTest, TemplateVariablesReachTheTemplate) {
 }
 
 TEST_F(ChatPromptTest, TooLongAPromptIsRefusedWithBothNumbers) {
-  EXPECT_TRUE(check_prompt_length(1024, rig_->model(), rig_->call()).ok());
-  const auto status = check_prompt_length(1025, rig_->model(), rig_->call());
+  EXPECT_TRUE(check_prompt_length(1024, "messages", rig_->model(), rig_->call()).ok());
+  const auto status = check_prompt_length(1025, "messages", rig_->model(), rig_->call());
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kContextLengthExceeded);
   EXPECT_EQ(status.error().message, "the prompt has 1025 tokens, the model's context 1024");
   rig_->options.max_prompt_tokens = 10;
-  EXPECT_TRUE(check_prompt_length(10, rig_->model(), rig_->call()).ok());
-  EXPECT_EQ(check_prompt_length(11, rig_->model(), rig_->call()).error().message,
+  EXPECT_TRUE(check_prompt_length(10, "messages", rig_->model(), rig_->call()).ok());
+  EXPECT_EQ(check_prompt_length(11, "messages", rig_->model(), rig_->call()).error().message,
             "the prompt has 11 tokens, this server takes 10");
 }
 

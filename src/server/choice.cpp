@@ -122,6 +122,13 @@ const char* Choice::finish_reason() const {
   return is_cut && !stopped_by_text_ ? "length" : "stop";
 }
 
+const char* Choice::end_label() const {
+  if (end_.reason == FinishReason::kCancelled) return "abort";
+  if (end_.reason == FinishReason::kDeadline) return "timeout";
+  if (end_.reason == FinishReason::kError) return "error";
+  return finish_reason();
+}
+
 TokenInfo Choice::info_of(const TokenStream::Token& token) const {
   const auto bytes_of = [&](TokenId id) { return model_->tokenizer().token_bytes(id, {.skip_special = false}); };
   TokenInfo info{token.id, bytes_of(token.id), *token.logprob, {}};

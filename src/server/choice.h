@@ -61,6 +61,8 @@ class Choice {
   const TokenStream::End& end() const { return end_; }
   // "stop", "length" or "tool_calls"; of an aborted one "stop".
   const char* finish_reason() const;
+  // For metrics and log, also of those that did not end well: "abort", "timeout" or "error".
+  const char* end_label() const;
   bool has_ended() const { return has_ended_; }
 
   uint32_t n_tokens() const { return n_tokens_; }

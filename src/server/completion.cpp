@@ -169,8 +169,8 @@ void Completion::observe_end(const Choice& choice) {
   record.prefill_ms = stats.prefill_ms;
   record.first_token_ms = stats.first_token_ms;
   record.decode_ms = std::max(record.decode_ms, stats.decode_ms);
-  record.finish_reason = choice.finish_reason();
-  call_.context.metrics.observe_request(model_->id, stats, choice.finish_reason(), choice.n_tokens(),
+  record.finish_reason = choice.end_label();
+  call_.context.metrics.observe_request(model_->id, stats, choice.end_label(), choice.n_tokens(),
                                         ms_between(call_.start, Clock::now()));
 }
 

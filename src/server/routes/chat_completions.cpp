@@ -189,7 +189,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
   read_chat_logprobs(fields, generation.request);
   if (!fields.status().ok()) return fields.status().error();
   RZ_TRY(ChatPrompt prompt, read_chat_prompt(body, *model));
-  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), *model, call));
+  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), "messages", *model, call));
   if (call.context.options.log_prompts) call.record->prompt = prompt.text;
 
   CompletionPlan plan;

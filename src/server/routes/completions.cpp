@@ -188,7 +188,7 @@ Result<std::vector<std::vector<TokenId>>> read_prompts(const Json& body, const S
   std::vector<std::vector<TokenId>> prompts;
   for (const Json& one : is_one ? Json::array({prompt}) : prompt) {
     RZ_TRY(auto tokens, infills ? read_infill(one, suffix.get<std::string>(), model) : read_prompt(one, model));
-    RZ_CHECK_OK(check_prompt_length(tokens.size(), model, call));
+    RZ_CHECK_OK(check_prompt_length(tokens.size(), "prompt", model, call));
     prompts.push_back(std::move(tokens));
   }
   return prompts;

@@ -95,7 +95,7 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Json& body, const Se
       }
     }
     if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
-    RZ_CHECK_OK(check_prompt_length(tokens.size(), model, call));
+    RZ_CHECK_OK(check_prompt_length(tokens.size(), "input", model, call));
     inputs.push_back(std::move(tokens));
   }
   return inputs;

@@ -282,7 +282,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
   RZ_TRY(const Json chat, chat_body(body));
   RZ_TRY(GenerationFields generation, read_generation_fields(chat, *model, call));
   RZ_TRY(ChatPrompt prompt, read_chat_prompt(chat, *model));
-  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), *model, call));
+  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), "input", *model, call));
   if (call.context.options.log_prompts) call.record->prompt = prompt.text;
 
   CompletionPlan plan;
