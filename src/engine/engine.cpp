@@ -194,7 +194,8 @@ Result<Generation> Engine::generate(const Request& request, const TokenCallback&
 
 Result<std::vector<Generation>> Engine::generate_all(std::span<const Request> requests) {
   cancelled_ = false;
-  std::vector<GenerationSink> sinks(requests.size(), GenerationSink({}));
+  const TokenCallback no_callback;
+  std::vector<GenerationSink> sinks(requests.size(), GenerationSink(no_callback));
   std::vector<SequencePtr> sequences;
   for (size_t i = 0; i < requests.size(); ++i) {
     RZ_TRY(SequencePtr sequence, prepare(requests[i], sinks[i]));

@@ -59,6 +59,8 @@ class RecordedReply final : public Reply {
   }
   void over() {
     on_closed = on_drained = {};
+    // What the inner reply holds of this one ends here too, or neither would ever be freed.
+    const auto released = std::exchange(inner_->on_closed, {});
     if (const auto callback = std::exchange(on_over_, {})) callback(status_);
   }
 
