@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What clients that only wait cost: event streams that stand in the queue, then readers that take a byte now and then.
-Prints the server's resident memory beyond its start, bytes a connection, and how long /health takes meanwhile.
+"""What clients that only wait cost one server: readers that take a byte a second of a long answer, and beside them event
+streams that stand in the queue. Prints the server's resident memory beyond its start, bytes a connection, and how long
+/health takes meanwhile.
 Usage: idle_streams.py REALIZAR [--streams N] [--readers N] [--seconds S]"""
 import argparse
 import asyncio
@@ -110,68 +111,62 @@ async def is_idle(port):
     return waiting + await metric(port, "vllm:num_requests_running") == 0
 
 
-async def measure_idle(port, pid, args):
-    # One sequence runs at a time, and the first request's choices go before all others.
-    blocker = await open_stream(port, {**CHAT, "n": 128, "priority": -1, "max_tokens": 900})
-    await until(lambda: running(port), "the first request to run")
-    before_mb = resident_mb(pid)
-    report("before", 1, before_mb, before_mb, await health_ms(port, min(args.seconds, 3)))
+async def read_slowly(reader):
+    try:
+        while await reader.readexactly(1):
+            await asyncio.sleep(1)
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass
+
+
+async def add_slow_readers(port, args):
+    """What these do not take stays at the server, until it gives them up."""
+    body = {**CHAT, "logprobs": True, "top_logprobs": 20, "max_tokens": 80}
+    streams = await open_many(port, body, args.readers, receive_bytes=4096)
+    readers = [asyncio.create_task(read_slowly(reader)) for reader, _ in streams]
+    await until(lambda: is_idle(port), "the slow readers' answers to be computed or given up")
+    return streams, readers
+
+
+async def add_waiting_streams(port, args):
+    """They wait behind requests that go before all others and take minutes."""
+    long_ones = [await open_stream(port, {**CHAT, "n": 128, "priority": -1, "max_tokens": 900}) for _ in range(8)]
     streams = await open_many(port, CHAT, args.streams)
 
     async def all_wait():
         return await metric(port, "vllm:num_requests_waiting") >= args.streams
     await until(all_wait, "all streams to wait")
-    times = await health_ms(port, args.seconds)
-    report("waiting streams", args.streams, before_mb, resident_mb(pid), times)
-    if not await metric(port, "vllm:num_requests_waiting") >= args.streams:
-        print("note: the first request ended meanwhile; the streams were not all idle")
-    await close_all(port, [blocker, *streams])
+    return long_ones + streams
 
 
-async def running(port):
-    return await metric(port, "vllm:num_requests_running") > 0
-
-
-async def measure_slow(port, pid, args):
-    before_mb = resident_mb(pid)
-    # What these do not take stays at the server, until it gives them up.
-    body = {**CHAT, "logprobs": True, "top_logprobs": 20, "max_tokens": 250}
-    streams = await open_many(port, body, args.readers, receive_bytes=4096)
-    taken = [0]
-
-    async def read_slowly(reader):
-        try:
-            while await reader.readexactly(1):
-                taken[0] += 1
-                await asyncio.sleep(1)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-    readers = [asyncio.create_task(read_slowly(reader)) for reader, _ in streams]
-    times = await health_ms(port, args.seconds)
-    while not await is_idle(port):
-        times += await health_ms(port, 1)
-    connections = await metric(port, "realizar_connections") - 1
-    report("slow readers", args.readers, before_mb, resident_mb(pid), times)
-    print(f"  connections still open {connections:.0f}, bytes taken {taken[0]}")
-    for task in readers:
-        task.cancel()
-    await close_all(port, streams)
-    print(f"  after all have left: resident +{resident_mb(pid) - before_mb:.1f} MB")
-
-
-async def measure(port, pid, what, args):
+async def measure(port, pid, args):
     async def ready():
         return "200 OK" in await get(port, "/readyz")
     await until(ready, "the model")
-    await what(port, pid, args)
+    await get(port, "/metrics")
+    before_mb = resident_mb(pid)
+    report("before", 1, before_mb, before_mb, await health_ms(port, min(args.seconds, 3)))
+    slow, readers = await add_slow_readers(port, args)
+    report("slow readers", args.readers, before_mb, resident_mb(pid), await health_ms(port, args.seconds))
+    print(f"  connections still open {await metric(port, 'realizar_connections') - 1:.0f}")
+    slow_mb = resident_mb(pid)
+    waiting = await add_waiting_streams(port, args)
+    report("and waiting streams", args.streams, slow_mb, resident_mb(pid), await health_ms(port, args.seconds))
+    n_waiting = await metric(port, "vllm:num_requests_waiting")
+    print(f"  still waiting {n_waiting:.0f}, connections {await metric(port, 'realizar_connections') - 1:.0f}; in all "
+          f"resident +{resident_mb(pid) - before_mb:.1f} MB")
+    for task in readers:
+        task.cancel()
+    await close_all(port, slow + waiting)
+    print(f"  after all have left: resident +{resident_mb(pid) - before_mb:.1f} MB")
 
 
-def run(what, args, *flags):
-    command = [args.realizar, "serve", MODEL, "--port", "0", "--max-queue", "20000", *flags]
+def run(args):
+    command = [args.realizar, "serve", MODEL, "--port", "0", "--max-queue", "20000", "--max-seqs", "16"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE)
     try:
         port = int(re.search(rb":(\d+), model", server.stdout.readline()).group(1))
-        asyncio.run(measure(port, server.pid, what, args))
+        asyncio.run(measure(port, server.pid, args))
     finally:
         server.terminate()
         if (code := server.wait(60)) != 0:
@@ -186,10 +181,10 @@ def main():
     parser.add_argument("--seconds", type=float, default=20)
     args = parser.parse_args()
     limit = raise_file_limit()
-    if limit < args.streams + 100:
-        raise SystemExit(f"only {limit} files may be open; {args.streams + 100} are needed")
-    run(measure_idle, args, "--max-seqs", "1")
-    run(measure_slow, args)
+    n_needed = args.streams + args.readers + 100
+    if limit < n_needed:
+        raise SystemExit(f"only {limit} files may be open; {n_needed} are needed")
+    run(args)
 
 
 if __name__ == "__main__":

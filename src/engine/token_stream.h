@@ -38,7 +38,7 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
   };
 
   // `capacity`: tokens that may wait for the reader; a prompt that is reported has room of its own.
-  explicit TokenStream(Request request, uint32_t capacity = 256);
+  explicit TokenStream(Request request, uint32_t capacity = 128);
   const Request& request() const { return request_; }
 
   // The reader's side. Tokens come first, then the end.

@@ -41,7 +41,7 @@ constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kReadBytes = 4096;
 constexpr size_t kMaxPipelinedBytes = 64u << 10;  // read ahead while a reply is under way
 constexpr uint32_t kLingerMs = 5000;
-constexpr size_t kCongestedBytes = 256u << 10;
+constexpr size_t kCongestedBytes = 64u << 10;
 
 tcp::socket& lowest(tcp::socket& socket) {
   return socket;
