@@ -1,0 +1,31 @@
+// What the backend needs of a device: memory, copies in the order of one stream, kernels. The CUDA runtime is one; the
+// tests have another that runs on the processor. One thread at a time calls.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "backend/cuda/kernels.h"
+#include "realizar/result.h"
+
+namespace realizar::cuda {
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string description() const = 0;  // "NVIDIA H200 (9.0), driver 13.0"
+  virtual const KernelTable& kernels() const = 0;
+  virtual Stream stream() const = 0;
+
+  // Aligned to 256 bytes, uninitialized, freed with the device. Errors: ResourceExhausted.
+  virtual Result<void*> allocate(size_t n_bytes) = 0;
+  // The same in memory of the host that the device reads while the processor goes on.
+  virtual Result<void*> allocate_pinned(size_t n_bytes) = 0;
+  // In the stream's order. `from` of an upload and `to` of a download must live until wait().
+  virtual void upload(void* to, const void* from, size_t n_bytes) = 0;
+  virtual void download(void* to, const void* from, size_t n_bytes) = 0;
+  // Until all that was given to the stream is done. Errors: Internal, by name, of anything since the last call.
+  virtual Status wait() = 0;
+};
+
+}  // namespace realizar::cuda

@@ -1,0 +1,126 @@
+// What kernels use of CUDA, under names that also mean something without it: the tests compile the same kernels for the
+// processor, where an emulator (tests/support/cuda_emulator.h) runs the threads of a block. Anything that a processor
+// does not have stands in a small function here, its twin in the emulator.
+#pragma once
+
+#include <cstdint>
+
+#ifdef __CUDACC__
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#define RZ_KERNEL __global__
+#define RZ_DEVICE __device__ __forceinline__
+// An array in the block's shared memory; uninitialized.
+#define RZ_SHARED(type, name, count) __shared__ type name[count]
+
+namespace realizar::cuda {
+
+struct Grid {
+  uint32_t x, y;
+};
+template <class Args>
+void launch(void (*kernel)(Args), Grid grid, uint32_t n_threads, const Args& args, void* stream) {
+  kernel<<<dim3(grid.x, grid.y), n_threads, 0, static_cast<cudaStream_t>(stream)>>>(args);
+}
+
+RZ_DEVICE uint32_t thread_idx() {
+  return threadIdx.x;
+}
+RZ_DEVICE uint32_t n_block_threads() {
+  return blockDim.x;
+}
+RZ_DEVICE uint32_t block_x() {
+  return blockIdx.x;
+}
+RZ_DEVICE uint32_t block_y() {
+  return blockIdx.y;
+}
+
+// All threads of the block that still run.
+RZ_DEVICE void barrier() {
+  __syncthreads();
+}
+
+// Over the 32 lanes of a warp, all of which call. The order of the additions is that of the butterfly: lanes 16 apart
+// first.
+RZ_DEVICE float warp_sum(float x) {
+  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+  return x;
+}
+RZ_DEVICE float warp_max(float x) {
+  for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+  return x;
+}
+// The value of the given lane.
+RZ_DEVICE uint32_t warp_broadcast(uint32_t x, uint32_t lane) {
+  return __shfl_sync(0xffffffffu, x, static_cast<int>(lane));
+}
+// The largest value over the lanes and its index; of equal ones the lowest index.
+RZ_DEVICE void warp_argmax(float* value, uint32_t* index) {
+  for (int step = 16; step > 0; step /= 2) {
+    const float other = __shfl_xor_sync(0xffffffffu, *value, step);
+    const uint32_t other_index = __shfl_xor_sync(0xffffffffu, *index, step);
+    if (other > *value || (other == *value && other_index < *index)) {
+      *value = other;
+      *index = other_index;
+    }
+  }
+}
+
+// sum + the four products of the signed bytes of a and b.
+RZ_DEVICE int32_t dot4(int32_t a, int32_t b, int32_t sum) {
+  return __dp4a(a, b, sum);
+}
+
+// c (16x8, int32) += a (16x32, int8, rows) . b (32x8, int8, columns), spread over the lanes of a warp as the PTX manual
+// has it for mma.m16n8k32: lane l, with g = l / 4 and t = l % 4, holds of a the 4-byte words t and t + 4 of rows g and
+// g + 8 (a[0] row g word t, a[1] row g + 8 word t, a[2] row g word t + 4, a[3] row g + 8 word t + 4), of b the words t
+// and t + 4 of column g, and of c the columns 2t and 2t + 1 of row g, then of row g + 8.
+RZ_DEVICE void mma_int8_k32(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+// The same over 16 columns of a: words t alone.
+RZ_DEVICE void mma_int8_k16(int32_t (&c)[4], const uint32_t (&a)[2], uint32_t b) {
+  asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b));
+}
+
+RZ_DEVICE float half_to_float(uint16_t bits) {
+  return __half2float(__ushort_as_half(bits));
+}
+RZ_DEVICE uint16_t float_to_half(float x) {
+  return __half_as_ushort(__float2half_rn(x));
+}
+RZ_DEVICE float bfloat_to_float(uint16_t bits) {
+  return __uint_as_float(static_cast<uint32_t>(bits) << 16);
+}
+RZ_DEVICE uint16_t float_to_bfloat(float x) {
+  return __bfloat16_as_ushort(__float2bfloat16_rn(x));
+}
+
+// To the nearest integer, halves to even.
+RZ_DEVICE int32_t round_to_int(float x) {
+  return __float2int_rn(x);
+}
+
+// 16 bytes at once; aligned.
+struct alignas(16) Words4 {
+  uint32_t word[4];
+};
+RZ_DEVICE Words4 load_words4(const uint32_t* from) {
+  const uint4 v = __ldg(reinterpret_cast<const uint4*>(from));
+  return {{v.x, v.y, v.z, v.w}};
+}
+
+}  // namespace realizar::cuda
+
+#else
+
+#include "support/cuda_emulator.h"
+
+#endif

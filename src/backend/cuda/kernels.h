@@ -1,0 +1,199 @@
+// What a CUDA device computes: the arguments of each kernel and the table of their launches. All pointers are to the
+// device's memory. A launch is asynchronous, in the order of its stream, and takes the most rows that it may find; how
+// many there are it reads from the device, so that a recorded launch outlives the step that it was made for.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/backend.h"
+
+namespace realizar::cuda {
+
+using Stream = void*;
+
+inline constexpr uint32_t kGroupCols = 32;        // columns that share an activation scale
+inline constexpr uint32_t kMaxHeadDim = 256;      // of attention
+inline constexpr uint32_t kPiecePositions = 128;  // that attention reduces at a time
+inline constexpr uint32_t kMaxExperts = 512;
+
+// How a matrix lies on the device; the types' own order.
+enum class Form : uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kIQ4_NL,
+  kMXFP4,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kIQ4_XS,
+  kCount
+};
+
+// A stack of matrices in planes, 16-byte aligned each; row r of matrix m is row m * n_rows + r of every plane, its
+// groups are 32 columns. Plain forms: `low` holds the elements [row, n_cols] alone. Block forms (group_form.inl says
+// what their codes mean): `low` and `high` hold [row, group, bits] words, where word w of b has the codes of columns
+// 4(w + jb) .. 4(w + jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` d (and m) of each group, or d (and dmin)
+// of each 256 columns; `scales` the 8-bit scales of a group's sub-blocks, then their mins.
+struct Matrix {
+  const uint32_t *low, *high;
+  const uint16_t* headers;
+  const int8_t* scales;
+  uint32_t n_rows, n_cols;
+  Form form;
+};
+
+// Rows [*first, *end) of activations; the numbers lie on the device.
+struct RowRange {
+  const uint32_t *first, *end;
+};
+
+// The facts of a step's rows.
+struct StepView {
+  const uint32_t* zero;           // [1] 0
+  const uint32_t* n_rows;         // [1]
+  const uint32_t* n_decode_rows;  // [1]
+  const uint32_t* n_logit_rows;   // [1]
+  const int32_t* tokens;          // [n_rows]
+  const int32_t* positions;       // [n_rows]
+  const uint32_t* seq_of_row;     // [n_rows]
+  const uint32_t* logit_rows;     // [n_logit_rows]
+  const int32_t* block_tables;    // [n_seqs, max_blocks]
+  uint32_t max_blocks;
+};
+
+// Rows as int8: value = scale * code, a scale for each 32 columns.
+struct QuantRows {
+  uint32_t* codes;  // [row, n_cols / 4] words of 4
+  float* scales;    // [row, n_cols / 32]
+  int32_t* halves;  // [row, n_cols / 32] sums of the first 16 codes, and in the upper 16 bits of the others
+};
+
+// out = (out +) table[ids[row]] * scale
+struct EmbedArgs {
+  const uint32_t* n_rows;
+  const int32_t* ids;
+  Matrix table;
+  float scale;
+  bool accumulate;
+  float* out;
+};
+struct NormArgs {
+  const uint32_t* n_rows;
+  float* out;
+  const float *in, *weight, *bias;
+  uint32_t n_cols;
+  NormKind kind;
+  float eps;
+  bool accumulate;
+};
+struct QuantizeArgs {
+  const uint32_t* n_rows;
+  uint32_t rows_each;  // rows of `in` for each of n_rows
+  const float* in;
+  uint32_t n_cols;
+  QuantRows out;
+};
+// What becomes of a product y.
+enum class Store : uint8_t {
+  kSet,   // out = y
+  kAdd,   // out += y
+  kGate,  // out = activation(out) * y, the activation applied here and not to y
+};
+struct LinearArgs {
+  RowRange rows;
+  Matrix weight;
+  const float* in;   // plain forms read these
+  QuantRows quants;  // block forms these
+  float* out;
+  const float* bias;
+  Activation activation;
+  float scale, softcap;
+  Store store;
+};
+struct KvView {
+  uint8_t *keys, *values;  // [n_blocks, n_kv_heads, block_tokens] vectors of the layer
+  uint32_t n_kv_heads, head_dim, block_tokens, vector_bytes;
+  KvType type;
+};
+struct RopeStoreArgs {
+  StepView step;
+  KvView cache;
+  float *q, *k;
+  const float* v;
+  uint32_t n_heads;
+  const float* inv_freq;
+  uint32_t n_rot;
+  float rope_scale;
+  const float *q_norm, *k_norm;
+  float norm_eps;
+};
+struct AttentionArgs {
+  StepView step;
+  KvView cache;
+  float* out;
+  const float* q;
+  uint32_t n_heads;
+  float scale, softcap;
+  uint32_t window;
+};
+struct RouteArgs {
+  const uint32_t* n_rows;
+  const float* logits;
+  float *weights, *ids;
+  uint32_t n_experts, n_used;
+  bool renormalize;
+  float scale;
+};
+// hidden[row * n_used + k] = weight_e . in[row] for the k-th expert e of the row, stored as kSet or kGate says.
+struct ExpertsHiddenArgs {
+  const uint32_t* n_rows;
+  Matrix weight;
+  const float* in;
+  QuantRows quants;
+  const float* ids;
+  uint32_t n_used;
+  Activation activation;
+  Store store;
+  float* hidden;
+};
+// out += sum over k of weights[k] * down_e . hidden[k], in the order of k.
+struct ExpertsDownArgs {
+  const uint32_t* n_rows;
+  Matrix down;
+  const float* hidden;
+  QuantRows quants;
+  const float *weights, *ids;
+  uint32_t n_used;
+  float* out;
+};
+struct SelectRowsArgs {
+  StepView step;
+  const float* in;
+  float* out;
+  uint32_t n_cols;
+};
+
+struct KernelTable {
+  void (*embed)(const EmbedArgs&, uint32_t max_rows, Stream);
+  void (*norm)(const NormArgs&, uint32_t max_rows, Stream);
+  void (*quantize)(const QuantizeArgs&, uint32_t max_rows, Stream);
+  void (*linear)(const LinearArgs&, uint32_t max_rows, Stream);
+  // The same for many rows, of block forms alone: the integers by tensor cores, in another order of F32 sums.
+  void (*linear_many)(const LinearArgs&, uint32_t max_rows, Stream);
+  void (*rope_store)(const RopeStoreArgs&, uint32_t max_rows, Stream);
+  void (*attention)(const AttentionArgs&, uint32_t max_rows, Stream);
+  void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
+  void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
+  void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);
+  void (*select_rows)(const SelectRowsArgs&, uint32_t max_rows, Stream);
+};
+
+}  // namespace realizar::cuda

@@ -1,0 +1,20 @@
+#include "backend/cuda/runtime.h"
+
+namespace realizar::cuda {
+namespace {
+
+Error built_without() {
+  return unsupported("this program was built without CUDA; build it where nvcc is found to use a GPU", "backend");
+}
+
+}  // namespace
+
+Result<std::vector<DeviceInfo>> list_devices() {
+  return built_without();
+}
+
+Result<std::unique_ptr<Device>> open_device(uint32_t) {
+  return built_without();
+}
+
+}  // namespace realizar::cuda

@@ -1,0 +1,101 @@
+// Operations on rows: embed, norm, quantize, select.
+
+constexpr uint32_t kRowThreads = 128;
+
+// The rows of one table, by token or by position.
+template <class Format>
+RZ_KERNEL void embed_kernel(EmbedArgs a) {
+  const uint32_t row = block_y(), c = block_x() * kRowThreads + thread_idx();
+  if (row >= *a.n_rows || c >= a.table.n_cols) return;
+  const float x = Format::value(a.table, static_cast<uint64_t>(a.ids[row]), c) * a.scale;
+  float* out = a.out + uint64_t{row} * a.table.n_cols + c;
+  *out = a.accumulate ? *out + x : x;
+}
+
+// The sum of x over the block's threads, for all of them. `warps`: shared, one a warp.
+RZ_DEVICE float block_sum(float x, float* warps) {
+  const float own = warp_sum(x);
+  barrier();  // the last sum has been read
+  if (thread_idx() % 32 == 0) warps[thread_idx() / 32] = own;
+  barrier();
+  float sum = warps[0];
+  for (uint32_t w = 1; w < kRowThreads / 32; ++w) sum += warps[w];
+  return sum;
+}
+
+RZ_KERNEL void norm_kernel(NormArgs a) {
+  RZ_SHARED(float, warps, kRowThreads / 32);
+  const uint32_t row = block_x();
+  if (row >= *a.n_rows) return;
+  const float* in = a.in + uint64_t{row} * a.n_cols;
+  float* out = a.out + uint64_t{row} * a.n_cols;
+  const auto n = static_cast<float>(a.n_cols);
+  float mean = 0;
+  if (a.kind == NormKind::kLayer) {
+    float sum = 0;
+    for (uint32_t c = thread_idx(); c < a.n_cols; c += kRowThreads) sum += in[c];
+    mean = block_sum(sum, warps) / n;
+  }
+  float power = 0;
+  for (uint32_t c = thread_idx(); c < a.n_cols; c += kRowThreads) power = fmaf(in[c] - mean, in[c] - mean, power);
+  const float scale = 1.0f / sqrtf(block_sum(power, warps) / n + a.eps);
+  for (uint32_t c = thread_idx(); c < a.n_cols; c += kRowThreads) {
+    float y = (in[c] - mean) * scale;
+    if (a.weight != nullptr) y *= a.weight[c];
+    if (a.bias != nullptr) y += a.bias[c];
+    out[c] = a.accumulate ? out[c] + y : y;
+  }
+}
+
+// A warp a group of 32 columns.
+RZ_KERNEL void quantize_kernel(QuantizeArgs a) {
+  const uint32_t lane = thread_idx() % 32, row = block_y();
+  const uint32_t g = block_x() * (kRowThreads / 32) + thread_idx() / 32, n_groups = a.n_cols / kGroupCols;
+  if (row >= *a.n_rows * a.rows_each || g >= n_groups) return;
+  const float x = a.in[uint64_t{row} * a.n_cols + g * kGroupCols + lane];
+  const float largest = warp_max(fabsf(x));
+  // Below, the inverse would not be finite; such rows count as zero.
+  const bool is_zero = !(largest > 0x1p-120f);
+  const float scale = is_zero ? 0.0f : largest / 127.0f;
+  const int32_t code = is_zero ? 0 : round_to_int(x * (127.0f / largest));
+  // Sums of so few small integers are exact in F32.
+  const auto first = static_cast<int32_t>(warp_sum(lane < 16 ? static_cast<float>(code) : 0.0f));
+  const auto all = static_cast<int32_t>(warp_sum(static_cast<float>(code)));
+  uint32_t word = 0;
+  for (uint32_t i = 0; i < 4; ++i) {
+    word |= (warp_broadcast(static_cast<uint32_t>(code), (4 * lane + i) % 32) & 255) << (8 * i);
+  }
+  const uint64_t at = uint64_t{row} * n_groups + g;
+  if (lane < 8) a.out.codes[8 * at + lane] = word;
+  if (lane == 0) {
+    a.out.scales[at] = scale;
+    a.out.halves[at] =
+        static_cast<int32_t>((static_cast<uint32_t>(all - first) << 16) | (static_cast<uint32_t>(first) & 0xffffu));
+  }
+}
+
+RZ_KERNEL void select_rows_kernel(SelectRowsArgs a) {
+  const uint32_t row = block_x();
+  if (row >= *a.step.n_logit_rows) return;
+  const float* in = a.in + uint64_t{a.step.logit_rows[row]} * a.n_cols;
+  for (uint32_t c = thread_idx(); c < a.n_cols; c += kRowThreads) a.out[uint64_t{row} * a.n_cols + c] = in[c];
+}
+
+void embed(const EmbedArgs& a, uint32_t max_rows, Stream stream) {
+  const Grid grid{(a.table.n_cols + kRowThreads - 1) / kRowThreads, max_rows};
+  with_format(a.table.form, [&](auto format) { launch(embed_kernel<decltype(format)>, grid, kRowThreads, a, stream); });
+}
+
+void norm(const NormArgs& a, uint32_t max_rows, Stream stream) {
+  launch(norm_kernel, {max_rows, 1}, kRowThreads, a, stream);
+}
+
+void quantize(const QuantizeArgs& a, uint32_t max_rows, Stream stream) {
+  constexpr uint32_t kGroups = kRowThreads / 32;
+  const uint32_t n_groups = a.n_cols / kGroupCols;
+  launch(quantize_kernel, {(n_groups + kGroups - 1) / kGroups, max_rows * a.rows_each}, kRowThreads, a, stream);
+}
+
+void select_rows(const SelectRowsArgs& a, uint32_t max_rows, Stream stream) {
+  launch(select_rows_kernel, {max_rows, 1}, kRowThreads, a, stream);
+}

@@ -1,0 +1,135 @@
+#include "backend/cuda/runtime.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include "backend/cuda/runtime_kernels.h"
+
+namespace realizar::cuda {
+namespace {
+
+constexpr int kLeastMajor = 8;  // Ampere: bf16 and asynchronous copies
+
+std::string words(cudaError_t error) {
+  return fmt::format("{} ({})", cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+std::string version(int number) {
+  return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
+
+class RuntimeDevice final : public Device {
+ public:
+  RuntimeDevice(uint32_t idx, DeviceInfo info) : idx_(static_cast<int>(idx)), info_(std::move(info)) {}
+  ~RuntimeDevice() override {
+    for (void* memory : device_memory_) cudaFree(memory);
+    for (void* memory : pinned_memory_) cudaFreeHost(memory);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+
+  Status open() {
+    note(cudaSetDevice(idx_));
+    note(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    return status();
+  }
+
+  std::string description() const override {
+    return fmt::format("{} ({}.{}), driver {}", info_.name, info_.major, info_.minor, version(info_.driver_version));
+  }
+  const KernelTable& kernels() const override { return runtime_kernels(); }
+  Stream stream() const override { return stream_; }
+
+  Result<void*> allocate(size_t n_bytes) override {
+    void* memory = nullptr;
+    const cudaError_t error = cudaMalloc(&memory, n_bytes);
+    if (error != cudaSuccess) return no_memory("the GPU", n_bytes, error);
+    device_memory_.push_back(memory);
+    return memory;
+  }
+  Result<void*> allocate_pinned(size_t n_bytes) override {
+    void* memory = nullptr;
+    const cudaError_t error = cudaHostAlloc(&memory, n_bytes, cudaHostAllocDefault);
+    if (error != cudaSuccess) return no_memory("this machine", n_bytes, error);
+    pinned_memory_.push_back(memory);
+    return memory;
+  }
+  void upload(void* to, const void* from, size_t n_bytes) override {
+    note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, stream_));
+  }
+  void download(void* to, const void* from, size_t n_bytes) override {
+    note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToHost, stream_));
+  }
+  Status wait() override {
+    note(cudaGetLastError());
+    note(cudaStreamSynchronize(stream_));
+    return status();
+  }
+
+ private:
+  // The first error of those since the last status() is the cause of the others.
+  void note(cudaError_t error) {
+    if (error_ == cudaSuccess) error_ = error;
+  }
+  Status status() {
+    const cudaError_t error = std::exchange(error_, cudaSuccess);
+    if (error == cudaSuccess) return {};
+    return Error{ErrorCode::kInternal, fmt::format("{}: {}", info_.name, words(error)), "cuda"};
+  }
+  static Error no_memory(const char* where, size_t n_bytes, cudaError_t error) {
+    cudaGetLastError();  // it is told here, and not once more by wait()
+    return {ErrorCode::kResourceExhausted, fmt::format("{} has no {} bytes left: {}", where, n_bytes, words(error)),
+            "memory"};
+  }
+
+  int idx_;
+  DeviceInfo info_;
+  cudaStream_t stream_ = nullptr;
+  cudaError_t error_ = cudaSuccess;
+  std::vector<void*> device_memory_, pinned_memory_;
+};
+
+Result<DeviceInfo> info_of(int idx) {
+  cudaDeviceProp properties{};
+  cudaError_t error = cudaGetDeviceProperties(&properties, idx);
+  DeviceInfo info{properties.name, 0, 0, properties.major, properties.minor, 0};
+  if (error == cudaSuccess) error = cudaSetDevice(idx);
+  if (error == cudaSuccess) error = cudaMemGetInfo(&info.free_bytes, &info.total_bytes);
+  if (error == cudaSuccess) error = cudaDriverGetVersion(&info.driver_version);
+  if (error == cudaSuccess) return info;
+  return unsupported(fmt::format("GPU {} cannot be used: {}", idx, words(error)), "backend");
+}
+
+}  // namespace
+
+Result<std::vector<DeviceInfo>> list_devices() {
+  int n_devices = 0;
+  const cudaError_t error = cudaGetDeviceCount(&n_devices);
+  if (error != cudaSuccess) return unsupported("no GPU can be used: " + words(error), "backend");
+  std::vector<DeviceInfo> devices;
+  for (int i = 0; i < n_devices; ++i) {
+    RZ_TRY(DeviceInfo info, info_of(i));
+    devices.push_back(std::move(info));
+  }
+  return devices;
+}
+
+Result<std::unique_ptr<Device>> open_device(uint32_t idx) {
+  RZ_TRY(const auto devices, list_devices());
+  if (idx >= devices.size()) {
+    return invalid_argument(
+        fmt::format("device: expected one of the {} GPUs of this machine, counted from 0, actual {}", devices.size(),
+                    idx),
+        "device");
+  }
+  const DeviceInfo& info = devices[idx];
+  if (info.major < kLeastMajor) {
+    return unsupported(fmt::format("{} has compute capability {}.{}, expected {}.0 or more", info.name, info.major,
+                                   info.minor, kLeastMajor),
+                       "device");
+  }
+  auto device = std::make_unique<RuntimeDevice>(idx, info);
+  RZ_CHECK_OK(device->open());
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+}  // namespace realizar::cuda

@@ -1,0 +1,24 @@
+// The GPUs of this machine. In a program built without CUDA both calls give Unsupported, which says so.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/device.h"
+
+namespace realizar::cuda {
+
+struct DeviceInfo {
+  std::string name;
+  size_t free_bytes, total_bytes;
+  int major, minor;    // compute capability
+  int driver_version;  // 13000: 13.0
+};
+
+// Errors: Unsupported (no driver, one too old, no GPU: with the runtime's words).
+Result<std::vector<DeviceInfo>> list_devices();
+// Errors: as above; InvalidArgument (no such device); Unsupported (its compute capability is below 8.0).
+Result<std::unique_ptr<Device>> open_device(uint32_t idx);
+
+}  // namespace realizar::cuda

@@ -1,0 +1,28 @@
+// The facts of a step's rows on their way to the device: written into pinned memory, and uploaded in one copy.
+#pragma once
+
+#include "backend/cuda/device.h"
+
+namespace realizar::cuda {
+
+class StepInput {
+ public:
+  // max_blocks: of a sequence. Errors: ResourceExhausted.
+  Status create(Device& device, const BackendLimits& limits, uint32_t max_blocks);
+  uint32_t max_blocks() const { return max_blocks_; }
+  void upload(Device& device, const StepBatch& batch);
+  const StepView& view() const { return view_; }
+
+ private:
+  struct Places {
+    size_t counts, tokens, positions, seq_of_row, logit_rows, block_tables, end;  // in words
+  };
+
+  Places places_{};
+  uint32_t max_blocks_ = 0;
+  int32_t* host_ = nullptr;
+  int32_t* device_words_ = nullptr;
+  StepView view_{};
+};
+
+}  // namespace realizar::cuda

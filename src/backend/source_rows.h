@@ -1,0 +1,53 @@
+// The stored rows of a matrix that is to be loaded, whatever pieces and order they come in.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "backend/backend.h"
+
+namespace realizar {
+
+// Finds stored rows in the pieces of a source.
+class SourceRows {
+ public:
+  explicit SourceRows(const MatrixSource& source)
+      : source_(source),
+        stored_cols_(source.transposed ? source.n_rows : source.n_cols),
+        stored_rows_(source.transposed ? source.n_cols : source.n_rows),
+        row_bytes_(row_bytes(traits(source.type), stored_cols_)),
+        rows_a_piece_(source.pieces.empty() ? 0 : source.pieces[0].size() / std::max<size_t>(1, row_bytes_)) {}
+
+  // Errors: InvalidArgument (the pieces do not hold the rows).
+  Status check() const {
+    size_t n = 0;
+    for (const auto piece : source_.pieces) n += piece.size();
+    const bool even = source_.pieces.empty() || rows_a_piece_ * row_bytes_ * source_.pieces.size() == n;
+    const size_t expected = size_t{source_.n_mats} * stored_rows_ * row_bytes_;
+    if (even && n == expected && stored_cols_ % traits(source_.type).block_elems == 0) return {};
+    return invalid_argument("a matrix of " + std::to_string(expected) + " bytes was given " + std::to_string(n) +
+                                " in " + std::to_string(source_.pieces.size()) + " pieces",
+                            std::string(source_.name));
+  }
+
+  const std::byte* row(uint32_t mat, uint32_t r) const {
+    const size_t from = source_.row_order.empty() ? r : source_.row_order[r];
+    return stored(size_t{mat} * source_.n_rows + from);
+  }
+  size_t stored_row_bytes() const { return row_bytes_; }
+  // The element at (r, c) of a transposed source.
+  const std::byte* element(uint32_t mat, uint32_t r, uint32_t c, size_t n_bytes) const {
+    const size_t from = source_.row_order.empty() ? r : source_.row_order[r];
+    return stored(size_t{mat} * source_.n_cols + c) + from * n_bytes;
+  }
+
+ private:
+  const std::byte* stored(size_t row) const {
+    return source_.pieces[row / rows_a_piece_].data() + row % rows_a_piece_ * row_bytes_;
+  }
+
+  const MatrixSource& source_;
+  size_t stored_cols_, stored_rows_, row_bytes_, rows_a_piece_;
+};
+
+}  // namespace realizar

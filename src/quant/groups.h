@@ -1,0 +1,142 @@
+// Block types as groups of 32 columns: what every backend makes its own layout from. What the codes mean for each type
+// is its form, in group_form.inl.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "quant/blocks.h"
+
+namespace realizar {
+
+// The codes and scales of 32 columns of one row, whatever type they came from.
+struct Group {
+  uint8_t codes[32];
+  uint16_t d, m;             // F16 or bf16 bits; of the super-block for Scales::kSuper
+  uint8_t scale[2], min[2];  // of the sub-blocks, for Scales::kSuper
+};
+
+namespace groups {
+
+inline uint8_t u8(int x) {
+  return static_cast<uint8_t>(x);
+}
+
+// Low nibbles of 16 bytes, then the high ones.
+inline void split_nibbles(const uint8_t* qs, uint8_t* codes) {
+  for (int i = 0; i < 16; ++i) codes[i] = qs[i] & 15;
+  for (int i = 0; i < 16; ++i) codes[16 + i] = qs[i] >> 4;
+}
+
+inline uint8_t fifth_bit(const uint8_t* qh, int i) {
+  return u8(((qh[i / 8] >> (i % 8)) & 1) << 4);
+}
+
+template <class Block>
+Block block_at(const std::byte* row, uint32_t i) {
+  Block block;
+  std::memcpy(&block, row + size_t{i} * sizeof block, sizeof block);
+  return block;
+}
+
+template <class Block>
+inline Group read_nibbles(const std::byte* row, uint32_t g) {
+  const auto b = block_at<Block>(row, g);
+  Group group{};
+  split_nibbles(b.qs, group.codes);
+  if constexpr (requires { b.qh; }) {
+    for (int i = 0; i < 32; ++i) group.codes[i] |= fifth_bit(b.qh, i);
+  }
+  if constexpr (requires { b.m; }) group.m = b.m;
+  if constexpr (requires { b.d; }) group.d = b.d;
+  return group;
+}
+
+inline Group read_q8_0(const std::byte* row, uint32_t g) {
+  const auto b = block_at<BlockQ8_0>(row, g);
+  Group group{};
+  for (int i = 0; i < 32; ++i) group.codes[i] = u8(b.qs[i] + 128);
+  group.d = b.d;
+  return group;
+}
+
+// The layout's levels are doubled, so the scale is 2^(e - 128): a bf16 with exponent field e - 1, or a subnormal.
+inline Group read_mxfp4(const std::byte* row, uint32_t g) {
+  const auto b = block_at<BlockMXFP4>(row, g);
+  Group group{};
+  split_nibbles(b.qs, group.codes);
+  group.d = b.e >= 2 ? static_cast<uint16_t>((b.e - 1) << 7) : static_cast<uint16_t>(b.e == 1 ? 0x40 : 0x20);
+  return group;
+}
+
+inline Group read_q2_k(const std::byte* row, uint32_t g) {
+  const auto b = block_at<BlockQ2_K>(row, g / 8);
+  const int s = static_cast<int>(g % 8);
+  Group group{};
+  for (int l = 0; l < 32; ++l) group.codes[l] = (b.qs[32 * (s / 4) + l] >> (2 * (s % 4))) & 3;
+  for (int h = 0; h < 2; ++h) {
+    group.scale[h] = b.scales[2 * s + h] & 15;
+    group.min[h] = b.scales[2 * s + h] >> 4;
+  }
+  group.d = b.d;
+  group.m = b.dmin;
+  return group;
+}
+
+inline Group read_q3_k(const std::byte* row, uint32_t g) {
+  const auto b = block_at<BlockQ3_K>(row, g / 8);
+  const int s = static_cast<int>(g % 8);
+  Group group{};
+  for (int l = 0; l < 32; ++l) {
+    group.codes[l] = u8(((b.qs[32 * (s / 4) + l] >> (2 * (s % 4))) & 3) | (((b.hmask[l] >> s) & 1) << 2));
+  }
+  for (int h = 0; h < 2; ++h) group.scale[h] = u8(q3_k_scale(b.scales, 2 * s + h));
+  group.d = b.d;
+  return group;
+}
+
+template <class Block>
+inline Group read_q45_k(const std::byte* row, uint32_t g) {
+  const auto b = block_at<Block>(row, g / 8);
+  const int s = static_cast<int>(g % 8);
+  Group group{};
+  const int shift = 4 * (s % 2);
+  for (int l = 0; l < 32; ++l) group.codes[l] = (b.qs[32 * (s / 2) + l] >> shift) & 15;
+  if constexpr (requires { b.qh; }) {
+    for (int l = 0; l < 32; ++l) group.codes[l] |= u8(((b.qh[l] >> s) & 1) << 4);
+  }
+  const ScaleMin sm = q4_k_scale_min(b.scales, s);
+  group.scale[0] = sm.scale;
+  group.min[0] = sm.min;
+  group.d = b.d;
+  group.m = b.dmin;
+  return group;
+}
+
+inline Group read_q6_k(const std::byte* row, uint32_t g) {
+  const auto b = block_at<BlockQ6_K>(row, g / 8);
+  const int s = static_cast<int>(g % 8), h = s / 4, j = s % 4;
+  Group group{};
+  const int shift = j < 2 ? 0 : 4;
+  for (int l = 0; l < 32; ++l) {
+    const int low = (b.ql[64 * h + 32 * (j & 1) + l] >> shift) & 15;
+    group.codes[l] = u8(low | (((b.qh[32 * h + l] >> (2 * j)) & 3) << 4));
+  }
+  for (int k = 0; k < 2; ++k) group.scale[k] = u8(b.scales[2 * s + k]);
+  group.d = b.d;
+  return group;
+}
+
+inline Group read_iq4_xs(const std::byte* row, uint32_t g) {
+  const auto b = block_at<BlockIQ4_XS>(row, g / 8);
+  const int s = static_cast<int>(g % 8);
+  Group group{};
+  split_nibbles(b.qs + 16 * s, group.codes);
+  group.scale[0] = u8(iq4_xs_scale(b, s));
+  group.d = b.d;
+  return group;
+}
+
+}  // namespace groups
+}  // namespace realizar

@@ -1,0 +1,157 @@
+// Runs kernels of backend/cuda on the processor: each thread of a block is a fiber, and the fibers of a block take
+// turns on one thread. Where CUDA leaves an order open, the emulator has several, so that a result that depends on one
+// shows. It ends the test program, with a message, where threads wait at different barriers, where a warp's exchange is
+// called by some of its lanes only, and (under ASan) where memory is overrun: every shared array and every device
+// buffer is a heap block of its own, filled with NaN. It does not see races between blocks, bank conflicts, or speed.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+
+#include "quant/half.h"
+
+#define RZ_KERNEL
+#define RZ_DEVICE inline
+#define RZ_SHARED(type, name, count) \
+  static const char name##_tag = 0;  \
+  type* const name = static_cast<type*>(::realizar::cuda::emulator::shared(&name##_tag, sizeof(type) * (count)))
+
+namespace realizar::cuda {
+
+namespace emulator {
+
+struct Grid {
+  uint32_t x, y;
+};
+enum class ThreadOrder { kRising, kFalling, kShuffled };
+
+// Runs body() once a thread of every block.
+void run(Grid grid, uint32_t n_threads, const std::function<void()>& body);
+// How the threads of a block take turns from now on.
+void set_thread_order(ThreadOrder order);
+
+struct ThreadPlace {
+  uint32_t thread, block_x, block_y, n_threads;
+};
+const ThreadPlace& here();
+void* shared(const void* tag, size_t n_bytes);
+void wait_for_block();
+// Gives `n_bytes` to the warp and waits until all lanes have: [32] of them in the order of lanes. Valid until the next
+// exchange.
+const std::byte* exchange(const void* value, size_t n_bytes);
+
+template <class T>
+const T* exchange(const T& value) {
+  return reinterpret_cast<const T*>(exchange(&value, sizeof value));
+}
+
+}  // namespace emulator
+
+using emulator::Grid;
+template <class Args>
+void launch(void (*kernel)(Args), Grid grid, uint32_t n_threads, const Args& args, void*) {
+  emulator::run(grid, n_threads, [&] { kernel(args); });
+}
+
+inline uint32_t thread_idx() {
+  return emulator::here().thread;
+}
+inline uint32_t n_block_threads() {
+  return emulator::here().n_threads;
+}
+inline uint32_t block_x() {
+  return emulator::here().block_x;
+}
+inline uint32_t block_y() {
+  return emulator::here().block_y;
+}
+inline void barrier() {
+  emulator::wait_for_block();
+}
+
+// The butterfly that the shuffles make, of all lanes at once.
+template <class T, class Merge>
+T butterfly(const T& own, const Merge& merge) {
+  T lanes[32], next[32];
+  std::memcpy(lanes, emulator::exchange(own), sizeof lanes);
+  for (uint32_t step = 16; step > 0; step /= 2) {
+    for (uint32_t lane = 0; lane < 32; ++lane) next[lane] = merge(lanes[lane], lanes[lane ^ step]);
+    std::memcpy(lanes, next, sizeof lanes);
+  }
+  return lanes[thread_idx() % 32];
+}
+inline float warp_sum(float x) {
+  return butterfly(x, [](float a, float b) { return a + b; });
+}
+inline float warp_max(float x) {
+  return butterfly(x, [](float a, float b) { return std::fmax(a, b); });
+}
+inline uint32_t warp_broadcast(uint32_t x, uint32_t lane) {
+  return emulator::exchange(x)[lane];
+}
+inline void warp_argmax(float* value, uint32_t* index) {
+  struct Best {
+    float value;
+    uint32_t index;
+  };
+  const Best best = butterfly(Best{*value, *index}, [](Best a, Best b) {
+    return b.value > a.value || (b.value == a.value && b.index < a.index) ? b : a;
+  });
+  *value = best.value;
+  *index = best.index;
+}
+
+inline int32_t dot4(int32_t a, int32_t b, int32_t sum) {
+  for (int i = 0; i < 4; ++i) sum += static_cast<int8_t>(a >> (8 * i)) * static_cast<int8_t>(b >> (8 * i));
+  return sum;
+}
+
+// The fragments of mma.m16n8k32 and mma.m16n8k16, as device_code.h describes them.
+inline void mma_int8_k16(int32_t (&c)[4], const uint32_t (&a)[2], uint32_t b) {
+  struct Fragment {
+    uint32_t a[2], b;
+  };
+  const Fragment* lanes = emulator::exchange(Fragment{{a[0], a[1]}, b});
+  const uint32_t lane = thread_idx() % 32, group = lane / 4, t = lane % 4;
+  for (uint32_t i = 0; i < 4; ++i) {
+    const uint32_t column = 2 * t + i % 2;
+    for (uint32_t word = 0; word < 4; ++word) {
+      c[i] = dot4(static_cast<int32_t>(lanes[4 * group + word].a[i / 2]),
+                  static_cast<int32_t>(lanes[4 * column + word].b), c[i]);
+    }
+  }
+}
+inline void mma_int8_k32(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  mma_int8_k16(c, {a[0], a[1]}, b[0]);
+  mma_int8_k16(c, {a[2], a[3]}, b[1]);
+}
+
+inline float half_to_float(uint16_t bits) {
+  return fp16_to_float(bits);
+}
+inline uint16_t float_to_half(float x) {
+  return float_to_fp16(x);
+}
+inline float bfloat_to_float(uint16_t bits) {
+  return bf16_to_float(bits);
+}
+inline uint16_t float_to_bfloat(float x) {
+  return float_to_bf16(x);
+}
+inline int32_t round_to_int(float x) {
+  return static_cast<int32_t>(std::nearbyintf(x));
+}
+
+struct alignas(16) Words4 {
+  uint32_t word[4];
+};
+inline Words4 load_words4(const uint32_t* from) {
+  return *std::assume_aligned<16>(reinterpret_cast<const Words4*>(from));
+}
+
+}  // namespace realizar::cuda
