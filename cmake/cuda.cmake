@@ -5,7 +5,7 @@ if(REALIZAR_CUDA)
   find_program(NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
   if(NVCC)
     set(CMAKE_CUDA_COMPILER ${NVCC})
-    set(CMAKE_CUDA_ARCHITECTURES 80 86 89 90 120)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90-real 120)
     set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
     enable_language(CUDA)
     # CMake 3.25 does not know that nvcc has it.

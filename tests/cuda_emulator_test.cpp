@@ -96,6 +96,57 @@ TEST(CudaEmulator, MatrixProductsAreThoseOfTheirFragments) {
   }
 }
 
+// A 16 x 8 product of small whole numbers as F16, with the fragments that device_code.h describes.
+void mma_half_kernel(Numbers a) {
+  const uint32_t lane = thread_idx(), group = lane / 4, t = lane % 4;
+  const auto pair = [](uint32_t row, uint32_t k) {
+    const auto half = [&](uint32_t i) {
+      return uint32_t{float_to_half(static_cast<float>((row * 7 + (k + i) * 3) % 31))};
+    };
+    return half(0) | half(1) << 16;
+  };
+  const uint32_t rows[4] = {pair(group, 2 * t), pair(group + 8, 2 * t), pair(group, 2 * t + 8),
+                            pair(group + 8, 2 * t + 8)};
+  const uint32_t columns[2] = {pair(group + 40, 2 * t), pair(group + 40, 2 * t + 8)};
+  float c[4] = {};
+  mma_half_k16(c, rows, columns);
+  for (uint32_t i = 0; i < 4; ++i) a.values[(group + 8 * (i / 2)) * 8 + 2 * t + i % 2] = c[i];
+}
+
+TEST(CudaEmulator, HalfProductsAreThoseOfTheirFragments) {
+  std::vector<float> product(16 * 8);
+  launch(mma_half_kernel, {1, 1}, 32, Numbers{product.data()}, nullptr);
+  const auto number = [](uint32_t row, uint32_t k) { return static_cast<float>((row * 7 + k * 3) % 31); };
+  for (uint32_t r = 0; r < 16; ++r) {
+    for (uint32_t c = 0; c < 8; ++c) {
+      float sum = 0;
+      for (uint32_t k = 0; k < 16; ++k) sum += number(r, k) * number(c + 40, k);
+      EXPECT_EQ(product[r * 8 + c], sum) << r << ", " << c;
+    }
+  }
+}
+
+// Each thread copies four numbers; `waits`: until they are there.
+template <bool waits>
+void copy_kernel(Numbers a) {
+  RZ_SHARED(float, shared, 4 * kThreads);
+  const uint32_t t = thread_idx();
+  copy_async16(shared + 4 * t, a.values + 4 * t);
+  commit_copies();
+  if (waits) wait_for_copies<0>();
+  barrier();
+  a.values[4 * t] = shared[4 * t + 1];
+}
+
+TEST(CudaEmulator, CopiesLandNoEarlierThanTheWait) {
+  alignas(16) float values[4 * kThreads];
+  for (uint32_t i = 0; i < 4 * kThreads; ++i) values[i] = static_cast<float>(i);
+  launch(copy_kernel<true>, {1, 1}, kThreads, Numbers{values}, nullptr);
+  EXPECT_EQ(values[4], 5.0f);
+  launch(copy_kernel<false>, {1, 1}, kThreads, Numbers{values}, nullptr);
+  EXPECT_TRUE(std::isnan(values[4]));
+}
+
 void half_a_warp_kernel(Numbers a) {
   if (thread_idx() % 2 == 0) a.values[thread_idx()] = warp_sum(1.0f);
 }

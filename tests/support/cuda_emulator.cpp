@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <random>
@@ -23,8 +25,16 @@ enum class State : uint8_t { kReady, kAtBarrier, kInExchange, kDone };
   std::abort();
 }
 
+struct Copy {
+  void* to;
+  const void* from;
+  size_t n_bytes;
+};
+
 struct Thread {
   ThreadPlace place;
+  // Groups of copies under way; the last is open.
+  std::deque<std::vector<Copy>> copies;
   State state = State::kReady;
   std::unique_ptr<test::Fiber> fiber;
 };
@@ -44,6 +54,9 @@ class Block {
   void* shared(const void* tag, size_t n_bytes);
   void wait_for_block();
   const std::byte* exchange(const void* value, size_t n_bytes);
+  void copy_async(const Copy& copy) { current_->copies.back().push_back(copy); }
+  void commit_copies() { current_->copies.emplace_back(); }
+  void wait_for_copies(uint32_t n_groups);
 
  private:
   void give_way() { current_->fiber->suspend(); }
@@ -71,6 +84,7 @@ void Block::run(const ThreadPlace& first, const std::function<void()>& body, Thr
     thread.place = first;
     thread.place.thread = t;
     thread.state = State::kReady;
+    thread.copies.assign(1, {});
     if (thread.fiber == nullptr) thread.fiber = std::make_unique<test::Fiber>();
     thread.fiber->start(body);
   }
@@ -145,6 +159,14 @@ const std::byte* Block::exchange(const void* value, size_t n_bytes) {
   return values;
 }
 
+void Block::wait_for_copies(uint32_t n_groups) {
+  auto& copies = current_->copies;
+  while (copies.size() > n_groups + 1) {
+    for (const Copy& copy : copies.front()) std::memcpy(copy.to, copy.from, copy.n_bytes);
+    copies.pop_front();
+  }
+}
+
 Block& block() {
   static Block block;
   return block;
@@ -170,6 +192,19 @@ void* shared(const void* tag, size_t n_bytes) {
 }
 void wait_for_block() {
   block().wait_for_block();
+}
+void copy_async(void* to, const void* from, size_t n_bytes) {
+  if (thread_order == ThreadOrder::kFalling) {
+    std::memcpy(to, from, n_bytes);
+  } else {
+    block().copy_async({to, from, n_bytes});
+  }
+}
+void commit_copies() {
+  block().commit_copies();
+}
+void wait_for_copies(uint32_t n_groups) {
+  block().wait_for_copies(n_groups);
 }
 const std::byte* exchange(const void* value, size_t n_bytes) {
   return block().exchange(value, n_bytes);

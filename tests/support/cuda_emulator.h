@@ -41,6 +41,10 @@ struct ThreadPlace {
 const ThreadPlace& here();
 void* shared(const void* tag, size_t n_bytes);
 void wait_for_block();
+// Copies that land at the wait, or at once where threads take turns from the last to the first.
+void copy_async(void* to, const void* from, size_t n_bytes);
+void commit_copies();
+void wait_for_copies(uint32_t n_groups);
 // Gives `n_bytes` to the warp and waits until all lanes have: [32] of them in the order of lanes. Valid until the next
 // exchange.
 const std::byte* exchange(const void* value, size_t n_bytes);
@@ -129,6 +133,42 @@ inline void mma_int8_k16(int32_t (&c)[4], const uint32_t (&a)[2], uint32_t b) {
 inline void mma_int8_k32(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   mma_int8_k16(c, {a[0], a[1]}, b[0]);
   mma_int8_k16(c, {a[2], a[3]}, b[1]);
+}
+
+// The fragments of mma.m16n8k16 for two elements a word.
+template <class ToFloat>
+void mma_k16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const ToFloat& to_float) {
+  struct Fragment {
+    uint32_t a[4], b[2];
+  };
+  const Fragment* lanes = emulator::exchange(Fragment{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}});
+  const uint32_t lane = thread_idx() % 32, group = lane / 4, t = lane % 4;
+  for (uint32_t i = 0; i < 4; ++i) {
+    const uint32_t column = 2 * t + i % 2;
+    for (uint32_t k = 0; k < 16; ++k) {
+      const uint32_t word = k % 8 / 2, shift = 16 * (k % 2);
+      const uint32_t x = lanes[4 * group + word].a[i / 2 + k / 8 * 2] >> shift;
+      const uint32_t y = lanes[4 * column + word].b[k / 8] >> shift;
+      c[i] = std::fma(to_float(static_cast<uint16_t>(x)), to_float(static_cast<uint16_t>(y)), c[i]);
+    }
+  }
+}
+inline void mma_half_k16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  mma_k16(c, a, b, fp16_to_float);
+}
+inline void mma_bfloat_k16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  mma_k16(c, a, b, bf16_to_float);
+}
+
+inline void copy_async16(void* shared, const void* global) {
+  emulator::copy_async(std::assume_aligned<16>(shared), std::assume_aligned<16>(global), 16);
+}
+inline void commit_copies() {
+  emulator::commit_copies();
+}
+template <int n>
+void wait_for_copies() {
+  emulator::wait_for_copies(n);
 }
 
 inline float half_to_float(uint16_t bits) {

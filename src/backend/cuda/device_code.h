@@ -90,6 +90,36 @@ RZ_DEVICE void mma_int8_k16(int32_t (&c)[4], const uint32_t (&a)[2], uint32_t b)
       : "r"(a[0]), "r"(a[1]), "r"(b));
 }
 
+// c (16x8, F32) += a (16x16, rows) . b (16x8, columns) of F16 or bf16, two a word; mma.m16n8k16: with g and t as above,
+// a[0] row g columns 2t and 2t + 1, a[1] row g + 8, a[2] and a[3] the same 8 columns on; b[0] column g rows 2t and
+// 2t + 1, b[1] 8 rows on; c as above.
+RZ_DEVICE void mma_half_k16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+RZ_DEVICE void mma_bfloat_k16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// 16 bytes from the device's memory to shared memory, both aligned; they are there once this thread has waited, and for
+// other threads after a barrier on top of that.
+RZ_DEVICE void copy_async16(void* shared, const void* global) {
+  const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+}
+// Ends a group of this thread's copies.
+RZ_DEVICE void commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+// Until at most the last `n` groups are under way.
+template <int n>
+RZ_DEVICE void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");
+}
+
 RZ_DEVICE float half_to_float(uint16_t bits) {
   return __half2float(__ushort_as_half(bits));
 }

@@ -1,0 +1,10 @@
+#include "backend/cuda/device_code.h"
+#include "backend/cuda/kernels.h"
+
+namespace realizar::cuda::runtime {
+
+// clang-format off
+#include "backend/cuda/attention.inl"
+// clang-format on
+
+}  // namespace realizar::cuda::runtime

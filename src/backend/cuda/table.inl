@@ -1,0 +1,11 @@
+constexpr KernelTable kKernelTable{.embed = embed,
+                                   .norm = norm,
+                                   .quantize = quantize,
+                                   .linear = linear,
+                                   .linear_many = linear_many,
+                                   .rope_store = rope_store,
+                                   .attention = attention,
+                                   .route = route,
+                                   .experts_hidden = experts_hidden,
+                                   .experts_down = experts_down,
+                                   .select_rows = select_rows};
