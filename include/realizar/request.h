@@ -26,7 +26,7 @@ struct SamplingParams {
   int32_t repeat_last_n = 64;      // tokens of prompt and output that the three penalties see; -1: all; 0: none
   float frequency_penalty = 0.0f;  // [-2, 2]
   float presence_penalty = 0.0f;   // [-2, 2]
-  std::vector<std::pair<TokenId, float>> logit_bias;
+  std::vector<std::pair<TokenId, float>> logit_bias = {};
   uint64_t seed = 0;  // draws are a function of (seed, position)
 };
 

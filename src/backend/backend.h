@@ -91,6 +91,9 @@ class Backend {
   virtual void route(const RouteOp& op) = 0;
   virtual void experts(const ExpertsOp& op) = 0;
   virtual void select_rows(const SelectRowsOp& op) = 0;
+  // Whether choose() takes such a choice; a backend may leave all of them to the caller.
+  virtual bool can_choose(const TokenChoice&) const { return false; }
+  virtual void choose(const ChooseOp&) {}
   virtual void submit() = 0;
   // Errors: Internal (a device failed); the step's results are then undefined.
   virtual Status wait() = 0;
@@ -104,6 +107,8 @@ class Backend {
 
   // After wait, until the next begin: the activation's rows, [n rows of its row set, n_cols].
   virtual std::span<const float> read(ActId act) const = 0;
+  // The same for what choose() gave, [n logit rows]; kNoToken where the caller has to choose from the logits.
+  virtual std::span<const TokenId> chosen() const { return {}; }
 
   virtual void set_trace(bool on) = 0;
   virtual std::span<const OpTiming> last_trace() const = 0;

@@ -22,6 +22,8 @@ const char* to_string(OpKind kind) {
       return "experts";
     case OpKind::kSelectRows:
       return "select_rows";
+    case OpKind::kChoose:
+      return "choose";
   }
   return "unknown";
 }

@@ -23,6 +23,7 @@ struct EmbedOp {
   WeightId table;
   WeightId position_table = kNoWeight;
   float scale = 1.0f;
+  bool operator==(const EmbedOp&) const = default;
 };
 
 // y = normalized(in) * weight + bias; out = y, or out += y where `accumulate`. Sums in F32 or wider.
@@ -35,6 +36,7 @@ struct NormOp {
   float eps = 0;
   bool accumulate = false;
   Rows rows = Rows::kAll;
+  bool operator==(const NormOp&) const = default;
 };
 
 // y = activation(in . weight^T + bias) * scale; then softcap * tanh(y / softcap) where softcap > 0;
@@ -49,6 +51,7 @@ struct LinearOp {
   float softcap = 0.0f;
   bool accumulate = false;
   Rows rows = Rows::kAll;
+  bool operator==(const LinearOp&) const = default;
 };
 
 // out = activation(in . gate^T) * (in . up^T)
@@ -57,6 +60,7 @@ struct GatedLinearOp {
   ActId in;   // [n_rows, d_model]
   WeightId gate, up;
   Activation activation = Activation::kSilu;
+  bool operator==(const GatedLinearOp&) const = default;
 };
 
 // For each row and head: q/k RMS norm over head_dim (where given), then rotary embedding of q and k in place, then k
@@ -72,6 +76,7 @@ struct RopeStoreOp {
   float rope_scale = 1.0f;
   WeightId q_norm = kNoWeight, k_norm = kNoWeight;  // vectors [head_dim]
   float norm_eps = 0;
+  bool operator==(const RopeStoreOp&) const = default;
 };
 
 // Causal attention of q over the cached keys and values of each row's sequence:
@@ -85,6 +90,7 @@ struct AttentionOp {
   float scale;
   float softcap = 0.0f;
   uint32_t window = 0;
+  bool operator==(const AttentionOp&) const = default;
 };
 
 // Chooses n_used experts a row: p = softmax(logits) over all experts, the n_used largest (ties to the lowest index),
@@ -96,6 +102,7 @@ struct RouteOp {
   uint32_t n_experts, n_used;
   bool renormalize;
   float scale = 1.0f;
+  bool operator==(const RouteOp&) const = default;
 };
 
 // out += sum over chosen experts e, in order of their rank, of weight_e * down_e . (activation(gate_e . in) * up_e .
@@ -106,11 +113,19 @@ struct ExpertsOp {
   WeightId gate, up, down;  // [n_experts] matrices each
   uint32_t n_used;
   Activation activation = Activation::kSilu;
+  bool operator==(const ExpertsOp&) const = default;
 };
 
 // out[i] = in[logit_rows[i]]
 struct SelectRowsOp {
   ActId out, in;
+  bool operator==(const SelectRowsOp&) const = default;
+};
+
+// Chooses tokens from logit rows as StepBatch.choices say; only for a backend that can.
+struct ChooseOp {
+  ActId logits;  // [n_logit_rows, n_vocab]
+  bool operator==(const ChooseOp&) const = default;
 };
 
 enum class OpKind : uint8_t {
@@ -122,7 +137,8 @@ enum class OpKind : uint8_t {
   kAttention,
   kRoute,
   kExperts,
-  kSelectRows
+  kSelectRows,
+  kChoose
 };
 const char* to_string(OpKind kind);
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "realizar/request.h"
 #include "realizar/types.h"
 
 namespace realizar {
@@ -17,12 +18,28 @@ struct BatchSequence {
   std::span<const BlockId> block_table;  // covers positions [0, first_pos + n_rows)
 };
 
+// A token of the text so far, and how often it was seen there.
+struct SeenToken {
+  TokenId id;
+  uint32_t n_seen;
+};
+
+// What a backend needs to choose the token after a row by itself: as sampling/ would, with a draw that was made
+// already.
+struct TokenChoice {
+  const SamplingParams* params;     // null: this row's token is not the backend's to choose
+  double u;                         // the draw, in [0, 1)
+  std::span<const SeenToken> seen;  // each token once; those that penalties look at
+};
+
 struct StepBatch {
   std::span<const TokenId> tokens;       // [n_rows]
   std::span<const Pos> positions;        // [n_rows]
   std::span<const BatchSequence> seqs;   // [n_seqs], by first_row, covering all rows
   uint32_t n_decode_rows = 0;            // rows [0, n_decode_rows) are decode rows, the others prefill rows
   std::span<const uint32_t> logit_rows;  // rows that want logits, ascending
+  // [logit_rows.size()], or empty: no token is chosen by the backend.
+  std::span<const TokenChoice> choices = {};
 
   uint32_t n_rows() const { return static_cast<uint32_t>(tokens.size()); }
 };

@@ -13,6 +13,7 @@
 
 #include "backend/backend.h"
 #include "engine/batch_builder.h"
+#include "engine/choice_builder.h"
 #include "engine/counters.h"
 #include "engine/fair_share.h"
 #include "engine/model_drafter.h"
@@ -128,8 +129,9 @@ class Engine {
   void take_scored_prompt(Sequence& sequence, uint32_t first_pos, uint32_t n_rows, size_t first_logit_row);
   void take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row);
   void pool_hidden(Sequence& sequence, size_t first_row, uint32_t n_rows);
-  void take_token(Sequence& sequence, std::span<const float> logits);
-  bool report(Sequence& sequence, TokenEvent event, std::span<const float> logits);
+  void take_token(Sequence& sequence, size_t row);
+  TokenId choose_token(const Sequence& sequence, size_t row);
+  bool report(Sequence& sequence, TokenEvent event, size_t row);
   bool is_stop(const Request& request, TokenId id) const;
   void finish(Sequence& sequence, FinishReason reason);
   void publish_counters();
@@ -143,6 +145,7 @@ class Engine {
   BlockPool pool_;
   Sampler sampler_;
   BatchBuilder batch_builder_;
+  ChoiceBuilder choice_builder_;
   StepBudget budget_;
   FairShare shares_;
   std::vector<SequencePtr> waiting_;

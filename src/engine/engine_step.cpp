@@ -67,7 +67,9 @@ Status Engine::step() {
   Status status = draft();
   if (status.ok()) {
     plan();
-    status = run_step(batch_builder_.build(running_, plan_));
+    StepBatch batch = batch_builder_.build(running_, plan_);
+    batch.choices = choice_builder_.build(running_, plan_);
+    status = run_step(batch);
   }
   if (!status.ok()) {
     end_all(FinishReason::kError, &status.error());
@@ -325,7 +327,7 @@ void Engine::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t fi
     pool_hidden(sequence, first_logit_row, chunk.n_logit_rows);
     if (sequence.is_decoding()) finish(sequence, FinishReason::kStop);
   } else if (chunk.n_logit_rows > 0) {
-    take_token(sequence, logit_row(first_logit_row));
+    take_token(sequence, first_logit_row);
   }
 }
 
@@ -333,13 +335,12 @@ void Engine::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t fi
 void Engine::take_scored_prompt(Sequence& sequence, uint32_t first_pos, uint32_t n_rows, size_t first_logit_row) {
   for (uint32_t row = 0; row < n_rows && !sequence.ended; ++row) {
     const uint32_t next = first_pos + row + 1;
-    const auto logits = logit_row(first_logit_row + row);
     if (next == sequence.n_prompt && sequence.n_generated() == 0) {
       if (sequence.n_wanted == 0) return finish(sequence, FinishReason::kLength);
-      return take_token(sequence, logits);
+      return take_token(sequence, first_logit_row + row);
     }
     TokenEvent event{sequence.tokens[next], next, std::nullopt, {}, true};
-    if (sequence.ending.stats.n_preemptions == 0 && !report(sequence, event, logits)) {
+    if (sequence.ending.stats.n_preemptions == 0 && !report(sequence, event, first_logit_row + row)) {
       return finish(sequence, FinishReason::kCancelled);
     }
   }
@@ -351,7 +352,7 @@ void Engine::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t 
   uint32_t n_right = 0;
   while (true) {
     ++sequence.n_computed;
-    take_token(sequence, logit_row(first_logit_row + n_right));
+    take_token(sequence, first_logit_row + n_right);
     const bool goes_on = !sequence.ended && n_right < n_drafted && sequence.tokens.back() == sequence.drafts[n_right];
     if (!goes_on) break;
     ++n_right;
@@ -377,12 +378,19 @@ void Engine::pool_hidden(Sequence& sequence, size_t first_row, uint32_t n_rows) 
   for (float& x : sequence.embedding) x *= scale;
 }
 
-void Engine::take_token(Sequence& sequence, std::span<const float> logits) {
+// The backend's, where it chose.
+TokenId Engine::choose_token(const Sequence& sequence, size_t row) {
+  const auto chosen = decoder_.chosen();
+  if (row < chosen.size() && chosen[row] != kNoToken) return chosen[row];
   const Request& request = *sequence.request;
   const bool is_constrained = request.constraint && request.constraint->allow(allowed_);
-  const TokenId id =
-      sampler_.sample(request.sampling, logits, sequence.tokens,
-                      is_constrained ? std::span<const uint64_t>(allowed_) : std::span<const uint64_t>());
+  return sampler_.sample(request.sampling, logit_row(row), sequence.tokens,
+                         is_constrained ? std::span<const uint64_t>(allowed_) : std::span<const uint64_t>());
+}
+
+void Engine::take_token(Sequence& sequence, size_t row) {
+  const Request& request = *sequence.request;
+  const TokenId id = choose_token(sequence, row);
   GenerationStats& stats = sequence.ending.stats;
   if (sequence.n_generated() == 0) {
     sequence.first_token = Clock::now();
@@ -398,17 +406,17 @@ void Engine::take_token(Sequence& sequence, std::span<const float> logits) {
   sequence.tokens.push_back(id);
   add(counters_.n_generated_tokens, 1);
   const TokenEvent event{id, sequence.n_generated() - 1, std::nullopt, {}};
-  if (!report(sequence, event, logits)) return finish(sequence, FinishReason::kCancelled);
+  if (!report(sequence, event, row)) return finish(sequence, FinishReason::kCancelled);
   if (sequence.n_generated() < sequence.n_wanted) return;
   const bool was_asked = request.max_tokens && *request.max_tokens == sequence.n_wanted;
   finish(sequence, was_asked ? FinishReason::kLength : FinishReason::kContext);
 }
 
 // False where the caller wants no more.
-bool Engine::report(Sequence& sequence, TokenEvent event, std::span<const float> logits) {
+bool Engine::report(Sequence& sequence, TokenEvent event, size_t row) {
   const Request& request = *sequence.request;
-  if (request.logprobs) event.logprob = sampler_.logprob(logits, event.id);
-  if (request.n_logprobs > 0) event.top = sampler_.top_logprobs(logits, request.n_logprobs);
+  if (request.logprobs) event.logprob = sampler_.logprob(logit_row(row), event.id);
+  if (request.n_logprobs > 0) event.top = sampler_.top_logprobs(logit_row(row), request.n_logprobs);
   return sequence.sink->on_token(event);
 }
 

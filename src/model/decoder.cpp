@@ -40,6 +40,7 @@ void Decoder::encode(const StepBatch& batch) {
                    .scale = c.embed_scale});
   for (uint32_t i = 0; i < c.n_layers; ++i) layer(i);
   head();
+  if (!batch.choices.empty()) backend_->choose({.logits = logits_});
   backend_->submit();
 }
 
@@ -165,6 +166,9 @@ std::span<const float> Decoder::logits() const {
 }
 std::span<const float> Decoder::hidden() const {
   return backend_->read(hidden_);
+}
+std::span<const TokenId> Decoder::chosen() const {
+  return backend_->chosen();
 }
 
 }  // namespace realizar

@@ -24,6 +24,8 @@ class Decoder {
   std::span<const float> logits() const;
   // The final normalized hidden states of the logit rows: [batch.logit_rows.size(), d_model].
   std::span<const float> hidden() const;
+  // Tokens after the logit rows, where the batch had choices and the backend makes them; kNoToken where it did not.
+  std::span<const TokenId> chosen() const;
 
  private:
   Decoder(const Model& model, Backend& backend) : model_(&model), backend_(&backend) {}

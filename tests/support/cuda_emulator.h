@@ -12,6 +12,8 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "quant/half.h"
 
@@ -32,6 +34,8 @@ enum class ThreadOrder { kRising, kFalling, kShuffled };
 
 // Runs body() once a thread of every block.
 void run(Grid grid, uint32_t n_threads, const std::function<void()>& body);
+// Launches that wait to be run: what a stream that records points to.
+using Recording = std::vector<std::function<void()>>;
 // How the threads of a block take turns from now on.
 void set_thread_order(ThreadOrder order);
 
@@ -58,8 +62,10 @@ const T* exchange(const T& value) {
 
 using emulator::Grid;
 template <class Args>
-void launch(void (*kernel)(Args), Grid grid, uint32_t n_threads, const Args& args, void*) {
-  emulator::run(grid, n_threads, [&] { kernel(args); });
+void launch(void (*kernel)(Args), Grid grid, uint32_t n_threads, const Args& args, void* stream) {
+  const auto run = [=] { emulator::run(grid, n_threads, [&] { kernel(args); }); };
+  if (stream == nullptr) return run();
+  static_cast<emulator::Recording*>(stream)->push_back(run);
 }
 
 inline uint32_t thread_idx() {
@@ -182,6 +188,16 @@ inline float bfloat_to_float(uint16_t bits) {
 }
 inline uint16_t float_to_bfloat(float x) {
   return float_to_bf16(x);
+}
+inline uint32_t float_bits(float x) {
+  return std::bit_cast<uint32_t>(x);
+}
+inline float bits_to_float(uint32_t bits) {
+  return std::bit_cast<float>(bits);
+}
+// Threads of a block take turns, so this is one step for all others.
+inline uint32_t shared_add(uint32_t* number, uint32_t n) {
+  return std::exchange(*number, *number + n);
 }
 inline int32_t round_to_int(float x) {
   return static_cast<int32_t>(std::nearbyintf(x));

@@ -58,13 +58,18 @@ class OpRig {
   void step(const TestBatch& batch, std::initializer_list<ActId> inputs, const Encode& encode) {
     const StepBatch view = batch.view();
     backend_->begin(view);
+    fill(inputs);
+    encode(*backend_);
+    backend_->submit();
+    if (!backend_->wait().ok()) std::abort();
+  }
+
+  // The operations that fill `inputs`.
+  void fill(std::initializer_list<ActId> inputs) {
     for (const Input& input : inputs_) {
       if (std::find(inputs.begin(), inputs.end(), input.act) == inputs.end()) continue;
       backend_->embed({.out = input.act, .table = input.table});
     }
-    encode(*backend_);
-    backend_->submit();
-    if (!backend_->wait().ok()) std::abort();
   }
 
   std::vector<float> read(ActId act) const {

@@ -3,365 +3,141 @@
 #include <algorithm>
 #include <vector>
 
-#include "backend/cuda/step_input.h"
+#include "backend/cuda/graph_cache.h"
+#include "backend/cuda/step_runner.h"
 #include "backend/cuda/weights.h"
-#include "backend/kv_types.h"
-#include "base/check.h"
 
 namespace realizar::cuda {
 namespace {
 
-constexpr uint32_t kMaxUsedExperts = 32;  // a lane each
-
-// Device memory that grows to the largest that was asked for, before or in the first step.
-class Scratch {
- public:
-  Status reserve(Device& device, size_t n_bytes) {
-    if (n_bytes <= n_bytes_) return {};
-    RZ_TRY(memory_, device.allocate(n_bytes));
-    n_bytes_ = n_bytes;
-    return {};
-  }
-  template <class T>
-  T* as() const {
-    return static_cast<T*>(memory_);
-  }
-
- private:
-  void* memory_ = nullptr;
-  size_t n_bytes_ = 0;
-};
-
-// Rows of some width as int8.
-struct QuantScratch {
-  Scratch codes, scales, halves;
-
-  Status reserve(Device& device, size_t n_rows, size_t n_cols) {
-    RZ_CHECK_OK(codes.reserve(device, n_rows * n_cols));
-    RZ_CHECK_OK(scales.reserve(device, n_rows * n_cols / kGroupCols * sizeof(float)));
-    return halves.reserve(device, n_rows * n_cols / kGroupCols * sizeof(int32_t));
-  }
-  QuantRows view() const { return {codes.as<uint32_t>(), scales.as<float>(), halves.as<int32_t>()}; }
-};
-
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(std::unique_ptr<Device> device)
-      : device_(std::move(device)), kernels_(device_->kernels()), weights_(*device_) {}
+      : device_(std::move(device)), weights_(*device_), runner_(*device_, weights_), graphs_(*device_) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string description() const override { return "cuda (" + device_->description() + ")"; }
   std::string_view arithmetic() const override { return "cuda"; }
 
   Status configure(const BackendLimits& limits) override {
-    limits_ = limits;
+    commands_.reserve(limits.max_commands);
+    runner_.configure(limits);
     return {};
   }
-  Result<WeightId> load_matrix(const MatrixSource& source) override {
-    RZ_TRY(const WeightId id, weights_.add_matrix(source));
-    // A matrix's columns are the width of rows that it may multiply.
-    if (traits(source.type).block_elems == 1) return id;
-    RZ_CHECK_OK(quants_.reserve(*device_, std::max(limits_.max_rows, limits_.max_logit_rows), source.n_cols));
-    return id;
-  }
+  Result<WeightId> load_matrix(const MatrixSource& source) override { return weights_.add_matrix(source); }
   Result<WeightId> load_vector(std::span<const float> values) override { return weights_.add_vector(values); }
-  Result<ActId> create_activation(uint32_t n_cols, Rows rows) override;
-  Status create_kv_cache(const KvLayout& layout) override;
-  size_t weight_bytes() const override { return weights_.bytes(); }
-  size_t kv_bytes() const override { return 2 * kv_plane_bytes(); }
-
-  void begin(const StepBatch& batch) override;
-  void embed(const EmbedOp& op) override;
-  void norm(const NormOp& op) override;
-  void linear(const LinearOp& op) override;
-  void gated_linear(const GatedLinearOp& op) override;
-  void rope_store(const RopeStoreOp& op) override;
-  void attention(const AttentionOp& op) override;
-  void route(const RouteOp& op) override;
-  void experts(const ExpertsOp& op) override;
-  void select_rows(const SelectRowsOp& op) override;
-  void submit() override {}
-  Status wait() override {
-    Status device_status = device_->wait();
-    return status_.ok() ? std::move(device_status) : std::exchange(status_, {});
+  Result<ActId> create_activation(uint32_t n_cols, Rows rows) override {
+    return runner_.create_activation(n_cols, rows);
   }
+  Status create_kv_cache(const KvLayout& layout) override { return runner_.create_kv_cache(layout); }
+  size_t weight_bytes() const override { return weights_.bytes(); }
+  size_t kv_bytes() const override { return 2 * runner_.kv_plane_bytes(); }
 
-  size_t block_bytes() const override { return size_t{2} * layout_.n_layers * layer_block_bytes(); }
+  void begin(const StepBatch& batch) override {
+    batch_ = &batch;
+    commands_.clear();
+  }
+  void embed(const EmbedOp& op) override { append(op); }
+  void norm(const NormOp& op) override { append(op); }
+  void linear(const LinearOp& op) override { append(op); }
+  void gated_linear(const GatedLinearOp& op) override { append(op); }
+  void rope_store(const RopeStoreOp& op) override { append(op); }
+  void attention(const AttentionOp& op) override { append(op); }
+  void route(const RouteOp& op) override { append(op); }
+  void experts(const ExpertsOp& op) override { append(op); }
+  void select_rows(const SelectRowsOp& op) override { append(op); }
+  bool can_choose(const TokenChoice& choice) const override { return ChoiceInput::can_choose(choice); }
+  void choose(const ChooseOp& op) override { append(op); }
+  void submit() override;
+  Status wait() override;
+
+  size_t block_bytes() const override { return size_t{2} * runner_.layout().n_layers * runner_.layer_block_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override;
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
 
-  std::span<const float> read(ActId id) const override;
+  std::span<const float> read(ActId id) const override { return runner_.read(id); }
+  std::span<const TokenId> chosen() const override { return runner_.chosen(); }
   void set_trace(bool) override {}
   std::span<const OpTiming> last_trace() const override { return {}; }
 
  private:
-  struct Activation2D {
-    uint32_t n_cols;
-    Rows rows;
-    float* values;                    // on the device
-    mutable std::vector<float> copy;  // what read() gives
-  };
-
-  const Activation2D& act(ActId id) const { return activations_[static_cast<uint32_t>(id)]; }
-  uint32_t n_rows(Rows rows) const { return rows == Rows::kAll ? n_rows_ : n_logit_rows_; }
-  const uint32_t* n_rows_at(Rows rows) const {
-    return rows == Rows::kAll ? input_.view().n_rows : input_.view().n_logit_rows;
-  }
-  KvView cache_of(uint32_t layer) const;
-  size_t layer_block_bytes() const { return size_t{layout_.n_kv_heads} * layout_.block_tokens * vector_bytes_; }
-  size_t kv_plane_bytes() const { return size_t{layout_.n_layers} * layout_.n_blocks * layer_block_bytes(); }
-  // The rows of `in` as int8, where the matrix wants them so.
-  QuantRows quantized(const Matrix& weight, ActId in, Rows rows);
-  // What is known of an activation's quantized rows is so no longer.
-  void wrote(ActId id) {
-    if (id == quantized_of_) quantized_of_ = kNoAct;
-  }
-  void multiply(const LinearArgs& args, ActId in, Rows rows, ActId out);
-  void multiply_experts(const ExpertsOp& op, WeightId weight, Store store);
-  Status reserve_hidden(const ExpertsOp& op);
-  Status reserve_input(const StepBatch& batch);
+  void append(const Command& command) { commands_.push_back(command); }
+  Status prepare();
+  void launch_all(const StepShape& shape);
+  Status replay_or_record(const StepShape& shape);
 
   std::unique_ptr<Device> device_;
-  const KernelTable& kernels_;
-  BackendLimits limits_;
   Weights weights_;
-  std::vector<Activation2D> activations_;
-  KvLayout layout_;
-  size_t vector_bytes_ = 0;
-  uint8_t *keys_ = nullptr, *values_ = nullptr;
-  StepInput input_;
-  QuantScratch quants_, hidden_quants_;
-  Scratch hidden_;
-  ActId quantized_of_ = kNoAct;
-  uint32_t n_rows_ = 0, n_decode_rows_ = 0, n_logit_rows_ = 0;
+  mutable StepRunner runner_;
+  GraphCache graphs_;
+  uint32_t n_known_moves_ = 0;
+  const StepBatch* batch_ = nullptr;
+  std::vector<Command> commands_;
   Status status_;  // of the step
 };
 
-Result<ActId> CudaBackend::create_activation(uint32_t n_cols, Rows rows) {
-  const uint32_t n_rows = rows == Rows::kAll ? limits_.max_rows : limits_.max_logit_rows;
-  RZ_TRY(void* memory, device_->allocate(size_t{n_rows} * n_cols * sizeof(float)));
-  activations_.push_back({n_cols, rows, static_cast<float*>(memory), {}});
-  return ActId{static_cast<uint32_t>(activations_.size() - 1)};
-}
-
-Status CudaBackend::create_kv_cache(const KvLayout& layout) {
-  RZ_TRY(vector_bytes_, kv_vector_bytes(layout));
-  if (layout.head_dim > kMaxHeadDim) {
-    return unsupported("heads of " + std::to_string(layout.head_dim) +
-                           " dimensions cannot be used on this device, at most " + std::to_string(kMaxHeadDim),
-                       "head_dim");
-  }
-  RZ_CHECK_OK(kv_cache_bytes(layout));
-  layout_ = layout;
-  for (uint8_t** plane : {&keys_, &values_}) {
-    RZ_TRY(void* memory, device_->allocate(kv_plane_bytes()));
-    *plane = static_cast<uint8_t*>(memory);
-  }
+Status CudaBackend::prepare() {
+  RZ_CHECK_OK(runner_.reserve_for(commands_));
+  RZ_CHECK_OK(runner_.begin(*batch_));
+  if (runner_.n_moves() != n_known_moves_) graphs_.forget_all();
+  n_known_moves_ = runner_.n_moves();
   return {};
 }
 
-// Where the limits name the context, the first step's reserve lasts.
-Status CudaBackend::reserve_input(const StepBatch& batch) {
-  size_t n_blocks = std::max(1u, (limits_.max_context + layout_.block_tokens - 1) / layout_.block_tokens);
-  for (const BatchSequence& seq : batch.seqs) n_blocks = std::max(n_blocks, seq.block_table.size());
-  if (n_blocks <= input_.max_blocks()) return {};
-  return input_.create(*device_, limits_, static_cast<uint32_t>(n_blocks));
+void CudaBackend::launch_all(const StepShape& shape) {
+  for (const Command& command : commands_) runner_.run(command, shape);
 }
 
-void CudaBackend::begin(const StepBatch& batch) {
-  REQUIRE(batch.n_rows() <= limits_.max_rows && batch.logit_rows.size() <= limits_.max_logit_rows);
-  n_rows_ = batch.n_rows();
-  n_decode_rows_ = batch.n_decode_rows;
-  n_logit_rows_ = static_cast<uint32_t>(batch.logit_rows.size());
-  quantized_of_ = kNoAct;
-  status_ = reserve_input(batch);
-  if (!status_.ok()) return;
-  input_.upload(*device_, batch);
-}
-
-void CudaBackend::embed(const EmbedOp& op) {
-  if (!status_.ok()) return;
-  const StepView& step = input_.view();
-  float* out = act(op.out).values;
-  kernels_.embed({step.n_rows, step.tokens, weights_.matrix(op.table), op.scale, false, out}, n_rows_,
-                 device_->stream());
-  if (op.position_table != kNoWeight) {
-    kernels_.embed({step.n_rows, step.positions, weights_.matrix(op.position_table), 1, true, out}, n_rows_,
-                   device_->stream());
+Status CudaBackend::replay_or_record(const StepShape& shape) {
+  auto graph = graphs_.find(shape, commands_);
+  if (!graph) {
+    device_->begin_capture();
+    launch_all(shape);
+    RZ_TRY(graph, device_->end_capture());
+    graphs_.keep(shape, commands_, *graph);
   }
-  wrote(op.out);
+  device_->replay(*graph);
+  return {};
 }
 
-void CudaBackend::norm(const NormOp& op) {
-  if (!status_.ok() || n_rows(op.rows) == 0) return;
-  kernels_.norm({n_rows_at(op.rows), act(op.out).values, act(op.in).values, weights_.vector(op.weight),
-                 weights_.vector(op.bias), act(op.in).n_cols, op.kind, op.eps, op.accumulate},
-                n_rows(op.rows), device_->stream());
-  wrote(op.out);
-}
-
-QuantRows CudaBackend::quantized(const Matrix& weight, ActId in, Rows rows) {
-  if (weight.form <= Form::kBF16 || quantized_of_ == in) return quants_.view();
-  kernels_.quantize({n_rows_at(rows), 1, act(in).values, weight.n_cols, quants_.view()}, n_rows(rows),
-                    device_->stream());
-  quantized_of_ = in;
-  return quants_.view();
-}
-
-// A row's arithmetic follows from its phase: decode rows and those of the logits are dots, prompt rows tiles, in the
-// forms that have them.
-void CudaBackend::multiply(const LinearArgs& args, ActId in, Rows rows, ActId out) {
-  if (!status_.ok() || n_rows(rows) == 0) return;
-  LinearArgs full = args;
-  full.in = act(in).values;
-  full.quants = quantized(args.weight, in, rows);
-  full.out = act(out).values;
-  const StepView& step = input_.view();
-  const bool has_tiles = args.weight.form > Form::kBF16 && rows == Rows::kAll;
-  const uint32_t n_dots = has_tiles ? n_decode_rows_ : n_rows(rows);
-  full.rows = {step.zero, has_tiles ? step.n_decode_rows : n_rows_at(rows)};
-  if (n_dots > 0) kernels_.linear(full, n_dots, device_->stream());
-  full.rows = {step.n_decode_rows, step.n_rows};
-  if (n_dots < n_rows(rows)) kernels_.linear_many(full, n_rows_ - n_dots, device_->stream());
-  wrote(out);
-}
-
-void CudaBackend::linear(const LinearOp& op) {
-  LinearArgs args{};
-  args.weight = weights_.matrix(op.weight);
-  args.bias = weights_.vector(op.bias);
-  args.activation = op.activation;
-  args.scale = op.scale;
-  args.softcap = op.softcap;
-  args.store = op.accumulate ? Store::kAdd : Store::kSet;
-  multiply(args, op.in, op.rows, op.out);
-}
-
-void CudaBackend::gated_linear(const GatedLinearOp& op) {
-  LinearArgs args{};
-  args.scale = 1;
-  args.weight = weights_.matrix(op.gate);
-  multiply(args, op.in, Rows::kAll, op.out);
-  args.weight = weights_.matrix(op.up);
-  args.activation = op.activation;
-  args.store = Store::kGate;
-  multiply(args, op.in, Rows::kAll, op.out);
-}
-
-KvView CudaBackend::cache_of(uint32_t layer) const {
-  const size_t at = size_t{layer} * layout_.n_blocks * layer_block_bytes();
-  return {keys_ + at,       values_ + at,         layout_.n_kv_heads,
-          layout_.head_dim, layout_.block_tokens, static_cast<uint32_t>(vector_bytes_),
-          layout_.type};
-}
-
-void CudaBackend::rope_store(const RopeStoreOp& op) {
+// Steps of decode rows alone come again and again in few shapes; a prompt's are launched one by one.
+void CudaBackend::submit() {
+  status_ = prepare();
   if (!status_.ok()) return;
-  RopeStoreArgs args{};
-  args.step = input_.view();
-  args.cache = cache_of(op.layer);
-  args.q = act(op.q).values;
-  args.k = act(op.k).values;
-  args.v = act(op.v).values;
-  args.n_heads = op.n_heads;
-  args.inv_freq = weights_.vector(op.inv_freq);
-  args.n_rot = op.n_rot;
-  args.rope_scale = op.rope_scale;
-  args.q_norm = weights_.vector(op.q_norm);
-  args.k_norm = weights_.vector(op.k_norm);
-  args.norm_eps = op.norm_eps;
-  kernels_.rope_store(args, n_rows_, device_->stream());
-  wrote(op.q);
-  wrote(op.k);
-}
-
-void CudaBackend::attention(const AttentionOp& op) {
-  if (!status_.ok()) return;
-  kernels_.attention({input_.view(), cache_of(op.layer), act(op.out).values, act(op.q).values, op.n_heads, op.scale,
-                      op.softcap, op.window},
-                     n_rows_, device_->stream());
-  wrote(op.out);
-}
-
-void CudaBackend::route(const RouteOp& op) {
-  if (!status_.ok()) return;
-  if (op.n_experts > kMaxExperts || op.n_used > kMaxUsedExperts) {
-    status_ = unsupported("expected at most " + std::to_string(kMaxExperts) + " experts, " +
-                              std::to_string(kMaxUsedExperts) + " a token, on this device",
-                          "n_experts");
-    return;
+  const StepShape exact = runner_.shape();
+  if (exact.n_decode_rows == exact.n_rows && exact.n_rows > 0) {
+    status_ = replay_or_record(shared_shape(exact, runner_.limits()));
+  } else {
+    launch_all(exact);
   }
-  kernels_.route({n_rows_at(Rows::kAll), act(op.logits).values, act(op.weights).values, act(op.ids).values,
-                  op.n_experts, op.n_used, op.renormalize, op.scale},
-                 n_rows_, device_->stream());
+  runner_.download_chosen();
 }
 
-Status CudaBackend::reserve_hidden(const ExpertsOp& op) {
-  const size_t n_pairs = size_t{limits_.max_rows} * op.n_used;
-  const uint32_t d_ff = weights_.matrix(op.gate).n_rows;
-  RZ_CHECK_OK(hidden_.reserve(*device_, n_pairs * d_ff * sizeof(float)));
-  return hidden_quants_.reserve(*device_, n_pairs, (d_ff + kGroupCols - 1) / kGroupCols * kGroupCols);
-}
-
-void CudaBackend::multiply_experts(const ExpertsOp& op, WeightId weight, Store store) {
-  const Matrix& matrix = weights_.matrix(weight);
-  kernels_.experts_hidden({n_rows_at(Rows::kAll), matrix, act(op.in).values, quantized(matrix, op.in, Rows::kAll),
-                           act(op.ids).values, op.n_used, op.activation, store, hidden_.as<float>()},
-                          n_rows_, device_->stream());
-}
-
-void CudaBackend::experts(const ExpertsOp& op) {
-  if (!status_.ok()) return;
-  status_ = reserve_hidden(op);
-  if (!status_.ok()) return;
-  multiply_experts(op, op.gate, Store::kSet);
-  multiply_experts(op, op.up, Store::kGate);
-  const Matrix& down = weights_.matrix(op.down);
-  if (down.form > Form::kBF16) {
-    kernels_.quantize({n_rows_at(Rows::kAll), op.n_used, hidden_.as<float>(), down.n_cols, hidden_quants_.view()},
-                      n_rows_, device_->stream());
-  }
-  kernels_.experts_down({n_rows_at(Rows::kAll), down, hidden_.as<float>(), hidden_quants_.view(),
-                         act(op.weights).values, act(op.ids).values, op.n_used, act(op.out).values},
-                        n_rows_, device_->stream());
-  wrote(op.out);
-}
-
-void CudaBackend::select_rows(const SelectRowsOp& op) {
-  if (!status_.ok() || n_logit_rows_ == 0) return;
-  kernels_.select_rows({input_.view(), act(op.in).values, act(op.out).values, act(op.in).n_cols}, n_logit_rows_,
-                       device_->stream());
-  wrote(op.out);
-}
-
-std::span<const float> CudaBackend::read(ActId id) const {
-  const Activation2D& a = act(id);
-  const size_t n = size_t{n_rows(a.rows)} * a.n_cols;
-  if (a.copy.size() < n) a.copy.resize(n);
-  device_->download(a.copy.data(), a.values, n * sizeof(float));
-  // A failure shows at the next wait: it is not this call's to report.
-  static_cast<void>(device_->wait());
-  return {a.copy.data(), n};
+Status CudaBackend::wait() {
+  Status device_status = device_->wait();
+  return status_.ok() ? std::move(device_status) : std::exchange(status_, {});
 }
 
 void CudaBackend::read_block(BlockId id, std::span<std::byte> bytes) const {
   std::byte* to = bytes.data();
-  for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
-    const size_t at = (size_t{layer} * layout_.n_blocks + to_index(id)) * layer_block_bytes();
-    device_->download(to, keys_ + at, layer_block_bytes());
-    device_->download(to + layer_block_bytes(), values_ + at, layer_block_bytes());
-    to += 2 * layer_block_bytes();
+  const size_t n_bytes = runner_.layer_block_bytes();
+  for (uint32_t layer = 0; layer < runner_.layout().n_layers; ++layer) {
+    for (const bool is_value : {false, true}) {
+      device_->download(to, runner_.block_at(is_value, layer, id), n_bytes);
+      to += n_bytes;
+    }
   }
   static_cast<void>(device_->wait());
 }
 
 void CudaBackend::write_block(BlockId id, std::span<const std::byte> bytes) {
   const std::byte* from = bytes.data();
-  for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
-    const size_t at = (size_t{layer} * layout_.n_blocks + to_index(id)) * layer_block_bytes();
-    device_->upload(keys_ + at, from, layer_block_bytes());
-    device_->upload(values_ + at, from + layer_block_bytes(), layer_block_bytes());
-    from += 2 * layer_block_bytes();
+  const size_t n_bytes = runner_.layer_block_bytes();
+  for (uint32_t layer = 0; layer < runner_.layout().n_layers; ++layer) {
+    for (const bool is_value : {false, true}) {
+      device_->upload(runner_.block_at(is_value, layer, id), from, n_bytes);
+      from += n_bytes;
+    }
   }
   static_cast<void>(device_->wait());
 }

@@ -10,6 +10,8 @@
 
 namespace realizar::cuda {
 
+enum class GraphId : uint32_t {};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -24,6 +26,12 @@ class Device {
   // In the stream's order. `from` of an upload and `to` of a download must live until wait().
   virtual void upload(void* to, const void* from, size_t n_bytes) = 0;
   virtual void download(void* to, const void* from, size_t n_bytes) = 0;
+  // Kernels launched between these are recorded, and not run. Errors of end_capture: Internal.
+  virtual void begin_capture() = 0;
+  virtual Result<GraphId> end_capture() = 0;
+  // Runs what was recorded, in the stream's order.
+  virtual void replay(GraphId id) = 0;
+  virtual void drop(GraphId id) = 0;
   // Until all that was given to the stream is done. Errors: Internal, by name, of anything since the last call.
   virtual Status wait() = 0;
 };

@@ -133,6 +133,18 @@ RZ_DEVICE uint16_t float_to_bfloat(float x) {
   return __bfloat16_as_ushort(__float2bfloat16_rn(x));
 }
 
+RZ_DEVICE uint32_t float_bits(float x) {
+  return __float_as_uint(x);
+}
+RZ_DEVICE float bits_to_float(uint32_t bits) {
+  return __uint_as_float(bits);
+}
+
+// Adds to a number in shared memory; gives what it was.
+RZ_DEVICE uint32_t shared_add(uint32_t* number, uint32_t n) {
+  return atomicAdd(number, n);
+}
+
 // To the nearest integer, halves to even.
 RZ_DEVICE int32_t round_to_int(float x) {
   return __float2int_rn(x);

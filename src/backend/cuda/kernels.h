@@ -15,6 +15,8 @@ inline constexpr uint32_t kGroupCols = 32;        // columns that share an activ
 inline constexpr uint32_t kMaxHeadDim = 256;      // of attention
 inline constexpr uint32_t kPiecePositions = 128;  // that attention reduces at a time
 inline constexpr uint32_t kMaxExperts = 512;
+inline constexpr uint32_t kPartTokens = 4096;    // of the vocabulary that a block looks at, where tokens are chosen
+inline constexpr uint32_t kMaxCandidates = 256;  // for a token
 
 // How a matrix lies on the device; the types' own order.
 enum class Form : uint8_t {
@@ -181,6 +183,33 @@ struct SelectRowsArgs {
   uint32_t n_cols;
 };
 
+// A TokenChoice as the device reads it.
+struct ChoiceRow {
+  double u;
+  float temperature, top_p, min_p;
+  float repeat_penalty, frequency_penalty, presence_penalty;
+  uint32_t top_k;  // 0: off
+  uint32_t first_seen, n_seen;
+  uint32_t is_wanted;
+};
+// What is known of a part of the vocabulary.
+struct ChoicePart {
+  double sum;  // of e^((logit - max) / temperature), where there is no top-k
+  float max;
+  uint32_t n_candidates;
+};
+// out[row] = the token, -1 where the caller has to choose.
+struct ChooseArgs {
+  const uint32_t* n_rows;
+  const float* logits;  // [n_rows, n_vocab]
+  uint32_t n_vocab;
+  const ChoiceRow* choices;  // [n_rows]
+  const SeenToken* seen;
+  uint64_t* candidates;  // [n_rows, parts of the vocabulary, kMaxCandidates] scratch
+  ChoicePart* parts;     // [n_rows, parts of the vocabulary] scratch
+  int32_t* out;
+};
+
 struct KernelTable {
   void (*embed)(const EmbedArgs&, uint32_t max_rows, Stream);
   void (*norm)(const NormArgs&, uint32_t max_rows, Stream);
@@ -194,6 +223,7 @@ struct KernelTable {
   void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
   void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);
   void (*select_rows)(const SelectRowsArgs&, uint32_t max_rows, Stream);
+  void (*choose)(const ChooseArgs&, uint32_t max_rows, Stream);
 };
 
 }  // namespace realizar::cuda

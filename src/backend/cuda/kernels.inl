@@ -7,5 +7,6 @@
 #include "backend/cuda/linear_many.inl"
 #include "backend/cuda/attention.inl"
 #include "backend/cuda/experts.inl"
+#include "backend/cuda/choose.inl"
 #include "backend/cuda/table.inl"
 // clang-format on

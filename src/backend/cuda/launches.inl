@@ -10,3 +10,4 @@ void route(const RouteArgs& a, uint32_t max_rows, Stream stream);
 void experts_hidden(const ExpertsHiddenArgs& a, uint32_t max_rows, Stream stream);
 void experts_down(const ExpertsDownArgs& a, uint32_t max_rows, Stream stream);
 void select_rows(const SelectRowsArgs& a, uint32_t max_rows, Stream stream);
+void choose(const ChooseArgs& a, uint32_t max_rows, Stream stream);

@@ -22,6 +22,9 @@ class RuntimeDevice final : public Device {
  public:
   RuntimeDevice(uint32_t idx, DeviceInfo info) : idx_(static_cast<int>(idx)), info_(std::move(info)) {}
   ~RuntimeDevice() override {
+    for (cudaGraphExec_t graph : graphs_) {
+      if (graph != nullptr) cudaGraphExecDestroy(graph);
+    }
     for (void* memory : device_memory_) cudaFree(memory);
     for (void* memory : pinned_memory_) cudaFreeHost(memory);
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
@@ -59,6 +62,20 @@ class RuntimeDevice final : public Device {
   void download(void* to, const void* from, size_t n_bytes) override {
     note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToHost, stream_));
   }
+  void begin_capture() override { note(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal)); }
+  Result<GraphId> end_capture() override {
+    note(cudaGetLastError());
+    cudaGraph_t graph = nullptr;
+    note(cudaStreamEndCapture(stream_, &graph));
+    cudaGraphExec_t recorded = nullptr;
+    if (error_ == cudaSuccess) note(cudaGraphInstantiate(&recorded, graph, 0));
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    RZ_CHECK_OK(status());
+    graphs_.push_back(recorded);
+    return GraphId{static_cast<uint32_t>(graphs_.size() - 1)};
+  }
+  void replay(GraphId id) override { note(cudaGraphLaunch(graphs_[static_cast<uint32_t>(id)], stream_)); }
+  void drop(GraphId id) override { cudaGraphExecDestroy(std::exchange(graphs_[static_cast<uint32_t>(id)], nullptr)); }
   Status wait() override {
     note(cudaGetLastError());
     note(cudaStreamSynchronize(stream_));
@@ -85,6 +102,7 @@ class RuntimeDevice final : public Device {
   DeviceInfo info_;
   cudaStream_t stream_ = nullptr;
   cudaError_t error_ = cudaSuccess;
+  std::vector<cudaGraphExec_t> graphs_;  // null where dropped
   std::vector<void*> device_memory_, pinned_memory_;
 };
 

@@ -8,4 +8,5 @@ constexpr KernelTable kKernelTable{.embed = embed,
                                    .route = route,
                                    .experts_hidden = experts_hidden,
                                    .experts_down = experts_down,
-                                   .select_rows = select_rows};
+                                   .select_rows = select_rows,
+                                   .choose = choose};

@@ -1,0 +1,54 @@
+#include "backend/cuda/choice_input.h"
+
+#include <algorithm>
+
+namespace realizar::cuda {
+namespace {
+
+constexpr uint32_t kSeenEachRow = 256;
+
+}  // namespace
+
+Status ChoiceInput::create(Device& device, uint32_t max_rows) {
+  max_seen_ = max_rows * kSeenEachRow;
+  const size_t row_bytes = max_rows * sizeof(ChoiceRow), n_bytes = row_bytes + max_seen_ * sizeof(SeenToken);
+  RZ_TRY(void* host, device.allocate_pinned(n_bytes));
+  RZ_TRY(void* memory, device.allocate(n_bytes));
+  host_rows_ = static_cast<ChoiceRow*>(host);
+  host_seen_ = reinterpret_cast<SeenToken*>(static_cast<std::byte*>(host) + row_bytes);
+  rows_ = static_cast<ChoiceRow*>(memory);
+  seen_ = reinterpret_cast<SeenToken*>(static_cast<std::byte*>(memory) + row_bytes);
+  return {};
+}
+
+bool ChoiceInput::can_choose(const TokenChoice& choice) {
+  return choice.params->typical_p >= 1 && choice.params->top_k <= static_cast<int32_t>(kMaxCandidates);
+}
+
+void ChoiceInput::upload(Device& device, std::span<const TokenChoice> choices) {
+  uint32_t n_seen = 0;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const TokenChoice& choice = choices[i];
+    ChoiceRow& row = host_rows_[i];
+    row = {};
+    if (choice.params == nullptr || n_seen + choice.seen.size() > max_seen_) continue;
+    const SamplingParams& p = *choice.params;
+    row = {choice.u,
+           p.temperature,
+           p.top_p,
+           p.min_p,
+           p.repeat_penalty,
+           p.frequency_penalty,
+           p.presence_penalty,
+           static_cast<uint32_t>(p.top_k),
+           n_seen,
+           static_cast<uint32_t>(choice.seen.size()),
+           1};
+    std::ranges::copy(choice.seen, host_seen_ + n_seen);
+    n_seen += row.n_seen;
+  }
+  device.upload(rows_, host_rows_, choices.size() * sizeof(ChoiceRow));
+  if (n_seen > 0) device.upload(seen_, host_seen_, n_seen * sizeof(SeenToken));
+}
+
+}  // namespace realizar::cuda

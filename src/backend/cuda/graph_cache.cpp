@@ -1,0 +1,51 @@
+#include "backend/cuda/graph_cache.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace realizar::cuda {
+namespace {
+
+constexpr size_t kMaxGraphs = 64;
+constexpr uint32_t kLeastPositions = 512;
+constexpr uint32_t kEvenRows = 16;  // from here on, rows are rounded to multiples of it
+
+uint32_t rounded_rows(uint32_t n, uint32_t limit) {
+  const uint32_t rounded = n <= kEvenRows ? std::bit_ceil(n) : (n + kEvenRows - 1) / kEvenRows * kEvenRows;
+  return std::min(rounded, limit);
+}
+
+}  // namespace
+
+StepShape shared_shape(const StepShape& exact, const StepShape& limits) {
+  StepShape shape;
+  shape.n_rows = shape.n_decode_rows = rounded_rows(exact.n_rows, limits.n_rows);
+  shape.n_logit_rows = rounded_rows(exact.n_logit_rows, limits.n_logit_rows);
+  shape.n_positions = std::max(kLeastPositions, std::bit_ceil(exact.n_positions));
+  return shape;
+}
+
+std::optional<GraphId> GraphCache::find(const StepShape& shape, std::span<const Command> commands) {
+  const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
+    return entry.shape == shape && std::ranges::equal(entry.commands, commands);
+  });
+  if (found == entries_.end()) return std::nullopt;
+  found->last_use = ++n_uses_;
+  return found->graph;
+}
+
+void GraphCache::keep(const StepShape& shape, std::span<const Command> commands, GraphId graph) {
+  if (entries_.size() >= kMaxGraphs) {
+    const auto oldest = std::ranges::min_element(entries_, {}, &Entry::last_use);
+    device_.drop(oldest->graph);
+    entries_.erase(oldest);
+  }
+  entries_.push_back({shape, {commands.begin(), commands.end()}, graph, ++n_uses_});
+}
+
+void GraphCache::forget_all() {
+  for (const Entry& entry : entries_) device_.drop(entry.graph);
+  entries_.clear();
+}
+
+}  // namespace realizar::cuda

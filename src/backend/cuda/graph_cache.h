@@ -1,0 +1,46 @@
+// Recorded steps: of each shape the launches of its operations, to be replayed as one. What a step's rows are (tokens,
+// positions, blocks, how to choose) lies in the device's memory, so a recording outlives requests.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "backend/cuda/command.h"
+#include "backend/cuda/device.h"
+
+namespace realizar::cuda {
+
+// The most of each that a step's launches may find.
+struct StepShape {
+  uint32_t n_rows = 0, n_decode_rows = 0, n_logit_rows = 0;
+  uint32_t n_positions = 0;  // of the longest sequence
+  bool operator==(const StepShape&) const = default;
+};
+// The shape that steps like this one share: decode rows alone, numbers rounded up, to no more than `limits`.
+StepShape shared_shape(const StepShape& exact, const StepShape& limits);
+
+class GraphCache {
+ public:
+  explicit GraphCache(Device& device) : device_(device) {}
+
+  std::optional<GraphId> find(const StepShape& shape, std::span<const Command> commands);
+  // Forgets the recording that was not used for longest, where there are too many.
+  void keep(const StepShape& shape, std::span<const Command> commands, GraphId graph);
+  // Buffers have moved: no recording holds any longer.
+  void forget_all();
+
+ private:
+  struct Entry {
+    StepShape shape;
+    std::vector<Command> commands;
+    GraphId graph;
+    uint64_t last_use;
+  };
+
+  Device& device_;
+  std::vector<Entry> entries_;
+  uint64_t n_uses_ = 0;
+};
+
+}  // namespace realizar::cuda

@@ -1,0 +1,298 @@
+#include "backend/cuda/step_runner.h"
+
+#include <algorithm>
+
+#include "backend/kv_types.h"
+#include "base/check.h"
+
+namespace realizar::cuda {
+namespace {
+
+constexpr uint32_t kMaxUsedExperts = 32;  // a lane each
+
+uint32_t n_vocab_parts(uint32_t n_vocab) {
+  return (n_vocab + kPartTokens - 1) / kPartTokens;
+}
+
+}  // namespace
+
+Status Scratch::reserve(Device& device, size_t n_bytes, uint32_t& n_moves) {
+  if (n_bytes <= n_bytes_) return {};
+  RZ_TRY(memory_, device.allocate(n_bytes));
+  n_bytes_ = n_bytes;
+  ++n_moves;
+  return {};
+}
+
+Status QuantScratch::reserve(Device& device, size_t n_rows, size_t n_cols, uint32_t& n_moves) {
+  RZ_CHECK_OK(codes.reserve(device, n_rows * n_cols, n_moves));
+  RZ_CHECK_OK(scales.reserve(device, n_rows * n_cols / kGroupCols * sizeof(float), n_moves));
+  return halves.reserve(device, n_rows * n_cols / kGroupCols * sizeof(int32_t), n_moves);
+}
+
+Result<ActId> StepRunner::create_activation(uint32_t n_cols, Rows rows) {
+  const uint32_t n_rows = rows == Rows::kAll ? limits_.max_rows : limits_.max_logit_rows;
+  RZ_TRY(void* memory, device_.allocate(size_t{n_rows} * n_cols * sizeof(float)));
+  activations_.push_back({n_cols, rows, static_cast<float*>(memory), {}});
+  return ActId{static_cast<uint32_t>(activations_.size() - 1)};
+}
+
+Status StepRunner::create_kv_cache(const KvLayout& layout) {
+  RZ_TRY(vector_bytes_, kv_vector_bytes(layout));
+  if (layout.head_dim > kMaxHeadDim) {
+    return unsupported("heads of " + std::to_string(layout.head_dim) +
+                           " dimensions cannot be used on this device, at most " + std::to_string(kMaxHeadDim),
+                       "head_dim");
+  }
+  RZ_CHECK_OK(kv_cache_bytes(layout));
+  layout_ = layout;
+  for (uint8_t*& plane : planes_) {
+    RZ_TRY(void* memory, device_.allocate(kv_plane_bytes()));
+    plane = static_cast<uint8_t*>(memory);
+  }
+  return {};
+}
+
+uint8_t* StepRunner::block_at(bool is_value, uint32_t layer, BlockId id) const {
+  return planes_[is_value ? 1 : 0] + (size_t{layer} * layout_.n_blocks + to_index(id)) * layer_block_bytes();
+}
+
+StepShape StepRunner::limits() const {
+  return {limits_.max_rows, limits_.max_rows, limits_.max_logit_rows, input_.max_blocks() * layout_.block_tokens};
+}
+
+// Where the limits name the context, the first step's reserve lasts.
+Status StepRunner::reserve_input(const StepBatch& batch) {
+  size_t n_blocks = std::max(1u, (limits_.max_context + layout_.block_tokens - 1) / layout_.block_tokens);
+  for (const BatchSequence& seq : batch.seqs) n_blocks = std::max(n_blocks, seq.block_table.size());
+  if (n_blocks > input_.max_blocks()) {
+    RZ_CHECK_OK(input_.create(device_, limits_, static_cast<uint32_t>(n_blocks)));
+    ++n_moves_;
+  }
+  if (batch.choices.empty() || choice_input_.is_created()) return {};
+  ++n_moves_;
+  return choice_input_.create(device_, limits_.max_logit_rows);
+}
+
+Status StepRunner::begin(const StepBatch& batch) {
+  REQUIRE(batch.n_rows() <= limits_.max_rows && batch.logit_rows.size() <= limits_.max_logit_rows);
+  exact_ = {batch.n_rows(), batch.n_decode_rows, static_cast<uint32_t>(batch.logit_rows.size()), 0};
+  for (const Pos pos : batch.positions)
+    exact_.n_positions = std::max(exact_.n_positions, static_cast<uint32_t>(pos) + 1);
+  n_chosen_ = batch.choices.size();
+  quantized_of_ = kNoAct;
+  for (Activation2D& activation : activations_) activation.is_read = false;
+  RZ_CHECK_OK(reserve_input(batch));
+  input_.upload(device_, batch);
+  if (!batch.choices.empty()) choice_input_.upload(device_, batch.choices);
+  return {};
+}
+
+Status StepRunner::reserve_for(std::span<const Command> commands) {
+  for (const Command& command : commands) {
+    RZ_CHECK_OK(std::visit([this](const auto& op) { return reserve(op); }, command));
+  }
+  return {};
+}
+
+Status StepRunner::reserve_quants(WeightId id) {
+  const Matrix& matrix = weights_.matrix(id);
+  if (matrix.form <= Form::kBF16) return {};
+  return quants_.reserve(device_, std::max(limits_.max_rows, limits_.max_logit_rows), matrix.n_cols, n_moves_);
+}
+
+Status StepRunner::reserve(const RouteOp& op) const {
+  if (op.n_experts <= kMaxExperts && op.n_used <= kMaxUsedExperts) return {};
+  return unsupported("expected at most " + std::to_string(kMaxExperts) + " experts, " +
+                         std::to_string(kMaxUsedExperts) + " a token, on this device",
+                     "n_experts");
+}
+
+Status StepRunner::reserve(const ExpertsOp& op) {
+  RZ_CHECK_OK(reserve_quants(op.gate));
+  const size_t n_pairs = size_t{limits_.max_rows} * op.n_used;
+  const uint32_t d_ff = weights_.matrix(op.gate).n_rows;
+  RZ_CHECK_OK(hidden_.reserve(device_, n_pairs * d_ff * sizeof(float), n_moves_));
+  return hidden_quants_.reserve(device_, n_pairs, (d_ff + kGroupCols - 1) / kGroupCols * kGroupCols, n_moves_);
+}
+
+Status StepRunner::reserve(const ChooseOp& op) {
+  const size_t n_rows = limits_.max_logit_rows, n_parts = n_rows * n_vocab_parts(act(op.logits).n_cols);
+  RZ_CHECK_OK(candidates_.reserve(device_, n_parts * kMaxCandidates * sizeof(uint64_t), n_moves_));
+  RZ_CHECK_OK(vocab_parts_.reserve(device_, n_parts * sizeof(ChoicePart), n_moves_));
+  RZ_CHECK_OK(chosen_.reserve(device_, n_rows * sizeof(int32_t), n_moves_));
+  if (host_chosen_ != nullptr) return {};
+  RZ_TRY(void* host, device_.allocate_pinned(n_rows * sizeof(TokenId)));
+  host_chosen_ = static_cast<TokenId*>(host);
+  return {};
+}
+
+void StepRunner::run(const Command& command, const StepShape& shape) {
+  shape_ = shape;
+  std::visit([this](const auto& op) { run(op); }, command);
+}
+
+void StepRunner::run(const EmbedOp& op) {
+  const StepView& step = input_.view();
+  float* out = act(op.out).values;
+  kernels_.embed({step.n_rows, step.tokens, weights_.matrix(op.table), op.scale, false, out}, shape_.n_rows,
+                 device_.stream());
+  if (op.position_table != kNoWeight) {
+    kernels_.embed({step.n_rows, step.positions, weights_.matrix(op.position_table), 1, true, out}, shape_.n_rows,
+                   device_.stream());
+  }
+  wrote(op.out);
+}
+
+void StepRunner::run(const NormOp& op) {
+  if (max_rows(op.rows) == 0) return;
+  kernels_.norm({n_rows_at(op.rows), act(op.out).values, act(op.in).values, weights_.vector(op.weight),
+                 weights_.vector(op.bias), act(op.in).n_cols, op.kind, op.eps, op.accumulate},
+                max_rows(op.rows), device_.stream());
+  wrote(op.out);
+}
+
+QuantRows StepRunner::quantized(const Matrix& weight, ActId in, Rows rows) {
+  if (weight.form <= Form::kBF16 || quantized_of_ == in) return quants_.view();
+  kernels_.quantize({n_rows_at(rows), 1, act(in).values, weight.n_cols, quants_.view()}, max_rows(rows),
+                    device_.stream());
+  quantized_of_ = in;
+  return quants_.view();
+}
+
+// A row's arithmetic follows from its phase: decode rows and those of the logits are dots, prompt rows tiles, in the
+// forms that have them.
+void StepRunner::multiply(const LinearArgs& args, ActId in, Rows rows, ActId out) {
+  if (max_rows(rows) == 0) return;
+  LinearArgs full = args;
+  full.in = act(in).values;
+  full.quants = quantized(args.weight, in, rows);
+  full.out = act(out).values;
+  const StepView& step = input_.view();
+  const bool has_tiles = args.weight.form > Form::kBF16 && rows == Rows::kAll;
+  const uint32_t n_dots = has_tiles ? shape_.n_decode_rows : max_rows(rows);
+  full.rows = {step.zero, has_tiles ? step.n_decode_rows : n_rows_at(rows)};
+  if (n_dots > 0) kernels_.linear(full, n_dots, device_.stream());
+  full.rows = {step.n_decode_rows, step.n_rows};
+  if (n_dots < max_rows(rows)) kernels_.linear_many(full, max_rows(rows) - n_dots, device_.stream());
+  wrote(out);
+}
+
+void StepRunner::run(const LinearOp& op) {
+  LinearArgs args{};
+  args.weight = weights_.matrix(op.weight);
+  args.bias = weights_.vector(op.bias);
+  args.activation = op.activation;
+  args.scale = op.scale;
+  args.softcap = op.softcap;
+  args.store = op.accumulate ? Store::kAdd : Store::kSet;
+  multiply(args, op.in, op.rows, op.out);
+}
+
+void StepRunner::run(const GatedLinearOp& op) {
+  LinearArgs args{};
+  args.scale = 1;
+  args.weight = weights_.matrix(op.gate);
+  multiply(args, op.in, Rows::kAll, op.out);
+  args.weight = weights_.matrix(op.up);
+  args.activation = op.activation;
+  args.store = Store::kGate;
+  multiply(args, op.in, Rows::kAll, op.out);
+}
+
+KvView StepRunner::cache_of(uint32_t layer) const {
+  return {block_at(false, layer, BlockId{0}),
+          block_at(true, layer, BlockId{0}),
+          layout_.n_kv_heads,
+          layout_.head_dim,
+          layout_.block_tokens,
+          static_cast<uint32_t>(vector_bytes_),
+          layout_.type};
+}
+
+void StepRunner::run(const RopeStoreOp& op) {
+  RopeStoreArgs args{};
+  args.step = input_.view();
+  args.cache = cache_of(op.layer);
+  args.q = act(op.q).values;
+  args.k = act(op.k).values;
+  args.v = act(op.v).values;
+  args.n_heads = op.n_heads;
+  args.inv_freq = weights_.vector(op.inv_freq);
+  args.n_rot = op.n_rot;
+  args.rope_scale = op.rope_scale;
+  args.q_norm = weights_.vector(op.q_norm);
+  args.k_norm = weights_.vector(op.k_norm);
+  args.norm_eps = op.norm_eps;
+  kernels_.rope_store(args, shape_.n_rows, device_.stream());
+  wrote(op.q);
+  wrote(op.k);
+}
+
+void StepRunner::run(const AttentionOp& op) {
+  kernels_.attention({input_.view(), cache_of(op.layer), act(op.out).values, act(op.q).values, op.n_heads, op.scale,
+                      op.softcap, op.window},
+                     shape_.n_rows, device_.stream());
+  wrote(op.out);
+}
+
+void StepRunner::run(const RouteOp& op) {
+  kernels_.route({n_rows_at(Rows::kAll), act(op.logits).values, act(op.weights).values, act(op.ids).values,
+                  op.n_experts, op.n_used, op.renormalize, op.scale},
+                 shape_.n_rows, device_.stream());
+}
+
+void StepRunner::multiply_experts(const ExpertsOp& op, WeightId weight, Store store) {
+  const Matrix& matrix = weights_.matrix(weight);
+  kernels_.experts_hidden({n_rows_at(Rows::kAll), matrix, act(op.in).values, quantized(matrix, op.in, Rows::kAll),
+                           act(op.ids).values, op.n_used, op.activation, store, hidden_.as<float>()},
+                          shape_.n_rows, device_.stream());
+}
+
+void StepRunner::run(const ExpertsOp& op) {
+  multiply_experts(op, op.gate, Store::kSet);
+  multiply_experts(op, op.up, Store::kGate);
+  const Matrix& down = weights_.matrix(op.down);
+  if (down.form > Form::kBF16) {
+    kernels_.quantize({n_rows_at(Rows::kAll), op.n_used, hidden_.as<float>(), down.n_cols, hidden_quants_.view()},
+                      shape_.n_rows, device_.stream());
+  }
+  kernels_.experts_down({n_rows_at(Rows::kAll), down, hidden_.as<float>(), hidden_quants_.view(),
+                         act(op.weights).values, act(op.ids).values, op.n_used, act(op.out).values},
+                        shape_.n_rows, device_.stream());
+  wrote(op.out);
+}
+
+void StepRunner::run(const SelectRowsOp& op) {
+  if (shape_.n_logit_rows == 0) return;
+  kernels_.select_rows({input_.view(), act(op.in).values, act(op.out).values, act(op.in).n_cols}, shape_.n_logit_rows,
+                       device_.stream());
+  wrote(op.out);
+}
+
+void StepRunner::run(const ChooseOp& op) {
+  kernels_.choose(
+      {input_.view().n_logit_rows, act(op.logits).values, act(op.logits).n_cols, choice_input_.rows(),
+       choice_input_.seen(), candidates_.as<uint64_t>(), vocab_parts_.as<ChoicePart>(), chosen_.as<int32_t>()},
+      shape_.n_logit_rows, device_.stream());
+}
+
+void StepRunner::download_chosen() {
+  static_assert(sizeof(TokenId) == sizeof(int32_t));
+  if (n_chosen_ > 0) device_.download(host_chosen_, chosen_.as<int32_t>(), n_chosen_ * sizeof(TokenId));
+}
+
+std::span<const float> StepRunner::read(ActId id) {
+  Activation2D& a = act(id);
+  const size_t n = size_t{a.rows == Rows::kAll ? exact_.n_rows : exact_.n_logit_rows} * a.n_cols;
+  if (!a.is_read) {
+    if (a.copy.size() < n) a.copy.resize(n);
+    device_.download(a.copy.data(), a.values, n * sizeof(float));
+    // A failure shows at the next wait: it is not this call's to report.
+    static_cast<void>(device_.wait());
+    a.is_read = true;
+  }
+  return {a.copy.data(), n};
+}
+
+}  // namespace realizar::cuda

@@ -1,0 +1,136 @@
+// What a step needs in the device's memory (activations, cache, scratch), and the launches of its operations.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backend/cuda/choice_input.h"
+#include "backend/cuda/command.h"
+#include "backend/cuda/device.h"
+#include "backend/cuda/graph_cache.h"
+#include "backend/cuda/step_input.h"
+#include "backend/cuda/weights.h"
+
+namespace realizar::cuda {
+
+// Device memory that grows to the largest that was asked for.
+class Scratch {
+ public:
+  // Counts in n_moves where the memory is another afterwards.
+  Status reserve(Device& device, size_t n_bytes, uint32_t& n_moves);
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(memory_);
+  }
+
+ private:
+  void* memory_ = nullptr;
+  size_t n_bytes_ = 0;
+};
+
+// Rows of some width as int8.
+struct QuantScratch {
+  Scratch codes, scales, halves;
+
+  Status reserve(Device& device, size_t n_rows, size_t n_cols, uint32_t& n_moves);
+  QuantRows view() const { return {codes.as<uint32_t>(), scales.as<float>(), halves.as<int32_t>()}; }
+};
+
+class StepRunner {
+ public:
+  StepRunner(Device& device, const Weights& weights) : device_(device), kernels_(device.kernels()), weights_(weights) {}
+
+  void configure(const BackendLimits& limits) { limits_ = limits; }
+  Result<ActId> create_activation(uint32_t n_cols, Rows rows);
+  // Errors: Unsupported (heads of more dimensions than the kernels have places for), ResourceExhausted.
+  Status create_kv_cache(const KvLayout& layout);
+  const KvLayout& layout() const { return layout_; }
+  size_t layer_block_bytes() const { return size_t{layout_.n_kv_heads} * layout_.block_tokens * vector_bytes_; }
+  size_t kv_plane_bytes() const { return size_t{layout_.n_layers} * layout_.n_blocks * layer_block_bytes(); }
+  // Where the keys (or values) of a block lie.
+  uint8_t* block_at(bool is_value, uint32_t layer, BlockId id) const;
+
+  // Before a step: brings the facts of its rows to the device, and makes sure of the memory that its operations need.
+  // Errors: ResourceExhausted; Unsupported (more experts than the kernels have places for).
+  Status begin(const StepBatch& batch);
+  Status reserve_for(std::span<const Command> commands);
+  // How often memory that launches name was exchanged for other.
+  uint32_t n_moves() const { return n_moves_; }
+  StepShape shape() const { return exact_; }
+  StepShape limits() const;
+  // Launches what makes an operation, for a step of at most this shape.
+  void run(const Command& command, const StepShape& shape);
+
+  // After the step. Errors of the device show at its next wait.
+  std::span<const float> read(ActId id);
+  std::span<const TokenId> chosen() const { return {host_chosen_, n_chosen_}; }
+  // Queues the copy of the chosen tokens.
+  void download_chosen();
+
+ private:
+  struct Activation2D {
+    uint32_t n_cols;
+    Rows rows;
+    float* values;            // on the device
+    std::vector<float> copy;  // what read() gives
+    bool is_read = false;     // in this step
+  };
+
+  Activation2D& act(ActId id) { return activations_[static_cast<uint32_t>(id)]; }
+  const Activation2D& act(ActId id) const { return activations_[static_cast<uint32_t>(id)]; }
+  uint32_t max_rows(Rows rows) const { return rows == Rows::kAll ? shape_.n_rows : shape_.n_logit_rows; }
+  const uint32_t* n_rows_at(Rows rows) const {
+    return rows == Rows::kAll ? input_.view().n_rows : input_.view().n_logit_rows;
+  }
+  KvView cache_of(uint32_t layer) const;
+  Status reserve_input(const StepBatch& batch);
+  Status reserve(const LinearOp& op) { return reserve_quants(op.weight); }
+  Status reserve(const GatedLinearOp& op) { return reserve_quants(op.gate); }
+  Status reserve(const ExpertsOp& op);
+  Status reserve(const RouteOp& op) const;
+  Status reserve(const ChooseOp& op);
+  template <class Op>
+  Status reserve(const Op&) {
+    return {};
+  }
+  Status reserve_quants(WeightId id);
+
+  void run(const EmbedOp& op);
+  void run(const NormOp& op);
+  void run(const LinearOp& op);
+  void run(const GatedLinearOp& op);
+  void run(const RopeStoreOp& op);
+  void run(const AttentionOp& op);
+  void run(const RouteOp& op);
+  void run(const ExpertsOp& op);
+  void run(const SelectRowsOp& op);
+  void run(const ChooseOp& op);
+  // The rows of `in` as int8, where the matrix wants them so.
+  QuantRows quantized(const Matrix& weight, ActId in, Rows rows);
+  // What is known of an activation's quantized rows is so no longer.
+  void wrote(ActId id) {
+    if (id == quantized_of_) quantized_of_ = kNoAct;
+  }
+  void multiply(const LinearArgs& args, ActId in, Rows rows, ActId out);
+  void multiply_experts(const ExpertsOp& op, WeightId weight, Store store);
+
+  Device& device_;
+  const KernelTable& kernels_;
+  const Weights& weights_;
+  BackendLimits limits_;
+  std::vector<Activation2D> activations_;
+  KvLayout layout_;
+  size_t vector_bytes_ = 0;
+  uint8_t* planes_[2] = {};  // keys, values
+  StepInput input_;
+  ChoiceInput choice_input_;
+  QuantScratch quants_, hidden_quants_;
+  Scratch hidden_, candidates_, vocab_parts_, chosen_;
+  TokenId* host_chosen_ = nullptr;  // pinned, [max_logit_rows]
+  size_t n_chosen_ = 0;
+  ActId quantized_of_ = kNoAct;
+  StepShape exact_, shape_;  // of the step; of the launches that are being made
+  uint32_t n_moves_ = 0;
+};
+
+}  // namespace realizar::cuda

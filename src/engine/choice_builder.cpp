@@ -1,0 +1,61 @@
+#include "engine/choice_builder.h"
+
+#include <algorithm>
+
+#include "sampling/penalties.h"
+#include "sampling/philox.h"
+
+namespace realizar {
+namespace {
+
+// Tokens seen, of all rows of a step; a row whose own do not fit is left to the engine.
+constexpr size_t kSeenEachRow = 256;
+
+// Nothing but the token is wanted, and nothing but the chain of samplers decides it.
+bool wants_token_alone(const Request& request) {
+  return !request.constraint && !request.logprobs && request.n_logprobs == 0 && !request.prompt_logprobs &&
+         request.pooling == Pooling::kNone && request.sampling.logit_bias.empty();
+}
+
+}  // namespace
+
+ChoiceBuilder::ChoiceBuilder(const Backend& backend, uint32_t max_logit_rows, uint32_t n_vocab)
+    : backend_(backend), counts_(n_vocab) {
+  choices_.reserve(max_logit_rows);
+  seen_.reserve(max_logit_rows * kSeenEachRow);
+}
+
+std::span<const TokenChoice> ChoiceBuilder::build(std::span<const SequencePtr> sequences,
+                                                  std::span<const PlannedChunk> plan) {
+  choices_.clear();
+  seen_.clear();
+  for (const PlannedChunk& chunk : plan) append(*sequences[chunk.seq_idx], chunk);
+  const bool any =
+      std::any_of(choices_.begin(), choices_.end(), [](const TokenChoice& choice) { return choice.params != nullptr; });
+  return any ? std::span<const TokenChoice>(choices_) : std::span<const TokenChoice>();
+}
+
+void ChoiceBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) {
+  const uint32_t end = sequence.n_computed + chunk.n_tokens;
+  for (uint32_t pos = end - chunk.n_logit_rows; pos < end; ++pos) choices_.push_back(choice_after(sequence, pos + 1));
+}
+
+// Of the token after the first n_history; the last of these may be drafts, in whose place others may yet come: then the
+// row does not count.
+TokenChoice ChoiceBuilder::choice_after(const Sequence& sequence, uint32_t n_history) {
+  const SamplingParams& params = sequence.request->sampling;
+  if (!wants_token_alone(*sequence.request)) return {};
+  TokenChoice choice{&params, uniform(params.seed, n_history), {}};
+  if (has_penalties(params)) {
+    if (n_history > sequence.n_known()) return {};
+    const size_t first = seen_.size(), n_window = static_cast<size_t>(static_cast<uint32_t>(params.repeat_last_n));
+    if (first + std::min<size_t>(n_history, n_window) > seen_.capacity()) return {};
+    for_each_seen(params, std::span(sequence.tokens).first(n_history), counts_, [this](TokenId id, uint32_t n_seen) {
+      seen_.push_back({id, n_seen});
+    });
+    choice.seen = std::span(seen_).subspan(first);
+  }
+  return backend_.can_choose(choice) ? choice : TokenChoice{};
+}
+
+}  // namespace realizar

@@ -1,0 +1,31 @@
+// What a backend needs to choose a step's tokens by itself, for the rows whose tokens it may choose. Owns the arrays,
+// sized at construction; a call allocates nothing.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backend/backend.h"
+#include "engine/scheduler.h"
+
+namespace realizar {
+
+class ChoiceBuilder {
+ public:
+  ChoiceBuilder(const Backend& backend, uint32_t max_logit_rows, uint32_t n_vocab);
+
+  // A choice for each logit row of the plan, in their order; empty where the backend makes none of them. Valid until
+  // the next call.
+  std::span<const TokenChoice> build(std::span<const SequencePtr> sequences, std::span<const PlannedChunk> plan);
+
+ private:
+  void append(const Sequence& sequence, const PlannedChunk& chunk);
+  TokenChoice choice_after(const Sequence& sequence, uint32_t n_history);
+
+  const Backend& backend_;
+  std::vector<TokenChoice> choices_;
+  std::vector<SeenToken> seen_;
+  std::vector<uint32_t> counts_;  // [n_vocab], all zero between calls
+};
+
+}  // namespace realizar

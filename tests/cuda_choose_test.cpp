@@ -1,0 +1,155 @@
+// Tokens that the device chooses are those that the sampler chooses from the same logits.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "sampling/penalties.h"
+#include "sampling/philox.h"
+#include "sampling/sampler.h"
+#include "support/cuda_emulator.h"
+#include "support/emulated_cuda.h"
+#include "support/op_rig.h"
+
+namespace realizar::test {
+namespace {
+
+using cuda::emulator::ThreadOrder;
+
+constexpr uint32_t kVocab = 9001;  // three parts, the last not full
+constexpr uint32_t kRows = 3;
+
+// Row r is flatter than row r + 1; some logits are equal, one is no number.
+InputTable random_logits(uint64_t seed) {
+  InputTable table{kRows, kVocab, {}};
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  for (uint32_t r = 0; r < kRows; ++r) {
+    for (uint32_t i = 0; i < kVocab; ++i) {
+      table.values.push_back(std::round(normal(random) * 64.0f) / 64.0f * (1.0f + 2.0f * static_cast<float>(r)));
+    }
+  }
+  table.values[5] = NAN;
+  return table;
+}
+
+class ChooseRig {
+ public:
+  explicit ChooseRig(const InputTable& logits)
+      : logits_(logits), rig_(*make_emulated_cuda(1), {.max_rows = kRows, .max_logit_rows = kRows}) {
+    act_ = rig_.input(logits_);
+  }
+
+  // A token for each row, by the device; kNoToken where it left the row.
+  std::vector<TokenId> choose(const std::vector<SamplingParams>& params, std::span<const TokenId> history) {
+    std::vector<uint32_t> counts(kVocab);
+    std::vector<std::vector<SeenToken>> seen(kRows);
+    std::vector<TokenChoice> choices;
+    for (uint32_t r = 0; r < kRows; ++r) {
+      if (has_penalties(params[r])) {
+        for_each_seen(params[r], history, counts, [&](TokenId id, uint32_t n) { seen[r].push_back({id, n}); });
+      }
+      choices.push_back({&params[r], uniform(params[r].seed, history.size()), seen[r]});
+    }
+    TestBatch batch = rows_of(std::vector<uint32_t>{0, 1, 2}, kRows);
+    batch.logit_rows = {0, 1, 2};
+    StepBatch view = batch.view();
+    view.choices = choices;
+    Backend& backend = rig_.backend();
+    backend.begin(view);
+    rig_.fill({act_});
+    backend.choose({.logits = act_});
+    backend.submit();
+    EXPECT_TRUE(backend.wait().ok());
+    return {backend.chosen().begin(), backend.chosen().end()};
+  }
+
+  std::vector<TokenId> expected(const std::vector<SamplingParams>& params, std::span<const TokenId> history) const {
+    Sampler sampler(kVocab);
+    std::vector<TokenId> tokens;
+    for (uint32_t r = 0; r < kRows; ++r) {
+      tokens.push_back(
+          sampler.sample(params[r], std::span(logits_.values).subspan(size_t{r} * kVocab, kVocab), history));
+    }
+    return tokens;
+  }
+
+ private:
+  InputTable logits_;
+  OpRig rig_;
+  ActId act_;
+};
+
+std::vector<SamplingParams> for_all_rows(SamplingParams params, uint64_t seed) {
+  std::vector<SamplingParams> all(kRows, params);
+  for (uint32_t r = 0; r < kRows; ++r) all[r].seed = seed + r;
+  return all;
+}
+
+const std::vector<TokenId> kHistory = {TokenId{7}, TokenId{4100}, TokenId{9000}, TokenId{7}, TokenId{8191}};
+
+void expect_as_the_sampler(SamplingParams params) {
+  ChooseRig rig(random_logits(3));
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    const auto all = for_all_rows(params, seed * 11);
+    EXPECT_EQ(rig.choose(all, kHistory), rig.expected(all, kHistory)) << "seed " << seed * 11;
+  }
+}
+
+TEST(CudaChoose, TheLikeliestAtTemperatureZero) {
+  expect_as_the_sampler({.temperature = 0});
+}
+
+TEST(CudaChoose, OfEqualsTheLowestId) {
+  InputTable logits = random_logits(1);
+  for (const uint32_t id : {8500, 4200, 300}) logits.values[id] = 1000;
+  ChooseRig rig(logits);
+  EXPECT_EQ(rig.choose(for_all_rows({.temperature = 0}, 0), kHistory)[0], TokenId{300});
+}
+
+TEST(CudaChoose, TopKWithTopPAndMinP) {
+  expect_as_the_sampler({});
+  expect_as_the_sampler({.temperature = 1.5f, .top_k = 256, .top_p = 0.5f, .min_p = 0.02f});
+  expect_as_the_sampler({.temperature = 0.3f, .top_k = 2, .top_p = 1});
+}
+
+TEST(CudaChoose, TheWholeVocabulary) {
+  expect_as_the_sampler({.temperature = 1, .top_k = 0, .top_p = 1});
+}
+
+TEST(CudaChoose, Penalties) {
+  expect_as_the_sampler({.top_k = 50, .repeat_penalty = 3, .frequency_penalty = 1.5f, .presence_penalty = -2});
+  expect_as_the_sampler({.temperature = 0, .repeat_penalty = 0.01f});
+}
+
+// The flattest row's nucleus holds more tokens than the device sorts; the others' do not.
+TEST(CudaChoose, ANucleusOfManyTokensIsLeftToTheCaller) {
+  ChooseRig rig(random_logits(3));
+  const auto params = for_all_rows({.temperature = 0.9f, .top_k = 0, .top_p = 0.9f}, 5);
+  const auto chosen = rig.choose(params, kHistory), expected = rig.expected(params, kHistory);
+  EXPECT_EQ(chosen[0], kNoToken);
+  EXPECT_EQ(chosen[2], expected[2]);
+}
+
+TEST(CudaChoose, ARecordedStepChoosesByTheNextStepsParameters) {
+  ChooseRig rig(random_logits(3));
+  auto params = for_all_rows({}, 1);
+  EXPECT_EQ(rig.choose(params, kHistory), rig.expected(params, kHistory));
+  params[1] = {.temperature = 0};
+  params[2] = {.temperature = 1, .top_k = 0, .top_p = 1, .seed = 99};
+  EXPECT_EQ(rig.choose(params, kHistory), rig.expected(params, kHistory));
+}
+
+TEST(CudaChoose, ThreadsInAnyOrderChooseTheSame) {
+  ChooseRig rig(random_logits(4));
+  const auto params = for_all_rows({.top_k = 100}, 2);
+  const auto rising = rig.choose(params, kHistory);
+  for (const ThreadOrder order : {ThreadOrder::kFalling, ThreadOrder::kShuffled}) {
+    cuda::emulator::set_thread_order(order);
+    EXPECT_EQ(rig.choose(params, kHistory), rising);
+  }
+  cuda::emulator::set_thread_order(ThreadOrder::kRising);
+}
+
+}  // namespace
+}  // namespace realizar::test
