@@ -43,7 +43,7 @@ class Case(unittest.TestCase):
 
 class Help(Case):
     def test_every_command_has_help(self):
-        for command in ["run", "inspect", "tokenize", "detokenize", "template", "logits", "perplexity", "bench"]:
+        for command in ["run", "inspect", "tokenize", "detokenize", "template", "logits", "perplexity", "bench", "devices"]:
             self.assertIn(command, self.succeeds("--help"))
             self.assertIn("Usage:", self.succeeds(command, "--help"))
 
@@ -208,6 +208,25 @@ class Inspect(Case):
         self.assertEqual(info["config"]["arch"], "llama")
         self.assertEqual(info["config"]["n_layers"], 5)
         self.assertEqual(len(info["tensors"]), info["n_tensors"])
+
+
+class Devices(Case):
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "this machine has a GPU")
+    def test_without_a_gpu_its_commands_say_so_and_auto_takes_the_cpu(self):
+        self.fails(1, "devices", naming="GPU")
+        self.fails(1, "run", "--backend", "cuda", MODEL, "Hello", naming="GPU")
+        result = realizar("run", "--backend", "auto", "--temperature", 0, "-n", 4, MODEL, PROMPT)
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+
+    @unittest.skipUnless(os.path.exists("/dev/nvidiactl"), "this machine has no GPU")
+    def test_lists_gpus_and_answers_on_one(self):
+        self.assertRegex(self.succeeds("devices"), r"^0  .* GB free")
+        self.assertIn("Paris", self.succeeds("run", "--backend", "cuda", "--temperature", 0, MODEL, PROMPT))
+
+    def test_check_compares_two_backends(self):
+        result = realizar("run", "--backend", "cpu", "--check", "--temperature", 0, "-n", 4, MODEL, PROMPT)
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        self.assertIn("cpu and reference", result.stderr.decode())
 
 
 class Numbers(Case):

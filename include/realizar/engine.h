@@ -18,7 +18,13 @@
 namespace realizar {
 
 struct LoadOptions {
-  std::string backend = "cpu";  // "cpu" or "reference"
+  // "auto": the GPU where there is one that can run the model, else the CPU. "cuda", "cpu" or "reference": that or an
+  // error.
+  std::string backend = "auto";
+  uint32_t device = 0;                   // of several GPUs
+  std::optional<uint32_t> n_gpu_layers;  // layers that stay in the GPU's memory; absent: as many as fit
+  uint64_t gpu_memory_bytes = 0;         // of the GPU's memory to use; 0: what is free
+  bool check = false;                    // compare the logits of a short prompt with another backend's
   // Kernels of the cpu backend: "auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon",
   // "dotprod", "i8mm".
   std::string isa = "auto";
@@ -41,6 +47,8 @@ struct ModelInfo {
   uint32_t n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, n_vocab, n_ctx, n_ctx_train;
   uint64_t n_params, file_bytes, weight_bytes, kv_bytes;
   bool has_chat_template;
+  std::string gpu_refusal;  // why "auto" did not take the GPU that this machine has; empty: it did, or has none
+  std::string check;        // what the comparison that was asked for gave
 };
 
 struct TextOptions {

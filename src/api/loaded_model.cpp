@@ -7,7 +7,11 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "api/parity_check.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/runtime.h"
+#include "backend/kv_types.h"
 #include "backend/reference/reference_backend.h"
 
 namespace realizar {
@@ -39,13 +43,48 @@ Result<T> parse_name(const Named<T> (&choices)[n], std::string_view name, const 
   return invalid_argument(fmt::format("{}: expected one of {}, actual '{}'", option, known, name), option);
 }
 
-Result<std::unique_ptr<Backend>> make_backend(const LoadOptions& options) {
-  if (options.backend == "reference") return make_reference_backend();
-  if (options.backend != "cpu") {
-    return invalid_argument("backend: expected cpu or reference, actual '" + options.backend + "'", "backend");
+// Other than weights, what a model wants of a device's memory: cache, activations, and the runtime's own.
+uint64_t reserve_bytes(const ModelConfig& c, const EngineOptions& options) {
+  constexpr uint64_t kRuntimeBytes = uint64_t{512} << 20;
+  const BackendLimits limits = Engine::limits_for(options);
+  const uint64_t kv_elems = uint64_t{2} * c.n_layers * c.n_kv_heads * c.head_dim * options.kv_tokens;
+  const uint64_t n_hidden = uint64_t{c.d_ff} * std::max(1u, c.moe.n_used);
+  const uint64_t row_elems = 4 * uint64_t{c.d_model} + 3 * uint64_t{c.n_heads} * c.head_dim + 3 * n_hidden;
+  const uint64_t n_floats = limits.max_rows * row_elems + limits.max_logit_rows * uint64_t{c.n_vocab};
+  return row_bytes(kv_traits(options.kv_type), 32) * kv_elems / 32 + n_floats * sizeof(float) + kRuntimeBytes;
+}
+
+Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, uint64_t wanted_bytes,
+                                                   uint64_t weight_bytes) {
+  RZ_TRY(auto device, cuda::open_device(options.device));
+  return cuda::make_backend(std::move(device),
+                            {options.gpu_memory_bytes, wanted_bytes, weight_bytes, options.n_gpu_layers});
+}
+
+uint64_t tensor_bytes(const ModelFile& file) {
+  uint64_t n_bytes = 0;
+  for (const TensorInfo& tensor : file.tensors()) n_bytes += tensor.data.size();
+  return n_bytes;
+}
+
+Result<std::unique_ptr<Backend>> make_backend(const std::string& name, const LoadOptions& options,
+                                              const EngineOptions& engine_options, const ModelFile& file,
+                                              const ModelConfig& config) {
+  if (name == "reference") return make_reference_backend();
+  if (name == "cuda") {
+    return make_cuda_backend(options, reserve_bytes(config, engine_options), tensor_bytes(file));
+  }
+  if (name != "cpu") {
+    return invalid_argument("backend: expected auto, cpu, cuda or reference, actual '" + name + "'", "backend");
   }
   RZ_TRY(const CpuIsa isa, parse_name(kIsas, options.isa, "isa"));
   return make_cpu_backend({options.n_threads, isa});
+}
+
+// What a GPU may lack, or fail in, while the CPU does not.
+bool is_devices_own(const Error& error) {
+  return error.code == ErrorCode::kUnsupported || error.code == ErrorCode::kResourceExhausted ||
+         error.code == ErrorCode::kInternal;
 }
 
 // A model that users wrote for may lack a tokenizer (a bare conformance file); it then generates from ids alone.
@@ -64,6 +103,9 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::string& path, 
   RZ_CHECK_OK(loaded->load_text());
   RZ_CHECK_OK(loaded->load_weights(options));
   loaded->fill_info();
+  if (options.check) {
+    RZ_TRY(loaded->info.check, check_parity(*loaded, options));
+  }
   return loaded;
 }
 
@@ -78,10 +120,9 @@ Status LoadedModel::load_text() {
   return {};
 }
 
-Status LoadedModel::load_weights(const LoadOptions& options) {
+Result<EngineOptions> LoadedModel::engine_options(const ModelConfig& config, const LoadOptions& options) const {
   EngineOptions engine_options;
   RZ_TRY(engine_options.kv_type, parse_name(kKvTypes, options.kv_type, "kv_type"));
-  RZ_TRY(const ModelConfig config, read_config(file));
   engine_options.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(config.n_ctx_train, kDefaultContext);
   if (options.max_batch_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
   engine_options.max_seqs = options.max_seqs;
@@ -91,7 +132,31 @@ Status LoadedModel::load_weights(const LoadOptions& options) {
       options.kv_contexts > 0 ? std::min(options.kv_contexts, options.max_seqs) : options.max_seqs;
   engine_options.kv_tokens = options.kv_tokens > 0 ? options.kv_tokens : engine_options.n_ctx * n_contexts;
   engine_options.n_draft = options.n_draft > 0 || options.draft_path.empty() ? options.n_draft : kDefaultDraft;
-  RZ_TRY(backend, make_backend(options));
+  return engine_options;
+}
+
+Status LoadedModel::load_weights(const LoadOptions& options) {
+  RZ_TRY(const ModelConfig config, read_config(file));
+  RZ_TRY(const EngineOptions engine_options, this->engine_options(config, options));
+  if (options.backend != "auto") return load_weights_on(options.backend, options, engine_options);
+  const auto gpus = cuda::list_devices();
+  if (gpus.ok()) {
+    const Status status = load_weights_on("cuda", options, engine_options);
+    if (status.ok() || !is_devices_own(status.error())) return status;
+    info.gpu_refusal = status.error().message;
+  } else if (gpus.error().code != ErrorCode::kNotFound) {
+    info.gpu_refusal = gpus.error().message;
+  }
+  return load_weights_on("cpu", options, engine_options);
+}
+
+Status LoadedModel::load_weights_on(const std::string& backend_name, const LoadOptions& options,
+                                    const EngineOptions& engine_options) {
+  draft = {};
+  engine = nullptr;
+  model = nullptr;
+  RZ_TRY(const ModelConfig config, read_config(file));
+  RZ_TRY(backend, make_backend(backend_name, options, engine_options, file, config));
   RZ_CHECK_OK(backend->configure(Engine::limits_for(engine_options)));
   RZ_TRY(Model loaded, Model::load(file, *backend, {engine_options.n_ctx, options.progress}));
   model = std::make_unique<Model>(std::move(loaded));
@@ -126,7 +191,8 @@ Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& 
   draft_options.max_catch_up = kMaxCatchUp;
   draft_options.kv_tokens = engine_options.kv_tokens;
   draft_options.kv_type = engine_options.kv_type;
-  RZ_TRY(draft.backend, make_backend(options));
+  RZ_TRY(const ModelConfig draft_config, read_config(draft_file));
+  RZ_TRY(draft.backend, make_backend(std::string(backend->name()), options, engine_options, draft_file, draft_config));
   RZ_CHECK_OK(draft.backend->configure(ModelDrafter::limits_for(draft_options)));
   RZ_TRY(Model loaded, Model::load(draft_file, *draft.backend, {engine_options.n_ctx, options.progress}));
   if (loaded.config().n_vocab != model->config().n_vocab) {

@@ -4,6 +4,7 @@
 // at a time may call; a backend runs its own team below.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -32,6 +33,7 @@ struct MatrixSource {
   std::vector<uint32_t> row_order;
   // The pieces hold [n_cols, n_rows] instead (plain types only); the backend transposes.
   bool transposed = false;
+  int32_t layer = -1;  // of the model that it is part of; -1: of none
 };
 
 enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0 };
@@ -60,6 +62,14 @@ struct OpTiming {
   uint64_t start_ns, duration_ns;  // on the steady clock
   uint64_t bytes;                  // weights and cache that it had to read
   uint64_t flops;                  // multiplications and additions that it had to do
+};
+
+// What a device has done, for metrics: written by the thread that drives it, read by any.
+struct DeviceCounters {
+  std::atomic<uint64_t> n_launches{0};        // operations that were launched one by one
+  std::atomic<uint64_t> n_captures{0};        // steps that were recorded
+  std::atomic<uint64_t> n_replays{0};         // steps that ran as recorded
+  std::atomic<uint64_t> n_streamed_bytes{0};  // weights brought to the device during steps
 };
 
 class Backend {
@@ -109,6 +119,11 @@ class Backend {
   virtual std::span<const float> read(ActId act) const = 0;
   // The same for what choose() gave, [n logit rows]; kNoToken where the caller has to choose from the logits.
   virtual std::span<const TokenId> chosen() const { return {}; }
+
+  // No step will ever succeed again.
+  virtual bool is_lost() const { return false; }
+  // Of a backend that is a device of its own; else null.
+  virtual const DeviceCounters* counters() const { return nullptr; }
 
   virtual void set_trace(bool on) = 0;
   virtual std::span<const OpTiming> last_trace() const = 0;

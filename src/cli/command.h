@@ -24,5 +24,6 @@ void add_template(CLI::App& app, Command& command);
 void add_logits(CLI::App& app, Command& command);
 void add_perplexity(CLI::App& app, Command& command);
 void add_bench(CLI::App& app, Command& command);
+void add_devices(CLI::App& app, Command& command);
 
 }  // namespace realizar::cli

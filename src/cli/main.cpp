@@ -30,6 +30,7 @@ int run_main(int argc, char** argv) {
   add_logits(app, command);
   add_perplexity(app, command);
   add_bench(app, command);
+  add_devices(app, command);
   for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) sub->fallthrough();
 
   try {

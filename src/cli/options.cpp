@@ -51,9 +51,25 @@ class ProgressLine {
 
 void LoadFlags::add_to(CLI::App& app) {
   const char* group = "Model";
-  app.add_option("--backend", options.backend, "Device: cpu, or reference (slow, exact; for checking)")
-      ->check(CLI::IsMember({"cpu", "reference"}))
+  app.add_option("--backend", options.backend,
+                 "Device: auto (a GPU that can run the model, else the CPU), cpu, cuda, or reference (slow, exact; for "
+                 "checking)")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}))
       ->capture_default_str()
+      ->group(group);
+  app.add_option("--device", options.device, "Which GPU, as `realizar devices` counts them")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option(
+         "--gpu-layers", options.n_gpu_layers,
+         "Layers that stay in the GPU's memory, the others are brought over each step (default: as many as fit)")
+      ->group(group);
+  app.add_option_function<uint64_t>(
+         "--gpu-memory", [this](uint64_t mb) { options.gpu_memory_bytes = mb << 20; },
+         "MB of the GPU's memory to use at most (default: what is free)")
+      ->group(group);
+  app.add_flag("--check", options.check,
+               "Compare the logits of a short text with another backend's before anything else")
       ->group(group);
   app.add_option("--isa", options.isa, "Kernels of the cpu backend")
       ->check(CLI::IsMember({"auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon", "dotprod", "i8mm"}))
@@ -133,7 +149,10 @@ Result<LanguageModel> load_model(const std::string& path, LoadOptions options) {
       return true;
     };
   }
-  return LanguageModel::load(path, options);
+  auto model = LanguageModel::load(path, options);
+  if (model.ok() && !model->info().gpu_refusal.empty()) warn("not on the GPU: " + model->info().gpu_refusal);
+  if (model.ok() && !model->info().check.empty()) warn(model->info().check);
+  return model;
 }
 
 Result<std::string> bundled_model_path() {

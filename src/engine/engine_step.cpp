@@ -72,6 +72,7 @@ Status Engine::step() {
     status = run_step(batch);
   }
   if (!status.ok()) {
+    counters_.is_device_lost = backend_.is_lost();
     end_all(FinishReason::kError, &status.error());
     return status.error();
   }
@@ -298,6 +299,8 @@ void Engine::observe_step(double ms) {
   budget_.observe(n_decode, n_bulk, ms);
   add(counters_.n_steps, 1);
   add(counters_.step_us, static_cast<uint64_t>(ms * 1e3));
+  const auto bound = std::lower_bound(kStepBoundsMs.begin(), kStepBoundsMs.end(), ms);
+  add(counters_.n_steps_in_class[static_cast<size_t>(bound - kStepBoundsMs.begin())], 1);
 }
 
 std::span<const float> Engine::logit_row(size_t row) const {

@@ -171,6 +171,7 @@ Result<WeightId> Binder::matrix_rows(const Found& found, Role role, uint32_t fir
   source.n_mats = is_expert_role(role) ? config_.moe.n_experts : 1;
   source.row_order = std::move(row_order);
   source.transposed = found.transposed;
+  source.layer = layer_;
   for (const TensorInfo* tensor : found.tensors) source.pieces.push_back(tensor->data);
   const bool is_part = n_rows != size_of(spec.rows);
   if (is_part && !found.transposed) {
@@ -271,6 +272,7 @@ Status Binder::bind_top(Weights& w) {
 }
 
 Status Binder::bind_layer(uint32_t layer, LayerWeights& w) {
+  layer_ = static_cast<int32_t>(layer);
   RZ_TRY(w.attn_norm, norm(Role::kAttnNorm, layer));
   RZ_TRY(w.attn_norm_bias, vector(Role::kAttnNormBias, layer));
   RZ_TRY(w.attn_post_norm, norm(Role::kAttnPostNorm, layer));

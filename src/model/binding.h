@@ -61,6 +61,7 @@ class Binder {
   const ModelConfig& config_;
   Backend& backend_;
   const ModelOptions& options_;
+  int32_t layer_ = -1;  // that is being bound
   std::unordered_set<const TensorInfo*> claimed_;
   uint64_t done_bytes_ = 0;
 };

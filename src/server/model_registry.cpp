@@ -127,6 +127,10 @@ void ModelRegistry::on_loaded(Entry& entry, Result<std::unique_ptr<LoadedModel>>
     auto model = std::make_shared<ServedModel>();
     model->id = entry.source.id;
     model->loaded = std::move(*loaded);
+    const ModelInfo& info = model->loaded->info;
+    spdlog::info("{} is loaded on {}", entry.source.id, info.backend);
+    if (!info.gpu_refusal.empty()) spdlog::warn("{} is not on the GPU: {}", entry.source.id, info.gpu_refusal);
+    if (!info.check.empty()) spdlog::info("{}", info.check);
     if (!options_.cache_dir.empty()) {
       model->cache_file = (std::filesystem::path(options_.cache_dir) / (entry.source.id + ".prefixes")).string();
       model->cache_file_bytes = options_.cache_dir_bytes;
@@ -170,6 +174,12 @@ void ModelRegistry::dispatch() {
 
 bool ModelRegistry::any_ready() const {
   return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.state == State::kReady; });
+}
+
+bool ModelRegistry::any_lost() const {
+  return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) {
+    return e.model != nullptr && e.model->loaded->engine->counters().is_device_lost;
+  });
 }
 
 uint32_t ModelRegistry::n_open() const {

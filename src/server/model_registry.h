@@ -79,6 +79,8 @@ class ModelRegistry {
   // Calls every stream that has news.
   void dispatch();
   bool any_ready() const;
+  // The device of some model has failed for good: only a new process helps.
+  bool any_lost() const;
   // Requests that some engine still has.
   uint32_t n_open() const;
   void drain();

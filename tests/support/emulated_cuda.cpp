@@ -1,6 +1,8 @@
 #include "support/emulated_cuda.h"
 
+#include <chrono>
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "backend/cuda/cuda_backend.h"
@@ -18,6 +20,8 @@ struct Release {
 class EmulatedDevice final : public Device {
  public:
   std::string description() const override { return "emulated"; }
+  size_t free_bytes() const override { return size_t{1} << 40; }
+  bool is_lost() const override { return false; }
   const KernelTable& kernels() const override { return kKernelTable; }
   Stream stream() const override { return recording_; }
 
@@ -41,9 +45,30 @@ class EmulatedDevice final : public Device {
     for (const auto& run : *graphs_[static_cast<uint32_t>(id)]) run();
   }
   void drop(GraphId id) override { graphs_[static_cast<uint32_t>(id)] = nullptr; }
+  // Copies aside land when somebody waits for them; until then there is nothing of use.
+  void upload_aside(uint32_t buffer, void* to, const void* from, size_t n_bytes) override {
+    std::memset(to, 0xff, n_bytes);
+    aside_[buffer].push_back({to, from, n_bytes});
+  }
+  void acquire(uint32_t buffer) override {
+    for (const Copy& copy : aside_[buffer]) std::memcpy(copy.to, copy.from, copy.n_bytes);
+    aside_[buffer].clear();
+  }
+  void release(uint32_t) override {}
+  void mark_time(uint32_t place) override { times_[place] = std::chrono::steady_clock::now(); }
+  double ms_between(uint32_t first_place, uint32_t last_place) override {
+    return std::chrono::duration<double, std::milli>(times_[last_place] - times_[first_place]).count();
+  }
   Status wait() override { return {}; }
 
  private:
+  struct Copy {
+    void* to;
+    const void* from;
+    size_t n_bytes;
+  };
+  std::map<uint32_t, std::vector<Copy>> aside_;
+  std::map<uint32_t, std::chrono::steady_clock::time_point> times_;
   std::vector<std::unique_ptr<emulator::Recording>> graphs_;
   emulator::Recording* recording_ = nullptr;
   std::vector<std::unique_ptr<std::byte[], Release>> memory_;
@@ -59,7 +84,7 @@ std::unique_ptr<cuda::Device> make_emulated_cuda_device() {
 }
 
 Result<std::unique_ptr<Backend>> make_emulated_cuda(uint32_t) {
-  return cuda::make_backend(make_emulated_cuda_device());
+  return cuda::make_backend(make_emulated_cuda_device(), {});
 }
 
 }  // namespace realizar::test

@@ -5,18 +5,28 @@
 
 #include "backend/cuda/graph_cache.h"
 #include "backend/cuda/step_runner.h"
+#include "backend/cuda/step_trace.h"
 #include "backend/cuda/weights.h"
 
 namespace realizar::cuda {
 namespace {
 
+// By the one thread that writes it.
+void add(std::atomic<uint64_t>& counter, uint64_t n) {
+  counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
+
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(std::unique_ptr<Device> device)
-      : device_(std::move(device)), weights_(*device_), runner_(*device_, weights_), graphs_(*device_) {}
+  CudaBackend(std::unique_ptr<Device> device, const CudaOptions& options)
+      : device_(std::move(device)),
+        weights_(*device_, options),
+        runner_(*device_, weights_),
+        graphs_(*device_),
+        trace_(*device_, weights_) {}
 
   std::string_view name() const override { return "cuda"; }
-  std::string description() const override { return "cuda (" + device_->description() + ")"; }
+  std::string description() const override;
   std::string_view arithmetic() const override { return "cuda"; }
 
   Status configure(const BackendLimits& limits) override {
@@ -29,7 +39,10 @@ class CudaBackend final : public Backend {
   Result<ActId> create_activation(uint32_t n_cols, Rows rows) override {
     return runner_.create_activation(n_cols, rows);
   }
-  Status create_kv_cache(const KvLayout& layout) override { return runner_.create_kv_cache(layout); }
+  Status create_kv_cache(const KvLayout& layout) override {
+    RZ_CHECK_OK(weights_.finish());
+    return runner_.create_kv_cache(layout);
+  }
   size_t weight_bytes() const override { return weights_.bytes(); }
   size_t kv_bytes() const override { return 2 * runner_.kv_plane_bytes(); }
 
@@ -57,19 +70,26 @@ class CudaBackend final : public Backend {
 
   std::span<const float> read(ActId id) const override { return runner_.read(id); }
   std::span<const TokenId> chosen() const override { return runner_.chosen(); }
-  void set_trace(bool) override {}
-  std::span<const OpTiming> last_trace() const override { return {}; }
+  void set_trace(bool on) override { is_traced_ = on; }
+  std::span<const OpTiming> last_trace() const override { return trace_.timings(); }
+  bool is_lost() const override { return device_->is_lost(); }
+  const DeviceCounters* counters() const override { return &counters_; }
 
  private:
   void append(const Command& command) { commands_.push_back(command); }
   Status prepare();
+  std::optional<uint32_t> streamed_layer_of(const Command& command) const;
   void launch_all(const StepShape& shape);
+  void launch_one(const Command& command, const StepShape& shape);
   Status replay_or_record(const StepShape& shape);
 
   std::unique_ptr<Device> device_;
   Weights weights_;
   mutable StepRunner runner_;
   GraphCache graphs_;
+  StepTrace trace_;
+  DeviceCounters counters_;
+  bool is_traced_ = false;
   uint32_t n_known_moves_ = 0;
   const StepBatch* batch_ = nullptr;
   std::vector<Command> commands_;
@@ -84,8 +104,45 @@ Status CudaBackend::prepare() {
   return {};
 }
 
+std::string CudaBackend::description() const {
+  std::string text = "cuda (" + device_->description();
+  const uint32_t n_streamed = weights_.n_streamed_layers();
+  if (n_streamed > 0) text += ", " + std::to_string(n_streamed) + " layers streamed from the host's memory";
+  return text + ")";
+}
+
+void CudaBackend::launch_one(const Command& command, const StepShape& shape) {
+  runner_.run(command, shape);
+  if (is_traced_) trace_.note(command);
+}
+
+std::optional<uint32_t> CudaBackend::streamed_layer_of(const Command& command) const {
+  const auto first_streamed = [this](std::initializer_list<WeightId> ids) {
+    std::optional<uint32_t> layer;
+    for (const WeightId id : ids) layer = layer ? layer : weights_.streamed_layer(id);
+    return layer;
+  };
+  if (const auto* linear = std::get_if<LinearOp>(&command)) return first_streamed({linear->weight});
+  if (const auto* gated = std::get_if<GatedLinearOp>(&command)) return first_streamed({gated->gate, gated->up});
+  if (const auto* experts = std::get_if<ExpertsOp>(&command)) {
+    return first_streamed({experts->gate, experts->up, experts->down});
+  }
+  return std::nullopt;
+}
+
+// Operations that need no streamed weights may run within a streamed layer as well as between two.
 void CudaBackend::launch_all(const StepShape& shape) {
-  for (const Command& command : commands_) runner_.run(command, shape);
+  std::optional<uint32_t> current;
+  for (const Command& command : commands_) {
+    const auto layer = streamed_layer_of(command);
+    if (layer && layer != current) {
+      if (current) weights_.stream().leave(*current);
+      weights_.stream().enter(*layer);
+      current = layer;
+    }
+    launch_one(command, shape);
+  }
+  if (current) weights_.stream().leave(*current);
 }
 
 Status CudaBackend::replay_or_record(const StepShape& shape) {
@@ -95,26 +152,34 @@ Status CudaBackend::replay_or_record(const StepShape& shape) {
     launch_all(shape);
     RZ_TRY(graph, device_->end_capture());
     graphs_.keep(shape, commands_, *graph);
+    add(counters_.n_captures, 1);
   }
   device_->replay(*graph);
+  add(counters_.n_replays, 1);
   return {};
 }
 
-// Steps of decode rows alone come again and again in few shapes; a prompt's are launched one by one.
+// Steps of decode rows alone come again and again in few shapes; a prompt's are launched one by one, and so are those
+// that are traced or wait for layers in between.
 void CudaBackend::submit() {
   status_ = prepare();
   if (!status_.ok()) return;
   const StepShape exact = runner_.shape();
-  if (exact.n_decode_rows == exact.n_rows && exact.n_rows > 0) {
+  const bool is_decode = exact.n_decode_rows == exact.n_rows && exact.n_rows > 0;
+  if (is_decode && !is_traced_ && weights_.n_streamed_layers() == 0) {
     status_ = replay_or_record(shared_shape(exact, runner_.limits()));
   } else {
+    if (is_traced_) trace_.begin(*batch_, runner_.layout());
     launch_all(exact);
+    add(counters_.n_launches, commands_.size());
+    add(counters_.n_streamed_bytes, weights_.streamed_bytes());
   }
   runner_.download_chosen();
 }
 
 Status CudaBackend::wait() {
   Status device_status = device_->wait();
+  if (is_traced_ && device_status.ok() && status_.ok()) trace_.finish();
   return status_.ok() ? std::move(device_status) : std::exchange(status_, {});
 }
 
@@ -144,8 +209,8 @@ void CudaBackend::write_block(BlockId id, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(std::unique_ptr<Device> device) {
-  return std::make_unique<CudaBackend>(std::move(device));
+std::unique_ptr<Backend> make_backend(std::unique_ptr<Device> device, const CudaOptions& options) {
+  return std::make_unique<CudaBackend>(std::move(device), options);
 }
 
 }  // namespace realizar::cuda

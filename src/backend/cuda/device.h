@@ -16,6 +16,10 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string description() const = 0;  // "NVIDIA H200 (9.0), driver 13.0"
+  // Of the device's memory, that nobody has yet.
+  virtual size_t free_bytes() const = 0;
+  // Nothing can be run on it any more, whatever is tried.
+  virtual bool is_lost() const = 0;
   virtual const KernelTable& kernels() const = 0;
   virtual Stream stream() const = 0;
 
@@ -32,6 +36,14 @@ class Device {
   // Runs what was recorded, in the stream's order.
   virtual void replay(GraphId id) = 0;
   virtual void drop(GraphId id) = 0;
+  // A buffer that is filled beside the stream's kernels, by its number: the copies into it begin once the kernels that
+  // were given to the stream before the last release() have ended; kernels after acquire() find them there.
+  virtual void upload_aside(uint32_t buffer, void* to, const void* from, size_t n_bytes) = 0;
+  virtual void acquire(uint32_t buffer) = 0;
+  virtual void release(uint32_t buffer) = 0;
+  // Notes the time at this place of the stream's order; after wait(), the time between two such places.
+  virtual void mark_time(uint32_t place) = 0;
+  virtual double ms_between(uint32_t first_place, uint32_t last_place) = 0;
   // Until all that was given to the stream is done. Errors: Internal, by name, of anything since the last call.
   virtual Status wait() = 0;
 };

@@ -4,7 +4,7 @@ namespace realizar::cuda {
 namespace {
 
 Error built_without() {
-  return unsupported("this program was built without CUDA; build it where nvcc is found to use a GPU", "backend");
+  return not_found("this program was built without CUDA; build it where nvcc is found to use a GPU", "backend");
 }
 
 }  // namespace

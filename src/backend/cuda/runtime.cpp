@@ -27,18 +27,29 @@ class RuntimeDevice final : public Device {
     }
     for (void* memory : device_memory_) cudaFree(memory);
     for (void* memory : pinned_memory_) cudaFreeHost(memory);
-    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+    for (const auto* events : {&filled_, &released_, &times_}) {
+      for (cudaEvent_t event : *events) cudaEventDestroy(event);
+    }
+    for (cudaStream_t stream : {stream_, copy_stream_}) {
+      if (stream != nullptr) cudaStreamDestroy(stream);
+    }
   }
 
   Status open() {
     note(cudaSetDevice(idx_));
     note(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    note(cudaStreamCreateWithFlags(&copy_stream_, cudaStreamNonBlocking));
     return status();
   }
 
   std::string description() const override {
     return fmt::format("{} ({}.{}), driver {}", info_.name, info_.major, info_.minor, version(info_.driver_version));
   }
+  size_t free_bytes() const override {
+    size_t n_free = 0, n_total = 0;
+    return cudaMemGetInfo(&n_free, &n_total) == cudaSuccess ? n_free : 0;
+  }
+  bool is_lost() const override { return is_lost_; }
   const KernelTable& kernels() const override { return runtime_kernels(); }
   Stream stream() const override { return stream_; }
 
@@ -76,6 +87,23 @@ class RuntimeDevice final : public Device {
   }
   void replay(GraphId id) override { note(cudaGraphLaunch(graphs_[static_cast<uint32_t>(id)], stream_)); }
   void drop(GraphId id) override { cudaGraphExecDestroy(std::exchange(graphs_[static_cast<uint32_t>(id)], nullptr)); }
+  void upload_aside(uint32_t buffer, void* to, const void* from, size_t n_bytes) override {
+    note(cudaStreamWaitEvent(copy_stream_, event(released_, buffer, cudaEventDisableTiming)));
+    note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, copy_stream_));
+    note(cudaEventRecord(event(filled_, buffer, cudaEventDisableTiming), copy_stream_));
+  }
+  void acquire(uint32_t buffer) override {
+    note(cudaStreamWaitEvent(stream_, event(filled_, buffer, cudaEventDisableTiming)));
+  }
+  void release(uint32_t buffer) override {
+    note(cudaEventRecord(event(released_, buffer, cudaEventDisableTiming), stream_));
+  }
+  void mark_time(uint32_t place) override { note(cudaEventRecord(event(times_, place, cudaEventDefault), stream_)); }
+  double ms_between(uint32_t first_place, uint32_t last_place) override {
+    float ms = 0;
+    note(cudaEventElapsedTime(&ms, times_[first_place], times_[last_place]));
+    return ms;
+  }
   Status wait() override {
     note(cudaGetLastError());
     note(cudaStreamSynchronize(stream_));
@@ -90,7 +118,19 @@ class RuntimeDevice final : public Device {
   Status status() {
     const cudaError_t error = std::exchange(error_, cudaSuccess);
     if (error == cudaSuccess) return {};
+    // What a device does not recover from shows in every call from then on.
+    is_lost_ = cudaStreamSynchronize(stream_) != cudaSuccess;
     return Error{ErrorCode::kInternal, fmt::format("{}: {}", info_.name, words(error)), "cuda"};
+  }
+  // The event of this number, which is made where it is first asked for. One that was never recorded is waited for by
+  // nobody.
+  cudaEvent_t event(std::vector<cudaEvent_t>& events, uint32_t idx, unsigned flags) {
+    while (events.size() <= idx) {
+      cudaEvent_t made = nullptr;
+      note(cudaEventCreateWithFlags(&made, flags));
+      events.push_back(made);
+    }
+    return events[idx];
   }
   static Error no_memory(const char* where, size_t n_bytes, cudaError_t error) {
     cudaGetLastError();  // it is told here, and not once more by wait()
@@ -100,7 +140,10 @@ class RuntimeDevice final : public Device {
 
   int idx_;
   DeviceInfo info_;
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t stream_ = nullptr, copy_stream_ = nullptr;
+  bool is_lost_ = false;
+  std::vector<cudaEvent_t> filled_, released_;  // of buffers that are filled aside
+  std::vector<cudaEvent_t> times_;
   cudaError_t error_ = cudaSuccess;
   std::vector<cudaGraphExec_t> graphs_;  // null where dropped
   std::vector<void*> device_memory_, pinned_memory_;
@@ -120,8 +163,17 @@ Result<DeviceInfo> info_of(int idx) {
 }  // namespace
 
 Result<std::vector<DeviceInfo>> list_devices() {
-  int n_devices = 0;
+  int n_devices = 0, driver_version = 0;
   const cudaError_t error = cudaGetDeviceCount(&n_devices);
+  cudaDriverGetVersion(&driver_version);
+  if (error == cudaErrorNoDevice || (error != cudaSuccess && driver_version == 0)) {
+    return not_found("this machine has no NVIDIA GPU, or no driver for it", "backend");
+  }
+  if (error == cudaErrorInsufficientDriver) {
+    return unsupported(fmt::format("the GPU's driver is for CUDA {}, expected {} or newer", version(driver_version),
+                                   version(CUDART_VERSION / 1000 * 1000)),
+                       "backend");
+  }
   if (error != cudaSuccess) return unsupported("no GPU can be used: " + words(error), "backend");
   std::vector<DeviceInfo> devices;
   for (int i = 0; i < n_devices; ++i) {

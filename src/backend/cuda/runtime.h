@@ -1,4 +1,4 @@
-// The GPUs of this machine. In a program built without CUDA both calls give Unsupported, which says so.
+// The GPUs of this machine. In a program built without CUDA both calls give NotFound, which says so.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct DeviceInfo {
   int driver_version;  // 13000: 13.0
 };
 
-// Errors: Unsupported (no driver, one too old, no GPU: with the runtime's words).
+// Errors: NotFound (no GPU, or no driver at all); Unsupported (the driver is too old, or does not answer).
 Result<std::vector<DeviceInfo>> list_devices();
 // Errors: as above; InvalidArgument (no such device); Unsupported (its compute capability is below 8.0).
 Result<std::unique_ptr<Device>> open_device(uint32_t idx);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <thread>
 
 #include "backend/cuda/repack.h"
 #include "backend/source_rows.h"
@@ -9,7 +11,13 @@
 namespace realizar::cuda {
 namespace {
 
-constexpr size_t kChunkBytes = 16u << 20;  // of repacked rows between two uploads
+constexpr size_t kStagingBytes = size_t{16} << 20;  // of repacked rows between two uploads
+constexpr uint32_t kMaxPackers = 16;
+constexpr size_t kAlign = 256;
+
+size_t aligned(size_t n_bytes) {
+  return (n_bytes + kAlign - 1) / kAlign * kAlign;
+}
 
 void copy_plain_row(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t r, std::byte* to) {
   const size_t n_bytes = traits(source.type).block_bytes;
@@ -22,20 +30,66 @@ void copy_plain_row(const MatrixSource& source, const SourceRows& rows, uint32_t
   }
 }
 
+size_t budget_of(const Device& device, const CudaOptions& options) {
+  const size_t n_free = device.free_bytes();
+  const size_t n_bytes = options.memory_bytes > 0 ? std::min<size_t>(options.memory_bytes, n_free) : n_free;
+  return n_bytes - std::min<size_t>(options.reserve_bytes, n_bytes);
+}
+
 }  // namespace
 
-struct Weights::Planes {
-  Form form;
-  PlaneBytes row;    // bytes a row
-  std::byte* at[4];  // on the device: low, high, headers, scales; null where the form has none
-  size_t row_bytes() const { return row.low + row.high + row.headers + row.scales; }
-};
+Weights::Weights(Device& device, const CudaOptions& options)
+    : device_(device),
+      options_(options),
+      budget_bytes_(budget_of(device, options)),
+      team_(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxPackers)),
+      stream_(device) {}
 
 Result<void*> Weights::allocate(size_t n_bytes) {
   if (n_bytes == 0) return nullptr;
   RZ_TRY(void* memory, device_.allocate(n_bytes));
-  n_bytes_ += n_bytes;
+  n_bytes_ += aligned(n_bytes);
   return memory;
+}
+
+// What belongs to no layer must be there; a layer where it is wanted and, unless the whole model is known to fit,
+// leaves room for the two buffers that others will want.
+bool Weights::is_resident(const MatrixSource& source, size_t n_bytes) {
+  if (source.layer < 0) return true;
+  if (source.layer != layer_) layer_bytes_ = 0;
+  layer_ = source.layer;
+  layer_bytes_ += aligned(n_bytes);
+  max_layer_bytes_ = std::max(max_layer_bytes_, layer_bytes_);
+  if (options_.n_gpu_layers) return static_cast<uint32_t>(source.layer) < *options_.n_gpu_layers;
+  const bool fits_whole = options_.weight_bytes > 0 && options_.weight_bytes <= budget_bytes_;
+  const size_t wanted = n_bytes_ + aligned(n_bytes) + (fits_whole ? 0 : 2 * max_layer_bytes_);
+  is_full_ = is_full_ || wanted > budget_bytes_;
+  return !is_full_;
+}
+
+Status Weights::place_resident(Planes& planes, size_t n_rows) {
+  for (int i = 0; i < kPlanes; ++i) {
+    RZ_TRY(void* memory, allocate(planes.row_bytes[i] * n_rows));
+    planes.at[i] = static_cast<std::byte*>(memory);
+  }
+  return {};
+}
+
+// The planes follow each other in the host's memory, to be copied at once.
+Result<Weights::Stored> Weights::place_streamed(const MatrixSource& source, Planes& planes, size_t n_rows) {
+  Stored stored{};
+  size_t n_bytes = 0;
+  for (int i = 0; i < kPlanes; ++i) {
+    stored.offsets[i] = n_bytes;
+    n_bytes += aligned(planes.row_bytes[i] * n_rows);
+  }
+  RZ_TRY(stored.place, stream_.add(source.layer != last_streamed_layer_, n_bytes));
+  last_streamed_layer_ = source.layer;
+  n_streamed_bytes_ += n_bytes;
+  for (int i = 0; i < kPlanes; ++i) {
+    planes.at[i] = planes.row_bytes[i] > 0 ? stored.place->host + stored.offsets[i] : nullptr;
+  }
+  return stored;
 }
 
 Result<WeightId> Weights::add_matrix(const MatrixSource& source) {
@@ -46,55 +100,109 @@ Result<WeightId> Weights::add_matrix(const MatrixSource& source) {
         std::string(source.name));
   }
   RZ_CHECK_OK(SourceRows(source).check());
-  Planes planes{*form, plane_bytes(*form, source.n_cols), {}};
+  const PlaneBytes row = plane_bytes(*form, source.n_cols);
+  Planes planes{*form, {row.low, row.high, row.headers, row.scales}, {}};
   const size_t n_rows = size_t{source.n_mats} * source.n_rows;
-  const size_t bytes[4] = {planes.row.low, planes.row.high, planes.row.headers, planes.row.scales};
-  for (int i = 0; i < 4; ++i) {
-    RZ_TRY(void* memory, allocate(bytes[i] * n_rows));
-    planes.at[i] = static_cast<std::byte*>(memory);
+  const size_t row_bytes = std::accumulate(std::begin(planes.row_bytes), std::end(planes.row_bytes), size_t{0});
+  Stored stored{};
+  if (is_resident(source, n_rows * row_bytes)) {
+    RZ_CHECK_OK(place_resident(planes, n_rows));
+    RZ_CHECK_OK(upload_rows(source, planes));
+  } else {
+    RZ_TRY(stored, place_streamed(source, planes, n_rows));
+    repack(source, planes, 0, n_rows, planes.at);
   }
-  RZ_CHECK_OK(upload_rows(source, planes));
-  matrices_.push_back({reinterpret_cast<const uint32_t*>(planes.at[0]), reinterpret_cast<const uint32_t*>(planes.at[1]),
-                       reinterpret_cast<const uint16_t*>(planes.at[2]), reinterpret_cast<const int8_t*>(planes.at[3]),
-                       source.n_rows, source.n_cols, *form});
+  stored.n_bytes = size_t{source.n_rows} * row_bytes;
+  stored.matrix = {reinterpret_cast<const uint32_t*>(planes.at[0]),
+                   reinterpret_cast<const uint32_t*>(planes.at[1]),
+                   reinterpret_cast<const uint16_t*>(planes.at[2]),
+                   reinterpret_cast<const int8_t*>(planes.at[3]),
+                   source.n_rows,
+                   source.n_cols,
+                   *form};
+  matrices_.push_back(stored);
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
 }
 
-Status Weights::upload_rows(const MatrixSource& source, const Planes& planes) {
+// Rows [first_row, first_row + n_rows) of the stack into planes that begin with the first of them.
+void Weights::repack(const MatrixSource& source, const Planes& planes, size_t first_row, size_t n_rows,
+                     std::byte* const* to) {
   const SourceRows rows(source);
-  const size_t bytes[4] = {planes.row.low, planes.row.high, planes.row.headers, planes.row.scales};
-  const size_t n_rows = size_t{source.n_mats} * source.n_rows;
-  const size_t n_chunk = std::clamp<size_t>(kChunkBytes / std::max<size_t>(1, planes.row_bytes()), 1, n_rows);
-  std::vector<std::byte> staged[4];
-  for (int i = 0; i < 4; ++i) staged[i].resize(bytes[i] * n_chunk);
-  for (size_t first = 0; first < n_rows; first += n_chunk) {
-    const size_t n = std::min(n_chunk, n_rows - first);
-    for (size_t i = 0; i < n; ++i) {
-      const auto mat = static_cast<uint32_t>((first + i) / source.n_rows);
-      const auto r = static_cast<uint32_t>((first + i) % source.n_rows);
-      const PlaneRow to{staged[0].data() + bytes[0] * i, staged[1].data() + bytes[1] * i,
-                        staged[2].data() + bytes[2] * i, staged[3].data() + bytes[3] * i};
+  auto repack_share = [&](uint32_t member) {
+    const size_t end = n_rows * (member + 1) / team_.size();
+    for (size_t i = n_rows * member / team_.size(); i < end; ++i) {
+      const auto mat = static_cast<uint32_t>((first_row + i) / source.n_rows);
+      const auto r = static_cast<uint32_t>((first_row + i) % source.n_rows);
+      const auto at = [&](int plane) { return to[plane] + planes.row_bytes[plane] * i; };
       if (is_plain(planes.form)) {
-        copy_plain_row(source, rows, mat, r, to.low);
+        copy_plain_row(source, rows, mat, r, at(0));
       } else {
-        repack_row(planes.form, rows.row(mat, r), source.n_cols, to);
+        repack_row(planes.form, rows.row(mat, r), source.n_cols, {at(0), at(1), at(2), at(3)});
       }
     }
-    for (int p = 0; p < 4; ++p) {
-      if (bytes[p] > 0) device_.upload(planes.at[p] + bytes[p] * first, staged[p].data(), bytes[p] * n);
-    }
-    RZ_CHECK_OK(device_.wait());
+  };
+  team_.run(repack_share);
+}
+
+// By two buffers in turn: one is filled while the other is on its way.
+Status Weights::upload_rows(const MatrixSource& source, const Planes& planes) {
+  const size_t n_rows = size_t{source.n_mats} * source.n_rows;
+  const size_t row_bytes = std::accumulate(std::begin(planes.row_bytes), std::end(planes.row_bytes), size_t{0});
+  for (std::byte*& buffer : staging_) {
+    if (buffer != nullptr) continue;
+    RZ_TRY(void* memory, device_.allocate_pinned(kStagingBytes));
+    buffer = static_cast<std::byte*>(memory);
   }
-  return {};
+  if (row_bytes > kStagingBytes) return unsupported(std::string(source.name) + ": rows of more than 16 MB", "row");
+  const size_t n_chunk = std::min(kStagingBytes / row_bytes, n_rows);
+  uint32_t turn = 0;
+  for (size_t first = 0; first < n_rows; first += n_chunk, turn ^= 1) {
+    const size_t n = std::min(n_chunk, n_rows - first);
+    std::byte* staged[kPlanes];
+    staged[0] = staging_[turn];
+    for (int i = 1; i < kPlanes; ++i) staged[i] = staged[i - 1] + planes.row_bytes[i - 1] * n;
+    repack(source, planes, first, n, staged);
+    RZ_CHECK_OK(device_.wait());  // for the other buffer
+    for (int i = 0; i < kPlanes; ++i) {
+      const size_t row_plane_bytes = planes.row_bytes[i];
+      if (row_plane_bytes > 0) device_.upload(planes.at[i] + row_plane_bytes * first, staged[i], row_plane_bytes * n);
+    }
+  }
+  return device_.wait();
 }
 
 Result<WeightId> Weights::add_vector(std::span<const float> values) {
   RZ_TRY(void* memory, allocate(values.size_bytes()));
   device_.upload(memory, values.data(), values.size_bytes());
   RZ_CHECK_OK(device_.wait());
-  const auto n = static_cast<uint32_t>(values.size());
-  matrices_.push_back({static_cast<const uint32_t*>(memory), nullptr, nullptr, nullptr, 1, n, Form::kF32});
+  Stored stored{};
+  stored.matrix = {static_cast<const uint32_t*>(memory), nullptr,   nullptr, nullptr, 1,
+                   static_cast<uint32_t>(values.size()), Form::kF32};
+  stored.n_bytes = values.size_bytes();
+  matrices_.push_back(stored);
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
+}
+
+void Weights::point(Stored& stored) const {
+  const std::byte* at = stream_.device_at(*stored.place);
+  Matrix& m = stored.matrix;
+  m.low = reinterpret_cast<const uint32_t*>(at + stored.offsets[0]);
+  m.high = reinterpret_cast<const uint32_t*>(at + stored.offsets[1]);
+  m.headers = reinterpret_cast<const uint16_t*>(at + stored.offsets[2]);
+  m.scales = reinterpret_cast<const int8_t*>(at + stored.offsets[3]);
+}
+
+Status Weights::finish() {
+  RZ_CHECK_OK(stream_.create_buffers());
+  for (Stored& stored : matrices_) {
+    if (stored.place) point(stored);
+  }
+  return {};
+}
+
+std::optional<uint32_t> Weights::streamed_layer(WeightId id) const {
+  const Stored& stored = matrices_[static_cast<uint32_t>(id)];
+  return stored.place ? std::optional(stored.place->layer) : std::nullopt;
 }
 
 }  // namespace realizar::cuda

@@ -1,36 +1,75 @@
-// Weights in the device's memory.
+// Weights in the device's memory, and those that are brought there layer by layer.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device.h"
+#include "backend/cuda/layer_stream.h"
+#include "base/thread_team.h"
 
 namespace realizar::cuda {
 
 class Weights {
  public:
-  explicit Weights(Device& device) : device_(device) {}
+  Weights(Device& device, const CudaOptions& options);
 
   // Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type), ResourceExhausted, Internal.
   Result<WeightId> add_matrix(const MatrixSource& source);
   Result<WeightId> add_vector(std::span<const float> values);
+  // After the last of them. Errors: ResourceExhausted.
+  Status finish();
 
-  const Matrix& matrix(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
+  const Matrix& matrix(WeightId id) const { return matrices_[static_cast<uint32_t>(id)].matrix; }
   // Null for kNoWeight.
   const float* vector(WeightId id) const {
     return id == kNoWeight ? nullptr : reinterpret_cast<const float*>(matrix(id).low);
   }
-  size_t bytes() const { return n_bytes_; }
+  // The streamed layer that the matrix is part of.
+  std::optional<uint32_t> streamed_layer(WeightId id) const;
+  uint32_t n_streamed_layers() const { return stream_.n_layers(); }
+  LayerStream& stream() { return stream_; }
+  size_t bytes() const { return n_bytes_ + n_streamed_bytes_; }
+  size_t streamed_bytes() const { return n_streamed_bytes_; }
+  // Of the planes as they lie on the device.
+  uint64_t matrix_bytes(WeightId id) const { return matrices_[static_cast<uint32_t>(id)].n_bytes; }
 
  private:
-  struct Planes;
+  static constexpr int kPlanes = 4;  // low, high, headers, scales
+  struct Stored {
+    Matrix matrix;
+    uint64_t n_bytes;  // of one of its stacked matrices
+    std::optional<LayerStream::Place> place;
+    size_t offsets[kPlanes];  // in the place
+  };
+  struct Planes {
+    Form form;
+    size_t row_bytes[kPlanes];
+    std::byte* at[kPlanes];  // null where the form has none
+  };
+
+  bool is_resident(const MatrixSource& source, size_t n_bytes);
   Result<void*> allocate(size_t n_bytes);
+  Status place_resident(Planes& planes, size_t n_rows);
+  Result<Stored> place_streamed(const MatrixSource& source, Planes& planes, size_t n_rows);
+  void repack(const MatrixSource& source, const Planes& planes, size_t first_row, size_t n_rows, std::byte* const* to);
   Status upload_rows(const MatrixSource& source, const Planes& planes);
+  void point(Stored& stored) const;
 
   Device& device_;
-  std::vector<Matrix> matrices_;
-  size_t n_bytes_ = 0;
+  CudaOptions options_;
+  size_t budget_bytes_;  // of the device, for weights
+  ThreadTeam team_;
+  LayerStream stream_;
+  std::vector<Stored> matrices_;
+  std::byte* staging_[2] = {};
+  size_t n_bytes_ = 0, n_streamed_bytes_ = 0;
+  size_t layer_bytes_ = 0, max_layer_bytes_ = 0;  // of the layer that is being loaded, and of the largest so far
+  int32_t layer_ = -1, last_streamed_layer_ = -1;
+  bool is_full_ = false;
 };
 
 }  // namespace realizar::cuda

@@ -67,8 +67,10 @@ void get_livez(Call call) {
 
 // Ready: a model answers, and new work is taken.
 void get_readyz(Call call) {
-  const bool is_ready = call.context.models.any_ready() && !call.context.draining;
-  send(call, is_ready ? 200 : 503, {{"status", call.context.draining ? "draining" : is_ready ? "ready" : "loading"}});
+  const ModelRegistry& models = call.context.models;
+  if (call.context.draining) return send(call, 503, {{"status", "draining"}});
+  if (models.any_lost()) return send(call, 503, {{"status", "device lost"}});
+  send(call, models.any_ready() ? 200 : 503, {{"status", models.any_ready() ? "ready" : "loading"}});
 }
 
 void get_health(Call call) {
