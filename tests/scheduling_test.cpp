@@ -122,6 +122,7 @@ EngineOptions make_options() {
   options.block_tokens = *rc::gen::inRange(1u, 9u);
   options.kv_tokens = *rc::gen::inRange(1u, 3 * kContext);
   options.n_draft = *rc::gen::inRange(0u, 5u);
+  options.host_kv_bytes = *rc::gen::element(0u, 100u, 1000u, 100000u);
   return options;
 }
 

@@ -151,7 +151,9 @@ Status LoadedModel::load_weights(const LoadOptions& options) {
 }
 
 Status LoadedModel::load_weights_on(const std::string& backend_name, const LoadOptions& options,
-                                    const EngineOptions& engine_options) {
+                                    EngineOptions engine_options) {
+  // A cache of the CPU is in the host's memory anyway.
+  if (backend_name == "cuda") engine_options.host_kv_bytes = options.host_cache_bytes;
   draft = {};
   engine = nullptr;
   model = nullptr;

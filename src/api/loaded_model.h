@@ -56,8 +56,7 @@ struct LoadedModel {
  private:
   Status load_text();
   Status load_weights(const LoadOptions& options);
-  Status load_weights_on(const std::string& backend_name, const LoadOptions& options,
-                         const EngineOptions& engine_options);
+  Status load_weights_on(const std::string& backend_name, const LoadOptions& options, EngineOptions engine_options);
   Status load_draft(const LoadOptions& options, const EngineOptions& engine_options);
   Result<EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options) const;
   Status check_same_vocabulary(const ModelFile& draft_file) const;

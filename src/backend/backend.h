@@ -112,6 +112,11 @@ class Backend {
   virtual size_t block_bytes() const = 0;
   virtual void read_block(BlockId id, std::span<std::byte> bytes) const = 0;
   virtual void write_block(BlockId id, std::span<const std::byte> bytes) = 0;
+  // The same without waiting, in the order of the steps, from and to memory of allocate_host, which lives as long as
+  // the backend; empty: there is none, or no more.
+  virtual std::span<std::byte> allocate_host(size_t) { return {}; }
+  virtual void save_block(BlockId id, std::span<std::byte> bytes) const { read_block(id, bytes); }
+  virtual void restore_block(BlockId id, std::span<const std::byte> bytes) { write_block(id, bytes); }
   // Names the arithmetic: backends of one name give the same bits.
   virtual std::string_view arithmetic() const = 0;
 

@@ -68,6 +68,10 @@ void LoadFlags::add_to(CLI::App& app) {
          "--gpu-memory", [this](uint64_t mb) { options.gpu_memory_bytes = mb << 20; },
          "MB of the GPU's memory to use at most (default: what is free)")
       ->group(group);
+  app.add_option_function<uint64_t>(
+         "--host-cache", [this](uint64_t mb) { options.host_cache_bytes = mb << 20; },
+         "MB of the host's memory for cached prefixes that the GPU has no room for (default: 1024)")
+      ->group(group);
   app.add_flag("--check", options.check,
                "Compare the logits of a short text with another backend's before anything else")
       ->group(group);

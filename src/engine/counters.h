@@ -19,6 +19,7 @@ struct EngineCounters {
   std::atomic<uint64_t> n_prompt_tokens{0};  // of requests that reached their first token
   std::atomic<uint64_t> n_generated_tokens{0};
   std::atomic<uint64_t> n_prefix_queried{0}, n_prefix_hits{0};  // prompt tokens looked up, and found, in the cache
+  std::atomic<uint64_t> n_restored_blocks{0};                   // that came back from the host's memory
   std::atomic<uint64_t> n_preemptions{0};
   std::atomic<uint64_t> n_drafted{0}, n_accepted{0};
 };

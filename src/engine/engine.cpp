@@ -27,6 +27,13 @@ uint32_t n_blocks_for(const EngineOptions& options) {
   return static_cast<uint32_t>(std::max(wanted, of_a_sequence));
 }
 
+// Of the store for cached prefixes; the backend's cache must have been made.
+uint32_t n_places_for(const EngineOptions& options, const Backend& backend) {
+  if (options.host_kv_bytes == 0) return 0;
+  return static_cast<uint32_t>(
+      std::min<uint64_t>(options.host_kv_bytes / std::max<size_t>(1, backend.block_bytes()), uint64_t{1} << 20));
+}
+
 // Copies what a request gives into a Generation.
 class GenerationSink final : public RequestSink {
  public:
@@ -114,7 +121,8 @@ Engine::Engine(const Model& model, Backend& backend, const Decoder& decoder, std
       decoder_(decoder),
       end_tokens_(std::move(end_tokens)),
       options_(options),
-      pool_(n_blocks_for(options), options.block_tokens, 0),
+      host_blocks_(backend, n_places_for(options, backend), counters_),
+      pool_(n_blocks_for(options), options.block_tokens, 0, &host_blocks_, n_places_for(options, backend)),
       sampler_(model.config().n_vocab),
       batch_builder_(limits_for(options).max_rows, options.max_seqs),
       choice_builder_(backend, limits_for(options).max_logit_rows, model.config().n_vocab),

@@ -16,6 +16,7 @@
 #include "engine/choice_builder.h"
 #include "engine/counters.h"
 #include "engine/fair_share.h"
+#include "engine/host_blocks.h"
 #include "engine/model_drafter.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
@@ -38,6 +39,7 @@ struct EngineOptions {
   uint32_t n_draft = 0;             // tokens to guess from the text so far; 0: none
   uint32_t block_tokens = 32;
   KvType kv_type = KvType::kF16;
+  uint64_t host_kv_bytes = 0;  // of the host's memory, for cached prefixes that the device has no room for
 };
 
 class Engine {
@@ -142,6 +144,8 @@ class Engine {
   Decoder decoder_;
   std::vector<TokenId> end_tokens_;
   EngineOptions options_;
+  EngineCounters counters_;
+  HostBlocks host_blocks_;
   BlockPool pool_;
   Sampler sampler_;
   BatchBuilder batch_builder_;
@@ -157,7 +161,6 @@ class Engine {
   uint64_t n_sequences_ = 0;
   Sequence::Clock::time_point next_sweep_{};
   std::atomic<bool> cancelled_{false};
-  EngineCounters counters_;
   std::function<void()> observer_;
 };
 

@@ -10,12 +10,14 @@
 
 namespace realizar {
 
-BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, uint64_t salt)
-    : block_tokens_(block_tokens),
+BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, uint64_t salt, BlockStore* store, uint32_t n_places)
+    : n_blocks_(n_blocks),
+      block_tokens_(block_tokens),
       salt_(salt),
-      blocks_(n_blocks),
-      tokens_(size_t{n_blocks} * block_tokens),
-      table_(std::bit_ceil(size_t{2} * n_blocks + 1), kNone) {
+      store_(store),
+      blocks_(n_blocks + n_places),
+      tokens_(blocks_.size() * block_tokens),
+      table_(std::bit_ceil(2 * blocks_.size() + 1), kNone) {
   REQUIRE(block_tokens > 0);
   for (uint32_t block = 0; block < n_blocks; ++block) append_free(block);
 }
@@ -24,9 +26,40 @@ std::optional<BlockId> BlockPool::allocate() {
   if (first_free_ == kNone) return std::nullopt;
   const uint32_t block = first_free_;
   take_free(block);
-  erase_name(block);
+  save_or_forget(block, kNone);
   blocks_[block].n_holders = 1;
   return BlockId{block};
+}
+
+void BlockPool::move_name(uint32_t from, uint32_t to) {
+  const Block named = blocks_[from];
+  erase_name(from);
+  name(to, named.parent_hash, named.hash, tokens_of(from));
+}
+
+// A block loses its name, to a place of the store where there is one other than `kept_place`.
+void BlockPool::save_or_forget(uint32_t block, uint32_t kept_place) {
+  const auto n_places = static_cast<uint32_t>(blocks_.size()) - n_blocks_;
+  if (blocks_[block].hash == 0) return;
+  if (n_places > 0 && n_blocks_ + next_place_ == kept_place) next_place_ = (next_place_ + 1) % n_places;
+  const uint32_t place = n_blocks_ + next_place_;
+  if (n_places == 0 || place == kept_place) return erase_name(block);
+  erase_name(place);
+  if (!store_->save(BlockId{block}, next_place_)) return erase_name(block);
+  next_place_ = (next_place_ + 1) % n_places;
+  move_name(block, place);
+}
+
+// The bytes of a place in a block, with one holder; kNone where all are held.
+uint32_t BlockPool::bring_back(uint32_t place) {
+  if (first_free_ == kNone) return kNone;
+  const uint32_t block = first_free_;
+  take_free(block);
+  save_or_forget(block, place);
+  blocks_[block].n_holders = 1;
+  store_->restore(place - n_blocks_, BlockId{block});
+  move_name(place, block);
+  return block;
 }
 
 void BlockPool::hold(BlockId id) {
@@ -48,9 +81,14 @@ void BlockPool::find_prefix(std::span<const TokenId> tokens, uint64_t& hash, std
   for (; tokens.size() >= block_tokens_; tokens = tokens.subspan(block_tokens_)) {
     const auto own = tokens.first(block_tokens_);
     const uint64_t own_hash = hash_of(hash, own);
-    const uint32_t block = lookup(own_hash, own);
+    uint32_t block = lookup(own_hash, own);
     if (block == kNone) return;
-    hold(BlockId{block});
+    if (block < n_blocks_) {
+      hold(BlockId{block});
+    } else {
+      block = bring_back(block);
+      if (block == kNone) return;
+    }
     found.push_back(BlockId{block});
     hash = own_hash;
   }
@@ -102,11 +140,12 @@ void BlockPool::forget_names() {
 bool BlockPool::is_consistent() const {
   uint32_t n_listed = 0, n_named = 0, n_in_table = 0;
   for (uint32_t block = first_free_; block != kNone; block = blocks_[block].next) {
-    if (blocks_[block].n_holders != 0 || ++n_listed > blocks_.size()) return false;
+    if (blocks_[block].n_holders != 0 || ++n_listed > n_blocks_) return false;
   }
   uint32_t n_unheld = 0;
   for (uint32_t block = 0; block < blocks_.size(); ++block) {
-    if (blocks_[block].n_holders == 0) ++n_unheld;
+    if (block < n_blocks_ && blocks_[block].n_holders == 0) ++n_unheld;
+    if (block >= n_blocks_ && blocks_[block].n_holders != 0) return false;
     if (blocks_[block].hash == 0) continue;
     ++n_named;
     if (lookup(blocks_[block].hash, tokens_of(block)) != block) return false;

@@ -15,17 +15,29 @@
 
 namespace realizar {
 
+//
+// Where there is a store, a named block that is taken again is saved there first, in the place that was filled longest
+// ago; a prefix that is looked for may then continue with blocks that come back from the store.
+class BlockStore {
+ public:
+  virtual ~BlockStore() = default;
+  // Keeps a block's bytes in a place. False: that place cannot be had.
+  virtual bool save(BlockId id, uint32_t place) = 0;
+  virtual void restore(uint32_t place, BlockId id) = 0;
+};
+
 class BlockPool {
  public:
-  // `salt` keeps prefixes of different models apart.
-  BlockPool(uint32_t n_blocks, uint32_t block_tokens, uint64_t salt);
+  // `salt` keeps prefixes of different models apart. `store`, with its number of places, must outlive the pool.
+  BlockPool(uint32_t n_blocks, uint32_t block_tokens, uint64_t salt, BlockStore* store = nullptr,
+            uint32_t n_places = 0);
 
   uint32_t block_tokens() const { return block_tokens_; }
-  uint32_t n_blocks() const { return static_cast<uint32_t>(blocks_.size()); }
+  uint32_t n_blocks() const { return n_blocks_; }
   uint32_t n_free() const { return n_free_; }
   uint32_t n_holders(BlockId id) const { return blocks_[to_index(id)].n_holders; }
 
-  // A block with one holder; what it held is forgotten. nullopt: all are held.
+  // A block with one holder; what it held is saved, or forgotten. nullopt: all are held.
   std::optional<BlockId> allocate();
   void hold(BlockId id);
   void release(BlockId id);
@@ -35,7 +47,7 @@ class BlockPool {
 
   // Both go along a sequence from the block that `hash` belongs to, and leave `hash` at the last block they passed.
   // Finds the longest run of named blocks that holds the next `tokens`; holds each once more and appends it to `found`,
-  // which must have the capacity.
+  // which must have the capacity. Blocks come back from the store as long as others are free.
   void find_prefix(std::span<const TokenId> tokens, uint64_t& hash, std::vector<BlockId>& found);
   // Names the next `blocks` after their `tokens`. All of their positions must have been computed by the prefill
   // arithmetic, since they will stand for prompt positions. A name that is taken stays as it is.
@@ -71,16 +83,21 @@ class BlockPool {
   void name(uint32_t block, uint64_t parent_hash, uint64_t hash, std::span<const TokenId> tokens);
   uint64_t hash_of(uint64_t parent_hash, std::span<const TokenId> tokens) const;
   std::span<const TokenId> tokens_of(uint32_t block) const;
+  void move_name(uint32_t from, uint32_t to);
+  void save_or_forget(uint32_t block, uint32_t kept_place);
+  uint32_t bring_back(uint32_t place);
   void append_free(uint32_t block);
   void take_free(uint32_t block);
   uint32_t lookup(uint64_t hash, std::span<const TokenId> tokens) const;
   void insert_name(uint32_t block);
   void erase_name(uint32_t block);
 
-  uint32_t block_tokens_;
+  uint32_t n_blocks_, block_tokens_;
   uint64_t salt_;
-  std::vector<Block> blocks_;
-  std::vector<TokenId> tokens_;  // [n_blocks, block_tokens], of named blocks: compared after a hit
+  BlockStore* store_;
+  uint32_t next_place_ = 0;      // that is filled next
+  std::vector<Block> blocks_;    // and behind them the places of the store, which have names alone
+  std::vector<TokenId> tokens_;  // [blocks and places, block_tokens], of those with names: compared after a hit
   uint32_t first_free_ = kNone, last_free_ = kNone, n_free_ = 0;
   std::vector<uint32_t> table_;  // open addressing, linear probing: block or kNone; size a power of two
 };

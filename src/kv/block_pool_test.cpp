@@ -148,5 +148,65 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
   }
 }
 
+// Remembers what was moved where.
+class RecordingStore final : public BlockStore {
+ public:
+  bool save(BlockId id, uint32_t place) override {
+    saved.emplace_back(id, place);
+    return has_room;
+  }
+  void restore(uint32_t place, BlockId id) override { restored.emplace_back(place, id); }
+
+  bool has_room = true;
+  std::vector<std::pair<BlockId, uint32_t>> saved;
+  std::vector<std::pair<uint32_t, BlockId>> restored;
+};
+
+TEST(BlockPool, ANamedBlockThatIsTakenAgainComesBackFromTheStore) {
+  RecordingStore store;
+  BlockPool pool(2, 2, 0, &store, 2);
+  const auto text = tokens_of({1, 2, 3, 4});
+  const BlockId a = *pool.allocate(), b = *pool.allocate();
+  name_from_root(pool, {a, b}, text);
+  pool.release(b);
+  pool.release(a);
+  const BlockId other = *pool.allocate();
+  EXPECT_EQ(other, b);
+  EXPECT_EQ(store.saved, (std::vector<std::pair<BlockId, uint32_t>>{{b, 0}}));
+  EXPECT_EQ(find_from_root(pool, text), (std::vector{a})) << "no block is free for the second";
+  pool.release(a);
+  pool.release(other);
+  EXPECT_EQ(find_from_root(pool, text), (std::vector{a, b}));
+  EXPECT_EQ(store.restored, (std::vector<std::pair<uint32_t, BlockId>>{{0, b}}));
+  EXPECT_TRUE(pool.is_consistent());
+}
+
+TEST(BlockPool, TheOldestPlaceOfTheStoreIsFilledAgain) {
+  RecordingStore store;
+  BlockPool pool(1, 1, 0, &store, 1);
+  for (const int id : {1, 2, 3}) {
+    const BlockId block = *pool.allocate();
+    name_from_root(pool, {block}, tokens_of({id}));
+    pool.release(block);
+  }
+  EXPECT_TRUE(find_from_root(pool, tokens_of({1})).empty());
+  // The only block takes the bytes of the only place: its own are lost.
+  EXPECT_EQ(find_from_root(pool, tokens_of({2})).size(), 1u);
+  EXPECT_TRUE(find_from_root(pool, tokens_of({3})).empty());
+  EXPECT_TRUE(pool.is_consistent());
+}
+
+TEST(BlockPool, WithoutRoomInTheStoreANameIsForgotten) {
+  RecordingStore store;
+  store.has_room = false;
+  BlockPool pool(1, 1, 0, &store, 1);
+  const BlockId block = *pool.allocate();
+  name_from_root(pool, {block}, tokens_of({1}));
+  pool.release(block);
+  pool.release(*pool.allocate());
+  EXPECT_TRUE(find_from_root(pool, tokens_of({1})).empty());
+  EXPECT_TRUE(pool.is_consistent());
+}
+
 }  // namespace
 }  // namespace realizar

@@ -171,6 +171,9 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
          [](const EngineCounters& c) { return static_cast<double>(c.n_prefix_queried); });
   sample("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found there.",
          [](const EngineCounters& c) { return static_cast<double>(c.n_prefix_hits); });
+  sample("realizar_prefix_restored_blocks_total", "counter",
+         "Blocks of prefixes that came back from the host's memory.",
+         [](const EngineCounters& c) { return static_cast<double>(c.n_restored_blocks); });
   sample("vllm:num_preemptions_total", "counter", "Requests put back for want of KV blocks.",
          [](const EngineCounters& c) { return static_cast<double>(c.n_preemptions); });
   sample("vllm:prompt_tokens_total", "counter", "Prompt tokens of requests that reached their first token.",

@@ -26,6 +26,7 @@ class HashBackend final : public Backend {
   size_t block_bytes() const override { return layout_.block_tokens * sizeof(Cell); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override;
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
+  std::span<std::byte> allocate_host(size_t n_bytes) override { return host_.emplace_back(n_bytes); }
   std::string_view arithmetic() const override { return "hash"; }
 
   void begin(const StepBatch& batch) override { batch_ = &batch; }
@@ -64,6 +65,7 @@ class HashBackend final : public Backend {
   const StepBatch* batch_ = nullptr;
   std::vector<Cell> cells_;  // [n_blocks, block_tokens]
   std::vector<Activation> activations_;
+  std::vector<std::vector<std::byte>> host_;
   uint32_t n_weights_ = 1;
 };
 

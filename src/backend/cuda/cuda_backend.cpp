@@ -67,6 +67,9 @@ class CudaBackend final : public Backend {
   size_t block_bytes() const override { return size_t{2} * runner_.layout().n_layers * runner_.layer_block_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override;
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
+  std::span<std::byte> allocate_host(size_t n_bytes) override;
+  void save_block(BlockId id, std::span<std::byte> bytes) const override;
+  void restore_block(BlockId id, std::span<const std::byte> bytes) override;
 
   std::span<const float> read(ActId id) const override { return runner_.read(id); }
   std::span<const TokenId> chosen() const override { return runner_.chosen(); }
@@ -183,7 +186,13 @@ Status CudaBackend::wait() {
   return status_.ok() ? std::move(device_status) : std::exchange(status_, {});
 }
 
-void CudaBackend::read_block(BlockId id, std::span<std::byte> bytes) const {
+std::span<std::byte> CudaBackend::allocate_host(size_t n_bytes) {
+  const auto memory = device_->allocate_pinned(n_bytes);
+  if (!memory.ok()) return {};
+  return {static_cast<std::byte*>(*memory), n_bytes};
+}
+
+void CudaBackend::save_block(BlockId id, std::span<std::byte> bytes) const {
   std::byte* to = bytes.data();
   const size_t n_bytes = runner_.layer_block_bytes();
   for (uint32_t layer = 0; layer < runner_.layout().n_layers; ++layer) {
@@ -192,10 +201,9 @@ void CudaBackend::read_block(BlockId id, std::span<std::byte> bytes) const {
       to += n_bytes;
     }
   }
-  static_cast<void>(device_->wait());
 }
 
-void CudaBackend::write_block(BlockId id, std::span<const std::byte> bytes) {
+void CudaBackend::restore_block(BlockId id, std::span<const std::byte> bytes) {
   const std::byte* from = bytes.data();
   const size_t n_bytes = runner_.layer_block_bytes();
   for (uint32_t layer = 0; layer < runner_.layout().n_layers; ++layer) {
@@ -204,6 +212,16 @@ void CudaBackend::write_block(BlockId id, std::span<const std::byte> bytes) {
       from += n_bytes;
     }
   }
+}
+
+// A failure shows at the next step's wait.
+void CudaBackend::read_block(BlockId id, std::span<std::byte> bytes) const {
+  save_block(id, bytes);
+  static_cast<void>(device_->wait());
+}
+
+void CudaBackend::write_block(BlockId id, std::span<const std::byte> bytes) {
+  restore_block(id, bytes);
   static_cast<void>(device_->wait());
 }
 

@@ -1,0 +1,18 @@
+#include "engine/host_blocks.h"
+
+namespace realizar {
+
+bool HostBlocks::save(BlockId id, uint32_t place) {
+  std::span<std::byte>& bytes = places_[place];
+  if (bytes.empty()) bytes = backend_.allocate_host(backend_.block_bytes());
+  if (bytes.empty()) return false;
+  backend_.save_block(id, bytes);
+  return true;
+}
+
+void HostBlocks::restore(uint32_t place, BlockId id) {
+  backend_.restore_block(id, places_[place]);
+  counters_.n_restored_blocks.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace realizar

@@ -1,0 +1,113 @@
+// Whole models on the CUDA backend, as the emulator runs it: the engine's promises hold there, and layers that are
+// streamed compute what resident ones do.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "engine/engine.h"
+#include "support/emulated_cuda.h"
+
+namespace realizar::test {
+namespace {
+
+const std::string kFolder = RZ_SOURCE_DIR "/tests/data/conformance/";
+const std::string kQuantized = kFolder + "llama-Q4_K_S.gguf";
+
+class Rig {
+ public:
+  explicit Rig(const std::string& path, const cuda::CudaOptions& cuda_options = {},
+               EngineOptions options = {.n_ctx = 128}) {
+    auto file = ModelFile::open(path);
+    backend_ = cuda::make_backend(make_emulated_cuda_device(), cuda_options);
+    EXPECT_TRUE(backend_->configure(Engine::limits_for(options)).ok());
+    model_ = std::make_unique<Model>(std::move(*Model::load(*file, *backend_, {.n_ctx = options.n_ctx})));
+    engine_ = std::move(*Engine::create(*model_, *backend_, {}, options));
+  }
+  Engine* operator->() { return engine_.get(); }
+  const Backend& backend() const { return *backend_; }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Engine> engine_;
+};
+
+std::vector<TokenId> some_tokens(uint32_t n, uint32_t step) {
+  std::vector<TokenId> tokens;
+  for (uint32_t i = 0; i < n; ++i) tokens.push_back(TokenId{static_cast<int32_t>((3 + i * step) % 200)});
+  return tokens;
+}
+
+Request request_for(std::vector<TokenId> prompt, uint64_t seed) {
+  Request request;
+  request.prompt = std::move(prompt);
+  request.sampling.temperature = 1.2f;
+  request.sampling.repeat_penalty = 1.1f;
+  request.sampling.seed = seed;
+  request.max_tokens = 6;
+  return request;
+}
+
+std::vector<float> logits_with(const cuda::CudaOptions& options) {
+  return Rig(kQuantized, options)->logits(some_tokens(20, 7), 17, 4).value();
+}
+
+TEST(CudaModel, StreamedLayersGiveTheSameBits) {
+  const auto resident = logits_with({});
+  ASSERT_EQ(Rig(kQuantized).backend().description(), "cuda (emulated)");
+  for (const uint32_t n_gpu_layers : {0u, 1u}) {
+    EXPECT_EQ(logits_with({.n_gpu_layers = n_gpu_layers}), resident) << n_gpu_layers << " layers stay";
+  }
+}
+
+TEST(CudaModel, WhatDoesNotFitTheMemoryIsStreamed) {
+  const cuda::CudaOptions small{.memory_bytes = Rig(kQuantized).backend().weight_bytes() - 1, .n_gpu_layers = {}};
+  EXPECT_NE(Rig(kQuantized, small).backend().description().find("streamed"), std::string::npos);
+  EXPECT_EQ(logits_with(small), logits_with({}));
+}
+
+TEST(CudaModel, ATokenIsTheSameWhoeverChoosesIt) {
+  Rig rig(kQuantized);
+  Request request = request_for(some_tokens(9, 5), 4);
+  const auto by_device = rig->generate(request, {}).value().tokens;
+  request.logprobs = true;  // which the engine computes, from the logits
+  EXPECT_EQ(rig->generate(request, {}).value().tokens, by_device);
+}
+
+TEST(CudaModel, ATokenDependsOnNothingButTheRequest) {
+  const std::vector<Request> requests = {request_for(some_tokens(40, 7), 1), request_for(some_tokens(3, 11), 2),
+                                         request_for(some_tokens(35, 7), 3)};
+  std::vector<std::vector<TokenId>> alone;
+  for (const Request& request : requests) {
+    alone.push_back(Rig(kQuantized)->generate(request, {}).value().tokens);
+    ASSERT_EQ(alone.back().size(), 6u);
+  }
+  Rig together(kQuantized, {}, {.n_ctx = 128, .max_seqs = 3, .max_batch_tokens = 16});
+  const auto generations = together->generate_all(requests).value();
+  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(generations[i].tokens, alone[i]) << "request " << i;
+  const auto again = together->generate(requests[0], {}).value();
+  EXPECT_GT(again.stats.n_cached, 0u);
+  EXPECT_EQ(again.tokens, alone[0]);
+}
+
+TEST(CudaModel, APrefixComesBackFromTheHostsMemory) {
+  Rig rig(kQuantized, {}, {.n_ctx = 64, .kv_tokens = 64, .block_tokens = 16, .host_kv_bytes = 1 << 20});
+  const Request request = request_for(some_tokens(40, 7), 1);
+  const auto first = rig->generate(request, {}).value();
+  ASSERT_TRUE(rig->generate(request_for(some_tokens(57, 11), 2), {}).ok());
+  const auto again = rig->generate(request, {}).value();
+  EXPECT_EQ(again.tokens, first.tokens);
+  EXPECT_EQ(again.stats.n_cached, 32u);
+  EXPECT_EQ(rig->counters().n_restored_blocks, 2u);
+}
+
+TEST(CudaModel, DecodeStepsAreRecordedOnceAndReplayed) {
+  Rig rig(kQuantized);
+  ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3), 1), {}).ok());
+  const DeviceCounters& counters = *rig.backend().counters();
+  EXPECT_EQ(counters.n_captures, 1u);
+  EXPECT_EQ(counters.n_replays, 5u);
+}
+
+}  // namespace
+}  // namespace realizar::test
