@@ -35,8 +35,8 @@ InputTable random_logits(uint64_t seed) {
 
 class ChooseRig {
  public:
-  explicit ChooseRig(const InputTable& logits)
-      : logits_(logits), rig_(*make_emulated_cuda(1), {.max_rows = kRows, .max_logit_rows = kRows}) {
+  ChooseRig(const CudaUnderTest& cuda, const InputTable& logits)
+      : logits_(logits), rig_(cuda::make_backend(*cuda.open(), {}), {.max_rows = kRows, .max_logit_rows = kRows}) {
     act_ = rig_.input(logits_);
   }
 
@@ -88,51 +88,60 @@ std::vector<SamplingParams> for_all_rows(SamplingParams params, uint64_t seed) {
 
 const std::vector<TokenId> kHistory = {TokenId{7}, TokenId{4100}, TokenId{9000}, TokenId{7}, TokenId{8191}};
 
-void expect_as_the_sampler(SamplingParams params) {
-  ChooseRig rig(random_logits(3));
+void expect_as_the_sampler(const CudaUnderTest& cuda, SamplingParams params) {
+  ChooseRig rig(cuda, random_logits(3));
   for (uint64_t seed = 0; seed < 4; ++seed) {
     const auto all = for_all_rows(params, seed * 11);
     EXPECT_EQ(rig.choose(all, kHistory), rig.expected(all, kHistory)) << "seed " << seed * 11;
   }
 }
 
-TEST(CudaChoose, TheLikeliestAtTemperatureZero) {
-  expect_as_the_sampler({.temperature = 0});
+class CudaChoose : public testing::TestWithParam<CudaUnderTest> {
+  void SetUp() override {
+    if (const auto device = GetParam().open(); !device.ok()) GTEST_SKIP() << device.error().message;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, CudaChoose, testing::ValuesIn(cudas_under_test()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(CudaChoose, TheLikeliestAtTemperatureZero) {
+  expect_as_the_sampler(GetParam(), {.temperature = 0});
 }
 
-TEST(CudaChoose, OfEqualsTheLowestId) {
+TEST_P(CudaChoose, OfEqualsTheLowestId) {
   InputTable logits = random_logits(1);
   for (const uint32_t id : {8500, 4200, 300}) logits.values[id] = 1000;
-  ChooseRig rig(logits);
+  ChooseRig rig(GetParam(), logits);
   EXPECT_EQ(rig.choose(for_all_rows({.temperature = 0}, 0), kHistory)[0], TokenId{300});
 }
 
-TEST(CudaChoose, TopKWithTopPAndMinP) {
-  expect_as_the_sampler({});
-  expect_as_the_sampler({.temperature = 1.5f, .top_k = 256, .top_p = 0.5f, .min_p = 0.02f});
-  expect_as_the_sampler({.temperature = 0.3f, .top_k = 2, .top_p = 1});
+TEST_P(CudaChoose, TopKWithTopPAndMinP) {
+  expect_as_the_sampler(GetParam(), {});
+  expect_as_the_sampler(GetParam(), {.temperature = 1.5f, .top_k = 256, .top_p = 0.5f, .min_p = 0.02f});
+  expect_as_the_sampler(GetParam(), {.temperature = 0.3f, .top_k = 2, .top_p = 1});
 }
 
-TEST(CudaChoose, TheWholeVocabulary) {
-  expect_as_the_sampler({.temperature = 1, .top_k = 0, .top_p = 1});
+TEST_P(CudaChoose, TheWholeVocabulary) {
+  expect_as_the_sampler(GetParam(), {.temperature = 1, .top_k = 0, .top_p = 1});
 }
 
-TEST(CudaChoose, Penalties) {
-  expect_as_the_sampler({.top_k = 50, .repeat_penalty = 3, .frequency_penalty = 1.5f, .presence_penalty = -2});
-  expect_as_the_sampler({.temperature = 0, .repeat_penalty = 0.01f});
+TEST_P(CudaChoose, Penalties) {
+  expect_as_the_sampler(GetParam(),
+                        {.top_k = 50, .repeat_penalty = 3, .frequency_penalty = 1.5f, .presence_penalty = -2});
+  expect_as_the_sampler(GetParam(), {.temperature = 0, .repeat_penalty = 0.01f});
 }
 
 // The flattest row's nucleus holds more tokens than the device sorts; the others' do not.
-TEST(CudaChoose, ANucleusOfManyTokensIsLeftToTheCaller) {
-  ChooseRig rig(random_logits(3));
+TEST_P(CudaChoose, ANucleusOfManyTokensIsLeftToTheCaller) {
+  ChooseRig rig(GetParam(), random_logits(3));
   const auto params = for_all_rows({.temperature = 0.9f, .top_k = 0, .top_p = 0.9f}, 5);
   const auto chosen = rig.choose(params, kHistory), expected = rig.expected(params, kHistory);
   EXPECT_EQ(chosen[0], kNoToken);
   EXPECT_EQ(chosen[2], expected[2]);
 }
 
-TEST(CudaChoose, ARecordedStepChoosesByTheNextStepsParameters) {
-  ChooseRig rig(random_logits(3));
+TEST_P(CudaChoose, ARecordedStepChoosesByTheNextStepsParameters) {
+  ChooseRig rig(GetParam(), random_logits(3));
   auto params = for_all_rows({}, 1);
   EXPECT_EQ(rig.choose(params, kHistory), rig.expected(params, kHistory));
   params[1] = {.temperature = 0};
@@ -140,8 +149,8 @@ TEST(CudaChoose, ARecordedStepChoosesByTheNextStepsParameters) {
   EXPECT_EQ(rig.choose(params, kHistory), rig.expected(params, kHistory));
 }
 
-TEST(CudaChoose, ThreadsInAnyOrderChooseTheSame) {
-  ChooseRig rig(random_logits(4));
+TEST_P(CudaChoose, ThreadsInAnyOrderChooseTheSame) {
+  ChooseRig rig(GetParam(), random_logits(4));
   const auto params = for_all_rows({.top_k = 100}, 2);
   const auto rising = rig.choose(params, kHistory);
   for (const ThreadOrder order : {ThreadOrder::kFalling, ThreadOrder::kShuffled}) {

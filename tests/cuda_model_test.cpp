@@ -15,10 +15,10 @@ const std::string kQuantized = kFolder + "llama-Q4_K_S.gguf";
 
 class Rig {
  public:
-  explicit Rig(const std::string& path, const cuda::CudaOptions& cuda_options = {},
+  explicit Rig(const CudaUnderTest& cuda, const std::string& path, const cuda::CudaOptions& cuda_options = {},
                EngineOptions options = {.n_ctx = 128}) {
     auto file = ModelFile::open(path);
-    backend_ = cuda::make_backend(make_emulated_cuda_device(), cuda_options);
+    backend_ = cuda::make_backend(*cuda.open(), cuda_options);
     EXPECT_TRUE(backend_->configure(Engine::limits_for(options)).ok());
     model_ = std::make_unique<Model>(std::move(*Model::load(*file, *backend_, {.n_ctx = options.n_ctx})));
     engine_ = std::move(*Engine::create(*model_, *backend_, {}, options));
@@ -48,41 +48,49 @@ Request request_for(std::vector<TokenId> prompt, uint64_t seed) {
   return request;
 }
 
-std::vector<float> logits_with(const cuda::CudaOptions& options) {
-  return Rig(kQuantized, options)->logits(some_tokens(20, 7), 17, 4).value();
+std::vector<float> logits_with(const CudaUnderTest& cuda, const cuda::CudaOptions& options) {
+  return Rig(cuda, kQuantized, options)->logits(some_tokens(20, 7), 17, 4).value();
 }
 
-TEST(CudaModel, StreamedLayersGiveTheSameBits) {
-  const auto resident = logits_with({});
-  ASSERT_EQ(Rig(kQuantized).backend().description(), "cuda (emulated)");
+class CudaModel : public testing::TestWithParam<CudaUnderTest> {
+  void SetUp() override {
+    if (const auto device = GetParam().open(); !device.ok()) GTEST_SKIP() << device.error().message;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, CudaModel, testing::ValuesIn(cudas_under_test()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(CudaModel, StreamedLayersGiveTheSameBits) {
+  const auto resident = logits_with(GetParam(), {});
   for (const uint32_t n_gpu_layers : {0u, 1u}) {
-    EXPECT_EQ(logits_with({.n_gpu_layers = n_gpu_layers}), resident) << n_gpu_layers << " layers stay";
+    EXPECT_EQ(logits_with(GetParam(), {.n_gpu_layers = n_gpu_layers}), resident) << n_gpu_layers << " layers stay";
   }
 }
 
-TEST(CudaModel, WhatDoesNotFitTheMemoryIsStreamed) {
-  const cuda::CudaOptions small{.memory_bytes = Rig(kQuantized).backend().weight_bytes() - 1, .n_gpu_layers = {}};
-  EXPECT_NE(Rig(kQuantized, small).backend().description().find("streamed"), std::string::npos);
-  EXPECT_EQ(logits_with(small), logits_with({}));
+TEST_P(CudaModel, WhatDoesNotFitTheMemoryIsStreamed) {
+  const cuda::CudaOptions small{.memory_bytes = Rig(GetParam(), kQuantized).backend().weight_bytes() - 1,
+                                .n_gpu_layers = {}};
+  EXPECT_NE(Rig(GetParam(), kQuantized, small).backend().description().find("streamed"), std::string::npos);
+  EXPECT_EQ(logits_with(GetParam(), small), logits_with(GetParam(), {}));
 }
 
-TEST(CudaModel, ATokenIsTheSameWhoeverChoosesIt) {
-  Rig rig(kQuantized);
+TEST_P(CudaModel, ATokenIsTheSameWhoeverChoosesIt) {
+  Rig rig(GetParam(), kQuantized);
   Request request = request_for(some_tokens(9, 5), 4);
   const auto by_device = rig->generate(request, {}).value().tokens;
   request.logprobs = true;  // which the engine computes, from the logits
   EXPECT_EQ(rig->generate(request, {}).value().tokens, by_device);
 }
 
-TEST(CudaModel, ATokenDependsOnNothingButTheRequest) {
+TEST_P(CudaModel, ATokenDependsOnNothingButTheRequest) {
   const std::vector<Request> requests = {request_for(some_tokens(40, 7), 1), request_for(some_tokens(3, 11), 2),
                                          request_for(some_tokens(35, 7), 3)};
   std::vector<std::vector<TokenId>> alone;
   for (const Request& request : requests) {
-    alone.push_back(Rig(kQuantized)->generate(request, {}).value().tokens);
+    alone.push_back(Rig(GetParam(), kQuantized)->generate(request, {}).value().tokens);
     ASSERT_EQ(alone.back().size(), 6u);
   }
-  Rig together(kQuantized, {}, {.n_ctx = 128, .max_seqs = 3, .max_batch_tokens = 16});
+  Rig together(GetParam(), kQuantized, {}, {.n_ctx = 128, .max_seqs = 3, .max_batch_tokens = 16});
   const auto generations = together->generate_all(requests).value();
   for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(generations[i].tokens, alone[i]) << "request " << i;
   const auto again = together->generate(requests[0], {}).value();
@@ -90,8 +98,8 @@ TEST(CudaModel, ATokenDependsOnNothingButTheRequest) {
   EXPECT_EQ(again.tokens, alone[0]);
 }
 
-TEST(CudaModel, APrefixComesBackFromTheHostsMemory) {
-  Rig rig(kQuantized, {}, {.n_ctx = 64, .kv_tokens = 64, .block_tokens = 16, .host_kv_bytes = 1 << 20});
+TEST_P(CudaModel, APrefixComesBackFromTheHostsMemory) {
+  Rig rig(GetParam(), kQuantized, {}, {.n_ctx = 64, .kv_tokens = 64, .block_tokens = 16, .host_kv_bytes = 1 << 20});
   const Request request = request_for(some_tokens(40, 7), 1);
   const auto first = rig->generate(request, {}).value();
   ASSERT_TRUE(rig->generate(request_for(some_tokens(57, 11), 2), {}).ok());
@@ -101,8 +109,8 @@ TEST(CudaModel, APrefixComesBackFromTheHostsMemory) {
   EXPECT_EQ(rig->counters().n_restored_blocks, 2u);
 }
 
-TEST(CudaModel, DecodeStepsAreRecordedOnceAndReplayed) {
-  Rig rig(kQuantized);
+TEST_P(CudaModel, DecodeStepsAreRecordedOnceAndReplayed) {
+  Rig rig(GetParam(), kQuantized);
   ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3), 1), {}).ok());
   const DeviceCounters& counters = *rig.backend().counters();
   EXPECT_EQ(counters.n_captures, 1u);

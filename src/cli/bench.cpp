@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "backend/cpu/peaks.h"
+#include "backend/cuda/peaks.h"
+#include "backend/cuda/runtime.h"
 #include "base/cpu_features.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -108,6 +110,18 @@ Work traced_work(const LanguageModel& model) {
   return work;
 }
 
+// Of the GPU: what it copies, and its bf16 products, also where a model's are of int8.
+Result<Peaks> gpu_peaks(uint32_t device_idx) {
+  RZ_TRY(const auto device, cuda::open_device(device_idx));
+  RZ_TRY(const auto peaks, cuda::measure_peaks(*device));
+  return Peaks{peaks.copy_gb_per_s, 0, peaks.bf16_gflop_per_s, 0};
+}
+
+Result<Peaks> peaks_of(const LanguageModel& model, const LoadOptions& options, uint32_t n_threads) {
+  if (model.info().backend.starts_with("cuda")) return gpu_peaks(options.device);
+  return measure_peaks(n_threads);
+}
+
 Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32_t n_seqs) {
   LoadOptions options = args.load.options;
   options.n_threads = n_threads;
@@ -128,7 +142,8 @@ Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32
   }
   if (args.trace.table) std::fputs(trace_table_text(model).c_str(), stderr);
   if (!args.trace.file.empty()) RZ_CHECK_OK(write_trace_file(args.trace.file, model));
-  BenchResult result{n_threads, n_seqs, spread_of(prefill), spread_of(decode), 0, 0, measure_peaks(n_threads)};
+  BenchResult result{n_threads, n_seqs, spread_of(prefill), spread_of(decode), 0, 0, {}};
+  RZ_TRY(result.peaks, peaks_of(model, options, n_threads));
   result.prefill_gflops = work.prefill_flops / warm_up.n_prefilled * result.prefill.median / 1e9;
   if (args.n_gen > 0) result.decode_gb_per_s = work.decode_bytes / args.n_gen * result.decode.median / n_seqs / 1e9;
   return result;
@@ -169,7 +184,10 @@ std::string result_text(const BenchResult& r) {
 }
 
 bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
-  const Peaks p = measure_peaks(n_threads);
+  const bool is_gpu = args.load.options.backend == "cuda";
+  const auto measured = is_gpu ? gpu_peaks(args.load.options.device) : Result<Peaks>(measure_peaks(n_threads));
+  if (!measured.ok()) return fail(measured.error()), false;
+  const Peaks& p = *measured;
   if (args.json) {
     return print_line(nlohmann::ordered_json{{"threads", n_threads},
                                              {"read_gb_s", p.read_gb_per_s},

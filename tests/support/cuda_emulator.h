@@ -210,4 +210,8 @@ inline Words4 load_words4(const uint32_t* from) {
   return *std::assume_aligned<16>(reinterpret_cast<const Words4*>(from));
 }
 
+inline void store_words4(uint32_t* to, const Words4& words) {
+  *std::assume_aligned<16>(reinterpret_cast<Words4*>(to)) = words;
+}
+
 }  // namespace realizar::cuda

@@ -7,6 +7,7 @@
 
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device_code.h"
+#include "backend/cuda/runtime.h"
 
 namespace realizar::cuda {
 namespace {
@@ -85,6 +86,15 @@ std::unique_ptr<cuda::Device> make_emulated_cuda_device() {
 
 Result<std::unique_ptr<Backend>> make_emulated_cuda(uint32_t) {
   return cuda::make_backend(make_emulated_cuda_device(), {});
+}
+
+Result<std::unique_ptr<cuda::Device>> open_gpu() {
+  return cuda::open_device(0);
+}
+
+Result<std::unique_ptr<Backend>> make_cuda(uint32_t) {
+  RZ_TRY(auto device, open_gpu());
+  return cuda::make_backend(std::move(device), {});
 }
 
 }  // namespace realizar::test

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <ostream>
+#include <vector>
 
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device.h"
@@ -9,7 +11,24 @@
 namespace realizar::test {
 
 std::unique_ptr<cuda::Device> make_emulated_cuda_device();
+// A GPU of this machine. Errors: where there is none.
+Result<std::unique_ptr<cuda::Device>> open_gpu();
+
+// What tests of the CUDA backend run on; where open() gives an error they are skipped.
+struct CudaUnderTest {
+  const char* name;
+  Result<std::unique_ptr<cuda::Device>> (*open)();
+};
+inline std::vector<CudaUnderTest> cudas_under_test() {
+  return {{"emulated", [] { return Result<std::unique_ptr<cuda::Device>>(make_emulated_cuda_device()); }},
+          {"gpu", open_gpu}};
+}
+inline void PrintTo(const CudaUnderTest& cuda, std::ostream* out) {
+  *out << cuda.name;
+}
+
 // The CUDA backend on it, as the suites' tables of backends want it.
 Result<std::unique_ptr<Backend>> make_emulated_cuda(uint32_t n_threads);
+Result<std::unique_ptr<Backend>> make_cuda(uint32_t n_threads);
 
 }  // namespace realizar::test

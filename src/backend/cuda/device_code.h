@@ -159,6 +159,10 @@ RZ_DEVICE Words4 load_words4(const uint32_t* from) {
   return {{v.x, v.y, v.z, v.w}};
 }
 
+RZ_DEVICE void store_words4(uint32_t* to, const Words4& words) {
+  *reinterpret_cast<uint4*>(to) = make_uint4(words.word[0], words.word[1], words.word[2], words.word[3]);
+}
+
 }  // namespace realizar::cuda
 
 #else

@@ -210,6 +210,17 @@ struct ChooseArgs {
   int32_t* out;
 };
 
+struct CopyArgs {
+  const uint32_t* from;
+  uint32_t* to;
+  uint64_t n_quads;  // of 16 bytes
+};
+struct MultiplyArgs {
+  uint32_t n_rounds;
+  bool is_int8;  // else bf16
+  float* out;
+};
+
 struct KernelTable {
   void (*embed)(const EmbedArgs&, uint32_t max_rows, Stream);
   void (*norm)(const NormArgs&, uint32_t max_rows, Stream);
@@ -224,6 +235,9 @@ struct KernelTable {
   void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);
   void (*select_rows)(const SelectRowsArgs&, uint32_t max_rows, Stream);
   void (*choose)(const ChooseArgs&, uint32_t max_rows, Stream);
+  // To measure the device; `multiply` gives the number of tiles that it multiplies.
+  void (*copy)(const CopyArgs&, Stream);
+  uint64_t (*multiply)(const MultiplyArgs&, Stream);
 };
 
 }  // namespace realizar::cuda

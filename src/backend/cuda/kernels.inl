@@ -8,5 +8,6 @@
 #include "backend/cuda/attention.inl"
 #include "backend/cuda/experts.inl"
 #include "backend/cuda/choose.inl"
+#include "backend/cuda/peaks.inl"
 #include "backend/cuda/table.inl"
 // clang-format on

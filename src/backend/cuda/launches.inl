@@ -11,3 +11,5 @@ void experts_hidden(const ExpertsHiddenArgs& a, uint32_t max_rows, Stream stream
 void experts_down(const ExpertsDownArgs& a, uint32_t max_rows, Stream stream);
 void select_rows(const SelectRowsArgs& a, uint32_t max_rows, Stream stream);
 void choose(const ChooseArgs& a, uint32_t max_rows, Stream stream);
+void copy(const CopyArgs& a, Stream stream);
+uint64_t multiply(const MultiplyArgs& a, Stream stream);

@@ -9,4 +9,6 @@ constexpr KernelTable kKernelTable{.embed = embed,
                                    .experts_hidden = experts_hidden,
                                    .experts_down = experts_down,
                                    .select_rows = select_rows,
-                                   .choose = choose};
+                                   .choose = choose,
+                                   .copy = copy,
+                                   .multiply = multiply};
