@@ -36,6 +36,7 @@ struct Shape {
 // From each model's config.json; "-cut" has fewer layers, so that the file stays small.
 const Shape kShapes[] = {
     {"llama-3.2-1b", "llama", "llama-bpe", 16, 2048, 32, 8, 64, 8192, 128256, 131072, 500000, true, true},
+    {"llama-3.1-8b", "llama", "llama-bpe", 32, 4096, 32, 8, 128, 14336, 128256, 131072, 500000, false, true},
     {"tinyllama-1.1b", "llama", "llama-bpe", 22, 2048, 32, 4, 64, 5632, 32000, 2048, 10000, false},
     {"qwen2.5-0.5b", "qwen2", "qwen2", 24, 896, 14, 2, 64, 4864, 151936, 32768, 1e6F, true, false, true},
     {"qwen2.5-1.5b", "qwen2", "qwen2", 28, 1536, 12, 2, 128, 8960, 151936, 32768, 1e6F, true, false, true},
@@ -278,7 +279,7 @@ int main(int argc, char** argv) {
   CLI::App app("Writes a GGUF file of random weights in the shape of a known model.");
   std::string shape_name = "llama-3.2-1b", type_name = "Q4_K_M", out;
   uint32_t seed = 1;
-  app.add_option("--shape", shape_name, "llama-3.2-1b, tinyllama-1.1b, qwen2.5-0.5b, qwen2.5-1.5b, qwen3moe-cut, tiny");
+  app.add_option("--shape", shape_name, "llama-3.2-1b, llama-3.1-8b, tinyllama-1.1b, qwen2.5-0.5b, qwen2.5-1.5b, qwen3moe-cut, tiny");
   app.add_option("--type", type_name, "Q4_K_M, Q5_K_M or the name of a type: Q4_0, Q8_0, F16, ...");
   app.add_option("--seed", seed, "Seed of the random weights");
   app.add_option("out", out, "The file to write")->required();
