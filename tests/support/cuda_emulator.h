@@ -17,6 +17,7 @@
 
 #define RZ_KERNEL
 #define RZ_DEVICE inline
+#define RZ_NO_UNROLL
 #define RZ_SHARED(type, name, count) \
   static const char name##_tag = 0;  \
   type* const name = static_cast<type*>(::realizar::cuda::emulator::shared(&name##_tag, sizeof(type) * (count)))
@@ -171,6 +172,18 @@ void wait_for_copies() {
   emulator::wait_for_copies(n);
 }
 
+struct alignas(16) Words4 {
+  uint32_t word[4];
+};
+inline Words4 load_words4(const uint32_t* from) {
+  return *std::assume_aligned<16>(reinterpret_cast<const Words4*>(from));
+}
+inline void load_matrices(uint32_t (&words)[4], const uint32_t* row) {
+  const Words4* rows = emulator::exchange(load_words4(row));
+  const uint32_t lane = thread_idx() % 32;
+  for (uint32_t i = 0; i < 4; ++i) words[i] = rows[8 * i + lane / 4].word[lane % 4];
+}
+
 inline float half_to_float(uint16_t bits) {
   return fp16_to_float(bits);
 }
@@ -183,15 +196,14 @@ inline float bfloat_to_float(uint16_t bits) {
 inline uint16_t float_to_bfloat(float x) {
   return float_to_bf16(x);
 }
+inline uint32_t float_bits(float x) {
+  return std::bit_cast<uint32_t>(x);
+}
+inline float float_of_bits(uint32_t bits) {
+  return std::bit_cast<float>(bits);
+}
 inline int32_t round_to_int(float x) {
   return static_cast<int32_t>(std::nearbyintf(x));
-}
-
-struct alignas(16) Words4 {
-  uint32_t word[4];
-};
-inline Words4 load_words4(const uint32_t* from) {
-  return *std::assume_aligned<16>(reinterpret_cast<const Words4*>(from));
 }
 
 }  // namespace realizar::cuda

@@ -13,6 +13,10 @@ namespace {
 
 constexpr uint32_t kMaxUsedExperts = 32;  // a lane each
 
+bool is_16_bit(Form form) {
+  return form == Form::kF16 || form == Form::kBF16;
+}
+
 // Device memory that grows to the largest that was asked for, before or in the first step.
 class Scratch {
  public:
@@ -44,6 +48,19 @@ struct QuantScratch {
   QuantRows view() const { return {codes.as<uint32_t>(), scales.as<float>(), halves.as<int32_t>()}; }
 };
 
+// Rows of some width as sums of two 16-bit values.
+struct SplitScratch {
+  Scratch high, low, scales;
+
+  Status reserve(Device& device, size_t n_rows, size_t n_cols) {
+    const size_t row_bytes = (n_cols + kGroupCols - 1) / kGroupCols * kGroupCols * sizeof(uint16_t);
+    RZ_CHECK_OK(high.reserve(device, n_rows * row_bytes));
+    RZ_CHECK_OK(low.reserve(device, n_rows * row_bytes));
+    return scales.reserve(device, n_rows * sizeof(float));
+  }
+  SplitRows view() const { return {high.as<uint32_t>(), low.as<uint32_t>(), scales.as<float>()}; }
+};
+
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(std::unique_ptr<Device> device)
@@ -60,6 +77,7 @@ class CudaBackend final : public Backend {
   Result<WeightId> load_matrix(const MatrixSource& source) override {
     RZ_TRY(const WeightId id, weights_.add_matrix(source));
     // A matrix's columns are the width of rows that it may multiply.
+    if (is_16_bit(weights_.matrix(id).form)) RZ_CHECK_OK(splits_.reserve(*device_, limits_.max_rows, source.n_cols));
     if (traits(source.type).block_elems == 1) return id;
     RZ_CHECK_OK(quants_.reserve(*device_, std::max(limits_.max_rows, limits_.max_logit_rows), source.n_cols));
     return id;
@@ -112,9 +130,12 @@ class CudaBackend final : public Backend {
   size_t kv_plane_bytes() const { return size_t{layout_.n_layers} * layout_.n_blocks * layer_block_bytes(); }
   // The rows of `in` as int8, where the matrix wants them so.
   QuantRows quantized(const Matrix& weight, ActId in, Rows rows);
-  // What is known of an activation's quantized rows is so no longer.
+  // The prompt's rows of `in` as sums of two values of the matrix's form, 16 bits each.
+  SplitRows split(const Matrix& weight, ActId in);
+  // What is known of an activation's quantized or split rows is so no longer.
   void wrote(ActId id) {
     if (id == quantized_of_) quantized_of_ = kNoAct;
+    if (id == split_of_) split_of_ = kNoAct;
   }
   void multiply(const LinearArgs& args, ActId in, Rows rows, ActId out);
   void multiply_experts(const ExpertsOp& op, WeightId weight, Store store);
@@ -131,8 +152,10 @@ class CudaBackend final : public Backend {
   uint8_t *keys_ = nullptr, *values_ = nullptr;
   StepInput input_;
   QuantScratch quants_, hidden_quants_;
+  SplitScratch splits_;
   Scratch hidden_;
-  ActId quantized_of_ = kNoAct;
+  ActId quantized_of_ = kNoAct, split_of_ = kNoAct;
+  Form split_form_ = Form::kCount;
   uint32_t n_rows_ = 0, n_decode_rows_ = 0, n_logit_rows_ = 0;
   Status status_;  // of the step
 };
@@ -173,7 +196,7 @@ void CudaBackend::begin(const StepBatch& batch) {
   n_rows_ = batch.n_rows();
   n_decode_rows_ = batch.n_decode_rows;
   n_logit_rows_ = static_cast<uint32_t>(batch.logit_rows.size());
-  quantized_of_ = kNoAct;
+  quantized_of_ = split_of_ = kNoAct;
   status_ = reserve_input(batch);
   if (!status_.ok()) return;
   input_.upload(*device_, batch);
@@ -208,6 +231,16 @@ QuantRows CudaBackend::quantized(const Matrix& weight, ActId in, Rows rows) {
   return quants_.view();
 }
 
+SplitRows CudaBackend::split(const Matrix& weight, ActId in) {
+  if (split_of_ == in && split_form_ == weight.form) return splits_.view();
+  const StepView& step = input_.view();
+  kernels_.split({{step.n_decode_rows, step.n_rows}, weight.form, act(in).values, weight.n_cols, splits_.view()},
+                 n_rows_ - n_decode_rows_, device_->stream());
+  split_of_ = in;
+  split_form_ = weight.form;
+  return splits_.view();
+}
+
 // A row's arithmetic follows from its phase: decode rows and those of the logits are dots, prompt rows tiles, in the
 // forms that have them.
 void CudaBackend::multiply(const LinearArgs& args, ActId in, Rows rows, ActId out) {
@@ -217,12 +250,16 @@ void CudaBackend::multiply(const LinearArgs& args, ActId in, Rows rows, ActId ou
   full.quants = quantized(args.weight, in, rows);
   full.out = act(out).values;
   const StepView& step = input_.view();
-  const bool has_tiles = args.weight.form > Form::kBF16 && rows == Rows::kAll;
+  const bool has_tiles = args.weight.form != Form::kF32 && rows == Rows::kAll;
   const uint32_t n_dots = has_tiles ? n_decode_rows_ : n_rows(rows);
   full.rows = {step.zero, has_tiles ? step.n_decode_rows : n_rows_at(rows)};
   if (n_dots > 0) kernels_.linear(full, n_dots, device_->stream());
   full.rows = {step.n_decode_rows, step.n_rows};
-  if (n_dots < n_rows(rows)) kernels_.linear_many(full, n_rows_ - n_dots, device_->stream());
+  if (n_dots < n_rows(rows)) {
+    const bool is_split = is_16_bit(args.weight.form);
+    if (is_split) full.splits = split(args.weight, in);
+    (is_split ? kernels_.linear_split : kernels_.linear_many)(full, n_rows_ - n_dots, device_->stream());
+  }
   wrote(out);
 }
 

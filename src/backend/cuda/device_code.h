@@ -12,6 +12,8 @@
 
 #define RZ_KERNEL __global__
 #define RZ_DEVICE __device__ __forceinline__
+// Before a loop whose body should stand once in the code.
+#define RZ_NO_UNROLL _Pragma("unroll 1")
 // An array in the block's shared memory; uninitialized.
 #define RZ_SHARED(type, name, count) __shared__ type name[count]
 
@@ -120,6 +122,16 @@ RZ_DEVICE void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");
 }
 
+// Four matrices of 8 rows of 16 bytes from shared memory: lane l gives the address of row l % 8 of matrix l / 8, and
+// gets 4-byte word l % 4 of row l / 4 of each.
+RZ_DEVICE void load_matrices(uint32_t (&words)[4], const uint32_t* row) {
+  const auto from = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(from)
+               : "memory");
+}
+
 RZ_DEVICE float half_to_float(uint16_t bits) {
   return __half2float(__ushort_as_half(bits));
 }
@@ -131,6 +143,13 @@ RZ_DEVICE float bfloat_to_float(uint16_t bits) {
 }
 RZ_DEVICE uint16_t float_to_bfloat(float x) {
   return __bfloat16_as_ushort(__float2bfloat16_rn(x));
+}
+
+RZ_DEVICE uint32_t float_bits(float x) {
+  return __float_as_uint(x);
+}
+RZ_DEVICE float float_of_bits(uint32_t bits) {
+  return __uint_as_float(bits);
 }
 
 // To the nearest integer, halves to even.

@@ -182,6 +182,11 @@ struct BF16Element {
   RZ_DEVICE static float value(uint16_t x) { return bfloat_to_float(x); }
 };
 
+// Elements from one row to the next.
+RZ_DEVICE uint32_t plain_stride(uint32_t n_cols) {
+  return (n_cols + kGroupCols - 1) / kGroupCols * kGroupCols;
+}
+
 template <class Element>
 struct PlainFormat {
   static constexpr bool kIsPlain = true;
@@ -189,7 +194,7 @@ struct PlainFormat {
   template <int kRows>
   RZ_DEVICE static void dot(const Matrix& m, uint64_t row, const float* in, const QuantRows&,
                             const uint32_t (&rows)[kRows], uint32_t lane, float (&sums)[kRows]) {
-    const auto* weights = reinterpret_cast<const typename Element::Stored*>(m.low) + row * m.n_cols;
+    const auto* weights = reinterpret_cast<const typename Element::Stored*>(m.low) + row * plain_stride(m.n_cols);
     for (uint32_t c = lane; c < m.n_cols; c += 32) {
       const float weight = Element::value(weights[c]);
       for (int r = 0; r < kRows; ++r) sums[r] = fmaf(weight, in[uint64_t{rows[r]} * m.n_cols + c], sums[r]);
@@ -197,7 +202,7 @@ struct PlainFormat {
   }
 
   RZ_DEVICE static float value(const Matrix& m, uint64_t row, uint32_t col) {
-    return Element::value(reinterpret_cast<const typename Element::Stored*>(m.low)[row * m.n_cols + col]);
+    return Element::value(reinterpret_cast<const typename Element::Stored*>(m.low)[row * plain_stride(m.n_cols) + col]);
   }
 };
 

@@ -38,10 +38,10 @@ enum class Form : uint8_t {
 };
 
 // A stack of matrices in planes, 16-byte aligned each; row r of matrix m is row m * n_rows + r of every plane, its
-// groups are 32 columns. Plain forms: `low` holds the elements [row, n_cols] alone. Block forms (group_form.inl says
-// what their codes mean): `low` and `high` hold [row, group, bits] words, where word w of b has the codes of columns
-// 4(w + jb) .. 4(w + jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` d (and m) of each group, or d (and dmin)
-// of each 256 columns; `scales` the 8-bit scales of a group's sub-blocks, then their mins.
+// groups are 32 columns. Plain forms: `low` holds the elements alone, [row, n_cols and zeros up to a whole group].
+// Block forms (group_form.inl says what their codes mean): `low` and `high` hold [row, group, bits] words, where word w
+// of b has the codes of columns 4(w + jb) .. 4(w + jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` d (and m) of
+// each group, or d (and dmin) of each 256 columns; `scales` the 8-bit scales of a group's sub-blocks, then their mins.
 struct Matrix {
   const uint32_t *low, *high;
   const uint16_t* headers;
@@ -76,6 +76,12 @@ struct QuantRows {
   int32_t* halves;  // [row, n_cols / 32] sums of the first 16 codes, and in the upper 16 bits of the others
 };
 
+// Rows as sums of two F16 or bf16 values: value = scale * (high + low), a power of two as scale for each row.
+struct SplitRows {
+  uint32_t *high, *low;  // [row, n_cols / 2, and zeros up to a whole group] words of 2
+  float* scales;         // [row]
+};
+
 // out = (out +) table[ids[row]] * scale
 struct EmbedArgs {
   const uint32_t* n_rows;
@@ -101,6 +107,13 @@ struct QuantizeArgs {
   uint32_t n_cols;
   QuantRows out;
 };
+struct SplitArgs {
+  RowRange rows;
+  Form form;  // kF16 or kBF16
+  const float* in;
+  uint32_t n_cols;
+  SplitRows out;
+};
 // What becomes of a product y.
 enum class Store : uint8_t {
   kSet,   // out = y
@@ -112,6 +125,7 @@ struct LinearArgs {
   Matrix weight;
   const float* in;   // plain forms read these
   QuantRows quants;  // block forms these
+  SplitRows splits;  // linear_split these
   float* out;
   const float* bias;
   Activation activation;
@@ -188,6 +202,9 @@ struct KernelTable {
   void (*linear)(const LinearArgs&, uint32_t max_rows, Stream);
   // The same for many rows, of block forms alone: the integers by tensor cores, in another order of F32 sums.
   void (*linear_many)(const LinearArgs&, uint32_t max_rows, Stream);
+  // The same for many rows, of F16 and bf16 alone, by tensor cores.
+  void (*split)(const SplitArgs&, uint32_t max_rows, Stream);
+  void (*linear_split)(const LinearArgs&, uint32_t max_rows, Stream);
   void (*rope_store)(const RopeStoreArgs&, uint32_t max_rows, Stream);
   void (*attention)(const AttentionArgs&, uint32_t max_rows, Stream);
   void (*route)(const RouteArgs&, uint32_t max_rows, Stream);

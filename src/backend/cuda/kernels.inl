@@ -5,6 +5,8 @@
 #include "backend/cuda/rows.inl"
 #include "backend/cuda/linear.inl"
 #include "backend/cuda/linear_many.inl"
+#include "backend/cuda/tiles.inl"
+#include "backend/cuda/linear_split.inl"
 #include "backend/cuda/attention.inl"
 #include "backend/cuda/experts.inl"
 #include "backend/cuda/table.inl"

@@ -4,6 +4,8 @@ void norm(const NormArgs& a, uint32_t max_rows, Stream stream);
 void quantize(const QuantizeArgs& a, uint32_t max_rows, Stream stream);
 void linear(const LinearArgs& a, uint32_t max_rows, Stream stream);
 void linear_many(const LinearArgs& a, uint32_t max_rows, Stream stream);
+void split(const SplitArgs& a, uint32_t max_rows, Stream stream);
+void linear_split(const LinearArgs& a, uint32_t max_rows, Stream stream);
 void rope_store(const RopeStoreArgs& a, uint32_t max_rows, Stream stream);
 void attention(const AttentionArgs& a, uint32_t max_rows, Stream stream);
 void route(const RouteArgs& a, uint32_t max_rows, Stream stream);

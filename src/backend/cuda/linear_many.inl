@@ -3,7 +3,7 @@
 // a row wherever it falls.
 
 constexpr uint32_t kManyWarps = 4;
-constexpr uint32_t kTileCols = 16;  // of the output, a warp
+constexpr uint32_t kManyCols = 16;  // of the output, a warp
 constexpr uint32_t kTiles = 4;      // of 8 rows each
 constexpr uint32_t kManyRows = 8 * kTiles;
 
@@ -22,7 +22,7 @@ RZ_DEVICE void multiply_tile(const uint32_t (&a)[4], const uint32_t (&b)[2], int
 template <class Format>
 RZ_KERNEL void linear_many_kernel(LinearArgs a) {
   const uint32_t end_row = *a.rows.end, first_row = *a.rows.first + block_y() * kManyRows;
-  const uint32_t first_col = (block_x() * kManyWarps + thread_idx() / 32) * kTileCols;
+  const uint32_t first_col = (block_x() * kManyWarps + thread_idx() / 32) * kManyCols;
   if (first_row >= end_row || first_col >= a.weight.n_rows) return;
   const uint32_t lane = thread_idx() % 32, group = lane / 4, t = lane % 4, n_groups = a.weight.n_cols / kGroupCols;
   // Columns and rows beyond the last are the last again, and not written.
@@ -56,7 +56,7 @@ RZ_KERNEL void linear_many_kernel(LinearArgs a) {
 }
 
 void linear_many(const LinearArgs& a, uint32_t max_rows, Stream stream) {
-  constexpr uint32_t kCols = kManyWarps * kTileCols;
+  constexpr uint32_t kCols = kManyWarps * kManyCols;
   const Grid grid{(a.weight.n_rows + kCols - 1) / kCols, (max_rows + kManyRows - 1) / kManyRows};
   with_format(a.weight.form, [&](auto format) {
     using Format = decltype(format);
