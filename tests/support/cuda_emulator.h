@@ -16,6 +16,7 @@
 #include "quant/half.h"
 
 #define RZ_KERNEL
+#define RZ_KERNEL_WITHIN(n_threads, n_blocks)
 #define RZ_DEVICE inline
 #define RZ_NO_UNROLL
 #define RZ_SHARED(type, name, count) \
@@ -111,13 +112,22 @@ inline void warp_argmax(float* value, uint32_t* index) {
   *index = best.index;
 }
 
+inline uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t places) {
+  const uint64_t bytes = uint64_t{b} << 32 | a;
+  uint32_t result = 0;
+  for (int i = 0; i < 4; ++i) {
+    result |= static_cast<uint32_t>((bytes >> (8 * ((places >> (4 * i)) & 7))) & 255) << (8 * i);
+  }
+  return result;
+}
+
 inline int32_t dot4(int32_t a, int32_t b, int32_t sum) {
   for (int i = 0; i < 4; ++i) sum += static_cast<int8_t>(a >> (8 * i)) * static_cast<int8_t>(b >> (8 * i));
   return sum;
 }
 
 // The fragments of mma.m16n8k32 and mma.m16n8k16, as device_code.h describes them.
-inline void mma_int8_k16(int32_t (&c)[4], const uint32_t (&a)[2], uint32_t b) {
+inline void mma_int8_k16(int32_t (&c)[4], const uint32_t (&a)[2], uint32_t b, int32_t start) {
   struct Fragment {
     uint32_t a[2], b;
   };
@@ -125,15 +135,18 @@ inline void mma_int8_k16(int32_t (&c)[4], const uint32_t (&a)[2], uint32_t b) {
   const uint32_t lane = thread_idx() % 32, group = lane / 4, t = lane % 4;
   for (uint32_t i = 0; i < 4; ++i) {
     const uint32_t column = 2 * t + i % 2;
+    c[i] = start;
     for (uint32_t word = 0; word < 4; ++word) {
       c[i] = dot4(static_cast<int32_t>(lanes[4 * group + word].a[i / 2]),
                   static_cast<int32_t>(lanes[4 * column + word].b), c[i]);
     }
   }
 }
-inline void mma_int8_k32(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  mma_int8_k16(c, {a[0], a[1]}, b[0]);
-  mma_int8_k16(c, {a[2], a[3]}, b[1]);
+inline void mma_int8_k32(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t start) {
+  int32_t second[4];
+  mma_int8_k16(c, {a[0], a[1]}, b[0], start);
+  mma_int8_k16(second, {a[2], a[3]}, b[1], 0);
+  for (uint32_t i = 0; i < 4; ++i) c[i] += second[i];
 }
 
 // The fragments of mma.m16n8k16 for two elements a word.
@@ -177,6 +190,12 @@ struct alignas(16) Words4 {
 };
 inline Words4 load_words4(const uint32_t* from) {
   return *std::assume_aligned<16>(reinterpret_cast<const Words4*>(from));
+}
+struct alignas(8) Words2 {
+  uint32_t word[2];
+};
+inline Words2 load_words2(const uint32_t* from) {
+  return *std::assume_aligned<8>(reinterpret_cast<const Words2*>(from));
 }
 inline void load_matrices(uint32_t (&words)[4], const uint32_t* row) {
   const Words4* rows = emulator::exchange(load_words4(row));

@@ -105,7 +105,7 @@ RZ_KERNEL void linear_split_kernel(LinearArgs a) {
   RZ_SHARED(uint32_t, stages, kSplitStages * kSplitStageWords);
   const SplitPlace p{*a.rows.first + block_x() * kTileRows, *a.rows.end, block_y() * kTileCols};
   if (p.first_row >= p.end_row) return;
-  const uint32_t warp = thread_idx() / 32, lane = thread_idx() % 32;
+  const uint32_t warp = thread_idx() / 32;
   const uint32_t col = warp / 2 * kSplitWarpCols, row = warp % 2 * kSplitWarpRows;
   const uint32_t n_steps = plain_stride(a.weight.n_cols) / kSplitStepCols;
   float sums[4][4][4] = {};
@@ -125,12 +125,7 @@ RZ_KERNEL void linear_split_kernel(LinearArgs a) {
   barrier();
   auto* staged = reinterpret_cast<float*>(stages);
   for (uint32_t i = 0; i < 4; ++i) {
-    for (uint32_t j = 0; j < 4; ++j) {
-      for (uint32_t e = 0; e < 4; ++e) {
-        staged[(row + 8 * j + lane % 4 * 2 + e % 2) * kStagedStride + col + 16 * i + lane / 4 + e / 2 * 8] =
-            sums[i][j][e];
-      }
-    }
+    for (uint32_t j = 0; j < 4; ++j) stage_results(sums[i][j], staged, row + 8 * j, col + 16 * i);
   }
   barrier();
   finish_tile<kSplitThreads>(a, staged, p.first_row, kTileRows, p.end_row, p.first_col, a.splits.scales);

@@ -29,6 +29,14 @@ RZ_DEVICE void copy_tile(uint32_t* tile, const uint32_t* from, uint64_t row_word
   }
 }
 
+// Stages a lane's results of 16 columns from `col` on and 8 rows from `row` on.
+RZ_DEVICE void stage_results(const float (&results)[4], float* staged, uint32_t row, uint32_t col) {
+  const uint32_t lane = thread_idx() % 32;
+  for (uint32_t i = 0; i < 4; ++i) {
+    staged[(row + lane % 4 * 2 + i % 2) * kStagedStride + col + lane / 4 + i / 2 * 8] = results[i];
+  }
+}
+
 // What a LinearArgs makes of staged products [row, kTileCols], of which `n_rows` from `first_row` on. row_scales: null
 // for 1.
 template <uint32_t n_threads>
