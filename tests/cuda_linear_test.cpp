@@ -64,6 +64,7 @@ class RowMemory {
   const std::vector<float>& first(uint32_t token, bool is_decode, std::span<const float> row) {
     return rows_.try_emplace({token, is_decode}, row.begin(), row.end()).first->second;
   }
+  bool has(uint32_t token, bool is_decode) const { return rows_.contains({token, is_decode}); }
 
  private:
   std::map<std::pair<uint32_t, bool>, std::vector<float>> rows_;
@@ -77,10 +78,11 @@ class CudaLinear : public testing::TestWithParam<TypeId> {
  protected:
   void TearDown() override { cuda::emulator::set_thread_order(ThreadOrder::kRising); }
 
-  // Fills no tile of columns; an odd number of groups or blocks, and for plain types of columns.
-  TestMatrix matrix(uint32_t n_rows) const {
+  // An odd number of groups or blocks, and for plain types of columns; not a multiple of any step of a kernel.
+  TestMatrix matrix(uint32_t n_rows, bool is_wide = false) const {
     const uint32_t block = traits(GetParam()).block_elems;
-    return random_matrix(GetParam(), 1, n_rows, block == 1 ? 75 : block == 32 ? 160 : block, 1);
+    const uint32_t n_cols = block == 1 ? 75 : block == 32 ? 160 : block;
+    return random_matrix(GetParam(), 1, n_rows, is_wide ? 1024 + n_cols : n_cols, 1);
   }
 };
 
@@ -94,20 +96,43 @@ TEST_P(CudaLinear, RowsAreTheReferencesAndTheSameInEveryBatch) {
   }
   Product product(*make_emulated_cuda(1), m, inputs);
   for (const Counts counts :
-       {Counts{0, kTokens}, {65, 65}, {1, 3}, {3, 1}, {4, 5}, {5, 4}, {16, 17}, {17, 16}, {63, 64}, {64, 63}}) {
+       {Counts{0, kTokens}, {65, 65}, {1, 3}, {3, 1}, {4, 5}, {16, 17}, {17, 16}, {63, 64}, {64, 63}}) {
     const TestBatch batch = batch_of(counts);
     const std::vector<float> rows = product.run(batch);
     for (uint32_t i = 0; i < batch.tokens.size(); ++i) {
       const auto token = static_cast<uint32_t>(batch.tokens[i]);
       const bool is_decode = i < counts.n_decode;
       const auto row = std::span(rows).subspan(size_t{i} * m.n_rows, m.n_rows);
+      EXPECT_TRUE(same_bits(row, seen.first(token, is_decode, row)))
+          << "token " << token << ", row " << i << " of " << counts.n_decode << " and " << counts.n_prompt;
+    }
+  }
+  for (uint32_t token = 0; token < kTokens; ++token) {
+    for (const bool is_decode : {false, true}) {
+      if (!seen.has(token, is_decode)) continue;
       std::vector<double> bounds;
       for (uint32_t r = 0; r < m.n_rows; ++r) {
         bounds.push_back(kSigmas * product_sigma(m, 0, r, inputs.row(token), arithmetic_of(m.type, is_decode)));
       }
-      EXPECT_TRUE(within(row, exact_rows.first(token, false, {}), bounds, m.n_rows)) << "token " << token;
-      EXPECT_TRUE(same_bits(row, seen.first(token, is_decode, row)))
-          << "token " << token << ", row " << i << " of " << counts.n_decode << " and " << counts.n_prompt;
+      EXPECT_TRUE(within(seen.first(token, is_decode, {}), exact_rows.first(token, false, {}), bounds, m.n_rows))
+          << "token " << token << (is_decode ? ", decode" : ", prompt");
+    }
+  }
+}
+
+// Decode sums run in chunks of 1024 columns.
+TEST_P(CudaLinear, DecodeRowsOfManyColumnsAreTheSameInEveryBatch) {
+  const TestMatrix m = matrix(19, true);
+  const InputTable inputs = extreme_inputs(kTokens, m.n_cols, 2);
+  Product product(*make_emulated_cuda(1), m, inputs);
+  RowMemory seen;
+  for (const uint32_t n : {33u, 9u, 2u, 1u}) {
+    const TestBatch batch = rows_of(some_tokens(n, 0), n);
+    const std::vector<float> rows = product.run(batch);
+    for (uint32_t i = 0; i < n; ++i) {
+      const auto token = static_cast<uint32_t>(batch.tokens[i]);
+      const auto row = std::span(rows).subspan(size_t{i} * m.n_rows, m.n_rows);
+      EXPECT_TRUE(same_bits(row, seen.first(token, true, row))) << "token " << token << " of " << n;
     }
   }
 }

@@ -97,6 +97,12 @@ inline float warp_sum(float x) {
 inline float warp_max(float x) {
   return butterfly(x, [](float a, float b) { return std::fmax(a, b); });
 }
+inline float warp_exchange(float x, uint32_t bits) {
+  return emulator::exchange(x)[(thread_idx() % 32) ^ bits];
+}
+inline void warp_barrier() {
+  emulator::exchange(uint32_t{0});
+}
 inline uint32_t warp_broadcast(uint32_t x, uint32_t lane) {
   return emulator::exchange(x)[lane];
 }

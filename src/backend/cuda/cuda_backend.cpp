@@ -253,7 +253,8 @@ void CudaBackend::multiply(const LinearArgs& args, ActId in, Rows rows, ActId ou
   const bool has_tiles = args.weight.form != Form::kF32 && rows == Rows::kAll;
   const uint32_t n_dots = has_tiles ? n_decode_rows_ : n_rows(rows);
   full.rows = {step.zero, has_tiles ? step.n_decode_rows : n_rows_at(rows)};
-  if (n_dots > 0) kernels_.linear(full, n_dots, device_->stream());
+  const bool is_one = n_dots == 1 || args.weight.form <= Form::kBF16;
+  if (n_dots > 0) (is_one ? kernels_.linear : kernels_.linear_few)(full, n_dots, device_->stream());
   full.rows = {step.n_decode_rows, step.n_rows};
   if (n_dots < n_rows(rows)) {
     const bool is_split = is_16_bit(args.weight.form);

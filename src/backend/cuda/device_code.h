@@ -57,6 +57,14 @@ RZ_DEVICE float warp_max(float x) {
   for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
   return x;
 }
+// The value of the lane whose number differs in these bits.
+RZ_DEVICE float warp_exchange(float x, uint32_t bits) {
+  return __shfl_xor_sync(0xffffffffu, x, static_cast<int>(bits));
+}
+// What a lane wrote to memory before, all lanes see behind.
+RZ_DEVICE void warp_barrier() {
+  __syncwarp();
+}
 // The value of the given lane.
 RZ_DEVICE uint32_t warp_broadcast(uint32_t x, uint32_t lane) {
   return __shfl_sync(0xffffffffu, x, static_cast<int>(lane));

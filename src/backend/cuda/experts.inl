@@ -1,4 +1,4 @@
-// Mixture of experts: the router, and the products with chosen experts, one row and expert a warp.
+// Mixture of experts: the router, and the products with chosen experts, a row and an expert a warp.
 
 RZ_KERNEL void route_kernel(RouteArgs a) {
   RZ_SHARED(float, p, kMaxExperts);
@@ -41,28 +41,37 @@ RZ_KERNEL void route_kernel(RouteArgs a) {
   a.weights[at] = own_p / (a.renormalize ? chosen_sum : sum) * a.scale;
 }
 
+// Lane i gets what column first_col + i of an expert gives with the row.
+template <class Format>
+RZ_DEVICE float dot_expert(const Matrix& m, float id, uint32_t first_col, const float* in, const QuantRows& quants,
+                           uint64_t row) {
+  const uint64_t first = uint64_t{static_cast<uint32_t>(id)} * m.n_rows;
+  uint64_t cols[kDotCols];
+  for (uint32_t i = 0; i < kDotCols; ++i) cols[i] = first + clamped(first_col + i, m.n_rows);
+  return dot<Format>(m, cols, in, quants, {row});
+}
+
 template <class Format>
 RZ_KERNEL void experts_hidden_kernel(ExpertsHiddenArgs a) {
-  const uint32_t lane = thread_idx() % 32, col = block_x() * kDotWarps + thread_idx() / 32, pair = block_y();
-  if (pair >= *a.n_rows * a.n_used || col >= a.weight.n_rows) return;
-  const uint64_t expert = static_cast<uint32_t>(a.ids[pair]);
-  const uint32_t rows[1] = {pair / a.n_used};
-  const float y = dot_rows<Format>(a.weight, expert * a.weight.n_rows + col, a.in, a.quants, rows, lane);
-  if (lane == 0) store(a.store, a.activation, y, a.hidden + uint64_t{pair} * a.weight.n_rows + col);
+  const uint32_t first_col = first_dot_col(), pair = block_x();
+  if (pair >= *a.n_rows * a.n_used || first_col >= a.weight.n_rows) return;
+  const float y = dot_expert<Format>(a.weight, a.ids[pair], first_col, a.in, a.quants, pair / a.n_used);
+  const uint32_t lane = thread_idx() % 32, col = first_col + lane;
+  if (lane >= kDotCols || col >= a.weight.n_rows) return;
+  store(a.store, a.activation, y, a.hidden + uint64_t{pair} * a.weight.n_rows + col);
 }
 
 template <class Format>
 RZ_KERNEL void experts_down_kernel(ExpertsDownArgs a) {
-  const uint32_t lane = thread_idx() % 32, col = block_x() * kDotWarps + thread_idx() / 32, row = block_y();
-  if (row >= *a.n_rows || col >= a.down.n_rows) return;
+  const uint32_t first_col = first_dot_col(), row = block_x();
+  if (row >= *a.n_rows || first_col >= a.down.n_rows) return;
   float sum = 0;
   for (uint32_t k = 0; k < a.n_used; ++k) {
-    const uint32_t rows[1] = {row * a.n_used + k};
-    const uint64_t expert = static_cast<uint32_t>(a.ids[rows[0]]);
-    const float y = dot_rows<Format>(a.down, expert * a.down.n_rows + col, a.hidden, a.quants, rows, lane);
-    sum = fmaf(a.weights[rows[0]], y, sum);
+    const uint32_t pair = row * a.n_used + k;
+    sum = fmaf(a.weights[pair], dot_expert<Format>(a.down, a.ids[pair], first_col, a.hidden, a.quants, pair), sum);
   }
-  if (lane == 0) a.out[uint64_t{row} * a.down.n_rows + col] += sum;
+  const uint32_t lane = thread_idx() % 32, col = first_col + lane;
+  if (lane < kDotCols && col < a.down.n_rows) a.out[uint64_t{row} * a.down.n_rows + col] += sum;
 }
 
 void route(const RouteArgs& a, uint32_t max_rows, Stream stream) {

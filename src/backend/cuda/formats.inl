@@ -1,5 +1,5 @@
-// Weight forms: what a lane of a warp adds to the dot products of one weight row with some activation rows, and a
-// single value. One struct a family; the block types differ in their GroupForm alone.
+// Weight forms: how their groups lie in memory, and what their products with activations mean. One struct a family; the
+// block types differ in their GroupForm alone.
 
 #include "quant/group_form.inl"
 
@@ -181,29 +181,6 @@ struct BlockFormat {
     }
   }
 
-  // Adds what `lane` has of weight row `row` times each of the rows.
-  template <int kRows>
-  RZ_DEVICE static void dot(const Matrix& m, uint64_t row, const float*, const QuantRows& in,
-                            const uint32_t (&rows)[kRows], uint32_t lane, float (&sums)[kRows]) {
-    const uint32_t n_groups = m.n_cols / kGroupCols;
-    for (uint32_t g = lane; g < n_groups; g += 32) {
-      const Stored stored = load(m, row, g);
-      int32_t words[8];
-      raised_codes(stored, words);
-      const GroupScales scales = group_scales(stored);
-      for (int r = 0; r < kRows; ++r) {
-        const uint64_t at = uint64_t{rows[r]} * n_groups + g;
-        const Words4 first = load_words4(in.codes + 8 * at), second = load_words4(in.codes + 8 * at + 4);
-        int32_t codes[8];
-        for (int k = 0; k < 4; ++k) {
-          codes[k] = static_cast<int32_t>(first.word[k]);
-          codes[4 + k] = static_cast<int32_t>(second.word[k]);
-        }
-        sums[r] = fmaf(in.scales[at], multiply(words, scales, codes, in.halves[at]), sums[r]);
-      }
-    }
-  }
-
   RZ_DEVICE static float value(const Matrix& m, uint64_t row, uint32_t col) {
     const uint32_t i = col % kGroupCols;
     const Stored stored = load(m, row, col / kGroupCols);
@@ -217,17 +194,28 @@ struct BlockFormat {
   }
 };
 
+// Elements and how many a word holds; value(word, i) is the i-th of them.
 struct F32Element {
   using Stored = float;
+  static constexpr uint32_t kEach = 1;
   RZ_DEVICE static float value(float x) { return x; }
+  RZ_DEVICE static float value(uint32_t word, uint32_t) { return float_of_bits(word); }
 };
 struct F16Element {
   using Stored = uint16_t;
+  static constexpr uint32_t kEach = 2;
   RZ_DEVICE static float value(uint16_t x) { return half_to_float(x); }
+  RZ_DEVICE static float value(uint32_t word, uint32_t i) {
+    return half_to_float(static_cast<uint16_t>(word >> (16 * i)));
+  }
 };
 struct BF16Element {
   using Stored = uint16_t;
+  static constexpr uint32_t kEach = 2;
   RZ_DEVICE static float value(uint16_t x) { return bfloat_to_float(x); }
+  RZ_DEVICE static float value(uint32_t word, uint32_t i) {
+    return bfloat_to_float(static_cast<uint16_t>(word >> (16 * i)));
+  }
 };
 
 // Elements from one row to the next.
@@ -235,22 +223,16 @@ RZ_DEVICE uint32_t plain_stride(uint32_t n_cols) {
   return (n_cols + kGroupCols - 1) / kGroupCols * kGroupCols;
 }
 
-template <class Element>
+template <class PlainElement>
 struct PlainFormat {
   static constexpr bool kIsPlain = true;
+  using Element = PlainElement;
 
-  template <int kRows>
-  RZ_DEVICE static void dot(const Matrix& m, uint64_t row, const float* in, const QuantRows&,
-                            const uint32_t (&rows)[kRows], uint32_t lane, float (&sums)[kRows]) {
-    const auto* weights = reinterpret_cast<const typename Element::Stored*>(m.low) + row * plain_stride(m.n_cols);
-    for (uint32_t c = lane; c < m.n_cols; c += 32) {
-      const float weight = Element::value(weights[c]);
-      for (int r = 0; r < kRows; ++r) sums[r] = fmaf(weight, in[uint64_t{rows[r]} * m.n_cols + c], sums[r]);
-    }
+  RZ_DEVICE static const typename Element::Stored* row_of(const Matrix& m, uint64_t row) {
+    return reinterpret_cast<const typename Element::Stored*>(m.low) + row * plain_stride(m.n_cols);
   }
-
   RZ_DEVICE static float value(const Matrix& m, uint64_t row, uint32_t col) {
-    return Element::value(reinterpret_cast<const typename Element::Stored*>(m.low)[row * plain_stride(m.n_cols) + col]);
+    return Element::value(row_of(m, row)[col]);
   }
 };
 

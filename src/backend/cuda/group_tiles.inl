@@ -2,11 +2,6 @@
 // them lie, for each group, the weights' scales [kScales, column] and the activations' [1 + kSums, row]: their scale,
 // then the sums of their codes that Format::scaled wants.
 
-// Rows, columns and groups beyond the last are the last again, and not used.
-RZ_DEVICE uint32_t clamped(uint32_t i, uint32_t end) {
-  return i < end ? i : end - 1;
-}
-
 struct alignas(8) FloatPair {
   float value[2];
 };

@@ -200,6 +200,8 @@ struct KernelTable {
   void (*norm)(const NormArgs&, uint32_t max_rows, Stream);
   void (*quantize)(const QuantizeArgs&, uint32_t max_rows, Stream);
   void (*linear)(const LinearArgs&, uint32_t max_rows, Stream);
+  // The same numbers for more than one row, of block forms alone, by tensor cores.
+  void (*linear_few)(const LinearArgs&, uint32_t max_rows, Stream);
   // The same for many rows, of block forms alone: the integers by tensor cores, in another order of F32 sums.
   void (*linear_many)(const LinearArgs&, uint32_t max_rows, Stream);
   // The same for many rows, of F16 and bf16 alone, by tensor cores.

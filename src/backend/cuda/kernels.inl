@@ -6,6 +6,7 @@
 #include "backend/cuda/linear.inl"
 #include "backend/cuda/tiles.inl"
 #include "backend/cuda/group_tiles.inl"
+#include "backend/cuda/linear_few.inl"
 #include "backend/cuda/linear_many.inl"
 #include "backend/cuda/linear_split.inl"
 #include "backend/cuda/attention.inl"
