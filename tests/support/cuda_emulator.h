@@ -80,22 +80,32 @@ inline void barrier() {
   emulator::wait_for_block();
 }
 
-// The butterfly that the shuffles make, of all lanes at once.
+// The butterfly that the shuffles make, as this lane sees it: values[i] is that of the lane whose number differs in i.
 template <class T, class Merge>
 T butterfly(const T& own, const Merge& merge) {
-  T lanes[32], next[32];
-  std::memcpy(lanes, emulator::exchange(own), sizeof lanes);
+  const T* lanes = emulator::exchange(own);
+  T values[32];
+  const uint32_t lane = thread_idx() % 32;
+  for (uint32_t i = 0; i < 32; ++i) values[i] = lanes[lane ^ i];
   for (uint32_t step = 16; step > 0; step /= 2) {
-    for (uint32_t lane = 0; lane < 32; ++lane) next[lane] = merge(lanes[lane], lanes[lane ^ step]);
-    std::memcpy(lanes, next, sizeof lanes);
+    for (uint32_t i = 0; i < step; ++i) values[i] = merge(values[i], values[i ^ step]);
   }
-  return lanes[thread_idx() % 32];
+  return values[0];
 }
 inline float warp_sum(float x) {
   return butterfly(x, [](float a, float b) { return a + b; });
 }
 inline float warp_max(float x) {
-  return butterfly(x, [](float a, float b) { return std::fmax(a, b); });
+  return butterfly(x, [](float a, float b) { return b > a || std::isnan(a) ? b : a; });
+}
+inline uint32_t warp_ballot(bool x) {
+  const uint32_t* lanes = emulator::exchange(uint32_t{x});
+  uint32_t bits = 0;
+  for (uint32_t lane = 0; lane < 32; ++lane) bits |= lanes[lane] << lane;
+  return bits;
+}
+inline uint32_t count_bits(uint32_t x) {
+  return static_cast<uint32_t>(std::popcount(x));
 }
 inline float warp_exchange(float x, uint32_t bits) {
   return emulator::exchange(x)[(thread_idx() % 32) ^ bits];

@@ -17,6 +17,11 @@ bool is_16_bit(Form form) {
   return form == Form::kF16 || form == Form::kBF16;
 }
 
+// Block forms alone.
+bool has_groups(const Matrix& m) {
+  return m.form > Form::kBF16;
+}
+
 // Device memory that grows to the largest that was asked for, before or in the first step.
 class Scratch {
  public:
@@ -139,7 +144,11 @@ class CudaBackend final : public Backend {
   }
   void multiply(const LinearArgs& args, ActId in, Rows rows, ActId out);
   void multiply_experts(const ExpertsOp& op, WeightId weight, Store store);
-  Status reserve_hidden(const ExpertsOp& op);
+  void add_downs(const ExpertsOp& op);
+  Status reserve_experts(const ExpertsOp& op);
+  PairGroups pair_groups() const {
+    return {pairs_.as<uint32_t>(), pair_starts_.as<uint32_t>(), tile_experts_.as<uint32_t>()};
+  }
   Status reserve_input(const StepBatch& batch);
 
   std::unique_ptr<Device> device_;
@@ -153,7 +162,7 @@ class CudaBackend final : public Backend {
   StepInput input_;
   QuantScratch quants_, hidden_quants_;
   SplitScratch splits_;
-  Scratch hidden_;
+  Scratch hidden_, pairs_, pair_starts_, tile_experts_, pair_results_;
   ActId quantized_of_ = kNoAct, split_of_ = kNoAct;
   Form split_form_ = Form::kCount;
   uint32_t n_rows_ = 0, n_decode_rows_ = 0, n_logit_rows_ = 0;
@@ -334,34 +343,93 @@ void CudaBackend::route(const RouteOp& op) {
                  n_rows_, device_->stream());
 }
 
-Status CudaBackend::reserve_hidden(const ExpertsOp& op) {
+Status CudaBackend::reserve_experts(const ExpertsOp& op) {
   const size_t n_pairs = size_t{limits_.max_rows} * op.n_used;
-  const uint32_t d_ff = weights_.matrix(op.gate).n_rows;
+  const Matrix &gate = weights_.matrix(op.gate), &down = weights_.matrix(op.down);
+  const uint32_t d_ff = gate.n_rows, n_experts = gate.n_mats;
   RZ_CHECK_OK(hidden_.reserve(*device_, n_pairs * d_ff * sizeof(float)));
-  return hidden_quants_.reserve(*device_, n_pairs, (d_ff + kGroupCols - 1) / kGroupCols * kGroupCols);
+  RZ_CHECK_OK(hidden_quants_.reserve(*device_, n_pairs, (d_ff + kGroupCols - 1) / kGroupCols * kGroupCols));
+  RZ_CHECK_OK(pairs_.reserve(*device_, n_pairs * sizeof(uint32_t)));
+  RZ_CHECK_OK(pair_starts_.reserve(*device_, (n_experts + 1) * sizeof(uint32_t)));
+  RZ_CHECK_OK(tile_experts_.reserve(*device_, (n_pairs / kTileRows + n_experts) * sizeof(uint32_t)));
+  if (!has_groups(down)) return {};
+  return pair_results_.reserve(*device_, n_pairs * down.n_rows * sizeof(float));
 }
 
+// The products of the gates or the ups: pairs of decode rows are dots; those of prompt rows tiles, in block forms.
 void CudaBackend::multiply_experts(const ExpertsOp& op, WeightId weight, Store store) {
   const Matrix& matrix = weights_.matrix(weight);
-  kernels_.experts_hidden({n_rows_at(Rows::kAll), matrix, act(op.in).values, quantized(matrix, op.in, Rows::kAll),
-                           act(op.ids).values, op.n_used, op.activation, store, hidden_.as<float>()},
-                          n_rows_, device_->stream());
+  const QuantRows quants = quantized(matrix, op.in, Rows::kAll);
+  const StepView& step = input_.view();
+  const uint32_t n_dots = has_groups(matrix) ? n_decode_rows_ : n_rows_;
+  const RowRange dots{step.zero, has_groups(matrix) ? step.n_decode_rows : step.n_rows};
+  if (n_dots > 0) {
+    kernels_.experts_hidden({dots, matrix, act(op.in).values, quants, act(op.ids).values, op.n_used, op.activation,
+                             store, hidden_.as<float>()},
+                            n_dots, device_->stream());
+  }
+  if (n_dots == n_rows_) return;
+  LinearArgs args{};
+  args.weight = matrix;
+  args.quants = quants;
+  args.out = hidden_.as<float>();
+  args.activation = store == Store::kGate ? op.activation : Activation::kNone;
+  args.scale = 1;
+  args.store = store;
+  args.groups = pair_groups();
+  args.pairs_each = op.n_used;
+  kernels_.linear_many(args, (n_rows_ - n_dots) * op.n_used, device_->stream());
+}
+
+// out += the downs' products, weighed.
+void CudaBackend::add_downs(const ExpertsOp& op) {
+  const Matrix& down = weights_.matrix(op.down);
+  const StepView& step = input_.view();
+  if (down.form > Form::kBF16) {
+    kernels_.quantize({step.n_rows, op.n_used, hidden_.as<float>(), down.n_cols, hidden_quants_.view()}, n_rows_,
+                      device_->stream());
+  }
+  const uint32_t n_dots = has_groups(down) ? n_decode_rows_ : n_rows_;
+  const RowRange dots{step.zero, has_groups(down) ? step.n_decode_rows : step.n_rows};
+  if (n_dots > 0) {
+    kernels_.experts_down({dots, down, hidden_.as<float>(), hidden_quants_.view(), act(op.weights).values,
+                           act(op.ids).values, op.n_used, act(op.out).values},
+                          n_dots, device_->stream());
+  }
+  if (n_dots == n_rows_) return;
+  LinearArgs args{};
+  args.weight = down;
+  args.quants = hidden_quants_.view();
+  args.out = pair_results_.as<float>();
+  args.scale = 1;
+  args.groups = pair_groups();
+  args.pairs_each = 1;
+  kernels_.linear_many(args, (n_rows_ - n_dots) * op.n_used, device_->stream());
+  kernels_.experts_sum({{step.n_decode_rows, step.n_rows},
+                        pair_results_.as<float>(),
+                        act(op.weights).values,
+                        op.n_used,
+                        down.n_rows,
+                        act(op.out).values},
+                       n_rows_ - n_dots, device_->stream());
 }
 
 void CudaBackend::experts(const ExpertsOp& op) {
   if (!status_.ok()) return;
-  status_ = reserve_hidden(op);
+  status_ = reserve_experts(op);
   if (!status_.ok()) return;
+  if (n_decode_rows_ < n_rows_) {
+    const StepView& step = input_.view();
+    kernels_.group_pairs({{step.n_decode_rows, step.n_rows},
+                          act(op.ids).values,
+                          op.n_used,
+                          weights_.matrix(op.gate).n_mats,
+                          pair_groups()},
+                         device_->stream());
+  }
   multiply_experts(op, op.gate, Store::kSet);
   multiply_experts(op, op.up, Store::kGate);
-  const Matrix& down = weights_.matrix(op.down);
-  if (down.form > Form::kBF16) {
-    kernels_.quantize({n_rows_at(Rows::kAll), op.n_used, hidden_.as<float>(), down.n_cols, hidden_quants_.view()},
-                      n_rows_, device_->stream());
-  }
-  kernels_.experts_down({n_rows_at(Rows::kAll), down, hidden_.as<float>(), hidden_quants_.view(),
-                         act(op.weights).values, act(op.ids).values, op.n_used, act(op.out).values},
-                        n_rows_, device_->stream());
+  add_downs(op);
   wrote(op.out);
 }
 

@@ -57,6 +57,13 @@ RZ_DEVICE float warp_max(float x) {
   for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
   return x;
 }
+// A bit a lane.
+RZ_DEVICE uint32_t warp_ballot(bool x) {
+  return __ballot_sync(0xffffffffu, x ? 1 : 0);
+}
+RZ_DEVICE uint32_t count_bits(uint32_t x) {
+  return static_cast<uint32_t>(__popc(x));
+}
 // The value of the lane whose number differs in these bits.
 RZ_DEVICE float warp_exchange(float x, uint32_t bits) {
   return __shfl_xor_sync(0xffffffffu, x, static_cast<int>(bits));

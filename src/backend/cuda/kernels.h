@@ -15,6 +15,7 @@ inline constexpr uint32_t kGroupCols = 32;        // columns that share an activ
 inline constexpr uint32_t kMaxHeadDim = 256;      // of attention
 inline constexpr uint32_t kPiecePositions = 128;  // that attention reduces at a time
 inline constexpr uint32_t kMaxExperts = 512;
+inline constexpr uint32_t kTileRows = 64;  // of activations, that kernels for many rows take at a time
 
 // How a matrix lies on the device; the types' own order.
 enum class Form : uint8_t {
@@ -46,7 +47,7 @@ struct Matrix {
   const uint32_t *low, *high;
   const uint16_t* headers;
   const int8_t* scales;
-  uint32_t n_rows, n_cols;
+  uint32_t n_mats, n_rows, n_cols;
   Form form;
 };
 
@@ -120,6 +121,19 @@ enum class Store : uint8_t {
   kAdd,   // out += y
   kGate,  // out = activation(out) * y, the activation applied here and not to y
 };
+// Pairs row * n_used + k of rows with their k-th expert, in the order of experts: those of expert e from starts[e] on.
+// Up to kTileRows of one expert are a tile; expert e has those from starts[e] / kTileRows + e on, at least one.
+struct PairGroups {
+  uint32_t* pairs;         // [n_pairs]
+  uint32_t* starts;        // [n_experts + 1]
+  uint32_t* tile_experts;  // [n_pairs / kTileRows + n_experts] whose tile it is
+};
+struct GroupPairsArgs {
+  RowRange rows;
+  const float* ids;  // [row, n_used]
+  uint32_t n_used, n_experts;
+  PairGroups out;
+};
 struct LinearArgs {
   RowRange rows;
   Matrix weight;
@@ -131,6 +145,10 @@ struct LinearArgs {
   Activation activation;
   float scale, softcap;
   Store store;
+  // Of linear_many alone, in the place of rows: out[pair] = what the pair's expert makes of row pair / pairs_each. The
+  // pairs' pointers may be null.
+  PairGroups groups;
+  uint32_t pairs_each;
 };
 struct KvView {
   uint8_t *keys, *values;  // [n_blocks, n_kv_heads, block_tokens] vectors of the layer
@@ -168,7 +186,7 @@ struct RouteArgs {
 };
 // hidden[row * n_used + k] = weight_e . in[row] for the k-th expert e of the row, stored as kSet or kGate says.
 struct ExpertsHiddenArgs {
-  const uint32_t* n_rows;
+  RowRange rows;
   Matrix weight;
   const float* in;
   QuantRows quants;
@@ -180,12 +198,19 @@ struct ExpertsHiddenArgs {
 };
 // out += sum over k of weights[k] * down_e . hidden[k], in the order of k.
 struct ExpertsDownArgs {
-  const uint32_t* n_rows;
+  RowRange rows;
   Matrix down;
   const float* hidden;
   QuantRows quants;
   const float *weights, *ids;
   uint32_t n_used;
+  float* out;
+};
+// out[row] += sum over k of weights[pair] * results[pair] for pair = row * n_used + k, in the order of k.
+struct ExpertsSumArgs {
+  RowRange rows;
+  const float *results, *weights;
+  uint32_t n_used, n_cols;
   float* out;
 };
 struct SelectRowsArgs {
@@ -212,6 +237,9 @@ struct KernelTable {
   void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
   void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
   void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);
+  // Of many rows' pairs: linear_many makes the products of groups, experts_sum adds them.
+  void (*group_pairs)(const GroupPairsArgs&, Stream);
+  void (*experts_sum)(const ExpertsSumArgs&, uint32_t max_rows, Stream);
   void (*select_rows)(const SelectRowsArgs&, uint32_t max_rows, Stream);
 };
 

@@ -12,4 +12,6 @@ void attention(const AttentionArgs& a, uint32_t max_rows, Stream stream);
 void route(const RouteArgs& a, uint32_t max_rows, Stream stream);
 void experts_hidden(const ExpertsHiddenArgs& a, uint32_t max_rows, Stream stream);
 void experts_down(const ExpertsDownArgs& a, uint32_t max_rows, Stream stream);
+void group_pairs(const GroupPairsArgs& a, Stream stream);
+void experts_sum(const ExpertsSumArgs& a, uint32_t max_rows, Stream stream);
 void select_rows(const SelectRowsArgs& a, uint32_t max_rows, Stream stream);

@@ -11,7 +11,31 @@ constexpr uint32_t kManyTileWords = (kTileCols + kTileRows) * kTileRowWords;
 
 struct ManyPlace {
   uint32_t first_row, end_row, first_col;
+  uint32_t first_weight;  // row of the expert's
+  // What this thread loads: a row of activations a quarter of which it copies, one a scale of which it loads.
+  uint32_t code_row, scale_row;
 };
+
+// The tile's rows; none where the block has no tile.
+RZ_DEVICE ManyPlace many_place(const LinearArgs& a) {
+  ManyPlace p{};
+  p.first_col = block_y() * kTileCols;
+  if (a.groups.pairs == nullptr) {
+    p.first_row = *a.rows.first + block_x() * kTileRows;
+    p.end_row = *a.rows.end;
+  } else {
+    const uint32_t n_experts = a.weight.n_mats;
+    if (block_x() >= a.groups.starts[n_experts] / kTileRows + n_experts) return p;
+    const uint32_t expert = a.groups.tile_experts[block_x()], start = a.groups.starts[expert];
+    p.first_row = start + (block_x() - start / kTileRows - expert) * kTileRows;
+    p.end_row = a.groups.starts[expert + 1];
+    p.first_weight = expert * a.weight.n_rows;
+  }
+  if (p.first_row >= p.end_row) return p;
+  p.code_row = in_row(a, clamped(p.first_row + thread_idx() / kTileRowPieces, p.end_row));
+  p.scale_row = in_row(a, clamped(p.first_row + thread_idx() / kManyGroups, p.end_row));
+  return p;
+}
 
 // A step's groups as the matrix instructions read them.
 template <class Format>
@@ -39,11 +63,11 @@ template <class Format>
 RZ_DEVICE ManyPart<Format> load_many_part(const LinearArgs& a, const ManyPlace& p, uint32_t step) {
   static_assert(kTileCols * kManyGroups == kManyThreads);
   const uint32_t n_groups = a.weight.n_cols / kGroupCols, i = thread_idx() / kManyGroups;
-  const uint32_t g = clamped(step * kManyGroups + thread_idx() % kManyGroups, n_groups);
-  ManyPart<Format> part{Format::load(a.weight, clamped(p.first_col + i, a.weight.n_rows), g), 0, 0};
+  const uint32_t step_g = step * kManyGroups + thread_idx() % kManyGroups, g = clamped(step_g, n_groups);
+  ManyPart<Format> part{Format::load(a.weight, p.first_weight + clamped(p.first_col + i, a.weight.n_rows), g), 0, 0};
   if (i < kTileRows) {
-    const uint64_t at = uint64_t{clamped(p.first_row + i, p.end_row)} * n_groups + g;
-    part.scale = a.quants.scales[at];
+    const uint64_t at = uint64_t{p.scale_row} * n_groups + g;
+    part.scale = step_g < n_groups ? a.quants.scales[at] : 0;  // a group beyond the last adds nothing
     if (Format::kSums > 0) part.halves = a.quants.halves[at];
   }
   return part;
@@ -62,7 +86,7 @@ RZ_DEVICE void copy_many_rows(const LinearArgs& a, const ManyPlace& p, uint32_t 
   const uint32_t n_groups = a.weight.n_cols / kGroupCols;
   const uint32_t row = thread_idx() / kTileRowPieces, piece = thread_idx() % kTileRowPieces;
   const uint32_t g = clamped(step * kManyGroups + piece / 2, n_groups);
-  const uint64_t at = uint64_t{clamped(p.first_row + row, p.end_row)} * n_groups + g;
+  const uint64_t at = uint64_t{p.code_row} * n_groups + g;
   copy_async16(tile + tile_word(row, piece), a.quants.codes + at * 8 + piece % 2 * 4);
   commit_copies();
 }
@@ -71,20 +95,25 @@ RZ_DEVICE void copy_many_rows(const LinearArgs& a, const ManyPlace& p, uint32_t 
 template <class Format>
 RZ_DEVICE void multiply_many_group(const ManyStage<Format>& stage, uint32_t group, uint32_t col, uint32_t row,
                                    float (&sums)[2][4][4]) {
-  GroupCols<Format> cols[2];
-  for (uint32_t i = 0; i < 2; ++i) {
-    cols[i] = load_group_cols<Format>(stage.tile, col + 16 * i, group, stage.col_scales(group), kTileCols);
-  }
-  for (uint32_t j = 0; j < 4; j += 2) {
-    uint32_t words[4];
-    load_fragment(words, stage.rows(), row + 8 * j, group);
-    for (uint32_t n = 0; n < 2; ++n) {
-      GroupRows<Format> rows{{words[n], words[2 + n]}, {}};
-      load_group_row_scales(rows, stage.row_scales(group), row + 8 * (j + n), kTileRows);
-      for (uint32_t i = 0; i < 2; ++i) {
+  // Columns that are held at a time: the scales of halves take registers that a second tile of them would need.
+  constexpr uint32_t kHeld = Format::kHasHalves ? 1 : 2;
+  for (uint32_t first = 0; first < 2; first += kHeld) {
+    GroupCols<Format> cols[kHeld];
+    for (uint32_t i = 0; i < kHeld; ++i) {
+      cols[i] = load_group_cols<Format>(stage.tile, col + 16 * (first + i), group, stage.col_scales(group), kTileCols);
+    }
+    uint32_t words[4];  // of two tiles of rows
+    for (uint32_t j = 0; j < 4; ++j) {
+      // Keeps the compiler from loading more scales ahead than there are registers.
+      if (Format::kHasHalves && j % 2 == 0) warp_barrier();
+      if (j % 2 == 0) load_fragment(words, stage.rows(), row + 8 * j, group);
+      GroupRows<Format> rows{{words[j % 2], words[2 + j % 2]}, {}};
+      load_group_row_scales(rows, stage.row_scales(group), row + 8 * j, kTileRows);
+      for (uint32_t i = 0; i < kHeld; ++i) {
         float y[4];
         multiply_group(cols[i], rows, y);
-        for (uint32_t e = 0; e < 4; ++e) sums[i][j + n][e] = fmaf(rows.scales[0].value[e % 2], y[e], sums[i][j + n][e]);
+        float(&sum)[4] = sums[first + i][j];
+        for (uint32_t e = 0; e < 4; ++e) sum[e] = fmaf(rows.scales[0].value[e % 2], y[e], sum[e]);
       }
     }
   }
@@ -96,7 +125,7 @@ void linear_many_kernel(LinearArgs a) {
   using Stage = ManyStage<Format>;
   RZ_SHARED(uint32_t, tiles, 2 * kManyTileWords);
   RZ_SHARED(float, scales, 2 * Stage::kScales);
-  const ManyPlace p{*a.rows.first + block_x() * kTileRows, *a.rows.end, block_y() * kTileCols};
+  const ManyPlace p = many_place(a);
   if (p.first_row >= p.end_row) return;
   const auto stage = [&](uint32_t step) {
     return Stage{tiles + step % 2 * kManyTileWords, scales + step % 2 * Stage::kScales};
@@ -116,9 +145,7 @@ void linear_many_kernel(LinearArgs a) {
       copy_many_rows(a, p, step + 1, stage(step + 1).rows());
       next = load_many_part<Format>(a, p, step + 1);
     }
-    for (uint32_t group = 0; group < kManyGroups; ++group) {
-      if (step * kManyGroups + group < n_groups) multiply_many_group(stage(step), group, col, row, sums);
-    }
+    for (uint32_t group = 0; group < kManyGroups; ++group) multiply_many_group(stage(step), group, col, row, sums);
     if (has_next) store_many_part(next, stage(step + 1));
   }
   // Half of the tile's rows at a time, where the tiles were.
@@ -138,7 +165,9 @@ void linear_many_kernel(LinearArgs a) {
 
 // Rows vary fastest, so that blocks which run together share their weights in the cache.
 void linear_many(const LinearArgs& a, uint32_t max_rows, Stream stream) {
-  const Grid grid{(max_rows + kTileRows - 1) / kTileRows, (a.weight.n_rows + kTileCols - 1) / kTileCols};
+  const bool is_grouped = a.groups.pairs != nullptr;
+  const uint32_t n_tiles = is_grouped ? max_rows / kTileRows + a.weight.n_mats : (max_rows + kTileRows - 1) / kTileRows;
+  const Grid grid{n_tiles, (a.weight.n_rows + kTileCols - 1) / kTileCols};
   with_format(a.weight.form, [&](auto format) {
     using Format = decltype(format);
     if constexpr (!Format::kIsPlain) launch(linear_many_kernel<Format>, grid, kManyThreads, a, stream);

@@ -11,4 +11,6 @@ constexpr KernelTable kKernelTable{.embed = embed,
                                    .route = route,
                                    .experts_hidden = experts_hidden,
                                    .experts_down = experts_down,
+                                   .group_pairs = group_pairs,
+                                   .experts_sum = experts_sum,
                                    .select_rows = select_rows};

@@ -4,18 +4,18 @@
 
 constexpr uint32_t kTileRowWords = 16;
 constexpr uint32_t kTileRowPieces = 4;
-constexpr uint32_t kTileCols = 128;  // of the output
-constexpr uint32_t kTileRows = 64;
+constexpr uint32_t kTileCols = 128;                // of the output
 constexpr uint32_t kStagedStride = kTileCols + 4;  // floats from one staged row to the next; 4 keeps banks apart
 
 RZ_DEVICE uint32_t tile_word(uint32_t row, uint32_t piece) {
   return row * kTileRowWords + (piece ^ (row / 2 % kTileRowPieces)) * 4;
 }
 
-// Step k of 16 rows from `row` on: as the operand of 16 rows, or as those of two times 8 columns, one in words 0 and 2.
+// Step k of 16 rows from `row` on, a multiple of 8: as the operand of 16 rows, or as those of two times 8 columns, one
+// in words 0 and 2.
 RZ_DEVICE void load_fragment(uint32_t (&words)[4], const uint32_t* tile, uint32_t row, uint32_t k) {
   const uint32_t lane = thread_idx() % 32;
-  load_matrices(words, tile + tile_word(row + lane % 16, 2 * k + lane / 16));
+  load_matrices(words, tile + row * kTileRowWords + tile_word(lane % 16, 2 * k + lane / 16));
 }
 
 // Starts the copy of 64 bytes of each of `n_rows` rows from `first` on; those beyond the last are the last again.
@@ -37,6 +37,14 @@ RZ_DEVICE void stage_results(const float (&results)[4], float* staged, uint32_t 
   }
 }
 
+// The rows of the output, and of the activations, that row `i` of a tile stands for.
+RZ_DEVICE uint32_t out_row(const LinearArgs& a, uint32_t i) {
+  return a.groups.pairs == nullptr ? i : a.groups.pairs[i];
+}
+RZ_DEVICE uint32_t in_row(const LinearArgs& a, uint32_t i) {
+  return a.groups.pairs == nullptr ? i : a.groups.pairs[i] / a.pairs_each;
+}
+
 // What a LinearArgs makes of staged products [row, kTileCols], of which `n_rows` from `first_row` on. row_scales: null
 // for 1.
 template <uint32_t n_threads>
@@ -47,6 +55,6 @@ RZ_DEVICE void finish_tile(const LinearArgs& a, const float* staged, uint32_t fi
     const uint32_t row = first_row + i / kTileCols, col = first_col + i % kTileCols;
     if (row >= end_row || col >= a.weight.n_rows) continue;
     const float y = staged[i / kTileCols * kStagedStride + i % kTileCols];
-    finish_linear(a, row, col, row_scales == nullptr ? y : y * row_scales[row]);
+    finish_linear(a, out_row(a, row), col, row_scales == nullptr ? y : y * row_scales[row]);
   }
 }

@@ -56,7 +56,7 @@ Result<WeightId> Weights::add_matrix(const MatrixSource& source) {
   RZ_CHECK_OK(upload_rows(source, planes));
   matrices_.push_back({reinterpret_cast<const uint32_t*>(planes.at[0]), reinterpret_cast<const uint32_t*>(planes.at[1]),
                        reinterpret_cast<const uint16_t*>(planes.at[2]), reinterpret_cast<const int8_t*>(planes.at[3]),
-                       source.n_rows, source.n_cols, *form});
+                       source.n_mats, source.n_rows, source.n_cols, *form});
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
 }
 
@@ -93,7 +93,7 @@ Result<WeightId> Weights::add_vector(std::span<const float> values) {
   device_.upload(memory, values.data(), values.size_bytes());
   RZ_CHECK_OK(device_.wait());
   const auto n = static_cast<uint32_t>(values.size());
-  matrices_.push_back({static_cast<const uint32_t*>(memory), nullptr, nullptr, nullptr, 1, n, Form::kF32});
+  matrices_.push_back({static_cast<const uint32_t*>(memory), nullptr, nullptr, nullptr, 1, 1, n, Form::kF32});
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
 }
 
