@@ -76,8 +76,8 @@ void mma_kernel(Numbers a) {
   const uint32_t rows[4] = {word(group, 4 * t), word(group + 8, 4 * t), word(group, 16 + 4 * t),
                             word(group + 8, 16 + 4 * t)};
   const uint32_t columns[2] = {word(group + 40, 4 * t), word(group + 40, 16 + 4 * t)};
-  int32_t c[4] = {};
-  mma_int8_k32(c, rows, columns);
+  int32_t c[4];
+  mma_int8_k32(c, rows, columns, 5);
   for (uint32_t i = 0; i < 4; ++i) {
     a.values[(group + 8 * (i / 2)) * 8 + 2 * t + i % 2] = static_cast<float>(c[i]);
   }
@@ -89,7 +89,7 @@ TEST(CudaEmulator, MatrixProductsAreThoseOfTheirFragments) {
   const auto byte = [](uint32_t row, uint32_t col) { return static_cast<int8_t>((row * 7 + col * 3) % 251); };
   for (uint32_t r = 0; r < 16; ++r) {
     for (uint32_t c = 0; c < 8; ++c) {
-      int32_t sum = 0;
+      int32_t sum = 5;
       for (uint32_t k = 0; k < 32; ++k) sum += byte(r, k) * byte(c + 40, k);
       EXPECT_EQ(product[r * 8 + c], static_cast<float>(sum)) << r << ", " << c;
     }

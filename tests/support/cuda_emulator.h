@@ -18,7 +18,9 @@
 #include "quant/half.h"
 
 #define RZ_KERNEL
+#define RZ_KERNEL_WITHIN(n_threads, n_blocks)
 #define RZ_DEVICE inline
+#define RZ_NO_UNROLL
 #define RZ_SHARED(type, name, count) \
   static const char name##_tag = 0;  \
   type* const name = static_cast<type*>(::realizar::cuda::emulator::shared(&name##_tag, sizeof(type) * (count)))
@@ -84,22 +86,38 @@ inline void barrier() {
   emulator::wait_for_block();
 }
 
-// The butterfly that the shuffles make, of all lanes at once.
+// The butterfly that the shuffles make, as this lane sees it: values[i] is that of the lane whose number differs in i.
 template <class T, class Merge>
 T butterfly(const T& own, const Merge& merge) {
-  T lanes[32], next[32];
-  std::memcpy(lanes, emulator::exchange(own), sizeof lanes);
+  const T* lanes = emulator::exchange(own);
+  T values[32];
+  const uint32_t lane = thread_idx() % 32;
+  for (uint32_t i = 0; i < 32; ++i) values[i] = lanes[lane ^ i];
   for (uint32_t step = 16; step > 0; step /= 2) {
-    for (uint32_t lane = 0; lane < 32; ++lane) next[lane] = merge(lanes[lane], lanes[lane ^ step]);
-    std::memcpy(lanes, next, sizeof lanes);
+    for (uint32_t i = 0; i < step; ++i) values[i] = merge(values[i], values[i ^ step]);
   }
-  return lanes[thread_idx() % 32];
+  return values[0];
 }
 inline float warp_sum(float x) {
   return butterfly(x, [](float a, float b) { return a + b; });
 }
 inline float warp_max(float x) {
-  return butterfly(x, [](float a, float b) { return std::fmax(a, b); });
+  return butterfly(x, [](float a, float b) { return b > a || std::isnan(a) ? b : a; });
+}
+inline uint32_t warp_ballot(bool x) {
+  const uint32_t* lanes = emulator::exchange(uint32_t{x});
+  uint32_t bits = 0;
+  for (uint32_t lane = 0; lane < 32; ++lane) bits |= lanes[lane] << lane;
+  return bits;
+}
+inline uint32_t count_bits(uint32_t x) {
+  return static_cast<uint32_t>(std::popcount(x));
+}
+inline float warp_exchange(float x, uint32_t bits) {
+  return emulator::exchange(x)[(thread_idx() % 32) ^ bits];
+}
+inline void warp_barrier() {
+  emulator::exchange(uint32_t{0});
 }
 inline uint32_t warp_broadcast(uint32_t x, uint32_t lane) {
   return emulator::exchange(x)[lane];
@@ -116,13 +134,22 @@ inline void warp_argmax(float* value, uint32_t* index) {
   *index = best.index;
 }
 
+inline uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t places) {
+  const uint64_t bytes = uint64_t{b} << 32 | a;
+  uint32_t result = 0;
+  for (int i = 0; i < 4; ++i) {
+    result |= static_cast<uint32_t>((bytes >> (8 * ((places >> (4 * i)) & 7))) & 255) << (8 * i);
+  }
+  return result;
+}
+
 inline int32_t dot4(int32_t a, int32_t b, int32_t sum) {
   for (int i = 0; i < 4; ++i) sum += static_cast<int8_t>(a >> (8 * i)) * static_cast<int8_t>(b >> (8 * i));
   return sum;
 }
 
 // The fragments of mma.m16n8k32 and mma.m16n8k16, as device_code.h describes them.
-inline void mma_int8_k16(int32_t (&c)[4], const uint32_t (&a)[2], uint32_t b) {
+inline void mma_int8_k16(int32_t (&c)[4], const uint32_t (&a)[2], uint32_t b, int32_t start) {
   struct Fragment {
     uint32_t a[2], b;
   };
@@ -130,15 +157,18 @@ inline void mma_int8_k16(int32_t (&c)[4], const uint32_t (&a)[2], uint32_t b) {
   const uint32_t lane = thread_idx() % 32, group = lane / 4, t = lane % 4;
   for (uint32_t i = 0; i < 4; ++i) {
     const uint32_t column = 2 * t + i % 2;
+    c[i] = start;
     for (uint32_t word = 0; word < 4; ++word) {
       c[i] = dot4(static_cast<int32_t>(lanes[4 * group + word].a[i / 2]),
                   static_cast<int32_t>(lanes[4 * column + word].b), c[i]);
     }
   }
 }
-inline void mma_int8_k32(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  mma_int8_k16(c, {a[0], a[1]}, b[0]);
-  mma_int8_k16(c, {a[2], a[3]}, b[1]);
+inline void mma_int8_k32(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t start) {
+  int32_t second[4];
+  mma_int8_k16(c, {a[0], a[1]}, b[0], start);
+  mma_int8_k16(second, {a[2], a[3]}, b[1], 0);
+  for (uint32_t i = 0; i < 4; ++i) c[i] += second[i];
 }
 
 // The fragments of mma.m16n8k16 for two elements a word.
@@ -177,6 +207,24 @@ void wait_for_copies() {
   emulator::wait_for_copies(n);
 }
 
+struct alignas(16) Words4 {
+  uint32_t word[4];
+};
+inline Words4 load_words4(const uint32_t* from) {
+  return *std::assume_aligned<16>(reinterpret_cast<const Words4*>(from));
+}
+struct alignas(8) Words2 {
+  uint32_t word[2];
+};
+inline Words2 load_words2(const uint32_t* from) {
+  return *std::assume_aligned<8>(reinterpret_cast<const Words2*>(from));
+}
+inline void load_matrices(uint32_t (&words)[4], const uint32_t* row) {
+  const Words4* rows = emulator::exchange(load_words4(row));
+  const uint32_t lane = thread_idx() % 32;
+  for (uint32_t i = 0; i < 4; ++i) words[i] = rows[8 * i + lane / 4].word[lane % 4];
+}
+
 inline float half_to_float(uint16_t bits) {
   return fp16_to_float(bits);
 }
@@ -192,7 +240,7 @@ inline uint16_t float_to_bfloat(float x) {
 inline uint32_t float_bits(float x) {
   return std::bit_cast<uint32_t>(x);
 }
-inline float bits_to_float(uint32_t bits) {
+inline float float_of_bits(uint32_t bits) {
   return std::bit_cast<float>(bits);
 }
 // Threads of a block take turns, so this is one step for all others.
@@ -201,13 +249,6 @@ inline uint32_t shared_add(uint32_t* number, uint32_t n) {
 }
 inline int32_t round_to_int(float x) {
   return static_cast<int32_t>(std::nearbyintf(x));
-}
-
-struct alignas(16) Words4 {
-  uint32_t word[4];
-};
-inline Words4 load_words4(const uint32_t* from) {
-  return *std::assume_aligned<16>(reinterpret_cast<const Words4*>(from));
 }
 
 inline void store_words4(uint32_t* to, const Words4& words) {

@@ -13,7 +13,7 @@ RZ_DEVICE uint32_t order_of(float x) {
 }
 RZ_DEVICE float value_of(uint64_t key) {
   const auto order = static_cast<uint32_t>(key >> 32);
-  return bits_to_float((order >> 31) != 0 ? order & 0x7fffffffu : ~order);
+  return float_of_bits((order >> 31) != 0 ? order & 0x7fffffffu : ~order);
 }
 RZ_DEVICE uint64_t key_of(float logit, uint32_t id) {
   return uint64_t{order_of(logit)} << 32 | (0xffffffffu - id);

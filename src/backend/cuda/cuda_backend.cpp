@@ -83,7 +83,7 @@ class CudaBackend final : public Backend {
   Status prepare();
   std::optional<uint32_t> streamed_layer_of(const Command& command) const;
   void launch_all(const StepShape& shape);
-  void launch_one(const Command& command, const StepShape& shape);
+  void launch_one(const Command& command);
   Status replay_or_record(const StepShape& shape);
 
   std::unique_ptr<Device> device_;
@@ -114,8 +114,8 @@ std::string CudaBackend::description() const {
   return text + ")";
 }
 
-void CudaBackend::launch_one(const Command& command, const StepShape& shape) {
-  runner_.run(command, shape);
+void CudaBackend::launch_one(const Command& command) {
+  runner_.run(command);
   if (is_traced_) trace_.note(command);
 }
 
@@ -135,6 +135,7 @@ std::optional<uint32_t> CudaBackend::streamed_layer_of(const Command& command) c
 
 // Operations that need no streamed weights may run within a streamed layer as well as between two.
 void CudaBackend::launch_all(const StepShape& shape) {
+  runner_.begin_launches(shape);
   std::optional<uint32_t> current;
   for (const Command& command : commands_) {
     const auto layer = streamed_layer_of(command);
@@ -143,7 +144,7 @@ void CudaBackend::launch_all(const StepShape& shape) {
       weights_.stream().enter(*layer);
       current = layer;
     }
-    launch_one(command, shape);
+    launch_one(command);
   }
   if (current) weights_.stream().leave(*current);
 }

@@ -11,7 +11,11 @@
 #include <cuda_fp16.h>
 
 #define RZ_KERNEL __global__
+// The same for at most so many threads a block, with registers for at least so many blocks a multiprocessor.
+#define RZ_KERNEL_WITHIN(n_threads, n_blocks) __global__ __launch_bounds__(n_threads, n_blocks)
 #define RZ_DEVICE __device__ __forceinline__
+// Before a loop whose body should stand once in the code.
+#define RZ_NO_UNROLL _Pragma("unroll 1")
 // An array in the block's shared memory; uninitialized.
 #define RZ_SHARED(type, name, count) __shared__ type name[count]
 
@@ -53,6 +57,21 @@ RZ_DEVICE float warp_max(float x) {
   for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
   return x;
 }
+// A bit a lane.
+RZ_DEVICE uint32_t warp_ballot(bool x) {
+  return __ballot_sync(0xffffffffu, x ? 1 : 0);
+}
+RZ_DEVICE uint32_t count_bits(uint32_t x) {
+  return static_cast<uint32_t>(__popc(x));
+}
+// The value of the lane whose number differs in these bits.
+RZ_DEVICE float warp_exchange(float x, uint32_t bits) {
+  return __shfl_xor_sync(0xffffffffu, x, static_cast<int>(bits));
+}
+// What a lane wrote to memory before, all lanes see behind.
+RZ_DEVICE void warp_barrier() {
+  __syncwarp();
+}
 // The value of the given lane.
 RZ_DEVICE uint32_t warp_broadcast(uint32_t x, uint32_t lane) {
   return __shfl_sync(0xffffffffu, x, static_cast<int>(lane));
@@ -69,25 +88,30 @@ RZ_DEVICE void warp_argmax(float* value, uint32_t* index) {
   }
 }
 
+// The bytes of a (0 to 3) and b (4 to 7) that the four nibbles of `places` name; each less than 8.
+RZ_DEVICE uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t places) {
+  return __byte_perm(a, b, places);
+}
+
 // sum + the four products of the signed bytes of a and b.
 RZ_DEVICE int32_t dot4(int32_t a, int32_t b, int32_t sum) {
   return __dp4a(a, b, sum);
 }
 
-// c (16x8, int32) += a (16x32, int8, rows) . b (32x8, int8, columns), spread over the lanes of a warp as the PTX manual
-// has it for mma.m16n8k32: lane l, with g = l / 4 and t = l % 4, holds of a the 4-byte words t and t + 4 of rows g and
-// g + 8 (a[0] row g word t, a[1] row g + 8 word t, a[2] row g word t + 4, a[3] row g + 8 word t + 4), of b the words t
-// and t + 4 of column g, and of c the columns 2t and 2t + 1 of row g, then of row g + 8.
-RZ_DEVICE void mma_int8_k32(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+// c (16x8, int32) = start + a (16x32, int8, rows) . b (32x8, int8, columns), spread over the lanes of a warp as the PTX
+// manual has it for mma.m16n8k32: lane l, with g = l / 4 and t = l % 4, holds of a the 4-byte words t and t + 4 of rows
+// g and g + 8 (a[0] row g word t, a[1] row g + 8 word t, a[2] row g word t + 4, a[3] row g + 8 word t + 4), of b the
+// words t and t + 4 of column g, and of c the columns 2t and 2t + 1 of row g, then of row g + 8.
+RZ_DEVICE void mma_int8_k32(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t start) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
+      : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(start));
 }
 // The same over 16 columns of a: words t alone.
-RZ_DEVICE void mma_int8_k16(int32_t (&c)[4], const uint32_t (&a)[2], uint32_t b) {
-  asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
-      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(b));
+RZ_DEVICE void mma_int8_k16(int32_t (&c)[4], const uint32_t (&a)[2], uint32_t b, int32_t start) {
+  asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%7,%7,%7};"
+      : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b), "r"(start));
 }
 
 // c (16x8, F32) += a (16x16, rows) . b (16x8, columns) of F16 or bf16, two a word; mma.m16n8k16: with g and t as above,
@@ -120,6 +144,16 @@ RZ_DEVICE void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");
 }
 
+// Four matrices of 8 rows of 16 bytes from shared memory: lane l gives the address of row l % 8 of matrix l / 8, and
+// gets 4-byte word l % 4 of row l / 4 of each.
+RZ_DEVICE void load_matrices(uint32_t (&words)[4], const uint32_t* row) {
+  const auto from = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(from)
+               : "memory");
+}
+
 RZ_DEVICE float half_to_float(uint16_t bits) {
   return __half2float(__ushort_as_half(bits));
 }
@@ -136,7 +170,7 @@ RZ_DEVICE uint16_t float_to_bfloat(float x) {
 RZ_DEVICE uint32_t float_bits(float x) {
   return __float_as_uint(x);
 }
-RZ_DEVICE float bits_to_float(uint32_t bits) {
+RZ_DEVICE float float_of_bits(uint32_t bits) {
   return __uint_as_float(bits);
 }
 
@@ -157,6 +191,14 @@ struct alignas(16) Words4 {
 RZ_DEVICE Words4 load_words4(const uint32_t* from) {
   const uint4 v = __ldg(reinterpret_cast<const uint4*>(from));
   return {{v.x, v.y, v.z, v.w}};
+}
+// 8 bytes at once; aligned.
+struct alignas(8) Words2 {
+  uint32_t word[2];
+};
+RZ_DEVICE Words2 load_words2(const uint32_t* from) {
+  const uint2 v = __ldg(reinterpret_cast<const uint2*>(from));
+  return {{v.x, v.y}};
 }
 
 RZ_DEVICE void store_words4(uint32_t* to, const Words4& words) {

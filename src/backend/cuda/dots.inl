@@ -1,9 +1,20 @@
-// Products of weight rows with activation rows. A warp makes one column of the output for some rows, which read the
-// weights once. The order of its sums follows from the weight's shape alone: lane l takes the groups (or columns) l,
-// l + 32.., then the lanes meet in a butterfly.
+// Products of weight rows with activation rows. A warp makes two columns of the output. The order of its sums follows
+// from the weight's shape alone.
+//
+// Block forms: 32 groups of columns are a chunk, lane l has group l of each. The four lanes of a quad add theirs, (0 +
+// 1)
+// + (2 + 3); a quad's sums add up over the chunks; at the end the quads meet in a butterfly, neighbours first. So eight
+// warps that have a quad's groups each can make the same numbers (linear_few.inl).
+// Plain forms: a lane has 16 bytes of weights of each 512, one column after the other; the lanes meet in a butterfly.
 
 constexpr uint32_t kDotWarps = 4;
-constexpr int kDotRows = 4;
+constexpr uint32_t kDotCols = 2;
+constexpr uint32_t kChunkGroups = 32;
+
+// Rows, columns and groups beyond the last are the last again, and not used.
+RZ_DEVICE uint32_t clamped(uint32_t i, uint32_t end) {
+  return i < end ? i : end - 1;
+}
 
 RZ_DEVICE float activated(Activation activation, float x) {
   switch (activation) {
@@ -23,37 +34,125 @@ RZ_DEVICE float activated(Activation activation, float x) {
   return x;
 }
 
-// Lane r gets what row `rows[r]` gives with the weight row; other lanes nothing of use.
+RZ_DEVICE float quad_sum(float x) {
+  x += warp_exchange(x, 1);
+  return x + warp_exchange(x, 2);
+}
+
+// What one activation's group gives with each of the columns' groups, before the quad adds it.
+template <class Format>
+RZ_DEVICE void multiply_groups(const typename Format::Stored (&stored)[kDotCols], const QuantRows& in, uint64_t at,
+                               float (&products)[kDotCols]) {
+  const Words4 first = load_words4(in.codes + 8 * at), second = load_words4(in.codes + 8 * at + 4);
+  const float scale = in.scales[at];
+  const int32_t halves = Format::kOffset != 0 || Format::kSums > 0 ? in.halves[at] : 0;
+  int32_t codes[8];
+  for (int k = 0; k < 4; ++k) {
+    codes[k] = static_cast<int32_t>(first.word[k]);
+    codes[4 + k] = static_cast<int32_t>(second.word[k]);
+  }
+  for (uint32_t c = 0; c < kDotCols; ++c) {
+    int32_t words[8];
+    Format::raised_codes(stored[c], words);
+    products[c] = scale * Format::multiply(words, Format::group_scales(stored[c]), codes, halves);
+  }
+}
+
+// Block forms: sums = the columns' products with the row. A chunk is loaded while the one before is multiplied.
+template <class Format>
+RZ_DEVICE void dot_groups(const Matrix& m, const uint64_t (&cols)[kDotCols], const QuantRows& in, uint64_t row,
+                          float (&sums)[kDotCols]) {
+  const uint32_t lane = thread_idx() % 32, n_groups = m.n_cols / kGroupCols;
+  typename Format::Stored next[kDotCols];
+  for (uint32_t c = 0; c < kDotCols; ++c) next[c] = Format::load(m, cols[c], clamped(lane, n_groups));
+  for (uint32_t chunk = 0; chunk < n_groups; chunk += kChunkGroups) {
+    const uint32_t g = chunk + lane, next_g = g + kChunkGroups;
+    typename Format::Stored stored[kDotCols];
+    for (uint32_t c = 0; c < kDotCols; ++c) {
+      stored[c] = next[c];
+      if (next_g < n_groups) next[c] = Format::load(m, cols[c], next_g);
+    }
+    float products[kDotCols];
+    multiply_groups<Format>(stored, in, row * n_groups + clamped(g, n_groups), products);
+    for (uint32_t c = 0; c < kDotCols; ++c) sums[c] += quad_sum(g < n_groups ? products[c] : 0.0f);
+  }
+  for (uint32_t c = 0; c < kDotCols; ++c) {
+    for (uint32_t step = 4; step < 32; step *= 2) sums[c] += warp_exchange(sums[c], step);
+  }
+}
+
+// Columns [c, c + 4) of a row of activations, zero beyond the last.
+RZ_DEVICE void load_row4(const float* row, uint32_t c, uint32_t n_cols, float (&x)[4]) {
+  if (n_cols % 4 == 0 && c < n_cols) {
+    const Words4 words = load_words4(reinterpret_cast<const uint32_t*>(row + c));
+    for (uint32_t i = 0; i < 4; ++i) x[i] = float_of_bits(words.word[i]);
+    return;
+  }
+  for (uint32_t i = 0; i < 4; ++i) x[i] = c + i < n_cols ? row[c + i] : 0.0f;
+}
+
+// Plain forms: the same with some rows.
 template <class Format, int kRows>
-RZ_DEVICE float dot_rows(const Matrix& m, uint64_t row, const float* in, const QuantRows& quants,
-                         const uint32_t (&rows)[kRows], uint32_t lane) {
-  float sums[kRows] = {};
-  Format::dot(m, row, in, quants, rows, lane, sums);
+RZ_DEVICE void dot_elements(const Matrix& m, const uint64_t (&cols)[kDotCols], const float* in,
+                            const uint64_t (&rows)[kRows], float (&sums)[kDotCols][kRows]) {
+  using Element = typename Format::Element;
+  constexpr uint32_t kLaneCols = 4 * Element::kEach, kStep = 32 * kLaneCols;
+  const uint32_t lane = thread_idx() % 32, stride = plain_stride(m.n_cols);
+  const auto load = [&](uint32_t i, uint32_t c) {
+    return load_words4(reinterpret_cast<const uint32_t*>(Format::row_of(m, cols[i]) + c));
+  };
+  Words4 next[kDotCols] = {};
+  for (uint32_t i = 0; i < kDotCols; ++i) {
+    if (lane * kLaneCols < stride) next[i] = load(i, lane * kLaneCols);
+  }
+  for (uint32_t c = lane * kLaneCols; c < stride; c += kStep) {
+    Words4 words[kDotCols];
+    for (uint32_t i = 0; i < kDotCols; ++i) {
+      words[i] = next[i];
+      if (c + kStep < stride) next[i] = load(i, c + kStep);
+    }
+    for (uint32_t r = 0; r < kRows; ++r) {
+      for (uint32_t four = 0; four < Element::kEach; ++four) {
+        float x[4];
+        load_row4(in + rows[r] * m.n_cols, c + 4 * four, m.n_cols, x);
+        for (uint32_t i = 0; i < kDotCols; ++i) {
+          for (uint32_t k = 0; k < 4; ++k) {
+            const uint32_t at = 4 * four + k;
+            const float weight = Element::value(words[i].word[at / Element::kEach], at % Element::kEach);
+            sums[i][r] = fmaf(weight, x[k], sums[i][r]);
+          }
+        }
+      }
+    }
+  }
+  for (uint32_t i = 0; i < kDotCols; ++i) {
+    for (uint32_t r = 0; r < kRows; ++r) sums[i][r] = warp_sum(sums[i][r]);
+  }
+}
+
+// Lane i gets what column `cols[i % kDotCols]` gives with row `rows[i / kDotCols]`; lanes beyond nothing of use.
+template <class Format, int kRows>
+RZ_DEVICE float dot(const Matrix& m, const uint64_t (&cols)[kDotCols], const float* in, const QuantRows& quants,
+                    const uint64_t (&rows)[kRows]) {
+  static_assert(Format::kIsPlain || kRows == 1);
   float own = 0;
-  for (uint32_t r = 0; r < kRows; ++r) {
-    const float sum = warp_sum(sums[r]);
-    own = lane == r ? sum : own;
+  if constexpr (Format::kIsPlain) {
+    float sums[kDotCols][kRows] = {};
+    dot_elements<Format>(m, cols, in, rows, sums);
+    for (uint32_t i = 0; i < kDotCols * kRows; ++i) {
+      own = thread_idx() % 32 == i ? sums[i % kDotCols][i / kDotCols] : own;
+    }
+  } else {
+    float sums[kDotCols] = {};
+    dot_groups<Format>(m, cols, quants, rows[0], sums);
+    for (uint32_t i = 0; i < kDotCols; ++i) own = thread_idx() % 32 == i ? sums[i] : own;
   }
   return own;
 }
 
-struct DotPlace {
-  uint32_t lane, col;  // the weight row
-  uint32_t row;        // whose result is this lane's
-  uint32_t rows[kDotRows];
-};
-
-// Rows beyond the last are the last again, and not written.
-RZ_DEVICE DotPlace dot_place(uint32_t first_row, uint32_t end_row) {
-  DotPlace p{};
-  p.lane = thread_idx() % 32;
-  p.col = block_x() * kDotWarps + thread_idx() / 32;
-  p.row = first_row + block_y() * kDotRows + p.lane;
-  for (uint32_t r = 0; r < kDotRows; ++r) {
-    const uint32_t row = first_row + block_y() * kDotRows + r;
-    p.rows[r] = row < end_row ? row : end_row - 1;
-  }
-  return p;
+// The first of this warp's columns.
+RZ_DEVICE uint32_t first_dot_col() {
+  return (block_y() * kDotWarps + thread_idx() / 32) * kDotCols;
 }
 
 RZ_DEVICE void store(Store how, Activation activation, float y, float* out) {
@@ -68,7 +167,8 @@ RZ_DEVICE void finish_linear(const LinearArgs& a, uint32_t row, uint32_t col, fl
   store(a.store, a.activation, y, a.out + uint64_t{row} * a.weight.n_rows + col);
 }
 
-// rows_each: rows of the output a block.
+// Blocks that share their columns follow each other, so that the later find them in the cache.
 inline Grid dot_grid(uint32_t n_cols, uint32_t n_rows, uint32_t rows_each) {
-  return {(n_cols + kDotWarps - 1) / kDotWarps, (n_rows + rows_each - 1) / rows_each};
+  constexpr uint32_t kCols = kDotWarps * kDotCols;
+  return {(n_rows + rows_each - 1) / rows_each, (n_cols + kCols - 1) / kCols};
 }

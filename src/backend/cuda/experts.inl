@@ -1,4 +1,7 @@
-// Mixture of experts: the router, and the products with chosen experts, one row and expert a warp.
+// Mixture of experts: the router; the products of a few rows with their experts, a row and an expert a warp; and the
+// order in which linear_many multiplies those of many.
+
+constexpr uint32_t kGroupWarps = 8;
 
 RZ_KERNEL void route_kernel(RouteArgs a) {
   RZ_SHARED(float, p, kMaxExperts);
@@ -41,28 +44,90 @@ RZ_KERNEL void route_kernel(RouteArgs a) {
   a.weights[at] = own_p / (a.renormalize ? chosen_sum : sum) * a.scale;
 }
 
+// Lane i gets what column first_col + i of an expert gives with the row.
+template <class Format>
+RZ_DEVICE float dot_expert(const Matrix& m, float id, uint32_t first_col, const float* in, const QuantRows& quants,
+                           uint64_t row) {
+  const uint64_t first = uint64_t{static_cast<uint32_t>(id)} * m.n_rows;
+  uint64_t cols[kDotCols];
+  for (uint32_t i = 0; i < kDotCols; ++i) cols[i] = first + clamped(first_col + i, m.n_rows);
+  return dot<Format>(m, cols, in, quants, {row});
+}
+
 template <class Format>
 RZ_KERNEL void experts_hidden_kernel(ExpertsHiddenArgs a) {
-  const uint32_t lane = thread_idx() % 32, col = block_x() * kDotWarps + thread_idx() / 32, pair = block_y();
-  if (pair >= *a.n_rows * a.n_used || col >= a.weight.n_rows) return;
-  const uint64_t expert = static_cast<uint32_t>(a.ids[pair]);
-  const uint32_t rows[1] = {pair / a.n_used};
-  const float y = dot_rows<Format>(a.weight, expert * a.weight.n_rows + col, a.in, a.quants, rows, lane);
-  if (lane == 0) store(a.store, a.activation, y, a.hidden + uint64_t{pair} * a.weight.n_rows + col);
+  const uint32_t first_col = first_dot_col(), pair = *a.rows.first * a.n_used + block_x();
+  if (pair >= *a.rows.end * a.n_used || first_col >= a.weight.n_rows) return;
+  const float y = dot_expert<Format>(a.weight, a.ids[pair], first_col, a.in, a.quants, pair / a.n_used);
+  const uint32_t lane = thread_idx() % 32, col = first_col + lane;
+  if (lane >= kDotCols || col >= a.weight.n_rows) return;
+  store(a.store, a.activation, y, a.hidden + uint64_t{pair} * a.weight.n_rows + col);
 }
 
 template <class Format>
 RZ_KERNEL void experts_down_kernel(ExpertsDownArgs a) {
-  const uint32_t lane = thread_idx() % 32, col = block_x() * kDotWarps + thread_idx() / 32, row = block_y();
-  if (row >= *a.n_rows || col >= a.down.n_rows) return;
+  const uint32_t first_col = first_dot_col(), row = *a.rows.first + block_x();
+  if (row >= *a.rows.end || first_col >= a.down.n_rows) return;
   float sum = 0;
   for (uint32_t k = 0; k < a.n_used; ++k) {
-    const uint32_t rows[1] = {row * a.n_used + k};
-    const uint64_t expert = static_cast<uint32_t>(a.ids[rows[0]]);
-    const float y = dot_rows<Format>(a.down, expert * a.down.n_rows + col, a.hidden, a.quants, rows, lane);
-    sum = fmaf(a.weights[rows[0]], y, sum);
+    const uint32_t pair = row * a.n_used + k;
+    sum = fmaf(a.weights[pair], dot_expert<Format>(a.down, a.ids[pair], first_col, a.hidden, a.quants, pair), sum);
   }
-  if (lane == 0) a.out[uint64_t{row} * a.down.n_rows + col] += sum;
+  const uint32_t lane = thread_idx() % 32, col = first_col + lane;
+  if (lane < kDotCols && col < a.down.n_rows) a.out[uint64_t{row} * a.down.n_rows + col] += sum;
+}
+
+// An expert a block, each warp of which counts and then lists the pairs of a part of all: those of its expert, behind
+// those of the experts before.
+RZ_KERNEL void group_pairs_kernel(GroupPairsArgs a) {
+  RZ_SHARED(uint32_t, before, kGroupWarps);
+  RZ_SHARED(uint32_t, own, kGroupWarps);
+  const uint32_t expert = block_x(), warp = thread_idx() / 32, lane = thread_idx() % 32;
+  const uint32_t first = *a.rows.first * a.n_used, end = *a.rows.end * a.n_used;
+  const uint32_t part = (end - first + 32 * kGroupWarps - 1) / (32 * kGroupWarps) * 32,
+                 part_first = first + warp * part;
+  const auto id_of = [&](uint32_t pair) { return pair < end ? static_cast<uint32_t>(a.ids[pair]) : a.n_experts; };
+  uint32_t n_before = 0, n_own = 0;
+  for (uint32_t pair = part_first; pair < part_first + part; pair += 32) {
+    const uint32_t id = id_of(pair + lane);
+    n_before += count_bits(warp_ballot(id < expert));
+    n_own += count_bits(warp_ballot(id == expert));
+  }
+  if (lane == 0) {
+    before[warp] = n_before;
+    own[warp] = n_own;
+  }
+  barrier();
+  uint32_t start = 0, n_all = 0, at = 0;
+  for (uint32_t w = 0; w < kGroupWarps; ++w) {
+    at += w < warp ? own[w] : 0;
+    start += before[w];
+    n_all += own[w];
+  }
+  at += start;
+  for (uint32_t pair = part_first; pair < part_first + part; pair += 32) {
+    const bool is_own = id_of(pair + lane) == expert;
+    const uint32_t lanes = warp_ballot(is_own);
+    if (is_own) a.out.pairs[at + count_bits(lanes & ((1u << lane) - 1))] = pair + lane;
+    at += count_bits(lanes);
+  }
+  const uint32_t end_tile = (start + n_all) / kTileRows + expert + 1;
+  for (uint32_t tile = start / kTileRows + expert + thread_idx(); tile < end_tile; tile += 32 * kGroupWarps) {
+    a.out.tile_experts[tile] = expert;
+  }
+  if (thread_idx() == 0) a.out.starts[expert] = start;
+  if (thread_idx() == 0 && expert + 1 == a.n_experts) a.out.starts[a.n_experts] = start + n_all;
+}
+
+RZ_KERNEL void experts_sum_kernel(ExpertsSumArgs a) {
+  const uint32_t row = *a.rows.first + block_x(), col = block_y() * 32 * kGroupWarps + thread_idx();
+  if (row >= *a.rows.end || col >= a.n_cols) return;
+  float sum = 0;
+  for (uint32_t k = 0; k < a.n_used; ++k) {
+    const uint64_t pair = uint64_t{row} * a.n_used + k;
+    sum = fmaf(a.weights[pair], a.results[pair * a.n_cols + col], sum);
+  }
+  a.out[uint64_t{row} * a.n_cols + col] += sum;
 }
 
 void route(const RouteArgs& a, uint32_t max_rows, Stream stream) {
@@ -80,4 +145,13 @@ void experts_down(const ExpertsDownArgs& a, uint32_t max_rows, Stream stream) {
   with_format(a.down.form, [&](auto format) {
     launch(experts_down_kernel<decltype(format)>, dot_grid(a.down.n_rows, max_rows, 1), 32 * kDotWarps, a, stream);
   });
+}
+
+void group_pairs(const GroupPairsArgs& a, Stream stream) {
+  launch(group_pairs_kernel, {a.n_experts, 1}, 32 * kGroupWarps, a, stream);
+}
+
+void experts_sum(const ExpertsSumArgs& a, uint32_t max_rows, Stream stream) {
+  constexpr uint32_t kThreads = 32 * kGroupWarps;
+  launch(experts_sum_kernel, {max_rows, (a.n_cols + kThreads - 1) / kThreads}, kThreads, a, stream);
 }

@@ -1,5 +1,5 @@
-// Weight forms: what a lane of a warp adds to the dot products of one weight row with some activation rows, and a
-// single value. One struct a family; the block types differ in their GroupForm alone.
+// Weight forms: how their groups lie in memory, and what their products with activations mean. One struct a family; the
+// block types differ in their GroupForm alone.
 
 #include "quant/group_form.inl"
 
@@ -7,14 +7,13 @@ RZ_DEVICE int32_t code_mask(int bits) {
   return static_cast<int32_t>(0x01010101u * ((1u << bits) - 1));
 }
 
-// The signed bytes of a table of 16 at the four nibbles of `codes`.
+// The bytes of a table of 16 at four codes, a byte each: looked up in either half of the table, then taken from one.
 RZ_DEVICE int32_t look_up(const uint32_t (&table)[4], int32_t codes) {
-  uint32_t bytes = 0;
-  for (int i = 0; i < 4; ++i) {
-    const uint32_t code = (static_cast<uint32_t>(codes) >> (8 * i)) & 15;
-    bytes |= ((table[code / 4] >> (8 * (code % 4))) & 255) << (8 * i);
-  }
-  return static_cast<int32_t>(bytes);
+  const auto word = static_cast<uint32_t>(codes);
+  const uint32_t nibbles = permute_bytes(word | (word >> 4), 0, 0x4420);
+  const uint32_t in_half = nibbles & 0x7777, half = (nibbles & 0x8888) >> 1;
+  return static_cast<int32_t>(permute_bytes(permute_bytes(table[0], table[1], in_half),
+                                            permute_bytes(table[2], table[3], in_half), 0x3210 | half));
 }
 
 // kIq4Values and kE2M1Doubled of quant/blocks.h, four a word.
@@ -24,42 +23,91 @@ RZ_DEVICE int32_t look_up(Codes codes, int32_t word) {
   return codes == Codes::kIq4 ? look_up(kIq4, word) : look_up(kE2M1, word);
 }
 
+// `n` words, aligned to all of them, or to 4.
+template <int n>
+RZ_DEVICE void load_words(const uint32_t* from, uint32_t (&words)[n]) {
+  if constexpr (n >= 4) {
+    for (int i = 0; i < n; i += 4) {
+      const Words4 four = load_words4(from + i);
+      for (int j = 0; j < 4; ++j) words[i + j] = four.word[j];
+    }
+  } else if constexpr (n == 2) {
+    const Words2 two = load_words2(from);
+    for (int j = 0; j < 2; ++j) words[j] = two.word[j];
+  } else {
+    words[0] = *from;
+  }
+}
+
+// The lowest `n` bytes of a word, 1, 2 or 4; aligned.
+template <int n>
+RZ_DEVICE uint32_t load_bytes(const void* from) {
+  if constexpr (n == 1) return *static_cast<const uint8_t*>(from);
+  if constexpr (n == 2) return *static_cast<const uint16_t*>(from);
+  if constexpr (n == 4) return *static_cast<const uint32_t*>(from);
+}
+
+RZ_DEVICE float signed_byte(uint32_t word, int i) {
+  return static_cast<float>(static_cast<int8_t>(word >> (8 * i)));
+}
+
+// An integer sum that starts here is, as the bits of an F32, this many more: a subtraction makes a float of it, exact
+// while the sum is less than 2^22.
+constexpr int32_t kSumStart = 0x4b400000;
+RZ_DEVICE float float_of_sum(int32_t sum) {
+  return float_of_bits(static_cast<uint32_t>(sum)) - 12582912.0f;
+}
+
+// The sums of an activation group's halves, as QuantRows packs them.
+RZ_DEVICE int32_t first_half(int32_t halves) {
+  return static_cast<int16_t>(halves & 0xffff);
+}
+RZ_DEVICE int32_t second_half(int32_t halves) {
+  return halves >> 16;
+}
+
 template <GroupForm form>
 struct BlockFormat {
   static constexpr bool kIsPlain = false;
-  static constexpr GroupForm kForm = form;
   static constexpr int kOffset = form.low == 8 || form.codes != Codes::kPlain ? 0 : form.offset;
   static constexpr int kHeaders = form.has_min ? 2 : 1;
+  static constexpr bool kIsSuper = form.scales == Scales::kSuper;
+  static constexpr int kScaleBytes = kIsSuper ? form.n_subs() * kHeaders : 0;
+  // Whether the halves of a group have scales of their own.
+  static constexpr bool kHasHalves = kIsSuper && form.sub == 16;
+  static constexpr int kScalesEach = kHasHalves ? 3 : 1;
+  static constexpr int kScales = kScalesEach * kHeaders;
+  static constexpr int kSums = form.has_min ? (kHasHalves ? 2 : 1) : 0;  // of activations that `scaled` reads
 
-  // A group's scales: value = d * scale[h] * code - m * min[h] for half h of the group.
+  // A group as it lies in memory.
+  struct Stored {
+    uint32_t low[form.low], high[form.high > 0 ? form.high : 1], header, scales;
+  };
+  // {d, scale and scale of the halves}, and the same of the minimum; without halves {d * scale}, which is exact: an F16
+  // times an integer of at most 8 bits.
   struct GroupScales {
-    float d, m;
-    int32_t scale[2], min[2];
+    float value[kScales];
   };
 
-  RZ_DEVICE static uint64_t group_idx(const Matrix& m, uint64_t row, uint32_t g) {
-    return row * (m.n_cols / kGroupCols) + g;
+  RZ_DEVICE static Stored load(const Matrix& m, uint64_t row, uint32_t g) {
+    const uint64_t at = row * (m.n_cols / kGroupCols) + g;
+    Stored s{};
+    load_words(m.low + at * form.low, s.low);
+    if constexpr (form.high > 0) load_words(m.high + at * form.high, s.high);
+    const uint64_t header_at = kIsSuper ? row * (m.n_cols / 256) + g / 8 : at;
+    s.header = load_bytes<2 * kHeaders>(m.headers + header_at * kHeaders);
+    if constexpr (kIsSuper) s.scales = load_bytes<kScaleBytes>(m.scales + at * kScaleBytes);
+    return s;
   }
 
-  // Four signed codes a word.
-  RZ_DEVICE static void load_codes(const Matrix& m, uint64_t row, uint32_t g, int32_t (&words)[8]) {
-    uint32_t low[form.low];
-    const uint32_t* from = m.low + group_idx(m, row, g) * form.low;
-    if constexpr (form.low >= 4) {
-      for (int i = 0; i < form.low; i += 4) {
-        const Words4 four = load_words4(from + i);
-        for (int j = 0; j < 4; ++j) low[i + j] = four.word[j];
-      }
-    } else {
-      for (int i = 0; i < form.low; ++i) low[i] = from[i];
-    }
+  // Four signed codes a word, kOffset up.
+  RZ_DEVICE static void raised_codes(const Stored& s, int32_t (&words)[8]) {
     for (int k = 0; k < 8; ++k) {
-      words[k] = static_cast<int32_t>(low[k % form.low] >> (k / form.low * form.low)) & code_mask(form.low);
+      words[k] = static_cast<int32_t>(s.low[k % form.low] >> (k / form.low * form.low)) & code_mask(form.low);
     }
     if constexpr (form.high > 0) {
-      const uint32_t* high = m.high + group_idx(m, row, g) * form.high;
       for (int k = 0; k < 8; ++k) {
-        const auto bits = static_cast<int32_t>(high[k % form.high] >> (k / form.high * form.high));
+        const auto bits = static_cast<int32_t>(s.high[k % form.high] >> (k / form.high * form.high));
         words[k] |= (bits & code_mask(form.high)) << form.low;
       }
     }
@@ -72,132 +120,119 @@ struct BlockFormat {
     }
   }
 
-  // The k-th word of load_codes alone.
-  RZ_DEVICE static uint32_t load_word(const Matrix& m, uint64_t row, uint32_t g, uint32_t k) {
-    const uint64_t at = group_idx(m, row, g);
-    uint32_t word =
-        (m.low[at * form.low + k % form.low] >> (k / form.low * form.low)) & static_cast<uint32_t>(code_mask(form.low));
-    if constexpr (form.high > 0) {
-      const uint32_t bits = m.high[at * form.high + k % form.high] >> (k / form.high * form.high);
-      word |= (bits & static_cast<uint32_t>(code_mask(form.high))) << form.low;
+  RZ_DEVICE static void codes(const Stored& s, int32_t (&words)[8]) {
+    raised_codes(s, words);
+    if constexpr (kOffset > 0) {
+      // Bytes, with the sign bit set meanwhile so that none borrows from the next.
+      for (int k = 0; k < 8; ++k) {
+        const uint32_t raised = static_cast<uint32_t>(words[k]) | 0x80808080u;
+        words[k] = static_cast<int32_t>((raised - 0x01010101u * static_cast<uint32_t>(kOffset)) ^ 0x80808080u);
+      }
     }
-    if constexpr (form.codes != Codes::kPlain)
-      word = static_cast<uint32_t>(look_up(form.codes, static_cast<int32_t>(word)));
-    if constexpr (form.low == 8) word ^= 0x80808080u;
-    return word;
   }
 
-  RZ_DEVICE static GroupScales load_scales(const Matrix& m, uint64_t row, uint32_t g) {
-    GroupScales s{0, 0, {1, 1}, {0, 0}};
-    if constexpr (form.scales == Scales::kSuper) {
-      const uint16_t* header = m.headers + (row * (m.n_cols / 256) + g / 8) * kHeaders;
-      s.d = half_to_float(header[0]);
-      const int8_t* scales = m.scales + group_idx(m, row, g) * form.n_subs() * kHeaders;
-      for (int h = 0; h < 2; ++h) s.scale[h] = scales[h * (form.n_subs() - 1)];
-      if constexpr (form.has_min) {
-        s.m = half_to_float(header[1]);
-        for (int h = 0; h < 2; ++h) s.min[h] = scales[form.n_subs() + h * (form.n_subs() - 1)];
-      }
-    } else {
-      const uint16_t* header = m.headers + group_idx(m, row, g) * kHeaders;
-      s.d = form.scales == Scales::kHalf ? half_to_float(header[0]) : bfloat_to_float(header[0]);
-      if constexpr (form.has_min) {
-        s.m = -half_to_float(header[1]);
-        s.min[0] = s.min[1] = 1;
+  RZ_DEVICE static GroupScales group_scales(const Stored& s) {
+    GroupScales scales;
+    for (int i = 0; i < kHeaders; ++i) {
+      const auto bits = static_cast<uint16_t>(s.header >> (16 * i));
+      float* of = scales.value + i * kScalesEach;
+      of[0] = form.scales == Scales::kBf16 ? bfloat_to_float(bits) : half_to_float(bits);
+      if (i == 1 && !kIsSuper) of[0] = -of[0];  // m is added
+      if constexpr (kHasHalves) {
+        for (int h = 0; h < 2; ++h) of[1 + h] = signed_byte(s.scales, 2 * i + h);
+      } else if constexpr (kIsSuper) {
+        of[0] *= signed_byte(s.scales, i);
       }
     }
-    return s;
+    return scales;
   }
 
   // A group's product with 32 quantized activations, less their scale, from the integer products of its halves (or of
-  // the whole in `first`, where the halves share a scale). The integers are exact.
-  RZ_DEVICE static float scaled(const GroupScales& s, int32_t first, int32_t second, int32_t halves) {
-    const int32_t sums[2] = {static_cast<int16_t>(halves & 0xffff), halves >> 16};
-    int32_t total = 0;
-    if constexpr (form.scales == Scales::kSuper && form.sub == 16) {
-      total = s.scale[0] * (first - kOffset * sums[0]) + s.scale[1] * (second - kOffset * sums[1]);
+  // the whole in `first`, where they share a scale) and from the sums of the activations' halves (or of all in
+  // `first_sum`). All but the last roundings are exact.
+  RZ_DEVICE static float scaled(const GroupScales& s, float first, float second, float first_sum, float second_sum) {
+    const float* v = s.value;
+    if constexpr (kHasHalves) {
+      const float y = v[0] * fmaf(v[2], second, v[1] * first);
+      if constexpr (!form.has_min) return y;
+      if constexpr (form.has_min) return fmaf(-v[3], fmaf(v[5], second_sum, v[4] * first_sum), y);
     } else {
-      total = s.scale[0] * (first + second - kOffset * (sums[0] + sums[1]));
+      const float y = v[0] * first;
+      if constexpr (!form.has_min) return y;
+      if constexpr (form.has_min) return fmaf(-v[1], first_sum, y);
     }
-    const float value = s.d * static_cast<float>(total);
-    if constexpr (!form.has_min) return value;
-    return fmaf(-s.m, static_cast<float>(s.min[0] * sums[0] + s.min[1] * sums[1]), value);
   }
 
+  // The same from the codes.
   RZ_DEVICE static float multiply(const int32_t (&words)[8], const GroupScales& s, const int32_t (&codes)[8],
                                   int32_t halves) {
-    int32_t first = 0, second = 0;
+    const int32_t sums[2] = {first_half(halves), second_half(halves)};
+    int32_t first = kSumStart - kOffset * (kHasHalves ? sums[0] : sums[0] + sums[1]);
+    int32_t second = kHasHalves ? kSumStart - kOffset * sums[1] : 0;
     for (int k = 0; k < 4; ++k) {
       first = dot4(words[k], codes[k], first);
       second = dot4(words[4 + k], codes[4 + k], second);
     }
-    return scaled(s, first, second, halves);
-  }
-
-  // Adds what `lane` has of weight row `row` times each of the rows.
-  template <int kRows>
-  RZ_DEVICE static void dot(const Matrix& m, uint64_t row, const float*, const QuantRows& in,
-                            const uint32_t (&rows)[kRows], uint32_t lane, float (&sums)[kRows]) {
-    const uint32_t n_groups = m.n_cols / kGroupCols;
-    for (uint32_t g = lane; g < n_groups; g += 32) {
-      int32_t words[8];
-      load_codes(m, row, g, words);
-      const GroupScales scales = load_scales(m, row, g);
-      for (int r = 0; r < kRows; ++r) {
-        const uint64_t at = uint64_t{rows[r]} * n_groups + g;
-        const Words4 first = load_words4(in.codes + 8 * at), second = load_words4(in.codes + 8 * at + 4);
-        int32_t codes[8];
-        for (int k = 0; k < 4; ++k) {
-          codes[k] = static_cast<int32_t>(first.word[k]);
-          codes[4 + k] = static_cast<int32_t>(second.word[k]);
-        }
-        sums[r] = fmaf(in.scales[at], multiply(words, scales, codes, in.halves[at]), sums[r]);
-      }
+    if constexpr (kHasHalves) {
+      return scaled(s, float_of_sum(first), float_of_sum(second), static_cast<float>(sums[0]),
+                    static_cast<float>(sums[1]));
+    } else {
+      return scaled(s, float_of_sum(first + second), 0, static_cast<float>(sums[0] + sums[1]), 0);
     }
   }
 
   RZ_DEVICE static float value(const Matrix& m, uint64_t row, uint32_t col) {
-    const uint32_t g = col / kGroupCols, i = col % kGroupCols;
+    const uint32_t i = col % kGroupCols;
+    const Stored stored = load(m, row, col / kGroupCols);
     int32_t words[8];
-    load_codes(m, row, g, words);
-    const GroupScales s = load_scales(m, row, g);
+    codes(stored, words);
     int32_t word = 0;
     for (uint32_t k = 0; k < 8; ++k) word = k == i / 4 ? words[k] : word;
-    const int32_t code = static_cast<int8_t>(word >> (8 * (i % 4))) - kOffset;
-    const float scaled = s.d * static_cast<float>((i < 16 ? s.scale[0] : s.scale[1]) * code);
-    return form.has_min ? fmaf(-s.m, static_cast<float>(i < 16 ? s.min[0] : s.min[1]), scaled) : scaled;
+    const float code = signed_byte(static_cast<uint32_t>(word), static_cast<int>(i % 4));
+    const bool is_first = !kHasHalves || i < 16;
+    return scaled(group_scales(stored), is_first ? code : 0, is_first ? 0 : code, is_first ? 1 : 0, is_first ? 0 : 1);
   }
 };
 
+// Elements and how many a word holds; value(word, i) is the i-th of them.
 struct F32Element {
   using Stored = float;
+  static constexpr uint32_t kEach = 1;
   RZ_DEVICE static float value(float x) { return x; }
+  RZ_DEVICE static float value(uint32_t word, uint32_t) { return float_of_bits(word); }
 };
 struct F16Element {
   using Stored = uint16_t;
+  static constexpr uint32_t kEach = 2;
   RZ_DEVICE static float value(uint16_t x) { return half_to_float(x); }
+  RZ_DEVICE static float value(uint32_t word, uint32_t i) {
+    return half_to_float(static_cast<uint16_t>(word >> (16 * i)));
+  }
 };
 struct BF16Element {
   using Stored = uint16_t;
+  static constexpr uint32_t kEach = 2;
   RZ_DEVICE static float value(uint16_t x) { return bfloat_to_float(x); }
+  RZ_DEVICE static float value(uint32_t word, uint32_t i) {
+    return bfloat_to_float(static_cast<uint16_t>(word >> (16 * i)));
+  }
 };
 
-template <class Element>
+// Elements from one row to the next.
+RZ_DEVICE uint32_t plain_stride(uint32_t n_cols) {
+  return (n_cols + kGroupCols - 1) / kGroupCols * kGroupCols;
+}
+
+template <class PlainElement>
 struct PlainFormat {
   static constexpr bool kIsPlain = true;
+  using Element = PlainElement;
 
-  template <int kRows>
-  RZ_DEVICE static void dot(const Matrix& m, uint64_t row, const float* in, const QuantRows&,
-                            const uint32_t (&rows)[kRows], uint32_t lane, float (&sums)[kRows]) {
-    const auto* weights = reinterpret_cast<const typename Element::Stored*>(m.low) + row * m.n_cols;
-    for (uint32_t c = lane; c < m.n_cols; c += 32) {
-      const float weight = Element::value(weights[c]);
-      for (int r = 0; r < kRows; ++r) sums[r] = fmaf(weight, in[uint64_t{rows[r]} * m.n_cols + c], sums[r]);
-    }
+  RZ_DEVICE static const typename Element::Stored* row_of(const Matrix& m, uint64_t row) {
+    return reinterpret_cast<const typename Element::Stored*>(m.low) + row * plain_stride(m.n_cols);
   }
-
   RZ_DEVICE static float value(const Matrix& m, uint64_t row, uint32_t col) {
-    return Element::value(reinterpret_cast<const typename Element::Stored*>(m.low)[row * m.n_cols + col]);
+    return Element::value(row_of(m, row)[col]);
   }
 };
 

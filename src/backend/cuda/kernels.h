@@ -15,6 +15,7 @@ inline constexpr uint32_t kGroupCols = 32;        // columns that share an activ
 inline constexpr uint32_t kMaxHeadDim = 256;      // of attention
 inline constexpr uint32_t kPiecePositions = 128;  // that attention reduces at a time
 inline constexpr uint32_t kMaxExperts = 512;
+inline constexpr uint32_t kTileRows = 64;  // of activations, that kernels for many rows take at a time
 inline constexpr uint32_t kPartTokens = 4096;    // of the vocabulary that a block looks at, where tokens are chosen
 inline constexpr uint32_t kMaxCandidates = 256;  // for a token
 
@@ -40,15 +41,15 @@ enum class Form : uint8_t {
 };
 
 // A stack of matrices in planes, 16-byte aligned each; row r of matrix m is row m * n_rows + r of every plane, its
-// groups are 32 columns. Plain forms: `low` holds the elements [row, n_cols] alone. Block forms (group_form.inl says
-// what their codes mean): `low` and `high` hold [row, group, bits] words, where word w of b has the codes of columns
-// 4(w + jb) .. 4(w + jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` d (and m) of each group, or d (and dmin)
-// of each 256 columns; `scales` the 8-bit scales of a group's sub-blocks, then their mins.
+// groups are 32 columns. Plain forms: `low` holds the elements alone, [row, n_cols and zeros up to a whole group].
+// Block forms (group_form.inl says what their codes mean): `low` and `high` hold [row, group, bits] words, where word w
+// of b has the codes of columns 4(w + jb) .. 4(w + jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` d (and m) of
+// each group, or d (and dmin) of each 256 columns; `scales` the 8-bit scales of a group's sub-blocks, then their mins.
 struct Matrix {
   const uint32_t *low, *high;
   const uint16_t* headers;
   const int8_t* scales;
-  uint32_t n_rows, n_cols;
+  uint32_t n_mats, n_rows, n_cols;
   Form form;
 };
 
@@ -78,6 +79,12 @@ struct QuantRows {
   int32_t* halves;  // [row, n_cols / 32] sums of the first 16 codes, and in the upper 16 bits of the others
 };
 
+// Rows as sums of two F16 or bf16 values: value = scale * (high + low), a power of two as scale for each row.
+struct SplitRows {
+  uint32_t *high, *low;  // [row, n_cols / 2, and zeros up to a whole group] words of 2
+  float* scales;         // [row]
+};
+
 // out = (out +) table[ids[row]] * scale
 struct EmbedArgs {
   const uint32_t* n_rows;
@@ -103,22 +110,47 @@ struct QuantizeArgs {
   uint32_t n_cols;
   QuantRows out;
 };
+struct SplitArgs {
+  RowRange rows;
+  Form form;  // kF16 or kBF16
+  const float* in;
+  uint32_t n_cols;
+  SplitRows out;
+};
 // What becomes of a product y.
 enum class Store : uint8_t {
   kSet,   // out = y
   kAdd,   // out += y
   kGate,  // out = activation(out) * y, the activation applied here and not to y
 };
+// Pairs row * n_used + k of rows with their k-th expert, in the order of experts: those of expert e from starts[e] on.
+// Up to kTileRows of one expert are a tile; expert e has those from starts[e] / kTileRows + e on, at least one.
+struct PairGroups {
+  uint32_t* pairs;         // [n_pairs]
+  uint32_t* starts;        // [n_experts + 1]
+  uint32_t* tile_experts;  // [n_pairs / kTileRows + n_experts] whose tile it is
+};
+struct GroupPairsArgs {
+  RowRange rows;
+  const float* ids;  // [row, n_used]
+  uint32_t n_used, n_experts;
+  PairGroups out;
+};
 struct LinearArgs {
   RowRange rows;
   Matrix weight;
   const float* in;   // plain forms read these
   QuantRows quants;  // block forms these
+  SplitRows splits;  // linear_split these
   float* out;
   const float* bias;
   Activation activation;
   float scale, softcap;
   Store store;
+  // Of linear_many alone, in the place of rows: out[pair] = what the pair's expert makes of row pair / pairs_each. The
+  // pairs' pointers may be null.
+  PairGroups groups;
+  uint32_t pairs_each;
 };
 struct KvView {
   uint8_t *keys, *values;  // [n_blocks, n_kv_heads, block_tokens] vectors of the layer
@@ -156,7 +188,7 @@ struct RouteArgs {
 };
 // hidden[row * n_used + k] = weight_e . in[row] for the k-th expert e of the row, stored as kSet or kGate says.
 struct ExpertsHiddenArgs {
-  const uint32_t* n_rows;
+  RowRange rows;
   Matrix weight;
   const float* in;
   QuantRows quants;
@@ -168,12 +200,19 @@ struct ExpertsHiddenArgs {
 };
 // out += sum over k of weights[k] * down_e . hidden[k], in the order of k.
 struct ExpertsDownArgs {
-  const uint32_t* n_rows;
+  RowRange rows;
   Matrix down;
   const float* hidden;
   QuantRows quants;
   const float *weights, *ids;
   uint32_t n_used;
+  float* out;
+};
+// out[row] += sum over k of weights[pair] * results[pair] for pair = row * n_used + k, in the order of k.
+struct ExpertsSumArgs {
+  RowRange rows;
+  const float *results, *weights;
+  uint32_t n_used, n_cols;
   float* out;
 };
 struct SelectRowsArgs {
@@ -226,13 +265,21 @@ struct KernelTable {
   void (*norm)(const NormArgs&, uint32_t max_rows, Stream);
   void (*quantize)(const QuantizeArgs&, uint32_t max_rows, Stream);
   void (*linear)(const LinearArgs&, uint32_t max_rows, Stream);
+  // The same numbers for more than one row, of block forms alone, by tensor cores.
+  void (*linear_few)(const LinearArgs&, uint32_t max_rows, Stream);
   // The same for many rows, of block forms alone: the integers by tensor cores, in another order of F32 sums.
   void (*linear_many)(const LinearArgs&, uint32_t max_rows, Stream);
+  // The same for many rows, of F16 and bf16 alone, by tensor cores.
+  void (*split)(const SplitArgs&, uint32_t max_rows, Stream);
+  void (*linear_split)(const LinearArgs&, uint32_t max_rows, Stream);
   void (*rope_store)(const RopeStoreArgs&, uint32_t max_rows, Stream);
   void (*attention)(const AttentionArgs&, uint32_t max_rows, Stream);
   void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
   void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
   void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);
+  // Of many rows' pairs: linear_many makes the products of groups, experts_sum adds them.
+  void (*group_pairs)(const GroupPairsArgs&, Stream);
+  void (*experts_sum)(const ExpertsSumArgs&, uint32_t max_rows, Stream);
   void (*select_rows)(const SelectRowsArgs&, uint32_t max_rows, Stream);
   void (*choose)(const ChooseArgs&, uint32_t max_rows, Stream);
   // To measure the device; `multiply` gives the number of tiles that it multiplies.

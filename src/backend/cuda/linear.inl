@@ -1,16 +1,33 @@
-// Products of a few rows with a matrix, by dots.inl.
+// Products of a few rows with a matrix. Block forms: of one row by dots.inl, of more by linear_few.inl, whose sums are
+// the same. Plain forms: by dots.inl, which reads the weights once for up to 8 rows.
 
-template <class Format>
+template <class Format, int kRows>
 RZ_KERNEL void linear_kernel(LinearArgs a) {
-  const uint32_t first_row = *a.rows.first, end_row = *a.rows.end;
-  const DotPlace p = dot_place(first_row, end_row);
-  if (p.col >= a.weight.n_rows || first_row + block_y() * kDotRows >= end_row) return;
-  const float y = dot_rows<Format>(a.weight, p.col, a.in, a.quants, p.rows, p.lane);
-  if (p.lane < kDotRows && p.row < end_row) finish_linear(a, p.row, p.col, y);
+  const uint32_t first_row = *a.rows.first + block_x() * kRows, end_row = *a.rows.end, first_col = first_dot_col();
+  if (first_row >= end_row || first_col >= a.weight.n_rows) return;
+  uint64_t cols[kDotCols], rows[kRows];
+  for (uint32_t i = 0; i < kDotCols; ++i) cols[i] = clamped(first_col + i, a.weight.n_rows);
+  for (uint32_t r = 0; r < kRows; ++r) rows[r] = clamped(first_row + r, end_row);
+  const float y = dot<Format>(a.weight, cols, a.in, a.quants, rows);
+  const uint32_t lane = thread_idx() % 32, row = first_row + lane / kDotCols, col = first_col + lane % kDotCols;
+  if (lane < kDotCols * kRows && row < end_row && col < a.weight.n_rows) finish_linear(a, row, col, y);
+}
+
+template <class Format, int kRows>
+void launch_linear(const LinearArgs& a, uint32_t max_rows, Stream stream) {
+  launch(linear_kernel<Format, kRows>, dot_grid(a.weight.n_rows, max_rows, kRows), 32 * kDotWarps, a, stream);
 }
 
 void linear(const LinearArgs& a, uint32_t max_rows, Stream stream) {
   with_format(a.weight.form, [&](auto format) {
-    launch(linear_kernel<decltype(format)>, dot_grid(a.weight.n_rows, max_rows, kDotRows), 32 * kDotWarps, a, stream);
+    using Format = decltype(format);
+    if constexpr (Format::kIsPlain) {
+      const auto launch_rows = max_rows == 1   ? launch_linear<Format, 1>
+                               : max_rows <= 4 ? launch_linear<Format, 4>
+                                               : launch_linear<Format, 8>;
+      launch_rows(a, max_rows, stream);
+    } else {
+      launch_linear<Format, 1>(a, max_rows, stream);
+    }
   });
 }

@@ -6,6 +6,8 @@ namespace realizar::cuda::runtime {
 // clang-format off
 #include "backend/cuda/formats.inl"
 #include "backend/cuda/dots.inl"
+#include "backend/cuda/tiles.inl"
+#include "backend/cuda/group_tiles.inl"
 #include "backend/cuda/linear_many.inl"
 // clang-format on
 

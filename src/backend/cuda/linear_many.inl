@@ -1,65 +1,175 @@
-// Products of a prompt's rows: a warp makes 16 columns of the output for 32 rows, with the matrix instructions of int8.
-// Each group of 32 columns is one exact integer product, scaled and added in F32 before the next: the same numbers for
-// a row wherever it falls.
+// Products of a prompt's rows with a matrix of a block form, by the matrix instructions of int8. A block makes 128
+// columns of the output for 64 rows, a warp 32 for 32; it walks the groups of 32 columns two a step, whose weights it
+// unpacks once into shared memory while the step before is multiplied. Each group is one exact integer product (two
+// where its halves have scales of their own), scaled and added in F32 before the next: the same numbers for a row
+// wherever it falls. Bound by that scaling: 3 to 9 instructions for each 32 products, several times the integer part.
 
-constexpr uint32_t kManyWarps = 4;
-constexpr uint32_t kTileCols = 16;  // of the output, a warp
-constexpr uint32_t kTiles = 4;      // of 8 rows each
-constexpr uint32_t kManyRows = 8 * kTiles;
+constexpr uint32_t kManyThreads = 256;
+constexpr uint32_t kManyGroups = 2;  // a step
+constexpr uint32_t kManyWarpCols = 32, kManyWarpRows = 32;
+constexpr uint32_t kManyTileWords = (kTileCols + kTileRows) * kTileRowWords;
 
-// A group's products for a 16 x 8 tile: of its first and of its second 16 columns where they have scales of their own,
-// otherwise all in low.
-template <GroupForm form>
-RZ_DEVICE void multiply_tile(const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&low)[4], int32_t (&high)[4]) {
-  if constexpr (form.scales == Scales::kSuper && form.sub == 16) {
-    mma_int8_k16(low, {a[0], a[1]}, b[0]);
-    mma_int8_k16(high, {a[2], a[3]}, b[1]);
+struct ManyPlace {
+  uint32_t first_row, end_row, first_col;
+  uint32_t first_weight;  // row of the expert's
+  // What this thread loads: a row of activations a quarter of which it copies, one a scale of which it loads.
+  uint32_t code_row, scale_row;
+};
+
+// The tile's rows; none where the block has no tile.
+RZ_DEVICE ManyPlace many_place(const LinearArgs& a) {
+  ManyPlace p{};
+  p.first_col = block_y() * kTileCols;
+  if (a.groups.pairs == nullptr) {
+    p.first_row = *a.rows.first + block_x() * kTileRows;
+    p.end_row = *a.rows.end;
   } else {
-    mma_int8_k32(low, a, b);
+    const uint32_t n_experts = a.weight.n_mats;
+    if (block_x() >= a.groups.starts[n_experts] / kTileRows + n_experts) return p;
+    const uint32_t expert = a.groups.tile_experts[block_x()], start = a.groups.starts[expert];
+    p.first_row = start + (block_x() - start / kTileRows - expert) * kTileRows;
+    p.end_row = a.groups.starts[expert + 1];
+    p.first_weight = expert * a.weight.n_rows;
+  }
+  if (p.first_row >= p.end_row) return p;
+  p.code_row = in_row(a, clamped(p.first_row + thread_idx() / kTileRowPieces, p.end_row));
+  p.scale_row = in_row(a, clamped(p.first_row + thread_idx() / kManyGroups, p.end_row));
+  return p;
+}
+
+// A step's groups as the matrix instructions read them.
+template <class Format>
+struct ManyStage {
+  static constexpr uint32_t kColScales = Format::kScales * kTileCols, kRowScales = (1 + Format::kSums) * kTileRows;
+  static constexpr uint32_t kScales = kManyGroups * (kColScales + kRowScales);
+  uint32_t* tile;  // weights, then activations
+  float* scales;   // of the weights [group, kColScales], then of the activations [group, kRowScales]
+
+  RZ_DEVICE uint32_t* rows() const { return tile + kTileCols * kTileRowWords; }
+  RZ_DEVICE float* col_scales(uint32_t group) const { return scales + group * kColScales; }
+  RZ_DEVICE float* row_scales(uint32_t group) const { return scales + kManyGroups * kColScales + group * kRowScales; }
+};
+
+// What a thread brings to a step by way of registers: a group of a weight row; of the first half of the threads each
+// the scale of an activation's group.
+template <class Format>
+struct ManyPart {
+  typename Format::Stored weight;
+  float scale;
+  int32_t halves;
+};
+
+template <class Format>
+RZ_DEVICE ManyPart<Format> load_many_part(const LinearArgs& a, const ManyPlace& p, uint32_t step) {
+  static_assert(kTileCols * kManyGroups == kManyThreads);
+  const uint32_t n_groups = a.weight.n_cols / kGroupCols, i = thread_idx() / kManyGroups;
+  const uint32_t step_g = step * kManyGroups + thread_idx() % kManyGroups, g = clamped(step_g, n_groups);
+  ManyPart<Format> part{Format::load(a.weight, p.first_weight + clamped(p.first_col + i, a.weight.n_rows), g), 0, 0};
+  if (i < kTileRows) {
+    const uint64_t at = uint64_t{p.scale_row} * n_groups + g;
+    part.scale = step_g < n_groups ? a.quants.scales[at] : 0;  // a group beyond the last adds nothing
+    if (Format::kSums > 0) part.halves = a.quants.halves[at];
+  }
+  return part;
+}
+
+template <class Format>
+RZ_DEVICE void store_many_part(const ManyPart<Format>& part, const ManyStage<Format>& stage) {
+  const uint32_t i = thread_idx() / kManyGroups, group = thread_idx() % kManyGroups;
+  store_group<Format>(part.weight, stage.tile, i, group, stage.col_scales(group), kTileCols);
+  if (i < kTileRows) store_row_scale<Format>(part.scale, part.halves, stage.row_scales(group), i, kTileRows);
+}
+
+// Starts the copy of the activations' codes.
+RZ_DEVICE void copy_many_rows(const LinearArgs& a, const ManyPlace& p, uint32_t step, uint32_t* tile) {
+  static_assert(kTileRows * kTileRowPieces == kManyThreads);
+  const uint32_t n_groups = a.weight.n_cols / kGroupCols;
+  const uint32_t row = thread_idx() / kTileRowPieces, piece = thread_idx() % kTileRowPieces;
+  const uint32_t g = clamped(step * kManyGroups + piece / 2, n_groups);
+  const uint64_t at = uint64_t{p.code_row} * n_groups + g;
+  copy_async16(tile + tile_word(row, piece), a.quants.codes + at * 8 + piece % 2 * 4);
+  commit_copies();
+}
+
+// sums[i][j]: 16 columns times 8 rows.
+template <class Format>
+RZ_DEVICE void multiply_many_group(const ManyStage<Format>& stage, uint32_t group, uint32_t col, uint32_t row,
+                                   float (&sums)[2][4][4]) {
+  // Columns that are held at a time: the scales of halves take registers that a second tile of them would need.
+  constexpr uint32_t kHeld = Format::kHasHalves ? 1 : 2;
+  for (uint32_t first = 0; first < 2; first += kHeld) {
+    GroupCols<Format> cols[kHeld];
+    for (uint32_t i = 0; i < kHeld; ++i) {
+      cols[i] = load_group_cols<Format>(stage.tile, col + 16 * (first + i), group, stage.col_scales(group), kTileCols);
+    }
+    uint32_t words[4];  // of two tiles of rows
+    for (uint32_t j = 0; j < 4; ++j) {
+      // Keeps the compiler from loading more scales ahead than there are registers.
+      if (Format::kHasHalves && j % 2 == 0) warp_barrier();
+      if (j % 2 == 0) load_fragment(words, stage.rows(), row + 8 * j, group);
+      GroupRows<Format> rows{{words[j % 2], words[2 + j % 2]}, {}};
+      load_group_row_scales(rows, stage.row_scales(group), row + 8 * j, kTileRows);
+      for (uint32_t i = 0; i < kHeld; ++i) {
+        float y[4];
+        multiply_group(cols[i], rows, y);
+        float(&sum)[4] = sums[first + i][j];
+        for (uint32_t e = 0; e < 4; ++e) sum[e] = fmaf(rows.scales[0].value[e % 2], y[e], sum[e]);
+      }
+    }
   }
 }
 
 template <class Format>
-RZ_KERNEL void linear_many_kernel(LinearArgs a) {
-  const uint32_t end_row = *a.rows.end, first_row = *a.rows.first + block_y() * kManyRows;
-  const uint32_t first_col = (block_x() * kManyWarps + thread_idx() / 32) * kTileCols;
-  if (first_row >= end_row || first_col >= a.weight.n_rows) return;
-  const uint32_t lane = thread_idx() % 32, group = lane / 4, t = lane % 4, n_groups = a.weight.n_cols / kGroupCols;
-  // Columns and rows beyond the last are the last again, and not written.
-  const auto clamped = [](uint32_t i, uint32_t end) { return i < end ? i : end - 1; };
-  const uint32_t cols[2] = {clamped(first_col + group, a.weight.n_rows),
-                            clamped(first_col + group + 8, a.weight.n_rows)};
-  float sums[kTiles][4] = {};
-  for (uint32_t g = 0; g < n_groups; ++g) {
-    uint32_t weights[4];
-    for (uint32_t i = 0; i < 4; ++i) weights[i] = Format::load_word(a.weight, cols[i % 2], g, t + i / 2 * 4);
-    const typename Format::GroupScales scales[2] = {Format::load_scales(a.weight, cols[0], g),
-                                                    Format::load_scales(a.weight, cols[1], g)};
-    for (uint32_t tile = 0; tile < kTiles; ++tile) {
-      const uint64_t row = clamped(first_row + 8 * tile + group, end_row);
-      const uint32_t* codes = a.quants.codes + (row * n_groups + g) * 8;
-      int32_t low[4] = {}, high[4] = {};
-      multiply_tile<Format::kForm>(weights, {codes[t], codes[t + 4]}, low, high);
-      for (uint32_t i = 0; i < 4; ++i) {
-        const uint64_t at = uint64_t{clamped(first_row + 8 * tile + 2 * t + i % 2, end_row)} * n_groups + g;
-        const float value = Format::scaled(scales[i / 2], low[i], high[i], a.quants.halves[at]);
-        sums[tile][i] = fmaf(a.quants.scales[at], value, sums[tile][i]);
+RZ_KERNEL_WITHIN(kManyThreads, 2)
+void linear_many_kernel(LinearArgs a) {
+  using Stage = ManyStage<Format>;
+  RZ_SHARED(uint32_t, tiles, 2 * kManyTileWords);
+  RZ_SHARED(float, scales, 2 * Stage::kScales);
+  const ManyPlace p = many_place(a);
+  if (p.first_row >= p.end_row) return;
+  const auto stage = [&](uint32_t step) {
+    return Stage{tiles + step % 2 * kManyTileWords, scales + step % 2 * Stage::kScales};
+  };
+  const uint32_t warp = thread_idx() / 32;
+  const uint32_t col = warp / 2 * kManyWarpCols, row = warp % 2 * kManyWarpRows;
+  const uint32_t n_groups = a.weight.n_cols / kGroupCols, n_steps = (n_groups + kManyGroups - 1) / kManyGroups;
+  float sums[2][4][4] = {};
+  copy_many_rows(a, p, 0, stage(0).rows());
+  store_many_part(load_many_part<Format>(a, p, 0), stage(0));
+  for (uint32_t step = 0; step < n_steps; ++step) {
+    wait_for_copies<0>();
+    barrier();  // all have their part of this stage, and are done with the one before, which the next replaces
+    const bool has_next = step + 1 < n_steps;
+    ManyPart<Format> next{};
+    if (has_next) {
+      copy_many_rows(a, p, step + 1, stage(step + 1).rows());
+      next = load_many_part<Format>(a, p, step + 1);
+    }
+    for (uint32_t group = 0; group < kManyGroups; ++group) multiply_many_group(stage(step), group, col, row, sums);
+    if (has_next) store_many_part(next, stage(step + 1));
+  }
+  // Half of the tile's rows at a time, where the tiles were.
+  auto* staged = reinterpret_cast<float*>(tiles);
+  for (uint32_t half = 0; half < 2; ++half) {
+    barrier();
+    if (row == half * kManyWarpRows) {
+      for (uint32_t i = 0; i < 2; ++i) {
+        for (uint32_t j = 0; j < 4; ++j) stage_results(sums[i][j], staged, 8 * j, col + 16 * i);
       }
     }
-  }
-  for (uint32_t tile = 0; tile < kTiles; ++tile) {
-    for (uint32_t i = 0; i < 4; ++i) {
-      const uint32_t row = first_row + 8 * tile + 2 * t + i % 2, col = first_col + group + 8 * (i / 2);
-      if (row < end_row && col < a.weight.n_rows) finish_linear(a, row, col, sums[tile][i]);
-    }
+    barrier();
+    finish_tile<kManyThreads>(a, staged, p.first_row + half * kManyWarpRows, kManyWarpRows, p.end_row, p.first_col,
+                              nullptr);
   }
 }
 
+// Rows vary fastest, so that blocks which run together share their weights in the cache.
 void linear_many(const LinearArgs& a, uint32_t max_rows, Stream stream) {
-  constexpr uint32_t kCols = kManyWarps * kTileCols;
-  const Grid grid{(a.weight.n_rows + kCols - 1) / kCols, (max_rows + kManyRows - 1) / kManyRows};
+  const bool is_grouped = a.groups.pairs != nullptr;
+  const uint32_t n_tiles = is_grouped ? max_rows / kTileRows + a.weight.n_mats : (max_rows + kTileRows - 1) / kTileRows;
+  const Grid grid{n_tiles, (a.weight.n_rows + kTileCols - 1) / kTileCols};
   with_format(a.weight.form, [&](auto format) {
     using Format = decltype(format);
-    if constexpr (!Format::kIsPlain) launch(linear_many_kernel<Format>, grid, 32 * kManyWarps, a, stream);
+    if constexpr (!Format::kIsPlain) launch(linear_many_kernel<Format>, grid, kManyThreads, a, stream);
   });
 }

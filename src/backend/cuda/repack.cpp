@@ -81,7 +81,10 @@ bool is_plain(Form form) {
 }
 
 PlaneBytes plane_bytes(Form form, uint32_t n_cols) {
-  if (is_plain(form)) return {size_t{n_cols} * (form == Form::kF32 ? 4 : 2), 0, 0, 0};
+  if (is_plain(form)) {
+    const size_t n_groups = (n_cols + kGroupCols - 1) / kGroupCols;
+    return {n_groups * kGroupCols * (form == Form::kF32 ? 4 : 2), 0, 0, 0};
+  }
   const GroupForm& group = packing_of(form).group;
   const size_t n_groups = n_cols / kGroupCols, n_headers = group.has_min ? 2 : 1;
   const bool is_super = group.scales == Scales::kSuper;

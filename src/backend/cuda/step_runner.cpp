@@ -10,6 +10,19 @@ namespace {
 
 constexpr uint32_t kMaxUsedExperts = 32;  // a lane each
 
+bool is_16_bit(Form form) {
+  return form == Form::kF16 || form == Form::kBF16;
+}
+
+// Block forms alone.
+bool has_groups(const Matrix& m) {
+  return m.form > Form::kBF16;
+}
+
+size_t whole_groups(size_t n_cols) {
+  return (n_cols + kGroupCols - 1) / kGroupCols * kGroupCols;
+}
+
 uint32_t n_vocab_parts(uint32_t n_vocab) {
   return (n_vocab + kPartTokens - 1) / kPartTokens;
 }
@@ -28,6 +41,13 @@ Status QuantScratch::reserve(Device& device, size_t n_rows, size_t n_cols, uint3
   RZ_CHECK_OK(codes.reserve(device, n_rows * n_cols, n_moves));
   RZ_CHECK_OK(scales.reserve(device, n_rows * n_cols / kGroupCols * sizeof(float), n_moves));
   return halves.reserve(device, n_rows * n_cols / kGroupCols * sizeof(int32_t), n_moves);
+}
+
+Status SplitScratch::reserve(Device& device, size_t n_rows, size_t n_cols, uint32_t& n_moves) {
+  const size_t row_bytes = whole_groups(n_cols) * sizeof(uint16_t);
+  RZ_CHECK_OK(high.reserve(device, n_rows * row_bytes, n_moves));
+  RZ_CHECK_OK(low.reserve(device, n_rows * row_bytes, n_moves));
+  return scales.reserve(device, n_rows * sizeof(float), n_moves);
 }
 
 Result<ActId> StepRunner::create_activation(uint32_t n_cols, Rows rows) {
@@ -80,7 +100,6 @@ Status StepRunner::begin(const StepBatch& batch) {
   for (const Pos pos : batch.positions)
     exact_.n_positions = std::max(exact_.n_positions, static_cast<uint32_t>(pos) + 1);
   n_chosen_ = batch.choices.size();
-  quantized_of_ = kNoAct;
   for (Activation2D& activation : activations_) activation.is_read = false;
   RZ_CHECK_OK(reserve_input(batch));
   input_.upload(device_, batch);
@@ -95,9 +114,10 @@ Status StepRunner::reserve_for(std::span<const Command> commands) {
   return {};
 }
 
-Status StepRunner::reserve_quants(WeightId id) {
+Status StepRunner::reserve_for(WeightId id) {
   const Matrix& matrix = weights_.matrix(id);
-  if (matrix.form <= Form::kBF16) return {};
+  if (is_16_bit(matrix.form)) return splits_.reserve(device_, limits_.max_rows, matrix.n_cols, n_moves_);
+  if (!has_groups(matrix)) return {};
   return quants_.reserve(device_, std::max(limits_.max_rows, limits_.max_logit_rows), matrix.n_cols, n_moves_);
 }
 
@@ -109,11 +129,17 @@ Status StepRunner::reserve(const RouteOp& op) const {
 }
 
 Status StepRunner::reserve(const ExpertsOp& op) {
-  RZ_CHECK_OK(reserve_quants(op.gate));
+  RZ_CHECK_OK(reserve_for(op.gate));
   const size_t n_pairs = size_t{limits_.max_rows} * op.n_used;
-  const uint32_t d_ff = weights_.matrix(op.gate).n_rows;
+  const Matrix &gate = weights_.matrix(op.gate), &down = weights_.matrix(op.down);
+  const uint32_t d_ff = gate.n_rows, n_experts = gate.n_mats;
   RZ_CHECK_OK(hidden_.reserve(device_, n_pairs * d_ff * sizeof(float), n_moves_));
-  return hidden_quants_.reserve(device_, n_pairs, (d_ff + kGroupCols - 1) / kGroupCols * kGroupCols, n_moves_);
+  RZ_CHECK_OK(hidden_quants_.reserve(device_, n_pairs, whole_groups(d_ff), n_moves_));
+  RZ_CHECK_OK(pairs_.reserve(device_, n_pairs * sizeof(uint32_t), n_moves_));
+  RZ_CHECK_OK(pair_starts_.reserve(device_, (n_experts + 1) * sizeof(uint32_t), n_moves_));
+  RZ_CHECK_OK(tile_experts_.reserve(device_, (n_pairs / kTileRows + n_experts) * sizeof(uint32_t), n_moves_));
+  if (!has_groups(down)) return {};
+  return pair_results_.reserve(device_, n_pairs * down.n_rows * sizeof(float), n_moves_);
 }
 
 Status StepRunner::reserve(const ChooseOp& op) {
@@ -127,8 +153,12 @@ Status StepRunner::reserve(const ChooseOp& op) {
   return {};
 }
 
-void StepRunner::run(const Command& command, const StepShape& shape) {
+void StepRunner::begin_launches(const StepShape& shape) {
   shape_ = shape;
+  quantized_of_ = split_of_ = kNoAct;
+}
+
+void StepRunner::run(const Command& command) {
   std::visit([this](const auto& op) { run(op); }, command);
 }
 
@@ -160,6 +190,16 @@ QuantRows StepRunner::quantized(const Matrix& weight, ActId in, Rows rows) {
   return quants_.view();
 }
 
+SplitRows StepRunner::split(const Matrix& weight, ActId in) {
+  if (split_of_ == in && split_form_ == weight.form) return splits_.view();
+  const StepView& step = input_.view();
+  kernels_.split({{step.n_decode_rows, step.n_rows}, weight.form, act(in).values, weight.n_cols, splits_.view()},
+                 n_prompt_rows(), device_.stream());
+  split_of_ = in;
+  split_form_ = weight.form;
+  return splits_.view();
+}
+
 // A row's arithmetic follows from its phase: decode rows and those of the logits are dots, prompt rows tiles, in the
 // forms that have them.
 void StepRunner::multiply(const LinearArgs& args, ActId in, Rows rows, ActId out) {
@@ -169,12 +209,17 @@ void StepRunner::multiply(const LinearArgs& args, ActId in, Rows rows, ActId out
   full.quants = quantized(args.weight, in, rows);
   full.out = act(out).values;
   const StepView& step = input_.view();
-  const bool has_tiles = args.weight.form > Form::kBF16 && rows == Rows::kAll;
+  const bool has_tiles = args.weight.form != Form::kF32 && rows == Rows::kAll;
   const uint32_t n_dots = has_tiles ? shape_.n_decode_rows : max_rows(rows);
   full.rows = {step.zero, has_tiles ? step.n_decode_rows : n_rows_at(rows)};
-  if (n_dots > 0) kernels_.linear(full, n_dots, device_.stream());
+  const bool is_one = n_dots == 1 || !has_groups(args.weight);
+  if (n_dots > 0) (is_one ? kernels_.linear : kernels_.linear_few)(full, n_dots, device_.stream());
   full.rows = {step.n_decode_rows, step.n_rows};
-  if (n_dots < max_rows(rows)) kernels_.linear_many(full, max_rows(rows) - n_dots, device_.stream());
+  if (n_dots < max_rows(rows)) {
+    const bool is_split = is_16_bit(args.weight.form);
+    if (is_split) full.splits = split(args.weight, in);
+    (is_split ? kernels_.linear_split : kernels_.linear_many)(full, n_prompt_rows(), device_.stream());
+  }
   wrote(out);
 }
 
@@ -242,24 +287,77 @@ void StepRunner::run(const RouteOp& op) {
                  shape_.n_rows, device_.stream());
 }
 
+// The products of the gates or the ups: pairs of decode rows are dots; those of prompt rows tiles, in block forms.
 void StepRunner::multiply_experts(const ExpertsOp& op, WeightId weight, Store store) {
   const Matrix& matrix = weights_.matrix(weight);
-  kernels_.experts_hidden({n_rows_at(Rows::kAll), matrix, act(op.in).values, quantized(matrix, op.in, Rows::kAll),
-                           act(op.ids).values, op.n_used, op.activation, store, hidden_.as<float>()},
-                          shape_.n_rows, device_.stream());
+  const QuantRows quants = quantized(matrix, op.in, Rows::kAll);
+  const StepView& step = input_.view();
+  const uint32_t n_dots = has_groups(matrix) ? shape_.n_decode_rows : shape_.n_rows;
+  const RowRange dots{step.zero, has_groups(matrix) ? step.n_decode_rows : step.n_rows};
+  if (n_dots > 0) {
+    kernels_.experts_hidden({dots, matrix, act(op.in).values, quants, act(op.ids).values, op.n_used, op.activation,
+                             store, hidden_.as<float>()},
+                            n_dots, device_.stream());
+  }
+  if (n_dots == shape_.n_rows) return;
+  LinearArgs args{};
+  args.weight = matrix;
+  args.quants = quants;
+  args.out = hidden_.as<float>();
+  args.activation = store == Store::kGate ? op.activation : Activation::kNone;
+  args.scale = 1;
+  args.store = store;
+  args.groups = pair_groups();
+  args.pairs_each = op.n_used;
+  kernels_.linear_many(args, n_prompt_rows() * op.n_used, device_.stream());
+}
+
+// out += the downs' products, weighed.
+void StepRunner::add_downs(const ExpertsOp& op) {
+  const Matrix& down = weights_.matrix(op.down);
+  const StepView& step = input_.view();
+  if (has_groups(down)) {
+    kernels_.quantize({step.n_rows, op.n_used, hidden_.as<float>(), down.n_cols, hidden_quants_.view()}, shape_.n_rows,
+                      device_.stream());
+  }
+  const uint32_t n_dots = has_groups(down) ? shape_.n_decode_rows : shape_.n_rows;
+  const RowRange dots{step.zero, has_groups(down) ? step.n_decode_rows : step.n_rows};
+  if (n_dots > 0) {
+    kernels_.experts_down({dots, down, hidden_.as<float>(), hidden_quants_.view(), act(op.weights).values,
+                           act(op.ids).values, op.n_used, act(op.out).values},
+                          n_dots, device_.stream());
+  }
+  if (n_dots == shape_.n_rows) return;
+  LinearArgs args{};
+  args.weight = down;
+  args.quants = hidden_quants_.view();
+  args.out = pair_results_.as<float>();
+  args.scale = 1;
+  args.groups = pair_groups();
+  args.pairs_each = 1;
+  kernels_.linear_many(args, n_prompt_rows() * op.n_used, device_.stream());
+  kernels_.experts_sum({{step.n_decode_rows, step.n_rows},
+                        pair_results_.as<float>(),
+                        act(op.weights).values,
+                        op.n_used,
+                        down.n_rows,
+                        act(op.out).values},
+                       n_prompt_rows(), device_.stream());
 }
 
 void StepRunner::run(const ExpertsOp& op) {
+  if (n_prompt_rows() > 0) {
+    const StepView& step = input_.view();
+    kernels_.group_pairs({{step.n_decode_rows, step.n_rows},
+                          act(op.ids).values,
+                          op.n_used,
+                          weights_.matrix(op.gate).n_mats,
+                          pair_groups()},
+                         device_.stream());
+  }
   multiply_experts(op, op.gate, Store::kSet);
   multiply_experts(op, op.up, Store::kGate);
-  const Matrix& down = weights_.matrix(op.down);
-  if (down.form > Form::kBF16) {
-    kernels_.quantize({n_rows_at(Rows::kAll), op.n_used, hidden_.as<float>(), down.n_cols, hidden_quants_.view()},
-                      shape_.n_rows, device_.stream());
-  }
-  kernels_.experts_down({n_rows_at(Rows::kAll), down, hidden_.as<float>(), hidden_quants_.view(),
-                         act(op.weights).values, act(op.ids).values, op.n_used, act(op.out).values},
-                        shape_.n_rows, device_.stream());
+  add_downs(op);
   wrote(op.out);
 }
 

@@ -36,6 +36,14 @@ struct QuantScratch {
   QuantRows view() const { return {codes.as<uint32_t>(), scales.as<float>(), halves.as<int32_t>()}; }
 };
 
+// Rows of some width as sums of two 16-bit values.
+struct SplitScratch {
+  Scratch high, low, scales;
+
+  Status reserve(Device& device, size_t n_rows, size_t n_cols, uint32_t& n_moves);
+  SplitRows view() const { return {high.as<uint32_t>(), low.as<uint32_t>(), scales.as<float>()}; }
+};
+
 class StepRunner {
  public:
   StepRunner(Device& device, const Weights& weights) : device_(device), kernels_(device.kernels()), weights_(weights) {}
@@ -58,8 +66,9 @@ class StepRunner {
   uint32_t n_moves() const { return n_moves_; }
   StepShape shape() const { return exact_; }
   StepShape limits() const;
-  // Launches what makes an operation, for a step of at most this shape.
-  void run(const Command& command, const StepShape& shape);
+  // Launches what makes a step's operations, in their order, for a step of at most this shape.
+  void begin_launches(const StepShape& shape);
+  void run(const Command& command);
 
   // After the step. Errors of the device show at its next wait.
   std::span<const float> read(ActId id);
@@ -84,8 +93,8 @@ class StepRunner {
   }
   KvView cache_of(uint32_t layer) const;
   Status reserve_input(const StepBatch& batch);
-  Status reserve(const LinearOp& op) { return reserve_quants(op.weight); }
-  Status reserve(const GatedLinearOp& op) { return reserve_quants(op.gate); }
+  Status reserve(const LinearOp& op) { return reserve_for(op.weight); }
+  Status reserve(const GatedLinearOp& op) { return reserve_for(op.gate); }
   Status reserve(const ExpertsOp& op);
   Status reserve(const RouteOp& op) const;
   Status reserve(const ChooseOp& op);
@@ -93,7 +102,8 @@ class StepRunner {
   Status reserve(const Op&) {
     return {};
   }
-  Status reserve_quants(WeightId id);
+  // For the rows that a matrix multiplies.
+  Status reserve_for(WeightId id);
 
   void run(const EmbedOp& op);
   void run(const NormOp& op);
@@ -107,12 +117,20 @@ class StepRunner {
   void run(const ChooseOp& op);
   // The rows of `in` as int8, where the matrix wants them so.
   QuantRows quantized(const Matrix& weight, ActId in, Rows rows);
-  // What is known of an activation's quantized rows is so no longer.
+  // The prompt's rows of `in` as sums of two values of the matrix's form, 16 bits each.
+  SplitRows split(const Matrix& weight, ActId in);
+  // What is known of an activation's quantized or split rows is so no longer.
   void wrote(ActId id) {
     if (id == quantized_of_) quantized_of_ = kNoAct;
+    if (id == split_of_) split_of_ = kNoAct;
   }
+  uint32_t n_prompt_rows() const { return shape_.n_rows - shape_.n_decode_rows; }
   void multiply(const LinearArgs& args, ActId in, Rows rows, ActId out);
   void multiply_experts(const ExpertsOp& op, WeightId weight, Store store);
+  void add_downs(const ExpertsOp& op);
+  PairGroups pair_groups() const {
+    return {pairs_.as<uint32_t>(), pair_starts_.as<uint32_t>(), tile_experts_.as<uint32_t>()};
+  }
 
   Device& device_;
   const KernelTable& kernels_;
@@ -125,10 +143,13 @@ class StepRunner {
   StepInput input_;
   ChoiceInput choice_input_;
   QuantScratch quants_, hidden_quants_;
-  Scratch hidden_, candidates_, vocab_parts_, chosen_;
+  SplitScratch splits_;
+  Scratch hidden_, pairs_, pair_starts_, tile_experts_, pair_results_;
+  Scratch candidates_, vocab_parts_, chosen_;
   TokenId* host_chosen_ = nullptr;  // pinned, [max_logit_rows]
   size_t n_chosen_ = 0;
-  ActId quantized_of_ = kNoAct;
+  ActId quantized_of_ = kNoAct, split_of_ = kNoAct;
+  Form split_form_ = Form::kCount;
   StepShape exact_, shape_;  // of the step; of the launches that are being made
   uint32_t n_moves_ = 0;
 };

@@ -19,8 +19,11 @@ size_t aligned(size_t n_bytes) {
   return (n_bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-void copy_plain_row(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t r, std::byte* to) {
+// And zeros behind it, up to row_bytes.
+void copy_plain_row(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t r, size_t row_bytes,
+                    std::byte* to) {
   const size_t n_bytes = traits(source.type).block_bytes;
+  std::fill(to + source.n_cols * n_bytes, to + row_bytes, std::byte{0});
   if (!source.transposed) {
     std::memcpy(to, rows.row(mat, r), source.n_cols * n_bytes);
     return;
@@ -117,6 +120,7 @@ Result<WeightId> Weights::add_matrix(const MatrixSource& source) {
                    reinterpret_cast<const uint32_t*>(planes.at[1]),
                    reinterpret_cast<const uint16_t*>(planes.at[2]),
                    reinterpret_cast<const int8_t*>(planes.at[3]),
+                   source.n_mats,
                    source.n_rows,
                    source.n_cols,
                    *form};
@@ -135,7 +139,7 @@ void Weights::repack(const MatrixSource& source, const Planes& planes, size_t fi
       const auto r = static_cast<uint32_t>((first_row + i) % source.n_rows);
       const auto at = [&](int plane) { return to[plane] + planes.row_bytes[plane] * i; };
       if (is_plain(planes.form)) {
-        copy_plain_row(source, rows, mat, r, at(0));
+        copy_plain_row(source, rows, mat, r, planes.row_bytes[0], at(0));
       } else {
         repack_row(planes.form, rows.row(mat, r), source.n_cols, {at(0), at(1), at(2), at(3)});
       }
@@ -176,7 +180,7 @@ Result<WeightId> Weights::add_vector(std::span<const float> values) {
   device_.upload(memory, values.data(), values.size_bytes());
   RZ_CHECK_OK(device_.wait());
   Stored stored{};
-  stored.matrix = {static_cast<const uint32_t*>(memory), nullptr,   nullptr, nullptr, 1,
+  stored.matrix = {static_cast<const uint32_t*>(memory), nullptr,   nullptr, nullptr, 1, 1,
                    static_cast<uint32_t>(values.size()), Form::kF32};
   stored.n_bytes = values.size_bytes();
   matrices_.push_back(stored);

@@ -1,0 +1,145 @@
+// Products of a prompt's rows with a matrix of F16 or bf16, by the matrix instructions of either. Weights are used as
+// they are; an F32 activation is the sum of two such values, which leaves an error of 2^-18 of it (bf16; F16: 2^-22, or
+// 2^-40 of the row's largest). Bound by arithmetic: two instructions a tile. A block makes 128 columns of the output
+// for 64 rows, a warp 64 for 32; each sum runs through the columns in steps of 16, high parts before low ones.
+
+constexpr uint32_t kSplitThreads = 128;
+constexpr uint32_t kSplitStages = 3;     // tiles that are used, or under way
+constexpr uint32_t kSplitStepCols = 32;  // of the weight, a stage
+constexpr uint32_t kSplitWarpCols = 64, kSplitWarpRows = 32;
+
+struct HalfSplit {
+  RZ_DEVICE static uint16_t round(float x) { return float_to_half(x); }
+  RZ_DEVICE static float value(uint16_t x) { return half_to_float(x); }
+  RZ_DEVICE static void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+    mma_half_k16(c, a, b);
+  }
+};
+struct BfloatSplit {
+  RZ_DEVICE static uint16_t round(float x) { return float_to_bfloat(x); }
+  RZ_DEVICE static float value(uint16_t x) { return bfloat_to_float(x); }
+  RZ_DEVICE static void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+    mma_bfloat_k16(c, a, b);
+  }
+};
+
+template <class Body>
+void with_split(Form form, const Body& body) {
+  if (form == Form::kF16) body(HalfSplit{});
+  if (form == Form::kBF16) body(BfloatSplit{});
+}
+
+// The exponent, as F32 has it, of the power of two that brings `largest` to [2^14, 2^15), where F16 has most bits left
+// for the small ones. Rows so small that this would overflow stay smaller.
+RZ_DEVICE uint32_t scale_exponent(float largest) {
+  const uint32_t exponent = float_bits(largest) >> 23;
+  return 127 + 14 + 127 - (exponent < 15 ? 15 : exponent);
+}
+
+// A row a block.
+template <class Split>
+RZ_KERNEL void split_kernel(SplitArgs a) {
+  RZ_SHARED(float, warps, kSplitThreads / 32);
+  const uint32_t row = *a.rows.first + block_x(), n_words = plain_stride(a.n_cols) / 2;
+  if (row >= *a.rows.end) return;
+  const float* in = a.in + uint64_t{row} * a.n_cols;
+  float largest = 0;
+  for (uint32_t c = thread_idx(); c < a.n_cols; c += kSplitThreads) largest = fmaxf(largest, fabsf(in[c]));
+  largest = warp_max(largest);
+  if (thread_idx() % 32 == 0) warps[thread_idx() / 32] = largest;
+  barrier();
+  for (uint32_t w = 0; w < kSplitThreads / 32; ++w) largest = fmaxf(largest, warps[w]);
+  const uint32_t exponent = scale_exponent(largest);
+  const float scale = float_of_bits(exponent << 23);
+  for (uint32_t w = thread_idx(); w < n_words; w += kSplitThreads) {
+    uint32_t high = 0, low = 0;
+    for (uint32_t i = 0; i < 2; ++i) {
+      const float x = 2 * w + i < a.n_cols ? in[2 * w + i] * scale : 0.0f;
+      const uint16_t rounded = Split::round(x);
+      high |= uint32_t{rounded} << (16 * i);
+      low |= uint32_t{Split::round(x - Split::value(rounded))} << (16 * i);
+    }
+    a.out.high[uint64_t{row} * n_words + w] = high;
+    a.out.low[uint64_t{row} * n_words + w] = low;
+  }
+  if (thread_idx() == 0) a.out.scales[row] = float_of_bits((254 - exponent) << 23);
+}
+
+struct SplitPlace {
+  uint32_t first_row, end_row, first_col;
+};
+
+// A stage: the weights' tile, then those of the high and of the low parts.
+constexpr uint32_t kSplitStageWords = (kTileCols + 2 * kTileRows) * kTileRowWords;
+
+RZ_DEVICE void load_split_stage(const LinearArgs& a, const SplitPlace& p, uint32_t step, uint32_t* stage) {
+  const uint64_t row_words = plain_stride(a.weight.n_cols) / 2, at = step * (kSplitStepCols / 2);
+  uint32_t *high = stage + kTileCols * kTileRowWords, *low = high + kTileRows * kTileRowWords;
+  copy_tile<kTileCols, kSplitThreads>(stage, a.weight.low + at, row_words, p.first_col, a.weight.n_rows);
+  copy_tile<kTileRows, kSplitThreads>(high, a.splits.high + at, row_words, p.first_row, p.end_row);
+  copy_tile<kTileRows, kSplitThreads>(low, a.splits.low + at, row_words, p.first_row, p.end_row);
+}
+
+// sums[i][j]: 16 columns times 8 rows.
+template <class Split>
+RZ_DEVICE void multiply_split_stage(const uint32_t* stage, uint32_t col, uint32_t row, float (&sums)[4][4][4]) {
+  for (uint32_t k = 0; k < 2; ++k) {
+    uint32_t weights[4][4];
+    for (uint32_t i = 0; i < 4; ++i) load_fragment(weights[i], stage, col + 16 * i, k);
+    for (uint32_t part = 0; part < 2; ++part) {
+      const uint32_t* tile = stage + (kTileCols + part * kTileRows) * kTileRowWords;
+      for (uint32_t j = 0; j < 4; j += 2) {
+        uint32_t x[4];
+        load_fragment(x, tile, row + 8 * j, k);
+        for (uint32_t i = 0; i < 4; ++i) {
+          Split::multiply(sums[i][j], weights[i], {x[0], x[2]});
+          Split::multiply(sums[i][j + 1], weights[i], {x[1], x[3]});
+        }
+      }
+    }
+  }
+}
+
+template <class Split>
+RZ_KERNEL void linear_split_kernel(LinearArgs a) {
+  RZ_SHARED(uint32_t, stages, kSplitStages * kSplitStageWords);
+  const SplitPlace p{*a.rows.first + block_x() * kTileRows, *a.rows.end, block_y() * kTileCols};
+  if (p.first_row >= p.end_row) return;
+  const uint32_t warp = thread_idx() / 32;
+  const uint32_t col = warp / 2 * kSplitWarpCols, row = warp % 2 * kSplitWarpRows;
+  const uint32_t n_steps = plain_stride(a.weight.n_cols) / kSplitStepCols;
+  float sums[4][4][4] = {};
+  for (uint32_t step = 0; step < kSplitStages - 1; ++step) {
+    if (step < n_steps) load_split_stage(a, p, step, stages + step * kSplitStageWords);
+    commit_copies();
+  }
+  for (uint32_t step = 0; step < n_steps; ++step) {
+    wait_for_copies<kSplitStages - 2>();
+    barrier();  // all have their part of this stage, and are done with the one before, which the next copies replace
+    const uint32_t next = step + kSplitStages - 1;
+    if (next < n_steps) load_split_stage(a, p, next, stages + next % kSplitStages * kSplitStageWords);
+    commit_copies();
+    multiply_split_stage<Split>(stages + step % kSplitStages * kSplitStageWords, col, row, sums);
+  }
+  wait_for_copies<0>();
+  barrier();
+  auto* staged = reinterpret_cast<float*>(stages);
+  for (uint32_t i = 0; i < 4; ++i) {
+    for (uint32_t j = 0; j < 4; ++j) stage_results(sums[i][j], staged, row + 8 * j, col + 16 * i);
+  }
+  barrier();
+  finish_tile<kSplitThreads>(a, staged, p.first_row, kTileRows, p.end_row, p.first_col, a.splits.scales);
+}
+
+void split(const SplitArgs& a, uint32_t max_rows, Stream stream) {
+  with_split(a.form, [&](auto split) {
+    launch(split_kernel<decltype(split)>, {max_rows, 1}, kSplitThreads, a, stream);
+  });
+}
+
+// Rows vary fastest, so that blocks which run together share their weights in the cache.
+void linear_split(const LinearArgs& a, uint32_t max_rows, Stream stream) {
+  const Grid grid{(max_rows + kTileRows - 1) / kTileRows, (a.weight.n_rows + kTileCols - 1) / kTileCols};
+  with_split(a.weight.form,
+             [&](auto split) { launch(linear_split_kernel<decltype(split)>, grid, kSplitThreads, a, stream); });
+}

@@ -1,0 +1,60 @@
+// Tiles in shared memory that feed the matrix instructions. A tile's rows are 64 bytes, in four pieces of 16: 32 halves
+// or 64 codes, two steps of an instruction either way. Pieces lie permuted, so that the eight rows that are read at
+// once are in different banks.
+
+constexpr uint32_t kTileRowWords = 16;
+constexpr uint32_t kTileRowPieces = 4;
+constexpr uint32_t kTileCols = 128;                // of the output
+constexpr uint32_t kStagedStride = kTileCols + 4;  // floats from one staged row to the next; 4 keeps banks apart
+
+RZ_DEVICE uint32_t tile_word(uint32_t row, uint32_t piece) {
+  return row * kTileRowWords + (piece ^ (row / 2 % kTileRowPieces)) * 4;
+}
+
+// Step k of 16 rows from `row` on, a multiple of 8: as the operand of 16 rows, or as those of two times 8 columns, one
+// in words 0 and 2.
+RZ_DEVICE void load_fragment(uint32_t (&words)[4], const uint32_t* tile, uint32_t row, uint32_t k) {
+  const uint32_t lane = thread_idx() % 32;
+  load_matrices(words, tile + row * kTileRowWords + tile_word(lane % 16, 2 * k + lane / 16));
+}
+
+// Starts the copy of 64 bytes of each of `n_rows` rows from `first` on; those beyond the last are the last again.
+template <uint32_t n_rows, uint32_t n_threads>
+RZ_DEVICE void copy_tile(uint32_t* tile, const uint32_t* from, uint64_t row_words, uint32_t first, uint32_t end) {
+  static_assert(n_rows * kTileRowPieces % n_threads == 0);
+  for (uint32_t i = 0; i < n_rows * kTileRowPieces / n_threads; ++i) {
+    const uint32_t at = i * n_threads + thread_idx(), row = at / kTileRowPieces, piece = at % kTileRowPieces;
+    const uint32_t from_row = first + row < end ? first + row : end - 1;
+    copy_async16(tile + tile_word(row, piece), from + from_row * row_words + 4 * piece);
+  }
+}
+
+// Stages a lane's results of 16 columns from `col` on and 8 rows from `row` on.
+RZ_DEVICE void stage_results(const float (&results)[4], float* staged, uint32_t row, uint32_t col) {
+  const uint32_t lane = thread_idx() % 32;
+  for (uint32_t i = 0; i < 4; ++i) {
+    staged[(row + lane % 4 * 2 + i % 2) * kStagedStride + col + lane / 4 + i / 2 * 8] = results[i];
+  }
+}
+
+// The rows of the output, and of the activations, that row `i` of a tile stands for.
+RZ_DEVICE uint32_t out_row(const LinearArgs& a, uint32_t i) {
+  return a.groups.pairs == nullptr ? i : a.groups.pairs[i];
+}
+RZ_DEVICE uint32_t in_row(const LinearArgs& a, uint32_t i) {
+  return a.groups.pairs == nullptr ? i : a.groups.pairs[i] / a.pairs_each;
+}
+
+// What a LinearArgs makes of staged products [row, kTileCols], of which `n_rows` from `first_row` on. row_scales: null
+// for 1.
+template <uint32_t n_threads>
+RZ_DEVICE void finish_tile(const LinearArgs& a, const float* staged, uint32_t first_row, uint32_t n_rows,
+                           uint32_t end_row, uint32_t first_col, const float* row_scales) {
+  RZ_NO_UNROLL
+  for (uint32_t i = thread_idx(); i < n_rows * kTileCols; i += n_threads) {
+    const uint32_t row = first_row + i / kTileCols, col = first_col + i % kTileCols;
+    if (row >= end_row || col >= a.weight.n_rows) continue;
+    const float y = staged[i / kTileCols * kStagedStride + i % kTileCols];
+    finish_linear(a, out_row(a, row), col, row_scales == nullptr ? y : y * row_scales[row]);
+  }
+}
