@@ -80,10 +80,10 @@ inline void barrier() {
 
 // The butterfly that the shuffles make, of all lanes at once.
 template <class T, class Merge>
-T butterfly(const T& own, const Merge& merge) {
+T butterfly(const T& own, const Merge& merge, uint32_t first_step = 16) {
   T lanes[32], next[32];
   std::memcpy(lanes, emulator::exchange(own), sizeof lanes);
-  for (uint32_t step = 16; step > 0; step /= 2) {
+  for (uint32_t step = first_step; step > 0; step /= 2) {
     for (uint32_t lane = 0; lane < 32; ++lane) next[lane] = merge(lanes[lane], lanes[lane ^ step]);
     std::memcpy(lanes, next, sizeof lanes);
   }
@@ -94,6 +94,14 @@ inline float warp_sum(float x) {
 }
 inline float warp_max(float x) {
   return butterfly(x, [](float a, float b) { return std::fmax(a, b); });
+}
+inline float quad_sum(float x) {
+  return butterfly(
+      x, [](float a, float b) { return a + b; }, 2);
+}
+inline float quad_max(float x) {
+  return butterfly(
+      x, [](float a, float b) { return std::fmax(a, b); }, 2);
 }
 inline uint32_t warp_broadcast(uint32_t x, uint32_t lane) {
   return emulator::exchange(x)[lane];
@@ -183,6 +191,20 @@ inline float bfloat_to_float(uint16_t bits) {
 inline uint16_t float_to_bfloat(float x) {
   return float_to_bf16(x);
 }
+inline uint32_t float_bits(float x) {
+  return std::bit_cast<uint32_t>(x);
+}
+inline float bits_float(uint32_t bits) {
+  return std::bit_cast<float>(bits);
+}
+inline uint32_t codes_to_halves(uint32_t codes) {
+  const auto half = [](uint32_t code) { return uint32_t{float_to_fp16(static_cast<int8_t>(code))}; };
+  return half(codes) | half(codes >> 8) << 16;
+}
+inline uint32_t codes_to_bfloats(uint32_t codes) {
+  const auto bfloat = [](uint32_t code) { return uint32_t{float_to_bf16(static_cast<int8_t>(code))}; };
+  return bfloat(codes) | bfloat(codes >> 8) << 16;
+}
 inline int32_t round_to_int(float x) {
   return static_cast<int32_t>(std::nearbyintf(x));
 }
@@ -192,6 +214,21 @@ struct alignas(16) Words4 {
 };
 inline Words4 load_words4(const uint32_t* from) {
   return *std::assume_aligned<16>(reinterpret_cast<const Words4*>(from));
+}
+
+struct alignas(8) Words2 {
+  uint32_t word[2];
+};
+inline Words2 load_words2(const uint32_t* from) {
+  return *std::assume_aligned<8>(reinterpret_cast<const Words2*>(from));
+}
+
+// Blocks run one after the other.
+inline uint32_t arrive(uint32_t* counter) {
+  return (*counter)++;
+}
+inline float load_fresh(const float* from) {
+  return *from;
 }
 
 }  // namespace realizar::cuda

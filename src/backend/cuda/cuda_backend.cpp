@@ -1,6 +1,7 @@
 #include "backend/cuda/cuda_backend.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "backend/cuda/step_input.h"
@@ -108,7 +109,7 @@ class CudaBackend final : public Backend {
     return rows == Rows::kAll ? input_.view().n_rows : input_.view().n_logit_rows;
   }
   KvView cache_of(uint32_t layer) const;
-  size_t layer_block_bytes() const { return size_t{layout_.n_kv_heads} * layout_.block_tokens * vector_bytes_; }
+  size_t layer_block_bytes() const { return size_t{layout_.n_kv_heads} * page_bytes_; }
   size_t kv_plane_bytes() const { return size_t{layout_.n_layers} * layout_.n_blocks * layer_block_bytes(); }
   // The rows of `in` as int8, where the matrix wants them so.
   QuantRows quantized(const Matrix& weight, ActId in, Rows rows);
@@ -120,6 +121,8 @@ class CudaBackend final : public Backend {
   void multiply_experts(const ExpertsOp& op, WeightId weight, Store store);
   Status reserve_hidden(const ExpertsOp& op);
   Status reserve_input(const StepBatch& batch);
+  uint32_t n_splits(uint32_t window) const;
+  Status reserve_splits(uint32_t n_heads, uint32_t n_splits);
 
   std::unique_ptr<Device> device_;
   const KernelTable& kernels_;
@@ -127,14 +130,16 @@ class CudaBackend final : public Backend {
   Weights weights_;
   std::vector<Activation2D> activations_;
   KvLayout layout_;
-  size_t vector_bytes_ = 0;
+  size_t page_bytes_ = 0;
   uint8_t *keys_ = nullptr, *values_ = nullptr;
   StepInput input_;
   QuantScratch quants_, hidden_quants_;
-  Scratch hidden_;
+  Scratch hidden_, partials_, arrivals_;
+  std::vector<uint32_t> no_arrivals_;
   ActId quantized_of_ = kNoAct;
   uint32_t n_rows_ = 0, n_decode_rows_ = 0, n_logit_rows_ = 0;
-  Status status_;  // of the step
+  Pos last_decode_pos_ = 0;  // the highest
+  Status status_;            // of the step
 };
 
 Result<ActId> CudaBackend::create_activation(uint32_t n_cols, Rows rows) {
@@ -145,14 +150,14 @@ Result<ActId> CudaBackend::create_activation(uint32_t n_cols, Rows rows) {
 }
 
 Status CudaBackend::create_kv_cache(const KvLayout& layout) {
-  RZ_TRY(vector_bytes_, kv_vector_bytes(layout));
+  RZ_CHECK_OK(kv_cache_bytes(layout));
   if (layout.head_dim > kMaxHeadDim) {
     return unsupported("heads of " + std::to_string(layout.head_dim) +
                            " dimensions cannot be used on this device, at most " + std::to_string(kMaxHeadDim),
                        "head_dim");
   }
-  RZ_CHECK_OK(kv_cache_bytes(layout));
   layout_ = layout;
+  page_bytes_ = kv_view(layout, nullptr, nullptr).page_bytes;
   for (uint8_t** plane : {&keys_, &values_}) {
     RZ_TRY(void* memory, device_->allocate(kv_plane_bytes()));
     *plane = static_cast<uint8_t*>(memory);
@@ -172,6 +177,8 @@ void CudaBackend::begin(const StepBatch& batch) {
   REQUIRE(batch.n_rows() <= limits_.max_rows && batch.logit_rows.size() <= limits_.max_logit_rows);
   n_rows_ = batch.n_rows();
   n_decode_rows_ = batch.n_decode_rows;
+  last_decode_pos_ = 0;
+  for (const Pos pos : batch.positions.first(n_decode_rows_)) last_decode_pos_ = std::max(last_decode_pos_, pos);
   n_logit_rows_ = static_cast<uint32_t>(batch.logit_rows.size());
   quantized_of_ = kNoAct;
   status_ = reserve_input(batch);
@@ -250,9 +257,7 @@ void CudaBackend::gated_linear(const GatedLinearOp& op) {
 
 KvView CudaBackend::cache_of(uint32_t layer) const {
   const size_t at = size_t{layer} * layout_.n_blocks * layer_block_bytes();
-  return {keys_ + at,       values_ + at,         layout_.n_kv_heads,
-          layout_.head_dim, layout_.block_tokens, static_cast<uint32_t>(vector_bytes_),
-          layout_.type};
+  return kv_view(layout_, keys_ + at, values_ + at);
 }
 
 void CudaBackend::rope_store(const RopeStoreOp& op) {
@@ -275,11 +280,41 @@ void CudaBackend::rope_store(const RopeStoreOp& op) {
   wrote(op.k);
 }
 
+// A power of two of the most splits that a decode row has, so that a recorded launch lasts while contexts grow.
+uint32_t CudaBackend::n_splits(uint32_t window) const {
+  return std::bit_ceil(n_splits_of(static_cast<uint32_t>(last_decode_pos_), window));
+}
+
+Status CudaBackend::reserve_splits(uint32_t n_heads, uint32_t n_splits) {
+  const AttentionScratch size = attention_scratch(layout_, n_heads, std::bit_ceil(n_decode_rows_), n_splits);
+  RZ_CHECK_OK(partials_.reserve(*device_, size.n_partials * sizeof(float)));
+  if (size.n_arrivals <= no_arrivals_.size()) return {};
+  no_arrivals_.assign(size.n_arrivals, 0);
+  RZ_CHECK_OK(arrivals_.reserve(*device_, size.n_arrivals * sizeof(uint32_t)));
+  device_->upload(arrivals_.as<uint32_t>(), no_arrivals_.data(), size.n_arrivals * sizeof(uint32_t));
+  return {};
+}
+
 void CudaBackend::attention(const AttentionOp& op) {
   if (!status_.ok()) return;
-  kernels_.attention({input_.view(), cache_of(op.layer), act(op.out).values, act(op.q).values, op.n_heads, op.scale,
-                      op.softcap, op.window},
-                     n_rows_, device_->stream());
+  AttentionArgs args{};
+  args.step = input_.view();
+  args.cache = cache_of(op.layer);
+  args.out = act(op.out).values;
+  args.q = act(op.q).values;
+  args.n_heads = op.n_heads;
+  args.scale = op.scale;
+  args.softcap = op.softcap;
+  args.window = op.window;
+  if (n_decode_rows_ > 0) {
+    args.n_splits = n_splits(op.window);
+    status_ = reserve_splits(op.n_heads, args.n_splits);
+    if (!status_.ok()) return;
+    args.partials = partials_.as<float>();
+    args.arrivals = arrivals_.as<uint32_t>();
+    kernels_.attention_decode(args, n_decode_rows_, device_->stream());
+  }
+  if (n_decode_rows_ < n_rows_) kernels_.attention_prefill(args, n_rows_ - n_decode_rows_, device_->stream());
   wrote(op.out);
 }
 

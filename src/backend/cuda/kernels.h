@@ -6,14 +6,13 @@
 #include <cstdint>
 
 #include "backend/backend.h"
+#include "backend/cuda/attention_shape.h"
 
 namespace realizar::cuda {
 
 using Stream = void*;
 
-inline constexpr uint32_t kGroupCols = 32;        // columns that share an activation scale
-inline constexpr uint32_t kMaxHeadDim = 256;      // of attention
-inline constexpr uint32_t kPiecePositions = 128;  // that attention reduces at a time
+inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation scale
 inline constexpr uint32_t kMaxExperts = 512;
 
 // How a matrix lies on the device; the types' own order.
@@ -118,11 +117,6 @@ struct LinearArgs {
   float scale, softcap;
   Store store;
 };
-struct KvView {
-  uint8_t *keys, *values;  // [n_blocks, n_kv_heads, block_tokens] vectors of the layer
-  uint32_t n_kv_heads, head_dim, block_tokens, vector_bytes;
-  KvType type;
-};
 struct RopeStoreArgs {
   StepView step;
   KvView cache;
@@ -143,7 +137,13 @@ struct AttentionArgs {
   uint32_t n_heads;
   float scale, softcap;
   uint32_t window;
+  // Of decode rows: the most splits that one has, and where there are several, what they give and how many have
+  // (AttentionScratch); zeros before and after a launch.
+  uint32_t n_splits;
+  float* partials;
+  uint32_t* arrivals;
 };
+
 struct RouteArgs {
   const uint32_t* n_rows;
   const float* logits;
@@ -189,7 +189,9 @@ struct KernelTable {
   // The same for many rows, of block forms alone: the integers by tensor cores, in another order of F32 sums.
   void (*linear_many)(const LinearArgs&, uint32_t max_rows, Stream);
   void (*rope_store)(const RopeStoreArgs&, uint32_t max_rows, Stream);
-  void (*attention)(const AttentionArgs&, uint32_t max_rows, Stream);
+  // Rows [0, n_decode_rows), and the others.
+  void (*attention_decode)(const AttentionArgs&, uint32_t max_rows, Stream);
+  void (*attention_prefill)(const AttentionArgs&, uint32_t max_rows, Stream);
   void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
   void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
   void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);

@@ -4,7 +4,10 @@
 namespace realizar::cuda::runtime {
 
 // clang-format off
-#include "backend/cuda/attention.inl"
+#include "backend/cuda/kv_cache.inl"
+#include "backend/cuda/attention_plain.inl"
+#include "backend/cuda/attention_fragments.inl"
+#include "backend/cuda/attention_decode.inl"
 // clang-format on
 
 }  // namespace realizar::cuda::runtime
