@@ -167,6 +167,25 @@ TEST(CudaAttention, OfDecodeRowsOfEveryTypeAndShapeAgrees) {
   expect_like_reference({.head_dim = 10, .n_heads = 5, .type = KvType::kBF16, .block_tokens = 1}, rows, 2);
 }
 
+// Prompts of one and of several tiles, at the beginning and later, beside decode rows.
+TEST(CudaAttention, OfPromptRowsAgrees) {
+  const std::vector<Rows> rows = {{0, 99, 1}, {1, 0, 70}, {2, 150, 9}, {3, 61, 3}};
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0}) {
+    expect_like_reference({.head_dim = 64, .type = type}, rows, 1);
+    expect_like_reference({.head_dim = 96, .n_heads = 3, .window = 50, .type = type, .block_tokens = 24}, rows, 1);
+    expect_like_reference({.head_dim = 256, .softcap = 3, .type = type}, {{0, 0, 40}, {1, 30, 2}}, 0);
+  }
+}
+
+TEST(CudaAttention, OfPromptRowsOfEveryShapeAgrees) {
+  const std::vector<Rows> rows = {{0, 33, 67}, {1, 0, 1}};
+  expect_like_reference({.head_dim = 32, .n_heads = 8, .n_kv_heads = 8, .window = 1}, rows, 0);
+  expect_like_reference({.head_dim = 10, .n_heads = 16, .block_tokens = 7}, rows, 0);
+  expect_like_reference({.head_dim = 50, .n_heads = 6, .n_kv_heads = 2, .type = KvType::kBF16}, rows, 0);
+  expect_like_reference({.head_dim = 112, .n_heads = 8, .window = 40, .block_tokens = 1}, rows, 0);
+  expect_like_reference({.head_dim = 160, .n_heads = 1, .softcap = 2}, rows, 0);
+}
+
 std::vector<float> row_of(const std::vector<float>& rows, size_t n_rows, size_t row) {
   const auto n_cols = static_cast<ptrdiff_t>(rows.size() / n_rows);
   const auto begin = rows.begin() + static_cast<ptrdiff_t>(row) * n_cols;
@@ -191,6 +210,28 @@ TEST(CudaAttention, OfADecodeRowHasTheSameBitsInAnyBatch) {
   }
 }
 
+TEST(CudaAttention, OfPromptRowsHaveTheSameBitsInAnyChunks) {
+  for (const Shape& shape : {Shape{.n_heads = 3}, Shape{.n_heads = 3, .window = 70, .type = KvType::kQ8_0},
+                             Shape{.head_dim = 256, .type = KvType::kBF16}}) {
+    constexpr uint32_t kRows = 90, kFirst = 20;
+    const std::vector<uint32_t> contexts = {kFirst + kRows, 150};
+    ContextRig rig(*make_emulated_cuda(1), shape, contexts);
+    rig.store_history(0, kFirst);
+    rig.store_history(1, 130);
+    const auto whole = rig.attend(std::vector{Rows{0, kFirst, kRows}}, 0);
+    const size_t n_cols = whole.size() / kRows;
+    std::vector<float> in_chunks;
+    uint32_t pos = kFirst;
+    for (const uint32_t n : {1u, 7u, 65u, 17u}) {
+      // Beside a decode row and another prompt.
+      const auto part = rig.attend(std::vector{Rows{1, 130, 1}, Rows{0, pos, n}, Rows{1, 131, n % 19}}, 1);
+      in_chunks.insert(in_chunks.end(), part.begin() + n_cols, part.begin() + (1 + n) * n_cols);
+      pos += n;
+    }
+    EXPECT_EQ(in_chunks, whole) << "head_dim " << shape.head_dim;
+  }
+}
+
 template <class Compute>
 void expect_same_in_all_orders(const Compute& compute) {
   cuda::emulator::set_thread_order(ThreadOrder::kRising);
@@ -205,10 +246,12 @@ void expect_same_in_all_orders(const Compute& compute) {
 TEST(CudaAttention, IsTheSameInEveryOrderOfThreads) {
   for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0}) {
     const Shape shape{.n_heads = 3, .type = type};
-    expect_same_in_all_orders([&] { return attended(*make_emulated_cuda(1), shape, one_row_each({70, 600}), 2); });
+    const std::vector<Rows> rows = {{0, 69, 1}, {1, 599, 1}, {2, 80, 3}};
+    expect_same_in_all_orders([&] { return attended(*make_emulated_cuda(1), shape, rows, 2); });
   }
-  const Shape wide{.head_dim = 256};
-  expect_same_in_all_orders([&] { return attended(*make_emulated_cuda(1), wide, one_row_each({300}), 1); });
+  const Shape wide{.head_dim = 256, .n_heads = 1};
+  const std::vector<Rows> rows = {{0, 299, 1}, {1, 35, 2}};
+  expect_same_in_all_orders([&] { return attended(*make_emulated_cuda(1), wide, rows, 1); });
 }
 
 }  // namespace

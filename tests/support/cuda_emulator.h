@@ -17,6 +17,7 @@
 
 #define RZ_KERNEL
 #define RZ_DEVICE inline
+#define RZ_UNROLL
 #define RZ_SHARED(type, name, count) \
   static const char name##_tag = 0;  \
   type* const name = static_cast<type*>(::realizar::cuda::emulator::shared(&name##_tag, sizeof(type) * (count)))

@@ -394,7 +394,7 @@ void attention_decode(const AttentionArgs& a, uint32_t max_rows, Stream stream) 
       if (dims == 128) return launch_decode<Kv, 128>(a, max_rows, stream);
       launch_decode<Kv, 256>(a, max_rows, stream);
     } else {
-      plain_attention<Kv>(a, {a.step.zero, a.step.n_decode_rows}, max_rows, stream);
+      plain_attention(a, {a.step.zero, a.step.n_decode_rows}, max_rows, stream);
     }
   });
 }

@@ -131,7 +131,13 @@ RZ_DEVICE PowerOfTwo query_scale(float max) {
   return {bits_float((268 - exponent) << 23), bits_float((exponent - 14) << 23)};
 }
 
+RZ_DEVICE float capped(float score, float softcap) {
+  return softcap > 0 ? softcap * tanhf(score / softcap) : score;
+}
 // Of a running maximum that may still be -infinity.
 RZ_DEVICE float weight_of(float score, float max) {
   return max == -INFINITY ? 0.0f : expf(score - max);
 }
+
+// For a cache of F32, which tensor cores do not multiply (attention_plain.inl).
+void plain_attention(const AttentionArgs& a, const RowRange& rows, uint32_t max_rows, Stream stream);

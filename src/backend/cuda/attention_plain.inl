@@ -33,12 +33,7 @@ RZ_DEVICE AttentionPlace attention_place(const AttentionArgs& a, uint32_t row) {
   return p;
 }
 
-RZ_DEVICE float capped(float score, float softcap) {
-  return softcap > 0 ? softcap * tanhf(score / softcap) : score;
-}
-
 // The scores of one position for all query heads of the block; -infinity where the row does not see it.
-template <class Kv>
 RZ_DEVICE void score_position(const AttentionArgs& a, const AttentionPlace& p, const float* q, uint32_t pos,
                               float* scores) {
   float sums[kPlainHeads] = {};
@@ -46,7 +41,7 @@ RZ_DEVICE void score_position(const AttentionArgs& a, const AttentionPlace& p, c
   if (is_seen) {
     const KvPlace place = kv_place(a.cache, p.blocks, p.kv_head, pos);
     for (uint32_t i = 0; i < a.cache.head_dim; ++i) {
-      const float x = Kv::value(a.cache, a.cache.keys, place, i);
+      const float x = KvF32::value(a.cache, a.cache.keys, place, i);
       for (uint32_t h = 0; h < kPlainHeads; ++h) sums[h] = fmaf(q[h * kMaxHeadDim + i], x, sums[h]);
     }
   }
@@ -78,9 +73,8 @@ RZ_DEVICE void weigh_piece(float* scores, float* max, float* total, float* facto
 }
 
 // sums = sums * factor + weights . values over one piece, in the order of positions.
-template <class Kv>
-RZ_DEVICE void add_values(const AttentionArgs& a, const AttentionPlace& p, uint32_t first, const float* weights,
-                          const float* factors, float (&sums)[2][kPlainHeads]) {
+RZ_DEVICE void add_piece(const AttentionArgs& a, const AttentionPlace& p, uint32_t first, const float* weights,
+                         const float* factors, float (&sums)[2][kPlainHeads]) {
   for (uint32_t j = 0; j < 2; ++j) {
     const uint32_t d = thread_idx() + j * kAttentionThreads;
     if (d >= a.cache.head_dim) continue;
@@ -88,7 +82,7 @@ RZ_DEVICE void add_values(const AttentionArgs& a, const AttentionPlace& p, uint3
     const uint32_t begin = first > p.first_pos ? first : p.first_pos;
     const uint32_t end = first + kPiecePositions < p.end_pos ? first + kPiecePositions : p.end_pos;
     for (uint32_t pos = begin; pos < end; ++pos) {
-      const float x = Kv::value(a.cache, a.cache.values, kv_place(a.cache, p.blocks, p.kv_head, pos), d);
+      const float x = KvF32::value(a.cache, a.cache.values, kv_place(a.cache, p.blocks, p.kv_head, pos), d);
       for (uint32_t h = 0; h < kPlainHeads; ++h) {
         sums[j][h] = fmaf(weights[h * kPiecePositions + pos - first], x, sums[j][h]);
       }
@@ -96,7 +90,6 @@ RZ_DEVICE void add_values(const AttentionArgs& a, const AttentionPlace& p, uint3
   }
 }
 
-template <class Kv>
 RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
   const AttentionArgs& a = args.attention;
   RZ_SHARED(float, q, kPlainHeads* kMaxHeadDim);
@@ -120,13 +113,13 @@ RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
   // A thread has two dimensions of every query head.
   float sums[2][kPlainHeads] = {};
   for (uint32_t first = p.first_pos / kPiecePositions * kPiecePositions; first < p.end_pos; first += kPiecePositions) {
-    score_position<Kv>(a, p, q, first + thread, scores);
+    score_position(a, p, q, first + thread, scores);
     barrier();
     for (uint32_t h = thread / 32; h < kPlainHeads; h += kAttentionThreads / 32) {
       weigh_piece(scores + h * kPiecePositions, maxima + h, totals + h, factors + h, thread % 32);
     }
     barrier();
-    add_values<Kv>(a, p, first, scores, factors, sums);
+    add_piece(a, p, first, scores, factors, sums);
     barrier();
   }
   float* out = a.out + (uint64_t{row} * a.n_heads + p.first_head) * head_dim;
@@ -137,9 +130,8 @@ RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
   }
 }
 
-template <class Kv>
 void plain_attention(const AttentionArgs& a, const RowRange& rows, uint32_t max_rows, Stream stream) {
   const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPlainHeads - 1) / kPlainHeads;
   const Grid grid{a.cache.n_kv_heads * n_parts, max_rows};
-  launch(plain_attention_kernel<Kv>, grid, kAttentionThreads, PlainAttentionArgs{a, rows}, stream);
+  launch(plain_attention_kernel, grid, kAttentionThreads, PlainAttentionArgs{a, rows}, stream);
 }

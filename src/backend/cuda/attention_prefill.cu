@@ -5,7 +5,6 @@ namespace realizar::cuda::runtime {
 
 // clang-format off
 #include "backend/cuda/kv_cache.inl"
-#include "backend/cuda/attention_plain.inl"
 #include "backend/cuda/attention_fragments.inl"
 #include "backend/cuda/attention_prefill.inl"
 // clang-format on

@@ -10,7 +10,8 @@
 namespace realizar::cuda {
 
 inline constexpr uint32_t kMaxHeadDim = 256;
-inline constexpr uint32_t kPartHeads = 8;  // query heads of a KV head that decode rows share a block for
+inline constexpr uint32_t kPartHeads = 8;        // query heads of a KV head that a decode row's block serves
+inline constexpr uint32_t kPromptTileRows = 64;  // prompt rows of one sequence that share blocks
 
 // A layer's cache: of keys and of values [n_blocks, n_kv_heads] pages, each [block_tokens] rows, then [block_tokens]
 // rows of scales. A row holds a head's elements of one position, and zeros up to a multiple of 16 bytes; for Q8_0 it

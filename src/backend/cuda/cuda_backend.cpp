@@ -314,7 +314,7 @@ void CudaBackend::attention(const AttentionOp& op) {
     args.arrivals = arrivals_.as<uint32_t>();
     kernels_.attention_decode(args, n_decode_rows_, device_->stream());
   }
-  if (n_decode_rows_ < n_rows_) kernels_.attention_prefill(args, n_rows_ - n_decode_rows_, device_->stream());
+  if (input_.n_tiles() > 0) kernels_.attention_prefill(args, input_.n_tiles(), device_->stream());
   wrote(op.out);
 }
 

@@ -14,6 +14,8 @@
 #define RZ_DEVICE __device__ __forceinline__
 // An array in the block's shared memory; uninitialized.
 #define RZ_SHARED(type, name, count) __shared__ type name[count]
+// Before a loop over arrays that are to stay in registers, where the compiler does not unroll it by itself.
+#define RZ_UNROLL _Pragma("unroll")
 
 namespace realizar::cuda {
 

@@ -54,17 +54,24 @@ struct RowRange {
   const uint32_t *first, *end;
 };
 
+// Rows of a prompt, at most kPromptTileRows.
+struct PromptTile {
+  uint32_t seq, first_row, n_rows;
+};
+
 // The facts of a step's rows.
 struct StepView {
   const uint32_t* zero;           // [1] 0
   const uint32_t* n_rows;         // [1]
   const uint32_t* n_decode_rows;  // [1]
   const uint32_t* n_logit_rows;   // [1]
+  const uint32_t* n_tiles;        // [1]
   const int32_t* tokens;          // [n_rows]
   const int32_t* positions;       // [n_rows]
   const uint32_t* seq_of_row;     // [n_rows]
   const uint32_t* logit_rows;     // [n_logit_rows]
   const int32_t* block_tables;    // [n_seqs, max_blocks]
+  const PromptTile* tiles;        // [n_tiles]
   uint32_t max_blocks;
 };
 
@@ -189,9 +196,9 @@ struct KernelTable {
   // The same for many rows, of block forms alone: the integers by tensor cores, in another order of F32 sums.
   void (*linear_many)(const LinearArgs&, uint32_t max_rows, Stream);
   void (*rope_store)(const RopeStoreArgs&, uint32_t max_rows, Stream);
-  // Rows [0, n_decode_rows), and the others.
+  // Rows [0, n_decode_rows), and the others in their tiles.
   void (*attention_decode)(const AttentionArgs&, uint32_t max_rows, Stream);
-  void (*attention_prefill)(const AttentionArgs&, uint32_t max_rows, Stream);
+  void (*attention_prefill)(const AttentionArgs&, uint32_t max_tiles, Stream);
   void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
   void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
   void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);

@@ -35,9 +35,6 @@ struct KvF16 {
   static constexpr bool kHasChunks = true;
   static constexpr bool kHasScales = false;
   RZ_DEVICE static uint32_t n_stored(const KvView& cache) { return cache.row_bytes / 2; }
-  RZ_DEVICE static float value(const KvView& cache, const uint8_t* plane, const KvPlace& place, uint32_t i) {
-    return half_to_float(reinterpret_cast<const uint16_t*>(kv_row(cache, plane, place))[i]);
-  }
   RZ_DEVICE static void store(const KvView& cache, uint8_t* plane, const KvPlace& place, uint32_t i, float x) {
     reinterpret_cast<uint16_t*>(kv_row(cache, plane, place))[i] = float_to_half(x);
   }
@@ -46,9 +43,6 @@ struct KvBF16 {
   static constexpr bool kHasChunks = true;
   static constexpr bool kHasScales = false;
   RZ_DEVICE static uint32_t n_stored(const KvView& cache) { return cache.row_bytes / 2; }
-  RZ_DEVICE static float value(const KvView& cache, const uint8_t* plane, const KvPlace& place, uint32_t i) {
-    return bfloat_to_float(reinterpret_cast<const uint16_t*>(kv_row(cache, plane, place))[i]);
-  }
   RZ_DEVICE static void store(const KvView& cache, uint8_t* plane, const KvPlace& place, uint32_t i, float x) {
     reinterpret_cast<uint16_t*>(kv_row(cache, plane, place))[i] = float_to_bfloat(x);
   }
@@ -58,11 +52,6 @@ struct KvQ8_0 {
   static constexpr bool kHasChunks = true;
   static constexpr bool kHasScales = true;
   RZ_DEVICE static uint32_t n_stored(const KvView& cache) { return cache.scale_bytes / 2 * 32; }
-  RZ_DEVICE static float value(const KvView& cache, const uint8_t* plane, const KvPlace& place, uint32_t i) {
-    const auto code = static_cast<int8_t>(kv_row(cache, plane, place)[i]);
-    return half_to_float(reinterpret_cast<const uint16_t*>(kv_scales(cache, plane, place))[i / 32]) *
-           static_cast<float>(code);
-  }
   RZ_DEVICE static void store(const KvView& cache, uint8_t* plane, const KvPlace& place, uint32_t i, float x) {
     const uint16_t d = float_to_half(warp_max(fabsf(x)) / 127.0f);
     const float rounded = half_to_float(d);

@@ -6,7 +6,7 @@ void linear(const LinearArgs& a, uint32_t max_rows, Stream stream);
 void linear_many(const LinearArgs& a, uint32_t max_rows, Stream stream);
 void rope_store(const RopeStoreArgs& a, uint32_t max_rows, Stream stream);
 void attention_decode(const AttentionArgs& a, uint32_t max_rows, Stream stream);
-void attention_prefill(const AttentionArgs& a, uint32_t max_rows, Stream stream);
+void attention_prefill(const AttentionArgs& a, uint32_t max_tiles, Stream stream);
 void route(const RouteArgs& a, uint32_t max_rows, Stream stream);
 void experts_hidden(const ExpertsHiddenArgs& a, uint32_t max_rows, Stream stream);
 void experts_down(const ExpertsDownArgs& a, uint32_t max_rows, Stream stream);
