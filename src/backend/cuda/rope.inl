@@ -7,12 +7,21 @@ RZ_DEVICE void normalize_head(float* head, uint32_t head_dim, const float* weigh
   for (uint32_t i = lane; i < head_dim; i += 32) head[i] = head[i] * scale * weight[i];
 }
 
-// The angle is reduced in double: at position 100,000 its F32 product would be off by 4e-3.
+// frequency * pos less whole turns. Its F32 product would be off by 4e-3 at position 100,000, and F64 is slow on most
+// GPUs: so the product is kept as two numbers, and a turn as two. `turns` has at most 21 bits for positions up to 2^23,
+// and the high part of a turn is a multiple of 2^-21, so what is left of `high` is exact; then all the rest is below
+// 0.5 and loses 2^-25, and the sum rounds once, by at most 2^-23: as much as an exact angle would on its way to F32.
+RZ_DEVICE float angle_of(float frequency, float pos) {
+  constexpr float kTurnHigh = 6.2831854820251465f, kTurnLow = -1.7484555e-7f;
+  const float high = frequency * pos, low = fmaf(frequency, pos, -high);
+  const float turns = rintf(high * 0.15915494309189535f);
+  return fmaf(-turns, kTurnHigh, high) + fmaf(-turns, kTurnLow, low);
+}
+
 RZ_DEVICE void rotate_head(float* head, const RopeStoreArgs& a, int32_t pos, uint32_t lane) {
   const uint32_t half = a.n_rot / 2;
   for (uint32_t i = lane; i < half; i += 32) {
-    const double turns = static_cast<double>(a.inv_freq[i]) * pos * 0.15915494309189533577;
-    const auto angle = static_cast<float>((turns - rint(turns)) * 6.28318530717958647693);
+    const float angle = angle_of(a.inv_freq[i], static_cast<float>(pos));
     const float c = cosf(angle) * a.rope_scale, s = sinf(angle) * a.rope_scale;
     const float x = head[i], y = head[i + half];
     head[i] = x * c - y * s;

@@ -63,6 +63,7 @@ void StepInput::write_tiles(const StepBatch& batch) {
 
 void StepInput::upload(Device& device, const StepBatch& batch) {
   const Places& p = places_;
+  REQUIRE(p.block_tables + batch.seqs.size() * max_blocks_ <= p.end);
   host_[p.counts] = 0;
   host_[p.counts + 1] = static_cast<int32_t>(batch.n_rows());
   host_[p.counts + 2] = static_cast<int32_t>(batch.n_decode_rows);
