@@ -21,6 +21,7 @@
 #define RZ_KERNEL_WITHIN(n_threads, n_blocks)
 #define RZ_DEVICE inline
 #define RZ_NO_UNROLL
+#define RZ_UNROLL
 #define RZ_SHARED(type, name, count) \
   static const char name##_tag = 0;  \
   type* const name = static_cast<type*>(::realizar::cuda::emulator::shared(&name##_tag, sizeof(type) * (count)))
@@ -88,12 +89,12 @@ inline void barrier() {
 
 // The butterfly that the shuffles make, as this lane sees it: values[i] is that of the lane whose number differs in i.
 template <class T, class Merge>
-T butterfly(const T& own, const Merge& merge) {
+T butterfly(const T& own, const Merge& merge, uint32_t first_step = 16) {
   const T* lanes = emulator::exchange(own);
   T values[32];
   const uint32_t lane = thread_idx() % 32;
-  for (uint32_t i = 0; i < 32; ++i) values[i] = lanes[lane ^ i];
-  for (uint32_t step = 16; step > 0; step /= 2) {
+  for (uint32_t i = 0; i < 2 * first_step; ++i) values[i] = lanes[lane ^ i];
+  for (uint32_t step = first_step; step > 0; step /= 2) {
     for (uint32_t i = 0; i < step; ++i) values[i] = merge(values[i], values[i ^ step]);
   }
   return values[0];
@@ -118,6 +119,14 @@ inline float warp_exchange(float x, uint32_t bits) {
 }
 inline void warp_barrier() {
   emulator::exchange(uint32_t{0});
+}
+inline float quad_sum(float x) {
+  return butterfly(
+      x, [](float a, float b) { return a + b; }, 2);
+}
+inline float quad_max(float x) {
+  return butterfly(
+      x, [](float a, float b) { return std::fmax(a, b); }, 2);
 }
 inline uint32_t warp_broadcast(uint32_t x, uint32_t lane) {
   return emulator::exchange(x)[lane];
@@ -247,12 +256,28 @@ inline float float_of_bits(uint32_t bits) {
 inline uint32_t shared_add(uint32_t* number, uint32_t n) {
   return std::exchange(*number, *number + n);
 }
+inline uint32_t codes_to_halves(uint32_t codes) {
+  const auto half = [](uint32_t code) { return uint32_t{float_to_fp16(static_cast<int8_t>(code))}; };
+  return half(codes) | half(codes >> 8) << 16;
+}
+inline uint32_t codes_to_bfloats(uint32_t codes) {
+  const auto bfloat = [](uint32_t code) { return uint32_t{float_to_bf16(static_cast<int8_t>(code))}; };
+  return bfloat(codes) | bfloat(codes >> 8) << 16;
+}
 inline int32_t round_to_int(float x) {
   return static_cast<int32_t>(std::nearbyintf(x));
 }
 
 inline void store_words4(uint32_t* to, const Words4& words) {
   *std::assume_aligned<16>(reinterpret_cast<Words4*>(to)) = words;
+}
+
+// Blocks run one after the other.
+inline uint32_t arrive(uint32_t* counter) {
+  return (*counter)++;
+}
+inline float load_fresh(const float* from) {
+  return *from;
 }
 
 }  // namespace realizar::cuda

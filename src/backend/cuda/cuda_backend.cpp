@@ -80,7 +80,7 @@ class CudaBackend final : public Backend {
 
  private:
   void append(const Command& command) { commands_.push_back(command); }
-  Status prepare();
+  Status prepare(const StepShape& shape);
   std::optional<uint32_t> streamed_layer_of(const Command& command) const;
   void launch_all(const StepShape& shape);
   void launch_one(const Command& command);
@@ -99,8 +99,8 @@ class CudaBackend final : public Backend {
   Status status_;  // of the step
 };
 
-Status CudaBackend::prepare() {
-  RZ_CHECK_OK(runner_.reserve_for(commands_));
+Status CudaBackend::prepare(const StepShape& shape) {
+  RZ_CHECK_OK(runner_.reserve_for(commands_, shape));
   RZ_CHECK_OK(runner_.begin(*batch_));
   if (runner_.n_moves() != n_known_moves_) graphs_.forget_all();
   n_known_moves_ = runner_.n_moves();
@@ -166,15 +166,17 @@ Status CudaBackend::replay_or_record(const StepShape& shape) {
 // Steps of decode rows alone come again and again in few shapes; a prompt's are launched one by one, and so are those
 // that are traced or wait for layers in between.
 void CudaBackend::submit() {
-  status_ = prepare();
-  if (!status_.ok()) return;
-  const StepShape exact = runner_.shape();
+  const StepShape exact = StepRunner::shape_of(*batch_);
   const bool is_decode = exact.n_decode_rows == exact.n_rows && exact.n_rows > 0;
-  if (is_decode && !is_traced_ && weights_.n_streamed_layers() == 0) {
-    status_ = replay_or_record(shared_shape(exact, runner_.limits()));
+  const bool is_recorded = is_decode && !is_traced_ && weights_.n_streamed_layers() == 0;
+  const StepShape shape = is_recorded ? shared_shape(exact, runner_.limits()) : exact;
+  status_ = prepare(shape);
+  if (!status_.ok()) return;
+  if (is_recorded) {
+    status_ = replay_or_record(shape);
   } else {
     if (is_traced_) trace_.begin(*batch_, runner_.layout());
-    launch_all(exact);
+    launch_all(shape);
     add(counters_.n_launches, commands_.size());
     add(counters_.n_streamed_bytes, weights_.streamed_bytes());
   }

@@ -18,6 +18,8 @@
 #define RZ_NO_UNROLL _Pragma("unroll 1")
 // An array in the block's shared memory; uninitialized.
 #define RZ_SHARED(type, name, count) __shared__ type name[count]
+// Before a loop over arrays that are to stay in registers, where the compiler does not unroll it by itself.
+#define RZ_UNROLL _Pragma("unroll")
 
 namespace realizar::cuda {
 
@@ -91,6 +93,16 @@ RZ_DEVICE void warp_argmax(float* value, uint32_t* index) {
 // The bytes of a (0 to 3) and b (4 to 7) that the four nibbles of `places` name; each less than 8.
 RZ_DEVICE uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t places) {
   return __byte_perm(a, b, places);
+}
+
+// Over the four lanes 4g to 4g + 3, which share a row of the products of matrices below.
+RZ_DEVICE float quad_sum(float x) {
+  for (int step = 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+  return x;
+}
+RZ_DEVICE float quad_max(float x) {
+  for (int step = 2; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+  return x;
 }
 
 // sum + the four products of the signed bytes of a and b.
@@ -179,6 +191,21 @@ RZ_DEVICE uint32_t shared_add(uint32_t* number, uint32_t n) {
   return atomicAdd(number, n);
 }
 
+// The signed bytes in bits 0 to 7 and 8 to 15 as a pair of F16, or of bf16: exact. A byte plus 128 is made the low bits
+// of a number whose last place is 1, so that a subtraction is left to do.
+RZ_DEVICE uint32_t codes_to_halves(uint32_t codes) {
+  const uint32_t biased = __byte_perm(codes ^ 0x8080u, 0x64u, 0x4140);  // 1024 + 128 + code
+  const __half2 pair = __hsub2(*reinterpret_cast<const __half2*>(&biased),
+                               __halves2half2(__ushort_as_half(0x6480), __ushort_as_half(0x6480)));
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+RZ_DEVICE uint32_t codes_to_bfloats(uint32_t codes) {
+  constexpr uint32_t kBase = 0x4b000000u;  // 2^23
+  const float low = __uint_as_float(kBase | ((codes ^ 0x80u) & 0xffu)) - 8388736.0f;
+  const float high = __uint_as_float(kBase | ((codes >> 8 ^ 0x80u) & 0xffu)) - 8388736.0f;
+  return __byte_perm(__float_as_uint(low), __float_as_uint(high), 0x7632);
+}
+
 // To the nearest integer, halves to even.
 RZ_DEVICE int32_t round_to_int(float x) {
   return __float2int_rn(x);
@@ -203,6 +230,18 @@ RZ_DEVICE Words2 load_words2(const uint32_t* from) {
 
 RZ_DEVICE void store_words4(uint32_t* to, const Words4& words) {
   *reinterpret_cast<uint4*>(to) = make_uint4(words.word[0], words.word[1], words.word[2], words.word[3]);
+}
+
+// Blocks that share work: one thread of a block calls arrive() after a barrier; who then reads its own number as the
+// last sees, behind another barrier, with load_fresh() what all blocks before had written. Gives how many came before.
+RZ_DEVICE uint32_t arrive(uint32_t* counter) {
+  __threadfence();
+  const uint32_t n_before = atomicAdd(counter, 1);
+  __threadfence();
+  return n_before;
+}
+RZ_DEVICE float load_fresh(const float* from) {
+  return __ldcg(from);
 }
 
 }  // namespace realizar::cuda

@@ -6,16 +6,15 @@
 #include <cstdint>
 
 #include "backend/backend.h"
+#include "backend/cuda/attention_shape.h"
 
 namespace realizar::cuda {
 
 using Stream = void*;
 
-inline constexpr uint32_t kGroupCols = 32;        // columns that share an activation scale
-inline constexpr uint32_t kMaxHeadDim = 256;      // of attention
-inline constexpr uint32_t kPiecePositions = 128;  // that attention reduces at a time
+inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation scale
 inline constexpr uint32_t kMaxExperts = 512;
-inline constexpr uint32_t kTileRows = 64;  // of activations, that kernels for many rows take at a time
+inline constexpr uint32_t kTileRows = 64;        // of activations, that kernels for many rows take at a time
 inline constexpr uint32_t kPartTokens = 4096;    // of the vocabulary that a block looks at, where tokens are chosen
 inline constexpr uint32_t kMaxCandidates = 256;  // for a token
 
@@ -58,17 +57,24 @@ struct RowRange {
   const uint32_t *first, *end;
 };
 
+// Rows of a prompt, at most kPromptTileRows.
+struct PromptTile {
+  uint32_t seq, first_row, n_rows;
+};
+
 // The facts of a step's rows.
 struct StepView {
   const uint32_t* zero;           // [1] 0
   const uint32_t* n_rows;         // [1]
   const uint32_t* n_decode_rows;  // [1]
   const uint32_t* n_logit_rows;   // [1]
+  const uint32_t* n_tiles;        // [1]
   const int32_t* tokens;          // [n_rows]
   const int32_t* positions;       // [n_rows]
   const uint32_t* seq_of_row;     // [n_rows]
   const uint32_t* logit_rows;     // [n_logit_rows]
   const int32_t* block_tables;    // [n_seqs, max_blocks]
+  const PromptTile* tiles;        // [n_tiles]
   uint32_t max_blocks;
 };
 
@@ -152,11 +158,6 @@ struct LinearArgs {
   PairGroups groups;
   uint32_t pairs_each;
 };
-struct KvView {
-  uint8_t *keys, *values;  // [n_blocks, n_kv_heads, block_tokens] vectors of the layer
-  uint32_t n_kv_heads, head_dim, block_tokens, vector_bytes;
-  KvType type;
-};
 struct RopeStoreArgs {
   StepView step;
   KvView cache;
@@ -177,7 +178,13 @@ struct AttentionArgs {
   uint32_t n_heads;
   float scale, softcap;
   uint32_t window;
+  // Of decode rows: the most splits that one has, and where there are several, what they give and how many have
+  // (AttentionScratch); zeros before and after a launch.
+  uint32_t n_splits;
+  float* partials;
+  uint32_t* arrivals;
 };
+
 struct RouteArgs {
   const uint32_t* n_rows;
   const float* logits;
@@ -273,7 +280,9 @@ struct KernelTable {
   void (*split)(const SplitArgs&, uint32_t max_rows, Stream);
   void (*linear_split)(const LinearArgs&, uint32_t max_rows, Stream);
   void (*rope_store)(const RopeStoreArgs&, uint32_t max_rows, Stream);
-  void (*attention)(const AttentionArgs&, uint32_t max_rows, Stream);
+  // Rows [0, n_decode_rows), and the others in their tiles.
+  void (*attention_decode)(const AttentionArgs&, uint32_t max_rows, Stream);
+  void (*attention_prefill)(const AttentionArgs&, uint32_t max_tiles, Stream);
   void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
   void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
   void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);

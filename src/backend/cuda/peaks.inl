@@ -27,7 +27,7 @@ RZ_KERNEL void multiply_bytes_kernel(MultiplyArgs a) {
   int32_t sums[kPeakTiles][4] = {};
   const uint32_t x = 0x01010101u * (thread_idx() % 8);
   for (uint32_t i = 0; i < a.n_rounds; ++i) {
-    for (uint32_t t = 0; t < kPeakTiles; ++t) mma_int8_k32(sums[t], {x, x + i, x, x}, {x + t, x});
+    for (uint32_t t = 0; t < kPeakTiles; ++t) mma_int8_k32(sums[t], {x, x + i, x, x}, {x + t, x}, sums[t][1]);
   }
   for (uint32_t t = 0; t < kPeakTiles; ++t) {
     if (sums[t][0] == -1) *a.out = static_cast<float>(sums[t][1]);

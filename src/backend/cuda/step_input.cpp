@@ -1,36 +1,69 @@
 #include "backend/cuda/step_input.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 
 namespace realizar::cuda {
+namespace {
+
+constexpr size_t kTileWords = sizeof(PromptTile) / sizeof(int32_t);
+
+}  // namespace
 
 Status StepInput::create(Device& device, const BackendLimits& limits, uint32_t max_blocks) {
   max_blocks_ = std::max(1u, max_blocks);
   Places& p = places_;
   p.counts = 0;
-  p.tokens = 4;
+  p.tokens = 5;
   p.positions = p.tokens + limits.max_rows;
   p.seq_of_row = p.positions + limits.max_rows;
   p.logit_rows = p.seq_of_row + limits.max_rows;
-  p.block_tables = p.logit_rows + limits.max_logit_rows;
+  p.tiles = p.logit_rows + limits.max_logit_rows;
+  const size_t max_tiles = limits.max_rows / kPromptTileRows + std::max(1u, limits.max_seqs);
+  p.block_tables = p.tiles + max_tiles * kTileWords;
   p.end = p.block_tables + size_t{std::max(1u, limits.max_seqs)} * max_blocks_;
   RZ_TRY(void* host, device.allocate_pinned(p.end * sizeof(int32_t)));
   RZ_TRY(void* words, device.allocate(p.end * sizeof(int32_t)));
   host_ = static_cast<int32_t*>(host);
   device_words_ = static_cast<int32_t*>(words);
   const auto unsigned_at = [&](size_t place) { return reinterpret_cast<const uint32_t*>(device_words_ + place); };
-  view_ = {unsigned_at(p.counts),          unsigned_at(p.counts + 1),
-           unsigned_at(p.counts + 2),      unsigned_at(p.counts + 3),
-           device_words_ + p.tokens,       device_words_ + p.positions,
-           unsigned_at(p.seq_of_row),      unsigned_at(p.logit_rows),
-           device_words_ + p.block_tables, max_blocks_};
+  view_ = {.zero = unsigned_at(p.counts),
+           .n_rows = unsigned_at(p.counts + 1),
+           .n_decode_rows = unsigned_at(p.counts + 2),
+           .n_logit_rows = unsigned_at(p.counts + 3),
+           .n_tiles = unsigned_at(p.counts + 4),
+           .tokens = device_words_ + p.tokens,
+           .positions = device_words_ + p.positions,
+           .seq_of_row = unsigned_at(p.seq_of_row),
+           .logit_rows = unsigned_at(p.logit_rows),
+           .block_tables = device_words_ + p.block_tables,
+           .tiles = reinterpret_cast<const PromptTile*>(device_words_ + p.tiles),
+           .max_blocks = max_blocks_};
   return {};
+}
+
+// The last first: they have the longest contexts, and the GPU ends with the shortest.
+void StepInput::write_tiles(const StepBatch& batch) {
+  int32_t* to = host_ + places_.tiles;
+  for (auto seq = batch.seqs.rbegin(); seq != batch.seqs.rend(); ++seq) {
+    const uint32_t begin = std::max(seq->first_row, batch.n_decode_rows), end = seq->first_row + seq->n_rows;
+    for (uint32_t left = end > begin ? end - begin : 0; left > 0;) {
+      const uint32_t first = (left - 1) / kPromptTileRows * kPromptTileRows;
+      const PromptTile tile{static_cast<uint32_t>(&*seq - batch.seqs.data()), begin + first, left - first};
+      std::memcpy(to, &tile, sizeof tile);
+      to += kTileWords;
+      left = first;
+    }
+  }
+  n_tiles_ = static_cast<uint32_t>((to - host_ - places_.tiles) / kTileWords);
+  host_[places_.counts + 4] = static_cast<int32_t>(n_tiles_);
 }
 
 void StepInput::upload(Device& device, const StepBatch& batch) {
   const Places& p = places_;
+  REQUIRE(p.block_tables + batch.seqs.size() * max_blocks_ <= p.end);
   host_[p.counts] = 0;
   host_[p.counts + 1] = static_cast<int32_t>(batch.n_rows());
   host_[p.counts + 2] = static_cast<int32_t>(batch.n_decode_rows);
@@ -47,6 +80,7 @@ void StepInput::upload(Device& device, const StepBatch& batch) {
     std::ranges::transform(seq.block_table, host_ + p.block_tables + s * max_blocks_,
                            [](BlockId id) { return static_cast<int32_t>(to_index(id)); });
   }
+  write_tiles(batch);
   const size_t n_words = batch.seqs.empty() ? p.block_tables : p.block_tables + batch.seqs.size() * max_blocks_;
   device.upload(device_words_, host_, n_words * sizeof(int32_t));
 }

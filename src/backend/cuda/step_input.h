@@ -12,14 +12,18 @@ class StepInput {
   uint32_t max_blocks() const { return max_blocks_; }
   void upload(Device& device, const StepBatch& batch);
   const StepView& view() const { return view_; }
+  uint32_t n_tiles() const { return n_tiles_; }  // of the batch uploaded last
 
  private:
+  // Cuts the prompt rows of each sequence into tiles.
+  void write_tiles(const StepBatch& batch);
+
   struct Places {
-    size_t counts, tokens, positions, seq_of_row, logit_rows, block_tables, end;  // in words
+    size_t counts, tokens, positions, seq_of_row, logit_rows, tiles, block_tables, end;  // in words
   };
 
   Places places_{};
-  uint32_t max_blocks_ = 0;
+  uint32_t max_blocks_ = 0, n_tiles_ = 0;
   int32_t* host_ = nullptr;
   int32_t* device_words_ = nullptr;
   StepView view_{};

@@ -1,6 +1,7 @@
 #include "backend/cuda/step_runner.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "backend/kv_types.h"
 #include "base/check.h"
@@ -58,14 +59,14 @@ Result<ActId> StepRunner::create_activation(uint32_t n_cols, Rows rows) {
 }
 
 Status StepRunner::create_kv_cache(const KvLayout& layout) {
-  RZ_TRY(vector_bytes_, kv_vector_bytes(layout));
+  RZ_CHECK_OK(kv_cache_bytes(layout));
   if (layout.head_dim > kMaxHeadDim) {
     return unsupported("heads of " + std::to_string(layout.head_dim) +
                            " dimensions cannot be used on this device, at most " + std::to_string(kMaxHeadDim),
                        "head_dim");
   }
-  RZ_CHECK_OK(kv_cache_bytes(layout));
   layout_ = layout;
+  page_bytes_ = kv_view(layout, nullptr, nullptr).page_bytes;
   for (uint8_t*& plane : planes_) {
     RZ_TRY(void* memory, device_.allocate(kv_plane_bytes()));
     plane = static_cast<uint8_t*>(memory);
@@ -78,7 +79,7 @@ uint8_t* StepRunner::block_at(bool is_value, uint32_t layer, BlockId id) const {
 }
 
 StepShape StepRunner::limits() const {
-  return {limits_.max_rows, limits_.max_rows, limits_.max_logit_rows, input_.max_blocks() * layout_.block_tokens};
+  return {limits_.max_rows, limits_.max_rows, limits_.max_logit_rows, limits_.max_context};
 }
 
 // Where the limits name the context, the first step's reserve lasts.
@@ -94,11 +95,17 @@ Status StepRunner::reserve_input(const StepBatch& batch) {
   return choice_input_.create(device_, limits_.max_logit_rows);
 }
 
+StepShape StepRunner::shape_of(const StepBatch& batch) {
+  StepShape shape{batch.n_rows(), batch.n_decode_rows, static_cast<uint32_t>(batch.logit_rows.size()), 0};
+  for (const Pos pos : batch.positions.first(batch.n_decode_rows)) {
+    shape.n_positions = std::max(shape.n_positions, static_cast<uint32_t>(pos) + 1);
+  }
+  return shape;
+}
+
 Status StepRunner::begin(const StepBatch& batch) {
   REQUIRE(batch.n_rows() <= limits_.max_rows && batch.logit_rows.size() <= limits_.max_logit_rows);
-  exact_ = {batch.n_rows(), batch.n_decode_rows, static_cast<uint32_t>(batch.logit_rows.size()), 0};
-  for (const Pos pos : batch.positions)
-    exact_.n_positions = std::max(exact_.n_positions, static_cast<uint32_t>(pos) + 1);
+  exact_ = shape_of(batch);
   n_chosen_ = batch.choices.size();
   for (Activation2D& activation : activations_) activation.is_read = false;
   RZ_CHECK_OK(reserve_input(batch));
@@ -107,7 +114,8 @@ Status StepRunner::begin(const StepBatch& batch) {
   return {};
 }
 
-Status StepRunner::reserve_for(std::span<const Command> commands) {
+Status StepRunner::reserve_for(std::span<const Command> commands, const StepShape& shape) {
+  shape_ = shape;
   for (const Command& command : commands) {
     RZ_CHECK_OK(std::visit([this](const auto& op) { return reserve(op); }, command));
   }
@@ -140,6 +148,23 @@ Status StepRunner::reserve(const ExpertsOp& op) {
   RZ_CHECK_OK(tile_experts_.reserve(device_, (n_pairs / kTileRows + n_experts) * sizeof(uint32_t), n_moves_));
   if (!has_groups(down)) return {};
   return pair_results_.reserve(device_, n_pairs * down.n_rows * sizeof(float), n_moves_);
+}
+
+// A power of two of the most splits that a decode row has, so that a recorded launch lasts while contexts grow.
+uint32_t StepRunner::n_splits(uint32_t window) const {
+  return std::bit_ceil(n_splits_of(shape_.n_positions - 1, window));
+}
+
+Status StepRunner::reserve(const AttentionOp& op) {
+  if (shape_.n_decode_rows == 0) return {};
+  const AttentionScratch size =
+      attention_scratch(layout_, op.n_heads, std::bit_ceil(shape_.n_decode_rows), n_splits(op.window));
+  RZ_CHECK_OK(partials_.reserve(device_, size.n_partials * sizeof(float), n_moves_));
+  if (size.n_arrivals <= no_arrivals_.size()) return {};
+  no_arrivals_.assign(size.n_arrivals, 0);
+  RZ_CHECK_OK(arrivals_.reserve(device_, size.n_arrivals * sizeof(uint32_t), n_moves_));
+  device_.upload(arrivals_.as<uint32_t>(), no_arrivals_.data(), size.n_arrivals * sizeof(uint32_t));
+  return {};
 }
 
 Status StepRunner::reserve(const ChooseOp& op) {
@@ -246,13 +271,7 @@ void StepRunner::run(const GatedLinearOp& op) {
 }
 
 KvView StepRunner::cache_of(uint32_t layer) const {
-  return {block_at(false, layer, BlockId{0}),
-          block_at(true, layer, BlockId{0}),
-          layout_.n_kv_heads,
-          layout_.head_dim,
-          layout_.block_tokens,
-          static_cast<uint32_t>(vector_bytes_),
-          layout_.type};
+  return kv_view(layout_, block_at(false, layer, BlockId{0}), block_at(true, layer, BlockId{0}));
 }
 
 void StepRunner::run(const RopeStoreOp& op) {
@@ -275,9 +294,22 @@ void StepRunner::run(const RopeStoreOp& op) {
 }
 
 void StepRunner::run(const AttentionOp& op) {
-  kernels_.attention({input_.view(), cache_of(op.layer), act(op.out).values, act(op.q).values, op.n_heads, op.scale,
-                      op.softcap, op.window},
-                     shape_.n_rows, device_.stream());
+  AttentionArgs args{};
+  args.step = input_.view();
+  args.cache = cache_of(op.layer);
+  args.out = act(op.out).values;
+  args.q = act(op.q).values;
+  args.n_heads = op.n_heads;
+  args.scale = op.scale;
+  args.softcap = op.softcap;
+  args.window = op.window;
+  if (shape_.n_decode_rows > 0) {
+    args.n_splits = n_splits(op.window);
+    args.partials = partials_.as<float>();
+    args.arrivals = arrivals_.as<uint32_t>();
+    kernels_.attention_decode(args, shape_.n_decode_rows, device_.stream());
+  }
+  if (n_prompt_rows() > 0) kernels_.attention_prefill(args, input_.n_tiles(), device_.stream());
   wrote(op.out);
 }
 

@@ -53,7 +53,7 @@ class StepRunner {
   // Errors: Unsupported (heads of more dimensions than the kernels have places for), ResourceExhausted.
   Status create_kv_cache(const KvLayout& layout);
   const KvLayout& layout() const { return layout_; }
-  size_t layer_block_bytes() const { return size_t{layout_.n_kv_heads} * layout_.block_tokens * vector_bytes_; }
+  size_t layer_block_bytes() const { return size_t{layout_.n_kv_heads} * page_bytes_; }
   size_t kv_plane_bytes() const { return size_t{layout_.n_layers} * layout_.n_blocks * layer_block_bytes(); }
   // Where the keys (or values) of a block lie.
   uint8_t* block_at(bool is_value, uint32_t layer, BlockId id) const;
@@ -61,10 +61,10 @@ class StepRunner {
   // Before a step: brings the facts of its rows to the device, and makes sure of the memory that its operations need.
   // Errors: ResourceExhausted; Unsupported (more experts than the kernels have places for).
   Status begin(const StepBatch& batch);
-  Status reserve_for(std::span<const Command> commands);
+  Status reserve_for(std::span<const Command> commands, const StepShape& shape);
   // How often memory that launches name was exchanged for other.
   uint32_t n_moves() const { return n_moves_; }
-  StepShape shape() const { return exact_; }
+  static StepShape shape_of(const StepBatch& batch);
   StepShape limits() const;
   // Launches what makes a step's operations, in their order, for a step of at most this shape.
   void begin_launches(const StepShape& shape);
@@ -95,6 +95,7 @@ class StepRunner {
   Status reserve_input(const StepBatch& batch);
   Status reserve(const LinearOp& op) { return reserve_for(op.weight); }
   Status reserve(const GatedLinearOp& op) { return reserve_for(op.gate); }
+  Status reserve(const AttentionOp& op);
   Status reserve(const ExpertsOp& op);
   Status reserve(const RouteOp& op) const;
   Status reserve(const ChooseOp& op);
@@ -102,6 +103,7 @@ class StepRunner {
   Status reserve(const Op&) {
     return {};
   }
+  uint32_t n_splits(uint32_t window) const;
   // For the rows that a matrix multiplies.
   Status reserve_for(WeightId id);
 
@@ -138,7 +140,7 @@ class StepRunner {
   BackendLimits limits_;
   std::vector<Activation2D> activations_;
   KvLayout layout_;
-  size_t vector_bytes_ = 0;
+  size_t page_bytes_ = 0;
   uint8_t* planes_[2] = {};  // keys, values
   StepInput input_;
   ChoiceInput choice_input_;
@@ -146,11 +148,13 @@ class StepRunner {
   SplitScratch splits_;
   Scratch hidden_, pairs_, pair_starts_, tile_experts_, pair_results_;
   Scratch candidates_, vocab_parts_, chosen_;
-  TokenId* host_chosen_ = nullptr;  // pinned, [max_logit_rows]
+  Scratch partials_, arrivals_;
+  std::vector<uint32_t> no_arrivals_;  // zeros, for them
+  TokenId* host_chosen_ = nullptr;     // pinned, [max_logit_rows]
   size_t n_chosen_ = 0;
   ActId quantized_of_ = kNoAct, split_of_ = kNoAct;
   Form split_form_ = Form::kCount;
-  StepShape exact_, shape_;  // of the step; of the launches that are being made
+  StepShape exact_, shape_;  // of the step; of the launches that are made for it
   uint32_t n_moves_ = 0;
 };
 

@@ -4,7 +4,8 @@
 namespace realizar::cuda::runtime {
 
 // clang-format off
-#include "backend/cuda/attention.inl"
+#include "backend/cuda/kv_cache.inl"
+#include "backend/cuda/rope.inl"
 // clang-format on
 
 }  // namespace realizar::cuda::runtime

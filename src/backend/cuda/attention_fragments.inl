@@ -1,0 +1,143 @@
+// Attention by tensor cores: what prompts and decode rows share. Products keep nearly the accuracy of F32: keys and
+// values enter as the cache holds them, exactly; queries, and the weights that softmax gives, as the sum of two 16-bit
+// numbers, which loses 2^-22 of a value with F16 and 2^-17 with bf16. F16's range is met by powers of two: a head's
+// queries are scaled to a maximum of 2^14 to 2^15, weights by 2^15 (the sum of weights is scaled alike).
+
+constexpr float kWeightScale = 32768.0f;
+
+// Two numbers as 16-bit pairs: rounded, and what that leaves, rounded.
+struct Pairs {
+  uint32_t high, low;
+};
+RZ_DEVICE uint32_t pair_of(uint16_t first, uint16_t second) {
+  return first | static_cast<uint32_t>(second) << 16;
+}
+struct Halves {
+  RZ_DEVICE static Pairs split(float x, float y) {
+    const uint16_t hx = float_to_half(x), hy = float_to_half(y);
+    return {pair_of(hx, hy), pair_of(float_to_half(x - half_to_float(hx)), float_to_half(y - half_to_float(hy)))};
+  }
+  RZ_DEVICE static void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+    mma_half_k16(c, a, b);
+  }
+};
+struct Bfloats {
+  RZ_DEVICE static Pairs split(float x, float y) {
+    const uint16_t hx = float_to_bfloat(x), hy = float_to_bfloat(y);
+    return {pair_of(hx, hy),
+            pair_of(float_to_bfloat(x - bfloat_to_float(hx)), float_to_bfloat(y - bfloat_to_float(hy)))};
+  }
+  RZ_DEVICE static void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+    mma_bfloat_k16(c, a, b);
+  }
+};
+
+// Chunks of 8 elements of a row, as the 4 words that products take, in two steps so that loads go ahead. Chunk c of
+// keys is dimensions 8c to 8c + 7; element j of chunk c of values is dimension value_dim(c, j). Beyond the head there
+// are zeros.
+template <class T>
+struct PlainChunks {
+  using Keys = T;
+  using Values = T;
+  using Raw = Words4;
+  RZ_DEVICE static Raw load_keys(const KvView& cache, const uint8_t* row, uint32_t c) {
+    return 16 * c < cache.row_bytes ? load_words4(reinterpret_cast<const uint32_t*>(row + 16 * c)) : Words4{};
+  }
+  RZ_DEVICE static Raw load_values(const KvView& cache, const uint8_t* row, uint32_t c) {
+    return load_keys(cache, row, c);
+  }
+  RZ_DEVICE static Words4 keys(const Raw& raw) { return raw; }
+  RZ_DEVICE static Words4 values(const Raw& raw) { return raw; }
+  RZ_DEVICE static uint32_t value_dim(uint32_t c, uint32_t j) { return 8 * c + j; }
+};
+
+// Codes are exact in F16 and in bf16. Their scales, one a position and 32 dimensions, multiply the sums of 32 products
+// with keys, and before products with values the weights, in bf16 for their range. The elements 0 to 3 and 4 to 7 of a
+// chunk of values are of one scale each, the same for all chunks that are multiplied together.
+struct Q8Chunks {
+  using Keys = Halves;
+  using Values = Bfloats;
+  using Raw = Words2;
+  RZ_DEVICE static Raw load_keys(const KvView& cache, const uint8_t* row, uint32_t c) {
+    return 8 * c < cache.row_bytes ? load_words2(reinterpret_cast<const uint32_t*>(row + 8 * c)) : Words2{};
+  }
+  RZ_DEVICE static Raw load_values(const KvView& cache, const uint8_t* row, uint32_t c) {
+    Words2 raw{};
+    for (uint32_t i = 0; i < 2; ++i) {
+      const uint32_t dim = value_dim(c, 4 * i);
+      if (dim < cache.row_bytes) raw.word[i] = *reinterpret_cast<const uint32_t*>(row + dim);
+    }
+    return raw;
+  }
+  RZ_DEVICE static Words4 keys(const Raw& raw) {
+    Words4 pairs;
+    for (uint32_t i = 0; i < 4; ++i) pairs.word[i] = codes_to_halves(raw.word[i / 2] >> (16 * (i % 2)));
+    return pairs;
+  }
+  RZ_DEVICE static Words4 values(const Raw& raw) {
+    Words4 pairs;
+    for (uint32_t i = 0; i < 4; ++i) pairs.word[i] = codes_to_bfloats(raw.word[i / 2] >> (16 * (i % 2)));
+    return pairs;
+  }
+  RZ_DEVICE static uint32_t value_dim(uint32_t c, uint32_t j) {
+    return 64 * (c / 8) + 32 * (j / 4) + 4 * (c % 8) + j % 4;
+  }
+};
+
+template <class Kv>
+struct ChunksOf;
+template <>
+struct ChunksOf<KvF16> : PlainChunks<Halves> {};
+template <>
+struct ChunksOf<KvBF16> : PlainChunks<Bfloats> {};
+template <>
+struct ChunksOf<KvQ8_0> : Q8Chunks {};
+
+// Scales of one position, two a word.
+template <uint32_t kDim>
+struct KvScales {
+  uint32_t word[kDim / 64];
+
+  RZ_DEVICE void load(const uint8_t* from) {
+    const auto* words = reinterpret_cast<const uint32_t*>(from);
+    if constexpr (kDim == 64) {
+      word[0] = words[0];
+    } else if constexpr (kDim == 128) {
+      const Words2 w = load_words2(words);
+      for (uint32_t i = 0; i < 2; ++i) word[i] = w.word[i];
+    } else {
+      const Words4 w = load_words4(words);
+      for (uint32_t i = 0; i < 4; ++i) word[i] = w.word[i];
+    }
+  }
+  RZ_DEVICE float at(uint32_t group) const {
+    return half_to_float(static_cast<uint16_t>(word[group / 2] >> (16 * (group % 2))));
+  }
+};
+
+// Element j of two rows' chunks, as a pair.
+RZ_DEVICE uint32_t column_of(const Words4& first, const Words4& second, uint32_t j) {
+  const uint32_t x = first.word[j / 2], y = second.word[j / 2];
+  return j % 2 == 0 ? (x & 0xffffu) | y << 16 : x >> 16 | (y & 0xffff0000u);
+}
+
+// The power of two that brings `max` to [2^14, 2^15), and its inverse.
+struct PowerOfTwo {
+  float up, down;
+};
+RZ_DEVICE PowerOfTwo query_scale(float max) {
+  uint32_t exponent = float_bits(max) >> 23;
+  exponent = exponent < 15 ? 15 : exponent > 254 ? 254 : exponent;
+  return {float_of_bits((268 - exponent) << 23), float_of_bits((exponent - 14) << 23)};
+}
+
+RZ_DEVICE float capped(float score, float softcap) {
+  return softcap > 0 ? softcap * tanhf(score / softcap) : score;
+}
+// Of a running maximum that may still be -infinity.
+RZ_DEVICE float weight_of(float score, float max) {
+  return max == -INFINITY ? 0.0f : expf(score - max);
+}
+
+// For a cache of F32, which tensor cores do not multiply (attention_plain.inl).
+void plain_attention(const AttentionArgs& a, const RowRange& rows, uint32_t max_rows, Stream stream);

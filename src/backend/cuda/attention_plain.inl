@@ -1,0 +1,137 @@
+// Attention over a cache of F32, in F32: for measuring what other types lose, not for speed. A block has one row, a KV
+// head and up to 4 of its query heads, and reduces pieces of positions, aligned to their multiples, one after the
+// other.
+
+constexpr uint32_t kPiecePositions = 128;
+constexpr uint32_t kAttentionThreads = kPiecePositions;
+constexpr uint32_t kPlainHeads = 4;
+
+struct PlainAttentionArgs {
+  AttentionArgs attention;
+  RowRange rows;
+};
+
+// A block's row and heads.
+struct AttentionPlace {
+  uint32_t row, kv_head, first_head, n_heads;
+  uint32_t first_pos, end_pos;  // that the row sees
+  const int32_t* blocks;
+};
+
+RZ_DEVICE AttentionPlace attention_place(const AttentionArgs& a, uint32_t row) {
+  AttentionPlace p{};
+  const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPlainHeads - 1) / kPlainHeads;
+  p.row = row;
+  p.kv_head = block_x() / n_parts;
+  const uint32_t part = block_x() % n_parts;
+  p.first_head = p.kv_head * n_rep + part * kPlainHeads;
+  p.n_heads = n_rep - part * kPlainHeads < kPlainHeads ? n_rep - part * kPlainHeads : kPlainHeads;
+  const auto pos = static_cast<uint32_t>(a.step.positions[row]);
+  p.end_pos = pos + 1;
+  p.first_pos = first_visible(pos, a.window);
+  p.blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[row]} * a.step.max_blocks;
+  return p;
+}
+
+// The scores of one position for all query heads of the block; -infinity where the row does not see it.
+RZ_DEVICE void score_position(const AttentionArgs& a, const AttentionPlace& p, const float* q, uint32_t pos,
+                              float* scores) {
+  float sums[kPlainHeads] = {};
+  const bool is_seen = pos >= p.first_pos && pos < p.end_pos;
+  if (is_seen) {
+    const KvPlace place = kv_place(a.cache, p.blocks, p.kv_head, pos);
+    for (uint32_t i = 0; i < a.cache.head_dim; ++i) {
+      const float x = KvF32::value(a.cache, a.cache.keys, place, i);
+      for (uint32_t h = 0; h < kPlainHeads; ++h) sums[h] = fmaf(q[h * kMaxHeadDim + i], x, sums[h]);
+    }
+  }
+  for (uint32_t h = 0; h < kPlainHeads; ++h) {
+    scores[h * kPiecePositions + thread_idx()] = is_seen ? capped(sums[h] * a.scale, a.softcap) : -INFINITY;
+  }
+}
+
+// Scores of one piece become their weights; a warp. `factor` is what the sums so far shrink by.
+RZ_DEVICE void weigh_piece(float* scores, float* max, float* total, float* factor, uint32_t lane) {
+  float own[kPiecePositions / 32];
+  float piece_max = -INFINITY;
+  for (uint32_t i = 0; i < kPiecePositions / 32; ++i) {
+    own[i] = scores[lane + 32 * i];
+    piece_max = fmaxf(piece_max, own[i]);
+  }
+  const float old_max = *max, new_max = fmaxf(old_max, warp_max(piece_max));
+  float sum = 0;
+  for (uint32_t i = 0; i < kPiecePositions / 32; ++i) {
+    const float weight = expf(own[i] - new_max);
+    scores[lane + 32 * i] = weight;
+    sum += weight;
+  }
+  sum = warp_sum(sum);
+  if (lane > 0) return;
+  *factor = expf(old_max - new_max);
+  *total = *total * *factor + sum;
+  *max = new_max;
+}
+
+// sums = sums * factor + weights . values over one piece, in the order of positions.
+RZ_DEVICE void add_piece(const AttentionArgs& a, const AttentionPlace& p, uint32_t first, const float* weights,
+                         const float* factors, float (&sums)[2][kPlainHeads]) {
+  for (uint32_t j = 0; j < 2; ++j) {
+    const uint32_t d = thread_idx() + j * kAttentionThreads;
+    if (d >= a.cache.head_dim) continue;
+    for (uint32_t h = 0; h < kPlainHeads; ++h) sums[j][h] *= factors[h];
+    const uint32_t begin = first > p.first_pos ? first : p.first_pos;
+    const uint32_t end = first + kPiecePositions < p.end_pos ? first + kPiecePositions : p.end_pos;
+    for (uint32_t pos = begin; pos < end; ++pos) {
+      const float x = KvF32::value(a.cache, a.cache.values, kv_place(a.cache, p.blocks, p.kv_head, pos), d);
+      for (uint32_t h = 0; h < kPlainHeads; ++h) {
+        sums[j][h] = fmaf(weights[h * kPiecePositions + pos - first], x, sums[j][h]);
+      }
+    }
+  }
+}
+
+RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
+  const AttentionArgs& a = args.attention;
+  RZ_SHARED(float, q, kPlainHeads* kMaxHeadDim);
+  RZ_SHARED(float, scores, kPlainHeads* kPiecePositions);
+  RZ_SHARED(float, maxima, kPlainHeads);
+  RZ_SHARED(float, factors, kPlainHeads);
+  RZ_SHARED(float, totals, kPlainHeads);
+  const uint32_t row = *args.rows.first + block_y(), thread = thread_idx(), head_dim = a.cache.head_dim;
+  if (row >= *args.rows.end) return;
+  const AttentionPlace p = attention_place(a, row);
+  const float* from = a.q + (uint64_t{row} * a.n_heads + p.first_head) * head_dim;
+  for (uint32_t i = thread; i < kPlainHeads * kMaxHeadDim; i += kAttentionThreads) {
+    const uint32_t h = i / kMaxHeadDim, d = i % kMaxHeadDim;
+    q[i] = h < p.n_heads && d < head_dim ? from[h * head_dim + d] : 0.0f;
+  }
+  if (thread < kPlainHeads) {
+    maxima[thread] = -INFINITY;
+    totals[thread] = 0;
+  }
+  barrier();
+  // A thread has two dimensions of every query head.
+  float sums[2][kPlainHeads] = {};
+  for (uint32_t first = p.first_pos / kPiecePositions * kPiecePositions; first < p.end_pos; first += kPiecePositions) {
+    score_position(a, p, q, first + thread, scores);
+    barrier();
+    for (uint32_t h = thread / 32; h < kPlainHeads; h += kAttentionThreads / 32) {
+      weigh_piece(scores + h * kPiecePositions, maxima + h, totals + h, factors + h, thread % 32);
+    }
+    barrier();
+    add_piece(a, p, first, scores, factors, sums);
+    barrier();
+  }
+  float* out = a.out + (uint64_t{row} * a.n_heads + p.first_head) * head_dim;
+  for (uint32_t j = 0; j < 2; ++j) {
+    const uint32_t d = thread + j * kAttentionThreads;
+    if (d >= head_dim) continue;
+    for (uint32_t h = 0; h < p.n_heads; ++h) out[h * head_dim + d] = sums[j][h] / totals[h];
+  }
+}
+
+void plain_attention(const AttentionArgs& a, const RowRange& rows, uint32_t max_rows, Stream stream) {
+  const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPlainHeads - 1) / kPlainHeads;
+  const Grid grid{a.cache.n_kv_heads * n_parts, max_rows};
+  launch(plain_attention_kernel, grid, kAttentionThreads, PlainAttentionArgs{a, rows}, stream);
+}

@@ -1,0 +1,352 @@
+// Attention of prompt rows: a block has up to 64 lines of a tile of one sequence's rows, a line being a row and one of
+// the query heads of a KV head, 16 lines a warp. It is bound by arithmetic: tiles of keys and values pass through
+// shared memory, the next on its way while one is multiplied, and every product is taken twice, for the high and the
+// low halves of queries and weights. Tiles of positions begin at multiples of their size and follow each other upwards;
+// one that a line does not see leaves its bits as they are, so neither the line's place nor its neighbours change it.
+
+constexpr uint32_t kPrefillThreads = 128;
+// Heads beyond 128 dimensions do not fit the registers of a warp: two share the lines, each with half of the
+// dimensions.
+template <uint32_t kDim>
+constexpr uint32_t kSlices = kDim > 128 ? 2 : 1;
+template <uint32_t kDim>
+constexpr uint32_t kBlockLines = 64 / kSlices<kDim>;
+template <uint32_t kDim>
+constexpr uint32_t kTilePositions = 4096 / kDim;  // 8 KiB of keys, as many of values
+
+// Of a block; `lines` of the tile's, n_rep a row.
+struct PrefillPlace {
+  uint32_t kv_head, n_rep;
+  uint32_t first_row, first_line, n_lines;
+  uint32_t first_pos, end_pos;  // that any of them sees
+  const int32_t* blocks;
+
+  RZ_DEVICE uint32_t row(uint32_t line) const { return first_row + (first_line + line) / n_rep; }
+  RZ_DEVICE uint32_t head(uint32_t line) const { return kv_head * n_rep + (first_line + line) % n_rep; }
+};
+
+// n_lines: 0 where the block has none.
+RZ_DEVICE PrefillPlace prefill_place(const AttentionArgs& a, uint32_t block_lines) {
+  PrefillPlace p{};
+  p.n_rep = a.n_heads / a.cache.n_kv_heads;
+  const uint32_t n_parts = (kPromptTileRows * p.n_rep + block_lines - 1) / block_lines;
+  const PromptTile tile = a.step.tiles[block_y()];
+  p.kv_head = block_x() / n_parts;
+  p.first_row = tile.first_row;
+  p.first_line = block_x() % n_parts * block_lines;
+  const uint32_t n_all = tile.n_rows * p.n_rep;
+  if (p.first_line >= n_all) return p;
+  p.n_lines = n_all - p.first_line < block_lines ? n_all - p.first_line : block_lines;
+  p.first_pos = first_visible(static_cast<uint32_t>(a.step.positions[p.row(0)]), a.window);
+  p.end_pos = static_cast<uint32_t>(a.step.positions[p.row(p.n_lines - 1)]) + 1;
+  p.blocks = a.step.block_tables + uint64_t{tile.seq} * a.step.max_blocks;
+  return p;
+}
+
+// A tile in shared memory: chunks of 8 elements, [positions, kDim / 8], of which the 8 lanes that are served together
+// read from different banks: positions 2i and 2i + 1 at chunks 0 to 3, and positions 2t at chunks c and c + 1.
+template <uint32_t kDim>
+RZ_DEVICE uint32_t chunk_at(uint32_t pos, uint32_t c) {
+  return pos * (kDim / 8) + (c ^ (4 * (pos & 1)) ^ (2 * (pos / 2 & 3)));
+}
+template <uint32_t kDim>
+struct KvTile {
+  Words4 *keys, *values;
+  uint32_t *key_scales, *value_scales;  // [positions, kDim / 64] pairs
+
+  RZ_DEVICE float key_scale(uint32_t pos, uint32_t group) const { return scale(key_scales, pos, group); }
+  RZ_DEVICE float value_scale(uint32_t pos, uint32_t group) const { return scale(value_scales, pos, group); }
+  RZ_DEVICE static float scale(const uint32_t* scales, uint32_t pos, uint32_t group) {
+    return half_to_float(static_cast<uint16_t>(scales[pos * (kDim / 64) + group / 2] >> (16 * (group % 2))));
+  }
+};
+
+// Codes become halves on the way.
+template <class Kv, uint32_t kDim>
+RZ_DEVICE void fill_tile(const KvView& cache, const KvPlace* places, const KvTile<kDim>& tile) {
+  using Chunks = ChunksOf<Kv>;
+  for (uint32_t i = thread_idx(); i < kTilePositions<kDim> * kDim / 8; i += kPrefillThreads) {
+    const uint32_t pos = i / (kDim / 8), c = i % (kDim / 8), to = chunk_at<kDim>(pos, c);
+    const uint8_t* keys = kv_row(cache, cache.keys, places[pos]);
+    const uint8_t* values = kv_row(cache, cache.values, places[pos]);
+    if constexpr (Kv::kHasScales) {
+      tile.keys[to] = Chunks::keys(Chunks::load_keys(cache, keys, c));
+      tile.values[to] = Chunks::values(Chunks::load_values(cache, values, c));
+    } else if (16 * c < cache.row_bytes) {
+      copy_async16(tile.keys + to, keys + 16 * c);
+      copy_async16(tile.values + to, values + 16 * c);
+    } else {
+      tile.keys[to] = tile.values[to] = {};
+    }
+  }
+  if constexpr (Kv::kHasScales) {
+    for (uint32_t i = thread_idx(); i < kTilePositions<kDim> * kDim / 64; i += kPrefillThreads) {
+      const KvPlace& place = places[i / (kDim / 64)];
+      const uint32_t w = i % (kDim / 64);
+      tile.key_scales[i] = reinterpret_cast<const uint32_t*>(kv_scales(cache, cache.keys, place))[w];
+      tile.value_scales[i] = reinterpret_cast<const uint32_t*>(kv_scales(cache, cache.values, place))[w];
+    }
+  }
+  commit_copies();
+}
+
+// A lane's two of the warp's 16 lines, g and g + 8.
+struct PrefillLine {
+  const float* q;               // null: there is none
+  uint32_t first_pos, end_pos;  // that it sees
+  float scale;                  // of sums of products
+  float max, total;
+};
+
+RZ_DEVICE PrefillLine prefill_line(const AttentionArgs& a, const PrefillPlace& p, uint32_t line) {
+  PrefillLine result{};
+  result.max = -INFINITY;
+  if (line >= p.n_lines) return result;
+  const uint32_t row = p.row(line);
+  const auto pos = static_cast<uint32_t>(a.step.positions[row]);
+  result.q = a.q + (uint64_t{row} * a.n_heads + p.head(line)) * a.cache.head_dim;
+  result.first_pos = first_visible(pos, a.window);
+  result.end_pos = pos + 1;
+  return result;
+}
+
+// Fragments of the queries, as decode rows have them: by steps of 16 dimensions, in the order in which a lane reads
+// keys.
+template <uint32_t kSteps>
+struct QueryFragments {
+  uint32_t high[kSteps][4], low[kSteps][4];
+};
+
+template <class Keys, uint32_t kSteps>
+RZ_DEVICE void load_lines(const AttentionArgs& a, PrefillLine (&lines)[2], uint32_t first_dim, uint32_t t,
+                          QueryFragments<kSteps>& fragments) {
+  const uint32_t head_dim = a.cache.head_dim;
+  for (uint32_t i = 0; i < 2; ++i) {
+    const float* q = lines[i].q;
+    float max = 0;
+    for (uint32_t d = t; q != nullptr && d < head_dim; d += 4) max = fmaxf(max, fabsf(q[d]));
+    const PowerOfTwo scale = query_scale(quad_max(max));
+    lines[i].scale = scale.down * a.scale;
+    for (uint32_t step = 0; step < kSteps; ++step) {
+      const uint32_t dim = first_dim + step / 2 * 32 + 8 * t + step % 2 * 4;
+      float x[4];
+      for (uint32_t j = 0; j < 4; ++j) x[j] = q != nullptr && dim + j < head_dim ? q[dim + j] * scale.up : 0.0f;
+      for (uint32_t j = 0; j < 2; ++j) {
+        const Pairs pairs = Keys::split(x[2 * j], x[2 * j + 1]);
+        fragments.high[step][2 * j + i] = pairs.high;
+        fragments.low[step][2 * j + i] = pairs.low;
+      }
+    }
+  }
+}
+
+// Sums of products of the warp's lines and a tile's keys, over its slice of the dimensions.
+template <class Kv, uint32_t kDim>
+RZ_DEVICE void multiply_keys(const KvTile<kDim>& tile, const QueryFragments<kDim / kSlices<kDim> / 16>& queries,
+                             uint32_t slice, uint32_t lane, float (&sums)[kTilePositions<kDim> / 8][4]) {
+  using Keys = typename ChunksOf<Kv>::Keys;
+  constexpr uint32_t kBlocks = kDim / kSlices<kDim> / 32;
+  const uint32_t g = lane / 4, t = lane % 4;
+  for (uint32_t block = 0; block < kBlocks; ++block) {
+    for (uint32_t n = 0; n < kTilePositions<kDim> / 8; ++n) {
+      const uint32_t group = slice * kBlocks + block;
+      const Words4 keys = tile.keys[chunk_at<kDim>(8 * n + g, 4 * group + t)];
+      float own[4] = {};
+      float(&to)[4] = Kv::kHasScales ? own : sums[n];
+      for (uint32_t half = 0; half < 2; ++half) {
+        Keys::multiply(to, queries.high[2 * block + half], {keys.word[2 * half], keys.word[2 * half + 1]});
+        Keys::multiply(to, queries.low[2 * block + half], {keys.word[2 * half], keys.word[2 * half + 1]});
+      }
+      if constexpr (Kv::kHasScales) {
+        for (uint32_t i = 0; i < 4; ++i) {
+          sums[n][i] = fmaf(tile.key_scale(8 * n + 2 * t + i % 2, group), own[i], sums[n][i]);
+        }
+      }
+    }
+  }
+}
+
+// Adds what the other slice has; all of the block call.
+template <uint32_t kTiles>
+RZ_DEVICE void add_other_slice(float* shared, float (&sums)[kTiles][4]) {
+  const uint32_t lane = thread_idx() % 32, warp = thread_idx() / 32;
+  const auto at = [&](uint32_t w, uint32_t n, uint32_t i) { return ((w * kTiles + n) * 4 + i) * 32 + lane; };
+  for (uint32_t n = 0; n < kTiles; ++n) {
+    for (uint32_t i = 0; i < 4; ++i) shared[at(warp, n, i)] = sums[n][i];
+  }
+  barrier();
+  for (uint32_t n = 0; n < kTiles; ++n) {
+    for (uint32_t i = 0; i < 4; ++i) sums[n][i] += shared[at(warp ^ 1, n, i)];
+  }
+}
+
+// Sums become weights, of positions that their line sees; what was added up before shrinks.
+template <uint32_t kTiles, uint32_t kOuts>
+RZ_DEVICE void weigh_tile(const AttentionArgs& a, uint32_t first_pos, uint32_t t, PrefillLine (&lines)[2],
+                          float (&sums)[kTiles][4], float (&out)[kOuts][4]) {
+  for (uint32_t line = 0; line < 2; ++line) {
+    PrefillLine& own = lines[line];
+    float max = own.max;
+    for (uint32_t n = 0; n < kTiles; ++n) {
+      for (uint32_t i = 0; i < 2; ++i) {
+        const uint32_t pos = first_pos + 8 * n + 2 * t + i;
+        float& score = sums[n][2 * line + i];
+        score = pos >= own.first_pos && pos < own.end_pos ? capped(score * own.scale, a.softcap) : -INFINITY;
+        max = fmaxf(max, score);
+      }
+    }
+    max = quad_max(max);
+    const float factor = weight_of(own.max, max);
+    own.max = max;
+    own.total *= factor;
+    for (uint32_t n = 0; n < kTiles; ++n) {
+      for (uint32_t i = 0; i < 2; ++i) {
+        float& weight = sums[n][2 * line + i];
+        weight = weight_of(weight, max) * kWeightScale;
+        own.total += weight;
+      }
+    }
+    for (uint32_t n = 0; n < kOuts; ++n) {
+      for (uint32_t i = 0; i < 2; ++i) out[n][2 * line + i] *= factor;
+    }
+  }
+}
+
+// The weights of 16 positions, times the scales of one group of the values where they have some.
+struct WeightFragments {
+  uint32_t high[4], low[4];
+};
+template <class Values, class ScaleOf>
+RZ_DEVICE WeightFragments split_weights(const float (&first)[4], const float (&second)[4], const ScaleOf& scale_of) {
+  WeightFragments fragments;
+  for (uint32_t i = 0; i < 4; ++i) {
+    const float* pair = (i < 2 ? first : second) + i % 2 * 2;
+    const Pairs pairs = Values::split(pair[0] * scale_of(i / 2 * 8), pair[1] * scale_of(i / 2 * 8 + 1));
+    fragments.high[i] = pairs.high;
+    fragments.low[i] = pairs.low;
+  }
+  return fragments;
+}
+
+// out += weights . values, the slice's dimensions.
+template <class Kv, uint32_t kDim>
+RZ_DEVICE void add_values(const KvTile<kDim>& tile, const float (&weights)[kTilePositions<kDim> / 8][4], uint32_t slice,
+                          uint32_t lane, float (&out)[kDim / kSlices<kDim> / 8][4]) {
+  using Values = typename ChunksOf<Kv>::Values;
+  constexpr uint32_t kPanels = kDim / kSlices<kDim> / 64;
+  const uint32_t g = lane / 4, t = lane % 4;
+  RZ_UNROLL for (uint32_t step = 0; step < kTilePositions<kDim> / 16; ++step) {
+    const uint32_t pos = 16 * step + 2 * t;
+    WeightFragments fragments{};
+    const auto split = [&](const auto& scale_of) {
+      fragments = split_weights<Values>(weights[2 * step], weights[2 * step + 1], scale_of);
+    };
+    if constexpr (!Kv::kHasScales) split([](uint32_t) { return 1.0f; });
+    for (uint32_t panel = 0; panel < kPanels; ++panel) {
+      const uint32_t c = 8 * (slice * kPanels + panel) + g;
+      Words4 values[4];
+      for (uint32_t i = 0; i < 4; ++i) values[i] = tile.values[chunk_at<kDim>(pos + i % 2 + i / 2 * 8, c)];
+      for (uint32_t j = 0; j < 8; ++j) {
+        if constexpr (Kv::kHasScales) {
+          const uint32_t group = 2 * (slice * kPanels + panel) + j / 4;
+          if (j % 4 == 0) split([&](uint32_t i) { return tile.value_scale(pos + i, group); });
+        }
+        const uint32_t column[2] = {column_of(values[0], values[1], j), column_of(values[2], values[3], j)};
+        Values::multiply(out[8 * panel + j], fragments.high, column);
+        Values::multiply(out[8 * panel + j], fragments.low, column);
+      }
+    }
+  }
+}
+
+template <class Kv, uint32_t kDim>
+RZ_DEVICE void store_lines(const AttentionArgs& a, const PrefillLine (&lines)[2], uint32_t slice, uint32_t t,
+                           const float (&out)[kDim / kSlices<kDim> / 8][4]) {
+  for (uint32_t line = 0; line < 2; ++line) {
+    const float total = quad_sum(lines[line].total);
+    if (lines[line].q == nullptr) continue;
+    float* to = a.out + (lines[line].q - a.q);
+    for (uint32_t n = 0; n < kDim / kSlices<kDim> / 8; ++n) {
+      for (uint32_t i = 0; i < 2; ++i) {
+        const uint32_t c = slice * (kDim / kSlices<kDim> / 8) + n / 8 * 8 + 2 * t + i;
+        const uint32_t dim = ChunksOf<Kv>::value_dim(c, n % 8);
+        if (dim < a.cache.head_dim) to[dim] = out[n][2 * line + i] / total;
+      }
+    }
+  }
+}
+
+template <class Kv, uint32_t kDim>
+RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
+  constexpr uint32_t kPositions = kTilePositions<kDim>, kChunks = kPositions * kDim / 8;
+  constexpr uint32_t kScaleWords = Kv::kHasScales ? kPositions * kDim / 64 : 1;
+  constexpr uint32_t kSliceDim = kDim / kSlices<kDim>,
+                     kExchanged = kSlices < kDim >> 1 ? kPrefillThreads * kPositions / 2 : 1;
+  RZ_SHARED(Words4, keys, 2 * kChunks);
+  RZ_SHARED(Words4, values, 2 * kChunks);
+  RZ_SHARED(uint32_t, scales, 4 * kScaleWords);
+  RZ_SHARED(KvPlace, places, 2 * kPositions);
+  RZ_SHARED(float, exchanged, kExchanged);
+  if (block_y() >= *a.step.n_tiles) return;
+  const PrefillPlace p = prefill_place(a, kBlockLines<kDim>);
+  if (p.n_lines == 0) return;
+  const uint32_t lane = thread_idx() % 32, warp = thread_idx() / 32, slice = warp % kSlices<kDim>;
+  const uint32_t own_line = warp / kSlices<kDim> * 16 + lane / 4, t = lane % 4;
+
+  const uint32_t first_tile = p.first_pos / kPositions, end_tile = (p.end_pos - 1) / kPositions + 1;
+  const auto tile_of = [&](uint32_t n) {
+    const uint32_t buffer = n % 2;
+    return KvTile<kDim>{keys + buffer * kChunks, values + buffer * kChunks, scales + 2 * buffer * kScaleWords,
+                        scales + (2 * buffer + 1) * kScaleWords};
+  };
+  // Positions that no line sees have the first or the last that one does instead.
+  const auto find_places = [&](uint32_t n) {
+    if (n >= end_tile || thread_idx() >= kPositions) return;
+    const uint32_t pos = n * kPositions + thread_idx();
+    const uint32_t seen = pos < p.first_pos ? p.first_pos : pos < p.end_pos ? pos : p.end_pos - 1;
+    places[n % 2 * kPositions + thread_idx()] = kv_place(a.cache, p.blocks, p.kv_head, seen);
+  };
+  const auto fill = [&](uint32_t n) { fill_tile<Kv, kDim>(a.cache, places + n % 2 * kPositions, tile_of(n)); };
+  find_places(first_tile);
+  find_places(first_tile + 1);
+  PrefillLine lines[2] = {prefill_line(a, p, own_line), prefill_line(a, p, own_line + 8)};
+  QueryFragments<kSliceDim / 16> queries;
+  load_lines<typename ChunksOf<Kv>::Keys>(a, lines, slice * kSliceDim, t, queries);
+  barrier();
+  fill(first_tile);
+
+  float out[kSliceDim / 8][4] = {};
+  for (uint32_t n = first_tile; n < end_tile; ++n) {
+    wait_for_copies<0>();
+    barrier();
+    if (n + 1 < end_tile) fill(n + 1);
+    find_places(n + 2);
+    float sums[kPositions / 8][4] = {};
+    multiply_keys<Kv, kDim>(tile_of(n), queries, slice, lane, sums);
+    if constexpr (kSlices < kDim >> 1) add_other_slice(exchanged, sums);
+    weigh_tile(a, n * kPositions, t, lines, sums, out);
+    add_values<Kv, kDim>(tile_of(n), sums, slice, lane, out);
+  }
+  store_lines<Kv, kDim>(a, lines, slice, t, out);
+}
+
+template <class Kv, uint32_t kDim>
+void launch_prefill(const AttentionArgs& a, uint32_t max_tiles, Stream stream) {
+  const uint32_t n_lines = kPromptTileRows * (a.n_heads / a.cache.n_kv_heads);
+  const uint32_t n_parts = (n_lines + kBlockLines<kDim> - 1) / kBlockLines<kDim>;
+  launch(attention_prefill_kernel<Kv, kDim>, {a.cache.n_kv_heads * n_parts, max_tiles}, kPrefillThreads, a, stream);
+}
+
+void attention_prefill(const AttentionArgs& a, uint32_t max_tiles, Stream stream) {
+  with_kv_type(a.cache.type, [&](auto kv) {
+    using Kv = decltype(kv);
+    if constexpr (Kv::kHasChunks) {
+      const uint32_t dims = dim_class(a.cache.head_dim);
+      if (dims == 64) return launch_prefill<Kv, 64>(a, max_tiles, stream);
+      if (dims == 128) return launch_prefill<Kv, 128>(a, max_tiles, stream);
+      launch_prefill<Kv, 256>(a, max_tiles, stream);
+    } else {
+      plain_attention(a, {a.step.n_decode_rows, a.step.n_rows}, max_tiles * kPromptTileRows, stream);
+    }
+  });
+}

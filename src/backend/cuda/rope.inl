@@ -1,0 +1,61 @@
+// Norms of queries and keys, rotary embedding, and the way of keys and values into the cache.
+
+RZ_DEVICE void normalize_head(float* head, uint32_t head_dim, const float* weight, float eps, uint32_t lane) {
+  float power = 0;
+  for (uint32_t i = lane; i < head_dim; i += 32) power = fmaf(head[i], head[i], power);
+  const float scale = 1.0f / sqrtf(warp_sum(power) / static_cast<float>(head_dim) + eps);
+  for (uint32_t i = lane; i < head_dim; i += 32) head[i] = head[i] * scale * weight[i];
+}
+
+// frequency * pos less whole turns. Its F32 product would be off by 4e-3 at position 100,000, and F64 is slow on most
+// GPUs: so the product is kept as two numbers, and a turn as two. `turns` has at most 21 bits for positions up to 2^23,
+// and the high part of a turn is a multiple of 2^-21, so what is left of `high` is exact; then all the rest is below
+// 0.5 and loses 2^-25, and the sum rounds once, by at most 2^-23: as much as an exact angle would on its way to F32.
+RZ_DEVICE float angle_of(float frequency, float pos) {
+  constexpr float kTurnHigh = 6.2831854820251465f, kTurnLow = -1.7484555e-7f;
+  const float high = frequency * pos, low = fmaf(frequency, pos, -high);
+  const float turns = rintf(high * 0.15915494309189535f);
+  return fmaf(-turns, kTurnHigh, high) + fmaf(-turns, kTurnLow, low);
+}
+
+RZ_DEVICE void rotate_head(float* head, const RopeStoreArgs& a, int32_t pos, uint32_t lane) {
+  const uint32_t half = a.n_rot / 2;
+  for (uint32_t i = lane; i < half; i += 32) {
+    const float angle = angle_of(a.inv_freq[i], static_cast<float>(pos));
+    const float c = cosf(angle) * a.rope_scale, s = sinf(angle) * a.rope_scale;
+    const float x = head[i], y = head[i + half];
+    head[i] = x * c - y * s;
+    head[i + half] = x * s + y * c;
+  }
+}
+
+// A warp a head: the query heads, then the key heads, which also append their key and value.
+template <class Kv>
+RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
+  const uint32_t lane = thread_idx(), row = block_y(), head_dim = a.cache.head_dim;
+  if (row >= *a.step.n_rows) return;
+  const bool is_key = block_x() >= a.n_heads;
+  const uint32_t h = is_key ? block_x() - a.n_heads : block_x();
+  float* head = is_key ? a.k + (uint64_t{row} * a.cache.n_kv_heads + h) * head_dim
+                       : a.q + (uint64_t{row} * a.n_heads + h) * head_dim;
+  const float* norm = is_key ? a.k_norm : a.q_norm;
+  const int32_t pos = a.step.positions[row];
+  if (norm != nullptr) normalize_head(head, head_dim, norm, a.norm_eps, lane);
+  barrier();
+  if (a.inv_freq != nullptr) rotate_head(head, a, pos, lane);
+  if (!is_key) return;
+  barrier();
+  const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[row]} * a.step.max_blocks;
+  const KvPlace place = kv_place(a.cache, blocks, h, static_cast<uint32_t>(pos));
+  const float* value = a.v + (uint64_t{row} * a.cache.n_kv_heads + h) * head_dim;
+  for (uint32_t i = lane; i < Kv::n_stored(a.cache); i += 32) {
+    Kv::store(a.cache, a.cache.keys, place, i, i < head_dim ? head[i] : 0.0f);
+    Kv::store(a.cache, a.cache.values, place, i, i < head_dim ? value[i] : 0.0f);
+  }
+}
+
+void rope_store(const RopeStoreArgs& a, uint32_t max_rows, Stream stream) {
+  with_kv_type(a.cache.type, [&](auto kv) {
+    launch(rope_store_kernel<decltype(kv)>, {a.n_heads + a.cache.n_kv_heads, max_rows}, 32, a, stream);
+  });
+}
