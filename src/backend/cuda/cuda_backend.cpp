@@ -121,8 +121,9 @@ class CudaBackend final : public Backend {
   void multiply_experts(const ExpertsOp& op, WeightId weight, Store store);
   Status reserve_hidden(const ExpertsOp& op);
   Status reserve_input(const StepBatch& batch);
-  uint32_t n_splits(uint32_t window) const;
-  Status reserve_splits(uint32_t n_heads, uint32_t n_splits);
+  Status reserve_partials(const AttentionScratch& size);
+  void attend_decode_rows(AttentionArgs args);
+  void attend_prompt_rows(AttentionArgs args);
 
   std::unique_ptr<Device> device_;
   const KernelTable& kernels_;
@@ -138,8 +139,8 @@ class CudaBackend final : public Backend {
   std::vector<uint32_t> no_arrivals_;
   ActId quantized_of_ = kNoAct;
   uint32_t n_rows_ = 0, n_decode_rows_ = 0, n_logit_rows_ = 0;
-  Pos last_decode_pos_ = 0;  // the highest
-  Status status_;            // of the step
+  uint32_t last_pos_[2] = {};  // the highest of the decode rows, and of the others
+  Status status_;              // of the step
 };
 
 Result<ActId> CudaBackend::create_activation(uint32_t n_cols, Rows rows) {
@@ -177,8 +178,11 @@ void CudaBackend::begin(const StepBatch& batch) {
   REQUIRE(batch.n_rows() <= limits_.max_rows && batch.logit_rows.size() <= limits_.max_logit_rows);
   n_rows_ = batch.n_rows();
   n_decode_rows_ = batch.n_decode_rows;
-  last_decode_pos_ = 0;
-  for (const Pos pos : batch.positions.first(n_decode_rows_)) last_decode_pos_ = std::max(last_decode_pos_, pos);
+  last_pos_[0] = last_pos_[1] = 0;
+  for (uint32_t row = 0; row < n_rows_; ++row) {
+    uint32_t& last = last_pos_[row < n_decode_rows_ ? 0 : 1];
+    last = std::max(last, static_cast<uint32_t>(batch.positions[row]));
+  }
   n_logit_rows_ = static_cast<uint32_t>(batch.logit_rows.size());
   quantized_of_ = kNoAct;
   status_ = reserve_input(batch);
@@ -280,19 +284,33 @@ void CudaBackend::rope_store(const RopeStoreOp& op) {
   wrote(op.k);
 }
 
-// A power of two of the most splits that a decode row has, so that a recorded launch lasts while contexts grow.
-uint32_t CudaBackend::n_splits(uint32_t window) const {
-  return std::bit_ceil(n_splits_of(static_cast<uint32_t>(last_decode_pos_), window));
-}
-
-Status CudaBackend::reserve_splits(uint32_t n_heads, uint32_t n_splits) {
-  const AttentionScratch size = attention_scratch(layout_, n_heads, std::bit_ceil(n_decode_rows_), n_splits);
+Status CudaBackend::reserve_partials(const AttentionScratch& size) {
   RZ_CHECK_OK(partials_.reserve(*device_, size.n_partials * sizeof(float)));
   if (size.n_arrivals <= no_arrivals_.size()) return {};
   no_arrivals_.assign(size.n_arrivals, 0);
   RZ_CHECK_OK(arrivals_.reserve(*device_, size.n_arrivals * sizeof(uint32_t)));
   device_->upload(arrivals_.as<uint32_t>(), no_arrivals_.data(), size.n_arrivals * sizeof(uint32_t));
   return {};
+}
+
+// Rows are rounded up to a power of two where that decides about memory, so that it is allocated a few times only.
+void CudaBackend::attend_decode_rows(AttentionArgs args) {
+  args.n_cuts = max_cuts<DecodeCuts>(last_pos_[0], args.window);
+  status_ = reserve_partials(decode_scratch(layout_, args.n_heads, std::bit_ceil(n_decode_rows_), args.n_cuts));
+  if (!status_.ok()) return;
+  args.partials = partials_.as<float>();
+  args.arrivals = arrivals_.as<uint32_t>();
+  kernels_.attention_decode(args, n_decode_rows_, device_->stream());
+}
+
+void CudaBackend::attend_prompt_rows(AttentionArgs args) {
+  // The rows of a tile together see a little more than the window.
+  const uint32_t window = args.window > 0 ? args.window + kPromptTileRows - 1 : 0;
+  args.n_cuts = max_cuts<PromptCuts>(last_pos_[1], window);
+  status_ = reserve_partials(prompt_scratch(layout_, args.n_heads, std::bit_ceil(n_rows_), args.n_cuts));
+  if (!status_.ok()) return;
+  args.partials = partials_.as<float>();
+  kernels_.attention_prefill(args, input_.n_tiles(), device_->stream());
 }
 
 void CudaBackend::attention(const AttentionOp& op) {
@@ -306,15 +324,8 @@ void CudaBackend::attention(const AttentionOp& op) {
   args.scale = op.scale;
   args.softcap = op.softcap;
   args.window = op.window;
-  if (n_decode_rows_ > 0) {
-    args.n_splits = n_splits(op.window);
-    status_ = reserve_splits(op.n_heads, args.n_splits);
-    if (!status_.ok()) return;
-    args.partials = partials_.as<float>();
-    args.arrivals = arrivals_.as<uint32_t>();
-    kernels_.attention_decode(args, n_decode_rows_, device_->stream());
-  }
-  if (input_.n_tiles() > 0) kernels_.attention_prefill(args, input_.n_tiles(), device_->stream());
+  if (n_decode_rows_ > 0) attend_decode_rows(args);
+  if (status_.ok() && input_.n_tiles() > 0) attend_prompt_rows(args);
   wrote(op.out);
 }
 
