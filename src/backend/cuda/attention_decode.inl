@@ -105,7 +105,7 @@ RZ_DEVICE void score_step(const DecodeStep<Kv, kDim>& step, const Words4* querie
     for (uint32_t i = 0; i < 4; ++i) scales[i].load(kv_scales(step.a.cache, step.a.cache.keys, step.own(i)));
   }
   float sums[2][4] = {};
-  for (uint32_t block = 0; block < kDim / 32; ++block) {
+  RZ_UNROLL for (uint32_t block = 0; block < kDim / 32; ++block) {
     const Words4 query[2] = {queries[2 * block * 32 + lane], queries[(2 * block + 1) * 32 + lane]};
     for (uint32_t tile = 0; tile < 2; ++tile) {
       const Words4 keys = Chunks::keys(raw_of(tile, block));
@@ -140,7 +140,7 @@ RZ_DEVICE void weigh_step(const AttentionArgs& a, const DecodePlace& p, uint32_t
     score = weight_of(score, max) * kWeightScale;
     sums.total += score;
   }
-  for (auto& out : sums.out) {
+  RZ_UNROLL for (auto& out : sums.out) {
     for (float& x : out) x *= factor;
   }
 }
@@ -163,10 +163,10 @@ RZ_DEVICE void add_step(const DecodeStep<Kv, kDim>& step, const float (&weights)
     fragment[3] = second.low;
   };
   if constexpr (!Kv::kHasScales) split_weights(weights);
-  for (uint32_t panel = 0; panel < kDim / 64; ++panel) {
+  RZ_UNROLL for (uint32_t panel = 0; panel < kDim / 64; ++panel) {
     Words4 values[4];
     for (uint32_t i = 0; i < 4; ++i) values[i] = Chunks::values(raw_of(i, panel));
-    for (uint32_t j = 0; j < 8; ++j) {
+    RZ_UNROLL for (uint32_t j = 0; j < 8; ++j) {
       if constexpr (Kv::kHasScales) {
         if (j % 4 == 0) {
           float scaled[4];
@@ -232,7 +232,7 @@ RZ_DEVICE void merge_warps(const DecodeSums<kDim>& sums, float* warps, const Hea
   constexpr uint32_t kWidth = HeadSums<kDim>::kWidth;
   const uint32_t lane = thread_idx() % 32, g = lane / 4, t = lane % 4;
   float* own = warps + (thread_idx() / 32 * kPartHeads + g) * kWidth;
-  for (uint32_t n = 0; n < kDim / 8; ++n) {
+  RZ_UNROLL for (uint32_t n = 0; n < kDim / 8; ++n) {
     for (uint32_t i = 0; i < 2; ++i) {
       own[ChunksOf<Kv>::value_dim(n / 8 * 8 + 2 * t + i, n % 8)] = sums.out[n][i] + sums.out[n][i + 2];
     }
