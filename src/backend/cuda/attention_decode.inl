@@ -1,4 +1,4 @@
-// Attention of decode rows: a block has one split of one row's context, a KV head and up to 8 of its query heads. It is
+// Attention of decode rows: a block has one cut of one row's context, a KV head and up to 8 of its query heads. It is
 // bound by the bytes of the cache, so keys and values go from memory to the registers of the products, 16 bytes a lane
 // where the type allows, a step ahead; the tensor cores are there to save instructions. Each of the block's warps takes
 // every fourth (second, of wide heads) step of 16 positions: with lane = 4 g + t, the 16 rows of a product are the
@@ -6,7 +6,7 @@
 // function of positions, whatever else is in the batch.
 
 constexpr uint32_t kStepPositions = 16;
-constexpr uint32_t kMergedSplits = 64;  // at a time
+constexpr uint32_t kMergedCuts = 64;  // at a time
 
 template <uint32_t kDim>
 constexpr uint32_t kDecodeWarps = kDim > 128 ? 2 : 4;
@@ -16,15 +16,15 @@ constexpr bool kLoadsAhead = kDim <= 128;
 
 struct DecodePlace {
   uint32_t row, kv_head, first_head, n_heads;
-  uint32_t n_splits, split;     // counted from the first that the row sees
-  uint32_t first_pos, end_pos;  // of the split, seen by the row
-  uint32_t range_begin;         // of the split
-  uint64_t part;                // of all rows
+  uint32_t n_cuts, cut;         // counted from the first that the row sees
+  uint32_t first_pos, end_pos;  // of the cut, seen by the row
+  uint32_t cut_begin;
+  uint64_t part;  // of all rows
 };
 
 RZ_DEVICE DecodePlace decode_place(const AttentionArgs& a, uint32_t row) {
   const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPartHeads - 1) / kPartHeads;
-  const uint32_t of_row = block_x() / a.n_splits, part = of_row % n_parts;
+  const uint32_t of_row = block_x() / a.n_cuts, part = of_row % n_parts;
   const auto pos = static_cast<uint32_t>(a.step.positions[row]);
   const uint32_t first_seen = first_visible(pos, a.window);
   DecodePlace p{};
@@ -33,12 +33,13 @@ RZ_DEVICE DecodePlace decode_place(const AttentionArgs& a, uint32_t row) {
   p.first_head = p.kv_head * n_rep + part * kPartHeads;
   p.n_heads = n_rep - part * kPartHeads < kPartHeads ? n_rep - part * kPartHeads : kPartHeads;
   p.part = uint64_t{row} * a.cache.n_kv_heads * n_parts + of_row;
-  p.n_splits = n_splits_of(pos, a.window);
-  p.split = block_x() % a.n_splits;
-  const SplitRange range = split_range(split_of(first_seen) + p.split);
-  p.range_begin = range.first_pos;
-  p.first_pos = range.first_pos > first_seen ? range.first_pos : first_seen;
-  p.end_pos = range.end_pos < pos + 1 ? range.end_pos : pos + 1;
+  p.n_cuts = n_cuts_of<DecodeCuts>(pos, a.window);
+  p.cut = block_x() % a.n_cuts;
+  const uint32_t cut = DecodeCuts::of(first_seen) + p.cut;
+  const Positions range{DecodeCuts::begin(cut), DecodeCuts::begin(cut + 1)};
+  p.cut_begin = range.first;
+  p.first_pos = range.first > first_seen ? range.first : first_seen;
+  p.end_pos = range.end < pos + 1 ? range.end : pos + 1;
   return p;
 }
 
@@ -104,7 +105,7 @@ RZ_DEVICE void score_step(const DecodeStep<Kv, kDim>& step, const Words4* querie
     for (uint32_t i = 0; i < 4; ++i) scales[i].load(kv_scales(step.a.cache, step.a.cache.keys, step.own(i)));
   }
   float sums[2][4] = {};
-  for (uint32_t block = 0; block < kDim / 32; ++block) {
+  RZ_UNROLL for (uint32_t block = 0; block < kDim / 32; ++block) {
     const Words4 query[2] = {queries[2 * block * 32 + lane], queries[(2 * block + 1) * 32 + lane]};
     for (uint32_t tile = 0; tile < 2; ++tile) {
       const Words4 keys = Chunks::keys(raw_of(tile, block));
@@ -139,7 +140,7 @@ RZ_DEVICE void weigh_step(const AttentionArgs& a, const DecodePlace& p, uint32_t
     score = weight_of(score, max) * kWeightScale;
     sums.total += score;
   }
-  for (auto& out : sums.out) {
+  RZ_UNROLL for (auto& out : sums.out) {
     for (float& x : out) x *= factor;
   }
 }
@@ -162,10 +163,10 @@ RZ_DEVICE void add_step(const DecodeStep<Kv, kDim>& step, const float (&weights)
     fragment[3] = second.low;
   };
   if constexpr (!Kv::kHasScales) split_weights(weights);
-  for (uint32_t panel = 0; panel < kDim / 64; ++panel) {
+  RZ_UNROLL for (uint32_t panel = 0; panel < kDim / 64; ++panel) {
     Words4 values[4];
     for (uint32_t i = 0; i < 4; ++i) values[i] = Chunks::values(raw_of(i, panel));
-    for (uint32_t j = 0; j < 8; ++j) {
+    RZ_UNROLL for (uint32_t j = 0; j < 8; ++j) {
       if constexpr (Kv::kHasScales) {
         if (j % 4 == 0) {
           float scaled[4];
@@ -181,12 +182,12 @@ RZ_DEVICE void add_step(const DecodeStep<Kv, kDim>& step, const float (&weights)
 
 // All steps of a warp.
 template <class Kv, uint32_t kDim>
-RZ_DEVICE void attend_split(const AttentionArgs& a, const DecodePlace& p, const Words4* queries, float scale,
-                            const KvPlace* places, DecodeSums<kDim>& sums) {
+RZ_DEVICE void attend_cut(const AttentionArgs& a, const DecodePlace& p, const Words4* queries, float scale,
+                          const KvPlace* places, DecodeSums<kDim>& sums) {
   using Raw = typename ChunksOf<Kv>::Raw;
   const uint32_t lane = thread_idx() % 32, n_warps = n_block_threads() / 32;
   const auto step_at = [&](uint32_t pos) {
-    return DecodeStep<Kv, kDim>{a, places + (pos - p.range_begin), lane / 4, lane % 4};
+    return DecodeStep<Kv, kDim>{a, places + (pos - p.cut_begin), lane / 4, lane % 4};
   };
   uint32_t pos = p.first_pos / kStepPositions;
   pos = (pos + (thread_idx() / 32 + n_warps - pos % n_warps) % n_warps) * kStepPositions;
@@ -231,7 +232,7 @@ RZ_DEVICE void merge_warps(const DecodeSums<kDim>& sums, float* warps, const Hea
   constexpr uint32_t kWidth = HeadSums<kDim>::kWidth;
   const uint32_t lane = thread_idx() % 32, g = lane / 4, t = lane % 4;
   float* own = warps + (thread_idx() / 32 * kPartHeads + g) * kWidth;
-  for (uint32_t n = 0; n < kDim / 8; ++n) {
+  RZ_UNROLL for (uint32_t n = 0; n < kDim / 8; ++n) {
     for (uint32_t i = 0; i < 2; ++i) {
       own[ChunksOf<Kv>::value_dim(n / 8 * 8 + 2 * t + i, n % 8)] = sums.out[n][i] + sums.out[n][i + 2];
     }
@@ -261,11 +262,11 @@ RZ_DEVICE void merge_warps(const DecodeSums<kDim>& sums, float* warps, const Hea
   barrier();
 }
 
-// The block's heads among the partial results of its split.
+// The block's heads among the partial results of its cut.
 template <uint32_t kDim>
 RZ_DEVICE void store_partial(const AttentionArgs& a, const DecodePlace& p, const HeadSums<kDim>& heads) {
   constexpr uint32_t kWidth = HeadSums<kDim>::kWidth;
-  float* to = a.partials + (p.part * a.n_splits + p.split) * kPartHeads * kWidth;
+  float* to = a.partials + (p.part * a.n_cuts + p.cut) * kPartHeads * kWidth;
   for (uint32_t i = thread_idx(); i < kPartHeads * kDim; i += n_block_threads()) {
     to[i / kDim * kWidth + i % kDim] = heads.values[i / kDim * kWidth + i % kDim];
   }
@@ -275,47 +276,46 @@ RZ_DEVICE void store_partial(const AttentionArgs& a, const DecodePlace& p, const
   }
 }
 
-// Whether all splits of the row's heads are there, with this block's.
-RZ_DEVICE bool is_last_split(const AttentionArgs& a, const DecodePlace& p, uint32_t* shared) {
+// Whether all cuts of the row's heads are there, with this block's.
+RZ_DEVICE bool is_last_cut(const AttentionArgs& a, const DecodePlace& p, uint32_t* shared) {
   barrier();
   if (thread_idx() == 0) {
-    *shared = arrive(a.arrivals + p.part) + 1 == p.n_splits ? 1 : 0;
+    *shared = arrive(a.arrivals + p.part) + 1 == p.n_cuts ? 1 : 0;
     if (*shared != 0) a.arrivals[p.part] = 0;
   }
   barrier();
   return *shared != 0;
 }
 
-// Merges the splits in their order; `weights` has room for [kMergedSplits, kPartHeads].
+// Merges the cuts in their order; `weights` has room for [kMergedCuts, kPartHeads].
 template <uint32_t kDim>
-RZ_DEVICE void merge_splits(const AttentionArgs& a, const DecodePlace& p, float* weights,
-                            const HeadSums<kDim>& merged) {
+RZ_DEVICE void merge_cuts(const AttentionArgs& a, const DecodePlace& p, float* weights, const HeadSums<kDim>& merged) {
   constexpr uint32_t kWidth = HeadSums<kDim>::kWidth, kThreads = 32 * kDecodeWarps<kDim>;
   constexpr uint32_t kEach = kPartHeads * kDim / kThreads;
-  const float* from = a.partials + p.part * a.n_splits * kPartHeads * kWidth;
-  const auto of_split = [&](uint32_t s, uint32_t h) { return from + (uint64_t{s} * kPartHeads + h) * kWidth; };
+  const float* from = a.partials + p.part * a.n_cuts * kPartHeads * kWidth;
+  const auto of_cut = [&](uint32_t s, uint32_t h) { return from + (uint64_t{s} * kPartHeads + h) * kWidth; };
   if (thread_idx() < kPartHeads) {
     float max = -INFINITY;
-    for (uint32_t s = 0; s < p.n_splits; ++s) max = fmaxf(max, load_fresh(of_split(s, thread_idx()) + kDim));
+    for (uint32_t s = 0; s < p.n_cuts; ++s) max = fmaxf(max, load_fresh(of_cut(s, thread_idx()) + kDim));
     merged.max[thread_idx()] = max;
   }
   float values[kEach] = {}, total = 0;
-  for (uint32_t first = 0; first < p.n_splits; first += kMergedSplits) {
-    const uint32_t n = p.n_splits - first < kMergedSplits ? p.n_splits - first : kMergedSplits;
+  for (uint32_t first = 0; first < p.n_cuts; first += kMergedCuts) {
+    const uint32_t n = p.n_cuts - first < kMergedCuts ? p.n_cuts - first : kMergedCuts;
     barrier();
     for (uint32_t i = thread_idx(); i < n * kPartHeads; i += kThreads) {
       const uint32_t h = i % kPartHeads;
-      weights[i] = weight_of(load_fresh(of_split(first + i / kPartHeads, h) + kDim), merged.max[h]);
+      weights[i] = weight_of(load_fresh(of_cut(first + i / kPartHeads, h) + kDim), merged.max[h]);
     }
     barrier();
     for (uint32_t s = 0; s < n; ++s) {
       for (uint32_t i = 0; i < kEach; ++i) {
         const uint32_t at = thread_idx() + i * kThreads, h = at / kDim;
-        values[i] = fmaf(weights[s * kPartHeads + h], load_fresh(of_split(first + s, h) + at % kDim), values[i]);
+        values[i] = fmaf(weights[s * kPartHeads + h], load_fresh(of_cut(first + s, h) + at % kDim), values[i]);
       }
       if (thread_idx() < kPartHeads) {
-        total = fmaf(weights[s * kPartHeads + thread_idx()], load_fresh(of_split(first + s, thread_idx()) + kDim + 1),
-                     total);
+        total =
+            fmaf(weights[s * kPartHeads + thread_idx()], load_fresh(of_cut(first + s, thread_idx()) + kDim + 1), total);
       }
     }
   }
@@ -343,16 +343,16 @@ RZ_KERNEL void attention_decode_kernel(AttentionArgs a) {
   constexpr uint32_t kWarpFloats = kPartHeads * (kDim + 2);
   RZ_SHARED(Words4, queries, kDim / 16 * 32);
   RZ_SHARED(PowerOfTwo, scales, kPartHeads);
-  RZ_SHARED(KvPlace, places, kMaxSplitPositions);
+  RZ_SHARED(KvPlace, places, DecodeCuts::kMost);
   RZ_SHARED(float, warps, kDecodeWarps<kDim>* kWarpFloats);
   RZ_SHARED(float, maxima, kPartHeads);
   RZ_SHARED(float, totals, kPartHeads);
-  RZ_SHARED(float, weights, kMergedSplits* kPartHeads);
+  RZ_SHARED(float, weights, kMergedCuts* kPartHeads);
   RZ_SHARED(uint32_t, is_last, 1);
   const uint32_t row = block_y();
   if (row >= *a.step.n_decode_rows) return;
   const DecodePlace p = decode_place(a, row);
-  if (p.split >= p.n_splits) return;
+  if (p.cut >= p.n_cuts) return;
 
   const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[row]} * a.step.max_blocks;
   // The steps at the ends reach over positions that the row does not see: those have its first or last one instead.
@@ -360,20 +360,20 @@ RZ_KERNEL void attention_decode_kernel(AttentionArgs a) {
   const uint32_t end_step = (p.end_pos + kStepPositions - 1) / kStepPositions * kStepPositions;
   for (uint32_t pos = first_step + thread_idx(); pos < end_step; pos += n_block_threads()) {
     const uint32_t seen = pos < p.first_pos ? p.first_pos : pos < p.end_pos ? pos : p.end_pos - 1;
-    places[pos - p.range_begin] = kv_place(a.cache, blocks, p.kv_head, seen);
+    places[pos - p.cut_begin] = kv_place(a.cache, blocks, p.kv_head, seen);
   }
   load_queries<typename ChunksOf<Kv>::Keys, kDim>(a, p, queries, scales);
   barrier();
 
   DecodeSums<kDim> sums{};
   sums.max = -INFINITY;
-  attend_split<Kv, kDim>(a, p, queries, scales[thread_idx() % 32 / 4].down * a.scale, places, sums);
+  attend_cut<Kv, kDim>(a, p, queries, scales[thread_idx() % 32 / 4].down * a.scale, places, sums);
   const HeadSums<kDim> heads{warps, maxima, totals};
   merge_warps<Kv, kDim>(sums, warps, heads);
-  if (p.n_splits > 1) {
+  if (p.n_cuts > 1) {
     store_partial<kDim>(a, p, heads);
-    if (!is_last_split(a, p, is_last)) return;
-    merge_splits<kDim>(a, p, weights, heads);
+    if (!is_last_cut(a, p, is_last)) return;
+    merge_cuts<kDim>(a, p, weights, heads);
   }
   store_heads<kDim>(a, p, heads);
 }
@@ -381,7 +381,7 @@ RZ_KERNEL void attention_decode_kernel(AttentionArgs a) {
 template <class Kv, uint32_t kDim>
 void launch_decode(const AttentionArgs& a, uint32_t max_rows, Stream stream) {
   const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPartHeads - 1) / kPartHeads;
-  const Grid grid{a.cache.n_kv_heads * n_parts * a.n_splits, max_rows};
+  const Grid grid{a.cache.n_kv_heads * n_parts * a.n_cuts, max_rows};
   launch(attention_decode_kernel<Kv, kDim>, grid, 32 * kDecodeWarps<kDim>, a, stream);
 }
 

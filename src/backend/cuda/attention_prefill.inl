@@ -1,14 +1,18 @@
 // Attention of prompt rows: a block has up to 64 lines of a tile of one sequence's rows, a line being a row and one of
-// the query heads of a KV head, 16 lines a warp. It is bound by arithmetic: tiles of keys and values pass through
-// shared memory, the next on its way while one is multiplied, and every product is taken twice, for the high and the
-// low halves of queries and weights. Tiles of positions begin at multiples of their size and follow each other upwards;
-// one that a line does not see leaves its bits as they are, so neither the line's place nor its neighbours change it.
+// the query heads of a KV head, 16 lines a warp, and one cut of its context. It is bound by arithmetic: tiles of keys
+// and values pass through shared memory, the next on its way while one is multiplied, and every product is taken twice,
+// for the high and the low halves of queries and weights. Tiles of positions begin at multiples of their size and
+// follow each other upwards; one that a line does not see leaves its bits as they are, so neither the line's place nor
+// its neighbours change it.
 
 constexpr uint32_t kPrefillThreads = 128;
+constexpr uint32_t kMergeThreads = 64;
 // Heads beyond 128 dimensions do not fit the registers of a warp: two share the lines, each with half of the
 // dimensions.
 template <uint32_t kDim>
 constexpr uint32_t kSlices = kDim > 128 ? 2 : 1;
+template <uint32_t kDim>
+constexpr bool kIsSliced = kDim > 128;
 template <uint32_t kDim>
 constexpr uint32_t kBlockLines = 64 / kSlices<kDim>;
 template <uint32_t kDim>
@@ -18,27 +22,32 @@ constexpr uint32_t kTilePositions = 4096 / kDim;  // 8 KiB of keys, as many of v
 struct PrefillPlace {
   uint32_t kv_head, n_rep;
   uint32_t first_row, first_line, n_lines;
-  uint32_t first_pos, end_pos;  // that any of them sees
+  uint32_t cut;                 // of the context
+  uint32_t first_pos, end_pos;  // that any of them sees of it
   const int32_t* blocks;
 
   RZ_DEVICE uint32_t row(uint32_t line) const { return first_row + (first_line + line) / n_rep; }
   RZ_DEVICE uint32_t head(uint32_t line) const { return kv_head * n_rep + (first_line + line) % n_rep; }
 };
 
-// n_lines: 0 where the block has none.
+// n_lines is 0 where the block has none, and end_pos at most first_pos where the context has no such cut.
 RZ_DEVICE PrefillPlace prefill_place(const AttentionArgs& a, uint32_t block_lines) {
   PrefillPlace p{};
   p.n_rep = a.n_heads / a.cache.n_kv_heads;
   const uint32_t n_parts = (kPromptTileRows * p.n_rep + block_lines - 1) / block_lines;
-  const PromptTile tile = a.step.tiles[block_y()];
+  const PromptTile tile = a.step.tiles[block_y() / a.n_cuts];
   p.kv_head = block_x() / n_parts;
   p.first_row = tile.first_row;
   p.first_line = block_x() % n_parts * block_lines;
   const uint32_t n_all = tile.n_rows * p.n_rep;
   if (p.first_line >= n_all) return p;
   p.n_lines = n_all - p.first_line < block_lines ? n_all - p.first_line : block_lines;
-  p.first_pos = first_visible(static_cast<uint32_t>(a.step.positions[p.row(0)]), a.window);
-  p.end_pos = static_cast<uint32_t>(a.step.positions[p.row(p.n_lines - 1)]) + 1;
+  const uint32_t first_seen = first_visible(static_cast<uint32_t>(a.step.positions[p.row(0)]), a.window);
+  const uint32_t end_seen = static_cast<uint32_t>(a.step.positions[p.row(p.n_lines - 1)]) + 1;
+  p.cut = PromptCuts::of(first_seen) + block_y() % a.n_cuts;
+  const Positions range{PromptCuts::begin(p.cut), PromptCuts::begin(p.cut + 1)};
+  p.first_pos = range.first > first_seen ? range.first : first_seen;
+  p.end_pos = range.end < end_seen ? range.end : end_seen;
   p.blocks = a.step.block_tables + uint64_t{tile.seq} * a.step.max_blocks;
   return p;
 }
@@ -90,23 +99,43 @@ RZ_DEVICE void fill_tile(const KvView& cache, const KvPlace* places, const KvTil
   commit_copies();
 }
 
-// A lane's two of the warp's 16 lines, g and g + 8.
+// Where a line's result goes: into the output, or where the line sees several cuts, to its partial results.
+struct LineOut {
+  float* to;  // null: there is no line, or it sees nothing of the cut
+  bool is_partial;
+};
+
+struct LinePlace {
+  const float* q;
+  LineOut out;
+  uint32_t first_pos, end_pos;  // that it sees of the cut
+};
+
+// A lane's two of the warp's 16 lines, g and g + 8: what is kept in registers of them.
 struct PrefillLine {
-  const float* q;               // null: there is none
-  uint32_t first_pos, end_pos;  // that it sees
-  float scale;                  // of sums of products
+  uint32_t first_pos, end_pos;
+  float scale;  // of sums of products
   float max, total;
 };
 
-RZ_DEVICE PrefillLine prefill_line(const AttentionArgs& a, const PrefillPlace& p, uint32_t line) {
-  PrefillLine result{};
-  result.max = -INFINITY;
+RZ_DEVICE uint64_t partial_at(const AttentionArgs& a, uint32_t row, uint32_t head, uint32_t cut) {
+  return ((uint64_t{row} * a.n_heads + head) * a.n_cuts + cut) * (dim_class(a.cache.head_dim) + 2);
+}
+
+RZ_DEVICE LinePlace line_place(const AttentionArgs& a, const PrefillPlace& p, uint32_t line) {
+  LinePlace result{};
   if (line >= p.n_lines) return result;
-  const uint32_t row = p.row(line);
+  const uint32_t row = p.row(line), head = p.head(line);
   const auto pos = static_cast<uint32_t>(a.step.positions[row]);
-  result.q = a.q + (uint64_t{row} * a.n_heads + p.head(line)) * a.cache.head_dim;
-  result.first_pos = first_visible(pos, a.window);
-  result.end_pos = pos + 1;
+  const uint32_t first_seen = first_visible(pos, a.window);
+  result.first_pos = p.first_pos > first_seen ? p.first_pos : first_seen;
+  result.end_pos = p.end_pos < pos + 1 ? p.end_pos : pos + 1;
+  if (result.first_pos >= result.end_pos) return result;
+  const uint64_t at = (uint64_t{row} * a.n_heads + head) * a.cache.head_dim;
+  result.q = a.q + at;
+  result.out.is_partial = n_cuts_of<PromptCuts>(pos, a.window) > 1;
+  result.out.to =
+      result.out.is_partial ? a.partials + partial_at(a, row, head, p.cut - PromptCuts::of(first_seen)) : a.out + at;
   return result;
 }
 
@@ -118,16 +147,17 @@ struct QueryFragments {
 };
 
 template <class Keys, uint32_t kSteps>
-RZ_DEVICE void load_lines(const AttentionArgs& a, PrefillLine (&lines)[2], uint32_t first_dim, uint32_t t,
-                          QueryFragments<kSteps>& fragments) {
+RZ_DEVICE void load_lines(const AttentionArgs& a, const PrefillPlace& p, uint32_t first_line, uint32_t first_dim,
+                          uint32_t t, PrefillLine (&lines)[2], QueryFragments<kSteps>& fragments) {
   const uint32_t head_dim = a.cache.head_dim;
-  for (uint32_t i = 0; i < 2; ++i) {
-    const float* q = lines[i].q;
+  RZ_UNROLL for (uint32_t i = 0; i < 2; ++i) {
+    const LinePlace place = line_place(a, p, first_line + 8 * i);
+    const float* q = place.q;
     float max = 0;
     for (uint32_t d = t; q != nullptr && d < head_dim; d += 4) max = fmaxf(max, fabsf(q[d]));
     const PowerOfTwo scale = query_scale(quad_max(max));
-    lines[i].scale = scale.down * a.scale;
-    for (uint32_t step = 0; step < kSteps; ++step) {
+    lines[i] = {place.first_pos, place.end_pos, scale.down * a.scale, -INFINITY, 0};
+    RZ_UNROLL for (uint32_t step = 0; step < kSteps; ++step) {
       const uint32_t dim = first_dim + step / 2 * 32 + 8 * t + step % 2 * 4;
       float x[4];
       for (uint32_t j = 0; j < 4; ++j) x[j] = q != nullptr && dim + j < head_dim ? q[dim + j] * scale.up : 0.0f;
@@ -140,6 +170,13 @@ RZ_DEVICE void load_lines(const AttentionArgs& a, PrefillLine (&lines)[2], uint3
   }
 }
 
+// Whether any of the warp's lines sees any of the positions. Lines without are as they were after them, so this is to
+// save time alone.
+RZ_DEVICE bool warp_sees(const PrefillLine (&lines)[2], uint32_t first_pos, uint32_t n_pos) {
+  const auto sees = [&](const PrefillLine& l) { return l.first_pos < first_pos + n_pos && l.end_pos > first_pos; };
+  return warp_max(sees(lines[0]) || sees(lines[1]) ? 1.0f : 0.0f) > 0;
+}
+
 // Sums of products of the warp's lines and a tile's keys, over its slice of the dimensions.
 template <class Kv, uint32_t kDim>
 RZ_DEVICE void multiply_keys(const KvTile<kDim>& tile, const QueryFragments<kDim / kSlices<kDim> / 16>& queries,
@@ -147,7 +184,7 @@ RZ_DEVICE void multiply_keys(const KvTile<kDim>& tile, const QueryFragments<kDim
   using Keys = typename ChunksOf<Kv>::Keys;
   constexpr uint32_t kBlocks = kDim / kSlices<kDim> / 32;
   const uint32_t g = lane / 4, t = lane % 4;
-  for (uint32_t block = 0; block < kBlocks; ++block) {
+  RZ_UNROLL for (uint32_t block = 0; block < kBlocks; ++block) {
     for (uint32_t n = 0; n < kTilePositions<kDim> / 8; ++n) {
       const uint32_t group = slice * kBlocks + block;
       const Words4 keys = tile.keys[chunk_at<kDim>(8 * n + g, 4 * group + t)];
@@ -184,7 +221,7 @@ RZ_DEVICE void add_other_slice(float* shared, float (&sums)[kTiles][4]) {
 template <uint32_t kTiles, uint32_t kOuts>
 RZ_DEVICE void weigh_tile(const AttentionArgs& a, uint32_t first_pos, uint32_t t, PrefillLine (&lines)[2],
                           float (&sums)[kTiles][4], float (&out)[kOuts][4]) {
-  for (uint32_t line = 0; line < 2; ++line) {
+  RZ_UNROLL for (uint32_t line = 0; line < 2; ++line) {
     PrefillLine& own = lines[line];
     float max = own.max;
     for (uint32_t n = 0; n < kTiles; ++n) {
@@ -206,7 +243,7 @@ RZ_DEVICE void weigh_tile(const AttentionArgs& a, uint32_t first_pos, uint32_t t
         own.total += weight;
       }
     }
-    for (uint32_t n = 0; n < kOuts; ++n) {
+    RZ_UNROLL for (uint32_t n = 0; n < kOuts; ++n) {
       for (uint32_t i = 0; i < 2; ++i) out[n][2 * line + i] *= factor;
     }
   }
@@ -242,11 +279,11 @@ RZ_DEVICE void add_values(const KvTile<kDim>& tile, const float (&weights)[kTile
       fragments = split_weights<Values>(weights[2 * step], weights[2 * step + 1], scale_of);
     };
     if constexpr (!Kv::kHasScales) split([](uint32_t) { return 1.0f; });
-    for (uint32_t panel = 0; panel < kPanels; ++panel) {
+    RZ_UNROLL for (uint32_t panel = 0; panel < kPanels; ++panel) {
       const uint32_t c = 8 * (slice * kPanels + panel) + g;
       Words4 values[4];
       for (uint32_t i = 0; i < 4; ++i) values[i] = tile.values[chunk_at<kDim>(pos + i % 2 + i / 2 * 8, c)];
-      for (uint32_t j = 0; j < 8; ++j) {
+      RZ_UNROLL for (uint32_t j = 0; j < 8; ++j) {
         if constexpr (Kv::kHasScales) {
           const uint32_t group = 2 * (slice * kPanels + panel) + j / 4;
           if (j % 4 == 0) split([&](uint32_t i) { return tile.value_scale(pos + i, group); });
@@ -260,19 +297,23 @@ RZ_DEVICE void add_values(const KvTile<kDim>& tile, const float (&weights)[kTile
 }
 
 template <class Kv, uint32_t kDim>
-RZ_DEVICE void store_lines(const AttentionArgs& a, const PrefillLine (&lines)[2], uint32_t slice, uint32_t t,
-                           const float (&out)[kDim / kSlices<kDim> / 8][4]) {
-  for (uint32_t line = 0; line < 2; ++line) {
+RZ_DEVICE void store_lines(const AttentionArgs& a, const PrefillPlace& p, uint32_t first_line, uint32_t slice,
+                           uint32_t t, const PrefillLine (&lines)[2], const float (&out)[kDim / kSlices<kDim> / 8][4]) {
+  RZ_UNROLL for (uint32_t line = 0; line < 2; ++line) {
+    const auto [to, is_partial] = line_place(a, p, first_line + 8 * line).out;
     const float total = quad_sum(lines[line].total);
-    if (lines[line].q == nullptr) continue;
-    float* to = a.out + (lines[line].q - a.q);
-    for (uint32_t n = 0; n < kDim / kSlices<kDim> / 8; ++n) {
+    if (to == nullptr) continue;
+    RZ_UNROLL for (uint32_t n = 0; n < kDim / kSlices<kDim> / 8; ++n) {
       for (uint32_t i = 0; i < 2; ++i) {
         const uint32_t c = slice * (kDim / kSlices<kDim> / 8) + n / 8 * 8 + 2 * t + i;
         const uint32_t dim = ChunksOf<Kv>::value_dim(c, n % 8);
-        if (dim < a.cache.head_dim) to[dim] = out[n][2 * line + i] / total;
+        const float value = out[n][2 * line + i];
+        if (dim < a.cache.head_dim) to[dim] = is_partial ? value : value / total;
       }
     }
+    if (!is_partial || slice > 0 || t > 0) continue;
+    to[kDim] = lines[line].max;
+    to[kDim + 1] = total;
   }
 }
 
@@ -281,15 +322,15 @@ RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
   constexpr uint32_t kPositions = kTilePositions<kDim>, kChunks = kPositions * kDim / 8;
   constexpr uint32_t kScaleWords = Kv::kHasScales ? kPositions * kDim / 64 : 1;
   constexpr uint32_t kSliceDim = kDim / kSlices<kDim>,
-                     kExchanged = kSlices < kDim >> 1 ? kPrefillThreads * kPositions / 2 : 1;
+                     kExchanged = kIsSliced<kDim> ? kPrefillThreads * kPositions / 2 : 1;
   RZ_SHARED(Words4, keys, 2 * kChunks);
   RZ_SHARED(Words4, values, 2 * kChunks);
   RZ_SHARED(uint32_t, scales, 4 * kScaleWords);
   RZ_SHARED(KvPlace, places, 2 * kPositions);
   RZ_SHARED(float, exchanged, kExchanged);
-  if (block_y() >= *a.step.n_tiles) return;
+  if (block_y() / a.n_cuts >= *a.step.n_tiles) return;
   const PrefillPlace p = prefill_place(a, kBlockLines<kDim>);
-  if (p.n_lines == 0) return;
+  if (p.n_lines == 0 || p.first_pos >= p.end_pos) return;
   const uint32_t lane = thread_idx() % 32, warp = thread_idx() / 32, slice = warp % kSlices<kDim>;
   const uint32_t own_line = warp / kSlices<kDim> * 16 + lane / 4, t = lane % 4;
 
@@ -309,9 +350,9 @@ RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
   const auto fill = [&](uint32_t n) { fill_tile<Kv, kDim>(a.cache, places + n % 2 * kPositions, tile_of(n)); };
   find_places(first_tile);
   find_places(first_tile + 1);
-  PrefillLine lines[2] = {prefill_line(a, p, own_line), prefill_line(a, p, own_line + 8)};
+  PrefillLine lines[2];
   QueryFragments<kSliceDim / 16> queries;
-  load_lines<typename ChunksOf<Kv>::Keys>(a, lines, slice * kSliceDim, t, queries);
+  load_lines<typename ChunksOf<Kv>::Keys>(a, p, own_line, slice * kSliceDim, t, lines, queries);
   barrier();
   fill(first_tile);
 
@@ -321,20 +362,48 @@ RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
     barrier();
     if (n + 1 < end_tile) fill(n + 1);
     find_places(n + 2);
+    if (!kIsSliced<kDim> && !warp_sees(lines, n * kPositions, kPositions)) continue;
     float sums[kPositions / 8][4] = {};
     multiply_keys<Kv, kDim>(tile_of(n), queries, slice, lane, sums);
-    if constexpr (kSlices < kDim >> 1) add_other_slice(exchanged, sums);
+    if constexpr (kIsSliced<kDim>) add_other_slice(exchanged, sums);
     weigh_tile(a, n * kPositions, t, lines, sums, out);
     add_values<Kv, kDim>(tile_of(n), sums, slice, lane, out);
   }
-  store_lines<Kv, kDim>(a, lines, slice, t, out);
+  // Found anew, and not kept in registers meanwhile.
+  store_lines<Kv, kDim>(a, prefill_place(a, kBlockLines<kDim>), own_line, slice, t, lines, out);
+}
+
+// Merges the cuts of a row and head in their order.
+RZ_KERNEL void attention_merge_kernel(AttentionArgs a) {
+  const uint32_t row = *a.step.n_decode_rows + block_y(), head = block_x(), dims = dim_class(a.cache.head_dim);
+  if (row >= *a.step.n_rows) return;
+  const uint32_t n_cuts = n_cuts_of<PromptCuts>(static_cast<uint32_t>(a.step.positions[row]), a.window);
+  if (n_cuts == 1) return;
+  const float* partials = a.partials + partial_at(a, row, head, 0);
+  const auto of_cut = [&](uint32_t cut) { return partials + cut * (dims + 2); };
+  float max = -INFINITY;
+  for (uint32_t cut = 0; cut < n_cuts; ++cut) max = fmaxf(max, of_cut(cut)[dims]);
+  float* out = a.out + (uint64_t{row} * a.n_heads + head) * a.cache.head_dim;
+  for (uint32_t d = thread_idx(); d < a.cache.head_dim; d += kMergeThreads) {
+    float value = 0, total = 0;
+    for (uint32_t cut = 0; cut < n_cuts; ++cut) {
+      const float weight = weight_of(of_cut(cut)[dims], max);
+      value = fmaf(weight, of_cut(cut)[d], value);
+      total = fmaf(weight, of_cut(cut)[dims + 1], total);
+    }
+    out[d] = value / total;
+  }
 }
 
 template <class Kv, uint32_t kDim>
 void launch_prefill(const AttentionArgs& a, uint32_t max_tiles, Stream stream) {
   const uint32_t n_lines = kPromptTileRows * (a.n_heads / a.cache.n_kv_heads);
   const uint32_t n_parts = (n_lines + kBlockLines<kDim> - 1) / kBlockLines<kDim>;
-  launch(attention_prefill_kernel<Kv, kDim>, {a.cache.n_kv_heads * n_parts, max_tiles}, kPrefillThreads, a, stream);
+  launch(attention_prefill_kernel<Kv, kDim>, {a.cache.n_kv_heads * n_parts, max_tiles * a.n_cuts}, kPrefillThreads, a,
+         stream);
+  if (a.n_cuts > 1) {
+    launch(attention_merge_kernel, {a.n_heads, max_tiles * kPromptTileRows}, kMergeThreads, a, stream);
+  }
 }
 
 void attention_prefill(const AttentionArgs& a, uint32_t max_tiles, Stream stream) {

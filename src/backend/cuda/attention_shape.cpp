@@ -26,11 +26,16 @@ KvView kv_view(const KvLayout& layout, uint8_t* keys, uint8_t* values) {
   return view;
 }
 
-AttentionScratch attention_scratch(const KvLayout& layout, uint32_t n_heads, uint32_t n_rows, uint32_t n_splits) {
-  if (n_splits <= 1) return {0, 0};
+AttentionScratch decode_scratch(const KvLayout& layout, uint32_t n_heads, uint32_t n_rows, uint32_t n_cuts) {
+  if (n_cuts <= 1) return {0, 0};
   const uint32_t n_rep = n_heads / layout.n_kv_heads;
   const size_t n_parts = size_t{n_rows} * layout.n_kv_heads * ((n_rep + kPartHeads - 1) / kPartHeads);
-  return {n_parts * n_splits * kPartHeads * (dim_class(layout.head_dim) + 2), n_parts};
+  return {n_parts * n_cuts * kPartHeads * (dim_class(layout.head_dim) + 2), n_parts};
+}
+
+AttentionScratch prompt_scratch(const KvLayout& layout, uint32_t n_heads, uint32_t n_rows, uint32_t n_cuts) {
+  if (n_cuts <= 1) return {0, 0};
+  return {size_t{n_rows} * n_heads * n_cuts * (dim_class(layout.head_dim) + 2), 0};
 }
 
 }  // namespace realizar::cuda

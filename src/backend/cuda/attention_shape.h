@@ -2,6 +2,8 @@
 // functions of the layout and of positions alone.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,39 +27,63 @@ struct KvView {
 // Pages and rows are 16-byte aligned, a row of scales to its own size.
 KvView kv_view(const KvLayout& layout, uint8_t* keys, uint8_t* values);
 
-// Attention of a decode row is split at fixed positions: every 256 in the first 4,096, every 512 up to 16,384, every
-// 1,024 from there. So one sequence fills a GPU at short contexts, and there is little to merge at long ones.
-struct SplitRange {
-  uint32_t first_pos, end_pos;
+// Attention of a long context is cut at fixed positions, and the cuts' results are merged in their order. The cuts of a
+// decode row: every 256 positions in the first 4,096, every 512 up to 16,384, every 1,024 from there. So one sequence
+// fills a GPU at short contexts, and there is little to merge at long ones. Those of a prompt's rows, for the few rows
+// that a long conversation goes on with: every 2,048 up to 16,384, every 8,192 from there.
+struct Positions {
+  uint32_t first, end;
 };
-inline constexpr uint32_t kMaxSplitPositions = 1024;
-constexpr uint32_t split_of(uint32_t pos) {
-  if (pos < 4096) return pos / 256;
-  if (pos < 16384) return 16 + (pos - 4096) / 512;
-  return 40 + (pos - 16384) / 1024;
-}
-constexpr SplitRange split_range(uint32_t split) {
-  if (split < 16) return {split * 256, (split + 1) * 256};
-  if (split < 40) return {4096 + (split - 16) * 512, 4096 + (split - 15) * 512};
-  return {16384 + (split - 40) * 1024, 16384 + (split - 39) * 1024};
-}
-static_assert(split_of(4095) == 15 && split_of(4096) == 16 && split_range(16).first_pos == 4096);
-static_assert(split_of(16383) == 39 && split_of(16384) == 40 && split_range(40).first_pos == 16384);
+struct DecodeCuts {
+  static constexpr uint32_t kLeast = 256, kMost = 1024;
+
+  static constexpr uint32_t of(uint32_t pos) {
+    if (pos < 4096) return pos / 256;
+    if (pos < 16384) return 16 + (pos - 4096) / 512;
+    return 40 + (pos - 16384) / 1024;
+  }
+  static constexpr uint32_t begin(uint32_t cut) {
+    if (cut < 16) return cut * 256;
+    if (cut < 40) return 4096 + (cut - 16) * 512;
+    return 16384 + (cut - 40) * 1024;
+  }
+};
+struct PromptCuts {
+  static constexpr uint32_t kLeast = 2048;
+
+  static constexpr uint32_t of(uint32_t pos) { return pos < 16384 ? pos / 2048 : 8 + (pos - 16384) / 8192; }
+  static constexpr uint32_t begin(uint32_t cut) { return cut < 8 ? cut * 2048 : 16384 + (cut - 8) * 8192; }
+};
+static_assert(DecodeCuts::of(4095) == 15 && DecodeCuts::of(4096) == 16 && DecodeCuts::begin(16) == 4096);
+static_assert(DecodeCuts::of(16383) == 39 && DecodeCuts::of(16384) == 40 && DecodeCuts::begin(40) == 16384);
+static_assert(PromptCuts::of(16383) == 7 && PromptCuts::of(16384) == 8 && PromptCuts::begin(8) == 16384);
 
 // What a row at `pos` sees begins here; a window of 0 has no end.
 constexpr uint32_t first_visible(uint32_t pos, uint32_t window) {
   return window > 0 && pos >= window ? pos + 1 - window : 0;
 }
-constexpr uint32_t n_splits_of(uint32_t pos, uint32_t window) {
-  return split_of(pos) - split_of(first_visible(pos, window)) + 1;
+// How many cuts it sees a part of.
+template <class Cuts>
+constexpr uint32_t n_cuts_of(uint32_t pos, uint32_t window) {
+  return Cuts::of(pos) - Cuts::of(first_visible(pos, window)) + 1;
+}
+// The most for any row up to `last_pos`, rounded up to a power of two, so that a recorded launch lasts while contexts
+// grow. What lies in a window may begin anywhere in a cut.
+template <class Cuts>
+constexpr uint32_t max_cuts(uint32_t last_pos, uint32_t window) {
+  const uint32_t n_all = std::bit_ceil(Cuts::of(last_pos) + 1);
+  if (window == 0 || window > last_pos) return n_all;
+  return std::min(n_all, std::bit_ceil((window + Cuts::kLeast - 2) / Cuts::kLeast + 1));
 }
 
-// What decode rows of more than one split need: [n_rows, n_kv_heads, parts of their query heads, n_splits] partial
-// results, each [kPartHeads] of [dims | maximum, sum], and a counter for each but the splits.
+// What rows of several cuts need, the same memory for both. Decode: partial results, [n_rows, n_kv_heads, parts of
+// their query heads, n_cuts, kPartHeads] of [dims | maximum, sum], and a counter for each but the cuts. Prompt: partial
+// results, [n_rows, n_heads, n_cuts] of the same.
 struct AttentionScratch {
   size_t n_partials, n_arrivals;  // floats, words
 };
-AttentionScratch attention_scratch(const KvLayout& layout, uint32_t n_heads, uint32_t n_rows, uint32_t n_splits);
+AttentionScratch decode_scratch(const KvLayout& layout, uint32_t n_heads, uint32_t n_rows, uint32_t n_cuts);
+AttentionScratch prompt_scratch(const KvLayout& layout, uint32_t n_heads, uint32_t n_rows, uint32_t n_cuts);
 
 // A head's dimensions as attention's registers hold them.
 constexpr uint32_t dim_class(uint32_t head_dim) {

@@ -14,7 +14,7 @@ namespace realizar::cuda {
 // The most of each that a step's launches may find.
 struct StepShape {
   uint32_t n_rows = 0, n_decode_rows = 0, n_logit_rows = 0;
-  uint32_t n_positions = 0;  // that a decode row sees at most
+  uint32_t n_positions = 0, n_prompt_positions = 0;  // that a decode row, and a prompt's row, sees at most
   bool operator==(const StepShape&) const = default;
 };
 // The shape that steps like this one share: decode rows alone, numbers rounded up, to no more than `limits`.

@@ -178,9 +178,9 @@ struct AttentionArgs {
   uint32_t n_heads;
   float scale, softcap;
   uint32_t window;
-  // Of decode rows: the most splits that one has, and where there are several, what they give and how many have
-  // (AttentionScratch); zeros before and after a launch.
-  uint32_t n_splits;
+  // The most cuts of the context that a row has, and where there are several, what they give, and how many of a decode
+  // row have: zeros before and after a launch.
+  uint32_t n_cuts;
   float* partials;
   uint32_t* arrivals;
 };

@@ -79,7 +79,7 @@ uint8_t* StepRunner::block_at(bool is_value, uint32_t layer, BlockId id) const {
 }
 
 StepShape StepRunner::limits() const {
-  return {limits_.max_rows, limits_.max_rows, limits_.max_logit_rows, limits_.max_context};
+  return {limits_.max_rows, limits_.max_rows, limits_.max_logit_rows, limits_.max_context, 0};
 }
 
 // Where the limits name the context, the first step's reserve lasts.
@@ -96,9 +96,10 @@ Status StepRunner::reserve_input(const StepBatch& batch) {
 }
 
 StepShape StepRunner::shape_of(const StepBatch& batch) {
-  StepShape shape{batch.n_rows(), batch.n_decode_rows, static_cast<uint32_t>(batch.logit_rows.size()), 0};
-  for (const Pos pos : batch.positions.first(batch.n_decode_rows)) {
-    shape.n_positions = std::max(shape.n_positions, static_cast<uint32_t>(pos) + 1);
+  StepShape shape{batch.n_rows(), batch.n_decode_rows, static_cast<uint32_t>(batch.logit_rows.size()), 0, 0};
+  for (uint32_t row = 0; row < batch.n_rows(); ++row) {
+    uint32_t& n_positions = row < batch.n_decode_rows ? shape.n_positions : shape.n_prompt_positions;
+    n_positions = std::max(n_positions, static_cast<uint32_t>(batch.positions[row]) + 1);
   }
   return shape;
 }
@@ -150,21 +151,32 @@ Status StepRunner::reserve(const ExpertsOp& op) {
   return pair_results_.reserve(device_, n_pairs * down.n_rows * sizeof(float), n_moves_);
 }
 
-// A power of two of the most splits that a decode row has, so that a recorded launch lasts while contexts grow.
-uint32_t StepRunner::n_splits(uint32_t window) const {
-  return std::bit_ceil(n_splits_of(shape_.n_positions - 1, window));
+uint32_t StepRunner::n_decode_cuts(uint32_t window) const {
+  return max_cuts<DecodeCuts>(shape_.n_positions - 1, window);
 }
 
-Status StepRunner::reserve(const AttentionOp& op) {
-  if (shape_.n_decode_rows == 0) return {};
-  const AttentionScratch size =
-      attention_scratch(layout_, op.n_heads, std::bit_ceil(shape_.n_decode_rows), n_splits(op.window));
+// The rows of a tile together see a little more than the window.
+uint32_t StepRunner::n_prompt_cuts(uint32_t window) const {
+  return max_cuts<PromptCuts>(shape_.n_prompt_positions - 1, window > 0 ? window + kPromptTileRows - 1 : 0);
+}
+
+Status StepRunner::reserve_partials(const AttentionScratch& size) {
   RZ_CHECK_OK(partials_.reserve(device_, size.n_partials * sizeof(float), n_moves_));
   if (size.n_arrivals <= no_arrivals_.size()) return {};
   no_arrivals_.assign(size.n_arrivals, 0);
   RZ_CHECK_OK(arrivals_.reserve(device_, size.n_arrivals * sizeof(uint32_t), n_moves_));
   device_.upload(arrivals_.as<uint32_t>(), no_arrivals_.data(), size.n_arrivals * sizeof(uint32_t));
   return {};
+}
+
+// Rows are rounded up to a power of two where that decides about memory, so that it is allocated a few times only.
+Status StepRunner::reserve(const AttentionOp& op) {
+  if (shape_.n_decode_rows > 0) {
+    RZ_CHECK_OK(reserve_partials(
+        decode_scratch(layout_, op.n_heads, std::bit_ceil(shape_.n_decode_rows), n_decode_cuts(op.window))));
+  }
+  if (n_prompt_rows() == 0) return {};
+  return reserve_partials(prompt_scratch(layout_, op.n_heads, std::bit_ceil(shape_.n_rows), n_prompt_cuts(op.window)));
 }
 
 Status StepRunner::reserve(const ChooseOp& op) {
@@ -303,13 +315,16 @@ void StepRunner::run(const AttentionOp& op) {
   args.scale = op.scale;
   args.softcap = op.softcap;
   args.window = op.window;
+  args.partials = partials_.as<float>();
+  args.arrivals = arrivals_.as<uint32_t>();
   if (shape_.n_decode_rows > 0) {
-    args.n_splits = n_splits(op.window);
-    args.partials = partials_.as<float>();
-    args.arrivals = arrivals_.as<uint32_t>();
+    args.n_cuts = n_decode_cuts(op.window);
     kernels_.attention_decode(args, shape_.n_decode_rows, device_.stream());
   }
-  if (n_prompt_rows() > 0) kernels_.attention_prefill(args, input_.n_tiles(), device_.stream());
+  if (n_prompt_rows() > 0) {
+    args.n_cuts = n_prompt_cuts(op.window);
+    kernels_.attention_prefill(args, input_.n_tiles(), device_.stream());
+  }
   wrote(op.out);
 }
 

@@ -103,7 +103,9 @@ class StepRunner {
   Status reserve(const Op&) {
     return {};
   }
-  uint32_t n_splits(uint32_t window) const;
+  uint32_t n_decode_cuts(uint32_t window) const;
+  uint32_t n_prompt_cuts(uint32_t window) const;
+  Status reserve_partials(const AttentionScratch& size);
   // For the rows that a matrix multiplies.
   Status reserve_for(WeightId id);
 
