@@ -46,7 +46,7 @@ struct QuantScratch {
   Scratch codes, scales, halves;
 
   Status reserve(Device& device, size_t n_rows, size_t n_cols) {
-    RZ_CHECK_OK(codes.reserve(device, n_rows * n_cols));
+    RZ_CHECK_OK(codes.reserve(device, n_rows * n_cols + kMoreCodeBytes));
     RZ_CHECK_OK(scales.reserve(device, n_rows * n_cols / kGroupCols * sizeof(float)));
     return halves.reserve(device, n_rows * n_cols / kGroupCols * sizeof(int32_t));
   }

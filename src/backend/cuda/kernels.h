@@ -15,6 +15,7 @@ inline constexpr uint32_t kGroupCols = 32;        // columns that share an activ
 inline constexpr uint32_t kMaxHeadDim = 256;      // of attention
 inline constexpr uint32_t kPiecePositions = 128;  // that attention reduces at a time
 inline constexpr uint32_t kMaxExperts = 512;
+inline constexpr uint32_t kMoreCodeBytes = 1024;
 inline constexpr uint32_t kTileRows = 64;  // of activations, that kernels for many rows take at a time
 
 // How a matrix lies on the device; the types' own order.
@@ -72,7 +73,7 @@ struct StepView {
 
 // Rows as int8: value = scale * code, a scale for each 32 columns.
 struct QuantRows {
-  uint32_t* codes;  // [row, n_cols / 4] words of 4
+  uint32_t* codes;  // [row, n_cols / 4] words of 4, then kMoreCodeBytes that may be read
   float* scales;    // [row, n_cols / 32]
   int32_t* halves;  // [row, n_cols / 32] sums of the first 16 codes, and in the upper 16 bits of the others
 };
