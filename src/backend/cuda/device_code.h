@@ -16,8 +16,8 @@
 #define RZ_DEVICE __device__ __forceinline__
 // Before a loop whose body should stand once in the code.
 #define RZ_NO_UNROLL _Pragma("unroll 1")
-// An array in the block's shared memory; uninitialized.
-#define RZ_SHARED(type, name, count) __shared__ type name[count]
+// An array in the block's shared memory; uninitialized, aligned for copies and loads of 16 bytes.
+#define RZ_SHARED(type, name, count) __shared__ __align__(16) type name[count]
 // Before a loop over arrays that are to stay in registers, where the compiler does not unroll it by itself.
 #define RZ_UNROLL _Pragma("unroll")
 

@@ -14,6 +14,7 @@ using Stream = void*;
 
 inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation scale
 inline constexpr uint32_t kMaxExperts = 512;
+inline constexpr uint32_t kMoreCodeBytes = 1024;
 inline constexpr uint32_t kTileRows = 64;        // of activations, that kernels for many rows take at a time
 inline constexpr uint32_t kPartTokens = 4096;    // of the vocabulary that a block looks at, where tokens are chosen
 inline constexpr uint32_t kMaxCandidates = 256;  // for a token
@@ -80,7 +81,7 @@ struct StepView {
 
 // Rows as int8: value = scale * code, a scale for each 32 columns.
 struct QuantRows {
-  uint32_t* codes;  // [row, n_cols / 4] words of 4
+  uint32_t* codes;  // [row, n_cols / 4] words of 4, then kMoreCodeBytes that may be read
   float* scales;    // [row, n_cols / 32]
   int32_t* halves;  // [row, n_cols / 32] sums of the first 16 codes, and in the upper 16 bits of the others
 };

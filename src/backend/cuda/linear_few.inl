@@ -1,8 +1,9 @@
 // Products of some decode rows with a matrix of a block form: the numbers of dots.inl, with the weights read once for
 // up to 32 rows (16 in forms whose groups have halves). A block makes 16 columns of the output; each of its eight warps
 // walks the groups that are a quad's there, four of each chunk, with the matrix instructions of int8, and so comes to
-// that quad's sums. A warp works alone, by its own part of shared memory, until the end. Bound by memory up to about 16
-// rows, then by the scaling of each group's product: 5 instructions a row for each 32 weights.
+// that quad's sums. A warp works alone, by its own part of shared memory, until the end. Bound by instructions: for
+// Q4_K about 5 a weight for up to 8 rows and 2.5 for each 8 more, by the compiler's listing, of the 3.9 in which an
+// H200 brings it from memory.
 
 constexpr uint32_t kFewWarps = 8;
 constexpr uint32_t kFewCols = 16;
@@ -10,6 +11,7 @@ constexpr uint32_t kFewGroups = kChunkGroups / kFewWarps;     // of a chunk, a w
 constexpr uint32_t kFewTileWords = kFewCols * kTileRowWords;  // of two groups
 constexpr uint32_t kFewWords = kFewGroups / 2 * kFewTileWords;
 static_assert(kFewGroups == 4 && kFewTileWords == 256);
+static_assert(kChunkGroups * kGroupCols <= kMoreCodeBytes);
 
 // A warp's part of shared memory.
 template <class Format, int kTiles>
@@ -58,16 +60,18 @@ template <class Format, int kTiles>
 RZ_DEVICE void store_few_row_scales(const LinearArgs& a, const FewPlace& p, uint32_t chunk,
                                     const FewShared<Format, kTiles>& shared) {
   const uint32_t lane = thread_idx() % 32, group = lane % kFewGroups, n_groups = a.weight.n_cols / kGroupCols;
-  const uint32_t g = clamped(chunk + p.first_group + group, n_groups);
+  const uint32_t chunk_g = chunk + p.first_group + group, g = clamped(chunk_g, n_groups);
   for (uint32_t i = 0; i < kTiles; ++i) {
     const uint32_t row = 8 * i + lane / kFewGroups;
     const uint64_t at = uint64_t{clamped(p.first_row + row, p.end_row)} * n_groups + g;
-    store_row_scale<Format>(a.quants.scales[at], Format::kSums > 0 ? a.quants.halves[at] : 0, shared.row_scales(group),
-                            row, 8 * kTiles);
+    const float scale = chunk_g < n_groups ? a.quants.scales[at] : 0.0f;
+    store_row_scale<Format>(scale, Format::kSums > 0 ? a.quants.halves[at] : 0, shared.row_scales(group), row,
+                            8 * kTiles);
   }
 }
 
-// sums[tile] += the warp's groups of the chunk, added as a quad does: (0 + 1) + (2 + 3).
+// sums[tile] += the warp's groups of the chunk, added as a quad does: (0 + 1) + (2 + 3). Groups beyond the last have a
+// scale of zero; whatever lies behind the row stands for their codes.
 template <class Format, int kTiles>
 RZ_DEVICE void multiply_few_chunk(const LinearArgs& a, const FewPlace& p, uint32_t chunk,
                                   const FewShared<Format, kTiles>& shared, float (&sums)[kTiles][4]) {
@@ -79,12 +83,10 @@ RZ_DEVICE void multiply_few_chunk(const LinearArgs& a, const FewPlace& p, uint32
   for (uint32_t tile = 0; tile < kTiles; ++tile) {
     if (p.first_row + 8 * tile >= p.end_row) break;
     const uint64_t row = clamped(p.first_row + 8 * tile + lane / 4, p.end_row);
-    float products[kFewGroups][4] = {};
+    const uint32_t* codes = a.quants.codes + (row * n_groups + chunk + p.first_group) * 8 + lane % 4;
+    float products[kFewGroups][4];
     for (uint32_t j = 0; j < kFewGroups; ++j) {
-      const uint32_t g = chunk + p.first_group + j;
-      if (g >= n_groups) break;
-      const uint32_t* codes = a.quants.codes + (row * n_groups + g) * 8 + lane % 4;
-      GroupRows<Format> rows{{codes[0], codes[4]}, {}};
+      GroupRows<Format> rows{{codes[8 * j], codes[8 * j + 4]}, {}};
       load_group_row_scales(rows, shared.row_scales(j), 8 * tile, 8 * kTiles);
       multiply_group(cols[j], rows, products[j]);
       for (uint32_t e = 0; e < 4; ++e) products[j][e] *= rows.scales[0].value[e % 2];

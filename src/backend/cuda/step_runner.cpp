@@ -39,7 +39,7 @@ Status Scratch::reserve(Device& device, size_t n_bytes, uint32_t& n_moves) {
 }
 
 Status QuantScratch::reserve(Device& device, size_t n_rows, size_t n_cols, uint32_t& n_moves) {
-  RZ_CHECK_OK(codes.reserve(device, n_rows * n_cols, n_moves));
+  RZ_CHECK_OK(codes.reserve(device, n_rows * n_cols + kMoreCodeBytes, n_moves));
   RZ_CHECK_OK(scales.reserve(device, n_rows * n_cols / kGroupCols * sizeof(float), n_moves));
   return halves.reserve(device, n_rows * n_cols / kGroupCols * sizeof(int32_t), n_moves);
 }
