@@ -26,10 +26,16 @@ endif()
 if(REALIZAR_FUZZ)
   target_compile_options(rz_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+# The sanitizers' presets compile several files of a room at once, which halves what headers cost there; the release
+# build and clang-tidy see each file by itself. The files of a room share one anonymous namespace then: a name stands
+# there once, or its file is ALONE. What a file holds in its anonymous namespace looks to GCC as if in a header.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(rz_options INTERFACE -Wno-subobject-linkage)
+endif()
 
-# rz_room(name [RECURSE] [EXCLUDE regex] [DEPS target...]): the room in the current source folder.
+# rz_room(name [RECURSE] [EXCLUDE regex] [ALONE regex] [DEPS target...]): the room in the current source folder.
 function(rz_room name)
-  cmake_parse_arguments(ROOM "RECURSE" "EXCLUDE" "DEPS" ${ARGN})
+  cmake_parse_arguments(ROOM "RECURSE" "EXCLUDE;ALONE" "DEPS" ${ARGN})
   if(ROOM_RECURSE)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
   else()
@@ -37,6 +43,11 @@ function(rz_room name)
   endif()
   if(ROOM_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${ROOM_EXCLUDE}")
+  endif()
+  if(ROOM_ALONE)
+    set(alone ${sources})
+    list(FILTER alone INCLUDE REGEX "${ROOM_ALONE}")
+    set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")

@@ -21,11 +21,11 @@ class AttentionTest : public testing::TestWithParam<std::tuple<BackendUnderTest,
 
 // Two decode rows, one of them far into a long sequence, and a prompt chunk that crosses blocks and pieces.
 const std::vector<Chunk> kMixedBatch = {{0, 37, 1}, {1, 1003, 1}, {2, 50, 19}};
-constexpr uint32_t kDecodeRows = 2;
+constexpr uint32_t kMixedDecodeRows = 2;
 
 std::vector<float> mixed_attention(AttentionRig& rig) {
   for (const Chunk& chunk : kMixedBatch) rig.store_history(chunk.seq, chunk.first_pos);
-  return rig.attend(kMixedBatch, kDecodeRows);
+  return rig.attend(kMixedBatch, kMixedDecodeRows);
 }
 
 // Queries, keys and values lie in [-1, 1]. A score is off by the roundings of an F32 product (and of a softcap); that

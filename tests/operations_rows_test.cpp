@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "backend/reference/reference_backend.h"
 #include "support/backends_under_test.h"
@@ -12,12 +11,6 @@
 
 namespace realizar::test {
 namespace {
-
-std::vector<uint32_t> first_tokens(uint32_t n) {
-  std::vector<uint32_t> tokens(n);
-  std::iota(tokens.begin(), tokens.end(), 0);
-  return tokens;
-}
 
 class EmbedTest : public testing::TestWithParam<std::tuple<BackendUnderTest, TypeId>> {
  protected:

@@ -23,10 +23,9 @@ struct LoadOptions {
   std::string backend = "auto";
   uint32_t device = 0;                   // of several GPUs
   std::optional<uint32_t> n_gpu_layers;  // layers that stay in the GPU's memory; absent: as many as fit
-  uint64_t gpu_memory_bytes = 0;         // of the GPU's memory to use; 0: what is free
-  // Of the host's memory, for cached prefixes that the GPU has no room for.
-  uint64_t host_cache_bytes = uint64_t{1} << 30;
-  bool check = false;  // compare the logits of a short prompt with another backend's
+  uint64_t gpu_memory_mb = 0;            // of the GPU's memory to use; 0: what is free
+  uint64_t host_cache_mb = 1024;         // of the host's memory, for cached prefixes that the GPU has no room for
+  bool check = false;                    // compare the logits of a short prompt with another backend's
   // Kernels of the cpu backend: "auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon",
   // "dotprod", "i8mm".
   std::string isa = "auto";

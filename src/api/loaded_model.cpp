@@ -58,7 +58,7 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, u
                                                    uint64_t weight_bytes) {
   RZ_TRY(auto device, cuda::open_device(options.device));
   return cuda::make_backend(std::move(device),
-                            {options.gpu_memory_bytes, wanted_bytes, weight_bytes, options.n_gpu_layers});
+                            {options.gpu_memory_mb << 20, wanted_bytes, weight_bytes, options.n_gpu_layers});
 }
 
 uint64_t tensor_bytes(const ModelFile& file) {
@@ -153,7 +153,7 @@ Status LoadedModel::load_weights(const LoadOptions& options) {
 Status LoadedModel::load_weights_on(const std::string& backend_name, const LoadOptions& options,
                                     EngineOptions engine_options) {
   // A cache of the CPU is in the host's memory anyway.
-  if (backend_name == "cuda") engine_options.host_kv_bytes = options.host_cache_bytes;
+  if (backend_name == "cuda") engine_options.host_kv_bytes = options.host_cache_mb << 20;
   draft = {};
   engine = nullptr;
   model = nullptr;

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -220,30 +219,26 @@ int bench(const BenchArgs& args) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Command& command) {
+void add_bench(CommandLine& line) {
   auto args = std::make_shared<BenchArgs>();
-  CLI::App* sub = app.add_subcommand(
+  Flags flags = line.command(
       "bench",
       "Measure prefill and decode speed on made-up tokens: medians over repetitions (min-max), and their share of what "
       "this machine was just measured to reach (arithmetic for prefill, memory reads for decode)");
-  sub->add_option("model", args->model, "Model");
-  sub->add_flag("--peak", args->peak, "Measure only what this machine can reach; needs no model");
-  sub->add_option("-p,--prompt", args->n_prompt, "Prompt tokens")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  sub->add_option("-n,--gen", args->n_gen, "Tokens to generate")->check(CLI::Range(0, 1 << 20))->capture_default_str();
-  sub->add_option("-d,--depth", args->n_depth, "Tokens of context before the prompt")->capture_default_str();
-  sub->add_option("-r,--reps", args->n_reps, "Repetitions")->check(CLI::Range(1, 1000))->capture_default_str();
-  sub->add_option("-b,--batch", args->batches, "Sequences at once, e.g. 1,8,16")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
-  sub->add_flag("--json", args->json, "Print one JSON object a line");
-  args->trace.add_to(*sub);
-  args->load.add_to(*sub);
-  sub->remove_option(sub->get_option("--threads"));
-  sub->add_option("-t,--threads", args->threads, "Threads, e.g. 1,2; 0: every core")->delimiter(',');
-  sub->callback([args, &command] {
-    if (!args->peak && args->model.empty()) throw CLI::RequiredError("model or --peak");
-    command = [args] { return bench(*args); };
-  });
+  flags.option("model", args->model, "Model");
+  flags.flag("--peak", args->peak, "Measure only what this machine can reach; needs no model");
+  flags.option("-p,--prompt", args->n_prompt, "Prompt tokens").in_range(1, 1 << 20).with_default();
+  flags.option("-n,--gen", args->n_gen, "Tokens to generate").in_range(0, 1 << 20).with_default();
+  flags.option("-d,--depth", args->n_depth, "Tokens of context before the prompt").with_default();
+  flags.option("-r,--reps", args->n_reps, "Repetitions").in_range(1, 1000).with_default();
+  flags.option("-b,--batch", args->batches, "Sequences at once, e.g. 1,8,16").separated_by(',').in_range(1, 1024);
+  flags.flag("--json", args->json, "Print one JSON object a line");
+  args->trace.add_to(flags);
+  args->load.add_to(flags);
+  flags.remove("--threads");
+  flags.option("-t,--threads", args->threads, "Threads, e.g. 1,2; 0: every core").separated_by(',');
+  flags.runs([args] { return bench(*args); },
+             [args] { return args->peak || !args->model.empty() ? "" : "model or --peak is required"; });
 }
 
 }  // namespace realizar::cli

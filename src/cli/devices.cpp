@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "backend/cuda/runtime.h"
@@ -30,9 +29,8 @@ int list_devices() {
 
 }  // namespace
 
-void add_devices(CLI::App& app, Command& command) {
-  auto* sub = app.add_subcommand("devices", "List the GPUs that can be used");
-  sub->callback([&command] { command = list_devices; });
+void add_devices(CommandLine& line) {
+  line.command("devices", "List the GPUs that can be used").runs(list_devices);
 }
 
 }  // namespace realizar::cli

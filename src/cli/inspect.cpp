@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -117,14 +116,13 @@ int inspect(const InspectArgs& args) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, Command& command) {
+void add_inspect(CommandLine& line) {
   auto args = std::make_shared<InspectArgs>();
-  CLI::App* sub = app.add_subcommand("inspect", "Show what a model file holds; reads its headers only");
-  sub->add_option("model", args->model, "Model: a .gguf file, a Hugging Face folder or a .safetensors file")
-      ->required();
-  sub->add_flag("--tensors", args->tensors, "List every tensor");
-  sub->add_flag("--json", args->json, "Print JSON");
-  sub->callback([args, &command] { command = [args] { return inspect(*args); }; });
+  Flags flags = line.command("inspect", "Show what a model file holds; reads its headers only");
+  flags.option("model", args->model, "Model: a .gguf file, a Hugging Face folder or a .safetensors file").required();
+  flags.flag("--tensors", args->tensors, "List every tensor");
+  flags.flag("--json", args->json, "Print JSON");
+  flags.runs([args] { return inspect(*args); });
 }
 
 }  // namespace realizar::cli

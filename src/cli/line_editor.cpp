@@ -33,7 +33,7 @@ const char* current_prompt(EditLine* editor) {
 
 volatile std::sig_atomic_t was_interrupted = 0;
 
-void on_interrupt(int) {
+void note_interrupt(int) {
   was_interrupted = 1;
 }
 
@@ -70,7 +70,7 @@ class InterruptibleRead {
   InterruptibleRead() {
     was_interrupted = 0;
     struct sigaction action {};
-    action.sa_handler = on_interrupt;
+    action.sa_handler = note_interrupt;
     sigaction(SIGINT, &action, &action_before_);
   }
   InterruptibleRead(const InterruptibleRead&) = delete;

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <memory>
@@ -80,24 +79,23 @@ Result<std::string> logits(const LogitsArgs& args) {
 
 }  // namespace
 
-void add_logits(CLI::App& app, Command& command) {
+void add_logits(CommandLine& line) {
   auto args = std::make_shared<LogitsArgs>();
-  CLI::App* sub = app.add_subcommand("logits", "Write the logits of given tokens as a NumPy file");
-  sub->add_option("model", args->model, "Model")->required();
-  sub->add_option("--tokens", args->tokens_file, "JSON array of token ids, or an object with such an array as 'tokens'")
-      ->required();
-  sub->add_option("--out", args->out, "File to write: float32 [N, n_vocab]")->required();
-  sub->add_option("--last", args->n_last, "The last N positions (default: all)")->check(CLI::PositiveNumber);
-  sub->add_option("--prompt", args->n_prompt,
-                  "Tokens run as a prompt, in one batch; the others are run one at a time (default: all)")
-      ->check(CLI::PositiveNumber);
-  args->load.add_to(*sub);
-  sub->callback([args, &command] {
-    command = [args] {
-      const auto text = logits(*args);
-      if (!text.ok()) return fail(text.error());
-      return print(*text) ? int{kOk} : int{kFailure};
-    };
+  Flags flags = line.command("logits", "Write the logits of given tokens as a NumPy file");
+  flags.option("model", args->model, "Model").required();
+  flags.option("--tokens", args->tokens_file, "JSON array of token ids, or an object with such an array as 'tokens'")
+      .required();
+  flags.option("--out", args->out, "File to write: float32 [N, n_vocab]").required();
+  flags.option("--last", args->n_last, "The last N positions (default: all)").positive();
+  flags
+      .option("--prompt", args->n_prompt,
+              "Tokens run as a prompt, in one batch; the others are run one at a time (default: all)")
+      .positive();
+  args->load.add_to(flags);
+  flags.runs([args] {
+    const auto text = logits(*args);
+    if (!text.ok()) return fail(text.error());
+    return print(*text) ? int{kOk} : int{kFailure};
   });
 }
 

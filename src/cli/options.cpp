@@ -1,6 +1,5 @@
 #include "cli/options.h"
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -49,79 +48,60 @@ class ProgressLine {
 
 }  // namespace
 
-void LoadFlags::add_to(CLI::App& app) {
-  const char* group = "Model";
-  app.add_option("--backend", options.backend,
-                 "Device: auto (a GPU that can run the model, else the CPU), cpu, cuda, or reference (slow, exact; for "
-                 "checking)")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--device", options.device, "Which GPU, as `realizar devices` counts them")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option(
-         "--gpu-layers", options.n_gpu_layers,
-         "Layers that stay in the GPU's memory, the others are brought over each step (default: as many as fit)")
-      ->group(group);
-  app.add_option_function<uint64_t>(
-         "--gpu-memory", [this](uint64_t mb) { options.gpu_memory_bytes = mb << 20; },
-         "MB of the GPU's memory to use at most (default: what is free)")
-      ->group(group);
-  app.add_option_function<uint64_t>(
-         "--host-cache", [this](uint64_t mb) { options.host_cache_bytes = mb << 20; },
-         "MB of the host's memory for cached prefixes that the GPU has no room for (default: 1024)")
-      ->group(group);
-  app.add_flag("--check", options.check,
-               "Compare the logits of a short text with another backend's before anything else")
-      ->group(group);
-  app.add_option("--isa", options.isa, "Kernels of the cpu backend")
-      ->check(CLI::IsMember({"auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon", "dotprod", "i8mm"}))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("-t,--threads", options.n_threads, "Threads; 0: every core that the process may use")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("-c,--ctx", options.n_ctx, "Context length in tokens; 0: the model's own, at most 8192")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--kv-type", options.kv_type, "Element type of the KV cache: f32, f16, bf16, q8_0")
-      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--draft", options.draft_path,
-                 "Smaller model with the same vocabulary whose guesses are verified together")
-      ->group(group);
-  app.add_option("--draft-tokens", options.n_draft,
-                 "Tokens to guess at a time, by --draft or from the text so far; 0: none, with --draft 4")
-      ->check(CLI::Range(0, 64))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--batch-tokens", options.max_batch_tokens, "Prompt tokens computed in one step")
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str()
-      ->group(group);
+void LoadFlags::add_to(Flags flags) {
+  flags = flags.group("Model");
+  flags
+      .option("--backend", options.backend,
+              "Device: auto (a GPU that can run the model, else the CPU), cpu, cuda, or reference (slow, exact; for "
+              "checking)")
+      .one_of({"auto", "cpu", "cuda", "reference"})
+      .with_default();
+  flags.option("--device", options.device, "Which GPU, as `realizar devices` counts them").with_default();
+  flags.option("--gpu-layers", options.n_gpu_layers,
+               "Layers that stay in the GPU's memory, the others are brought over each step (default: as many as fit)");
+  flags.option("--gpu-memory", options.gpu_memory_mb, "MB of the GPU's memory to use at most; 0: what is free")
+      .with_default();
+  flags
+      .option("--host-cache", options.host_cache_mb,
+              "MB of the host's memory for cached prefixes that the GPU has no room for")
+      .with_default();
+  flags.flag("--check", options.check,
+             "Compare the logits of a short text with another backend's before anything else");
+  flags.option("--isa", options.isa, "Kernels of the cpu backend")
+      .one_of({"auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon", "dotprod", "i8mm"})
+      .with_default();
+  flags.option("-t,--threads", options.n_threads, "Threads; 0: every core that the process may use")
+      .in_range(0, 1024)
+      .with_default();
+  flags.option("-c,--ctx", options.n_ctx, "Context length in tokens; 0: the model's own, at most 8192").with_default();
+  flags.option("--kv-type", options.kv_type, "Element type of the KV cache: f32, f16, bf16, q8_0")
+      .one_of({"f32", "f16", "bf16", "q8_0"})
+      .with_default();
+  flags.option("--draft", options.draft_path,
+               "Smaller model with the same vocabulary whose guesses are verified together");
+  flags
+      .option("--draft-tokens", options.n_draft,
+              "Tokens to guess at a time, by --draft or from the text so far; 0: none, with --draft 4")
+      .in_range(0, 64)
+      .with_default();
+  flags.option("--batch-tokens", options.max_batch_tokens, "Prompt tokens computed in one step")
+      .in_range(1, 65536)
+      .with_default();
 }
 
-void SamplingFlags::add_to(CLI::App& app) {
-  const char* group = "Sampling";
-  app.add_option("--temperature,--temp", temperature, "Temperature; 0: always the likeliest token")->group(group);
-  app.add_option("--top-k", top_k, "Keep the k likeliest tokens; 0: off")->group(group);
-  app.add_option("--typical-p", typical_p, "Locally typical sampling, (0, 1]; 1: off")->group(group);
-  app.add_option("--top-p", top_p, "Nucleus sampling, (0, 1]; 1: off")->group(group);
-  app.add_option("--min-p", min_p, "Drop tokens below this share of the likeliest one's probability; 0: off")
-      ->group(group);
-  app.add_option("--repeat-penalty", repeat_penalty, "Penalty on tokens seen before; 1: off")->group(group);
-  app.add_option("--repeat-last-n", repeat_last_n, "Tokens that penalties look back on; -1: all; 0: none")
-      ->group(group);
-  app.add_option("--frequency-penalty", frequency_penalty, "Penalty for each time a token was seen")->group(group);
-  app.add_option("--presence-penalty", presence_penalty, "Penalty for tokens that were seen at all")->group(group);
-  app.add_option("--logit-bias", logit_bias, "ID=VALUE, added to a token's logit; may be repeated")
-      ->allow_extra_args(false)
-      ->group(group);
-  app.add_option("--seed", seed, "Seed of the draws; the same seed gives the same text (default: random)")
-      ->group(group);
+void SamplingFlags::add_to(Flags flags) {
+  flags = flags.group("Sampling");
+  flags.option("--temperature,--temp", temperature, "Temperature; 0: always the likeliest token");
+  flags.option("--top-k", top_k, "Keep the k likeliest tokens; 0: off");
+  flags.option("--typical-p", typical_p, "Locally typical sampling, (0, 1]; 1: off");
+  flags.option("--top-p", top_p, "Nucleus sampling, (0, 1]; 1: off");
+  flags.option("--min-p", min_p, "Drop tokens below this share of the likeliest one's probability; 0: off");
+  flags.option("--repeat-penalty", repeat_penalty, "Penalty on tokens seen before; 1: off");
+  flags.option("--repeat-last-n", repeat_last_n, "Tokens that penalties look back on; -1: all; 0: none");
+  flags.option("--frequency-penalty", frequency_penalty, "Penalty for each time a token was seen");
+  flags.option("--presence-penalty", presence_penalty, "Penalty for tokens that were seen at all");
+  flags.option("--logit-bias", logit_bias, "ID=VALUE, added to a token's logit; may be repeated").one_at_a_time();
+  flags.option("--seed", seed, "Seed of the draws; the same seed gives the same text (default: random)");
 }
 
 Result<SamplingParams> SamplingFlags::over(SamplingParams defaults) const {

@@ -6,18 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "realizar/engine.h"
-
-namespace CLI {
-class App;
-}
 
 namespace realizar::cli {
 
 // How a model is loaded: --backend, --isa, --threads, --ctx, --kv-type, --batch-tokens.
 struct LoadFlags {
   LoadOptions options;
-  void add_to(CLI::App& app);
+  void add_to(Flags flags);
 };
 
 // The sampler chain; what is not given keeps the model's own recommendation.
@@ -27,7 +24,7 @@ struct SamplingFlags {
   std::optional<uint64_t> seed;
   std::vector<std::string> logit_bias;  // "ID=VALUE"
 
-  void add_to(CLI::App& app);
+  void add_to(Flags flags);
   // Errors: InvalidArgument where a logit bias does not parse.
   Result<SamplingParams> over(SamplingParams defaults) const;
 };

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -154,29 +153,27 @@ int perplexity(const PerplexityArgs& args) {
 
 }  // namespace
 
-void add_perplexity(CLI::App& app, Command& command) {
+void add_perplexity(CommandLine& line) {
   auto args = std::make_shared<PerplexityArgs>();
-  CLI::App* sub = app.add_subcommand(
+  Flags flags = line.command(
       "perplexity",
       "Measure how well a model predicts a text: the text is cut into windows, the second half of each is scored with "
       "the first half as context, and exp(mean negative log-likelihood) is printed with its standard error. --ctx is "
       "the "
       "size of a window in tokens (default 512)");
-  sub->add_option("model", args->model, "Model")->required();
-  sub->add_option("file", args->file, "Text file")->required();
-  sub->add_option("--max-windows", args->max_windows, "Use only the first so many windows; 0: all")
-      ->capture_default_str();
-  sub->add_flag("--decode", args->decode, "Score with the decode arithmetic, one token at a time");
-  sub->add_option("--against", args->against,
-                  "Another file of the same model, e.g. in F16: print how far the predictions lie from its");
-  sub->add_flag("--json", args->json, "Print JSON");
-  args->load.add_to(*sub);
-  sub->callback([args, &command] {
-    if (args->load.options.n_ctx > 0 && args->load.options.n_ctx < 4) {
-      throw CLI::ValidationError("--ctx", "a window has at least 4 tokens");
-    }
-    command = [args] { return perplexity(*args); };
-  });
+  flags.option("model", args->model, "Model").required();
+  flags.option("file", args->file, "Text file").required();
+  flags.option("--max-windows", args->max_windows, "Use only the first so many windows; 0: all").with_default();
+  flags.flag("--decode", args->decode, "Score with the decode arithmetic, one token at a time");
+  flags.option("--against", args->against,
+               "Another file of the same model, e.g. in F16: print how far the predictions lie from its");
+  flags.flag("--json", args->json, "Print JSON");
+  args->load.add_to(flags);
+  flags.runs([args] { return perplexity(*args); },
+             [args] {
+               const uint32_t n_ctx = args->load.options.n_ctx;
+               return n_ctx > 0 && n_ctx < 4 ? "--ctx: a window has at least 4 tokens" : "";
+             });
 }
 
 }  // namespace realizar::cli

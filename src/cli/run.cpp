@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -105,35 +104,33 @@ int run(RunArgs& args) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Command& command) {
+void add_run(CommandLine& line) {
   auto args = std::make_shared<RunArgs>();
-  CLI::App* sub = app.add_subcommand("run", "Generate text: answer a prompt, or chat");
-  sub->add_option("words", args->positional,
-                  "[MODEL] [PROMPT]: a single word is the model if it names a file or folder or ends in .gguf or "
-                  ".safetensors, else the prompt. Without a model the bundled one answers; without a prompt it is read "
-                  "from standard input, or, on a terminal, a chat begins")
-      ->expected(0, 2)
-      ->option_text("[MODEL] [PROMPT]");
-  sub->add_option("-m,--model", args->model, "Model: a .gguf file, a Hugging Face folder or a .safetensors file");
-  sub->add_option_function<std::string>(
-      "-p,--prompt",
-      [args](const std::string& text) {
-        args->prompt = text;
-        args->has_prompt = true;
-      },
-      "Prompt; '-': from standard input");
-  sub->add_flag("--raw", args->raw, "Use the prompt as it is, without the model's chat template");
-  sub->add_option("--system", args->system, "System message");
-  sub->add_option("-n,--max-tokens", args->max_tokens, "Generate at most so many tokens");
-  sub->add_option("--stop", args->stop, "Stop before this text; may be repeated")->allow_extra_args(false);
-  sub->add_flag("--json", args->json, "Print one JSON event a line");
-  sub->add_option("--logprobs", args->n_logprobs, "With --json: the log-probabilities of so many likeliest tokens")
-      ->check(CLI::Range(0, 100));
-  sub->add_flag("--stats", args->stats, "Print times, tokens/s and peak memory on standard error");
-  args->trace.add_to(*sub);
-  args->load.add_to(*sub);
-  args->sampling.add_to(*sub);
-  sub->callback([args, &command] { command = [args] { return run(*args); }; });
+  Flags flags = line.command("run", "Generate text: answer a prompt, or chat");
+  flags
+      .option("words", args->positional,
+              "[MODEL] [PROMPT]: a single word is the model if it names a file or folder or ends in .gguf or "
+              ".safetensors, else the prompt. Without a model the bundled one answers; without a prompt it is read "
+              "from standard input, or, on a terminal, a chat begins")
+      .at_most(2)
+      .shown_as("[MODEL] [PROMPT]");
+  flags.option("-m,--model", args->model, "Model: a .gguf file, a Hugging Face folder or a .safetensors file");
+  const Option prompt = flags.option("-p,--prompt", args->prompt, "Prompt; '-': from standard input");
+  flags.flag("--raw", args->raw, "Use the prompt as it is, without the model's chat template");
+  flags.option("--system", args->system, "System message");
+  flags.option("-n,--max-tokens", args->max_tokens, "Generate at most so many tokens");
+  flags.option("--stop", args->stop, "Stop before this text; may be repeated").one_at_a_time();
+  flags.flag("--json", args->json, "Print one JSON event a line");
+  flags.option("--logprobs", args->n_logprobs, "With --json: the log-probabilities of so many likeliest tokens")
+      .in_range(0, 100);
+  flags.flag("--stats", args->stats, "Print times, tokens/s and peak memory on standard error");
+  args->trace.add_to(flags);
+  args->load.add_to(flags);
+  args->sampling.add_to(flags);
+  flags.runs([args, prompt] {
+    args->has_prompt = prompt.is_given();
+    return run(*args);
+  });
 }
 
 }  // namespace realizar::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -106,103 +105,72 @@ int serve(ServeArgs& args) {
   return status.ok() ? kOk : fail(status.error());
 }
 
-void add_engine_flags(CLI::App& app, ServeArgs& args) {
+void add_engine_flags(Flags flags, ServeArgs& args) {
   LoadOptions& load = args.options.load;
   load.max_seqs = 64;
-  const char* group = "Engine";
-  app.add_option("--max-seqs", load.max_seqs, "Requests that run together")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--kv-tokens", load.kv_tokens, "Tokens that the KV cache holds in all; 0: four contexts")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--bulk-tokens", load.max_bulk_beside,
-                 "Prompt tokens a step while others generate; 0: as many as keep the time between tokens even")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--max-queue", args.options.max_queue, "Requests that wait for a model; beyond that: 429")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--cache-dir", args.options.cache_dir, "Folder that keeps cached prefixes over restarts")
-      ->check(CLI::ExistingDirectory)
-      ->group(group);
-  app.add_option("--cache-dir-mb", args.cache_dir_mb, "At most so much for each model")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--memory-mb", args.memory_mb, "For weights and caches of all loaded models; 0: no bound")
-      ->capture_default_str()
-      ->group(group);
+  flags = flags.group("Engine");
+  flags.option("--max-seqs", load.max_seqs, "Requests that run together").in_range(1, 4096).with_default();
+  flags.option("--kv-tokens", load.kv_tokens, "Tokens that the KV cache holds in all; 0: four contexts").with_default();
+  flags
+      .option("--bulk-tokens", load.max_bulk_beside,
+              "Prompt tokens a step while others generate; 0: as many as keep the time between tokens even")
+      .with_default();
+  flags.option("--max-queue", args.options.max_queue, "Requests that wait for a model; beyond that: 429")
+      .with_default();
+  flags.option("--cache-dir", args.options.cache_dir, "Folder that keeps cached prefixes over restarts")
+      .existing_folder();
+  flags.option("--cache-dir-mb", args.cache_dir_mb, "At most so much for each model").with_default();
+  flags.option("--memory-mb", args.memory_mb, "For weights and caches of all loaded models; 0: no bound")
+      .with_default();
 }
 
-void add_http_flags(CLI::App& app, ServeArgs& args) {
+void add_http_flags(Flags flags, ServeArgs& args) {
   server::ServerOptions& options = args.options;
-  const char* group = "Server";
-  app.add_option("--host", options.http.host, "Address to listen on; 0.0.0.0 for all")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--port", options.http.port, "Port; 0: any free one")->capture_default_str()->group(group);
-  app.add_option("--tls-cert", options.http.tls_cert, "Certificate chain (PEM); with --tls-key: HTTPS")->group(group);
-  app.add_option("--tls-key", options.http.tls_key, "Private key (PEM)")->group(group);
-  app.add_option("--api-keys", options.api_keys_file, "File with a key, or sha256:HEX, a line; others get 401")
-      ->group(group);
-  app.add_option("--max-requests-per-key", options.max_requests_per_key, "That run or wait at once; 0: no bound")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--max-prompt-tokens", options.max_prompt_tokens, "Longer prompts are refused; 0: the context")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--request-timeout-ms", options.request_timeout_ms, "From a request's arrival to its end; 0: none")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--drain-timeout-ms", options.drain_timeout_ms, "For running requests after SIGTERM")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--max-body-bytes", options.http.max_body_bytes, "Larger bodies are refused")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--max-header-bytes", options.http.max_header_bytes, "Larger headers are refused")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--max-connections", options.http.max_connections, "Further ones are closed")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--header-timeout-ms", options.http.header_timeout_ms, "For a request's headers to arrive")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--body-timeout-ms", options.http.body_timeout_ms, "For its body to arrive")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--idle-timeout-ms", options.http.idle_timeout_ms, "Between the requests of a connection")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--write-timeout-ms", options.http.write_timeout_ms, "For a client to take a byte")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--cors-origin", options.cors_origins, "Origin whose pages may call; may be repeated; *: any")
-      ->allow_extra_args(false)
-      ->group(group);
-  app.add_option("--access-log", options.access_log, "File for a JSON line a request; -: standard error")->group(group);
-  app.add_flag("--log-prompts", options.log_prompts, "Put prompts into the access log")->group(group);
-  app.add_flag("--no-page", args.no_page, "Do not serve the chat page")->group(group);
-  app.add_flag("--no-metrics", args.no_metrics, "Do not serve /metrics")->group(group);
+  flags = flags.group("Server");
+  flags.option("--host", options.http.host, "Address to listen on; 0.0.0.0 for all").with_default();
+  flags.option("--port", options.http.port, "Port; 0: any free one").with_default();
+  flags.option("--tls-cert", options.http.tls_cert, "Certificate chain (PEM); with --tls-key: HTTPS");
+  flags.option("--tls-key", options.http.tls_key, "Private key (PEM)");
+  flags.option("--api-keys", options.api_keys_file, "File with a key, or sha256:HEX, a line; others get 401");
+  flags.option("--max-requests-per-key", options.max_requests_per_key, "That run or wait at once; 0: no bound")
+      .with_default();
+  flags.option("--max-prompt-tokens", options.max_prompt_tokens, "Longer prompts are refused; 0: the context")
+      .with_default();
+  flags.option("--request-timeout-ms", options.request_timeout_ms, "From a request's arrival to its end; 0: none")
+      .with_default();
+  flags.option("--drain-timeout-ms", options.drain_timeout_ms, "For running requests after SIGTERM").with_default();
+  flags.option("--max-body-bytes", options.http.max_body_bytes, "Larger bodies are refused").with_default();
+  flags.option("--max-header-bytes", options.http.max_header_bytes, "Larger headers are refused").with_default();
+  flags.option("--max-connections", options.http.max_connections, "Further ones are closed").with_default();
+  flags.option("--header-timeout-ms", options.http.header_timeout_ms, "For a request's headers to arrive")
+      .with_default();
+  flags.option("--body-timeout-ms", options.http.body_timeout_ms, "For its body to arrive").with_default();
+  flags.option("--idle-timeout-ms", options.http.idle_timeout_ms, "Between the requests of a connection")
+      .with_default();
+  flags.option("--write-timeout-ms", options.http.write_timeout_ms, "For a client to take a byte").with_default();
+  flags.option("--cors-origin", options.cors_origins, "Origin whose pages may call; may be repeated; *: any")
+      .one_at_a_time();
+  flags.option("--access-log", options.access_log, "File for a JSON line a request; -: standard error");
+  flags.flag("--log-prompts", options.log_prompts, "Put prompts into the access log");
+  flags.flag("--no-page", args.no_page, "Do not serve the chat page");
+  flags.flag("--no-metrics", args.no_metrics, "Do not serve /metrics");
 }
 
 }  // namespace
 
-void add_serve(CLI::App& app, Command& command) {
+void add_serve(CommandLine& line) {
   auto args = std::make_shared<ServeArgs>();
-  CLI::App* sub = app.add_subcommand("serve", "Serve models over HTTP: OpenAI's API, metrics, a chat page");
-  sub->add_option(
-         "models", args->models,
-         "Models: PATH or ID=PATH; the first is loaded at the start, the others when they are asked for. Without "
-         "any the bundled one is served")
-      ->option_text("[ID=]PATH...");
-  sub->add_option("--models-dir", args->folder, "Serve every model in this folder too")->option_text("DIR");
-  args->load.add_to(*sub);
-  add_engine_flags(*sub, *args);
-  add_http_flags(*sub, *args);
-  sub->callback([args, &command] { command = [args] { return serve(*args); }; });
+  Flags flags = line.command("serve", "Serve models over HTTP: OpenAI's API, metrics, a chat page");
+  flags
+      .option("models", args->models,
+              "Models: PATH or ID=PATH; the first is loaded at the start, the others when they are asked for. Without "
+              "any the bundled one is served")
+      .shown_as("[ID=]PATH...");
+  flags.option("--models-dir", args->folder, "Serve every model in this folder too").shown_as("DIR");
+  args->load.add_to(flags);
+  add_engine_flags(flags, *args);
+  add_http_flags(flags, *args);
+  flags.runs([args] { return serve(*args); });
 }
 
 }  // namespace realizar::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <ctime>
 #include <memory>
@@ -70,19 +69,19 @@ int render(const TemplateArgs& args) {
 
 }  // namespace
 
-void add_template(CLI::App& app, Command& command) {
+void add_template(CommandLine& line) {
   auto args = std::make_shared<TemplateArgs>();
-  CLI::App* sub = app.add_subcommand("template", "Render a chat template, and print the prompt");
-  CLI::Option_group* source = sub->add_option_group("Template", "Where the template comes from");
-  source->add_option("-m,--model", args->model, "The template of this model");
-  source->add_option("--template", args->template_file, "A Jinja file");
-  source->require_option(1);
-  sub->add_option("-i,--input", args->input,
-                  "JSON object: messages and, optionally, tools, add_generation_prompt, bos_token, eos_token and any "
-                  "other variable of the template; '-': standard input")
-      ->capture_default_str();
-  sub->add_option("--now", args->now, "What the template takes for the present, e.g. 2026-07-26T12:00:00 (UTC)");
-  sub->callback([args, &command] { command = [args] { return render(*args); }; });
+  Flags flags = line.command("template", "Render a chat template, and print the prompt");
+  Flags source = flags.alternatives("Template", "Where the template comes from");
+  source.option("-m,--model", args->model, "The template of this model");
+  source.option("--template", args->template_file, "A Jinja file");
+  flags
+      .option("-i,--input", args->input,
+              "JSON object: messages and, optionally, tools, add_generation_prompt, bos_token, eos_token and any "
+              "other variable of the template; '-': standard input")
+      .with_default();
+  flags.option("--now", args->now, "What the template takes for the present, e.g. 2026-07-26T12:00:00 (UTC)");
+  flags.runs([args] { return render(*args); });
 }
 
 }  // namespace realizar::cli

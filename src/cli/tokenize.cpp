@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,29 +70,27 @@ int detokenize(const DetokenizeArgs& args) {
 
 }  // namespace
 
-void add_tokenize(CLI::App& app, Command& command) {
+void add_tokenize(CommandLine& line) {
   auto args = std::make_shared<TokenizeArgs>();
-  CLI::App* sub = app.add_subcommand("tokenize", "Turn text into token ids");
-  sub->add_option("model", args->model, "Model whose vocabulary is used")->required();
-  CLI::Option* text = sub->add_option("text", args->text, "Text");
-  CLI::Option* file = sub->add_option("-f,--file", args->file, "Read the text from a file; '-': standard input");
-  text->excludes(file);
-  sub->add_flag("--ids", args->ids_only, "Print the ids alone, on one line");
-  sub->add_flag("--special", args->special, "Recognise special tokens written in the text");
-  sub->add_flag("--no-bos", args->no_bos, "Do not add the tokens that the vocabulary puts around a text");
-  sub->callback([args, text, file, &command] {
-    if (text->count() + file->count() == 0) throw CLI::RequiredError("text or --file");
-    command = [args] { return tokenize(*args); };
-  });
+  Flags flags = line.command("tokenize", "Turn text into token ids");
+  flags.option("model", args->model, "Model whose vocabulary is used").required();
+  Option text = flags.option("text", args->text, "Text");
+  const Option file = flags.option("-f,--file", args->file, "Read the text from a file; '-': standard input");
+  text.excludes(file);
+  flags.flag("--ids", args->ids_only, "Print the ids alone, on one line");
+  flags.flag("--special", args->special, "Recognise special tokens written in the text");
+  flags.flag("--no-bos", args->no_bos, "Do not add the tokens that the vocabulary puts around a text");
+  flags.runs([args] { return tokenize(*args); },
+             [text, file] { return text.is_given() || file.is_given() ? "" : "text or --file is required"; });
 }
 
-void add_detokenize(CLI::App& app, Command& command) {
+void add_detokenize(CommandLine& line) {
   auto args = std::make_shared<DetokenizeArgs>();
-  CLI::App* sub = app.add_subcommand("detokenize", "Turn token ids into text");
-  sub->add_option("model", args->model, "Model whose vocabulary is used")->required();
-  sub->add_option("ids", args->ids, "Token ids")->required();
-  sub->add_flag("--special", args->special, "Spell special tokens out");
-  sub->callback([args, &command] { command = [args] { return detokenize(*args); }; });
+  Flags flags = line.command("detokenize", "Turn token ids into text");
+  flags.option("model", args->model, "Model whose vocabulary is used").required();
+  flags.option("ids", args->ids, "Token ids").required();
+  flags.flag("--special", args->special, "Spell special tokens out");
+  flags.runs([args] { return detokenize(*args); });
 }
 
 }  // namespace realizar::cli

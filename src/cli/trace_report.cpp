@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -40,10 +39,10 @@ std::string token_times_text(const StartTimes& start, const Answer& answer) {
 
 }  // namespace
 
-void TraceFlags::add_to(CLI::App& app) {
-  app.add_flag("--trace", table, "Print the time of every operation on standard error")->group("Trace");
-  app.add_option("--trace-file", file, "Write the operations in Chrome's trace format (opens in Perfetto)")
-      ->group("Trace");
+void TraceFlags::add_to(Flags flags) {
+  flags = flags.group("Trace");
+  flags.flag("--trace", table, "Print the time of every operation on standard error");
+  flags.option("--trace-file", file, "Write the operations in Chrome's trace format (opens in Perfetto)");
 }
 
 Status report_trace(const TraceFlags& flags, const LanguageModel& model, const StartTimes& start,

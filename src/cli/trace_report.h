@@ -3,12 +3,9 @@
 
 #include <string>
 
+#include "cli/command_line.h"
 #include "cli/generation.h"
 #include "realizar/engine.h"
-
-namespace CLI {
-class App;
-}
 
 namespace realizar::cli {
 
@@ -16,7 +13,7 @@ struct TraceFlags {
   bool table = false;
   std::string file;
 
-  void add_to(CLI::App& app);
+  void add_to(Flags flags);
   bool wanted() const { return table || !file.empty(); }
 };
 

@@ -15,7 +15,7 @@ namespace {
 namespace dom = simdjson::dom;
 
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
-constexpr size_t kMaxDepth = 8;
+constexpr size_t kMaxHeaderDepth = 8;
 
 std::optional<TypeId> type_of(std::string_view dtype) {
   if (dtype == "F32") return TypeId::kF32;
@@ -124,12 +124,12 @@ Status check_no_gap(const Places& places, std::span<const Entry> entries) {
                       std::string(places.file));
 }
 
-Result<dom::element> parse_object(dom::parser& parser, std::string_view json, std::string_view what) {
+Result<dom::element> parse_object(dom::parser& parser, std::string_view text, std::string_view what) {
   dom::element root;
-  if (parser.allocate(json.size(), kMaxDepth) != simdjson::SUCCESS) {
+  if (parser.allocate(text.size(), kMaxHeaderDepth) != simdjson::SUCCESS) {
     return Error{ErrorCode::kResourceExhausted, fmt::format("{}: too large to parse", what), std::string(what)};
   }
-  if (const auto error = parser.parse(simdjson::padded_string(json)).get(root); error != simdjson::SUCCESS) {
+  if (const auto error = parser.parse(simdjson::padded_string(text)).get(root); error != simdjson::SUCCESS) {
     return format_error(fmt::format("{}: not valid JSON: {}", what, simdjson::error_message(error)), std::string(what));
   }
   if (!root.is_object()) return format_error(fmt::format("{}: expected a JSON object", what), std::string(what));
@@ -180,9 +180,9 @@ Result<SafeTensors> parse_safetensors(std::span<const std::byte> bytes, std::str
   return out;
 }
 
-Result<ShardMap> parse_safetensors_index(std::string_view json, std::string_view file) {
+Result<ShardMap> parse_safetensors_index(std::string_view text, std::string_view file) {
   dom::parser parser;
-  RZ_TRY(const dom::element root, parse_object(parser, json, file));
+  RZ_TRY(const dom::element root, parse_object(parser, text, file));
   dom::object map;
   if (root["weight_map"].get(map) != simdjson::SUCCESS) {
     return format_error(fmt::format("{}: expected an object 'weight_map'", file), std::string(file));

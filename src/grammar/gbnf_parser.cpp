@@ -11,7 +11,7 @@
 namespace realizar::grammar {
 namespace {
 
-constexpr int kMaxNesting = 200;
+constexpr int kMaxGroupNesting = 200;
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
@@ -150,7 +150,7 @@ class Parser {
   }
 
   Result<ExprId> choice(int nesting) {
-    if (nesting > kMaxNesting) return error_at(at_, fmt::format("groups nest deeper than {}", kMaxNesting));
+    if (nesting > kMaxGroupNesting) return error_at(at_, fmt::format("groups nest deeper than {}", kMaxGroupNesting));
     std::vector<ExprId> options;
     while (true) {
       RZ_TRY(const ExprId option, sequence(nesting));

@@ -20,7 +20,7 @@ std::string digit_range(char first, char last) {
 }
 
 // The alternatives, in parentheses; nullopt for none.
-std::optional<std::string> one_of(const std::vector<std::string>& options) {
+std::optional<std::string> any_of(const std::vector<std::string>& options) {
   if (options.empty()) return std::nullopt;
   return fmt::format("({})", fmt::join(options, " | "));
 }
@@ -79,7 +79,7 @@ std::string same_length_range(std::string_view low, std::string_view high) {
     options.push_back(digit_range(first, last) + (n_rest > 0 ? " " + any_digits(n_rest, n_rest) : ""));
   }
   if (!top.empty()) options.push_back(top);
-  return prefix + *one_of(options);
+  return prefix + *any_of(options);
 }
 
 // Natural numbers from low to high, or without end.
@@ -93,7 +93,7 @@ std::optional<std::string> whole_range(const std::string& low, const std::option
     options.push_back(same_length_range(from, to));
   }
   if (!high) options.push_back("[1-9] " + any_digits(low.size(), std::max(kMaxDigits - 1, low.size())));
-  return one_of(options);
+  return any_of(options);
 }
 
 // Fractions with the point, and none, of numbers whose whole part is that of a bound. Goes on digit by digit while the
@@ -106,7 +106,7 @@ class Fractions {
     std::vector<std::string> options;
     if (may_stop(0, low_ != nullptr, high_ != nullptr)) options.emplace_back("\"\"");
     if (const auto digits = from(0, low_ != nullptr, high_ != nullptr)) options.push_back("\".\" " + *digits);
-    return one_of(options);
+    return any_of(options);
   }
 
  private:
@@ -133,7 +133,7 @@ class Fractions {
       if (inner_first <= inner_last) add(options, inner_first, inner_last, at, false, false);
       add(options, last, last, at, false, at_high);
     }
-    return one_of(options);
+    return any_of(options);
   }
 
   void add(std::vector<std::string>& options, char first, char last, size_t at, bool at_low, bool at_high) const {
@@ -172,14 +172,14 @@ std::optional<std::string> magnitude_range(const Bound& low, const std::optional
   if (const auto f = Fractions(&low, same_whole ? &*high : nullptr).run()) {
     options.push_back(fmt::format("\"{}\" {}", low.value.whole, *f));
   }
-  if (same_whole) return one_of(options);
+  if (same_whole) return any_of(options);
   const auto last = high ? std::optional(minus_one(high->value.whole)) : std::nullopt;
   if (const auto whole = whole_range(plus_one(low.value.whole), last)) options.push_back(*whole + " " + any_fraction);
-  if (!high) return one_of(options);
+  if (!high) return any_of(options);
   if (const auto f = Fractions(nullptr, &*high).run()) {
     options.push_back(fmt::format("\"{}\" {}", high->value.whole, *f));
   }
-  return one_of(options);
+  return any_of(options);
 }
 
 // Splits at zero; `range(low, high)` is for numbers without sign. `-0` is never written.
@@ -202,7 +202,7 @@ std::optional<std::string> signed_range(const std::optional<Bound>& low, const s
     const Bound from = low && !low->value.negative ? *low : Bound{};
     if (const auto positive = range(from, high)) options.push_back(*positive);
   }
-  return one_of(options);
+  return any_of(options);
 }
 
 }  // namespace

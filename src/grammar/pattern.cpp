@@ -11,7 +11,7 @@
 namespace realizar::grammar {
 namespace {
 
-constexpr int kMaxNesting = 40;
+constexpr int kMaxPatternNesting = 40;
 constexpr uint64_t kMaxCount = 1'000'000;
 
 using Ranges = std::vector<CodeRange>;
@@ -113,7 +113,7 @@ class Translator {
   }
 
   Result<Piece> sequence(int nesting) {
-    if (nesting > kMaxNesting) return broken(fmt::format("groups nest deeper than {}", kMaxNesting));
+    if (nesting > kMaxPatternNesting) return broken(fmt::format("groups nest deeper than {}", kMaxPatternNesting));
     Piece all;
     const size_t begin = at_;
     while (at_ < pattern_.size() && peek() != '|' && peek() != ')' && peek() != '$' && peek() != '^') {

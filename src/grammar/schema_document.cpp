@@ -7,7 +7,7 @@
 namespace realizar::grammar {
 namespace {
 
-constexpr int kMaxNesting = 128;
+constexpr int kMaxSchemaNesting = 128;
 
 int nesting_of(std::string_view text) {
   int nesting = 0, deepest = 0;
@@ -59,8 +59,8 @@ Result<SchemaDocument> SchemaDocument::parse(std::string_view text, const Limits
     return limit_exceeded(
         fmt::format("the schema has {} bytes; the limit is {}", text.size(), limits.max_source_bytes));
   }
-  if (nesting_of(text) > kMaxNesting)
-    return limit_exceeded(fmt::format("the schema nests deeper than {}", kMaxNesting));
+  if (nesting_of(text) > kMaxSchemaNesting)
+    return limit_exceeded(fmt::format("the schema nests deeper than {}", kMaxSchemaNesting));
   SchemaDocument document;
   document.root_ = Json::parse(text, nullptr, false);
   if (document.root_.is_discarded()) return invalid_argument("the schema is not valid JSON", "#");

@@ -9,10 +9,6 @@
 namespace realizar::server {
 namespace {
 
-Error wrong(const std::string& where, const std::string& message) {
-  return invalid_argument(where + ": " + message, where);
-}
-
 // Parts of text become one string; templates expect one.
 Result<Json> read_content(const Json& content, const std::string& where) {
   if (content.is_null() || content.is_string()) return content;

@@ -76,6 +76,10 @@ Result<Json> parse_json(std::string_view text) {
   }
 }
 
+Error wrong(const std::string& where, const std::string& message) {
+  return invalid_argument(where + ": " + message, where);
+}
+
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

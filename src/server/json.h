@@ -17,6 +17,8 @@ using Json = nlohmann::ordered_json;
 // Errors: InvalidArgument for what is not JSON, is nested deeper than 100, has objects of some 10,000
 // members, or holds bytes that are not UTF-8.
 Result<Json> parse_json(std::string_view text);
+// InvalidArgument: "where: message", its subject `where`.
+Error wrong(const std::string& where, const std::string& message);
 // One line; bytes that are not UTF-8 become U+FFFD.
 std::string dump(const Json& json);
 

@@ -58,10 +58,6 @@ class GrammarConstraint final : public TokenConstraint {
   bool is_bound_;
 };
 
-Error wrong(const char* field, const std::string& message) {
-  return invalid_argument(std::string(field) + ": " + message, field);
-}
-
 }  // namespace
 
 GrammarCache::GrammarCache(const text::Tokenizer& tokenizer, std::vector<std::string> markers)

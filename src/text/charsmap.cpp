@@ -15,9 +15,9 @@ namespace {
 constexpr size_t kMaxKeyBytes = 256;           // no rule of a published normalizer comes near
 constexpr size_t kMaxReplacementBytes = 1024;  // so that a text cannot grow without bound
 
-class Unit {
+class TrieUnit {
  public:
-  explicit Unit(uint32_t bits) : bits_(bits) {}
+  explicit TrieUnit(uint32_t bits) : bits_(bits) {}
   bool has_leaf() const { return (bits_ >> 8) & 1; }
   uint32_t value() const { return bits_ & 0x7fffffff; }
   uint32_t label() const { return bits_ & 0x800000ff; }
@@ -27,7 +27,7 @@ class Unit {
   uint32_t bits_;
 };
 
-struct Match {
+struct LongestMatch {
   size_t n_bytes = 0;  // 0: no rule
   size_t replacement = 0;
 };
@@ -41,7 +41,7 @@ class Charsmap final : public Normalizer {
     std::string out;
     out.reserve(segment.size());
     for (size_t at = 0; at < segment.size();) {
-      const Match match = longest_at(segment, at);
+      const LongestMatch match = longest_at(segment, at);
       if (match.n_bytes > 0) {
         out += replacements_.c_str() + match.replacement;
         at += match.n_bytes;
@@ -55,19 +55,19 @@ class Charsmap final : public Normalizer {
   }
 
  private:
-  Match longest_at(std::string_view text, size_t begin) const {
-    Match best;
-    uint32_t node = Unit(units_[0]).offset();
+  LongestMatch longest_at(std::string_view text, size_t begin) const {
+    LongestMatch best;
+    uint32_t node = TrieUnit(units_[0]).offset();
     const size_t end = std::min(text.size(), begin + kMaxKeyBytes);
     for (size_t at = begin; at < end; ++at) {
       const auto byte = static_cast<uint8_t>(text[at]);
       node ^= byte;
-      if (node >= units_.size() || Unit(units_[node]).label() != byte) break;
-      const Unit unit(units_[node]);
+      if (node >= units_.size() || TrieUnit(units_[node]).label() != byte) break;
+      const TrieUnit unit(units_[node]);
       node ^= unit.offset();
       if (!unit.has_leaf()) continue;
       if (node >= units_.size()) break;
-      const size_t replacement = Unit(units_[node]).value();
+      const size_t replacement = TrieUnit(units_[node]).value();
       if (replacement < replacements_.size()) best = {at + 1 - begin, replacement};
     }
     return best;

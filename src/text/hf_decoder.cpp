@@ -11,7 +11,7 @@
 namespace realizar::text {
 namespace {
 
-using Step = std::function<void(std::string&)>;
+using DecodeStep = std::function<void(std::string&)>;
 
 void replace_all(std::string& text, std::string_view wanted, std::string_view content) {
   if (wanted.empty()) return;
@@ -48,7 +48,7 @@ void clean_up(std::string& piece) {
   for (const auto& [wanted, content] : kRules) replace_all(piece, wanted, content);
 }
 
-class Reader {
+class DecoderReader {
  public:
   Status read(const element& section, int depth) {
     const std::string type = json_string(section, "type");
@@ -74,14 +74,14 @@ class Reader {
     std::string piece;
     for (int32_t i = 0; i < vocab.size(); ++i) {
       piece = vocab.piece(TokenId{i});
-      for (const Step& step : steps_) step(piece);
+      for (const DecodeStep& step : steps_) step(piece);
       decoder.decoded.add(piece);
     }
     return decoder;
   }
 
  private:
-  Status add(Step step) {
+  Status add(DecodeStep step) {
     if (fused_) return unsupported("decoder: a step after Fuse other than Strip is not built", "decoder");
     steps_.push_back(std::move(step));
     return {};
@@ -141,7 +141,7 @@ class Reader {
     return {};
   }
 
-  std::vector<Step> steps_;
+  std::vector<DecodeStep> steps_;
   bool fused_ = false;
   bool strips_leading_space_ = false;
 };
@@ -149,7 +149,7 @@ class Reader {
 }  // namespace
 
 Result<HfDecoder> read_decoder(const JsonElement& section, const Vocabulary& vocab) {
-  Reader reader;
+  DecoderReader reader;
   if (!section.is_null()) RZ_CHECK_OK(reader.read(section, 0));
   return reader.run(vocab);
 }

@@ -39,9 +39,9 @@ Result<PrependScheme> read_prepend_scheme(const element& section) {
 }
 
 // Flattens sequences into steps.
-class Reader {
+class PreTokenizerReader {
  public:
-  explicit Reader(bool raw_bytes) : raw_bytes_(raw_bytes) {}
+  explicit PreTokenizerReader(bool raw_bytes) : raw_bytes_(raw_bytes) {}
 
   Status read(const element& section, bool is_last, int depth) {
     const std::string type = json_string(section, "type");
@@ -131,7 +131,7 @@ class Reader {
 }  // namespace
 
 Result<HfPreTokenizer> read_pre_tokenizer(const JsonElement& section, bool raw_bytes) {
-  Reader reader(raw_bytes);
+  PreTokenizerReader reader(raw_bytes);
   if (!section.is_null()) RZ_CHECK_OK(reader.read(section, true, 0));
   return reader.finish();
 }

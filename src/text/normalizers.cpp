@@ -23,9 +23,9 @@ std::unique_ptr<Normalizer> simple(std::function<void(std::string&)> apply) {
   return std::make_unique<Simple>(std::move(apply));
 }
 
-class Sequence final : public Normalizer {
+class NormalizerSequence final : public Normalizer {
  public:
-  explicit Sequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
+  explicit NormalizerSequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
   void apply(std::string& segment, bool at_start) const override {
     for (const auto& step : steps_) step->apply(segment, at_start);
   }
@@ -127,7 +127,7 @@ void put_without_marks(uint32_t code, std::string& out) {
 }  // namespace
 
 std::unique_ptr<Normalizer> make_sequence(std::vector<std::unique_ptr<Normalizer>> steps) {
-  return std::make_unique<Sequence>(std::move(steps));
+  return std::make_unique<NormalizerSequence>(std::move(steps));
 }
 
 std::unique_ptr<Normalizer> make_normal_form(NormalForm form) {

@@ -30,9 +30,9 @@ void rewrite(Pieces& pieces, const Write& write) {
   pieces.text = std::move(text);
 }
 
-class Sequence final : public PreTokenizer {
+class PreTokenizerSequence final : public PreTokenizer {
  public:
-  explicit Sequence(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
+  explicit PreTokenizerSequence(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
   void apply(Pieces& pieces) const override {
     for (const auto& step : steps_) step->apply(pieces);
   }
@@ -122,7 +122,7 @@ bool is_punctuation(uint32_t code) {
 }  // namespace
 
 std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> steps) {
-  return std::make_unique<Sequence>(std::move(steps));
+  return std::make_unique<PreTokenizerSequence>(std::move(steps));
 }
 std::unique_ptr<PreTokenizer> make_split(std::unique_ptr<Pattern> pattern, SplitBehavior behavior, bool invert) {
   return std::make_unique<Split>(std::move(pattern), behavior, invert);

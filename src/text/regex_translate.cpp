@@ -5,7 +5,7 @@ namespace realizar::text {
 namespace {
 
 // \s is the property White_Space; PCRE2's also takes U+180E.
-constexpr std::string_view kSpace = "\\p{Z}\\x{09}-\\x{0D}\\x{85}";
+constexpr std::string_view kWhiteSpace = "\\p{Z}\\x{09}-\\x{0D}\\x{85}";
 // \w: PCRE2 10.42 leaves the marks and the connectors other than _ out, and takes all numbers in.
 constexpr std::string_view kWord = "\\p{L}\\p{M}\\p{Nd}\\p{Pc}";
 constexpr std::string_view kHexDigit = "0-9a-fA-F";
@@ -31,7 +31,7 @@ class Translator {
  private:
   // An escape that stands for a set of characters, as the inside of a class; "" for any other.
   static std::string_view set_of(char c) {
-    return c == 's' ? kSpace : c == 'w' ? kWord : c == 'h' ? kHexDigit : std::string_view();
+    return c == 's' ? kWhiteSpace : c == 'w' ? kWord : c == 'h' ? kHexDigit : std::string_view();
   }
 
   // \uHHHH becomes \x{HHHH}; any other escape stays.

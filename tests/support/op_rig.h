@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -25,6 +26,12 @@ struct TestBatch {
 
   StepBatch view() const { return {tokens, positions, seqs, n_decode_rows, logit_rows}; }
 };
+
+inline std::vector<uint32_t> first_tokens(uint32_t n) {
+  std::vector<uint32_t> tokens(n);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  return tokens;
+}
 
 // Rows for operations that look at one row at a time: no sequences, all positions 0.
 inline TestBatch rows_of(std::span<const uint32_t> tokens, uint32_t n_decode_rows) {

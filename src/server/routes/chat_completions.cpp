@@ -182,7 +182,7 @@ void read_chat_logprobs(Fields& fields, Request& request) {
   request.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
 }
 
-Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Call& call) {
+Result<Prepared> prepare_chat(const Json& body, const ServedModelPtr& model, const Call& call) {
   const auto start = Clock::now();
   RZ_TRY(GenerationFields generation, read_generation_fields(body, *model, call));
   Fields fields(body);
@@ -208,7 +208,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
 }  // namespace
 
 void post_chat_completions(Call call) {
-  with_model(std::move(call), prepare);
+  with_model(std::move(call), prepare_chat);
 }
 
 }  // namespace realizar::server

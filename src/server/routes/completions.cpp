@@ -220,7 +220,7 @@ Result<TextOptions> read_text_options(const Json& body, GenerationFields& genera
   return options;
 }
 
-Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Call& call) {
+Result<Prepared> prepare_completion(const Json& body, const ServedModelPtr& model, const Call& call) {
   const auto start = Clock::now();
   RZ_TRY(GenerationFields generation, read_generation_fields(body, *model, call));
   RZ_TRY(TextOptions options, read_text_options(body, generation));
@@ -262,7 +262,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
 }  // namespace
 
 void post_completions(Call call) {
-  with_model(std::move(call), prepare);
+  with_model(std::move(call), prepare_completion);
 }
 
 }  // namespace realizar::server

@@ -108,7 +108,7 @@ Pooling pooling_of(const ServedModel& model) {
   return type.ok() && *type == kGgufMean ? Pooling::kMean : Pooling::kLast;
 }
 
-Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Call& call) {
+Result<Prepared> prepare_embeddings(const Json& body, const ServedModelPtr& model, const Call& call) {
   const auto start = Clock::now();
   Fields fields(body);
   const std::string format = fields.text("encoding_format").value_or("float");
@@ -136,7 +136,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
 }  // namespace
 
 void post_embeddings(Call call) {
-  with_model(std::move(call), prepare);
+  with_model(std::move(call), prepare_embeddings);
 }
 
 }  // namespace realizar::server

@@ -13,10 +13,6 @@ namespace {
 
 using Kind = text::OutputEvent::Kind;
 
-Error wrong(const std::string& where, const std::string& message) {
-  return invalid_argument(where + ": " + message, where);
-}
-
 // One item of the answer: reasoning, a message, or a call.
 struct Item {
   Kind kind;
@@ -270,7 +266,7 @@ Result<Json> chat_body(const Json& body) {
   return chat;
 }
 
-Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Call& call) {
+Result<Prepared> prepare_response(const Json& body, const ServedModelPtr& model, const Call& call) {
   const auto start = Clock::now();
   for (const char* name : {"previous_response_id", "conversation"}) {
     if (body.contains(name) && !body[name].is_null()) return wrong(name, "this server stores no responses");
@@ -299,7 +295,7 @@ Result<Prepared> prepare(const Json& body, const ServedModelPtr& model, const Ca
 }  // namespace
 
 void post_responses(Call call) {
-  with_model(std::move(call), prepare);
+  with_model(std::move(call), prepare_response);
 }
 
 }  // namespace realizar::server

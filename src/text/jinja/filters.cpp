@@ -9,10 +9,6 @@
 namespace realizar::text::jinja {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) {
-  throw TemplateError{message};
-}
-
 // "a.b.0": attributes or items, one after the other.
 Value dotted_attribute(Interpreter& in, const Value& object, const Value& path) {
   if (path.is_int()) return in.item(object, path);

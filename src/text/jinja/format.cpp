@@ -7,10 +7,6 @@
 namespace realizar::text::jinja {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) {
-  throw TemplateError{message};
-}
-
 constexpr int kMaxWidth = 1000;
 
 struct Spec {

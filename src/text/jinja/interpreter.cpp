@@ -9,13 +9,9 @@
 namespace realizar::text::jinja {
 namespace {
 
-constexpr int kMaxDepth = 1000;                      // of calls, expressions and statements
+constexpr int kMaxRunDepth = 1000;                   // of calls, expressions and statements
 constexpr size_t kMaxSteps = 4'000'000;              // expressions, statements and copied bytes / 64
 constexpr size_t kMaxOutputBytes = size_t{1} << 26;  // of all captured output together
-
-[[noreturn]] void fail(const std::string& message) {
-  throw TemplateError{message};
-}
 
 [[noreturn]] void undefined_error(const Value& value) {
   fail("'" + value.undefined_name() + "' is undefined");
@@ -138,7 +134,7 @@ const Value* Scope::find(std::string_view name) const {
 class Interpreter::Nested {
  public:
   explicit Nested(Interpreter& interpreter) : interpreter_(interpreter) {
-    if (++interpreter_.depth_ > kMaxDepth) throw TemplateError{"the template nests too deep", true};
+    if (++interpreter_.depth_ > kMaxRunDepth) throw TemplateError{"the template nests too deep", true};
     interpreter_.spend(1);
   }
   Nested(const Nested&) = delete;

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "text/jinja/value.h"
+#include "text/utf8.h"
 
 namespace realizar::text::jinja {
 namespace {
@@ -17,20 +18,6 @@ bool is_name_start(char c) {
 }
 bool is_name(char c) {
   return is_name_start(c) || std::isdigit(static_cast<unsigned char>(c));
-}
-
-void append_utf8(std::string& out, uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 63))};
-  } else if (code < 0x10000) {
-    out += {static_cast<char>(0xe0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 63)),
-            static_cast<char>(0x80 | (code & 63))};
-  } else {
-    out += {static_cast<char>(0xf0 | code >> 18), static_cast<char>(0x80 | (code >> 12 & 63)),
-            static_cast<char>(0x80 | (code >> 6 & 63)), static_cast<char>(0x80 | (code & 63))};
-  }
 }
 
 // Line breaks become "\n", and one at the very end is dropped (keep_trailing_newline is off).

@@ -9,10 +9,6 @@
 namespace realizar::text::jinja {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) {
-  throw TemplateError{message};
-}
-
 const Text& string_of(const Value& value) {
   if (!value.is_string()) fail(std::string("expected a string, not ") + type_name(value));
   return value.text();

@@ -9,8 +9,8 @@
 namespace realizar::text::jinja {
 namespace {
 
-constexpr int kMaxDepth = 150;   // of nested expressions and statements together
-constexpr int kMaxHeight = 400;  // of one expression's tree
+constexpr int kMaxSyntaxDepth = 150;  // of nested expressions and statements together
+constexpr int kMaxHeight = 400;       // of one expression's tree
 
 class Parser {
  public:
@@ -23,7 +23,7 @@ class Parser {
   class Nested {
    public:
     explicit Nested(Parser& parser) : parser_(parser) {
-      if (++parser_.depth_ > kMaxDepth) parser_.fail("nested too deep");
+      if (++parser_.depth_ > kMaxSyntaxDepth) parser_.fail("nested too deep");
     }
     Nested(const Nested&) = delete;
     Nested& operator=(const Nested&) = delete;

@@ -8,10 +8,6 @@
 namespace realizar::text::jinja {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) {
-  throw TemplateError{message};
-}
-
 uint32_t code_point(std::string_view utf8_char) {
   utf8proc_int32_t code = 0xfffd;
   utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(utf8_char.data()),

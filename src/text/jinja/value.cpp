@@ -8,14 +8,14 @@
 namespace realizar::text::jinja {
 namespace {
 
-constexpr int kMaxDepth = 200;
+constexpr int kMaxValueDepth = 200;
 
 [[noreturn]] void too_deep() {
   throw TemplateError{"values are nested too deep", true};
 }
 
 bool equal_at(const Value& a, const Value& b, int depth) {
-  if (depth > kMaxDepth) too_deep();
+  if (depth > kMaxValueDepth) too_deep();
   if (a.is_number() && b.is_number()) {
     return a.is_float() || b.is_float() ? a.as_double() == b.as_double() : a.as_int() == b.as_int();
   }
@@ -72,7 +72,7 @@ Text joined(const std::vector<Text>& parts, const char* separator) {
 }
 
 Text repr_at(const Value& value, int depth) {
-  if (depth > kMaxDepth) too_deep();
+  if (depth > kMaxValueDepth) too_deep();
   if (value.is_string()) return quoted(value.text());
   std::vector<Text> parts;
   if (value.is_list()) {
@@ -103,7 +103,7 @@ class JsonWriter {
   explicit JsonWriter(const JsonStyle& style) : style_(style) {}
 
   void write(const Value& value, int depth) {
-    if (depth > kMaxDepth) too_deep();
+    if (depth > kMaxValueDepth) too_deep();
     if (value.is_none()) return out_.append("null");
     if (value.is_bool()) return out_.append(value.as_bool() ? "true" : "false");
     if (value.is_float()) return write_float(value.as_double());
@@ -214,6 +214,10 @@ class JsonWriter {
 };
 
 }  // namespace
+
+void fail(const std::string& message) {
+  throw TemplateError{message};
+}
 
 const Value* Dict::find(const Value& key) const {
   for (const auto& item : items) {

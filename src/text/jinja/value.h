@@ -22,6 +22,7 @@ struct TemplateError {
   std::string message;
   bool is_limit = false;  // a bound of the interpreter, not the template's or the conversation's fault
 };
+[[noreturn]] void fail(const std::string& message);
 
 struct Undefined {
   std::string name;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "text/output/call_emitter.h"
 #include "text/output/json_value.h"
@@ -9,6 +10,8 @@
 #include "text/output/text_window.h"
 
 namespace realizar::text {
+
+inline constexpr std::string_view kJsonSpace = " \t\r\n";  // of JSON
 
 class CallSyntax {
  public:

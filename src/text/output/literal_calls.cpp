@@ -9,8 +9,6 @@
 namespace realizar::text {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n";
-
 struct LiteralStyle {
   char open;  // around the arguments
   char close;
@@ -337,7 +335,7 @@ LiteralCalls::Stop LiteralCalls::read_name() {
   const Match found = window_.find_any(std::string_view(&form_.style.open, 1), n_bytes);
   if (found != Match::kYes) return found == Match::kOpen ? Progress::kNeedMore : Progress::kReject;
   std::string name(window_.rest().substr(0, n_bytes));
-  name.erase(name.find_last_not_of(kSpace) + 1);
+  name.erase(name.find_last_not_of(kJsonSpace) + 1);
   if (name.ends_with(form_.name_suffix)) name.resize(name.size() - form_.name_suffix.size());
   window_.take(n_bytes + 1);
   if (!begin_call(name)) return Progress::kReject;

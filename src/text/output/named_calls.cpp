@@ -148,11 +148,10 @@ NamedCalls::Stop NamedCalls::take_if_there(std::string_view literal, State then)
 
 // Kimi writes functions.name:0; tools are known by the name alone.
 bool NamedCalls::begin() {
-  constexpr std::string_view kSpace = " \t\r\n";
   std::string_view name = name_;
-  name.remove_prefix(std::min(name.find_first_not_of(kSpace), name.size()));
+  name.remove_prefix(std::min(name.find_first_not_of(kJsonSpace), name.size()));
   if (!form_.name_suffix.empty()) name = name.substr(0, name.rfind(form_.name_suffix));
-  name = name.substr(0, name.find_last_not_of(kSpace) + 1);
+  name = name.substr(0, name.find_last_not_of(kJsonSpace) + 1);
   if (name.starts_with("functions.") && !emitter_.find_tool(name)) name.remove_prefix(10);
   if (!begin_call(name)) return false;
   ++n_calls_;

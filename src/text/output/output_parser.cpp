@@ -20,8 +20,6 @@ struct Marker {
   bool only_at_start = false;  // before the answer's first word
 };
 
-constexpr std::string_view kSpace = " \t\r\n";
-
 void append_call_markers(ToolFormat format, std::vector<Marker>& markers) {
   const ToolMarkers tools = tool_markers(format);
   for (const std::string& text : tools.opening) markers.push_back({text, Action::kBeginCalls});
@@ -57,7 +55,7 @@ std::vector<Marker> reasoning_markers(const OutputFormat& format) {
 }
 
 std::string first_bytes_of(const std::vector<Marker>& markers) {
-  std::string bytes(kSpace);
+  std::string bytes(kJsonSpace);
   for (const Marker& marker : markers) bytes += marker.text.front();
   return bytes;
 }
@@ -152,7 +150,7 @@ bool OutputParser::Impl::applies(const Marker& marker) const {
 
 void OutputParser::Impl::take_space() {
   const std::string_view rest = window.rest();
-  const size_t n_bytes = std::min(rest.find_first_not_of(kSpace), rest.size());
+  const size_t n_bytes = std::min(rest.find_first_not_of(kJsonSpace), rest.size());
   if (!drops_space) space += rest.substr(0, n_bytes);
   window.take(n_bytes);
   window.commit();
@@ -229,7 +227,7 @@ void OutputParser::Impl::give_back() {
     window.take(1);
     text = window.give_back();
   }
-  if (has_called) text.erase(0, std::min(text.find_first_not_of(kSpace), text.size()));
+  if (has_called) text.erase(0, std::min(text.find_first_not_of(kJsonSpace), text.size()));
   if (!text.empty()) {
     write_text(text);
   } else if (has_called) {

@@ -46,7 +46,7 @@ const TemplateCase kCases[] = {
     {"openai-gpt-oss-120b", ToolFormat::kGptOss, "<|start|>assistant", "<|nothing|>", true, false, true},
 };
 
-const Json kTools = Json::parse(R"([
+const Json kWeatherTools = Json::parse(R"([
   {"type": "function", "function": {"name": "get_weather", "description": "Weather", "parameters": {"type": "object",
     "properties": {"city": {"type": "string", "description": "c"}, "days": {"type": "integer", "description": "d"},
                    "exact": {"type": "boolean", "description": "e"}, "more": {"type": "object", "description": "m"},
@@ -90,10 +90,11 @@ TEST_P(OutputOfTemplate, WhatTheTemplateRendersIsParsedBack) {
   const std::string source = template_source(one.file);
   ParserRig rig{detect_output_format(source), {}, false};
   EXPECT_EQ(rig.format.tools, one.format);
-  for (const Json& tool : kTools) rig.tools.push_back({tool["function"]["name"], tool["function"]["parameters"]});
+  for (const Json& tool : kWeatherTools)
+    rig.tools.push_back({tool["function"]["name"], tool["function"]["parameters"]});
 
   const Json variables = {{"messages", {{{"role", "user"}, {"content", "Weather?"}}, message_of(one)}},
-                          {"tools", kTools},
+                          {"tools", kWeatherTools},
                           {"bos_token", "<s>"},
                           {"eos_token", "</s>"},
                           {"enable_thinking", true},
