@@ -279,7 +279,8 @@ int main(int argc, char** argv) {
   CLI::App app("Writes a GGUF file of random weights in the shape of a known model.");
   std::string shape_name = "llama-3.2-1b", type_name = "Q4_K_M", out;
   uint32_t seed = 1;
-  app.add_option("--shape", shape_name, "llama-3.2-1b, llama-3.1-8b, tinyllama-1.1b, qwen2.5-0.5b, qwen2.5-1.5b, qwen3moe-cut, tiny");
+  app.add_option("--shape", shape_name,
+                 "llama-3.2-1b, llama-3.1-8b, tinyllama-1.1b, qwen2.5-0.5b, qwen2.5-1.5b, qwen3moe-cut, tiny");
   app.add_option("--type", type_name, "Q4_K_M, Q5_K_M or the name of a type: Q4_0, Q8_0, F16, ...");
   app.add_option("--seed", seed, "Seed of the random weights");
   app.add_option("out", out, "The file to write")->required();

@@ -10,6 +10,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "support/emulated_amx_backend.h"
+#include "support/emulated_cuda.h"
 #include "support/npy.h"
 #include "support/step_driver.h"
 
@@ -70,6 +71,8 @@ const Device kDevices[] = {
     {"neon", make_cpu<CpuIsa::kNeon>},
     {"dotprod", make_cpu<CpuIsa::kDotprod>},
     {"i8mm", make_cpu<CpuIsa::kI8mm>},
+    {"cuda_emulated", [] { return test::make_emulated_cuda(1); }},
+    {"cuda_gpu", [] { return test::make_cuda(1); }},
 };
 
 double largest_difference(const std::vector<float>& expected, std::span<const float> actual) {

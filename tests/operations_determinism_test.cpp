@@ -40,7 +40,7 @@ std::vector<RowLayout> row_layouts() {
   return {{all, kTokens}, {all, 0}, {all, 5}, {reversed, 6}, {first, 0}, {rest, 0}, {first, 7}, {rest, 10}, {rest, 3}};
 }
 
-void expect_rows_to_stand_alone(const MakeRunner& make) {
+void expect_rows_to_stand_alone(uint32_t max_threads, const MakeRunner& make) {
   const Runner alone = make(1);
   std::vector<std::vector<float>> decoded, prefilled;
   for (uint32_t token = 0; token < kTokens; ++token) {
@@ -48,7 +48,7 @@ void expect_rows_to_stand_alone(const MakeRunner& make) {
     prefilled.push_back(alone({{token}, 0}));
   }
   const size_t n_cols = decoded[0].size();
-  for (const uint32_t n_threads : {1u, 2u, 3u}) {
+  for (uint32_t n_threads = 1; n_threads <= max_threads; ++n_threads) {
     const Runner together = make(n_threads);
     for (const RowLayout& layout : row_layouts()) {
       const auto rows = together(layout);
@@ -80,7 +80,7 @@ class RowDeterminism : public testing::TestWithParam<std::tuple<BackendUnderTest
 TEST_P(RowDeterminism, OfProducts) {
   const TestMatrix m = random_matrix(type(), 1, 37, n_cols(), 1);
   const InputTable inputs = extreme_inputs(kTokens, n_cols(), 2);
-  expect_rows_to_stand_alone([&](uint32_t n_threads) -> Runner {
+  expect_rows_to_stand_alone(backend().max_threads, [&](uint32_t n_threads) -> Runner {
     auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
     const LinearOp op{.out = rig->output(m.n_rows), .in = rig->input(inputs), .weight = rig->matrix(m)};
     return [=](const RowLayout& layout) {
@@ -118,7 +118,7 @@ TEST_P(RowDeterminism, OfSeveralProductsOfOneInput) {
     return values;
   };
   const auto apart = run(1, false);
-  for (const uint32_t n_threads : {1u, 2u, 3u}) {
+  for (uint32_t n_threads = 1; n_threads <= backend().max_threads; ++n_threads) {
     EXPECT_TRUE(same_bytes(run(n_threads, true), apart)) << n_threads << " threads";
   }
 }
@@ -127,7 +127,7 @@ TEST_P(RowDeterminism, OfSeveralProductsOfOneInput) {
 TEST_P(RowDeterminism, OfLogitRows) {
   const TestMatrix m = random_matrix(type(), 1, 37, n_cols(), 1);
   const InputTable inputs = extreme_inputs(kTokens, n_cols(), 2);
-  expect_rows_to_stand_alone([&](uint32_t n_threads) -> Runner {
+  expect_rows_to_stand_alone(backend().max_threads, [&](uint32_t n_threads) -> Runner {
     auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
     const ActId in = rig->input(inputs), selected = rig->output(n_cols(), Rows::kLogits);
     const LinearOp op{
@@ -157,7 +157,7 @@ TEST_P(RowDeterminism, OfLogitRows) {
 TEST_P(RowDeterminism, OfGatedPairs) {
   const TestMatrix gate = random_matrix(type(), 1, 37, n_cols(), 1), up = random_matrix(type(), 1, 37, n_cols(), 2);
   const InputTable inputs = extreme_inputs(kTokens, n_cols(), 3);
-  expect_rows_to_stand_alone([&](uint32_t n_threads) -> Runner {
+  expect_rows_to_stand_alone(backend().max_threads, [&](uint32_t n_threads) -> Runner {
     auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
     const GatedLinearOp op{rig->output(37), rig->input(inputs), rig->matrix(gate), rig->matrix(up)};
     return [=](const RowLayout& layout) {
@@ -179,7 +179,7 @@ TEST_P(RowDeterminism, OfExperts) {
   for (uint32_t t = 0; t < kTokens; ++t) {
     for (uint32_t k = 0; k < kUsed; ++k) ids.row(t)[k] = static_cast<float>((t + 2 * k) % kExperts);
   }
-  expect_rows_to_stand_alone([&](uint32_t n_threads) -> Runner {
+  expect_rows_to_stand_alone(backend().max_threads, [&](uint32_t n_threads) -> Runner {
     auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
     const ExpertsOp op{.out = rig->input(before),
                        .in = rig->input(inputs),
@@ -229,7 +229,7 @@ TEST_P(AttentionDeterminism, OfRowsAloneTogetherInChunksAndInOtherBlocks) {
   for (const uint32_t window : {0u, 33u}) {
     AttentionRig alone = rig(1, window, 37);
     const auto near = alone.attend({kShort}, 1), far = alone.attend({kLong}, 1), prompt = alone.attend({kChunk}, 0);
-    for (const uint32_t n_threads : {1u, 2u, 3u}) {
+    for (uint32_t n_threads = 1; n_threads <= std::get<0>(GetParam()).max_threads; ++n_threads) {
       AttentionRig together = rig(n_threads, window, 7);
       EXPECT_TRUE(same_bytes(together.attend({kShort, kLong, kChunk}, 2), joined({near, far, prompt})))
           << n_threads << " threads, window " << window;

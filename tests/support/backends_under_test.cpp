@@ -2,6 +2,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "support/emulated_amx_backend.h"
+#include "support/emulated_cuda.h"
 
 namespace realizar::test {
 namespace {
@@ -23,7 +24,9 @@ std::vector<BackendUnderTest> backends_under_test() {
           {"cpu_emulated_amx", make_emulated_amx, kInt8, Arithmetic::kBf16, Arithmetic::kSplitBf16},
           {"cpu_neon", make_cpu<CpuIsa::kNeon>, kInt8, kInt8, kF32},
           {"cpu_dotprod", make_cpu<CpuIsa::kDotprod>, kInt8, kInt8, kF32},
-          {"cpu_i8mm", make_cpu<CpuIsa::kI8mm>, kInt8, kInt8, kF32}};
+          {"cpu_i8mm", make_cpu<CpuIsa::kI8mm>, kInt8, kInt8, kF32},
+          {"cuda_emulated", make_emulated_cuda, kInt8, kInt8, Arithmetic::kSplitBf16, 1},
+          {"cuda_gpu", make_cuda, kInt8, kInt8, Arithmetic::kSplitBf16, 1}};
 }
 
 void skip_where_absent(const BackendUnderTest& backend) {

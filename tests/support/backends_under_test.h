@@ -18,6 +18,7 @@ struct BackendUnderTest {
   // Products with block types, for decode and for prefill rows, and for prefill rows with F16, BF16 and what attention
   // reads. Everything else is multiplied in F32.
   Arithmetic decode, prefill, plain_prefill;
+  uint32_t max_threads = 3;  // more of the host's threads than this change nothing
 
   Arithmetic arithmetic(TypeId type, bool is_decode) const {
     if (traits(type).block_elems > 1) return is_decode ? decode : prefill;

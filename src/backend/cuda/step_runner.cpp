@@ -138,7 +138,7 @@ Status StepRunner::reserve(const RouteOp& op) const {
 }
 
 Status StepRunner::reserve(const ExpertsOp& op) {
-  RZ_CHECK_OK(reserve_for(op.gate));
+  for (const WeightId id : {op.gate, op.up}) RZ_CHECK_OK(reserve_for(id));
   const size_t n_pairs = size_t{limits_.max_rows} * op.n_used;
   const Matrix &gate = weights_.matrix(op.gate), &down = weights_.matrix(op.down);
   const uint32_t d_ff = gate.n_rows, n_experts = gate.n_mats;

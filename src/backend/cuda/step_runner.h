@@ -94,7 +94,10 @@ class StepRunner {
   KvView cache_of(uint32_t layer) const;
   Status reserve_input(const StepBatch& batch);
   Status reserve(const LinearOp& op) { return reserve_for(op.weight); }
-  Status reserve(const GatedLinearOp& op) { return reserve_for(op.gate); }
+  Status reserve(const GatedLinearOp& op) {
+    RZ_CHECK_OK(reserve_for(op.gate));
+    return reserve_for(op.up);
+  }
   Status reserve(const AttentionOp& op);
   Status reserve(const ExpertsOp& op);
   Status reserve(const RouteOp& op) const;
