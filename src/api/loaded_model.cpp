@@ -139,7 +139,7 @@ Status LoadedModel::load_weights(const LoadOptions& options) {
   RZ_TRY(const ModelConfig config, read_config(file));
   RZ_TRY(const EngineOptions engine_options, this->engine_options(config, options));
   if (options.backend != "auto") return load_weights_on(options.backend, options, engine_options);
-  const auto gpus = cuda::list_devices();
+  const auto gpus = cuda::count_devices();
   if (gpus.ok()) {
     const Status status = load_weights_on("cuda", options, engine_options);
     if (status.ok() || !is_devices_own(status.error())) return status;

@@ -83,7 +83,7 @@ class CudaBackend final : public Backend {
   Status prepare(const StepShape& shape);
   std::optional<uint32_t> streamed_layer_of(const Command& command) const;
   void launch_all(const StepShape& shape);
-  void launch_one(const Command& command);
+  void launch_one(size_t idx);
   Status replay_or_record(const StepShape& shape);
 
   std::unique_ptr<Device> device_;
@@ -114,9 +114,9 @@ std::string CudaBackend::description() const {
   return text + ")";
 }
 
-void CudaBackend::launch_one(const Command& command) {
-  runner_.run(command);
-  if (is_traced_) trace_.note(command);
+void CudaBackend::launch_one(size_t idx) {
+  runner_.run(commands_[idx], idx + 1 < commands_.size() ? &commands_[idx + 1] : nullptr);
+  if (is_traced_) trace_.note(commands_[idx]);
 }
 
 std::optional<uint32_t> CudaBackend::streamed_layer_of(const Command& command) const {
@@ -137,14 +137,14 @@ std::optional<uint32_t> CudaBackend::streamed_layer_of(const Command& command) c
 void CudaBackend::launch_all(const StepShape& shape) {
   runner_.begin_launches(shape);
   std::optional<uint32_t> current;
-  for (const Command& command : commands_) {
-    const auto layer = streamed_layer_of(command);
+  for (size_t i = 0; i < commands_.size(); ++i) {
+    const auto layer = streamed_layer_of(commands_[i]);
     if (layer && layer != current) {
       if (current) weights_.stream().leave(*current);
       weights_.stream().enter(*layer);
       current = layer;
     }
-    launch_one(command);
+    launch_one(i);
   }
   if (current) weights_.stream().leave(*current);
 }

@@ -109,6 +109,7 @@ struct NormArgs {
   NormKind kind;
   float eps;
   bool accumulate;
+  QuantRows quants;  // of `out`, where they are wanted too; n_cols is then whole groups
 };
 struct QuantizeArgs {
   const uint32_t* n_rows;

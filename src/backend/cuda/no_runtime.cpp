@@ -9,6 +9,10 @@ Error built_without() {
 
 }  // namespace
 
+Result<uint32_t> count_devices() {
+  return built_without();
+}
+
 Result<std::vector<DeviceInfo>> list_devices() {
   return built_without();
 }

@@ -1,6 +1,8 @@
 // Operations on rows: embed, norm, quantize, select.
 
 constexpr uint32_t kRowThreads = 128;
+constexpr uint32_t kNormColumns = 4;  // a thread of a norm, as long as a block has threads enough
+constexpr uint32_t kMaxNormThreads = 1024;
 
 // The rows of one table, by token or by position.
 template <class Format>
@@ -19,40 +21,13 @@ RZ_DEVICE float block_sum(float x, float* warps) {
   if (thread_idx() % 32 == 0) warps[thread_idx() / 32] = own;
   barrier();
   float sum = warps[0];
-  for (uint32_t w = 1; w < kRowThreads / 32; ++w) sum += warps[w];
+  for (uint32_t w = 1; w < n_block_threads() / 32; ++w) sum += warps[w];
   return sum;
 }
 
-RZ_KERNEL void norm_kernel(NormArgs a) {
-  RZ_SHARED(float, warps, kRowThreads / 32);
-  const uint32_t row = block_x();
-  if (row >= *a.n_rows) return;
-  const float* in = a.in + uint64_t{row} * a.n_cols;
-  float* out = a.out + uint64_t{row} * a.n_cols;
-  const auto n = static_cast<float>(a.n_cols);
-  float mean = 0;
-  if (a.kind == NormKind::kLayer) {
-    float sum = 0;
-    for (uint32_t c = thread_idx(); c < a.n_cols; c += kRowThreads) sum += in[c];
-    mean = block_sum(sum, warps) / n;
-  }
-  float power = 0;
-  for (uint32_t c = thread_idx(); c < a.n_cols; c += kRowThreads) power = fmaf(in[c] - mean, in[c] - mean, power);
-  const float scale = 1.0f / sqrtf(block_sum(power, warps) / n + a.eps);
-  for (uint32_t c = thread_idx(); c < a.n_cols; c += kRowThreads) {
-    float y = (in[c] - mean) * scale;
-    if (a.weight != nullptr) y *= a.weight[c];
-    if (a.bias != nullptr) y += a.bias[c];
-    out[c] = a.accumulate ? out[c] + y : y;
-  }
-}
-
-// A warp a group of 32 columns.
-RZ_KERNEL void quantize_kernel(QuantizeArgs a) {
-  const uint32_t lane = thread_idx() % 32, row = block_y();
-  const uint32_t g = block_x() * (kRowThreads / 32) + thread_idx() / 32, n_groups = a.n_cols / kGroupCols;
-  if (row >= *a.n_rows * a.rows_each || g >= n_groups) return;
-  const float x = a.in[uint64_t{row} * a.n_cols + g * kGroupCols + lane];
+// A warp quantizes the group at place `at`, a column a lane.
+RZ_DEVICE void quantize_group(float x, uint64_t at, const QuantRows& out) {
+  const uint32_t lane = thread_idx() % 32;
   const float largest = warp_max(fabsf(x));
   // Below, the inverse would not be finite; such rows count as zero.
   const bool is_zero = !(largest > 0x1p-120f);
@@ -65,13 +40,49 @@ RZ_KERNEL void quantize_kernel(QuantizeArgs a) {
   for (uint32_t i = 0; i < 4; ++i) {
     word |= (warp_broadcast(static_cast<uint32_t>(code), (4 * lane + i) % 32) & 255) << (8 * i);
   }
-  const uint64_t at = uint64_t{row} * n_groups + g;
-  if (lane < 8) a.out.codes[8 * at + lane] = word;
+  if (lane < 8) out.codes[8 * at + lane] = word;
   if (lane == 0) {
-    a.out.scales[at] = scale;
-    a.out.halves[at] =
+    out.scales[at] = scale;
+    out.halves[at] =
         static_cast<int32_t>((static_cast<uint32_t>(all - first) << 16) | (static_cast<uint32_t>(first) & 0xffffu));
   }
+}
+
+// A block a row. The order of its sums follows from the number of columns alone.
+RZ_KERNEL void norm_kernel(NormArgs a) {
+  RZ_SHARED(float, warps, kMaxNormThreads / 32);
+  const uint32_t row = block_x();
+  if (row >= *a.n_rows) return;
+  const float* in = a.in + uint64_t{row} * a.n_cols;
+  float* out = a.out + uint64_t{row} * a.n_cols;
+  const auto n = static_cast<float>(a.n_cols);
+  float mean = 0;
+  if (a.kind == NormKind::kLayer) {
+    float sum = 0;
+    for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) sum += in[c];
+    mean = block_sum(sum, warps) / n;
+  }
+  float power = 0;
+  for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) power = fmaf(in[c] - mean, in[c] - mean, power);
+  const float scale = 1.0f / sqrtf(block_sum(power, warps) / n + a.eps);
+  for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) {
+    float y = (in[c] - mean) * scale;
+    if (a.weight != nullptr) y *= a.weight[c];
+    if (a.bias != nullptr) y += a.bias[c];
+    if (a.accumulate) y += out[c];
+    out[c] = y;
+    // A warp's columns are a group.
+    if (a.quants.codes != nullptr) quantize_group(y, (uint64_t{row} * a.n_cols + c) / kGroupCols, a.quants);
+  }
+}
+
+// A warp a group of 32 columns.
+RZ_KERNEL void quantize_kernel(QuantizeArgs a) {
+  const uint32_t row = block_y(), n_groups = a.n_cols / kGroupCols;
+  const uint32_t g = block_x() * (kRowThreads / 32) + thread_idx() / 32;
+  if (row >= *a.n_rows * a.rows_each || g >= n_groups) return;
+  const float x = a.in[uint64_t{row} * a.n_cols + g * kGroupCols + thread_idx() % 32];
+  quantize_group(x, uint64_t{row} * n_groups + g, a.out);
 }
 
 RZ_KERNEL void select_rows_kernel(SelectRowsArgs a) {
@@ -87,7 +98,9 @@ void embed(const EmbedArgs& a, uint32_t max_rows, Stream stream) {
 }
 
 void norm(const NormArgs& a, uint32_t max_rows, Stream stream) {
-  launch(norm_kernel, {max_rows, 1}, kRowThreads, a, stream);
+  const uint32_t n_wanted = (a.n_cols / kNormColumns + 31) / 32 * 32;
+  const uint32_t n_threads = n_wanted < 32 ? 32 : n_wanted < kMaxNormThreads ? n_wanted : kMaxNormThreads;
+  launch(norm_kernel, {max_rows, 1}, n_threads, a, stream);
 }
 
 void quantize(const QuantizeArgs& a, uint32_t max_rows, Stream stream) {

@@ -22,6 +22,7 @@ class RuntimeDevice final : public Device {
  public:
   RuntimeDevice(uint32_t idx, DeviceInfo info) : idx_(static_cast<int>(idx)), info_(std::move(info)) {}
   ~RuntimeDevice() override {
+    attach();
     for (cudaGraphExec_t graph : graphs_) {
       if (graph != nullptr) cudaGraphExecDestroy(graph);
     }
@@ -36,7 +37,7 @@ class RuntimeDevice final : public Device {
   }
 
   Status open() {
-    note(cudaSetDevice(idx_));
+    attach();
     note(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     note(cudaStreamCreateWithFlags(&copy_stream_, cudaStreamNonBlocking));
     return status();
@@ -54,6 +55,7 @@ class RuntimeDevice final : public Device {
   Stream stream() const override { return stream_; }
 
   Result<void*> allocate(size_t n_bytes) override {
+    attach();
     void* memory = nullptr;
     const cudaError_t error = cudaMalloc(&memory, n_bytes);
     if (error != cudaSuccess) return no_memory("the GPU", n_bytes, error);
@@ -61,6 +63,7 @@ class RuntimeDevice final : public Device {
     return memory;
   }
   Result<void*> allocate_pinned(size_t n_bytes) override {
+    attach();
     void* memory = nullptr;
     const cudaError_t error = cudaHostAlloc(&memory, n_bytes, cudaHostAllocDefault);
     if (error != cudaSuccess) return no_memory("this machine", n_bytes, error);
@@ -68,9 +71,11 @@ class RuntimeDevice final : public Device {
     return memory;
   }
   void upload(void* to, const void* from, size_t n_bytes) override {
+    attach();
     note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, stream_));
   }
   void download(void* to, const void* from, size_t n_bytes) override {
+    attach();
     note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToHost, stream_));
   }
   void begin_capture() override { note(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal)); }
@@ -105,12 +110,16 @@ class RuntimeDevice final : public Device {
     return ms;
   }
   Status wait() override {
+    attach();
     note(cudaGetLastError());
     note(cudaStreamSynchronize(stream_));
     return status();
   }
 
  private:
+  // The runtime has a device for each thread, and the thread that loads need not be the one that runs. Every step
+  // begins with an upload, so that its launches find their device.
+  void attach() { note(cudaSetDevice(idx_)); }
   // The first error of those since the last status() is the cause of the others.
   void note(cudaError_t error) {
     if (error_ == cudaSuccess) error_ = error;
@@ -162,7 +171,7 @@ Result<DeviceInfo> info_of(int idx) {
 
 }  // namespace
 
-Result<std::vector<DeviceInfo>> list_devices() {
+Result<uint32_t> count_devices() {
   int n_devices = 0, driver_version = 0;
   const cudaError_t error = cudaGetDeviceCount(&n_devices);
   cudaDriverGetVersion(&driver_version);
@@ -175,23 +184,27 @@ Result<std::vector<DeviceInfo>> list_devices() {
                        "backend");
   }
   if (error != cudaSuccess) return unsupported("no GPU can be used: " + words(error), "backend");
+  return static_cast<uint32_t>(n_devices);
+}
+
+Result<std::vector<DeviceInfo>> list_devices() {
+  RZ_TRY(const uint32_t n_devices, count_devices());
   std::vector<DeviceInfo> devices;
-  for (int i = 0; i < n_devices; ++i) {
-    RZ_TRY(DeviceInfo info, info_of(i));
+  for (uint32_t i = 0; i < n_devices; ++i) {
+    RZ_TRY(DeviceInfo info, info_of(static_cast<int>(i)));
     devices.push_back(std::move(info));
   }
   return devices;
 }
 
 Result<std::unique_ptr<Device>> open_device(uint32_t idx) {
-  RZ_TRY(const auto devices, list_devices());
-  if (idx >= devices.size()) {
+  RZ_TRY(const uint32_t n_devices, count_devices());
+  if (idx >= n_devices) {
     return invalid_argument(
-        fmt::format("device: expected one of the {} GPUs of this machine, counted from 0, actual {}", devices.size(),
-                    idx),
+        fmt::format("device: expected one of the {} GPUs of this machine, counted from 0, actual {}", n_devices, idx),
         "device");
   }
-  const DeviceInfo& info = devices[idx];
+  RZ_TRY(const DeviceInfo info, info_of(static_cast<int>(idx)));
   if (info.major < kLeastMajor) {
     return unsupported(fmt::format("{} has compute capability {}.{}, expected {}.0 or more", info.name, info.major,
                                    info.minor, kLeastMajor),

@@ -1,4 +1,4 @@
-// The GPUs of this machine. In a program built without CUDA both calls give NotFound, which says so.
+// The GPUs of this machine. In a program built without CUDA all calls give NotFound, which says so.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,10 @@ struct DeviceInfo {
   int driver_version;  // 13000: 13.0
 };
 
-// Errors: NotFound (no GPU, or no driver at all); Unsupported (the driver is too old, or does not answer).
+// One or more. Takes nothing of the GPUs. Errors: NotFound (no GPU, or no driver at all); Unsupported (the driver is
+// too old, or does not answer).
+Result<uint32_t> count_devices();
+// Errors: as above.
 Result<std::vector<DeviceInfo>> list_devices();
 // Errors: as above; InvalidArgument (no such device); Unsupported (its compute capability is below 8.0).
 Result<std::unique_ptr<Device>> open_device(uint32_t idx);

@@ -195,7 +195,8 @@ void StepRunner::begin_launches(const StepShape& shape) {
   quantized_of_ = split_of_ = kNoAct;
 }
 
-void StepRunner::run(const Command& command) {
+void StepRunner::run(const Command& command, const Command* next) {
+  next_ = next;
   std::visit([this](const auto& op) { run(op); }, command);
 }
 
@@ -211,12 +212,25 @@ void StepRunner::run(const EmbedOp& op) {
   wrote(op.out);
 }
 
+// Whether the next operation is a product of `in` with a block form.
+bool StepRunner::wants_quantized(const Command* next, ActId in) const {
+  if (next == nullptr) return false;
+  if (const auto* linear = std::get_if<LinearOp>(next)) {
+    return linear->in == in && has_groups(weights_.matrix(linear->weight));
+  }
+  const auto* gated = std::get_if<GatedLinearOp>(next);
+  return gated != nullptr && gated->in == in && has_groups(weights_.matrix(gated->gate));
+}
+
 void StepRunner::run(const NormOp& op) {
   if (max_rows(op.rows) == 0) return;
-  kernels_.norm({n_rows_at(op.rows), act(op.out).values, act(op.in).values, weights_.vector(op.weight),
-                 weights_.vector(op.bias), act(op.in).n_cols, op.kind, op.eps, op.accumulate},
-                max_rows(op.rows), device_.stream());
   wrote(op.out);
+  const bool is_quantized = wants_quantized(next_, op.out);
+  kernels_.norm(
+      {n_rows_at(op.rows), act(op.out).values, act(op.in).values, weights_.vector(op.weight), weights_.vector(op.bias),
+       act(op.in).n_cols, op.kind, op.eps, op.accumulate, is_quantized ? quants_.view() : QuantRows{}},
+      max_rows(op.rows), device_.stream());
+  if (is_quantized) quantized_of_ = op.out;
 }
 
 QuantRows StepRunner::quantized(const Matrix& weight, ActId in, Rows rows) {

@@ -68,7 +68,8 @@ class StepRunner {
   StepShape limits() const;
   // Launches what makes a step's operations, in their order, for a step of at most this shape.
   void begin_launches(const StepShape& shape);
-  void run(const Command& command);
+  // `next`: the command behind it; null for the last.
+  void run(const Command& command, const Command* next);
 
   // After the step. Errors of the device show at its next wait.
   std::span<const float> read(ActId id);
@@ -114,6 +115,7 @@ class StepRunner {
 
   void run(const EmbedOp& op);
   void run(const NormOp& op);
+  bool wants_quantized(const Command* next, ActId in) const;
   void run(const LinearOp& op);
   void run(const GatedLinearOp& op);
   void run(const RopeStoreOp& op);
@@ -159,7 +161,8 @@ class StepRunner {
   size_t n_chosen_ = 0;
   ActId quantized_of_ = kNoAct, split_of_ = kNoAct;
   Form split_form_ = Form::kCount;
-  StepShape exact_, shape_;  // of the step; of the launches that are made for it
+  const Command* next_ = nullptr;  // to the one that is being run
+  StepShape exact_, shape_;        // of the step; of the launches that are made for it
   uint32_t n_moves_ = 0;
 };
 
