@@ -23,11 +23,13 @@ class CudaBackend final : public Backend {
         weights_(*device_, options),
         runner_(*device_, weights_),
         graphs_(*device_),
-        trace_(*device_, weights_) {}
+        trace_(*device_, weights_),
+        arithmetic_("cuda, " + device_->description()) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string description() const override;
-  std::string_view arithmetic() const override { return "cuda"; }
+  // Tensor cores of different generations round differently.
+  std::string_view arithmetic() const override { return arithmetic_; }
 
   Status configure(const BackendLimits& limits) override {
     commands_.reserve(limits.max_commands);
@@ -91,6 +93,7 @@ class CudaBackend final : public Backend {
   mutable StepRunner runner_;
   GraphCache graphs_;
   StepTrace trace_;
+  std::string arithmetic_;
   DeviceCounters counters_;
   bool is_traced_ = false;
   uint32_t n_known_moves_ = 0;

@@ -12,6 +12,12 @@ namespace realizar::cuda {
 
 enum class GraphId : uint32_t {};
 
+// What allocations are aligned to.
+inline constexpr size_t kAllocationAlign = 256;
+inline size_t aligned_bytes(size_t n_bytes) {
+  return (n_bytes + kAllocationAlign - 1) / kAllocationAlign * kAllocationAlign;
+}
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -23,7 +29,7 @@ class Device {
   virtual const KernelTable& kernels() const = 0;
   virtual Stream stream() const = 0;
 
-  // Aligned to 256 bytes, uninitialized, freed with the device. Errors: ResourceExhausted.
+  // Aligned to kAllocationAlign, uninitialized, freed with the device. Errors: ResourceExhausted.
   virtual Result<void*> allocate(size_t n_bytes) = 0;
   // The same in memory of the host that the device reads while the processor goes on.
   virtual Result<void*> allocate_pinned(size_t n_bytes) = 0;

@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace realizar::cuda {
-namespace {
-
-constexpr size_t kAlign = 256;
-
-}  // namespace
 
 Result<LayerStream::Place> LayerStream::add(bool begins_layer, size_t n_bytes) {
   if (begins_layer) layers_.emplace_back();
@@ -15,7 +10,7 @@ Result<LayerStream::Place> LayerStream::add(bool begins_layer, size_t n_bytes) {
   Layer& layer = layers_.back();
   const Place place{static_cast<std::byte*>(memory), n_layers() - 1, layer.n_bytes};
   layer.parts.push_back({place.host, place.offset, n_bytes});
-  layer.n_bytes += (n_bytes + kAlign - 1) / kAlign * kAlign;
+  layer.n_bytes += aligned_bytes(n_bytes);
   return place;
 }
 

@@ -13,11 +13,6 @@ namespace {
 
 constexpr size_t kStagingBytes = size_t{16} << 20;  // of repacked rows between two uploads
 constexpr uint32_t kMaxPackers = 16;
-constexpr size_t kAlign = 256;
-
-size_t aligned(size_t n_bytes) {
-  return (n_bytes + kAlign - 1) / kAlign * kAlign;
-}
 
 // And zeros behind it, up to row_bytes.
 void copy_plain_row(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t r, size_t row_bytes,
@@ -51,7 +46,7 @@ Weights::Weights(Device& device, const CudaOptions& options)
 Result<void*> Weights::allocate(size_t n_bytes) {
   if (n_bytes == 0) return nullptr;
   RZ_TRY(void* memory, device_.allocate(n_bytes));
-  n_bytes_ += aligned(n_bytes);
+  n_bytes_ += aligned_bytes(n_bytes);
   return memory;
 }
 
@@ -61,11 +56,11 @@ bool Weights::is_resident(const MatrixSource& source, size_t n_bytes) {
   if (source.layer < 0) return true;
   if (source.layer != layer_) layer_bytes_ = 0;
   layer_ = source.layer;
-  layer_bytes_ += aligned(n_bytes);
+  layer_bytes_ += aligned_bytes(n_bytes);
   max_layer_bytes_ = std::max(max_layer_bytes_, layer_bytes_);
   if (options_.n_gpu_layers) return static_cast<uint32_t>(source.layer) < *options_.n_gpu_layers;
   const bool fits_whole = options_.weight_bytes > 0 && options_.weight_bytes <= budget_bytes_;
-  const size_t wanted = n_bytes_ + aligned(n_bytes) + (fits_whole ? 0 : 2 * max_layer_bytes_);
+  const size_t wanted = n_bytes_ + aligned_bytes(n_bytes) + (fits_whole ? 0 : 2 * max_layer_bytes_);
   is_full_ = is_full_ || wanted > budget_bytes_;
   return !is_full_;
 }
@@ -84,7 +79,7 @@ Result<Weights::Stored> Weights::place_streamed(const MatrixSource& source, Plan
   size_t n_bytes = 0;
   for (int i = 0; i < kPlanes; ++i) {
     stored.offsets[i] = n_bytes;
-    n_bytes += aligned(planes.row_bytes[i] * n_rows);
+    n_bytes += aligned_bytes(planes.row_bytes[i] * n_rows);
   }
   RZ_TRY(stored.place, stream_.add(source.layer != last_streamed_layer_, n_bytes));
   last_streamed_layer_ = source.layer;
