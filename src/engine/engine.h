@@ -150,6 +150,7 @@ class Engine {
   Sampler sampler_;
   BatchBuilder batch_builder_;
   ChoiceBuilder choice_builder_;
+  StepBatch batch_;  // of the step whose results are read
   StepBudget budget_;
   FairShare shares_;
   std::vector<SequencePtr> waiting_;

@@ -67,9 +67,9 @@ Status Engine::step() {
   Status status = draft();
   if (status.ok()) {
     plan();
-    StepBatch batch = batch_builder_.build(running_, plan_);
-    batch.choices = choice_builder_.build(running_, plan_);
-    status = run_step(batch);
+    batch_ = batch_builder_.build(running_, plan_);
+    batch_.choices = choice_builder_.build(running_, plan_);
+    status = run_step(batch_);
   }
   if (!status.ok()) {
     counters_.is_device_lost = backend_.is_lost();

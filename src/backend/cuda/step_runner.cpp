@@ -444,7 +444,7 @@ void StepRunner::download_chosen() {
 std::span<const float> StepRunner::read(ActId id) {
   Activation2D& a = act(id);
   const size_t n = size_t{a.rows == Rows::kAll ? exact_.n_rows : exact_.n_logit_rows} * a.n_cols;
-  if (!a.is_read) {
+  if (!a.is_read && n > 0) {
     if (a.copy.size() < n) a.copy.resize(n);
     device_.download(a.copy.data(), a.values, n * sizeof(float));
     // A failure shows at the next wait: it is not this call's to report.
