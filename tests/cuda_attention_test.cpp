@@ -7,14 +7,12 @@
 
 #include "backend/cuda/attention_shape.h"
 #include "backend/reference/reference_backend.h"
-#include "support/cuda_emulator.h"
 #include "support/emulated_cuda.h"
 #include "support/op_rig.h"
+#include "support/thread_orders.h"
 
 namespace realizar::test {
 namespace {
-
-using cuda::emulator::ThreadOrder;
 
 struct Shape {
   uint32_t head_dim = 64, n_heads = 2, n_kv_heads = 1;
@@ -240,17 +238,6 @@ TEST(CudaAttention, OfPromptRowsHaveTheSameBitsInAnyChunks) {
     }
     EXPECT_EQ(in_chunks, whole) << "head_dim " << shape.head_dim;
   }
-}
-
-template <class Compute>
-void expect_same_in_all_orders(const Compute& compute) {
-  cuda::emulator::set_thread_order(ThreadOrder::kRising);
-  const std::vector<float> rising = compute();
-  for (const ThreadOrder order : {ThreadOrder::kFalling, ThreadOrder::kShuffled}) {
-    cuda::emulator::set_thread_order(order);
-    EXPECT_EQ(rising, compute());
-  }
-  cuda::emulator::set_thread_order(ThreadOrder::kRising);
 }
 
 TEST(CudaAttention, IsTheSameInEveryOrderOfThreads) {

@@ -5,14 +5,12 @@
 #include <numeric>
 
 #include "support/attention_rig.h"
-#include "support/cuda_emulator.h"
 #include "support/emulated_cuda.h"
 #include "support/op_rig.h"
+#include "support/thread_orders.h"
 
 namespace realizar::test {
 namespace {
-
-using cuda::emulator::ThreadOrder;
 
 constexpr uint32_t kRows = 9;
 
@@ -37,17 +35,6 @@ std::vector<float> attended(KvType type) {
                    {.head_dim = 64, .n_heads = 4, .n_kv_heads = 2, .window = 150, .kv_type = type});
   rig.store_history(1, 200);
   return rig.attend({{1, 200, 3}}, 0);
-}
-
-template <class Compute>
-void expect_same_in_all_orders(const Compute& compute) {
-  cuda::emulator::set_thread_order(ThreadOrder::kRising);
-  const std::vector<float> rising = compute();
-  for (const ThreadOrder order : {ThreadOrder::kFalling, ThreadOrder::kShuffled}) {
-    cuda::emulator::set_thread_order(order);
-    EXPECT_EQ(rising, compute());
-  }
-  cuda::emulator::set_thread_order(ThreadOrder::kRising);
 }
 
 TEST(CudaBackend, ProductsAreTheSameInEveryOrderOfThreads) {

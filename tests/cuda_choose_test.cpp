@@ -7,14 +7,12 @@
 #include "sampling/penalties.h"
 #include "sampling/philox.h"
 #include "sampling/sampler.h"
-#include "support/cuda_emulator.h"
 #include "support/emulated_cuda.h"
 #include "support/op_rig.h"
+#include "support/thread_orders.h"
 
 namespace realizar::test {
 namespace {
-
-using cuda::emulator::ThreadOrder;
 
 constexpr uint32_t kVocab = 9001;  // three parts, the last not full
 constexpr uint32_t kRows = 3;
@@ -152,12 +150,7 @@ TEST_P(CudaChoose, ARecordedStepChoosesByTheNextStepsParameters) {
 TEST_P(CudaChoose, ThreadsInAnyOrderChooseTheSame) {
   ChooseRig rig(GetParam(), random_logits(4));
   const auto params = for_all_rows({.top_k = 100}, 2);
-  const auto rising = rig.choose(params, kHistory);
-  for (const ThreadOrder order : {ThreadOrder::kFalling, ThreadOrder::kShuffled}) {
-    cuda::emulator::set_thread_order(order);
-    EXPECT_EQ(rig.choose(params, kHistory), rising);
-  }
-  cuda::emulator::set_thread_order(ThreadOrder::kRising);
+  expect_same_in_all_orders([&] { return rig.choose(params, kHistory); });
 }
 
 }  // namespace

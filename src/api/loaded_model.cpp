@@ -54,26 +54,24 @@ uint64_t reserve_bytes(const ModelConfig& c, const EngineOptions& options) {
   return row_bytes(kv_traits(options.kv_type), 32) * kv_elems / 32 + n_floats * sizeof(float) + kRuntimeBytes;
 }
 
-Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, uint64_t wanted_bytes,
-                                                   uint64_t weight_bytes) {
-  RZ_TRY(auto device, cuda::open_device(options.device));
-  return cuda::make_backend(std::move(device),
-                            {options.gpu_memory_mb << 20, wanted_bytes, weight_bytes, options.n_gpu_layers});
-}
-
 uint64_t tensor_bytes(const ModelFile& file) {
   uint64_t n_bytes = 0;
   for (const TensorInfo& tensor : file.tensors()) n_bytes += tensor.data.size();
   return n_bytes;
 }
 
+Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, const EngineOptions& engine_options,
+                                                   const ModelFile& file) {
+  RZ_TRY(const ModelConfig config, read_config(file));
+  RZ_TRY(auto device, cuda::open_device(options.device));
+  return cuda::make_backend(std::move(device), {options.gpu_memory_mb << 20, reserve_bytes(config, engine_options),
+                                                tensor_bytes(file), options.n_gpu_layers});
+}
+
 Result<std::unique_ptr<Backend>> make_backend(const std::string& name, const LoadOptions& options,
-                                              const EngineOptions& engine_options, const ModelFile& file,
-                                              const ModelConfig& config) {
+                                              const EngineOptions& engine_options, const ModelFile& file) {
   if (name == "reference") return make_reference_backend();
-  if (name == "cuda") {
-    return make_cuda_backend(options, reserve_bytes(config, engine_options), tensor_bytes(file));
-  }
+  if (name == "cuda") return make_cuda_backend(options, engine_options, file);
   if (name != "cpu") {
     return invalid_argument("backend: expected auto, cpu, cuda or reference, actual '" + name + "'", "backend");
   }
@@ -157,8 +155,7 @@ Status LoadedModel::load_weights_on(const std::string& backend_name, const LoadO
   draft = {};
   engine = nullptr;
   model = nullptr;
-  RZ_TRY(const ModelConfig config, read_config(file));
-  RZ_TRY(backend, make_backend(backend_name, options, engine_options, file, config));
+  RZ_TRY(backend, make_backend(backend_name, options, engine_options, file));
   RZ_CHECK_OK(backend->configure(Engine::limits_for(engine_options)));
   RZ_TRY(Model loaded, Model::load(file, *backend, {engine_options.n_ctx, options.progress}));
   model = std::make_unique<Model>(std::move(loaded));
@@ -193,8 +190,7 @@ Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& 
   draft_options.max_catch_up = kMaxCatchUp;
   draft_options.kv_tokens = engine_options.kv_tokens;
   draft_options.kv_type = engine_options.kv_type;
-  RZ_TRY(const ModelConfig draft_config, read_config(draft_file));
-  RZ_TRY(draft.backend, make_backend(std::string(backend->name()), options, engine_options, draft_file, draft_config));
+  RZ_TRY(draft.backend, make_backend(std::string(backend->name()), options, engine_options, draft_file));
   RZ_CHECK_OK(draft.backend->configure(ModelDrafter::limits_for(draft_options)));
   RZ_TRY(Model loaded, Model::load(draft_file, *draft.backend, {engine_options.n_ctx, options.progress}));
   if (loaded.config().n_vocab != model->config().n_vocab) {

@@ -1,4 +1,5 @@
 #include "backend/cpu/step_runner.h"
+#include "backend/op_work.h"
 
 #include <algorithm>
 #include <chrono>
@@ -199,14 +200,9 @@ void StepRunner::record(const Command& command, uint64_t start_ns, uint64_t end_
     }
   }
   if (const auto* attention = std::get_if<AttentionOp>(&command)) {
-    const KvLayout& kv = cache_.layout();
-    const uint64_t vector_bytes = row_bytes(kv_traits(kv.type), kv.head_dim);
-    for (const BatchSequence& seq : batch_->seqs) {
-      const uint64_t n_pos = static_cast<uint64_t>(seq.first_pos) + seq.n_rows;
-      const uint64_t seen = attention->window > 0 ? std::min<uint64_t>(n_pos, attention->window + seq.n_rows) : n_pos;
-      bytes += 2 * seen * kv.n_kv_heads * vector_bytes;
-      flops += 4 * seq.n_rows * seen * attention->n_heads * attention->head_dim;
-    }
+    const OpWork work = attention_work(*attention, *batch_, cache_.layout());
+    bytes += work.bytes;
+    flops += work.flops;
   }
   trace_.push_back({static_cast<OpKind>(command.index()), batch_->n_decode_rows == batch_->n_rows(), start_ns,
                     end_ns - start_ns, bytes, flops});

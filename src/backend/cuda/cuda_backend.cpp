@@ -82,6 +82,8 @@ class CudaBackend final : public Backend {
 
  private:
   void append(const Command& command) { commands_.push_back(command); }
+  template <class Visit>
+  void for_each_part(BlockId id, const Visit& visit) const;
   Status prepare(const StepShape& shape);
   std::optional<uint32_t> streamed_layer_of(const Command& command) const;
   void launch_all(const StepShape& shape);
@@ -198,26 +200,28 @@ std::span<std::byte> CudaBackend::allocate_host(size_t n_bytes) {
   return {static_cast<std::byte*>(*memory), n_bytes};
 }
 
-void CudaBackend::save_block(BlockId id, std::span<std::byte> bytes) const {
-  std::byte* to = bytes.data();
+// Calls visit(place on the device, offset in the block's bytes, n_bytes) for every part of a block.
+template <class Visit>
+void CudaBackend::for_each_part(BlockId id, const Visit& visit) const {
   const size_t n_bytes = runner_.layer_block_bytes();
+  size_t offset = 0;
   for (uint32_t layer = 0; layer < runner_.layout().n_layers; ++layer) {
     for (const bool is_value : {false, true}) {
-      device_->download(to, runner_.block_at(is_value, layer, id), n_bytes);
-      to += n_bytes;
+      visit(runner_.block_at(is_value, layer, id), offset, n_bytes);
+      offset += n_bytes;
     }
   }
 }
 
+void CudaBackend::save_block(BlockId id, std::span<std::byte> bytes) const {
+  for_each_part(id, [&](const void* part, size_t offset, size_t n_bytes) {
+    device_->download(bytes.data() + offset, part, n_bytes);
+  });
+}
+
 void CudaBackend::restore_block(BlockId id, std::span<const std::byte> bytes) {
-  const std::byte* from = bytes.data();
-  const size_t n_bytes = runner_.layer_block_bytes();
-  for (uint32_t layer = 0; layer < runner_.layout().n_layers; ++layer) {
-    for (const bool is_value : {false, true}) {
-      device_->upload(runner_.block_at(is_value, layer, id), from, n_bytes);
-      from += n_bytes;
-    }
-  }
+  for_each_part(
+      id, [&](void* part, size_t offset, size_t n_bytes) { device_->upload(part, bytes.data() + offset, n_bytes); });
 }
 
 // A failure shows at the next step's wait.

@@ -17,10 +17,10 @@ uint32_t rounded_rows(uint32_t n, uint32_t limit) {
 
 }  // namespace
 
-StepShape shared_shape(const StepShape& exact, const StepShape& limits) {
+StepShape shared_shape(const StepShape& exact, const BackendLimits& limits) {
   StepShape shape;
-  shape.n_rows = shape.n_decode_rows = rounded_rows(exact.n_rows, limits.n_rows);
-  shape.n_logit_rows = rounded_rows(exact.n_logit_rows, limits.n_logit_rows);
+  shape.n_rows = shape.n_decode_rows = rounded_rows(exact.n_rows, limits.max_rows);
+  shape.n_logit_rows = rounded_rows(exact.n_logit_rows, limits.max_logit_rows);
   shape.n_positions = std::max(kLeastPositions, std::bit_ceil(exact.n_positions));
   return shape;
 }

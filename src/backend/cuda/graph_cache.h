@@ -18,7 +18,7 @@ struct StepShape {
   bool operator==(const StepShape&) const = default;
 };
 // The shape that steps like this one share: decode rows alone, numbers rounded up, to no more than `limits`.
-StepShape shared_shape(const StepShape& exact, const StepShape& limits);
+StepShape shared_shape(const StepShape& exact, const BackendLimits& limits);
 
 class GraphCache {
  public:

@@ -78,10 +78,6 @@ uint8_t* StepRunner::block_at(bool is_value, uint32_t layer, BlockId id) const {
   return planes_[is_value ? 1 : 0] + (size_t{layer} * layout_.n_blocks + to_index(id)) * layer_block_bytes();
 }
 
-StepShape StepRunner::limits() const {
-  return {limits_.max_rows, limits_.max_rows, limits_.max_logit_rows, limits_.max_context, 0};
-}
-
 // Where the limits name the context, the first step's reserve lasts.
 Status StepRunner::reserve_input(const StepBatch& batch) {
   size_t n_blocks = std::max(1u, (limits_.max_context + layout_.block_tokens - 1) / layout_.block_tokens);

@@ -65,7 +65,7 @@ class StepRunner {
   // How often memory that launches name was exchanged for other.
   uint32_t n_moves() const { return n_moves_; }
   static StepShape shape_of(const StepBatch& batch);
-  StepShape limits() const;
+  const BackendLimits& limits() const { return limits_; }
   // Launches what makes a step's operations, in their order, for a step of at most this shape.
   void begin_launches(const StepShape& shape);
   // `next`: the command behind it; null for the last.

@@ -1,9 +1,6 @@
 #include "backend/cuda/step_trace.h"
 
-#include <algorithm>
 #include <chrono>
-
-#include "backend/kv_types.h"
 
 namespace realizar::cuda {
 
@@ -16,7 +13,7 @@ void StepTrace::begin(const StepBatch& batch, const KvLayout& layout) {
 }
 
 void StepTrace::note(const Command& command) {
-  const Work work = work_of(command);
+  const OpWork work = work_of(command);
   timings_.push_back({kind_of(command), batch_->n_decode_rows == batch_->n_rows(), 0, 0, work.bytes, work.flops});
   device_.mark_time(static_cast<uint32_t>(timings_.size()));
 }
@@ -30,26 +27,14 @@ void StepTrace::finish() {
   }
 }
 
-void StepTrace::add_product(WeightId id, uint64_t n_rows, uint64_t n_mats_read, Work& work) const {
+void StepTrace::add_product(WeightId id, uint64_t n_rows, uint64_t n_mats_read, OpWork& work) const {
   const Matrix& m = weights_.matrix(id);
   work.bytes += n_mats_read * weights_.matrix_bytes(id);
   work.flops += 2 * n_rows * m.n_rows * m.n_cols;
 }
 
-StepTrace::Work StepTrace::attention_work(const AttentionOp& op) const {
-  Work work;
-  const uint64_t vector_bytes = row_bytes(kv_traits(layout_.type), layout_.head_dim);
-  for (const BatchSequence& seq : batch_->seqs) {
-    const uint64_t n_pos = static_cast<uint64_t>(seq.first_pos) + seq.n_rows;
-    const uint64_t seen = op.window > 0 ? std::min<uint64_t>(n_pos, op.window + seq.n_rows) : n_pos;
-    work.bytes += 2 * seen * layout_.n_kv_heads * vector_bytes;
-    work.flops += 4 * seq.n_rows * seen * op.n_heads * op.head_dim;
-  }
-  return work;
-}
-
-StepTrace::Work StepTrace::work_of(const Command& command) const {
-  Work work;
+OpWork StepTrace::work_of(const Command& command) const {
+  OpWork work;
   const uint64_t n_rows = batch_->n_rows();
   if (const auto* linear = std::get_if<LinearOp>(&command)) {
     add_product(linear->weight, linear->rows == Rows::kAll ? n_rows : batch_->logit_rows.size(), 1, work);
@@ -62,7 +47,7 @@ StepTrace::Work StepTrace::work_of(const Command& command) const {
     const uint64_t n_pairs = n_rows * experts->n_used;
     for (const WeightId id : {experts->gate, experts->up, experts->down}) add_product(id, n_pairs, n_pairs, work);
   }
-  if (const auto* attention = std::get_if<AttentionOp>(&command)) return attention_work(*attention);
+  if (const auto* attention = std::get_if<AttentionOp>(&command)) return attention_work(*attention, *batch_, layout_);
   return work;
 }
 

@@ -7,6 +7,7 @@
 #include "backend/cuda/command.h"
 #include "backend/cuda/device.h"
 #include "backend/cuda/weights.h"
+#include "backend/op_work.h"
 
 namespace realizar::cuda {
 
@@ -22,12 +23,8 @@ class StepTrace {
   std::span<const OpTiming> timings() const { return timings_; }
 
  private:
-  struct Work {
-    uint64_t bytes = 0, flops = 0;
-  };
-  Work work_of(const Command& command) const;
-  void add_product(WeightId id, uint64_t n_rows, uint64_t n_mats_read, Work& work) const;
-  Work attention_work(const AttentionOp& op) const;
+  OpWork work_of(const Command& command) const;
+  void add_product(WeightId id, uint64_t n_rows, uint64_t n_mats_read, OpWork& work) const;
 
   Device& device_;
   const Weights& weights_;

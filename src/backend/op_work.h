@@ -1,0 +1,17 @@
+// What operations have to read and compute at the least, for traces.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/backend.h"
+
+namespace realizar {
+
+struct OpWork {
+  uint64_t bytes = 0;  // of weights and cache
+  uint64_t flops = 0;
+};
+
+OpWork attention_work(const AttentionOp& op, const StepBatch& batch, const KvLayout& cache);
+
+}  // namespace realizar
