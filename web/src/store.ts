@@ -55,7 +55,7 @@ export function useStore<T>(select: (state: State) => T): T {
   const [, setVersion] = useState(0);
   const selected = select(state);
   useEffect(() => {
-    let last = select(state);
+    let last = selected;
     const listener = () => {
       const next = select(state);
       if (Object.is(next, last)) return;
@@ -63,6 +63,7 @@ export function useStore<T>(select: (state: State) => T): T {
       setVersion((version) => version + 1);
     };
     listeners.add(listener);
+    listener();  // the state may have changed since the render
     return () => void listeners.delete(listener);
   });
   return selected;

@@ -257,6 +257,21 @@ test('asks for an API key, and keeps it', async (t) => {
   assert.equal(await page.getByRole('dialog').count(), 0);
 });
 
+test('shows the models whose list comes between the first render and its effects', async (t) => {
+  const { page } = await open(t);
+  await page.addInitScript(() => {
+    const later = window.setTimeout;
+    window.setTimeout = (run, ms = 0) => later(run, ms + 500);
+    window.requestAnimationFrame = (run) => later(run, 500);
+  });
+  await page.route('**/v1/models', async (route) => {
+    await page.locator('header').waitFor();
+    await route.continue();
+  });
+  await page.reload();
+  await page.getByLabel('Model').waitFor();
+});
+
 test('the keyboard is enough', async (t) => {
   const { page } = await open(t);
   await page.keyboard.type('two');
