@@ -268,7 +268,7 @@ std::optional<Mix> find_mix(std::string name) {
   const bool more_bits = name.ends_with("_K_M");
   if (more_bits) name.resize(name.size() - 2);
   for (const TypeTraits& type : all_types()) {
-    if (name == type.name) return Mix{type.id, more_bits};
+    if (name == type.name && is_in_gguf(type.id)) return Mix{type.id, more_bits};
   }
   return std::nullopt;
 }

@@ -159,7 +159,7 @@ TEST(CudaAttention, OfFarDecodeRowsAgrees) {
 
 TEST(CudaAttention, OfDecodeRowsOfEveryTypeAndShapeAgrees) {
   const auto rows = one_row_each({40, 300});
-  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0}) {
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8}) {
     expect_like_reference({.head_dim = 64, .n_heads = 6, .n_kv_heads = 2, .type = type}, rows, 2);
     expect_like_reference({.head_dim = 96, .n_heads = 8, .softcap = 3, .type = type, .block_tokens = 24}, rows, 2);
     expect_like_reference({.head_dim = 256, .n_heads = 16, .window = 270, .type = type}, rows, 2);
@@ -171,7 +171,7 @@ TEST(CudaAttention, OfDecodeRowsOfEveryTypeAndShapeAgrees) {
 // Prompts of one and of several tiles, at the beginning and later, beside decode rows.
 TEST(CudaAttention, OfPromptRowsAgrees) {
   const std::vector<Rows> rows = {{0, 99, 1}, {1, 0, 70}, {2, 150, 9}, {3, 61, 3}};
-  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0}) {
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8}) {
     expect_like_reference({.head_dim = 64, .type = type}, rows, 1);
     expect_like_reference({.head_dim = 96, .n_heads = 1, .window = 50, .type = type, .block_tokens = 24}, rows, 1);
     expect_like_reference({.head_dim = 256, .n_heads = 1, .softcap = 3, .type = type}, {{0, 0, 40}, {1, 30, 2}}, 0);
@@ -241,7 +241,7 @@ TEST(CudaAttention, OfPromptRowsHaveTheSameBitsInAnyChunks) {
 }
 
 TEST(CudaAttention, IsTheSameInEveryOrderOfThreads) {
-  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0}) {
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8}) {
     const Shape shape{.n_heads = 3, .type = type};
     const std::vector<Rows> rows = {{0, 69, 1}, {1, 599, 1}, {2, 80, 3}};
     expect_same_in_all_orders([&] { return attended(*make_emulated_cuda(1), shape, rows, 2); });

@@ -44,7 +44,8 @@ TEST(CudaBackend, ProductsAreTheSameInEveryOrderOfThreads) {
 }
 
 TEST(CudaBackend, AttentionIsTheSameInEveryOrderOfThreads) {
-  for (const KvType type : {KvType::kF16, KvType::kQ8_0}) expect_same_in_all_orders([type] { return attended(type); });
+  for (const KvType type : {KvType::kF16, KvType::kQ8_0, KvType::kF8})
+    expect_same_in_all_orders([type] { return attended(type); });
 }
 
 }  // namespace

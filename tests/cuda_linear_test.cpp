@@ -271,6 +271,61 @@ TEST(CudaExperts, ARowIsTheSameInEveryBatchAndOrderOfThreads) {
   cuda::emulator::set_thread_order(ThreadOrder::kRising);
 }
 
+// What the operations that encode(backend, between) gives leave in `outs`: with nothing between them, and with an
+// operation that has nothing to do with them.
+template <class Encode>
+void expect_same_apart(OpRig& rig, ActId in, uint32_t n_cols, std::span<const ActId> outs, const Encode& encode) {
+  const ActId other = rig.output(n_cols);
+  for (const Counts counts : {Counts{1, 0}, {3, 0}, {0, 5}, {2, 66}}) {
+    const TestBatch batch = batch_of(counts);
+    rig.step(batch, {in}, [&](Backend& b) { encode(b, [] {}); });
+    std::vector<std::vector<float>> together;
+    for (const ActId out : outs) together.push_back(rig.read(out));
+    rig.step(batch, {in}, [&](Backend& b) { encode(b, [&] { b.norm({.out = other, .in = in, .eps = 1}); }); });
+    for (size_t i = 0; i < outs.size(); ++i) {
+      EXPECT_TRUE(same_bits(rig.read(outs[i]), together[i]))
+          << "output " << i << " of " << counts.n_decode << " and " << counts.n_prompt;
+    }
+  }
+}
+
+TEST_P(CudaLinear, ProductsOfOneInputAreTheSameInOneLaunch) {
+  OpRig rig(*make_emulated_cuda(1), kLimits);
+  const TestMatrix q = matrix(150), k = matrix(19), v = matrix(40);
+  const ActId in = rig.input(random_inputs(kTokens, q.n_cols, 2));
+  const ActId outs[] = {rig.output(q.n_rows), rig.output(k.n_rows), rig.output(v.n_rows)};
+  std::vector<LinearOp> ops;
+  for (const TestMatrix* m : {&q, &k, &v}) {
+    ops.push_back({.out = outs[ops.size()],
+                   .in = in,
+                   .weight = rig.matrix(*m),
+                   .bias = rig.vector(random_values(m->n_rows, m->n_rows))});
+  }
+  expect_same_apart(rig, in, q.n_cols, outs, [&](Backend& b, const auto& between) {
+    for (const LinearOp& op : ops) {
+      b.linear(op);
+      between();
+    }
+  });
+}
+
+TEST_P(CudaLinear, AGatedPairIsTheSameInOneLaunch) {
+  OpRig rig(*make_emulated_cuda(1), kLimits);
+  constexpr uint32_t kHidden = 256;
+  const TestMatrix gate = random_matrix(GetParam(), 1, kHidden, kHidden, 1);
+  const TestMatrix up = random_matrix(GetParam(), 1, kHidden, kHidden, 2);
+  const TestMatrix down = random_matrix(GetParam(), 1, 19, kHidden, 3);
+  const ActId in = rig.input(random_inputs(kTokens, kHidden, 4)), hidden = rig.output(kHidden);
+  const ActId outs[] = {rig.output(down.n_rows)};
+  const GatedLinearOp gated{hidden, in, rig.matrix(gate), rig.matrix(up), Activation::kSilu};
+  const LinearOp product{.out = outs[0], .in = hidden, .weight = rig.matrix(down)};
+  expect_same_apart(rig, in, kHidden, outs, [&](Backend& b, const auto& between) {
+    b.gated_linear(gated);
+    between();
+    b.linear(product);
+  });
+}
+
 std::vector<TypeId> all_type_ids() {
   std::vector<TypeId> types;
   for (const TypeTraits& type : all_types()) types.push_back(type.id);

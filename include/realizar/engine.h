@@ -31,7 +31,7 @@ struct LoadOptions {
   std::string isa = "auto";
   uint32_t n_threads = 0;           // 0: all cores that the process may use
   uint32_t n_ctx = 0;               // positions; 0: what the model was trained for, at most 8192
-  std::string kv_type = "f16";      // "f32", "f16", "bf16", "q8_0"
+  std::string kv_type = "f16";      // "f32", "f16", "bf16", "q8_0", "fp8"
   uint32_t max_seqs = 1;            // requests that run together
   uint32_t max_batch_tokens = 512;  // tokens a step, of prompts for the most part; at least max_seqs
   uint32_t max_bulk_beside = 0;     // prompt tokens of a step in which others decode; 0: what keeps their pace even

@@ -33,7 +33,7 @@ enum {
 typedef struct rz_load_options {
   size_t struct_size;
   const char* backend; /* "auto" (default), "cpu", "cuda" or "reference" */
-  const char* kv_type; /* "f32", "f16" (default), "bf16", "q8_0" */
+  const char* kv_type; /* "f32", "f16" (default), "bf16", "q8_0", "fp8" */
   uint32_t n_threads;  /* 0: every core that the process may use */
   uint32_t n_ctx;      /* positions; 0: the model's own, at most 8192 */
 } rz_load_options;

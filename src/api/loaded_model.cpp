@@ -26,8 +26,11 @@ struct Named {
   T value;
 };
 
-constexpr Named<KvType> kKvTypes[] = {
-    {"f32", KvType::kF32}, {"f16", KvType::kF16}, {"bf16", KvType::kBF16}, {"q8_0", KvType::kQ8_0}};
+constexpr Named<KvType> kKvTypes[] = {{"f32", KvType::kF32},
+                                      {"f16", KvType::kF16},
+                                      {"bf16", KvType::kBF16},
+                                      {"q8_0", KvType::kQ8_0},
+                                      {"fp8", KvType::kF8}};
 constexpr Named<CpuIsa> kIsas[] = {
     {"auto", CpuIsa::kAuto},        {"portable", CpuIsa::kPortable}, {"avx2", CpuIsa::kAvx2},
     {"avx-vnni", CpuIsa::kAvxVnni}, {"avx512", CpuIsa::kAvx512},     {"amx", CpuIsa::kAmx},

@@ -34,9 +34,18 @@ struct MatrixSource {
   // The pieces hold [n_cols, n_rows] instead (plain types only); the backend transposes.
   bool transposed = false;
   int32_t layer = -1;  // of the model that it is part of; -1: of none
+  // Of F8_E4M3, which is not transposed: what its elements are multiplied by, [n_mats * n_rows as stored,
+  // f8_n_scales(n_cols)]. Empty: by 1.
+  std::span<const float> scales = {};
 };
 
-enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0 };
+// Columns of an F8_E4M3 matrix that share a scale.
+inline constexpr uint32_t kF8ScaleCols = 128;
+constexpr uint32_t f8_n_scales(uint32_t n_cols) {
+  return (n_cols + kF8ScaleCols - 1) / kF8ScaleCols;
+}
+
+enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0, kF8 };
 
 struct KvLayout {
   uint32_t n_layers = 0;

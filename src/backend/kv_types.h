@@ -20,6 +20,8 @@ inline const TypeTraits& kv_traits(KvType type) {
       return traits(TypeId::kBF16);
     case KvType::kQ8_0:
       return traits(TypeId::kQ8_0);
+    case KvType::kF8:
+      return traits(TypeId::kF8_E4M3);
   }
   check_failed("a KvType is one of the enumerators", __FILE__, __LINE__);
 }

@@ -18,8 +18,17 @@ class SourceRows {
         row_bytes_(row_bytes(traits(source.type), stored_cols_)),
         rows_a_piece_(source.pieces.empty() ? 0 : source.pieces[0].size() / std::max<size_t>(1, row_bytes_)) {}
 
-  // Errors: InvalidArgument (the pieces do not hold the rows).
+  // Errors: InvalidArgument (the pieces do not hold the rows, or the scales not theirs), Unsupported (transposed F8).
   Status check() const {
+    if (source_.type == TypeId::kF8_E4M3 && source_.transposed) {
+      return unsupported("a transposed matrix of type F8_E4M3", std::string(source_.name));
+    }
+    const size_t n_scales = size_t{source_.n_mats} * source_.n_rows * f8_n_scales(source_.n_cols);
+    if (!source_.scales.empty() && source_.scales.size() != n_scales) {
+      return invalid_argument("a matrix that wants " + std::to_string(n_scales) + " scales was given " +
+                                  std::to_string(source_.scales.size()),
+                              std::string(source_.name));
+    }
     size_t n = 0;
     for (const auto piece : source_.pieces) n += piece.size();
     const bool even = source_.pieces.empty() || rows_a_piece_ * row_bytes_ * source_.pieces.size() == n;
@@ -33,6 +42,12 @@ class SourceRows {
   const std::byte* row(uint32_t mat, uint32_t r) const {
     const size_t from = source_.row_order.empty() ? r : source_.row_order[r];
     return stored(size_t{mat} * source_.n_rows + from);
+  }
+  // [f8_n_scales(n_cols)], of the same row; null: all 1.
+  const float* scales(uint32_t mat, uint32_t r) const {
+    if (source_.scales.empty()) return nullptr;
+    const size_t from = source_.row_order.empty() ? r : source_.row_order[r];
+    return source_.scales.data() + (size_t{mat} * source_.n_rows + from) * f8_n_scales(source_.n_cols);
   }
   size_t stored_row_bytes() const { return row_bytes_; }
   // The element at (r, c) of a transposed source.

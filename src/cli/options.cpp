@@ -74,8 +74,8 @@ void LoadFlags::add_to(Flags flags) {
       .in_range(0, 1024)
       .with_default();
   flags.option("-c,--ctx", options.n_ctx, "Context length in tokens; 0: the model's own, at most 8192").with_default();
-  flags.option("--kv-type", options.kv_type, "Element type of the KV cache: f32, f16, bf16, q8_0")
-      .one_of({"f32", "f16", "bf16", "q8_0"})
+  flags.option("--kv-type", options.kv_type, "Element type of the KV cache: f32, f16, bf16, q8_0, fp8")
+      .one_of({"f32", "f16", "bf16", "q8_0", "fp8"})
       .with_default();
   flags.option("--draft", options.draft_path,
                "Smaller model with the same vocabulary whose guesses are verified together");

@@ -21,6 +21,7 @@ std::optional<TypeId> type_of(std::string_view dtype) {
   if (dtype == "F32") return TypeId::kF32;
   if (dtype == "F16") return TypeId::kF16;
   if (dtype == "BF16") return TypeId::kBF16;
+  if (dtype == "F8_E4M3") return TypeId::kF8_E4M3;
   return std::nullopt;
 }
 
@@ -92,9 +93,9 @@ Result<Entry> read_entry(const Places& places, std::string_view name, dom::eleme
   Entry entry{std::string(name), type_of(dtype), {}, {}};
   const auto elem_bytes = entry.type ? traits(*entry.type).block_bytes : buffer_elem_bytes(dtype);
   if (!elem_bytes || (!entry.type && !is_known_buffer(name))) {
-    return unsupported(
-        fmt::format("{}: tensor '{}': element type {} is not supported (F32, F16, BF16 are)", places.file, name, dtype),
-        std::string(name));
+    return unsupported(fmt::format("{}: tensor '{}': element type {} is not supported (F32, F16, BF16, F8_E4M3 are)",
+                                   places.file, name, dtype),
+                       std::string(name));
   }
   RZ_TRY(entry.shape, read_shape(places, name, element));
   const auto n_bytes = plain_tensor_bytes(entry.shape, *elem_bytes);

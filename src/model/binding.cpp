@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "model/config_reader.h"
+#include "model/f8_scales.h"
 
 namespace realizar {
 namespace {
@@ -188,12 +189,26 @@ Result<WeightId> Binder::matrix_rows(const Found& found, Role role, uint32_t fir
     }
     source.pieces = {columns};
   }
+  RZ_TRY(const auto scales, f8_scales(found, first_row, n_rows));
+  source.scales = scales;
   RZ_TRY(const WeightId id, backend_.load_matrix(source));
   for (const TensorInfo* tensor : found.tensors) {
     file_.release(tensor->data);
     if (first_row == 0) RZ_CHECK_OK(report_progress(*tensor));
   }
   return id;
+}
+
+// Of all the role's tensors, one behind the other; empty for other types than F8.
+Result<std::vector<float>> Binder::f8_scales(const Found& found, uint32_t first_row, uint32_t n_rows) {
+  std::vector<float> scales;
+  if (found.tensors.front()->type != TypeId::kF8_E4M3) return scales;
+  for (const TensorInfo* tensor : found.tensors) {
+    const TensorInfo* stored = find_f8_scales(file_, *tensor);
+    RZ_CHECK_OK(append_f8_scales(*tensor, stored, first_row, n_rows, scales));
+    if (stored != nullptr && claimed_.insert(stored).second) RZ_CHECK_OK(report_progress(*stored));
+  }
+  return scales;
 }
 
 Result<WeightId> Binder::matrix(Role role, uint32_t layer, std::vector<uint32_t> row_order) {
@@ -367,7 +382,7 @@ Status Binder::claim_ignored() {
 
 Status Binder::check_all_claimed() const {
   for (const TensorInfo& tensor : file_.tensors()) {
-    if (claimed_.contains(&tensor)) continue;
+    if (claimed_.contains(&tensor) || is_unused_f8_scale(tensor.name)) continue;
     return unsupported(fmt::format("{}: tensor '{}' of shape [{}] has no part in architecture '{}'",
                                    file_.path().string(), tensor.name, fmt::join(tensor.shape, ", "), spec_.name),
                        tensor.name);

@@ -46,6 +46,7 @@ class Binder {
   Result<WeightId> matrix(Role role, uint32_t layer, std::vector<uint32_t> row_order = {});
   Result<WeightId> matrix_rows(const Found& found, Role role, uint32_t first_row, uint32_t n_rows,
                                std::vector<uint32_t> row_order);
+  Result<std::vector<float>> f8_scales(const Found& found, uint32_t first_row, uint32_t n_rows);
   Result<std::vector<float>> vector_values(Role role, uint32_t layer);
   Result<WeightId> vector(Role role, uint32_t layer);
   Result<WeightId> norm(Role role, uint32_t layer);

@@ -8,6 +8,7 @@ namespace realizar {
 void decode_f32(const std::byte* src, float* dst, size_t n);
 void decode_f16(const std::byte* src, float* dst, size_t n);
 void decode_bf16(const std::byte* src, float* dst, size_t n);
+void decode_f8_e4m3(const std::byte* src, float* dst, size_t n);
 void decode_q4_0(const std::byte* src, float* dst, size_t n);
 void decode_q4_1(const std::byte* src, float* dst, size_t n);
 void decode_q5_0(const std::byte* src, float* dst, size_t n);
@@ -25,6 +26,7 @@ void decode_mxfp4(const std::byte* src, float* dst, size_t n);
 void encode_f32(const float* src, std::byte* dst, size_t n);
 void encode_f16(const float* src, std::byte* dst, size_t n);
 void encode_bf16(const float* src, std::byte* dst, size_t n);
+void encode_f8_e4m3(const float* src, std::byte* dst, size_t n);
 void encode_q4_0(const float* src, std::byte* dst, size_t n);
 void encode_q4_1(const float* src, std::byte* dst, size_t n);
 void encode_q5_0(const float* src, std::byte* dst, size_t n);

@@ -66,6 +66,10 @@ void decode_bf16(const std::byte* src, float* dst, size_t n) {
   }
 }
 
+void decode_f8_e4m3(const std::byte* src, float* dst, size_t n) {
+  for (size_t i = 0; i < n; ++i) dst[i] = f8_e4m3_to_float(std::to_integer<uint8_t>(src[i]));
+}
+
 void decode_q4_0(const std::byte* src, float* dst, size_t n) {
   for_blocks<BlockQ4_0, kBlockElems>(src, dst, n, [](const BlockQ4_0& b, float* x) {
     const float d = fp16_to_float(b.d);

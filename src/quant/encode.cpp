@@ -128,6 +128,10 @@ void encode_bf16(const float* src, std::byte* dst, size_t n) {
   }
 }
 
+void encode_f8_e4m3(const float* src, std::byte* dst, size_t n) {
+  for (size_t i = 0; i < n; ++i) dst[i] = std::byte{float_to_f8_e4m3(src[i])};
+}
+
 // The value of largest magnitude becomes the level -8 (Q4_0) or -16 (Q5_0), the only one without a counterpart.
 void encode_q4_0(const float* src, std::byte* dst, size_t n) {
   for_blocks<BlockQ4_0, kBlockElems>(src, dst, n, [](const float* x, BlockQ4_0& b) {

@@ -1,4 +1,5 @@
-// IEEE binary16 and bfloat16 as bit patterns. Round to nearest even; NaN stays NaN.
+// IEEE binary16, bfloat16 and E4M3 (of the OCP 8-bit floating point specification) as bit patterns. Round to nearest
+// even; NaN stays NaN.
 #pragma once
 
 #include <bit>
@@ -41,6 +42,28 @@ inline uint16_t float_to_fp16(float value) {
   }
   const uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
   return static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
+}
+
+// A sign, 4 bits of exponent (bias 7) and 3 of mantissa; all ones are NaN, and there is no infinity. As the bits of a
+// float the same lie 2^120 down, subnormal ones too.
+inline float f8_e4m3_to_float(uint8_t code) {
+  const uint32_t sign = static_cast<uint32_t>(code & 0x80u) << 24, magnitude = code & 0x7fu;
+  if (magnitude == 0x7f) return std::bit_cast<float>(sign | 0x7fc00000u);
+  return std::bit_cast<float>(sign | magnitude << 20) * 0x1p120f;
+}
+
+// What is larger than 448, the largest, becomes 448.
+inline uint8_t float_to_f8_e4m3(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = (bits >> 24) & 0x80u, magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return static_cast<uint8_t>(sign | 0x7fu);
+  if (magnitude >= 0x43e00000u) return static_cast<uint8_t>(sign | 0x7eu);
+  if (magnitude < 0x3c800000u) {  // below 2^-6: let the float adder round at 2^-9
+    const float shifted = std::bit_cast<float>(magnitude) + 0x1p14f;
+    return static_cast<uint8_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x46800000u));
+  }
+  const uint32_t rounded = magnitude + 0x7ffffu + ((magnitude >> 20) & 1u);
+  return static_cast<uint8_t>(sign | ((rounded - 0x3c000000u) >> 20));
 }
 
 }  // namespace realizar

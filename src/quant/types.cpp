@@ -9,7 +9,7 @@
 namespace realizar {
 namespace {
 
-constexpr std::array<TypeTraits, 16> kTypes = {{
+constexpr std::array<TypeTraits, 17> kTypes = {{
     {TypeId::kF32, "F32", 1, 4, decode_f32, encode_f32},
     {TypeId::kF16, "F16", 1, 2, decode_f16, encode_f16},
     {TypeId::kQ4_0, "Q4_0", 32, sizeof(BlockQ4_0), decode_q4_0, encode_q4_0},
@@ -26,6 +26,7 @@ constexpr std::array<TypeTraits, 16> kTypes = {{
     {TypeId::kIQ4_XS, "IQ4_XS", 256, sizeof(BlockIQ4_XS), decode_iq4_xs, encode_iq4_xs},
     {TypeId::kBF16, "BF16", 1, 2, decode_bf16, encode_bf16},
     {TypeId::kMXFP4, "MXFP4", 32, sizeof(BlockMXFP4), decode_mxfp4, encode_mxfp4},
+    {TypeId::kF8_E4M3, "F8_E4M3", 1, 1, decode_f8_e4m3, encode_f8_e4m3},
 }};
 
 // Names by number, of the types that exist in GGUF files whether supported here or not; "" where there is none.
@@ -50,7 +51,7 @@ const TypeTraits& traits(TypeId id) {
 
 std::optional<TypeId> type_from_number(uint32_t ggml_type) {
   for (const TypeTraits& type : kTypes) {
-    if (static_cast<uint32_t>(type.id) == ggml_type) return type.id;
+    if (static_cast<uint32_t>(type.id) == ggml_type && is_in_gguf(type.id)) return type.id;
   }
   return std::nullopt;
 }

@@ -1,6 +1,6 @@
 // Element and block types of stored tensors: one table row each. A block type's struct, scalar decode and scalar encode
 // (quant/<type>.h) are its specification; every faster kernel must agree with them.
-// Numbers are GGUF's (ggml_type in the GGUF specification).
+// Numbers are GGUF's (ggml_type in the GGUF specification); a type that GGUF lacks has one above all of those.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +29,7 @@ enum class TypeId : uint32_t {
   kIQ4_XS = 23,
   kBF16 = 30,
   kMXFP4 = 39,
+  kF8_E4M3 = 0x10000,
 };
 
 struct TypeTraits {
@@ -46,9 +47,14 @@ struct TypeTraits {
 std::span<const TypeTraits> all_types();
 // Precondition: `id` is one of the enumerators above.
 const TypeTraits& traits(TypeId id);
+// Nothing for a number that is no supported GGUF type.
 std::optional<TypeId> type_from_number(uint32_t ggml_type);
 // The name of any ggml type number, known to GGUF or not, for messages: "IQ2_XXS", "type 77".
 std::string type_name_for_message(uint32_t ggml_type);
+
+constexpr bool is_in_gguf(TypeId id) {
+  return id != TypeId::kF8_E4M3;
+}
 
 // Bytes of n elements; n must be a multiple of the block size.
 constexpr size_t row_bytes(const TypeTraits& t, size_t n) {

@@ -41,12 +41,12 @@ double relative_rms_error(const std::vector<float>& values, const std::vector<fl
 
 // What a quantizer of that many levels leaves of normally distributed values, with a margin of a fifth.
 const std::map<std::string_view, double> kErrorBound = {
-    {"F32", 0},       {"F16", 3e-4},   {"BF16", 2.5e-3}, {"Q8_0", 6.5e-3}, {"Q6_K", 0.022}, {"Q5_K", 0.042},
-    {"Q5_1", 0.048},  {"Q5_0", 0.052}, {"Q4_K", 0.088},  {"Q4_1", 0.098},  {"Q4_0", 0.105}, {"IQ4_NL", 0.09},
-    {"IQ4_XS", 0.09}, {"MXFP4", 0.14}, {"Q3_K", 0.21},   {"Q2_K", 0.38}};
+    {"F32", 0},       {"F16", 3e-4},   {"BF16", 2.5e-3}, {"Q8_0", 6.5e-3}, {"Q6_K", 0.022},   {"Q5_K", 0.042},
+    {"Q5_1", 0.048},  {"Q5_0", 0.052}, {"Q4_K", 0.088},  {"Q4_1", 0.098},  {"Q4_0", 0.105},   {"IQ4_NL", 0.09},
+    {"IQ4_XS", 0.09}, {"MXFP4", 0.14}, {"Q3_K", 0.21},   {"Q2_K", 0.38},   {"F8_E4M3", 0.028}};
 
 TEST(Types, EncodeThenDecodeKeepsWhatTheTypesLevelsCanTell) {
-  const auto values = random_values(256 * 64, 0.02f);
+  const auto values = random_values(256 * 64, 0.5f);  // within what E4M3 can tell without a scale
   for (const TypeTraits& type : all_types()) {
     EXPECT_LE(relative_rms_error(values, round_trip(type, values)), kErrorBound.at(type.name)) << type.name;
   }
@@ -60,8 +60,9 @@ TEST(Types, ZeroStaysZeroAndNothingIsNaN) {
 TEST(Types, TheTableIsConsistent) {
   for (const TypeTraits& type : all_types()) {
     EXPECT_EQ(traits(type.id).name, type.name);
-    EXPECT_EQ(type_from_number(static_cast<uint32_t>(type.id)), type.id);
-    EXPECT_EQ(type_name_for_message(static_cast<uint32_t>(type.id)), type.name);
+    const auto number = static_cast<uint32_t>(type.id);
+    EXPECT_EQ(type_from_number(number).has_value(), is_in_gguf(type.id)) << type.name;
+    EXPECT_EQ(type_name_for_message(number) == type.name, is_in_gguf(type.id)) << type.name;
   }
   EXPECT_FALSE(type_from_number(16).has_value());
   EXPECT_EQ(type_name_for_message(16), "IQ2_XXS");
@@ -107,6 +108,33 @@ TEST(Half, RoundsToNearestEven) {
   EXPECT_EQ(float_to_fp16(1.0f + 3 * 0x1p-11f), 0x3c02);
   EXPECT_EQ(float_to_bf16(1.0f + 0x1p-8f), 0x3f80);
   EXPECT_EQ(float_to_bf16(1.0f + 3 * 0x1p-8f), 0x3f82);
+}
+
+// Values of the specification's table: the bits are sign, exponent, mantissa.
+TEST(E4M3, HasTheValuesOfItsSpecification) {
+  EXPECT_EQ(f8_e4m3_to_float(0b0'0000'001), 0x1p-9f);
+  EXPECT_EQ(f8_e4m3_to_float(0b0'0000'111), 0.875f * 0x1p-6f);
+  EXPECT_EQ(f8_e4m3_to_float(0b0'0001'000), 0x1p-6f);
+  EXPECT_EQ(f8_e4m3_to_float(0b1'0111'000), -1.0f);
+  EXPECT_EQ(f8_e4m3_to_float(0b0'1111'110), 448.0f);
+  EXPECT_TRUE(std::isnan(f8_e4m3_to_float(0b0'1111'111)));
+  EXPECT_TRUE(std::isnan(f8_e4m3_to_float(0b1'1111'111)));
+  EXPECT_EQ(float_to_f8_e4m3(NAN), 0x7f);
+  EXPECT_EQ(float_to_f8_e4m3(1e9f), 0b0'1111'110);
+  EXPECT_EQ(float_to_f8_e4m3(-INFINITY), 0b1'1111'110);
+}
+
+TEST(E4M3, RoundsToTheNearestTiesToEven) {
+  for (uint32_t code = 0; code + 1 < 0x7f; ++code) {
+    const float value = f8_e4m3_to_float(static_cast<uint8_t>(code));
+    const float next = f8_e4m3_to_float(static_cast<uint8_t>(code + 1)), middle = (value + next) / 2;
+    ASSERT_LT(value, next);
+    ASSERT_EQ(float_to_f8_e4m3(value), code);
+    ASSERT_EQ(float_to_f8_e4m3(-value), code | 0x80u);
+    ASSERT_EQ(float_to_f8_e4m3(std::nextafter(middle, 0.0f)), code);
+    ASSERT_EQ(float_to_f8_e4m3(std::nextafter(middle, 1e9f)), code + 1);
+    ASSERT_EQ(float_to_f8_e4m3(middle), code + code % 2);
+  }
 }
 
 }  // namespace

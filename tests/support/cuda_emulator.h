@@ -264,6 +264,10 @@ inline uint32_t codes_to_bfloats(uint32_t codes) {
   const auto bfloat = [](uint32_t code) { return uint32_t{float_to_bf16(static_cast<int8_t>(code))}; };
   return bfloat(codes) | bfloat(codes >> 8) << 16;
 }
+inline uint32_t f8_to_halves(uint32_t codes) {
+  const auto half = [](uint32_t code) { return uint32_t{float_to_fp16(f8_e4m3_to_float(static_cast<uint8_t>(code)))}; };
+  return half(codes) | half(codes >> 8) << 16;
+}
 inline int32_t round_to_int(float x) {
   return static_cast<int32_t>(std::nearbyintf(x));
 }

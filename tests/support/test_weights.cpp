@@ -11,6 +11,15 @@ bool has_minimum(TypeId type) {
          type == TypeId::kQ5_K;
 }
 
+// Neighbouring scales differ by up to a factor of 64, so that one taken for another shows.
+void scale(TestMatrix& m, uint32_t seed) {
+  m.scales = random_values(size_t{m.n_mats} * m.n_rows * f8_n_scales(m.n_cols), seed);
+  for (float& x : m.scales) x = std::exp2(3 * x);
+  for (size_t i = 0; i < m.values.size(); ++i) {
+    m.values[i] *= m.scales[i / m.n_cols * f8_n_scales(m.n_cols) + i % m.n_cols / kF8ScaleCols];
+  }
+}
+
 }  // namespace
 
 // SplitMix64: a counter, mixed (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
@@ -27,11 +36,12 @@ std::vector<float> random_values(size_t n, uint32_t seed) {
 }
 
 TestMatrix random_matrix(TypeId type, uint32_t n_mats, uint32_t n_rows, uint32_t n_cols, uint32_t seed) {
-  TestMatrix m{type, n_mats, n_rows, n_cols, {}, {}, {}};
+  TestMatrix m{type, n_mats, n_rows, n_cols, {}, {}, {}, {}};
   m.values = random_values(size_t{n_mats} * n_rows * n_cols, seed);
   m.bytes.resize(row_bytes(traits(type), m.values.size()));
   traits(type).encode(m.values.data(), m.bytes.data(), m.values.size());
   traits(type).decode(m.bytes.data(), m.values.data(), m.values.size());
+  if (type == TypeId::kF8_E4M3) scale(m, seed + 1);
   m.sizes.resize(m.values.size());
   for (size_t i = 0; i < m.values.size(); ++i) m.sizes[i] = std::fabs(m.values[i]);
   if (!has_minimum(type)) return m;

@@ -18,11 +18,12 @@ struct TestMatrix {
   uint32_t n_mats, n_rows, n_cols;
   std::vector<std::byte> bytes;
   std::vector<float> values;  // [n_mats, n_rows, n_cols], decoded
+  std::vector<float> scales;  // of F8_E4M3, as MatrixSource has them
   std::vector<float> sizes;   // the same shape: |scale * code| + |minimum|, which products round relative to
 
   const float* row(uint32_t mat, uint32_t r) const { return values.data() + offset(mat, r); }
   const float* size_row(uint32_t mat, uint32_t r) const { return sizes.data() + offset(mat, r); }
-  MatrixSource source() const { return {"matrix", type, n_mats, n_rows, n_cols, {bytes}, {}, false}; }
+  MatrixSource source() const { return {"matrix", type, n_mats, n_rows, n_cols, {bytes}, {}, false, -1, scales}; }
 
  private:
   size_t offset(uint32_t mat, uint32_t r) const { return (size_t{mat} * n_rows + r) * n_cols; }

@@ -62,7 +62,7 @@ class Attention {
     for (uint32_t p = begin / kKvPiece * kKvPiece; p < end; p += kKvPiece) {
       for (uint32_t h = 0; h < task_.n_kv_heads; ++h) {
         const uint32_t piece_end = std::min(p + kKvPiece, end);
-        if (task_.prefill || cache_.key_kind() > PanelKind::kBF16) {
+        if (task_.prefill || !is_plain(cache_.key_kind())) {
           score_tiles(h, p, piece_end);
         } else {
           score_panels(h, p, piece_end);

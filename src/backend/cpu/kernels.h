@@ -48,6 +48,7 @@ enum class PanelKind : uint8_t {
   kF32,
   kF16,
   kBF16,
+  kF8,
   kQ4_0,
   kQ4_1,
   kQ5_0,
@@ -94,10 +95,10 @@ struct KernelTable {
   float (*softmax_piece)(float* scores, uint32_t from, uint32_t to, float scale, float softcap, Softmax* state);
   // n <= 16 vectors of n_cols values, each n_bytes after the one before it, as F32 tiles: 16 columns each, kKvPiece
   // rows of 16, tile after tile. Rows n to 15 are zeroed, and so are columns beyond n_cols.
-  void (*load_values[4])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles);  // by KvType
+  void (*load_values[5])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles);  // by KvType
   // sums[c / 32 * stride + r * 32 + c % 32] += weights[r][0] x[0][c] + weights[r][1] x[1][c] + ..., n terms in this
   // order, for each c < n_cols and r < n_rows <= kMaxDotRows; x as in load_values, read as it lies.
-  void (*add_values[4])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, const float* const* weights,
+  void (*add_values[5])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, const float* const* weights,
                         uint32_t n_rows, float* sums, size_t stride);
   void (*map)(MapKind kind, float* x, uint32_t n);  // x = f(x), each element alike wherever it lies
   float (*dot_f32)(const float* a, const float* b, uint32_t n);

@@ -15,6 +15,8 @@ PanelKind panel_kind(KvType type) {
       return PanelKind::kBF16;
     case KvType::kQ8_0:
       return PanelKind::kQ8_0;
+    case KvType::kF8:
+      return PanelKind::kF8;
   }
   check_failed("a KvType is one of the enumerators", __FILE__, __LINE__);
 }

@@ -91,8 +91,39 @@ const Packing* packing_of(PanelKind kind) {
   return found == std::end(kPackings) ? nullptr : found;
 }
 
+PanelKind plain_kind(TypeId type) {
+  switch (type) {
+    case TypeId::kF32:
+      return PanelKind::kF32;
+    case TypeId::kF16:
+      return PanelKind::kF16;
+    case TypeId::kF8_E4M3:
+      return PanelKind::kF8;
+    default:
+      return PanelKind::kBF16;
+  }
+}
+
 size_t plain_bytes(PanelKind kind) {
   return kind == PanelKind::kF32 ? 4 : 2;
+}
+
+static_assert(F8Panel::kScaleCols == kF8ScaleCols);
+
+// scales: of each kF8ScaleCols columns; null: 1.
+void put_f8_row(const std::byte* row, const float* scales, uint32_t n_cols, uint32_t i, uint8_t* panel) {
+  for (uint32_t c = 0; c < n_cols; c += kF8ScaleCols) {
+    const float scale = scales == nullptr ? 1.0f : scales[c / kF8ScaleCols];
+    std::memcpy(panel + F8Panel::scales_at(c) + i * sizeof scale, &scale, sizeof scale);
+  }
+  for (uint32_t c = 0; c < n_cols; ++c) panel[F8Panel::codes_at(c) + i] = std::to_integer<uint8_t>(row[c]);
+}
+
+void pack_f8(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p, uint8_t* panel) {
+  for (uint32_t i = 0; i < kPanelRows && p * kPanelRows + i < source.n_rows; ++i) {
+    const uint32_t r = p * kPanelRows + i;
+    put_f8_row(rows.row(mat, r), rows.scales(mat, r), source.n_cols, i, panel);
+  }
 }
 
 // `T` is an unsigned integer of the element's size.
@@ -124,6 +155,7 @@ void pack_blocks(const Packing& packing, const MatrixSource& source, const Sourc
 size_t panel_bytes(PanelKind kind, uint32_t n_cols) {
   const Packing* packing = packing_of(kind);
   size_t n_bytes = size_t{kPanelRows} * n_cols * plain_bytes(kind);
+  if (kind == PanelKind::kF8) n_bytes = F8Panel::bytes(n_cols);
   if (packing != nullptr) {
     n_bytes = packing->layout.group_at(n_cols / kGroupCols - 1) + static_cast<size_t>(packing->layout.group_bytes());
   }
@@ -132,6 +164,7 @@ size_t panel_bytes(PanelKind kind, uint32_t n_cols) {
 
 void put_row(PanelKind kind, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel) {
   if (const Packing* packing = packing_of(kind)) return packing->pack_row(row, n_cols / kGroupCols, i, panel);
+  if (kind == PanelKind::kF8) return put_f8_row(row, nullptr, n_cols, i, panel);
   const size_t n_bytes = plain_bytes(kind);
   for (uint32_t c = 0; c < n_cols; ++c) {
     std::memcpy(panel + (size_t{c} * kPanelRows + i) * n_bytes, row + c * n_bytes, n_bytes);
@@ -150,15 +183,14 @@ Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team, Ar
   m.n_mats = source.n_mats;
   m.n_rows = source.n_rows;
   m.n_cols = source.n_cols;
-  m.kind = packing != nullptr            ? packing->kind
-           : source.type == TypeId::kF32 ? PanelKind::kF32
-           : source.type == TypeId::kF16 ? PanelKind::kF16
-                                         : PanelKind::kBF16;
+  m.kind = packing != nullptr ? packing->kind : plain_kind(source.type);
   m.panel_bytes = panel_bytes(m.kind, source.n_cols);
   RZ_TRY(m.data, arena.allocate(m.bytes()));
   const auto pack_panel = [&](uint32_t i) {
     const uint32_t mat = i / m.n_panels(), p = i % m.n_panels();
-    if (packing == nullptr) {
+    if (m.kind == PanelKind::kF8) {
+      pack_f8(source, rows, mat, p, m.panel(mat, p));
+    } else if (packing == nullptr) {
       const auto pack_plain_panel = type.block_bytes == 4 ? pack_plain<uint32_t> : pack_plain<uint16_t>;
       pack_plain_panel(source, rows, mat, p, m.panel(mat, p));
     } else {

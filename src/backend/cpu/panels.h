@@ -9,6 +9,10 @@
 
 namespace realizar {
 
+constexpr bool is_plain(PanelKind kind) {
+  return kind <= PanelKind::kF8;
+}
+
 struct PanelMatrix {
   PanelKind kind = PanelKind::kF32;
   uint32_t n_mats = 0, n_rows = 0, n_cols = 0;
@@ -18,7 +22,7 @@ struct PanelMatrix {
   uint32_t n_panels() const { return (n_rows + kPanelRows - 1) / kPanelRows; }
   uint8_t* panel(uint32_t mat, uint32_t p) const { return data + (size_t{mat} * n_panels() + p) * panel_bytes; }
   size_t bytes() const { return size_t{n_mats} * n_panels() * panel_bytes; }
-  bool is_plain() const { return kind <= PanelKind::kBF16; }
+  bool is_plain() const { return realizar::is_plain(kind); }
 };
 
 size_t panel_bytes(PanelKind kind, uint32_t n_cols);

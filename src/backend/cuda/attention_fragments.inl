@@ -34,9 +34,10 @@ struct Bfloats {
 
 // Chunks of 8 elements of a row, as the 4 words that products take, in two steps so that loads go ahead. Chunk c of
 // keys is dimensions 8c to 8c + 7; element j of chunk c of values is dimension value_dim(c, j). Beyond the head there
-// are zeros.
+// are zeros. kIsStored: the words are what lies in memory.
 template <class T>
 struct PlainChunks {
+  static constexpr bool kIsStored = true;
   using Keys = T;
   using Values = T;
   using Raw = Words4;
@@ -55,6 +56,7 @@ struct PlainChunks {
 // with keys, and before products with values the weights, in bf16 for their range. The elements 0 to 3 and 4 to 7 of a
 // chunk of values are of one scale each, the same for all chunks that are multiplied together.
 struct Q8Chunks {
+  static constexpr bool kIsStored = false;
   using Keys = Halves;
   using Values = Bfloats;
   using Raw = Words2;
@@ -84,6 +86,27 @@ struct Q8Chunks {
   }
 };
 
+// E4M3 is exact in F16.
+struct F8Chunks {
+  static constexpr bool kIsStored = false;
+  using Keys = Halves;
+  using Values = Halves;
+  using Raw = Words2;
+  RZ_DEVICE static Raw load_keys(const KvView& cache, const uint8_t* row, uint32_t c) {
+    return 8 * c < cache.row_bytes ? load_words2(reinterpret_cast<const uint32_t*>(row + 8 * c)) : Words2{};
+  }
+  RZ_DEVICE static Raw load_values(const KvView& cache, const uint8_t* row, uint32_t c) {
+    return load_keys(cache, row, c);
+  }
+  RZ_DEVICE static Words4 keys(const Raw& raw) {
+    Words4 pairs;
+    for (uint32_t i = 0; i < 4; ++i) pairs.word[i] = f8_to_halves(raw.word[i / 2] >> (16 * (i % 2)));
+    return pairs;
+  }
+  RZ_DEVICE static Words4 values(const Raw& raw) { return keys(raw); }
+  RZ_DEVICE static uint32_t value_dim(uint32_t c, uint32_t j) { return 8 * c + j; }
+};
+
 template <class Kv>
 struct ChunksOf;
 template <>
@@ -92,6 +115,8 @@ template <>
 struct ChunksOf<KvBF16> : PlainChunks<Bfloats> {};
 template <>
 struct ChunksOf<KvQ8_0> : Q8Chunks {};
+template <>
+struct ChunksOf<KvF8> : F8Chunks {};
 
 // Scales of one position, two a word.
 template <uint32_t kDim>

@@ -78,7 +78,7 @@ RZ_DEVICE void fill_tile(const KvView& cache, const KvPlace* places, const KvTil
     const uint32_t pos = i / (kDim / 8), c = i % (kDim / 8), to = chunk_at<kDim>(pos, c);
     const uint8_t* keys = kv_row(cache, cache.keys, places[pos]);
     const uint8_t* values = kv_row(cache, cache.values, places[pos]);
-    if constexpr (Kv::kHasScales) {
+    if constexpr (!Chunks::kIsStored) {
       tile.keys[to] = Chunks::keys(Chunks::load_keys(cache, keys, c));
       tile.values[to] = Chunks::values(Chunks::load_values(cache, values, c));
     } else if (16 * c < cache.row_bytes) {

@@ -120,7 +120,7 @@ std::string CudaBackend::description() const {
 }
 
 void CudaBackend::launch_one(size_t idx) {
-  runner_.run(commands_[idx], idx + 1 < commands_.size() ? &commands_[idx + 1] : nullptr);
+  runner_.run(std::span(commands_).subspan(idx));
   if (is_traced_) trace_.note(commands_[idx]);
 }
 

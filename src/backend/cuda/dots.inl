@@ -107,21 +107,28 @@ RZ_DEVICE void dot_elements(const Matrix& m, const uint64_t (&cols)[kDotCols], c
   }
   for (uint32_t c = lane * kLaneCols; c < stride; c += kStep) {
     Words4 words[kDotCols];
+    float scales[kDotCols];
     for (uint32_t i = 0; i < kDotCols; ++i) {
       words[i] = next[i];
+      scales[i] = Format::scale(m, cols[i], clamped(c, m.n_cols));
       if (c + kStep < stride) next[i] = load(i, c + kStep);
     }
-    for (uint32_t r = 0; r < kRows; ++r) {
-      for (uint32_t four = 0; four < Element::kEach; ++four) {
+    RZ_UNROLL for (uint32_t r = 0; r < kRows; ++r) {
+      float own[kDotCols] = {};
+      RZ_UNROLL for (uint32_t four = 0; four < Element::kEach; ++four) {
         float x[4];
         load_row4(in + rows[r] * m.n_cols, c + 4 * four, m.n_cols, x);
         for (uint32_t i = 0; i < kDotCols; ++i) {
           for (uint32_t k = 0; k < 4; ++k) {
             const uint32_t at = 4 * four + k;
             const float weight = Element::value(words[i].word[at / Element::kEach], at % Element::kEach);
-            sums[i][r] = fmaf(weight, x[k], sums[i][r]);
+            float& to = Element::kIsScaled ? own[i] : sums[i][r];
+            to = fmaf(weight, x[k], to);
           }
         }
+      }
+      if constexpr (Element::kIsScaled) {
+        for (uint32_t i = 0; i < kDotCols; ++i) sums[i][r] = fmaf(scales[i], own[i], sums[i][r]);
       }
     }
   }
@@ -150,9 +157,58 @@ RZ_DEVICE float dot(const Matrix& m, const uint64_t (&cols)[kDotCols], const flo
   return own;
 }
 
-// The first of this warp's columns.
-RZ_DEVICE uint32_t first_dot_col() {
-  return (block_y() * kDotWarps + thread_idx() / 32) * kDotCols;
+constexpr uint32_t kDotBlockCols = kDotWarps * kDotCols;
+
+// The first of this warp's columns, of the block's.
+RZ_DEVICE uint32_t first_dot_col(uint32_t block) {
+  return block * kDotBlockCols + thread_idx() / 32 * kDotCols;
+}
+
+// Which of a launch's matrices a block's columns are of, 0 for the first, and the block's number among those of this
+// matrix, of kCols columns each.
+struct PartPlace {
+  uint32_t part, block;
+};
+template <uint32_t kCols>
+RZ_DEVICE PartPlace find_part(const LinearArgs& a) {
+  PartPlace p{0, block_y()};
+  uint32_t n_rows = a.weight.n_rows;
+  RZ_UNROLL for (uint32_t i = 0; i < kMaxMoreParts; ++i) {
+    const uint32_t n_blocks = (n_rows + kCols - 1) / kCols;
+    if (i >= a.n_more || p.block < n_blocks) break;
+    p.block -= n_blocks;
+    p.part = i + 1;
+    n_rows = a.more[i].weight.n_rows;
+  }
+  return p;
+}
+
+// The part takes the first one's place: its weight, and what becomes of its products, which is not wanted before their
+// end.
+RZ_DEVICE void select_weight(LinearArgs& a, uint32_t part) {
+  RZ_UNROLL for (uint32_t i = 0; i < kMaxMoreParts; ++i) {
+    if (part != i + 1) continue;
+    a.weight.low = a.more[i].weight.low;
+    a.weight.high = a.more[i].weight.high;
+    a.weight.headers = a.more[i].weight.headers;
+    a.weight.scales = a.more[i].weight.scales;
+    a.weight.n_rows = a.more[i].weight.n_rows;
+  }
+}
+RZ_DEVICE void select_out(LinearArgs& a, uint32_t part) {
+  RZ_UNROLL for (uint32_t i = 0; i < kMaxMoreParts; ++i) {
+    if (part != i + 1) continue;
+    a.out = a.more[i].out;
+    a.bias = a.more[i].bias;
+  }
+}
+
+// How many blocks these are, of all matrices.
+template <uint32_t kCols>
+uint32_t n_part_blocks(const LinearArgs& a) {
+  uint32_t n_blocks = (a.weight.n_rows + kCols - 1) / kCols;
+  for (uint32_t i = 0; i < a.n_more; ++i) n_blocks += (a.more[i].weight.n_rows + kCols - 1) / kCols;
+  return n_blocks;
 }
 
 RZ_DEVICE void store(Store how, Activation activation, float y, float* out) {
@@ -168,7 +224,6 @@ RZ_DEVICE void finish_linear(const LinearArgs& a, uint32_t row, uint32_t col, fl
 }
 
 // Blocks that share their columns follow each other, so that the later find them in the cache.
-inline Grid dot_grid(uint32_t n_cols, uint32_t n_rows, uint32_t rows_each) {
-  constexpr uint32_t kCols = kDotWarps * kDotCols;
-  return {(n_rows + rows_each - 1) / rows_each, (n_cols + kCols - 1) / kCols};
+inline Grid dot_grid(uint32_t n_cols, uint32_t n_rows) {
+  return {n_rows, (n_cols + kDotBlockCols - 1) / kDotBlockCols};
 }

@@ -56,7 +56,7 @@ RZ_DEVICE float dot_expert(const Matrix& m, float id, uint32_t first_col, const 
 
 template <class Format>
 RZ_KERNEL void experts_hidden_kernel(ExpertsHiddenArgs a) {
-  const uint32_t first_col = first_dot_col(), pair = *a.rows.first * a.n_used + block_x();
+  const uint32_t first_col = first_dot_col(block_y()), pair = *a.rows.first * a.n_used + block_x();
   if (pair >= *a.rows.end * a.n_used || first_col >= a.weight.n_rows) return;
   const float y = dot_expert<Format>(a.weight, a.ids[pair], first_col, a.in, a.quants, pair / a.n_used);
   const uint32_t lane = thread_idx() % 32, col = first_col + lane;
@@ -66,7 +66,7 @@ RZ_KERNEL void experts_hidden_kernel(ExpertsHiddenArgs a) {
 
 template <class Format>
 RZ_KERNEL void experts_down_kernel(ExpertsDownArgs a) {
-  const uint32_t first_col = first_dot_col(), row = *a.rows.first + block_x();
+  const uint32_t first_col = first_dot_col(block_y()), row = *a.rows.first + block_x();
   if (row >= *a.rows.end || first_col >= a.down.n_rows) return;
   float sum = 0;
   for (uint32_t k = 0; k < a.n_used; ++k) {
@@ -136,14 +136,14 @@ void route(const RouteArgs& a, uint32_t max_rows, Stream stream) {
 
 void experts_hidden(const ExpertsHiddenArgs& a, uint32_t max_rows, Stream stream) {
   with_format(a.weight.form, [&](auto format) {
-    launch(experts_hidden_kernel<decltype(format)>, dot_grid(a.weight.n_rows, max_rows * a.n_used, 1), 32 * kDotWarps,
-           a, stream);
+    launch(experts_hidden_kernel<decltype(format)>, dot_grid(a.weight.n_rows, max_rows * a.n_used), 32 * kDotWarps, a,
+           stream);
   });
 }
 
 void experts_down(const ExpertsDownArgs& a, uint32_t max_rows, Stream stream) {
   with_format(a.down.form, [&](auto format) {
-    launch(experts_down_kernel<decltype(format)>, dot_grid(a.down.n_rows, max_rows, 1), 32 * kDotWarps, a, stream);
+    launch(experts_down_kernel<decltype(format)>, dot_grid(a.down.n_rows, max_rows), 32 * kDotWarps, a, stream);
   });
 }
 

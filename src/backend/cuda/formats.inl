@@ -194,14 +194,17 @@ struct BlockFormat {
   }
 };
 
-// Elements and how many a word holds; value(word, i) is the i-th of them.
+// Elements and how many a word holds; value(word, i) is the i-th of them. kIsScaled: kF8ScaleCols of them share a
+// scale.
 struct F32Element {
+  static constexpr bool kIsScaled = false;
   using Stored = float;
   static constexpr uint32_t kEach = 1;
   RZ_DEVICE static float value(float x) { return x; }
   RZ_DEVICE static float value(uint32_t word, uint32_t) { return float_of_bits(word); }
 };
 struct F16Element {
+  static constexpr bool kIsScaled = false;
   using Stored = uint16_t;
   static constexpr uint32_t kEach = 2;
   RZ_DEVICE static float value(uint16_t x) { return half_to_float(x); }
@@ -210,11 +213,24 @@ struct F16Element {
   }
 };
 struct BF16Element {
+  static constexpr bool kIsScaled = false;
   using Stored = uint16_t;
   static constexpr uint32_t kEach = 2;
   RZ_DEVICE static float value(uint16_t x) { return bfloat_to_float(x); }
   RZ_DEVICE static float value(uint32_t word, uint32_t i) {
     return bfloat_to_float(static_cast<uint16_t>(word >> (16 * i)));
+  }
+};
+
+// As load_f8 of the CPU has it (panel_layout.inl): the byte goes to the top, and from there to a float's places.
+struct F8Element {
+  static constexpr bool kIsScaled = true;
+  using Stored = uint8_t;
+  static constexpr uint32_t kEach = 4;
+  RZ_DEVICE static float value(uint8_t x) { return value(x, 0); }
+  RZ_DEVICE static float value(uint32_t word, uint32_t i) {
+    const auto bits = static_cast<uint32_t>(static_cast<int32_t>(word << (24 - 8 * i)) >> 4);
+    return float_of_bits(bits & 0x87f00000u) * 0x1p120f;
   }
 };
 
@@ -231,8 +247,13 @@ struct PlainFormat {
   RZ_DEVICE static const typename Element::Stored* row_of(const Matrix& m, uint64_t row) {
     return reinterpret_cast<const typename Element::Stored*>(m.low) + row * plain_stride(m.n_cols);
   }
+  // Of the columns that share one with `col`.
+  RZ_DEVICE static float scale(const Matrix& m, uint64_t row, uint32_t col) {
+    if constexpr (!Element::kIsScaled) return 1.0f;
+    return reinterpret_cast<const float*>(m.headers)[row * f8_n_scales(m.n_cols) + col / kF8ScaleCols];
+  }
   RZ_DEVICE static float value(const Matrix& m, uint64_t row, uint32_t col) {
-    return Element::value(row_of(m, row)[col]);
+    return Element::value(row_of(m, row)[col]) * scale(m, row, col);
   }
 };
 
@@ -261,6 +282,8 @@ void with_format(Form form, const Body& body) {
       return body(PlainFormat<F16Element>{});
     case Form::kBF16:
       return body(PlainFormat<BF16Element>{});
+    case Form::kF8:
+      return body(PlainFormat<F8Element>{});
     case Form::kQ4_0:
       return body(Q4_0Format{});
     case Form::kQ4_1:

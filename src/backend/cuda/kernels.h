@@ -24,6 +24,7 @@ enum class Form : uint8_t {
   kF32,
   kF16,
   kBF16,
+  kF8,
   kQ4_0,
   kQ4_1,
   kQ5_0,
@@ -41,10 +42,11 @@ enum class Form : uint8_t {
 };
 
 // A stack of matrices in planes, 16-byte aligned each; row r of matrix m is row m * n_rows + r of every plane, its
-// groups are 32 columns. Plain forms: `low` holds the elements alone, [row, n_cols and zeros up to a whole group].
-// Block forms (group_form.inl says what their codes mean): `low` and `high` hold [row, group, bits] words, where word w
-// of b has the codes of columns 4(w + jb) .. 4(w + jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` d (and m) of
-// each group, or d (and dmin) of each 256 columns; `scales` the 8-bit scales of a group's sub-blocks, then their mins.
+// groups are 32 columns. Plain forms: `low` holds the elements alone, [row, n_cols and zeros up to a whole group]; of
+// F8 `headers` holds their scales, F32, [row, f8_n_scales(n_cols)]. Block forms (group_form.inl says what their codes
+// mean): `low` and `high` hold [row, group, bits] words, where word w of b has the codes of columns 4(w + jb) .. 4(w +
+// jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` d (and m) of each group, or d (and dmin) of each 256 columns;
+// `scales` the 8-bit scales of a group's sub-blocks, then their mins.
 struct Matrix {
   const uint32_t *low, *high;
   const uint16_t* headers;
@@ -86,7 +88,8 @@ struct QuantRows {
   int32_t* halves;  // [row, n_cols / 32] sums of the first 16 codes, and in the upper 16 bits of the others
 };
 
-// Rows as sums of two F16 or bf16 values: value = scale * (high + low), a power of two as scale for each row.
+// Rows as sums of two F16 or bf16 values: value = scale * (high + low), a power of two as scale for each row. For F8
+// the words stand in another order (linear_split.inl).
 struct SplitRows {
   uint32_t *high, *low;  // [row, n_cols / 2, and zeros up to a whole group] words of 2
   float* scales;         // [row]
@@ -111,16 +114,19 @@ struct NormArgs {
   bool accumulate;
   QuantRows quants;  // of `out`, where they are wanted too; n_cols is then whole groups
 };
+// Of in, or where there is a gate, of activation(gate) * in.
 struct QuantizeArgs {
   const uint32_t* n_rows;
   uint32_t rows_each;  // rows of `in` for each of n_rows
   const float* in;
   uint32_t n_cols;
   QuantRows out;
+  const float* gate;
+  Activation activation;
 };
 struct SplitArgs {
   RowRange rows;
-  Form form;  // kF16 or kBF16
+  Form form;  // kF16, kBF16 or kF8
   const float* in;
   uint32_t n_cols;
   SplitRows out;
@@ -144,6 +150,13 @@ struct GroupPairsArgs {
   uint32_t n_used, n_experts;
   PairGroups out;
 };
+// Another matrix for the same rows, of the same form and as many columns.
+struct LinearPart {
+  Matrix weight;
+  float* out;
+  const float* bias;
+};
+inline constexpr uint32_t kMaxMoreParts = 2;
 struct LinearArgs {
   RowRange rows;
   Matrix weight;
@@ -159,6 +172,9 @@ struct LinearArgs {
   // pairs' pointers may be null.
   PairGroups groups;
   uint32_t pairs_each;
+  // What the same launch of linear and linear_few makes besides, all else alike.
+  LinearPart more[kMaxMoreParts];
+  uint32_t n_more;
 };
 struct RopeStoreArgs {
   StepView step;
@@ -278,7 +294,7 @@ struct KernelTable {
   void (*linear_few)(const LinearArgs&, uint32_t max_rows, Stream);
   // The same for many rows, of block forms alone: the integers by tensor cores, in another order of F32 sums.
   void (*linear_many)(const LinearArgs&, uint32_t max_rows, Stream);
-  // The same for many rows, of F16 and bf16 alone, by tensor cores.
+  // The same for many rows, of F16, bf16 and F8 alone, by tensor cores.
   void (*split)(const SplitArgs&, uint32_t max_rows, Stream);
   void (*linear_split)(const LinearArgs&, uint32_t max_rows, Stream);
   void (*rope_store)(const RopeStoreArgs&, uint32_t max_rows, Stream);

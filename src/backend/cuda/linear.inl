@@ -3,19 +3,24 @@
 
 template <class Format, int kRows>
 RZ_KERNEL void linear_kernel(LinearArgs a) {
-  const uint32_t first_row = *a.rows.first + block_x() * kRows, end_row = *a.rows.end, first_col = first_dot_col();
+  const uint32_t first_row = *a.rows.first + block_x() * kRows, end_row = *a.rows.end;
+  const PartPlace part = find_part<kDotBlockCols>(a);
+  select_weight(a, part.part);
+  const uint32_t first_col = first_dot_col(part.block);
   if (first_row >= end_row || first_col >= a.weight.n_rows) return;
   uint64_t cols[kDotCols], rows[kRows];
   for (uint32_t i = 0; i < kDotCols; ++i) cols[i] = clamped(first_col + i, a.weight.n_rows);
   for (uint32_t r = 0; r < kRows; ++r) rows[r] = clamped(first_row + r, end_row);
   const float y = dot<Format>(a.weight, cols, a.in, a.quants, rows);
+  select_out(a, part.part);
   const uint32_t lane = thread_idx() % 32, row = first_row + lane / kDotCols, col = first_col + lane % kDotCols;
   if (lane < kDotCols * kRows && row < end_row && col < a.weight.n_rows) finish_linear(a, row, col, y);
 }
 
 template <class Format, int kRows>
 void launch_linear(const LinearArgs& a, uint32_t max_rows, Stream stream) {
-  launch(linear_kernel<Format, kRows>, dot_grid(a.weight.n_rows, max_rows, kRows), 32 * kDotWarps, a, stream);
+  const Grid grid{(max_rows + kRows - 1) / kRows, n_part_blocks<kDotBlockCols>(a)};
+  launch(linear_kernel<Format, kRows>, grid, 32 * kDotWarps, a, stream);
 }
 
 void linear(const LinearArgs& a, uint32_t max_rows, Stream stream) {

@@ -112,7 +112,9 @@ void linear_few_kernel(LinearArgs a) {
   RZ_SHARED(uint32_t, codes, kFewWarps * kFewWords);
   RZ_SHARED(float, scales, kFewWarps* Shared::kScales);
   const uint32_t warp = thread_idx() / 32, lane = thread_idx() % 32;
-  const FewPlace p{*a.rows.first + block_x() * 8 * kTiles, *a.rows.end, block_y() * kFewCols, warp * kFewGroups};
+  const PartPlace part = find_part<kFewCols>(a);
+  select_weight(a, part.part);
+  const FewPlace p{*a.rows.first + block_x() * 8 * kTiles, *a.rows.end, part.block * kFewCols, warp * kFewGroups};
   if (p.first_row >= p.end_row) return;
   const Shared shared{codes + warp * kFewWords, scales + warp * Shared::kScales};
   const uint32_t n_groups = a.weight.n_cols / kGroupCols;
@@ -136,6 +138,7 @@ void linear_few_kernel(LinearArgs a) {
     }
   }
   barrier();
+  select_out(a, part.part);
   RZ_NO_UNROLL
   for (uint32_t i = thread_idx(); i < kTiles * kTileFloats; i += 32 * kFewWarps) {
     const uint32_t row = p.first_row + i / kFewCols, col = p.first_col + i % kFewCols;
@@ -145,7 +148,7 @@ void linear_few_kernel(LinearArgs a) {
 
 template <class Format, int kTiles>
 void launch_few(const LinearArgs& a, uint32_t max_rows, Stream stream) {
-  const Grid grid{(max_rows + 8 * kTiles - 1) / (8 * kTiles), (a.weight.n_rows + kFewCols - 1) / kFewCols};
+  const Grid grid{(max_rows + 8 * kTiles - 1) / (8 * kTiles), n_part_blocks<kFewCols>(a)};
   launch(linear_few_kernel<Format, kTiles>, grid, 32 * kFewWarps, a, stream);
 }
 

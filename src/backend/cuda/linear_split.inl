@@ -1,21 +1,34 @@
-// Products of a prompt's rows with a matrix of F16 or bf16, by the matrix instructions of either. Weights are used as
-// they are; an F32 activation is the sum of two such values, which leaves an error of 2^-18 of it (bf16; F16: 2^-22, or
-// 2^-40 of the row's largest). Bound by arithmetic: two instructions a tile. A block makes 128 columns of the output
-// for 64 rows, a warp 64 for 32; each sum runs through the columns in steps of 16, high parts before low ones.
+// Products of a prompt's rows with a matrix of F16, bf16 or F8, by the matrix instructions of the first two. Weights
+// are used as they are, F8 as the F16 of the same value; an F32 activation is the sum of two such values, which leaves
+// an error of 2^-18 of it (bf16; F16: 2^-22, or 2^-40 of the row's largest). Bound by arithmetic: two instructions a
+// tile. A block makes 128 columns of the output for 64 rows, a warp 64 for 32; each sum runs through the columns in
+// steps of 16, high parts before low ones. Those of F8 run through the columns that share a scale, and are then added
+// to the others.
 
 constexpr uint32_t kSplitThreads = 128;
 constexpr uint32_t kSplitStages = 3;     // tiles that are used, or under way
 constexpr uint32_t kSplitStepCols = 32;  // of the weight, a stage
 constexpr uint32_t kSplitWarpCols = 64, kSplitWarpRows = 32;
 
+// place_of(w): where word w of a row of activations stands.
 struct HalfSplit {
+  static constexpr bool kIsF8 = false;
+  RZ_DEVICE static uint32_t place_of(uint32_t w) { return w; }
   RZ_DEVICE static uint16_t round(float x) { return float_to_half(x); }
   RZ_DEVICE static float value(uint16_t x) { return half_to_float(x); }
   RZ_DEVICE static void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     mma_half_k16(c, a, b);
   }
 };
+// A lane's word of codes has 4 columns that follow each other: the words of the activations are put in the order that
+// this makes of 16 columns.
+struct F8Split : HalfSplit {
+  static constexpr bool kIsF8 = true;
+  RZ_DEVICE static uint32_t place_of(uint32_t w) { return w / 8 * 8 + w % 2 * 4 + w % 8 / 2; }
+};
 struct BfloatSplit {
+  static constexpr bool kIsF8 = false;
+  RZ_DEVICE static uint32_t place_of(uint32_t w) { return w; }
   RZ_DEVICE static uint16_t round(float x) { return float_to_bfloat(x); }
   RZ_DEVICE static float value(uint16_t x) { return bfloat_to_float(x); }
   RZ_DEVICE static void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
@@ -27,6 +40,7 @@ template <class Body>
 void with_split(Form form, const Body& body) {
   if (form == Form::kF16) body(HalfSplit{});
   if (form == Form::kBF16) body(BfloatSplit{});
+  if (form == Form::kF8) body(F8Split{});
 }
 
 // The exponent, as F32 has it, of the power of two that brings `largest` to [2^14, 2^15), where F16 has most bits left
@@ -59,8 +73,8 @@ RZ_KERNEL void split_kernel(SplitArgs a) {
       high |= uint32_t{rounded} << (16 * i);
       low |= uint32_t{Split::round(x - Split::value(rounded))} << (16 * i);
     }
-    a.out.high[uint64_t{row} * n_words + w] = high;
-    a.out.low[uint64_t{row} * n_words + w] = low;
+    a.out.high[uint64_t{row} * n_words + Split::place_of(w)] = high;
+    a.out.low[uint64_t{row} * n_words + Split::place_of(w)] = low;
   }
   if (thread_idx() == 0) a.out.scales[row] = float_of_bits((254 - exponent) << 23);
 }
@@ -72,12 +86,40 @@ struct SplitPlace {
 // A stage: the weights' tile, then those of the high and of the low parts.
 constexpr uint32_t kSplitStageWords = (kTileCols + 2 * kTileRows) * kTileRowWords;
 
+// A tile of codes: rows of 32 bytes in two pieces, permuted as those of tiles.inl are.
+constexpr uint32_t kCodeRowWords = 8;
+RZ_DEVICE uint32_t code_tile_word(uint32_t row, uint32_t piece) {
+  return row * kCodeRowWords + (piece ^ (row / 4 % 2)) * 4;
+}
+
+RZ_DEVICE void copy_code_tile(uint32_t* tile, const uint32_t* from, uint64_t row_words, uint32_t first, uint32_t end) {
+  for (uint32_t at = thread_idx(); at < 2 * kTileCols; at += kSplitThreads) {
+    const uint32_t row = at / 2, piece = at % 2, from_row = clamped(first + row, end);
+    copy_async16(tile + code_tile_word(row, piece), from + from_row * row_words + 4 * piece);
+  }
+}
+
+template <class Split>
 RZ_DEVICE void load_split_stage(const LinearArgs& a, const SplitPlace& p, uint32_t step, uint32_t* stage) {
   const uint64_t row_words = plain_stride(a.weight.n_cols) / 2, at = step * (kSplitStepCols / 2);
   uint32_t *high = stage + kTileCols * kTileRowWords, *low = high + kTileRows * kTileRowWords;
-  copy_tile<kTileCols, kSplitThreads>(stage, a.weight.low + at, row_words, p.first_col, a.weight.n_rows);
+  if constexpr (Split::kIsF8) {
+    copy_code_tile(stage, a.weight.low + at / 2, row_words / 2, p.first_col, a.weight.n_rows);
+  } else {
+    copy_tile<kTileCols, kSplitThreads>(stage, a.weight.low + at, row_words, p.first_col, a.weight.n_rows);
+  }
   copy_tile<kTileRows, kSplitThreads>(high, a.splits.high + at, row_words, p.first_row, p.end_row);
   copy_tile<kTileRows, kSplitThreads>(low, a.splits.low + at, row_words, p.first_row, p.end_row);
+}
+
+// Step k of 16 rows of weights from `col` on.
+template <class Split>
+RZ_DEVICE void load_split_weights(uint32_t (&words)[4], const uint32_t* tile, uint32_t col, uint32_t k) {
+  if constexpr (!Split::kIsF8) return load_fragment(words, tile, col, k);
+  const uint32_t lane = thread_idx() % 32;
+  uint32_t codes[4];  // of rows g and g + 8, of step 0 and of step 1
+  load_matrices(codes, tile + code_tile_word(col + lane % 16, lane / 16));
+  for (uint32_t i = 0; i < 4; ++i) words[i] = f8_to_halves(codes[2 * k + i % 2] >> (16 * (i / 2)));
 }
 
 // sums[i][j]: 16 columns times 8 rows.
@@ -85,7 +127,7 @@ template <class Split>
 RZ_DEVICE void multiply_split_stage(const uint32_t* stage, uint32_t col, uint32_t row, float (&sums)[4][4][4]) {
   for (uint32_t k = 0; k < 2; ++k) {
     uint32_t weights[4][4];
-    for (uint32_t i = 0; i < 4; ++i) load_fragment(weights[i], stage, col + 16 * i, k);
+    for (uint32_t i = 0; i < 4; ++i) load_split_weights<Split>(weights[i], stage, col + 16 * i, k);
     for (uint32_t part = 0; part < 2; ++part) {
       const uint32_t* tile = stage + (kTileCols + part * kTileRows) * kTileRowWords;
       for (uint32_t j = 0; j < 4; j += 2) {
@@ -100,6 +142,24 @@ RZ_DEVICE void multiply_split_stage(const uint32_t* stage, uint32_t col, uint32_
   }
 }
 
+// scaled += scale * sums, of 64 columns of the output from `col` on; `at`: a column of the weight that shares the
+// scales.
+RZ_DEVICE void add_scaled(const Matrix& weight, uint32_t col, uint32_t at, float (&sums)[4][4][4],
+                          float (&scaled)[4][4][4]) {
+  RZ_UNROLL for (uint32_t i = 0; i < 4; ++i) {
+    for (uint32_t half = 0; half < 2; ++half) {
+      const uint32_t row = clamped(col + 16 * i + thread_idx() % 32 / 4 + 8 * half, weight.n_rows);
+      const float scale = PlainFormat<F8Element>::scale(weight, row, at);
+      for (uint32_t j = 0; j < 4; ++j) {
+        for (uint32_t k = 2 * half; k < 2 * half + 2; ++k) {
+          scaled[i][j][k] = fmaf(scale, sums[i][j][k], scaled[i][j][k]);
+          sums[i][j][k] = 0;
+        }
+      }
+    }
+  }
+}
+
 template <class Split>
 RZ_KERNEL void linear_split_kernel(LinearArgs a) {
   RZ_SHARED(uint32_t, stages, kSplitStages * kSplitStageWords);
@@ -108,24 +168,29 @@ RZ_KERNEL void linear_split_kernel(LinearArgs a) {
   const uint32_t warp = thread_idx() / 32;
   const uint32_t col = warp / 2 * kSplitWarpCols, row = warp % 2 * kSplitWarpRows;
   const uint32_t n_steps = plain_stride(a.weight.n_cols) / kSplitStepCols;
-  float sums[4][4][4] = {};
+  float sums[4][4][4] = {}, scaled[4][4][4] = {};
   for (uint32_t step = 0; step < kSplitStages - 1; ++step) {
-    if (step < n_steps) load_split_stage(a, p, step, stages + step * kSplitStageWords);
+    if (step < n_steps) load_split_stage<Split>(a, p, step, stages + step * kSplitStageWords);
     commit_copies();
   }
   for (uint32_t step = 0; step < n_steps; ++step) {
     wait_for_copies<kSplitStages - 2>();
     barrier();  // all have their part of this stage, and are done with the one before, which the next copies replace
     const uint32_t next = step + kSplitStages - 1;
-    if (next < n_steps) load_split_stage(a, p, next, stages + next % kSplitStages * kSplitStageWords);
+    if (next < n_steps) load_split_stage<Split>(a, p, next, stages + next % kSplitStages * kSplitStageWords);
     commit_copies();
     multiply_split_stage<Split>(stages + step % kSplitStages * kSplitStageWords, col, row, sums);
+    constexpr uint32_t kScaleSteps = kF8ScaleCols / kSplitStepCols;
+    if (Split::kIsF8 && ((step + 1) % kScaleSteps == 0 || step + 1 == n_steps)) {
+      add_scaled(a.weight, p.first_col + col, step * kSplitStepCols, sums, scaled);
+    }
   }
   wait_for_copies<0>();
   barrier();
   auto* staged = reinterpret_cast<float*>(stages);
   for (uint32_t i = 0; i < 4; ++i) {
-    for (uint32_t j = 0; j < 4; ++j) stage_results(sums[i][j], staged, row + 8 * j, col + 16 * i);
+    for (uint32_t j = 0; j < 4; ++j)
+      stage_results(Split::kIsF8 ? scaled[i][j] : sums[i][j], staged, row + 8 * j, col + 16 * i);
   }
   barrier();
   finish_tile<kSplitThreads>(a, staged, p.first_row, kTileRows, p.end_row, p.first_col, a.splits.scales);

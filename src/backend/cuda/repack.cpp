@@ -72,18 +72,20 @@ std::optional<Form> form_of(TypeId type) {
   if (type == TypeId::kF32) return Form::kF32;
   if (type == TypeId::kF16) return Form::kF16;
   if (type == TypeId::kBF16) return Form::kBF16;
+  if (type == TypeId::kF8_E4M3) return Form::kF8;
   const auto found = std::ranges::find(kPackings, type, &Packing::type);
   return found == std::end(kPackings) ? std::nullopt : std::optional(found->form);
 }
 
 bool is_plain(Form form) {
-  return form <= Form::kBF16;
+  return form <= Form::kF8;
 }
 
 PlaneBytes plane_bytes(Form form, uint32_t n_cols) {
   if (is_plain(form)) {
     const size_t n_groups = (n_cols + kGroupCols - 1) / kGroupCols;
-    return {n_groups * kGroupCols * (form == Form::kF32 ? 4 : 2), 0, 0, 0};
+    const size_t elem_bytes = form == Form::kF32 ? 4 : form == Form::kF8 ? 1 : 2;
+    return {n_groups * kGroupCols * elem_bytes, 0, form == Form::kF8 ? f8_n_scales(n_cols) * sizeof(float) : 0, 0};
   }
   const GroupForm& group = packing_of(form).group;
   const size_t n_groups = n_cols / kGroupCols, n_headers = group.has_min ? 2 : 1;

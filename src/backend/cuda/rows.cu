@@ -5,6 +5,7 @@ namespace realizar::cuda::runtime {
 
 // clang-format off
 #include "backend/cuda/formats.inl"
+#include "backend/cuda/dots.inl"
 #include "backend/cuda/rows.inl"
 // clang-format on
 

@@ -81,7 +81,8 @@ RZ_KERNEL void quantize_kernel(QuantizeArgs a) {
   const uint32_t row = block_y(), n_groups = a.n_cols / kGroupCols;
   const uint32_t g = block_x() * (kRowThreads / 32) + thread_idx() / 32;
   if (row >= *a.n_rows * a.rows_each || g >= n_groups) return;
-  const float x = a.in[uint64_t{row} * a.n_cols + g * kGroupCols + thread_idx() % 32];
+  const uint64_t at = uint64_t{row} * a.n_cols + g * kGroupCols + thread_idx() % 32;
+  const float x = a.gate == nullptr ? a.in[at] : activated(a.activation, a.gate[at]) * a.in[at];
   quantize_group(x, uint64_t{row} * n_groups + g, a.out);
 }
 

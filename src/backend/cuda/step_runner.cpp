@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backend/cuda/repack.h"
 #include "backend/kv_types.h"
 #include "base/check.h"
 
@@ -11,13 +12,14 @@ namespace {
 
 constexpr uint32_t kMaxUsedExperts = 32;  // a lane each
 
-bool is_16_bit(Form form) {
-  return form == Form::kF16 || form == Form::kBF16;
+// A prompt's rows are split in two for these.
+bool wants_split(Form form) {
+  return form == Form::kF16 || form == Form::kBF16 || form == Form::kF8;
 }
 
 // Block forms alone.
 bool has_groups(const Matrix& m) {
-  return m.form > Form::kBF16;
+  return !is_plain(m.form);
 }
 
 size_t whole_groups(size_t n_cols) {
@@ -121,9 +123,16 @@ Status StepRunner::reserve_for(std::span<const Command> commands, const StepShap
 
 Status StepRunner::reserve_for(WeightId id) {
   const Matrix& matrix = weights_.matrix(id);
-  if (is_16_bit(matrix.form)) return splits_.reserve(device_, limits_.max_rows, matrix.n_cols, n_moves_);
+  if (wants_split(matrix.form)) return splits_.reserve(device_, limits_.max_rows, matrix.n_cols, n_moves_);
   if (!has_groups(matrix)) return {};
   return quants_.reserve(device_, std::max(limits_.max_rows, limits_.max_logit_rows), matrix.n_cols, n_moves_);
+}
+
+Status StepRunner::reserve(const GatedLinearOp& op) {
+  RZ_CHECK_OK(reserve_for(op.gate));
+  RZ_CHECK_OK(reserve_for(op.up));
+  if (!has_groups(weights_.matrix(op.gate))) return {};
+  return ups_.reserve(device_, size_t{limits_.max_rows} * weights_.matrix(op.up).n_rows * sizeof(float), n_moves_);
 }
 
 Status StepRunner::reserve(const RouteOp& op) const {
@@ -188,12 +197,17 @@ Status StepRunner::reserve(const ChooseOp& op) {
 
 void StepRunner::begin_launches(const StepShape& shape) {
   shape_ = shape;
+  n_launched_ = 0;
   quantized_of_ = split_of_ = kNoAct;
 }
 
-void StepRunner::run(const Command& command, const Command* next) {
-  next_ = next;
-  std::visit([this](const auto& op) { run(op); }, command);
+void StepRunner::run(std::span<const Command> commands) {
+  if (n_launched_ > 0) {
+    --n_launched_;
+    return;
+  }
+  behind_ = commands.subspan(1);
+  std::visit([this](const auto& op) { run(op); }, commands.front());
 }
 
 void StepRunner::run(const EmbedOp& op) {
@@ -209,19 +223,19 @@ void StepRunner::run(const EmbedOp& op) {
 }
 
 // Whether the next operation is a product of `in` with a block form.
-bool StepRunner::wants_quantized(const Command* next, ActId in) const {
-  if (next == nullptr) return false;
-  if (const auto* linear = std::get_if<LinearOp>(next)) {
+bool StepRunner::wants_quantized(ActId in) const {
+  if (behind_.empty()) return false;
+  if (const auto* linear = std::get_if<LinearOp>(&behind_.front())) {
     return linear->in == in && has_groups(weights_.matrix(linear->weight));
   }
-  const auto* gated = std::get_if<GatedLinearOp>(next);
+  const auto* gated = std::get_if<GatedLinearOp>(&behind_.front());
   return gated != nullptr && gated->in == in && has_groups(weights_.matrix(gated->gate));
 }
 
 void StepRunner::run(const NormOp& op) {
   if (max_rows(op.rows) == 0) return;
   wrote(op.out);
-  const bool is_quantized = wants_quantized(next_, op.out);
+  const bool is_quantized = wants_quantized(op.out);
   kernels_.norm(
       {n_rows_at(op.rows), act(op.out).values, act(op.in).values, weights_.vector(op.weight), weights_.vector(op.bias),
        act(op.in).n_cols, op.kind, op.eps, op.accumulate, is_quantized ? quants_.view() : QuantRows{}},
@@ -230,9 +244,9 @@ void StepRunner::run(const NormOp& op) {
 }
 
 QuantRows StepRunner::quantized(const Matrix& weight, ActId in, Rows rows) {
-  if (weight.form <= Form::kBF16 || quantized_of_ == in) return quants_.view();
-  kernels_.quantize({n_rows_at(rows), 1, act(in).values, weight.n_cols, quants_.view()}, max_rows(rows),
-                    device_.stream());
+  if (!has_groups(weight) || quantized_of_ == in) return quants_.view();
+  kernels_.quantize({n_rows_at(rows), 1, act(in).values, weight.n_cols, quants_.view(), nullptr, Activation::kNone},
+                    max_rows(rows), device_.stream());
   quantized_of_ = in;
   return quants_.view();
 }
@@ -245,6 +259,20 @@ SplitRows StepRunner::split(const Matrix& weight, ActId in) {
   split_of_ = in;
   split_form_ = weight.form;
   return splits_.view();
+}
+
+// A prompt's rows keep a GPU busy with each matrix by itself.
+void StepRunner::multiply_tiles(LinearArgs& args, ActId in) {
+  const bool is_split = wants_split(args.weight.form);
+  if (is_split) args.splits = split(args.weight, in);
+  const auto multiply = is_split ? kernels_.linear_split : kernels_.linear_many;
+  multiply(args, n_prompt_rows(), device_.stream());
+  for (const LinearPart& part : std::span(args.more).first(args.n_more)) {
+    args.weight = part.weight;
+    args.out = part.out;
+    args.bias = part.bias;
+    multiply(args, n_prompt_rows(), device_.stream());
+  }
 }
 
 // A row's arithmetic follows from its phase: decode rows and those of the logits are dots, prompt rows tiles, in the
@@ -262,12 +290,31 @@ void StepRunner::multiply(const LinearArgs& args, ActId in, Rows rows, ActId out
   const bool is_one = n_dots == 1 || !has_groups(args.weight);
   if (n_dots > 0) (is_one ? kernels_.linear : kernels_.linear_few)(full, n_dots, device_.stream());
   full.rows = {step.n_decode_rows, step.n_rows};
-  if (n_dots < max_rows(rows)) {
-    const bool is_split = is_16_bit(args.weight.form);
-    if (is_split) full.splits = split(args.weight, in);
-    (is_split ? kernels_.linear_split : kernels_.linear_many)(full, n_prompt_rows(), device_.stream());
-  }
+  if (n_dots < max_rows(rows)) multiply_tiles(full, in);
   wrote(out);
+}
+
+// Whether one launch can multiply with both.
+bool StepRunner::are_alike(WeightId a, WeightId b) const {
+  const Matrix &first = weights_.matrix(a), &second = weights_.matrix(b);
+  return first.form == second.form && first.n_cols == second.n_cols &&
+         weights_.streamed_layer(a) == weights_.streamed_layer(b);
+}
+
+// The products behind this one that differ from it in their matrix and their output alone: those of q, k and v.
+void StepRunner::add_parts(const LinearOp& op, LinearArgs& args) {
+  while (args.n_more < kMaxMoreParts && n_launched_ < behind_.size()) {
+    const auto* other = std::get_if<LinearOp>(&behind_[n_launched_]);
+    if (other == nullptr || !are_alike(op.weight, other->weight)) return;
+    LinearOp same = *other;
+    same.out = op.out;
+    same.weight = op.weight;
+    same.bias = op.bias;
+    if (same != op || other->out == op.in) return;
+    args.more[args.n_more++] = {weights_.matrix(other->weight), act(other->out).values, weights_.vector(other->bias)};
+    wrote(other->out);
+    ++n_launched_;
+  }
 }
 
 void StepRunner::run(const LinearOp& op) {
@@ -278,10 +325,31 @@ void StepRunner::run(const LinearOp& op) {
   args.scale = op.scale;
   args.softcap = op.softcap;
   args.store = op.accumulate ? Store::kAdd : Store::kSet;
+  if (!op.accumulate) add_parts(op, args);
   multiply(args, op.in, op.rows, op.out);
 }
 
+// Gate and up in one launch need somebody to put their results together: who quantizes them for a product that comes
+// next and is the only one to read them.
+bool StepRunner::is_paired(const GatedLinearOp& op) const {
+  const Matrix &gate = weights_.matrix(op.gate), &up = weights_.matrix(op.up);
+  return has_groups(gate) && gate.n_rows == up.n_rows && are_alike(op.gate, op.up) && wants_quantized(op.out);
+}
+
+void StepRunner::run_paired(const GatedLinearOp& op) {
+  LinearArgs args{};
+  args.scale = 1;
+  args.weight = weights_.matrix(op.gate);
+  args.more[args.n_more++] = {weights_.matrix(op.up), ups_.as<float>(), nullptr};
+  multiply(args, op.in, Rows::kAll, op.out);
+  kernels_.quantize({input_.view().n_rows, 1, ups_.as<float>(), args.weight.n_rows, quants_.view(), act(op.out).values,
+                     op.activation},
+                    shape_.n_rows, device_.stream());
+  quantized_of_ = op.out;
+}
+
 void StepRunner::run(const GatedLinearOp& op) {
+  if (is_paired(op)) return run_paired(op);
   LinearArgs args{};
   args.scale = 1;
   args.weight = weights_.matrix(op.gate);
@@ -374,8 +442,9 @@ void StepRunner::add_downs(const ExpertsOp& op) {
   const Matrix& down = weights_.matrix(op.down);
   const StepView& step = input_.view();
   if (has_groups(down)) {
-    kernels_.quantize({step.n_rows, op.n_used, hidden_.as<float>(), down.n_cols, hidden_quants_.view()}, shape_.n_rows,
-                      device_.stream());
+    kernels_.quantize(
+        {step.n_rows, op.n_used, hidden_.as<float>(), down.n_cols, hidden_quants_.view(), nullptr, Activation::kNone},
+        shape_.n_rows, device_.stream());
   }
   const uint32_t n_dots = has_groups(down) ? shape_.n_decode_rows : shape_.n_rows;
   const RowRange dots{step.zero, has_groups(down) ? step.n_decode_rows : step.n_rows};

@@ -68,8 +68,9 @@ class StepRunner {
   const BackendLimits& limits() const { return limits_; }
   // Launches what makes a step's operations, in their order, for a step of at most this shape.
   void begin_launches(const StepShape& shape);
-  // `next`: the command behind it; null for the last.
-  void run(const Command& command, const Command* next);
+  // Launches the first of these, and with it as many of those behind it as one launch can make: these are then passed
+  // by when their turn comes.
+  void run(std::span<const Command> commands);
 
   // After the step. Errors of the device show at its next wait.
   std::span<const float> read(ActId id);
@@ -95,10 +96,7 @@ class StepRunner {
   KvView cache_of(uint32_t layer) const;
   Status reserve_input(const StepBatch& batch);
   Status reserve(const LinearOp& op) { return reserve_for(op.weight); }
-  Status reserve(const GatedLinearOp& op) {
-    RZ_CHECK_OK(reserve_for(op.gate));
-    return reserve_for(op.up);
-  }
+  Status reserve(const GatedLinearOp& op);
   Status reserve(const AttentionOp& op);
   Status reserve(const ExpertsOp& op);
   Status reserve(const RouteOp& op) const;
@@ -115,8 +113,12 @@ class StepRunner {
 
   void run(const EmbedOp& op);
   void run(const NormOp& op);
-  bool wants_quantized(const Command* next, ActId in) const;
+  bool wants_quantized(ActId in) const;
+  bool are_alike(WeightId a, WeightId b) const;
+  void add_parts(const LinearOp& op, LinearArgs& args);
   void run(const LinearOp& op);
+  bool is_paired(const GatedLinearOp& op) const;
+  void run_paired(const GatedLinearOp& op);
   void run(const GatedLinearOp& op);
   void run(const RopeStoreOp& op);
   void run(const AttentionOp& op);
@@ -135,6 +137,7 @@ class StepRunner {
   }
   uint32_t n_prompt_rows() const { return shape_.n_rows - shape_.n_decode_rows; }
   void multiply(const LinearArgs& args, ActId in, Rows rows, ActId out);
+  void multiply_tiles(LinearArgs& args, ActId in);
   void multiply_experts(const ExpertsOp& op, WeightId weight, Store store);
   void add_downs(const ExpertsOp& op);
   PairGroups pair_groups() const {
@@ -153,7 +156,7 @@ class StepRunner {
   ChoiceInput choice_input_;
   QuantScratch quants_, hidden_quants_;
   SplitScratch splits_;
-  Scratch hidden_, pairs_, pair_starts_, tile_experts_, pair_results_;
+  Scratch ups_, hidden_, pairs_, pair_starts_, tile_experts_, pair_results_;
   Scratch candidates_, vocab_parts_, chosen_;
   Scratch partials_, arrivals_;
   std::vector<uint32_t> no_arrivals_;  // zeros, for them
@@ -161,8 +164,9 @@ class StepRunner {
   size_t n_chosen_ = 0;
   ActId quantized_of_ = kNoAct, split_of_ = kNoAct;
   Form split_form_ = Form::kCount;
-  const Command* next_ = nullptr;  // to the one that is being run
-  StepShape exact_, shape_;        // of the step; of the launches that are made for it
+  std::span<const Command> behind_;  // the command that is being run
+  size_t n_launched_ = 0;            // of them
+  StepShape exact_, shape_;          // of the step; of the launches that are made for it
   uint32_t n_moves_ = 0;
 };
 

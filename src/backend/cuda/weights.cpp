@@ -28,6 +28,13 @@ void copy_plain_row(const MatrixSource& source, const SourceRows& rows, uint32_t
   }
 }
 
+void copy_scales(const float* scales, uint32_t n_scales, std::byte* to) {
+  constexpr float kOne = 1.0f;
+  for (uint32_t i = 0; i < n_scales; ++i) {
+    std::memcpy(to + i * sizeof kOne, scales == nullptr ? &kOne : scales + i, sizeof kOne);
+  }
+}
+
 size_t budget_of(const Device& device, const CudaOptions& options) {
   const size_t n_free = device.free_bytes();
   const size_t n_bytes = options.memory_bytes > 0 ? std::min<size_t>(options.memory_bytes, n_free) : n_free;
@@ -135,6 +142,7 @@ void Weights::repack(const MatrixSource& source, const Planes& planes, size_t fi
       const auto at = [&](int plane) { return to[plane] + planes.row_bytes[plane] * i; };
       if (is_plain(planes.form)) {
         copy_plain_row(source, rows, mat, r, planes.row_bytes[0], at(0));
+        if (planes.form == Form::kF8) copy_scales(rows.scales(mat, r), f8_n_scales(source.n_cols), at(2));
       } else {
         repack_row(planes.form, rows.row(mat, r), source.n_cols, {at(0), at(1), at(2), at(3)});
       }

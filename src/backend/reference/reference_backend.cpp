@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/reference/kv_cache.h"
+#include "backend/source_rows.h"
 #include "base/check.h"
 
 namespace realizar {
@@ -62,6 +63,7 @@ Matrix decoded(const MatrixSource& source) {
   Matrix m{source.n_mats, source.n_rows, source.n_cols, {}};
   m.values.resize(size_t{m.n_mats} * m.n_rows * m.n_cols);
   const TypeTraits& type = traits(source.type);
+  const SourceRows rows(source);
   std::vector<float> stored;
   for (const auto piece : source.pieces) {
     const size_t n = piece.size() / type.block_bytes * type.block_elems;
@@ -72,9 +74,12 @@ Matrix decoded(const MatrixSource& source) {
   for (uint32_t mat = 0; mat < m.n_mats; ++mat) {
     for (uint32_t r = 0; r < m.n_rows; ++r) {
       const uint32_t from = source.row_order.empty() ? r : source.row_order[r];
+      const float* scales = rows.scales(mat, r);
       for (uint32_t c = 0; c < m.n_cols; ++c) {
         const size_t at = source.transposed ? size_t{c} * m.n_rows + from : size_t{from} * m.n_cols + c;
-        m.values[(size_t{mat} * m.n_rows + r) * m.n_cols + c] = stored[size_t{mat} * m.n_rows * m.n_cols + at];
+        float value = stored[size_t{mat} * m.n_rows * m.n_cols + at];
+        if (scales != nullptr) value *= scales[c / kF8ScaleCols];
+        m.values[(size_t{mat} * m.n_rows + r) * m.n_cols + c] = value;
       }
     }
   }
@@ -120,6 +125,7 @@ class ReferenceBackend final : public Backend {
   }
 
   Result<WeightId> load_matrix(const MatrixSource& source) override {
+    RZ_CHECK_OK(SourceRows(source).check());
     matrices_.push_back(decoded(source));
     return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
   }

@@ -39,7 +39,7 @@ float softmax_piece(float* scores, uint32_t from, uint32_t to, float scale, floa
 }
 
 // How the cache stores a vector, in the order of KvType.
-enum class Stored { kF32, kF16, kBF16, kQ8_0 };
+enum class Stored { kF32, kF16, kBF16, kQ8_0, kF8 };
 
 // Columns [col, col + n) of a vector, n <= 16, zeros behind them. Q8_0: an F16 scale and 32 int8 quants a block, whole
 // blocks only.
@@ -49,7 +49,7 @@ RZ_INLINE F value_columns(const uint8_t* x, uint32_t col, uint32_t n) {
     const uint8_t* block = x + col / 32 * 34;
     return mul(load_i8(block + 2 + col % 32), set1_f16(block));
   }
-  constexpr uint32_t n_bytes = kType == Stored::kF32 ? 4 : 2;
+  constexpr uint32_t n_bytes = kType == Stored::kF32 ? 4 : kType == Stored::kF8 ? 1 : 2;
   alignas(64) uint8_t tail[64] = {};
   const uint8_t* from = x + col * n_bytes;
   if (n < 16) {
@@ -58,7 +58,8 @@ RZ_INLINE F value_columns(const uint8_t* x, uint32_t col, uint32_t n) {
   }
   if constexpr (kType == Stored::kF32) return load(reinterpret_cast<const float*>(from));
   if constexpr (kType == Stored::kF16) return load_f16(from);
-  return load_bf16(from);
+  if constexpr (kType == Stored::kBF16) return load_bf16(from);
+  return load_f8(from);
 }
 
 template <Stored kType>

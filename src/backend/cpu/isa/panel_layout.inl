@@ -4,6 +4,24 @@
 // the number of the plane's vectors. Value = scale * (code - offset) - min.
 #include "quant/group_form.inl"
 
+// E4M3, shifted to where a float has sign, exponent and mantissa, is 2^120 too small (quant/half.h); what the shift
+// brings besides goes. The code of NaN reads as 480.
+constexpr int32_t kF8Bits = static_cast<int32_t>(0x87f00000u);
+constexpr float kF8Scale = 0x1p120f;
+
+// A panel of F8: for every 128 columns the scales of the 16 rows, then the codes [columns][16].
+struct F8Panel {
+  static constexpr uint32_t kScaleCols = 128;
+  static constexpr size_t kScaleBytes = 16 * sizeof(float);
+
+  static constexpr size_t bytes(uint32_t n_cols) { return codes_at(n_cols - 1) + 16; }
+  static constexpr size_t codes_at(uint32_t col) { return (col / kScaleCols + 1) * kScaleBytes + size_t{16} * col; }
+  static constexpr size_t scales_at(uint32_t col) { return col / kScaleCols * (kScaleBytes + size_t{16} * kScaleCols); }
+  static const float* scales(const uint8_t* panel, uint32_t col) {
+    return reinterpret_cast<const float*>(panel + scales_at(col));
+  }
+};
+
 struct PanelLayout : GroupForm {
   constexpr int header_bytes() const {
     return scales == Scales::kSuper ? (has_min ? 64 : 32) : 0;

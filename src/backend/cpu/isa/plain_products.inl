@@ -1,18 +1,19 @@
-// Products with panels of plain types, [n_cols][16], and with F32 tiles of 16 rows: two of them times kRows rows of
-// activations, everything in registers.
+// Products with panels of plain types, [n_cols][16] (of F8 as F8Panel says), and with F32 tiles of 16 rows: two of them
+// times kRows rows of activations, everything in registers.
 
-enum class Plain { kF32, kF16, kBF16 };
+enum class Plain { kF32, kF16, kBF16, kF8 };
 
 // Bytes of one column of a panel.
 constexpr uint32_t plain_bytes(Plain type) {
-  return type == Plain::kF32 ? 64 : 32;
+  return type == Plain::kF32 ? 64 : type == Plain::kF8 ? 16 : 32;
 }
 
 template <Plain kType>
 RZ_INLINE F load_plain(const uint8_t* panel, uint32_t col) {
   if constexpr (kType == Plain::kF32) return load(reinterpret_cast<const float*>(panel) + size_t{16} * col);
   if constexpr (kType == Plain::kF16) return load_f16(panel + size_t{32} * col);
-  return load_bf16(panel + size_t{32} * col);
+  if constexpr (kType == Plain::kBF16) return load_bf16(panel + size_t{32} * col);
+  return mul(load_f8(panel + F8Panel::codes_at(col)), load(F8Panel::scales(panel, col)));
 }
 
 template <Plain kType, int kRows>

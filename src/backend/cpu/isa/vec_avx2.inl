@@ -37,6 +37,14 @@ inline F load_bf16(const void* p) {
   const auto* half = static_cast<const __m128i*>(p);
   return {{widen_bf16(_mm_loadu_si128(half)), widen_bf16(_mm_loadu_si128(half + 1))}};
 }
+inline __m256 widen_f8(__m128i x) {
+  const __m256i bits = _mm256_and_si256(_mm256_slli_epi32(_mm256_cvtepi8_epi32(x), 20), _mm256_set1_epi32(kF8Bits));
+  return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(kF8Scale));
+}
+inline F load_f8(const void* p) {
+  const __m128i x = _mm_loadu_si128(static_cast<const __m128i*>(p));
+  return {{widen_f8(x), widen_f8(_mm_srli_si128(x, 8))}};
+}
 // An F16 value in every lane.
 inline F set1_f16(const void* p) {
   uint16_t bits;

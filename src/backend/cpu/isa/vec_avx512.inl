@@ -32,6 +32,11 @@ inline F load_bf16(const void* p) {
   const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
   return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
 }
+inline F load_f8(const void* p) {
+  const __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+  const __m512i bits = _mm512_and_si512(_mm512_slli_epi32(wide, 20), _mm512_set1_epi32(kF8Bits));
+  return {_mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(kF8Scale))};
+}
 // An F16 value in every lane.
 inline F set1_f16(const void* p) {
   uint16_t bits;

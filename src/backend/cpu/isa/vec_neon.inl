@@ -38,6 +38,16 @@ inline F load_bf16(const void* p) {
   for (int i = 0; i < 4; ++i) r.v[i] = vreinterpretq_f32_u32(vshll_n_u16(half[i], 16));
   return r;
 }
+inline float32x4_t widen_f8(int16x4_t x) {
+  const int32x4_t bits = vandq_s32(vshlq_n_s32(vmovl_s16(x), 20), vdupq_n_s32(kF8Bits));
+  return vmulq_n_f32(vreinterpretq_f32_s32(bits), kF8Scale);
+}
+inline F load_f8(const void* p) {
+  const int8x16_t bytes = vld1q_s8(static_cast<const int8_t*>(p));
+  const int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_s8(vget_high_s8(bytes));
+  return {{widen_f8(vget_low_s16(low)), widen_f8(vget_high_s16(low)), widen_f8(vget_low_s16(high)),
+           widen_f8(vget_high_s16(high))}};
+}
 // An F16 value in every lane.
 inline F set1_f16(const void* p) {
   uint16_t bits;

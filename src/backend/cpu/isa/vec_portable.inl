@@ -59,6 +59,15 @@ inline F load_bf16(const void* p) {
   for (int i = 0; i < 16; ++i) r.v[i] = float_of_bits(static_cast<uint32_t>(half[i]) << 16);
   return r;
 }
+inline F load_f8(const void* p) {
+  int8_t codes[16];
+  __builtin_memcpy(codes, p, sizeof codes);
+  F r;
+  for (int i = 0; i < 16; ++i) {
+    r.v[i] = float_of_bits((static_cast<uint32_t>(codes[i]) << 20) & static_cast<uint32_t>(kF8Bits)) * kF8Scale;
+  }
+  return r;
+}
 // An F16 value in every lane.
 inline F set1_f16(const void* p) {
   uint16_t bits[16] = {};
