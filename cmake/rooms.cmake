@@ -26,9 +26,9 @@ endif()
 if(REALIZAR_FUZZ)
   target_compile_options(rz_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
-# The sanitizers' presets compile several files of a room at once, which halves what headers cost there; the release
-# build and clang-tidy see each file by itself. The files of a room share one anonymous namespace then: a name stands
-# there once, or its file is ALONE. What a file holds in its anonymous namespace looks to GCC as if in a header.
+# All presets but debug compile several files of a room at once, a few for a release and more for the sanitizers, which
+# halves what headers cost. The files of a room share one anonymous namespace then: a name stands there once, or its
+# file is ALONE. What a file holds in its anonymous namespace looks to GCC as if in a header.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(rz_options INTERFACE -Wno-subobject-linkage)
 endif()
