@@ -34,7 +34,7 @@ InputTable random_logits(uint64_t seed) {
 class ChooseRig {
  public:
   ChooseRig(const CudaUnderTest& cuda, const InputTable& logits)
-      : logits_(logits), rig_(cuda::make_backend(*cuda.open(), {}), {.max_rows = kRows, .max_logit_rows = kRows}) {
+      : logits_(logits), rig_(*make_cuda_on(cuda.open, 1, {}), {.max_rows = kRows, .max_logit_rows = kRows}) {
     act_ = rig_.input(logits_);
   }
 

@@ -2,10 +2,8 @@
 // streamed compute what resident ones do.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "engine/engine.h"
 #include "support/emulated_cuda.h"
+#include "support/engine_rig.h"
 
 namespace realizar::test {
 namespace {
@@ -13,40 +11,11 @@ namespace {
 const std::string kFolder = RZ_SOURCE_DIR "/tests/data/conformance/";
 const std::string kQuantized = kFolder + "llama-Q4_K_S.gguf";
 
-class Rig {
- public:
+struct Rig : EngineRig {
   explicit Rig(const CudaUnderTest& cuda, const std::string& path, const cuda::CudaOptions& cuda_options = {},
-               EngineOptions options = {.n_ctx = 128}) {
-    auto file = ModelFile::open(path);
-    backend_ = cuda::make_backend(*cuda.open(), cuda_options);
-    EXPECT_TRUE(backend_->configure(Engine::limits_for(options)).ok());
-    model_ = std::make_unique<Model>(std::move(*Model::load(*file, *backend_, {.n_ctx = options.n_ctx})));
-    engine_ = std::move(*Engine::create(*model_, *backend_, {}, options));
-  }
-  Engine* operator->() { return engine_.get(); }
-  const Backend& backend() const { return *backend_; }
-
- private:
-  std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Model> model_;
-  std::unique_ptr<Engine> engine_;
+               const EngineOptions& options = {.n_ctx = 128})
+      : EngineRig(*ModelFile::open(path), *make_cuda_on(cuda.open, 1, cuda_options), options) {}
 };
-
-std::vector<TokenId> some_tokens(uint32_t n, uint32_t step) {
-  std::vector<TokenId> tokens;
-  for (uint32_t i = 0; i < n; ++i) tokens.push_back(TokenId{static_cast<int32_t>((3 + i * step) % 200)});
-  return tokens;
-}
-
-Request request_for(std::vector<TokenId> prompt, uint64_t seed) {
-  Request request;
-  request.prompt = std::move(prompt);
-  request.sampling.temperature = 1.2f;
-  request.sampling.repeat_penalty = 1.1f;
-  request.sampling.seed = seed;
-  request.max_tokens = 6;
-  return request;
-}
 
 std::vector<float> logits_with(const CudaUnderTest& cuda, const cuda::CudaOptions& options) {
   return Rig(cuda, kQuantized, options)->logits(some_tokens(20, 7), 17, 4).value();
@@ -68,8 +37,7 @@ TEST_P(CudaModel, StreamedLayersGiveTheSameBits) {
 }
 
 TEST_P(CudaModel, WhatDoesNotFitTheMemoryIsStreamed) {
-  const cuda::CudaOptions small{.memory_bytes = Rig(GetParam(), kQuantized).backend().weight_bytes() - 1,
-                                .n_gpu_layers = {}};
+  const cuda::CudaOptions small{.memory_bytes = Rig(GetParam(), kQuantized).backend().weight_bytes() - 1};
   EXPECT_NE(Rig(GetParam(), kQuantized, small).backend().description().find("streamed"), std::string::npos);
   EXPECT_EQ(logits_with(GetParam(), small), logits_with(GetParam(), {}));
 }

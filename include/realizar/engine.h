@@ -21,9 +21,9 @@ struct LoadOptions {
   // "auto": the GPU where there is one that can run the model, else the CPU. "cuda", "cpu" or "reference": that or an
   // error.
   std::string backend = "auto";
-  uint32_t device = 0;                   // of several GPUs
-  std::optional<uint32_t> n_gpu_layers;  // layers that stay in the GPU's memory; absent: as many as fit
-  uint64_t gpu_memory_mb = 0;            // of the GPU's memory to use; 0: what is free
+  std::vector<uint32_t> devices;         // GPUs; empty: the first, and as many others as the model needs
+  std::optional<uint32_t> n_gpu_layers;  // layers that stay in the GPUs' memory; absent: as many as fit
+  uint64_t gpu_memory_mb = 0;            // of each GPU's memory to use; 0: what is free
   uint64_t host_cache_mb = 1024;         // of the host's memory, for cached prefixes that the GPU has no room for
   bool check = false;                    // compare the logits of a short prompt with another backend's
   // Kernels of the cpu backend: "auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon",

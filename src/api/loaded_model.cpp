@@ -10,6 +10,7 @@
 #include "api/parity_check.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/device_choice.h"
 #include "backend/cuda/runtime.h"
 #include "backend/kv_types.h"
 #include "backend/reference/reference_backend.h"
@@ -46,15 +47,19 @@ Result<T> parse_name(const Named<T> (&choices)[n], std::string_view name, const 
   return invalid_argument(fmt::format("{}: expected one of {}, actual '{}'", option, known, name), option);
 }
 
-// Other than weights, what a model wants of a device's memory: cache, activations, and the runtime's own.
+uint64_t kv_bytes(const ModelConfig& c, const EngineOptions& options) {
+  const uint64_t kv_elems = uint64_t{2} * c.n_layers * c.n_kv_heads * c.head_dim * options.kv_tokens;
+  return row_bytes(kv_traits(options.kv_type), 32) * kv_elems / 32;
+}
+
+// Other than weights and cache, what a model wants of a device's memory: activations, and the runtime's own.
 uint64_t reserve_bytes(const ModelConfig& c, const EngineOptions& options) {
   constexpr uint64_t kRuntimeBytes = uint64_t{512} << 20;
   const BackendLimits limits = Engine::limits_for(options);
-  const uint64_t kv_elems = uint64_t{2} * c.n_layers * c.n_kv_heads * c.head_dim * options.kv_tokens;
   const uint64_t n_hidden = uint64_t{c.d_ff} * std::max(1u, c.moe.n_used);
   const uint64_t row_elems = 4 * uint64_t{c.d_model} + 3 * uint64_t{c.n_heads} * c.head_dim + 3 * n_hidden;
   const uint64_t n_floats = limits.max_rows * row_elems + limits.max_logit_rows * uint64_t{c.n_vocab};
-  return row_bytes(kv_traits(options.kv_type), 32) * kv_elems / 32 + n_floats * sizeof(float) + kRuntimeBytes;
+  return n_floats * sizeof(float) + kRuntimeBytes;
 }
 
 uint64_t tensor_bytes(const ModelFile& file) {
@@ -63,12 +68,27 @@ uint64_t tensor_bytes(const ModelFile& file) {
   return n_bytes;
 }
 
+// All that the draft model takes; it comes last.
+Result<uint64_t> draft_bytes(const std::string& path, const EngineOptions& engine_options) {
+  if (path.empty()) return 0;
+  RZ_TRY(const ModelFile file, ModelFile::open(path));
+  RZ_TRY(const ModelConfig config, read_config(file));
+  return tensor_bytes(file) + kv_bytes(config, engine_options) + reserve_bytes(config, engine_options);
+}
+
 Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, const EngineOptions& engine_options,
                                                    const ModelFile& file) {
   RZ_TRY(const ModelConfig config, read_config(file));
-  RZ_TRY(auto device, cuda::open_device(options.device));
-  return cuda::make_backend(std::move(device), {options.gpu_memory_mb << 20, reserve_bytes(config, engine_options),
-                                                tensor_bytes(file), options.n_gpu_layers});
+  RZ_TRY(const uint64_t for_draft, draft_bytes(options.draft_path, engine_options));
+  const cuda::CudaOptions cuda_options{options.gpu_memory_mb << 20,
+                                       reserve_bytes(config, engine_options) + for_draft,
+                                       kv_bytes(config, engine_options),
+                                       tensor_bytes(file),
+                                       config.n_layers,
+                                       options.n_gpu_layers};
+  RZ_TRY(const uint32_t n_devices, cuda::count_devices());
+  RZ_TRY(auto devices, cuda::choose_devices(options.devices, n_devices, cuda_options, cuda::open_device));
+  return cuda::make_backend(std::move(devices), cuda_options);
 }
 
 Result<std::unique_ptr<Backend>> make_backend(const std::string& name, const LoadOptions& options,
@@ -193,7 +213,12 @@ Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& 
   draft_options.max_catch_up = kMaxCatchUp;
   draft_options.kv_tokens = engine_options.kv_tokens;
   draft_options.kv_type = engine_options.kv_type;
-  RZ_TRY(draft.backend, make_backend(std::string(backend->name()), options, engine_options, draft_file));
+  // Its memory was kept for it when the model was loaded.
+  LoadOptions own = options;
+  own.draft_path.clear();
+  own.gpu_memory_mb = 0;
+  own.n_gpu_layers.reset();
+  RZ_TRY(draft.backend, make_backend(std::string(backend->name()), own, engine_options, draft_file));
   RZ_CHECK_OK(draft.backend->configure(ModelDrafter::limits_for(draft_options)));
   RZ_TRY(Model loaded, Model::load(draft_file, *draft.backend, {engine_options.n_ctx, options.progress}));
   if (loaded.config().n_vocab != model->config().n_vocab) {

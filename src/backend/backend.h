@@ -92,7 +92,8 @@ class Backend {
   // Copies, repacks or uploads; the source's bytes are not read after the call. Errors: Unsupported (type, by name),
   // ResourceExhausted.
   virtual Result<WeightId> load_matrix(const MatrixSource& source) = 0;
-  virtual Result<WeightId> load_vector(std::span<const float> values) = 0;
+  // `layer`: as a matrix's.
+  virtual Result<WeightId> load_vector(std::span<const float> values, int32_t layer = -1) = 0;
   // An F32 buffer of [max_rows, n_cols] (or [max_logit_rows, n_cols]).
   virtual Result<ActId> create_activation(uint32_t n_cols, Rows rows = Rows::kAll) = 0;
   virtual Status create_kv_cache(const KvLayout& layout) = 0;

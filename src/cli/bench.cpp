@@ -109,15 +109,16 @@ Work traced_work(const LanguageModel& model) {
   return work;
 }
 
-// Of the GPU: what it copies, and its bf16 products, also where a model's are of int8.
-Result<Peaks> gpu_peaks(uint32_t device_idx) {
-  RZ_TRY(const auto device, cuda::open_device(device_idx));
+// Of the GPU: what it copies, and its bf16 products, also where a model's are of int8. Several take turns: the first
+// stands for all.
+Result<Peaks> gpu_peaks(const LoadOptions& options) {
+  RZ_TRY(const auto device, cuda::open_device(options.devices.empty() ? 0 : options.devices.front()));
   RZ_TRY(const auto peaks, cuda::measure_peaks(*device));
   return Peaks{peaks.copy_gb_per_s, 0, peaks.bf16_gflop_per_s, 0};
 }
 
 Result<Peaks> peaks_of(const LanguageModel& model, const LoadOptions& options, uint32_t n_threads) {
-  if (model.info().backend.starts_with("cuda")) return gpu_peaks(options.device);
+  if (model.info().backend.starts_with("cuda")) return gpu_peaks(options);
   return measure_peaks(n_threads);
 }
 
@@ -184,7 +185,7 @@ std::string result_text(const BenchResult& r) {
 
 bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
   const bool is_gpu = args.load.options.backend == "cuda";
-  const auto measured = is_gpu ? gpu_peaks(args.load.options.device) : Result<Peaks>(measure_peaks(n_threads));
+  const auto measured = is_gpu ? gpu_peaks(args.load.options) : Result<Peaks>(measure_peaks(n_threads));
   if (!measured.ok()) return fail(measured.error()), false;
   const Peaks& p = *measured;
   if (args.json) {

@@ -56,10 +56,16 @@ void LoadFlags::add_to(Flags flags) {
               "checking)")
       .one_of({"auto", "cpu", "cuda", "reference"})
       .with_default();
-  flags.option("--device", options.device, "Which GPU, as `realizar devices` counts them").with_default();
+  flags
+      .option("--device", options.devices,
+              "GPUs as `realizar devices` counts them, e.g. 0,1; several share the model's layers (default: the first, "
+              "and as many others as the model needs)")
+      .separated_by(',')
+      .one_at_a_time()
+      .shown_as("UINT,...");
   flags.option("--gpu-layers", options.n_gpu_layers,
-               "Layers that stay in the GPU's memory, the others are brought over each step (default: as many as fit)");
-  flags.option("--gpu-memory", options.gpu_memory_mb, "MB of the GPU's memory to use at most; 0: what is free")
+               "Layers that stay in the GPUs' memory, the others are brought over each step (default: as many as fit)");
+  flags.option("--gpu-memory", options.gpu_memory_mb, "MB of each GPU's memory to use at most; 0: what is free")
       .with_default();
   flags
       .option("--host-cache", options.host_cache_mb,

@@ -227,7 +227,7 @@ Result<std::vector<float>> Binder::vector_values(Role role, uint32_t layer) {
 
 Result<WeightId> Binder::upload(const std::vector<float>& values) {
   if (values.empty()) return kNoWeight;
-  return backend_.load_vector(values);
+  return backend_.load_vector(values, layer_);
 }
 
 Result<WeightId> Binder::vector(Role role, uint32_t layer) {

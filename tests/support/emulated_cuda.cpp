@@ -8,6 +8,7 @@
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device_code.h"
 #include "backend/cuda/runtime.h"
+#include "base/check.h"
 
 namespace realizar::cuda {
 namespace {
@@ -18,23 +19,35 @@ struct Release {
   void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{256}); }
 };
 
+// Ends the program where it is launched on while the calling thread is attached to another.
 class EmulatedDevice final : public Device {
  public:
+  explicit EmulatedDevice(size_t free_bytes) : free_bytes_(free_bytes) {}
   std::string description() const override { return "emulated"; }
-  size_t free_bytes() const override { return size_t{1} << 40; }
+  size_t free_bytes() const override { return free_bytes_; }
   bool is_lost() const override { return false; }
   const KernelTable& kernels() const override { return kKernelTable; }
-  Stream stream() const override { return recording_; }
+  Stream stream() const override {
+    REQUIRE(attached == this);
+    return recording_;
+  }
+  void attach() override { attached = this; }
 
   Result<void*> allocate(size_t n_bytes) override {
+    attach();
     memory_.emplace_back(new (std::align_val_t{256}) std::byte[n_bytes]);
     std::memset(memory_.back().get(), 0xff, n_bytes);
     return static_cast<void*>(memory_.back().get());
   }
   Result<void*> allocate_pinned(size_t n_bytes) override { return allocate(n_bytes); }
-  void upload(void* to, const void* from, size_t n_bytes) override { std::memcpy(to, from, n_bytes); }
-  void download(void* to, const void* from, size_t n_bytes) override { std::memcpy(to, from, n_bytes); }
+  void upload(void* to, const void* from, size_t n_bytes) override { copy(to, from, n_bytes); }
+  void download(void* to, const void* from, size_t n_bytes) override { copy(to, from, n_bytes); }
+  void receive(void* to, Device& from_device, const void* from, size_t n_bytes) override {
+    REQUIRE(&from_device != this);
+    copy(to, from, n_bytes);
+  }
   void begin_capture() override {
+    REQUIRE(attached == this);
     graphs_.push_back(std::make_unique<emulator::Recording>());
     recording_ = graphs_.back().get();
   }
@@ -43,6 +56,7 @@ class EmulatedDevice final : public Device {
     return GraphId{static_cast<uint32_t>(graphs_.size() - 1)};
   }
   void replay(GraphId id) override {
+    REQUIRE(attached == this);
     for (const auto& run : *graphs_[static_cast<uint32_t>(id)]) run();
   }
   void drop(GraphId id) override { graphs_[static_cast<uint32_t>(id)] = nullptr; }
@@ -52,40 +66,65 @@ class EmulatedDevice final : public Device {
     aside_[buffer].push_back({to, from, n_bytes});
   }
   void acquire(uint32_t buffer) override {
+    REQUIRE(attached == this);
     for (const Copy& copy : aside_[buffer]) std::memcpy(copy.to, copy.from, copy.n_bytes);
     aside_[buffer].clear();
   }
   void release(uint32_t) override {}
-  void mark_time(uint32_t place) override { times_[place] = std::chrono::steady_clock::now(); }
+  void mark_time(uint32_t place) override {
+    REQUIRE(attached == this);
+    times_[place] = std::chrono::steady_clock::now();
+  }
   double ms_between(uint32_t first_place, uint32_t last_place) override {
     return std::chrono::duration<double, std::milli>(times_[last_place] - times_[first_place]).count();
   }
-  Status wait() override { return {}; }
+  Status wait() override {
+    attach();
+    return {};
+  }
 
  private:
+  void copy(void* to, const void* from, size_t n_bytes) {
+    attach();
+    std::memcpy(to, from, n_bytes);
+  }
+
+  static thread_local const EmulatedDevice* attached;
   struct Copy {
     void* to;
     const void* from;
     size_t n_bytes;
   };
+  size_t free_bytes_;
   std::map<uint32_t, std::vector<Copy>> aside_;
   std::map<uint32_t, std::chrono::steady_clock::time_point> times_;
   std::vector<std::unique_ptr<emulator::Recording>> graphs_;
   emulator::Recording* recording_ = nullptr;
   std::vector<std::unique_ptr<std::byte[], Release>> memory_;
 };
+thread_local const EmulatedDevice* EmulatedDevice::attached = nullptr;
 
 }  // namespace
 }  // namespace realizar::cuda
 
 namespace realizar::test {
 
-std::unique_ptr<cuda::Device> make_emulated_cuda_device() {
-  return std::make_unique<cuda::EmulatedDevice>();
+std::unique_ptr<cuda::Device> make_emulated_cuda_device(size_t free_bytes) {
+  return std::make_unique<cuda::EmulatedDevice>(free_bytes);
+}
+
+Result<std::unique_ptr<Backend>> make_cuda_on(Result<std::unique_ptr<cuda::Device>> (*open)(), uint32_t n_devices,
+                                              const cuda::CudaOptions& options) {
+  std::vector<std::unique_ptr<cuda::Device>> devices;
+  for (uint32_t i = 0; i < n_devices; ++i) {
+    RZ_TRY(auto device, open());
+    devices.push_back(std::move(device));
+  }
+  return cuda::make_backend(std::move(devices), options);
 }
 
 Result<std::unique_ptr<Backend>> make_emulated_cuda(uint32_t) {
-  return cuda::make_backend(make_emulated_cuda_device(), {});
+  return make_cuda_on(open_emulated_cuda, 1, {});
 }
 
 Result<std::unique_ptr<cuda::Device>> open_gpu() {
@@ -93,8 +132,7 @@ Result<std::unique_ptr<cuda::Device>> open_gpu() {
 }
 
 Result<std::unique_ptr<Backend>> make_cuda(uint32_t) {
-  RZ_TRY(auto device, open_gpu());
-  return cuda::make_backend(std::move(device), {});
+  return make_cuda_on(open_gpu, 1, {});
 }
 
 }  // namespace realizar::test

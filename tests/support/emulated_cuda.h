@@ -10,8 +10,11 @@
 
 namespace realizar::test {
 
-std::unique_ptr<cuda::Device> make_emulated_cuda_device();
-// A GPU of this machine. Errors: where there is none.
+std::unique_ptr<cuda::Device> make_emulated_cuda_device(size_t free_bytes = size_t{1} << 40);
+inline Result<std::unique_ptr<cuda::Device>> open_emulated_cuda() {
+  return make_emulated_cuda_device();
+}
+// The first GPU of this machine. Errors: where there is none.
 Result<std::unique_ptr<cuda::Device>> open_gpu();
 
 // What tests of the CUDA backend run on; where open() gives an error they are skipped.
@@ -20,14 +23,16 @@ struct CudaUnderTest {
   Result<std::unique_ptr<cuda::Device>> (*open)();
 };
 inline std::vector<CudaUnderTest> cudas_under_test() {
-  return {{"emulated", [] { return Result<std::unique_ptr<cuda::Device>>(make_emulated_cuda_device()); }},
-          {"gpu", open_gpu}};
+  return {{"emulated", open_emulated_cuda}, {"gpu", open_gpu}};
 }
 inline void PrintTo(const CudaUnderTest& cuda, std::ostream* out) {
   *out << cuda.name;
 }
 
-// The CUDA backend on it, as the suites' tables of backends want it.
+// The CUDA backend on several; of a GPU each has memory and a stream of its own.
+Result<std::unique_ptr<Backend>> make_cuda_on(Result<std::unique_ptr<cuda::Device>> (*open)(), uint32_t n_devices,
+                                              const cuda::CudaOptions& options);
+// The CUDA backend on one, as the suites' tables of backends want it.
 Result<std::unique_ptr<Backend>> make_emulated_cuda(uint32_t n_threads);
 Result<std::unique_ptr<Backend>> make_cuda(uint32_t n_threads);
 

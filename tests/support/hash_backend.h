@@ -18,7 +18,7 @@ class HashBackend final : public Backend {
   std::string description() const override { return "hash"; }
   Status configure(const BackendLimits& limits) override;
   Result<WeightId> load_matrix(const MatrixSource&) override { return WeightId{n_weights_++}; }
-  Result<WeightId> load_vector(std::span<const float>) override { return WeightId{n_weights_++}; }
+  Result<WeightId> load_vector(std::span<const float>, int32_t) override { return WeightId{n_weights_++}; }
   Result<ActId> create_activation(uint32_t n_cols, Rows rows) override;
   Status create_kv_cache(const KvLayout& layout) override;
   size_t weight_bytes() const override { return 0; }

@@ -29,6 +29,7 @@ struct TinyTensor {
 struct TinyModel {
   std::map<std::string, std::variant<bool, uint32_t, float, std::string>> keys;
   std::vector<TinyTensor> tensors;
+  TypeId matrix_type = TypeId::kF32;
 
   TinyTensor& tensor(std::string_view name) {
     return *std::find_if(tensors.begin(), tensors.end(), [&](const TinyTensor& t) { return t.name == name; });
@@ -42,7 +43,9 @@ struct TinyModel {
       if (const auto* real = std::get_if<float>(&value)) writer.add_f32(key, *real);
       if (const auto* text = std::get_if<std::string>(&value)) writer.add_string(key, *text);
     }
-    for (const TinyTensor& t : tensors) writer.add_tensor(t.name, TypeId::kF32, t.shape, t.values);
+    for (const TinyTensor& t : tensors) {
+      writer.add_tensor(t.name, t.shape.size() > 1 ? matrix_type : TypeId::kF32, t.shape, t.values);
+    }
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     std::string name = std::string(test->test_suite_name()) + "." + test->name() + ".gguf";
     std::replace(name.begin(), name.end(), '/', '.');

@@ -19,7 +19,7 @@ class CpuBackend final : public Backend {
   Status configure(const BackendLimits& limits) override { return runner_.configure(limits); }
 
   Result<WeightId> load_matrix(const MatrixSource& source) override { return runner_.add_matrix(source); }
-  Result<WeightId> load_vector(std::span<const float> values) override { return runner_.add_vector(values); }
+  Result<WeightId> load_vector(std::span<const float> values, int32_t) override { return runner_.add_vector(values); }
   Result<ActId> create_activation(uint32_t n_cols, Rows rows) override { return runner_.add_activation(n_cols, rows); }
   Status create_kv_cache(const KvLayout& layout) override { return runner_.create_cache(layout); }
   size_t weight_bytes() const override { return runner_.weight_bytes(); }

@@ -1,6 +1,7 @@
 // One operation of a step, kept until the whole step is known.
 #pragma once
 
+#include <array>
 #include <variant>
 
 #include "backend/ops.h"
@@ -16,5 +17,12 @@ inline OpKind kind_of(const Command& command) {
                                OpKind::kSelectRows, OpKind::kChoose};
   return kKinds[command.index()];
 }
+
+// The activations that a command reads and writes; what is more than those is kNoAct.
+struct ActUses {
+  std::array<ActId, 4> read{kNoAct, kNoAct, kNoAct, kNoAct};
+  std::array<ActId, 2> written{kNoAct, kNoAct};
+};
+ActUses uses_of(const Command& command);
 
 }  // namespace realizar::cuda

@@ -28,6 +28,9 @@ class Device {
   virtual bool is_lost() const = 0;
   virtual const KernelTable& kernels() const = 0;
   virtual Stream stream() const = 0;
+  // The calling thread launches here from now on. So it does after allocate, upload, download, receive and wait;
+  // kernels, captures, replays, and what is asked of buffers and times must follow one of these.
+  virtual void attach() = 0;
 
   // Aligned to kAllocationAlign, uninitialized, freed with the device. Errors: ResourceExhausted.
   virtual Result<void*> allocate(size_t n_bytes) = 0;
@@ -36,6 +39,8 @@ class Device {
   // In the stream's order. `from` of an upload and `to` of a download must live until wait().
   virtual void upload(void* to, const void* from, size_t n_bytes) = 0;
   virtual void download(void* to, const void* from, size_t n_bytes) = 0;
+  // From the memory of another device of the same class, in the order of both streams.
+  virtual void receive(void* to, Device& from_device, const void* from, size_t n_bytes) = 0;
   // Kernels launched between these are recorded, and not run. Errors of end_capture: Internal.
   virtual void begin_capture() = 0;
   virtual Result<GraphId> end_capture() = 0;

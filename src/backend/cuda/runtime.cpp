@@ -28,7 +28,7 @@ class RuntimeDevice final : public Device {
     }
     for (void* memory : device_memory_) cudaFree(memory);
     for (void* memory : pinned_memory_) cudaFreeHost(memory);
-    for (const auto* events : {&filled_, &released_, &times_}) {
+    for (const auto* events : {&filled_, &released_, &crossings_, &times_}) {
       for (cudaEvent_t event : *events) cudaEventDestroy(event);
     }
     for (cudaStream_t stream : {stream_, copy_stream_}) {
@@ -48,11 +48,13 @@ class RuntimeDevice final : public Device {
   }
   size_t free_bytes() const override {
     size_t n_free = 0, n_total = 0;
+    if (cudaSetDevice(idx_) != cudaSuccess) return 0;
     return cudaMemGetInfo(&n_free, &n_total) == cudaSuccess ? n_free : 0;
   }
   bool is_lost() const override { return is_lost_; }
   const KernelTable& kernels() const override { return runtime_kernels(); }
   Stream stream() const override { return stream_; }
+  void attach() override { note(cudaSetDevice(idx_)); }
 
   Result<void*> allocate(size_t n_bytes) override {
     attach();
@@ -77,6 +79,16 @@ class RuntimeDevice final : public Device {
   void download(void* to, const void* from, size_t n_bytes) override {
     attach();
     note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToHost, stream_));
+  }
+  // The copy waits until nobody here reads what it replaces; it runs where its source is.
+  void receive(void* to, Device& from_device, const void* from, size_t n_bytes) override {
+    auto& other = static_cast<RuntimeDevice&>(from_device);
+    attach();
+    const cudaEvent_t wanted = event(crossings_, kWanted, cudaEventDisableTiming);
+    note(cudaEventRecord(wanted, stream_));
+    const cudaEvent_t sent = other.send(to, idx_, from, n_bytes, wanted);
+    attach();
+    note(cudaStreamWaitEvent(stream_, sent));
   }
   void begin_capture() override { note(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal)); }
   Result<GraphId> end_capture() override {
@@ -117,9 +129,30 @@ class RuntimeDevice final : public Device {
   }
 
  private:
-  // The runtime has a device for each thread, and the thread that loads need not be the one that runs. Every step
-  // begins with an upload, so that its launches find their device.
-  void attach() { note(cudaSetDevice(idx_)); }
+  enum CrossingEvent : uint32_t { kWanted, kSent };
+
+  // Once `wanted` is reached; gives what is reached when the bytes are there.
+  cudaEvent_t send(void* to, int to_idx, const void* from, size_t n_bytes, cudaEvent_t wanted) {
+    attach();
+    reach(to_idx);
+    note(cudaStreamWaitEvent(stream_, wanted));
+    note(cudaMemcpyPeerAsync(to, to_idx, from, idx_, n_bytes, stream_));
+    const cudaEvent_t sent = event(crossings_, kSent, cudaEventDisableTiming);
+    note(cudaEventRecord(sent, stream_));
+    return sent;
+  }
+  // Copies to that device go straight there, where the machine can do that; else the runtime takes them through the
+  // host.
+  void reach(int to_idx) {
+    if (to_idx == idx_) return;
+    if (is_reached_.size() <= static_cast<size_t>(to_idx)) is_reached_.resize(static_cast<size_t>(to_idx) + 1);
+    if (is_reached_[static_cast<size_t>(to_idx)]) return;
+    is_reached_[static_cast<size_t>(to_idx)] = true;
+    int can_reach = 0;
+    note(cudaDeviceCanAccessPeer(&can_reach, idx_, to_idx));
+    // It fails where another model has asked for it already.
+    if (can_reach != 0 && cudaDeviceEnablePeerAccess(to_idx, 0) != cudaSuccess) cudaGetLastError();
+  }
   // The first error of those since the last status() is the cause of the others.
   void note(cudaError_t error) {
     if (error_ == cudaSuccess) error_ = error;
@@ -152,6 +185,8 @@ class RuntimeDevice final : public Device {
   cudaStream_t stream_ = nullptr, copy_stream_ = nullptr;
   bool is_lost_ = false;
   std::vector<cudaEvent_t> filled_, released_;  // of buffers that are filled aside
+  std::vector<cudaEvent_t> crossings_;          // CrossingEvent
+  std::vector<bool> is_reached_;                // devices, by their numbers
   std::vector<cudaEvent_t> times_;
   cudaError_t error_ = cudaSuccess;
   std::vector<cudaGraphExec_t> graphs_;  // null where dropped

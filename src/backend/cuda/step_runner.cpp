@@ -60,7 +60,7 @@ Result<ActId> StepRunner::create_activation(uint32_t n_cols, Rows rows) {
   return ActId{static_cast<uint32_t>(activations_.size() - 1)};
 }
 
-Status StepRunner::create_kv_cache(const KvLayout& layout) {
+Status StepRunner::create_kv_cache(const KvLayout& layout, uint32_t first_layer) {
   RZ_CHECK_OK(kv_cache_bytes(layout));
   if (layout.head_dim > kMaxHeadDim) {
     return unsupported("heads of " + std::to_string(layout.head_dim) +
@@ -68,7 +68,9 @@ Status StepRunner::create_kv_cache(const KvLayout& layout) {
                        "head_dim");
   }
   layout_ = layout;
+  first_layer_ = first_layer;
   page_bytes_ = kv_view(layout, nullptr, nullptr).page_bytes;
+  if (layout.n_layers == 0) return {};
   for (uint8_t*& plane : planes_) {
     RZ_TRY(void* memory, device_.allocate(kv_plane_bytes()));
     plane = static_cast<uint8_t*>(memory);
@@ -77,7 +79,8 @@ Status StepRunner::create_kv_cache(const KvLayout& layout) {
 }
 
 uint8_t* StepRunner::block_at(bool is_value, uint32_t layer, BlockId id) const {
-  return planes_[is_value ? 1 : 0] + (size_t{layer} * layout_.n_blocks + to_index(id)) * layer_block_bytes();
+  return planes_[is_value ? 1 : 0] +
+         (size_t{layer - first_layer_} * layout_.n_blocks + to_index(id)) * layer_block_bytes();
 }
 
 // Where the limits name the context, the first step's reserve lasts.
@@ -508,15 +511,15 @@ void StepRunner::download_chosen() {
 
 std::span<const float> StepRunner::read(ActId id) {
   Activation2D& a = act(id);
-  const size_t n = size_t{a.rows == Rows::kAll ? exact_.n_rows : exact_.n_logit_rows} * a.n_cols;
-  if (!a.is_read && n > 0) {
-    if (a.copy.size() < n) a.copy.resize(n);
-    device_.download(a.copy.data(), a.values, n * sizeof(float));
+  const std::span<const float> rows = rows_of(id);
+  if (!a.is_read && !rows.empty()) {
+    if (a.copy.size() < rows.size()) a.copy.resize(rows.size());
+    device_.download(a.copy.data(), rows.data(), rows.size_bytes());
     // A failure shows at the next wait: it is not this call's to report.
     static_cast<void>(device_.wait());
     a.is_read = true;
   }
-  return {a.copy.data(), n};
+  return {a.copy.data(), rows.size()};
 }
 
 }  // namespace realizar::cuda

@@ -50,12 +50,12 @@ class StepRunner {
 
   void configure(const BackendLimits& limits) { limits_ = limits; }
   Result<ActId> create_activation(uint32_t n_cols, Rows rows);
-  // Errors: Unsupported (heads of more dimensions than the kernels have places for), ResourceExhausted.
-  Status create_kv_cache(const KvLayout& layout);
-  const KvLayout& layout() const { return layout_; }
+  // Of the layers from first_layer on, as many as the layout has. Errors: Unsupported (heads of more dimensions than
+  // the kernels have places for), ResourceExhausted.
+  Status create_kv_cache(const KvLayout& layout, uint32_t first_layer);
   size_t layer_block_bytes() const { return size_t{layout_.n_kv_heads} * page_bytes_; }
   size_t kv_plane_bytes() const { return size_t{layout_.n_layers} * layout_.n_blocks * layer_block_bytes(); }
-  // Where the keys (or values) of a block lie.
+  // Where the keys (or values) of a block lie; `layer` is the model's.
   uint8_t* block_at(bool is_value, uint32_t layer, BlockId id) const;
 
   // Before a step: brings the facts of its rows to the device, and makes sure of the memory that its operations need.
@@ -71,6 +71,11 @@ class StepRunner {
   // Launches the first of these, and with it as many of those behind it as one launch can make: these are then passed
   // by when their turn comes.
   void run(std::span<const Command> commands);
+
+  // The activation's rows of this step, on the device.
+  std::span<float> rows_of(ActId id) {
+    return {act(id).values, size_t{act(id).rows == Rows::kAll ? exact_.n_rows : exact_.n_logit_rows} * act(id).n_cols};
+  }
 
   // After the step. Errors of the device show at its next wait.
   std::span<const float> read(ActId id);
@@ -149,7 +154,8 @@ class StepRunner {
   const Weights& weights_;
   BackendLimits limits_;
   std::vector<Activation2D> activations_;
-  KvLayout layout_;
+  KvLayout layout_;  // of the layers that are here
+  uint32_t first_layer_ = 0;
   size_t page_bytes_ = 0;
   uint8_t* planes_[2] = {};  // keys, values
   StepInput input_;

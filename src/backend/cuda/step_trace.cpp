@@ -8,28 +8,37 @@ void StepTrace::begin(const StepBatch& batch, const KvLayout& layout) {
   batch_ = &batch;
   layout_ = layout;
   timings_.clear();
+  marks_.clear();
+  n_places_ = 0;
   start_ns_ = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  device_.mark_time(0);
+}
+
+void StepTrace::enter(Device& device, const Weights& weights) {
+  device_ = &device;
+  weights_ = &weights;
+  device.mark_time(n_places_++);
 }
 
 void StepTrace::note(const Command& command) {
   const OpWork work = work_of(command);
   timings_.push_back({kind_of(command), batch_->n_decode_rows == batch_->n_rows(), 0, 0, work.bytes, work.flops});
-  device_.mark_time(static_cast<uint32_t>(timings_.size()));
+  marks_.push_back({device_, n_places_ - 1});
+  device_->mark_time(n_places_++);
 }
 
 void StepTrace::finish() {
   uint64_t start_ns = start_ns_;
   for (uint32_t i = 0; i < timings_.size(); ++i) {
     timings_[i].start_ns = start_ns;
-    timings_[i].duration_ns = static_cast<uint64_t>(device_.ms_between(i, i + 1) * 1e6);
+    timings_[i].duration_ns =
+        static_cast<uint64_t>(marks_[i].device->ms_between(marks_[i].place, marks_[i].place + 1) * 1e6);
     start_ns += timings_[i].duration_ns;
   }
 }
 
 void StepTrace::add_product(WeightId id, uint64_t n_rows, uint64_t n_mats_read, OpWork& work) const {
-  const Matrix& m = weights_.matrix(id);
-  work.bytes += n_mats_read * weights_.matrix_bytes(id);
+  const Matrix& m = weights_->matrix(id);
+  work.bytes += n_mats_read * weights_->matrix_bytes(id);
   work.flops += 2 * n_rows * m.n_rows * m.n_cols;
 }
 

@@ -1,4 +1,5 @@
-// Times of a step's operations, taken by the device between its kernels, with the bytes and products that each needs.
+// Times of a step's operations, taken by their devices between kernels, with the bytes and products that each needs.
+// Devices take turns, and their clocks cannot be compared: an operation is told to begin where the one before ends.
 #pragma once
 
 #include <span>
@@ -13,12 +14,12 @@ namespace realizar::cuda {
 
 class StepTrace {
  public:
-  StepTrace(Device& device, const Weights& weights) : device_(device), weights_(weights) {}
-
   void begin(const StepBatch& batch, const KvLayout& layout);
+  // The operations that follow run there.
+  void enter(Device& device, const Weights& weights);
   // After the launches of each operation.
   void note(const Command& command);
-  // After the device's wait.
+  // After the devices' waits.
   void finish();
   std::span<const OpTiming> timings() const { return timings_; }
 
@@ -26,11 +27,19 @@ class StepTrace {
   OpWork work_of(const Command& command) const;
   void add_product(WeightId id, uint64_t n_rows, uint64_t n_mats_read, OpWork& work) const;
 
-  Device& device_;
-  const Weights& weights_;
+  // What a timing is taken between: this place and the next.
+  struct Mark {
+    Device* device;
+    uint32_t place;
+  };
+
+  Device* device_ = nullptr;
+  const Weights* weights_ = nullptr;
   const StepBatch* batch_ = nullptr;
   KvLayout layout_;
   uint64_t start_ns_ = 0;
+  uint32_t n_places_ = 0;
+  std::vector<Mark> marks_;  // of each timing
   std::vector<OpTiming> timings_;
 };
 

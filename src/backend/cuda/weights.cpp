@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <thread>
 
 #include "backend/cuda/repack.h"
 #include "backend/source_rows.h"
@@ -12,7 +11,6 @@ namespace realizar::cuda {
 namespace {
 
 constexpr size_t kStagingBytes = size_t{16} << 20;  // of repacked rows between two uploads
-constexpr uint32_t kMaxPackers = 16;
 
 // And zeros behind it, up to row_bytes.
 void copy_plain_row(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t r, size_t row_bytes,
@@ -35,20 +33,7 @@ void copy_scales(const float* scales, uint32_t n_scales, std::byte* to) {
   }
 }
 
-size_t budget_of(const Device& device, const CudaOptions& options) {
-  const size_t n_free = device.free_bytes();
-  const size_t n_bytes = options.memory_bytes > 0 ? std::min<size_t>(options.memory_bytes, n_free) : n_free;
-  return n_bytes - std::min<size_t>(options.reserve_bytes, n_bytes);
-}
-
 }  // namespace
-
-Weights::Weights(Device& device, const CudaOptions& options)
-    : device_(device),
-      options_(options),
-      budget_bytes_(budget_of(device, options)),
-      team_(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxPackers)),
-      stream_(device) {}
 
 Result<void*> Weights::allocate(size_t n_bytes) {
   if (n_bytes == 0) return nullptr;
@@ -65,10 +50,9 @@ bool Weights::is_resident(const MatrixSource& source, size_t n_bytes) {
   layer_ = source.layer;
   layer_bytes_ += aligned_bytes(n_bytes);
   max_layer_bytes_ = std::max(max_layer_bytes_, layer_bytes_);
-  if (options_.n_gpu_layers) return static_cast<uint32_t>(source.layer) < *options_.n_gpu_layers;
-  const bool fits_whole = options_.weight_bytes > 0 && options_.weight_bytes <= budget_bytes_;
-  const size_t wanted = n_bytes_ + aligned_bytes(n_bytes) + (fits_whole ? 0 : 2 * max_layer_bytes_);
-  is_full_ = is_full_ || wanted > budget_bytes_;
+  if (room_.n_gpu_layers) return static_cast<uint32_t>(source.layer) < *room_.n_gpu_layers;
+  const size_t wanted = n_bytes_ + aligned_bytes(n_bytes) + (room_.fits_whole ? 0 : 2 * max_layer_bytes_);
+  is_full_ = is_full_ || wanted > room_.n_bytes;
   return !is_full_;
 }
 
@@ -187,6 +171,11 @@ Result<WeightId> Weights::add_vector(std::span<const float> values) {
                    static_cast<uint32_t>(values.size()), Form::kF32};
   stored.n_bytes = values.size_bytes();
   matrices_.push_back(stored);
+  return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
+}
+
+WeightId Weights::add_absent() {
+  matrices_.push_back({});
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
 }
 

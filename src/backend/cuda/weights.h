@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "backend/cuda/cuda_backend.h"
+#include "backend/backend.h"
 #include "backend/cuda/device.h"
 #include "backend/cuda/layer_stream.h"
 #include "base/thread_team.h"
@@ -15,11 +15,23 @@ namespace realizar::cuda {
 
 class Weights {
  public:
-  Weights(Device& device, const CudaOptions& options);
+  // `packers` must outlive it.
+  Weights(Device& device, ThreadTeam& packers) : device_(device), team_(packers), stream_(device) {}
+
+  // What layers find on the device.
+  struct Room {
+    size_t n_bytes = 0;                    // of weights, in all
+    bool fits_whole = false;               // all that will be added is known to fit
+    std::optional<uint32_t> n_gpu_layers;  // the layers below stay there, and no others; absent: as many as fit
+  };
+  // Before what belongs to a layer.
+  void set_room(const Room& room) { room_ = room; }
 
   // Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type), ResourceExhausted, Internal.
   Result<WeightId> add_matrix(const MatrixSource& source);
   Result<WeightId> add_vector(std::span<const float> values);
+  // The id of what is on other devices alone.
+  WeightId add_absent();
   // After the last of them. Errors: ResourceExhausted.
   Status finish();
 
@@ -60,9 +72,8 @@ class Weights {
   void point(Stored& stored) const;
 
   Device& device_;
-  CudaOptions options_;
-  size_t budget_bytes_;  // of the device, for weights
-  ThreadTeam team_;
+  ThreadTeam& team_;
+  Room room_;
   LayerStream stream_;
   std::vector<Stored> matrices_;
   std::byte* staging_[2] = {};

@@ -130,7 +130,7 @@ class ReferenceBackend final : public Backend {
     return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
   }
 
-  Result<WeightId> load_vector(std::span<const float> values) override {
+  Result<WeightId> load_vector(std::span<const float> values, int32_t) override {
     matrices_.push_back({1, 1, static_cast<uint32_t>(values.size()), {values.begin(), values.end()}});
     return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
   }

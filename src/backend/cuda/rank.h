@@ -1,0 +1,44 @@
+// One of the backend's devices: what it has of a model, and the launches of its part of a step.
+#pragma once
+
+#include <memory>
+
+#include "backend/cuda/graph_cache.h"
+#include "backend/cuda/step_runner.h"
+#include "backend/cuda/step_trace.h"
+#include "backend/cuda/weights.h"
+
+namespace realizar::cuda {
+
+class Rank {
+ public:
+  // `packers` must outlive it.
+  Rank(std::unique_ptr<Device> device, ThreadTeam& packers)
+      : device_(std::move(device)), weights_(*device_, packers), runner_(*device_, weights_), graphs_(*device_) {}
+
+  Device& device() { return *device_; }
+  const Device& device() const { return *device_; }
+  Weights& weights() { return weights_; }
+  const Weights& weights() const { return weights_; }
+  StepRunner& runner() { return runner_; }
+  const StepRunner& runner() const { return runner_; }
+
+  // Brings the facts of a step's rows to the device, once memory is reserved for its commands. Errors: as
+  // StepRunner::begin.
+  Status begin(const StepBatch& batch);
+  // Launches commands that follow each other; `trace` is null where there is none.
+  void launch(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
+  // The same as one graph, which is recorded where there is none yet; whether it was. Errors: Internal.
+  Result<bool> replay(std::span<const Command> commands, const StepShape& shape);
+
+ private:
+  std::optional<uint32_t> streamed_layer_of(const Command& command) const;
+
+  std::unique_ptr<Device> device_;
+  Weights weights_;
+  StepRunner runner_;
+  GraphCache graphs_;
+  uint32_t n_known_moves_ = 0;
+};
+
+}  // namespace realizar::cuda

@@ -1,0 +1,57 @@
+// A step's commands cut into stages: runs of commands for one device, and the activations that each needs of others.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "backend/cuda/command.h"
+
+namespace realizar::cuda {
+
+struct Stage {
+  uint32_t rank;                          // of the device
+  uint32_t first_command, end_command;    // of the step's
+  uint32_t first_crossing, end_crossing;  // of all crossings
+};
+
+// An activation that another device has.
+struct Crossing {
+  ActId act;
+  uint32_t from_rank;
+};
+
+class Stages {
+ public:
+  explicit Stages(size_t n_ranks) : n_ranks_(n_ranks) {}
+  // Steps of so many commands allocate nothing.
+  void reserve(uint32_t max_commands);
+  void add_activation() { holders_.push_back(kNobody); }
+
+  void begin_step();
+  // The step's next command runs on the device that it needs, or else where the one before ran.
+  void add(const Command& command, std::optional<uint32_t> rank);
+
+  std::span<const Stage> all() const { return stages_; }
+  std::span<const Crossing> crossings(const Stage& stage) const {
+    return std::span(crossings_).subspan(stage.first_crossing, stage.end_crossing - stage.first_crossing);
+  }
+  // The device that has an activation after the step.
+  uint32_t rank_of(ActId act) const {
+    const uint32_t holder = holders_[static_cast<uint32_t>(act)];
+    return holder == kNobody ? 0 : holder;
+  }
+  // The device of the step's last command.
+  uint32_t last_rank() const { return stages_.empty() ? 0 : stages_.back().rank; }
+
+ private:
+  static constexpr uint32_t kNobody = 0xffffffffu;
+  void note(const ActUses& uses, Stage& stage);
+
+  size_t n_ranks_;
+  std::vector<Stage> stages_;
+  std::vector<Crossing> crossings_;
+  std::vector<uint32_t> holders_;  // of each activation, in this step
+};
+
+}  // namespace realizar::cuda

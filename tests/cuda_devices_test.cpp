@@ -1,0 +1,212 @@
+// A model on several devices gives the bits that it gives on one, wherever its layers lie; and which devices are taken.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "backend/cuda/device_choice.h"
+#include "support/emulated_cuda.h"
+#include "support/engine_rig.h"
+#include "support/thread_orders.h"
+#include "support/tiny_model.h"
+
+namespace realizar::test {
+namespace {
+
+constexpr TinyDims kDims{.n_layers = 5, .d_model = 64, .head_dim = 16, .d_ff = 64, .expert_d_ff = 32};
+
+uint64_t bytes_of(const ModelFile& file) {
+  uint64_t n_bytes = 0;
+  for (const TensorInfo& tensor : file.tensors()) n_bytes += tensor.data.size();
+  return n_bytes;
+}
+
+ModelFile model_of(const ArchSpec& spec, bool with_experts = false) {
+  TinyModel model = tiny_model(spec, with_experts, kDims);
+  model.matrix_type = TypeId::kQ8_0;
+  return std::move(*model.open());
+}
+
+struct Places {
+  uint32_t n_devices;
+  std::optional<uint32_t> n_gpu_layers = {};
+  uint64_t memory_bytes = 0;
+};
+
+EngineRig rig_on(const CudaUnderTest& cuda, const ModelFile& file, const Places& places,
+                 const EngineOptions& options = {.n_ctx = 64}) {
+  const cuda::CudaOptions cuda_options{.memory_bytes = places.memory_bytes,
+                                       .weight_bytes = bytes_of(file),
+                                       .n_layers = kDims.n_layers,
+                                       .n_gpu_layers = places.n_gpu_layers};
+  return {file, *make_cuda_on(cuda.open, places.n_devices, cuda_options), options};
+}
+
+// Of a prompt in two chunks, and of decode rows.
+std::vector<float> logits_on(const CudaUnderTest& cuda, const ModelFile& file, const Places& places) {
+  EngineRig rig = rig_on(cuda, file, places, {.n_ctx = 64, .max_batch_tokens = 16});
+  return rig->logits(some_tokens(24, 7, kDims.n_vocab), 20, 6).value();
+}
+
+class CudaDevices : public testing::TestWithParam<CudaUnderTest> {
+  void SetUp() override {
+    if (const auto device = GetParam().open(); !device.ok()) GTEST_SKIP() << device.error().message;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, CudaDevices, testing::ValuesIn(cudas_under_test()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(CudaDevices, SeveralGiveTheBitsOfOne) {
+  const ModelFile file = model_of(kLlama);
+  const auto alone = logits_on(GetParam(), file, {1});
+  for (const uint32_t n_devices : {2u, 3u, 7u}) {
+    EXPECT_EQ(logits_on(GetParam(), file, {n_devices}), alone) << n_devices << " devices";
+  }
+}
+
+TEST_P(CudaDevices, SeveralGiveTheBitsOfOneForEveryKindOfLayer) {
+  for (const ArchSpec* spec : {&kGemma2, &kPhi2, &kGpt2, &kQwen3Moe}) {
+    const ModelFile file = model_of(*spec);
+    EXPECT_EQ(logits_on(GetParam(), file, {3}), logits_on(GetParam(), file, {1})) << spec->name;
+  }
+}
+
+TEST_P(CudaDevices, ATokenDependsOnNothingButTheRequest) {
+  const ModelFile file = model_of(kLlama);
+  const auto request = [](uint32_t n, uint32_t step, uint64_t seed) {
+    return request_for(some_tokens(n, step, kDims.n_vocab), seed);
+  };
+  const std::vector<Request> requests = {request(40, 7, 1), request(3, 11, 2), request(35, 7, 3)};
+  std::vector<std::vector<TokenId>> alone;
+  for (const Request& r : requests) alone.push_back(rig_on(GetParam(), file, {1})->generate(r, {}).value().tokens);
+  EngineRig together =
+      rig_on(GetParam(), file, {3}, {.n_ctx = 64, .max_seqs = 3, .max_batch_tokens = 16, .block_tokens = 16});
+  const auto generations = together->generate_all(requests).value();
+  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(generations[i].tokens, alone[i]) << "request " << i;
+  const auto again = together->generate(requests[0], {}).value();
+  EXPECT_GT(again.stats.n_cached, 0u);
+  EXPECT_EQ(again.tokens, alone[0]);
+}
+
+TEST_P(CudaDevices, StreamedLayersGiveTheSameBits) {
+  const ModelFile file = model_of(kLlama);
+  const auto alone = logits_on(GetParam(), file, {1});
+  for (const uint32_t n_gpu_layers : {0u, 1u, 4u}) {
+    EXPECT_EQ(logits_on(GetParam(), file, {2, n_gpu_layers}), alone) << n_gpu_layers << " layers stay";
+  }
+}
+
+TEST_P(CudaDevices, WhatFitsNoDeviceIsStreamed) {
+  const ModelFile file = model_of(kLlama);
+  const Places small{2, {}, bytes_of(file) / 4};
+  EXPECT_NE(rig_on(GetParam(), file, small).backend().description().find("streamed"), std::string::npos);
+  EXPECT_EQ(logits_on(GetParam(), file, small), logits_on(GetParam(), file, {1}));
+}
+
+TEST_P(CudaDevices, APrefixComesBackFromTheHostsMemory) {
+  const ModelFile file = model_of(kLlama);
+  EngineRig rig =
+      rig_on(GetParam(), file, {2}, {.n_ctx = 64, .kv_tokens = 64, .block_tokens = 16, .host_kv_bytes = 1 << 20});
+  const Request request = request_for(some_tokens(40, 7, kDims.n_vocab), 1);
+  const auto first = rig->generate(request, {}).value();
+  ASSERT_TRUE(rig->generate(request_for(some_tokens(57, 11, kDims.n_vocab), 2), {}).ok());
+  const auto again = rig->generate(request, {}).value();
+  EXPECT_EQ(again.tokens, first.tokens);
+  EXPECT_EQ(again.stats.n_cached, 32u);
+}
+
+TEST_P(CudaDevices, APrefixThatOneHasSavedServesSeveral) {
+  const ModelFile file = model_of(kLlama);
+  const EngineOptions options{.n_ctx = 64, .block_tokens = 16};
+  const Request request = request_for(some_tokens(40, 7, kDims.n_vocab), 1);
+  const std::string path = testing::TempDir() + "cuda_devices_test." + GetParam().name + ".prefixes";
+  EngineRig one = rig_on(GetParam(), file, {1}, options), several = rig_on(GetParam(), file, {3}, options);
+  const auto first = one->generate(request, {}).value();
+  ASSERT_TRUE(one->save_cache(path, 1, 1 << 20).ok());
+  EXPECT_EQ(several->load_cache(path, 1), 2u);
+  std::filesystem::remove(path);
+  const auto again = several->generate(request, {}).value();
+  EXPECT_EQ(again.stats.n_cached, 32u);
+  EXPECT_EQ(again.tokens, first.tokens);
+}
+
+TEST_P(CudaDevices, DecodeStepsAreRecordedOnceAndReplayed) {
+  const ModelFile file = model_of(kLlama);
+  EngineRig rig = rig_on(GetParam(), file, {3});
+  ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3, kDims.n_vocab), 1), {}).ok());
+  EXPECT_EQ(rig.backend().counters()->n_captures, 1u);
+  EXPECT_EQ(rig.backend().counters()->n_replays, 5u);
+}
+
+TEST_P(CudaDevices, ATraceHasEveryOperation) {
+  const ModelFile file = model_of(kLlama);
+  std::vector<std::vector<OpTiming>> traces;
+  for (const uint32_t n_devices : {1u, 3u}) {
+    EngineRig rig = rig_on(GetParam(), file, {n_devices});
+    rig.backend().set_trace(true);
+    ASSERT_TRUE(rig->logits(some_tokens(4, 7, kDims.n_vocab), 4, 1).ok());
+    traces.emplace_back(rig.backend().last_trace().begin(), rig.backend().last_trace().end());
+  }
+  ASSERT_EQ(traces[0].size(), traces[1].size());
+  for (size_t i = 0; i < traces[0].size(); ++i) {
+    EXPECT_EQ(traces[0][i].kind, traces[1][i].kind) << i;
+    EXPECT_EQ(traces[0][i].bytes, traces[1][i].bytes) << i;
+    EXPECT_EQ(traces[0][i].flops, traces[1][i].flops) << i;
+  }
+}
+
+TEST_P(CudaDevices, TheDescriptionSaysHowManyLayersEachHas) {
+  const std::string text = rig_on(GetParam(), model_of(kLlama), {2}).backend().description();
+  EXPECT_NE(text.find(": 2 layers; "), std::string::npos) << text;
+  EXPECT_NE(text.find(": 3 layers)"), std::string::npos) << text;
+}
+
+TEST(CudaDevicesTogether, SeveralGiveTheSameInEveryOrderOfThreads) {
+  const ModelFile file = model_of(kGemma2);
+  expect_same_in_all_orders([&] { return logits_on({"emulated", open_emulated_cuda}, file, {3}); });
+}
+
+// Devices that have so many bytes free each.
+Result<std::vector<std::unique_ptr<cuda::Device>>> choose(const std::vector<uint32_t>& named,
+                                                          const std::vector<size_t>& free_bytes,
+                                                          const cuda::CudaOptions& options) {
+  return cuda::choose_devices(named, static_cast<uint32_t>(free_bytes.size()), options, [&](uint32_t idx) {
+    Result<std::unique_ptr<cuda::Device>> device = not_found("there is no such GPU", "device");
+    if (idx < free_bytes.size() && free_bytes[idx] > 0) device = make_emulated_cuda_device(free_bytes[idx]);
+    return device;
+  });
+}
+
+TEST(DeviceChoice, TakesAsManyAsHoldTheModel) {
+  cuda::CudaOptions options{.reserve_bytes = 10, .kv_bytes = 100, .weight_bytes = 300, .n_layers = 4};
+  EXPECT_EQ(choose({}, {410, 500, 500}, options)->size(), 1u);
+  EXPECT_EQ(choose({}, {409, 500, 500}, options)->size(), 2u);
+  EXPECT_EQ(choose({}, {209, 209, 500}, options)->size(), 3u);
+  EXPECT_EQ(choose({}, {110, 110, 110}, options)->size(), 3u);  // the rest is streamed
+  options.memory_bytes = 210;
+  EXPECT_EQ(choose({}, {1000, 1000, 1000}, options)->size(), 2u);
+}
+
+TEST(DeviceChoice, PassesOverWhatCannotBeUsed) {
+  const auto devices = choose({}, {200, 0, 300}, {.weight_bytes = 400, .n_layers = 4}).value();
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[1]->free_bytes(), 300u);
+}
+
+TEST(DeviceChoice, WhoSaysHowManyLayersStayHasTheOthersStreamed) {
+  EXPECT_EQ(choose({}, {100, 500}, {.weight_bytes = 300, .n_layers = 4, .n_gpu_layers = 1})->size(), 1u);
+}
+
+TEST(DeviceChoice, TakesThoseThatAreNamedInTheirOrder) {
+  const auto devices = choose({2, 0}, {100, 200, 300}, {}).value();
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[0]->free_bytes(), 300u);
+  EXPECT_EQ(devices[1]->free_bytes(), 100u);
+}
+
+TEST(DeviceChoice, RefusesTheSameOneTwiceAndOneThatIsNotThere) {
+  EXPECT_EQ(choose({1, 1}, {100, 100}, {}).error().message, "device: expected each GPU once, actual 1 twice");
+  EXPECT_EQ(choose({0, 5}, {100, 100}, {}).error().code, ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace realizar::test

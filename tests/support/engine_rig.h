@@ -1,0 +1,46 @@
+// An engine over a model file on a backend, and requests for it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace realizar::test {
+
+class EngineRig {
+ public:
+  EngineRig(const ModelFile& file, std::unique_ptr<Backend> backend, const EngineOptions& options)
+      : backend_(std::move(backend)) {
+    EXPECT_TRUE(backend_->configure(Engine::limits_for(options)).ok());
+    model_ = std::make_unique<Model>(std::move(*Model::load(file, *backend_, {.n_ctx = options.n_ctx})));
+    engine_ = std::move(*Engine::create(*model_, *backend_, {}, options));
+  }
+  Engine* operator->() { return engine_.get(); }
+  Backend& backend() { return *backend_; }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Engine> engine_;
+};
+
+inline std::vector<TokenId> some_tokens(uint32_t n, uint32_t step, uint32_t n_vocab = 200) {
+  std::vector<TokenId> tokens;
+  for (uint32_t i = 0; i < n; ++i) tokens.push_back(TokenId{static_cast<int32_t>((3 + i * step) % n_vocab)});
+  return tokens;
+}
+
+inline Request request_for(std::vector<TokenId> prompt, uint64_t seed) {
+  Request request;
+  request.prompt = std::move(prompt);
+  request.sampling.temperature = 1.2f;
+  request.sampling.repeat_penalty = 1.1f;
+  request.sampling.seed = seed;
+  request.max_tokens = 6;
+  return request;
+}
+
+}  // namespace realizar::test
