@@ -126,7 +126,8 @@ struct QuantizeArgs {
 };
 struct SplitArgs {
   RowRange rows;
-  Form form;  // kF16, kBF16 or kF8
+  uint32_t rows_each;  // rows of `in` for each of these
+  Form form;           // kF16, kBF16 or kF8
   const float* in;
   uint32_t n_cols;
   SplitRows out;
@@ -168,8 +169,8 @@ struct LinearArgs {
   Activation activation;
   float scale, softcap;
   Store store;
-  // Of linear_many alone, in the place of rows: out[pair] = what the pair's expert makes of row pair / pairs_each. The
-  // pairs' pointers may be null.
+  // Of linear_many and linear_split alone, in the place of rows: out[pair] = what the pair's expert makes of row pair /
+  // pairs_each. The pairs' pointers may be null.
   PairGroups groups;
   uint32_t pairs_each;
   // What the same launch of linear and linear_few makes besides, all else alike.

@@ -16,21 +16,9 @@ struct ManyPlace {
   uint32_t code_row, scale_row;
 };
 
-// The tile's rows; none where the block has no tile.
 RZ_DEVICE ManyPlace many_place(const LinearArgs& a) {
-  ManyPlace p{};
-  p.first_col = block_y() * kTileCols;
-  if (a.groups.pairs == nullptr) {
-    p.first_row = *a.rows.first + block_x() * kTileRows;
-    p.end_row = *a.rows.end;
-  } else {
-    const uint32_t n_experts = a.weight.n_mats;
-    if (block_x() >= a.groups.starts[n_experts] / kTileRows + n_experts) return p;
-    const uint32_t expert = a.groups.tile_experts[block_x()], start = a.groups.starts[expert];
-    p.first_row = start + (block_x() - start / kTileRows - expert) * kTileRows;
-    p.end_row = a.groups.starts[expert + 1];
-    p.first_weight = expert * a.weight.n_rows;
-  }
+  const TileRows rows = tile_rows(a);
+  ManyPlace p{rows.first, rows.end, block_y() * kTileCols, rows.first_weight, 0, 0};
   if (p.first_row >= p.end_row) return p;
   p.code_row = in_row(a, clamped(p.first_row + thread_idx() / kTileRowPieces, p.end_row));
   p.scale_row = in_row(a, clamped(p.first_row + thread_idx() / kManyGroups, p.end_row));
@@ -165,9 +153,7 @@ void linear_many_kernel(LinearArgs a) {
 
 // Rows vary fastest, so that blocks which run together share their weights in the cache.
 void linear_many(const LinearArgs& a, uint32_t max_rows, Stream stream) {
-  const bool is_grouped = a.groups.pairs != nullptr;
-  const uint32_t n_tiles = is_grouped ? max_rows / kTileRows + a.weight.n_mats : (max_rows + kTileRows - 1) / kTileRows;
-  const Grid grid{n_tiles, (a.weight.n_rows + kTileCols - 1) / kTileCols};
+  const Grid grid{n_row_tiles(a, max_rows), (a.weight.n_rows + kTileCols - 1) / kTileCols};
   with_format(a.weight.form, [&](auto format) {
     using Format = decltype(format);
     if constexpr (!Format::kIsPlain) launch(linear_many_kernel<Format>, grid, kManyThreads, a, stream);

@@ -54,8 +54,8 @@ RZ_DEVICE uint32_t scale_exponent(float largest) {
 template <class Split>
 RZ_KERNEL void split_kernel(SplitArgs a) {
   RZ_SHARED(float, warps, kSplitThreads / 32);
-  const uint32_t row = *a.rows.first + block_x(), n_words = plain_stride(a.n_cols) / 2;
-  if (row >= *a.rows.end) return;
+  const uint32_t row = *a.rows.first * a.rows_each + block_x(), n_words = plain_stride(a.n_cols) / 2;
+  if (row >= *a.rows.end * a.rows_each) return;
   const float* in = a.in + uint64_t{row} * a.n_cols;
   float largest = 0;
   for (uint32_t c = thread_idx(); c < a.n_cols; c += kSplitThreads) largest = fmaxf(largest, fabsf(in[c]));
@@ -81,7 +81,25 @@ RZ_KERNEL void split_kernel(SplitArgs a) {
 
 struct SplitPlace {
   uint32_t first_row, end_row, first_col;
+  uint32_t first_weight;  // row of the expert's
+  uint32_t own_rows[2];   // of activations, that this thread copies
+
+  RZ_DEVICE uint32_t weight_row(const LinearArgs& a, uint32_t col) const {
+    return first_weight + clamped(first_col + col, a.weight.n_rows);
+  }
 };
+
+RZ_DEVICE SplitPlace split_place(const LinearArgs& a) {
+  static_assert(kTileRows * kTileRowPieces == 2 * kSplitThreads);
+  const TileRows rows = tile_rows(a);
+  SplitPlace p{rows.first, rows.end, block_y() * kTileCols, rows.first_weight, {}};
+  if (p.first_row >= p.end_row) return p;
+  for (uint32_t i = 0; i < 2; ++i) {
+    const uint32_t row = (i * kSplitThreads + thread_idx()) / kTileRowPieces;
+    p.own_rows[i] = in_row(a, clamped(p.first_row + row, p.end_row));
+  }
+  return p;
+}
 
 // A stage: the weights' tile, then those of the high and of the low parts.
 constexpr uint32_t kSplitStageWords = (kTileCols + 2 * kTileRows) * kTileRowWords;
@@ -92,10 +110,11 @@ RZ_DEVICE uint32_t code_tile_word(uint32_t row, uint32_t piece) {
   return row * kCodeRowWords + (piece ^ (row / 4 % 2)) * 4;
 }
 
-RZ_DEVICE void copy_code_tile(uint32_t* tile, const uint32_t* from, uint64_t row_words, uint32_t first, uint32_t end) {
-  for (uint32_t at = thread_idx(); at < 2 * kTileCols; at += kSplitThreads) {
-    const uint32_t row = at / 2, piece = at % 2, from_row = clamped(first + row, end);
-    copy_async16(tile + code_tile_word(row, piece), from + from_row * row_words + 4 * piece);
+template <class RowOf>
+RZ_DEVICE void copy_code_tile(uint32_t* tile, const uint32_t* from, uint64_t row_words, const RowOf& row_of) {
+  for (uint32_t i = 0; i < 2 * kTileCols / kSplitThreads; ++i) {
+    const uint32_t at = i * kSplitThreads + thread_idx(), row = at / 2, piece = at % 2;
+    copy_async16(tile + code_tile_word(row, piece), from + row_of(i, row) * row_words + 4 * piece);
   }
 }
 
@@ -103,13 +122,15 @@ template <class Split>
 RZ_DEVICE void load_split_stage(const LinearArgs& a, const SplitPlace& p, uint32_t step, uint32_t* stage) {
   const uint64_t row_words = plain_stride(a.weight.n_cols) / 2, at = step * (kSplitStepCols / 2);
   uint32_t *high = stage + kTileCols * kTileRowWords, *low = high + kTileRows * kTileRowWords;
+  const auto weight_row = [&](uint32_t, uint32_t row) { return uint64_t{p.weight_row(a, row)}; };
+  const auto own_row = [&](uint32_t i, uint32_t) { return uint64_t{p.own_rows[i]}; };
   if constexpr (Split::kIsF8) {
-    copy_code_tile(stage, a.weight.low + at / 2, row_words / 2, p.first_col, a.weight.n_rows);
+    copy_code_tile(stage, a.weight.low + at / 2, row_words / 2, weight_row);
   } else {
-    copy_tile<kTileCols, kSplitThreads>(stage, a.weight.low + at, row_words, p.first_col, a.weight.n_rows);
+    copy_tile<kTileCols, kSplitThreads>(stage, a.weight.low + at, row_words, weight_row);
   }
-  copy_tile<kTileRows, kSplitThreads>(high, a.splits.high + at, row_words, p.first_row, p.end_row);
-  copy_tile<kTileRows, kSplitThreads>(low, a.splits.low + at, row_words, p.first_row, p.end_row);
+  copy_tile<kTileRows, kSplitThreads>(high, a.splits.high + at, row_words, own_row);
+  copy_tile<kTileRows, kSplitThreads>(low, a.splits.low + at, row_words, own_row);
 }
 
 // Step k of 16 rows of weights from `col` on.
@@ -144,12 +165,12 @@ RZ_DEVICE void multiply_split_stage(const uint32_t* stage, uint32_t col, uint32_
 
 // scaled += scale * sums, of 64 columns of the output from `col` on; `at`: a column of the weight that shares the
 // scales.
-RZ_DEVICE void add_scaled(const Matrix& weight, uint32_t col, uint32_t at, float (&sums)[4][4][4],
+RZ_DEVICE void add_scaled(const LinearArgs& a, const SplitPlace& p, uint32_t col, uint32_t at, float (&sums)[4][4][4],
                           float (&scaled)[4][4][4]) {
   RZ_UNROLL for (uint32_t i = 0; i < 4; ++i) {
     for (uint32_t half = 0; half < 2; ++half) {
-      const uint32_t row = clamped(col + 16 * i + thread_idx() % 32 / 4 + 8 * half, weight.n_rows);
-      const float scale = PlainFormat<F8Element>::scale(weight, row, at);
+      const uint32_t row = p.weight_row(a, col + 16 * i + thread_idx() % 32 / 4 + 8 * half);
+      const float scale = PlainFormat<F8Element>::scale(a.weight, row, at);
       for (uint32_t j = 0; j < 4; ++j) {
         for (uint32_t k = 2 * half; k < 2 * half + 2; ++k) {
           scaled[i][j][k] = fmaf(scale, sums[i][j][k], scaled[i][j][k]);
@@ -163,7 +184,7 @@ RZ_DEVICE void add_scaled(const Matrix& weight, uint32_t col, uint32_t at, float
 template <class Split>
 RZ_KERNEL void linear_split_kernel(LinearArgs a) {
   RZ_SHARED(uint32_t, stages, kSplitStages * kSplitStageWords);
-  const SplitPlace p{*a.rows.first + block_x() * kTileRows, *a.rows.end, block_y() * kTileCols};
+  const SplitPlace p = split_place(a);
   if (p.first_row >= p.end_row) return;
   const uint32_t warp = thread_idx() / 32;
   const uint32_t col = warp / 2 * kSplitWarpCols, row = warp % 2 * kSplitWarpRows;
@@ -182,7 +203,7 @@ RZ_KERNEL void linear_split_kernel(LinearArgs a) {
     multiply_split_stage<Split>(stages + step % kSplitStages * kSplitStageWords, col, row, sums);
     constexpr uint32_t kScaleSteps = kF8ScaleCols / kSplitStepCols;
     if (Split::kIsF8 && ((step + 1) % kScaleSteps == 0 || step + 1 == n_steps)) {
-      add_scaled(a.weight, p.first_col + col, step * kSplitStepCols, sums, scaled);
+      add_scaled(a, p, col, step * kSplitStepCols, sums, scaled);
     }
   }
   wait_for_copies<0>();
@@ -198,13 +219,13 @@ RZ_KERNEL void linear_split_kernel(LinearArgs a) {
 
 void split(const SplitArgs& a, uint32_t max_rows, Stream stream) {
   with_split(a.form, [&](auto split) {
-    launch(split_kernel<decltype(split)>, {max_rows, 1}, kSplitThreads, a, stream);
+    launch(split_kernel<decltype(split)>, {max_rows * a.rows_each, 1}, kSplitThreads, a, stream);
   });
 }
 
 // Rows vary fastest, so that blocks which run together share their weights in the cache.
 void linear_split(const LinearArgs& a, uint32_t max_rows, Stream stream) {
-  const Grid grid{(max_rows + kTileRows - 1) / kTileRows, (a.weight.n_rows + kTileCols - 1) / kTileCols};
+  const Grid grid{n_row_tiles(a, max_rows), (a.weight.n_rows + kTileCols - 1) / kTileCols};
   with_split(a.weight.form,
              [&](auto split) { launch(linear_split_kernel<decltype(split)>, grid, kSplitThreads, a, stream); });
 }

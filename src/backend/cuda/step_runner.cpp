@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "backend/cuda/repack.h"
 #include "backend/kv_types.h"
 #include "base/check.h"
 
@@ -12,7 +11,12 @@ namespace {
 
 constexpr uint32_t kMaxUsedExperts = 32;  // a lane each
 
-// A prompt's rows are split in two for these.
+// A prompt's rows are multiplied in tiles, by tensor cores.
+bool has_tiles(const Matrix& m) {
+  return m.form != Form::kF32;
+}
+
+// They are split in two for these.
 bool wants_split(Form form) {
   return form == Form::kF16 || form == Form::kBF16 || form == Form::kF8;
 }
@@ -155,7 +159,8 @@ Status StepRunner::reserve(const ExpertsOp& op) {
   RZ_CHECK_OK(pairs_.reserve(device_, n_pairs * sizeof(uint32_t), n_moves_));
   RZ_CHECK_OK(pair_starts_.reserve(device_, (n_experts + 1) * sizeof(uint32_t), n_moves_));
   RZ_CHECK_OK(tile_experts_.reserve(device_, (n_pairs / kTileRows + n_experts) * sizeof(uint32_t), n_moves_));
-  if (!has_groups(down)) return {};
+  if (wants_split(down.form)) RZ_CHECK_OK(hidden_splits_.reserve(device_, n_pairs, d_ff, n_moves_));
+  if (!has_tiles(down)) return {};
   return pair_results_.reserve(device_, n_pairs * down.n_rows * sizeof(float), n_moves_);
 }
 
@@ -257,7 +262,7 @@ QuantRows StepRunner::quantized(const Matrix& weight, ActId in, Rows rows) {
 SplitRows StepRunner::split(const Matrix& weight, ActId in) {
   if (split_of_ == in && split_form_ == weight.form) return splits_.view();
   const StepView& step = input_.view();
-  kernels_.split({{step.n_decode_rows, step.n_rows}, weight.form, act(in).values, weight.n_cols, splits_.view()},
+  kernels_.split({{step.n_decode_rows, step.n_rows}, 1, weight.form, act(in).values, weight.n_cols, splits_.view()},
                  n_prompt_rows(), device_.stream());
   split_of_ = in;
   split_form_ = weight.form;
@@ -266,9 +271,8 @@ SplitRows StepRunner::split(const Matrix& weight, ActId in) {
 
 // A prompt's rows keep a GPU busy with each matrix by itself.
 void StepRunner::multiply_tiles(LinearArgs& args, ActId in) {
-  const bool is_split = wants_split(args.weight.form);
-  if (is_split) args.splits = split(args.weight, in);
-  const auto multiply = is_split ? kernels_.linear_split : kernels_.linear_many;
+  if (wants_split(args.weight.form)) args.splits = split(args.weight, in);
+  const auto multiply = tile_kernel(args.weight);
   multiply(args, n_prompt_rows(), device_.stream());
   for (const LinearPart& part : std::span(args.more).first(args.n_more)) {
     args.weight = part.weight;
@@ -287,9 +291,9 @@ void StepRunner::multiply(const LinearArgs& args, ActId in, Rows rows, ActId out
   full.quants = quantized(args.weight, in, rows);
   full.out = act(out).values;
   const StepView& step = input_.view();
-  const bool has_tiles = args.weight.form != Form::kF32 && rows == Rows::kAll;
-  const uint32_t n_dots = has_tiles ? shape_.n_decode_rows : max_rows(rows);
-  full.rows = {step.zero, has_tiles ? step.n_decode_rows : n_rows_at(rows)};
+  const bool in_tiles = has_tiles(args.weight) && rows == Rows::kAll;
+  const uint32_t n_dots = in_tiles ? shape_.n_decode_rows : max_rows(rows);
+  full.rows = {step.zero, in_tiles ? step.n_decode_rows : n_rows_at(rows)};
   const bool is_one = n_dots == 1 || !has_groups(args.weight);
   if (n_dots > 0) (is_one ? kernels_.linear : kernels_.linear_few)(full, n_dots, device_.stream());
   full.rows = {step.n_decode_rows, step.n_rows};
@@ -415,13 +419,13 @@ void StepRunner::run(const RouteOp& op) {
                  shape_.n_rows, device_.stream());
 }
 
-// The products of the gates or the ups: pairs of decode rows are dots; those of prompt rows tiles, in block forms.
+// The products of the gates or the ups: pairs of decode rows are dots, those of prompt rows tiles.
 void StepRunner::multiply_experts(const ExpertsOp& op, WeightId weight, Store store) {
   const Matrix& matrix = weights_.matrix(weight);
   const QuantRows quants = quantized(matrix, op.in, Rows::kAll);
   const StepView& step = input_.view();
-  const uint32_t n_dots = has_groups(matrix) ? shape_.n_decode_rows : shape_.n_rows;
-  const RowRange dots{step.zero, has_groups(matrix) ? step.n_decode_rows : step.n_rows};
+  const uint32_t n_dots = has_tiles(matrix) ? shape_.n_decode_rows : shape_.n_rows;
+  const RowRange dots{step.zero, has_tiles(matrix) ? step.n_decode_rows : step.n_rows};
   if (n_dots > 0) {
     kernels_.experts_hidden({dots, matrix, act(op.in).values, quants, act(op.ids).values, op.n_used, op.activation,
                              store, hidden_.as<float>()},
@@ -431,26 +435,42 @@ void StepRunner::multiply_experts(const ExpertsOp& op, WeightId weight, Store st
   LinearArgs args{};
   args.weight = matrix;
   args.quants = quants;
+  if (wants_split(matrix.form)) args.splits = split(matrix, op.in);
   args.out = hidden_.as<float>();
   args.activation = store == Store::kGate ? op.activation : Activation::kNone;
   args.scale = 1;
   args.store = store;
   args.groups = pair_groups();
   args.pairs_each = op.n_used;
-  kernels_.linear_many(args, n_prompt_rows() * op.n_used, device_.stream());
+  tile_kernel(matrix)(args, n_prompt_rows() * op.n_used, device_.stream());
 }
 
-// out += the downs' products, weighed.
-void StepRunner::add_downs(const ExpertsOp& op) {
-  const Matrix& down = weights_.matrix(op.down);
+// The rows of `hidden_` as the downs want them.
+void StepRunner::prepare_hidden(const ExpertsOp& op, const Matrix& down) {
   const StepView& step = input_.view();
   if (has_groups(down)) {
     kernels_.quantize(
         {step.n_rows, op.n_used, hidden_.as<float>(), down.n_cols, hidden_quants_.view(), nullptr, Activation::kNone},
         shape_.n_rows, device_.stream());
   }
-  const uint32_t n_dots = has_groups(down) ? shape_.n_decode_rows : shape_.n_rows;
-  const RowRange dots{step.zero, has_groups(down) ? step.n_decode_rows : step.n_rows};
+  if (wants_split(down.form) && n_prompt_rows() > 0) {
+    kernels_.split({{step.n_decode_rows, step.n_rows},
+                    op.n_used,
+                    down.form,
+                    hidden_.as<float>(),
+                    down.n_cols,
+                    hidden_splits_.view()},
+                   n_prompt_rows(), device_.stream());
+  }
+}
+
+// out += the downs' products, weighed.
+void StepRunner::add_downs(const ExpertsOp& op) {
+  const Matrix& down = weights_.matrix(op.down);
+  const StepView& step = input_.view();
+  prepare_hidden(op, down);
+  const uint32_t n_dots = has_tiles(down) ? shape_.n_decode_rows : shape_.n_rows;
+  const RowRange dots{step.zero, has_tiles(down) ? step.n_decode_rows : step.n_rows};
   if (n_dots > 0) {
     kernels_.experts_down({dots, down, hidden_.as<float>(), hidden_quants_.view(), act(op.weights).values,
                            act(op.ids).values, op.n_used, act(op.out).values},
@@ -460,11 +480,12 @@ void StepRunner::add_downs(const ExpertsOp& op) {
   LinearArgs args{};
   args.weight = down;
   args.quants = hidden_quants_.view();
+  args.splits = hidden_splits_.view();
   args.out = pair_results_.as<float>();
   args.scale = 1;
   args.groups = pair_groups();
   args.pairs_each = 1;
-  kernels_.linear_many(args, n_prompt_rows() * op.n_used, device_.stream());
+  tile_kernel(down)(args, n_prompt_rows() * op.n_used, device_.stream());
   kernels_.experts_sum({{step.n_decode_rows, step.n_rows},
                         pair_results_.as<float>(),
                         act(op.weights).values,

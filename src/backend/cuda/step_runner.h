@@ -8,6 +8,7 @@
 #include "backend/cuda/command.h"
 #include "backend/cuda/device.h"
 #include "backend/cuda/graph_cache.h"
+#include "backend/cuda/repack.h"
 #include "backend/cuda/step_input.h"
 #include "backend/cuda/weights.h"
 
@@ -144,7 +145,12 @@ class StepRunner {
   void multiply(const LinearArgs& args, ActId in, Rows rows, ActId out);
   void multiply_tiles(LinearArgs& args, ActId in);
   void multiply_experts(const ExpertsOp& op, WeightId weight, Store store);
+  void prepare_hidden(const ExpertsOp& op, const Matrix& down);
   void add_downs(const ExpertsOp& op);
+  // What multiplies a prompt's rows.
+  auto tile_kernel(const Matrix& weight) const {
+    return is_plain(weight.form) ? kernels_.linear_split : kernels_.linear_many;
+  }
   PairGroups pair_groups() const {
     return {pairs_.as<uint32_t>(), pair_starts_.as<uint32_t>(), tile_experts_.as<uint32_t>()};
   }
@@ -161,7 +167,7 @@ class StepRunner {
   StepInput input_;
   ChoiceInput choice_input_;
   QuantScratch quants_, hidden_quants_;
-  SplitScratch splits_;
+  SplitScratch splits_, hidden_splits_;
   Scratch ups_, hidden_, pairs_, pair_starts_, tile_experts_, pair_results_;
   Scratch candidates_, vocab_parts_, chosen_;
   Scratch partials_, arrivals_;

@@ -18,14 +18,14 @@ RZ_DEVICE void load_fragment(uint32_t (&words)[4], const uint32_t* tile, uint32_
   load_matrices(words, tile + row * kTileRowWords + tile_word(lane % 16, 2 * k + lane / 16));
 }
 
-// Starts the copy of 64 bytes of each of `n_rows` rows from `first` on; those beyond the last are the last again.
-template <uint32_t n_rows, uint32_t n_threads>
-RZ_DEVICE void copy_tile(uint32_t* tile, const uint32_t* from, uint64_t row_words, uint32_t first, uint32_t end) {
+// Starts the copy of 64 bytes of each of `n_rows` rows, a thread's i-th of which is row_of(i, its place in the tile) in
+// memory.
+template <uint32_t n_rows, uint32_t n_threads, class RowOf>
+RZ_DEVICE void copy_tile(uint32_t* tile, const uint32_t* from, uint64_t row_words, const RowOf& row_of) {
   static_assert(n_rows * kTileRowPieces % n_threads == 0);
-  for (uint32_t i = 0; i < n_rows * kTileRowPieces / n_threads; ++i) {
+  RZ_UNROLL for (uint32_t i = 0; i < n_rows * kTileRowPieces / n_threads; ++i) {
     const uint32_t at = i * n_threads + thread_idx(), row = at / kTileRowPieces, piece = at % kTileRowPieces;
-    const uint32_t from_row = first + row < end ? first + row : end - 1;
-    copy_async16(tile + tile_word(row, piece), from + from_row * row_words + 4 * piece);
+    copy_async16(tile + tile_word(row, piece), from + row_of(i, row) * row_words + 4 * piece);
   }
 }
 
@@ -45,8 +45,25 @@ RZ_DEVICE uint32_t in_row(const LinearArgs& a, uint32_t i) {
   return a.groups.pairs == nullptr ? i : a.groups.pairs[i] / a.pairs_each;
 }
 
-// What a LinearArgs makes of staged products [row, kTileCols], of which `n_rows` from `first_row` on. row_scales: null
-// for 1.
+// The rows of the block's tile, none where it has no tile, and the first row of their expert's weights.
+struct TileRows {
+  uint32_t first, end, first_weight;
+};
+RZ_DEVICE TileRows tile_rows(const LinearArgs& a) {
+  if (a.groups.pairs == nullptr) return {*a.rows.first + block_x() * kTileRows, *a.rows.end, 0};
+  const uint32_t n_experts = a.weight.n_mats;
+  if (block_x() >= a.groups.starts[n_experts] / kTileRows + n_experts) return {};
+  const uint32_t expert = a.groups.tile_experts[block_x()], start = a.groups.starts[expert];
+  return {start + (block_x() - start / kTileRows - expert) * kTileRows, a.groups.starts[expert + 1],
+          expert * a.weight.n_rows};
+}
+// The most tiles that max_rows rows make.
+inline uint32_t n_row_tiles(const LinearArgs& a, uint32_t max_rows) {
+  return a.groups.pairs != nullptr ? max_rows / kTileRows + a.weight.n_mats : (max_rows + kTileRows - 1) / kTileRows;
+}
+
+// What a LinearArgs makes of staged products [row, kTileCols], of which `n_rows` from `first_row` on. row_scales: of
+// the rows of activations; null for 1.
 template <uint32_t n_threads>
 RZ_DEVICE void finish_tile(const LinearArgs& a, const float* staged, uint32_t first_row, uint32_t n_rows,
                            uint32_t end_row, uint32_t first_col, const float* row_scales) {
@@ -55,6 +72,6 @@ RZ_DEVICE void finish_tile(const LinearArgs& a, const float* staged, uint32_t fi
     const uint32_t row = first_row + i / kTileCols, col = first_col + i % kTileCols;
     if (row >= end_row || col >= a.weight.n_rows) continue;
     const float y = staged[i / kTileCols * kStagedStride + i % kTileCols];
-    finish_linear(a, out_row(a, row), col, row_scales == nullptr ? y : y * row_scales[row]);
+    finish_linear(a, out_row(a, row), col, row_scales == nullptr ? y : y * row_scales[in_row(a, row)]);
   }
 }
