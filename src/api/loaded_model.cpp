@@ -11,6 +11,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device_choice.h"
+#include "backend/cuda/nccl.h"
 #include "backend/cuda/runtime.h"
 #include "backend/kv_types.h"
 #include "backend/reference/reference_backend.h"
@@ -29,6 +30,8 @@ struct Named {
 
 constexpr Named<KvType> kKvTypes[] = {
     {"f32", KvType::kF32}, {"f16", KvType::kF16}, {"bf16", KvType::kBF16}, {"q8_0", KvType::kQ8_0}};
+enum class Split : uint8_t { kLayer, kTensor };
+constexpr Named<Split> kSplits[] = {{"layer", Split::kLayer}, {"tensor", Split::kTensor}};
 constexpr Named<CpuIsa> kIsas[] = {
     {"auto", CpuIsa::kAuto},        {"portable", CpuIsa::kPortable}, {"avx2", CpuIsa::kAvx2},
     {"avx-vnni", CpuIsa::kAvxVnni}, {"avx512", CpuIsa::kAvx512},     {"amx", CpuIsa::kAmx},
@@ -65,6 +68,14 @@ uint64_t tensor_bytes(const ModelFile& file) {
   return n_bytes;
 }
 
+// Null where each layer is whole on one GPU.
+Result<std::unique_ptr<cuda::Exchange>> open_exchange(const LoadOptions& options) {
+  RZ_TRY(const Split split, parse_name(kSplits, options.split, "split"));
+  if (split == Split::kLayer) return std::unique_ptr<cuda::Exchange>();
+  if (options.devices.size() > 1) return cuda::open_nccl(options.devices);
+  return invalid_argument("split: tensor wants several GPUs, named by device: --device 0,1", "split");
+}
+
 Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, const EngineOptions& engine_options,
                                                    const ModelFile& file) {
   RZ_TRY(const ModelConfig config, read_config(file));
@@ -76,7 +87,8 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, c
                                        options.n_gpu_layers};
   RZ_TRY(const uint32_t n_devices, cuda::count_devices());
   RZ_TRY(auto devices, cuda::choose_devices(options.devices, n_devices, cuda_options, cuda::open_device));
-  return cuda::make_backend(std::move(devices), cuda_options);
+  RZ_TRY(auto exchange, open_exchange(options));
+  return cuda::make_backend(std::move(devices), cuda_options, std::move(exchange));
 }
 
 Result<std::unique_ptr<Backend>> make_backend(const std::string& name, const LoadOptions& options,
@@ -201,7 +213,10 @@ Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& 
   draft_options.max_catch_up = kMaxCatchUp;
   draft_options.kv_tokens = engine_options.kv_tokens;
   draft_options.kv_type = engine_options.kv_type;
-  RZ_TRY(draft.backend, make_backend(std::string(backend->name()), options, engine_options, draft_file));
+  // Too small to be worth the exchanges of a tensor split.
+  LoadOptions backend_options = options;
+  backend_options.split = "layer";
+  RZ_TRY(draft.backend, make_backend(std::string(backend->name()), backend_options, engine_options, draft_file));
   RZ_CHECK_OK(draft.backend->configure(ModelDrafter::limits_for(draft_options)));
   RZ_TRY(Model loaded, Model::load(draft_file, *draft.backend, {engine_options.n_ctx, options.progress}));
   if (loaded.config().n_vocab != model->config().n_vocab) {

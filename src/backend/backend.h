@@ -20,6 +20,10 @@
 
 namespace realizar {
 
+// How devices may share a matrix: not at all; each has some of its rows, and so of the outputs; or some of its columns,
+// and so a part of every output's sum.
+enum class Shard : uint8_t { kWhole, kRows, kCols };
+
 // A matrix, or a stack of n_mats of them (experts), as stored: [n_mats, n_rows, n_cols], rows of blocks.
 struct MatrixSource {
   std::string_view name;  // for messages
@@ -34,6 +38,8 @@ struct MatrixSource {
   // The pieces hold [n_cols, n_rows] instead (plain types only); the backend transposes.
   bool transposed = false;
   int32_t layer = -1;  // of the model that it is part of; -1: of none
+  Shard shard = Shard::kWhole;
+  uint32_t shard_unit = 1;  // rows, or columns, that stay together: those that read or make one KV head
 };
 
 enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0 };
