@@ -180,6 +180,20 @@ TEST_P(CudaSharing, DecodeStepsAreRecordedOnceAndReplayed) {
   EXPECT_EQ(rig.backend().counters()->n_replays, 5u);
 }
 
+TEST_P(CudaSharing, ATraceTellsTheFirstDevicesPart) {
+  const auto flops_on = [](std::unique_ptr<Backend> backend) {
+    EngineRig rig(model_of(kLlama, TypeId::kQ8_0), std::move(backend), {.n_ctx = 64});
+    rig.backend().set_trace(true);
+    EXPECT_TRUE(rig->logits(some_tokens(4, 7, kDims.n_vocab), 4, 1).ok());
+    uint64_t flops = 0;
+    for (const OpTiming& timing : rig.backend().last_trace()) {
+      if (timing.kind == OpKind::kGatedLinear || timing.kind == OpKind::kAttention) flops += timing.flops;
+    }
+    return flops;
+  };
+  EXPECT_EQ(flops_on(make_one()), 4 * flops_on(*make(4)));
+}
+
 TEST_P(CudaSharing, NamesAnArithmeticOfItsOwn) {
   const ModelFile file = model_of(kLlama, TypeId::kQ8_0);
   EngineRig one(file, make_one(), {.n_ctx = 64}), two(file, *make(2), {.n_ctx = 64}),
