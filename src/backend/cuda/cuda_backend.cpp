@@ -141,7 +141,7 @@ CudaBackend::CudaBackend(std::vector<std::unique_ptr<Device>> devices, const Cud
 
 std::string CudaBackend::description() const {
   std::string text;
-  const bool has_shares = ranks_.size() > 1 && !placement_.is_shared();
+  const bool has_shares = ranks_.size() > 1 && !placement_.is_shared() && placement_.has_layers();
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
     if (i > 0) text += "; ";
     text += ranks_[i]->device().description();
@@ -160,7 +160,8 @@ std::string CudaBackend::name_arithmetic() const {
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
     const std::string device = ranks_[i]->device().description();
     const bool is_new = i == 0 || device != ranks_[i - 1]->device().description();
-    if (is_new && i > 0) text += " up to layer " + std::to_string(placement_.end_layer_on(i - 1));
+    if (is_new && i > 0 && !placement_.is_shared())
+      text += " up to layer " + std::to_string(placement_.end_layer_on(i - 1));
     if (is_new) text += ", " + device;
   }
   return text;
