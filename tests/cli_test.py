@@ -218,6 +218,19 @@ class Devices(Case):
         result = realizar("run", "--backend", "auto", "--temperature", 0, "-n", 4, MODEL, PROMPT)
         self.assertEqual((result.returncode, result.stderr), (0, b""))
 
+    def test_several_are_one_word_before_the_model(self):
+        config = self.succeeds("run", "--device", "1,0", "--split", "tensor", MODEL, "--print-config")
+        self.assertIn("run.device=[1, 0]", config)
+        self.assertIn(f'run.words="{MODEL}"', config)
+        self.fails(2, "run", "--device", "0,first", MODEL, naming="--device")
+        self.fails(2, "run", "--split", "rows", MODEL, naming="--split")
+
+    @unittest.skipUnless(os.path.exists("/dev/nvidiactl"), "this machine has no GPU")
+    def test_a_gpu_is_named_once_and_shares_with_others(self):
+        self.fails(1, "run", "--backend", "cuda", "--device", "0,0", MODEL, "Hello", naming="0 twice")
+        self.fails(1, "run", "--backend", "cuda", "--device", "99", MODEL, "Hello", naming="99")
+        self.fails(1, "run", "--backend", "cuda", "--split", "tensor", MODEL, "Hello", naming="--device")
+
     @unittest.skipUnless(os.path.exists("/dev/nvidiactl"), "this machine has no GPU")
     def test_lists_gpus_and_answers_on_one(self):
         self.assertRegex(self.succeeds("devices"), r"^0  .* GB free")

@@ -21,7 +21,10 @@ struct LoadOptions {
   // "auto": the GPU where there is one that can run the model, else the CPU. "cuda", "cpu" or "reference": that or an
   // error.
   std::string backend = "auto";
-  std::vector<uint32_t> devices;         // GPUs; empty: the first, and as many others as the model needs
+  std::vector<uint32_t> devices;  // GPUs; empty: the first, and as many others as the model needs
+  // How several GPUs share the model: "layer": each has some of the layers, and they take turns. "tensor": each has a
+  // part of every layer, and they compute together, by way of NVIDIA's NCCL; only for GPUs that `devices` names.
+  std::string split = "layer";
   std::optional<uint32_t> n_gpu_layers;  // layers that stay in the GPUs' memory; absent: as many as fit
   uint64_t gpu_memory_mb = 0;            // of each GPU's memory to use; 0: what is free
   uint64_t host_cache_mb = 1024;         // of the host's memory, for cached prefixes that the GPU has no room for

@@ -11,6 +11,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device_choice.h"
+#include "backend/cuda/nccl.h"
 #include "backend/cuda/runtime.h"
 #include "backend/kv_types.h"
 #include "backend/reference/reference_backend.h"
@@ -32,6 +33,8 @@ constexpr Named<KvType> kKvTypes[] = {{"f32", KvType::kF32},
                                       {"bf16", KvType::kBF16},
                                       {"q8_0", KvType::kQ8_0},
                                       {"fp8", KvType::kF8}};
+enum class Split : uint8_t { kLayer, kTensor };
+constexpr Named<Split> kSplits[] = {{"layer", Split::kLayer}, {"tensor", Split::kTensor}};
 constexpr Named<CpuIsa> kIsas[] = {
     {"auto", CpuIsa::kAuto},        {"portable", CpuIsa::kPortable}, {"avx2", CpuIsa::kAvx2},
     {"avx-vnni", CpuIsa::kAvxVnni}, {"avx512", CpuIsa::kAvx512},     {"amx", CpuIsa::kAmx},
@@ -76,6 +79,14 @@ Result<uint64_t> draft_bytes(const std::string& path, const EngineOptions& engin
   return tensor_bytes(file) + kv_bytes(config, engine_options) + reserve_bytes(config, engine_options);
 }
 
+// Null where each layer is whole on one GPU.
+Result<std::unique_ptr<cuda::Exchange>> open_exchange(const LoadOptions& options) {
+  RZ_TRY(const Split split, parse_name(kSplits, options.split, "split"));
+  if (split == Split::kLayer) return std::unique_ptr<cuda::Exchange>();
+  if (options.devices.size() > 1) return cuda::open_nccl(options.devices);
+  return invalid_argument("split: tensor wants several GPUs, named by device: --device 0,1", "split");
+}
+
 Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, const EngineOptions& engine_options,
                                                    const ModelFile& file) {
   RZ_TRY(const ModelConfig config, read_config(file));
@@ -88,7 +99,8 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, c
                                        options.n_gpu_layers};
   RZ_TRY(const uint32_t n_devices, cuda::count_devices());
   RZ_TRY(auto devices, cuda::choose_devices(options.devices, n_devices, cuda_options, cuda::open_device));
-  return cuda::make_backend(std::move(devices), cuda_options);
+  RZ_TRY(auto exchange, open_exchange(options));
+  return cuda::make_backend(std::move(devices), cuda_options, std::move(exchange));
 }
 
 Result<std::unique_ptr<Backend>> make_backend(const std::string& name, const LoadOptions& options,
@@ -213,11 +225,12 @@ Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& 
   draft_options.max_catch_up = kMaxCatchUp;
   draft_options.kv_tokens = engine_options.kv_tokens;
   draft_options.kv_type = engine_options.kv_type;
-  // Its memory was kept for it when the model was loaded.
+  // Its memory was kept for it when the model was loaded; it is too small to be worth the exchanges of a tensor split.
   LoadOptions own = options;
   own.draft_path.clear();
   own.gpu_memory_mb = 0;
   own.n_gpu_layers.reset();
+  own.split = "layer";
   RZ_TRY(draft.backend, make_backend(std::string(backend->name()), own, engine_options, draft_file));
   RZ_CHECK_OK(draft.backend->configure(ModelDrafter::limits_for(draft_options)));
   RZ_TRY(Model loaded, Model::load(draft_file, *draft.backend, {engine_options.n_ctx, options.progress}));

@@ -20,6 +20,10 @@
 
 namespace realizar {
 
+// How devices may share a matrix: not at all; each has some of its rows, and so of the outputs; or some of its columns,
+// and so a part of every output's sum.
+enum class Shard : uint8_t { kWhole, kRows, kCols };
+
 // A matrix, or a stack of n_mats of them (experts), as stored: [n_mats, n_rows, n_cols], rows of blocks.
 struct MatrixSource {
   std::string_view name;  // for messages
@@ -34,6 +38,8 @@ struct MatrixSource {
   // The pieces hold [n_cols, n_rows] instead (plain types only); the backend transposes.
   bool transposed = false;
   int32_t layer = -1;  // of the model that it is part of; -1: of none
+  Shard shard = Shard::kWhole;
+  uint32_t shard_unit = 1;  // rows, or columns, that stay together: those that read or make one KV head
   // Of F8_E4M3, which is not transposed: what its elements are multiplied by, [n_mats * n_rows as stored,
   // f8_n_scales(n_cols)]. Empty: by 1.
   std::span<const float> scales = {};

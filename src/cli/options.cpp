@@ -63,6 +63,13 @@ void LoadFlags::add_to(Flags flags) {
       .separated_by(',')
       .one_at_a_time()
       .shown_as("UINT,...");
+  flags
+      .option(
+          "--split", options.split,
+          "How several GPUs share the model: layer (each has some layers, they take turns) or tensor (each has a part "
+          "of every layer, they compute together; needs NVIDIA's libnccl.so.2)")
+      .one_of({"layer", "tensor"})
+      .with_default();
   flags.option("--gpu-layers", options.n_gpu_layers,
                "Layers that stay in the GPUs' memory, the others are brought over each step (default: as many as fit)");
   flags.option("--gpu-memory", options.gpu_memory_mb, "MB of each GPU's memory to use at most; 0: what is free")

@@ -173,6 +173,8 @@ Result<WeightId> Binder::matrix_rows(const Found& found, Role role, uint32_t fir
   source.row_order = std::move(row_order);
   source.transposed = found.transposed;
   source.layer = layer_;
+  source.shard = spec.shard;
+  source.shard_unit = shard_unit(role, first_row);
   for (const TensorInfo* tensor : found.tensors) source.pieces.push_back(tensor->data);
   const bool is_part = n_rows != size_of(spec.rows);
   if (is_part && !found.transposed) {
@@ -209,6 +211,13 @@ Result<std::vector<float>> Binder::f8_scales(const Found& found, uint32_t first_
     if (stored != nullptr && claimed_.insert(stored).second) RZ_CHECK_OK(report_progress(*stored));
   }
   return scales;
+}
+
+// The queries of a fused matrix come first.
+uint32_t Binder::shard_unit(Role role, uint32_t first_row) const {
+  const bool is_query = role == Role::kWq || role == Role::kWo || (role == Role::kWqkv && first_row == 0);
+  if (is_query) return config_.n_heads / config_.n_kv_heads * config_.head_dim;
+  return role == Role::kWk || role == Role::kWv || role == Role::kWqkv ? config_.head_dim : 1;
 }
 
 Result<WeightId> Binder::matrix(Role role, uint32_t layer, std::vector<uint32_t> row_order) {

@@ -53,6 +53,7 @@ class Binder {
   Result<WeightId> upload(const std::vector<float>& values);
 
   std::vector<uint32_t> rope_row_order(uint32_t n_heads) const;
+  uint32_t shard_unit(Role role, uint32_t first_row) const;
   Status claim_ignored();
   Status check_all_claimed() const;
   Status report_progress(const TensorInfo& tensor);

@@ -1,5 +1,6 @@
 #include "support/emulated_cuda.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -7,6 +8,7 @@
 
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device_code.h"
+#include "backend/cuda/nccl.h"
 #include "backend/cuda/runtime.h"
 #include "base/check.h"
 
@@ -45,6 +47,14 @@ class EmulatedDevice final : public Device {
   void receive(void* to, Device& from_device, const void* from, size_t n_bytes) override {
     REQUIRE(&from_device != this);
     copy(to, from, n_bytes);
+  }
+  void clear(void* memory, size_t n_bytes) override {
+    REQUIRE(attached == this);
+    if (recording_ == nullptr) {
+      std::memset(memory, 0, n_bytes);
+    } else {
+      recording_->push_back([=] { std::memset(memory, 0, n_bytes); });
+    }
   }
   void begin_capture() override {
     REQUIRE(attached == this);
@@ -104,6 +114,16 @@ class EmulatedDevice final : public Device {
 };
 thread_local const EmulatedDevice* EmulatedDevice::attached = nullptr;
 
+class EmulatedExchange final : public Exchange {
+ public:
+  Status gather(std::span<const Part> parts, size_t n_floats) override {
+    for (const Part& to : parts) {
+      for (size_t i = 0; i < parts.size(); ++i) std::copy_n(parts[i].from, n_floats, to.to + i * n_floats);
+    }
+    return {};
+  }
+};
+
 }  // namespace
 }  // namespace realizar::cuda
 
@@ -121,6 +141,24 @@ Result<std::unique_ptr<Backend>> make_cuda_on(Result<std::unique_ptr<cuda::Devic
     devices.push_back(std::move(device));
   }
   return cuda::make_backend(std::move(devices), options);
+}
+
+Result<std::unique_ptr<Backend>> make_sharing_emulated_cuda(uint32_t n_devices, const cuda::CudaOptions& options) {
+  std::vector<std::unique_ptr<cuda::Device>> devices;
+  for (uint32_t i = 0; i < n_devices; ++i) devices.push_back(make_emulated_cuda_device());
+  return cuda::make_backend(std::move(devices), options, std::make_unique<cuda::EmulatedExchange>());
+}
+
+Result<std::unique_ptr<Backend>> make_sharing_cuda(uint32_t n_devices, const cuda::CudaOptions& options) {
+  std::vector<std::unique_ptr<cuda::Device>> devices;
+  std::vector<uint32_t> numbers;
+  for (uint32_t i = 0; i < n_devices; ++i) {
+    RZ_TRY(auto device, cuda::open_device(i));
+    devices.push_back(std::move(device));
+    numbers.push_back(i);
+  }
+  RZ_TRY(auto exchange, cuda::open_nccl(numbers));
+  return cuda::make_backend(std::move(devices), options, std::move(exchange));
 }
 
 Result<std::unique_ptr<Backend>> make_emulated_cuda(uint32_t) {

@@ -32,6 +32,9 @@ inline void PrintTo(const CudaUnderTest& cuda, std::ostream* out) {
 // The CUDA backend on several; of a GPU each has memory and a stream of its own.
 Result<std::unique_ptr<Backend>> make_cuda_on(Result<std::unique_ptr<cuda::Device>> (*open)(), uint32_t n_devices,
                                               const cuda::CudaOptions& options);
+// The same where each has a part of every layer; GPUs of this machine are different ones, from the first on, with NCCL.
+Result<std::unique_ptr<Backend>> make_sharing_emulated_cuda(uint32_t n_devices, const cuda::CudaOptions& options);
+Result<std::unique_ptr<Backend>> make_sharing_cuda(uint32_t n_devices, const cuda::CudaOptions& options);
 // The CUDA backend on one, as the suites' tables of backends want it.
 Result<std::unique_ptr<Backend>> make_emulated_cuda(uint32_t n_threads);
 Result<std::unique_ptr<Backend>> make_cuda(uint32_t n_threads);

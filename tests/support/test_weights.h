@@ -23,7 +23,11 @@ struct TestMatrix {
 
   const float* row(uint32_t mat, uint32_t r) const { return values.data() + offset(mat, r); }
   const float* size_row(uint32_t mat, uint32_t r) const { return sizes.data() + offset(mat, r); }
-  MatrixSource source() const { return {"matrix", type, n_mats, n_rows, n_cols, {bytes}, {}, false, -1, scales}; }
+  MatrixSource source() const {
+    MatrixSource source{"matrix", type, n_mats, n_rows, n_cols, {bytes}, {}, false};
+    source.scales = scales;
+    return source;
+  }
 
  private:
   size_t offset(uint32_t mat, uint32_t r) const { return (size_t{mat} * n_rows + r) * n_cols; }

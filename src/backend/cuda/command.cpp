@@ -34,6 +34,13 @@ ActUses uses(const ChooseOp& op) {
   return {{op.logits, kNoAct, kNoAct, kNoAct}, {kNoAct, kNoAct}};
 }
 
+ActUses uses(const ClearOp& op) {
+  return {{kNoAct, kNoAct, kNoAct, kNoAct}, {op.out, kNoAct}};
+}
+ActUses uses(const SumPartsOp& op) {
+  return {{op.part, op.accumulate ? op.out : kNoAct, kNoAct, kNoAct}, {op.out, kNoAct}};
+}
+
 }  // namespace
 
 ActUses uses_of(const Command& command) {

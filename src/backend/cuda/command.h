@@ -8,13 +8,28 @@
 
 namespace realizar::cuda {
 
-using Command = std::variant<EmbedOp, NormOp, LinearOp, GatedLinearOp, RopeStoreOp, AttentionOp, RouteOp, ExpertsOp,
-                             SelectRowsOp, ChooseOp>;
+// Where devices share a product by its inputs: the sum begins with nothing,
+struct ClearOp {
+  ActId out;
+  bool operator==(const ClearOp&) const = default;
+};
+// and ends with out = (out +) bias + what each device has in `part`, in the order of devices, once all have it.
+struct SumPartsOp {
+  ActId out, part;
+  uint32_t n_parts;
+  WeightId bias = kNoWeight;
+  bool accumulate = false;
+  bool operator==(const SumPartsOp&) const = default;
+};
 
+using Command = std::variant<EmbedOp, NormOp, LinearOp, GatedLinearOp, RopeStoreOp, AttentionOp, RouteOp, ExpertsOp,
+                             SelectRowsOp, ChooseOp, ClearOp, SumPartsOp>;
+
+// What is wanted for a product counts as one.
 inline OpKind kind_of(const Command& command) {
-  constexpr OpKind kKinds[] = {OpKind::kEmbed,      OpKind::kNorm,      OpKind::kLinear, OpKind::kGatedLinear,
-                               OpKind::kRopeStore,  OpKind::kAttention, OpKind::kRoute,  OpKind::kExperts,
-                               OpKind::kSelectRows, OpKind::kChoose};
+  constexpr OpKind kKinds[] = {OpKind::kEmbed,      OpKind::kNorm,      OpKind::kLinear,  OpKind::kGatedLinear,
+                               OpKind::kRopeStore,  OpKind::kAttention, OpKind::kRoute,   OpKind::kExperts,
+                               OpKind::kSelectRows, OpKind::kChoose,    OpKind::kExperts, OpKind::kLinear};
   return kKinds[command.index()];
 }
 

@@ -5,8 +5,9 @@
 
 #include "backend/cuda/device_choice.h"
 #include "backend/cuda/layer_split.h"
+#include "backend/cuda/matrix_part.h"
 #include "backend/cuda/rank.h"
-#include "backend/cuda/stages.h"
+#include "backend/cuda/step_commands.h"
 #include "base/check.h"
 
 namespace realizar::cuda {
@@ -21,7 +22,8 @@ void add(std::atomic<uint64_t>& counter, uint64_t n) {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options);
+  CudaBackend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
+              std::unique_ptr<Exchange> exchange);
 
   std::string_view name() const override { return "cuda"; }
   std::string description() const override;
@@ -40,29 +42,29 @@ class CudaBackend final : public Backend {
   }
 
   void begin(const StepBatch& batch) override;
-  void embed(const EmbedOp& op) override { append(op); }
-  void norm(const NormOp& op) override { append(op); }
-  void linear(const LinearOp& op) override { append(op); }
-  void gated_linear(const GatedLinearOp& op) override { append(op); }
-  void rope_store(const RopeStoreOp& op) override { append(op); }
-  void attention(const AttentionOp& op) override { append(op); }
-  void route(const RouteOp& op) override { append(op); }
-  void experts(const ExpertsOp& op) override { append(op); }
-  void select_rows(const SelectRowsOp& op) override { append(op); }
+  void embed(const EmbedOp& op) override { commands_.append(op); }
+  void norm(const NormOp& op) override { commands_.append(op); }
+  void linear(const LinearOp& op) override { commands_.append(op); }
+  void gated_linear(const GatedLinearOp& op) override { commands_.append(op); }
+  void rope_store(const RopeStoreOp& op) override { commands_.append(op); }
+  void attention(const AttentionOp& op) override { commands_.append(op); }
+  void route(const RouteOp& op) override { commands_.append(op); }
+  void experts(const ExpertsOp& op) override { commands_.append(op); }
+  void select_rows(const SelectRowsOp& op) override { commands_.append(op); }
   bool can_choose(const TokenChoice& choice) const override { return ChoiceInput::can_choose(choice); }
-  void choose(const ChooseOp& op) override { append(op); }
+  void choose(const ChooseOp& op) override { commands_.append(op); }
   void submit() override;
   Status wait() override;
 
-  size_t block_bytes() const override { return size_t{2} * layout_.n_layers * layer_block_bytes(); }
+  size_t block_bytes() const override { return size_t{2} * layout_.n_layers * placement_.n_sharing() * part_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override;
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
   std::span<std::byte> allocate_host(size_t n_bytes) override;
   void save_block(BlockId id, std::span<std::byte> bytes) const override;
   void restore_block(BlockId id, std::span<const std::byte> bytes) override;
 
-  std::span<const float> read(ActId id) const override { return ranks_[stages_.rank_of(id)]->runner().read(id); }
-  std::span<const TokenId> chosen() const override { return ranks_[stages_.last_rank()]->runner().chosen(); }
+  std::span<const float> read(ActId id) const override { return ranks_[stages().rank_of(id)]->runner().read(id); }
+  std::span<const TokenId> chosen() const override { return ranks_[stages().last_rank()]->runner().chosen(); }
   void set_trace(bool on) override { is_traced_ = on; }
   std::span<const OpTiming> last_trace() const override { return trace_.timings(); }
   bool is_lost() const override {
@@ -71,9 +73,6 @@ class CudaBackend final : public Backend {
   const DeviceCounters* counters() const override { return &counters_; }
 
  private:
-  // Where a weight is.
-  static constexpr uint32_t kEverywhere = 0xffffffffu;
-
   template <class Of>
   size_t sum_of(const Of& of) const {
     size_t sum = 0;
@@ -83,24 +82,26 @@ class CudaBackend final : public Backend {
   uint32_t n_streamed_layers() const {
     return static_cast<uint32_t>(sum_of([](const Rank& rank) { return rank.weights().n_streamed_layers(); }));
   }
-  size_t layer_block_bytes() const { return ranks_.front()->runner().layer_block_bytes(); }
+  const Stages& stages() const { return commands_.stages(); }
+  // Of the keys, or values, of a block's layer, on one device.
+  size_t part_bytes() const { return ranks_.front()->runner().layer_block_bytes(); }
 
   void share_layers();
-  uint32_t rank_of_layer(uint32_t layer) const;
-  uint32_t n_layers_of(size_t rank) const { return end_layers_[rank] - (rank == 0 ? 0 : end_layers_[rank - 1]); }
+  // What one device has of every layer of the cache.
+  KvLayout layout_of_part() const {
+    KvLayout layout = layout_;
+    layout.n_kv_heads /= placement_.n_sharing();
+    return layout;
+  }
   std::string name_arithmetic() const;
   template <class AddTo>
   Result<WeightId> add_weight(uint32_t place, const AddTo& add_to);
-  std::optional<uint32_t> rank_of_weight(WeightId id) const;
-  std::optional<uint32_t> rank_of(const Command& command) const;
-  void append(const Command& command);
-
   Status prepare(const StepShape& shape);
   void bring(const Stage& stage);
   Status run_stages(const StepShape& shape, bool is_recorded);
-  std::span<const Command> commands_of(const Stage& stage) const {
-    return std::span(commands_).subspan(stage.first_command, stage.end_command - stage.first_command);
-  }
+  Status run_stage(const Stage& stage, uint32_t rank, const StepShape& shape, bool is_recorded);
+  Status exchange_parts(ActId part);
+  Status run_graphs(const StepShape& shape);
   template <class Visit>
   void for_each_part(BlockId id, const Visit& visit) const;
   Status wait_for_all() const;
@@ -108,9 +109,11 @@ class CudaBackend final : public Backend {
   CudaOptions options_;
   ThreadTeam packers_;
   std::vector<std::unique_ptr<Rank>> ranks_;
-  std::vector<uint64_t> room_bytes_;     // of each device, for weights and cache
-  std::vector<uint32_t> end_layers_;     // of each device; empty: not shared out yet
-  std::vector<uint32_t> weight_places_;  // rank, or kEverywhere
+  std::unique_ptr<Exchange> exchange_;  // null: every layer is whole on one device
+  Placement placement_;
+  std::vector<uint64_t> room_bytes_;  // of each device, for weights and cache
+  uint32_t n_part_cols_ = 0;          // of products that give parts of sums
+  std::vector<Exchange::Part> exchanged_;
   BackendLimits limits_;
   KvLayout layout_;
   std::string arithmetic_;
@@ -118,15 +121,17 @@ class CudaBackend final : public Backend {
   StepTrace trace_;
   bool is_traced_ = false;
   const StepBatch* batch_ = nullptr;
-  std::vector<Command> commands_;
-  Stages stages_;
+  StepCommands commands_;
   Status status_;  // of the step
 };
 
-CudaBackend::CudaBackend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options)
+CudaBackend::CudaBackend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
+                         std::unique_ptr<Exchange> exchange)
     : options_(options),
       packers_(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxPackers)),
-      stages_(devices.size()) {
+      exchange_(std::move(exchange)),
+      placement_(devices.size(), exchange_ != nullptr),
+      commands_(placement_) {
   REQUIRE(!devices.empty());
   for (auto& device : devices) {
     room_bytes_.push_back(room_on(*device, options));
@@ -136,23 +141,27 @@ CudaBackend::CudaBackend(std::vector<std::unique_ptr<Device>> devices, const Cud
 
 std::string CudaBackend::description() const {
   std::string text;
-  for (size_t i = 0; i < ranks_.size(); ++i) {
+  const bool has_shares = ranks_.size() > 1 && !placement_.is_shared() && placement_.has_layers();
+  for (uint32_t i = 0; i < ranks_.size(); ++i) {
     if (i > 0) text += "; ";
     text += ranks_[i]->device().description();
-    if (ranks_.size() > 1 && !end_layers_.empty()) text += ": " + std::to_string(n_layers_of(i)) + " layers";
+    if (has_shares) text += ": " + std::to_string(placement_.n_layers_on(i)) + " layers";
   }
+  if (placement_.is_shared()) text += "; sharing every layer";
   const uint32_t n_streamed = n_streamed_layers();
   if (n_streamed > 0) text += ", " + std::to_string(n_streamed) + " layers streamed from the host's memory";
   return "cuda (" + text + ")";
 }
 
-// Tensor cores of different generations round differently; where the layers lie changes nothing.
+// Tensor cores of different generations round differently, and sums of parts do; where whole layers lie changes
+// nothing.
 std::string CudaBackend::name_arithmetic() const {
-  std::string text = "cuda";
-  for (size_t i = 0; i < ranks_.size(); ++i) {
+  std::string text = placement_.is_shared() ? "cuda, sums of " + std::to_string(ranks_.size()) + " parts" : "cuda";
+  for (uint32_t i = 0; i < ranks_.size(); ++i) {
     const std::string device = ranks_[i]->device().description();
     const bool is_new = i == 0 || device != ranks_[i - 1]->device().description();
-    if (is_new && i > 0) text += " up to layer " + std::to_string(end_layers_[i - 1]);
+    if (is_new && i > 0 && !placement_.is_shared())
+      text += " up to layer " + std::to_string(placement_.end_layer_on(i - 1));
     if (is_new) text += ", " + device;
   }
   return text;
@@ -161,7 +170,6 @@ std::string CudaBackend::name_arithmetic() const {
 Status CudaBackend::configure(const BackendLimits& limits) {
   limits_ = limits;
   commands_.reserve(limits.max_commands);
-  stages_.reserve(limits.max_commands);
   for (const auto& rank : ranks_) rank->runner().configure(limits);
   return {};
 }
@@ -170,22 +178,18 @@ Status CudaBackend::configure(const BackendLimits& limits) {
 void CudaBackend::share_layers() {
   const uint32_t n_layers = std::max(1u, options_.n_layers);
   const uint64_t no_layer = ranks_.front()->weights().bytes();
-  const uint64_t layer_weights = (options_.weight_bytes - std::min(no_layer, options_.weight_bytes)) / n_layers;
-  const uint64_t layer_cache = options_.kv_bytes / n_layers;
-  const auto counts = split_layers({no_layer, layer_weights + layer_cache, n_layers}, room_bytes_);
-  uint32_t end = 0;
-  for (size_t i = 0; i < ranks_.size(); ++i) {
-    end_layers_.push_back(end += counts[i]);
-    const uint64_t cache_bytes = std::min(counts[i] * layer_cache, room_bytes_[i]);
-    const uint64_t n_bytes = room_bytes_[i] - cache_bytes;
-    const uint64_t wanted = (i == 0 ? no_layer : 0) + counts[i] * layer_weights;
+  const uint64_t all_layers = options_.weight_bytes - std::min(no_layer, options_.weight_bytes);
+  const uint64_t layer_weights = all_layers / n_layers / placement_.n_sharing();
+  const uint64_t layer_cache = options_.kv_bytes / n_layers / placement_.n_sharing();
+  const bool is_shared = placement_.is_shared();
+  placement_.set_layers(is_shared ? std::vector<uint32_t>(ranks_.size(), n_layers)
+                                  : split_layers({no_layer, layer_weights + layer_cache, n_layers}, room_bytes_));
+  for (uint32_t i = 0; i < ranks_.size(); ++i) {
+    const uint64_t n_own = placement_.n_layers_on(i);
+    const uint64_t n_bytes = room_bytes_[i] - std::min(n_own * layer_cache, room_bytes_[i]);
+    const uint64_t wanted = (i == 0 || is_shared ? no_layer : 0) + n_own * layer_weights;
     ranks_[i]->weights().set_room({n_bytes, options_.weight_bytes > 0 && wanted <= n_bytes, options_.n_gpu_layers});
   }
-}
-
-uint32_t CudaBackend::rank_of_layer(uint32_t layer) const {
-  const auto last = end_layers_.end() - 1;
-  return static_cast<uint32_t>(std::upper_bound(end_layers_.begin(), last, layer) - end_layers_.begin());
 }
 
 // Has one id on all devices, also where the weight is not.
@@ -193,26 +197,33 @@ template <class AddTo>
 Result<WeightId> CudaBackend::add_weight(uint32_t place, const AddTo& add_to) {
   WeightId id = kNoWeight;
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
-    if (place != kEverywhere && place != i) {
+    if (place != Placement::kEverywhere && place != i) {
       id = ranks_[i]->weights().add_absent();
       continue;
     }
-    RZ_TRY(id, add_to(ranks_[i]->weights()));
+    RZ_TRY(id, add_to(ranks_[i]->weights(), i));
   }
-  weight_places_.push_back(place);
   return id;
 }
 
 Result<WeightId> CudaBackend::load_matrix(const MatrixSource& source) {
-  if (source.layer >= 0 && end_layers_.empty()) share_layers();
-  const uint32_t place = source.layer < 0 ? 0 : rank_of_layer(static_cast<uint32_t>(source.layer));
-  return add_weight(place, [&](Weights& weights) { return weights.add_matrix(source); });
+  if (source.layer >= 0 && !placement_.has_layers()) share_layers();
+  const uint32_t place = placement_.place_of_matrix(source.layer);
+  RZ_TRY(const WeightId id, add_weight(place, [&](Weights& weights, uint32_t rank) -> Result<WeightId> {
+           RZ_TRY(const MatrixPart part, part_of(source, rank, placement_.n_sharing()));
+           return weights.add_matrix(source, part);
+         }));
+  const bool gives_parts = placement_.is_shared() && source.layer >= 0 && source.shard == Shard::kCols;
+  placement_.add_weight(place, gives_parts);
+  if (gives_parts) n_part_cols_ = source.n_rows;
+  return id;
 }
 
 Result<WeightId> CudaBackend::load_vector(std::span<const float> values, int32_t layer) {
-  if (layer >= 0 && end_layers_.empty()) share_layers();
-  const uint32_t place = layer < 0 ? kEverywhere : rank_of_layer(static_cast<uint32_t>(layer));
-  return add_weight(place, [&](Weights& weights) { return weights.add_vector(values); });
+  if (layer >= 0 && !placement_.has_layers()) share_layers();
+  const uint32_t place = placement_.place_of_vector(layer);
+  placement_.add_weight(place, false);
+  return add_weight(place, [&](Weights& weights, uint32_t) { return weights.add_vector(values); });
 }
 
 Result<ActId> CudaBackend::create_activation(uint32_t n_cols, Rows rows) {
@@ -220,67 +231,52 @@ Result<ActId> CudaBackend::create_activation(uint32_t n_cols, Rows rows) {
   for (const auto& rank : ranks_) {
     RZ_TRY(id, rank->runner().create_activation(n_cols, rows));
   }
-  stages_.add_activation();
+  commands_.add_activation();
   return id;
 }
 
 Status CudaBackend::create_kv_cache(const KvLayout& layout) {
-  if (end_layers_.empty()) share_layers();
+  if (!placement_.has_layers()) share_layers();
   layout_ = layout;
-  end_layers_.back() = layout.n_layers;
+  placement_.set_n_layers(layout.n_layers);
   arithmetic_ = name_arithmetic();
+  REQUIRE(layout.n_kv_heads % placement_.n_sharing() == 0);  // or a matrix was refused
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
     RZ_CHECK_OK(ranks_[i]->weights().finish());
-    KvLayout own = layout;
-    own.n_layers = n_layers_of(i);
-    RZ_CHECK_OK(ranks_[i]->runner().create_kv_cache(own, end_layers_[i] - own.n_layers));
+    KvLayout own = layout_of_part();
+    own.n_layers = placement_.is_shared() ? layout.n_layers : placement_.n_layers_on(i);
+    RZ_CHECK_OK(ranks_[i]->runner().create_kv_cache(own, placement_.first_layer_on(i)));
+  }
+  if (n_part_cols_ > 0) {
+    RZ_TRY(const ActId part, create_activation(n_part_cols_, Rows::kAll));
+    commands_.set_part(part);
   }
   return {};
 }
 
 void CudaBackend::begin(const StepBatch& batch) {
   batch_ = &batch;
-  commands_.clear();
-  stages_.begin_step();
-}
-
-void CudaBackend::append(const Command& command) {
-  stages_.add(command, rank_of(command));
-  commands_.push_back(command);
-}
-
-std::optional<uint32_t> CudaBackend::rank_of_weight(WeightId id) const {
-  const uint32_t place = id == kNoWeight ? kEverywhere : weight_places_[static_cast<uint32_t>(id)];
-  return place == kEverywhere ? std::nullopt : std::optional(place);
-}
-
-std::optional<uint32_t> CudaBackend::rank_of(const Command& command) const {
-  if (const auto* embed = std::get_if<EmbedOp>(&command)) return rank_of_weight(embed->table);
-  if (const auto* norm = std::get_if<NormOp>(&command)) return rank_of_weight(norm->weight);
-  if (const auto* linear = std::get_if<LinearOp>(&command)) return rank_of_weight(linear->weight);
-  if (const auto* gated = std::get_if<GatedLinearOp>(&command)) return rank_of_weight(gated->gate);
-  if (const auto* experts = std::get_if<ExpertsOp>(&command)) return rank_of_weight(experts->gate);
-  if (const auto* rope = std::get_if<RopeStoreOp>(&command)) return rank_of_layer(rope->layer);
-  if (const auto* attention = std::get_if<AttentionOp>(&command)) return rank_of_layer(attention->layer);
-  return std::nullopt;
+  commands_.begin_step();
 }
 
 // What chooses tokens is a step's last command.
 Status CudaBackend::prepare(const StepShape& shape) {
-  for (const Stage& stage : stages_.all()) {
-    RZ_CHECK_OK(ranks_[stage.rank]->runner().reserve_for(commands_of(stage), shape));
+  for (const Stage& stage : stages().all()) {
+    for (uint32_t rank = stage.rank; rank < stage.rank + stage.n_ranks; ++rank) {
+      RZ_CHECK_OK(ranks_[rank]->runner().reserve_for(commands_.of(stage), shape));
+    }
   }
   StepBatch without_choices = *batch_;
   without_choices.choices = {};
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
-    RZ_CHECK_OK(ranks_[i]->begin(i == stages_.last_rank() ? *batch_ : without_choices));
+    RZ_CHECK_OK(ranks_[i]->begin(i == stages().last_rank() || placement_.is_shared() ? *batch_ : without_choices));
   }
   return {};
 }
 
 // The activations that the stage reads and other devices have.
 void CudaBackend::bring(const Stage& stage) {
-  for (const Crossing& crossing : stages_.crossings(stage)) {
+  for (const Crossing& crossing : stages().crossings(stage)) {
     Rank &to = *ranks_[stage.rank], &from = *ranks_[crossing.from_rank];
     const std::span<float> rows = to.runner().rows_of(crossing.act);
     if (rows.empty()) continue;
@@ -288,21 +284,42 @@ void CudaBackend::bring(const Stage& stage) {
   }
 }
 
-Status CudaBackend::run_stages(const StepShape& shape, bool is_recorded) {
-  bool has_captured = false;
-  for (const Stage& stage : stages_.all()) {
-    Rank& rank = *ranks_[stage.rank];
-    bring(stage);
-    rank.device().attach();
-    if (is_recorded) {
-      RZ_TRY(const bool is_new, rank.replay(commands_of(stage), shape));
-      has_captured = has_captured || is_new;
-      continue;
-    }
-    if (is_traced_) trace_.enter(rank.device(), rank.weights());
-    rank.launch(commands_of(stage), shape, is_traced_ ? &trace_ : nullptr);
+Status CudaBackend::run_stage(const Stage& stage, uint32_t rank_idx, const StepShape& shape, bool is_recorded) {
+  Rank& rank = *ranks_[rank_idx];
+  rank.device().attach();
+  if (is_recorded) return rank.replay(commands_.of(stage), shape);
+  const bool is_told = is_traced_ && rank_idx == stage.rank;
+  if (is_told) trace_.enter(rank.device(), rank.weights());
+  rank.launch(commands_.of(stage), shape, is_told ? &trace_ : nullptr);
+  return {};
+}
+
+Status CudaBackend::exchange_parts(ActId part) {
+  exchanged_.clear();
+  for (const auto& rank : ranks_) {
+    exchanged_.push_back({&rank->device(), rank->runner().rows_of(part).data(), rank->runner().parts()});
   }
-  add(counters_.n_captures, has_captured ? 1 : 0);
+  return exchange_->gather(exchanged_, ranks_.front()->runner().rows_of(part).size());
+}
+
+Status CudaBackend::run_stages(const StepShape& shape, bool is_recorded) {
+  for (const Stage& stage : stages().all()) {
+    bring(stage);
+    for (uint32_t rank = stage.rank; rank < stage.rank + stage.n_ranks; ++rank) {
+      RZ_CHECK_OK(run_stage(stage, rank, shape, is_recorded));
+    }
+    if (stage.part != kNoAct) RZ_CHECK_OK(exchange_parts(stage.part));
+  }
+  return {};
+}
+
+Status CudaBackend::run_graphs(const StepShape& shape) {
+  bool is_known = true;
+  for (const auto& rank : ranks_) is_known = rank->begin_graphs(commands_.all(), shape) && is_known;
+  RZ_CHECK_OK(run_stages(shape, true));
+  for (const auto& rank : ranks_) rank->end_graphs(commands_.all(), shape);
+  add(counters_.n_captures, is_known ? 0 : 1);
+  add(counters_.n_replays, 1);
   return {};
 }
 
@@ -315,16 +332,14 @@ void CudaBackend::submit() {
   const StepShape shape = is_recorded ? shared_shape(exact, limits_) : exact;
   status_ = prepare(shape);
   if (!status_.ok()) return;
-  if (is_traced_) trace_.begin(*batch_, layout_);
-  status_ = run_stages(shape, is_recorded);
+  if (is_traced_) trace_.begin(*batch_, layout_of_part());
+  status_ = is_recorded ? run_graphs(shape) : run_stages(shape, false);
   if (!status_.ok()) return;
-  if (is_recorded) {
-    add(counters_.n_replays, 1);
-  } else {
-    add(counters_.n_launches, commands_.size());
+  if (!is_recorded) {
+    add(counters_.n_launches, commands_.all().size());
     add(counters_.n_streamed_bytes, sum_of([](const Rank& rank) { return rank.weights().streamed_bytes(); }));
   }
-  ranks_[stages_.last_rank()]->runner().download_chosen();
+  ranks_[stages().last_rank()]->runner().download_chosen();
 }
 
 Status CudaBackend::wait_for_all() const {
@@ -352,14 +367,15 @@ std::span<std::byte> CudaBackend::allocate_host(size_t n_bytes) {
 // Calls visit(device, place on it, offset in the block's bytes, n_bytes) for every part of a block.
 template <class Visit>
 void CudaBackend::for_each_part(BlockId id, const Visit& visit) const {
-  const size_t n_bytes = layer_block_bytes();
   size_t offset = 0;
-  for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
-    Rank& rank = *ranks_[rank_of_layer(layer)];
-    for (const bool is_value : {false, true}) {
-      visit(rank.device(), rank.runner().block_at(is_value, layer, id), offset, n_bytes);
-      offset += n_bytes;
+  const auto visit_parts = [&](uint32_t layer, bool is_value) {
+    for (uint32_t i = 0; i < placement_.n_sharing(); ++i, offset += part_bytes()) {
+      Rank& rank = *ranks_[placement_.rank_of_layer(layer) + i];
+      visit(rank.device(), rank.runner().block_at(is_value, layer, id), offset, part_bytes());
     }
+  };
+  for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
+    for (const bool is_value : {false, true}) visit_parts(layer, is_value);
   }
 }
 
@@ -388,8 +404,9 @@ void CudaBackend::write_block(BlockId id, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options) {
-  return std::make_unique<CudaBackend>(std::move(devices), options);
+std::unique_ptr<Backend> make_backend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
+                                      std::unique_ptr<Exchange> exchange) {
+  return std::make_unique<CudaBackend>(std::move(devices), options, std::move(exchange));
 }
 
 }  // namespace realizar::cuda

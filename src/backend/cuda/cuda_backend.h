@@ -9,6 +9,7 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/device.h"
+#include "backend/cuda/exchange.h"
 
 namespace realizar::cuda {
 
@@ -22,8 +23,10 @@ struct CudaOptions {
 };
 
 // Of several devices each has some of the layers, in order, and the first what belongs to none; a step goes from one to
-// the next. Layers that find no place on their device stay in memory of the host, and are brought over each step.
-// Precondition: one device or more.
-std::unique_ptr<Backend> make_backend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options);
+// the next. With an exchange each has a part of every layer instead, and all of what belongs to none, and they compute
+// together; load_matrix gives Unsupported, by name, where a matrix has no equal parts. Layers that find no place on
+// their device stay in memory of the host, and are brought over each step. Precondition: one device or more.
+std::unique_ptr<Backend> make_backend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
+                                      std::unique_ptr<Exchange> exchange = nullptr);
 
 }  // namespace realizar::cuda

@@ -41,6 +41,8 @@ class Device {
   virtual void download(void* to, const void* from, size_t n_bytes) = 0;
   // From the memory of another device of the same class, in the order of both streams.
   virtual void receive(void* to, Device& from_device, const void* from, size_t n_bytes) = 0;
+  // Zeros, where a kernel would write.
+  virtual void clear(void* memory, size_t n_bytes) = 0;
   // Kernels launched between these are recorded, and not run. Errors of end_capture: Internal.
   virtual void begin_capture() = 0;
   virtual Result<GraphId> end_capture() = 0;

@@ -6,7 +6,7 @@
 namespace realizar::cuda {
 namespace {
 
-constexpr size_t kMaxGraphs = 64;
+constexpr size_t kMaxSteps = 64;
 constexpr uint32_t kLeastPositions = 512;
 constexpr uint32_t kEvenRows = 16;  // from here on, rows are rounded to multiples of it
 
@@ -25,27 +25,31 @@ StepShape shared_shape(const StepShape& exact, const BackendLimits& limits) {
   return shape;
 }
 
-std::optional<GraphId> GraphCache::find(const StepShape& shape, std::span<const Command> commands) {
+const std::vector<GraphId>* GraphCache::find(const StepShape& shape, std::span<const Command> commands) {
   const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.shape == shape && std::ranges::equal(entry.commands, commands);
   });
-  if (found == entries_.end()) return std::nullopt;
+  if (found == entries_.end()) return nullptr;
   found->last_use = ++n_uses_;
-  return found->graph;
+  return &found->graphs;
 }
 
-void GraphCache::keep(const StepShape& shape, std::span<const Command> commands, GraphId graph) {
-  if (entries_.size() >= kMaxGraphs) {
+void GraphCache::keep(const StepShape& shape, std::span<const Command> commands, std::vector<GraphId> graphs) {
+  if (entries_.size() >= kMaxSteps) {
     const auto oldest = std::ranges::min_element(entries_, {}, &Entry::last_use);
-    device_.drop(oldest->graph);
+    drop(*oldest);
     entries_.erase(oldest);
   }
-  entries_.push_back({shape, {commands.begin(), commands.end()}, graph, ++n_uses_});
+  entries_.push_back({shape, {commands.begin(), commands.end()}, std::move(graphs), ++n_uses_});
 }
 
 void GraphCache::forget_all() {
-  for (const Entry& entry : entries_) device_.drop(entry.graph);
+  for (const Entry& entry : entries_) drop(entry);
   entries_.clear();
+}
+
+void GraphCache::drop(const Entry& entry) {
+  for (const GraphId graph : entry.graphs) device_.drop(graph);
 }
 
 }  // namespace realizar::cuda

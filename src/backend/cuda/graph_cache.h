@@ -1,8 +1,7 @@
-// Recorded steps: of each shape the launches of its operations, to be replayed as one. What a step's rows are (tokens,
-// positions, blocks, how to choose) lies in the device's memory, so a recording outlives requests.
+// Recorded steps: of each shape the launches of its stages on a device, each to be replayed as one. What a step's rows
+// are (tokens, positions, blocks, how to choose) lies in the device's memory, so a recording outlives requests.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,9 +23,10 @@ class GraphCache {
  public:
   explicit GraphCache(Device& device) : device_(device) {}
 
-  std::optional<GraphId> find(const StepShape& shape, std::span<const Command> commands);
-  // Forgets the recording that was not used for longest, where there are too many.
-  void keep(const StepShape& shape, std::span<const Command> commands, GraphId graph);
+  // Of each stage of the step; null where it is not kept. Valid until the next keep or forget_all.
+  const std::vector<GraphId>* find(const StepShape& shape, std::span<const Command> commands);
+  // Forgets the step that was not used for longest, where there are too many.
+  void keep(const StepShape& shape, std::span<const Command> commands, std::vector<GraphId> graphs);
   // Buffers have moved: no recording holds any longer.
   void forget_all();
 
@@ -34,9 +34,11 @@ class GraphCache {
   struct Entry {
     StepShape shape;
     std::vector<Command> commands;
-    GraphId graph;
+    std::vector<GraphId> graphs;
     uint64_t last_use;
   };
+
+  void drop(const Entry& entry);
 
   Device& device_;
   std::vector<Entry> entries_;

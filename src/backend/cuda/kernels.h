@@ -248,6 +248,16 @@ struct SelectRowsArgs {
   uint32_t n_cols;
 };
 
+// out = (out +) bias + parts[0] + parts[1] + ..., in this order: parts of sums that devices have made.
+struct SumPartsArgs {
+  const uint32_t* n_rows;
+  const float* parts;  // [n_parts, n_rows, n_cols]
+  uint32_t n_parts, n_cols;
+  const float* bias;
+  bool accumulate;
+  float* out;
+};
+
 // A TokenChoice as the device reads it.
 struct ChoiceRow {
   double u;
@@ -309,6 +319,7 @@ struct KernelTable {
   void (*group_pairs)(const GroupPairsArgs&, Stream);
   void (*experts_sum)(const ExpertsSumArgs&, uint32_t max_rows, Stream);
   void (*select_rows)(const SelectRowsArgs&, uint32_t max_rows, Stream);
+  void (*sum_parts)(const SumPartsArgs&, uint32_t max_rows, Stream);
   void (*choose)(const ChooseArgs&, uint32_t max_rows, Stream);
   // To measure the device; `multiply` gives the number of tiles that it multiplies.
   void (*copy)(const CopyArgs&, Stream);

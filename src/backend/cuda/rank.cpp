@@ -1,5 +1,7 @@
 #include "backend/cuda/rank.h"
 
+#include <utility>
+
 namespace realizar::cuda {
 
 Status Rank::begin(const StepBatch& batch) {
@@ -40,17 +42,30 @@ void Rank::launch(std::span<const Command> commands, const StepShape& shape, Ste
   if (current) weights_.stream().leave(*current);
 }
 
-Result<bool> Rank::replay(std::span<const Command> commands, const StepShape& shape) {
-  auto graph = graphs_.find(shape, commands);
-  const bool is_new = !graph;
-  if (is_new) {
-    device_->begin_capture();
-    launch(commands, shape, nullptr);
-    RZ_TRY(graph, device_->end_capture());
-    graphs_.keep(shape, commands, *graph);
+bool Rank::begin_graphs(std::span<const Command> step, const StepShape& shape) {
+  // Of a step that failed.
+  for (const GraphId graph : recorded_) device_->drop(graph);
+  recorded_.clear();
+  n_replayed_ = 0;
+  known_ = graphs_.find(shape, step);
+  return known_ != nullptr;
+}
+
+Status Rank::replay(std::span<const Command> commands, const StepShape& shape) {
+  if (known_ != nullptr) {
+    device_->replay((*known_)[n_replayed_++]);
+    return {};
   }
-  device_->replay(*graph);
-  return is_new;
+  device_->begin_capture();
+  launch(commands, shape, nullptr);
+  RZ_TRY(const GraphId graph, device_->end_capture());
+  recorded_.push_back(graph);
+  device_->replay(graph);
+  return {};
+}
+
+void Rank::end_graphs(std::span<const Command> step, const StepShape& shape) {
+  if (known_ == nullptr) graphs_.keep(shape, step, std::exchange(recorded_, {}));
 }
 
 }  // namespace realizar::cuda

@@ -28,8 +28,11 @@ class Rank {
   Status begin(const StepBatch& batch);
   // Launches commands that follow each other; `trace` is null where there is none.
   void launch(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
-  // The same as one graph, which is recorded where there is none yet; whether it was. Errors: Internal.
-  Result<bool> replay(std::span<const Command> commands, const StepShape& shape);
+  // The same, each time as one graph: replay() records it where the step's are not known yet. Whether they are.
+  bool begin_graphs(std::span<const Command> step, const StepShape& shape);
+  // Errors: Internal.
+  Status replay(std::span<const Command> commands, const StepShape& shape);
+  void end_graphs(std::span<const Command> step, const StepShape& shape);
 
  private:
   std::optional<uint32_t> streamed_layer_of(const Command& command) const;
@@ -39,6 +42,9 @@ class Rank {
   StepRunner runner_;
   GraphCache graphs_;
   uint32_t n_known_moves_ = 0;
+  const std::vector<GraphId>* known_ = nullptr;  // of the step's stages here
+  size_t n_replayed_ = 0;
+  std::vector<GraphId> recorded_;  // in this step
 };
 
 }  // namespace realizar::cuda

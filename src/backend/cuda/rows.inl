@@ -1,4 +1,4 @@
-// Operations on rows: embed, norm, quantize, select.
+// Operations on rows: embed, norm, quantize, select, sum.
 
 constexpr uint32_t kRowThreads = 128;
 constexpr uint32_t kNormColumns = 4;  // a thread of a norm, as long as a block has threads enough
@@ -93,6 +93,16 @@ RZ_KERNEL void select_rows_kernel(SelectRowsArgs a) {
   for (uint32_t c = thread_idx(); c < a.n_cols; c += kRowThreads) a.out[uint64_t{row} * a.n_cols + c] = in[c];
 }
 
+RZ_KERNEL void sum_parts_kernel(SumPartsArgs a) {
+  const uint32_t row = block_y(), c = block_x() * kRowThreads + thread_idx();
+  if (row >= *a.n_rows || c >= a.n_cols) return;
+  const uint64_t at = uint64_t{row} * a.n_cols + c, part_size = uint64_t{*a.n_rows} * a.n_cols;
+  float y = a.parts[at];
+  for (uint32_t i = 1; i < a.n_parts; ++i) y += a.parts[i * part_size + at];
+  if (a.bias != nullptr) y += a.bias[c];
+  a.out[at] = a.accumulate ? a.out[at] + y : y;
+}
+
 void embed(const EmbedArgs& a, uint32_t max_rows, Stream stream) {
   const Grid grid{(a.table.n_cols + kRowThreads - 1) / kRowThreads, max_rows};
   with_format(a.table.form, [&](auto format) { launch(embed_kernel<decltype(format)>, grid, kRowThreads, a, stream); });
@@ -108,6 +118,10 @@ void quantize(const QuantizeArgs& a, uint32_t max_rows, Stream stream) {
   constexpr uint32_t kGroups = kRowThreads / 32;
   const uint32_t n_groups = a.n_cols / kGroupCols;
   launch(quantize_kernel, {(n_groups + kGroups - 1) / kGroups, max_rows * a.rows_each}, kRowThreads, a, stream);
+}
+
+void sum_parts(const SumPartsArgs& a, uint32_t max_rows, Stream stream) {
+  launch(sum_parts_kernel, {(a.n_cols + kRowThreads - 1) / kRowThreads, max_rows}, kRowThreads, a, stream);
 }
 
 void select_rows(const SelectRowsArgs& a, uint32_t max_rows, Stream stream) {

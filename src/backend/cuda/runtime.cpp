@@ -90,6 +90,7 @@ class RuntimeDevice final : public Device {
     attach();
     note(cudaStreamWaitEvent(stream_, sent));
   }
+  void clear(void* memory, size_t n_bytes) override { note(cudaMemsetAsync(memory, 0, n_bytes, stream_)); }
   void begin_capture() override { note(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal)); }
   Result<GraphId> end_capture() override {
     note(cudaGetLastError());

@@ -1,4 +1,5 @@
-// A step's commands cut into stages: runs of commands for one device, and the activations that each needs of others.
+// A step's commands cut into stages: runs of commands for one device, and the activations that each needs of others; or
+// runs for all devices, between which these bring each other their parts of sums.
 #pragma once
 
 #include <optional>
@@ -10,9 +11,10 @@
 namespace realizar::cuda {
 
 struct Stage {
-  uint32_t rank;                          // of the device
+  uint32_t rank, n_ranks;                 // of the device, or the first of n_ranks
   uint32_t first_command, end_command;    // of the step's
   uint32_t first_crossing, end_crossing;  // of all crossings
+  ActId part = kNoAct;                    // brought to all devices afterwards
 };
 
 // An activation that another device has.
@@ -23,7 +25,7 @@ struct Crossing {
 
 class Stages {
  public:
-  explicit Stages(size_t n_ranks) : n_ranks_(n_ranks) {}
+  explicit Stages(size_t n_ranks) : n_ranks_(static_cast<uint32_t>(n_ranks)) {}
   // Steps of so many commands allocate nothing.
   void reserve(uint32_t max_commands);
   void add_activation() { holders_.push_back(kNobody); }
@@ -31,6 +33,10 @@ class Stages {
   void begin_step();
   // The step's next command runs on the device that it needs, or else where the one before ran.
   void add(const Command& command, std::optional<uint32_t> rank);
+  // The step's next command runs on all devices.
+  void add_to_all();
+  // What each device has of an activation then goes to all.
+  void exchange(ActId part) { stages_.back().part = part; }
 
   std::span<const Stage> all() const { return stages_; }
   std::span<const Crossing> crossings(const Stage& stage) const {
@@ -46,9 +52,10 @@ class Stages {
 
  private:
   static constexpr uint32_t kNobody = 0xffffffffu;
+  void begin_stage(uint32_t rank, uint32_t n_ranks);
   void note(const ActUses& uses, Stage& stage);
 
-  size_t n_ranks_;
+  uint32_t n_ranks_;
   std::vector<Stage> stages_;
   std::vector<Crossing> crossings_;
   std::vector<uint32_t> holders_;  // of each activation, in this step

@@ -67,6 +67,19 @@ TEST_F(StagesTest, TheFirstDeviceMayEndTheStep) {
   EXPECT_EQ(stages_.last_rank(), 0u);
 }
 
+TEST_F(StagesTest, WhatRunsEverywhereRunsOnUntilPartsAreExchanged) {
+  stages_.add_to_all();
+  stages_.add_to_all();
+  stages_.exchange(kX);
+  stages_.add_to_all();
+  ASSERT_EQ(stages_.all().size(), 2u);
+  EXPECT_EQ(stages_.all()[0].n_ranks, 3u);
+  EXPECT_EQ(stages_.all()[0].end_command, 2u);
+  EXPECT_EQ(stages_.all()[0].part, kX);
+  EXPECT_EQ(stages_.all()[1].first_command, 2u);
+  EXPECT_EQ(stages_.all()[1].part, kNoAct);
+}
+
 TEST_F(StagesTest, ANewStepKnowsNothingOfTheOneBefore) {
   stages_.add(EmbedOp{.out = kX, .table = WeightId{0}}, 0);
   stages_.begin_step();

@@ -203,6 +203,11 @@ Status StepRunner::reserve(const ChooseOp& op) {
   return {};
 }
 
+Status StepRunner::reserve(const SumPartsOp& op) {
+  REQUIRE(act(op.part).n_cols == act(op.out).n_cols);
+  return parts_.reserve(device_, size_t{op.n_parts} * limits_.max_rows * act(op.part).n_cols * sizeof(float), n_moves_);
+}
+
 void StepRunner::begin_launches(const StepShape& shape) {
   shape_ = shape;
   n_launched_ = 0;
@@ -318,7 +323,8 @@ void StepRunner::add_parts(const LinearOp& op, LinearArgs& args) {
     same.weight = op.weight;
     same.bias = op.bias;
     if (same != op || other->out == op.in) return;
-    args.more[args.n_more++] = {weights_.matrix(other->weight), act(other->out).values, weights_.vector(other->bias)};
+    args.more[args.n_more++] = {weights_.matrix(other->weight), act(other->out).values,
+                                weights_.bias(other->bias, other->weight)};
     wrote(other->out);
     ++n_launched_;
   }
@@ -327,7 +333,7 @@ void StepRunner::add_parts(const LinearOp& op, LinearArgs& args) {
 void StepRunner::run(const LinearOp& op) {
   LinearArgs args{};
   args.weight = weights_.matrix(op.weight);
-  args.bias = weights_.vector(op.bias);
+  args.bias = weights_.bias(op.bias, op.weight);
   args.activation = op.activation;
   args.scale = op.scale;
   args.softcap = op.softcap;
@@ -523,6 +529,18 @@ void StepRunner::run(const ChooseOp& op) {
       {input_.view().n_logit_rows, act(op.logits).values, act(op.logits).n_cols, choice_input_.rows(),
        choice_input_.seen(), candidates_.as<uint64_t>(), vocab_parts_.as<ChoicePart>(), chosen_.as<int32_t>()},
       shape_.n_logit_rows, device_.stream());
+}
+
+void StepRunner::run(const ClearOp& op) {
+  device_.clear(act(op.out).values, size_t{shape_.n_rows} * act(op.out).n_cols * sizeof(float));
+  wrote(op.out);
+}
+
+void StepRunner::run(const SumPartsOp& op) {
+  kernels_.sum_parts({n_rows_at(Rows::kAll), parts(), op.n_parts, act(op.out).n_cols, weights_.vector(op.bias),
+                      op.accumulate, act(op.out).values},
+                     shape_.n_rows, device_.stream());
+  wrote(op.out);
 }
 
 void StepRunner::download_chosen() {

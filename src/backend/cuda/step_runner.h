@@ -73,6 +73,8 @@ class StepRunner {
   // by when their turn comes.
   void run(std::span<const Command> commands);
 
+  // Where SumPartsOp finds what all devices have, [n_parts, n_rows, n_cols].
+  float* parts() const { return parts_.as<float>(); }
   // The activation's rows of this step, on the device.
   std::span<float> rows_of(ActId id) {
     return {act(id).values, size_t{act(id).rows == Rows::kAll ? exact_.n_rows : exact_.n_logit_rows} * act(id).n_cols};
@@ -107,6 +109,7 @@ class StepRunner {
   Status reserve(const ExpertsOp& op);
   Status reserve(const RouteOp& op) const;
   Status reserve(const ChooseOp& op);
+  Status reserve(const SumPartsOp& op);
   template <class Op>
   Status reserve(const Op&) {
     return {};
@@ -132,6 +135,8 @@ class StepRunner {
   void run(const ExpertsOp& op);
   void run(const SelectRowsOp& op);
   void run(const ChooseOp& op);
+  void run(const ClearOp& op);
+  void run(const SumPartsOp& op);
   // The rows of `in` as int8, where the matrix wants them so.
   QuantRows quantized(const Matrix& weight, ActId in, Rows rows);
   // The prompt's rows of `in` as sums of two values of the matrix's form, 16 bits each.
@@ -170,7 +175,7 @@ class StepRunner {
   SplitScratch splits_, hidden_splits_;
   Scratch ups_, hidden_, pairs_, pair_starts_, tile_experts_, pair_results_;
   Scratch candidates_, vocab_parts_, chosen_;
-  Scratch partials_, arrivals_;
+  Scratch partials_, arrivals_, parts_;
   std::vector<uint32_t> no_arrivals_;  // zeros, for them
   TokenId* host_chosen_ = nullptr;     // pinned, [max_logit_rows]
   size_t n_chosen_ = 0;

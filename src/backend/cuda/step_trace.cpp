@@ -10,10 +10,12 @@ void StepTrace::begin(const StepBatch& batch, const KvLayout& layout) {
   timings_.clear();
   marks_.clear();
   n_places_ = 0;
+  device_ = nullptr;
   start_ns_ = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
 void StepTrace::enter(Device& device, const Weights& weights) {
+  if (device_ == &device) return;
   device_ = &device;
   weights_ = &weights;
   device.mark_time(n_places_++);

@@ -15,7 +15,7 @@ namespace realizar::cuda {
 class StepTrace {
  public:
   void begin(const StepBatch& batch, const KvLayout& layout);
-  // The operations that follow run there.
+  // The operations that follow run there. Where devices share each of them, the first one's time and part are told.
   void enter(Device& device, const Weights& weights);
   // After the launches of each operation.
   void note(const Command& command);

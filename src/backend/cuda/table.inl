@@ -15,6 +15,7 @@ constexpr KernelTable kKernelTable{.embed = embed,
                                    .group_pairs = group_pairs,
                                    .experts_sum = experts_sum,
                                    .select_rows = select_rows,
+                                   .sum_parts = sum_parts,
                                    .choose = choose,
                                    .copy = copy,
                                    .multiply = multiply};

@@ -13,23 +13,25 @@ namespace {
 constexpr size_t kStagingBytes = size_t{16} << 20;  // of repacked rows between two uploads
 
 // And zeros behind it, up to row_bytes.
-void copy_plain_row(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t r, size_t row_bytes,
-                    std::byte* to) {
+void copy_plain_row(const MatrixSource& source, const MatrixPart& part, const SourceRows& rows, uint32_t mat,
+                    uint32_t r, size_t row_bytes, std::byte* to) {
   const size_t n_bytes = traits(source.type).block_bytes;
-  std::fill(to + source.n_cols * n_bytes, to + row_bytes, std::byte{0});
+  std::fill(to + part.n_cols * n_bytes, to + row_bytes, std::byte{0});
   if (!source.transposed) {
-    std::memcpy(to, rows.row(mat, r), source.n_cols * n_bytes);
+    std::memcpy(to, rows.row(mat, r) + part.first_col * n_bytes, part.n_cols * n_bytes);
     return;
   }
-  for (uint32_t c = 0; c < source.n_cols; ++c) {
-    std::memcpy(to + c * n_bytes, rows.element(mat, r, c, n_bytes), n_bytes);
+  for (uint32_t c = 0; c < part.n_cols; ++c) {
+    std::memcpy(to + c * n_bytes, rows.element(mat, r, part.first_col + c, n_bytes), n_bytes);
   }
 }
 
-void copy_scales(const float* scales, uint32_t n_scales, std::byte* to) {
+// `scales`: of a whole row; null: 1. The part begins with a column that begins to share one.
+void copy_scales(const float* scales, const MatrixPart& part, std::byte* to) {
   constexpr float kOne = 1.0f;
-  for (uint32_t i = 0; i < n_scales; ++i) {
-    std::memcpy(to + i * sizeof kOne, scales == nullptr ? &kOne : scales + i, sizeof kOne);
+  const uint32_t first = part.first_col / kF8ScaleCols;
+  for (uint32_t i = 0; i < f8_n_scales(part.n_cols); ++i) {
+    std::memcpy(to + i * sizeof kOne, scales == nullptr ? &kOne : scales + first + i, sizeof kOne);
   }
 }
 
@@ -81,7 +83,7 @@ Result<Weights::Stored> Weights::place_streamed(const MatrixSource& source, Plan
   return stored;
 }
 
-Result<WeightId> Weights::add_matrix(const MatrixSource& source) {
+Result<WeightId> Weights::add_matrix(const MatrixSource& source, const MatrixPart& part) {
   const auto form = form_of(source.type);
   if (!form) {
     return unsupported(
@@ -89,46 +91,48 @@ Result<WeightId> Weights::add_matrix(const MatrixSource& source) {
         std::string(source.name));
   }
   RZ_CHECK_OK(SourceRows(source).check());
-  const PlaneBytes row = plane_bytes(*form, source.n_cols);
+  const PlaneBytes row = plane_bytes(*form, part.n_cols);
   Planes planes{*form, {row.low, row.high, row.headers, row.scales}, {}};
-  const size_t n_rows = size_t{source.n_mats} * source.n_rows;
+  const size_t n_rows = size_t{source.n_mats} * part.n_rows;
   const size_t row_bytes = std::accumulate(std::begin(planes.row_bytes), std::end(planes.row_bytes), size_t{0});
   Stored stored{};
   if (is_resident(source, n_rows * row_bytes)) {
     RZ_CHECK_OK(place_resident(planes, n_rows));
-    RZ_CHECK_OK(upload_rows(source, planes));
+    RZ_CHECK_OK(upload_rows(source, part, planes));
   } else {
     RZ_TRY(stored, place_streamed(source, planes, n_rows));
-    repack(source, planes, 0, n_rows, planes.at);
+    repack(source, part, planes, 0, n_rows, planes.at);
   }
-  stored.n_bytes = size_t{source.n_rows} * row_bytes;
+  stored.n_bytes = size_t{part.n_rows} * row_bytes;
+  stored.first_row = part.first_row;
   stored.matrix = {reinterpret_cast<const uint32_t*>(planes.at[0]),
                    reinterpret_cast<const uint32_t*>(planes.at[1]),
                    reinterpret_cast<const uint16_t*>(planes.at[2]),
                    reinterpret_cast<const int8_t*>(planes.at[3]),
                    source.n_mats,
-                   source.n_rows,
-                   source.n_cols,
+                   part.n_rows,
+                   part.n_cols,
                    *form};
   matrices_.push_back(stored);
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
 }
 
-// Rows [first_row, first_row + n_rows) of the stack into planes that begin with the first of them.
-void Weights::repack(const MatrixSource& source, const Planes& planes, size_t first_row, size_t n_rows,
-                     std::byte* const* to) {
+// Rows [first_row, first_row + n_rows) of the stack's parts into planes that begin with the first of them.
+void Weights::repack(const MatrixSource& source, const MatrixPart& part, const Planes& planes, size_t first_row,
+                     size_t n_rows, std::byte* const* to) {
   const SourceRows rows(source);
+  const size_t col_bytes = row_bytes(traits(source.type), part.first_col);
   auto repack_share = [&](uint32_t member) {
     const size_t end = n_rows * (member + 1) / team_.size();
     for (size_t i = n_rows * member / team_.size(); i < end; ++i) {
-      const auto mat = static_cast<uint32_t>((first_row + i) / source.n_rows);
-      const auto r = static_cast<uint32_t>((first_row + i) % source.n_rows);
+      const auto mat = static_cast<uint32_t>((first_row + i) / part.n_rows);
+      const auto r = part.first_row + static_cast<uint32_t>((first_row + i) % part.n_rows);
       const auto at = [&](int plane) { return to[plane] + planes.row_bytes[plane] * i; };
       if (is_plain(planes.form)) {
-        copy_plain_row(source, rows, mat, r, planes.row_bytes[0], at(0));
-        if (planes.form == Form::kF8) copy_scales(rows.scales(mat, r), f8_n_scales(source.n_cols), at(2));
+        copy_plain_row(source, part, rows, mat, r, planes.row_bytes[0], at(0));
+        if (planes.form == Form::kF8) copy_scales(rows.scales(mat, r), part, at(2));
       } else {
-        repack_row(planes.form, rows.row(mat, r), source.n_cols, {at(0), at(1), at(2), at(3)});
+        repack_row(planes.form, rows.row(mat, r) + col_bytes, part.n_cols, {at(0), at(1), at(2), at(3)});
       }
     }
   };
@@ -136,8 +140,8 @@ void Weights::repack(const MatrixSource& source, const Planes& planes, size_t fi
 }
 
 // By two buffers in turn: one is filled while the other is on its way.
-Status Weights::upload_rows(const MatrixSource& source, const Planes& planes) {
-  const size_t n_rows = size_t{source.n_mats} * source.n_rows;
+Status Weights::upload_rows(const MatrixSource& source, const MatrixPart& part, const Planes& planes) {
+  const size_t n_rows = size_t{source.n_mats} * part.n_rows;
   const size_t row_bytes = std::accumulate(std::begin(planes.row_bytes), std::end(planes.row_bytes), size_t{0});
   for (std::byte*& buffer : staging_) {
     if (buffer != nullptr) continue;
@@ -152,7 +156,7 @@ Status Weights::upload_rows(const MatrixSource& source, const Planes& planes) {
     std::byte* staged[kPlanes];
     staged[0] = staging_[turn];
     for (int i = 1; i < kPlanes; ++i) staged[i] = staged[i - 1] + planes.row_bytes[i - 1] * n;
-    repack(source, planes, first, n, staged);
+    repack(source, part, planes, first, n, staged);
     RZ_CHECK_OK(device_.wait());  // for the other buffer
     for (int i = 0; i < kPlanes; ++i) {
       const size_t row_plane_bytes = planes.row_bytes[i];

@@ -9,6 +9,7 @@
 #include "backend/backend.h"
 #include "backend/cuda/device.h"
 #include "backend/cuda/layer_stream.h"
+#include "backend/cuda/matrix_part.h"
 #include "base/thread_team.h"
 
 namespace realizar::cuda {
@@ -28,7 +29,7 @@ class Weights {
   void set_room(const Room& room) { room_ = room; }
 
   // Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type), ResourceExhausted, Internal.
-  Result<WeightId> add_matrix(const MatrixSource& source);
+  Result<WeightId> add_matrix(const MatrixSource& source, const MatrixPart& part);
   Result<WeightId> add_vector(std::span<const float> values);
   // The id of what is on other devices alone.
   WeightId add_absent();
@@ -39,6 +40,10 @@ class Weights {
   // Null for kNoWeight.
   const float* vector(WeightId id) const {
     return id == kNoWeight ? nullptr : reinterpret_cast<const float*>(matrix(id).low);
+  }
+  // Of a product's outputs, those that are here.
+  const float* bias(WeightId id, WeightId product) const {
+    return id == kNoWeight ? nullptr : vector(id) + matrices_[static_cast<uint32_t>(product)].first_row;
   }
   // The streamed layer that the matrix is part of.
   std::optional<uint32_t> streamed_layer(WeightId id) const;
@@ -53,7 +58,8 @@ class Weights {
   static constexpr int kPlanes = 4;  // low, high, headers, scales
   struct Stored {
     Matrix matrix;
-    uint64_t n_bytes;  // of one of its stacked matrices
+    uint64_t n_bytes;    // of one of its stacked matrices
+    uint32_t first_row;  // of the whole matrix's
     std::optional<LayerStream::Place> place;
     size_t offsets[kPlanes];  // in the place
   };
@@ -67,8 +73,9 @@ class Weights {
   Result<void*> allocate(size_t n_bytes);
   Status place_resident(Planes& planes, size_t n_rows);
   Result<Stored> place_streamed(const MatrixSource& source, Planes& planes, size_t n_rows);
-  void repack(const MatrixSource& source, const Planes& planes, size_t first_row, size_t n_rows, std::byte* const* to);
-  Status upload_rows(const MatrixSource& source, const Planes& planes);
+  void repack(const MatrixSource& source, const MatrixPart& part, const Planes& planes, size_t first_row, size_t n_rows,
+              std::byte* const* to);
+  Status upload_rows(const MatrixSource& source, const MatrixPart& part, const Planes& planes);
   void point(Stored& stored) const;
 
   Device& device_;

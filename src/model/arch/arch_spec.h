@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "backend/backend.h"
 #include "model/model_config.h"
 
 namespace realizar {
@@ -71,14 +72,11 @@ enum class Dim : uint8_t {
 
 enum class Need : uint8_t { kRequired, kOptional };
 
-// How tensor parallelism divides a tensor among ranks: not at all, by output rows, by input columns, by experts.
-enum class Shard : uint8_t { kWhole, kRows, kCols, kExperts };
-
 // "{}" in a name stands for the layer; a second "{}" for the expert, where a file keeps one matrix an expert.
 struct TensorSpec {
   Role role;
   Need need;
-  Shard shard;
+  Shard shard;  // of a stack of experts: of each
   Dim rows;
   Dim cols;               // kNone: a vector of `rows` elements
   std::string_view gguf;  // "": not in this format

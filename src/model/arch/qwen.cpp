@@ -61,11 +61,11 @@ constexpr auto kQwen3MoeTensors = std::to_array<TensorSpec>({
     kFfnNorm,
     {Role::kRouter, kRequired, Shard::kWhole, Dim::kExperts, Dim::kModel, "blk.{}.ffn_gate_inp.weight",
      "model.layers.{}.mlp.gate.weight"},
-    {Role::kExpertGate, kRequired, Shard::kExperts, Dim::kExpertFf, Dim::kModel, "blk.{}.ffn_gate_exps.weight",
+    {Role::kExpertGate, kRequired, Shard::kRows, Dim::kExpertFf, Dim::kModel, "blk.{}.ffn_gate_exps.weight",
      "model.layers.{}.mlp.experts.{}.gate_proj.weight"},
-    {Role::kExpertUp, kRequired, Shard::kExperts, Dim::kExpertFf, Dim::kModel, "blk.{}.ffn_up_exps.weight",
+    {Role::kExpertUp, kRequired, Shard::kRows, Dim::kExpertFf, Dim::kModel, "blk.{}.ffn_up_exps.weight",
      "model.layers.{}.mlp.experts.{}.up_proj.weight"},
-    {Role::kExpertDown, kRequired, Shard::kExperts, Dim::kModel, Dim::kExpertFf, "blk.{}.ffn_down_exps.weight",
+    {Role::kExpertDown, kRequired, Shard::kCols, Dim::kModel, Dim::kExpertFf, "blk.{}.ffn_down_exps.weight",
      "model.layers.{}.mlp.experts.{}.down_proj.weight"},
 });
 

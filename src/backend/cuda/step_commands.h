@@ -1,0 +1,49 @@
+// A step's commands as the devices run them: of operations that they share, each its part. Cut into stages.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backend/cuda/placement.h"
+#include "backend/cuda/stages.h"
+
+namespace realizar::cuda {
+
+class StepCommands {
+ public:
+  explicit StepCommands(const Placement& placement) : placement_(placement), stages_(placement.n_ranks()) {}
+
+  // Steps of so many operations allocate nothing.
+  void reserve(uint32_t max_operations);
+  void add_activation() { stages_.add_activation(); }
+  // Where devices that share layers put their parts of sums.
+  void set_part(ActId part) { part_ = part; }
+
+  void begin_step();
+  void append(const Command& operation);
+
+  std::span<const Command> all() const { return commands_; }
+  std::span<const Command> of(const Stage& stage) const {
+    return all().subspan(stage.first_command, stage.end_command - stage.first_command);
+  }
+  const Stages& stages() const { return stages_; }
+
+ private:
+  void append_to_all(const Command& command);
+  template <class Op>
+  void append_shared(const Op& op) {
+    append_to_all(op);
+  }
+  void append_shared(RopeStoreOp op);
+  void append_shared(AttentionOp op);
+  void append_shared(const LinearOp& op);
+  void append_shared(const ExpertsOp& op);
+  void append_sum(ActId out, WeightId bias, bool accumulate);
+
+  const Placement& placement_;
+  std::vector<Command> commands_;
+  Stages stages_;
+  ActId part_ = kNoAct;
+};
+
+}  // namespace realizar::cuda

@@ -1,0 +1,224 @@
+// Devices of which each has a part of every layer compute what one does, but for the order of sums; and what a request
+// gives depends on nothing else there either.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/emulated_cuda.h"
+#include "support/engine_rig.h"
+#include "support/op_rig.h"
+#include "support/thread_orders.h"
+#include "support/tiny_model.h"
+
+namespace realizar::test {
+namespace {
+
+constexpr TinyDims kDims{.d_model = 64, .n_heads = 8, .n_kv_heads = 4, .head_dim = 16, .d_ff = 128, .expert_d_ff = 128};
+
+struct SharingUnderTest {
+  const char* name;
+  Result<std::unique_ptr<Backend>> (*make)(uint32_t n_devices, const cuda::CudaOptions& options);
+};
+void PrintTo(const SharingUnderTest& sharing, std::ostream* out) {
+  *out << sharing.name;
+}
+constexpr SharingUnderTest kEmulated{"emulated", make_sharing_emulated_cuda};
+
+ModelFile model_of(const ArchSpec& spec, TypeId type, bool with_experts = false) {
+  TinyModel model = tiny_model(spec, with_experts, kDims);
+  model.matrix_type = type;
+  return std::move(*model.open());
+}
+
+// Of a prompt in two chunks, and of decode rows.
+std::vector<float> logits_on(const ModelFile& file, std::unique_ptr<Backend> backend) {
+  EngineRig rig(file, std::move(backend), {.n_ctx = 64, .max_batch_tokens = 16});
+  return rig->logits(some_tokens(24, 7, kDims.n_vocab), 20, 6).value();
+}
+
+// The largest, as a share of the range.
+double difference(const std::vector<float>& expected, const std::vector<float>& actual) {
+  const auto [low, high] = std::minmax_element(expected.begin(), expected.end());
+  double largest = expected.size() == actual.size() ? 0 : INFINITY;
+  for (size_t i = 0; i < std::min(expected.size(), actual.size()); ++i) {
+    const double one = std::fabs(double{expected[i]} - actual[i]);
+    largest = std::isnan(one) ? INFINITY : std::max(largest, one);
+  }
+  return largest / (*high - *low);
+}
+
+class CudaSharing : public testing::TestWithParam<SharingUnderTest> {
+ protected:
+  void SetUp() override {
+    if (const auto backend = make(4); !backend.ok()) GTEST_SKIP() << backend.error().message;
+  }
+  static Result<std::unique_ptr<Backend>> make(uint32_t n_devices, const cuda::CudaOptions& options = {}) {
+    return GetParam().make(n_devices, options);
+  }
+  // A model on one device, to compare with.
+  static std::unique_ptr<Backend> make_one() {
+    const auto open = GetParam().make == make_sharing_cuda ? open_gpu : open_emulated_cuda;
+    return std::move(*make_cuda_on(open, 1, {}));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, CudaSharing, testing::Values(kEmulated, SharingUnderTest{"gpu", make_sharing_cuda}),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(CudaSharing, EveryArchitectureGivesTheLogitsOfOneDevice) {
+  struct Row {
+    const ArchSpec* spec;
+    bool with_experts;
+  };
+  for (const Row& row : {Row{&kLlama, false}, Row{&kLlama, true}, Row{&kQwen2, false}, Row{&kQwen3Moe, true},
+                         Row{&kGemma2, false}, Row{&kPhi2, false}, Row{&kPhi3, false}, Row{&kGpt2, false}}) {
+    const ModelFile file = model_of(*row.spec, TypeId::kF32, row.with_experts);
+    EXPECT_LE(difference(logits_on(file, make_one()), logits_on(file, *make(2))), 1e-5) << row.spec->name;
+  }
+}
+
+// Products of blocks add F32 in other places, and an activation's code may then be its neighbour.
+TEST_P(CudaSharing, EveryTypeGivesTheLogitsOfOneDevice) {
+  for (const TypeId type : {TypeId::kF16, TypeId::kBF16, TypeId::kQ8_0, TypeId::kQ4_0, TypeId::kMXFP4}) {
+    const ModelFile file = model_of(kLlama, type);
+    const auto one = logits_on(file, make_one());
+    for (const uint32_t n_devices : {2u, 4u}) {
+      EXPECT_LE(difference(one, logits_on(file, *make(n_devices))), 0.01)
+          << traits(type).name << " on " << n_devices << " devices";
+    }
+  }
+}
+
+// As Conv1D's are stored, [columns, rows]. Of shared rows the first device's are read.
+TEST_P(CudaSharing, ATransposedMatrixIsSharedLikeAnother) {
+  constexpr uint32_t kOut = 24, kIn = 32;
+  const TestMatrix m = random_matrix(TypeId::kF32, 1, kOut, kIn, 1);
+  MatrixSource stored = m.source(), transposed = stored;
+  std::vector<std::byte> turned(m.bytes.size());
+  for (size_t i = 0; i < size_t{kOut} * kIn; ++i) {
+    std::copy_n(m.bytes.begin() + static_cast<std::ptrdiff_t>(4 * i), 4,
+                turned.begin() + static_cast<std::ptrdiff_t>(4 * (i % kIn * kOut + i / kIn)));
+  }
+  transposed.transposed = true;
+  transposed.pieces = {turned};
+  for (const Shard shard : {Shard::kRows, Shard::kCols}) {
+    std::vector<std::vector<float>> products;
+    for (MatrixSource* source : {&stored, &transposed}) {
+      source->layer = 0;
+      source->shard = shard;
+      OpRig rig(*make(2), {.max_rows = 3, .max_logit_rows = 1});
+      const ActId in = rig.input(random_inputs(3, kIn, 2)), out = rig.output(shard == Shard::kRows ? kOut / 2 : kOut);
+      const WeightId weight = *rig.backend().load_matrix(*source);
+      ASSERT_TRUE(rig.backend().create_kv_cache({.n_layers = 1, .n_kv_heads = 2, .head_dim = 8, .n_blocks = 1}).ok());
+      rig.step(rows_of(first_tokens(3), 1), {in},
+               [&](Backend& b) { b.linear({.out = out, .in = in, .weight = weight}); });
+      products.push_back(rig.read(out));
+    }
+    EXPECT_EQ(products[0], products[1]);
+  }
+}
+
+TEST_P(CudaSharing, ATokenDependsOnNothingButTheRequest) {
+  const ModelFile file = model_of(kLlama, TypeId::kQ8_0);
+  const auto request = [](uint32_t n, uint32_t step, uint64_t seed) {
+    return request_for(some_tokens(n, step, kDims.n_vocab), seed);
+  };
+  const std::vector<Request> requests = {request(40, 7, 1), request(3, 11, 2), request(35, 7, 3)};
+  std::vector<std::vector<TokenId>> alone;
+  for (const Request& r : requests) {
+    alone.push_back(EngineRig(file, *make(4), {.n_ctx = 64})->generate(r, {}).value().tokens);
+  }
+  EngineRig together(file, *make(4), {.n_ctx = 64, .max_seqs = 3, .max_batch_tokens = 16, .block_tokens = 16});
+  const auto generations = together->generate_all(requests).value();
+  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(generations[i].tokens, alone[i]) << "request " << i;
+  const auto again = together->generate(requests[0], {}).value();
+  EXPECT_GT(again.stats.n_cached, 0u);
+  EXPECT_EQ(again.tokens, alone[0]);
+}
+
+TEST_P(CudaSharing, StreamedLayersGiveTheSameBits) {
+  const ModelFile file = model_of(kLlama, TypeId::kQ8_0);
+  const auto resident = logits_on(file, *make(2));
+  for (const uint32_t n_gpu_layers : {0u, 1u}) {
+    EXPECT_EQ(logits_on(file, *make(2, {.n_gpu_layers = n_gpu_layers})), resident) << n_gpu_layers << " layers stay";
+  }
+}
+
+TEST_P(CudaSharing, APrefixComesBackFromTheHostsMemory) {
+  const ModelFile file = model_of(kLlama, TypeId::kQ8_0);
+  EngineRig rig(file, *make(2), {.n_ctx = 64, .kv_tokens = 64, .block_tokens = 16, .host_kv_bytes = 1 << 20});
+  const Request request = request_for(some_tokens(40, 7, kDims.n_vocab), 1);
+  const auto first = rig->generate(request, {}).value();
+  ASSERT_TRUE(rig->generate(request_for(some_tokens(57, 11, kDims.n_vocab), 2), {}).ok());
+  const auto again = rig->generate(request, {}).value();
+  EXPECT_EQ(again.tokens, first.tokens);
+  EXPECT_EQ(again.stats.n_cached, 32u);
+}
+
+// The first layer's keys and values are no sums of parts.
+TEST_P(CudaSharing, ABlockOfTheCacheLiesAsOnOneDevice) {
+  const ModelFile file = model_of(kLlama, TypeId::kF32);
+  std::vector<std::vector<std::byte>> blocks;
+  for (const uint32_t n_devices : {1u, 4u}) {
+    EngineRig rig(file, n_devices == 1 ? make_one() : std::move(*make(n_devices)), {.n_ctx = 64, .block_tokens = 16});
+    Backend& backend = rig.backend();
+    ASSERT_TRUE(rig->logits(some_tokens(16, 7, kDims.n_vocab), 16, 1).ok());
+    std::vector<std::byte> all;
+    for (uint32_t id = 0; id < 4; ++id) {
+      std::vector<std::byte> block(backend.block_bytes());
+      backend.read_block(BlockId{id}, block);
+      all.insert(all.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(block.size() / kDims.n_layers));
+    }
+    blocks.push_back(std::move(all));
+  }
+  EXPECT_EQ(blocks[0], blocks[1]);
+}
+
+TEST_P(CudaSharing, DecodeStepsAreRecordedOnceAndReplayed) {
+  EngineRig rig(model_of(kLlama, TypeId::kQ8_0), *make(2), {.n_ctx = 64});
+  ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3, kDims.n_vocab), 1), {}).ok());
+  EXPECT_EQ(rig.backend().counters()->n_captures, 1u);
+  EXPECT_EQ(rig.backend().counters()->n_replays, 5u);
+}
+
+TEST_P(CudaSharing, ATraceTellsTheFirstDevicesPart) {
+  const auto flops_on = [](std::unique_ptr<Backend> backend) {
+    EngineRig rig(model_of(kLlama, TypeId::kQ8_0), std::move(backend), {.n_ctx = 64});
+    rig.backend().set_trace(true);
+    EXPECT_TRUE(rig->logits(some_tokens(4, 7, kDims.n_vocab), 4, 1).ok());
+    uint64_t flops = 0;
+    for (const OpTiming& timing : rig.backend().last_trace()) {
+      if (timing.kind == OpKind::kGatedLinear || timing.kind == OpKind::kAttention) flops += timing.flops;
+    }
+    return flops;
+  };
+  EXPECT_EQ(flops_on(make_one()), 4 * flops_on(*make(4)));
+}
+
+TEST_P(CudaSharing, NamesAnArithmeticOfItsOwn) {
+  const ModelFile file = model_of(kLlama, TypeId::kQ8_0);
+  EngineRig one(file, make_one(), {.n_ctx = 64}), two(file, *make(2), {.n_ctx = 64}),
+      four(file, *make(4), {.n_ctx = 64});
+  EXPECT_NE(one.backend().arithmetic(), two.backend().arithmetic());
+  EXPECT_NE(two.backend().arithmetic(), four.backend().arithmetic());
+  EXPECT_NE(two.backend().description().find("sharing every layer"), std::string::npos);
+}
+
+TEST_P(CudaSharing, WhatHasNoEqualPartsIsRefusedByName) {
+  const auto error_of = [](TypeId type, uint32_t n_devices) {
+    const ModelFile file = model_of(kLlama, type);
+    auto backend = std::move(*make(n_devices));
+    EXPECT_TRUE(backend->configure({.max_rows = 8}).ok());
+    return Model::load(file, *backend).error();
+  };
+  const Error heads = error_of(TypeId::kF32, 3);
+  EXPECT_EQ(heads.code, ErrorCode::kUnsupported);
+  EXPECT_EQ(heads.message, "blk.0.attn_q.weight: 128 rows in units of 32 cannot be shared by 3 devices");
+}
+
+TEST(CudaSharingTogether, GivesTheSameInEveryOrderOfThreads) {
+  const ModelFile file = model_of(kQwen3Moe, TypeId::kQ8_0, true);
+  expect_same_in_all_orders([&] { return logits_on(file, *kEmulated.make(2, {})); });
+}
+
+}  // namespace
+}  // namespace realizar::test
