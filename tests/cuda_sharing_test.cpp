@@ -117,6 +117,27 @@ TEST_P(CudaSharing, ATransposedMatrixIsSharedLikeAnother) {
   }
 }
 
+// The same as their values in F32.
+TEST_P(CudaSharing, ColumnsOfF8KeepTheirScales) {
+  constexpr uint32_t kOut = 24, kIn = 256;
+  const TestMatrix m = random_matrix(TypeId::kF8_E4M3, 1, kOut, kIn, 1);
+  MatrixSource f8 = m.source(), plain = {"plain", TypeId::kF32, 1, kOut, kIn, {}, {}, false};
+  plain.pieces = {std::as_bytes(std::span(m.values))};
+  std::vector<std::vector<float>> products;
+  for (MatrixSource* source : {&f8, &plain}) {
+    source->layer = 0;
+    source->shard = Shard::kCols;
+    OpRig rig(*make(2), {.max_rows = 3, .max_logit_rows = 1});
+    const ActId in = rig.input(random_inputs(3, kIn, 2)), out = rig.output(kOut);
+    const WeightId weight = *rig.backend().load_matrix(*source);
+    ASSERT_TRUE(rig.backend().create_kv_cache({.n_layers = 1, .n_kv_heads = 2, .head_dim = 8, .n_blocks = 1}).ok());
+    rig.step(rows_of(first_tokens(3), 1), {in},
+             [&](Backend& b) { b.linear({.out = out, .in = in, .weight = weight}); });
+    products.push_back(rig.read(out));
+  }
+  EXPECT_LE(difference(products[1], products[0]), 1e-5);
+}
+
 TEST_P(CudaSharing, ATokenDependsOnNothingButTheRequest) {
   const ModelFile file = model_of(kLlama, TypeId::kQ8_0);
   const auto request = [](uint32_t n, uint32_t step, uint64_t seed) {

@@ -48,6 +48,12 @@ TEST(MatrixPart, ColumnsAreWholeBlocks) {
             "w: 768 columns in units of 256 cannot be shared by 2 devices");
 }
 
+TEST(MatrixPart, ColumnsThatShareAScaleStayTogether) {
+  expect_part(source_of(TypeId::kF8_E4M3, 4, 256, Shard::kCols), 1, 2, {0, 4, 128, 128});
+  EXPECT_EQ(part_of(source_of(TypeId::kF8_E4M3, 4, 384, Shard::kCols), 0, 2).error().message,
+            "w: 384 columns in units of 128 cannot be shared by 2 devices");
+}
+
 TEST(MatrixPart, UnitsStayTogether) {
   MatrixSource source = source_of(TypeId::kF32, 48, 8, Shard::kRows);
   source.shard_unit = 16;
