@@ -88,54 +88,45 @@ TEST_P(CudaSharing, EveryTypeGivesTheLogitsOfOneDevice) {
   }
 }
 
-// As Conv1D's are stored, [columns, rows]. Of shared rows the first device's are read.
-TEST_P(CudaSharing, ATransposedMatrixIsSharedLikeAnother) {
-  constexpr uint32_t kOut = 24, kIn = 32;
-  const TestMatrix m = random_matrix(TypeId::kF32, 1, kOut, kIn, 1);
-  MatrixSource stored = m.source(), transposed = stored;
-  std::vector<std::byte> turned(m.bytes.size());
-  for (size_t i = 0; i < size_t{kOut} * kIn; ++i) {
-    std::copy_n(m.bytes.begin() + static_cast<std::ptrdiff_t>(4 * i), 4,
-                turned.begin() + static_cast<std::ptrdiff_t>(4 * (i % kIn * kOut + i / kIn)));
-  }
-  transposed.transposed = true;
-  transposed.pieces = {turned};
-  for (const Shard shard : {Shard::kRows, Shard::kCols}) {
-    std::vector<std::vector<float>> products;
-    for (MatrixSource* source : {&stored, &transposed}) {
-      source->layer = 0;
-      source->shard = shard;
-      OpRig rig(*make(2), {.max_rows = 3, .max_logit_rows = 1});
-      const ActId in = rig.input(random_inputs(3, kIn, 2)), out = rig.output(shard == Shard::kRows ? kOut / 2 : kOut);
-      const WeightId weight = *rig.backend().load_matrix(*source);
-      ASSERT_TRUE(rig.backend().create_kv_cache({.n_layers = 1, .n_kv_heads = 2, .head_dim = 8, .n_blocks = 1}).ok());
-      rig.step(rows_of(first_tokens(3), 1), {in},
-               [&](Backend& b) { b.linear({.out = out, .in = in, .weight = weight}); });
-      products.push_back(rig.read(out));
-    }
-    EXPECT_EQ(products[0], products[1]);
-  }
+// second . first . x, shared as two matrices of a layer are.
+std::vector<float> products_on(std::unique_ptr<Backend> backend, MatrixSource first, MatrixSource second) {
+  OpRig rig(std::move(backend), {.max_rows = 3, .max_logit_rows = 1});
+  first.layer = second.layer = 0;
+  first.shard = Shard::kRows;
+  second.shard = Shard::kCols;
+  const ActId in = rig.input(random_inputs(3, first.n_cols, 2)), hidden = rig.output(first.n_rows);
+  const ActId out = rig.output(second.n_rows);
+  const WeightId w_first = *rig.backend().load_matrix(first), w_second = *rig.backend().load_matrix(second);
+  EXPECT_TRUE(rig.backend().create_kv_cache({.n_layers = 1, .n_kv_heads = 4, .head_dim = 8, .n_blocks = 1}).ok());
+  rig.step(rows_of(first_tokens(3), 1), {in}, [&](Backend& b) {
+    b.linear({.out = hidden, .in = in, .weight = w_first});
+    b.linear({.out = out, .in = hidden, .weight = w_second});
+  });
+  return rig.read(out);
 }
 
-// The same as their values in F32.
-TEST_P(CudaSharing, ColumnsOfF8KeepTheirScales) {
-  constexpr uint32_t kOut = 24, kIn = 256;
-  const TestMatrix m = random_matrix(TypeId::kF8_E4M3, 1, kOut, kIn, 1);
-  MatrixSource f8 = m.source(), plain = {"plain", TypeId::kF32, 1, kOut, kIn, {}, {}, false};
-  plain.pieces = {std::as_bytes(std::span(m.values))};
-  std::vector<std::vector<float>> products;
-  for (MatrixSource* source : {&f8, &plain}) {
-    source->layer = 0;
-    source->shard = Shard::kCols;
-    OpRig rig(*make(2), {.max_rows = 3, .max_logit_rows = 1});
-    const ActId in = rig.input(random_inputs(3, kIn, 2)), out = rig.output(kOut);
-    const WeightId weight = *rig.backend().load_matrix(*source);
-    ASSERT_TRUE(rig.backend().create_kv_cache({.n_layers = 1, .n_kv_heads = 2, .head_dim = 8, .n_blocks = 1}).ok());
-    rig.step(rows_of(first_tokens(3), 1), {in},
-             [&](Backend& b) { b.linear({.out = out, .in = in, .weight = weight}); });
-    products.push_back(rig.read(out));
-  }
-  EXPECT_LE(difference(products[1], products[0]), 1e-5);
+// As Conv1D's are stored, [columns, rows].
+TEST_P(CudaSharing, TransposedMatricesAreSharedLikeOthers) {
+  const TestMatrix up = random_matrix(TypeId::kF32, 1, 32, 24, 1), down = random_matrix(TypeId::kF32, 1, 16, 32, 2);
+  const auto turned = [](const TestMatrix& m) {
+    std::vector<float> values(m.values.size());
+    for (size_t i = 0; i < values.size(); ++i) values[i % m.n_cols * m.n_rows + i / m.n_cols] = m.values[i];
+    return values;
+  };
+  const auto up_values = turned(up), down_values = turned(down);
+  MatrixSource turned_up = up.source(), turned_down = down.source();
+  turned_up.transposed = turned_down.transposed = true;
+  turned_up.pieces = {std::as_bytes(std::span(up_values))};
+  turned_down.pieces = {std::as_bytes(std::span(down_values))};
+  const auto one = products_on(make_one(), up.source(), down.source());
+  EXPECT_LE(difference(one, products_on(*make(4), turned_up, turned_down)), 1e-5);
+}
+
+TEST_P(CudaSharing, PartsOfF8KeepTheirScales) {
+  const TestMatrix up = random_matrix(TypeId::kF8_E4M3, 1, 512, 160, 1),
+                   down = random_matrix(TypeId::kF8_E4M3, 1, 8, 512, 2);
+  const auto one = products_on(make_one(), up.source(), down.source());
+  EXPECT_LE(difference(one, products_on(*make(4), up.source(), down.source())), 1e-5);
 }
 
 TEST_P(CudaSharing, ATokenDependsOnNothingButTheRequest) {
