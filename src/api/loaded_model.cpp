@@ -65,9 +65,13 @@ uint64_t reserve_bytes(const ModelConfig& c, const EngineOptions& options) {
   return n_floats * sizeof(float) + kRuntimeBytes;
 }
 
+// As a GPU holds them: F8 with a scale for every kF8ScaleCols elements, whatever the file has.
 uint64_t tensor_bytes(const ModelFile& file) {
   uint64_t n_bytes = 0;
-  for (const TensorInfo& tensor : file.tensors()) n_bytes += tensor.data.size();
+  for (const TensorInfo& tensor : file.tensors()) {
+    n_bytes += tensor.data.size();
+    if (tensor.type == TypeId::kF8_E4M3) n_bytes += tensor.data.size() / kF8ScaleCols * sizeof(float);
+  }
   return n_bytes;
 }
 
