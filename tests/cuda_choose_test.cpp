@@ -7,7 +7,7 @@
 #include "sampling/penalties.h"
 #include "sampling/philox.h"
 #include "sampling/sampler.h"
-#include "support/emulated_cuda.h"
+#include "support/cuda_test.h"
 #include "support/op_rig.h"
 #include "support/thread_orders.h"
 
@@ -94,13 +94,8 @@ void expect_as_the_sampler(const CudaUnderTest& cuda, SamplingParams params) {
   }
 }
 
-class CudaChoose : public testing::TestWithParam<CudaUnderTest> {
-  void SetUp() override {
-    if (const auto device = GetParam().open(); !device.ok()) GTEST_SKIP() << device.error().message;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Devices, CudaChoose, testing::ValuesIn(cudas_under_test()),
-                         [](const auto& test) { return std::string(test.param.name); });
+class CudaChoose : public CudaTest {};
+INSTANTIATE_TEST_SUITE_P(Devices, CudaChoose, testing::ValuesIn(cudas_under_test()), name_of);
 
 TEST_P(CudaChoose, TheLikeliestAtTemperatureZero) {
   expect_as_the_sampler(GetParam(), {.temperature = 0});

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "backend/cuda/device_choice.h"
-#include "support/emulated_cuda.h"
+#include "support/cuda_test.h"
 #include "support/engine_rig.h"
 #include "support/thread_orders.h"
 #include "support/tiny_model.h"
@@ -47,13 +47,8 @@ std::vector<float> logits_on(const CudaUnderTest& cuda, const ModelFile& file, c
   return rig->logits(some_tokens(24, 7, kDims.n_vocab), 20, 6).value();
 }
 
-class CudaDevices : public testing::TestWithParam<CudaUnderTest> {
-  void SetUp() override {
-    if (const auto device = GetParam().open(); !device.ok()) GTEST_SKIP() << device.error().message;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Devices, CudaDevices, testing::ValuesIn(cudas_under_test()),
-                         [](const auto& test) { return std::string(test.param.name); });
+class CudaDevices : public CudaTest {};
+INSTANTIATE_TEST_SUITE_P(Devices, CudaDevices, testing::ValuesIn(cudas_under_test()), name_of);
 
 TEST_P(CudaDevices, SeveralGiveTheBitsOfOne) {
   const ModelFile file = model_of(kLlama);
@@ -104,14 +99,8 @@ TEST_P(CudaDevices, WhatFitsNoDeviceIsStreamed) {
 
 TEST_P(CudaDevices, APrefixComesBackFromTheHostsMemory) {
   const ModelFile file = model_of(kLlama);
-  EngineRig rig =
-      rig_on(GetParam(), file, {2}, {.n_ctx = 64, .kv_tokens = 64, .block_tokens = 16, .host_kv_bytes = 1 << 20});
-  const Request request = request_for(some_tokens(40, 7, kDims.n_vocab), 1);
-  const auto first = rig->generate(request, {}).value();
-  ASSERT_TRUE(rig->generate(request_for(some_tokens(57, 11, kDims.n_vocab), 2), {}).ok());
-  const auto again = rig->generate(request, {}).value();
-  EXPECT_EQ(again.tokens, first.tokens);
-  EXPECT_EQ(again.stats.n_cached, 32u);
+  EngineRig rig = rig_on(GetParam(), file, {2}, kSmallPool);
+  expect_evicted_prefix_back(rig, kDims.n_vocab);
 }
 
 TEST_P(CudaDevices, APrefixThatOneHasSavedServesSeveral) {

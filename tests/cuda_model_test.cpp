@@ -2,7 +2,7 @@
 // streamed compute what resident ones do.
 #include <gtest/gtest.h>
 
-#include "support/emulated_cuda.h"
+#include "support/cuda_test.h"
 #include "support/engine_rig.h"
 
 namespace realizar::test {
@@ -21,13 +21,8 @@ std::vector<float> logits_with(const CudaUnderTest& cuda, const cuda::CudaOption
   return Rig(cuda, kQuantized, options)->logits(some_tokens(20, 7), 17, 4).value();
 }
 
-class CudaModel : public testing::TestWithParam<CudaUnderTest> {
-  void SetUp() override {
-    if (const auto device = GetParam().open(); !device.ok()) GTEST_SKIP() << device.error().message;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Devices, CudaModel, testing::ValuesIn(cudas_under_test()),
-                         [](const auto& test) { return std::string(test.param.name); });
+class CudaModel : public CudaTest {};
+INSTANTIATE_TEST_SUITE_P(Devices, CudaModel, testing::ValuesIn(cudas_under_test()), name_of);
 
 TEST_P(CudaModel, StreamedLayersGiveTheSameBits) {
   const auto resident = logits_with(GetParam(), {});
@@ -67,13 +62,8 @@ TEST_P(CudaModel, ATokenDependsOnNothingButTheRequest) {
 }
 
 TEST_P(CudaModel, APrefixComesBackFromTheHostsMemory) {
-  Rig rig(GetParam(), kQuantized, {}, {.n_ctx = 64, .kv_tokens = 64, .block_tokens = 16, .host_kv_bytes = 1 << 20});
-  const Request request = request_for(some_tokens(40, 7), 1);
-  const auto first = rig->generate(request, {}).value();
-  ASSERT_TRUE(rig->generate(request_for(some_tokens(57, 11), 2), {}).ok());
-  const auto again = rig->generate(request, {}).value();
-  EXPECT_EQ(again.tokens, first.tokens);
-  EXPECT_EQ(again.stats.n_cached, 32u);
+  Rig rig(GetParam(), kQuantized, {}, kSmallPool);
+  expect_evicted_prefix_back(rig);
   EXPECT_EQ(rig->counters().n_restored_blocks, 2u);
 }
 

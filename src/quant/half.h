@@ -53,7 +53,7 @@ inline float f8_e4m3_to_float(uint8_t code) {
 }
 
 // What is larger than 448, the largest, becomes 448.
-inline uint8_t float_to_f8_e4m3(float value) {
+constexpr uint8_t float_to_f8_e4m3(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 24) & 0x80u, magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return static_cast<uint8_t>(sign | 0x7fu);

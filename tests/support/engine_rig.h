@@ -43,4 +43,17 @@ inline Request request_for(std::vector<TokenId> prompt, uint64_t seed) {
   return request;
 }
 
+// A pool that one request fills, and host memory for what it has to give up.
+inline const EngineOptions kSmallPool{.n_ctx = 64, .kv_tokens = 64, .block_tokens = 16, .host_kv_bytes = 1 << 20};
+
+// On an engine with that pool: another request drives a prompt's blocks out, and they come back with the same tokens.
+inline void expect_evicted_prefix_back(EngineRig& rig, uint32_t n_vocab = 200) {
+  const Request request = request_for(some_tokens(40, 7, n_vocab), 1);
+  const auto first = rig->generate(request, {}).value();
+  ASSERT_TRUE(rig->generate(request_for(some_tokens(57, 11, n_vocab), 2), {}).ok());
+  const auto again = rig->generate(request, {}).value();
+  EXPECT_EQ(again.tokens, first.tokens);
+  EXPECT_EQ(again.stats.n_cached, 32u);
+}
+
 }  // namespace realizar::test

@@ -52,6 +52,11 @@ struct PlainChunks {
   RZ_DEVICE static uint32_t value_dim(uint32_t c, uint32_t j) { return 8 * c + j; }
 };
 
+// Chunk c of a row of codes, a byte each.
+RZ_DEVICE Words2 load_codes(const KvView& cache, const uint8_t* row, uint32_t c) {
+  return 8 * c < cache.row_bytes ? load_words2(reinterpret_cast<const uint32_t*>(row + 8 * c)) : Words2{};
+}
+
 // Codes are exact in F16 and in bf16. Their scales, one a position and 32 dimensions, multiply the sums of 32 products
 // with keys, and before products with values the weights, in bf16 for their range. The elements 0 to 3 and 4 to 7 of a
 // chunk of values are of one scale each, the same for all chunks that are multiplied together.
@@ -61,7 +66,7 @@ struct Q8Chunks {
   using Values = Bfloats;
   using Raw = Words2;
   RZ_DEVICE static Raw load_keys(const KvView& cache, const uint8_t* row, uint32_t c) {
-    return 8 * c < cache.row_bytes ? load_words2(reinterpret_cast<const uint32_t*>(row + 8 * c)) : Words2{};
+    return load_codes(cache, row, c);
   }
   RZ_DEVICE static Raw load_values(const KvView& cache, const uint8_t* row, uint32_t c) {
     Words2 raw{};
@@ -93,7 +98,7 @@ struct F8Chunks {
   using Values = Halves;
   using Raw = Words2;
   RZ_DEVICE static Raw load_keys(const KvView& cache, const uint8_t* row, uint32_t c) {
-    return 8 * c < cache.row_bytes ? load_words2(reinterpret_cast<const uint32_t*>(row + 8 * c)) : Words2{};
+    return load_codes(cache, row, c);
   }
   RZ_DEVICE static Raw load_values(const KvView& cache, const uint8_t* row, uint32_t c) {
     return load_keys(cache, row, c);

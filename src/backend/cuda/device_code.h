@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "quant/half.h"
+
 #ifdef __CUDACC__
 
 #include <cuda_bf16.h>

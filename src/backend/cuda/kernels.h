@@ -121,8 +121,8 @@ struct QuantizeArgs {
   const float* in;
   uint32_t n_cols;
   QuantRows out;
-  const float* gate;
-  Activation activation;
+  const float* gate = nullptr;
+  Activation activation = Activation::kNone;
 };
 struct SplitArgs {
   RowRange rows;

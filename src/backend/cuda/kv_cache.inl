@@ -47,21 +47,12 @@ struct KvBF16 {
     reinterpret_cast<uint16_t*>(kv_row(cache, plane, place))[i] = float_to_bfloat(x);
   }
 };
-// As float_to_f8_e4m3 of quant/half.h; NaN becomes 448.
-RZ_DEVICE uint8_t float_to_f8(float x) {
-  const uint32_t bits = float_bits(x), sign = (bits >> 24) & 0x80u, magnitude = bits & 0x7fffffffu;
-  if (magnitude >= 0x43e00000u) return static_cast<uint8_t>(sign | 0x7eu);
-  if (magnitude < 0x3c800000u) {
-    return static_cast<uint8_t>(sign | (float_bits(float_of_bits(magnitude) + 16384.0f) - 0x46800000u));
-  }
-  return static_cast<uint8_t>(sign | ((magnitude + 0x7ffffu + ((magnitude >> 20) & 1u) - 0x3c000000u) >> 20));
-}
 struct KvF8 {
   static constexpr bool kHasChunks = true;
   static constexpr bool kHasScales = false;
   RZ_DEVICE static uint32_t n_stored(const KvView& cache) { return cache.row_bytes; }
   RZ_DEVICE static void store(const KvView& cache, uint8_t* plane, const KvPlace& place, uint32_t i, float x) {
-    kv_row(cache, plane, place)[i] = float_to_f8(x);
+    kv_row(cache, plane, place)[i] = float_to_f8_e4m3(x);
   }
 };
 // As BlockQ8_0 of quant/blocks.h, but the scales apart.

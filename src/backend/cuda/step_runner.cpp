@@ -258,8 +258,8 @@ void StepRunner::run(const NormOp& op) {
 
 QuantRows StepRunner::quantized(const Matrix& weight, ActId in, Rows rows) {
   if (!has_groups(weight) || quantized_of_ == in) return quants_.view();
-  kernels_.quantize({n_rows_at(rows), 1, act(in).values, weight.n_cols, quants_.view(), nullptr, Activation::kNone},
-                    max_rows(rows), device_.stream());
+  kernels_.quantize({n_rows_at(rows), 1, act(in).values, weight.n_cols, quants_.view()}, max_rows(rows),
+                    device_.stream());
   quantized_of_ = in;
   return quants_.view();
 }
@@ -455,9 +455,8 @@ void StepRunner::multiply_experts(const ExpertsOp& op, WeightId weight, Store st
 void StepRunner::prepare_hidden(const ExpertsOp& op, const Matrix& down) {
   const StepView& step = input_.view();
   if (has_groups(down)) {
-    kernels_.quantize(
-        {step.n_rows, op.n_used, hidden_.as<float>(), down.n_cols, hidden_quants_.view(), nullptr, Activation::kNone},
-        shape_.n_rows, device_.stream());
+    kernels_.quantize({step.n_rows, op.n_used, hidden_.as<float>(), down.n_cols, hidden_quants_.view()}, shape_.n_rows,
+                      device_.stream());
   }
   if (wants_split(down.form) && n_prompt_rows() > 0) {
     kernels_.split({{step.n_decode_rows, step.n_rows},
