@@ -25,6 +25,7 @@ export interface Delta {
   reasoning?: string;
   finish?: string;
   usage?: Usage;
+  decodeMs?: number; // the server's own time from the first to the last token
 }
 
 export type Failure = 'unauthorized' | 'unreachable' | 'dropped' | 'refused';
@@ -50,7 +51,7 @@ export async function fetchMetrics(key: string, signal: AbortSignal): Promise<st
 export async function* streamChat(body: ChatRequest, key: string, signal: AbortSignal): AsyncGenerator<Delta> {
   const response = await request('v1/chat/completions', key, {
     method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
+    headers: { 'Content-Type': 'application/json', 'X-Trace': '1' },
     body: JSON.stringify({ ...body, stream: true, stream_options: { include_usage: true } }),
     signal,
   });
@@ -86,6 +87,7 @@ function readChunk(data: string): Delta {
     reasoning: nonEmpty(choice?.delta?.reasoning_content),
     finish: nonEmpty(choice?.finish_reason),
     usage: chunk?.usage ?? undefined,
+    decodeMs: typeof chunk?.trace?.decode_ms === 'number' ? chunk.trace.decode_ms : undefined,
   };
 }
 

@@ -88,6 +88,7 @@ class Draft {
   private reasoning = '';
   private finish: string | undefined;
   private usage: Usage | undefined;
+  private decodeMs: number | undefined;
   private timer = 0;
 
   constructor(private readonly conversationId: string, private readonly messageId: string) {}
@@ -98,6 +99,7 @@ class Draft {
     this.reasoning += delta.reasoning ?? '';
     this.finish = delta.finish ?? this.finish;
     this.usage = delta.usage ?? this.usage;
+    this.decodeMs = delta.decodeMs ?? this.decodeMs;
     this.timer ||= window.setTimeout(() => this.put({}, 'soon'), kRenderEveryMs);
   }
 
@@ -126,7 +128,8 @@ class Draft {
     if (!this.firstAt) return undefined;
     return {
       firstTokenMs: this.firstAt - this.startedAt,
-      generationMs: this.lastAt - this.firstAt,
+      // Chunks that come together say nothing about speed; the server's own time does.
+      generationMs: this.decodeMs ?? this.lastAt - this.firstAt,
       reasoningMs: this.reasonedAt ? this.reasonedAt - this.firstAt : undefined,
       promptTokens: this.usage?.prompt_tokens,
       cachedTokens: this.usage?.prompt_tokens_details?.cached_tokens,

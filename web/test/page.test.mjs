@@ -39,6 +39,13 @@ test('sends a turn and shows the answer with its numbers', async (t) => {
   assert.deepEqual(problems, []);
 });
 
+test('knows the speed of an answer that comes in one piece', async (t) => {
+  const { page, problems } = await open(t);
+  const answer = await ask(page, 'burst');
+  assert.match(await answer.locator('.stats').innerText(), /^800 tokens\/s/);
+  assert.deepEqual(problems, []);
+});
+
 test('streams, and stops on Escape and on the button; the server sees it', async (t) => {
   const { page, problems } = await open(t);
   for (const stop of [() => page.keyboard.press('Escape'), () => page.getByRole('button', { name: 'Stop' }).click()]) {

@@ -72,6 +72,15 @@ class Answer {
     }
   }
 
+  // The whole answer in one write, as a fast model's may come.
+  burst(text, nTokens, decodeMs) {
+    const chunks = [
+      chunk({ content: text }, 'stop'),
+      { choices: [], usage: { prompt_tokens: 10, completion_tokens: nTokens, total_tokens: 10 + nTokens }, trace: { decode_ms: decodeMs } },
+    ];
+    this.response.end([...chunks.map((value) => JSON.stringify(value)), '[DONE]'].map((data) => `data: ${data}\n\n`).join(''));
+  }
+
   async end(nTokens = 40) {
     await this.send(chunk({}, 'stop'));
     await this.send({ choices: [], usage: { prompt_tokens: 1000, completion_tokens: nTokens, total_tokens: 1000 + nTokens, prompt_tokens_details: { cached_tokens: 900 } } });
@@ -94,6 +103,7 @@ async function complete(body, response, log) {
     await answer.text('Half of an ans', 0);
     return response.destroy();
   }
+  if (asked.includes('burst')) return answer.burst('All at once.', 41, 50);
   if (asked.includes('slow')) {
     await answer.text('One word after the other. '.repeat(400), 15);
     return answer.end();
