@@ -5,7 +5,7 @@ if(REALIZAR_CUDA)
   find_program(NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
   if(NVCC)
     set(CMAKE_CUDA_COMPILER ${NVCC})
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90-real 120)
+    set(CMAKE_CUDA_ARCHITECTURES OFF)  # RZ_CUDA_CODE has them
     set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
     enable_language(CUDA)
     # CMake 3.25 does not know that nvcc has it.
@@ -13,6 +13,12 @@ if(REALIZAR_CUDA)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     find_package(CUDAToolkit REQUIRED)
     set(RZ_HAS_CUDA ON)
+    # The kernels know two generations, without and with FP8's conversions; what is compiled for the first of one is
+    # assembled for its others. Blackwell has its own, since there one kernel would not fit its registers otherwise. GPUs
+    # that are not named assemble the PTX themselves.
+    set(RZ_CUDA_CODE --generate-code=arch=compute_80,code=[sm_80,sm_86]
+                     --generate-code=arch=compute_89,code=[sm_89,sm_90,compute_89]
+                     --generate-code=arch=compute_120,code=[sm_120])
   else()
     message(STATUS "Without a CUDA compiler: the program runs on the CPU alone")
   endif()

@@ -71,6 +71,8 @@ function(rz_test name)
   add_executable(${name} ${TEST_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${TEST_DEPS} rz_options GTest::gtest GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE RZ_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RZ_SHARED_DIR="${RZ_SHARED_DIR}")
+  # What is tested lies in libraries; the tests' own code need not be fast, but quick to compile.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(TEST_WHOLE)
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(${name} PROPERTIES TIMEOUT 600)
