@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "backend/cuda/device_choice.h"
+#include "server/metrics.h"
 #include "support/cuda_test.h"
 #include "support/engine_rig.h"
 #include "support/thread_orders.h"
@@ -122,8 +123,42 @@ TEST_P(CudaDevices, DecodeStepsAreRecordedOnceAndReplayed) {
   const ModelFile file = model_of(kLlama);
   EngineRig rig = rig_on(GetParam(), file, {3});
   ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3, kDims.n_vocab), 1), {}).ok());
-  EXPECT_EQ(rig.backend().counters()->n_captures, 1u);
-  EXPECT_EQ(rig.backend().counters()->n_replays, 5u);
+  // A step begins and ends on the first.
+  constexpr uint32_t kParts[] = {2, 1, 1};
+  for (uint32_t i = 0; i < 3; ++i) {
+    const DeviceUse& use = *rig.backend().devices().at(i);
+    EXPECT_EQ(use.n_captures, kParts[i]) << "device " << i;
+    EXPECT_EQ(use.n_replays, 5 * kParts[i]) << "device " << i;
+    EXPECT_EQ(use.n_streamed_bytes, 0u) << "device " << i;
+  }
+}
+
+TEST_P(CudaDevices, MetricsTellEachDevicesPart) {
+  const ModelFile file = model_of(kLlama);
+  EngineRig rig = rig_on(GetParam(), file, {2, 1});
+  ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3, kDims.n_vocab), 1), {}).ok());
+  const auto devices = rig.backend().devices();
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[0]->weight_bytes + devices[1]->weight_bytes, rig.backend().weight_bytes());
+  EXPECT_EQ(devices[0]->kv_bytes + devices[1]->kv_bytes, rig.backend().kv_bytes());
+  const server::ModelState model{"m", &rig.backend(), &rig->counters()};
+  const std::string text = server::device_metrics({&model, 1});
+  for (const DeviceUse* device : devices) {
+    EXPECT_GT(device->weight_bytes, 0u);
+    EXPECT_GT(device->kv_bytes, 0u);
+    EXPECT_GT(device->n_launches, 0u);
+    EXPECT_GT(device->n_streamed_bytes, 0u);
+    const std::string labels = "{model_name=\"m\",device=\"" + device->name + "\"";
+    for (const std::string& line :
+         {"realizar_device_launches_total" + labels + "} " + std::to_string(device->n_launches) + "\n",
+          "realizar_device_streamed_bytes_total" + labels + "} " + std::to_string(device->n_streamed_bytes) + "\n",
+          "realizar_memory_bytes" + labels + ",kind=\"weights\"} " + std::to_string(device->weight_bytes) + "\n",
+          "realizar_memory_bytes" + labels + ",kind=\"kv_cache\"} " + std::to_string(device->kv_bytes) + "\n"}) {
+      EXPECT_NE(text.find(line), std::string::npos) << line << "is not in\n" << text;
+    }
+  }
+  const std::string both = "device=\"" + devices[0]->name + "," + devices[1]->name + "\"";
+  EXPECT_NE(text.find("realizar_step_seconds_count{model_name=\"m\"," + both + "} "), std::string::npos) << text;
 }
 
 TEST_P(CudaDevices, ATraceHasEveryOperation) {

@@ -70,9 +70,9 @@ TEST_P(CudaModel, APrefixComesBackFromTheHostsMemory) {
 TEST_P(CudaModel, DecodeStepsAreRecordedOnceAndReplayed) {
   Rig rig(GetParam(), kQuantized);
   ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3), 1), {}).ok());
-  const DeviceCounters& counters = *rig.backend().counters();
-  EXPECT_EQ(counters.n_captures, 1u);
-  EXPECT_EQ(counters.n_replays, 5u);
+  const DeviceUse& use = *rig.backend().devices().at(0);
+  EXPECT_EQ(use.n_captures, 1u);
+  EXPECT_EQ(use.n_replays, 5u);
 }
 
 }  // namespace

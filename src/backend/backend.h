@@ -79,11 +79,13 @@ struct OpTiming {
   uint64_t flops;                  // multiplications and additions that it had to do
 };
 
-// What a device has done, for metrics: written by the thread that drives it, read by any.
-struct DeviceCounters {
+// What a device holds of a model, and has done for it, for metrics: written by the thread that drives it, read by any.
+struct DeviceUse {
+  std::string name;                           // "cuda:0"
+  size_t weight_bytes = 0, kv_bytes = 0;      // known before the first step
   std::atomic<uint64_t> n_launches{0};        // operations that were launched one by one
-  std::atomic<uint64_t> n_captures{0};        // steps that were recorded
-  std::atomic<uint64_t> n_replays{0};         // steps that ran as recorded
+  std::atomic<uint64_t> n_captures{0};        // steps, or the parts of steps that run here, that were recorded
+  std::atomic<uint64_t> n_replays{0};         // the same that ran as recorded
   std::atomic<uint64_t> n_streamed_bytes{0};  // weights brought to the device during steps
 };
 
@@ -143,8 +145,8 @@ class Backend {
 
   // No step will ever succeed again.
   virtual bool is_lost() const { return false; }
-  // Of a backend that is a device of its own; else null.
-  virtual const DeviceCounters* counters() const { return nullptr; }
+  // Of a backend that has devices of its own; else none.
+  virtual std::vector<const DeviceUse*> devices() const { return {}; }
 
   virtual void set_trace(bool on) = 0;
   virtual std::span<const OpTiming> last_trace() const = 0;

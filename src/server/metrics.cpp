@@ -6,6 +6,9 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "realizar/engine.h"
 
 namespace realizar::server {
@@ -30,19 +33,6 @@ void append(std::string& text, const char* name, const char* type, const char* h
   for (const auto& [labels, value] : samples) text += fmt::format("{}{{{}}} {}\n", name, labels, value);
 }
 
-// As a histogram: each class counts all steps up to its bound.
-void append_steps(std::string& text, const std::string& model, const EngineCounters& c) {
-  uint64_t n = 0;
-  for (size_t i = 0; i < c.n_steps_in_class.size(); ++i) {
-    n += c.n_steps_in_class[i].load(std::memory_order_relaxed);
-    const std::string bound = i < kStepBoundsMs.size() ? fmt::format("{}", kStepBoundsMs[i] / 1e3) : "+Inf";
-    text += fmt::format("realizar_step_seconds_bucket{{model_name=\"{}\",le=\"{}\"}} {}\n", model, bound, n);
-  }
-  text += fmt::format("realizar_step_seconds_sum{{model_name=\"{}\"}} {}\n", model,
-                      static_cast<double>(c.step_us.load(std::memory_order_relaxed)) / 1e6);
-  text += fmt::format("realizar_step_seconds_count{{model_name=\"{}\"}} {}\n", model, n);
-}
-
 std::string escaped(const std::string& label) {
   std::string text;
   for (const char c : label) {
@@ -52,37 +42,72 @@ std::string escaped(const std::string& label) {
   return text;
 }
 
-// What devices did, and hold.
-void append_devices(std::string& text, const ModelRegistry& models) {
-  const auto device_sample = [&](const char* name, const char* help, std::atomic<uint64_t> DeviceCounters::*counter) {
-    std::vector<std::pair<std::string, double>> samples;
-    for (const auto& entry : models.entries()) {
-      const auto* counters = entry.model == nullptr ? nullptr : entry.model->loaded->backend->counters();
-      if (counters == nullptr) continue;
-      samples.emplace_back(fmt::format("model_name=\"{}\"", escaped(entry.source.id)),
-                           static_cast<double>((counters->*counter).load(std::memory_order_relaxed)));
-    }
-    append(text, name, "counter", help, samples);
-  };
-  device_sample("realizar_device_launches_total", "Operations launched one by one.", &DeviceCounters::n_launches);
-  device_sample("realizar_device_graph_captures_total", "Steps recorded.", &DeviceCounters::n_captures);
-  device_sample("realizar_device_graph_replays_total", "Steps run as recorded.", &DeviceCounters::n_replays);
-  device_sample("realizar_device_streamed_bytes_total", "Weights brought to the device during steps.",
-                &DeviceCounters::n_streamed_bytes);
-  text += "# HELP realizar_step_seconds Time of a batch.\n# TYPE realizar_step_seconds histogram\n";
-  std::vector<std::pair<std::string, double>> memory;
-  for (const auto& entry : models.entries()) {
-    if (entry.model == nullptr) continue;
-    const std::string model = escaped(entry.source.id);
-    append_steps(text, model, entry.model->loaded->engine->counters());
-    const ModelInfo& info = entry.model->loaded->info;
-    memory.emplace_back(fmt::format("model_name=\"{}\",kind=\"weights\"", model), info.weight_bytes);
-    memory.emplace_back(fmt::format("model_name=\"{}\",kind=\"kv_cache\"", model), info.kv_bytes);
+// As a histogram: each class counts all steps up to its bound.
+void append_steps(std::string& text, const std::string& labels, const EngineCounters& c) {
+  uint64_t n = 0;
+  for (size_t i = 0; i < c.n_steps_in_class.size(); ++i) {
+    n += c.n_steps_in_class[i].load(std::memory_order_relaxed);
+    const std::string bound = i < kStepBoundsMs.size() ? fmt::format("{}", kStepBoundsMs[i] / 1e3) : "+Inf";
+    text += fmt::format("realizar_step_seconds_bucket{{{},le=\"{}\"}} {}\n", labels, bound, n);
   }
-  append(text, "realizar_memory_bytes", "gauge", "Memory of the device that a model holds.", memory);
+  text += fmt::format("realizar_step_seconds_sum{{{}}} {}\n", labels,
+                      static_cast<double>(c.step_us.load(std::memory_order_relaxed)) / 1e6);
+  text += fmt::format("realizar_step_seconds_count{{{}}} {}\n", labels, n);
+}
+
+std::string labels_of(const ModelState& model, const std::string& device) {
+  return fmt::format("model_name=\"{}\",device=\"{}\"", escaped(model.id), escaped(device));
+}
+
+// "cuda:0,cuda:1"
+std::string device_names(const Backend& backend) {
+  std::string names;
+  for (const DeviceUse* device : backend.devices()) names += (names.empty() ? "" : ",") + device->name;
+  return names.empty() ? std::string(backend.name()) : names;
+}
+
+std::vector<std::pair<std::string, double>> memory_samples(const ModelState& model) {
+  std::vector<std::pair<std::string, double>> samples;
+  const auto add = [&](const std::string& device, size_t weight_bytes, size_t kv_bytes) {
+    const std::string labels = labels_of(model, device);
+    samples.emplace_back(labels + ",kind=\"weights\"", weight_bytes);
+    samples.emplace_back(labels + ",kind=\"kv_cache\"", kv_bytes);
+  };
+  const auto devices = model.backend->devices();
+  for (const DeviceUse* device : devices) add(device->name, device->weight_bytes, device->kv_bytes);
+  if (devices.empty()) add(device_names(*model.backend), model.backend->weight_bytes(), model.backend->kv_bytes());
+  return samples;
 }
 
 }  // namespace
+
+std::string device_metrics(std::span<const ModelState> models) {
+  std::string text;
+  const auto count = [&](const char* name, const char* help, std::atomic<uint64_t> DeviceUse::*counter) {
+    std::vector<std::pair<std::string, double>> samples;
+    for (const ModelState& model : models) {
+      for (const DeviceUse* device : model.backend->devices()) {
+        samples.emplace_back(labels_of(model, device->name),
+                             static_cast<double>((device->*counter).load(std::memory_order_relaxed)));
+      }
+    }
+    append(text, name, "counter", help, samples);
+  };
+  count("realizar_device_launches_total", "Operations launched one by one.", &DeviceUse::n_launches);
+  count("realizar_device_graph_captures_total", "Steps, or a device's parts of steps, recorded.",
+        &DeviceUse::n_captures);
+  count("realizar_device_graph_replays_total", "The same that ran as recorded.", &DeviceUse::n_replays);
+  count("realizar_device_streamed_bytes_total", "Weights brought to the device during steps.",
+        &DeviceUse::n_streamed_bytes);
+  text += "# HELP realizar_step_seconds Time of a batch.\n# TYPE realizar_step_seconds histogram\n";
+  std::vector<std::pair<std::string, double>> memory;
+  for (const ModelState& model : models) {
+    append_steps(text, labels_of(model, device_names(*model.backend)), *model.counters);
+    std::ranges::move(memory_samples(model), std::back_inserter(memory));
+  }
+  append(text, "realizar_memory_bytes", "gauge", "Memory of the device that a model holds.", memory);
+  return text;
+}
 
 struct ServerMetrics::Impl {
   using Labels = std::map<std::string, std::string>;
@@ -188,7 +213,13 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
          [](const EngineCounters& c) { return static_cast<double>(c.n_steps); });
   sample("realizar_backend_step_seconds_total", "counter", "Time that these took.",
          [](const EngineCounters& c) { return static_cast<double>(c.step_us) / 1e6; });
-  append_devices(text, models);
+  std::vector<ModelState> loaded;
+  for (const auto& entry : models.entries()) {
+    if (entry.model == nullptr) continue;
+    const LoadedModel& model = *entry.model->loaded;
+    loaded.push_back({entry.source.id, model.backend.get(), &model.engine->counters()});
+  }
+  text += device_metrics(loaded);
   std::vector<std::pair<std::string, double>> devices;
   for (const auto& entry : models.entries()) {
     if (entry.model == nullptr) continue;

@@ -2,12 +2,24 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
+#include "backend/backend.h"
+#include "engine/counters.h"
 #include "realizar/request.h"
 #include "server/model_registry.h"
 
 namespace realizar::server {
+
+// A loaded model, as far as metrics read it.
+struct ModelState {
+  std::string id;
+  const Backend* backend;
+  const EngineCounters* counters;
+};
+// What devices hold of models and did for them. Where a model is on several, the times of its steps are of all of them.
+std::string device_metrics(std::span<const ModelState> models);
 
 class ServerMetrics {
  public:

@@ -25,7 +25,8 @@ struct Release {
 class EmulatedDevice final : public Device {
  public:
   explicit EmulatedDevice(size_t free_bytes) : free_bytes_(free_bytes) {}
-  std::string description() const override { return "emulated"; }
+  std::string name() const override { return "emulated"; }
+  std::string description() const override { return name(); }
   size_t free_bytes() const override { return free_bytes_; }
   bool is_lost() const override { return false; }
   const KernelTable& kernels() const override { return kKernelTable; }
@@ -42,6 +43,9 @@ class EmulatedDevice final : public Device {
     return static_cast<void*>(memory_.back().get());
   }
   Result<void*> allocate_pinned(size_t n_bytes) override { return allocate(n_bytes); }
+  void free_pinned(void* memory) override {
+    std::erase_if(memory_, [&](const auto& own) { return own.get() == memory; });
+  }
   void upload(void* to, const void* from, size_t n_bytes) override { copy(to, from, n_bytes); }
   void download(void* to, const void* from, size_t n_bytes) override { copy(to, from, n_bytes); }
   void receive(void* to, Device& from_device, const void* from, size_t n_bytes) override {

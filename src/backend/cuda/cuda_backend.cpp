@@ -15,11 +15,6 @@ namespace {
 
 constexpr uint32_t kMaxPackers = 16;
 
-// By the one thread that writes it.
-void add(std::atomic<uint64_t>& counter, uint64_t n) {
-  counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-}
-
 class CudaBackend final : public Backend {
  public:
   CudaBackend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
@@ -70,7 +65,11 @@ class CudaBackend final : public Backend {
   bool is_lost() const override {
     return std::ranges::any_of(ranks_, [](const auto& rank) { return rank->device().is_lost(); });
   }
-  const DeviceCounters* counters() const override { return &counters_; }
+  std::vector<const DeviceUse*> devices() const override {
+    std::vector<const DeviceUse*> devices;
+    for (const auto& rank : ranks_) devices.push_back(&rank->use());
+    return devices;
+  }
 
  private:
   template <class Of>
@@ -117,7 +116,6 @@ class CudaBackend final : public Backend {
   BackendLimits limits_;
   KvLayout layout_;
   std::string arithmetic_;
-  DeviceCounters counters_;
   StepTrace trace_;
   bool is_traced_ = false;
   const StepBatch* batch_ = nullptr;
@@ -246,6 +244,7 @@ Status CudaBackend::create_kv_cache(const KvLayout& layout) {
     KvLayout own = layout_of_part();
     own.n_layers = placement_.is_shared() ? layout.n_layers : placement_.n_layers_on(i);
     RZ_CHECK_OK(ranks_[i]->runner().create_kv_cache(own, placement_.first_layer_on(i)));
+    ranks_[i]->note_memory();
   }
   if (n_part_cols_ > 0) {
     RZ_TRY(const ActId part, create_activation(n_part_cols_, Rows::kAll));
@@ -290,7 +289,7 @@ Status CudaBackend::run_stage(const Stage& stage, uint32_t rank_idx, const StepS
   if (is_recorded) return rank.replay(commands_.of(stage), shape);
   const bool is_told = is_traced_ && rank_idx == stage.rank;
   if (is_told) trace_.enter(rank.device(), rank.weights());
-  rank.launch(commands_.of(stage), shape, is_told ? &trace_ : nullptr);
+  rank.run(commands_.of(stage), shape, is_told ? &trace_ : nullptr);
   return {};
 }
 
@@ -314,12 +313,9 @@ Status CudaBackend::run_stages(const StepShape& shape, bool is_recorded) {
 }
 
 Status CudaBackend::run_graphs(const StepShape& shape) {
-  bool is_known = true;
-  for (const auto& rank : ranks_) is_known = rank->begin_graphs(commands_.all(), shape) && is_known;
+  for (const auto& rank : ranks_) rank->begin_graphs(commands_.all(), shape);
   RZ_CHECK_OK(run_stages(shape, true));
   for (const auto& rank : ranks_) rank->end_graphs(commands_.all(), shape);
-  add(counters_.n_captures, is_known ? 0 : 1);
-  add(counters_.n_replays, 1);
   return {};
 }
 
@@ -335,10 +331,6 @@ void CudaBackend::submit() {
   if (is_traced_) trace_.begin(*batch_, layout_of_part());
   status_ = is_recorded ? run_graphs(shape) : run_stages(shape, false);
   if (!status_.ok()) return;
-  if (!is_recorded) {
-    add(counters_.n_launches, commands_.all().size());
-    add(counters_.n_streamed_bytes, sum_of([](const Rank& rank) { return rank.weights().streamed_bytes(); }));
-  }
   ranks_[stages().last_rank()]->runner().download_chosen();
 }
 

@@ -21,6 +21,7 @@ inline size_t aligned_bytes(size_t n_bytes) {
 class Device {
  public:
   virtual ~Device() = default;
+  virtual std::string name() const = 0;         // "cuda:0"
   virtual std::string description() const = 0;  // "NVIDIA H200 (9.0), driver 13.0"
   // Of the device's memory, that nobody has yet.
   virtual size_t free_bytes() const = 0;
@@ -36,6 +37,8 @@ class Device {
   virtual Result<void*> allocate(size_t n_bytes) = 0;
   // The same in memory of the host that the device reads while the processor goes on.
   virtual Result<void*> allocate_pinned(size_t n_bytes) = 0;
+  // Of what allocate_pinned gave, when no copy reads it any more.
+  virtual void free_pinned(void* memory) = 0;
   // In the stream's order. `from` of an upload and `to` of a download must live until wait().
   virtual void upload(void* to, const void* from, size_t n_bytes) = 0;
   virtual void download(void* to, const void* from, size_t n_bytes) = 0;

@@ -29,6 +29,7 @@ void LayerStream::fetch(uint32_t layer) {
   if (holds_[buffer] == layer) return;
   for (const Part& part : layers_[layer].parts) {
     device_.upload_aside(buffer, buffers_[buffer] + part.offset, part.host, part.n_bytes);
+    brought_bytes_ += part.n_bytes;
   }
   holds_[buffer] = layer;
 }

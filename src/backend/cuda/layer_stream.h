@@ -25,6 +25,7 @@ class LayerStream {
   std::byte* device_at(const Place& place) const { return buffers_[buffer_of(place.layer)] + place.offset; }
 
   uint32_t n_layers() const { return static_cast<uint32_t>(layers_.size()); }
+  uint64_t brought_bytes() const { return brought_bytes_; }  // to the device, so far
   // Around the operations of a layer; between them its parts are where device_at says.
   void enter(uint32_t layer);
   void leave(uint32_t layer);
@@ -48,6 +49,7 @@ class LayerStream {
   std::vector<Layer> layers_;
   std::byte* buffers_[kBuffers] = {};
   uint32_t holds_[kBuffers] = {kNothing, kNothing};  // or will, when what is under way has landed
+  uint64_t brought_bytes_ = 0;
 };
 
 }  // namespace realizar::cuda

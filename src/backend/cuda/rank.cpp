@@ -3,6 +3,20 @@
 #include <utility>
 
 namespace realizar::cuda {
+namespace {
+
+// By the one thread that writes it.
+void add(std::atomic<uint64_t>& counter, uint64_t n) {
+  counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void Rank::note_memory() {
+  use_.name = device_->name();
+  use_.weight_bytes = weights_.bytes();
+  use_.kv_bytes = 2 * runner_.kv_plane_bytes();
+}
 
 Status Rank::begin(const StepBatch& batch) {
   RZ_CHECK_OK(runner_.begin(batch));
@@ -42,25 +56,33 @@ void Rank::launch(std::span<const Command> commands, const StepShape& shape, Ste
   if (current) weights_.stream().leave(*current);
 }
 
-bool Rank::begin_graphs(std::span<const Command> step, const StepShape& shape) {
+void Rank::run(std::span<const Command> commands, const StepShape& shape, StepTrace* trace) {
+  launch(commands, shape, trace);
+  add(use_.n_launches, commands.size());
+  use_.n_streamed_bytes.store(weights_.stream().brought_bytes(), std::memory_order_relaxed);
+}
+
+void Rank::begin_graphs(std::span<const Command> step, const StepShape& shape) {
   // Of a step that failed.
   for (const GraphId graph : recorded_) device_->drop(graph);
   recorded_.clear();
   n_replayed_ = 0;
   known_ = graphs_.find(shape, step);
-  return known_ != nullptr;
 }
 
-Status Rank::replay(std::span<const Command> commands, const StepShape& shape) {
-  if (known_ != nullptr) {
-    device_->replay((*known_)[n_replayed_++]);
-    return {};
-  }
+Status Rank::record(std::span<const Command> commands, const StepShape& shape) {
   device_->begin_capture();
   launch(commands, shape, nullptr);
   RZ_TRY(const GraphId graph, device_->end_capture());
   recorded_.push_back(graph);
-  device_->replay(graph);
+  add(use_.n_captures, 1);
+  return {};
+}
+
+Status Rank::replay(std::span<const Command> commands, const StepShape& shape) {
+  if (known_ == nullptr) RZ_CHECK_OK(record(commands, shape));
+  device_->replay((known_ != nullptr ? *known_ : recorded_)[n_replayed_++]);
+  add(use_.n_replays, 1);
   return {};
 }
 

@@ -22,25 +22,32 @@ class Rank {
   const Weights& weights() const { return weights_; }
   StepRunner& runner() { return runner_; }
   const StepRunner& runner() const { return runner_; }
+  const DeviceUse& use() const { return use_; }
+
+  // Once the weights and the cache are there.
+  void note_memory();
 
   // Brings the facts of a step's rows to the device, once memory is reserved for its commands. Errors: as
   // StepRunner::begin.
   Status begin(const StepBatch& batch);
   // Launches commands that follow each other; `trace` is null where there is none.
-  void launch(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
-  // The same, each time as one graph: replay() records it where the step's are not known yet. Whether they are.
-  bool begin_graphs(std::span<const Command> step, const StepShape& shape);
+  void run(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
+  // The same, each time as one graph: replay() records it where the step's are not known yet.
+  void begin_graphs(std::span<const Command> step, const StepShape& shape);
   // Errors: Internal.
   Status replay(std::span<const Command> commands, const StepShape& shape);
   void end_graphs(std::span<const Command> step, const StepShape& shape);
 
  private:
   std::optional<uint32_t> streamed_layer_of(const Command& command) const;
+  void launch(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
+  Status record(std::span<const Command> commands, const StepShape& shape);
 
   std::unique_ptr<Device> device_;
   Weights weights_;
   StepRunner runner_;
   GraphCache graphs_;
+  DeviceUse use_;
   uint32_t n_known_moves_ = 0;
   const std::vector<GraphId>* known_ = nullptr;  // of the step's stages here
   size_t n_replayed_ = 0;

@@ -43,6 +43,7 @@ class RuntimeDevice final : public Device {
     return status();
   }
 
+  std::string name() const override { return fmt::format("cuda:{}", idx_); }
   std::string description() const override {
     return fmt::format("{} ({}.{}), driver {}", info_.name, info_.major, info_.minor, version(info_.driver_version));
   }
@@ -71,6 +72,10 @@ class RuntimeDevice final : public Device {
     if (error != cudaSuccess) return no_memory("this machine", n_bytes, error);
     pinned_memory_.push_back(memory);
     return memory;
+  }
+  void free_pinned(void* memory) override {
+    std::erase(pinned_memory_, memory);
+    note(cudaFreeHost(memory));
   }
   void upload(void* to, const void* from, size_t n_bytes) override {
     attach();

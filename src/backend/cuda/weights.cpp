@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "backend/cuda/repack.h"
 #include "backend/source_rows.h"
@@ -193,6 +194,9 @@ void Weights::point(Stored& stored) const {
 }
 
 Status Weights::finish() {
+  for (std::byte*& buffer : staging_) {
+    if (buffer != nullptr) device_.free_pinned(std::exchange(buffer, nullptr));
+  }
   RZ_CHECK_OK(stream_.create_buffers());
   for (Stored& stored : matrices_) {
     if (stored.place) point(stored);

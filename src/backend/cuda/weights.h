@@ -50,7 +50,6 @@ class Weights {
   uint32_t n_streamed_layers() const { return stream_.n_layers(); }
   LayerStream& stream() { return stream_; }
   size_t bytes() const { return n_bytes_ + n_streamed_bytes_; }
-  size_t streamed_bytes() const { return n_streamed_bytes_; }
   // Of the planes as they lie on the device.
   uint64_t matrix_bytes(WeightId id) const { return matrices_[static_cast<uint32_t>(id)].n_bytes; }
 
