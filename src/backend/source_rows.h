@@ -39,24 +39,21 @@ class SourceRows {
                             std::string(source_.name));
   }
 
-  const std::byte* row(uint32_t mat, uint32_t r) const {
-    const size_t from = source_.row_order.empty() ? r : source_.row_order[r];
-    return stored(size_t{mat} * source_.n_rows + from);
-  }
+  const std::byte* row(uint32_t mat, uint32_t r) const { return stored(size_t{mat} * source_.n_rows + place_of(r)); }
   // [f8_n_scales(n_cols)], of the same row; null: all 1.
   const float* scales(uint32_t mat, uint32_t r) const {
     if (source_.scales.empty()) return nullptr;
-    const size_t from = source_.row_order.empty() ? r : source_.row_order[r];
-    return source_.scales.data() + (size_t{mat} * source_.n_rows + from) * f8_n_scales(source_.n_cols);
+    return source_.scales.data() + (size_t{mat} * source_.n_rows + place_of(r)) * f8_n_scales(source_.n_cols);
   }
   size_t stored_row_bytes() const { return row_bytes_; }
   // The element at (r, c) of a transposed source.
   const std::byte* element(uint32_t mat, uint32_t r, uint32_t c, size_t n_bytes) const {
-    const size_t from = source_.row_order.empty() ? r : source_.row_order[r];
-    return stored(size_t{mat} * source_.n_cols + c) + from * n_bytes;
+    return stored(size_t{mat} * source_.n_cols + c) + place_of(r) * n_bytes;
   }
 
  private:
+  // Of a row, among those of its matrix as stored.
+  size_t place_of(uint32_t r) const { return source_.row_order.empty() ? r : source_.row_order[r]; }
   const std::byte* stored(size_t row) const {
     return source_.pieces[row / rows_a_piece_].data() + row % rows_a_piece_ * row_bytes_;
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/counter.h"
 #include "engine/drafter.h"
 #include "engine/engine.h"
 
@@ -17,10 +18,6 @@ constexpr auto kSweepInterval = std::chrono::milliseconds(5);
 
 double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
-}
-
-void add(std::atomic<uint64_t>& counter, uint64_t n) {
-  counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
 
 std::optional<FinishReason> reason_to_end(const Sequence& sequence, Clock::time_point now) {
@@ -148,8 +145,8 @@ bool Engine::try_admit(Sequence& sequence) {
   if (stats.n_preemptions > 0) return true;
   stats.n_cached = sequence.n_computed;
   stats.prefix_lookup_ms = ms_between(start, Clock::now());
-  add(counters_.n_prefix_queried, sequence.n_prompt);
-  add(counters_.n_prefix_hits, sequence.n_computed);
+  add_to(counters_.n_prefix_queried, sequence.n_prompt);
+  add_to(counters_.n_prefix_hits, sequence.n_computed);
   return true;
 }
 
@@ -166,7 +163,7 @@ void Engine::look_up_prefixes() {
     look_up_prefix(sequence, earlier);
     if (sequence.ending.stats.n_preemptions > 0) continue;
     sequence.ending.stats.n_cached += sequence.n_computed - n_before;
-    add(counters_.n_prefix_hits, sequence.n_computed - n_before);
+    add_to(counters_.n_prefix_hits, sequence.n_computed - n_before);
   }
 }
 
@@ -202,7 +199,7 @@ void Engine::preempt(size_t running_idx) {
   release_blocks(*sequence);
   std::fill(sequence->embedding.begin(), sequence->embedding.end(), 0.0f);
   ++sequence->ending.stats.n_preemptions;
-  add(counters_.n_preemptions, 1);
+  add_to(counters_.n_preemptions, 1);
   waiting_.push_back(std::move(sequence));
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(running_idx));
 }
@@ -297,10 +294,10 @@ void Engine::observe_step(double ms) {
     (is_bulk ? n_bulk : n_decode) += is_bulk ? chunk.n_tokens : 1;
   }
   budget_.observe(n_decode, n_bulk, ms);
-  add(counters_.n_steps, 1);
-  add(counters_.step_us, static_cast<uint64_t>(ms * 1e3));
+  add_to(counters_.n_steps, 1);
+  add_to(counters_.step_us, static_cast<uint64_t>(ms * 1e3));
   const auto bound = std::lower_bound(kStepBoundsMs.begin(), kStepBoundsMs.end(), ms);
-  add(counters_.n_steps_in_class[static_cast<size_t>(bound - kStepBoundsMs.begin())], 1);
+  add_to(counters_.n_steps_in_class[static_cast<size_t>(bound - kStepBoundsMs.begin())], 1);
 }
 
 std::span<const float> Engine::logit_row(size_t row) const {
@@ -363,8 +360,8 @@ void Engine::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t 
   sequence.drafts.clear();
   sequence.ending.stats.n_drafted += n_drafted;
   sequence.ending.stats.n_accepted += n_right;
-  add(counters_.n_drafted, n_drafted);
-  add(counters_.n_accepted, n_right);
+  add_to(counters_.n_drafted, n_drafted);
+  add_to(counters_.n_accepted, n_right);
 }
 
 // Adds rows in the order of their positions, so that no cutting of the prompt changes a sum.
@@ -399,7 +396,7 @@ void Engine::take_token(Sequence& sequence, size_t row) {
     sequence.first_token = Clock::now();
     stats.first_token_ms = ms_between(sequence.arrived, sequence.first_token);
     stats.prefill_ms = ms_between(sequence.first_step, sequence.first_token) - stats.prefix_lookup_ms;
-    add(counters_.n_prompt_tokens, sequence.n_prompt);
+    add_to(counters_.n_prompt_tokens, sequence.n_prompt);
   }
   if (is_stop(request, id)) {
     sequence.ending.stop_token = id;
@@ -407,7 +404,7 @@ void Engine::take_token(Sequence& sequence, size_t row) {
   }
   if (request.constraint) request.constraint->accept(id);
   sequence.tokens.push_back(id);
-  add(counters_.n_generated_tokens, 1);
+  add_to(counters_.n_generated_tokens, 1);
   const TokenEvent event{id, sequence.n_generated() - 1, std::nullopt, {}};
   if (!report(sequence, event, row)) return finish(sequence, FinishReason::kCancelled);
   if (sequence.n_generated() < sequence.n_wanted) return;

@@ -79,6 +79,16 @@ std::vector<std::pair<std::string, double>> memory_samples(const ModelState& mod
   return samples;
 }
 
+std::vector<ModelState> loaded_models(const ModelRegistry& models) {
+  std::vector<ModelState> loaded;
+  for (const auto& entry : models.entries()) {
+    if (entry.model == nullptr) continue;
+    const LoadedModel& model = *entry.model->loaded;
+    loaded.push_back({entry.source.id, model.backend.get(), &model.engine->counters()});
+  }
+  return loaded;
+}
+
 }  // namespace
 
 std::string device_metrics(std::span<const ModelState> models) {
@@ -174,13 +184,12 @@ void ServerMetrics::count_http(const std::string& route, int status) {
 
 std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connections) const {
   std::string text = prometheus::TextSerializer().Serialize(impl_->registry->Collect());
+  const std::vector<ModelState> loaded = loaded_models(models);
   using Read = double (*)(const EngineCounters&);
   const auto sample = [&](const char* name, const char* type, const char* help, Read read) {
     std::vector<std::pair<std::string, double>> samples;
-    for (const auto& entry : models.entries()) {
-      if (entry.model == nullptr) continue;
-      samples.emplace_back(fmt::format("model_name=\"{}\"", escaped(entry.source.id)),
-                           read(entry.model->loaded->engine->counters()));
+    for (const ModelState& model : loaded) {
+      samples.emplace_back(fmt::format("model_name=\"{}\"", escaped(model.id)), read(*model.counters));
     }
     append(text, name, type, help, samples);
   };
@@ -213,20 +222,9 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
          [](const EngineCounters& c) { return static_cast<double>(c.n_steps); });
   sample("realizar_backend_step_seconds_total", "counter", "Time that these took.",
          [](const EngineCounters& c) { return static_cast<double>(c.step_us) / 1e6; });
-  std::vector<ModelState> loaded;
-  for (const auto& entry : models.entries()) {
-    if (entry.model == nullptr) continue;
-    const LoadedModel& model = *entry.model->loaded;
-    loaded.push_back({entry.source.id, model.backend.get(), &model.engine->counters()});
-  }
   text += device_metrics(loaded);
   std::vector<std::pair<std::string, double>> devices;
-  for (const auto& entry : models.entries()) {
-    if (entry.model == nullptr) continue;
-    devices.emplace_back(fmt::format("model_name=\"{}\",device=\"{}\"", escaped(entry.source.id),
-                                     escaped(entry.model->loaded->info.backend)),
-                         1);
-  }
+  for (const ModelState& model : loaded) devices.emplace_back(labels_of(model, model.backend->description()), 1);
   append(text, "realizar_model_info", "gauge", "A loaded model and its device.", devices);
   append(text, "realizar_build_info", "gauge", "The release.", {{fmt::format("version=\"{}\"", version()), 1}});
   text += fmt::format(

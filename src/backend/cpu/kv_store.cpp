@@ -3,25 +3,6 @@
 #include <cstring>
 
 namespace realizar {
-namespace {
-
-PanelKind panel_kind(KvType type) {
-  switch (type) {
-    case KvType::kF32:
-      return PanelKind::kF32;
-    case KvType::kF16:
-      return PanelKind::kF16;
-    case KvType::kBF16:
-      return PanelKind::kBF16;
-    case KvType::kQ8_0:
-      return PanelKind::kQ8_0;
-    case KvType::kF8:
-      return PanelKind::kF8;
-  }
-  check_failed("a KvType is one of the enumerators", __FILE__, __LINE__);
-}
-
-}  // namespace
 
 Status KvStore::create(const KvLayout& layout) {
   if (layout.block_tokens % kPanelRows != 0) {
@@ -29,7 +10,7 @@ Status KvStore::create(const KvLayout& layout) {
                             "block_tokens");
   }
   layout_ = layout;
-  key_kind_ = panel_kind(layout.type);
+  key_kind_ = panel_kind(kv_traits(layout.type).id);
   RZ_TRY(value_bytes_, kv_vector_bytes(layout));
   key_panel_bytes_ = panel_bytes(key_kind_, layout.head_dim);
   RZ_CHECK_OK(kv_cache_bytes(layout));

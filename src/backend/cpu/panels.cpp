@@ -91,19 +91,6 @@ const Packing* packing_of(PanelKind kind) {
   return found == std::end(kPackings) ? nullptr : found;
 }
 
-PanelKind plain_kind(TypeId type) {
-  switch (type) {
-    case TypeId::kF32:
-      return PanelKind::kF32;
-    case TypeId::kF16:
-      return PanelKind::kF16;
-    case TypeId::kF8_E4M3:
-      return PanelKind::kF8;
-    default:
-      return PanelKind::kBF16;
-  }
-}
-
 size_t plain_bytes(PanelKind kind) {
   return kind == PanelKind::kF32 ? 4 : 2;
 }
@@ -150,16 +137,32 @@ void pack_blocks(const Packing& packing, const MatrixSource& source, const Sourc
   }
 }
 
+size_t content_bytes(PanelKind kind, uint32_t n_cols) {
+  if (const Packing* packing = packing_of(kind)) {
+    return packing->layout.group_at(n_cols / kGroupCols - 1) + static_cast<size_t>(packing->layout.group_bytes());
+  }
+  if (kind == PanelKind::kF8) return F8Panel::bytes(n_cols);
+  return size_t{kPanelRows} * n_cols * plain_bytes(kind);
+}
+
 }  // namespace
 
-size_t panel_bytes(PanelKind kind, uint32_t n_cols) {
-  const Packing* packing = packing_of(kind);
-  size_t n_bytes = size_t{kPanelRows} * n_cols * plain_bytes(kind);
-  if (kind == PanelKind::kF8) n_bytes = F8Panel::bytes(n_cols);
-  if (packing != nullptr) {
-    n_bytes = packing->layout.group_at(n_cols / kGroupCols - 1) + static_cast<size_t>(packing->layout.group_bytes());
+PanelKind panel_kind(TypeId type) {
+  if (const Packing* packing = packing_of(type)) return packing->kind;
+  switch (type) {
+    case TypeId::kF32:
+      return PanelKind::kF32;
+    case TypeId::kF16:
+      return PanelKind::kF16;
+    case TypeId::kF8_E4M3:
+      return PanelKind::kF8;
+    default:
+      return PanelKind::kBF16;
   }
-  return (n_bytes + 63) / 64 * 64;
+}
+
+size_t panel_bytes(PanelKind kind, uint32_t n_cols) {
+  return (content_bytes(kind, n_cols) + 63) / 64 * 64;
 }
 
 void put_row(PanelKind kind, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel) {
@@ -183,7 +186,7 @@ Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team, Ar
   m.n_mats = source.n_mats;
   m.n_rows = source.n_rows;
   m.n_cols = source.n_cols;
-  m.kind = packing != nullptr ? packing->kind : plain_kind(source.type);
+  m.kind = panel_kind(source.type);
   m.panel_bytes = panel_bytes(m.kind, source.n_cols);
   RZ_TRY(m.data, arena.allocate(m.bytes()));
   const auto pack_panel = [&](uint32_t i) {

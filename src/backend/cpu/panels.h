@@ -25,6 +25,8 @@ struct PanelMatrix {
   bool is_plain() const { return realizar::is_plain(kind); }
 };
 
+// Precondition: a type that panels are made of.
+PanelKind panel_kind(TypeId type);
 size_t panel_bytes(PanelKind kind, uint32_t n_cols);
 // Writes one stored row as row `i` of a panel, over what is there.
 void put_row(PanelKind kind, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel);

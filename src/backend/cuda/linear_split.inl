@@ -10,9 +10,18 @@ constexpr uint32_t kSplitStages = 3;     // tiles that are used, or under way
 constexpr uint32_t kSplitStepCols = 32;  // of the weight, a stage
 constexpr uint32_t kSplitWarpCols = 64, kSplitWarpRows = 32;
 
+// A tile of codes: rows of 32 bytes in two pieces, permuted as those of tiles.inl are.
+struct CodeTile {
+  static constexpr uint32_t kPieces = 2;
+  RZ_DEVICE static uint32_t word(uint32_t row, uint32_t piece) {
+    return row * kPieces * 4 + (piece ^ (row / 4 % kPieces)) * 4;
+  }
+};
+
 // place_of(w): where word w of a row of activations stands.
 struct HalfSplit {
   static constexpr bool kIsF8 = false;
+  using WeightTile = WideTile;
   RZ_DEVICE static uint32_t place_of(uint32_t w) { return w; }
   RZ_DEVICE static uint16_t round(float x) { return float_to_half(x); }
   RZ_DEVICE static float value(uint16_t x) { return half_to_float(x); }
@@ -24,10 +33,12 @@ struct HalfSplit {
 // this makes of 16 columns.
 struct F8Split : HalfSplit {
   static constexpr bool kIsF8 = true;
+  using WeightTile = CodeTile;
   RZ_DEVICE static uint32_t place_of(uint32_t w) { return w / 8 * 8 + w % 2 * 4 + w % 8 / 2; }
 };
 struct BfloatSplit {
   static constexpr bool kIsF8 = false;
+  using WeightTile = WideTile;
   RZ_DEVICE static uint32_t place_of(uint32_t w) { return w; }
   RZ_DEVICE static uint16_t round(float x) { return float_to_bfloat(x); }
   RZ_DEVICE static float value(uint16_t x) { return bfloat_to_float(x); }
@@ -104,33 +115,18 @@ RZ_DEVICE SplitPlace split_place(const LinearArgs& a) {
 // A stage: the weights' tile, then those of the high and of the low parts.
 constexpr uint32_t kSplitStageWords = (kTileCols + 2 * kTileRows) * kTileRowWords;
 
-// A tile of codes: rows of 32 bytes in two pieces, permuted as those of tiles.inl are.
-constexpr uint32_t kCodeRowWords = 8;
-RZ_DEVICE uint32_t code_tile_word(uint32_t row, uint32_t piece) {
-  return row * kCodeRowWords + (piece ^ (row / 4 % 2)) * 4;
-}
-
-template <class RowOf>
-RZ_DEVICE void copy_code_tile(uint32_t* tile, const uint32_t* from, uint64_t row_words, const RowOf& row_of) {
-  for (uint32_t i = 0; i < 2 * kTileCols / kSplitThreads; ++i) {
-    const uint32_t at = i * kSplitThreads + thread_idx(), row = at / 2, piece = at % 2;
-    copy_async16(tile + code_tile_word(row, piece), from + row_of(i, row) * row_words + 4 * piece);
-  }
-}
-
 template <class Split>
 RZ_DEVICE void load_split_stage(const LinearArgs& a, const SplitPlace& p, uint32_t step, uint32_t* stage) {
   const uint64_t row_words = plain_stride(a.weight.n_cols) / 2, at = step * (kSplitStepCols / 2);
   uint32_t *high = stage + kTileCols * kTileRowWords, *low = high + kTileRows * kTileRowWords;
   const auto weight_row = [&](uint32_t, uint32_t row) { return uint64_t{p.weight_row(a, row)}; };
   const auto own_row = [&](uint32_t i, uint32_t) { return uint64_t{p.own_rows[i]}; };
-  if constexpr (Split::kIsF8) {
-    copy_code_tile(stage, a.weight.low + at / 2, row_words / 2, weight_row);
-  } else {
-    copy_tile<kTileCols, kSplitThreads>(stage, a.weight.low + at, row_words, weight_row);
-  }
-  copy_tile<kTileRows, kSplitThreads>(high, a.splits.high + at, row_words, own_row);
-  copy_tile<kTileRows, kSplitThreads>(low, a.splits.low + at, row_words, own_row);
+  using WeightTile = typename Split::WeightTile;
+  constexpr uint32_t kNarrower = WideTile::kPieces / WeightTile::kPieces;
+  copy_tile<WeightTile, kTileCols, kSplitThreads>(stage, a.weight.low + at / kNarrower, row_words / kNarrower,
+                                                  weight_row);
+  copy_tile<WideTile, kTileRows, kSplitThreads>(high, a.splits.high + at, row_words, own_row);
+  copy_tile<WideTile, kTileRows, kSplitThreads>(low, a.splits.low + at, row_words, own_row);
 }
 
 // Step k of 16 rows of weights from `col` on.
@@ -139,7 +135,7 @@ RZ_DEVICE void load_split_weights(uint32_t (&words)[4], const uint32_t* tile, ui
   if constexpr (!Split::kIsF8) return load_fragment(words, tile, col, k);
   const uint32_t lane = thread_idx() % 32;
   uint32_t codes[4];  // of rows g and g + 8, of step 0 and of step 1
-  load_matrices(codes, tile + code_tile_word(col + lane % 16, lane / 16));
+  load_matrices(codes, tile + CodeTile::word(col + lane % 16, lane / 16));
   for (uint32_t i = 0; i < 4; ++i) words[i] = f8_to_halves(codes[2 * k + i % 2] >> (16 * (i / 2)));
 }
 

@@ -2,15 +2,9 @@
 
 #include <utility>
 
+#include "base/counter.h"
+
 namespace realizar::cuda {
-namespace {
-
-// By the one thread that writes it.
-void add(std::atomic<uint64_t>& counter, uint64_t n) {
-  counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-}
-
-}  // namespace
 
 void Rank::note_memory() {
   use_.name = device_->name();
@@ -58,7 +52,7 @@ void Rank::launch(std::span<const Command> commands, const StepShape& shape, Ste
 
 void Rank::run(std::span<const Command> commands, const StepShape& shape, StepTrace* trace) {
   launch(commands, shape, trace);
-  add(use_.n_launches, commands.size());
+  add_to(use_.n_launches, commands.size());
   use_.n_streamed_bytes.store(weights_.stream().brought_bytes(), std::memory_order_relaxed);
 }
 
@@ -75,14 +69,14 @@ Status Rank::record(std::span<const Command> commands, const StepShape& shape) {
   launch(commands, shape, nullptr);
   RZ_TRY(const GraphId graph, device_->end_capture());
   recorded_.push_back(graph);
-  add(use_.n_captures, 1);
+  add_to(use_.n_captures, 1);
   return {};
 }
 
 Status Rank::replay(std::span<const Command> commands, const StepShape& shape) {
   if (known_ == nullptr) RZ_CHECK_OK(record(commands, shape));
   device_->replay((known_ != nullptr ? *known_ : recorded_)[n_replayed_++]);
-  add(use_.n_replays, 1);
+  add_to(use_.n_replays, 1);
   return {};
 }
 

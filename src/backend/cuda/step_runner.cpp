@@ -289,6 +289,13 @@ void StepRunner::multiply_tiles(LinearArgs& args, ActId in) {
 
 // A row's arithmetic follows from its phase: decode rows and those of the logits are dots, prompt rows tiles, in the
 // forms that have them.
+StepRunner::Dots StepRunner::dots_of(const Matrix& weight, Rows rows) const {
+  const StepView& step = input_.view();
+  const bool in_tiles = has_tiles(weight) && rows == Rows::kAll;
+  return {{step.zero, in_tiles ? step.n_decode_rows : n_rows_at(rows)},
+          in_tiles ? shape_.n_decode_rows : max_rows(rows)};
+}
+
 void StepRunner::multiply(const LinearArgs& args, ActId in, Rows rows, ActId out) {
   if (max_rows(rows) == 0) return;
   LinearArgs full = args;
@@ -296,13 +303,12 @@ void StepRunner::multiply(const LinearArgs& args, ActId in, Rows rows, ActId out
   full.quants = quantized(args.weight, in, rows);
   full.out = act(out).values;
   const StepView& step = input_.view();
-  const bool in_tiles = has_tiles(args.weight) && rows == Rows::kAll;
-  const uint32_t n_dots = in_tiles ? shape_.n_decode_rows : max_rows(rows);
-  full.rows = {step.zero, in_tiles ? step.n_decode_rows : n_rows_at(rows)};
-  const bool is_one = n_dots == 1 || !has_groups(args.weight);
-  if (n_dots > 0) (is_one ? kernels_.linear : kernels_.linear_few)(full, n_dots, device_.stream());
+  const Dots dots = dots_of(args.weight, rows);
+  full.rows = dots.rows;
+  const bool is_one = dots.max_rows == 1 || !has_groups(args.weight);
+  if (dots.max_rows > 0) (is_one ? kernels_.linear : kernels_.linear_few)(full, dots.max_rows, device_.stream());
   full.rows = {step.n_decode_rows, step.n_rows};
-  if (n_dots < max_rows(rows)) multiply_tiles(full, in);
+  if (dots.max_rows < max_rows(rows)) multiply_tiles(full, in);
   wrote(out);
 }
 
@@ -429,15 +435,13 @@ void StepRunner::run(const RouteOp& op) {
 void StepRunner::multiply_experts(const ExpertsOp& op, WeightId weight, Store store) {
   const Matrix& matrix = weights_.matrix(weight);
   const QuantRows quants = quantized(matrix, op.in, Rows::kAll);
-  const StepView& step = input_.view();
-  const uint32_t n_dots = has_tiles(matrix) ? shape_.n_decode_rows : shape_.n_rows;
-  const RowRange dots{step.zero, has_tiles(matrix) ? step.n_decode_rows : step.n_rows};
-  if (n_dots > 0) {
-    kernels_.experts_hidden({dots, matrix, act(op.in).values, quants, act(op.ids).values, op.n_used, op.activation,
+  const Dots dots = dots_of(matrix, Rows::kAll);
+  if (dots.max_rows > 0) {
+    kernels_.experts_hidden({dots.rows, matrix, act(op.in).values, quants, act(op.ids).values, op.n_used, op.activation,
                              store, hidden_.as<float>()},
-                            n_dots, device_.stream());
+                            dots.max_rows, device_.stream());
   }
-  if (n_dots == shape_.n_rows) return;
+  if (dots.max_rows == shape_.n_rows) return;
   LinearArgs args{};
   args.weight = matrix;
   args.quants = quants;
@@ -474,14 +478,13 @@ void StepRunner::add_downs(const ExpertsOp& op) {
   const Matrix& down = weights_.matrix(op.down);
   const StepView& step = input_.view();
   prepare_hidden(op, down);
-  const uint32_t n_dots = has_tiles(down) ? shape_.n_decode_rows : shape_.n_rows;
-  const RowRange dots{step.zero, has_tiles(down) ? step.n_decode_rows : step.n_rows};
-  if (n_dots > 0) {
-    kernels_.experts_down({dots, down, hidden_.as<float>(), hidden_quants_.view(), act(op.weights).values,
+  const Dots dots = dots_of(down, Rows::kAll);
+  if (dots.max_rows > 0) {
+    kernels_.experts_down({dots.rows, down, hidden_.as<float>(), hidden_quants_.view(), act(op.weights).values,
                            act(op.ids).values, op.n_used, act(op.out).values},
-                          n_dots, device_.stream());
+                          dots.max_rows, device_.stream());
   }
-  if (n_dots == shape_.n_rows) return;
+  if (dots.max_rows == shape_.n_rows) return;
   LinearArgs args{};
   args.weight = down;
   args.quants = hidden_quants_.view();

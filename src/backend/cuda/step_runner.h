@@ -147,6 +147,12 @@ class StepRunner {
     if (id == split_of_) split_of_ = kNoAct;
   }
   uint32_t n_prompt_rows() const { return shape_.n_rows - shape_.n_decode_rows; }
+  // Rows that a matrix multiplies one by one, and the most that these can be.
+  struct Dots {
+    RowRange rows;
+    uint32_t max_rows;
+  };
+  Dots dots_of(const Matrix& weight, Rows rows) const;
   void multiply(const LinearArgs& args, ActId in, Rows rows, ActId out);
   void multiply_tiles(LinearArgs& args, ActId in);
   void multiply_experts(const ExpertsOp& op, WeightId weight, Store store);

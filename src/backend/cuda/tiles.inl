@@ -18,14 +18,19 @@ RZ_DEVICE void load_fragment(uint32_t (&words)[4], const uint32_t* tile, uint32_
   load_matrices(words, tile + row * kTileRowWords + tile_word(lane % 16, 2 * k + lane / 16));
 }
 
-// Starts the copy of 64 bytes of each of `n_rows` rows, a thread's i-th of which is row_of(i, its place in the tile) in
-// memory.
-template <uint32_t n_rows, uint32_t n_threads, class RowOf>
+struct WideTile {
+  static constexpr uint32_t kPieces = kTileRowPieces;
+  RZ_DEVICE static uint32_t word(uint32_t row, uint32_t piece) { return tile_word(row, piece); }
+};
+
+// Starts the copy of the pieces of each of `n_rows` rows of a Tile, a thread's i-th of which is of row_of(i, its row in
+// the tile) in memory.
+template <class Tile, uint32_t n_rows, uint32_t n_threads, class RowOf>
 RZ_DEVICE void copy_tile(uint32_t* tile, const uint32_t* from, uint64_t row_words, const RowOf& row_of) {
-  static_assert(n_rows * kTileRowPieces % n_threads == 0);
-  RZ_UNROLL for (uint32_t i = 0; i < n_rows * kTileRowPieces / n_threads; ++i) {
-    const uint32_t at = i * n_threads + thread_idx(), row = at / kTileRowPieces, piece = at % kTileRowPieces;
-    copy_async16(tile + tile_word(row, piece), from + row_of(i, row) * row_words + 4 * piece);
+  static_assert(n_rows * Tile::kPieces % n_threads == 0);
+  RZ_UNROLL for (uint32_t i = 0; i < n_rows * Tile::kPieces / n_threads; ++i) {
+    const uint32_t at = i * n_threads + thread_idx(), row = at / Tile::kPieces, piece = at % Tile::kPieces;
+    copy_async16(tile + Tile::word(row, piece), from + row_of(i, row) * row_words + 4 * piece);
   }
 }
 
