@@ -50,6 +50,7 @@ class Rig {
     engine_->set_drafter(drafter_.get());
   }
   Engine& engine() { return *engine_; }
+  HashBackend& backend() { return backend_; }
   uint32_t n_vocab() const { return model_->config().n_vocab; }
 
  private:
@@ -87,6 +88,7 @@ class Recorder final : public RequestSink {
   void on_end(const Ending& ending) override {
     ++n_ends;
     reason = ending.reason;
+    if (ending.error != nullptr) error = ending.error->code;
     RC_ASSERT(std::ranges::equal(ending.tokens, tokens));
   }
   bool is_cancelled() const override { return cancelled; }
@@ -94,6 +96,7 @@ class Recorder final : public RequestSink {
   std::vector<TokenId> tokens;
   int n_ends = 0;
   FinishReason reason{};
+  std::optional<ErrorCode> error;
   bool cancelled = false;
 };
 
@@ -274,6 +277,62 @@ TEST(Scheduling, AFullQueueAndASlowReaderAreTurnedAway) {
   EXPECT_EQ(n_tokens, 7u);
   EXPECT_TRUE(slow->end()->reader_was_slow);
   EXPECT_EQ(slow->end()->reason, FinishReason::kCancelled);
+}
+
+Request request_of(uint32_t n_prompt, uint32_t max_tokens) {
+  Request request;
+  request.prompt.assign(n_prompt, TokenId{1});
+  request.max_tokens = max_tokens;
+  return request;
+}
+
+// One request of two runs, the other waits, when a step fails.
+class FailedStep : public ::testing::Test {
+ protected:
+  void run_into_failure(bool is_lost) {
+    for (Recorder* recorder : {&first_, &second_}) engine_.submit(std::move(*engine_.prepare(request_, *recorder)));
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(engine_.step().ok());
+    rig_.backend().fail_step(is_lost);
+    const Status status = engine_.step();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kInternal);
+    EXPECT_EQ(first_.n_ends, 1);
+    EXPECT_EQ(first_.reason, FinishReason::kError);
+    EXPECT_EQ(first_.error, ErrorCode::kInternal);
+    EXPECT_EQ(engine_.counters().is_device_lost, is_lost);
+  }
+
+  Rig rig_{{.max_seqs = 1, .max_batch_tokens = 16, .block_tokens = 4}};
+  Engine& engine_ = rig_.engine();
+  const Request request_ = request_of(12, 20);
+  Recorder first_, second_;
+};
+
+TEST_F(FailedStep, EndsItsRequestsAloneAndTrustsNoCache) {
+  run_into_failure(false);
+  EXPECT_EQ(second_.n_ends, 0);
+  while (!engine_.is_idle()) ASSERT_TRUE(engine_.step().ok());
+  EXPECT_EQ(second_.tokens, tokens_alone(request_, rig_.n_vocab()));
+  EXPECT_FALSE(second_.error.has_value());
+  EXPECT_EQ(engine_.counters().n_prefix_hits, 0u);
+  EXPECT_TRUE(engine_.pool().is_consistent());
+}
+
+TEST_F(FailedStep, EndsWhatWaitsTooWhereTheDeviceIsLost) {
+  run_into_failure(true);
+  EXPECT_EQ(second_.n_ends, 1);
+  EXPECT_EQ(second_.error, ErrorCode::kInternal);
+  EXPECT_TRUE(engine_.is_idle());
+}
+
+TEST_F(FailedStep, LeavesNothingOfACallThatWaitedForAll) {
+  rig_.backend().fail_step(false);
+  const std::vector<Request> requests(3, request_);
+  const auto generations = engine_.generate_all(requests);
+  ASSERT_FALSE(generations.ok());
+  EXPECT_EQ(generations.error().code, ErrorCode::kInternal);
+  EXPECT_TRUE(engine_.is_idle());
+  EXPECT_EQ(engine_.generate(request_, {}).value().tokens, tokens_alone(request_, rig_.n_vocab()));
 }
 
 TEST(Scheduling, ADeadlineEndsARequest) {

@@ -192,12 +192,20 @@ uint32_t Engine::load_cache(const std::string& path, uint64_t weights) {
   return load_prefixes(path, pool_, backend_, fingerprint(weights));
 }
 
+// Nobody listens to what is left after an error.
+Status Engine::run_until_idle() {
+  Status status;
+  while (status.ok() && !is_idle()) status = step();
+  if (!status.ok()) end_all(FinishReason::kError, &status.error());
+  return status;
+}
+
 Result<Generation> Engine::generate(const Request& request, const TokenCallback& on_token) {
   cancelled_ = false;
   GenerationSink sink(on_token);
   RZ_TRY(SequencePtr sequence, prepare(request, sink));
   submit(std::move(sequence));
-  while (!is_idle()) RZ_CHECK_OK(step());
+  RZ_CHECK_OK(run_until_idle());
   return sink.take();
 }
 
@@ -211,7 +219,7 @@ Result<std::vector<Generation>> Engine::generate_all(std::span<const Request> re
     sequences.push_back(std::move(sequence));
   }
   for (SequencePtr& sequence : sequences) submit(std::move(sequence));
-  while (!is_idle()) RZ_CHECK_OK(step());
+  RZ_CHECK_OK(run_until_idle());
   std::vector<Generation> generations;
   for (GenerationSink& sink : sinks) generations.push_back(sink.take());
   return generations;

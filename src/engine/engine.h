@@ -59,7 +59,7 @@ class Engine {
   // Puts it among those that wait.
   void submit(SequencePtr sequence);
   // Takes in what waits and fits, computes one batch and hands out its tokens. An error (Internal: the device failed)
-  // has ended every running request.
+  // has ended every running request, and where the device is lost every waiting one too.
   Status step();
   // Nothing runs and nothing waits.
   bool is_idle() const { return running_.empty() && waiting_.empty(); }
@@ -114,7 +114,10 @@ class Engine {
   void follow(Sequence& sequence, std::span<const SequencePtr> earlier) const;
   void preempt(size_t running_idx);
   void remove_ended();
+  void end_each(std::span<const SequencePtr> sequences, FinishReason reason, const Error* error);
   void end_all(FinishReason reason, const Error* error);
+  void fail_step(const Error& error);
+  Status run_until_idle();
   // engine_step.cpp: blocks
   bool ensure_blocks(Sequence& sequence, uint32_t n_positions);
   void name_prompt_blocks(Sequence& sequence);

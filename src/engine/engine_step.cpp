@@ -69,8 +69,7 @@ Status Engine::step() {
     status = run_step(batch_);
   }
   if (!status.ok()) {
-    counters_.is_device_lost = backend_.is_lost();
-    end_all(FinishReason::kError, &status.error());
+    fail_step(status.error());
     return status.error();
   }
   take_results();
@@ -84,13 +83,26 @@ void Engine::cancel_all() {
   end_all(FinishReason::kCancelled, nullptr);
 }
 
-void Engine::end_all(FinishReason reason, const Error* error) {
-  for (auto* list : {&running_, &waiting_}) {
-    for (SequencePtr& sequence : *list) {
-      finish(*sequence, reason);
-      sequence->ending.error = error;
-    }
+void Engine::end_each(std::span<const SequencePtr> sequences, FinishReason reason, const Error* error) {
+  for (const SequencePtr& sequence : sequences) {
+    finish(*sequence, reason);
+    sequence->ending.error = error;
   }
+}
+
+void Engine::end_all(FinishReason reason, const Error* error) {
+  end_each(running_, reason, error);
+  end_each(waiting_, reason, error);
+  remove_ended();
+  publish_counters();
+}
+
+// What waits may fare better, unless the device is gone. What the cache holds is not known any more.
+void Engine::fail_step(const Error& error) {
+  counters_.is_device_lost = backend_.is_lost();
+  end_each(running_, FinishReason::kError, &error);
+  if (backend_.is_lost()) end_each(waiting_, FinishReason::kError, &error);
+  pool_.forget_names();
   remove_ended();
   publish_counters();
 }

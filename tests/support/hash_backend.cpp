@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace realizar::testing {
 
@@ -47,6 +48,11 @@ void HashBackend::fill_logits(uint64_t hash, std::span<float> row) {
     hash = fold(hash, TokenId{i}, false);
     row[hash % 8] = 1.0f + static_cast<float>(hash >> 40 & 0xff) / 64;
   }
+}
+
+Status HashBackend::wait() {
+  if (!std::exchange(fails_, is_lost_)) return {};
+  return Error{ErrorCode::kInternal, "the device failed", "hash"};
 }
 
 void HashBackend::submit() {

@@ -40,10 +40,17 @@ class HashBackend final : public Backend {
   void experts(const ExpertsOp&) override {}
   void select_rows(const SelectRowsOp&) override {}
   void submit() override;
-  Status wait() override { return {}; }
+  Status wait() override;
+  bool is_lost() const override { return is_lost_; }
   std::span<const float> read(ActId act) const override;
   void set_trace(bool) override {}
   std::span<const OpTiming> last_trace() const override { return {}; }
+
+  // The next step fails, and where the device is lost with it all after it.
+  void fail_step(bool is_lost) {
+    fails_ = true;
+    is_lost_ = is_lost;
+  }
 
   // What a row of the logits is made of: fold these over a sequence's positions, then make the row.
   static uint64_t fold(uint64_t hash, TokenId token, bool is_decode);
@@ -67,6 +74,7 @@ class HashBackend final : public Backend {
   std::vector<Activation> activations_;
   std::vector<std::vector<std::byte>> host_;
   uint32_t n_weights_ = 1;
+  bool fails_ = false, is_lost_ = false;
 };
 
 }  // namespace realizar::testing
