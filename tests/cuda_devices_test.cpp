@@ -161,6 +161,16 @@ TEST_P(CudaDevices, MetricsTellEachDevicesPart) {
   EXPECT_NE(text.find("realizar_step_seconds_count{model_name=\"m\"," + both + "} "), std::string::npos) << text;
 }
 
+TEST_P(CudaDevices, ATraceSaysThatItRecordsNothing) {
+  const ModelFile file = model_of(kLlama);
+  EngineRig rig = rig_on(GetParam(), file, {1});
+  EXPECT_NE(rig.backend().trace_note(), "");
+  rig.backend().set_trace(true);
+  ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3, kDims.n_vocab), 1), {}).ok());
+  EXPECT_EQ(rig.backend().devices()[0]->n_captures, 0u);
+  EXPECT_GT(rig.backend().devices()[0]->n_launches, 0u);
+}
+
 TEST_P(CudaDevices, ATraceHasEveryOperation) {
   const ModelFile file = model_of(kLlama);
   std::vector<std::vector<OpTiming>> traces;

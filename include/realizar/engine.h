@@ -127,6 +127,8 @@ class LanguageModel {
   void set_trace(bool on);
   // What was recorded since the last clear.
   std::vector<TraceRow> trace_table() const;
+  // How traced steps differ from others; empty: not at all.
+  std::string trace_note() const;
   std::vector<TraceEvent> trace_events() const;
   void clear_trace();
 

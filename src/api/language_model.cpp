@@ -115,6 +115,9 @@ void LanguageModel::set_trace(bool on) {
 std::vector<TraceRow> LanguageModel::trace_table() const {
   return impl_->trace.table();
 }
+std::string LanguageModel::trace_note() const {
+  return std::string(impl_->loaded->backend->trace_note());
+}
 std::vector<TraceEvent> LanguageModel::trace_events() const {
   return impl_->trace.events();
 }

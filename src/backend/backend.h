@@ -149,6 +149,8 @@ class Backend {
   virtual std::vector<const DeviceUse*> devices() const { return {}; }
 
   virtual void set_trace(bool on) = 0;
+  // How traced steps differ from others, for whoever reads their times; empty: not at all.
+  virtual std::string_view trace_note() const { return {}; }
   virtual std::span<const OpTiming> last_trace() const = 0;
 };
 

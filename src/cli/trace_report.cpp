@@ -69,7 +69,8 @@ std::string trace_table_text(const LanguageModel& model) {
                     row.op, row.total_ms, total_ms > 0 ? 100 * row.total_ms / total_ms : 0,
                     row.count > 0 ? row.total_ms * 1e3 / static_cast<double>(row.count) : 0, row.count, rate_text(row));
   }
-  return text;
+  const std::string note = model.trace_note();
+  return note.empty() ? text : text + "(" + note + ")\n";
 }
 
 Status write_trace_file(const std::string& path, const LanguageModel& model) {

@@ -61,6 +61,9 @@ class CudaBackend final : public Backend {
   std::span<const float> read(ActId id) const override { return ranks_[stages().rank_of(id)]->runner().read(id); }
   std::span<const TokenId> chosen() const override { return ranks_[stages().last_rank()]->runner().chosen(); }
   void set_trace(bool on) override { is_traced_ = on; }
+  std::string_view trace_note() const override {
+    return "operations were launched one by one; without a trace, decode steps run as recorded and take less time";
+  }
   std::span<const OpTiming> last_trace() const override { return trace_.timings(); }
   bool is_lost() const override {
     return std::ranges::any_of(ranks_, [](const auto& rank) { return rank->device().is_lost(); });
