@@ -254,6 +254,49 @@ TEST(Scheduling, StreamsReadOnAnotherThreadLoseNothing) {
   EXPECT_EQ(rig.engine().pool().n_free(), rig.engine().pool().n_blocks());
 }
 
+void wait_until_read(EngineThread& thread, Progress& progress) {
+  while (thread.n_open() > 0) {
+    const uint32_t n_seen = progress.seen();
+    while (thread.next_ready()) {
+    }
+    if (thread.n_open() > 0) progress.wait(n_seen);
+  }
+}
+
+TEST(EngineThread, ARequestForNothingEndsOnAnIdleEngine) {
+  Rig rig({.max_seqs = 1, .max_batch_tokens = 16});
+  Progress progress;
+  EngineThread thread(rig.engine(), 0, [&] { progress.made(); });
+  for (int i = 0; i < 3; ++i) {  // as many as can be open, several times
+    Request request;
+    request.prompt = {TokenId{1}};
+    request.max_tokens = 0;
+    const auto stream = std::make_shared<TokenStream>(request);
+    ASSERT_TRUE(thread.submit(stream).ok());
+    wait_until_read(thread, progress);
+    ASSERT_NE(stream->end(), nullptr);
+    EXPECT_EQ(stream->end()->reason, FinishReason::kLength);
+  }
+}
+
+TEST(EngineThread, AStepThatHangsShowsAsStalled) {
+  using std::chrono::milliseconds;
+  Rig rig({.max_seqs = 1, .max_batch_tokens = 16});
+  Progress progress;
+  EngineThread thread(rig.engine(), 0, [&] { progress.made(); });
+  EXPECT_FALSE(thread.is_stalled(milliseconds(0)));  // nothing to do
+  rig.backend().hold_steps(true);
+  Request request;
+  request.prompt = {TokenId{1}};
+  request.max_tokens = 2;
+  ASSERT_TRUE(thread.submit(std::make_shared<TokenStream>(request)).ok());
+  while (!thread.is_stalled(milliseconds(1))) std::this_thread::yield();
+  EXPECT_FALSE(thread.is_stalled(milliseconds(3'600'000)));
+  rig.backend().hold_steps(false);
+  wait_until_read(thread, progress);
+  EXPECT_FALSE(thread.is_stalled(milliseconds(0)));
+}
+
 TEST(Scheduling, AFullQueueAndASlowReaderAreTurnedAway) {
   Rig rig({.max_seqs = 1, .max_batch_tokens = 16});
   Request request;
@@ -265,12 +308,7 @@ TEST(Scheduling, AFullQueueAndASlowReaderAreTurnedAway) {
   ASSERT_TRUE(thread.submit(slow).ok());
   const auto second = std::make_shared<TokenStream>(request);
   EXPECT_EQ(thread.submit(second).error().code, ErrorCode::kResourceExhausted);
-  while (thread.n_open() > 0) {
-    const uint32_t n_seen = progress.seen();
-    while (thread.next_ready()) {
-    }
-    if (thread.n_open() > 0) progress.wait(n_seen);
-  }
+  wait_until_read(thread, progress);
   uint32_t n_tokens = 0;
   while (slow->pop()) ++n_tokens;
   ASSERT_NE(slow->end(), nullptr);

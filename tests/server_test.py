@@ -386,6 +386,25 @@ class Requests(Case):
             client.socket.close()
 
 
+class NothingToGenerate(Case):
+    ARGS = ("--max-seqs", "4", "--max-queue", "8")
+
+    def test_requests_for_no_token_are_answered_at_once_by_an_idle_server(self):
+        """More of them than may be open at a time, on every route that generates, streamed and whole."""
+        bodies = [({"prompt": "x", "max_tokens": 0}, "/v1/completions"),
+                  ({**CHAT, "max_completion_tokens": 0}, "/v1/chat/completions"),
+                  ({"input": "x", "max_output_tokens": 0}, "/v1/responses")]
+        for body, path in bodies:
+            for stream in (False, True):
+                with self.subTest(path, stream=stream), self.server.connect() as client:
+                    for _ in range(55):
+                        client.send(post({**body, "stream": stream}, path))
+                        reply = client.reply()
+                        self.assertEqual(reply.status, 200, reply.body)
+                        self.assertNotIn(b'"content":"x', reply.body)
+                        self.assertTrue(b'"length"' in reply.body or b"max_output_tokens" in reply.body, reply.body)
+
+
 class Connections(Case):
     ARGS = ("--header-timeout-ms", "400", "--body-timeout-ms", "400", "--idle-timeout-ms", "400", "--write-timeout-ms", "1000",
             "--max-queue", "2000", "--max-connections", "3000")

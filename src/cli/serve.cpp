@@ -139,6 +139,10 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.option("--request-timeout-ms", options.request_timeout_ms, "From a request's arrival to its end; 0: none")
       .with_default();
   flags.option("--drain-timeout-ms", options.drain_timeout_ms, "For running requests after SIGTERM").with_default();
+  flags
+      .option("--stall-timeout-ms", options.stall_timeout_ms,
+              "Without progress of a model that has requests, after which /readyz answers 503")
+      .with_default();
   flags.option("--max-body-bytes", options.http.max_body_bytes, "Larger bodies are refused").with_default();
   flags.option("--max-header-bytes", options.http.max_header_bytes, "Larger headers are refused").with_default();
   flags.option("--max-connections", options.http.max_connections, "Further ones are closed").with_default();

@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace realizar {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
 
 EngineThread::EngineThread(Engine& engine, uint32_t max_queue, std::function<void()> on_progress)
     : engine_(engine),
@@ -27,15 +33,20 @@ Status EngineThread::submit(const std::shared_ptr<TokenStream>& stream) {
     return Error{ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
   }
   RZ_TRY(SequencePtr sequence, engine_.prepare(stream->request(), *stream));
-  if (n_open_.fetch_add(1, std::memory_order_acq_rel) >= max_open_) {
+  auto mail = std::make_unique<Mail>(Mail{stream, std::move(sequence)});
+  const uint32_t n_open_before = n_open_.fetch_add(1, std::memory_order_acq_rel);
+  if (n_open_before >= max_open_) {
     n_open_.fetch_sub(1, std::memory_order_acq_rel);
     return Error{ErrorCode::kResourceExhausted, fmt::format("{} requests are running or waiting already", max_open_),
                  "queue"};
   }
+  // Time without requests is no standstill.
+  if (n_open_before == 0) progress_at_.store(Clock::now(), std::memory_order_relaxed);
   stream->ready_ = &ready_;
   stream->self_ = stream;
-  Mail* mail = new Mail{stream, std::move(sequence), mailbox_.load(std::memory_order_relaxed)};
-  while (!mailbox_.compare_exchange_weak(mail->next, mail, std::memory_order_release, std::memory_order_relaxed)) {
+  Mail* const posted = mail.release();
+  posted->next = mailbox_.load(std::memory_order_relaxed);
+  while (!mailbox_.compare_exchange_weak(posted->next, posted, std::memory_order_release, std::memory_order_relaxed)) {
   }
   wake();
   return {};
@@ -55,20 +66,37 @@ void EngineThread::wake() {
   n_wake_ups_.notify_one();
 }
 
+bool EngineThread::is_stalled(std::chrono::milliseconds patience) const {
+  if (n_open() == 0) return false;
+  const Clock::duration longest_step = longest_step_.load(std::memory_order_relaxed);
+  return Clock::now() - progress_at_.load(std::memory_order_relaxed) >
+         std::max<Clock::duration>(patience, 4 * longest_step);
+}
+
+// A request may end when it is taken in, without any step.
 void EngineThread::run() {
   while (true) {
     const uint32_t n_seen = n_wake_ups_.load(std::memory_order_acquire);
     take_mail();
+    tell();
     if (stopping_.load(std::memory_order_relaxed)) break;
     if (engine_.is_idle()) {
       n_wake_ups_.wait(n_seen, std::memory_order_acquire);
       continue;
     }
+    const auto start = Clock::now();
     // A device's failure has ended the running requests, each with the error; the next ones may fare better.
     static_cast<void>(engine_.step().ok());
-    if (!ready_.is_empty()) on_progress_();
+    const auto longest = std::max(longest_step_.load(std::memory_order_relaxed), Clock::now() - start);
+    longest_step_.store(longest, std::memory_order_relaxed);
+    tell();
   }
   engine_.cancel_all();
+  tell();
+}
+
+void EngineThread::tell() {
+  progress_at_.store(Clock::now(), std::memory_order_relaxed);
   if (!ready_.is_empty()) on_progress_();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,8 +17,8 @@ namespace realizar {
 
 class EngineThread {
  public:
-  // `max_queue`: requests that may wait beside the running ones. `on_progress` is called on the engine's thread after a
-  // step that gave any stream something; it must neither wait nor throw.
+  // `max_queue`: requests that may wait beside the running ones. `on_progress` is called on the engine's thread
+  // whenever some stream has news; it must neither wait nor throw.
   EngineThread(Engine& engine, uint32_t max_queue, std::function<void()> on_progress);
   // Ends what still runs with kCancelled.
   ~EngineThread();
@@ -34,6 +35,9 @@ class EngineThread {
   // Requests that were taken and whose end was not seen yet.
   uint32_t n_open() const { return n_open_.load(std::memory_order_acquire); }
   const Engine& engine() const { return engine_; }
+  // There are requests, and for longer than `patience`, and than four times the longest step so far, neither a step nor
+  // the taking in of a request was finished.
+  bool is_stalled(std::chrono::milliseconds patience) const;
 
  private:
   struct Mail {
@@ -44,6 +48,7 @@ class EngineThread {
 
   void run();
   void take_mail();
+  void tell();
   void wake();
 
   Engine& engine_;
@@ -54,6 +59,8 @@ class EngineThread {
   std::atomic<uint32_t> n_wake_ups_{0};
   std::atomic<uint32_t> n_open_{0};
   std::atomic<bool> draining_{false}, stopping_{false};
+  std::atomic<std::chrono::steady_clock::time_point> progress_at_{};
+  std::atomic<std::chrono::steady_clock::duration> longest_step_{};
   std::thread thread_;
 };
 

@@ -182,6 +182,11 @@ bool ModelRegistry::any_lost() const {
   });
 }
 
+bool ModelRegistry::any_stalled(std::chrono::milliseconds patience) const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const Entry& e) { return e.model != nullptr && e.model->thread->is_stalled(patience); });
+}
+
 uint32_t ModelRegistry::n_open() const {
   uint32_t n_open = 0;
   for (const Entry& entry : entries_) n_open += entry.model != nullptr ? entry.model->thread->n_open() : 0;

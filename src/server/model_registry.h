@@ -81,6 +81,8 @@ class ModelRegistry {
   bool any_ready() const;
   // The device of some model has failed for good: only a new process helps.
   bool any_lost() const;
+  // The engine of some model has requests and has made no progress for that time.
+  bool any_stalled(std::chrono::milliseconds patience) const;
   // Requests that some engine still has.
   uint32_t n_open() const;
   void drain();

@@ -20,6 +20,7 @@ struct ServerOptions {
   uint32_t max_prompt_tokens = 0;      // 0: the context
   uint32_t request_timeout_ms = 0;     // from arrival to the end; 0: none
   uint32_t drain_timeout_ms = 30'000;  // for running requests after SIGTERM
+  uint32_t stall_timeout_ms = 60'000;  // without progress of an engine that has requests: the server is not ready
   uint64_t memory_bytes = 0;           // for all loaded models; 0: no bound
   std::string api_keys_file;           // a key a line; empty: no key is asked for
   std::vector<std::string> cors_origins;

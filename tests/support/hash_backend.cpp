@@ -51,6 +51,7 @@ void HashBackend::fill_logits(uint64_t hash, std::span<float> row) {
 }
 
 Status HashBackend::wait() {
+  holds_.wait(true);
   if (!std::exchange(fails_, is_lost_)) return {};
   return Error{ErrorCode::kInternal, "the device failed", "hash"};
 }

@@ -3,6 +3,7 @@
 // overwritten or filled by the other arithmetic changes the tokens that come out.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -46,6 +47,11 @@ class HashBackend final : public Backend {
   void set_trace(bool) override {}
   std::span<const OpTiming> last_trace() const override { return {}; }
 
+  // Steps wait from now on, until they are let go.
+  void hold_steps(bool holds) {
+    holds_ = holds;
+    holds_.notify_all();
+  }
   // The next step fails, and where the device is lost with it all after it.
   void fail_step(bool is_lost) {
     fails_ = true;
@@ -75,6 +81,7 @@ class HashBackend final : public Backend {
   std::vector<std::vector<std::byte>> host_;
   uint32_t n_weights_ = 1;
   bool fails_ = false, is_lost_ = false;
+  std::atomic<bool> holds_{false};
 };
 
 }  // namespace realizar::testing

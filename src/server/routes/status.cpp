@@ -42,6 +42,13 @@ Json model_json(const ModelRegistry::Entry& entry) {
   return json;
 }
 
+std::string_view condition_of(const ServerContext& context) {
+  if (context.draining) return "draining";
+  if (context.models.any_lost()) return "device lost";
+  if (context.models.any_stalled(std::chrono::milliseconds(context.options.stall_timeout_ms))) return "stalled";
+  return context.models.any_ready() ? "ready" : "loading";
+}
+
 void send(const Call& call, int status, const Json& json) {
   call.reply->send({status, "application/json", dump(json), {}});
 }
@@ -65,19 +72,19 @@ void get_livez(Call call) {
   send(call, 200, {{"status", "alive"}});
 }
 
-// Ready: a model answers, and new work is taken.
+// Ready: a model answers, new work is taken and gets done.
 void get_readyz(Call call) {
-  const ModelRegistry& models = call.context.models;
-  if (call.context.draining) return send(call, 503, {{"status", "draining"}});
-  if (models.any_lost()) return send(call, 503, {{"status", "device lost"}});
-  send(call, models.any_ready() ? 200 : 503, {{"status", models.any_ready() ? "ready" : "loading"}});
+  const std::string_view condition = condition_of(call.context);
+  send(call, condition == "ready" ? 200 : 503, {{"status", condition}});
 }
 
 void get_health(Call call) {
   const ModelRegistry& models = call.context.models;
-  Json json{{"status", models.any_ready() ? "ok" : "loading"}, {"requests_open", models.n_open()}};
+  const std::string_view condition = condition_of(call.context);
+  const bool is_ready = condition == "ready";
+  Json json{{"status", is_ready ? "ok" : condition}, {"requests_open", models.n_open()}};
   for (const auto& entry : models.entries()) json["models"][entry.source.id] = to_string(entry.state);
-  send(call, models.any_ready() ? 200 : 503, json);
+  send(call, is_ready ? 200 : 503, json);
 }
 
 void get_metrics(Call call) {
