@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 REALIZAR = ""
 DEADLINE_S = 30
+PAGE = ROOT / "web/page/index.html"
 CHAT = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0}
 ANSWER = "The capital of France is Paris."
 LONG = {**CHAT, "n": 64, "stream": True, "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
@@ -338,6 +339,14 @@ class Requests(Case):
             self.assertEqual(reply.answer(), ANSWER)
             self.assertEqual(reply.headers["connection"], "close")
             self.assertTrue(client.is_closed())
+
+    def test_the_page_is_the_one_of_the_repository(self):
+        cache = (pathlib.Path(REALIZAR).resolve().parent.parent / "CMakeCache.txt").read_text()
+        reply = self.server.get("/")
+        if "REALIZAR_PAGE:BOOL=OFF" in cache:
+            self.assertEqual((reply.status, reply.json()["error"]["code"]), (404, "no_page"))
+        else:
+            self.assertEqual((reply.status, reply.body), (200, PAGE.read_bytes()))
 
     def test_garbage_after_a_request(self):
         with self.server.connect() as client:

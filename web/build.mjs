@@ -1,13 +1,16 @@
-// Bundles src/ into one file, dist/index.html. Its Content-Security-Policy names the hashes of the one script and the
-// one style sheet in it, so nothing else runs.
+// Bundles src/ into one file: build.mjs [FILE], page/index.html where none is named. Its Content-Security-Policy names the
+// hashes of the one script and the one style sheet in it, so nothing else runs.
 import { build } from 'esbuild';
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
 const kMaxGzipBytes = 150_000;
 
-process.chdir(import.meta.dirname);
+const out = process.argv[2] ? resolve(process.argv[2]) : fileURLToPath(new URL('page/index.html', import.meta.url));
+process.chdir(fileURLToPath(new URL('.', import.meta.url)));
 
 async function bundle(entry, options = {}) {
   const result = await build({
@@ -50,7 +53,7 @@ const parts = { csp: policy(js, css), css, js };
 const template = await readFile('src/page.html', 'utf8');
 const page = template.replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]);
 const gzipBytes = gzipSync(page, { level: 9 }).length;
-await mkdir('dist', { recursive: true });
-await writeFile('dist/index.html', page);
-console.log(`dist/index.html: ${page.length} characters, ${gzipBytes} bytes gzipped`);
+await mkdir(dirname(out), { recursive: true });
+await writeFile(out, page);
+console.log(`${out}: ${page.length} characters, ${gzipBytes} bytes gzipped`);
 if (gzipBytes >= kMaxGzipBytes) throw new Error(`The page has ${gzipBytes} bytes gzipped; ${kMaxGzipBytes} is too many.`);

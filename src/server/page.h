@@ -1,4 +1,4 @@
-// The chat page, embedded when the program is built; empty where it was built without node.
+// The chat page, embedded when the program is built; empty where it was built with REALIZAR_PAGE=OFF.
 #pragma once
 
 #include <string_view>

@@ -9,10 +9,10 @@ skip() {
   echo "page: skipped: $1" >&2
   exit 77
 }
-command -v npm >/dev/null || skip "there is no npm"
-command -v chromium >/dev/null || skip "there is no chromium"
+command -v npm >/dev/null || skip "there is no npm (Debian's packages nodejs and npm)"
+command -v chromium >/dev/null || skip "there is no chromium (Debian's package chromium)"
 [[ $(node -p 'process.versions.node.split(".")[0]') -ge 20 ]] || skip "the tools want node 20, this is $(node --version)"
-[[ -f dist/index.html ]] || skip "the page was not built"
+[[ -d node_modules ]] || npm ci --no-audit --no-fund --loglevel=error || skip "npm could not install the page's packages"
 
 npm run --silent check
 npm test --silent

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 
-const kPage = new URL('../dist/index.html', import.meta.url);
+const kPage = new URL('../page/index.html', import.meta.url);
 
 export const kXss = [
   '<script>window.__pwned = 1</script>',

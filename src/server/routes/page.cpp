@@ -9,7 +9,7 @@ void get_page(Call call) {
   if (!call.context.options.page) return call.reply->send(error_response({404, "the page is switched off", "", ""}));
   if (page_html().empty()) {
     return call.reply->send(error_response(
-        {404, "this program was built without its chat page (node was missing); the API is at /v1", "", "no_page"}));
+        {404, "this program was built without its chat page (REALIZAR_PAGE=OFF); the API is at /v1", "", "no_page"}));
   }
   HttpResponse response{200, "text/html; charset=utf-8", std::string(page_html()), {}};
   response.headers = {{"Cache-Control", "no-cache"},
