@@ -9,8 +9,8 @@ skip() {
   echo "e2e: skipped: $1" >&2
   exit 77
 }
-command -v node >/dev/null || skip "there is no node"
-command -v npm >/dev/null || skip "there is no npm"
+command -v node >/dev/null || skip "there is no node (Debian's packages nodejs and npm)"
+command -v npm >/dev/null || skip "there is no npm (Debian's packages nodejs and npm)"
 node_major=$(node -p 'process.versions.node.split(".")[0]')
 [[ $node_major -ge 18 ]] || skip "the clients want node 18 or newer, this is $(node --version)"
 # Node 18 has what LangChain wants behind a flag.
