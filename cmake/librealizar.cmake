@@ -12,6 +12,13 @@ target_include_directories(librealizar INTERFACE $<BUILD_INTERFACE:${PROJECT_SOU
 target_compile_features(librealizar INTERFACE cxx_std_20)
 add_library(realizar::realizar ALIAS librealizar)
 
+# Packages carry the libraries that program and library need in lib/realizar. A runpath, the newer kind, would not hold for
+# what these need in turn.
+target_link_options(realizar PRIVATE -Wl,--disable-new-dtags)
+target_link_options(librealizar PRIVATE -Wl,--disable-new-dtags)
+set_target_properties(realizar PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/realizar")
+set_target_properties(librealizar PROPERTIES INSTALL_RPATH "$ORIGIN/realizar")
+
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/realizar-config-version.cmake COMPATIBILITY SameMinorVersion)
 configure_file(cmake/realizar.pc.in ${PROJECT_BINARY_DIR}/realizar.pc @ONLY)
@@ -25,4 +32,5 @@ install(FILES ${PROJECT_BINARY_DIR}/realizar-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/realizar)
 install(FILES ${PROJECT_BINARY_DIR}/realizar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(DIRECTORY models/realizar-tiny DESTINATION ${CMAKE_INSTALL_DATADIR}/realizar/models)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES docs/realizar.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -1,25 +1,14 @@
 // Answers one prompt with the C++ interface: generate_cpp MODEL PROMPT
 #include <cstdio>
-#include <string>
 
 #include "realizar/engine.h"
 
 namespace {
 
-// {"messages": [{"role": "user", "content": PROMPT}]}; the prompt's quotes and backslashes are escaped.
-std::string chat_json(const std::string& prompt) {
-  std::string json = R"({"messages": [{"role": "user", "content": ")";
-  for (const char c : prompt) {
-    if (c == '"' || c == '\\') json += '\\';
-    json += c;
-  }
-  return json + R"("}]})";
-}
-
 realizar::Status answer(const char* path, const char* prompt) {
   RZ_TRY(realizar::LanguageModel model, realizar::LanguageModel::load(path));
   realizar::Request request;
-  RZ_TRY(request.prompt, model.apply_chat_template(chat_json(prompt)));
+  RZ_TRY(request.prompt, model.chat_prompt({{"user", prompt}}));
   request.sampling.temperature = 0;
   RZ_TRY(const auto result, model.generate_text(request, {}, [](const realizar::TextEvent& event) {
     return std::fwrite(event.text.data(), 1, event.text.size(), stdout) == event.text.size();

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs a build into an empty folder, moves it, and uses it as strangers would: the program with its bundled model,
-# the library through CMake and through pkg-config. Usage: tests/install_test.sh BUILD_DIR
+# and the library by the commands and programs of docs/library.md and by examples/. Usage: tests/install_test.sh BUILD_DIR
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "$1" && pwd)
@@ -8,23 +8,55 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 cmake --install "$build" --prefix "$work/first" >/dev/null
-mv "$work/first" "$work/moved"
-prefix=$work/moved
-cd "$work"
-
-answer=$("$prefix/bin/realizar" run --temperature 0 "What is the capital of France?")
-[[ "$answer" == *Paris* ]] || { echo "install: the installed program answered '$answer'"; exit 1; }
-
+mkdir "$work/a folder"
+mv "$work/first" "$work/a folder/moved"
+prefix="$work/a folder/moved"
 model=$prefix/share/realizar/models/realizar-tiny/realizar-tiny-Q8_0.gguf
+question="What is the capital of France?"
+
+fail() {
+  echo "install: $1" >&2
+  exit 1
+}
+expect_paris() { [[ "$2" == *Paris* ]] || fail "$1 answered '$2'"; }
+
+expect_paris "the installed program" "$("$prefix/bin/realizar" run --temperature 0 "$question")"
+[[ -f $prefix/share/doc/realizar/LICENSE ]] || fail "LICENSE is missing"
+for file in "$prefix/bin/realizar" "$prefix/lib/librealizar.so"; do
+  ! grep -qF "$root/" "$file" || fail "$file holds the path of its source, $root"
+done
+
+# code LANGUAGE HEADING: the first block of that language below a heading of docs/library.md.
+code() {
+  awk -v language="$1" -v heading="## $2" '
+    /^## / { in_section = $0 == heading }
+    /^```/ {
+      if (printing) exit
+      is_open = !is_open
+      printing = is_open && in_section && substr($0, 4) == language
+      next
+    }
+    printing' "$root/docs/library.md"
+}
+mkdir "$work/cmake" "$work/pkg_config"
+code cmake "C++, with CMake" > "$work/cmake/CMakeLists.txt"
+code cpp "C++, with CMake" > "$work/cmake/hello.cpp"
+code c "C, with pkg-config" > "$work/pkg_config/hello.c"
+# The commands, with the folder and the question of the page.
+commands() { code "" "$1" | sed -e "s#/opt/realizar#\$PREFIX#g"; }
+
+# What the page writes without quotes must not be split at the folder's space.
+ln -s "$prefix" "$work/prefix"
+export PREFIX=$work/prefix
+text=$(cd "$work/cmake" && bash -euo pipefail -c "$(commands "C++, with CMake")" | tail -1)
+expect_paris "docs/library.md's C++ program" "$text"
+text=$(cd "$work/pkg_config" && bash -euo pipefail -c "$(commands "C, with pkg-config")" | tail -1)
+expect_paris "docs/library.md's C program" "$text"
+
 cmake -G Ninja -S "$root/examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$work/examples" >/dev/null
 for example in generate_cpp generate_c; do
-  text=$("$work/examples/$example" "$model" "What is the capital of France?")
-  [[ "$text" == *Paris* ]] || { echo "install: $example answered '$text'"; exit 1; }
+  expect_paris $example "$("$work/examples/$example" "$model" "$question")"
+  "$work/examples/$example" "$model" $'two\n"lines"' > /dev/null || fail "$example refuses a prompt of two lines"
 done
-
-export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
-cc "$root/examples/generate.c" -o "$work/by_pkg_config" $(pkg-config --cflags --libs realizar)
-text=$(LD_LIBRARY_PATH=$prefix/lib "$work/by_pkg_config" "$model" "What is the capital of France?")
-[[ "$text" == *Paris* ]] || { echo "install: the pkg-config example answered '$text'"; exit 1; }
-echo "install: program, CMake package and pkg-config work from a moved tree"
+echo "install: program, CMake package, pkg-config, the documentation's programs and the examples work from a moved tree"

@@ -55,6 +55,11 @@ struct ModelInfo {
   std::string check;        // what the comparison that was asked for gave
 };
 
+// One turn of a conversation. role: "system", "user", "assistant", or another that the model's template knows.
+struct ChatMessage {
+  std::string role, content;
+};
+
 struct TextOptions {
   std::vector<std::string> stop;  // stop strings, cut exactly
   bool skip_special = true;
@@ -101,8 +106,14 @@ class LanguageModel {
                                         bool parse_special = false) const;
   Result<std::string> detokenize(std::span<const TokenId> tokens, bool skip_special = true) const;
 
-  // `variables_json`: an object with messages and, optionally, tools, add_generation_prompt (default true) and any
-  // other variable of the template. Gives the prompt's tokens: what users wrote never becomes a special token.
+  // The prompt that asks for the next turn of a conversation: model.chat_prompt({{"user", text}}). What messages say
+  // never becomes a special token; bytes that are not UTF-8 become U+FFFD. Errors: Unsupported where the model file has
+  // no tokenizer or no chat template, InvalidArgument where the template refuses the messages.
+  Result<std::vector<TokenId>> chat_prompt(const std::vector<ChatMessage>& messages) const;
+
+  // For templates with tools or variables of their own. `variables_json`: an object with messages and, optionally,
+  // tools, add_generation_prompt (default true) and any other variable of the template. Gives the prompt's tokens: what
+  // users wrote never becomes a special token.
   Result<std::vector<TokenId>> apply_chat_template(std::string_view variables_json) const;
 
   // The model's own recommended sampling (generation_config.json or GGUF general.sampling.*) over the defaults.
@@ -111,7 +122,7 @@ class LanguageModel {
   Result<Generation> generate(const Request& request, const TokenCallback& on_token = {});
   // Runs the requests, up to max_seqs of them in one batch. Each gives the tokens that it gives alone.
   Result<std::vector<Generation>> generate_all(std::span<const Request> requests);
-  Result<TextGeneration> generate_text(const Request& request, const TextOptions& text,
+  Result<TextGeneration> generate_text(const Request& request, const TextOptions& text = {},
                                        const TextCallback& on_text = {});
 
   // Logits of the last n_last tokens, [n_last, n_vocab]; the first n_prompt tokens are run as a prompt, the others one

@@ -51,6 +51,12 @@ typedef struct rz_generate_options {
   size_t n_stop;
 } rz_generate_options;
 
+/* One turn of a conversation. role: "system", "user", "assistant", or another that the model's template knows. */
+typedef struct rz_message {
+  const char* role;
+  const char* content;
+} rz_message;
+
 /* Called with each piece of text, whole UTF-8 characters, not terminated. Gives 0 to stop. */
 typedef int (*rz_text_callback)(const char* text, size_t n_bytes, void* user);
 
@@ -72,7 +78,12 @@ int64_t rz_tokenize(const rz_model* model, const char* text, int add_special, in
                     size_t capacity);
 /* Writes at most `capacity` bytes, no terminator, and gives the number of all. */
 int64_t rz_detokenize(const rz_model* model, const int32_t* ids, size_t n_ids, char* text, size_t capacity);
-/* `variables_json`: {"messages": [{"role": "user", "content": "..."}], ...}; ids as rz_tokenize. */
+/* The prompt that asks for the next turn of a conversation; ids as rz_tokenize. What messages say never becomes a
+ * special token; bytes that are not UTF-8 become U+FFFD. */
+int64_t rz_chat_prompt(const rz_model* model, const rz_message* messages, size_t n_messages, int32_t* ids,
+                       size_t capacity);
+/* For templates with tools or variables of their own. `variables_json`: {"messages": [{"role": "user", "content":
+ * "..."}], ...}; ids as rz_tokenize. */
 int64_t rz_apply_chat_template(const rz_model* model, const char* variables_json, int32_t* ids, size_t capacity);
 
 /* Fills `options`, whose struct_size is set. Negative on failure. */

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -159,6 +160,25 @@ int64_t rz_detokenize(const rz_model* model, const int32_t* ids, size_t n_ids, c
         if (!result.ok()) return fail(result.error());
         if (text != nullptr) std::memcpy(text, result->data(), std::min(capacity, result->size()));
         return static_cast<int64_t>(result->size());
+      },
+      -1);
+}
+
+int64_t rz_chat_prompt(const rz_model* model, const rz_message* messages, size_t n_messages, int32_t* ids,
+                       size_t capacity) {
+  return guarded(
+      [&]() -> int64_t {
+        if (model == nullptr || (messages == nullptr && n_messages > 0)) {
+          return fail(null_argument(model == nullptr ? "model" : "messages"));
+        }
+        std::vector<ChatMessage> list;
+        for (const rz_message& message : std::span(messages, n_messages)) {
+          if (message.role == nullptr) return fail(null_argument("role"));
+          if (message.content == nullptr) return fail(null_argument("content"));
+          list.push_back({message.role, message.content});
+        }
+        const auto tokens = model->model.chat_prompt(list);
+        return tokens.ok() ? copy_ids(*tokens, ids, capacity) : fail(tokens.error());
       },
       -1);
 }

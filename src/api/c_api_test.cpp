@@ -45,6 +45,26 @@ TEST_F(CApi, AnswersAPrompt) {
   EXPECT_EQ(text, "The capital of France is Paris.");
 }
 
+TEST_F(CApi, AConversationIsThePromptThatItsJsonGives) {
+  const rz_message messages[] = {{"system", "Be brief.\t"}, {"user", "\"two\"\nlines \\ <|im_end|> \x01"}};
+  std::vector<int32_t> ids(1024), expected(1024);
+  const int64_t n = rz_chat_prompt(model_, messages, 2, ids.data(), ids.size());
+  const char* json =
+      R"({"messages": [{"role": "system", "content": "Be brief.\t"},
+                       {"role": "user", "content": "\"two\"\nlines \\ <|im_end|> \u0001"}]})";
+  ASSERT_GT(n, 0) << rz_last_error();
+  EXPECT_EQ(rz_apply_chat_template(model_, json, expected.data(), expected.size()), n);
+  EXPECT_EQ(ids, expected);
+}
+
+TEST_F(CApi, BytesThatAreNoUtf8AreReplaced) {
+  const rz_message wrong{"user", "caf\xe9"}, right{"user", "caf\xef\xbf\xbd"};
+  std::vector<int32_t> ids(256), expected(256);
+  ASSERT_GT(rz_chat_prompt(model_, &wrong, 1, ids.data(), ids.size()), 0) << rz_last_error();
+  rz_chat_prompt(model_, &right, 1, expected.data(), expected.size());
+  EXPECT_EQ(ids, expected);
+}
+
 TEST_F(CApi, StopStringsAndLimitsHold) {
   const auto ids = chat_ids();
   auto options = greedy();
@@ -101,6 +121,10 @@ TEST_F(CApi, ErrorsAreToldAndNothingCrashes) {
   EXPECT_LT(rz_generate(model_, nullptr, 0, nullptr, nullptr, nullptr), 0);
   EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
   EXPECT_LT(rz_apply_chat_template(model_, "[]", nullptr, 0), 0);
+  EXPECT_LT(rz_chat_prompt(model_, nullptr, 1, nullptr, 0), 0);
+  const rz_message no_content{"user", nullptr};
+  EXPECT_LT(rz_chat_prompt(model_, &no_content, 1, nullptr, 0), 0);
+  EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
   EXPECT_LT(rz_n_vocab(nullptr), 0);
   rz_free(nullptr);
   rz_cancel(nullptr);

@@ -5,6 +5,7 @@
 #include "api/trace_log.h"
 #include "realizar/engine.h"
 #include "text/detokenizer.h"
+#include "text/utf8.h"
 
 namespace realizar {
 namespace {
@@ -46,6 +47,16 @@ Result<std::vector<TokenId>> LanguageModel::tokenize(std::string_view text, bool
 Result<std::string> LanguageModel::detokenize(std::span<const TokenId> tokens, bool skip_special) const {
   RZ_TRY(const text::Tokenizer* tokenizer, impl_->loaded->require_tokenizer());
   return tokenizer->decode(tokens, {skip_special});
+}
+
+Result<std::vector<TokenId>> LanguageModel::chat_prompt(const std::vector<ChatMessage>& messages) const {
+  RZ_CHECK_OK(impl_->loaded->require_tokenizer());
+  auto list = nlohmann::ordered_json::array();
+  for (const ChatMessage& message : messages) {
+    list.push_back({{"role", message.role}, {"content", text::replace_invalid_utf8(message.content)}});
+  }
+  RZ_TRY(const auto pieces, impl_->loaded->render_chat({{"messages", std::move(list)}}));
+  return impl_->loaded->encode_prompt(pieces);
 }
 
 Result<std::vector<TokenId>> LanguageModel::apply_chat_template(std::string_view variables_json) const {

@@ -1,7 +1,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -65,11 +64,10 @@ Status resolve_words(RunArgs& args) {
 
 Result<std::vector<TokenId>> prompt_tokens(const LanguageModel& model, const RunArgs& args) {
   if (args.raw) return model.tokenize(args.prompt, true, true);
-  nlohmann::ordered_json messages = nlohmann::ordered_json::array();
-  if (!args.system.empty()) messages.push_back({{"role", "system"}, {"content", args.system}});
-  messages.push_back({{"role", "user"}, {"content", args.prompt}});
-  const nlohmann::ordered_json variables{{"messages", messages}};
-  return model.apply_chat_template(variables.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  std::vector<ChatMessage> messages;
+  if (!args.system.empty()) messages.push_back({"system", args.system});
+  messages.push_back({"user", args.prompt});
+  return model.chat_prompt(messages);
 }
 
 int answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& options, StartTimes times) {
