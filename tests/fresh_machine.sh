@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# What a newcomer does on a machine with nothing on it, as README.md says: clone, the two commands, install; then the same
+# as a user without root. CI runs it in a bare root: scripts/bare-root bookworm ... tests/fresh_machine.sh CLONE_OF
+# [--without-tests]. A compiler cache is used where CCACHE_DIR names one, and counted.
+set -euo pipefail
+source=$1
+with_tests=${2:-}
+clone=/root/realizar
+
+fail() {
+  echo "fresh machine: $1" >&2
+  exit 1
+}
+say() { printf 'fresh machine: %s\n' "$*"; }
+used_mb() { du -sxm --exclude="$clone" --exclude=/var/lib/apt/lists / 2>/dev/null | cut -f1; }
+
+# The commands in the block below "## Two commands".
+mapfile -t commands < <(awk '/^## / { here = $0 == "## Two commands" }
+  here && /^```/ { if (is_open) exit; is_open = 1; next }
+  here && is_open && NF' "$source/README.md")
+[[ ${#commands[@]} -eq 2 ]] || fail "README.md has ${#commands[@]} commands instead of two"
+
+# Without root, the command for an administrator is printed.
+useradd --create-home someone
+mkdir -p /tmp/scripts
+cp "$source/scripts/setup" /tmp/scripts/
+if said=$(su someone -c /tmp/scripts/setup 2>&1); then fail "setup installs without root: $said"; fi
+grep -qE '^apt-get install [^;&|]* g\+\+ .*$' <<< "$said" || fail "setup names no command for an administrator: $said"
+
+# A clone needs git; the rest of this is for the checks.
+apt-get update -q > /dev/null
+DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends git ${CCACHE_DIR:+ccache} > /dev/null
+rm -rf /var/cache/apt/archives/*.deb
+before_mb=$(used_mb)
+[[ -z ${CCACHE_DIR:-} ]] || ccache --zero-stats > /dev/null
+
+export CCACHE_BASEDIR=$clone
+started=$SECONDS
+git -c safe.directory='*' clone -q "$source" "$clone"
+cd "$clone"
+say "\$ ${commands[0]}"
+answer=$(bash -c "${commands[0]}" 2> /tmp/log) || { cat /tmp/log; fail "the first command failed"; }
+[[ $answer == *Paris* ]] || fail "the first command answered '$answer'"
+took=$((SECONDS - started))
+hits=none
+[[ -z ${CCACHE_DIR:-} ]] || hits=$(ccache --print-stats | awk '/^(direct|preprocessed)_cache_hit/ { n += $2 } END { print n + 0 }')
+say "answered '$answer'"
+say "from clone to the first answer: $took s ($(nproc) cores; compilations taken from a cache: $hits)"
+say "installed: $(($(used_mb) - before_mb)) MB of packages beside git; clone and build: $(du -sm "$clone" | cut -f1) MB"
+for folder in .npm .cache; do [[ ! -e /root/$folder ]] || fail "the first command has made /root/$folder"; done
+
+said=$(bash -c "${commands[0]}" 2>&1 > /dev/null)
+[[ -z $said ]] || fail "the second time it says: $said"
+
+tests/install_test.sh build/release
+
+# The same without root, in a folder with a space, from a clone of one's own.
+cat > /tmp/as_someone.sh <<END
+set -euo pipefail
+${CCACHE_DIR:+export CCACHE_DIR=$CCACHE_DIR CCACHE_READONLY=1 CCACHE_TEMPDIR=/tmp CCACHE_NOHASHDIR=1}
+export CCACHE_BASEDIR="\$HOME/a folder"
+git -c safe.directory='*' clone -q "$source" "\$HOME/a folder"
+cd "\$HOME/a folder"
+${commands[0]}
+END
+answer=$(su someone -c "bash /tmp/as_someone.sh" 2> /tmp/log) || { cat /tmp/log; fail "the first command failed without root"; }
+[[ $answer == *Paris* ]] || fail "without root the first command answered '$answer'"
+say "the same without root, where the packages are there: answered"
+
+[[ $with_tests != --without-tests ]] || exit 0
+say "\$ ${commands[1]}"
+bash -c "${commands[1]}"
+say "from the first command to the end of the tests: $((SECONDS - started)) s"

@@ -1,0 +1,61 @@
+#!/bin/bash
+# Uses the downloads of scripts/package as a stranger does, on a system that has nothing else of what they need:
+# scripts/bare-root SUITE --bind build/packages:/packages ... tests/package_test.sh /packages
+set -euo pipefail
+packages=$1
+question="What is the capital of France?"
+
+fail() {
+  echo "package: $1" >&2
+  exit 1
+}
+expect_paris() { [[ "$2" == *Paris* ]] || fail "$1 answered '$2'"; }
+
+# carries_its_libraries PROGRAM FOLDER: all that it loads is glibc's or lies in the folder.
+carries_its_libraries() {
+  local outside
+  outside=$(ldd "$1" | grep -vE -e "=> $2/" -e 'linux-vdso|ld-linux|lib(c|m|mvec|pthread|dl|rt|resolv|util)\.so' || true)
+  [[ -z $outside ]] || fail "$1 wants more than glibc: $outside"
+}
+
+# get PORT PATH: the first line of the answer.
+get() {
+  local line
+  exec 3<> "/dev/tcp/127.0.0.1/$1"
+  printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3
+  read -r line <&3
+  exec 3>&-
+  echo "${line%$'\r'}"
+}
+
+serves() {
+  local port line n
+  coproc SERVER { exec "$1" serve --port 0 2> /tmp/server.log; }
+  read -r line <&"${SERVER[0]}" || fail "the server ended: $(cat /tmp/server.log)"
+  port=$(sed -n 's/.*127\.0\.0\.1:\([0-9]*\).*/\1/p' <<< "$line")
+  for ((n = 0; n < 300; ++n)); do
+    [[ $(get "$port" /readyz) != *" 200 "* ]] || break
+    sleep 0.1
+  done
+  [[ $(get "$port" /) == *" 200 "* ]] || fail "the server has no chat page"
+  kill "$SERVER_PID"
+  wait "$SERVER_PID" || fail "the server did not end well"
+}
+
+mkdir -p "/opt/a folder"
+tar -C "/opt/a folder" -xzf "$packages"/realizar-*.tar.gz
+tree=$(echo "/opt/a folder"/realizar-*)
+expect_paris "the tarball's program" "$("$tree/bin/realizar" run --temperature 0 "$question")"
+carries_its_libraries "$tree/bin/realizar" "$tree"
+carries_its_libraries "$tree/lib/librealizar.so" "$tree"
+serves "$tree/bin/realizar"
+[[ -f $tree/share/doc/realizar/LICENSE && -n $(ls "$tree/share/doc/realizar/third-party") ]] || fail "licences are missing"
+rm -rf "/opt/a folder"
+
+dpkg -i "$packages"/realizar_*.deb > /dev/null
+expect_paris "the .deb's program" "$(realizar run --temperature 0 "$question")"
+[[ -f /usr/share/man/man1/realizar.1.gz && -f /usr/lib/systemd/system/realizar.service ]] || fail "the .deb lacks a file"
+[[ -x $(sed -n 's/^ExecStart=\([^ ]*\) .*/\1/p' /usr/lib/systemd/system/realizar.service) ]] || fail "the unit starts nothing"
+dpkg -r realizar > /dev/null
+[[ ! -e /usr/lib/realizar && ! -e /usr/bin/realizar ]] || fail "removing the .deb leaves files"
+echo "package: tarball and .deb work on $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)"
