@@ -12,6 +12,10 @@ fail() {
   exit 1
 }
 say() { printf 'fresh machine: %s\n' "$*"; }
+cache_hits() {
+  [[ -n ${CCACHE_DIR:-} ]] || { echo 0; return; }
+  ccache --print-stats | awk '/^(direct|preprocessed)_cache_hit/ { n += $2 } END { print n + 0 }'
+}
 used_mb() { du -sxm --exclude="$clone" --exclude=/var/lib/apt/lists / 2>/dev/null | cut -f1; }
 
 # The commands in the block below "## Two commands".
@@ -32,7 +36,7 @@ apt-get update -q > /dev/null
 DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends git ${CCACHE_DIR:+ccache} > /dev/null
 rm -rf /var/cache/apt/archives/*.deb
 before_mb=$(used_mb)
-[[ -z ${CCACHE_DIR:-} ]] || ccache --zero-stats > /dev/null
+hits_before=$(cache_hits)
 
 export CCACHE_BASEDIR=$clone
 started=$SECONDS
@@ -42,10 +46,8 @@ say "\$ ${commands[0]}"
 answer=$(bash -c "${commands[0]}" 2> /tmp/log) || { cat /tmp/log; fail "the first command failed"; }
 [[ $answer == *Paris* ]] || fail "the first command answered '$answer'"
 took=$((SECONDS - started))
-hits=none
-[[ -z ${CCACHE_DIR:-} ]] || hits=$(ccache --print-stats | awk '/^(direct|preprocessed)_cache_hit/ { n += $2 } END { print n + 0 }')
 say "answered '$answer'"
-say "from clone to the first answer: $took s ($(nproc) cores; compilations taken from a cache: $hits)"
+say "from clone to the first answer: $took s ($(nproc) cores; compilations taken from a cache: $(($(cache_hits) - hits_before)))"
 say "installed: $(($(used_mb) - before_mb)) MB of packages beside git; clone and build: $(du -sm "$clone" | cut -f1) MB"
 for folder in .npm .cache; do [[ ! -e /root/$folder ]] || fail "the first command has made /root/$folder"; done
 
