@@ -18,6 +18,8 @@ target_link_options(realizar PRIVATE -Wl,--disable-new-dtags)
 target_link_options(librealizar PRIVATE -Wl,--disable-new-dtags)
 set_target_properties(realizar PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/realizar")
 set_target_properties(librealizar PROPERTIES INSTALL_RPATH "$ORIGIN/realizar")
+# Else CMake keeps room for it by colons, each of which stands for the current folder.
+set_target_properties(realizar librealizar PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
 
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/realizar-config-version.cmake COMPATIBILITY SameMinorVersion)

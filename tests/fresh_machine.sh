@@ -36,11 +36,13 @@ apt-get update -q > /dev/null
 DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends git ${CCACHE_DIR:+ccache} > /dev/null
 rm -rf /var/cache/apt/archives/*.deb
 before_mb=$(used_mb)
+# The source belongs to another user than those who clone it here.
+git config --system --add safe.directory '*'
 hits_before=$(cache_hits)
 
 export CCACHE_BASEDIR=$clone
 started=$SECONDS
-git -c safe.directory='*' clone -q "$source" "$clone"
+git clone -q "$source" "$clone"
 cd "$clone"
 say "\$ ${commands[0]}"
 answer=$(bash -c "${commands[0]}" 2> /tmp/log) || { cat /tmp/log; fail "the first command failed"; }
@@ -61,7 +63,7 @@ cat > /tmp/as_someone.sh <<END
 set -euo pipefail
 ${CCACHE_DIR:+export CCACHE_DIR=$CCACHE_DIR CCACHE_READONLY=1 CCACHE_TEMPDIR=/tmp CCACHE_NOHASHDIR=1}
 export CCACHE_BASEDIR="\$HOME/a folder"
-git -c safe.directory='*' clone -q "$source" "\$HOME/a folder"
+git clone -q "$source" "\$HOME/a folder"
 cd "\$HOME/a folder"
 ${commands[0]}
 END
