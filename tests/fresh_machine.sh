@@ -16,6 +16,11 @@ cache_hits() {
   [[ -n ${CCACHE_DIR:-} ]] || { echo 0; return; }
   ccache --print-stats | awk '/^(direct|preprocessed)_cache_hit/ { n += $2 } END { print n + 0 }'
 }
+# Sets cpu_s to the seconds of processor time of all that has run. A subshell would know only of its own.
+read_cpu_s() {
+  times > /tmp/times
+  cpu_s=$(awk -F'[ms ]' 'NR == 2 { printf "%d\n", $1 * 60 + $2 + $4 * 60 + $5 }' /tmp/times)
+}
 used_mb() { du -sxm --exclude="$clone" --exclude=/var/lib/apt/lists / 2>/dev/null | cut -f1; }
 
 # The commands in the block below "## Two commands".
@@ -42,14 +47,17 @@ hits_before=$(cache_hits)
 
 export CCACHE_BASEDIR=$clone
 started=$SECONDS
+read_cpu_s
+cpu_before_s=$cpu_s
 git clone -q "$source" "$clone"
 cd "$clone"
 say "\$ ${commands[0]}"
 answer=$(bash -c "${commands[0]}" 2> /tmp/log) || { cat /tmp/log; fail "the first command failed"; }
 [[ $answer == *Paris* ]] || fail "the first command answered '$answer'"
 took=$((SECONDS - started))
+read_cpu_s
 say "answered '$answer'"
-say "from clone to the first answer: $took s ($(nproc) cores; compilations taken from a cache: $(($(cache_hits) - hits_before)))"
+say "from clone to the first answer: $took s ($(nproc) cores, $((cpu_s - cpu_before_s)) s of processor time; compilations taken from a cache: $(($(cache_hits) - hits_before)))"
 say "installed: $(($(used_mb) - before_mb)) MB of packages beside git; clone and build: $(du -sm "$clone" | cut -f1) MB"
 for folder in .npm .cache; do [[ ! -e /root/$folder ]] || fail "the first command has made /root/$folder"; done
 
