@@ -1,19 +1,27 @@
 #include "server/auth.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
+#include <poll.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include <fstream>
+#include <cerrno>
+#include <cstring>
+
+#include <memory>
+#include <sstream>
 
 namespace realizar::server {
 namespace {
 
 constexpr std::string_view kHashed = "sha256:", kBearer = "Bearer ";
 
-std::array<uint8_t, 32> digest_of(std::string_view key) {
-  std::array<uint8_t, 32> digest{};
+KeyStore::Digest digest_of(std::string_view key) {
+  KeyStore::Digest digest{};
   SHA256(reinterpret_cast<const uint8_t*>(key.data()), key.size(), digest.data());
   return digest;
 }
@@ -25,8 +33,8 @@ int hex_value(char c) {
   return -1;
 }
 
-std::optional<std::array<uint8_t, 32>> parse_digest(std::string_view hex) {
-  std::array<uint8_t, 32> digest{};
+std::optional<KeyStore::Digest> parse_digest(std::string_view hex) {
+  KeyStore::Digest digest{};
   if (hex.size() != 2 * digest.size()) return std::nullopt;
   for (size_t i = 0; i < digest.size(); ++i) {
     const int high = hex_value(hex[2 * i]), low = hex_value(hex[2 * i + 1]);
@@ -42,18 +50,58 @@ std::string_view trimmed(std::string_view line) {
   return line;
 }
 
+// All of a regular file, or of a pipe that somebody writes to (a shell's <(command)); waits for nobody else.
+Result<std::string> read_keys(const std::string& path) {
+  constexpr size_t kMaxBytes = 16u << 20;
+  constexpr int kMostWaitMs = 5000;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return not_found("cannot read the API keys in " + path + ": " + std::strerror(errno), "api_keys");
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* open_fd) { ::close(*open_fd); });
+  struct stat file {};
+  const bool is_known = ::fstat(fd, &file) == 0;
+  if (!is_known || (!S_ISREG(file.st_mode) && !S_ISFIFO(file.st_mode))) {
+    return invalid_argument(path + ": expected a file of API keys", "api_keys");
+  }
+  std::string text;
+  char piece[4096];
+  while (text.size() <= kMaxBytes) {
+    const ssize_t n = ::read(fd, piece, sizeof piece);
+    if (n > 0) text.append(piece, static_cast<size_t>(n));
+    if (n == 0) break;
+    pollfd readable{fd, POLLIN, 0};
+    if (n < 0 && (errno != EAGAIN || ::poll(&readable, 1, kMostWaitMs) <= 0)) {
+      return invalid_argument("cannot read the API keys in " + path + ": " + std::strerror(errno), "api_keys");
+    }
+  }
+  if (text.size() > kMaxBytes) return invalid_argument(path + ": expected at most 16 MB of API keys", "api_keys");
+  if (text.empty() && S_ISFIFO(file.st_mode))
+    return invalid_argument(path + ": a pipe that nobody writes to", "api_keys");
+  return text;
+}
+
+std::string exposure_of(const std::string& path, bool holds_secrets) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0) return {};
+  const bool writable = (file.st_mode & S_IWOTH) != 0, readable = holds_secrets && (file.st_mode & S_IROTH) != 0;
+  if (!writable && !readable) return {};
+  return fmt::format("every user of this machine may {} the API keys in {} (mode {:04o}); chmod 600 ends that",
+                     writable ? "change" : "read", path, file.st_mode & 07777);
+}
+
 }  // namespace
 
 Result<KeyStore> KeyStore::read(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return not_found("cannot read the API keys in " + path, "api_keys");
+  RZ_TRY(const std::string text, read_keys(path));
+  std::istringstream lines(text);
   KeyStore store;
+  bool holds_secrets = false;
   std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
+  for (int number = 1; std::getline(lines, line); ++number) {
     const std::string_view key = trimmed(line);
     if (key.empty() || key.front() == '#') continue;
     if (!key.starts_with(kHashed)) {
       store.digests_.push_back(digest_of(key));
+      holds_secrets = true;
       continue;
     }
     const auto digest = parse_digest(key.substr(kHashed.size()));
@@ -61,6 +109,7 @@ Result<KeyStore> KeyStore::read(const std::string& path) {
     store.digests_.push_back(*digest);
   }
   if (store.digests_.empty()) return format_error(path + " holds no API key", path);
+  store.exposure_ = exposure_of(path, holds_secrets);
   return store;
 }
 

@@ -1,6 +1,8 @@
 #include "server/auth.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -54,6 +56,46 @@ TEST_F(KeyStoreTest, RefusesADigestThatIsNone) {
 TEST_F(KeyStoreTest, RefusesAFileWithoutKeys) {
   EXPECT_EQ(read("# none\n\n").error().code, ErrorCode::kFormatError);
   EXPECT_EQ(KeyStore::read(path_ + "-absent").error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(KeyStoreTest, WaitsForNoPipe) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_NE(KeyStore::read(path_).error().message.find("a pipe that nobody writes to"), std::string::npos);
+  EXPECT_EQ(KeyStore::read("/dev/zero").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(KeyStore::read(testing::TempDir()).error().code, ErrorCode::kInvalidArgument);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "first\n", 6), 6);
+  ::close(ends[1]);
+  const auto keys = KeyStore::read("/dev/fd/" + std::to_string(ends[0]));
+  ::close(ends[0]);
+  ASSERT_TRUE(keys.ok()) << keys.error().message;
+  EXPECT_EQ(keys->find("Bearer first"), 1u);
+}
+
+TEST_F(KeyStoreTest, GivesTheDigestOfAKey) {
+  const auto keys = read(std::string("first\nhidden\nsha256:") + kHidden);
+  ASSERT_TRUE(keys.ok());
+  EXPECT_EQ(keys->digest(2), keys->digest(3));
+  EXPECT_NE(keys->digest(1), keys->digest(2));
+  EXPECT_EQ(keys->digest(2)[0], 0xe5);
+}
+
+TEST_F(KeyStoreTest, SaysWhatOthersMayDoWithTheKeys) {
+  const std::string secret = "first\n", digest = std::string("sha256:") + kHidden + "\n";
+  const auto exposure = [&](const std::string& text, int mode) {
+    std::ofstream(path_) << text;
+    EXPECT_EQ(::chmod(path_.c_str(), static_cast<mode_t>(mode)), 0);
+    const auto keys = KeyStore::read(path_);
+    return keys.ok() ? keys->exposure() : "unread";
+  };
+  EXPECT_EQ(exposure(secret, 0600), "");
+  EXPECT_EQ(exposure(secret, 0660), "");
+  EXPECT_NE(exposure(secret, 0644).find("may read the API keys"), std::string::npos);
+  EXPECT_NE(exposure(secret, 0666).find("may change the API keys"), std::string::npos);
+  EXPECT_NE(exposure(secret, 0666).find("mode 0666"), std::string::npos);
+  EXPECT_EQ(exposure(digest, 0644), "");
+  EXPECT_NE(exposure(digest, 0602).find("may change the API keys"), std::string::npos);
 }
 
 TEST(KeyStore, IsEmptyAtFirst) {

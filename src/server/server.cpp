@@ -1,6 +1,7 @@
 #include "server/server.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <csignal>
@@ -94,6 +95,7 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   const bool is_ipv6 = options_.http.host.find(':') != std::string::npos;
   on_listening(fmt::format("{}://{}{}{}:{}", options_.http.tls_cert.empty() ? "http" : "https", is_ipv6 ? "[" : "",
                            options_.http.host, is_ipv6 ? "]" : "", http_->port()));
+  if (!keys_.exposure().empty()) spdlog::warn("{}", keys_.exposure());
   load_first_model();
   http_->run();
   models_.reset();
