@@ -3,17 +3,18 @@
 import { build } from 'esbuild';
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
 const kMaxGzipBytes = 150_000;
 
-const out = process.argv[2] ? resolve(process.argv[2]) : fileURLToPath(new URL('page/index.html', import.meta.url));
-process.chdir(fileURLToPath(new URL('.', import.meta.url)));
+const folder = fileURLToPath(new URL('.', import.meta.url));
+const out = resolve(process.argv[2] ?? join(folder, 'page/index.html'));
 
 async function bundle(entry, options = {}) {
   const result = await build({
+    absWorkingDir: folder,
     entryPoints: [entry],
     bundle: true,
     minify: true,
@@ -50,7 +51,7 @@ const css = await bundle('src/style.css');
 if (/<\/style/i.test(css)) throw new Error('The style sheet would end its own element.');
 
 const parts = { csp: policy(js, css), css, js };
-const template = await readFile('src/page.html', 'utf8');
+const template = await readFile(join(folder, 'src/page.html'), 'utf8');
 const page = template.replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]);
 const gzipBytes = gzipSync(page, { level: 9 }).length;
 await mkdir(dirname(out), { recursive: true });
