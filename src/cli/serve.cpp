@@ -113,7 +113,8 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
   flags.option("--kv-tokens", load.kv_tokens, "Tokens that the KV cache holds in all; 0: four contexts").with_default();
   flags
       .option("--bulk-tokens", load.max_bulk_beside,
-              "Prompt tokens a step while others generate; 0: as many as keep the time between tokens even")
+              "Prompt tokens a step while others generate; 0: learned from the steps' times, so that the time between "
+              "tokens stays even")
       .with_default();
   flags.option("--max-queue", args.options.max_queue, "Requests that wait for a model; beyond that: 429")
       .with_default();

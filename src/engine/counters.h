@@ -5,18 +5,26 @@
 #include <atomic>
 #include <cstdint>
 
+#include "engine/step_budget.h"
+
 namespace realizar {
 
 // Upper bounds of the classes in which steps are counted by their time; the last class has none.
 inline constexpr std::array<double, 10> kStepBoundsMs = {0.5, 1, 2, 5, 10, 20, 50, 100, 500, 2000};
+
+// What the step budget learned of one kind of step; 0: nothing yet.
+struct StepCostGauges {
+  std::atomic<double> decode_ms{0}, prompt_fixed_ms{0}, prompt_token_ms{0};
+};
 
 struct EngineCounters {
   std::atomic<uint32_t> n_running{0}, n_waiting{0};
   std::atomic<uint32_t> n_blocks{0}, n_held_blocks{0};
   std::atomic<uint64_t> n_steps{0}, step_us{0};  // finished steps and what they took
   std::array<std::atomic<uint64_t>, kStepBoundsMs.size() + 1> n_steps_in_class{};
-  std::atomic<bool> is_device_lost{false};   // no step will ever succeed again
-  std::atomic<uint64_t> n_prompt_tokens{0};  // of requests that reached their first token
+  std::array<StepCostGauges, StepBudget::kKinds> step_costs{};  // by StepBudget::kind_of
+  std::atomic<bool> is_device_lost{false};                      // no step will ever succeed again
+  std::atomic<uint64_t> n_prompt_tokens{0};                     // of requests that reached their first token
   std::atomic<uint64_t> n_generated_tokens{0};
   std::atomic<uint64_t> n_prefix_queried{0}, n_prefix_hits{0};  // prompt tokens looked up, and found, in the cache
   std::atomic<uint64_t> n_restored_blocks{0};                   // that came back from the host's memory

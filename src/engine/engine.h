@@ -129,6 +129,7 @@ class Engine {
   bool reserve_planned_blocks();
   Status run_step(const StepBatch& batch);
   void observe_step(double ms);
+  void publish_costs(size_t kind);
   void take_results();
   void take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row);
   void take_scored_prompt(Sequence& sequence, uint32_t first_pos, uint32_t n_rows, size_t first_logit_row);

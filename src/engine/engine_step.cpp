@@ -273,11 +273,8 @@ Status Engine::draft() {
 void Engine::plan() {
   const BackendLimits limits = limits_for(options_);
   while (true) {
-    const auto n_decoding = static_cast<uint32_t>(
-        std::count_if(running_.begin(), running_.end(), [](const SequencePtr& s) { return s->is_decoding(); }));
-    const auto n_prompts = static_cast<uint32_t>(running_.size() - n_decoding + waiting_.size());
     const uint32_t n_bulk =
-        options_.max_bulk_beside > 0 ? options_.max_bulk_beside : budget_.bulk_tokens(n_decoding, n_prompts);
+        options_.max_bulk_beside > 0 ? options_.max_bulk_beside : budget_.plan(demand_of(running_, waiting_.size()));
     plan_step(running_, {limits.max_rows, limits.max_logit_rows, n_bulk}, plan_);
     if (reserve_planned_blocks()) return;
     REQUIRE(running_.size() > 1);
@@ -300,16 +297,21 @@ Status Engine::run_step(const StepBatch& batch) {
 }
 
 void Engine::observe_step(double ms) {
-  uint32_t n_decode = 0, n_bulk = 0;
-  for (const PlannedChunk& chunk : plan_) {
-    const bool is_bulk = !chunk.is_decode || chunk.n_logit_rows != chunk.n_tokens;
-    (is_bulk ? n_bulk : n_decode) += is_bulk ? chunk.n_tokens : 1;
-  }
-  budget_.observe(n_decode, n_bulk, ms);
+  const StepWork work = work_of(plan_);
+  budget_.observe(work, ms);
+  publish_costs(StepBudget::kind_of(work.n_decode_rows));
   add_to(counters_.n_steps, 1);
   add_to(counters_.step_us, static_cast<uint64_t>(ms * 1e3));
   const auto bound = std::lower_bound(kStepBoundsMs.begin(), kStepBoundsMs.end(), ms);
   add_to(counters_.n_steps_in_class[static_cast<size_t>(bound - kStepBoundsMs.begin())], 1);
+}
+
+void Engine::publish_costs(size_t kind) {
+  const StepBudget::Costs costs = budget_.costs(kind);
+  StepCostGauges& gauges = counters_.step_costs[kind];
+  gauges.decode_ms.store(costs.decode_ms, std::memory_order_relaxed);
+  gauges.prompt_fixed_ms.store(costs.prompt_fixed_ms, std::memory_order_relaxed);
+  gauges.prompt_token_ms.store(costs.prompt_token_ms, std::memory_order_relaxed);
 }
 
 std::span<const float> Engine::logit_row(size_t row) const {

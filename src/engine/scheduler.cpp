@@ -109,6 +109,33 @@ void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, s
   plan_prompts(running, room, plan);
 }
 
+StepDemand demand_of(std::span<const SequencePtr> running, size_t n_waiting) {
+  StepDemand demand;
+  demand.n_prompts = static_cast<uint32_t>(n_waiting);
+  for (const SequencePtr& seq : running) {
+    if (!seq->is_decoding()) {
+      ++demand.n_prompts;
+      if (wants_prompt_rows(*seq)) demand.n_prompt_tokens += seq->n_prompt - seq->n_computed;
+    } else if (n_pending(*seq) == 1) {
+      ++demand.n_decoding;
+      demand.n_decode_rows += 1 + static_cast<uint32_t>(seq->drafts.size());
+    }
+  }
+  return demand;
+}
+
+StepWork work_of(std::span<const PlannedChunk> plan) {
+  StepWork work;
+  for (const PlannedChunk& chunk : plan) {
+    const bool is_replay = chunk.is_decode && chunk.n_logit_rows != chunk.n_tokens;
+    uint32_t& n_tokens = !chunk.is_decode ? work.n_prompt_tokens
+                         : is_replay      ? work.n_replayed_tokens
+                                          : work.n_decode_rows;
+    n_tokens += chunk.n_tokens;
+  }
+  return work;
+}
+
 size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares) {
   const auto rank = [&](const SequencePtr& seq) {
     return std::tuple(seq->request->priority, seq->ending.stats.n_preemptions == 0,

@@ -9,6 +9,7 @@
 
 #include "engine/fair_share.h"
 #include "engine/sequence.h"
+#include "engine/step_budget.h"
 
 namespace realizar {
 
@@ -32,6 +33,10 @@ struct StepLimits {
 // The oldest prompt gets half of what is left, the shortest remainders the rest: a long prompt neither starves nor
 // blocks the others. Decode rows come first.
 void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, std::vector<PlannedChunk>& plan);
+
+// What the next step could compute, and what a planned one does, as the budget counts it.
+StepDemand demand_of(std::span<const SequencePtr> running, size_t n_waiting);
+StepWork work_of(std::span<const PlannedChunk> plan);
 
 // Index of the waiting sequence that is admitted next: by priority, then what was put back, then the tenant that was
 // served least, then arrival. `waiting` is not empty.

@@ -55,6 +55,24 @@ TEST(Scheduler, DecodesFirstAndThenTakesPromptsUpToTheBudget) {
   EXPECT_EQ(plan[2].n_logit_rows, 0u);
 }
 
+TEST(Scheduler, DemandAndWorkTellDecodingFromPromptsAndReplays) {
+  Sequences sequences;
+  sequences.add(100, 40);                   // computes its prompt
+  sequences.add(5, 5, 1).drafts.resize(3);  // decodes, with guesses
+  sequences.add(4, 9, 6);                   // decodes
+  sequences.add(4, 6, 9);                   // was put back, and computes its own tokens again
+  sequences.add(30, 0).leader = SeqId{1};   // waits for another's prefix
+  const StepDemand demand = demand_of(sequences.list, 7);
+  EXPECT_EQ(demand.n_decoding, 2u);
+  EXPECT_EQ(demand.n_decode_rows, 5u);
+  EXPECT_EQ(demand.n_prompts, 9u);
+  EXPECT_EQ(demand.n_prompt_tokens, 60u);
+  const StepWork work = work_of(plan_of(sequences, {100, 100, 20}));
+  EXPECT_EQ(work.n_decode_rows, 5u);
+  EXPECT_EQ(work.n_replayed_tokens, 7u);
+  EXPECT_EQ(work.n_prompt_tokens, 13u);
+}
+
 TEST(Scheduler, PromptsAloneFillTheStep) {
   Sequences sequences;
   sequences.add(10, 0);

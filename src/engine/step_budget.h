@@ -1,64 +1,86 @@
-// How many prompt tokens a step may take while other sequences decode. One prompt alone may stretch the time between
-// their tokens to at most kStretch times that of a step which only decodes; the more prompts wait for each decoding
-// sequence, the longer a step may be, so that a full server works on what it lacks. Learns from the steps' durations;
-// it decides how fast tokens come, never which.
+// How many prompt tokens a step takes while other sequences decode. It decides how fast tokens come, never which.
+//
+// A step that decodes takes some time D. Prompt tokens beside it add a fixed part F, whatever their number (where the
+// prefill arithmetic unpacks all weights first), and c for each of them. All three are learned from the steps'
+// durations, for each range of decode rows. S is the stretch: kStretch to kMaxStretch, the more the more prompts wait
+// for each decoding sequence. The objective:
+// - The time between tokens is S x D on average. Steps of S x D each take what fits, where that is worth F.
+// - Where it is not, a chunk is taken at once that is, and steps that only decode make up for the time.
+// - kWorth x F / c tokens are worth it: F is then at most 1 / (1 + kWorth) of what the chunk adds to the step.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <bit>
+#include <cstddef>
 #include <cstdint>
+
+#include "engine/step_cost.h"
 
 namespace realizar {
 
+// What the next step could compute.
+struct StepDemand {
+  uint32_t n_decoding = 0;       // sequences that decode
+  uint32_t n_decode_rows = 0;    // a token of each, and its drafts
+  uint32_t n_prompts = 0;        // prompts that are being computed or wait
+  uint32_t n_prompt_tokens = 0;  // that the running ones of them still lack
+};
+
+// What a step computed. Replayed tokens are generated ones that are computed again.
+struct StepWork {
+  uint32_t n_decode_rows = 0, n_prompt_tokens = 0, n_replayed_tokens = 0;
+};
+
 class StepBudget {
  public:
+  // Steps are of one kind where their decode rows are: 1, 2, 3, 4-5, 6-7, 8-11, 12-15, ...
+  static constexpr size_t kKinds = 66;
+  static size_t kind_of(uint32_t n_decode_rows);
+  struct RowRange {
+    uint32_t first, last;
+  };
+  static RowRange rows_of(size_t kind);  // the inverse
+
+  // What was learned of a kind; 0: nothing yet.
+  struct Costs {
+    double decode_ms = 0;        // of a step that only decodes
+    double prompt_fixed_ms = 0;  // what any prompt tokens add to it
+    double prompt_token_ms = 0;  // what each of them adds
+  };
+
   explicit StepBudget(uint32_t max_tokens) : max_tokens_(max_tokens) {}
 
-  // `n_prompts`: those that are being computed or wait. 0 asks for a step that only decodes, to learn what it costs.
-  uint32_t bulk_tokens(uint32_t n_decode_rows, uint32_t n_prompts) const {
-    const Cost& cost = costs_[bucket(n_decode_rows)];
-    if (cost.ms == 0 || cost.n_mixed_since >= kMixedSteps) return 0;
-    if (bulk_token_ms_ == 0) return std::min(kStart, max_tokens_);
-    const uint32_t n_more = std::max(n_prompts, 1u) - 1;
-    const double stretch = std::min(kStretch + kBacklog * n_more / n_decode_rows, kMaxStretch);
-    const double n_tokens = (stretch - 1) * cost.ms / bulk_token_ms_;
-    return static_cast<uint32_t>(std::clamp(n_tokens, double{kLeast}, static_cast<double>(max_tokens_)));
-  }
+  // Prompt tokens of the next step. 0 asks for a step that only decodes: to learn what it costs, or to make up for
+  // long ones.
+  uint32_t plan(const StepDemand& demand);
+  // The step that was planned last took `ms`.
+  void observe(const StepWork& work, double ms);
 
-  // A step that computed n_decode_rows and n_bulk prompt tokens beside them took `ms`.
-  void observe(uint32_t n_decode_rows, uint32_t n_bulk, double ms) {
-    if (n_decode_rows == 0) return;
-    Cost& cost = costs_[bucket(n_decode_rows)];
-    if (n_bulk == 0) {
-      learn(cost.ms, ms);
-      cost.n_mixed_since = 0;
-      return;
-    }
-    ++cost.n_mixed_since;
-    if (cost.ms > 0) learn(bulk_token_ms_, std::max(ms - cost.ms, kLeastTokenMs) / n_bulk);
-  }
+  Costs costs(size_t kind) const;
 
  private:
-  // Below 2, so that the noise of single steps stays within twice the time.
-  static constexpr double kStretch = 1.7;
-  static constexpr double kMaxStretch = 3.5;
-  static constexpr double kBacklog = 4;  // how much further prompts stretch a step, shared by the decoding sequences
-  static constexpr uint32_t kStart = 16, kLeast = 4;
-  static constexpr uint32_t kMixedSteps = 64;  // after so many the cost of decoding alone is measured again
-  static constexpr double kLeastTokenMs = 1e-3;
+  struct Kind {
+    double decode_ms = 0;
+    uint32_t n_decodes = 0;      // steps that gave decode_ms
+    uint32_t n_mixed_since = 0;  // steps with prompt tokens since the last of those
+    uint32_t n_mixed = 0;
+    StepCost mixed;  // of steps with prompt tokens; its fixed part contains decode_ms
 
-  struct Cost {
-    double ms = 0;  // of a step that only decodes; 0: not known
-    uint32_t n_mixed_since = 0;
+    // Prompt tokens that cost as much as any add: F / c.
+    double n_fixed_tokens() const;
   };
-  // Powers of two: costs within one are alike.
-  static size_t bucket(uint32_t n_decode_rows) { return static_cast<size_t>(std::bit_width(n_decode_rows)); }
-  static void learn(double& mean, double value) { mean = mean == 0 ? value : mean + (value - mean) * 0.2; }
+
+  void adopt_cost(Kind& kind) const;
+  uint32_t chunk(const Kind& kind, uint32_t n_waiting) const;
+  void observe_prompts_alone(const StepWork& work, double ms);
+  void learn_decode(Kind& kind, double ms);
+  void learn_mixed(Kind& kind, uint32_t n_tokens, double ms);
 
   uint32_t max_tokens_;
-  double bulk_token_ms_ = 0;  // what a prompt token adds to a step; 0: not known
-  std::array<Cost, 33> costs_{};
+  double stretch_ = 1;  // of the step that was planned last
+  double lag_ms_ = 0;   // by how much the decoding sequences are behind their pace
+  double n_tried_ = 0;  // the largest chunk of late
+  StepCost alone_;      // of steps in which nothing decodes
+  std::array<Kind, kKinds> kinds_{};
 };
 
 }  // namespace realizar

@@ -79,6 +79,25 @@ std::vector<std::pair<std::string, double>> memory_samples(const ModelState& mod
   return samples;
 }
 
+// What the step budget learned: for each range of decode rows, the parts of a step's time.
+std::vector<std::pair<std::string, double>> step_cost_samples(const ModelState& model) {
+  std::vector<std::pair<std::string, double>> samples;
+  for (size_t kind = 0; kind < StepBudget::kKinds; ++kind) {
+    const StepCostGauges& costs = model.counters->step_costs[kind];
+    const StepBudget::RowRange rows = StepBudget::rows_of(kind);
+    const auto add = [&](const char* part, const std::atomic<double>& ms) {
+      if (ms <= 0) return;
+      samples.emplace_back(fmt::format("model_name=\"{}\",decode_rows=\"{}-{}\",part=\"{}\"", escaped(model.id),
+                                       rows.first, rows.last, part),
+                           ms / 1e3);
+    };
+    add("decode", costs.decode_ms);
+    add("prompt_fixed", costs.prompt_fixed_ms);
+    add("prompt_token", costs.prompt_token_ms);
+  }
+  return samples;
+}
+
 std::vector<ModelState> loaded_models(const ModelRegistry& models) {
   std::vector<ModelState> loaded;
   for (const auto& entry : models.entries()) {
@@ -110,11 +129,16 @@ std::string device_metrics(std::span<const ModelState> models) {
   count("realizar_device_streamed_bytes_total", "Weights brought to the device during steps.",
         &DeviceUse::n_streamed_bytes);
   text += "# HELP realizar_step_seconds Time of a batch.\n# TYPE realizar_step_seconds histogram\n";
-  std::vector<std::pair<std::string, double>> memory;
+  std::vector<std::pair<std::string, double>> memory, step_costs;
   for (const ModelState& model : models) {
     append_steps(text, labels_of(model, device_names(*model.backend)), *model.counters);
     std::ranges::move(memory_samples(model), std::back_inserter(memory));
+    std::ranges::move(step_cost_samples(model), std::back_inserter(step_costs));
   }
+  append(text, "realizar_step_cost_seconds", "gauge",
+         "What the scheduler learned of a step's time, by its decode rows: decode, a step that only decodes; "
+         "prompt_fixed, what any prompt tokens add to it; prompt_token, what each of them adds.",
+         step_costs);
   append(text, "realizar_memory_bytes", "gauge", "Memory of the device that a model holds.", memory);
   return text;
 }

@@ -1,0 +1,141 @@
+#include "engine/step_budget.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace realizar {
+namespace {
+
+// Below 2, so that the noise of single steps stays within twice the time.
+constexpr double kStretch = 1.7;
+constexpr double kMaxStretch = 3.5;
+constexpr double kBacklog = 4;  // how much further prompts stretch a step, shared by the decoding sequences
+constexpr double kWorth = 7;
+
+constexpr uint32_t kStart = 16;  // tokens of a chunk where nothing is known
+constexpr double kLeast = 4;     // and at least
+constexpr double kGrowth = 4;    // between a chunk and the largest one of late: a wrong guess costs one step
+constexpr double kForgets = 0.98;
+
+// Every eighth chunk is of another size, half as a rule: two sizes tell the fixed part from the tokens'. A small one
+// says little, and is doubled where its costs are not known well.
+constexpr uint32_t kTrials = 8;
+constexpr double kSmall = 64;
+
+// The cost of decoding alone is the mean of the first steps, then a sliding one, and no step moves it far. It is
+// measured again after some mixed steps, the first times soon.
+constexpr double kNewest = 0.2, kMaxFactor = 2;
+constexpr double kAlike = 0.2;   // by how much the costs of neighbouring kinds differ, as a share
+constexpr double kUnsure = 0.1;  // what of it may be noise, and is not taken for a fixed part of the prompts
+constexpr double kLeastMs = 1e-3;
+constexpr uint32_t kMixedSteps = 64;
+
+uint32_t steps_until_measured(uint32_t n_decodes) {
+  return std::min(kMixedSteps, 4u << std::min(n_decodes, 4u));
+}
+
+}  // namespace
+
+size_t StepBudget::kind_of(uint32_t n_decode_rows) {
+  const auto width = static_cast<uint32_t>(std::bit_width(n_decode_rows));
+  const uint32_t is_upper_half = width < 2 ? 0 : n_decode_rows >> (width - 2) & 1;
+  return size_t{2} * width + is_upper_half;
+}
+
+StepBudget::RowRange StepBudget::rows_of(size_t kind) {
+  const size_t width = kind / 2;
+  const uint64_t n_rows = width < 2 ? width : uint64_t{1} << (width - 2);  // in half a power of two
+  const uint64_t first = width < 2 ? n_rows : n_rows * (2 + kind % 2);
+  const uint64_t last = width < 2 ? n_rows : first + n_rows - 1;
+  return {static_cast<uint32_t>(first), static_cast<uint32_t>(last)};
+}
+
+double StepBudget::Kind::n_fixed_tokens() const {
+  return std::max(mixed.fixed_ms() - (1 + kUnsure) * decode_ms, 0.0) / mixed.token_ms();
+}
+
+StepBudget::Costs StepBudget::costs(size_t kind_idx) const {
+  const Kind& kind = kinds_[kind_idx];
+  if (!kind.mixed.is_known()) return {kind.decode_ms, 0, 0};
+  return {kind.decode_ms, std::max(kind.mixed.fixed_ms() - kind.decode_ms, 0.0), kind.mixed.token_ms()};
+}
+
+uint32_t StepBudget::plan(const StepDemand& demand) {
+  if (demand.n_decode_rows == 0) return max_tokens_;
+  const double n_more = std::max(demand.n_prompts, 1u) - 1;
+  stretch_ = std::min(kStretch + kBacklog * n_more / std::max(demand.n_decoding, 1u), kMaxStretch);
+  Kind& kind = kinds_[kind_of(demand.n_decode_rows)];
+  const bool must_measure = kind.n_decodes == 0 || kind.n_mixed_since >= steps_until_measured(kind.n_decodes);
+  if (must_measure || lag_ms_ > 0) return 0;
+  if (!kind.mixed.is_known()) adopt_cost(kind);
+  return kind.mixed.is_known() ? chunk(kind, demand.n_prompt_tokens) : std::min(kStart, max_tokens_);
+}
+
+// From the nearest kind of which it is known, or from prompts that were computed alone.
+void StepBudget::adopt_cost(Kind& kind) const {
+  const auto distance = [&](const Kind& other) { return std::abs(&other - &kind); };
+  const Kind* nearest = nullptr;
+  for (const Kind& other : kinds_) {
+    if (other.mixed.is_known() && (nearest == nullptr || distance(other) < distance(*nearest))) nearest = &other;
+  }
+  if (nearest != nullptr) {
+    kind.mixed.start_like(nearest->mixed, kind.decode_ms - nearest->decode_ms, kAlike * kind.decode_ms);
+  } else if (alone_.is_known()) {
+    kind.mixed.start(kind.decode_ms, alone_.token_ms());
+  }
+}
+
+uint32_t StepBudget::chunk(const Kind& kind, uint32_t n_waiting) const {
+  const double n_fixed = kind.n_fixed_tokens();
+  const double n_even = (stretch_ * kind.decode_ms - kind.mixed.fixed_ms()) / kind.mixed.token_ms();
+  const double n_most = std::min<double>(max_tokens_, kGrowth * std::max<double>(n_tried_, kStart));
+  double n_tokens = std::clamp(std::max(n_even, kWorth * n_fixed), std::min(kLeast, n_most), n_most);
+  if (kind.n_mixed % kTrials == kTrials - 1) {
+    const bool is_doubled = n_tokens < kSmall && !kind.mixed.is_split_known();
+    n_tokens = is_doubled ? std::min(2 * n_tokens, n_most) : std::max(n_tokens / 2, 1.0);
+  } else if (n_waiting > n_tokens && n_waiting <= std::min(n_tokens + n_fixed, n_most)) {
+    n_tokens = n_waiting;  // the rest costs less than a step of its own would cost before its first token
+  }
+  return static_cast<uint32_t>(n_tokens);
+}
+
+void StepBudget::observe(const StepWork& work, double ms) {
+  ms = std::max(ms, kLeastMs);
+  if (work.n_decode_rows == 0) return observe_prompts_alone(work, ms);
+  Kind& kind = kinds_[kind_of(work.n_decode_rows)];
+  const bool has_replays = work.n_replayed_tokens > 0, is_mixed = has_replays || work.n_prompt_tokens > 0;
+  if (!is_mixed) learn_decode(kind, ms);
+  // What was to be expected counts, so that an interruption is not held against the prompts.
+  const bool is_foreseen = kind.mixed.is_known() && !has_replays;
+  const double seen_ms = std::min(ms, kMixedSteps * kind.decode_ms);
+  const double step_ms = !is_mixed ? kind.decode_ms : is_foreseen ? kind.mixed.ms(work.n_prompt_tokens) : seen_ms;
+  lag_ms_ = std::max(lag_ms_ + step_ms - stretch_ * kind.decode_ms, 0.0);
+  // Replayed tokens are computed as decoding is, at other costs than a prompt's.
+  if (is_mixed && !has_replays) learn_mixed(kind, work.n_prompt_tokens, ms);
+}
+
+void StepBudget::observe_prompts_alone(const StepWork& work, double ms) {
+  lag_ms_ = 0;
+  if (work.n_prompt_tokens == 0 || work.n_replayed_tokens > 0) return;
+  if (alone_.is_known()) return alone_.observe(work.n_prompt_tokens, ms);
+  alone_.start(0, ms / work.n_prompt_tokens);
+}
+
+void StepBudget::learn_decode(Kind& kind, double ms) {
+  ++kind.n_decodes;
+  kind.n_mixed_since = 0;
+  if (kind.n_decodes > 1) ms = std::clamp(ms, kind.decode_ms / kMaxFactor, kind.decode_ms * kMaxFactor);
+  kind.decode_ms += (ms - kind.decode_ms) * std::max(kNewest, 1.0 / kind.n_decodes);
+}
+
+void StepBudget::learn_mixed(Kind& kind, uint32_t n_tokens, double ms) {
+  ++kind.n_mixed_since;
+  ++kind.n_mixed;
+  n_tried_ = std::max<double>(n_tried_ * kForgets, n_tokens);
+  if (kind.n_decodes == 0) return;
+  if (kind.mixed.is_known()) return kind.mixed.observe(n_tokens, ms);
+  kind.mixed.start(kind.decode_ms, std::max(ms - kind.decode_ms, 0.0) / n_tokens);
+}
+
+}  // namespace realizar
