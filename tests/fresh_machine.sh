@@ -60,9 +60,16 @@ say "answered '$answer'"
 say "from clone to the first answer: $took s ($(nproc) cores, $((cpu_s - cpu_before_s)) s of processor time; compilations taken from a cache: $(($(cache_hits) - hits_before)))"
 say "installed: $(($(used_mb) - before_mb)) MB of packages beside git; clone and build: $(du -sm "$clone" | cut -f1) MB"
 for folder in .npm .cache; do [[ ! -e /root/$folder ]] || fail "the first command has made /root/$folder"; done
+for tool in node npm python3 chromium sudo; do ! command -v $tool || fail "the first command has installed $tool"; done
+! dpkg-query -W libgtest-dev 2> /dev/null || fail "the first command has installed the test libraries"
+! grep -q REALIZAR_TESTS:BOOL=ON build/release/CMakeCache.txt || fail "the first command has configured the tests"
 
-said=$(bash -c "${commands[0]}" 2>&1 > /dev/null)
-[[ -z $said ]] || fail "the second time it says: $said"
+expect_silence() {
+  local said
+  said=$(bash -c "${commands[0]}" 2>&1 > /dev/null)
+  [[ -z $said ]] || fail "the first command says, where nothing is to be done: $said"
+}
+expect_silence
 
 tests/install_test.sh build/release
 
@@ -82,4 +89,5 @@ say "the same without root, where the packages are there: answered"
 [[ $with_tests != --without-tests ]] || exit 0
 say "\$ ${commands[1]}"
 bash -c "${commands[1]}"
+expect_silence
 say "from the first command to the end of the tests: $((SECONDS - started)) s"
