@@ -34,7 +34,7 @@ useradd --create-home someone
 mkdir -p /tmp/scripts
 cp "$source/scripts/setup" /tmp/scripts/
 if said=$(su someone -c /tmp/scripts/setup 2>&1); then fail "setup installs without root: $said"; fi
-grep -qE '^apt-get install [^;&|]* g\+\+ .*$' <<< "$said" || fail "setup names no command for an administrator: $said"
+grep -qE '^apt-get update && apt-get install [^;&|]* g\+\+ [^;&|]*$' <<< "$said" || fail "setup names no command for an administrator: $said"
 
 # A clone needs git; the rest of this is for the checks.
 apt-get update -q > /dev/null
