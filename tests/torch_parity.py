@@ -12,6 +12,7 @@ import torch
 import transformers
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "data/conformance"
+DTYPE = "dtype" if tuple(map(int, transformers.__version__.split(".")[:2])) >= (4, 56) else "torch_dtype"
 TOLERANCE = 2e-2  # of the range of the logits
 
 
@@ -20,7 +21,8 @@ def main():
     for model in sorted(path.parent for path in FOLDER.glob("*/config.json")):
         tokens = json.loads((FOLDER / f"{model.name}.tokens.json").read_text())
         tokens = tokens if isinstance(tokens, list) else tokens["tokens"]
-        reference = transformers.AutoModelForCausalLM.from_pretrained(model, torch_dtype=torch.float32)
+        reference = transformers.AutoModelForCausalLM.from_pretrained(model, **{DTYPE: torch.float32})
+        assert all(p.dtype == torch.float32 for p in reference.parameters()), f"{model.name} was not loaded in float32"
         with torch.no_grad():
             expected = reference(torch.tensor([tokens])).logits[0].numpy()
         with tempfile.TemporaryDirectory() as folder:
