@@ -1,58 +1,8 @@
 // A decode step allocates nothing: operator new is counted over 100 steps.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "realizar/engine.h"
-
-namespace {
-
-std::atomic<long> n_allocations{0};
-
-void* counted(std::size_t bytes) {
-  n_allocations.fetch_add(1, std::memory_order_relaxed);
-  return std::malloc(bytes);
-}
-
-void* counted_or_throw(std::size_t bytes) {
-  if (void* memory = counted(bytes)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return counted_or_throw(bytes);
-}
-void* operator new[](std::size_t bytes) {
-  return counted_or_throw(bytes);
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  return counted(bytes);
-}
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
-  return counted(bytes);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "support/counted_new.h"
 
 namespace realizar {
 namespace {
@@ -72,8 +22,8 @@ long allocations_while_decoding(const SamplingParams& sampling, uint32_t n_logpr
   request.logprobs = n_logprobs > 0;
   long at_10 = 0, at_110 = 0;
   const auto generation = model->generate(request, [&](const TokenEvent& event) {
-    if (event.index == 10) at_10 = n_allocations;
-    if (event.index == 110) at_110 = n_allocations;
+    if (event.index == 10) at_10 = test::n_allocations();
+    if (event.index == 110) at_110 = test::n_allocations();
     return true;
   });
   EXPECT_TRUE(generation.ok());

@@ -48,5 +48,79 @@ TEST(CudaBackend, AttentionIsTheSameInEveryOrderOfThreads) {
     expect_same_in_all_orders([type] { return attended(type); });
 }
 
+// A GPU's grids have 65,535 blocks in their second dimension: rows, of which a step of experts has more, must lie in
+// the first. Launches are checked when they are recorded; nothing runs here.
+TEST(CudaBackend, EveryKernelTakesMoreRowsThanAGridsSecondDimensionHolds) {
+  constexpr uint32_t kMany = 70000;
+  const auto device = make_emulated_cuda_device();
+  device->attach();
+  ASSERT_TRUE(device->begin_capture().ok());
+  const cuda::Stream stream = device->stream();
+  const cuda::KernelTable& kernels = device->kernels();
+  cuda::Matrix matrix{};
+  matrix.n_mats = 1;
+  matrix.n_rows = matrix.n_cols = 256;
+  cuda::LinearArgs linear{};
+  cuda::EmbedArgs embed{};
+  cuda::SplitArgs split{};
+  split.rows_each = 8;
+  cuda::ExpertsHiddenArgs hidden{};
+  hidden.n_used = 8;
+  cuda::ExpertsDownArgs down{};
+  for (const cuda::Form form : {cuda::Form::kQ8_0, cuda::Form::kF16}) {
+    matrix.form = split.form = form;
+    linear.weight = embed.table = hidden.weight = down.down = matrix;
+    kernels.embed(embed, kMany, stream);
+    kernels.linear(linear, kMany, stream);
+    kernels.linear_few(linear, kMany, stream);
+    kernels.linear_many(linear, kMany, stream);
+    kernels.linear_split(linear, kMany, stream);
+    kernels.split(split, kMany, stream);
+    kernels.experts_hidden(hidden, kMany, stream);
+    kernels.experts_down(down, kMany, stream);
+  }
+  cuda::NormArgs norm{};
+  cuda::QuantizeArgs quantize{};
+  quantize.rows_each = 8;
+  cuda::ExpertsSumArgs sum{};
+  cuda::SumPartsArgs parts{};
+  cuda::ChooseArgs choose{};
+  norm.n_cols = quantize.n_cols = sum.n_cols = parts.n_cols = choose.n_vocab = 256;
+  kernels.norm(norm, kMany, stream);
+  kernels.quantize(quantize, kMany, stream);
+  kernels.route({}, kMany, stream);
+  kernels.experts_sum(sum, kMany, stream);
+  kernels.select_rows({}, kMany, stream);
+  kernels.sum_parts(parts, kMany, stream);
+  kernels.choose(choose, kMany, stream);
+  cuda::AttentionArgs attention{};
+  attention.n_heads = attention.cache.n_kv_heads = 4;
+  attention.cache.head_dim = 64;
+  attention.cache.type = KvType::kF16;
+  attention.n_row_cuts = attention.pass_row_cuts = kMany;
+  attention.n_tiles = kMany;
+  attention.n_cuts = 2;
+  attention.end_row = kMany * cuda::kPromptTileRows;
+  kernels.attention_decode(attention, stream);
+  kernels.attention_prefill(attention, stream);
+  kernels.attention_plain(attention, {}, kMany, stream);
+  cuda::RopeStoreArgs rope{};
+  rope.n_heads = 4;
+  rope.cache = attention.cache;
+  kernels.rope_store(rope, kMany, stream);
+  device->drop(*device->end_capture());
+}
+
+TEST(CudaBackend, RefusesAMatrixOfMoreRowsThanALaunchHas) {
+  const auto backend = std::move(*make_emulated_cuda(1));
+  ASSERT_TRUE(backend->configure({}).ok());
+  const std::vector<std::byte> bytes(size_t{32} * (cuda::kMaxMatrixRows + 1) / 32 * 34);
+  const MatrixSource source{"output.weight", TypeId::kQ8_0, 1, cuda::kMaxMatrixRows + 1, 32, {bytes}, {}, false};
+  const auto id = backend->load_matrix(source);
+  ASSERT_FALSE(id.ok());
+  EXPECT_EQ(id.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(id.error().message, "output.weight: 524265 rows cannot be used on this device, at most 524264");
+}
+
 }  // namespace
 }  // namespace realizar::test

@@ -151,6 +151,7 @@ TEST_P(CudaDevices, MetricsTellEachDevicesPart) {
     const std::string labels = "{model_name=\"m\",device=\"" + device->name + "\"";
     for (const std::string& line :
          {"realizar_device_launches_total" + labels + "} " + std::to_string(device->n_launches) + "\n",
+          "realizar_device_graph_failures_total" + labels + "} 0\n",
           "realizar_device_streamed_bytes_total" + labels + "} " + std::to_string(device->n_streamed_bytes) + "\n",
           "realizar_memory_bytes" + labels + ",kind=\"weights\"} " + std::to_string(device->weight_bytes) + "\n",
           "realizar_memory_bytes" + labels + ",kind=\"kv_cache\"} " + std::to_string(device->kv_bytes) + "\n"}) {
@@ -205,7 +206,8 @@ Result<std::vector<std::unique_ptr<cuda::Device>>> choose(const std::vector<uint
                                                           const cuda::CudaOptions& options) {
   return cuda::choose_devices(named, static_cast<uint32_t>(free_bytes.size()), options, [&](uint32_t idx) {
     Result<std::unique_ptr<cuda::Device>> device = not_found("there is no such GPU", "device");
-    if (idx < free_bytes.size() && free_bytes[idx] > 0) device = make_emulated_cuda_device(free_bytes[idx]);
+    if (idx < free_bytes.size() && free_bytes[idx] > 0)
+      device = make_emulated_cuda_device({.free_bytes = free_bytes[idx]});
     return device;
   });
 }

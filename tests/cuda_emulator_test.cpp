@@ -147,6 +147,41 @@ TEST(CudaEmulator, CopiesLandNoEarlierThanTheWait) {
   EXPECT_TRUE(std::isnan(values[4]));
 }
 
+void sum_quad_kernel(Numbers a) {
+  a.values[thread_idx()] = quad_sum(a.values[thread_idx()]);
+}
+
+// The order that kernels for one row and for several share: neighbours first.
+TEST(CudaEmulator, SumsOfFourLanesAddNeighboursFirst) {
+  std::vector<float> values(kThreads, 0.0f);
+  // Lanes two apart first would give 2.
+  values[0] = 0x1p24f;
+  values[1] = values[3] = 1.0f;
+  values[2] = -0x1p24f;
+  launch(sum_quad_kernel, {1, 1}, kThreads, Numbers{values.data()}, nullptr);
+  for (uint32_t lane = 0; lane < 4; ++lane) EXPECT_EQ(values[lane], (0x1p24f + 1.0f) + (1.0f - 0x1p24f)) << lane;
+  EXPECT_NE(values[0], (0x1p24f - 0x1p24f) + (1.0f + 1.0f));
+  EXPECT_EQ(values[4], 0.0f);
+}
+
+TEST(CudaEmulatorDeathTest, AGridThatAGpuWouldRefuseEndsTheProgram) {
+  std::vector<float> values(kThreads);
+  const Numbers numbers{values.data()};
+  EXPECT_DEATH(launch(sum_kernel, {1, kMaxGridY + 1}, kThreads, numbers, nullptr), "grid");
+  EXPECT_DEATH(launch(sum_kernel, {0, 1}, kThreads, numbers, nullptr), "grid");
+  EXPECT_DEATH(launch(sum_kernel, {1, 1}, kMaxBlockThreads + 32, numbers, nullptr), "n_threads");
+}
+
+TEST(CudaEmulatorDeathTest, ARecordedLaunchThatWouldLoadItsKernelEndsTheProgram) {
+  std::vector<float> values(kThreads, 1.0f);
+  emulator::Recording recording;
+  EXPECT_DEATH(launch(sum_quad_kernel, {1, 1}, kThreads, Numbers{values.data()}, &recording), "is_loaded");
+  launch(sum_quad_kernel, {1, 1}, kThreads, Numbers{values.data()}, load_only_stream());
+  EXPECT_EQ(values[0], 1.0f);
+  launch(sum_quad_kernel, {1, 1}, kThreads, Numbers{values.data()}, &recording);
+  EXPECT_EQ(recording.size(), 1u);
+}
+
 void half_a_warp_kernel(Numbers a) {
   if (thread_idx() % 2 == 0) a.values[thread_idx()] = warp_sum(1.0f);
 }

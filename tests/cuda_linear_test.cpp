@@ -9,8 +9,9 @@
 #include <string>
 
 #include "backend/reference/reference_backend.h"
+#include "quant/half.h"
 #include "support/cuda_emulator.h"
-#include "support/emulated_cuda.h"
+#include "support/cuda_test.h"
 #include "support/error_model.h"
 #include "support/op_rig.h"
 
@@ -74,15 +75,15 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-class CudaLinear : public testing::TestWithParam<TypeId> {
+class CudaLinear : public CudaTestOf<TypeId> {
  protected:
   void TearDown() override { cuda::emulator::set_thread_order(ThreadOrder::kRising); }
 
   // An odd number of groups or blocks, and for plain types of columns; not a multiple of any step of a kernel.
   TestMatrix matrix(uint32_t n_rows, bool is_wide = false) const {
-    const uint32_t block = traits(GetParam()).block_elems;
+    const uint32_t block = traits(value()).block_elems;
     const uint32_t n_cols = block == 1 ? 75 : block == 32 ? 160 : block;
-    return random_matrix(GetParam(), 1, n_rows, is_wide ? 1024 + n_cols : n_cols, 1);
+    return random_matrix(value(), 1, n_rows, is_wide ? 1024 + n_cols : n_cols, 1);
   }
 };
 
@@ -94,7 +95,7 @@ TEST_P(CudaLinear, RowsAreTheReferencesAndTheSameInEveryBatch) {
   for (uint32_t i = 0; i < kTokens; ++i) {
     exact_rows.first(7 * i % kTokens, false, std::span(exact).subspan(size_t{i} * m.n_rows, m.n_rows));
   }
-  Product product(*make_emulated_cuda(1), m, inputs);
+  Product product(backend(), m, inputs);
   for (const Counts counts : {Counts{0, kTokens}, {65, 65}, {1, 3}, {3, 1}, {4, 5}, {16, 17}, {17, 16}, {63, 64}}) {
     const TestBatch batch = batch_of(counts);
     const std::vector<float> rows = product.run(batch);
@@ -123,7 +124,7 @@ TEST_P(CudaLinear, RowsAreTheReferencesAndTheSameInEveryBatch) {
 TEST_P(CudaLinear, DecodeRowsOfManyColumnsAreTheSameInEveryBatch) {
   const TestMatrix m = matrix(19, true);
   const InputTable inputs = extreme_inputs(kTokens, m.n_cols, 2);
-  Product product(*make_emulated_cuda(1), m, inputs);
+  Product product(backend(), m, inputs);
   RowMemory seen;
   for (const uint32_t n : {33u, 9u, 1u}) {
     const TestBatch batch = rows_of(some_tokens(n, 0), n);
@@ -137,11 +138,12 @@ TEST_P(CudaLinear, DecodeRowsOfManyColumnsAreTheSameInEveryBatch) {
 }
 
 TEST_P(CudaLinear, IsTheSameInEveryOrderOfThreads) {
+  if (!cuda().is_emulated) GTEST_SKIP() << "a GPU takes the order that it likes";
   // More than a tile of columns, of a form of each kernel.
-  const bool is_tall = GetParam() == TypeId::kF16 || GetParam() == TypeId::kQ4_K;
+  const bool is_tall = value() == TypeId::kF16 || value() == TypeId::kQ4_K;
   const TestMatrix m = matrix(is_tall ? 133 : 19);
   const InputTable inputs = random_inputs(kTokens, m.n_cols, 2);
-  Product product(*make_emulated_cuda(1), m, inputs);
+  Product product(backend(), m, inputs);
   const TestBatch batch = batch_of({6, 9}), alone = batch_of({1, 0});
   const auto rising = product.run(batch), rising_alone = product.run(alone);
   for (const ThreadOrder order : {ThreadOrder::kFalling, ThreadOrder::kShuffled}) {
@@ -187,7 +189,7 @@ TEST_P(CudaLinear, EpiloguesChangeTheProductAsTheySay) {
   const TestMatrix m = matrix(19);
   const InputTable inputs = random_inputs(kTokens, m.n_cols, 2), before = random_inputs(kTokens, m.n_rows, 3);
   const std::vector<float> bias = random_values(m.n_rows, 4);
-  Product product(*make_emulated_cuda(1), m, inputs);
+  Product product(backend(), m, inputs);
   LinearOp op = product.op;
   op.out = product.rig.input(before);
   op.bias = product.rig.vector(bias);
@@ -218,7 +220,7 @@ TEST_P(CudaLinear, EpiloguesChangeTheProductAsTheySay) {
 TEST_P(CudaLinear, AGateIsActivatedAndMultiplied) {
   const TestMatrix gate = matrix(19), up = random_matrix(gate.type, 1, 19, gate.n_cols, 5);
   const InputTable inputs = random_inputs(kTokens, gate.n_cols, 2);
-  Product product(*make_emulated_cuda(1), gate, inputs), other(*make_emulated_cuda(1), up, inputs);
+  Product product(backend(), gate, inputs), other(backend(), up, inputs);
   const TestBatch batch = batch_of({6, 5});
   const std::vector<float> gates = product.run(batch), ups = other.run(batch);
   const GatedLinearOp op{product.op.out, product.op.in, product.op.weight, product.rig.matrix(up), Activation::kSilu};
@@ -227,6 +229,30 @@ TEST_P(CudaLinear, AGateIsActivatedAndMultiplied) {
   for (size_t i = 0; i < actual.size(); ++i) {
     const double expected = activated(Activation::kSilu, gates[i]) * ups[i];
     EXPECT_NEAR(actual[i], expected, 1e-6 * std::fabs(expected)) << i;
+  }
+}
+
+// A dot and a tile decode E4M3 in their own ways: each of the 254 numbers is the same to both, and is what it should
+// be.
+class CudaF8 : public CudaTest {};
+INSTANTIATE_TEST_SUITE_P(Devices, CudaF8, testing::ValuesIn(cudas_under_test()), name_of);
+
+TEST_P(CudaF8, EveryCodeIsTheSameToDecodeRowsAndPrompts) {
+  constexpr uint32_t kCodes = 256, kCols = 32;
+  TestMatrix m = random_matrix(TypeId::kF8_E4M3, 1, kCodes, kCols, 1);
+  InputTable inputs{kTokens, kCols, std::vector<float>(size_t{kTokens} * kCols)};
+  std::ranges::fill(m.bytes, std::byte{0});
+  m.scales.clear();
+  for (uint32_t code = 0; code < kCodes; ++code) {
+    if ((code & 0x7f) != 0x7f) m.bytes[size_t{code} * kCols + code % kCols] = std::byte(code);
+  }
+  for (float& x : inputs.values) x = 1;
+  Product product(backend(), m, inputs);
+  const std::vector<float> rows = product.run(batch_of({1, 1}));
+  for (uint32_t code = 0; code < kCodes; ++code) {
+    const float expected = (code & 0x7f) == 0x7f ? 0.0f : f8_e4m3_to_float(static_cast<uint8_t>(code));
+    EXPECT_EQ(rows[code], expected) << code;
+    EXPECT_EQ(rows[kCodes + code], expected) << code;
   }
 }
 
@@ -240,9 +266,12 @@ InputTable expert_ids() {
   return ids;
 }
 
-TEST(CudaExperts, ARowIsTheSameInEveryBatchAndOrderOfThreads) {
+class CudaExperts : public CudaTest {};
+INSTANTIATE_TEST_SUITE_P(Devices, CudaExperts, testing::ValuesIn(cudas_under_test()), name_of);
+
+TEST_P(CudaExperts, ARowIsTheSameInEveryBatchAndOrderOfThreads) {
   constexpr uint32_t kModel = 64, kHidden = 96;
-  OpRig rig(*make_emulated_cuda(1), kLimits);
+  OpRig rig(backend(), kLimits);
   const ActId out = rig.input(random_inputs(kTokens, kModel, 1)), in = rig.input(random_inputs(kTokens, kModel, 2));
   const ActId weights = rig.input(random_inputs(kTokens, 2, 3)), ids = rig.input(expert_ids());
   const ExpertsOp op{.out = out,
@@ -290,7 +319,7 @@ void expect_same_apart(OpRig& rig, ActId in, uint32_t n_cols, std::span<const Ac
 }
 
 TEST_P(CudaLinear, ProductsOfOneInputAreTheSameInOneLaunch) {
-  OpRig rig(*make_emulated_cuda(1), kLimits);
+  OpRig rig(backend(), kLimits);
   const TestMatrix q = matrix(150), k = matrix(19), v = matrix(40);
   const ActId in = rig.input(random_inputs(kTokens, q.n_cols, 2));
   const ActId outs[] = {rig.output(q.n_rows), rig.output(k.n_rows), rig.output(v.n_rows)};
@@ -310,11 +339,11 @@ TEST_P(CudaLinear, ProductsOfOneInputAreTheSameInOneLaunch) {
 }
 
 TEST_P(CudaLinear, AGatedPairIsTheSameInOneLaunch) {
-  OpRig rig(*make_emulated_cuda(1), kLimits);
+  OpRig rig(backend(), kLimits);
   constexpr uint32_t kHidden = 256;
-  const TestMatrix gate = random_matrix(GetParam(), 1, kHidden, kHidden, 1);
-  const TestMatrix up = random_matrix(GetParam(), 1, kHidden, kHidden, 2);
-  const TestMatrix down = random_matrix(GetParam(), 1, 19, kHidden, 3);
+  const TestMatrix gate = random_matrix(value(), 1, kHidden, kHidden, 1);
+  const TestMatrix up = random_matrix(value(), 1, kHidden, kHidden, 2);
+  const TestMatrix down = random_matrix(value(), 1, 19, kHidden, 3);
   const ActId in = rig.input(random_inputs(kTokens, kHidden, 4)), hidden = rig.output(kHidden);
   const ActId outs[] = {rig.output(down.n_rows)};
   const GatedLinearOp gated{hidden, in, rig.matrix(gate), rig.matrix(up), Activation::kSilu};
@@ -332,8 +361,12 @@ std::vector<TypeId> all_type_ids() {
   return types;
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, CudaLinear, testing::ValuesIn(all_type_ids()),
-                         [](const auto& test) { return std::string(traits(test.param).name); });
+INSTANTIATE_TEST_SUITE_P(Types, CudaLinear,
+                         testing::Combine(testing::ValuesIn(cudas_under_test()), testing::ValuesIn(all_type_ids())),
+                         [](const auto& test) {
+                           const std::string type(traits(std::get<1>(test.param)).name);
+                           return std::string(std::get<0>(test.param).name) + "_" + type;
+                         });
 
 }  // namespace
 }  // namespace realizar::test

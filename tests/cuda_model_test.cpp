@@ -2,19 +2,27 @@
 // streamed compute what resident ones do.
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "support/cuda_test.h"
 #include "support/engine_rig.h"
+#include "support/test_data.h"
 
 namespace realizar::test {
 namespace {
 
-const std::string kFolder = RZ_SOURCE_DIR "/tests/data/conformance/";
-const std::string kQuantized = kFolder + "llama-Q4_K_S.gguf";
+const std::string kQuantized = source_file("tests/data/conformance/llama-Q4_K_S.gguf");
+
+ModelFile open_model(const std::string& path) {
+  auto file = ModelFile::open(path);
+  if (!file.ok()) throw std::runtime_error(file.error().message);
+  return std::move(*file);
+}
 
 struct Rig : EngineRig {
   explicit Rig(const CudaUnderTest& cuda, const std::string& path, const cuda::CudaOptions& cuda_options = {},
                const EngineOptions& options = {.n_ctx = 128})
-      : EngineRig(*ModelFile::open(path), *make_cuda_on(cuda.open, 1, cuda_options), options) {}
+      : EngineRig(open_model(path), *make_cuda_on(cuda.open, 1, cuda_options), options) {}
 };
 
 std::vector<float> logits_with(const CudaUnderTest& cuda, const cuda::CudaOptions& options) {
@@ -73,6 +81,26 @@ TEST_P(CudaModel, DecodeStepsAreRecordedOnceAndReplayed) {
   const DeviceUse& use = *rig.backend().devices().at(0);
   EXPECT_EQ(use.n_captures, 1u);
   EXPECT_EQ(use.n_replays, 5u);
+}
+
+TEST(CudaGraphs, AStepWhoseRecordingFailsIsLaunchedOneByOne) {
+  const Request request = request_for(some_tokens(5, 3), 1);
+  const CudaUnderTest sound{"emulated", open_emulated_cuda};
+  const auto expected = Rig(sound, kQuantized)->generate(request, {}).value().tokens;
+  for (const CaptureFault fault : {CaptureFault::kAtBegin, CaptureFault::kAtEnd}) {
+    const CudaUnderTest cuda{"emulated", [fault] { return make_emulated_cuda_device({.capture_fault = fault}); }};
+    Rig rig(cuda, kQuantized);
+    const DeviceUse& use = *rig.backend().devices().at(0);
+    EXPECT_EQ(rig->generate(request, {}).value().tokens, expected);
+    EXPECT_EQ(use.n_captures, 0u);
+    EXPECT_EQ(use.n_replays, 0u);
+    // The shape is remembered: none of its later steps tries again.
+    EXPECT_EQ(use.n_graph_failures, 1u);
+    const uint64_t n_launches = use.n_launches;
+    EXPECT_EQ(rig->generate(request, {}).value().tokens, expected);
+    EXPECT_EQ(use.n_graph_failures, 1u);
+    EXPECT_GT(use.n_launches, n_launches);
+  }
 }
 
 }  // namespace

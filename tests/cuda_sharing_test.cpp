@@ -57,7 +57,7 @@ class CudaSharing : public testing::TestWithParam<SharingUnderTest> {
   }
   // A model on one device, to compare with.
   static std::unique_ptr<Backend> make_one() {
-    const auto open = GetParam().make == make_sharing_cuda ? open_gpu : open_emulated_cuda;
+    const OpenCuda open = GetParam().make == make_sharing_cuda ? open_gpu : open_emulated_cuda;
     return std::move(*make_cuda_on(open, 1, {}));
   }
 };

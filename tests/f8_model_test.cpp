@@ -14,6 +14,7 @@
 #include "quant/half.h"
 #include "support/emulated_cuda.h"
 #include "support/step_driver.h"
+#include "support/test_data.h"
 
 namespace realizar::test {
 namespace {
@@ -132,7 +133,7 @@ class F8Model : public testing::Test {
  protected:
   // The same model twice: its projections as F8, and as the F32 values that this means.
   void SetUp() override {
-    const fs::path from = fs::path(RZ_SOURCE_DIR) / "tests/data/conformance/qwen3moe-hf";
+    const fs::path from = fs::path(source_file("tests/data/conformance/qwen3moe-hf"));
     for (const fs::path& folder : {f8_, plain_}) {
       fs::create_directories(folder);
       fs::copy_file(from / "config.json", folder / "config.json", fs::copy_options::overwrite_existing);

@@ -60,9 +60,10 @@ uint64_t reserve_bytes(const ModelConfig& c, const EngineOptions& options) {
   constexpr uint64_t kRuntimeBytes = uint64_t{512} << 20;
   const BackendLimits limits = Engine::limits_for(options);
   const uint64_t n_hidden = uint64_t{c.d_ff} * std::max(1u, c.moe.n_used);
-  const uint64_t row_elems = 4 * uint64_t{c.d_model} + 3 * uint64_t{c.n_heads} * c.head_dim + 3 * n_hidden;
+  const uint64_t row_elems =
+      (4 + c.moe.n_used) * uint64_t{c.d_model} + 3 * uint64_t{c.n_heads} * c.head_dim + 3 * n_hidden;
   const uint64_t n_floats = limits.max_rows * row_elems + limits.max_logit_rows * uint64_t{c.n_vocab};
-  return n_floats * sizeof(float) + kRuntimeBytes;
+  return n_floats * sizeof(float) + cuda::attention_scratch_bytes({c.n_heads, c.head_dim}, limits) + kRuntimeBytes;
 }
 
 // As a GPU holds them: F8 with a scale for every kF8ScaleCols elements, whatever the file has.

@@ -86,6 +86,7 @@ struct DeviceUse {
   std::atomic<uint64_t> n_launches{0};        // operations that were launched one by one
   std::atomic<uint64_t> n_captures{0};        // steps, or the parts of steps that run here, that were recorded
   std::atomic<uint64_t> n_replays{0};         // the same that ran as recorded
+  std::atomic<uint64_t> n_graph_failures{0};  // recordings that failed: such steps are launched one by one
   std::atomic<uint64_t> n_streamed_bytes{0};  // weights brought to the device during steps
 };
 

@@ -126,6 +126,8 @@ std::string device_metrics(std::span<const ModelState> models) {
   count("realizar_device_graph_captures_total", "Steps, or a device's parts of steps, recorded.",
         &DeviceUse::n_captures);
   count("realizar_device_graph_replays_total", "The same that ran as recorded.", &DeviceUse::n_replays);
+  count("realizar_device_graph_failures_total", "Recordings that failed: such steps are launched one by one.",
+        &DeviceUse::n_graph_failures);
   count("realizar_device_streamed_bytes_total", "Weights brought to the device during steps.",
         &DeviceUse::n_streamed_bytes);
   text += "# HELP realizar_step_seconds Time of a batch.\n# TYPE realizar_step_seconds histogram\n";

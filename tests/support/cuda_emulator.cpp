@@ -7,7 +7,9 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "support/fiber.h"
@@ -173,7 +175,20 @@ Block& block() {
 }
 ThreadOrder thread_order = ThreadOrder::kRising;
 
+std::mutex loaded_mutex;
+std::set<const void*> loaded_kernels;
+
 }  // namespace
+
+void note_loaded(const void* kernel) {
+  const std::lock_guard lock(loaded_mutex);
+  loaded_kernels.insert(kernel);
+}
+
+bool is_loaded(const void* kernel) {
+  const std::lock_guard lock(loaded_mutex);
+  return loaded_kernels.contains(kernel);
+}
 
 void run(Grid grid, uint32_t n_threads, const std::function<void()>& body) {
   for (uint32_t y = 0; y < grid.y; ++y) {

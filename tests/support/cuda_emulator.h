@@ -1,8 +1,9 @@
 // Runs kernels of backend/cuda on the processor: each thread of a block is a fiber, and the fibers of a block take
 // turns on one thread. Where CUDA leaves an order open, the emulator has several, so that a result that depends on one
 // shows. It ends the test program, with a message, where threads wait at different barriers, where a warp's exchange is
-// called by some of its lanes only, and (under ASan) where memory is overrun: every shared array and every device
-// buffer is a heap block of its own, filled with NaN. It does not see races between blocks, bank conflicts, or speed.
+// called by some of its lanes only, where a recording has a kernel that was not loaded before, and (under ASan) where
+// memory is overrun: every shared array and every device buffer is a heap block of its own, filled with NaN. It does
+// not see races between blocks, bank conflicts, or speed.
 #pragma once
 
 #include <bit>
@@ -15,7 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cuda/grid.h"
 #include "quant/half.h"
+#include "support/counted_new.h"
 
 #define RZ_KERNEL
 #define RZ_KERNEL_WITHIN(n_threads, n_blocks)
@@ -30,15 +33,15 @@ namespace realizar::cuda {
 
 namespace emulator {
 
-struct Grid {
-  uint32_t x, y;
-};
 enum class ThreadOrder { kRising, kFalling, kShuffled };
 
 // Runs body() once a thread of every block.
 void run(Grid grid, uint32_t n_threads, const std::function<void()>& body);
 // Launches that wait to be run: what a stream that records points to.
 using Recording = std::vector<std::function<void()>>;
+// Kernels whose code a device has: a launch that is recorded must not be the first of its kernel.
+void note_loaded(const void* kernel);
+bool is_loaded(const void* kernel);
 // How the threads of a block take turns from now on.
 void set_thread_order(ThreadOrder order);
 
@@ -63,11 +66,15 @@ const T* exchange(const T& value) {
 
 }  // namespace emulator
 
-using emulator::Grid;
 template <class Args>
 void launch(void (*kernel)(Args), Grid grid, uint32_t n_threads, const Args& args, void* stream) {
+  const test::DeviceWork work;
+  const auto code = reinterpret_cast<const void*>(kernel);
+  if (stream == load_only_stream()) return emulator::note_loaded(code);
+  require_launchable(grid, n_threads);
   const auto run = [=] { emulator::run(grid, n_threads, [&] { kernel(args); }); };
   if (stream == nullptr) return run();
+  REQUIRE(emulator::is_loaded(code));
   static_cast<emulator::Recording*>(stream)->push_back(run);
 }
 
@@ -121,8 +128,8 @@ inline void warp_barrier() {
   emulator::exchange(uint32_t{0});
 }
 inline float quad_sum(float x) {
-  return butterfly(
-      x, [](float a, float b) { return a + b; }, 2);
+  x += warp_exchange(x, 1);
+  return x + warp_exchange(x, 2);
 }
 inline float quad_max(float x) {
   return butterfly(
@@ -180,7 +187,8 @@ inline void mma_int8_k32(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t
   for (uint32_t i = 0; i < 4; ++i) c[i] += second[i];
 }
 
-// The fragments of mma.m16n8k16 for two elements a word.
+// The fragments of mma.m16n8k16 for two elements a word. A GPU adds the products in an order of its own, and may cut
+// off where this rounds to nearest.
 template <class ToFloat>
 void mma_k16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const ToFloat& to_float) {
   struct Fragment {

@@ -8,6 +8,7 @@
 
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device_code.h"
+#include "backend/cuda/load_kernels.h"
 #include "backend/cuda/nccl.h"
 #include "backend/cuda/runtime.h"
 #include "base/check.h"
@@ -24,10 +25,13 @@ struct Release {
 // Ends the program where it is launched on while the calling thread is attached to another.
 class EmulatedDevice final : public Device {
  public:
-  explicit EmulatedDevice(size_t free_bytes) : free_bytes_(free_bytes) {}
+  explicit EmulatedDevice(const test::EmulatedDeviceOptions& options)
+      : options_(options), use_(options.memory != nullptr ? *options.memory : own_use_) {
+    load_kernels(kKernelTable);
+  }
   std::string name() const override { return "emulated"; }
   std::string description() const override { return name(); }
-  size_t free_bytes() const override { return free_bytes_; }
+  size_t free_bytes() const override { return options_.free_bytes; }
   bool is_lost() const override { return false; }
   const KernelTable& kernels() const override { return kKernelTable; }
   Stream stream() const override {
@@ -37,15 +41,17 @@ class EmulatedDevice final : public Device {
   void attach() override { attached = this; }
 
   Result<void*> allocate(size_t n_bytes) override {
-    attach();
-    memory_.emplace_back(new (std::align_val_t{256}) std::byte[n_bytes]);
-    std::memset(memory_.back().get(), 0xff, n_bytes);
-    return static_cast<void*>(memory_.back().get());
+    n_bytes = (n_bytes + options_.piece_bytes - 1) / options_.piece_bytes * options_.piece_bytes;
+    if (n_bytes > options_.memory_bytes - std::min(options_.memory_bytes, use_.device_bytes)) {
+      return Error{ErrorCode::kResourceExhausted,
+                   "the emulated device has no " + std::to_string(n_bytes) + " bytes left", "memory"};
+    }
+    return add_memory(n_bytes, use_.device_bytes);
   }
-  Result<void*> allocate_pinned(size_t n_bytes) override { return allocate(n_bytes); }
-  void free_pinned(void* memory) override {
-    std::erase_if(memory_, [&](const auto& own) { return own.get() == memory; });
-  }
+  void free(void* memory) override { remove_memory(memory, use_.device_bytes); }
+  size_t shared_allocation_bytes() const override { return options_.shared_allocation_bytes; }
+  Result<void*> allocate_pinned(size_t n_bytes) override { return add_memory(n_bytes, use_.pinned_bytes); }
+  void free_pinned(void* memory) override { remove_memory(memory, use_.pinned_bytes); }
   void upload(void* to, const void* from, size_t n_bytes) override { copy(to, from, n_bytes); }
   void download(void* to, const void* from, size_t n_bytes) override { copy(to, from, n_bytes); }
   void receive(void* to, Device& from_device, const void* from, size_t n_bytes) override {
@@ -60,17 +66,21 @@ class EmulatedDevice final : public Device {
       recording_->push_back([=] { std::memset(memory, 0, n_bytes); });
     }
   }
-  void begin_capture() override {
-    REQUIRE(attached == this);
+  Status begin_capture() override {
+    REQUIRE(attached == this && recording_ == nullptr);
+    if (options_.capture_fault == test::CaptureFault::kAtBegin) return failed_capture();
     graphs_.push_back(std::make_unique<emulator::Recording>());
     recording_ = graphs_.back().get();
+    return {};
   }
   Result<GraphId> end_capture() override {
     recording_ = nullptr;
+    if (options_.capture_fault == test::CaptureFault::kAtEnd) return failed_capture();
     return GraphId{static_cast<uint32_t>(graphs_.size() - 1)};
   }
   void replay(GraphId id) override {
     REQUIRE(attached == this);
+    const test::DeviceWork work;
     for (const auto& run : *graphs_[static_cast<uint32_t>(id)]) run();
   }
   void drop(GraphId id) override { graphs_[static_cast<uint32_t>(id)] = nullptr; }
@@ -92,12 +102,28 @@ class EmulatedDevice final : public Device {
   double ms_between(uint32_t first_place, uint32_t last_place) override {
     return std::chrono::duration<double, std::milli>(times_[last_place] - times_[first_place]).count();
   }
+  bool is_busy() override { return false; }
   Status wait() override {
     attach();
     return {};
   }
 
  private:
+  static Error failed_capture() { return {ErrorCode::kInternal, "the emulated device records nothing", "cuda"}; }
+  Result<void*> add_memory(size_t n_bytes, size_t& in_use) {
+    attach();
+    std::byte* memory = new (std::align_val_t{256}) std::byte[n_bytes];
+    std::memset(memory, 0xff, n_bytes);
+    memory_.emplace(memory, Allocation{std::unique_ptr<std::byte[], Release>(memory), n_bytes});
+    in_use += n_bytes;
+    return static_cast<void*>(memory);
+  }
+  void remove_memory(void* memory, size_t& in_use) {
+    const auto found = memory_.find(memory);
+    REQUIRE(recording_ == nullptr && found != memory_.end());
+    in_use -= found->second.n_bytes;
+    memory_.erase(found);
+  }
   void copy(void* to, const void* from, size_t n_bytes) {
     attach();
     std::memcpy(to, from, n_bytes);
@@ -109,12 +135,18 @@ class EmulatedDevice final : public Device {
     const void* from;
     size_t n_bytes;
   };
-  size_t free_bytes_;
+  struct Allocation {
+    std::unique_ptr<std::byte[], Release> memory;
+    size_t n_bytes;
+  };
+  test::EmulatedDeviceOptions options_;
+  test::EmulatedMemory own_use_;
+  test::EmulatedMemory& use_;
   std::map<uint32_t, std::vector<Copy>> aside_;
   std::map<uint32_t, std::chrono::steady_clock::time_point> times_;
   std::vector<std::unique_ptr<emulator::Recording>> graphs_;
   emulator::Recording* recording_ = nullptr;
-  std::vector<std::unique_ptr<std::byte[], Release>> memory_;
+  std::map<void*, Allocation> memory_;
 };
 thread_local const EmulatedDevice* EmulatedDevice::attached = nullptr;
 
@@ -126,6 +158,8 @@ class EmulatedExchange final : public Exchange {
     }
     return {};
   }
+  Status check() override { return {}; }
+  bool is_lost() const override { return false; }
 };
 
 }  // namespace
@@ -133,11 +167,11 @@ class EmulatedExchange final : public Exchange {
 
 namespace realizar::test {
 
-std::unique_ptr<cuda::Device> make_emulated_cuda_device(size_t free_bytes) {
-  return std::make_unique<cuda::EmulatedDevice>(free_bytes);
+std::unique_ptr<cuda::Device> make_emulated_cuda_device(const EmulatedDeviceOptions& options) {
+  return std::make_unique<cuda::EmulatedDevice>(options);
 }
 
-Result<std::unique_ptr<Backend>> make_cuda_on(Result<std::unique_ptr<cuda::Device>> (*open)(), uint32_t n_devices,
+Result<std::unique_ptr<Backend>> make_cuda_on(const OpenCuda& open, uint32_t n_devices,
                                               const cuda::CudaOptions& options) {
   std::vector<std::unique_ptr<cuda::Device>> devices;
   for (uint32_t i = 0; i < n_devices; ++i) {

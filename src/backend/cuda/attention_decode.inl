@@ -20,21 +20,28 @@ struct DecodePlace {
   uint32_t first_pos, end_pos;  // of the cut, seen by the row
   uint32_t cut_begin;
   uint64_t part;  // of all rows
+
+  // The first of the block's heads among the partial results of some cut of the row, whose cuts have places next to
+  // each other.
+  template <uint32_t kWidth>
+  RZ_DEVICE float* partial(const AttentionArgs& a, uint32_t of_cut) const {
+    return a.partials + (uint64_t{block_x() - cut + of_cut} * a.n_heads + first_head) * kWidth;
+  }
 };
 
-RZ_DEVICE DecodePlace decode_place(const AttentionArgs& a, uint32_t row) {
+RZ_DEVICE DecodePlace decode_place(const AttentionArgs& a, const RowCut& own) {
   const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPartHeads - 1) / kPartHeads;
-  const uint32_t of_row = block_x() / a.n_cuts, part = of_row % n_parts;
-  const auto pos = static_cast<uint32_t>(a.step.positions[row]);
+  const uint32_t of_row = block_y(), part = of_row % n_parts;
+  const auto pos = static_cast<uint32_t>(a.step.positions[own.row]);
   const uint32_t first_seen = first_visible(pos, a.window);
   DecodePlace p{};
-  p.row = row;
+  p.row = own.row;
   p.kv_head = of_row / n_parts;
   p.first_head = p.kv_head * n_rep + part * kPartHeads;
   p.n_heads = n_rep - part * kPartHeads < kPartHeads ? n_rep - part * kPartHeads : kPartHeads;
-  p.part = uint64_t{row} * a.cache.n_kv_heads * n_parts + of_row;
+  p.part = uint64_t{own.row} * a.cache.n_kv_heads * n_parts + of_row;
   p.n_cuts = n_cuts_of<DecodeCuts>(pos, a.window);
-  p.cut = block_x() % a.n_cuts;
+  p.cut = own.cut;
   const uint32_t cut = DecodeCuts::of(first_seen) + p.cut;
   const Positions range{DecodeCuts::begin(cut), DecodeCuts::begin(cut + 1)};
   p.cut_begin = range.first;
@@ -266,11 +273,11 @@ RZ_DEVICE void merge_warps(const DecodeSums<kDim>& sums, float* warps, const Hea
 template <uint32_t kDim>
 RZ_DEVICE void store_partial(const AttentionArgs& a, const DecodePlace& p, const HeadSums<kDim>& heads) {
   constexpr uint32_t kWidth = HeadSums<kDim>::kWidth;
-  float* to = a.partials + (p.part * a.n_cuts + p.cut) * kPartHeads * kWidth;
-  for (uint32_t i = thread_idx(); i < kPartHeads * kDim; i += n_block_threads()) {
+  float* to = p.template partial<kWidth>(a, p.cut);
+  for (uint32_t i = thread_idx(); i < p.n_heads * kDim; i += n_block_threads()) {
     to[i / kDim * kWidth + i % kDim] = heads.values[i / kDim * kWidth + i % kDim];
   }
-  for (uint32_t h = thread_idx(); h < kPartHeads; h += n_block_threads()) {
+  for (uint32_t h = thread_idx(); h < p.n_heads; h += n_block_threads()) {
     to[h * kWidth + kDim] = heads.max[h];
     to[h * kWidth + kDim + 1] = heads.total[h];
   }
@@ -292,9 +299,8 @@ template <uint32_t kDim>
 RZ_DEVICE void merge_cuts(const AttentionArgs& a, const DecodePlace& p, float* weights, const HeadSums<kDim>& merged) {
   constexpr uint32_t kWidth = HeadSums<kDim>::kWidth, kThreads = 32 * kDecodeWarps<kDim>;
   constexpr uint32_t kEach = kPartHeads * kDim / kThreads;
-  const float* from = a.partials + p.part * a.n_cuts * kPartHeads * kWidth;
-  const auto of_cut = [&](uint32_t s, uint32_t h) { return from + (uint64_t{s} * kPartHeads + h) * kWidth; };
-  if (thread_idx() < kPartHeads) {
+  const auto of_cut = [&](uint32_t s, uint32_t h) { return p.template partial<kWidth>(a, s) + h * kWidth; };
+  if (thread_idx() < p.n_heads) {
     float max = -INFINITY;
     for (uint32_t s = 0; s < p.n_cuts; ++s) max = fmaxf(max, load_fresh(of_cut(s, thread_idx()) + kDim));
     merged.max[thread_idx()] = max;
@@ -305,15 +311,17 @@ RZ_DEVICE void merge_cuts(const AttentionArgs& a, const DecodePlace& p, float* w
     barrier();
     for (uint32_t i = thread_idx(); i < n * kPartHeads; i += kThreads) {
       const uint32_t h = i % kPartHeads;
+      if (h >= p.n_heads) continue;
       weights[i] = weight_of(load_fresh(of_cut(first + i / kPartHeads, h) + kDim), merged.max[h]);
     }
     barrier();
     for (uint32_t s = 0; s < n; ++s) {
       for (uint32_t i = 0; i < kEach; ++i) {
         const uint32_t at = thread_idx() + i * kThreads, h = at / kDim;
+        if (h >= p.n_heads) continue;
         values[i] = fmaf(weights[s * kPartHeads + h], load_fresh(of_cut(first + s, h) + at % kDim), values[i]);
       }
-      if (thread_idx() < kPartHeads) {
+      if (thread_idx() < p.n_heads) {
         total =
             fmaf(weights[s * kPartHeads + thread_idx()], load_fresh(of_cut(first + s, thread_idx()) + kDim + 1), total);
       }
@@ -349,12 +357,11 @@ RZ_KERNEL void attention_decode_kernel(AttentionArgs a) {
   RZ_SHARED(float, totals, kPartHeads);
   RZ_SHARED(float, weights, kMergedCuts* kPartHeads);
   RZ_SHARED(uint32_t, is_last, 1);
-  const uint32_t row = block_y();
-  if (row >= *a.step.n_decode_rows) return;
-  const DecodePlace p = decode_place(a, row);
-  if (p.cut >= p.n_cuts) return;
+  const RowCut own = a.row_cuts[block_x()];
+  if (own.row == kNoRow) return;
+  const DecodePlace p = decode_place(a, own);
 
-  const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[row]} * a.step.max_blocks;
+  const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[own.row]} * a.step.max_blocks;
   // The steps at the ends reach over positions that the row does not see: those have its first or last one instead.
   const uint32_t first_step = p.first_pos / kStepPositions * kStepPositions;
   const uint32_t end_step = (p.end_pos + kStepPositions - 1) / kStepPositions * kStepPositions;
@@ -379,22 +386,25 @@ RZ_KERNEL void attention_decode_kernel(AttentionArgs a) {
 }
 
 template <class Kv, uint32_t kDim>
-void launch_decode(const AttentionArgs& a, uint32_t max_rows, Stream stream) {
+void launch_decode(const AttentionArgs& a, Stream stream) {
   const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPartHeads - 1) / kPartHeads;
-  const Grid grid{a.cache.n_kv_heads * n_parts * a.n_cuts, max_rows};
-  launch(attention_decode_kernel<Kv, kDim>, grid, 32 * kDecodeWarps<kDim>, a, stream);
+  AttentionArgs pass = a;
+  for (uint64_t first = 0; first < a.n_row_cuts; first += a.pass_row_cuts, pass.row_cuts += a.pass_row_cuts) {
+    const uint64_t n_left = a.n_row_cuts - first;
+    const auto n_places = static_cast<uint32_t>(n_left < a.pass_row_cuts ? n_left : a.pass_row_cuts);
+    launch(attention_decode_kernel<Kv, kDim>, {n_places, a.cache.n_kv_heads * n_parts}, 32 * kDecodeWarps<kDim>, pass,
+           stream);
+  }
 }
 
-void attention_decode(const AttentionArgs& a, uint32_t max_rows, Stream stream) {
+void attention_decode(const AttentionArgs& a, Stream stream) {
   with_kv_type(a.cache.type, [&](auto kv) {
     using Kv = decltype(kv);
     if constexpr (Kv::kHasChunks) {
       const uint32_t dims = dim_class(a.cache.head_dim);
-      if (dims == 64) return launch_decode<Kv, 64>(a, max_rows, stream);
-      if (dims == 128) return launch_decode<Kv, 128>(a, max_rows, stream);
-      launch_decode<Kv, 256>(a, max_rows, stream);
-    } else {
-      plain_attention(a, {a.step.zero, a.step.n_decode_rows}, max_rows, stream);
+      if (dims == 64) return launch_decode<Kv, 64>(a, stream);
+      if (dims == 128) return launch_decode<Kv, 128>(a, stream);
+      launch_decode<Kv, 256>(a, stream);
     }
   });
 }

@@ -22,8 +22,8 @@ RZ_DEVICE AttentionPlace attention_place(const AttentionArgs& a, uint32_t row) {
   AttentionPlace p{};
   const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPlainHeads - 1) / kPlainHeads;
   p.row = row;
-  p.kv_head = block_x() / n_parts;
-  const uint32_t part = block_x() % n_parts;
+  p.kv_head = block_y() / n_parts;
+  const uint32_t part = block_y() % n_parts;
   p.first_head = p.kv_head * n_rep + part * kPlainHeads;
   p.n_heads = n_rep - part * kPlainHeads < kPlainHeads ? n_rep - part * kPlainHeads : kPlainHeads;
   const auto pos = static_cast<uint32_t>(a.step.positions[row]);
@@ -97,7 +97,7 @@ RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
   RZ_SHARED(float, maxima, kPlainHeads);
   RZ_SHARED(float, factors, kPlainHeads);
   RZ_SHARED(float, totals, kPlainHeads);
-  const uint32_t row = *args.rows.first + block_y(), thread = thread_idx(), head_dim = a.cache.head_dim;
+  const uint32_t row = *args.rows.first + block_x(), thread = thread_idx(), head_dim = a.cache.head_dim;
   if (row >= *args.rows.end) return;
   const AttentionPlace p = attention_place(a, row);
   const float* from = a.q + (uint64_t{row} * a.n_heads + p.first_head) * head_dim;
@@ -130,8 +130,8 @@ RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
   }
 }
 
-void plain_attention(const AttentionArgs& a, const RowRange& rows, uint32_t max_rows, Stream stream) {
+void attention_plain(const AttentionArgs& a, const RowRange& rows, uint32_t max_rows, Stream stream) {
   const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPlainHeads - 1) / kPlainHeads;
-  const Grid grid{a.cache.n_kv_heads * n_parts, max_rows};
+  const Grid grid{max_rows, a.cache.n_kv_heads * n_parts};
   launch(plain_attention_kernel, grid, kAttentionThreads, PlainAttentionArgs{a, rows}, stream);
 }

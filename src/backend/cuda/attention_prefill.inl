@@ -35,16 +35,16 @@ RZ_DEVICE PrefillPlace prefill_place(const AttentionArgs& a, uint32_t block_line
   PrefillPlace p{};
   p.n_rep = a.n_heads / a.cache.n_kv_heads;
   const uint32_t n_parts = (kPromptTileRows * p.n_rep + block_lines - 1) / block_lines;
-  const PromptTile tile = a.step.tiles[block_y() / a.n_cuts];
-  p.kv_head = block_x() / n_parts;
+  const PromptTile tile = a.step.tiles[a.first_tile + block_x() / a.n_cuts];
+  p.kv_head = block_y() / n_parts;
   p.first_row = tile.first_row;
-  p.first_line = block_x() % n_parts * block_lines;
+  p.first_line = block_y() % n_parts * block_lines;
   const uint32_t n_all = tile.n_rows * p.n_rep;
   if (p.first_line >= n_all) return p;
   p.n_lines = n_all - p.first_line < block_lines ? n_all - p.first_line : block_lines;
   const uint32_t first_seen = first_visible(static_cast<uint32_t>(a.step.positions[p.row(0)]), a.window);
   const uint32_t end_seen = static_cast<uint32_t>(a.step.positions[p.row(p.n_lines - 1)]) + 1;
-  p.cut = PromptCuts::of(first_seen) + block_y() % a.n_cuts;
+  p.cut = PromptCuts::of(first_seen) + block_x() % a.n_cuts;
   const Positions range{PromptCuts::begin(p.cut), PromptCuts::begin(p.cut + 1)};
   p.first_pos = range.first > first_seen ? range.first : first_seen;
   p.end_pos = range.end < end_seen ? range.end : end_seen;
@@ -119,7 +119,7 @@ struct PrefillLine {
 };
 
 RZ_DEVICE uint64_t partial_at(const AttentionArgs& a, uint32_t row, uint32_t head, uint32_t cut) {
-  return ((uint64_t{row} * a.n_heads + head) * a.n_cuts + cut) * (dim_class(a.cache.head_dim) + 2);
+  return ((uint64_t{row - a.first_row} * a.n_heads + head) * a.n_cuts + cut) * (dim_class(a.cache.head_dim) + 2);
 }
 
 RZ_DEVICE LinePlace line_place(const AttentionArgs& a, const PrefillPlace& p, uint32_t line) {
@@ -328,7 +328,6 @@ RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
   RZ_SHARED(uint32_t, scales, 4 * kScaleWords);
   RZ_SHARED(KvPlace, places, 2 * kPositions);
   RZ_SHARED(float, exchanged, kExchanged);
-  if (block_y() / a.n_cuts >= *a.step.n_tiles) return;
   const PrefillPlace p = prefill_place(a, kBlockLines<kDim>);
   if (p.n_lines == 0 || p.first_pos >= p.end_pos) return;
   const uint32_t lane = thread_idx() % 32, warp = thread_idx() / 32, slice = warp % kSlices<kDim>;
@@ -375,8 +374,7 @@ RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
 
 // Merges the cuts of a row and head in their order.
 RZ_KERNEL void attention_merge_kernel(AttentionArgs a) {
-  const uint32_t row = *a.step.n_decode_rows + block_y(), head = block_x(), dims = dim_class(a.cache.head_dim);
-  if (row >= *a.step.n_rows) return;
+  const uint32_t row = a.first_row + block_x(), head = block_y(), dims = dim_class(a.cache.head_dim);
   const uint32_t n_cuts = n_cuts_of<PromptCuts>(static_cast<uint32_t>(a.step.positions[row]), a.window);
   if (n_cuts == 1) return;
   const float* partials = a.partials + partial_at(a, row, head, 0);
@@ -396,26 +394,24 @@ RZ_KERNEL void attention_merge_kernel(AttentionArgs a) {
 }
 
 template <class Kv, uint32_t kDim>
-void launch_prefill(const AttentionArgs& a, uint32_t max_tiles, Stream stream) {
+void launch_prefill(const AttentionArgs& a, Stream stream) {
   const uint32_t n_lines = kPromptTileRows * (a.n_heads / a.cache.n_kv_heads);
   const uint32_t n_parts = (n_lines + kBlockLines<kDim> - 1) / kBlockLines<kDim>;
-  launch(attention_prefill_kernel<Kv, kDim>, {a.cache.n_kv_heads * n_parts, max_tiles * a.n_cuts}, kPrefillThreads, a,
+  launch(attention_prefill_kernel<Kv, kDim>, {a.n_tiles * a.n_cuts, a.cache.n_kv_heads * n_parts}, kPrefillThreads, a,
          stream);
   if (a.n_cuts > 1) {
-    launch(attention_merge_kernel, {a.n_heads, max_tiles * kPromptTileRows}, kMergeThreads, a, stream);
+    launch(attention_merge_kernel, {a.end_row - a.first_row, a.n_heads}, kMergeThreads, a, stream);
   }
 }
 
-void attention_prefill(const AttentionArgs& a, uint32_t max_tiles, Stream stream) {
+void attention_prefill(const AttentionArgs& a, Stream stream) {
   with_kv_type(a.cache.type, [&](auto kv) {
     using Kv = decltype(kv);
     if constexpr (Kv::kHasChunks) {
       const uint32_t dims = dim_class(a.cache.head_dim);
-      if (dims == 64) return launch_prefill<Kv, 64>(a, max_tiles, stream);
-      if (dims == 128) return launch_prefill<Kv, 128>(a, max_tiles, stream);
-      launch_prefill<Kv, 256>(a, max_tiles, stream);
-    } else {
-      plain_attention(a, {a.step.n_decode_rows, a.step.n_rows}, max_tiles * kPromptTileRows, stream);
+      if (dims == 64) return launch_prefill<Kv, 64>(a, stream);
+      if (dims == 128) return launch_prefill<Kv, 128>(a, stream);
+      launch_prefill<Kv, 256>(a, stream);
     }
   });
 }

@@ -9,6 +9,11 @@ uint32_t padded(size_t n_bytes) {
   return static_cast<uint32_t>((n_bytes + 15) / 16 * 16);
 }
 
+// Of one row and cut.
+uint64_t partial_bytes_of(const AttentionHeads& heads) {
+  return uint64_t{heads.n_heads} * (dim_class(heads.head_dim) + 2) * sizeof(float);
+}
+
 }  // namespace
 
 KvView kv_view(const KvLayout& layout, uint8_t* keys, uint8_t* values) {
@@ -26,16 +31,36 @@ KvView kv_view(const KvLayout& layout, uint8_t* keys, uint8_t* values) {
   return view;
 }
 
-AttentionScratch decode_scratch(const KvLayout& layout, uint32_t n_heads, uint32_t n_rows, uint32_t n_cuts) {
-  if (n_cuts <= 1) return {0, 0};
-  const uint32_t n_rep = n_heads / layout.n_kv_heads;
-  const size_t n_parts = size_t{n_rows} * layout.n_kv_heads * ((n_rep + kPartHeads - 1) / kPartHeads);
-  return {n_parts * n_cuts * kPartHeads * (dim_class(layout.head_dim) + 2), n_parts};
+DecodePasses decode_passes(const AttentionHeads& heads, uint32_t n_positions, uint64_t partial_bytes) {
+  const uint32_t n_cuts = max_cuts<DecodeCuts>(n_positions - 1, 0);
+  return {n_cuts, std::max<uint64_t>(2 * n_cuts, partial_bytes / partial_bytes_of(heads))};
 }
 
-AttentionScratch prompt_scratch(const KvLayout& layout, uint32_t n_heads, uint32_t n_rows, uint32_t n_cuts) {
-  if (n_cuts <= 1) return {0, 0};
-  return {size_t{n_rows} * n_heads * n_cuts * (dim_class(layout.head_dim) + 2), 0};
+uint64_t pass_tile_cuts(const AttentionHeads& heads, uint32_t n_positions, uint64_t partial_bytes) {
+  const uint64_t n_cuts = max_cuts<PromptCuts>(n_positions - 1, 0);
+  return std::max(n_cuts, partial_bytes / (kPromptTileRows * partial_bytes_of(heads)));
+}
+
+uint64_t partials_bytes(const AttentionHeads& heads, const BackendLimits& limits, uint32_t n_positions,
+                        uint64_t partial_bytes) {
+  const DecodePasses passes = decode_passes(heads, n_positions, partial_bytes);
+  if (passes.max_cuts == 1) return 0;
+  const uint64_t n_places = std::min(passes.n_places, uint64_t{limits.max_rows} * passes.max_cuts);
+  const uint64_t max_tiles = limits.max_rows / kPromptTileRows + std::max(1u, limits.max_seqs);
+  const uint64_t prompt_cuts = max_cuts<PromptCuts>(n_positions - 1, 0);
+  const uint64_t n_tile_cuts =
+      prompt_cuts == 1 ? 0 : std::min(pass_tile_cuts(heads, n_positions, partial_bytes), max_tiles * prompt_cuts);
+  return std::max(n_places, n_tile_cuts * kPromptTileRows) * partial_bytes_of(heads);
+}
+
+uint64_t attention_scratch_bytes(const AttentionHeads& heads, const BackendLimits& limits) {
+  constexpr uint64_t kWindows = 2;
+  const uint32_t n_positions = std::max(1u, limits.max_context);
+  const DecodePasses passes = decode_passes(heads, n_positions, kPartialBytes);
+  const uint64_t n_places = passes.all_places(uint64_t{limits.max_logit_rows} * passes.max_cuts);
+  const uint64_t n_arrivals = uint64_t{limits.max_rows} * heads.n_heads;
+  return partials_bytes(heads, limits, n_positions, kPartialBytes) +
+         kWindows * std::bit_ceil(n_places) * sizeof(RowCut) + n_arrivals * sizeof(uint32_t);
 }
 
 }  // namespace realizar::cuda

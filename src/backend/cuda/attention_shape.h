@@ -67,27 +67,52 @@ template <class Cuts>
 constexpr uint32_t n_cuts_of(uint32_t pos, uint32_t window) {
   return Cuts::of(pos) - Cuts::of(first_visible(pos, window)) + 1;
 }
-// The most for any row up to `last_pos`, rounded up to a power of two, so that a recorded launch lasts while contexts
-// grow. What lies in a window may begin anywhere in a cut.
+// The most for any row up to `last_pos`. What lies in a window may begin anywhere in a cut.
 template <class Cuts>
 constexpr uint32_t max_cuts(uint32_t last_pos, uint32_t window) {
-  const uint32_t n_all = std::bit_ceil(Cuts::of(last_pos) + 1);
+  const uint32_t n_all = Cuts::of(last_pos) + 1;
   if (window == 0 || window > last_pos) return n_all;
-  return std::min(n_all, std::bit_ceil((window + Cuts::kLeast - 2) / Cuts::kLeast + 1));
+  return std::min(n_all, (window + Cuts::kLeast - 2) / Cuts::kLeast + 1);
 }
 
-// What rows of several cuts need, the same memory for both. Decode: partial results, [n_rows, n_kv_heads, parts of
-// their query heads, n_cuts, kPartHeads] of [dims | maximum, sum], and a counter for each but the cuts. Prompt: partial
-// results, [n_rows, n_heads, n_cuts] of the same.
-struct AttentionScratch {
-  size_t n_partials, n_arrivals;  // floats, words
+// A block's part of a decode row's context: cuts are counted from the first that the row sees.
+struct RowCut {
+  uint32_t row, cut;
 };
-AttentionScratch decode_scratch(const KvLayout& layout, uint32_t n_heads, uint32_t n_rows, uint32_t n_cuts);
-AttentionScratch prompt_scratch(const KvLayout& layout, uint32_t n_heads, uint32_t n_rows, uint32_t n_cuts);
+inline constexpr uint32_t kNoRow = 0xffffffffu;  // a place of a list that nobody has
 
 // A head's dimensions as attention's registers hold them.
 constexpr uint32_t dim_class(uint32_t head_dim) {
   return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : kMaxHeadDim;
 }
+
+// Rows of several cuts leave partial results, [heads] of [dims | maximum, sum] a cut, until they are merged. The memory
+// for them is bounded, whatever the batch: what finds no place in it waits for the next pass over the same memory.
+// Passes change no bits.
+inline constexpr uint64_t kPartialBytes = uint64_t{64} << 20;
+
+struct AttentionHeads {
+  uint32_t n_heads, head_dim;
+};
+// Passes of decode rows have places for so many pairs of a row and a cut, at least for those of two rows.
+struct DecodePasses {
+  uint32_t max_cuts = 1;  // of a row
+  uint64_t n_places = 1;  // of a pass
+
+  bool operator==(const DecodePasses&) const = default;
+  // Of all passes that rows of n_cuts cuts together may need: a pass ends where the next row does not fit.
+  uint64_t all_places(uint64_t n_cuts) const {
+    return n_cuts <= n_places ? n_cuts : (n_cuts + n_places - max_cuts) / (n_places - max_cuts + 1) * n_places;
+  }
+};
+// n_positions: of the longest context.
+DecodePasses decode_passes(const AttentionHeads& heads, uint32_t n_positions, uint64_t partial_bytes);
+// The most cuts of tiles of a prompt's rows that a pass takes, at least those of one tile.
+uint64_t pass_tile_cuts(const AttentionHeads& heads, uint32_t n_positions, uint64_t partial_bytes);
+// What the partial results of both take, for steps within these limits.
+uint64_t partials_bytes(const AttentionHeads& heads, const BackendLimits& limits, uint32_t n_positions,
+                        uint64_t partial_bytes);
+// All that attention takes beside the cache, for an account: with the lists of cuts and counters.
+uint64_t attention_scratch_bytes(const AttentionHeads& heads, const BackendLimits& limits);
 
 }  // namespace realizar::cuda

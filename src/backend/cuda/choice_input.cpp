@@ -12,8 +12,10 @@ constexpr uint32_t kSeenEachRow = 256;
 Status ChoiceInput::create(Device& device, uint32_t max_rows) {
   max_seen_ = max_rows * kSeenEachRow;
   const size_t row_bytes = max_rows * sizeof(ChoiceRow), n_bytes = row_bytes + max_seen_ * sizeof(SeenToken);
-  RZ_TRY(void* host, device.allocate_pinned(n_bytes));
   RZ_TRY(void* memory, device.allocate(n_bytes));
+  const Result<void*> pinned = device.allocate_pinned(n_bytes);
+  if (!pinned.ok()) return device.free(memory), pinned.error();
+  void* host = *pinned;
   host_rows_ = static_cast<ChoiceRow*>(host);
   host_seen_ = reinterpret_cast<SeenToken*>(static_cast<std::byte*>(host) + row_bytes);
   rows_ = static_cast<ChoiceRow*>(memory);

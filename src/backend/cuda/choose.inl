@@ -106,7 +106,7 @@ RZ_KERNEL void choose_part_kernel(ChooseArgs a) {
   RZ_SHARED(double, sums, kChooseThreads);
   RZ_SHARED(float, warps, kChooseThreads / 32);
   RZ_SHARED(uint32_t, n_found, 1);
-  const uint32_t part = block_x(), row = block_y(), thread = thread_idx();
+  const uint32_t part = block_y(), row = block_x(), thread = thread_idx();
   if (row >= *a.n_rows) return;
   const ChoiceRow c = a.choices[row];
   if (c.is_wanted == 0) return;
@@ -289,6 +289,6 @@ RZ_KERNEL void choose_kernel(ChooseArgs a) {
 }
 
 void choose(const ChooseArgs& a, uint32_t max_rows, Stream stream) {
-  launch(choose_part_kernel, {(a.n_vocab + kPartTokens - 1) / kPartTokens, max_rows}, kChooseThreads, a, stream);
+  launch(choose_part_kernel, {max_rows, (a.n_vocab + kPartTokens - 1) / kPartTokens}, kChooseThreads, a, stream);
   launch(choose_kernel, {max_rows, 1}, kChooseThreads, a, stream);
 }

@@ -66,7 +66,8 @@ class CudaBackend final : public Backend {
   }
   std::span<const OpTiming> last_trace() const override { return trace_.timings(); }
   bool is_lost() const override {
-    return std::ranges::any_of(ranks_, [](const auto& rank) { return rank->device().is_lost(); });
+    const bool is_cut_off = exchange_ != nullptr && exchange_->is_lost();
+    return is_cut_off || std::ranges::any_of(ranks_, [](const auto& rank) { return rank->device().is_lost(); });
   }
   std::vector<const DeviceUse*> devices() const override {
     std::vector<const DeviceUse*> devices;
@@ -106,6 +107,7 @@ class CudaBackend final : public Backend {
   Status run_graphs(const StepShape& shape);
   template <class Visit>
   void for_each_part(BlockId id, const Visit& visit) const;
+  Status watch_exchange() const;
   Status wait_for_all() const;
 
   CudaOptions options_;
@@ -136,7 +138,7 @@ CudaBackend::CudaBackend(std::vector<std::unique_ptr<Device>> devices, const Cud
   REQUIRE(!devices.empty());
   for (auto& device : devices) {
     room_bytes_.push_back(room_on(*device, options));
-    ranks_.push_back(std::make_unique<Rank>(std::move(device), packers_));
+    ranks_.push_back(std::make_unique<Rank>(std::move(device), packers_, options.partial_bytes));
   }
 }
 
@@ -188,7 +190,9 @@ void CudaBackend::share_layers() {
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
     const uint64_t n_own = placement_.n_layers_on(i);
     const uint64_t n_bytes = room_bytes_[i] - std::min(n_own * layer_cache, room_bytes_[i]);
-    const uint64_t wanted = (i == 0 || is_shared ? no_layer : 0) + n_own * layer_weights;
+    // What shares allocations may leave a part of the last one empty.
+    const uint64_t wanted =
+        (i == 0 || is_shared ? no_layer : 0) + n_own * layer_weights + ranks_[i]->device().shared_allocation_bytes();
     ranks_[i]->weights().set_room({n_bytes, options_.weight_bytes > 0 && wanted <= n_bytes, options_.n_gpu_layers});
   }
 }
@@ -263,9 +267,11 @@ void CudaBackend::begin(const StepBatch& batch) {
 
 // What chooses tokens is a step's last command.
 Status CudaBackend::prepare(const StepShape& shape) {
+  const Pos last_pos = batch_->positions.empty() ? Pos{0} : std::ranges::max(batch_->positions);
+  for (const auto& rank : ranks_) rank->runner().set_shape(shape, static_cast<uint32_t>(last_pos) + 1);
   for (const Stage& stage : stages().all()) {
     for (uint32_t rank = stage.rank; rank < stage.rank + stage.n_ranks; ++rank) {
-      RZ_CHECK_OK(ranks_[rank]->runner().reserve_for(commands_.of(stage), shape));
+      RZ_CHECK_OK(ranks_[rank]->runner().reserve_for(commands_.of(stage)));
     }
   }
   StepBatch without_choices = *batch_;
@@ -346,7 +352,18 @@ Status CudaBackend::wait_for_all() const {
   return first;
 }
 
+// An exchange that fails may leave devices waiting for each other for ever: so its errors are asked for until all are
+// done, and end that.
+Status CudaBackend::watch_exchange() const {
+  Status status;
+  for (const auto& rank : ranks_) {
+    while (status.ok() && rank->device().is_busy()) status = exchange_->check();
+  }
+  return status.ok() ? exchange_->check() : status;
+}
+
 Status CudaBackend::wait() {
+  if (exchange_ != nullptr && status_.ok()) status_ = watch_exchange();
   Status device_status = wait_for_all();
   if (is_traced_ && device_status.ok() && status_.ok()) trace_.finish();
   return status_.ok() ? std::move(device_status) : std::exchange(status_, {});

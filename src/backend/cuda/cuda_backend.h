@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cuda/attention_shape.h"
 #include "backend/cuda/device.h"
 #include "backend/cuda/exchange.h"
 
@@ -20,6 +21,7 @@ struct CudaOptions {
   uint64_t weight_bytes = 0;                  // of the whole model, as far as they are known; 0: not known
   uint32_t n_layers = 0;                      // of the model; wanted where there are several devices
   std::optional<uint32_t> n_gpu_layers = {};  // that stay on devices; absent: as many as fit
+  uint64_t partial_bytes = kPartialBytes;     // that attention may take at a time for partial results of long contexts
 };
 
 // Of several devices each has some of the layers, in order, and the first what belongs to none; a step goes from one to

@@ -33,8 +33,13 @@ class Device {
   // kernels, captures, replays, and what is asked of buffers and times must follow one of these.
   virtual void attach() = 0;
 
-  // Aligned to kAllocationAlign, uninitialized, freed with the device. Errors: ResourceExhausted.
+  // Aligned to kAllocationAlign, uninitialized, freed with the device where free() does not. Errors: ResourceExhausted.
   virtual Result<void*> allocate(size_t n_bytes) = 0;
+  // Of what allocate gave, once all that was given to the stream is done. Not within a capture.
+  virtual void free(void* memory) = 0;
+  // What is small and many had better share allocations of this size, which the driver gives in large pieces; 0: each
+  // may have its own.
+  virtual size_t shared_allocation_bytes() const = 0;
   // The same in memory of the host that the device reads while the processor goes on.
   virtual Result<void*> allocate_pinned(size_t n_bytes) = 0;
   // Of what allocate_pinned gave, when no copy reads it any more.
@@ -46,8 +51,9 @@ class Device {
   virtual void receive(void* to, Device& from_device, const void* from, size_t n_bytes) = 0;
   // Zeros, where a kernel would write.
   virtual void clear(void* memory, size_t n_bytes) = 0;
-  // Kernels launched between these are recorded, and not run. Errors of end_capture: Internal.
-  virtual void begin_capture() = 0;
+  // Kernels launched between these are recorded, and not run, whatever end_capture gives. Errors: Internal (no
+  // recording can be begun, or none was made); those of calls before begin_capture still show at the next wait().
+  virtual Status begin_capture() = 0;
   virtual Result<GraphId> end_capture() = 0;
   // Runs what was recorded, in the stream's order.
   virtual void replay(GraphId id) = 0;
@@ -60,6 +66,8 @@ class Device {
   // Notes the time at this place of the stream's order; after wait(), the time between two such places.
   virtual void mark_time(uint32_t place) = 0;
   virtual double ms_between(uint32_t first_place, uint32_t last_place) = 0;
+  // Something that was given to the stream is not done yet.
+  virtual bool is_busy() = 0;
   // Until all that was given to the stream is done. Errors: Internal, by name, of anything since the last call.
   virtual Status wait() = 0;
 };

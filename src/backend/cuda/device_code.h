@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "backend/cuda/grid.h"
 #include "quant/half.h"
 
 #ifdef __CUDACC__
@@ -25,11 +26,14 @@
 
 namespace realizar::cuda {
 
-struct Grid {
-  uint32_t x, y;
-};
 template <class Args>
 void launch(void (*kernel)(Args), Grid grid, uint32_t n_threads, const Args& args, void* stream) {
+  if (stream == load_only_stream()) {
+    cudaFuncAttributes attributes;
+    cudaFuncGetAttributes(&attributes, kernel);
+    return;
+  }
+  require_launchable(grid, n_threads);
   kernel<<<dim3(grid.x, grid.y), n_threads, 0, static_cast<cudaStream_t>(stream)>>>(args);
 }
 
@@ -97,10 +101,10 @@ RZ_DEVICE uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t places) {
   return __byte_perm(a, b, places);
 }
 
-// Over the four lanes 4g to 4g + 3, which share a row of the products of matrices below.
+// Over the four lanes 4g to 4g + 3, which share a row of the products of matrices below: (0 + 1) + (2 + 3).
 RZ_DEVICE float quad_sum(float x) {
-  for (int step = 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
-  return x;
+  x += __shfl_xor_sync(0xffffffffu, x, 1);
+  return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 RZ_DEVICE float quad_max(float x) {
   for (int step = 2; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));

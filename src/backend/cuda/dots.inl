@@ -34,11 +34,6 @@ RZ_DEVICE float activated(Activation activation, float x) {
   return x;
 }
 
-RZ_DEVICE float quad_sum(float x) {
-  x += warp_exchange(x, 1);
-  return x + warp_exchange(x, 2);
-}
-
 // What one activation's group gives with each of the columns' groups, before the quad adds it.
 template <class Format>
 RZ_DEVICE void multiply_groups(const typename Format::Stored (&stored)[kDotCols], const QuantRows& in, uint64_t at,
@@ -158,6 +153,7 @@ RZ_DEVICE float dot(const Matrix& m, const uint64_t (&cols)[kDotCols], const flo
 }
 
 constexpr uint32_t kDotBlockCols = kDotWarps * kDotCols;
+static_assert(kMaxMatrixRows / kDotBlockCols + kMaxMoreParts <= kMaxGridY);
 
 // The first of this warp's columns, of the block's.
 RZ_DEVICE uint32_t first_dot_col(uint32_t block) {

@@ -20,6 +20,11 @@ class Exchange {
   // In the order of all streams: every `to` holds then what each `from` held, in the order of the devices. Nothing is
   // computed on the way, so the bits depend on nothing. Errors: Internal.
   virtual Status gather(std::span<const Part> parts, size_t n_floats) = 0;
+  // The first error of what is under way. After one nothing can be exchanged any more, and no device waits for another
+  // in vain. Errors: Internal.
+  virtual Status check() = 0;
+  // An error was told.
+  virtual bool is_lost() const = 0;
 };
 
 }  // namespace realizar::cuda

@@ -222,7 +222,9 @@ struct BF16Element {
   }
 };
 
-// As load_f8 of the CPU has it (panel_layout.inl): the byte goes to the top, and from there to a float's places.
+// As load_f8 of the CPU has it (panel_layout.inl): the byte goes to the top, and from there to a float's places. The
+// two codes of NaN would be 480 here and NaN to some GPUs' conversions: weights that have them are refused when they
+// are loaded, so that decode rows and a prompt's agree on all codes there are.
 struct F8Element {
   static constexpr bool kIsScaled = true;
   using Stored = uint8_t;

@@ -7,7 +7,7 @@ namespace realizar::cuda {
 namespace {
 
 constexpr size_t kMaxSteps = 64;
-constexpr uint32_t kLeastPositions = 512;
+constexpr uint64_t kLeastCuts = 2;  // a row, so that short contexts share a shape
 constexpr uint32_t kEvenRows = 16;  // from here on, rows are rounded to multiples of it
 
 uint32_t rounded_rows(uint32_t n, uint32_t limit) {
@@ -21,11 +21,11 @@ StepShape shared_shape(const StepShape& exact, const BackendLimits& limits) {
   StepShape shape;
   shape.n_rows = shape.n_decode_rows = rounded_rows(exact.n_rows, limits.max_rows);
   shape.n_logit_rows = rounded_rows(exact.n_logit_rows, limits.max_logit_rows);
-  shape.n_positions = std::max(kLeastPositions, std::bit_ceil(exact.n_positions));
+  shape.n_cuts = std::bit_ceil(std::max(exact.n_cuts, kLeastCuts * shape.n_rows));
   return shape;
 }
 
-const std::vector<GraphId>* GraphCache::find(const StepShape& shape, std::span<const Command> commands) {
+const std::vector<GraphCache::StageGraph>* GraphCache::find(const StepShape& shape, std::span<const Command> commands) {
   const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.shape == shape && std::ranges::equal(entry.commands, commands);
   });
@@ -34,7 +34,7 @@ const std::vector<GraphId>* GraphCache::find(const StepShape& shape, std::span<c
   return &found->graphs;
 }
 
-void GraphCache::keep(const StepShape& shape, std::span<const Command> commands, std::vector<GraphId> graphs) {
+void GraphCache::keep(const StepShape& shape, std::span<const Command> commands, std::vector<StageGraph> graphs) {
   if (entries_.size() >= kMaxSteps) {
     const auto oldest = std::ranges::min_element(entries_, {}, &Entry::last_use);
     drop(*oldest);
@@ -49,7 +49,9 @@ void GraphCache::forget_all() {
 }
 
 void GraphCache::drop(const Entry& entry) {
-  for (const GraphId graph : entry.graphs) device_.drop(graph);
+  for (const StageGraph graph : entry.graphs) {
+    if (graph) device_.drop(*graph);
+  }
 }
 
 }  // namespace realizar::cuda

@@ -2,6 +2,7 @@
 // are (tokens, positions, blocks, how to choose) lies in the device's memory, so a recording outlives requests.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace realizar::cuda {
 // The most of each that a step's launches may find.
 struct StepShape {
   uint32_t n_rows = 0, n_decode_rows = 0, n_logit_rows = 0;
-  uint32_t n_positions = 0, n_prompt_positions = 0;  // that a decode row, and a prompt's row, sees at most
+  uint64_t n_cuts = 0;  // of the contexts of all decode rows together
   bool operator==(const StepShape&) const = default;
 };
 // The shape that steps like this one share: decode rows alone, numbers rounded up, to no more than `limits`.
@@ -23,10 +24,12 @@ class GraphCache {
  public:
   explicit GraphCache(Device& device) : device_(device) {}
 
+  // A stage's recording; absent where it could not be made, and the stage is launched one by one.
+  using StageGraph = std::optional<GraphId>;
   // Of each stage of the step; null where it is not kept. Valid until the next keep or forget_all.
-  const std::vector<GraphId>* find(const StepShape& shape, std::span<const Command> commands);
+  const std::vector<StageGraph>* find(const StepShape& shape, std::span<const Command> commands);
   // Forgets the step that was not used for longest, where there are too many.
-  void keep(const StepShape& shape, std::span<const Command> commands, std::vector<GraphId> graphs);
+  void keep(const StepShape& shape, std::span<const Command> commands, std::vector<StageGraph> graphs);
   // Buffers have moved: no recording holds any longer.
   void forget_all();
 
@@ -34,7 +37,7 @@ class GraphCache {
   struct Entry {
     StepShape shape;
     std::vector<Command> commands;
-    std::vector<GraphId> graphs;
+    std::vector<StageGraph> graphs;
     uint64_t last_use;
   };
 

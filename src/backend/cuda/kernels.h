@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/attention_shape.h"
+#include "backend/cuda/grid.h"
 
 namespace realizar::cuda {
 
@@ -14,6 +15,8 @@ using Stream = void*;
 
 inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation scale
 inline constexpr uint32_t kMaxExperts = 512;
+// Rows of a matrix, and of all matrices of one launch: a block makes 8 columns of the output or more.
+inline constexpr uint32_t kMaxMatrixRows = 8 * (kMaxGridY - 2);
 inline constexpr uint32_t kMoreCodeBytes = 1024;
 inline constexpr uint32_t kTileRows = 64;        // of activations, that kernels for many rows take at a time
 inline constexpr uint32_t kPartTokens = 4096;    // of the vocabulary that a block looks at, where tokens are chosen
@@ -71,7 +74,6 @@ struct StepView {
   const uint32_t* n_rows;         // [1]
   const uint32_t* n_decode_rows;  // [1]
   const uint32_t* n_logit_rows;   // [1]
-  const uint32_t* n_tiles;        // [1]
   const int32_t* tokens;          // [n_rows]
   const int32_t* positions;       // [n_rows]
   const uint32_t* seq_of_row;     // [n_rows]
@@ -197,11 +199,16 @@ struct AttentionArgs {
   uint32_t n_heads;
   float scale, softcap;
   uint32_t window;
-  // The most cuts of the context that a row has, and where there are several, what they give, and how many of a decode
-  // row have: zeros before and after a launch.
-  uint32_t n_cuts;
+  // What the cuts of a row give, where there are several, in places of a pass: [n_heads, dims | maximum, sum] each.
   float* partials;
+  // Decode rows: who has which cut, on which pass; and how many cuts of a row's heads are there: zeros before and after
+  // a launch, [n_rows, n_kv_heads, parts of their query heads].
+  const RowCut* row_cuts;  // [n_row_cuts]
+  uint64_t n_row_cuts, pass_row_cuts;
   uint32_t* arrivals;
+  // Prompt rows: the tiles of one pass, their rows, and the most cuts that one of them has. A row's place among the
+  // partial results is counted from first_row.
+  uint32_t first_tile, n_tiles, first_row, end_row, n_cuts;
 };
 
 struct RouteArgs {
@@ -309,9 +316,11 @@ struct KernelTable {
   void (*split)(const SplitArgs&, uint32_t max_rows, Stream);
   void (*linear_split)(const LinearArgs&, uint32_t max_rows, Stream);
   void (*rope_store)(const RopeStoreArgs&, uint32_t max_rows, Stream);
-  // Rows [0, n_decode_rows), and the others in their tiles.
-  void (*attention_decode)(const AttentionArgs&, uint32_t max_rows, Stream);
-  void (*attention_prefill)(const AttentionArgs&, uint32_t max_tiles, Stream);
+  // Rows [0, n_decode_rows); and of the others the tiles of a pass.
+  void (*attention_decode)(const AttentionArgs&, Stream);
+  void (*attention_prefill)(const AttentionArgs&, Stream);
+  // Either of them, over a cache of F32.
+  void (*attention_plain)(const AttentionArgs&, const RowRange&, uint32_t max_rows, Stream);
   void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
   void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
   void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);

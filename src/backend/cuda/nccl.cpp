@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace realizar::cuda {
@@ -13,12 +14,14 @@ constexpr const char* kNcclLibrary = "libnccl.so.2";
 // The part of nccl.h that is used; the library keeps it stable within version 2.
 using NcclComm = void*;
 using NcclResult = int;
-constexpr NcclResult kNcclSuccess = 0;
+constexpr NcclResult kNcclSuccess = 0, kNcclInProgress = 7;
 constexpr int kNcclFloat32 = 7;
 
 struct NcclCalls {
   NcclResult (*comm_init_all)(NcclComm* comms, int n_devices, const int* devices);
   NcclResult (*comm_destroy)(NcclComm comm);
+  NcclResult (*comm_abort)(NcclComm comm);
+  NcclResult (*comm_get_async_error)(NcclComm comm, NcclResult* result);
   NcclResult (*group_start)();
   NcclResult (*group_end)();
   NcclResult (*all_gather)(const void* from, void* to, size_t n, int type, NcclComm comm, Stream stream);
@@ -42,6 +45,8 @@ Result<NcclCalls> load_nccl() {
   NcclCalls calls{};
   const bool is_whole = find_call(library, "ncclCommInitAll", calls.comm_init_all) &&
                         find_call(library, "ncclCommDestroy", calls.comm_destroy) &&
+                        find_call(library, "ncclCommAbort", calls.comm_abort) &&
+                        find_call(library, "ncclCommGetAsyncError", calls.comm_get_async_error) &&
                         find_call(library, "ncclGroupStart", calls.group_start) &&
                         find_call(library, "ncclGroupEnd", calls.group_end) &&
                         find_call(library, "ncclAllGather", calls.all_gather) &&
@@ -53,10 +58,13 @@ Result<NcclCalls> load_nccl() {
 class NcclExchange final : public Exchange {
  public:
   NcclExchange(const NcclCalls& calls, size_t n_devices) : calls_(calls), comms_(n_devices, nullptr) {}
+  // In a group, since each may wait for the others.
   ~NcclExchange() override {
+    calls_.group_start();
     for (const NcclComm comm : comms_) {
       if (comm != nullptr) calls_.comm_destroy(comm);
     }
+    calls_.group_end();
   }
 
   Status open(std::span<const uint32_t> devices) {
@@ -65,6 +73,7 @@ class NcclExchange final : public Exchange {
   }
 
   Status gather(std::span<const Part> parts, size_t n_floats) override {
+    if (is_lost_) return lost();
     RZ_CHECK_OK(status(calls_.group_start()));
     NcclResult first = kNcclSuccess;
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -77,14 +86,35 @@ class NcclExchange final : public Exchange {
     return status(first == kNcclSuccess ? end : first);
   }
 
+  Status check() override {
+    for (const NcclComm comm : comms_) {
+      if (comm == nullptr) continue;
+      NcclResult result = kNcclSuccess;
+      const NcclResult call = calls_.comm_get_async_error(comm, &result);
+      RZ_CHECK_OK(status(call != kNcclSuccess ? call : result == kNcclInProgress ? kNcclSuccess : result));
+    }
+    return is_lost_ ? lost() : Status();
+  }
+
+  bool is_lost() const override { return is_lost_; }
+
  private:
-  Status status(NcclResult result) const {
+  static Error lost() {
+    return {ErrorCode::kInternal, "NCCL: an error has ended the connection of the GPUs; load the model again", "cuda"};
+  }
+  // Devices that wait for others go on, with nothing of use, once the connections are given up.
+  Status status(NcclResult result) {
     if (result == kNcclSuccess) return {};
+    is_lost_ = true;
+    for (NcclComm& comm : comms_) {
+      if (comm != nullptr) calls_.comm_abort(std::exchange(comm, nullptr));
+    }
     return Error{ErrorCode::kInternal, std::string("NCCL: ") + calls_.error_string(result), "cuda"};
   }
 
   NcclCalls calls_;
-  std::vector<NcclComm> comms_;
+  std::vector<NcclComm> comms_;  // null where given up
+  bool is_lost_ = false;
 };
 
 }  // namespace

@@ -5,7 +5,8 @@
 namespace realizar::cuda {
 namespace {
 
-constexpr size_t kCopyBytes = size_t{512} << 20;
+// A GPU's caches hold up to 126 MB; on a full GPU a smaller copy is better than none.
+constexpr size_t kMostCopyBytes = size_t{512} << 20, kLeastCopyBytes = size_t{16} << 20;
 constexpr uint32_t kRounds = 20000;
 constexpr int kRepetitions = 5;
 constexpr double kFlopsEachBfloatTile = 2.0 * 16 * 8 * 16, kOpsEachInt8Tile = 2.0 * 16 * 8 * 32;
@@ -34,16 +35,27 @@ Result<double> multiply_rate(Device& device, bool is_int8, void* out, double ops
 
 }  // namespace
 
+Result<CopyBuffers> allocate_copy_buffers(Device& device) {
+  for (size_t n_bytes = kMostCopyBytes;; n_bytes /= 2) {
+    const Result<void*> from = device.allocate(n_bytes);
+    if (!from.ok() && n_bytes / 2 < kLeastCopyBytes) return from.error();
+    if (!from.ok()) continue;
+    const Result<void*> to = device.allocate(n_bytes);
+    if (to.ok()) return CopyBuffers{*from, *to, n_bytes};
+    device.free(*from);
+    if (n_bytes / 2 < kLeastCopyBytes) return to.error();
+  }
+}
+
 Result<DevicePeaks> measure_peaks(Device& device) {
-  RZ_TRY(void* from, device.allocate(kCopyBytes));
-  RZ_TRY(void* to, device.allocate(kCopyBytes));
-  const CopyArgs copy{static_cast<const uint32_t*>(from), static_cast<uint32_t*>(to),
-                      kCopyBytes / sizeof(uint32_t) / 4};
+  RZ_TRY(const CopyBuffers buffers, allocate_copy_buffers(device));
+  const CopyArgs copy{static_cast<const uint32_t*>(buffers.from), static_cast<uint32_t*>(buffers.to),
+                      buffers.n_bytes / sizeof(uint32_t) / 4};
   DevicePeaks peaks;
   RZ_TRY(const double copy_ms, shortest_ms(device, [&] { device.kernels().copy(copy, device.stream()); }));
-  peaks.copy_gb_per_s = 2.0 * kCopyBytes / copy_ms / 1e6;
-  RZ_TRY(peaks.bf16_gflop_per_s, multiply_rate(device, false, to, kFlopsEachBfloatTile));
-  RZ_TRY(peaks.int8_gop_per_s, multiply_rate(device, true, to, kOpsEachInt8Tile));
+  peaks.copy_gb_per_s = 2.0 * static_cast<double>(buffers.n_bytes) / copy_ms / 1e6;
+  RZ_TRY(peaks.bf16_gflop_per_s, multiply_rate(device, false, buffers.to, kFlopsEachBfloatTile));
+  RZ_TRY(peaks.int8_gop_per_s, multiply_rate(device, true, buffers.to, kOpsEachInt8Tile));
   return peaks;
 }
 

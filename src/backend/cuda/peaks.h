@@ -11,6 +11,13 @@ struct DevicePeaks {
   double int8_gop_per_s = 0;
 };
 
+// Two of the same size, as large as can be had of what is free; freed with the device. Errors: ResourceExhausted.
+struct CopyBuffers {
+  void *from, *to;
+  size_t n_bytes;
+};
+Result<CopyBuffers> allocate_copy_buffers(Device& device);
+
 // Takes about a second. Errors: ResourceExhausted (no memory is free for the copies), Internal.
 Result<DevicePeaks> measure_peaks(Device& device);
 

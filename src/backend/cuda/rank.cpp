@@ -57,26 +57,40 @@ void Rank::run(std::span<const Command> commands, const StepShape& shape, StepTr
 }
 
 void Rank::begin_graphs(std::span<const Command> step, const StepShape& shape) {
-  // Of a step that failed.
-  for (const GraphId graph : recorded_) device_->drop(graph);
+  // Recordings left over from a step that failed.
+  for (const GraphCache::StageGraph graph : recorded_) {
+    if (graph) device_->drop(*graph);
+  }
   recorded_.clear();
   n_replayed_ = 0;
   known_ = graphs_.find(shape, step);
 }
 
-Status Rank::record(std::span<const Command> commands, const StepShape& shape) {
-  device_->begin_capture();
+Result<GraphId> Rank::capture(std::span<const Command> commands, const StepShape& shape) {
+  RZ_CHECK_OK(device_->begin_capture());
   launch(commands, shape, nullptr);
-  RZ_TRY(const GraphId graph, device_->end_capture());
-  recorded_.push_back(graph);
-  add_to(use_.n_captures, 1);
+  return device_->end_capture();
+}
+
+// A recording that fails (no memory is left for it, the driver refuses it) costs the step nothing but speed: nothing of
+// it has run.
+Status Rank::record(std::span<const Command> commands, const StepShape& shape) {
+  const Result<GraphId> graph = capture(commands, shape);
+  if (!graph.ok() && device_->is_lost()) return graph.error();
+  add_to(graph.ok() ? use_.n_captures : use_.n_graph_failures, 1);
+  recorded_.push_back(graph.ok() ? GraphCache::StageGraph(*graph) : std::nullopt);
   return {};
 }
 
 Status Rank::replay(std::span<const Command> commands, const StepShape& shape) {
   if (known_ == nullptr) RZ_CHECK_OK(record(commands, shape));
-  device_->replay((known_ != nullptr ? *known_ : recorded_)[n_replayed_++]);
-  add_to(use_.n_replays, 1);
+  const GraphCache::StageGraph graph = (known_ != nullptr ? *known_ : recorded_)[n_replayed_++];
+  if (graph) {
+    device_->replay(*graph);
+    add_to(use_.n_replays, 1);
+  } else {
+    run(commands, shape, nullptr);
+  }
   return {};
 }
 

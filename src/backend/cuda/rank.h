@@ -12,9 +12,12 @@ namespace realizar::cuda {
 
 class Rank {
  public:
-  // `packers` must outlive it.
-  Rank(std::unique_ptr<Device> device, ThreadTeam& packers)
-      : device_(std::move(device)), weights_(*device_, packers), runner_(*device_, weights_), graphs_(*device_) {}
+  // `packers` must outlive it; partial_bytes: as StepRunner has it.
+  Rank(std::unique_ptr<Device> device, ThreadTeam& packers, uint64_t partial_bytes)
+      : device_(std::move(device)),
+        weights_(*device_, packers),
+        runner_(*device_, weights_, partial_bytes),
+        graphs_(*device_) {}
 
   Device& device() { return *device_; }
   const Device& device() const { return *device_; }
@@ -32,15 +35,17 @@ class Rank {
   Status begin(const StepBatch& batch);
   // Launches commands that follow each other; `trace` is null where there is none.
   void run(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
-  // The same, each time as one graph: replay() records it where the step's are not known yet.
+  // The same, each time as one graph: replay() records it where the step's are not known yet. Where a recording fails,
+  // the commands are launched one by one, then and whenever a step of this shape comes again.
   void begin_graphs(std::span<const Command> step, const StepShape& shape);
-  // Errors: Internal.
+  // Errors: Internal (the device is lost).
   Status replay(std::span<const Command> commands, const StepShape& shape);
   void end_graphs(std::span<const Command> step, const StepShape& shape);
 
  private:
   std::optional<uint32_t> streamed_layer_of(const Command& command) const;
   void launch(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
+  Result<GraphId> capture(std::span<const Command> commands, const StepShape& shape);
   Status record(std::span<const Command> commands, const StepShape& shape);
 
   std::unique_ptr<Device> device_;
@@ -49,9 +54,9 @@ class Rank {
   GraphCache graphs_;
   DeviceUse use_;
   uint32_t n_known_moves_ = 0;
-  const std::vector<GraphId>* known_ = nullptr;  // of the step's stages here
+  const std::vector<GraphCache::StageGraph>* known_ = nullptr;  // of the step's stages here
   size_t n_replayed_ = 0;
-  std::vector<GraphId> recorded_;  // in this step
+  std::vector<GraphCache::StageGraph> recorded_;  // in this step
 };
 
 }  // namespace realizar::cuda

@@ -32,10 +32,10 @@ RZ_DEVICE void rotate_head(float* head, const RopeStoreArgs& a, int32_t pos, uin
 // A warp a head: the query heads, then the key heads, which also append their key and value.
 template <class Kv>
 RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
-  const uint32_t lane = thread_idx(), row = block_y(), head_dim = a.cache.head_dim;
+  const uint32_t lane = thread_idx(), row = block_x(), head_dim = a.cache.head_dim;
   if (row >= *a.step.n_rows) return;
-  const bool is_key = block_x() >= a.n_heads;
-  const uint32_t h = is_key ? block_x() - a.n_heads : block_x();
+  const bool is_key = block_y() >= a.n_heads;
+  const uint32_t h = is_key ? block_y() - a.n_heads : block_y();
   float* head = is_key ? a.k + (uint64_t{row} * a.cache.n_kv_heads + h) * head_dim
                        : a.q + (uint64_t{row} * a.n_heads + h) * head_dim;
   const float* norm = is_key ? a.k_norm : a.q_norm;
@@ -56,6 +56,6 @@ RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
 
 void rope_store(const RopeStoreArgs& a, uint32_t max_rows, Stream stream) {
   with_kv_type(a.cache.type, [&](auto kv) {
-    launch(rope_store_kernel<decltype(kv)>, {a.n_heads + a.cache.n_kv_heads, max_rows}, 32, a, stream);
+    launch(rope_store_kernel<decltype(kv)>, {max_rows, a.n_heads + a.cache.n_kv_heads}, 32, a, stream);
   });
 }

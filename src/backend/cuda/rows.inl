@@ -7,7 +7,7 @@ constexpr uint32_t kMaxNormThreads = 1024;
 // The rows of one table, by token or by position.
 template <class Format>
 RZ_KERNEL void embed_kernel(EmbedArgs a) {
-  const uint32_t row = block_y(), c = block_x() * kRowThreads + thread_idx();
+  const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx();
   if (row >= *a.n_rows || c >= a.table.n_cols) return;
   const float x = Format::value(a.table, static_cast<uint64_t>(a.ids[row]), c) * a.scale;
   float* out = a.out + uint64_t{row} * a.table.n_cols + c;
@@ -78,8 +78,8 @@ RZ_KERNEL void norm_kernel(NormArgs a) {
 
 // A warp a group of 32 columns.
 RZ_KERNEL void quantize_kernel(QuantizeArgs a) {
-  const uint32_t row = block_y(), n_groups = a.n_cols / kGroupCols;
-  const uint32_t g = block_x() * (kRowThreads / 32) + thread_idx() / 32;
+  const uint32_t row = block_x(), n_groups = a.n_cols / kGroupCols;
+  const uint32_t g = block_y() * (kRowThreads / 32) + thread_idx() / 32;
   if (row >= *a.n_rows * a.rows_each || g >= n_groups) return;
   const uint64_t at = uint64_t{row} * a.n_cols + g * kGroupCols + thread_idx() % 32;
   const float x = a.gate == nullptr ? a.in[at] : activated(a.activation, a.gate[at]) * a.in[at];
@@ -94,7 +94,7 @@ RZ_KERNEL void select_rows_kernel(SelectRowsArgs a) {
 }
 
 RZ_KERNEL void sum_parts_kernel(SumPartsArgs a) {
-  const uint32_t row = block_y(), c = block_x() * kRowThreads + thread_idx();
+  const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx();
   if (row >= *a.n_rows || c >= a.n_cols) return;
   const uint64_t at = uint64_t{row} * a.n_cols + c, part_size = uint64_t{*a.n_rows} * a.n_cols;
   float y = a.parts[at];
@@ -104,7 +104,7 @@ RZ_KERNEL void sum_parts_kernel(SumPartsArgs a) {
 }
 
 void embed(const EmbedArgs& a, uint32_t max_rows, Stream stream) {
-  const Grid grid{(a.table.n_cols + kRowThreads - 1) / kRowThreads, max_rows};
+  const Grid grid{max_rows, (a.table.n_cols + kRowThreads - 1) / kRowThreads};
   with_format(a.table.form, [&](auto format) { launch(embed_kernel<decltype(format)>, grid, kRowThreads, a, stream); });
 }
 
@@ -117,11 +117,11 @@ void norm(const NormArgs& a, uint32_t max_rows, Stream stream) {
 void quantize(const QuantizeArgs& a, uint32_t max_rows, Stream stream) {
   constexpr uint32_t kGroups = kRowThreads / 32;
   const uint32_t n_groups = a.n_cols / kGroupCols;
-  launch(quantize_kernel, {(n_groups + kGroups - 1) / kGroups, max_rows * a.rows_each}, kRowThreads, a, stream);
+  launch(quantize_kernel, {max_rows * a.rows_each, (n_groups + kGroups - 1) / kGroups}, kRowThreads, a, stream);
 }
 
 void sum_parts(const SumPartsArgs& a, uint32_t max_rows, Stream stream) {
-  launch(sum_parts_kernel, {(a.n_cols + kRowThreads - 1) / kRowThreads, max_rows}, kRowThreads, a, stream);
+  launch(sum_parts_kernel, {max_rows, (a.n_cols + kRowThreads - 1) / kRowThreads}, kRowThreads, a, stream);
 }
 
 void select_rows(const SelectRowsArgs& a, uint32_t max_rows, Stream stream) {

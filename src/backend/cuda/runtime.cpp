@@ -3,12 +3,14 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include "backend/cuda/load_kernels.h"
 #include "backend/cuda/runtime_kernels.h"
 
 namespace realizar::cuda {
 namespace {
 
-constexpr int kLeastMajor = 8;  // Ampere: bf16 and asynchronous copies
+constexpr size_t kSharedBytes = size_t{64} << 20;  // the driver maps 2 MiB at a time
+constexpr int kLeastMajor = 8;                     // Ampere: bf16 and asynchronous copies
 
 std::string words(cudaError_t error) {
   return fmt::format("{} ({})", cudaGetErrorString(error), cudaGetErrorName(error));
@@ -40,6 +42,8 @@ class RuntimeDevice final : public Device {
     attach();
     note(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     note(cudaStreamCreateWithFlags(&copy_stream_, cudaStreamNonBlocking));
+    load_kernels(kernels());
+    note(cudaGetLastError());
     return status();
   }
 
@@ -73,6 +77,13 @@ class RuntimeDevice final : public Device {
     pinned_memory_.push_back(memory);
     return memory;
   }
+  void free(void* memory) override {
+    attach();
+    note(cudaStreamSynchronize(stream_));
+    std::erase(device_memory_, memory);
+    note(cudaFree(memory));
+  }
+  size_t shared_allocation_bytes() const override { return kSharedBytes; }
   void free_pinned(void* memory) override {
     std::erase(pinned_memory_, memory);
     note(cudaFreeHost(memory));
@@ -96,7 +107,12 @@ class RuntimeDevice final : public Device {
     note(cudaStreamWaitEvent(stream_, sent));
   }
   void clear(void* memory, size_t n_bytes) override { note(cudaMemsetAsync(memory, 0, n_bytes, stream_)); }
-  void begin_capture() override { note(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal)); }
+  Status begin_capture() override {
+    note(cudaGetLastError());
+    error_before_capture_ = std::exchange(error_, cudaSuccess);
+    note(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    return error_ == cudaSuccess ? Status() : status_of_capture();
+  }
   Result<GraphId> end_capture() override {
     note(cudaGetLastError());
     cudaGraph_t graph = nullptr;
@@ -104,7 +120,8 @@ class RuntimeDevice final : public Device {
     cudaGraphExec_t recorded = nullptr;
     if (error_ == cudaSuccess) note(cudaGraphInstantiate(&recorded, graph, 0));
     if (graph != nullptr) cudaGraphDestroy(graph);
-    RZ_CHECK_OK(status());
+    cudaGetLastError();  // what these calls gave is noted
+    RZ_CHECK_OK(status_of_capture());
     graphs_.push_back(recorded);
     return GraphId{static_cast<uint32_t>(graphs_.size() - 1)};
   }
@@ -126,6 +143,10 @@ class RuntimeDevice final : public Device {
     float ms = 0;
     note(cudaEventElapsedTime(&ms, times_[first_place], times_[last_place]));
     return ms;
+  }
+  bool is_busy() override {
+    attach();
+    return cudaStreamQuery(stream_) == cudaErrorNotReady;
   }
   Status wait() override {
     attach();
@@ -163,10 +184,18 @@ class RuntimeDevice final : public Device {
   void note(cudaError_t error) {
     if (error_ == cudaSuccess) error_ = error;
   }
+  // Whoever loses a recording can launch instead; what failed before it is told by the next wait().
+  Status status_of_capture() {
+    Status of_capture = status();
+    error_ = error_before_capture_;
+    return of_capture;
+  }
   Status status() {
     const cudaError_t error = std::exchange(error_, cudaSuccess);
     if (error == cudaSuccess) return {};
-    // What a device does not recover from shows in every call from then on.
+    // What a device does not recover from shows in every call from then on. The stream can be asked, since no capture
+    // is open here: begin_capture() comes here where none was begun, end_capture() after it has ended it, and wait() is
+    // never called within one.
     is_lost_ = cudaStreamSynchronize(stream_) != cudaSuccess;
     return Error{ErrorCode::kInternal, fmt::format("{}: {}", info_.name, words(error)), "cuda"};
   }
@@ -194,7 +223,7 @@ class RuntimeDevice final : public Device {
   std::vector<cudaEvent_t> crossings_;          // CrossingEvent
   std::vector<bool> is_reached_;                // devices, by their numbers
   std::vector<cudaEvent_t> times_;
-  cudaError_t error_ = cudaSuccess;
+  cudaError_t error_ = cudaSuccess, error_before_capture_ = cudaSuccess;
   std::vector<cudaGraphExec_t> graphs_;  // null where dropped
   std::vector<void*> device_memory_, pinned_memory_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 
@@ -13,27 +14,30 @@ constexpr size_t kTileWords = sizeof(PromptTile) / sizeof(int32_t);
 }  // namespace
 
 Status StepInput::create(Device& device, const BackendLimits& limits, uint32_t max_blocks) {
-  max_blocks_ = std::max(1u, max_blocks);
+  max_blocks = std::max(1u, max_blocks);
+  max_blocks_ = 0;  // until the memory is there
   Places& p = places_;
   p.counts = 0;
-  p.tokens = 5;
+  p.tokens = 4;
   p.positions = p.tokens + limits.max_rows;
   p.seq_of_row = p.positions + limits.max_rows;
   p.logit_rows = p.seq_of_row + limits.max_rows;
   p.tiles = p.logit_rows + limits.max_logit_rows;
   const size_t max_tiles = limits.max_rows / kPromptTileRows + std::max(1u, limits.max_seqs);
   p.block_tables = p.tiles + max_tiles * kTileWords;
-  p.end = p.block_tables + size_t{std::max(1u, limits.max_seqs)} * max_blocks_;
+  p.end = p.block_tables + size_t{std::max(1u, limits.max_seqs)} * max_blocks;
+  tiles_.reserve(max_tiles);
+  release(device);
   RZ_TRY(void* host, device.allocate_pinned(p.end * sizeof(int32_t)));
-  RZ_TRY(void* words, device.allocate(p.end * sizeof(int32_t)));
   host_ = static_cast<int32_t*>(host);
+  RZ_TRY(void* words, device.allocate(p.end * sizeof(int32_t)));
   device_words_ = static_cast<int32_t*>(words);
+  max_blocks_ = max_blocks;
   const auto unsigned_at = [&](size_t place) { return reinterpret_cast<const uint32_t*>(device_words_ + place); };
   view_ = {.zero = unsigned_at(p.counts),
            .n_rows = unsigned_at(p.counts + 1),
            .n_decode_rows = unsigned_at(p.counts + 2),
            .n_logit_rows = unsigned_at(p.counts + 3),
-           .n_tiles = unsigned_at(p.counts + 4),
            .tokens = device_words_ + p.tokens,
            .positions = device_words_ + p.positions,
            .seq_of_row = unsigned_at(p.seq_of_row),
@@ -44,9 +48,15 @@ Status StepInput::create(Device& device, const BackendLimits& limits, uint32_t m
   return {};
 }
 
+void StepInput::release(Device& device) {
+  if (device_words_ != nullptr) device.free(std::exchange(device_words_, nullptr));
+  if (host_ != nullptr) device.free_pinned(std::exchange(host_, nullptr));
+}
+
 // The last first: they have the longest contexts, and the GPU ends with the shortest.
 void StepInput::write_tiles(const StepBatch& batch) {
   int32_t* to = host_ + places_.tiles;
+  tiles_.clear();
   for (auto seq = batch.seqs.rbegin(); seq != batch.seqs.rend(); ++seq) {
     const uint32_t begin = std::max(seq->first_row, batch.n_decode_rows), end = seq->first_row + seq->n_rows;
     for (uint32_t left = end > begin ? end - begin : 0; left > 0;) {
@@ -54,11 +64,10 @@ void StepInput::write_tiles(const StepBatch& batch) {
       const PromptTile tile{static_cast<uint32_t>(&*seq - batch.seqs.data()), begin + first, left - first};
       std::memcpy(to, &tile, sizeof tile);
       to += kTileWords;
+      tiles_.push_back({begin + first, left - first, static_cast<uint32_t>(batch.positions[begin + first])});
       left = first;
     }
   }
-  n_tiles_ = static_cast<uint32_t>((to - host_ - places_.tiles) / kTileWords);
-  host_[places_.counts + 4] = static_cast<int32_t>(n_tiles_);
 }
 
 void StepInput::upload(Device& device, const StepBatch& batch) {

@@ -1,6 +1,9 @@
 // The facts of a step's rows on their way to the device: written into pinned memory, and uploaded in one copy.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "backend/cuda/device.h"
 
 namespace realizar::cuda {
@@ -12,9 +15,14 @@ class StepInput {
   uint32_t max_blocks() const { return max_blocks_; }
   void upload(Device& device, const StepBatch& batch);
   const StepView& view() const { return view_; }
-  uint32_t n_tiles() const { return n_tiles_; }  // of the batch uploaded last
+  // Of the batch uploaded last, in the order in which the device has them: each begins where the one after it ends.
+  struct Tile {
+    uint32_t first_row, n_rows, first_pos;
+  };
+  std::span<const Tile> tiles() const { return tiles_; }
 
  private:
+  void release(Device& device);
   // Cuts the prompt rows of each sequence into tiles.
   void write_tiles(const StepBatch& batch);
 
@@ -23,7 +31,8 @@ class StepInput {
   };
 
   Places places_{};
-  uint32_t max_blocks_ = 0, n_tiles_ = 0;
+  uint32_t max_blocks_ = 0;
+  std::vector<Tile> tiles_;
   int32_t* host_ = nullptr;
   int32_t* device_words_ = nullptr;
   StepView view_{};

@@ -1,7 +1,7 @@
 #include "backend/cuda/step_runner.h"
 
 #include <algorithm>
-#include <bit>
+#include <utility>
 
 #include "backend/kv_types.h"
 #include "base/check.h"
@@ -38,9 +38,11 @@ uint32_t n_vocab_parts(uint32_t n_vocab) {
 
 Status Scratch::reserve(Device& device, size_t n_bytes, uint32_t& n_moves) {
   if (n_bytes <= n_bytes_) return {};
+  ++n_moves;
+  if (memory_ != nullptr) device.free(std::exchange(memory_, nullptr));
+  n_bytes_ = 0;
   RZ_TRY(memory_, device.allocate(n_bytes));
   n_bytes_ = n_bytes;
-  ++n_moves;
   return {};
 }
 
@@ -101,10 +103,9 @@ Status StepRunner::reserve_input(const StepBatch& batch) {
 }
 
 StepShape StepRunner::shape_of(const StepBatch& batch) {
-  StepShape shape{batch.n_rows(), batch.n_decode_rows, static_cast<uint32_t>(batch.logit_rows.size()), 0, 0};
-  for (uint32_t row = 0; row < batch.n_rows(); ++row) {
-    uint32_t& n_positions = row < batch.n_decode_rows ? shape.n_positions : shape.n_prompt_positions;
-    n_positions = std::max(n_positions, static_cast<uint32_t>(batch.positions[row]) + 1);
+  StepShape shape{batch.n_rows(), batch.n_decode_rows, static_cast<uint32_t>(batch.logit_rows.size()), 0};
+  for (const Pos pos : batch.positions.first(batch.n_decode_rows)) {
+    shape.n_cuts += n_cuts_of<DecodeCuts>(static_cast<uint32_t>(pos), 0);
   }
   return shape;
 }
@@ -116,12 +117,18 @@ Status StepRunner::begin(const StepBatch& batch) {
   for (Activation2D& activation : activations_) activation.is_read = false;
   RZ_CHECK_OK(reserve_input(batch));
   input_.upload(device_, batch);
+  if (has_cuts_) cut_lists_.upload(device_, batch, windows_, passes_, n_row_cuts(0));
   if (!batch.choices.empty()) choice_input_.upload(device_, batch.choices);
   return {};
 }
 
-Status StepRunner::reserve_for(std::span<const Command> commands, const StepShape& shape) {
+void StepRunner::set_shape(const StepShape& shape, uint32_t n_positions) {
   shape_ = shape;
+  n_positions_ = std::max({n_positions_, n_positions, limits_.max_context});
+  has_cuts_ = false;
+}
+
+Status StepRunner::reserve_for(std::span<const Command> commands) {
   for (const Command& command : commands) {
     RZ_CHECK_OK(std::visit([this](const auto& op) { return reserve(op); }, command));
   }
@@ -140,6 +147,14 @@ Status StepRunner::reserve(const GatedLinearOp& op) {
   RZ_CHECK_OK(reserve_for(op.up));
   if (!has_groups(weights_.matrix(op.gate))) return {};
   return ups_.reserve(device_, size_t{limits_.max_rows} * weights_.matrix(op.up).n_rows * sizeof(float), n_moves_);
+}
+
+Status StepRunner::reserve(const RopeStoreOp& op) const {
+  if (uint64_t{op.n_heads} + op.n_kv_heads <= kMaxGridY) return {};
+  return unsupported("expected at most " + std::to_string(kMaxGridY) +
+                         " heads of queries and keys on this device, actual " +
+                         std::to_string(uint64_t{op.n_heads} + op.n_kv_heads),
+                     "n_heads");
 }
 
 Status StepRunner::reserve(const RouteOp& op) const {
@@ -164,32 +179,43 @@ Status StepRunner::reserve(const ExpertsOp& op) {
   return pair_results_.reserve(device_, n_pairs * down.n_rows * sizeof(float), n_moves_);
 }
 
-uint32_t StepRunner::n_decode_cuts(uint32_t window) const {
-  return max_cuts<DecodeCuts>(shape_.n_positions - 1, window);
+// Of a launch for the shape's decode rows, with a window or without.
+uint64_t StepRunner::n_row_cuts(uint32_t window) const {
+  const uint64_t n_places = passes_.all_places(shape_.n_cuts);
+  const uint64_t n_seen = uint64_t{shape_.n_decode_rows} * max_cuts<DecodeCuts>(n_positions_ - 1, window);
+  return n_seen <= passes_.n_places ? std::min(n_places, n_seen) : n_places;
 }
 
-// The rows of a tile together see a little more than the window.
-uint32_t StepRunner::n_prompt_cuts(uint32_t window) const {
-  return max_cuts<PromptCuts>(shape_.n_prompt_positions - 1, window > 0 ? window + kPromptTileRows - 1 : 0);
-}
-
-Status StepRunner::reserve_partials(const AttentionScratch& size) {
-  RZ_CHECK_OK(partials_.reserve(device_, size.n_partials * sizeof(float), n_moves_));
-  if (size.n_arrivals <= no_arrivals_.size()) return {};
-  no_arrivals_.assign(size.n_arrivals, 0);
-  RZ_CHECK_OK(arrivals_.reserve(device_, size.n_arrivals * sizeof(uint32_t), n_moves_));
-  device_.upload(arrivals_.as<uint32_t>(), no_arrivals_.data(), size.n_arrivals * sizeof(uint32_t));
+// For all steps within the limits at once, where these name the context.
+Status StepRunner::reserve_partials() {
+  const AttentionHeads heads{n_heads_, layout_.head_dim};
+  const DecodePasses passes = decode_passes(heads, n_positions_, partial_bytes_);
+  if (passes != passes_) ++n_moves_;  // recorded launches have the places of these passes
+  passes_ = passes;
+  RZ_CHECK_OK(partials_.reserve(device_, partials_bytes(heads, limits_, n_positions_, partial_bytes_), n_moves_));
+  const size_t n_arrivals = size_t{limits_.max_rows} * n_heads_;
+  if (passes.max_cuts == 1 || n_arrivals <= no_arrivals_.size()) return {};
+  RZ_CHECK_OK(arrivals_.reserve(device_, n_arrivals * sizeof(uint32_t), n_moves_));
+  no_arrivals_.assign(n_arrivals, 0);
+  device_.upload(arrivals_.as<uint32_t>(), no_arrivals_.data(), n_arrivals * sizeof(uint32_t));
   return {};
 }
 
-// Rows are rounded up to a power of two where that decides about memory, so that it is allocated a few times only.
+// Tensor cores do not multiply F32.
+bool StepRunner::has_plain_cache() const {
+  return layout_.type == KvType::kF32;
+}
+
 Status StepRunner::reserve(const AttentionOp& op) {
-  if (shape_.n_decode_rows > 0) {
-    RZ_CHECK_OK(reserve_partials(
-        decode_scratch(layout_, op.n_heads, std::bit_ceil(shape_.n_decode_rows), n_decode_cuts(op.window))));
-  }
-  if (n_prompt_rows() == 0) return {};
-  return reserve_partials(prompt_scratch(layout_, op.n_heads, std::bit_ceil(shape_.n_rows), n_prompt_cuts(op.window)));
+  if (has_plain_cache()) return {};
+  if (std::ranges::find(windows_, op.window) == windows_.end()) windows_.push_back(op.window);
+  n_heads_ = std::max(n_heads_, op.n_heads);
+  RZ_CHECK_OK(reserve_partials());
+  has_cuts_ = shape_.n_decode_rows > 0;
+  if (!has_cuts_) return {};
+  // Decode rows want logits, which says how many there are at most; a batch of more finds its places too.
+  const uint64_t most = passes_.all_places(uint64_t{limits_.max_logit_rows} * passes_.max_cuts);
+  return cut_lists_.reserve(device_, windows_.size(), std::max(most, n_row_cuts(0)), n_moves_);
 }
 
 Status StepRunner::reserve(const ChooseOp& op) {
@@ -321,9 +347,12 @@ bool StepRunner::are_alike(WeightId a, WeightId b) const {
 
 // The products behind this one that differ from it in their matrix and their output alone: those of q, k and v.
 void StepRunner::add_parts(const LinearOp& op, LinearArgs& args) {
+  uint64_t n_rows = args.weight.n_rows;
   while (args.n_more < kMaxMoreParts && n_launched_ < behind_.size()) {
     const auto* other = std::get_if<LinearOp>(&behind_[n_launched_]);
     if (other == nullptr || !are_alike(op.weight, other->weight)) return;
+    n_rows += weights_.matrix(other->weight).n_rows;
+    if (n_rows > kMaxMatrixRows) return;
     LinearOp same = *other;
     same.out = op.out;
     same.weight = op.weight;
@@ -352,6 +381,7 @@ void StepRunner::run(const LinearOp& op) {
 // next and is the only one to read them.
 bool StepRunner::is_paired(const GatedLinearOp& op) const {
   const Matrix &gate = weights_.matrix(op.gate), &up = weights_.matrix(op.up);
+  if (uint64_t{gate.n_rows} + up.n_rows > kMaxMatrixRows) return false;
   return has_groups(gate) && gate.n_rows == up.n_rows && are_alike(op.gate, op.up) && wants_quantized(op.out);
 }
 
@@ -402,6 +432,38 @@ void StepRunner::run(const RopeStoreOp& op) {
   wrote(op.k);
 }
 
+void StepRunner::attend_decode_rows(AttentionArgs args) {
+  const auto list = static_cast<size_t>(std::ranges::find(windows_, args.window) - windows_.begin());
+  args.row_cuts = cut_lists_.list(list);
+  args.n_row_cuts = n_row_cuts(args.window);
+  args.pass_row_cuts = passes_.n_places;
+  args.arrivals = arrivals_.as<uint32_t>();
+  kernels_.attention_decode(args, device_.stream());
+}
+
+// A pass has tiles that follow each other, as many as find place with all their cuts.
+void StepRunner::attend_prompt_rows(AttentionArgs args) {
+  const uint64_t max_tile_cuts = pass_tile_cuts({n_heads_, layout_.head_dim}, n_positions_, partial_bytes_);
+  const std::span<const StepInput::Tile> tiles = input_.tiles();
+  const auto n_cuts_of_tile = [&](const StepInput::Tile& tile) {
+    const uint32_t first = PromptCuts::of(first_visible(tile.first_pos, args.window));
+    return PromptCuts::of(tile.first_pos + tile.n_rows - 1) - first + 1;
+  };
+  for (uint32_t i = 0; i < tiles.size(); i += args.n_tiles) {
+    args.first_tile = i;
+    args.n_tiles = args.n_cuts = 0;
+    args.end_row = tiles[i].first_row + tiles[i].n_rows;
+    for (uint32_t next = i; next < tiles.size(); ++next) {
+      const uint32_t n_cuts = std::max(args.n_cuts, n_cuts_of_tile(tiles[next]));
+      if (args.n_tiles > 0 && n_cuts > 1 && uint64_t{args.n_tiles + 1} * n_cuts > max_tile_cuts) break;
+      args.n_cuts = n_cuts;
+      args.first_row = tiles[next].first_row;
+      ++args.n_tiles;
+    }
+    kernels_.attention_prefill(args, device_.stream());
+  }
+}
+
 void StepRunner::run(const AttentionOp& op) {
   AttentionArgs args{};
   args.step = input_.view();
@@ -413,14 +475,11 @@ void StepRunner::run(const AttentionOp& op) {
   args.softcap = op.softcap;
   args.window = op.window;
   args.partials = partials_.as<float>();
-  args.arrivals = arrivals_.as<uint32_t>();
-  if (shape_.n_decode_rows > 0) {
-    args.n_cuts = n_decode_cuts(op.window);
-    kernels_.attention_decode(args, shape_.n_decode_rows, device_.stream());
-  }
-  if (n_prompt_rows() > 0) {
-    args.n_cuts = n_prompt_cuts(op.window);
-    kernels_.attention_prefill(args, input_.n_tiles(), device_.stream());
+  if (has_plain_cache()) {
+    kernels_.attention_plain(args, {args.step.zero, args.step.n_rows}, shape_.n_rows, device_.stream());
+  } else {
+    if (shape_.n_decode_rows > 0) attend_decode_rows(args);
+    if (n_prompt_rows() > 0) attend_prompt_rows(args);
   }
   wrote(op.out);
 }

@@ -6,6 +6,7 @@
 
 #include "backend/cuda/choice_input.h"
 #include "backend/cuda/command.h"
+#include "backend/cuda/cut_lists.h"
 #include "backend/cuda/device.h"
 #include "backend/cuda/graph_cache.h"
 #include "backend/cuda/repack.h"
@@ -14,7 +15,7 @@
 
 namespace realizar::cuda {
 
-// Device memory that grows to the largest that was asked for.
+// Device memory that grows to the largest that was asked for; what it held is lost then.
 class Scratch {
  public:
   // Counts in n_moves where the memory is another afterwards.
@@ -47,7 +48,9 @@ struct SplitScratch {
 
 class StepRunner {
  public:
-  StepRunner(Device& device, const Weights& weights) : device_(device), kernels_(device.kernels()), weights_(weights) {}
+  // partial_bytes: what attention may take for partial results at a time.
+  StepRunner(Device& device, const Weights& weights, uint64_t partial_bytes)
+      : device_(device), kernels_(device.kernels()), weights_(weights), partial_bytes_(partial_bytes) {}
 
   void configure(const BackendLimits& limits) { limits_ = limits; }
   Result<ActId> create_activation(uint32_t n_cols, Rows rows);
@@ -59,10 +62,12 @@ class StepRunner {
   // Where the keys (or values) of a block lie; `layer` is the model's.
   uint8_t* block_at(bool is_value, uint32_t layer, BlockId id) const;
 
-  // Before a step: brings the facts of its rows to the device, and makes sure of the memory that its operations need.
-  // Errors: ResourceExhausted; Unsupported (more experts than the kernels have places for).
+  // Before a step, in this order: sets its shape, its contexts of n_positions at most; makes sure of the memory that
+  // its operations need; and brings the facts of its rows to the device. Errors: ResourceExhausted; Unsupported (more
+  // experts or heads than the kernels have places for).
+  void set_shape(const StepShape& shape, uint32_t n_positions);
+  Status reserve_for(std::span<const Command> commands);
   Status begin(const StepBatch& batch);
-  Status reserve_for(std::span<const Command> commands, const StepShape& shape);
   // How often memory that launches name was exchanged for other.
   uint32_t n_moves() const { return n_moves_; }
   static StepShape shape_of(const StepBatch& batch);
@@ -107,6 +112,7 @@ class StepRunner {
   Status reserve(const GatedLinearOp& op);
   Status reserve(const AttentionOp& op);
   Status reserve(const ExpertsOp& op);
+  Status reserve(const RopeStoreOp& op) const;
   Status reserve(const RouteOp& op) const;
   Status reserve(const ChooseOp& op);
   Status reserve(const SumPartsOp& op);
@@ -114,9 +120,9 @@ class StepRunner {
   Status reserve(const Op&) {
     return {};
   }
-  uint32_t n_decode_cuts(uint32_t window) const;
-  uint32_t n_prompt_cuts(uint32_t window) const;
-  Status reserve_partials(const AttentionScratch& size);
+  uint64_t n_row_cuts(uint32_t window) const;
+  Status reserve_partials();
+  bool has_plain_cache() const;
   // For the rows that a matrix multiplies.
   Status reserve_for(WeightId id);
 
@@ -130,6 +136,8 @@ class StepRunner {
   void run_paired(const GatedLinearOp& op);
   void run(const GatedLinearOp& op);
   void run(const RopeStoreOp& op);
+  void attend_decode_rows(AttentionArgs args);
+  void attend_prompt_rows(AttentionArgs args);
   void run(const AttentionOp& op);
   void run(const RouteOp& op);
   void run(const ExpertsOp& op);
@@ -182,6 +190,12 @@ class StepRunner {
   Scratch ups_, hidden_, pairs_, pair_starts_, tile_experts_, pair_results_;
   Scratch candidates_, vocab_parts_, chosen_;
   Scratch partials_, arrivals_, parts_;
+  uint64_t partial_bytes_;
+  uint32_t n_heads_ = 0, n_positions_ = 0;  // the most that attention has had so far
+  std::vector<uint32_t> windows_;           // that attention has had so far: a list of cuts each
+  DecodePasses passes_;
+  CutLists cut_lists_;
+  bool has_cuts_ = false;              // a decode row's attention is part of the step
   std::vector<uint32_t> no_arrivals_;  // zeros, for them
   TokenId* host_chosen_ = nullptr;     // pinned, [max_logit_rows]
   size_t n_chosen_ = 0;

@@ -39,22 +39,19 @@ void copy_scales(const float* scales, const MatrixPart& part, std::byte* to) {
 }  // namespace
 
 Result<void*> Weights::allocate(size_t n_bytes) {
-  if (n_bytes == 0) return nullptr;
-  RZ_TRY(void* memory, device_.allocate(n_bytes));
-  n_bytes_ += aligned_bytes(n_bytes);
-  return memory;
+  return n_bytes == 0 ? Result<void*>(nullptr) : arena_.take(n_bytes);
 }
 
 // What belongs to no layer must be there; a layer where it is wanted and, unless the whole model is known to fit,
 // leaves room for the two buffers that others will want.
-bool Weights::is_resident(const MatrixSource& source, size_t n_bytes) {
+bool Weights::is_resident(const MatrixSource& source, std::span<const size_t> plane_bytes) {
   if (source.layer < 0) return true;
   if (source.layer != layer_) layer_bytes_ = 0;
   layer_ = source.layer;
-  layer_bytes_ += aligned_bytes(n_bytes);
+  for (const size_t n_bytes : plane_bytes) layer_bytes_ += aligned_bytes(n_bytes);
   max_layer_bytes_ = std::max(max_layer_bytes_, layer_bytes_);
   if (room_.n_gpu_layers) return static_cast<uint32_t>(source.layer) < *room_.n_gpu_layers;
-  const size_t wanted = n_bytes_ + aligned_bytes(n_bytes) + (room_.fits_whole ? 0 : 2 * max_layer_bytes_);
+  const size_t wanted = arena_.n_allocated_with(plane_bytes) + (room_.fits_whole ? 0 : 2 * max_layer_bytes_);
   is_full_ = is_full_ || wanted > room_.n_bytes;
   return !is_full_;
 }
@@ -91,13 +88,20 @@ Result<WeightId> Weights::add_matrix(const MatrixSource& source, const MatrixPar
         std::string(source.name) + ": type " + std::string(traits(source.type).name) + " cannot be used on this device",
         std::string(source.name));
   }
+  if (part.n_rows > kMaxMatrixRows) {
+    return unsupported(std::string(source.name) + ": " + std::to_string(part.n_rows) +
+                           " rows cannot be used on this device, at most " + std::to_string(kMaxMatrixRows),
+                       std::string(source.name));
+  }
   RZ_CHECK_OK(SourceRows(source).check());
   const PlaneBytes row = plane_bytes(*form, part.n_cols);
   Planes planes{*form, {row.low, row.high, row.headers, row.scales}, {}};
   const size_t n_rows = size_t{source.n_mats} * part.n_rows;
   const size_t row_bytes = std::accumulate(std::begin(planes.row_bytes), std::end(planes.row_bytes), size_t{0});
   Stored stored{};
-  if (is_resident(source, n_rows * row_bytes)) {
+  size_t sizes[kPlanes];
+  std::ranges::transform(planes.row_bytes, sizes, [&](size_t n_bytes) { return n_bytes * n_rows; });
+  if (is_resident(source, sizes)) {
     RZ_CHECK_OK(place_resident(planes, n_rows));
     RZ_CHECK_OK(upload_rows(source, part, planes));
   } else {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cuda/arena.h"
 #include "backend/cuda/device.h"
 #include "backend/cuda/layer_stream.h"
 #include "backend/cuda/matrix_part.h"
@@ -17,7 +18,7 @@ namespace realizar::cuda {
 class Weights {
  public:
   // `packers` must outlive it.
-  Weights(Device& device, ThreadTeam& packers) : device_(device), team_(packers), stream_(device) {}
+  Weights(Device& device, ThreadTeam& packers) : device_(device), team_(packers), arena_(device), stream_(device) {}
 
   // What layers find on the device.
   struct Room {
@@ -26,9 +27,13 @@ class Weights {
     std::optional<uint32_t> n_gpu_layers;  // the layers below stay there, and no others; absent: as many as fit
   };
   // Before what belongs to a layer.
-  void set_room(const Room& room) { room_ = room; }
+  void set_room(const Room& room) {
+    room_ = room;
+    arena_.set_limit(room.n_bytes);
+  }
 
-  // Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type), ResourceExhausted, Internal.
+  // Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type, more than kMaxMatrixRows rows),
+  // ResourceExhausted, Internal.
   Result<WeightId> add_matrix(const MatrixSource& source, const MatrixPart& part);
   Result<WeightId> add_vector(std::span<const float> values);
   // The id of what is on other devices alone.
@@ -49,7 +54,7 @@ class Weights {
   std::optional<uint32_t> streamed_layer(WeightId id) const;
   uint32_t n_streamed_layers() const { return stream_.n_layers(); }
   LayerStream& stream() { return stream_; }
-  size_t bytes() const { return n_bytes_ + n_streamed_bytes_; }
+  size_t bytes() const { return arena_.n_allocated() + n_streamed_bytes_; }
   // Of the planes as they lie on the device.
   uint64_t matrix_bytes(WeightId id) const { return matrices_[static_cast<uint32_t>(id)].n_bytes; }
 
@@ -68,7 +73,7 @@ class Weights {
     std::byte* at[kPlanes];  // null where the form has none
   };
 
-  bool is_resident(const MatrixSource& source, size_t n_bytes);
+  bool is_resident(const MatrixSource& source, std::span<const size_t> plane_bytes);
   Result<void*> allocate(size_t n_bytes);
   Status place_resident(Planes& planes, size_t n_rows);
   Result<Stored> place_streamed(const MatrixSource& source, Planes& planes, size_t n_rows);
@@ -79,11 +84,12 @@ class Weights {
 
   Device& device_;
   ThreadTeam& team_;
+  Arena arena_;
   Room room_;
   LayerStream stream_;
   std::vector<Stored> matrices_;
   std::byte* staging_[2] = {};
-  size_t n_bytes_ = 0, n_streamed_bytes_ = 0;
+  size_t n_streamed_bytes_ = 0;
   size_t layer_bytes_ = 0, max_layer_bytes_ = 0;  // of the layer that is being loaded, and of the largest so far
   int32_t layer_ = -1, last_streamed_layer_ = -1;
   bool is_full_ = false;

@@ -1,0 +1,30 @@
+// Which cut of which decode row each block of attention has: rows have as many blocks as their own context has cuts,
+// however long the others' are. Rows with other windows see other cuts: a list for each window of the model.
+#pragma once
+
+#include <span>
+
+#include "backend/cuda/attention_shape.h"
+#include "backend/cuda/device.h"
+#include "backend/step_batch.h"
+
+namespace realizar::cuda {
+
+class CutLists {
+ public:
+  // Counts in n_moves where the memory is another afterwards. Errors: ResourceExhausted.
+  Status reserve(Device& device, size_t n_lists, size_t n_places, uint32_t& n_moves);
+  // A list for each window, of n_places, reserved before; a row's places lie within one pass.
+  void upload(Device& device, const StepBatch& batch, std::span<const uint32_t> windows, const DecodePasses& passes,
+              size_t n_places);
+  const RowCut* list(size_t idx) const { return device_places_ + idx * max_places_; }
+
+ private:
+  void release(Device& device);
+
+  size_t n_lists_ = 0, max_places_ = 0;
+  RowCut* host_places_ = nullptr;    // pinned
+  RowCut* device_places_ = nullptr;  // [n_lists, max_places]
+};
+
+}  // namespace realizar::cuda

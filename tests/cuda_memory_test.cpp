@@ -1,0 +1,165 @@
+// What the CUDA backend takes of a device's memory: planes share allocations, attention keeps within what is set aside
+// for it whatever the batch, and scratch that has grown is given back.
+#include <gtest/gtest.h>
+
+#include "backend/cuda/arena.h"
+#include "backend/cuda/attention_shape.h"
+#include "backend/cuda/peaks.h"
+#include "backend/cuda/weights.h"
+#include "support/context_rig.h"
+#include "support/emulated_cuda.h"
+#include "support/test_weights.h"
+
+namespace realizar::test {
+namespace {
+
+constexpr size_t kPiece = size_t{2} << 20, kShared = size_t{64} << 20;
+
+EmulatedDeviceOptions mapped_in_pieces(EmulatedMemory& memory, size_t memory_bytes = SIZE_MAX) {
+  return {.memory_bytes = memory_bytes, .piece_bytes = kPiece, .shared_allocation_bytes = kShared, .memory = &memory};
+}
+
+TEST(CudaArena, SmallThingsShareAllocations) {
+  EmulatedMemory memory;
+  const auto device = make_emulated_cuda_device(mapped_in_pieces(memory));
+  cuda::Arena arena(*device);
+  constexpr size_t kThings = 100, kBytes = 300000;
+  std::vector<std::byte*> taken;
+  for (size_t i = 0; i < kThings; ++i) {
+    const size_t sizes[] = {kBytes};
+    const size_t n_expected = arena.n_allocated_with(sizes);
+    taken.push_back(static_cast<std::byte*>(*arena.take(kBytes)));
+    EXPECT_EQ(arena.n_allocated(), n_expected);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(taken.back()) % cuda::kAllocationAlign, 0u);
+    for (size_t b = 0; b < kBytes; b += 1000) taken.back()[b] = static_cast<std::byte>(i);
+  }
+  for (size_t i = 0; i < kThings; ++i) EXPECT_EQ(taken[i][kBytes / 1000 / 2 * 1000], static_cast<std::byte>(i));
+  EXPECT_LE(arena.n_allocated(), 2 * kThings * kBytes + kPiece);  // chunks double
+  EXPECT_EQ(memory.device_bytes, arena.n_allocated());            // the account is exact
+}
+
+TEST(CudaArena, WhatIsLargeHasItsOwnAllocation) {
+  EmulatedMemory memory;
+  const auto device = make_emulated_cuda_device(mapped_in_pieces(memory));
+  cuda::Arena arena(*device);
+  ASSERT_TRUE(arena.take(kShared / 2 + 1).ok());
+  EXPECT_EQ(arena.n_allocated(), kShared / 2 + kPiece);
+}
+
+TEST(CudaArena, TakesNoMoreThanItsLimitWhereLessWouldDo) {
+  EmulatedMemory memory;
+  const auto device = make_emulated_cuda_device(mapped_in_pieces(memory));
+  cuda::Arena arena(*device);
+  constexpr size_t kLimit = 2 * kPiece;  // a second chunk of twice the first would be beyond
+  arena.set_limit(kLimit);
+  for (size_t n = 0; n < 40; ++n) ASSERT_TRUE(arena.take(100000).ok());
+  EXPECT_EQ(arena.n_allocated(), kLimit);
+}
+
+TEST(CudaArena, AFailedAllocationLeavesItAsItWas) {
+  EmulatedMemory memory;
+  const auto device = make_emulated_cuda_device(mapped_in_pieces(memory, kPiece));
+  cuda::Arena arena(*device);
+  ASSERT_TRUE(arena.take(1000).ok());
+  const size_t n_before = arena.n_allocated();
+  EXPECT_EQ(arena.take(2 * kPiece).error().code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(arena.n_allocated(), n_before);
+  EXPECT_TRUE(arena.take(1000).ok());
+}
+
+// Each plane in pieces of its own would take nearly twice as much.
+TEST(CudaWeights, ManyMatricesFitWhereTheyShareAllocations) {
+  constexpr uint32_t kMatrices = 24, kRows = 256, kCols = 1100;
+  EmulatedMemory memory;
+  const size_t n_bytes = size_t{kMatrices} * kRows * (kCols + 20) * sizeof(float);
+  const auto device = make_emulated_cuda_device(mapped_in_pieces(memory, n_bytes * 5 / 4));
+  ThreadTeam packers(1);
+  cuda::Weights weights(*device, packers);
+  weights.set_room({.n_bytes = n_bytes * 5 / 4, .fits_whole = true, .n_gpu_layers = {}});
+  const TestMatrix m = random_matrix(TypeId::kF32, 1, kRows, kCols, 1);
+  for (uint32_t i = 0; i < kMatrices; ++i) {
+    MatrixSource source = m.source();
+    source.layer = static_cast<int32_t>(i);
+    const auto id = weights.add_matrix(source, {0, kRows, 0, kCols});
+    ASSERT_TRUE(id.ok()) << "matrix " << i << ": " << id.error().message;
+  }
+  ASSERT_TRUE(weights.finish().ok());
+  EXPECT_EQ(weights.n_streamed_layers(), 0u);
+  EXPECT_GE(weights.bytes(), size_t{kMatrices} * kRows * kCols * sizeof(float));
+}
+
+// A long context beside short ones, of decode rows and of prompts, in one pass and in several.
+const std::vector<SeqRows> kLongAndShort = {{0, 4609, 1}, {1, 0, 1}, {2, 700, 1}, {3, 299, 1}};
+const std::vector<SeqRows> kPrompts = {{0, 2030, 100}, {1, 0, 70}, {2, 2100, 3}};
+
+std::vector<float> attended_within(uint64_t partial_bytes, const ContextShape& shape, const std::vector<SeqRows>& rows,
+                                   uint32_t n_decode) {
+  return attended(*make_cuda_on(open_emulated_cuda, 1, {.partial_bytes = partial_bytes}), shape, rows, n_decode);
+}
+
+TEST(CudaAttentionMemory, PassesChangeNoBits) {
+  for (const uint32_t window : {0u, 300u}) {
+    const ContextShape shape{.head_dim = 32, .n_heads = 3, .window = window};
+    EXPECT_EQ(attended_within(1, shape, kLongAndShort, 4),
+              attended_within(cuda::kPartialBytes, shape, kLongAndShort, 4));
+    EXPECT_EQ(attended_within(1, shape, kPrompts, 0), attended_within(cuda::kPartialBytes, shape, kPrompts, 0));
+  }
+}
+
+// What a step of 64 rows with long contexts takes is what was set aside: a card that is full but for that runs it.
+TEST(CudaAttentionMemory, AStepTakesNoMoreThanTheAccountSays) {
+  EmulatedMemory memory;
+  const OpenCuda open = [&]() -> Result<std::unique_ptr<cuda::Device>> {
+    return make_emulated_cuda_device({.memory = &memory});
+  };
+  const ContextShape shape{.head_dim = 32, .n_heads = 3};
+  const std::vector<uint32_t> contexts = {4610, 2130, 20, 400};
+  ContextRig rig(*make_cuda_on(open, 1, {.partial_bytes = 1}), shape, contexts);
+  rig.store_history(0, 1);  // once for everything but attention
+  const size_t n_before = memory.device_bytes;
+  rig.store_history(0, 4609);
+  rig.store_history(1, 2100);
+  rig.store_history(3, 300);
+  const cuda::AttentionHeads heads{shape.n_heads, shape.head_dim};
+  const uint64_t n_partials = cuda::partials_bytes(heads, rig.limits(), 4610, 1);
+  const uint64_t n_others = 64 * rig.limits().max_rows;  // lists and counters
+  rig.attend(std::vector<SeqRows>{{2, 5, 1}}, 1);
+  const size_t n_after_short = memory.device_bytes;
+  EXPECT_LE(n_after_short, n_before + n_partials + n_others);
+  rig.attend(std::vector<SeqRows>{{0, 4609, 1}, {1, 2100, 30}, {3, 300, 64}, {2, 19, 1}}, 1);
+  rig.attend(std::vector<SeqRows>{{3, 300, 64}, {0, 4609, 1}}, 65);
+  EXPECT_LE(memory.device_bytes, n_after_short + n_others);
+}
+
+TEST(CudaScratch, WhatHasGrownGivesBackWhatItHad) {
+  EmulatedMemory memory;
+  const OpenCuda open = [&]() -> Result<std::unique_ptr<cuda::Device>> {
+    return make_emulated_cuda_device({.memory = &memory});
+  };
+  // The limits name no context, so what belongs to it grows with it.
+  const ContextShape shape{.head_dim = 32, .n_heads = 1};
+  const auto bytes_after = [&](std::initializer_list<uint32_t> contexts) {
+    memory = {};
+    ContextRig rig(*make_cuda_on(open, 1, {}), shape, std::vector<uint32_t>{4200}, false);
+    for (const uint32_t n : contexts) rig.attend(std::vector<SeqRows>{{0, n - 1, 1}}, 1);
+    return memory.device_bytes;
+  };
+  EXPECT_EQ(bytes_after({300, 600, 1500, 4100}), bytes_after({4100}));
+}
+
+TEST(CudaPeaks, TakeTheMemoryThatIsLeft) {
+  for (const size_t n_left : {size_t{40} << 20, size_t{300} << 20}) {
+    EmulatedMemory memory;
+    const auto device = make_emulated_cuda_device({.memory_bytes = n_left, .memory = &memory});
+    const auto buffers = cuda::allocate_copy_buffers(*device);
+    ASSERT_TRUE(buffers.ok()) << n_left;
+    EXPECT_LE(2 * buffers->n_bytes, n_left);
+    EXPECT_GT(8 * buffers->n_bytes, n_left);
+    EXPECT_EQ(memory.device_bytes, 2 * buffers->n_bytes);
+  }
+  const auto full = make_emulated_cuda_device({.memory_bytes = 1 << 20});
+  EXPECT_EQ(cuda::allocate_copy_buffers(*full).error().code, ErrorCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace realizar::test

@@ -1,0 +1,17 @@
+// What tests ask of the library that stands for NCCL.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace realizar::test {
+
+using NcclLog = std::vector<std::string>;  // calls, in their order
+
+}  // namespace realizar::test
+
+extern "C" {
+realizar::test::NcclLog* fake_nccl_log();
+// Results that calls give from now on: of a gather, and of what is under way.
+void fake_nccl_fail(int of_gather, int of_stream);
+}
