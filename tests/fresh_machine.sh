@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # What a newcomer does on a machine with nothing on it, as README.md says: clone, the two commands, install; then the same
-# as a user without root. CI runs it in a bare root: scripts/bare-root bookworm ... tests/fresh_machine.sh CLONE_OF
+# as a user without root. CI runs it in a bare root: scripts/bare-root bookworm ... tests/fresh_machine.sh REPOSITORY
 # [--without-tests]. A compiler cache is used where CCACHE_DIR names one, and counted.
 set -euo pipefail
-source=$1
+repository=$1
+here=$(cd "$(dirname "$0")/.." && pwd)
 with_tests=${2:-}
 clone=/root/realizar
 
@@ -26,13 +27,13 @@ used_mb() { du -sxm --exclude="$clone" --exclude=/var/lib/apt/lists / 2>/dev/nul
 # The commands in the block below "## Two commands".
 mapfile -t commands < <(awk '/^## / { here = $0 == "## Two commands" }
   here && /^```/ { if (is_open) exit; is_open = 1; next }
-  here && is_open && NF' "$source/README.md")
+  here && is_open && NF' "$here/README.md")
 [[ ${#commands[@]} -eq 2 ]] || fail "README.md has ${#commands[@]} commands instead of two"
 
 # Without root, the command for an administrator is printed.
 useradd --create-home someone
 mkdir -p /tmp/scripts
-cp "$source/scripts/setup" /tmp/scripts/
+cp "$here/scripts/setup" /tmp/scripts/
 if said=$(su someone -c /tmp/scripts/setup 2>&1); then fail "setup installs without root: $said"; fi
 grep -qE '^apt-get update && apt-get install [^;&|]* g\+\+ [^;&|]*$' <<< "$said" || fail "setup names no command for an administrator: $said"
 
@@ -41,7 +42,7 @@ apt-get update -q > /dev/null
 DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends git ${CCACHE_DIR:+ccache} > /dev/null
 rm -rf /var/cache/apt/archives/*.deb
 before_mb=$(used_mb)
-# The source belongs to another user than those who clone it here.
+# The repository belongs to another user than those who clone it here.
 git config --system --add safe.directory '*'
 hits_before=$(cache_hits)
 
@@ -49,7 +50,7 @@ export CCACHE_BASEDIR=$clone
 started=$SECONDS
 read_cpu_s
 cpu_before_s=$cpu_s
-git clone -q "$source" "$clone"
+git clone -q "$repository" "$clone"
 cd "$clone"
 say "\$ ${commands[0]}"
 answer=$(bash -c "${commands[0]}" 2> /tmp/log) || { cat /tmp/log; fail "the first command failed"; }
@@ -78,7 +79,7 @@ cat > /tmp/as_someone.sh <<END
 set -euo pipefail
 ${CCACHE_DIR:+export CCACHE_DIR=$CCACHE_DIR CCACHE_READONLY=1 CCACHE_TEMPDIR=/tmp CCACHE_NOHASHDIR=1}
 export CCACHE_BASEDIR="\$HOME/a folder"
-git clone -q "$source" "\$HOME/a folder"
+git clone -q "$repository" "\$HOME/a folder"
 cd "\$HOME/a folder"
 ${commands[0]}
 END
