@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "server/origin_policy.h"
 #include "server/server.h"
 
 namespace realizar::cli {
@@ -82,6 +83,10 @@ int serve(ServeArgs& args) {
   if (options.http.tls_cert.empty() != options.http.tls_key.empty()) {
     return fail(invalid_argument("--tls-cert and --tls-key go together", "tls_cert"));
   }
+  if (options.http.max_bodies_bytes < options.http.max_body_bytes) {
+    return fail(invalid_argument("--max-bodies-bytes is for all bodies: expected at least --max-body-bytes",
+                                 "max_bodies_bytes"));
+  }
   const uint32_t max_seqs = options.load.max_seqs, kv_tokens = options.load.kv_tokens,
                  max_bulk_beside = options.load.max_bulk_beside;
   options.load = args.load.options;
@@ -90,9 +95,7 @@ int serve(ServeArgs& args) {
   options.load.max_batch_tokens = std::max(options.load.max_batch_tokens, max_seqs * (1 + options.load.n_draft));
   options.load.kv_tokens = kv_tokens;
   options.load.kv_contexts = kDefaultContexts;
-  const bool is_open =
-      options.http.host != "localhost" && options.http.host != "::1" && !options.http.host.starts_with("127.");
-  if (is_open && options.api_keys_file.empty()) {
+  if (!server::is_loopback(options.http.host) && options.api_keys_file.empty()) {
     warn("whoever reaches " + options.http.host + " may use this server; --api-keys FILE asks for a key");
   }
   options.memory_bytes = args.memory_mb << 20;
@@ -145,8 +148,16 @@ void add_http_flags(Flags flags, ServeArgs& args) {
               "Without progress of a model that has requests, after which /readyz answers 503")
       .with_default();
   flags.option("--max-body-bytes", options.http.max_body_bytes, "Larger bodies are refused").with_default();
+  flags
+      .option("--max-bodies-bytes", options.http.max_bodies_bytes,
+              "Of all bodies together; beyond that: 503. The first 64 KB of each do not count")
+      .with_default();
   flags.option("--max-header-bytes", options.http.max_header_bytes, "Larger headers are refused").with_default();
   flags.option("--max-connections", options.http.max_connections, "Further ones are closed").with_default();
+  flags
+      .option("--max-connections-per-address", options.http.max_connections_per_address,
+              "Further ones of a client's address are closed; 0: no bound")
+      .with_default();
   flags.option("--header-timeout-ms", options.http.header_timeout_ms, "For a request's headers to arrive")
       .with_default();
   flags.option("--body-timeout-ms", options.http.body_timeout_ms, "For its body to arrive").with_default();
@@ -154,6 +165,12 @@ void add_http_flags(Flags flags, ServeArgs& args) {
       .with_default();
   flags.option("--write-timeout-ms", options.http.write_timeout_ms, "For a client to take a byte").with_default();
   flags.option("--cors-origin", options.cors_origins, "Origin whose pages may call; may be repeated; *: any")
+      .one_at_a_time();
+  flags
+      .option(
+          "--allowed-host", options.allowed_hosts,
+          "Name by which clients may reach a server that asks for no key; may be repeated; *: any. On loopback only "
+          "loopback's names and these are answered")
       .one_at_a_time();
   flags.option("--access-log", options.access_log, "File for a JSON line a request; -: standard error");
   flags.flag("--log-prompts", options.log_prompts, "Put prompts into the access log");

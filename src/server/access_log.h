@@ -1,12 +1,12 @@
 // The access log: one JSON object a line for each request that was answered.
 #pragma once
 
-#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "realizar/result.h"
 #include "server/json.h"
+#include "server/line_writer.h"
 
 namespace realizar::server {
 
@@ -14,15 +14,13 @@ class AccessLog {
  public:
   // "": no log; "-": standard error; else a file that is appended to. Errors: InvalidArgument (it cannot be written).
   static Result<AccessLog> open(const std::string& path);
-  bool is_on() const { return file_ != nullptr; }
-  // A full disk costs lines, never requests.
+  bool is_on() const { return writer_ != nullptr; }
+  // Never waits: a full disk, or a pipe whose reader sleeps, costs lines and no requests.
   void write(const Json& line);
+  uint64_t n_lost_lines() const { return is_on() ? writer_->n_lost() : 0; }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const;
-  };
-  std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<LineWriter> writer_;
 };
 
 }  // namespace realizar::server

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "server/api_error.h"
+
 namespace realizar::server {
 namespace {
 
@@ -20,7 +22,8 @@ Result<Json> read_content(const Json& content, const std::string& where) {
     if (!part.is_object() || !part.contains("type")) return wrong(here, "expected an object with a type");
     const bool is_text = part["type"] == "text" || part["type"] == "input_text" || part["type"] == "output_text" ||
                          part["type"] == "refusal";
-    if (!is_text) return wrong(here, fmt::format("this model takes text only, actual type {}", dump(part["type"])));
+    if (!is_text)
+      return wrong(here, fmt::format("this model takes text only, actual type {}", excerpt(dump(part["type"]))));
     const char* key = part["type"] == "refusal" ? "refusal" : "text";
     if (!part.contains(key) || !part[key].is_string()) return wrong(here, fmt::format("expected a string as {}", key));
     text += part[key].get_ref<const std::string&>();
@@ -124,7 +127,7 @@ Result<ToolChoice> read_tool_choice(const Json& body, const Json& tools) {
   const auto name = choice["function"]["name"].get<std::string>();
   const bool is_known =
       std::any_of(tools.begin(), tools.end(), [&](const Json& tool) { return tool["function"]["name"] == name; });
-  if (!is_known) return wrong("tool_choice", "there is no tool '" + name + "'");
+  if (!is_known) return wrong("tool_choice", "there is no tool '" + excerpt(name) + "'");
   return ToolChoice{ToolChoice::Kind::kRequired, name};
 }
 
@@ -189,8 +192,9 @@ Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) 
 
   RZ_TRY(const auto pieces, model.loaded->render_chat(std::move(variables)));
   ChatPrompt prompt;
-  prompt.tokens = model.loaded->encode_prompt(pieces);
   for (const text::PromptPiece& piece : pieces) prompt.text += piece.text;
+  RZ_CHECK_OK(check_text_length(prompt.text.size(), "messages", model));
+  prompt.tokens = model.loaded->encode_prompt(pieces);
   prompt.choice.format = model.output_format;
   if (uses_tools) prompt.choice.tools = specs_of(tools);
   // Channels are more than tools: they say what is reasoning.
@@ -206,6 +210,19 @@ Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) 
                                         model.loaded->generation_config.end_tokens, start_of(prompt, tool_choice));
   }
   return prompt;
+}
+
+size_t max_text_bytes(const ServedModel& model) {
+  return size_t{model.loaded->info.n_ctx} * model.tokenizer().longest_token_bytes();
+}
+
+Status check_text_length(size_t n_bytes, const char* field, const ServedModel& model) {
+  const size_t most = max_text_bytes(model);
+  if (n_bytes <= most) return {};
+  return Error{ErrorCode::kContextLengthExceeded,
+               fmt::format("the text has {} bytes, and the model's context of {} tokens holds at most {}", n_bytes,
+                           model.loaded->info.n_ctx, most),
+               field};
 }
 
 Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call) {

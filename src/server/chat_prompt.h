@@ -23,6 +23,10 @@ struct ChatPrompt {
 // template's own.
 Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model);
 
+// The longest text that can be a context's worth of tokens: each is as long as the vocabulary's longest.
+size_t max_text_bytes(const ServedModel& model);
+// To be asked before a text is tokenized, which takes time and memory. Errors: ContextLengthExceeded.
+Status check_text_length(size_t n_bytes, const char* field, const ServedModel& model);
 // Errors: ContextLengthExceeded with both numbers; InvalidArgument beyond the server's own limit.
 Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call);
 

@@ -14,6 +14,7 @@
 
 namespace realizar::server {
 
+class AccessLog;
 class Completion;
 class ServerMetrics;
 
@@ -24,6 +25,7 @@ struct ServerContext {
   ServerMetrics& metrics;
   std::unordered_set<Completion*> streaming;  // those that want a ping where nothing else is sent
   bool draining = false;
+  const AccessLog* access_log = nullptr;
 };
 
 using Clock = std::chrono::steady_clock;
@@ -40,11 +42,13 @@ struct CallRecord {
 struct Call {
   ServerContext& context;
   std::shared_ptr<const HttpRequest> request;
+  std::shared_ptr<HttpBody> body;  // for whoever reads it, who lets go of it then
   std::shared_ptr<Reply> reply;
   std::string id;       // X-Request-Id
   uint64_t tenant = 0;  // of the API key
   Clock::time_point start;
   std::shared_ptr<CallRecord> record;
+  std::string client = {};  // whose turn its work takes: its key's, or its connection's where no key is asked for
 };
 
 }  // namespace realizar::server

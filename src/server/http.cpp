@@ -6,12 +6,24 @@
 #include <charconv>
 
 namespace realizar::server {
+namespace {
+
+struct IsNamed {
+  std::string_view name;
+  bool operator()(const Headers::value_type& header) const {
+    return header.first.size() == name.size() && strncasecmp(header.first.data(), name.data(), name.size()) == 0;
+  }
+};
+
+}  // namespace
 
 std::string_view HttpRequest::header(std::string_view name) const {
-  const auto found = std::find_if(headers.begin(), headers.end(), [name](const auto& header) {
-    return header.first.size() == name.size() && strncasecmp(header.first.data(), name.data(), name.size()) == 0;
-  });
+  const auto found = std::find_if(headers.begin(), headers.end(), IsNamed{name});
   return found == headers.end() ? std::string_view() : std::string_view(found->second);
+}
+
+size_t HttpRequest::count(std::string_view name) const {
+  return static_cast<size_t>(std::count_if(headers.begin(), headers.end(), IsNamed{name}));
 }
 
 std::string percent_decoded(std::string_view text) {
@@ -47,6 +59,10 @@ const char* reason_phrase(int status) {
       return "Request Timeout";
     case 413:
       return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
     case 429:
       return "Too Many Requests";
     case 431:

@@ -1,5 +1,5 @@
-// What routes see of HTTP: a request that has been read whole, and the reply to it. Plain types, no sockets; all calls
-// on the I/O thread.
+// What routes see of HTTP: a request's header, its body once that has been read whole, and the reply. Plain types, no
+// sockets; all calls on the I/O thread.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,29 @@
 #include <utility>
 #include <vector>
 
+#include "server/body_room.h"
+
 namespace realizar::server {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
+// A request up to the end of its header; trailers of a chunked body are not headers.
 struct HttpRequest {
   std::string method;  // "GET"
   std::string path;    // without the query
   std::string query;   // after '?', as sent
   Headers headers;
-  std::string body;
-  std::string peer;  // the client's address
+  std::string peer;            // the client's address
+  uint64_t connection_id = 0;  // no two connections of a server have the same
 
   // The first header of that name, in any case; "" where there is none.
   std::string_view header(std::string_view name) const;
+  size_t count(std::string_view name) const;
+};
+
+struct HttpBody {
+  std::string bytes;
+  BodyRoom::Share share;  // of the room for all bodies, until the bytes are gone
 };
 
 struct HttpResponse {

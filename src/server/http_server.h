@@ -1,4 +1,4 @@
-// HTTP/1.1 over TCP or TLS: one I/O thread for all sockets, a few workers for what takes long (parsing, templates,
+// HTTP/1.1 over TCP or TLS: one I/O thread for all sockets, and a WorkPool for what takes long (parsing, templates,
 // tokenizing). Boost stays behind this header.
 #pragma once
 
@@ -6,30 +6,43 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "realizar/result.h"
 #include "server/http.h"
+#include "server/work_pool.h"
 
 namespace realizar::server {
 
 struct HttpOptions {
   std::string host = "127.0.0.1";
-  uint16_t port = 8080;  // 0: any free one
-  uint32_t n_workers = 2;
-  size_t max_body_bytes = 32u << 20;
+  uint16_t port = 8080;          // 0: any free one
+  uint32_t n_small_workers = 8;  // threads for small bodies
+  uint32_t n_large_workers = 2;  // and for large ones
+  size_t max_body_bytes = 8u << 20;
+  size_t max_bodies_bytes = 256u << 20;  // of all bodies together, without the first 64 KB of each
   uint32_t max_header_bytes = 32u << 10;
   uint32_t max_connections = 10000;
-  uint32_t header_timeout_ms = 10'000;  // from the first byte of a request to the end of its headers
-  uint32_t body_timeout_ms = 60'000;    // from then to the end of the body
-  uint32_t idle_timeout_ms = 75'000;    // between requests
-  uint32_t write_timeout_ms = 60'000;   // without a byte taken by the client
-  std::string tls_cert, tls_key;        // PEM files; empty: plain HTTP
+  uint32_t max_connections_per_address = 0;  // 0: no bound
+  uint32_t header_timeout_ms = 10'000;       // from the first byte of a request to the end of its headers
+  uint32_t body_timeout_ms = 60'000;         // from then to the end of the body
+  uint32_t idle_timeout_ms = 75'000;         // between requests
+  uint32_t write_timeout_ms = 60'000;        // without a byte taken by the client
+  std::string tls_cert, tls_key;             // PEM files; empty: plain HTTP
+};
+
+// What becomes of a request whose header was taken. One of the two is called, unless the client leaves first.
+struct BodyTaker {
+  std::function<void(HttpBody)> take;                           // the body is there, whole
+  std::function<void(int status, std::string message)> refuse;  // it cannot be taken: 400, 413 or 503
+  std::string client;  // whoever sends it, for a fair share of the room for bodies
 };
 
 class HttpServer {
  public:
-  using Handler = std::function<void(std::shared_ptr<const HttpRequest>, std::shared_ptr<Reply>)>;
+  // Called when a request's header is there. Without a BodyTaker the reply has been sent, and the body is not wanted.
+  using Handler = std::function<std::optional<BodyTaker>(std::shared_ptr<const HttpRequest>, std::shared_ptr<Reply>)>;
 
   // Binds and listens. Errors: InvalidArgument (address, certificate), ResourceExhausted (the port is taken).
   static Result<std::unique_ptr<HttpServer>> create(const HttpOptions& options, Handler handler);
@@ -40,8 +53,8 @@ class HttpServer {
   virtual void run() = 0;
 
   // Any thread.
-  virtual void post(std::function<void()> task) = 0;       // onto the I/O thread
-  virtual void post_work(std::function<void()> task) = 0;  // onto a worker
+  virtual void post(std::function<void()> task) = 0;  // onto the I/O thread
+  virtual void post_work(Work work) = 0;              // onto a worker
   virtual void wake() = 0;  // has on_wake called on the I/O thread; neither locks nor allocates
 
   // On the I/O thread, or before run().

@@ -3,49 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace realizar::server {
 namespace {
-
-constexpr size_t kMaxDepth = 100;
-// Objects keep their members' order and look for each new name among those before it; so many comparisons are allowed
-// in all. An object alone may have 10,000 members.
-constexpr uint64_t kMaxComparisons = 50'000'000;
-
-struct Shape {
-  size_t depth = 0;
-  uint64_t n_comparisons = 0;  // of names
-};
-
-// Seen without parsing, from brackets and colons outside of strings.
-Shape shape_of(std::string_view text) {
-  Shape shape;
-  size_t depth = 0;
-  std::array<uint64_t, kMaxDepth + 1> n_members{};  // of the open object of each depth
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      shape.depth = std::max(shape.depth, ++depth);
-      if (depth > kMaxDepth) return shape;
-      n_members[depth] = 0;
-    } else if (c == ']' || c == '}') {
-      depth -= depth > 0 ? 1 : 0;
-    } else if (c == ':') {
-      shape.n_comparisons += n_members[depth]++;
-    }
-  }
-  return shape;
-}
 
 // Exactly, where 64 bits with a sign hold it: 7, -7 and 7.0 are whole numbers.
 std::optional<int64_t> whole_number(const Json& json) {
@@ -60,21 +23,6 @@ std::optional<int64_t> whole_number(const Json& json) {
 }
 
 }  // namespace
-
-Result<Json> parse_json(std::string_view text) {
-  const Shape shape = shape_of(text);
-  if (shape.depth > kMaxDepth) {
-    return invalid_argument(fmt::format("the body is nested deeper than {} levels", kMaxDepth));
-  }
-  if (shape.n_comparisons > kMaxComparisons) return invalid_argument("the body's objects have too many members");
-  try {
-    return Json::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
-    return invalid_argument(fmt::format("the body is not JSON, at byte {} of {}", error.byte, text.size()));
-  } catch (const nlohmann::json::exception& error) {
-    return invalid_argument(std::string("the body cannot be read: ") + error.what());
-  }
-}
 
 Error wrong(const std::string& where, const std::string& message) {
   return invalid_argument(where + ": " + message, where);

@@ -14,9 +14,19 @@ namespace realizar::server {
 
 using Json = nlohmann::ordered_json;
 
-// Errors: InvalidArgument for what is not JSON, is nested deeper than 100, has objects of some 10,000
-// members, or holds bytes that are not UTF-8.
-Result<Json> parse_json(std::string_view text);
+// Token ids in a body are many and small; they have bounds of their own beside that of all values.
+struct IdLimits {
+  size_t max_prompt_ids = 0;  // of each list in the fields "prompt" and "input": a context
+  size_t max_text_ids = 0;    // of the list in the field "tokens"
+};
+
+// A parsed body takes at most some tens of MB, whatever its text: parsing ends where a bound is passed.
+// Errors: InvalidArgument for what is not JSON, is nested deeper than 100, has objects of some 10,000 members or more
+// than 200,000 values, or holds bytes that are not UTF-8; ContextLengthExceeded for a list of too many ids.
+Result<Json> parse_json(std::string_view text, const IdLimits& ids = {});
+// The member "model" of a body, "" where there is none or it is null; keeps nothing else. Errors: InvalidArgument for
+// what is not JSON or is nested too deep, and for a name that is no string.
+Result<std::string> read_model_name(std::string_view text);
 // InvalidArgument: "where: message", its subject `where`.
 Error wrong(const std::string& where, const std::string& message);
 // One line; bytes that are not UTF-8 become U+FFFD.

@@ -60,6 +60,68 @@ TEST(ParseJson, BoundsTheComparisonsOfNames) {
   EXPECT_EQ(error_of('"' + std::string(100'000, ':') + '"'), "");
 }
 
+std::string repeated(const std::string& begin, const char* value, size_t n, const std::string& end) {
+  std::string text = begin;
+  for (size_t i = 0; i < n; ++i) text += std::string(i > 0 ? "," : "") + value;
+  return text + end;
+}
+
+TEST(ParseJson, BoundsItsValues) {
+  for (const char* value : {"{}", "[]", "\"\"", "1", "null", "true", "1.5", "{\"a\":[0]}"}) {
+    EXPECT_EQ(error_of(repeated("[", value, 60'000, "]")), "") << value;
+    EXPECT_EQ(error_of(repeated("[", value, 200'000, "]")), "the body has more than 200000 values") << value;
+  }
+}
+
+TEST(ParseJson, BoundsListsOfIdsByTheirOwnLimit) {
+  const IdLimits limits{300'000, 400'000};
+  const auto error_with = [&](const std::string& text) {
+    const auto parsed = parse_json(text, limits);
+    return parsed.ok() ? "" : parsed.error().message;
+  };
+  for (const char* begin : {R"({"prompt":[)", R"({"input":[)", R"({"tokens":[)"}) {
+    EXPECT_EQ(error_with(repeated(begin, "1", 300'000, "]}")), "") << begin;
+  }
+  EXPECT_EQ(error_with(repeated(R"({"prompt":[[1],[)", "1", 300'000, "],[2]]}")), "");
+  const auto parsed = parse_json(repeated(R"({"prompt":[)", "1", 300'001, "]}"), limits);
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_EQ(parsed.error().code, ErrorCode::kContextLengthExceeded);
+  EXPECT_EQ(parsed.error().message, "prompt: a list has more than 300000 token ids");
+  EXPECT_EQ(error_with(repeated(R"({"tokens":[)", "1", 400'001, "]}")),
+            "tokens: a list has more than 400000 token ids");
+  // What is no id, and what stands elsewhere, counts as a value.
+  for (const char* begin : {R"({"prompt":[)", R"({"other":[)"}) {
+    const char* value = begin[2] == 'p' ? "1.5" : "1";
+    EXPECT_EQ(error_with(repeated(begin, value, 200'001, "]}")), "the body has more than 200000 values") << begin;
+  }
+}
+
+TEST(ParseJson, TheLastOfEqualMembersCounts) {
+  EXPECT_EQ(dump(*parse_json(R"({"a":[1],"b":{"c":1},"a":{"d":2},"b":3})")), R"({"a":{"d":2},"b":3})");
+}
+
+TEST(ReadModelName, FindsTheMemberOfTheOutermostObject) {
+  const auto name = [](const char* text) {
+    const auto read = read_model_name(text);
+    return read.ok() ? *read : read.error().message;
+  };
+  EXPECT_EQ(name(R"({"a":{"model":"no"},"model":"yes","b":[{"model":1}]})"), "yes");
+  EXPECT_EQ(name(R"({"model":"first","model":"last"})"), "last");
+  EXPECT_EQ(name(R"({"model":["first"],"model":"last"})"), "last");
+  EXPECT_EQ(name(R"({"model":"first","model":null})"), "");
+  EXPECT_EQ(name(R"({"model":null})"), "");
+  EXPECT_EQ(name("{}"), "");
+  EXPECT_EQ(name(R"({"model":7})"), "model: expected a string, actual number");
+  EXPECT_EQ(name(R"({"model":true})"), "model: expected a string, actual boolean");
+  EXPECT_EQ(name(R"({"model":{}})"), "model: expected a string, actual object");
+  EXPECT_EQ(name(R"({"model":[]})"), "model: expected a string, actual array");
+  for (const char* text : {"[]", "1", "null", "\"x\"", "true", "[{\"model\":\"a\"}]"}) {
+    EXPECT_EQ(name(text), "") << text;
+  }
+  EXPECT_EQ(name(std::string(1000, '[').c_str()), "the body is nested deeper than 100 levels");
+  EXPECT_EQ(name(R"({"model":"a"}x)"), "the body is not JSON, at byte 14 of 14");
+}
+
 TEST(Dump, ReplacesBytesThatAreNotUtf8) {
   EXPECT_EQ(dump(Json("a\xff")), "\"a\uFFFD\"");
 }

@@ -208,7 +208,7 @@ void ServerMetrics::count_http(const std::string& route, int status) {
   impl_->http.Add({{"route", route}, {"status", std::to_string(status)}}).Increment();
 }
 
-std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connections) const {
+std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connections, uint64_t n_lost_log_lines) const {
   std::string text = prometheus::TextSerializer().Serialize(impl_->registry->Collect());
   const std::vector<ModelState> loaded = loaded_models(models);
   using Read = double (*)(const EngineCounters&);
@@ -257,6 +257,10 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
       "# HELP realizar_connections Open connections.\n# TYPE realizar_connections gauge\n"
       "realizar_connections {}\n",
       n_connections);
+  text += fmt::format(
+      "# HELP realizar_access_log_lost_lines_total Lines of the access log that were dropped or could not be written.\n"
+      "# TYPE realizar_access_log_lost_lines_total counter\nrealizar_access_log_lost_lines_total {}\n",
+      n_lost_log_lines);
   return text;
 }
 

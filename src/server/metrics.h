@@ -33,7 +33,7 @@ class ServerMetrics {
   void count_http(const std::string& route, int status);
 
   // The text of /metrics, with what the engines say now.
-  std::string text(const ModelRegistry& models, uint32_t n_connections) const;
+  std::string text(const ModelRegistry& models, uint32_t n_connections, uint64_t n_lost_log_lines) const;
 
  private:
   struct Impl;

@@ -24,7 +24,8 @@ struct ServerOptions {
   uint64_t memory_bytes = 0;           // for all loaded models; 0: no bound
   std::string api_keys_file;           // a key a line; empty: no key is asked for
   std::vector<std::string> cors_origins;
-  std::string access_log;  // a file, "-" for standard error; empty: none
+  std::vector<std::string> allowed_hosts;  // names by which clients may reach it, beside those that need no saying
+  std::string access_log;                  // a file, "-" for standard error; empty: none
   bool log_prompts = false;
   std::string cache_dir;                  // keeps cached prefixes over restarts; empty: does not
   uint64_t cache_dir_bytes = 1ull << 30;  // for each model

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "server/chat_prompt.h"
+
 namespace realizar::server {
 namespace {
 
@@ -27,19 +29,25 @@ void refuse(const Call& call, const Error& error) {
   call.reply->send(error_response(to_api_error(error)));
 }
 
-// The model's name in the body; "" where none is given.
-Result<std::string> model_name(const Json& body) {
-  if (!body.is_object()) return invalid_argument("the body is not a JSON object");
-  Fields fields(body);
-  std::string name = fields.text("model").value_or("");
-  if (!fields.status().ok()) return fields.status().error();
-  return name;
+void work_on(const Call& call, std::function<void()> task) {
+  call.context.http.post_work({call.client, call.body->bytes.size(), std::move(task)});
 }
 
-void prepare_on_worker(Call call, std::shared_ptr<Json> body, ServedModelPtr model, Prepare prepare) {
-  HttpServer& http = call.context.http;
-  http.post_work([call = std::move(call), body = std::move(body), model = std::move(model), prepare]() mutable {
-    auto prepared = std::make_shared<Result<Prepared>>(prepare(*body, model, call));
+// How many ids of each kind a body may hold for this model.
+IdLimits id_limits(const ServedModel& model) {
+  return {model.loaded->info.n_ctx, max_text_bytes(model)};
+}
+
+// Lets go of the body's bytes as soon as they are parsed.
+Result<Prepared> prepare_body(Call& call, const ServedModelPtr& model, Prepare prepare) {
+  RZ_TRY(const Json body, parse_json(std::exchange(call.body, nullptr)->bytes, id_limits(*model)));
+  if (!body.is_object()) return invalid_argument("the body is not a JSON object");
+  return prepare(body, model, call);
+}
+
+void prepare_on_worker(Call call, ServedModelPtr model, Prepare prepare) {
+  work_on(call, [call, model = std::move(model), prepare]() mutable {
+    auto prepared = std::make_shared<Result<Prepared>>(prepare_body(call, model, prepare));
     HttpServer& server = call.context.http;
     server.post([call = std::move(call), model = std::move(model), prepared]() mutable {
       if (call.reply->is_closed()) return;
@@ -56,15 +64,15 @@ bool is_starting(const Call& call, const std::string& name) {
   return !models.any_ready() && entry == &models.entries().front() && entry->state == ModelRegistry::State::kLoading;
 }
 
-void find_model(Call call, std::shared_ptr<Json> body, const std::string& name, Prepare prepare) {
+void find_model(Call call, const std::string& name, Prepare prepare) {
   if (is_starting(call, name)) {
     return call.reply->send(error_response({503, "the model is loading", "", "model_loading"}));
   }
   ModelRegistry& models = call.context.models;
-  models.acquire(name, [call = std::move(call), body = std::move(body), prepare](Result<ServedModelPtr> model) mutable {
+  models.acquire(name, [call = std::move(call), prepare](Result<ServedModelPtr> model) mutable {
     if (call.reply->is_closed()) return;
     if (!model.ok()) return refuse(call, model.error());
-    prepare_on_worker(std::move(call), std::move(body), std::move(*model), prepare);
+    prepare_on_worker(std::move(call), std::move(*model), prepare);
   });
 }
 
@@ -74,16 +82,15 @@ std::span<const Route> routes() {
   return kRoutes;
 }
 
+// The body is read twice, for the model's name and then for all: what is parsed of it is there on one worker only, and
+// the model says how much it may be.
 void with_model(Call call, Prepare prepare) {
-  HttpServer& http = call.context.http;
-  http.post_work([call = std::move(call), prepare]() mutable {
-    auto parsed = std::make_shared<Result<Json>>(parse_json(call.request->body));
-    auto name = std::make_shared<Result<std::string>>(parsed->ok() ? model_name(parsed->value())
-                                                                   : Result<std::string>(parsed->error()));
+  work_on(call, [call, prepare]() mutable {
+    auto name = std::make_shared<Result<std::string>>(read_model_name(call.body->bytes));
     HttpServer& server = call.context.http;
-    server.post([call = std::move(call), parsed, name, prepare]() mutable {
+    server.post([call = std::move(call), name, prepare]() mutable {
       if (!name->ok()) return refuse(call, name->error());
-      find_model(std::move(call), std::make_shared<Json>(std::move(parsed->value())), name->value(), prepare);
+      find_model(std::move(call), name->value(), prepare);
     });
   });
 }

@@ -34,7 +34,7 @@ void get_health(Call call);
 void get_metrics(Call call);
 void get_page(Call call);
 
-// The usual way of a POST: parses the body on a worker, gets the model that it names, has `prepare` work on a worker,
+// The usual way of a POST: gets the model that the body names, parses the body on a worker, has `prepare` work there,
 // and calls what that gives on the I/O thread. Errors are answered.
 struct Prepared {
   std::function<void(Call, ServedModelPtr)> respond;

@@ -20,7 +20,7 @@ class ServedModelRig {
     model_.grammars = std::make_unique<GrammarCache>(model_.tokenizer(), text::marker_strings(model_.output_format));
     HttpOptions http;
     http.port = 0;
-    auto server = HttpServer::create(http, [](const auto&, const auto&) {});
+    auto server = HttpServer::create(http, [](const auto&, const auto&) { return std::nullopt; });
     if (!server.ok()) return;
     http_ = std::move(*server);
     context_ = std::make_unique<ServerContext>(ServerContext{options, *http_, models_, metrics_, {}, false});
@@ -29,7 +29,7 @@ class ServedModelRig {
   bool is_ready() const { return context_ != nullptr; }
   const ServedModel& model() const { return model_; }
   Call call(uint64_t tenant = 0) {
-    return {*context_, nullptr, nullptr, "", tenant, {}, std::make_shared<CallRecord>()};
+    return {*context_, nullptr, nullptr, nullptr, "", tenant, {}, std::make_shared<CallRecord>()};
   }
 
   ServerOptions options;

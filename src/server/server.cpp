@@ -12,9 +12,12 @@
 #include "server/access_log.h"
 #include "server/auth.h"
 #include "server/metrics.h"
+#include "server/origin_policy.h"
+#include "server/process_memory.h"
 #include "server/recorded_reply.h"
 #include "server/request_fields.h"
 #include "server/routes.h"
+#include "server/server_log.h"
 
 namespace realizar::server {
 namespace {
@@ -42,18 +45,22 @@ std::string now_iso8601() {
 class Server {
  public:
   Server(const ServerOptions& options, KeyStore keys, AccessLog log)
-      : options_(options), keys_(std::move(keys)), log_(std::move(log)) {}
+      : options_(options),
+        keys_(std::move(keys)),
+        origins_({options.http.host, options.allowed_hosts, options.cors_origins, !keys_.is_empty()}),
+        log_(std::move(log)) {}
 
   Status run(const std::function<void(const std::string&)>& on_listening);
 
  private:
-  void handle(const std::shared_ptr<const HttpRequest>& request, const std::shared_ptr<Reply>& reply);
-  void dispatch(Call call, const Route& route);
+  std::optional<BodyTaker> accept(const std::shared_ptr<const HttpRequest>& request,
+                                  const std::shared_ptr<Reply>& reply);
   Headers common_headers(const HttpRequest& request, const std::string& id) const;
   void answer_preflight(const HttpRequest& request, Reply& reply) const;
   bool allows_origin(std::string_view origin) const;
   const Route* find_route(const HttpRequest& request, Reply& reply) const;
   bool admit(Call& call, const Route& route);
+  BodyTaker taker_of(Call call, const Route& route) const;
   void record(const Call& call, const std::string& route, int status);
   void on_signal();
   void finish_drain();
@@ -61,6 +68,7 @@ class Server {
 
   const ServerOptions& options_;
   KeyStore keys_;
+  OriginPolicy origins_;
   AccessLog log_;
   ServerMetrics metrics_;
   std::unique_ptr<HttpServer> http_;
@@ -73,7 +81,7 @@ class Server {
 };
 
 Status Server::run(const std::function<void(const std::string&)>& on_listening) {
-  RZ_TRY(http_, HttpServer::create(options_.http, [this](auto request, auto reply) { handle(request, reply); }));
+  RZ_TRY(http_, HttpServer::create(options_.http, [this](auto request, auto reply) { return accept(request, reply); }));
   RegistryOptions registry;
   registry.load = options_.load;
   registry.max_queue = options_.max_queue;
@@ -83,7 +91,7 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   registry.on_progress = [this] { http_->wake(); };
   registry.post_io = [this](std::function<void()> task) { http_->post(std::move(task)); };
   models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));
-  context_ = std::make_unique<ServerContext>(ServerContext{options_, *http_, *models_, metrics_, {}, false});
+  context_ = std::make_unique<ServerContext>(ServerContext{options_, *http_, *models_, metrics_, {}, false, &log_});
   http_->set_on_wake([this] { models_->dispatch(); });
   http_->on_signal([this](int) { on_signal(); });
   http_->every(std::chrono::seconds(1), [this] {
@@ -124,9 +132,7 @@ Headers Server::common_headers(const HttpRequest& request, const std::string& id
 }
 
 bool Server::allows_origin(std::string_view origin) const {
-  return is_plain(origin) &&
-         std::any_of(options_.cors_origins.begin(), options_.cors_origins.end(),
-                     [&](const std::string& allowed) { return allowed == "*" || allowed == origin; });
+  return is_plain(origin) && origins_.is_cors_origin(origin);
 }
 
 void Server::answer_preflight(const HttpRequest& request, Reply& reply) const {
@@ -153,7 +159,7 @@ const Route* Server::find_route(const HttpRequest& request, Reply& reply) const 
     allowed = route.method;
   }
   if (allowed.empty()) {
-    reply.send(error_response({404, "there is no " + request.path + " here", "", "not_found"}));
+    reply.send(error_response({404, "there is no " + excerpt(request.path) + " here", "", "not_found"}));
   } else {
     HttpResponse response = error_response({405, request.path + " wants " + allowed, "", "method_not_allowed"});
     response.headers.emplace_back("Allow", allowed);
@@ -162,10 +168,12 @@ const Route* Server::find_route(const HttpRequest& request, Reply& reply) const 
   return nullptr;
 }
 
-void Server::handle(const std::shared_ptr<const HttpRequest>& request, const std::shared_ptr<Reply>& reply) {
+// Answers what can be refused by the header alone: nobody's body is read who may not send one.
+std::optional<BodyTaker> Server::accept(const std::shared_ptr<const HttpRequest>& request,
+                                        const std::shared_ptr<Reply>& reply) {
   const auto given_id = request->header("x-request-id");
   const std::string id = is_plain(given_id) ? std::string(given_id) : random_id("req_");
-  Call call{*context_, request, nullptr, id, 0, Clock::now(), std::make_shared<CallRecord>()};
+  Call call{*context_, request, nullptr, nullptr, id, 0, Clock::now(), std::make_shared<CallRecord>()};
   auto route_name = std::make_shared<std::string>("none");
   auto tenant = std::make_shared<uint64_t>(0);
   auto counted = std::make_shared<bool>(false);
@@ -178,17 +186,42 @@ void Server::handle(const std::shared_ptr<const HttpRequest>& request, const std
                                      record(for_record, *route_name, status);
                                      if (context_->draining) finish_drain();
                                    });
-  if (request->method == "OPTIONS") return answer_preflight(*request, *call.reply);
+  if (const auto refusal = origins_.refusal(*request)) {
+    call.reply->send(error_response(*refusal));
+    return std::nullopt;
+  }
+  if (request->method == "OPTIONS") {
+    answer_preflight(*request, *call.reply);
+    return std::nullopt;
+  }
   const Route* route = find_route(*request, *call.reply);
-  if (route == nullptr) return;
+  if (route == nullptr) return std::nullopt;
   *route_name = route->path;
-  if (!admit(call, *route)) return;
+  if (!admit(call, *route)) return std::nullopt;
   if (std::string_view(route->method) == "POST") {
     *tenant = call.tenant;
     *counted = true;
     ++n_open_[call.tenant];
   }
-  route->handle(std::move(call));
+  return taker_of(std::move(call), *route);
+}
+
+BodyTaker Server::taker_of(Call call, const Route& route) const {
+  BodyTaker taker;
+  const bool has_key = !keys_.is_empty();
+  call.client =
+      has_key ? fmt::format("key {}", call.tenant) : fmt::format("connection {}", call.request->connection_id);
+  // Connections cost little: all of an address share the room for bodies.
+  taker.client = has_key ? call.client : call.request->peer;
+  taker.refuse = [reply = call.reply](int status, std::string message) {
+    reply->send(error_response({status, std::move(message), "", ""}));
+  };
+  taker.take = [call = std::move(call), &route](HttpBody body) mutable {
+    call.start = Clock::now();
+    call.body = std::make_shared<HttpBody>(std::move(body));
+    route.handle(std::move(call));
+  };
+  return taker;
 }
 
 // Checks the key and its limits; false where the call was refused.
@@ -262,6 +295,8 @@ void Server::finish_drain() {
 
 Status serve(const ServerOptions& options, const std::function<void(const std::string&)>& on_listening) {
   if (options.models.empty()) return invalid_argument("expected at least one model", "models");
+  return_large_blocks();
+  const ServerLog server_log;
   KeyStore keys;
   if (!options.api_keys_file.empty()) {
     RZ_TRY(keys, KeyStore::read(options.api_keys_file));

@@ -1,5 +1,6 @@
 #include "text/tokenizer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -11,6 +12,7 @@ namespace realizar::text {
 
 struct Tokenizer::Impl {
   TokenizerParts parts;
+  size_t longest_token_bytes = 4;  // a character that the vocabulary does not know
 };
 
 namespace {
@@ -171,6 +173,9 @@ Result<Tokenizer> Tokenizer::from_parts(Result<TokenizerParts> parts) {
   REQUIRE(parts->vocab && parts->model && parts->decoded.size() == static_cast<size_t>(parts->vocab->size()));
   auto impl = std::make_unique<Impl>();
   impl->parts = std::move(*parts);
+  for (size_t id = 0; id < impl->parts.decoded.size(); ++id) {
+    impl->longest_token_bytes = std::max(impl->longest_token_bytes, impl->parts.decoded[id].size());
+  }
   return Tokenizer(std::move(impl));
 }
 
@@ -223,6 +228,9 @@ std::string Tokenizer::token_bytes(TokenId id, DecodeOptions options) const {
 
 bool Tokenizer::strips_leading_space() const {
   return impl_->parts.strips_leading_space;
+}
+size_t Tokenizer::longest_token_bytes() const {
+  return impl_->longest_token_bytes;
 }
 int32_t Tokenizer::n_vocab() const {
   return impl_->parts.vocab->size();

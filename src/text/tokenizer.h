@@ -83,6 +83,10 @@ class Tokenizer {
   bool strips_leading_space() const;
 
   int32_t n_vocab() const;
+  // The bytes of the token that decodes to the most, 4 at least: a text that is longer than n tokens of this length is
+  // more than n tokens, unless the vocabulary drops or joins much of it (spaces in a row, letters that it does not
+  // know).
+  size_t longest_token_bytes() const;
   // The piece as the vocabulary spells it, e.g. "Ġhello" or "▁hello".
   std::string_view piece(TokenId id) const;
   std::optional<TokenId> find(std::string_view piece) const;

@@ -1,5 +1,6 @@
 // Any bytes as the body of a chat completion: parsed, its fields read, its messages rendered and tokenized. What must
-// hold: an error names what is wrong; what is taken is within bounds and can be written as JSON again.
+// hold: an error names what is wrong; what is taken is within bounds and can be written as JSON again; both readers of
+// a body see the same model.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -25,13 +26,17 @@ ServedModelRig& rig() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto body = parse_json({reinterpret_cast<const char*>(data), size});
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto name = read_model_name(text);
+  const auto body = parse_json(text, {1024, 8192});
   if (!body.ok()) {
     require(!body.error().message.empty());
     return 0;
   }
   require(parse_json(dump(*body)).ok());
   if (!body->is_object()) return 0;
+  Fields named(*body);
+  require(named.text("model").value_or("") == (name.ok() ? *name : "") && named.status().ok() == name.ok());
 
   const auto fields = read_generation_fields(*body, rig().model(), rig().call());
   if (fields.ok()) {

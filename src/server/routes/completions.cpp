@@ -164,7 +164,11 @@ bool is_ids(const Json& json) {
 }
 
 Result<std::vector<TokenId>> read_prompt(const Json& prompt, const ServedModel& model) {
-  if (prompt.is_string()) return model.tokenizer().encode(prompt.get_ref<const std::string&>());
+  if (prompt.is_string()) {
+    const auto& text = prompt.get_ref<const std::string&>();
+    RZ_CHECK_OK(check_text_length(text.size(), "prompt", model));
+    return model.tokenizer().encode(text);
+  }
   if (!is_ids(prompt)) return wrong_prompt();
   std::vector<TokenId> ids;
   for (const Json& id : prompt) ids.push_back(TokenId{*token_id_of(id)});
@@ -174,20 +178,26 @@ Result<std::vector<TokenId>> read_prompt(const Json& prompt, const ServedModel& 
 // With a suffix the prompt is what stands before the gap.
 Result<std::vector<TokenId>> read_infill(const Json& prompt, const std::string& suffix, const ServedModel& model) {
   if (!prompt.is_string()) return wrong_prompt();
-  auto tokens = infill_prompt(model.tokenizer(), prompt.get_ref<const std::string&>(), suffix);
+  const auto& before = prompt.get_ref<const std::string&>();
+  RZ_CHECK_OK(check_text_length(before.size() + suffix.size(), "prompt", model));
+  auto tokens = infill_prompt(model.tokenizer(), before, suffix);
   if (!tokens) return invalid_argument("suffix: this model cannot infill", "suffix");
   return std::move(*tokens);
 }
 
 Result<std::vector<std::vector<TokenId>>> read_prompts(const Json& body, const ServedModel& model, const Call& call) {
-  const Json prompt = body.value("prompt", Json());
-  const Json suffix = body.value("suffix", Json());
-  const bool infills = suffix.is_string() && !suffix.get_ref<const std::string&>().empty();
+  static const Json kNone;
+  Fields fields(body);
+  const Json* given = fields.any("prompt");
+  const Json& prompt = given == nullptr ? kNone : *given;
+  const Json* suffix = fields.any("suffix");
+  const bool infills = suffix != nullptr && suffix->is_string() && !suffix->get_ref<const std::string&>().empty();
   const bool is_one = prompt.is_string() || is_ids(prompt);
   if (!is_one && (!prompt.is_array() || prompt.empty() || prompt.size() > 128)) return wrong_prompt();
   std::vector<std::vector<TokenId>> prompts;
-  for (const Json& one : is_one ? Json::array({prompt}) : prompt) {
-    RZ_TRY(auto tokens, infills ? read_infill(one, suffix.get<std::string>(), model) : read_prompt(one, model));
+  for (size_t i = 0; i < (is_one ? 1 : prompt.size()); ++i) {
+    const Json& one = is_one ? prompt : prompt[i];
+    RZ_TRY(auto tokens, infills ? read_infill(one, suffix->get<std::string>(), model) : read_prompt(one, model));
     RZ_CHECK_OK(check_prompt_length(tokens.size(), "prompt", model, call));
     prompts.push_back(std::move(tokens));
   }

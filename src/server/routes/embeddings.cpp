@@ -73,27 +73,37 @@ class EmbeddingDialect final : public Dialect {
   uint32_t n_values_;
 };
 
+Error wrong_input() {
+  return invalid_argument("input: expected a string, an array of strings, of token ids, or of arrays of token ids",
+                          "input");
+}
+
+Result<std::vector<TokenId>> read_input(const Json& input, const ServedModel& model) {
+  if (input.is_string()) {
+    const auto& text = input.get_ref<const std::string&>();
+    RZ_CHECK_OK(check_text_length(text.size(), "input", model));
+    return model.tokenizer().encode(text, {.add_special = true, .parse_special = false});
+  }
+  if (!input.is_array()) return wrong_input();
+  std::vector<TokenId> tokens;
+  for (const Json& id : input) {
+    const auto token = token_id_of(id);
+    if (!token) return wrong_input();
+    tokens.push_back(TokenId{*token});
+  }
+  return tokens;
+}
+
 Result<std::vector<std::vector<TokenId>>> read_inputs(const Json& body, const ServedModel& model, const Call& call) {
-  const Error wrong = invalid_argument(
-      "input: expected a string, an array of strings, of token ids, or of arrays of token ids", "input");
-  const Json input = body.value("input", Json());
+  const Json* given = Fields(body).any("input");
+  if (given == nullptr) return wrong_input();
+  const Json& input = *given;
   const bool is_ids = input.is_array() && !input.empty() && input[0].is_number_integer();
-  const Json list = input.is_string() || is_ids ? Json::array({input}) : input;
-  if (!list.is_array() || list.empty() || list.size() > 2048) return wrong;
+  const bool is_one = input.is_string() || is_ids;
+  if (!is_one && (!input.is_array() || input.empty() || input.size() > 2048)) return wrong_input();
   std::vector<std::vector<TokenId>> inputs;
-  for (const Json& one : list) {
-    std::vector<TokenId> tokens;
-    if (one.is_string()) {
-      tokens =
-          model.tokenizer().encode(one.get_ref<const std::string&>(), {.add_special = true, .parse_special = false});
-    } else {
-      if (!one.is_array()) return wrong;
-      for (const Json& id : one) {
-        const auto token = token_id_of(id);
-        if (!token) return wrong;
-        tokens.push_back(TokenId{*token});
-      }
-    }
+  for (size_t i = 0; i < (is_one ? 1 : input.size()); ++i) {
+    RZ_TRY(auto tokens, read_input(is_one ? input : input[i], model));
     if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
     RZ_CHECK_OK(check_prompt_length(tokens.size(), "input", model, call));
     inputs.push_back(std::move(tokens));

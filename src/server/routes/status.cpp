@@ -1,6 +1,7 @@
 // What a server says of itself: models, health, metrics.
 #include <nlohmann/json.hpp>
 
+#include "server/access_log.h"
 #include "server/metrics.h"
 #include "server/routes.h"
 
@@ -65,7 +66,7 @@ void get_model(Call call) {
   const std::string id = percent_decoded(call.request->path.substr(std::string("/v1/models/").size()));
   const auto* entry = id.empty() ? nullptr : call.context.models.find(id);
   if (entry != nullptr) return send(call, 200, model_json(*entry));
-  call.reply->send(error_response(to_api_error(not_found("there is no model '" + id + "'", "model"))));
+  call.reply->send(error_response(to_api_error(not_found("there is no model '" + excerpt(id) + "'", "model"))));
 }
 
 void get_livez(Call call) {
@@ -91,10 +92,10 @@ void get_metrics(Call call) {
   if (!call.context.options.metrics) {
     return call.reply->send(error_response({404, "metrics are switched off", "", "not_found"}));
   }
-  call.reply->send({200,
-                    "text/plain; version=0.0.4; charset=utf-8",
-                    call.context.metrics.text(call.context.models, call.context.http.n_connections()),
-                    {}});
+  const ServerContext& context = call.context;
+  std::string text =
+      context.metrics.text(context.models, context.http.n_connections(), context.access_log->n_lost_lines());
+  call.reply->send({200, "text/plain; version=0.0.4; charset=utf-8", std::move(text), {}});
 }
 
 }  // namespace realizar::server

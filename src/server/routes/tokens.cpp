@@ -1,6 +1,7 @@
 // POST /tokenize, /detokenize and /apply-template: the text side of a model, without generating.
 #include <nlohmann/json.hpp>
 
+#include "server/api_error.h"
 #include "server/chat_prompt.h"
 #include "server/routes.h"
 
@@ -29,6 +30,7 @@ Result<Prepared> tokenize(const Json& body, const ServedModelPtr& model, const C
     if (!text) fields.fail("prompt", "expected a string");
     if (!fields.status().ok()) return fields.status().error();
     const bool adds = add_special.value_or(add_special_short.value_or(true));
+    RZ_CHECK_OK(check_text_length(text->size(), "prompt", *model));
     tokens = model->tokenizer().encode(*text, {.add_special = adds, .parse_special = parse_special});
   }
   Json ids = Json::array();
@@ -46,7 +48,8 @@ Result<Prepared> detokenize(const Json& body, const ServedModelPtr& model, const
   for (const Json& id : *ids) {
     const auto token = token_id_of(id);
     const bool is_known = token && *token < static_cast<int64_t>(model->tokenizer().n_vocab());
-    if (!is_known) return invalid_argument("tokens: expected token ids of this model, actual " + dump(id), "tokens");
+    if (!is_known)
+      return invalid_argument("tokens: expected token ids of this model, actual " + excerpt(dump(id)), "tokens");
     tokens.push_back(TokenId{*token});
   }
   const std::string text = model->tokenizer().decode(tokens, {.skip_special = skips});

@@ -1,0 +1,386 @@
+#include "server/http_connection.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+
+#include "server/api_error.h"
+#include "server/bounded_body.h"
+
+namespace realizar::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+using Parser = http::request_parser<BoundedBody>;
+using boost::system::error_code;
+using TlsStream = asio::ssl::stream<tcp::socket>;
+
+constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
+constexpr size_t kReadBytes = 4096;
+constexpr size_t kReadBodyBytes = 64u << 10;
+constexpr size_t kMaxPipelinedBytes = 64u << 10;  // read ahead while a reply is under way
+constexpr size_t kMaxUnwantedBytes = 64u << 10;   // of a refused request's body, to keep its connection
+constexpr uint32_t kLingerMs = 5000;
+
+tcp::socket& lowest(tcp::socket& socket) {
+  return socket;
+}
+tcp::socket& lowest(TlsStream& stream) {
+  return stream.next_layer();
+}
+
+template <class Stream>
+class Connection final : public ConnectionBase, public std::enable_shared_from_this<Connection<Stream>> {
+ public:
+  Connection(Stream stream, std::shared_ptr<ConnectionContext> context)
+      : stream_(std::move(stream)),
+        context_(std::move(context)),
+        address_(address_of(lowest(stream_))),
+        id_(context_->n_opened++),
+        read_timer_(stream_.get_executor()),
+        write_timer_(stream_.get_executor()) {
+    context_->connections.insert(this);
+    ++context_->n_of_address[address_];
+  }
+  ~Connection() override {
+    context_->connections.erase(this);
+    const auto mine = context_->n_of_address.find(address_);
+    if (--mine->second == 0) context_->n_of_address.erase(mine);
+  }
+
+  void start() { asio::co_spawn(stream_.get_executor(), run(this->shared_from_this()), asio::detached); }
+
+  void send_bytes(std::string_view bytes) override {
+    if (closed_) return;
+    unsent_ += bytes;
+    write_some();
+  }
+  size_t n_unsent_bytes() const override { return unsent_.size() + sending_.size(); }
+
+  void finish_reply(bool keep_alive) override {
+    exchange_.reset();
+    keep_alive_ = keep_alive && !context_->draining;
+    if (!keep_alive_) {
+      lingers_ = lingers_ || in_request_;
+      return close_when_sent();
+    }
+    arm(read_timer_, context_->options.idle_timeout_ms);
+    // The reader sleeps in a read; what it holds already may be the next request.
+    if (buffer_.size() > 0) cancel_watch();
+  }
+
+  void close_if_idle() override {
+    if (exchange_ == nullptr && !in_request_) close_when_sent();
+  }
+
+  void close() override {
+    if (std::exchange(closed_, true)) return;
+    error_code ignored;
+    lowest(stream_).shutdown(tcp::socket::shutdown_both, ignored);
+    lowest(stream_).close(ignored);
+    read_timer_.cancel();
+    write_timer_.cancel();
+    if (waiting_ != nullptr) waiting_->cancel();
+    if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->notify_closed();
+  }
+
+ private:
+  // Holds the connection while it is served.
+  static asio::awaitable<void> run(std::shared_ptr<Connection> self) { co_await self->serve(); }
+
+  // GCC 12 miscompiles co_await inside conditions, hence the single steps.
+  asio::awaitable<void> serve() {
+    arm(read_timer_, context_->options.header_timeout_ms);
+    bool goes_on = co_await handshake();
+    while (goes_on && !closed_) {
+      while (!closed_ && n_unsent_bytes() > kCongestedBytes) co_await sleep();
+      goes_on = co_await read_request();
+      while (goes_on && exchange_ != nullptr && !closed_) goes_on = co_await watch();
+      goes_on = goes_on && keep_alive_;
+    }
+    if (lingers_) co_await discard_input();
+    if (lingers_ || exchange_ != nullptr || n_unsent_bytes() == 0) close();
+  }
+
+  // Reads on for a while after a refusal: closing on unread bytes would reset the connection, and the client would not
+  // see the answer.
+  asio::awaitable<void> discard_input() {
+    arm(read_timer_, kLingerMs);
+    while (!closed_) {
+      buffer_.consume(buffer_.size());
+      const bool has_more = co_await read_some();
+      if (!has_more) co_return;
+    }
+  }
+
+  asio::awaitable<bool> handshake() {
+    error_code error;
+    if constexpr (std::is_same_v<Stream, TlsStream>) {
+      std::tie(error) = co_await stream_.async_handshake(TlsStream::server, kTuple);
+    }
+    co_return !error;
+  }
+
+  // One request, to its handler. False: the connection is over.
+  asio::awaitable<bool> read_request() {
+    Parser parser;
+    parser.header_limit(context_->options.max_header_bytes);
+    parser.body_limit(boost::none);
+    taker_.reset();
+    n_header_bytes_ = 0;
+    while (true) {
+      const bool goes_on = take_in(parser);
+      if (!goes_on) co_return false;
+      if (parser.is_done()) break;
+      const bool has_more = co_await read_some();
+      if (!has_more) co_return false;
+    }
+    in_request_ = false;
+    // Idle connections are many.
+    if (buffer_.capacity() >= kReadBodyBytes) buffer_.shrink_to_fit();
+    hand_over(parser);
+    co_return true;
+  }
+
+  // Parses what has arrived. False: the connection is over.
+  bool take_in(Parser& parser) {
+    if (!in_request_) buffer_.consume(n_empty_line_bytes(buffered()));
+    while (buffer_.size() > 0 && !parser.is_done()) {
+      begin_request();
+      const bool had_header = parser.is_header_done();
+      if (!had_header && has_folded_line(buffered())) return refuse(400, "a line of the header is folded");
+      error_code error;
+      const size_t n_bytes = parser.put(buffer_.data(), error);
+      buffer_.consume(n_bytes);
+      // The parser bounds each line of a header, and not all of them together.
+      if (!had_header) n_header_bytes_ += n_bytes;
+      if (n_header_bytes_ > context_->options.max_header_bytes) error = http::error::header_limit;
+      // A chunk's head and the trailers have no bound of their own.
+      const size_t most_bytes = context_->options.max_header_bytes + kReadBytes;
+      if (error == http::error::need_more && had_header && buffer_.size() > most_bytes) error = http::error::bad_chunk;
+      if (error == http::error::need_more) return true;
+      if (error) return refuse(error);
+      if (!had_header && parser.is_header_done() && !accept_header(parser)) return false;
+    }
+    return true;
+  }
+
+  std::string_view buffered() const {
+    return {static_cast<const char*>(buffer_.cdata().data()), buffer_.cdata().size()};
+  }
+
+  void begin_request() {
+    if (!std::exchange(in_request_, true)) arm(read_timer_, context_->options.header_timeout_ms);
+  }
+
+  // Asks the handler before any byte of the body is looked at. False: the connection is over.
+  bool accept_header(Parser& parser) {
+    const auto& message = parser.get();
+    const auto request = request_of(message);
+    const bool is_http_1_0 = message.version() < 11;
+    if (const auto wrong = wrong_headers(*request, is_http_1_0); !wrong.empty()) return refuse(400, wrong);
+    const auto expected = message[http::field::expect];
+    const bool wants_continue = !is_http_1_0 && beast::iequals(expected, "100-continue");
+    if (!expected.empty() && !wants_continue && !is_http_1_0) return refuse(417, "expected 100-continue or no Expect");
+
+    arm(read_timer_, context_->options.body_timeout_ms);
+    const auto n_body_bytes = parser.content_length();
+    const bool is_short = parser.is_done() || (n_body_bytes && *n_body_bytes <= kMaxUnwantedBytes && !wants_continue);
+    wants_keep_alive_ = message.keep_alive();
+    keep_alive_ = true;
+    exchange_ = std::make_shared<Exchange>(this->weak_from_this(), wants_keep_alive_ && is_short, is_http_1_0,
+                                           message.method() == http::verb::head);
+    taker_ = context_->handler(request, exchange_);
+    if (!taker_ && !keep_alive_) return false;
+    return expect_body(parser, n_body_bytes, wants_continue);
+  }
+
+  bool expect_body(Parser& parser, const boost::optional<uint64_t>& n_body_bytes, bool wants_continue) {
+    const size_t max_bytes = context_->options.max_body_bytes;
+    auto& value = parser.get().body();
+    value.is_wanted = taker_.has_value();
+    value.max_bytes = max_bytes;
+    if (taker_) value.body.share = BodyRoom::Share(context_->body_room, taker_->client);
+    if (taker_ && n_body_bytes && *n_body_bytes > max_bytes) return refuse(http::error::body_limit);
+    // Each chunk says its size ahead.
+    if (parser.chunked()) parser.body_limit(max_bytes);
+    parser.eager(true);
+    if (wants_continue && taker_ && !parser.is_done()) send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
+    return true;
+  }
+
+  template <class Message>
+  std::shared_ptr<HttpRequest> request_of(const Message& message) {
+    auto request = std::make_shared<HttpRequest>();
+    request->method = std::string(message.method_string());
+    const std::string_view target = origin_form(message.target());
+    const size_t mark = target.find('?');
+    request->path = std::string(target.substr(0, mark));
+    if (mark != std::string_view::npos) request->query = std::string(target.substr(mark + 1));
+    for (const auto& field : message) request->headers.emplace_back(field.name_string(), field.value());
+    request->peer = address_;
+    request->connection_id = id_;
+    return request;
+  }
+
+  bool refuse(error_code error) {
+    const HttpOptions& options = context_->options;
+    if (error == http::error::body_limit) {
+      return refuse(413, fmt::format("the body is larger than {} bytes", options.max_body_bytes));
+    }
+    if (error == http::error::header_limit) {
+      return refuse(431, fmt::format("the headers are larger than {} bytes", options.max_header_bytes));
+    }
+    if (error == asio::error::no_buffer_space) {
+      return refuse(503, "other requests' bodies fill the room that this server has for them");
+    }
+    return refuse(400, "this is not HTTP/1.1: " + error.message());
+  }
+
+  // Answers what could not be read, and gives the connection up.
+  bool refuse(int status, const std::string& message) {
+    lingers_ = true;
+    if (taker_) {
+      exchange_->set_keep_alive(false);
+      taker_->refuse(status, message);
+    } else {
+      Exchange(this->weak_from_this(), false, false, false).send(error_response({status, message, "", ""}));
+    }
+    in_request_ = false;
+    return false;
+  }
+
+  void hand_over(Parser& parser) {
+    const auto taker = std::exchange(taker_, std::nullopt);
+    if (!taker) return;
+    read_timer_.cancel();
+    exchange_->set_keep_alive(wants_keep_alive_);
+    taker->take(std::move(parser.get().body().body));
+  }
+
+  asio::awaitable<bool> read_some() {
+    const size_t most_bytes = taker_ ? kReadBodyBytes : kReadBytes;
+    const auto [error, n_bytes] = co_await stream_.async_read_some(buffer_.prepare(most_bytes), kTuple);
+    buffer_.commit(n_bytes);
+    co_return !error && !closed_;
+  }
+
+  // While a reply is under way: notices a client that went away, and takes in a bounded part of its next requests.
+  asio::awaitable<bool> watch() {
+    if (buffer_.size() < kMaxPipelinedBytes) {
+      is_watching_ = true;
+      const auto [error, n_bytes] = co_await stream_.async_read_some(buffer_.prepare(kReadBytes), kTuple);
+      is_watching_ = false;
+      buffer_.commit(n_bytes);
+      co_return !closed_ && (!error || error == asio::error::operation_aborted);
+    }
+    co_await sleep();
+    co_return !closed_;
+  }
+
+  // Until a reply is over, more of one is sent, or the connection is closed.
+  asio::awaitable<void> sleep() {
+    asio::steady_timer forever(stream_.get_executor(), asio::steady_timer::time_point::max());
+    waiting_ = &forever;
+    co_await forever.async_wait(kTuple);
+    waiting_ = nullptr;
+  }
+
+  void cancel_watch() {
+    error_code ignored;
+    if (waiting_ != nullptr) waiting_->cancel();
+    if (!is_watching_) return;
+    // A write that is under way would be cancelled too; its bytes go out first.
+    if (sending_.empty()) {
+      lowest(stream_).cancel(ignored);
+    } else {
+      cancels_when_sent_ = true;
+    }
+  }
+
+  void write_some() {
+    if (!sending_.empty() || unsent_.empty() || closed_) return;
+    std::swap(sending_, unsent_);
+    arm(write_timer_, context_->options.write_timeout_ms);
+    asio::async_write(stream_, asio::buffer(sending_),
+                      [self = this->shared_from_this()](error_code error, size_t) { self->on_sent(error); });
+  }
+
+  void on_sent(error_code error) {
+    // Idle connections are many; what a large reply took is given back.
+    if (sending_.capacity() > kReadBytes) std::string().swap(sending_);
+    sending_.clear();
+    write_timer_.cancel();
+    if (error) return close();
+    if (exchange_ == nullptr && waiting_ != nullptr) waiting_->cancel();
+    const bool was_congested = unsent_.size() > kCongestedBytes;
+    write_some();
+    if (std::exchange(cancels_when_sent_, false) && exchange_ == nullptr) cancel_watch();
+    if (!sending_.empty() && !was_congested) return;
+    if (exchange_ != nullptr) {
+      const auto exchange = exchange_;
+      exchange->notify_drained();
+    } else if (closes_when_sent_) {
+      close_when_sent();
+    }
+  }
+
+  void close_when_sent() {
+    closes_when_sent_ = true;
+    if (n_unsent_bytes() > 0) return;
+    if (!lingers_) return close();
+    error_code ignored;
+    lowest(stream_).shutdown(tcp::socket::shutdown_send, ignored);
+  }
+
+  void arm(asio::steady_timer& timer, uint32_t timeout_ms) {
+    timer.expires_after(std::chrono::milliseconds(timeout_ms));
+    timer.async_wait([weak = this->weak_from_this()](error_code error) {
+      const auto self = weak.lock();
+      if (!error && self != nullptr) self->close();
+    });
+  }
+
+  Stream stream_;
+  std::shared_ptr<ConnectionContext> context_;
+  beast::flat_buffer buffer_;
+  std::string unsent_, sending_;
+  std::shared_ptr<Exchange> exchange_;  // the reply under way
+  size_t n_header_bytes_ = 0;           // of the request that is read
+  std::optional<BodyTaker> taker_;      // of the request that is read, between its header and its end
+  const std::string address_;           // the client's
+  const uint64_t id_;
+  asio::steady_timer read_timer_, write_timer_;
+  asio::steady_timer* waiting_ = nullptr;
+  bool in_request_ = false, keep_alive_ = true, wants_keep_alive_ = true, closed_ = false;
+  bool is_watching_ = false, cancels_when_sent_ = false, closes_when_sent_ = false, lingers_ = false;
+};
+
+}  // namespace
+
+std::string address_of(const tcp::socket& socket) {
+  error_code error;
+  const auto endpoint = socket.remote_endpoint(error);
+  return error ? "" : endpoint.address().to_string();
+}
+
+void start_connection(tcp::socket socket, std::shared_ptr<ConnectionContext> context) {
+  std::make_shared<Connection<tcp::socket>>(std::move(socket), std::move(context))->start();
+}
+
+void start_tls_connection(tcp::socket socket, asio::ssl::context& tls, std::shared_ptr<ConnectionContext> context) {
+  std::make_shared<Connection<TlsStream>>(TlsStream(std::move(socket), tls), std::move(context))->start();
+}
+
+}  // namespace realizar::server

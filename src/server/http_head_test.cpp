@@ -1,0 +1,52 @@
+#include "server/http_head.h"
+
+#include <gtest/gtest.h>
+
+namespace realizar::server {
+namespace {
+
+TEST(HttpHead, CountsEmptyLinesAtTheBeginning) {
+  EXPECT_EQ(n_empty_line_bytes(""), 0u);
+  EXPECT_EQ(n_empty_line_bytes("\r"), 0u);
+  EXPECT_EQ(n_empty_line_bytes("\r\n\r\nGET / HTTP/1.1\r\n\r\n"), 4u);
+  EXPECT_EQ(n_empty_line_bytes("GET / HTTP/1.1\r\n\r\n"), 0u);
+  EXPECT_EQ(n_empty_line_bytes("\n\r\n"), 0u);
+}
+
+TEST(HttpHead, SeesFoldedLines) {
+  EXPECT_TRUE(has_folded_line("GET / HTTP/1.1\r\nA: b\r\n c\r\n\r\n"));
+  EXPECT_TRUE(has_folded_line("A: b\r\n\tc\r\n"));
+  EXPECT_TRUE(has_folded_line("GET / HTTP/1.1\r\n A: b\r\n"));
+  EXPECT_FALSE(has_folded_line("GET / HTTP/1.1\r\nA: b\r\n"));
+  EXPECT_FALSE(has_folded_line("A:  b\r\nB:\tc\r\n\r\n body\r\n body"));
+  EXPECT_FALSE(has_folded_line("\r\n body\r\n body"));
+  EXPECT_FALSE(has_folded_line(""));
+}
+
+TEST(HttpHead, TakesThePathOfAnAbsoluteTarget) {
+  EXPECT_EQ(origin_form("http://x/livez?a=b"), "/livez?a=b");
+  EXPECT_EQ(origin_form("http://x"), "/");
+  EXPECT_EQ(origin_form("/a?b=http://c/d"), "/a?b=http://c/d");
+  EXPECT_EQ(origin_form("*"), "*");
+}
+
+TEST(HttpHead, RefusesWhatTwoReadersCouldReadDifferently) {
+  HttpRequest request;
+  EXPECT_NE(wrong_headers(request, false), "");
+  EXPECT_EQ(wrong_headers(request, true), "");
+  request.headers = {{"Host", "a"}, {"Accept", "x"}, {"Accept", "y"}, {"Authorization", "Bearer a"}};
+  EXPECT_EQ(wrong_headers(request, false), "");
+  request.headers.emplace_back("authorization", "Bearer b");
+  EXPECT_EQ(wrong_headers(request, false), "expected one Authorization header, actual 2");
+  request.headers = {{"Host", "a"}, {"host", "a"}};
+  EXPECT_EQ(wrong_headers(request, false), "expected one Host header, actual 2");
+}
+
+TEST(HttpHead, WritesDatesAsHttpHasThem) {
+  EXPECT_EQ(http_date(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+  EXPECT_EQ(http_date(1709164799), "Wed, 28 Feb 2024 23:59:59 GMT");
+}
+
+}  // namespace
+}  // namespace realizar::server

@@ -1,0 +1,171 @@
+#include "server/line_writer.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace realizar::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t kMaxWaitingBytes = 4u << 20;
+constexpr auto kMostTimeToEnd = 1s;
+constexpr int kPollMs = 100;
+
+}  // namespace
+
+struct LineWriter::State {
+  State(std::string name_, int fd_, void (*on_first_loss_)(const std::string&))
+      : name(std::move(name_)), fd(fd_), on_first_loss(on_first_loss_) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (fd > STDERR_FILENO) ::close(fd);
+  }
+
+  void run();
+  // False once nobody waits for the end any more.
+  bool next(std::string& line);
+  void put(const std::string& line);
+  bool wait_until_writable();
+  bool is_late() const { return stopping && std::chrono::steady_clock::now() >= ends_at.load(); }
+  void lose(const std::string& reason);
+
+  const std::string name;
+  const int fd;
+  void (*const on_first_loss)(const std::string&);
+  std::atomic<uint64_t> n_lost = 0;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::string> lines;
+  size_t n_waiting_bytes = 0;
+  bool has_ended = false;
+  std::atomic<bool> stopping = false;
+  std::atomic<std::chrono::steady_clock::time_point> ends_at{};
+
+  // The thread's own.
+  bool is_in_line = false;  // an earlier line was cut
+  bool has_told_loss = false;
+};
+
+bool LineWriter::State::next(std::string& line) {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return stopping || !lines.empty(); });
+  if (lines.empty()) return false;
+  line = std::move(lines.front());
+  lines.pop_front();
+  n_waiting_bytes -= line.size();
+  return true;
+}
+
+bool LineWriter::State::wait_until_writable() {
+  while (!is_late()) {
+    pollfd poll_fd{fd, POLLOUT, 0};
+    if (::poll(&poll_fd, 1, kPollMs) > 0) return true;
+  }
+  return false;
+}
+
+void LineWriter::State::lose(const std::string& reason) {
+  if (!std::exchange(has_told_loss, true)) on_first_loss(name + ": " + reason);
+  ++n_lost;
+}
+
+void LineWriter::State::put(const std::string& line) {
+  const std::string text = (is_in_line ? "\n" : "") + line + "\n";
+  size_t n_written = 0;
+  while (n_written < text.size()) {
+    if (!wait_until_writable()) return lose("nobody reads it");
+    // A pipe that can be written takes so much without waiting, also where it is not ours to make non-blocking.
+    const size_t n_bytes = std::min<size_t>(text.size() - n_written, PIPE_BUF);
+    const ssize_t n = ::write(fd, text.data() + n_written, n_bytes);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (n < 0) {
+      is_in_line = is_in_line || n_written > 0;
+      return lose(std::strerror(errno));
+    }
+    n_written += static_cast<size_t>(n);
+  }
+  is_in_line = false;
+}
+
+void LineWriter::State::run() {
+  // A reader that has left is an error like others, not a signal.
+  sigset_t broken_pipe;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+  uint64_t n_dropped_before = 0;
+  for (std::string line; next(line);) {
+    put(line);
+    const bool has_dropped = std::exchange(n_dropped_before, n_lost.load()) < n_lost;
+    if (has_dropped && !std::exchange(has_told_loss, true)) on_first_loss(name + ": it is not read fast enough");
+  }
+  const std::lock_guard lock(mutex);
+  has_ended = true;
+  changed.notify_all();
+}
+
+Result<std::unique_ptr<LineWriter>> LineWriter::open(const std::string& path,
+                                                     void (*on_first_loss)(const std::string& reason)) {
+  if (path == "-") return over(STDERR_FILENO, "standard error", on_first_loss);
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  const int fd = ::open(path.c_str(), kFlags, 0644);
+  if (fd < 0 && errno == ENXIO)
+    return invalid_argument(path + ": a pipe that nobody reads; start its reader first", path);
+  if (fd < 0) return invalid_argument(path + ": " + std::strerror(errno), path);
+  return over(fd, path, on_first_loss);
+}
+
+std::unique_ptr<LineWriter> LineWriter::over(int fd, const std::string& name,
+                                             void (*on_first_loss)(const std::string& reason)) {
+  return std::unique_ptr<LineWriter>(new LineWriter(std::make_shared<State>(name, fd, on_first_loss)));
+}
+
+LineWriter::LineWriter(std::shared_ptr<State> state) : state_(std::move(state)) {
+  std::thread([state = state_] { state->run(); }).detach();
+}
+
+LineWriter::~LineWriter() {
+  std::unique_lock lock(state_->mutex);
+  state_->ends_at = std::chrono::steady_clock::now() + kMostTimeToEnd;
+  state_->stopping = true;
+  state_->changed.notify_all();
+  // A write to somebody else's terminal or pipe may hang in spite of all; then the thread is left alone.
+  state_->changed.wait_for(lock, 2 * kMostTimeToEnd, [&] { return state_->has_ended; });
+}
+
+void LineWriter::write(std::string line) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    const bool has_room = state_->lines.empty() || state_->n_waiting_bytes + line.size() <= kMaxWaitingBytes;
+    if (!has_room) {
+      ++state_->n_lost;
+      return;
+    }
+    state_->n_waiting_bytes += line.size();
+    state_->lines.push_back(std::move(line));
+  }
+  state_->changed.notify_all();
+}
+
+uint64_t LineWriter::n_lost() const {
+  return state_->n_lost;
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,42 @@
+// Which web pages may use a server that asks for no key. Browsers send requests of any page to any address: a page
+// whose name was made to point here (DNS rebinding) shows itself by the Host header, any other by Origin.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/api_error.h"
+#include "server/http.h"
+
+namespace realizar::server {
+
+// "localhost", names that end in ".localhost", 127.0.0.0/8 and ::1, with brackets or without.
+bool is_loopback(std::string_view host);
+
+struct OriginOptions {
+  std::string listen_host;                 // what the server listens on
+  std::vector<std::string> allowed_hosts;  // names beside those that are allowed anyway; "*": any
+  std::vector<std::string> cors_origins;   // whose pages may call; "*": any
+  bool asks_for_keys = false;              // a page that has a key may use it wherever it comes from
+};
+
+class OriginPolicy {
+ public:
+  explicit OriginPolicy(OriginOptions options) : options_(std::move(options)) {}
+
+  // 403 for a request that a foreign page made; nothing where it may go on.
+  // Host: a server on loopback, or with allowed_hosts, wants one of its names, with any port. Origin: a request that
+  // does anything (neither GET, HEAD nor OPTIONS) comes from no page, from one of this server, or from cors_origins.
+  std::optional<ApiError> refusal(const HttpRequest& request) const;
+  // Whether the origin is one of cors_origins.
+  bool is_cors_origin(std::string_view origin) const;
+
+ private:
+  bool is_own_host(std::string_view host) const;
+
+  OriginOptions options_;
+};
+
+}  // namespace realizar::server

@@ -1,0 +1,80 @@
+#include "server/origin_policy.h"
+
+#include <gtest/gtest.h>
+
+namespace realizar::server {
+namespace {
+
+int status_of(const OriginPolicy& policy, const Headers& headers, const char* method = "POST") {
+  HttpRequest request;
+  request.method = method;
+  request.headers = headers;
+  const auto refusal = policy.refusal(request);
+  return refusal ? refusal->status : 200;
+}
+
+TEST(IsLoopback, KnowsNamesAndAddresses) {
+  for (const char* host : {"localhost", "LocalHost", "localhost.", "localhost:8080", "a.localhost", "127.0.0.1",
+                           "127.1.2.3:80", "::1", "[::1]", "[::1]:8080"}) {
+    EXPECT_TRUE(is_loopback(host)) << host;
+  }
+  for (const char* host : {"", "0.0.0.0", "127.0.0.1.evil.example", "localhost.evil.example", "evil-localhost",
+                           "128.0.0.1", "::", "[::2]", "127.1", "2130706433", "[", "]", ":", "::1:8080"}) {
+    EXPECT_FALSE(is_loopback(host)) << host;
+  }
+}
+
+TEST(OriginPolicy, OnLoopbackOnlyItsOwnNamesReachIt) {
+  const OriginPolicy policy({"127.0.0.1", {"llm.example"}, {}, false});
+  for (const char* host : {"localhost:8080", "127.0.0.1", "[::1]:1", "llm.example", "LLM.example:443"}) {
+    EXPECT_EQ(status_of(policy, {{"Host", host}}, "GET"), 200) << host;
+  }
+  for (const char* host : {"evil.example:8080", "a.llm.example", "10.0.0.1", ""}) {
+    EXPECT_EQ(status_of(policy, {{"Host", host}}, "GET"), 403) << host;
+    EXPECT_EQ(status_of(policy, {{"Host", host}}, "OPTIONS"), 403) << host;
+  }
+  EXPECT_EQ(status_of(policy, {}), 200);  // HTTP/1.0
+}
+
+TEST(OriginPolicy, ElsewhereNamesAreCheckedWhereTheyAreKnown) {
+  EXPECT_EQ(status_of(OriginPolicy({"0.0.0.0", {}, {}, false}), {{"Host", "gpu-1.lan:8080"}}), 200);
+  const OriginPolicy named({"0.0.0.0", {"gpu-1.lan"}, {}, false});
+  EXPECT_EQ(status_of(named, {{"Host", "gpu-1.lan:8080"}}), 200);
+  EXPECT_EQ(status_of(named, {{"Host", "localhost:8080"}}), 200);
+  EXPECT_EQ(status_of(named, {{"Host", "evil.example"}}), 403);
+  EXPECT_EQ(status_of(OriginPolicy({"0.0.0.0", {"*"}, {}, false}), {{"Host", "any"}}), 200);
+  EXPECT_EQ(status_of(OriginPolicy({"127.0.0.1", {"*"}, {}, false}), {{"Host", "any"}}), 200);
+}
+
+TEST(OriginPolicy, OnlyItsOwnPagesAndThoseOfCorsOriginsMayDoAnything) {
+  const OriginPolicy policy({"127.0.0.1", {}, {"http://localhost:3000"}, false});
+  const auto of = [&](const char* origin, const char* method = "POST") {
+    return status_of(policy, {{"Host", "localhost:8080"}, {"Origin", origin}}, method);
+  };
+  EXPECT_EQ(of("http://localhost:8080"), 200);
+  EXPECT_EQ(of("https://localhost:8080"), 200);  // behind a proxy that ends TLS
+  EXPECT_EQ(of("http://localhost:3000"), 200);
+  for (const char* origin : {"http://evil.example", "http://localhost", "http://localhost:8081", "null", "",
+                             "http://localhost:8080.evil.example", "file://localhost:8080", "http://127.0.0.1:8080"}) {
+    EXPECT_EQ(of(origin), 403) << origin;
+    EXPECT_EQ(of(origin, "DELETE"), 403) << origin;
+    EXPECT_EQ(of(origin, "GET"), 200) << origin;
+    EXPECT_EQ(of(origin, "OPTIONS"), 200) << origin;
+  }
+  const OriginPolicy open({"127.0.0.1", {}, {"*"}, false});
+  EXPECT_EQ(status_of(open, {{"Host", "localhost"}, {"Origin", "null"}}), 200);
+}
+
+TEST(OriginPolicy, WhoeverHasAKeyMayUseItFromAnywhere) {
+  const OriginPolicy policy({"127.0.0.1", {}, {}, true});
+  EXPECT_EQ(status_of(policy, {{"Host", "llm.example"}, {"Origin", "https://llm.example:444"}}), 200);
+}
+
+TEST(OriginPolicy, MessagesAreShort) {
+  HttpRequest request;
+  request.headers = {{"Host", std::string(30'000, 'x')}};
+  EXPECT_LT(OriginPolicy({"127.0.0.1", {}, {}, false}).refusal(request)->message.size(), 300u);
+}
+
+}  // namespace
+}  // namespace realizar::server

@@ -1,0 +1,36 @@
+#include "server/server_log.h"
+
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <mutex>
+
+namespace realizar::server {
+namespace {
+
+class Sink final : public spdlog::sinks::base_sink<std::mutex> {
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    while (line.size() > 0 && line[line.size() - 1] == '\n') line.resize(line.size() - 1);
+    writer_->write(std::string(line.data(), line.size()));
+  }
+  void flush_() override {}
+
+  // There is nowhere to tell that lines of this log are lost.
+  std::unique_ptr<LineWriter> writer_ = LineWriter::over(STDOUT_FILENO, "standard output", [](const std::string&) {});
+};
+
+}  // namespace
+
+ServerLog::ServerLog() : before_(spdlog::default_logger()) {
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("", std::make_shared<Sink>()));
+}
+
+ServerLog::~ServerLog() {
+  spdlog::set_default_logger(before_);
+}
+
+}  // namespace realizar::server

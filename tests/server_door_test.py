@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+"""What the server lets in, and that what one client sends harms no other.
+Usage: server_door_test.py REALIZAR."""
+import json
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import server_test
+from server_test import ANSWER, CHAT, Case, Closed, DEADLINE_S, MODEL, Server, post
+
+KEY = "Authorization: Bearer right"
+
+
+def is_sanitized():
+    """Sanitizers keep what is freed, and slow everything down."""
+    program = pathlib.Path(server_test.REALIZAR).read_bytes()
+    return b"__asan_init" in program or b"__tsan_init" in program
+
+
+def start(*args):
+    """The process of a server that may end by itself."""
+    return subprocess.Popen([server_test.REALIZAR, "serve", MODEL, "--port", "0", *args], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+class Temporary(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+
+class Keys(Case):
+    """The key is looked at when the header is there."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        path = os.path.join(cls.folder.name, "keys")
+        pathlib.Path(path).write_text("right\nother\n")
+        os.chmod(path, 0o600)
+        cls.server = Server("--api-keys", path)
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.folder.cleanup()
+
+    def tearDown(self):
+        self.assertEqual(self.exchange(post(CHAT, "/v1/chat/completions", KEY)).answer(), ANSWER)
+
+    def head(self, n_body_bytes, *headers):
+        lines = ["POST /v1/chat/completions HTTP/1.1", "Host: localhost", f"Content-Length: {n_body_bytes}", *headers]
+        return "\r\n".join(lines) + "\r\n\r\n"
+
+    def test_a_wrong_key_is_refused_before_the_body(self):
+        for key in [(), ("Authorization: Bearer wrong",), ("Authorization: Basic right",)]:
+            with self.server.connect() as client:
+                client.send(self.head(5_000_000, *key))
+                reply = client.reply()
+                self.assertEqual(reply.status, 401)
+                self.assertEqual(reply.headers["connection"], "close")
+                client.socket.shutdown(socket.SHUT_WR)
+                self.assertTrue(client.is_closed())
+
+    def test_a_client_that_sends_on_can_read_the_refusal(self):
+        with self.server.connect() as client:
+            client.send(self.head(5_000_000))
+            self.assertEqual(client.head()[0], 401)
+        with self.server.connect() as client:
+            client.send(self.head(5_000_000) + "x" * 3_000_000)
+            self.assertEqual(client.reply().status, 401)
+
+    def test_what_a_refused_client_holds_back_costs_nothing(self):
+        if is_sanitized():
+            self.skipTest("sanitizers keep freed memory")
+        before_mb = self.server.resident_mb()
+        clients = [self.server.connect() for _ in range(50)]
+        for client in clients:
+            client.send(self.head(5_000_000))
+            try:
+                client.send(b"x" * 4_000_000)
+            except ConnectionError:
+                pass
+        self.assertLess(self.server.resident_mb() - before_mb, 40)
+        for client in clients:
+            client.socket.close()
+
+    def test_the_connection_is_kept_where_the_body_is_short(self):
+        body = json.dumps(CHAT)
+        with self.server.connect() as client:
+            for cut in [0, 1, len(body)]:
+                client.send(self.head(len(body)) + body[:cut])
+                self.assertEqual(client.reply().status, 401)
+                client.send(body[cut:])
+                client.send(post(CHAT, "/v1/chat/completions", KEY))
+                self.assertEqual(client.reply().answer(), ANSWER)
+
+    def test_nobody_is_asked_to_continue_who_is_refused(self):
+        with self.server.connect() as client:
+            client.send(self.head(100, "Expect: 100-continue"))
+            self.assertEqual(client.reply().status, 401)
+        with self.server.connect() as client:
+            client.send(self.head(10_000_000, "Expect: 100-continue", KEY))
+            self.assertEqual(client.reply().status, 413)
+
+    def test_two_keys_are_400(self):
+        self.assertEqual(self.exchange(post(CHAT, "/v1/chat/completions", KEY, "authorization: Bearer other")).status, 400)
+
+    def test_a_key_in_a_trailer_is_none(self):
+        chunks = b"%x\r\n%s\r\n0\r\n%s\r\n\r\n" % (len(json.dumps(CHAT)), json.dumps(CHAT).encode(), KEY.encode())
+        head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+        self.assertEqual(self.exchange(head + b"\r\n" + chunks).status, 401)
+        other = head + KEY.encode() + b"\r\n\r\n" + chunks.replace(b"right", b"wrong")
+        self.assertEqual(self.exchange(other).answer(), ANSWER)
+
+    def test_any_name_and_any_page_may_come_with_a_key(self):
+        data = post(CHAT, "/v1/chat/completions", KEY, "Origin: https://llm.example").replace(b"localhost", b"llm.example")
+        self.assertEqual(self.exchange(data).answer(), ANSWER)
+
+
+class Pages(Case):
+    ARGS = ("--allowed-host", "llm.example", "--cors-origin", "http://localhost:3000")
+
+    def status(self, host, *headers, method="GET", path="/livez"):
+        data = "\r\n".join([f"{method} {path} HTTP/1.1", f"Host: {host}", *headers, "Content-Length: 0", "", ""])
+        return self.exchange(data).status
+
+    def test_names_that_point_here_are_refused(self):
+        for path in ["/", "/metrics", "/livez", "/v1/models", "/nothing"]:
+            self.assertEqual(self.status("evil.example:8080", path=path), 403, path)
+        self.assertEqual(self.status("127.0.0.1.evil.example", method="POST", path="/tokenize"), 403)
+        for host in ["localhost:1", "127.0.0.1", "[::1]:8080", "llm.example", "a.localhost"]:
+            self.assertEqual(self.status(host), 200, host)
+
+    def test_pages_of_others_are_refused(self):
+        data = post(CHAT, "/v1/chat/completions", "Content-Type: text/plain")
+        for origin in ["http://evil.example", "null", "http://localhost:81"]:
+            head, body = data.split(b"\r\n\r\n", 1)
+            reply = self.exchange(head + f"\r\nOrigin: {origin}\r\n\r\n".encode() + body)
+            self.assertEqual(reply.status, 403, origin)
+            self.assertEqual(reply.json()["error"]["type"], "permission_error")
+            self.assertNotIn("access-control-allow-origin", reply.headers)
+        for origin in ["http://localhost", "http://localhost:3000"]:
+            reply = self.exchange(post(CHAT, "/v1/chat/completions", f"Origin: {origin}"))
+            self.assertEqual(reply.answer(), ANSWER, origin)
+
+    def test_one_host_is_wanted(self):
+        self.assertEqual(self.exchange("GET /livez HTTP/1.1\r\n\r\n").status, 400)
+        self.assertEqual(self.exchange("GET /livez HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n").status, 400)
+        self.assertEqual(self.exchange("GET /livez HTTP/1.0\r\n\r\n").status, 200)
+
+    def test_what_is_obsolete_or_unknown(self):
+        self.assertEqual(self.exchange("GET /livez HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c\r\n\r\n").status, 400)
+        self.assertEqual(self.status("localhost", "Expect: nonsense"), 417)
+        with self.server.connect() as client:
+            client.send("\r\n\r\nGET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" + "\r\n\r\nGET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            for _ in range(2):
+                reply = client.reply()
+                self.assertEqual(reply.status, 200)
+                self.assertRegex(reply.headers["date"], r"^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$")
+
+    def test_errors_repeat_little(self):
+        long = "x" * 1_000_000
+        for body in [{**CHAT, "model": long}, {**CHAT, "logit_bias": {long: 1}}, {**CHAT, "stop": 7, "tool_choice": long}]:
+            reply = self.exchange(post(body))
+            self.assertIn(reply.status, (400, 404))
+            self.assertLess(len(reply.body), 500)
+
+
+class Bodies(Case):
+    ARGS = ("--max-body-bytes", "1000000", "--max-bodies-bytes", "1000000")
+
+    def half_sent(self):
+        client = self.server.connect()
+        client.send(post(b" " * 900_000)[:-1])
+        return client
+
+    def test_bodies_that_fill_the_room_are_503_and_small_ones_are_read(self):
+        holding = self.half_sent()
+        with self.server.connect() as client:
+            def is_full():
+                reply = self.exchange(post(b" " * 900_000))
+                self.assertIn(reply.status, (400, 503))
+                return reply.status == 503 and reply.headers["retry-after"] == "1"
+            self.server.until(is_full, "the room to be full")
+            client.send(post(CHAT))
+            self.assertEqual(client.reply().answer(), ANSWER)
+        holding.socket.close()
+        self.server.until(lambda: self.exchange(post(b" " * 900_000)).status == 400, "room again")
+
+
+class Storms(Case):
+    N_BYTES = 3_000_000
+
+    def bodies(self):
+        def filled(begin, value, end):
+            return begin + value * ((self.N_BYTES - len(begin)) // len(value)) + end
+        yield "/v1/completions", filled(b'{"prompt":[', b"1,", b"1]}")
+        yield "/v1/completions", filled(b'{"prompt":"', b"x ", b'"}')
+        yield "/v1/embeddings", filled(b'{"input":[', b"{},", b"{}]}")
+        yield "/v1/embeddings", filled(b'{"input":[', b'"",', b'""]}')
+        yield "/tokenize", filled(b'{"prompt":"', b"x ", b'"}')
+        yield "/detokenize", filled(b'{"tokens":[', b"1,", b"1]}")
+        yield "/v1/chat/completions", filled(b'{"messages":[{"role":"user","content":"', b"x ", b'"}]}')
+        yield "/v1/chat/completions", filled(b'{"messages":[', b'{},', b'{}]}')
+
+    def test_what_cannot_fit_is_refused(self):
+        for path, body in self.bodies():
+            reply = self.exchange(post(body, path))
+            self.assertEqual(reply.status, 400, (path, body[:20]))
+
+    def test_memory_comes_back(self):
+        if is_sanitized():
+            self.skipTest("sanitizers keep freed memory")
+        self.exchange(post(CHAT))
+        before_mb = self.server.resident_mb()
+        for path, body in self.bodies():
+            clients = [self.server.connect() for _ in range(4)]
+            for client in clients:
+                client.send(post(body, path))
+            for client in clients:
+                client.reply()
+                client.socket.close()
+        self.server.until(lambda: self.server.resident_mb() - before_mb < 20, "memory to come back")
+
+    def test_a_small_request_does_not_wait_for_large_ones(self):
+        """All are there at once; the small one is answered while large ones still wait for a worker."""
+        body = b'{"prompt":[' + b"1," * 3_000_000 + b"1]}"
+        large = [self.server.connect() for _ in range(12)]
+        for client in large:
+            client.send(post(body, "/v1/completions"))
+        self.assertGreater(self.exchange(post({"prompt": "Hello"}, "/tokenize")).json()["count"], 0)
+        waiting = [client for client in large if not select.select([client.socket], [], [], 0)[0]]
+        self.assertGreater(len(waiting), 0)
+        for client in large:
+            self.assertEqual(client.reply().status, 400)
+            client.socket.close()
+
+
+class AddressLimit(Case):
+    ARGS = ("--max-connections-per-address", "4")
+
+    def tearDown(self):
+        pass
+
+    def connected(self):
+        """A connection that is served; None where the address has too many."""
+        client = self.server.connect()
+        client.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        try:
+            self.assertEqual(client.reply().status, 200)
+            return client
+        except Closed:
+            client.socket.close()
+            return None
+
+    def test_an_address_has_so_many_connections(self):
+        clients = []
+
+        def has_all():
+            clients.extend(client for client in [self.connected()] if client)
+            return len(clients) == 4
+        for _ in range(2):
+            self.server.until(has_all, "room for the address")
+            self.assertIsNone(self.connected())
+            while clients:
+                clients.pop().socket.close()
+
+
+class Logs(Temporary):
+    LOST = "realizar_access_log_lost_lines_total"
+
+    def storm(self, server, n):
+        line = f"GET /{'x' * 900} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        with server.connect() as client:
+            for _ in range(n // 100):
+                client.send(line * 100)
+                for _ in range(100):
+                    self.assertEqual(client.reply().status, 404)
+
+    def test_a_log_that_nobody_reads_stops_nobody(self):
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        server = Server("--access-log", fifo)
+        self.storm(server, 6000)
+        self.assertGreater(server.metric(self.LOST), 0)
+        self.assertEqual(server.stop()[0], 0)
+
+    def test_standard_error_that_nobody_reads_stops_nobody(self):
+        server = Server("--access-log", "-")
+        self.storm(server, 6000)
+        self.assertGreater(server.metric(self.LOST), 0)
+        self.assertEqual(server.stop()[0], 0)
+
+    def test_a_full_disk_is_told_once_and_counted(self):
+        server = Server("--access-log", "/dev/full")
+        n_lost = server.metric(self.LOST)
+        self.storm(server, 300)
+        server.until(lambda: server.metric(self.LOST) >= n_lost + 300, "300 lost lines")
+        server.process.send_signal(signal.SIGTERM)
+        stdout, stderr = server.process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(server.process.returncode, 0)
+        self.assertEqual((stdout + stderr).count(b"No space left on device"), 1)
+
+    def test_lines_are_whole_and_hold_no_control_characters(self):
+        path = self.path("log")
+        server = Server("--access-log", path)
+        for target in [b"/\xc2\x9bowned", b"/\xc2\xa0\xc3\xa9"]:
+            with server.connect() as client:
+                client.send(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                self.assertIn(client.reply().status, (400, 404))
+        server.stop()
+        lines = pathlib.Path(path).read_bytes().splitlines()
+        paths = [json.loads(line)["path"] for line in lines]
+        self.assertIn("/\x9bowned", paths)
+        self.assertIn("/\xa0\xe9", paths)
+        self.assertNotIn(b"\xc2\x9b", b"".join(lines))
+
+    def test_pipes_without_anybody_end_the_start(self):
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        for flag in ["--access-log", "--api-keys"]:
+            process = start(flag, fifo)
+            try:
+                _, stderr = process.communicate(timeout=DEADLINE_S)
+            finally:
+                process.kill()
+            self.assertNotEqual(process.returncode, 0)
+            self.assertIn(fifo.encode(), stderr)
+            self.assertIn(b"pipe", stderr.lower())
+
+    def test_keys_that_others_can_read_are_told(self):
+        path = self.path("keys")
+        pathlib.Path(path).write_text("right\n")
+        os.chmod(path, 0o644)
+        process = start("--api-keys", path)
+        try:
+            lines = [process.stdout.readline() for _ in range(2)]
+            self.assertIn(b"may read the API keys", b"".join(lines))
+        finally:
+            process.terminate()
+            process.communicate(timeout=DEADLINE_S)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    server_test.REALIZAR = sys.argv.pop(1)
+    unittest.main()
