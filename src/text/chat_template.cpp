@@ -86,7 +86,7 @@ Result<std::vector<PromptPiece>> ChatTemplate::render(const Json& variables, int
     }
     return pieces_of(Interpreter(globals, now_unix_s).run(impl_->body));
   } catch (const TemplateError& error) {
-    const ErrorCode code = error.is_limit ? ErrorCode::kResourceExhausted : ErrorCode::kInvalidArgument;
+    const ErrorCode code = error.is_limit ? ErrorCode::kUnsupported : ErrorCode::kInvalidArgument;
     return Error{code, "chat template: " + error.message, "chat_template"};
   }
 }

@@ -29,7 +29,7 @@ class ChatTemplate {
   // Every string inside `variables["messages"]`, `["tools"]` and `["documents"]` is input: pieces made from it carry
   // is_input, through filters, slices, concatenation and macros. Adjacent pieces of the same kind are joined.
   // Errors: InvalidArgument when the template itself refuses (raise_exception; its message is the message) or the
-  // conversation does not fit it; ResourceExhausted when a bound is hit.
+  // conversation does not fit it; Unsupported when a bound is hit.
   Result<std::vector<PromptPiece>> render(const nlohmann::ordered_json& variables, int64_t now_unix_s) const;
 
  private:

@@ -104,7 +104,6 @@ Value unique(Interpreter& in, const Value& input, Args& args) {
   std::vector<Value> kept, seen;
   for (const Value& item : iterate(input)) {
     const Value key = sort_key(path != nullptr ? dotted_attribute(in, item, *path) : item, case_sensitive);
-    in.spend(seen.size() / 4 + 1);
     if (std::any_of(seen.begin(), seen.end(), [&](const Value& other) { return equal(other, key); })) continue;
     seen.push_back(key);
     kept.push_back(item);
@@ -184,11 +183,13 @@ Value otherwise(Interpreter&, const Value& input, Args& args) {
   return value != nullptr ? *value : Value("");
 }
 
-Value first(Interpreter&, const Value& input, Args&) {
+Value first(Interpreter& in, const Value& input, Args&) {
+  if (input.is_string() && !input.text().empty()) return in.item(input, 0);
   const auto items = iterate(input);
   return items.empty() ? Value(Undefined{"No first item, sequence was empty."}) : items.front();
 }
-Value last(Interpreter&, const Value& input, Args&) {
+Value last(Interpreter& in, const Value& input, Args&) {
+  if (input.is_string() && !input.text().empty()) return in.item(input, -1);
   const auto items = iterate(input);
   return items.empty() ? Value(Undefined{"No last item, sequence was empty."}) : items.back();
 }
@@ -323,7 +324,7 @@ Value indent(Interpreter& in, const Value& input, Args& args) {
   for (size_t begin = 0, n_line = 0; begin <= text.size(); ++n_line) {
     const size_t end = std::min(text.str().find('\n', begin), text.size());
     const bool is_blank = end == begin;
-    in.spend(margin.size() / 64 + 1);
+    in.spend(1);
     if (n_line > 0) out.append("\n");
     if ((n_line == 0 && first_too) || (n_line > 0 && (blank_too || !is_blank))) out.append(margin);
     out.append(text.substr(begin, end - begin));
@@ -391,7 +392,7 @@ Value round(Interpreter&, const Value& input, Args& args) {
   return std::nearbyint(value * scale) / scale;
 }
 
-Value tojson(Interpreter& in, const Value& input, Args& args) {
+Value tojson(Interpreter&, const Value& input, Args& args) {
   JsonStyle style;
   style.ensure_ascii = bool_arg(args, ~size_t{0}, "ensure_ascii", false);
   style.sort_keys = bool_arg(args, ~size_t{0}, "sort_keys", false);
@@ -405,9 +406,7 @@ Value tojson(Interpreter& in, const Value& input, Args& args) {
     style.item_separator = to_text(separators->items()[0]).str();
     style.key_separator = to_text(separators->items()[1]).str();
   }
-  Text json = to_json(input, style);
-  in.spend(json.size() / 64);
-  return json;
+  return to_json(input, style);
 }
 
 // Escapes; `table` has pairs of a character and what stands for it.

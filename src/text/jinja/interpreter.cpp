@@ -9,8 +9,9 @@
 namespace realizar::text::jinja {
 namespace {
 
-constexpr int kMaxRunDepth = 1000;                   // of calls, expressions and statements
-constexpr size_t kMaxSteps = 4'000'000;              // expressions, statements and copied bytes / 64
+constexpr int kMaxRunDepth = 1000;       // of calls, expressions and statements
+constexpr size_t kMaxSteps = 4'000'000;  // expressions and statements
+constexpr size_t kTicksAStep = 64;
 constexpr size_t kMaxOutputBytes = size_t{1} << 26;  // of all captured output together
 
 [[noreturn]] void undefined_error(const Value& value) {
@@ -79,7 +80,7 @@ Value arithmetic(const std::string& op, const Value& a, const Value& b) {
 Value repeated(Interpreter& interpreter, const Value& sequence, int64_t n) {
   const size_t unit = sequence.is_string() ? sequence.text().size() : sequence.items().size();
   const size_t times = n > 0 ? static_cast<size_t>(n) : 0;
-  interpreter.spend(unit == 0 ? 1 : std::min(times, kMaxSteps) * (sequence.is_string() ? unit / 64 + 1 : unit));
+  interpreter.spend(unit == 0 ? 1 : std::min(times, kMaxSteps) * (sequence.is_string() ? 1 : unit));
   if (sequence.is_string()) {
     Text text;
     for (size_t i = 0; i < times && unit > 0; ++i) text.append(sequence.text());
@@ -116,6 +117,17 @@ SliceBounds slice_bounds(const Value& start, const Value& stop, const Value& ste
   return b;
 }
 
+// `offsets`: of the text's characters.
+Text sliced(const Text& text, const std::vector<size_t>& offsets, const SliceBounds& b) {
+  const auto at = [&](int64_t i) { return offsets[static_cast<size_t>(i)]; };
+  if (b.step == 1) return b.stop > b.start ? text.substr(at(b.start), at(b.stop) - at(b.start)) : Text();
+  Text out;
+  for (int64_t i = b.start; b.step > 0 ? i < b.stop : i > b.stop; i += b.step) {
+    out.append(text.substr(at(i), at(i + 1) - at(i)));
+  }
+  return out;
+}
+
 bool is_private(const std::string& name) {
   return name.starts_with("_");
 }
@@ -149,13 +161,13 @@ Interpreter::Interpreter(ScopePtr globals, int64_t now_unix_s)
     : scope_(std::make_shared<Scope>(Scope{std::move(globals), {}})), now_unix_s_(now_unix_s) {}
 
 Text Interpreter::run(const Body& body) {
+  const Work work(kMaxSteps * kTicksAStep);
   run_body(body);
   return std::move(output_);
 }
 
 void Interpreter::spend(size_t n_steps) {
-  n_steps_ += n_steps;
-  if (n_steps_ > kMaxSteps) throw TemplateError{"the template does too much work", true};
+  count_work(std::min(n_steps, kMaxSteps + 1) * kTicksAStep);
 }
 
 void Interpreter::print(const Text& text) {
@@ -243,21 +255,20 @@ Value Interpreter::binary(const std::string& op, const Value& left, const Value&
   if (op == "~") {
     Text text = to_text(left);
     text.append(to_text(right));
-    spend(text.size() / 64);
     return text;
   }
   if (left.is_number() && right.is_number()) return arithmetic(op, left, right);
   if (op == "%" && left.is_string()) return percent_format(left.text(), right);
   if (op == "+" && left.is_string() && right.is_string()) {
+    count_work(left.text().size());
     Text text = left.text();
     text.append(right.text());
-    spend(text.size() / 64);
     return text;
   }
   if (op == "+" && left.is_list() && right.is_list() && left.list()->is_tuple == right.list()->is_tuple) {
+    spend(left.items().size() + right.items().size());
     std::vector<Value> items = left.items();
     items.insert(items.end(), right.items().begin(), right.items().end());
-    spend(items.size());
     return make_list(std::move(items), left.list()->is_tuple);
   }
   const bool is_whole = right.is_int() || right.is_bool();
@@ -297,16 +308,20 @@ Value Interpreter::evaluate_slice(const Expr& expr) {
   if (object.is_undefined()) undefined_error(object);
   if (!object.is_string() && !object.is_list())
     fail(std::string("'") + type_name(object) + "' object is not subscriptable");
-  const std::vector<Value> all = iterate(object);
-  spend(all.size() / 16);
-  const SliceBounds b = slice_bounds(bounds[0], bounds[1], bounds[2], static_cast<int64_t>(all.size()));
+  const auto bounds_in = [&](size_t n) {
+    return slice_bounds(bounds[0], bounds[1], bounds[2], static_cast<int64_t>(n));
+  };
+  if (object.is_string()) {
+    const auto offsets = char_offsets(object.str());
+    return sliced(object.text(), offsets, bounds_in(offsets.size() - 1));
+  }
+  const SliceBounds b = bounds_in(object.items().size());
   std::vector<Value> items;
-  for (int64_t i = b.start; b.step > 0 ? i < b.stop : i > b.stop; i += b.step)
-    items.push_back(all[static_cast<size_t>(i)]);
-  if (object.is_list()) return make_list(std::move(items), object.list()->is_tuple);
-  Text text;
-  for (const Value& character : items) text.append(character.text());
-  return text;
+  for (int64_t i = b.start; b.step > 0 ? i < b.stop : i > b.stop; i += b.step) {
+    items.push_back(object.items()[static_cast<size_t>(i)]);
+  }
+  spend(items.size());
+  return make_list(std::move(items), object.list()->is_tuple);
 }
 
 Value Interpreter::evaluate_filter(const Expr& expr) {
@@ -381,7 +396,6 @@ Value Interpreter::item(const Value& object, const Value& key) {
   } else if (object.is_string() && is_whole) {
     const auto offsets = char_offsets(object.str());
     const auto n = static_cast<int64_t>(offsets.size()) - 1;
-    spend(offsets.size() / 16);
     const int64_t i = key.as_int() < 0 ? key.as_int() + n : key.as_int();
     if (i < 0 || i >= n) return Undefined{std::to_string(key.as_int())};
     const auto at = static_cast<size_t>(i);

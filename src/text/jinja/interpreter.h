@@ -37,7 +37,7 @@ class Interpreter {
   Value item(const Value& object, const Value& key);
   Value binary(const std::string& op, const Value& left, const Value& right);
 
-  // Counts work done; throws when a run has done more than any honest template does.
+  // Counts so many steps' work (work.h).
   void spend(size_t n_steps);
 
  private:
@@ -70,7 +70,6 @@ class Interpreter {
   Text output_;
   Value block_input_;  // what a filter block encloses
   int64_t now_unix_s_;
-  size_t n_steps_ = 0;
   size_t n_output_bytes_ = 0;
   int depth_ = 0;
 };

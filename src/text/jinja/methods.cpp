@@ -63,7 +63,7 @@ std::vector<Value> split_at(const Text& text, const std::string& separator, int6
     size_t end = s.size();
     while (max_splits < 0 || static_cast<int64_t>(cuts.size()) < max_splits) {
       if (end < separator.size()) break;
-      const size_t found = s.rfind(separator, end - separator.size());
+      const size_t found = rfind_in(s, separator, end - separator.size());
       if (found == std::string::npos) break;
       cuts.push_back(found);
       end = found;
@@ -71,7 +71,7 @@ std::vector<Value> split_at(const Text& text, const std::string& separator, int6
     std::reverse(cuts.begin(), cuts.end());
   } else {
     for (size_t at = 0; max_splits < 0 || static_cast<int64_t>(cuts.size()) < max_splits;) {
-      const size_t found = s.find(separator, at);
+      const size_t found = find_in(s, separator, at);
       if (found == std::string::npos) break;
       cuts.push_back(found);
       at = found + separator.size();
@@ -174,11 +174,11 @@ int64_t char_index(const std::string& s, size_t at) {
 }
 
 Value find(Interpreter&, const Value& self, Args& args) {
-  const size_t at = self.str().find(string_of(required_arg(args, 0, "sub")).str());
+  const size_t at = find_in(self.str(), string_of(required_arg(args, 0, "sub")).str(), 0);
   return at == std::string::npos ? int64_t{-1} : char_index(self.str(), at);
 }
 Value rfind(Interpreter&, const Value& self, Args& args) {
-  const size_t at = self.str().rfind(string_of(required_arg(args, 0, "sub")).str());
+  const size_t at = rfind_in(self.str(), string_of(required_arg(args, 0, "sub")).str(), std::string::npos);
   return at == std::string::npos ? int64_t{-1} : char_index(self.str(), at);
 }
 Value string_index(Interpreter& interpreter, const Value& self, Args& args) {
@@ -190,7 +190,9 @@ Value string_count(Interpreter&, const Value& self, Args& args) {
   const std::string& part = string_of(required_arg(args, 0, "sub")).str();
   if (part.empty()) return char_offsets(self.str()).size();
   int64_t n = 0;
-  for (size_t at = self.str().find(part); at != std::string::npos; at = self.str().find(part, at + part.size())) ++n;
+  for (size_t at = find_in(self.str(), part, 0); at != std::string::npos;
+       at = find_in(self.str(), part, at + part.size()))
+    ++n;
   return n;
 }
 
@@ -228,9 +230,12 @@ Value isalnum(Interpreter&, const Value& self, Args&) {
   return all_chars(self.str(), [](utf8proc_int32_t c) { return is_alpha(c) || is_digit(c); });
 }
 Value isspace(Interpreter&, const Value& self, Args&) {
-  const auto items = iterate(self);
-  return !items.empty() &&
-         std::all_of(items.begin(), items.end(), [](const Value& c) { return is_space_char(c.str()); });
+  const std::string& s = self.str();
+  const auto offsets = char_offsets(s);
+  for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+    if (!is_space_char(std::string_view(s).substr(offsets[i], offsets[i + 1] - offsets[i]))) return false;
+  }
+  return !s.empty();
 }
 Value isupper(Interpreter&, const Value& self, Args&) {
   return self.str() == upper_utf8(self.str()) && self.str() != lower_utf8(self.str());
@@ -282,11 +287,11 @@ Value partition_at(const Value& self, size_t at, size_t n) {
 }
 Value partition(Interpreter&, const Value& self, Args& args) {
   const std::string& separator = string_of(required_arg(args, 0, "sep")).str();
-  return partition_at(self, self.str().find(separator), separator.size());
+  return partition_at(self, find_in(self.str(), separator, 0), separator.size());
 }
 Value rpartition(Interpreter&, const Value& self, Args& args) {
   const std::string& separator = string_of(required_arg(args, 0, "sep")).str();
-  const size_t at = self.str().rfind(separator);
+  const size_t at = rfind_in(self.str(), separator, std::string::npos);
   if (at == std::string::npos) return make_list({"", "", self}, true);
   return partition_at(self, at, separator.size());
 }

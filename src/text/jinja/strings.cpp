@@ -113,14 +113,13 @@ Text replaced(Interpreter& interpreter, const Text& text, const Text& from, cons
         if (max_count < 0 || static_cast<int64_t>(i) < max_count) out.append(to);
         if (i + 1 < offsets.size()) out.append(text.substr(offsets[i], offsets[i + 1] - offsets[i]));
       }
-      interpreter.spend(offsets.size() * (to.size() / 64 + 1));
       return out;
     }
-    const size_t found = s.find(from.str(), at);
+    const size_t found = find_in(s, from.str(), at);
     if (found == std::string::npos) break;
     out.append(text.substr(at, found - at));
     out.append(to);
-    interpreter.spend(to.size() / 64 + 1);
+    interpreter.spend(1);
     at = found + from.size();
   }
   out.append(text.substr(at));
@@ -132,7 +131,7 @@ Text joined(Interpreter& interpreter, const std::vector<Value>& items, const Tex
   for (size_t i = 0; i < items.size(); ++i) {
     if (i > 0) out.append(separator);
     const Text item = to_text(items[i]);
-    interpreter.spend((item.size() + separator.size()) / 64 + 1);
+    interpreter.spend(1);
     out.append(item);
   }
   return out;

@@ -2,8 +2,11 @@
 // has one origin the marks cost nothing; only a mixed text carries them.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
+
+#include "text/jinja/work.h"
 
 namespace realizar::text::jinja {
 
@@ -34,6 +37,7 @@ class Text {
 
 inline void Text::append(const Text& other) {
   if (other.empty()) return;
+  count_work(other.size());
   if (empty()) {
     *this = other;
     return;
@@ -48,6 +52,7 @@ inline void Text::append(const Text& other) {
 }
 
 inline Text Text::substr(size_t begin, size_t n) const {
+  count_work(std::min(n, size() - begin));
   Text part(bytes_.substr(begin, n), is_input_);
   if (!marks_.empty()) part.marks_ = marks_.substr(begin, n);
   return part;

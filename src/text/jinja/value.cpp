@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 namespace realizar::text::jinja {
 namespace {
@@ -14,12 +15,19 @@ constexpr int kMaxValueDepth = 200;
   throw TemplateError{"values are nested too deep", true};
 }
 
+constexpr size_t kCompareTicks = 4;
+
 bool equal_at(const Value& a, const Value& b, int depth) {
   if (depth > kMaxValueDepth) too_deep();
+  count_work(kCompareTicks);
   if (a.is_number() && b.is_number()) {
     return a.is_float() || b.is_float() ? a.as_double() == b.as_double() : a.as_int() == b.as_int();
   }
-  if (a.is_string() && b.is_string()) return a.str() == b.str();
+  if (a.is_string() && b.is_string()) {
+    if (a.str().size() != b.str().size()) return false;
+    count_work(a.str().size());
+    return a.str() == b.str();
+  }
   if (a.is_none() || b.is_none()) return a.is_none() && b.is_none();
   if (a.is_undefined() || b.is_undefined()) return a.is_undefined() && b.is_undefined();
   if (a.is_list() && b.is_list()) {
@@ -175,6 +183,7 @@ class JsonWriter {
 
   void write_dict(const Dict& dict, int depth) {
     if (dict.items.empty()) return out_.append("{}");
+    count_work(dict.items.size());
     auto items = dict.items;
     if (style_.sort_keys) {
       std::stable_sort(items.begin(), items.end(),
@@ -227,6 +236,7 @@ const Value* Dict::find(const Value& key) const {
 }
 
 const Value* Dict::find(std::string_view key) const {
+  count_work(items.size());
   for (const auto& item : items) {
     if (item.first.is_string() && item.first.str() == key) return &item.second;
   }
@@ -287,13 +297,17 @@ bool equal(const Value& a, const Value& b) {
 }
 
 int compare(const Value& a, const Value& b) {
+  count_work(kCompareTicks);
   if (a.is_number() && b.is_number()) {
     if (a.is_float() || b.is_float()) {
       return a.as_double() < b.as_double() ? -1 : a.as_double() > b.as_double() ? 1 : 0;
     }
     return a.as_int() < b.as_int() ? -1 : a.as_int() > b.as_int() ? 1 : 0;
   }
-  if (a.is_string() && b.is_string()) return a.str().compare(b.str());  // UTF-8 sorts as code points do
+  if (a.is_string() && b.is_string()) {
+    count_work(std::min(a.str().size(), b.str().size()));
+    return a.str().compare(b.str());  // UTF-8 sorts as code points do
+  }
   if (a.is_list() && b.is_list()) {
     for (size_t i = 0; i < std::min(a.items().size(), b.items().size()); ++i) {
       if (!equal(a.items()[i], b.items()[i])) return compare(a.items()[i], b.items()[i]);
@@ -309,16 +323,42 @@ bool contains(const Value& container, const Value& item) {
     if (!item.is_string()) {
       throw TemplateError{std::string("'in <string>' requires string as left operand, not ") + type_name(item)};
     }
-    return container.str().find(item.str()) != std::string::npos;
+    return find_in(container.str(), item.str(), 0) != std::string::npos;
   }
   if (container.is_dict()) return container.dict()->find(item) != nullptr;
-  const std::vector<Value> items = iterate(container);
-  return std::any_of(items.begin(), items.end(), [&](const Value& other) { return equal(other, item); });
+  if (!container.is_list() && !container.is_undefined()) {
+    throw TemplateError{std::string("'") + type_name(container) + "' object is not iterable"};
+  }
+  return container.is_list() && std::any_of(container.items().begin(), container.items().end(),
+                                            [&](const Value& other) { return equal(other, item); });
+}
+
+// memmem is linear in both lengths, which std::string's search is not.
+size_t find_in(std::string_view text, std::string_view part, size_t at) {
+  if (at > text.size()) return std::string::npos;
+  count_work(text.size() - at < part.size() ? 1 : part.size() + 1);
+  const void* found = ::memmem(text.data() + at, text.size() - at, part.data(), part.size());
+  const size_t end =
+      found == nullptr ? text.size() : static_cast<size_t>(static_cast<const char*>(found) - text.data());
+  count_work(end - at);
+  return found == nullptr ? std::string::npos : end;
+}
+
+size_t rfind_in(std::string_view text, std::string_view part, size_t at) {
+  constexpr size_t kShort = 64, kBytesATick = 32;
+  if (part.size() > kShort) count_work(text.size() / kBytesATick * part.size());
+  const size_t found = text.rfind(part, at);
+  count_work(std::min(at, text.size()) - (found == std::string::npos ? 0 : std::min(found, at)));
+  return found;
 }
 
 std::vector<Value> iterate(const Value& value) {
+  constexpr size_t kItemTicks = 16, kCharTicks = 128;  // a value each
   if (value.is_undefined()) return {};
-  if (value.is_list()) return value.items();
+  if (value.is_list()) {
+    count_work(value.items().size() * kItemTicks);
+    return value.items();
+  }
   std::vector<Value> items;
   if (value.is_dict() && !value.dict()->is_namespace) {
     for (const auto& item : value.dict()->items) items.push_back(item.first);
@@ -326,6 +366,7 @@ std::vector<Value> iterate(const Value& value) {
   }
   if (value.is_string()) {
     const auto offsets = char_offsets(value.str());
+    count_work(offsets.size() * kCharTicks);
     for (size_t i = 0; i + 1 < offsets.size(); ++i) {
       items.emplace_back(value.text().substr(offsets[i], offsets[i + 1] - offsets[i]));
     }
@@ -357,7 +398,10 @@ std::string float_repr(double value) {
 }
 
 Text to_text(const Value& value) {
-  if (value.is_string()) return value.text();
+  if (value.is_string()) {
+    count_work(value.text().size());
+    return value.text();
+  }
   if (value.is_undefined()) return {};
   if (value.is_none()) return "None";
   if (value.is_bool()) return value.as_bool() ? "True" : "False";
@@ -401,6 +445,8 @@ Text to_json(const Value& value, const JsonStyle& style) {
 }
 
 std::vector<size_t> char_offsets(std::string_view utf8) {
+  constexpr size_t kOffsetTicks = 4;
+  count_work(utf8.size() * kOffsetTicks);
   std::vector<size_t> offsets;
   offsets.reserve(utf8.size() + 1);
   for (size_t i = 0; i < utf8.size(); ++i) {

@@ -116,6 +116,9 @@ bool equal(const Value& a, const Value& b);
 // Negative, zero or positive. Throws where Python has no order.
 int compare(const Value& a, const Value& b);
 bool contains(const Value& container, const Value& item);
+// As std::string_view's find and rfind, in time that is counted; `part` of rfind_in is not empty.
+size_t find_in(std::string_view text, std::string_view part, size_t at);
+size_t rfind_in(std::string_view text, std::string_view part, size_t at);
 // What a for loop goes over: items, keys, characters; nothing for undefined. Throws for the others.
 std::vector<Value> iterate(const Value& value);
 size_t length(const Value& value);
