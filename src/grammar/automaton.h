@@ -67,7 +67,7 @@ struct Automaton {
   }
 };
 
-// Errors: ResourceExhausted beyond `limits`.
+// Errors: InvalidArgument beyond `limits`.
 Result<Automaton> build_automaton(const RuleSet& rules, const RuleAnalysis& analysis, const Limits& limits,
                                   const Deadline& deadline);
 

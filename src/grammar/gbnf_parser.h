@@ -11,7 +11,7 @@
 
 namespace realizar::grammar {
 
-// The root is the rule "root". Errors: InvalidArgument "line L, column C: ..."; ResourceExhausted beyond `limits`.
+// The root is the rule "root". Errors: InvalidArgument "line L, column C: ..."; InvalidArgument beyond `limits` too.
 // Rules that are used and never defined have no body; `check_rules` refuses them.
 Result<RuleSet> parse_gbnf(std::string_view source, const Limits& limits);
 

@@ -129,9 +129,9 @@ TEST(Gbnf, StopsAtItsLimits) {
     return grammar.ok() ? ErrorCode::kInternal : grammar.error().code;
   };
   EXPECT_EQ(code("root ::= \"" + std::string(2000, 'a') + "\"", {.max_source_bytes = 1000}),
-            ErrorCode::kResourceExhausted);
-  EXPECT_EQ(code("root ::= \"" + std::string(2000, 'a') + "\"", {.max_states = 1000}), ErrorCode::kResourceExhausted);
-  EXPECT_EQ(code("root ::= \"a\"\nb ::= \"b\"\nc ::= \"c\"", {.max_rules = 2}), ErrorCode::kResourceExhausted);
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code("root ::= \"" + std::string(2000, 'a') + "\"", {.max_states = 1000}), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code("root ::= \"a\"\nb ::= \"b\"\nc ::= \"c\"", {.max_rules = 2}), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code("root ::= " + std::string(500, '(') + "\"a\"" + std::string(500, ')'), {}),
             ErrorCode::kInvalidArgument);
   // Each rule twice the one before.

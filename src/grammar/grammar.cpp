@@ -6,6 +6,18 @@
 
 namespace realizar::grammar {
 
+namespace {
+
+// Lines and rules of a grammar that is made of a schema mean nothing to whoever wrote the schema.
+Error of_schema(const SchemaGrammar& made, const Error& error) {
+  if (error.subject == kLimitSubject) return invalid_argument("the schema is too large: " + error.message, "#");
+  const auto rule = made.place_of_rule.find(error.subject);
+  const std::string place = rule == made.place_of_rule.end() ? "#" : rule->second;
+  return invalid_argument(place + ": no finite document satisfies this schema: it leads back to itself", place);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const Grammar>> Grammar::from_gbnf(std::string_view source, const Limits& limits) {
   const Deadline deadline(limits.compile_timeout_ms);
   RZ_TRY(const RuleSet rules, parse_gbnf(source, limits));
@@ -15,10 +27,12 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_gbnf(std::string_view sourc
 }
 
 Result<std::shared_ptr<const Grammar>> Grammar::from_json_schema(std::string_view schema_json, const Limits& limits) {
-  RZ_TRY(const std::string gbnf, json_schema_to_gbnf(schema_json, limits));
+  RZ_TRY(const SchemaGrammar made, compile_json_schema(schema_json, limits));
   Limits derived = limits;
-  derived.max_source_bytes = std::max(limits.max_source_bytes, gbnf.size());
-  return from_gbnf(gbnf, derived);
+  derived.max_source_bytes = std::max(limits.max_source_bytes, made.gbnf.size());
+  auto grammar = from_gbnf(made.gbnf, derived);
+  if (grammar.ok()) return grammar;
+  return of_schema(made, grammar.error());
 }
 
 Result<std::shared_ptr<const Grammar>> Grammar::any_json_object(const Limits& limits) {

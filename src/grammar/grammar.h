@@ -13,10 +13,10 @@ namespace realizar::grammar {
 
 class Grammar {
  public:
-  // GBNF as gbnf_parser.h reads it. Errors: InvalidArgument with line, column and rule; ResourceExhausted beyond
-  // `limits`.
+  // GBNF as gbnf_parser.h reads it. Errors: InvalidArgument with line, column and rule, or where it is beyond `limits`.
   static Result<std::shared_ptr<const Grammar>> from_gbnf(std::string_view source, const Limits& limits = {});
-  // JSON Schema as json_schema.h reads it. Errors: as there.
+  // JSON Schema as json_schema.h reads it. Errors: as there; what is wrong with the grammar that is made of it is told
+  // of the schema.
   static Result<std::shared_ptr<const Grammar>> from_json_schema(std::string_view schema_json,
                                                                  const Limits& limits = {});
   // Any JSON object.

@@ -28,11 +28,16 @@ ValueText one_of(const std::vector<std::string>& options) {
 }  // namespace
 
 Result<std::string> json_schema_to_gbnf(std::string_view schema_json, const Limits& limits) {
+  RZ_TRY(SchemaGrammar made, compile_json_schema(schema_json, limits));
+  return std::move(made.gbnf);
+}
+
+Result<SchemaGrammar> compile_json_schema(std::string_view schema_json, const Limits& limits) {
   RZ_TRY(const SchemaDocument document, SchemaDocument::parse(schema_json, limits));
   return SchemaCompiler(document, limits).run();
 }
 
-Result<std::string> SchemaCompiler::run() {
+Result<SchemaGrammar> SchemaCompiler::run() {
   open_refs_.push_back({"root", "#"});
   while (!open_refs_.empty()) {
     const Reference open = std::move(open_refs_.front());
@@ -42,7 +47,9 @@ Result<std::string> SchemaCompiler::run() {
     if (!text) return invalid_argument(open.ref + ": no document satisfies this schema", open.ref);
     book_.define(open.rule, *text);
   }
-  return book_.text();
+  SchemaGrammar made{book_.text(), {}};
+  for (const auto& [ref, rule] : rule_of_ref_) made.place_of_rule.emplace(rule, ref);
+  return made;
 }
 
 Status SchemaCompiler::check_size() const {

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "grammar/limits.h"
 #include "realizar/result.h"
@@ -14,5 +15,12 @@ namespace realizar::grammar {
 // with values of the wrong type and schemas that no document satisfies; Unsupported for keywords and combinations that
 // are not built. The message names the keyword, `subject` is its place, e.g. "#/properties/age/multipleOf".
 Result<std::string> json_schema_to_gbnf(std::string_view schema_json, const Limits& limits = {});
+
+// The same, with the places in the schema that its rules are made of, where rules may refer to each other.
+struct SchemaGrammar {
+  std::string gbnf;
+  std::unordered_map<std::string, std::string> place_of_rule;  // "root" -> "#"
+};
+Result<SchemaGrammar> compile_json_schema(std::string_view schema_json, const Limits& limits = {});
 
 }  // namespace realizar::grammar

@@ -1,5 +1,5 @@
 // What a grammar may cost while it is compiled. Grammars come with requests, so every one of these is an error, never a
-// crash or a stall.
+// crash or a stall: InvalidArgument, since the same grammar will never fit.
 #pragma once
 
 #include <chrono>
@@ -18,8 +18,11 @@ struct Limits {
   uint32_t compile_timeout_ms = 2'000;
 };
 
+// The subject of such an error.
+inline constexpr const char* kLimitSubject = "limit";
+
 inline Error limit_exceeded(std::string message) {
-  return {ErrorCode::kResourceExhausted, std::move(message), "grammar"};
+  return invalid_argument(std::move(message), kLimitSubject);
 }
 
 // The time left for one compilation.

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "grammar/json_schema.h"
 #include "grammar/limits.h"
 #include "grammar/number_ranges.h"
 #include "grammar/pattern.h"
@@ -24,7 +25,7 @@ class SchemaCompiler {
   SchemaCompiler(const SchemaDocument& document, const Limits& limits)
       : document_(document), limits_(limits), deadline_(limits.compile_timeout_ms) {}
 
-  Result<std::string> run();
+  Result<SchemaGrammar> run();
 
  private:
   // `path` is the schema's place in the document, and names its rules.

@@ -81,7 +81,9 @@ Result<const Json*> SchemaDocument::resolve(const std::string& ref, const std::s
   for (size_t begin = 1; begin < ref.size();) {
     const size_t end = std::min(ref.find('/', begin + 1), ref.size());
     at = member(*at, unescaped(std::string_view(ref).substr(begin + 1, end - begin - 1)));
-    if (at == nullptr) return not_found(fmt::format("{}: \"$ref\" to \"{}\", which is not there", path, ref), own_path);
+    if (at == nullptr) {
+      return invalid_argument(fmt::format("{}: \"$ref\" to \"{}\", which is not there", path, ref), own_path);
+    }
     begin = end;
   }
   if (at->is_object() || at->is_boolean()) return at;

@@ -9,6 +9,18 @@
 namespace realizar::grammar {
 namespace {
 
+// A digit of a bound is a group or two of the grammar, which nest.
+constexpr int kMaxRangeNesting = 150;
+
+int group_nesting_of(std::string_view gbnf_of_digits) {
+  int nesting = 0, deepest = 0;
+  for (const char c : gbnf_of_digits) {
+    if (c == '(') deepest = std::max(deepest, ++nesting);
+    if (c == ')') --nesting;
+  }
+  return deepest;
+}
+
 // The tighter of two bounds; the exclusive one of equals.
 void tighten(std::optional<Bound>& bound, const Bound& other, int direction) {
   const int order = bound ? direction * compare(other.value, bound->value) : 1;
@@ -42,6 +54,9 @@ Result<ValueText> SchemaCompiler::number(const Json& schema, bool is_integer, co
   const auto body =
       is_integer ? integer_range_to_gbnf(bounds.low, bounds.high) : number_range_to_gbnf(bounds.low, bounds.high);
   if (!body) return ValueText();
+  if (group_nesting_of(*body) > kMaxRangeNesting) {
+    return unsupported(path + ": \"minimum\" and \"maximum\" have too many digits", path);
+  }
   return ValueText(book_.add(is_integer ? "integer" : "number", *body));
 }
 

@@ -158,7 +158,10 @@ Result<std::shared_ptr<grammar::MaskCache>> read_grammar(const Json& body, const
   const bool one_call = !parallel || !choice.name.empty();
   RZ_TRY(const std::string gbnf,
          tool_call_grammar(model.output_format.tools, required_tools(tools, choice), !one_call));
-  return model.grammars->from_gbnf(gbnf);
+  auto compiled = model.grammars->from_gbnf(gbnf);
+  if (compiled.ok()) return compiled;
+  // What the grammar's error speaks of was never written by the client.
+  return wrong("tools", "the schemas of the parameters are too large together, or lead back to themselves");
 }
 
 // Required calls of channels have their own header, which the grammar holds.

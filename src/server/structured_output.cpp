@@ -135,7 +135,7 @@ Result<std::shared_ptr<grammar::MaskCache>> read_response_format(const Json& bod
   if (compiled.ok()) return compiled;
   // The keyword's place in the schema, "#/properties/...", after the schema's in the body.
   Error error = std::move(compiled).error();
-  error.subject = "response_format.json_schema.schema" + error.subject;
+  error.subject = "response_format.json_schema.schema" + (error.subject.starts_with('#') ? error.subject : "");
   return error;
 }
 
