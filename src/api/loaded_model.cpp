@@ -138,8 +138,8 @@ Result<std::optional<text::Tokenizer>> optional_tokenizer(const ModelFile& file)
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::string& path, const LoadOptions& options) {
   RZ_TRY(ModelFile file, ModelFile::open(path));
   auto loaded = std::make_unique<LoadedModel>(std::move(file));
-  RZ_CHECK_OK(loaded->load_text());
-  RZ_CHECK_OK(loaded->load_weights(options));
+  RZ_CHECK_OK(loaded->file.checked(loaded->load_text()));
+  RZ_CHECK_OK(loaded->file.checked(loaded->load_weights(options)));
   loaded->fill_info();
   if (options.check) {
     RZ_TRY(loaded->info.check, check_parity(*loaded, options));
@@ -238,7 +238,8 @@ Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& 
   own.split = "layer";
   RZ_TRY(draft.backend, make_backend(std::string(backend->name()), own, engine_options, draft_file));
   RZ_CHECK_OK(draft.backend->configure(ModelDrafter::limits_for(draft_options)));
-  RZ_TRY(Model loaded, Model::load(draft_file, *draft.backend, {engine_options.n_ctx, options.progress}));
+  RZ_TRY(Model loaded,
+         draft_file.checked(Model::load(draft_file, *draft.backend, {engine_options.n_ctx, options.progress})));
   if (loaded.config().n_vocab != model->config().n_vocab) {
     return invalid_argument(fmt::format("{}: expected a vocabulary of {} tokens, actual {}", options.draft_path,
                                         model->config().n_vocab, loaded.config().n_vocab),

@@ -1,8 +1,6 @@
 #include "base/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,50 +8,56 @@
 #include <cstring>
 #include <utility>
 
+#include "base/files.h"
+#include "base/map_faults.h"
+
 namespace realizar {
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  const std::string name = path.string();
-  const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    const std::string reason = std::strerror(errno);
-    return errno == ENOENT ? not_found("no such file: " + name, name)
-                           : invalid_argument("cannot open " + name + ": " + reason, name);
-  }
-  struct stat info {};
-  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(fd);
-    return invalid_argument(name + " is not a regular file", name);
-  }
+  RZ_TRY(const OpenFile opened, open_regular_file(path));
   MappedFile file;
-  file.path_ = name;
-  file.size_ = static_cast<size_t>(info.st_size);
-  if (file.size_ > 0) {
-    void* map = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED) {
-      const std::string reason = std::strerror(errno);
-      ::close(fd);
-      file.size_ = 0;
-      return invalid_argument("cannot map " + name + ": " + reason, name);
-    }
-    file.data_ = static_cast<const std::byte*>(map);
+  file.path_ = path.string();
+  if (opened.n_bytes == 0) return file;
+  void* map = ::mmap(nullptr, opened.n_bytes, PROT_READ, MAP_PRIVATE, opened.fd.get(), 0);
+  if (map == MAP_FAILED) {
+    return invalid_argument("cannot map " + file.path_ + ": " + std::strerror(errno), file.path_);
   }
-  ::close(fd);
+  file.data_ = static_cast<const std::byte*>(map);
+  file.size_ = opened.n_bytes;
+  file.version_ = opened.version;
+  file.guard_ = guard_map(file.data_, file.size_);
   return file;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), path_(std::move(other.path_)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      path_(std::move(other.path_)),
+      version_(other.version_),
+      guard_(std::exchange(other.guard_, nullptr)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(path_, other.path_);
+  std::swap(version_, other.version_);
+  std::swap(guard_, other.guard_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
+  if (guard_ != nullptr) release_guard(guard_);
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Status MappedFile::check() const {
+  if (guard_ == nullptr) return {};
+  if (guard_->faulted.load(std::memory_order_acquire)) {
+    return format_error(path_ + ": the file became shorter while it was read, or its disk failed", path_);
+  }
+  const auto version = version_at(path_);
+  if (!version || !version->is_same_file(version_) || *version == version_) return {};
+  return format_error(path_ + ": the file was written to while it was read", path_);
 }
 
 void MappedFile::release(std::span<const std::byte> range) const {

@@ -1,11 +1,19 @@
 #include "base/mapped_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace realizar {
 namespace {
@@ -38,6 +46,87 @@ TEST(MappedFile, AnEmptyFileIsAnEmptySpan) {
   ASSERT_TRUE(file.ok());
   EXPECT_TRUE(file->bytes().empty());
   std::filesystem::remove(path);
+}
+
+constexpr size_t kPageBytes = 4096;
+
+// A file of `n_pages` pages of 'x', mapped.
+class AFileThatChanges : public testing::Test {
+ protected:
+  ~AFileThatChanges() override {
+    std::filesystem::remove(path_);
+    std::filesystem::remove(other_path_);
+  }
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+
+  MappedFile open(size_t n_pages) {
+    path_ = write_file("rz_changes", std::string(n_pages * kPageBytes, 'x'));
+    return std::move(MappedFile::open(path_)).value();
+  }
+  static size_t n_letters(const MappedFile& file) {
+    return static_cast<size_t>(std::ranges::count(file.bytes(), std::byte{'x'}));
+  }
+
+  std::filesystem::path path_, other_path_ = write_file("rz_stays", "as it was");
+};
+
+TEST_F(AFileThatChanges, ReadsAsZerosWhereItIsGoneOnEveryThread) {
+  const MappedFile file = open(64);
+  const auto other = std::move(MappedFile::open(other_path_)).value();
+  EXPECT_TRUE(file.check().ok());
+  std::filesystem::resize_file(file.path(), 8 * kPageBytes);
+  std::vector<size_t> counts(4);
+  std::vector<std::thread> threads;
+  for (size_t& count : counts) threads.emplace_back([&] { count = n_letters(file); });
+  for (std::thread& thread : threads) thread.join();
+  for (const size_t count : counts) EXPECT_LE(count, 8 * kPageBytes);
+  EXPECT_EQ(file.check().error().code, ErrorCode::kFormatError);
+  EXPECT_NE(file.check().error().message.find(file.path()), std::string::npos);
+  EXPECT_TRUE(other.check().ok());
+}
+
+TEST_F(AFileThatChanges, TellsTheReasonInPlaceOfWhatItLedTo) {
+  MappedFile file = open(2);
+  EXPECT_EQ(*file.checked(Result<int>(7)), 7);
+  std::filesystem::resize_file(path_, 0);
+  EXPECT_EQ(n_letters(file), 0u);
+  const MappedFile moved = std::move(file);
+  EXPECT_EQ(moved.checked(Result<int>(7)).error().message, moved.check().error().message);
+  EXPECT_EQ(moved.checked(Result<int>(invalid_argument("zeros"))).error().message, moved.check().error().message);
+}
+
+TEST_F(AFileThatChanges, TellsThatItWasWrittenToButNotThatItWasReplaced) {
+  const MappedFile file = open(2);
+  const auto fresh = write_file("rz_fresh", std::string(kPageBytes, 'y'));
+  std::filesystem::rename(fresh, path_);
+  EXPECT_EQ(n_letters(file), 2 * kPageBytes);
+  EXPECT_TRUE(file.check().ok());
+  const auto other = std::move(MappedFile::open(path_)).value();
+  std::ofstream(path_, std::ios::binary | std::ios::app) << "more";
+  EXPECT_EQ(other.check().error().code, ErrorCode::kFormatError);
+}
+
+TEST_F(AFileThatChanges, ReadsOfOtherMapsStillEndTheProcess) {
+  const auto read_a_map_of_ones_own = [this] {
+    const MappedFile file = open(2);
+    std::FILE* own = std::fopen(path_.c_str(), "re");
+    const void* map = ::mmap(nullptr, kPageBytes, PROT_READ, MAP_PRIVATE, ::fileno(own), 0);
+    std::filesystem::resize_file(path_, 0);
+    const int read = n_letters(file) == 0 ? *static_cast<const volatile char*>(map) : 1;
+    std::_Exit(read);
+  };
+  EXPECT_DEATH(read_a_map_of_ones_own(), "");
+  EXPECT_DEATH((open(2), std::raise(SIGBUS)), "");
+}
+
+TEST_F(AFileThatChanges, LeavesOtherFaultsToTheHandlerBefore) {
+  const auto fail_with_a_handler = [this] {
+    std::signal(SIGBUS, [](int) { std::_Exit(7); });
+    const MappedFile file = open(2);
+    std::filesystem::resize_file(path_, 0);
+    if (n_letters(file) == 0) std::raise(SIGBUS);
+  };
+  EXPECT_EXIT(fail_with_a_handler(), testing::ExitedWithCode(7), "");
 }
 
 }  // namespace

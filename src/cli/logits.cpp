@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 
+#include "base/files.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -44,12 +44,11 @@ Status write_npy(const std::string& path, const std::vector<float>& values, size
   const auto n = static_cast<uint16_t>(header.size());
   const char prefix[kPrefixBytes] = {
       '\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<char>(n & 0xff), static_cast<char>(n >> 8)};
-  std::ofstream out(path, std::ios::binary);
-  out.write(prefix, kPrefixBytes);
-  out << header;
-  out.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
-  out.close();
-  return out ? Status{} : Status(invalid_argument("cannot write " + path, "out"));
+  RZ_TRY(NewFile out, NewFile::create(path));
+  RZ_CHECK_OK(out.write(std::string_view(prefix, kPrefixBytes)));
+  RZ_CHECK_OK(out.write(header));
+  RZ_CHECK_OK(out.write(std::as_bytes(std::span(values))));
+  return out.commit();
 }
 
 std::string summary(const std::vector<float>& logits, size_t n_vocab) {

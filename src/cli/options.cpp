@@ -1,16 +1,14 @@
 #include "cli/options.h"
 
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <random>
 #include <string>
 
+#include "base/files.h"
 #include "cli/output.h"
 
 namespace realizar::cli {
@@ -170,13 +168,8 @@ Result<std::string> read_text(const std::string& path) {
     std::string text{std::istreambuf_iterator<char>(std::cin), {}};
     return text;
   }
-  if (std::filesystem::is_directory(path)) return invalid_argument(path + " is a folder, not a file", path);
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    const std::string reason = std::strerror(errno);
-    return not_found("cannot read " + path + ": " + reason, path);
-  }
-  return std::string{std::istreambuf_iterator<char>(in), {}};
+  constexpr uint64_t kMaxTextBytes = uint64_t{4} << 30;
+  return read_file_or_pipe(path, kMaxTextBytes);
 }
 
 }  // namespace realizar::cli

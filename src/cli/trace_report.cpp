@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "base/files.h"
 
 namespace realizar::cli {
 namespace {
@@ -83,10 +84,9 @@ Status write_trace_file(const std::string& path, const LanguageModel& model) {
                       {"ts", event.start_us},
                       {"dur", event.duration_us}});
   }
-  std::ofstream out(path);
-  out << nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump() << '\n';
-  out.close();
-  return out ? Status{} : Status(invalid_argument("cannot write the trace to " + path, "trace-file"));
+  RZ_TRY(NewFile out, NewFile::create(path));
+  RZ_CHECK_OK(out.write(nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump() + '\n'));
+  return out.commit();
 }
 
 }  // namespace realizar::cli

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
+#include "base/files.h"
 #include "formats/gguf_format.h"
 
 namespace realizar {
@@ -150,12 +150,13 @@ std::vector<std::byte> GgufWriter::bytes() const {
 }
 
 Status GgufWriter::write(const std::filesystem::path& path) const {
-  std::ofstream out(path, std::ios::binary);
+  RZ_TRY(NewFile out, NewFile::create(path));
+  Status status;
   emit([&](std::span<const std::byte> piece) {
-    out.write(reinterpret_cast<const char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
+    if (status.ok()) status = out.write(piece);
   });
-  out.close();
-  return out ? Status{} : Status(invalid_argument("cannot write " + path.string(), path.string()));
+  RZ_CHECK_OK(status);
+  return out.commit();
 }
 
 }  // namespace realizar

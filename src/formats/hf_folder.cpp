@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/files.h"
 #include "formats/json_object.h"
 #include "formats/safetensors_reader.h"
 
@@ -15,14 +16,10 @@ using nlohmann::json;
 
 constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
 
-std::string_view text_of(const MappedFile& map) {
-  return {reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size()};
-}
-
 // Names of what lies in the shard, the buffers that are no weights among them.
 Result<std::vector<std::string>> add_shard(HfFolder& folder, const fs::path& path) {
   RZ_TRY(MappedFile map, MappedFile::open(path));
-  RZ_TRY(SafeTensors shard, parse_safetensors(map.bytes(), path.string()));
+  RZ_TRY(SafeTensors shard, map.checked(parse_safetensors(map.bytes(), path.string())));
   std::vector<std::string> names = std::move(shard.buffers);
   for (TensorInfo& tensor : shard.tensors) {
     names.push_back(tensor.name);
@@ -43,8 +40,8 @@ Status check_in_index(const ShardMap& shard_of, const std::string& name, const s
 
 // Every tensor of the index lies in its shard, and every tensor of a shard in the index.
 Status add_shards(HfFolder& folder, const fs::path& root, const fs::path& index_path) {
-  RZ_TRY(const MappedFile index_map, MappedFile::open(index_path));
-  RZ_TRY(const ShardMap shard_of, parse_safetensors_index(text_of(index_map), index_path.string()));
+  RZ_TRY(const std::string index, read_file(index_path, kMaxSideFileBytes));
+  RZ_TRY(const ShardMap shard_of, parse_safetensors_index(index, index_path.string()));
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
   size_t n_found = 0;
@@ -75,13 +72,8 @@ Status add_weights(HfFolder& folder, const fs::path& root) {
 Result<std::optional<std::string>> read_optional(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return std::optional<std::string>();
-  RZ_TRY(const MappedFile map, MappedFile::open(path));
-  if (map.bytes().size() > kMaxSideFileBytes) {
-    return format_error(
-        fmt::format("{}: expected at most {} bytes, actual {}", path.string(), kMaxSideFileBytes, map.bytes().size()),
-        path.string());
-  }
-  return std::optional<std::string>(text_of(map));
+  RZ_TRY(std::string text, read_file(path, kMaxSideFileBytes));
+  return std::optional(std::move(text));
 }
 
 // chat_template in tokenizer_config.json: a string, or a list of named ones of which "default" counts.
@@ -107,8 +99,8 @@ Result<HfFolder> open_hf_folder(const fs::path& path) {
   if (!is_folder && !fs::exists(path, error)) return not_found("no such file: " + path.string(), path.string());
   HfFolder folder;
   const fs::path config_path = root / "config.json";
-  RZ_TRY(const MappedFile config_map, MappedFile::open(config_path));
-  RZ_TRY(folder.config, parse_hf_config(text_of(config_map), config_path.string()));
+  RZ_TRY(const std::string config, read_file(config_path, kMaxSideFileBytes));
+  RZ_TRY(folder.config, parse_hf_config(config, config_path.string()));
   if (is_folder) {
     RZ_CHECK_OK(add_weights(folder, root));
   } else {

@@ -89,6 +89,11 @@ uint64_t ModelFile::file_bytes() const {
   return bytes;
 }
 
+Status ModelFile::check() const {
+  for (const MappedFile& map : impl_->maps) RZ_CHECK_OK(map.check());
+  return {};
+}
+
 const TensorInfo* ModelFile::find(std::string_view name) const {
   const auto found = impl_->index.find(name);
   return found == impl_->index.end() ? nullptr : &impl_->tensors[found->second];

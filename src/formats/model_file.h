@@ -59,6 +59,16 @@ class ModelFile {
   std::span<const TensorInfo> tensors() const;  // in file order
   const TensorInfo* find(std::string_view name) const;
 
+  // FormatError where a byte could not be read, or the file was written to, since it was opened (MappedFile::check).
+  // Whoever read the tensors asks before using what came of them.
+  Status check() const;
+  // What was made from the file, or check()'s error, which then is the reason of the other one too.
+  template <class T>
+  Result<T> checked(Result<T> made) const {
+    if (Status status = check(); !status.ok()) return std::move(status).error();
+    return made;
+  }
+
   // Reads the side files (kHuggingFace only); errors as open.
   Result<SideFiles> side_files() const;
 

@@ -33,8 +33,17 @@ Result<std::filesystem::path> part_path(const std::string& own_path, int64_t own
   return std::filesystem::path(own_path.substr(0, own_path.size() - suffix(own_no).size()) + suffix(no));
 }
 
+// Of what all parts hold together.
+Status check_tensors_count(const SplitGguf& split, const std::string& path) {
+  RZ_TRY(const auto n_tensors, split.metadata.get_int("split.tensors.count"));
+  if (!n_tensors || *n_tensors == static_cast<int64_t>(split.tensors.size())) return {};
+  return format_error(fmt::format("{}: split.tensors.count: expected {}, actual {} tensors in all parts", path,
+                                  split.tensors.size(), *n_tensors),
+                      path);
+}
+
 Status add_part(SplitGguf& split, MappedFile map, int64_t no, int64_t count) {
-  RZ_TRY(GgufFile file, parse_gguf(map.bytes(), map.path()));
+  RZ_TRY(GgufFile file, map.checked(parse_gguf(map.bytes(), map.path())));
   RZ_TRY(const SplitKeys keys, split_keys(file.metadata));
   if (keys.no != no || keys.count != count) {
     return format_error(fmt::format("{}: expected split.no {} of split.count {}, actual {} of {}", map.path(), no,
@@ -51,31 +60,27 @@ Status add_part(SplitGguf& split, MappedFile map, int64_t no, int64_t count) {
 
 Result<SplitGguf> open_gguf_parts(MappedFile part) {
   SplitGguf split;
-  RZ_TRY(GgufFile file, parse_gguf(part.bytes(), part.path()));
+  RZ_TRY(GgufFile file, part.checked(parse_gguf(part.bytes(), part.path())));
   RZ_TRY(const SplitKeys keys, split_keys(file.metadata));
-  if (keys.count <= 1) {
+  const std::string own_path = part.path();
+  if (keys.count < 1 || keys.count > kMaxParts || keys.no < 0 || keys.no >= keys.count) {
+    return format_error(fmt::format("{}: split.no {} of split.count {}: expected 0 <= no < count <= {}", own_path,
+                                    keys.no, keys.count, kMaxParts),
+                        own_path);
+  }
+  if (keys.count == 1) {
     split.metadata = std::move(file.metadata);
     split.tensors = std::move(file.tensors);
     split.maps.push_back(std::move(part));
+    RZ_CHECK_OK(check_tensors_count(split, own_path));
     return split;
   }
-  if (keys.count > kMaxParts || keys.no < 0 || keys.no >= keys.count) {
-    return format_error(fmt::format("{}: split.no {} of split.count {}: expected 0 <= no < count <= {}", part.path(),
-                                    keys.no, keys.count, kMaxParts),
-                        part.path());
-  }
-  const std::string own_path = part.path();
   for (int64_t no = 0; no < keys.count; ++no) {
     RZ_TRY(const auto path, part_path(own_path, keys.no, no, keys.count));
     RZ_TRY(MappedFile map, MappedFile::open(path));
     RZ_CHECK_OK(add_part(split, std::move(map), no, keys.count));
   }
-  RZ_TRY(const auto n_tensors, split.metadata.get_int("split.tensors.count"));
-  if (n_tensors && *n_tensors != static_cast<int64_t>(split.tensors.size())) {
-    return format_error(fmt::format("{}: split.tensors.count: expected {}, actual {} tensors in all parts", own_path,
-                                    *n_tensors, split.tensors.size()),
-                        own_path);
-  }
+  RZ_CHECK_OK(check_tensors_count(split, own_path));
   return split;
 }
 

@@ -1,0 +1,178 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace realizar {
+namespace {
+
+struct Opened {
+  FileDescriptor fd;
+  struct stat info;
+};
+
+// O_NONBLOCK: to open a FIFO would wait for its writer otherwise, and some devices wait too.
+Result<Opened> open_for_reading(const std::string& name) {
+  Opened opened{FileDescriptor(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)), {}};
+  if (opened.fd.get() < 0 || ::fstat(opened.fd.get(), &opened.info) != 0) {
+    const int error = errno;
+    if (error == ENOENT) return not_found("no such file: " + name, name);
+    return invalid_argument("cannot open " + name + ": " + std::strerror(error), name);
+  }
+  return opened;
+}
+
+FileVersion version_of(const struct stat& info) {
+  constexpr int64_t kNsASecond = 1'000'000'000;
+  return {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size),
+          info.st_mtim.tv_sec * kNsASecond + info.st_mtim.tv_nsec};
+}
+
+Error not_regular(const std::string& name) {
+  return invalid_argument(name + " is not a regular file", name);
+}
+
+Error too_large(const std::string& name, uint64_t max_bytes) {
+  return format_error(name + ": expected at most " + std::to_string(max_bytes) + " bytes", name);
+}
+
+// Waits where a pipe has nothing yet. 0 at the end.
+ssize_t read_some(int fd, char* to, size_t n_bytes) {
+  while (true) {
+    const ssize_t n = ::read(fd, to, n_bytes);
+    if (n >= 0) return n;
+    if (errno == EAGAIN) {
+      struct pollfd ready {
+        fd, POLLIN, 0
+      };
+      ::poll(&ready, 1, -1);
+    } else if (errno != EINTR) {
+      return n;
+    }
+  }
+}
+
+Result<std::string> read_all(const FileDescriptor& fd, const std::string& name, uint64_t expected_bytes,
+                             uint64_t max_bytes) {
+  constexpr size_t kMinPiece = 4096;
+  if (expected_bytes > max_bytes) return too_large(name, max_bytes);
+  std::string text;
+  while (true) {
+    const size_t n_read = text.size();
+    // One byte more than is expected, to see the end.
+    const uint64_t left = expected_bytes > n_read ? expected_bytes - n_read + 1 : std::max(kMinPiece, n_read);
+    text.resize(n_read + std::min<uint64_t>(left, max_bytes - n_read + 1));
+    const ssize_t n = read_some(fd.get(), text.data() + n_read, text.size() - n_read);
+    if (n < 0) return invalid_argument("cannot read " + name + ": " + std::strerror(errno), name);
+    text.resize(n_read + static_cast<size_t>(n));
+    if (text.size() > max_bytes) return too_large(name, max_bytes);
+    if (n == 0) return text;
+  }
+}
+
+}  // namespace
+
+FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<OpenFile> open_regular_file(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  RZ_TRY(Opened opened, open_for_reading(name));
+  if (!S_ISREG(opened.info.st_mode)) return not_regular(name);
+  const FileVersion version = version_of(opened.info);
+  return OpenFile{std::move(opened.fd), version.n_bytes, version};
+}
+
+std::optional<FileVersion> version_at(const std::filesystem::path& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  return version_of(info);
+}
+
+Result<std::string> read_file(const std::filesystem::path& path, uint64_t max_bytes) {
+  RZ_TRY(const OpenFile file, open_regular_file(path));
+  return read_all(file.fd, path.string(), file.n_bytes, max_bytes);
+}
+
+Result<std::string> read_file_or_pipe(const std::filesystem::path& path, uint64_t max_bytes) {
+  const std::string name = path.string();
+  RZ_TRY(const Opened opened, open_for_reading(name));
+  if (S_ISREG(opened.info.st_mode)) {
+    return read_all(opened.fd, name, static_cast<uint64_t>(opened.info.st_size), max_bytes);
+  }
+  if (!S_ISFIFO(opened.info.st_mode)) return not_regular(name);
+  RZ_TRY(std::string text, read_all(opened.fd, name, 0, max_bytes));
+  if (text.empty()) return invalid_argument(name + " is a pipe that nobody writes to", name);
+  return text;
+}
+
+Result<NewFile> NewFile::create(const std::filesystem::path& path) {
+  std::string name = path.string();
+  struct stat info {};
+  const bool is_there = ::stat(name.c_str(), &info) == 0;
+  if (is_there && S_ISDIR(info.st_mode)) return invalid_argument("cannot write " + name + ": it is a folder", name);
+  if (is_there && !S_ISREG(info.st_mode)) {
+    FileDescriptor fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (fd.get() < 0) return invalid_argument("cannot write " + name + ": " + std::strerror(errno), name);
+    ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
+    return NewFile(std::move(name), "", std::move(fd));
+  }
+  // A link keeps pointing to what it points to.
+  std::error_code error;
+  if (is_there) name = std::filesystem::canonical(path, error).string();
+  std::string beside = name + ".part" + std::to_string(::getpid());
+  const mode_t mode = is_there ? info.st_mode & 07777 : 0666;
+  FileDescriptor fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  if (fd.get() < 0) return invalid_argument("cannot write " + name + ": " + std::strerror(errno), name);
+  return NewFile(std::move(name), std::move(beside), std::move(fd));
+}
+
+NewFile::NewFile(std::string path, std::string beside, FileDescriptor fd)
+    : path_(std::move(path)), beside_(std::move(beside)), fd_(std::move(fd)) {}
+
+NewFile::NewFile(NewFile&& other) noexcept
+    : path_(std::move(other.path_)), beside_(std::exchange(other.beside_, {})), fd_(std::move(other.fd_)) {}
+
+NewFile::~NewFile() {
+  if (!beside_.empty()) ::unlink(beside_.c_str());
+}
+
+Error NewFile::failed(int error_number) const {
+  return invalid_argument("cannot write " + path_ + ": " + std::strerror(error_number), path_);
+}
+
+Status NewFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
+    if (n < 0 && errno != EINTR) return failed(errno);
+    if (n > 0) bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+// A disk may tell only when the file is synchronized or closed that it was full.
+Status NewFile::commit() {
+  if (beside_.empty()) return {};
+  if (::fsync(fd_.get()) != 0) return failed(errno);
+  if (::rename(beside_.c_str(), path_.c_str()) != 0) return failed(errno);
+  beside_.clear();
+  return {};
+}
+
+}  // namespace realizar

@@ -1,0 +1,81 @@
+// The one way in which files are opened, read and written. No call waits for another process: what is not a regular
+// file (a FIFO, a device) is refused before a byte of it is read. A message says the system's reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "realizar/result.h"
+
+namespace realizar {
+
+// An open file; closes it.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept;
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  ~FileDescriptor();
+
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// Tells whether a file is still what it was.
+struct FileVersion {
+  uint64_t device, inode, n_bytes;
+  int64_t modified_ns;
+  bool is_same_file(const FileVersion& other) const { return device == other.device && inode == other.inode; }
+  bool operator==(const FileVersion&) const = default;
+};
+
+struct OpenFile {
+  FileDescriptor fd;
+  uint64_t n_bytes;
+  FileVersion version;
+};
+
+// For reading. Errors: NotFound, InvalidArgument (not a regular file, or the system's reason).
+Result<OpenFile> open_regular_file(const std::filesystem::path& path);
+
+// Nothing where no file can be seen at the path.
+std::optional<FileVersion> version_at(const std::filesystem::path& path);
+
+// All of a regular file. Errors: as open_regular_file; FormatError (more than max_bytes).
+Result<std::string> read_file(const std::filesystem::path& path, uint64_t max_bytes);
+
+// The same, and a pipe that somebody writes to, to its end: what a shell gives for <(command). Errors: InvalidArgument
+// too for a pipe without a writer.
+Result<std::string> read_file_or_pipe(const std::filesystem::path& path, uint64_t max_bytes);
+
+// A file that is there whole or not at all: it is written beside its place and takes it on commit. What is there and is
+// not a regular file (a pipe, /dev/null) is written to directly.
+class NewFile {
+ public:
+  // Errors: InvalidArgument (the system's reason; a FIFO that nobody reads).
+  static Result<NewFile> create(const std::filesystem::path& path);
+
+  NewFile(NewFile&& other) noexcept;
+  NewFile& operator=(NewFile&&) = delete;
+  ~NewFile();  // removes what was not committed
+
+  Status write(std::span<const std::byte> bytes);
+  Status write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+  Status commit();
+
+ private:
+  NewFile(std::string path, std::string beside, FileDescriptor fd);
+  Error failed(int error_number) const;
+
+  std::string path_, beside_;  // `beside_` is empty where the place is written to directly, and after commit
+  FileDescriptor fd_;
+};
+
+}  // namespace realizar

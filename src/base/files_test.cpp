@@ -1,0 +1,139 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+
+namespace realizar {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kNoLimit = uint64_t{1} << 40;
+
+// A folder of its own for each test; it goes with the test.
+class Files : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path at(const char* name) const { return folder_ / name; }
+  fs::path file(const char* name, const std::string& content) const {
+    std::ofstream(at(name), std::ios::binary) << content;
+    return at(name);
+  }
+  fs::path fifo(const char* name) const {
+    EXPECT_EQ(::mkfifo(at(name).c_str(), 0600), 0);
+    return at(name);
+  }
+  static std::string content(const fs::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  size_t n_entries() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+ private:
+  fs::path folder_ =
+      fs::path(testing::TempDir()) /
+      (std::string("rz_") + testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(::getpid()));
+};
+
+TEST_F(Files, AFifoOrADeviceIsRefusedAtOnceWhoeverWritesToIt) {
+  const auto pipe = fifo("pipe");
+  EXPECT_EQ(open_regular_file(pipe).error().message, pipe.string() + " is not a regular file");
+  EXPECT_EQ(read_file(pipe, kNoLimit).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(read_file("/dev/zero", kNoLimit).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(read_file(at("none"), kNoLimit).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(read_file_or_pipe("/dev/zero", kNoLimit).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(read_file_or_pipe(pipe, kNoLimit).error().message, pipe.string() + " is a pipe that nobody writes to");
+}
+
+TEST_F(Files, ReadsAFileUpToItsLimit) {
+  for (const size_t n_bytes : {0, 1, 4095, 4096, 4097, 100000}) {
+    const std::string text(n_bytes, 'x');
+    const auto path = file("text", text);
+    EXPECT_EQ(read_file(path, n_bytes).value(), text);
+    EXPECT_EQ(read_file_or_pipe(path, kNoLimit).value(), text);
+    if (n_bytes > 0) {
+      EXPECT_EQ(read_file(path, n_bytes - 1).error().code, ErrorCode::kFormatError);
+    }
+  }
+}
+
+TEST_F(Files, ReadsAPipeThatIsWrittenToItsEnd) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string text(300000, 'y');
+  std::thread writer([&] {
+    for (size_t n = 0; n < text.size();) n += static_cast<size_t>(::write(ends[1], text.data() + n, text.size() - n));
+    ::close(ends[1]);
+  });
+  const auto read = read_file_or_pipe("/dev/fd/" + std::to_string(ends[0]), kNoLimit);
+  writer.join();
+  ::close(ends[0]);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(*read, text);
+}
+
+TEST_F(Files, ANewFileTakesItsPlaceWholeOrNotAtAll) {
+  const auto path = file("out", "before");
+  {
+    auto out = NewFile::create(path);
+    ASSERT_TRUE(out.ok());
+    ASSERT_TRUE(out->write("half of it").ok());
+    EXPECT_EQ(content(path), "before");
+  }
+  EXPECT_EQ(content(path), "before");
+  EXPECT_EQ(n_entries(), 1u);
+  auto out = NewFile::create(path);
+  ASSERT_TRUE(out.ok());
+  ASSERT_TRUE(out->write("all of it").ok());
+  ASSERT_TRUE(out->commit().ok());
+  EXPECT_EQ(content(path), "all of it");
+  EXPECT_EQ(n_entries(), 1u);
+}
+
+TEST_F(Files, AWriteThatFailsSaysWhyAndLeavesNothing) {
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit small { 4096, before.rlim_max };
+  const auto handler_before = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  {
+    auto out = NewFile::create(at("out"));
+    ASSERT_TRUE(out.ok());
+    const Status status = out->write(std::string(10000, 'x'));
+    EXPECT_EQ(status.error().message, "cannot write " + at("out").string() + ": File too large");
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler_before);
+  EXPECT_EQ(n_entries(), 0u);
+  EXPECT_EQ(NewFile::create(at("no/such/folder")).error().message,
+            "cannot write " + at("no/such/folder").string() + ": No such file or directory");
+}
+
+TEST_F(Files, WritesThroughALinkAndToADeviceAndNeverWaitsForAReader) {
+  const auto target = file("target", "before");
+  fs::create_symlink(target, at("link"));
+  auto out = NewFile::create(at("link"));
+  ASSERT_TRUE(out.ok() && out->write("after").ok() && out->commit().ok());
+  EXPECT_TRUE(fs::is_symlink(at("link")));
+  EXPECT_EQ(content(target), "after");
+  auto null = NewFile::create("/dev/null");
+  EXPECT_TRUE(null.ok() && null->write("gone").ok() && null->commit().ok());
+  EXPECT_EQ(NewFile::create(fifo("pipe")).error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace realizar
