@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pty
+import resource
 import select
 import shutil
 import signal
@@ -320,6 +321,81 @@ class Terminal:
         if not select.select([process], [], [], timeout_s)[0]:
             raise AssertionError(f"the program goes on; it said {self.unread!r}")
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+class Files(Case):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def file(self, name, content):
+        pathlib.Path(self.path(name)).write_bytes(content)
+        return self.path(name)
+
+    def test_a_fifo_is_refused_and_never_waited_for(self):
+        fifo = self.path("pipe.gguf")
+        os.mkfifo(fifo)
+        for args in [["inspect", fifo], ["run", fifo, PROMPT], ["run", "--draft", fifo, PROMPT], ["tokenize", fifo, "x"],
+                     ["perplexity", MODEL, fifo], ["template", "--template", fifo, "--input", fifo],
+                     ["logits", MODEL, "--tokens", fifo, "--out", self.path("x.npy")],
+                     ["run", "-n", "1", "--trace-file", fifo, PROMPT]]:
+            result = realizar(*args)
+            self.assertEqual(result.returncode, 1, args)
+            self.assertIn(b"pipe.gguf", result.stderr)
+        os.mkdir(self.path("model"))
+        os.mkfifo(self.path("model/config.json"))
+        self.fails(1, "run", self.path("model"), PROMPT, naming="config.json is not a regular file")
+
+    def test_a_pipe_that_a_shell_made_is_read_to_its_end(self):
+        reader, writer = os.pipe()
+        os.write(writer, b"Hello")
+        os.close(writer)
+        result = realizar("tokenize", MODEL, "--ids", "-f", f"/dev/fd/{reader}", pass_fds=[reader])
+        os.close(reader)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.decode(), self.succeeds("tokenize", MODEL, "--ids", "Hello"))
+
+    def test_a_full_disk_leaves_no_half_of_a_file(self):
+        tokens, out = self.file("ids.json", b"[1, 2, 3, 4, 5]"), self.path("logits.npy")
+        def nearly_full():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+        result = realizar("logits", MODEL, "--tokens", tokens, "--out", out, preexec_fn=nearly_full)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"cannot write " + out.encode() + b": File too large", result.stderr)
+        result = realizar("run", "-n", "9", "--trace-file", self.path("t.json"), PROMPT, preexec_fn=nearly_full)
+        self.assertIn(b"t.json: File too large", result.stderr)
+        self.assertEqual(os.listdir(self.folder), ["ids.json"])
+
+    def test_weights_that_are_no_numbers_are_refused_by_tensor(self):
+        data = pathlib.Path(MODEL).read_bytes()
+        damaged = self.file("damaged.gguf", data[:-136] + b"\xff" * 136)  # four blocks, scales and all
+        self.fails(1, "run", damaged, PROMPT, naming="holds NaN or an infinity")
+
+    def test_escape_sequences_of_files_reach_no_terminal(self):
+        escape = b"\x1b]0;owned\x07\xc2\x9b2J\x00"
+        data = pathlib.Path(MODEL).read_bytes()
+        at = data.index(b"token_embd.weight")
+        self.assertGreater(len(b"token_embd.weight"), len(escape) - 1)
+        name = (escape + b"x" * 17)[:17]
+        evil = self.file("evil.gguf", data[:at] + name + data[at + 17:])
+        for args in [["inspect", "--tensors", evil], ["run", evil, PROMPT], ["run", self.path("\x1b[2J.gguf"), PROMPT]]:
+            result = realizar(*args)
+            for raw in [b"\x1b", b"\x07", b"\xc2\x9b", b"\x00"]:
+                self.assertNotIn(raw, result.stdout + result.stderr, args)
+            if args[1] != evil:  # the error of a tensor that is not there names that one
+                self.assertIn(b"\\x1b", result.stdout + result.stderr)
+
+    def test_what_a_model_says_is_spelled_out_on_a_terminal_alone(self):
+        ids = self.succeeds("tokenize", MODEL, "--ids", "a\x1b[2Jb").split()
+        self.assertIn("\x1b[2J", self.succeeds("detokenize", MODEL, *ids))
+        terminal = Terminal(self, "detokenize", MODEL, *ids)
+        self.assertIn("a\\x1b[2Jb", terminal.read_until("b\r\n"))
+        self.assertEqual(terminal.exit_code(), 0)
 
 
 class ChatTest(Case):

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/printable.h"
 #include "realizar/engine.h"
 
 struct rz_model {
@@ -20,7 +21,7 @@ thread_local std::string last_message;
 thread_local int last_code = RZ_OK;
 
 int64_t fail(const Error& error) {
-  last_message = error.message;
+  last_message = printable(error.message);  // a NUL would cut it
   last_code = static_cast<int>(error.code) + 1;
   return -1;
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/line_editor.h"
@@ -39,7 +40,7 @@ class Chat {
   }
 
   int loop() {
-    print("Chat with " + (model_.info().name.empty() ? model_.info().path : model_.info().name) +
+    print("Chat with " + printable(model_.info().name.empty() ? model_.info().path : model_.info().name) +
           ". /help lists the commands.\n");
     std::string line;
     while (read_message(line)) {

@@ -68,14 +68,15 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
       answer.token_ms.push_back(ms_since(last));
       last = Clock::now();
     }
-    const bool written = options.json ? print_line(dump(token_event(event))) : print(event.text);
+    const bool written =
+        options.json ? print_model_text(dump(token_event(event)) + '\n') : print_model_text(event.text);
     answer.output_failed = !written;
     return written && !interrupt.interrupted();
   };
   RZ_TRY(answer.generation, model.generate_text(request, TextOptions{options.stop}, on_text));
   answer.interrupted = interrupt.interrupted();
   if (!answer.output_failed) {
-    answer.output_failed = options.json ? !print_line(dump(done_event(answer.generation))) : !print("\n");
+    answer.output_failed = options.json ? !print_model_text(dump(done_event(answer.generation)) + '\n') : !print("\n");
   }
   return answer;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "formats/model_file.h"
@@ -89,17 +90,20 @@ std::string file_text(const ModelFile& file, bool with_tensors) {
   for (const auto& [type, count] : tensors_by_type(file)) types += fmt::format(" {} x {}", count, type);
   std::string text =
       fmt::format("file        {}\nformat      {}\nsize        {:.1f} MB\nparameters  {:.2f} M\ntensors    {}\n",
-                  file.path().string(), format_name(file), static_cast<double>(file.file_bytes()) / 1e6,
+                  printable(file.path().string()), format_name(file), static_cast<double>(file.file_bytes()) / 1e6,
                   static_cast<double>(n_params(file)) / 1e6, types);
   const auto config = read_config(file);
-  text += config.ok() ? "\nmodel\n" + to_string(*config) : "\nnot runnable: " + config.error().message + "\n";
+  text += config.ok() ? "\nmodel\n" + printable(to_string(*config), Lines::kMany)
+                      : "\nnot runnable: " + printable(config.error().message) + "\n";
   text += "\nmetadata\n";
-  for (const auto& [key, value] : file.metadata().entries()) text += fmt::format("{} = {}\n", key, to_string(value));
+  for (const auto& [key, value] : file.metadata().entries()) {
+    text += fmt::format("{} = {}\n", printable(key), to_string(value));
+  }
   if (!with_tensors) return text;
   text += "\ntensors\n";
   for (const TensorInfo& tensor : file.tensors()) {
-    text += fmt::format("{:<48} {:<8} {:<24} {:>12}\n", tensor.name, traits(tensor.type).name, shape_text(tensor),
-                        tensor.data.size());
+    text += fmt::format("{:<48} {:<8} {:<24} {:>12}\n", printable(tensor.name), traits(tensor.type).name,
+                        shape_text(tensor), tensor.data.size());
   }
   return text;
 }
@@ -107,11 +111,11 @@ std::string file_text(const ModelFile& file, bool with_tensors) {
 int inspect(const InspectArgs& args) {
   auto file = ModelFile::open(args.model);
   if (!file.ok()) return fail(file.error());
-  const bool written =
-      args.json
-          ? print_line(file_json(*file, args.tensors).dump(2, ' ', false, nlohmann::json::error_handler_t::replace))
-          : print(file_text(*file, args.tensors));
-  return written ? kOk : kFailure;
+  const std::string text =
+      args.json ? file_json(*file, args.tensors).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n'
+                : file_text(*file, args.tensors);
+  if (const Status status = file->check(); !status.ok()) return fail(status.error());
+  return print_model_text(text) ? kOk : kFailure;
 }
 
 }  // namespace

@@ -2,27 +2,15 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <string>
 
+#include "base/printable.h"
 #include "cli/command.h"
 
 namespace realizar::cli {
-namespace {
-
-// A message from outside may hold line breaks; an error is one line.
-std::string one_line(std::string_view text) {
-  std::string line(text);
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return line;
-}
-
-}  // namespace
-
 bool print(std::string_view text) {
   static bool broken = false;
   while (!broken && !text.empty()) {
@@ -37,6 +25,10 @@ bool print(std::string_view text) {
   return !broken;
 }
 
+bool print_model_text(std::string_view text) {
+  return print(stdout_is_terminal() ? printable(text, Lines::kMany) : std::string(text));
+}
+
 bool print_line(std::string_view text) {
   return print(std::string(text) + '\n');
 }
@@ -47,7 +39,7 @@ int fail(const Error& error) {
 }
 
 void warn(std::string_view message) {
-  std::fprintf(stderr, "realizar: %s\n", one_line(message).c_str());
+  std::fputs(("realizar: " + printable(message) + '\n').c_str(), stderr);
 }
 
 bool stdin_is_terminal() {

@@ -11,10 +11,13 @@ namespace realizar::cli {
 // once.
 bool print(std::string_view text);
 bool print_line(std::string_view text);
+// The same for what a model or its file says: a terminal gets control characters spelled out, since it would obey them,
+// and a file or a pipe gets every byte as it is.
+bool print_model_text(std::string_view text);
 
-// One line on standard error: "realizar: FormatError: message". Gives kFailure.
+// One line on standard error, "realizar: FormatError: message", with control characters spelled out. Gives kFailure.
 int fail(const Error& error);
-// "realizar: message" on standard error.
+// "realizar: message" on standard error, alike.
 void warn(std::string_view message);
 
 bool stdin_is_terminal();

@@ -64,7 +64,7 @@ Result<std::string> rendered(const TemplateArgs& args) {
 int render(const TemplateArgs& args) {
   const auto prompt = rendered(args);
   if (!prompt.ok()) return fail(prompt.error());
-  return print(*prompt) ? kOk : kFailure;
+  return print_model_text(*prompt) ? kOk : kFailure;
 }
 
 }  // namespace

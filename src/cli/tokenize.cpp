@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/text_assets.h"
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -31,7 +32,7 @@ std::string ids_line(const std::vector<TokenId>& ids) {
 std::string table(const text::Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
   std::string text;
   for (const TokenId id : ids) {
-    fmt::format_to(std::back_inserter(text), "{:>8}  {}\n", to_index(id), tokenizer.piece(id));
+    fmt::format_to(std::back_inserter(text), "{:>8}  {}\n", to_index(id), printable(tokenizer.piece(id)));
   }
   return text;
 }
@@ -65,7 +66,7 @@ int detokenize(const DetokenizeArgs& args) {
     }
     ids.push_back(TokenId{id});
   }
-  return print_line(tokenizer->decode(ids, {.skip_special = !args.special})) ? kOk : kFailure;
+  return print_model_text(tokenizer->decode(ids, {.skip_special = !args.special}) + '\n') ? kOk : kFailure;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/printable.h"
 #include "formats/byte_cursor.h"
 #include "formats/gguf_format.h"
 #include "formats/layout.h"
@@ -208,7 +209,7 @@ Result<Metadata> read_metadata(ByteCursor& in, uint64_t n_key_values) {
   for (uint64_t i = 0; i < n_key_values; ++i) {
     const uint64_t at = in.offset();
     RZ_TRY(const auto key, read_name(in, fmt::format("key of metadata entry {}", i), kGgufMaxKeyBytes));
-    const std::string field = fmt::format("metadata '{}'", key);
+    const std::string field = fmt::format("metadata '{}'", printable(key));
     if (metadata.contains(key)) return field_error(in.file(), field, at, "each key once", "a second entry");
     RZ_TRY(auto value, read_value(in, field));
     metadata.set(std::string(key), std::move(value));
@@ -250,7 +251,7 @@ Result<std::vector<uint64_t>> read_shape(ByteCursor& in, std::string_view field)
 
 Result<TensorEntry> read_tensor_entry(ByteCursor& in, uint64_t i) {
   RZ_TRY(const auto name, read_name(in, fmt::format("name of tensor {}", i), kGgufMaxTensorNameBytes));
-  const std::string field = fmt::format("tensor '{}'", name);
+  const std::string field = fmt::format("tensor '{}'", printable(name));
   const uint64_t shape_at = in.offset();
   RZ_TRY(auto shape, read_shape(in, field));
   const uint64_t type_at = in.offset();
@@ -274,7 +275,7 @@ Result<TensorEntry> read_tensor_entry(ByteCursor& in, uint64_t i) {
 
 Result<TensorInfo> place_tensor(TensorEntry entry, std::span<const std::byte> data_section, uint64_t alignment,
                                 std::string_view file) {
-  const std::string field = fmt::format("offset of tensor '{}'", entry.info.name);
+  const std::string field = fmt::format("offset of tensor '{}'", printable(entry.info.name));
   if (entry.offset % alignment != 0) {
     return field_error(file, field, entry.offset_at, fmt::format("a multiple of {}", alignment),
                        std::to_string(entry.offset));

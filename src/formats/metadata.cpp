@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/printable.h"
+
 namespace realizar {
 namespace {
 
@@ -91,22 +93,9 @@ std::string show(uint64_t value) {
 std::string show(double value) {
   return fmt::format("{:g}", value);
 }
+// One line, whatever the file holds: a chat template has hundreds.
 std::string show(std::string_view value) {
-  // One line, whatever the file holds: a chat template has hundreds.
-  constexpr size_t kMaxShown = 80;
-  std::string text = "\"";
-  for (const char c : value.substr(0, kMaxShown)) {
-    if (c == '\n') {
-      text += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else {
-      text += c;
-    }
-  }
-  text += '"';
-  if (value.size() > kMaxShown) text += fmt::format("... ({} bytes)", value.size());
-  return text;
+  return '"' + shown(value, 80) + '"';
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "formats/model_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -282,6 +283,79 @@ TEST_F(Folder, SplitGgufIsFoundFromAnyPart) {
   fs::rename(root_ / "m-00001-of-00002.gguf", root_ / "other.gguf");
   EXPECT_NE(ModelFile::open(root_ / "other.gguf").error().message.find("expected a name ending in"), std::string::npos);
   EXPECT_EQ(ModelFile::open(root_ / "m-00002-of-00002.gguf").error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(Folder, SplitKeysMustTellTheTruth) {
+  const auto path = root_ / "m-00001-of-00001.gguf";
+  const auto error_of_keys = [&](const std::vector<std::pair<std::string, uint32_t>>& keys) {
+    GgufWriter writer = small_model();
+    for (const auto& [key, value] : keys) writer.add_u32(key, value);
+    EXPECT_TRUE(writer.write(path).ok());
+    const auto file = ModelFile::open(path);
+    return file.ok() ? "" : file.error().message;
+  };
+  EXPECT_EQ(error_of_keys({}), "");
+  EXPECT_EQ(error_of_keys({{"split.no", 0}, {"split.count", 1}, {"split.tensors.count", 2}}), "");
+  EXPECT_NE(error_of_keys({{"split.tensors.count", 7}}).find("split.tensors.count: expected 2, actual 7"),
+            std::string::npos);
+  EXPECT_NE(error_of_keys({{"split.no", 7}}).find("split.no 7 of split.count 1"), std::string::npos);
+  EXPECT_NE(error_of_keys({{"split.count", 0}}).find("split.no 0 of split.count 0"), std::string::npos);
+}
+
+TEST_F(Folder, NoFileOfAModelIsWaitedFor) {
+  const auto pipe = [&](const std::string& name) {
+    fs::remove(root_ / name);
+    ASSERT_EQ(::mkfifo((root_ / name).c_str(), 0600), 0);
+  };
+  const auto expect_refused = [&](const std::string& name) {
+    EXPECT_EQ(open_error(), (root_ / name).string() + " is not a regular file");
+  };
+  pipe("model.gguf");
+  EXPECT_EQ(ModelFile::open(root_ / "model.gguf").error().message,
+            (root_ / "model.gguf").string() + " is not a regular file");
+  pipe("config.json");
+  expect_refused("config.json");
+  fs::remove(root_ / "config.json");
+  put("config.json", "{}");
+  pipe("model.safetensors");
+  expect_refused("model.safetensors");
+  pipe("model.safetensors.index.json");
+  expect_refused("model.safetensors.index.json");
+  fs::remove(root_ / "model.safetensors");
+  put("a.safetensors", safetensors(kTwoTensors, 12));
+  fs::remove(root_ / "model.safetensors.index.json");
+  put("model.safetensors", safetensors(kTwoTensors, 12));
+  for (const char* side : {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}) {
+    pipe(side);
+    const auto file = ModelFile::open(root_);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    EXPECT_EQ(file->side_files().error().message, (root_ / side).string() + " is not a regular file");
+    fs::remove(root_ / side);
+  }
+}
+
+TEST_F(Folder, AFileThatShrinksWhileItIsReadFailsThatReadingAlone) {
+  const auto path = root_ / "m.gguf";
+  GgufWriter writer;
+  writer.add_string("general.architecture", "llama");
+  writer.add_tensor("t", TypeId::kF32, {64, 256}, std::vector<float>(64 * 256, 1.0f));
+  ASSERT_TRUE(writer.write(path).ok());
+  const auto file = ModelFile::open(path);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_TRUE(file->check().ok());
+  fs::resize_file(path, 4096);
+  const auto data = file->tensors()[0].data;
+  EXPECT_EQ(data.back(), std::byte{0});
+  EXPECT_EQ(file->checked(Result<int>(1)).error().code, ErrorCode::kFormatError);
+  EXPECT_NE(file->check().error().message.find("became shorter"), std::string::npos);
+}
+
+TEST(Gguf, NamesInMessagesAreSpelledOut) {
+  const std::string key = std::string("\x1b[2J") + '\0' + "k";
+  GgufWriter writer;
+  writer.add_u32(key, 1);
+  writer.add_u32(key, 2);
+  EXPECT_NE(error_of(writer.bytes()).find("metadata '\\x1b[2J\\x00k'"), std::string::npos) << error_of(writer.bytes());
 }
 
 bool is_model(const fs::path& path) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 
+#include "base/printable.h"
 #include "text/byte_alphabet.h"
 #include "text/merge_loop.h"
 #include "text/pair_map.h"
@@ -105,8 +106,8 @@ Status BpeModel::add_merge(MergeRule rule, uint32_t rank) {
   const auto left_id = vocab_.find(left), right_id = vocab_.find(right), joined_id = vocab_.find(joined);
   if (!left_id || !right_id || !joined_id) {
     const std::string missing(!left_id ? left : !right_id ? right : std::string_view(joined));
-    return format_error("merge " + std::to_string(rank) + " ('" + std::string(left) + "' '" + std::string(right) +
-                            "'): '" + missing + "' is not in the vocabulary",
+    return format_error("merge " + std::to_string(rank) + " ('" + shown(left) + "' '" + shown(right) + "'): '" +
+                            shown(missing) + "' is not in the vocabulary",
                         "merges");
   }
   if (vocab_.type(*joined_id) == TokenType::kControl) return {};

@@ -1,6 +1,7 @@
 // A BPE vocabulary from GGUF metadata: tokens, types, merges and the name of a pre-tokenizer.
 #include <utility>
 
+#include "base/printable.h"
 #include "text/bpe_model.h"
 #include "text/builders.h"
 #include "text/byte_alphabet.h"
@@ -19,7 +20,7 @@ Result<std::vector<MergeRule>> read_merges(const GgufVocab& vocab) {
   for (std::string_view merge : vocab.merges) {
     const size_t space = merge.find(' ', 1);
     if (space == std::string_view::npos || space + 1 == merge.size()) {
-      return format_error("tokenizer.ggml.merges: entry " + std::to_string(merges.size()) + " ('" + std::string(merge) +
+      return format_error("tokenizer.ggml.merges: entry " + std::to_string(merges.size()) + " ('" + shown(merge) +
                               "'): expected two pieces with a space between",
                           "tokenizer.ggml.merges");
     }
@@ -71,7 +72,8 @@ Result<TokenizerParts> build_bpe_gguf(const GgufVocab& vocab) {
   const std::string_view pre = vocab.model == "gemma4" ? std::string_view("gemma4") : vocab.pre;
   const NamedPreTokenizer* named = find_pre_tokenizer(pre);
   if (named == nullptr) {
-    return unsupported("tokenizer.ggml.pre: pre-tokenizer '" + vocab.pre + "' is not built", "tokenizer.ggml.pre");
+    return unsupported("tokenizer.ggml.pre: pre-tokenizer '" + shown(vocab.pre) + "' is not built",
+                       "tokenizer.ggml.pre");
   }
   if (vocab.tokens.empty())
     return format_error("tokenizer.ggml.tokens: the vocabulary is empty", "tokenizer.ggml.tokens");
@@ -83,7 +85,7 @@ Result<TokenizerParts> build_bpe_gguf(const GgufVocab& vocab) {
   TokenizerParts parts;
   parts.vocab = std::make_unique<Vocabulary>(vocab.tokens, std::move(types));
   if (const auto twice = parts.vocab->duplicate()) {
-    return format_error("tokenizer.ggml.tokens: '" + std::string(parts.vocab->piece(*twice)) + "' (id " +
+    return format_error("tokenizer.ggml.tokens: '" + shown(parts.vocab->piece(*twice)) + "' (id " +
                             std::to_string(to_index(*twice)) + ") is there twice",
                         "tokenizer.ggml.tokens");
   }

@@ -1,8 +1,10 @@
 // A tokenizer from Hugging Face's tokenizer.json, and from its tokenizer_config.json what the former does not say.
 #include <algorithm>
 #include <charconv>
+#include <unordered_set>
 #include <utility>
 
+#include "base/printable.h"
 #include "text/bpe_model.h"
 #include "text/builders.h"
 #include "text/hf_json.h"
@@ -31,21 +33,22 @@ struct HfVocab {
   std::vector<float> scores;             // Unigram only
   std::vector<TokenType> types;
   std::vector<AddedToken> added;
+  std::unordered_set<int64_t> added_ids;
 
   // Errors: FormatError for an id that leaves the vocabulary mostly holes, or that another piece has.
   Status set(int64_t id, std::string_view piece, size_t n_entries) {
     const int64_t limit = static_cast<int64_t>(4 * n_entries + 65536);
     if (id < 0 || id >= limit) {
-      return format_error("vocab: '" + std::string(piece) + "' has id " + std::to_string(id) + ", expected below " +
-                              std::to_string(limit),
-                          "vocab");
+      return format_error(
+          "vocab: '" + shown(piece) + "' has id " + std::to_string(id) + ", expected below " + std::to_string(limit),
+          "vocab");
     }
     const auto i = static_cast<size_t>(id);
     if (i >= pieces.size()) pieces.resize(i + 1);
     if (!pieces[i].empty() && pieces[i] != piece) {
-      return format_error("vocab: id " + std::to_string(id) + " is both '" + std::string(pieces[i]) + "' and '" +
-                              std::string(piece) + "'",
-                          "vocab");
+      return format_error(
+          "vocab: id " + std::to_string(id) + " is both '" + shown(pieces[i]) + "' and '" + shown(piece) + "'",
+          "vocab");
     }
     pieces[i] = piece;
     return {};
@@ -61,7 +64,7 @@ Status read_vocab_object(const element& model, HfVocab& vocab) {
   for (const auto [piece, value] : entries) {
     int64_t id = -1;
     if (value.get(id) != simdjson::SUCCESS) {
-      return format_error("model.vocab: '" + std::string(piece) + "': expected an id", "vocab");
+      return format_error("model.vocab: '" + shown(piece) + "': expected an id", "vocab");
     }
     RZ_CHECK_OK(vocab.set(id, piece, n_entries));
   }
@@ -101,8 +104,7 @@ Status add_token(const element& entry, int64_t id, HfVocab& vocab) {
   if (entry["content"].get(content) != simdjson::SUCCESS || content.empty()) {
     return format_error("added_tokens: expected a content", "added_tokens");
   }
-  const auto same_id = [&](const AddedToken& t) { return to_index(t.id) == id; };
-  if (std::any_of(vocab.added.begin(), vocab.added.end(), same_id)) return {};
+  if (!vocab.added_ids.insert(id).second) return {};
   RZ_CHECK_OK(vocab.set(id, content, vocab.pieces.size()));
   vocab.added.push_back(read_added_token(entry, id));
   return {};
@@ -120,8 +122,7 @@ Status read_added_tokens(const element& document, const element& config, HfVocab
       int64_t id = -1;
       const auto parsed = std::from_chars(key.data(), key.data() + key.size(), id);
       if (parsed.ec != std::errc()) {
-        return format_error("added_tokens_decoder: expected an id, got '" + std::string(key) + "'",
-                            "added_tokens_decoder");
+        return format_error("added_tokens_decoder: expected an id, got '" + shown(key) + "'", "added_tokens_decoder");
       }
       RZ_CHECK_OK(add_token(entry, id, vocab));
     }
@@ -167,7 +168,7 @@ Result<std::optional<TokenId>> find_unk(const element& model, const Vocabulary& 
   const std::string unk = json_string(model, "unk_token");
   if (unk.empty()) return std::optional<TokenId>();
   const std::optional<TokenId> id = vocab.find(unk);
-  if (!id) return format_error("model.unk_token: '" + unk + "' is not in the vocabulary", "model.unk_token");
+  if (!id) return format_error("model.unk_token: '" + shown(unk) + "' is not in the vocabulary", "model.unk_token");
   return id;
 }
 
@@ -255,12 +256,12 @@ bool has_all_byte_tokens(const Vocabulary& vocab) {
 
 Result<TokenizerParts> build(const element& document, const element& config, const element& null) {
   const std::optional<element> model = json_member(document, "model");
-  if (!model || !model->is_object()) return format_error("tokenizer.json: expected an object 'model'", "model");
+  if (!model || !model->is_object()) return format_error("expected an object 'model'", "model");
   const std::string type = model_type(*model);
   const bool is_bpe = type == "BPE";
   const bool is_unigram = type == "Unigram";
   if (!is_bpe && !is_unigram && type != "WordPiece" && type != "WordLevel") {
-    return unsupported("model: type '" + type + "' is not built", "model");
+    return unsupported("model: type '" + shown(type) + "' is not built", "model");
   }
   HfVocab vocab;
   RZ_CHECK_OK(is_unigram ? read_vocab_array(*model, vocab) : read_vocab_object(*model, vocab));
@@ -305,7 +306,11 @@ Result<TokenizerParts> build_hf(std::string_view tokenizer_json, std::string_vie
   if (!config_json.empty()) {
     RZ_TRY(config, parse_json(config_parser, config_json, "tokenizer_config.json"));
   }
-  return build(document, config, null);
+  auto parts = build(document, config, null);
+  if (parts.ok()) return parts;
+  Error error = std::move(parts).error();
+  error.message.insert(0, "tokenizer.json: ");
+  return error;
 }
 
 }  // namespace realizar::text

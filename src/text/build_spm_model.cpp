@@ -3,6 +3,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/printable.h"
 #include "text/builders.h"
 #include "text/hf_json.h"
 #include "text/model_proto.h"
@@ -18,9 +19,8 @@ Status add_token(std::string_view key, const element& entry, SpmDescription& des
   const auto parsed = std::from_chars(key.data(), key.data() + key.size(), id);
   const auto n = static_cast<int64_t>(description.pieces.size());
   if (parsed.ec != std::errc() || id < 0 || id >= n + kMaxAddedTokens) {
-    return format_error(
-        "added_tokens_decoder: expected ids near " + std::to_string(n) + ", got '" + std::string(key) + "'",
-        "added_tokens_decoder");
+    return format_error("added_tokens_decoder: expected ids near " + std::to_string(n) + ", got '" + shown(key) + "'",
+                        "added_tokens_decoder");
   }
   const auto i = static_cast<size_t>(id);
   if (id >= n) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/printable.h"
 #include "text/byte_alphabet.h"
 #include "text/hf_json.h"
 #include "text/hf_parts.h"
@@ -64,7 +65,7 @@ class DecoderReader {
       fused_ = true;
       return {};
     }
-    return unsupported("decoder: type '" + type + "' is not built", "decoder");
+    return unsupported("decoder: type '" + shown(type) + "' is not built", "decoder");
   }
 
   HfDecoder run(const Vocabulary& vocab) const {

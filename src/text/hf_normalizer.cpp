@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/printable.h"
 #include "text/builders.h"
 #include "text/hf_json.h"
 #include "text/hf_parts.h"
@@ -105,7 +106,7 @@ Result<NormalizerPtr> read_one(const element& section, int depth, size_t& growth
   if (type == "BertNormalizer") return read_bert(section);
   if (type == "Precompiled") return read_charsmap(section);
   if (type == "ByteLevel") return read_byte_level(growth);
-  return unsupported("normalizer: type '" + type + "' is not built", "normalizer");
+  return unsupported("normalizer: type '" + shown(type) + "' is not built", "normalizer");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/printable.h"
 #include "text/hf_json.h"
 #include "text/hf_parts.h"
 
@@ -22,7 +23,7 @@ Status append_special(const element& section, std::string_view name, const Vocab
   element special_tokens;
   if (section["special_tokens"].get(special_tokens) != simdjson::SUCCESS ||
       special_tokens[name]["ids"].get(ids) != simdjson::SUCCESS) {
-    return format_error("post_processor.special_tokens: no ids for '" + std::string(name) + "'", "post_processor");
+    return format_error("post_processor.special_tokens: no ids for '" + shown(name) + "'", "post_processor");
   }
   for (const element id : ids) {
     int64_t value = -1;
@@ -73,7 +74,8 @@ Status read_one(const element& section, const Vocabulary& vocab, PostProcessor& 
   if (type == "ByteLevel") return {};  // concerns offsets only
   if (type == "TemplateProcessing") return read_template(section, vocab, post);
   if (type == "BertProcessing" || type == "RobertaProcessing") return read_bert(section, vocab, post);
-  if (type != "Sequence") return unsupported("post_processor: type '" + type + "' is not built", "post_processor");
+  if (type != "Sequence")
+    return unsupported("post_processor: type '" + shown(type) + "' is not built", "post_processor");
   if (depth > kMaxSectionDepth) return format_error("post_processor: nested too deep", "post_processor");
   RZ_TRY(const simdjson::dom::array steps, json_array(section, "processors", "post_processor"));
   for (const element step : steps) RZ_CHECK_OK(read_one(step, vocab, post, depth + 1));

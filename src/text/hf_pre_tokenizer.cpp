@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/printable.h"
 #include "text/hf_json.h"
 #include "text/hf_parts.h"
 #include "text/pre_tokenizers.h"
@@ -25,7 +26,7 @@ Result<SplitBehavior> read_behavior(const element& section, std::string_view oth
   if (name == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
   if (name == "MergedWithNext") return SplitBehavior::kMergedWithNext;
   if (name == "Contiguous") return SplitBehavior::kContiguous;
-  return unsupported("pre_tokenizer.behavior: '" + name + "' is not built", "pre_tokenizer");
+  return unsupported("pre_tokenizer.behavior: '" + shown(name) + "' is not built", "pre_tokenizer");
 }
 
 Result<PrependScheme> read_prepend_scheme(const element& section) {
@@ -35,7 +36,7 @@ Result<PrependScheme> read_prepend_scheme(const element& section) {
   if (name == "always") return PrependScheme::kAlways;
   if (name == "first") return PrependScheme::kFirst;
   if (name == "never") return PrependScheme::kNever;
-  return unsupported("pre_tokenizer.prepend_scheme: '" + name + "' is not built", "pre_tokenizer");
+  return unsupported("pre_tokenizer.prepend_scheme: '" + shown(name) + "' is not built", "pre_tokenizer");
 }
 
 // Flattens sequences into steps.
@@ -101,7 +102,7 @@ class PreTokenizerReader {
     if (type == "CharDelimiterSplit") {
       return make_split(make_string_pattern(json_string(section, "delimiter")), SplitBehavior::kRemoved, false);
     }
-    return unsupported("pre_tokenizer: type '" + type + "' is not built", "pre_tokenizer");
+    return unsupported("pre_tokenizer: type '" + shown(type) + "' is not built", "pre_tokenizer");
   }
 
   static Result<PreTokenizerPtr> read_split(const element& section) {
@@ -116,7 +117,7 @@ class PreTokenizerReader {
     RZ_TRY(const PrependScheme scheme, read_prepend_scheme(section));
     const std::string replacement = json_string(section, "replacement", "\u2581");
     if (replacement.empty() || decode_char(replacement, 0).n_bytes != replacement.size()) {
-      return format_error("pre_tokenizer.replacement: expected one character, got '" + replacement + "'",
+      return format_error("pre_tokenizer.replacement: expected one character, got '" + shown(replacement) + "'",
                           "pre_tokenizer");
     }
     return make_metaspace(replacement, scheme, json_bool(section, "split", true));

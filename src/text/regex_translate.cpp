@@ -1,4 +1,5 @@
 // Oniguruma's Ruby syntax to PCRE2's: the constructs that tokenizers use and that differ.
+#include "base/printable.h"
 #include "text/regex.h"
 
 namespace realizar::text {
@@ -65,7 +66,7 @@ class Translator {
 
   // [A&&[B]] becomes (?:(?=[B])[A]). Any other class inside a class is joined with it.
   Result<std::string> character_class() {
-    if (++depth_ > 8) return unsupported("regular expression '" + std::string(in_) + "': classes nested too deep");
+    if (++depth_ > 8) return unsupported("regular expression '" + shown(in_) + "': classes nested too deep");
     std::string members = "[";
     std::string conditions;
     ++at_;
@@ -77,7 +78,7 @@ class Translator {
       if (rest.starts_with("&&[")) {
         at_ += 2;
         RZ_TRY(std::string other, character_class());
-        if (negated) return unsupported("regular expression '" + std::string(in_) + "': [^...&&...] is not built");
+        if (negated) return unsupported("regular expression '" + shown(in_) + "': [^...&&...] is not built");
         conditions += "(?=" + other + ")";
       } else if (rest.starts_with("[:")) {
         const size_t end = in_.find(":]", at_);
@@ -93,7 +94,7 @@ class Translator {
         members += in_[at_++];
       }
     }
-    if (at_ >= in_.size()) return format_error("regular expression '" + std::string(in_) + "': [ without ]");
+    if (at_ >= in_.size()) return format_error("regular expression '" + shown(in_) + "': [ without ]");
     ++at_;
     --depth_;
     members += "]";
@@ -106,7 +107,7 @@ class Translator {
     if (!other.ok()) return other;
     const std::string_view set = *other;
     if (set.size() < 2 || set[0] != '[' || set[1] == '^') {
-      return unsupported("regular expression '" + std::string(in_) + "': a negated class in a class is not built");
+      return unsupported("regular expression '" + shown(in_) + "': a negated class in a class is not built");
     }
     return std::string(set.substr(1, set.size() - 2));
   }

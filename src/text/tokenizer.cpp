@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/printable.h"
 #include "text/builders.h"
 #include "text/tokenizer_parts.h"
 #include "text/utf8.h"
@@ -184,7 +185,7 @@ Result<Tokenizer> Tokenizer::from_gguf(const GgufVocab& vocab) {
   if (vocab.model == "llama") return from_parts(build_spm_gguf(vocab));
   if (vocab.model == "t5") return from_parts(build_unigram_gguf(vocab));
   if (vocab.model == "bert") return from_parts(build_wordpiece_gguf(vocab));
-  return unsupported("tokenizer.ggml.model: '" + vocab.model + "' is not built; known: gpt2, llama, t5, bert",
+  return unsupported("tokenizer.ggml.model: '" + shown(vocab.model) + "' is not built; known: gpt2, llama, t5, bert",
                      "tokenizer.ggml.model");
 }
 

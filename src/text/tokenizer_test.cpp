@@ -53,6 +53,36 @@ TEST(Tokenizer, PiecesAreTokenizedAsOneText) {
   }
 }
 
+std::string bpe_json(const std::string& added, const std::string& merges = "") {
+  return R"({"added_tokens":[)" + added + R"(],"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":[)" + merges +
+         "]}}";
+}
+
+// Were each compared with those before it, this would take hours.
+TEST(Tokenizer, AMillionAddedTokensAreRead) {
+  constexpr int kTokens = 1'000'000;
+  std::string added;
+  for (int i = 0; i < kTokens; ++i) {
+    added += (i == 0 ? "" : ",") + (R"({"id":)" + std::to_string(i + 2)) + R"(,"content":"<t)" + std::to_string(i) +
+             R"(>","special":true})";
+  }
+  const auto tokenizer = Tokenizer::from_hf(bpe_json(added), {});
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  EXPECT_EQ(tokenizer->n_vocab(), kTokens + 2);
+  EXPECT_EQ(tokenizer->encode("a<t999999>b<t5>"),
+            (std::vector<TokenId>{TokenId{0}, TokenId{1'000'001}, TokenId{1}, TokenId{7}}));
+}
+
+TEST(Tokenizer, ErrorsNameTheFileAndCutWhatTheyRepeat) {
+  const auto error_of = [](const std::string& json) { return Tokenizer::from_hf(json, {}).error().message; };
+  const std::string merge_error = error_of(bpe_json("", "\"" + std::string(5000, 'x') + " b\""));
+  EXPECT_TRUE(merge_error.starts_with("tokenizer.json: merge 0 ('xxx")) << merge_error;
+  EXPECT_NE(merge_error.find("x... (5000 bytes)"), std::string::npos) << merge_error;
+  EXPECT_LT(merge_error.size(), 400u);
+  const std::string id_error = error_of(bpe_json(R"({"id":0,"content":"\u001b[2J"})"));
+  EXPECT_EQ(id_error, "tokenizer.json: vocab: id 0 is both 'a' and '\\x1b[2J'");
+}
+
 // The special token is looked for after a normalizer that writes U+2581 before every segment.
 TEST(Tokenizer, SpecialTokensInNormalizedText) {
   auto tokenizer = Tokenizer::from_hf(
@@ -133,11 +163,11 @@ TEST(Tokenizer, RefusesBrokenTokenizerJson) {
   EXPECT_EQ(hf_error("{").substr(0, 11), "FormatError");
   EXPECT_EQ(hf_error("[]").substr(0, 11), "FormatError");
   EXPECT_EQ(hf_error("{}").substr(0, 11), "FormatError");
-  EXPECT_EQ(hf_error(R"({"model":{"type":"Zap"}})"), "Unsupported: model: type 'Zap' is not built");
+  EXPECT_EQ(hf_error(R"({"model":{"type":"Zap"}})"), "Unsupported: tokenizer.json: model: type 'Zap' is not built");
   EXPECT_EQ(hf_error(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["a b"]}})"),
-            "FormatError: merge 0 ('a' 'b'): 'b' is not in the vocabulary");
+            "FormatError: tokenizer.json: merge 0 ('a' 'b'): 'b' is not in the vocabulary");
   EXPECT_EQ(hf_error(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["ab"]}})"),
-            "FormatError: model.merges: entry 0: expected two pieces");
+            "FormatError: tokenizer.json: model.merges: entry 0: expected two pieces");
   EXPECT_NE(hf_error(R"({"model":{"type":"BPE","vocab":{"a":2000000000},"merges":[]}})").find("expected below"),
             std::string::npos);
   EXPECT_NE(hf_error(R"({"model":{"type":"BPE","vocab":{"a":0,"b":0},"merges":[]}})").find("is both"),

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/printable.h"
 #include "text/builders.h"
 
 namespace realizar::text {
@@ -11,7 +12,7 @@ namespace {
 
 Result<TokenId> find_unknown(const Vocabulary& vocab, std::string_view unk_token) {
   if (const auto id = vocab.find(unk_token)) return *id;
-  return format_error("the unknown token '" + std::string(unk_token) + "' is not in the vocabulary", "unk_token");
+  return format_error("the unknown token '" + shown(unk_token) + "' is not in the vocabulary", "unk_token");
 }
 
 bool is_word(TokenType type) {

@@ -1,0 +1,87 @@
+#include "base/printable.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+
+namespace realizar {
+namespace {
+
+struct Char {
+  uint32_t code;
+  size_t n_bytes;  // 0: no UTF-8 begins here
+};
+
+Char char_at(std::string_view text) {
+  const auto byte = [text](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const size_t n = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < n) return {0, 0};
+  uint32_t code = lead & (0x7fu >> n);
+  for (size_t i = 1; i < n; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {0, 0};
+    code = code << 6 | (byte(i) & 0x3fu);
+  }
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool is_surrogate = code >= 0xd800 && code < 0xe000;
+  return code < kLeast[n] || code > 0x10ffff || is_surrogate ? Char{0, 0} : Char{code, n};
+}
+
+// Left-to-right and right-to-left marks, embeddings, overrides and isolates; line and paragraph separators.
+bool is_layout(uint32_t code) {
+  return code == 0x61c || (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
+void append_hex(std::string& out, const char* format, uint32_t value) {
+  char text[16];
+  std::snprintf(text, sizeof text, format, value);
+  out += text;
+}
+
+void append_control(std::string& out, uint32_t code) {
+  switch (code) {
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      append_hex(out, code < 0x80 ? "\\x%02x" : "\\u{%x}", code);
+  }
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, Lines lines) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Char c = char_at(text);
+    const bool is_control = c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0) || is_layout(c.code);
+    const bool is_line = lines == Lines::kMany && (c.code == '\n' || c.code == '\t');
+    if (c.n_bytes == 0) {
+      append_hex(out, "\\x%02x", static_cast<uint8_t>(text[0]));
+    } else if (is_control && !is_line) {
+      append_control(out, c.code);
+    } else {
+      out += text.substr(0, c.n_bytes);
+    }
+    text.remove_prefix(std::max<size_t>(1, c.n_bytes));
+  }
+  return out;
+}
+
+std::string shown(std::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return printable(text);
+  size_t n = max_bytes;
+  while (n > 0 && (static_cast<uint8_t>(text[n]) & 0xc0) == 0x80) --n;  // not within a character
+  return printable(text.substr(0, n)) + "... (" + std::to_string(text.size()) + " bytes)";
+}
+
+}  // namespace realizar
