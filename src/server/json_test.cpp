@@ -67,7 +67,7 @@ std::string repeated(const std::string& begin, const char* value, size_t n, cons
 }
 
 TEST(ParseJson, BoundsItsValues) {
-  for (const char* value : {"{}", "[]", "\"\"", "1", "null", "true", "1.5", "{\"a\":[0]}"}) {
+  for (const char* value : {"{}", "\"\"", "1", "{\"a\":[0]}"}) {
     EXPECT_EQ(error_of(repeated("[", value, 60'000, "]")), "") << value;
     EXPECT_EQ(error_of(repeated("[", value, 200'000, "]")), "the body has more than 200000 values") << value;
   }
