@@ -58,7 +58,7 @@ async def open_many(port, body, n, receive_bytes=0):
 
 async def get(port, path):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n".encode())
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
     text = await reader.read()
     writer.close()
     return text.decode()
@@ -85,7 +85,7 @@ async def health_ms(port, seconds):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         start = time.perf_counter()
-        writer.write(b"GET /health HTTP/1.1\r\n\r\n")
+        writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         head = await reader.readuntil(b"\r\n\r\n")
         await reader.readexactly(int(re.search(rb"Content-Length: (\d+)", head).group(1)))
         times.append((time.perf_counter() - start) * 1e3)
