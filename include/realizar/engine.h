@@ -41,6 +41,7 @@ struct LoadOptions {
   uint32_t kv_tokens = 0;           // positions that the KV cache holds in all; 0: kv_contexts whole contexts
   uint32_t kv_contexts = 0;         // 0: one for each of max_seqs
   uint32_t n_draft = 0;             // tokens guessed and verified together; 0: none
+  bool hash_weights = false;        // while they are read, for cached prefixes that are kept in a file
   std::string draft_path;  // a smaller model with the same vocabulary that guesses; empty: the text so far does
   // Bytes done and in all; false ends the loading with Cancelled.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress;

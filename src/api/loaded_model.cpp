@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -197,7 +198,7 @@ Status LoadedModel::load_weights_on(const std::string& backend_name, const LoadO
   model = nullptr;
   RZ_TRY(backend, make_backend(backend_name, options, engine_options, file));
   RZ_CHECK_OK(backend->configure(Engine::limits_for(engine_options)));
-  RZ_TRY(Model loaded, Model::load(file, *backend, {engine_options.n_ctx, options.progress}));
+  RZ_TRY(Model loaded, Model::load(file, *backend, {engine_options.n_ctx, options.progress, options.hash_weights}));
   model = std::make_unique<Model>(std::move(loaded));
   RZ_TRY(engine, Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
   if (options.draft_path.empty()) return {};
@@ -289,18 +290,10 @@ Result<std::vector<text::PromptPiece>> LoadedModel::render_chat(nlohmann::ordere
   return chat_template->render(variables, static_cast<int64_t>(std::time(nullptr)));
 }
 
-uint64_t LoadedModel::weights_hash() const {
-  constexpr size_t kSampled = 256;
-  uint64_t hash = 0;
-  const auto add = [&hash](const void* data, size_t n_bytes) { hash = XXH3_64bits_withSeed(data, n_bytes, hash); };
-  for (const TensorInfo& tensor : file.tensors()) {
-    add(tensor.name.data(), tensor.name.size());
-    const auto data = tensor.data;
-    const size_t n_bytes = std::min(kSampled, data.size());
-    add(data.data(), n_bytes);
-    add(data.data() + data.size() - n_bytes, n_bytes);
-  }
-  return hash;
+std::optional<uint64_t> LoadedModel::source_hash() const {
+  const auto weights = model->weights_hash();
+  if (!weights) return std::nullopt;
+  return XXH3_64bits_withSeed(version(), std::strlen(version()), *weights);
 }
 
 // The template writes bos and eos itself, as Hugging Face's apply_chat_template has it.

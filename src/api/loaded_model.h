@@ -49,8 +49,9 @@ struct LoadedModel {
   // The prompt of a conversation: `variables` as ChatTemplate::render takes them; add_generation_prompt is true where
   // it is not given. Errors: Unsupported without a template; the template's own.
   Result<std::vector<text::PromptPiece>> render_chat(nlohmann::ordered_json variables) const;
-  // A hash that stands for the weights: every tensor's name, and the first and last bytes of its data.
-  uint64_t weights_hash() const;
+  // Stands for the program and the weights as they were loaded, for Engine's save_cache and load_cache; nullopt where
+  // LoadOptions did not ask for the hash. The draft model has no part in it: it fills no block of the engine's cache.
+  std::optional<uint64_t> source_hash() const;
   std::vector<TokenId> encode_prompt(std::span<const text::PromptPiece> pieces) const;
 
  private:

@@ -35,11 +35,6 @@ Option& Option::one_of(const std::vector<std::string>& words) {
   return *this;
 }
 
-Option& Option::existing_folder() {
-  option_->check(CLI::ExistingDirectory);
-  return *this;
-}
-
 Option& Option::at_most(int n_values) {
   option_->expected(0, n_values);
   return *this;

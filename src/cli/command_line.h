@@ -24,7 +24,6 @@ class Option {
   Option& in_range(int min, int max);
   Option& positive();
   Option& one_of(const std::vector<std::string>& words);
-  Option& existing_folder();
   Option& at_most(int n_values);
   Option& one_at_a_time();           // a list that grows by a value each time the option is given
   Option& separated_by(char comma);  // a list in one word

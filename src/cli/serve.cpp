@@ -121,8 +121,8 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
       .with_default();
   flags.option("--max-queue", args.options.max_queue, "Requests that wait for a model; beyond that: 429")
       .with_default();
-  flags.option("--cache-dir", args.options.cache_dir, "Folder that keeps cached prefixes over restarts")
-      .existing_folder();
+  flags.option("--cache-dir", args.options.cache_dir,
+               "Folder that keeps cached prefixes, and so prompts, over restarts; made where there is none");
   flags.option("--cache-dir-mb", args.cache_dir_mb, "At most so much for each model").with_default();
   flags.option("--memory-mb", args.memory_mb, "For weights and caches of all loaded models; 0: no bound")
       .with_default();
@@ -136,7 +136,9 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.option("--tls-cert", options.http.tls_cert, "Certificate chain (PEM); with --tls-key: HTTPS");
   flags.option("--tls-key", options.http.tls_key, "Private key (PEM)");
   flags.option("--api-keys", options.api_keys_file, "File with a key, or sha256:HEX, a line; others get 401");
-  flags.option("--max-requests-per-key", options.max_requests_per_key, "That run or wait at once; 0: no bound")
+  flags
+      .option("--max-requests-per-key", options.max_requests_per_key,
+              "Requests of a key, or without keys of an address, that run or wait at once; 0: no bound")
       .with_default();
   flags.option("--max-prompt-tokens", options.max_prompt_tokens, "Longer prompts are refused; 0: the context")
       .with_default();

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "engine/prefix_file.h"
+#include "model/fingerprint.h"
 
 namespace realizar {
 namespace {
@@ -122,7 +123,8 @@ Engine::Engine(const Model& model, Backend& backend, const Decoder& decoder, std
       end_tokens_(std::move(end_tokens)),
       options_(options),
       host_blocks_(backend, n_places_for(options, backend), counters_),
-      pool_(n_blocks_for(options), options.block_tokens, 0, &host_blocks_, n_places_for(options, backend)),
+      pool_(n_blocks_for(options), options.block_tokens, random_hash_key(), &host_blocks_,
+            n_places_for(options, backend)),
       sampler_(model.config().n_vocab),
       batch_builder_(limits_for(options).max_rows, options.max_seqs),
       choice_builder_(backend, limits_for(options).max_logit_rows, model.config().n_vocab),
@@ -178,18 +180,18 @@ Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) c
 }
 
 // Everything that the bytes of a block depend on.
-uint64_t Engine::fingerprint(uint64_t weights) const {
-  const std::string text = fmt::format("{} {} {} {} {}", weights, backend_.arithmetic(),
-                                       static_cast<int>(options_.kv_type), config_.n_layers, config_.d_model);
+uint64_t Engine::fingerprint(uint64_t source) const {
+  const std::string text =
+      fmt::format("{} {} {} {}", source, hash_of(config_), backend_.arithmetic(), static_cast<int>(options_.kv_type));
   return XXH3_64bits(text.data(), text.size());
 }
 
-Result<uint32_t> Engine::save_cache(const std::string& path, uint64_t weights, uint64_t max_bytes) const {
-  return save_prefixes(path, pool_, backend_, fingerprint(weights), max_bytes);
+Result<uint32_t> Engine::save_cache(const std::string& path, uint64_t source, uint64_t max_bytes) const {
+  return save_prefixes(path, pool_, backend_, fingerprint(source), max_bytes);
 }
 
-uint32_t Engine::load_cache(const std::string& path, uint64_t weights) {
-  return load_prefixes(path, pool_, backend_, fingerprint(weights));
+uint32_t Engine::load_cache(const std::string& path, uint64_t source) {
+  return load_prefixes(path, pool_, backend_, fingerprint(source));
 }
 
 // Nobody listens to what is left after an error.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/backend.h"
@@ -78,12 +79,15 @@ class Engine {
   // Ends a running generate with kCancelled, within one step. Any thread; one atomic store.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
+  // The cache_salt of whoever is called `name`. No client can compute another's. Any thread, after load_cache.
+  uint64_t cache_salt_of(std::string_view name) const { return pool_.salt_of(name); }
   // Forgets all cached prefixes.
   void clear_cache() { pool_.forget_names(); }
-  // Keeps cached prefixes in a file, or takes them from there, while nothing runs; `weights` stands for the model's.
-  // Gives the number of blocks. Errors: InvalidArgument where the file cannot be written.
-  Result<uint32_t> save_cache(const std::string& path, uint64_t weights, uint64_t max_bytes) const;
-  uint32_t load_cache(const std::string& path, uint64_t weights);
+  // Keeps cached prefixes in a file, or takes them from there, while nothing runs. `source` stands for the program and
+  // the bytes of the weights; the engine adds what else decides a block's bytes. Both give the number of blocks. What
+  // was cached before is forgotten where a file is loaded. Errors: InvalidArgument where the file cannot be written.
+  Result<uint32_t> save_cache(const std::string& path, uint64_t source, uint64_t max_bytes) const;
+  uint32_t load_cache(const std::string& path, uint64_t source);
   uint32_t n_ctx() const { return options_.n_ctx; }
   uint32_t max_seqs() const { return options_.max_seqs; }
   const EngineCounters& counters() const { return counters_; }
@@ -100,7 +104,7 @@ class Engine {
  private:
   Engine(const Model& model, Backend& backend, const Decoder& decoder, std::vector<TokenId> end_tokens,
          const EngineOptions& options);
-  uint64_t fingerprint(uint64_t weights) const;
+  uint64_t fingerprint(uint64_t source) const;
 
   Status check(const Request& request) const;
   Status check_tokens(std::span<const TokenId> tokens) const;

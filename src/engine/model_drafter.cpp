@@ -32,7 +32,7 @@ ModelDrafter::ModelDrafter(const Model& model, const Decoder& decoder, const Dra
     : decoder_(decoder),
       options_(options),
       n_vocab_(model.config().n_vocab),
-      pool_((options.kv_tokens + options.block_tokens - 1) / options.block_tokens, options.block_tokens, 0),
+      pool_((options.kv_tokens + options.block_tokens - 1) / options.block_tokens, options.block_tokens, {}),
       sampler_(n_vocab_),
       batch_builder_(options.max_rows, options.max_seqs),
       slots_(options.max_seqs) {

@@ -1,9 +1,9 @@
 // Cached prefixes on disk, from one run of a server to the next: the named KV blocks, most recently used first, as the
-// backend has them.
+// backend has them. The files tell prompts, and the key of the blocks' names: only their owner may read them.
 //
-// A file holds "RZPREFIX", version (u32), block_tokens (u32), fingerprint, block_bytes, n_blocks (u64 each); then for
-// each block its parent's hash and its own (u64), its tokens (i32 each), its bytes, and XXH3 of all these (u64).
-// Integers are little-endian.
+// A file holds "RZPREFIX", version (u32), block_tokens (u32), fingerprint, block_bytes, n_blocks (u64 each), the key
+// (two u64); then for each block its parent's hash and its own (u64), its tokens (i32 each), its bytes, and XXH3 of all
+// these (u64). Integers are little-endian.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@
 
 namespace realizar {
 
-// Writes at most max_bytes, to a new file that then takes the old one's place. `fingerprint` stands for everything that
-// the bytes depend on: weights, arithmetic, element type. Gives the number of blocks. Errors: InvalidArgument (cannot
-// be written), with the old file as it was.
+// Writes at most max_bytes, to a new file that takes the old one's place when it is on the disk. `fingerprint` stands
+// for everything that the bytes depend on: program, weights, config, arithmetic, element type. Gives the number of
+// blocks. Errors: InvalidArgument (cannot be written, with the system's reason), with the old file as it was.
 Result<uint32_t> save_prefixes(const std::string& path, const BlockPool& pool, const Backend& backend,
                                uint64_t fingerprint, uint64_t max_bytes);
 
-// Takes blocks into the free list of an idle pool until it is full or the file ends; damaged ones, and what comes after
-// them, are left out. Gives the number of blocks; 0 where there is no file of this fingerprint.
+// Takes the key and blocks into the free list of an idle pool, whose names are forgotten, until it is full or the file
+// ends; damaged blocks, and what comes after them, are left out. Gives the number of blocks; 0 where there is no file
+// of this fingerprint.
 uint32_t load_prefixes(const std::string& path, BlockPool& pool, Backend& backend, uint64_t fingerprint);
 
 }  // namespace realizar

@@ -1,7 +1,5 @@
 #include "kv/block_pool.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -10,10 +8,10 @@
 
 namespace realizar {
 
-BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, uint64_t salt, BlockStore* store, uint32_t n_places)
+BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& key, BlockStore* store, uint32_t n_places)
     : n_blocks_(n_blocks),
       block_tokens_(block_tokens),
-      salt_(salt),
+      key_(key),
       store_(store),
       blocks_(n_blocks + n_places),
       tokens_(blocks_.size() * block_tokens),
@@ -74,7 +72,20 @@ void BlockPool::release(BlockId id) {
 }
 
 uint64_t BlockPool::root_hash(uint64_t cache_salt) const {
-  return XXH3_64bits_withSeed(&cache_salt, sizeof cache_salt, salt_);
+  return SipHash(key_).finish(std::as_bytes(std::span(&cache_salt, 1)));
+}
+
+// The leading word keeps salts apart from names of blocks, which begin with the hash of their parent.
+uint64_t BlockPool::salt_of(std::string_view name) const {
+  constexpr uint64_t kSalt = 0x746c6173;  // "salt"
+  SipHash hash(key_);
+  hash.take(kSalt);
+  return hash.finish(std::as_bytes(std::span(name)));
+}
+
+void BlockPool::use_key(const HashKey& key) {
+  forget_names();
+  key_ = key;
 }
 
 void BlockPool::find_prefix(std::span<const TokenId> tokens, uint64_t& hash, std::vector<BlockId>& found) {
@@ -156,7 +167,9 @@ bool BlockPool::is_consistent() const {
 
 // Never 0, which stands for no name.
 uint64_t BlockPool::hash_of(uint64_t parent_hash, std::span<const TokenId> tokens) const {
-  return std::max<uint64_t>(1, XXH3_64bits_withSeed(tokens.data(), tokens.size_bytes(), parent_hash));
+  SipHash hash(key_);
+  hash.take(parent_hash);
+  return std::max<uint64_t>(1, hash.finish(std::as_bytes(tokens)));
 }
 
 std::span<const TokenId> BlockPool::tokens_of(uint32_t block) const {

@@ -1,6 +1,9 @@
 // The KV cache's blocks, counted: who holds how many, which are free, and which of them can be found again by the
 // tokens that they hold. Ids and counts only; the bytes belong to a backend. Allocates at construction, never after.
-// One thread.
+// One thread, save where a function says more.
+//
+// A name is the keyed hash of all tokens up to a block's end, and a block's own tokens are compared after a hit: a
+// client who does not know the key can neither compute the name of another's prefix nor make two prefixes of one name.
 //
 // A block that loses its last holder joins the end of the free list and keeps its name until it is taken again, from
 // the front: so the free list is also the eviction queue, least recently used first.
@@ -9,13 +12,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "kv/sip_hash.h"
 #include "realizar/types.h"
 
 namespace realizar {
 
-//
 // Where there is a store, a named block that is taken again is saved there first, in the place that was filled longest
 // ago; a prefix that is looked for may then continue with blocks that come back from the store.
 class BlockStore {
@@ -28,8 +32,8 @@ class BlockStore {
 
 class BlockPool {
  public:
-  // `salt` keeps prefixes of different models apart. `store`, with its number of places, must outlive the pool.
-  BlockPool(uint32_t n_blocks, uint32_t block_tokens, uint64_t salt, BlockStore* store = nullptr,
+  // `key` of all names. `store`, with its number of places, must outlive the pool.
+  BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& key, BlockStore* store = nullptr,
             uint32_t n_places = 0);
 
   uint32_t block_tokens() const { return block_tokens_; }
@@ -44,6 +48,11 @@ class BlockPool {
 
   // The hash that a sequence's first block is chained to. Only sequences of the same salt find each other's blocks.
   uint64_t root_hash(uint64_t cache_salt) const;
+  // A salt for whoever is called `name`, the same for the same key alone. Any thread, once the key is settled.
+  uint64_t salt_of(std::string_view name) const;
+  const HashKey& key() const { return key_; }
+  // Forgets all names, and takes over the key under which another run gave its own.
+  void use_key(const HashKey& key);
 
   // Both go along a sequence from the block that `hash` belongs to, and leave `hash` at the last block they passed.
   // Finds the longest run of named blocks that holds the next `tokens`; holds each once more and appends it to `found`,
@@ -93,7 +102,7 @@ class BlockPool {
   void erase_name(uint32_t block);
 
   uint32_t n_blocks_, block_tokens_;
-  uint64_t salt_;
+  HashKey key_;
   BlockStore* store_;
   uint32_t next_place_ = 0;      // that is filled next
   std::vector<Block> blocks_;    // and behind them the places of the store, which have names alone

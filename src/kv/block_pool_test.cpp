@@ -28,7 +28,7 @@ std::vector<BlockId> find_from_root(BlockPool& pool, const std::vector<TokenId>&
 }
 
 TEST(BlockPool, HandsOutEveryBlockOnceAndThenNone) {
-  BlockPool pool(3, 4, 0);
+  BlockPool pool(3, 4, {0, 0});
   std::vector<BlockId> got;
   for (int i = 0; i < 3; ++i) got.push_back(*pool.allocate());
   std::sort(got.begin(), got.end());
@@ -39,7 +39,7 @@ TEST(BlockPool, HandsOutEveryBlockOnceAndThenNone) {
 }
 
 TEST(BlockPool, FindsTheLongestNamedPrefix) {
-  BlockPool pool(4, 2, 7);
+  BlockPool pool(4, 2, {7, 0});
   const auto text = tokens_of({1, 2, 3, 4, 5, 6});
   const BlockId a = *pool.allocate(), b = *pool.allocate();
   name_from_root(pool, {a, b}, text);
@@ -54,8 +54,39 @@ TEST(BlockPool, FindsTheLongestNamedPrefix) {
   EXPECT_TRUE(find_from_root(pool, text, 5).empty()) << "another salt";
 }
 
+TEST(BlockPool, NamesDependOnTheKey) {
+  const auto text = tokens_of({1, 2, 3, 4});
+  BlockPool first(2, 2, {1, 2}), second(2, 2, {1, 3});
+  EXPECT_NE(first.root_hash(0), second.root_hash(0));
+  EXPECT_NE(first.salt_of("a"), second.salt_of("a"));
+  EXPECT_NE(first.salt_of("a"), first.salt_of("b"));
+  EXPECT_EQ(first.salt_of("a"), BlockPool(1, 1, {1, 2}).salt_of("a"));
+  const auto name_of = [&](BlockPool& pool) {
+    const BlockId block = *pool.allocate();
+    uint64_t hash = 5;
+    pool.name_blocks({&block, 1}, std::span(text).first(2), hash);
+    return hash;
+  };
+  EXPECT_NE(name_of(first), name_of(second)) << "not even from the same parent";
+}
+
+TEST(BlockPool, TakesOverTheNamesOfAnotherRunWithItsKey) {
+  const auto text = tokens_of({1, 2});
+  BlockPool before(1, 2, {1, 2}), after(1, 2, {3, 4});
+  const BlockId old_block = *before.allocate();
+  name_from_root(before, {old_block}, text);
+  after.use_key(before.key());
+  const BlockId block = *after.allocate();
+  after.restore_name(block, before.name_of(old_block));
+  EXPECT_EQ(find_from_root(after, text), std::vector{block});
+
+  BlockPool other(1, 2, {3, 4});
+  other.restore_name(*other.allocate(), before.name_of(old_block));
+  EXPECT_TRUE(other.named_blocks().empty()) << "a name that its key does not give";
+}
+
 TEST(BlockPool, GoesOnFromWhereItStopped) {
-  BlockPool pool(4, 2, 7);
+  BlockPool pool(4, 2, {7, 0});
   const BlockId a = *pool.allocate(), b = *pool.allocate();
   name_from_root(pool, {a, b}, tokens_of({1, 2, 3, 4}));
   uint64_t hash = pool.root_hash(0);
@@ -66,7 +97,7 @@ TEST(BlockPool, GoesOnFromWhereItStopped) {
 }
 
 TEST(BlockPool, ReusesTheLeastRecentlyReleasedAndForgetsItsName) {
-  BlockPool pool(2, 1, 0);
+  BlockPool pool(2, 1, {0, 0});
   const BlockId a = *pool.allocate(), b = *pool.allocate();
   name_from_root(pool, {a}, tokens_of({1}));
   name_from_root(pool, {b}, tokens_of({2}));
@@ -80,11 +111,11 @@ TEST(BlockPool, ReusesTheLeastRecentlyReleasedAndForgetsItsName) {
 TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
   constexpr uint32_t kBlocks = 12, kBlockTokens = 2;
   std::mt19937 random(3);
-  BlockPool pool(kBlocks, kBlockTokens, 1);
+  BlockPool pool(kBlocks, kBlockTokens, {1, 0});
   std::map<uint32_t, std::string> name_of;  // naive: what each block was named last
   std::vector<BlockId> held;
   const auto hash_after = [](std::span<const TokenId> first) {
-    BlockPool other(1, kBlockTokens, 1);
+    BlockPool other(1, kBlockTokens, {1, 0});
     const BlockId block = *other.allocate();
     uint64_t hash = other.root_hash(0);
     other.name_blocks({&block, 1}, first, hash);
@@ -164,7 +195,7 @@ class RecordingStore final : public BlockStore {
 
 TEST(BlockPool, ANamedBlockThatIsTakenAgainComesBackFromTheStore) {
   RecordingStore store;
-  BlockPool pool(2, 2, 0, &store, 2);
+  BlockPool pool(2, 2, {0, 0}, &store, 2);
   const auto text = tokens_of({1, 2, 3, 4});
   const BlockId a = *pool.allocate(), b = *pool.allocate();
   name_from_root(pool, {a, b}, text);
@@ -183,7 +214,7 @@ TEST(BlockPool, ANamedBlockThatIsTakenAgainComesBackFromTheStore) {
 
 TEST(BlockPool, TheOldestPlaceOfTheStoreIsFilledAgain) {
   RecordingStore store;
-  BlockPool pool(1, 1, 0, &store, 1);
+  BlockPool pool(1, 1, {0, 0}, &store, 1);
   for (const int id : {1, 2, 3}) {
     const BlockId block = *pool.allocate();
     name_from_root(pool, {block}, tokens_of({id}));
@@ -199,7 +230,7 @@ TEST(BlockPool, TheOldestPlaceOfTheStoreIsFilledAgain) {
 TEST(BlockPool, WithoutRoomInTheStoreANameIsForgotten) {
   RecordingStore store;
   store.has_room = false;
-  BlockPool pool(1, 1, 0, &store, 1);
+  BlockPool pool(1, 1, {0, 0}, &store, 1);
   const BlockId block = *pool.allocate();
   name_from_root(pool, {block}, tokens_of({1}));
   pool.release(block);

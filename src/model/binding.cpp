@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <future>
 
 #include "model/config_reader.h"
 #include "model/f8_scales.h"
+#include "model/fingerprint.h"
 
 namespace realizar {
 namespace {
@@ -193,7 +195,10 @@ Result<WeightId> Binder::matrix_rows(const Found& found, Role role, uint32_t fir
   }
   RZ_TRY(const auto scales, f8_scales(found, first_row, n_rows));
   source.scales = scales;
+  std::future<uint64_t> hash;
+  if (options_.hash_weights && first_row == 0) hash = hash_beside(found.tensors);
   RZ_TRY(const WeightId id, backend_.load_matrix(source));
+  if (hash.valid()) weights_hash_ = hash.get();
   for (const TensorInfo* tensor : found.tensors) {
     file_.release(tensor->data);
     if (first_row == 0) RZ_CHECK_OK(report_progress(*tensor));
@@ -208,7 +213,7 @@ Result<std::vector<float>> Binder::f8_scales(const Found& found, uint32_t first_
   for (const TensorInfo* tensor : found.tensors) {
     const TensorInfo* stored = find_f8_scales(file_, *tensor);
     RZ_CHECK_OK(append_f8_scales(*tensor, stored, first_row, n_rows, scales));
-    if (stored != nullptr && claimed_.insert(stored).second) RZ_CHECK_OK(report_progress(*stored));
+    if (stored != nullptr && claimed_.insert(stored).second) RZ_CHECK_OK(finish_values(*stored));
   }
   return scales;
 }
@@ -230,7 +235,7 @@ Result<std::vector<float>> Binder::vector_values(Role role, uint32_t layer) {
   RZ_TRY(const Found found, find_role(role, layer));
   if (found.tensors.empty()) return std::vector<float>();
   RZ_TRY(auto values, read_vector(*found.tensors.front()));
-  RZ_CHECK_OK(report_progress(*found.tensors.front()));
+  RZ_CHECK_OK(finish_values(*found.tensors.front()));
   return values;
 }
 
@@ -399,10 +404,30 @@ Status Binder::check_all_claimed() const {
   return {};
 }
 
+// A small tensor's values have been read.
+Status Binder::finish_values(const TensorInfo& tensor) {
+  if (options_.hash_weights) weights_hash_ = hash_of(tensor, weights_hash_);
+  return report_progress(tensor);
+}
+
+// On another thread while the backend reads the same bytes: so it takes hardly any time of its own.
+std::future<uint64_t> Binder::hash_beside(const std::vector<const TensorInfo*>& tensors) const {
+  const auto hash_all = [&tensors](uint64_t hash) {
+    for (const TensorInfo* tensor : tensors) hash = hash_of(*tensor, hash);
+    return hash;
+  };
+  // Where no thread can be had the hash is taken when it is asked for.
+  return std::async(std::launch::async | std::launch::deferred, hash_all, weights_hash_);
+}
+
 Status Binder::report_progress(const TensorInfo& tensor) {
   done_bytes_ += tensor.data.size();
   if (!options_.progress || options_.progress(done_bytes_, file_.file_bytes())) return {};
   return Error{ErrorCode::kCancelled, "loading was cancelled", file_.path().string()};
+}
+
+std::optional<uint64_t> Binder::weights_hash() const {
+  return options_.hash_weights ? std::optional(weights_hash_) : std::nullopt;
 }
 
 Result<std::vector<float>> read_vector(const TensorInfo& tensor) {
@@ -426,7 +451,9 @@ Result<Model> Model::load(const ModelFile& file, const ModelConfig& config, Back
   RZ_TRY(const ArchSpec* spec, find_architecture(file));
   Model model;
   model.config_ = config;
-  RZ_TRY(model.weights_, Binder(file, *spec, config, backend, options).bind());
+  Binder binder(file, *spec, config, backend, options);
+  RZ_TRY(model.weights_, binder.bind());
+  model.weights_hash_ = binder.weights_hash();
   return model;
 }
 

@@ -1,6 +1,8 @@
 // Finds, checks and uploads a model's tensors: role by role, then every tensor of the file must have been claimed.
 #pragma once
 
+#include <future>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -19,6 +21,8 @@ class Binder {
          const ModelOptions& options);
 
   Result<Weights> bind();
+  // Of the tensors that were bound; nullopt where the options do not ask for it.
+  std::optional<uint64_t> weights_hash() const;
 
  private:
   // A matrix role's tensors in the file: one, or one an expert; empty where an optional one is absent.
@@ -56,6 +60,8 @@ class Binder {
   uint32_t shard_unit(Role role, uint32_t first_row) const;
   Status claim_ignored();
   Status check_all_claimed() const;
+  std::future<uint64_t> hash_beside(const std::vector<const TensorInfo*>& tensors) const;
+  Status finish_values(const TensorInfo& tensor);
   Status report_progress(const TensorInfo& tensor);
 
   const ModelFile& file_;
@@ -66,6 +72,7 @@ class Binder {
   int32_t layer_ = -1;  // that is being bound
   std::unordered_set<const TensorInfo*> claimed_;
   uint64_t done_bytes_ = 0;
+  uint64_t weights_hash_ = 0;
 };
 
 }  // namespace realizar

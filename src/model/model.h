@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "backend/backend.h"
@@ -18,6 +19,7 @@ struct ModelOptions {
   uint32_t n_ctx = 0;  // positions a sequence; 0: what the model was trained for. LongRoPE chooses its factors by it.
   // Called after each tensor with bytes done and in all; returning false ends the loading with Cancelled.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress = {};
+  bool hash_weights = false;  // take Model::weights_hash() while the weights are read
 };
 
 // Reads and validates the config alone; touches no tensor data. Errors: Unsupported (architecture or trait, by name),
@@ -56,11 +58,14 @@ class Model {
 
   const ModelConfig& config() const { return config_; }
   const Weights& weights() const { return weights_; }
+  // Of every byte of every tensor that was loaded, as it was then; nullopt where ModelOptions did not ask for it.
+  std::optional<uint64_t> weights_hash() const { return weights_hash_; }
 
  private:
   Model() = default;
   ModelConfig config_;
   Weights weights_;
+  std::optional<uint64_t> weights_hash_;
 };
 
 }  // namespace realizar

@@ -20,12 +20,6 @@ namespace {
 
 constexpr std::string_view kHashed = "sha256:", kBearer = "Bearer ";
 
-KeyStore::Digest digest_of(std::string_view key) {
-  KeyStore::Digest digest{};
-  SHA256(reinterpret_cast<const uint8_t*>(key.data()), key.size(), digest.data());
-  return digest;
-}
-
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -33,8 +27,8 @@ int hex_value(char c) {
   return -1;
 }
 
-std::optional<KeyStore::Digest> parse_digest(std::string_view hex) {
-  KeyStore::Digest digest{};
+std::optional<KeyDigest> parse_digest(std::string_view hex) {
+  KeyDigest digest{};
   if (hex.size() != 2 * digest.size()) return std::nullopt;
   for (size_t i = 0; i < digest.size(); ++i) {
     const int high = hex_value(hex[2 * i]), low = hex_value(hex[2 * i + 1]);
@@ -90,6 +84,12 @@ std::string exposure_of(const std::string& path, bool holds_secrets) {
 
 }  // namespace
 
+KeyDigest digest_of(std::string_view key) {
+  KeyDigest digest{};
+  SHA256(reinterpret_cast<const uint8_t*>(key.data()), key.size(), digest.data());
+  return digest;
+}
+
 Result<KeyStore> KeyStore::read(const std::string& path) {
   RZ_TRY(const std::string text, read_keys(path));
   std::istringstream lines(text);
@@ -114,17 +114,17 @@ Result<KeyStore> KeyStore::read(const std::string& path) {
 }
 
 // Every digest is compared, whole: the time tells nothing.
-std::optional<uint64_t> KeyStore::find(std::string_view authorization) const {
+std::optional<KeyDigest> KeyStore::find(std::string_view authorization) const {
   // The scheme's case does not matter (RFC 9110, section 11.1).
   const bool is_bearer =
       authorization.size() > kBearer.size() && strncasecmp(authorization.data(), kBearer.data(), kBearer.size()) == 0;
   if (!is_bearer) return std::nullopt;
-  const Digest digest = digest_of(authorization.substr(kBearer.size()));
-  std::optional<uint64_t> found;
-  for (size_t i = 0; i < digests_.size(); ++i) {
-    if (CRYPTO_memcmp(digest.data(), digests_[i].data(), digest.size()) == 0) found = i + 1;
+  const KeyDigest digest = digest_of(authorization.substr(kBearer.size()));
+  bool is_known = false;
+  for (const KeyDigest& known : digests_) {
+    if (CRYPTO_memcmp(digest.data(), known.data(), digest.size()) == 0) is_known = true;
   }
-  return found;
+  return is_known ? std::optional(digest) : std::nullopt;
 }
 
 }  // namespace realizar::server

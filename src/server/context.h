@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "server/auth.h"
 #include "server/http.h"
 #include "server/http_server.h"
 #include "server/model_registry.h"
@@ -45,7 +46,8 @@ struct Call {
   std::shared_ptr<HttpBody> body;  // for whoever reads it, who lets go of it then
   std::shared_ptr<Reply> reply;
   std::string id;       // X-Request-Id
-  uint64_t tenant = 0;  // of the API key
+  KeyDigest key{};      // of the API key; zeros where none is asked for
+  uint64_t tenant = 0;  // whose share of the engine it uses
   Clock::time_point start;
   std::shared_ptr<CallRecord> record;
   std::string client = {};  // whose turn its work takes: its key's, or its connection's where no key is asked for

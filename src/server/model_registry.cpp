@@ -32,15 +32,9 @@ std::chrono::system_clock::time_point time_of(const std::string& path) {
 
 }  // namespace
 
-ServedModel::~ServedModel() {
+void ServedModel::close() {
   thread.reset();
-  if (cache_file.empty() || loaded == nullptr) return;
-  const auto saved = loaded->engine->save_cache(cache_file, loaded->weights_hash(), cache_file_bytes);
-  if (saved.ok()) {
-    spdlog::info("kept {} blocks of prefixes of {} in {}", *saved, id, cache_file);
-  } else {
-    spdlog::error("{}", saved.error().message);
-  }
+  if (prefixes != nullptr && loaded != nullptr) std::exchange(prefixes, nullptr)->keep(id, *loaded);
 }
 
 ModelRegistry::ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options)
@@ -56,6 +50,10 @@ ModelRegistry::ModelRegistry(std::vector<ModelSource> sources, RegistryOptions o
 ModelRegistry::~ModelRegistry() {
   stopping_->store(true);
   for (std::thread& loader : loaders_) loader.join();
+  // What requests still hold is closed too, so that the server knows how that went.
+  for (const Entry& entry : entries_) {
+    if (entry.model != nullptr) entry.model->close();
+  }
 }
 
 ModelRegistry::Entry* ModelRegistry::find_entry(const std::string& id) {
@@ -115,8 +113,10 @@ void ModelRegistry::load(Entry& entry) {
     post_io([&entry, progress] { entry.progress = progress; });
     return !stopping->load();
   };
-  loaders_.emplace_back([this, &entry, load_options, post_io, path = entry.source.path] {
-    auto loaded = std::make_shared<Result<std::unique_ptr<LoadedModel>>>(LoadedModel::load(path, load_options));
+  load_options.hash_weights = options_.prefixes != nullptr;
+  loaders_.emplace_back([this, &entry, load_options, post_io, source = entry.source] {
+    auto loaded = std::make_shared<Result<std::unique_ptr<LoadedModel>>>(LoadedModel::load(source.path, load_options));
+    if (loaded->ok() && options_.prefixes != nullptr) options_.prefixes->restore(source.id, ***loaded);
     post_io([this, &entry, loaded] { on_loaded(entry, std::move(*loaded)); });
   });
 }
@@ -133,11 +133,7 @@ void ModelRegistry::on_loaded(Entry& entry, Result<std::unique_ptr<LoadedModel>>
     spdlog::info("{} is loaded on {}", entry.source.id, info.backend);
     if (!info.gpu_refusal.empty()) spdlog::warn("{} is not on the GPU: {}", entry.source.id, info.gpu_refusal);
     if (!info.check.empty()) spdlog::info("{}", info.check);
-    if (!options_.cache_dir.empty()) {
-      model->cache_file = (std::filesystem::path(options_.cache_dir) / (entry.source.id + ".prefixes")).string();
-      model->cache_file_bytes = options_.cache_dir_bytes;
-      model->loaded->engine->load_cache(model->cache_file, model->loaded->weights_hash());
-    }
+    model->prefixes = options_.prefixes;
     model->output_format = text::detect_output_format(model->loaded->template_source.source);
     model->grammars = std::make_unique<GrammarCache>(model->tokenizer(), text::marker_strings(model->output_format));
     model->thread = std::make_unique<EngineThread>(*model->loaded->engine, options_.max_queue, options_.on_progress);

@@ -13,6 +13,7 @@
 #include "api/loaded_model.h"
 #include "engine/engine_thread.h"
 #include "realizar/result.h"
+#include "server/prefix_keeper.h"
 #include "server/structured_output.h"
 #include "text/output/output_format.h"
 
@@ -26,18 +27,19 @@ struct ModelSource {
 // A model that answers. Lives as long as a request holds it; its prefixes are kept then, where that is wanted.
 struct ServedModel {
   ServedModel() = default;
-  ~ServedModel();
+  ~ServedModel() { close(); }
   ServedModel(const ServedModel&) = delete;
   ServedModel& operator=(const ServedModel&) = delete;
 
   std::string id;
   std::unique_ptr<LoadedModel> loaded;
-  std::string cache_file;  // "": its prefixes are not kept
-  uint64_t cache_file_bytes = 0;
+  PrefixKeeper* prefixes = nullptr;  // null: its prefixes are not kept
   text::OutputFormat output_format;
   std::unique_ptr<GrammarCache> grammars;
   std::unique_ptr<EngineThread> thread;  // last: it must end before what it runs on
 
+  // Ends its engine's thread and keeps its prefixes.
+  void close();
   const text::Tokenizer& tokenizer() const { return *loaded->tokenizer; }
   uint64_t n_bytes() const { return loaded->info.weight_bytes + loaded->info.kv_bytes; }
 };
@@ -47,8 +49,7 @@ struct RegistryOptions {
   LoadOptions load;
   uint32_t max_queue = 256;                            // requests that wait for each model
   uint64_t memory_bytes = 0;                           // for weights and caches of all models; 0: no bound
-  std::string cache_dir;                               // of prefixes, over restarts; empty: none
-  uint64_t cache_dir_bytes = 0;                        // for each model
+  PrefixKeeper* prefixes = nullptr;                    // over restarts; must outlive all models; null: none
   std::function<void()> on_progress;                   // a stream of some model has news; any thread
   std::function<void(std::function<void()>)> post_io;  // runs a task on the I/O thread; any thread
 };

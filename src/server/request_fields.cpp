@@ -8,6 +8,7 @@
 #include <random>
 
 #include "server/api_error.h"
+#include "server/tenant.h"
 
 namespace realizar::server {
 namespace {
@@ -107,9 +108,7 @@ Result<GenerationFields> read_generation_fields(const Json& body, const ServedMo
   take(generation.stream, fields.boolean("stream"));
   take(request.ignore_eos, fields.boolean("ignore_eos"));
   take(request.priority, fields.integer("priority", INT32_MIN, INT32_MAX));
-  // Keys share no cached prefixes: how soon an answer comes would tell what others asked.
-  request.cache_salt =
-      std::hash<std::string>{}(fmt::format("{}:{}", call.tenant, fields.text("cache_salt").value_or("")));
+  request.cache_salt = cache_salt_of(call, model, fields.text("cache_salt").value_or(""));
   request.tenant = call.tenant;
   if (const Json* options = fields.object("stream_options")) {
     Fields stream_fields(*options, "stream_options.");

@@ -19,10 +19,10 @@ class RequestFields : public ::testing::Test {
   static void TearDownTestSuite() { rig_.reset(); }
   ~RequestFields() override { rig_->options = {}; }
 
-  static Result<GenerationFields> read(const std::string& body, uint64_t tenant = 0) {
-    return read_generation_fields(*parse_json(body), rig_->model(), rig_->call(tenant));
+  static Result<GenerationFields> read(const std::string& body, const KeyDigest& key = {}) {
+    return read_generation_fields(*parse_json(body), rig_->model(), rig_->call(key));
   }
-  static Request request(const std::string& body, uint64_t tenant = 0) { return read(body, tenant)->request; }
+  static Request request(const std::string& body, const KeyDigest& key = {}) { return read(body, key)->request; }
   static std::string wrong_field(const std::string& body) {
     const auto fields = read(body);
     return fields.ok() ? "" : fields.error().subject;
@@ -141,13 +141,20 @@ TEST_F(RequestFields, TheServersTimeoutIsTheMost) {
 
 TEST_F(RequestFields, KeysAndSaltsShareNoPrefixes) {
   std::set<uint64_t> salts;
-  for (const uint64_t tenant : {0, 1, 2}) {
-    EXPECT_EQ(request("{}", tenant).tenant, tenant);
+  for (const KeyDigest& key : {KeyDigest{}, digest_of("one"), digest_of("another")}) {
+    EXPECT_EQ(request("{}", key).tenant, tenant_of(key));
     for (const char* body : {"{}", R"({"cache_salt": "a"})", R"({"cache_salt": "b"})"}) {
-      EXPECT_TRUE(salts.insert(request(body, tenant).cache_salt).second) << tenant << body;
-      EXPECT_EQ(request(body, tenant).cache_salt, request(body, tenant).cache_salt);
+      EXPECT_TRUE(salts.insert(request(body, key).cache_salt).second) << body;
+      EXPECT_EQ(request(body, key).cache_salt, request(body, key).cache_salt);
     }
   }
+}
+
+// Nobody outside the process can compute a salt that collides with another key's.
+TEST_F(RequestFields, SaltsDependOnASecretOfTheProcess) {
+  ServedModelRig other(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
+  ASSERT_TRUE(other.is_ready());
+  EXPECT_NE(cache_salt_of(rig_->call(), rig_->model()), cache_salt_of(other.call(), other.model()));
 }
 
 TEST_F(RequestFields, ChoicesDifferInTheirSeedAlone) {

@@ -6,6 +6,7 @@
 
 #include "server/context.h"
 #include "server/metrics.h"
+#include "server/tenant.h"
 
 namespace realizar::server {
 
@@ -28,8 +29,8 @@ class ServedModelRig {
 
   bool is_ready() const { return context_ != nullptr; }
   const ServedModel& model() const { return model_; }
-  Call call(uint64_t tenant = 0) {
-    return {*context_, nullptr, nullptr, nullptr, "", tenant, {}, std::make_shared<CallRecord>()};
+  Call call(const KeyDigest& key = {}) {
+    return {*context_, nullptr, nullptr, nullptr, "", key, tenant_of(key), {}, std::make_shared<CallRecord>()};
   }
 
   ServerOptions options;

@@ -18,6 +18,7 @@
 #include "server/request_fields.h"
 #include "server/routes.h"
 #include "server/server_log.h"
+#include "server/tenant.h"
 
 namespace realizar::server {
 namespace {
@@ -44,11 +45,12 @@ std::string now_iso8601() {
 
 class Server {
  public:
-  Server(const ServerOptions& options, KeyStore keys, AccessLog log)
+  Server(const ServerOptions& options, KeyStore keys, AccessLog log, std::unique_ptr<PrefixKeeper> prefixes)
       : options_(options),
         keys_(std::move(keys)),
         origins_({options.http.host, options.allowed_hosts, options.cors_origins, !keys_.is_empty()}),
-        log_(std::move(log)) {}
+        log_(std::move(log)),
+        prefixes_(std::move(prefixes)) {}
 
   Status run(const std::function<void(const std::string&)>& on_listening);
 
@@ -71,10 +73,11 @@ class Server {
   OriginPolicy origins_;
   AccessLog log_;
   ServerMetrics metrics_;
+  std::unique_ptr<PrefixKeeper> prefixes_;  // null: none are kept
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<ModelRegistry> models_;
   std::unique_ptr<ServerContext> context_;
-  std::map<uint64_t, uint32_t> n_open_;  // generating calls of each key
+  std::map<uint64_t, uint32_t> n_open_;  // generating calls of each tenant that has some
   uint32_t n_calls_ = 0;                 // under way
   Clock::time_point drain_ends_;
   Status status_;
@@ -86,8 +89,7 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   registry.load = options_.load;
   registry.max_queue = options_.max_queue;
   registry.memory_bytes = options_.memory_bytes;
-  registry.cache_dir = options_.cache_dir;
-  registry.cache_dir_bytes = options_.cache_dir_bytes;
+  registry.prefixes = prefixes_.get();
   registry.on_progress = [this] { http_->wake(); };
   registry.post_io = [this](std::function<void()> task) { http_->post(std::move(task)); };
   models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));
@@ -107,6 +109,7 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   load_first_model();
   http_->run();
   models_.reset();
+  if (status_.ok() && prefixes_ != nullptr) status_ = prefixes_->status();
   return status_;
 }
 
@@ -173,7 +176,7 @@ std::optional<BodyTaker> Server::accept(const std::shared_ptr<const HttpRequest>
                                         const std::shared_ptr<Reply>& reply) {
   const auto given_id = request->header("x-request-id");
   const std::string id = is_plain(given_id) ? std::string(given_id) : random_id("req_");
-  Call call{*context_, request, nullptr, nullptr, id, 0, Clock::now(), std::make_shared<CallRecord>()};
+  Call call{*context_, request, nullptr, nullptr, id, {}, 0, Clock::now(), std::make_shared<CallRecord>()};
   auto route_name = std::make_shared<std::string>("none");
   auto tenant = std::make_shared<uint64_t>(0);
   auto counted = std::make_shared<bool>(false);
@@ -182,7 +185,7 @@ std::optional<BodyTaker> Server::accept(const std::shared_ptr<const HttpRequest>
   call.reply = RecordedReply::over(reply, common_headers(*request, call.id),
                                    [this, for_record, route_name, tenant, counted](int status) {
                                      --n_calls_;
-                                     if (*counted) --n_open_[*tenant];
+                                     if (*counted && --n_open_[*tenant] == 0) n_open_.erase(*tenant);
                                      record(for_record, *route_name, status);
                                      if (context_->draining) finish_drain();
                                    });
@@ -226,13 +229,15 @@ BodyTaker Server::taker_of(Call call, const Route& route) const {
 
 // Checks the key and its limits; false where the call was refused.
 bool Server::admit(Call& call, const Route& route) {
+  call.tenant = tenant_of(call.request->peer);
   if (!keys_.is_empty() && route.needs_key) {
     const auto key = keys_.find(call.request->header("authorization"));
     if (!key) {
       call.reply->send(error_response({401, "the API key is missing or wrong", "", "invalid_api_key"}));
       return false;
     }
-    call.tenant = *key;
+    call.key = *key;
+    call.tenant = tenant_of(*key);
   }
   const bool generates = std::string_view(route.method) == "POST";
   if (generates && context_->draining) {
@@ -240,9 +245,11 @@ bool Server::admit(Call& call, const Route& route) {
     return false;
   }
   const uint32_t most = options_.max_requests_per_key;
-  if (generates && most > 0 && n_open_[call.tenant] >= most) {
+  const auto open = n_open_.find(call.tenant);
+  if (generates && most > 0 && open != n_open_.end() && open->second >= most) {
     call.reply->send(error_response(
-        {429, fmt::format("this key has {} requests under way already", most), "", "rate_limit_exceeded"}));
+        {429, fmt::format("this {} has {} requests under way already", keys_.is_empty() ? "address" : "key", most), "",
+         "rate_limit_exceeded"}));
     return false;
   }
   return true;
@@ -302,7 +309,11 @@ Status serve(const ServerOptions& options, const std::function<void(const std::s
     RZ_TRY(keys, KeyStore::read(options.api_keys_file));
   }
   RZ_TRY(AccessLog log, AccessLog::open(options.access_log));
-  return Server(options, std::move(keys), std::move(log)).run(on_listening);
+  std::unique_ptr<PrefixKeeper> prefixes;
+  if (!options.cache_dir.empty()) {
+    RZ_TRY(prefixes, PrefixKeeper::open(options.cache_dir, options.cache_dir_bytes));
+  }
+  return Server(options, std::move(keys), std::move(log), std::move(prefixes)).run(on_listening);
 }
 
 }  // namespace realizar::server

@@ -7,6 +7,7 @@
 #include "server/chat_prompt.h"
 #include "server/request_fields.h"
 #include "server/routes.h"
+#include "server/tenant.h"
 
 namespace realizar::server {
 namespace {
@@ -133,7 +134,8 @@ Result<Prepared> prepare_embeddings(const Json& body, const ServedModelPtr& mode
     Request request;
     request.prompt = std::move(tokens);
     request.pooling = pooling_of(*model);
-    request.tenant = request.cache_salt = call.tenant;
+    request.tenant = call.tenant;
+    request.cache_salt = cache_salt_of(call, *model);
     if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;
     plan.requests.push_back(std::move(request));
   }

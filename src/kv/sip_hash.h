@@ -1,0 +1,32 @@
+// SipHash-2-4 (Aumasson and Bernstein 2012): a keyed hash. Who does not know the key can neither tell what it gives nor
+// find two inputs of one value.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace realizar {
+
+using HashKey = std::array<uint64_t, 2>;
+
+// From the kernel's random numbers.
+HashKey random_hash_key();
+
+// Of whole words, then of bytes: the hash is that of all of them one after the other, words little-endian.
+class SipHash {
+ public:
+  explicit SipHash(const HashKey& key);
+
+  void take(uint64_t word);
+  uint64_t finish(std::span<const std::byte> bytes);
+
+ private:
+  void round();
+
+  uint64_t v0_, v1_, v2_, v3_;
+  uint64_t n_bytes_ = 0;
+};
+
+}  // namespace realizar

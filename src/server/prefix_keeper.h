@@ -1,0 +1,41 @@
+// Cached prefixes of a server's models from one run to the next: a folder with one file a model. Any thread may call;
+// reading and writing take as long as the disk does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "api/loaded_model.h"
+#include "realizar/result.h"
+
+namespace realizar::server {
+
+class PrefixKeeper {
+ public:
+  // Makes the folder, for its owner alone, where there is none. Errors: InvalidArgument where it cannot be made or
+  // written to.
+  static Result<std::unique_ptr<PrefixKeeper>> open(const std::string& folder, uint64_t max_bytes_per_model);
+
+  // The file of a model: inside the folder whatever the id is, and no other id's.
+  std::string file_of(const std::string& id) const;
+
+  // Gives an idle engine what was kept of its model. Before any other use of its cache.
+  void restore(const std::string& id, LoadedModel& model) const;
+  // Keeps what an engine that has ended has cached.
+  void keep(const std::string& id, const LoadedModel& model);
+
+  // The first thing that could not be kept.
+  Status status() const;
+
+ private:
+  PrefixKeeper(std::string folder, uint64_t max_bytes) : folder_(std::move(folder)), max_bytes_(max_bytes) {}
+
+  std::string folder_;
+  uint64_t max_bytes_;
+  mutable std::mutex mutex_;
+  Status status_;
+};
+
+}  // namespace realizar::server

@@ -1,0 +1,126 @@
+#include "server/prefix_keeper.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+namespace realizar::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
+
+class PrefixKeeperTest : public ::testing::Test {
+ protected:
+  ~PrefixKeeperTest() override { fs::remove_all(folder_); }
+
+  static std::unique_ptr<LoadedModel> load_model() {
+    LoadOptions options;
+    options.hash_weights = true;
+    options.n_ctx = 256;
+    return std::move(*LoadedModel::load(kModel, options));
+  }
+  std::unique_ptr<PrefixKeeper> open() const { return std::move(*PrefixKeeper::open(folder_, 1 << 24)); }
+  static mode_t mode_of(const std::string& path) {
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0 ? info.st_mode & 0777 : 0;
+  }
+
+  std::string folder_ = testing::TempDir() + "realizar-prefixes-" + std::to_string(::getpid());
+  Request request_ = [] {
+    Request request;
+    request.prompt.assign(100, TokenId{70});
+    request.max_tokens = 1;
+    return request;
+  }();
+};
+
+TEST_F(PrefixKeeperTest, KeepsWhatOnlyItsOwnerMayRead) {
+  const auto keeper = open();
+  EXPECT_EQ(mode_of(folder_), 0700u);
+  const auto first = load_model();
+  const uint64_t salt = first->engine->cache_salt_of("someone");
+  ASSERT_TRUE(first->engine->generate(request_, {}).ok());
+  keeper->keep("tiny", *first);
+  EXPECT_TRUE(keeper->status().ok());
+  EXPECT_EQ(mode_of(keeper->file_of("tiny")), 0600u);
+
+  const auto second = load_model();
+  EXPECT_NE(second->engine->cache_salt_of("someone"), salt);
+  keeper->restore("tiny", *second);
+  EXPECT_EQ(second->engine->cache_salt_of("someone"), salt) << "the secret is kept with the prefixes";
+  EXPECT_EQ(second->engine->generate(request_, {})->stats.n_cached, 96u);
+}
+
+TEST_F(PrefixKeeperTest, AFileThatOthersCouldReadIsReplacedByOneThatTheyCannot) {
+  const auto keeper = open();
+  std::ofstream(keeper->file_of("tiny")) << "old";
+  std::ofstream(keeper->file_of("tiny") + ".new") << "of a run that was killed";
+  fs::permissions(keeper->file_of("tiny"), fs::perms(0644));
+  fs::permissions(keeper->file_of("tiny") + ".new", fs::perms(0644));
+  keeper->keep("tiny", *load_model());
+  EXPECT_TRUE(keeper->status().ok());
+  EXPECT_EQ(mode_of(keeper->file_of("tiny")), 0600u);
+  EXPECT_FALSE(fs::exists(keeper->file_of("tiny") + ".new"));
+}
+
+TEST_F(PrefixKeeperTest, EveryIdHasAFileOfItsOwnInTheFolder) {
+  const auto keeper = open();
+  std::set<std::string> files;
+  const std::vector<std::string> ids{"tiny",
+                                     "org/tiny",
+                                     "org%2Ftiny",
+                                     "../tiny",
+                                     "..",
+                                     ".",
+                                     "",
+                                     "/etc/passwd",
+                                     "org_tiny",
+                                     "a\nb",
+                                     std::string(300, 'x'),
+                                     std::string(301, 'x'),
+                                     std::string(300, '/')};
+  for (const std::string& id : ids) {
+    const fs::path file = keeper->file_of(id);
+    EXPECT_EQ(file.parent_path(), folder_) << id;
+    EXPECT_LE(file.filename().string().size() + 4, 255u) << id;
+    EXPECT_TRUE(files.insert(file.string()).second) << id << ": " << file;
+    std::ofstream(file) << "x";
+    EXPECT_TRUE(fs::is_regular_file(file)) << id;
+  }
+}
+
+TEST_F(PrefixKeeperTest, RefusesAFolderThatCannotBeMadeOrWritten) {
+  const auto missing = PrefixKeeper::open(folder_ + "/not/there", 1);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.error().message.find("No such file or directory"), std::string::npos) << missing.error().message;
+  std::ofstream(folder_) << "a file";
+  EXPECT_FALSE(PrefixKeeper::open(folder_, 1).ok());
+  EXPECT_FALSE(PrefixKeeper::open("/proc/self", 1).ok());
+}
+
+TEST_F(PrefixKeeperTest, RemembersThatAFileCouldNotBeWritten) {
+  const auto keeper = open();
+  fs::remove_all(folder_);
+  keeper->keep("tiny", *load_model());
+  ASSERT_FALSE(keeper->status().ok());
+  EXPECT_NE(keeper->status().error().message.find(keeper->file_of("tiny")), std::string::npos);
+}
+
+TEST_F(PrefixKeeperTest, ANamedPipeInPlaceOfAFileDoesNotHang) {
+  const auto keeper = open();
+  const auto model = load_model();
+  ASSERT_EQ(::mkfifo(keeper->file_of("tiny").c_str(), 0600), 0);
+  keeper->restore("tiny", *model);
+  keeper->keep("tiny", *model);
+  EXPECT_TRUE(keeper->status().ok());
+  EXPECT_TRUE(fs::is_regular_file(keeper->file_of("tiny")));
+}
+
+}  // namespace
+}  // namespace realizar::server

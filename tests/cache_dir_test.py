@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Cached prefixes that outlive a server (--cache-dir): whose they are, when they are believed, what is written.
+Usage: cache_dir_test.py REALIZAR."""
+import contextlib
+import http.client
+import json
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
+REALIZAR = ""
+DEADLINE_S = 60
+PROMPT = "Once upon a time a little bird sat in a tree and sang of the sea, the wind and the hills. " * 4
+
+
+class Server:
+    def __init__(self, *args, **options):
+        self.process = subprocess.Popen([REALIZAR, "serve", "--port", "0", "--ctx", "512", "--max-seqs", "4", *map(str, args)],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **options)
+        self.port = int(re.search(rb":(\d+), model", self.process.stdout.readline()).group(1))
+        end = time.monotonic() + DEADLINE_S
+        while self.request("GET", "/readyz")[0] != 200:
+            if time.monotonic() > end:
+                raise AssertionError("the model is not loaded")
+            time.sleep(0.01)
+
+    def request(self, method, path, body=None, key=None):
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)) as connection:
+            headers = {"Authorization": f"Bearer {key}"} if key else {}
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            reply = connection.getresponse()
+            return reply.status, reply.read()
+
+    def complete(self, key=None, **fields):
+        """Text, log-probabilities, and how many tokens of the prompt were cached."""
+        body = {"prompt": PROMPT, "max_tokens": 8, "temperature": 0, "logprobs": 1, **fields}
+        status, reply = self.request("POST", "/v1/completions", body, key)
+        assert status == 200, reply
+        reply = json.loads(reply)
+        choice = reply["choices"][0]
+        return (choice["text"], choice["logprobs"]["token_logprobs"]), reply["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+    def stop(self):
+        """Exit code and standard error."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            _, stderr = self.process.communicate(timeout=DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        return self.process.returncode, stderr.decode()
+
+
+def value_offset(gguf, key):
+    """Where the value of a 32-bit float of the metadata begins."""
+    at = gguf.index(struct.pack("<Q", len(key)) + key.encode()) + 8 + len(key)
+    assert struct.unpack_from("<I", gguf, at)[0] == 6, "a float"
+    return at + 4
+
+
+class CacheDir(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.root)
+        self.folder = self.root / "prefixes"
+        self.model = self.root / "model.gguf"
+        shutil.copyfile(MODEL, self.model)
+        self.servers = []
+        self.addCleanup(lambda: [server.process.kill() for server in self.servers])
+
+    def serve(self, *args, model=None, **options):
+        server = Server(model or f"tiny={self.model}", "--cache-dir", self.folder, *args, **options)
+        self.servers.append(server)
+        return server
+
+    def fill(self, *args, **fields):
+        server = self.serve(*args)
+        answer, n_cached = server.complete(**fields)
+        self.assertEqual(n_cached, 0)
+        self.assertEqual(server.stop(), (0, ""))
+        return answer
+
+    def answer_of_a_new_server(self, *args, **fields):
+        server = self.serve(*args)
+        answer = server.complete(**fields)
+        self.assertEqual(server.stop()[0], 0)
+        return answer
+
+    def edit_model(self, edit):
+        """In place, as rsync --inplace and cp do it."""
+        data = bytearray(self.model.read_bytes())
+        edit(data)
+        with open(self.model, "r+b") as file:
+            file.write(data)
+
+    def overwrite_weights(self, data):
+        # Tensor data is the end of the file; what is overwritten are scales and quants far from any tensor's ends.
+        middle = len(data) * 2 // 3
+        data[middle:middle + 20_000] = data[middle - 20_400:middle - 400]
+
+    def assert_not_believed(self):
+        warm, n_cached = self.answer_of_a_new_server()
+        self.assertEqual(n_cached, 0)
+        cold = Server(f"tiny={self.model}")
+        self.servers.append(cold)
+        self.assertEqual(warm, cold.complete()[0])
+        cold.stop()
+
+    def test_the_next_server_goes_on_with_what_only_its_owner_may_read(self):
+        expected = self.fill()
+        file = self.folder / "tiny.prefixes"
+        self.assertEqual([self.folder.stat().st_mode & 0o777, file.stat().st_mode & 0o777], [0o700, 0o600])
+        answer, n_cached = self.answer_of_a_new_server()
+        self.assertGreaterEqual(n_cached, 64)
+        self.assertEqual(answer, expected)
+
+    def test_a_model_that_guesses_has_no_part_in_what_is_kept(self):
+        expected = self.fill("--draft", self.model)
+        answer, n_cached = self.answer_of_a_new_server()
+        self.assertGreaterEqual(n_cached, 64)
+        self.assertEqual(answer, expected)
+
+    def test_prefixes_of_other_metadata_are_not_believed(self):
+        self.fill()
+        self.edit_model(lambda data: struct.pack_into("<f", data, value_offset(data, "llama.rope.freq_base"), 15000.0))
+        self.assert_not_believed()
+
+    def test_prefixes_of_other_weights_are_not_believed(self):
+        self.fill()
+        self.edit_model(self.overwrite_weights)
+        self.assert_not_believed()
+
+    def test_prefixes_are_those_of_the_weights_that_were_loaded_not_of_the_file_at_the_end(self):
+        server = self.serve()
+        server.complete()
+        self.edit_model(self.overwrite_weights)
+        self.assertEqual(server.stop()[0], 0)
+        self.assert_not_believed()
+
+    def test_prefixes_of_another_arithmetic_are_not_believed(self):
+        self.fill("--isa", "portable")
+        self.assertEqual(self.answer_of_a_new_server("--isa", "portable", "--kv-type", "q8_0")[1], 0)
+        self.assertEqual(self.answer_of_a_new_server("--backend", "reference", "--kv-type", "q8_0")[1], 0)
+
+    def test_a_key_finds_its_own_prefixes_wherever_it_stands_in_the_file(self):
+        keys = self.root / "keys"
+        keys.write_text("one\ntwo\n")
+        self.fill("--api-keys", keys, key="one")
+        keys.write_text("two\none\n")
+        server = self.serve("--api-keys", keys)
+        self.assertEqual(server.complete(key="two")[1], 0)
+        self.assertGreaterEqual(server.complete(key="one")[1], 64)
+        self.assertEqual(server.complete(key="one", cache_salt="apart")[1], 0)
+        server.stop()
+
+    def test_ids_with_slashes_and_dots_stay_in_the_folder(self):
+        for model_id in ("../escaped", "org/name"):
+            model = f"{model_id}={self.model}"
+            server = self.serve(model=model)
+            server.complete()
+            self.assertEqual(server.stop()[0], 0)
+            server = self.serve(model=model)
+            self.assertGreaterEqual(server.complete()[1], 64)
+            server.stop()
+        self.assertEqual(len(list(self.folder.iterdir())), 2)
+        self.assertEqual({path.name for path in self.root.iterdir()}, {"prefixes", "model.gguf"})
+
+    def test_a_folder_that_cannot_be_written_is_refused_at_the_start(self):
+        for folder in (self.root / "not" / "there", self.model):
+            run = subprocess.run([REALIZAR, "serve", f"tiny={self.model}", "--port", "0", "--cache-dir", str(folder)],
+                                 capture_output=True, timeout=DEADLINE_S, check=False)
+            self.assertNotEqual(run.returncode, 0)
+            self.assertIn(str(folder), run.stderr.decode())
+
+    def test_a_disk_that_is_full_at_the_end_is_an_error_and_leaves_the_old_file(self):
+        self.fill()
+        file = self.folder / "tiny.prefixes"
+        before = file.read_bytes()
+        # With this limit every write beyond 1000 bytes fails.
+        server = self.serve(restore_signals=False,
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
+        server.complete()
+        code, stderr = server.stop()
+        self.assertNotEqual(code, 0)
+        self.assertIn(f"cannot write {file}: File too large", stderr)
+        self.assertEqual(file.read_bytes(), before)
+        self.assertEqual(list(self.folder.iterdir()), [file])
+
+
+if __name__ == "__main__":
+    REALIZAR = sys.argv.pop(1)
+    unittest.main()
