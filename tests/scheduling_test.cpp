@@ -109,7 +109,7 @@ Arrival make_arrival() {
   arrival.request.max_tokens = *rc::gen::inRange(0u, 40u);
   arrival.request.sampling.temperature = *rc::gen::element(0.0f, 1.0f);
   arrival.request.sampling.seed = *rc::gen::inRange<uint64_t>(0, 4);
-  arrival.request.priority = *rc::gen::inRange(0, 2);
+  arrival.request.priority = *rc::gen::inRange(0, 3);
   arrival.request.tenant = *rc::gen::inRange<uint64_t>(0, 3);
   arrival.request.cache_salt = *rc::gen::inRange<uint64_t>(0, 2);
   arrival.at_step = *rc::gen::inRange(0u, 30u);
@@ -126,6 +126,7 @@ EngineOptions make_options() {
   options.kv_tokens = *rc::gen::inRange(1u, 3 * kContext);
   options.n_draft = *rc::gen::inRange(0u, 5u);
   options.host_kv_bytes = *rc::gen::element(0u, 100u, 1000u, 100000u);
+  options.priority_scope = *rc::gen::element(PriorityScope::kTenant, PriorityScope::kAll);
   return options;
 }
 
@@ -380,6 +381,42 @@ TEST(Scheduling, ADeadlineEndsARequest) {
   request.max_tokens = 20;
   request.timeout_ms = 0;
   EXPECT_EQ(rig.engine().generate(request, {}).value().finish_reason, FinishReason::kDeadline);
+}
+
+// Steps until one tenant's four tokens are there, beside 60 requests of another that came before.
+uint32_t steps_beside_a_crowd(int32_t crowds_priority, PriorityScope scope, uint32_t kv_tokens) {
+  Rig rig({.max_seqs = 4,
+           .max_batch_tokens = 32,
+           .max_bulk_beside = 8,
+           .kv_tokens = kv_tokens,
+           .block_tokens = 4,
+           .priority_scope = scope});
+  Request crowd = request_of(10, 30), other = request_of(10, 4);
+  crowd.tenant = crowd.cache_salt = 1;
+  crowd.priority = crowds_priority;
+  other.tenant = other.cache_salt = 2;
+  Recorder recorders[61];
+  for (int i = 0; i < 60; ++i) rig.engine().submit(std::move(*rig.engine().prepare(crowd, recorders[i])));
+  EXPECT_TRUE(rig.engine().step().ok());
+  rig.engine().submit(std::move(*rig.engine().prepare(other, recorders[60])));
+  uint32_t n_steps = 0;
+  while (recorders[60].n_ends == 0 && n_steps < 10000) {
+    EXPECT_TRUE(rig.engine().step().ok());
+    ++n_steps;
+  }
+  EXPECT_EQ(recorders[60].tokens, tokens_alone(other, rig.n_vocab()));
+  return n_steps;
+}
+
+// It waits for one place, or where blocks are short for one request's blocks, and never for the crowd.
+TEST(Scheduling, NoTenantsPriorityDelaysAnother) {
+  for (const uint32_t kv_tokens : {400u, 100u}) {
+    const uint32_t n_steps = steps_beside_a_crowd(0, PriorityScope::kTenant, kv_tokens);
+    EXPECT_LE(n_steps, 45u) << kv_tokens;
+    EXPECT_EQ(steps_beside_a_crowd(-1000, PriorityScope::kTenant, kv_tokens), n_steps) << kv_tokens;
+    EXPECT_EQ(steps_beside_a_crowd(1000, PriorityScope::kTenant, kv_tokens), n_steps) << kv_tokens;
+    EXPECT_GT(steps_beside_a_crowd(-1000, PriorityScope::kAll, kv_tokens), 400u) << "where priority counts for all";
+  }
 }
 
 TEST(Scheduling, PromptsThatShareAPrefixComputeItOnce) {

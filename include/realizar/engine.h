@@ -40,6 +40,7 @@ struct LoadOptions {
   uint32_t max_bulk_beside = 0;     // prompt tokens of a step in which others decode; 0: what keeps their pace even
   uint32_t kv_tokens = 0;           // positions that the KV cache holds in all; 0: kv_contexts whole contexts
   uint32_t kv_contexts = 0;         // 0: one for each of max_seqs
+  bool global_priority = false;     // a request's priority counts against all others, not against its tenant's alone
   uint32_t n_draft = 0;             // tokens guessed and verified together; 0: none
   bool hash_weights = false;        // while they are read, for cached prefixes that are kept in a file
   std::string draft_path;  // a smaller model with the same vocabulary that guesses; empty: the text so far does

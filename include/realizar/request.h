@@ -58,7 +58,7 @@ struct Request {
   std::shared_ptr<TokenConstraint> constraint;
   Pooling pooling = Pooling::kNone;  // other than kNone: no token is generated
   // Where requests compete:
-  int32_t priority = 0;                // the smaller goes first
+  int32_t priority = 0;                // the smaller goes first, among those of its tenant
   uint64_t tenant = 0;                 // requests of one tenant share one place in turn
   uint64_t cache_salt = 0;             // only requests with the same salt share cached prefixes
   std::optional<uint32_t> timeout_ms;  // from arrival to the end; then kDeadline

@@ -121,6 +121,10 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
       .with_default();
   flags.option("--max-queue", args.options.max_queue, "Requests that wait for a model; beyond that: 429")
       .with_default();
+  flags.flag(
+      "--global-priority", load.global_priority,
+      "Compare the priorities of all requests; otherwise keys, or without keys addresses, have equal shares, and "
+      "priority orders the requests of each");
   flags.option("--cache-dir", args.options.cache_dir,
                "Folder that keeps cached prefixes, and so prompts, over restarts; made where there is none");
   flags.option("--cache-dir-mb", args.cache_dir_mb, "At most so much for each model").with_default();

@@ -40,6 +40,7 @@ struct EngineOptions {
   uint32_t n_draft = 0;             // tokens to guess from the text so far; 0: none
   uint32_t block_tokens = 32;
   KvType kv_type = KvType::kF16;
+  PriorityScope priority_scope = PriorityScope::kTenant;
   uint64_t host_kv_bytes = 0;  // of the host's memory, for cached prefixes that the device has no room for
 };
 

@@ -130,13 +130,14 @@ void Engine::sweep(Clock::time_point now) {
 
 void Engine::admit(Clock::time_point now) {
   while (running_.size() < options_.max_seqs && !waiting_.empty()) {
-    const size_t next = pick_next(waiting_, shares_);
+    const size_t next = pick_next(waiting_, shares_, options_.priority_scope);
     Sequence& sequence = *waiting_[next];
     if (!try_admit(sequence)) return;
     if (sequence.ending.stats.n_preemptions == 0) {
       sequence.first_step = now;
       sequence.ending.stats.queue_ms = ms_between(sequence.arrived, now);
     }
+    shares_.start(sequence.request->tenant);
     running_.push_back(std::move(waiting_[next]));
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(next));
   }
@@ -212,6 +213,7 @@ void Engine::preempt(size_t running_idx) {
   std::fill(sequence->embedding.begin(), sequence->embedding.end(), 0.0f);
   ++sequence->ending.stats.n_preemptions;
   add_to(counters_.n_preemptions, 1);
+  shares_.stop(sequence->request->tenant);
   waiting_.push_back(std::move(sequence));
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(running_idx));
 }
@@ -278,7 +280,7 @@ void Engine::plan() {
     plan_step(running_, {limits.max_rows, limits.max_logit_rows, n_bulk}, plan_);
     if (reserve_planned_blocks()) return;
     REQUIRE(running_.size() > 1);
-    preempt(pick_victim(running_));
+    preempt(pick_victim(running_, shares_, options_.priority_scope));
   }
 }
 
@@ -461,7 +463,10 @@ void Engine::remove_ended() {
     sequence->sink->on_end(ending);
     return true;
   };
-  std::erase_if(running_, close);
+  std::erase_if(running_, [&](const SequencePtr& sequence) {
+    if (sequence->ended) shares_.stop(sequence->request->tenant);
+    return close(sequence);
+  });
   std::erase_if(waiting_, close);
 }
 

@@ -136,18 +136,33 @@ StepWork work_of(std::span<const PlannedChunk> plan) {
   return work;
 }
 
-size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares) {
+size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares, PriorityScope scope) {
+  const auto tenant_of = [](const SequencePtr& seq) { return seq->request->tenant; };
+  const auto turn = [&](const SequencePtr& seq) { return std::pair(shares.n_tokens(tenant_of(seq)), seq->id); };
   const auto rank = [&](const SequencePtr& seq) {
-    return std::tuple(seq->request->priority, seq->ending.stats.n_preemptions == 0,
-                      shares.n_tokens(seq->request->tenant), seq->id);
+    return std::tuple(seq->request->priority, seq->ending.stats.n_preemptions == 0, turn(seq));
   };
-  const auto next =
-      std::min_element(waiting.begin(), waiting.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  const auto comes_before = [](const auto& order) {
+    return [&order](const SequencePtr& a, const SequencePtr& b) { return order(a) < order(b); };
+  };
+  const auto first = std::min_element(waiting.begin(), waiting.end(), comes_before(turn));
+  auto next = first;
+  for (auto it = waiting.begin(); it != waiting.end(); ++it) {
+    const bool competes = scope == PriorityScope::kAll || tenant_of(*it) == tenant_of(*first);
+    if (competes && rank(*it) < rank(*next)) next = it;
+  }
   return static_cast<size_t>(next - waiting.begin());
 }
 
-size_t pick_victim(std::span<const SequencePtr> running) {
-  const auto rank = [](const SequencePtr& seq) { return std::tuple(seq->request->priority, seq->id); };
+size_t pick_victim(std::span<const SequencePtr> running, const FairShare& shares, PriorityScope scope) {
+  // Of the tenant that came first, the most important request is never the victim while anything else runs: so some
+  // request always comes to its end.
+  const auto rank = [&](const SequencePtr& seq) {
+    const uint64_t tenant = seq->request->tenant;
+    const bool is_fair = scope == PriorityScope::kTenant;
+    return std::tuple(is_fair ? shares.n_running(tenant) : 0, is_fair ? shares.active_since(tenant) : 0,
+                      seq->request->priority, seq->id);
+  };
   const auto victim =
       std::max_element(running.begin(), running.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   return static_cast<size_t>(victim - running.begin());

@@ -38,12 +38,17 @@ void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, s
 StepDemand demand_of(std::span<const SequencePtr> running, size_t n_waiting);
 StepWork work_of(std::span<const PlannedChunk> plan);
 
-// Index of the waiting sequence that is admitted next: by priority, then what was put back, then the tenant that was
-// served least, then arrival. `waiting` is not empty.
-size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares);
+// Whose requests a request's priority is compared with.
+enum class PriorityScope : uint8_t { kTenant, kAll };
 
-// Index of the running sequence that gives its blocks back: least important first, of those the youngest. `running` is
-// not empty.
-size_t pick_victim(std::span<const SequencePtr> running);
+// Index of the waiting sequence that is admitted next. The tenant that was served least has its turn, where several are
+// level the one that waits longest; of its requests by priority, then what was put back, then arrival. With kAll by
+// priority, then what was put back, and only then the tenant that was served least. `waiting` is not empty.
+size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares, PriorityScope scope);
+
+// Index of the running sequence that gives its blocks back: of the tenant that runs most requests, where several run as
+// many the one that came last, the least important request, and of those the youngest. With kAll the least important of
+// all. `running` is not empty.
+size_t pick_victim(std::span<const SequencePtr> running, const FairShare& shares, PriorityScope scope);
 
 }  // namespace realizar

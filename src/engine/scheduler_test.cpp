@@ -154,31 +154,77 @@ TEST(Scheduler, NothingToDoOrNoRoomIsAnEmptyPlan) {
   EXPECT_TRUE(plan_of(sequences, {0, 0, 0}).empty());
 }
 
-TEST(Scheduler, AdmitsByPriorityThenPutBackThenLeastServedThenArrival) {
-  Sequences sequences;
-  for (int i = 0; i < 5; ++i) sequences.add(1, 0);
-  FairShare shares;
-  shares.join(0);
-  shares.join(7);
-  shares.charge(0, 100);
-  sequences.request(4).priority = -1;
-  sequences.list[3]->ending.stats.n_preemptions = 1;
-  sequences.request(2).tenant = 7;
+// Ids in the order of admission; each tenant is charged what its request costs.
+std::vector<size_t> admission_order(Sequences& sequences, FairShare& shares, PriorityScope scope) {
   std::vector<size_t> order;
   while (!sequences.list.empty()) {
-    const size_t next = pick_next(sequences.list, shares);
+    const size_t next = pick_next(sequences.list, shares, scope);
     order.push_back(static_cast<size_t>(sequences.list[next]->id));
+    shares.start(sequences.list[next]->request->tenant);
     sequences.list.erase(sequences.list.begin() + static_cast<std::ptrdiff_t>(next));
   }
-  EXPECT_EQ(order, (std::vector<size_t>{5, 4, 3, 1, 2}));
+  return order;
+}
+
+class TwoTenants : public ::testing::Test {
+ protected:
+  // Ids 1, 2, 4, 5 are tenant 0's, which was served more; 3 and 6 are tenant 7's.
+  TwoTenants() {
+    for (const uint64_t tenant : {0, 0, 7, 0, 0, 7}) {
+      sequences_.add(1, 0);
+      sequences_.request(sequences_.list.size() - 1).tenant = tenant;
+      shares_.join(tenant);
+    }
+    shares_.charge(0, 100);
+    sequences_.list[3]->ending.stats.n_preemptions = 1;
+    sequences_.request(4).priority = -1;
+  }
+
+  Sequences sequences_;
+  FairShare shares_;
+};
+
+TEST_F(TwoTenants, AreAdmittedLeastServedFirstAndEachByPriorityThenPutBackThenArrival) {
+  EXPECT_EQ(admission_order(sequences_, shares_, PriorityScope::kTenant), (std::vector<size_t>{3, 6, 5, 4, 1, 2}));
+}
+
+TEST_F(TwoTenants, AreAdmittedByPriorityFirstWhereItCountsForAll) {
+  EXPECT_EQ(admission_order(sequences_, shares_, PriorityScope::kAll), (std::vector<size_t>{5, 4, 3, 6, 1, 2}));
+}
+
+TEST_F(TwoTenants, TakeTurnsWhereTheyAreLevel) {
+  shares_.charge(7, 100);
+  for (const size_t i : {2, 5}) sequences_.request(i).priority = 1000;
+  EXPECT_EQ(admission_order(sequences_, shares_, PriorityScope::kTenant), (std::vector<size_t>{5, 3, 4, 6, 1, 2}));
 }
 
 TEST(Scheduler, TheYoungestOfTheLeastImportantGivesItsBlocksBack) {
   Sequences sequences;
   for (int i = 0; i < 3; ++i) sequences.add(1, 0);
-  EXPECT_EQ(pick_victim(sequences.list), 2u);
-  sequences.request(0).priority = 5;
-  EXPECT_EQ(pick_victim(sequences.list), 0u);
+  for (const PriorityScope scope : {PriorityScope::kTenant, PriorityScope::kAll}) {
+    sequences.request(0).priority = 0;
+    EXPECT_EQ(pick_victim(sequences.list, {}, scope), 2u);
+    sequences.request(0).priority = 5;
+    EXPECT_EQ(pick_victim(sequences.list, {}, scope), 0u);
+  }
+}
+
+TEST(Scheduler, TheTenantThatRunsMostGivesBlocksBackWhateverItsPriority) {
+  Sequences sequences;
+  FairShare shares;
+  for (const uint64_t tenant : {1, 1, 2}) {
+    sequences.add(1, 0);
+    Request& request = sequences.request(sequences.list.size() - 1);
+    request.tenant = tenant;
+    request.priority = tenant == 1 ? -1000 : 0;
+    shares.join(tenant);
+    shares.start(tenant);
+  }
+  EXPECT_EQ(pick_victim(sequences.list, shares, PriorityScope::kTenant), 1u);
+  EXPECT_EQ(pick_victim(sequences.list, shares, PriorityScope::kAll), 2u);
+  shares.stop(1);
+  sequences.list.erase(sequences.list.begin());
+  EXPECT_EQ(pick_victim(sequences.list, shares, PriorityScope::kTenant), 1u) << "of two that are level, the newcomer";
 }
 
 TEST(FairShare, RestEarnsNoCredit) {
@@ -191,6 +237,23 @@ TEST(FairShare, RestEarnsNoCredit) {
   shares.leave(1);
   shares.join(1);
   EXPECT_EQ(shares.n_tokens(1), 1010u);
+}
+
+TEST(FairShare, ForgetsWhoIsGoneWhenNobodyIsLeftOrThereAreTooMany) {
+  FairShare shares;
+  shares.join(1);
+  shares.charge(1, 1000);
+  shares.leave(1);
+  EXPECT_EQ(shares.n_accounts(), 0u);
+  EXPECT_EQ(shares.n_tokens(1), 0u) << "nobody was kept waiting";
+  shares.join(1);
+  for (uint64_t tenant = 2; tenant < 100'000; ++tenant) {
+    shares.join(tenant);
+    shares.leave(tenant);
+    ASSERT_LE(shares.n_accounts(), 5000u);
+  }
+  shares.charge(1, 10);
+  EXPECT_EQ(shares.n_tokens(1), 10u);
 }
 
 }  // namespace
