@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "server/json.h"
 
 namespace realizar::server {
@@ -14,15 +15,11 @@ const char* type_of(int status) {
   return status >= 500 ? "server_error" : "invalid_request_error";
 }
 
-constexpr size_t kMaxExcerptBytes = 100;
-// Messages of other rooms may repeat more.
-constexpr size_t kMaxMessageBytes = 1000;
+// What errors repeat is shown by whoever makes them; here is the bound for all that was missed.
+constexpr size_t kMaxMessageBytes = 1000, kMaxParamBytes = 100;
 
-std::string shortened(std::string_view text, size_t max_bytes) {
-  if (text.size() <= max_bytes) return std::string(text);
-  size_t n_bytes = max_bytes;
-  while (n_bytes > 0 && (static_cast<uint8_t>(text[n_bytes]) & 0xC0) == 0x80) --n_bytes;
-  return std::string(text.substr(0, n_bytes)) + "...";
+std::string bounded(const std::string& text, size_t max_bytes) {
+  return text.size() <= max_bytes ? text : shown(text, max_bytes);
 }
 
 Json or_null(const std::string& text) {
@@ -56,15 +53,11 @@ ApiError to_api_error(const Error& error) {
   return {500, error.message, "", "internal_error"};
 }
 
-std::string excerpt(std::string_view text) {
-  return shortened(text, kMaxExcerptBytes);
-}
-
 std::string error_json(const ApiError& error) {
   return dump({{"error",
-                {{"message", shortened(error.message, kMaxMessageBytes)},
+                {{"message", bounded(error.message, kMaxMessageBytes)},
                  {"type", type_of(error.status)},
-                 {"param", or_null(excerpt(error.param))},
+                 {"param", or_null(bounded(error.param, kMaxParamBytes))},
                  {"code", or_null(error.code)}}}});
 }
 

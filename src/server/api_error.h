@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "realizar/result.h"
 #include "server/http.h"
@@ -19,8 +18,6 @@ struct ApiError {
 ApiError to_api_error(const Error& error);
 ApiError bad_request(std::string message, std::string param = {}, std::string code = {});
 
-// What a message repeats of what a client sent: at most some 100 bytes, whole characters.
-std::string excerpt(std::string_view text);
 // The body alone, for an error inside a stream, and the whole response.
 std::string error_json(const ApiError& error);
 HttpResponse error_response(const ApiError& error);

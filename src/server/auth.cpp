@@ -1,23 +1,19 @@
 #include "server/auth.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <poll.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-
-#include <memory>
 #include <sstream>
+
+#include "base/files.h"
 
 namespace realizar::server {
 namespace {
 
+constexpr uint64_t kMaxBytes = 16u << 20;  // of a file of keys
 constexpr std::string_view kHashed = "sha256:", kBearer = "Bearer ";
 
 int hex_value(char c) {
@@ -44,35 +40,6 @@ std::string_view trimmed(std::string_view line) {
   return line;
 }
 
-// All of a regular file, or of a pipe that somebody writes to (a shell's <(command)); waits for nobody else.
-Result<std::string> read_keys(const std::string& path) {
-  constexpr size_t kMaxBytes = 16u << 20;
-  constexpr int kMostWaitMs = 5000;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return not_found("cannot read the API keys in " + path + ": " + std::strerror(errno), "api_keys");
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* open_fd) { ::close(*open_fd); });
-  struct stat file {};
-  const bool is_known = ::fstat(fd, &file) == 0;
-  if (!is_known || (!S_ISREG(file.st_mode) && !S_ISFIFO(file.st_mode))) {
-    return invalid_argument(path + ": expected a file of API keys", "api_keys");
-  }
-  std::string text;
-  char piece[4096];
-  while (text.size() <= kMaxBytes) {
-    const ssize_t n = ::read(fd, piece, sizeof piece);
-    if (n > 0) text.append(piece, static_cast<size_t>(n));
-    if (n == 0) break;
-    pollfd readable{fd, POLLIN, 0};
-    if (n < 0 && (errno != EAGAIN || ::poll(&readable, 1, kMostWaitMs) <= 0)) {
-      return invalid_argument("cannot read the API keys in " + path + ": " + std::strerror(errno), "api_keys");
-    }
-  }
-  if (text.size() > kMaxBytes) return invalid_argument(path + ": expected at most 16 MB of API keys", "api_keys");
-  if (text.empty() && S_ISFIFO(file.st_mode))
-    return invalid_argument(path + ": a pipe that nobody writes to", "api_keys");
-  return text;
-}
-
 std::string exposure_of(const std::string& path, bool holds_secrets) {
   struct stat file {};
   if (::stat(path.c_str(), &file) != 0) return {};
@@ -91,7 +58,7 @@ KeyDigest digest_of(std::string_view key) {
 }
 
 Result<KeyStore> KeyStore::read(const std::string& path) {
-  RZ_TRY(const std::string text, read_keys(path));
+  RZ_TRY(const std::string text, read_file_or_pipe(path, kMaxBytes));
   std::istringstream lines(text);
   KeyStore store;
   bool holds_secrets = false;

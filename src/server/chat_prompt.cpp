@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "server/api_error.h"
+#include "base/printable.h"
 
 namespace realizar::server {
 namespace {
@@ -23,7 +23,7 @@ Result<Json> read_content(const Json& content, const std::string& where) {
     const bool is_text = part["type"] == "text" || part["type"] == "input_text" || part["type"] == "output_text" ||
                          part["type"] == "refusal";
     if (!is_text)
-      return wrong(here, fmt::format("this model takes text only, actual type {}", excerpt(dump(part["type"]))));
+      return wrong(here, fmt::format("this model takes text only, actual type {}", shown(dump(part["type"]))));
     const char* key = part["type"] == "refusal" ? "refusal" : "text";
     if (!part.contains(key) || !part[key].is_string()) return wrong(here, fmt::format("expected a string as {}", key));
     text += part[key].get_ref<const std::string&>();
@@ -127,7 +127,7 @@ Result<ToolChoice> read_tool_choice(const Json& body, const Json& tools) {
   const auto name = choice["function"]["name"].get<std::string>();
   const bool is_known =
       std::any_of(tools.begin(), tools.end(), [&](const Json& tool) { return tool["function"]["name"] == name; });
-  if (!is_known) return wrong("tool_choice", "there is no tool '" + excerpt(name) + "'");
+  if (!is_known) return wrong("tool_choice", "there is no tool '" + shown(name) + "'");
   return ToolChoice{ToolChoice::Kind::kRequired, name};
 }
 

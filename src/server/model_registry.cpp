@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "server/api_error.h"
+#include "base/printable.h"
 
 namespace realizar::server {
 namespace {
@@ -68,7 +68,7 @@ const ModelRegistry::Entry* ModelRegistry::find(const std::string& id) const {
 
 void ModelRegistry::acquire(const std::string& id, Then then) {
   Entry* entry = find_entry(id);
-  if (entry == nullptr) return then(not_found("there is no model '" + excerpt(id) + "'", "model"));
+  if (entry == nullptr) return then(not_found("there is no model '" + shown(id) + "'", "model"));
   entry->last_used = std::chrono::steady_clock::now();
   if (entry->state == State::kReady) return then(entry->model);
   if (entry->state != State::kLoading) {

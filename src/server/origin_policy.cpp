@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
+
 namespace realizar::server {
 namespace {
 
@@ -75,7 +77,7 @@ std::optional<ApiError> OriginPolicy::refusal(const HttpRequest& request) const 
   // HTTP/1.0 has no Host, and no browser speaks it.
   if (request.count("host") > 0 && !is_own_host(host)) {
     return forbidden(fmt::format("the Host header names '{}', which is no name of this server; --allowed-host adds one",
-                                 excerpt(host)));
+                                 shown(host)));
   }
   if (is_harmless(request.method) || request.count("origin") == 0) return std::nullopt;
   const std::string_view origin = request.header("origin");
@@ -83,7 +85,7 @@ std::optional<ApiError> OriginPolicy::refusal(const HttpRequest& request) const 
   if (authority && !host.empty() && equals_ignoring_case(*authority, host)) return std::nullopt;
   if (is_cors_origin(origin)) return std::nullopt;
   return forbidden(
-      fmt::format("pages of '{}' may not call this server; --cors-origin allows an origin", excerpt(origin)));
+      fmt::format("pages of '{}' may not call this server; --cors-origin allows an origin", shown(origin)));
 }
 
 }  // namespace realizar::server

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "server/api_error.h"
+#include "base/printable.h"
 #include "server/tenant.h"
 
 namespace realizar::server {
@@ -50,11 +50,10 @@ void read_logit_bias(Fields& fields, SamplingParams& params) {
     int32_t id = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
     if (error != std::errc() || end != key.data() + key.size()) {
-      return fields.fail("logit_bias", fmt::format("expected token ids as keys, actual '{}'", excerpt(key)));
+      return fields.fail("logit_bias", fmt::format("expected token ids as keys, actual '{}'", shown(key)));
     }
     if (!value.is_number() || value.get<double>() < -100 || value.get<double>() > 100) {
-      return fields.fail("logit_bias",
-                         fmt::format("expected numbers from -100 to 100, actual {}", excerpt(dump(value))));
+      return fields.fail("logit_bias", fmt::format("expected numbers from -100 to 100, actual {}", shown(dump(value))));
     }
     params.logit_bias.emplace_back(TokenId{id}, value.get<float>());
   }

@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "server/access_log.h"
 #include "server/auth.h"
 #include "server/metrics.h"
@@ -162,7 +163,7 @@ const Route* Server::find_route(const HttpRequest& request, Reply& reply) const 
     allowed = route.method;
   }
   if (allowed.empty()) {
-    reply.send(error_response({404, "there is no " + excerpt(request.path) + " here", "", "not_found"}));
+    reply.send(error_response({404, "there is no " + shown(request.path) + " here", "", "not_found"}));
   } else {
     HttpResponse response = error_response({405, request.path + " wants " + allowed, "", "method_not_allowed"});
     response.headers.emplace_back("Allow", allowed);

@@ -1,6 +1,7 @@
 // What a server says of itself: models, health, metrics.
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "server/access_log.h"
 #include "server/metrics.h"
 #include "server/routes.h"
@@ -66,7 +67,7 @@ void get_model(Call call) {
   const std::string id = percent_decoded(call.request->path.substr(std::string("/v1/models/").size()));
   const auto* entry = id.empty() ? nullptr : call.context.models.find(id);
   if (entry != nullptr) return send(call, 200, model_json(*entry));
-  call.reply->send(error_response(to_api_error(not_found("there is no model '" + excerpt(id) + "'", "model"))));
+  call.reply->send(error_response(to_api_error(not_found("there is no model '" + shown(id) + "'", "model"))));
 }
 
 void get_livez(Call call) {

@@ -1,7 +1,7 @@
 // POST /tokenize, /detokenize and /apply-template: the text side of a model, without generating.
 #include <nlohmann/json.hpp>
 
-#include "server/api_error.h"
+#include "base/printable.h"
 #include "server/chat_prompt.h"
 #include "server/routes.h"
 
@@ -49,7 +49,7 @@ Result<Prepared> detokenize(const Json& body, const ServedModelPtr& model, const
     const auto token = token_id_of(id);
     const bool is_known = token && *token < static_cast<int64_t>(model->tokenizer().n_vocab());
     if (!is_known)
-      return invalid_argument("tokens: expected token ids of this model, actual " + excerpt(dump(id)), "tokens");
+      return invalid_argument("tokens: expected token ids of this model, actual " + shown(dump(id)), "tokens");
     tokens.push_back(TokenId{*token});
   }
   const std::string text = model->tokenizer().decode(tokens, {.skip_special = skips});
