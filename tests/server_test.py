@@ -395,6 +395,19 @@ class Requests(Case):
             client.socket.close()
 
 
+class Metrics(Case):
+    def test_they_tell_what_the_steps_cost(self):
+        body = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 8, "ignore_eos": True}
+        with self.server.connect() as client:
+            client.send(post(body))
+            self.assertEqual(client.reply().status, 200)
+        lines = self.server.get("/metrics").body.decode().splitlines()
+        costs = [line for line in lines if line.startswith("realizar_step_cost_seconds{")]
+        self.assertEqual(len(costs), 1, costs)
+        self.assertIn('decode_rows="1-1",part="decode"', costs[0])
+        self.assertTrue(0 < float(costs[0].rsplit(" ", 1)[1]) < 10, costs)
+
+
 class NothingToGenerate(Case):
     ARGS = ("--max-seqs", "4", "--max-queue", "8")
 

@@ -56,9 +56,10 @@ class Server:
         self.process.wait()
 
 
-def realizar(args, streams):
+def realizar(args, streams, options=()):
     port = free_port()
-    return Server([args.realizar, "serve", args.model, "--port", str(port), "--threads", str(args.threads)], port, "/readyz")
+    command = [args.realizar, "serve", args.model, "--port", str(port), "--threads", str(args.threads)]
+    return Server([*command, *options], port, "/readyz")
 
 
 def llama_server(args, streams):

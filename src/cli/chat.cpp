@@ -149,7 +149,7 @@ class Chat {
     auto answer = stream_answer(model_, std::move(*tokens), options_);
     if (!answer.ok()) return forget_last(answer.error());
     messages_.push_back({{"role", "assistant"}, {"content", answer->generation.text}});
-    if (stats_) std::fputs(stats_text({}, answer->generation.stats).c_str(), stderr);
+    if (stats_) std::fputs(stats_text(model_.info().backend, {}, answer->generation.stats).c_str(), stderr);
     return !answer->output_failed;
   }
 

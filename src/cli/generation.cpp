@@ -81,19 +81,20 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
   return answer;
 }
 
-std::string stats_text(const StartTimes& start, const GenerationStats& stats) {
+std::string stats_text(const std::string& backend, const StartTimes& start, const GenerationStats& stats) {
   struct rusage usage {};
   getrusage(RUSAGE_SELF, &usage);
   const uint32_t n_computed = stats.n_prompt - stats.n_cached;
   // The first token comes from the prompt's last row; the others took one decode step each.
   const uint32_t n_decoded = stats.n_generated > 0 ? stats.n_generated - 1 : 0;
   return fmt::format(
+      "backend         {}\n"
       "load            {:10.1f} ms\n"
       "first token     {:10.1f} ms after the request, {:.1f} ms after the start\n"
       "prefill         {:10.1f} tokens/s ({} tokens, {} from the cache, {:.1f} ms)\n"
       "decode          {:10.1f} tokens/s ({} tokens, {:.1f} ms)\n"
       "peak memory     {:10.1f} MB\n",
-      start.load_ms, stats.first_token_ms, start.load_ms + start.tokenize_ms + stats.first_token_ms,
+      backend, start.load_ms, stats.first_token_ms, start.load_ms + start.tokenize_ms + stats.first_token_ms,
       tokens_per_s(n_computed, stats.prefill_ms), stats.n_prompt, stats.n_cached, stats.prefill_ms,
       tokens_per_s(n_decoded, stats.decode_ms), n_decoded, stats.decode_ms,
       static_cast<double>(usage.ru_maxrss) / 1024.0);

@@ -34,7 +34,7 @@ struct StartTimes {
   double tokenize_ms = 0;
 };
 
-// The lines of --stats: load time, time to first token, prefill and decode tokens/s, peak memory.
-std::string stats_text(const StartTimes& start, const GenerationStats& stats);
+// The lines of --stats: device and kernels, load time, time to first token, prefill and decode tokens/s, peak memory.
+std::string stats_text(const std::string& backend, const StartTimes& start, const GenerationStats& stats);
 
 }  // namespace realizar::cli

@@ -77,7 +77,7 @@ int answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& 
   times.tokenize_ms = ms_between(start, Clock::now());
   auto answer = stream_answer(model, std::move(*tokens), options);
   if (!answer.ok()) return fail(answer.error());
-  if (args.stats) std::fputs(stats_text(times, answer->generation.stats).c_str(), stderr);
+  if (args.stats) std::fputs(stats_text(model.info().backend, times, answer->generation.stats).c_str(), stderr);
   if (auto status = report_trace(args.trace, model, times, *answer); !status.ok()) return fail(status.error());
   if (answer->output_failed) return kFailure;
   return answer->interrupted ? kInterrupted : kOk;
@@ -121,7 +121,7 @@ void add_run(CommandLine& line) {
   flags.flag("--json", args->json, "Print one JSON event a line");
   flags.option("--logprobs", args->n_logprobs, "With --json: the log-probabilities of so many likeliest tokens")
       .in_range(0, 100);
-  flags.flag("--stats", args->stats, "Print times, tokens/s and peak memory on standard error");
+  flags.flag("--stats", args->stats, "Print the device, times, tokens/s and peak memory on standard error");
   args->trace.add_to(flags);
   args->load.add_to(flags);
   args->sampling.add_to(flags);

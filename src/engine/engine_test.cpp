@@ -88,6 +88,17 @@ TEST(Engine, RequestsBeyondItsPlacesWait) {
   EXPECT_EQ(generations[0].tokens.size(), 2u);
 }
 
+TEST(Engine, PublishesWhatItsStepsCost) {
+  Rig rig(1, {.n_ctx = 64, .max_seqs = 2});
+  std::vector<Request> requests;
+  for (uint32_t i = 0; i < 6; ++i) requests.push_back(request_for(some_tokens(20, i), 10 + 5 * (i % 2)));
+  ASSERT_TRUE(rig->generate_all(requests).ok());
+  const StepCostGauges& costs = rig->counters().step_costs[StepBudget::kind_of(1)];
+  EXPECT_GT(costs.decode_ms, 0);
+  EXPECT_GT(costs.prompt_token_ms, 0) << "one decoded while the other's place was taken by a new prompt";
+  EXPECT_EQ(rig->counters().step_costs[StepBudget::kind_of(3)].decode_ms, 0);
+}
+
 TEST(Engine, LogitsAreTheSameBytesHoweverThePromptIsCutAndComputed) {
   const auto tokens = some_tokens(100);
   const auto expected = Rig(1, {.n_ctx = 128})->logits(tokens, 90, 20).value();

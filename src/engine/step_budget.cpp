@@ -57,7 +57,7 @@ double StepBudget::Kind::n_fixed_tokens() const {
 
 StepBudget::Costs StepBudget::costs(size_t kind_idx) const {
   const Kind& kind = kinds_[kind_idx];
-  if (!kind.mixed.is_known()) return {kind.decode_ms, 0, 0};
+  if (kind.n_mixed == 0) return {kind.decode_ms, 0, 0};
   return {kind.decode_ms, std::max(kind.mixed.fixed_ms() - kind.decode_ms, 0.0), kind.mixed.token_ms()};
 }
 

@@ -64,6 +64,18 @@ TEST(StepBudget, LearnsWhatDecodingCostsFirst) {
   EXPECT_EQ(budget.plan({20, 20, 1, 100}), 0u) << "a batch of another size costs something else";
 }
 
+TEST(StepBudget, TellsWhatItMeasuredAlone) {
+  StepBudget budget(512);
+  budget.observe({0, 100, 0}, 200);
+  budget.observe({4, 0, 0}, kDecodeMs);
+  EXPECT_GT(budget.plan(kOnePrompt), 0u);
+  const auto before = budget.costs(StepBudget::kind_of(4));
+  EXPECT_EQ(before.decode_ms, kDecodeMs);
+  EXPECT_EQ(before.prompt_token_ms, 0) << "a guess so far, from prompts that were computed alone";
+  budget.observe({4, 10, 0}, kDecodeMs + 20);
+  EXPECT_GT(budget.costs(StepBudget::kind_of(4)).prompt_token_ms, 0);
+}
+
 TEST(StepBudget, WhereNothingDecodesTheStepIsFull) {
   StepBudget budget(512);
   EXPECT_EQ(budget.plan({0, 0, 3, 5000}), 512u);

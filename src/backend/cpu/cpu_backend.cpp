@@ -9,11 +9,13 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const KernelTable& kernels, uint32_t n_threads) : team_(n_threads), runner_(kernels, team_) {}
+  CpuBackend(const KernelChoice& choice, uint32_t n_threads)
+      : reason_(choice.reason), team_(n_threads), runner_(*choice.kernels, team_) {}
 
   std::string_view name() const override { return "cpu"; }
   std::string description() const override {
-    return "cpu (" + std::string(runner_.kernels().name) + ", " + std::to_string(team_.size()) + " threads)";
+    return "cpu (" + std::string(runner_.kernels().name) + ", " + std::to_string(team_.size()) + " threads" +
+           (reason_.empty() ? "" : "; " + reason_) + ")";
   }
 
   Status configure(const BackendLimits& limits) override { return runner_.configure(limits); }
@@ -28,7 +30,7 @@ class CpuBackend final : public Backend {
   size_t block_bytes() const override { return runner_.cache().block_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override { runner_.cache().read_block(id, bytes); }
   void write_block(BlockId id, std::span<const std::byte> bytes) override { runner_.cache().write_block(id, bytes); }
-  std::string_view arithmetic() const override { return runner_.kernels().name; }
+  std::string_view arithmetic() const override { return runner_.kernels().arithmetic; }
 
   void begin(const StepBatch& batch) override { runner_.begin(batch); }
   void embed(const EmbedOp& op) override { runner_.add(op); }
@@ -48,6 +50,7 @@ class CpuBackend final : public Backend {
   std::span<const OpTiming> last_trace() const override { return runner_.trace(); }
 
  private:
+  std::string reason_;  // for these kernels
   ThreadTeam team_;
   StepRunner runner_;
 };
@@ -55,16 +58,17 @@ class CpuBackend final : public Backend {
 }  // namespace
 
 Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
-  const KernelTable* kernels = kernels_for(options.isa);
-  if (kernels == nullptr) {
+  const KernelChoice choice =
+      options.isa == CpuIsa::kAuto ? choose_kernels() : KernelChoice{kernels_for(options.isa), {}};
+  if (choice.kernels == nullptr) {
     return unsupported(std::string("this processor cannot run the kernels of ") + to_string(options.isa), "isa");
   }
   const uint32_t n_threads = options.n_threads > 0 ? options.n_threads : n_usable_cores();
-  return make_cpu_backend(*kernels, n_threads);
+  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(choice, n_threads));
 }
 
 std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, uint32_t n_threads) {
-  return std::make_unique<CpuBackend>(kernels, n_threads);
+  return std::make_unique<CpuBackend>(KernelChoice{&kernels, {}}, n_threads);
 }
 
 }  // namespace realizar

@@ -10,7 +10,8 @@ namespace realizar {
 
 struct KernelTable;
 
-// The kernel levels of one binary; kAuto takes the best that the processor has. kAvx512 includes VNNI.
+// The kernel levels of one binary, from the lowest on; kAuto takes the best that the processor has, by its features,
+// and by the clock among levels that give the same bits. kAvx512 includes VNNI.
 enum class CpuIsa : uint8_t { kAuto, kPortable, kAvx2, kAvxVnni, kAvx512, kAmx, kNeon, kDotprod, kI8mm };
 inline constexpr CpuIsa kCpuIsas[] = {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvxVnni, CpuIsa::kAvx512,
                                       CpuIsa::kAmx,      CpuIsa::kNeon, CpuIsa::kDotprod, CpuIsa::kI8mm};

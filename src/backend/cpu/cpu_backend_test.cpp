@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -213,6 +214,43 @@ TEST(CpuPanels, RefuseAMatrixWhosePiecesDoNotHoldIt) {
   const auto m = pack_panels({"w", TypeId::kF32, 1, 4, 8, {bytes}, {}, false}, team, arena);
   ASSERT_FALSE(m.ok());
   EXPECT_EQ(m.error().code, ErrorCode::kInvalidArgument);
+}
+
+// A level by name alone, and what its products take.
+struct FakeLevel {
+  FakeLevel(const char* name, KernelTimes level_times) : times(level_times) { kernels.name = name; }
+
+  KernelTable kernels{};
+  KernelTimes times;
+};
+
+const char* chosen_of(const std::vector<FakeLevel>& levels) {
+  std::vector<const KernelTable*> candidates;
+  for (const FakeLevel& level : levels) candidates.push_back(&level.kernels);
+  const auto time = [&](const KernelTable& kernels) {
+    return std::find_if(levels.begin(), levels.end(), [&](const auto& l) { return &l.kernels == &kernels; })->times;
+  };
+  return choose_fastest(candidates, time).kernels->name;
+}
+
+TEST(CpuKernelChoice, TakesALowerLevelOnlyWhereItIsFasterBeyondDoubt) {
+  const FakeLevel high("high", {10, 10, 10, 10});
+  EXPECT_STREQ(chosen_of({high}), "high");
+  EXPECT_STREQ(chosen_of({high, {"low", {9.5, 9.5, 9.5, 9.5}}}), "high") << "it may be noise";
+  EXPECT_STREQ(chosen_of({high, {"low", {5, 11, 5, 5}}}), "high") << "it is slower in something";
+  EXPECT_STREQ(chosen_of({high, {"low", {8, 10, 10, 10}}}), "low");
+  EXPECT_STREQ(chosen_of({high, {"low", {8, 8, 8, 8}}, {"lowest", {5, 5, 5, 5}}}), "lowest");
+  EXPECT_STREQ(chosen_of({high, {"low", {5, 5, 5, 5}}, {"lowest", {8, 8, 8, 8}}}), "low");
+}
+
+TEST(CpuKernelChoice, KeepsTheArithmeticOfTheHighestLevelAndSaysWhatItMeasured) {
+  const KernelChoice& choice = choose_kernels();
+  ASSERT_NE(choice.kernels, nullptr);
+  EXPECT_STREQ(choice.kernels->arithmetic, kernels_for(CpuIsa::kAuto)->arithmetic);
+  EXPECT_EQ(&choice, &choose_kernels()) << "measured once";
+  const auto backend = std::move(*make_cpu_backend({.n_threads = 1}));
+  EXPECT_NE(backend->description().find(choice.reason), std::string::npos) << backend->description();
+  for (const double us : time_kernels(*choice.kernels)) EXPECT_GT(us, 0);
 }
 
 TEST(CpuPeaks, AreMeasured) {

@@ -1,8 +1,121 @@
 #include "backend/cpu/kernel_choice.h"
 
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <vector>
+
+#include "backend/cpu/matmul.h"
+#include "base/check.h"
 #include "base/cpu_features.h"
 
 namespace realizar {
+namespace {
+
+// A product of two panels in the cache with 32 rows. All values are zero: products take as long as with others.
+class TrialProduct {
+ public:
+  static constexpr uint32_t kRows = 32, kCols = 1024;
+
+  TrialProduct(const KernelTable& kernels, PanelKind kind)
+      : values_(size_t{kRows} * kCols), sums_(size_t{kRows} * kPairRows), tile_(kTileBytes) {
+    matrix_ = {kind, 1, kPairRows, kCols, panel_bytes(kind, kCols), nullptr};
+    panels_.resize(matrix_.bytes());
+    matrix_.data = panels_.data();
+    for (uint32_t row = 0; row < kRows; ++row) rows_[row] = row;
+    is_ready_ = prepared_.reserve(kRows, kCols).ok();
+    for (uint32_t row = 0; is_ready_ && row < kRows; ++row) {
+      prepared_.prepare(kernels, matrix_, false, values_.data() + size_t{row} * kCols, row);
+    }
+  }
+
+  // Of the first n_decode rows as decode rows, or of all as prompt rows where it is 0.
+  void multiply(const KernelTable& kernels, uint32_t n_decode) {
+    if (!is_ready_) return;
+    const RowList list{rows_.data(), n_decode, n_decode > 0 ? n_decode : kRows};
+    multiply_pair(kernels, matrix_, 0, 0, {values_.data(), &prepared_}, list, sums_.data(), tile_.data());
+  }
+
+ private:
+  std::vector<float> values_, sums_;
+  std::vector<std::byte> tile_;
+  std::vector<uint8_t> panels_;
+  std::array<uint32_t, kRows> rows_{};
+  PanelMatrix matrix_;
+  PreparedRows prepared_;
+  bool is_ready_ = false;
+};
+
+// The shortest of several rounds, in us: what else runs on the machine only makes them longer.
+double shortest_us(const std::function<void()>& run) {
+  double shortest = 0;
+  for (int round = 0; round < 6; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+    shortest = round == 0 ? time.count() : std::min(shortest, time.count());
+  }
+  return shortest;
+}
+
+// Those that this processor runs with the arithmetic of its highest level, that one first.
+std::vector<const KernelTable*> levels_of_one_arithmetic() {
+  const KernelTable* highest = kernels_for(CpuIsa::kAuto);
+  std::vector<const KernelTable*> levels{highest};
+  for (const CpuIsa isa : kCpuIsas) {
+    const KernelTable* kernels = kernels_for(isa);
+    const bool is_alike =
+        kernels != nullptr && std::string_view(kernels->arithmetic) == std::string_view(highest->arithmetic);
+    if (is_alike && kernels != highest) levels.push_back(kernels);
+  }
+  return levels;
+}
+
+}  // namespace
+
+KernelTimes time_kernels(const KernelTable& kernels) {
+  KernelTimes times{};
+  size_t i = 0;
+  for (const PanelKind kind : {PanelKind::kQ4_K, PanelKind::kF16}) {
+    TrialProduct product(kernels, kind);
+    for (const uint32_t n_decode : {1u, 0u}) {
+      const int n_products = n_decode > 0 ? 4 : 1;
+      times[i++] = shortest_us([&] {
+        for (int n = 0; n < n_products; ++n) product.multiply(kernels, n_decode);
+      });
+    }
+  }
+  return times;
+}
+
+KernelChoice choose_fastest(std::span<const KernelTable* const> candidates,
+                            const std::function<KernelTimes(const KernelTable&)>& time) {
+  REQUIRE(!candidates.empty());
+  KernelChoice choice{candidates[0], {}};
+  if (candidates.size() == 1) return choice;
+  constexpr double kMuchFaster = 0.9, kAsFast = 1.02;
+  KernelTimes best = time(*candidates[0]);
+  for (const KernelTable* candidate : candidates.subspan(1)) {
+    const KernelTimes times = time(*candidate);
+    KernelTimes shares{};
+    std::transform(times.begin(), times.end(), best.begin(), shares.begin(), std::divides<>());
+    const auto [fastest, slowest] = std::minmax_element(shares.begin(), shares.end());
+    if (*fastest > kMuchFaster || *slowest > kAsFast) continue;
+    choice.kernels = candidate;
+    best = times;
+  }
+  for (const KernelTable* candidate : candidates) {
+    if (candidate == choice.kernels) continue;
+    choice.reason += (choice.reason.empty() ? "measured against " : ", ") + std::string(candidate->name);
+  }
+  return choice;
+}
+
+const KernelChoice& choose_kernels() {
+  static const KernelChoice choice = choose_fastest(levels_of_one_arithmetic(), time_kernels);
+  return choice;
+}
+
 const KernelTable* kernels_for(CpuIsa isa) {
   const bool any = isa == CpuIsa::kAuto;
 #if defined(__x86_64__)

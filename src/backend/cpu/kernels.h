@@ -74,6 +74,7 @@ enum class MapKind : uint8_t { kNone, kSilu, kGelu, kGeluErf, kRelu, kReluSquare
 
 struct KernelTable {
   const char* name;
+  const char* arithmetic;  // tables of one arithmetic give the same bits
   uint32_t gemm_f32_rows, gemm_bf16_rows;
   DotFn dot[static_cast<int>(PanelKind::kCount)];
   UnpackFn unpack_f32[static_cast<int>(PanelKind::kCount)];

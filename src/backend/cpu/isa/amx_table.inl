@@ -1,6 +1,6 @@
 // What AMX adds to AVX-512's table.
 constexpr KernelTable make_amx_table(const char* name) {
-  KernelTable table = make_table(name);
+  KernelTable table = make_table(name, name);
   table.gemm_bf16_rows = kAmxRows;
   table.gemm_bf16 = gemm_bf16_amx;
   table.to_bf16 = to_bf16;

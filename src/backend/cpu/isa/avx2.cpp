@@ -16,6 +16,6 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kAvx2Kernels = make_table("AVX2");
+extern const KernelTable kAvx2Kernels = make_table("AVX2", "x86 FMA, int8");
 
 }  // namespace realizar

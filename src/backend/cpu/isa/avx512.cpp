@@ -16,6 +16,6 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kAvx512Kernels = make_table("AVX-512 VNNI");
+extern const KernelTable kAvx512Kernels = make_table("AVX-512 VNNI", "x86 FMA, int8");
 
 }  // namespace realizar

@@ -18,6 +18,6 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kAvxVnniKernels = make_table("AVX2 VNNI");
+extern const KernelTable kAvxVnniKernels = make_table("AVX2 VNNI", "x86 FMA, int8");
 
 }  // namespace realizar

@@ -16,6 +16,6 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kDotprodKernels = make_table("NEON dotprod");
+extern const KernelTable kDotprodKernels = make_table("NEON dotprod", "NEON dotprod");
 
 }  // namespace realizar

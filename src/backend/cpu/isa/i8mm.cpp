@@ -16,6 +16,6 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kI8mmKernels = make_table("NEON i8mm");
+extern const KernelTable kI8mmKernels = make_table("NEON i8mm", "NEON i8mm");
 
 }  // namespace realizar

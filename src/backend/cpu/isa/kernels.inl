@@ -45,9 +45,10 @@ inline F load_tail(const float* p, uint32_t n) {
 #define RZ_UNPACK_F32(layout) unpack<layout, false>
 #define RZ_UNPACK_BF16(layout) unpack<layout, true>
 
-constexpr KernelTable make_table(const char* name) {
+constexpr KernelTable make_table(const char* name, const char* arithmetic) {
   return {
       .name = name,
+      .arithmetic = arithmetic,
       .gemm_f32_rows = kGemmRows,
       .gemm_bf16_rows = 0,
       .dot = {dot_plain<Plain::kF32>, dot_plain<Plain::kF16>, dot_plain<Plain::kBF16>, dot_plain<Plain::kF8>,

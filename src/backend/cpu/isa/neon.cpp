@@ -16,6 +16,6 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kNeonKernels = make_table("NEON");
+extern const KernelTable kNeonKernels = make_table("NEON", "NEON");
 
 }  // namespace realizar

@@ -16,6 +16,6 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kPortableKernels = make_table("portable");
+extern const KernelTable kPortableKernels = make_table("portable", "portable");
 
 }  // namespace realizar
