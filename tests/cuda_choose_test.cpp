@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kVocab = 9001;  // three parts, the last not full
 constexpr uint32_t kRows = 3;
 
-// Row r is flatter than row r + 1; some logits are equal, one is no number.
+// Row r is flatter than row r + 1; some logits are equal, one is that of a token that cannot come.
 InputTable random_logits(uint64_t seed) {
   InputTable table{kRows, kVocab, {}};
   std::mt19937_64 random(seed);
@@ -27,7 +27,7 @@ InputTable random_logits(uint64_t seed) {
       table.values.push_back(std::round(normal(random) * 64.0f) / 64.0f * (1.0f + 2.0f * static_cast<float>(r)));
     }
   }
-  table.values[5] = NAN;
+  table.values[5] = -INFINITY;
   return table;
 }
 
@@ -106,6 +106,27 @@ TEST_P(CudaChoose, OfEqualsTheLowestId) {
   for (const uint32_t id : {8500, 4200, 300}) logits.values[id] = 1000;
   ChooseRig rig(GetParam(), logits);
   EXPECT_EQ(rig.choose(for_all_rows({.temperature = 0}, 0), kHistory)[0], TokenId{300});
+}
+
+TEST_P(CudaChoose, ARowThatIsNoPredictionIsLeftToTheCaller) {
+  for (const SamplingParams& params :
+       {SamplingParams{.temperature = 0}, SamplingParams{.repeat_penalty = 3, .presence_penalty = 2},
+        SamplingParams{.temperature = 1, .top_k = 0, .top_p = 1}}) {
+    const auto all = for_all_rows(params, 3);
+    for (const uint32_t id : {0u, 7u, 4100u, kVocab - 1}) {
+      for (const float wrong : {NAN, INFINITY}) {
+        InputTable logits = random_logits(2);
+        logits.values[kVocab + id] = wrong;
+        ChooseRig rig(GetParam(), logits);
+        const auto chosen = rig.choose(all, kHistory), expected = rig.expected(all, kHistory);
+        EXPECT_EQ(chosen[1], kNoToken) << id;
+        EXPECT_EQ(chosen, expected) << id;
+      }
+    }
+    InputTable logits = random_logits(2);
+    std::fill_n(logits.values.begin() + kVocab, kVocab, -INFINITY);
+    EXPECT_EQ(ChooseRig(GetParam(), logits).choose(all, kHistory)[1], kNoToken);
+  }
 }
 
 TEST_P(CudaChoose, TopKWithTopPAndMinP) {

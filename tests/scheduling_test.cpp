@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <set>
@@ -323,6 +324,68 @@ Request request_of(uint32_t n_prompt, uint32_t max_tokens) {
   request.prompt.assign(n_prompt, TokenId{1});
   request.max_tokens = max_tokens;
   return request;
+}
+
+// The logits after token 2 are no prediction: whoever has it ends there, and nobody else.
+class SpoiledLogits : public ::testing::Test {
+ protected:
+  SpoiledLogits() { rig_.backend().spoil_after(TokenId{2}, NAN); }
+
+  static Request request_with(std::vector<int32_t> prompt) {
+    Request request;
+    for (const int32_t id : prompt) request.prompt.push_back(TokenId{id});
+    request.max_tokens = 5;
+    return request;
+  }
+  uint64_t n_counted() { return rig_.engine().counters().n_nonfinite_logits.load(); }
+  void expect_refused(const Request& request, uint32_t pos) {
+    const uint64_t n_before = n_counted();
+    const auto generation = rig_.engine().generate(request, {});
+    ASSERT_FALSE(generation.ok());
+    EXPECT_EQ(generation.error().code, ErrorCode::kInternal);
+    EXPECT_NE(generation.error().message.find("position " + std::to_string(pos) + ":"), std::string::npos)
+        << generation.error().message;
+    EXPECT_EQ(n_counted(), n_before + 1);
+    EXPECT_EQ(rig_.engine().pool().n_free(), rig_.engine().pool().n_blocks());
+  }
+
+  Rig rig_{{.max_seqs = 3, .max_batch_tokens = 16}};
+};
+
+TEST_F(SpoiledLogits, EndTheirRequestWithThePositionWhateverWasWanted) {
+  for (const float value : {NAN, INFINITY}) {
+    rig_.backend().spoil_after(TokenId{2}, value);
+    expect_refused(request_with({1, 1, 2}), 2);
+    Request scored = request_with({1, 2, 1, 1});
+    scored.prompt_logprobs = scored.logprobs = true;
+    expect_refused(scored, 1);
+    for (const Pooling pooling : {Pooling::kLast, Pooling::kMean}) {
+      Request pooled = request_with({1, 2});
+      pooled.pooling = pooling;
+      expect_refused(pooled, 1);
+    }
+  }
+  const auto logits = rig_.engine().logits(request_with({1, 2, 1}).prompt, 3, 2);
+  ASSERT_FALSE(logits.ok());
+  EXPECT_NE(logits.error().message.find("position 1:"), std::string::npos) << logits.error().message;
+}
+
+TEST_F(SpoiledLogits, LeaveTheirNeighboursAlone) {
+  const Request good = request_with({1, 3, 1});
+  Request forced = good;  // the token that it draws first is one after which there are none
+  forced.sampling.logit_bias = {{TokenId{2}, 1000.0f}};
+  Recorder recorders[3];
+  const Request requests[] = {good, forced, good};
+  for (size_t i = 0; i < 3; ++i) rig_.engine().submit(std::move(*rig_.engine().prepare(requests[i], recorders[i])));
+  while (!rig_.engine().is_idle()) ASSERT_TRUE(rig_.engine().step().ok());
+  for (const size_t i : {0, 2}) {
+    EXPECT_EQ(recorders[i].reason, FinishReason::kLength);
+    EXPECT_EQ(recorders[i].tokens, tokens_alone(good, rig_.n_vocab()));
+  }
+  EXPECT_EQ(recorders[1].reason, FinishReason::kError);
+  EXPECT_EQ(recorders[1].error, ErrorCode::kInternal);
+  EXPECT_EQ(recorders[1].tokens, std::vector<TokenId>{TokenId{2}});
+  EXPECT_EQ(n_counted(), 1u);
 }
 
 // One request of two runs, the other waits, when a step fails.

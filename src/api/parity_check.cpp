@@ -5,12 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
+
 namespace realizar {
 namespace {
 
 constexpr uint32_t kTokens = 48;
-// Of the range of a position's logits: a few times what 8-bit activations cost.
-constexpr double kMaxError = 0.05;
+// Of the range of a position's logits. The error is a few times what 8-bit activations cost; tokens that lie as near to
+// each other as those explain may change places.
+constexpr double kMaxError = 0.05, kTie = 0.02;
+// Of the positions.
+constexpr double kMinAgreeing = 0.95;
 
 constexpr const char* kText =
     "The first machines that computed filled whole rooms, and the people who tended them were called operators. A "
@@ -28,28 +33,49 @@ std::vector<TokenId> test_tokens(const LoadedModel& loaded) {
   return tokens;
 }
 
-struct Difference {
-  double error = 0;  // the largest, of the range of its position's logits
-  uint32_t n_same = 0, n_positions = 0;
-};
+}  // namespace
 
-Difference compare(std::span<const float> actual, std::span<const float> expected, size_t n_vocab) {
-  Difference difference;
-  for (size_t first = 0; first < expected.size(); first += n_vocab) {
-    const auto a = actual.subspan(first, n_vocab), e = expected.subspan(first, n_vocab);
-    const auto [least, largest] = std::minmax_element(e.begin(), e.end());
-    const double range = std::max(1e-30, double{*largest} - *least);
-    for (size_t i = 0; i < n_vocab; ++i) {
-      const double error = std::abs(double{a[i]} - e[i]) / range;
-      difference.error = error <= difference.error ? difference.error : error;  // NaN counts as the largest
-    }
-    difference.n_same += std::max_element(a.begin(), a.end()) - a.begin() == largest - e.begin() ? 1 : 0;
-    ++difference.n_positions;
+namespace {
+
+size_t likeliest(std::span<const float> logits) {
+  return static_cast<size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+bool is_finite(std::span<const float> logits) {
+  return std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
+}
+
+// One position's.
+void compare_row(std::span<const float> actual, std::span<const float> expected, ParityDifference& difference) {
+  ++difference.n_positions;
+  if (!is_finite(actual) || !is_finite(expected)) {
+    difference.error = INFINITY;
+    return;
   }
-  return difference;
+  const auto [least, largest] = std::minmax_element(expected.begin(), expected.end());
+  const double range = std::max(1e-30, double{*largest} - *least);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    difference.error = std::max(difference.error, std::abs(double{actual[i]} - expected[i]) / range);
+  }
+  const size_t chosen = likeliest(actual);
+  difference.n_same += chosen == likeliest(expected) ? 1 : 0;
+  difference.n_agreeing += *largest - double{expected[chosen]} <= kTie * range ? 1 : 0;
 }
 
 }  // namespace
+
+bool ParityDifference::is_rounding() const {
+  return error <= kMaxError && n_agreeing >= kMinAgreeing * n_positions;
+}
+
+ParityDifference compare_logits(std::span<const float> actual, std::span<const float> expected, size_t n_vocab) {
+  ParityDifference difference;
+  REQUIRE(actual.size() == expected.size());
+  for (size_t first = 0; first < expected.size(); first += n_vocab) {
+    compare_row(actual.subspan(first, n_vocab), expected.subspan(first, n_vocab), difference);
+  }
+  return difference;
+}
 
 Result<std::string> check_parity(LoadedModel& loaded, const LoadOptions& options) {
   LoadOptions other_options = options;
@@ -64,13 +90,18 @@ Result<std::string> check_parity(LoadedModel& loaded, const LoadOptions& options
   const auto n_tokens = static_cast<uint32_t>(tokens.size()), n_prompt = (n_tokens + 1) / 2;
   RZ_TRY(const auto actual, loaded.engine->logits(tokens, n_prompt, n_tokens));
   RZ_TRY(const auto expected, other->engine->logits(tokens, n_prompt, n_tokens));
-  const Difference d = compare(actual, expected, loaded.info.n_vocab);
+  const ParityDifference d = compare_logits(actual, expected, loaded.info.n_vocab);
   const std::string text = fmt::format(
       "{} and {}: logits of {} tokens differ by at most {:.2g} of their range, the likeliest token is the "
       "same after {}",
       loaded.backend->name(), other->backend->name(), d.n_positions, d.error, d.n_same);
-  if (d.error <= kMaxError) return text;
-  return Error{ErrorCode::kInternal, text + fmt::format("; expected at most {}", kMaxError), "check"};
+  if (d.is_rounding()) return text;
+  return Error{
+      ErrorCode::kInternal,
+      fmt::format("{}, or one within {} of the range after {}; expected at most {} and at least {:.0f} % of the "
+                  "positions",
+                  text, kTie, d.n_agreeing, kMaxError, 100 * kMinAgreeing),
+      "check"};
 }
 
 }  // namespace realizar

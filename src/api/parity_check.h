@@ -1,11 +1,25 @@
 // Whether a backend computes what another one does, on this machine and with this model.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "api/loaded_model.h"
 
 namespace realizar {
+
+struct ParityDifference {
+  double error = 0;         // the largest, of the range of its position's logits; infinite where one is no number
+  uint32_t n_same = 0;      // positions with the same likeliest token
+  uint32_t n_agreeing = 0;  // the same, or one that is as likely but for rounding
+  uint32_t n_positions = 0;
+
+  // Small enough to be what rounding explains, and nearly always the same choice.
+  bool is_rounding() const;
+};
+// Of two backends' logits, [n positions, n_vocab] both.
+ParityDifference compare_logits(std::span<const float> actual, std::span<const float> expected, size_t n_vocab);
 
 // Loads the model once more, on the CPU (a model on the CPU: on the reference backend), and compares the logits of a
 // short text, half of it as a prompt and half as generated tokens. Gives a line that says what was compared, and how

@@ -99,7 +99,7 @@ class Backend {
   // Limits are fixed before any other call.
   virtual Status configure(const BackendLimits& limits) = 0;
   // Copies, repacks or uploads; the source's bytes are not read after the call. Errors: Unsupported (type, by name),
-  // ResourceExhausted.
+  // FormatError (a weight is NaN or infinite), ResourceExhausted.
   virtual Result<WeightId> load_matrix(const MatrixSource& source) = 0;
   // `layer`: as a matrix's.
   virtual Result<WeightId> load_vector(std::span<const float> values, int32_t layer = -1) = 0;

@@ -8,6 +8,12 @@
 
 namespace realizar {
 
+// Of a source that holds NaN or an infinity.
+inline Error not_finite(const MatrixSource& source) {
+  return format_error("tensor '" + std::string(source.name) + "': a weight is not a finite number",
+                      std::string(source.name));
+}
+
 // Finds stored rows in the pieces of a source.
 class SourceRows {
  public:

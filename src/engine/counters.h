@@ -29,6 +29,7 @@ struct EngineCounters {
   std::atomic<uint64_t> n_prefix_queried{0}, n_prefix_hits{0};  // prompt tokens looked up, and found, in the cache
   std::atomic<uint64_t> n_restored_blocks{0};                   // that came back from the host's memory
   std::atomic<uint64_t> n_preemptions{0};
+  std::atomic<uint64_t> n_nonfinite_logits{0};  // requests that ended since the model gave NaN or infinities
   std::atomic<uint64_t> n_drafted{0}, n_accepted{0};
 };
 

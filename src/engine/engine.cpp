@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
+#include "base/counter.h"
 #include "engine/prefix_file.h"
 #include "model/fingerprint.h"
+#include "sampling/finite.h"
 
 namespace realizar {
 namespace {
@@ -47,12 +50,17 @@ class GenerationSink final : public RequestSink {
     generation_.finish_reason = ending.reason;
     generation_.stop_token = ending.stop_token;
     generation_.stats = ending.stats;
+    if (ending.error != nullptr) error_ = *ending.error;
   }
-  Generation&& take() { return std::move(generation_); }
+  Result<Generation> take() {
+    if (error_) return *error_;
+    return std::move(generation_);
+  }
 
  private:
   const TokenCallback& on_token_;
   Generation generation_;
+  std::optional<Error> error_;
 };
 
 }  // namespace
@@ -223,8 +231,32 @@ Result<std::vector<Generation>> Engine::generate_all(std::span<const Request> re
   for (SequencePtr& sequence : sequences) submit(std::move(sequence));
   RZ_CHECK_OK(run_until_idle());
   std::vector<Generation> generations;
-  for (GenerationSink& sink : sinks) generations.push_back(sink.take());
+  for (GenerationSink& sink : sinks) {
+    RZ_TRY(Generation generation, sink.take());
+    generations.push_back(std::move(generation));
+  }
   return generations;
+}
+
+Error Engine::nonfinite_error(uint32_t pos) {
+  return {ErrorCode::kInternal,
+          fmt::format("the model gave no finite logit, NaN or an infinity after position {}: its weights are damaged, "
+                      "or its numbers overflow",
+                      pos),
+          "logits"};
+}
+
+// The step's first n_rows logit rows, those of the positions from `first_pos` on.
+Status Engine::take_logits(uint32_t first_pos, uint32_t n_rows, std::vector<float>& all) {
+  for (uint32_t row = 0; row < n_rows; ++row) {
+    const auto logits = logit_row(row);
+    if (!is_prediction(logits)) {
+      add_to(counters_.n_nonfinite_logits, 1);
+      return nonfinite_error(first_pos + row);
+    }
+    all.insert(all.end(), logits.begin(), logits.end());
+  }
+  return {};
 }
 
 Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last) {
@@ -259,8 +291,8 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
     batch_builder_.begin();
     batch_builder_.append(sequence, chunk);
     status = run_step(batch_builder_.finish());
-    const auto rows = status.ok() ? decoder_.logits() : std::span<const float>();
-    if (chunk.n_logit_rows > 0) all.insert(all.end(), rows.begin(), rows.end());
+    if (!status.ok()) break;
+    if (chunk.n_logit_rows > 0) status = take_logits(sequence.n_computed, chunk.n_logit_rows, all);
     sequence.n_computed += chunk.n_tokens;
   }
   release_blocks(sequence);

@@ -68,13 +68,15 @@ class Engine {
   // Ends everything with kCancelled.
   void cancel_all();
 
-  // Runs one request to its end. Errors: as prepare and step.
+  // Runs one request to its end. Errors: as prepare and step; Internal too where the model gives NaN or infinities,
+  // which names the position.
   Result<Generation> generate(const Request& request, const TokenCallback& on_token);
   // The same for several requests, up to max_seqs of them in one batch; each gives the tokens that it gives alone.
   Result<std::vector<Generation>> generate_all(std::span<const Request> requests);
 
   // Logits of the last n_last tokens of `tokens`, [n_last, n_vocab]. The first n_prompt tokens are computed by the
   // prefill arithmetic, the others one at a time by the decode arithmetic. Uses no cached prefix; nothing else may run.
+  // Errors: as generate.
   Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last);
 
   // Ends a running generate with kCancelled, within one step. Any thread; one atomic store.
@@ -142,6 +144,9 @@ class Engine {
   void pool_hidden(Sequence& sequence, size_t first_row, uint32_t n_rows);
   void take_token(Sequence& sequence, size_t row);
   TokenId choose_token(const Sequence& sequence, size_t row);
+  void fail_nonfinite(Sequence& sequence, uint32_t pos);
+  static Error nonfinite_error(uint32_t pos);
+  Status take_logits(uint32_t first_pos, uint32_t n_rows, std::vector<float>& all);
   bool report(Sequence& sequence, TokenEvent event, size_t row);
   bool is_stop(const Request& request, TokenId id) const;
   void finish(Sequence& sequence, FinishReason reason);

@@ -7,6 +7,7 @@
 #include "base/counter.h"
 #include "engine/drafter.h"
 #include "engine/engine.h"
+#include "sampling/finite.h"
 
 namespace realizar {
 namespace {
@@ -341,7 +342,7 @@ void Engine::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t fi
   }
   if (sequence.request->pooling != Pooling::kNone) {
     pool_hidden(sequence, first_logit_row, chunk.n_logit_rows);
-    if (sequence.is_decoding()) finish(sequence, FinishReason::kStop);
+    if (sequence.is_decoding()) finish(sequence, FinishReason::kStop);  // unless it failed
   } else if (chunk.n_logit_rows > 0) {
     take_token(sequence, first_logit_row);
   }
@@ -351,6 +352,7 @@ void Engine::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t fi
 void Engine::take_scored_prompt(Sequence& sequence, uint32_t first_pos, uint32_t n_rows, size_t first_logit_row) {
   for (uint32_t row = 0; row < n_rows && !sequence.ended; ++row) {
     const uint32_t next = first_pos + row + 1;
+    if (!is_prediction(logit_row(first_logit_row + row))) return fail_nonfinite(sequence, first_pos + row);
     if (next == sequence.n_prompt && sequence.n_generated() == 0) {
       if (sequence.n_wanted == 0) return finish(sequence, FinishReason::kLength);
       return take_token(sequence, first_logit_row + row);
@@ -390,11 +392,20 @@ void Engine::pool_hidden(Sequence& sequence, size_t first_row, uint32_t n_rows) 
   if (!sequence.is_decoding()) return;
   double square_sum = 0;
   for (const float x : sequence.embedding) square_sum += double{x} * x;
+  if (!std::isfinite(square_sum)) return fail_nonfinite(sequence, sequence.n_prompt - 1);
   const auto scale = static_cast<float>(square_sum > 0 ? 1 / std::sqrt(square_sum) : 0);
   for (float& x : sequence.embedding) x *= scale;
 }
 
-// The backend's, where it chose.
+// What the model gives after position `pos` is no prediction: that is this request's end, and no other's.
+void Engine::fail_nonfinite(Sequence& sequence, uint32_t pos) {
+  add_to(counters_.n_nonfinite_logits, 1);
+  sequence.failure = nonfinite_error(pos);
+  sequence.ending.error = &*sequence.failure;
+  finish(sequence, FinishReason::kError);
+}
+
+// The backend's, where it chose; kNoToken where none can be chosen.
 TokenId Engine::choose_token(const Sequence& sequence, size_t row) {
   const auto chosen = decoder_.chosen();
   if (row < chosen.size() && chosen[row] != kNoToken) return chosen[row];
@@ -407,6 +418,7 @@ TokenId Engine::choose_token(const Sequence& sequence, size_t row) {
 void Engine::take_token(Sequence& sequence, size_t row) {
   const Request& request = *sequence.request;
   const TokenId id = choose_token(sequence, row);
+  if (id == kNoToken) return fail_nonfinite(sequence, sequence.n_known() - 1);
   GenerationStats& stats = sequence.ending.stats;
   if (sequence.n_generated() == 0) {
     sequence.first_token = Clock::now();

@@ -141,7 +141,8 @@ Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
     if (entry.chunk.n_logit_rows == 0) continue;
     const auto logits = decoder_.logits().subspan(n_vocab_ * logit_row++, n_vocab_);
     Sequence& sequence = *running[entry.running_idx];
-    const TokenId id = sampler_.sample(sequence.request->sampling, logits, own.tokens);
+    TokenId id = sampler_.sample(sequence.request->sampling, logits, own.tokens);
+    if (id == kNoToken) id = TokenId{0};  // a wrong guess costs time alone
     sequence.drafts.push_back(id);
     own.tokens.push_back(id);
   }

@@ -57,6 +57,7 @@ struct Sequence {
   uint32_t n_shared = 0;    // tokens of that prefix
 
   std::optional<FinishReason> ended;
+  std::optional<Error> failure;  // its own alone; `ending` points to it
   Ending ending;
 
   uint32_t n_known() const { return static_cast<uint32_t>(tokens.size()); }

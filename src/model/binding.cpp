@@ -9,6 +9,7 @@
 #include "model/config_reader.h"
 #include "model/f8_scales.h"
 #include "model/fingerprint.h"
+#include "quant/finite.h"
 
 namespace realizar {
 namespace {
@@ -33,6 +34,13 @@ size_t n_places(std::string_view pattern) {
 
 bool is_expert_role(Role role) {
   return role == Role::kExpertGate || role == Role::kExpertUp || role == Role::kExpertDown;
+}
+
+Error not_finite(const ModelFile& file, const TensorInfo& tensor) {
+  return format_error(fmt::format("{}: tensor '{}' of type {} holds NaN or an infinity: the file is damaged, or was "
+                                  "made from damaged weights",
+                                  file.path().string(), tensor.name, traits(tensor.type).name),
+                      tensor.name);
 }
 
 // One tensor holds the matrices of all experts.
@@ -197,13 +205,23 @@ Result<WeightId> Binder::matrix_rows(const Found& found, Role role, uint32_t fir
   source.scales = scales;
   std::future<uint64_t> hash;
   if (options_.hash_weights && first_row == 0) hash = hash_beside(found.tensors);
-  RZ_TRY(const WeightId id, backend_.load_matrix(source));
+  const auto loaded = backend_.load_matrix(source);
   if (hash.valid()) weights_hash_ = hash.get();
+  if (!loaded.ok()) return explained(loaded.error(), found);
   for (const TensorInfo* tensor : found.tensors) {
     file_.release(tensor->data);
     if (first_row == 0) RZ_CHECK_OK(report_progress(*tensor));
   }
-  return id;
+  return loaded;
+}
+
+// A backend knows a stack of experts by the first one's name, and no file.
+Error Binder::explained(const Error& error, const Found& found) const {
+  if (error.code != ErrorCode::kFormatError) return error;
+  for (const TensorInfo* tensor : found.tensors) {
+    if (!all_finite(tensor->type, tensor->data.data(), tensor->n_elems())) return not_finite(file_, *tensor);
+  }
+  return error;
 }
 
 // Of all the role's tensors, one behind the other; empty for other types than F8.
@@ -234,8 +252,10 @@ Result<WeightId> Binder::matrix(Role role, uint32_t layer, std::vector<uint32_t>
 Result<std::vector<float>> Binder::vector_values(Role role, uint32_t layer) {
   RZ_TRY(const Found found, find_role(role, layer));
   if (found.tensors.empty()) return std::vector<float>();
-  RZ_TRY(auto values, read_vector(*found.tensors.front()));
-  RZ_CHECK_OK(finish_values(*found.tensors.front()));
+  const TensorInfo& tensor = *found.tensors.front();
+  RZ_TRY(auto values, read_vector(tensor));
+  if (!all_finite(tensor.type, tensor.data.data(), values.size())) return not_finite(file_, tensor);
+  RZ_CHECK_OK(finish_values(tensor));
   return values;
 }
 

@@ -35,6 +35,8 @@ class Binder {
   uint64_t size_of(Dim dim) const;
   const TensorInfo* find(std::string_view name_pattern, uint32_t layer, uint32_t expert) const;
   Result<Found> find_role(Role role, uint32_t layer);
+  // A backend's refusal, by the tensor that it is of.
+  Error explained(const Error& error, const Found& found) const;
   Status check_shape(const TensorInfo& tensor, std::vector<uint64_t> expected) const;
   Error missing(const TensorSpec& spec, std::string_view pattern, uint32_t layer, uint32_t expert) const;
   // The name that this file uses for the tensor.

@@ -53,8 +53,10 @@ Status append_f8_scales(const TensorInfo& matrix, const TensorInfo* scales, uint
   }
   RZ_TRY(const ScaleBlock block, block_of(matrix, *scales));
   RZ_TRY(const std::vector<float> values, read_vector(*scales));
-  if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); })) {
-    return format_error(fmt::format("tensor '{}': a scale is not finite", scales->name), scales->name);
+  constexpr float kLargestCode = 448;
+  if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x * kLargestCode); })) {
+    return format_error(fmt::format("tensor '{}': a scale, or its product with a weight, is not finite", scales->name),
+                        scales->name);
   }
   const uint64_t n_stored_cols = (matrix.shape[1] + block.n_cols - 1) / block.n_cols;
   for (uint32_t r = first_row; r < first_row + n_rows; ++r) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "sampling/finite.h"
 #include "sampling/logit_bias.h"
 #include "sampling/mask.h"
 #include "sampling/min_p.h"
@@ -25,11 +26,11 @@ bool is_in(float value, float low, float high) {
   return value >= low && value <= high;
 }
 
-// The first of the largest; NaN never wins.
+// The first of the largest.
 TokenId argmax(std::span<const float> logits) {
   size_t best = 0;
   for (size_t i = 1; i < logits.size(); ++i) {
-    if (logits[i] > logits[best] || std::isnan(logits[best])) best = i;
+    if (logits[i] > logits[best]) best = i;
   }
   return TokenId{static_cast<int32_t>(best)};
 }
@@ -84,7 +85,7 @@ Status validate(const SamplingParams& p, uint32_t n_vocab) {
     if (to_index(id) < 0 || static_cast<uint32_t>(to_index(id)) >= n_vocab) {
       return out_of_range("logit_bias", fmt::format("token ids below {}", n_vocab).c_str(), to_index(id));
     }
-    if (std::isnan(bias)) return out_of_range("logit_bias", "numbers", bias);
+    if (!(bias < INFINITY)) return out_of_range("logit_bias", "numbers, or -infinity", bias);
   }
   return {};
 }
@@ -96,12 +97,14 @@ Sampler::Sampler(uint32_t n_vocab) : adjusted_(n_vocab), weights_(n_vocab), coun
 
 TokenId Sampler::sample(const SamplingParams& params, std::span<const float> logits, std::span<const TokenId> history,
                         std::span<const uint64_t> allowed) {
+  if (!is_prediction(logits)) return kNoToken;
   if (!allowed.empty() || !params.logit_bias.empty() || has_penalties(params)) {
     std::copy(logits.begin(), logits.end(), adjusted_.begin());
     apply_logit_bias(params, adjusted_);
     if (has_penalties(params)) apply_penalties(params, history, adjusted_, counts_);
     if (!allowed.empty()) apply_mask(allowed, adjusted_);
     logits = adjusted_;
+    if (!is_prediction(logits)) return kNoToken;
   }
   if (params.temperature == 0 || params.top_k == 1) return argmax(logits);
   const double u = uniform(params.seed, history.size());
@@ -112,7 +115,6 @@ TokenId Sampler::sample(const SamplingParams& params, std::span<const float> log
     if (!filters(params)) return draw(weights_, u * sum);
     select_from_all(logits, weights_, sum, params, candidates_);
   }
-  if (candidates_.empty()) return argmax(logits);  // no logit is a number
   apply_typical(params.typical_p, candidates_);
   apply_top_p(params.top_p, candidates_);
   apply_min_p(params.min_p, candidates_);

@@ -21,6 +21,7 @@ class Sampler {
 
   // logits: [n_vocab]. `history`: prompt and output so far; its length is the position that the draw is keyed by.
   // `allowed`: a bit for each token that may be chosen (64 a word); empty: all may.
+  // kNoToken where no token can be chosen: a logit is NaN or +infinity, or each one that may be chosen is -infinity.
   TokenId sample(const SamplingParams& params, std::span<const float> logits, std::span<const TokenId> history,
                  std::span<const uint64_t> allowed = {});
 

@@ -116,16 +116,50 @@ TEST(Sampler, WithoutTopKTheSameTokensAreDrawnAsFromAllSorted) {
   }
 }
 
-TEST(Sampler, NaNIsNeverDrawn) {
-  const std::vector<float> logits = {NAN, 1, NAN, 2};
-  for (const int top_k : {0, 1, 3, 4}) {
-    for (const float top_p : {0.5f, 1.0f}) {
-      auto params = neutral();
-      params.top_k = top_k;
-      params.top_p = top_p;
-      for (const int id : tokens_drawn(params, logits)) EXPECT_EQ(id % 2, 1) << top_k;
+std::vector<SamplingParams> chains() {
+  std::vector<SamplingParams> all;
+  for (const float temperature : {0.0f, 1.0f}) {
+    for (const int top_k : {0, 1, 3, 4}) {
+      for (const float top_p : {0.5f, 1.0f}) {
+        all.push_back(neutral());
+        all.back().temperature = temperature;
+        all.back().top_k = top_k;
+        all.back().top_p = top_p;
+      }
     }
   }
+  return all;
+}
+
+TEST(Sampler, GivesNoTokenWhereALogitIsNaNOrInfiniteOrNoneIsFinite) {
+  Sampler sampler(4);
+  for (const std::vector<float>& logits :
+       std::vector<std::vector<float>>{{NAN, 1, 0, 2},
+                                       {1, 2, 3, NAN},
+                                       {INFINITY, 1, 2, 3},
+                                       {NAN, NAN, NAN, NAN},
+                                       {-INFINITY, -INFINITY, -INFINITY, -INFINITY}}) {
+    for (const SamplingParams& params : chains()) {
+      EXPECT_EQ(sampler.sample(params, logits, {}), kNoToken);
+    }
+  }
+}
+
+TEST(Sampler, MinusInfinityIsNeverDrawn) {
+  for (const SamplingParams& params : chains()) {
+    for (const int id : tokens_drawn(params, std::vector<float>{-INFINITY, 1, -INFINITY, 2}))
+      EXPECT_EQ(id % 2, 1) << params.top_k;
+  }
+}
+
+TEST(Sampler, GivesNoTokenWhereAllThatAreAllowedAreRuledOut) {
+  Sampler sampler(4);
+  const uint64_t allowed[] = {0b0011};
+  auto params = neutral();
+  params.logit_bias = {{TokenId{0}, -INFINITY}, {TokenId{1}, -INFINITY}};
+  EXPECT_EQ(sampler.sample(params, std::vector<float>{1, 2, 3, 4}, {}, allowed), kNoToken);
+  params.logit_bias.pop_back();
+  EXPECT_EQ(sampler.sample(params, std::vector<float>{1, 2, 3, 4}, {}, allowed), TokenId{1});
 }
 
 TEST(Sampler, PenaltiesCountEachTokenOfTheWindowOnce) {

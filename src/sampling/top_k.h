@@ -8,13 +8,12 @@
 
 namespace realizar {
 
-// Fills `candidates`, k >= 1. NaN counts as -infinity.
+// Fills `candidates`, k >= 1. There is no NaN.
 inline void select_top_k(std::span<const float> logits, float temperature, size_t k, Candidates& candidates) {
   candidates.clear();
   const size_t n_kept = std::min(k, logits.size());
   for (size_t i = 0; i < logits.size(); ++i) {
-    const float logit = std::isnan(logits[i]) ? -INFINITY : logits[i];
-    const Candidate c{TokenId{static_cast<int32_t>(i)}, logit, 0};
+    const Candidate c{TokenId{static_cast<int32_t>(i)}, logits[i], 0};
     if (candidates.size() < n_kept) {
       candidates.push_back(c);
       if (candidates.size() == n_kept) std::make_heap(candidates.begin(), candidates.end(), likelier);

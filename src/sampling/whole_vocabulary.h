@@ -9,13 +9,13 @@
 
 namespace realizar {
 
-// weights[i] = e^((logit - largest) / temperature), 0 for NaN. Gives their sum, in the order of the ids.
+// weights[i] = e^((logit - largest) / temperature). Gives their sum, in the order of the ids. One logit is finite.
 inline double weigh(std::span<const float> logits, float temperature, std::span<float> weights) {
   float largest = -INFINITY;
   for (const float logit : logits) largest = logit > largest ? logit : largest;
   double sum = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
-    weights[i] = std::isnan(logits[i]) ? 0 : std::exp((logits[i] - largest) / temperature);
+    weights[i] = std::exp((logits[i] - largest) / temperature);
     sum += weights[i];
   }
   return sum;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/printable.h"
 #include "realizar/engine.h"
 
 namespace realizar::server {
@@ -35,9 +36,9 @@ void append(std::string& text, const char* name, const char* type, const char* h
 
 std::string escaped(const std::string& label) {
   std::string text;
-  for (const char c : label) {
+  for (const char c : printable(label)) {
     if (c == '\\' || c == '"') text += '\\';
-    text += c == '\n' ? ' ' : c;
+    text += c;
   }
   return text;
 }
@@ -181,12 +182,12 @@ ServerMetrics::ServerMetrics() : impl_(std::make_unique<Impl>()) {}
 ServerMetrics::~ServerMetrics() = default;
 
 void ServerMetrics::observe_inter_token(const std::string& model, double ms) {
-  Impl::observe(impl_->inter_token, {{"model_name", model}}, kPerToken, ms / 1e3);
+  Impl::observe(impl_->inter_token, {{"model_name", printable(model)}}, kPerToken, ms / 1e3);
 }
 
 void ServerMetrics::observe_request(const std::string& model, const GenerationStats& stats, const char* finish_reason,
                                     uint32_t n_tokens, double total_ms) {
-  const Impl::Labels labels{{"model_name", model}};
+  const Impl::Labels labels{{"model_name", printable(model)}};
   if (n_tokens > 0) {
     Impl::observe(impl_->first_token, labels, kFirstToken, stats.first_token_ms / 1e3);
     Impl::observe(impl_->queue, labels, kRequest, stats.queue_ms / 1e3);
@@ -197,11 +198,11 @@ void ServerMetrics::observe_request(const std::string& model, const GenerationSt
   Impl::observe(impl_->end_to_end, labels, kRequest, total_ms / 1e3);
   Impl::observe(impl_->prompt_tokens, labels, kTokens, stats.n_prompt);
   Impl::observe(impl_->generation_tokens, labels, kTokens, n_tokens);
-  impl_->success.Add({{"model_name", model}, {"finished_reason", finish_reason}}).Increment();
+  impl_->success.Add({{"model_name", printable(model)}, {"finished_reason", finish_reason}}).Increment();
 }
 
 void ServerMetrics::count_aborted(const std::string& model) {
-  impl_->success.Add({{"model_name", model}, {"finished_reason", "abort"}}).Increment();
+  impl_->success.Add({{"model_name", printable(model)}, {"finished_reason", "abort"}}).Increment();
 }
 
 void ServerMetrics::count_http(const std::string& route, int status) {
@@ -236,6 +237,8 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
          [](const EngineCounters& c) { return static_cast<double>(c.n_restored_blocks); });
   sample("vllm:num_preemptions_total", "counter", "Requests put back for want of KV blocks.",
          [](const EngineCounters& c) { return static_cast<double>(c.n_preemptions); });
+  sample("realizar_nonfinite_logits_total", "counter", "Requests that ended since the model gave NaN or infinities.",
+         [](const EngineCounters& c) { return static_cast<double>(c.n_nonfinite_logits); });
   sample("vllm:prompt_tokens_total", "counter", "Prompt tokens of requests that reached their first token.",
          [](const EngineCounters& c) { return static_cast<double>(c.n_prompt_tokens); });
   sample("vllm:generation_tokens_total", "counter", "Tokens generated.",

@@ -74,7 +74,10 @@ void HashBackend::submit() {
       hash = fold(hash, c.token, c.is_decode != 0);
     }
     for (Activation& act : activations_) {
-      if (!act.values.empty()) fill_logits(hash, std::span(act.values).subspan(r * act.n_cols, act.n_cols));
+      if (act.values.empty()) continue;
+      const auto values = std::span(act.values).subspan(r * act.n_cols, act.n_cols);
+      fill_logits(hash, values);
+      if (batch_->tokens[row] == spoiled_) values.back() = spoiled_value_;
     }
   }
 }

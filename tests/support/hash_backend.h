@@ -58,6 +58,12 @@ class HashBackend final : public Backend {
     is_lost_ = is_lost;
   }
 
+  // From here on the logits and hidden states after this token are no numbers.
+  void spoil_after(TokenId token, float value) {
+    spoiled_ = token;
+    spoiled_value_ = value;
+  }
+
   // What a row of the logits is made of: fold these over a sequence's positions, then make the row.
   static uint64_t fold(uint64_t hash, TokenId token, bool is_decode);
   static void fill_logits(uint64_t hash, std::span<float> row);
@@ -82,6 +88,8 @@ class HashBackend final : public Backend {
   uint32_t n_weights_ = 1;
   bool fails_ = false, is_lost_ = false;
   std::atomic<bool> holds_{false};
+  TokenId spoiled_ = kNoToken;
+  float spoiled_value_ = 0;
 };
 
 }  // namespace realizar::testing

@@ -7,6 +7,7 @@
 
 #include "backend/source_rows.h"
 #include "base/work_shares.h"
+#include "quant/finite.h"
 #include "quant/groups.h"
 
 namespace realizar {
@@ -106,16 +107,20 @@ void put_f8_row(const std::byte* row, const float* scales, uint32_t n_cols, uint
   for (uint32_t c = 0; c < n_cols; ++c) panel[F8Panel::codes_at(c) + i] = std::to_integer<uint8_t>(row[c]);
 }
 
-void pack_f8(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p, uint8_t* panel) {
+// False where a weight is no number; so are the other packings of a panel.
+bool pack_f8(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p, uint8_t* panel) {
+  bool finite = true;
   for (uint32_t i = 0; i < kPanelRows && p * kPanelRows + i < source.n_rows; ++i) {
     const uint32_t r = p * kPanelRows + i;
     put_f8_row(rows.row(mat, r), rows.scales(mat, r), source.n_cols, i, panel);
+    finite &= all_finite(source.type, rows.row(mat, r), source.n_cols);
   }
+  return finite;
 }
 
 // `T` is an unsigned integer of the element's size.
 template <class T>
-void pack_plain(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p, uint8_t* panel) {
+bool pack_plain(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p, uint8_t* panel) {
   const uint32_t first = p * kPanelRows, n = std::min(kPanelRows, source.n_rows - first);
   const std::byte* from[kPanelRows];
   for (uint32_t i = 0; i < n; ++i) {
@@ -127,14 +132,18 @@ void pack_plain(const MatrixSource& source, const SourceRows& rows, uint32_t mat
       std::memcpy(panel + (size_t{c} * kPanelRows + i) * sizeof(T), from[i] + c * stride, sizeof(T));
     }
   }
+  return all_finite(source.type, reinterpret_cast<const std::byte*>(panel), size_t{source.n_cols} * kPanelRows);
 }
 
-void pack_blocks(const Packing& packing, const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p,
+bool pack_blocks(const Packing& packing, const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p,
                  uint8_t* panel) {
+  bool finite = true;
   for (uint32_t i = 0; i < kPanelRows && p * kPanelRows + i < source.n_rows; ++i) {
     const std::byte* row = rows.row(mat, p * kPanelRows + i);
     packing.pack_row(row, source.n_cols / kGroupCols, i, panel);
+    finite &= all_finite(source.type, row, source.n_cols);
   }
+  return finite;
 }
 
 size_t content_bytes(PanelKind kind, uint32_t n_cols) {
@@ -189,22 +198,22 @@ Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team, Ar
   m.kind = panel_kind(source.type);
   m.panel_bytes = panel_bytes(m.kind, source.n_cols);
   RZ_TRY(m.data, arena.allocate(m.bytes()));
+  std::atomic<bool> finite{true};
   const auto pack_panel = [&](uint32_t i) {
     const uint32_t mat = i / m.n_panels(), p = i % m.n_panels();
-    if (m.kind == PanelKind::kF8) {
-      pack_f8(source, rows, mat, p, m.panel(mat, p));
-    } else if (packing == nullptr) {
-      const auto pack_plain_panel = type.block_bytes == 4 ? pack_plain<uint32_t> : pack_plain<uint16_t>;
-      pack_plain_panel(source, rows, mat, p, m.panel(mat, p));
-    } else {
-      pack_blocks(*packing, source, rows, mat, p, m.panel(mat, p));
-    }
+    uint8_t* panel = m.panel(mat, p);
+    const auto pack_plain_panel = type.block_bytes == 4 ? pack_plain<uint32_t> : pack_plain<uint16_t>;
+    const bool packed = m.kind == PanelKind::kF8 ? pack_f8(source, rows, mat, p, panel)
+                        : packing == nullptr     ? pack_plain_panel(source, rows, mat, p, panel)
+                                                 : pack_blocks(*packing, source, rows, mat, p, panel);
+    if (!packed) finite.store(false, std::memory_order_relaxed);
   };
   const auto taken = std::make_unique<std::atomic<uint32_t>[]>(team.size());
   auto pack = [&](uint32_t member) {
     share_work(taken.get(), m.n_mats * m.n_panels(), member, team.size(), pack_panel);
   };
   team.run(pack);
+  if (!finite) return not_finite(source);
   return m;
 }
 

@@ -31,7 +31,8 @@ size_t panel_bytes(PanelKind kind, uint32_t n_cols);
 // Writes one stored row as row `i` of a panel, over what is there.
 void put_row(PanelKind kind, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel);
 
-// Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type), ResourceExhausted.
+// Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type), FormatError (a weight is NaN or
+// infinite), ResourceExhausted.
 Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team, Arena& arena);
 
 }  // namespace realizar

@@ -42,12 +42,14 @@ RZ_DEVICE float penalized(const ChoiceRow& c, float logit, uint32_t n_seen) {
   return logit - (static_cast<float>(n_seen) * c.frequency_penalty + c.presence_penalty);
 }
 
-// The logits of a part with their penalties, in shared memory; beyond the vocabulary there are no numbers.
+// The logits of a part with their penalties, in shared memory; beyond the vocabulary there are no numbers. What the
+// model gave as NaN becomes an infinity, which a penalty leaves as it is: it is then found as the likeliest.
 RZ_DEVICE void load_part(const ChooseArgs& a, const ChoiceRow& c, uint32_t row, uint32_t part, float* values) {
   const uint32_t first = part * kPartTokens;
   const float* logits = a.logits + uint64_t{row} * a.n_vocab + first;
   for (uint32_t i = thread_idx(); i < kPartTokens; i += kChooseThreads) {
-    values[i] = first + i < a.n_vocab ? logits[i] : NAN;
+    const float logit = first + i < a.n_vocab ? logits[i] : 0.0f;
+    values[i] = first + i >= a.n_vocab ? NAN : logit == logit ? logit : INFINITY;
   }
   barrier();
   for (uint32_t s = thread_idx(); s < c.n_seen; s += kChooseThreads) {
@@ -135,7 +137,7 @@ RZ_KERNEL void choose_part_kernel(ChooseArgs a) {
   double own_sum = 0;
   for (uint32_t j = 0; j < kOwnTokens && c.top_k == 0 && !is_greedy(c); ++j) {
     const float x = values[j * kChooseThreads + thread];
-    if (x == x) own_sum += weight_of(c, x, max);
+    if (x > -INFINITY) own_sum += weight_of(c, x, max);
   }
   const double sum = ordered_sum(own_sum, sums);
   if (thread == 0) a.parts[at] = {sum, max, *n_found};
@@ -267,11 +269,12 @@ RZ_KERNEL void choose_kernel(ChooseArgs a) {
     return;
   }
   const uint32_t n = sort_candidates(a, c, row, found, sorted, number, warps);
-  if (n == 0 || is_greedy(c)) {
-    if (thread == 0) *out = n == 0 ? -1 : id_of(sorted[0]);
+  const float largest = n == 0 ? INFINITY : value_of(sorted[0]);
+  const bool is_prediction = largest > -INFINITY && largest < INFINITY;
+  if (!is_prediction || is_greedy(c)) {
+    if (thread == 0) *out = is_prediction ? id_of(sorted[0]) : -1;
     return;
   }
-  const float largest = value_of(sorted[0]);
   double total = 1;
   if (c.top_k == 0) {
     total = 0;

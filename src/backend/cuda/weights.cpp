@@ -1,12 +1,14 @@
 #include "backend/cuda/weights.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 #include <utility>
 
 #include "backend/cuda/repack.h"
 #include "backend/source_rows.h"
+#include "quant/finite.h"
 
 namespace realizar::cuda {
 namespace {
@@ -106,7 +108,7 @@ Result<WeightId> Weights::add_matrix(const MatrixSource& source, const MatrixPar
     RZ_CHECK_OK(upload_rows(source, part, planes));
   } else {
     RZ_TRY(stored, place_streamed(source, planes, n_rows));
-    repack(source, part, planes, 0, n_rows, planes.at);
+    RZ_CHECK_OK(repack(source, part, planes, 0, n_rows, planes.at));
   }
   stored.n_bytes = size_t{part.n_rows} * row_bytes;
   stored.first_row = part.first_row;
@@ -123,10 +125,11 @@ Result<WeightId> Weights::add_matrix(const MatrixSource& source, const MatrixPar
 }
 
 // Rows [first_row, first_row + n_rows) of the stack's parts into planes that begin with the first of them.
-void Weights::repack(const MatrixSource& source, const MatrixPart& part, const Planes& planes, size_t first_row,
-                     size_t n_rows, std::byte* const* to) {
+Status Weights::repack(const MatrixSource& source, const MatrixPart& part, const Planes& planes, size_t first_row,
+                       size_t n_rows, std::byte* const* to) {
   const SourceRows rows(source);
   const size_t col_bytes = row_bytes(traits(source.type), part.first_col);
+  std::atomic<bool> finite{true};
   auto repack_share = [&](uint32_t member) {
     const size_t end = n_rows * (member + 1) / team_.size();
     for (size_t i = n_rows * member / team_.size(); i < end; ++i) {
@@ -135,13 +138,17 @@ void Weights::repack(const MatrixSource& source, const MatrixPart& part, const P
       const auto at = [&](int plane) { return to[plane] + planes.row_bytes[plane] * i; };
       if (is_plain(planes.form)) {
         copy_plain_row(source, part, rows, mat, r, planes.row_bytes[0], at(0));
+        if (!all_finite(source.type, at(0), part.n_cols)) finite.store(false, std::memory_order_relaxed);
         if (planes.form == Form::kF8) copy_scales(rows.scales(mat, r), part, at(2));
       } else {
-        repack_row(planes.form, rows.row(mat, r) + col_bytes, part.n_cols, {at(0), at(1), at(2), at(3)});
+        const std::byte* row = rows.row(mat, r) + col_bytes;
+        repack_row(planes.form, row, part.n_cols, {at(0), at(1), at(2), at(3)});
+        if (!all_finite(source.type, row, part.n_cols)) finite.store(false, std::memory_order_relaxed);
       }
     }
   };
   team_.run(repack_share);
+  return finite ? Status{} : Status(not_finite(source));
 }
 
 // By two buffers in turn: one is filled while the other is on its way.
@@ -161,8 +168,9 @@ Status Weights::upload_rows(const MatrixSource& source, const MatrixPart& part, 
     std::byte* staged[kPlanes];
     staged[0] = staging_[turn];
     for (int i = 1; i < kPlanes; ++i) staged[i] = staged[i - 1] + planes.row_bytes[i - 1] * n;
-    repack(source, part, planes, first, n, staged);
+    const Status packed = repack(source, part, planes, first, n, staged);
     RZ_CHECK_OK(device_.wait());  // for the other buffer
+    RZ_CHECK_OK(packed);
     for (int i = 0; i < kPlanes; ++i) {
       const size_t row_plane_bytes = planes.row_bytes[i];
       if (row_plane_bytes > 0) device_.upload(planes.at[i] + row_plane_bytes * first, staged[i], row_plane_bytes * n);

@@ -33,7 +33,7 @@ class Weights {
   }
 
   // Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type, more than kMaxMatrixRows rows),
-  // ResourceExhausted, Internal.
+  // FormatError (a weight is NaN or infinite), ResourceExhausted, Internal.
   Result<WeightId> add_matrix(const MatrixSource& source, const MatrixPart& part);
   Result<WeightId> add_vector(std::span<const float> values);
   // The id of what is on other devices alone.
@@ -77,8 +77,8 @@ class Weights {
   Result<void*> allocate(size_t n_bytes);
   Status place_resident(Planes& planes, size_t n_rows);
   Result<Stored> place_streamed(const MatrixSource& source, Planes& planes, size_t n_rows);
-  void repack(const MatrixSource& source, const MatrixPart& part, const Planes& planes, size_t first_row, size_t n_rows,
-              std::byte* const* to);
+  Status repack(const MatrixSource& source, const MatrixPart& part, const Planes& planes, size_t first_row,
+                size_t n_rows, std::byte* const* to);
   Status upload_rows(const MatrixSource& source, const MatrixPart& part, const Planes& planes);
   void point(Stored& stored) const;
 

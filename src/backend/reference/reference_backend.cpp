@@ -127,6 +127,8 @@ class ReferenceBackend final : public Backend {
   Result<WeightId> load_matrix(const MatrixSource& source) override {
     RZ_CHECK_OK(SourceRows(source).check());
     matrices_.push_back(decoded(source));
+    const std::vector<float>& values = matrices_.back().values;
+    if (!std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); })) return not_finite(source);
     return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
   }
 
