@@ -7,7 +7,9 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <new>
 #include <set>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -81,16 +83,17 @@ std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab) {
 class Recorder final : public RequestSink {
  public:
   bool on_token(const TokenEvent& event) override {
+    if (throws) throw std::bad_alloc();
     RC_ASSERT(event.index == tokens.size());
     RC_ASSERT(n_ends == 0);
     tokens.push_back(event.id);
     return true;
   }
-  void on_end(const Ending& ending) override {
+  void on_end(const Ending& ending) noexcept override {
     ++n_ends;
     reason = ending.reason;
     if (ending.error != nullptr) error = ending.error->code;
-    RC_ASSERT(std::ranges::equal(ending.tokens, tokens));
+    ended_whole = std::ranges::equal(ending.tokens, tokens);
   }
   bool is_cancelled() const override { return cancelled; }
 
@@ -99,6 +102,8 @@ class Recorder final : public RequestSink {
   FinishReason reason{};
   std::optional<ErrorCode> error;
   bool cancelled = false;
+  bool ended_whole = false;  // its end brought the tokens that it was told before
+  bool throws = false;       // at its next token
 };
 
 // Prompts over few letters, so that prefixes are shared and endings repeat.
@@ -182,6 +187,7 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
       const auto expected = tokens_alone(arrivals[i].request, rig.n_vocab());
       const Recorder& recorder = recorders[i];
       RC_ASSERT(recorder.n_ends == 1);
+      RC_ASSERT(recorder.ended_whole);
       if (recorder.reason == FinishReason::kCancelled) {
         RC_ASSERT(recorder.cancelled);
         RC_ASSERT(recorder.tokens.size() <= expected.size());
@@ -434,6 +440,29 @@ TEST_F(FailedStep, LeavesNothingOfACallThatWaitedForAll) {
   ASSERT_FALSE(generations.ok());
   EXPECT_EQ(generations.error().code, ErrorCode::kInternal);
   EXPECT_TRUE(engine_.is_idle());
+  EXPECT_EQ(engine_.generate(request_, {}).value().tokens, tokens_alone(request_, rig_.n_vocab()));
+}
+
+TEST_F(FailedStep, IsAlsoOneInWhichSomethingThrows) {
+  for (Recorder* recorder : {&first_, &second_}) engine_.submit(std::move(*engine_.prepare(request_, *recorder)));
+  ASSERT_TRUE(engine_.step().ok());
+  first_.throws = true;
+  Status status;
+  while (status.ok() && !engine_.is_idle()) status = engine_.step();
+  EXPECT_EQ(status.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(first_.n_ends, 1);
+  EXPECT_EQ(first_.error, ErrorCode::kResourceExhausted);
+  while (!engine_.is_idle()) ASSERT_TRUE(engine_.step().ok());
+  EXPECT_EQ(second_.tokens, tokens_alone(request_, rig_.n_vocab()));
+  EXPECT_EQ(engine_.pool().n_free(), engine_.pool().n_blocks());
+  EXPECT_TRUE(engine_.pool().is_consistent());
+}
+
+TEST_F(FailedStep, ACallbackThatThrowsGivesAnErrorAndTheEngineGoesOn) {
+  const auto throwing = [](const TokenEvent&) -> bool { throw std::runtime_error("no more"); };
+  const auto failed = engine_.generate(request_, throwing);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().message, "no more");
   EXPECT_EQ(engine_.generate(request_, {}).value().tokens, tokens_alone(request_, rig_.n_vocab()));
 }
 

@@ -2,6 +2,7 @@
 """The server against raw bytes: what no proper client sends, and what clients do when they go wrong.
 Usage: server_test.py REALIZAR."""
 import json
+import os
 import pathlib
 import re
 import resource
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -23,10 +25,17 @@ LONG = {**CHAT, "n": 64, "stream": True, "ignore_eos": True, "logprobs": True, "
 
 
 class Server:
-    def __init__(self, *args):
+    def __init__(self, *args, limits=None):
+        """`limits`: of the process, {resource: (soft, hard)}."""
+        def set_limits():
+            for name, values in (limits or {}).items():
+                resource.setrlimit(name, values)
         self.process = subprocess.Popen([REALIZAR, "serve", MODEL, "--port", "0", *args], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-        line = self.process.stdout.readline().decode()
+                                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, preexec_fn=set_limits)
+        self.output = line = self.process.stdout.readline().decode()
+        while line and "realizar listens" not in line:
+            line = self.process.stdout.readline().decode()
+            self.output += line
         self.port = int(re.search(r":(\d+), model", line).group(1))
         self.until(lambda: self.get("/readyz").status == 200, "the model")
 
@@ -42,9 +51,18 @@ class Server:
         lines = [line for line in self.get("/metrics").body.decode().splitlines() if line.startswith((name + "{", name + " "))]
         return float(lines[0].rsplit(" ", 1)[1]) if lines else 0.0
 
-    def resident_mb(self):
+    def status_value(self, name):
+        """A number of /proc/PID/status: a size in KB, or a count."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) / 1024
+        return int(re.search(rf"^{name}:\s+(\d+)", status, re.M).group(1))
+
+    def resident_mb(self):
+        return self.status_value("VmRSS") / 1024
+
+    def limit_memory(self, spare_mb):
+        """Leaves the process so much beside what it has; None: as much as it wants."""
+        most = resource.RLIM_INFINITY if spare_mb is None else (self.status_value("VmSize") << 10) + (spare_mb << 20)
+        resource.prlimit(self.process.pid, resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
 
     @staticmethod
     def until(probe, what, deadline_s=DEADLINE_S):
@@ -58,10 +76,11 @@ class Server:
         """Ends it; gives its exit code and what it wrote to stderr."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            _, stderr = self.process.communicate(timeout=DEADLINE_S)
+            stdout, stderr = self.process.communicate(timeout=DEADLINE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            _, stderr = self.process.communicate()
+            stdout, stderr = self.process.communicate()
+        self.output += stdout.decode()
         return self.process.returncode, stderr.decode()
 
 
@@ -528,6 +547,133 @@ class Connections(Case):
             client.socket.close()
 
 
+def is_sanitized():
+    """Such a program needs more addresses than a limit leaves it."""
+    program = pathlib.Path(REALIZAR).read_bytes()
+    return b"__tsan_init" in program or b"__asan_init" in program
+
+
+class ScarceMemory(unittest.TestCase):
+    def test_a_load_without_a_thread_for_it_is_503(self):
+        if is_sanitized():
+            self.skipTest("sanitizers reserve most addresses")
+        # Threads want so much for their stacks that one more does not fit a limit set later.
+        server = Server(f"second={MODEL}", limits={resource.RLIMIT_STACK: (1 << 30, resource.RLIM_INFINITY)})
+        server.limit_memory(512)
+        with server.connect() as client:
+            client.send(post({**CHAT, "model": "second"}))
+            reply = client.reply()
+            self.assertEqual(reply.status, 503)
+            self.assertIn("retry-after", reply.headers)
+        server.limit_memory(None)
+        with server.connect() as client:
+            client.send(post({**CHAT, "model": "second"}))
+            self.assertEqual(client.reply().answer(), ANSWER)
+        self.assertEqual(server.stop(), (0, ""))
+
+    def test_want_of_memory_ends_the_request_that_wants_it_and_nothing_else(self):
+        if is_sanitized():
+            self.skipTest("sanitizers reserve most addresses")
+        server = Server("--max-body-bytes", "33554432")
+        bodies = [b'{"prompt":[' + b"[]," * 2_500_000 + b"[]]}", b'{"prompt":"' + b"x " * 3_500_000 + b'"}',
+                  b'{"messages":[' + b'{"role":"user","content":"a"},' * 200_000 + b"{}]}"]
+        statuses = set()
+        for spare_mb in (2, 6, 12, 24, 48, 96):
+            for body in bodies:
+                server.limit_memory(spare_mb)
+                try:
+                    with server.connect() as client:
+                        client.send(post(body, "/v1/completions"))
+                        statuses.add(client.reply().status)
+                except (Closed, ConnectionError):
+                    statuses.add("closed")
+                self.assertIsNone(server.process.poll(), "the server has ended")
+                server.limit_memory(None)
+                with server.connect() as client:
+                    client.send(post(CHAT))
+                    self.assertEqual(client.reply().answer(), ANSWER)
+        self.assertIn(503, statuses)
+        self.assertLessEqual(statuses, {"closed", 400, 503})
+        self.assertEqual(server.stop()[0], 0)
+
+
+class ModelsFolder(unittest.TestCase):
+    def test_what_nobody_could_ask_for_is_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink("/nowhere/model.gguf", f"{folder}/dangling.gguf")
+            os.symlink(MODEL, os.fsencode(folder) + b"/bad-\xff-name.gguf")
+            os.symlink(MODEL, f"{folder}/well.gguf")
+            server = Server("--models-dir", folder)
+            self.assertEqual([model["id"] for model in server.get("/v1/models").json()["data"]],
+                             [pathlib.Path(MODEL).stem, "well"])
+            code, stderr = server.stop()
+        self.assertEqual(code, 0)
+        lines = stderr.splitlines()
+        self.assertEqual(len(lines), 2, stderr)
+        self.assertTrue(any("dangling.gguf" in line and "left out" in line for line in lines), stderr)
+        self.assertTrue(any("UTF-8" in line and "left out" in line for line in lines), stderr)
+
+
+class FailedLoads(Case):
+    """Beside a model that is well, one that is broken and one that is gone."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        broken, gone = pathlib.Path(cls.folder.name, "broken.gguf"), pathlib.Path(cls.folder.name, "gone.gguf")
+        broken.write_bytes(bytes(100))
+        gone.write_bytes(bytes(100))
+        cls.ARGS = (f"broken={broken}", f"gone={gone}")
+        super().setUpClass()
+        gone.unlink()
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.folder.cleanup()
+
+    def test_are_the_server_s_errors_and_name_the_model_but_no_path(self):
+        for name in ("broken", "gone"):
+            reply = self.exchange(post({**CHAT, "model": name}))
+            self.assertEqual(reply.status, 500)
+            self.assertEqual(reply.json()["error"]["type"], "server_error")
+            self.assertIn(f"'{name}'", reply.json()["error"]["message"])
+            self.assertNotIn(self.folder.name, reply.body.decode())
+            for path in ("/v1/models", f"/v1/models/{name}", "/health"):
+                self.assertNotIn(self.folder.name, self.server.get(path).body.decode())
+
+    def test_cost_nothing_however_often_they_are_asked_for(self):
+        def ask(client, n):
+            for _ in range(n):
+                client.send(post({"model": "broken", "prompt": "x"}, "/v1/completions"))
+                self.assertEqual(client.reply().status, 500)
+        with self.server.connect() as client:
+            ask(client, 10)
+            before = {name: self.server.status_value(name) for name in ("Threads", "VmSize")}
+            ask(client, 2000)
+            self.assertLessEqual(self.server.status_value("Threads"), before["Threads"])
+            self.assertLess(self.server.status_value("VmSize") - before["VmSize"], 100 << 10)
+
+
+class OpenFiles(unittest.TestCase):
+    def test_as_many_as_the_system_lets_and_no_more_connections(self):
+        server = Server(limits={resource.RLIMIT_NOFILE: (50, 300)})
+        self.assertEqual(resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE), (300, 300))
+        clients = [server.connect() for _ in range(240)]
+        n_answered = 0
+        for client in clients:
+            try:
+                client.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+                n_answered += client.reply().status == 200
+            except (Closed, ConnectionError):
+                pass
+        self.assertEqual(n_answered, 236)
+        for client in clients:
+            client.socket.close()
+        self.assertEqual(server.stop(), (0, ""))
+        self.assertIn("room for 236 connections", server.output)
+
+
 class Limits(Case):
     ARGS = ("--max-connections", "8")
 
@@ -562,9 +708,49 @@ class Drain(unittest.TestCase):
             self.assertEqual(len(json.loads(body)["data"]), 1000)
         self.assertEqual(server.stop(), (0, ""))
 
-    def test_clients_with_everything_under_way(self):
-        """A second signal while requests run, wait, arrive and are half sent."""
-        for _ in range(3):
+    def test_what_is_cut_off_at_the_end_of_the_time_is_told_so(self):
+        server = Server("--drain-timeout-ms", "50")
+        long = {**CHAT, "n": 8, "ignore_eos": True}
+        with server.connect() as stream, server.connect() as whole:
+            stream.send(post({**long, "stream": True}))
+            whole.send(post(long))
+            stream.head()
+            server.until(lambda: server.metric("vllm:num_requests_running") == 16, "both requests")
+            server.process.send_signal(signal.SIGTERM)
+            events = b"".join(stream.chunks())  # to the last chunk
+            self.assertEqual(json.loads(events.rstrip().rsplit(b"data: ", 1)[1])["error"]["code"], "shutting_down")
+            reply = whole.reply()
+            self.assertEqual((reply.status, reply.json()["error"]["code"]), (503, "shutting_down"))
+        code, stderr = server.stop()
+        self.assertEqual(code, 1)
+        self.assertIn("2 requests were cut off", stderr)
+
+    def test_what_is_half_sent_is_not_waited_for(self):
+        server = Server("--drain-timeout-ms", "3600000", "--body-timeout-ms", "3600000")
+        halves = [post(CHAT)[:-5], post(CHAT)[:30]]
+        clients = [server.connect() for _ in halves]
+        for client, half in zip(clients, halves):
+            client.send(half)
+        server.until(lambda: server.metric("realizar_connections") == 3, "both requests' beginnings")
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.process.wait(DEADLINE_S), 0)
+        server.stop()
+        for client in clients:
+            client.socket.close()
+
+    def test_a_hangup_drains(self):
+        server = Server()
+        with server.connect() as client:
+            client.send(post({**CHAT, "stream": True}))
+            client.head()
+            server.process.send_signal(signal.SIGHUP)
+            self.assertIn(b"[DONE]", b"".join(client.chunks()))
+        self.assertEqual(server.process.wait(DEADLINE_S), 0)
+        server.stop()
+
+    def test_a_second_signal_ends_it_at_once_whatever_is_under_way(self):
+        """Requests run, wait, arrive and are half sent."""
+        for second in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             server = Server("--max-queue", "1000")
             clients = [server.connect() for _ in range(60)]
             for i, client in enumerate(clients):
@@ -572,7 +758,9 @@ class Drain(unittest.TestCase):
             clients[1].head()
             server.process.send_signal(signal.SIGTERM)
             server.until(lambda: not self.accepts(server), "the port to close")
-            self.assertEqual(server.stop(), (0, ""))
+            server.process.send_signal(second)
+            self.assertEqual(server.process.wait(DEADLINE_S), 1, "not everything was served")
+            server.stop()
             for client in clients:
                 client.socket.close()
 

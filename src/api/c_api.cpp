@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/printable.h"
 #include "realizar/engine.h"
 
@@ -31,13 +31,9 @@ template <class Body>
 auto guarded(const Body& body, decltype(body()) on_failure) -> decltype(body()) {
   last_message.clear();
   last_code = RZ_OK;
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    fail({ErrorCode::kResourceExhausted, "out of memory", ""});
-  } catch (const std::exception& error) {
-    fail({ErrorCode::kInternal, error.what(), ""});
-  }
+  auto result = caught([&]() -> Result<decltype(body())> { return body(); });
+  if (result.ok()) return std::move(*result);
+  fail(std::move(result).error());
   return on_failure;
 }
 

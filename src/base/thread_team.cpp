@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "base/memory_nodes.h"
 
@@ -45,6 +46,19 @@ std::vector<cpu_set_t> places_of(uint32_t n_threads) {
 }  // namespace
 
 ThreadTeam::ThreadTeam(uint32_t n_threads) : n_threads_(std::max(1u, n_threads)) {
+  try {
+    start();
+  } catch (...) {  // the system gives no more threads; those that there are must end
+    stop();
+    throw;
+  }
+}
+
+ThreadTeam::~ThreadTeam() {
+  stop();
+}
+
+void ThreadTeam::start() {
   threads_.reserve(n_threads_ - 1);
   const SignalsBlocked blocked;
   const std::vector<cpu_set_t> places = places_of(n_threads_);
@@ -55,7 +69,7 @@ ThreadTeam::ThreadTeam(uint32_t n_threads) : n_threads_(std::max(1u, n_threads))
   }
 }
 
-ThreadTeam::~ThreadTeam() {
+void ThreadTeam::stop() {
   stop_.store(true);
   generation_.fetch_add(1);
   generation_.notify_all();
@@ -67,18 +81,38 @@ void ThreadTeam::run(Job job, void* context) {
   context_ = context;
   generation_.fetch_add(1);
   generation_.notify_all();
-  job(context, 0);
-  barrier();
+  perform(0);
+  if (!failed_.load(std::memory_order_acquire)) return;
+  // All have left the job, some of them out of a barrier where the others never came.
+  inside_.arrived.store(0, std::memory_order_relaxed);
+  failed_.store(false, std::memory_order_relaxed);
+  std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+// A member's part of a job, until all are done.
+void ThreadTeam::perform(uint32_t member) {
+  try {
+    job_(context_, member);
+  } catch (const Abandoned&) {
+  } catch (...) {
+    if (!failed_.exchange(true, std::memory_order_acq_rel)) failure_ = std::current_exception();
+  }
+  meet(end_, false);
 }
 
 void ThreadTeam::barrier() {
-  const uint32_t phase = phase_.load(std::memory_order_acquire);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == n_threads_) {
-    arrived_.store(0, std::memory_order_relaxed);
-    phase_.store(phase + 1, std::memory_order_release);
+  meet(inside_, true);
+}
+
+void ThreadTeam::meet(Gate& gate, bool may_fail) {
+  const uint32_t phase = gate.phase.load(std::memory_order_acquire);
+  if (gate.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == n_threads_) {
+    gate.arrived.store(0, std::memory_order_relaxed);
+    gate.phase.store(phase + 1, std::memory_order_release);
     return;
   }
-  for (int i = 0; phase_.load(std::memory_order_acquire) == phase; ++i) {
+  for (int i = 0; gate.phase.load(std::memory_order_acquire) == phase; ++i) {
+    if (may_fail && failed_.load(std::memory_order_relaxed)) throw Abandoned{};
     if (i < kSpins) {
       pause();
     } else {
@@ -101,8 +135,7 @@ void ThreadTeam::work(uint32_t member) {
     }
     ++seen;
     if (stop_.load()) return;
-    job_(context_, member);
-    barrier();
+    perform(member);
   }
 }
 

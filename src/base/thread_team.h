@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -22,7 +23,8 @@ class ThreadTeam {
 
   uint32_t size() const { return n_threads_; }
 
-  // Runs job(context, member) on every member; returns when all are done.
+  // Runs job(context, member) on every member; returns when all are done. What a member throws ends the job: the others
+  // leave it at their next barrier, and run() throws the same.
   void run(Job job, void* context);
   template <class Body>
   void run(Body& body) {
@@ -33,14 +35,26 @@ class ThreadTeam {
   void barrier();
 
  private:
+  // All members meet at it.
+  struct Gate {
+    alignas(64) std::atomic<uint32_t> arrived{0};
+    alignas(64) std::atomic<uint32_t> phase{0};  // times that all have met
+  };
+  struct Abandoned {};  // thrown at a barrier where another member has failed
+
+  void start();
+  void stop();
   void work(uint32_t member);
+  void perform(uint32_t member);
+  void meet(Gate& gate, bool may_fail);
 
   uint32_t n_threads_;
   Job job_ = nullptr;
   void* context_ = nullptr;
   alignas(64) std::atomic<uint32_t> generation_{0};  // jobs started
-  alignas(64) std::atomic<uint32_t> arrived_{0};
-  alignas(64) std::atomic<uint32_t> phase_{0};  // barriers passed
+  Gate inside_, end_;                                // barriers inside a job, and its end
+  alignas(64) std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;  // what the first member threw
   std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
 };

@@ -4,6 +4,8 @@
 #include <pthread.h>
 
 #include <numeric>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace realizar {
@@ -33,6 +35,33 @@ TEST_P(ThreadTeamOf, ABarrierMakesWritesBeforeItVisible) {
   };
   team.run(job);
   for (const uint32_t sum : sums) EXPECT_EQ(sum, team.size() * 50 * 51 / 2);
+}
+
+TEST_P(ThreadTeamOf, WhatAMemberThrowsEndsTheJobAloneAndReachesTheCaller) {
+  ThreadTeam team(GetParam());
+  for (uint32_t thrower = 0; thrower < team.size(); ++thrower) {
+    std::atomic<uint32_t> n_through{0};
+    auto job = [&](uint32_t member) {
+      team.barrier();
+      if (member == thrower) throw std::runtime_error("member " + std::to_string(member));
+      team.barrier();
+      ++n_through;
+    };
+    try {
+      team.run(job);
+      FAIL() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(error.what(), "member " + std::to_string(thrower));
+    }
+    EXPECT_EQ(n_through, 0u) << "nobody goes on without the one that failed";
+    std::vector<uint32_t> runs(team.size());
+    auto next = [&](uint32_t member) {
+      team.barrier();
+      ++runs[member];
+    };
+    team.run(next);
+    EXPECT_EQ(runs, std::vector<uint32_t>(team.size(), 1));
+  }
 }
 
 // Eight members are more than the cores of a small machine: waiting must let the others run.

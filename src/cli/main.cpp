@@ -1,7 +1,6 @@
 #include <csignal>
-#include <exception>
-#include <string>
 
+#include "base/caught.h"
 #include "cli/command.h"
 #include "cli/output.h"
 
@@ -29,12 +28,6 @@ int run_main(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A reader that goes away shows as a failed write, which is reported; it must not kill the process.
   std::signal(SIGPIPE, SIG_IGN);
-  try {
-    return realizar::cli::run_main(argc, argv);
-  } catch (const std::bad_alloc&) {
-    realizar::cli::warn("ResourceExhausted: out of memory");
-  } catch (const std::exception& error) {
-    realizar::cli::warn(std::string("Internal: ") + error.what());
-  }
-  return realizar::cli::kFailure;
+  const auto code = realizar::caught([&] { return realizar::Result<int>(realizar::cli::run_main(argc, argv)); });
+  return code.ok() ? *code : realizar::cli::fail(code.error());
 }

@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "server/origin_policy.h"
 #include "server/server.h"
+#include "text/utf8.h"
 
 namespace realizar::cli {
 namespace {
@@ -36,17 +37,27 @@ server::ModelSource source_of(const std::string& text) {
 }
 
 // Every .gguf file, and every folder that has a config.json, in alphabetical order. Of a split file the first part.
+// What nobody could ask for is left out, with a line that says so: links to nothing, names that are not UTF-8.
 Result<std::vector<server::ModelSource>> find_models(const std::string& folder) {
   std::error_code error;
   std::vector<server::ModelSource> found;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  auto entry = std::filesystem::directory_iterator(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    std::error_code ignored;
+    const std::string name = entry->path().filename().string();
     const bool is_later_part = name.find("-of-") != std::string::npos && name.find("-00001-of-") == std::string::npos;
-    const bool is_gguf = entry.path().extension() == ".gguf" && !is_later_part;
-    if (is_gguf || std::filesystem::exists(entry.path() / "config.json", error)) {
-      found.push_back(source_of(entry.path().string()));
+    const bool is_gguf = entry->path().extension() == ".gguf" && !is_later_part;
+    if (!is_gguf && !std::filesystem::exists(entry->path() / "config.json", ignored)) continue;
+    const std::string path = entry->path().string();
+    if (!std::filesystem::exists(path, ignored)) {
+      warn(path + " is left out: it is not there, or it is a link to nothing");
+    } else if (!text::is_valid_utf8(name)) {
+      warn(text::replace_invalid_utf8(path) + " is left out: its name is not UTF-8; ID=PATH gives it another");
+    } else {
+      found.push_back(source_of(path));
     }
   }
+  if (error) return not_found("cannot read the folder " + folder + ": " + error.message(), folder);
   if (found.empty()) return not_found("there is no model in " + folder, folder);
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   return found;
@@ -66,6 +77,10 @@ Status resolve_models(ServeArgs& args) {
     const auto& model = args.options.models[i];
     std::error_code error;
     if (!std::filesystem::exists(model.path, error)) return not_found("there is no " + model.path, model.path);
+    if (!text::is_valid_utf8(model.id)) {
+      return invalid_argument("the id of " + text::replace_invalid_utf8(model.path) + " is not UTF-8; name it ID=PATH",
+                              "model");
+    }
     const auto end = args.options.models.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::any_of(args.options.models.begin(), end, [&](const auto& other) { return other.id == model.id; })) {
       return invalid_argument("two models are called '" + model.id + "'; name one ID=PATH", "model");

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 
+#include "base/caught.h"
 #include "base/counter.h"
 #include "engine/prefix_file.h"
 #include "model/fingerprint.h"
@@ -44,23 +44,25 @@ class GenerationSink final : public RequestSink {
   explicit GenerationSink(const TokenCallback& on_token) : on_token_(on_token) {}
 
   bool on_token(const TokenEvent& event) override { return !on_token_ || on_token_(event); }
-  void on_end(const Ending& ending) override {
-    generation_.tokens.assign(ending.tokens.begin(), ending.tokens.end());
-    generation_.embedding.assign(ending.embedding.begin(), ending.embedding.end());
+  void on_end(const Ending& ending) noexcept override {
+    status_ = caught([&] {
+      generation_.tokens.assign(ending.tokens.begin(), ending.tokens.end());
+      generation_.embedding.assign(ending.embedding.begin(), ending.embedding.end());
+      return ending.error != nullptr ? Status(*ending.error) : Status();
+    });
     generation_.finish_reason = ending.reason;
     generation_.stop_token = ending.stop_token;
     generation_.stats = ending.stats;
-    if (ending.error != nullptr) error_ = *ending.error;
   }
   Result<Generation> take() {
-    if (error_) return *error_;
+    if (!status_.ok()) return status_.error();
     return std::move(generation_);
   }
 
  private:
   const TokenCallback& on_token_;
   Generation generation_;
-  std::optional<Error> error_;
+  Status status_;
 };
 
 }  // namespace
@@ -232,8 +234,7 @@ Result<std::vector<Generation>> Engine::generate_all(std::span<const Request> re
   RZ_CHECK_OK(run_until_idle());
   std::vector<Generation> generations;
   for (GenerationSink& sink : sinks) {
-    RZ_TRY(Generation generation, sink.take());
-    generations.push_back(std::move(generation));
+    RZ_TRY(generations.emplace_back(), sink.take());
   }
   return generations;
 }

@@ -60,8 +60,9 @@ class Engine {
   Result<SequencePtr> prepare(const Request& request, RequestSink& sink) const;
   // Puts it among those that wait.
   void submit(SequencePtr sequence);
-  // Takes in what waits and fits, computes one batch and hands out its tokens. An error (Internal: the device failed)
-  // has ended every running request, and where the device is lost every waiting one too.
+  // Takes in what waits and fits, computes one batch and hands out its tokens. An error (Internal: the device failed,
+  // or a request's sink or constraint threw; ResourceExhausted: memory ran out) has ended every running request, and
+  // where the device is lost every waiting one too.
   Status step();
   // Nothing runs and nothing waits.
   bool is_idle() const { return running_.empty() && waiting_.empty(); }
@@ -113,6 +114,7 @@ class Engine {
   Status check_tokens(std::span<const TokenId> tokens) const;
 
   // engine_step.cpp: who runs
+  Status try_step();
   void sweep(Sequence::Clock::time_point now);
   void admit(Sequence::Clock::time_point now);
   bool try_admit(Sequence& sequence);

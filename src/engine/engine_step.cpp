@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/caught.h"
 #include "base/check.h"
 #include "base/counter.h"
 #include "engine/drafter.h"
@@ -16,6 +17,7 @@ using Clock = Sequence::Clock;
 
 // Those that wait hold nothing, so there is no hurry to see that one of thousands went away.
 constexpr auto kSweepInterval = std::chrono::milliseconds(5);
+constexpr size_t kMinWaiting = 16;  // sequences that the list of those has room for at least
 
 double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
@@ -44,8 +46,16 @@ uint32_t n_common(std::span<const TokenId> a, std::span<const TokenId> b) {
 void Engine::submit(SequencePtr sequence) {
   sequence->id = SeqId{++n_sequences_};
   sequence->name_hash = pool_.root_hash(sequence->request->cache_salt);
-  shares_.join(sequence->request->tenant);
   const Request& request = *sequence->request;
+  const Status joined = caught([&] {
+    if (waiting_.size() == waiting_.capacity()) waiting_.reserve(2 * waiting_.size() + kMinWaiting);
+    shares_.join(request.tenant);
+  });
+  if (!joined.ok()) {
+    sequence->ending.reason = FinishReason::kError;
+    sequence->ending.error = &joined.error();
+    return sequence->sink->on_end(sequence->ending);
+  }
   const bool has_work = sequence->n_wanted > 0 || request.pooling != Pooling::kNone || request.prompt_logprobs;
   if (!has_work) sequence->ended = FinishReason::kLength;
   waiting_.push_back(std::move(sequence));
@@ -54,6 +64,12 @@ void Engine::submit(SequencePtr sequence) {
 }
 
 Status Engine::step() {
+  const Status status = caught([&] { return try_step(); });
+  if (!status.ok()) fail_step(status.error());
+  return status;
+}
+
+Status Engine::try_step() {
   const auto start = Clock::now();
   sweep(start);
   look_up_prefixes();
@@ -62,17 +78,11 @@ Status Engine::step() {
     publish_counters();
     return {};
   }
-  Status status = draft();
-  if (status.ok()) {
-    plan();
-    batch_ = batch_builder_.build(running_, plan_);
-    batch_.choices = choice_builder_.build(running_, plan_);
-    status = run_step(batch_);
-  }
-  if (!status.ok()) {
-    fail_step(status.error());
-    return status.error();
-  }
+  RZ_CHECK_OK(draft());
+  plan();
+  batch_ = batch_builder_.build(running_, plan_);
+  batch_.choices = choice_builder_.build(running_, plan_);
+  RZ_CHECK_OK(run_step(batch_));
   take_results();
   observe_step(ms_between(start, Clock::now()));
   remove_ended();

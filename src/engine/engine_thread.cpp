@@ -85,7 +85,7 @@ void EngineThread::run() {
       continue;
     }
     const auto start = Clock::now();
-    // A device's failure has ended the running requests, each with the error; the next ones may fare better.
+    // A failed step has ended the running requests, each with the error; the next ones may fare better.
     static_cast<void>(engine_.step().ok());
     const auto longest = std::max(longest_step_.load(std::memory_order_relaxed), Clock::now() - start);
     longest_step_.store(longest, std::memory_order_relaxed);

@@ -1,11 +1,17 @@
 #include "engine/host_blocks.h"
 
+#include "base/caught.h"
+
 namespace realizar {
 
 bool HostBlocks::save(BlockId id, uint32_t place) {
   std::span<std::byte>& bytes = places_[place];
-  if (bytes.empty()) bytes = backend_.allocate_host(backend_.block_bytes());
-  if (bytes.empty()) return false;
+  // Without memory for it a block loses its name, and nothing else happens.
+  const bool has_place = caught([&] {
+                           if (bytes.empty()) bytes = backend_.allocate_host(backend_.block_bytes());
+                         }).ok() &&
+                         !bytes.empty();
+  if (!has_place) return false;
   backend_.save_block(id, bytes);
   return true;
 }

@@ -30,7 +30,7 @@ class RequestSink {
   // False: no more is wanted; the request ends with kCancelled.
   virtual bool on_token(const TokenEvent& event) = 0;
   // Once, as the last call.
-  virtual void on_end(const Ending& ending) = 0;
+  virtual void on_end(const Ending& ending) noexcept = 0;
   // Asked before every step; any thread may have made it true.
   virtual bool is_cancelled() const { return false; }
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/caught.h"
 #include "base/check.h"
 
 namespace realizar {
@@ -45,12 +46,18 @@ bool TokenStream::on_token(const TokenEvent& event) {
   return true;
 }
 
-void TokenStream::on_end(const Ending& ending) {
+void TokenStream::on_end(const Ending& ending) noexcept {
   end_.reason = ending.reason;
   end_.stop_token = ending.stop_token;
   end_.stats = ending.stats;
-  end_.embedding.assign(ending.embedding.begin(), ending.embedding.end());
-  if (ending.error != nullptr) end_.error = *ending.error;
+  const Status taken = caught([&] {
+    end_.embedding.assign(ending.embedding.begin(), ending.embedding.end());
+    if (ending.error != nullptr) end_.error = *ending.error;
+  });
+  if (!taken.ok()) {
+    end_.reason = FinishReason::kError;
+    end_.error = taken.error();
+  }
   end_.reader_was_slow = overflowed_;
   ended_.store(true, std::memory_order_release);
   announce();

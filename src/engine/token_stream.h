@@ -52,7 +52,7 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
 
   // The engine's side.
   bool on_token(const TokenEvent& event) override;
-  void on_end(const Ending& ending) override;
+  void on_end(const Ending& ending) noexcept override;
   bool is_cancelled() const override { return cancelled_.load(std::memory_order_relaxed); }
 
  private:

@@ -43,6 +43,7 @@ ApiError to_api_error(const Error& error) {
     case ErrorCode::kContextLengthExceeded:
       return {400, error.message, error.subject, "context_length_exceeded"};
     case ErrorCode::kResourceExhausted:
+      if (error.subject == kOutOfResources) return {503, error.message, "", "out_of_resources"};
       if (error.subject == "shutdown") return {503, error.message, "", "shutting_down"};
       return {429, error.message, "", "rate_limit_exceeded"};
     case ErrorCode::kCancelled:
@@ -66,6 +67,15 @@ HttpResponse error_response(const ApiError& error) {
   if (error.status == 429 || error.status == 503) response.headers.emplace_back("Retry-After", "1");
   if (error.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
+}
+
+void fail(Reply& reply, const Error& error) noexcept {
+  const Status told = caught([&] {
+    // A copy: the call may end the reply, and with it the function.
+    if (const auto on_failed = reply.on_failed) return on_failed(error);
+    reply.send(error_response(to_api_error(error)));
+  });
+  if (!told.ok()) reply.drop();
 }
 
 }  // namespace realizar::server

@@ -40,15 +40,16 @@ Completion::~Completion() {
 
 void Completion::start() {
   self_ = shared_from_this();
-  call_.record->model = model_->id;
-  call_.record->n_prompt = static_cast<uint32_t>(choices_[0]->request().prompt.size());
   call_.reply->on_closed = [this] {
+    const auto keep = std::exchange(self_, nullptr);
+    done_ = true;
     for (auto& choice : choices_) choice->cancel();
     call_.context.metrics.count_aborted(model_->id);
-    done_ = true;
-    self_.reset();
   };
+  call_.reply->on_failed = [this](const Error& error) { fail(to_api_error(error)); };
   call_.reply->on_drained = [this] { take_all(); };
+  call_.record->model = model_->id;
+  call_.record->n_prompt = static_cast<uint32_t>(choices_[0]->request().prompt.size());
   if (plan_.stream) call_.context.streaming.insert(this);
   const auto keep = self_;
   while (n_submitted_ < std::min(choices_.size(), kMaxAtOnce) && submit_next()) {
@@ -68,19 +69,22 @@ bool Completion::submit_next() {
 
 void Completion::ping(Clock::time_point now) {
   if (now - last_sent_ < kPingInterval || done_) return;
-  send(": ping\n\n");
+  answering(*call_.reply, [&] { send(": ping\n\n"); });
 }
 
 void Completion::on_news(size_t choice_idx) {
   const auto keep = shared_from_this();
-  if (!done_ && !call_.reply->is_congested()) take_news(choice_idx);
+  if (done_ || call_.reply->is_congested()) return;
+  answering(*call_.reply, [&] { take_news(choice_idx); });
 }
 
 void Completion::take_all() {
   const auto keep = shared_from_this();
-  for (size_t i = 0; i < n_submitted_ && !done_; ++i) {
-    if (!choices_[i]->has_ended()) take_news(i);
-  }
+  answering(*call_.reply, [&] {
+    for (size_t i = 0; i < n_submitted_ && !done_; ++i) {
+      if (!choices_[i]->has_ended()) take_news(i);
+    }
+  });
 }
 
 void Completion::take_news(size_t choice_idx) {
@@ -134,6 +138,7 @@ void Completion::finish() {
 
 // Before anything was sent the status says it; after that, an event in the stream.
 void Completion::fail(const ApiError& error) {
+  const auto keep = shared_from_this();
   done_ = true;
   for (auto& choice : choices_) choice->cancel();
   if (begun_) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "realizar/result.h"
 #include "server/body_room.h"
 
 namespace realizar::server {
@@ -53,9 +54,13 @@ class Reply {
   // So much is unsent that the writer should wait for on_drained.
   virtual bool is_congested() const = 0;
   virtual bool is_closed() const = 0;
+  // Closes the connection: the way out where not even an error can be sent.
+  virtual void drop() noexcept = 0;
 
   // Set by the route. on_closed: the client went away before the end.
   std::function<void()> on_closed, on_drained;
+  // Ends what is under way with an error, as its dialect spells that; without it the error is the reply.
+  std::function<void(const Error&)> on_failed;
 };
 
 // %41 becomes A; a % that no two hexadecimal digits follow stays.

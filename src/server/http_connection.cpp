@@ -2,16 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 
+#include "base/caught.h"
 #include "server/api_error.h"
 #include "server/bounded_body.h"
 
@@ -32,6 +33,7 @@ constexpr size_t kReadBodyBytes = 64u << 10;
 constexpr size_t kMaxPipelinedBytes = 64u << 10;  // read ahead while a reply is under way
 constexpr size_t kMaxUnwantedBytes = 64u << 10;   // of a refused request's body, to keep its connection
 constexpr uint32_t kLingerMs = 5000;
+constexpr uint32_t kLastReadMs = 1000;
 
 tcp::socket& lowest(tcp::socket& socket) {
   return socket;
@@ -59,7 +61,13 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     if (--mine->second == 0) context_->n_of_address.erase(mine);
   }
 
-  void start() { asio::co_spawn(stream_.get_executor(), run(this->shared_from_this()), asio::detached); }
+  // An exception, for want of memory, ends the connection.
+  void start() {
+    auto self = this->shared_from_this();
+    asio::co_spawn(stream_.get_executor(), run(self), [self](const std::exception_ptr& thrown) {
+      if (thrown) self->close();
+    });
+  }
 
   void send_bytes(std::string_view bytes) override {
     if (closed_) return;
@@ -81,7 +89,8 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   }
 
   void close_if_idle() override {
-    if (exchange_ == nullptr && !in_request_) close_when_sent();
+    if (exchange_ == nullptr && !in_request_) return close_when_sent();
+    if (in_request_) arm(read_timer_, context_->options.body_timeout_ms);
   }
 
   void close() override {
@@ -140,7 +149,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     taker_.reset();
     n_header_bytes_ = 0;
     while (true) {
-      const bool goes_on = take_in(parser);
+      const bool goes_on = take_in_or_refuse(parser);
       if (!goes_on) co_return false;
       if (parser.is_done()) break;
       const bool has_more = co_await read_some();
@@ -151,6 +160,15 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     if (buffer_.capacity() >= kReadBodyBytes) buffer_.shrink_to_fit();
     hand_over(parser);
     co_return true;
+  }
+
+  // What is thrown is the reply.
+  bool take_in_or_refuse(Parser& parser) {
+    bool goes_on = false;
+    const Status taken = caught([&] { goes_on = take_in(parser); });
+    if (taken.ok()) return goes_on;
+    const ApiError error = to_api_error(taken.error());
+    return refuse(error.status, error.message);
   }
 
   // Parses what has arrived. False: the connection is over.
@@ -313,8 +331,9 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     if (!sending_.empty() || unsent_.empty() || closed_) return;
     std::swap(sending_, unsent_);
     arm(write_timer_, context_->options.write_timeout_ms);
-    asio::async_write(stream_, asio::buffer(sending_),
-                      [self = this->shared_from_this()](error_code error, size_t) { self->on_sent(error); });
+    asio::async_write(stream_, asio::buffer(sending_), [self = this->shared_from_this()](error_code error, size_t) {
+      if (!caught([&] { self->on_sent(error); }).ok()) self->close();
+    });
   }
 
   void on_sent(error_code error) {
@@ -344,7 +363,9 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     lowest(stream_).shutdown(tcp::socket::shutdown_send, ignored);
   }
 
+  // A server that ends does not wait long for what is half sent.
   void arm(asio::steady_timer& timer, uint32_t timeout_ms) {
+    if (context_->draining && &timer == &read_timer_) timeout_ms = std::min(timeout_ms, kLastReadMs);
     timer.expires_after(std::chrono::milliseconds(timeout_ms));
     timer.async_wait([weak = this->weak_from_this()](error_code error) {
       const auto self = weak.lock();

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/caught.h"
 #include "server/http.h"
 #include "server/http_head.h"
 
@@ -70,11 +71,14 @@ class Exchange final : public Reply {
     return connection != nullptr && connection->n_unsent_bytes() > kCongestedBytes;
   }
   bool is_closed() const override { return state_ == State::kClosed; }
+  void drop() noexcept override {
+    if (const auto connection = connection_.lock()) connection->close();
+  }
   // Whether further requests may come after the reply; to be said before it begins.
   void set_keep_alive(bool keep_alive) { keep_alive_ = keep_alive; }
   void notify_closed() {
     if (std::exchange(state_, State::kClosed) == State::kDone) return;
-    if (const auto callback = std::exchange(on_closed, {})) callback();
+    if (const auto callback = std::exchange(on_closed, {})) static_cast<void>(caught(callback));
     on_drained = {};
   }
   void notify_drained() {

@@ -1,6 +1,7 @@
 #include "server/http_server.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -8,17 +9,19 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <list>
+#include <mutex>
 #include <optional>
+#include <thread>
 
+#include "base/caught.h"
 #include "server/http_connection.h"
+#include "server/stop_signals.h"
 
 namespace realizar::server {
 namespace {
@@ -28,10 +31,58 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
+constexpr auto kPause = std::chrono::milliseconds(50);  // where memory or file descriptors ran out
 
 std::shared_ptr<BodyRoom> room_for(const HttpOptions& options) {
   return std::make_shared<BodyRoom>(options.max_bodies_bytes, options.max_body_bytes);
 }
+
+void report(const Status& status) {
+  if (!status.ok()) spdlog::error("the server goes on after: {}", status.error().message);
+}
+
+// What a worker does, and what the I/O thread does after it.
+struct Job {
+  std::function<void()> work;
+  std::function<void(const Status&)> then;
+  Status status;  // of the work
+  std::shared_ptr<Job> next;
+};
+
+// Jobs on their way back to the I/O thread, which takes no memory: any thread pushes, one takes.
+class FinishedJobs {
+ public:
+  void push(std::shared_ptr<Job> job) {
+    const std::lock_guard lock(mutex_);
+    job->next = std::move(newest_);
+    newest_ = std::move(job);
+  }
+  // Calls take(job) for each, oldest first. It must not throw.
+  template <class Take>
+  void take_all(Take take) {
+    std::shared_ptr<Job> oldest = oldest_first();
+    while (oldest != nullptr) {
+      take(*oldest);
+      oldest = std::move(oldest->next);
+    }
+  }
+
+ private:
+  std::shared_ptr<Job> oldest_first() {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<Job> reversed;
+    while (newest_ != nullptr) {
+      std::shared_ptr<Job> job = std::move(newest_);
+      newest_ = std::move(job->next);
+      job->next = std::move(reversed);
+      reversed = std::move(job);
+    }
+    return reversed;
+  }
+
+  std::mutex mutex_;
+  std::shared_ptr<Job> newest_;
+};
 
 class AsioServer final : public HttpServer {
  public:
@@ -40,20 +91,37 @@ class AsioServer final : public HttpServer {
             ConnectionContext{options, std::move(handler), room_for(options), {}, {}})),
         acceptor_(io_),
         wake_fd_(io_, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-        signals_(io_),
+        stop_fd_(io_),
         workers_(options.n_small_workers, options.n_large_workers) {}
 
   Status listen();
   uint16_t port() const override { return acceptor_.local_endpoint().port(); }
 
   void run() override {
-    asio::co_spawn(io_, accept(), asio::detached);
-    asio::co_spawn(io_, wait_for_wakes(), asio::detached);
-    io_.run();
+    Status status;
+    do {
+      status = caught([&] {
+        revive();
+        io_.run();
+      });
+      report(status);
+      if (!status.ok()) std::this_thread::sleep_for(kPause);
+    } while (!status.ok());
     close_all();
   }
-  void post(std::function<void()> task) override { asio::post(io_, std::move(task)); }
-  void post_work(Work work) override { workers_.submit(std::move(work)); }
+  void post(std::function<void()> task) override {
+    asio::post(io_, [task = std::move(task)] { report(caught(task)); });
+  }
+  void post_work(Work work, std::function<void(const Status&)> then) override {
+    const auto job = std::make_shared<Job>(Job{std::move(work.task), std::move(then), {}, nullptr});
+    work.task = [this, job] {
+      job->status = caught(job->work);
+      job->work = nullptr;
+      finished_.push(job);
+      wake();
+    };
+    workers_.submit(std::move(work));
+  }
   void wake() override {
     if (is_woken_.exchange(true, std::memory_order_acq_rel)) return;
     const uint64_t one = 1;
@@ -63,15 +131,17 @@ class AsioServer final : public HttpServer {
   void set_on_wake(std::function<void()> on_wake) override { on_wake_ = std::move(on_wake); }
 
   void every(std::chrono::milliseconds interval, std::function<void()> task) override {
-    timers_.emplace_back(io_);
-    tick(timers_.back(), interval, std::make_shared<std::function<void()>>(std::move(task)));
+    tickers_.push_back({asio::steady_timer(io_), interval, std::move(task)});
+    arm(tickers_.back());
   }
 
-  void on_signal(std::function<void(int)> handler) override {
-    error_code ignored;
-    signals_.add(SIGINT, ignored);
-    signals_.add(SIGTERM, ignored);
-    wait_for_signal(std::make_shared<std::function<void(int)>>(std::move(handler)));
+  Status on_stop_signal(std::function<void()> handler) override {
+    RZ_TRY(const int fd, catch_stop_signals());
+    stop_fd_.assign(::dup(fd));
+    stop_fd_.async_wait(asio::posix::stream_descriptor::wait_read, [handler = std::move(handler)](error_code error) {
+      if (!error) report(caught(handler));
+    });
+    return {};
   }
 
   void stop_accepting() override {
@@ -109,37 +179,59 @@ class AsioServer final : public HttpServer {
       const auto [error, n_bytes] = co_await wake_fd_.async_read_some(asio::buffer(&n_wakes, sizeof n_wakes), kTuple);
       if (error) co_return;
       is_woken_.exchange(false, std::memory_order_acq_rel);
-      if (on_wake_) on_wake_();
+      finished_.take_all([](const Job& job) { report(caught([&] { job.then(job.status); })); });
+      if (on_wake_) report(caught(on_wake_));
     }
   }
 
-  void tick(asio::steady_timer& timer, std::chrono::milliseconds interval,
-            std::shared_ptr<std::function<void()>> task) {
-    timer.expires_after(interval);
-    timer.async_wait([this, &timer, interval, task](error_code error) {
+  struct Ticker {
+    asio::steady_timer timer;
+    std::chrono::milliseconds interval;
+    std::function<void()> task;
+    bool is_armed = false;
+  };
+
+  void arm(Ticker& ticker) {
+    ticker.timer.expires_after(ticker.interval);
+    ticker.timer.async_wait([this, &ticker](error_code error) {
+      ticker.is_armed = false;
       if (error) return;
-      (*task)();
-      tick(timer, interval, task);
+      report(caught(ticker.task));
+      arm(ticker);
     });
+    ticker.is_armed = true;
   }
 
-  void wait_for_signal(std::shared_ptr<std::function<void(int)>> handler) {
-    signals_.async_wait([this, handler](error_code error, int signal) {
-      if (error) return;
-      (*handler)(signal);
-      wait_for_signal(handler);
+  // Starts the loops of the server that are not there: all of them at first, later those that an exception ended.
+  void revive() {
+    keep(accepts_, [this] { return accept(); });
+    keep(awaits_wakes_, [this] { return wait_for_wakes(); });
+    for (Ticker& ticker : tickers_) {
+      if (!ticker.is_armed) arm(ticker);
+    }
+  }
+
+  template <class Loop>
+  void keep(bool& is_there, Loop loop) {
+    if (is_there) return;
+    asio::co_spawn(io_, loop(), [&is_there](const std::exception_ptr& thrown) {
+      is_there = false;
+      if (thrown) std::rethrow_exception(thrown);  // to run(), which starts it again
     });
+    is_there = true;
   }
 
   asio::io_context io_{1};
   std::shared_ptr<ConnectionContext> context_;
   tcp::acceptor acceptor_;
   asio::posix::stream_descriptor wake_fd_;
-  asio::signal_set signals_;
+  asio::posix::stream_descriptor stop_fd_;
   std::optional<asio::ssl::context> tls_;
-  std::list<asio::steady_timer> timers_;
+  std::list<Ticker> tickers_;
   std::function<void()> on_wake_;
   std::atomic<bool> is_woken_{false};
+  bool accepts_ = false, awaits_wakes_ = false;
+  FinishedJobs finished_;
   WorkPool workers_;  // last: its tasks may hold what the others serve
 };
 
@@ -171,12 +263,12 @@ asio::awaitable<void> AsioServer::accept() {
   while (acceptor_.is_open()) {
     auto [error, socket] = co_await acceptor_.async_accept(kTuple);
     if (!error) {
-      start(std::move(socket));
+      report(caught([&] { start(std::move(socket)); }));
       continue;
     }
     if (!acceptor_.is_open()) co_return;
     // Out of file descriptors: others must end first.
-    asio::steady_timer pause(io_, std::chrono::milliseconds(50));
+    asio::steady_timer pause(io_, kPause);
     co_await pause.async_wait(kTuple);
   }
 }

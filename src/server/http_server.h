@@ -52,15 +52,17 @@ class HttpServer {
   // Serves on the calling thread, which becomes the I/O thread, until stop().
   virtual void run() = 0;
 
-  // Any thread.
+  // Any thread. What a task throws is logged, and ends nothing.
   virtual void post(std::function<void()> task) = 0;  // onto the I/O thread
-  virtual void post_work(Work work) = 0;              // onto a worker
+  // Has the work done on a worker, then calls `then` on the I/O thread with what it threw.
+  virtual void post_work(Work work, std::function<void(const Status&)> then) = 0;
   virtual void wake() = 0;  // has on_wake called on the I/O thread; neither locks nor allocates
 
   // On the I/O thread, or before run().
   virtual void set_on_wake(std::function<void()> on_wake) = 0;
   virtual void every(std::chrono::milliseconds interval, std::function<void()> task) = 0;
-  virtual void on_signal(std::function<void(int signal)> handler) = 0;  // SIGINT and SIGTERM
+  // At the first SIGINT, SIGTERM or SIGHUP; the second one ends the process at once.
+  virtual Status on_stop_signal(std::function<void()> handler) = 0;
   // No new connections; idle ones are closed, the others after their reply.
   virtual void stop_accepting() = 0;
   virtual void stop() = 0;

@@ -39,6 +39,7 @@ class FakeReply final : public Reply {
   void end() override { closed = true; }
   bool is_congested() const override { return false; }
   bool is_closed() const override { return closed; }
+  void drop() noexcept override { closed = true; }
 
   std::vector<HttpResponse> heads;
   std::string text;

@@ -17,6 +17,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/caught.h"
+
 namespace realizar::server {
 namespace {
 
@@ -112,9 +114,11 @@ void LineWriter::State::run() {
   pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
   uint64_t n_dropped_before = 0;
   for (std::string line; next(line);) {
-    put(line);
+    // A line that there is no memory for is lost like others.
+    if (!caught([&] { put(line); }).ok()) ++n_lost;
     const bool has_dropped = std::exchange(n_dropped_before, n_lost.load()) < n_lost;
-    if (has_dropped && !std::exchange(has_told_loss, true)) on_first_loss(name + ": it is not read fast enough");
+    if (!has_dropped || std::exchange(has_told_loss, true)) continue;
+    static_cast<void>(caught([&] { on_first_loss(name + ": it is not read fast enough"); }));
   }
   const std::lock_guard lock(mutex);
   has_ended = true;
@@ -158,8 +162,9 @@ void LineWriter::write(std::string line) {
       ++state_->n_lost;
       return;
     }
-    state_->n_waiting_bytes += line.size();
+    const size_t n_bytes = line.size();
     state_->lines.push_back(std::move(line));
+    state_->n_waiting_bytes += n_bytes;
   }
   state_->changed.notify_all();
 }

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/printable.h"
+#include "server/api_error.h"
 
 namespace realizar::server {
 namespace {
@@ -49,7 +52,12 @@ ModelRegistry::ModelRegistry(std::vector<ModelSource> sources, RegistryOptions o
 
 ModelRegistry::~ModelRegistry() {
   stopping_->store(true);
-  for (std::thread& loader : loaders_) loader.join();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.stop_timeout_ms);
+  for (const Entry& entry : entries_) {
+    if (entry.loader == nullptr || entry.loader->end_until(deadline)) continue;
+    spdlog::error("'{}' is still being loaded from a disk that does not answer; the load is left behind",
+                  entry.source.id);
+  }
   // What requests still hold is closed too, so that the server knows how that went.
   for (const Entry& entry : entries_) {
     if (entry.model != nullptr) entry.model->close();
@@ -66,108 +74,191 @@ const ModelRegistry::Entry* ModelRegistry::find(const std::string& id) const {
   return const_cast<ModelRegistry*>(this)->find_entry(id);
 }
 
-void ModelRegistry::acquire(const std::string& id, Then then) {
+uint64_t ModelRegistry::acquire(const std::string& id, Then then) {
+  const uint64_t ticket = ++n_tickets_;
   Entry* entry = find_entry(id);
-  if (entry == nullptr) return then(not_found("there is no model '" + shown(id) + "'", "model"));
-  entry->last_used = std::chrono::steady_clock::now();
-  if (entry->state == State::kReady) return then(entry->model);
-  if (entry->state != State::kLoading) {
-    if (auto status = make_room(*entry); !status.ok()) return then(status.error());
-    load(*entry);
+  if (entry == nullptr) {
+    then(not_found("there is no model '" + shown(id) + "'", "model"));
+    return ticket;
   }
-  waiting_.push_back({entry->source.id, std::move(then)});
+  entry->last_used = std::chrono::steady_clock::now();
+  if (entry->state == State::kReady) {
+    then(entry->model);
+    return ticket;
+  }
+  if (const Status status = start_loading(*entry); !status.ok()) {
+    then(status.error());
+    return ticket;
+  }
+  waiting_.push_back({ticket, entry, std::move(then)});
+  return ticket;
 }
 
-// Lets go of the least recently used models that nobody uses, until the wanted one fits.
-Status ModelRegistry::make_room(const Entry& wanted) {
-  if (options_.memory_bytes == 0) return {};
+void ModelRegistry::forget(uint64_t ticket) {
+  std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.ticket == ticket; });
+}
+
+// Until it is loading, or an error says why it is not.
+Status ModelRegistry::start_loading(Entry& entry) {
+  const auto n_waiting = static_cast<size_t>(std::ranges::count(waiting_, &entry, &Waiting::entry));
+  if (n_waiting > 0 && n_waiting >= options_.max_queue) {
+    return Error{ErrorCode::kResourceExhausted,
+                 fmt::format("{} requests wait for '{}' already", n_waiting, entry.source.id), "queue"};
+  }
+  if (entry.state == State::kLoading) return {};
+  const auto retry_at = entry.failed_at + std::chrono::milliseconds(options_.retry_ms);
+  if (entry.failure && entry.last_used < retry_at) return told_failure(entry.source.id, *entry.failure);
+  RZ_TRY(std::vector<GivenUp> given_up, make_room(entry));
+  const Status started = caught([&] { return load(entry, given_up); });
+  if (!started.ok()) take_back(given_up);
+  return started;
+}
+
+// Gives up the least recently used models that nobody uses, until the wanted one fits.
+Result<std::vector<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry& wanted) {
+  std::vector<GivenUp> given_up;
+  if (options_.memory_bytes == 0) return given_up;
   const uint64_t n_needed = bytes_on_disk(wanted.source.path);
   while (true) {
     uint64_t n_held = 0;
     Entry* oldest = nullptr;
     for (Entry& entry : entries_) {
+      if (entry.state == State::kLoading) n_held += entry.n_wanted_bytes;
       if (entry.model == nullptr) continue;
       n_held += entry.model->n_bytes();
-      const bool is_idle = entry.model->thread->n_open() == 0;
-      if (is_idle && (oldest == nullptr || entry.last_used < oldest->last_used)) oldest = &entry;
+      // Nobody but this registry can hand it out, so that who has it alone keeps it alone.
+      const bool is_unused = entry.model.use_count() == 1 && entry.model->thread->n_open() == 0;
+      if (is_unused && (oldest == nullptr || entry.last_used < oldest->last_used)) oldest = &entry;
     }
-    if (n_held == 0 || n_held + n_needed <= options_.memory_bytes) return {};
-    if (oldest == nullptr) {
-      return Error{ErrorCode::kResourceExhausted,
-                   fmt::format("'{}' needs {} MB, and all loaded models are in use", wanted.source.id, n_needed >> 20),
-                   "model"};
-    }
-    retired_.push_back(oldest->model);
-    oldest->model.reset();
+    if (n_held == 0 || n_held + n_needed <= options_.memory_bytes) return given_up;
+    if (oldest == nullptr) break;
+    given_up.push_back({oldest, nullptr});
+    given_up.back().model = std::move(oldest->model);
     oldest->state = State::kUnloaded;
   }
+  take_back(given_up);
+  return Error{ErrorCode::kResourceExhausted,
+               fmt::format("'{}' needs {} MB, and all loaded models are in use", wanted.source.id, n_needed >> 20),
+               "model"};
 }
 
-void ModelRegistry::load(Entry& entry) {
+void ModelRegistry::take_back(std::vector<GivenUp>& given_up) {
+  for (GivenUp& back : given_up) {
+    if (back.model == nullptr) continue;
+    back.entry->model = std::move(back.model);
+    back.entry->state = State::kReady;
+  }
+}
+
+namespace {
+
+// On the loader's thread: from the file to a model that answers.
+Result<ServedModelPtr> served_model(const ModelSource& source, const RegistryOptions& options,
+                                    const LoadOptions& load_options, const std::atomic<bool>& stopping) {
+  RZ_TRY(auto loaded, options.load_model(source.path, load_options));
+  if (stopping) return Error{ErrorCode::kCancelled, "the server is shutting down", ""};
+  if (!loaded->tokenizer) return unsupported(source.path + " has no tokenizer, so it cannot be served", "model");
+  const ModelInfo& info = loaded->info;
+  spdlog::info("{} is loaded on {}", source.id, info.backend);
+  if (!info.gpu_refusal.empty()) spdlog::warn("{} is not on the GPU: {}", source.id, info.gpu_refusal);
+  if (!info.check.empty()) spdlog::info("{}", info.check);
+  auto model = std::make_shared<ServedModel>();
+  model->id = source.id;
+  model->loaded = std::move(loaded);
+  model->prefixes = options.prefixes;
+  if (model->prefixes != nullptr) model->prefixes->restore(source.id, *model->loaded);
+  model->output_format = text::detect_output_format(model->loaded->template_source.source);
+  model->grammars = std::make_unique<GrammarCache>(model->tokenizer(), text::marker_strings(model->output_format));
+  model->thread = std::make_unique<EngineThread>(*model->loaded->engine, options.max_queue, options.on_progress);
+  return model;
+}
+
+// Tells what may not get lost, however long memory is short.
+void tell_at_last(TaskThread::Listener& listener, const std::function<void()>& f) {
+  bool is_told = false;
+  const auto try_once = [&] { is_told = caught(f).ok(); };
+  while (true) {
+    is_told = true;  // also where nobody listens any more
+    listener.tell(try_once);
+    if (is_told) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+}  // namespace
+
+// The given-up models end, and keep their prefixes, on the loader's thread, before the memory is taken again.
+Status ModelRegistry::load(Entry& entry, std::vector<GivenUp>& given_up) {
+  const auto leaving = std::make_shared<std::vector<ServedModelPtr>>();
+  const auto loaded = std::make_shared<Result<ServedModelPtr>>(ServedModelPtr());
+  std::function<void(TaskThread::Listener&)> task = [this, &entry, leaving, loaded, options = options_,
+                                                     source = entry.source,
+                                                     stopping = stopping_](TaskThread::Listener& listener) {
+    leaving->clear();
+    LoadOptions load_options = options.load;
+    load_options.hash_weights = options.prefixes != nullptr;
+    load_options.progress = [&](uint64_t done_bytes, uint64_t total_bytes) {
+      const double progress = total_bytes > 0 ? static_cast<double>(done_bytes) / static_cast<double>(total_bytes) : 1;
+      listener.tell([&] { options.post_io([&entry, progress] { entry.progress = progress; }); });
+      return !stopping->load();
+    };
+    *loaded = caught([&] { return served_model(source, options, load_options, *stopping); });
+    tell_at_last(listener, [&] { options.post_io([this, &entry, loaded] { on_loaded(entry, std::move(*loaded)); }); });
+  };
+  const uint64_t n_wanted_bytes = options_.memory_bytes > 0 ? bytes_on_disk(entry.source.path) : 0;
+  for (GivenUp& unused : given_up) leaving->push_back(std::move(unused.model));
+  const Status started = caught([&] { entry.loader = std::make_unique<TaskThread>(std::move(task)); });
+  if (!started.ok()) {
+    for (size_t i = 0; i < given_up.size(); ++i) given_up[i].model = std::move((*leaving)[i]);
+    return started;
+  }
   entry.state = State::kLoading;
   entry.progress = 0;
-  LoadOptions load_options = options_.load;
-  const auto post_io = options_.post_io;
-  load_options.progress = [stopping = stopping_, post_io, &entry](uint64_t done_bytes, uint64_t total_bytes) {
-    const double progress = total_bytes > 0 ? static_cast<double>(done_bytes) / static_cast<double>(total_bytes) : 1;
-    post_io([&entry, progress] { entry.progress = progress; });
-    return !stopping->load();
-  };
-  load_options.hash_weights = options_.prefixes != nullptr;
-  loaders_.emplace_back([this, &entry, load_options, post_io, source = entry.source] {
-    auto loaded = std::make_shared<Result<std::unique_ptr<LoadedModel>>>(LoadedModel::load(source.path, load_options));
-    if (loaded->ok() && options_.prefixes != nullptr) options_.prefixes->restore(source.id, ***loaded);
-    post_io([this, &entry, loaded] { on_loaded(entry, std::move(*loaded)); });
-  });
+  entry.n_wanted_bytes = n_wanted_bytes;
+  return {};
 }
 
-void ModelRegistry::on_loaded(Entry& entry, Result<std::unique_ptr<LoadedModel>> loaded) {
-  if (loaded.ok() && !(*loaded)->tokenizer) {
-    loaded = unsupported(entry.source.path + " has no tokenizer, so it cannot be served", "model");
-  }
+void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded) {
+  entry.loader.reset();  // has nothing left to do
+  entry.state = loaded.ok() ? State::kReady : State::kFailed;
+  entry.failure.reset();
   if (loaded.ok()) {
-    auto model = std::make_shared<ServedModel>();
-    model->id = entry.source.id;
-    model->loaded = std::move(*loaded);
-    const ModelInfo& info = model->loaded->info;
-    spdlog::info("{} is loaded on {}", entry.source.id, info.backend);
-    if (!info.gpu_refusal.empty()) spdlog::warn("{} is not on the GPU: {}", entry.source.id, info.gpu_refusal);
-    if (!info.check.empty()) spdlog::info("{}", info.check);
-    model->prefixes = options_.prefixes;
-    model->output_format = text::detect_output_format(model->loaded->template_source.source);
-    model->grammars = std::make_unique<GrammarCache>(model->tokenizer(), text::marker_strings(model->output_format));
-    model->thread = std::make_unique<EngineThread>(*model->loaded->engine, options_.max_queue, options_.on_progress);
-    entry.model = std::move(model);
-    entry.state = State::kReady;
-    entry.error.clear();
+    entry.model = *loaded;
+    has_served_ = true;
   } else {
-    entry.state = State::kFailed;
-    entry.error = loaded.error().message;
+    entry.failure = loaded.error();
+    entry.failed_at = std::chrono::steady_clock::now();
+    // The failure of the first model at the start is the server's own, which tells it.
+    const bool is_own = !has_served_ && &entry == &entries_.front();
+    if (!is_own) spdlog::error("'{}' could not be loaded: {}", entry.source.id, loaded.error().message);
   }
-  const auto is_other = [&](const Waiting& waiting) { return waiting.id != entry.source.id; };
+  const Result<ServedModelPtr> outcome =
+      loaded.ok() ? std::move(loaded) : Result<ServedModelPtr>(told_failure(entry.source.id, loaded.error()));
+  const auto is_other = [&](const Waiting& waiting) { return waiting.entry != &entry; };
   const auto mine = std::stable_partition(waiting_.begin(), waiting_.end(), is_other);
   std::vector<Waiting> called(std::make_move_iterator(mine), std::make_move_iterator(waiting_.end()));
   waiting_.erase(mine, waiting_.end());
-  for (const Waiting& waiting : called) {
-    if (entry.model != nullptr) {
-      waiting.then(entry.model);
-    } else {
-      waiting.then(loaded.error());
-    }
+  for (const Waiting& waiting : called) waiting.then(outcome);
+}
+
+Error told_failure(const std::string& id, const Error& failure) {
+  if (failure.code == ErrorCode::kCancelled) {
+    return {ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
   }
+  const std::string message = fmt::format("the model '{}' could not be loaded; the server's log says why", id);
+  if (failure.code == ErrorCode::kResourceExhausted) return {failure.code, message, kOutOfResources};
+  return {ErrorCode::kInternal, message, ""};
 }
 
 void ModelRegistry::dispatch() {
-  const auto dispatch_model = [](const ServedModelPtr& model) {
-    if (model == nullptr) return;
+  for (const Entry& entry : entries_) {
+    const ServedModelPtr model = entry.model;
+    if (model == nullptr) continue;
     while (const auto stream = model->thread->next_ready()) {
       // A copy: the call may end the stream, and with it the function.
       if (const auto on_ready = stream->on_ready) on_ready();
     }
-  };
-  for (Entry& entry : entries_) dispatch_model(entry.model);
-  for (const auto& retired : retired_) dispatch_model(retired.lock());
-  std::erase_if(retired_, [](const auto& retired) { return retired.expired(); });
+  }
 }
 
 bool ModelRegistry::any_ready() const {

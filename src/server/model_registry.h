@@ -6,8 +6,8 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "api/loaded_model.h"
@@ -15,6 +15,7 @@
 #include "realizar/result.h"
 #include "server/prefix_keeper.h"
 #include "server/structured_output.h"
+#include "server/task_thread.h"
 #include "text/output/output_format.h"
 
 namespace realizar::server {
@@ -47,9 +48,13 @@ using ServedModelPtr = std::shared_ptr<ServedModel>;
 
 struct RegistryOptions {
   LoadOptions load;
-  uint32_t max_queue = 256;                            // requests that wait for each model
-  uint64_t memory_bytes = 0;                           // for weights and caches of all models; 0: no bound
-  PrefixKeeper* prefixes = nullptr;                    // over restarts; must outlive all models; null: none
+  uint32_t max_queue = 256;          // requests that wait for each model
+  uint64_t memory_bytes = 0;         // for weights and caches of all models; 0: no bound
+  PrefixKeeper* prefixes = nullptr;  // over restarts; must outlive all models; null: none
+  uint32_t retry_ms = 5000;          // a model that could not be loaded is not tried again before
+  uint32_t stop_timeout_ms = 5000;   // for loads to end when the registry does
+  std::function<Result<std::unique_ptr<LoadedModel>>(const std::string&, const LoadOptions&)> load_model =
+      LoadedModel::load;
   std::function<void()> on_progress;                   // a stream of some model has news; any thread
   std::function<void(std::function<void()>)> post_io;  // runs a task on the I/O thread; any thread
 };
@@ -60,21 +65,27 @@ class ModelRegistry {
   struct Entry {
     ModelSource source;
     State state = State::kUnloaded;
-    double progress = 0;   // of loading, 0 to 1
-    std::string error;     // why loading failed
-    ServedModelPtr model;  // while it is ready
-    std::chrono::steady_clock::time_point last_used;
+    double progress = 0;           // of loading, 0 to 1
+    std::optional<Error> failure;  // why loading failed; for the log, since it may name files
+    ServedModelPtr model;          // while it is ready
+    uint64_t n_wanted_bytes = 0;   // while it is loading
+    std::chrono::steady_clock::time_point last_used, failed_at;
     std::chrono::system_clock::time_point created;  // of the file
+    std::unique_ptr<TaskThread> loader;
   };
-  using Then = std::function<void(Result<ServedModelPtr>)>;
+  using Then = std::function<void(const Result<ServedModelPtr>&)>;
 
   ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options);
-  // Stops what is being loaded.
+  // Stops what is being loaded; what does not stop in time is left behind.
   ~ModelRegistry();
 
-  // Gives the model to `then`, at once if it is ready, else when it has been loaded. "": the first model. Errors:
-  // NotFound; ResourceExhausted where memory is wanted and all models are busy; those of loading.
-  void acquire(const std::string& id, Then then);
+  // Gives the model to `then`, which must not throw, at once if it is ready, else when it has been loaded. "": the
+  // first model. Errors: NotFound; ResourceExhausted where memory is wanted and all models are busy, or where too many
+  // wait for the model; told_failure() where it cannot be loaded, or could not be a short while ago. Gives a ticket for
+  // forget().
+  uint64_t acquire(const std::string& id, Then then);
+  // `then` is not wanted any more, where it was not called yet.
+  void forget(uint64_t ticket);
   const std::list<Entry>& entries() const { return entries_; }
   const Entry* find(const std::string& id) const;
   // Calls every stream that has news.
@@ -90,21 +101,32 @@ class ModelRegistry {
 
  private:
   struct Waiting {
-    std::string id;
+    uint64_t ticket;
+    const Entry* entry;
     Then then;
+  };
+  // A model that is unloaded for another's sake.
+  struct GivenUp {
+    Entry* entry;
+    ServedModelPtr model;
   };
 
   Entry* find_entry(const std::string& id);
-  Status make_room(const Entry& wanted);
-  void load(Entry& entry);
-  void on_loaded(Entry& entry, Result<std::unique_ptr<LoadedModel>> loaded);
+  Status start_loading(Entry& entry);
+  Result<std::vector<GivenUp>> make_room(const Entry& wanted);
+  static void take_back(std::vector<GivenUp>& given_up);
+  Status load(Entry& entry, std::vector<GivenUp>& given_up);
+  void on_loaded(Entry& entry, Result<ServedModelPtr> loaded);
 
   RegistryOptions options_;
   std::list<Entry> entries_;
   std::vector<Waiting> waiting_;
-  std::vector<std::weak_ptr<ServedModel>> retired_;  // unloaded, but still held by requests
-  std::vector<std::thread> loaders_;
+  uint64_t n_tickets_ = 0;
+  bool has_served_ = false;  // some model was ready at some time
   std::shared_ptr<std::atomic<bool>> stopping_;
 };
+
+// What clients are told of a model that could not be loaded: no path of the server.
+Error told_failure(const std::string& id, const Error& failure);
 
 }  // namespace realizar::server

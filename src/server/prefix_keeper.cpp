@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/caught.h"
 #include "base/check.h"
 #include "server/auth.h"
 
@@ -73,7 +74,7 @@ void PrefixKeeper::restore(const std::string& id, LoadedModel& model) const {
 void PrefixKeeper::keep(const std::string& id, const LoadedModel& model) {
   const auto source = model.source_hash();
   REQUIRE(source.has_value());
-  const auto kept = model.engine->save_cache(file_of(id), *source, max_bytes_);
+  const auto kept = caught([&] { return model.engine->save_cache(file_of(id), *source, max_bytes_); });
   if (kept.ok()) return spdlog::info("kept {} blocks of prefixes of {} in {}", *kept, id, file_of(id));
   spdlog::error("{}", kept.error().message);
   const std::lock_guard lock(mutex_);

@@ -5,13 +5,14 @@
 #include <memory>
 #include <utility>
 
+#include "base/caught.h"
 #include "server/http.h"
 
 namespace realizar::server {
 
 class RecordedReply final : public Reply {
  public:
-  // `on_over`: called once, with the status; 499 where the client went away first.
+  // `on_over`: called once, with the status; 499 where the client went away first. It must not throw.
   static std::shared_ptr<RecordedReply> over(std::shared_ptr<Reply> reply, Headers headers,
                                              std::function<void(int status)> on_over) {
     auto recorded = std::make_shared<RecordedReply>(std::move(reply), std::move(headers), std::move(on_over));
@@ -46,6 +47,7 @@ class RecordedReply final : public Reply {
   }
   bool is_congested() const override { return inner_->is_congested(); }
   bool is_closed() const override { return inner_->is_closed(); }
+  void drop() noexcept override { inner_->drop(); }
 
  private:
   void add_headers(HttpResponse& response) {
@@ -54,11 +56,13 @@ class RecordedReply final : public Reply {
   }
   void client_left() {
     status_ = 499;
-    if (const auto callback = std::exchange(on_closed, {})) callback();
+    // The call is over, whatever its end throws.
+    if (const auto callback = std::exchange(on_closed, {})) static_cast<void>(caught(callback));
     over();
   }
   void over() {
     on_closed = on_drained = {};
+    on_failed = {};
     // What the inner reply holds of this one ends here too, or neither would ever be freed.
     const auto released = std::exchange(inner_->on_closed, {});
     if (const auto callback = std::exchange(on_over_, {})) callback(status_);

@@ -25,12 +25,18 @@ constexpr Route kRoutes[] = {
     {"GET", "/", get_page, false},
 };
 
-void refuse(const Call& call, const Error& error) {
-  call.reply->send(error_response(to_api_error(error)));
-}
-
-void work_on(const Call& call, std::function<void()> task) {
-  call.context.http.post_work({call.client, call.body->bytes.size(), std::move(task)});
+// Has `work` done on a worker, then `then` on the I/O thread. What either throws ends the call.
+void on_worker(Call call, std::function<void(Call&)> work, std::function<void(Call)> then) {
+  HttpServer& http = call.context.http;
+  Work task{call.client, call.body->bytes.size(), nullptr};
+  const auto shared = std::make_shared<Call>(std::move(call));
+  task.task = [shared, work = std::move(work)] { work(*shared); };
+  http.post_work(std::move(task), [shared, then = std::move(then)](const Status& status) {
+    const auto reply = shared->reply;
+    if (reply->is_closed()) return;
+    if (!status.ok()) return fail(*reply, status.error());
+    answering(*reply, [&] { then(std::move(*shared)); });
+  });
 }
 
 // How many ids of each kind a body may hold for this model.
@@ -45,16 +51,14 @@ Result<Prepared> prepare_body(Call& call, const ServedModelPtr& model, Prepare p
   return prepare(body, model, call);
 }
 
-void prepare_on_worker(Call call, ServedModelPtr model, Prepare prepare) {
-  work_on(call, [call, model = std::move(model), prepare]() mutable {
-    auto prepared = std::make_shared<Result<Prepared>>(prepare_body(call, model, prepare));
-    HttpServer& server = call.context.http;
-    server.post([call = std::move(call), model = std::move(model), prepared]() mutable {
-      if (call.reply->is_closed()) return;
-      if (!prepared->ok()) return refuse(call, prepared->error());
-      (*prepared)->respond(std::move(call), std::move(model));
-    });
-  });
+void prepare_on_worker(Call call, const ServedModelPtr& model, Prepare prepare) {
+  const auto prepared = std::make_shared<Result<Prepared>>(Prepared{});
+  on_worker(
+      std::move(call), [model, prepare, prepared](Call& reading) { *prepared = prepare_body(reading, model, prepare); },
+      [model, prepared](Call ready) {
+        if (!prepared->ok()) return fail(*ready.reply, prepared->error());
+        (*prepared)->respond(std::move(ready), model);
+      });
 }
 
 // 503 while the first model is loading: a balancer should send its clients elsewhere.
@@ -69,11 +73,15 @@ void find_model(Call call, const std::string& name, Prepare prepare) {
     return call.reply->send(error_response({503, "the model is loading", "", "model_loading"}));
   }
   ModelRegistry& models = call.context.models;
-  models.acquire(name, [call = std::move(call), prepare](Result<ServedModelPtr> model) mutable {
-    if (call.reply->is_closed()) return;
-    if (!model.ok()) return refuse(call, model.error());
-    prepare_on_worker(std::move(call), std::move(*model), prepare);
-  });
+  const auto asking = call.reply;
+  auto go_on = [call = std::move(call), prepare](const Result<ServedModelPtr>& model) mutable {
+    const auto reply = call.reply;
+    if (reply->is_closed()) return;
+    if (!model.ok()) return fail(*reply, model.error());
+    answering(*reply, [&] { prepare_on_worker(std::move(call), *model, prepare); });
+  };
+  const uint64_t ticket = models.acquire(name, std::move(go_on));
+  asking->on_closed = [&models, ticket] { models.forget(ticket); };
 }
 
 }  // namespace
@@ -85,14 +93,13 @@ std::span<const Route> routes() {
 // The body is read twice, for the model's name and then for all: what is parsed of it is there on one worker only, and
 // the model says how much it may be.
 void with_model(Call call, Prepare prepare) {
-  work_on(call, [call, prepare]() mutable {
-    auto name = std::make_shared<Result<std::string>>(read_model_name(call.body->bytes));
-    HttpServer& server = call.context.http;
-    server.post([call = std::move(call), name, prepare]() mutable {
-      if (!name->ok()) return refuse(call, name->error());
-      find_model(std::move(call), name->value(), prepare);
-    });
-  });
+  const auto name = std::make_shared<Result<std::string>>("");
+  on_worker(
+      std::move(call), [name](const Call& reading) { *name = read_model_name(reading.body->bytes); },
+      [name, prepare](Call named) {
+        if (!name->ok()) return fail(*named.reply, name->error());
+        find_model(std::move(named), name->value(), prepare);
+      });
 }
 
 Prepared respond_with(CompletionPlan plan) {

@@ -4,14 +4,18 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <utility>
 
+#include "base/caught.h"
+#include "base/memory_reserve.h"
 #include "base/printable.h"
 #include "server/access_log.h"
 #include "server/auth.h"
+#include "server/file_limit.h"
 #include "server/metrics.h"
 #include "server/origin_policy.h"
 #include "server/process_memory.h"
@@ -26,6 +30,7 @@ namespace {
 
 constexpr std::string_view kModelPath = "/v1/models/";
 constexpr size_t kMaxIdBytes = 200;
+constexpr auto kLastWords = std::chrono::seconds(1);  // for errors of what was cut off to reach its clients
 
 // What clients send as an id comes back in a header and in the log: printable ASCII only.
 bool is_plain(std::string_view text) {
@@ -65,8 +70,9 @@ class Server {
   bool admit(Call& call, const Route& route);
   BodyTaker taker_of(Call call, const Route& route) const;
   void record(const Call& call, const std::string& route, int status);
-  void on_signal();
+  void drain();
   void finish_drain();
+  void cut_off();
   void load_first_model();
 
   const ServerOptions& options_;
@@ -78,9 +84,10 @@ class Server {
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<ModelRegistry> models_;
   std::unique_ptr<ServerContext> context_;
-  std::map<uint64_t, uint32_t> n_open_;  // generating calls of each tenant that has some
-  uint32_t n_calls_ = 0;                 // under way
+  std::map<uint64_t, uint32_t> n_open_;            // generating calls of each tenant that has some
+  std::unordered_map<const Reply*, Reply*> open_;  // the replies under way, by the connection's own
   Clock::time_point drain_ends_;
+  bool is_cut_off_ = false;
   Status status_;
 };
 
@@ -96,8 +103,10 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));
   context_ = std::make_unique<ServerContext>(ServerContext{options_, *http_, *models_, metrics_, {}, false, &log_});
   http_->set_on_wake([this] { models_->dispatch(); });
-  http_->on_signal([this](int) { on_signal(); });
+  RZ_CHECK_OK(http_->on_stop_signal([this] { drain(); }));
+  keep_memory_reserve();
   http_->every(std::chrono::seconds(1), [this] {
+    refill_memory_reserve();
     const auto now = Clock::now();
     for (Completion* completion : std::vector(context_->streaming.begin(), context_->streaming.end())) {
       completion->ping(now);
@@ -118,7 +127,7 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
 void Server::load_first_model() {
   models_->acquire("", [this](const Result<ServedModelPtr>& model) {
     if (model.ok()) return;
-    status_ = model.error();
+    status_ = models_->entries().front().failure.value_or(model.error());
     http_->stop();
   });
 }
@@ -181,15 +190,15 @@ std::optional<BodyTaker> Server::accept(const std::shared_ptr<const HttpRequest>
   auto route_name = std::make_shared<std::string>("none");
   auto tenant = std::make_shared<uint64_t>(0);
   auto counted = std::make_shared<bool>(false);
-  ++n_calls_;
   const Call for_record = call;
   call.reply = RecordedReply::over(reply, common_headers(*request, call.id),
-                                   [this, for_record, route_name, tenant, counted](int status) {
-                                     --n_calls_;
+                                   [this, inner = reply.get(), for_record, route_name, tenant, counted](int status) {
+                                     open_.erase(inner);
                                      if (*counted && --n_open_[*tenant] == 0) n_open_.erase(*tenant);
-                                     record(for_record, *route_name, status);
+                                     static_cast<void>(caught([&] { record(for_record, *route_name, status); }));
                                      if (context_->draining) finish_drain();
                                    });
+  open_[reply.get()] = call.reply.get();
   if (const auto refusal = origins_.refusal(*request)) {
     call.reply->send(error_response(*refusal));
     return std::nullopt;
@@ -221,9 +230,12 @@ BodyTaker Server::taker_of(Call call, const Route& route) const {
     reply->send(error_response({status, std::move(message), "", ""}));
   };
   taker.take = [call = std::move(call), &route](HttpBody body) mutable {
-    call.start = Clock::now();
-    call.body = std::make_shared<HttpBody>(std::move(body));
-    route.handle(std::move(call));
+    const auto reply = call.reply;
+    answering(*reply, [&] {
+      call.start = Clock::now();
+      call.body = std::make_shared<HttpBody>(std::move(body));
+      route.handle(std::move(call));
+    });
   };
   return taker;
 }
@@ -283,9 +295,8 @@ void Server::record(const Call& call, const std::string& route, int status) {
   log_.write(line);
 }
 
-// The first signal lets what runs end, up to a limit; the second does not.
-void Server::on_signal() {
-  if (context_->draining) return http_->stop();
+// Lets what runs end, up to a limit.
+void Server::drain() {
   context_->draining = true;
   drain_ends_ = Clock::now() + std::chrono::milliseconds(options_.drain_timeout_ms);
   models_->drain();
@@ -295,16 +306,38 @@ void Server::on_signal() {
 }
 
 void Server::finish_drain() {
-  const bool is_over = n_calls_ == 0 && http_->n_connections() == 0;
-  if (is_over || Clock::now() >= drain_ends_) http_->stop();
+  const auto now = Clock::now();
+  const bool is_over = open_.empty() && http_->n_connections() == 0;
+  if (is_over || now >= drain_ends_ + kLastWords) return http_->stop();
+  if (now >= drain_ends_ && !std::exchange(is_cut_off_, true)) cut_off();
+}
+
+// What is under way when the time is over is told so.
+void Server::cut_off() {
+  if (open_.empty()) return;
+  status_ = Error{
+      ErrorCode::kCancelled,
+      fmt::format("{} requests were cut off after the drain timeout of {} ms", open_.size(), options_.drain_timeout_ms),
+      ""};
+  const Error error{ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
+  const std::unordered_map<const Reply*, Reply*> cut = open_;
+  for (const auto& [inner, reply] : cut) {
+    if (open_.contains(inner)) fail(*reply, error);
+  }
 }
 
 }  // namespace
 
-Status serve(const ServerOptions& options, const std::function<void(const std::string&)>& on_listening) {
+Status serve(const ServerOptions& given, const std::function<void(const std::string&)>& on_listening) {
+  ServerOptions options = given;
   if (options.models.empty()) return invalid_argument("expected at least one model", "models");
   return_large_blocks();
   const ServerLog server_log;
+  if (const uint32_t most = max_connections_under(raise_file_limit()); options.http.max_connections > most) {
+    spdlog::warn("the limit of open files leaves room for {} connections, not for {}", most,
+                 options.http.max_connections);
+    options.http.max_connections = most;
+  }
   KeyStore keys;
   if (!options.api_keys_file.empty()) {
     RZ_TRY(keys, KeyStore::read(options.api_keys_file));

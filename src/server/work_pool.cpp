@@ -3,8 +3,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "base/caught.h"
 #include "server/process_memory.h"
 
 namespace realizar::server {
@@ -20,8 +22,18 @@ constexpr size_t kMemoryBytes = 1u << 20;
 WorkPool::WorkPool(uint32_t n_small_threads, uint32_t n_large_threads) {
   small_.n_threads = n_small_threads;
   large_.n_threads = n_large_threads;
-  for (uint32_t i = 0; i < n_small_threads; ++i) threads_.emplace_back([this] { run(small_); });
-  for (uint32_t i = 0; i < n_large_threads; ++i) {
+  try {
+    start();
+  } catch (...) {  // those that there are must end
+    stop();
+    throw;
+  }
+}
+
+void WorkPool::start() {
+  threads_.reserve(small_.n_threads + large_.n_threads);
+  for (uint32_t i = 0; i < small_.n_threads; ++i) threads_.emplace_back([this] { run(small_); });
+  for (uint32_t i = 0; i < large_.n_threads; ++i) {
     threads_.emplace_back([this] {
       // Of this thread alone, on Linux.
       static_cast<void>(setpriority(PRIO_PROCESS, 0, kLargeNice));
@@ -36,8 +48,16 @@ void WorkPool::submit(Work work) {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
     Lane::Client& client = lane.clients[work.client];
-    if (client.waiting.empty()) lane.turns.push_back(work.client);
+    // What throws here leaves the lane as it was.
+    std::string turn = work.client;
     client.waiting.push_back(std::move(work));
+    if (client.waiting.size() == 1) {
+      const Status joined = caught([&] { lane.turns.push_back(std::move(turn)); });
+      if (!joined.ok()) {
+        client.waiting.pop_back();
+        throw std::bad_alloc();
+      }
+    }
   }
   lane.has_work.notify_one();
 }
@@ -47,13 +67,16 @@ bool WorkPool::take(Lane& lane, Work& work) {
   const auto turn = std::find_if(lane.turns.begin(), lane.turns.end(),
                                  [&](const std::string& client) { return lane.clients.at(client).n_running < most; });
   if (turn == lane.turns.end()) return false;
-  const std::string name = std::move(*turn);
-  lane.turns.erase(turn);
-  Lane::Client& client = lane.clients.at(name);
+  Lane::Client& client = lane.clients.at(*turn);
   work = std::move(client.waiting.front());
   client.waiting.pop_front();
   ++client.n_running;
-  if (!client.waiting.empty()) lane.turns.push_back(name);
+  // Without a copy of the name: nothing may throw on these threads.
+  if (client.waiting.empty()) {
+    lane.turns.erase(turn);
+  } else {
+    std::rotate(turn, turn + 1, lane.turns.end());
+  }
   return true;
 }
 

@@ -27,6 +27,7 @@ class WorkPool {
   // Bodies above this are large.
   static constexpr size_t kSmallBytes = 64u << 10;
 
+  // Throws std::system_error where the system gives no threads.
   WorkPool(uint32_t n_small_threads, uint32_t n_large_threads);
   ~WorkPool() { stop(); }
 
@@ -48,6 +49,7 @@ class WorkPool {
     std::condition_variable has_work;
   };
 
+  void start();
   void run(Lane& lane);
   // The next work whose client has a thread left; nothing where there is none.
   static bool take(Lane& lane, Work& work);

@@ -30,7 +30,7 @@ Json model_json(const ModelRegistry::Entry& entry) {
             {"owned_by", "realizar"},
             {"state", to_string(entry.state)},
             {"loaded", entry.model != nullptr}};
-  if (!entry.error.empty()) json["error"] = entry.error;
+  if (entry.failure) json["error"] = told_failure(entry.source.id, *entry.failure).message;
   if (entry.state == ModelRegistry::State::kLoading) json["progress"] = entry.progress;
   if (entry.model == nullptr) return json;
   const ModelInfo& info = entry.model->loaded->info;

@@ -1,0 +1,186 @@
+#include "server/model_registry.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <future>
+#include <mutex>
+
+namespace realizar::server {
+namespace {
+
+constexpr const char* kModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
+
+// Tasks for the test's own thread, which stands for the I/O thread.
+class IoThread {
+ public:
+  void post(std::function<void()> task) {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    has_task_.notify_one();
+  }
+  void run_until(const std::function<bool()>& is_done) {
+    while (!is_done()) {
+      std::unique_lock lock(mutex_);
+      has_task_.wait(lock, [&] { return !tasks_.empty(); });
+      const auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable has_task_;
+  std::deque<std::function<void()>> tasks_;
+};
+
+class Registry : public ::testing::Test {
+ protected:
+  using Load = std::function<Result<std::unique_ptr<LoadedModel>>(const std::string&, const LoadOptions&)>;
+
+  RegistryOptions options(Load load) {
+    RegistryOptions options;
+    options.load_model = std::move(load);
+    options.on_progress = [] {};
+    options.post_io = [this](std::function<void()> task) { io_.post(std::move(task)); };
+    return options;
+  }
+  // What acquire gives in the end.
+  Result<ServedModelPtr> acquired(ModelRegistry& models, const std::string& id) {
+    std::optional<Result<ServedModelPtr>> given;
+    models.acquire(id, [&](const Result<ServedModelPtr>& model) { given = model; });
+    io_.run_until([&] { return given.has_value(); });
+    return *given;
+  }
+
+  IoThread io_;
+  std::atomic<int> n_loads_{0};
+};
+
+Result<std::unique_ptr<LoadedModel>> broken(const std::string& path, const LoadOptions&) {
+  return format_error(path + ": expected the magic GGUF, actual 0");
+}
+
+size_t n_threads() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+TEST_F(Registry, AFailedLoadIsNotRepeatedForAWhileAndTellsNoPath) {
+  auto settings = options([&](const std::string& path, const LoadOptions& load) {
+    ++n_loads_;
+    return broken(path, load);
+  });
+  settings.retry_ms = 3'600'000;
+  ModelRegistry models({{"broken", "/srv/secret/broken.gguf"}}, settings);
+  for (int i = 0; i < 10; ++i) {
+    const auto model = acquired(models, "broken");
+    ASSERT_FALSE(model.ok());
+    EXPECT_EQ(model.error().code, ErrorCode::kInternal);
+    EXPECT_NE(model.error().message.find("'broken'"), std::string::npos);
+    EXPECT_EQ((model.error().message + model.error().subject).find("secret"), std::string::npos);
+  }
+  EXPECT_EQ(n_loads_, 1);
+  EXPECT_NE(models.find("broken")->failure->message.find("secret"), std::string::npos) << "for the log";
+}
+
+TEST_F(Registry, LoadsThatFailLeaveNoThreadBehind) {
+  auto settings = options(broken);
+  settings.retry_ms = 0;
+  ModelRegistry models({{"broken", "broken.gguf"}}, settings);
+  static_cast<void>(acquired(models, "broken").ok());
+  const size_t n_before = n_threads();
+  for (int i = 0; i < 2000; ++i) ASSERT_FALSE(acquired(models, "broken").ok());
+  EXPECT_EQ(n_threads(), n_before);
+}
+
+TEST_F(Registry, WhatALoadThrowsIsItsFailure) {
+  const auto throwing = [](const std::string&, const LoadOptions&) -> Result<std::unique_ptr<LoadedModel>> {
+    throw std::bad_alloc();
+  };
+  ModelRegistry models({{"large", "large.gguf"}}, options(throwing));
+  const auto model = acquired(models, "large");
+  EXPECT_EQ(model.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(model.error().subject, kOutOfResources);
+}
+
+TEST_F(Registry, EndsWithALoadThatHangs) {
+  struct Disk {
+    std::promise<void> answers, is_left;
+  };
+  const auto disk = std::make_shared<Disk>();
+  const auto hanging = [disk](const std::string& path, const LoadOptions& load) {
+    disk->answers.get_future().wait();
+    static_cast<void>(load.progress(1, 2));
+    auto result = broken(path, load);
+    disk->is_left.set_value();
+    return result;
+  };
+  bool is_called = false;
+  {
+    auto settings = options(hanging);
+    settings.stop_timeout_ms = 1;
+    ModelRegistry models({{"hanging", "hanging.gguf"}}, settings);
+    models.acquire("hanging", [&](const auto&) { is_called = true; });
+  }
+  disk->answers.set_value();
+  disk->is_left.get_future().wait();
+  EXPECT_FALSE(is_called);
+}
+
+TEST_F(Registry, WhoeverWaitsForALoadMayLeaveAndTooManyAreTurnedAway) {
+  std::promise<void> may_load;
+  auto settings = options([&](const std::string& path, const LoadOptions& load) {
+    may_load.get_future().wait();
+    return broken(path, load);
+  });
+  settings.max_queue = 2;
+  ModelRegistry models({{"slow", "slow.gguf"}}, settings);
+  int n_called = 0;
+  bool left_is_called = false;
+  const uint64_t leaving = models.acquire("slow", [&](const auto&) { left_is_called = true; });
+  models.acquire("slow", [&](const auto&) { ++n_called; });
+  std::optional<ErrorCode> refusal;
+  models.acquire("slow", [&](const Result<ServedModelPtr>& model) { refusal = model.error().code; });
+  EXPECT_EQ(refusal, ErrorCode::kResourceExhausted);
+  models.forget(leaving);
+  models.acquire("slow", [&](const auto&) { ++n_called; });
+  may_load.set_value();
+  io_.run_until([&] { return n_called == 2; });
+  EXPECT_FALSE(left_is_called);
+}
+
+TEST_F(Registry, AModelIsGivenUpOnTheLoadersThreadOnceNobodyHasIt) {
+  std::weak_ptr<ServedModel> first;
+  bool is_gone_before_the_second = false;
+  std::thread::id loader;
+  auto settings = options([&](const std::string& path, const LoadOptions& load) {
+    if (n_loads_++ == 1) {
+      is_gone_before_the_second = first.expired();
+      loader = std::this_thread::get_id();
+    }
+    return LoadedModel::load(path, load);
+  });
+  settings.load.n_ctx = 64;
+  settings.load.max_batch_tokens = 64;
+  settings.memory_bytes = 1;  // room for one at a time
+  ModelRegistry models({{"first", kModel}, {"second", kModel}}, settings);
+  auto held = acquired(models, "first");
+  ASSERT_TRUE(held.ok()) << held.error().message;
+  first = *held;
+  EXPECT_EQ(acquired(models, "second").error().code, ErrorCode::kResourceExhausted) << "the first is in use";
+  EXPECT_EQ(models.find("first")->state, ModelRegistry::State::kReady);
+  *held = nullptr;
+  EXPECT_TRUE(acquired(models, "second").ok());
+  EXPECT_TRUE(is_gone_before_the_second);
+  EXPECT_NE(loader, std::this_thread::get_id());
+  EXPECT_EQ(models.find("first")->state, ModelRegistry::State::kUnloaded);
+}
+
+}  // namespace
+}  // namespace realizar::server

@@ -1,0 +1,16 @@
+// SIGINT, SIGTERM and SIGHUP: the first one is told on a file descriptor, the second one ends the process at once,
+// whatever hangs. A signal that the process was started to ignore (nohup) stays ignored.
+#pragma once
+
+#include "realizar/result.h"
+
+namespace realizar::server {
+
+// Of a process that a second signal ended: not everything was served.
+inline constexpr int kEndedAtOnce = 1;
+
+// From now on, for the rest of the process. Gives a file descriptor that becomes readable at the first signal; it stays
+// the callee's. Errors: ResourceExhausted.
+Result<int> catch_stop_signals();
+
+}  // namespace realizar::server
