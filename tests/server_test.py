@@ -75,6 +75,10 @@ class Server:
     def stop(self):
         """Ends it; gives its exit code and what it wrote to stderr."""
         self.process.send_signal(signal.SIGTERM)
+        return self.ended()
+
+    def ended(self):
+        """The same once it has been told to end: a second signal would end it at once."""
         try:
             stdout, stderr = self.process.communicate(timeout=DEADLINE_S)
         except subprocess.TimeoutExpired:
@@ -611,7 +615,7 @@ class ModelsFolder(unittest.TestCase):
         lines = stderr.splitlines()
         self.assertEqual(len(lines), 2, stderr)
         self.assertTrue(any("dangling.gguf" in line and "left out" in line for line in lines), stderr)
-        self.assertTrue(any("UTF-8" in line and "left out" in line for line in lines), stderr)
+        self.assertTrue(any("\\xff" in line and "left out" in line for line in lines), stderr)
 
 
 class FailedLoads(Case):
@@ -652,7 +656,8 @@ class FailedLoads(Case):
             before = {name: self.server.status_value(name) for name in ("Threads", "VmSize")}
             ask(client, 2000)
             self.assertLessEqual(self.server.status_value("Threads"), before["Threads"])
-            self.assertLess(self.server.status_value("VmSize") - before["VmSize"], 100 << 10)
+            # Threads that are never joined would keep 8 MB each; malloc's arenas are 64 MB for each worker.
+            self.assertLess(self.server.status_value("VmSize") - before["VmSize"], 2 << 20)
 
 
 class OpenFiles(unittest.TestCase):
@@ -663,7 +668,7 @@ class OpenFiles(unittest.TestCase):
         n_answered = 0
         for client in clients:
             try:
-                client.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+                client.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 n_answered += client.reply().status == 200
             except (Closed, ConnectionError):
                 pass
@@ -721,7 +726,7 @@ class Drain(unittest.TestCase):
             self.assertEqual(json.loads(events.rstrip().rsplit(b"data: ", 1)[1])["error"]["code"], "shutting_down")
             reply = whole.reply()
             self.assertEqual((reply.status, reply.json()["error"]["code"]), (503, "shutting_down"))
-        code, stderr = server.stop()
+        code, stderr = server.ended()
         self.assertEqual(code, 1)
         self.assertIn("2 requests were cut off", stderr)
 
@@ -733,8 +738,7 @@ class Drain(unittest.TestCase):
             client.send(half)
         server.until(lambda: server.metric("realizar_connections") == 3, "both requests' beginnings")
         server.process.send_signal(signal.SIGTERM)
-        self.assertEqual(server.process.wait(DEADLINE_S), 0)
-        server.stop()
+        self.assertEqual(server.ended(), (0, ""))
         for client in clients:
             client.socket.close()
 
@@ -745,8 +749,7 @@ class Drain(unittest.TestCase):
             client.head()
             server.process.send_signal(signal.SIGHUP)
             self.assertIn(b"[DONE]", b"".join(client.chunks()))
-        self.assertEqual(server.process.wait(DEADLINE_S), 0)
-        server.stop()
+        self.assertEqual(server.ended(), (0, ""))
 
     def test_a_second_signal_ends_it_at_once_whatever_is_under_way(self):
         """Requests run, wait, arrive and are half sent."""
@@ -759,8 +762,7 @@ class Drain(unittest.TestCase):
             server.process.send_signal(signal.SIGTERM)
             server.until(lambda: not self.accepts(server), "the port to close")
             server.process.send_signal(second)
-            self.assertEqual(server.process.wait(DEADLINE_S), 1, "not everything was served")
-            server.stop()
+            self.assertEqual(server.ended(), (1, ""), "not everything was served")
             for client in clients:
                 client.socket.close()
 

@@ -20,9 +20,10 @@ namespace {
 thread_local std::string last_message;
 thread_local int last_code = RZ_OK;
 
-int64_t fail(const Error& error) {
-  last_message = printable(error.message);  // a NUL would cut it
+int64_t fail(const Error& error) noexcept {
   last_code = static_cast<int>(error.code) + 1;
+  // Without memory for the message its code says enough. A NUL would cut it.
+  static_cast<void>(caught([&] { last_message = printable(error.message); }));
   return -1;
 }
 
@@ -33,7 +34,7 @@ auto guarded(const Body& body, decltype(body()) on_failure) -> decltype(body()) 
   last_code = RZ_OK;
   auto result = caught([&]() -> Result<decltype(body())> { return body(); });
   if (result.ok()) return std::move(*result);
-  fail(std::move(result).error());
+  fail(result.error());
   return on_failure;
 }
 

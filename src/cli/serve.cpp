@@ -52,7 +52,7 @@ Result<std::vector<server::ModelSource>> find_models(const std::string& folder) 
     if (!std::filesystem::exists(path, ignored)) {
       warn(path + " is left out: it is not there, or it is a link to nothing");
     } else if (!text::is_valid_utf8(name)) {
-      warn(text::replace_invalid_utf8(path) + " is left out: its name is not UTF-8; ID=PATH gives it another");
+      warn(path + " is left out: its name is not UTF-8; ID=PATH gives it another");
     } else {
       found.push_back(source_of(path));
     }
@@ -78,8 +78,7 @@ Status resolve_models(ServeArgs& args) {
     std::error_code error;
     if (!std::filesystem::exists(model.path, error)) return not_found("there is no " + model.path, model.path);
     if (!text::is_valid_utf8(model.id)) {
-      return invalid_argument("the id of " + text::replace_invalid_utf8(model.path) + " is not UTF-8; name it ID=PATH",
-                              "model");
+      return invalid_argument("the id of " + model.path + " is not UTF-8; name it ID=PATH", "model");
     }
     const auto end = args.options.models.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::any_of(args.options.models.begin(), end, [&](const auto& other) { return other.id == model.id; })) {

@@ -10,7 +10,6 @@
 
 #include "base/caught.h"
 #include "base/printable.h"
-#include "server/api_error.h"
 
 namespace realizar::server {
 namespace {
@@ -37,7 +36,9 @@ std::chrono::system_clock::time_point time_of(const std::string& path) {
 
 void ServedModel::close() {
   thread.reset();
-  if (prefixes != nullptr && loaded != nullptr) std::exchange(prefixes, nullptr)->keep(id, *loaded);
+  if (prefixes == nullptr || loaded == nullptr) return;
+  const Status kept = caught([&] { std::exchange(prefixes, nullptr)->keep(id, *loaded); });
+  if (!kept.ok()) spdlog::error("the prefixes of {} are not kept: {}", id, kept.error().message);
 }
 
 ModelRegistry::ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options)
@@ -165,8 +166,8 @@ Result<ServedModelPtr> served_model(const ModelSource& source, const RegistryOpt
   auto model = std::make_shared<ServedModel>();
   model->id = source.id;
   model->loaded = std::move(loaded);
+  if (options.prefixes != nullptr) options.prefixes->restore(source.id, *model->loaded);
   model->prefixes = options.prefixes;
-  if (model->prefixes != nullptr) model->prefixes->restore(source.id, *model->loaded);
   model->output_format = text::detect_output_format(model->loaded->template_source.source);
   model->grammars = std::make_unique<GrammarCache>(model->tokenizer(), text::marker_strings(model->output_format));
   model->thread = std::make_unique<EngineThread>(*model->loaded->engine, options.max_queue, options.on_progress);

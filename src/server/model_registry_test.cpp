@@ -8,6 +8,11 @@
 #include <filesystem>
 #include <future>
 #include <mutex>
+#include <new>
+#include <optional>
+#include <thread>
+
+#include "base/caught.h"
 
 namespace realizar::server {
 namespace {
