@@ -263,7 +263,7 @@ asio::awaitable<void> AsioServer::accept() {
   while (acceptor_.is_open()) {
     auto [error, socket] = co_await acceptor_.async_accept(kTuple);
     if (!error) {
-      report(caught([&] { start(std::move(socket)); }));
+      report(caught([this, &accepted = socket] { start(std::move(accepted)); }));
       continue;
     }
     if (!acceptor_.is_open()) co_return;
