@@ -16,6 +16,8 @@ namespace {
 
 constexpr uint32_t kVocab = 9001;  // three parts, the last not full
 constexpr uint32_t kRows = 3;
+constexpr uint32_t kCols = 32;  // of the product that makes the logits
+constexpr float kHuge = 1e30F;  // its square is infinite
 
 // Row r is flatter than row r + 1; some logits are equal, one is that of a token that cannot come.
 InputTable random_logits(uint64_t seed) {
@@ -31,11 +33,31 @@ InputTable random_logits(uint64_t seed) {
   return table;
 }
 
+// Row r of the inputs picks column r of a matrix whose columns are the logits. Weights are finite; what is not comes of
+// products that overflow: row r alone has large numbers in two more columns, and NaN is the sum of both infinities.
 class ChooseRig {
  public:
   ChooseRig(const CudaUnderTest& cuda, const InputTable& logits)
       : logits_(logits), rig_(*make_cuda_on(cuda.open, 1, {}), {.max_rows = kRows, .max_logit_rows = kRows}) {
-    act_ = rig_.input(logits_);
+    InputTable picks{kRows, kCols, std::vector<float>(kRows * kCols)};
+    TestMatrix columns{TypeId::kF32, 1, kVocab, kCols, {}, std::vector<float>(size_t{kVocab} * kCols), {}, {}};
+    for (uint32_t r = 0; r < kRows; ++r) {
+      const uint32_t first = kRows + 2 * r, second = first + 1;
+      picks.row(r)[r] = 1;
+      picks.row(r)[first] = picks.row(r)[second] = kHuge;
+      for (uint32_t id = 0; id < kVocab; ++id) {
+        const float logit = logits.row(r)[id];
+        float* weights = columns.values.data() + size_t{id} * kCols;
+        if (std::isfinite(logit)) weights[r] = logit;
+        if (std::isnan(logit) || logit == INFINITY) weights[first] = kHuge;
+        if (std::isnan(logit) || logit == -INFINITY) weights[second] = -kHuge;
+      }
+    }
+    const auto bytes = std::as_bytes(std::span(columns.values));
+    columns.bytes.assign(bytes.begin(), bytes.end());
+    picks_ = rig_.input(picks);
+    columns_ = rig_.matrix(columns);
+    act_ = rig_.output(kVocab);
   }
 
   // A token for each row, by the device; kNoToken where it left the row.
@@ -55,7 +77,8 @@ class ChooseRig {
     view.choices = choices;
     Backend& backend = rig_.backend();
     backend.begin(view);
-    rig_.fill({act_});
+    rig_.fill({picks_});
+    backend.linear({.out = act_, .in = picks_, .weight = columns_});
     backend.choose({.logits = act_});
     backend.submit();
     EXPECT_TRUE(backend.wait().ok());
@@ -75,7 +98,8 @@ class ChooseRig {
  private:
   InputTable logits_;
   OpRig rig_;
-  ActId act_;
+  ActId picks_, act_;
+  WeightId columns_;
 };
 
 std::vector<SamplingParams> for_all_rows(SamplingParams params, uint64_t seed) {

@@ -109,7 +109,7 @@ describe('ending', () => {
     assert.equal(server.stderr, '');
   });
 
-  test('a second SIGTERM ends it at once', async () => {
+  test('a second SIGTERM ends it at once, and the exit code is 1', async () => {
     const server = await startServer();
     const stream = await server.post('/v1/chat/completions', LONG);
     const reader = stream.body.getReader();
@@ -118,7 +118,7 @@ describe('ending', () => {
     await until(() => fetch(`${server.url}/livez`).then(() => false, () => true), 'the port to close');
     const start = performance.now();
     server.signal('SIGTERM');
-    assert.deepEqual(await server.ended(), {code: 0, signal: null});
+    assert.deepEqual(await server.ended(), {code: 1, signal: null});
     assert.ok(performance.now() - start < 2000);
     await assert.rejects(async () => {
       while (!(await reader.read()).done);
@@ -126,12 +126,12 @@ describe('ending', () => {
     assert.equal(server.stderr, '');
   });
 
-  test('what outlives --drain-timeout-ms is ended', async () => {
+  test('what outlives --drain-timeout-ms is ended, and the exit code is 1', async () => {
     const server = await startServer('--drain-timeout-ms', '100');
     const stream = await server.post('/v1/chat/completions', LONG);
     await stream.body.getReader().read();
     server.signal('SIGTERM');
-    assert.deepEqual(await server.ended(), {code: 0, signal: null});
+    assert.deepEqual(await server.ended(), {code: 1, signal: null});
   });
 
   test('SIGINT with nothing under way ends it', async () => {
