@@ -21,11 +21,14 @@ void pause() {
 }
 
 // While it lives, threads that are made take no signals: those are for the program's own threads, which wait for them.
+// A thread's own faults reach it all the same: while they are blocked they would end the process, where the guard of a
+// mapped file could mend them.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
     sigset_t all;
     sigfillset(&all);
+    for (const int fault : {SIGBUS, SIGSEGV, SIGILL, SIGFPE}) sigdelset(&all, fault);
     pthread_sigmask(SIG_BLOCK, &all, &before_);
   }
   SignalsBlocked(const SignalsBlocked&) = delete;

@@ -72,16 +72,18 @@ TEST(ThreadTeam, ATeamOfNoneIsTheCallerAlone) {
   EXPECT_EQ(team.size(), 1u);
 }
 
-TEST(ThreadTeam, MembersTakeNoSignals) {
+TEST(ThreadTeam, MembersTakeNoSignalsButTheirOwnFaults) {
   ThreadTeam team(3);
-  std::atomic<int> n_blocked{0};
+  std::atomic<int> n_blocked{0}, n_blocked_faults{0};
   auto job = [&](uint32_t) {
     sigset_t mask;
     pthread_sigmask(SIG_BLOCK, nullptr, &mask);
     n_blocked += sigismember(&mask, SIGINT);
+    for (const int fault : {SIGBUS, SIGSEGV, SIGILL, SIGFPE}) n_blocked_faults += sigismember(&mask, fault);
   };
   team.run(job);
   EXPECT_EQ(n_blocked, 2) << "the caller, member 0, keeps its own mask";
+  EXPECT_EQ(n_blocked_faults, 0);
 }
 
 }  // namespace
