@@ -1,5 +1,7 @@
 #include "text/jinja/work.h"
 
+#include <algorithm>
+
 #include "text/jinja/value.h"
 
 namespace realizar::text::jinja {
@@ -9,7 +11,8 @@ thread_local Work* current_work = nullptr;
 
 }  // namespace
 
-Work::Work(uint64_t max_ticks) : n_left_(max_ticks), outer_(current_work) {
+Work::Work(uint64_t max_ticks)
+    : n_left_(current_work == nullptr ? max_ticks : std::min(max_ticks, current_work->n_left_)), outer_(current_work) {
   current_work = this;
 }
 

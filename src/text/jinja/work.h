@@ -8,7 +8,8 @@
 
 namespace realizar::text::jinja {
 
-// The account of one run. While it lives, it is this thread's; runs may nest.
+// The account of one run. While it lives, it is this thread's; runs may nest, and an inner one has no more than what is
+// left of the outer one.
 class Work {
  public:
   explicit Work(uint64_t max_ticks);
