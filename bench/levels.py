@@ -67,15 +67,15 @@ def bench_table(args, levels):
     return runs
 
 
+def server_with(level):
+    return lambda args, streams: serving.realizar(args, streams, ["--backend", "cpu", "--isa", level])
+
+
 def serving_table(args, levels):
     all_runs = {}
     print_head(["streams", "level"] + [label for label, _ in SERVED])
     for streams in map(int, args.streams.split(",")):
-        runs = {level: [] for level in levels}
-        for rep in range(1, args.reps + 1):
-            for level in levels:
-                with serving.realizar(args, streams, ["--backend", "cpu", "--isa", level]) as server:
-                    runs[level].append(serving.load(server, args, streams, rep))
+        runs = serving.in_turns({level: server_with(level) for level in levels}, args, streams)
         for level in levels:
             print_row([streams, level] + [float(statistics.median(map(of, runs[level]))) for _, of in SERVED])
         all_runs[streams] = runs
@@ -87,17 +87,9 @@ def main():
     parser.add_argument("realizar")
     parser.add_argument("model")
     parser.add_argument("--levels")
-    parser.add_argument("--streams", default="1,8,32")
-    parser.add_argument("--reps", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=2, help="requests of each stream, one after the other")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--prompt", type=int, default=128)
-    parser.add_argument("--gen", type=int, default=64)
-    parser.add_argument("--shared", type=int, default=0)
-    parser.add_argument("--vocab", type=int, default=100000)
+    serving.add_load_options(parser, streams="1,8,32", vocab=100000)
     parser.add_argument("--no-bench", action="store_true")
     parser.add_argument("--no-serving", action="store_true")
-    parser.add_argument("--out")
     args = parser.parse_args()
     levels = args.levels.split(",") if args.levels else ["auto"] + existing_levels(args)
     results = {"arguments": vars(args)}

@@ -76,30 +76,40 @@ def load(server, args, streams, rep):
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("realizar")
-    parser.add_argument("peer")
-    parser.add_argument("model")
-    parser.add_argument("--streams", default="1,8,32,64")
+def in_turns(starts, args, streams):
+    """What each server of `starts` (name -> function of args and streams) measured, a list over the repetitions."""
+    runs = {name: [] for name in starts}
+    for rep in range(1, args.reps + 1):
+        for name, start in starts.items():
+            with start(args, streams) as server:
+                runs[name].append(load(server, args, streams, rep))
+    return runs
+
+
+def add_load_options(parser, streams, vocab):
+    parser.add_argument("--streams", default=streams)
     parser.add_argument("--reps", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=2, help="requests of each stream, one after the other")
     parser.add_argument("--prompt", type=int, default=128)
     parser.add_argument("--gen", type=int, default=64)
     parser.add_argument("--shared", type=int, default=0)
-    parser.add_argument("--vocab", type=int, default=2000)
+    parser.add_argument("--vocab", type=int, default=vocab)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("realizar")
+    parser.add_argument("peer")
+    parser.add_argument("model")
+    add_load_options(parser, streams="1,8,32,64", vocab=2000)
     args = parser.parse_args()
     programs = {"realizar": realizar} | ({} if args.peer == "-" else {"llama.cpp": llama_server})
 
     table = []
     for streams in map(int, args.streams.split(",")):
-        runs = {name: [] for name in programs}
-        for rep in range(1, args.reps + 1):
-            for name, start in programs.items():
-                with start(args, streams) as server:
-                    runs[name].append(load(server, args, streams, rep))
+        runs = in_turns(programs, args, streams)
         for label, of in MEASURES:
             row = {"streams": streams, "measure": label}
             row |= {name: statistics.median(map(of, results)) for name, results in runs.items()}

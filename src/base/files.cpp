@@ -78,6 +78,15 @@ Result<std::string> read_all(const FileDescriptor& fd, const std::string& name, 
   }
 }
 
+// A new name lasts through a power failure once its folder is on the disk. Some file systems cannot synchronize a
+// folder (EINVAL): they keep names in another way.
+bool sync_folder_of(const std::filesystem::path& path) {
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // A folder that may be written to and not read cannot be opened either.
+  return fd.get() < 0 || ::fsync(fd.get()) == 0 || errno == EINVAL;
+}
+
 }  // namespace
 
 FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -122,8 +131,19 @@ Result<std::string> read_file_or_pipe(const std::filesystem::path& path, uint64_
   return text;
 }
 
-Result<NewFile> NewFile::create(const std::filesystem::path& path) {
+bool read_exactly(const FileDescriptor& fd, std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = read_some(fd.get(), reinterpret_cast<char*>(bytes.data()), bytes.size());
+    if (n <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+Result<NewFile> NewFile::create(const std::filesystem::path& path, Readers readers) {
   std::string name = path.string();
+  // A link or file that somebody laid there is replaced, not followed or written to.
+  if (readers == Readers::kOwnerAlone) return create_beside(std::move(name), O_EXCL | O_NOFOLLOW, 0600);
   struct stat info {};
   const bool is_there = ::stat(name.c_str(), &info) == 0;
   if (is_there && S_ISDIR(info.st_mode)) return invalid_argument("cannot write " + name + ": it is a folder", name);
@@ -136,11 +156,15 @@ Result<NewFile> NewFile::create(const std::filesystem::path& path) {
   // A link keeps pointing to what it points to.
   std::error_code error;
   if (is_there) name = std::filesystem::canonical(path, error).string();
-  std::string beside = name + ".part" + std::to_string(::getpid());
-  const mode_t mode = is_there ? info.st_mode & 07777 : 0666;
-  FileDescriptor fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
-  if (fd.get() < 0) return invalid_argument("cannot write " + name + ": " + std::strerror(errno), name);
-  return NewFile(std::move(name), std::move(beside), std::move(fd));
+  return create_beside(std::move(name), O_TRUNC, is_there ? info.st_mode & 07777 : 0666);
+}
+
+Result<NewFile> NewFile::create_beside(std::string path, int flags, mode_t mode) {
+  std::string beside = path + ".part" + std::to_string(::getpid());
+  if ((flags & O_EXCL) != 0) ::unlink(beside.c_str());
+  FileDescriptor fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode));
+  if (fd.get() < 0) return invalid_argument("cannot write " + path + ": " + std::strerror(errno), path);
+  return NewFile(std::move(path), std::move(beside), std::move(fd));
 }
 
 NewFile::NewFile(std::string path, std::string beside, FileDescriptor fd)
@@ -172,7 +196,7 @@ Status NewFile::commit() {
   if (::fsync(fd_.get()) != 0) return failed(errno);
   if (::rename(beside_.c_str(), path_.c_str()) != 0) return failed(errno);
   beside_.clear();
-  return {};
+  return sync_folder_of(path_) ? Status() : failed(errno);
 }
 
 }  // namespace realizar

@@ -2,6 +2,8 @@
 // file (a FIFO, a device) is refused before a byte of it is read. A message says the system's reason.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -55,12 +57,21 @@ Result<std::string> read_file(const std::filesystem::path& path, uint64_t max_by
 // too for a pipe without a writer.
 Result<std::string> read_file_or_pipe(const std::filesystem::path& path, uint64_t max_bytes);
 
+// The next bytes of a file. False where it ends before `bytes` are full, or cannot be read.
+bool read_exactly(const FileDescriptor& fd, std::span<std::byte> bytes);
+
+enum class Readers {
+  kAsTheUserHasIt,  // by umask, or as the file that is there
+  kOwnerAlone,      // mode 0600, whatever is there
+};
+
 // A file that is there whole or not at all: it is written beside its place and takes it on commit. What is there and is
-// not a regular file (a pipe, /dev/null) is written to directly.
+// not a regular file (a pipe, /dev/null) is written to directly; a file for its owner alone takes the place of such
+// too.
 class NewFile {
  public:
   // Errors: InvalidArgument (the system's reason; a FIFO that nobody reads).
-  static Result<NewFile> create(const std::filesystem::path& path);
+  static Result<NewFile> create(const std::filesystem::path& path, Readers readers = Readers::kAsTheUserHasIt);
 
   NewFile(NewFile&& other) noexcept;
   NewFile& operator=(NewFile&&) = delete;
@@ -68,9 +79,11 @@ class NewFile {
 
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+  // Returns when the bytes and the name are on the disk.
   Status commit();
 
  private:
+  static Result<NewFile> create_beside(std::string path, int flags, mode_t mode);
   NewFile(std::string path, std::string beside, FileDescriptor fd);
   Error failed(int error_number) const;
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -121,6 +122,33 @@ TEST_F(Files, AWriteThatFailsSaysWhyAndLeavesNothing) {
   EXPECT_EQ(n_entries(), 0u);
   EXPECT_EQ(NewFile::create(at("no/such/folder")).error().message,
             "cannot write " + at("no/such/folder").string() + ": No such file or directory");
+}
+
+TEST_F(Files, AFileForItsOwnerAloneReplacesWhateverIsThere) {
+  const auto target = file("target", "another's");
+  fs::create_symlink(target, at("link"));
+  const std::string part = ".part" + std::to_string(::getpid());
+  fs::create_symlink(target, at(("link" + part).c_str()));
+  fs::permissions(file("open", "before"), fs::perms(0644));
+  fs::permissions(file(("open" + part).c_str(), "of a run that was killed"), fs::perms(0644));
+  for (const char* name : {"link", "open"}) {
+    auto out = NewFile::create(at(name), Readers::kOwnerAlone);
+    ASSERT_TRUE(out.ok() && out->write("after").ok() && out->commit().ok());
+    EXPECT_EQ(content(at(name)), "after");
+    EXPECT_EQ(fs::symlink_status(at(name)).type(), fs::file_type::regular);
+    EXPECT_EQ(fs::status(at(name)).permissions(), fs::perms(0600));
+  }
+  EXPECT_EQ(content(target), "another's");
+  EXPECT_EQ(n_entries(), 3u);
+}
+
+TEST_F(Files, ReadsExactlyWhatIsAskedForOrNothing) {
+  const auto opened = open_regular_file(file("five", "12345"));
+  ASSERT_TRUE(opened.ok());
+  std::string three(3, ' ');
+  EXPECT_TRUE(read_exactly(opened->fd, std::as_writable_bytes(std::span(three))));
+  EXPECT_EQ(three, "123");
+  EXPECT_FALSE(read_exactly(opened->fd, std::as_writable_bytes(std::span(three)))) << "two are left";
 }
 
 TEST_F(Files, WritesThroughALinkAndToADeviceAndNeverWaitsForAReader) {

@@ -1,16 +1,12 @@
 #include "engine/prefix_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <vector>
+
+#include "base/files.h"
 
 namespace realizar {
 namespace {
@@ -25,11 +21,6 @@ struct Header {
   HashKey key;
 };
 static_assert(sizeof(Header) == 56);
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
 
 // A block as it lies in the file.
 class Record {
@@ -55,8 +46,8 @@ class Record {
   }
   bool is_sound() const { return word(size() - 8) == checksum(); }
 
-  bool write_to(std::FILE* file) const { return std::fwrite(bytes_.data(), 1, size(), file) == size(); }
-  bool read_from(std::FILE* file) { return std::fread(bytes_.data(), 1, size(), file) == size(); }
+  Status write_to(NewFile& file) const { return file.write(bytes_); }
+  bool read_from(const FileDescriptor& file) { return read_exactly(file, bytes_); }
 
  private:
   uint64_t word(size_t at) const {
@@ -70,49 +61,17 @@ class Record {
   std::vector<std::byte> bytes_;
 };
 
-Error cannot_write(const std::string& path, int reason) {
-  return invalid_argument("cannot write " + path + ": " + std::strerror(reason), path);
-}
-
-// A new file for the owner's eyes alone; null, with errno, where it cannot be made.
-File create_private(const std::string& path) {
-  static_cast<void>(::unlink(path.c_str()));
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  return File(fd < 0 ? nullptr : ::fdopen(fd, "wb"));
-}
-
-// Null where there is no regular file.
-File open_regular(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return nullptr;
-  File file(::fdopen(fd, "rb"));
-  struct stat info {};
-  const bool is_regular = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  return is_regular ? std::move(file) : nullptr;
-}
-
-// A new name lasts through a power failure once its folder is on the disk.
-bool sync_folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool is_synced = ::fsync(fd) == 0;
-  static_cast<void>(::close(fd));
-  return is_synced;
-}
-
-bool write_blocks(std::span<const BlockId> blocks, const BlockPool& pool, const Backend& backend, Record& record,
-                  std::FILE* file) {
+Status write_blocks(std::span<const BlockId> blocks, const BlockPool& pool, const Backend& backend, Record& record,
+                    NewFile& file) {
   for (const BlockId block : blocks) {
     const BlockPool::Name name = pool.name_of(block);
     record.set_hashes(name.parent_hash, name.hash);
     std::copy(name.tokens.begin(), name.tokens.end(), record.tokens().begin());
     backend.read_block(block, record.block());
     record.seal();
-    if (!record.write_to(file)) return false;
+    RZ_CHECK_OK(record.write_to(file));
   }
-  return true;
+  return {};
 }
 
 }  // namespace
@@ -125,22 +84,17 @@ Result<uint32_t> save_prefixes(const std::string& path, const BlockPool& pool, c
   Header header{{}, kVersion, pool.block_tokens(), fingerprint, backend.block_bytes(), blocks.size(), pool.key()};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
 
-  const std::string fresh = path + ".new";
-  File file = create_private(fresh);
-  bool is_written = file != nullptr && std::fwrite(&header, sizeof header, 1, file.get()) == 1 &&
-                    write_blocks(blocks, pool, backend, record, file.get()) && std::fflush(file.get()) == 0 &&
-                    ::fsync(::fileno(file.get())) == 0;
-  is_written = is_written && std::rename(fresh.c_str(), path.c_str()) == 0 && sync_folder_of(path);
-  if (is_written) return static_cast<uint32_t>(blocks.size());
-  const int reason = errno;
-  static_cast<void>(::unlink(fresh.c_str()));
-  return cannot_write(path, reason);
+  RZ_TRY(NewFile file, NewFile::create(path, Readers::kOwnerAlone));
+  RZ_CHECK_OK(file.write(std::as_bytes(std::span(&header, 1))));
+  RZ_CHECK_OK(write_blocks(blocks, pool, backend, record, file));
+  RZ_CHECK_OK(file.commit());
+  return static_cast<uint32_t>(blocks.size());
 }
 
 uint32_t load_prefixes(const std::string& path, BlockPool& pool, Backend& backend, uint64_t fingerprint) {
-  const File file = open_regular(path);
+  const auto file = open_regular_file(path);
   Header header{};
-  if (file == nullptr || std::fread(&header, sizeof header, 1, file.get()) != 1) return 0;
+  if (!file.ok() || !read_exactly(file->fd, std::as_writable_bytes(std::span(&header, 1)))) return 0;
   const bool is_ours = std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 && header.version == kVersion &&
                        header.block_tokens == pool.block_tokens() && header.fingerprint == fingerprint &&
                        header.block_bytes == backend.block_bytes();
@@ -149,7 +103,7 @@ uint32_t load_prefixes(const std::string& path, BlockPool& pool, Backend& backen
   Record record(pool.block_tokens(), backend.block_bytes());
   // The least recently used first into the free list, so that it is also the first to go.
   std::vector<BlockId> taken;
-  for (uint64_t i = 0; i < header.n_blocks && record.read_from(file.get()) && record.is_sound(); ++i) {
+  for (uint64_t i = 0; i < header.n_blocks && record.read_from(file->fd) && record.is_sound(); ++i) {
     const auto block = pool.allocate();
     if (!block) break;
     backend.write_block(*block, record.block());

@@ -18,7 +18,8 @@
 namespace realizar::server {
 namespace {
 
-// File systems take names of 255 bytes; the file's ending, and ".new" while it is written, come after it.
+// File systems take names of 255 bytes; the file's ending, and ".part" with a process id while it is written, come
+// after it.
 constexpr size_t kMaxNameBytes = 200;
 
 // Letters, digits and marks stay, other bytes become %XX: no slash, and no dot in front. The names of long ids end with
