@@ -1,5 +1,6 @@
 // Writes a GGUF file of random weights in the shape of a known model, for measurements: such a file costs as much to
 // load and to run as the real one. The weights are written piece by piece from a pool of encoded random values.
+// --memory writes no file: it prints docs/models.md's table of what such models take.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -41,6 +42,8 @@ const Shape kShapes[] = {
     {"qwen2.5-0.5b", "qwen2", "qwen2", 24, 896, 14, 2, 64, 4864, 151936, 32768, 1e6F, true, false, true},
     {"qwen2.5-1.5b", "qwen2", "qwen2", 28, 1536, 12, 2, 128, 8960, 151936, 32768, 1e6F, true, false, true},
     {"qwen3moe-cut", "qwen3moe", "qwen2", 4, 2048, 32, 4, 128, 6144, 151936, 40960, 1e6F, false, false, false, true,
+     128, 8, 768},
+    {"qwen3-30b-a3b", "qwen3moe", "qwen2", 48, 2048, 32, 4, 128, 6144, 151936, 40960, 1e6F, false, false, false, true,
      128, 8, 768},
     {"tiny", "llama", "llama-bpe", 2, 256, 4, 2, 64, 512, 1024, 2048, 10000},
 };
@@ -273,18 +276,53 @@ std::optional<Mix> find_mix(std::string name) {
   return std::nullopt;
 }
 
+// Keys and values of `n_tokens` positions in F16.
+uint64_t kv_bytes(const Shape& shape, uint64_t n_tokens) {
+  return uint64_t{2} * 2 * shape.n_layers * shape.n_kv_heads * shape.head_dim * n_tokens;
+}
+
+// A Markdown table: weights of each shape in the types that are usual, and the KV cache of two contexts.
+void print_memory() {
+  constexpr double kGb = 1e9;
+  std::printf("| model | Q4_K_M | Q5_K_M | Q6_K | Q8_0 | F16 | KV cache, 8,192 tokens | 32,768 tokens |\n");
+  std::printf("|---|---|---|---|---|---|---|---|\n");
+  for (const char* name : {"llama-3.2-1b", "llama-3.1-8b", "qwen3-30b-a3b"}) {
+    const Shape& shape = *find_shape(name);
+    std::printf("| %s |", name);
+    for (const char* type : {"Q4_K_M", "Q5_K_M", "Q6_K", "Q8_0", "F16"}) {
+      const GgufWriter model = ModelMaker(shape, *find_mix(type), 1).make();
+      std::printf(" %.2f GB |", static_cast<double>(model.tensor_bytes()) / kGb);
+    }
+    for (const uint64_t n_tokens : {8192, 32768}) {
+      std::printf(" %.2f GB |", static_cast<double>(kv_bytes(shape, n_tokens)) / kGb);
+    }
+    std::printf("\n");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Writes a GGUF file of random weights in the shape of a known model.");
   std::string shape_name = "llama-3.2-1b", type_name = "Q4_K_M", out;
   uint32_t seed = 1;
+  bool prints_memory = false;
   app.add_option("--shape", shape_name,
-                 "llama-3.2-1b, llama-3.1-8b, tinyllama-1.1b, qwen2.5-0.5b, qwen2.5-1.5b, qwen3moe-cut, tiny");
+                 "llama-3.2-1b, llama-3.1-8b, tinyllama-1.1b, qwen2.5-0.5b, qwen2.5-1.5b, qwen3moe-cut, qwen3-30b-a3b, "
+                 "tiny");
   app.add_option("--type", type_name, "Q4_K_M, Q5_K_M or the name of a type: Q4_0, Q8_0, F16, ...");
   app.add_option("--seed", seed, "Seed of the random weights");
-  app.add_option("out", out, "The file to write")->required();
+  CLI::Option* out_option = app.add_option("out", out, "The file to write");
+  app.add_flag("--memory", prints_memory, "Print what models take in memory, and write nothing")->excludes(out_option);
   CLI11_PARSE(app, argc, argv);
+  if (prints_memory) {
+    print_memory();
+    return 0;
+  }
+  if (out.empty()) {
+    std::fprintf(stderr, "expected the file to write\n");
+    return 2;
+  }
   const Shape* shape = find_shape(shape_name);
   const std::optional<Mix> mix = find_mix(type_name);
   if (shape == nullptr || !mix) {

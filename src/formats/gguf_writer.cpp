@@ -143,6 +143,12 @@ void GgufWriter::emit(const Sink& sink) const {
   }
 }
 
+uint64_t GgufWriter::tensor_bytes() const {
+  uint64_t n_bytes = 0;
+  for (const Tensor& tensor : tensors_) n_bytes += tensor.n_bytes;
+  return n_bytes;
+}
+
 std::vector<std::byte> GgufWriter::bytes() const {
   std::vector<std::byte> all;
   emit([&](std::span<const std::byte> piece) { put_bytes(all, piece.data(), piece.size()); });
