@@ -1,0 +1,43 @@
+"""`realizar serve` with the bundled model on a free port, for tests that want a server and nothing else of it."""
+import json
+import re
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+DEADLINE_S = 60
+
+
+class Served:
+    def __init__(self, realizar, *args):
+        self.process = subprocess.Popen([realizar, "serve", "--port", "0", *args], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        listening = re.search(r"listens on (\S+), model (\S+)", self.process.stdout.readline())
+        assert listening, self.process.stderr.read()
+        self.url, self.model = listening.groups()
+        end = time.monotonic() + DEADLINE_S
+        while self.ask("GET", "/readyz")[0] != 200:
+            assert time.monotonic() < end, f"the model is not ready after {DEADLINE_S} s"
+            time.sleep(0.01)
+
+    def ask(self, method, path, body=None):
+        """Status, headers and bytes of the answer."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:
+                return answer.status, answer.headers, answer.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.headers, error.read()
+
+    def stop(self):
+        """Ends it as an operator would, and gives its exit code."""
+        self.process.terminate()
+        try:
+            self.process.communicate(timeout=DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+        return self.process.returncode
