@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""The documentation against the program: its commands are run and show what it says they show, its links lead somewhere,
+its flags are known. Usage: docs_test.py REALIZAR [MAKE_MODEL].
+
+A fenced block says what it is in its first line:
+  ```console            commands after "$ " (continued after "> ") and what they print, where "..." stands for any text
+  ```console exit=1     the same, and the last command ends with that exit code
+  ```LANGUAGE file=X    is written to the file X, for the commands below it
+  ```LANGUAGE needs=X   needs something that is not here (network, root, docker ...): skipped, and listed as such
+  ```python needs=openai    is run where that package is installed
+  ```LANGUAGE           is shown, and not run
+White space is left out of comparisons, so that the pages can break lines. `model.gguf` is the bundled model, and a server
+with it answers where the pages say localhost:8080."""
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from served import Served
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
+RUN_PAGES = ["docs/user-guide.md", "docs/guide.md", "docs/api.md", "docs/models.md", "docs/troubleshooting.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
+         *sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("src/**/README.md")])]
+# Flags of other programs that the pages name.
+FOREIGN_FLAGS = {"--stop-timeout", "--help", "--version", "--test", "--dev", "--arm", "--fix", "--rounds", "--memory"}
+DEADLINE_S = 120
+REALIZAR = MAKE_MODEL = ""
+
+
+def text_of(page):
+    return (ROOT / page).read_text()
+
+
+def without_blocks(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def blocks_of(page):
+    """(line, language, {option: value}, text) of each fenced block."""
+    text = text_of(page)
+    for match in re.finditer(r"^```(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE):
+        language, *options = match[1].split()or [""]
+        line = text.count("\n", 0, match.start()) + 1
+        yield line, language, dict(option.split("=", 1) for option in options), match[2]
+
+
+def commands_of(text):
+    """(command, what it prints) of each in a console block."""
+    commands = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            commands.append([line[2:], ""])
+        elif line.startswith("> ") and not commands[-1][1]:
+            commands[-1][0] += "\n" + line[2:]
+        else:
+            commands[-1][1] += line + "\n"
+    return commands
+
+
+def squeezed(text):
+    return re.sub(r"\s+", "", text)
+
+
+def shows(expected, actual):
+    pattern = ".*".join(re.escape(squeezed(part)) for part in expected.split("..."))
+    return re.fullmatch(pattern, squeezed(actual), re.DOTALL) is not None
+
+
+class Page(unittest.TestCase):
+    """The blocks of one page; each is a test, in the page's order, and all share a folder."""
+    server = folder = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        (cls.folder / "bin").mkdir()
+        (cls.folder / "bin/realizar").symlink_to(pathlib.Path(REALIZAR).resolve())
+        (cls.folder / "model.gguf").symlink_to(MODEL)
+        cls.server = Served(REALIZAR)
+
+    @classmethod
+    def tearDownClass(cls):
+        code = cls.server.stop()
+        cls.temporary.cleanup()
+        assert code == 0, f"the server ended with {code}"
+
+    def run_in_folder(self, *command):
+        environment = {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "HOME": str(self.folder), "LANG": "C.UTF-8"}
+        return subprocess.run(command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S)
+
+    def here(self, text):
+        return re.sub(r"(http://)?(localhost|127\.0\.0\.1):8080", self.server.url, text)
+
+    def check_commands(self, text, exit_code):
+        commands = commands_of(text)
+        for command, expected in commands:
+            if command.split()[0] == "curl" and shutil.which("curl") is None:
+                self.skipTest("curl is not installed")
+            result = self.run_in_folder("bash", "-o", "pipefail", "-c", self.here(command))
+            self.assertEqual(result.returncode, exit_code if command == commands[-1][0] else 0, f"{command}\n{result.stdout}")
+            self.assertTrue(shows(self.here(expected), result.stdout),
+                            f"\n$ {command}\nexpected:\n{expected}\nactual:\n{result.stdout}")
+
+    def check_program(self, text, package):
+        if importlib.util.find_spec(package) is None:
+            self.skipTest(f"needs the Python package {package}")
+        result = self.run_in_folder(sys.executable, "-c", self.here(text))
+        self.assertEqual(result.returncode, 0, result.stdout)
+
+    def check_block(self, language, options, text):
+        if language == "python" and "needs" in options:
+            return self.check_program(text, options["needs"])
+        if "needs" in options:
+            self.skipTest(f"needs {options['needs']}")
+        if "file" in options:
+            (self.folder / options["file"]).write_text(text)
+        elif language == "console":
+            self.check_commands(text, int(options.get("exit", 0)))
+        self.assertTrue(language, "the block does not say what it is")
+
+
+def block_test(language, options, text):
+    return lambda self: self.check_block(language, options, text)
+
+
+def page_case(page):
+    tests = {f"test_line_{line:04}": block_test(language, options, text)
+             for line, language, options, text in blocks_of(page)
+             if language in ("", "console") or options}
+    return type(re.sub(r"\W", "_", page), (Page,), tests)
+
+
+class Links(unittest.TestCase):
+    @staticmethod
+    def anchors(page):
+        headings = re.findall(r"^#+ (.*)$", without_blocks(text_of(page)), re.MULTILINE)
+        return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+    def test_every_link_leads_somewhere(self):
+        for page in PAGES:
+            for target in re.findall(r"\]\(([^)\s]+)\)", without_blocks(text_of(page))):
+                if "://" in target:
+                    continue
+                path, _, anchor = target.partition("#")
+                file = (ROOT / page).parent / path if path else ROOT / page
+                self.assertTrue(file.exists(), f"{page}: {target}")
+                if anchor:
+                    self.assertIn(anchor, self.anchors(file.resolve().relative_to(ROOT)), f"{page}: {target}")
+
+
+class Flags(unittest.TestCase):
+    @staticmethod
+    def flags(command):
+        """All flags of a command, as its help lists them."""
+        result = subprocess.run([REALIZAR, command, "--help-all"], capture_output=True, text=True, timeout=DEADLINE_S)
+        return set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", result.stdout))
+
+    def test_every_flag_of_serve_is_described(self):
+        page = text_of("docs/deploy.md")
+        flags = self.flags("serve") - {"--help", "--help-all"}
+        self.assertGreater(len(flags), 40)
+        self.assertEqual([flag for flag in sorted(flags) if not re.search(rf"`{flag}[` ]", page)], [])
+
+    def test_every_flag_that_is_described_is_known(self):
+        commands = ["run", "serve", "inspect", "tokenize", "detokenize", "template", "logits", "perplexity", "bench", "devices"]
+        known = FOREIGN_FLAGS.union(*map(self.flags, commands))
+        for page in ["README.md", "docs/user-guide.md", "docs/deploy.md", "docs/guide.md", "docs/models.md", "docs/troubleshooting.md", "docs/api.md"]:
+            named = set(re.findall(r"`(--[a-z][a-z0-9-]*)", without_blocks(text_of(page))))
+            self.assertEqual(sorted(named - known), [], page)
+
+
+class Models(unittest.TestCase):
+    def test_the_table_of_memory_is_what_its_command_prints(self):
+        if not MAKE_MODEL:
+            self.skipTest("make_model was not built")
+        printed = subprocess.run([MAKE_MODEL, "--memory"], capture_output=True, text=True, timeout=DEADLINE_S).stdout
+        self.assertIn(printed, text_of("docs/models.md"))
+
+
+if __name__ == "__main__":
+    REALIZAR = sys.argv.pop(1)
+    if len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
+        MAKE_MODEL = sys.argv.pop(1)
+    globals().update({case.__name__: case for case in map(page_case, RUN_PAGES)})
+    unittest.main(verbosity=2)
