@@ -112,10 +112,10 @@ TEST_P(CudaDevices, APrefixThatOneHasSavedServesSeveral) {
   EngineRig one = rig_on(GetParam(), file, {1}, options), several = rig_on(GetParam(), file, {3}, options);
   const auto first = one->generate(request, {}).value();
   ASSERT_TRUE(one->save_cache(path, 1, 1 << 20).ok());
-  EXPECT_EQ(several->load_cache(path, 1), 2u);
+  EXPECT_EQ(several->load_cache(path, 1), 3u);
   std::filesystem::remove(path);
   const auto again = several->generate(request, {}).value();
-  EXPECT_EQ(again.stats.n_cached, 32u);
+  EXPECT_EQ(again.stats.n_cached, 39u);
   EXPECT_EQ(again.tokens, first.tokens);
 }
 

@@ -72,7 +72,7 @@ TEST_P(CudaModel, ATokenDependsOnNothingButTheRequest) {
 TEST_P(CudaModel, APrefixComesBackFromTheHostsMemory) {
   Rig rig(GetParam(), kQuantized, {}, kSmallPool);
   expect_evicted_prefix_back(rig);
-  EXPECT_EQ(rig->counters().n_restored_blocks, 2u);
+  EXPECT_EQ(rig->counters().n_restored_blocks, 3u);
 }
 
 TEST_P(CudaModel, DecodeStepsAreRecordedOnceAndReplayed) {

@@ -131,6 +131,9 @@ class Backend {
   virtual size_t block_bytes() const = 0;
   virtual void read_block(BlockId id, std::span<std::byte> bytes) const = 0;
   virtual void write_block(BlockId id, std::span<const std::byte> bytes) = 0;
+  // Without waiting, in the order of the steps: one block's bytes to another, and zeros.
+  virtual void copy_block(BlockId from, BlockId to) = 0;
+  virtual void zero_block(BlockId id) = 0;
   // The same without waiting, in the order of the steps, from and to memory of allocate_host, which lives as long as
   // the backend; empty: there is none, or no more.
   virtual std::span<std::byte> allocate_host(size_t) { return {}; }

@@ -119,8 +119,9 @@ class Engine {
   void admit(Sequence::Clock::time_point now);
   bool try_admit(Sequence& sequence);
   void look_up_prefixes();
-  void look_up_prefix(Sequence& sequence, std::span<const SequencePtr> earlier);
-  void follow(Sequence& sequence, std::span<const SequencePtr> earlier) const;
+  void take_cached_blocks(Sequence& sequence);
+  void take_tail_or_follow(Sequence& sequence, std::span<const SequencePtr> earlier);
+  void follow(Sequence& sequence, uint32_t n_found, std::span<const SequencePtr> earlier) const;
   void preempt(size_t running_idx);
   void remove_ended();
   void end_each(std::span<const SequencePtr> sequences, FinishReason reason, const Error* error);

@@ -158,13 +158,14 @@ void Engine::admit(Clock::time_point now) {
 // beside the next block of everyone who runs.
 bool Engine::try_admit(Sequence& sequence) {
   const auto start = Clock::now();
-  look_up_prefix(sequence, running_);
+  take_cached_blocks(sequence);
   const size_t n_blocks = sequence.n_known() / pool_.block_tokens() + 1;
   const size_t n_needed = n_blocks - std::min(n_blocks, sequence.blocks.size());
   if (!running_.empty() && pool_.n_free() < n_needed + running_.size()) {
     release_blocks(sequence);
     return false;
   }
+  take_tail_or_follow(sequence, running_);
   GenerationStats& stats = sequence.ending.stats;
   if (stats.n_preemptions > 0) return true;
   stats.n_cached = sequence.n_computed;
@@ -184,7 +185,8 @@ void Engine::look_up_prefixes() {
                                      [&](const SequencePtr& other) { return other->id == sequence.leader; });
     if (leader != earlier.end() && (*leader)->n_computed < sequence.n_shared) continue;
     const uint32_t n_before = sequence.n_computed;
-    look_up_prefix(sequence, earlier);
+    take_cached_blocks(sequence);
+    take_tail_or_follow(sequence, earlier);
     if (sequence.ending.stats.n_preemptions > 0) continue;
     sequence.ending.stats.n_cached += sequence.n_computed - n_before;
     add_to(counters_.n_prefix_hits, sequence.n_computed - n_before);
@@ -192,7 +194,7 @@ void Engine::look_up_prefixes() {
 }
 
 // Continues from the blocks that the sequence has; all of them are named.
-void Engine::look_up_prefix(Sequence& sequence, std::span<const SequencePtr> earlier) {
+void Engine::take_cached_blocks(Sequence& sequence) {
   const uint32_t n_limit = n_cacheable(sequence);
   if (n_limit > sequence.n_computed) {
     pool_.find_prefix(std::span(sequence.tokens).subspan(sequence.n_computed, n_limit - sequence.n_computed),
@@ -200,19 +202,39 @@ void Engine::look_up_prefix(Sequence& sequence, std::span<const SequencePtr> ear
   }
   sequence.n_named = static_cast<uint32_t>(sequence.blocks.size());
   sequence.n_computed = sequence.n_named * pool_.block_tokens();
-  follow(sequence, earlier);
 }
 
-// Of those that came earlier and still compute their prompt, the one that shares most is waited for.
-void Engine::follow(Sequence& sequence, std::span<const SequencePtr> earlier) const {
+// Behind the whole blocks: a cached block that begins with the next tokens is copied, unless another sequence that is
+// waited for will bring more.
+void Engine::take_tail_or_follow(Sequence& sequence, std::span<const SequencePtr> earlier) {
+  const uint32_t n_limit = n_cacheable(sequence);
+  const auto rest = std::span(sequence.tokens).first(sequence.n_prompt).subspan(sequence.n_computed);
+  const auto tail = n_limit > sequence.n_computed ? pool_.find_tail(rest, sequence.name_hash) : std::nullopt;
+  const uint32_t n_found = tail ? std::min(sequence.n_computed + tail->n_tokens, n_limit) : sequence.n_computed;
+  follow(sequence, n_found, earlier);
+  if (sequence.leader != SeqId{0} || !tail) return;
+  const auto block = pool_.copy_tail(*tail);
+  if (!block) return;
+  sequence.blocks.push_back(*block);
+  sequence.n_computed = n_found;
+}
+
+// Of those that came earlier and still compute their prompt, the one that will bring most beyond the n_found tokens
+// that are there is waited for, where that is a block's worth at least.
+void Engine::follow(Sequence& sequence, uint32_t n_found, std::span<const SequencePtr> earlier) const {
   sequence.leader = SeqId{0};
   sequence.n_shared = sequence.n_computed;
-  const auto cacheable = std::span(sequence.tokens).first(n_cacheable(sequence));
+  const auto prompt = std::span(sequence.tokens).first(sequence.n_prompt);
+  uint32_t n_wanted = n_found + pool_.block_tokens();
   for (const SequencePtr& other : earlier) {
     if (other->is_decoding() || other->request->cache_salt != sequence.request->cache_salt) continue;
-    const uint32_t n_tokens = n_common(cacheable, std::span(other->tokens).first(other->n_prompt));
-    const uint32_t n_shared = n_tokens / pool_.block_tokens() * pool_.block_tokens();
-    if (n_shared <= sequence.n_shared) continue;
+    const uint32_t n_tokens = n_common(prompt, std::span(other->tokens).first(other->n_prompt));
+    // The tail of a prompt is named as far as it goes, other blocks only where they are whole.
+    const bool is_whole_prompt = n_tokens == other->n_prompt;
+    const uint32_t n_shared = is_whole_prompt ? n_tokens : n_tokens / pool_.block_tokens() * pool_.block_tokens();
+    const uint32_t n_brought = std::min(n_shared, n_cacheable(sequence));
+    if (n_brought < n_wanted) continue;
+    n_wanted = n_brought + 1;
     sequence.n_shared = n_shared;
     sequence.leader = other->id;
   }
@@ -238,15 +260,21 @@ bool Engine::ensure_blocks(Sequence& sequence, uint32_t n_positions) {
   return true;
 }
 
-// Only blocks that the prefill arithmetic filled may stand for a later prompt's.
+// Only rows that the prefill arithmetic made may stand for a later prompt's. Of the prompt's last block these are the
+// first alone; what is generated fills the others.
 void Engine::name_prompt_blocks(Sequence& sequence) {
-  const uint32_t n_full = std::min(sequence.n_computed, sequence.n_prompt) / pool_.block_tokens();
-  if (n_full <= sequence.n_named) return;
-  const uint32_t n_new = n_full - sequence.n_named, bt = pool_.block_tokens();
-  pool_.name_blocks(std::span(sequence.blocks).subspan(sequence.n_named, n_new),
-                    std::span(sequence.tokens).subspan(size_t{sequence.n_named} * bt, size_t{n_new} * bt),
-                    sequence.name_hash);
-  sequence.n_named = n_full;
+  const uint32_t bt = pool_.block_tokens();
+  const uint32_t n_full = std::min(sequence.n_computed, sequence.n_prompt) / bt;
+  const auto prompt = std::span(sequence.tokens).first(sequence.n_prompt);
+  if (n_full > sequence.n_named) {
+    const uint32_t n_new = n_full - sequence.n_named;
+    pool_.name_blocks(std::span(sequence.blocks).subspan(sequence.n_named, n_new),
+                      prompt.subspan(size_t{sequence.n_named} * bt, size_t{n_new} * bt), sequence.name_hash);
+    sequence.n_named = n_full;
+  }
+  const auto tail = prompt.subspan(size_t{n_full} * bt);
+  if (!sequence.is_decoding() || tail.empty()) return;
+  pool_.name_tail(sequence.blocks[n_full], tail, sequence.name_hash);
 }
 
 // Last block first, so that the beginning of a prompt stays findable longest.

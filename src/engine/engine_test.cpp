@@ -116,7 +116,7 @@ TEST(Engine, ACachedPrefixGivesTheSameTokensAndSkipsItsPrefill) {
   const auto cold = rig->generate(first, {}).value();
   EXPECT_EQ(cold.stats.n_cached, 0u);
   const auto warm = rig->generate(first, {}).value();
-  EXPECT_EQ(warm.stats.n_cached, 192u);  // whole blocks of 32 before the last token
+  EXPECT_EQ(warm.stats.n_cached, 199u);  // all but the last token, whose row gives the first generated one
   EXPECT_EQ(warm.tokens, cold.tokens);
 
   // What was decoded is computed anew where it is part of a prompt: decoding has its own arithmetic.
@@ -125,11 +125,52 @@ TEST(Engine, ACachedPrefixGivesTheSameTokensAndSkipsItsPrefill) {
   prompt.insert(prompt.end(), more.begin(), more.end());
   const Request second = request_for(prompt, 20);
   const auto continued = rig->generate(second, {}).value();
-  EXPECT_EQ(continued.stats.n_cached, 192u);
+  EXPECT_EQ(continued.stats.n_cached, 200u);
   rig->clear_cache();
   const auto fresh = rig->generate(second, {}).value();
   EXPECT_EQ(fresh.stats.n_cached, 0u);
   EXPECT_EQ(continued.tokens, fresh.tokens);
+}
+
+TEST(Engine, APromptThatIsSentAgainLeavesOneRowToCompute) {
+  for (const uint32_t n_prompt : {1u, 2u, 6u, 31u, 32u, 33u, 63u, 64u, 65u}) {
+    Rig rig(1, {.n_ctx = 128});
+    const Request request = request_for(some_tokens(n_prompt), 10);
+    const auto cold = rig->generate(request, {}).value();
+    for (int i = 0; i < 2; ++i) {
+      const auto warm = rig->generate(request, {}).value();
+      EXPECT_EQ(warm.stats.n_cached, n_prompt - 1);
+      EXPECT_EQ(warm.tokens, cold.tokens) << "a prompt of " << n_prompt;
+    }
+  }
+}
+
+// The first request's generated tokens lie behind its prompt in the block that the others begin with.
+TEST(Engine, APromptsTailServesAllThatGoOnFromIt) {
+  Rig rig(1, {.n_ctx = 128, .max_seqs = 4});
+  const auto beginning = some_tokens(40);
+  ASSERT_TRUE(rig->generate(request_for(beginning, 10), {}).ok());
+  std::vector<Request> requests;
+  for (uint32_t i = 0; i < 4; ++i) {
+    auto prompt = beginning;
+    for (const TokenId id : some_tokens(5 + 20 * i, 700 + i)) prompt.push_back(id);
+    requests.push_back(request_for(prompt, 10));
+  }
+  const auto together = rig->generate_all(requests).value();
+  for (uint32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(together[i].stats.n_cached, 40u);
+    EXPECT_EQ(together[i].tokens, Rig(1, {.n_ctx = 128})->generate(requests[i], {}).value().tokens) << i;
+  }
+}
+
+TEST(Engine, APromptThatOthersComputeIsComputedOnce) {
+  Rig rig(1, {.n_ctx = 128, .max_seqs = 3, .max_batch_tokens = 16});
+  const std::vector<Request> requests(3, request_for(some_tokens(70), 5));
+  const auto together = rig->generate_all(requests).value();
+  EXPECT_EQ(together[0].stats.n_cached, 0u);
+  EXPECT_EQ(together[1].stats.n_cached, 69u);
+  EXPECT_EQ(together[2].stats.n_cached, 69u);
+  EXPECT_EQ(together[1].tokens, together[0].tokens);
 }
 
 TEST(Engine, PrefixesOutliveTheEngineInAFile) {
@@ -139,13 +180,13 @@ TEST(Engine, PrefixesOutliveTheEngineInAFile) {
   Rig first(1, {.n_ctx = 256});
   EXPECT_EQ(first->load_cache(path, 1), 0u) << "there is no file yet";
   const auto expected = first->generate(request, {}).value();
-  EXPECT_EQ(first->save_cache(path, 1, 1 << 30).value(), 6u);
+  EXPECT_EQ(first->save_cache(path, 1, 1 << 30).value(), 7u);
 
   Rig second(2, {.n_ctx = 256});
   EXPECT_EQ(second->load_cache(path, 2), 0u) << "other weights";
-  EXPECT_EQ(second->load_cache(path, 1), 6u);
+  EXPECT_EQ(second->load_cache(path, 1), 7u);
   const auto warm = second->generate(request, {}).value();
-  EXPECT_EQ(warm.stats.n_cached, 192u);
+  EXPECT_EQ(warm.stats.n_cached, 199u);
   EXPECT_EQ(warm.tokens, expected.tokens);
 
   // What is damaged, and what is chained to it, is computed anew.
@@ -157,7 +198,7 @@ TEST(Engine, PrefixesOutliveTheEngineInAFile) {
   std::fputc(last ^ 1, file);
   std::fclose(file);
   Rig third(1, {.n_ctx = 256});
-  EXPECT_EQ(third->load_cache(path, 1), 5u);
+  EXPECT_EQ(third->load_cache(path, 1), 6u);
   EXPECT_EQ(third->generate(request, {}).value().tokens, expected.tokens);
   EXPECT_EQ(first->save_cache(path, 1, 1 << 10).value(), 0u) << "no room for a block";
   EXPECT_FALSE(first->save_cache("/nowhere/at/all", 1, 1 << 30).ok());

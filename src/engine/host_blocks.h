@@ -18,6 +18,7 @@ class HostBlocks final : public BlockStore {
 
   bool save(BlockId id, uint32_t place) override;
   void restore(uint32_t place, BlockId id) override;
+  void copy(BlockId from, BlockId to) override { backend_.copy_block(from, to); }
 
  private:
   Backend& backend_;

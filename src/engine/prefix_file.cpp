@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -12,7 +13,7 @@ namespace realizar {
 namespace {
 
 constexpr char kMagic[8] = {'R', 'Z', 'P', 'R', 'E', 'F', 'I', 'X'};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 struct Header {
   char magic[8];
@@ -26,25 +27,27 @@ static_assert(sizeof(Header) == 56);
 class Record {
  public:
   Record(uint32_t block_tokens, size_t block_bytes)
-      : n_token_bytes_(block_tokens * sizeof(TokenId)), bytes_(16 + n_token_bytes_ + block_bytes + 8) {}
+      : n_token_bytes_(block_tokens * sizeof(TokenId)), bytes_(kHeadBytes + n_token_bytes_ + block_bytes + kSumBytes) {}
 
   size_t size() const { return bytes_.size(); }
-  void set_hashes(uint64_t parent, uint64_t own) {
-    std::memcpy(bytes_.data(), &parent, 8);
-    std::memcpy(bytes_.data() + 8, &own, 8);
+  void set_name(const BlockPool::Name& name) {
+    set_word(0, name.parent_hash);
+    set_word(8, name.hash);
+    set_word(16, name.tokens.size());
+    std::ranges::fill(all_tokens(), TokenId{0});
+    std::ranges::copy(name.tokens, all_tokens().begin());
   }
-  uint64_t parent_hash() const { return word(0); }
-  uint64_t hash() const { return word(8); }
-  std::span<TokenId> tokens() {
-    return {reinterpret_cast<TokenId*>(bytes_.data() + 16), n_token_bytes_ / sizeof(TokenId)};
+  // Of a sound record.
+  BlockPool::Name name() { return {word(0), word(8), all_tokens().first(word(16))}; }
+  std::span<std::byte> block() {
+    return std::span(bytes_).subspan(kHeadBytes + n_token_bytes_, size() - kHeadBytes - n_token_bytes_ - kSumBytes);
   }
-  std::span<std::byte> block() { return std::span(bytes_).subspan(16 + n_token_bytes_, size() - 24 - n_token_bytes_); }
 
-  void seal() {
-    const uint64_t sum = checksum();
-    std::memcpy(bytes_.data() + size() - 8, &sum, 8);
+  void seal() { set_word(size() - kSumBytes, checksum()); }
+  bool is_sound() const {
+    const uint64_t n_tokens = word(16);
+    return n_tokens > 0 && n_tokens <= n_token_bytes_ / sizeof(TokenId) && word(size() - kSumBytes) == checksum();
   }
-  bool is_sound() const { return word(size() - 8) == checksum(); }
 
   Status write_to(NewFile& file) const { return file.write(bytes_); }
   bool read_from(const FileDescriptor& file) { return read_exactly(file, bytes_); }
@@ -55,7 +58,13 @@ class Record {
     std::memcpy(&value, bytes_.data() + at, 8);
     return value;
   }
-  uint64_t checksum() const { return XXH3_64bits(bytes_.data(), size() - 8); }
+  void set_word(size_t at, uint64_t value) { std::memcpy(bytes_.data() + at, &value, 8); }
+  std::span<TokenId> all_tokens() {
+    return {reinterpret_cast<TokenId*>(bytes_.data() + kHeadBytes), n_token_bytes_ / sizeof(TokenId)};
+  }
+  uint64_t checksum() const { return XXH3_64bits(bytes_.data(), size() - kSumBytes); }
+
+  static constexpr size_t kHeadBytes = 24, kSumBytes = 8;
 
   size_t n_token_bytes_;
   std::vector<std::byte> bytes_;
@@ -64,9 +73,7 @@ class Record {
 Status write_blocks(std::span<const BlockId> blocks, const BlockPool& pool, const Backend& backend, Record& record,
                     NewFile& file) {
   for (const BlockId block : blocks) {
-    const BlockPool::Name name = pool.name_of(block);
-    record.set_hashes(name.parent_hash, name.hash);
-    std::copy(name.tokens.begin(), name.tokens.end(), record.tokens().begin());
+    record.set_name(pool.name_of(block));
     backend.read_block(block, record.block());
     record.seal();
     RZ_CHECK_OK(record.write_to(file));
@@ -107,7 +114,7 @@ uint32_t load_prefixes(const std::string& path, BlockPool& pool, Backend& backen
     const auto block = pool.allocate();
     if (!block) break;
     backend.write_block(*block, record.block());
-    pool.restore_name(*block, {record.parent_hash(), record.hash(), record.tokens()});
+    pool.restore_name(*block, record.name());
     taken.push_back(*block);
   }
   for (size_t i = taken.size(); i-- > 0;) pool.release(taken[i]);

@@ -51,10 +51,10 @@ struct Sequence {
   std::vector<float> embedding;  // [d_model], the sum of hidden states so far
   uint32_t n_prompt = 0;
   uint32_t n_computed = 0;  // positions whose keys and values are in the cache
-  uint32_t n_named = 0;     // blocks that were offered to later requests
+  uint32_t n_named = 0;     // whole blocks that were offered to later requests
   uint64_t name_hash = 0;   // of the tokens in those
   SeqId leader{};           // computes a prefix that this one shares, and is waited for; 0: none
-  uint32_t n_shared = 0;    // tokens of that prefix
+  uint32_t n_shared = 0;    // tokens that the leader then has computed
 
   std::optional<FinishReason> ended;
   std::optional<Error> failure;  // its own alone; `ending` points to it

@@ -21,12 +21,18 @@ BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& ke
 }
 
 std::optional<BlockId> BlockPool::allocate() {
-  if (first_free_ == kNone) return std::nullopt;
+  const uint32_t block = take_first(kNone);
+  return block == kNone ? std::nullopt : std::optional(BlockId{block});
+}
+
+// The first free block, with one holder; kNone where all are held. What it held goes to no `kept_place` of the store.
+uint32_t BlockPool::take_first(uint32_t kept_place) {
+  if (first_free_ == kNone) return kNone;
   const uint32_t block = first_free_;
   take_free(block);
-  save_or_forget(block, kNone);
+  save_or_forget(block, kept_place);
   blocks_[block].n_holders = 1;
-  return BlockId{block};
+  return block;
 }
 
 void BlockPool::move_name(uint32_t from, uint32_t to) {
@@ -50,11 +56,8 @@ void BlockPool::save_or_forget(uint32_t block, uint32_t kept_place) {
 
 // The bytes of a place in a block, with one holder; kNone where all are held.
 uint32_t BlockPool::bring_back(uint32_t place) {
-  if (first_free_ == kNone) return kNone;
-  const uint32_t block = first_free_;
-  take_free(block);
-  save_or_forget(block, place);
-  blocks_[block].n_holders = 1;
+  const uint32_t block = take_first(place);
+  if (block == kNone) return kNone;
   store_->restore(place - n_blocks_, BlockId{block});
   move_name(place, block);
   return block;
@@ -68,7 +71,8 @@ void BlockPool::hold(BlockId id) {
 void BlockPool::release(BlockId id) {
   const uint32_t block = to_index(id);
   REQUIRE(blocks_[block].n_holders > 0);
-  if (--blocks_[block].n_holders == 0) append_free(block);
+  if (--blocks_[block].n_holders > 0) return;
+  blocks_[block].hash == 0 ? prepend_free(block) : append_free(block);
 }
 
 uint64_t BlockPool::root_hash(uint64_t cache_salt) const {
@@ -114,6 +118,31 @@ void BlockPool::name_blocks(std::span<const BlockId> blocks, std::span<const Tok
   }
 }
 
+std::optional<BlockPool::Tail> BlockPool::find_tail(std::span<const TokenId> tokens, uint64_t hash) const {
+  for (auto n = static_cast<uint32_t>(std::min<size_t>(tokens.size(), block_tokens_)); n > 0; --n) {
+    const uint32_t block = lookup(hash_of(hash, tokens.first(n)), tokens.first(n));
+    if (block != kNone) return Tail{block, n};
+  }
+  return std::nullopt;
+}
+
+// Held meanwhile, so that the copy takes another block.
+std::optional<BlockId> BlockPool::copy_tail(const Tail& tail) {
+  REQUIRE(store_ != nullptr);
+  const bool is_stored = tail.block >= n_blocks_;
+  if (!is_stored) hold(BlockId{tail.block});
+  const uint32_t copy = take_first(tail.block);
+  if (copy != kNone && is_stored) store_->restore(tail.block - n_blocks_, BlockId{copy});
+  if (copy != kNone && !is_stored) store_->copy(BlockId{tail.block}, BlockId{copy});
+  if (!is_stored) release(BlockId{tail.block});
+  return copy == kNone ? std::nullopt : std::optional(BlockId{copy});
+}
+
+void BlockPool::name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t hash) {
+  REQUIRE(!tokens.empty() && tokens.size() < block_tokens_);
+  name(to_index(id), hash, hash_of(hash, tokens), tokens);
+}
+
 std::vector<BlockId> BlockPool::named_blocks() const {
   std::vector<BlockId> named;
   for (uint32_t block = 0; block < blocks_.size(); ++block) {
@@ -140,11 +169,13 @@ void BlockPool::name(uint32_t block, uint64_t parent_hash, uint64_t hash, std::s
   std::copy(tokens.begin(), tokens.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(size_t{block} * block_tokens_));
   blocks_[block].hash = hash;
   blocks_[block].parent_hash = parent_hash;
+  blocks_[block].n_tokens = static_cast<uint32_t>(tokens.size());
   insert_name(block);
 }
 
 void BlockPool::forget_names() {
   for (Block& block : blocks_) block.hash = 0;
+  std::fill(tokens_.begin(), tokens_.end(), TokenId{0});
   std::fill(table_.begin(), table_.end(), kNone);
 }
 
@@ -173,7 +204,15 @@ uint64_t BlockPool::hash_of(uint64_t parent_hash, std::span<const TokenId> token
 }
 
 std::span<const TokenId> BlockPool::tokens_of(uint32_t block) const {
-  return std::span(tokens_).subspan(size_t{block} * block_tokens_, block_tokens_);
+  return std::span(tokens_).subspan(size_t{block} * block_tokens_, blocks_[block].n_tokens);
+}
+
+void BlockPool::prepend_free(uint32_t block) {
+  blocks_[block].previous = kNone;
+  blocks_[block].next = first_free_;
+  (first_free_ == kNone ? last_free_ : blocks_[first_free_].previous) = block;
+  first_free_ = block;
+  ++n_free_;
 }
 
 void BlockPool::append_free(uint32_t block) {

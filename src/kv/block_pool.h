@@ -5,8 +5,12 @@
 // A name is the keyed hash of all tokens up to a block's end, and a block's own tokens are compared after a hit: a
 // client who does not know the key can neither compute the name of another's prefix nor make two prefixes of one name.
 //
-// A block that loses its last holder joins the end of the free list and keeps its name until it is taken again, from
-// the front: so the free list is also the eviction queue, least recently used first.
+// A named block that loses its last holder joins the end of the free list and keeps its name until it is taken again,
+// from the front: so the free list is also the eviction queue, least recently used first. One without a name joins the
+// front.
+//
+// A name may stand for the first rows of a block alone: the tail of a prompt. Who has the block goes on writing the
+// rows after those, so others copy it.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +24,16 @@
 
 namespace realizar {
 
-// Where there is a store, a named block that is taken again is saved there first, in the place that was filled longest
-// ago; a prefix that is looked for may then continue with blocks that come back from the store.
+// Moves the bytes of blocks. Where it has places, a named block that is taken again is saved there first, in the place
+// that was filled longest ago; a prefix that is looked for may then continue with blocks that come back from the store.
 class BlockStore {
  public:
   virtual ~BlockStore() = default;
   // Keeps a block's bytes in a place. False: that place cannot be had.
   virtual bool save(BlockId id, uint32_t place) = 0;
   virtual void restore(uint32_t place, BlockId id) = 0;
+  // Within the cache.
+  virtual void copy(BlockId from, BlockId to) = 0;
 };
 
 class BlockPool {
@@ -62,10 +68,22 @@ class BlockPool {
   // arithmetic, since they will stand for prompt positions. A name that is taken stays as it is.
   void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t& hash);
 
+  // Rows of a block that follow the block that `hash` belongs to. Both functions leave `hash` as it is.
+  struct Tail {
+    uint32_t block;     // or a place of the store
+    uint32_t n_tokens;  // 1 to block_tokens
+  };
+  // The longest name that the next `tokens` begin with; nullopt: there is none. Valid until the next call.
+  std::optional<Tail> find_tail(std::span<const TokenId> tokens, uint64_t hash) const;
+  // A copy of the tail's block, without a name and with one holder, by way of the store; nullopt: all others are held.
+  std::optional<BlockId> copy_tail(const Tail& tail);
+  // Names the first rows of a block after their `tokens`, fewer than block_tokens, as name_blocks does.
+  void name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t hash);
+
   // What a block is found by.
   struct Name {
     uint64_t parent_hash, hash;
-    std::span<const TokenId> tokens;  // [block_tokens]
+    std::span<const TokenId> tokens;  // 1 to block_tokens, of the block's first rows
   };
   // All named blocks: those that are held, then the free ones, most recently used first.
   std::vector<BlockId> named_blocks() const;
@@ -74,7 +92,7 @@ class BlockPool {
   // its tokens.
   void restore_name(BlockId id, const Name& name);
 
-  // Forgets all names.
+  // Forgets all names, and the tokens that they stand for.
   void forget_names();
 
   // For tests: the free list, the counts and the names agree with each other.
@@ -85,8 +103,9 @@ class BlockPool {
   struct Block {
     uint32_t n_holders = 0;
     uint32_t previous = kNone, next = kNone;  // in the free list
-    uint64_t hash = 0;                        // of all tokens up to its end; 0: no name
+    uint64_t hash = 0;                        // of all tokens up to the last that it stands for; 0: no name
     uint64_t parent_hash = 0;
+    uint32_t n_tokens = 0;  // that the name stands for
   };
 
   void name(uint32_t block, uint64_t parent_hash, uint64_t hash, std::span<const TokenId> tokens);
@@ -94,7 +113,9 @@ class BlockPool {
   std::span<const TokenId> tokens_of(uint32_t block) const;
   void move_name(uint32_t from, uint32_t to);
   void save_or_forget(uint32_t block, uint32_t kept_place);
+  uint32_t take_first(uint32_t kept_place);
   uint32_t bring_back(uint32_t place);
+  void prepend_free(uint32_t block);
   void append_free(uint32_t block);
   void take_free(uint32_t block);
   uint32_t lookup(uint64_t hash, std::span<const TokenId> tokens) const;
@@ -106,7 +127,7 @@ class BlockPool {
   BlockStore* store_;
   uint32_t next_place_ = 0;      // that is filled next
   std::vector<Block> blocks_;    // and behind them the places of the store, which have names alone
-  std::vector<TokenId> tokens_;  // [blocks and places, block_tokens], of those with names: compared after a hit
+  std::vector<TokenId> tokens_;  // [blocks and places, block_tokens], of those with names
   uint32_t first_free_ = kNone, last_free_ = kNone, n_free_ = 0;
   std::vector<uint32_t> table_;  // open addressing, linear probing: block or kNone; size a power of two
 };

@@ -108,10 +108,99 @@ TEST(BlockPool, ReusesTheLeastRecentlyReleasedAndForgetsItsName) {
   EXPECT_EQ(find_from_root(pool, tokens_of({1})), (std::vector{a}));
 }
 
+// Remembers what was moved where.
+class RecordingStore final : public BlockStore {
+ public:
+  bool save(BlockId id, uint32_t place) override {
+    saved.emplace_back(id, place);
+    return has_room;
+  }
+  void restore(uint32_t place, BlockId id) override { restored.emplace_back(place, id); }
+  void copy(BlockId from, BlockId to) override { copied.emplace_back(from, to); }
+
+  bool has_room = true;
+  std::vector<std::pair<BlockId, uint32_t>> saved;
+  std::vector<std::pair<uint32_t, BlockId>> restored;
+  std::vector<std::pair<BlockId, BlockId>> copied;
+};
+
+TEST(BlockPool, BlocksWithoutNamesAreTakenBeforeThoseThatCanBeFound) {
+  BlockPool pool(3, 1, {0, 0});
+  const BlockId a = *pool.allocate(), b = *pool.allocate(), c = *pool.allocate();
+  name_from_root(pool, {a}, tokens_of({1}));
+  for (const BlockId block : {a, b, c}) pool.release(block);
+  EXPECT_EQ(pool.allocate(), c);
+  EXPECT_EQ(pool.allocate(), b);
+  EXPECT_EQ(find_from_root(pool, tokens_of({1})), std::vector{a});
+}
+
+TEST(BlockPool, TheLongestTailIsFoundAndCopied) {
+  RecordingStore store;
+  BlockPool pool(5, 4, {7, 0}, &store);
+  const BlockId a = *pool.allocate(), b = *pool.allocate(), c = *pool.allocate();
+  uint64_t hash = pool.root_hash(0);
+  const uint64_t root = hash;
+  pool.name_blocks({&a, 1}, tokens_of({1, 2, 3, 4}), hash);
+  pool.name_tail(b, tokens_of({5, 6}), hash);
+  pool.name_tail(c, tokens_of({5, 6, 7}), hash);
+
+  const auto found = [&](std::initializer_list<int> ids, uint64_t after) {
+    const auto tail = pool.find_tail(tokens_of(ids), after);
+    return tail ? std::pair(BlockId{tail->block}, tail->n_tokens) : std::pair(BlockId{99}, 0u);
+  };
+  EXPECT_EQ(found({5, 6, 7, 8, 9}, hash), std::pair(c, 3u));
+  EXPECT_EQ(found({5, 6, 8}, hash), std::pair(b, 2u));
+  EXPECT_EQ(found({5}, hash).second, 0u) << "no name is as short";
+  EXPECT_EQ(found({5, 6}, root).second, 0u) << "the same tokens after others";
+  EXPECT_EQ(found({1, 2, 3, 4}, root), std::pair(a, 4u)) << "a whole block";
+  EXPECT_TRUE(find_from_root(pool, tokens_of({1, 2, 3, 4, 5, 6, 7})) == std::vector{a}) << "no tail is a whole block";
+
+  const auto copy = pool.copy_tail(*pool.find_tail(tokens_of({5, 6}), hash));
+  ASSERT_TRUE(copy.has_value());
+  EXPECT_EQ(store.copied, (std::vector<std::pair<BlockId, BlockId>>{{b, *copy}}));
+  EXPECT_EQ(pool.n_holders(*copy), 1u);
+  EXPECT_EQ(pool.n_holders(b), 1u) << "only its owner";
+  EXPECT_TRUE(pool.is_consistent());
+}
+
+TEST(BlockPool, ATailIsCopiedToNoBlockButAFreeOne) {
+  RecordingStore store;
+  BlockPool pool(1, 4, {7, 0}, &store);
+  const BlockId only = *pool.allocate();
+  pool.name_tail(only, tokens_of({5, 6}), pool.root_hash(0));
+  pool.release(only);
+  const auto tail = pool.find_tail(tokens_of({5, 6}), pool.root_hash(0));
+  ASSERT_TRUE(tail.has_value());
+  EXPECT_FALSE(pool.copy_tail(*tail).has_value());
+  EXPECT_TRUE(pool.find_tail(tokens_of({5, 6}), pool.root_hash(0)).has_value()) << "it keeps its name";
+  EXPECT_EQ(pool.n_free(), 1u);
+  EXPECT_TRUE(pool.is_consistent());
+}
+
+TEST(BlockPool, ATailIsCopiedFromItsPlaceInTheStore) {
+  RecordingStore store;
+  BlockPool pool(1, 4, {7, 0}, &store, 2);
+  const BlockId only = *pool.allocate();
+  pool.name_tail(only, tokens_of({5, 6}), pool.root_hash(0));
+  pool.release(only);
+  pool.release(*pool.allocate());
+  ASSERT_EQ(store.saved.size(), 1u);
+  for (int i = 0; i < 2; ++i) {
+    const auto tail = pool.find_tail(tokens_of({5, 6}), pool.root_hash(0));
+    ASSERT_TRUE(tail.has_value());
+    const auto copy = pool.copy_tail(*tail);
+    EXPECT_EQ(copy, only);
+    EXPECT_EQ(store.restored.back(), (std::pair<uint32_t, BlockId>{store.saved[0].second, only}));
+    EXPECT_TRUE(pool.is_consistent());
+    pool.release(*copy);
+  }
+}
+
 TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
   constexpr uint32_t kBlocks = 12, kBlockTokens = 2;
   std::mt19937 random(3);
-  BlockPool pool(kBlocks, kBlockTokens, {1, 0});
+  RecordingStore store;
+  BlockPool pool(kBlocks, kBlockTokens, {1, 0}, &store);
   std::map<uint32_t, std::string> name_of;  // naive: what each block was named last
   std::vector<BlockId> held;
   const auto hash_after = [](std::span<const TokenId> first) {
@@ -129,7 +218,15 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
       for (uint32_t i = 0; i < n; ++i) key += static_cast<char>('0' + to_index(text[i]));
       return key;
     };
-    switch (random() % 4) {
+    // Where the block with this number begins.
+    const auto hash_before = [&](uint32_t block_idx) {
+      return block_idx == 0 ? pool.root_hash(0) : hash_after(std::span(text).first(kBlockTokens));
+    };
+    const auto add_name = [&](BlockId block, const std::string& key) {
+      const bool taken = std::any_of(name_of.begin(), name_of.end(), [&](const auto& n) { return n.second == key; });
+      if (!taken && !name_of.contains(to_index(block))) name_of[to_index(block)] = key;
+    };
+    switch (random() % 6) {
       case 0: {
         const bool has_free = pool.n_free() > 0;
         const auto block = pool.allocate();
@@ -150,12 +247,41 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
         if (held.empty()) break;
         const BlockId block = held[random() % held.size()];
         const uint32_t block_idx = random() % 2;
-        const std::string key = spelled((block_idx + 1) * kBlockTokens);
-        const bool taken = std::any_of(name_of.begin(), name_of.end(), [&](const auto& n) { return n.second == key; });
-        if (!taken && !name_of.contains(to_index(block))) name_of[to_index(block)] = key;
+        add_name(block, spelled((block_idx + 1) * kBlockTokens));
         const auto own = std::span(text).subspan(block_idx * kBlockTokens, kBlockTokens);
-        uint64_t hash = block_idx == 0 ? pool.root_hash(0) : hash_after(std::span(text).first(kBlockTokens));
+        uint64_t hash = hash_before(block_idx);
         pool.name_blocks({&block, 1}, own, hash);
+        break;
+      }
+      case 3: {
+        if (held.empty()) break;
+        const BlockId block = held[random() % held.size()];
+        const uint32_t block_idx = random() % 2;
+        add_name(block, spelled(block_idx * kBlockTokens + 1));
+        pool.name_tail(block, std::span(text).subspan(block_idx * kBlockTokens, 1), hash_before(block_idx));
+        break;
+      }
+      case 4: {
+        const uint32_t first = random() % 2 * kBlockTokens, n_wanted = 1 + random() % kBlockTokens;
+        const auto tail = pool.find_tail(std::span(text).subspan(first, n_wanted), hash_before(first / kBlockTokens));
+        uint32_t n_expected = n_wanted;
+        const auto is_named = [&](uint32_t n) {
+          return std::any_of(name_of.begin(), name_of.end(), [&](const auto& m) { return m.second == spelled(n); });
+        };
+        while (n_expected > 0 && !is_named(first + n_expected)) --n_expected;
+        ASSERT_EQ(tail ? tail->n_tokens : 0, n_expected);
+        if (!tail) break;
+        ASSERT_EQ(name_of.at(tail->block), spelled(first + n_expected));
+        const auto copy = pool.copy_tail(*tail);
+        const bool is_source_free = pool.n_holders(BlockId{tail->block}) == 0;
+        if (!copy) {
+          ASSERT_EQ(pool.n_free(), is_source_free ? 1u : 0u);
+          break;
+        }
+        ASSERT_EQ(store.copied.back(), std::pair(BlockId{tail->block}, *copy));
+        ASSERT_NE(to_index(*copy), tail->block);
+        name_of.erase(to_index(*copy));
+        held.push_back(*copy);
         break;
       }
       default: {
@@ -178,20 +304,6 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
     ASSERT_TRUE(pool.is_consistent()) << step;
   }
 }
-
-// Remembers what was moved where.
-class RecordingStore final : public BlockStore {
- public:
-  bool save(BlockId id, uint32_t place) override {
-    saved.emplace_back(id, place);
-    return has_room;
-  }
-  void restore(uint32_t place, BlockId id) override { restored.emplace_back(place, id); }
-
-  bool has_room = true;
-  std::vector<std::pair<BlockId, uint32_t>> saved;
-  std::vector<std::pair<uint32_t, BlockId>> restored;
-};
 
 TEST(BlockPool, ANamedBlockThatIsTakenAgainComesBackFromTheStore) {
   RecordingStore store;

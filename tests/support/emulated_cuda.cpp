@@ -54,6 +54,10 @@ class EmulatedDevice final : public Device {
   void free_pinned(void* memory) override { remove_memory(memory, use_.pinned_bytes); }
   void upload(void* to, const void* from, size_t n_bytes) override { copy(to, from, n_bytes); }
   void download(void* to, const void* from, size_t n_bytes) override { copy(to, from, n_bytes); }
+  void copy(void* to, const void* from, size_t n_bytes) override {
+    attach();
+    std::memcpy(to, from, n_bytes);
+  }
   void receive(void* to, Device& from_device, const void* from, size_t n_bytes) override {
     REQUIRE(&from_device != this);
     copy(to, from, n_bytes);
@@ -123,10 +127,6 @@ class EmulatedDevice final : public Device {
     REQUIRE(recording_ == nullptr && found != memory_.end());
     in_use -= found->second.n_bytes;
     memory_.erase(found);
-  }
-  void copy(void* to, const void* from, size_t n_bytes) {
-    attach();
-    std::memcpy(to, from, n_bytes);
   }
 
   static thread_local const EmulatedDevice* attached;

@@ -36,6 +36,17 @@ void HashBackend::write_block(BlockId id, std::span<const std::byte> bytes) {
   std::memcpy(cells_.data() + size_t{to_index(id)} * layout_.block_tokens, bytes.data(), block_bytes());
 }
 
+void HashBackend::copy_block(BlockId from, BlockId to) {
+  std::copy_n(cells_.begin() + static_cast<std::ptrdiff_t>(size_t{to_index(from)} * layout_.block_tokens),
+              layout_.block_tokens,
+              cells_.begin() + static_cast<std::ptrdiff_t>(size_t{to_index(to)} * layout_.block_tokens));
+}
+
+void HashBackend::zero_block(BlockId id) {
+  std::fill_n(cells_.begin() + static_cast<std::ptrdiff_t>(size_t{to_index(id)} * layout_.block_tokens),
+              layout_.block_tokens, Cell{});
+}
+
 uint64_t HashBackend::fold(uint64_t hash, TokenId token, bool is_decode) {
   hash ^= static_cast<uint64_t>(to_index(token)) * 2 + (is_decode ? 1 : 0);
   hash *= 0x9E3779B97F4A7C15u;

@@ -27,6 +27,8 @@ class HashBackend final : public Backend {
   size_t block_bytes() const override { return layout_.block_tokens * sizeof(Cell); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override;
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
+  void copy_block(BlockId from, BlockId to) override;
+  void zero_block(BlockId id) override;
   std::span<std::byte> allocate_host(size_t n_bytes) override { return host_.emplace_back(n_bytes); }
   std::string_view arithmetic() const override { return "hash"; }
 

@@ -30,6 +30,8 @@ class CpuBackend final : public Backend {
   size_t block_bytes() const override { return runner_.cache().block_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override { runner_.cache().read_block(id, bytes); }
   void write_block(BlockId id, std::span<const std::byte> bytes) override { runner_.cache().write_block(id, bytes); }
+  void copy_block(BlockId from, BlockId to) override { runner_.cache().copy_block(from, to); }
+  void zero_block(BlockId id) override { runner_.cache().zero_block(id); }
   std::string_view arithmetic() const override { return runner_.kernels().arithmetic; }
 
   void begin(const StepBatch& batch) override { runner_.begin(batch); }

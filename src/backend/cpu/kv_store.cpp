@@ -32,6 +32,16 @@ void KvStore::write_block(BlockId id, std::span<const std::byte> bytes) const {
   }
 }
 
+void KvStore::copy_block(BlockId from, BlockId to) const {
+  for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
+    std::memcpy(layer_of(to, layer), layer_of(from, layer), layer_bytes());
+  }
+}
+
+void KvStore::zero_block(BlockId id) const {
+  for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) std::memset(layer_of(id, layer), 0, layer_bytes());
+}
+
 void KvStore::store(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos, const float* key,
                     const float* value) const {
   const TypeTraits& type = kv_traits(layout_.type);

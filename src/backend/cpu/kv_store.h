@@ -24,6 +24,8 @@ class KvStore {
   size_t block_bytes() const { return size_t{layout_.n_layers} * layer_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const;
   void write_block(BlockId id, std::span<const std::byte> bytes) const;
+  void copy_block(BlockId from, BlockId to) const;
+  void zero_block(BlockId id) const;
 
   // F32 [head_dim] each, for position `pos` of the sequence that `blocks` belongs to.
   void store(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos, const float* key,

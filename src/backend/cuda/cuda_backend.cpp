@@ -54,6 +54,8 @@ class CudaBackend final : public Backend {
   size_t block_bytes() const override { return size_t{2} * layout_.n_layers * placement_.n_sharing() * part_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override;
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
+  void copy_block(BlockId from, BlockId to) override;
+  void zero_block(BlockId id) override;
   std::span<std::byte> allocate_host(size_t n_bytes) override;
   void save_block(BlockId id, std::span<std::byte> bytes) const override;
   void restore_block(BlockId id, std::span<const std::byte> bytes) override;
@@ -106,7 +108,7 @@ class CudaBackend final : public Backend {
   Status exchange_parts(ActId part);
   Status run_graphs(const StepShape& shape);
   template <class Visit>
-  void for_each_part(BlockId id, const Visit& visit) const;
+  void for_each_part(const Visit& visit) const;
   Status watch_exchange() const;
   Status wait_for_all() const;
 
@@ -376,14 +378,14 @@ std::span<std::byte> CudaBackend::allocate_host(size_t n_bytes) {
   return {static_cast<std::byte*>(*memory), n_bytes};
 }
 
-// Calls visit(device, place on it, offset in the block's bytes, n_bytes) for every part of a block.
+// Calls visit(rank, is_value, layer, offset in a block's bytes) for every part of a block: what one device has of the
+// keys, or values, of a layer.
 template <class Visit>
-void CudaBackend::for_each_part(BlockId id, const Visit& visit) const {
+void CudaBackend::for_each_part(const Visit& visit) const {
   size_t offset = 0;
   const auto visit_parts = [&](uint32_t layer, bool is_value) {
     for (uint32_t i = 0; i < placement_.n_sharing(); ++i, offset += part_bytes()) {
-      Rank& rank = *ranks_[placement_.rank_of_layer(layer) + i];
-      visit(rank.device(), rank.runner().block_at(is_value, layer, id), offset, part_bytes());
+      visit(*ranks_[placement_.rank_of_layer(layer) + i], is_value, layer, offset);
     }
   };
   for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
@@ -392,14 +394,28 @@ void CudaBackend::for_each_part(BlockId id, const Visit& visit) const {
 }
 
 void CudaBackend::save_block(BlockId id, std::span<std::byte> bytes) const {
-  for_each_part(id, [&](Device& device, const void* part, size_t offset, size_t n_bytes) {
-    device.download(bytes.data() + offset, part, n_bytes);
+  for_each_part([&](Rank& rank, bool is_value, uint32_t layer, size_t offset) {
+    rank.device().download(bytes.data() + offset, rank.runner().block_at(is_value, layer, id), part_bytes());
   });
 }
 
 void CudaBackend::restore_block(BlockId id, std::span<const std::byte> bytes) {
-  for_each_part(id, [&](Device& device, void* part, size_t offset, size_t n_bytes) {
-    device.upload(part, bytes.data() + offset, n_bytes);
+  for_each_part([&](Rank& rank, bool is_value, uint32_t layer, size_t offset) {
+    rank.device().upload(rank.runner().block_at(is_value, layer, id), bytes.data() + offset, part_bytes());
+  });
+}
+
+void CudaBackend::copy_block(BlockId from, BlockId to) {
+  for_each_part([&](Rank& rank, bool is_value, uint32_t layer, size_t) {
+    rank.device().copy(rank.runner().block_at(is_value, layer, to), rank.runner().block_at(is_value, layer, from),
+                       part_bytes());
+  });
+}
+
+void CudaBackend::zero_block(BlockId id) {
+  for_each_part([&](Rank& rank, bool is_value, uint32_t layer, size_t) {
+    rank.device().attach();
+    rank.device().clear(rank.runner().block_at(is_value, layer, id), part_bytes());
   });
 }
 

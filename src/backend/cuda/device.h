@@ -29,7 +29,7 @@ class Device {
   virtual bool is_lost() const = 0;
   virtual const KernelTable& kernels() const = 0;
   virtual Stream stream() const = 0;
-  // The calling thread launches here from now on. So it does after allocate, upload, download, receive and wait;
+  // The calling thread launches here from now on. So it does after allocate, upload, download, copy, receive and wait;
   // kernels, captures, replays, and what is asked of buffers and times must follow one of these.
   virtual void attach() = 0;
 
@@ -47,6 +47,8 @@ class Device {
   // In the stream's order. `from` of an upload and `to` of a download must live until wait().
   virtual void upload(void* to, const void* from, size_t n_bytes) = 0;
   virtual void download(void* to, const void* from, size_t n_bytes) = 0;
+  // Within the device's memory.
+  virtual void copy(void* to, const void* from, size_t n_bytes) = 0;
   // From the memory of another device of the same class, in the order of both streams.
   virtual void receive(void* to, Device& from_device, const void* from, size_t n_bytes) = 0;
   // Zeros, where a kernel would write.

@@ -96,6 +96,10 @@ class RuntimeDevice final : public Device {
     attach();
     note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToHost, stream_));
   }
+  void copy(void* to, const void* from, size_t n_bytes) override {
+    attach();
+    note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToDevice, stream_));
+  }
   // The copy waits until nobody here reads what it replaces; it runs where its source is.
   void receive(void* to, Device& from_device, const void* from, size_t n_bytes) override {
     auto& other = static_cast<RuntimeDevice&>(from_device);

@@ -46,6 +46,19 @@ class ReferenceKvCache {
     }
   }
 
+  void copy_block(BlockId from, BlockId to) {
+    for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
+      std::copy_n(keys_.begin() + at(from, layer), layer_bytes(), keys_.begin() + at(to, layer));
+      std::copy_n(values_.begin() + at(from, layer), layer_bytes(), values_.begin() + at(to, layer));
+    }
+  }
+  void zero_block(BlockId id) {
+    for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
+      std::fill_n(keys_.begin() + at(id, layer), layer_bytes(), std::byte{0});
+      std::fill_n(values_.begin() + at(id, layer), layer_bytes(), std::byte{0});
+    }
+  }
+
   void store(std::span<const BlockId> blocks, const KvPlace& place, const float* key, const float* value) {
     kv_traits(layout_.type).encode(key, keys_.data() + offset(blocks, place), layout_.head_dim);
     kv_traits(layout_.type).encode(value, values_.data() + offset(blocks, place), layout_.head_dim);

@@ -147,6 +147,8 @@ class ReferenceBackend final : public Backend {
   size_t block_bytes() const override { return cache_.block_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override { cache_.read_block(id, bytes); }
   void write_block(BlockId id, std::span<const std::byte> bytes) override { cache_.write_block(id, bytes); }
+  void copy_block(BlockId from, BlockId to) override { cache_.copy_block(from, to); }
+  void zero_block(BlockId id) override { cache_.zero_block(id); }
   std::string_view arithmetic() const override { return "reference"; }
 
   size_t weight_bytes() const override {
