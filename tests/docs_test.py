@@ -46,7 +46,7 @@ def blocks_of(page):
     """(line, language, {option: value}, text) of each fenced block."""
     text = text_of(page)
     for match in re.finditer(r"^```(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE):
-        language, *options = match[1].split()or [""]
+        language, *options = match[1].split() or [""]
         line = text.count("\n", 0, match.start()) + 1
         yield line, language, dict(option.split("=", 1) for option in options), match[2]
 
@@ -155,6 +155,16 @@ class Links(unittest.TestCase):
                 self.assertTrue(file.exists(), f"{page}: {target}")
                 if anchor:
                     self.assertIn(anchor, self.anchors(file.resolve().relative_to(ROOT)), f"{page}: {target}")
+
+
+    def test_every_file_that_is_named_is_there(self):
+        folders = "scripts|src|tests|bench|docs|deploy|include|examples|web|models|cmake"
+        for page in PAGES:
+            for path in re.findall(rf"`((?:{folders})/[\w./-]+)`", without_blocks(text_of(page))):
+                if pathlib.PurePath(path).stem == "x":  # stands for a name
+                    continue
+                found = [(place / name).exists() for place in (ROOT, ROOT / "src") for name in (path, path + ".cpp")]
+                self.assertTrue(any(found), f"{page}: {path}")
 
 
 class Flags(unittest.TestCase):

@@ -114,6 +114,13 @@ class Document(unittest.TestCase):
                 for field in schema["properties"]:
                     self.assertIn(f"`{field}`", page, f"docs/api.md does not name this field of {name}")
 
+    def test_every_code_of_an_error_is_in_the_reference(self):
+        page = (ROOT / "docs/api.md").read_text()
+        source = "".join(file.read_text() for file in (ROOT / "src/server").rglob("*.cpp") if not file.stem.endswith("_test"))
+        codes = set(re.findall(r'\{[45]\d\d,[^;{}]*?"([a-z_]+)"\s*\}', source))
+        self.assertGreater(len(codes), 8)
+        self.assertEqual([code for code in sorted(codes) if f"`{code}`" not in page], [])
+
     def test_every_path_is_in_the_reference(self):
         page = (ROOT / "docs/api.md").read_text()
         for path, method, _ in operations():
