@@ -7,12 +7,21 @@ import urllib.error
 import urllib.request
 
 DEADLINE_S = 60
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy knows this machine's loopback
 
 
 class Served:
     def __init__(self, realizar, *args):
         self.process = subprocess.Popen([realizar, "serve", "--port", "0", *args], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            self.await_model()
+        except BaseException:
+            self.process.kill()
+            self.process.communicate()
+            raise
+
+    def await_model(self):
         listening = re.search(r"listens on (\S+), model (\S+)", self.process.stdout.readline())
         assert listening, self.process.stderr.read()
         self.url, self.model = listening.groups()
@@ -26,7 +35,7 @@ class Served:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:
+            with DIRECT.open(request, timeout=DEADLINE_S) as answer:
                 return answer.status, answer.headers, answer.read()
         except urllib.error.HTTPError as error:
             with error:
