@@ -25,7 +25,8 @@ from served import Served
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
-RUN_PAGES = ["docs/user-guide.md", "docs/guide.md", "docs/api.md", "docs/models.md", "docs/troubleshooting.md"]
+RUN_PAGES = ["README.md", "docs/user-guide.md", "docs/guide.md", "docs/api.md", "docs/models.md",
+             "docs/troubleshooting.md"]
 PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
          *sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("src/**/README.md")])]
 # Flags of other programs that the pages name.
