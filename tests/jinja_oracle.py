@@ -86,6 +86,33 @@ STATEMENTS = [
     "{% macro p(x, d=0) %}{% if x is mapping %}{{ '{' }}{% for k, v in x | dictsort %}{{ k }}:{{ p(v, d + 1) }}{% endfor %}{{ '}' }}{% elif x is sequence and x is not string %}[{% for v in x %}{{ p(v) }},{% endfor %}]{% else %}{{ x }}{% endif %}{% endmacro %}{{ p(nested) }}{{ p(tools) }}",
 ]
 
+# What every builtin makes of what is not there.
+NOTHINGS = ["none", "missing", "d.missing"]
+LAZY_FILTERS = """batch(2); items; map('upper'); map(attribute='x'); reject; reject('odd'); rejectattr('x'); reverse; select; select('odd'); selectattr('x');
+selectattr('x', 'equalto', 1); slice(2); unique"""
+FILTERS = """abs; attr('x'); capitalize; center(5); count; d(1); default('x'); default('x', true); dictsort; e; escape; first; float; format(1); groupby('a'); indent; int; join;
+join(','); last; length; list; lower; max; min; replace('a', 'b'); round; safe; sort; string; striptags; sum; title; tojson; trim; truncate; upper; urlencode; wordcount; pprint"""
+TESTS = """boolean; callable; defined; divisibleby(2); eq(1); equalto(none); even; escaped; false; filter; float; ge(1); gt(1); in([none]); integer; iterable; le(1); lower;
+lt(1); mapping; ne(1); none; number; odd; sameas(none); sequence; string; test; true; undefined; upper"""
+OPERATIONS = """X + 1; X ~ 'a'; X == none; X == missing; X != none; X in [none]; 1 in X; X < 1; not X; -X; X[0]; X['a']; X.a; X[1:]; X and 1; X or 1; X(); X * 2; '%s' % X; X == '';
+X.upper(); range(X) | list; dict(a=X).a; [X]; {'a': X}; (X,); 'x'.join([X]); 'x' + X; ('a' if X); X.get('a'); X.items(); 'a'.replace('a', X); 'a' in X; X.a.b; X is defined and X.a;
+[X] | join(','); [X] | tojson; [X, 1] | select | list; [X] | map(attribute='a') | list; [X] | map('upper') | list; [X, 1] | sort; [X] | unique | list; [X] | sum; [X] | first; d.get(X);
+d[X]; l[X]; 'yes' if X | select; 'yes' if X | selectattr('a') else 'no'"""
+LAZY_TRUTH = """'yes' if [] | select; 'yes' if l | select('gt', 9) else 'no'; 'yes' if people | selectattr('age', 'gt', 99); 'yes' if [] | map('upper') else 'no'; [] | unique | default('x', true) is string;
+'yes' if people | rejectattr('name') | list else 'no'; 0 | select | list; false | selectattr('x') | list; '' | map('upper') | list; 0 | round; 7 | round(1); 1234 | round(-2); 5[1:] is defined"""
+
+
+def listed(text):
+    return [e.strip() for e in text.split(";") if e.strip()]
+
+
+def of_nothings():
+    for x in NOTHINGS:
+        yield from (f"{x} | {f} | list" for f in listed(LAZY_FILTERS))
+        yield from (f"{x} | {f}" for f in listed(FILTERS))
+        yield from (f"{x} is {t}" for t in listed(TESTS))
+        yield from (o.replace("X", x) for o in listed(OPERATIONS))
+
 
 def environment():
     class Generation(jinja2.ext.Extension):
@@ -118,7 +145,8 @@ def environment():
 
 def main():
     env = environment()
-    templates = ["{{ " + e.strip() + " }}" for line in EXPRESSIONS.strip().splitlines() for e in line.split(";") if e.strip()]
+    expressions = [e for line in EXPRESSIONS.strip().splitlines() for e in listed(line)]
+    templates = ["{{ " + e + " }}" for e in [*expressions, *of_nothings(), *listed(LAZY_TRUTH)]]
     cases = []
     for template in templates + STATEMENTS:
         case = {"template": template}

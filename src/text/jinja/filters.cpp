@@ -108,7 +108,7 @@ Value unique(Interpreter& in, const Value& input, Args& args) {
     seen.push_back(key);
     kept.push_back(item);
   }
-  return make_list(std::move(kept));
+  return make_lazy(std::move(kept));
 }
 
 // Arguments after the first n.
@@ -120,30 +120,35 @@ Args rest_of(const Args& args, size_t n) {
   return rest;
 }
 
+// What map, select and their kin go over: nothing where the input is none or false in any other way.
+std::vector<Value> items_if_any(const Value& input) {
+  return truthy(input) ? iterate(input) : std::vector<Value>();
+}
+
 Value map(Interpreter& in, const Value& input, Args& args) {
   std::vector<Value> out;
   if (args.positional.empty()) {
     const Value* path = args.get(~size_t{0}, "attribute");
     const Value* otherwise = args.get(~size_t{0}, "default");
     if (path == nullptr) fail("map requires a filter argument");
-    for (const Value& item : iterate(input)) {
+    for (const Value& item : items_if_any(input)) {
       const Value value = dotted_attribute(in, item, *path);
       out.push_back(value.is_undefined() && otherwise != nullptr ? *otherwise : value);
     }
-    return make_list(std::move(out));
+    return make_lazy(std::move(out));
   }
   const std::string name = to_text(args.positional[0]).str();
-  for (const Value& item : iterate(input)) {
+  for (const Value& item : items_if_any(input)) {
     Args rest = rest_of(args, 1);
     out.push_back(in.apply_filter(name, item, rest));
   }
-  return make_list(std::move(out));
+  return make_lazy(std::move(out));
 }
 
 Value chosen(Interpreter& in, const Value& input, const Args& args, bool by_attribute, bool wanted) {
   const size_t n_path = by_attribute ? 1 : 0;
   std::vector<Value> out;
-  for (const Value& item : iterate(input)) {
+  for (const Value& item : items_if_any(input)) {
     const Value subject = by_attribute ? dotted_attribute(in, item, required_arg(args, 0, "attribute")) : item;
     bool holds = truthy(subject);
     if (args.positional.size() > n_path) {
@@ -152,7 +157,7 @@ Value chosen(Interpreter& in, const Value& input, const Args& args, bool by_attr
     }
     if (holds == wanted) out.push_back(item);
   }
-  return make_list(std::move(out));
+  return make_lazy(std::move(out));
 }
 
 Value select(Interpreter& in, const Value& input, Args& args) {
@@ -200,7 +205,7 @@ Value count(Interpreter&, const Value& input, Args&) {
 Value reverse(Interpreter&, const Value& input, Args&) {
   auto items = iterate(input);
   std::reverse(items.begin(), items.end());
-  if (!input.is_string()) return make_list(std::move(items));
+  if (!input.is_string()) return make_lazy(std::move(items));
   Text text;
   for (const Value& character : items) text.append(character.text());
   return text;
@@ -211,9 +216,9 @@ Value list(Interpreter&, const Value& input, Args&) {
 }
 
 Value items(Interpreter& in, const Value& input, Args& args) {
-  if (input.is_undefined()) return make_list({});
+  if (input.is_undefined()) return make_lazy({});
   if (!input.is_dict()) fail("Can only get item pairs from a mapping.");
-  return find_dict_method("items")(in, input, args);
+  return make_lazy(find_dict_method("items")(in, input, args).items());
 }
 
 Value batch(Interpreter&, const Value& input, Args& args) {
@@ -230,7 +235,7 @@ Value batch(Interpreter&, const Value& input, Args& args) {
       line.push_back(*fill);
     lines.push_back(make_list(std::move(line)));
   }
-  return make_list(std::move(lines));
+  return make_lazy(std::move(lines));
 }
 
 Value slice(Interpreter&, const Value& input, Args& args) {
@@ -249,7 +254,7 @@ Value slice(Interpreter&, const Value& input, Args& args) {
     slices.push_back(make_list(std::move(part)));
     at += size;
   }
-  return make_list(std::move(slices));
+  return make_lazy(std::move(slices));
 }
 
 Value extreme(Interpreter& in, const Value& input, Args& args, int sign) {
@@ -319,7 +324,8 @@ Value indent(Interpreter& in, const Value& input, Args& args) {
     margin = width->text();
   else if (width != nullptr)
     margin = Text(std::string(static_cast<size_t>(std::clamp<int64_t>(int_arg(args, 0, "width", 4), 0, 1000)), ' '));
-  const Text text = to_text(input);
+  if (!input.is_string()) fail(std::string("indent needs a string, not ") + type_name(input));
+  const Text& text = input.text();
   Text out;
   for (size_t begin = 0, n_line = 0; begin <= text.size(); ++n_line) {
     const size_t end = std::min(text.str().find('\n', begin), text.size());
@@ -333,9 +339,14 @@ Value indent(Interpreter& in, const Value& input, Args& args) {
   return out;
 }
 
+void refuse_undefined(const Value& input) {
+  if (input.is_undefined()) fail("'" + input.undefined_name() + "' is undefined");
+}
+
 Value to_int(Interpreter&, const Value& input, Args& args) {
   const Value* given = args.get(0, "default");
   const Value fallback = given != nullptr ? *given : Value(0);
+  refuse_undefined(input);
   if (input.is_int() || input.is_bool()) return input.as_int();
   if (input.is_float())
     return std::isfinite(input.as_double()) && std::fabs(input.as_double()) < 9e18
@@ -358,6 +369,7 @@ Value to_int(Interpreter&, const Value& input, Args& args) {
 
 Value to_float(Interpreter&, const Value& input, Args& args) {
   const Value* given = args.get(0, "default");
+  refuse_undefined(input);
   if (input.is_number()) return input.as_double();
   const Value fallback = given != nullptr ? *given : Value(0.0);
   if (!input.is_string()) return fallback;
@@ -369,7 +381,7 @@ Value to_float(Interpreter&, const Value& input, Args& args) {
 }
 
 const Value& number_of(const Value& input) {
-  if (input.is_undefined()) fail("'" + input.undefined_name() + "' is undefined");
+  refuse_undefined(input);
   if (!input.is_number()) fail(std::string("expected a number, not ") + type_name(input));
   return input;
 }
@@ -383,9 +395,12 @@ Value absolute(Interpreter&, const Value& input, Args&) {
 
 Value round(Interpreter&, const Value& input, Args& args) {
   const double value = number_of(input).as_double();
-  const double scale =
-      std::pow(10.0, static_cast<double>(std::clamp<int64_t>(int_arg(args, 0, "precision", 0), -300, 300)));
+  const int64_t precision = int_arg(args, 0, "precision", 0);
+  const double scale = std::pow(10.0, static_cast<double>(std::clamp<int64_t>(precision, -300, 300)));
   const std::string method = text_arg(args, 1, "method", "common").str();
+  if (method == "common" && !input.is_float()) {
+    return precision >= 0 ? input.as_int() : static_cast<int64_t>(std::nearbyint(value * scale) / scale);
+  }
   if (method == "ceil") return std::ceil(value * scale) / scale;
   if (method == "floor") return std::floor(value * scale) / scale;
   if (method != "common") fail("method must be common, ceil or floor");
@@ -444,7 +459,9 @@ Value wordcount(Interpreter& in, const Value& input, Args&) {
 }
 
 Value truncate(Interpreter&, const Value& input, Args& args) {
-  const Text text = to_text(input);
+  if (input.is_undefined()) return input;
+  if (!input.is_string()) fail(std::string("truncate needs a string, not ") + type_name(input));
+  const Text& text = input.text();
   const auto offsets = char_offsets(text.str());
   const auto n = static_cast<int64_t>(offsets.size()) - 1;
   const int64_t max_chars = int_arg(args, 0, "length", 255), leeway = int_arg(args, 3, "leeway", 5);

@@ -306,8 +306,8 @@ Value Interpreter::evaluate_slice(const Expr& expr) {
     if (expr.children[i + 1]) bounds[i] = evaluate(*expr.children[i + 1]);
   }
   if (object.is_undefined()) undefined_error(object);
-  if (!object.is_string() && !object.is_list())
-    fail(std::string("'") + type_name(object) + "' object is not subscriptable");
+  // As an item that is not there.
+  if (!object.is_string() && !object.is_list()) return Undefined{std::string(type_name(object)) + " object's slice"};
   const auto bounds_in = [&](size_t n) {
     return slice_bounds(bounds[0], bounds[1], bounds[2], static_cast<int64_t>(n));
   };
@@ -639,9 +639,11 @@ void add_globals(Scope& scope) {
   add("range", [](Interpreter& interpreter, Args& args) -> Value {
     const size_t n = args.positional.size();
     const int64_t start = n > 1 ? int_arg(args, 0, "start", 0) : 0;
-    const int64_t stop = n > 1                                       ? int_arg(args, 1, "stop", 0)
-                         : required_arg(args, 0, "stop").is_number() ? int_arg(args, 0, "stop", 0)
-                                                                     : 0;
+    const Value& end = required_arg(args, n > 1 ? 1 : 0, "stop");
+    if (!end.is_int() && !end.is_bool()) {
+      fail(std::string("'") + type_name(end) + "' object cannot be interpreted as an integer");
+    }
+    const int64_t stop = end.as_int();
     const int64_t step = int_arg(args, 2, "step", 1);
     if (step == 0) fail("range() arg 3 must not be zero");
     // Jinja's sandbox has the same bound, MAX_RANGE.

@@ -41,7 +41,7 @@ constexpr auto kTests = std::to_array<NamedTest>({
     {"mapping", [](Interpreter&, const Value& v, Args&) { return v.is_dict() && !v.dict()->is_namespace; }},
     {"iterable", [](Interpreter&, const Value& v, Args&) { return v.is_string() || v.is_list() || v.is_undefined() || (v.is_dict() && !v.dict()->is_namespace); }},
     {"sequence", [](Interpreter&, const Value& v, Args&) { return v.is_string() || v.is_list() || v.is_undefined() || (v.is_dict() && !v.dict()->is_namespace); }},
-    {"callable", [](Interpreter&, const Value& v, Args&) { return v.is_callable(); }},
+    {"callable", [](Interpreter&, const Value& v, Args&) { return v.is_callable() || v.is_undefined(); }},
     {"sameas", [](Interpreter&, const Value& v, Args& a) { return same(v, other(a)); }},
     {"escaped", [](Interpreter&, const Value&, Args&) { return false; }},
     {"odd", [](Interpreter&, const Value& v, Args&) { return whole(v) % 2 != 0; }},

@@ -81,6 +81,7 @@ Text joined(const std::vector<Text>& parts, const char* separator) {
 
 Text repr_at(const Value& value, int depth) {
   if (depth > kMaxValueDepth) too_deep();
+  if (value.is_undefined()) return "Undefined";
   if (value.is_string()) return quoted(value.text());
   std::vector<Text> parts;
   if (value.is_list()) {
@@ -263,6 +264,10 @@ Value make_list(std::vector<Value> items, bool is_tuple) {
   return std::make_shared<List>(List{std::move(items), is_tuple});
 }
 
+Value make_lazy(std::vector<Value> items) {
+  return std::make_shared<List>(List{std::move(items), false, true});
+}
+
 Value make_dict(std::vector<std::pair<Value, Value>> items) {
   return std::make_shared<Dict>(Dict{std::move(items), false});
 }
@@ -287,7 +292,7 @@ bool truthy(const Value& value) {
   if (value.is_undefined() || value.is_none()) return false;
   if (value.is_number()) return value.as_double() != 0;
   if (value.is_string()) return !value.text().empty();
-  if (value.is_list()) return !value.items().empty();
+  if (value.is_list()) return value.list()->is_lazy || !value.items().empty();
   if (value.is_dict()) return value.dict()->is_namespace || !value.dict()->items.empty();
   return true;
 }
@@ -412,7 +417,7 @@ Text to_text(const Value& value) {
 }
 
 Text repr(const Value& value) {
-  return value.is_undefined() ? Text("Undefined") : repr_at(value, 0);
+  return repr_at(value, 0);
 }
 
 Text to_json(const Value& value, const JsonStyle& style) {

@@ -32,6 +32,7 @@ struct None {};
 struct List {
   std::vector<Value> items;
   bool is_tuple = false;
+  bool is_lazy = false;  // Python's generator, which is true even where nothing comes
 };
 
 // Insertion-ordered, as Python's dict.
@@ -106,6 +107,7 @@ class Value {
 };
 
 Value make_list(std::vector<Value> items, bool is_tuple = false);
+Value make_lazy(std::vector<Value> items);
 Value make_dict(std::vector<std::pair<Value, Value>> items = {});
 Value make_function(std::string name, std::function<Value(Interpreter&, Args&)> call);
 
