@@ -63,14 +63,17 @@ struct ChatMessage {
 };
 
 struct TextOptions {
-  std::vector<std::string> stop;  // stop strings, cut exactly
+  std::vector<std::string> stop = {};  // stop strings, cut exactly
   bool skip_special = true;
+  // Tells reasoning from the answer, where the model's chat template says how it is marked, and leaves the marks out.
+  bool split_reasoning = false;
 };
 
 // A piece of generated text with the token that completed it. A token may give no text yet.
 struct TextEvent {
   std::string_view text;
-  const TokenEvent* token;  // null for the text that was held back until the end
+  const TokenEvent* token;  // null for further text of the same token, and for what was held back until the end
+  bool is_reasoning = false;
 };
 using TextCallback = std::function<bool(const TextEvent&)>;
 
@@ -79,6 +82,7 @@ struct TextGeneration {
   std::vector<TokenId> tokens;
   FinishReason finish_reason;
   GenerationStats stats;
+  std::string reasoning;  // of TextOptions::split_reasoning; `text` is the answer then
 };
 
 struct TraceRow {

@@ -1,10 +1,10 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "api/answer_text.h"
 #include "api/loaded_model.h"
 #include "api/trace_log.h"
 #include "realizar/engine.h"
-#include "text/detokenizer.h"
 #include "text/utf8.h"
 
 namespace realizar {
@@ -82,25 +82,24 @@ Result<std::vector<Generation>> LanguageModel::generate_all(std::span<const Requ
 Result<TextGeneration> LanguageModel::generate_text(const Request& request, const TextOptions& options,
                                                     const TextCallback& on_text) {
   RZ_TRY(const text::Tokenizer* tokenizer, impl_->loaded->require_tokenizer());
-  text::StreamingDetokenizer detokenizer(*tokenizer, options.stop, {options.skip_special});
+  AnswerText answer(*tokenizer, impl_->loaded->template_source.source, request.prompt, options);
   TextGeneration result{};
-  bool is_stopped = false;
-  const auto give = [&](std::string_view text, const TokenEvent* token) {
-    result.text += text;
-    return !on_text || on_text({text, token});
+  const auto give = [&](const std::vector<AnswerText::Piece>& pieces, const TokenEvent* token) {
+    for (const auto& piece : pieces) (piece.is_reasoning ? result.reasoning : result.text) += piece.text;
+    if (!on_text) return true;
+    if (pieces.empty()) return token == nullptr || on_text({"", token});
+    for (const auto& piece : pieces) {
+      if (!on_text({piece.text, token, piece.is_reasoning})) return false;
+      token = nullptr;
+    }
+    return true;
   };
   RZ_TRY(Generation generation, generate(request, [&](const TokenEvent& token) {
-           const auto output = detokenizer.push(token.id);
-           is_stopped = output.stopped;
-           return give(output.text, &token) && !is_stopped;
+           return give(answer.push(token.id), &token) && !answer.is_stopped();
          }));
-  if (!is_stopped && generation.finish_reason != FinishReason::kCancelled) {
-    const auto rest = detokenizer.finish();
-    is_stopped = rest.stopped;
-    if (!rest.text.empty()) give(rest.text, nullptr);
-  }
+  if (answer.is_stopped() || generation.finish_reason != FinishReason::kCancelled) give(answer.finish(), nullptr);
   result.tokens = std::move(generation.tokens);
-  result.finish_reason = is_stopped ? FinishReason::kStop : generation.finish_reason;
+  result.finish_reason = answer.is_stopped() ? FinishReason::kStop : generation.finish_reason;
   result.stats = generation.stats;
   return result;
 }

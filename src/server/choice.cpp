@@ -6,24 +6,11 @@ namespace realizar::server {
 
 using Kind = text::OutputEvent::Kind;
 
-namespace {
-
-// Markers that are control tokens of the vocabulary: the parser must see them as text.
-std::vector<TokenId> marker_tokens(const text::Tokenizer& tokenizer, const ChoiceOptions& options) {
-  std::vector<TokenId> tokens;
-  if (!options.format) return tokens;
-  for (const std::string& marker : text::marker_strings(*options.format)) {
-    if (const auto id = tokenizer.find(marker)) tokens.push_back(*id);
-  }
-  return tokens;
-}
-
-}  // namespace
-
 Choice::Choice(ServedModelPtr model, Request request, const ChoiceOptions& options)
     : model_(std::move(model)),
       stream_(std::make_shared<TokenStream>(std::move(request))),
-      detokenizer_(model_->tokenizer(), options.stop, {}, marker_tokens(model_->tokenizer(), options)),
+      detokenizer_(model_->tokenizer(), options.stop, {},
+                   options.format ? text::marker_tokens(*options.format, model_->tokenizer()) : std::vector<TokenId>{}),
       one_call_(options.one_call),
       in_reasoning_(options.starts_in_reasoning) {
   if (options.format) parser_.emplace(*options.format, options.tools, options.starts_in_reasoning);

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "text/output/markers.h"
+#include "text/tokenizer.h"
 
 namespace realizar::text {
 namespace {
@@ -92,6 +93,14 @@ std::vector<std::string> marker_strings(const OutputFormat& format) {
     if (tags) all.insert(all.end(), {tags->begin, tags->end});
   }
   return all;
+}
+
+std::vector<TokenId> marker_tokens(const OutputFormat& format, const Tokenizer& tokenizer) {
+  std::vector<TokenId> tokens;
+  for (const std::string& marker : marker_strings(format)) {
+    if (const auto id = tokenizer.find(marker)) tokens.push_back(*id);
+  }
+  return tokens;
 }
 
 }  // namespace realizar::text

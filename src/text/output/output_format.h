@@ -7,7 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "realizar/types.h"
+
 namespace realizar::text {
+
+class Tokenizer;
 
 enum class ToolFormat {
   kNone,
@@ -44,5 +48,7 @@ bool prompt_opens_reasoning(const OutputFormat& format, std::string_view prompt)
 
 // The markers that the parser must see. Where the vocabulary has one as a special token, it must be decoded to text.
 std::vector<std::string> marker_strings(const OutputFormat& format);
+// Those that are special tokens of the vocabulary, or any other token.
+std::vector<TokenId> marker_tokens(const OutputFormat& format, const Tokenizer& tokenizer);
 
 }  // namespace realizar::text
