@@ -3,16 +3,15 @@
 import json
 import os
 import pathlib
-import pty
 import resource
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+from terminal import Terminal
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
@@ -75,6 +74,30 @@ class Run(Case):
         self.assertIn("Paris", self.succeeds("run", "--temperature", "0", stdin=PROMPT.encode()))
         self.assertIn("Paris", self.succeeds("run", MODEL, "-", "--temperature", "0", stdin=PROMPT.encode()))
 
+    def test_text_on_standard_input_goes_after_the_prompt(self):
+        joined = self.succeeds("run", "--temperature", "0", f"Please answer.\n\n{PROMPT}")
+        self.assertEqual(self.succeeds("run", "--temperature", "0", "Please answer.", stdin=PROMPT.encode() + b"\n"), joined)
+        self.assertEqual(self.succeeds("run", "--temperature", "0", "-p", PROMPT, stdin=b""),
+                         self.succeeds("run", "--temperature", "0", PROMPT))
+
+    def test_prompt_from_a_file(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write(PROMPT + "\n")
+            file.flush()
+            self.assertEqual(self.succeeds("run", "--temperature", "0", "-f", file.name),
+                             self.succeeds("run", "--temperature", "0", PROMPT))
+            self.assertEqual(self.succeeds("run", "--temperature", "0", "-f", file.name, "Please answer."),
+                             self.succeeds("run", "--temperature", "0", f"Please answer.\n\n{PROMPT}"))
+        self.fails(1, "run", "-f", "/no/such/prompt", naming="/no/such/prompt")
+
+    def test_a_prompt_needs_no_quotes_and_a_model_no_command(self):
+        answer = self.succeeds("run", "--temperature", "0", PROMPT)
+        self.assertEqual(self.succeeds("run", "--temperature", "0", *PROMPT.split()), answer)
+        self.assertEqual(self.succeeds("run", MODEL, *PROMPT.split(), "--temperature", "0"), answer)
+        self.assertEqual(self.succeeds(MODEL, *PROMPT.split(), "--temperature", "0"), answer)
+        self.fails(1, "llama3.gguf", "Hello", naming="llama3.gguf")
+        self.fails(1, "run", "llama3", "why is the sky blue?", naming="llama3")
+
     def test_model_and_prompt_by_position_and_by_flag(self):
         self.assertIn("Paris", self.succeeds("run", MODEL, PROMPT, "--temperature", "0"))
         self.assertIn("Paris", self.succeeds("run", "-m", MODEL, "-p", PROMPT, "--temperature", "0"))
@@ -130,18 +153,21 @@ class Run(Case):
                 os.chmod(cut, 0)
                 self.fails(1, "run", cut, PROMPT, naming="Permission denied")
 
-    def test_a_full_disk_and_a_closed_pipe_are_failures(self):
+    def test_a_full_disk_is_a_failure(self):
         with open("/dev/full", "wb") as full:
             result = subprocess.run([REALIZAR, "run", "--temperature", "0", PROMPT], stdout=full,
                                     stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60)
         self.assertEqual(result.returncode, 1)
         self.assertIn(b"cannot write to standard output: No space left on device", result.stderr)
-        process = subprocess.Popen([REALIZAR, "run", "--temperature", "0", "-n", "500", "Tell me a long story."],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-        process.stdout.close()
-        self.assertEqual(process.wait(60), 1)
-        self.assertIn(b"cannot write to standard output", process.stderr.read())
-        process.stderr.close()
+
+    def test_a_closed_pipe_ends_it_quietly_as_it_ends_other_filters(self):
+        for args in [["run", "--temperature", "1", "-n", "500", "Tell me a long story."], ["inspect", "--tensors", MODEL]]:
+            process = subprocess.Popen([REALIZAR, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       stdin=subprocess.DEVNULL)
+            process.stdout.close()
+            self.assertEqual(process.wait(60), -signal.SIGPIPE)
+            self.assertEqual(process.stderr.read(), b"")
+            process.stderr.close()
 
     def test_interrupt_keeps_the_text_so_far(self):
         args = ["run", "--temperature", "1", "--raw", "-n", "100000", "--logit-bias", "2041=-100",
@@ -284,45 +310,6 @@ class Numbers(Case):
         self.fails(2, "bench", naming="--peak")
 
 
-class Terminal:
-    """A chat in a pseudo-terminal; `test` ends it if it is not over by then."""
-
-    def __init__(self, test, *args):
-        self.unread = b""
-        try:
-            self.pid, self.fd = pty.fork()
-        except OSError as error:
-            raise unittest.SkipTest(f"there are no pseudo-terminals ({error}): mount devpts at /dev/pts")
-        if self.pid == 0:
-            os.environ["TERM"] = "dumb"
-            os.execv(REALIZAR, [REALIZAR, *args])
-        test.addCleanup(self.close)
-
-    def read_until(self, text, timeout_s=20):
-        """What comes up to and with `text`; the rest is kept for the next call."""
-        deadline = time.monotonic() + timeout_s
-        while text.encode() not in self.unread:
-            ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
-            if not ready:
-                raise AssertionError(f"no {text!r} in {self.unread!r}")
-            self.unread += os.read(self.fd, 4096)
-        end = self.unread.index(text.encode()) + len(text.encode())
-        got, self.unread = self.unread[:end], self.unread[end:]
-        return got.decode(errors="replace")
-
-    def send(self, text):
-        os.write(self.fd, text.encode())
-
-    def close(self):
-        os.close(self.fd)  # hangs up
-
-    def exit_code(self, timeout_s=20):
-        process = os.pidfd_open(self.pid)
-        if not select.select([process], [], [], timeout_s)[0]:
-            raise AssertionError(f"the program goes on; it said {self.unread!r}")
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
 class Files(Case):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -393,60 +380,9 @@ class Files(Case):
     def test_what_a_model_says_is_spelled_out_on_a_terminal_alone(self):
         ids = self.succeeds("tokenize", MODEL, "--ids", "a\x1b[2Jb").split()
         self.assertIn("\x1b[2J", self.succeeds("detokenize", MODEL, *ids))
-        terminal = Terminal(self, "detokenize", MODEL, *ids)
+        terminal = Terminal(self, REALIZAR, "detokenize", MODEL, *ids)
         self.assertIn("a\\x1b[2Jb", terminal.read_until("b\r\n"))
         self.assertEqual(terminal.exit_code(), 0)
-
-
-class ChatTest(Case):
-    def test_a_conversation(self):
-        chat = Terminal(self, "run", "--temperature", "0")
-        def say(line, *expected):
-            chat.read_until("> ")
-            chat.send(line + "\n")
-            for text in expected:
-                chat.read_until(text)
-
-        say("/help", "/reset ")
-        say(PROMPT, "Paris.")
-        say("/set max_tokens 1")
-        say("/set", "max_tokens 1")
-        say("/set top_k many", "Cannot set")
-        say("/fly", "There is no /fly")
-        say("/reset", "The conversation is empty.")
-        say("/quit")
-        self.assertEqual(chat.exit_code(), 0)
-
-    def endless_story(self):
-        """A chat in the middle of an answer that does not end by itself."""
-        chat = Terminal(self, "run", "--temperature", "1", "--seed", "2", "--ctx", "100000", "--logit-bias",
-                        "2041=-100", "--logit-bias", "2039=-100")
-        chat.read_until("\n> ")
-        chat.send("Tell me a story.\n")
-        chat.read_until("story.\r\n")
-        chat.read_until(" ")
-        return chat
-
-    def test_interrupt_stops_the_answer_and_not_the_chat(self):
-        chat = self.endless_story()
-        chat.send("\x03")
-        chat.read_until("\n> ")
-        chat.send("\x03")
-        chat.read_until("leaves")
-        chat.read_until("\n> ")
-        chat.send("\x04")
-        self.assertEqual(chat.exit_code(), 0)
-
-    def test_what_is_typed_during_an_answer_is_read_after_it(self):
-        chat = self.endless_story()
-        chat.send("/set\n\x03")
-        chat.read_until("temperature")
-        chat.read_until("\n> ")
-        chat.send("\x04")
-        self.assertEqual(chat.exit_code(), 0)
-        chat = self.endless_story()
-        chat.send("\x04\x03\x03")
-        self.assertEqual(chat.exit_code(), 0)
 
 
 if __name__ == "__main__":

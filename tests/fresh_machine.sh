@@ -53,7 +53,7 @@ cpu_before_s=$cpu_s
 git clone -q "$repository" "$clone"
 cd "$clone"
 say "\$ ${commands[0]}"
-answer=$(bash -c "${commands[0]}" 2> /tmp/log) || { cat /tmp/log; fail "the first command failed"; }
+answer=$(bash -c "${commands[0]}" < /dev/null 2> /tmp/log) || { cat /tmp/log; fail "the first command failed"; }
 [[ $answer == *Paris* ]] || fail "the first command answered '$answer'"
 took=$((SECONDS - started))
 read_cpu_s
@@ -83,7 +83,7 @@ git clone -q "$repository" "\$HOME/a folder"
 cd "\$HOME/a folder"
 ${commands[0]}
 END
-answer=$(su someone -c "bash /tmp/as_someone.sh" 2> /tmp/log) || { cat /tmp/log; fail "the first command failed without root"; }
+answer=$(su someone -c "bash /tmp/as_someone.sh" < /dev/null 2> /tmp/log) || { cat /tmp/log; fail "the first command failed without root"; }
 [[ $answer == *Paris* ]] || fail "without root the first command answered '$answer'"
 say "the same without root, where the packages are there: answered"
 

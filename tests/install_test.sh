@@ -20,7 +20,7 @@ fail() {
 }
 expect_paris() { [[ "$2" == *Paris* ]] || fail "$1 answered '$2'"; }
 
-expect_paris "the installed program" "$("$prefix/bin/realizar" run --temperature 0 "$question")"
+expect_paris "the installed program" "$("$prefix/bin/realizar" run --temperature 0 "$question" </dev/null)"
 [[ -f $prefix/share/doc/realizar/LICENSE ]] || fail "LICENSE is missing"
 for file in "$prefix/bin/realizar" "$prefix/lib/librealizar.so"; do
   ! grep -qF "$root/" "$file" || fail "$file holds the path of its source, $root"

@@ -45,7 +45,7 @@ serves() {
 mkdir -p "/opt/a folder"
 tar -C "/opt/a folder" -xzf "$packages"/realizar-*.tar.gz
 tree=$(echo "/opt/a folder"/realizar-*)
-expect_paris "the tarball's program" "$("$tree/bin/realizar" run --temperature 0 "$question")"
+expect_paris "the tarball's program" "$("$tree/bin/realizar" run --temperature 0 "$question" </dev/null)"
 carries_its_libraries "$tree/bin/realizar" "$tree"
 carries_its_libraries "$tree/lib/librealizar.so" "$tree"
 serves "$tree/bin/realizar"
@@ -53,7 +53,7 @@ serves "$tree/bin/realizar"
 rm -rf "/opt/a folder"
 
 dpkg -i "$packages"/realizar_*.deb > /dev/null
-expect_paris "the .deb's program" "$(realizar run --temperature 0 "$question")"
+expect_paris "the .deb's program" "$(realizar run --temperature 0 "$question" </dev/null)"
 [[ -f /usr/share/man/man1/realizar.1.gz && -f /usr/lib/systemd/system/realizar.service ]] || fail "the .deb lacks a file"
 [[ -x $(sed -n 's/^ExecStart=\([^ ]*\) .*/\1/p' /usr/lib/systemd/system/realizar.service) ]] || fail "the unit starts nothing"
 dpkg -r realizar > /dev/null

@@ -1,179 +1,390 @@
 #include "cli/chat.h"
 
-#include <charconv>
-#include <cstdio>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include "base/files.h"
 #include "base/printable.h"
+#include "cli/chat_settings.h"
 #include "cli/command.h"
+#include "cli/conversation.h"
+#include "cli/input_history.h"
 #include "cli/interrupt.h"
 #include "cli/line_editor.h"
 #include "cli/output.h"
+#include "cli/terminal.h"
 
 namespace realizar::cli {
 namespace {
 
-constexpr const char* kHelp =
-    "/help                this list\n"
-    "/reset               forget the conversation\n"
-    "/system [TEXT]       set the system message (without TEXT: none) and forget the conversation\n"
-    "/set                 show the settings\n"
-    "/set NAME VALUE      change one\n"
-    "/quit                leave (or Ctrl-D)\n"
-    "A line that ends in \\ goes on in the next one. Ctrl-C stops an answer.\n";
+constexpr uint64_t kMaxSavedBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxAttachedBytes = uint64_t{64} << 20;
+constexpr size_t kMaxMessageBytes = size_t{64} << 20;
+constexpr std::string_view kQuotes = R"(""")";  // around a message of several lines
 
-template <class T>
-bool parse_number(std::string_view text, T& number) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return false;
-  number = value;
-  return true;
+// Where what is no answer goes: to the terminal that shows the answers, else to standard error.
+int side_fd(const AnswerOptions& options) {
+  return stdout_is_terminal() && !options.json ? STDOUT_FILENO : STDERR_FILENO;
+}
+
+// The terminal that input is edited on; -1: none.
+int editing_fd(int side) {
+  return stdin_is_terminal() && ::isatty(side) == 1 ? side : -1;
+}
+
+std::string name_of(const ModelInfo& info) {
+  return printable(info.name.empty() ? info.path : info.name);
 }
 
 class Chat {
  public:
-  Chat(LanguageModel& model, const AnswerOptions& options, const std::string& system, bool stats)
-      : model_(model), options_(options), system_(system), stats_(stats) {
-    reset();
+  Chat(LanguageModel& model, ChatOptions& options)
+      : model_(model), options_(options), side_(side_fd(options.answer)), editor_(editing_fd(side_), load_history()) {
+    conversation_.set_system(options.system);
+    model_.set_trace(options_.trace.wanted());
   }
 
   int loop() {
-    print("Chat with " + printable(model_.info().name.empty() ? model_.info().path : model_.info().name) +
-          ". /help lists the commands.\n");
-    std::string line;
-    while (read_message(line)) {
-      if (line.empty()) continue;
-      if (line == "/quit" || line == "/exit") break;
-      const bool go_on = line[0] == '/' ? run_command(line) : answer(line);
-      if (!go_on) return kFailure;
+    say("Chat with " + name_of(model_.info()) + ". /help lists the commands.\n");
+    std::string message;
+    while (!is_over_) {
+      switch (read_message(message)) {
+        case LineStatus::kEnd:
+          say("\n");
+          return exit_code_;
+        case LineStatus::kInterrupted:
+          if (!stdin_is_terminal()) return kInterrupted;
+          say("\n(/quit or Ctrl-D leaves)\n");
+          continue;
+        case LineStatus::kLine:
+          take(message);
+      }
     }
-    return kOk;
+    return exit_code_;
   }
 
  private:
-  // One message, of several lines where they end in a backslash. False at the end of input.
-  bool read_message(std::string& message) {
+  using Handler = void (Chat::*)(const std::string&);
+  struct Command {
+    std::vector<std::string> names;  // the first is the one that /help shows
+    std::string words, help;
+    Handler handler;
+  };
+
+  static const std::vector<Command>& commands();
+
+  // --- input
+
+  // One message, of several lines where they end in a backslash or stand between triple quotes.
+  LineStatus read_message(std::string& message) {
     message.clear();
-    const char* prompt = "> ";
     std::string line;
-    while (true) {
-      switch (editor_.read(prompt, line)) {
-        case LineStatus::kEnd:
-          print("\n");
-          return false;
-        case LineStatus::kInterrupted:
-          print("\n(/quit or Ctrl-D leaves)\n");
-          message.clear();
-          return true;
-        case LineStatus::kLine:
-          break;
-      }
-      const bool goes_on = line.ends_with('\\');
-      if (goes_on) line.back() = '\n';
-      message += line;
-      if (!goes_on) return true;
-      prompt = ". ";
+    LineStatus status = editor_.read("> ", line);
+    const bool is_quoted = line.starts_with(kQuotes);
+    while (status == LineStatus::kLine && !ends_message(line, is_quoted, message.empty())) {
+      message += line + '\n';
+      if (message.size() > kMaxMessageBytes)
+        return warn("a message of more than 64 MB ends the chat"), LineStatus::kEnd;
+      status = editor_.read(". ", line);
     }
+    message += line;
+    if (status != LineStatus::kLine) return status;
+    remember(message);
+    if (is_quoted) message = message.substr(kQuotes.size(), message.size() - 2 * kQuotes.size());
+    return status;
   }
 
-  void reset() {
-    messages_ = nlohmann::ordered_json::array();
-    if (!system_.empty()) messages_.push_back({{"role", "system"}, {"content", system_}});
-  }
-
-  bool run_command(const std::string& line) {
-    std::istringstream words(line);
-    std::string command;
-    words >> command >> std::ws;
-    std::string rest;
-    std::getline(words, rest, '\0');
-    if (command == "/help") return print(kHelp);
-    if (command == "/set") return set(rest);
-    if (command == "/reset" || command == "/system") {
-      if (command == "/system") system_ = rest;
-      reset();
-      return print("The conversation is empty.\n");
-    }
-    return print("There is no " + command + "; /help lists the commands.\n");
-  }
-
-  bool set(const std::string& assignment) {
-    std::istringstream words(assignment);
-    std::string name, value;
-    words >> name >> value;
-    if (name.empty()) return print(settings_text());
-    if (!set_value(name, value))
-      return print("Cannot set '" + name + "' to '" + value + "'. /set shows the settings.\n");
-    return true;
-  }
-
-  bool set_value(const std::string& name, const std::string& value) {
-    SamplingParams& s = options_.sampling;
-    if (name == "temperature") return parse_number(value, s.temperature);
-    if (name == "top_k") return parse_number(value, s.top_k);
-    if (name == "typical_p") return parse_number(value, s.typical_p);
-    if (name == "top_p") return parse_number(value, s.top_p);
-    if (name == "min_p") return parse_number(value, s.min_p);
-    if (name == "repeat_penalty") return parse_number(value, s.repeat_penalty);
-    if (name == "repeat_last_n") return parse_number(value, s.repeat_last_n);
-    if (name == "frequency_penalty") return parse_number(value, s.frequency_penalty);
-    if (name == "presence_penalty") return parse_number(value, s.presence_penalty);
-    if (name == "seed") return parse_number(value, s.seed);
-    if (name == "max_tokens") return parse_number(value, options_.max_tokens.emplace(0));
+  // Takes a backslash at the end away, since the message goes on then.
+  static bool ends_message(std::string& line, bool is_quoted, bool is_first) {
+    if (is_quoted) return line.ends_with(kQuotes) && (!is_first || line.size() >= 2 * kQuotes.size());
+    if (!line.ends_with('\\')) return true;
+    line.pop_back();
     return false;
   }
 
-  std::string settings_text() const {
-    const SamplingParams& s = options_.sampling;
-    std::ostringstream text;
-    text << "temperature " << s.temperature << "\ntop_k " << s.top_k << "\ntypical_p " << s.typical_p << "\ntop_p "
-         << s.top_p << "\nmin_p " << s.min_p << "\nrepeat_penalty " << s.repeat_penalty << "\nrepeat_last_n "
-         << s.repeat_last_n << "\nfrequency_penalty " << s.frequency_penalty << "\npresence_penalty "
-         << s.presence_penalty << "\nseed " << s.seed << "\nmax_tokens ";
-    if (options_.max_tokens) {
-      text << *options_.max_tokens << '\n';
-    } else {
-      text << "no limit\n";
+  std::vector<std::string> load_history() {
+    if (options_.keeps_history && stdin_is_terminal()) history_path_ = history_path();
+    if (!history_path_) return {};
+    auto entries = read_history(*history_path_);
+    if (entries.ok()) return *entries;
+    forget_history(entries.error());
+    return {};
+  }
+
+  void remember(const std::string& message) {
+    if (message.empty()) return;
+    editor_.remember(message);
+    if (!history_path_) return;
+    if (const auto status = append_history(*history_path_, message); !status.ok()) forget_history(status.error());
+  }
+
+  void forget_history(const Error& error) {
+    warn(error.message + " (--no-history keeps none)");
+    history_path_.reset();
+  }
+
+  void take(const std::string& message) {
+    std::istringstream words(message);
+    std::string word, rest;
+    words >> word >> std::ws;
+    std::getline(words, rest, '\0');
+    if (word.empty()) return;
+    if (rest.empty() && (word == "exit" || word == "quit" || word == "bye")) return quit("");
+    // A path is no command: "/etc/hosts holds what?"
+    const bool is_command = word[0] == '/' && word.find('/', 1) == std::string::npos;
+    if (!is_command) return ask(message);
+    for (const Command& command : commands()) {
+      if (std::find(command.names.begin(), command.names.end(), word) == command.names.end()) continue;
+      return (this->*command.handler)(rest);
     }
-    return text.str();
+    say("There is no " + printable(word) + "; /help lists the commands.\n");
   }
 
-  // False when standard output is gone.
-  bool answer(const std::string& message) {
-    messages_.push_back({{"role", "user"}, {"content", message}});
-    const nlohmann::ordered_json variables{{"messages", messages_}};
-    auto tokens = model_.apply_chat_template(variables.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    if (!tokens.ok()) return forget_last(tokens.error());
-    auto answer = stream_answer(model_, std::move(*tokens), options_);
-    if (!answer.ok()) return forget_last(answer.error());
-    messages_.push_back({{"role", "assistant"}, {"content", answer->generation.text}});
-    if (stats_) std::fputs(stats_text(model_.info().backend, {}, answer->generation.stats).c_str(), stderr);
-    return !answer->output_failed;
+  // --- output that is no answer
+
+  void say(const std::string& text) {
+    if (side_ != STDOUT_FILENO) {
+      std::fputs(text.c_str(), stderr);
+    } else if (!print(text)) {
+      end(kFailure);
+    }
+  }
+  // A word about what has happened.
+  void note(const std::string& text) { say(styled("(" + text + ")", Style::kDim, side_) + '\n'); }
+  void complain(const Error& error) { fail(error); }
+
+  void end(int exit_code) {
+    is_over_ = true;
+    exit_code_ = exit_code;
   }
 
-  // A message that could not be answered does not stay in the conversation.
-  bool forget_last(const Error& error) {
-    messages_.erase(messages_.size() - 1);
-    fail(error);
-    if (error.code == ErrorCode::kContextLengthExceeded) warn("/reset begins anew; --ctx sets a longer context");
+  // --- commands
+
+  void help(const std::string&) {
+    std::string text;
+    for (const Command& command : commands()) {
+      text += fmt::format("{:<18} {}\n", command.names[0] + (command.words.empty() ? "" : " " + command.words),
+                          command.help);
+    }
+    say(text +
+        "\nA line that ends in \\ goes on in the next one; lines between \"\"\" and \"\"\", and pasted lines, are one "
+        "message.\nCtrl-C stops an answer, Ctrl-D leaves.\n");
+  }
+
+  void quit(const std::string&) { end(kOk); }
+
+  void reset(const std::string&) {
+    conversation_.clear();
+    say("The conversation is empty.\n");
+  }
+
+  void system(const std::string& text) {
+    conversation_.set_system(text);
+    reset("");
+  }
+
+  void set(const std::string& assignment) {
+    if (assignment.empty()) return say(settings_text(options_.answer));
+    std::istringstream words(assignment);
+    std::string name, value;
+    words >> name >> value;
+    if (const auto status = change_setting(options_.answer, name, value); !status.ok()) return complain(status.error());
+    settings_[name] = value;
+  }
+
+  void regenerate(const std::string&) {
+    const std::string question = conversation_.take_back();
+    if (question.empty()) return say("There is no answer yet.\n");
+    // The same seed would give the same answer.
+    ++options_.answer.sampling.seed;
+    ask_as_it_is(question);
+  }
+
+  void undo(const std::string&) {
+    const std::string question = conversation_.take_back();
+    if (question.empty()) return say("There is nothing to undo.\n");
+    note("taken back: " + shown(question, 60));
+  }
+
+  void stats(const std::string&) {
+    if (!last_stats_) return say("There is no answer yet.\n");
+    say(stats_text(model_.info().backend, std::nullopt, *last_stats_) + context_text());
+  }
+
+  std::string context_text() const {
+    const uint32_t n_used = last_stats_->n_prompt + last_stats_->n_generated;
+    std::string text = fmt::format("context         {:8} of {} tokens", n_used, model_.info().n_ctx);
+    if (conversation_.n_left_out() > 0) text += fmt::format("; {} questions left out", conversation_.n_left_out());
+    return text + '\n';
+  }
+
+  void save(const std::string& path) {
+    if (path.empty()) return say("/save FILE: the file is missing.\n");
+    if (const auto status = write_file(path, conversation_.to_json()); !status.ok()) return complain(status.error());
+    note("saved in " + printable(path));
+  }
+
+  static Status write_file(const std::string& path, const std::string& text) {
+    RZ_TRY(NewFile file, NewFile::create(path));
+    RZ_CHECK_OK(file.write(text));
+    return file.commit();
+  }
+
+  void load(const std::string& path) {
+    if (path.empty()) return say("/load FILE: the file is missing.\n");
+    auto text = read_file(path, kMaxSavedBytes);
+    if (!text.ok()) return complain(text.error());
+    auto loaded = Conversation::from_json(*text);
+    if (!loaded.ok()) return complain(format_error(path + ": " + loaded.error().message, path));
+    conversation_ = std::move(*loaded);
+    note(fmt::format("{} questions from {}", conversation_.n_questions(), printable(path)));
+  }
+
+  void attach(const std::string& path) {
+    if (path.empty()) return say("/file FILE: the file is missing.\n");
+    auto text = read_file(path, kMaxAttachedBytes);
+    if (!text.ok()) return complain(text.error());
+    attached_ += path + ":\n```\n" + *text + (text->ends_with('\n') ? "```\n\n" : "\n```\n\n");
+    note(fmt::format("{}, {} bytes, goes with the next message", printable(path), text->size()));
+  }
+
+  void change_model(const std::string& path) {
+    if (path.empty()) return say(model_.info().path + '\n');
+    // Two models at once might not fit into memory, so the old one goes first, and comes back where the new one fails.
+    const std::string old_path = model_.info().path;
+    if (replace_model(path)) return note("the conversation goes on with " + name_of(model_.info()));
+    if (!replace_model(old_path)) end(kFailure);
+  }
+
+  bool replace_model(const std::string& path) {
+    std::optional<LanguageModel> old(std::move(model_));
+    old.reset();
+    auto loaded = load_model(path, options_.load.options);
+    if (!loaded.ok()) return complain(loaded.error()), false;
+    model_ = std::move(*loaded);
+    model_.set_trace(options_.trace.wanted());
+    auto sampling = options_.sampling.over(model_.default_sampling());
+    if (!sampling.ok()) return complain(sampling.error()), false;
+    options_.answer.sampling = *sampling;
+    for (const auto& [name, value] : settings_) {
+      if (const auto status = change_setting(options_.answer, name, value); !status.ok()) complain(status.error());
+    }
+    last_stats_.reset();
     return true;
+  }
+
+  // --- questions and answers
+
+  void ask(const std::string& message) {
+    const std::string question = attached_ + message;
+    if (ask_as_it_is(question)) attached_.clear();
+  }
+
+  // False where there is no answer; the question does not stay in the conversation then.
+  bool ask_as_it_is(const std::string& question) {
+    conversation_.ask(question);
+    auto prompt = fitting_prompt();
+    if (!prompt.ok()) return take_back(prompt.error()), false;
+    auto answer = stream_answer(model_, std::move(*prompt), options_.answer);
+    if (!answer.ok()) return take_back(answer.error()), false;
+    conversation_.answer(answer->generation.text, answer->generation.reasoning);
+    last_stats_ = answer->generation.stats;
+    if (answer->output_failed) return end(kFailure), true;
+    report(*answer);
+    return true;
+  }
+
+  void take_back(const Error& error) {
+    conversation_.take_back();
+    complain(error);
+    if (error.code != ErrorCode::kContextLengthExceeded) return;
+    say(options_.leaves_out
+            ? "The message alone does not fit; --ctx sets a longer context.\n"
+            : "/reset begins anew; --ctx sets a longer context; without --no-shift the oldest turns are "
+              "left out.\n");
+  }
+
+  // The conversation's prompt; of one that leaves no room for an answer the oldest turns are left out.
+  Result<std::vector<TokenId>> fitting_prompt() {
+    const size_t n_left_out_before = conversation_.n_left_out();
+    auto prompt = model_.apply_chat_template(conversation_.template_variables());
+    while (prompt.ok() && options_.leaves_out && !has_room(prompt->size()) && conversation_.leave_out_oldest()) {
+      prompt = model_.apply_chat_template(conversation_.template_variables());
+    }
+    if (prompt.ok() && conversation_.n_left_out() > n_left_out_before) {
+      note(fmt::format("the context of {} tokens is full: the {} oldest questions and their answers are left out",
+                       model_.info().n_ctx, conversation_.n_left_out()));
+    }
+    return prompt;
+  }
+
+  // A quarter of the context is for the answer, if it may be that long.
+  bool has_room(size_t n_prompt) const {
+    const uint32_t n_ctx = model_.info().n_ctx;
+    const uint32_t n_answer = std::min(n_ctx / 4, options_.answer.max_tokens.value_or(n_ctx));
+    return n_prompt + n_answer <= n_ctx;
+  }
+
+  void report(const Answer& answer) {
+    if (answer.generation.finish_reason == FinishReason::kContext) {
+      note(fmt::format("cut off: the context of {} tokens is full; --ctx sets a longer one", model_.info().n_ctx));
+    }
+    if (answer.generation.finish_reason == FinishReason::kLength) {
+      note(fmt::format("cut off after {} tokens: /set max_tokens none", answer.generation.stats.n_generated));
+    }
+    if (options_.stats) {
+      std::fputs(stats_text(model_.info().backend, std::nullopt, *last_stats_).c_str(), stderr);
+    }
+    if (!options_.trace.wanted()) return;
+    if (const auto status = report_trace(options_.trace, model_, {}, answer); !status.ok()) complain(status.error());
+    model_.clear_trace();
   }
 
   HeldInterrupt held_;
   LanguageModel& model_;
-  AnswerOptions options_;
-  std::string system_;
-  bool stats_;
-  nlohmann::ordered_json messages_;
+  ChatOptions& options_;
+  std::optional<std::filesystem::path> history_path_;
+  int side_;
   LineEditor editor_;
+  Conversation conversation_;
+  std::string attached_;                         // files that go with the next message
+  std::map<std::string, std::string> settings_;  // what /set has changed
+  std::optional<GenerationStats> last_stats_;
+  bool is_over_ = false;
+  int exit_code_ = kOk;
 };
+
+const std::vector<Chat::Command>& Chat::commands() {
+  static const std::vector<Command> all = {
+      {{"/help", "/?"}, "", "this list", &Chat::help},
+      {{"/reset", "/clear", "/new"}, "", "forget the conversation", &Chat::reset},
+      {{"/system"}, "[TEXT]", "set the system message (without TEXT: none) and forget the conversation", &Chat::system},
+      {{"/regenerate", "/retry"}, "", "answer the last question again", &Chat::regenerate},
+      {{"/undo"}, "", "take the last question and its answer back", &Chat::undo},
+      {{"/file"}, "FILE", "put a text file before the next message", &Chat::attach},
+      {{"/save"}, "FILE", "write the conversation to a file", &Chat::save},
+      {{"/load"}, "FILE", "go on with a conversation that was saved", &Chat::load},
+      {{"/model"}, "[FILE]", "go on with another model", &Chat::change_model},
+      {{"/set"}, "[NAME VALUE]", "show the settings, or change one", &Chat::set},
+      {{"/stats"}, "", "figures of the last answer", &Chat::stats},
+      {{"/quit", "/exit", "/bye", "/q"}, "", "leave", &Chat::quit},
+  };
+  return all;
+}
 
 }  // namespace
 
-int chat(LanguageModel& model, const AnswerOptions& options, const std::string& system, bool stats) {
-  return Chat(model, options, system, stats).loop();
+int chat(LanguageModel model, ChatOptions options) {
+  use_utf8_locale();
+  return Chat(model, options).loop();
 }
 
 }  // namespace realizar::cli

@@ -1,13 +1,27 @@
-// The chat on a terminal: line editing and history, /commands, Ctrl-C stops an answer.
+// The chat on a terminal: line editing and history, /commands, Ctrl-C stops an answer. Where standard output is no
+// terminal it holds the answers alone, and the rest goes to standard error.
 #pragma once
 
 #include <string>
 
 #include "cli/generation.h"
+#include "cli/options.h"
+#include "cli/trace_report.h"
 
 namespace realizar::cli {
 
+struct ChatOptions {
+  AnswerOptions answer;
+  std::string system;
+  bool stats = false;         // after each answer
+  bool leaves_out = true;     // the oldest turns, where the context is full; else that is an error
+  bool keeps_history = true;  // of what is typed, for later chats; only where standard input is a terminal
+  LoadFlags load;             // how /model loads another
+  SamplingFlags sampling;
+  TraceFlags trace;
+};
+
 // Runs until /quit or end of input; gives the exit code.
-int chat(LanguageModel& model, const AnswerOptions& options, const std::string& system, bool stats);
+int chat(LanguageModel model, ChatOptions options);
 
 }  // namespace realizar::cli

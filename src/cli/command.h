@@ -9,6 +9,7 @@ namespace realizar::cli {
 enum ExitCode : int { kOk = 0, kFailure = 1, kUsage = 2, kInterrupted = 130 };
 
 void add_run(CommandLine& line);
+void add_chat(CommandLine& line);
 void add_serve(CommandLine& line);
 void add_inspect(CommandLine& line);
 void add_tokenize(CommandLine& line);

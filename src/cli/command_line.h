@@ -69,10 +69,9 @@ class CommandLine {
   Flags command(const std::string& name, const std::string& help);
   // Parses, runs the command that was named, and gives the exit code.
   int run(int argc, char** argv);
-
- private:
   bool has_command(const std::string& name) const;
 
+ private:
   std::unique_ptr<CLI::App> app_;
   std::function<int()> command_;
   bool print_config_ = false;

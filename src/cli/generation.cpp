@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "cli/answer_view.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/spinner.h"
+#include "cli/terminal.h"
 
 namespace realizar::cli {
 namespace {
@@ -28,6 +32,7 @@ std::string dump(const nlohmann::ordered_json& event) {
 
 nlohmann::ordered_json token_event(const TextEvent& event) {
   nlohmann::ordered_json json{{"type", "token"}, {"text", event.text}};
+  if (event.is_reasoning) json["reasoning"] = true;
   if (event.token == nullptr) return json;
   json["id"] = to_index(event.token->id);
   json["index"] = event.token->index;
@@ -61,42 +66,56 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
   request.logprobs = options.n_logprobs > 0;
 
   Answer answer;
+  AnswerView view(AnswerView::for_stdout(options.hide_reasoning));
   Clock::time_point last = Clock::now();
   const InterruptScope interrupt(model);
+  const bool has_spinner = !options.json && obeys_escapes(STDOUT_FILENO) && obeys_escapes(STDERR_FILENO);
+  Spinner spinner(fmt::format("reading {} tokens", request.prompt.size()), has_spinner);
   const auto on_text = [&](const TextEvent& event) {
+    spinner.stop();
     if (event.token != nullptr) {
       answer.token_ms.push_back(ms_since(last));
       last = Clock::now();
     }
-    const bool written =
-        options.json ? print_model_text(dump(token_event(event)) + '\n') : print_model_text(event.text);
+    const bool is_hidden = options.hide_reasoning && event.is_reasoning;
+    const bool written = options.json ? is_hidden || print_model_text(dump(token_event(event)) + '\n')
+                                      : print(view.show(event.text, event.is_reasoning));
     answer.output_failed = !written;
     return written && !interrupt.interrupted();
   };
-  RZ_TRY(answer.generation, model.generate_text(request, TextOptions{options.stop}, on_text));
+  RZ_TRY(answer.generation,
+         model.generate_text(request, TextOptions{options.stop, true, options.split_reasoning}, on_text));
+  spinner.stop();
   answer.interrupted = interrupt.interrupted();
   if (!answer.output_failed) {
-    answer.output_failed = options.json ? !print_model_text(dump(done_event(answer.generation)) + '\n') : !print("\n");
+    answer.output_failed =
+        options.json ? !print_model_text(dump(done_event(answer.generation)) + '\n') : !print(view.end() + '\n');
   }
   return answer;
 }
 
-std::string stats_text(const std::string& backend, const StartTimes& start, const GenerationStats& stats) {
+std::string stats_text(const std::string& backend, const std::optional<StartTimes>& start,
+                       const GenerationStats& stats) {
   struct rusage usage {};
   getrusage(RUSAGE_SELF, &usage);
   const uint32_t n_computed = stats.n_prompt - stats.n_cached;
   // The first token comes from the prompt's last row; the others took one decode step each.
   const uint32_t n_decoded = stats.n_generated > 0 ? stats.n_generated - 1 : 0;
+  std::string load_line, since_start;
+  if (start) {
+    load_line = fmt::format("load            {:10.1f} ms\n", start->load_ms);
+    since_start =
+        fmt::format(", {:.1f} ms after the start", start->load_ms + start->tokenize_ms + stats.first_token_ms);
+  }
   return fmt::format(
       "backend         {}\n"
-      "load            {:10.1f} ms\n"
-      "first token     {:10.1f} ms after the request, {:.1f} ms after the start\n"
+      "{}"
+      "first token     {:10.1f} ms after the request{}\n"
       "prefill         {:10.1f} tokens/s ({} tokens, {} from the cache, {:.1f} ms)\n"
       "decode          {:10.1f} tokens/s ({} tokens, {:.1f} ms)\n"
       "peak memory     {:10.1f} MB\n",
-      backend, start.load_ms, stats.first_token_ms, start.load_ms + start.tokenize_ms + stats.first_token_ms,
-      tokens_per_s(n_computed, stats.prefill_ms), stats.n_prompt, stats.n_cached, stats.prefill_ms,
-      tokens_per_s(n_decoded, stats.decode_ms), n_decoded, stats.decode_ms,
+      backend, load_line, stats.first_token_ms, since_start, tokens_per_s(n_computed, stats.prefill_ms), stats.n_prompt,
+      stats.n_cached, stats.prefill_ms, tokens_per_s(n_decoded, stats.decode_ms), n_decoded, stats.decode_ms,
       static_cast<double>(usage.ru_maxrss) / 1024.0);
 }
 

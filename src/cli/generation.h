@@ -16,6 +16,8 @@ struct AnswerOptions {
   std::vector<std::string> stop;
   uint32_t n_logprobs = 0;
   bool json = false;
+  bool split_reasoning = true;  // tell reasoning from the answer, where the model's chat template marks it
+  bool hide_reasoning = false;  // and write the answer alone
 };
 
 struct Answer {
@@ -35,6 +37,8 @@ struct StartTimes {
 };
 
 // The lines of --stats: device and kernels, load time, time to first token, prefill and decode tokens/s, peak memory.
-std::string stats_text(const std::string& backend, const StartTimes& start, const GenerationStats& stats);
+// `start`: of the first answer of a process, whose model was loaded for it.
+std::string stats_text(const std::string& backend, const std::optional<StartTimes>& start,
+                       const GenerationStats& stats);
 
 }  // namespace realizar::cli

@@ -5,30 +5,44 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <cwchar>
+#include <string_view>
 
 #include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/terminal.h"
 
 namespace realizar::cli {
 
 struct LineEditor::Impl {
+  FILE* terminal = nullptr;  // null: there is no editor, and lines are read as they come
   EditLine* editor = nullptr;
   History* history = nullptr;
-  const char* prompt = "";
+  std::string prompt;
+  bool marks_pastes = false;
 };
 
 namespace {
 
 constexpr int kHistoryLines = 1000;
 constexpr char kEndOfInput = '\x04';
+constexpr size_t kMaxLineBytes = 16 << 20;  // of input that is no terminal
+constexpr size_t kMaxPasteChars = 1 << 20;
+
+// A terminal that is asked to puts these around what is pasted (xterm's "bracketed paste").
+constexpr const char* kMarkPastes = "\033[?2004h";
+constexpr const char* kMarkNoPastes = "\033[?2004l";
+constexpr const char* kPasteBegin = "\\e[200~";  // as libedit spells keys
+constexpr std::wstring_view kPasteEnd = L"\033[201~";
+
+constexpr char kStyleMark = '\1';  // stands around what takes no room in a prompt
 
 const char* current_prompt(EditLine* editor) {
   void* client = nullptr;
   el_get(editor, EL_CLIENTDATA, &client);
-  return static_cast<LineEditor::Impl*>(client)->prompt;
+  return static_cast<LineEditor::Impl*>(client)->prompt.c_str();
 }
 
 volatile std::sig_atomic_t was_interrupted = 0;
@@ -37,10 +51,10 @@ void note_interrupt(int) {
   was_interrupted = 1;
 }
 
-// libedit's own reader starts again after a signal; this one gives up, so that Ctrl-C ends the line. SIGINT is held but
-// for the wait, so that none is lost between the check and the read.
-int read_char(EditLine*, wchar_t* character) {
-  std::mbstate_t state{};
+// Waits for a byte of standard input; 1: it is there, 0: the input has ended, -1: Ctrl-C, or an error. libedit's own
+// reader starts again after a signal; this one gives up, so that Ctrl-C ends the line. SIGINT is held but for the wait,
+// so that none is lost between the check and the read.
+int read_byte(char& byte) {
   sigset_t none;
   sigemptyset(&none);
   while (true) {
@@ -51,9 +65,16 @@ int read_char(EditLine*, wchar_t* character) {
       if (was_interrupted) return -1;
       continue;
     }
+    return static_cast<int>(::read(STDIN_FILENO, &byte, 1));
+  }
+}
+
+int read_char(EditLine*, wchar_t* character) {
+  std::mbstate_t state{};
+  while (true) {
     char byte = 0;
-    const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
-    if (n <= 0) return static_cast<int>(n);
+    const int n = read_byte(byte);
+    if (n <= 0) return n;
     if (byte == '\0') byte = kEndOfInput;  // what Ctrl-D, typed while no line was read, becomes when one is
     const size_t n_used = std::mbrtowc(character, &byte, 1, &state);
     if (n_used == static_cast<size_t>(-1)) {
@@ -62,6 +83,38 @@ int read_char(EditLine*, wchar_t* character) {
       return 1;
     }
   }
+}
+
+// A pasted text as it is put into the line: line breaks and tabs stay, other control characters go, and so do the last
+// line breaks, since the person is to see the message before it is sent.
+std::wstring as_inserted(std::wstring_view pasted) {
+  std::wstring text;
+  for (const wchar_t c : pasted) {
+    if (c == L'\n' || c == L'\r') {
+      text += L'\n';
+    } else if (c == L'\t' || (c >= L' ' && c != L'\177')) {
+      text += c;
+    }
+  }
+  while (!text.empty() && text.back() == L'\n') text.pop_back();
+  return text;
+}
+
+// What libedit calls where a paste begins.
+unsigned char take_paste(EditLine* editor, int) {
+  std::wstring pasted;
+  while (!pasted.ends_with(kPasteEnd)) {
+    wchar_t c = 0;
+    if (el_wgetc(editor, &c) != 1) return CC_EOF;
+    pasted += c;
+    if (pasted.size() > kMaxPasteChars) {
+      warn("a paste of more than 1,048,576 characters; use /file FILE instead");
+      break;
+    }
+  }
+  if (pasted.ends_with(kPasteEnd)) pasted.resize(pasted.size() - kPasteEnd.size());
+  el_winsertstr(editor, as_inserted(pasted).c_str());
+  return CC_REFRESH;
 }
 
 // While it lives, SIGINT is held, and its handler only takes note.
@@ -82,44 +135,87 @@ class InterruptibleRead {
   struct sigaction action_before_ {};
 };
 
+void write_terminal(FILE* terminal, const char* sequence) {
+  std::fputs(sequence, terminal);
+  std::fflush(terminal);
+}
+
+std::string prompt_with_style(const std::string& prompt, int fd) {
+  if (!shows_styles(fd)) return prompt;
+  return std::string{kStyleMark} + "\033[1m" + kStyleMark + prompt + kStyleMark + "\033[0m" + kStyleMark;
+}
+
+LineStatus read_plain(std::string& line) {
+  line.clear();
+  char byte = 0;
+  int n = 0;
+  while ((n = read_byte(byte)) == 1 && byte != '\n') {
+    line += byte;
+    if (line.size() <= kMaxLineBytes) continue;
+    warn("a line of more than 16 MB ends the input");
+    return LineStatus::kEnd;
+  }
+  if (was_interrupted) return LineStatus::kInterrupted;
+  if (n != 1 && line.empty()) return LineStatus::kEnd;
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  return LineStatus::kLine;
+}
+
 }  // namespace
 
-LineEditor::LineEditor() : impl_(std::make_unique<Impl>()) {
-  std::setlocale(LC_CTYPE, "");  // libedit reads multi-byte characters by the locale
-  impl_->editor = el_init("realizar", stdin, stdout, stderr);
-  impl_->history = history_init();
+LineEditor::LineEditor(int terminal_fd, const std::vector<std::string>& history) : impl_(std::make_unique<Impl>()) {
+  if (terminal_fd < 0) return;
+  Impl& impl = *impl_;
+  impl.terminal = terminal_fd == STDOUT_FILENO ? stdout : stderr;
+  impl.marks_pastes = obeys_escapes(terminal_fd);
+  impl.editor = el_init("realizar", stdin, impl.terminal, stderr);
+  impl.history = history_init();
   HistEvent event;
-  history(impl_->history, &event, H_SETSIZE, kHistoryLines);
-  el_set(impl_->editor, EL_CLIENTDATA, impl_.get());
-  el_set(impl_->editor, EL_PROMPT, current_prompt);
-  el_set(impl_->editor, EL_EDITOR, "emacs");
-  el_set(impl_->editor, EL_HIST, history, impl_->history);
-  el_set(impl_->editor, EL_GETCFN, read_char);
+  ::history(impl.history, &event, H_SETSIZE, kHistoryLines);
+  ::history(impl.history, &event, H_SETUNIQUE, 1);
+  el_set(impl.editor, EL_CLIENTDATA, &impl);
+  el_set(impl.editor, EL_PROMPT_ESC, current_prompt, kStyleMark);
+  el_set(impl.editor, EL_EDITOR, "emacs");
+  el_set(impl.editor, EL_HIST, ::history, impl.history);
+  el_set(impl.editor, EL_GETCFN, read_char);
+  el_set(impl.editor, EL_ADDFN, "realizar-paste", "take a pasted text", take_paste);
+  el_set(impl.editor, EL_BIND, kPasteBegin, "realizar-paste", nullptr);
   // Ctrl-C must not take what is being written, or typed ahead, with it.
-  for (const char* mode : {"-d", "-x"}) el_set(impl_->editor, EL_SETTY, mode, "+noflsh", nullptr);
+  for (const char* mode : {"-d", "-x"}) el_set(impl.editor, EL_SETTY, mode, "+noflsh", nullptr);
+  for (const std::string& line : history) remember(line);
+  // As long as the chat lasts, so that a paste during an answer is marked too.
+  if (impl.marks_pastes) write_terminal(impl.terminal, kMarkPastes);
 }
 
 LineEditor::~LineEditor() {
+  if (impl_->terminal == nullptr) return;
+  if (impl_->marks_pastes) write_terminal(impl_->terminal, kMarkNoPastes);
   history_end(impl_->history);
   el_end(impl_->editor);
 }
 
-LineStatus LineEditor::read(const char* prompt, std::string& line) {
-  impl_->prompt = prompt;
+LineStatus LineEditor::read(const std::string& prompt, std::string& line) {
   const InterruptibleRead interruptible;
-  el_set(impl_->editor, EL_PREP_TERM, 1);  // before the prompt: what is typed when it shows must be read as typed
+  if (impl_->terminal == nullptr) return read_plain(line);
+  EditLine* editor = impl_->editor;
+  impl_->prompt = prompt_with_style(prompt, fileno(impl_->terminal));
+  el_resize(editor);
+  el_set(editor, EL_PREP_TERM, 1);  // before the prompt: what is typed when it shows must be read as typed
   int n_chars = 0;
-  const char* text = el_gets(impl_->editor, &n_chars);
+  const char* text = el_gets(editor, &n_chars);
   if (text == nullptr || n_chars <= 0) {
     if (!was_interrupted) return LineStatus::kEnd;
-    el_reset(impl_->editor);
+    el_reset(editor);
     return LineStatus::kInterrupted;
   }
   line.assign(text, static_cast<size_t>(n_chars));
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
-  HistEvent event;
-  if (!line.empty()) history(impl_->history, &event, H_ENTER, line.c_str());
   return LineStatus::kLine;
+}
+
+void LineEditor::remember(const std::string& line) {
+  HistEvent event;
+  if (impl_->history != nullptr && !line.empty()) ::history(impl_->history, &event, H_ENTER, line.c_str());
 }
 
 }  // namespace realizar::cli

@@ -1,8 +1,9 @@
-// A line of input with editing and history (libedit).
+// Lines of input: edited on a terminal (libedit) with history and pastes of several lines, plain from anything else.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace realizar::cli {
 
@@ -10,11 +11,16 @@ enum class LineStatus { kLine, kInterrupted, kEnd };
 
 class LineEditor {
  public:
-  LineEditor();
+  // `terminal_fd`: standard output or standard error, where prompts and what is typed are shown; -1: nowhere, lines
+  // come as they are. `history`: oldest first.
+  LineEditor(int terminal_fd, const std::vector<std::string>& history);
   ~LineEditor();
 
-  // Reads one line, without its line break, and remembers it. Ctrl-C gives kInterrupted, end of input kEnd.
-  LineStatus read(const char* prompt, std::string& line);
+  // Reads one line, without its line break; one that was pasted may hold further line breaks. Ctrl-C gives
+  // kInterrupted, end of input kEnd. Bytes are those that were typed: UTF-8 where the locale is.
+  LineStatus read(const std::string& prompt, std::string& line);
+  // From then on the arrow keys bring it back.
+  void remember(const std::string& line);
 
   struct Impl;
 

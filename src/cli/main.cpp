@@ -1,8 +1,11 @@
 #include <csignal>
+#include <string>
+#include <vector>
 
 #include "base/caught.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/run_words.h"
 
 namespace realizar::cli {
 namespace {
@@ -10,6 +13,7 @@ namespace {
 int run_main(int argc, char** argv) {
   CommandLine line;
   add_run(line);
+  add_chat(line);
   add_serve(line);
   add_inspect(line);
   add_tokenize(line);
@@ -19,7 +23,11 @@ int run_main(int argc, char** argv) {
   add_perplexity(line);
   add_bench(line);
   add_devices(line);
-  return line.run(argc, argv);
+  // `realizar MODEL ...` is the shortest way to `realizar run MODEL ...`.
+  std::vector<char*> words(argv, argv + argc);
+  std::string run = "run";
+  if (argc > 1 && !line.has_command(argv[1]) && names_a_model(argv[1])) words.insert(words.begin() + 1, run.data());
+  return line.run(static_cast<int>(words.size()), words.data());
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <random>
 #include <string>
 
@@ -22,6 +21,21 @@ Result<std::pair<TokenId, float>> parse_logit_bias(const std::string& text) {
     return invalid_argument("--logit-bias wants ID=VALUE, not '" + text + "'", "logit_bias");
   }
   return std::pair{TokenId{id}, value};
+}
+
+Result<std::string> read_stdin_text(uint64_t max_bytes) {
+  constexpr size_t kPieceBytes = size_t{1} << 20;
+  std::string text;
+  while (std::cin) {
+    const size_t n_before = text.size();
+    text.resize(n_before + kPieceBytes);
+    std::cin.read(text.data() + n_before, kPieceBytes);
+    text.resize(n_before + static_cast<size_t>(std::cin.gcount()));
+    if (text.size() > max_bytes) {
+      return format_error("standard input has more than " + std::to_string(max_bytes) + " bytes", "stdin");
+    }
+  }
+  return text;
 }
 
 // Draws "loading 42 %" at most ten times a second, and only once loading has taken long enough to be noticed.
@@ -164,11 +178,8 @@ Result<std::string> bundled_model_path() {
 }
 
 Result<std::string> read_text(const std::string& path) {
-  if (path == "-") {
-    std::string text{std::istreambuf_iterator<char>(std::cin), {}};
-    return text;
-  }
   constexpr uint64_t kMaxTextBytes = uint64_t{4} << 30;
+  if (path == "-") return read_stdin_text(kMaxTextBytes);
   return read_file_or_pipe(path, kMaxTextBytes);
 }
 

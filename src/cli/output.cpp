@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -11,12 +12,24 @@
 #include "cli/command.h"
 
 namespace realizar::cli {
+namespace {
+
+// The reader of a pipe has what it wanted (head). A filter then ends without a word, by the signal that shells know.
+void end_as_a_filter_does() {
+  std::signal(SIGPIPE, SIG_DFL);
+  std::raise(SIGPIPE);
+}
+
+}  // namespace
+
 bool print(std::string_view text) {
   static bool broken = false;
   while (!broken && !text.empty()) {
     const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
     if (n >= 0) {
       text.remove_prefix(static_cast<size_t>(n));
+    } else if (errno == EPIPE) {
+      end_as_a_filter_does();
     } else if (errno != EINTR) {
       broken = true;
       warn(std::string("cannot write to standard output: ") + std::strerror(errno));

@@ -7,8 +7,8 @@
 
 namespace realizar::cli {
 
-// Writes and flushes; false once standard output cannot be written (full disk, closed pipe). The reason is printed
-// once.
+// Writes and flushes; false once standard output cannot be written (full disk). The reason is printed once. A closed
+// pipe ends the process by SIGPIPE.
 bool print(std::string_view text);
 bool print_line(std::string_view text);
 // The same for what a model or its file says: a terminal gets control characters spelled out, since it would obey them,

@@ -1,5 +1,8 @@
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,16 +12,20 @@
 #include "cli/generation.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/run_words.h"
+#include "cli/terminal.h"
 #include "cli/trace_report.h"
+#include "sampling/sampler.h"
 
 namespace realizar::cli {
 namespace {
 
 struct RunArgs {
-  std::vector<std::string> positional;  // [MODEL] [PROMPT]
-  std::string model, prompt, system;
+  std::vector<std::string> words;  // [MODEL] [PROMPT...]
+  std::string model, prompt, prompt_file, system;
   bool has_prompt = false;
-  bool raw = false, json = false, stats = false;
+  bool raw = false, json = false, stats = false, hide_thinking = false;
+  bool no_shift = false, no_history = false;
   std::optional<uint32_t> max_tokens;
   std::vector<std::string> stop;
   uint32_t n_logprobs = 0;
@@ -33,31 +40,63 @@ double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
-bool names_a_model(const std::string& text) {
-  std::error_code error;
-  return text.ends_with(".gguf") || text.ends_with(".safetensors") || std::filesystem::exists(text, error);
+// Whether somebody has put text there: a pipe, a file or a socket, and not /dev/null or a terminal.
+bool stdin_holds_text() {
+  struct stat info {};
+  return ::fstat(STDIN_FILENO, &info) == 0 && !S_ISCHR(info.st_mode);
 }
 
-// Sorts the positional words into model and prompt; what neither names comes from the bundle and standard input.
+// Standard input, to its end. A person is told what is waited for where nothing comes.
+Result<std::string> read_stdin() {
+  struct pollfd input {
+    STDIN_FILENO, POLLIN, 0
+  };
+  constexpr int kPatienceMs = 2000;
+  if (stderr_is_terminal() && !stdin_is_terminal() && ::poll(&input, 1, kPatienceMs) == 0) {
+    warn("waiting for the prompt's text on standard input (</dev/null: there is none)");
+  }
+  return read_text("-");
+}
+
+// A text from a file or a pipe ends with a line break that is no part of it.
+std::string without_last_line_break(std::string text) {
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  return text;
+}
+
+// Puts a text below what the prompt has already: the instruction first, what it is about after it.
+void add_to_prompt(RunArgs& args, std::string text) {
+  if (!args.raw) text = without_last_line_break(std::move(text));
+  if (!args.prompt.empty() && !text.empty()) args.prompt += args.raw ? "" : "\n\n";
+  args.prompt += text;
+  args.has_prompt = true;
+}
+
+// Sorts the words into model and prompt; what they do not name comes from the bundle, from a file and from standard
+// input.
 Status resolve_words(RunArgs& args) {
-  for (std::string& word : args.positional) {
-    const bool is_model =
-        args.model.empty() && (args.positional.size() == 2 ? &word == &args.positional[0] : names_a_model(word));
-    if (is_model) {
-      args.model = word;
-    } else if (!args.has_prompt) {
-      args.prompt = word;
-      args.has_prompt = true;
-    } else {
-      return invalid_argument("one prompt is enough; '" + word + "' is a second one (quote a prompt of several words)");
-    }
+  const RunWords words = read_run_words(args.words, !args.model.empty());
+  if (words.model) args.model = *words.model;
+  if (words.prompt && args.has_prompt) {
+    return invalid_argument("one prompt is enough; '" + *words.prompt + "' is a second one", "prompt");
+  }
+  if (words.prompt) {
+    args.prompt = *words.prompt;
+    args.has_prompt = true;
   }
   if (args.model.empty()) {
     RZ_TRY(args.model, bundled_model_path());
   }
-  if (args.prompt == "-" || (!args.has_prompt && !stdin_is_terminal())) {
-    RZ_TRY(args.prompt, read_text("-"));
-    args.has_prompt = true;
+  if (!args.prompt_file.empty()) {
+    RZ_TRY(std::string text, read_text(args.prompt_file));
+    add_to_prompt(args, std::move(text));
+  }
+  const bool is_stdin = args.prompt == "-";
+  if (is_stdin) args.prompt.clear();
+  if (is_stdin || (args.has_prompt ? args.prompt_file != "-" && stdin_holds_text() : !stdin_is_terminal())) {
+    RZ_TRY(std::string text, read_stdin());
+    add_to_prompt(args, std::move(text));
   }
   return {};
 }
@@ -83,21 +122,72 @@ int answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& 
   return answer->interrupted ? kInterrupted : kOk;
 }
 
-int run(RunArgs& args) {
-  if (auto status = resolve_words(args); !status.ok()) return fail(status.error());
-  if (args.has_prompt && args.prompt.empty()) return fail(invalid_argument("the prompt is empty", "prompt"));
+struct Loaded {
+  LanguageModel model;
+  StartTimes times;
+  AnswerOptions options;
+};
 
+Result<Loaded> load(const RunArgs& args) {
   const auto start = Clock::now();
-  auto model = load_model(args.model, args.load.options);
-  if (!model.ok()) return fail(model.error());
-  model->set_trace(args.trace.wanted());
+  RZ_TRY(LanguageModel model, load_model(args.model, args.load.options));
+  model.set_trace(args.trace.wanted());
   const StartTimes times{ms_between(start, Clock::now()), 0};
+  RZ_TRY(const SamplingParams sampling, args.sampling.over(model.default_sampling()));
+  RZ_CHECK_OK(validate(sampling, model.info().n_vocab));
+  AnswerOptions options{sampling,  args.max_tokens, args.stop,         args.n_logprobs,
+                        args.json, !args.raw,       args.hide_thinking};
+  return Loaded{std::move(model), times, std::move(options)};
+}
 
-  auto sampling = args.sampling.over(model->default_sampling());
-  if (!sampling.ok()) return fail(sampling.error());
-  const AnswerOptions options{*sampling, args.max_tokens, args.stop, args.n_logprobs, args.json};
-  if (args.has_prompt) return answer_once(*model, args, options, times);
-  return chat(*model, options, args.system, args.stats);
+int begin_chat(RunArgs& args) {
+  auto loaded = load(args);
+  if (!loaded.ok()) return fail(loaded.error());
+  return chat(std::move(loaded->model), {std::move(loaded->options), args.system, args.stats, !args.no_shift,
+                                         !args.no_history, args.load, args.sampling, args.trace});
+}
+
+int run(RunArgs& args) {
+  use_utf8_locale();
+  if (auto status = resolve_words(args); !status.ok()) return fail(status.error());
+  if (!args.has_prompt) return begin_chat(args);
+  if (args.prompt.empty()) return fail(invalid_argument("the prompt is empty", "prompt"));
+  auto loaded = load(args);
+  if (!loaded.ok()) return fail(loaded.error());
+  return answer_once(loaded->model, args, loaded->options, loaded->times);
+}
+
+int run_chat(RunArgs& args) {
+  const RunWords words = read_run_words(args.words, !args.model.empty());
+  if (words.prompt) {
+    return fail(invalid_argument("'" + *words.prompt + "' names no model; realizar run \"" + *words.prompt +
+                                 "\" answers a prompt"));
+  }
+  if (words.model) args.model = *words.model;
+  if (args.model.empty()) {
+    auto bundled = bundled_model_path();
+    if (!bundled.ok()) return fail(bundled.error());
+    args.model = *bundled;
+  }
+  return begin_chat(args);
+}
+
+// What an answer is like, and how it is shown.
+void add_answer_flags(Flags flags, RunArgs& args) {
+  flags.option("-m,--model", args.model, "Model: a .gguf file, a Hugging Face folder or a .safetensors file");
+  flags.option("--system", args.system, "System message");
+  flags.option("-n,--max-tokens", args.max_tokens, "Generate at most N tokens");
+  flags.option("--stop", args.stop, "Stop before this text; may be repeated").one_at_a_time();
+  flags.flag("--hide-thinking", args.hide_thinking, "Leave a model's reasoning out of what is shown");
+  flags.flag("--json", args.json, "Print one JSON event a line");
+  flags.option("--logprobs", args.n_logprobs, "With --json: also report the N likeliest tokens").in_range(0, 100);
+  flags.flag("--stats", args.stats, "Print the device, times, tokens/s and peak memory on standard error");
+  flags.flag("--no-shift,--no-context-shift", args.no_shift,
+             "In a chat, where the context is full: refuse, instead of leaving the oldest turns out");
+  flags.flag("--no-history", args.no_history, "In a chat: do not keep what is typed for later chats");
+  args.trace.add_to(flags);
+  args.load.add_to(flags);
+  args.sampling.add_to(flags);
 }
 
 }  // namespace
@@ -106,29 +196,28 @@ void add_run(CommandLine& line) {
   auto args = std::make_shared<RunArgs>();
   Flags flags = line.command("run", "Generate text: answer a prompt, or chat");
   flags
-      .option("words", args->positional,
-              "[MODEL] [PROMPT]: a single word is the model if it names a file or folder or ends in .gguf or "
-              ".safetensors, else the prompt. Without a model the bundled one answers; without a prompt it is read "
-              "from standard input, or, on a terminal, a chat begins")
-      .at_most(2)
-      .shown_as("[MODEL] [PROMPT]");
-  flags.option("-m,--model", args->model, "Model: a .gguf file, a Hugging Face folder or a .safetensors file");
+      .option("words", args->words,
+              "[MODEL] [PROMPT...]: the first word is the model if it names a file or folder or ends in .gguf or "
+              ".safetensors; the others are the prompt. Without a model the bundled one answers; without a prompt it "
+              "is read from standard input, or, on a terminal, a chat begins. Text on standard input beside a prompt "
+              "is put after it")
+      .shown_as("[MODEL] [PROMPT...]");
   const Option prompt = flags.option("-p,--prompt", args->prompt, "Prompt; '-': from standard input");
+  flags.option("-f,--file", args->prompt_file, "Read the prompt from this file; after a prompt: the text it is about");
   flags.flag("--raw", args->raw, "Use the prompt as it is, without the model's chat template");
-  flags.option("--system", args->system, "System message");
-  flags.option("-n,--max-tokens", args->max_tokens, "Generate at most so many tokens");
-  flags.option("--stop", args->stop, "Stop before this text; may be repeated").one_at_a_time();
-  flags.flag("--json", args->json, "Print one JSON event a line");
-  flags.option("--logprobs", args->n_logprobs, "With --json: the log-probabilities of so many likeliest tokens")
-      .in_range(0, 100);
-  flags.flag("--stats", args->stats, "Print the device, times, tokens/s and peak memory on standard error");
-  args->trace.add_to(flags);
-  args->load.add_to(flags);
-  args->sampling.add_to(flags);
+  add_answer_flags(flags, *args);
   flags.runs([args, prompt] {
     args->has_prompt = prompt.is_given();
     return run(*args);
   });
+}
+
+void add_chat(CommandLine& line) {
+  auto args = std::make_shared<RunArgs>();
+  Flags flags = line.command("chat", "Chat with a model on a terminal");
+  flags.option("words", args->words, "Model; without one the bundled model answers").shown_as("[MODEL]");
+  add_answer_flags(flags, *args);
+  flags.runs([args] { return run_chat(*args); });
 }
 
 }  // namespace realizar::cli

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -117,7 +118,9 @@ int serve(ServeArgs& args) {
   options.page = !args.no_page;
   options.metrics = !args.no_metrics;
   const auto status = server::serve(options, [&](const std::string& url) {
-    print_line("realizar listens on " + url + ", model " + options.models.front().id);
+    // Not by print: a server goes on where nobody reads this any more.
+    std::puts(("realizar listens on " + url + ", model " + options.models.front().id).c_str());
+    std::fflush(stdout);
   });
   return status.ok() ? kOk : fail(status.error());
 }

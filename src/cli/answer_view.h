@@ -1,0 +1,38 @@
+// How an answer is shown while it arrives: on a terminal its words are wrapped and its reasoning is dim; elsewhere
+// reasoning stands between <think> and </think>, whatever marks the model itself writes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/word_wrap.h"
+
+namespace realizar::cli {
+
+class AnswerView {
+ public:
+  struct Options {
+    bool hides_reasoning = false;
+    bool shows_styles = false;
+    bool spells_controls = false;  // control characters are spelled out, as for a terminal, which would obey them
+    uint32_t n_columns = 0;        // where lines are broken; 0: never
+  };
+  // For standard output as it is.
+  static Options for_stdout(bool hides_reasoning);
+
+  explicit AnswerView(const Options& options) : options_(options), wrap_(options.n_columns) {}
+
+  // What to write for the next piece of the answer.
+  std::string show(std::string_view text, bool is_reasoning);
+  // What to write after the last: it closes the reasoning that was cut off.
+  std::string end();
+
+ private:
+  std::string turn(bool to_reasoning);
+
+  Options options_;
+  WordWrap wrap_;
+  bool in_reasoning_ = false;
+};
+
+}  // namespace realizar::cli

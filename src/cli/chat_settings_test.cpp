@@ -1,0 +1,40 @@
+#include "cli/chat_settings.h"
+
+#include <gtest/gtest.h>
+
+namespace realizar::cli {
+namespace {
+
+TEST(ChatSettings, AreChangedAndShown) {
+  AnswerOptions options;
+  ASSERT_TRUE(change_setting(options, "temperature", "0.25").ok());
+  ASSERT_TRUE(change_setting(options, "max_tokens", "7").ok());
+  EXPECT_EQ(options.sampling.temperature, 0.25f);
+  EXPECT_EQ(options.max_tokens, 7u);
+  const std::string text = settings_text(options);
+  EXPECT_NE(text.find("temperature 0.25\n"), std::string::npos);
+  EXPECT_NE(text.find("max_tokens 7\n"), std::string::npos);
+  ASSERT_TRUE(change_setting(options, "max_tokens", "none").ok());
+  EXPECT_EQ(options.max_tokens, std::nullopt);
+}
+
+TEST(ChatSettings, ThatCannotBeSetStayAsTheyAre) {
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"max_tokens", "banana"}, {"max_tokens", "-1"},    {"max_tokens", ""},         {"temperature", "-1"},
+      {"temperature", "nan"},   {"temperature", "warm"}, {"top_k", "1.5"},           {"top_k", "-3"},
+      {"top_p", "3"},           {"min_p", "-0.1"},       {"repeat_penalty", "0"},    {"repeat_last_n", "-2"},
+      {"typical_p", "0"},       {"seed", "-1"},          {"frequency_penalty", "3"}, {"colour", "1"},
+  };
+  AnswerOptions options;
+  options.max_tokens = 9;
+  const std::string before = settings_text(options);
+  for (const auto& [name, value] : wrong) {
+    const auto status = change_setting(options, name, value);
+    ASSERT_FALSE(status.ok()) << name << " " << value;
+    EXPECT_NE(status.error().message.find(name), std::string::npos) << status.error().message;
+    EXPECT_EQ(settings_text(options), before) << name << " " << value;
+  }
+}
+
+}  // namespace
+}  // namespace realizar::cli

@@ -1,0 +1,48 @@
+// The turns of a chat, as the model's template reads them. The oldest can be left out of the prompt; they stay in what
+// is saved.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "realizar/result.h"
+
+namespace realizar::cli {
+
+class Conversation {
+ public:
+  // The system message; empty: none.
+  const std::string& system() const { return system_; }
+  void set_system(std::string text) { system_ = std::move(text); }
+  void clear();
+
+  void ask(std::string_view question);
+  // `reasoning` is kept beside the answer; the template decides whether a later prompt has it.
+  void answer(std::string_view text, std::string_view reasoning);
+  // Takes the last question back, with its answer if it has one, and gives it; empty where there is none.
+  std::string take_back();
+
+  // Leaves one more question and its answer, the oldest, out of the prompt; false where only the last question is
+  // there.
+  bool leave_out_oldest();
+  size_t n_questions() const;
+  size_t n_left_out() const { return n_left_out_; }  // questions
+
+  // The variables of the model's template: {"messages": [...]}.
+  std::string template_variables() const;
+
+  // {"messages": [...]}, the system message first and all turns after it. Bytes that are not UTF-8 become U+FFFD.
+  std::string to_json() const;
+  // Errors: FormatError naming what is not as to_json writes it.
+  static Result<Conversation> from_json(std::string_view text);
+
+ private:
+  size_t first_kept() const;
+
+  std::string system_;
+  nlohmann::ordered_json turns_ = nlohmann::ordered_json::array();
+  size_t n_left_out_ = 0;
+};
+
+}  // namespace realizar::cli

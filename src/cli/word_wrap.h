@@ -1,0 +1,31 @@
+// Breaks lines between words while text arrives: what is known of a word is shown at once, and a word that turns out
+// not to fit is taken back and begins the next line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace realizar::cli {
+
+class WordWrap {
+ public:
+  // A line has at most n_columns; 0: lines are never broken.
+  explicit WordWrap(uint32_t n_columns) : n_columns_(n_columns) {}
+
+  // What shows `text` (whole UTF-8 characters, no control characters but line breaks and tabs) after all that was
+  // pushed before. The width of characters is that of the locale.
+  std::string push(std::string_view text);
+
+ private:
+  void add_space(char space, std::string& out);
+  void add_char(std::string_view bytes, uint32_t width, std::string& out);
+  void begin_line();
+
+  uint32_t n_columns_;
+  uint32_t column_ = 0;
+  std::string word_;           // the one that may go on
+  uint32_t word_columns_ = 0;  // its width
+};
+
+}  // namespace realizar::cli

@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+"""The chat as a person at a terminal uses it, and a script. Usage: chat_test.py REALIZAR."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from gguf_edit import with_metadata
+from terminal import Terminal
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
+PROMPT = "What is the capital of France?"
+ANSWER = "The capital of France is Paris."
+REALIZAR = ""
+NO_LOCALE = {name: None for name in ["LANG", "LC_ALL", "LC_CTYPE"]}
+UP = "\x10"  # Ctrl-P, as the arrow
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.env = {"XDG_STATE_HOME": folder.name, "HOME": folder.name}
+        self.history = self.folder / "realizar/history"
+
+    def chat(self, *args, env=None, **options):
+        return Terminal(self, REALIZAR, "run", "--temperature", "0", *args, env={**self.env, **(env or {})}, **options)
+
+    def say(self, chat, text, *expected):
+        """Types a line at the prompt, and reads what is expected to come, in this order."""
+        chat.read_until("> ")
+        chat.send(text + "\n")
+        return "".join(chat.read_until(part) for part in expected)
+
+    def leave(self, chat):
+        self.say(chat, "/quit")
+        self.assertEqual(chat.exit_code(), 0)
+
+    def saved(self, chat):
+        """The conversation so far: roles' first letters and contents."""
+        path = self.folder / "chat.json"
+        self.say(chat, f"/save {path}", "saved in")
+        return [(m["role"][0], m["content"]) for m in json.loads(path.read_text())["messages"]]
+
+    def piped(self, text, *args):
+        result = subprocess.run([REALIZAR, "chat", *args, "--temperature", "0"], input=text.encode(), timeout=60,
+                                capture_output=True, env={**os.environ, **self.env})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode(), result.stderr.decode()
+
+
+class Commands(Case):
+    def test_a_conversation(self):
+        chat = self.chat()
+        self.say(chat, "/help", "/reset ")
+        self.say(chat, PROMPT, "Paris.")
+        self.say(chat, "/set max_tokens 1")
+        self.say(chat, "/set", "max_tokens 1")
+        self.say(chat, "/fly", "There is no /fly")
+        self.say(chat, "/reset", "The conversation is empty.")
+        self.leave(chat)
+
+    def test_every_name_that_people_type_leaves(self):
+        for word in ["/quit", "/quit now", "/exit", "/bye", "/q", "exit", "quit", "bye"]:
+            self.assertEqual(self.piped(word + "\n/fly\n"), ("", self.piped("")[1].splitlines()[0] + "\n"), word)
+
+    def test_help_and_clear_have_the_names_of_other_programs(self):
+        self.assertIn("/regenerate", self.piped("/?")[1])
+        self.assertIn("The conversation is empty.", self.piped("/clear")[1])
+
+    def test_a_setting_that_is_refused_stays_as_it_was(self):
+        for assignment in ["max_tokens banana", "temperature -1", "top_p 3", "top_k many", "colour 1"]:
+            before, after = self.piped("/set")[1], self.piped(f"/set {assignment}\n/set")[1]
+            self.assertIn(f"realizar: ", after)
+            self.assertIn(assignment.split()[0], after)
+            self.assertEqual([line for line in after.splitlines() if not line.startswith(("realizar:", "seed"))],
+                             [line for line in before.splitlines() if not line.startswith("seed")])
+        self.assertIn("Paris", self.piped(f"/set temperature -1\n{PROMPT}")[0])
+
+    def test_undo_regenerate_and_stats(self):
+        chat = self.chat()
+        self.say(chat, "/regenerate", "no answer yet")
+        self.say(chat, "/undo", "nothing to undo")
+        self.say(chat, PROMPT, "Paris.")
+        self.say(chat, "/regenerate", "Paris.")
+        self.assertEqual(self.saved(chat), [("u", PROMPT), ("a", ANSWER)])
+        self.say(chat, "What is 2 plus 3?", "5.")
+        self.say(chat, "/undo", "What is 2 plus 3?")
+        self.assertEqual(self.saved(chat), [("u", PROMPT), ("a", ANSWER)])
+        text = self.say(chat, "/stats", "tokens/s", "context", "1024 tokens")
+        self.assertNotIn("load", text)
+        self.leave(chat)
+
+    def test_a_conversation_goes_on_in_another_chat(self):
+        chat = self.chat("--system", "Be brief.")
+        self.say(chat, PROMPT, "Paris.")
+        turns = self.saved(chat)
+        self.leave(chat)
+        chat = self.chat()
+        self.say(chat, f"/load {self.folder}/chat.json", "1 questions")
+        self.assertEqual(self.saved(chat), turns)
+        self.assertEqual(turns[0], ("s", "Be brief."))
+        self.say(chat, "/load /no/such/file", "/no/such/file")
+        (self.folder / "other.json").write_text("[1]")
+        self.say(chat, f"/load {self.folder}/other.json", "other.json")
+        self.assertEqual(self.saved(chat), turns)
+        self.leave(chat)
+
+    def test_a_file_goes_with_the_next_message(self):
+        (self.folder / "notes.txt").write_text("one\ntwo\n")
+        chat = self.chat("-n", "1")
+        self.say(chat, f"/file {self.folder}/notes.txt", "8 bytes")
+        self.say(chat, "Sum it up.", "cut off after 1")
+        self.say(chat, "And now?", "cut off after 1")
+        turns = self.saved(chat)
+        self.assertEqual(turns[0], ("u", f"{self.folder}/notes.txt:\n```\none\ntwo\n```\n\nSum it up."))
+        self.assertEqual(turns[2], ("u", "And now?"))
+        self.leave(chat)
+
+    def test_another_model_takes_the_conversation_over(self):
+        shutil.copy(MODEL, self.folder / "copy.gguf")
+        chat = self.chat()
+        self.say(chat, PROMPT, "Paris.")
+        self.say(chat, "/set top_k 7")
+        self.say(chat, "/model /no/such/model.gguf", "/no/such/model.gguf")
+        self.say(chat, "What is 2 plus 3?", "5.")
+        self.say(chat, f"/model {self.folder}/copy.gguf", "goes on with")
+        self.say(chat, "/model", "copy.gguf")
+        self.say(chat, "/set", "top_k 7\r\n")
+        self.say(chat, PROMPT, "Paris.")
+        self.assertEqual(len(self.saved(chat)), 6)
+        self.leave(chat)
+
+
+class Input(Case):
+    def test_characters_need_no_locale(self):
+        chat = self.chat("-n", "1", env=NO_LOCALE)
+        self.say(chat, "hello 😀 日本語 é", "cut off")
+        self.assertEqual(self.saved(chat)[0], ("u", "hello 😀 日本語 é"))
+        self.leave(chat)
+
+    def test_a_paste_of_several_lines_is_one_message(self):
+        chat = self.chat("-n", "1", env={"TERM": "xterm"})
+        chat.read_until("\x1b[?2004h")
+        self.say(chat, "\x1b[200~def f():\r\treturn 1\r\r# end\r\x1b[201~ please", "cut off after 1")
+        self.say(chat, "x\x1b[200~one\ntwo\x1b[31m\x1b[201~", "cut off after 1")
+        turns = self.saved(chat)
+        self.assertEqual([content for role, content in turns if role == "u"],
+                         ["def f():\n\treturn 1\n\n# end please", "xone\ntwo[31m"])
+        self.leave(chat)
+        chat.read_until("\x1b[?2004l")
+
+    def test_lines_between_quotes_and_after_a_backslash_are_one_message(self):
+        out, _ = self.piped(f'"""one\ntwo\n"""\nthree \\\nfour\n"""five"""\n/save {self.folder}/chat.json', "-n", "1")
+        turns = json.loads((self.folder / "chat.json").read_text())["messages"]
+        self.assertEqual([m["content"] for m in turns if m["role"] == "user"], ["one\ntwo\n", "three \nfour", "five"])
+
+    def test_history_is_kept_for_the_next_chat_and_for_its_owner_alone(self):
+        chat = self.chat()
+        self.say(chat, PROMPT, "Paris.")
+        self.leave(chat)
+        self.assertEqual(stat.S_IMODE(self.history.stat().st_mode), 0o600)
+        chat = self.chat()
+        self.say(chat, UP + UP, "Paris.")
+        self.leave(chat)
+
+    def test_history_can_be_switched_off_and_is_no_scripts(self):
+        self.leave(self.chat("--no-history"))
+        self.piped(PROMPT)
+        self.assertFalse(self.history.exists())
+
+    def test_a_history_that_cannot_be_kept_is_said_once(self):
+        chat = self.chat(env={"XDG_STATE_HOME": "/proc/nowhere"})
+        self.say(chat, PROMPT, "--no-history", "Paris.")
+        self.assertNotIn("--no-history", self.say(chat, PROMPT, "Paris."))
+        self.leave(chat)
+
+
+class Output(Case):
+    def piped_chat(self, *args, **options):
+        """A chat whose standard output is a pipe: (terminal, the pipe's end to read)."""
+        reader, writer = os.pipe()
+        chat = self.chat(*args, stdout=writer, **options)
+        os.close(writer)
+        self.addCleanup(os.close, reader)
+        return chat, reader
+
+    def all_of(self, reader):
+        text = b""
+        while piece := os.read(reader, 65536):
+            text += piece
+        return text.decode()
+
+    def test_a_pipe_gets_the_answers_alone_and_the_chat_goes_on_as_ever(self):
+        chat, reader = self.piped_chat()
+        self.say(chat, PROMPT, "\r\n")
+        self.assertEqual(os.read(reader, 3), b"The")
+        chat.read_until("> ")
+        chat.send("\x03")
+        chat.read_until("leaves")
+        chat.read_until("> ")
+        chat.send("\x04")
+        self.assertEqual(chat.exit_code(), 0)
+        self.assertEqual(self.all_of(reader), ANSWER[3:] + "\n")
+
+    def test_json_is_alone_on_standard_output(self):
+        chat, reader = self.piped_chat("--json")
+        self.say(chat, "/set", "temperature")
+        self.say(chat, PROMPT)
+        self.leave(chat)
+        events = [json.loads(line) for line in self.all_of(reader).splitlines()]
+        self.assertEqual("".join(e["text"] for e in events if e["type"] == "token"), ANSWER)
+        self.assertEqual(events[-1]["type"], "done")
+
+    def test_words_are_not_broken_at_the_terminals_edge(self):
+        story = ["--max-tokens", "60", "Tell me a story."]
+        whole = subprocess.run([REALIZAR, "run", "--temperature", "0", *story], capture_output=True, timeout=60,
+                               stdin=subprocess.DEVNULL).stdout.decode()
+        terminal = self.chat(*story, env={"TERM": "xterm"}, n_columns=20)
+        shown = terminal.read_until(whole.split()[-1])
+        terminal.read_until("\n")
+        shown = re.sub("\r[^\r\n]*\r\x1b\\[K", "", shown)  # the spinner
+        lines = [""]
+        for part in re.split("(\x1b\\[[0-9]+D\x1b\\[K|\r\n)", shown):
+            if part == "\r\n":
+                lines.append("")
+            elif part.startswith("\x1b"):
+                lines[-1] = lines[-1][:-int(part[2:part.index("D")])]
+            else:
+                lines[-1] += part
+        self.assertGreater(len(lines), 5)
+        self.assertLess(max(map(len, lines)), 20)
+        self.assertEqual(" ".join(lines).split(), whole.split())
+
+    def test_a_full_context_leaves_the_oldest_turns_out(self):
+        chat = self.chat("--ctx", "64", "--system", "Be brief.")
+        self.say(chat, PROMPT, "Paris.")
+        self.say(chat, "What is the capital of Spain?", "context of 64 tokens is full", "Madrid.")
+        self.assertEqual([role for role, _ in self.saved(chat)], list("suaua"))
+        self.say(chat, "Hello there. " * 40, "ctx")
+        self.assertEqual(len(self.saved(chat)), 5)
+        self.say(chat, PROMPT, "Paris.")
+        self.leave(chat)
+
+    def test_without_shifting_a_full_context_is_refused(self):
+        chat = self.chat("--ctx", "40", "--no-shift")
+        self.say(chat, PROMPT, "Paris.")
+        self.say(chat, PROMPT, "40", "/reset begins anew")
+        self.say(chat, "/reset")
+        self.say(chat, PROMPT, "Paris.")
+        self.leave(chat)
+
+    def test_an_answer_that_the_context_cuts_off_is_said_to_be(self):
+        chat = self.chat("--ctx", "40", "--logit-bias", "2041=-100", "--logit-bias", "2039=-100")
+        self.say(chat, "Tell me a story.", "cut off: the context of 40 tokens is full")
+        self.leave(chat)
+
+
+class Thinking(Case):
+    """With a copy of the bundled model whose tokens "The" and " is" are the marks around reasoning: what was "The capital of
+    France is Paris." becomes the thought "capital of France" and the answer "Paris."."""
+    PROMPT = "Name the capital of France."
+
+    def setUp(self):
+        super().setUp()
+        marks = {b"The": b"<think>", "Ġis".encode(): b"</think>"}
+
+        def edited(key, value):
+            if key == "tokenizer.chat_template":
+                return value + b"{#- <think> #}"
+            if key == "tokenizer.ggml.tokens":
+                return [marks.get(token, token) for token in value]
+            if key == "tokenizer.ggml.merges":
+                return [merge for merge in value if not marks.keys() & {*merge.split(b" "), merge.replace(b" ", b"")}]
+            return value
+
+        self.model = str(self.folder / "thinks.gguf")
+        pathlib.Path(self.model).write_bytes(with_metadata(pathlib.Path(MODEL).read_bytes(), edited))
+
+    def run_it(self, *args, stdin=None):
+        result = subprocess.run([REALIZAR, *args], input=stdin, capture_output=True, timeout=60,
+                                stdin=subprocess.DEVNULL if stdin is None else None)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode()
+
+    def test_is_marked_in_a_pipe_and_can_be_hidden(self):
+        ask = ["run", self.model, "--temperature", "0", self.PROMPT]
+        self.assertEqual(self.run_it(*ask), "<think>\ncapital of France\n</think>\n\nParis.\n")
+        self.assertEqual(self.run_it(*ask, "--hide-thinking"), "Paris.\n")
+        events = [json.loads(line) for line in self.run_it(*ask, "--json").splitlines()][:-1]
+        self.assertEqual("".join(e["text"] for e in events if e.get("reasoning")), "capital of France")
+        self.assertEqual("".join(e["text"] for e in events if not e.get("reasoning")), "Paris.")
+
+    def test_is_dim_on_a_terminal(self):
+        chat = self.chat(self.model, env={"TERM": "xterm", "NO_COLOR": None})
+        chat.read_until("> ")
+        chat.send(self.PROMPT + "\n")
+        chat.read_until("\x1b[2mcapital of France\x1b[0m\r\n\r\nParis.")
+        chat.send("\x04")
+        self.assertEqual(chat.exit_code(), 0)
+        plain = self.chat(self.model, env={"TERM": "xterm", "NO_COLOR": "1"})
+        self.say(plain, self.PROMPT, "<think>\r\ncapital of France\r\n</think>\r\n\r\nParis.")
+
+    def test_is_no_part_of_the_next_prompt(self):
+        out, _ = self.piped(f"{self.PROMPT}\nAgain.\n/save {self.folder}/chat.json", self.model, "--json")
+        n_prompt = [json.loads(line) for line in out.splitlines() if '"done"' in line][1]["n_prompt"]
+        messages = json.loads((self.folder / "chat.json").read_text())["messages"]
+        self.assertEqual(messages[1], {"role": "assistant", "content": "Paris.", "reasoning_content": "capital of France"})
+        del messages[1]["reasoning_content"]
+        request = json.dumps({"messages": messages[:3], "add_generation_prompt": True})
+        text = self.run_it("template", "--model", self.model, "--input", "-", stdin=request.encode())
+        ids = self.run_it("tokenize", self.model, "--ids", "--special", text)
+        self.assertEqual(n_prompt, len(ids.split()))
+
+
+class Interrupts(Case):
+    def endless_story(self):
+        """A chat in the middle of an answer that does not end by itself."""
+        chat = Terminal(self, REALIZAR, "run", "--temperature", "1", "--seed", "2", "--ctx", "100000", "--logit-bias",
+                        "2041=-100", "--logit-bias", "2039=-100", env=self.env)
+        chat.read_until("\n> ")
+        chat.send("Tell me a story.\n")
+        chat.read_until("story.\r\n")
+        chat.read_until(" ")
+        return chat
+
+    def test_interrupt_stops_the_answer_and_not_the_chat(self):
+        chat = self.endless_story()
+        chat.send("\x03")
+        chat.read_until("\n> ")
+        chat.send("\x03")
+        chat.read_until("leaves")
+        chat.read_until("\n> ")
+        chat.send("\x04")
+        self.assertEqual(chat.exit_code(), 0)
+
+    def test_what_is_typed_during_an_answer_is_read_after_it(self):
+        chat = self.endless_story()
+        chat.send("/set\n\x03")
+        chat.read_until("temperature")
+        chat.read_until("\n> ")
+        chat.send("\x04")
+        self.assertEqual(chat.exit_code(), 0)
+        chat = self.endless_story()
+        chat.send("\x04\x03\x03")
+        self.assertEqual(chat.exit_code(), 0)
+
+
+if __name__ == "__main__":
+    REALIZAR = shutil.which(sys.argv.pop(1)) or sys.exit("chat_test.py: no such program")
+    unittest.main()

@@ -1,0 +1,53 @@
+"""Programs as a person at a terminal uses them, for tests."""
+import fcntl
+import os
+import pty
+import select
+import struct
+import termios
+import time
+import unittest
+
+
+class Terminal:
+    """A program in a pseudo-terminal; `test` ends it if it is not over by then. `stdout`: a file descriptor in place of the
+    terminal; `env`: changes to the environment, None to take a variable away."""
+
+    def __init__(self, test, *args, stdout=None, env=None, n_columns=80):
+        self.unread = b""
+        try:
+            self.pid, self.fd = pty.fork()
+        except OSError as error:
+            raise unittest.SkipTest(f"there are no pseudo-terminals ({error}): mount devpts at /dev/pts")
+        if self.pid == 0:
+            for name, value in {"TERM": "dumb", **(env or {})}.items():
+                os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+            if stdout is not None:
+                os.dup2(stdout, 1)
+            os.execv(args[0], args)
+        test.addCleanup(self.close)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, n_columns, 0, 0))
+
+    def read_until(self, text, timeout_s=20):
+        """What comes up to and with `text`; the rest is kept for the next call."""
+        deadline = time.monotonic() + timeout_s
+        while text.encode() not in self.unread:
+            ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
+            if not ready:
+                raise AssertionError(f"no {text!r} in {self.unread!r}")
+            self.unread += os.read(self.fd, 4096)
+        end = self.unread.index(text.encode()) + len(text.encode())
+        got, self.unread = self.unread[:end], self.unread[end:]
+        return got.decode(errors="replace")
+
+    def send(self, text):
+        os.write(self.fd, text.encode())
+
+    def close(self):
+        os.close(self.fd)  # hangs up
+
+    def exit_code(self, timeout_s=20):
+        process = os.pidfd_open(self.pid)
+        if not select.select([process], [], [], timeout_s)[0]:
+            raise AssertionError(f"the program goes on; it said {self.unread!r}")
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
