@@ -1,5 +1,7 @@
 #include "cli/chat_settings.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <functional>
 #include <sstream>
@@ -87,7 +89,7 @@ Status change_setting(AnswerOptions& options, const std::string& name, const std
     if (setting.name != name) continue;
     AnswerOptions changed = options;
     if (!setting.set(changed, value)) {
-      return invalid_argument(name + ": expected a number, actual '" + value + "'", name);
+      return invalid_argument(fmt::format("{}: expected a number, actual '{}'", name, value), name);
     }
     // The biases were checked against the vocabulary when the chat began, and cannot be set here.
     SamplingParams checked = changed.sampling;
