@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 
 #include "base/printable.h"
 
@@ -171,11 +172,57 @@ GrammarStart start_of(const ChatPrompt& prompt, const ToolChoice& choice) {
   return grammar_start(*prompt.choice.format, prompt.choice.starts_in_reasoning);
 }
 
+// An answer that is to be continued.
+struct Unfinished {
+  std::string reasoning, content;
+};
+
+// What continue_final_message asks for; it is taken out of `messages`.
+Result<std::optional<Unfinished>> take_unfinished(Fields& fields, Json& messages, const ServedModel& model) {
+  const bool is_asked = fields.boolean("continue_final_message").value_or(false);
+  if (!fields.status().ok()) return fields.status().error();
+  if (!is_asked) return std::optional<Unfinished>();
+  if (messages.size() < 2 || messages.back()["role"] != "assistant") {
+    return wrong("continue_final_message", "expected the last of several messages to be the assistant's");
+  }
+  if (model.output_format.tools == text::ToolFormat::kGptOss) {
+    return wrong("continue_final_message", "this model writes answers in channels, which cannot be continued");
+  }
+  const Json reasoning = messages.back().value("reasoning_content", Json());
+  Unfinished unfinished{reasoning.is_string() ? reasoning.get<std::string>() : "",
+                        messages.back()["content"].get<std::string>()};
+  messages.erase(messages.size() - 1);
+  return std::optional(std::move(unfinished));
+}
+
+// Writes the answer's beginning after the prompt, as the model itself would have; the reasoning is closed where content
+// follows. Returns whether the model writes on inside the reasoning.
+bool append_unfinished(const Unfinished& unfinished, const text::OutputFormat& format, bool opens_reasoning,
+                       std::vector<text::PromptPiece>& pieces) {
+  const bool has_reasoning = format.reasoning && (opens_reasoning || !unfinished.reasoning.empty());
+  const bool has_content = !unfinished.content.empty();
+  if (has_reasoning) {
+    if (!opens_reasoning) pieces.push_back({format.reasoning->begin + "\n"});
+    pieces.push_back({unfinished.reasoning, true});
+    if (has_content) pieces.push_back({"\n" + format.reasoning->end + "\n\n"});
+  }
+  if (has_content && format.content_wrapper) pieces.push_back({format.content_wrapper->begin});
+  pieces.push_back({unfinished.content, true});
+  return has_reasoning && !has_content;
+}
+
+std::string text_of(std::span<const text::PromptPiece> pieces) {
+  std::string text;
+  for (const text::PromptPiece& piece : pieces) text += piece.text;
+  return text;
+}
+
 }  // namespace
 
 Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) {
   Fields fields(body);
   RZ_TRY(Json messages, read_messages(fields, model));
+  RZ_TRY(const auto unfinished, take_unfinished(fields, messages, model));
   RZ_TRY(Json tools, read_tools(fields));
   RZ_TRY(const ToolChoice tool_choice, read_tool_choice(body, tools));
   if (tool_choice.kind == ToolChoice::Kind::kRequired && tools.empty()) {
@@ -193,9 +240,13 @@ Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) 
   if (const auto effort = fields.text("reasoning_effort")) variables["reasoning_effort"] = *effort;
   if (!fields.status().ok()) return fields.status().error();
 
-  RZ_TRY(const auto pieces, model.loaded->render_chat(std::move(variables)));
+  RZ_TRY(auto pieces, model.loaded->render_chat(std::move(variables)));
+  bool starts_in_reasoning = text::prompt_opens_reasoning(model.output_format, text_of(pieces));
+  if (unfinished) {
+    starts_in_reasoning = append_unfinished(*unfinished, model.output_format, starts_in_reasoning, pieces);
+  }
   ChatPrompt prompt;
-  for (const text::PromptPiece& piece : pieces) prompt.text += piece.text;
+  prompt.text = text_of(pieces);
   RZ_CHECK_OK(check_text_length(prompt.text.size(), "messages", model));
   prompt.tokens = model.loaded->encode_prompt(pieces);
   prompt.choice.format = model.output_format;
@@ -203,7 +254,7 @@ Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) 
   // Channels are more than tools: they say what is reasoning.
   const bool has_channels = model.output_format.tools == text::ToolFormat::kGptOss;
   if (!uses_tools && !has_channels) prompt.choice.format->tools = text::ToolFormat::kNone;
-  prompt.choice.starts_in_reasoning = text::prompt_opens_reasoning(model.output_format, prompt.text);
+  prompt.choice.starts_in_reasoning = starts_in_reasoning;
   const bool parallel = fields.boolean("parallel_tool_calls").value_or(true);
   if (!fields.status().ok()) return fields.status().error();
   prompt.choice.one_call = uses_tools && !parallel;

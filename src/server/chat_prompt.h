@@ -17,10 +17,10 @@ struct ChatPrompt {
   std::shared_ptr<TokenConstraint> constraint;  // to what it is held; null: nothing
 };
 
-// Reads messages, tools, tool_choice, parallel_tool_calls, response_format, grammar, chat_template_kwargs and
-// reasoning_effort. Content may be a string, parts of
-// text, or null; roles are system, developer, user, assistant and tool. Errors: InvalidArgument naming the field; the
-// template's own.
+// Reads messages, tools, tool_choice, parallel_tool_calls, response_format, grammar, chat_template_kwargs,
+// reasoning_effort and continue_final_message (the last message is an answer that the model writes on). Content may be
+// a string, parts of text, or null; roles are system, developer, user, assistant and tool. Errors: InvalidArgument
+// naming the field; the template's own.
 Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model);
 
 // The longest text that can be a context's worth of tokens: each is as long as the vocabulary's longest.

@@ -57,6 +57,21 @@ TEST_F(ChatPromptTest, PartsOfTextAreJoined) {
       text_of(R"([{"role": "user", "content": "ab"}])"));
 }
 
+TEST_F(ChatPromptTest, AnUnfinishedAnswerIsWrittenOn) {
+  const std::string question = R"([{"role": "user", "content": "U"}, )";
+  const std::string asked = R"(, "continue_final_message": true)";
+  EXPECT_EQ(text_of(question + R"({"role": "assistant", "content": "The capital"}])", asked),
+            "<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\nThe capital");
+  const auto prompt = read_messages(question + R"({"role": "assistant", "content": "<|im_end|>"}])", asked);
+  ASSERT_TRUE(prompt.ok());
+  const auto whole = read_messages(R"([{"role": "user", "content": "U"}])");
+  EXPECT_GT(prompt->tokens.size(), whole->tokens.size() + 1) << "what was answered is text, not a control token";
+  EXPECT_EQ(wrong_field(R"({"messages": [{"role": "user", "content": "U"}], "continue_final_message": true})"),
+            "continue_final_message");
+  EXPECT_EQ(wrong_field(R"({"messages": [{"role": "assistant", "content": "A"}], "continue_final_message": true})"),
+            "continue_final_message");
+}
+
 TEST_F(ChatPromptTest, ControlTokensInContentStayText) {
   const auto plain = read_messages(R"([{"role": "user", "content": "x"}])");
   const auto sly = read_messages(R"([{"role": "user", "content": "<|im_end|>"}])");

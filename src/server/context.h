@@ -10,6 +10,7 @@
 #include "server/auth.h"
 #include "server/http.h"
 #include "server/http_server.h"
+#include "server/metrics_history.h"
 #include "server/model_registry.h"
 #include "server/options.h"
 
@@ -19,6 +20,8 @@ class AccessLog;
 class Completion;
 class ServerMetrics;
 
+using Clock = std::chrono::steady_clock;
+
 struct ServerContext {
   const ServerOptions& options;
   HttpServer& http;
@@ -27,9 +30,9 @@ struct ServerContext {
   std::unordered_set<Completion*> streaming;  // those that want a ping where nothing else is sent
   bool draining = false;
   const AccessLog* access_log = nullptr;
+  MetricsHistory history = {};
+  Clock::time_point start = Clock::now();
 };
-
-using Clock = std::chrono::steady_clock;
 
 // What the access log says of a call beside its HTTP side.
 struct CallRecord {

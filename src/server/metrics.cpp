@@ -11,6 +11,7 @@
 
 #include "base/printable.h"
 #include "realizar/engine.h"
+#include "server/process_memory.h"
 
 namespace realizar::server {
 namespace {
@@ -107,6 +108,37 @@ std::vector<ModelState> loaded_models(const ModelRegistry& models) {
     loaded.push_back({entry.source.id, model.backend.get(), &model.engine->counters()});
   }
   return loaded;
+}
+
+// The sum of a family's counters; with `status`, of those whose status begins so.
+uint64_t count_of(const prometheus::Family<prometheus::Counter>& family, std::string_view status = "") {
+  double sum = 0;
+  for (const prometheus::MetricFamily& collected : family.Collect()) {
+    for (const prometheus::ClientMetric& metric : collected.metric) {
+      const bool is_meant = status.empty() || std::ranges::any_of(metric.label, [&](const auto& label) {
+                              return label.name == "status" && label.value.starts_with(status);
+                            });
+      if (is_meant) sum += metric.counter.value;
+    }
+  }
+  return static_cast<uint64_t>(sum);
+}
+
+// Summed over the models.
+LatencyCounts latencies_of(const prometheus::Family<prometheus::Histogram>& family) {
+  LatencyCounts counts;
+  for (const prometheus::MetricFamily& collected : family.Collect()) {
+    for (const prometheus::ClientMetric& metric : collected.metric) {
+      const auto& buckets = metric.histogram.bucket;
+      counts.bounds_s.resize(buckets.size());
+      counts.n.resize(buckets.size());
+      for (size_t i = 0; i < buckets.size(); ++i) {
+        counts.bounds_s[i] = buckets[i].upper_bound;
+        counts.n[i] += buckets[i].cumulative_count;
+      }
+    }
+  }
+  return counts;
 }
 
 }  // namespace
@@ -207,6 +239,33 @@ void ServerMetrics::count_aborted(const std::string& model) {
 
 void ServerMetrics::count_http(const std::string& route, int status) {
   impl_->http.Add({{"route", route}, {"status", std::to_string(status)}}).Increment();
+}
+
+MetricsTotals ServerMetrics::totals(const ModelRegistry& models) const {
+  MetricsTotals totals;
+  uint64_t n_blocks = 0, n_held_blocks = 0;
+  for (const ModelState& model : loaded_models(models)) {
+    const EngineCounters& c = *model.counters;
+    totals.n_running += c.n_running;
+    totals.n_waiting += c.n_waiting;
+    n_blocks += c.n_blocks;
+    n_held_blocks += c.n_held_blocks;
+    totals.n_prompt_tokens += c.n_prompt_tokens;
+    totals.n_generated_tokens += c.n_generated_tokens;
+    totals.n_prefix_queried += c.n_prefix_queried;
+    totals.n_prefix_hits += c.n_prefix_hits;
+    totals.n_preemptions += c.n_preemptions;
+    totals.weight_bytes += model.backend->weight_bytes();
+    totals.kv_bytes += model.backend->kv_bytes();
+  }
+  totals.kv_use = static_cast<double>(n_held_blocks) / static_cast<double>(std::max<uint64_t>(1, n_blocks));
+  totals.n_requests = count_of(impl_->success);
+  totals.n_refused = count_of(impl_->http, "4");
+  totals.n_failed = count_of(impl_->http, "5");
+  totals.n_resident_bytes = resident_bytes();
+  totals.first_token = latencies_of(impl_->first_token);
+  totals.inter_token = latencies_of(impl_->inter_token);
+  return totals;
 }
 
 std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connections, uint64_t n_lost_log_lines) const {

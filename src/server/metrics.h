@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "engine/counters.h"
 #include "realizar/request.h"
+#include "server/metrics_history.h"
 #include "server/model_registry.h"
 
 namespace realizar::server {
@@ -31,6 +32,9 @@ class ServerMetrics {
                        uint32_t n_tokens, double total_ms);
   void count_aborted(const std::string& model);
   void count_http(const std::string& route, int status);
+
+  // For the history of metrics.
+  MetricsTotals totals(const ModelRegistry& models) const;
 
   // The text of /metrics, with what the engines say now.
   std::string text(const ModelRegistry& models, uint32_t n_connections, uint64_t n_lost_log_lines) const;

@@ -1,6 +1,9 @@
 #include "server/process_memory.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <fstream>
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -20,6 +23,13 @@ void give_memory_back() {
 #if defined(__GLIBC__)
   malloc_trim(0);
 #endif
+}
+
+uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t n_pages = 0, n_resident_pages = 0;
+  if (!(statm >> n_pages >> n_resident_pages)) return 0;
+  return n_resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace realizar::server

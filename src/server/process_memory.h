@@ -1,5 +1,7 @@
-// What this process keeps of memory that it no longer uses.
+// What this process keeps of memory, used or not.
 #pragma once
+
+#include <cstdint>
 
 namespace realizar::server {
 
@@ -7,5 +9,7 @@ namespace realizar::server {
 void return_large_blocks();
 // Gives back what the allocator holds of small blocks that were freed, which takes milliseconds.
 void give_memory_back();
+// What the process holds of the machine's memory now; 0 where the system does not say.
+uint64_t resident_bytes();
 
 }  // namespace realizar::server

@@ -22,7 +22,9 @@ constexpr Route kRoutes[] = {
     {"GET", "/readyz", get_readyz, false},
     {"GET", "/health", get_health, false},
     {"GET", "/metrics", get_metrics},
+    {"GET", "/metrics/history", get_metrics_history},
     {"GET", "/", get_page, false},
+    {"GET", "/manifest.webmanifest", get_manifest, false},
 };
 
 // Has `work` done on a worker, then `then` on the I/O thread. What either throws ends the call.

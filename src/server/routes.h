@@ -32,7 +32,9 @@ void get_livez(Call call);
 void get_readyz(Call call);
 void get_health(Call call);
 void get_metrics(Call call);
+void get_metrics_history(Call call);
 void get_page(Call call);
+void get_manifest(Call call);
 
 // The usual way of a POST: gets the model that the body names, parses the body on a worker, has `prepare` work there,
 // and calls what that gives on the I/O thread. Errors are answered.

@@ -69,6 +69,7 @@ class Server {
   const Route* find_route(const HttpRequest& request, Reply& reply) const;
   bool admit(Call& call, const Route& route);
   BodyTaker taker_of(Call call, const Route& route) const;
+  void sample();
   void record(const Call& call, const std::string& route, int status);
   void drain();
   void finish_drain();
@@ -112,11 +113,13 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
       completion->ping(now);
     }
   });
+  http_->every(MetricsHistory::kInterval, [this] { sample(); });
   const bool is_ipv6 = options_.http.host.find(':') != std::string::npos;
   on_listening(fmt::format("{}://{}{}{}:{}", options_.http.tls_cert.empty() ? "http" : "https", is_ipv6 ? "[" : "",
                            options_.http.host, is_ipv6 ? "]" : "", http_->port()));
   if (!keys_.exposure().empty()) spdlog::warn("{}", keys_.exposure());
   load_first_model();
+  sample();
   http_->run();
   models_.reset();
   if (status_.ok() && prefixes_ != nullptr) status_ = prefixes_->status();
@@ -293,6 +296,12 @@ void Server::record(const Call& call, const std::string& route, int status) {
   }
   if (!r.prompt.empty()) line["prompt"] = r.prompt;
   log_.write(line);
+}
+
+void Server::sample() {
+  if (!options_.metrics) return;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  context_->history.add(metrics_.totals(*models_), std::chrono::duration<double>(now).count());
 }
 
 // Lets what runs end, up to a limit.

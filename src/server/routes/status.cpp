@@ -1,4 +1,7 @@
 // What a server says of itself: models, health, metrics.
+#include <fmt/format.h>
+
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
@@ -23,6 +26,22 @@ const char* to_string(ModelRegistry::State state) {
   return "";
 }
 
+// The double that is written as the float is: 0.8, not 0.800000011920929.
+double as_written(float value) {
+  return std::strtod(fmt::format("{}", value).c_str(), nullptr);
+}
+
+// The values that a request gets where it names none, under the names of requests.
+Json sampling_json(const SamplingParams& params) {
+  return {{"temperature", as_written(params.temperature)},
+          {"top_p", as_written(params.top_p)},
+          {"top_k", params.top_k},
+          {"min_p", as_written(params.min_p)},
+          {"repetition_penalty", as_written(params.repeat_penalty)},
+          {"frequency_penalty", as_written(params.frequency_penalty)},
+          {"presence_penalty", as_written(params.presence_penalty)}};
+}
+
 Json model_json(const ModelRegistry::Entry& entry) {
   Json json{{"id", entry.source.id},
             {"object", "model"},
@@ -41,6 +60,9 @@ Json model_json(const ModelRegistry::Entry& entry) {
   json["weight_bytes"] = info.weight_bytes;
   json["kv_bytes"] = info.kv_bytes;
   json["has_chat_template"] = info.has_chat_template;
+  json["has_thinking_switch"] =
+      entry.model->loaded->template_source.source.find("enable_thinking") != std::string::npos;
+  json["sampling"] = sampling_json(entry.model->loaded->generation_config.sampling);
   return json;
 }
 

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""What the chat page asks of the server beside OpenAI's routes. Usage: page_routes_test.py REALIZAR."""
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+
+import server_test
+from server_test import ANSWER, CHAT, Case, Server, post
+
+MEASURED = ("time", "running", "waiting", "kv_use", "resident_bytes", "weight_bytes", "kv_bytes")
+
+
+class History(Case):
+    def history(self, query=""):
+        return self.server.get("/metrics/history" + query)
+
+    def test_it_begins_with_the_server(self):
+        """A page that is opened later finds what was before it."""
+        told = self.history().json()
+        samples = told["samples"]
+        self.assertEqual({len(values) for values in samples.values()}, {len(samples["time"])})
+        self.assertGreater(len(samples["time"]), 0)
+        for name in MEASURED:
+            self.assertIsInstance(samples[name][0], (int, float), name)
+        self.assertIsNone(samples["generated_tokens_per_s"][0], "a rate of one sample")
+        self.assertLess(abs(samples["time"][-1] - time.time()), 2 * told["interval_s"] + 5)
+        self.assertEqual(told["span_s"], 3600)
+        self.assertGreater(samples["resident_bytes"][-1], 1 << 20)
+
+    def test_only_what_is_new_is_sent(self):
+        times = self.history().json()["samples"]["time"]
+        newer = self.history(f"?since={times[-1]!r}").json()["samples"]["time"]
+        self.assertTrue(all(at > times[-1] for at in newer), newer)
+        for query in ("?since=", "?since=x", "?until=3", "?since=1&since=2"):
+            self.assertEqual(self.history(query).status, 400, query)
+
+    def test_totals_count_requests_and_refusals(self):
+        before = self.history().json()["totals"]
+        with self.server.connect() as client:
+            client.send(post(CHAT))
+            self.assertEqual(client.reply().answer(), ANSWER)
+        self.server.get("/nothing")
+        after = self.history().json()["totals"]
+        self.assertEqual({name: after[name] - before[name] for name in ("requests", "refused", "failed")},
+                         {"requests": 1, "refused": 1, "failed": 0})
+
+    def test_a_later_sample_has_rates(self):
+        with self.server.connect() as client:
+            client.send(post(CHAT))
+            client.reply()
+        self.server.until(lambda: any(self.history().json()["samples"]["generated_tokens_per_s"][1:]), "a rate above 0")
+
+
+class Access(unittest.TestCase):
+    def serve(self, *args):
+        server = Server(*args)
+        self.addCleanup(server.stop)
+        return server
+
+    def test_the_history_wants_the_key_and_the_manifest_does_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            keys = pathlib.Path(folder, "keys")
+            keys.write_text("right\n")
+            keys.chmod(0o600)
+            server = self.serve("--api-keys", str(keys))
+            self.assertEqual(server.get("/metrics/history").status, 401)
+            manifest = server.get("/manifest.webmanifest")
+        self.assertEqual((manifest.status, manifest.headers["content-type"]), (200, "application/manifest+json"))
+        self.assertEqual(manifest.json()["start_url"], "./")
+
+    def test_what_is_switched_off_is_not_there(self):
+        server = self.serve("--no-metrics", "--no-page")
+        for path in ("/metrics/history", "/manifest.webmanifest"):
+            self.assertEqual(server.get(path).status, 404, path)
+
+
+class Models(Case):
+    def test_they_tell_what_a_request_gets_that_names_no_parameter(self):
+        model = self.server.get("/v1/models").json()["data"][0]
+        self.assertEqual(set(model["sampling"]), {"temperature", "top_p", "top_k", "min_p", "repetition_penalty",
+                                                  "frequency_penalty", "presence_penalty"})
+        self.assertEqual((model["sampling"]["temperature"], model["sampling"]["top_k"]), (0.8, 40))
+        self.assertIs(model["has_thinking_switch"], False)
+
+    def test_an_answer_that_was_cut_is_continued(self):
+        whole = {**CHAT, "messages": [*CHAT["messages"], {"role": "assistant", "content": ANSWER[:14]}],
+                 "continue_final_message": True}
+        with self.server.connect() as client:
+            client.send(post(whole))
+            self.assertEqual(ANSWER[:14] + client.reply().answer(), ANSWER)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    server_test.REALIZAR = sys.argv.pop(1)
+    unittest.main()
