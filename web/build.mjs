@@ -27,6 +27,15 @@ async function bundle(entry, options = {}) {
   return result.outputFiles[0].text.trim();
 }
 
+// Temml's small edition, without chemistry and physics, is a script with one global and no module.
+const temml = {
+  name: 'temml',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^temml$/ }, () => ({ path: join(folder, 'node_modules/temml/dist/temml.min.js') }));
+    onLoad({ filter: /temml\.min\.js$/ }, async ({ path }) => ({ contents: `${await readFile(path, 'utf8')}\nexport default temml;` }));
+  },
+};
+
 const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 function policy(js, css) {
@@ -34,6 +43,7 @@ function policy(js, css) {
     "default-src 'none'",
     "connect-src 'self'",
     'img-src data:',
+    "manifest-src 'self'",
     `script-src ${hash(js)}`,
     `style-src ${hash(css)}`,
     "base-uri 'none'",
@@ -46,7 +56,7 @@ function policy(js, css) {
 // "<!--" and "<script" in a string or pattern would change how HTML reads the script (WHATWG HTML, section 4.12.1.3).
 const safe = (script) => script.replace(/<(?=!--|\/?script)/gi, '\\x3C');
 
-const js = safe(await bundle('src/main.tsx', { format: 'esm', jsx: 'automatic', jsxImportSource: 'preact' }));
+const js = safe(await bundle('src/main.tsx', { format: 'esm', jsx: 'automatic', jsxImportSource: 'preact', plugins: [temml] }));
 const css = await bundle('src/style.css');
 if (/<\/style/i.test(css)) throw new Error('The style sheet would end its own element.');
 

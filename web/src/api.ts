@@ -5,6 +5,12 @@ export interface Model {
   id: string;
   context_length?: number;
   loaded?: boolean;
+  state?: string; // "unloaded", "loading", "ready", "failed"
+  n_params?: number;
+  weight_bytes?: number;
+  kv_bytes?: number;
+  has_thinking_switch?: boolean;
+  sampling?: Record<string, number>; // what a request gets that names no value
 }
 
 export interface Usage {
@@ -15,7 +21,7 @@ export interface Usage {
 
 export interface ChatRequest {
   model: string;
-  messages: { role: 'system' | 'user' | 'assistant'; content: string }[];
+  messages: { role: 'system' | 'user' | 'assistant'; content: string; reasoning_content?: string }[];
   [samplingParameter: string]: unknown;
 }
 
@@ -28,9 +34,13 @@ export interface Delta {
   decodeMs?: number; // the server's own time from the first to the last token
 }
 
-export type Failure = 'unauthorized' | 'unreachable' | 'dropped' | 'refused';
+export type Failure = 'unauthorized' | 'too long' | 'unreachable' | 'dropped' | 'refused';
 
 export class ApiError extends Error {
+  // Of a prompt that is too long for the model, in tokens.
+  nPrompt?: number;
+  nCtx?: number;
+
   constructor(readonly failure: Failure, message: string) {
     super(message);
   }
@@ -43,8 +53,19 @@ export async function listModels(key: string): Promise<Model[]> {
   return list.data.filter((model) => typeof model?.id === 'string');
 }
 
-export async function fetchMetrics(key: string, signal: AbortSignal): Promise<string> {
-  return (await request('metrics', key, { signal })).text();
+export interface History {
+  interval_s: number;
+  span_s: number;
+  uptime_s: number;
+  totals: Record<string, number>;
+  samples: Record<string, (number | null)[]>; // one array a column; "time" is Unix time in s
+}
+
+// What the server did, from `since` (Unix time in s) on, for as long as it keeps that.
+export async function fetchHistory(since: number, key: string, signal: AbortSignal): Promise<History> {
+  const history = (await json(await request(`metrics/history?since=${since}`, key, { signal }))) as History;
+  if (!Array.isArray(history.samples?.['time'])) throw new ApiError('refused', 'The history of metrics has no times.');
+  return history;
 }
 
 // Streams one answer. Throws ApiError, or the AbortError of `signal`.
@@ -80,7 +101,7 @@ async function* connected(events: AsyncGenerator<string>, signal: AbortSignal): 
 
 function readChunk(data: string): Delta {
   const chunk = parse(data);
-  if (chunk?.error) throw new ApiError('refused', errorText(chunk, 'The server reported an error.'));
+  if (chunk?.error) throw new ApiError('refused', sentence(errorText(chunk, 'The server reported an error.')));
   const choice = chunk?.choices?.[0];
   return {
     text: nonEmpty(choice?.delta?.content),
@@ -102,8 +123,24 @@ async function request(path: string, key: string, init: RequestInit = {}): Promi
     throw new ApiError('unreachable', 'The server cannot be reached.');
   }
   if (response.ok) return response;
-  const text = errorText(parse(await response.text().catch(() => '')), `The server answered ${response.status}.`);
-  throw new ApiError(response.status === 401 ? 'unauthorized' : 'refused', text);
+  throw refusal(response.status, parse(await response.text().catch(() => '')), key);
+}
+
+function refusal(status: number, body: any, key: string): ApiError {
+  if (status === 401) {
+    return new ApiError('unauthorized', key ? 'The server does not accept this API key.' : 'This server asks for an API key.');
+  }
+  const isTooLong = body?.error?.code === 'context_length_exceeded';
+  const error = new ApiError(isTooLong ? 'too long' : 'refused', sentence(errorText(body, `The server answered ${status}.`)));
+  if (Number.isFinite(body?.error?.n_prompt_tokens)) error.nPrompt = body.error.n_prompt_tokens;
+  if (Number.isFinite(body?.error?.n_ctx)) error.nCtx = body.error.n_ctx;
+  return error;
+}
+
+// The API's messages are parts of sentences, for logs.
+function sentence(text: string): string {
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
 async function json(response: Response): Promise<unknown> {

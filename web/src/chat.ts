@@ -1,38 +1,64 @@
-// Asking the model: sending, editing, answering again, stopping. One answer at a time in a conversation.
-import { ApiError, streamChat, type ChatRequest, type Delta, type Usage } from './api.ts';
+// Asking the model: sending, editing, answering again, continuing, stopping. One answer at a time in a conversation.
+import { ApiError, streamChat, type ChatRequest } from './api.ts';
 import {
-  append, change, dropLeaf, newConversation, newId, promptMessages, showBranch, titleFrom, type Conversation, type Message, type Stats,
+  append, branch, change, dropLeaf, newConversation, newId, showBranch, titleFrom, without,
+  type Attachment, type Conversation, type Message,
 } from './conversation.ts';
-import { activeSettings, conversation, getState, modelOf, putConversation, setState } from './store.ts';
-
-const kRenderEveryMs = 50;
+import { AnswerDraft } from './answer_draft.ts';
+import { setDraft } from './drafts.ts';
+import { leaveOut, promptMessages } from './prompt.ts';
+import { activeSettings, askForKey, conversation, getState, modelOf, notify, putConversation, setState } from './store.ts';
 
 const controllers = new Map<string, AbortController>();
 
 // Adds a user turn at the end of the active chat, or of a new one, and gets an answer.
-export function send(text: string): void {
+export function send(text: string, files: Attachment[]): void {
   const state = getState();
-  const active = conversation(state.activeId) ?? newConversation(titleFrom(text), activeSettings(state));
-  sendBelow(active, active.leaf, text);
+  const title = titleFrom(text || (files[0]?.name ?? ''));
+  const active = conversation(state.activeId) ?? newConversation(title, activeSettings(state));
+  sendBelow(active, active.leaf, text, files);
   if (state.activeId !== active.id) location.hash = `/c/${active.id}`;
 }
 
 // The edited turn becomes a sibling of the old one; the old branch stays.
 export function edit(active: Conversation, message: Message, text: string): void {
-  sendBelow(active, message.parent, text);
+  sendBelow(active, message.parent, text, message.files ?? []);
 }
 
-function sendBelow(active: Conversation, parent: string | null, text: string): void {
+function sendBelow(active: Conversation, parent: string | null, text: string, files: Attachment[]): void {
   if (controllers.has(active.id)) return;
   const message: Message = { id: newId(), parent, role: 'user', content: text, createdAt: Date.now() };
-  void answer(append(active, message), message.id);
+  if (files.length > 0) message.files = files;
+  answerBelow(append(active, message), message.id);
 }
 
 // Another answer to the same turn. A failed one that holds nothing is replaced.
 export function regenerate(active: Conversation, message: Message): void {
   if (controllers.has(active.id) || message.parent === null) return;
   const empty = message.content === '' && !message.reasoning;
-  void answer(empty ? dropLeaf(active, message.id) : active, message.parent);
+  answerBelow(empty ? dropLeaf(active, message.id) : active, message.parent);
+}
+
+// Writes on at an answer that ended at its limit of tokens.
+export function continueAnswer(active: Conversation, message: Message): void {
+  if (controllers.has(active.id) || message.parent === null) return;
+  const contextLength = modelOf(getState(), active.settings)?.context_length;
+  const used = (message.stats?.promptTokens ?? 0) + (message.stats?.completionTokens ?? 0);
+  const isFull = contextLength !== undefined && used >= contextLength;
+  void write(isFull ? slide(active, message.parent, used, contextLength) : active, message);
+}
+
+// The same answer again, without the oldest turns; from then on they are left out whenever the context is full.
+export function retryWithoutOldest(active: Conversation, message: Message): void {
+  if (controllers.has(active.id) || message.parent === null) return;
+  regenerate(slide(active, message.parent), message);
+}
+
+// A new chat that begins with the last turn of this one, for the user to send.
+export function moveToNewChat(active: Conversation): void {
+  const turn = branch(active).findLast((message) => message.role === 'user');
+  setDraft(null, { text: turn?.content ?? '', files: turn?.files ?? [] });
+  location.hash = '';
 }
 
 export function stop(id: string | null): void {
@@ -43,16 +69,26 @@ export function show(active: Conversation, message: Message): void {
   putConversation(showBranch(active, message.id));
 }
 
-async function answer(active: Conversation, parent: string): Promise<void> {
-  const state = getState();
+export function removeMessage(active: Conversation, message: Message): void {
+  if (controllers.has(active.id)) return;
+  putConversation(without(active, message));
+  notify('Message deleted.', { label: 'Undo', run: () => putConversation(active) });
+}
+
+function answerBelow(active: Conversation, parent: string): void {
+  const model = modelOf(getState(), active.settings)?.id ?? '';
+  const message: Message = { id: newId(), parent, role: 'assistant', content: '', createdAt: Date.now(), model };
+  void write(append(active, message), message);
+}
+
+// Gets an answer from the server, at the end of what `message` has already.
+async function write(active: Conversation, message: Message): Promise<void> {
   const controller = new AbortController();
-  const model = modelOf(state, active.settings)?.id ?? '';
-  const message: Message = { id: newId(), parent, role: 'assistant', content: '', createdAt: Date.now(), model, status: 'streaming' };
-  putConversation(append(active, message));
+  putConversation(change(active, message.id, { status: 'streaming', error: undefined, failure: undefined, finish: undefined }));
   setRunning(active.id, controller);
-  const draft = new Draft(active.id, message.id);
+  const draft = new AnswerDraft(active.id, message);
   try {
-    for await (const delta of streamChat(chatRequest(active, parent, model), state.key, controller.signal)) draft.add(delta);
+    await stream(draft, active, message, controller.signal);
     draft.close({ status: 'done' });
   } catch (error) {
     draft.close(controller.signal.aborted ? { status: 'stopped' } : failed(error));
@@ -61,79 +97,47 @@ async function answer(active: Conversation, parent: string): Promise<void> {
   }
 }
 
+// A conversation that slides is asked again with fewer turns until they fit, which ends when only the last is left.
+async function stream(draft: AnswerDraft, active: Conversation, message: Message, signal: AbortSignal): Promise<void> {
+  try {
+    for await (const delta of streamChat(chatRequest(active, message), getState().key, signal)) draft.add(delta);
+  } catch (error) {
+    const isTooLong = error instanceof ApiError && error.failure === 'too long';
+    const shorter = isTooLong && active.slides ? slide(active, message.parent!, error.nPrompt, error.nCtx) : active;
+    if (shorter.nLeftOut === active.nLeftOut) throw error;
+    const shown = conversation(active.id);
+    if (shown) putConversation({ ...shown, slides: true, nLeftOut: shorter.nLeftOut });
+    await stream(draft, shorter, message, signal);
+  }
+}
+
+function slide(active: Conversation, parent: string, nPrompt?: number, nCtx?: number): Conversation {
+  return { ...active, slides: true, nLeftOut: leaveOut(active, parent, nPrompt, nCtx) ?? active.nLeftOut };
+}
+
 function setRunning(id: string, controller: AbortController | null): void {
   if (controller) controllers.set(id, controller);
   else controllers.delete(id);
   setState({ running: new Set(controllers.keys()) });
 }
 
-function chatRequest(active: Conversation, parent: string, model: string): ChatRequest {
-  const { model: _model, system: _system, ...sampling } = active.settings;
-  return { model, messages: promptMessages(active, parent), ...sampling };
+function chatRequest(active: Conversation, message: Message): ChatRequest {
+  const { model: _model, system: _system, thinking, stop: stops, ...sampling } = active.settings;
+  const messages = promptMessages(active, message.parent!);
+  const isBegun = message.content !== '' || !!message.reasoning;
+  if (isBegun) messages.push({ role: 'assistant', content: message.content, reasoning_content: message.reasoning });
+  return {
+    model: modelOf(getState(), active.settings)?.id ?? '',
+    messages,
+    ...sampling,
+    ...(stops && stops.length > 0 && { stop: stops }),
+    ...(thinking !== undefined && { chat_template_kwargs: { enable_thinking: thinking } }),
+    ...(isBegun && { continue_final_message: true }),
+  };
 }
 
 function failed(error: unknown): Partial<Message> {
-  if (error instanceof ApiError && error.failure === 'unauthorized') setState({ askKey: true });
-  return { status: 'failed', error: error instanceof Error ? error.message : String(error) };
-}
-
-// An answer while it arrives. It goes to the page at most every kRenderEveryMs.
-class Draft {
-  private readonly startedAt = performance.now();
-  private firstAt = 0;
-  private lastAt = 0;
-  private reasonedAt = 0;
-  private nChunks = 0;
-  private content = '';
-  private reasoning = '';
-  private finish: string | undefined;
-  private usage: Usage | undefined;
-  private decodeMs: number | undefined;
-  private timer = 0;
-
-  constructor(private readonly conversationId: string, private readonly messageId: string) {}
-
-  add(delta: Delta): void {
-    if (delta.text || delta.reasoning) this.count(delta);
-    this.content += delta.text ?? '';
-    this.reasoning += delta.reasoning ?? '';
-    this.finish = delta.finish ?? this.finish;
-    this.usage = delta.usage ?? this.usage;
-    this.decodeMs = delta.decodeMs ?? this.decodeMs;
-    this.timer ||= window.setTimeout(() => this.put({}, 'soon'), kRenderEveryMs);
-  }
-
-  close(end: Partial<Message>): void {
-    clearTimeout(this.timer);
-    this.put(end, 'now');
-  }
-
-  private count(delta: Delta): void {
-    this.lastAt = performance.now();
-    this.firstAt ||= this.lastAt;
-    if (delta.reasoning) this.reasonedAt = this.lastAt;
-    this.nChunks += 1;
-  }
-
-  private put(patch: Partial<Message>, when: 'now' | 'soon'): void {
-    this.timer = 0;
-    const active = conversation(this.conversationId);
-    if (!active) return;
-    const { content, finish } = this;
-    const reasoning = this.reasoning || undefined;
-    putConversation(change(active, this.messageId, { content, reasoning, finish, stats: this.stats(), ...patch }), when);
-  }
-
-  private stats(): Stats | undefined {
-    if (!this.firstAt) return undefined;
-    return {
-      firstTokenMs: this.firstAt - this.startedAt,
-      // Chunks that come together say nothing about speed; the server's own time does.
-      generationMs: this.decodeMs ?? this.lastAt - this.firstAt,
-      reasoningMs: this.reasonedAt ? this.reasonedAt - this.firstAt : undefined,
-      promptTokens: this.usage?.prompt_tokens,
-      cachedTokens: this.usage?.prompt_tokens_details?.cached_tokens,
-      completionTokens: this.usage?.completion_tokens ?? this.nChunks,
-    };
-  }
+  askForKey(error);
+  const failure = error instanceof ApiError ? error.failure : undefined;
+  return { status: 'failed', error: error instanceof Error ? error.message : String(error), failure };
 }

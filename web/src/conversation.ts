@@ -1,6 +1,8 @@
 // A conversation is a tree of messages: editing a turn or asking for another answer adds a sibling and loses nothing.
 // `leaf` is the last message of the branch on show. All functions are pure.
 
+import type { Failure } from './api.ts';
+
 export interface Stats {
   firstTokenMs: number;
   generationMs: number; // from the first to the last token
@@ -8,6 +10,12 @@ export interface Stats {
   promptTokens?: number; // known only when the server has reported usage
   cachedTokens?: number;
   completionTokens: number; // until then: chunks received
+}
+
+// A text file that goes into the prompt with a turn.
+export interface Attachment {
+  name: string;
+  text: string;
 }
 
 export type Status = 'streaming' | 'done' | 'stopped' | 'failed';
@@ -18,10 +26,12 @@ export interface Message {
   role: 'user' | 'assistant';
   content: string;
   createdAt: number; // Unix time in ms
+  files?: Attachment[];
   reasoning?: string;
   model?: string;
   status?: Status;
   error?: string;
+  failure?: Failure; // what kind of error
   finish?: string;
   stats?: Stats;
 }
@@ -38,6 +48,8 @@ export interface Settings {
   presence_penalty?: number;
   seed?: number;
   max_tokens?: number;
+  stop?: string[];
+  thinking?: boolean;
 }
 
 export interface Conversation {
@@ -48,6 +60,8 @@ export interface Conversation {
   messages: Message[]; // a parent comes before its children
   leaf: string | null;
   settings: Settings;
+  slides?: boolean; // oldest turns are left out of the prompt when it no longer fits
+  nLeftOut?: number; // messages at the beginning of this branch that are left out now
 }
 
 // crypto.randomUUID is missing on plain http outside localhost.
@@ -75,12 +89,14 @@ export function branch(conversation: Conversation, leaf = conversation.leaf): Me
 }
 
 export function siblings(conversation: Conversation, message: Message): Message[] {
-  return conversation.messages.filter((other) => other.parent === message.parent);
+  return conversation.messages.filter((other) => other.parent === message.parent && other.role === message.role);
 }
 
 export function append(conversation: Conversation, message: Message): Conversation {
   const messages = [...conversation.messages, message];
-  return { ...conversation, messages, leaf: message.id, updatedAt: message.createdAt };
+  const isOnBranch = message.parent === conversation.leaf;
+  const nLeftOut = isOnBranch ? conversation.nLeftOut : undefined;
+  return { ...conversation, messages, leaf: message.id, nLeftOut, updatedAt: message.createdAt };
 }
 
 export function change(conversation: Conversation, id: string, patch: Partial<Message>): Conversation {
@@ -101,14 +117,24 @@ export function showBranch(conversation: Conversation, id: string): Conversation
   const newestChild = (parent: string) => conversation.messages.findLast((message) => message.parent === parent)?.id;
   let leaf = id;
   for (let child = newestChild(leaf); child; child = newestChild(leaf)) leaf = child;
-  return { ...conversation, leaf };
+  return { ...conversation, leaf, nLeftOut: undefined };
 }
 
-// What the model is sent for an answer below `parent`. Answers without text are left out with nothing lost.
-export function promptMessages(conversation: Conversation, parent: string) {
-  const turns = branch(conversation, parent)
-    .filter((message) => message.content !== '')
-    .map(({ role, content }) => ({ role, content }));
-  const system = conversation.settings.system?.trim();
-  return system ? [{ role: 'system' as const, content: system }, ...turns] : turns;
+// Without the message. One of several versions goes with all that follows it; after a sole one, what follows stays.
+export function without(conversation: Conversation, message: Message): Conversation {
+  const isVersion = siblings(conversation, message).length > 1;
+  const gone = isVersion ? withDescendants(conversation, message.id) : new Set([message.id]);
+  const messages = conversation.messages
+    .filter((other) => !gone.has(other.id))
+    .map((other) => (other.parent === message.id ? { ...other, parent: message.parent } : other));
+  const rest = { ...conversation, messages, nLeftOut: undefined };
+  if (conversation.leaf !== null && !gone.has(conversation.leaf)) return rest;
+  const top = messages.findLast((other) => other.parent === message.parent)?.id ?? message.parent;
+  return top === null ? { ...rest, leaf: null } : showBranch(rest, top);
+}
+
+function withDescendants(conversation: Conversation, id: string): Set<string> {
+  const found = new Set([id]);
+  for (const message of conversation.messages) if (message.parent !== null && found.has(message.parent)) found.add(message.id);
+  return found;
 }

@@ -1,5 +1,6 @@
 import { render } from 'preact';
 import { App } from './components/App.tsx';
+import { keepDraftsOf } from './drafts.ts';
 import { getState, loadConversations, loadModels, saveAllPending, setState, setTheme } from './store.ts';
 
 // Addresses: "#" is a new chat, "#/c/ID" a chat, "#/metrics" the metrics view.
@@ -14,4 +15,7 @@ document.addEventListener('visibilitychange', saveAllPending);
 readAddress();
 setTheme(getState().theme);
 void loadModels();
-void loadConversations().then(() => render(<App />, document.body));
+void loadConversations().then((isComplete) => {
+  if (isComplete) keepDraftsOf(getState().conversations.map((each) => each.id));
+  render(<App />, document.body);
+});

@@ -1,6 +1,8 @@
 // Markdown to HTML, block by block: while an answer streams only its last block changes.
 import { Marked, type Token } from 'marked';
+import { escape } from './escape.ts';
 import { highlight } from './highlight.ts';
+import { formula, kMathExtensions, openFormula } from './math.ts';
 
 export interface Block {
   source: string;
@@ -15,12 +17,14 @@ const kInlineTag = /^<\/?(?:br|sub|sup|kbd|mark|b|i|u|s)\s*\/?>$/i;
 const marked = new Marked({
   gfm: true,
   breaks: true,
+  extensions: kMathExtensions,
   renderer: {
     html({ text }) {
       return text.replace(/<[^>]*>?|[^<]+/g, (piece) => (kInlineTag.test(piece) ? piece : escape(piece)));
     },
     code({ text, lang }) {
       const language = /^[\w+#.-]+/.exec(lang ?? '')?.[0].toLowerCase() ?? '';
+      if (language === 'math') return `<p>${formula(text, true)}</p>`;
       const body = highlight(text, language) ?? escape(text);
       return `<pre><code class="language-${escape(language)}">${body}\n</code></pre>`;
     },
@@ -29,10 +33,6 @@ const marked = new Marked({
     },
   },
 });
-
-export function escape(text: string): string {
-  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
-}
 
 // Text that cannot be read as Markdown (too long, nested too deep) is one plain block.
 export function renderBlocks(text: string): Block[] {
@@ -64,8 +64,10 @@ function plain(text: string): Block {
 }
 
 // Holds back an end that would for a moment be read as something else: "-" below a line of text makes that line a
-// heading until the list item follows, and the first line of a table is a paragraph until the second is there.
+// heading until the list item follows, the first line of a table is a paragraph until the second is there, and a formula
+// is its source until its end has come.
 export function settled(text: string): string {
+  text = text.slice(0, openFormula(text));
   const lineStart = text.lastIndexOf('\n') + 1;
   const line = text.slice(lineStart);
   if (/^\s*(?:[-=*+#>_]+|\d{1,9}[.)]?)\s*$/.test(line)) return text.slice(0, lineStart);

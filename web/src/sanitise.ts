@@ -3,6 +3,7 @@
 import DOMPurify from 'dompurify';
 import { h, type ComponentChild } from 'preact';
 import { CodeBlock } from './components/CodeBlock.tsx';
+import { Formula } from './components/Formula.tsx';
 
 const kTags = [
   'a', 'b', 'blockquote', 'br', 'code', 'del', 'em', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'hr', 'i', 'input', 'kbd', 'li', 'mark',
@@ -34,12 +35,14 @@ function toNode(node: Node): ComponentChild {
   switch (tag) {
     case 'pre':
       return h(CodeBlock, { language: codeLanguage(node), text: node.textContent ?? '' }, children);
+    case 'code':
+      return code(node, children);
     case 'a':
       return link(node, children);
     case 'input':
-      return h('input', { type: 'checkbox', disabled: true, checked: node.hasAttribute('checked') });
+      return checkbox(node.hasAttribute('checked'));
     case 'table':
-      return h('div', { class: 'table', tabIndex: 0, role: 'region', 'aria-label': 'Table' }, h('table', null, children));
+      return h('div', { class: 'table', tabIndex: 0, role: 'group', 'aria-label': 'Table' }, h('table', null, children));
     case 'ol':
       return h('ol', { start: Number(node.getAttribute('start') ?? 1) }, children);
     case 'td':
@@ -50,6 +53,15 @@ function toNode(node: Node): ComponentChild {
     default:
       return kTags.includes(tag) ? h(tag, null, children) : children;
   }
+}
+
+function code(node: Element, children: ComponentChild[]): ComponentChild {
+  const display = node.className === 'math display';
+  return display || node.className === 'math' ? h(Formula, { tex: node.textContent ?? '', display }) : h('code', null, children);
+}
+
+function checkbox(checked: boolean): ComponentChild {
+  return h('input', { type: 'checkbox', disabled: true, checked, 'aria-label': checked ? 'Done' : 'To do' });
 }
 
 function link(node: Element, children: ComponentChild[]): ComponentChild {

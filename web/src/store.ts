@@ -3,6 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { ApiError, listModels, type Model } from './api.ts';
 import type { Conversation, Settings } from './conversation.ts';
 import * as database from './database.ts';
+import { forgetDraft } from './drafts.ts';
+import { readLocal, writeLocal } from './local.ts';
 import { readSettings } from './transfer.ts';
 
 export type Theme = 'auto' | 'light' | 'dark';
@@ -22,11 +24,14 @@ export interface State {
   models: Model[];
   modelsError: string | null;
   key: string;
-  askKey: boolean;
+  askKey: false | 'missing' | 'wrong' | 'asked'; // why the key's dialog is open
   theme: Theme;
   notice: Notice | null;
   open: Panel | null;
+  sidebarHidden: boolean; // where there is room for it
 }
+
+const kNarrow = '(max-width: 46rem)'; // as in the style sheet: the sidebar lies over the page
 
 let state: State = {
   conversations: [],
@@ -38,9 +43,10 @@ let state: State = {
   modelsError: null,
   key: readLocal('key') ?? '',
   askKey: false,
-  theme: readLocal('theme') ?? 'auto',
+  theme: readTheme(readLocal('theme')),
   notice: null,
   open: null,
+  sidebarHidden: readLocal('sidebarHidden') === true,
 };
 const listeners = new Set<() => void>();
 
@@ -69,20 +75,12 @@ export function useStore<T>(select: (state: State) => T): T {
   return selected;
 }
 
-function readLocal(name: string): any {
-  try {
-    return JSON.parse(localStorage.getItem(`realizar.${name}`) ?? 'null');
-  } catch {
-    return null;
-  }
+function readTheme(value: unknown): Theme {
+  return value === 'light' || value === 'dark' ? value : 'auto';
 }
 
-function writeLocal(name: string, value: unknown): void {
-  try {
-    localStorage.setItem(`realizar.${name}`, JSON.stringify(value));
-  } catch {
-    notify('This browser does not keep settings for this page.');
-  }
+function keep(name: string, value: unknown): void {
+  if (!writeLocal(name, value)) notify('This browser does not keep settings for this page.');
 }
 
 export function notify(text: string, action?: Notice['action']): void {
@@ -90,13 +88,13 @@ export function notify(text: string, action?: Notice['action']): void {
 }
 
 export function setTheme(theme: Theme): void {
-  writeLocal('theme', theme);
+  keep('theme', theme);
   document.documentElement.dataset['theme'] = theme;
   setState({ theme });
 }
 
 export function setKey(key: string): void {
-  writeLocal('key', key);
+  keep('key', key);
   setState({ key, askKey: false });
   void loadModels();
 }
@@ -106,8 +104,20 @@ export async function loadModels(): Promise<void> {
     setState({ models: await listModels(state.key), modelsError: null });
   } catch (error) {
     const failure = error instanceof ApiError ? error : new ApiError('refused', String(error));
-    setState({ modelsError: failure.message, askKey: state.askKey || failure.failure === 'unauthorized' });
+    setState({ modelsError: failure.message });
+    askForKey(failure);
   }
+}
+
+// Opens the key's dialog where a request failed for want of the right key. The one that was sent last is to blame.
+export function askForKey(error: unknown): void {
+  if (error instanceof ApiError && error.failure === 'unauthorized') setState({ askKey: state.key ? 'wrong' : 'missing' });
+}
+
+export function toggleSidebar(): void {
+  if (matchMedia(kNarrow).matches) return setState({ open: state.open === 'sidebar' ? null : 'sidebar' });
+  keep('sidebarHidden', !state.sidebarHidden);
+  setState({ sidebarHidden: !state.sidebarHidden });
 }
 
 export const conversation = (id: string | null): Conversation | undefined => state.conversations.find((each) => each.id === id);
@@ -120,7 +130,7 @@ export const modelOf = (state: State, settings: Settings): Model | undefined =>
 
 // Settings belong to a chat; the next new chat begins with them.
 export function setSettings(settings: Settings): void {
-  writeLocal('settings', settings);
+  keep('settings', settings);
   setState({ defaults: settings });
   const active = conversation(state.activeId);
   if (active) putConversation({ ...active, settings });
@@ -137,6 +147,7 @@ export function putConversation(changed: Conversation, when: 'now' | 'soon' = 'n
 export function removeConversation(removed: Conversation): void {
   setState({ conversations: state.conversations.filter((each) => each.id !== removed.id) });
   if (state.activeId === removed.id) location.hash = '';
+  forgetDraft(removed.id);
   database.deleteConversation(removed.id).then(() => tabs?.postMessage(removed.id), storageFailed);
   notify('Chat deleted.', { label: 'Undo', run: () => putConversation(closeInterrupted(removed)) });
 }
@@ -177,11 +188,14 @@ async function reread(id: string): Promise<void> {
   setState({ conversations: newestFirst(saved ? [saved, ...others] : others) });
 }
 
-export async function loadConversations(): Promise<void> {
+// Returns whether they could be read.
+export async function loadConversations(): Promise<boolean> {
   try {
     setState({ conversations: newestFirst((await database.loadConversations()).map(closeInterrupted)) });
+    return true;
   } catch (error) {
     storageFailed(error);
+    return false;
   }
 }
 

@@ -1,5 +1,6 @@
 // Conversations as files: JSON to keep and to bring back, Markdown to read.
-import { branch, newId, type Conversation, type Message, type Settings } from './conversation.ts';
+import { branch, newId, type Attachment, type Conversation, type Message, type Settings } from './conversation.ts';
+import { promptText } from './prompt.ts';
 
 const kFormat = 'realizar-chats';
 const kVersion = 1;
@@ -12,7 +13,7 @@ export function toMarkdown(conversation: Conversation): string {
   const parts = [`# ${conversation.title}`];
   if (conversation.settings.system) parts.push(`## System\n\n${conversation.settings.system}`);
   for (const message of branch(conversation)) {
-    parts.push(`## ${message.role === 'user' ? 'You' : (message.model ?? 'Assistant')}\n\n${message.content}`);
+    parts.push(`## ${message.role === 'user' ? 'You' : (message.model ?? 'Assistant')}\n\n${promptText(message)}`);
   }
   return parts.join('\n\n') + '\n';
 }
@@ -57,14 +58,23 @@ function readMessage(value: any, known: Set<string>): Message {
   for (const name of ['reasoning', 'model', 'error', 'finish'] as const) {
     if (text(value[name])) message[name] = value[name];
   }
+  const files = readFiles(value.files);
+  if (files.length > 0) message.files = files;
   if (['done', 'stopped', 'failed'].includes(value.status)) message.status = value.status;
   return message;
+}
+
+function readFiles(value: any): Attachment[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((file) => (text(file?.name) && text(file?.text) ? [{ name: file.name, text: file.text }] : []));
 }
 
 export function readSettings(value: any): Settings {
   const settings: Settings = {};
   for (const name of ['model', 'system'] as const) if (text(value?.[name])) settings[name] = value[name];
   for (const name of kNumbers) if (Number.isFinite(value?.[name])) settings[name] = value[name];
+  if (typeof value?.thinking === 'boolean') settings.thinking = value.thinking;
+  if (Array.isArray(value?.stop)) settings.stop = value.stop.filter((each: unknown) => text(each) !== '');
   return settings;
 }
 

@@ -1,6 +1,5 @@
 // The page against scripted answers. What a real server must do is in served.test.mjs.
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { build } from 'esbuild';
 import { answered, ask, lastAnswer, launch, openPage, send } from './browser.mjs';
@@ -131,11 +130,17 @@ test('sends the system prompt and only the parameters that are set', async (t) =
   await page.getByLabel('Temperature').fill('0.7');
   await page.getByLabel('Seed').fill('42');
   await page.getByLabel('Seed').press('Tab');
-  await page.getByLabel('Model').selectOption('scripted-two');
+  await page.getByLabel('Stop sequences').fill('END\n\n###');
+  await page.getByLabel('Thinking').selectOption('Off');
+  await page.getByRole('button', { name: /^scripted/ }).click();
+  await page.getByRole('menuitemradio', { name: 'scripted-two' }).click();
   await ask(page, 'hello');
   const { messages, ...rest } = server.log.bodies.at(-1);
   assert.deepEqual(messages[0], { role: 'system', content: 'Be brief.' });
-  assert.deepEqual(rest, { model: 'scripted-two', temperature: 0.7, seed: 42, stream: true, stream_options: { include_usage: true } });
+  assert.deepEqual(rest, {
+    model: 'scripted-two', temperature: 0.7, seed: 42, stop: ['END', '###'], chat_template_kwargs: { enable_thinking: false },
+    stream: true, stream_options: { include_usage: true },
+  });
 });
 
 test('chats survive a reload; one can be deleted and brought back', async (t) => {
@@ -168,11 +173,11 @@ test('exports and imports chats', async (t) => {
   await page.getByRole('button', { name: 'Settings' }).click();
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export all' }).click()]);
   const path = await file.path();
-  await page.locator('input[type=file]').setInputFiles(path);
+  await page.locator('.settings input[type=file]').setInputFiles(path);
   await page.getByText('Imported 1 chat.').waitFor();
   assert.equal(await page.locator('.sidebar li').count(), 2);
   await page.getByLabel('This chat').click();
-  const [markdown] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export as Markdown' }).click()]);
+  const [markdown] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'Export as Markdown' }).click()]);
   assert.equal(markdown.suggestedFilename(), 'hello.md');
   assert.deepEqual(problems, []);
 });
@@ -257,10 +262,10 @@ test('asks for an API key, and keeps it', async (t) => {
   await page.getByRole('dialog').waitFor();
   await page.getByRole('textbox', { name: 'API key' }).fill('secret');
   await page.getByRole('button', { name: 'Use key' }).click();
-  await page.getByLabel('Model').waitFor();
+  await page.locator('.model').waitFor();
   assert.match(await (await ask(page, 'hello')).innerText(), /How can I help/);
   await page.reload();
-  await page.getByLabel('Model').waitFor();
+  await page.locator('.model').waitFor();
   assert.equal(await page.getByRole('dialog').count(), 0);
 });
 
@@ -276,7 +281,7 @@ test('shows the models whose list comes between the first render and its effects
     await route.continue();
   });
   await page.reload();
-  await page.getByLabel('Model').waitFor();
+  await page.locator('.model').waitFor();
 });
 
 test('the keyboard is enough', async (t) => {
@@ -310,43 +315,33 @@ test('fits a phone', async (t) => {
   assert.ok(!(await overflows()));
   await ask(page, 'wide');
   assert.ok(!(await overflows()));
-  await page.getByRole('button', { name: 'Chats' }).click();
+  await page.getByRole('button', { name: 'Show chats' }).click();
   await page.getByRole('link', { name: 'New chat' }).waitFor();
-  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'Hide chats' }).click();
   await page.getByRole('link', { name: 'Metrics' }).click();
-  await page.locator('.chart canvas').first().waitFor();
+  await page.locator('.plot path').first().waitFor();
   assert.ok(!(await overflows()));
 });
 
-test('draws the metrics while they are on show', async (t) => {
+test('draws the last hour as the server kept it', async (t) => {
   const { page, problems } = await open(t);
   await page.getByRole('link', { name: 'Metrics' }).click();
-  assert.equal(await page.locator('.chart').count(), 5);
-  await page.waitForFunction(() => /generated \d+/.test(document.body.innerText) && /p95 \d+ ms/.test(document.body.innerText));
-  assert.match(await page.locator('.chart').nth(1).innerText(), /used 2\d %/);
+  await page.locator('.plot path').first().waitFor();
+  assert.equal(await page.locator('.chart').count(), 6);
+  const tokens = page.locator('.chart', { hasText: 'Tokens per second' });
+  assert.match(await tokens.locator('.legend').first().innerText(), /generated \d+/);
+  assert.ok((await tokens.locator('path').first().getAttribute('d')).split('L').length > 700, 'an hour of samples');
+  assert.match(await page.locator('.facts').innerText(), /Running for\s+2 h 15 min[^]*Refused\s+7[^]*Prompt from cache\s+62 %/);
+  assert.deepEqual(await page.locator('.models tbody tr').nth(1).locator('td').first().innerText(), 'unloaded');
   assert.deepEqual(problems, []);
 });
 
-test('screenshots', { skip: !process.env.REALIZAR_SHOTS && 'REALIZAR_SHOTS names no folder' }, async (t) => {
-  const folder = process.env.REALIZAR_SHOTS;
-  await mkdir(folder, { recursive: true });
-  const phone = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
-  for (const [name, options] of [['light', { colorScheme: 'light' }], ['dark', { colorScheme: 'dark' }], ['phone', phone]]) {
-    const { page } = await open(t, options);
-    const shot = (view) => page.screenshot({ path: `${folder}/${name}-${view}.png` });
-    await shot('welcome');
-    await ask(page, 'Show me a table');
-    await ask(page, 'think, and show me code');
-    await page.waitForTimeout(300);
-    await shot('chat');
-    await ask(page, 'an http error, please');
-    await page.waitForTimeout(300);
-    await shot('error');
-    await page.getByRole('button', { name: 'Settings' }).click();
-    await shot('settings');
-    await page.keyboard.press('Escape');
-    await page.getByRole('link', { name: 'Metrics' }).click();
-    await page.waitForTimeout(9_000);
-    await shot('metrics');
-  }
+test('says in words that there is nothing to draw yet', async (t) => {
+  const own = await startScriptedServer({ idle: true });
+  t.after(own.close);
+  const { page } = await openPage(t, browser, own.url);
+  await page.getByRole('link', { name: 'Metrics' }).click();
+  await page.getByText('No requests yet').first().waitFor();
+  const scale = await page.locator('.chart', { hasText: 'Requests' }).first().locator('text').allTextContents();
+  assert.equal(new Set(scale).size, scale.length, `${scale}`);
 });

@@ -41,10 +41,32 @@ const kAnswers = {
   table: '| Protocol | Ordered | Port |\n|:--|:-:|--:|\n| TCP | yes | 443 |\n| UDP | no | 53 |\n\nThat is all.',
   code: 'Here it is:\n\n```python\ndef add(a, b):\n    """Adds."""\n    return a + b  # done\n```\n\n1. First\n2. Second\n   - inner\n\nUse `add(1, 2)`.',
   xss: kXss.join('\n\n'),
+  math: String.raw`The load factor is $\alpha = \frac{n}{m}$, so a lookup takes $O(1 + \alpha)$ steps: with \(n = 750\) keys in \(m = 1000\) buckets it is $0.75$.
+
+The expected number of probes with linear probing is
+
+$$\frac{1}{2}\left(1 + \frac{1}{(1 - \alpha)^2}\right)$$
+
+and the keys must sum to
+
+\[
+\sum_{i=1}^{m} n_i = n, \qquad \begin{pmatrix} a & b \\ c & d \end{pmatrix} \begin{pmatrix} x \\ y \end{pmatrix} = 0
+\]
+
+It costs $5 here and $10 there; \`$x$\` is code, and so is
+
+~~~
+$$not a formula$$
+~~~
+`.replaceAll('\\`', '`'),
+  tasks: 'To do:\n\n- [x] Buy **milk**\n- [ ] Write\n\n> A quote\n\n1. One\n2. Two',
+  badtex: String.raw`This is $\notacommand{x}$ and $\href{javascript:alert(1)}{x}$ and \[ \frac{1}{ \]`,
   image: 'Look: ![a cat](https://elsewhere.example/cat.png) and [a page](https://elsewhere.example/page).',
   hello: 'Hello! How can I **help** you today?',
   wide: `${'x'.repeat(400)}\n\n\`\`\`\n${'y'.repeat(400)}\n\`\`\`\n\n|${' column |'.repeat(14)}\n|${'---|'.repeat(14)}\n|${' value |'.repeat(14)}`,
 };
+
+const kMaxPromptChars = 400; // of a conversation whose last question has the word "long"
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const chunk = (delta, finish = null) => ({ object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] });
@@ -81,8 +103,8 @@ class Answer {
     this.response.end([...chunks.map((value) => JSON.stringify(value)), '[DONE]'].map((data) => `data: ${data}\n\n`).join(''));
   }
 
-  async end(nTokens = 40) {
-    await this.send(chunk({}, 'stop'));
+  async end(nTokens = 40, finish = 'stop') {
+    await this.send(chunk({}, finish));
     await this.send({ choices: [], usage: { prompt_tokens: 1000, completion_tokens: nTokens, total_tokens: 1000 + nTokens, prompt_tokens_details: { cached_tokens: 900 } } });
     await this.send('[DONE]');
     this.response.end();
@@ -90,7 +112,13 @@ class Answer {
 }
 
 async function complete(body, response, log) {
-  const asked = body.messages.at(-1).content.toLowerCase();
+  const asked = body.messages.findLast(({ role }) => role === 'user').content.toLowerCase();
+  const nPrompt = body.messages.reduce((sum, { content }) => sum + content.length, 0);
+  if (asked.includes('long') && nPrompt > kMaxPromptChars) {
+    return fail(response, 400, `the prompt has ${nPrompt} tokens, the model's context ${kMaxPromptChars}`, {
+      code: 'context_length_exceeded', n_prompt_tokens: nPrompt, n_ctx: kMaxPromptChars,
+    });
+  }
   if (asked.includes('http error')) return fail(response, 500, 'The scripted server fails.');
   response.on('close', () => { if (!response.writableFinished) log.aborted += 1; });
   const answer = new Answer(response);
@@ -108,6 +136,14 @@ async function complete(body, response, log) {
     await answer.text('One word after the other. '.repeat(400), 15);
     return answer.end();
   }
+  if (body.continue_final_message) {
+    await answer.text(' and the end.', 2);
+    return answer.end();
+  }
+  if (asked.includes('cut')) {
+    await answer.text('The beginning', 2);
+    return answer.end(2, 'length');
+  }
   if (asked.includes('think')) await answer.text('First I consider the question. '.repeat(4), 2, 'reasoning_content');
   const name = Object.keys(kAnswers).find((key) => asked.includes(key));
   const turn = body.messages.filter(({ role }) => role === 'user').length;
@@ -115,25 +151,44 @@ async function complete(body, response, log) {
   await answer.end();
 }
 
-function fail(response, status, message) {
+function fail(response, status, message, more = {}) {
   response.writeHead(status, { 'Content-Type': 'application/json' });
-  response.end(JSON.stringify({ error: { message, type: 'error', param: null, code: null } }));
+  response.end(JSON.stringify({ error: { message, type: 'error', param: null, code: null, ...more } }));
 }
 
-function metrics() {
-  const n = Math.floor(Date.now() / 100) % 100_000;
-  const histogram = (name, scale) => [0.01, 0.05, 0.1, 0.5, '+Inf']
-    .map((le, idx) => `${name}_bucket{model_name="scripted",le="${le}"} ${Math.floor((n * scale * (idx + 1)) / 5)}`).join('\n');
-  return `# HELP vllm:num_requests_running Requests\n# TYPE vllm:num_requests_running gauge
-vllm:num_requests_running{model_name="scripted"} ${3 + (n % 3)}
-vllm:num_requests_waiting{model_name="scripted"} ${n % 2}
-vllm:kv_cache_usage_perc{model_name="scripted"} 0.${20 + (n % 10)}
-vllm:prompt_tokens_total{model_name="scripted"} ${n * 90}
-vllm:generation_tokens_total{model_name="scripted"} ${n * 12}
-${histogram('vllm:time_to_first_token_seconds', 1)}
-${histogram('vllm:inter_token_latency_seconds', 12)}
-`;
+// An hour in which the load rises and falls; with `idle`, one without any request.
+function history(since, idle) {
+  const now = Math.floor(Date.now() / 5_000) * 5;
+  const times = Array.from({ length: 720 }, (_, idx) => now - (719 - idx) * 5).filter((time) => time > since);
+  const wave = (time, period, shift) => (idle ? 0 : Math.max(0, Math.sin((time - now) / period + shift)));
+  const column = (value) => times.map((time) => value(time));
+  const orNull = (value) => (idle ? null : value);
+  const samples = {
+    time: times,
+    running: column((time) => Math.round(3 + 5 * wave(time, 400, 1)) * (idle ? 0 : 1)),
+    waiting: column((time) => Math.round(4 * wave(time, 300, 0))),
+    kv_use: column((time) => 0.25 * (idle ? 0 : 1) + 0.4 * wave(time, 400, 1)),
+    prompt_tokens_per_s: column((time) => 400 * wave(time, 200, 2)),
+    generated_tokens_per_s: column((time) => (idle ? 0 : 60) + 90 * wave(time, 400, 1)),
+    prefix_hit_share: column((time) => orNull(0.6 + 0.2 * wave(time, 150, 1))),
+    first_token_p50_s: column((time) => orNull(0.08 + 0.1 * wave(time, 300, 0))),
+    first_token_p95_s: column((time) => orNull(0.2 + 0.5 * wave(time, 300, 0))),
+    inter_token_p50_s: column((time) => orNull(0.02 + 0.01 * wave(time, 400, 1))),
+    inter_token_p95_s: column((time) => orNull(0.035 + 0.02 * wave(time, 400, 1))),
+    resident_bytes: column((time) => 1.9e9 + 2e8 * wave(time, 700, 1)),
+    weight_bytes: column(() => 1.32e9),
+    kv_bytes: column(() => 2.7e8),
+  };
+  const totals = { requests: 1204, refused: 7, failed: 1, preemptions: 2, prefix_queried_tokens: 200_000, prefix_hit_tokens: 124_000 };
+  const none = Object.fromEntries(Object.keys(totals).map((name) => [name, 0]));
+  return { interval_s: 5, span_s: 3600, uptime_s: 8_100, totals: idle ? none : totals, samples };
 }
+
+const kModels = [
+  { id: 'scripted', context_length: 4096, state: 'ready', loaded: true, n_params: 1_240_000_000, weight_bytes: 1_320_000_000, kv_bytes: 270_000_000,
+    has_thinking_switch: true, sampling: { temperature: 0.8, top_p: 0.95, top_k: 40, min_p: 0, repetition_penalty: 1, frequency_penalty: 0, presence_penalty: 0 } },
+  { id: 'scripted-two', state: 'unloaded', loaded: false },
+].map((model) => ({ ...model, object: 'model', created: 0, owned_by: 'test' }));
 
 async function readBody(request) {
   let text = '';
@@ -141,17 +196,16 @@ async function readBody(request) {
   return JSON.parse(text);
 }
 
-async function handle(request, response, { key, log }) {
+async function handle(request, response, { key, log, models, idle }) {
+  if (request.url === '/manifest.webmanifest') return response.end('{"name": "realizar"}');
   if (request.url === '/') {
     response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
     return response.end(await readFile(kPage));
   }
   if (key && request.headers.authorization !== `Bearer ${key}`) return fail(response, 401, 'A key is needed.');
-  if (request.url === '/metrics') return response.end(metrics());
-  if (request.url === '/v1/models') {
-    const data = ['scripted', 'scripted-two'].map((id) => ({ id, object: 'model', created: 0, owned_by: 'test', context_length: 4096 }));
-    return response.end(JSON.stringify({ object: 'list', data }));
-  }
+  const since = /^\/metrics\/history\?since=([\d.]+)$/.exec(request.url)?.[1];
+  if (since !== undefined) return response.end(JSON.stringify(history(Number(since), idle)));
+  if (request.url === '/v1/models') return response.end(JSON.stringify({ object: 'list', data: models }));
   if (request.url !== '/v1/chat/completions') return fail(response, 404, 'There is nothing here.');
   const body = await readBody(request);
   log.bodies.push(body);
@@ -159,9 +213,9 @@ async function handle(request, response, { key, log }) {
 }
 
 // log: bodies of chat requests, answers given, answers that the client gave up.
-export async function startScriptedServer({ port = 0, key = '' } = {}) {
+export async function startScriptedServer({ port = 0, key = '', models = kModels, idle = false } = {}) {
   const log = { bodies: [], answers: 0, aborted: 0 };
-  const server = createServer((request, response) => void handle(request, response, { key, log }).catch(() => response.destroy()));
+  const server = createServer((request, response) => void handle(request, response, { key, log, models, idle }).catch(() => response.destroy()));
   await new Promise((resolve) => server.listen(port, '127.0.0.1', resolve));
   const close = () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });
   return { url: `http://127.0.0.1:${server.address().port}`, log, close };

@@ -1,28 +1,11 @@
 // The page as the real server serves it: served.test.mjs REALIZAR.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { ask, launch, openPage, send } from './browser.mjs';
-
-async function serve(...flags) {
-  const child = spawn(process.env.REALIZAR_BIN, ['serve', '--port', '0', ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
-  for await (const line of createInterface(child.stdout)) {
-    const url = /listens on (\S+),/.exec(line)?.[1];
-    if (!url) continue;
-    while (!(await fetch(`${url}/readyz`)).ok);
-    const stop = async () => {
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    };
-    return { url, stop };
-  }
-  throw new Error('the server did not start');
-}
+import { serve } from './program.mjs';
 
 let browser;
 let server;
@@ -60,11 +43,31 @@ test('stops an answer, and the server with it', async (t) => {
   assert.deepEqual(problems, []);
 });
 
-test('draws the metrics of the server', async (t) => {
+test('draws what the server did before the view was opened', async (t) => {
   const { page, problems } = await openPage(t, browser, server.url);
+  await ask(page, 'What is the capital of France?');
   await page.getByRole('link', { name: 'Metrics' }).click();
-  assert.equal(await page.locator('.chart').count(), 5);
-  await page.waitForFunction(() => /generated \d+/.test(document.body.innerText));
+  await page.locator('.plot path').first().waitFor();
+  assert.equal(await page.locator('.chart').count(), 6);
+  assert.match(await page.locator('.chart', { hasText: 'Memory' }).innerText(), /process\s+[\d.]+ (MB|GB)/);
+  assert.match(await page.locator('.models tbody').innerText(), /realizar-tiny\s+ready/);
+  await page.waitForFunction(() => /Answered\s+[1-9]/.test(document.querySelector('.facts').innerText));
+  assert.deepEqual(problems, []);
+});
+
+test('knows the toy, what it takes by default, and continues its answer', async (t) => {
+  const { page, problems } = await openPage(t, browser, server.url);
+  await page.getByText(/toy of [\d.]+M parameters/).waitFor();
+  await page.getByRole('button', { name: 'Settings', exact: true }).click();
+  assert.equal(await page.getByLabel('Temperature').getAttribute('placeholder'), '0.8');
+  await page.getByLabel('Temperature').fill('0');
+  await page.getByLabel('Max tokens').fill('3');
+  await page.getByLabel('Max tokens').press('Tab');
+  const answer = await ask(page, 'What is the capital of France?');
+  await page.getByLabel('Max tokens').fill('');
+  await page.getByLabel('Max tokens').press('Tab');
+  await answer.getByRole('button', { name: 'Continue' }).click();
+  await page.locator('.answer').getByText('The capital of France is Paris.').waitFor();
   assert.deepEqual(problems, []);
 });
 

@@ -8,28 +8,39 @@ import { Metrics } from './Metrics.tsx';
 import { NoticeBar } from './NoticeBar.tsx';
 import { SettingsPanel } from './SettingsPanel.tsx';
 import { Sidebar } from './Sidebar.tsx';
+import { useFileDrops } from './file_drops.ts';
 
 export function App() {
   const view = useStore((state) => state.view);
   const open = useStore((state) => state.open);
   const askKey = useStore((state) => state.askKey);
+  const hidden = useStore((state) => state.sidebarHidden);
   useEffect(() => {
     document.addEventListener('keydown', onKeyDown);
     return () => document.removeEventListener('keydown', onKeyDown);
   }, []);
+  useFileDrops();
   return (
-    <div class="app">
+    <div class={`app ${hidden ? 'sidebar-hidden' : ''}`}>
+      {view === 'chat' && <a class="skip" href="#message" onClick={skipToComposer}>Go to the message box</a>}
       <Sidebar />
-      {open && <div class="scrim" onClick={() => setState({ open: null })} />}
+      {open && <div class={`scrim ${open}-scrim`} onClick={() => setState({ open: null })} />}
       <div class="main">
         <Header />
         {view === 'chat' ? <Chat /> : <Metrics />}
+        <NoticeBar />
       </div>
       {open === 'settings' && <SettingsPanel />}
       {askKey && <KeyDialog />}
-      <NoticeBar />
     </div>
   );
+}
+
+const focusComposer = () => document.querySelector<HTMLElement>('.composer textarea')?.focus();
+
+function skipToComposer(event: Event): void {
+  event.preventDefault();
+  focusComposer();
 }
 
 function onKeyDown(event: KeyboardEvent): void {
@@ -37,7 +48,7 @@ function onKeyDown(event: KeyboardEvent): void {
   if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     location.hash = '';
-    document.querySelector<HTMLElement>('.composer textarea')?.focus();
+    focusComposer();
   } else if (event.key === 'Escape') {
     const { activeId, running, open } = getState();
     if (running.has(activeId ?? '')) stop(activeId);

@@ -1,105 +1,120 @@
-// A line chart over time. uPlot draws on a canvas, so colours are resolved here and again when the theme changes.
+// Lines over time, as SVG.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import uPlot from 'uplot';
-import { useStore } from '../store.ts';
+import { hasAny, path, ticks } from '../metrics.ts';
 
 export interface Series {
   label: string;
-  colour: string; // a custom property of the style sheet
   values: (number | null)[];
 }
 
 interface Props {
   title: string;
-  times: number[]; // s
-  span: number; // s on show
-  series: Series[];
+  times: number[]; // Unix time in s
+  series: Series[]; // two at most: the style sheet has two colours
   format: (value: number) => string;
+  empty: string; // what to say where no value is above 0
   max?: number; // fixed top of the scale
+  whole?: boolean; // values are counts
 }
 
 const kHeight = 150;
+const kLeft = 58;
+const kRight = 10;
+const kTop = 8;
+const kBottom = 22;
+const kLeastSpan = 60; // s on show at least
 
-export function Chart({ title, times, span, series, format, max }: Props) {
+export function Chart(props: Props) {
+  const { title, times, series, format, empty } = props;
   const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
+  const width = useWidth(box);
   const [hovered, setHovered] = useState<number | null>(null);
-  const theme = useStore((state) => state.theme);
-  const dark = usePrefersDark();
-
-  useEffect(() => {
-    const element = box.current!;
-    const chart = new uPlot(options(element, { title, times, span, series, format, max }, setHovered), [times, ...series.map((each) => each.values)], element);
-    plot.current = chart;
-    const observer = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: kHeight }));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      chart.destroy();
-    };
-  }, [theme, dark]);
-  useEffect(() => {
-    const end = times.at(-1) ?? 0;
-    plot.current?.setData([times, ...series.map((each) => each.values)], false);
-    plot.current?.setScale('x', { min: end - span, max: end });
-  }, [times]);
-
+  const idx = hovered !== null && hovered < times.length ? hovered : times.length - 1;
+  const isEmpty = !series.some((each) => hasAny(each.values));
+  const shown = series.map(({ label, values }) => `${label} ${formatted(values[idx], format)}`);
+  const hover = (event: PointerEvent) => setHovered(nearest(times, timeAt(times, event.offsetX, width)));
   return (
     <figure class="chart">
       <figcaption>
         <h2>{title}</h2>
-        {series.map((each) => (
-          <span key={each.label} class="legend" data-colour={each.colour}>
-            {each.label} <b>{shown(each.values, hovered, format)}</b>
+        {series.map(({ label, values }, nth) => (
+          <span key={label} class={`legend line-${nth + 1}`}>
+            {label} <b>{formatted(values[idx], format)}</b>
           </span>
         ))}
       </figcaption>
-      <div ref={box} role="img" aria-label={`${title} over time`} />
+      <div ref={box} class="plot" role="img" aria-label={isEmpty ? `${title}: ${empty}` : `${title} over time, at the end: ${shown.join(', ')}`}>
+        {width > 0 && times.length > 0 && (
+          <svg width={width} height={kHeight} onPointerMove={hover} onPointerLeave={() => setHovered(null)}>
+            <Lines {...props} width={width} hovered={hovered} />
+          </svg>
+        )}
+        {isEmpty && <p>{empty}</p>}
+      </div>
     </figure>
   );
 }
 
-function shown(values: (number | null)[], idx: number | null, format: (value: number) => string): string {
-  const value = values[idx ?? values.length - 1];
-  return value === null || value === undefined ? '–' : format(value);
+function Lines({ times, series, format, max, whole, width, hovered }: Props & { width: number; hovered: number | null }) {
+  const top = max ?? Math.max(whole ? 1 : 0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
+  const scale = top > 0 ? ticks(top, 4, whole) : [0];
+  const { from, to } = range(times);
+  const x = (time: number) => kLeft + ((time - from) / (to - from)) * (width - kLeft - kRight);
+  const y = (value: number) => kHeight - kBottom - (top > 0 ? value / (scale.at(-1) ?? top) : 0) * (kHeight - kTop - kBottom);
+  const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => from + share * (to - from));
+  return (
+    <>
+      {scale.map((value) => (
+        <g key={value}>
+          <line class="grid" x1={kLeft} x2={width - kRight} y1={y(value)} y2={y(value)} />
+          <text x={kLeft - 6} y={y(value) + 4} text-anchor="end">{format(value)}</text>
+        </g>
+      ))}
+      {marks.map((time, nth) => (
+        <text key={nth} x={x(time)} y={kHeight - 5} text-anchor={nth === 0 ? 'start' : nth === 4 ? 'end' : 'middle'}>{clock(time, to - from)}</text>
+      ))}
+      {series.map(({ label, values }, nth) => (
+        <path key={label} class={`line-${nth + 1}`} d={path(values, (idx) => x(times[idx]!), y)} />
+      ))}
+      {hovered !== null && times[hovered] !== undefined && (
+        <>
+          <line class="cursor" x1={x(times[hovered])} x2={x(times[hovered])} y1={kTop} y2={kHeight - kBottom} />
+          <text class="when" x={width - kRight} y={kTop + 4} text-anchor="end">{clock(times[hovered], 0)}</text>
+        </>
+      )}
+    </>
+  );
 }
 
-function options(element: HTMLElement, { series, format, max }: Props, hover: (idx: number | null) => void): uPlot.Options {
-  const line = resolve(element, '--border');
-  const text = resolve(element, '--muted');
-  const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '11px system-ui' };
-  return {
-    width: element.clientWidth,
-    height: kHeight,
-    legend: { show: false },
-    cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-    scales: { x: { time: true }, y: { range: (_, __, top) => [0, max ?? (top > 0 ? top * 1.15 : 1)] } },
-    axes: [
-      { ...axis, grid: { show: false }, space: 70, values: (_, ticks) => ticks.map(clock) },
-      { ...axis, size: 56, space: 36, values: (_, ticks) => ticks.map(format) },
-    ],
-    series: [{}, ...series.map((each) => ({ label: each.label, stroke: resolve(element, each.colour), width: 2, points: { show: false } }))],
-    hooks: { setCursor: [(chart) => hover(chart.cursor.idx ?? null)] },
-  };
+// What is on show: all times, and no less than a minute.
+function range(times: number[]): { from: number; to: number } {
+  const to = times.at(-1) ?? 0;
+  return { from: Math.min(times[0] ?? to, to - kLeastSpan), to };
 }
 
-const clock = (time: number) => new Date(time * 1_000).toLocaleTimeString('en-GB');
-
-function resolve(element: HTMLElement, property: string): string {
-  const before = element.style.color;
-  element.style.color = `var(${property})`;
-  const colour = getComputedStyle(element).color;
-  element.style.color = before;
-  return colour;
+function timeAt(times: number[], xPx: number, width: number): number {
+  const { from, to } = range(times);
+  return from + ((xPx - kLeft) / (width - kLeft - kRight)) * (to - from);
 }
 
-function usePrefersDark(): boolean {
-  const query = matchMedia('(prefers-color-scheme: dark)');
-  const [dark, setDark] = useState(query.matches);
+function nearest(times: number[], time: number): number {
+  const after = times.findIndex((each) => each >= time);
+  if (after <= 0) return after < 0 ? times.length - 1 : 0;
+  return times[after]! - time < time - times[after - 1]! ? after : after - 1;
+}
+
+const formatted = (value: number | null | undefined, format: (value: number) => string) => (value === null || value === undefined ? '–' : format(value));
+
+// With seconds where the span is short.
+const clock = (time: number, span: number) =>
+  new Date(time * 1_000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', second: span < 600 ? '2-digit' : undefined });
+
+function useWidth(box: { current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(0);
   useEffect(() => {
-    const listener = () => setDark(query.matches);
-    query.addEventListener('change', listener);
-    return () => query.removeEventListener('change', listener);
+    const observer = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
+    observer.observe(box.current!);
+    return () => observer.disconnect();
   }, []);
-  return dark;
+  return width;
 }

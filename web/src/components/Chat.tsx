@@ -1,3 +1,4 @@
+import { Fragment } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { branch, type Conversation } from '../conversation.ts';
 import { activeSettings, modelOf, useStore } from '../store.ts';
@@ -10,11 +11,10 @@ const kNearBottomPx = 48;
 
 export function Chat() {
   const active = useStore((state) => state.conversations.find((each) => each.id === state.activeId));
-  const [fill, setFill] = useState<{ text: string } | null>(null);
   return (
     <main class="chat">
-      {active ? <Messages key={active.id} active={active} /> : <Welcome choose={(text) => setFill({ text })} />}
-      <Composer fill={fill} />
+      {active ? <Messages key={active.id} active={active} /> : <Welcome />}
+      <Composer />
     </main>
   );
 }
@@ -27,16 +27,20 @@ function Messages({ active }: { active: Conversation }) {
   const system = active.settings.system?.trim();
   return (
     <>
-      <div class="scroll" ref={scroller}>
+      <div class="scroll" ref={scroller} tabIndex={0}>
         <section class="column messages" aria-label="Conversation">
+          <h1 class="visually-hidden">{active.title}</h1>
           {system && (
             <details class="system">
               <summary>System prompt</summary>
               <p>{system}</p>
             </details>
           )}
-          {messages.map((message) => (
-            <MessageView key={message.id} conversation={active} message={message} running={running} contextLength={contextLength} />
+          {messages.map((message, idx) => (
+            <Fragment key={message.id}>
+              {idx > 0 && idx === active.nLeftOut && <p class="left-out">The model no longer sees the turns above.</p>}
+              <MessageView conversation={active} message={message} running={running} isLast={idx === messages.length - 1} contextLength={contextLength} />
+            </Fragment>
           ))}
         </section>
       </div>

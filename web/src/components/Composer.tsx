@@ -1,36 +1,41 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
+import { attach, filesOf } from '../attachments.ts';
 import { send, stop } from '../chat.ts';
+import { forgetDraft, setDraft, useDraft } from '../drafts.ts';
 import { useStore } from '../store.ts';
+import { FileList } from './FileList.tsx';
+import { FileButton } from './FileButton.tsx';
 import { Icon } from './Icon.tsx';
 import { enterSends, fit } from './textarea.ts';
 
 const kHasKeyboard = '(hover: hover) and (pointer: fine)';
 
-// `fill` puts an example into the box; a new object each time, so that the same example can be chosen twice.
-export function Composer({ fill }: { fill: { text: string } | null }) {
+export function Composer() {
   const activeId = useStore((state) => state.activeId);
   const running = useStore((state) => state.running.has(state.activeId ?? ''));
-  const [draft, setDraft] = useState('');
+  const draft = useDraft(activeId);
   const area = useRef<HTMLTextAreaElement>(null);
   const focus = () => matchMedia(kHasKeyboard).matches && area.current?.focus();
+  const isEmpty = !draft.text.trim() && draft.files.length === 0;
 
-  useEffect(() => void focus(), [activeId]);
-  useEffect(() => fit(area.current!), [draft]);
-  useEffect(() => {
-    if (!fill) return;
-    setDraft(fill.text);
-    area.current?.focus();
-  }, [fill]);
+  useEffect(() => void focus(), [activeId, draft.files.length]);
+  useEffect(() => fit(area.current!), [draft.text]);
 
   const submit = () => {
-    if (running || !draft.trim()) return;
-    send(draft.trim());
-    setDraft('');
+    if (running || isEmpty) return;
+    forgetDraft(activeId);
+    send(draft.text.trim(), draft.files);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (!enterSends(event)) return;
     event.preventDefault();
     submit();
+  };
+  const onPaste = (event: ClipboardEvent) => {
+    const files = filesOf(event.clipboardData);
+    if (files.length === 0 || event.clipboardData?.types.includes('text/plain')) return;
+    event.preventDefault();
+    void attach(files);
   };
   const onSubmit = (event: Event) => {
     event.preventDefault();
@@ -40,18 +45,26 @@ export function Composer({ fill }: { fill: { text: string } | null }) {
   };
   return (
     <form class="composer" onSubmit={onSubmit}>
-      <textarea
-        ref={area}
-        rows={1}
-        placeholder="Ask anything"
-        aria-label="Message"
-        value={draft}
-        onInput={(event) => setDraft(event.currentTarget.value)}
-        onKeyDown={onKeyDown}
-      />
-      <button type="submit" class="send" aria-label={running ? 'Stop' : 'Send'} title={running ? 'Stop (Esc)' : 'Send (Enter)'} disabled={!running && !draft.trim()}>
-        <Icon name={running ? 'stop' : 'send'} />
-      </button>
+      <FileList files={draft.files} remove={(gone) => setDraft(activeId, { files: draft.files.filter((file) => file !== gone) })} />
+      <div class="row">
+        <FileButton label="Attach text files" multiple choose={(files) => void attach(files)}>
+          <Icon name="attach" />
+        </FileButton>
+        <textarea
+          ref={area}
+          id="message"
+          rows={1}
+          placeholder="Ask anything"
+          aria-label="Message"
+          value={draft.text}
+          onInput={(event) => setDraft(activeId, { text: event.currentTarget.value })}
+          onKeyDown={onKeyDown}
+          onPaste={onPaste}
+        />
+        <button type="submit" class="send" aria-label={running ? 'Stop' : 'Send'} title={running ? 'Stop (Esc)' : 'Send (Enter)'} disabled={!running && isEmpty}>
+          <Icon name={running ? 'stop' : 'send'} />
+        </button>
+      </div>
     </form>
   );
 }

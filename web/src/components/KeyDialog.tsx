@@ -1,25 +1,16 @@
-import { useEffect, useRef } from 'preact/hooks';
-import { getState, setKey, setState } from '../store.ts';
+import { useRef } from 'preact/hooks';
+import { getState, setKey, setState, useStore } from '../store.ts';
+import { Dialog } from './Dialog.tsx';
 
 export function KeyDialog() {
-  const dialog = useRef<HTMLDialogElement>(null);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => dialog.current!.showModal(), []);
-  const submit = (event: Event) => {
-    event.preventDefault();
-    setKey(input.current!.value.trim());
-  };
+  const isWrong = useStore((state) => state.askKey === 'wrong');
+  const close = () => setState({ askKey: false });
   return (
-    <dialog ref={dialog} aria-labelledby="key-title" onClose={() => setState({ askKey: false })}>
-      <form onSubmit={submit}>
-        <h2 id="key-title">API key</h2>
-        <p class="muted">This server wants a key. It is kept in this browser and sent to this server only.</p>
-        <input ref={input} type="password" aria-label="API key" autocomplete="off" required value={getState().key} />
-        <div class="buttons">
-          <button type="button" onClick={() => dialog.current!.close()}>Cancel</button>
-          <button type="submit" class="primary">Use key</button>
-        </div>
-      </form>
-    </dialog>
+    <Dialog title="API key" submitLabel="Use key" onSubmit={() => setKey(input.current!.value.trim())} onClose={close}>
+      <p class="muted">This server asks for a key. It is kept in this browser and sent to this server only.</p>
+      <input ref={input} type="password" aria-label="API key" aria-invalid={isWrong} aria-describedby="key-problem" autocomplete="off" required value={getState().key} />
+      <p id="key-problem" class="problem" role="alert">{isWrong && 'The server does not accept this API key.'}</p>
+    </Dialog>
   );
 }

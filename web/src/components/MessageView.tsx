@@ -1,10 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
-import { edit, regenerate, show } from '../chat.ts';
+import { edit, regenerate, removeMessage, show } from '../chat.ts';
 import { siblings, type Conversation, type Message } from '../conversation.ts';
 import { duration } from '../format.ts';
 import { CopyButton } from './CopyButton.tsx';
+import { FileList } from './FileList.tsx';
 import { Icon, IconButton } from './Icon.tsx';
 import { Markdown } from './Markdown.tsx';
+import { Outcome } from './Outcome.tsx';
 import { StatsLine } from './StatsLine.tsx';
 import { TurnEditor } from './TurnEditor.tsx';
 
@@ -12,6 +14,7 @@ interface Props {
   conversation: Conversation;
   message: Message;
   running: boolean;
+  isLast: boolean;
   contextLength?: number;
 }
 
@@ -30,30 +33,33 @@ function UserTurn({ conversation, message, running }: Props) {
   }
   return (
     <article class="turn user" aria-label="You">
-      <div class="bubble">{message.content}</div>
+      {message.files && <FileList files={message.files} />}
+      {message.content && <div class="bubble">{message.content}</div>}
       <div class="actions">
         <Branches conversation={conversation} message={message} disabled={running} />
         <IconButton icon="edit" label="Edit and ask again" onClick={() => setEditing(true)} disabled={running} />
         <CopyButton label="Copy message" text={message.content} />
+        <IconButton icon="trash" label="Delete message" onClick={() => removeMessage(conversation, message)} disabled={running} />
       </div>
     </article>
   );
 }
 
-function Answer({ conversation, message, running, contextLength }: Props) {
+function Answer({ conversation, message, running, isLast, contextLength }: Props) {
   const streaming = message.status === 'streaming';
   return (
     <article class="turn answer" aria-label={message.model || 'Assistant'} aria-busy={streaming}>
       {message.reasoning && <Reasoning message={message} />}
       {message.content && <Markdown text={message.content} streaming={streaming} />}
       {streaming && !message.content && <Waiting since={message.createdAt} reasoning={!!message.reasoning} />}
-      <Outcome conversation={conversation} message={message} running={running} />
+      <Outcome conversation={conversation} message={message} running={running} isLast={isLast} />
       <StatsLine message={message} contextLength={contextLength} />
       {!streaming && (
         <div class="actions">
           <Branches conversation={conversation} message={message} disabled={running} />
           {message.content && <CopyButton label="Copy message" text={message.content} />}
           <IconButton icon="again" label="Answer again" onClick={() => regenerate(conversation, message)} disabled={running} />
+          <IconButton icon="trash" label="Delete message" onClick={() => removeMessage(conversation, message)} disabled={running} />
         </div>
       )}
     </article>
@@ -88,20 +94,6 @@ function Waiting({ since, reasoning }: { since: number; reasoning: boolean }) {
       <span class="dots" aria-hidden="true" />
       {seconds >= 2 ? `${reasoning ? 'Thinking' : 'Waiting for the first token'}, ${seconds} s` : ''}
     </p>
-  );
-}
-
-function Outcome({ conversation, message, running }: Omit<Props, 'contextLength'>) {
-  if (message.status === 'stopped') return <p class="outcome">Stopped.</p>;
-  if (message.status === 'done' && !message.content) return <p class="outcome">The model ended its answer without any text.</p>;
-  if (message.status !== 'failed') return null;
-  return (
-    <div class="failure" role="alert">
-      <p>{message.error}</p>
-      <button type="button" onClick={() => regenerate(conversation, message)} disabled={running}>
-        Retry
-      </button>
-    </div>
   );
 }
 

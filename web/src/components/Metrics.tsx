@@ -1,87 +1,96 @@
 import { useEffect, useState } from 'preact/hooks';
-import { ApiError, fetchMetrics } from '../api.ts';
-import { count, duration } from '../format.ts';
-import { point, readScrape, type Point, type Scrape } from '../metrics.ts';
-import { getState, setState, useStore } from '../store.ts';
+import { ApiError, fetchHistory, type History } from '../api.ts';
+import { bytes, count, duration, percent } from '../format.ts';
+import { merge, type Columns } from '../metrics.ts';
+import { askForKey, getState, loadModels, useStore } from '../store.ts';
 import { Chart } from './Chart.tsx';
+import { Failure } from './Failure.tsx';
+import { ModelTable } from './ModelTable.tsx';
 
-const kEveryMs = 2_000;
-const kSpan = 300; // s on show
-const kLatencyWindow = 5; // scrapes that a quantile covers
-
-// Kept outside the component: leaving the view and coming back does not lose what was seen.
-let scrapes: Scrape[] = [];
-let points: Point[] = [];
+const kEveryMs = 5_000; // as often as the server takes a sample
 
 export function Metrics() {
-  const [error, setError] = useState<string | null>(null);
-  const [seen, setSeen] = useState(points);
+  const { history, samples, error, poll } = useHistory();
+  return (
+    <main class="metrics" tabIndex={0} aria-label="Metrics">
+      {error && <Failure error={error.message} kind={error.failure} actions={[{ label: 'Retry', run: () => void poll() }]} />}
+      {history && <Totals history={history} />}
+      <ModelTable />
+      {samples['time'] && <Charts samples={samples} />}
+    </main>
+  );
+}
+
+function useHistory() {
+  const [history, setHistory] = useState<History | null>(null);
+  const [samples, setSamples] = useState<Columns>({});
+  const [error, setError] = useState<ApiError | null>(null);
   const key = useStore((state) => state.key);
+  const [poll, setPoll] = useState<() => void>(() => () => {});
   useEffect(() => {
     const controller = new AbortController();
-    const poll = async () => {
+    let seen: Columns = {};
+    const ask = async () => {
       if (document.visibilityState !== 'visible') return;
       try {
-        take(readScrape(await fetchMetrics(getState().key, controller.signal), Date.now() / 1_000));
-        setSeen(points);
+        const told = await fetchHistory(Number(seen['time']?.at(-1) ?? 0), getState().key, controller.signal);
+        seen = merge(seen, told.samples, told.span_s);
+        setSamples(seen);
+        setHistory(told);
         setError(null);
+        void loadModels();
       } catch (failure) {
-        if (!controller.signal.aborted) setError(report(failure));
+        if (controller.signal.aborted) return;
+        askForKey(failure);
+        setError(failure instanceof ApiError ? failure : new ApiError('refused', String(failure)));
       }
     };
-    void poll();
-    const timer = setInterval(poll, kEveryMs);
+    setPoll(() => ask);
+    void ask();
+    const timer = setInterval(ask, kEveryMs);
     return () => {
       clearInterval(timer);
       controller.abort();
     };
   }, [key]);
+  return { history, samples, error, poll };
+}
+
+function Totals({ history: { uptime_s, totals } }: { history: History }) {
+  const n = (name: string) => totals[name] ?? 0;
+  const looked = n('prefix_queried_tokens');
+  const facts: [string, string][] = [
+    ['Running for', duration(uptime_s * 1_000)],
+    ['Answered', count(n('requests'))],
+    ['Refused', count(n('refused'))],
+    ['Failed', count(n('failed'))],
+    ['Prompt from cache', looked > 0 ? percent(n('prefix_hit_tokens') / looked) : '–'],
+    ['Preempted', count(n('preemptions'))],
+  ];
   return (
-    <main class="metrics">
-      {error && <p class="failure" role="alert">{error}</p>}
-      <Charts points={seen} />
-      <p class="muted">Read from /metrics every two seconds while this view is open. Latencies cover the last ten seconds.</p>
-    </main>
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
-function report(failure: unknown): string {
-  if (failure instanceof ApiError && failure.failure === 'unauthorized') setState({ askKey: true });
-  return failure instanceof Error ? failure.message : String(failure);
-}
-
-function take(scrape: Scrape): void {
-  const next = point(scrape, scrapes.at(-1), scrapes[0]);
-  scrapes = [...scrapes, scrape].slice(-kLatencyWindow);
-  points = [...points, next].filter((each) => each.time > scrape.time - kSpan);
-}
-
-function Charts({ points }: { points: Point[] }) {
-  const times = points.map((each) => each.time);
-  const column = (name: keyof Point) => points.map((each) => each[name]);
-  const common = { times, span: kSpan };
-  const ms = (seconds: number) => duration(seconds * 1_000);
+function Charts({ samples }: { samples: Columns }) {
+  const times = samples['time'] as number[];
+  const column = (label: string, name: string) => ({ label, values: samples[name] ?? times.map(() => null) });
+  const seconds = (s: number) => duration(s * 1_000);
   return (
     <div class="charts">
-      <Chart {...common} title="Requests" format={(n) => count(n)} series={[
-        { label: 'running', colour: '--line-1', values: column('running') },
-        { label: 'waiting', colour: '--line-2', values: column('waiting') },
-      ]} />
-      <Chart {...common} title="KV cache in use" max={1} format={(share) => `${(share * 100).toFixed(0)} %`} series={[
-        { label: 'used', colour: '--line-1', values: column('kvUse') },
-      ]} />
-      <Chart {...common} title="Tokens per second" format={(n) => count(n)} series={[
-        { label: 'generated', colour: '--line-1', values: column('generatedRate') },
-        { label: 'prompt', colour: '--line-2', values: column('promptRate') },
-      ]} />
-      <Chart {...common} title="Time to first token" format={ms} series={[
-        { label: 'p50', colour: '--line-1', values: column('firstTokenP50') },
-        { label: 'p95', colour: '--line-2', values: column('firstTokenP95') },
-      ]} />
-      <Chart {...common} title="Time between tokens" format={ms} series={[
-        { label: 'p50', colour: '--line-1', values: column('interTokenP50') },
-        { label: 'p95', colour: '--line-2', values: column('interTokenP95') },
-      ]} />
+      <Chart times={times} title="Requests" whole format={count} empty="No requests yet" series={[column('running', 'running'), column('waiting', 'waiting')]} />
+      <Chart times={times} title="Tokens per second" format={count} empty="No tokens yet" series={[column('generated', 'generated_tokens_per_s'), column('prompt', 'prompt_tokens_per_s')]} />
+      <Chart times={times} title="Time to first token" format={seconds} empty="No requests yet" series={[column('p50', 'first_token_p50_s'), column('p95', 'first_token_p95_s')]} />
+      <Chart times={times} title="Time between tokens" format={seconds} empty="No tokens yet" series={[column('p50', 'inter_token_p50_s'), column('p95', 'inter_token_p95_s')]} />
+      <Chart times={times} title="Caches" max={1} format={percent} empty="Nothing in the KV cache yet" series={[column('KV cache in use', 'kv_use'), column('prompt tokens found', 'prefix_hit_share')]} />
+      <Chart times={times} title="Memory" format={bytes} empty="The server does not tell its memory" series={[column('process', 'resident_bytes'), column('KV cache', 'kv_bytes')]} />
     </div>
   );
 }

@@ -1,97 +1,119 @@
+import { useEffect, useRef } from 'preact/hooks';
 import type { Settings } from '../conversation.ts';
 import { download } from '../download.ts';
-import { activeSettings, getState, notify, putConversation, setKey, setSettings, setState, useStore } from '../store.ts';
+import { activeSettings, getState, modelOf, notify, putConversation, setKey, setSettings, setState, useStore } from '../store.ts';
 import { fromJson, toJson } from '../transfer.ts';
+import { FileButton } from './FileButton.tsx';
 import { IconButton } from './Icon.tsx';
-
-interface Field {
-  name: Exclude<keyof Settings, 'model' | 'system'>;
-  label: string;
-  help: string;
-  min?: number;
-  max?: number;
-  step: number;
-}
-
-const kFields: Field[] = [
-  { name: 'temperature', label: 'Temperature', help: '0 always takes the likeliest token; higher is more varied', min: 0, max: 2, step: 0.05 },
-  { name: 'top_p', label: 'Top p', help: 'Draws from the likeliest tokens that together reach this share', min: 0, max: 1, step: 0.01 },
-  { name: 'top_k', label: 'Top k', help: 'Draws from this many of the likeliest tokens', min: 0, step: 1 },
-  { name: 'min_p', label: 'Min p', help: 'Drops tokens less likely than this share of the likeliest', min: 0, max: 1, step: 0.01 },
-  { name: 'repetition_penalty', label: 'Repetition penalty', help: 'Above 1 makes tokens that were used less likely', min: 0, max: 2, step: 0.05 },
-  { name: 'frequency_penalty', label: 'Frequency penalty', help: 'Grows with each use of a token', min: -2, max: 2, step: 0.05 },
-  { name: 'presence_penalty', label: 'Presence penalty', help: 'Counts once a token was used at all', min: -2, max: 2, step: 0.05 },
-  { name: 'seed', label: 'Seed', help: 'The same seed gives the same answer', min: 0, step: 1 },
-  { name: 'max_tokens', label: 'Longest answer', help: 'In tokens, reasoning included', min: 1, step: 1 },
-];
+import { kNumberFields, NumberField } from './NumberField.tsx';
+import { useTyped } from './typed.ts';
 
 export function SettingsPanel() {
   const settings = useStore(activeSettings);
+  const model = useStore((state) => modelOf(state, activeSettings(state)));
   const inChat = useStore((state) => state.conversations.some((each) => each.id === state.activeId));
-  const key = useStore((state) => state.key);
+  const panel = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    panel.current!.focus();
+    return () => before?.focus();
+  }, []);
+  const set = (patch: Partial<Settings>) => setSettings({ ...activeSettings(getState()), ...patch });
   return (
-    <aside class="settings" aria-label="Settings">
+    <aside class="settings" aria-label="Settings" ref={panel} tabIndex={-1}>
       <div class="bar">
         <h2>Settings</h2>
         <span class="spacer" />
         <IconButton icon="close" label="Close settings" onClick={() => setState({ open: null })} />
       </div>
-      <p class="muted">{inChat ? 'For this chat and for new ones.' : 'For new chats.'} Empty means the server's default.</p>
-      <label class="field wide">
-        System prompt
-        <textarea rows={4} value={settings.system ?? ''} placeholder="None" onChange={(event) => setSettings({ ...settings, system: event.currentTarget.value || undefined })} />
-      </label>
-      {kFields.map((field) => (
-        <NumberField key={field.name} field={field} settings={settings} />
+      <p class="muted">{inChat ? 'For this chat and for new ones.' : 'For new chats.'} An empty field has the value that it shows in grey.</p>
+      <SystemPrompt value={settings.system} set={(system) => set({ system })} />
+      {model?.has_thinking_switch && <Thinking value={settings.thinking} set={(thinking) => set({ thinking })} />}
+      {kNumberFields.map((field) => (
+        <NumberField key={field.name} field={field} settings={settings} usual={model?.sampling?.[field.name]} />
       ))}
+      <StopSequences value={settings.stop} set={(stop) => set({ stop })} />
       <button type="button" onClick={() => setSettings({ model: settings.model })}>
         Use the server's defaults
       </button>
-      <h3>Chats in this browser</h3>
-      <div class="buttons">
-        <button type="button" onClick={exportAll}>Export all</button>
-        <label class="button" tabIndex={0} onKeyDown={pressLabel}>
-          Import
-          <input type="file" accept=".json,application/json" class="visually-hidden" tabIndex={-1} onChange={(event) => void importFile(event.currentTarget)} />
-        </label>
-      </div>
-      <h3>API key</h3>
-      <div class="buttons">
-        <button type="button" onClick={() => setState({ askKey: true })}>{key ? 'Change key' : 'Set key'}</button>
-        {key && <button type="button" onClick={() => setKey('')}>Forget key</button>}
-      </div>
+      <Chats />
+      <ApiKey />
     </aside>
   );
 }
 
-function NumberField({ field, settings }: { field: Field; settings: Settings }) {
-  const { name, label, help, ...limits } = field;
-  const change = (event: Event) => {
-    const input = event.currentTarget as HTMLInputElement;
-    if (!input.reportValidity()) return;
-    setSettings({ ...settings, [name]: input.value === '' ? undefined : input.valueAsNumber });
-  };
+function SystemPrompt({ value, set }: { value?: string; set: (value?: string) => void }) {
+  const typed = useTyped(value ?? '');
   return (
-    <label class="field" title={help}>
-      {label}
-      <input type="number" inputMode="decimal" placeholder="default" {...limits} step={limits.step < 1 ? 'any' : 1} value={settings[name] ?? ''} onChange={change} />
+    <label class="field wide">
+      System prompt
+      <textarea rows={4} placeholder="None" {...typed} onChange={(event) => set(event.currentTarget.value || undefined)} />
     </label>
   );
 }
 
-function pressLabel(event: KeyboardEvent): void {
-  if (event.key === 'Enter' || event.key === ' ') (event.currentTarget as HTMLLabelElement).click();
+function Thinking({ value, set }: { value?: boolean; set: (value?: boolean) => void }) {
+  const shown = value === undefined ? '' : String(value);
+  return (
+    <label class="field">
+      Thinking
+      <select value={shown} onChange={({ currentTarget }) => set(currentTarget.value === '' ? undefined : currentTarget.value === 'true')}>
+        <option value="">As the model has it</option>
+        <option value="true">On</option>
+        <option value="false">Off</option>
+      </select>
+    </label>
+  );
 }
 
-function exportAll(): void {
-  const { conversations } = getState();
-  if (conversations.length === 0) notify('There are no chats to export.');
-  else download('realizar-chats.json', 'application/json', toJson(conversations));
+function StopSequences({ value, set }: { value?: string[]; set: (value?: string[]) => void }) {
+  const read = (text: string) => {
+    const lines = text.split('\n').filter((line) => line !== '');
+    set(lines.length > 0 ? lines : undefined);
+  };
+  const typed = useTyped(value?.join('\n') ?? '');
+  return (
+    <label class="field wide">
+      Stop sequences
+      <textarea rows={2} {...typed} placeholder="None" aria-describedby="stop-help" onChange={(event) => read(event.currentTarget.value)} />
+      <small id="stop-help">One a line. The answer ends before any of them.</small>
+    </label>
+  );
 }
 
-async function importFile(input: HTMLInputElement): Promise<void> {
-  const file = input.files?.[0];
-  input.value = '';
+function Chats() {
+  const exportAll = () => {
+    const { conversations } = getState();
+    if (conversations.length === 0) notify('There are no chats to export.');
+    else download('realizar-chats.json', 'application/json', toJson(conversations));
+  };
+  return (
+    <section aria-label="Chats in this browser">
+      <h3>Chats in this browser</h3>
+      <div class="buttons">
+        <button type="button" onClick={exportAll}>Export all</button>
+        <FileButton label="Import" class="" accept=".json,application/json" choose={([file]) => void importFile(file)}>
+          Import
+        </FileButton>
+      </div>
+    </section>
+  );
+}
+
+function ApiKey() {
+  const key = useStore((state) => state.key);
+  return (
+    <section aria-label="API key">
+      <h3>API key</h3>
+      <div class="buttons">
+        <button type="button" onClick={() => setState({ askKey: 'asked' })}>{key ? 'Change key' : 'Set key'}</button>
+        {key && <button type="button" onClick={() => setKey('')}>Forget key</button>}
+      </div>
+    </section>
+  );
+}
+
+async function importFile(file: File | undefined): Promise<void> {
   if (!file) return;
   try {
     const conversations = fromJson(await file.text());

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Conversation } from '../conversation.ts';
 import { age } from '../format.ts';
-import { setState, useStore } from '../store.ts';
+import { setState, toggleSidebar, useStore } from '../store.ts';
 import { remove } from './ChatMenu.tsx';
 import { Icon, IconButton } from './Icon.tsx';
 
@@ -18,7 +18,7 @@ export function Sidebar() {
       <div class="bar">
         <strong class="brand">realizar</strong>
         <span class="spacer" />
-        <IconButton icon="close" label="Close" class="narrow-only" onClick={() => setState({ open: null })} />
+        <IconButton icon="menu" label="Hide chats" onClick={toggleSidebar} />
       </div>
       <a class="new" href="#" title="New chat (Ctrl+K)" onClick={() => setState({ open: null })}>
         <Icon name="plus" />
@@ -49,7 +49,7 @@ function Row({ conversation }: { conversation: Conversation }) {
   const running = useStore((state) => state.running.has(conversation.id));
   return (
     <li class={current ? 'current' : ''}>
-      <a href={`#/c/${conversation.id}`} aria-current={current ? 'page' : undefined} onClick={() => setState({ open: null })}>
+      <a href={`#/c/${conversation.id}`} title={conversation.title} aria-current={current ? 'page' : undefined} onClick={() => setState({ open: null })}>
         {running && <span class="pulse" title="Answering" />}
         {conversation.title}
       </a>

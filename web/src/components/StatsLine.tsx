@@ -15,7 +15,6 @@ export function StatsLine({ message, contextLength }: Props) {
       {stats.completionTokens > 1 && stats.generationMs > 0 && <span title="Tokens per second after the first">{speed(stats)}</span>}
       <span title="Time to the first token">{duration(stats.firstTokenMs)} to first token</span>
       {stats.promptTokens === undefined ? <span>≈ {count(stats.completionTokens)} tokens</span> : <ContextUse stats={stats} contextLength={contextLength} />}
-      {message.finish === 'length' && <span class="warn">stopped at the token limit</span>}
     </p>
   );
 }

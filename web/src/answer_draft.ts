@@ -1,0 +1,70 @@
+// An answer while it arrives. It goes to the page at most every kRenderEveryMs.
+import type { Delta, Usage } from './api.ts';
+import { change, type Message, type Stats } from './conversation.ts';
+import { conversation, putConversation } from './store.ts';
+
+const kRenderEveryMs = 50;
+
+export class AnswerDraft {
+  private readonly startedAt = performance.now();
+  private firstAt = 0;
+  private lastAt = 0;
+  private reasonedAt = 0;
+  private nChunks = 0;
+  private content: string;
+  private reasoning: string;
+  private finish: string | undefined;
+  private usage: Usage | undefined;
+  private decodeMs: number | undefined;
+  private timer = 0;
+
+  // What the message holds already stays; the answer is written after it.
+  constructor(private readonly conversationId: string, private readonly message: Message) {
+    this.content = message.content;
+    this.reasoning = message.reasoning ?? '';
+  }
+
+  add(delta: Delta): void {
+    if (delta.text || delta.reasoning) this.count(delta);
+    this.content += delta.text ?? '';
+    this.reasoning += delta.reasoning ?? '';
+    this.finish = delta.finish ?? this.finish;
+    this.usage = delta.usage ?? this.usage;
+    this.decodeMs = delta.decodeMs ?? this.decodeMs;
+    this.timer ||= window.setTimeout(() => this.put({}, 'soon'), kRenderEveryMs);
+  }
+
+  close(end: Partial<Message>): void {
+    clearTimeout(this.timer);
+    this.put(end, 'now');
+  }
+
+  private count(delta: Delta): void {
+    this.lastAt = performance.now();
+    this.firstAt ||= this.lastAt;
+    if (delta.reasoning) this.reasonedAt = this.lastAt;
+    this.nChunks += 1;
+  }
+
+  private put(patch: Partial<Message>, when: 'now' | 'soon'): void {
+    this.timer = 0;
+    const active = conversation(this.conversationId);
+    if (!active) return;
+    const { content, finish } = this;
+    const reasoning = this.reasoning || undefined;
+    putConversation(change(active, this.message.id, { content, reasoning, finish, stats: this.stats(), ...patch }), when);
+  }
+
+  private stats(): Stats | undefined {
+    if (!this.firstAt) return this.message.stats;
+    return {
+      firstTokenMs: this.firstAt - this.startedAt,
+      // Chunks that come together say nothing about speed; the server's own time does.
+      generationMs: this.decodeMs ?? this.lastAt - this.firstAt,
+      reasoningMs: this.reasonedAt ? this.reasonedAt - this.firstAt : this.message.stats?.reasoningMs,
+      promptTokens: this.usage?.prompt_tokens,
+      cachedTokens: this.usage?.prompt_tokens_details?.cached_tokens,
+      completionTokens: this.usage?.completion_tokens ?? this.nChunks,
+    };
+  }
+}

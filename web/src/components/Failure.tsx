@@ -1,0 +1,24 @@
+import type { Failure as Kind } from '../api.ts';
+import { setState } from '../store.ts';
+
+interface Props {
+  error: string;
+  kind?: Kind;
+  disabled?: boolean;
+  actions: { label: string; run: () => void }[];
+}
+
+// What went wrong, with what can be done about it.
+export function Failure({ error, kind, disabled, actions }: Props) {
+  const all = kind === 'unauthorized' ? [{ label: 'Enter key', run: () => setState({ askKey: 'asked' }) }, ...actions] : actions;
+  return (
+    <div class="failure" role="alert">
+      <p>{error}</p>
+      {all.map(({ label, run }) => (
+        <button key={label} type="button" onClick={run} disabled={disabled}>
+          {label}
+        </button>
+      ))}
+    </div>
+  );
+}

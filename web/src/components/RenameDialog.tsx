@@ -1,0 +1,19 @@
+import { useEffect, useRef } from 'preact/hooks';
+import type { Conversation } from '../conversation.ts';
+import { putConversation } from '../store.ts';
+import { Dialog } from './Dialog.tsx';
+
+export function RenameDialog({ active, close }: { active: Conversation; close: () => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current!.select(), []);
+  const rename = () => {
+    const title = input.current!.value.trim();
+    if (title) putConversation({ ...active, title });
+    close();
+  };
+  return (
+    <Dialog title="Rename this chat" submitLabel="Rename" onSubmit={rename} onClose={close}>
+      <input ref={input} type="text" aria-label="Title" required maxLength={200} value={active.title} />
+    </Dialog>
+  );
+}

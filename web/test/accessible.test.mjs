@@ -1,0 +1,59 @@
+// axe finds nothing, in any view and look.
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { readFile } from 'node:fs/promises';
+import { after, before, test } from 'node:test';
+import { ask, launch, openPage } from './browser.mjs';
+import { startScriptedServer } from './scripted_server.mjs';
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+let browser;
+let server;
+before(async () => {
+  browser = await launch();
+  server = await startScriptedServer();
+});
+after(async () => {
+  await browser.close();
+  await server.close();
+});
+
+const kLooks = {
+  light: { colorScheme: 'light' },
+  dark: { colorScheme: 'dark' },
+  phone: { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true },
+};
+
+async function check(page, view) {
+  const found = await page.evaluate(async () => {
+    const { violations } = await window.axe.run();
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' | ').slice(0, 300)}`);
+  });
+  assert.deepEqual(found, [], view);
+}
+
+for (const [look, options] of Object.entries(kLooks)) {
+  test(`axe finds nothing (${look})`, async (t) => {
+    // The page's policy would not let a test's script in.
+    const { page } = await openPage(t, browser, server.url, { ...options, bypassCSP: true, reducedMotion: 'reduce' });
+    await page.evaluate(axe);
+    await check(page, 'welcome');
+    for (const question of ['table', 'think, and show me code', 'tasks', 'math', 'wide', 'http error']) await ask(page, question);
+    await check(page, 'chat');
+    await page.getByRole('button', { name: 'This chat' }).click();
+    await check(page, 'menu');
+    await page.getByRole('menuitem', { name: 'Rename' }).click();
+    await check(page, 'rename');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Settings', exact: true }).click();
+    await check(page, 'settings');
+    await page.getByRole('button', { name: 'Set key' }).click();
+    await check(page, 'key');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Close settings' }).click();
+    await page.getByRole('link', { name: 'Metrics' }).click();
+    await page.locator('.plot path').first().waitFor();
+    await check(page, 'metrics');
+  });
+}
