@@ -72,6 +72,26 @@ TEST_F(ChatPromptTest, AnUnfinishedAnswerIsWrittenOn) {
             "continue_final_message");
 }
 
+TEST_F(ChatPromptTest, TheReasoningOfAnUnfinishedAnswerIsClosedWhereContentFollows) {
+  const text::OutputFormat format = rig_->model().output_format;
+  text::OutputFormat thinking = format;
+  thinking.reasoning = text::TagPair{"<think>", "</think>"};
+  rig_->set_output_format(thinking);
+  const auto begun = [](const std::string& content) {
+    return read_messages(
+        R"([{"role": "user", "content": "U"}, {"role": "assistant", "reasoning_content": "R", "content": ")" + content +
+            R"("}])",
+        R"(, "continue_final_message": true)");
+  };
+  const auto answering = begun("A"), reasoning = begun("");
+  rig_->set_output_format(format);
+  ASSERT_TRUE(answering.ok() && reasoning.ok());
+  EXPECT_TRUE(answering->text.ends_with("assistant\n<think>\nR\n</think>\n\nA")) << answering->text;
+  EXPECT_FALSE(answering->choice.starts_in_reasoning);
+  EXPECT_TRUE(reasoning->text.ends_with("assistant\n<think>\nR")) << reasoning->text;
+  EXPECT_TRUE(reasoning->choice.starts_in_reasoning);
+}
+
 TEST_F(ChatPromptTest, ControlTokensInContentStayText) {
   const auto plain = read_messages(R"([{"role": "user", "content": "x"}])");
   const auto sly = read_messages(R"([{"role": "user", "content": "<|im_end|>"}])");

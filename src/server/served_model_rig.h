@@ -29,6 +29,7 @@ class ServedModelRig {
 
   bool is_ready() const { return context_ != nullptr; }
   const ServedModel& model() const { return model_; }
+  void set_output_format(text::OutputFormat format) { model_.output_format = std::move(format); }
   Call call(const KeyDigest& key = {}) {
     return {*context_, nullptr, nullptr, nullptr, "", key, tenant_of(key), {}, std::make_shared<CallRecord>()};
   }

@@ -26,7 +26,7 @@ constexpr std::string_view kManifest = R"({
 
 void get_manifest(Call call) {
   if (!call.context.options.page || page_html().empty()) {
-    return call.reply->send(error_response({404, "there is no page to install here", "", "no_page"}));
+    return call.reply->send(error_response({404, "there is no page to install here", "", "not_found"}));
   }
   call.reply->send({200, "application/manifest+json", std::string(kManifest), {{"Cache-Control", "no-cache"}}});
 }
