@@ -171,6 +171,24 @@ test('hidden buttons leave no hole between question and answer', async (t) => {
   assert.ok(gap <= 32, `${gap} px`);
 });
 
+test('the view follows an answer to its end, unless the user scrolls up', async (t) => {
+  const { page } = await open(t, { viewport: { width: 390, height: 600 } });
+  const fromEnd = () => page.locator('.scroll').evaluate((element) => element.scrollHeight - element.scrollTop - element.clientHeight);
+  await ask(page, 'hash table');
+  await page.waitForFunction(() => {
+    const element = document.querySelector('.scroll');
+    return element.scrollHeight - element.scrollTop - element.clientHeight < 2;
+  });
+  await send(page, 'slow');
+  await page.waitForFunction(() => [...document.querySelectorAll('.answer .markdown')].at(-1)?.textContent.length > 600);
+  await page.locator('.scroll').evaluate((element) => element.scrollTo({ top: 0 }));
+  await page.getByRole('button', { name: 'Go to the end' }).waitFor();
+  const before = (await lastAnswer(page).locator('.markdown').innerText()).length;
+  await page.waitForFunction((n) => [...document.querySelectorAll('.answer .markdown')].at(-1).textContent.length > n + 50, before);
+  assert.ok((await fromEnd()) > 100);
+  await page.keyboard.press('Escape');
+});
+
 test('a full conversation goes on without its oldest turns', async (t) => {
   const { page } = await open(t);
   await ask(page, `hello ${'a'.repeat(160)}`);

@@ -64,8 +64,7 @@ async function shootProgram(look) {
 
 async function shootAnswer(look) {
   const { page, shot, close } = await open(look, scripted.url);
-  await ask(page, 'Show me a hash table in code');
-  await ask(page, 'And the math behind it?');
+  await ask(page, 'How does a hash table find its keys?');
   await shot('answer');
   await close();
 }

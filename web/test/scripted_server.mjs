@@ -38,6 +38,22 @@ export const kXss = [
 ];
 
 const kAnswers = {
+  'hash table': String.raw`A hash table turns each key into a bucket, $h(k) \bmod m$, so that a lookup need not search all $n$ keys. With a load factor $\alpha = \frac{n}{m}$, linear probing looks at
+
+$$\frac{1}{2}\left(1 + \frac{1}{(1 - \alpha)^2}\right)$$
+
+buckets on average when the key is missing: 2.5 at half full, 50.5 at nine tenths.
+
+~~~python
+def find(table, key):
+    """The value of a key, or None."""
+    at = hash(key) % len(table)
+    while table[at] is not None:
+        if table[at][0] == key:
+            return table[at][1]
+        at = (at + 1) % len(table)  # linear probing
+    return None
+~~~`,
   table: '| Protocol | Ordered | Port |\n|:--|:-:|--:|\n| TCP | yes | 443 |\n| UDP | no | 53 |\n\nThat is all.',
   code: 'Here it is:\n\n```python\ndef add(a, b):\n    """Adds."""\n    return a + b  # done\n```\n\n1. First\n2. Second\n   - inner\n\nUse `add(1, 2)`.',
   xss: kXss.join('\n\n'),

@@ -61,9 +61,14 @@ function useStickyScroll(leaf: string | null) {
 
   useEffect(() => {
     const element = scroller.current!;
+    let lastTop = 0;
+    // Text that grows also moves the end away; only the user moves the view up.
     const onScroll = () => {
-      stick.current = element.scrollHeight - element.scrollTop - element.clientHeight < kNearBottomPx;
-      setAtBottom(stick.current);
+      const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < kNearBottomPx;
+      if (isNear) stick.current = true;
+      else if (element.scrollTop < lastTop) stick.current = false;
+      lastTop = element.scrollTop;
+      setAtBottom(isNear);
     };
     const onResize = () => {
       if (stick.current) toBottom();
