@@ -269,6 +269,7 @@ class Behind:
         self.assertEqual(get(self.http_port, "/v1/models")[0], 301)
         self.assertEqual(self.status("/v1/models"), 200)
         self.assertEqual(self.status("/metrics"), 404)
+        self.assertEqual(self.status("/metrics/history"), 404)
 
 
 @unittest.skipUnless(shutil.which("nginx"), "nginx is not installed")

@@ -40,6 +40,7 @@ export class ApiError extends Error {
   // Of a prompt that is too long for the model, in tokens.
   nPrompt?: number;
   nCtx?: number;
+  status?: number; // of the HTTP answer, where there was one
 
   constructor(readonly failure: Failure, message: string) {
     super(message);
@@ -63,7 +64,11 @@ export interface History {
 
 // What the server did, from `since` (Unix time in s) on, for as long as it keeps that.
 export async function fetchHistory(since: number, key: string, signal: AbortSignal): Promise<History> {
-  const history = (await json(await request(`metrics/history?since=${since}`, key, { signal }))) as History;
+  const response = await request(`metrics/history?since=${since}`, key, { signal }).catch((error) => {
+    if (!(error instanceof ApiError) || error.status !== 404) throw error;
+    throw new ApiError('refused', 'This server shows no metrics here: they are switched off, or a proxy keeps them inside.');
+  });
+  const history = (await json(response)) as History;
   if (!Array.isArray(history.samples?.['time'])) throw new ApiError('refused', 'The history of metrics has no times.');
   return history;
 }
@@ -127,6 +132,10 @@ async function request(path: string, key: string, init: RequestInit = {}): Promi
 }
 
 function refusal(status: number, body: any, key: string): ApiError {
+  return Object.assign(refusalOf(status, body, key), { status });
+}
+
+function refusalOf(status: number, body: any, key: string): ApiError {
   if (status === 401) {
     return new ApiError('unauthorized', key ? 'The server does not accept this API key.' : 'This server asks for an API key.');
   }

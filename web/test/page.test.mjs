@@ -336,6 +336,13 @@ test('draws the last hour as the server kept it', async (t) => {
   assert.deepEqual(problems, []);
 });
 
+test('says that the metrics are not shown, where they are not', async (t) => {
+  const { page } = await open(t);
+  await page.route('**/metrics/history*', (route) => route.fulfill({ status: 404, body: 'Not Found' }));
+  await page.getByRole('link', { name: 'Metrics' }).click();
+  await page.getByText('This server shows no metrics here').waitFor();
+});
+
 test('says in words that there is nothing to draw yet', async (t) => {
   const own = await startScriptedServer({ idle: true });
   t.after(own.close);
