@@ -28,7 +28,7 @@ class Case(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.env = {"XDG_STATE_HOME": folder.name, "HOME": folder.name}
+        self.env = {"XDG_STATE_HOME": folder.name, "HOME": folder.name, "NO_COLOR": "1"}
         self.history = self.folder / "realizar/history"
 
     def chat(self, *args, env=None, **options):
@@ -142,10 +142,11 @@ class Commands(Case):
 
 class Input(Case):
     def test_characters_need_no_locale(self):
-        chat = self.chat("-n", "1", env=NO_LOCALE)
-        self.say(chat, "hello 😀 日本語 é", "cut off")
-        self.assertEqual(self.saved(chat)[0], ("u", "hello 😀 日本語 é"))
-        self.leave(chat)
+        for locale in [NO_LOCALE, {**NO_LOCALE, "LANG": "en_XX.UTF-8"}, {**NO_LOCALE, "LC_ALL": "POSIX"}]:
+            chat = self.chat("-n", "1", env=locale)
+            self.say(chat, "hello 😀 日本語 é", "cut off")
+            self.assertEqual(self.saved(chat)[0], ("u", "hello 😀 日本語 é"))
+            self.leave(chat)
 
     def test_a_paste_of_several_lines_is_one_message(self):
         chat = self.chat("-n", "1", env={"TERM": "xterm"})
@@ -240,6 +241,25 @@ class Output(Case):
         self.assertLess(max(map(len, lines)), 20)
         self.assertEqual(" ".join(lines).split(), whole.split())
 
+    def test_a_long_prompt_shows_a_sign_of_life_until_it_is_interrupted(self):
+        chat = self.chat("--batch-tokens", "1", "word " * 900, env={"TERM": "xterm"})
+        shown = chat.read_until(" tokens, ")
+        self.assertRegex(shown, "^\r[|/\\\\-] reading [0-9]+ tokens, $")
+        chat.send("\x03")
+        chat.read_until("\r\x1b[K")
+        self.assertEqual(chat.exit_code(), 130)
+
+    def test_each_answer_has_its_trace(self):
+        _, once = self.piped(PROMPT, "--trace")
+        _, twice = self.piped(f"{PROMPT}\n/reset\n{PROMPT}", "--trace")
+        self.assertEqual(twice.count("decode "), 2 * once.count("decode "))
+        self.assertGreater(once.count("decode "), 2)
+
+    def test_errors_are_red_on_a_terminal(self):
+        for env, head in [({"NO_COLOR": None}, "\x1b[31mrealizar:\x1b[0m "), ({}, "realizar: ")]:
+            chat = self.chat("-m", "/no/such.gguf", "Hello", env={"TERM": "xterm", **env})
+            self.assertTrue(chat.read_until("/no/such.gguf").startswith(head))
+
     def test_a_full_context_leaves_the_oldest_turns_out(self):
         chat = self.chat("--ctx", "64", "--system", "Be brief.")
         self.say(chat, PROMPT, "Paris.")
@@ -301,7 +321,7 @@ class Thinking(Case):
 
     def test_is_dim_on_a_terminal(self):
         chat = self.chat(self.model, env={"TERM": "xterm", "NO_COLOR": None})
-        chat.read_until("> ")
+        chat.read_until("\x1b[1m>\x1b[0m ")
         chat.send(self.PROMPT + "\n")
         chat.read_until("\x1b[2mcapital of France\x1b[0m\r\n\r\nParis.")
         chat.send("\x04")

@@ -140,9 +140,11 @@ void write_terminal(FILE* terminal, const char* sequence) {
   std::fflush(terminal);
 }
 
+// The sign is bold and the space after it is not: libedit drops a style that no character follows.
 std::string prompt_with_style(const std::string& prompt, int fd) {
   if (!shows_styles(fd)) return prompt;
-  return std::string{kStyleMark} + "\033[1m" + kStyleMark + prompt + kStyleMark + "\033[0m" + kStyleMark;
+  const std::string mark(1, kStyleMark);
+  return mark + "\033[1m" + mark + prompt.substr(0, prompt.size() - 1) + mark + "\033[0m" + mark + prompt.back();
 }
 
 LineStatus read_plain(std::string& line) {

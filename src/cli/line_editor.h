@@ -16,8 +16,9 @@ class LineEditor {
   LineEditor(int terminal_fd, const std::vector<std::string>& history);
   ~LineEditor();
 
-  // Reads one line, without its line break; one that was pasted may hold further line breaks. Ctrl-C gives
-  // kInterrupted, end of input kEnd. Bytes are those that were typed: UTF-8 where the locale is.
+  // Reads one line, without its line break, after `prompt`, a sign and a space; one that was pasted may hold further
+  // line breaks. Ctrl-C gives kInterrupted, end of input kEnd. Bytes are those that were typed: UTF-8 where the locale
+  // is.
   LineStatus read(const std::string& prompt, std::string& line);
   // From then on the arrow keys bring it back.
   void remember(const std::string& line);

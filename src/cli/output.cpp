@@ -10,6 +10,7 @@
 
 #include "base/printable.h"
 #include "cli/command.h"
+#include "cli/terminal.h"
 
 namespace realizar::cli {
 namespace {
@@ -52,7 +53,7 @@ int fail(const Error& error) {
 }
 
 void warn(std::string_view message) {
-  std::fputs(("realizar: " + printable(message) + '\n').c_str(), stderr);
+  std::fputs((styled("realizar:", Style::kRed, STDERR_FILENO) + ' ' + printable(message) + '\n').c_str(), stderr);
 }
 
 bool stdin_is_terminal() {

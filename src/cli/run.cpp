@@ -46,14 +46,15 @@ bool stdin_holds_text() {
   return ::fstat(STDIN_FILENO, &info) == 0 && !S_ISCHR(info.st_mode);
 }
 
-// Standard input, to its end. A person is told what is waited for where nothing comes.
+// Standard input, to its end. Where nothing comes, as from a terminal that ssh has turned into a pipe, a line says what
+// is waited for.
 Result<std::string> read_stdin() {
   struct pollfd input {
     STDIN_FILENO, POLLIN, 0
   };
   constexpr int kPatienceMs = 2000;
-  if (stderr_is_terminal() && !stdin_is_terminal() && ::poll(&input, 1, kPatienceMs) == 0) {
-    warn("waiting for the prompt's text on standard input (</dev/null: there is none)");
+  if (!stdin_is_terminal() && ::poll(&input, 1, kPatienceMs) == 0) {
+    warn("waiting for text on standard input; </dev/null says that there is none");
   }
   return read_text("-");
 }
