@@ -297,6 +297,44 @@ test('menus open and close by keys, and a chat is renamed in the page', async (t
   assert.deepEqual(problems, []);
 });
 
+test('a title that is being typed survives an answer that arrives, and Esc in its dialog does not stop that', async (t) => {
+  const { page } = await open(t);
+  await send(page, 'slow');
+  const length = () => lastAnswer(page).locator('.markdown').evaluate((element) => element.textContent.length);
+  const grown = async () => {
+    const before = await length();
+    await page.waitForFunction((n) => [...document.querySelectorAll('.answer .markdown')].at(-1)?.textContent.length > n + 30, before);
+  };
+  await page.waitForFunction(() => document.querySelector('.answer .markdown')?.textContent.length > 20);
+  await page.getByRole('button', { name: 'This chat' }).click();
+  await page.getByRole('menuitem', { name: 'Rename' }).click();
+  const title = page.getByRole('textbox', { name: 'Title' });
+  await title.fill('A title half typ');
+  await grown();
+  assert.equal(await title.inputValue(), 'A title half typ');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await grown();
+  await page.keyboard.press('Escape');
+  assert.match(await (await answered(page)).innerText(), /Stopped/);
+});
+
+test('a key that is refused is asked for once, not with each reading of the metrics', async (t) => {
+  const own = await startScriptedServer({ key: 'secret' });
+  t.after(own.close);
+  const { page } = await openPage(t, browser, own.url);
+  await page.keyboard.press('Escape');
+  await page.clock.install();
+  let asked = 0;
+  page.on('request', (request) => { asked += request.url().includes('/metrics/history') ? 1 : 0; });
+  await page.getByRole('link', { name: 'Metrics' }).click();
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('Escape');
+  await page.clock.runFor(30_000);
+  assert.equal(asked, 1);
+  assert.equal(await page.getByRole('dialog').count(), 0);
+});
+
 test('settings take the focus, give it back, and show what an empty field means', async (t) => {
   const { page } = await open(t);
   const button = page.getByRole('button', { name: 'Settings', exact: true });

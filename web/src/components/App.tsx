@@ -44,7 +44,7 @@ function skipToComposer(event: Event): void {
 }
 
 function onKeyDown(event: KeyboardEvent): void {
-  if (event.defaultPrevented || getState().askKey) return;
+  if (event.defaultPrevented || document.querySelector('dialog[open]')) return; // a dialog has its own keys
   if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     location.hash = '';

@@ -42,6 +42,7 @@ function useHistory() {
       } catch (failure) {
         if (controller.signal.aborted) return;
         askForKey(failure);
+        if (failure instanceof ApiError && failure.failure === 'unauthorized') clearInterval(timer); // another key begins anew
         setError(failure instanceof ApiError ? failure : new ApiError('refused', String(failure)));
       }
     };

@@ -2,9 +2,11 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Conversation } from '../conversation.ts';
 import { putConversation } from '../store.ts';
 import { Dialog } from './Dialog.tsx';
+import { useTyped } from './typed.ts';
 
 export function RenameDialog({ active, close }: { active: Conversation; close: () => void }) {
   const input = useRef<HTMLInputElement>(null);
+  const typed = useTyped(active.title);
   useEffect(() => input.current!.select(), []);
   const rename = () => {
     const title = input.current!.value.trim();
@@ -13,7 +15,7 @@ export function RenameDialog({ active, close }: { active: Conversation; close: (
   };
   return (
     <Dialog title="Rename this chat" submitLabel="Rename" onSubmit={rename} onClose={close}>
-      <input ref={input} type="text" aria-label="Title" required maxLength={200} value={active.title} />
+      <input ref={input} type="text" aria-label="Title" required maxLength={200} {...typed} />
     </Dialog>
   );
 }
