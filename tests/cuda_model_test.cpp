@@ -53,6 +53,37 @@ TEST_P(CudaModel, ATokenIsTheSameWhoeverChoosesIt) {
   EXPECT_EQ(rig->generate(request, {}).value().tokens, by_device);
 }
 
+TEST_P(CudaModel, ATokenIsTheSameWhereTheHostChoosesAll) {
+  Request request = request_for(some_tokens(9, 5), 4);
+  request.max_tokens = 60;
+  for (const float temperature : {0.0f, 1.2f}) {
+    request.sampling.temperature = temperature;
+    Rig device(GetParam(), kQuantized), host(GetParam(), kQuantized, {}, {.n_ctx = 128, .choose_on_host = true});
+    EXPECT_EQ(host->generate(request, {}).value().tokens, device->generate(request, {}).value().tokens);
+    EXPECT_FALSE(device.backend().chosen().empty());
+    EXPECT_TRUE(host.backend().chosen().empty());
+  }
+}
+
+TEST_P(CudaModel, SaysWhatItCannotRunByName) {
+  const auto backend = this->backend();
+  const ModelShape most{.n_heads = 8, .n_kv_heads = 8, .head_dim = 256, .n_experts = 512, .n_used = 32};
+  EXPECT_TRUE(backend->can_run(most).ok());
+  const auto refused = [&](ModelShape shape) {
+    const Status status = backend->can_run(shape);
+    return status.ok() ? Error{ErrorCode::kInternal, "accepted", ""} : status.error();
+  };
+  ModelShape wide = most, many = most, used = most;
+  wide.head_dim = 512;
+  many.n_experts = 513;
+  used.n_used = 33;
+  EXPECT_EQ(refused(wide).message,
+            "the cuda backend runs models of at most 256 dimensions a head, and this one has 512");
+  EXPECT_EQ(refused(wide).code, ErrorCode::kUnsupported);
+  EXPECT_EQ(refused(many).subject, "n_experts");
+  EXPECT_EQ(refused(used).subject, "n_experts_used");
+}
+
 TEST_P(CudaModel, ATokenDependsOnNothingButTheRequest) {
   const std::vector<Request> requests = {request_for(some_tokens(40, 7), 1), request_for(some_tokens(3, 11), 2),
                                          request_for(some_tokens(35, 7), 3)};

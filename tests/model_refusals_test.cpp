@@ -1,6 +1,7 @@
 // What a model file may not be: each case spoils one thing of a tiny model that loads, and the error must name it.
 #include <gtest/gtest.h>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "model/model.h"
 #include "support/tiny_model.h"
@@ -239,6 +240,24 @@ TEST(ModelLoading, OneTensorAnExpertIsTheSameAsAStack) {
   EXPECT_TRUE(loaded.ok()) << loaded.error().message;
   model.tensors.pop_back();
   EXPECT_TRUE(refused(load(model), ErrorCode::kNotFound, {"blk.0.ffn_gate.3.weight", "[24, 32]"}));
+}
+
+TEST(ModelRefusals, WhatTheBackendCannotRunBeforeAnyWeightIsLoaded) {
+  const auto load_with = [](uint32_t n_used, Backend& backend) -> Status {
+    RZ_TRY(const ModelFile file, test::tiny_model(kQwen3Moe, true, {.n_experts = 20, .n_used = n_used}).open());
+    RZ_CHECK_OK(backend.configure({.max_rows = 8, .max_logit_rows = 8, .max_context = 64}));
+    RZ_CHECK_OK(Model::load(file, backend));
+    return {};
+  };
+  const auto cpu = std::move(*make_cpu_backend({.n_threads = 1}));
+  const Status refused = load_with(17, *cpu);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(refused.error().subject, "n_experts_used");
+  EXPECT_EQ(refused.error().message, "the cpu backend runs models of at most 16 experts a token, and this one has 17");
+  EXPECT_EQ(cpu->weight_bytes(), 0u);
+  EXPECT_TRUE(load_with(16, *cpu).ok());
+  EXPECT_TRUE(load_with(17, *make_reference_backend()).ok()) << "which has no bound";
 }
 
 TEST(ModelLoading, ProgressGrowsAndCancels) {

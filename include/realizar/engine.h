@@ -28,6 +28,7 @@ struct LoadOptions {
   std::optional<uint32_t> n_gpu_layers;  // layers that stay in the GPUs' memory; absent: as many as fit
   uint64_t gpu_memory_mb = 0;            // of each GPU's memory to use; 0: what is free
   uint64_t host_cache_mb = 1024;         // of the host's memory, for cached prefixes that the GPU has no room for
+  std::string choose = "device";         // who draws tokens where the GPU can: "device", or "host" from the logits
   bool check = false;                    // compare the logits of a short prompt with another backend's
   // Kernels of the cpu backend: "auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon",
   // "dotprod", "i8mm".

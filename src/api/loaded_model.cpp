@@ -36,6 +36,7 @@ constexpr Named<KvType> kKvTypes[] = {{"f32", KvType::kF32},
                                       {"fp8", KvType::kF8}};
 enum class Split : uint8_t { kLayer, kTensor };
 constexpr Named<Split> kSplits[] = {{"layer", Split::kLayer}, {"tensor", Split::kTensor}};
+constexpr Named<bool> kChoosers[] = {{"device", false}, {"host", true}};
 constexpr Named<CpuIsa> kIsas[] = {
     {"auto", CpuIsa::kAuto},        {"portable", CpuIsa::kPortable}, {"avx2", CpuIsa::kAvx2},
     {"avx-vnni", CpuIsa::kAvxVnni}, {"avx512", CpuIsa::kAvx512},     {"amx", CpuIsa::kAmx},
@@ -162,6 +163,7 @@ Status LoadedModel::load_text() {
 Result<EngineOptions> LoadedModel::engine_options(const ModelConfig& config, const LoadOptions& options) const {
   EngineOptions engine_options;
   RZ_TRY(engine_options.kv_type, parse_name(kKvTypes, options.kv_type, "kv_type"));
+  RZ_TRY(engine_options.choose_on_host, parse_name(kChoosers, options.choose, "choose"));
   engine_options.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(config.n_ctx_train, kDefaultContext);
   if (options.max_batch_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
   engine_options.max_seqs = options.max_seqs;

@@ -62,6 +62,12 @@ struct KvLayout {
   KvType type = KvType::kF16;
 };
 
+// The numbers of a model that a backend may have bounds for.
+struct ModelShape {
+  uint32_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
+  uint32_t n_experts = 0, n_used = 0;  // experts in all and for each token; 0: it has none
+};
+
 struct BackendLimits {
   uint32_t max_rows = 512;        // rows a step
   uint32_t max_logit_rows = 512;  // logit rows a step
@@ -96,7 +102,10 @@ class Backend {
   virtual std::string_view name() const = 0;    // "cpu", "reference"
   virtual std::string description() const = 0;  // for --stats: device, instruction set, threads
 
-  // Limits are fixed before any other call.
+  // Whether it can run a model of these numbers, whatever its weights. Errors: Unsupported, by name, with the bound.
+  virtual Status can_run(const ModelShape&) const { return {}; }
+
+  // Limits are fixed before any other call but can_run.
   virtual Status configure(const BackendLimits& limits) = 0;
   // Copies, repacks or uploads; the source's bytes are not read after the call. Errors: Unsupported (type, by name),
   // FormatError (a weight is NaN or infinite), ResourceExhausted.
@@ -131,11 +140,13 @@ class Backend {
   virtual size_t block_bytes() const = 0;
   virtual void read_block(BlockId id, std::span<std::byte> bytes) const = 0;
   virtual void write_block(BlockId id, std::span<const std::byte> bytes) = 0;
-  // Without waiting, in the order of the steps: one block's bytes to another, and zeros.
-  virtual void copy_block(BlockId from, BlockId to) = 0;
   virtual void zero_block(BlockId id) = 0;
-  // The same without waiting, in the order of the steps, from and to memory of allocate_host, which lives as long as
-  // the backend; empty: there is none, or no more.
+  // One block's bytes into another, without waiting, in the order of the steps.
+  virtual void copy_block(BlockId from, BlockId to) = 0;
+  // A block's keys and values of one layer as numbers, F32 [block_tokens, n_kv_heads, head_dim] each; between steps.
+  virtual void read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const = 0;
+  // read_block and write_block without waiting, in the order of the steps, to and from memory of allocate_host, which
+  // lives as long as the backend; empty: there is none, or no more.
   virtual std::span<std::byte> allocate_host(size_t) { return {}; }
   virtual void save_block(BlockId id, std::span<std::byte> bytes) const { read_block(id, bytes); }
   virtual void restore_block(BlockId id, std::span<const std::byte> bytes) { write_block(id, bytes); }

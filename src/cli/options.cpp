@@ -90,6 +90,13 @@ void LoadFlags::add_to(Flags flags) {
       .option("--host-cache", options.host_cache_mb,
               "MB of the host's memory for cached prefixes that the GPU has no room for")
       .with_default();
+  flags
+      .option(
+          "--choose", options.choose,
+          "Who draws tokens: device (the GPU where it can) or host (the processor, from all logits); the tokens are "
+          "the same")
+      .one_of({"device", "host"})
+      .with_default();
   flags.flag("--check", options.check,
              "Compare the logits of a short text with another backend's before anything else");
   flags.option("--isa", options.isa, "Kernels of the cpu backend")

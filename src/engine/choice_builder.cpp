@@ -29,6 +29,7 @@ std::span<const TokenChoice> ChoiceBuilder::build(std::span<const SequencePtr> s
                                                   std::span<const PlannedChunk> plan) {
   choices_.clear();
   seen_.clear();
+  if (choices_.capacity() == 0) return {};
   for (const PlannedChunk& chunk : plan) append(*sequences[chunk.seq_idx], chunk);
   const bool any =
       std::any_of(choices_.begin(), choices_.end(), [](const TokenChoice& choice) { return choice.params != nullptr; });

@@ -12,6 +12,7 @@ namespace realizar {
 
 class ChoiceBuilder {
  public:
+  // max_logit_rows 0: none of the choices is the backend's.
   ChoiceBuilder(const Backend& backend, uint32_t max_logit_rows, uint32_t n_vocab);
 
   // A choice for each logit row of the plan, in their order; empty where the backend makes none of them. Valid until

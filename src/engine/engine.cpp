@@ -137,7 +137,7 @@ Engine::Engine(const Model& model, Backend& backend, const Decoder& decoder, std
             n_places_for(options, backend)),
       sampler_(model.config().n_vocab),
       batch_builder_(limits_for(options).max_rows, options.max_seqs),
-      choice_builder_(backend, limits_for(options).max_logit_rows, model.config().n_vocab),
+      choice_builder_(backend, options.choose_on_host ? 0 : limits_for(options).max_logit_rows, model.config().n_vocab),
       budget_(limits_for(options).max_rows),
       allowed_((model.config().n_vocab + 63) / 64) {
   plan_.reserve(options.max_seqs);

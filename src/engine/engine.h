@@ -41,7 +41,8 @@ struct EngineOptions {
   uint32_t block_tokens = 32;
   KvType kv_type = KvType::kF16;
   PriorityScope priority_scope = PriorityScope::kTenant;
-  uint64_t host_kv_bytes = 0;  // of the host's memory, for cached prefixes that the device has no room for
+  bool choose_on_host = false;  // every token from its logits, also where the backend could choose it
+  uint64_t host_kv_bytes = 0;   // of the host's memory, for cached prefixes that the device has no room for
 };
 
 class Engine {

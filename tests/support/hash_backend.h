@@ -29,6 +29,7 @@ class HashBackend final : public Backend {
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
   void copy_block(BlockId from, BlockId to) override;
   void zero_block(BlockId id) override;
+  void read_kv(uint32_t, BlockId, std::span<float>, std::span<float>) const override {}
   std::span<std::byte> allocate_host(size_t n_bytes) override { return host_.emplace_back(n_bytes); }
   std::string_view arithmetic() const override { return "hash"; }
 

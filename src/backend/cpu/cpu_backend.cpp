@@ -18,6 +18,12 @@ class CpuBackend final : public Backend {
            (reason_.empty() ? "" : "; " + reason_) + ")";
   }
 
+  Status can_run(const ModelShape& shape) const override {
+    if (shape.n_used <= StepRunner::kMaxUsedExperts) return {};
+    return unsupported("the cpu backend runs models of at most " + std::to_string(StepRunner::kMaxUsedExperts) +
+                           " experts a token, and this one has " + std::to_string(shape.n_used),
+                       "n_experts_used");
+  }
   Status configure(const BackendLimits& limits) override { return runner_.configure(limits); }
 
   Result<WeightId> load_matrix(const MatrixSource& source) override { return runner_.add_matrix(source); }
@@ -32,6 +38,9 @@ class CpuBackend final : public Backend {
   void write_block(BlockId id, std::span<const std::byte> bytes) override { runner_.cache().write_block(id, bytes); }
   void copy_block(BlockId from, BlockId to) override { runner_.cache().copy_block(from, to); }
   void zero_block(BlockId id) override { runner_.cache().zero_block(id); }
+  void read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const override {
+    runner_.cache().read_kv(runner_.kernels(), layer, id, keys, values);
+  }
   std::string_view arithmetic() const override { return runner_.kernels().arithmetic; }
 
   void begin(const StepBatch& batch) override { runner_.begin(batch); }

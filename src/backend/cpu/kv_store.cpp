@@ -1,6 +1,7 @@
 #include "backend/cpu/kv_store.h"
 
 #include <cstring>
+#include <vector>
 
 namespace realizar {
 
@@ -40,6 +41,22 @@ void KvStore::copy_block(BlockId from, BlockId to) const {
 
 void KvStore::zero_block(BlockId id) const {
   for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) std::memset(layer_of(id, layer), 0, layer_bytes());
+}
+
+void KvStore::read_kv(const KernelTable& kernels, uint32_t layer, BlockId id, std::span<float> keys,
+                      std::span<float> values) const {
+  const uint32_t n_heads = layout_.n_kv_heads, head_dim = layout_.head_dim;
+  const auto unpack = kernels.unpack_f32[static_cast<int>(key_kind_)];
+  std::vector<float> tile(size_t{head_dim} * kPanelRows);
+  for (uint32_t head = 0; head < n_heads; ++head) {
+    for (uint32_t row = 0; row < layout_.block_tokens; ++row) {
+      const size_t at = (size_t{row} * n_heads + head) * head_dim;
+      if (row % kPanelRows == 0) unpack(this->keys({&id, 1}, layer, head, row), 0, head_dim, tile.data());
+      for (uint32_t i = 0; i < head_dim; ++i) keys[at + i] = tile[size_t{i} * kPanelRows + row % kPanelRows];
+      const auto* value = reinterpret_cast<const std::byte*>(this->values({&id, 1}, layer, head, row));
+      kv_traits(layout_.type).decode(value, values.data() + at, head_dim);
+    }
+  }
 }
 
 void KvStore::store(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos, const float* key,

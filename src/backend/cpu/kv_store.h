@@ -27,6 +27,10 @@ class KvStore {
   void copy_block(BlockId from, BlockId to) const;
   void zero_block(BlockId id) const;
 
+  // As Backend::read_kv has it.
+  void read_kv(const KernelTable& kernels, uint32_t layer, BlockId id, std::span<float> keys,
+               std::span<float> values) const;
+
   // F32 [head_dim] each, for position `pos` of the sequence that `blocks` belongs to.
   void store(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos, const float* key,
              const float* value) const;

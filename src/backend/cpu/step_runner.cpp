@@ -11,8 +11,6 @@
 namespace realizar {
 namespace {
 
-constexpr uint32_t kMaxUsedExperts = 16;
-
 uint64_t now_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
@@ -131,10 +129,7 @@ void StepRunner::add(const Command& command) {
     status_ = Error{ErrorCode::kInternal, "a step has more than " + std::to_string(steps_.size()) + " operations", ""};
     return;
   }
-  if (const auto* experts = std::get_if<ExpertsOp>(&command); experts != nullptr && experts->n_used > kMaxUsedExperts) {
-    status_ = unsupported("more than " + std::to_string(kMaxUsedExperts) + " experts a token", "n_experts_used");
-    return;
-  }
+  if (const auto* experts = std::get_if<ExpertsOp>(&command)) REQUIRE(experts->n_used <= kMaxUsedExperts);
   Step step{command};
   const auto* linear = std::get_if<LinearOp>(&command);
   if (linear != nullptr && shares_input(*linear)) {

@@ -18,6 +18,8 @@ MapKind map_kind(Activation activation);
 
 class StepRunner {
  public:
+  static constexpr uint32_t kMaxUsedExperts = 16;  // by a token
+
   StepRunner(const KernelTable& kernels, ThreadTeam& team) : kernels_(kernels), team_(team), members_(team.size()) {}
 
   const KernelTable& kernels() const { return kernels_; }

@@ -1,6 +1,9 @@
 #include "backend/cuda/attention_shape.h"
 
+#include <cstring>
+
 #include "backend/kv_types.h"
+#include "quant/blocks.h"
 
 namespace realizar::cuda {
 namespace {
@@ -12,6 +15,21 @@ uint32_t padded(size_t n_bytes) {
 // Of one row and cut.
 uint64_t partial_bytes_of(const AttentionHeads& heads) {
   return uint64_t{heads.n_heads} * (dim_class(heads.head_dim) + 2) * sizeof(float);
+}
+
+// A head's vector of one position, F32 [head_dim].
+void decode_kv_row(const KvView& view, const uint8_t* page, uint32_t row, float* to) {
+  const uint8_t* codes = page + size_t{row} * view.row_bytes;
+  if (view.scale_bytes == 0) {
+    return kv_traits(view.type).decode(reinterpret_cast<const std::byte*>(codes), to, view.head_dim);
+  }
+  const uint8_t* scales = page + size_t{view.block_tokens} * view.row_bytes + size_t{row} * view.scale_bytes;
+  for (uint32_t i = 0; i < view.head_dim; i += 32) {
+    BlockQ8_0 block;
+    std::memcpy(&block.d, scales + i / 32 * sizeof block.d, sizeof block.d);
+    std::memcpy(block.qs, codes + i, sizeof block.qs);
+    kv_traits(view.type).decode(reinterpret_cast<const std::byte*>(&block), to + i, 32);
+  }
 }
 
 }  // namespace
@@ -29,6 +47,16 @@ KvView kv_view(const KvLayout& layout, uint8_t* keys, uint8_t* values) {
   view.page_bytes = padded(size_t{layout.block_tokens} * (view.row_bytes + view.scale_bytes));
   view.type = layout.type;
   return view;
+}
+
+void decode_kv_block(const KvLayout& layout, std::span<const uint8_t> block, std::span<float> out, size_t stride) {
+  const KvView view = kv_view(layout, nullptr, nullptr);
+  for (uint32_t head = 0; head < layout.n_kv_heads; ++head) {
+    const uint8_t* page = block.data() + size_t{head} * view.page_bytes;
+    for (uint32_t row = 0; row < layout.block_tokens; ++row) {
+      decode_kv_row(view, page, row, out.data() + row * stride + size_t{head} * layout.head_dim);
+    }
+  }
 }
 
 DecodePasses decode_passes(const AttentionHeads& heads, uint32_t n_positions, uint64_t partial_bytes) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "backend/backend.h"
 
@@ -26,6 +27,9 @@ struct KvView {
 };
 // Pages and rows are 16-byte aligned, a row of scales to its own size.
 KvView kv_view(const KvLayout& layout, uint8_t* keys, uint8_t* values);
+
+// A block of one layer's keys, or values, as numbers: head h of position p goes to out[p * stride + h * head_dim].
+void decode_kv_block(const KvLayout& layout, std::span<const uint8_t> block, std::span<float> out, size_t stride);
 
 // Attention of a long context is cut at fixed positions, and the cuts' results are merged in their order. The cuts of a
 // decode row: every 256 positions in the first 4,096, every 512 up to 16,384, every 1,024 from there. So one sequence

@@ -24,6 +24,7 @@ class CudaBackend final : public Backend {
   std::string description() const override;
   std::string_view arithmetic() const override { return arithmetic_; }
 
+  Status can_run(const ModelShape& shape) const override { return StepRunner::can_run(shape); }
   Status configure(const BackendLimits& limits) override;
   Result<WeightId> load_matrix(const MatrixSource& source) override;
   Result<WeightId> load_vector(std::span<const float> values, int32_t layer) override;
@@ -56,6 +57,7 @@ class CudaBackend final : public Backend {
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
   void copy_block(BlockId from, BlockId to) override;
   void zero_block(BlockId id) override;
+  void read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const override;
   std::span<std::byte> allocate_host(size_t n_bytes) override;
   void save_block(BlockId id, std::span<std::byte> bytes) const override;
   void restore_block(BlockId id, std::span<const std::byte> bytes) override;
@@ -417,6 +419,23 @@ void CudaBackend::zero_block(BlockId id) {
     rank.device().attach();
     rank.device().clear(rank.runner().block_at(is_value, layer, id), part_bytes());
   });
+  static_cast<void>(wait_for_all());
+}
+
+// Devices that share a layer have some of its heads each.
+void CudaBackend::read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const {
+  const KvLayout part = layout_of_part();
+  std::vector<uint8_t> page(part_bytes());
+  for (uint32_t i = 0; i < placement_.n_sharing(); ++i) {
+    Rank& rank = *ranks_[placement_.rank_of_layer(layer) + i];
+    const size_t first_head = size_t{i} * part.n_kv_heads;
+    for (const bool is_value : {false, true}) {
+      rank.device().download(page.data(), rank.runner().block_at(is_value, layer, id), page.size());
+      static_cast<void>(rank.device().wait());
+      decode_kv_block(part, page, (is_value ? values : keys).subspan(first_head * part.head_dim),
+                      size_t{layout_.n_kv_heads} * part.head_dim);
+    }
+  }
 }
 
 // A failure shows at the next step's wait.

@@ -59,6 +59,25 @@ Status SplitScratch::reserve(Device& device, size_t n_rows, size_t n_cols, uint3
   return scales.reserve(device, n_rows * sizeof(float), n_moves);
 }
 
+Status StepRunner::can_run(const ModelShape& shape) {
+  struct Bound {
+    const char *name, *what;
+    uint64_t value, most;
+  };
+  const Bound bounds[] = {
+      {"head_dim", "dimensions a head", shape.head_dim, kMaxHeadDim},
+      {"n_heads", "heads of queries and keys", uint64_t{shape.n_heads} + shape.n_kv_heads, kMaxGridY},
+      {"n_experts", "experts", shape.n_experts, kMaxExperts},
+      {"n_experts_used", "experts a token", shape.n_used, kMaxUsedExperts}};
+  for (const Bound& bound : bounds) {
+    if (bound.value <= bound.most) continue;
+    return unsupported("the cuda backend runs models of at most " + std::to_string(bound.most) + " " + bound.what +
+                           ", and this one has " + std::to_string(bound.value),
+                       bound.name);
+  }
+  return {};
+}
+
 Result<ActId> StepRunner::create_activation(uint32_t n_cols, Rows rows) {
   const uint32_t n_rows = rows == Rows::kAll ? limits_.max_rows : limits_.max_logit_rows;
   RZ_TRY(void* memory, device_.allocate(size_t{n_rows} * n_cols * sizeof(float)));
@@ -68,11 +87,6 @@ Result<ActId> StepRunner::create_activation(uint32_t n_cols, Rows rows) {
 
 Status StepRunner::create_kv_cache(const KvLayout& layout, uint32_t first_layer) {
   RZ_CHECK_OK(kv_cache_bytes(layout));
-  if (layout.head_dim > kMaxHeadDim) {
-    return unsupported("heads of " + std::to_string(layout.head_dim) +
-                           " dimensions cannot be used on this device, at most " + std::to_string(kMaxHeadDim),
-                       "head_dim");
-  }
   layout_ = layout;
   first_layer_ = first_layer;
   page_bytes_ = kv_view(layout, nullptr, nullptr).page_bytes;
@@ -147,21 +161,6 @@ Status StepRunner::reserve(const GatedLinearOp& op) {
   RZ_CHECK_OK(reserve_for(op.up));
   if (!has_groups(weights_.matrix(op.gate))) return {};
   return ups_.reserve(device_, size_t{limits_.max_rows} * weights_.matrix(op.up).n_rows * sizeof(float), n_moves_);
-}
-
-Status StepRunner::reserve(const RopeStoreOp& op) const {
-  if (uint64_t{op.n_heads} + op.n_kv_heads <= kMaxGridY) return {};
-  return unsupported("expected at most " + std::to_string(kMaxGridY) +
-                         " heads of queries and keys on this device, actual " +
-                         std::to_string(uint64_t{op.n_heads} + op.n_kv_heads),
-                     "n_heads");
-}
-
-Status StepRunner::reserve(const RouteOp& op) const {
-  if (op.n_experts <= kMaxExperts && op.n_used <= kMaxUsedExperts) return {};
-  return unsupported("expected at most " + std::to_string(kMaxExperts) + " experts, " +
-                         std::to_string(kMaxUsedExperts) + " a token, on this device",
-                     "n_experts");
 }
 
 Status StepRunner::reserve(const ExpertsOp& op) {

@@ -52,10 +52,12 @@ class StepRunner {
   StepRunner(Device& device, const Weights& weights, uint64_t partial_bytes)
       : device_(device), kernels_(device.kernels()), weights_(weights), partial_bytes_(partial_bytes) {}
 
+  // What the kernels have places for, as Backend::can_run has it.
+  static Status can_run(const ModelShape& shape);
   void configure(const BackendLimits& limits) { limits_ = limits; }
   Result<ActId> create_activation(uint32_t n_cols, Rows rows);
-  // Of the layers from first_layer on, as many as the layout has. Errors: Unsupported (heads of more dimensions than
-  // the kernels have places for), ResourceExhausted.
+  // Of the layers from first_layer on, as many as the layout has. Errors: Unsupported (head_dim and type),
+  // ResourceExhausted.
   Status create_kv_cache(const KvLayout& layout, uint32_t first_layer);
   size_t layer_block_bytes() const { return size_t{layout_.n_kv_heads} * page_bytes_; }
   size_t kv_plane_bytes() const { return size_t{layout_.n_layers} * layout_.n_blocks * layer_block_bytes(); }
@@ -63,8 +65,7 @@ class StepRunner {
   uint8_t* block_at(bool is_value, uint32_t layer, BlockId id) const;
 
   // Before a step, in this order: sets its shape, its contexts of n_positions at most; makes sure of the memory that
-  // its operations need; and brings the facts of its rows to the device. Errors: ResourceExhausted; Unsupported (more
-  // experts or heads than the kernels have places for).
+  // its operations need; and brings the facts of its rows to the device. Errors: ResourceExhausted.
   void set_shape(const StepShape& shape, uint32_t n_positions);
   Status reserve_for(std::span<const Command> commands);
   Status begin(const StepBatch& batch);
@@ -112,8 +113,6 @@ class StepRunner {
   Status reserve(const GatedLinearOp& op);
   Status reserve(const AttentionOp& op);
   Status reserve(const ExpertsOp& op);
-  Status reserve(const RopeStoreOp& op) const;
-  Status reserve(const RouteOp& op) const;
   Status reserve(const ChooseOp& op);
   Status reserve(const SumPartsOp& op);
   template <class Op>

@@ -59,6 +59,17 @@ class ReferenceKvCache {
     }
   }
 
+  void read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const {
+    const uint32_t n_heads = layout_.n_kv_heads;
+    for (uint32_t row = 0; row < layout_.block_tokens; ++row) {
+      for (uint32_t head = 0; head < n_heads; ++head) {
+        const size_t at = (size_t{row} * n_heads + head) * layout_.head_dim;
+        load_key({&id, 1}, {layer, head, Pos(row)}, keys.data() + at);
+        load_value({&id, 1}, {layer, head, Pos(row)}, values.data() + at);
+      }
+    }
+  }
+
   void store(std::span<const BlockId> blocks, const KvPlace& place, const float* key, const float* value) {
     kv_traits(layout_.type).encode(key, keys_.data() + offset(blocks, place), layout_.head_dim);
     kv_traits(layout_.type).encode(value, values_.data() + offset(blocks, place), layout_.head_dim);

@@ -149,6 +149,9 @@ class ReferenceBackend final : public Backend {
   void write_block(BlockId id, std::span<const std::byte> bytes) override { cache_.write_block(id, bytes); }
   void copy_block(BlockId from, BlockId to) override { cache_.copy_block(from, to); }
   void zero_block(BlockId id) override { cache_.zero_block(id); }
+  void read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const override {
+    cache_.read_kv(layer, id, keys, values);
+  }
   std::string_view arithmetic() const override { return "reference"; }
 
   size_t weight_bytes() const override {
