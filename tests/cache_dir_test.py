@@ -124,6 +124,32 @@ class CacheDir(unittest.TestCase):
         self.assertGreaterEqual(n_cached, 64)
         self.assertEqual(answer, expected)
 
+    def test_a_cache_that_is_deleted_is_forgotten_in_memory_and_on_the_disk(self):
+        self.fill()
+        server = self.serve()
+        answer, n_cached = server.complete()
+        self.assertGreaterEqual(n_cached, 64)
+        self.assertEqual(server.request("DELETE", "/cache"), (200, b'{"deleted":true}'))
+        self.assertFalse((self.folder / "tiny.prefixes").exists())
+        again, n_cached = server.complete()
+        self.assertEqual((again, n_cached), (answer, 0))
+        self.assertEqual(server.request("DELETE", "/cache")[0], 200)
+        self.assertEqual(server.stop(), (0, ""))
+        self.assertEqual(self.answer_of_a_new_server()[1], 0)
+
+    def test_a_key_deletes_what_is_its_own(self):
+        keys = self.root / "keys"
+        keys.write_text("first\nsecond\n")
+        keys.chmod(0o600)
+        server = self.serve("--api-keys", keys)
+        for key in "first", "second":
+            self.assertEqual(server.complete(key)[1], 0)
+        self.assertEqual(server.request("DELETE", "/cache")[0], 401)
+        self.assertEqual(server.request("DELETE", "/cache", key="first")[0], 200)
+        self.assertGreaterEqual(server.complete("second")[1], 64)
+        self.assertEqual(server.complete("first")[1], 0)
+        self.assertEqual(server.stop()[0], 0)
+
     def test_a_model_that_guesses_has_no_part_in_what_is_kept(self):
         expected = self.fill("--draft", self.model)
         answer, n_cached = self.answer_of_a_new_server()

@@ -134,6 +134,45 @@ class Run(Case):
             events = json.loads(pathlib.Path(trace).read_text())["traceEvents"]
             self.assertTrue(all(e["ph"] == "X" and e["dur"] >= 0 for e in events) and len(events) > 10)
 
+    def test_token_times_need_no_trace(self):
+        result = realizar("run", "--temperature", "0", "--token-times", PROMPT)
+        self.assertEqual(result.stdout.decode(), "The capital of France is Paris.\n")
+        errors = result.stderr.decode()
+        self.assertIn("time to the first token", errors)
+        self.assertNotIn("attention", errors)
+        times = errors.split("ms each\n")[1].split()
+        self.assertEqual(len(times), 8)
+        events = [json.loads(line) for line in
+                  realizar("run", "--temperature", "0", "--json", PROMPT).stdout.decode().splitlines()]
+        tokens = [event for event in events if event["type"] == "token" and "id" in event]
+        self.assertTrue(all(event["ms"] >= 0 for event in tokens))
+        done = events[-1]
+        self.assertAlmostEqual(tokens[0]["ms"], done["first_token_ms"], places=3)
+        self.assertLessEqual(sum(event["ms"] for event in tokens[1:]), done["decode_ms"] + 1e-3)
+
+    def test_prompts_of_a_file_are_answered_in_its_order_each_with_its_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "prompts.jsonl")
+            lines = [PROMPT, json.dumps({"prompt": "Hello", "max_tokens": 2}), "", "word " * 9000,
+                     '{"promt": "x"}', "{broken", json.dumps({"prompt": PROMPT, "max_tokens": 1})]
+            pathlib.Path(file).write_text("\n".join(lines) + "\n")
+            for parallel in "1", "3":
+                result = realizar("run", "--temperature", "0", "--ctx", "256", "--prompts", file, "--parallel", parallel)
+                self.assertEqual(result.returncode, 1)
+                answers = [json.loads(line) for line in result.stdout.decode().splitlines()]
+                self.assertEqual([answer["index"] for answer in answers], list(range(6)))
+                self.assertEqual(answers[0]["text"], "The capital of France is Paris.")
+                self.assertEqual(answers[0]["finish_reason"], "stop")
+                self.assertEqual((answers[1]["n_generated"], answers[1]["finish_reason"]), (2, "length"))
+                self.assertEqual(answers[2]["error"]["code"], "ContextLengthExceeded")
+                self.assertIn("'promt' is unknown", answers[3]["error"]["message"])
+                self.assertIn("not a JSON object", answers[4]["error"]["message"])
+                self.assertEqual(answers[5]["text"], "The")
+            sound = realizar("run", "--temperature", "0", "--prompts", "-", stdin=PROMPT.encode())
+            self.assertEqual((sound.returncode, len(sound.stdout.splitlines())), (0, 1))
+            self.fails(1, "run", "--prompts", file, "one more", naming="--prompts")
+            self.fails(1, "run", "--prompts", "/no/such/file", naming="/no/such/file")
+
     def test_refusals(self):
         self.fails(1, "run", "/no/such/model.gguf", PROMPT, naming="/no/such/model.gguf")
         self.fails(1, "run", "", naming="empty")
@@ -280,6 +319,11 @@ class Numbers(Case):
             self.assertEqual(data[:6], b"\x93NUMPY")
             self.assertIn(b"'shape': (2, 2048)", data[:128])
             self.assertEqual(len(data), 128 + 4 * 4096)
+            kv = os.path.join(folder, "kv.npy")
+            self.succeeds("logits", MODEL, "--tokens", tokens, "--out", out, "--kv", kv)
+            data = pathlib.Path(kv).read_bytes()
+            self.assertIn(b"'shape': (2, 5, 5, 2, 64)", data[:128])
+            self.assertEqual(len(data), 128 + 4 * 2 * 5 * 5 * 2 * 64)
             self.fails(1, "logits", MODEL, "--tokens", tokens, "--out", "/no/such/folder/x.npy", naming="cannot write")
             self.fails(1, "logits", MODEL, "--tokens", tokens, "--out", out, "--last", "6", naming="6")
             pathlib.Path(tokens).write_text("[1, -2]")

@@ -86,6 +86,9 @@ struct TextGeneration {
   std::string reasoning;  // of TextOptions::split_reasoning; `text` is the answer then
 };
 
+// What the request of this index gave, or why it gave nothing.
+using TextEndCallback = std::function<void(size_t idx, Result<TextGeneration> result)>;
+
 struct TraceRow {
   std::string op;
   bool decode = false;
@@ -132,14 +135,20 @@ class LanguageModel {
   Result<TextGeneration> generate_text(const Request& request, const TextOptions& text = {},
                                        const TextCallback& on_text = {});
 
+  // Runs the requests, up to max_seqs of them in one batch, and tells each one's end as soon as it comes: in any order,
+  // and an error ends its own request alone. Errors: Unsupported where the model file has no tokenizer.
+  Status generate_texts(std::span<const Request> requests, const TextOptions& text, const TextEndCallback& on_end);
+
   // Logits of the last n_last tokens, [n_last, n_vocab]; the first n_prompt tokens are run as a prompt, the others one
-  // at a time.
-  Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last);
+  // at a time. `kv`, where not null, gets what the cache then holds of all tokens.
+  Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,
+                                    KvNumbers* kv = nullptr);
 
   // Stops a running generate from another thread; it returns with kCancelled. A call before generate has begun, or
   // after it has returned, has no effect.
   void cancel();
-  void clear_cache();
+  // Forgets cached prefixes; `wipe`: and zeroes what prompts and answers have left in memory.
+  void clear_cache(bool wipe = false);
 
   // Records the time of every operation of the steps that follow; off at first, and free then.
   void set_trace(bool on);

@@ -2,7 +2,7 @@
  *
  * Every function that can fail gives a null pointer or a negative number; rz_last_error then says why, for the calling
  * thread. A null pointer where a value is needed is such an error. One rz_model is used by one thread at a time, except
- * rz_cancel, which any thread may call while rz_generate runs. */
+ * rz_cancel, which any thread may call while rz_generate or rz_generate_batch runs. */
 #ifndef REALIZAR_H
 #define REALIZAR_H
 
@@ -36,7 +36,78 @@ typedef struct rz_load_options {
   const char* kv_type; /* "f32", "f16" (default), "bf16", "q8_0", "fp8" */
   uint32_t n_threads;  /* 0: every core that the process may use */
   uint32_t n_ctx;      /* positions; 0: the model's own, at most 8192 */
+  const char* isa;     /* kernels of the CPU: "auto" (default), "portable", "avx2", "avx-vnni", "avx512", "amx", ... */
+  const uint32_t* devices; /* n_devices GPUs; none: the first, and as many others as the model needs */
+  size_t n_devices;
+  const char* split;      /* how several GPUs share the model: "layer" (default) or "tensor" */
+  int32_t n_gpu_layers;   /* layers that stay in the GPUs' memory; 0: as many as fit; -1: none */
+  uint64_t gpu_memory_mb; /* of each GPU's memory to use; 0: what is free */
+  int64_t host_cache_mb;  /* of the host's memory, for cached prefixes that a GPU has no room for; 0: 1024; -1: none */
+  const char* choose;     /* who draws tokens: "device" (default), where the GPU can, or "host" */
+  int check;              /* 1: compare the logits of a short text with another backend's */
+  uint32_t max_seqs;      /* prompts of a batch that run together; 0: 1 */
+  uint32_t max_batch_tokens; /* tokens a step; 0: 512 */
+  uint32_t kv_tokens;        /* positions that the cache holds in all; 0: n_ctx for each of max_seqs */
+  const char* draft_path;    /* a smaller model with the same vocabulary that guesses */
+  uint32_t n_draft;          /* tokens guessed and verified together; 0: none, with draft_path 4 */
 } rz_load_options;
+
+/* What a loaded model is. Set struct_size. Strings live as long as the model. */
+typedef struct rz_model_info {
+  size_t struct_size;
+  const char* path;
+  const char* name; /* as the file has it; may be "" */
+  const char* arch;
+  const char* backend;     /* device, kernels, threads */
+  const char* gpu_refusal; /* why "auto" did not take the GPU that this machine has; "": it did, or has none */
+  const char* check;       /* what the comparison that was asked for gave; "": none was */
+  uint32_t n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, n_vocab;
+  uint32_t n_ctx, n_ctx_train;
+  uint64_t n_params, file_bytes, weight_bytes, kv_bytes;
+  int has_chat_template;
+} rz_model_info;
+
+/* How a generation ended. */
+enum {
+  RZ_FINISH_STOP = 0,      /* an end token, a stop token or a stop string */
+  RZ_FINISH_LENGTH = 1,    /* max_tokens */
+  RZ_FINISH_CONTEXT = 2,   /* the context is full */
+  RZ_FINISH_CANCELLED = 3, /* by rz_cancel or a callback */
+  RZ_FINISH_ERROR = 5      /* of a batch: this prompt failed */
+};
+
+/* What a generation gave beside its text. Set struct_size. */
+typedef struct rz_result {
+  size_t struct_size;
+  int finish_reason;
+  int error_code;                 /* of a batch: this prompt's; RZ_OK */
+  uint32_t n_prompt, n_cached;    /* tokens of the prompt, and how many of them came from the cache */
+  uint32_t n_generated;           /* tokens */
+  uint32_t n_drafted, n_accepted; /* guessed tokens, and how many of them were right */
+  double queue_ms, prefill_ms;    /* until the first step, and from there to the first token */
+  double first_token_ms;          /* from the call to the first token */
+  double decode_ms;               /* from the first token to the last */
+} rz_result;
+
+typedef struct rz_logprob {
+  int32_t id;
+  float logprob; /* natural logarithm */
+} rz_logprob;
+
+/* A generated token. The library makes these; later versions may have more fields at the end. */
+typedef struct rz_token {
+  int32_t id;
+  uint32_t index;        /* 0 for the first */
+  double ms;             /* since the token before it; of the first: since the call */
+  float logprob;         /* NaN where it was not asked for */
+  const rz_logprob* top; /* [n_top], likeliest first; valid during the call */
+  size_t n_top;
+  const char* text; /* [n_text_bytes] that it completed, whole UTF-8 characters; may be none */
+  size_t n_text_bytes;
+} rz_token;
+
+/* Called with each token. Gives 0 to stop. */
+typedef int (*rz_token_callback)(const rz_token* token, void* user);
 
 /* How text is generated; get the model's recommendation from rz_default_generate_options. */
 typedef struct rz_generate_options {
@@ -49,6 +120,14 @@ typedef struct rz_generate_options {
   uint32_t max_tokens;     /* 0: until a stop or the end of the context */
   const char* const* stop; /* n_stop strings that end the text, and are not part of it */
   size_t n_stop;
+  const int32_t* stop_tokens; /* n_stop_tokens ids that end it too */
+  size_t n_stop_tokens;
+  int ignore_eos;             /* 1: the model's own end tokens do not stop */
+  int logprobs;               /* 1: each token's log-probability is told */
+  uint32_t n_logprobs;        /* and those of so many likeliest tokens */
+  rz_token_callback on_token; /* null: none; not called in a batch */
+  void* on_token_user;
+  rz_result* result; /* where not null: filled by rz_generate */
 } rz_generate_options;
 
 /* One turn of a conversation. role: "system", "user", "assistant", or another that the model's template knows. */
@@ -69,6 +148,8 @@ int rz_last_error_code(void);
 rz_model* rz_load(const char* path, const rz_load_options* options);
 void rz_free(rz_model* model);
 
+/* Fills `info`, whose struct_size is set. Negative on failure. */
+int rz_get_info(const rz_model* model, rz_model_info* info);
 /* Negative on failure. */
 int64_t rz_n_vocab(const rz_model* model);
 int64_t rz_n_ctx(const rz_model* model);
@@ -91,8 +172,47 @@ int rz_default_generate_options(const rz_model* model, rz_generate_options* opti
 /* Gives the number of generated tokens. */
 int64_t rz_generate(rz_model* model, const int32_t* prompt, size_t n_prompt, const rz_generate_options* options,
                     rz_text_callback on_text, void* user);
-/* Ends a running rz_generate within a step. */
+/* Ends a running rz_generate or rz_generate_batch within a step. */
 void rz_cancel(rz_model* model);
+
+typedef struct rz_prompt {
+  const int32_t* ids;
+  size_t n_ids;
+} rz_prompt;
+
+/* One prompt's end: its index, its text (not terminated), how it ended. Where finish_reason is RZ_FINISH_ERROR, `text`
+ * is the error's message. All is valid during the call, which must not call functions of the model but rz_cancel. */
+typedef void (*rz_result_callback)(size_t prompt_idx, const char* text, size_t n_bytes, const rz_result* result,
+                                   void* user);
+/* Answers several prompts, up to max_seqs of them together, each as rz_generate would alone; tells the end of each as
+ * soon as it comes. An error of one prompt ends that prompt alone. Gives the number of those without an error. */
+int64_t rz_generate_batch(rz_model* model, const rz_prompt* prompts, size_t n_prompts,
+                          const rz_generate_options* options, rz_result_callback on_result, void* user);
+
+/* The logits of the last n_last of the tokens, [n_last, n_vocab]; the first n_prompt tokens are run as a prompt, the
+ * others one at a time. `capacity`: floats that `logits` has room for. Gives the number of floats. */
+int64_t rz_logits(rz_model* model, const int32_t* ids, size_t n_ids, uint32_t n_prompt, uint32_t n_last, float* logits,
+                  size_t capacity);
+/* How the hidden states of a text become one vector. */
+enum { RZ_POOL_LAST = 1, RZ_POOL_MEAN = 2 };
+/* A vector of d_model numbers, of the length 1. `capacity`: floats that `vector` has room for. Gives d_model. */
+int64_t rz_embed(rz_model* model, const int32_t* ids, size_t n_ids, int pooling, float* vector, size_t capacity);
+
+/* Forgets cached prefixes. `wipe` 1: what prompts left in memory is zeroed too. */
+int rz_clear_cache(rz_model* model, int wipe);
+
+/* Records the time of every operation of the steps that follow; off at first, and free then. */
+int rz_set_trace(rz_model* model, int on);
+/* An operation of one phase: all its runs since the last clear. Later versions may have more fields at the end. */
+typedef struct rz_trace_row {
+  const char* op;
+  int is_decode;
+  uint64_t count;
+  double total_ms, bytes, flops;
+} rz_trace_row;
+/* Calls on_row with each; `row` is valid during the call. Gives the number of rows. */
+int64_t rz_trace(const rz_model* model, void (*on_row)(const rz_trace_row* row, void* user), void* user);
+int rz_clear_trace(rz_model* model);
 
 #ifdef __cplusplus
 }

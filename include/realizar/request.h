@@ -75,6 +75,7 @@ struct TokenEvent {
   std::optional<float> logprob;       // where asked for
   std::span<const TokenLogprob> top;  // likeliest first; valid during the call
   bool is_prompt = false;             // a token of the prompt, `index` its position there
+  double ms = 0;                      // of a generated one: since the one before it; the first: since the request
 };
 
 // Called with every token as soon as it is known; false stops the generation.
@@ -89,6 +90,11 @@ struct GenerationStats {
   uint32_t n_drafted = 0, n_accepted = 0;  // speculated tokens, and how many of them were right
   // queue_ms: from the request to its first step; first_token_ms: from the request to the first token.
   double queue_ms = 0, prefix_lookup_ms = 0, prefill_ms = 0, first_token_ms = 0, decode_ms = 0;
+};
+
+// What the KV cache holds of some tokens, as numbers.
+struct KvNumbers {
+  std::vector<float> keys, values;  // [n_layers, n_tokens, n_kv_heads, head_dim] each
 };
 
 struct Generation {

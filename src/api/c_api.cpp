@@ -1,125 +1,85 @@
-#include "realizar/realizar.h"
+// The C interface: models and their text. c_generate.cpp has what computes.
+#include "api/c_support.h"
 
-#include <algorithm>
-#include <cstring>
 #include <span>
-#include <string>
-#include <utility>
 
-#include "base/caught.h"
-#include "base/printable.h"
-#include "realizar/engine.h"
+using namespace realizar;
+using namespace realizar::c;
 
-struct rz_model {
-  realizar::LanguageModel model;
-};
-
-namespace realizar {
 namespace {
 
-thread_local std::string last_message;
-thread_local int last_code = RZ_OK;
-
-int64_t fail(const Error& error) noexcept {
-  last_code = static_cast<int>(error.code) + 1;
-  // Without memory for the message its code says enough. A NUL would cut it.
-  static_cast<void>(caught([&] { last_message = printable(error.message); }));
-  return -1;
+LoadOptions to_load_options(const rz_load_options& given) {
+  LoadOptions load;
+  const auto take_text = [](std::string& to, const char* from) {
+    if (from != nullptr) to = from;
+  };
+  const auto take_number = [](auto& to, auto from) {
+    if (from != 0) to = static_cast<std::remove_reference_t<decltype(to)>>(from);
+  };
+  take_text(load.backend, given.backend);
+  take_text(load.kv_type, given.kv_type);
+  take_text(load.isa, given.isa);
+  take_text(load.split, given.split);
+  take_text(load.choose, given.choose);
+  take_text(load.draft_path, given.draft_path);
+  take_number(load.n_threads, given.n_threads);
+  take_number(load.n_ctx, given.n_ctx);
+  take_number(load.gpu_memory_mb, given.gpu_memory_mb);
+  take_number(load.max_seqs, given.max_seqs);
+  take_number(load.max_batch_tokens, given.max_batch_tokens);
+  take_number(load.kv_tokens, given.kv_tokens);
+  take_number(load.n_draft, given.n_draft);
+  if (given.devices != nullptr) load.devices.assign(given.devices, given.devices + given.n_devices);
+  if (given.n_gpu_layers != 0) load.n_gpu_layers = static_cast<uint32_t>(std::max(0, given.n_gpu_layers));
+  if (given.host_cache_mb != 0) load.host_cache_mb = static_cast<uint64_t>(std::max<int64_t>(0, given.host_cache_mb));
+  load.check = given.check != 0;
+  return load;
 }
 
-// Runs `body`; no exception leaves the library.
-template <class Body>
-auto guarded(const Body& body, decltype(body()) on_failure) -> decltype(body()) {
-  last_message.clear();
-  last_code = RZ_OK;
-  auto result = caught([&]() -> Result<decltype(body())> { return body(); });
-  if (result.ok()) return std::move(*result);
-  fail(result.error());
-  return on_failure;
-}
-
-Error null_argument(const char* name) {
-  return invalid_argument(std::string(name) + " is null", name);
-}
-
-// The caller's struct, with zeroes for the fields that it does not know.
-template <class Options>
-Result<Options> read_options(const Options* given) {
-  Options options{};
-  if (given == nullptr) return options;
-  if (given->struct_size < sizeof(size_t)) return invalid_argument("struct_size is not set", "struct_size");
-  std::memcpy(&options, given, std::min(given->struct_size, sizeof(Options)));
-  return options;
-}
-
-int64_t copy_ids(const std::vector<TokenId>& tokens, int32_t* ids, size_t capacity) {
-  for (size_t i = 0; ids != nullptr && i < std::min(capacity, tokens.size()); ++i) ids[i] = to_index(tokens[i]);
-  return static_cast<int64_t>(tokens.size());
-}
-
-std::vector<TokenId> to_tokens(const int32_t* ids, size_t n) {
-  std::vector<TokenId> tokens;
-  for (size_t i = 0; i < n; ++i) tokens.push_back(TokenId{ids[i]});
-  return tokens;
-}
-
-SamplingParams to_sampling(const rz_generate_options& o) {
-  SamplingParams s;
-  s.temperature = o.temperature;
-  s.top_k = o.top_k;
-  s.typical_p = o.typical_p;
-  s.top_p = o.top_p;
-  s.min_p = o.min_p;
-  s.repeat_penalty = o.repeat_penalty;
-  s.repeat_last_n = o.repeat_last_n;
-  s.frequency_penalty = o.frequency_penalty;
-  s.presence_penalty = o.presence_penalty;
-  s.seed = o.seed;
-  return s;
-}
-
-rz_generate_options to_options(const SamplingParams& s) {
-  rz_generate_options o{};
-  o.temperature = s.temperature;
-  o.top_k = s.top_k;
-  o.typical_p = s.typical_p;
-  o.top_p = s.top_p;
-  o.min_p = s.min_p;
-  o.repeat_penalty = s.repeat_penalty;
-  o.repeat_last_n = s.repeat_last_n;
-  o.frequency_penalty = s.frequency_penalty;
-  o.presence_penalty = s.presence_penalty;
-  o.seed = s.seed;
-  return o;
+rz_model_info to_c(const ModelInfo& info) {
+  rz_model_info to{};
+  to.path = info.path.c_str();
+  to.name = info.name.c_str();
+  to.arch = info.arch.c_str();
+  to.backend = info.backend.c_str();
+  to.gpu_refusal = info.gpu_refusal.c_str();
+  to.check = info.check.c_str();
+  to.n_layers = info.n_layers;
+  to.d_model = info.d_model;
+  to.n_heads = info.n_heads;
+  to.n_kv_heads = info.n_kv_heads;
+  to.head_dim = info.head_dim;
+  to.d_ff = info.d_ff;
+  to.n_vocab = info.n_vocab;
+  to.n_ctx = info.n_ctx;
+  to.n_ctx_train = info.n_ctx_train;
+  to.n_params = info.n_params;
+  to.file_bytes = info.file_bytes;
+  to.weight_bytes = info.weight_bytes;
+  to.kv_bytes = info.kv_bytes;
+  to.has_chat_template = info.has_chat_template ? 1 : 0;
+  return to;
 }
 
 }  // namespace
-}  // namespace realizar
-
-using namespace realizar;
 
 const char* rz_version(void) {
   return version();
 }
 const char* rz_last_error(void) {
-  return last_message.c_str();
+  return last_message();
 }
 int rz_last_error_code(void) {
-  return last_code;
+  return last_code();
 }
 
 rz_model* rz_load(const char* path, const rz_load_options* options) {
   return guarded(
       [&]() -> rz_model* {
         if (path == nullptr) return fail(null_argument("path")), nullptr;
-        const auto given = read_options(options);
+        const auto given = read_struct(options);
         if (!given.ok()) return fail(given.error()), nullptr;
-        LoadOptions load;
-        if (given->backend != nullptr) load.backend = given->backend;
-        if (given->kv_type != nullptr) load.kv_type = given->kv_type;
-        load.n_threads = given->n_threads;
-        load.n_ctx = given->n_ctx;
-        auto model = LanguageModel::load(path, load);
+        auto model = LanguageModel::load(path, to_load_options(*given));
         if (!model.ok()) return fail(model.error()), nullptr;
         return new rz_model{std::move(*model)};
       },
@@ -128,6 +88,14 @@ rz_model* rz_load(const char* path, const rz_load_options* options) {
 
 void rz_free(rz_model* model) {
   delete model;
+}
+
+int rz_get_info(const rz_model* model, rz_model_info* info) {
+  return static_cast<int>(counted([&]() -> Result<int64_t> {
+    if (model == nullptr || info == nullptr) return null_argument(model == nullptr ? "model" : "info");
+    RZ_CHECK_OK(write_struct(to_c(model->model.info()), info));
+    return 0;
+  }));
 }
 
 int64_t rz_n_vocab(const rz_model* model) {
@@ -191,53 +159,4 @@ int64_t rz_apply_chat_template(const rz_model* model, const char* variables_json
         return tokens.ok() ? copy_ids(*tokens, ids, capacity) : fail(tokens.error());
       },
       -1);
-}
-
-int rz_default_generate_options(const rz_model* model, rz_generate_options* options) {
-  return guarded(
-      [&]() -> int {
-        if (model == nullptr || options == nullptr) {
-          fail(null_argument(model == nullptr ? "model" : "options"));
-          return -1;
-        }
-        if (const auto given = read_options(options); !given.ok()) {
-          fail(given.error());
-          return -1;
-        }
-        rz_generate_options filled = to_options(model->model.default_sampling());
-        filled.struct_size = std::min(options->struct_size, sizeof filled);
-        std::memcpy(options, &filled, filled.struct_size);
-        return 0;
-      },
-      -1);
-}
-
-int64_t rz_generate(rz_model* model, const int32_t* prompt, size_t n_prompt, const rz_generate_options* options,
-                    rz_text_callback on_text, void* user) {
-  return guarded(
-      [&]() -> int64_t {
-        if (model == nullptr || (prompt == nullptr && n_prompt > 0)) {
-          return fail(null_argument(model == nullptr ? "model" : "prompt"));
-        }
-        Request request;
-        TextOptions text;
-        request.prompt = to_tokens(prompt, n_prompt);
-        request.sampling = model->model.default_sampling();
-        if (options != nullptr) {
-          const auto given = read_options(options);
-          if (!given.ok()) return fail(given.error());
-          request.sampling = to_sampling(*given);
-          if (given->max_tokens > 0) request.max_tokens = given->max_tokens;
-          for (size_t i = 0; given->stop != nullptr && i < given->n_stop; ++i) text.stop.emplace_back(given->stop[i]);
-        }
-        const auto result = model->model.generate_text(request, text, [&](const TextEvent& event) {
-          return on_text == nullptr || event.text.empty() || on_text(event.text.data(), event.text.size(), user) != 0;
-        });
-        return result.ok() ? static_cast<int64_t>(result->tokens.size()) : fail(result.error());
-      },
-      -1);
-}
-
-void rz_cancel(rz_model* model) {
-  if (model != nullptr) model->model.cancel();
 }

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <thread>
 #include <vector>
@@ -107,13 +109,155 @@ TEST_F(CApi, CancelFromAnotherThreadEndsAGeneration) {
   EXPECT_EQ(state.n_pieces, 1);
 }
 
+TEST_F(CApi, AGenerationTellsItsTokensAndHowItEnded) {
+  struct Seen {
+    std::string text;
+    std::vector<int32_t> ids;
+    double ms = 0;
+  } seen;
+  const auto on_token = [](const rz_token* token, void* user) {
+    auto* s = static_cast<Seen*>(user);
+    EXPECT_EQ(token->index, s->ids.size());
+    EXPECT_EQ(token->n_top, 2u);
+    EXPECT_EQ(token->top[0].id, token->id) << "the likeliest is chosen";
+    EXPECT_EQ(token->top[0].logprob, token->logprob);
+    EXPECT_GE(token->top[0].logprob, token->top[1].logprob);
+    s->ids.push_back(token->id);
+    s->text.append(token->text, token->n_text_bytes);
+    s->ms += token->ms;
+    return 1;
+  };
+  const auto ids = chat_ids();
+  auto options = greedy();
+  rz_result result{};
+  result.struct_size = sizeof result;
+  options.on_token = on_token;
+  options.on_token_user = &seen;
+  options.n_logprobs = 2;
+  options.result = &result;
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << rz_last_error();
+  EXPECT_EQ(seen.text, "The capital of France is Paris.");
+  EXPECT_EQ(seen.ids.size(), 9u);
+  EXPECT_EQ(result.finish_reason, RZ_FINISH_STOP);
+  EXPECT_EQ(result.n_prompt, ids.size());
+  EXPECT_EQ(result.n_generated, 9u);
+  EXPECT_GE(result.first_token_ms + result.decode_ms, seen.ms);
+  EXPECT_EQ(result.error_code, RZ_OK);
+
+  const int32_t stop_tokens[] = {seen.ids[3]};
+  options.on_token = nullptr;
+  options.stop_tokens = stop_tokens;
+  options.n_stop_tokens = 1;
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 3);
+  EXPECT_EQ(result.n_cached, ids.size() - 1);
+  EXPECT_EQ(rz_clear_cache(model_, 1), 0);
+  options.n_stop_tokens = 0;
+  options.max_tokens = 1;
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 1);
+  EXPECT_EQ(result.finish_reason, RZ_FINISH_LENGTH);
+  EXPECT_EQ(result.n_cached, 0u);
+}
+
+// As callers were compiled before fields were added.
+TEST_F(CApi, StructsOfEarlierVersionsKeepWorking) {
+  rz_load_options load{};
+  load.struct_size = offsetof(rz_load_options, isa);
+  load.n_ctx = 64;
+  load.isa = "not to be read";
+  rz_model* model = rz_load(kModel, &load);
+  ASSERT_NE(model, nullptr) << rz_last_error();
+  EXPECT_EQ(rz_n_ctx(model), 64);
+  rz_generate_options options{};
+  options.struct_size = offsetof(rz_generate_options, stop_tokens);
+  options.result = reinterpret_cast<rz_result*>(1);
+  ASSERT_EQ(rz_default_generate_options(model, &options), 0);
+  EXPECT_EQ(options.result, reinterpret_cast<rz_result*>(1)) << "not written";
+  options.temperature = 0;
+  options.max_tokens = 3;
+  const auto ids = chat_ids();
+  EXPECT_EQ(rz_generate(model, ids.data(), ids.size(), &options, nullptr, nullptr), 3) << rz_last_error();
+  rz_free(model);
+}
+
+TEST_F(CApi, ABatchGivesWhatItsPromptsGiveAlone) {
+  rz_load_options load{};
+  load.struct_size = sizeof load;
+  load.max_seqs = 2;
+  load.n_ctx = 128;
+  rz_model* model = rz_load(kModel, &load);
+  ASSERT_NE(model, nullptr) << rz_last_error();
+  struct Ends {
+    std::vector<std::string> texts{4};
+    std::vector<rz_result> results{4};
+  } ends;
+  const auto on_result = [](size_t idx, const char* text, size_t n_bytes, const rz_result* result, void* user) {
+    auto* e = static_cast<Ends*>(user);
+    e->texts[idx].assign(text, n_bytes);
+    e->results[idx] = *result;
+  };
+  const auto ids = chat_ids();
+  const std::vector<int32_t> too_long(129, 5);
+  const rz_prompt prompts[] = {
+      {ids.data(), ids.size()}, {too_long.data(), too_long.size()}, {ids.data(), ids.size()}, {ids.data(), 3}};
+  auto options = greedy();
+  options.max_tokens = 12;
+  EXPECT_EQ(rz_generate_batch(model, prompts, 4, &options, on_result, &ends), 3) << rz_last_error();
+  for (const size_t i : {0u, 2u}) {
+    EXPECT_EQ(ends.texts[i], "The capital of France is Paris.");
+    EXPECT_EQ(ends.results[i].finish_reason, RZ_FINISH_STOP);
+    EXPECT_EQ(ends.results[i].n_prompt, ids.size());
+  }
+  EXPECT_EQ(ends.results[1].finish_reason, RZ_FINISH_ERROR);
+  EXPECT_EQ(ends.results[1].error_code, RZ_CONTEXT_LENGTH_EXCEEDED);
+  EXPECT_EQ(ends.texts[1], "the prompt has 129 tokens, the context 128");
+  EXPECT_EQ(ends.results[3].n_prompt, 3u);
+  EXPECT_LT(rz_generate_batch(model, nullptr, 1, &options, on_result, &ends), 0);
+  rz_free(model);
+}
+
+TEST_F(CApi, GivesLogitsVectorsTracesAndWhatTheModelIs) {
+  rz_model_info info{};
+  info.struct_size = sizeof info;
+  ASSERT_EQ(rz_get_info(model_, &info), 0) << rz_last_error();
+  EXPECT_STREQ(info.path, kModel);
+  EXPECT_EQ(info.n_vocab, 2048u);
+  EXPECT_EQ(info.has_chat_template, 1);
+  EXPECT_STREQ(info.gpu_refusal, "");
+
+  const auto ids = chat_ids();
+  ASSERT_EQ(rz_set_trace(model_, 1), 0);
+  std::vector<float> logits(2 * info.n_vocab);
+  const auto n_ids = static_cast<uint32_t>(ids.size());
+  EXPECT_EQ(rz_logits(model_, ids.data(), n_ids, n_ids, 2, logits.data(), logits.size()), 2 * info.n_vocab);
+  EXPECT_TRUE(std::any_of(logits.begin(), logits.end(), [](float x) { return x != 0; }));
+  EXPECT_LT(rz_logits(model_, ids.data(), n_ids, n_ids, 2, logits.data(), logits.size() - 1), 0);
+  EXPECT_NE(std::string(rz_last_error()).find("4096"), std::string::npos) << "floats that are needed";
+
+  std::vector<float> last(info.d_model), mean(info.d_model);
+  EXPECT_EQ(rz_embed(model_, ids.data(), ids.size(), RZ_POOL_LAST, last.data(), last.size()), info.d_model);
+  EXPECT_EQ(rz_embed(model_, ids.data(), ids.size(), RZ_POOL_MEAN, mean.data(), mean.size()), info.d_model);
+  EXPECT_NE(last, mean);
+  EXPECT_LT(rz_embed(model_, ids.data(), ids.size(), 0, last.data(), last.size()), 0);
+
+  std::vector<std::string> operations;
+  const auto on_row = [](const rz_trace_row* row, void* user) {
+    if (row->count > 0) static_cast<std::vector<std::string>*>(user)->emplace_back(row->op);
+  };
+  EXPECT_GT(rz_trace(model_, on_row, &operations), 0);
+  EXPECT_NE(std::find(operations.begin(), operations.end(), "attention"), operations.end());
+  EXPECT_EQ(rz_clear_trace(model_), 0);
+  EXPECT_EQ(rz_trace(model_, on_row, &operations), 0);
+}
+
 TEST_F(CApi, ErrorsAreToldAndNothingCrashes) {
   EXPECT_EQ(rz_load("/no/such/model.gguf", nullptr), nullptr);
   EXPECT_EQ(rz_last_error_code(), RZ_NOT_FOUND);
   EXPECT_NE(std::string(rz_last_error()).find("/no/such/model.gguf"), std::string::npos);
   EXPECT_EQ(rz_load(nullptr, nullptr), nullptr);
   EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
-  const rz_load_options options{sizeof options, "abacus", nullptr, 0, 0};
+  rz_load_options options{};
+  options.struct_size = sizeof options;
+  options.backend = "abacus";
   EXPECT_EQ(rz_load(kModel, &options), nullptr);
   EXPECT_NE(std::string(rz_last_error()).find("abacus"), std::string::npos);
   EXPECT_LT(rz_tokenize(nullptr, "x", 0, 0, nullptr, 0), 0);
@@ -126,6 +270,16 @@ TEST_F(CApi, ErrorsAreToldAndNothingCrashes) {
   EXPECT_LT(rz_chat_prompt(model_, &no_content, 1, nullptr, 0), 0);
   EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
   EXPECT_LT(rz_n_vocab(nullptr), 0);
+  auto null_stop = greedy();
+  const char* stop[] = {nullptr};
+  null_stop.stop = stop;
+  null_stop.n_stop = 1;
+  const int32_t id = 5;
+  EXPECT_LT(rz_generate(model_, &id, 1, &null_stop, nullptr, nullptr), 0);
+  rz_model_info unset{};
+  EXPECT_LT(rz_get_info(model_, &unset), 0);
+  EXPECT_LT(rz_clear_cache(nullptr, 0), 0);
+  EXPECT_LT(rz_embed(model_, &id, 1, RZ_POOL_LAST, nullptr, 9999), 0);
   rz_free(nullptr);
   rz_cancel(nullptr);
   EXPECT_EQ(rz_n_vocab(model_), 2048);

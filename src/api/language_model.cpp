@@ -16,6 +16,41 @@ uint64_t now_ns() {
           .count());
 }
 
+// One answer's text, as its tokens come.
+class TextBuilder {
+ public:
+  // `on_text` must outlive it.
+  TextBuilder(const text::Tokenizer& tokenizer, const std::string& template_source, std::span<const TokenId> prompt,
+              const TextOptions& options, const TextCallback& on_text)
+      : answer_(tokenizer, template_source, prompt, options), on_text_(on_text) {}
+
+  // False where no more is wanted: at a stop string, or by the callback.
+  bool push(const TokenEvent& token) { return give(answer_.push(token.id), &token) && !answer_.is_stopped(); }
+  TextGeneration finish(Generation generation) {
+    if (answer_.is_stopped() || generation.finish_reason != FinishReason::kCancelled) give(answer_.finish(), nullptr);
+    result_.tokens = std::move(generation.tokens);
+    result_.finish_reason = answer_.is_stopped() ? FinishReason::kStop : generation.finish_reason;
+    result_.stats = generation.stats;
+    return std::move(result_);
+  }
+
+ private:
+  bool give(const std::vector<AnswerText::Piece>& pieces, const TokenEvent* token) {
+    for (const auto& piece : pieces) (piece.is_reasoning ? result_.reasoning : result_.text) += piece.text;
+    if (!on_text_) return true;
+    if (pieces.empty()) return token == nullptr || on_text_({"", token});
+    for (const auto& piece : pieces) {
+      if (!on_text_({piece.text, token, piece.is_reasoning})) return false;
+      token = nullptr;
+    }
+    return true;
+  }
+
+  AnswerText answer_;
+  const TextCallback& on_text_;
+  TextGeneration result_{};
+};
+
 }  // namespace
 
 struct LanguageModel::Impl {
@@ -82,37 +117,47 @@ Result<std::vector<Generation>> LanguageModel::generate_all(std::span<const Requ
 Result<TextGeneration> LanguageModel::generate_text(const Request& request, const TextOptions& options,
                                                     const TextCallback& on_text) {
   RZ_TRY(const text::Tokenizer* tokenizer, impl_->loaded->require_tokenizer());
-  AnswerText answer(*tokenizer, impl_->loaded->template_source.source, request.prompt, options);
-  TextGeneration result{};
-  const auto give = [&](const std::vector<AnswerText::Piece>& pieces, const TokenEvent* token) {
-    for (const auto& piece : pieces) (piece.is_reasoning ? result.reasoning : result.text) += piece.text;
-    if (!on_text) return true;
-    if (pieces.empty()) return token == nullptr || on_text({"", token});
-    for (const auto& piece : pieces) {
-      if (!on_text({piece.text, token, piece.is_reasoning})) return false;
-      token = nullptr;
-    }
-    return true;
-  };
-  RZ_TRY(Generation generation, generate(request, [&](const TokenEvent& token) {
-           return give(answer.push(token.id), &token) && !answer.is_stopped();
-         }));
-  if (answer.is_stopped() || generation.finish_reason != FinishReason::kCancelled) give(answer.finish(), nullptr);
-  result.tokens = std::move(generation.tokens);
-  result.finish_reason = answer.is_stopped() ? FinishReason::kStop : generation.finish_reason;
-  result.stats = generation.stats;
-  return result;
+  TextBuilder builder(*tokenizer, impl_->loaded->template_source.source, request.prompt, options, on_text);
+  RZ_TRY(Generation generation, generate(request, [&](const TokenEvent& token) { return builder.push(token); }));
+  return builder.finish(std::move(generation));
 }
 
-Result<std::vector<float>> LanguageModel::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last) {
-  return impl_->loaded->engine->logits(tokens, n_prompt, n_last);
+Status LanguageModel::generate_texts(std::span<const Request> requests, const TextOptions& options,
+                                     const TextEndCallback& on_end) {
+  RZ_TRY(const text::Tokenizer* tokenizer, impl_->loaded->require_tokenizer());
+  const TextCallback no_callback;
+  std::vector<std::unique_ptr<TextBuilder>> builders(requests.size());
+  const auto builder_of = [&](size_t idx) -> TextBuilder& {
+    if (!builders[idx]) {
+      builders[idx] = std::make_unique<TextBuilder>(*tokenizer, impl_->loaded->template_source.source,
+                                                    requests[idx].prompt, options, no_callback);
+    }
+    return *builders[idx];
+  };
+  impl_->loaded->engine->generate_each(
+      requests, [&](size_t idx, const TokenEvent& token) { return builder_of(idx).push(token); },
+      [&](size_t idx, Result<Generation> generation) {
+        if (!generation.ok()) return on_end(idx, std::move(generation).error());
+        TextGeneration result = builder_of(idx).finish(std::move(*generation));
+        builders[idx] = nullptr;
+        on_end(idx, std::move(result));
+      });
+  return {};
+}
+
+Result<std::vector<float>> LanguageModel::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,
+                                                 KvNumbers* kv) {
+  return impl_->loaded->engine->logits(tokens, n_prompt, n_last, kv);
 }
 
 void LanguageModel::cancel() {
   impl_->loaded->engine->cancel();
 }
-void LanguageModel::clear_cache() {
-  impl_->loaded->engine->clear_cache();
+void LanguageModel::clear_cache(bool wipe) {
+  Engine& engine = *impl_->loaded->engine;
+  engine.forget_prefixes();
+  while (wipe && !engine.wipe_some()) {
+  }
 }
 
 void LanguageModel::set_trace(bool on) {

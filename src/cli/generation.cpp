@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "cli/answer_view.h"
@@ -16,18 +15,8 @@
 namespace realizar::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 double tokens_per_s(uint32_t n_tokens, double ms) {
   return ms > 0 ? n_tokens / ms * 1e3 : 0;
-}
-
-std::string dump(const nlohmann::ordered_json& event) {
-  return event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 nlohmann::ordered_json token_event(const TextEvent& event) {
@@ -36,6 +25,7 @@ nlohmann::ordered_json token_event(const TextEvent& event) {
   if (event.token == nullptr) return json;
   json["id"] = to_index(event.token->id);
   json["index"] = event.token->index;
+  json["ms"] = event.token->ms;
   if (event.token->logprob) json["logprob"] = *event.token->logprob;
   for (const TokenLogprob& top : event.token->top) {
     json["top_logprobs"].push_back({{"id", to_index(top.id)}, {"logprob", top.logprob}});
@@ -44,9 +34,16 @@ nlohmann::ordered_json token_event(const TextEvent& event) {
 }
 
 nlohmann::ordered_json done_event(const TextGeneration& generation) {
+  nlohmann::ordered_json json{{"type", "done"}};
+  json.update(ending_json(generation));
+  return json;
+}
+
+}  // namespace
+
+nlohmann::ordered_json ending_json(const TextGeneration& generation) {
   const GenerationStats& stats = generation.stats;
-  return {{"type", "done"},
-          {"finish_reason", to_string(generation.finish_reason)},
+  return {{"finish_reason", to_string(generation.finish_reason)},
           {"n_prompt", stats.n_prompt},
           {"n_cached", stats.n_cached},
           {"n_generated", stats.n_generated},
@@ -55,7 +52,9 @@ nlohmann::ordered_json done_event(const TextGeneration& generation) {
           {"decode_ms", stats.decode_ms}};
 }
 
-}  // namespace
+std::string dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, const AnswerOptions& options) {
   Request request;
@@ -67,16 +66,12 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
 
   Answer answer;
   AnswerView view(AnswerView::for_stdout(options.hide_reasoning));
-  Clock::time_point last = Clock::now();
   const InterruptScope interrupt(model);
   const bool has_spinner = !options.json && obeys_escapes(STDOUT_FILENO) && obeys_escapes(STDERR_FILENO);
   Spinner spinner(fmt::format("reading {} tokens", request.prompt.size()), has_spinner);
   const auto on_text = [&](const TextEvent& event) {
     spinner.stop();
-    if (event.token != nullptr) {
-      answer.token_ms.push_back(ms_since(last));
-      last = Clock::now();
-    }
+    if (event.token != nullptr) answer.token_ms.push_back(event.token->ms);
     const bool is_hidden = options.hide_reasoning && event.is_reasoning;
     const bool written = options.json ? is_hidden || print_model_text(dump(token_event(event)) + '\n')
                                       : print(view.show(event.text, event.is_reasoning));

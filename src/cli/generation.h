@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,11 @@ struct Answer {
 
 // Streams the answer to `prompt`; Ctrl-C stops it. As text it ends with a line break, as JSON with a "done" event.
 Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, const AnswerOptions& options);
+
+// How an answer ended and its statistics, as JSON events tell them.
+nlohmann::ordered_json ending_json(const TextGeneration& generation);
+// On one line; bytes that are not UTF-8 become U+FFFD.
+std::string dump(const nlohmann::ordered_json& json);
 
 // Milliseconds before the engine saw the request.
 struct StartTimes {

@@ -15,7 +15,7 @@ namespace realizar::cli {
 namespace {
 
 struct LogitsArgs {
-  std::string model, tokens_file, out;
+  std::string model, tokens_file, out, kv_out;
   std::optional<uint32_t> n_last, n_prompt;
   LoadFlags load;
 };
@@ -36,8 +36,9 @@ Result<std::vector<TokenId>> read_ids(const std::string& path) {
 }
 
 // NumPy's format 1.0 (numpy.lib.format): magic, version, header length, header padded to 64 bytes, little-endian data.
-Status write_npy(const std::string& path, const std::vector<float>& values, size_t n_rows, size_t n_cols) {
-  std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", n_rows, n_cols);
+Status write_npy(const std::string& path, const std::vector<float>& values, const std::vector<size_t>& shape) {
+  std::string header =
+      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", fmt::join(shape, ", "));
   constexpr size_t kPrefixBytes = 10;
   header.append(63 - (kPrefixBytes + header.size()) % 64, ' ');
   header += '\n';
@@ -71,9 +72,16 @@ Result<std::string> logits(const LogitsArgs& args) {
   RZ_TRY(LanguageModel model, load_model(args.model, args.load.options));
   const auto n_tokens = static_cast<uint32_t>(tokens.size());
   const uint32_t n_last = args.n_last.value_or(n_tokens);
-  RZ_TRY(const auto values, model.logits(tokens, args.n_prompt.value_or(n_tokens), n_last));
-  RZ_CHECK_OK(write_npy(args.out, values, n_last, model.info().n_vocab));
-  return summary(values, model.info().n_vocab);
+  const ModelInfo& info = model.info();
+  KvNumbers kv;
+  RZ_TRY(const auto values,
+         model.logits(tokens, args.n_prompt.value_or(n_tokens), n_last, args.kv_out.empty() ? nullptr : &kv));
+  RZ_CHECK_OK(write_npy(args.out, values, {n_last, info.n_vocab}));
+  if (!args.kv_out.empty()) {
+    kv.keys.insert(kv.keys.end(), kv.values.begin(), kv.values.end());
+    RZ_CHECK_OK(write_npy(args.kv_out, kv.keys, {2, info.n_layers, n_tokens, info.n_kv_heads, info.head_dim}));
+  }
+  return summary(values, info.n_vocab);
 }
 
 }  // namespace
@@ -85,6 +93,9 @@ void add_logits(CommandLine& line) {
   flags.option("--tokens", args->tokens_file, "JSON array of token ids, or an object with such an array as 'tokens'")
       .required();
   flags.option("--out", args->out, "File to write: float32 [N, n_vocab]").required();
+  flags.option("--kv", args->kv_out,
+               "File for what the KV cache holds of all tokens: float32 [2, n_layers, n_tokens, n_kv_heads, head_dim], "
+               "keys and then values");
   flags.option("--last", args->n_last, "The last N positions (default: all)").positive();
   flags
       .option("--prompt", args->n_prompt,

@@ -12,6 +12,7 @@
 #include "cli/generation.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/prompts.h"
 #include "cli/run_words.h"
 #include "cli/terminal.h"
 #include "cli/trace_report.h"
@@ -29,6 +30,8 @@ struct RunArgs {
   std::optional<uint32_t> max_tokens;
   std::vector<std::string> stop;
   uint32_t n_logprobs = 0;
+  PromptsArgs prompts;
+  uint32_t n_parallel = 4;
   TraceFlags trace;
   LoadFlags load;
   SamplingFlags sampling;
@@ -89,6 +92,10 @@ Status resolve_words(RunArgs& args) {
   if (args.model.empty()) {
     RZ_TRY(args.model, bundled_model_path());
   }
+  if (!args.prompts.file.empty()) {
+    if (!args.has_prompt && args.prompt_file.empty()) return {};
+    return invalid_argument("a prompt beside --prompts: put it into its file", "prompts");
+  }
   if (!args.prompt_file.empty()) {
     RZ_TRY(std::string text, read_text(args.prompt_file));
     add_to_prompt(args, std::move(text));
@@ -148,9 +155,19 @@ int begin_chat(RunArgs& args) {
                                          !args.no_history, args.load, args.sampling, args.trace});
 }
 
+int run_prompts(RunArgs& args) {
+  args.prompts.system = args.system;
+  args.prompts.is_raw = args.raw;
+  args.load.options.max_seqs = args.n_parallel;
+  auto loaded = load(args);
+  if (!loaded.ok()) return fail(loaded.error());
+  return answer_prompts(loaded->model, args.prompts, loaded->options);
+}
+
 int run(RunArgs& args) {
   use_utf8_locale();
   if (auto status = resolve_words(args); !status.ok()) return fail(status.error());
+  if (!args.prompts.file.empty()) return run_prompts(args);
   if (!args.has_prompt) return begin_chat(args);
   if (args.prompt.empty()) return fail(invalid_argument("the prompt is empty", "prompt"));
   auto loaded = load(args);
@@ -205,6 +222,15 @@ void add_run(CommandLine& line) {
       .shown_as("[MODEL] [PROMPT...]");
   const Option prompt = flags.option("-p,--prompt", args->prompt, "Prompt; '-': from standard input");
   flags.option("-f,--file", args->prompt_file, "Read the prompt from this file; after a prompt: the text it is about");
+  flags
+      .option(
+          "--prompts", args->prompts.file,
+          "File of prompts, one a line, or '-': each is answered by itself, several at a time, with one line of JSON "
+          "in their order. A line may be a JSON object: prompt, system, max_tokens, temperature, seed")
+      .excludes(prompt);
+  flags.option("--parallel", args->n_parallel, "With --prompts: how many are answered at a time")
+      .in_range(1, 256)
+      .with_default();
   flags.flag("--raw", args->raw, "Use the prompt as it is, without the model's chat template");
   add_answer_flags(flags, *args);
   flags.runs([args, prompt] {

@@ -28,9 +28,9 @@ std::string token_times_text(const StartTimes& start, const Answer& answer) {
       "  prefix lookup {:10.3f} ms ({} of {} tokens found)\n"
       "  prefill       {:10.2f} ms\n"
       "  first token   {:10.2f} ms after the request\n"
-      "decoded tokens, ms each\n ",
+      "decoded tokens from position {} on, ms each\n ",
       start.load_ms, start.tokenize_ms, stats.prefix_lookup_ms, stats.n_cached, stats.n_prompt, stats.prefill_ms,
-      stats.first_token_ms);
+      stats.first_token_ms, stats.n_prompt + 1);
   for (size_t i = 1; i < answer.token_ms.size(); ++i) {
     text += fmt::format(" {:.2f}", answer.token_ms[i]);
     if (i % 16 == 0) text += "\n ";
@@ -43,15 +43,15 @@ std::string token_times_text(const StartTimes& start, const Answer& answer) {
 void TraceFlags::add_to(Flags flags) {
   flags = flags.group("Trace");
   flags.flag("--trace", table, "Print the time of every operation on standard error");
+  flags.flag("--token-times", token_times,
+             "Print the time to the first token and of each further one on standard error; costs nothing");
   flags.option("--trace-file", file, "Write the operations in Chrome's trace format (opens in Perfetto)");
 }
 
 Status report_trace(const TraceFlags& flags, const LanguageModel& model, const StartTimes& start,
                     const Answer& answer) {
-  if (flags.table) {
-    std::fputs(trace_table_text(model).c_str(), stderr);
-    std::fputs(token_times_text(start, answer).c_str(), stderr);
-  }
+  if (flags.table) std::fputs(trace_table_text(model).c_str(), stderr);
+  if (flags.table || flags.token_times) std::fputs(token_times_text(start, answer).c_str(), stderr);
   return flags.file.empty() ? Status{} : write_trace_file(flags.file, model);
 }
 

@@ -10,15 +10,16 @@
 namespace realizar::cli {
 
 struct TraceFlags {
-  bool table = false;
+  bool table = false, token_times = false;
   std::string file;
 
   void add_to(Flags flags);
   bool wanted() const { return table || !file.empty(); }
 };
 
-// The table on standard error, one row an operation and phase; then the phases of the time to the first token and the
-// time of each further one. Writes the file in Chrome's trace event format. Errors: InvalidArgument (cannot write).
+// On standard error the table, one row an operation and phase, and the phases of the time to the first token with the
+// time of each further one; the latter alone where the table is not wanted, without any trace. Writes the file in
+// Chrome's trace event format. Errors: InvalidArgument (cannot write).
 Status report_trace(const TraceFlags& flags, const LanguageModel& model, const StartTimes& start, const Answer& answer);
 
 // The table alone, as the benchmark prints it.

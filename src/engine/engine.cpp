@@ -65,6 +65,33 @@ class GenerationSink final : public RequestSink {
   Status status_;
 };
 
+// One of several requests, that tells its end at once.
+class EachSink final : public RequestSink {
+ public:
+  using OnToken = std::function<bool(size_t, const TokenEvent&)>;
+  using OnEnd = std::function<void(size_t, Result<Generation>)>;
+  EachSink(size_t idx, const OnToken& on_token, const OnEnd& on_end)
+      : idx_(idx), on_token_(on_token), on_end_(on_end) {}
+
+  bool on_token(const TokenEvent& event) override { return !on_token_ || on_token_(idx_, event); }
+  void on_end(const Ending& ending) noexcept override {
+    const TokenCallback no_callback;
+    GenerationSink sink(no_callback);
+    sink.on_end(ending);
+    static_cast<void>(caught([&] { on_end_(idx_, sink.take()); }));
+  }
+
+ private:
+  size_t idx_;
+  const OnToken& on_token_;
+  const OnEnd& on_end_;
+};
+
+Error in_prompt(size_t idx, Error error) {
+  error.message = fmt::format("prompt[{}]: {}", idx, error.message);
+  return error;
+}
+
 }  // namespace
 
 const char* to_string(FinishReason reason) {
@@ -204,6 +231,16 @@ uint32_t Engine::load_cache(const std::string& path, uint64_t source) {
   return load_prefixes(path, pool_, backend_, fingerprint(source));
 }
 
+// No step waits long behind a slice.
+bool Engine::wipe_some() {
+  constexpr size_t kSliceBytes = size_t{64} << 20;
+  const auto max_blocks = static_cast<uint32_t>(kSliceBytes / std::max<size_t>(1, backend_.block_bytes()) + 1);
+  const bool is_done = pool_.wipe_nameless(
+      max_blocks, [this](BlockId id) { backend_.zero_block(id); },
+      [this](uint32_t place) { host_blocks_.wipe(place); });
+  return is_done && (drafter_ == nullptr || drafter_->wipe_some(max_blocks));
+}
+
 // Nobody listens to what is left after an error.
 Status Engine::run_until_idle() {
   Status status;
@@ -227,16 +264,39 @@ Result<std::vector<Generation>> Engine::generate_all(std::span<const Request> re
   std::vector<GenerationSink> sinks(requests.size(), GenerationSink(no_callback));
   std::vector<SequencePtr> sequences;
   for (size_t i = 0; i < requests.size(); ++i) {
-    RZ_TRY(SequencePtr sequence, prepare(requests[i], sinks[i]));
-    sequences.push_back(std::move(sequence));
+    Result<SequencePtr> sequence = prepare(requests[i], sinks[i]);
+    if (!sequence.ok()) return in_prompt(i, std::move(sequence).error());
+    sequences.push_back(std::move(*sequence));
   }
   for (SequencePtr& sequence : sequences) submit(std::move(sequence));
   RZ_CHECK_OK(run_until_idle());
   std::vector<Generation> generations;
-  for (GenerationSink& sink : sinks) {
-    RZ_TRY(generations.emplace_back(), sink.take());
+  for (size_t i = 0; i < sinks.size(); ++i) {
+    Result<Generation> generation = sinks[i].take();
+    if (!generation.ok()) return in_prompt(i, std::move(generation).error());
+    generations.push_back(std::move(*generation));
   }
   return generations;
+}
+
+// A failed step has ended those that ran, each with the error; the next ones may fare better.
+void Engine::generate_each(std::span<const Request> requests, const EachSink::OnToken& on_token,
+                           const EachSink::OnEnd& on_end) {
+  cancelled_ = false;
+  std::vector<EachSink> sinks;
+  for (size_t i = 0; i < requests.size(); ++i) sinks.emplace_back(i, on_token, on_end);
+  for (size_t next = 0; next < requests.size() || !is_idle();) {
+    while (next < requests.size() && waiting_.size() < options_.max_seqs) {
+      Result<SequencePtr> sequence = prepare(requests[next], sinks[next]);
+      if (sequence.ok()) {
+        submit(std::move(*sequence));
+      } else {
+        on_end(next, std::move(sequence).error());
+      }
+      ++next;
+    }
+    static_cast<void>(step());
+  }
 }
 
 Error Engine::nonfinite_error(uint32_t pos) {
@@ -260,7 +320,25 @@ Status Engine::take_logits(uint32_t first_pos, uint32_t n_rows, std::vector<floa
   return {};
 }
 
-Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last) {
+// Of the positions that are computed.
+KvNumbers Engine::read_kv(const Sequence& sequence) const {
+  const uint32_t bt = pool_.block_tokens();
+  const size_t n_cols = size_t{config_.n_kv_heads} * config_.head_dim;
+  KvNumbers kv;
+  std::vector<float> keys(bt * n_cols), values(bt * n_cols);
+  for (uint32_t layer = 0; layer < config_.n_layers; ++layer) {
+    for (uint32_t pos = 0; pos < sequence.n_computed; pos += bt) {
+      backend_.read_kv(layer, sequence.blocks[pos / bt], keys, values);
+      const auto end = static_cast<std::ptrdiff_t>(std::min(bt, sequence.n_computed - pos) * n_cols);
+      kv.keys.insert(kv.keys.end(), keys.begin(), keys.begin() + end);
+      kv.values.insert(kv.values.end(), values.begin(), values.begin() + end);
+    }
+  }
+  return kv;
+}
+
+Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,
+                                          KvNumbers* kv) {
   RZ_CHECK_OK(check_tokens(tokens));
   const auto n_tokens = static_cast<uint32_t>(tokens.size());
   if (n_prompt < 1 || n_prompt > n_tokens || n_last < 1 || n_last > n_tokens) {
@@ -296,6 +374,7 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
     if (chunk.n_logit_rows > 0) status = take_logits(sequence.n_computed, chunk.n_logit_rows, all);
     sequence.n_computed += chunk.n_tokens;
   }
+  if (status.ok() && kv != nullptr) *kv = read_kv(sequence);
   release_blocks(sequence);
   if (!status.ok()) return status.error();
   return all;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,21 +74,33 @@ class Engine {
   // Runs one request to its end. Errors: as prepare and step; Internal too where the model gives NaN or infinities,
   // which names the position.
   Result<Generation> generate(const Request& request, const TokenCallback& on_token);
-  // The same for several requests, up to max_seqs of them in one batch; each gives the tokens that it gives alone.
+  // The same for several requests, up to max_seqs of them in one batch; each gives the tokens that it gives alone. One
+  // that is refused refuses all before any is computed; the message begins with its index, as in "prompt[2]: ...".
   Result<std::vector<Generation>> generate_all(std::span<const Request> requests);
+
+  // Runs requests, up to max_seqs of them in one batch, each to its own end: an error ends its own request alone.
+  // `on_end` is told the request's index and what it gave, or why it gave nothing, as soon as that is known; both
+  // callbacks must not call the engine.
+  void generate_each(std::span<const Request> requests,
+                     const std::function<bool(size_t idx, const TokenEvent& event)>& on_token,
+                     const std::function<void(size_t idx, Result<Generation> generation)>& on_end);
 
   // Logits of the last n_last tokens of `tokens`, [n_last, n_vocab]. The first n_prompt tokens are computed by the
   // prefill arithmetic, the others one at a time by the decode arithmetic. Uses no cached prefix; nothing else may run.
-  // Errors: as generate.
-  Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last);
+  // `kv`, where not null, gets what the cache then holds of all tokens. Errors: as generate.
+  Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,
+                                    KvNumbers* kv = nullptr);
 
   // Ends a running generate with kCancelled, within one step. Any thread; one atomic store.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
   // The cache_salt of whoever is called `name`. No client can compute another's. Any thread, after load_cache.
   uint64_t cache_salt_of(std::string_view name) const { return pool_.salt_of(name); }
-  // Forgets all cached prefixes.
-  void clear_cache() { pool_.forget_names(); }
+  // Forgets cached prefixes: all of them, or those that `tenant`'s requests have left.
+  void forget_prefixes(std::optional<uint64_t> tenant = std::nullopt) { pool_.forget_names(tenant); }
+  // Zeroes what ended requests have left in memory and no prefix can be found in, between steps and some of it at a
+  // time: true when it is all done. What running requests hold is not touched.
+  bool wipe_some();
   // Keeps cached prefixes in a file, or takes them from there, while nothing runs. `source` stands for the program and
   // the bytes of the weights; the engine adds what else decides a block's bytes. Both give the number of blocks. What
   // was cached before is forgotten where a file is loaded. Errors: InvalidArgument where the file cannot be written.
@@ -150,6 +163,7 @@ class Engine {
   TokenId choose_token(const Sequence& sequence, size_t row);
   void fail_nonfinite(Sequence& sequence, uint32_t pos);
   static Error nonfinite_error(uint32_t pos);
+  KvNumbers read_kv(const Sequence& sequence) const;
   Status take_logits(uint32_t first_pos, uint32_t n_rows, std::vector<float>& all);
   bool report(Sequence& sequence, TokenEvent event, size_t row);
   bool is_stop(const Request& request, TokenId id) const;

@@ -269,12 +269,13 @@ void Engine::name_prompt_blocks(Sequence& sequence) {
   if (n_full > sequence.n_named) {
     const uint32_t n_new = n_full - sequence.n_named;
     pool_.name_blocks(std::span(sequence.blocks).subspan(sequence.n_named, n_new),
-                      prompt.subspan(size_t{sequence.n_named} * bt, size_t{n_new} * bt), sequence.name_hash);
+                      prompt.subspan(size_t{sequence.n_named} * bt, size_t{n_new} * bt), sequence.request->tenant,
+                      sequence.name_hash);
     sequence.n_named = n_full;
   }
   const auto tail = prompt.subspan(size_t{n_full} * bt);
   if (!sequence.is_decoding() || tail.empty()) return;
-  pool_.name_tail(sequence.blocks[n_full], tail, sequence.name_hash);
+  pool_.name_tail(sequence.blocks[n_full], tail, sequence.request->tenant, sequence.name_hash);
 }
 
 // Last block first, so that the beginning of a prompt stays findable longest.
@@ -458,8 +459,11 @@ void Engine::take_token(Sequence& sequence, size_t row) {
   const TokenId id = choose_token(sequence, row);
   if (id == kNoToken) return fail_nonfinite(sequence, sequence.n_known() - 1);
   GenerationStats& stats = sequence.ending.stats;
+  const auto now = Clock::now();
+  const double token_ms = ms_between(sequence.n_generated() == 0 ? sequence.arrived : sequence.last_token, now);
+  sequence.last_token = now;
   if (sequence.n_generated() == 0) {
-    sequence.first_token = Clock::now();
+    sequence.first_token = now;
     stats.first_token_ms = ms_between(sequence.arrived, sequence.first_token);
     stats.prefill_ms = ms_between(sequence.first_step, sequence.first_token) - stats.prefix_lookup_ms;
     add_to(counters_.n_prompt_tokens, sequence.n_prompt);
@@ -471,7 +475,7 @@ void Engine::take_token(Sequence& sequence, size_t row) {
   if (request.constraint) request.constraint->accept(id);
   sequence.tokens.push_back(id);
   add_to(counters_.n_generated_tokens, 1);
-  const TokenEvent event{id, sequence.n_generated() - 1, std::nullopt, {}};
+  const TokenEvent event{id, sequence.n_generated() - 1, std::nullopt, {}, false, token_ms};
   if (!report(sequence, event, row)) return finish(sequence, FinishReason::kCancelled);
   if (sequence.n_generated() < sequence.n_wanted) return;
   const bool was_asked = request.max_tokens && *request.max_tokens == sequence.n_wanted;

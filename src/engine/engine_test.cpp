@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "backend/cpu/cpu_backend.h"
+#include "backend/kv_types.h"
 #include "formats/model_file.h"
 
 namespace realizar {
@@ -26,6 +27,7 @@ class Rig {
   }
   Engine& operator*() { return *engine_; }
   Engine* operator->() { return engine_.get(); }
+  Backend& backend() { return *backend_; }
 
  private:
   std::unique_ptr<Backend> backend_;
@@ -80,6 +82,52 @@ TEST(Engine, RequestsOfABatchGiveTheTokensThatTheyGiveAlone) {
   }
 }
 
+TEST(Engine, AnErrorOfOneRequestEndsItAlone) {
+  std::vector<Request> requests(7, request_for(some_tokens(3), 2));
+  requests[1].prompt.clear();
+  requests[4] = request_for(some_tokens(65), 2);
+  Rig rig(1, {.n_ctx = 64, .max_seqs = 2});
+  std::vector<std::optional<Result<Generation>>> ends(requests.size());
+  std::vector<uint32_t> n_tokens(requests.size());
+  rig->generate_each(
+      requests, [&](size_t idx, const TokenEvent& event) { return n_tokens[idx]++ == event.index; },
+      [&](size_t idx, Result<Generation> generation) { ends[idx] = std::move(generation); });
+  const auto alone = rig->generate(requests[0], {}).value().tokens;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ASSERT_TRUE(ends[i].has_value()) << i;
+    const bool is_wrong = i == 1 || i == 4;
+    EXPECT_EQ(ends[i]->ok(), !is_wrong);
+    EXPECT_EQ(n_tokens[i], is_wrong ? 0u : 2u);
+    if (!is_wrong) {
+      EXPECT_EQ((*ends[i])->tokens, alone);
+    }
+  }
+  EXPECT_EQ(ends[4]->error().code, ErrorCode::kContextLengthExceeded);
+  const auto all = rig->generate_all(requests);
+  ASSERT_FALSE(all.ok());
+  EXPECT_EQ(all.error().message, "prompt[1]: the prompt is empty");
+}
+
+TEST(Engine, TokensTellTheTimeThatTheyTook) {
+  Rig rig(1, {.n_ctx = 64});
+  std::vector<double> ms;
+  const auto stats = rig->generate(request_for(some_tokens(10), 8),
+                                   [&](const TokenEvent& event) {
+                                     ms.push_back(event.ms);
+                                     return true;
+                                   })
+                         .value()
+                         .stats;
+  ASSERT_EQ(ms.size(), 8u);
+  EXPECT_EQ(ms[0], stats.first_token_ms);
+  double decode_ms = 0;
+  for (size_t i = 1; i < ms.size(); ++i) {
+    EXPECT_GT(ms[i], 0);
+    decode_ms += ms[i];
+  }
+  EXPECT_LE(decode_ms, stats.decode_ms);
+}
+
 TEST(Engine, RequestsBeyondItsPlacesWait) {
   Rig rig(1, {.n_ctx = 64, .max_seqs = 2});
   const std::vector<Request> requests(5, request_for(some_tokens(3), 2));
@@ -109,6 +157,36 @@ TEST(Engine, LogitsAreTheSameBytesHoweverThePromptIsCutAndComputed) {
   }
 }
 
+// The first layer's keys and values come from the tokens alone, so that a type shows in them by its rounding and
+// nothing else.
+TEST(Engine, TheCacheHoldsKeysAndValuesAsItsTypeRoundsThem) {
+  const auto tokens = some_tokens(70);
+  const auto kv_as = [&](KvType type) {
+    KvNumbers kv;
+    EXPECT_TRUE(Rig(1, {.n_ctx = 128, .kv_type = type})->logits(tokens, 60, 1, &kv).ok());
+    return kv;
+  };
+  const KvNumbers exact = kv_as(KvType::kF32);
+  constexpr uint32_t kLayers = 5, kHeads = 2, kHeadDim = 64;
+  ASSERT_EQ(exact.keys.size(), kLayers * tokens.size() * kHeads * kHeadDim);
+  ASSERT_EQ(exact.values.size(), exact.keys.size());
+  for (const KvType type : {KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8}) {
+    const KvNumbers kv = kv_as(type);
+    const TypeTraits& traits = kv_traits(type);
+    std::vector<std::byte> stored(row_bytes(traits, kHeadDim));
+    std::vector<float> rounded(kHeadDim);
+    ASSERT_EQ(kv.keys.size(), exact.keys.size());
+    for (size_t at = 0; at < tokens.size() * kHeads * kHeadDim; at += kHeadDim) {
+      for (const auto& [all, from] : {std::pair(&kv.keys, &exact.keys), {&kv.values, &exact.values}}) {
+        traits.encode(from->data() + at, stored.data(), kHeadDim);
+        traits.decode(stored.data(), rounded.data(), kHeadDim);
+        ASSERT_TRUE(std::equal(rounded.begin(), rounded.end(), all->begin() + static_cast<std::ptrdiff_t>(at)))
+            << traits.name << " at " << at;
+      }
+    }
+  }
+}
+
 TEST(Engine, ACachedPrefixGivesTheSameTokensAndSkipsItsPrefill) {
   Rig rig(2, {.n_ctx = 512});
   auto prompt = some_tokens(200);
@@ -126,7 +204,7 @@ TEST(Engine, ACachedPrefixGivesTheSameTokensAndSkipsItsPrefill) {
   const Request second = request_for(prompt, 20);
   const auto continued = rig->generate(second, {}).value();
   EXPECT_EQ(continued.stats.n_cached, 200u);
-  rig->clear_cache();
+  rig->forget_prefixes();
   const auto fresh = rig->generate(second, {}).value();
   EXPECT_EQ(fresh.stats.n_cached, 0u);
   EXPECT_EQ(continued.tokens, fresh.tokens);
@@ -171,6 +249,33 @@ TEST(Engine, APromptThatOthersComputeIsComputedOnce) {
   EXPECT_EQ(together[1].stats.n_cached, 69u);
   EXPECT_EQ(together[2].stats.n_cached, 69u);
   EXPECT_EQ(together[1].tokens, together[0].tokens);
+}
+
+TEST(Engine, AWipeLeavesNothingOfPromptsAndAnswers) {
+  Rig rig(1, {.n_ctx = 128, .max_seqs = 2});
+  const auto n_dirty = [&] {
+    std::vector<std::byte> bytes(rig.backend().block_bytes());
+    uint32_t n = 0;
+    for (uint32_t id = 0; id < rig->pool().n_blocks(); ++id) {
+      rig.backend().read_block(BlockId{id}, bytes);
+      n += std::ranges::any_of(bytes, [](std::byte byte) { return byte != std::byte{0}; }) ? 1 : 0;
+    }
+    return n;
+  };
+  Request request = request_for(some_tokens(70), 30);
+  request.tenant = 1;
+  Request others = request_for(some_tokens(40, 900), 1);
+  others.tenant = 2;
+  ASSERT_TRUE(rig->generate_all(std::vector{request, others}).ok());
+  EXPECT_EQ(n_dirty(), 6u) << "4 of the one, 2 of the other";
+  rig->forget_prefixes(1);
+  EXPECT_TRUE(rig->wipe_some());
+  EXPECT_EQ(n_dirty(), 1u) << "the other's whole block";
+  EXPECT_EQ(rig->generate(others, {}).value().stats.n_cached, 32u) << "which stays";
+  EXPECT_EQ(rig->generate(request, {}).value().stats.n_cached, 0u);
+  rig->forget_prefixes();
+  EXPECT_TRUE(rig->wipe_some());
+  EXPECT_EQ(n_dirty(), 0u);
 }
 
 TEST(Engine, PrefixesOutliveTheEngineInAFile) {

@@ -25,6 +25,7 @@ EngineThread::~EngineThread() {
   thread_.join();
   // What came in after the thread's last look.
   take_mail();
+  end_clearing();
   engine_.cancel_all();
 }
 
@@ -33,7 +34,9 @@ Status EngineThread::submit(const std::shared_ptr<TokenStream>& stream) {
     return Error{ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
   }
   RZ_TRY(SequencePtr sequence, engine_.prepare(stream->request(), *stream));
-  auto mail = std::make_unique<Mail>(Mail{stream, std::move(sequence)});
+  auto mail = std::make_unique<Mail>();
+  mail->stream = stream;
+  mail->sequence = std::move(sequence);
   const uint32_t n_open_before = n_open_.fetch_add(1, std::memory_order_acq_rel);
   if (n_open_before >= max_open_) {
     n_open_.fetch_sub(1, std::memory_order_acq_rel);
@@ -44,12 +47,23 @@ Status EngineThread::submit(const std::shared_ptr<TokenStream>& stream) {
   if (n_open_before == 0) progress_at_.store(Clock::now(), std::memory_order_relaxed);
   stream->ready_ = &ready_;
   stream->self_ = stream;
+  post(std::move(mail));
+  return {};
+}
+
+void EngineThread::clear_cache(std::optional<uint64_t> tenant, std::function<void()> on_done) {
+  auto mail = std::make_unique<Mail>();
+  mail->tenant = tenant;
+  mail->on_cleared = std::move(on_done);
+  post(std::move(mail));
+}
+
+void EngineThread::post(std::unique_ptr<Mail> mail) {
   Mail* const posted = mail.release();
   posted->next = mailbox_.load(std::memory_order_relaxed);
   while (!mailbox_.compare_exchange_weak(posted->next, posted, std::memory_order_release, std::memory_order_relaxed)) {
   }
   wake();
-  return {};
 }
 
 std::shared_ptr<TokenStream> EngineThread::next_ready() {
@@ -78,8 +92,10 @@ void EngineThread::run() {
   while (true) {
     const uint32_t n_seen = n_wake_ups_.load(std::memory_order_acquire);
     take_mail();
+    go_on_clearing();
     tell();
     if (stopping_.load(std::memory_order_relaxed)) break;
+    if (engine_.is_idle() && clearing_ != nullptr) continue;
     if (engine_.is_idle()) {
       n_wake_ups_.wait(n_seen, std::memory_order_acquire);
       continue;
@@ -109,8 +125,30 @@ void EngineThread::take_mail() {
     oldest_first = mail;
   }
   while (oldest_first != nullptr) {
-    const std::unique_ptr<Mail> mail(std::exchange(oldest_first, oldest_first->next));
-    engine_.submit(std::move(mail->sequence));
+    std::unique_ptr<Mail> mail(std::exchange(oldest_first, oldest_first->next));
+    if (mail->sequence == nullptr) {
+      begin_clearing(std::move(mail));
+    } else {
+      engine_.submit(std::move(mail->sequence));
+    }
+  }
+}
+
+void EngineThread::begin_clearing(std::unique_ptr<Mail> mail) {
+  engine_.forget_prefixes(mail->tenant);
+  mail->next = clearing_;
+  clearing_ = mail.release();
+}
+
+// A slice between two steps.
+void EngineThread::go_on_clearing() {
+  if (clearing_ != nullptr && engine_.wipe_some()) end_clearing();
+}
+
+void EngineThread::end_clearing() {
+  while (clearing_ != nullptr) {
+    const std::unique_ptr<Mail> mail(std::exchange(clearing_, clearing_->next));
+    mail->on_cleared();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "engine/engine.h"
@@ -30,6 +31,11 @@ class EngineThread {
   // One reader thread: the next stream with news, or null. A stream whose end was seen here no longer counts.
   std::shared_ptr<TokenStream> next_ready();
 
+  // Any thread. Between two steps the engine forgets the prefixes that `tenant` has left, or all, and zeroes what is
+  // left in memory of requests that have ended. `on_done` is called when that is done, or the thread ends; it must
+  // neither wait nor throw.
+  void clear_cache(std::optional<uint64_t> tenant, std::function<void()> on_done);
+
   // No new work from now on; what runs and waits goes on.
   void drain() { draining_.store(true, std::memory_order_relaxed); }
   // Requests that were taken and whose end was not seen yet.
@@ -40,14 +46,21 @@ class EngineThread {
   bool is_stalled(std::chrono::milliseconds patience) const;
 
  private:
+  // A request, or the wish for a clear cache.
   struct Mail {
     std::shared_ptr<TokenStream> stream;
     SequencePtr sequence;
+    std::optional<uint64_t> tenant = {};
+    std::function<void()> on_cleared = {};
     Mail* next = nullptr;
   };
 
   void run();
+  void post(std::unique_ptr<Mail> mail);
   void take_mail();
+  void begin_clearing(std::unique_ptr<Mail> mail);
+  void go_on_clearing();
+  void end_clearing();
   void tell();
   void wake();
 
@@ -56,6 +69,7 @@ class EngineThread {
   std::function<void()> on_progress_;
   ReadyQueue ready_;
   std::atomic<Mail*> mailbox_{nullptr};  // newest first
+  Mail* clearing_ = nullptr;             // the list of those who wait for it; the engine's thread owns it
   std::atomic<uint32_t> n_wake_ups_{0};
   std::atomic<uint32_t> n_open_{0};
   std::atomic<bool> draining_{false}, stopping_{false};

@@ -1,6 +1,7 @@
 // Blocks of the KV cache that the device has no room for, in memory of the host.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,8 @@ class HostBlocks final : public BlockStore {
   bool save(BlockId id, uint32_t place) override;
   void restore(uint32_t place, BlockId id) override;
   void copy(BlockId from, BlockId to) override { backend_.copy_block(from, to); }
+  // Once the copies into it are done.
+  void wipe(uint32_t place) { std::ranges::fill(places_[place], std::byte{0}); }
 
  private:
   Backend& backend_;

@@ -25,11 +25,12 @@ Result<std::unique_ptr<ModelDrafter>> ModelDrafter::create(const Model& model, B
   layout.type = options.kv_type;
   RZ_CHECK_OK(backend.create_kv_cache(layout));
   RZ_TRY(Decoder decoder, Decoder::create(model, backend));
-  return std::unique_ptr<ModelDrafter>(new ModelDrafter(model, decoder, options));
+  return std::unique_ptr<ModelDrafter>(new ModelDrafter(model, backend, decoder, options));
 }
 
-ModelDrafter::ModelDrafter(const Model& model, const Decoder& decoder, const DrafterOptions& options)
-    : decoder_(decoder),
+ModelDrafter::ModelDrafter(const Model& model, Backend& backend, const Decoder& decoder, const DrafterOptions& options)
+    : backend_(backend),
+      decoder_(decoder),
       options_(options),
       n_vocab_(model.config().n_vocab),
       pool_((options.kv_tokens + options.block_tokens - 1) / options.block_tokens, options.block_tokens, {}),
@@ -41,6 +42,10 @@ ModelDrafter::ModelDrafter(const Model& model, const Decoder& decoder, const Dra
     slot.own.tokens.reserve(options.n_ctx + 1);
     slot.own.blocks.reserve(options.n_ctx / options.block_tokens + 1);
   }
+}
+
+bool ModelDrafter::wipe_some(uint32_t max_blocks) {
+  return pool_.wipe_nameless(max_blocks, [this](BlockId id) { backend_.zero_block(id); }, {});
 }
 
 ModelDrafter::Slot* ModelDrafter::slot_of(SeqId id) {

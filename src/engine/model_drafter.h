@@ -40,6 +40,8 @@ class ModelDrafter {
   Status draft(std::span<const SequencePtr> running, std::span<const uint32_t> max_drafts);
   // The sequence is over, or was put back.
   void forget(SeqId id);
+  // Zeroes what is left of such sequences, max_blocks of the cache at most. True: there are no more.
+  bool wipe_some(uint32_t max_blocks);
 
  private:
   // What the cache holds of one sequence.
@@ -48,7 +50,7 @@ class ModelDrafter {
     Sequence own;  // its tokens, blocks and n_computed, as this model has them
   };
 
-  ModelDrafter(const Model& model, const Decoder& decoder, const DrafterOptions& options);
+  ModelDrafter(const Model& model, Backend& backend, const Decoder& decoder, const DrafterOptions& options);
 
   Slot* slot_of(SeqId id);
   bool catch_up(Slot& slot, const Sequence& sequence, uint32_t& n_left);
@@ -56,6 +58,7 @@ class ModelDrafter {
   void release(Slot& slot);
   Status run_round(std::span<const SequencePtr> running);
 
+  Backend& backend_;
   Decoder decoder_;
   DrafterOptions options_;
   uint32_t n_vocab_;

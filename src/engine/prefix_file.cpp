@@ -13,7 +13,7 @@ namespace realizar {
 namespace {
 
 constexpr char kMagic[8] = {'R', 'Z', 'P', 'R', 'E', 'F', 'I', 'X'};
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 
 struct Header {
   char magic[8];
@@ -33,19 +33,20 @@ class Record {
   void set_name(const BlockPool::Name& name) {
     set_word(0, name.parent_hash);
     set_word(8, name.hash);
-    set_word(16, name.tokens.size());
+    set_word(16, name.owner);
+    set_word(24, name.tokens.size());
     std::ranges::fill(all_tokens(), TokenId{0});
     std::ranges::copy(name.tokens, all_tokens().begin());
   }
   // Of a sound record.
-  BlockPool::Name name() { return {word(0), word(8), all_tokens().first(word(16))}; }
+  BlockPool::Name name() { return {word(0), word(8), word(16), all_tokens().first(word(24))}; }
   std::span<std::byte> block() {
     return std::span(bytes_).subspan(kHeadBytes + n_token_bytes_, size() - kHeadBytes - n_token_bytes_ - kSumBytes);
   }
 
   void seal() { set_word(size() - kSumBytes, checksum()); }
   bool is_sound() const {
-    const uint64_t n_tokens = word(16);
+    const uint64_t n_tokens = word(24);
     return n_tokens > 0 && n_tokens <= n_token_bytes_ / sizeof(TokenId) && word(size() - kSumBytes) == checksum();
   }
 
@@ -64,7 +65,7 @@ class Record {
   }
   uint64_t checksum() const { return XXH3_64bits(bytes_.data(), size() - kSumBytes); }
 
-  static constexpr size_t kHeadBytes = 24, kSumBytes = 8;
+  static constexpr size_t kHeadBytes = 32, kSumBytes = 8;
 
   size_t n_token_bytes_;
   std::vector<std::byte> bytes_;

@@ -2,8 +2,9 @@
 // backend has them. The files tell prompts, and the key of the blocks' names: only their owner may read them.
 //
 // A file holds "RZPREFIX", version (u32), block_tokens (u32), fingerprint, block_bytes, n_blocks (u64 each), the key
-// (two u64); then for each block its parent's hash and its own (u64), how many tokens its name stands for (u64), these
-// and zeros up to block_tokens (i32 each), its bytes, and XXH3 of all these (u64). Integers are little-endian.
+// (two u64); then for each block its parent's hash, its own, whose it is, how many tokens its name stands for (u64
+// each), these and zeros up to block_tokens (i32 each), its bytes, and XXH3 of all these (u64). Integers are
+// little-endian.
 #pragma once
 
 #include <cstdint>

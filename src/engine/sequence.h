@@ -42,7 +42,7 @@ struct Sequence {
   const Request* request = nullptr;
   RequestSink* sink = nullptr;
   uint32_t n_wanted = 0;  // tokens to generate at most
-  Clock::time_point arrived, first_step, first_token;
+  Clock::time_point arrived, first_step, first_token, last_token;
   std::optional<Clock::time_point> deadline;
 
   std::vector<TokenId> tokens;   // prompt, then output

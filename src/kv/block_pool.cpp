@@ -32,13 +32,14 @@ uint32_t BlockPool::take_first(uint32_t kept_place) {
   take_free(block);
   save_or_forget(block, kept_place);
   blocks_[block].n_holders = 1;
+  blocks_[block].is_used = true;
   return block;
 }
 
 void BlockPool::move_name(uint32_t from, uint32_t to) {
   const Block named = blocks_[from];
   erase_name(from);
-  name(to, named.parent_hash, named.hash, tokens_of(from));
+  name(to, {named.parent_hash, named.hash, named.owner, tokens_of(from)});
 }
 
 // A block loses its name, to a place of the store where there is one other than `kept_place`.
@@ -50,6 +51,7 @@ void BlockPool::save_or_forget(uint32_t block, uint32_t kept_place) {
   if (n_places == 0 || place == kept_place) return erase_name(block);
   erase_name(place);
   if (!store_->save(BlockId{block}, next_place_)) return erase_name(block);
+  blocks_[place].is_used = true;
   next_place_ = (next_place_ + 1) % n_places;
   move_name(block, place);
 }
@@ -109,12 +111,13 @@ void BlockPool::find_prefix(std::span<const TokenId> tokens, uint64_t& hash, std
   }
 }
 
-void BlockPool::name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t& hash) {
+void BlockPool::name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t owner,
+                            uint64_t& hash) {
   REQUIRE(tokens.size() == blocks.size() * block_tokens_);
   for (size_t i = 0; i < blocks.size(); ++i) {
     const auto own = tokens.subspan(i * block_tokens_, block_tokens_);
     const uint64_t parent_hash = std::exchange(hash, hash_of(hash, own));
-    name(to_index(blocks[i]), parent_hash, hash, own);
+    name(to_index(blocks[i]), {parent_hash, hash, owner, own});
   }
 }
 
@@ -138,9 +141,9 @@ std::optional<BlockId> BlockPool::copy_tail(const Tail& tail) {
   return copy == kNone ? std::nullopt : std::optional(BlockId{copy});
 }
 
-void BlockPool::name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t hash) {
+void BlockPool::name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t owner, uint64_t hash) {
   REQUIRE(!tokens.empty() && tokens.size() < block_tokens_);
-  name(to_index(id), hash, hash_of(hash, tokens), tokens);
+  name(to_index(id), {hash, hash_of(hash, tokens), owner, tokens});
 }
 
 std::vector<BlockId> BlockPool::named_blocks() const {
@@ -156,27 +159,43 @@ std::vector<BlockId> BlockPool::named_blocks() const {
 
 BlockPool::Name BlockPool::name_of(BlockId id) const {
   const Block& block = blocks_[to_index(id)];
-  return {block.parent_hash, block.hash, tokens_of(to_index(id))};
+  return {block.parent_hash, block.hash, block.owner, tokens_of(to_index(id))};
 }
 
 void BlockPool::restore_name(BlockId id, const Name& name_before) {
   if (hash_of(name_before.parent_hash, name_before.tokens) != name_before.hash) return;
-  name(to_index(id), name_before.parent_hash, name_before.hash, name_before.tokens);
+  name(to_index(id), name_before);
 }
 
-void BlockPool::name(uint32_t block, uint64_t parent_hash, uint64_t hash, std::span<const TokenId> tokens) {
-  if (blocks_[block].hash != 0 || lookup(hash, tokens) != kNone) return;
-  std::copy(tokens.begin(), tokens.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(size_t{block} * block_tokens_));
-  blocks_[block].hash = hash;
-  blocks_[block].parent_hash = parent_hash;
-  blocks_[block].n_tokens = static_cast<uint32_t>(tokens.size());
+void BlockPool::name(uint32_t block, const Name& name) {
+  Block& named = blocks_[block];
+  if (named.hash != 0 || lookup(name.hash, name.tokens) != kNone) return;
+  std::ranges::copy(name.tokens, tokens_.begin() + static_cast<std::ptrdiff_t>(size_t{block} * block_tokens_));
+  named.hash = name.hash;
+  named.parent_hash = name.parent_hash;
+  named.owner = name.owner;
+  named.n_tokens = static_cast<uint32_t>(name.tokens.size());
   insert_name(block);
 }
 
-void BlockPool::forget_names() {
-  for (Block& block : blocks_) block.hash = 0;
-  std::fill(tokens_.begin(), tokens_.end(), TokenId{0});
-  std::fill(table_.begin(), table_.end(), kNone);
+void BlockPool::forget_names(std::optional<uint64_t> owner) {
+  for (uint32_t block = 0; block < blocks_.size(); ++block) {
+    const bool is_tail = blocks_[block].n_tokens < block_tokens_;
+    if (!owner || is_tail || blocks_[block].owner == *owner) erase_name(block);
+  }
+}
+
+bool BlockPool::wipe_nameless(uint32_t max_blocks, const std::function<void(BlockId)>& wipe_block,
+                              const std::function<void(uint32_t)>& wipe_place) {
+  for (uint32_t block = 0; block < blocks_.size(); ++block) {
+    Block& used = blocks_[block];
+    if (!used.is_used || used.n_holders > 0 || used.hash != 0) continue;
+    if (max_blocks-- == 0) return false;
+    block < n_blocks_ ? wipe_block(BlockId{block}) : wipe_place(block - n_blocks_);
+    std::ranges::fill(std::span(tokens_).subspan(size_t{block} * block_tokens_, block_tokens_), TokenId{0});
+    used.is_used = false;
+  }
+  return true;
 }
 
 bool BlockPool::is_consistent() const {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -65,8 +66,9 @@ class BlockPool {
   // which must have the capacity. Blocks come back from the store as long as others are free.
   void find_prefix(std::span<const TokenId> tokens, uint64_t& hash, std::vector<BlockId>& found);
   // Names the next `blocks` after their `tokens`. All of their positions must have been computed by the prefill
-  // arithmetic, since they will stand for prompt positions. A name that is taken stays as it is.
-  void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t& hash);
+  // arithmetic, since they will stand for prompt positions. A name that is taken stays as it is. `owner`: whose names
+  // they are, for forget_names.
+  void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t owner, uint64_t& hash);
 
   // Rows of a block that follow the block that `hash` belongs to. Both functions leave `hash` as it is.
   struct Tail {
@@ -78,11 +80,11 @@ class BlockPool {
   // A copy of the tail's block, without a name and with one holder, by way of the store; nullopt: all others are held.
   std::optional<BlockId> copy_tail(const Tail& tail);
   // Names the first rows of a block after their `tokens`, fewer than block_tokens, as name_blocks does.
-  void name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t hash);
+  void name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t owner, uint64_t hash);
 
   // What a block is found by.
   struct Name {
-    uint64_t parent_hash, hash;
+    uint64_t parent_hash, hash, owner;
     std::span<const TokenId> tokens;  // 1 to block_tokens, of the block's first rows
   };
   // All named blocks: those that are held, then the free ones, most recently used first.
@@ -92,8 +94,13 @@ class BlockPool {
   // its tokens.
   void restore_name(BlockId id, const Name& name);
 
-  // Forgets all names, and the tokens that they stand for.
-  void forget_names();
+  // Forgets all names, or those of one owner and of all tails: behind another's tail there may be what the owner left
+  // in the block before.
+  void forget_names(std::optional<uint64_t> owner = std::nullopt);
+  // Has what was left in memory zeroed: calls wipe_block for blocks that nobody holds, and wipe_place for places, that
+  // were used since and have no name; for max_blocks of both at most. True: there are no more.
+  bool wipe_nameless(uint32_t max_blocks, const std::function<void(BlockId)>& wipe_block,
+                     const std::function<void(uint32_t)>& wipe_place);
 
   // For tests: the free list, the counts and the names agree with each other.
   bool is_consistent() const;
@@ -105,10 +112,12 @@ class BlockPool {
     uint32_t previous = kNone, next = kNone;  // in the free list
     uint64_t hash = 0;                        // of all tokens up to the last that it stands for; 0: no name
     uint64_t parent_hash = 0;
+    uint64_t owner = 0;     // of the name
     uint32_t n_tokens = 0;  // that the name stands for
+    bool is_used = false;   // since it was zeroed last
   };
 
-  void name(uint32_t block, uint64_t parent_hash, uint64_t hash, std::span<const TokenId> tokens);
+  void name(uint32_t block, const Name& name);
   uint64_t hash_of(uint64_t parent_hash, std::span<const TokenId> tokens) const;
   std::span<const TokenId> tokens_of(uint32_t block) const;
   void move_name(uint32_t from, uint32_t to);

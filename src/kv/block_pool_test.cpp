@@ -17,7 +17,7 @@ std::vector<TokenId> tokens_of(std::initializer_list<int> ids) {
 
 void name_from_root(BlockPool& pool, const std::vector<BlockId>& blocks, const std::vector<TokenId>& tokens) {
   uint64_t hash = pool.root_hash(0);
-  pool.name_blocks(blocks, std::span(tokens).first(blocks.size() * pool.block_tokens()), hash);
+  pool.name_blocks(blocks, std::span(tokens).first(blocks.size() * pool.block_tokens()), 0, hash);
 }
 
 std::vector<BlockId> find_from_root(BlockPool& pool, const std::vector<TokenId>& tokens, uint64_t cache_salt = 0) {
@@ -64,7 +64,7 @@ TEST(BlockPool, NamesDependOnTheKey) {
   const auto name_of = [&](BlockPool& pool) {
     const BlockId block = *pool.allocate();
     uint64_t hash = 5;
-    pool.name_blocks({&block, 1}, std::span(text).first(2), hash);
+    pool.name_blocks({&block, 1}, std::span(text).first(2), 0, hash);
     return hash;
   };
   EXPECT_NE(name_of(first), name_of(second)) << "not even from the same parent";
@@ -140,9 +140,9 @@ TEST(BlockPool, TheLongestTailIsFoundAndCopied) {
   const BlockId a = *pool.allocate(), b = *pool.allocate(), c = *pool.allocate();
   uint64_t hash = pool.root_hash(0);
   const uint64_t root = hash;
-  pool.name_blocks({&a, 1}, tokens_of({1, 2, 3, 4}), hash);
-  pool.name_tail(b, tokens_of({5, 6}), hash);
-  pool.name_tail(c, tokens_of({5, 6, 7}), hash);
+  pool.name_blocks({&a, 1}, tokens_of({1, 2, 3, 4}), 0, hash);
+  pool.name_tail(b, tokens_of({5, 6}), 0, hash);
+  pool.name_tail(c, tokens_of({5, 6, 7}), 0, hash);
 
   const auto found = [&](std::initializer_list<int> ids, uint64_t after) {
     const auto tail = pool.find_tail(tokens_of(ids), after);
@@ -167,7 +167,7 @@ TEST(BlockPool, ATailIsCopiedToNoBlockButAFreeOne) {
   RecordingStore store;
   BlockPool pool(1, 4, {7, 0}, &store);
   const BlockId only = *pool.allocate();
-  pool.name_tail(only, tokens_of({5, 6}), pool.root_hash(0));
+  pool.name_tail(only, tokens_of({5, 6}), 0, pool.root_hash(0));
   pool.release(only);
   const auto tail = pool.find_tail(tokens_of({5, 6}), pool.root_hash(0));
   ASSERT_TRUE(tail.has_value());
@@ -181,7 +181,7 @@ TEST(BlockPool, ATailIsCopiedFromItsPlaceInTheStore) {
   RecordingStore store;
   BlockPool pool(1, 4, {7, 0}, &store, 2);
   const BlockId only = *pool.allocate();
-  pool.name_tail(only, tokens_of({5, 6}), pool.root_hash(0));
+  pool.name_tail(only, tokens_of({5, 6}), 0, pool.root_hash(0));
   pool.release(only);
   pool.release(*pool.allocate());
   ASSERT_EQ(store.saved.size(), 1u);
@@ -196,6 +196,52 @@ TEST(BlockPool, ATailIsCopiedFromItsPlaceInTheStore) {
   }
 }
 
+TEST(BlockPool, ForgetsTheNamesOfOneOwnerAlone) {
+  BlockPool pool(2, 1, {0, 0});
+  const BlockId a = *pool.allocate(), b = *pool.allocate();
+  uint64_t hash = pool.root_hash(0);
+  pool.name_blocks({&a, 1}, tokens_of({1}), 7, hash);
+  hash = pool.root_hash(0);
+  pool.name_blocks({&b, 1}, tokens_of({2}), 8, hash);
+  pool.release(a);
+  pool.release(b);
+  pool.forget_names(7);
+  EXPECT_TRUE(find_from_root(pool, tokens_of({1})).empty());
+  EXPECT_EQ(find_from_root(pool, tokens_of({2})), std::vector{b});
+  EXPECT_TRUE(pool.is_consistent());
+  pool.forget_names();
+  EXPECT_TRUE(pool.named_blocks().empty());
+}
+
+TEST(BlockPool, HasAllWipedThatWasUsedAndIsNobodysAnyMore) {
+  RecordingStore store;
+  BlockPool pool(5, 1, {0, 0}, &store, 2);
+  const BlockId held = *pool.allocate(), named = *pool.allocate(), ended = *pool.allocate(), other = *pool.allocate();
+  name_from_root(pool, {named}, tokens_of({1}));
+  for (const BlockId block : {named, ended, other}) pool.release(block);
+  std::vector<BlockId> blocks;
+  std::vector<uint32_t> places;
+  const auto wipe = [&](uint32_t max_blocks) {
+    blocks.clear();
+    places.clear();
+    return pool.wipe_nameless(
+        max_blocks, [&](BlockId id) { blocks.push_back(id); }, [&](uint32_t place) { places.push_back(place); });
+  };
+  EXPECT_FALSE(wipe(1));
+  EXPECT_EQ(blocks, std::vector{ended});
+  EXPECT_TRUE(wipe(1));
+  EXPECT_EQ(blocks, std::vector{other}) << "neither what is held or has a name, nor what was never used";
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(pool.allocate().has_value());
+  ASSERT_EQ(store.saved.size(), 1u) << "the named one had to go";
+  EXPECT_TRUE(wipe(9));
+  EXPECT_TRUE(blocks.empty() && places.empty());
+  pool.forget_names();
+  EXPECT_TRUE(wipe(9));
+  EXPECT_TRUE(blocks.empty());
+  EXPECT_EQ(places, std::vector{store.saved[0].second});
+  EXPECT_EQ(pool.n_holders(held), 1u);
+}
+
 TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
   constexpr uint32_t kBlocks = 12, kBlockTokens = 2;
   std::mt19937 random(3);
@@ -207,7 +253,7 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
     BlockPool other(1, kBlockTokens, {1, 0});
     const BlockId block = *other.allocate();
     uint64_t hash = other.root_hash(0);
-    other.name_blocks({&block, 1}, first, hash);
+    other.name_blocks({&block, 1}, first, 0, hash);
     return hash;
   };
   for (int step = 0; step < 20000; ++step) {
@@ -250,7 +296,7 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
         add_name(block, spelled((block_idx + 1) * kBlockTokens));
         const auto own = std::span(text).subspan(block_idx * kBlockTokens, kBlockTokens);
         uint64_t hash = hash_before(block_idx);
-        pool.name_blocks({&block, 1}, own, hash);
+        pool.name_blocks({&block, 1}, own, 0, hash);
         break;
       }
       case 3: {
@@ -258,7 +304,7 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
         const BlockId block = held[random() % held.size()];
         const uint32_t block_idx = random() % 2;
         add_name(block, spelled(block_idx * kBlockTokens + 1));
-        pool.name_tail(block, std::span(text).subspan(block_idx * kBlockTokens, 1), hash_before(block_idx));
+        pool.name_tail(block, std::span(text).subspan(block_idx * kBlockTokens, 1), 0, hash_before(block_idx));
         break;
       }
       case 4: {

@@ -87,6 +87,8 @@ class ModelRegistry {
   // `then` is not wanted any more, where it was not called yet.
   void forget(uint64_t ticket);
   const std::list<Entry>& entries() const { return entries_; }
+  // Where prefixes are kept over restarts; null: nowhere.
+  const PrefixKeeper* prefixes() const { return options_.prefixes; }
   const Entry* find(const std::string& id) const;
   // Calls every stream that has news.
   void dispatch();

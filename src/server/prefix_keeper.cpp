@@ -6,13 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "base/caught.h"
 #include "base/check.h"
+#include "base/files.h"
 #include "server/auth.h"
 
 namespace realizar::server {
@@ -80,6 +83,27 @@ void PrefixKeeper::keep(const std::string& id, const LoadedModel& model) {
   spdlog::error("{}", kept.error().message);
   const std::lock_guard lock(mutex_);
   if (status_.ok()) status_ = kept.error();
+}
+
+// Its bytes may outlive a file's name on the disk: zeroes take their place first.
+Status PrefixKeeper::erase(const std::string& id) const {
+  const std::string path = file_of(id);
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (file.get() < 0 && errno == ENOENT) return {};
+  struct stat info {};
+  bool is_erased = file.get() >= 0 && ::fstat(file.get(), &info) == 0;
+  const std::vector<char> zeroes(size_t{1} << 20);
+  for (off_t at = 0; is_erased && at < info.st_size;) {
+    const auto n_bytes = std::min<size_t>(zeroes.size(), static_cast<size_t>(info.st_size - at));
+    const ssize_t n_written = ::pwrite(file.get(), zeroes.data(), n_bytes, at);
+    is_erased = n_written > 0;
+    at += n_written;
+  }
+  is_erased = is_erased && ::fsync(file.get()) == 0;
+  // The name goes in any case.
+  const int reason = errno;
+  if (::unlink(path.c_str()) == 0 && is_erased) return {};
+  return invalid_argument(fmt::format("cannot erase {}: {}", path, std::strerror(reason)), "cache_dir");
 }
 
 Status PrefixKeeper::status() const {

@@ -26,6 +26,9 @@ class PrefixKeeper {
   // Keeps what an engine that has ended has cached.
   void keep(const std::string& id, const LoadedModel& model);
 
+  // Zeroes what was kept of a model, and removes it. Errors: InvalidArgument (cannot be written, with the reason).
+  Status erase(const std::string& id) const;
+
   // The first thing that could not be kept.
   Status status() const;
 

@@ -15,6 +15,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/completions", post_completions},
     {"POST", "/v1/embeddings", post_embeddings},
     {"POST", "/v1/responses", post_responses},
+    {"DELETE", "/cache", delete_cache},
     {"POST", "/tokenize", post_tokenize},
     {"POST", "/detokenize", post_detokenize},
     {"POST", "/apply-template", post_apply_template},
@@ -26,20 +27,6 @@ constexpr Route kRoutes[] = {
     {"GET", "/", get_page, false},
     {"GET", "/manifest.webmanifest", get_manifest, false},
 };
-
-// Has `work` done on a worker, then `then` on the I/O thread. What either throws ends the call.
-void on_worker(Call call, std::function<void(Call&)> work, std::function<void(Call)> then) {
-  HttpServer& http = call.context.http;
-  Work task{call.client, call.body->bytes.size(), nullptr};
-  const auto shared = std::make_shared<Call>(std::move(call));
-  task.task = [shared, work = std::move(work)] { work(*shared); };
-  http.post_work(std::move(task), [shared, then = std::move(then)](const Status& status) {
-    const auto reply = shared->reply;
-    if (reply->is_closed()) return;
-    if (!status.ok()) return fail(*reply, status.error());
-    answering(*reply, [&] { then(std::move(*shared)); });
-  });
-}
 
 // How many ids of each kind a body may hold for this model.
 IdLimits id_limits(const ServedModel& model) {
@@ -90,6 +77,19 @@ void find_model(Call call, const std::string& name, Prepare prepare) {
 
 std::span<const Route> routes() {
   return kRoutes;
+}
+
+void on_worker(Call call, std::function<void(Call&)> work, std::function<void(Call)> then) {
+  HttpServer& http = call.context.http;
+  Work task{call.client, call.body->bytes.size(), nullptr};
+  const auto shared = std::make_shared<Call>(std::move(call));
+  task.task = [shared, work = std::move(work)] { work(*shared); };
+  http.post_work(std::move(task), [shared, then = std::move(then)](const Status& status) {
+    const auto reply = shared->reply;
+    if (reply->is_closed()) return;
+    if (!status.ok()) return fail(*reply, status.error());
+    answering(*reply, [&] { then(std::move(*shared)); });
+  });
 }
 
 // The body is read twice, for the model's name and then for all: what is parsed of it is there on one worker only, and

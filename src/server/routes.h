@@ -35,6 +35,10 @@ void get_metrics(Call call);
 void get_metrics_history(Call call);
 void get_page(Call call);
 void get_manifest(Call call);
+void delete_cache(Call call);
+
+// Has `work` done on a worker, then `then` on the I/O thread. What either throws ends the call.
+void on_worker(Call call, std::function<void(Call&)> work, std::function<void(Call)> then);
 
 // The usual way of a POST: gets the model that the body names, parses the body on a worker, has `prepare` work there,
 // and calls what that gives on the I/O thread. Errors are answered.

@@ -155,7 +155,7 @@ void Server::answer_preflight(const HttpRequest& request, Reply& reply) const {
   HttpResponse response{204, "", "", {}};
   if (allows_origin(request.header("origin"))) {
     response.headers = {
-        {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+        {"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
         {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id, X-Trace, traceparent, tracestate"},
         {"Access-Control-Max-Age", "86400"}};
   }

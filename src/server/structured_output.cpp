@@ -134,9 +134,10 @@ Result<std::shared_ptr<grammar::MaskCache>> read_response_format(const Json& bod
   auto compiled = grammars.from_schema(dump(schema));
   if (compiled.ok()) return compiled;
   // The keyword's place in the schema, "#/properties/...", after the schema's in the body.
-  Error error = std::move(compiled).error();
-  error.subject = "response_format.json_schema.schema" + (error.subject.starts_with('#') ? error.subject : "");
-  return error;
+  const Error& error = compiled.error();
+  std::string subject = "response_format.json_schema.schema";
+  if (error.subject.starts_with('#')) subject += error.subject;
+  return Error{error.code, error.message, std::move(subject)};
 }
 
 }  // namespace realizar::server

@@ -1,0 +1,269 @@
+// The C interface: what a model computes.
+#include <cmath>
+#include <span>
+
+#include "api/c_support.h"
+
+using namespace realizar;
+using namespace realizar::c;
+
+namespace {
+
+SamplingParams to_sampling(const rz_generate_options& o) {
+  SamplingParams s;
+  s.temperature = o.temperature;
+  s.top_k = o.top_k;
+  s.typical_p = o.typical_p;
+  s.top_p = o.top_p;
+  s.min_p = o.min_p;
+  s.repeat_penalty = o.repeat_penalty;
+  s.repeat_last_n = o.repeat_last_n;
+  s.frequency_penalty = o.frequency_penalty;
+  s.presence_penalty = o.presence_penalty;
+  s.seed = o.seed;
+  return s;
+}
+
+rz_generate_options to_options(const SamplingParams& s) {
+  rz_generate_options o{};
+  o.temperature = s.temperature;
+  o.top_k = s.top_k;
+  o.typical_p = s.typical_p;
+  o.top_p = s.top_p;
+  o.min_p = s.min_p;
+  o.repeat_penalty = s.repeat_penalty;
+  o.repeat_last_n = s.repeat_last_n;
+  o.frequency_penalty = s.frequency_penalty;
+  o.presence_penalty = s.presence_penalty;
+  o.seed = s.seed;
+  return o;
+}
+
+int to_c(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop:
+      return RZ_FINISH_STOP;
+    case FinishReason::kLength:
+      return RZ_FINISH_LENGTH;
+    case FinishReason::kContext:
+      return RZ_FINISH_CONTEXT;
+    case FinishReason::kCancelled:
+    case FinishReason::kDeadline:
+      return RZ_FINISH_CANCELLED;
+    case FinishReason::kError:
+      return RZ_FINISH_ERROR;
+  }
+  return RZ_FINISH_ERROR;
+}
+
+rz_result to_c(const TextGeneration& generation) {
+  const GenerationStats& stats = generation.stats;
+  rz_result to{};
+  to.struct_size = sizeof to;
+  to.finish_reason = to_c(generation.finish_reason);
+  to.n_prompt = stats.n_prompt;
+  to.n_cached = stats.n_cached;
+  to.n_generated = stats.n_generated;
+  to.n_drafted = stats.n_drafted;
+  to.n_accepted = stats.n_accepted;
+  to.queue_ms = stats.queue_ms;
+  to.prefill_ms = stats.prefill_ms;
+  to.first_token_ms = stats.first_token_ms;
+  to.decode_ms = stats.decode_ms;
+  return to;
+}
+
+rz_result failed(const Error& error) {
+  rz_result to{};
+  to.struct_size = sizeof to;
+  to.finish_reason = RZ_FINISH_ERROR;
+  to.error_code = code_of(error);
+  return to;
+}
+
+// What the options ask for, save the prompt.
+struct Asked {
+  Request request;
+  TextOptions text;
+};
+
+Result<Asked> read_asked(const rz_model& model, const rz_generate_options* options) {
+  Asked asked;
+  asked.request.sampling = model.model.default_sampling();
+  if (options == nullptr) return asked;
+  RZ_TRY(const rz_generate_options given, read_struct(options));
+  asked.request.sampling = to_sampling(given);
+  if (given.max_tokens > 0) asked.request.max_tokens = given.max_tokens;
+  if (given.stop_tokens != nullptr) asked.request.stop_tokens = to_tokens(given.stop_tokens, given.n_stop_tokens);
+  asked.request.ignore_eos = given.ignore_eos != 0;
+  asked.request.n_logprobs = given.n_logprobs;
+  asked.request.logprobs = given.logprobs != 0 || given.n_logprobs > 0;
+  for (size_t i = 0; given.stop != nullptr && i < given.n_stop; ++i) {
+    if (given.stop[i] == nullptr) return null_argument("stop");
+    asked.text.stop.emplace_back(given.stop[i]);
+  }
+  return asked;
+}
+
+// Tells each piece of text, and each token, to whoever listens.
+class Teller {
+ public:
+  Teller(rz_text_callback on_text, void* user, const rz_generate_options& options)
+      : on_text_(on_text), user_(user), options_(options) {}
+
+  bool tell(const TextEvent& event) {
+    const bool wants_text =
+        on_text_ == nullptr || event.text.empty() || on_text_(event.text.data(), event.text.size(), user_) != 0;
+    if (!wants_text || options_.on_token == nullptr || event.token == nullptr) return wants_text;
+    top_.clear();
+    for (const TokenLogprob& top : event.token->top) top_.push_back({to_index(top.id), top.logprob});
+    rz_token token{};
+    token.id = to_index(event.token->id);
+    token.index = event.token->index;
+    token.ms = event.token->ms;
+    token.logprob = event.token->logprob.value_or(NAN);
+    token.top = top_.data();
+    token.n_top = top_.size();
+    token.text = event.text.data();
+    token.n_text_bytes = event.text.size();
+    return options_.on_token(&token, options_.on_token_user) != 0;
+  }
+
+ private:
+  rz_text_callback on_text_;
+  void* user_;
+  const rz_generate_options& options_;
+  std::vector<rz_logprob> top_;
+};
+
+Status check_prompt(const rz_model* model, const int32_t* ids, size_t n_ids) {
+  if (model == nullptr) return null_argument("model");
+  if (ids == nullptr && n_ids > 0) return null_argument("ids");
+  return {};
+}
+
+// Gives the number of all, where there is room for them.
+Result<int64_t> copy_floats(std::span<const float> from, float* to, size_t capacity) {
+  if (to == nullptr) return null_argument("the buffer");
+  if (from.size() > capacity) {
+    return invalid_argument(
+        "capacity: expected at least " + std::to_string(from.size()) + " floats, actual " + std::to_string(capacity),
+        "capacity");
+  }
+  std::copy(from.begin(), from.end(), to);
+  return static_cast<int64_t>(from.size());
+}
+
+}  // namespace
+
+int rz_default_generate_options(const rz_model* model, rz_generate_options* options) {
+  return static_cast<int>(counted([&]() -> Result<int64_t> {
+    if (model == nullptr || options == nullptr) return null_argument(model == nullptr ? "model" : "options");
+    RZ_CHECK_OK(write_struct(to_options(model->model.default_sampling()), options));
+    return 0;
+  }));
+}
+
+int64_t rz_generate(rz_model* model, const int32_t* prompt, size_t n_prompt, const rz_generate_options* options,
+                    rz_text_callback on_text, void* user) {
+  return counted([&]() -> Result<int64_t> {
+    RZ_CHECK_OK(check_prompt(model, prompt, n_prompt));
+    RZ_TRY(Asked asked, read_asked(*model, options));
+    RZ_TRY(const rz_generate_options given, read_struct(options));
+    asked.request.prompt = to_tokens(prompt, n_prompt);
+    Teller teller(on_text, user, given);
+    RZ_TRY(const auto generation, model->model.generate_text(asked.request, asked.text, [&](const TextEvent& event) {
+      return teller.tell(event);
+    }));
+    if (given.result != nullptr) RZ_CHECK_OK(write_struct(to_c(generation), given.result));
+    return static_cast<int64_t>(generation.tokens.size());
+  });
+}
+
+int64_t rz_generate_batch(rz_model* model, const rz_prompt* prompts, size_t n_prompts,
+                          const rz_generate_options* options, rz_result_callback on_result, void* user) {
+  return counted([&]() -> Result<int64_t> {
+    if (model == nullptr) return null_argument("model");
+    if (prompts == nullptr && n_prompts > 0) return null_argument("prompts");
+    RZ_TRY(const Asked asked, read_asked(*model, options));
+    std::vector<Request> requests;
+    for (const rz_prompt& prompt : std::span(prompts, n_prompts)) {
+      RZ_CHECK_OK(check_prompt(model, prompt.ids, prompt.n_ids));
+      requests.push_back(asked.request);
+      requests.back().prompt = to_tokens(prompt.ids, prompt.n_ids);
+    }
+    int64_t n_answered = 0;
+    RZ_CHECK_OK(
+        model->model.generate_texts(requests, asked.text, [&](size_t idx, const Result<TextGeneration>& result) {
+          const std::string& text = result.ok() ? result->text : result.error().message;
+          const rz_result end = result.ok() ? to_c(*result) : failed(result.error());
+          n_answered += result.ok() ? 1 : 0;
+          if (on_result != nullptr) on_result(idx, text.data(), text.size(), &end, user);
+        }));
+    return n_answered;
+  });
+}
+
+void rz_cancel(rz_model* model) {
+  if (model != nullptr) model->model.cancel();
+}
+
+int64_t rz_logits(rz_model* model, const int32_t* ids, size_t n_ids, uint32_t n_prompt, uint32_t n_last, float* logits,
+                  size_t capacity) {
+  return counted([&]() -> Result<int64_t> {
+    RZ_CHECK_OK(check_prompt(model, ids, n_ids));
+    RZ_TRY(const auto values, model->model.logits(to_tokens(ids, n_ids), n_prompt, n_last));
+    return copy_floats(values, logits, capacity);
+  });
+}
+
+int64_t rz_embed(rz_model* model, const int32_t* ids, size_t n_ids, int pooling, float* vector, size_t capacity) {
+  return counted([&]() -> Result<int64_t> {
+    RZ_CHECK_OK(check_prompt(model, ids, n_ids));
+    if (pooling != RZ_POOL_LAST && pooling != RZ_POOL_MEAN) {
+      return invalid_argument("pooling: expected RZ_POOL_LAST or RZ_POOL_MEAN, actual " + std::to_string(pooling),
+                              "pooling");
+    }
+    Request request;
+    request.prompt = to_tokens(ids, n_ids);
+    request.pooling = pooling == RZ_POOL_LAST ? Pooling::kLast : Pooling::kMean;
+    RZ_TRY(const Generation generation, model->model.generate(request));
+    return copy_floats(generation.embedding, vector, capacity);
+  });
+}
+
+int rz_clear_cache(rz_model* model, int wipe) {
+  return static_cast<int>(counted([&]() -> Result<int64_t> {
+    if (model == nullptr) return null_argument("model");
+    model->model.clear_cache(wipe != 0);
+    return 0;
+  }));
+}
+
+int rz_set_trace(rz_model* model, int on) {
+  return static_cast<int>(counted([&]() -> Result<int64_t> {
+    if (model == nullptr) return null_argument("model");
+    model->model.set_trace(on != 0);
+    return 0;
+  }));
+}
+
+int64_t rz_trace(const rz_model* model, void (*on_row)(const rz_trace_row* row, void* user), void* user) {
+  return counted([&]() -> Result<int64_t> {
+    if (model == nullptr || on_row == nullptr) return null_argument(model == nullptr ? "model" : "on_row");
+    const std::vector<TraceRow> rows = model->model.trace_table();
+    for (const TraceRow& row : rows) {
+      const rz_trace_row to{row.op.c_str(), row.decode ? 1 : 0, row.count, row.total_ms, row.bytes, row.flops};
+      on_row(&to, user);
+    }
+    return static_cast<int64_t>(rows.size());
+  });
+}
+
+int rz_clear_trace(rz_model* model) {
+  return static_cast<int>(counted([&]() -> Result<int64_t> {
+    if (model == nullptr) return null_argument("model");
+    model->model.clear_trace();
+    return 0;
+  }));
+}

@@ -1,0 +1,51 @@
+#include "api/c_support.h"
+
+#include "base/printable.h"
+
+namespace realizar::c {
+namespace {
+
+thread_local std::string message_of_last;
+thread_local int code_of_last = RZ_OK;
+
+}  // namespace
+
+int code_of(const Error& error) noexcept {
+  return static_cast<int>(error.code) + 1;
+}
+
+int64_t fail(const Error& error) noexcept {
+  code_of_last = code_of(error);
+  // Without memory for the message its code says enough. A NUL would cut it.
+  static_cast<void>(caught([&] { message_of_last = printable(error.message); }));
+  return -1;
+}
+
+void forget_error() noexcept {
+  message_of_last.clear();
+  code_of_last = RZ_OK;
+}
+
+const char* last_message() noexcept {
+  return message_of_last.c_str();
+}
+int last_code() noexcept {
+  return code_of_last;
+}
+
+Error null_argument(const char* name) {
+  return invalid_argument(std::string(name) + " is null", name);
+}
+
+int64_t copy_ids(const std::vector<TokenId>& tokens, int32_t* ids, size_t capacity) {
+  for (size_t i = 0; ids != nullptr && i < std::min(capacity, tokens.size()); ++i) ids[i] = to_index(tokens[i]);
+  return static_cast<int64_t>(tokens.size());
+}
+
+std::vector<TokenId> to_tokens(const int32_t* ids, size_t n) {
+  std::vector<TokenId> tokens;
+  for (size_t i = 0; i < n; ++i) tokens.push_back(TokenId{ids[i]});
+  return tokens;
+}
+
+}  // namespace realizar::c

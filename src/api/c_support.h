@@ -1,0 +1,68 @@
+// What the functions of the C interface share: its model, its errors, its structs.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/caught.h"
+#include "realizar/engine.h"
+#include "realizar/realizar.h"
+
+struct rz_model {
+  realizar::LanguageModel model;
+};
+
+namespace realizar::c {
+
+// Remembers the error for the calling thread. Gives -1.
+int64_t fail(const Error& error) noexcept;
+void forget_error() noexcept;
+const char* last_message() noexcept;
+int last_code() noexcept;
+int code_of(const Error& error) noexcept;
+
+// Runs `body`; no exception leaves the library.
+template <class Body>
+auto guarded(const Body& body, decltype(body()) on_failure) -> decltype(body()) {
+  forget_error();
+  auto result = caught([&]() -> Result<decltype(body())> { return body(); });
+  if (result.ok()) return std::move(*result);
+  fail(result.error());
+  return on_failure;
+}
+// The same for a body that gives a Result of a number.
+template <class Body>
+int64_t counted(const Body& body) {
+  forget_error();
+  const Result<int64_t> result = caught([&]() -> Result<int64_t> { return body(); });
+  return result.ok() ? *result : fail(result.error());
+}
+
+Error null_argument(const char* name);
+
+// The caller's struct, with zeroes for the fields that it does not know.
+template <class Struct>
+Result<Struct> read_struct(const Struct* given) {
+  Struct own{};
+  if (given == nullptr) return own;
+  if (given->struct_size < sizeof(size_t)) return invalid_argument("struct_size is not set", "struct_size");
+  std::memcpy(&own, given, std::min(given->struct_size, sizeof(Struct)));
+  return own;
+}
+// Fills the fields that the caller knows.
+template <class Struct>
+Status write_struct(Struct filled, Struct* to) {
+  if (to->struct_size < sizeof(size_t)) return invalid_argument("struct_size is not set", "struct_size");
+  filled.struct_size = std::min(to->struct_size, sizeof filled);
+  std::memcpy(to, &filled, filled.struct_size);
+  return {};
+}
+
+int64_t copy_ids(const std::vector<TokenId>& tokens, int32_t* ids, size_t capacity);
+std::vector<TokenId> to_tokens(const int32_t* ids, size_t n);
+
+}  // namespace realizar::c
