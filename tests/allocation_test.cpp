@@ -7,11 +7,12 @@
 namespace realizar {
 namespace {
 
+constexpr const char* kModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
+
 // Allocations between the 10th and the 110th token.
-long allocations_while_decoding(const SamplingParams& sampling, uint32_t n_logprobs) {
-  LoadOptions options;
+long allocations_while_decoding(const SamplingParams& sampling, uint32_t n_logprobs, LoadOptions options = {}) {
   options.n_threads = 2;
-  auto model = LanguageModel::load(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf", options);
+  auto model = LanguageModel::load(kModel, options);
   EXPECT_TRUE(model.ok());
   Request request;
   request.prompt = model->tokenize("In the beginning").value();
@@ -36,6 +37,16 @@ TEST(Allocation, GreedyDecodingAllocatesNothing) {
   SamplingParams greedy;
   greedy.temperature = 0;
   EXPECT_EQ(allocations_while_decoding(greedy, 0), 0);
+}
+
+TEST(Allocation, GuessingAllocatesNothing) {
+  SamplingParams greedy;
+  greedy.temperature = 0;
+  LoadOptions from_text, from_model;
+  from_text.n_draft = 3;
+  from_model.draft_path = kModel;
+  EXPECT_EQ(allocations_while_decoding(greedy, 0, from_text), 0);
+  EXPECT_EQ(allocations_while_decoding(greedy, 0, from_model), 0);
 }
 
 TEST(Allocation, TheWholeSamplerChainAllocatesNothing) {
