@@ -1,7 +1,6 @@
 #include "grammar/grammar.h"
 
 #include "grammar/gbnf_parser.h"
-#include "grammar/json_schema.h"
 #include "grammar/rule_analysis.h"
 
 namespace realizar::grammar {
@@ -26,8 +25,9 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_gbnf(std::string_view sourc
   return std::shared_ptr<const Grammar>(std::make_shared<Grammar>(std::move(automaton)));
 }
 
-Result<std::shared_ptr<const Grammar>> Grammar::from_json_schema(std::string_view schema_json, const Limits& limits) {
-  RZ_TRY(const SchemaGrammar made, compile_json_schema(schema_json, limits));
+Result<std::shared_ptr<const Grammar>> Grammar::from_json_schema(std::string_view schema_json, const Limits& limits,
+                                                                 const SchemaOptions& options) {
+  RZ_TRY(const SchemaGrammar made, compile_json_schema(schema_json, limits, options));
   Limits derived = limits;
   derived.max_source_bytes = std::max(limits.max_source_bytes, made.gbnf.size());
   auto grammar = from_gbnf(made.gbnf, derived);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "grammar/automaton.h"
+#include "grammar/json_schema.h"
 #include "grammar/limits.h"
 #include "realizar/result.h"
 
@@ -18,7 +19,8 @@ class Grammar {
   // JSON Schema as json_schema.h reads it. Errors: as there; what is wrong with the grammar that is made of it is told
   // of the schema.
   static Result<std::shared_ptr<const Grammar>> from_json_schema(std::string_view schema_json,
-                                                                 const Limits& limits = {});
+                                                                 const Limits& limits = {},
+                                                                 const SchemaOptions& options = {});
   // Any JSON object.
   static Result<std::shared_ptr<const Grammar>> any_json_object(const Limits& limits = {});
 

@@ -27,22 +27,24 @@ ValueText one_of(const std::vector<std::string>& options) {
 
 }  // namespace
 
-Result<std::string> json_schema_to_gbnf(std::string_view schema_json, const Limits& limits) {
-  RZ_TRY(SchemaGrammar made, compile_json_schema(schema_json, limits));
+Result<std::string> json_schema_to_gbnf(std::string_view schema_json, const Limits& limits,
+                                        const SchemaOptions& options) {
+  RZ_TRY(SchemaGrammar made, compile_json_schema(schema_json, limits, options));
   return std::move(made.gbnf);
 }
 
-Result<SchemaGrammar> compile_json_schema(std::string_view schema_json, const Limits& limits) {
+Result<SchemaGrammar> compile_json_schema(std::string_view schema_json, const Limits& limits,
+                                          const SchemaOptions& options) {
   RZ_TRY(const SchemaDocument document, SchemaDocument::parse(schema_json, limits));
-  return SchemaCompiler(document, limits).run();
+  return SchemaCompiler(document, limits, options).run();
 }
 
 Result<SchemaGrammar> SchemaCompiler::run() {
-  open_refs_.push_back({"root", "#"});
+  open_refs_.push_back({"root", options_.root});
   while (!open_refs_.empty()) {
     const Reference open = std::move(open_refs_.front());
     open_refs_.pop_front();
-    RZ_TRY(const Json* target, document_.resolve(open.ref, open.ref));
+    RZ_TRY(const Json* target, document_.resolve(open.ref, open.ref, options_.relaxed));
     RZ_TRY(const ValueText text, value(*target, open.ref));
     if (!text) return invalid_argument(open.ref + ": no document satisfies this schema", open.ref);
     book_.define(open.rule, *text);
@@ -68,7 +70,7 @@ Result<ValueText> SchemaCompiler::value(const Json& schema, const std::string& p
 }
 
 Result<ValueText> SchemaCompiler::object_value(const Json& full_schema, const std::string& path) {
-  RZ_CHECK_OK(check_keywords(full_schema, path));
+  RZ_CHECK_OK(check_keywords(full_schema, path, options_.relaxed));
   const Json schema = assertions_of(full_schema);
   if (schema.empty()) return ValueText(book_.shared("value"));
   const bool is_single = schema.size() == 1;
@@ -89,7 +91,7 @@ Result<ValueText> SchemaCompiler::object_value(const Json& full_schema, const st
 
 // One schema of all that allOf and $ref hold.
 Result<ValueText> SchemaCompiler::flattened(const Json& schema, const std::string& path) {
-  RZ_TRY(Json merged, merge_schemas(schema, Json::object(), path));  // $ref becomes a part of allOf
+  RZ_TRY(Json merged, merge_schemas(schema, Json::object(), path, options_.relaxed));  // $ref becomes a part of allOf
   size_t n_parts = 0;
   while (merged.is_object() && merged.contains("allOf")) {
     const Json parts = merged["allOf"];
@@ -100,10 +102,10 @@ Result<ValueText> SchemaCompiler::flattened(const Json& schema, const std::strin
       }
       const Json* target = &part;
       if (part.is_object() && part.size() == 1 && part.contains("$ref") && part["$ref"].is_string()) {
-        RZ_TRY(target, document_.resolve(part["$ref"].get<std::string>(), path));
+        RZ_TRY(target, document_.resolve(part["$ref"].get<std::string>(), path, options_.relaxed));
       }
-      if (target->is_object()) RZ_CHECK_OK(check_keywords(*target, path_to(path, "allOf")));
-      RZ_TRY(merged, merge_schemas(merged, *target, path));
+      if (target->is_object()) RZ_CHECK_OK(check_keywords(*target, path_to(path, "allOf"), options_.relaxed));
+      RZ_TRY(merged, merge_schemas(merged, *target, path, options_.relaxed));
     }
   }
   return merged_value(merged, path);
@@ -181,7 +183,7 @@ Result<bool> SchemaCompiler::is_allowed(const Json& value, const Json& schema, c
       allowed = allowed && (name == "minimum" ? value >= limit : value <= limit);
     } else if (name == "exclusiveMinimum" || name == "exclusiveMaximum") {
       allowed = allowed && (name == "exclusiveMinimum" ? value > limit : value < limit);
-    } else {
+    } else if (!options_.relaxed) {
       return unsupported(fmt::format("{}: \"{}\" beside \"enum\" or \"const\" is not supported", path, name),
                          path_to(path, name));
     }
@@ -229,7 +231,7 @@ Result<ValueText> SchemaCompiler::value_of_type(const std::string& type, const J
 }
 
 Result<std::string> SchemaCompiler::reference(const std::string& ref, const std::string& path) {
-  RZ_TRY([[maybe_unused]] const Json* target, document_.resolve(ref, path));
+  RZ_TRY([[maybe_unused]] const Json* target, document_.resolve(ref, path, options_.relaxed));
   const auto [found, is_new] = rule_of_ref_.try_emplace(ref);
   if (is_new) {
     found->second = book_.reserve(ref.substr(ref.rfind('/') + 1));

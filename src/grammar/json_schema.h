@@ -11,16 +11,24 @@
 
 namespace realizar::grammar {
 
+struct SchemaOptions {
+  std::string root = "#";  // the place of the schema that documents must satisfy; it may refer to any other
+  bool relaxed = false;    // what is not built is left out, so that the grammar is wider than the schema
+};
+
 // GBNF whose sentences are JSON documents of the schema. Errors: InvalidArgument for text that is not JSON, keywords
 // with values of the wrong type and schemas that no document satisfies; Unsupported for keywords and combinations that
-// are not built. The message names the keyword, `subject` is its place, e.g. "#/properties/age/multipleOf".
-Result<std::string> json_schema_to_gbnf(std::string_view schema_json, const Limits& limits = {});
+// are not built, unless they are relaxed. The message names the keyword, `subject` is its place, e.g.
+// "#/properties/age/multipleOf".
+Result<std::string> json_schema_to_gbnf(std::string_view schema_json, const Limits& limits = {},
+                                        const SchemaOptions& options = {});
 
 // The same, with the places in the schema that its rules are made of, where rules may refer to each other.
 struct SchemaGrammar {
   std::string gbnf;
   std::unordered_map<std::string, std::string> place_of_rule;  // "root" -> "#"
 };
-Result<SchemaGrammar> compile_json_schema(std::string_view schema_json, const Limits& limits = {});
+Result<SchemaGrammar> compile_json_schema(std::string_view schema_json, const Limits& limits = {},
+                                          const SchemaOptions& options = {});
 
 }  // namespace realizar::grammar

@@ -1,5 +1,6 @@
 #include "grammar/json_schema.h"
 
+#include "grammar/schema_keywords.h"
 #include "grammar/test_support.h"
 
 namespace realizar::grammar {
@@ -442,6 +443,75 @@ TEST(JsonSchema, BoundsWhitespace) {
     size_t n = 0;
     while (matcher.accept_bytes(blank)) ASSERT_LE(++n, 100u);
   }
+}
+
+// What a grammar cannot hold is left out where that is allowed; the rest still binds.
+TEST(JsonSchema, RelaxesWhatIsNotBuilt) {
+  const Sentences cases[] = {
+      {R"({"type": "array", "items": {"type": "integer"}, "uniqueItems": true})", {"[1, 1]"}, {"[\"x\"]"}},
+      {R"({"type": "number", "multipleOf": 0.5})", {"0.3"}, {"\"x\""}},
+      {R"({"type": "integer", "multipleOf": 5, "minimum": 1, "maximum": 9})", {"3"}, {"10"}},
+      {R"({"type": "string", "not": {"const": "a"}})", {R"("a")"}, {"1"}},
+      {R"({"type": "object", "propertyNames": {"pattern": "^x"}, "additionalProperties": {"type": "null"}})",
+       {R"({"a": null})"},
+       {R"({"a": 1})"}},
+      {R"({"type": "string", "pattern": "^(?!a)b"})", {R"("a")"}, {"1"}},
+      {R"({"type": "string", "pattern": "\\Ax\\Z", "maxLength": 2})", {R"("ab")"}, {R"("abc")"}},
+      {R"({"type": "string", "pattern": "^[a-z]+\\d$", "maxLength": 9})", {R"("abcdefghij1")"}, {R"("1")"}},
+      {R"({"type": "string", "pattern": "^x+$", "format": "uuid"})", {R"("xx")"}, {R"("y")"}},
+      {R"({"type": "string", "format": "date", "maxLength": 5})", {R"("2024-02-29")"}, {R"("2024")"}},
+      {R"({"type": "object", "properties": {"a": {"type": "null"}}, "patternProperties": {"^x": {"type": "null"}},
+           "additionalProperties": false})",
+       {R"({"a": null, "x1": 2})"},
+       {R"({"a": 1})"}},
+      {R"({"type": "object", "patternProperties": {"(?=x)y": {"type": "null"}}})", {R"({"a": 1})"}, {"[]"}},
+      {R"({"type": "object", "properties": {"a": {"type": "null"}}, "minProperties": 2})", {"{}"}, {R"({"a": 1})"}},
+      {R"({"type": "object", "minProperties": 3})", {R"({"a": 1})"}, {"{}"}},
+      {R"({"enum": ["a", "bb"], "pattern": "^a$"})", {R"("bb")"}, {R"("c")"}},
+      {R"({"$ref": "https://example.com/x.json"})", {"1", "{}"}, {"["}},
+      {R"({"allOf": [{"type": "string", "pattern": "^a"}, {"pattern": "b$"}]})", {R"("ac")"}, {R"("cb")"}},
+      {R"({"allOf": [{"properties": {"a": {"type": "null"}}, "type": "object"}, {"patternProperties": {"^x": false}}]})",
+       {R"({"a": null, "x": 1})"},
+       {R"({"a": 1})"}},
+      {R"({"type": "integer", "if": {"minimum": 3}, "then": {"maximum": 5}, "dependentRequired": {"a": ["b"]}})",
+       {"9"},
+       {"\"x\""}},
+  };
+  for (const Sentences& test : cases) {
+    EXPECT_FALSE(Grammar::from_json_schema(test.grammar).ok()) << test.grammar;
+    const auto grammar = Grammar::from_json_schema(test.grammar, {}, {.relaxed = true});
+    ASSERT_TRUE(grammar.ok()) << test.grammar << ": " << grammar.error().message;
+    for (const auto& text : test.accepted) EXPECT_TRUE(matches(*grammar, text)) << test.grammar << " on " << text;
+    for (const auto& text : test.rejected) EXPECT_FALSE(matches(*grammar, text)) << test.grammar << " on " << text;
+  }
+}
+
+TEST(JsonSchema, RelaxesNothingThatIsWrong) {
+  for (const char* schema : {R"({"$ref": "#/$defs/nothing"})", R"({"type": "text"})", R"({"required": true})",
+                             R"({"uniqueItems": 1})", R"({"properties": []})"}) {
+    const auto grammar = Grammar::from_json_schema(schema, {}, {.relaxed = true});
+    ASSERT_FALSE(grammar.ok()) << schema;
+    EXPECT_EQ(grammar.error().code, ErrorCode::kInvalidArgument) << schema;
+  }
+}
+
+TEST(JsonSchema, NullableIsAType) {
+  expect_sentences({
+      {R"({"type": "string", "nullable": true, "maxLength": 1})", {"null", R"("a")"}, {"1", R"("ab")"}},
+      {R"({"type": ["integer", "null"], "nullable": true})", {"null", "1"}, {"true"}},
+      {R"({"type": "integer", "nullable": false})", {"1"}, {"null"}},
+  });
+}
+
+TEST(JsonSchema, BeginsAtAnyPlace) {
+  const std::string schema = R"({"properties": {"a/b%20": {"$ref": "#/$defs/n"}, "c": {"$ref": "#"}},
+                                 "required": ["c"], "$defs": {"n": {"type": "null"}}})";
+  const auto gbnf = json_schema_to_gbnf(schema, {}, {.root = path_to("#/properties", "a/b%20")});
+  ASSERT_TRUE(gbnf.ok()) << gbnf.error().message;
+  const auto grammar = Grammar::from_gbnf(*gbnf);
+  ASSERT_TRUE(grammar.ok());
+  EXPECT_TRUE(matches(*grammar, "null"));
+  EXPECT_FALSE(matches(*grammar, "1"));
 }
 
 }  // namespace

@@ -22,8 +22,12 @@ using ValueText = std::optional<std::string>;
 
 class SchemaCompiler {
  public:
-  SchemaCompiler(const SchemaDocument& document, const Limits& limits)
-      : document_(document), limits_(limits), deadline_(limits.compile_timeout_ms) {}
+  SchemaCompiler(const SchemaDocument& document, const Limits& limits, const SchemaOptions& options)
+      : document_(document),
+        limits_(limits),
+        options_(options),
+        deadline_(limits.compile_timeout_ms),
+        rule_of_ref_{{options.root, "root"}} {}
 
   Result<SchemaGrammar> run();
 
@@ -45,6 +49,8 @@ class SchemaCompiler {
   // schema_scalars.cpp
   Result<ValueText> number(const Json& schema, bool is_integer, const std::string& path);
   Result<ValueText> string(const Json& schema, const std::string& path);
+  Result<std::string> inside_string(const Json& schema, const LengthRange& wanted, const std::string& path);
+  Result<std::string> relaxed_inside_string(const Json& schema, const LengthRange& wanted, const std::string& path);
 
   // schema_containers.cpp
   struct Member {
@@ -67,6 +73,7 @@ class SchemaCompiler {
 
   const SchemaDocument& document_;
   const Limits& limits_;
+  const SchemaOptions& options_;
   Deadline deadline_;
   RuleBook book_;
   int depth_ = 0;
@@ -74,7 +81,7 @@ class SchemaCompiler {
   struct Reference {
     std::string rule, ref;
   };
-  std::unordered_map<std::string, std::string> rule_of_ref_{{"#", "root"}};
+  std::unordered_map<std::string, std::string> rule_of_ref_;
   std::deque<Reference> open_refs_;
   struct Merged {
     std::string rule;

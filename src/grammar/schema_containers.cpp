@@ -21,6 +21,13 @@ bool is_false(const Json& schema, const char* keyword) {
   return found != schema.end() && *found == Json(false);
 }
 
+// Wider: keys of the patterns may stand there, with any values.
+Json without_patterns(Json schema) {
+  schema.erase("patternProperties");
+  schema.erase("additionalProperties");
+  return schema;
+}
+
 // Keys as a trie over code points.
 struct KeyNode {
   bool is_key = false;
@@ -102,6 +109,7 @@ Result<bool> SchemaCompiler::add_members(const Json& schema, const std::string& 
 // Counts of properties that the grammar would have to keep; those that hold anyway are fine.
 Status SchemaCompiler::refuse_counts_of(const Json& schema, const std::string& path, size_t n_required,
                                         size_t n_at_most) {
+  if (options_.relaxed) return {};
   if (count_of(schema, "minProperties").value_or(0) > n_required) {
     return unsupported(path + ": \"minProperties\" beside named properties is not supported",
                        path_to(path, "minProperties"));
@@ -143,10 +151,11 @@ std::string SchemaCompiler::object_rule(const std::vector<Member>& members, cons
 
 // Keys that the schema does not name, each as often as one likes.
 Result<ValueText> SchemaCompiler::plain_map(const Json& schema, const std::string& path) {
-  const uint64_t min = count_of(schema, "minProperties").value_or(0);
+  uint64_t min = count_of(schema, "minProperties").value_or(0);
   const uint64_t max = count_of(schema, "maxProperties").value_or(kNoMaximum);
   if (min > max) return ValueText();
   // Two equal keys count once, and a grammar cannot see that they are equal.
+  if (options_.relaxed) min = std::min<uint64_t>(min, 1);
   if (min > 1) {
     return unsupported(path + ": \"minProperties\" above 1 is not supported", path_to(path, "minProperties"));
   }
@@ -166,13 +175,16 @@ Result<ValueText> SchemaCompiler::map_with_pattern(const Json& schema, const std
   const std::string own_path = path_to(path, "patternProperties");
   const bool alone = !schema.contains("properties") && !schema.contains("required") && patterns.size() == 1 &&
                      count_of(schema, "minProperties").value_or(0) <= 1;
+  if (!alone && options_.relaxed) return object(without_patterns(schema), path);
   if (!alone) {
     return unsupported(path + ": \"patternProperties\" is supported with one pattern and no named properties",
                        own_path);
   }
   const auto pattern = patterns.begin();
   const std::string pattern_path = path_to(own_path, pattern.key());
-  RZ_TRY(const std::string inside, pattern_to_gbnf(pattern.key(), {}, pattern_path));
+  auto translated = pattern_to_gbnf(pattern.key(), {}, pattern_path);
+  if (!translated.ok() && options_.relaxed) return object(without_patterns(schema), path);
+  RZ_TRY(const std::string inside, std::move(translated));
   RZ_TRY(const ValueText text, value(pattern.value(), pattern_path));
   const uint64_t min = count_of(schema, "minProperties").value_or(0);
   if (!text && min > 0) return ValueText();
@@ -216,6 +228,7 @@ Result<ValueText> SchemaCompiler::array(const Json& schema, const std::string& p
   const Json& items = schema.contains("items") ? schema["items"] : any;
   const uint64_t min = count_of(schema, "minItems").value_or(0);
   uint64_t max = count_of(schema, "maxItems").value_or(kNoMaximum);
+  if (prefix.size() > kMaxPrefixItems && options_.relaxed) return ValueText(book_.shared("array"));
   if (prefix.size() > kMaxPrefixItems) {
     return unsupported(fmt::format("{}: more than {} \"prefixItems\"", path, kMaxPrefixItems),
                        path_to(path, "prefixItems"));

@@ -8,6 +8,7 @@ namespace realizar::grammar {
 namespace {
 
 constexpr int kMaxSchemaNesting = 128;
+const Json kAnySchema = true;
 
 int nesting_of(std::string_view text) {
   int nesting = 0, deepest = 0;
@@ -70,9 +71,11 @@ Result<SchemaDocument> SchemaDocument::parse(std::string_view text, const Limits
   return document;
 }
 
-Result<const Json*> SchemaDocument::resolve(const std::string& ref, const std::string& path) const {
+Result<const Json*> SchemaDocument::resolve(const std::string& ref, const std::string& path, bool relaxed) const {
   const std::string own_path = path_to(path, "$ref");
-  if (ref != "#" && !ref.starts_with("#/")) {
+  const bool is_inside = ref == "#" || ref.starts_with("#/");
+  if (!is_inside && relaxed) return &kAnySchema;
+  if (!is_inside) {
     return unsupported(
         fmt::format("{}: \"$ref\" to \"{}\": only references inside the schema, \"#/...\", are supported", path, ref),
         own_path);

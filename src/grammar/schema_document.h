@@ -16,8 +16,9 @@ class SchemaDocument {
   static Result<SchemaDocument> parse(std::string_view text, const Limits& limits);
 
   const Json& root() const { return root_; }
-  // A reference inside the document, "#" or "#/a/b". Errors: NotFound; Unsupported for others.
-  Result<const Json*> resolve(const std::string& ref, const std::string& path) const;
+  // A reference inside the document, "#" or "#/a/b". Another one is any document where `relaxed`. Errors:
+  // InvalidArgument where nothing, or no schema, is there; Unsupported for others.
+  Result<const Json*> resolve(const std::string& ref, const std::string& path, bool relaxed) const;
 
  private:
   Json root_;

@@ -43,6 +43,7 @@ constexpr Keyword kAssertions[] = {
     {"exclusiveMinimum", Kind::kNumber},
     {"exclusiveMaximum", Kind::kNumber},
     {"multipleOf", Kind::kNumber},
+    {"nullable", Kind::kBool},  // OpenAPI 3.0, section 4.7.24
     {"anyOf", Kind::kSchemas},
     {"oneOf", Kind::kSchemas},
     {"allOf", Kind::kSchemas},
@@ -103,18 +104,25 @@ std::string_view expected(Kind kind, const Json& value) {
   return "";
 }
 
+Json with_null(const Json& types) {
+  Json all = types.is_array() ? types : Json::array({types});
+  if (std::ranges::find(all, Json("null")) == all.end()) all.push_back("null");
+  return all;
+}
+
 }  // namespace
 
-Status check_keywords(const Json& schema, const std::string& path) {
+Status check_keywords(const Json& schema, const std::string& path, bool relaxed) {
   for (const auto& [name, value] : schema.items()) {
     if (std::ranges::find(kAnnotations, name) != std::end(kAnnotations) || name.starts_with("x-")) continue;
     const std::string own_path = path_to(path, name);
     const Keyword* keyword = find_assertion(name);
+    if (keyword == nullptr && relaxed) continue;
     if (keyword == nullptr)
       return unsupported(fmt::format("{}: keyword \"{}\" is not supported", path, name), own_path);
     const std::string_view wanted = expected(keyword->kind, value);
     if (!wanted.empty()) return invalid_argument(fmt::format("{}: \"{}\" must be {}", path, name, wanted), own_path);
-    if (name == "uniqueItems" && value.get<bool>()) {
+    if (name == "uniqueItems" && value.get<bool>() && !relaxed) {
       return unsupported(path + ": keyword \"uniqueItems\" is not supported", own_path);
     }
   }
@@ -128,16 +136,17 @@ bool is_assertion(const std::string& keyword) {
 Json assertions_of(const Json& schema) {
   Json out = Json::object();
   for (const auto& [name, value] : schema.items()) {
-    if (!is_assertion(name) || (name == "uniqueItems")) continue;
+    if (!is_assertion(name) || name == "uniqueItems" || name == "nullable") continue;
     if (name == "format" && value.is_string() && find_format(value.get_ref<const std::string&>()) == nullptr) continue;
     out[name] = value;
   }
+  if (schema.value("nullable", Json()) == true && out.contains("type")) out["type"] = with_null(out["type"]);
   return out;
 }
 
 std::string path_to(const std::string& path, const std::string& member) {
   std::string escaped;
-  for (const char c : member) escaped += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  for (const char c : member) escaped += c == '~' ? "~0" : c == '/' ? "~1" : c == '%' ? "%25" : std::string(1, c);
   return path + "/" + escaped;
 }
 

@@ -12,16 +12,17 @@ namespace realizar::grammar {
 
 using Json = nlohmann::ordered_json;
 
-// Every member is a keyword that is built, with a value of its kind, or an annotation. Errors: Unsupported,
-// InvalidArgument; the subject is the keyword's path.
-Status check_keywords(const Json& schema, const std::string& path);
+// Every member is a keyword that is built, with a value of its kind, or an annotation; where `relaxed` others may stand
+// there too. Errors: Unsupported, InvalidArgument; the subject is the keyword's path.
+Status check_keywords(const Json& schema, const std::string& path, bool relaxed);
 
 // A keyword that restricts the document, not an annotation.
 bool is_assertion(const std::string& keyword);
-// The schema without its annotations. "format" stays where it is one that is built.
+// The schema without its annotations and without what is not built. "format" stays where it is one that is built;
+// "nullable" becomes a type.
 Json assertions_of(const Json& schema);
 
-// A member of a path.
+// A member of a path, a JSON pointer in a URI's fragment.
 std::string path_to(const std::string& path, const std::string& member);
 
 // Has the JSON type, or "integer".

@@ -43,7 +43,8 @@ Json common_values(const Json& a, const Json& b) {
 }
 
 // The alternatives of both, in all combinations.
-Result<Json> combinations(const Json& a, const Json& b, const std::string& path) {
+Result<Json> combinations(const Json& a, const Json& b, const std::string& path, bool relaxed) {
+  if (a.size() * b.size() > kMaxCombinations && relaxed) return a;
   if (a.size() * b.size() > kMaxCombinations) {
     return unsupported(fmt::format("{}: more than {} combinations of alternatives", path, kMaxCombinations), path);
   }
@@ -54,18 +55,24 @@ Result<Json> combinations(const Json& a, const Json& b, const std::string& path)
   return out;
 }
 
-Status merge_properties(const Json& a, const Json& b, const std::string& path, Json& out) {
-  const Json& own = member_or(a, "properties", kNoMembers);
-  const Json& other = member_or(b, "properties", kNoMembers);
-  const Json& own_more = member_or(a, "additionalProperties", kTrue);
-  const Json& other_more = member_or(b, "additionalProperties", kTrue);
+bool is_about_keys(const Json& schema) {
+  return !member_or(schema, "properties", kNoMembers).empty() ||
+         member_or(schema, "additionalProperties", kTrue) != kTrue || schema.contains("patternProperties");
+}
+
+Status merge_properties(const Json& a, const Json& b, const std::string& path, bool relaxed, Json& out) {
   const bool has_patterns = a.contains("patternProperties") || b.contains("patternProperties");
-  const bool both_about_keys = (!own.empty() || own_more != kTrue || a.contains("patternProperties")) &&
-                               (!other.empty() || other_more != kTrue || b.contains("patternProperties"));
-  if (has_patterns && both_about_keys) {
+  const bool mixes_patterns = has_patterns && is_about_keys(a) && is_about_keys(b);
+  if (mixes_patterns && !relaxed) {
     return unsupported(path + ": \"patternProperties\" cannot be combined with the properties of another schema",
                        path_to(path, "patternProperties"));
   }
+  if (mixes_patterns) out.erase("patternProperties");
+  const Json& own = member_or(a, "properties", kNoMembers);
+  const Json& other = member_or(b, "properties", kNoMembers);
+  // Keys of patterns that are left out may stand there all the same.
+  const Json& own_more = mixes_patterns ? kTrue : member_or(a, "additionalProperties", kTrue);
+  const Json& other_more = mixes_patterns ? kTrue : member_or(b, "additionalProperties", kTrue);
   Json properties = Json::object();
   for (const auto& [name, schema] : own.items())
     properties[name] = both_of(schema, member_or(other, name.c_str(), other_more));
@@ -104,13 +111,14 @@ bool is_upper_bound(const std::string& name) {
 }
 
 // A keyword that both have.
-Result<Json> merge_values(const std::string& name, const Json& a, const Json& b, const std::string& path) {
+Result<Json> merge_values(const std::string& name, const Json& a, const Json& b, const std::string& path,
+                          bool relaxed) {
   if (a == b) return a;
   if (name == "type") return common_types(a, b);
   if (name == "enum") return common_values(a, b);
   if (is_lower_bound(name)) return std::max(a, b);
   if (is_upper_bound(name)) return std::min(a, b);
-  if (name == "anyOf" || name == "oneOf") return combinations(a, b, path_to(path, name));
+  if (name == "anyOf" || name == "oneOf") return combinations(a, b, path_to(path, name), relaxed);
   if (name == "required") {
     Json all = a;
     for (const Json& key : b) {
@@ -118,6 +126,7 @@ Result<Json> merge_values(const std::string& name, const Json& a, const Json& b,
     }
     return all;
   }
+  if (relaxed) return a;
   return unsupported(fmt::format("{}: two different values of \"{}\" cannot be combined", path, name),
                      path_to(path, name));
 }
@@ -150,7 +159,7 @@ Json both_of(const Json& a, const Json& b) {
   return Json{{"allOf", Json::array({a, b})}};
 }
 
-Result<Json> merge_schemas(const Json& a, const Json& b, const std::string& path) {
+Result<Json> merge_schemas(const Json& a, const Json& b, const std::string& path, bool relaxed) {
   if (a.is_boolean()) return a.get<bool>() ? b : a;
   if (b.is_boolean()) return b.get<bool>() ? a : b;
   const Json left = prepared(a), right = prepared(b);
@@ -166,10 +175,10 @@ Result<Json> merge_schemas(const Json& a, const Json& b, const std::string& path
       out[name] = value;
       continue;
     }
-    RZ_TRY(out[name], merge_values(name, *own, value, path));
+    RZ_TRY(out[name], merge_values(name, *own, value, path, relaxed));
     if ((name == "type" || name == "enum") && out[name].empty()) return Json(false);
   }
-  RZ_CHECK_OK(merge_properties(left, right, path, out));
+  RZ_CHECK_OK(merge_properties(left, right, path, relaxed, out));
   merge_items(left, right, out);
   return out;
 }

@@ -45,16 +45,19 @@ Result<Bounds> bounds_of(const Json& schema, const std::string& path) {
 
 Result<ValueText> SchemaCompiler::number(const Json& schema, bool is_integer, const std::string& path) {
   const auto multiple = schema.find("multipleOf");
-  if (multiple != schema.end() && (!is_integer || *multiple != Json(1))) {
+  if (!options_.relaxed && multiple != schema.end() && (!is_integer || *multiple != Json(1))) {
     return unsupported(path + ": keyword \"multipleOf\" is not supported (except 1, for integers)",
                        path_to(path, "multipleOf"));
   }
-  RZ_TRY(const Bounds bounds, bounds_of(schema, path));
+  auto exact = bounds_of(schema, path);
+  if (!exact.ok() && !options_.relaxed) return std::move(exact).error();
+  const Bounds bounds = exact.ok() ? *exact : Bounds();
   if (!bounds.low && !bounds.high) return ValueText(book_.shared(is_integer ? "integer" : "number"));
   const auto body =
       is_integer ? integer_range_to_gbnf(bounds.low, bounds.high) : number_range_to_gbnf(bounds.low, bounds.high);
   if (!body) return ValueText();
   if (group_nesting_of(*body) > kMaxRangeNesting) {
+    if (options_.relaxed) return ValueText(book_.shared(is_integer ? "integer" : "number"));
     return unsupported(path + ": \"minimum\" and \"maximum\" have too many digits", path);
   }
   return ValueText(book_.add(is_integer ? "integer" : "number", *body));
@@ -64,28 +67,46 @@ Result<ValueText> SchemaCompiler::string(const Json& schema, const std::string& 
   const LengthRange wanted{count_of(schema, "minLength").value_or(0),
                            count_of(schema, "maxLength").value_or(kNoMaximum)};
   if (wanted.min > wanted.max) return ValueText();
+  auto exact = inside_string(schema, wanted, path);
+  if (!exact.ok() && options_.relaxed) exact = relaxed_inside_string(schema, wanted, path);
+  RZ_TRY(const std::string inside, std::move(exact));
+  if (inside.empty()) return ValueText(book_.shared("string"));
+  book_.shared("escape");
+  return ValueText(book_.add(path.substr(path.rfind('/') + 1), "\"\\\"\" (" + inside + ") \"\\\"\""));
+}
+
+// The text between the quotes; "" where it may be any.
+Result<std::string> SchemaCompiler::inside_string(const Json& schema, const LengthRange& wanted,
+                                                  const std::string& path) {
   const auto pattern = schema.find("pattern");
   const auto format = schema.find("format");
   if (pattern != schema.end() && format != schema.end()) {
     return unsupported(path + ": \"pattern\" together with \"format\" is not supported", path_to(path, "pattern"));
   }
-  std::string inside;
   if (pattern != schema.end()) {
-    RZ_TRY(inside, pattern_to_gbnf(pattern->get<std::string>(), wanted, path_to(path, "pattern")));
-  } else if (format != schema.end()) {
+    return pattern_to_gbnf(pattern->get<std::string>(), wanted, path_to(path, "pattern"));
+  }
+  if (format != schema.end()) {
     const StringFormat& known = *find_format(format->get_ref<const std::string&>());
     if (known.lengths.min < wanted.min || known.lengths.max > wanted.max) {
       return unsupported(fmt::format("{}: \"format\" \"{}\" with these lengths is not supported", path, known.name),
                          path_to(path, "format"));
     }
-    inside = known.gbnf;
-  } else if (wanted.min == 0 && wanted.max == kNoMaximum) {
-    return ValueText(book_.shared("string"));
-  } else {
-    inside = std::string(kStringChar) + gbnf_repeat(wanted.min, wanted.max);
+    return std::string(known.gbnf);
   }
-  book_.shared("escape");
-  return ValueText(book_.add(path.substr(path.rfind('/') + 1), "\"\\\"\" (" + inside + ") \"\\\"\""));
+  if (wanted.min == 0 && wanted.max == kNoMaximum) return std::string();
+  return std::string(kStringChar) + gbnf_repeat(wanted.min, wanted.max);
+}
+
+// Of keywords that do not go together: the pattern alone, else the format alone, else the lengths.
+Result<std::string> SchemaCompiler::relaxed_inside_string(const Json& schema, const LengthRange& wanted,
+                                                          const std::string& path) {
+  for (const char* keyword : {"pattern", "format"}) {
+    if (!schema.contains(keyword)) continue;
+    auto alone = inside_string({{keyword, schema[keyword]}}, {}, path);
+    if (alone.ok()) return alone;
+  }
+  return inside_string(Json::object(), wanted, path);
 }
 
 }  // namespace realizar::grammar

@@ -8,6 +8,8 @@
 #include <span>
 
 #include "base/printable.h"
+#include "server/chat_tools.h"
+#include "server/tool_grammar.h"
 
 namespace realizar::server {
 namespace {
@@ -32,23 +34,40 @@ Result<Json> read_content(const Json& content, const std::string& where) {
   return Json(text);
 }
 
-// Templates read arguments as an object or as its JSON text; an object serves both kinds.
+// Templates read arguments as an object or as its JSON text; an object serves both kinds. What is neither, such as a
+// call that was cut off, stays the text that it is.
+Json read_arguments(const Json& arguments) {
+  if (arguments.is_null()) return Json::object();
+  if (!arguments.is_string()) return arguments;
+  const auto& text = arguments.get_ref<const std::string&>();
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return Json::object();
+  auto parsed = parse_json(text);
+  if (!parsed.ok() || !parsed->is_object()) return arguments;
+  return std::move(*parsed);
+}
+
+// A call of a custom tool has text in place of arguments; templates know functions alone.
+Json as_function_call(Json call) {
+  const bool is_custom = call.is_object() && call.contains("custom") && call["custom"].is_object();
+  if (!is_custom) return call;
+  const Json custom = std::move(call["custom"]);
+  call.erase("custom");
+  call["type"] = "function";
+  call["function"] = {{"name", custom.value("name", Json())},
+                      {"arguments", {{"input", custom.value("input", Json())}}}};
+  return call;
+}
+
 Result<Json> read_tool_calls(const Json& calls, const std::string& where) {
   if (!calls.is_array()) return wrong(where, "expected an array");
   Json read = Json::array();
   for (size_t i = 0; i < calls.size(); ++i) {
-    Json call = calls[i];
-    const std::string here = fmt::format("{}[{}].function", where, i);
+    Json call = as_function_call(calls[i]);
     const bool has_name = call.is_object() && call.contains("function") && call["function"].is_object() &&
                           call["function"].contains("name") && call["function"]["name"].is_string();
-    if (!has_name) return wrong(here, "expected an object with a name");
+    if (!has_name) return wrong(fmt::format("{}[{}].function", where, i), "expected an object with a name");
     Json& arguments = call["function"]["arguments"];
-    if (arguments.is_null()) arguments = Json::object();
-    if (arguments.is_string()) {
-      auto parsed = parse_json(arguments.get_ref<const std::string&>());
-      if (!parsed.ok()) return wrong(here + ".arguments", "expected JSON");
-      arguments = std::move(*parsed);
-    }
+    arguments = read_arguments(arguments);
     read.push_back(std::move(call));
   }
   return read;
@@ -90,75 +109,39 @@ Result<Json> read_messages(Fields& fields, const ServedModel& model) {
   return read;
 }
 
-Result<Json> read_tools(Fields& fields) {
-  const Json* tools = fields.array("tools");
-  if (!fields.status().ok()) return fields.status().error();
-  if (tools == nullptr) return Json::array();
-  for (size_t i = 0; i < tools->size(); ++i) {
-    const Json& tool = (*tools)[i];
-    const std::string where = fmt::format("tools[{}]", i);
-    if (!tool.is_object() || tool.value("type", Json("function")) != "function") {
-      return wrong(where + ".type", "expected function");
-    }
-    const Json function = tool.value("function", Json());
-    if (!function.is_object() || !function.contains("name") || !function["name"].is_string()) {
-      return wrong(where + ".function.name", "expected a string");
-    }
-    if (function.contains("parameters") && !function["parameters"].is_object() && !function["parameters"].is_null()) {
-      return wrong(where + ".function.parameters", "expected a JSON Schema");
+// The arguments of calls that are no object but text.
+std::vector<Json*> text_arguments(Json& messages) {
+  std::vector<Json*> texts;
+  for (Json& message : messages) {
+    if (!message.contains("tool_calls")) continue;
+    for (Json& call : message["tool_calls"]) {
+      if (Json& arguments = call["function"]["arguments"]; arguments.is_string()) texts.push_back(&arguments);
     }
   }
-  return *tools;
+  return texts;
 }
 
-// What tool_choice asks for.
-struct ToolChoice {
-  enum class Kind { kNone, kAuto, kRequired } kind = Kind::kAuto;
-  std::string name;  // for kRequired: this one; "": any
-};
-
-Result<ToolChoice> read_tool_choice(const Json& body, const Json& tools) {
-  const Json choice = body.value("tool_choice", Json());
-  if (choice.is_null() || choice == "auto") return ToolChoice{};
-  if (choice == "none") return ToolChoice{ToolChoice::Kind::kNone, ""};
-  if (choice == "required") return ToolChoice{ToolChoice::Kind::kRequired, ""};
-  const bool is_named = choice.is_object() && choice.contains("function") && choice["function"].is_object() &&
-                        choice["function"].value("name", Json()).is_string();
-  if (!is_named) return wrong("tool_choice", "expected none, auto, required or {type: function, function: {name}}");
-  const auto name = choice["function"]["name"].get<std::string>();
-  const bool is_known =
-      std::any_of(tools.begin(), tools.end(), [&](const Json& tool) { return tool["function"]["name"] == name; });
-  if (!is_known) return wrong("tool_choice", "there is no tool '" + shown(name) + "'");
-  return ToolChoice{ToolChoice::Kind::kRequired, name};
-}
-
-std::vector<text::ToolSpec> specs_of(const Json& tools) {
-  std::vector<text::ToolSpec> specs;
-  for (const Json& tool : tools) {
-    specs.push_back(
-        {tool["function"]["name"].get<std::string>(), tool["function"].value("parameters", Json::object())});
+// Some templates take arguments apart, which a text does not allow: for them it becomes an object's only member.
+Result<std::vector<text::PromptPiece>> render(const ServedModel& model, Json variables) {
+  if (!model.loaded->chat_template) {
+    return unsupported(
+        "messages: the model " + model.id + " has no chat template; /v1/completions takes a prompt as it is",
+        "messages");
   }
-  return specs;
-}
-
-// The tools that may be called, where the answer must call one.
-std::vector<text::ToolSpec> required_tools(const std::vector<text::ToolSpec>& tools, const ToolChoice& choice) {
-  if (choice.name.empty()) return tools;
-  std::vector<text::ToolSpec> named;
-  for (const text::ToolSpec& tool : tools) {
-    if (tool.name == choice.name) named.push_back(tool);
-  }
-  return named;
+  const std::vector<Json*> texts = text_arguments(variables["messages"]);
+  if (texts.empty()) return model.loaded->render_chat(std::move(variables));
+  auto pieces = model.loaded->render_chat(variables);
+  if (pieces.ok() || pieces.error().code != ErrorCode::kInvalidArgument) return pieces;
+  for (Json* arguments : texts) *arguments = Json{{"input", std::move(*arguments)}};
+  return model.loaded->render_chat(std::move(variables));
 }
 
 // What the answer must be: calls that are required, or the form that response_format or grammar asks for.
 Result<std::shared_ptr<grammar::MaskCache>> read_grammar(const Json& body, const ServedModel& model,
-                                                         const std::vector<text::ToolSpec>& tools,
-                                                         const ToolChoice& choice, bool parallel) {
-  if (choice.kind != ToolChoice::Kind::kRequired) return read_response_format(body, *model.grammars);
-  const bool one_call = !parallel || !choice.name.empty();
-  RZ_TRY(const std::string gbnf,
-         tool_call_grammar(model.output_format.tools, required_tools(tools, choice), !one_call));
+                                                         const ChatTools& tools, bool parallel) {
+  if (!tools.must_call) return read_response_format(body, *model.grammars);
+  const bool one_call = !parallel || !tools.only.empty();
+  RZ_TRY(const std::string gbnf, tool_call_grammar(model.output_format.tools, tools.required(), !one_call));
   auto compiled = model.grammars->from_gbnf(gbnf);
   if (compiled.ok()) return compiled;
   // What the grammar's error speaks of was never written by the client.
@@ -166,9 +149,8 @@ Result<std::shared_ptr<grammar::MaskCache>> read_grammar(const Json& body, const
 }
 
 // Required calls of channels have their own header, which the grammar holds.
-GrammarStart start_of(const ChatPrompt& prompt, const ToolChoice& choice) {
-  const bool is_call = choice.kind == ToolChoice::Kind::kRequired;
-  if (is_call && prompt.choice.format->tools == text::ToolFormat::kGptOss) return {};
+GrammarStart start_of(const ChatPrompt& prompt, const ChatTools& tools) {
+  if (tools.must_call && prompt.choice.format->tools == text::ToolFormat::kGptOss) return {};
   return grammar_start(*prompt.choice.format, prompt.choice.starts_in_reasoning);
 }
 
@@ -223,15 +205,11 @@ Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) 
   Fields fields(body);
   RZ_TRY(Json messages, read_messages(fields, model));
   RZ_TRY(const auto unfinished, take_unfinished(fields, messages, model));
-  RZ_TRY(Json tools, read_tools(fields));
-  RZ_TRY(const ToolChoice tool_choice, read_tool_choice(body, tools));
-  if (tool_choice.kind == ToolChoice::Kind::kRequired && tools.empty()) {
-    return wrong("tool_choice", "needs tools");
-  }
-  const bool uses_tools = !tools.empty() && tool_choice.kind != ToolChoice::Kind::kNone;
+  RZ_TRY(const ChatTools tools, read_chat_tools(body));
+  const bool uses_tools = !tools.tools.empty();
 
   Json variables{{"messages", std::move(messages)}};
-  if (uses_tools) variables["tools"] = tools;
+  for (const ChatTool& tool : tools.tools) variables["tools"].push_back(tool.json);
   if (const Json* kwargs = fields.object("chat_template_kwargs")) {
     const bool is_plain = !kwargs->contains("messages") && !kwargs->contains("tools");
     if (!is_plain) return wrong("chat_template_kwargs", "messages and tools have fields of their own");
@@ -240,7 +218,7 @@ Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) 
   if (const auto effort = fields.text("reasoning_effort")) variables["reasoning_effort"] = *effort;
   if (!fields.status().ok()) return fields.status().error();
 
-  RZ_TRY(auto pieces, model.loaded->render_chat(std::move(variables)));
+  RZ_TRY(auto pieces, render(model, std::move(variables)));
   bool starts_in_reasoning = text::prompt_opens_reasoning(model.output_format, text_of(pieces));
   if (unfinished) {
     starts_in_reasoning = append_unfinished(*unfinished, model.output_format, starts_in_reasoning, pieces);
@@ -250,7 +228,7 @@ Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) 
   RZ_CHECK_OK(check_text_length(prompt.text.size(), "messages", model));
   prompt.tokens = model.loaded->encode_prompt(pieces);
   prompt.choice.format = model.output_format;
-  if (uses_tools) prompt.choice.tools = specs_of(tools);
+  prompt.choice.tools = tools.specs();
   // Channels are more than tools: they say what is reasoning.
   const bool has_channels = model.output_format.tools == text::ToolFormat::kGptOss;
   if (!uses_tools && !has_channels) prompt.choice.format->tools = text::ToolFormat::kNone;
@@ -258,10 +236,10 @@ Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) 
   const bool parallel = fields.boolean("parallel_tool_calls").value_or(true);
   if (!fields.status().ok()) return fields.status().error();
   prompt.choice.one_call = uses_tools && !parallel;
-  RZ_TRY(auto grammar, read_grammar(body, model, prompt.choice.tools, tool_choice, parallel));
+  RZ_TRY(auto grammar, read_grammar(body, model, tools, parallel));
   if (grammar != nullptr) {
     prompt.constraint = make_constraint(std::move(grammar), model.tokenizer(),
-                                        model.loaded->generation_config.end_tokens, start_of(prompt, tool_choice));
+                                        model.loaded->generation_config.end_tokens, start_of(prompt, tools));
   }
   return prompt;
 }

@@ -117,6 +117,143 @@ TEST_F(ChatPromptTest, ToolCallsTakeArgumentsAsTextOrObject) {
   EXPECT_EQ(text_of(messages(R"({"city": "Lima"})")), text);
 }
 
+// The conversation after a call with these arguments.
+std::string after_call(const std::string& arguments) {
+  return R"([{"role": "user", "content": "U"}, {"role": "assistant", "content": null, "tool_calls": [{"id": "1",
+      "type": "function", "function": {"name": "get_weather", "arguments": )" +
+         arguments + R"(}}]}, {"role": "tool", "tool_call_id": "1", "content": "sunny"}])";
+}
+
+TEST_F(ChatPromptTest, ArgumentsThatAreNoJsonStayTextAndEmptyOnesAreNone) {
+  EXPECT_NE(text_of(after_call(R"("{\"city\": \"Li")")).find(R"("arguments": {"city": "Li})"), std::string::npos)
+      << text_of(after_call(R"("{\"city\": \"Li")"));
+  EXPECT_NE(text_of(after_call(R"("5 degrees")")).find(R"("arguments": 5 degrees})"), std::string::npos);
+  for (const char* none : {R"("")", R"(" \n")", "null", "{}"}) {
+    EXPECT_NE(text_of(after_call(none)).find(R"("arguments": {}})"), std::string::npos) << none;
+  }
+}
+
+TEST_F(ChatPromptTest, TemplatesThatTakeArgumentsApartGetTextInAnObject) {
+  auto& own = rig_->model().loaded->chat_template;
+  auto apart = text::ChatTemplate::parse(
+      "{% for m in messages %}{% for c in m.tool_calls or [] %}{% for k, v in c.function.arguments.items() %}"
+      "{{ k }}={{ v }};{% endfor %}{% endfor %}{% endfor %}");
+  ASSERT_TRUE(apart.ok());
+  auto kept = std::exchange(own, std::move(*apart));
+  const std::string text = text_of(after_call(R"("{\"city\": \"Li")"));
+  const std::string whole = text_of(after_call(R"("{\"city\": \"Lima\"}")"));
+  own = std::move(kept);
+  EXPECT_EQ(text, R"(input={"city": "Li;)");
+  EXPECT_EQ(whole, "city=Lima;");
+}
+
+TEST_F(ChatPromptTest, AModelWithoutATemplateIsNamedAndItsFileIsNot) {
+  auto& own = rig_->model().loaded->chat_template;
+  auto kept = std::exchange(own, std::nullopt);
+  const auto prompt = read_messages(R"([{"role": "user", "content": "U"}])");
+  own = std::move(kept);
+  ASSERT_FALSE(prompt.ok());
+  EXPECT_EQ(prompt.error().subject, "messages");
+  EXPECT_EQ(prompt.error().message,
+            "messages: the model tiny has no chat template; /v1/completions takes a prompt as it is");
+}
+
+TEST_F(ChatPromptTest, CallsOfCustomToolsAreCallsWithAnInput) {
+  const std::string text =
+      text_of(R"([{"role": "user", "content": "U"}, {"role": "assistant", "tool_calls": [{"id": "1",
+      "type": "custom", "custom": {"name": "shell", "input": "ls -l"}}]}])");
+  EXPECT_NE(text.find(R"({"name": "shell", "arguments": {"input": "ls -l"}})"), std::string::npos) << text;
+}
+
+// As Codex CLI sends them.
+TEST_F(ChatPromptTest, ToolsThatAreNoFunctionsAreLeftOut) {
+  const std::string messages = R"([{"role": "user", "content": "U"}])";
+  const auto mixed = read_messages(messages, std::string(R"(, "tools": [{"type": "web_search"}, {"type": "namespace",
+      "name": "mcp", "tools": [{"type": "function", "name": "f"}]}, )") +
+                                                 kTool + R"(, {"type": "custom",
+      "custom": {"name": "patch"}}], "tool_choice": "required")");
+  ASSERT_TRUE(mixed.ok()) << mixed.error().message;
+  EXPECT_EQ(mixed->text, text_of(messages, std::string(", \"tools\": [") + kTool + "]"));
+  ASSERT_EQ(mixed->choice.tools.size(), 1u);
+  EXPECT_NE(mixed->constraint, nullptr);
+  EXPECT_EQ(text_of(messages, R"(, "tools": [{"type": "web_search"}])"), text_of(messages));
+}
+
+TEST_F(ChatPromptTest, NamesOfToolsAreThoseThatEveryFormatSpells) {
+  const auto field = [](const std::string& name) {
+    return wrong_field(R"({"messages": [{"role": "user", "content": "U"}], "tools": [{"type": "function",
+        "function": {"name": )" +
+                       name + "}}]}");
+  };
+  for (const std::string& name : {std::string("a"), std::string("get-Weather_2"), std::string(64, 'x')}) {
+    EXPECT_EQ(field("\"" + name + "\""), "") << name;
+  }
+  for (const char* name : {R"("a\"b")", R"("")", R"("a b")", R"("a.b")", R"("\u00e9")", R"("a\n")", "5", "null"}) {
+    EXPECT_EQ(field(name), "tools[0].function.name") << name;
+  }
+  EXPECT_EQ(field("\"" + std::string(65, 'x') + "\""), "tools[0].function.name");
+}
+
+TEST_F(ChatPromptTest, AllowedToolsAreTheOnlyOnes) {
+  const std::string user = R"({"messages": [{"role": "user", "content": "U"}], "tools": [)" + std::string(kTool) +
+                           R"(, {"type": "function", "function": {"name": "other"}}], "tool_choice": )";
+  const auto allowed = [&](const std::string& mode, const std::string& name) {
+    return user + R"({"type": "allowed_tools", "allowed_tools": {"mode": ")" + mode +
+           R"(", "tools": [{"type": "function", "function": {"name": ")" + name + R"("}}]}}})";
+  };
+  const auto prompt = read(allowed("auto", "other"));
+  ASSERT_TRUE(prompt.ok()) << prompt.error().message;
+  ASSERT_EQ(prompt->choice.tools.size(), 1u);
+  EXPECT_EQ(prompt->choice.tools[0].name, "other");
+  EXPECT_EQ(prompt->text.find("get_weather"), std::string::npos);
+  EXPECT_EQ(prompt->constraint, nullptr);
+  EXPECT_NE(read(allowed("required", "other"))->constraint, nullptr);
+  EXPECT_EQ(wrong_field(allowed("auto", "nothing")), "tool_choice");
+  EXPECT_EQ(wrong_field(allowed("sometimes", "other")), "tool_choice");
+}
+
+// Of a tool that must be called.
+TEST_F(ChatPromptTest, WhatNoGrammarHoldsIsRelaxedUnlessTheToolIsStrict) {
+  const auto body = [](const std::string& tags, const std::string& strict) {
+    return R"({"messages": [{"role": "user", "content": "U"}], "tool_choice": "required", "tools": [{"type": "web_search"},
+        {"type": "function", "function": {"name": "f", "strict": )" +
+           strict + R"(, "parameters": {"type": "object",
+        "properties": {"tags": )" +
+           tags + R"(}}}}]})";
+  };
+  for (const char* tags : {R"({"type": "array", "uniqueItems": true})", R"({"type": "number", "multipleOf": 0.1})",
+                           R"({"not": {"type": "null"}})", R"({"propertyNames": {"maxLength": 3}})",
+                           R"({"type": "string", "pattern": "^(?=a)b"})"}) {
+    const auto relaxed = read(body(tags, "false"));
+    ASSERT_TRUE(relaxed.ok()) << relaxed.error().message;
+    EXPECT_NE(relaxed->constraint, nullptr);
+    const auto strict = read(body(tags, "true"));
+    ASSERT_FALSE(strict.ok()) << tags;
+    EXPECT_EQ(strict.error().code, ErrorCode::kUnsupported);
+    EXPECT_EQ(strict.error().subject, "tools[1].function.parameters");
+    EXPECT_NE(strict.error().message.find("#/properties/tags"), std::string::npos) << strict.error().message;
+  }
+  const auto nowhere = read(body(R"({"$ref": "#/$defs/nothing"})", "false"));
+  ASSERT_FALSE(nowhere.ok());
+  EXPECT_EQ(nowhere.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(nowhere.error().subject, "tools[1].function.parameters");
+}
+
+TEST_F(ChatPromptTest, SchemasOfAnswersAreRelaxedUnlessStrict) {
+  const auto body = [](const std::string& schema, const std::string& strict) {
+    return R"({"messages": [{"role": "user", "content": "U"}], "response_format": {"type": "json_schema",
+        "json_schema": {"name": "n", "strict": )" +
+           strict + ", \"schema\": " + schema + "}}}";
+  };
+  const std::string unique = R"({"type": "array", "uniqueItems": true})";
+  EXPECT_EQ(wrong_field(body(unique, "false")), "");
+  EXPECT_EQ(wrong_field(body(unique, "true")), "response_format.json_schema.schema#/uniqueItems");
+  EXPECT_EQ(wrong_field(body(unique, "1")), "response_format.json_schema.strict");
+  const auto nowhere = read(body(R"({"$ref": "#/$defs/nothing"})", "false"));
+  ASSERT_FALSE(nowhere.ok());
+  EXPECT_EQ(nowhere.error().code, ErrorCode::kInvalidArgument);
+}
+
 TEST_F(ChatPromptTest, ToolsStandInThePromptUnlessNoneIsChosen) {
   const std::string messages = R"([{"role": "user", "content": "U"}])",
                     tools = std::string(", \"tools\": [") + kTool + "]";
@@ -153,10 +290,13 @@ TEST_F(ChatPromptTest, WhatIsWrongIsNamed) {
       {message(R"({"role": "assistant", "tool_calls": [5]})"), "messages[0].tool_calls[0].function"},
       {message(R"({"role": "assistant", "tool_calls": [{"function": {"name": 5}}]})"),
        "messages[0].tool_calls[0].function"},
-      {message(R"({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]})"),
-       "messages[0].tool_calls[0].function.arguments"},
       {R"({"messages": [)" + user + R"(], "tools": {}})", "tools"},
-      {R"({"messages": [)" + user + R"(], "tools": [{"type": "web"}]})", "tools[0].type"},
+      {R"({"messages": [)" + user + R"(], "tools": [5]})", "tools[0]"},
+      {R"({"messages": [)" + user + R"(], "tools": [{"type": 5}]})", "tools[0].type"},
+      {R"({"messages": [)" + user + R"(], "tools": [{"type": "web_search"}], "tool_choice": "required"})",
+       "tool_choice"},
+      {R"({"messages": [)" + user + R"(], "tools": [{"function": {"name": "f", "strict": 1}}]})",
+       "tools[0].function.strict"},
       {R"({"messages": [)" + user + R"(], "tools": [{"function": {}}]})", "tools[0].function.name"},
       {R"({"messages": [)" + user + R"(], "tools": [{"function": {"name": "f", "parameters": 5}}]})",
        "tools[0].function.parameters"},

@@ -74,8 +74,8 @@ std::shared_ptr<const grammar::TokenTrie> GrammarCache::trie() {
   return trie_ = std::make_shared<grammar::TokenTrie>(bytes);
 }
 
-Result<GrammarCache::Compiled> GrammarCache::find_or_compile(const std::string& source, const char* kind,
-                                                             Compile compile) {
+Result<GrammarCache::Compiled> GrammarCache::find_or_compile(const std::string& source, const std::string& kind,
+                                                             const Compile& compile) {
   const std::string key = kind + source;
   {
     const std::lock_guard lock(mutex_);
@@ -85,7 +85,7 @@ Result<GrammarCache::Compiled> GrammarCache::find_or_compile(const std::string& 
       return grammars_.front().second;
     }
   }
-  RZ_TRY(auto grammar, compile(source, {}));
+  RZ_TRY(auto grammar, compile(source));
   const std::lock_guard lock(mutex_);
   auto compiled = std::make_shared<grammar::MaskCache>(std::move(grammar), trie());
   grammars_.emplace_front(key, compiled);
@@ -94,10 +94,12 @@ Result<GrammarCache::Compiled> GrammarCache::find_or_compile(const std::string& 
 }
 
 Result<GrammarCache::Compiled> GrammarCache::from_gbnf(const std::string& source) {
-  return find_or_compile(source, "gbnf:", grammar::Grammar::from_gbnf);
+  return find_or_compile(source, "gbnf:", [](const std::string& text) { return grammar::Grammar::from_gbnf(text); });
 }
-Result<GrammarCache::Compiled> GrammarCache::from_schema(const std::string& schema_json) {
-  return find_or_compile(schema_json, "json:", grammar::Grammar::from_json_schema);
+Result<GrammarCache::Compiled> GrammarCache::from_schema(const std::string& schema_json, bool relaxed) {
+  return find_or_compile(schema_json, relaxed ? "relaxed json:" : "json:", [relaxed](const std::string& text) {
+    return grammar::Grammar::from_json_schema(text, {}, {.relaxed = relaxed});
+  });
 }
 
 std::shared_ptr<TokenConstraint> make_constraint(std::shared_ptr<grammar::MaskCache> grammar,
@@ -131,7 +133,10 @@ Result<std::shared_ptr<grammar::MaskCache>> read_response_format(const Json& bod
   const Json named = format->value("json_schema", Json());
   const Json schema = named.is_object() ? named.value("schema", Json()) : Json();
   if (!schema.is_object()) return wrong("response_format.json_schema.schema", "expected a JSON Schema");
-  auto compiled = grammars.from_schema(dump(schema));
+  Fields json_schema(named, "response_format.json_schema.");
+  const bool is_strict = json_schema.boolean("strict").value_or(false);
+  if (!json_schema.status().ok()) return json_schema.status().error();
+  auto compiled = grammars.from_schema(dump(schema), !is_strict);
   if (compiled.ok()) return compiled;
   // The keyword's place in the schema, "#/properties/...", after the schema's in the body.
   const Error& error = compiled.error();

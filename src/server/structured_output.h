@@ -2,6 +2,7 @@
 // worker, kept for the next request that asks for the same.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -28,12 +29,13 @@ class GrammarCache {
 
   // Errors: those of the grammar, by keyword or by line and column.
   Result<std::shared_ptr<grammar::MaskCache>> from_gbnf(const std::string& source);
-  Result<std::shared_ptr<grammar::MaskCache>> from_schema(const std::string& schema_json);
+  // `relaxed`: what no grammar holds of the schema is left out, instead of refused.
+  Result<std::shared_ptr<grammar::MaskCache>> from_schema(const std::string& schema_json, bool relaxed = false);
 
  private:
   using Compiled = std::shared_ptr<grammar::MaskCache>;
-  using Compile = Result<std::shared_ptr<const grammar::Grammar>> (*)(std::string_view, const grammar::Limits&);
-  Result<Compiled> find_or_compile(const std::string& source, const char* kind, Compile compile);
+  using Compile = std::function<Result<std::shared_ptr<const grammar::Grammar>>(const std::string&)>;
+  Result<Compiled> find_or_compile(const std::string& source, const std::string& kind, const Compile& compile);
   std::shared_ptr<const grammar::TokenTrie> trie();
 
   static constexpr size_t kMaxGrammars = 32;
@@ -62,9 +64,5 @@ GrammarStart grammar_start(const text::OutputFormat& format, bool in_reasoning);
 // The grammar of response_format or grammar, or null where the answer is free. Errors: InvalidArgument or Unsupported,
 // naming the field or the schema's keyword.
 Result<std::shared_ptr<grammar::MaskCache>> read_response_format(const Json& body, GrammarCache& grammars);
-
-// GBNF for one or more calls (exactly one where not `parallel`) of the given tools in a model's format. Errors:
-// Unsupported for formats in which required calls are not built, and for keywords of the tools' schemas.
-Result<std::string> tool_call_grammar(text::ToolFormat format, std::span<const text::ToolSpec> tools, bool parallel);
 
 }  // namespace realizar::server

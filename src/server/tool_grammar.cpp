@@ -1,26 +1,20 @@
-// Grammars of required tool calls, as each format spells them (text/output/output_format.h).
+#include "server/tool_grammar.h"
+
 #include <fmt/format.h>
 
 #include <cctype>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "grammar/json_schema.h"
-#include "server/structured_output.h"
+#include "grammar/rule_book.h"
+#include "grammar/schema_keywords.h"
 
 namespace realizar::server {
 namespace {
 
+using grammar::gbnf_literal;
 using text::ToolFormat;
-
-// A GBNF string literal.
-std::string literal(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c == '\n' ? "\\n" : std::string(1, c);
-  }
-  return quoted + "\"";
-}
 
 bool is_name_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
@@ -110,49 +104,56 @@ std::optional<XmlSyntax> xml_syntax_of(ToolFormat format) {
   return std::nullopt;
 }
 
-Json properties_of(const text::ToolSpec& tool) {
-  return tool.parameters.is_object() ? tool.parameters.value("properties", Json::object()) : Json::object();
-}
-
-bool is_required(const text::ToolSpec& tool, const std::string& key) {
-  const Json required = tool.parameters.is_object() ? tool.parameters.value("required", Json::array()) : Json();
+bool is_required(const Json& parameters, const std::string& key) {
+  const Json required = parameters.value("required", Json::array());
   return std::find(required.begin(), required.end(), key) != required.end();
 }
 
-Result<std::string> xml_call(const XmlSyntax& syntax, const text::ToolSpec& tool, const std::string& prefix,
+// The rules of the schema at `place` in the tool's parameters. Errors speak of that place.
+Result<std::string> rules_of(const ChatTool& tool, const Json& parameters, const std::string& place,
+                             const std::string& prefix) {
+  auto gbnf = grammar::json_schema_to_gbnf(dump(parameters), {}, {.root = place, .relaxed = !tool.is_strict});
+  if (gbnf.ok()) return with_prefix(*gbnf, prefix) + "\n";
+  Error error = std::move(gbnf).error();
+  error.subject = tool.place + ".function.parameters";
+  error.message = error.subject + ": " + error.message;
+  return error;
+}
+
+Result<std::string> xml_call(const XmlSyntax& syntax, const ChatTool& tool, const std::string& prefix,
                              std::string& rules) {
-  std::string call = literal(syntax.open + tool.name + syntax.name_end);
-  const Json properties = properties_of(tool);
+  const Json& parameters = tool.spec.parameters;
+  const Json properties = parameters.value("properties", Json::object());
+  std::string call = gbnf_literal(syntax.open + tool.spec.name + syntax.name_end);
   size_t n_values = 0;
   for (const auto& [key, schema] : properties.items()) {
     std::string value = "raw-text";
     if (!is_string_schema(schema)) {
       const std::string own = fmt::format("{}v{}-", prefix, n_values++);
-      Json standalone = schema;
-      if (tool.parameters.contains("$defs") && schema.is_object()) standalone["$defs"] = tool.parameters["$defs"];
-      RZ_TRY(const std::string gbnf, grammar::json_schema_to_gbnf(dump(standalone), {}));
-      rules += with_prefix(gbnf, own) + "\n";
+      RZ_TRY(const std::string gbnf, rules_of(tool, parameters, grammar::path_to("#/properties", key), own));
+      rules += gbnf;
       value = own + "root";
     }
-    const std::string element =
-        fmt::format("{} {} {}", literal(syntax.key_open + key + syntax.key_close), value, literal(syntax.value_close));
-    call += is_required(tool, key) ? " " + element : " (" + element + ")?";
+    const std::string element = fmt::format("{} {} {}", gbnf_literal(syntax.key_open + key + syntax.key_close), value,
+                                            gbnf_literal(syntax.value_close));
+    call += is_required(parameters, key) ? " " + element : " (" + element + ")?";
   }
-  return call + " " + literal(syntax.close);
+  return call + " " + gbnf_literal(syntax.close);
 }
 
-Result<std::string> json_call(const CallSyntax& syntax, const text::ToolSpec& tool, const std::string& prefix,
+Result<std::string> json_call(const CallSyntax& syntax, const ChatTool& tool, const std::string& prefix,
                               std::string& rules) {
-  Json schema = tool.parameters.is_object() && !tool.parameters.empty() ? tool.parameters : Json{{"type", "object"}};
-  schema.emplace("type", "object");
-  RZ_TRY(const std::string gbnf, grammar::json_schema_to_gbnf(dump(schema), {}));
-  rules += with_prefix(gbnf, prefix) + "\n";
-  return fmt::format("{} {}root {}", literal(syntax.open + tool.name + syntax.name_end), prefix, literal(syntax.close));
+  Json parameters = tool.spec.parameters;
+  parameters.emplace("type", "object");
+  RZ_TRY(const std::string gbnf, rules_of(tool, parameters, "#", prefix));
+  rules += gbnf;
+  return fmt::format("{} {}root {}", gbnf_literal(syntax.open + tool.spec.name + syntax.name_end), prefix,
+                     gbnf_literal(syntax.close));
 }
 
 }  // namespace
 
-Result<std::string> tool_call_grammar(ToolFormat format, std::span<const text::ToolSpec> tools, bool parallel) {
+Result<std::string> tool_call_grammar(ToolFormat format, std::span<const ChatTool> tools, bool parallel) {
   const auto json = syntax_of(format);
   const auto xml = xml_syntax_of(format);
   if (!json && !xml)
@@ -160,19 +161,15 @@ Result<std::string> tool_call_grammar(ToolFormat format, std::span<const text::T
   std::string rules, call = "call ::= ";
   for (size_t i = 0; i < tools.size(); ++i) {
     const std::string prefix = fmt::format("t{}-", i);
-    auto alternative = json ? json_call(*json, tools[i], prefix, rules) : xml_call(*xml, tools[i], prefix, rules);
-    if (!alternative.ok()) {
-      Error error = std::move(alternative).error();
-      error.subject = fmt::format("tools[{}].function.parameters: {}", i, error.subject);
-      return error;
-    }
-    call += (i > 0 ? " | " : "") + *alternative;
+    RZ_TRY(const std::string alternative,
+           json ? json_call(*json, tools[i], prefix, rules) : xml_call(*xml, tools[i], prefix, rules));
+    call += (i > 0 ? " | " : "") + alternative;
   }
   const CallSyntax around = json ? *json : CallSyntax{"", "", "", "", "\n", ""};
   const bool may_repeat = parallel && format != ToolFormat::kGptOss;
-  std::string root = "root ::= " + literal(around.first) + " call";
-  if (may_repeat) root += fmt::format(" ({} call)*", literal(around.between));
-  root += " " + literal(around.last);
+  std::string root = "root ::= " + gbnf_literal(around.first) + " call";
+  if (may_repeat) root += fmt::format(" ({} call)*", gbnf_literal(around.between));
+  root += " " + gbnf_literal(around.last);
   // Text without the end tags of XML-like formats.
   const std::string raw = xml ? "raw-text ::= ([^<] | \"<\" [^/])*\n" : "";
   return fmt::format("{}\n{}\n{}{}", root, call, raw, rules);

@@ -1,0 +1,128 @@
+#include "server/chat_tools.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/printable.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr size_t kMaxNameBytes = 64;
+
+// As OpenAI's API has it; no format of a call spells such a name in two ways.
+bool is_tool_name(const Json& name) {
+  if (!name.is_string()) return false;
+  const auto& text = name.get_ref<const std::string&>();
+  return !text.empty() && text.size() <= kMaxNameBytes && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+  });
+}
+
+// Nullopt for what is no function.
+Result<std::optional<ChatTool>> read_tool(const Json& tool, const std::string& place) {
+  if (!tool.is_object()) return wrong(place, "expected an object");
+  const Json type = tool.value("type", Json("function"));
+  if (!type.is_string()) return wrong(place + ".type", "expected a string");
+  if (type != "function") return std::optional<ChatTool>();
+  const Json function = tool.value("function", Json());
+  const Json name = function.is_object() ? function.value("name", Json()) : Json();
+  if (!is_tool_name(name)) {
+    return wrong(place + ".function.name",
+                 fmt::format("expected 1 to {} letters, digits, _ and -, actual {}", kMaxNameBytes, shown(dump(name))));
+  }
+  Fields fields(function, place + ".function.");
+  const Json* parameters = fields.any("parameters");
+  if (parameters != nullptr && !parameters->is_object()) fields.fail("parameters", "expected a JSON Schema");
+  const bool is_strict = fields.boolean("strict").value_or(false);
+  if (!fields.status().ok()) return fields.status().error();
+  const Json schema = parameters == nullptr ? Json::object() : *parameters;
+  return std::optional(ChatTool{{name.get<std::string>(), schema}, tool, place, is_strict});
+}
+
+Result<std::vector<ChatTool>> read_tools(const Json& body) {
+  Fields fields(body);
+  const Json* tools = fields.array("tools");
+  if (!fields.status().ok()) return fields.status().error();
+  std::vector<ChatTool> read;
+  for (size_t i = 0; tools != nullptr && i < tools->size(); ++i) {
+    RZ_TRY(auto tool, read_tool((*tools)[i], fmt::format("tools[{}]", i)));
+    if (tool) read.push_back(std::move(*tool));
+  }
+  return read;
+}
+
+Error wrong_choice() {
+  return wrong("tool_choice",
+               "expected none, auto, required, {type: function, function: {name}} or {type: allowed_tools, "
+               "allowed_tools: {mode, tools}}");
+}
+
+// The name in {"type": "function", "function": {"name": ...}}, of one of the tools.
+Result<std::string> read_named(const Json& choice, const std::vector<ChatTool>& tools) {
+  const Json function = choice.is_object() ? choice.value("function", Json()) : Json();
+  const Json name = function.is_object() ? function.value("name", Json()) : Json();
+  if (!name.is_string()) return wrong_choice();
+  const bool is_known = std::ranges::any_of(tools, [&](const ChatTool& tool) { return tool.spec.name == name; });
+  if (!is_known) return wrong("tool_choice", "there is no tool '" + shown(name.get<std::string>()) + "'");
+  return name.get<std::string>();
+}
+
+Status allow(const Json& allowed, ChatTools& chat) {
+  const Json mode = allowed.is_object() ? allowed.value("mode", Json()) : Json();
+  const Json list = allowed.is_object() ? allowed.value("tools", Json()) : Json();
+  if ((mode != "auto" && mode != "required") || !list.is_array()) return wrong_choice();
+  std::vector<std::string> names;
+  for (const Json& one : list) {
+    const bool is_function = !one.is_object() || one.value("type", Json("function")) == "function";
+    if (!is_function) continue;
+    RZ_TRY(names.emplace_back(), read_named(one, chat.tools));
+  }
+  std::erase_if(chat.tools,
+                [&](const ChatTool& tool) { return std::ranges::find(names, tool.spec.name) == names.end(); });
+  chat.must_call = mode == "required";
+  return {};
+}
+
+Status choose(const Json& choice, ChatTools& chat) {
+  if (choice.is_null() || choice == "auto") return {};
+  if (choice == "none") {
+    chat.tools.clear();
+    return {};
+  }
+  chat.must_call = true;
+  if (choice == "required") return {};
+  if (choice.is_object() && choice.value("type", Json()) == "allowed_tools") {
+    return allow(choice.value("allowed_tools", Json()), chat);
+  }
+  RZ_TRY(chat.only, read_named(choice, chat.tools));
+  return {};
+}
+
+}  // namespace
+
+std::vector<text::ToolSpec> ChatTools::specs() const {
+  std::vector<text::ToolSpec> specs;
+  for (const ChatTool& tool : tools) specs.push_back(tool.spec);
+  return specs;
+}
+
+std::vector<ChatTool> ChatTools::required() const {
+  std::vector<ChatTool> callable = tools;
+  std::erase_if(callable, [&](const ChatTool& tool) { return !only.empty() && tool.spec.name != only; });
+  return callable;
+}
+
+Result<ChatTools> read_chat_tools(const Json& body) {
+  ChatTools chat;
+  RZ_TRY(chat.tools, read_tools(body));
+  RZ_CHECK_OK(choose(body.value("tool_choice", Json()), chat));
+  if (chat.must_call && chat.tools.empty()) return wrong("tool_choice", "needs tools that are functions");
+  return chat;
+}
+
+}  // namespace realizar::server
