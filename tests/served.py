@@ -30,10 +30,10 @@ class Served:
             assert time.monotonic() < end, f"the model is not ready after {DEADLINE_S} s"
             time.sleep(0.01)
 
-    def ask(self, method, path, body=None):
+    def ask(self, method, path, body=None, headers=None):
         """Status, headers and bytes of the answer."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
+        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json", **(headers or {})}, method=method)
         try:
             with DIRECT.open(request, timeout=DEADLINE_S) as answer:
                 return answer.status, answer.headers, answer.read()

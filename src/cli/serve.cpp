@@ -196,6 +196,10 @@ void add_http_flags(Flags flags, ServeArgs& args) {
           "loopback's names and these are answered")
       .one_at_a_time();
   flags.option("--access-log", options.access_log, "File for a JSON line a request; -: standard error");
+  flags
+      .option("--stored-responses-bytes", options.stored_responses_bytes,
+              "Memory for responses that later ones may go on with, a quarter of it for each key; 0: none are kept")
+      .with_default();
   flags.flag("--log-prompts", options.log_prompts, "Put prompts into the access log");
   flags.flag("--no-page", args.no_page, "Do not serve the chat page");
   flags.flag("--no-metrics", args.no_metrics, "Do not serve /metrics");

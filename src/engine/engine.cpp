@@ -206,7 +206,7 @@ Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) c
   if (request.timeout_ms) sequence->deadline = sequence->arrived + std::chrono::milliseconds(*request.timeout_ms);
   sequence->n_prompt = static_cast<uint32_t>(request.prompt.size());
   sequence->ending.stats.n_prompt = sequence->n_prompt;
-  const uint32_t n_room = options_.n_ctx - sequence->n_prompt + 1;  // the last token needs no place in the cache
+  const uint32_t n_room = options_.n_ctx - sequence->n_prompt;
   if (request.pooling == Pooling::kNone) sequence->n_wanted = std::min(request.max_tokens.value_or(n_room), n_room);
   sequence->tokens.reserve(size_t{sequence->n_prompt} + sequence->n_wanted);
   sequence->tokens.assign(request.prompt.begin(), request.prompt.end());

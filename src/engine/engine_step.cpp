@@ -29,6 +29,11 @@ std::optional<FinishReason> reason_to_end(const Sequence& sequence, Clock::time_
   return std::nullopt;
 }
 
+// Of a sequence that has all the tokens that it wanted: asked for by the request, or all that the context holds.
+FinishReason reason_of_full(const Sequence& sequence) {
+  return sequence.request->max_tokens == sequence.n_wanted ? FinishReason::kLength : FinishReason::kContext;
+}
+
 // Prompt tokens that may come from the cache. Hidden states and logits that are asked for must be computed, and so must
 // those of the last prompt token, which give the first generated one.
 uint32_t n_cacheable(const Sequence& sequence) {
@@ -57,7 +62,7 @@ void Engine::submit(SequencePtr sequence) {
     return sequence->sink->on_end(sequence->ending);
   }
   const bool has_work = sequence->n_wanted > 0 || request.pooling != Pooling::kNone || request.prompt_logprobs;
-  if (!has_work) sequence->ended = FinishReason::kLength;
+  if (!has_work) sequence->ended = reason_of_full(*sequence);
   waiting_.push_back(std::move(sequence));
   if (!has_work) remove_ended();
   publish_counters();
@@ -393,7 +398,7 @@ void Engine::take_scored_prompt(Sequence& sequence, uint32_t first_pos, uint32_t
     const uint32_t next = first_pos + row + 1;
     if (!is_prediction(logit_row(first_logit_row + row))) return fail_nonfinite(sequence, first_pos + row);
     if (next == sequence.n_prompt && sequence.n_generated() == 0) {
-      if (sequence.n_wanted == 0) return finish(sequence, FinishReason::kLength);
+      if (sequence.n_wanted == 0) return finish(sequence, reason_of_full(sequence));
       return take_token(sequence, first_logit_row + row);
     }
     TokenEvent event{sequence.tokens[next], next, std::nullopt, {}, true};
@@ -478,8 +483,7 @@ void Engine::take_token(Sequence& sequence, size_t row) {
   const TokenEvent event{id, sequence.n_generated() - 1, std::nullopt, {}, false, token_ms};
   if (!report(sequence, event, row)) return finish(sequence, FinishReason::kCancelled);
   if (sequence.n_generated() < sequence.n_wanted) return;
-  const bool was_asked = request.max_tokens && *request.max_tokens == sequence.n_wanted;
-  finish(sequence, was_asked ? FinishReason::kLength : FinishReason::kContext);
+  finish(sequence, reason_of_full(sequence));
 }
 
 // False where the caller wants no more.

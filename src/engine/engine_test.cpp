@@ -339,7 +339,12 @@ TEST(Engine, StopsWhereItIsTold) {
   request.max_tokens.reset();
   const auto full = rig->generate(request, {}).value();
   EXPECT_EQ(full.finish_reason, FinishReason::kContext);
-  EXPECT_EQ(full.tokens.size(), 64u - 10 + 1);
+  EXPECT_EQ(full.tokens.size(), 64u - 10);
+  request.prompt = some_tokens(64);
+  const auto no_room = rig->generate(request, {}).value();
+  EXPECT_EQ(no_room.finish_reason, FinishReason::kContext);
+  EXPECT_TRUE(no_room.tokens.empty());
+  request.prompt = some_tokens(10);
 
   int n_seen = 0;
   const auto cancelled = rig->generate(request,

@@ -39,7 +39,11 @@ ApiError to_api_error(const Error& error) {
     case ErrorCode::kUnsupported:
       return {400, error.message, error.subject, ""};
     case ErrorCode::kNotFound:
-      return {404, error.message, error.subject, "model_not_found"};
+      if (error.subject == "model") return {404, error.message, error.subject, "model_not_found"};
+      if (error.subject == "previous_response_id") {
+        return {400, error.message, error.subject, "previous_response_not_found"};
+      }
+      return {404, error.message, error.subject, "not_found"};
     case ErrorCode::kContextLengthExceeded:
       return {400, error.message, error.subject, "context_length_exceeded"};
     case ErrorCode::kResourceExhausted:

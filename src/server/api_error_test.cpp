@@ -18,12 +18,22 @@ struct Case {
   const char* api_code;
 };
 
+TEST(ApiError, WhatIsNotThereIsToldByWhatItIs) {
+  const auto told = [](const char* subject) { return to_api_error(not_found("there is none", subject)); };
+  EXPECT_EQ(told("model").status, 404);
+  EXPECT_EQ(told("model").code, "model_not_found");
+  EXPECT_EQ(told("input[0].id").status, 404);
+  EXPECT_EQ(told("input[0].id").code, "not_found");
+  EXPECT_EQ(told("previous_response_id").status, 400);
+  EXPECT_EQ(told("previous_response_id").code, "previous_response_not_found");
+}
+
 TEST(ApiError, EveryErrorHasItsStatusTypeAndCode) {
   const Case cases[] = {
       {ErrorCode::kInvalidArgument, 400, "invalid_request_error", ""},
       {ErrorCode::kFormatError, 400, "invalid_request_error", ""},
       {ErrorCode::kUnsupported, 400, "invalid_request_error", ""},
-      {ErrorCode::kNotFound, 404, "invalid_request_error", "model_not_found"},
+      {ErrorCode::kNotFound, 404, "invalid_request_error", "not_found"},
       {ErrorCode::kContextLengthExceeded, 400, "invalid_request_error", "context_length_exceeded"},
       {ErrorCode::kResourceExhausted, 429, "rate_limit_error", "rate_limit_exceeded"},
       {ErrorCode::kCancelled, 499, "invalid_request_error", "cancelled"},

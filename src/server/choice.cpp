@@ -55,10 +55,11 @@ void Choice::take_token(const TokenStream::Token& token, ChoiceNews& news) {
   if (in_reasoning_) ++n_reasoning_tokens_;
   if (token.logprob) {
     sum_logprob_ += *token.logprob;
-    news.tokens.push_back(info_of(token));
+    held_infos_.push_back({info_of(token), detokenizer_.n_text_bytes()});
   }
   auto output = detokenizer_.push(token.id);
   take_text(std::move(output.text), news);
+  release_infos(news);
   if (!output.stopped) return;
   stopped_by_text_ = true;
   stream_->cancel();
@@ -77,8 +78,14 @@ void Choice::take_end(const TokenStream::End& end, ChoiceNews& news) {
     auto rest = detokenizer_.finish();
     stopped_by_text_ = rest.stopped;
     take_text(std::move(rest.text), news);
+    release_infos(news);
   }
-  if (parser_) add_events(parser_->finish(), news);
+  if (parser_) {
+    auto events = parser_->finish();
+    // A call that was cut has no end.
+    if (is_cut()) std::erase_if(events, [](const auto& event) { return event.kind == Kind::kToolCallEnd; });
+    add_events(std::move(events), news);
+  }
   has_ended_ = true;
   news.ended = true;
 }
@@ -104,9 +111,13 @@ void Choice::add_events(std::vector<text::OutputEvent> events, ChoiceNews& news)
 }
 
 const char* Choice::finish_reason() const {
-  if (has_calls_) return "tool_calls";
-  const bool is_cut = end_.reason == FinishReason::kLength || end_.reason == FinishReason::kContext;
-  return is_cut && !stopped_by_text_ ? "length" : "stop";
+  if (is_cut()) return "length";
+  return has_calls_ ? "tool_calls" : "stop";
+}
+
+bool Choice::is_cut() const {
+  const bool at_limit = end_.reason == FinishReason::kLength || end_.reason == FinishReason::kContext;
+  return at_limit && !stopped_by_text_;
 }
 
 const char* Choice::end_label() const {
@@ -114,6 +125,16 @@ const char* Choice::end_label() const {
   if (end_.reason == FinishReason::kDeadline) return "timeout";
   if (end_.reason == FinishReason::kError) return "error";
   return finish_reason();
+}
+
+// A token is part of the answer once some of its text is; of a stop string, none ever is.
+void Choice::release_infos(ChoiceNews& news) {
+  const auto is_certain = [&](const HeldInfo& held) {
+    return held.begin < detokenizer_.n_given_bytes() || !detokenizer_.holds_back();
+  };
+  for (; !held_infos_.empty() && is_certain(held_infos_.front()); held_infos_.pop_front()) {
+    news.tokens.push_back(std::move(held_infos_.front().info));
+  }
 }
 
 TokenInfo Choice::info_of(const TokenStream::Token& token) const {

@@ -2,6 +2,7 @@
 // thread.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -59,8 +60,10 @@ class Choice {
 
   // After the end:
   const TokenStream::End& end() const { return end_; }
-  // "stop", "length" or "tool_calls"; of an aborted one "stop".
+  // "stop", "tool_calls", or "length" also where a call was cut; of an aborted one "stop".
   const char* finish_reason() const;
+  // The answer ended at its limit of tokens, or at the context's.
+  bool is_cut() const;
   // For metrics and log, also of those that did not end well: "abort", "timeout" or "error".
   const char* end_label() const;
   bool has_ended() const { return has_ended_; }
@@ -76,6 +79,7 @@ class Choice {
   void take_end(const TokenStream::End& end, ChoiceNews& news);
   void add_events(std::vector<text::OutputEvent> events, ChoiceNews& news);
   TokenInfo info_of(const TokenStream::Token& token) const;
+  void release_infos(ChoiceNews& news);
 
   ServedModelPtr model_;
   std::shared_ptr<TokenStream> stream_;
@@ -89,6 +93,12 @@ class Choice {
   bool in_reasoning_ = false;
   uint32_t n_tokens_ = 0, n_reasoning_tokens_ = 0;
   double sum_logprob_ = 0;
+  // Tokens whose text is held back, since it may yet be of a stop string, and where in the text each begins.
+  struct HeldInfo {
+    TokenInfo info;
+    size_t begin;
+  };
+  std::deque<HeldInfo> held_infos_;
 };
 
 }  // namespace realizar::server

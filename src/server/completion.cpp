@@ -22,6 +22,10 @@ std::string sse(const Json& json) {
   return "data: " + dump(json) + "\n\n";
 }
 
+std::string system_fingerprint() {
+  return "realizar-" + std::string(version());
+}
+
 std::string Dialect::stream_error(const ApiError& error) {
   return "data: " + error_json(error) + "\n\n";
 }

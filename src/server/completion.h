@@ -36,6 +36,9 @@ class Dialect {
 // "data: {...}\n\n"
 std::string sse(const Json& json);
 
+// What tells answers of one version of the program from another's.
+std::string system_fingerprint();
+
 struct CompletionPlan {
   std::vector<Request> requests;  // one a choice
   size_t n_per_prompt = 0;        // neighbours that share a prompt; 0: all

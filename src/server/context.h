@@ -13,6 +13,7 @@
 #include "server/metrics_history.h"
 #include "server/model_registry.h"
 #include "server/options.h"
+#include "server/response_store.h"
 
 namespace realizar::server {
 
@@ -27,6 +28,7 @@ struct ServerContext {
   HttpServer& http;
   ModelRegistry& models;
   ServerMetrics& metrics;
+  ResponseStore& responses;
   std::unordered_set<Completion*> streaming;  // those that want a ping where nothing else is sent
   bool draining = false;
   const AccessLog* access_log = nullptr;

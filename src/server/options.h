@@ -27,8 +27,9 @@ struct ServerOptions {
   std::vector<std::string> allowed_hosts;  // names by which clients may reach it, beside those that need no saying
   std::string access_log;                  // a file, "-" for standard error; empty: none
   bool log_prompts = false;
-  std::string cache_dir;                  // keeps cached prefixes over restarts; empty: does not
-  uint64_t cache_dir_bytes = 1ull << 30;  // for each model
+  std::string cache_dir;                          // keeps cached prefixes over restarts; empty: does not
+  uint64_t cache_dir_bytes = 1ull << 30;          // for each model
+  uint64_t stored_responses_bytes = 64ull << 20;  // in memory, for previous_response_id; a quarter for each tenant
   bool metrics = true;
   bool page = true;
 };

@@ -24,7 +24,8 @@ class ServedModelRig {
     auto server = HttpServer::create(http, [](const auto&, const auto&) { return std::nullopt; });
     if (!server.ok()) return;
     http_ = std::move(*server);
-    context_ = std::make_unique<ServerContext>(ServerContext{options, *http_, models_, metrics_, {}, false});
+    context_ =
+        std::make_unique<ServerContext>(ServerContext{options, *http_, models_, metrics_, responses_, {}, false});
   }
 
   bool is_ready() const { return context_ != nullptr; }
@@ -41,6 +42,7 @@ class ServedModelRig {
   std::unique_ptr<HttpServer> http_;
   ModelRegistry models_{{}, {}};
   ServerMetrics metrics_;
+  ResponseStore responses_{{}};
   std::unique_ptr<ServerContext> context_;
 };
 

@@ -56,6 +56,7 @@ class Server {
         keys_(std::move(keys)),
         origins_({options.http.host, options.allowed_hosts, options.cors_origins, !keys_.is_empty()}),
         log_(std::move(log)),
+        responses_({options.stored_responses_bytes, options.stored_responses_bytes / 4}),
         prefixes_(std::move(prefixes)) {}
 
   Status run(const std::function<void(const std::string&)>& on_listening);
@@ -81,6 +82,7 @@ class Server {
   OriginPolicy origins_;
   AccessLog log_;
   ServerMetrics metrics_;
+  ResponseStore responses_;
   std::unique_ptr<PrefixKeeper> prefixes_;  // null: none are kept
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<ModelRegistry> models_;
@@ -102,7 +104,8 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   registry.on_progress = [this] { http_->wake(); };
   registry.post_io = [this](std::function<void()> task) { http_->post(std::move(task)); };
   models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));
-  context_ = std::make_unique<ServerContext>(ServerContext{options_, *http_, *models_, metrics_, {}, false, &log_});
+  context_ = std::make_unique<ServerContext>(
+      ServerContext{options_, *http_, *models_, metrics_, responses_, {}, false, &log_});
   http_->set_on_wake([this] { models_->dispatch(); });
   RZ_CHECK_OK(http_->on_stop_signal([this] { drain(); }));
   keep_memory_reserve();

@@ -79,6 +79,7 @@ void StreamingDetokenizer::append_text(std::string_view text) {
 std::string StreamingDetokenizer::take(size_t n_bytes) {
   std::string text = held_.substr(0, n_bytes);
   held_.erase(0, n_bytes);
+  n_given_ += text.size();
   if (n_before_stop_ != kNoStop) n_before_stop_ -= n_bytes;
   return text;
 }

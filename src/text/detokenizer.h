@@ -28,6 +28,11 @@ class StreamingDetokenizer {
   // What was held back, at the end of the generation; incomplete UTF-8 becomes U+FFFD.
   Output finish();
 
+  // So much text was given out, so much was made, and whether some of it, or of a character, waits for its end.
+  size_t n_given_bytes() const { return n_given_; }
+  size_t n_text_bytes() const { return n_given_ + held_.size(); }
+  bool holds_back() const { return !held_.empty() || !partial_.empty(); }
+
  private:
   void append_bytes(std::string_view bytes);
   void append_text(std::string_view text);
@@ -40,6 +45,7 @@ class StreamingDetokenizer {
   std::string partial_;             // the beginning of a character whose other bytes have not come; at most 3 bytes
   std::string held_;                // whole characters not yet given out
   size_t n_before_stop_ = kNoStop;  // how much of held_ is before the earliest stop string that is complete
+  size_t n_given_ = 0;
   bool at_start_ = true;
   bool stopped_ = false;
 

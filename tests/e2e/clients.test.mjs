@@ -1,6 +1,7 @@
 // Two frameworks that many programs use instead of a bare client: the AI SDK and LangChain.
 import assert from 'node:assert/strict';
 import {after, before, describe, test} from 'node:test';
+import {createOpenAI} from '@ai-sdk/openai';
 import {createOpenAICompatible} from '@ai-sdk/openai-compatible';
 import {HumanMessage, ToolMessage} from '@langchain/core/messages';
 import {tool as langchainTool} from '@langchain/core/tools';
@@ -61,6 +62,31 @@ describe('ai with @ai-sdk/openai-compatible', () => {
         generateText({...options(), model: provider('gpt-9'), prompt: QUESTION}),
         (e) => e.statusCode === 404 && /gpt-9/.test(e.message));
   });
+});
+
+// Its default is the Responses API, whose later turns name items of the earlier ones by their ids.
+describe('ai with @ai-sdk/openai', () => {
+  const model = () => createOpenAI({baseURL: `${server.url}/v1`, apiKey: 'none'})(MODEL);
+  const options = () => ({model: model(), temperature: 0, maxRetries: 0});
+
+  test('holds a conversation', async () => {
+    const messages = [{role: 'user', content: 'My name is Eva.'}];
+    const first = await generateText({...options(), messages});
+    messages.push(...first.response.messages, {role: 'user', content: 'What is my name?'});
+    const second = await generateText({...options(), messages});
+    assert.match(JSON.stringify(second.request.body), /item_reference/);
+    assert.match(second.text, /Eva/);
+  });
+
+  for (const streamed of [false, true]) {
+    test(`runs tools until there is an answer, ${streamed ? 'streamed' : 'whole'}`, async () => {
+      const tools = {get_weather: tool({description: WEATHER.description, inputSchema: WEATHER.schema, execute: weatherOf})};
+      const call = {...options(), tools, prompt: 'What is the weather in Abuja?', stopWhen: stepCountIs(3)};
+      const result = streamed ? streamText(call) : await generateText(call);
+      assert.match(await result.text, /^It is sunny in Abuja/);
+      assert.equal((await result.steps).length, 2);
+    });
+  }
 });
 
 describe('@langchain/openai', () => {

@@ -99,7 +99,7 @@ class ChatDialect final : public Dialect {
             {"object", object},
             {"created", created_},
             {"model", model_},
-            {"system_fingerprint", "realizar-" + std::string(version())}};
+            {"system_fingerprint", system_fingerprint()}};
   }
 
   std::string chunk(size_t choice_idx, Json delta, const char* finish_reason, Json logprobs = Json()) const {

@@ -116,7 +116,13 @@ class TextDialect final : public Dialect {
   }
 
  private:
-  Json head() const { return {{"id", id_}, {"object", "text_completion"}, {"created", created_}, {"model", model_}}; }
+  Json head() const {
+    return {{"id", id_},
+            {"object", "text_completion"},
+            {"created", created_},
+            {"model", model_},
+            {"system_fingerprint", system_fingerprint()}};
+  }
   static Json usage_json(const Usage& usage) {
     return {{"prompt_tokens", usage.n_prompt},
             {"completion_tokens", usage.n_completion},

@@ -1,11 +1,12 @@
-// POST /v1/responses, stateless (https://platform.openai.com/docs/api-reference/responses): nothing is stored, and what
-// needs storage is refused.
+// POST /v1/responses (https://platform.openai.com/docs/api-reference/responses).
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "server/chat_prompt.h"
 #include "server/request_fields.h"
+#include "server/response_input.h"
 #include "server/routes.h"
 
 namespace realizar::server {
@@ -17,14 +18,56 @@ using Kind = text::OutputEvent::Kind;
 struct Item {
   Kind kind;
   std::string id, call_id, name, text;
+  bool is_cut = false;  // at the limit of tokens
 };
+
+// Where the response is kept, and what it answers.
+struct Shelf {
+  ResponseStore* store;
+  uint64_t tenant;
+  std::string input;  // JSON
+};
+
+// The field, or `otherwise` where it is absent or null.
+Json given(const Json& body, const char* name, Json otherwise = Json()) {
+  const auto found = body.find(name);
+  if (found == body.end() || found->is_null()) return otherwise;
+  return *found;
+}
+
+// What was asked for, as OpenAI's responses repeat it.
+Json echo_of(const Json& body, const Request& request, bool stores) {
+  Json text = given(body, "text", Json::object());
+  text["format"] = given(text, "format", {{"type", "text"}});
+  const Json reasoning = given(body, "reasoning", Json::object());
+  return {{"background", false},
+          {"instructions", given(body, "instructions")},
+          {"max_output_tokens", given(body, "max_output_tokens")},
+          {"max_tool_calls", given(body, "max_tool_calls")},
+          {"metadata", given(body, "metadata", Json::object())},
+          {"parallel_tool_calls", given(body, "parallel_tool_calls", true)},
+          {"previous_response_id", given(body, "previous_response_id")},
+          {"prompt_cache_key", given(body, "prompt_cache_key")},
+          {"reasoning", {{"effort", given(reasoning, "effort")}, {"summary", given(reasoning, "summary")}}},
+          {"safety_identifier", given(body, "safety_identifier")},
+          {"service_tier", "default"},
+          {"store", stores},
+          {"temperature", decimal(request.sampling.temperature)},
+          {"text", std::move(text)},
+          {"tool_choice", given(body, "tool_choice", "auto")},
+          {"tools", given(body, "tools", Json::array())},
+          {"top_logprobs", 0},
+          {"top_p", decimal(request.sampling.top_p)},
+          {"truncation", "disabled"},
+          {"user", given(body, "user")}};
+}
 
 Json content_part(const std::string& text) {
   return {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", Json::array()}};
 }
 
 Json item_json(const Item& item, bool is_done) {
-  const char* status = is_done ? "completed" : "in_progress";
+  const char* status = item.is_cut ? "incomplete" : is_done ? "completed" : "in_progress";
   if (item.kind == Kind::kReasoning) {
     Json content = Json::array();
     if (is_done) content.push_back({{"type", "reasoning_text"}, {"text", item.text}});
@@ -42,21 +85,13 @@ Json item_json(const Item& item, bool is_done) {
 
 class ResponsesDialect final : public Dialect {
  public:
-  ResponsesDialect(const Json& body, std::string model, const Request& request)
-      : id_(random_id("resp_")), model_(std::move(model)), created_(unix_now_s()) {
-    echoed_ = {{"instructions", body.value("instructions", Json())},
-               {"max_output_tokens", body.value("max_output_tokens", Json())},
-               {"metadata", body.value("metadata", Json::object())},
-               {"parallel_tool_calls", true},
-               {"previous_response_id", nullptr},
-               {"store", false},
-               {"temperature", decimal(request.sampling.temperature)},
-               {"text", body.value("text", Json{{"format", {{"type", "text"}}}})},
-               {"tool_choice", body.value("tool_choice", Json("auto"))},
-               {"tools", body.value("tools", Json::array())},
-               {"top_p", decimal(request.sampling.top_p)},
-               {"truncation", "disabled"}};
-  }
+  // Kept on `shelf` at its end; nullopt: not at all.
+  ResponsesDialect(const Json& body, std::string model, const Request& request, std::optional<Shelf> shelf)
+      : id_(random_id("resp_")),
+        model_(std::move(model)),
+        created_(unix_now_s()),
+        echoed_(echo_of(body, request, shelf.has_value())),
+        shelf_(std::move(shelf)) {}
 
   std::string stream_begin() override {
     const Json response = response_json("in_progress");
@@ -71,13 +106,13 @@ class ResponsesDialect final : public Dialect {
   }
 
   std::string stream_choice_end(size_t, const Choice& choice) override {
-    std::string bytes = close_item();
-    is_cut_ = std::string_view(choice.finish_reason()) == "length";
-    return bytes;
+    is_cut_ = choice.is_cut();
+    return close_item(is_cut_);
   }
 
   std::string stream_end(const Usage& usage, const Json* trace) override {
     Json response = final_json(usage);
+    keep(response);
     if (trace != nullptr) response["trace"] = *trace;
     return event(is_cut_ ? "response.incomplete" : "response.completed", {{"response", response}});
   }
@@ -93,9 +128,11 @@ class ResponsesDialect final : public Dialect {
   }
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) override {
-    is_cut_ = std::string_view(choices[0]->finish_reason()) == "length";
-    close_item();
-    return final_json(usage);
+    is_cut_ = choices[0]->is_cut();
+    close_item(is_cut_);
+    Json response = final_json(usage);
+    keep(response);
+    return response;
   }
 
  private:
@@ -123,6 +160,16 @@ class ResponsesDialect final : public Dialect {
                      {"output_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}},
                      {"total_tokens", usage.n_prompt + usage.n_completion}};
     return json;
+  }
+
+  void keep(const Json& response) {
+    if (!shelf_) return;
+    std::vector<std::string> item_ids;
+    for (const Item& item : items_) item_ids.push_back(item.id);
+    const Json& previous = echoed_["previous_response_id"];
+    shelf_->store->put(shelf_->tenant, {id_, previous.is_string() ? previous.get<std::string>() : "",
+                                        std::move(shelf_->input), dump(response), std::move(item_ids)});
+    shelf_.reset();
   }
 
   // The events of one piece of output; whole answers drop them.
@@ -166,9 +213,10 @@ class ResponsesDialect final : public Dialect {
     }
   }
 
-  std::string close_item() {
+  std::string close_item(bool is_cut = false) {
     if (!std::exchange(is_open_, false)) return {};
-    const Item& item = items_.back();
+    Item& item = items_.back();
+    item.is_cut = is_cut;
     std::string bytes;
     if (item.kind == Kind::kContent) {
       bytes = part_event("response.output_text.done", {{"text", item.text}, {"logprobs", Json::array()}});
@@ -196,100 +244,41 @@ class ResponsesDialect final : public Dialect {
   std::string id_, model_;
   int64_t created_;
   Json echoed_;
+  std::optional<Shelf> shelf_;
   std::vector<Item> items_;
   bool is_open_ = false, is_cut_ = false;
   uint64_t n_events_ = 0;
 };
 
-// An item of the input as a chat message.
-Result<Json> message_of(const Json& item, const std::string& where) {
-  if (!item.is_object()) return wrong(where, "expected an object");
-  const Json type = item.value("type", Json("message"));
-  if (type == "message") return Json{{"role", item.value("role", Json())}, {"content", item.value("content", Json())}};
-  if (type == "function_call") {
-    Json call{{"id", item.value("call_id", Json())},
-              {"type", "function"},
-              {"function", {{"name", item.value("name", Json())}, {"arguments", item.value("arguments", Json("{}"))}}}};
-    return Json{{"role", "assistant"}, {"content", nullptr}, {"tool_calls", Json::array({call})}};
-  }
-  if (type == "function_call_output") {
-    const Json output = item.value("output", Json());
-    return Json{{"role", "tool"},
-                {"tool_call_id", item.value("call_id", Json())},
-                {"content", output.is_string() || output.is_array() ? output : Json(dump(output))}};
-  }
-  return wrong(where + ".type", "expected message, function_call or function_call_output");
-}
-
-// The same as the body of a chat completion.
-Result<Json> chat_body(const Json& body) {
-  const Json input = body.value("input", Json());
-  Json chat = body;
-  Json messages = Json::array();
-  if (body.contains("instructions") && body["instructions"].is_string()) {
-    messages.push_back({{"role", "system"}, {"content", body["instructions"]}});
-  }
-  if (input.is_string()) {
-    messages.push_back({{"role", "user"}, {"content", input}});
-  } else if (input.is_array()) {
-    for (size_t i = 0; i < input.size(); ++i) {
-      if (input[i].is_object() && input[i].value("type", Json()) == "reasoning") continue;
-      RZ_TRY(Json message, message_of(input[i], fmt::format("input[{}]", i)));
-      messages.push_back(std::move(message));
-    }
-  } else {
-    return wrong("input", "expected a string or an array of items");
-  }
-  chat["messages"] = std::move(messages);
-  chat["max_completion_tokens"] = body.value("max_output_tokens", Json());
-  chat.erase("max_tokens");
-  if (body.contains("tools") && body["tools"].is_array()) {
-    chat["tools"] = Json::array();
-    for (const Json& tool : body["tools"]) {
-      if (!tool.is_object() || tool.value("type", Json()) != "function") return wrong("tools", "expected functions");
-      chat["tools"].push_back({{"type", "function"}, {"function", tool}});
-    }
-  }
-  if (const Json choice = body.value("tool_choice", Json()); choice.is_object()) {
-    chat["tool_choice"] = {{"type", "function"}, {"function", {{"name", choice.value("name", Json())}}}};
-  }
-  if (body.contains("text") && body["text"].is_object() && body["text"].contains("format")) {
-    const Json& format = body["text"]["format"];
-    chat["response_format"] = format;
-    if (format.is_object() && format.value("type", Json()) == "json_schema") {
-      chat["response_format"] = {{"type", "json_schema"}, {"json_schema", format}};
-    }
-  }
-  if (body.contains("reasoning") && body["reasoning"].is_object() && body["reasoning"].contains("effort")) {
-    chat["reasoning_effort"] = body["reasoning"]["effort"];
-  }
-  return chat;
-}
-
-Result<Prepared> prepare_response(const Json& body, const ServedModelPtr& model, const Call& call) {
-  const auto start = Clock::now();
-  for (const char* name : {"previous_response_id", "conversation"}) {
-    if (body.contains(name) && !body[name].is_null()) return wrong(name, "this server stores no responses");
-  }
-  if (body.value("background", Json(false)) == true) return wrong("background", "this server stores no responses");
-  Fields fields(body);
-  fields.integer("max_output_tokens", 0, INT32_MAX);
-  if (!fields.status().ok()) return fields.status().error();
-  RZ_TRY(const Json chat, chat_body(body));
-  RZ_TRY(GenerationFields generation, read_generation_fields(chat, *model, call));
-  RZ_TRY(ChatPrompt prompt, read_chat_prompt(chat, *model));
+Result<CompletionPlan> plan_of(ResponseChat& chat, const Json& body, const ServedModelPtr& model, const Call& call) {
+  RZ_TRY(GenerationFields generation, read_generation_fields(chat.body, *model, call));
+  RZ_TRY(ChatPrompt prompt, read_chat_prompt(chat.body, *model));
   RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), "input", *model, call));
   if (call.context.options.log_prompts) call.record->prompt = prompt.text;
+  Fields fields(body);
+  const bool stores = fields.boolean("store").value_or(true);
+  if (!fields.status().ok()) return fields.status().error();
 
   CompletionPlan plan;
   generation.request.prompt = std::move(prompt.tokens);
   generation.request.constraint = std::move(prompt.constraint);
   plan.choice = std::move(prompt.choice);
+  plan.choice.stop = std::move(generation.stop);
   plan.stream = generation.stream;
-  plan.dialect = std::make_unique<ResponsesDialect>(body, model->id, generation.request);
+  plan.dialect = std::make_unique<ResponsesDialect>(
+      body, model->id, generation.request,
+      stores ? std::optional(Shelf{&call.context.responses, call.tenant, dump(chat.input)}) : std::nullopt);
   plan.requests.push_back(std::move(generation.request));
-  plan.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  return respond_with(std::move(plan));
+  return plan;
+}
+
+Result<Prepared> prepare_response(const Json& body, const ServedModelPtr& model, const Call& call) {
+  const auto start = Clock::now();
+  RZ_TRY(ResponseChat chat, chat_of_response(body, call.context.responses, call.tenant));
+  auto plan = plan_of(chat, body, model, call);
+  if (!plan.ok()) return at_place_of_response(std::move(plan).error(), chat);
+  plan->prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return respond_with(std::move(*plan));
 }
 
 }  // namespace

@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""The Responses API as its clients use it: stored responses, references to their items, tools of agents, answers that are
+cut. Usage: responses_test.py REALIZAR."""
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+from served import Served
+
+REALIZAR = ""
+CAPITAL = "What is the capital of France?"
+ANSWER = "The capital of France is Paris."
+WEATHER = {"type": "function", "name": "get_weather", "description": "Get the weather of a city", "strict": False,
+           "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
+WEATHER_SAID = '{"city": "Abuja", "weather": "sunny", "degrees": 7}'
+RULES = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+# Codex CLI's first request, shortened.
+CODEX = {
+    "model": "realizar-tiny", "instructions": "You are Codex, a coding agent.", "stream": True, "store": False,
+    "input": [{"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "<permissions>"}]},
+              {"type": "message", "role": "user", "content": [{"type": "input_text", "text": CAPITAL}]}],
+    "tools": [{"type": "function", "name": "exec_command", "description": "Runs a command", "strict": False,
+               "parameters": {"type": "object", "properties": {"cmd": {"type": "string"}, "rules": RULES},
+                              "required": ["cmd"], "additionalProperties": False}},
+              {"type": "custom", "name": "apply_patch", "description": "Edits files",
+               "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}},
+              {"type": "namespace", "name": "mcp__files", "description": "Files",
+               "tools": [{"type": "function", "name": "read", "parameters": {"type": "object", "properties": {}}}]},
+              {"type": "web_search", "external_web_access": False}],
+    "tool_choice": "auto", "parallel_tool_calls": False, "reasoning": None, "include": [],
+    "prompt_cache_key": "019a", "text": {"verbosity": "medium"}, "client_metadata": {"x": "y"}}
+
+
+def text_of(response):
+    return "".join(part["text"] for item in response["output"] if item["type"] == "message" for part in item["content"])
+
+
+def events_of(body):
+    return [json.loads(line[6:]) for line in body.decode().split("\n") if line.startswith("data: {")]
+
+
+class Case(unittest.TestCase):
+    args = []
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Served(REALIZAR, *cls.args)
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stop() == 0
+
+    def ask(self, method, path, body=None, key=None):
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        status, _, text = self.server.ask(method, path, body, headers)
+        return status, json.loads(text) if text.startswith(b"{") else text
+
+    def respond(self, key=None, **fields):
+        status, response = self.ask("POST", "/v1/responses", {"temperature": 0, **fields}, key)
+        self.assertEqual(status, 200, response)
+        return response
+
+    def refused(self, status, param, body, path="/v1/responses", key=None, code=None):
+        actual, response = self.ask("POST", path, body, key)
+        self.assertEqual((actual, response["error"]["param"], response["error"]["code"]), (status, param, code), response)
+        return response["error"]["message"]
+
+    def refused_after(self, response, key=None):
+        """The response and its items are not found."""
+        self.refused(400, "previous_response_id", {"input": CAPITAL, "previous_response_id": response["id"]}, key=key,
+                     code="previous_response_not_found")
+        reference = {"type": "item_reference", "id": response["output"][0]["id"]}
+        message = self.refused(404, "input[0].id", {"input": [reference]}, key=key, code="not_found")
+        self.assertIn("store", message)
+
+    def stream(self, path="/v1/responses", **fields):
+        status, body = self.ask("POST", path, {"temperature": 0, "stream": True, **fields})
+        self.assertEqual(status, 200, body)
+        return events_of(body)
+
+
+class Stored(Case):
+    def test_a_response_goes_on_with_the_one_before(self):
+        first = self.respond(input="My name is Eva.")
+        self.assertIs(first["store"], True)
+        second = self.respond(input="What is my name?", previous_response_id=first["id"])
+        self.assertEqual(second["previous_response_id"], first["id"])
+        whole = self.respond(input=[{"role": "user", "content": "My name is Eva."}, *first["output"],
+                                    {"role": "user", "content": "What is my name?"}])
+        self.assertEqual(text_of(second), text_of(whole))
+        self.assertEqual(second["usage"]["input_tokens"], whole["usage"]["input_tokens"])
+        third = self.respond(input=CAPITAL, previous_response_id=second["id"])
+        self.assertGreater(third["usage"]["input_tokens"], second["usage"]["input_tokens"])
+
+    def test_items_are_found_by_their_ids(self):
+        for streamed in (False, True):
+            question = {"role": "user", "content": "What is the weather in Abuja?"}
+            fields = {"input": [question], "tools": [WEATHER]}
+            first = self.stream(**fields)[-1]["response"] if streamed else self.respond(**fields)
+            call = first["output"][0]
+            self.assertEqual(call["type"], "function_call")
+            said = {"type": "function_call_output", "call_id": call["call_id"], "output": WEATHER_SAID}
+            second = self.respond(input=[question, {"type": "item_reference", "id": call["id"]}, said], tools=[WEATHER])
+            self.assertEqual(text_of(second), "It is sunny in Abuja, 7 degrees.")
+
+    def test_what_is_not_stored_is_refused(self):
+        unstored = self.respond(input=CAPITAL, store=False)
+        self.assertIs(unstored["store"], False)
+        self.refused_after(unstored)
+
+
+class Keys(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        keys = pathlib.Path(cls.folder.name, "keys")
+        keys.write_text("ann\nbob\n")
+        keys.chmod(0o600)
+        cls.args = ["--api-keys", str(keys)]
+        super().setUpClass()
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.folder.cleanup()
+
+    def test_nobody_sees_what_is_stored_for_another_key(self):
+        response = self.respond("ann", input=CAPITAL)
+        self.refused_after(response, "bob")
+        self.respond("ann", input=CAPITAL, previous_response_id=response["id"])
+
+
+class NothingStored(Case):
+    args = ["--stored-responses-bytes", "0"]
+
+    def test_a_server_may_keep_nothing(self):
+        self.refused_after(self.respond(input=CAPITAL))
+
+
+class Agents(Case):
+    def test_codex_is_answered(self):
+        events = self.stream(**CODEX)
+        self.assertEqual(events[-1]["type"], "response.completed")
+        self.assertEqual(events[-1]["response"]["tools"], CODEX["tools"])
+        self.assertIs(events[-1]["response"]["parallel_tool_calls"], False)
+
+    def test_its_later_requests_are_too(self):
+        turn = [{"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": "*** Begin Patch"},
+                {"type": "custom_tool_call_output", "call_id": "c1", "output": "Success."},
+                {"type": "local_shell_call", "call_id": "c2", "status": "completed",
+                 "action": {"type": "exec", "command": ["ls"]}},
+                {"type": "function_call_output", "call_id": "c2", "output": "a.txt"},
+                {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "x"}},
+                {"type": "function_call", "call_id": "c3", "name": "exec_command", "arguments": '{"cmd": "l'},
+                {"type": "function_call_output", "call_id": "c3", "output": "the arguments are no JSON"}]
+        self.respond(**{**CODEX, "stream": False, "input": [*CODEX["input"], *turn], "max_output_tokens": 5})
+
+    def test_a_forced_call_relaxes_what_no_grammar_holds_unless_it_is_strict(self):
+        fields = {**CODEX, "stream": False, "temperature": 1, "seed": 1, "max_output_tokens": 300,
+                  "tool_choice": {"type": "function", "name": "exec_command"}}
+        response = self.respond(**fields)
+        self.assertEqual([item["name"] for item in response["output"]], ["exec_command"])
+        strict = [{**CODEX["tools"][0], "strict": True}]
+        message = self.refused(400, "tools[0].parameters", {**fields, "tools": strict})
+        self.assertIn("uniqueItems", message)
+
+    def test_a_reference_to_nothing_is_400(self):
+        parameters = {"type": "object", "properties": {"a": {"$ref": "#/$defs/nothing"}}}
+        tools = [{"type": "function", "name": "f", "parameters": parameters}]
+        self.refused(400, "tools[0].parameters", {"input": CAPITAL, "tools": tools, "tool_choice": "required"})
+        text = {"format": {"type": "json_schema", "name": "n", "schema": parameters}}
+        self.refused(400, "text.format.schema#/properties/a/$ref", {"input": CAPITAL, "text": text})
+
+    def test_a_call_that_was_cut_does_not_end_the_conversation(self):
+        for arguments in ('{"city": "Ab', "", "no JSON at all"):
+            call = {"id": "1", "type": "function", "function": {"name": "get_weather", "arguments": arguments}}
+            messages = [{"role": "user", "content": "What is the weather in Abuja?"},
+                        {"role": "assistant", "content": None, "tool_calls": [call]},
+                        {"role": "tool", "tool_call_id": "1", "content": WEATHER_SAID}]
+            status, answer = self.ask("POST", "/v1/chat/completions", {"messages": messages, "temperature": 0})
+            self.assertEqual(status, 200, answer)
+
+
+class Answers(Case):
+    def test_an_item_cut_at_the_limit_is_incomplete(self):
+        fields = {"input": CAPITAL, "max_output_tokens": 3}
+        events = self.stream(**fields)
+        self.assertEqual(events[-1]["type"], "response.incomplete")
+        done = next(event for event in events if event["type"] == "response.output_item.done")
+        self.assertEqual(done["item"]["status"], "incomplete")
+        for response in (self.respond(**fields), events[-1]["response"]):
+            self.assertEqual(response["status"], "incomplete")
+            self.assertEqual(response["incomplete_details"], {"reason": "max_output_tokens"})
+            self.assertEqual([item["status"] for item in response["output"]], ["incomplete"])
+        whole = self.respond(input=CAPITAL)
+        self.assertEqual([item["status"] for item in whole["output"]], ["completed"])
+
+    def test_so_is_a_call(self):
+        fields = {"input": CAPITAL, "tools": [WEATHER], "tool_choice": "required", "max_output_tokens": 16}
+        for response in (self.respond(**fields), self.stream(**fields)[-1]["response"]):
+            self.assertEqual(response["status"], "incomplete")
+            self.assertEqual([(item["type"], item["status"]) for item in response["output"]], [("function_call", "incomplete")])
+        chat = {"messages": [{"role": "user", "content": CAPITAL}], "temperature": 0, "max_tokens": 16, "tool_choice": "required",
+                "tools": [{"type": "function", "function": WEATHER}]}
+        choice = self.ask("POST", "/v1/chat/completions", chat)[1]["choices"][0]
+        self.assertEqual(choice["finish_reason"], "length")
+        self.assertEqual(choice["message"]["tool_calls"][0]["function"]["name"], "get_weather")
+
+    def test_what_is_absent_or_null_comes_back_as_its_default(self):
+        defaults = {"metadata": {}, "tools": [], "tool_choice": "auto", "text": {"format": {"type": "text"}},
+                    "parallel_tool_calls": True, "previous_response_id": None, "background": False,
+                    "reasoning": {"effort": None, "summary": None}, "service_tier": "default", "truncation": "disabled"}
+        for fields in ({}, {name: None for name in defaults}):
+            response = self.respond(input=CAPITAL, max_output_tokens=1, **fields)
+            self.assertEqual({name: response[name] for name in defaults}, defaults)
+        given = {"metadata": {"a": "b"}, "parallel_tool_calls": False, "text": {"format": {"type": "json_object"}}}
+        response = self.respond(input=CAPITAL, max_output_tokens=1, **given)
+        self.assertEqual({name: response[name] for name in given}, given)
+
+    def test_errors_name_what_the_client_sent(self):
+        image = {"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}
+        message = self.refused(400, "input[1].content[0]", {"instructions": "S", "input": [{"role": "user", "content": "U"}, image]})
+        self.assertTrue(message.startswith("input[1].content[0]:"), message)
+        self.refused(400, "input[0].role", {"input": [{"role": "king", "content": "U"}]})
+        self.refused(400, "tools[0].name", {"input": "U", "tools": [{"type": "function", "name": 'a"b'}]})
+        self.refused(400, "text.format.type", {"input": "U", "text": {"format": {"type": "yaml"}}})
+
+    def test_log_probabilities_leave_the_stop_string_out(self):
+        chat = {"messages": [{"role": "user", "content": CAPITAL}], "logprobs": True, "temperature": 0, "stop": " capital of"}
+        choice = self.ask("POST", "/v1/chat/completions", chat)[1]["choices"][0]
+        self.assertEqual(choice["message"]["content"], "The")
+        self.assertEqual([token["token"] for token in choice["logprobs"]["content"]], ["The"])
+        chunks = [event["choices"][0] for event in self.stream("/v1/chat/completions", **chat) if event["choices"]]
+        streamed = [token for chunk in chunks for token in (chunk["logprobs"] or {"content": []})["content"]]
+        self.assertEqual(streamed, choice["logprobs"]["content"])
+        # What might have been a stop string and is none comes in the end.
+        all_of = self.ask("POST", "/v1/chat/completions", {**chat, "stop": "Paris.?"})[1]["choices"][0]
+        self.assertEqual("".join(token["token"] for token in all_of["logprobs"]["content"]), ANSWER)
+
+    def test_the_usage_never_exceeds_the_context(self):
+        for n_prompt in (1000, 1023, 1024):
+            body = {"prompt": [9] * n_prompt, "max_tokens": 100, "ignore_eos": True}
+            status, answer = self.ask("POST", "/v1/completions", body)
+            self.assertEqual(status, 200, answer)
+            self.assertEqual(answer["usage"]["total_tokens"], 1024)
+            self.assertEqual(answer["choices"][0]["finish_reason"], "length")
+
+    def test_completions_tell_the_system_s_fingerprint(self):
+        answer = self.ask("POST", "/v1/completions", {"prompt": "In", "max_tokens": 2})[1]
+        self.assertTrue(answer["system_fingerprint"].startswith("realizar-"))
+        for event in self.stream("/v1/completions", prompt="In", max_tokens=2):
+            self.assertEqual(event["system_fingerprint"], answer["system_fingerprint"])
+
+
+if __name__ == "__main__":
+    REALIZAR = sys.argv.pop(1)
+    unittest.main(verbosity=2)
