@@ -133,8 +133,8 @@ Status ModelDrafter::draft(std::span<const SequencePtr> running, std::span<const
 
 // Computes the round's rows; whoever has logits gets a guess, drawn as the sequence itself will draw.
 Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
-  // Decode rows come first in a batch.
-  std::stable_partition(round_.begin(), round_.end(), [](const Entry& entry) { return entry.chunk.is_decode; });
+  // Decode rows come first in a batch; a partition that kept their order would allocate.
+  std::partition(round_.begin(), round_.end(), [](const Entry& entry) { return entry.chunk.is_decode; });
   batch_builder_.begin();
   for (const Entry& entry : round_) batch_builder_.append(entry.slot->own, entry.chunk);
   decoder_.encode(batch_builder_.finish());
