@@ -70,7 +70,7 @@ std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab) {
   std::vector<float> logits(n_vocab);
   uint64_t hash = 1;
   for (const TokenId id : tokens) hash = HashBackend::fold(hash, id, false);
-  const size_t n_room = kContext - request.prompt.size() + 1;
+  const size_t n_room = kContext - request.prompt.size();
   const size_t n_wanted = std::min<size_t>(request.max_tokens.value_or(kContext), n_room);
   for (size_t i = 0; i < n_wanted; ++i) {
     HashBackend::fill_logits(hash, logits);
