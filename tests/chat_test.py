@@ -160,9 +160,9 @@ class Input(Case):
         chat.read_until("\x1b[?2004l")
 
     def test_lines_between_quotes_and_after_a_backslash_are_one_message(self):
-        out, _ = self.piped(f'"""one\ntwo\n"""\nthree \\\nfour\n"""five"""\n/save {self.folder}/chat.json', "-n", "1")
+        out, _ = self.piped(f'"""\none\ntwo\n"""\nthree \\\nfour\n"""five"""\n/save {self.folder}/chat.json', "-n", "1")
         turns = json.loads((self.folder / "chat.json").read_text())["messages"]
-        self.assertEqual([m["content"] for m in turns if m["role"] == "user"], ["one\ntwo\n", "three \nfour", "five"])
+        self.assertEqual([m["content"] for m in turns if m["role"] == "user"], ["one\ntwo", "three \nfour", "five"])
 
     def test_history_is_kept_for_the_next_chat_and_for_its_owner_alone(self):
         chat = self.chat()

@@ -98,8 +98,16 @@ class Chat {
     message += line;
     if (status != LineStatus::kLine) return status;
     remember(message);
-    if (is_quoted) message = message.substr(kQuotes.size(), message.size() - 2 * kQuotes.size());
+    if (is_quoted) message = between_quotes(message);
     return status;
+  }
+
+  // The line breaks next to the quotes, which then stand on lines of their own, are no part of the message.
+  static std::string between_quotes(std::string_view quoted) {
+    quoted = quoted.substr(kQuotes.size(), quoted.size() - 2 * kQuotes.size());
+    if (quoted.starts_with('\n')) quoted.remove_prefix(1);
+    if (quoted.ends_with('\n')) quoted.remove_suffix(1);
+    return std::string(quoted);
   }
 
   // Takes a backslash at the end away, since the message goes on then.
