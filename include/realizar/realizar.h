@@ -143,6 +143,9 @@ const char* rz_version(void);
 /* Of the calling thread's last failed call; "" and RZ_OK where none failed. Valid until its next call. */
 const char* rz_last_error(void);
 int rz_last_error_code(void);
+/* Where that is RZ_CONTEXT_LENGTH_EXCEEDED, in tokens: the prompt's, and the context's; else 0. */
+uint32_t rz_last_error_n_prompt(void);
+uint32_t rz_last_error_n_ctx(void);
 
 /* `options` may be null. Free with rz_free. */
 rz_model* rz_load(const char* path, const rz_load_options* options);

@@ -2,6 +2,7 @@
 // No exception crosses a room, and nothing here aborts on user input.
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -27,6 +28,9 @@ struct [[nodiscard]] Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;  // one line: what, where, expected, actual
   std::string subject;  // the file, tensor, key or parameter meant; may be empty
+  // Of kContextLengthExceeded, in tokens; 0 where it is not known.
+  uint32_t n_prompt = 0;  // the prompt's
+  uint32_t n_ctx = 0;     // the most that are taken
 };
 
 inline Error invalid_argument(std::string message, std::string subject = {}) {
@@ -40,6 +44,10 @@ inline Error format_error(std::string message, std::string subject = {}) {
 }
 inline Error unsupported(std::string message, std::string subject = {}) {
   return {ErrorCode::kUnsupported, std::move(message), std::move(subject)};
+}
+inline Error context_length_exceeded(std::string message, std::string subject, uint64_t n_prompt, uint32_t n_ctx) {
+  const auto n = static_cast<uint32_t>(n_prompt < UINT32_MAX ? n_prompt : UINT32_MAX);
+  return {ErrorCode::kContextLengthExceeded, std::move(message), std::move(subject), n, n_ctx};
 }
 
 // A value or an Error. Reading the wrong one ends the process: it is the programmer's error.

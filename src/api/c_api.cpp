@@ -72,6 +72,12 @@ const char* rz_last_error(void) {
 int rz_last_error_code(void) {
   return last_code();
 }
+uint32_t rz_last_error_n_prompt(void) {
+  return last_n_prompt();
+}
+uint32_t rz_last_error_n_ctx(void) {
+  return last_n_ctx();
+}
 
 rz_model* rz_load(const char* path, const rz_load_options* options) {
   return guarded(

@@ -249,6 +249,17 @@ TEST_F(CApi, GivesLogitsVectorsTracesAndWhatTheModelIs) {
   EXPECT_EQ(rz_trace(model_, on_row, &operations), 0);
 }
 
+TEST_F(CApi, APromptThatIsTooLongIsToldWithItsNumbers) {
+  const std::vector<int32_t> ids(1030, 5);
+  EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), nullptr, nullptr, nullptr), 0);
+  EXPECT_EQ(rz_last_error_code(), RZ_CONTEXT_LENGTH_EXCEEDED);
+  EXPECT_EQ(rz_last_error_n_prompt(), 1030u);
+  EXPECT_EQ(rz_last_error_n_ctx(), 1024u);
+  EXPECT_GT(rz_n_ctx(model_), 0);
+  EXPECT_EQ(rz_last_error_n_prompt(), 0u);
+  EXPECT_EQ(rz_last_error_n_ctx(), 0u);
+}
+
 TEST_F(CApi, ErrorsAreToldAndNothingCrashes) {
   EXPECT_EQ(rz_load("/no/such/model.gguf", nullptr), nullptr);
   EXPECT_EQ(rz_last_error_code(), RZ_NOT_FOUND);

@@ -7,6 +7,7 @@ namespace {
 
 thread_local std::string message_of_last;
 thread_local int code_of_last = RZ_OK;
+thread_local uint32_t n_prompt_of_last = 0, n_ctx_of_last = 0;
 
 }  // namespace
 
@@ -16,6 +17,8 @@ int code_of(const Error& error) noexcept {
 
 int64_t fail(const Error& error) noexcept {
   code_of_last = code_of(error);
+  n_prompt_of_last = error.n_prompt;
+  n_ctx_of_last = error.n_ctx;
   // Without memory for the message its code says enough. A NUL would cut it.
   static_cast<void>(caught([&] { message_of_last = printable(error.message); }));
   return -1;
@@ -24,6 +27,7 @@ int64_t fail(const Error& error) noexcept {
 void forget_error() noexcept {
   message_of_last.clear();
   code_of_last = RZ_OK;
+  n_prompt_of_last = n_ctx_of_last = 0;
 }
 
 const char* last_message() noexcept {
@@ -31,6 +35,12 @@ const char* last_message() noexcept {
 }
 int last_code() noexcept {
   return code_of_last;
+}
+uint32_t last_n_prompt() noexcept {
+  return n_prompt_of_last;
+}
+uint32_t last_n_ctx() noexcept {
+  return n_ctx_of_last;
 }
 
 Error null_argument(const char* name) {

@@ -23,6 +23,8 @@ int64_t fail(const Error& error) noexcept;
 void forget_error() noexcept;
 const char* last_message() noexcept;
 int last_code() noexcept;
+uint32_t last_n_prompt() noexcept;
+uint32_t last_n_ctx() noexcept;
 int code_of(const Error& error) noexcept;
 
 // Runs `body`; no exception leaves the library.

@@ -182,8 +182,9 @@ Status Engine::check_tokens(std::span<const TokenId> tokens) const {
     }
   }
   if (tokens.size() > options_.n_ctx) {
-    return Error{ErrorCode::kContextLengthExceeded,
-                 fmt::format("the prompt has {} tokens, the context {}", tokens.size(), options_.n_ctx), "prompt"};
+    return context_length_exceeded(
+        fmt::format("the prompt has {} tokens, the context {}", tokens.size(), options_.n_ctx), "prompt", tokens.size(),
+        options_.n_ctx);
   }
   return {};
 }

@@ -375,6 +375,8 @@ TEST(Engine, RefusesBadRequestsByName) {
   EXPECT_EQ(too_long.code, ErrorCode::kContextLengthExceeded);
   EXPECT_NE(too_long.message.find("33"), std::string::npos);
   EXPECT_NE(too_long.message.find("32"), std::string::npos);
+  EXPECT_EQ(too_long.n_prompt, 33u);
+  EXPECT_EQ(too_long.n_ctx, 32u);
   EXPECT_EQ(error_of(request_for({TokenId{2048}}, 1)).code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(error_of(request_for({TokenId{-1}}, 1)).code, ErrorCode::kInvalidArgument);
   Request request = request_for(some_tokens(3), 1);

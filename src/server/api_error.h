@@ -1,4 +1,5 @@
-// Errors as OpenAI's API shows them: {"error": {"message", "type", "param", "code"}}, with an HTTP status.
+// Errors as OpenAI's API shows them: {"error": {"message", "type", "param", "code"}}, with an HTTP status. A prompt
+// that is too long has its numbers as fields beside these: n_prompt_tokens, where they were counted, and n_ctx.
 #pragma once
 
 #include <string>
@@ -15,6 +16,8 @@ struct ApiError {
   std::string message;
   std::string param;  // the field that is wrong; "": null
   std::string code;   // "": null
+  // Of a prompt that is too long; 0: not shown.
+  uint32_t n_prompt = 0, n_ctx = 0;
 };
 
 ApiError to_api_error(const Error& error);

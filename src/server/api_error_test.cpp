@@ -52,6 +52,19 @@ TEST(ApiError, NamesTheFieldOfAWrongRequest) {
   EXPECT_EQ(to_api_error(invalid_argument("wrong", "top_p")).param, "top_p");
 }
 
+TEST(ApiError, ATooLongPromptHasItsNumbersAsFields) {
+  const ApiError error = to_api_error(context_length_exceeded("too long", "prompt", 1025, 1024));
+  EXPECT_EQ(error_json(error), R"({"error":{"message":"too long","type":"invalid_request_error","param":"prompt",)"
+                               R"("code":"context_length_exceeded","n_prompt_tokens":1025,"n_ctx":1024}})");
+  const Json uncounted = *parse_json(error_json(to_api_error(context_length_exceeded("too long", "prompt", 0, 7))));
+  EXPECT_FALSE(uncounted["error"].contains("n_prompt_tokens"));
+  EXPECT_EQ(uncounted["error"]["n_ctx"], 7);
+}
+
+TEST(ApiError, AWrongKeyIsAnInvalidRequest) {
+  EXPECT_EQ((*parse_json(error_json({401, "wrong", "", "invalid_api_key"})))["error"]["type"], "invalid_request_error");
+}
+
 TEST(ApiError, ShutdownIsNoRateLimit) {
   const ApiError error = to_api_error(Error{ErrorCode::kResourceExhausted, "no new work", "shutdown"});
   EXPECT_EQ(error.status, 503);

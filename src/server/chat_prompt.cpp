@@ -251,22 +251,22 @@ size_t max_text_bytes(const ServedModel& model) {
 Status check_text_length(size_t n_bytes, const char* field, const ServedModel& model) {
   const size_t most = max_text_bytes(model);
   if (n_bytes <= most) return {};
-  return Error{ErrorCode::kContextLengthExceeded,
-               fmt::format("the text has {} bytes, and the model's context of {} tokens holds at most {}", n_bytes,
-                           model.loaded->info.n_ctx, most),
-               field};
+  const uint32_t n_ctx = model.loaded->info.n_ctx;
+  return context_length_exceeded(
+      fmt::format("the text has {} bytes, and the model's context of {} tokens holds at most {}", n_bytes, n_ctx, most),
+      field, 0, n_ctx);
 }
 
 Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call) {
   const uint32_t n_ctx = model.loaded->info.n_ctx;
   if (n_tokens > n_ctx) {
-    return Error{ErrorCode::kContextLengthExceeded,
-                 fmt::format("the prompt has {} tokens, the model's context {}", n_tokens, n_ctx), field};
+    return context_length_exceeded(fmt::format("the prompt has {} tokens, the model's context {}", n_tokens, n_ctx),
+                                   field, n_tokens, n_ctx);
   }
   const uint32_t most = call.context.options.max_prompt_tokens;
   if (most == 0 || n_tokens <= most) return {};
-  return Error{ErrorCode::kContextLengthExceeded,
-               fmt::format("the prompt has {} tokens, this server takes {}", n_tokens, most), field};
+  return context_length_exceeded(fmt::format("the prompt has {} tokens, this server takes {}", n_tokens, most), field,
+                                 n_tokens, most);
 }
 
 }  // namespace realizar::server

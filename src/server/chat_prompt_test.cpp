@@ -324,10 +324,14 @@ TEST_F(ChatPromptTest, TooLongAPromptIsRefusedWithBothNumbers) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kContextLengthExceeded);
   EXPECT_EQ(status.error().message, "the prompt has 1025 tokens, the model's context 1024");
+  EXPECT_EQ(status.error().n_prompt, 1025u);
+  EXPECT_EQ(status.error().n_ctx, 1024u);
   rig_->options.max_prompt_tokens = 10;
   EXPECT_TRUE(check_prompt_length(10, "messages", rig_->model(), rig_->call()).ok());
-  EXPECT_EQ(check_prompt_length(11, "messages", rig_->model(), rig_->call()).error().message,
-            "the prompt has 11 tokens, this server takes 10");
+  const Error beyond = check_prompt_length(11, "messages", rig_->model(), rig_->call()).error();
+  EXPECT_EQ(beyond.message, "the prompt has 11 tokens, this server takes 10");
+  EXPECT_EQ(beyond.n_prompt, 11u);
+  EXPECT_EQ(beyond.n_ctx, 10u);
 }
 
 }  // namespace

@@ -88,8 +88,8 @@ class Builder final : public Reader {
     if (max_ids == 0) return add(std::move(value));
     Json& list = *open_.back();
     if (list.size() == max_ids) {
-      return fail({ErrorCode::kContextLengthExceeded,
-                   fmt::format("{}: a list has more than {} token ids", field_, max_ids), field_});
+      return fail(context_length_exceeded(fmt::format("{}: a list has more than {} token ids", field_, max_ids), field_,
+                                          0, static_cast<uint32_t>(max_ids)));
     }
     list.push_back(std::move(value));
     return true;
