@@ -1,0 +1,207 @@
+#include "server/field_warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/suggest.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr size_t kMaxWarnings = 4;
+constexpr size_t kMaxUnknown = 64;  // fields that are looked at
+constexpr size_t kMinLetters = 4;   // shorter names are near to everything
+
+// Of this server's routes, and what OpenAI's, vLLM's and llama.cpp's clients send beside it: such a field means
+// something elsewhere.
+const std::vector<std::string> kKnown = {"add_generation_prompt",
+                                         "add_special",
+                                         "add_special_tokens",
+                                         "allowed_token_ids",
+                                         "audio",
+                                         "background",
+                                         "bad_words",
+                                         "best_of",
+                                         "cache_prompt",
+                                         "cache_salt",
+                                         "chat_template",
+                                         "chat_template_kwargs",
+                                         "content",
+                                         "continue_final_message",
+                                         "conversation",
+                                         "dimensions",
+                                         "documents",
+                                         "dry_allowed_length",
+                                         "dry_base",
+                                         "dry_multiplier",
+                                         "dry_penalty_last_n",
+                                         "dry_sequence_breakers",
+                                         "dynatemp_exponent",
+                                         "dynatemp_range",
+                                         "echo",
+                                         "encoding_format",
+                                         "format",
+                                         "frequency_penalty",
+                                         "function_call",
+                                         "functions",
+                                         "grammar",
+                                         "guided_choice",
+                                         "guided_decoding_backend",
+                                         "guided_grammar",
+                                         "guided_json",
+                                         "guided_json_object",
+                                         "guided_regex",
+                                         "guided_whitespace_pattern",
+                                         "id_slot",
+                                         "ignore_eos",
+                                         "include",
+                                         "include_reasoning",
+                                         "include_stop_str_in_output",
+                                         "input",
+                                         "input_extra",
+                                         "input_prefix",
+                                         "input_suffix",
+                                         "instructions",
+                                         "json_schema",
+                                         "keep_alive",
+                                         "kv_transfer_params",
+                                         "length_penalty",
+                                         "logit_bias",
+                                         "logits_processors",
+                                         "logprobs",
+                                         "lora",
+                                         "max_completion_tokens",
+                                         "max_output_tokens",
+                                         "max_tokens",
+                                         "max_tool_calls",
+                                         "messages",
+                                         "metadata",
+                                         "min_keep",
+                                         "min_p",
+                                         "min_tokens",
+                                         "mirostat",
+                                         "mirostat_eta",
+                                         "mirostat_tau",
+                                         "mm_processor_kwargs",
+                                         "modalities",
+                                         "model",
+                                         "n",
+                                         "n_discard",
+                                         "n_indent",
+                                         "n_keep",
+                                         "n_predict",
+                                         "n_probs",
+                                         "options",
+                                         "parallel_tool_calls",
+                                         "parse_special",
+                                         "parse_tool_calls",
+                                         "post_sampling_probs",
+                                         "prediction",
+                                         "presence_penalty",
+                                         "previous_response_id",
+                                         "priority",
+                                         "prompt",
+                                         "prompt_cache_key",
+                                         "prompt_cache_retention",
+                                         "prompt_logprobs",
+                                         "reasoning",
+                                         "reasoning_effort",
+                                         "reasoning_format",
+                                         "repeat_last_n",
+                                         "repeat_penalty",
+                                         "repetition_penalty",
+                                         "request_id",
+                                         "response_fields",
+                                         "response_format",
+                                         "return_progress",
+                                         "return_tokens",
+                                         "return_tokens_as_token_ids",
+                                         "safe_prompt",
+                                         "safety_identifier",
+                                         "samplers",
+                                         "seed",
+                                         "service_tier",
+                                         "skip_special_tokens",
+                                         "spaces_between_special_tokens",
+                                         "stop",
+                                         "stop_token_ids",
+                                         "store",
+                                         "stream",
+                                         "stream_options",
+                                         "structured_outputs",
+                                         "suffix",
+                                         "t_max_predict_ms",
+                                         "temperature",
+                                         "text",
+                                         "think",
+                                         "thinking",
+                                         "thinking_budget_tokens",
+                                         "timeout",
+                                         "timings_per_token",
+                                         "tokens",
+                                         "tool_choice",
+                                         "tools",
+                                         "top_k",
+                                         "top_logprobs",
+                                         "top_n_sigma",
+                                         "top_p",
+                                         "truncate",
+                                         "truncate_prompt_tokens",
+                                         "truncation",
+                                         "typical_p",
+                                         "use_beam_search",
+                                         "user",
+                                         "verbosity",
+                                         "vllm_xargs",
+                                         "web_search_options",
+                                         "with_pieces",
+                                         "xtc_probability",
+                                         "xtc_threshold"};
+
+bool is_known(const std::string& name) {
+  return std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end();
+}
+
+// maxTokens and max-tokens are max_tokens in another language's spelling.
+std::string snake_case(const std::string& name) {
+  std::string snake;
+  for (const char c : name) {
+    if (c >= 'A' && c <= 'Z') {
+      if (!snake.empty()) snake += '_';
+      snake += static_cast<char>(c - 'A' + 'a');
+    } else {
+      snake += c == '-' ? '_' : c;
+    }
+  }
+  return snake;
+}
+
+// The field that the name is a slip of; "" where it is none.
+std::string meant_by(const std::string& name) {
+  const bool is_plain = std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f && c != '\''; });
+  if (!is_plain || name.size() < kMinLetters) return {};
+  const std::string snake = snake_case(name);
+  if (is_known(snake)) return snake;
+  const std::string near = closest(name, kKnown);
+  return near.size() < kMinLetters ? std::string() : near;
+}
+
+}  // namespace
+
+std::string field_warnings(const Json& body) {
+  std::string warnings;
+  size_t n_unknown = 0, n_warnings = 0;
+  for (const auto& [name, value] : body.items()) {
+    if (is_known(name)) continue;
+    if (++n_unknown > kMaxUnknown || n_warnings == kMaxWarnings) break;
+    const std::string meant = meant_by(name);
+    if (meant.empty() || body.contains(meant)) continue;
+    warnings += fmt::format("{}'{}' is no field; did you mean '{}'?", n_warnings++ > 0 ? " " : "", name, meant);
+  }
+  return warnings;
+}
+
+}  // namespace realizar::server
