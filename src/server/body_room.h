@@ -1,4 +1,5 @@
-// The room that bodies of requests have together, so that many of them cannot fill the memory. Any thread.
+// The room that bodies of requests have together, so that many of them cannot fill the memory; decoded ones count with
+// what they are decoded to. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,9 @@
 #include <string>
 
 namespace realizar::server {
+
+// What is said of a body that finds no room.
+inline constexpr const char* kNoBodyRoom = "other requests' bodies fill the room that this server has for them";
 
 class BodyRoom {
  public:

@@ -261,7 +261,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       return refuse(431, fmt::format("the headers are larger than {} bytes", options.max_header_bytes));
     }
     if (error == asio::error::no_buffer_space) {
-      return refuse(503, "other requests' bodies fill the room that this server has for them");
+      return refuse(503, kNoBodyRoom);
     }
     return refuse(400, "this is not HTTP/1.1: " + error.message());
   }
