@@ -50,9 +50,12 @@ std::string spelled(const Ranges& ranges) {
   return "(" + out + ")";
 }
 
+enum class TextForm { kJsonString, kPlain };
+
 class Translator {
  public:
-  Translator(std::string_view pattern, const std::string& path) : pattern_(pattern), path_(path) {}
+  Translator(std::string_view pattern, const std::string& path, TextForm form)
+      : pattern_(pattern), path_(path), form_(form) {}
 
   // The alternatives at the top, each with its own anchors.
   Result<Piece> run() {
@@ -63,8 +66,10 @@ class Translator {
       RZ_TRY(Piece one, sequence(0));
       const bool at_end = take("$");
       if (at_ < pattern_.size() && peek() != '|') return stopped();
-      if (!at_begin) one = joined({std::string(kStringChar) + "*", 0, kNoMaximum}, one);
-      if (!at_end) one = joined(one, {std::string(kStringChar) + "*", 0, kNoMaximum});
+      const bool is_whole = form_ == TextForm::kPlain;
+      if (!at_begin && !is_whole) one = joined({std::string(kStringChar) + "*", 0, kNoMaximum}, one);
+      if (!at_end && !is_whole) one = joined(one, {std::string(kStringChar) + "*", 0, kNoMaximum});
+      if (is_whole && one.gbnf.empty()) one.gbnf = "\"\"";
       all = is_first ? one : either(all, one);
       is_first = false;
     } while (take("|"));
@@ -140,7 +145,9 @@ class Translator {
     return of_ranges({{code, code}});
   }
 
-  static Piece of_ranges(const Ranges& ranges) { return {spelled(ranges), 1, 1, true}; }
+  Piece of_ranges(const Ranges& ranges) const {
+    return {form_ == TextForm::kPlain ? gbnf_class(normalized(ranges)) : spelled(ranges), 1, 1, true};
+  }
 
   Result<Piece> group(int nesting) {
     ++at_;
@@ -316,6 +323,7 @@ class Translator {
 
   std::string_view pattern_;
   const std::string& path_;
+  TextForm form_;
   size_t at_ = 0;
   std::optional<Piece> only_char_;
 };
@@ -323,7 +331,7 @@ class Translator {
 }  // namespace
 
 Result<std::string> pattern_to_gbnf(std::string_view pattern, const LengthRange& wanted, const std::string& path) {
-  Translator translator(pattern, path);
+  Translator translator(pattern, path, TextForm::kJsonString);
   RZ_TRY(const Piece piece, translator.run());
   if (piece.min >= wanted.min && piece.max <= wanted.max) return piece.gbnf.empty() ? "\"\"" : piece.gbnf;
   const auto& only = translator.only_char();
@@ -336,6 +344,11 @@ Result<std::string> pattern_to_gbnf(std::string_view pattern, const LengthRange&
                          ": pattern together with minLength or maxLength is supported only where the pattern already "
                          "keeps to them, or is one repeated character",
                      path);
+}
+
+Result<std::string> regex_to_gbnf(std::string_view regex, const std::string& path) {
+  RZ_TRY(const Piece whole, Translator(regex, path, TextForm::kPlain).run());
+  return whole.gbnf;
 }
 
 }  // namespace realizar::grammar

@@ -1,5 +1,5 @@
-// Regular expressions of JSON Schema's `pattern` (ECMA-262, without what is not regular) as GBNF of the inside of a
-// JSON string.
+// Regular expressions (ECMA-262, without what is not regular) as GBNF: JSON Schema's `pattern`, for the inside of a
+// JSON string, and expressions for text as it is.
 #pragma once
 
 #include <cstdint>
@@ -21,5 +21,9 @@ struct LengthRange {
 // broken pattern, Unsupported for assertions other than ^ at the beginning and $ at the end, backreferences, \p and
 // lengths that cannot be combined with it; `path` is the subject.
 Result<std::string> pattern_to_gbnf(std::string_view pattern, const LengthRange& wanted, const std::string& path);
+
+// The same of text as it is, outside JSON, which the expression must match whole: ^ at its beginning and $ at its end
+// add nothing.
+Result<std::string> regex_to_gbnf(std::string_view regex, const std::string& path);
 
 }  // namespace realizar::grammar

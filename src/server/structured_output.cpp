@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "server/answer_form.h"
+
 namespace realizar::server {
 namespace {
 
@@ -115,34 +117,16 @@ GrammarStart grammar_start(const text::OutputFormat& format, bool in_reasoning) 
 }
 
 Result<std::shared_ptr<grammar::MaskCache>> read_response_format(const Json& body, GrammarCache& grammars) {
-  Fields fields(body);
-  const auto gbnf = fields.text("grammar");
-  const Json* format = fields.object("response_format");
-  if (!fields.status().ok()) return fields.status().error();
-  if (gbnf && format != nullptr) return wrong("grammar", "cannot be given beside response_format");
-  if (gbnf) {
-    auto compiled = grammars.from_gbnf(*gbnf);
-    if (compiled.ok()) return compiled;
-    return invalid_argument("grammar: " + compiled.error().message, "grammar");
-  }
-  if (format == nullptr) return std::shared_ptr<grammar::MaskCache>();
-  const Json type = format->value("type", Json());
-  if (type == "text") return std::shared_ptr<grammar::MaskCache>();
-  if (type == "json_object") return grammars.from_schema(R"({"type":"object"})");
-  if (type != "json_schema") return wrong("response_format.type", "expected text, json_object or json_schema");
-  const Json named = format->value("json_schema", Json());
-  const Json schema = named.is_object() ? named.value("schema", Json()) : Json();
-  if (!schema.is_object()) return wrong("response_format.json_schema.schema", "expected a JSON Schema");
-  Fields json_schema(named, "response_format.json_schema.");
-  const bool is_strict = json_schema.boolean("strict").value_or(false);
-  if (!json_schema.status().ok()) return json_schema.status().error();
-  auto compiled = grammars.from_schema(dump(schema), !is_strict);
+  RZ_TRY(const AnswerForm form, read_answer_form(body));
+  if (form.kind == AnswerForm::Kind::kFree) return std::shared_ptr<grammar::MaskCache>();
+  const bool is_schema = form.kind == AnswerForm::Kind::kSchema;
+  auto compiled = is_schema ? grammars.from_schema(form.source, !form.is_strict) : grammars.from_gbnf(form.source);
   if (compiled.ok()) return compiled;
-  // The keyword's place in the schema, "#/properties/...", after the schema's in the body.
   const Error& error = compiled.error();
-  std::string subject = "response_format.json_schema.schema";
-  if (error.subject.starts_with('#')) subject += error.subject;
-  return Error{error.code, error.message, std::move(subject)};
+  if (!is_schema) return invalid_argument(form.where + ": " + error.message, form.where);
+  // The keyword's place in the schema, "#/properties/...", after the schema's in the body.
+  const bool has_place = error.subject.starts_with('#');
+  return Error{error.code, error.message, form.where + (has_place ? error.subject : std::string())};
 }
 
 }  // namespace realizar::server

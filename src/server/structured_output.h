@@ -61,8 +61,8 @@ std::shared_ptr<TokenConstraint> make_constraint(std::shared_ptr<grammar::MaskCa
 // The start for a model's format. `in_reasoning`: the prompt opened it already.
 GrammarStart grammar_start(const text::OutputFormat& format, bool in_reasoning);
 
-// The grammar of response_format or grammar, or null where the answer is free. Errors: InvalidArgument or Unsupported,
-// naming the field or the schema's keyword.
+// The grammar of the form that the body asks for (answer_form.h), or null where the answer is free. Errors:
+// InvalidArgument or Unsupported, naming the field or the schema's keyword.
 Result<std::shared_ptr<grammar::MaskCache>> read_response_format(const Json& body, GrammarCache& grammars);
 
 }  // namespace realizar::server

@@ -1,0 +1,124 @@
+#include "server/answer_form.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "base/printable.h"
+#include "grammar/pattern.h"
+#include "grammar/rule_book.h"
+
+namespace realizar::server {
+namespace {
+
+using FormKind = AnswerForm::Kind;
+
+// A field that can ask for a form, and what reads its value.
+struct FormField {
+  const char* name;
+  Result<AnswerForm> (*read)(const Json& value, const std::string& where);
+};
+
+// vLLM's clients send a schema as its text too.
+Result<AnswerForm> read_schema(const Json& schema, const std::string& where) {
+  if (schema.is_object()) return AnswerForm{FormKind::kSchema, dump(schema), where};
+  if (!schema.is_string()) return wrong(where, "expected a JSON Schema");
+  const auto parsed = parse_json(schema.get_ref<const std::string&>());
+  if (!parsed.ok() || !parsed->is_object()) return wrong(where, "expected a JSON Schema");
+  return AnswerForm{FormKind::kSchema, dump(*parsed), where};
+}
+
+Result<AnswerForm> read_object_flag(const Json& flag, const std::string& where) {
+  if (!flag.is_boolean()) return wrong(where, "expected a boolean");
+  if (!flag.get<bool>()) return AnswerForm{};
+  return AnswerForm{FormKind::kSchema, R"({"type":"object"})", where};
+}
+
+Result<AnswerForm> read_gbnf(const Json& gbnf, const std::string& where) {
+  if (!gbnf.is_string()) return wrong(where, fmt::format("expected a string, actual {}", gbnf.type_name()));
+  return AnswerForm{FormKind::kGrammar, gbnf.get<std::string>(), where};
+}
+
+Result<AnswerForm> read_regex(const Json& regex, const std::string& where) {
+  if (!regex.is_string()) return wrong(where, fmt::format("expected a string, actual {}", regex.type_name()));
+  RZ_TRY(const std::string body, grammar::regex_to_gbnf(regex.get_ref<const std::string&>(), where));
+  return AnswerForm{FormKind::kGrammar, "root ::= " + body, where};
+}
+
+Result<AnswerForm> read_choice(const Json& choices, const std::string& where) {
+  if (!choices.is_array() || choices.empty()) return wrong(where, "expected an array of strings");
+  std::string gbnf = "root ::= ";
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (!choices[i].is_string()) return wrong(where, "expected an array of strings");
+    gbnf += (i > 0 ? " | " : "") + grammar::gbnf_literal(choices[i].get_ref<const std::string&>());
+  }
+  return AnswerForm{FormKind::kGrammar, gbnf, where};
+}
+
+// {type: json_schema, json_schema: {schema}}, or llama.cpp's and Together's {type, schema}.
+Result<AnswerForm> read_response_form(const Json& format, const std::string& where) {
+  if (!format.is_object()) return wrong(where, fmt::format("expected an object, actual {}", format.type_name()));
+  const Json type = format.value("type", Json());
+  if (type == "text") return AnswerForm{};
+  const Json own = format.value("schema", Json());
+  if (type == "json_object") {
+    return own.is_null() ? read_object_flag(true, where) : read_schema(own, where + ".schema");
+  }
+  if (type != "json_schema") return wrong(where + ".type", "expected text, json_object or json_schema");
+  if (!own.is_null() && !format.contains("json_schema")) return read_schema(own, where + ".schema");
+  const Json named = format.value("json_schema", Json());
+  if (!named.is_object()) return wrong(where + ".json_schema.schema", "expected a JSON Schema");
+  Fields named_fields(named, where + ".json_schema.");
+  const bool is_strict = named_fields.boolean("strict").value_or(false);
+  if (!named_fields.status().ok()) return named_fields.status().error();
+  RZ_TRY(AnswerForm form, read_schema(named.value("schema", Json()), where + ".json_schema.schema"));
+  form.is_strict = is_strict;
+  return form;
+}
+
+Result<AnswerForm> refuse_tags(const Json&, const std::string& where) {
+  return Error{unsupported(where + ": structural tags are not built", where)};
+}
+
+// The one field of `object` that asks for a form.
+Result<AnswerForm> read_one_of(const Json& object, const std::string& prefix, std::span<const FormField> fields) {
+  AnswerForm form;
+  for (const FormField& field : fields) {
+    const auto value = object.find(field.name);
+    if (value == object.end() || value->is_null()) continue;
+    RZ_TRY(AnswerForm asked, field.read(*value, prefix + field.name));
+    if (asked.kind == FormKind::kFree) continue;
+    if (form.kind != FormKind::kFree) return wrong(asked.where, "cannot be given beside " + form.where);
+    form = std::move(asked);
+  }
+  return form;
+}
+
+Result<AnswerForm> read_structured_outputs(const Json& outputs, const std::string& where) {
+  static constexpr FormField kFields[] = {{"json", read_schema},
+                                          {"regex", read_regex},
+                                          {"choice", read_choice},
+                                          {"grammar", read_gbnf},
+                                          {"json_object", read_object_flag},
+                                          {"structural_tag", refuse_tags}};
+  if (!outputs.is_object()) return wrong(where, fmt::format("expected an object, actual {}", outputs.type_name()));
+  return read_one_of(outputs, where + ".", kFields);
+}
+
+}  // namespace
+
+Result<AnswerForm> read_answer_form(const Json& body) {
+  static constexpr FormField kFields[] = {{"response_format", read_response_form},
+                                          {"grammar", read_gbnf},
+                                          {"json_schema", read_schema},
+                                          {"structured_outputs", read_structured_outputs},
+                                          {"guided_json", read_schema},
+                                          {"guided_regex", read_regex},
+                                          {"guided_choice", read_choice},
+                                          {"guided_grammar", read_gbnf},
+                                          {"guided_json_object", read_object_flag}};
+  return read_one_of(body, "", kFields);
+}
+
+}  // namespace realizar::server

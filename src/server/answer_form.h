@@ -1,0 +1,22 @@
+// The form that a request wants its answer to have, in the spellings of OpenAI, llama.cpp and vLLM.
+#pragma once
+
+#include <string>
+
+#include "realizar/result.h"
+#include "server/json.h"
+
+namespace realizar::server {
+
+struct AnswerForm {
+  enum class Kind { kFree, kSchema, kGrammar } kind = Kind::kFree;
+  std::string source;  // a JSON Schema, or GBNF
+  std::string where;   // the field that asked for it, for errors
+  bool is_strict = false;  // what no grammar holds of the schema is an error, and not left out
+};
+
+// Reads response_format, grammar, json_schema, structured_outputs and guided_json, _regex, _choice, _grammar and
+// _json_object, of which one may ask for a form. Errors: InvalidArgument or Unsupported, naming the field.
+Result<AnswerForm> read_answer_form(const Json& body);
+
+}  // namespace realizar::server
