@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the server lets in, and that what one client sends harms no other.
 Usage: server_door_test.py REALIZAR."""
+import gzip
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 import server_test
 from server_test import ANSWER, CHAT, Case, Closed, DEADLINE_S, MODEL, Server, post
@@ -24,9 +26,9 @@ def is_sanitized():
     return b"__asan_init" in program or b"__tsan_init" in program
 
 
-def start(*args):
+def start(*args, port="0"):
     """The process of a server that may end by itself."""
-    return subprocess.Popen([server_test.REALIZAR, "serve", MODEL, "--port", "0", *args], stdin=subprocess.DEVNULL,
+    return subprocess.Popen([server_test.REALIZAR, "serve", MODEL, "--port", port, *args], stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -129,7 +131,7 @@ class Keys(Case):
 
 
 class Pages(Case):
-    ARGS = ("--allowed-host", "llm.example", "--cors-origin", "http://localhost:3000")
+    ARGS = ("--allowed-host", "llm.example", "--cors-origin", "http://localhost:3000", "--strict-model-names")
 
     def status(self, host, *headers, method="GET", path="/livez"):
         data = "\r\n".join([f"{method} {path} HTTP/1.1", f"Host: {host}", *headers, "Content-Length: 0", "", ""])
@@ -154,6 +156,28 @@ class Pages(Case):
             reply = self.exchange(post(CHAT, "/v1/chat/completions", f"Origin: {origin}"))
             self.assertEqual(reply.answer(), ANSWER, origin)
 
+    def test_a_page_may_send_the_headers_that_its_client_has(self):
+        def preflight(asked, origin="http://localhost:3000", path="/v1/chat/completions"):
+            lines = [f"OPTIONS {path} HTTP/1.1", "Host: localhost", f"Origin: {origin}", "Access-Control-Request-Method: POST",
+                     f"Access-Control-Request-Headers: {asked}", "", ""]
+            reply = self.exchange("\r\n".join(lines))
+            self.assertEqual(reply.status, 204)
+            return reply.headers
+        asked = "authorization,content-type,x-stainless-os,openai-organization,anthropic-version,x-api-key"
+        headers = preflight(asked)
+        self.assertEqual(headers["access-control-allow-headers"], asked)
+        self.assertEqual(headers["access-control-allow-methods"], "POST, OPTIONS")
+        for wrong in ['a"b', "a;b", "a" * 3000, "\xe9"]:
+            self.assertTrue(preflight(wrong)["access-control-allow-headers"].startswith("Authorization, "), wrong[:10])
+        self.assertNotIn("access-control-allow-headers", preflight(asked, "http://evil.example"))
+
+    def test_what_a_path_takes(self):
+        for path, allowed in [("/v1/models", "GET, HEAD, OPTIONS"), ("/chat/completions", "POST, OPTIONS")]:
+            reply = self.exchange(f"OPTIONS {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertEqual((reply.status, reply.headers["allow"]), (204, allowed))
+            reply = self.exchange(f"PATCH {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertEqual((reply.status, reply.headers["allow"]), (405, allowed))
+
     def test_one_host_is_wanted(self):
         self.assertEqual(self.exchange("GET /livez HTTP/1.1\r\n\r\n").status, 400)
         self.assertEqual(self.exchange("GET /livez HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n").status, 400)
@@ -175,6 +199,66 @@ class Pages(Case):
             reply = self.exchange(post(body))
             self.assertIn(reply.status, (400, 404))
             self.assertLess(len(reply.body), 500)
+
+
+class Names(Case):
+    ARGS = ("--alias", "gpt-4o,other name", "--alias", "third")
+
+    def test_any_name_is_answered_and_the_answer_tells_the_model_s_own(self):
+        own = pathlib.Path(MODEL).stem
+        for name in ["gpt-3.5-turbo", "gpt-4o", own.upper() + ":latest"]:
+            reply = self.exchange(post({**CHAT, "model": name}))
+            self.assertEqual((reply.answer(), reply.json()["model"]), (ANSWER, own))
+
+    def test_the_list_has_the_aliases(self):
+        own = pathlib.Path(MODEL).stem
+        listed = self.server.get("/models").json()["data"]
+        self.assertEqual([(model["id"], model["aliases"]) for model in listed], [(own, ["gpt-4o", "other name", "third"])])
+        self.assertEqual(self.server.get("/v1/models/other%20name").json()["id"], own)
+        self.assertEqual(self.server.get("/v1/models/none").status, 404)
+
+    def test_routes_are_there_without_version(self):
+        self.assertEqual(self.exchange(post(CHAT, "/chat/completions")).answer(), ANSWER)
+        for path in ["/v1/health", "/ping", "/v1/ping", "/health"]:
+            self.assertEqual(self.server.get(path).json()["status"], "ok", path)
+        self.assertRegex(self.server.get("/version").json()["version"], r"^\d+\.\d+\.\d+$")
+
+
+class StrictNames(Case):
+    ARGS = ("--strict-model-names", "--api-key", "first", "--api-key", "second")
+
+    def tearDown(self):
+        pass
+
+    def test_names_that_no_model_has_are_404(self):
+        for key in ["first", "second"]:
+            reply = self.exchange(post({**CHAT, "model": "gpt-4o"}, "/v1/chat/completions", f"Authorization: Bearer {key}"))
+            self.assertEqual((reply.status, reply.json()["error"]["code"]), (404, "model_not_found"))
+            reply = self.exchange(post(CHAT, "/v1/chat/completions", f"Authorization: Bearer {key}"))
+            self.assertEqual(reply.answer(), ANSWER)
+        reply = self.exchange(post(CHAT))
+        self.assertEqual((reply.status, reply.json()["error"]["type"]), (401, "invalid_request_error"))
+
+
+class Starts(Temporary):
+    def refused(self, *args, port="0"):
+        process = start(*args, port=port)
+        try:
+            _, stderr = process.communicate(timeout=DEADLINE_S)
+        finally:
+            process.kill()
+        self.assertEqual(process.returncode, 1)
+        return stderr.decode()
+
+    def test_say_what_is_wrong(self):
+        self.assertIn("there is no folder /nope", self.refused("--models-dir", "/nope"))
+        self.assertIn("a model is called", self.refused("--alias", "a,b,a"))
+        self.assertIn("expected ID=NAME", self.refused("other=" + MODEL, "--alias", "a"))
+        self.assertIn("no spaces", self.refused("--api-key", "a b"))
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            self.assertIn("--port 0 any free one", self.refused(port=str(taken.getsockname()[1])))
 
 
 class Bodies(Case):
@@ -202,6 +286,99 @@ class Bodies(Case):
             self.assertEqual(client.reply().answer(), ANSWER)
         holding.socket.close()
         self.server.until(lambda: self.exchange(post(b" " * 900_000)).status == 400, "room again")
+
+
+class CodedBodies(Case):
+    """Bodies with a Content-Encoding."""
+    ARGS = ("--max-body-bytes", "1000000", "--max-bodies-bytes", "4000000")
+    TEXT = json.dumps(CHAT).encode()
+    # TEXT by `zstd -19`.
+    ZSTD = bytes.fromhex("28b52ffd04686d0200f2451211a06f05eace37af6d52537f336890fa6f6a37b0689ff5d174f9fc9bc1b93d3c41340"
+                         "9abc80e7d9328b1b367daf8112bcda21ffac3989a414fa7b559b4bb38db1a164d7d214afdb50d0026b3d09f")
+
+    def coded(self, body, coding):
+        return self.exchange(post(body, "/v1/chat/completions", f"Content-Encoding: {coding}"))
+
+    def test_are_decoded(self):
+        raw = zlib.compressobj(9, zlib.DEFLATED, -15)
+        for coding, body in [("gzip", gzip.compress(self.TEXT)), ("deflate", zlib.compress(self.TEXT)), ("zstd", self.ZSTD),
+                             ("deflate", raw.compress(self.TEXT) + raw.flush()), ("identity", self.TEXT)]:
+            self.assertEqual(self.coded(body, coding).answer(), ANSWER, coding)
+
+    def test_a_small_body_may_be_a_large_one(self):
+        self.assertEqual(self.coded(gzip.compress(self.TEXT + b" " * 900_000), "gzip").answer(), ANSWER)
+
+    def test_bombs_are_413(self):
+        for body in [gzip.compress(b" " * 50_000_000), gzip.compress(self.TEXT + b" " * 1_000_000)]:
+            reply = self.coded(body, "gzip")
+            self.assertEqual(reply.status, 413)
+            self.assertIn("1000000 bytes when it is decoded", reply.json()["error"]["message"])
+
+    def test_bombs_cost_little(self):
+        if is_sanitized():
+            self.skipTest("sanitizers keep freed memory")
+        before_mb = self.server.resident_mb()
+        bomb = post(gzip.compress(b" " * 50_000_000), "/v1/chat/completions", "Content-Encoding: gzip")
+        clients = [self.server.connect() for _ in range(40)]
+        for client in clients:
+            client.send(bomb)
+        for client in clients:
+            self.assertIn(client.reply().status, (413, 503))
+            client.socket.close()
+        self.assertLess(self.server.resident_mb() - before_mb, 30)
+
+    def test_what_is_broken_is_400_and_what_is_unknown_415(self):
+        for coding, body in [("gzip", self.TEXT), ("zstd", self.ZSTD[:-1]), ("gzip", b""), ("deflate", b"\xff" * 40)]:
+            reply = self.coded(body, coding)
+            self.assertEqual((reply.status, "Content-Encoding" in reply.body.decode()), (400, True), coding)
+        for coding in ["br", "gzip, gzip", "x" * 5000]:
+            reply = self.coded(self.TEXT, coding)
+            self.assertEqual((reply.status, reply.headers["accept-encoding"]), (415, "gzip, deflate, zstd"))
+            self.assertLess(len(reply.body), 400)
+
+
+class SeveralPrompts(Temporary):
+    BODY = {"prompt": ["One two three. " * 20 + "a", "Four five six. " * 20 + "b"], "max_tokens": 4, "temperature": 0}
+
+    def test_usage_trace_and_log_tell_of_each(self):
+        log = self.path("log")
+        server = Server("--access-log", log)
+        request = post(self.BODY, "/v1/completions", "X-Trace: 1")
+        alone = []
+        for prompt in self.BODY["prompt"]:
+            with server.connect() as client:
+                client.send(post({**self.BODY, "prompt": prompt}, "/v1/completions") * 2)
+                client.reply()
+                alone.append(client.reply().json()["usage"])
+        with server.connect() as client:
+            client.send(request)
+            reply = client.reply().json()
+        server.stop()
+        cached = [usage["prompt_tokens_details"]["cached_tokens"] for usage in alone]
+        self.assertGreater(min(cached), 0)
+        self.assertEqual(reply["usage"]["prompt_tokens_details"]["cached_tokens"], sum(cached))
+        self.assertEqual([each["n_cached"] for each in reply["trace"]["prompts"]], cached)
+        self.assertEqual([each["n_prompt"] for each in reply["trace"]["prompts"]], [u["prompt_tokens"] for u in alone])
+        self.assertEqual(reply["trace"]["n_cached"], sum(cached))
+        line = json.loads(pathlib.Path(log).read_text().splitlines()[-1])
+        self.assertEqual(line["n_prompt"], sum(usage["prompt_tokens"] for usage in alone))
+        self.assertEqual(line["n_cached"], sum(cached))
+        self.assertEqual([each["n_generated"] for each in line["prompts"]], [4, 4])
+
+    def test_an_error_names_the_prompt(self):
+        server = Server()
+        with server.connect() as client:
+            for body, path, param in [({"prompt": ["a", 5]}, "/v1/completions", "prompt[1]"),
+                                      ({"prompt": ["a", "b", "a " * 3000]}, "/v1/completions", "prompt[2]"),
+                                      ({"prompt": [[5], [4000]]}, "/v1/completions", "prompt[1]"),
+                                      ({"input": ["a", ""]}, "/v1/embeddings", "input[1]"),
+                                      ({"input": [[5], [4000]]}, "/v1/embeddings", "input[1]"),
+                                      ({"prompt": 5}, "/v1/completions", "prompt")]:
+                client.send(post(body, path))
+                error = client.reply().json()["error"]
+                self.assertEqual(error["param"], param)
+                self.assertTrue(error["message"].startswith(param + ": "), error)
+        server.stop()
 
 
 class Storms(Case):

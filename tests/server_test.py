@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The server against raw bytes: what no proper client sends, and what clients do when they go wrong.
 Usage: server_test.py REALIZAR."""
+import gzip
 import json
 import os
 import pathlib
@@ -160,7 +161,7 @@ class Client:
 
     def reply(self, has_body=True):
         status, headers = self.head()
-        if not has_body or status in (100, 204):
+        if not has_body or status in (100, 204, 304):
             return Reply(status, headers, b"")
         if headers.get("transfer-encoding") == "chunked":
             return Reply(status, headers, b"".join(self.chunks()))
@@ -369,6 +370,24 @@ class Requests(Case):
         if "REALIZAR_PAGE:BOOL=OFF" in cache:
             self.assertEqual((reply.status, reply.json()["error"]["code"]), (404, "no_page"))
         else:
+            self.assertEqual((reply.status, reply.body), (200, PAGE.read_bytes()))
+
+    def test_the_page_is_sent_compressed_and_to_whom_has_it_not_again(self):
+        with self.server.connect() as client:
+            client.send("GET / HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip, br\r\n\r\n")
+            reply = client.reply()
+            if reply.status == 404:
+                self.skipTest("built without its page")
+            self.assertEqual(reply.headers["content-encoding"], "gzip")
+            self.assertEqual(gzip.decompress(reply.body), PAGE.read_bytes())
+            self.assertLess(len(reply.body), len(PAGE.read_bytes()) // 2)
+            etag = reply.headers["etag"]
+            client.send(f"GET / HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {etag}\r\n\r\n")
+            reply = client.reply()
+            self.assertEqual((reply.status, reply.headers["etag"]), (304, etag))
+            self.assertNotIn("content-length", reply.headers)
+            client.send('GET / HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: "other"\r\n\r\n')
+            reply = client.reply()
             self.assertEqual((reply.status, reply.body), (200, PAGE.read_bytes()))
 
     def test_garbage_after_a_request(self):

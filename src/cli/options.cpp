@@ -171,7 +171,7 @@ Result<LanguageModel> load_model(const std::string& path, LoadOptions options) {
   return model;
 }
 
-Result<std::string> bundled_model_path() {
+Result<std::string> bundled_model_path(const std::string& command) {
   std::error_code error;
   const auto executable = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string file = "models/realizar-tiny/realizar-tiny-Q8_0.gguf";
@@ -180,8 +180,9 @@ Result<std::string> bundled_model_path() {
   for (const auto& candidate : {bin / "../share/realizar" / file, bin / "../../.." / file}) {
     if (std::filesystem::exists(candidate, error)) return std::filesystem::weakly_canonical(candidate, error).string();
   }
-  return not_found("the bundled model is not beside " + executable.string() + "; name a model: realizar run MODEL",
-                   file);
+  return not_found(
+      "the bundled model is not beside " + executable.string() + "; name a model: realizar " + command + " MODEL",
+      file);
 }
 
 Result<std::string> read_text(const std::string& path) {

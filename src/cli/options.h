@@ -33,7 +33,8 @@ struct SamplingFlags {
 Result<LanguageModel> load_model(const std::string& path, LoadOptions options);
 
 // The bundled model, beside the executable in the build tree or the install tree. Errors: NotFound.
-Result<std::string> bundled_model_path();
+// `command` is named in it.
+Result<std::string> bundled_model_path(const std::string& command);
 
 // The whole of a file, or of standard input for "-". Errors: NotFound, InvalidArgument.
 Result<std::string> read_text(const std::string& path);

@@ -90,7 +90,7 @@ Status resolve_words(RunArgs& args) {
     args.has_prompt = true;
   }
   if (args.model.empty()) {
-    RZ_TRY(args.model, bundled_model_path());
+    RZ_TRY(args.model, bundled_model_path("run"));
   }
   if (!args.prompts.file.empty()) {
     if (!args.has_prompt && args.prompt_file.empty()) return {};
@@ -183,7 +183,7 @@ int run_chat(RunArgs& args) {
   }
   if (words.model) args.model = *words.model;
   if (args.model.empty()) {
-    auto bundled = bundled_model_path();
+    auto bundled = bundled_model_path("run");
     if (!bundled.ok()) return fail(bundled.error());
     args.model = *bundled;
   }

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ namespace {
 struct ServeArgs {
   std::vector<std::string> models;
   std::string folder;
+  std::vector<std::string> aliases;
   LoadFlags load;
   server::ServerOptions options;
   uint64_t memory_mb = 0, cache_dir_mb = 1024;
@@ -41,6 +43,7 @@ server::ModelSource source_of(const std::string& text) {
 // What nobody could ask for is left out, with a line that says so: links to nothing, names that are not UTF-8.
 Result<std::vector<server::ModelSource>> find_models(const std::string& folder) {
   std::error_code error;
+  if (!std::filesystem::exists(folder, error)) return not_found("there is no folder " + folder, folder);
   std::vector<server::ModelSource> found;
   auto entry = std::filesystem::directory_iterator(folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
@@ -71,7 +74,7 @@ Status resolve_models(ServeArgs& args) {
     args.options.models.insert(args.options.models.end(), found.begin(), found.end());
   }
   if (args.options.models.empty()) {
-    RZ_TRY(const std::string path, bundled_model_path());
+    RZ_TRY(const std::string path, bundled_model_path("serve"));
     args.options.models.push_back({"realizar-tiny", path});
   }
   for (size_t i = 0; i < args.options.models.size(); ++i) {
@@ -89,12 +92,45 @@ Status resolve_models(ServeArgs& args) {
   return {};
 }
 
+bool has_name(const server::ModelSource& model, const std::string& name) {
+  return model.id == name || std::find(model.aliases.begin(), model.aliases.end(), name) != model.aliases.end();
+}
+
+// NAME, where one model is served, or ID=NAME.
+Status add_alias(const std::string& text, std::vector<server::ModelSource>& models) {
+  const auto named = [&](const server::ModelSource& model) { return text.starts_with(model.id + "="); };
+  auto model = std::find_if(models.begin(), models.end(), named);
+  const std::string name = model == models.end() ? text : text.substr(model->id.size() + 1);
+  if (model == models.end() && models.size() == 1) model = models.begin();
+  if (model == models.end()) {
+    return invalid_argument("--alias " + text + ": several models are served; expected ID=NAME with the id of one",
+                            "alias");
+  }
+  if (name.empty() || !text::is_valid_utf8(name)) {
+    return invalid_argument("--alias " + text + ": expected a name in UTF-8", "alias");
+  }
+  if (std::any_of(models.begin(), models.end(), [&](const auto& other) { return has_name(other, name); })) {
+    return invalid_argument("--alias " + text + ": a model is called '" + name + "' already", "alias");
+  }
+  model->aliases.push_back(name);
+  return {};
+}
+
+Status add_aliases(const std::vector<std::string>& texts, std::vector<server::ModelSource>& models) {
+  for (const std::string& text : texts) {
+    std::istringstream names(text);
+    for (std::string name; std::getline(names, name, ',');) RZ_CHECK_OK(add_alias(name, models));
+  }
+  return {};
+}
+
 // Enough for a few whole contexts; longer queues wait, and what no longer fits is put back.
 constexpr uint32_t kDefaultContexts = 4;
 
 int serve(ServeArgs& args) {
   if (auto status = resolve_models(args); !status.ok()) return fail(status.error());
   server::ServerOptions& options = args.options;
+  if (auto status = add_aliases(args.aliases, options.models); !status.ok()) return fail(status.error());
   if (options.http.tls_cert.empty() != options.http.tls_key.empty()) {
     return fail(invalid_argument("--tls-cert and --tls-key go together", "tls_cert"));
   }
@@ -110,7 +146,7 @@ int serve(ServeArgs& args) {
   options.load.max_batch_tokens = std::max(options.load.max_batch_tokens, max_seqs * (1 + options.load.n_draft));
   options.load.kv_tokens = kv_tokens;
   options.load.kv_contexts = kDefaultContexts;
-  if (!server::is_loopback(options.http.host) && options.api_keys_file.empty()) {
+  if (!server::is_loopback(options.http.host) && options.api_keys_file.empty() && options.api_keys.empty()) {
     warn("whoever reaches " + options.http.host + " may use this server; --api-keys FILE asks for a key");
   }
   options.memory_bytes = args.memory_mb << 20;
@@ -157,6 +193,11 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.option("--tls-cert", options.http.tls_cert, "Certificate chain (PEM); with --tls-key: HTTPS");
   flags.option("--tls-key", options.http.tls_key, "Private key (PEM)");
   flags.option("--api-keys", options.api_keys_file, "File with a key, or sha256:HEX, a line; others get 401");
+  flags
+      .option("--api-key", options.api_keys,
+              "A key itself; may be repeated. Other users of this machine can see it: --api-keys hides keys in a file")
+      .one_at_a_time()
+      .shown_as("KEY");
   flags
       .option("--max-requests-per-key", options.max_requests_per_key,
               "Requests of a key, or without keys of an address, that run or wait at once; 0: no bound")
@@ -216,6 +257,13 @@ void add_serve(CommandLine& line) {
               "any the bundled one is served")
       .shown_as("[ID=]PATH...");
   flags.option("--models-dir", args->folder, "Serve every model in this folder too").shown_as("DIR");
+  flags
+      .option("--alias", args->aliases,
+              "Further names of the model, with commas between them; ID=NAME where several are served")
+      .one_at_a_time()
+      .shown_as("[ID=]NAME[,NAME]");
+  flags.flag("--strict-model-names", args->options.strict_model_names,
+             "404 for names that no model has; otherwise a model that is served alone answers to any name");
   args->load.add_to(flags);
   add_engine_flags(flags, *args);
   add_http_flags(flags, *args);

@@ -10,8 +10,8 @@ namespace realizar::server {
 
 struct AnswerForm {
   enum class Kind { kFree, kSchema, kGrammar } kind = Kind::kFree;
-  std::string source;  // a JSON Schema, or GBNF
-  std::string where;   // the field that asked for it, for errors
+  std::string source;      // a JSON Schema, or GBNF
+  std::string where;       // the field that asked for it, for errors
   bool is_strict = false;  // what no grammar holds of the schema is an error, and not left out
 };
 

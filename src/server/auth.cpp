@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "base/files.h"
@@ -78,6 +79,13 @@ Result<KeyStore> KeyStore::read(const std::string& path) {
   if (store.digests_.empty()) return format_error(path + " holds no API key", path);
   store.exposure_ = exposure_of(path, holds_secrets);
   return store;
+}
+
+Status KeyStore::add(std::string_view key) {
+  const bool is_plain = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  if (!is_plain) return invalid_argument("an API key has printable ASCII characters and no spaces", "api_key");
+  digests_.push_back(digest_of(key));
+  return {};
 }
 
 // Every digest is compared, whole: the time tells nothing.

@@ -22,6 +22,9 @@ class KeyStore {
   // skipped. Errors: NotFound; InvalidArgument (neither a file nor a pipe with a writer); FormatError with the line.
   static Result<KeyStore> read(const std::string& path);
 
+  // A key as it is. Errors: InvalidArgument for one that no header can hold.
+  Status add(std::string_view key);
+
   bool is_empty() const { return digests_.empty(); }
   // What users of the machine who are neither the file's owner nor in its group may do with the keys. "": nothing;
   // else a sentence for whoever starts the server. That they can read a file which holds digests alone is no harm.

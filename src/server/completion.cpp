@@ -36,6 +36,7 @@ Completion::Completion(Call call, ServedModelPtr model, CompletionPlan plan)
     choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice));
   }
   last_token_.resize(choices_.size());
+  n_per_prompt_ = plan_.n_per_prompt > 0 ? plan_.n_per_prompt : choices_.size();
 }
 
 Completion::~Completion() {
@@ -53,7 +54,7 @@ void Completion::start() {
   call_.reply->on_failed = [this](const Error& error) { fail(to_api_error(error)); };
   call_.reply->on_drained = [this] { take_all(); };
   call_.record->model = model_->id;
-  call_.record->n_prompt = static_cast<uint32_t>(choices_[0]->request().prompt.size());
+  call_.record->n_prompt = usage().n_prompt;
   if (plan_.stream) call_.context.streaming.insert(this);
   const auto keep = self_;
   while (n_submitted_ < std::min(choices_.size(), kMaxAtOnce) && submit_next()) {
@@ -67,7 +68,7 @@ bool Completion::submit_next() {
   const size_t i = n_submitted_++;
   // The choice lives in this, and forgets the function when it is cancelled.
   const auto status = choices_[i]->submit([this, i] { on_news(i); });
-  if (!status.ok()) fail(to_api_error(status.error()));
+  if (!status.ok()) fail(to_api_error(told_of(status.error(), i)));
   return status.ok();
 }
 
@@ -97,7 +98,7 @@ void Completion::take_news(size_t choice_idx) {
   if (news.ended) {
     ++n_ended_;
     observe_end(choice);
-    if (const auto error = error_of(choice)) return fail(*error);
+    if (const auto error = error_of(choice_idx)) return fail(*error);
     if (n_submitted_ < choices_.size() && !submit_next()) return;
   }
   const bool has_any = !news.events.empty() || !news.tokens.empty() || !news.prompt_tokens.empty();
@@ -126,6 +127,7 @@ void Completion::send(std::string_view bytes) {
 
 void Completion::finish() {
   done_ = true;
+  record_prompts();
   const Usage total = usage();
   const bool wants_trace = !call_.request->header("x-trace").empty() && call_.request->header("x-trace") != "0";
   const Json trace_json = wants_trace ? trace() : Json();
@@ -144,6 +146,7 @@ void Completion::finish() {
 void Completion::fail(const ApiError& error) {
   const auto keep = shared_from_this();
   done_ = true;
+  record_prompts();
   for (auto& choice : choices_) choice->cancel();
   if (begun_) {
     send(plan_.dialect->stream_error(error));
@@ -154,9 +157,25 @@ void Completion::fail(const ApiError& error) {
   self_.reset();
 }
 
-std::optional<ApiError> Completion::error_of(const Choice& choice) const {
-  const TokenStream::End& end = choice.end();
-  if (end.error) return to_api_error(*end.error);
+void Completion::record_prompts() {
+  CallRecord& record = *call_.record;
+  record.n_cached = usage().n_cached;
+  if (n_prompts() == 1) return;
+  for (size_t i = 0; i < n_prompts(); ++i) {
+    const Usage one = usage_of(i);
+    record.prompts.push_back({one.n_prompt, one.n_cached, one.n_completion});
+  }
+}
+
+// Where there are several prompts, which of them it is about.
+Error Completion::told_of(const Error& error, size_t choice_idx) const {
+  return n_prompts() > 1 && error.subject == "prompt" ? of_item(error, plan_.prompt_field, choice_idx / n_per_prompt_)
+                                                      : error;
+}
+
+std::optional<ApiError> Completion::error_of(size_t choice_idx) const {
+  const TokenStream::End& end = choices_[choice_idx]->end();
+  if (end.error) return to_api_error(told_of(*end.error, choice_idx));
   if (end.reason == FinishReason::kDeadline) return ApiError{504, "the request's deadline has passed", "", "timeout"};
   if (end.reader_was_slow) return ApiError{408, "the client reads too slowly", "", "slow_client"};
   if (end.reason == FinishReason::kCancelled) return ApiError{503, "the server is shutting down", "", "shutting_down"};
@@ -172,7 +191,6 @@ void Completion::observe_token(size_t choice_idx, Sequence::Clock::time_point ti
 void Completion::observe_end(const Choice& choice) {
   const GenerationStats& stats = choice.end().stats;
   CallRecord& record = *call_.record;
-  record.n_cached = std::max(record.n_cached, stats.n_cached);
   record.n_generated += choice.n_tokens();
   record.queue_ms = stats.queue_ms;
   record.prefill_ms = stats.prefill_ms;
@@ -183,35 +201,53 @@ void Completion::observe_end(const Choice& choice) {
                                         ms_between(call_.start, Clock::now()));
 }
 
-Usage Completion::usage() const {
+// Choices of one prompt find the same prefix in the cache.
+Usage Completion::usage_of(size_t prompt_idx) const {
   Usage usage;
-  const size_t n_per_prompt = plan_.n_per_prompt > 0 ? plan_.n_per_prompt : choices_.size();
-  for (size_t i = 0; i < choices_.size(); i += n_per_prompt) {
-    usage.n_prompt += static_cast<uint32_t>(choices_[i]->request().prompt.size());
-  }
-  for (const auto& choice : choices_) {
-    usage.n_cached = std::max(usage.n_cached, choice->end().stats.n_cached);
-    usage.n_completion += choice->n_tokens();
-    usage.n_reasoning += choice->n_reasoning_tokens();
+  usage.n_prompt = static_cast<uint32_t>(choices_[prompt_idx * n_per_prompt_]->request().prompt.size());
+  for (size_t i = prompt_idx * n_per_prompt_; i < (prompt_idx + 1) * n_per_prompt_; ++i) {
+    usage.n_cached = std::max(usage.n_cached, choices_[i]->end().stats.n_cached);
+    usage.n_completion += choices_[i]->n_tokens();
+    usage.n_reasoning += choices_[i]->n_reasoning_tokens();
   }
   return usage;
 }
 
-Json Completion::trace() const {
-  const GenerationStats& stats = choices_[0]->end().stats;
-  return {{"prepare_ms", plan_.prepare_ms},
-          {"queue_ms", stats.queue_ms},
-          {"prefix_lookup_ms", stats.prefix_lookup_ms},
-          {"prefill_ms", stats.prefill_ms},
-          {"first_token_ms", stats.first_token_ms},
-          {"decode_ms", stats.decode_ms},
-          {"total_ms", ms_between(call_.start, Clock::now())},
-          {"n_prompt", stats.n_prompt},
-          {"n_cached", stats.n_cached},
-          {"n_generated", stats.n_generated},
-          {"n_preemptions", stats.n_preemptions},
-          {"n_drafted", stats.n_drafted},
+Usage Completion::usage() const {
+  Usage all;
+  for (size_t i = 0; i < n_prompts(); ++i) {
+    const Usage one = usage_of(i);
+    all.n_prompt += one.n_prompt;
+    all.n_cached += one.n_cached;
+    all.n_completion += one.n_completion;
+    all.n_reasoning += one.n_reasoning;
+  }
+  return all;
+}
+
+// Of a prompt's first choice.
+Json Completion::times_of(size_t prompt_idx) const {
+  const GenerationStats& stats = choices_[prompt_idx * n_per_prompt_]->end().stats;
+  return {{"queue_ms", stats.queue_ms},           {"prefix_lookup_ms", stats.prefix_lookup_ms},
+          {"prefill_ms", stats.prefill_ms},       {"first_token_ms", stats.first_token_ms},
+          {"decode_ms", stats.decode_ms},         {"n_prompt", stats.n_prompt},
+          {"n_cached", stats.n_cached},           {"n_generated", stats.n_generated},
+          {"n_preemptions", stats.n_preemptions}, {"n_drafted", stats.n_drafted},
           {"n_accepted", stats.n_accepted}};
+}
+
+// One prompt's times and counts stand in the trace itself, those of several in a list, beside their sums.
+Json Completion::trace() const {
+  Json trace{{"prepare_ms", plan_.prepare_ms}, {"total_ms", ms_between(call_.start, Clock::now())}};
+  if (n_prompts() == 1) {
+    trace.update(times_of(0));
+    return trace;
+  }
+  const Usage all = usage();
+  trace.update(Json{{"n_prompt", all.n_prompt}, {"n_cached", all.n_cached}, {"n_generated", all.n_completion}});
+  trace["prompts"] = Json::array();
+  for (size_t i = 0; i < n_prompts(); ++i) trace["prompts"].push_back(times_of(i));
+  return trace;
 }
 
 }  // namespace realizar::server

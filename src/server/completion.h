@@ -42,6 +42,7 @@ std::string system_fingerprint();
 struct CompletionPlan {
   std::vector<Request> requests;  // one a choice
   size_t n_per_prompt = 0;        // neighbours that share a prompt; 0: all
+  const char* prompt_field = "";  // which holds the prompts, where there may be several
   ChoiceOptions choice;
   std::unique_ptr<Dialect> dialect;
   bool stream = false;
@@ -70,13 +71,19 @@ class Completion : public std::enable_shared_from_this<Completion> {
   void fail(const ApiError& error);
   void observe_token(size_t choice_idx, Sequence::Clock::time_point time);
   void observe_end(const Choice& choice);
-  std::optional<ApiError> error_of(const Choice& choice) const;
+  void record_prompts();
+  Error told_of(const Error& error, size_t choice_idx) const;
+  std::optional<ApiError> error_of(size_t choice_idx) const;
+  size_t n_prompts() const { return choices_.size() / n_per_prompt_; }
+  Usage usage_of(size_t prompt_idx) const;
   Usage usage() const;
+  Json times_of(size_t prompt_idx) const;
   Json trace() const;
 
   Call call_;
   ServedModelPtr model_;
   CompletionPlan plan_;
+  size_t n_per_prompt_ = 1;
   std::vector<std::unique_ptr<Choice>> choices_;
   std::vector<std::optional<Sequence::Clock::time_point>> last_token_;  // of each choice
   std::shared_ptr<Completion> self_;                                    // while it runs

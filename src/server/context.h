@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "server/auth.h"
 #include "server/http.h"
@@ -42,7 +43,12 @@ struct CallRecord {
   uint32_t n_prompt = 0, n_cached = 0, n_generated = 0;
   double queue_ms = 0, prefill_ms = 0, first_token_ms = 0, decode_ms = 0;
   std::string finish_reason;
-  std::string prompt;  // only where prompts are logged
+  struct Counts {
+    uint32_t n_prompt, n_cached, n_generated;
+  };
+  std::vector<Counts> prompts;  // of each, where there are several
+  std::string prompt;           // only where prompts are logged
+  std::string warning;          // for the client too, in a header: printable ASCII
 };
 
 struct Call {
@@ -55,7 +61,8 @@ struct Call {
   uint64_t tenant = 0;  // whose share of the engine it uses
   Clock::time_point start;
   std::shared_ptr<CallRecord> record;
-  std::string client = {};  // whose turn its work takes: its key's, or its connection's where no key is asked for
+  std::string path_id = {};  // what stands in the request's path for the name in braces of its route's
+  std::string client = {};   // whose turn its work takes: its key's, or its connection's where no key is asked for
 };
 
 }  // namespace realizar::server

@@ -35,7 +35,9 @@ class Exchange final : public Reply {
 
   void send(HttpResponse response) override {
     if (state_ != State::kOpen) return;
-    response.headers.emplace_back("Content-Length", std::to_string(response.body.size()));
+    // RFC 9110, section 8.6: a length belongs to a body, or to the one that HEAD leaves out.
+    const bool has_body = response.status != 204 && response.status != 304;
+    if (has_body) response.headers.emplace_back("Content-Length", std::to_string(response.body.size()));
     std::string bytes = head_of(response);
     if (!is_head_) bytes += response.body;
     state_ = State::kStreaming;

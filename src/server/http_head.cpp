@@ -38,6 +38,42 @@ std::string wrong_headers(const HttpRequest& request, bool is_http_1_0) {
   return {};
 }
 
+namespace {
+
+std::string_view without_spaces(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// Whether some item of a list with commas fulfils `is_it`.
+template <class IsIt>
+bool any_item(std::string_view list, IsIt is_it) {
+  while (!list.empty()) {
+    const size_t comma = list.find(',');
+    if (is_it(without_spaces(list.substr(0, comma)))) return true;
+    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+bool names_tag(std::string_view if_none_match, std::string_view etag) {
+  const auto opaque = [](std::string_view tag) { return tag.starts_with("W/") ? tag.substr(2) : tag; };
+  return any_item(if_none_match, [&](std::string_view tag) { return tag == "*" || opaque(tag) == opaque(etag); });
+}
+
+bool accepts_gzip(std::string_view accept_encoding) {
+  return any_item(accept_encoding, [](std::string_view item) {
+    const size_t semicolon = item.find(';');
+    if (without_spaces(item.substr(0, semicolon)) != "gzip") return false;
+    if (semicolon == std::string_view::npos) return true;
+    const std::string_view weight = without_spaces(item.substr(semicolon + 1));
+    return weight.find_first_not_of("qQ=0.") != std::string_view::npos;
+  });
+}
+
 std::string http_date(int64_t unix_s) {
   static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",

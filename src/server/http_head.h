@@ -19,6 +19,10 @@ std::string_view origin_form(std::string_view target);
 // What is wrong with headers that a parser took; "" where nothing is. Two readers of such a request could see different
 // hosts or different keys.
 std::string wrong_headers(const HttpRequest& request, bool is_http_1_0);
+// Whether an If-None-Match header names the tag, which is weak (RFC 9110, section 13.1.2).
+bool names_tag(std::string_view if_none_match, std::string_view etag);
+// Whether an Accept-Encoding header names gzip, and not with the weight 0.
+bool accepts_gzip(std::string_view accept_encoding);
 // "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, section 5.6.7).
 std::string http_date(int64_t unix_s);
 

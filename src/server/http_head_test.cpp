@@ -42,6 +42,23 @@ TEST(HttpHead, RefusesWhatTwoReadersCouldReadDifferently) {
   EXPECT_EQ(wrong_headers(request, false), "expected one Host header, actual 2");
 }
 
+TEST(HttpHead, FindsATagAmongThoseThatAClientHas) {
+  for (const char* header : {"W/\"1a\"", "\"1a\"", "*", "\"x\", W/\"1a\"", "\"x\",\"1a\" "}) {
+    EXPECT_TRUE(names_tag(header, "W/\"1a\"")) << header;
+  }
+  for (const char* header : {"", "\"1\"", "1a", "W/\"1a", "\"x\", ,"})
+    EXPECT_FALSE(names_tag(header, "W/\"1a\"")) << header;
+}
+
+TEST(HttpHead, ReadsWhetherAClientTakesGzip) {
+  for (const char* header : {"gzip", "gzip, deflate, br", "br;q=1.0, gzip;q=0.8", "deflate , gzip ; q=0.001"}) {
+    EXPECT_TRUE(accepts_gzip(header)) << header;
+  }
+  for (const char* header : {"", "identity", "gzip;q=0", "gzip; q=0.000", "br, xgzip", "*;q=0"}) {
+    EXPECT_FALSE(accepts_gzip(header)) << header;
+  }
+}
+
 TEST(HttpHead, WritesDatesAsHttpHasThem) {
   EXPECT_EQ(http_date(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");

@@ -256,7 +256,9 @@ Status AsioServer::listen() {
   if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
   if (!error) return {};
   return Error{ErrorCode::kResourceExhausted,
-               fmt::format("cannot listen on {}:{}: {}", options.host, options.port, error.message()), "port"};
+               fmt::format("cannot listen on {}:{}: {}; --port N takes another port, --port 0 any free one",
+                           options.host, options.port, error.message()),
+               "port"};
 }
 
 asio::awaitable<void> AsioServer::accept() {

@@ -49,13 +49,15 @@ class FakeReply final : public Reply {
 struct RecordedReplyTest : ::testing::Test {
   std::shared_ptr<FakeReply> inner = std::make_shared<FakeReply>();
   std::vector<int> over;
-  std::shared_ptr<RecordedReply> reply =
-      RecordedReply::over(inner, {{"X-Request-Id", "7"}}, [this](int status) { over.push_back(status); });
+  std::shared_ptr<RecordedReply> reply = RecordedReply::over(
+      inner, [this] { return headers; }, [this](int status) { over.push_back(status); });
+  Headers headers{{"X-Request-Id", "7"}};
 };
 
-TEST_F(RecordedReplyTest, AddsHeadersAndTellsTheStatusOnce) {
+TEST_F(RecordedReplyTest, AddsTheHeadersOfItsBeginningAndTellsTheStatusOnce) {
+  headers = {{"X-Request-Id", "8"}};
   reply->send({404, "text/plain", "no", {}});
-  EXPECT_EQ(inner->heads.at(0).headers, (Headers{{"X-Request-Id", "7"}}));
+  EXPECT_EQ(inner->heads.at(0).headers, (Headers{{"X-Request-Id", "8"}}));
   reply->send({200, "text/plain", "yes", {}});
   reply->end();
   EXPECT_EQ(inner->heads.size(), 1u);

@@ -28,6 +28,14 @@ Error wrong(const std::string& where, const std::string& message) {
   return invalid_argument(where + ": " + message, where);
 }
 
+Error of_item(Error error, const std::string& field, size_t i) {
+  const std::string item = fmt::format("{}[{}]", field, i), begin = field + ": ";
+  const std::string_view told = error.message;
+  error.message = fmt::format("{}: {}", item, told.starts_with(begin) ? told.substr(begin.size()) : told);
+  error.subject = item;
+  return error;
+}
+
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

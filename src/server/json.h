@@ -29,6 +29,8 @@ Result<Json> parse_json(std::string_view text, const IdLimits& ids = {});
 Result<std::string> read_model_name(std::string_view text);
 // InvalidArgument: "where: message", its subject `where`.
 Error wrong(const std::string& where, const std::string& message);
+// The same error, told of the i-th item of a list that `field` names.
+Error of_item(Error error, const std::string& field, size_t i);
 // One line; bytes that are not UTF-8 become U+FFFD.
 std::string dump(const Json& json);
 

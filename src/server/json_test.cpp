@@ -87,6 +87,7 @@ TEST(ParseJson, BoundsListsOfIdsByTheirOwnLimit) {
   ASSERT_FALSE(parsed.ok());
   EXPECT_EQ(parsed.error().code, ErrorCode::kContextLengthExceeded);
   EXPECT_EQ(parsed.error().message, "prompt: a list has more than 300000 token ids");
+  EXPECT_EQ(parsed.error().n_ctx, 300'000u);
   EXPECT_EQ(error_with(repeated(R"({"tokens":[)", "1", 400'001, "]}")),
             "tokens: a list has more than 400000 token ids");
   // What is no id, and what stands elsewhere, counts as a value.
@@ -94,6 +95,15 @@ TEST(ParseJson, BoundsListsOfIdsByTheirOwnLimit) {
     const char* value = begin[2] == 'p' ? "1.5" : "1";
     EXPECT_EQ(error_with(repeated(begin, value, 200'001, "]}")), "the body has more than 200000 values") << begin;
   }
+}
+
+TEST(OfItem, NamesTheItemOnce) {
+  const Error named = of_item(wrong("prompt", "expected text"), "prompt", 3);
+  EXPECT_EQ(named.message, "prompt[3]: expected text");
+  EXPECT_EQ(named.subject, "prompt[3]");
+  const Error counted = of_item(context_length_exceeded("too long", "prompt", 9, 8), "prompt", 0);
+  EXPECT_EQ(counted.message, "prompt[0]: too long");
+  EXPECT_EQ(counted.n_prompt, 9u);
 }
 
 TEST(ParseJson, TheLastOfEqualMembersCounts) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -30,6 +31,20 @@ std::chrono::system_clock::time_point time_of(const std::string& path) {
   if (error) return {};
   return std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(
       std::chrono::file_clock::to_sys(written).time_since_epoch()));
+}
+
+// Ollama's clients write NAME:latest for NAME.
+std::string_view without_tag(std::string_view name) {
+  constexpr std::string_view kTag = ":latest";
+  const bool has_tag =
+      name.size() > kTag.size() && strncasecmp(name.data() + name.size() - kTag.size(), kTag.data(), kTag.size()) == 0;
+  return has_tag ? name.substr(0, name.size() - kTag.size()) : name;
+}
+
+bool is_same_name(std::string_view a, std::string_view b) {
+  a = without_tag(a);
+  b = without_tag(b);
+  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
 }  // namespace
@@ -65,21 +80,35 @@ ModelRegistry::~ModelRegistry() {
   }
 }
 
-ModelRegistry::Entry* ModelRegistry::find_entry(const std::string& id) {
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& entry) { return id.empty() || entry.source.id == id; });
-  return found == entries_.end() ? nullptr : &*found;
+const ModelRegistry::Entry* ModelRegistry::find_named(const std::string& id) const {
+  using IsSame = bool (*)(std::string_view, std::string_view);
+  const auto find_by = [&](IsSame is_same) -> const Entry* {
+    const auto has_name = [&](const Entry& entry) {
+      const auto is_it = [&](const std::string& name) { return is_same(name, id); };
+      return is_it(entry.source.id) || std::ranges::any_of(entry.source.aliases, is_it);
+    };
+    const auto found = std::ranges::find_if(entries_, has_name);
+    return found == entries_.end() ? nullptr : &*found;
+  };
+  const Entry* exact = find_by([](std::string_view a, std::string_view b) { return a == b; });
+  return exact != nullptr ? exact : find_by(is_same_name);
 }
 
 const ModelRegistry::Entry* ModelRegistry::find(const std::string& id) const {
-  return const_cast<ModelRegistry*>(this)->find_entry(id);
+  if (entries_.empty()) return nullptr;
+  const bool takes_any = id.empty() || (entries_.size() == 1 && !options_.strict_names);
+  return takes_any ? &entries_.front() : find_named(id);
+}
+
+Error ModelRegistry::no_such_model(const std::string& id) const {
+  return not_found("there is no model '" + shown(id) + "'; GET /v1/models lists those that there are", "model");
 }
 
 uint64_t ModelRegistry::acquire(const std::string& id, Then then) {
   const uint64_t ticket = ++n_tickets_;
-  Entry* entry = find_entry(id);
+  Entry* entry = const_cast<Entry*>(find(id));
   if (entry == nullptr) {
-    then(not_found("there is no model '" + shown(id) + "'", "model"));
+    then(no_such_model(id));
     return ticket;
   }
   entry->last_used = std::chrono::steady_clock::now();

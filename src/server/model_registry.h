@@ -21,8 +21,9 @@
 namespace realizar::server {
 
 struct ModelSource {
-  std::string id;    // as clients name it
-  std::string path;  // .gguf, folder or .safetensors
+  std::string id;                         // as clients name it
+  std::string path;                       // .gguf, folder or .safetensors
+  std::vector<std::string> aliases = {};  // further names
 };
 
 // A model that answers. Lives as long as a request holds it; its prefixes are kept then, where that is wanted.
@@ -49,6 +50,7 @@ using ServedModelPtr = std::shared_ptr<ServedModel>;
 struct RegistryOptions {
   LoadOptions load;
   uint32_t max_queue = 256;          // requests that wait for each model
+  bool strict_names = false;         // a model that is alone is not asked for by any other name
   uint64_t memory_bytes = 0;         // for weights and caches of all models; 0: no bound
   PrefixKeeper* prefixes = nullptr;  // over restarts; must outlive all models; null: none
   uint32_t retry_ms = 5000;          // a model that could not be loaded is not tried again before
@@ -79,8 +81,8 @@ class ModelRegistry {
   // Stops what is being loaded; what does not stop in time is left behind.
   ~ModelRegistry();
 
-  // Gives the model to `then`, which must not throw, at once if it is ready, else when it has been loaded. "": the
-  // first model. Errors: NotFound; ResourceExhausted where memory is wanted and all models are busy, or where too many
+  // Gives the model to `then`, which must not throw, at once if it is ready, else when it has been loaded. `id` is as
+  // for find(). Errors: NotFound; ResourceExhausted where memory is wanted and all models are busy, or where too many
   // wait for the model; told_failure() where it cannot be loaded, or could not be a short while ago. Gives a ticket for
   // forget().
   uint64_t acquire(const std::string& id, Then then);
@@ -89,7 +91,12 @@ class ModelRegistry {
   const std::list<Entry>& entries() const { return entries_; }
   // Where prefixes are kept over restarts; null: nowhere.
   const PrefixKeeper* prefixes() const { return options_.prefixes; }
+  // The entry that requests for `id` go to: "" is the first, and a model that is alone has every name where names are
+  // not strict. Null: none.
   const Entry* find(const std::string& id) const;
+  // The entry of that id or alias; where none has it as it is, in any case and with or without ":latest". Null: none.
+  const Entry* find_named(const std::string& id) const;
+  Error no_such_model(const std::string& id) const;
   // Calls every stream that has news.
   void dispatch();
   bool any_ready() const;
@@ -113,7 +120,6 @@ class ModelRegistry {
     ServedModelPtr model;
   };
 
-  Entry* find_entry(const std::string& id);
   Status start_loading(Entry& entry);
   Result<std::vector<GivenUp>> make_room(const Entry& wanted);
   static void take_back(std::vector<GivenUp>& given_up);

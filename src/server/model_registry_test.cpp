@@ -17,7 +17,7 @@
 namespace realizar::server {
 namespace {
 
-constexpr const char* kModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
+constexpr const char* kServedModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
 
 // Tasks for the test's own thread, which stands for the I/O thread.
 class IoThread {
@@ -66,6 +66,36 @@ class Registry : public ::testing::Test {
   IoThread io_;
   std::atomic<int> n_loads_{0};
 };
+
+std::string id_of(const ModelRegistry::Entry* entry) {
+  return entry == nullptr ? "none" : entry->source.id;
+}
+
+TEST(ModelNames, AModelThatIsAloneHasEveryName) {
+  const ModelRegistry models({{"tiny", "", {"small"}}}, {});
+  for (const char* name : {"", "tiny", "TINY:latest", "small", "gpt-4o"}) EXPECT_EQ(id_of(models.find(name)), "tiny");
+  EXPECT_EQ(id_of(models.find_named("gpt-4o")), "none");
+}
+
+TEST(ModelNames, WhereTheyAreStrictOnlyItsOwnCount) {
+  RegistryOptions strict;
+  strict.strict_names = true;
+  const ModelRegistry models({{"tiny", "", {"small"}}}, strict);
+  for (const char* name : {"", "tiny", "small"}) EXPECT_EQ(id_of(models.find(name)), "tiny");
+  EXPECT_EQ(id_of(models.find("gpt-4o")), "none");
+}
+
+TEST(ModelNames, OfSeveralModelsAreFoundInAnyCaseAndWithATag) {
+  const ModelRegistry models({{"One", "", {"first"}}, {"one", "", {}}, {"two:latest", "", {"a", "b"}}}, {});
+  EXPECT_EQ(id_of(models.find("")), "One");
+  EXPECT_EQ(id_of(models.find("one")), "one");
+  EXPECT_EQ(id_of(models.find("One")), "One");
+  EXPECT_EQ(id_of(models.find("ONE:Latest")), "One");
+  EXPECT_EQ(id_of(models.find("FIRST")), "One");
+  for (const char* name : {"two", "two:latest", "Two", "b", "B:latest"})
+    EXPECT_EQ(id_of(models.find(name)), "two:latest");
+  for (const char* name : {"three", "two:7b", ":latest", "on", "latest"}) EXPECT_EQ(id_of(models.find(name)), "none");
+}
 
 Result<std::unique_ptr<LoadedModel>> broken(const std::string& path, const LoadOptions&) {
   return format_error(path + ": expected the magic GGUF, actual 0");
@@ -174,7 +204,7 @@ TEST_F(Registry, AModelIsGivenUpOnTheLoadersThreadOnceNobodyHasIt) {
   settings.load.n_ctx = 64;
   settings.load.max_batch_tokens = 64;
   settings.memory_bytes = 1;  // room for one at a time
-  ModelRegistry models({{"first", kModel}, {"second", kModel}}, settings);
+  ModelRegistry models({{"first", kServedModel}, {"second", kServedModel}}, settings);
   auto held = acquired(models, "first");
   ASSERT_TRUE(held.ok()) << held.error().message;
   first = *held;

@@ -22,7 +22,9 @@ struct ServerOptions {
   uint32_t drain_timeout_ms = 30'000;  // for running requests after SIGTERM
   uint32_t stall_timeout_ms = 60'000;  // without progress of an engine that has requests: the server is not ready
   uint64_t memory_bytes = 0;           // for all loaded models; 0: no bound
-  std::string api_keys_file;           // a key a line; empty: no key is asked for
+  bool strict_model_names = false;     // a model that is served alone answers to its own names only
+  std::string api_keys_file;           // a key a line
+  std::vector<std::string> api_keys;   // beside those of the file; where there are none at all no key is asked for
   std::vector<std::string> cors_origins;
   std::vector<std::string> allowed_hosts;  // names by which clients may reach it, beside those that need no saying
   std::string access_log;                  // a file, "-" for standard error; empty: none

@@ -12,8 +12,9 @@ namespace realizar::server {
 
 class RecordedReply final : public Reply {
  public:
-  // `on_over`: called once, with the status; 499 where the client went away first. It must not throw.
-  static std::shared_ptr<RecordedReply> over(std::shared_ptr<Reply> reply, Headers headers,
+  // `headers` is asked when the reply begins. `on_over`: called once, with the status; 499 where the client went away
+  // first. It must not throw.
+  static std::shared_ptr<RecordedReply> over(std::shared_ptr<Reply> reply, std::function<Headers()> headers,
                                              std::function<void(int status)> on_over) {
     auto recorded = std::make_shared<RecordedReply>(std::move(reply), std::move(headers), std::move(on_over));
     // The connection holds the inner reply only while it is under way, and that holds this one as long.
@@ -24,7 +25,7 @@ class RecordedReply final : public Reply {
     return recorded;
   }
 
-  RecordedReply(std::shared_ptr<Reply> reply, Headers headers, std::function<void(int)> on_over)
+  RecordedReply(std::shared_ptr<Reply> reply, std::function<Headers()> headers, std::function<void(int)> on_over)
       : inner_(std::move(reply)), headers_(std::move(headers)), on_over_(std::move(on_over)) {}
 
   void send(HttpResponse response) override {
@@ -51,8 +52,9 @@ class RecordedReply final : public Reply {
 
  private:
   void add_headers(HttpResponse& response) {
-    for (auto& header : headers_) response.headers.push_back(std::move(header));
-    headers_.clear();
+    const auto headers = std::exchange(headers_, {});
+    if (!headers) return;
+    for (auto& header : headers()) response.headers.push_back(std::move(header));
   }
   void client_left() {
     status_ = 499;
@@ -69,7 +71,7 @@ class RecordedReply final : public Reply {
   }
 
   std::shared_ptr<Reply> inner_;
-  Headers headers_;
+  std::function<Headers()> headers_;
   std::function<void(int)> on_over_;
   int status_ = 0;
 };

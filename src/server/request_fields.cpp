@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint32_t kMaxChoices = 128;
 constexpr size_t kMaxStops = 64;
+constexpr size_t kMaxBadWords = 256, kMaxBadWordBytes = 200;
 
 std::mt19937_64& random_bits() {
   thread_local std::mt19937_64 bits{std::random_device{}()};
@@ -80,9 +81,60 @@ void read_stop_tokens(Fields& fields, Request& request) {
   }
 }
 
-void read_limits(Fields& fields, const ServerOptions& options, Request& request) {
-  take(request.max_tokens, fields.integer("max_tokens", 0, INT32_MAX));
-  take(request.max_tokens, fields.integer("max_completion_tokens", 0, INT32_MAX));
+// llama.cpp's and LM Studio's clients say -1 for no limit, and -2 for the end of the context.
+void read_max_tokens(Fields& fields, GenerationFields& generation) {
+  static constexpr std::pair<const char*, int64_t> kNames[] = {
+      {"n_predict", -2}, {"max_tokens", -1}, {"max_completion_tokens", -1}};
+  std::optional<uint32_t>& max_tokens = generation.request.max_tokens;
+  for (const auto& [name, least] : kNames) {
+    const auto most = fields.integer(name, least, INT32_MAX);
+    if (!most) continue;
+    generation.has_limit = true;
+    max_tokens = *most < 0 ? std::nullopt : std::optional(static_cast<uint32_t>(*most));
+  }
+  const auto min_tokens = fields.integer("min_tokens", 0, INT32_MAX);
+  if (min_tokens && max_tokens && *min_tokens > *max_tokens) {
+    fields.fail("min_tokens", fmt::format("expected at most max_tokens, {}, actual {}", *max_tokens, *min_tokens));
+  }
+  take(generation.rules.min_tokens, min_tokens);
+}
+
+void read_allowed_tokens(Fields& fields, const ServedModel& model, TokenRules& rules) {
+  const Json* ids = fields.array("allowed_token_ids");
+  if (ids == nullptr) return;
+  const uint32_t n_vocab = model.loaded->info.n_vocab;
+  for (const Json& id : *ids) {
+    const auto token = token_id_of(id);
+    if (!token || static_cast<uint32_t>(*token) >= n_vocab) {
+      return fields.fail("allowed_token_ids", fmt::format("expected an array of token ids below {}", n_vocab));
+    }
+    rules.allowed.push_back(TokenId{*token});
+  }
+  if (rules.allowed.empty()) fields.fail("allowed_token_ids", "expected at least one token id");
+}
+
+// Each word as a text begins with it, and as it comes after a space.
+void read_bad_words(Fields& fields, const ServedModel& model, TokenRules& rules) {
+  const Json* words = fields.array("bad_words");
+  if (words == nullptr) return;
+  if (words->size() > kMaxBadWords) {
+    return fields.fail("bad_words", fmt::format("expected at most {} strings", kMaxBadWords));
+  }
+  for (const Json& word : *words) {
+    const bool is_word = word.is_string() && !word.get_ref<const std::string&>().empty() &&
+                         word.get_ref<const std::string&>().size() <= kMaxBadWordBytes;
+    if (!is_word) {
+      return fields.fail("bad_words", fmt::format("expected an array of strings of 1 to {} bytes", kMaxBadWordBytes));
+    }
+    for (const char* before : {"", " "}) {
+      const std::string text = before + word.get<std::string>();
+      auto tokens = model.tokenizer().encode(text, {.add_special = false, .parse_special = false});
+      if (!tokens.empty()) rules.bad_words.push_back(std::move(tokens));
+    }
+  }
+}
+
+void read_timeout(Fields& fields, const ServerOptions& options, Request& request) {
   if (options.request_timeout_ms > 0) request.timeout_ms = options.request_timeout_ms;
   const auto timeout_s = fields.number("timeout");
   if (!timeout_s) return;
@@ -102,11 +154,19 @@ Result<GenerationFields> read_generation_fields(const Json& body, const ServedMo
   read_logit_bias(fields, request.sampling);
   read_stop(fields, generation);
   read_stop_tokens(fields, request);
-  read_limits(fields, call.context.options, request);
+  read_max_tokens(fields, generation);
+  read_allowed_tokens(fields, model, generation.rules);
+  read_bad_words(fields, model, generation.rules);
+  read_timeout(fields, call.context.options, request);
   take(generation.n, fields.integer("n", 1, kMaxChoices));
   take(generation.stream, fields.boolean("stream"));
   take(request.ignore_eos, fields.boolean("ignore_eos"));
   take(request.priority, fields.integer("priority", INT32_MIN, INT32_MAX));
+  generation.rules.ends = request.stop_tokens;
+  if (!request.ignore_eos) {
+    const auto& ends = model.loaded->generation_config.end_tokens;
+    generation.rules.ends.insert(generation.rules.ends.end(), ends.begin(), ends.end());
+  }
   request.cache_salt = cache_salt_of(call, model, fields.text("cache_salt").value_or(""));
   request.tenant = call.tenant;
   if (const Json* options = fields.object("stream_options")) {

@@ -8,20 +8,24 @@
 #include "realizar/result.h"
 #include "server/context.h"
 #include "server/json.h"
+#include "server/token_rules.h"
 
 namespace realizar::server {
 
 struct GenerationFields {
   Request request;  // all but the prompt
   std::vector<std::string> stop;
+  TokenRules rules;        // for with_rules
+  bool has_limit = false;  // of tokens, also where that is none
   uint32_t n = 1;
   bool stream = false;
   bool include_usage = false;
 };
 
 // Temperature, top_p, top_k, min_p, typical_p, penalties, logit_bias, seed, n, stop, stop_token_ids, max_tokens,
-// max_completion_tokens, stream, stream_options, priority, ignore_eos, cache_salt, timeout. What is absent keeps the
-// model's own recommendation. Errors: InvalidArgument naming the field.
+// max_completion_tokens, n_predict (-1: no limit), min_tokens, allowed_token_ids, bad_words, stream, stream_options,
+// priority, ignore_eos, cache_salt, timeout. What is absent keeps the model's own recommendation. Errors:
+// InvalidArgument naming the field.
 Result<GenerationFields> read_generation_fields(const Json& body, const ServedModel& model, const Call& call);
 
 // The request of the i-th of several choices: its own seed, the rest alike.

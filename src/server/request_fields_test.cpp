@@ -102,9 +102,18 @@ TEST_F(RequestFields, EachWrongTypeIsNamed) {
                                                        {"stop_token_ids", "5"},
                                                        {"stop_token_ids", "[1.5]"},
                                                        {"stop_token_ids", "[4294967296]"},
-                                                       {"max_tokens", "-1"},
+                                                       {"max_tokens", "-2"},
                                                        {"max_tokens", "\"x\""},
                                                        {"max_completion_tokens", "2147483648"},
+                                                       {"n_predict", "-3"},
+                                                       {"min_tokens", "-1"},
+                                                       {"allowed_token_ids", "5"},
+                                                       {"allowed_token_ids", "[]"},
+                                                       {"allowed_token_ids", "[2048]"},
+                                                       {"allowed_token_ids", "[-1]"},
+                                                       {"bad_words", "\"x\""},
+                                                       {"bad_words", "[5]"},
+                                                       {"bad_words", "[\"\"]"},
                                                        {"timeout", "0"},
                                                        {"timeout", "1e9"},
                                                        {"n", "0"},
@@ -118,6 +127,33 @@ TEST_F(RequestFields, EachWrongTypeIsNamed) {
     EXPECT_EQ(wrong_field(std::string("{\"") + name + "\": " + value + "}"), name) << value;
   }
   EXPECT_EQ(wrong_field(R"({"stream_options": {"include_usage": 1}})"), "stream_options.include_usage");
+}
+
+TEST_F(RequestFields, MinusOneIsNoLimit) {
+  for (const char* body : {R"({"max_tokens": -1})", R"({"max_completion_tokens": -1})", R"({"n_predict": -1})",
+                           R"({"n_predict": -2})", R"({"n_predict": 7, "max_tokens": -1})"}) {
+    EXPECT_EQ(request(body).max_tokens, std::nullopt) << body;
+    EXPECT_TRUE(read(body)->has_limit) << body;
+  }
+  EXPECT_EQ(request(R"({"n_predict": 7})").max_tokens, 7u);
+  EXPECT_FALSE(read(R"({"max_tokens": null})")->has_limit);
+}
+
+TEST_F(RequestFields, RulesForSingleTokensAreRead) {
+  const auto& ends = rig_->model().loaded->generation_config.end_tokens;
+  const TokenRules rules = read(R"({"min_tokens": 3, "max_tokens": 3, "stop_token_ids": [9],
+                                    "allowed_token_ids": [5, 6], "bad_words": ["Paris"]})")
+                               ->rules;
+  EXPECT_EQ(rules.min_tokens, 3u);
+  EXPECT_EQ(rules.allowed, (std::vector<TokenId>{TokenId{5}, TokenId{6}}));
+  EXPECT_EQ(rules.ends.size(), 1 + ends.size());
+  const auto encode = [](const char* text) {
+    return rig_->model().tokenizer().encode(text, {.add_special = false, .parse_special = false});
+  };
+  EXPECT_EQ(rules.bad_words, (std::vector{encode("Paris"), encode(" Paris")}));
+  EXPECT_TRUE(read(R"({"ignore_eos": true})")->rules.ends.empty());
+  EXPECT_TRUE(read("{}")->rules.is_empty());
+  EXPECT_EQ(wrong_field(R"({"min_tokens": 4, "max_tokens": 3})"), "min_tokens");
 }
 
 TEST_F(RequestFields, ValuesBeyondTheirRangeAreNamed) {

@@ -276,7 +276,7 @@ Status refuse_what_is_not_built(Fields& fields) {
 Result<ResponseChat> chat_of_response(const Json& body, ResponseStore& store, uint64_t tenant) {
   Fields fields(body);
   RZ_CHECK_OK(refuse_what_is_not_built(fields));
-  fields.integer("max_output_tokens", 0, INT32_MAX);
+  fields.integer("max_output_tokens", -1, INT32_MAX);
   for (const char* name : {"text", "reasoning", "metadata"}) fields.object(name);
   const auto instructions = fields.text("instructions");
   const auto previous_id = fields.text("previous_response_id");

@@ -1,16 +1,23 @@
 #include "server/routes.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
+#include "server/body_coding.h"
 #include "server/chat_prompt.h"
+#include "server/field_warnings.h"
 
 namespace realizar::server {
 namespace {
 
 constexpr Route kRoutes[] = {
     {"GET", "/v1/models", get_models},
+    {"GET", "/v1/models/{model}", get_model},
     {"POST", "/v1/chat/completions", post_chat_completions},
     {"POST", "/v1/completions", post_completions},
     {"POST", "/v1/embeddings", post_embeddings},
@@ -22,11 +29,27 @@ constexpr Route kRoutes[] = {
     {"GET", "/livez", get_livez, false},
     {"GET", "/readyz", get_readyz, false},
     {"GET", "/health", get_health, false},
+    {"GET", "/ping", get_health, false},
+    {"GET", "/version", get_version, false},
     {"GET", "/metrics", get_metrics},
     {"GET", "/metrics/history", get_metrics_history},
     {"GET", "/", get_page, false},
     {"GET", "/manifest.webmanifest", get_manifest, false},
 };
+
+std::string_view without_version(std::string_view path) {
+  constexpr std::string_view kVersion = "/v1";
+  const bool has_version = path.starts_with("/v1/") && path.size() > kVersion.size() + 1;
+  return has_version ? path.substr(kVersion.size()) : path;
+}
+
+// What stands in the place of the pattern's last name; "" where it has none. Nullopt: the path is another.
+std::optional<std::string_view> id_in(std::string_view path, std::string_view pattern) {
+  const size_t brace = pattern.find('{');
+  if (brace == std::string_view::npos) return path == pattern ? std::optional(std::string_view()) : std::nullopt;
+  const bool is_one = path.size() > brace && path.substr(0, brace) == pattern.substr(0, brace);
+  return is_one ? std::optional(path.substr(brace)) : std::nullopt;
+}
 
 // How many ids of each kind a body may hold for this model.
 IdLimits id_limits(const ServedModel& model) {
@@ -37,13 +60,16 @@ IdLimits id_limits(const ServedModel& model) {
 Result<Prepared> prepare_body(Call& call, const ServedModelPtr& model, Prepare prepare) {
   RZ_TRY(const Json body, parse_json(std::exchange(call.body, nullptr)->bytes, id_limits(*model)));
   if (!body.is_object()) return invalid_argument("the body is not a JSON object");
+  call.record->warning = field_warnings(body);
   return prepare(body, model, call);
 }
 
 void prepare_on_worker(Call call, const ServedModelPtr& model, Prepare prepare) {
   const auto prepared = std::make_shared<Result<Prepared>>(Prepared{});
+  const size_t n_bytes = call.body->bytes.size();
   on_worker(
-      std::move(call), [model, prepare, prepared](Call& reading) { *prepared = prepare_body(reading, model, prepare); },
+      std::move(call), n_bytes,
+      [model, prepare, prepared](Call& reading) { *prepared = prepare_body(reading, model, prepare); },
       [model, prepared](Call ready) {
         if (!prepared->ok()) return fail(*ready.reply, prepared->error());
         (*prepared)->respond(std::move(ready), model);
@@ -73,15 +99,73 @@ void find_model(Call call, const std::string& name, Prepare prepare) {
   asking->on_closed = [&models, ticket] { models.forget(ticket); };
 }
 
-}  // namespace
-
-std::span<const Route> routes() {
-  return kRoutes;
+ApiError not_decoded(DecodedBody::End end, size_t max_bytes) {
+  switch (end) {
+    case DecodedBody::End::kTooLarge:
+      return {413, fmt::format("the body is larger than {} bytes when it is decoded", max_bytes), "", ""};
+    case DecodedBody::End::kNoRoom:
+      return {503, kNoBodyRoom, "", ""};
+    default:
+      return bad_request("the body is not what its Content-Encoding says");
+  }
 }
 
-void on_worker(Call call, std::function<void(Call&)> work, std::function<void(Call)> then) {
+// What a small body decodes to may be large: such a body is decoded again, where large ones are.
+void decode(Call call, BodyCoding coding, size_t n_work_bytes, std::function<void(Call)> then) {
+  const size_t most = call.context.options.http.max_body_bytes;
+  const bool is_small = n_work_bytes <= WorkPool::kSmallBytes;
+  const size_t max_bytes = is_small ? std::min(most, WorkPool::kSmallBytes) : most;
+  const auto decoded = std::make_shared<DecodedBody>();
+  on_worker(
+      std::move(call), n_work_bytes,
+      [decoded, coding, max_bytes](Call& reading) {
+        *decoded = decode_body(reading.body->bytes, coding, max_bytes, reading.body->share);
+      },
+      [decoded, coding, most, max_bytes, then](Call ready) {
+        if (decoded->end == DecodedBody::End::kTooLarge && max_bytes < most) {
+          return decode(std::move(ready), coding, most, then);
+        }
+        if (decoded->end != DecodedBody::End::kWhole) {
+          return ready.reply->send(error_response(not_decoded(decoded->end, most)));
+        }
+        ready.body->bytes = std::move(decoded->bytes);
+        then(std::move(ready));
+      });
+}
+
+// The body is read twice, for the model's name and then for all: what is parsed of it is there on one worker only, and
+// the model says how much it may be.
+void read_body(Call call, Prepare prepare) {
+  const auto name = std::make_shared<Result<std::string>>("");
+  const size_t n_bytes = call.body->bytes.size();
+  on_worker(
+      std::move(call), n_bytes, [name](const Call& reading) { *name = read_model_name(reading.body->bytes); },
+      [name, prepare](Call named) {
+        if (!name->ok()) return fail(*named.reply, name->error());
+        find_model(std::move(named), name->value(), prepare);
+      });
+}
+
+}  // namespace
+
+RouteMatch find_route(std::string_view method, std::string_view path) {
+  RouteMatch match;
+  const std::string_view wanted = method == "HEAD" ? "GET" : method;
+  for (const Route& route : kRoutes) {
+    const auto id = id_in(without_version(path), without_version(route.path));
+    if (!id) continue;
+    match.allowed += std::string(route.method) + (route.method == std::string_view("GET") ? ", HEAD, " : ", ");
+    if (wanted != route.method) continue;
+    match.route = &route;
+    match.path_id = percent_decoded(*id);
+  }
+  if (!match.allowed.empty()) match.allowed += "OPTIONS";
+  return match;
+}
+
+void on_worker(Call call, size_t n_body_bytes, std::function<void(Call&)> work, std::function<void(Call)> then) {
   HttpServer& http = call.context.http;
-  Work task{call.client, call.body->bytes.size(), nullptr};
+  Work task{call.client, n_body_bytes, nullptr};
   const auto shared = std::make_shared<Call>(std::move(call));
   task.task = [shared, work = std::move(work)] { work(*shared); };
   http.post_work(std::move(task), [shared, then = std::move(then)](const Status& status) {
@@ -92,16 +176,11 @@ void on_worker(Call call, std::function<void(Call&)> work, std::function<void(Ca
   });
 }
 
-// The body is read twice, for the model's name and then for all: what is parsed of it is there on one worker only, and
-// the model says how much it may be.
 void with_model(Call call, Prepare prepare) {
-  const auto name = std::make_shared<Result<std::string>>("");
-  on_worker(
-      std::move(call), [name](const Call& reading) { *name = read_model_name(reading.body->bytes); },
-      [name, prepare](Call named) {
-        if (!name->ok()) return fail(*named.reply, name->error());
-        find_model(std::move(named), name->value(), prepare);
-      });
+  const BodyCoding coding = body_coding(call.request->header("content-encoding")).value_or(BodyCoding::kIdentity);
+  if (coding == BodyCoding::kIdentity) return read_body(std::move(call), prepare);
+  const size_t n_bytes = call.body->bytes.size();
+  decode(std::move(call), coding, n_bytes, [prepare](Call decoded) { read_body(std::move(decoded), prepare); });
 }
 
 Prepared respond_with(CompletionPlan plan) {

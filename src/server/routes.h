@@ -3,7 +3,8 @@
 #pragma once
 
 #include <functional>
-#include <span>
+#include <string>
+#include <string_view>
 
 #include "server/completion.h"
 #include "server/context.h"
@@ -12,15 +13,23 @@ namespace realizar::server {
 
 struct Route {
   const char* method;
-  const char* path;
+  const char* path;  // ends with a name in braces where the rest of a request's path is Call::path_id
   void (*handle)(Call call);
   bool needs_key = true;
 };
 
-std::span<const Route> routes();
+// Where a request's method and path lead.
+struct RouteMatch {
+  const Route* route = nullptr;  // null: nowhere
+  std::string path_id;           // percent-decoded
+  std::string allowed;           // the path's methods, as the header Allow has them; "": there is no such path
+};
+
+// Every route is there with /v1 before its path and without it. HEAD goes where GET goes.
+RouteMatch find_route(std::string_view method, std::string_view path);
 
 void get_models(Call call);
-void get_model(Call call);  // /v1/models/ID
+void get_model(Call call);
 void post_chat_completions(Call call);
 void post_completions(Call call);
 void post_embeddings(Call call);
@@ -31,14 +40,15 @@ void post_apply_template(Call call);
 void get_livez(Call call);
 void get_readyz(Call call);
 void get_health(Call call);
+void get_version(Call call);
 void get_metrics(Call call);
 void get_metrics_history(Call call);
 void get_page(Call call);
 void get_manifest(Call call);
 void delete_cache(Call call);
 
-// Has `work` done on a worker, then `then` on the I/O thread. What either throws ends the call.
-void on_worker(Call call, std::function<void(Call&)> work, std::function<void(Call)> then);
+// Has `work` done on a worker for bodies of that size, then `then` on the I/O thread. What either throws ends the call.
+void on_worker(Call call, size_t n_body_bytes, std::function<void(Call&)> work, std::function<void(Call)> then);
 
 // The usual way of a POST: gets the model that the body names, parses the body on a worker, has `prepare` work there,
 // and calls what that gives on the I/O thread. Errors are answered.

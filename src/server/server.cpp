@@ -15,9 +15,11 @@
 #include "base/printable.h"
 #include "server/access_log.h"
 #include "server/auth.h"
+#include "server/body_coding.h"
 #include "server/file_limit.h"
 #include "server/metrics.h"
 #include "server/origin_policy.h"
+#include "server/page.h"
 #include "server/process_memory.h"
 #include "server/recorded_reply.h"
 #include "server/request_fields.h"
@@ -28,14 +30,26 @@
 namespace realizar::server {
 namespace {
 
-constexpr std::string_view kModelPath = "/v1/models/";
 constexpr size_t kMaxIdBytes = 200;
+constexpr size_t kMaxAskedHeadersBytes = 2000;
+constexpr const char* kAllMethods = "GET, HEAD, POST, DELETE, OPTIONS";
+constexpr std::string_view kUsualHeaders =
+    "Authorization, Content-Type, Content-Encoding, X-Request-Id, X-Trace, traceparent, tracestate";
 constexpr auto kLastWords = std::chrono::seconds(1);  // for errors of what was cut off to reach its clients
 
 // What clients send as an id comes back in a header and in the log: printable ASCII only.
 bool is_plain(std::string_view text) {
   return !text.empty() && text.size() <= kMaxIdBytes &&
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+// Names of headers with commas between them.
+bool is_header_list(std::string_view text) {
+  static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~, ";  // RFC 9110, section 5.6.2
+  const auto may_stand = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kMarks.find(c) != std::string_view::npos;
+  };
+  return !text.empty() && text.size() <= kMaxAskedHeadersBytes && std::all_of(text.begin(), text.end(), may_stand);
 }
 
 std::string now_iso8601() {
@@ -64,10 +78,9 @@ class Server {
  private:
   std::optional<BodyTaker> accept(const std::shared_ptr<const HttpRequest>& request,
                                   const std::shared_ptr<Reply>& reply);
-  Headers common_headers(const HttpRequest& request, const std::string& id) const;
-  void answer_preflight(const HttpRequest& request, Reply& reply) const;
+  Headers common_headers(const Call& call) const;
+  void answer_options(const HttpRequest& request, Reply& reply) const;
   bool allows_origin(std::string_view origin) const;
-  const Route* find_route(const HttpRequest& request, Reply& reply) const;
   bool admit(Call& call, const Route& route);
   BodyTaker taker_of(Call call, const Route& route) const;
   void sample();
@@ -99,6 +112,7 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   RegistryOptions registry;
   registry.load = options_.load;
   registry.max_queue = options_.max_queue;
+  registry.strict_names = options_.strict_model_names;
   registry.memory_bytes = options_.memory_bytes;
   registry.prefixes = prefixes_.get();
   registry.on_progress = [this] { http_->wake(); };
@@ -118,6 +132,7 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   });
   http_->every(MetricsHistory::kInterval, [this] { sample(); });
   const bool is_ipv6 = options_.http.host.find(':') != std::string::npos;
+  if (options_.page && !page_html().empty()) static_cast<void>(page_files());
   on_listening(fmt::format("{}://{}{}{}:{}", options_.http.tls_cert.empty() ? "http" : "https", is_ipv6 ? "[" : "",
                            options_.http.host, is_ipv6 ? "]" : "", http_->port()));
   if (!keys_.exposure().empty()) spdlog::warn("{}", keys_.exposure());
@@ -138,13 +153,15 @@ void Server::load_first_model() {
   });
 }
 
-Headers Server::common_headers(const HttpRequest& request, const std::string& id) const {
-  Headers headers{{"X-Request-Id", id}};
+Headers Server::common_headers(const Call& call) const {
+  const HttpRequest& request = *call.request;
+  Headers headers{{"X-Request-Id", call.id}};
+  if (!call.record->warning.empty()) headers.emplace_back("X-Realizar-Warning", call.record->warning);
   if (const auto parent = request.header("traceparent"); is_plain(parent)) headers.emplace_back("traceparent", parent);
   const auto origin = request.header("origin");
   if (!origin.empty() && allows_origin(origin)) {
     headers.emplace_back("Access-Control-Allow-Origin", origin);
-    headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
+    headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, X-Realizar-Warning, Retry-After");
     headers.emplace_back("Vary", "Origin");
   }
   return headers;
@@ -154,37 +171,39 @@ bool Server::allows_origin(std::string_view origin) const {
   return is_plain(origin) && origins_.is_cors_origin(origin);
 }
 
-void Server::answer_preflight(const HttpRequest& request, Reply& reply) const {
+// What a path takes, and to pages of allowed origins what they may send: any header that they ask for, since clients
+// have their own.
+void Server::answer_options(const HttpRequest& request, Reply& reply) const {
   HttpResponse response{204, "", "", {}};
+  const std::string allowed = find_route(request.method, request.path).allowed;
+  if (!allowed.empty()) response.headers.emplace_back("Allow", allowed);
   if (allows_origin(request.header("origin"))) {
-    response.headers = {
-        {"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
-        {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id, X-Trace, traceparent, tracestate"},
-        {"Access-Control-Max-Age", "86400"}};
+    const auto asked = request.header("access-control-request-headers");
+    response.headers.emplace_back("Access-Control-Allow-Methods", allowed.empty() ? kAllMethods : allowed);
+    response.headers.emplace_back("Access-Control-Allow-Headers", is_header_list(asked) ? asked : kUsualHeaders);
+    response.headers.emplace_back("Access-Control-Max-Age", "86400");
+    response.headers.emplace_back("Vary", "Access-Control-Request-Headers");
   }
   reply.send(std::move(response));
 }
 
-// Null where there is none, which is answered.
-const Route* Server::find_route(const HttpRequest& request, Reply& reply) const {
-  static constexpr Route kModel{"GET", "/v1/models/{model}", get_model};
-  const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
-  const bool is_model = request.path.starts_with(kModelPath) && request.path.size() > kModelPath.size();
-  if (is_model && method == "GET") return &kModel;
-  std::string allowed = is_model ? "GET" : "";
-  for (const Route& route : routes()) {
-    if (request.path != route.path) continue;
-    if (method == route.method) return &route;
-    allowed = route.method;
+HttpResponse no_route(const HttpRequest& request, const RouteMatch& match) {
+  if (match.allowed.empty()) {
+    return error_response({404, "there is no " + shown(request.path) + " here", "", "not_found"});
   }
-  if (allowed.empty()) {
-    reply.send(error_response({404, "there is no " + shown(request.path) + " here", "", "not_found"}));
-  } else {
-    HttpResponse response = error_response({405, request.path + " wants " + allowed, "", "method_not_allowed"});
-    response.headers.emplace_back("Allow", allowed);
-    reply.send(std::move(response));
-  }
-  return nullptr;
+  HttpResponse response =
+      error_response({405, shown(request.path) + " takes " + match.allowed, "", "method_not_allowed"});
+  response.headers.emplace_back("Allow", match.allowed);
+  return response;
+}
+
+std::optional<HttpResponse> coding_refusal(const HttpRequest& request) {
+  const std::string_view coding = request.header("content-encoding");
+  if (request.count("content-encoding") <= 1 && body_coding(coding)) return std::nullopt;
+  HttpResponse response = error_response(
+      {415, fmt::format("Content-Encoding: expected one of {}, actual {}", kBodyCodings, shown(coding)), "", ""});
+  response.headers.emplace_back("Accept-Encoding", kBodyCodings);
+  return response;
 }
 
 // Answers what can be refused by the header alone: nobody's body is read who may not send one.
@@ -197,24 +216,34 @@ std::optional<BodyTaker> Server::accept(const std::shared_ptr<const HttpRequest>
   auto tenant = std::make_shared<uint64_t>(0);
   auto counted = std::make_shared<bool>(false);
   const Call for_record = call;
-  call.reply = RecordedReply::over(reply, common_headers(*request, call.id),
-                                   [this, inner = reply.get(), for_record, route_name, tenant, counted](int status) {
-                                     open_.erase(inner);
-                                     if (*counted && --n_open_[*tenant] == 0) n_open_.erase(*tenant);
-                                     static_cast<void>(caught([&] { record(for_record, *route_name, status); }));
-                                     if (context_->draining) finish_drain();
-                                   });
+  call.reply = RecordedReply::over(
+      reply, [this, for_record] { return common_headers(for_record); },
+      [this, inner = reply.get(), for_record, route_name, tenant, counted](int status) {
+        open_.erase(inner);
+        if (*counted && --n_open_[*tenant] == 0) n_open_.erase(*tenant);
+        static_cast<void>(caught([&] { record(for_record, *route_name, status); }));
+        if (context_->draining) finish_drain();
+      });
   open_[reply.get()] = call.reply.get();
   if (const auto refusal = origins_.refusal(*request)) {
     call.reply->send(error_response(*refusal));
     return std::nullopt;
   }
   if (request->method == "OPTIONS") {
-    answer_preflight(*request, *call.reply);
+    answer_options(*request, *call.reply);
     return std::nullopt;
   }
-  const Route* route = find_route(*request, *call.reply);
-  if (route == nullptr) return std::nullopt;
+  RouteMatch match = find_route(request->method, request->path);
+  const Route* route = match.route;
+  if (route == nullptr) {
+    call.reply->send(no_route(*request, match));
+    return std::nullopt;
+  }
+  call.path_id = std::move(match.path_id);
+  if (const auto refusal = coding_refusal(*request)) {
+    call.reply->send(*refusal);
+    return std::nullopt;
+  }
   *route_name = route->path;
   if (!admit(call, *route)) return std::nullopt;
   if (std::string_view(route->method) == "POST") {
@@ -297,6 +326,10 @@ void Server::record(const Call& call, const std::string& route, int status) {
                      {"decode_ms", r.decode_ms},
                      {"finish_reason", r.finish_reason}});
   }
+  for (const auto& [n_prompt, n_cached, n_generated] : r.prompts) {
+    line["prompts"].push_back({{"n_prompt", n_prompt}, {"n_cached", n_cached}, {"n_generated", n_generated}});
+  }
+  if (!r.warning.empty()) line["warning"] = r.warning;
   if (!r.prompt.empty()) line["prompt"] = r.prompt;
   log_.write(line);
 }
@@ -354,6 +387,7 @@ Status serve(const ServerOptions& given, const std::function<void(const std::str
   if (!options.api_keys_file.empty()) {
     RZ_TRY(keys, KeyStore::read(options.api_keys_file));
   }
+  for (const std::string& key : options.api_keys) RZ_CHECK_OK(keys.add(key));
   RZ_TRY(AccessLog log, AccessLog::open(options.access_log));
   std::unique_ptr<PrefixKeeper> prefixes;
   if (!options.cache_dir.empty()) {

@@ -16,7 +16,7 @@ const weatherOf = ({city}) => ({city, weather: 'sunny', degrees: 7});
 const WEATHER = {description: 'Get the weather of a city', schema: z.object({city: z.string()})};
 let server;
 
-before(async () => (server = await startServer()));
+before(async () => (server = await startServer('--strict-model-names')));
 after(async () => assert.equal(await server.stop(), 0));
 
 describe('ai with @ai-sdk/openai-compatible', () => {

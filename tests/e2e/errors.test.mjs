@@ -7,7 +7,7 @@ import {MODEL, startServer} from './server.mjs';
 const MESSAGES = [{role: 'user', content: 'What is the capital of France?'}];
 let server;
 
-before(async () => (server = await startServer('--max-queue', '4', '--max-body-bytes', '100000')));
+before(async () => (server = await startServer('--max-queue', '4', '--max-body-bytes', '100000', '--strict-model-names')));
 after(async () => assert.equal(await server.stop(), 0));
 
 async function refused(response, status, {param = null, code = null, message = /./} = {}) {
@@ -32,7 +32,7 @@ test('an unknown model is 404 model_not_found', async () => {
 describe('a wrong value is 400 and names its field', () => {
   const wrong = {
     model: 7, temperature: 'hot', top_p: 2, top_k: 1.5, min_p: -1, n: 0, seed: 'x', stop: 5, stop_token_ids: ['x'],
-    max_tokens: -1, max_completion_tokens: 'many', stream: 'yes', stream_options: 1, logprobs: 3, top_logprobs: 21,
+    max_tokens: -2, max_completion_tokens: 'many', stream: 'yes', stream_options: 1, logprobs: 3, top_logprobs: 21,
     logit_bias: [], frequency_penalty: 3, presence_penalty: 'x', messages: 'hello', tools: {}, tool_choice: 'maybe',
     priority: 'high', timeout: -1, ignore_eos: 1, cache_salt: 1, chat_template_kwargs: [], reasoning_effort: 5,
   };
@@ -53,7 +53,7 @@ describe('a wrong value is 400 and names its field', () => {
   test('prompts and inputs', async () => {
     await refused(await server.post('/v1/completions', {prompt: {}}), 400, {param: 'prompt'});
     await refused(await server.post('/v1/completions', {}), 400, {param: 'prompt'});
-    await refused(await server.post('/v1/completions', {prompt: [1, 'x']}), 400, {param: 'prompt'});
+    await refused(await server.post('/v1/completions', {prompt: [1, 'x']}), 400, {param: 'prompt[0]'});
     await refused(await server.post('/v1/completions', {prompt: 'x', suffix: 'y'}), 400, {param: 'suffix'});
     await refused(await server.post('/v1/embeddings', {input: 5}), 400, {param: 'input'});
     await refused(await server.post('/v1/embeddings', {input: ''}), 400, {param: 'input'});
@@ -68,7 +68,7 @@ describe('a wrong value is 400 and names its field', () => {
   });
   test('token ids that no 32 bits hold are not cut to ones that exist', async () => {
     const huge = 2 ** 32 + 5;
-    await refused(await server.post('/v1/completions', {prompt: [huge]}), 400, {param: 'prompt'});
+    await refused(await server.post('/v1/completions', {prompt: [huge]}), 400, {param: 'prompt[0]'});
     await refused(await server.post('/v1/embeddings', {input: [huge]}), 400, {param: 'input'});
     await refused(await server.post('/v1/completions', {prompt: 'x', stop_token_ids: [huge]}), 400, {param: 'stop_token_ids'});
   });
@@ -97,7 +97,7 @@ test('a body beyond the limit is 413', async () => {
 
 test('the wrong method is 405 and names the right one', async () => {
   const response = await fetch(`${server.url}/v1/chat/completions`);
-  assert.equal(response.headers.get('allow'), 'POST');
+  assert.equal(response.headers.get('allow'), 'POST, OPTIONS');
   await refused(response, 405, {code: 'method_not_allowed', message: /POST/});
   await refused(await fetch(`${server.url}/v1/models`, {method: 'DELETE'}), 405, {code: 'method_not_allowed'});
   await refused(await fetch(`${server.url}/v1/models/${MODEL}`, {method: 'DELETE'}), 405, {code: 'method_not_allowed'});

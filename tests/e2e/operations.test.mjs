@@ -58,7 +58,7 @@ describe('health', () => {
 
   test('errors and clients that leave are logged too', async () => {
     await server.post('/v1/chat/completions', {model: 'gpt-9'}, {'X-Request-Id': 'wrong-1'});
-    assert.equal((await lineOf('wrong-1')).status, 404);
+    assert.equal((await lineOf('wrong-1')).status, 400);
     const controller = new AbortController();
     const left = server.post.call({url: server.url}, '/livez', {});  // a 405 beside it changes nothing
     const stream = await fetch(`${server.url}/v1/chat/completions`, {

@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "server/answer_form.h"
 #include "server/chat_prompt.h"
+#include "server/legacy_functions.h"
 #include "server/request_fields.h"
 #include "server/served_model_rig.h"
 
@@ -45,6 +47,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } else {
     require(!fields.error().message.empty());
   }
+  const auto form = read_answer_form(*body);
+  require(form.ok() || !form.error().message.empty());
+  const auto tools = with_tools(*body);
+  require(!tools.ok() || parse_json(dump(*tools)).ok());
   const auto prompt = read_chat_prompt(*body, rig().model());
   require(prompt.ok() ? !prompt->text.empty() : !prompt.error().message.empty());
   return 0;

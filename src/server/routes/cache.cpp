@@ -20,7 +20,7 @@ void erase_files(Call call) {
   for (const auto& entry : call.context.models.entries()) ids.push_back(entry.source.id);
   const auto status = std::make_shared<Status>();
   on_worker(
-      std::move(call),
+      std::move(call), 0,
       [prefixes, ids, status](const Call&) {
         for (const std::string& id : ids) {
           Status erased = prefixes->erase(id);

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/chat_prompt.h"
+#include "server/legacy_functions.h"
 #include "server/logprobs.h"
 #include "server/request_fields.h"
 #include "server/routes.h"
@@ -28,13 +29,15 @@ struct Message {
 
 class ChatDialect final : public Dialect {
  public:
-  ChatDialect(std::string model, uint32_t n_choices, bool logprobs, bool include_usage)
+  // `legacy_calls`: a call is message.function_call, as old clients want it.
+  ChatDialect(std::string model, uint32_t n_choices, bool logprobs, bool include_usage, bool legacy_calls)
       : id_(random_id("chatcmpl-")),
         model_(std::move(model)),
         created_(unix_now_s()),
         n_choices_(n_choices),
         logprobs_(logprobs),
         include_usage_(include_usage),
+        legacy_calls_(legacy_calls),
         messages_(n_choices) {}
 
   std::string stream_begin() override {
@@ -57,7 +60,7 @@ class ChatDialect final : public Dialect {
   }
 
   std::string stream_choice_end(size_t choice_idx, const Choice& choice) override {
-    return chunk(choice_idx, Json::object(), choice.finish_reason());
+    return chunk(choice_idx, Json::object(), finish_reason_of(choice));
   }
 
   std::string stream_end(const Usage& usage, const Json* trace) override {
@@ -85,7 +88,7 @@ class ChatDialect final : public Dialect {
       Json choice{{"index", i},
                   {"message", message_json(messages_[i])},
                   {"logprobs", nullptr},
-                  {"finish_reason", choices[i]->finish_reason()}};
+                  {"finish_reason", finish_reason_of(*choices[i])}};
       if (logprobs_) choice["logprobs"] = {{"content", std::move(messages_[i].logprobs)}, {"refusal", nullptr}};
       json["choices"].push_back(std::move(choice));
     }
@@ -113,19 +116,26 @@ class ChatDialect final : public Dialect {
     return sse(json);
   }
 
+  const char* finish_reason_of(const Choice& choice) const {
+    const char* reason = choice.finish_reason();
+    return legacy_calls_ && std::string_view(reason) == "tool_calls" ? "function_call" : reason;
+  }
+
   // Null for what has no spelling of its own.
-  static Json delta_of(const text::OutputEvent& event) {
+  Json delta_of(const text::OutputEvent& event) const {
     switch (event.kind) {
       case Kind::kReasoning:
         return {{"reasoning_content", event.text}};
       case Kind::kContent:
         return {{"content", event.text}};
       case Kind::kToolCallBegin:
+        if (legacy_calls_) return {{"function_call", {{"name", event.text}, {"arguments", ""}}}};
         return call_delta({{"index", event.call_idx},
                            {"id", random_id("call_")},
                            {"type", "function"},
                            {"function", {{"name", event.text}, {"arguments", ""}}}});
       case Kind::kToolCallArguments:
+        if (legacy_calls_) return {{"function_call", {{"arguments", event.text}}}};
         return call_delta({{"index", event.call_idx}, {"function", {{"arguments", event.text}}}});
       case Kind::kToolCallEnd:
         return {};
@@ -160,18 +170,23 @@ class ChatDialect final : public Dialect {
     }
   }
 
-  static Json message_json(const Message& message) {
+  Json message_json(const Message& message) const {
     Json json{{"role", "assistant"}, {"content", message.content}, {"refusal", nullptr}};
     if (!message.has_content && !message.tool_calls.empty()) json["content"] = nullptr;
     if (!message.reasoning.empty()) json["reasoning_content"] = message.reasoning;
-    if (!message.tool_calls.empty()) json["tool_calls"] = message.tool_calls;
+    if (message.tool_calls.empty()) return json;
+    if (legacy_calls_) {
+      json["function_call"] = message.tool_calls[0]["function"];
+    } else {
+      json["tool_calls"] = message.tool_calls;
+    }
     return json;
   }
 
   std::string id_, model_;
   int64_t created_;
   size_t n_choices_;
-  bool logprobs_, include_usage_;
+  bool logprobs_, include_usage_, legacy_calls_;
   std::vector<Message> messages_;
 };
 
@@ -188,18 +203,24 @@ Result<Prepared> prepare_chat(const Json& body, const ServedModelPtr& model, con
   Fields fields(body);
   read_chat_logprobs(fields, generation.request);
   if (!fields.status().ok()) return fields.status().error();
-  RZ_TRY(ChatPrompt prompt, read_chat_prompt(body, *model));
+  Json mapped;
+  const bool is_legacy = has_functions(body);
+  if (is_legacy) {
+    RZ_TRY(mapped, with_tools(body));
+  }
+  RZ_TRY(ChatPrompt prompt, read_chat_prompt(is_legacy ? mapped : body, *model));
   RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), "messages", *model, call));
   if (call.context.options.log_prompts) call.record->prompt = prompt.text;
 
   CompletionPlan plan;
   generation.request.prompt = std::move(prompt.tokens);
-  generation.request.constraint = std::move(prompt.constraint);
+  generation.request.constraint =
+      with_rules(std::move(prompt.constraint), generation.rules, model->loaded->info.n_vocab);
   plan.choice = std::move(prompt.choice);
   plan.choice.stop = std::move(generation.stop);
   plan.stream = generation.stream;
-  plan.dialect =
-      std::make_unique<ChatDialect>(model->id, generation.n, generation.request.logprobs, generation.include_usage);
+  plan.dialect = std::make_unique<ChatDialect>(model->id, generation.n, generation.request.logprobs,
+                                               generation.include_usage, asks_for_functions(body));
   for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(generation.request, i));
   plan.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return respond_with(std::move(plan));

@@ -203,9 +203,10 @@ Result<std::vector<std::vector<TokenId>>> read_prompts(const Json& body, const S
   std::vector<std::vector<TokenId>> prompts;
   for (size_t i = 0; i < (is_one ? 1 : prompt.size()); ++i) {
     const Json& one = is_one ? prompt : prompt[i];
-    RZ_TRY(auto tokens, infills ? read_infill(one, suffix->get<std::string>(), model) : read_prompt(one, model));
-    RZ_CHECK_OK(check_prompt_length(tokens.size(), "prompt", model, call));
-    prompts.push_back(std::move(tokens));
+    auto tokens = infills ? read_infill(one, suffix->get<std::string>(), model) : read_prompt(one, model);
+    const Status status = tokens.ok() ? check_prompt_length(tokens->size(), "prompt", model, call) : tokens.error();
+    if (!status.ok()) return is_one ? status.error() : of_item(status.error(), "prompt", i);
+    prompts.push_back(std::move(*tokens));
   }
   return prompts;
 }
@@ -231,8 +232,7 @@ Result<TextOptions> read_text_options(const Json& body, GenerationFields& genera
   if (!fields.status().ok()) return fields.status().error();
   // The best are those with the highest log-probability.
   if (options.best_of > options.n) generation.request.logprobs = true;
-  const bool has_limit = body.contains("max_tokens") || body.contains("max_completion_tokens");
-  if (!has_limit) generation.request.max_tokens = kDefaultMaxTokens;
+  if (!generation.has_limit) generation.request.max_tokens = kDefaultMaxTokens;
   return options;
 }
 
@@ -250,14 +250,17 @@ Result<Prepared> prepare_completion(const Json& body, const ServedModelPtr& mode
                                         options.best_of, kMaxAnswers),
                             "n");
   }
+  std::shared_ptr<TokenConstraint> constraint;
   RZ_TRY(auto grammar, read_response_format(body, *model->grammars));
   if (grammar != nullptr) {
-    generation.request.constraint =
+    constraint =
         make_constraint(std::move(grammar), model->tokenizer(), model->loaded->generation_config.end_tokens, {});
   }
+  generation.request.constraint = with_rules(std::move(constraint), generation.rules, model->loaded->info.n_vocab);
 
   CompletionPlan plan;
   plan.n_per_prompt = options.best_of;
+  plan.prompt_field = "prompt";
   plan.stream = generation.stream;
   plan.choice.stop = std::move(generation.stop);
   for (const auto& tokens : prompts) {

@@ -79,7 +79,7 @@ Error wrong_input() {
                           "input");
 }
 
-Result<std::vector<TokenId>> read_input(const Json& input, const ServedModel& model) {
+Result<std::vector<TokenId>> read_tokens(const Json& input, const ServedModel& model) {
   if (input.is_string()) {
     const auto& text = input.get_ref<const std::string&>();
     RZ_CHECK_OK(check_text_length(text.size(), "input", model));
@@ -95,6 +95,13 @@ Result<std::vector<TokenId>> read_input(const Json& input, const ServedModel& mo
   return tokens;
 }
 
+Result<std::vector<TokenId>> read_input(const Json& input, const ServedModel& model, const Call& call) {
+  RZ_TRY(auto tokens, read_tokens(input, model));
+  if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
+  RZ_CHECK_OK(check_prompt_length(tokens.size(), "input", model, call));
+  return tokens;
+}
+
 Result<std::vector<std::vector<TokenId>>> read_inputs(const Json& body, const ServedModel& model, const Call& call) {
   const Json* given = Fields(body).any("input");
   if (given == nullptr) return wrong_input();
@@ -104,10 +111,9 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Json& body, const Se
   if (!is_one && (!input.is_array() || input.empty() || input.size() > 2048)) return wrong_input();
   std::vector<std::vector<TokenId>> inputs;
   for (size_t i = 0; i < (is_one ? 1 : input.size()); ++i) {
-    RZ_TRY(auto tokens, read_input(is_one ? input : input[i], model));
-    if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
-    RZ_CHECK_OK(check_prompt_length(tokens.size(), "input", model, call));
-    inputs.push_back(std::move(tokens));
+    auto tokens = read_input(is_one ? input : input[i], model, call);
+    if (!tokens.ok()) return is_one ? tokens.error() : of_item(tokens.error(), "input", i);
+    inputs.push_back(std::move(*tokens));
   }
   return inputs;
 }
@@ -130,6 +136,8 @@ Result<Prepared> prepare_embeddings(const Json& body, const ServedModelPtr& mode
   RZ_TRY(auto inputs, read_inputs(body, *model, call));
 
   CompletionPlan plan;
+  plan.n_per_prompt = 1;
+  plan.prompt_field = "input";
   for (auto& tokens : inputs) {
     Request request;
     request.prompt = std::move(tokens);

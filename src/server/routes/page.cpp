@@ -1,6 +1,9 @@
-// GET /: the chat page.
+// GET /: the chat page, compressed for those that take it so, and not at all for those that have it.
 #include "server/page.h"
 
+#include <fmt/format.h>
+
+#include "server/http_head.h"
 #include "server/routes.h"
 
 namespace realizar::server {
@@ -11,11 +14,20 @@ void get_page(Call call) {
     return call.reply->send(error_response(
         {404, "this program was built without its chat page (REALIZAR_PAGE=OFF); the API is at /v1", "", "no_page"}));
   }
-  HttpResponse response{200, "text/html; charset=utf-8", std::string(page_html()), {}};
-  response.headers = {{"Cache-Control", "no-cache"},
-                      {"X-Content-Type-Options", "nosniff"},
-                      {"X-Frame-Options", "DENY"},
-                      {"Referrer-Policy", "no-referrer"}};
+  const PageFiles& page = page_files();
+  HttpResponse response{200, "text/html; charset=utf-8", "", {}};
+  response.headers = {{"Cache-Control", "no-cache"}, {"ETag", page.etag},
+                      {"Vary", "Accept-Encoding"},   {"X-Content-Type-Options", "nosniff"},
+                      {"X-Frame-Options", "DENY"},   {"Referrer-Policy", "no-referrer"}};
+  if (names_tag(call.request->header("if-none-match"), page.etag)) {
+    response.status = 304;
+    response.content_type.clear();
+  } else if (accepts_gzip(call.request->header("accept-encoding"))) {
+    response.headers.emplace_back("Content-Encoding", "gzip");
+    response.body = page.gzip;
+  } else {
+    response.body = page.html;
+  }
   call.reply->send(std::move(response));
 }
 

@@ -261,7 +261,8 @@ Result<CompletionPlan> plan_of(ResponseChat& chat, const Json& body, const Serve
 
   CompletionPlan plan;
   generation.request.prompt = std::move(prompt.tokens);
-  generation.request.constraint = std::move(prompt.constraint);
+  generation.request.constraint =
+      with_rules(std::move(prompt.constraint), generation.rules, model->loaded->info.n_vocab);
   plan.choice = std::move(prompt.choice);
   plan.choice.stop = std::move(generation.stop);
   plan.stream = generation.stream;

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "base/printable.h"
 #include "server/access_log.h"
 #include "server/metrics.h"
 #include "server/routes.h"
@@ -47,6 +46,7 @@ Json model_json(const ModelRegistry::Entry& entry) {
             {"object", "model"},
             {"created", std::chrono::duration_cast<std::chrono::seconds>(entry.created.time_since_epoch()).count()},
             {"owned_by", "realizar"},
+            {"aliases", entry.source.aliases},
             {"state", to_string(entry.state)},
             {"loaded", entry.model != nullptr}};
   if (entry.failure) json["error"] = told_failure(entry.source.id, *entry.failure).message;
@@ -86,10 +86,9 @@ void get_models(Call call) {
 }
 
 void get_model(Call call) {
-  const std::string id = percent_decoded(call.request->path.substr(std::string("/v1/models/").size()));
-  const auto* entry = id.empty() ? nullptr : call.context.models.find(id);
+  const auto* entry = call.context.models.find_named(call.path_id);
   if (entry != nullptr) return send(call, 200, model_json(*entry));
-  call.reply->send(error_response(to_api_error(not_found("there is no model '" + shown(id) + "'", "model"))));
+  call.reply->send(error_response(to_api_error(call.context.models.no_such_model(call.path_id))));
 }
 
 void get_livez(Call call) {
@@ -109,6 +108,10 @@ void get_health(Call call) {
   Json json{{"status", is_ready ? "ok" : condition}, {"requests_open", models.n_open()}};
   for (const auto& entry : models.entries()) json["models"][entry.source.id] = to_string(entry.state);
   send(call, is_ready ? 200 : 503, json);
+}
+
+void get_version(Call call) {
+  send(call, 200, {{"version", version()}});
 }
 
 void get_metrics(Call call) {

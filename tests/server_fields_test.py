@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Fields that hold an answer to something, whichever server's spelling they have.
+Usage: server_fields_test.py REALIZAR."""
+import json
+import re
+import sys
+import unittest
+
+import server_test
+from server_test import ANSWER, CHAT, Case, post
+
+WEATHER = {"name": "get_weather", "description": "Get the weather of a city",
+           "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
+ASK = {"messages": [{"role": "user", "content": "What is the weather in Abuja?"}], "temperature": 0}
+
+
+class Fields(Case):
+    def reply(self, fields, body=CHAT, path="/v1/chat/completions"):
+        reply = self.exchange(post({**body, **fields}, path))
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply
+
+    def error(self, fields, body=CHAT, path="/v1/chat/completions"):
+        reply = self.exchange(post({**body, **fields}, path))
+        self.assertEqual(reply.status, 400, reply.body)
+        return reply.json()["error"]
+
+    def test_minus_one_is_no_limit(self):
+        for name in ["max_tokens", "max_completion_tokens", "n_predict"]:
+            reply = self.reply({name: -1})
+            self.assertEqual((reply.answer(), reply.json()["choices"][0]["finish_reason"]), (ANSWER, "stop"), name)
+        self.assertEqual(self.reply({"n_predict": 2}).json()["usage"]["completion_tokens"], 2)
+        text = {"prompt": "Once upon a time", "temperature": 0, "ignore_eos": True}
+        self.assertEqual(self.reply({"max_tokens": None}, text, "/v1/completions").json()["usage"]["completion_tokens"], 16)
+        self.assertGreater(self.reply({"max_tokens": -1}, text, "/v1/completions").json()["usage"]["completion_tokens"], 900)
+
+    def test_an_answer_has_at_least_its_tokens(self):
+        n_tokens = self.reply({}).json()["usage"]["completion_tokens"]
+        for least in [n_tokens + 1, 30]:
+            reply = self.reply({"min_tokens": least})
+            self.assertGreaterEqual(reply.json()["usage"]["completion_tokens"], least)
+            self.assertTrue(reply.answer().startswith(ANSWER))
+        self.assertEqual(self.reply({"min_tokens": n_tokens}).answer(), ANSWER)
+
+    def test_words_and_tokens_can_be_forbidden(self):
+        self.assertNotIn("Paris", self.reply({"bad_words": ["Paris"], "max_tokens": 40}).answer())
+        ids = self.reply({}, {"prompt": " yes no"}, "/tokenize").json()["tokens"]
+        reply = self.reply({"allowed_token_ids": ids, "max_tokens": 6, "temperature": 1})
+        self.assertEqual(reply.json()["usage"]["completion_tokens"], 6)
+        again = self.reply({"prompt": reply.answer()}, {}, "/tokenize").json()["tokens"]
+        self.assertLessEqual(set(again), set(ids) | {i for i in again if self.text_of([i]) in reply.answer()})
+        self.assertRegex(reply.answer(), r"^[ yesno]+$")
+
+    def text_of(self, ids):
+        return self.reply({"tokens": ids}, {}, "/detokenize").json()["prompt"]
+
+    def test_forms_in_every_spelling_and_on_every_route(self):
+        schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}, "required": ["n"],
+                  "additionalProperties": False}
+        is_object = re.compile(r'^\s*\{\s*"n"\s*:\s*-?\d+\s*\}\s*$')
+        forms = [({"json_schema": schema}, is_object), ({"guided_json": schema}, is_object),
+                 ({"guided_json": json.dumps(schema)}, is_object), ({"structured_outputs": {"json": schema}}, is_object),
+                 ({"response_format": {"type": "json_object", "schema": schema}}, is_object),
+                 ({"guided_regex": r"[A-C]{3}-\d{2}"}, re.compile(r"^[A-C]{3}-\d{2}$")),
+                 ({"structured_outputs": {"regex": r"[A-C]{3}-\d{2}"}}, re.compile(r"^[A-C]{3}-\d{2}$")),
+                 ({"guided_choice": ["red", "green light"]}, re.compile(r"^(red|green light)$")),
+                 ({"structured_outputs": {"choice": ["red", "green light"]}}, re.compile(r"^(red|green light)$")),
+                 ({"guided_grammar": 'root ::= "a" [0-9]'}, re.compile(r"^a[0-9]$")),
+                 ({"structured_outputs": {"grammar": 'root ::= "a" [0-9]'}}, re.compile(r"^a[0-9]$"))]
+        for form, expected in forms:
+            fields = {**form, "max_tokens": 200}
+            self.assertRegex(self.reply(fields).answer(), expected)
+            text = self.reply(fields, {"prompt": "Once", "temperature": 0}, "/v1/completions").json()["choices"][0]["text"]
+            self.assertRegex(text, expected)
+        reply = self.reply({"guided_choice": ["red"]}, {"input": "Hello", "temperature": 0}, "/v1/responses").json()
+        self.assertEqual(reply["output"][-1]["content"][0]["text"], "red")
+
+    def test_what_cannot_be_obeyed_is_refused_by_name(self):
+        for fields, param in [({"guided_regex": "(?=x)y"}, "guided_regex"), ({"min_tokens": 5, "max_tokens": 4}, "min_tokens"),
+                              ({"structured_outputs": {"structural_tag": {}}}, "structured_outputs.structural_tag"),
+                              ({"guided_grammar": "root ::= x"}, "guided_grammar"),
+                              ({"json_schema": {"type": "object"}, "grammar": 'root ::= "a"'}, "json_schema"),
+                              ({"functions": [{}]}, "functions[0].name")]:
+            self.assertEqual(self.error(fields)["param"], param)
+
+    def test_a_slip_in_a_field_is_told_in_a_header(self):
+        for stream in [False, True]:
+            reply = self.reply({"max_tokns": 50, "stream": stream})
+            self.assertEqual(reply.headers["x-realizar-warning"], "'max_tokns' is no field; did you mean 'max_tokens'?")
+        self.assertNotIn("x-realizar-warning", self.reply({"user": "me", "mirostat": 0, "x_own": 1}).headers)
+        self.assertIn("x-realizar-warning", self.exchange(post({**CHAT, "max_tokns": 50, "stop": 5})).headers)
+
+    def test_functions_are_tools(self):
+        modern = self.reply({"tools": [{"type": "function", "function": WEATHER}]}, ASK).json()["choices"][0]
+        call = modern["message"]["tool_calls"][0]["function"]
+        for choice in [{}, {"function_call": "auto"}, {"function_call": {"name": "get_weather"}}]:
+            got = self.reply({"functions": [WEATHER], **choice}, ASK).json()["choices"][0]
+            self.assertEqual(got["finish_reason"], "function_call")
+            self.assertEqual(got["message"]["function_call"]["name"], call["name"])
+            self.assertEqual(json.loads(got["message"]["function_call"]["arguments"]), json.loads(call["arguments"]))
+            self.assertNotIn("tool_calls", got["message"])
+        none = self.reply({"functions": [WEATHER], "function_call": "none"}, ASK).json()["choices"][0]
+        self.assertNotIn("function_call", none["message"])
+
+    def test_functions_are_streamed_and_their_results_read(self):
+        body = self.reply({"functions": [WEATHER], "stream": True}, ASK).body.decode()
+        chunks = [json.loads(line[6:]) for line in body.splitlines() if line.startswith("data: {")]
+        calls = [c["choices"][0]["delta"]["function_call"] for c in chunks if "function_call" in c["choices"][0]["delta"]]
+        self.assertEqual(calls[0]["name"], "get_weather")
+        call = {"name": "get_weather", "arguments": "".join(piece["arguments"] for piece in calls)}
+        json.loads(call["arguments"])
+        result = '{"city": "Abuja", "weather": "sunny", "degrees": 7}'
+        old = [*ASK["messages"], {"role": "assistant", "content": None, "function_call": call},
+               {"role": "function", "name": "get_weather", "content": result}]
+        new = [*ASK["messages"], {"role": "assistant", "content": None,
+                                  "tool_calls": [{"id": "call_1", "type": "function", "function": call}]},
+               {"role": "tool", "tool_call_id": "call_1", "name": "get_weather", "content": result}]
+        tools = [{"type": "function", "function": WEATHER}]
+        self.assertEqual(self.reply({"messages": old, "functions": [WEATHER]}).answer(),
+                         self.reply({"messages": new, "tools": tools}).answer())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    server_test.REALIZAR = sys.argv.pop(1)
+    unittest.main()
