@@ -89,16 +89,14 @@ struct TextGeneration {
 // What the request of this index gave, or why it gave nothing.
 using TextEndCallback = std::function<void(size_t idx, Result<TextGeneration> result)>;
 
-struct TraceRow {
-  std::string op;
-  bool decode = false;
-  uint64_t count = 0;
-  double total_ms = 0, bytes = 0, flops = 0;
-};
-
+// One operation of a traced step.
 struct TraceEvent {
   std::string name;
   double start_us, duration_us;  // since the load began
+  int32_t layer;                 // -1: of none
+  bool decode;
+  uint64_t step;      // counted from 0 since the trace was cleared
+  uint32_t n_tokens;  // that the step computed
 };
 
 class LanguageModel {
@@ -153,7 +151,7 @@ class LanguageModel {
   // Records the time of every operation of the steps that follow; off at first, and free then.
   void set_trace(bool on);
   // What was recorded since the last clear.
-  std::vector<TraceRow> trace_table() const;
+  Trace trace() const;
   // How traced steps differ from others; empty: not at all.
   std::string trace_note() const;
   std::vector<TraceEvent> trace_events() const;

@@ -57,6 +57,7 @@ struct Request {
   bool prompt_logprobs = false;        // report the prompt's tokens as well, from the second on
   std::shared_ptr<TokenConstraint> constraint;
   Pooling pooling = Pooling::kNone;  // other than kNone: no token is generated
+  bool trace = false;                // time every operation of its steps, which takes time too
   // Where requests compete:
   int32_t priority = 0;                // the smaller goes first, among those of its tenant
   uint64_t tenant = 0;                 // requests of one tenant share one place in turn
@@ -97,12 +98,36 @@ struct KvNumbers {
   std::vector<float> keys, values;  // [n_layers, n_tokens, n_kv_heads, head_dim] each
 };
 
+// Operations of one name, "linear.qkv" or "attention", in steps of one phase. A step that has rows of some prompt is
+// one of prefill, the others are of decode.
+struct TraceRow {
+  std::string op;
+  bool decode = false;
+  uint64_t count = 0;
+  double total_ms = 0;
+  double bytes = 0;  // of weights and cache that they had to read
+  double flops = 0;  // multiplications and additions that they had to do
+};
+
+// All operations of a phase.
+struct TracePhase {
+  uint64_t n_steps = 0;
+  uint64_t n_tokens = 0;  // that the steps computed, of all requests in them
+  double total_ms = 0;
+};
+
+struct Trace {
+  std::vector<TraceRow> rows;  // of each phase the longest first
+  TracePhase prefill, decode;
+};
+
 struct Generation {
   std::vector<TokenId> tokens;
   std::vector<float> embedding;  // [d_model], of the length 1, where the request wants pooling
   FinishReason finish_reason = FinishReason::kStop;
   std::optional<TokenId> stop_token;  // the one that ended it, for kStop by token
   GenerationStats stats;
+  std::optional<Trace> trace;  // of the steps that it had a part in, where the request wants it
 };
 
 }  // namespace realizar

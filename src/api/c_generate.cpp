@@ -251,7 +251,7 @@ int rz_set_trace(rz_model* model, int on) {
 int64_t rz_trace(const rz_model* model, void (*on_row)(const rz_trace_row* row, void* user), void* user) {
   return counted([&]() -> Result<int64_t> {
     if (model == nullptr || on_row == nullptr) return null_argument(model == nullptr ? "model" : "on_row");
-    const std::vector<TraceRow> rows = model->model.trace_table();
+    const std::vector<TraceRow> rows = model->model.trace().rows;
     for (const TraceRow& row : rows) {
       const rz_trace_row to{row.op.c_str(), row.decode ? 1 : 0, row.count, row.total_ms, row.bytes, row.flops};
       on_row(&to, user);

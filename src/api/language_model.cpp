@@ -161,14 +161,14 @@ void LanguageModel::clear_cache(bool wipe) {
 }
 
 void LanguageModel::set_trace(bool on) {
-  Impl* impl = impl_.get();
-  impl->loaded->backend->set_trace(on);
-  impl->loaded->engine->set_step_observer(on ? [impl] { impl->trace.add(impl->loaded->backend->last_trace()); }
-                                             : std::function<void()>());
+  if (!on) return impl_->loaded->engine->set_step_observer({});
+  impl_->loaded->engine->set_step_observer([impl = impl_.get()](uint32_t n_tokens, std::span<const OpTiming> timings) {
+    impl->trace.add(n_tokens, timings);
+  });
 }
 
-std::vector<TraceRow> LanguageModel::trace_table() const {
-  return impl_->trace.table();
+Trace LanguageModel::trace() const {
+  return impl_->trace.trace();
 }
 std::string LanguageModel::trace_note() const {
   return std::string(impl_->loaded->backend->trace_note());

@@ -1,40 +1,26 @@
 #include "api/trace_log.h"
 
-#include <map>
-#include <utility>
-
 namespace realizar {
 
-void TraceLog::add(std::span<const OpTiming> timings) {
-  timings_.insert(timings_.end(), timings.begin(), timings.end());
+void TraceLog::add(uint32_t n_tokens, std::span<const OpTiming> timings) {
+  table_.add(n_tokens, timings);
+  steps_.push_back({n_tokens, {timings.begin(), timings.end()}});
 }
 
 void TraceLog::clear() {
-  timings_.clear();
-}
-
-std::vector<TraceRow> TraceLog::table() const {
-  std::map<std::pair<bool, OpKind>, TraceRow> rows;
-  for (const OpTiming& timing : timings_) {
-    TraceRow& row = rows[{timing.decode, timing.kind}];
-    row.op = to_string(timing.kind);
-    row.decode = timing.decode;
-    ++row.count;
-    row.total_ms += static_cast<double>(timing.duration_ns) * 1e-6;
-    row.bytes += static_cast<double>(timing.bytes);
-    row.flops += static_cast<double>(timing.flops);
-  }
-  std::vector<TraceRow> table;
-  for (auto& [key, row] : rows) table.push_back(std::move(row));
-  return table;
+  table_ = {};
+  steps_.clear();
 }
 
 std::vector<TraceEvent> TraceLog::events() const {
   std::vector<TraceEvent> events;
-  events.reserve(timings_.size());
-  for (const OpTiming& timing : timings_) {
-    events.push_back({to_string(timing.kind), static_cast<double>(timing.start_ns - start_ns_) * 1e-3,
-                      static_cast<double>(timing.duration_ns) * 1e-3});
+  for (size_t step = 0; step < steps_.size(); ++step) {
+    for (const OpTiming& timing : steps_[step].timings) {
+      events.push_back({name_of(timing.kind, timing.place.role),
+                        static_cast<double>(timing.start_ns - start_ns_) * 1e-3,
+                        static_cast<double>(timing.duration_ns) * 1e-3, timing.place.layer, timing.decode, step,
+                        steps_[step].n_tokens});
+    }
   }
   return events;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "engine/op_table.h"
 #include "realizar/engine.h"
 
 namespace realizar {
@@ -14,14 +15,20 @@ class TraceLog {
  public:
   explicit TraceLog(uint64_t start_ns) : start_ns_(start_ns) {}
 
-  void add(std::span<const OpTiming> timings);
+  void add(uint32_t n_tokens, std::span<const OpTiming> timings);
   void clear();
-  std::vector<TraceRow> table() const;
+  Trace trace() const { return table_.trace(); }
   std::vector<TraceEvent> events() const;
 
  private:
+  struct Step {
+    uint32_t n_tokens;
+    std::vector<OpTiming> timings;
+  };
+
   uint64_t start_ns_;
-  std::vector<OpTiming> timings_;
+  OpTable table_;
+  std::vector<Step> steps_;
 };
 
 }  // namespace realizar

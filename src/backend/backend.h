@@ -79,6 +79,7 @@ struct BackendLimits {
 // One operation of a traced step.
 struct OpTiming {
   OpKind kind;
+  OpPlace place;
   bool decode;                     // the step had decode rows only
   uint64_t start_ns, duration_ns;  // on the steady clock
   uint64_t bytes;                  // weights and cache that it had to read
@@ -89,6 +90,9 @@ struct OpTiming {
 struct DeviceUse {
   std::string name;                           // "cuda:0"
   size_t weight_bytes = 0, kv_bytes = 0;      // known before the first step
+  size_t total_bytes = 0;                     // of the device's memory, whoever has it
+  std::atomic<uint64_t> free_bytes{0};        // of that, when the model last took some
+  std::atomic<uint64_t> scratch_bytes{0};     // activations, and what else steps compute in
   std::atomic<uint64_t> n_launches{0};        // operations that were launched one by one
   std::atomic<uint64_t> n_captures{0};        // steps, or the parts of steps that run here, that were recorded
   std::atomic<uint64_t> n_replays{0};         // the same that ran as recorded
@@ -117,6 +121,8 @@ class Backend {
   virtual Status create_kv_cache(const KvLayout& layout) = 0;
   virtual size_t weight_bytes() const = 0;
   virtual size_t kv_bytes() const = 0;
+  // Activations, and what else steps compute in: reserved, of which a CPU has touched what its largest steps needed.
+  virtual size_t scratch_bytes() const = 0;
 
   // `batch` and what it points to must live until the step's results are read.
   virtual void begin(const StepBatch& batch) = 0;
@@ -133,6 +139,9 @@ class Backend {
   virtual bool can_choose(const TokenChoice&) const { return false; }
   virtual void choose(const ChooseOp&) {}
   virtual void submit() = 0;
+  // Instead of submit: takes the memory that steps of these operations need, within the limits, and runs nothing.
+  // Errors: ResourceExhausted; Unsupported, by name, where the backend cannot run one of them.
+  virtual Status reserve() = 0;
   // Errors: Internal (a device failed); the step's results are then undefined.
   virtual Status wait() = 0;
 

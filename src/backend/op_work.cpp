@@ -6,14 +6,27 @@
 
 namespace realizar {
 
+namespace {
+
+// Positions that the rows from first_pos on see, all together.
+uint64_t n_seen(uint64_t first_pos, uint64_t n_rows, uint64_t window) {
+  const auto causal = [&](uint64_t n) { return n * first_pos + n * (n + 1) / 2; };
+  if (window == 0) return causal(n_rows);
+  const uint64_t n_growing = std::min(n_rows, window - std::min(window, first_pos));
+  return causal(n_growing) + (n_rows - n_growing) * window;
+}
+
+}  // namespace
+
 OpWork attention_work(const AttentionOp& op, const StepBatch& batch, const KvLayout& cache) {
   OpWork work;
   const uint64_t vector_bytes = row_bytes(kv_traits(cache.type), cache.head_dim);
   for (const BatchSequence& seq : batch.seqs) {
-    const uint64_t n_pos = static_cast<uint64_t>(seq.first_pos) + seq.n_rows;
-    const uint64_t seen = op.window > 0 ? std::min<uint64_t>(n_pos, op.window + seq.n_rows) : n_pos;
-    work.bytes += 2 * seen * cache.n_kv_heads * vector_bytes;
-    work.flops += 4 * seq.n_rows * seen * op.n_heads * op.head_dim;
+    const auto first_pos = static_cast<uint64_t>(seq.first_pos);
+    const uint64_t n_pos = first_pos + seq.n_rows;
+    const uint64_t n_read = op.window > 0 ? std::min<uint64_t>(n_pos, uint64_t{op.window} + seq.n_rows - 1) : n_pos;
+    work.bytes += 2 * n_read * cache.n_kv_heads * vector_bytes;
+    work.flops += 4 * n_seen(first_pos, seq.n_rows, op.window) * op.n_heads * op.head_dim;
   }
   return work;
 }

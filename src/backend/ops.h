@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace realizar {
 
@@ -11,6 +12,15 @@ enum class WeightId : uint32_t {};
 enum class ActId : uint32_t {};
 inline constexpr WeightId kNoWeight{0xffffffffu};
 inline constexpr ActId kNoAct{0xffffffffu};
+
+// What an operation is for, and the model's layer that it belongs to (-1: none): for traces alone, no result depends on
+// them.
+enum class OpRole : uint8_t { kNone, kQkv, kO, kGateUp, kUp, kDown, kRouter, kHead, kAttn, kFfn, kPost, kFinal };
+struct OpPlace {
+  OpRole role = OpRole::kNone;
+  int32_t layer = -1;
+  bool operator==(const OpPlace&) const = default;
+};
 
 enum class Rows : uint8_t { kAll, kLogits };
 enum class NormKind : uint8_t { kRms, kLayer };
@@ -36,6 +46,7 @@ struct NormOp {
   float eps = 0;
   bool accumulate = false;
   Rows rows = Rows::kAll;
+  OpPlace place = {};
   bool operator==(const NormOp&) const = default;
 };
 
@@ -51,6 +62,7 @@ struct LinearOp {
   float softcap = 0.0f;
   bool accumulate = false;
   Rows rows = Rows::kAll;
+  OpPlace place = {};
   bool operator==(const LinearOp&) const = default;
 };
 
@@ -60,6 +72,7 @@ struct GatedLinearOp {
   ActId in;   // [n_rows, d_model]
   WeightId gate, up;
   Activation activation = Activation::kSilu;
+  OpPlace place = {};
   bool operator==(const GatedLinearOp&) const = default;
 };
 
@@ -102,6 +115,7 @@ struct RouteOp {
   uint32_t n_experts, n_used;
   bool renormalize;
   float scale = 1.0f;
+  OpPlace place = {};
   bool operator==(const RouteOp&) const = default;
 };
 
@@ -113,6 +127,7 @@ struct ExpertsOp {
   WeightId gate, up, down;  // [n_experts] matrices each
   uint32_t n_used;
   Activation activation = Activation::kSilu;
+  OpPlace place = {};
   bool operator==(const ExpertsOp&) const = default;
 };
 
@@ -140,6 +155,20 @@ enum class OpKind : uint8_t {
   kSelectRows,
   kChoose
 };
-const char* to_string(OpKind kind);
+inline constexpr size_t kOpKinds = static_cast<size_t>(OpKind::kChoose) + 1;
+inline constexpr size_t kOpRoles = static_cast<size_t>(OpRole::kFinal) + 1;
+// "linear.qkv", "norm.attn", "attention"
+std::string name_of(OpKind kind, OpRole role);
+
+template <class Op>
+OpPlace place_of(const Op& op) {
+  if constexpr (requires { op.place; }) {
+    return op.place;
+  } else if constexpr (requires { op.layer; }) {
+    return {OpRole::kNone, static_cast<int32_t>(op.layer)};
+  } else {
+    return {};
+  }
+}
 
 }  // namespace realizar

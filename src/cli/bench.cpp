@@ -103,7 +103,7 @@ struct Work {
 
 Work traced_work(const LanguageModel& model) {
   Work work;
-  for (const TraceRow& row : model.trace_table()) {
+  for (const TraceRow& row : model.trace().rows) {
     if (row.decode) work.decode_bytes += row.bytes;
     if (!row.decode) work.prefill_flops += row.flops;
   }
@@ -141,8 +141,7 @@ Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32
     prefill.push_back(rates.prefill);
     if (args.n_gen > 0) decode.push_back(rates.decode);
   }
-  if (args.trace.table) std::fputs(trace_table_text(model).c_str(), stderr);
-  if (!args.trace.file.empty()) RZ_CHECK_OK(write_trace_file(args.trace.file, model));
+  RZ_CHECK_OK(report_trace(args.trace, model));
   BenchResult result{n_threads, n_seqs, spread_of(prefill), spread_of(decode), 0, 0, {}};
   RZ_TRY(result.peaks, peaks_of(model, options, n_threads));
   result.is_gpu = model.info().backend.starts_with("cuda");

@@ -351,9 +351,8 @@ class Chat {
     if (options_.stats) {
       std::fputs(stats_text(model_.info().backend, std::nullopt, *last_stats_).c_str(), stderr);
     }
-    if (!options_.trace.wanted()) return;
-    if (const auto status = report_trace(options_.trace, model_, {}, answer); !status.ok()) complain(status.error());
-    model_.clear_trace();
+    const Status told = report_trace(options_.trace, model_, {options_.answer, {}, answer});
+    if (!told.ok()) complain(told.error());
   }
 
   HeldInterrupt held_;

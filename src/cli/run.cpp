@@ -125,7 +125,8 @@ int answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& 
   auto answer = stream_answer(model, std::move(*tokens), options);
   if (!answer.ok()) return fail(answer.error());
   if (args.stats) std::fputs(stats_text(model.info().backend, times, answer->generation.stats).c_str(), stderr);
-  if (auto status = report_trace(args.trace, model, times, *answer); !status.ok()) return fail(status.error());
+  if (auto status = report_trace(args.trace, model, {options, times, *answer}); !status.ok())
+    return fail(status.error());
   if (answer->output_failed) return kFailure;
   return answer->interrupted ? kInterrupted : kOk;
 }

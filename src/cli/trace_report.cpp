@@ -7,86 +7,187 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/printable.h"
 
 namespace realizar::cli {
 namespace {
 
+// Less than this says nothing about a rate.
+constexpr double kShortestRateMs = 0.01;
+
+// Lanes of the trace file.
+constexpr int kStepLane = 1, kOperationLane = 2;
+
 // Memory-bound rows are told in GB/s, the others in GFLOP/s: decode reads each weight for one row.
 std::string rate_text(const TraceRow& row) {
-  if (row.total_ms <= 0) return "";
-  const double per_s = 1e3 / row.total_ms;
-  if (row.decode) return fmt::format("{:8.1f} GB/s", row.bytes * per_s / 1e9);
-  return fmt::format("{:8.1f} GFLOP/s", row.flops * per_s / 1e9);
+  const double work = row.decode ? row.bytes : row.flops;
+  if (row.total_ms < kShortestRateMs || work <= 0) return "";
+  return fmt::format("{:.1f} {}", work / row.total_ms / 1e6, row.decode ? "GB/s" : "GFLOP/s");
 }
 
-std::string token_times_text(const StartTimes& start, const Answer& answer) {
-  const GenerationStats& stats = answer.generation.stats;
-  std::string text = fmt::format(
-      "\ntime to the first token\n"
-      "  load          {:10.2f} ms\n"
-      "  tokenize      {:10.2f} ms\n"
+double tokens_per_s(const TracePhase& phase) {
+  return phase.total_ms > 0 ? static_cast<double>(phase.n_tokens) / phase.total_ms * 1e3 : 0;
+}
+
+std::string row_text(const TraceRow& row, double phase_ms) {
+  return fmt::format("{:<8} {:<15} {:>10.2f} {:>6.1f}% {:>10.2f} {:>8} {:>16}\n", row.decode ? "decode" : "prefill",
+                     row.op, row.total_ms, phase_ms > 0 ? 100 * row.total_ms / phase_ms : 0,
+                     row.total_ms * 1e3 / static_cast<double>(row.count), row.count, rate_text(row));
+}
+
+std::string phase_text(const Trace& trace, bool decode) {
+  const TracePhase& phase = decode ? trace.decode : trace.prefill;
+  if (phase.n_steps == 0) return "";
+  std::string text;
+  for (const TraceRow& row : trace.rows) {
+    if (row.decode == decode) text += row_text(row, phase.total_ms);
+  }
+  return text + fmt::format("{:<8} {:<15} {:>10.2f} {:>6.1f}%   {} tokens in {} steps, {:.1f} tok/s\n",
+                            decode ? "decode" : "prefill", "total", phase.total_ms, 100.0, phase.n_tokens,
+                            phase.n_steps, tokens_per_s(phase));
+}
+
+std::string table_text(const LanguageModel& model) {
+  const Trace trace = model.trace();
+  const std::string note = model.trace_note();
+  return fmt::format("{:<8} {:<15} {:>10} {:>7} {:>10} {:>8} {:>16}\n", "phase", "operation", "total ms", "share",
+                     "mean us", "count", "rate") +
+         phase_text(trace, false) + phase_text(trace, true) + (note.empty() ? "" : "(" + note + ")\n");
+}
+
+std::string model_text(const ModelInfo& info) {
+  return fmt::format("model    {} ({}): {} layers, d_model {}, {} heads, {} KV heads of {}, d_ff {}, vocabulary {}\n",
+                     printable(info.name.empty() ? info.path : info.name), info.arch, info.n_layers, info.d_model,
+                     info.n_heads, info.n_kv_heads, info.head_dim, info.d_ff, info.n_vocab);
+}
+
+std::string device_text(const ModelInfo& info) {
+  return fmt::format("run      {}, context {}", info.backend, info.n_ctx);
+}
+
+std::string answer_text(const TracedAnswer& traced) {
+  const GenerationStats& stats = traced.answer.generation.stats;
+  const auto& most = traced.options.max_tokens;
+  return fmt::format("; {} prompt tokens, {} of them cached; {} tokens generated{}\n", stats.n_prompt, stats.n_cached,
+                     stats.n_generated, most ? fmt::format(" of at most {}", *most) : "");
+}
+
+// A chat loads its model before any question: the time that this took belongs to no answer.
+std::string token_times_text(const TracedAnswer& traced) {
+  const GenerationStats& stats = traced.answer.generation.stats;
+  std::string text = "\ntime to the first token\n";
+  if (traced.start.load_ms > 0) {
+    text += fmt::format("  load          {:10.2f} ms\n  tokenize      {:10.2f} ms\n", traced.start.load_ms,
+                        traced.start.tokenize_ms);
+  }
+  text += fmt::format(
       "  prefix lookup {:10.3f} ms ({} of {} tokens found)\n"
       "  prefill       {:10.2f} ms\n"
       "  first token   {:10.2f} ms after the request\n"
       "decoded tokens from position {} on, ms each\n ",
-      start.load_ms, start.tokenize_ms, stats.prefix_lookup_ms, stats.n_cached, stats.n_prompt, stats.prefill_ms,
-      stats.first_token_ms, stats.n_prompt + 1);
-  for (size_t i = 1; i < answer.token_ms.size(); ++i) {
-    text += fmt::format(" {:.2f}", answer.token_ms[i]);
+      stats.prefix_lookup_ms, stats.n_cached, stats.n_prompt, stats.prefill_ms, stats.first_token_ms,
+      stats.n_prompt + 1);
+  for (size_t i = 1; i < traced.answer.token_ms.size(); ++i) {
+    text += fmt::format(" {:.2f}", traced.answer.token_ms[i]);
     if (i % 16 == 0) text += "\n ";
   }
   return text + "\n";
+}
+
+nlohmann::ordered_json metadata(const ModelInfo& info, const TracedAnswer* traced) {
+  nlohmann::ordered_json json{{"realizar", version()},     {"model", info.name},      {"path", info.path},
+                              {"architecture", info.arch}, {"backend", info.backend}, {"n_layers", info.n_layers},
+                              {"d_model", info.d_model},   {"n_heads", info.n_heads}, {"n_kv_heads", info.n_kv_heads},
+                              {"head_dim", info.head_dim}, {"d_ff", info.d_ff},       {"n_vocab", info.n_vocab},
+                              {"n_ctx", info.n_ctx}};
+  if (traced == nullptr) return json;
+  const GenerationStats& stats = traced->answer.generation.stats;
+  json["n_prompt"] = stats.n_prompt;
+  json["n_cached"] = stats.n_cached;
+  json["n_generated"] = stats.n_generated;
+  if (traced->options.max_tokens) json["max_tokens"] = *traced->options.max_tokens;
+  return json;
+}
+
+nlohmann::ordered_json name_event(const char* what, int lane, const std::string& name) {
+  return {{"name", what}, {"ph", "M"}, {"pid", 1}, {"tid", lane}, {"args", {{"name", name}}}};
+}
+
+nlohmann::ordered_json event_json(const std::string& name, int lane, double start_us, double duration_us,
+                                  nlohmann::ordered_json args) {
+  return {{"name", name},           {"ph", "X"}, {"pid", 1}, {"tid", lane}, {"ts", start_us}, {"dur", duration_us},
+          {"args", std::move(args)}};
+}
+
+const char* phase_of(const TraceEvent& event) {
+  return event.decode ? "decode" : "prefill";
+}
+
+nlohmann::ordered_json operation_json(const TraceEvent& event) {
+  nlohmann::ordered_json args{{"phase", phase_of(event)}, {"step", event.step}};
+  if (event.layer >= 0) args["layer"] = event.layer;
+  return event_json(event.name, kOperationLane, event.start_us, event.duration_us, std::move(args));
+}
+
+// A step reaches from its first operation to the end of its last.
+nlohmann::ordered_json step_json(const TraceEvent& first, const TraceEvent& last) {
+  return event_json(phase_of(first), kStepLane, first.start_us, last.start_us + last.duration_us - first.start_us,
+                    {{"step", first.step}, {"tokens", first.n_tokens}});
+}
+
+nlohmann::ordered_json events_json(const LanguageModel& model) {
+  const std::vector<TraceEvent> events = model.trace_events();
+  auto json = nlohmann::ordered_json::array();
+  json.push_back(name_event("process_name", 0, "realizar, " + model.info().backend));
+  json.push_back(name_event("thread_name", kStepLane, "steps"));
+  json.push_back(name_event("thread_name", kOperationLane, "operations"));
+  for (size_t first = 0, i = 0; i < events.size(); ++i) {
+    json.push_back(operation_json(events[i]));
+    if (i + 1 < events.size() && events[i + 1].step == events[i].step) continue;
+    json.push_back(step_json(events[first], events[i]));
+    first = i + 1;
+  }
+  return json;
+}
+
+Status write_trace_file(const std::string& path, const LanguageModel& model, const TracedAnswer* traced) {
+  if (path.empty()) return {};
+  const nlohmann::ordered_json json{
+      {"traceEvents", events_json(model)}, {"displayTimeUnit", "ms"}, {"metadata", metadata(model.info(), traced)}};
+  RZ_TRY(NewFile out, NewFile::create(path));
+  RZ_CHECK_OK(out.write(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n'));
+  return out.commit();
 }
 
 }  // namespace
 
 void TraceFlags::add_to(Flags flags) {
   flags = flags.group("Trace");
-  flags.flag("--trace", table, "Print the time of every operation on standard error");
+  flags.flag("--trace", table, "Print the time of every operation on standard error, in a chat after each answer");
   flags.flag("--token-times", token_times,
              "Print the time to the first token and of each further one on standard error; costs nothing");
-  flags.option("--trace-file", file, "Write the operations in Chrome's trace format (opens in Perfetto)");
+  flags.option(
+      "--trace-file", file,
+      "Write the operations, in a chat those of the last answer, in Chrome's trace format (opens in Perfetto)");
 }
 
-Status report_trace(const TraceFlags& flags, const LanguageModel& model, const StartTimes& start,
-                    const Answer& answer) {
-  if (flags.table) std::fputs(trace_table_text(model).c_str(), stderr);
-  if (flags.table || flags.token_times) std::fputs(token_times_text(start, answer).c_str(), stderr);
-  return flags.file.empty() ? Status{} : write_trace_file(flags.file, model);
+Status report_trace(const TraceFlags& flags, LanguageModel& model, const TracedAnswer& traced) {
+  std::string text;
+  if (flags.table) text = model_text(model.info()) + device_text(model.info()) + answer_text(traced) + table_text(model);
+  if (flags.table || flags.token_times) text += token_times_text(traced);
+  std::fputs(text.c_str(), stderr);
+  Status written = write_trace_file(flags.file, model, &traced);
+  model.clear_trace();
+  return written;
 }
 
-std::string trace_table_text(const LanguageModel& model) {
-  std::vector<TraceRow> rows = model.trace_table();
-  std::stable_sort(rows.begin(), rows.end(), [](const TraceRow& a, const TraceRow& b) {
-    return a.decode != b.decode ? b.decode : a.total_ms > b.total_ms;
-  });
-  double total_ms = 0;
-  for (const TraceRow& row : rows) total_ms += row.total_ms;
-  std::string text = fmt::format("{:<8} {:<14} {:>10} {:>7} {:>10} {:>8} {:>16}\n", "phase", "operation", "total ms",
-                                 "share", "mean us", "count", "rate");
-  for (const TraceRow& row : rows) {
-    text +=
-        fmt::format("{:<8} {:<14} {:>10.2f} {:>6.1f}% {:>10.2f} {:>8} {:>16}\n", row.decode ? "decode" : "prefill",
-                    row.op, row.total_ms, total_ms > 0 ? 100 * row.total_ms / total_ms : 0,
-                    row.count > 0 ? row.total_ms * 1e3 / static_cast<double>(row.count) : 0, row.count, rate_text(row));
+Status report_trace(const TraceFlags& flags, LanguageModel& model) {
+  if (flags.table) {
+    std::fputs((model_text(model.info()) + device_text(model.info()) + "\n" + table_text(model)).c_str(), stderr);
   }
-  const std::string note = model.trace_note();
-  return note.empty() ? text : text + "(" + note + ")\n";
-}
-
-Status write_trace_file(const std::string& path, const LanguageModel& model) {
-  nlohmann::json events = nlohmann::json::array();
-  for (const TraceEvent& event : model.trace_events()) {
-    events.push_back({{"name", event.name},
-                      {"ph", "X"},
-                      {"pid", 1},
-                      {"tid", 1},
-                      {"ts", event.start_us},
-                      {"dur", event.duration_us}});
-  }
-  RZ_TRY(NewFile out, NewFile::create(path));
-  RZ_CHECK_OK(out.write(nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump() + '\n'));
-  return out.commit();
+  Status written = write_trace_file(flags.file, model, nullptr);
+  model.clear_trace();
+  return written;
 }
 
 }  // namespace realizar::cli

@@ -1,4 +1,4 @@
-// What --trace prints after a run, and the file that --trace-file writes.
+// What --trace prints after an answer, and the file that --trace-file writes.
 #pragma once
 
 #include <string>
@@ -17,13 +17,19 @@ struct TraceFlags {
   bool wanted() const { return table || !file.empty(); }
 };
 
-// On standard error the table, one row an operation and phase, and the phases of the time to the first token with the
-// time of each further one; the latter alone where the table is not wanted, without any trace. Writes the file in
-// Chrome's trace event format. Errors: InvalidArgument (cannot write).
-Status report_trace(const TraceFlags& flags, const LanguageModel& model, const StartTimes& start, const Answer& answer);
+// The answer that a trace is of.
+struct TracedAnswer {
+  const AnswerOptions& options;
+  const StartTimes& start;
+  const Answer& answer;
+};
 
-// The table alone, as the benchmark prints it.
-std::string trace_table_text(const LanguageModel& model);
-Status write_trace_file(const std::string& path, const LanguageModel& model);
+// After an answer: on standard error what ran, a row for each operation and phase, then the phases of the time to the
+// first token and the time of each further one; the latter alone where the table is not wanted, without any trace. Writes the file, in Chrome's trace event format. Forgets the trace, so
+// that the next report is of the next answer alone. Errors: InvalidArgument (cannot write).
+Status report_trace(const TraceFlags& flags, LanguageModel& model, const TracedAnswer& traced);
+
+// The same of a benchmark's runs.
+Status report_trace(const TraceFlags& flags, LanguageModel& model);
 
 }  // namespace realizar::cli

@@ -48,6 +48,7 @@ class GenerationSink final : public RequestSink {
     status_ = caught([&] {
       generation_.tokens.assign(ending.tokens.begin(), ending.tokens.end());
       generation_.embedding.assign(ending.embedding.begin(), ending.embedding.end());
+      if (ending.operations != nullptr) generation_.trace = ending.operations->trace();
       return ending.error != nullptr ? Status(*ending.error) : Status();
     });
     generation_.finish_reason = ending.reason;
@@ -213,6 +214,7 @@ Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) c
   sequence->tokens.assign(request.prompt.begin(), request.prompt.end());
   sequence->drafts.reserve(options_.n_draft);
   sequence->blocks.reserve((sequence->n_prompt + sequence->n_wanted) / options_.block_tokens + 1);
+  if (request.trace) sequence->operations = std::make_unique<OpTable>();
   if (request.pooling != Pooling::kNone) sequence->embedding.assign(config_.d_model, 0.0f);
   return sequence;
 }

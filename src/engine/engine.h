@@ -116,8 +116,10 @@ class Engine {
   // Guesses by another model from now on; it must outlive the engine. Null: from the text so far.
   void set_drafter(ModelDrafter* drafter) { drafter_ = drafter; }
 
-  // Called after every step, while its trace can be read.
-  void set_step_observer(std::function<void()> observer) { observer_ = std::move(observer); }
+  // Traces every step from now on, and is told the operations of each and the tokens that it computed. Without one,
+  // only steps of requests that want a trace have one.
+  using StepObserver = std::function<void(uint32_t n_tokens, std::span<const OpTiming> timings)>;
+  void set_step_observer(StepObserver observer) { observer_ = std::move(observer); }
 
  private:
   Engine(const Model& model, Backend& backend, const Decoder& decoder, std::vector<TokenId> end_tokens,
@@ -152,6 +154,8 @@ class Engine {
   void plan();
   bool reserve_planned_blocks();
   Status run_step(const StepBatch& batch);
+  bool wants_trace() const;
+  void note_operations();
   void observe_step(double ms);
   void publish_costs(size_t kind);
   void take_results();
@@ -194,7 +198,8 @@ class Engine {
   uint64_t n_sequences_ = 0;
   Sequence::Clock::time_point next_sweep_{};
   std::atomic<bool> cancelled_{false};
-  std::function<void()> observer_;
+  StepObserver observer_;
+  bool is_traced_ = false;
 };
 
 }  // namespace realizar

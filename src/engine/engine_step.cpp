@@ -88,6 +88,7 @@ Status Engine::try_step() {
   batch_ = batch_builder_.build(running_, plan_);
   batch_.choices = choice_builder_.build(running_, plan_);
   RZ_CHECK_OK(run_step(batch_));
+  note_operations();
   take_results();
   observe_step(ms_between(start, Clock::now()));
   remove_ended();
@@ -337,10 +338,25 @@ bool Engine::reserve_planned_blocks() {
 }
 
 Status Engine::run_step(const StepBatch& batch) {
+  if (wants_trace() != is_traced_) backend_.set_trace(is_traced_ = !is_traced_);
   decoder_.encode(batch);
   RZ_CHECK_OK(decoder_.wait());
-  if (observer_) observer_();
+  if (observer_) observer_(batch.n_rows(), backend_.last_trace());
   return {};
+}
+
+bool Engine::wants_trace() const {
+  return observer_ ||
+         std::any_of(running_.begin(), running_.end(), [](const SequencePtr& s) { return s->operations != nullptr; });
+}
+
+// A step's operations are those of all who have a part in it.
+void Engine::note_operations() {
+  if (!is_traced_) return;
+  for (const PlannedChunk& chunk : plan_) {
+    OpTable* operations = running_[chunk.seq_idx]->operations.get();
+    if (operations != nullptr) operations->add(batch_.n_rows(), backend_.last_trace());
+  }
 }
 
 void Engine::observe_step(double ms) {
@@ -515,6 +531,7 @@ void Engine::remove_ended() {
     ending.reason = *sequence->ended;
     ending.tokens = std::span(sequence->tokens).subspan(sequence->n_prompt);
     ending.embedding = sequence->embedding;
+    ending.operations = sequence->operations.get();
     ending.stats.n_generated = sequence->n_generated();
     if (ending.stats.n_generated > 0) ending.stats.decode_ms = ms_between(sequence->first_token, Clock::now());
     shares_.leave(sequence->request->tenant);

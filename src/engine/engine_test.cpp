@@ -445,5 +445,31 @@ TEST(Engine, LogprobsBelongToTheGreedyChoice) {
                   .ok());
 }
 
+TEST(Engine, ARequestThatWantsATraceHasItsOwnStepsAndNoOtherHasAny) {
+  Rig rig(2, {.n_ctx = 64, .max_seqs = 2});
+  Request traced = request_for(some_tokens(9), 3);
+  traced.ignore_eos = traced.trace = true;
+  Request other = request_for(some_tokens(5, 500), 6);
+  other.ignore_eos = true;
+  const std::vector<TokenId> alone = rig->generate(other, {}).value().tokens;
+  const std::vector<Request> requests = {traced, other};
+  const auto generations = rig->generate_all(requests).value();
+  EXPECT_EQ(generations[1].tokens, alone);
+  EXPECT_FALSE(generations[1].trace);
+  ASSERT_TRUE(generations[0].trace);
+  const Trace& trace = *generations[0].trace;
+  // The other decodes beside it.
+  EXPECT_EQ(trace.prefill.n_steps, 1u);
+  EXPECT_EQ(trace.prefill.n_tokens, 14u);
+  EXPECT_EQ(trace.decode.n_steps, 2u);
+  EXPECT_EQ(trace.decode.n_tokens, 4u);
+  for (const bool decode : {false, true}) {
+    double total_ms = 0;
+    for (const TraceRow& row : trace.rows) total_ms += row.decode == decode ? row.total_ms : 0;
+    EXPECT_NEAR(total_ms, (decode ? trace.decode : trace.prefill).total_ms, 1e-6);
+    EXPECT_GT(total_ms, 0);
+  }
+}
+
 }  // namespace
 }  // namespace realizar

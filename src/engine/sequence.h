@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "engine/op_table.h"
 #include "realizar/request.h"
 #include "realizar/result.h"
 
@@ -20,7 +22,8 @@ struct Ending {
   std::span<const TokenId> tokens;    // what was generated
   std::span<const float> embedding;   // [d_model], where the request wants pooling
   GenerationStats stats;
-  const Error* error = nullptr;  // for kError
+  const OpTable* operations = nullptr;  // where the request wants a trace
+  const Error* error = nullptr;         // for kError
 };
 
 // Who reads a request's tokens. Called on the engine's thread, inside a step: it must neither wait nor allocate much.
@@ -45,10 +48,11 @@ struct Sequence {
   Clock::time_point arrived, first_step, first_token, last_token;
   std::optional<Clock::time_point> deadline;
 
-  std::vector<TokenId> tokens;   // prompt, then output
-  std::vector<TokenId> drafts;   // what may come next, to be verified in the next step
-  std::vector<BlockId> blocks;   // cover at least [0, n_computed)
-  std::vector<float> embedding;  // [d_model], the sum of hidden states so far
+  std::vector<TokenId> tokens;          // prompt, then output
+  std::vector<TokenId> drafts;          // what may come next, to be verified in the next step
+  std::vector<BlockId> blocks;          // cover at least [0, n_computed)
+  std::vector<float> embedding;         // [d_model], the sum of hidden states so far
+  std::unique_ptr<OpTable> operations;  // of its steps; null: no trace is wanted
   uint32_t n_prompt = 0;
   uint32_t n_computed = 0;  // positions whose keys and values are in the cache
   uint32_t n_named = 0;     // whole blocks that were offered to later requests

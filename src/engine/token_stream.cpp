@@ -52,6 +52,7 @@ void TokenStream::on_end(const Ending& ending) noexcept {
   end_.stats = ending.stats;
   const Status taken = caught([&] {
     end_.embedding.assign(ending.embedding.begin(), ending.embedding.end());
+    if (ending.operations != nullptr) end_.trace = ending.operations->trace();
     if (ending.error != nullptr) end_.error = *ending.error;
   });
   if (!taken.ok()) {

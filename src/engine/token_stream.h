@@ -33,6 +33,7 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
     std::optional<TokenId> stop_token;
     GenerationStats stats;
     std::vector<float> embedding;
+    std::optional<Trace> trace;
     std::optional<Error> error;
     bool reader_was_slow = false;
   };

@@ -20,6 +20,8 @@ class Decoder {
   // begin, all operations, submit. `batch` must live until wait.
   void encode(const StepBatch& batch);
   Status wait();
+  // Takes the memory that steps with such rows need, and computes nothing. Errors: as Backend::reserve.
+  Status reserve(const StepBatch& batch);
   // [batch.logit_rows.size(), n_vocab], valid after wait until the next encode.
   std::span<const float> logits() const;
   // The final normalized hidden states of the logit rows: [batch.logit_rows.size(), d_model].
@@ -30,13 +32,14 @@ class Decoder {
  private:
   Decoder(const Model& model, Backend& backend) : model_(&model), backend_(&backend) {}
 
+  void tell_operations(const StepBatch& batch);
   void layer(uint32_t i);
   void attention(uint32_t i);
   void ffn(uint32_t i);
   void experts(uint32_t i);
   void head();
-  void norm(ActId out, ActId in, WeightId weight, WeightId bias);
-  void add_branch(ActId in, WeightId weight, WeightId bias, WeightId post_norm);
+  void norm(ActId out, ActId in, WeightId weight, WeightId bias, OpPlace place);
+  void add_branch(ActId in, WeightId weight, WeightId bias, WeightId post_norm, OpPlace place);
 
   const Model* model_;
   Backend* backend_;

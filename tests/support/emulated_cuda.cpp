@@ -31,7 +31,8 @@ class EmulatedDevice final : public Device {
   }
   std::string name() const override { return "emulated"; }
   std::string description() const override { return name(); }
-  size_t free_bytes() const override { return options_.free_bytes; }
+  size_t total_bytes() const override { return options_.free_bytes; }
+  size_t free_bytes() const override { return options_.free_bytes - std::min(options_.free_bytes, use_.device_bytes); }
   bool is_lost() const override { return false; }
   const KernelTable& kernels() const override { return kKernelTable; }
   Stream stream() const override {

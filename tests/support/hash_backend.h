@@ -24,6 +24,7 @@ class HashBackend final : public Backend {
   Status create_kv_cache(const KvLayout& layout) override;
   size_t weight_bytes() const override { return 0; }
   size_t kv_bytes() const override { return 0; }
+  size_t scratch_bytes() const override { return 0; }
   size_t block_bytes() const override { return layout_.block_tokens * sizeof(Cell); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override;
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
@@ -44,6 +45,7 @@ class HashBackend final : public Backend {
   void experts(const ExpertsOp&) override {}
   void select_rows(const SelectRowsOp&) override {}
   void submit() override;
+  Status reserve() override { return {}; }
   Status wait() override;
   bool is_lost() const override { return is_lost_; }
   std::span<const float> read(ActId act) const override;

@@ -32,6 +32,7 @@ class CpuBackend final : public Backend {
   Status create_kv_cache(const KvLayout& layout) override { return runner_.create_cache(layout); }
   size_t weight_bytes() const override { return runner_.weight_bytes(); }
   size_t kv_bytes() const override { return runner_.cache().bytes(); }
+  size_t scratch_bytes() const override { return runner_.scratch_bytes(); }
 
   size_t block_bytes() const override { return runner_.cache().block_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override { runner_.cache().read_block(id, bytes); }
@@ -54,6 +55,7 @@ class CpuBackend final : public Backend {
   void experts(const ExpertsOp& op) override { runner_.add(op); }
   void select_rows(const SelectRowsOp& op) override { runner_.add(op); }
   void submit() override { runner_.submit(); }
+  Status reserve() override { return runner_.status(); }  // taken as the operations came
   Status wait() override { return runner_.status(); }
 
   std::span<const float> read(ActId act) const override { return runner_.read(act); }

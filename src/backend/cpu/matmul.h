@@ -22,6 +22,7 @@ class PreparedRows {
 
   ActGroup* groups(uint32_t row) const { return reinterpret_cast<ActGroup*>(at(row)); }
   uint8_t* wide(uint32_t row) const { return at(row); }
+  size_t n_bytes() const { return rows_.size(); }
 
  private:
   // A line more than the widest form, so that rows do not fall on the same sets of the cache.

@@ -1,5 +1,4 @@
 #include "backend/cpu/step_runner.h"
-#include "backend/op_work.h"
 
 #include <algorithm>
 #include <chrono>
@@ -24,10 +23,19 @@ size_t StepRunner::weight_bytes() const {
   return n;
 }
 
+size_t StepRunner::scratch_bytes() const {
+  size_t n = rotations_.size() + parts_.size() + hidden_.size() + partial_.size() + prepared_.n_bytes() +
+             prepared_hidden_.n_bytes();
+  for (const Activation2D& activation : activations_) n += activation.values.size();
+  for (const Member& member : members_) n += member.scratch.size() + member.attention.size();
+  return n;
+}
+
 Status StepRunner::configure(const BackendLimits& limits) {
   limits_ = limits;
   steps_.reserve(limits.max_commands);
   trace_.reserve(limits.max_commands);
+  op_ends_.resize(limits.max_commands);
   taken_ = std::make_unique<std::atomic<uint32_t>[]>(size_t{limits.max_commands} * kLoopsPerCommand * team_.size());
   units_.reserve(limits.max_rows + size_t{limits.max_seqs} * (limits.max_context / kSplitPositions + 1));
   const uint32_t n_slots = limits.max_rows * kMaxUsedExperts;
@@ -155,6 +163,7 @@ void StepRunner::submit() {
   }
   auto body = [this](uint32_t member) { walk(member); };
   team_.run(body);
+  if (trace_on_) record_trace();
 }
 
 std::span<const float> StepRunner::read(ActId id) const {
@@ -166,22 +175,38 @@ RowList StepRunner::row_list(Rows rows) const {
   return rows == Rows::kAll ? all_rows_ : logit_rows_;
 }
 
+// A traced operation lasts from the barrier before it to the one after it: what the team waits for is its own time, and
+// the first one does not pay for the team's waking up.
 void StepRunner::walk(uint32_t member) {
+  if (trace_on_) team_.barrier();
+  if (trace_on_ && member == 0) trace_start_ns_ = now_ns();
   for (uint32_t i = 0; i < steps_.size(); ++i) {
     members_[member].phase = i * kLoopsPerCommand;
-    const uint64_t start = trace_on_ && member == 0 ? now_ns() : 0;
     std::visit([&](const auto& op) { run(op, member); }, steps_[i].command);
     if (steps_[i].barrier) team_.barrier();
-    if (trace_on_ && member == 0) record(steps_[i].command, start, now_ns());
+    if (trace_on_ && member == 0) op_ends_[i] = {now_ns(), groups_.size()};
   }
 }
 
-void StepRunner::record(const Command& command, uint64_t start_ns, uint64_t end_ns) {
-  uint64_t bytes = 0, flops = 0;
+void StepRunner::record_trace() {
+  const bool is_decode = batch_->n_decode_rows == batch_->n_rows();
+  uint64_t start_ns = trace_start_ns_;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Command& command = steps_[i].command;
+    const OpPlace place = std::visit([](const auto& op) { return place_of(op); }, command);
+    const OpWork work = work_of(command, op_ends_[i].n_expert_groups);
+    trace_.push_back({static_cast<OpKind>(command.index()), place, is_decode, start_ns, op_ends_[i].ns - start_ns,
+                      work.bytes, work.flops});
+    start_ns = op_ends_[i].ns;
+  }
+}
+
+OpWork StepRunner::work_of(const Command& command, size_t n_expert_groups) const {
+  OpWork work;
   const auto count = [&](WeightId id, uint64_t n_rows, uint64_t n_mats_read) {
     const PanelMatrix& m = matrix(id);
-    bytes += n_mats_read * m.n_panels() * m.panel_bytes;
-    flops += 2 * n_rows * m.n_rows * m.n_cols;
+    work.bytes += n_mats_read * m.n_panels() * m.panel_bytes;
+    work.flops += 2 * n_rows * m.n_rows * m.n_cols;
   };
   const uint64_t n_rows = batch_->n_rows();
   if (const auto* linear = std::get_if<LinearOp>(&command)) count(linear->weight, row_list(linear->rows).n_rows, 1);
@@ -191,16 +216,13 @@ void StepRunner::record(const Command& command, uint64_t start_ns, uint64_t end_
   }
   if (const auto* experts = std::get_if<ExpertsOp>(&command)) {
     for (const WeightId id : {experts->gate, experts->up, experts->down}) {
-      count(id, n_rows * experts->n_used, groups_.size());
+      count(id, n_rows * experts->n_used, n_expert_groups);
     }
   }
   if (const auto* attention = std::get_if<AttentionOp>(&command)) {
-    const OpWork work = attention_work(*attention, *batch_, cache_.layout());
-    bytes += work.bytes;
-    flops += work.flops;
+    return attention_work(*attention, *batch_, cache_.layout());
   }
-  trace_.push_back({static_cast<OpKind>(command.index()), batch_->n_decode_rows == batch_->n_rows(), start_ns,
-                    end_ns - start_ns, bytes, flops});
+  return work;
 }
 
 }  // namespace realizar

@@ -10,6 +10,7 @@
 
 #include "backend/cpu/attention.h"
 #include "backend/cpu/matmul.h"
+#include "backend/op_work.h"
 #include "base/work_shares.h"
 
 namespace realizar {
@@ -25,6 +26,7 @@ class StepRunner {
   const KernelTable& kernels() const { return kernels_; }
   const KvStore& cache() const { return cache_; }
   size_t weight_bytes() const;
+  size_t scratch_bytes() const;
 
   Status configure(const BackendLimits& limits);
   Result<WeightId> add_matrix(const MatrixSource& source);
@@ -104,7 +106,8 @@ class StepRunner {
   void expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member);
   void expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member);
   void expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member);
-  void record(const Command& command, uint64_t start_ns, uint64_t end_ns);
+  void record_trace();
+  OpWork work_of(const Command& command, size_t n_expert_groups) const;
 
   // Calls body(i) for each i < n, spread over the team; every member must enter the same loops.
   template <class Body>
@@ -163,6 +166,12 @@ class StepRunner {
   PreparedRows prepared_hidden_;
 
   bool trace_on_ = false;
+  uint64_t trace_start_ns_ = 0;
+  struct OpEnd {
+    uint64_t ns;
+    size_t n_expert_groups;  // experts that the operation had rows for, where it is one of experts
+  };
+  std::vector<OpEnd> op_ends_;  // [max_commands]
   std::vector<OpTiming> trace_;
 };
 

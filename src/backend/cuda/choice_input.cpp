@@ -20,6 +20,7 @@ Status ChoiceInput::create(Device& device, uint32_t max_rows) {
   host_seen_ = reinterpret_cast<SeenToken*>(static_cast<std::byte*>(host) + row_bytes);
   rows_ = static_cast<ChoiceRow*>(memory);
   seen_ = reinterpret_cast<SeenToken*>(static_cast<std::byte*>(memory) + row_bytes);
+  n_bytes_ = n_bytes;
   return {};
 }
 

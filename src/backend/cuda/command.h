@@ -11,6 +11,7 @@ namespace realizar::cuda {
 // Where devices share a product by its inputs: the sum begins with nothing,
 struct ClearOp {
   ActId out;
+  OpPlace place = {};
   bool operator==(const ClearOp&) const = default;
 };
 // and ends with out = (out +) bias + what each device has in `part`, in the order of devices, once all have it.
@@ -19,6 +20,7 @@ struct SumPartsOp {
   uint32_t n_parts;
   WeightId bias = kNoWeight;
   bool accumulate = false;
+  OpPlace place = {};
   bool operator==(const SumPartsOp&) const = default;
 };
 

@@ -37,6 +37,10 @@ class CudaBackend final : public Backend {
     return sum_of([](const Rank& rank) { return 2 * rank.runner().kv_plane_bytes(); });
   }
 
+  size_t scratch_bytes() const override {
+    return sum_of([](const Rank& rank) { return rank.runner().scratch_bytes(); });
+  }
+
   void begin(const StepBatch& batch) override;
   void embed(const EmbedOp& op) override { commands_.append(op); }
   void norm(const NormOp& op) override { commands_.append(op); }
@@ -50,6 +54,7 @@ class CudaBackend final : public Backend {
   bool can_choose(const TokenChoice& choice) const override { return ChoiceInput::can_choose(choice); }
   void choose(const ChooseOp& op) override { commands_.append(op); }
   void submit() override;
+  Status reserve() override;
   Status wait() override;
 
   size_t block_bytes() const override { return size_t{2} * layout_.n_layers * placement_.n_sharing() * part_bytes(); }
@@ -345,6 +350,11 @@ void CudaBackend::submit() {
   status_ = is_recorded ? run_graphs(shape) : run_stages(shape, false);
   if (!status_.ok()) return;
   ranks_[stages().last_rank()]->runner().download_chosen();
+}
+
+Status CudaBackend::reserve() {
+  RZ_CHECK_OK(prepare(StepRunner::shape_of(*batch_)));
+  return wait_for_all();
 }
 
 Status CudaBackend::wait_for_all() const {

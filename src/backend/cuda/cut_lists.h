@@ -17,6 +17,7 @@ class CutLists {
   // A list for each window, of n_places, reserved before; a row's places lie within one pass.
   void upload(Device& device, const StepBatch& batch, std::span<const uint32_t> windows, const DecodePasses& passes,
               size_t n_places);
+  size_t n_bytes() const { return n_lists_ * max_places_ * sizeof(RowCut); }  // on the device
   const RowCut* list(size_t idx) const { return device_places_ + idx * max_places_; }
 
  private:

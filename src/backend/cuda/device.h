@@ -23,7 +23,8 @@ class Device {
   virtual ~Device() = default;
   virtual std::string name() const = 0;         // "cuda:0"
   virtual std::string description() const = 0;  // "NVIDIA H200 (9.0), driver 13.0"
-  // Of the device's memory, that nobody has yet.
+  // The device's memory, and what of it nobody has yet.
+  virtual size_t total_bytes() const = 0;
   virtual size_t free_bytes() const = 0;
   // Nothing can be run on it any more, whatever is tried.
   virtual bool is_lost() const = 0;

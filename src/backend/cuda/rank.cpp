@@ -10,11 +10,20 @@ void Rank::note_memory() {
   use_.name = device_->name();
   use_.weight_bytes = weights_.bytes();
   use_.kv_bytes = 2 * runner_.kv_plane_bytes();
+  use_.total_bytes = device_->total_bytes();
+  note_scratch();
+}
+
+void Rank::note_scratch() {
+  use_.scratch_bytes.store(runner_.scratch_bytes(), std::memory_order_relaxed);
+  use_.free_bytes.store(device_->free_bytes(), std::memory_order_relaxed);
 }
 
 Status Rank::begin(const StepBatch& batch) {
   RZ_CHECK_OK(runner_.begin(batch));
-  if (runner_.n_moves() != n_known_moves_) graphs_.forget_all();
+  if (runner_.n_moves() == n_known_moves_) return {};
+  graphs_.forget_all();
+  note_scratch();
   n_known_moves_ = runner_.n_moves();
   return {};
 }

@@ -43,6 +43,7 @@ class Rank {
   void end_graphs(std::span<const Command> step, const StepShape& shape);
 
  private:
+  void note_scratch();
   std::optional<uint32_t> streamed_layer_of(const Command& command) const;
   void launch(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
   Result<GraphId> capture(std::span<const Command> commands, const StepShape& shape);

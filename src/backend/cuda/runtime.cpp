@@ -51,6 +51,7 @@ class RuntimeDevice final : public Device {
   std::string description() const override {
     return fmt::format("{} ({}.{}), driver {}", info_.name, info_.major, info_.minor, version(info_.driver_version));
   }
+  size_t total_bytes() const override { return info_.total_bytes; }
   size_t free_bytes() const override {
     size_t n_free = 0, n_total = 0;
     if (cudaSetDevice(idx_) != cudaSuccess) return 0;

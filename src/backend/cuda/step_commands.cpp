@@ -42,22 +42,22 @@ void StepCommands::append_shared(AttentionOp op) {
 void StepCommands::append_shared(const LinearOp& op) {
   if (!placement_.gives_parts(op.weight)) return append_to_all(op);
   REQUIRE(op.activation == Activation::kNone && op.scale == 1 && op.softcap == 0 && op.rows == Rows::kAll);
-  append_to_all(LinearOp{.out = part_, .in = op.in, .weight = op.weight});
-  append_sum(op.out, op.bias, op.accumulate);
+  append_to_all(LinearOp{.out = part_, .in = op.in, .weight = op.weight, .place = op.place});
+  append_sum(op.out, op.bias, op.accumulate, op.place);
 }
 
 void StepCommands::append_shared(const ExpertsOp& op) {
   if (!placement_.gives_parts(op.down)) return append_to_all(op);
   ExpertsOp part = op;
   part.out = part_;
-  append_to_all(ClearOp{part_});
+  append_to_all(ClearOp{part_, op.place});
   append_to_all(part);
-  append_sum(op.out, kNoWeight, true);
+  append_sum(op.out, kNoWeight, true, op.place);
 }
 
-void StepCommands::append_sum(ActId out, WeightId bias, bool accumulate) {
+void StepCommands::append_sum(ActId out, WeightId bias, bool accumulate, OpPlace place) {
   stages_.exchange(part_);
-  append_to_all(SumPartsOp{out, part_, placement_.n_ranks(), bias, accumulate});
+  append_to_all(SumPartsOp{out, part_, placement_.n_ranks(), bias, accumulate, place});
 }
 
 }  // namespace realizar::cuda

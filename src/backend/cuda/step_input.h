@@ -13,6 +13,7 @@ class StepInput {
   // max_blocks: of a sequence. Errors: ResourceExhausted.
   Status create(Device& device, const BackendLimits& limits, uint32_t max_blocks);
   uint32_t max_blocks() const { return max_blocks_; }
+  size_t n_bytes() const { return max_blocks_ > 0 ? places_.end * sizeof(int32_t) : 0; }  // on the device
   void upload(Device& device, const StepBatch& batch);
   const StepView& view() const { return view_; }
   // Of the batch uploaded last, in the order in which the device has them: each begins where the one after it ends.

@@ -79,8 +79,7 @@ Status StepRunner::can_run(const ModelShape& shape) {
 }
 
 Result<ActId> StepRunner::create_activation(uint32_t n_cols, Rows rows) {
-  const uint32_t n_rows = rows == Rows::kAll ? limits_.max_rows : limits_.max_logit_rows;
-  RZ_TRY(void* memory, device_.allocate(size_t{n_rows} * n_cols * sizeof(float)));
+  RZ_TRY(void* memory, device_.allocate(activation_bytes(n_cols, rows)));
   activations_.push_back({n_cols, rows, static_cast<float*>(memory), {}});
   return ActId{static_cast<uint32_t>(activations_.size() - 1)};
 }
@@ -96,6 +95,18 @@ Status StepRunner::create_kv_cache(const KvLayout& layout, uint32_t first_layer)
     plane = static_cast<uint8_t*>(memory);
   }
   return {};
+}
+
+size_t StepRunner::scratch_bytes() const {
+  size_t n = input_.n_bytes() + choice_input_.n_bytes() + cut_lists_.n_bytes();
+  for (const Activation2D& activation : activations_) n += activation_bytes(activation.n_cols, activation.rows);
+  for (const QuantScratch* quants : {&quants_, &hidden_quants_}) n += quants->n_bytes();
+  for (const SplitScratch* splits : {&splits_, &hidden_splits_}) n += splits->n_bytes();
+  for (const Scratch* scratch : {&ups_, &hidden_, &pairs_, &pair_starts_, &tile_experts_, &pair_results_, &candidates_,
+                                 &vocab_parts_, &chosen_, &partials_, &arrivals_, &parts_}) {
+    n += scratch->n_bytes();
+  }
+  return n;
 }
 
 uint8_t* StepRunner::block_at(bool is_value, uint32_t layer, BlockId id) const {
@@ -356,6 +367,7 @@ void StepRunner::add_parts(const LinearOp& op, LinearArgs& args) {
     same.out = op.out;
     same.weight = op.weight;
     same.bias = op.bias;
+    same.place = op.place;
     if (same != op || other->out == op.in) return;
     args.more[args.n_more++] = {weights_.matrix(other->weight), act(other->out).values,
                                 weights_.bias(other->bias, other->weight)};

@@ -20,6 +20,7 @@ class Scratch {
  public:
   // Counts in n_moves where the memory is another afterwards.
   Status reserve(Device& device, size_t n_bytes, uint32_t& n_moves);
+  size_t n_bytes() const { return n_bytes_; }
   template <class T>
   T* as() const {
     return static_cast<T*>(memory_);
@@ -35,6 +36,7 @@ struct QuantScratch {
   Scratch codes, scales, halves;
 
   Status reserve(Device& device, size_t n_rows, size_t n_cols, uint32_t& n_moves);
+  size_t n_bytes() const { return codes.n_bytes() + scales.n_bytes() + halves.n_bytes(); }
   QuantRows view() const { return {codes.as<uint32_t>(), scales.as<float>(), halves.as<int32_t>()}; }
 };
 
@@ -43,6 +45,7 @@ struct SplitScratch {
   Scratch high, low, scales;
 
   Status reserve(Device& device, size_t n_rows, size_t n_cols, uint32_t& n_moves);
+  size_t n_bytes() const { return high.n_bytes() + low.n_bytes() + scales.n_bytes(); }
   SplitRows view() const { return {high.as<uint32_t>(), low.as<uint32_t>(), scales.as<float>()}; }
 };
 
@@ -61,6 +64,8 @@ class StepRunner {
   Status create_kv_cache(const KvLayout& layout, uint32_t first_layer);
   size_t layer_block_bytes() const { return size_t{layout_.n_kv_heads} * page_bytes_; }
   size_t kv_plane_bytes() const { return size_t{layout_.n_layers} * layout_.n_blocks * layer_block_bytes(); }
+  // On the device: activations, and what else steps compute in.
+  size_t scratch_bytes() const;
   // Where the keys (or values) of a block lie; `layer` is the model's.
   uint8_t* block_at(bool is_value, uint32_t layer, BlockId id) const;
 
@@ -103,6 +108,9 @@ class StepRunner {
 
   Activation2D& act(ActId id) { return activations_[static_cast<uint32_t>(id)]; }
   const Activation2D& act(ActId id) const { return activations_[static_cast<uint32_t>(id)]; }
+  size_t activation_bytes(uint32_t n_cols, Rows rows) const {
+    return size_t{rows == Rows::kAll ? limits_.max_rows : limits_.max_logit_rows} * n_cols * sizeof(float);
+  }
   uint32_t max_rows(Rows rows) const { return rows == Rows::kAll ? shape_.n_rows : shape_.n_logit_rows; }
   const uint32_t* n_rows_at(Rows rows) const {
     return rows == Rows::kAll ? input_.view().n_rows : input_.view().n_logit_rows;

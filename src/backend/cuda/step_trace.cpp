@@ -23,7 +23,9 @@ void StepTrace::enter(Device& device, const Weights& weights) {
 
 void StepTrace::note(const Command& command) {
   const OpWork work = work_of(command);
-  timings_.push_back({kind_of(command), batch_->n_decode_rows == batch_->n_rows(), 0, 0, work.bytes, work.flops});
+  const OpPlace place = std::visit([](const auto& op) { return place_of(op); }, command);
+  timings_.push_back(
+      {kind_of(command), place, batch_->n_decode_rows == batch_->n_rows(), 0, 0, work.bytes, work.flops});
   marks_.push_back({device_, n_places_ - 1});
   device_->mark_time(n_places_++);
 }

@@ -160,6 +160,11 @@ class ReferenceBackend final : public Backend {
     return bytes;
   }
   size_t kv_bytes() const override { return cache_.bytes(); }
+  size_t scratch_bytes() const override {
+    size_t bytes = 0;
+    for (const Activation2D& a : activations_) bytes += a.values.size() * sizeof(float);
+    return bytes;
+  }
 
   void begin(const StepBatch& batch) override {
     REQUIRE(batch.n_rows() <= limits_.max_rows && batch.logit_rows.size() <= limits_.max_logit_rows);
@@ -170,7 +175,7 @@ class ReferenceBackend final : public Backend {
   }
 
   void embed(const EmbedOp& op) override {
-    timed(OpKind::kEmbed, [&] {
+    timed(OpKind::kEmbed, place_of(op), [&] {
       for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
         const float* from = weight(op.table).row(0, static_cast<uint32_t>(to_index(batch_->tokens[r])));
         float* to = act(op.out).row(r);
@@ -183,7 +188,7 @@ class ReferenceBackend final : public Backend {
   }
 
   void norm(const NormOp& op) override {
-    timed(OpKind::kNorm, [&] {
+    timed(OpKind::kNorm, place_of(op), [&] {
       for (uint32_t r = 0; r < n_rows(op.rows); ++r) {
         normalize(act(op.in).row(r), act(op.out).row(r), act(op.in).n_cols, op.kind, op.eps, vector(op.weight),
                   vector(op.bias), op.accumulate);
@@ -192,7 +197,7 @@ class ReferenceBackend final : public Backend {
   }
 
   void linear(const LinearOp& op) override {
-    timed(OpKind::kLinear, [&] {
+    timed(OpKind::kLinear, place_of(op), [&] {
       const Matrix& w = weight(op.weight);
       for (uint32_t r = 0; r < n_rows(op.rows); ++r) {
         float* out = act(op.out).row(r);
@@ -207,7 +212,7 @@ class ReferenceBackend final : public Backend {
   }
 
   void gated_linear(const GatedLinearOp& op) override {
-    timed(OpKind::kGatedLinear, [&] {
+    timed(OpKind::kGatedLinear, place_of(op), [&] {
       for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
         gated(0, op.gate, op.up, op.activation, act(op.in).row(r), act(op.out).row(r));
       }
@@ -215,7 +220,7 @@ class ReferenceBackend final : public Backend {
   }
 
   void rope_store(const RopeStoreOp& op) override {
-    timed(OpKind::kRopeStore, [&] {
+    timed(OpKind::kRopeStore, place_of(op), [&] {
       for (const BatchSequence& seq : batch_->seqs) {
         for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
           turn(op, act(op.q).row(r), op.n_heads, op.q_norm, batch_->positions[r]);
@@ -231,7 +236,7 @@ class ReferenceBackend final : public Backend {
   }
 
   void attention(const AttentionOp& op) override {
-    timed(OpKind::kAttention, [&] {
+    timed(OpKind::kAttention, place_of(op), [&] {
       for (const BatchSequence& seq : batch_->seqs) {
         for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
           for (uint32_t h = 0; h < op.n_heads; ++h) attend(op, seq, r, h);
@@ -241,13 +246,13 @@ class ReferenceBackend final : public Backend {
   }
 
   void route(const RouteOp& op) override {
-    timed(OpKind::kRoute, [&] {
+    timed(OpKind::kRoute, place_of(op), [&] {
       for (uint32_t r = 0; r < batch_->n_rows(); ++r) route_row(op, r);
     });
   }
 
   void experts(const ExpertsOp& op) override {
-    timed(OpKind::kExperts, [&] {
+    timed(OpKind::kExperts, place_of(op), [&] {
       std::vector<float> hidden(weight(op.gate).n_rows);
       for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
         const Matrix& down = weight(op.down);
@@ -267,7 +272,7 @@ class ReferenceBackend final : public Backend {
   }
 
   void select_rows(const SelectRowsOp& op) override {
-    timed(OpKind::kSelectRows, [&] {
+    timed(OpKind::kSelectRows, place_of(op), [&] {
       for (uint32_t i = 0; i < batch_->logit_rows.size(); ++i) {
         const float* from = act(op.in).row(batch_->logit_rows[i]);
         std::copy(from, from + act(op.in).n_cols, act(op.out).row(i));
@@ -277,6 +282,7 @@ class ReferenceBackend final : public Backend {
 
   // Operations ran when they were given: there is nothing to start or to wait for.
   void submit() override {}
+  Status reserve() override { return {}; }
   Status wait() override { return {}; }
 
   std::span<const float> read(ActId id) const override {
@@ -294,7 +300,7 @@ class ReferenceBackend final : public Backend {
   uint32_t n_rows(Rows rows) const { return rows == Rows::kAll ? n_rows_ : n_logit_rows_; }
 
   template <class Body>
-  void timed(OpKind kind, const Body& body) {
+  void timed(OpKind kind, OpPlace place, const Body& body) {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
     body();
@@ -302,7 +308,7 @@ class ReferenceBackend final : public Backend {
     const auto ns = [](auto duration) {
       return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
     };
-    timings_.push_back({kind, batch_->n_decode_rows == batch_->n_rows(), ns(start.time_since_epoch()),
+    timings_.push_back({kind, place, batch_->n_decode_rows == batch_->n_rows(), ns(start.time_since_epoch()),
                         ns(Clock::now() - start), 0, 0});
   }
 
