@@ -1,6 +1,10 @@
 // A decode step allocates nothing: operator new is counted over 100 steps.
 #include <gtest/gtest.h>
 
+#include <atomic>
+
+#include "api/loaded_model.h"
+#include "engine/engine_thread.h"
 #include "realizar/engine.h"
 #include "support/counted_new.h"
 
@@ -31,6 +35,40 @@ long allocations_while_decoding(const SamplingParams& sampling, uint32_t n_logpr
   EXPECT_GT(at_10, 0);
   EXPECT_GT(at_110, 0);
   return at_110 - at_10;
+}
+
+// Through a stream, as a server's tokens go: from the engine's ring to its reader, by way of the queue of those that
+// have news.
+TEST(Allocation, AServersTokensOnTheirWayAllocateNothing) {
+  LoadOptions options;
+  options.n_threads = 1;
+  const auto loaded = LoadedModel::load(kModel, options);
+  ASSERT_TRUE(loaded.ok());
+  Request request;
+  request.prompt = (*loaded)->tokenizer->encode("In the beginning", {true, false});
+  request.max_tokens = 120;
+  request.ignore_eos = request.logprobs = true;
+  request.n_logprobs = 3;
+  std::atomic<uint32_t> n_told{0};
+  EngineThread thread(*(*loaded)->engine, 4, [&] {
+    n_told.fetch_add(1, std::memory_order_release);
+    n_told.notify_one();
+  });
+  const auto stream = std::make_shared<TokenStream>(std::move(request));
+  ASSERT_TRUE(thread.submit(stream).ok());
+  long at_10 = 0, at_110 = 0;
+  for (uint32_t n_seen = 0; stream->end() == nullptr;) {
+    n_told.wait(n_seen, std::memory_order_acquire);
+    n_seen = n_told.load(std::memory_order_acquire);
+    while (const auto ready = thread.next_ready()) {
+      while (const auto token = ready->pop()) {
+        if (token->index == 10) at_10 = test::n_allocations();
+        if (token->index == 110) at_110 = test::n_allocations();
+      }
+    }
+  }
+  EXPECT_GT(at_10, 0);
+  EXPECT_EQ(at_110, at_10);
 }
 
 TEST(Allocation, GreedyDecodingAllocatesNothing) {

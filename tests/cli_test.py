@@ -129,7 +129,7 @@ class Run(Case):
             trace = os.path.join(folder, "trace.json")
             result = realizar("run", "--temperature", "0", "--stats", "--trace", "--trace-file", trace, PROMPT)
             self.assertEqual(result.stdout.decode(), "The capital of France is Paris.\n")
-            for word in ["load", "first token", "peak memory", "attention", "GB/s", "prefix lookup"]:
+            for word in ["load", "first token", "peak memory", "MB to compute in", "attention", "GB/s", "prefix lookup"]:
                 self.assertIn(word, result.stderr.decode())
             events = json.loads(pathlib.Path(trace).read_text())["traceEvents"]
             self.assertTrue(all(e["ph"] == "X" and e["dur"] >= 0 for e in events) and len(events) > 10)
@@ -347,7 +347,12 @@ class Numbers(Case):
         for result in results:
             self.assertGreater(result["prefill_tok_s"]["median"], 0)
             self.assertGreater(result["decode_tok_s"]["median"], 0)
+            self.assertEqual(result["decode_tok_s"]["deviation"], 0)  # of one repetition
             self.assertGreater(result["peak_read_gb_s"], 0)
+        several = self.succeeds("bench", MODEL, "-p", "16", "-n", "4", "-r", "2", "-t", "1", "--json")
+        spread = json.loads(several)["prefill_tok_s"]
+        self.assertAlmostEqual(spread["mean"], (spread["min"] + spread["max"]) / 2, delta=1e-6 * spread["max"])
+        self.assertAlmostEqual(spread["deviation"], (spread["max"] - spread["min"]) / 2 ** 0.5, delta=1e-6 * spread["max"])
         peaks = json.loads(self.succeeds("bench", "--peak", "-t", "1", "--json"))
         self.assertEqual(peaks["threads"], 1)
         self.assertGreater(peaks["read_gb_s"], 0)

@@ -36,6 +36,24 @@ TEST(CudaAllocation, GreedyDecodingAllocatesNothing) {
   EXPECT_EQ(allocations_while_decoding(kSound, request), 0);
 }
 
+// What a model takes of a device it takes when it is loaded, and says how much.
+TEST(CudaAllocation, StepsOfAnyLengthTakeNoMemoryOfTheDevice) {
+  EmulatedMemory memory;
+  const CudaUnderTest cuda{"emulated", [&] { return make_emulated_cuda_device({.memory = &memory}); }};
+  const auto file = ModelFile::open(source_file("tests/data/conformance/llama-Q4_K_S.gguf"));
+  ASSERT_TRUE(file.ok());
+  EngineRig rig(*file, *make_cuda_on(cuda.open, 1, {}), {.n_ctx = 600, .max_seqs = 2});
+  const size_t n_at_load = memory.device_bytes, n_scratch = rig.backend().scratch_bytes();
+  EXPECT_GE(n_at_load, rig.backend().weight_bytes() + rig.backend().kv_bytes() + n_scratch);
+  for (const uint32_t n_prompt : {1u, 530u}) {
+    ASSERT_TRUE(rig->generate(request_for(some_tokens(n_prompt, 7), 1), {}).ok());
+  }
+  const std::vector<Request> two = {request_for(some_tokens(3, 5), 1), request_for(some_tokens(9, 11), 2)};
+  ASSERT_TRUE(rig->generate_all(two).ok());
+  EXPECT_EQ(memory.device_bytes, n_at_load);
+  EXPECT_EQ(rig.backend().scratch_bytes(), n_scratch);
+}
+
 TEST(CudaAllocation, DrawingWithPenaltiesAllocatesNothing) {
   EXPECT_EQ(allocations_while_decoding(kSound, request_for({}, 1)), 0);
 }

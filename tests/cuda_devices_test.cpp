@@ -148,18 +148,45 @@ TEST_P(CudaDevices, MetricsTellEachDevicesPart) {
     EXPECT_GT(device->kv_bytes, 0u);
     EXPECT_GT(device->n_launches, 0u);
     EXPECT_GT(device->n_streamed_bytes, 0u);
+    EXPECT_GT(device->scratch_bytes, 0u);
+    EXPECT_GE(device->total_bytes, device->free_bytes);
     const std::string labels = "{model_name=\"m\",device=\"" + device->name + "\"";
     for (const std::string& line :
          {"realizar_device_launches_total" + labels + "} " + std::to_string(device->n_launches) + "\n",
           "realizar_device_graph_failures_total" + labels + "} 0\n",
           "realizar_device_streamed_bytes_total" + labels + "} " + std::to_string(device->n_streamed_bytes) + "\n",
           "realizar_memory_bytes" + labels + ",kind=\"weights\"} " + std::to_string(device->weight_bytes) + "\n",
-          "realizar_memory_bytes" + labels + ",kind=\"kv_cache\"} " + std::to_string(device->kv_bytes) + "\n"}) {
+          "realizar_memory_bytes" + labels + ",kind=\"kv_cache\"} " + std::to_string(device->kv_bytes) + "\n",
+          "realizar_memory_bytes" + labels + ",kind=\"scratch\"} " + std::to_string(device->scratch_bytes) + "\n"}) {
       EXPECT_NE(text.find(line), std::string::npos) << line << "is not in\n" << text;
     }
   }
   const std::string both = "device=\"" + devices[0]->name + "," + devices[1]->name + "\"";
-  EXPECT_NE(text.find("realizar_step_seconds_count{model_name=\"m\"," + both + "} "), std::string::npos) << text;
+  EXPECT_NE(text.find("realizar_step_seconds_count{model_name=\"m\"," + both + "} 6\n"), std::string::npos) << text;
+  for (const char* part : {",phase=\"prefill\"} 1\n", ",phase=\"decode\"} 5\n"}) {
+    EXPECT_NE(text.find("realizar_backend_steps_total{model_name=\"m\"," + both + part), std::string::npos) << text;
+  }
+}
+
+TEST_P(CudaDevices, AfterAWarmUpARequestOfAnyLengthRecordsNothing) {
+  TinyDims dims = kDims;
+  dims.n_layers = 1;
+  const ModelFile file = *tiny_model(kLlama, false, dims).open();
+  const EngineOptions options{.n_ctx = 600, .max_seqs = 2, .max_batch_tokens = 64};
+  EngineRig rig(file, *make_cuda_on(GetParam().open, 1, {}), options);
+  const Request request = request_for(some_tokens(5, 3, kDims.n_vocab), 1);
+  EngineRig cold(file, *make_cuda_on(GetParam().open, 1, {}), options);
+  const auto expected = cold->generate(request, {}).value().tokens;
+  ASSERT_TRUE(rig->warm_up().ok());
+  const DeviceUse& use = *rig.backend().devices().at(0);
+  const uint64_t n_captures = use.n_captures;
+  EXPECT_GT(n_captures, 0u);
+  EXPECT_EQ(rig->generate(request, {}).value().tokens, expected);
+  // Its answer begins a third cut of the context, for which a step of one row has another shape.
+  ASSERT_TRUE(rig->generate(request_for(some_tokens(510, 7, kDims.n_vocab), 2), {}).ok());
+  const std::vector<Request> two = {request, request_for(some_tokens(9, 11, kDims.n_vocab), 3)};
+  ASSERT_TRUE(rig->generate_all(two).ok());
+  EXPECT_EQ(use.n_captures, n_captures);
 }
 
 TEST_P(CudaDevices, ATraceSaysThatItRecordsNothing) {

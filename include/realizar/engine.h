@@ -29,6 +29,7 @@ struct LoadOptions {
   uint64_t gpu_memory_mb = 0;            // of each GPU's memory to use; 0: what is free
   uint64_t host_cache_mb = 1024;         // of the host's memory, for cached prefixes that the GPU has no room for
   std::string choose = "device";         // who draws tokens where the GPU can: "device", or "host" from the logits
+  bool warm_up = false;                  // run steps of every usual size, so that the first requests take no longer
   bool check = false;                    // compare the logits of a short prompt with another backend's
   // Kernels of the cpu backend: "auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon",
   // "dotprod", "i8mm".
@@ -49,10 +50,19 @@ struct LoadOptions {
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
 
+// What a device holds of a model. Of the host's own memory total_bytes and free_bytes are 0: they are not told.
+struct DeviceInfo {
+  std::string name;  // "cuda:0", "cpu"
+  uint64_t weight_bytes, kv_bytes, scratch_bytes;
+  uint64_t total_bytes, free_bytes;  // of the device, whoever uses it
+};
+
 struct ModelInfo {
   std::string path, name, arch, backend;  // backend: a description for people
   uint32_t n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, n_vocab, n_ctx, n_ctx_train;
   uint64_t n_params, file_bytes, weight_bytes, kv_bytes;
+  uint64_t scratch_bytes;  // activations, and what else steps compute in
+  std::vector<DeviceInfo> devices;
   bool has_chat_template;
   std::string gpu_refusal;  // why "auto" did not take the GPU that this machine has; empty: it did, or has none
   std::string check;        // what the comparison that was asked for gave

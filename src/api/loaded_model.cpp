@@ -204,6 +204,7 @@ Status LoadedModel::load_weights_on(const std::string& backend_name, const LoadO
   RZ_TRY(Model loaded, Model::load(file, *backend, {engine_options.n_ctx, options.progress, options.hash_weights}));
   model = std::make_unique<Model>(std::move(loaded));
   RZ_TRY(engine, Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
+  if (options.warm_up) RZ_CHECK_OK(engine->warm_up());
   if (options.draft_path.empty()) return {};
   return load_draft(options, engine_options);
 }
@@ -275,6 +276,14 @@ void LoadedModel::fill_info() {
   info.file_bytes = file.file_bytes();
   info.weight_bytes = backend->weight_bytes();
   info.kv_bytes = backend->kv_bytes();
+  info.scratch_bytes = backend->scratch_bytes();
+  for (const DeviceUse* use : backend->devices()) {
+    info.devices.push_back(
+        {use->name, use->weight_bytes, use->kv_bytes, use->scratch_bytes, use->total_bytes, use->free_bytes});
+  }
+  if (info.devices.empty()) {
+    info.devices.push_back({std::string(backend->name()), info.weight_bytes, info.kv_bytes, info.scratch_bytes, 0, 0});
+  }
   info.has_chat_template = chat_template.has_value();
 }
 

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
+#include <type_traits>
 
 namespace realizar {
 
-inline void add_to(std::atomic<uint64_t>& counter, uint64_t n) {
+template <class T>
+void add_to(std::atomic<T>& counter, std::type_identity_t<T> n) {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
 

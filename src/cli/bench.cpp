@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -30,12 +32,17 @@ struct BenchArgs {
 
 struct Spread {
   double min = 0, median = 0, max = 0;
+  double mean = 0, deviation = 0;  // the sample's standard deviation
 };
 
 Spread spread_of(std::vector<double> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
-  return {values.front(), values[values.size() / 2], values.back()};
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {values.front(), values[values.size() / 2], values.back(), mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0};
 }
 
 struct BenchResult {
@@ -151,7 +158,7 @@ Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32
 }
 
 nlohmann::ordered_json spread_json(const Spread& s) {
-  return {{"min", s.min}, {"median", s.median}, {"max", s.max}};
+  return {{"min", s.min}, {"median", s.median}, {"max", s.max}, {"mean", s.mean}, {"deviation", s.deviation}};
 }
 
 // What `best_gflops` measured. On a GPU it is an instruction that every generation has: from Hopper on, the vendor's

@@ -89,6 +89,12 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
   return answer;
 }
 
+std::string memory_text(const ModelInfo& info) {
+  const auto mb = [](uint64_t n_bytes) { return static_cast<double>(n_bytes) / 1e6; };
+  return fmt::format("memory          {:10.1f} MB of weights, {:.1f} MB of KV cache, {:.1f} MB to compute in\n",
+                     mb(info.weight_bytes), mb(info.kv_bytes), mb(info.scratch_bytes));
+}
+
 std::string stats_text(const std::string& backend, const std::optional<StartTimes>& start,
                        const GenerationStats& stats) {
   struct rusage usage {};

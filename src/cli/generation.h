@@ -42,6 +42,9 @@ struct StartTimes {
   double tokenize_ms = 0;
 };
 
+// The line of --stats that says what the model's memory is for.
+std::string memory_text(const ModelInfo& info);
+
 // The lines of --stats: device and kernels, load time, time to first token, prefill and decode tokens/s, peak memory.
 // `start`: of the first answer of a process, whose model was loaded for it.
 std::string stats_text(const std::string& backend, const std::optional<StartTimes>& start,

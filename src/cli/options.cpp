@@ -97,6 +97,9 @@ void LoadFlags::add_to(Flags flags) {
           "the same")
       .one_of({"device", "host"})
       .with_default();
+  flags.flag("--warm-up", options.warm_up,
+             "Run steps of every usual size once the model is loaded, so that the first requests take no longer than "
+             "later ones (a GPU records its steps then)");
   flags.flag("--check", options.check,
              "Compare the logits of a short text with another backend's before anything else");
   flags.option("--isa", options.isa, "Kernels of the cpu backend")

@@ -124,7 +124,10 @@ int answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& 
   times.tokenize_ms = ms_between(start, Clock::now());
   auto answer = stream_answer(model, std::move(*tokens), options);
   if (!answer.ok()) return fail(answer.error());
-  if (args.stats) std::fputs(stats_text(model.info().backend, times, answer->generation.stats).c_str(), stderr);
+  if (args.stats) {
+    const std::string text = stats_text(model.info().backend, times, answer->generation.stats);
+    std::fputs((text + memory_text(model.info())).c_str(), stderr);
+  }
   if (auto status = report_trace(args.trace, model, {options, times, *answer}); !status.ok())
     return fail(status.error());
   if (answer->output_failed) return kFailure;

@@ -242,6 +242,9 @@ void add_http_flags(Flags flags, ServeArgs& args) {
               "Memory for responses that later ones may go on with, a quarter of it for each key; 0: none are kept")
       .with_default();
   flags.flag("--log-prompts", options.log_prompts, "Put prompts into the access log");
+  flags.flag("--trace-operations", options.trace_operations,
+             "Time every operation of requests with the header X-Trace: operations, for their answers' `trace`; their "
+             "steps take longer, for others too");
   flags.flag("--no-page", args.no_page, "Do not serve the chat page");
   flags.flag("--no-metrics", args.no_metrics, "Do not serve /metrics");
 }

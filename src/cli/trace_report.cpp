@@ -173,7 +173,8 @@ void TraceFlags::add_to(Flags flags) {
 
 Status report_trace(const TraceFlags& flags, LanguageModel& model, const TracedAnswer& traced) {
   std::string text;
-  if (flags.table) text = model_text(model.info()) + device_text(model.info()) + answer_text(traced) + table_text(model);
+  if (flags.table)
+    text = model_text(model.info()) + device_text(model.info()) + answer_text(traced) + table_text(model);
   if (flags.table || flags.token_times) text += token_times_text(traced);
   std::fputs(text.c_str(), stderr);
   Status written = write_trace_file(flags.file, model, &traced);

@@ -150,7 +150,9 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
   layout.type = options.kv_type;
   RZ_CHECK_OK(backend.create_kv_cache(layout));
   RZ_TRY(Decoder decoder, Decoder::create(model, backend));
-  return std::unique_ptr<Engine>(new Engine(model, backend, decoder, std::move(end_tokens), options));
+  std::unique_ptr<Engine> engine(new Engine(model, backend, decoder, std::move(end_tokens), options));
+  RZ_CHECK_OK(engine->reserve());
+  return engine;
 }
 
 Engine::Engine(const Model& model, Backend& backend, const Decoder& decoder, std::vector<TokenId> end_tokens,

@@ -51,8 +51,9 @@ class Engine {
   // What the backend must be configured with before the model is loaded on it.
   static BackendLimits limits_for(const EngineOptions& options);
 
-  // Creates cache, decoder and all buffers. `model` and `backend` must outlive the engine. `end_tokens` stop every
-  // request that does not ignore them. Errors: InvalidArgument, ResourceExhausted, Unsupported (KV type).
+  // Creates cache, decoder and all buffers, and has the backend take the memory of all steps. `model` and `backend`
+  // must outlive the engine. `end_tokens` stop every request that does not ignore them. Errors: InvalidArgument,
+  // ResourceExhausted, Unsupported (KV type).
   static Result<std::unique_ptr<Engine>> create(const Model& model, Backend& backend, std::vector<TokenId> end_tokens,
                                                 const EngineOptions& options);
 
@@ -96,6 +97,9 @@ class Engine {
 
   // The cache_salt of whoever is called `name`. No client can compute another's. Any thread, after load_cache.
   uint64_t cache_salt_of(std::string_view name) const { return pool_.salt_of(name); }
+  // While nothing runs: runs steps of decode rows in every usual number and depth, so that what a backend prepares for
+  // each is there before the first request. Forgets all cached prefixes. Errors: as step.
+  Status warm_up();
   // Forgets cached prefixes: all of them, or those that `tenant`'s requests have left.
   void forget_prefixes(std::optional<uint64_t> tenant = std::nullopt) { pool_.forget_names(tenant); }
   // Zeroes what ended requests have left in memory and no prefix can be found in, between steps and some of it at a
@@ -125,6 +129,9 @@ class Engine {
   Engine(const Model& model, Backend& backend, const Decoder& decoder, std::vector<TokenId> end_tokens,
          const EngineOptions& options);
   uint64_t fingerprint(uint64_t source) const;
+  // engine_warm_up.cpp
+  Status reserve();
+  Status run_idle(uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each);
 
   Status check(const Request& request) const;
   Status check_tokens(std::span<const TokenId> tokens) const;

@@ -23,6 +23,16 @@ double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
+void note_step(StepTimes& times, double s) {
+  const bool is_first = times.n.load(std::memory_order_relaxed) == 0;
+  const double min_s = times.min_s.load(std::memory_order_relaxed), max_s = times.max_s.load(std::memory_order_relaxed);
+  times.min_s.store(is_first ? s : std::min(min_s, s), std::memory_order_relaxed);
+  times.max_s.store(std::max(max_s, s), std::memory_order_relaxed);
+  add_to(times.sum_s, s);
+  add_to(times.sum_of_squares, s * s);
+  add_to(times.n, 1);
+}
+
 std::optional<FinishReason> reason_to_end(const Sequence& sequence, Clock::time_point now) {
   if (sequence.sink->is_cancelled()) return FinishReason::kCancelled;
   if (sequence.deadline && now >= *sequence.deadline) return FinishReason::kDeadline;
@@ -363,8 +373,7 @@ void Engine::observe_step(double ms) {
   const StepWork work = work_of(plan_);
   budget_.observe(work, ms);
   publish_costs(StepBudget::kind_of(work.n_decode_rows));
-  add_to(counters_.n_steps, 1);
-  add_to(counters_.step_us, static_cast<uint64_t>(ms * 1e3));
+  note_step(work.n_prompt_tokens > 0 ? counters_.prefill_steps : counters_.decode_steps, ms / 1e3);
   const auto bound = std::lower_bound(kStepBoundsMs.begin(), kStepBoundsMs.end(), ms);
   add_to(counters_.n_steps_in_class[static_cast<size_t>(bound - kStepBoundsMs.begin())], 1);
 }
@@ -535,6 +544,8 @@ void Engine::remove_ended() {
     ending.stats.n_generated = sequence->n_generated();
     if (ending.stats.n_generated > 0) ending.stats.decode_ms = ms_between(sequence->first_token, Clock::now());
     shares_.leave(sequence->request->tenant);
+    const bool has_run = sequence->first_step != Clock::time_point{};
+    if (has_run) add_to(ending.stats.n_cached > 0 ? counters_.n_warm_requests : counters_.n_cold_requests, 1);
     sequence->sink->on_end(ending);
     return true;
   };
@@ -549,6 +560,14 @@ void Engine::publish_counters() {
   counters_.n_running.store(static_cast<uint32_t>(running_.size()), std::memory_order_relaxed);
   counters_.n_waiting.store(static_cast<uint32_t>(waiting_.size()), std::memory_order_relaxed);
   counters_.n_held_blocks.store(pool_.n_blocks() - pool_.n_free(), std::memory_order_relaxed);
+  const BlockPool::NameCounts& names = pool_.name_counts();
+  counters_.n_inserted_blocks.store(names.n_inserted, std::memory_order_relaxed);
+  counters_.n_evicted_blocks.store(names.n_evicted, std::memory_order_relaxed);
+  counters_.n_saved_blocks.store(names.n_saved, std::memory_order_relaxed);
+  counters_.n_dropped_blocks.store(names.n_dropped, std::memory_order_relaxed);
+  counters_.n_named_blocks.store(names.n_named, std::memory_order_relaxed);
+  counters_.n_stored_blocks.store(names.n_stored, std::memory_order_relaxed);
+  counters_.scratch_bytes.store(backend_.scratch_bytes(), std::memory_order_relaxed);
 }
 
 }  // namespace realizar

@@ -451,7 +451,7 @@ TEST(Engine, ARequestThatWantsATraceHasItsOwnStepsAndNoOtherHasAny) {
   traced.ignore_eos = traced.trace = true;
   Request other = request_for(some_tokens(5, 500), 6);
   other.ignore_eos = true;
-  const std::vector<TokenId> alone = rig->generate(other, {}).value().tokens;
+  const std::vector<TokenId> alone = Rig(2, {.n_ctx = 64})->generate(other, {}).value().tokens;
   const std::vector<Request> requests = {traced, other};
   const auto generations = rig->generate_all(requests).value();
   EXPECT_EQ(generations[1].tokens, alone);

@@ -46,14 +46,22 @@ void BlockPool::move_name(uint32_t from, uint32_t to) {
 void BlockPool::save_or_forget(uint32_t block, uint32_t kept_place) {
   const auto n_places = static_cast<uint32_t>(blocks_.size()) - n_blocks_;
   if (blocks_[block].hash == 0) return;
+  ++counts_.n_evicted;
   if (n_places > 0 && n_blocks_ + next_place_ == kept_place) next_place_ = (next_place_ + 1) % n_places;
   const uint32_t place = n_blocks_ + next_place_;
   if (n_places == 0 || place == kept_place) return erase_name(block);
-  erase_name(place);
+  drop_place(place);
   if (!store_->save(BlockId{block}, next_place_)) return erase_name(block);
   blocks_[place].is_used = true;
   next_place_ = (next_place_ + 1) % n_places;
   move_name(block, place);
+  ++counts_.n_saved;
+}
+
+void BlockPool::drop_place(uint32_t place) {
+  if (blocks_[place].hash == 0) return;
+  erase_name(place);
+  ++counts_.n_dropped;
 }
 
 // The bytes of a place in a block, with one holder; kNone where all are held.
@@ -117,7 +125,7 @@ void BlockPool::name_blocks(std::span<const BlockId> blocks, std::span<const Tok
   for (size_t i = 0; i < blocks.size(); ++i) {
     const auto own = tokens.subspan(i * block_tokens_, block_tokens_);
     const uint64_t parent_hash = std::exchange(hash, hash_of(hash, own));
-    name(to_index(blocks[i]), {parent_hash, hash, owner, own});
+    if (name(to_index(blocks[i]), {parent_hash, hash, owner, own})) ++counts_.n_inserted;
   }
 }
 
@@ -143,7 +151,7 @@ std::optional<BlockId> BlockPool::copy_tail(const Tail& tail) {
 
 void BlockPool::name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t owner, uint64_t hash) {
   REQUIRE(!tokens.empty() && tokens.size() < block_tokens_);
-  name(to_index(id), {hash, hash_of(hash, tokens), owner, tokens});
+  if (name(to_index(id), {hash, hash_of(hash, tokens), owner, tokens})) ++counts_.n_inserted;
 }
 
 std::vector<BlockId> BlockPool::named_blocks() const {
@@ -167,15 +175,17 @@ void BlockPool::restore_name(BlockId id, const Name& name_before) {
   name(to_index(id), name_before);
 }
 
-void BlockPool::name(uint32_t block, const Name& name) {
+// False where it has a name, or the name is taken.
+bool BlockPool::name(uint32_t block, const Name& name) {
   Block& named = blocks_[block];
-  if (named.hash != 0 || lookup(name.hash, name.tokens) != kNone) return;
+  if (named.hash != 0 || lookup(name.hash, name.tokens) != kNone) return false;
   std::ranges::copy(name.tokens, tokens_.begin() + static_cast<std::ptrdiff_t>(size_t{block} * block_tokens_));
   named.hash = name.hash;
   named.parent_hash = name.parent_hash;
   named.owner = name.owner;
   named.n_tokens = static_cast<uint32_t>(name.tokens.size());
   insert_name(block);
+  return true;
 }
 
 void BlockPool::forget_names(std::optional<uint64_t> owner) {
@@ -212,7 +222,8 @@ bool BlockPool::is_consistent() const {
     if (lookup(blocks_[block].hash, tokens_of(block)) != block) return false;
   }
   for (const uint32_t block : table_) n_in_table += block != kNone ? 1 : 0;
-  return n_listed == n_free_ && n_unheld == n_free_ && n_named == n_in_table;
+  const bool are_counted = n_named == counts_.n_named + counts_.n_stored;
+  return n_listed == n_free_ && n_unheld == n_free_ && n_named == n_in_table && are_counted;
 }
 
 // Never 0, which stands for no name.
@@ -259,6 +270,7 @@ uint32_t BlockPool::lookup(uint64_t hash, std::span<const TokenId> tokens) const
 }
 
 void BlockPool::insert_name(uint32_t block) {
+  ++(block < n_blocks_ ? counts_.n_named : counts_.n_stored);
   const size_t mask = table_.size() - 1;
   size_t slot = blocks_[block].hash & mask;
   while (table_[slot] != kNone) slot = (slot + 1) & mask;
@@ -268,6 +280,7 @@ void BlockPool::insert_name(uint32_t block) {
 // Deletion from a linearly probed table: entries after the hole move up where their place allows it (Knuth, 6.4, R).
 void BlockPool::erase_name(uint32_t block) {
   if (blocks_[block].hash == 0) return;
+  --(block < n_blocks_ ? counts_.n_named : counts_.n_stored);
   const size_t mask = table_.size() - 1;
   size_t hole = blocks_[block].hash & mask;
   while (table_[hole] != block) hole = (hole + 1) & mask;

@@ -102,6 +102,15 @@ class BlockPool {
   bool wipe_nameless(uint32_t max_blocks, const std::function<void(BlockId)>& wipe_block,
                      const std::function<void(uint32_t)>& wipe_place);
 
+  struct NameCounts {
+    uint32_t n_named = 0, n_stored = 0;  // blocks, and places of the store, that have a name
+    uint64_t n_inserted = 0;             // names that name_blocks and name_tail gave
+    uint64_t n_evicted = 0;              // that a block lost when it was taken again,
+    uint64_t n_saved = 0;                // those of them that went to the store,
+    uint64_t n_dropped = 0;              // and those that were lost there since their place was wanted
+  };
+  const NameCounts& name_counts() const { return counts_; }
+
   // For tests: the free list, the counts and the names agree with each other.
   bool is_consistent() const;
 
@@ -117,7 +126,8 @@ class BlockPool {
     bool is_used = false;   // since it was zeroed last
   };
 
-  void name(uint32_t block, const Name& name);
+  bool name(uint32_t block, const Name& name);
+  void drop_place(uint32_t place);
   uint64_t hash_of(uint64_t parent_hash, std::span<const TokenId> tokens) const;
   std::span<const TokenId> tokens_of(uint32_t block) const;
   void move_name(uint32_t from, uint32_t to);
@@ -138,6 +148,7 @@ class BlockPool {
   std::vector<Block> blocks_;    // and behind them the places of the store, which have names alone
   std::vector<TokenId> tokens_;  // [blocks and places, block_tokens], of those with names
   uint32_t first_free_ = kNone, last_free_ = kNone, n_free_ = 0;
+  NameCounts counts_;
   std::vector<uint32_t> table_;  // open addressing, linear probing: block or kNone; size a power of two
 };
 

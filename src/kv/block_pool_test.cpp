@@ -397,5 +397,37 @@ TEST(BlockPool, WithoutRoomInTheStoreANameIsForgotten) {
   EXPECT_TRUE(pool.is_consistent());
 }
 
+TEST(BlockPool, CountsWhatBecomesOfNames) {
+  RecordingStore store;
+  BlockPool pool(2, 2, {0, 0}, &store, 1);
+  const auto take_named = [&](int first) {
+    const BlockId block = *pool.allocate();
+    name_from_root(pool, {block}, tokens_of({first, first + 1}));
+    pool.release(block);
+  };
+  const auto counts = [&] {
+    const BlockPool::NameCounts& c = pool.name_counts();
+    return std::vector<uint64_t>{c.n_named, c.n_stored, c.n_inserted, c.n_evicted, c.n_saved, c.n_dropped};
+  };
+  take_named(1);
+  take_named(3);
+  EXPECT_EQ(counts(), (std::vector<uint64_t>{2, 0, 2, 0, 0, 0}));
+  take_named(5);  // saves the first
+  EXPECT_EQ(counts(), (std::vector<uint64_t>{2, 1, 3, 1, 1, 0}));
+  take_named(7);  // saves the second in its place
+  EXPECT_EQ(counts(), (std::vector<uint64_t>{2, 1, 4, 2, 2, 1}));
+  const BlockId block = *pool.allocate();  // one that has no name any more
+  EXPECT_EQ(counts(), (std::vector<uint64_t>{1, 1, 4, 3, 3, 2}));
+  pool.name_tail(block, tokens_of({9}), 0, pool.root_hash(0));
+  name_from_root(pool, {block}, tokens_of({9, 9}));  // has a name already
+  EXPECT_EQ(counts(), (std::vector<uint64_t>{2, 1, 5, 3, 3, 2}));
+  store.has_room = false;
+  pool.release(block);
+  pool.release(*pool.allocate());
+  EXPECT_EQ(counts(), (std::vector<uint64_t>{1, 0, 5, 4, 3, 3}));
+  pool.forget_names();
+  EXPECT_EQ(counts(), (std::vector<uint64_t>{0, 0, 5, 4, 3, 3}));
+}
+
 }  // namespace
 }  // namespace realizar

@@ -10,10 +10,29 @@ namespace realizar::server {
 namespace {
 
 constexpr auto kPingInterval = std::chrono::seconds(15);
+constexpr std::string_view kOperations = "operations";  // of X-Trace
 constexpr size_t kMaxAtOnce = 32;  // choices of one call in the engine: a long list shares with others
 
 double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+Json phase_json(const TracePhase& phase) {
+  return {{"n_steps", phase.n_steps}, {"n_tokens", phase.n_tokens}, {"total_ms", phase.total_ms}};
+}
+
+// Of the steps that the request had a part in, in which others may have had theirs.
+void add_operations(const Trace& trace, Json& json) {
+  json["steps"] = {{"prefill", phase_json(trace.prefill)}, {"decode", phase_json(trace.decode)}};
+  Json& rows = json["operations"] = Json::array();
+  for (const TraceRow& row : trace.rows) {
+    rows.push_back({{"name", row.op},
+                    {"phase", row.decode ? "decode" : "prefill"},
+                    {"count", row.count},
+                    {"total_ms", row.total_ms},
+                    {"bytes", row.bytes},
+                    {"flops", row.flops}});
+  }
 }
 
 }  // namespace
@@ -32,7 +51,9 @@ std::string Dialect::stream_error(const ApiError& error) {
 
 Completion::Completion(Call call, ServedModelPtr model, CompletionPlan plan)
     : call_(std::move(call)), model_(std::move(model)), plan_(std::move(plan)), last_sent_(Clock::now()) {
+  const bool wants_operations = trace_wish() == kOperations;
   for (Request& request : plan_.requests) {
+    request.trace = wants_operations && call_.context.options.trace_operations;
     choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice));
   }
   last_token_.resize(choices_.size());
@@ -53,6 +74,10 @@ void Completion::start() {
   };
   call_.reply->on_failed = [this](const Error& error) { fail(to_api_error(error)); };
   call_.reply->on_drained = [this] { take_all(); };
+  if (trace_wish() == kOperations && !call_.context.options.trace_operations) {
+    return fail({403, "operations are not traced here: the server was started without --trace-operations", "X-Trace",
+                 "not_traced"});
+  }
   call_.record->model = model_->id;
   call_.record->n_prompt = usage().n_prompt;
   if (plan_.stream) call_.context.streaming.insert(this);
@@ -129,7 +154,7 @@ void Completion::finish() {
   done_ = true;
   record_prompts();
   const Usage total = usage();
-  const bool wants_trace = !call_.request->header("x-trace").empty() && call_.request->header("x-trace") != "0";
+  const bool wants_trace = !trace_wish().empty() && trace_wish() != "0";
   const Json trace_json = wants_trace ? trace() : Json();
   if (plan_.stream) {
     send(plan_.dialect->stream_end(total, wants_trace ? &trace_json : nullptr));
@@ -213,6 +238,10 @@ Usage Completion::usage_of(size_t prompt_idx) const {
   return usage;
 }
 
+std::string_view Completion::trace_wish() const {
+  return call_.request->header("x-trace");
+}
+
 Usage Completion::usage() const {
   Usage all;
   for (size_t i = 0; i < n_prompts(); ++i) {
@@ -228,12 +257,14 @@ Usage Completion::usage() const {
 // Of a prompt's first choice.
 Json Completion::times_of(size_t prompt_idx) const {
   const GenerationStats& stats = choices_[prompt_idx * n_per_prompt_]->end().stats;
-  return {{"queue_ms", stats.queue_ms},           {"prefix_lookup_ms", stats.prefix_lookup_ms},
-          {"prefill_ms", stats.prefill_ms},       {"first_token_ms", stats.first_token_ms},
-          {"decode_ms", stats.decode_ms},         {"n_prompt", stats.n_prompt},
-          {"n_cached", stats.n_cached},           {"n_generated", stats.n_generated},
-          {"n_preemptions", stats.n_preemptions}, {"n_drafted", stats.n_drafted},
-          {"n_accepted", stats.n_accepted}};
+  Json times{{"queue_ms", stats.queue_ms},           {"prefix_lookup_ms", stats.prefix_lookup_ms},
+             {"prefill_ms", stats.prefill_ms},       {"first_token_ms", stats.first_token_ms},
+             {"decode_ms", stats.decode_ms},         {"n_prompt", stats.n_prompt},
+             {"n_cached", stats.n_cached},           {"n_generated", stats.n_generated},
+             {"n_preemptions", stats.n_preemptions}, {"n_drafted", stats.n_drafted},
+             {"n_accepted", stats.n_accepted}};
+  if (const auto& operations = choices_[prompt_idx * n_per_prompt_]->end().trace) add_operations(*operations, times);
+  return times;
 }
 
 // One prompt's times and counts stand in the trace itself, those of several in a list, beside their sums.

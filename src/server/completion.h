@@ -78,6 +78,8 @@ class Completion : public std::enable_shared_from_this<Completion> {
   Usage usage_of(size_t prompt_idx) const;
   Usage usage() const;
   Json times_of(size_t prompt_idx) const;
+  // What the header X-Trace says; empty: nothing.
+  std::string_view trace_wish() const;
   Json trace() const;
 
   Call call_;

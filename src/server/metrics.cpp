@@ -7,6 +7,8 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
+#include <chrono>
+#include <initializer_list>
 #include <iterator>
 
 #include "base/printable.h"
@@ -52,8 +54,9 @@ void append_steps(std::string& text, const std::string& labels, const EngineCoun
     const std::string bound = i < kStepBoundsMs.size() ? fmt::format("{}", kStepBoundsMs[i] / 1e3) : "+Inf";
     text += fmt::format("realizar_step_seconds_bucket{{{},le=\"{}\"}} {}\n", labels, bound, n);
   }
-  text += fmt::format("realizar_step_seconds_sum{{{}}} {}\n", labels,
-                      static_cast<double>(c.step_us.load(std::memory_order_relaxed)) / 1e6);
+  text += fmt::format(
+      "realizar_step_seconds_sum{{{}}} {}\n", labels,
+      c.prefill_steps.sum_s.load(std::memory_order_relaxed) + c.decode_steps.sum_s.load(std::memory_order_relaxed));
   text += fmt::format("realizar_step_seconds_count{{{}}} {}\n", labels, n);
 }
 
@@ -70,15 +73,90 @@ std::string device_names(const Backend& backend) {
 
 std::vector<std::pair<std::string, double>> memory_samples(const ModelState& model) {
   std::vector<std::pair<std::string, double>> samples;
-  const auto add = [&](const std::string& device, size_t weight_bytes, size_t kv_bytes) {
-    const std::string labels = labels_of(model, device);
-    samples.emplace_back(labels + ",kind=\"weights\"", weight_bytes);
-    samples.emplace_back(labels + ",kind=\"kv_cache\"", kv_bytes);
+  const auto add = [&](const std::string& device, const char* kind, uint64_t n_bytes) {
+    samples.emplace_back(fmt::format("{},kind=\"{}\"", labels_of(model, device), kind), n_bytes);
   };
   const auto devices = model.backend->devices();
-  for (const DeviceUse* device : devices) add(device->name, device->weight_bytes, device->kv_bytes);
-  if (devices.empty()) add(device_names(*model.backend), model.backend->weight_bytes(), model.backend->kv_bytes());
+  for (const DeviceUse* device : devices) {
+    add(device->name, "weights", device->weight_bytes);
+    add(device->name, "kv_cache", device->kv_bytes);
+    add(device->name, "scratch", device->scratch_bytes);
+    add(device->name, "free", device->free_bytes);
+    add(device->name, "total", device->total_bytes);
+  }
+  if (!devices.empty()) return samples;
+  const std::string host(model.backend->name());
+  add(host, "weights", model.backend->weight_bytes());
+  add(host, "kv_cache", model.backend->kv_bytes());
+  add(host, "scratch", model.counters->scratch_bytes);
   return samples;
+}
+
+// Of each phase: number, time, and what its deviation follows from.
+void append_step_times(std::string& text, std::span<const ModelState> models) {
+  const auto tell = [&](const char* name, const char* type, const char* help, bool wants_any, auto read) {
+    std::vector<std::pair<std::string, double>> samples;
+    for (const ModelState& model : models) {
+      const auto add = [&](const char* phase, const StepTimes& times) {
+        if (wants_any && times.n == 0) return;
+        samples.emplace_back(fmt::format("{},phase=\"{}\"", labels_of(model, device_names(*model.backend)), phase),
+                             read(times));
+      };
+      add("prefill", model.counters->prefill_steps);
+      add("decode", model.counters->decode_steps);
+    }
+    append(text, name, type, help, samples);
+  };
+  tell("realizar_backend_steps_total", "counter", "Batches dispatched: prefill, with tokens of some prompt, or decode.",
+       false, [](const StepTimes& times) { return static_cast<double>(times.n); });
+  tell("realizar_backend_step_seconds_total", "counter", "Time that these took.", false,
+       [](const StepTimes& times) { return times.sum_s.load(); });
+  tell("realizar_step_seconds_sumsq", "counter", "Sum of the squares of their times.", false,
+       [](const StepTimes& times) { return times.sum_of_squares.load(); });
+  tell("realizar_step_seconds_min", "gauge", "The shortest since the start.", true,
+       [](const StepTimes& times) { return times.min_s.load(); });
+  tell("realizar_step_seconds_max", "gauge", "The longest since the start.", true,
+       [](const StepTimes& times) { return times.max_s.load(); });
+}
+
+// The prefix cache: what it was asked for, what it gave and holds.
+void append_prefix_cache(std::string& text, std::span<const ModelState> models) {
+  using Read = double (*)(const EngineCounters&);
+  struct Sample {
+    const char* label;  // beside the model's name
+    Read read;
+  };
+  const auto tell = [&](const char* name, const char* type, const char* help, std::initializer_list<Sample> parts) {
+    std::vector<std::pair<std::string, double>> samples;
+    for (const ModelState& model : models) {
+      for (const Sample& part : parts) {
+        samples.emplace_back(fmt::format("model_name=\"{}\"{}", escaped(model.id), part.label),
+                             part.read(*model.counters));
+      }
+    }
+    append(text, name, type, help, samples);
+  };
+  tell("vllm:prefix_cache_queries_total", "counter", "Prompt tokens looked up in the prefix cache.",
+       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_prefix_queried); }}});
+  tell("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found there.",
+       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_prefix_hits); }}});
+  tell("realizar_prefix_requests_total", "counter",
+       "Requests that ended, by whether any of their prompt was found there.",
+       {{",result=\"hit\"", [](const EngineCounters& c) { return static_cast<double>(c.n_warm_requests); }},
+        {",result=\"miss\"", [](const EngineCounters& c) { return static_cast<double>(c.n_cold_requests); }}});
+  tell("realizar_prefix_inserted_blocks_total", "counter", "Blocks of prompts that can be found from then on.",
+       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_inserted_blocks); }}});
+  tell("realizar_prefix_evicted_blocks_total", "counter", "Of these, blocks whose place was wanted for others.",
+       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_evicted_blocks); }}});
+  tell("realizar_prefix_saved_blocks_total", "counter", "Evicted blocks that went to the host's memory.",
+       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_saved_blocks); }}});
+  tell("realizar_prefix_dropped_blocks_total", "counter", "Blocks whose place there was wanted for others.",
+       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_dropped_blocks); }}});
+  tell("realizar_prefix_restored_blocks_total", "counter", "Blocks of prefixes that came back from the host's memory.",
+       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_restored_blocks); }}});
+  tell("realizar_prefix_blocks", "gauge", "Blocks that can be found now: in the KV cache, and in the host's memory.",
+       {{",place=\"cache\"", [](const EngineCounters& c) { return static_cast<double>(c.n_named_blocks); }},
+        {",place=\"host\"", [](const EngineCounters& c) { return static_cast<double>(c.n_stored_blocks); }}});
 }
 
 // What the step budget learned: for each range of decode rows, the parts of a step's time.
@@ -100,12 +178,23 @@ std::vector<std::pair<std::string, double>> step_cost_samples(const ModelState& 
   return samples;
 }
 
+// Under the names that every Prometheus client gives them.
+void append_process(std::string& text, std::chrono::system_clock::time_point started_at) {
+  const double start_s = std::chrono::duration<double>(started_at.time_since_epoch()).count();
+  text += fmt::format(
+      "# HELP process_start_time_seconds When the server began, in seconds since 1970.\n"
+      "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds {:.3f}\n"
+      "# HELP process_resident_memory_bytes Physical memory that the process has.\n"
+      "# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes {}\n",
+      start_s, resident_bytes());
+}
+
 std::vector<ModelState> loaded_models(const ModelRegistry& models) {
   std::vector<ModelState> loaded;
   for (const auto& entry : models.entries()) {
     if (entry.model == nullptr) continue;
     const LoadedModel& model = *entry.model->loaded;
-    loaded.push_back({entry.source.id, model.backend.get(), &model.engine->counters()});
+    loaded.push_back({entry.source.id, model.backend.get(), &model.engine->counters(), model.info.gpu_refusal});
   }
   return loaded;
 }
@@ -163,6 +252,7 @@ std::string device_metrics(std::span<const ModelState> models) {
         &DeviceUse::n_graph_failures);
   count("realizar_device_streamed_bytes_total", "Weights brought to the device during steps.",
         &DeviceUse::n_streamed_bytes);
+  append_step_times(text, models);
   text += "# HELP realizar_step_seconds Time of a batch.\n# TYPE realizar_step_seconds histogram\n";
   std::vector<std::pair<std::string, double>> memory, step_costs;
   for (const ModelState& model : models) {
@@ -174,13 +264,16 @@ std::string device_metrics(std::span<const ModelState> models) {
          "What the scheduler learned of a step's time, by its decode rows: decode, a step that only decodes; "
          "prompt_fixed, what any prompt tokens add to it; prompt_token, what each of them adds.",
          step_costs);
-  append(text, "realizar_memory_bytes", "gauge", "Memory of the device that a model holds.", memory);
+  append(text, "realizar_memory_bytes", "gauge",
+         "Memory of a device: weights, kv_cache and scratch are the model's, free and total the device's.", memory);
   return text;
 }
 
 struct ServerMetrics::Impl {
   using Labels = std::map<std::string, std::string>;
 
+  const std::chrono::system_clock::time_point started_at = std::chrono::system_clock::now();
+  const std::chrono::steady_clock::time_point running_since = std::chrono::steady_clock::now();
   std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
 
   prometheus::Family<prometheus::Histogram>& histogram(const char* name, const char* help) {
@@ -237,6 +330,10 @@ void ServerMetrics::count_aborted(const std::string& model) {
   impl_->success.Add({{"model_name", printable(model)}, {"finished_reason", "abort"}}).Increment();
 }
 
+double ServerMetrics::uptime_s() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - impl_->running_since).count();
+}
+
 void ServerMetrics::count_http(const std::string& route, int status) {
   impl_->http.Add({{"route", route}, {"status", std::to_string(status)}}).Increment();
 }
@@ -287,13 +384,6 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
          [](const EngineCounters& c) -> double {
            return static_cast<double>(c.n_held_blocks) / std::max(1u, c.n_blocks.load());
          });
-  sample("vllm:prefix_cache_queries_total", "counter", "Prompt tokens looked up in the prefix cache.",
-         [](const EngineCounters& c) { return static_cast<double>(c.n_prefix_queried); });
-  sample("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found there.",
-         [](const EngineCounters& c) { return static_cast<double>(c.n_prefix_hits); });
-  sample("realizar_prefix_restored_blocks_total", "counter",
-         "Blocks of prefixes that came back from the host's memory.",
-         [](const EngineCounters& c) { return static_cast<double>(c.n_restored_blocks); });
   sample("vllm:num_preemptions_total", "counter", "Requests put back for want of KV blocks.",
          [](const EngineCounters& c) { return static_cast<double>(c.n_preemptions); });
   sample("realizar_nonfinite_logits_total", "counter", "Requests that ended since the model gave NaN or infinities.",
@@ -306,15 +396,19 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
          [](const EngineCounters& c) { return static_cast<double>(c.n_drafted); });
   sample("vllm:spec_decode_num_accepted_tokens_total", "counter", "Guessed tokens that were right.",
          [](const EngineCounters& c) { return static_cast<double>(c.n_accepted); });
-  sample("realizar_backend_steps_total", "counter", "Batches dispatched to the device.",
-         [](const EngineCounters& c) { return static_cast<double>(c.n_steps); });
-  sample("realizar_backend_step_seconds_total", "counter", "Time that these took.",
-         [](const EngineCounters& c) { return static_cast<double>(c.step_us) / 1e6; });
+  append_prefix_cache(text, loaded);
   text += device_metrics(loaded);
-  std::vector<std::pair<std::string, double>> devices;
-  for (const ModelState& model : loaded) devices.emplace_back(labels_of(model, model.backend->description()), 1);
+  std::vector<std::pair<std::string, double>> devices, refusals;
+  for (const ModelState& model : loaded) {
+    devices.emplace_back(labels_of(model, model.backend->description()), 1);
+    if (model.gpu_refusal.empty()) continue;
+    refusals.emplace_back(fmt::format("model_name=\"{}\",reason=\"{}\"", escaped(model.id), escaped(model.gpu_refusal)),
+                          1);
+  }
   append(text, "realizar_model_info", "gauge", "A loaded model and its device.", devices);
+  append(text, "realizar_backend_refused", "gauge", "A model that the GPU was not taken for, and why.", refusals);
   append(text, "realizar_build_info", "gauge", "The release.", {{fmt::format("version=\"{}\"", version()), 1}});
+  append_process(text, impl_->started_at);
   text += fmt::format(
       "# HELP realizar_connections Open connections.\n# TYPE realizar_connections gauge\n"
       "realizar_connections {}\n",

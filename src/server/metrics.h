@@ -18,6 +18,7 @@ struct ModelState {
   std::string id;
   const Backend* backend;
   const EngineCounters* counters;
+  std::string gpu_refusal = {};  // as ModelInfo has it
 };
 // What devices hold of models and did for them. Where a model is on several, the times of its steps are of all of them.
 std::string device_metrics(std::span<const ModelState> models);
@@ -32,6 +33,8 @@ class ServerMetrics {
                        uint32_t n_tokens, double total_ms);
   void count_aborted(const std::string& model);
   void count_http(const std::string& route, int status);
+  // Since this was made, when the server began.
+  double uptime_s() const;
 
   // For the history of metrics.
   MetricsTotals totals(const ModelRegistry& models) const;

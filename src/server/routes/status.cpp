@@ -41,6 +41,20 @@ Json sampling_json(const SamplingParams& params) {
           {"presence_penalty", as_written(params.presence_penalty)}};
 }
 
+// As the metrics have them: scratch and free memory change while the model is used.
+Json devices_json(const ServedModel& model) {
+  Json devices = Json::array();
+  for (const DeviceUse* use : model.loaded->backend->devices()) {
+    devices.push_back({{"name", use->name},
+                       {"weight_bytes", use->weight_bytes},
+                       {"kv_bytes", use->kv_bytes},
+                       {"scratch_bytes", use->scratch_bytes.load()},
+                       {"free_bytes", use->free_bytes.load()},
+                       {"total_bytes", use->total_bytes}});
+  }
+  return devices;
+}
+
 Json model_json(const ModelRegistry::Entry& entry) {
   Json json{{"id", entry.source.id},
             {"object", "model"},
@@ -59,6 +73,10 @@ Json model_json(const ModelRegistry::Entry& entry) {
   json["n_params"] = info.n_params;
   json["weight_bytes"] = info.weight_bytes;
   json["kv_bytes"] = info.kv_bytes;
+  json["scratch_bytes"] = info.scratch_bytes;
+  json["backend"] = info.backend;
+  if (!info.gpu_refusal.empty()) json["gpu_refusal"] = info.gpu_refusal;
+  json["devices"] = devices_json(*entry.model);
   json["has_chat_template"] = info.has_chat_template;
   json["has_thinking_switch"] =
       entry.model->loaded->template_source.source.find("enable_thinking") != std::string::npos;
@@ -105,7 +123,9 @@ void get_health(Call call) {
   const ModelRegistry& models = call.context.models;
   const std::string_view condition = condition_of(call.context);
   const bool is_ready = condition == "ready";
-  Json json{{"status", is_ready ? "ok" : condition}, {"requests_open", models.n_open()}};
+  Json json{{"status", is_ready ? "ok" : condition},
+            {"requests_open", models.n_open()},
+            {"uptime_s", call.context.metrics.uptime_s()}};
   for (const auto& entry : models.entries()) json["models"][entry.source.id] = to_string(entry.state);
   send(call, is_ready ? 200 : 503, json);
 }
