@@ -30,7 +30,8 @@ class ByteCursor {
     if (n > remaining() / elem_bytes) {
       return field_error(file_, field, offset_,
                          std::to_string(n) + (elem_bytes == 1 ? "" : " x " + std::to_string(elem_bytes)) + " bytes",
-                         std::to_string(remaining()) + " bytes up to the end of the file");
+                         std::to_string(remaining()) +
+                             " bytes up to the end of the file: it is cut off or damaged, download it again");
     }
     const auto taken = bytes_.subspan(offset_, n * elem_bytes);
     offset_ += taken.size();

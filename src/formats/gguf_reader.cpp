@@ -45,7 +45,7 @@ Result<uint64_t> read_count(ByteCursor& in, std::string_view field, uint64_t min
   const uint64_t most = in.remaining() / min_entry_bytes;
   if (count > most) {
     return field_error(in.file(), field, at, fmt::format("at most {}, for which the file has room", most),
-                       std::to_string(count));
+                       fmt::format("{}: the file is cut off or damaged, download it again", count));
   }
   return count;
 }
@@ -211,8 +211,9 @@ Result<Metadata> read_metadata(ByteCursor& in, uint64_t n_key_values) {
     RZ_TRY(const auto key, read_name(in, fmt::format("key of metadata entry {}", i), kGgufMaxKeyBytes));
     const std::string field = fmt::format("metadata '{}'", printable(key));
     if (metadata.contains(key)) return field_error(in.file(), field, at, "each key once", "a second entry");
-    RZ_TRY(auto value, read_value(in, field));
-    metadata.set(std::string(key), std::move(value));
+    auto value = read_value(in, field);
+    if (!value.ok()) return std::move(value).error();
+    metadata.set(std::string(key), std::move(*value));
   }
   return metadata;
 }
@@ -291,6 +292,19 @@ Result<TensorInfo> place_tensor(TensorEntry entry, std::span<const std::byte> da
   return std::move(entry.info);
 }
 
+// Of a file whose tensors follow each other as a writer puts them, but that ends before the last one does. Where they
+// do not, an offset or a shape is wrong, and place_tensor says which.
+std::optional<uint64_t> bytes_of_whole_file(std::span<const TensorEntry> entries, uint64_t data_at,
+                                            uint64_t alignment) {
+  uint64_t end = 0;
+  for (const TensorEntry& entry : entries) {
+    const uint64_t begin = (end + alignment - 1) / alignment * alignment;
+    if (entry.offset != begin || entry.n_bytes > std::numeric_limits<uint64_t>::max() / 4 - begin) return std::nullopt;
+    end = begin + entry.n_bytes;
+  }
+  return data_at + end;
+}
+
 }  // namespace
 
 Result<GgufFile> parse_gguf(std::span<const std::byte> bytes, std::string_view file) {
@@ -306,6 +320,8 @@ Result<GgufFile> parse_gguf(std::span<const std::byte> bytes, std::string_view f
     entries.push_back(std::move(entry));
   }
   const uint64_t padding = (alignment - in.offset() % alignment) % alignment;
+  const auto whole_bytes = bytes_of_whole_file(entries, in.offset() + padding, alignment);
+  if (whole_bytes && *whole_bytes > bytes.size()) return cut_off_error(file, bytes.size(), *whole_bytes);
   const auto data_section = bytes.subspan(in.offset() + std::min(padding, in.remaining()));
   result.tensors.reserve(entries.size());
   for (TensorEntry& entry : entries) {

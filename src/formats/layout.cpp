@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/amounts.h"
+
 namespace realizar {
 
 namespace {
@@ -15,6 +17,16 @@ constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 63;
 Error field_error(std::string_view file, std::string_view field, uint64_t offset, std::string_view expected,
                   std::string_view actual) {
   return format_error(fmt::format("{}: {} at byte {}: expected {}, actual {}", file, field, offset, expected, actual),
+                      std::string(file));
+}
+
+Error cut_off_error(std::string_view file, uint64_t n_bytes, uint64_t n_expected_bytes) {
+  std::string is = bytes_text(n_bytes), should_be = bytes_text(n_expected_bytes);
+  if (is == should_be) {  // only the last few bytes are missing
+    is = fmt::format("{}", n_bytes);
+    should_be = fmt::format("{} bytes", n_expected_bytes);
+  }
+  return format_error(fmt::format("{}: the file is cut off: {} of {}; download it again", file, is, should_be),
                       std::string(file));
 }
 

@@ -19,6 +19,9 @@ namespace realizar {
 Error field_error(std::string_view file, std::string_view field, uint64_t offset, std::string_view expected,
                   std::string_view actual);
 
+// Of a file that ends before what it announces: "<file>: the file is cut off: 3.0 MB of 4.8 MB; download it again".
+Error cut_off_error(std::string_view file, uint64_t n_bytes, uint64_t n_expected_bytes);
+
 // "[4096, 14336]", outermost first.
 std::string shape_to_string(std::span<const uint64_t> shape);
 

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "base/mapped_file.h"
+#include "formats/gguf_folder.h"
 #include "formats/gguf_reader.h"
 #include "formats/hf_folder.h"
 #include "formats/layout.h"
@@ -37,11 +38,17 @@ uint64_t TensorInfo::n_elems() const {
   return n;
 }
 
-Result<ModelFile> ModelFile::open(const std::filesystem::path& path) {
+Result<ModelFile> ModelFile::open(const std::filesystem::path& given) {
   auto impl = std::make_unique<Impl>();
-  impl->path = path;
   std::error_code error;
-  if (std::filesystem::is_directory(path, error) || path.extension() == ".safetensors") {
+  const bool is_folder = std::filesystem::is_directory(given, error);
+  const bool is_gguf_folder = is_folder && !std::filesystem::exists(given / "config.json", error);
+  std::filesystem::path path = given;
+  if (is_gguf_folder) {
+    RZ_TRY(path, find_gguf(given));
+  }
+  impl->path = path;
+  if ((is_folder && !is_gguf_folder) || path.extension() == ".safetensors") {
     impl->format = FileFormat::kHuggingFace;
     RZ_TRY(HfFolder folder, open_hf_folder(path));
     impl->maps = std::move(folder.maps);

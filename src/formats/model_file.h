@@ -43,9 +43,9 @@ struct SideFiles {
 
 class ModelFile {
  public:
-  // `path`: a .gguf file (any part of a split file finds the others), a Hugging Face folder, or one .safetensors file
-  // beside its config.json. Errors: NotFound, FormatError (names the field, its offset, expected and actual),
-  // Unsupported (a tensor type, by name, with its tensor).
+  // `path`: a .gguf file (any part of a split file finds the others), a folder with one such model, a Hugging Face
+  // folder, or a .safetensors file beside its config.json. Errors: NotFound, InvalidArgument (a folder of several),
+  // FormatError (names the field, offset, expected and actual, or a file that is cut off), Unsupported (tensor type).
   static Result<ModelFile> open(const std::filesystem::path& path);
 
   ModelFile(ModelFile&&) noexcept;

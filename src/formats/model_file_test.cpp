@@ -98,6 +98,27 @@ TEST(Gguf, AKeyOrTensorThatOccursTwiceIsRefused) {
   EXPECT_NE(error_of(keys.bytes()).find("metadata 'k'"), std::string::npos);
 }
 
+TEST(Gguf, AFileThatWasCutOffSaysHowMuchOfItIsThere) {
+  auto whole = small_model().bytes();
+  const auto file = parse_gguf(whole, "m.gguf");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto last = file->tensors.back().data;
+  whole.resize(static_cast<size_t>(last.data() + last.size() - whole.data()));  // padding after it need not be there
+  for (size_t n_missing : {1, 32, 64}) {
+    auto bytes = whole;
+    bytes.resize(whole.size() - n_missing);
+    const std::string error = error_of(bytes);
+    EXPECT_NE(error.find("m.gguf: the file is cut off: "), std::string::npos) << error;
+    EXPECT_NE(error.find(" of " + std::to_string(whole.size()) + " bytes; download it again"), std::string::npos)
+        << error;
+  }
+  for (const size_t n_bytes : {10, 30, 200}) {
+    auto bytes = whole;
+    bytes.resize(n_bytes);
+    EXPECT_NE(error_of(bytes).find("download it again"), std::string::npos) << error_of(bytes);
+  }
+}
+
 TEST(Gguf, DamageIsNamed) {
   const auto shape_of_first = [](const std::vector<std::byte>& b) { return find(b, "first") + 5 + 4; };
   const Damage damages[] = {
@@ -242,7 +263,9 @@ TEST_F(Folder, DamagedSafeTensorsAreNamed) {
       {"short", "header length"},
       {safetensors("{", 0), "not valid JSON"},
       {safetensors("[]", 0), "expected a JSON object"},
-      {safetensors(kTwoTensors, 11), "within 11 bytes"},
+      {safetensors(kTwoTensors, 11), "model.safetensors: the file is cut off: "},
+      {safetensors(kTwoTensors, 12).substr(0, 40), "ends within its header, after 40 bytes; download it again"},
+      {safetensors(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})", 8), "a range within 8 bytes"},
       {safetensors(kTwoTensors, 13), "after it"},
       {safetensors(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8), "element type I64"},
       {safetensors(R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})", 0), "dimensions of 1 or more"},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/amounts.h"
 #include "formats/byte_cursor.h"
 #include "formats/layout.h"
 
@@ -45,6 +46,8 @@ std::optional<uint64_t> buffer_elem_bytes(std::string_view dtype) {
 struct Places {
   std::string_view file;
   std::span<const std::byte> data;
+  uint64_t n_file_bytes = 0;
+  uint64_t n_whole_bytes = 0;  // of data, by the header, where its ranges follow each other; else 0
 };
 
 Error tensor_error(const Places& places, std::string_view name, std::string_view what) {
@@ -70,12 +73,32 @@ Result<std::span<const std::byte>> read_range(const Places& places, std::string_
       offsets.at(0).get(begin) != simdjson::SUCCESS || offsets.at(1).get(end) != simdjson::SUCCESS) {
     return tensor_error(places, name, "expected 'data_offsets' of two whole numbers");
   }
+  if (begin <= end && end <= places.n_whole_bytes && end > places.data.size()) {
+    const uint64_t n_before = places.n_file_bytes - places.data.size();
+    return cut_off_error(places.file, places.n_file_bytes, n_before + places.n_whole_bytes);
+  }
   if (begin > end || end > places.data.size()) {
     return tensor_error(places, name,
                         fmt::format("data_offsets: expected a range within {} bytes of data, actual [{}, {}]",
                                     places.data.size(), begin, end));
   }
   return places.data.subspan(begin, end - begin);
+}
+
+// Of the data that the header announces; 0 where its ranges leave gaps or overlap, so that some of them are wrong.
+uint64_t announced_bytes(const dom::object& fields) {
+  uint64_t last = 0, sum = 0;
+  for (const auto field : fields) {
+    dom::array offsets;
+    uint64_t begin = 0, end = 0;
+    const bool is_range = field.value["data_offsets"].get(offsets) == simdjson::SUCCESS && offsets.size() == 2 &&
+                          offsets.at(0).get(begin) == simdjson::SUCCESS &&
+                          offsets.at(1).get(end) == simdjson::SUCCESS && begin <= end;
+    if (!is_range) continue;
+    last = std::max(last, end);
+    sum += end - begin;
+  }
+  return last == sum ? sum : 0;
 }
 
 struct Entry {
@@ -148,12 +171,17 @@ bool stays_in_folder(std::string_view name) {
 Result<SafeTensors> parse_safetensors(std::span<const std::byte> bytes, std::string_view file) {
   ByteCursor in(bytes, file);
   RZ_TRY(const auto header_bytes, in.read<uint64_t>("header length"));
-  if (header_bytes > kMaxHeaderBytes || header_bytes > in.remaining()) {
-    return field_error(file, "header length", 0, fmt::format("at most {}", std::min(kMaxHeaderBytes, in.remaining())),
+  if (header_bytes <= kMaxHeaderBytes && header_bytes > in.remaining()) {
+    return format_error(fmt::format("{}: the file is cut off: it ends within its header, after {}; download it again",
+                                    file, bytes_text(bytes.size())),
+                        std::string(file));
+  }
+  if (header_bytes > kMaxHeaderBytes) {
+    return field_error(file, "header length", 0, fmt::format("at most {}", kMaxHeaderBytes),
                        std::to_string(header_bytes));
   }
   RZ_TRY(const auto header, in.take(header_bytes, 1, "header"));
-  const Places places{file, bytes.subspan(in.offset())};
+  Places places{file, bytes.subspan(in.offset()), bytes.size()};
 
   dom::parser parser;
   const std::string what = fmt::format("{}: header", file);
@@ -161,6 +189,7 @@ Result<SafeTensors> parse_safetensors(std::span<const std::byte> bytes, std::str
          parse_object(parser, {reinterpret_cast<const char*>(header.data()), header.size()}, what));
   std::vector<Entry> entries;
   const dom::object fields = root.get_object().value_unsafe();
+  places.n_whole_bytes = announced_bytes(fields);
   for (const auto field : fields) {
     if (field.key == "__metadata__") continue;
     RZ_TRY(auto entry, read_entry(places, field.key, field.value));
