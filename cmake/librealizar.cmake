@@ -36,3 +36,6 @@ install(FILES ${PROJECT_BINARY_DIR}/realizar.pc DESTINATION ${CMAKE_INSTALL_LIBD
 install(DIRECTORY models/realizar-tiny DESTINATION ${CMAKE_INSTALL_DATADIR}/realizar/models)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES docs/realizar.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES docs/completions/realizar DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES docs/completions/_realizar DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES docs/completions/realizar.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

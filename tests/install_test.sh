@@ -22,6 +22,9 @@ expect_paris() { [[ "$2" == *Paris* ]] || fail "$1 answered '$2'"; }
 
 expect_paris "the installed program" "$("$prefix/bin/realizar" run --temperature 0 "$question" </dev/null)"
 [[ -f $prefix/share/doc/realizar/LICENSE ]] || fail "LICENSE is missing"
+for file in bash-completion/completions/realizar zsh/site-functions/_realizar fish/vendor_completions.d/realizar.fish; do
+  [[ -s $prefix/share/$file ]] || fail "$file is missing"
+done
 for file in "$prefix/bin/realizar" "$prefix/lib/librealizar.so"; do
   ! grep -qF "$root/" "$file" || fail "$file holds the path of its source, $root"
 done

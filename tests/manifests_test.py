@@ -44,7 +44,7 @@ def rendered(folder):
 
 @functools.cache
 def known_flags():
-    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", output_of(REALIZAR, "serve", "--help")))
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", output_of(REALIZAR, "serve", "--help-all")))
 
 
 def drain_s(text):

@@ -54,6 +54,7 @@ rm -rf "/opt/a folder"
 
 dpkg -i "$packages"/realizar_*.deb > /dev/null
 expect_paris "the .deb's program" "$(realizar run --temperature 0 "$question" </dev/null)"
+[[ -f /usr/share/bash-completion/completions/realizar ]] || fail "the .deb lacks the completion for bash"
 [[ -f /usr/share/man/man1/realizar.1.gz && -f /usr/lib/systemd/system/realizar.service ]] || fail "the .deb lacks a file"
 [[ -x $(sed -n 's/^ExecStart=\([^ ]*\) .*/\1/p' /usr/lib/systemd/system/realizar.service) ]] || fail "the unit starts nothing"
 dpkg -r realizar > /dev/null

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "api/default_context.h"
 #include "api/parity_check.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cuda/cuda_backend.h"
@@ -20,7 +21,6 @@
 namespace realizar {
 namespace {
 
-constexpr uint32_t kDefaultContext = 8192;
 constexpr uint32_t kDefaultDraft = 4;
 
 template <class T>
@@ -164,7 +164,7 @@ Result<EngineOptions> LoadedModel::engine_options(const ModelConfig& config, con
   EngineOptions engine_options;
   RZ_TRY(engine_options.kv_type, parse_name(kKvTypes, options.kv_type, "kv_type"));
   RZ_TRY(engine_options.choose_on_host, parse_name(kChoosers, options.choose, "choose"));
-  engine_options.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(config.n_ctx_train, kDefaultContext);
+  engine_options.n_ctx = options.n_ctx > 0 ? options.n_ctx : default_context(config.n_ctx_train);
   if (options.max_batch_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
   engine_options.max_seqs = options.max_seqs;
   engine_options.max_batch_tokens = options.max_batch_tokens;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -68,6 +69,20 @@ std::vector<TokenId> made_up_tokens(uint32_t n, uint32_t n_vocab, uint32_t salt)
 struct Rates {
   double prefill = 0, decode = 0;
   uint32_t n_prefilled = 0;
+};
+
+// Says on a terminal what is being measured; gone when it ends.
+class BenchProgress {
+ public:
+  BenchProgress() = default;
+  BenchProgress(const BenchProgress&) = delete;
+  BenchProgress& operator=(const BenchProgress&) = delete;
+  ~BenchProgress() {
+    if (stderr_is_terminal()) std::fputs("\r\033[K", stderr);
+  }
+  void say(const std::string& text) const {
+    if (stderr_is_terminal()) std::fputs(("\r\033[K" + text).c_str(), stderr);
+  }
 };
 
 // Fills the cache to the depth, untimed; then times the prompts, all of which fit one step where there are several,
@@ -138,17 +153,22 @@ Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32
   if (n_seqs > 1) options.max_batch_tokens = std::max(options.max_batch_tokens, n_seqs * args.n_prompt);
   RZ_TRY(LanguageModel model, load_model(args.model, options));
   model.set_trace(true);
+  const BenchProgress progress;
+  const std::string what = fmt::format("threads {}, batch {}: ", n_threads, n_seqs);
+  progress.say(what + "warming up");
   RZ_TRY(const Rates warm_up, run_once(model, args, n_seqs, 0));
   const Work work = traced_work(model);
   model.set_trace(args.trace.wanted());
   model.clear_trace();
   std::vector<double> prefill, decode;
   for (uint32_t rep = 1; rep <= args.n_reps; ++rep) {
+    progress.say(fmt::format("{}repetition {} of {}", what, rep, args.n_reps));
     RZ_TRY(const Rates rates, run_once(model, args, n_seqs, rep));
     prefill.push_back(rates.prefill);
     if (args.n_gen > 0) decode.push_back(rates.decode);
   }
   RZ_CHECK_OK(report_trace(args.trace, model));
+  progress.say(what + "measuring what this machine can reach");
   BenchResult result{n_threads, n_seqs, spread_of(prefill), spread_of(decode), 0, 0, {}};
   RZ_TRY(result.peaks, peaks_of(model, options, n_threads));
   result.is_gpu = model.info().backend.starts_with("cuda");
@@ -184,18 +204,30 @@ nlohmann::ordered_json result_json(const BenchArgs& args, const BenchResult& r) 
           {"peak_read_gb_s", r.peaks.read_gb_per_s}};
 }
 
-std::string result_text(const BenchResult& r) {
-  std::string text = fmt::format(
-      "{:>7} {:>5}  prefill {:>9.1f} tok/s ({:.1f}-{:.1f})  {:>7.1f} GFLOP/s = {:>4.1f} % of {:.0f}{}\n", r.n_threads,
-      r.n_seqs, r.prefill.median, r.prefill.min, r.prefill.max, r.prefill_gflops,
-      100 * r.prefill_gflops / r.peaks.best_gflops(), r.peaks.best_gflops(), r.is_gpu ? " by mma.sync" : "");
-  if (r.decode.median > 0) {
-    text +=
-        fmt::format("               decode  {:>9.1f} tok/s ({:.1f}-{:.1f})  {:>7.1f} GB/s    = {:>4.1f} % of {:.1f}\n",
-                    r.decode.median, r.decode.min, r.decode.max, r.decode_gb_per_s,
-                    100 * r.decode_gb_per_s / r.peaks.read_gb_per_s, r.peaks.read_gb_per_s);
+std::string phase_text(const char* phase, const Spread& rate, const std::string& share) {
+  return fmt::format("  {:<8}{:>9.1f} tokens/s ({:.1f}-{:.1f})\n          {}\n", phase, rate.median, rate.min, rate.max,
+                     share);
+}
+
+std::string arithmetic_text(const BenchResult& r) {
+  const double peak = r.peaks.best_gflops();
+  return fmt::format("{:.1f} GFLOP/s, {:.1f} % of {:.0f} GFLOP/s{}", r.prefill_gflops, 100 * r.prefill_gflops / peak,
+                     peak, r.is_gpu ? " by mma.sync" : "");
+}
+
+// Weights that the caches hold are read faster than memory gives, so that a share of that would say nothing.
+std::string bandwidth_text(const BenchResult& r) {
+  const double peak = r.peaks.read_gb_per_s;
+  if (r.decode_gb_per_s > peak) {
+    return fmt::format("{:.1f} GB/s, from the caches: memory gives {:.1f} GB/s", r.decode_gb_per_s, peak);
   }
-  return text;
+  return fmt::format("{:.1f} GB/s, {:.1f} % of {:.1f} GB/s", r.decode_gb_per_s, 100 * r.decode_gb_per_s / peak, peak);
+}
+
+std::string result_text(const BenchResult& r) {
+  const std::string text = fmt::format("threads {}, batch {}\n", r.n_threads, r.n_seqs) +
+                           phase_text("prefill", r.prefill, arithmetic_text(r));
+  return r.decode.median > 0 ? text + phase_text("decode", r.decode, bandwidth_text(r)) : text;
 }
 
 bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
@@ -211,12 +243,18 @@ bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
                                              {"int8_gop_s", p.int8_gop_per_s}}
                           .dump());
   }
-  return print(fmt::format("{:>7}  read {:.1f} GB/s  FMA {:.0f} GFLOP/s  bf16 {:.0f} GFLOP/s  int8 {:.0f} GOP/s\n",
-                           n_threads, p.read_gb_per_s, p.fma_gflop_per_s, p.bf16_gflop_per_s, p.int8_gop_per_s));
+  return print(fmt::format(
+      "threads {}\n  memory reads  {:9.1f} GB/s\n  FMA in F32    {:9.0f} GFLOP/s\n  BF16 products {:9.0f} GFLOP/s\n"
+      "  int8 products {:9.0f} GOP/s\n",
+      n_threads, p.read_gb_per_s, p.fma_gflop_per_s, p.bf16_gflop_per_s, p.int8_gop_per_s));
 }
 
-int bench(const BenchArgs& args) {
-  if (!args.json && !print(args.peak ? "threads\n" : "threads batch\n")) return kFailure;
+int bench(BenchArgs& args) {
+  if (!args.peak && args.model.empty()) {
+    auto bundled = bundled_model_path();
+    if (!bundled.ok()) return fail(bundled.error());
+    args.model = std::move(*bundled);
+  }
   for (const uint32_t wanted : args.threads) {
     const uint32_t n_threads = wanted > 0 ? wanted : n_usable_cores();
     if (args.peak) {
@@ -239,22 +277,29 @@ void add_bench(CommandLine& line) {
   auto args = std::make_shared<BenchArgs>();
   Flags flags = line.command(
       "bench",
-      "Measure prefill and decode speed on made-up tokens: medians over repetitions (min-max), and their share of what "
-      "this machine was just measured to reach (arithmetic for prefill, memory reads for decode)");
-  flags.option("model", args->model, "Model");
+      "Measure prefill and decode speed on made-up tokens. Prints medians over repetitions (min-max), and their share "
+      "of what this machine was just measured to reach: arithmetic for prefill, memory reads for decode");
+  flags.option("model,-m,--model", args->model, "Model; without one the bundled model is measured").file();
   flags.flag("--peak", args->peak, "Measure only what this machine can reach; needs no model");
   flags.option("-p,--prompt", args->n_prompt, "Prompt tokens").in_range(1, 1 << 20).with_default();
   flags.option("-n,--gen", args->n_gen, "Tokens to generate").in_range(0, 1 << 20).with_default();
   flags.option("-d,--depth", args->n_depth, "Tokens of context before the prompt").with_default();
   flags.option("-r,--reps", args->n_reps, "Repetitions").in_range(1, 1000).with_default();
-  flags.option("-b,--batch", args->batches, "Sequences at once, e.g. 1,8,16").separated_by(',').in_range(1, 1024);
+  flags.option("-b,--batch", args->batches, "Sequences at once, e.g. 1,8,16")
+      .separated_by(',')
+      .in_range(1, 1024)
+      .shown_as("N,...")
+      .with_default();
   flags.flag("--json", args->json, "Print one JSON object a line");
+  flags.option("-t,--threads", args->threads, "Threads, e.g. 1,2; 0: every core that the process may use")
+      .separated_by(',')
+      .in_range(0, 1024)
+      .shown_as("N,...")
+      .with_default();
+  args->load.add_to(flags, ThreadsOption::kNone);
   args->trace.add_to(flags);
-  args->load.add_to(flags);
-  flags.remove("--threads");
-  flags.option("-t,--threads", args->threads, "Threads, e.g. 1,2; 0: every core").separated_by(',');
-  flags.runs([args] { return bench(*args); },
-             [args] { return args->peak || !args->model.empty() ? "" : "model or --peak is required"; });
+  flags.examples({"realizar bench model.gguf -p 512 -n 128 -t 1,2", "realizar bench --peak"});
+  flags.runs([args] { return bench(*args); });
 }
 
 }  // namespace realizar::cli

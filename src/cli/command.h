@@ -19,5 +19,6 @@ void add_logits(CommandLine& line);
 void add_perplexity(CommandLine& line);
 void add_bench(CommandLine& line);
 void add_devices(CommandLine& line);
+void add_introspection(CommandLine& line);  // completion, manual
 
 }  // namespace realizar::cli

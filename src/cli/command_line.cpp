@@ -1,154 +1,138 @@
 #include "cli/command_line.h"
 
-#include <CLI/CLI.hpp>
-#include <cstdint>
-#include <optional>
+#include <fmt/format.h>
 
+#include <algorithm>
+
+#include "backend/cuda/runtime.h"
+#include "base/files.h"
 #include "cli/command.h"
+#include "cli/config_file.h"
+#include "cli/foreign_words.h"
+#include "cli/help.h"
 #include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/suggest.h"
 #include "realizar/engine.h"
 
 namespace realizar::cli {
+namespace {
 
-Option& Option::required() {
-  option_->required();
-  return *this;
+HelpStyle help_style(bool all) {
+  constexpr size_t kMin = 40, kMax = 110;
+  return {std::clamp(stdout_columns(), kMin, kMax), all, cuda::is_built()};
 }
 
-Option& Option::with_default() {
-  option_->capture_default_str();
-  return *this;
+int printed(const std::string& text) {
+  return print(text) ? kOk : kFailure;
 }
 
-Option& Option::in_range(int min, int max) {
-  option_->check(CLI::Range(min, max));
-  return *this;
+int print_version() {
+  return printed(fmt::format("realizar {}\n", version()));
 }
 
-Option& Option::positive() {
-  option_->check(CLI::PositiveNumber);
-  return *this;
+int wrong_usage(const std::string& message, const std::string& command) {
+  warn(message + " (see realizar " + (command.empty() ? "" : command + ' ') + "--help)");
+  return kUsage;
 }
 
-Option& Option::one_of(const std::vector<std::string>& words) {
-  option_->check(CLI::IsMember(words));
-  return *this;
+// Among the words before "--".
+bool has_word(const std::vector<std::string>& words, std::initializer_list<std::string_view> wanted) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  return std::find_first_of(words.begin(), end, wanted.begin(), wanted.end()) != end;
 }
 
-Option& Option::at_most(int n_values) {
-  option_->expected(0, n_values);
-  return *this;
+// The first word that is no option, nor the value of --config.
+std::vector<std::string>::const_iterator command_word(const std::vector<std::string>& words) {
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    const bool is_value = word != words.begin() && *(word - 1) == "--config";
+    if (!word->starts_with('-') && !is_value) return word;
+  }
+  return words.end();
 }
 
-Option& Option::one_at_a_time() {
-  option_->allow_extra_args(false);
-  return *this;
+std::string no_such_command(const CommandTable& table, const std::string& name) {
+  std::vector<std::string> known;
+  for (const CommandRow& command : table.commands) {
+    if (!command.is_hidden) known.push_back(command.name);
+  }
+  return fmt::format("there is no command '{}'{}", name, did_you_mean(name, known));
 }
 
-Option& Option::separated_by(char comma) {
-  option_->delimiter(comma);
-  return *this;
+}  // namespace
+
+CommandLine::CommandLine() {
+  Flags flags(&table_.common);
+  flags.flag("-h,--help", help_, "Print the help of the command");
+  flags.flag("--help-all", help_all_, "Print the help with every option; without a command, of all commands");
+  flags.flag("-V,-v,--version", version_, "Print the version");
+  flags.flag("--print-config", print_config_, "Print every option of the command with its value, and exit");
+  flags
+      .option("--config", config_file_,
+              "Read options of the command from what --print-config printed; those given "
+              "on the command line go before them")
+      .file();
+  flags.examples({"realizar run \"What is the capital of France?\"", "realizar serve model.gguf"});
 }
-
-Option& Option::shown_as(const std::string& text) {
-  option_->option_text(text);
-  return *this;
-}
-
-Option& Option::excludes(const Option& other) {
-  option_->excludes(other.option_);
-  return *this;
-}
-
-bool Option::is_given() const {
-  return option_->count() > 0;
-}
-
-template <typename T>
-Option Flags::option(const std::string& names, T& value, const std::string& help) {
-  CLI::Option* option = app_->add_option(names, value, help);
-  if (!group_.empty()) option->group(group_);
-  return Option(option);
-}
-
-template Option Flags::option(const std::string&, std::string&, const std::string&);
-template Option Flags::option(const std::string&, uint16_t&, const std::string&);
-template Option Flags::option(const std::string&, uint32_t&, const std::string&);
-template Option Flags::option(const std::string&, uint64_t&, const std::string&);
-template Option Flags::option(const std::string&, std::optional<std::string>&, const std::string&);
-template Option Flags::option(const std::string&, std::optional<int32_t>&, const std::string&);
-template Option Flags::option(const std::string&, std::optional<uint32_t>&, const std::string&);
-template Option Flags::option(const std::string&, std::optional<uint64_t>&, const std::string&);
-template Option Flags::option(const std::string&, std::optional<float>&, const std::string&);
-template Option Flags::option(const std::string&, std::vector<std::string>&, const std::string&);
-template Option Flags::option(const std::string&, std::vector<int32_t>&, const std::string&);
-template Option Flags::option(const std::string&, std::vector<uint32_t>&, const std::string&);
-
-Option Flags::flag(const std::string& names, bool& value, const std::string& help) {
-  CLI::Option* option = app_->add_flag(names, value, help);
-  if (!group_.empty()) option->group(group_);
-  return Option(option);
-}
-
-void Flags::remove(const std::string& name) {
-  app_->remove_option(app_->get_option(name));
-}
-
-Flags Flags::group(const std::string& title) const {
-  Flags group = *this;
-  group.group_ = title;
-  return group;
-}
-
-Flags Flags::alternatives(const std::string& title, const std::string& help) const {
-  CLI::Option_group* group = app_->add_option_group(title, help);
-  group->require_option(1);
-  return {group, command_};
-}
-
-void Flags::runs(std::function<int()> command, std::function<std::string()> complaint) {
-  app_->callback([to_run = command_, command = std::move(command), complaint = std::move(complaint)] {
-    const std::string text = complaint ? complaint() : "";
-    if (!text.empty()) throw CLI::ValidationError(text);
-    *to_run = command;
-  });
-}
-
-CommandLine::CommandLine()
-    : app_(std::make_unique<CLI::App>("realizar loads a GGUF or SafeTensors language model and generates text with it.",
-                                      "realizar")) {
-  app_->set_version_flag("--version", std::string("realizar ") + version());
-  app_->require_subcommand(1);
-  app_->set_help_all_flag("--help-all", "Print the help of all commands");
-  app_->footer("Exit codes: 0 success, 1 failure, 2 usage, 130 interrupted. `realizar COMMAND --help` tells more.");
-  app_->add_flag("--print-config", print_config_, "Print every option of the command with its value, and exit");
-}
-
-CommandLine::~CommandLine() = default;
 
 Flags CommandLine::command(const std::string& name, const std::string& help) {
-  CLI::App* command = app_->add_subcommand(name, help);
-  command->fallthrough();
-  return {command, &command_};
+  CommandRow& row = table_.commands.emplace_back();
+  row.name = name;
+  row.help = help;
+  return Flags(&row);
 }
 
 int CommandLine::run(int argc, char** argv) {
-  try {
-    app_->parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    return app_->exit(success);
-  } catch (const CLI::ParseError& error) {
-    const bool is_unknown = argc > 1 && argv[1][0] != '-' && !has_command(argv[1]);
-    const std::string what = is_unknown ? std::string("there is no command '") + argv[1] + "'" : error.what();
-    warn(what + " (see realizar --help)");
-    return kUsage;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words[0] == "version") words[0] = "--version";
+  if (!words.empty() && words[0] == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
   }
-  if (print_config_) return print(app_->config_to_str(true, false)) ? kOk : kFailure;
-  return command_();
+  const auto name = command_word(words);
+  if (name == words.end()) return run_without_command(words);
+  CommandRow* command = table_.find(*name);
+  const ForeignWord* foreign = find_foreign_command(*name);
+  if (command == nullptr && foreign != nullptr) {
+    if (foreign->kind == ForeignKind::kRefused) return wrong_usage(fmt::format("{}: {}", *name, foreign->text), "");
+    command = table_.find(foreign->text);
+  }
+  if (command == nullptr) return wrong_usage(no_such_command(table_, *name), "");
+  words.erase(name);
+  return run_command(*command, words);
 }
 
-bool CommandLine::has_command(const std::string& name) const {
-  return !app_->get_subcommands([&](const CLI::App* command) { return command->get_name() == name; }).empty();
+int CommandLine::run_without_command(const std::vector<std::string>& words) const {
+  const bool wants_all = has_word(words, {"--help-all"});
+  if (words.empty() || wants_all || has_word(words, {"-h", "--help"})) {
+    return printed(program_help(table_, help_style(wants_all)));
+  }
+  if (has_word(words, {"--version", "-V", "-v"})) return print_version();
+  return wrong_usage("the command is missing", "");
+}
+
+int CommandLine::run_command(CommandRow& command, const std::vector<std::string>& words) {
+  const bool wants_all = has_word(words, {"--help-all"});
+  if (wants_all || has_word(words, {"-h", "--help"}))
+    return printed(command_help(command, table_.common, help_style(wants_all)));
+  const auto notes = collect_words(command, table_.common, words);
+  if (!notes.ok()) return wrong_usage(notes.error().message, command.name);
+  if (const Status status = read_values(command); !status.ok())
+    return wrong_usage(status.error().message, command.name);
+  if (version_) return print_version();
+  if (print_config_) return printed(config_text(command));
+  for (const std::string& note : *notes) warn(note);
+  return command.run();
+}
+
+Status CommandLine::read_values(CommandRow& command) {
+  const OptionRow& config = *table_.common.find("--config");
+  if (!config.given.empty()) {
+    constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
+    RZ_TRY(const std::string text, read_file_or_pipe(config.given.front(), kMaxConfigBytes));
+    RZ_CHECK_OK(read_config(command, text, config.given.front()));
+  }
+  return apply_values(command, table_.common);
 }
 
 }  // namespace realizar::cli

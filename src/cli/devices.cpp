@@ -1,8 +1,16 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string>
+#include <vector>
 
+#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/kernel_choice.h"
 #include "backend/cuda/runtime.h"
+#include "base/amounts.h"
+#include "base/cpu_features.h"
+#include "base/machine.h"
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/output.h"
 
@@ -11,18 +19,35 @@ namespace {
 
 constexpr double kGigabyte = 1e9;
 
-std::string line(size_t idx, const cuda::DeviceInfo& info) {
-  return fmt::format("{}  {}  {:.1f} of {:.1f} GB free  compute capability {}.{}  driver for CUDA {}.{}", idx,
+std::string gpu_line(size_t idx, const cuda::DeviceInfo& info) {
+  return fmt::format("{}  {}  {:.1f} of {:.1f} GB free  compute capability {}.{}  driver for CUDA {}.{}\n", idx,
                      info.name, static_cast<double>(info.free_bytes) / kGigabyte,
                      static_cast<double>(info.total_bytes) / kGigabyte, info.major, info.minor,
                      info.driver_version / 1000, info.driver_version % 1000 / 10);
 }
 
+std::string cpu_text() {
+  std::vector<std::string> levels;
+  for (const CpuIsa isa : kCpuIsas) {
+    if (kernels_for(isa) != nullptr) levels.emplace_back(to_string(isa));
+  }
+  const HostMemory memory = host_memory();
+  const uint32_t n_cores = n_usable_cores();
+  return fmt::format("cpu  {}\n     {} core{} for this process, {} of {} free\n     kernels: {}\n",
+                     printable(cpu_name()), n_cores, n_cores == 1 ? "" : "s", bytes_text(memory.available_bytes),
+                     bytes_text(memory.total_bytes), fmt::join(levels, ", "));
+}
+
+// The processor always, then the GPUs. That there is none is no failure; that one cannot be used is.
 int list_devices() {
+  if (!print(cpu_text())) return kFailure;
   const auto devices = cuda::list_devices();
-  if (!devices.ok()) return fail(devices.error());
+  if (!devices.ok()) {
+    if (devices.error().code != ErrorCode::kNotFound) return fail(devices.error());
+    return print("no GPU: " + devices.error().message + '\n') ? kOk : kFailure;
+  }
   for (size_t i = 0; i < devices->size(); ++i) {
-    if (!print_line(line(i, (*devices)[i]))) return kFailure;
+    if (!print(gpu_line(i, (*devices)[i]))) return kFailure;
   }
   return kOk;
 }
@@ -30,7 +55,9 @@ int list_devices() {
 }  // namespace
 
 void add_devices(CommandLine& line) {
-  line.command("devices", "List the GPUs that can be used").runs(list_devices);
+  line.command("devices", "Show the processor, its memory and kernels, and the GPUs that can be used")
+      .examples({"realizar devices", "realizar run --device 0 model.gguf"})
+      .runs(list_devices);
 }
 
 }  // namespace realizar::cli

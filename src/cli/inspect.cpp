@@ -1,23 +1,25 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/printable.h"
 #include "cli/command.h"
+#include "cli/model_report.h"
 #include "cli/output.h"
 #include "formats/model_file.h"
-#include "model/model.h"
 
 namespace realizar::cli {
 namespace {
 
 struct InspectArgs {
   std::string model;
-  bool tensors = false, json = false;
+  bool tensors = false, metadata = false, json = false;
 };
 
 using Json = nlohmann::ordered_json;
@@ -26,20 +28,10 @@ std::string shape_text(const TensorInfo& tensor) {
   return fmt::format("[{}]", fmt::join(tensor.shape, ", "));
 }
 
-uint64_t n_params(const ModelFile& file) {
-  uint64_t n = 0;
-  for (const TensorInfo& tensor : file.tensors()) n += tensor.n_elems();
-  return n;
-}
-
 std::map<std::string_view, int> tensors_by_type(const ModelFile& file) {
   std::map<std::string_view, int> counts;
   for (const TensorInfo& tensor : file.tensors()) ++counts[traits(tensor.type).name];
   return counts;
-}
-
-const char* format_name(const ModelFile& file) {
-  return file.format() == FileFormat::kGguf ? "GGUF" : "Hugging Face SafeTensors";
 }
 
 Json scalar_json(const MetaValue& value) {
@@ -58,21 +50,34 @@ Json scalar_json(const MetaValue& value) {
       value);
 }
 
-Json file_json(const ModelFile& file, bool with_tensors) {
+Json config_json(const ModelConfig& c) {
+  return {{"arch", c.arch},       {"n_layers", c.n_layers},     {"d_model", c.d_model},
+          {"n_heads", c.n_heads}, {"n_kv_heads", c.n_kv_heads}, {"head_dim", c.head_dim},
+          {"d_ff", c.d_ff},       {"n_vocab", c.n_vocab},       {"n_ctx_train", c.n_ctx_train}};
+}
+
+Json file_json(const ModelFile& file, const ModelReport& report, bool with_tensors) {
   Json json{{"path", file.path().string()},
-            {"format", format_name(file)},
-            {"file_bytes", file.file_bytes()},
+            {"name", report.name},
+            {"runs_here", report.refusal.empty()},
+            {"format", report.format},
+            {"quantization", report.quantization},
+            {"bits_per_weight", report.bits_per_weight()},
+            {"file_bytes", report.file_bytes},
             {"n_tensors", file.tensors().size()},
-            {"n_params", n_params(file)}};
+            {"n_params", report.n_params},
+            {"weight_bytes", report.weight_bytes},
+            {"available_bytes", report.available_bytes},
+            {"chat_template", report.has_template},
+            {"tools", report.has_tools},
+            {"reasoning", report.has_reasoning}};
+  if (!report.refusal.empty()) json["refusal"] = report.refusal;
+  if (!report.licence.empty()) json["license"] = report.licence;
   for (const auto& [type, count] : tensors_by_type(file)) json["types"][std::string(type)] = count;
-  const auto config = read_config(file);
-  if (config.ok()) {
-    json["config"] = {
-        {"arch", config->arch},       {"n_layers", config->n_layers},     {"d_model", config->d_model},
-        {"n_heads", config->n_heads}, {"n_kv_heads", config->n_kv_heads}, {"head_dim", config->head_dim},
-        {"d_ff", config->d_ff},       {"n_vocab", config->n_vocab},       {"n_ctx_train", config->n_ctx_train}};
-  } else {
-    json["config_error"] = config.error().message;
+  if (report.config) {
+    json["n_ctx_default"] = report.n_ctx;
+    json["kv_bytes"] = report.kv_bytes;
+    json["config"] = config_json(*report.config);
   }
   for (const auto& [key, value] : file.metadata().entries()) json["metadata"][key] = scalar_json(value);
   if (!with_tensors) return json;
@@ -85,22 +90,18 @@ Json file_json(const ModelFile& file, bool with_tensors) {
   return json;
 }
 
-std::string file_text(const ModelFile& file, bool with_tensors) {
-  std::string types;
-  for (const auto& [type, count] : tensors_by_type(file)) types += fmt::format(" {} x {}", count, type);
-  std::string text =
-      fmt::format("file        {}\nformat      {}\nsize        {:.1f} MB\nparameters  {:.2f} M\ntensors    {}\n",
-                  printable(file.path().string()), format_name(file), static_cast<double>(file.file_bytes()) / 1e6,
-                  static_cast<double>(n_params(file)) / 1e6, types);
-  const auto config = read_config(file);
-  text += config.ok() ? "\nmodel\n" + printable(to_string(*config), Lines::kMany)
-                      : "\nnot runnable: " + printable(config.error().message) + "\n";
-  text += "\nmetadata\n";
+std::string metadata_text(const ModelFile& file, const ModelReport& report) {
+  std::string text = "\nmetadata\n";
   for (const auto& [key, value] : file.metadata().entries()) {
     text += fmt::format("{} = {}\n", printable(key), to_string(value));
   }
-  if (!with_tensors) return text;
-  text += "\ntensors\n";
+  return report.config ? text + "\nmodel\n" + printable(to_string(*report.config), Lines::kMany) : text;
+}
+
+std::string tensors_text(const ModelFile& file) {
+  std::vector<std::string> types;
+  for (const auto& [type, count] : tensors_by_type(file)) types.push_back(fmt::format("{} x {}", count, type));
+  std::string text = fmt::format("\ntensors: {}\n", fmt::join(types, ", "));
   for (const TensorInfo& tensor : file.tensors()) {
     text += fmt::format("{:<48} {:<8} {:<24} {:>12}\n", printable(tensor.name), traits(tensor.type).name,
                         shape_text(tensor), tensor.data.size());
@@ -108,12 +109,20 @@ std::string file_text(const ModelFile& file, bool with_tensors) {
   return text;
 }
 
+std::string file_text(const ModelFile& file, const ModelReport& report, const InspectArgs& args) {
+  std::string text = report_text(report);
+  if (args.metadata) text += metadata_text(file, report);
+  return args.tensors ? text + tensors_text(file) : text;
+}
+
 int inspect(const InspectArgs& args) {
   auto file = ModelFile::open(args.model);
   if (!file.ok()) return fail(file.error());
+  const ModelReport report = report_on(*file);
   const std::string text =
-      args.json ? file_json(*file, args.tensors).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n'
-                : file_text(*file, args.tensors);
+      args.json
+          ? file_json(*file, report, args.tensors).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n'
+          : file_text(*file, report, args);
   if (const Status status = file->check(); !status.ok()) return fail(status.error());
   return print_model_text(text) ? kOk : kFailure;
 }
@@ -122,10 +131,18 @@ int inspect(const InspectArgs& args) {
 
 void add_inspect(CommandLine& line) {
   auto args = std::make_shared<InspectArgs>();
-  Flags flags = line.command("inspect", "Show what a model file holds; reads its headers only");
-  flags.option("model", args->model, "Model: a .gguf file, a Hugging Face folder or a .safetensors file").required();
+  Flags flags = line.command("inspect",
+                             "Show whether a model runs here, how large it is and what it can do. Reads the headers of "
+                             "its files and no weights");
+  flags
+      .option("model,-m,--model", args->model,
+              "Model: a .gguf file, a folder with one, a Hugging Face folder or a .safetensors file")
+      .required()
+      .file();
   flags.flag("--tensors", args->tensors, "List every tensor");
+  flags.flag("--metadata", args->metadata, "List the metadata, and the dimensions of the model");
   flags.flag("--json", args->json, "Print JSON");
+  flags.examples({"realizar inspect model.gguf", "realizar inspect model.gguf --tensors --metadata"});
   flags.runs([args] { return inspect(*args); });
 }
 

@@ -67,11 +67,19 @@ std::string summary(const std::vector<float>& logits, size_t n_vocab) {
   return text;
 }
 
+Status check_count(const char* option, uint32_t n, uint32_t n_tokens, const std::string& file) {
+  if (n <= n_tokens) return {};
+  return invalid_argument(
+      fmt::format("{} {}: must be at most {}, the number of tokens in {}", option, n, n_tokens, file));
+}
+
 Result<std::string> logits(const LogitsArgs& args) {
   RZ_TRY(const auto tokens, read_ids(args.tokens_file));
-  RZ_TRY(LanguageModel model, load_model(args.model, args.load.options));
   const auto n_tokens = static_cast<uint32_t>(tokens.size());
   const uint32_t n_last = args.n_last.value_or(n_tokens);
+  RZ_CHECK_OK(check_count("--last", n_last, n_tokens, args.tokens_file));
+  RZ_CHECK_OK(check_count("--prompt", args.n_prompt.value_or(n_tokens), n_tokens, args.tokens_file));
+  RZ_TRY(LanguageModel model, load_model(args.model, args.load.options));
   const ModelInfo& info = model.info();
   KvNumbers kv;
   RZ_TRY(const auto values,
@@ -89,19 +97,24 @@ Result<std::string> logits(const LogitsArgs& args) {
 void add_logits(CommandLine& line) {
   auto args = std::make_shared<LogitsArgs>();
   Flags flags = line.command("logits", "Write the logits of given tokens as a NumPy file");
-  flags.option("model", args->model, "Model").required();
+  flags.option("model,-m,--model", args->model, "Model").required().file();
   flags.option("--tokens", args->tokens_file, "JSON array of token ids, or an object with such an array as 'tokens'")
-      .required();
-  flags.option("--out", args->out, "File to write: float32 [N, n_vocab]").required();
-  flags.option("--kv", args->kv_out,
-               "File for what the KV cache holds of all tokens: float32 [2, n_layers, n_tokens, n_kv_heads, head_dim], "
-               "keys and then values");
-  flags.option("--last", args->n_last, "The last N positions (default: all)").positive();
+      .required()
+      .file();
+  flags.option("--out", args->out, "File to write: float32 [N, n_vocab]").required().file();
+  flags
+      .option("--kv", args->kv_out,
+              "File for what the KV cache holds of all tokens: float32 [2, n_layers, n_tokens, n_kv_heads, head_dim], "
+              "keys and then values")
+      .file();
+  flags.option("--last", args->n_last, "Write the logits of the last N positions (default: all)").positive();
   flags
       .option("--prompt", args->n_prompt,
-              "Tokens run as a prompt, in one batch; the others are run one at a time (default: all)")
+              "Run the first N tokens as a prompt, in one batch, and the others one at a time (default: all)")
       .positive();
   args->load.add_to(flags);
+  flags.examples({"realizar logits model.gguf --tokens ids.json --out logits.npy",
+                  "realizar logits model.gguf --tokens ids.json --out logits.npy --last 1"});
   flags.runs([args] {
     const auto text = logits(*args);
     if (!text.ok()) return fail(text.error());

@@ -23,6 +23,7 @@ int run_main(int argc, char** argv) {
   add_perplexity(line);
   add_bench(line);
   add_devices(line);
+  add_introspection(line);
   // `realizar MODEL ...` is the shortest way to `realizar run MODEL ...`.
   std::vector<char*> words(argv, argv + argc);
   std::string run = "run";

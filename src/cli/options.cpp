@@ -1,5 +1,7 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -18,7 +20,7 @@ Result<std::pair<TokenId, float>> parse_logit_bias(const std::string& text) {
   float value = 0;
   int n_read = 0;
   if (std::sscanf(text.c_str(), "%d=%f%n", &id, &value, &n_read) != 2 || static_cast<size_t>(n_read) != text.size()) {
-    return invalid_argument("--logit-bias wants ID=VALUE, not '" + text + "'", "logit_bias");
+    return invalid_argument("--logit-bias " + text + ": must be ID=VALUE, e.g. 15=-2.5", "logit_bias");
   }
   return std::pair{TokenId{id}, value};
 }
@@ -60,35 +62,45 @@ class ProgressLine {
 
 }  // namespace
 
-void LoadFlags::add_to(Flags flags) {
-  flags = flags.group("Model");
+void LoadFlags::add_to(Flags flags, ThreadsOption threads_option) {
+  flags = flags.group("Model").advanced();
+  flags.option("-c,--ctx", options.n_ctx, "Context length in tokens; 0: the model's own, at most 8192")
+      .with_default()
+      .common();
+  if (threads_option == ThreadsOption::kOne) {
+    flags.option("-t,--threads", options.n_threads, "Threads; 0: every core that the process may use")
+        .in_range(0, 1024)
+        .with_default()
+        .common();
+  }
+  flags.option("--kv-type", options.kv_type, "Element type of the KV cache")
+      .one_of({"f32", "f16", "bf16", "q8_0", "fp8"})
+      .shown_as("TYPE")
+      .with_default()
+      .common();
   flags
       .option("--backend", options.backend,
-              "Device: auto (a GPU that can run the model, else the CPU), cpu, cuda, or reference (slow, exact; for "
+              "Device: auto (a GPU that can run the model, else the CPU), cpu, cuda, or reference (slow and exact, for "
               "checking)")
       .one_of({"auto", "cpu", "cuda", "reference"})
+      .shown_as("NAME")
+      .with_default()
+      .common();
+  flags.option("--isa", options.isa, "Kernels of the cpu backend")
+      .one_of({"auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon", "dotprod", "i8mm"})
+      .shown_as("NAME")
+      .with_default();
+  flags.option("--batch-tokens", options.max_batch_tokens, "Compute at most N prompt tokens in one step")
+      .in_range(1, 65536)
       .with_default();
   flags
-      .option("--device", options.devices,
-              "GPUs as `realizar devices` counts them, e.g. 0,1; several share the model's layers (default: the first, "
-              "and as many others as the model needs)")
-      .separated_by(',')
-      .one_at_a_time()
-      .shown_as("UINT,...");
+      .option("--draft", options.draft_path,
+              "Smaller model with the same vocabulary that guesses tokens, which the model then checks together")
+      .file();
   flags
-      .option(
-          "--split", options.split,
-          "How several GPUs share the model: layer (each has some layers, they take turns) or tensor (each has a part "
-          "of every layer, they compute together; needs NVIDIA's libnccl.so.2)")
-      .one_of({"layer", "tensor"})
-      .with_default();
-  flags.option("--gpu-layers", options.n_gpu_layers,
-               "Layers that stay in the GPUs' memory, the others are brought over each step (default: as many as fit)");
-  flags.option("--gpu-memory", options.gpu_memory_mb, "MB of each GPU's memory to use at most; 0: what is free")
-      .with_default();
-  flags
-      .option("--host-cache", options.host_cache_mb,
-              "MB of the host's memory for cached prefixes that the GPU has no room for")
+      .option("--draft-tokens", options.n_draft,
+              "Guess N tokens at a time, with --draft or from the text so far; 0: none, or 4 with --draft")
+      .in_range(0, 64)
       .with_default();
   flags
       .option(
@@ -102,41 +114,82 @@ void LoadFlags::add_to(Flags flags) {
              "later ones (a GPU records its steps then)");
   flags.flag("--check", options.check,
              "Compare the logits of a short text with another backend's before anything else");
-  flags.option("--isa", options.isa, "Kernels of the cpu backend")
-      .one_of({"auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon", "dotprod", "i8mm"})
-      .with_default();
-  flags.option("-t,--threads", options.n_threads, "Threads; 0: every core that the process may use")
-      .in_range(0, 1024)
-      .with_default();
-  flags.option("-c,--ctx", options.n_ctx, "Context length in tokens; 0: the model's own, at most 8192").with_default();
-  flags.option("--kv-type", options.kv_type, "Element type of the KV cache: f32, f16, bf16, q8_0, fp8")
-      .one_of({"f32", "f16", "bf16", "q8_0", "fp8"})
-      .with_default();
-  flags.option("--draft", options.draft_path,
-               "Smaller model with the same vocabulary whose guesses are verified together");
+  add_gpu_options(flags.group("GPU").for_gpu());
+}
+
+void LoadFlags::add_gpu_options(Flags flags) {
   flags
-      .option("--draft-tokens", options.n_draft,
-              "Tokens to guess at a time, by --draft or from the text so far; 0: none, with --draft 4")
-      .in_range(0, 64)
+      .option("--gpu-layers", options.n_gpu_layers,
+              "Keep N layers in the GPUs' memory and bring the others over in each step (default: as many as fit)")
+      .common();
+  flags
+      .option("--device", options.devices,
+              "GPUs to use, numbered as `realizar devices` lists them, e.g. 0,1; several share the model's layers "
+              "(default: the first, and as many others as the model needs)")
+      .separated_by(',')
+      .shown_as("N,...")
+      .common();
+  flags
+      .option("--split", options.split,
+              "How several GPUs share the model: layer (each has some of the layers, and they take turns) or tensor "
+              "(each has a part of every layer, and they compute together, with NVIDIA's libnccl.so.2)")
+      .one_of({"layer", "tensor"})
+      .shown_as("HOW")
       .with_default();
-  flags.option("--batch-tokens", options.max_batch_tokens, "Prompt tokens computed in one step")
-      .in_range(1, 65536)
+  flags.option("--gpu-memory", options.gpu_memory_mb, "Use at most N MB of each GPU's memory; 0: what is free")
+      .with_default();
+  flags
+      .option("--host-cache", options.host_cache_mb,
+              "Use N MB of the host's memory for cached prefixes that the GPU has no room for")
       .with_default();
 }
 
+// The library's defaults, which a model's own recommendation replaces.
 void SamplingFlags::add_to(Flags flags) {
-  flags = flags.group("Sampling");
-  flags.option("--temperature,--temp", temperature, "Temperature; 0: always the likeliest token");
-  flags.option("--top-k", top_k, "Keep the k likeliest tokens; 0: off");
-  flags.option("--typical-p", typical_p, "Locally typical sampling, (0, 1]; 1: off");
-  flags.option("--top-p", top_p, "Nucleus sampling, (0, 1]; 1: off");
-  flags.option("--min-p", min_p, "Drop tokens below this share of the likeliest one's probability; 0: off");
-  flags.option("--repeat-penalty", repeat_penalty, "Penalty on tokens seen before; 1: off");
-  flags.option("--repeat-last-n", repeat_last_n, "Tokens that penalties look back on; -1: all; 0: none");
-  flags.option("--frequency-penalty", frequency_penalty, "Penalty for each time a token was seen");
-  flags.option("--presence-penalty", presence_penalty, "Penalty for tokens that were seen at all");
-  flags.option("--logit-bias", logit_bias, "ID=VALUE, added to a token's logit; may be repeated").one_at_a_time();
-  flags.option("--seed", seed, "Seed of the draws; the same seed gives the same text (default: random)");
+  flags = flags.group("Sampling").advanced();
+  const SamplingParams usual;
+  const auto or_models_own = [](auto value) { return fmt::format("the model's own, else {}", value); };
+  flags.option("--temperature,--temp", temperature, "Temperature; 0: always the likeliest token")
+      .at_least(0)
+      .with_default(or_models_own(usual.temperature))
+      .common();
+  flags.option("--top-k", top_k, "Keep the N likeliest tokens; 0: all")
+      .at_least(0)
+      .with_default(or_models_own(usual.top_k))
+      .common();
+  flags.option("--top-p", top_p, "Keep the likeliest tokens that together reach this probability; 1: all")
+      .above_and_at_most(0, 1)
+      .with_default(or_models_own(usual.top_p))
+      .common();
+  flags.option("--min-p", min_p, "Drop tokens below this share of the likeliest one's probability; 0: none")
+      .in_range(0, 1)
+      .with_default(or_models_own(usual.min_p))
+      .common();
+  flags.option("--typical-p", typical_p, "Locally typical sampling: keep this much probability; 1: all")
+      .above_and_at_most(0, 1)
+      .with_default(or_models_own(usual.typical_p));
+  flags.option("--repeat-penalty", repeat_penalty, "Divide the logits of tokens seen before by this; 1: none")
+      .above(0)
+      .with_default(or_models_own(usual.repeat_penalty));
+  flags.option("--repeat-last-n", repeat_last_n, "Penalties look at the last N tokens; -1: all; 0: none")
+      .at_least(-1)
+      .with_default(fmt::format("{}", usual.repeat_last_n));
+  flags.option("--frequency-penalty", frequency_penalty, "Subtract this for each time that a token was seen")
+      .in_range(-2, 2)
+      .with_default(or_models_own(usual.frequency_penalty));
+  flags.option("--presence-penalty", presence_penalty, "Subtract this for tokens that were seen at all")
+      .in_range(-2, 2)
+      .with_default(or_models_own(usual.presence_penalty));
+  flags.option("--logit-bias", logit_bias, "Add VALUE to the logit of token ID; may be repeated").shown_as("ID=VALUE");
+  flags.option("--seed", seed, "Seed of the random draws: the same seed gives the same text (default: random)")
+      .common();
+}
+
+std::string SamplingFlags::complaint() const {
+  for (const std::string& text : logit_bias) {
+    if (const auto bias = parse_logit_bias(text); !bias.ok()) return bias.error().message;
+  }
+  return "";
 }
 
 Result<SamplingParams> SamplingFlags::over(SamplingParams defaults) const {
@@ -160,6 +213,15 @@ Result<SamplingParams> SamplingFlags::over(SamplingParams defaults) const {
   return defaults;
 }
 
+void warn_of_gpu_options(const LoadOptions& options) {
+  const std::pair<bool, const char*> gpu_options[] = {{options.n_gpu_layers.has_value(), "--gpu-layers"},
+                                                      {!options.devices.empty(), "--device"},
+                                                      {options.gpu_memory_mb > 0, "--gpu-memory"}};
+  for (const auto& [is_given, name] : gpu_options) {
+    if (is_given) warn(std::string(name) + " has no effect: the model runs on the CPU");
+  }
+}
+
 Result<LanguageModel> load_model(const std::string& path, LoadOptions options) {
   ProgressLine line;
   if (stderr_is_terminal()) {
@@ -169,8 +231,15 @@ Result<LanguageModel> load_model(const std::string& path, LoadOptions options) {
     };
   }
   auto model = LanguageModel::load(path, options);
-  if (model.ok() && !model->info().gpu_refusal.empty()) warn("not on the GPU: " + model->info().gpu_refusal);
-  if (model.ok() && !model->info().check.empty()) warn(model->info().check);
+  if (!model.ok()) return model;
+  const ModelInfo& info = model->info();
+  if (!info.gpu_refusal.empty()) warn("not on the GPU: " + info.gpu_refusal);
+  if (!info.backend.starts_with("cuda")) warn_of_gpu_options(options);
+  if (info.n_ctx > info.n_ctx_train) {
+    warn(fmt::format("--ctx {}: the model was trained for {} tokens; what it writes beyond them may make no sense",
+                     info.n_ctx, info.n_ctx_train));
+  }
+  if (!info.check.empty()) warn(info.check);
   return model;
 }
 

@@ -11,10 +11,15 @@
 
 namespace realizar::cli {
 
-// How a model is loaded: --backend, --isa, --threads, --ctx, --kv-type, --batch-tokens.
+enum class ThreadsOption : uint8_t { kOne, kNone };  // kNone: the command has one of its own
+
+// How a model is loaded: --backend, --isa, --threads, --ctx, --kv-type, --batch-tokens and others.
 struct LoadFlags {
   LoadOptions options;
-  void add_to(Flags flags);
+  void add_to(Flags flags, ThreadsOption threads_option = ThreadsOption::kOne);
+
+ private:
+  void add_gpu_options(Flags flags);
 };
 
 // The sampler chain; what is not given keeps the model's own recommendation.
@@ -25,11 +30,16 @@ struct SamplingFlags {
   std::vector<std::string> logit_bias;  // "ID=VALUE"
 
   void add_to(Flags flags);
+  // What is wrong with them; empty: nothing.
+  std::string complaint() const;
   // Errors: InvalidArgument where a logit bias does not parse.
   Result<SamplingParams> over(SamplingParams defaults) const;
 };
 
-// Loads the model with a progress line on a terminal's standard error.
+// One line on standard error for each option of GPUs that was given; for a model that runs on the CPU.
+void warn_of_gpu_options(const LoadOptions& options);
+
+// Loads the model with a progress line on a terminal's standard error, and says there which options had no effect.
 Result<LanguageModel> load_model(const std::string& path, LoadOptions options);
 
 // The bundled model, beside the executable in the build tree or the install tree. Errors: NotFound.

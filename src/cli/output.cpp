@@ -1,5 +1,6 @@
 #include "cli/output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,7 +49,7 @@ bool print_line(std::string_view text) {
 }
 
 int fail(const Error& error) {
-  warn(std::string(to_string(error.code)) + ": " + error.message);
+  warn(error.message);
   return kFailure;
 }
 
@@ -64,6 +65,12 @@ bool stdout_is_terminal() {
 }
 bool stderr_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
+}
+
+size_t stdout_columns() {
+  constexpr size_t kUsual = 80;
+  struct winsize size {};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
 }
 
 }  // namespace realizar::cli

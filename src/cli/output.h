@@ -1,6 +1,7 @@
 // Standard output and error as a well-behaved program uses them: every write is checked, errors are one line.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "realizar/result.h"
@@ -15,7 +16,7 @@ bool print_line(std::string_view text);
 // and a file or a pipe gets every byte as it is.
 bool print_model_text(std::string_view text);
 
-// One line on standard error, "realizar: FormatError: message", with control characters spelled out. Gives kFailure.
+// One line on standard error, "realizar: message", with control characters spelled out. Gives kFailure.
 int fail(const Error& error);
 // "realizar: message" on standard error, alike.
 void warn(std::string_view message);
@@ -23,5 +24,8 @@ void warn(std::string_view message);
 bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();
+
+// Of the terminal that standard output is; 80 where it is none.
+size_t stdout_columns();
 
 }  // namespace realizar::cli

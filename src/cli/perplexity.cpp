@@ -157,18 +157,21 @@ void add_perplexity(CommandLine& line) {
   auto args = std::make_shared<PerplexityArgs>();
   Flags flags = line.command(
       "perplexity",
-      "Measure how well a model predicts a text: the text is cut into windows, the second half of each is scored with "
+      "Measure how well a model predicts a text. The text is cut into windows, the second half of each is scored with "
       "the first half as context, and exp(mean negative log-likelihood) is printed with its standard error. --ctx is "
-      "the "
-      "size of a window in tokens (default 512)");
-  flags.option("model", args->model, "Model").required();
-  flags.option("file", args->file, "Text file").required();
-  flags.option("--max-windows", args->max_windows, "Use only the first so many windows; 0: all").with_default();
+      "the size of a window in tokens (default 512)");
+  flags.option("model,-m,--model", args->model, "Model").required().file();
+  flags.option("file", args->file, "Text file").required().file();
+  flags.option("--max-windows", args->max_windows, "Score only the first N windows; 0: all").with_default();
   flags.flag("--decode", args->decode, "Score with the decode arithmetic, one token at a time");
-  flags.option("--against", args->against,
-               "Another file of the same model, e.g. in F16: print how far the predictions lie from its");
+  flags
+      .option("--against", args->against,
+              "Another file of the same model, e.g. in F16: print how far the predictions lie from its")
+      .file();
   flags.flag("--json", args->json, "Print JSON");
   args->load.add_to(flags);
+  flags.examples({"realizar perplexity model.gguf text.txt",
+                  "realizar perplexity model-Q4_K_M.gguf text.txt --against model-F16.gguf"});
   flags.runs([args] { return perplexity(*args); },
              [args] {
                const uint32_t n_ctx = args->load.options.n_ctx;

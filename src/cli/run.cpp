@@ -196,10 +196,14 @@ int run_chat(RunArgs& args) {
 
 // What an answer is like, and how it is shown.
 void add_answer_flags(Flags flags, RunArgs& args) {
-  flags.option("-m,--model", args.model, "Model: a .gguf file, a Hugging Face folder or a .safetensors file");
+  flags
+      .option("-m,--model", args.model,
+              "Model: a .gguf file, a folder with one, a Hugging Face folder or a .safetensors file")
+      .file();
   flags.option("--system", args.system, "System message");
-  flags.option("-n,--max-tokens", args.max_tokens, "Generate at most N tokens");
-  flags.option("--stop", args.stop, "Stop before this text; may be repeated").one_at_a_time();
+  flags.option("-n,--max-tokens", args.max_tokens,
+               "Generate at most N tokens (default: until the model ends, or the context)");
+  flags.option("--stop", args.stop, "Stop before this text; may be repeated");
   flags.flag("--hide-thinking", args.hide_thinking, "Leave a model's reasoning out of what is shown");
   flags.flag("--json", args.json, "Print one JSON event a line");
   flags.option("--logprobs", args.n_logprobs, "With --json: also report the N likeliest tokens").in_range(0, 100);
@@ -207,9 +211,15 @@ void add_answer_flags(Flags flags, RunArgs& args) {
   flags.flag("--no-shift,--no-context-shift", args.no_shift,
              "In a chat, where the context is full: refuse, instead of leaving the oldest turns out");
   flags.flag("--no-history", args.no_history, "In a chat: do not keep what is typed for later chats");
-  args.trace.add_to(flags);
   args.load.add_to(flags);
   args.sampling.add_to(flags);
+  args.trace.add_to(flags);
+}
+
+// What is wrong with the options together; empty: nothing.
+std::string complaint(const RunArgs& args) {
+  if (args.n_logprobs > 0 && !args.json) return "--logprobs has an effect with --json alone";
+  return args.sampling.complaint();
 }
 
 }  // namespace
@@ -219,36 +229,47 @@ void add_run(CommandLine& line) {
   Flags flags = line.command("run", "Generate text: answer a prompt, or chat");
   flags
       .option("words", args->words,
-              "[MODEL] [PROMPT...]: the first word is the model if it names a file or folder or ends in .gguf or "
+              "The first word is the model if it names a file or folder or ends in .gguf or "
               ".safetensors; the others are the prompt. Without a model the bundled one answers; without a prompt it "
               "is read from standard input, or, on a terminal, a chat begins. Text on standard input beside a prompt "
               "is put after it")
-      .shown_as("[MODEL] [PROMPT...]");
+      .shown_as("[MODEL] [PROMPT...]")
+      .file();
   const Option prompt = flags.option("-p,--prompt", args->prompt, "Prompt; '-': from standard input");
-  flags.option("-f,--file", args->prompt_file, "Read the prompt from this file; after a prompt: the text it is about");
+  flags.option("-f,--file", args->prompt_file, "Read the prompt from this file; after a prompt: the text it is about")
+      .file();
   flags
       .option(
           "--prompts", args->prompts.file,
           "File of prompts, one a line, or '-': each is answered by itself, several at a time, with one line of JSON "
           "in their order. A line may be a JSON object: prompt, system, max_tokens, temperature, seed")
-      .excludes(prompt);
+      .file();
   flags.option("--parallel", args->n_parallel, "With --prompts: how many are answered at a time")
       .in_range(1, 256)
       .with_default();
   flags.flag("--raw", args->raw, "Use the prompt as it is, without the model's chat template");
   add_answer_flags(flags, *args);
-  flags.runs([args, prompt] {
-    args->has_prompt = prompt.is_given();
-    return run(*args);
-  });
+  flags.examples({"realizar run \"What is the capital of France?\"",
+                  "realizar run model.gguf --system \"Answer briefly.\" --stats",
+                  "cat article.txt | realizar run model.gguf \"Summarize:\""});
+  flags.runs(
+      [args, prompt] {
+        args->has_prompt = prompt.is_given();
+        return run(*args);
+      },
+      [args, prompt] {
+        const bool has_both = prompt.is_given() && !args->prompts.file.empty();
+        return has_both ? "expected one of --prompt and --prompts" : complaint(*args);
+      });
 }
 
 void add_chat(CommandLine& line) {
   auto args = std::make_shared<RunArgs>();
   Flags flags = line.command("chat", "Chat with a model on a terminal");
-  flags.option("words", args->words, "Model; without one the bundled model answers").shown_as("[MODEL]");
+  flags.option("words", args->words, "Model; without one the bundled model answers").shown_as("[MODEL]").file();
   add_answer_flags(flags, *args);
-  flags.runs([args] { return run_chat(*args); });
+  flags.examples({"realizar chat", "realizar chat model.gguf --system \"Answer briefly.\""});
+  flags.runs([args] { return run_chat(*args); }, [args] { return complaint(*args); });
 }
 
 }  // namespace realizar::cli

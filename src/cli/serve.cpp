@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/cuda/runtime.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -149,6 +150,7 @@ int serve(ServeArgs& args) {
   if (!server::is_loopback(options.http.host) && options.api_keys_file.empty() && options.api_keys.empty()) {
     warn("whoever reaches " + options.http.host + " may use this server; --api-keys FILE asks for a key");
   }
+  if (!cuda::is_built() || options.load.backend == "cpu") warn_of_gpu_options(options.load);
   options.memory_bytes = args.memory_mb << 20;
   options.cache_dir_bytes = args.cache_dir_mb << 20;
   options.page = !args.no_page;
@@ -164,8 +166,8 @@ int serve(ServeArgs& args) {
 void add_engine_flags(Flags flags, ServeArgs& args) {
   LoadOptions& load = args.options.load;
   load.max_seqs = 64;
-  flags = flags.group("Engine");
-  flags.option("--max-seqs", load.max_seqs, "Requests that run together").in_range(1, 4096).with_default();
+  flags = flags.group("Engine").advanced();
+  flags.option("--max-seqs", load.max_seqs, "Requests that run together").in_range(1, 4096).with_default().common();
   flags.option("--kv-tokens", load.kv_tokens, "Tokens that the KV cache holds in all; 0: four contexts").with_default();
   flags
       .option("--bulk-tokens", load.max_bulk_beside,
@@ -178,21 +180,25 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
       "--global-priority", load.global_priority,
       "Compare the priorities of all requests; otherwise keys, or without keys addresses, have equal shares, and "
       "priority orders the requests of each");
-  flags.option("--cache-dir", args.options.cache_dir,
-               "Folder that keeps cached prefixes, and so prompts, over restarts; made where there is none");
-  flags.option("--cache-dir-mb", args.cache_dir_mb, "At most so much for each model").with_default();
-  flags.option("--memory-mb", args.memory_mb, "For weights and caches of all loaded models; 0: no bound")
+  flags
+      .option("--cache-dir", args.options.cache_dir,
+              "Folder that keeps cached prefixes, and so prompts, over restarts; made where there is none")
+      .folder();
+  flags.option("--cache-dir-mb", args.cache_dir_mb, "Keep at most N MB there for each model").with_default();
+  flags.option("--memory-mb", args.memory_mb, "Use at most N MB for weights and caches of all models; 0: no bound")
       .with_default();
 }
 
 void add_http_flags(Flags flags, ServeArgs& args) {
   server::ServerOptions& options = args.options;
-  flags = flags.group("Server");
-  flags.option("--host", options.http.host, "Address to listen on; 0.0.0.0 for all").with_default();
-  flags.option("--port", options.http.port, "Port; 0: any free one").with_default();
-  flags.option("--tls-cert", options.http.tls_cert, "Certificate chain (PEM); with --tls-key: HTTPS");
-  flags.option("--tls-key", options.http.tls_key, "Private key (PEM)");
-  flags.option("--api-keys", options.api_keys_file, "File with a key, or sha256:HEX, a line; others get 401");
+  flags = flags.group("Server").advanced();
+  flags.option("--host", options.http.host, "Address to listen on; 0.0.0.0 for all").with_default().common();
+  flags.option("--port", options.http.port, "Port; 0: any free one").with_default().common();
+  flags.option("--tls-cert", options.http.tls_cert, "Certificate chain (PEM); with --tls-key: HTTPS").file().common();
+  flags.option("--tls-key", options.http.tls_key, "Private key (PEM)").file().common();
+  flags.option("--api-keys", options.api_keys_file, "File with a key, or sha256:HEX, a line; others get 401")
+      .file()
+      .common();
   flags
       .option("--api-key", options.api_keys,
               "A key itself; may be repeated. Other users of this machine can see it: --api-keys hides keys in a file")
@@ -228,15 +234,14 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.option("--idle-timeout-ms", options.http.idle_timeout_ms, "Between the requests of a connection")
       .with_default();
   flags.option("--write-timeout-ms", options.http.write_timeout_ms, "For a client to take a byte").with_default();
-  flags.option("--cors-origin", options.cors_origins, "Origin whose pages may call; may be repeated; *: any")
-      .one_at_a_time();
-  flags
-      .option(
-          "--allowed-host", options.allowed_hosts,
-          "Name by which clients may reach a server that asks for no key; may be repeated; *: any. On loopback only "
-          "loopback's names and these are answered")
-      .one_at_a_time();
-  flags.option("--access-log", options.access_log, "File for a JSON line a request; -: standard error");
+  flags.option("--cors-origin", options.cors_origins, "Origin whose pages may call; may be repeated; *: any");
+  flags.option(
+      "--allowed-host", options.allowed_hosts,
+      "Name by which clients may reach a server that asks for no key; may be repeated; *: any. On loopback only "
+      "loopback's names and these are answered");
+  flags.option("--access-log", options.access_log, "Write a JSON line for each request to this file; -: standard error")
+      .file()
+      .common();
   flags
       .option("--stored-responses-bytes", options.stored_responses_bytes,
               "Memory for responses that later ones may go on with, a quarter of it for each key; 0: none are kept")
@@ -258,8 +263,9 @@ void add_serve(CommandLine& line) {
       .option("models", args->models,
               "Models: PATH or ID=PATH; the first is loaded at the start, the others when they are asked for. Without "
               "any the bundled one is served")
-      .shown_as("[ID=]PATH...");
-  flags.option("--models-dir", args->folder, "Serve every model in this folder too").shown_as("DIR");
+      .shown_as("[[ID=]PATH...]")
+      .file();
+  flags.option("--models-dir", args->folder, "Serve every model in this folder too").folder();
   flags
       .option("--alias", args->aliases,
               "Further names of the model, with commas between them; ID=NAME where several are served")
@@ -270,6 +276,8 @@ void add_serve(CommandLine& line) {
   args->load.add_to(flags);
   add_engine_flags(flags, *args);
   add_http_flags(flags, *args);
+  flags.examples(
+      {"realizar serve model.gguf", "realizar serve --models-dir models --host 0.0.0.0 --api-keys keys.txt"});
   flags.runs([args] { return serve(*args); });
 }
 

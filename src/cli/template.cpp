@@ -24,7 +24,7 @@ Result<int64_t> parse_time(const std::string& text) {
   const char* end = strptime(text.c_str(), "%Y-%m-%d", &fields);
   if (end != nullptr && *end != '\0') end = strptime(end, "T%H:%M:%S", &fields);
   if (end == nullptr || (*end != '\0' && std::string_view(end) != "Z")) {
-    return invalid_argument("--now wants a time like 2026-07-26T12:00:00, not '" + text + "'", "now");
+    return invalid_argument("--now " + text + ": must be a time like 2026-07-26T12:00:00", "now");
   }
   return static_cast<int64_t>(timegm(&fields));
 }
@@ -72,16 +72,26 @@ int render(const TemplateArgs& args) {
 void add_template(CommandLine& line) {
   auto args = std::make_shared<TemplateArgs>();
   Flags flags = line.command("template", "Render a chat template, and print the prompt");
-  Flags source = flags.alternatives("Template", "Where the template comes from");
-  source.option("-m,--model", args->model, "The template of this model");
-  source.option("--template", args->template_file, "A Jinja file");
+  flags.option("model,-m,--model", args->model, "Model that has the template").file();
+  flags.option("--template", args->template_file, "Jinja file, in place of a model's template").file();
   flags
       .option("-i,--input", args->input,
-              "JSON object: messages and, optionally, tools, add_generation_prompt, bos_token, eos_token and any "
-              "other variable of the template; '-': standard input")
+              "File with a JSON object: messages and, optionally, tools, add_generation_prompt, bos_token, "
+              "eos_token and any other variable of the template; '-': standard input")
+      .file()
       .with_default();
-  flags.option("--now", args->now, "What the template takes for the present, e.g. 2026-07-26T12:00:00 (UTC)");
-  flags.runs([args] { return render(*args); });
+  flags.option("--now", args->now, "What the template takes for the present, e.g. 2026-07-26T12:00:00 (UTC)")
+      .shown_as("TIME");
+  flags.examples({"echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}' | realizar template model.gguf",
+                  "realizar template --template chat.jinja -i request.json --now 2026-07-26"});
+  flags.runs([args] { return render(*args); },
+             [args] {
+               if (args->model.empty() == args->template_file.empty()) {
+                 return std::string("expected one of MODEL and --template FILE");
+               }
+               const auto now = parse_time(args->now);
+               return now.ok() ? std::string() : now.error().message;
+             });
 }
 
 }  // namespace realizar::cli

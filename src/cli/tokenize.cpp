@@ -62,7 +62,8 @@ int detokenize(const DetokenizeArgs& args) {
   std::vector<TokenId> ids;
   for (const int32_t id : args.ids) {
     if (id < 0 || id >= tokenizer->n_vocab()) {
-      return fail(invalid_argument(fmt::format("token {} is outside the vocabulary of {}", id, tokenizer->n_vocab())));
+      return fail(invalid_argument(
+          fmt::format("there is no token {}: the ids of {} are 0 to {}", id, args.model, tokenizer->n_vocab() - 1)));
     }
     ids.push_back(TokenId{id});
   }
@@ -74,23 +75,27 @@ int detokenize(const DetokenizeArgs& args) {
 void add_tokenize(CommandLine& line) {
   auto args = std::make_shared<TokenizeArgs>();
   Flags flags = line.command("tokenize", "Turn text into token ids");
-  flags.option("model", args->model, "Model whose vocabulary is used").required();
-  Option text = flags.option("text", args->text, "Text");
-  const Option file = flags.option("-f,--file", args->file, "Read the text from a file; '-': standard input");
-  text.excludes(file);
+  flags.option("model,-m,--model", args->model, "Model whose vocabulary is used").required().file();
+  const Option text = flags.option("text", args->text, "Text to turn into tokens");
+  const Option file = flags.option("-f,--file", args->file, "Read the text from a file; '-': standard input").file();
   flags.flag("--ids", args->ids_only, "Print the ids alone, on one line");
   flags.flag("--special", args->special, "Recognise special tokens written in the text");
   flags.flag("--no-bos", args->no_bos, "Do not add the tokens that the vocabulary puts around a text");
+  flags.examples({"realizar tokenize model.gguf \"Hello world\"", "realizar tokenize model.gguf --ids -f text.txt"});
   flags.runs([args] { return tokenize(*args); },
-             [text, file] { return text.is_given() || file.is_given() ? "" : "text or --file is required"; });
+             [text, file] {
+               if (text.is_given() && file.is_given()) return "there is a text and a --file: expected one of them";
+               return text.is_given() || file.is_given() ? "" : "TEXT or --file FILE is missing";
+             });
 }
 
 void add_detokenize(CommandLine& line) {
   auto args = std::make_shared<DetokenizeArgs>();
   Flags flags = line.command("detokenize", "Turn token ids into text");
-  flags.option("model", args->model, "Model whose vocabulary is used").required();
-  flags.option("ids", args->ids, "Token ids").required();
+  flags.option("model,-m,--model", args->model, "Model whose vocabulary is used").required().file();
+  flags.option("ids", args->ids, "Token ids, as `realizar tokenize MODEL TEXT --ids` prints them").required();
   flags.flag("--special", args->special, "Spell special tokens out");
+  flags.examples({"realizar detokenize model.gguf 15 42 7", "realizar detokenize model.gguf --special 15 42 7"});
   flags.runs([args] { return detokenize(*args); });
 }
 

@@ -162,13 +162,14 @@ Status write_trace_file(const std::string& path, const LanguageModel& model, con
 }  // namespace
 
 void TraceFlags::add_to(Flags flags) {
-  flags = flags.group("Trace");
+  flags = flags.group("Trace").advanced();
   flags.flag("--trace", table, "Print the time of every operation on standard error, in a chat after each answer");
   flags.flag("--token-times", token_times,
              "Print the time to the first token and of each further one on standard error; costs nothing");
-  flags.option(
-      "--trace-file", file,
-      "Write the operations, in a chat those of the last answer, in Chrome's trace format (opens in Perfetto)");
+  flags
+      .option("--trace-file", file,
+              "Write the operations, in a chat those of the last answer, in Chrome's trace format (opens in Perfetto)")
+      .file();
 }
 
 Status report_trace(const TraceFlags& flags, LanguageModel& model, const TracedAnswer& traced) {

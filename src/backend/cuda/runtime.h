@@ -16,6 +16,8 @@ struct DeviceInfo {
   int driver_version;  // 13000: 13.0
 };
 
+bool is_built();  // whether the program was built with CUDA
+
 // One or more. Takes nothing of the GPUs. Errors: NotFound (no GPU, or no driver at all); Unsupported (the driver is
 // too old, or does not answer).
 Result<uint32_t> count_devices();

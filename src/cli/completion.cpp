@@ -1,0 +1,191 @@
+#include "cli/completion.h"
+
+#include <algorithm>
+
+#include "cli/help.h"
+
+namespace realizar::cli {
+namespace {
+
+constexpr std::string_view kBash =
+    R"(# Completion of realizar for bash: put this into /etc/bash_completion.d, or source it.
+_realizar() {
+  local line word=${COMP_WORDS[COMP_CWORD]}
+  [[ $word == = ]] && word=
+  COMPREPLY=()
+  while IFS= read -r line; do
+    case $line in
+      :file) compopt -o filenames; while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$word") ;;
+      :folder) compopt -o filenames; while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "$word") ;;
+      *) COMPREPLY+=("${line%%$'\t'*}") ;;
+    esac
+  done < <("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _realizar realizar
+)";
+
+constexpr std::string_view kZsh = R"(#compdef realizar
+# Completion of realizar for zsh: put this into a folder of $fpath as _realizar, or source it.
+_realizar() {
+  local line
+  local -a candidates
+  for line in "${(@f)$("${words[1]}" complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    case $line in
+      '') ;;
+      :file) _files ;;
+      :folder) _files -/ ;;
+      *) candidates+=("${line/$'\t'/:}") ;;
+    esac
+  done
+  (( $#candidates )) && _describe realizar candidates
+}
+if [[ ${funcstack[1]} == _realizar ]]; then _realizar "$@"; else compdef _realizar realizar; fi
+)";
+
+constexpr std::string_view kFish =
+    R"(# Completion of realizar for fish: put this into ~/.config/fish/completions/realizar.fish.
+function __realizar_complete
+    set -l words (commandline -opc)
+    set -l word (commandline -ct)
+    for line in ($words[1] complete -- $words[2..] "$word" 2>/dev/null)
+        switch $line
+            case :file
+                __fish_complete_path "$word"
+            case :folder
+                __fish_complete_directories "$word"
+            case '*'
+                echo $line
+        end
+    end
+end
+complete -c realizar -f -a '(__realizar_complete)'
+)";
+
+void add(std::vector<Candidate>& to, std::string_view beginning, const std::string& word, const std::string& help) {
+  if (word.starts_with(beginning)) to.push_back({word, help});
+}
+
+std::vector<Candidate> commands(const CommandTable& table, std::string_view beginning) {
+  std::vector<Candidate> found;
+  for (const CommandRow& command : table.commands) {
+    if (!command.is_hidden) add(found, beginning, command.name, command.summary());
+  }
+  return found;
+}
+
+std::vector<Candidate> options(const CommandRow& command, std::string_view beginning, bool has_gpu) {
+  std::vector<Candidate> found;
+  for (const OptionRow& row : command.options) {
+    if (row.is_for_gpu && !has_gpu) continue;
+    for (const std::string& name : row.names) {
+      if (name.starts_with("--")) add(found, beginning, name, row.help);
+    }
+  }
+  return found;
+}
+
+std::vector<Candidate> values(const OptionRow& row, std::string_view beginning) {
+  if (row.completes == Completes::kFile) return {{std::string(kCompleteFile), ""}};
+  if (row.completes == Completes::kFolder) return {{std::string(kCompleteFolder), ""}};
+  std::vector<Candidate> found;
+  for (const std::string& word : row.words) add(found, beginning, word, "");
+  return found;
+}
+
+// The first positional that has room beside the words that stand there already.
+std::vector<Candidate> positionals(const CommandRow& command, size_t n_words, std::string_view beginning) {
+  for (const OptionRow& row : command.options) {
+    if (row.positional_name().empty()) continue;
+    if (n_words < row.max_values) return values(row, beginning);
+    n_words -= row.max_values;
+  }
+  return {};
+}
+
+// bash makes words of their own of "=" between an option and its value.
+std::vector<std::string> joined_by_sign(std::span<const std::string> words) {
+  std::vector<std::string> joined;
+  for (const std::string& word : words) {
+    const bool belongs =
+        !joined.empty() && joined.back().starts_with("--") && (word == "=" || joined.back().ends_with('='));
+    if (belongs) {
+      joined.back() += word;
+    } else {
+      joined.push_back(word);
+    }
+  }
+  return joined;
+}
+
+// Of a command's words, the last of which is to be completed.
+class CommandWords {
+ public:
+  CommandWords(CommandRow& command, CommandRow& common, std::span<const std::string> words, bool has_gpu)
+      : command_(command), common_(common), words_(words), has_gpu_(has_gpu) {}
+
+  std::vector<Candidate> complete() {
+    const std::string& last = words_.back();
+    if (words_.size() > 1) {
+      const OptionRow* before = find(words_[words_.size() - 2]);
+      if (before != nullptr && !before->is_flag()) return values(*before, last);
+    }
+    if (const size_t sign = last.find('='); last.starts_with("--") && sign != std::string::npos) {
+      const OptionRow* row = find(last.substr(0, sign));
+      return row == nullptr ? std::vector<Candidate>() : values(*row, std::string_view(last).substr(sign + 1));
+    }
+    if (!last.starts_with('-')) return positionals(command_, n_positionals(), last);
+    std::vector<Candidate> found = options(command_, last, has_gpu_);
+    for (Candidate& candidate : options(common_, last, has_gpu_)) found.push_back(std::move(candidate));
+    return found;
+  }
+
+ private:
+  const OptionRow* find(const std::string& option) {
+    const OptionRow* row = command_.find(option);
+    return row != nullptr ? row : common_.find(option);
+  }
+
+  // Before the last word.
+  size_t n_positionals() {
+    size_t n = 0;
+    for (size_t i = 0; i + 1 < words_.size(); ++i) {
+      const OptionRow* row = find(words_[i]);
+      if (row != nullptr && !row->is_flag()) {
+        ++i;  // its value
+      } else if (!words_[i].starts_with('-')) {
+        ++n;
+      }
+    }
+    return n;
+  }
+
+  CommandRow& command_;
+  CommandRow& common_;
+  std::span<const std::string> words_;
+  bool has_gpu_;
+};
+
+}  // namespace
+
+std::vector<Candidate> complete(CommandTable& table, std::span<const std::string> given, bool has_gpu) {
+  const std::vector<std::string> words = joined_by_sign(given);
+  if (words.empty()) return {};
+  const std::string& last = words.back();
+  const auto name =
+      std::find_if(words.begin(), words.end() - 1, [](const auto& word) { return !word.starts_with('-'); });
+  if (name == words.end() - 1) {
+    return last.starts_with('-') ? options(table.common, last, has_gpu) : commands(table, last);
+  }
+  CommandRow* command = table.find(*name);
+  if (command == nullptr) return {};
+  return CommandWords(*command, table.common, std::span(words).subspan(static_cast<size_t>(name - words.begin()) + 1),
+                      has_gpu)
+      .complete();
+}
+
+std::string_view completion_script(std::string_view shell) {
+  if (shell == "bash") return kBash;
+  return shell == "zsh" ? kZsh : kFish;
+}
+
+}  // namespace realizar::cli

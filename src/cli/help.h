@@ -1,0 +1,39 @@
+// The help pages, made from the table of commands.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command_table.h"
+
+namespace realizar::cli {
+
+struct HelpStyle {
+  size_t n_columns = 80;
+  bool all = false;      // also what is not common
+  bool has_gpu = false;  // whether the program can use GPUs at all; else their options are shown by `all` alone
+};
+
+// `text` in lines of at most n_columns, broken between words; every line but the first is indented. Words that are
+// longer than a line stand alone. `at`: the column in which the text begins.
+std::string wrapped(std::string_view text, size_t n_columns, size_t indent, size_t at = 0);
+
+// "realizar run [MODEL] [PROMPT] [OPTIONS]"
+std::string usage(const CommandRow& command);
+// "-t, --threads N"
+std::string signature(const OptionRow& row);
+// The help with the words that it takes, its range and its default. Ends in a full stop.
+std::string description(const OptionRow& row);
+// Headings in the order in which they first come; the first one is empty.
+std::vector<std::string> groups_of(const CommandRow& command);
+
+// `common`: the options that every command has.
+std::string command_help(const CommandRow& command, const CommandRow& common, const HelpStyle& style);
+std::string program_help(const CommandTable& table, const HelpStyle& style);
+
+constexpr std::string_view kProgramHelp =
+    "realizar loads a GGUF or SafeTensors language model and generates text with it.";
+constexpr std::string_view kExitCodes = "Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted.";
+
+}  // namespace realizar::cli

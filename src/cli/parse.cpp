@@ -1,0 +1,218 @@
+#include "cli/parse.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "cli/foreign_words.h"
+#include "cli/suggest.h"
+
+namespace realizar::cli {
+namespace {
+
+bool is_negative_number(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && (word[1] == '.' || (word[1] >= '0' && word[1] <= '9'));
+}
+
+bool is_option_word(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && !is_negative_number(word);
+}
+
+class Collector {
+ public:
+  Collector(CommandRow& command, CommandRow& common, std::span<const std::string> words)
+      : command_(command), common_(common), words_(words) {}
+
+  Result<std::vector<std::string>> collect() {
+    while (at_ < words_.size()) {
+      const std::string& word = words_[at_++];
+      if (word == "--" && !only_positionals_) {
+        only_positionals_ = true;
+      } else if (only_positionals_ || !is_option_word(word)) {
+        positionals_.push_back(word);
+      } else {
+        RZ_CHECK_OK(take_option(word));
+      }
+    }
+    RZ_CHECK_OK(place_positionals());
+    return std::move(notes_);
+  }
+
+ private:
+  OptionRow* find(std::string_view name) {
+    OptionRow* row = command_.find(name);
+    return row != nullptr ? row : common_.find(name);
+  }
+
+  Status take_option(const std::string& word) {
+    const size_t sign = word.find('=');
+    const std::string name = word.substr(0, sign);
+    std::optional<std::string> attached;
+    if (sign != std::string::npos) attached = word.substr(sign + 1);
+    if (OptionRow* row = find(name)) return take_value(*row, name, attached);
+    if (const ForeignWord* foreign = find_foreign_flag(name)) return take_foreign(*foreign, attached);
+    // "-t4": only digits, since "-model" is a slip and no -m of "odel".
+    OptionRow* row = find(word.substr(0, 2));
+    const bool has_number = row != nullptr && !row->is_flag() && word[1] != '-' && word[2] >= '0' && word[2] <= '9';
+    if (has_number) return take_value(*row, word.substr(0, 2), word.substr(2));
+    return unknown(name);
+  }
+
+  Status take_value(OptionRow& row, const std::string& name, const std::optional<std::string>& attached) {
+    if (row.is_flag()) return give(row, attached.value_or("true"));
+    if (attached) return give(row, *attached);
+    if (at_ == words_.size()) return invalid_argument(fmt::format("{} needs a value: {} {}", name, name, row.value));
+    const std::string& next = words_[at_];
+    if (is_option_word(next) && find(next) != nullptr) {
+      return invalid_argument(
+          fmt::format("{0} needs a value, and {1} is an option; {0}={1} if it is meant as the value", name, next));
+    }
+    ++at_;
+    return give(row, next);
+  }
+
+  static Status give(OptionRow& row, const std::string& text) {
+    const bool is_again = !row.given.empty() && !row.is_list;
+    if (is_again && row.given.front() != text) {
+      return invalid_argument(
+          fmt::format("{} is given twice, as {} and as {}", row.main_name(), row.given.front(), text));
+    }
+    if (!is_again) row.given.push_back(text);
+    return {};
+  }
+
+  Status take_foreign(const ForeignWord& foreign, const std::optional<std::string>& attached) {
+    if (foreign.kind == ForeignKind::kRefused)
+      return invalid_argument(fmt::format("{}: {}", foreign.name, foreign.text));
+    if (foreign.kind == ForeignKind::kRenamed) {
+      OptionRow* row = find(foreign.text);
+      return row == nullptr ? unknown(std::string(foreign.name))
+                            : take_value(*row, std::string(foreign.name), attached);
+    }
+    notes_.push_back(fmt::format("{} {}", foreign.name, foreign.text));
+    if (!attached && at_ < words_.size() && takes(foreign.values, words_[at_])) ++at_;
+    return {};
+  }
+
+  // `values`: as ForeignWord has them.
+  static bool takes(std::string_view values, std::string_view word) {
+    if (values == "*") return true;
+    const std::string among = fmt::format("|{}|", values);
+    return !values.empty() && among.find(fmt::format("|{}|", word)) != std::string::npos;
+  }
+
+  Status unknown(const std::string& name) const {
+    std::vector<std::string> known;
+    for (const CommandRow* command : {&command_, &common_}) {
+      for (const OptionRow& row : command->options) {
+        std::copy_if(row.names.begin(), row.names.end(), std::back_inserter(known),
+                     [](const std::string& other) { return other.starts_with('-'); });
+      }
+    }
+    const bool lacks_a_dash = name.size() > 2 && name[1] != '-' && closest("-" + name, known) == "-" + name;
+    return invalid_argument(
+        fmt::format("there is no option {}{}", name, did_you_mean(lacks_a_dash ? "-" + name : name, known)));
+  }
+
+  Status place_positionals() {
+    std::vector<std::string> places;
+    auto word = positionals_.begin();
+    for (OptionRow& row : command_.options) {
+      if (row.positional_name().empty()) continue;
+      places.push_back(row.value);
+      while (word != positionals_.end() && row.given.size() < row.max_values) row.given.push_back(*word++);
+    }
+    if (word == positionals_.end()) return {};
+    if (places.empty()) return invalid_argument(fmt::format("'{}' is one word too many", *word));
+    return invalid_argument(fmt::format("'{}' is one word too many: expected {} (quote a text of several words)", *word,
+                                        fmt::join(places, " ")));
+  }
+
+  CommandRow& command_;
+  CommandRow& common_;
+  std::span<const std::string> words_;
+  size_t at_ = 0;
+  bool only_positionals_ = false;
+  std::vector<std::string> positionals_, notes_;
+};
+
+std::string range_text(const NumberRange& range) {
+  if (std::isinf(range.max))
+    return fmt::format("must be {}{}{}", range.above ? "above " : "", range.min, range.above ? "" : " or more");
+  if (range.above) return fmt::format("must be above {} and at most {}", range.min, range.max);
+  return fmt::format("must be from {} to {}", range.min, range.max);
+}
+
+bool is_outside(const NumberRange& range, double number) {
+  return number > range.max || (range.above ? number <= range.min : number < range.min);
+}
+
+// What is wrong with one value of the option; empty: nothing, and it was read.
+std::string complaint_of(OptionRow& row, const std::string& text) {
+  if (!row.words.empty() && std::find(row.words.begin(), row.words.end(), text) == row.words.end()) {
+    return fmt::format("must be one of {}{}", fmt::join(row.words, ", "), did_you_mean(text, row.words));
+  }
+  double number = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = error == std::errc() && at == text.data() + text.size();
+  if (row.range && is_number && is_outside(*row.range, number)) return range_text(*row.range);
+  return row.read(text);
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  for (size_t end = 0; separator != 0 && (end = text.find(separator, begin)) != std::string::npos; begin = end + 1) {
+    parts.push_back(text.substr(begin, end - begin));
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+Status read_given(OptionRow& row) {
+  if (row.given.empty()) return {};
+  if (row.given.size() > row.max_values) {
+    return invalid_argument(
+        fmt::format("{}: expected at most {} values, actual {}", row.main_name(), row.max_values, row.given.size()));
+  }
+  if (row.clear) row.clear();
+  for (const std::string& text : row.given) {
+    const auto parts = split(text, row.separator);
+    for (const std::string& part : parts) {
+      const std::string complaint = complaint_of(row, part);
+      if (complaint.empty()) continue;
+      const std::string which = parts.size() > 1 ? fmt::format("'{}' ", part) : "";
+      return invalid_argument(
+          fmt::format("{} {}: {}{}", row.main_name(), text.empty() ? "''" : text, which, complaint));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> collect_words(CommandRow& command, CommandRow& common,
+                                               std::span<const std::string> words) {
+  return Collector(command, common, words).collect();
+}
+
+Status apply_values(CommandRow& command, CommandRow& common) {
+  for (CommandRow* rows : {&common, &command}) {
+    for (OptionRow& row : rows->options) RZ_CHECK_OK(read_given(row));
+  }
+  for (const OptionRow& row : command.options) {
+    if (row.is_required && row.given.empty()) {
+      const bool is_word = !row.positional_name().empty();
+      return invalid_argument(is_word ? fmt::format("{} is missing", row.value)
+                                      : fmt::format("{} {} is missing", row.main_name(), row.value));
+    }
+  }
+  const std::string complaint = command.complaint ? command.complaint() : "";
+  return complaint.empty() ? Status{} : Status{invalid_argument(complaint)};
+}
+
+}  // namespace realizar::cli

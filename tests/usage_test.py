@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Words on the command line: help, wrong words, other programs' words, files of options, shells, the manual page.
+Usage: usage_test.py REALIZAR."""
+import os
+import pathlib
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unittest
+from fcntl import ioctl
+
+import cli_test
+from cli_test import MODEL, PROMPT, ROOT, realizar
+
+COMMANDS = ["run", "serve", "inspect", "tokenize", "detokenize", "template", "logits", "perplexity", "bench", "devices",
+            "chat", "completion"]
+
+
+class Help(cli_test.Case):
+    def test_the_program_alone_prints_its_help(self):
+        self.assertEqual(self.succeeds(), self.succeeds("--help"))
+        self.assertEqual(self.succeeds("help", "run"), self.succeeds("run", "--help"))
+        for command in COMMANDS:
+            self.assertRegex(self.succeeds(), rf"(?m)^  {command}\b")
+
+    def test_each_page_fits_80_columns_and_has_two_examples(self):
+        for command in COMMANDS:
+            for flag in ["--help", "--help-all"]:
+                page = self.succeeds(command, flag)
+                self.assertTrue(page.startswith(f"Usage: realizar {command}"), page)
+                # Examples stay whole, since they are there to be copied.
+                text, examples = page.split("\nExamples:\n")
+                self.assertLessEqual(max(map(len, text.splitlines())), 80, page)
+                if command != "devices":
+                    self.assertGreaterEqual(examples.count("realizar "), 2, page)
+
+    def test_examples_are_understood(self):
+        for command in COMMANDS:
+            for line in re.findall(r"(?m)^  .*realizar .*$", self.succeeds(command, "--help").split("\nExamples:\n")[1]):
+                words = re.sub(r"^.*?realizar |[)>].*$", "", line)
+                script = f'"$0" {words} --print-config >/dev/null'
+                result = subprocess.run(["bash", "-c", script, cli_test.REALIZAR], capture_output=True, timeout=60)
+                self.assertEqual(result.returncode, 0, (line, result.stderr))
+
+    def test_lines_are_as_long_as_the_terminal_is_wide(self):
+        for n_columns in [60, 100]:
+            try:
+                parent, child = pty.openpty()
+            except OSError as error:
+                self.skipTest(f"there are no pseudo-terminals ({error})")
+            ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, n_columns, 0, 0))
+            process = subprocess.Popen([cli_test.REALIZAR, "serve", "--help"], stdout=child, stdin=subprocess.DEVNULL)
+            os.close(child)
+            text = b""
+            try:
+                while piece := os.read(parent, 4096):
+                    text += piece
+            except OSError:  # the other end is closed
+                pass
+            os.close(parent)
+            self.assertEqual(process.wait(20), 0)
+            longest = max(map(len, text.decode().split("Examples:")[0].split("\r\n")))
+            self.assertTrue(n_columns - 15 < longest <= n_columns, text)
+
+    def test_common_options_come_first_and_the_rest_on_demand(self):
+        short, full = self.succeeds("run", "--help"), self.succeeds("run", "--help-all")
+        self.assertIn("--ctx", short)
+        self.assertNotIn("--batch-tokens", short)
+        self.assertIn("--batch-tokens", full)
+        self.assertIn("realizar run --help-all", short)
+        self.assertIn("default: the model's own, else 0.8", " ".join(short.split()))
+
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "this machine has a GPU")
+    def test_options_of_gpus_are_shown_by_programs_that_can_use_one(self):
+        has_cuda = "built without CUDA" not in self.succeeds("devices")
+        self.assertEqual("--gpu-layers" in self.succeeds("run", "--help"), has_cuda)
+        self.assertIn("--gpu-layers", self.succeeds("run", "--help-all"))
+
+    def test_version(self):
+        for word in ["--version", "-v", "-V", "version"]:
+            self.assertRegex(self.succeeds(word), r"^realizar \d+\.\d+\.\d+\n$")
+
+
+class WrongWords(cli_test.Case):
+    def test_a_slip_is_answered_with_the_right_word(self):
+        self.fails(2, "rnu", naming="there is no command 'rnu'; did you mean run? (see realizar --help)")
+        self.fails(2, "serv", naming="did you mean serve?")
+        self.fails(2, "run", "--temprature", "1", naming="did you mean --temperature? (see realizar run --help)")
+        self.fails(2, "run", "-model", MODEL, naming="did you mean --model?")
+        self.fails(2, "run", "--kv-type", "q8", naming="must be one of f32, f16, bf16, q8_0, fp8; did you mean q8_0?")
+
+    def test_a_value_that_cannot_be_is_wrong_usage(self):
+        for args, naming in [(["run", "--top-p", "3"], "--top-p 3: must be above 0 and at most 1"),
+                             (["run", "--threads", "5000"], "--threads 5000: must be from 0 to 1024"),
+                             (["run", "--threads", "two"], "--threads two: must be a whole number"),
+                             (["run", "--min-p", "nan"], "--min-p nan: must be"),
+                             (["run", "--seed", "-1"], "--seed -1: must be a whole number from 0 to"),
+                             (["serve", "--port", "80000"], "--port 80000: must be a whole number from 0 to 65535"),
+                             (["run", "--device", "0,x"], "--device 0,x: 'x' must be a whole number"),
+                             (["run", "--ctx"], "--ctx needs a value: --ctx N"),
+                             (["run", "--model", "--json"], "--model needs a value, and --json is an option"),
+                             (["run", "--ctx", "64", "-c", "128"], "--ctx is given twice, as 64 and as 128"),
+                             (["run", "--json=maybe"], "must be true or false"),
+                             (["run", "--logprobs", "3", PROMPT], "--logprobs has an effect with --json alone"),
+                             (["template", "--now", "noon", MODEL], "--now noon: must be a time"),
+                             (["template", MODEL, "--template", "x"], "expected one of MODEL and --template"),
+                             (["tokenize", MODEL, "x", "-f", "x"], "expected one of them"),
+                             (["tokenize", MODEL, "x", "y"], "'y' is one word too many")]:
+            self.fails(2, *args, naming=naming)
+
+    def test_messages_begin_with_no_name_of_the_code(self):
+        for args in [["run", "/no/such.gguf"], ["detokenize", MODEL, "99999"], ["inspect", "/"],
+                     ["run", "--ctx", "16", PROMPT * 20]]:
+            self.assertNotRegex(realizar(*args).stderr.decode(), r"(NotFound|InvalidArgument|FormatError|Unsupported|\w+ed):")
+
+    def test_an_option_without_effect_is_answered(self):
+        def says(text, *args):
+            result = realizar("run", "-n", "1", *args, PROMPT)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(text, result.stderr.decode())
+
+        says("--ctx 99999: the model was trained for 1024 tokens", "--ctx", "99999")
+        says("--gpu-layers has no effect: the model runs on the CPU", "--backend", "cpu", "--gpu-layers", "10")
+
+    def test_a_word_after_two_dashes_is_no_option(self):
+        self.assertEqual(self.succeeds("tokenize", MODEL, "--ids", "--", "--ids"),
+                         self.succeeds("tokenize", MODEL, "--ids", "-f", "-", stdin=b"--ids"))
+        self.assertEqual(self.succeeds("tokenize", "--ids", "-m", MODEL, "x"), self.succeeds("tokenize", MODEL, "x", "--ids"))
+
+
+class OtherPrograms(cli_test.Case):
+    def config(self, *args):
+        result = realizar(*args, "--print-config")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode()
+
+    def test_flags_that_exist_by_another_name_are_taken(self):
+        config = self.config("run", "-ngl", "99", "-c", "64", "-t", "2", "-ctk", "q8_0", "-ctv", "q8_0", "-ub", "64", "-n5",
+                             "--verbose", PROMPT)
+        for line in ["gpu-layers = 99", "ctx = 64", "threads = 2", "kv-type = q8_0", "batch-tokens = 64", "max-tokens = 5",
+                     "stats = true"]:
+            self.assertIn(line + "\n", config)
+        self.assertIn("max-seqs = 3\n", self.config("serve", "-np", "3"))
+        self.fails(2, "run", "-ctk", "f16", "-ctv", "q8_0", PROMPT, naming="--kv-type is given twice")
+
+    def test_flags_for_what_is_always_so_are_noted(self):
+        result = realizar("run", "-n", "1", "-fa", "on", "--jinja", "--mlock", "--no-mmap", "-b", "64", PROMPT)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for note in ["-fa is always on", "--jinja is always on", "--mlock has no effect", "--no-mmap has no effect",
+                     "-b has no effect: --batch-tokens"]:
+            self.assertIn(note, result.stderr.decode())
+        self.assertEqual(realizar("run", "-n", "1", "-fa", PROMPT).returncode, 0)
+
+    def test_what_is_done_differently_is_told(self):
+        self.fails(2, "run", "-hf", "org/model", naming="models are files here")
+        for command in ["pull", "list", "rm"]:
+            self.fails(2, command, "llama", naming="models are files here")
+        self.fails(2, "ps", naming="/v1/models")
+        self.assertIn("runs here", self.succeeds("show", MODEL))
+
+
+class ConfigFile(cli_test.Case):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = os.path.join(folder.name, "run.conf")
+
+    def write(self, text):
+        pathlib.Path(self.file).write_text(text)
+
+    def test_what_was_printed_is_read_back(self):
+        args = ["run", "--top-k", "7", "--stop", " two\nlines", "--stop", '"', "--json", "--device", "1,0", "--temp", "0.25",
+                MODEL, PROMPT]
+        printed = self.succeeds(*args, "--print-config")
+        self.write(printed)
+        self.assertEqual(self.succeeds("run", "--config", self.file, "--print-config"), printed)
+        self.assertEqual(self.succeeds("--config", self.file, "run", "--print-config"), printed)
+        self.assertNotIn("port", printed)
+
+    def test_the_command_line_goes_before_the_file(self):
+        self.write("# of mine\n\ntop-k = 7\nmax-tokens = 3\nwords = " + PROMPT)
+        config = self.succeeds("run", "--config", self.file, "--top-k", "9", "--print-config")
+        self.assertIn("top-k = 9\n", config)
+        self.assertIn("max-tokens = 3\n", config)
+        self.assertEqual(self.succeeds("run", "--config", self.file, "--temp", "0"),
+                         self.succeeds("run", "-n", "3", "--temp", "0", PROMPT))
+
+    def test_refusals_name_the_line(self):
+        for text, naming in [("\ntreads = 2", f"{self.file}:2: run has no option 'treads'; did you mean threads?"),
+                             ("threads", ":1: expected NAME = VALUE"),
+                             ("stop = \"x", ":1: the quotes"),
+                             ("ctx = 1\nctx = 2", ":2: 'ctx' stands there twice"),
+                             ("threads = many", "--threads many: must be a whole number")]:
+            self.write(text)
+            self.fails(2, "run", "--config", self.file, PROMPT, naming=naming)
+        self.fails(2, "run", "--config", "/no/such", PROMPT, naming="/no/such")
+
+
+# Puts words into bash's variables as a press of TAB does, and prints what it would offer.
+BASH_TAB = """
+eval "$("$1" completion bash)"; shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
+_realizar; printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+class Shells(cli_test.Case):
+    def offered(self, *words):
+        result = subprocess.run(["bash", "-c", BASH_TAB, "bash", cli_test.REALIZAR, cli_test.REALIZAR, *words],
+                                capture_output=True, timeout=60, cwd=ROOT)
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        return result.stdout.decode().split("\n")[:-1]
+
+    def test_bash_completes_commands_options_values_and_files(self):
+        self.assertEqual(self.offered("de"), ["detokenize", "devices"])
+        self.assertEqual(self.offered("run", "--kv"), ["--kv-type"])
+        self.assertEqual(self.offered("run", "--kv-type", "b"), ["bf16"])
+        self.assertEqual(self.offered("run", "--kv-type", "=", "q"), ["q8_0"])
+        self.assertEqual(self.offered("completion", ""), ["bash", "zsh", "fish"])
+        self.assertEqual(self.offered("inspect", "models/realizar-t"), ["models/realizar-tiny"])
+        self.assertEqual(self.offered("run", "--threads", "2", "models/realizar-tiny/realizar-tiny-Q8"),
+                         ["models/realizar-tiny/realizar-tiny-Q8_0.gguf"])
+        self.assertEqual(self.offered("serve", "--models-dir", "mod"), ["models"])
+        self.assertEqual(self.offered("run", "--system", ""), [""])
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
+    def test_zsh_takes_its_script(self):
+        script = self.succeeds("completion", "zsh")
+        offer = ('compdef() { :; }; _describe() { print -l -- ${(P)2}; }; eval "$1"; words=("$2" run --kv-type b); CURRENT=4; '
+                 '_realizar')
+        result = subprocess.run(["zsh", "-fc", offer, "zsh", script, cli_test.REALIZAR], capture_output=True, timeout=60)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"bf16\n", b""))
+
+    @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
+    def test_fish_takes_its_script(self):
+        script = self.succeeds("completion", "fish")
+        offer = f"set -p PATH {os.path.dirname(cli_test.REALIZAR)}; {script}\ncomplete -C 'realizar run --kv-type b'"
+        result = subprocess.run(["fish", "--no-config", "-c", offer], capture_output=True, timeout=60)
+        self.assertEqual((result.returncode, result.stdout), (0, b"bf16\n"), result.stderr)
+
+    def test_the_files_to_install_are_what_the_program_prints(self):
+        for shell, file in [("bash", "realizar"), ("zsh", "_realizar"), ("fish", "realizar.fish")]:
+            self.assertEqual(self.succeeds("completion", shell), (ROOT / "docs/completions" / file).read_text(),
+                             f"write it anew: realizar completion {shell} > docs/completions/{file}")
+
+
+class Manual(cli_test.Case):
+    def test_the_file_is_what_the_program_prints(self):
+        self.assertEqual(self.succeeds("manual"), (ROOT / "docs/realizar.1").read_text(),
+                         "write it anew: realizar manual > docs/realizar.1")
+
+    def test_it_names_every_command_and_option(self):
+        text = self.succeeds("manual").replace("\\-", "-")
+        for command in COMMANDS:
+            self.assertIn(f"\n.SS realizar {command} ", text)
+            for name in re.findall(r"(?m)^ +(?:-\w, )*(--[a-z-]+)", self.succeeds(command, "--help-all")):
+                self.assertIn(name, text)
+
+    @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
+    def test_roff_has_nothing_to_complain_of(self):
+        result = subprocess.run(["groff", "-man", "-Tutf8", "-wall", ROOT / "docs/realizar.1"], capture_output=True, timeout=60)
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+
+
+if __name__ == "__main__":
+    cli_test.REALIZAR = os.path.abspath(shutil.which(sys.argv.pop(1)) or sys.exit("usage_test.py: no such program"))
+    unittest.main()
