@@ -132,7 +132,8 @@ class Run(Case):
             for word in ["load", "first token", "peak memory", "MB to compute in", "attention", "GB/s", "prefix lookup"]:
                 self.assertIn(word, result.stderr.decode())
             events = json.loads(pathlib.Path(trace).read_text())["traceEvents"]
-            self.assertTrue(all(e["ph"] == "X" and e["dur"] >= 0 for e in events) and len(events) > 10)
+            durations = [e["dur"] for e in events if e["ph"] == "X"]
+            self.assertTrue(len(durations) > 10 and min(durations) >= 0)
 
     def test_token_times_need_no_trace(self):
         result = realizar("run", "--temperature", "0", "--token-times", PROMPT)

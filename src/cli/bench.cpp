@@ -251,7 +251,7 @@ bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
 
 int bench(BenchArgs& args) {
   if (!args.peak && args.model.empty()) {
-    auto bundled = bundled_model_path();
+    auto bundled = bundled_model_path("bench");
     if (!bundled.ok()) return fail(bundled.error());
     args.model = std::move(*bundled);
   }

@@ -6,13 +6,13 @@
 
 #include "backend/cuda/runtime.h"
 #include "base/files.h"
+#include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/foreign_words.h"
 #include "cli/help.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "cli/suggest.h"
 #include "realizar/engine.h"
 
 namespace realizar::cli {

@@ -7,7 +7,6 @@
 #include "cli/flags.h"
 #include "cli/help.h"
 #include "cli/parse.h"
-#include "cli/suggest.h"
 
 namespace realizar::cli {
 namespace {
@@ -110,19 +109,6 @@ TEST(Parse, ALimitedListRefusesAWordTooMany) {
   rig.row.options[1].max_values = 1;
   EXPECT_EQ(rig.read({"m", "a", "b"}),
             "'b' is one word too many: expected MODEL [TEXTS...] (quote a text of several words)");
-}
-
-TEST(Suggest, TheNearestWordWithinAThirdOfTheLetters) {
-  const Words commands{"run", "serve", "inspect", "bench"};
-  EXPECT_EQ(closest("rnu", commands), "run");
-  EXPECT_EQ(closest("serv", commands), "serve");
-  EXPECT_EQ(closest("insepct", commands), "inspect");
-  EXPECT_EQ(closest("ins", commands), "inspect");
-  EXPECT_EQ(closest("fly", commands), "");
-  EXPECT_EQ(closest("", commands), "");
-  EXPECT_EQ(closest(std::string(100000, 'x'), commands), "");
-  EXPECT_EQ(edit_distance("ab", "ba"), 1u);
-  EXPECT_EQ(edit_distance("", "abc"), 3u);
 }
 
 TEST(Help, TextIsWrappedBetweenWords) {

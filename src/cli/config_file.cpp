@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/printable.h"
-#include "cli/suggest.h"
+#include "base/suggest.h"
 
 namespace realizar::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <optional>
 
+#include "base/suggest.h"
 #include "cli/foreign_words.h"
-#include "cli/suggest.h"
 
 namespace realizar::cli {
 namespace {

@@ -202,7 +202,6 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags
       .option("--api-key", options.api_keys,
               "A key itself; may be repeated. Other users of this machine can see it: --api-keys hides keys in a file")
-      .one_at_a_time()
       .shown_as("KEY");
   flags
       .option("--max-requests-per-key", options.max_requests_per_key,
@@ -269,7 +268,6 @@ void add_serve(CommandLine& line) {
   flags
       .option("--alias", args->aliases,
               "Further names of the model, with commas between them; ID=NAME where several are served")
-      .one_at_a_time()
       .shown_as("[ID=]NAME[,NAME]");
   flags.flag("--strict-model-names", args->options.strict_model_names,
              "404 for names that no model has; otherwise a model that is served alone answers to any name");

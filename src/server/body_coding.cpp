@@ -35,7 +35,7 @@ class Output {
   }
   void end(End end) { decoded_.end = end; }
   DecodedBody take() {
-    if (decoded_.end != End::kWhole) decoded_.bytes = {};
+    if (decoded_.end != End::kWhole) std::string().swap(decoded_.bytes);  // an assignment would keep the memory
     return std::move(decoded_);
   }
 

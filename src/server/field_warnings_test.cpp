@@ -37,7 +37,7 @@ TEST(FieldWarnings, AreSilentOfWhatOthersKnowAndOfWhatIsNearNothing) {
 TEST(FieldWarnings, StandInAHeader) {
   std::string body = "{";
   for (int i = 0; i < 200; ++i)
-    body += fmt::format("{}\"temperatur{}\": 1", i > 0 ? ", " : "", static_cast<char>('a' + i % 26));
+    body += fmt::format("{}\"temperatur{}\": 1", i > 0 ? ", " : "", static_cast<char>('f' + i % 20));
   const std::string told = warnings(body + "}");
   EXPECT_LT(told.size(), 500u);
   EXPECT_NE(told, "");
