@@ -12,7 +12,9 @@ skip() {
 command -v npm >/dev/null || skip "there is no npm (Debian's packages nodejs and npm)"
 command -v chromium >/dev/null || skip "there is no chromium (Debian's package chromium)"
 [[ $(node -p 'process.versions.node.split(".")[0]') -ge 20 ]] || skip "the tools want node 20, this is $(node --version)"
-[[ -d node_modules ]] || npm ci --no-audit --no-fund --loglevel=error || skip "npm could not install the page's packages"
+if [[ ! node_modules/.package-lock.json -nt package-lock.json ]]; then
+  npm ci --no-audit --no-fund --loglevel=error || skip "npm could not install the page's packages"
+fi
 
 npm run --silent check
 npm test --silent
