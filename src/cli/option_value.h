@@ -82,6 +82,6 @@ const char* value_name(const std::vector<T>&) {
 template <class T>
 constexpr bool is_list_type = false;
 template <class T>
-constexpr bool is_list_type<std::vector<T>> = true;
+inline constexpr bool is_list_type<std::vector<T>> = true;
 
 }  // namespace realizar::cli
