@@ -211,9 +211,8 @@ Result<Metadata> read_metadata(ByteCursor& in, uint64_t n_key_values) {
     RZ_TRY(const auto key, read_name(in, fmt::format("key of metadata entry {}", i), kGgufMaxKeyBytes));
     const std::string field = fmt::format("metadata '{}'", printable(key));
     if (metadata.contains(key)) return field_error(in.file(), field, at, "each key once", "a second entry");
-    auto value = read_value(in, field);
-    if (!value.ok()) return std::move(value).error();
-    metadata.set(std::string(key), std::move(*value));
+    RZ_TRY(auto value, read_value(in, field));
+    metadata.set(std::string(key), std::move(value));
   }
   return metadata;
 }
@@ -293,9 +292,11 @@ Result<TensorInfo> place_tensor(TensorEntry entry, std::span<const std::byte> da
 }
 
 // Of a file whose tensors follow each other as a writer puts them, but that ends before the last one does. Where they
-// do not, an offset or a shape is wrong, and place_tensor says which.
+// do not, an offset or a shape is wrong, and place_tensor says which. A file without tensors, a vocabulary alone, may
+// end before the padding.
 std::optional<uint64_t> bytes_of_whole_file(std::span<const TensorEntry> entries, uint64_t data_at,
                                             uint64_t alignment) {
+  if (entries.empty()) return std::nullopt;
   uint64_t end = 0;
   for (const TensorEntry& entry : entries) {
     const uint64_t begin = (end + alignment - 1) / alignment * alignment;

@@ -119,6 +119,14 @@ TEST(Gguf, AFileThatWasCutOffSaysHowMuchOfItIsThere) {
   }
 }
 
+TEST(Gguf, AFileWithoutTensorsNeedsNoPadding) {
+  std::vector<std::byte> bytes(24);  // magic, version, no tensor, no metadata; the data would begin at byte 32
+  std::memcpy(bytes.data(), "GGUF", 4);
+  poke<uint32_t>(bytes, 4, 3);
+  const auto file = parse_gguf(bytes, "m.gguf");
+  EXPECT_TRUE(file.ok()) << file.error().message;
+}
+
 TEST(Gguf, DamageIsNamed) {
   const auto shape_of_first = [](const std::vector<std::byte>& b) { return find(b, "first") + 5 + 4; };
   const Damage damages[] = {

@@ -108,9 +108,9 @@ std::optional<BodyCoding> body_coding(std::string_view content_encoding) {
       {"x-gzip", BodyCoding::kGzip}, {"deflate", BodyCoding::kDeflate},   {"zstd", BodyCoding::kZstd},
   };
   for (const auto& [name, coding] : kNames) {
-    const bool is_it =
-        name.size() == content_encoding.size() && strncasecmp(name.data(), content_encoding.data(), name.size()) == 0;
-    if (is_it) return coding;
+    if (name.size() != content_encoding.size()) continue;
+    // The text of a header that is absent is a null pointer, which strncasecmp may not have.
+    if (name.empty() || strncasecmp(name.data(), content_encoding.data(), name.size()) == 0) return coding;
   }
   return std::nullopt;
 }

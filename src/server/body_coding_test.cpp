@@ -64,6 +64,7 @@ std::vector<Coded> all_codings(std::string_view text) {
 
 TEST(BodyCoding, KnowsTheNamesInAnyCase) {
   EXPECT_EQ(body_coding(""), BodyCoding::kIdentity);
+  EXPECT_EQ(body_coding({}), BodyCoding::kIdentity) << "the header is absent";
   EXPECT_EQ(body_coding("Identity"), BodyCoding::kIdentity);
   EXPECT_EQ(body_coding("GZIP"), BodyCoding::kGzip);
   EXPECT_EQ(body_coding("x-gzip"), BodyCoding::kGzip);
