@@ -47,7 +47,8 @@ test('draws what the server did before the view was opened', async (t) => {
   const { page, problems } = await openPage(t, browser, server.url);
   await ask(page, 'What is the capital of France?');
   await page.getByRole('link', { name: 'Metrics' }).click();
-  await page.locator('.plot path').first().waitFor();
+  // A level line has no height, which counts as hidden.
+  await page.locator('.plot path').first().waitFor({ state: 'attached' });
   assert.equal(await page.locator('.chart').count(), 6);
   assert.match(await page.locator('.chart', { hasText: 'Memory' }).innerText(), /process\s+[\d.]+ (MB|GB)/);
   assert.match(await page.locator('.models tbody').innerText(), /realizar-tiny\s+ready/);
