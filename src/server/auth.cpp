@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <sstream>
 
+#include "base/ascii_case.h"
 #include "base/files.h"
 
 namespace realizar::server {
@@ -91,8 +91,7 @@ Status KeyStore::add(std::string_view key) {
 // Every digest is compared, whole: the time tells nothing.
 std::optional<KeyDigest> KeyStore::find(std::string_view authorization) const {
   // The scheme's case does not matter (RFC 9110, section 11.1).
-  const bool is_bearer =
-      authorization.size() > kBearer.size() && strncasecmp(authorization.data(), kBearer.data(), kBearer.size()) == 0;
+  const bool is_bearer = authorization.size() > kBearer.size() && starts_with_ignoring_case(authorization, kBearer);
   if (!is_bearer) return std::nullopt;
   const KeyDigest digest = digest_of(authorization.substr(kBearer.size()));
   bool is_known = false;

@@ -1,6 +1,5 @@
 #include "server/body_coding.h"
 
-#include <strings.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -8,6 +7,8 @@
 #include <array>
 #include <memory>
 #include <new>
+
+#include "base/ascii_case.h"
 
 namespace realizar::server {
 namespace {
@@ -108,9 +109,7 @@ std::optional<BodyCoding> body_coding(std::string_view content_encoding) {
       {"x-gzip", BodyCoding::kGzip}, {"deflate", BodyCoding::kDeflate},   {"zstd", BodyCoding::kZstd},
   };
   for (const auto& [name, coding] : kNames) {
-    if (name.size() != content_encoding.size()) continue;
-    // The text of a header that is absent is a null pointer, which strncasecmp may not have.
-    if (name.empty() || strncasecmp(name.data(), content_encoding.data(), name.size()) == 0) return coding;
+    if (equals_ignoring_case(name, content_encoding)) return coding;
   }
   return std::nullopt;
 }

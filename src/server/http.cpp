@@ -1,18 +1,16 @@
 #include "server/http.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <charconv>
+
+#include "base/ascii_case.h"
 
 namespace realizar::server {
 namespace {
 
 struct IsNamed {
   std::string_view name;
-  bool operator()(const Headers::value_type& header) const {
-    return header.first.size() == name.size() && strncasecmp(header.first.data(), name.data(), name.size()) == 0;
-  }
+  bool operator()(const Headers::value_type& header) const { return equals_ignoring_case(header.first, name); }
 };
 
 }  // namespace

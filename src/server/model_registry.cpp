@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <strings.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <thread>
 #include <utility>
 
+#include "base/ascii_case.h"
 #include "base/caught.h"
 #include "base/printable.h"
 
@@ -36,15 +36,12 @@ std::chrono::system_clock::time_point time_of(const std::string& path) {
 // Ollama's clients write NAME:latest for NAME.
 std::string_view without_tag(std::string_view name) {
   constexpr std::string_view kTag = ":latest";
-  const bool has_tag =
-      name.size() > kTag.size() && strncasecmp(name.data() + name.size() - kTag.size(), kTag.data(), kTag.size()) == 0;
+  const bool has_tag = name.size() > kTag.size() && ends_with_ignoring_case(name, kTag);
   return has_tag ? name.substr(0, name.size() - kTag.size()) : name;
 }
 
 bool is_same_name(std::string_view a, std::string_view b) {
-  a = without_tag(a);
-  b = without_tag(b);
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+  return equals_ignoring_case(without_tag(a), without_tag(b));
 }
 
 }  // namespace

@@ -2,22 +2,14 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <strings.h>
 
 #include <algorithm>
 
+#include "base/ascii_case.h"
 #include "base/printable.h"
 
 namespace realizar::server {
 namespace {
-
-bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
-
-bool ends_with_ignoring_case(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && equals_ignoring_case(text.substr(text.size() - end.size()), end);
-}
 
 // The name or address of "localhost:8080", "[::1]:8080" or "localhost."; an address of IPv6 without its brackets.
 std::string_view without_port(std::string_view host) {

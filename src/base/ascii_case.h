@@ -1,0 +1,22 @@
+// Texts of ASCII compared without regard to the case of letters, in any locale; other bytes must be the same.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+namespace realizar {
+
+inline bool equals_ignoring_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+inline bool starts_with_ignoring_case(std::string_view text, std::string_view begin) {
+  return equals_ignoring_case(text.substr(0, begin.size()), begin);
+}
+
+inline bool ends_with_ignoring_case(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && equals_ignoring_case(text.substr(text.size() - end.size()), end);
+}
+
+}  // namespace realizar
