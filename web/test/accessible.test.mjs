@@ -2,22 +2,13 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { readFile } from 'node:fs/promises';
-import { after, before, test } from 'node:test';
-import { ask, launch, openPage } from './browser.mjs';
-import { startScriptedServer } from './scripted_server.mjs';
+import { test } from 'node:test';
+import { ask } from './browser.mjs';
+import { scriptedPages } from './scripted_page.mjs';
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-let browser;
-let server;
-before(async () => {
-  browser = await launch();
-  server = await startScriptedServer();
-});
-after(async () => {
-  await browser.close();
-  await server.close();
-});
+const { open } = scriptedPages();
 
 const kLooks = {
   light: { colorScheme: 'light' },
@@ -36,7 +27,7 @@ async function check(page, view) {
 for (const [look, options] of Object.entries(kLooks)) {
   test(`axe finds nothing (${look})`, async (t) => {
     // The page's policy would not let a test's script in.
-    const { page } = await openPage(t, browser, server.url, { ...options, bypassCSP: true, reducedMotion: 'reduce' });
+    const { page } = await open(t, { ...options, bypassCSP: true, reducedMotion: 'reduce' });
     await page.evaluate(axe);
     await check(page, 'welcome');
     for (const question of ['table', 'think, and show me code', 'tasks', 'math', 'wide', 'http error']) await ask(page, question);

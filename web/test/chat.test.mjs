@@ -3,22 +3,13 @@ import assert from 'node:assert/strict';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
-import { answered, ask, lastAnswer, launch, openPage, send } from './browser.mjs';
+import { test } from 'node:test';
+import { answered, ask, lastAnswer, openPage, send } from './browser.mjs';
+import { scriptedPages } from './scripted_page.mjs';
 import { startScriptedServer } from './scripted_server.mjs';
 
-let browser;
-let server;
-before(async () => {
-  browser = await launch();
-  server = await startScriptedServer();
-});
-after(async () => {
-  await browser.close();
-  await server.close();
-});
-
-const open = (t, options) => openPage(t, browser, server.url, options);
+const shared = scriptedPages();
+const { open } = shared;
 const composer = (page) => page.getByLabel('Message', { exact: true });
 
 async function files(t, contents) {
@@ -58,7 +49,7 @@ test('between phone and desktop nothing covers the page but open settings', asyn
 test('offers a small model what it can do, and says that it is a toy', async (t) => {
   const own = await startScriptedServer({ models: [{ id: 'tiny', n_params: 4_500_000, context_length: 1024, state: 'ready' }] });
   t.after(own.close);
-  const { page } = await openPage(t, browser, own.url);
+  const { page } = await openPage(t, shared.browser, own.url);
   await page.getByText('a toy of 4.5M parameters').waitFor();
   await page.getByRole('button', { name: 'What is the capital of France?' }).click();
   assert.equal(await composer(page).inputValue(), 'What is the capital of France?');
@@ -101,7 +92,7 @@ test('text files go into the prompt, by button, drop and paste', async (t) => {
   await page.getByText('c.txt').waitFor();
   await page.getByRole('button', { name: 'Remove c.txt' }).click();
   await ask(page, 'What do they say?');
-  assert.deepEqual(server.log.bodies.at(-1).messages, [{
+  assert.deepEqual(shared.server.log.bodies.at(-1).messages, [{
     role: 'user',
     content: 'File notes.md:\n````\nUse ```fences```.\n````\n\nFile b.txt:\n```\nsecond\n```\n\nWhat do they say?',
   }]);
@@ -199,7 +190,7 @@ test('a full conversation goes on without its oldest turns', async (t) => {
   await refused.getByRole('button', { name: 'Leave out the oldest turns' }).click();
   await answered(page);
   assert.match(await lastAnswer(page).innerText(), /a long question/);
-  const { messages } = server.log.bodies.at(-1);
+  const { messages } = shared.server.log.bodies.at(-1);
   assert.equal(messages[0].role, 'user');
   assert.ok(!messages[0].content.includes('aaa'), 'the oldest turn is still sent');
   assert.equal(messages.at(-1).content, 'a long question');
@@ -212,7 +203,7 @@ test('a full conversation goes on without its oldest turns', async (t) => {
   await page.getByLabel('Edit message').fill('a short one');
   await page.keyboard.press('Enter');
   await answered(page);
-  assert.deepEqual(server.log.bodies.at(-1).messages, [{ role: 'user', content: 'a short one' }], 'another branch begins whole');
+  assert.deepEqual(shared.server.log.bodies.at(-1).messages, [{ role: 'user', content: 'a short one' }], 'another branch begins whole');
 });
 
 test('a full conversation can begin anew with its last question', async (t) => {
@@ -230,7 +221,7 @@ test('an answer that was cut at its limit is continued in its place', async (t) 
   await answer.getByRole('button', { name: 'Continue' }).click();
   await page.getByText('The beginning and the end.').waitFor();
   assert.equal(await page.locator('.answer').count(), 1);
-  const { messages, continue_final_message } = server.log.bodies.at(-1);
+  const { messages, continue_final_message } = shared.server.log.bodies.at(-1);
   assert.equal(continue_final_message, true);
   assert.deepEqual(messages.at(-1), { role: 'assistant', content: 'The beginning' });
 });
@@ -243,7 +234,7 @@ test('one message can be deleted, what follows stays, and Undo brings it back', 
   await page.locator('.answer').first().getByRole('button', { name: 'Delete message' }).click();
   assert.equal(await page.locator('.turn').count(), 3);
   await ask(page, 'third');
-  const { messages } = server.log.bodies.at(-1);
+  const { messages } = shared.server.log.bodies.at(-1);
   assert.deepEqual(messages.map(({ role }) => role), ['user', 'assistant', 'user'], 'neighbours of one role are one message');
   assert.equal(messages[0].content, 'first\n\nsecond');
   await lastAnswer(page).getByRole('button', { name: 'Delete message' }).click();
@@ -254,7 +245,7 @@ test('one message can be deleted, what follows stays, and Undo brings it back', 
 test('a wrong key is called wrong, and asked for where it is missed', async (t) => {
   const own = await startScriptedServer({ key: 'secret' });
   t.after(own.close);
-  const { page } = await openPage(t, browser, own.url);
+  const { page } = await openPage(t, shared.browser, own.url);
   const dialog = page.getByRole('dialog');
   const field = page.getByRole('textbox', { name: 'API key' });
   await dialog.waitFor();
@@ -322,7 +313,7 @@ test('a title that is being typed survives an answer that arrives, and Esc in it
 test('a key that is refused is asked for once, not with each reading of the metrics', async (t) => {
   const own = await startScriptedServer({ key: 'secret' });
   t.after(own.close);
-  const { page } = await openPage(t, browser, own.url);
+  const { page } = await openPage(t, shared.browser, own.url);
   await page.keyboard.press('Escape');
   await page.clock.install();
   let asked = 0;

@@ -1,22 +1,13 @@
 // The page against scripted answers. What a real server must do is in served.test.mjs.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { build } from 'esbuild';
-import { answered, ask, lastAnswer, launch, openPage, send } from './browser.mjs';
+import { answered, ask, lastAnswer, openPage, send } from './browser.mjs';
+import { scriptedPages } from './scripted_page.mjs';
 import { kXss, startScriptedServer } from './scripted_server.mjs';
 
-let browser;
-let server;
-before(async () => {
-  browser = await launch();
-  server = await startScriptedServer();
-});
-after(async () => {
-  await browser.close();
-  await server.close();
-});
-
-const open = (t, options) => openPage(t, browser, server.url, options);
+const shared = scriptedPages();
+const { open } = shared;
 
 async function eventually(condition, what) {
   const deadline = Date.now() + 10_000;
@@ -48,14 +39,14 @@ test('knows the speed of an answer that comes in one piece', async (t) => {
 test('streams, and stops on Escape and on the button; the server sees it', async (t) => {
   const { page, problems } = await open(t);
   for (const stop of [() => page.keyboard.press('Escape'), () => page.getByRole('button', { name: 'Stop' }).click()]) {
-    const before = server.log.aborted;
+    const before = shared.server.log.aborted;
     await send(page, 'slow');
     await page.waitForFunction(() => [...document.querySelectorAll('.answer')].at(-1)?.textContent.includes('One word'));
     const early = (await lastAnswer(page).locator('.markdown').innerText()).length;
     await page.waitForFunction((n) => [...document.querySelectorAll('.answer .markdown')].at(-1).textContent.length > n + 20, early);
     await stop();
     assert.match(await (await answered(page)).innerText(), /Stopped\./);
-    await eventually(() => server.log.aborted > before, 'the server does not see the stop');
+    await eventually(() => shared.server.log.aborted > before, 'the server does not see the stop');
   }
   assert.deepEqual(problems, []);
 });
@@ -117,7 +108,7 @@ test('answers again and edits, and keeps the older versions', async (t) => {
   await page.keyboard.press('Enter');
   assert.match(await (await answered(page)).innerText(), /to turn 1: changed/);
   assert.equal(await page.locator('.turn').count(), 2);
-  assert.deepEqual(server.log.bodies.at(-1).messages, [{ role: 'user', content: 'changed' }]);
+  assert.deepEqual(shared.server.log.bodies.at(-1).messages, [{ role: 'user', content: 'changed' }]);
   await page.locator('.user').getByRole('button', { name: 'Previous version' }).click();
   assert.equal(await page.locator('.turn').count(), 4);
   assert.deepEqual(problems, []);
@@ -135,7 +126,7 @@ test('sends the system prompt and only the parameters that are set', async (t) =
   await page.getByRole('button', { name: /^scripted/ }).click();
   await page.getByRole('menuitemradio', { name: 'scripted-two' }).click();
   await ask(page, 'hello');
-  const { messages, ...rest } = server.log.bodies.at(-1);
+  const { messages, ...rest } = shared.server.log.bodies.at(-1);
   assert.deepEqual(messages[0], { role: 'system', content: 'Be brief.' });
   assert.deepEqual(rest, {
     model: 'scripted-two', temperature: 0.7, seed: 42, stop: ['END', '###'], chat_template_kwargs: { enable_thinking: false },
@@ -198,15 +189,15 @@ for (const [prompt, message] of [
     const { page } = await open(t);
     const answer = await ask(page, prompt);
     assert.ok((await answer.getByRole('alert').innerText()).includes(message));
-    const before = server.log.bodies.length;
+    const before = shared.server.log.bodies.length;
     await answer.getByRole('button', { name: 'Retry' }).click();
-    await eventually(() => server.log.bodies.length > before, 'nothing is sent again');
+    await eventually(() => shared.server.log.bodies.length > before, 'nothing is sent again');
   });
 }
 
 test('says when the server cannot be reached', async (t) => {
   const own = await startScriptedServer();
-  const { page } = await openPage(t, browser, own.url);
+  const { page } = await openPage(t, shared.browser, own.url);
   await own.close();
   const answer = await ask(page, 'hello');
   assert.match(await answer.getByRole('alert').innerText(), /The server cannot be reached\./);
@@ -232,7 +223,7 @@ test('the sanitiser holds alone, without Markdown and without a policy', async (
     stdin: { contents: "export { sanitise } from './src/sanitise.ts'", resolveDir: new URL('..', import.meta.url).pathname },
     bundle: true, write: false, format: 'iife', globalName: 'bundle', jsx: 'automatic', jsxImportSource: 'preact',
   });
-  const context = await browser.newContext();
+  const context = await shared.browser.newContext();
   t.after(() => context.close());
   const page = await context.newPage();
   await page.addScriptTag({ content: outputFiles[0].text });
@@ -258,7 +249,7 @@ test('images become links', async (t) => {
 test('asks for an API key, and keeps it', async (t) => {
   const own = await startScriptedServer({ key: 'secret' });
   t.after(own.close);
-  const { page } = await openPage(t, browser, own.url);
+  const { page } = await openPage(t, shared.browser, own.url);
   await page.getByRole('dialog').waitFor();
   await page.getByRole('textbox', { name: 'API key' }).fill('secret');
   await page.getByRole('button', { name: 'Use key' }).click();
@@ -291,7 +282,7 @@ test('the keyboard is enough', async (t) => {
   await page.keyboard.type('lines');
   await page.keyboard.press('Enter');
   await answered(page);
-  assert.equal(server.log.bodies.at(-1).messages[0].content, 'two\nlines');
+  assert.equal(shared.server.log.bodies.at(-1).messages[0].content, 'two\nlines');
   await page.keyboard.press('Control+k');
   await page.getByRole('heading', { name: 'What is on your mind?' }).waitFor();
   await page.keyboard.type('hello');
@@ -346,7 +337,7 @@ test('says that the metrics are not shown, where they are not', async (t) => {
 test('says in words that there is nothing to draw yet', async (t) => {
   const own = await startScriptedServer({ idle: true });
   t.after(own.close);
-  const { page } = await openPage(t, browser, own.url);
+  const { page } = await openPage(t, shared.browser, own.url);
   await page.getByRole('link', { name: 'Metrics' }).click();
   await page.getByText('No requests yet').first().waitFor();
   const scale = await page.locator('.chart', { hasText: 'Requests' }).first().locator('text').allTextContents();
