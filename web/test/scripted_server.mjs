@@ -121,7 +121,9 @@ class Answer {
 
   async end(nTokens = 40, finish = 'stop') {
     await this.send(chunk({}, finish));
-    await this.send({ choices: [], usage: { prompt_tokens: 1000, completion_tokens: nTokens, total_tokens: 1000 + nTokens, prompt_tokens_details: { cached_tokens: 900 } } });
+    const usage = { prompt_tokens: 1000, completion_tokens: nTokens, total_tokens: 1000 + nTokens, prompt_tokens_details: { cached_tokens: 900 } };
+    // The server's own time, as the real one tells it: to a browser that is busy all chunks may come at once.
+    await this.send({ choices: [], usage, trace: { decode_ms: 100 } });
     await this.send('[DONE]');
     this.response.end();
   }
