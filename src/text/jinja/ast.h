@@ -20,14 +20,36 @@ struct CallArgs {
   ExprPtr star, double_star;  // *args, **kwargs
 };
 
+enum class Operator : uint8_t {
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kFloorDivide,
+  kModulo,
+  kPower,
+  kConcat,
+  kAnd,
+  kOr,
+  kNot,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kIn,
+  kNotIn,
+};
+
 enum class ExprKind : uint8_t {
   kLiteral,    // literal
   kName,       // name
   kList,       // children
   kTuple,      // children
   kDict,       // children: key, value, key, value ...
-  kUnary,      // name: "-", "+", "not"; children[0]
-  kBinary,     // name: the operator; children[0], children[1]
+  kUnary,      // op: kAdd, kSubtract or kNot; children[0]
+  kBinary,     // children[0] op children[1]
   kCompare,    // children[0], then for each operator of `operators` one more
   kCondition,  // children: then, condition, else (may be null)
   kAttribute,  // children[0].name
@@ -40,12 +62,13 @@ enum class ExprKind : uint8_t {
 
 struct Expr {
   ExprKind kind;
+  Operator op = Operator::kAdd;
   uint32_t line;
   int height = 1;  // of the tree below: bounded, since chains are as deep as they are long
   Value literal;
   std::string name;
   std::vector<ExprPtr> children;
-  std::vector<std::string> operators;
+  std::vector<Operator> operators;
   CallArgs args;
 };
 

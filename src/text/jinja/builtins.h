@@ -28,8 +28,8 @@ const Value& required_arg(const Args& args, size_t i, std::string_view name);
 
 // Pieces of strings that filters and methods share.
 Text stripped(const Text& text, const Value* chars, bool left, bool right);
-Text replaced(Interpreter& interpreter, const Text& text, const Text& from, const Text& to, int64_t max_count);
-Text joined(Interpreter& interpreter, const std::vector<Value>& items, const Text& separator);
+Text replaced(const Text& text, const Text& from, const Text& to, int64_t max_count);
+Text joined(const std::vector<Value>& items, const Text& separator);
 std::string upper_utf8(std::string_view utf8);
 std::string lower_utf8(std::string_view utf8);
 std::string capitalize_utf8(std::string_view utf8);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "text/jinja/builtins.h"
+#include "text/jinja/operators.h"
 
 namespace realizar::text::jinja {
 namespace {
@@ -48,7 +49,7 @@ Value sorted(Interpreter& in, std::vector<Value> items, bool case_sensitive, boo
     if (paths.empty()) key.push_back(sort_key(item, case_sensitive));
     keyed.emplace_back(std::move(key), std::move(item));
   }
-  in.spend(keyed.size() * 16);
+  count_steps(keyed.size() * 16);
   std::stable_sort(keyed.begin(), keyed.end(), [reverse](const auto& a, const auto& b) {
     const int order = compare(make_list(a.first), make_list(b.first));
     return reverse ? order > 0 : order < 0;
@@ -81,7 +82,7 @@ Value groupby(Interpreter& in, const Value& input, Args& args) {
     Value key = dotted_attribute(in, item, path);
     return key.is_undefined() && otherwise != nullptr ? *otherwise : key;
   };
-  in.spend(items.size() * 16);
+  count_steps(items.size() * 16);
   std::stable_sort(items.begin(), items.end(), [&](const Value& a, const Value& b) {
     return compare(sort_key(key_of(a), case_sensitive), sort_key(key_of(b), case_sensitive)) < 0;
   });
@@ -178,7 +179,7 @@ Value join(Interpreter& in, const Value& input, Args& args) {
   if (const Value* path = args.get(1, "attribute")) {
     for (Value& item : items) item = dotted_attribute(in, item, *path);
   }
-  return joined(in, items, text_arg(args, 0, "d", ""));
+  return joined(items, text_arg(args, 0, "d", ""));
 }
 
 Value otherwise(Interpreter&, const Value& input, Args& args) {
@@ -283,7 +284,8 @@ Value sum(Interpreter& in, const Value& input, Args& args) {
   const Value* start = args.get(1, "start");
   Value total = start != nullptr ? *start : Value(0);
   for (const Value& item : iterate(input)) {
-    total = in.binary("+", total, path != nullptr && !path->is_none() ? dotted_attribute(in, item, *path) : item);
+    total =
+        binary(Operator::kAdd, total, path != nullptr && !path->is_none() ? dotted_attribute(in, item, *path) : item);
   }
   return total;
 }
@@ -311,12 +313,12 @@ Value string(Interpreter&, const Value& input, Args&) {
   return to_text(input);
 }
 
-Value replace(Interpreter& in, const Value& input, Args& args) {
-  return replaced(in, to_text(input), to_text(required_arg(args, 0, "old")), to_text(required_arg(args, 1, "new")),
+Value replace(Interpreter&, const Value& input, Args& args) {
+  return replaced(to_text(input), to_text(required_arg(args, 0, "old")), to_text(required_arg(args, 1, "new")),
                   int_arg(args, 2, "count", -1));
 }
 
-Value indent(Interpreter& in, const Value& input, Args& args) {
+Value indent(Interpreter&, const Value& input, Args& args) {
   const Value* width = args.get(0, "width");
   const bool first_too = bool_arg(args, 1, "first", false), blank_too = bool_arg(args, 2, "blank", false);
   Text margin(std::string(4, ' '));
@@ -330,7 +332,7 @@ Value indent(Interpreter& in, const Value& input, Args& args) {
   for (size_t begin = 0, n_line = 0; begin <= text.size(); ++n_line) {
     const size_t end = std::min(text.str().find('\n', begin), text.size());
     const bool is_blank = end == begin;
-    in.spend(1);
+    count_steps(1);
     if (n_line > 0) out.append("\n");
     if ((n_line == 0 && first_too) || (n_line > 0 && (blank_too || !is_blank))) out.append(margin);
     out.append(text.substr(begin, end - begin));
@@ -507,7 +509,7 @@ Value striptags(Interpreter& in, const Value& input, Args&) {
       out.append(text.substr(i, 1));
   }
   Args none;
-  return joined(in, find_string_method("split")(in, Value(out), none).items(), " ");
+  return joined(find_string_method("split")(in, Value(out), none).items(), " ");
 }
 
 Value pprint(Interpreter&, const Value& input, Args&) {

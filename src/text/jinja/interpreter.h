@@ -10,6 +10,7 @@
 
 #include "text/jinja/ast.h"
 #include "text/jinja/value.h"
+#include "text/jinja/work.h"
 
 namespace realizar::text::jinja {
 
@@ -35,17 +36,33 @@ class Interpreter {
   // obj.name and obj[key], as Jinja's environment resolves them.
   Value attribute(const Value& object, const std::string& name);
   Value item(const Value& object, const Value& key);
-  Value binary(const std::string& op, const Value& left, const Value& right);
-
-  // Counts so many steps' work (work.h).
-  void spend(size_t n_steps);
 
  private:
+  // The variable `loop`, and the index of the item that it is at.
+  struct Loop {
+    std::shared_ptr<Callable> value;
+    std::shared_ptr<size_t> at;
+  };
   enum class Flow : uint8_t { kNext, kBreak, kContinue };
-  class Nested;
+
+  // Counts nesting while it lives: no template overflows the stack.
+  class Nested {
+   public:
+    explicit Nested(Interpreter& interpreter) : interpreter_(interpreter) {
+      if (++interpreter_.depth_ > kMaxDepth) throw TemplateError{"the template nests too deep", true};
+      count_steps(1);
+    }
+    Nested(const Nested&) = delete;
+    Nested& operator=(const Nested&) = delete;
+    ~Nested() { --interpreter_.depth_; }
+
+   private:
+    static constexpr int kMaxDepth = 1000;  // of calls, expressions and statements
+    Interpreter& interpreter_;
+  };
 
   Value evaluate(const Expr& expr);
-  Value evaluate_compare(const Expr& expr);
+  bool evaluate_compare(const Expr& expr);
   Value evaluate_slice(const Expr& expr);
   Value evaluate_logic(const Expr& expr);
   Value evaluate_filter(const Expr& expr);
@@ -56,11 +73,14 @@ class Interpreter {
   Flow run_statement(const Stmt& stmt);
   void run_for(const Stmt& stmt);
   void run_loop(const Stmt& stmt, const Value& iterable, int depth);
+  std::vector<Value> chosen_items(const Stmt& stmt, std::vector<Value> items);
+  Loop make_loop(const Stmt& stmt, int depth, size_t n_items);
   void run_set(const Stmt& stmt);
   void run_with(const Stmt& stmt);
   void run_call_block(const Stmt& stmt);
   Value make_macro(const Stmt& stmt, std::string name);
   Value run_macro(const Stmt& stmt, const ScopePtr& closure, Args& args);
+  void bind_arguments(const Stmt& stmt, const Args& args);
   void assign(const Expr& target, const Value& value);
   // What `body` prints.
   Text captured(const Body& body);

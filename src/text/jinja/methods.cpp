@@ -155,17 +155,17 @@ Value capitalize(Interpreter&, const Value& self, Args&) {
   return self.text().with_bytes(capitalize_utf8(self.str()));
 }
 
-Value replace(Interpreter& interpreter, const Value& self, Args& args) {
-  return replaced(interpreter, self.text(), string_of(required_arg(args, 0, "old")),
-                  string_of(required_arg(args, 1, "new")), int_arg(args, 2, "count", -1));
+Value replace(Interpreter&, const Value& self, Args& args) {
+  return replaced(self.text(), string_of(required_arg(args, 0, "old")), string_of(required_arg(args, 1, "new")),
+                  int_arg(args, 2, "count", -1));
 }
 
-Value join(Interpreter& interpreter, const Value& self, Args& args) {
+Value join(Interpreter&, const Value& self, Args& args) {
   const std::vector<Value> items = iterate(required_arg(args, 0, "iterable"));
   for (const Value& item : items) {
     if (!item.is_string()) fail(std::string("sequence item: expected str instance, ") + type_name(item) + " found");
   }
-  return joined(interpreter, items, self.text());
+  return joined(items, self.text());
 }
 
 // Characters before byte `at`.

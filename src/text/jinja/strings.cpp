@@ -101,7 +101,7 @@ Text stripped(const Text& text, const Value* chars, bool left, bool right) {
   return text.substr(offsets[begin], offsets[end] - offsets[begin]);
 }
 
-Text replaced(Interpreter& interpreter, const Text& text, const Text& from, const Text& to, int64_t max_count) {
+Text replaced(const Text& text, const Text& from, const Text& to, int64_t max_count) {
   Text out;
   const std::string& s = text.str();
   size_t at = 0;
@@ -119,19 +119,19 @@ Text replaced(Interpreter& interpreter, const Text& text, const Text& from, cons
     if (found == std::string::npos) break;
     out.append(text.substr(at, found - at));
     out.append(to);
-    interpreter.spend(1);
+    count_steps(1);
     at = found + from.size();
   }
   out.append(text.substr(at));
   return out;
 }
 
-Text joined(Interpreter& interpreter, const std::vector<Value>& items, const Text& separator) {
+Text joined(const std::vector<Value>& items, const Text& separator) {
   Text out;
   for (size_t i = 0; i < items.size(); ++i) {
     if (i > 0) out.append(separator);
     const Text item = to_text(items[i]);
-    interpreter.spend(1);
+    count_steps(1);
     out.append(item);
   }
   return out;

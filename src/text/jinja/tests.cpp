@@ -2,6 +2,7 @@
 #include <array>
 
 #include "text/jinja/builtins.h"
+#include "text/jinja/operators.h"
 
 namespace realizar::text::jinja {
 namespace {
@@ -46,7 +47,7 @@ constexpr auto kTests = std::to_array<NamedTest>({
     {"escaped", [](Interpreter&, const Value&, Args&) { return false; }},
     {"odd", [](Interpreter&, const Value& v, Args&) { return whole(v) % 2 != 0; }},
     {"even", [](Interpreter&, const Value& v, Args&) { return whole(v) % 2 == 0; }},
-    {"divisibleby", [](Interpreter& in, const Value& v, Args& a) { return equal(in.binary("%", v, other(a)), 0); }},
+    {"divisibleby", [](Interpreter&, const Value& v, Args& a) { return equal(binary(Operator::kModulo, v, other(a)), 0); }},
     {"lower", [](Interpreter&, const Value& v, Args&) { const std::string s = to_text(v).str(); return s == lower_utf8(s) && s != upper_utf8(s); }},
     {"upper", [](Interpreter&, const Value& v, Args&) { const std::string s = to_text(v).str(); return s == upper_utf8(s) && s != lower_utf8(s); }},
     {"in", [](Interpreter&, const Value& v, Args& a) { return contains(other(a), v); }},

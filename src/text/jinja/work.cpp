@@ -26,4 +26,8 @@ void count_work(size_t n_ticks) {
   current_work->n_left_ -= n_ticks;
 }
 
+void count_steps(size_t n_steps) {
+  count_work(std::min(n_steps, kMaxSteps + 1) * kTicksAStep);
+}
+
 }  // namespace realizar::text::jinja

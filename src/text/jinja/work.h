@@ -23,7 +23,11 @@ class Work {
   Work* outer_;
 };
 
+inline constexpr size_t kMaxSteps = 4'000'000;  // expressions, statements and items of a run
+inline constexpr size_t kTicksAStep = 64;
+
 // A tick is a byte that is copied, about; throws beyond the account. Outside of runs nothing is counted.
 void count_work(size_t n_ticks);
+void count_steps(size_t n_steps);
 
 }  // namespace realizar::text::jinja
