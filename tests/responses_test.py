@@ -74,6 +74,13 @@ class Case(unittest.TestCase):
         reference = {"type": "item_reference", "id": response["output"][0]["id"]}
         message = self.refused(404, "input[0].id", {"input": [reference]}, key=key, code="not_found")
         self.assertIn("store", message)
+        self.assert_gone(response["id"], key)
+
+    def assert_gone(self, response_id, key=None):
+        for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/input_items"), ("POST", "/cancel")):
+            status, answer = self.ask(method, f"/v1/responses/{response_id}{path}", None, key)
+            self.assertEqual((status, answer["error"]["code"]), (404, "not_found"), (method, path))
+            self.assertIn(f"'{response_id}'", answer["error"]["message"])
 
     def stream(self, path="/v1/responses", **fields):
         status, body = self.ask("POST", path, {"temperature": 0, "stream": True, **fields})
@@ -111,6 +118,55 @@ class Stored(Case):
         self.refused_after(unstored)
 
 
+    def test_a_stored_response_comes_back_as_it_was_answered(self):
+        for streamed in (False, True):
+            fields = {"input": CAPITAL, "metadata": {"of": "Eva"}}
+            answered = self.stream(**fields)[-1]["response"] if streamed else self.respond(**fields)
+            self.assertEqual(self.ask("GET", f"/v1/responses/{answered['id']}"), (200, answered))
+
+    def test_what_is_deleted_is_gone(self):
+        response, other = self.respond(input=CAPITAL), self.respond(input=CAPITAL)
+        deleted = {"id": response["id"], "object": "response", "deleted": True}
+        self.assertEqual(self.ask("DELETE", f"/v1/responses/{response['id']}"), (200, deleted))
+        self.refused_after(response)
+        self.assertEqual(self.ask("GET", f"/v1/responses/{other['id']}")[0], 200)
+
+    def test_input_items_are_all_that_the_response_was_made_from(self):
+        first = self.respond(input="My name is Eva.")
+        reference = {"type": "item_reference", "id": first["output"][0]["id"]}
+        second = self.respond(input=[{"role": "user", "content": "What is my name?"}, reference],
+                              previous_response_id=first["id"])
+        path = f"/v1/responses/{second['id']}/input_items"
+        _, newest = self.ask("GET", path)
+        _, oldest = self.ask("GET", path + "?order=asc&limit=100")
+        self.assertEqual(newest["data"], oldest["data"][::-1])
+        items = oldest["data"]
+        self.assertEqual([item["content"][0]["text"] for item in items],
+                         ["My name is Eva.", text_of(first), "What is my name?", text_of(first)])
+        self.assertEqual([item["role"] for item in items], ["user", "assistant"] * 2)
+        self.assertEqual((oldest["first_id"], oldest["last_id"]), (items[0]["id"], items[-1]["id"]))
+        _, page = self.ask("GET", f"{path}?limit=1&after={newest['data'][1]['id']}")
+        self.assertEqual((page["data"], page["has_more"]), ([newest["data"][2]], True))
+        # Items of the input have ids, and can be referred to.
+        again = self.respond(input=[{"type": "item_reference", "id": items[0]["id"]}])
+        self.assertEqual(text_of(again), text_of(first))
+        self.assertEqual(again["usage"]["input_tokens"], first["usage"]["input_tokens"])
+
+    def test_a_list_of_items_says_what_is_wrong_with_its_query(self):
+        path = f"/v1/responses/{self.respond(input=CAPITAL)['id']}/input_items"
+        for query, param in (("limit=0", "limit"), ("order=up", "order"), ("after=msg_x", "after")):
+            status, answer = self.ask("GET", f"{path}?{query}")
+            self.assertEqual((status, answer["error"]["param"]), (400, param), answer)
+
+    def test_only_responses_in_the_background_are_cancelled_or_streamed_again(self):
+        path = f"/v1/responses/{self.respond(input=CAPITAL)['id']}"
+        for method, rest in (("POST", "/cancel"), ("GET", "?stream=true")):
+            status, answer = self.ask(method, path + rest)
+            self.assertEqual((status, answer["error"]["type"]), (400, "invalid_request_error"))
+            self.assertIn("background", answer["error"]["message"])
+        self.assertEqual(self.ask("GET", path)[0], 200)
+
+
 class Keys(Case):
     @classmethod
     def setUpClass(cls):
@@ -130,6 +186,15 @@ class Keys(Case):
         response = self.respond("ann", input=CAPITAL)
         self.refused_after(response, "bob")
         self.respond("ann", input=CAPITAL, previous_response_id=response["id"])
+
+
+class LittleRoom(Case):
+    args = ["--stored-responses-bytes", "12000"]  # 3000 for each client
+
+    def test_what_was_not_used_for_longest_makes_room(self):
+        first, *others = [self.respond(input=CAPITAL) for _ in range(4)]
+        self.refused_after(first)
+        self.assertEqual(self.ask("GET", f"/v1/responses/{others[-1]['id']}"), (200, others[-1]))
 
 
 class NothingStored(Case):

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/printable.h"
+#include "server/response_items.h"
 
 namespace realizar::server {
 namespace {
@@ -143,34 +144,27 @@ class Items {
 
   // The items of a response and of all before it, the oldest first.
   Status add_history(const std::string& last_id) {
-    std::vector<StoredResponsePtr> chain;
-    for (std::string id = last_id; !id.empty(); id = chain.back()->previous_id) {
-      chain.push_back(store_.find(tenant_, id));
-      if (chain.back() == nullptr) {
-        return not_found("previous_response_id: there is no response '" + shown(id) + "' here. " + kKept,
-                         "previous_response_id");
-      }
+    const std::vector<StoredResponsePtr> chain = store_.find_chain(tenant_, last_id);
+    const std::string& missing = chain.empty() ? last_id : chain.front()->previous_id;
+    if (!missing.empty()) {
+      return not_found("previous_response_id: there is no response '" + shown(missing) + "' here. " + kKept,
+                       "previous_response_id");
     }
-    for (auto stored = chain.rbegin(); stored != chain.rend(); ++stored) {
-      RZ_TRY(const Json input, parse_json((*stored)->input));
-      RZ_CHECK_OK(add_all(input, "previous_response_id"));
-      RZ_TRY(const Json response, parse_json((*stored)->response));
-      for (const Json& item : response["output"]) RZ_CHECK_OK(add_item(item, "previous_response_id", messages_));
+    for (const StoredResponsePtr& stored : chain) {
+      RZ_TRY(const Json items, items_of(*stored));
+      for (const Json& item : items) RZ_CHECK_OK(add_item(item, "previous_response_id", messages_));
     }
     return {};
   }
 
-  // `place`: of each item, with its number where that is of the request itself.
-  Status add_all(const Json& items, const std::string& place) {
+  // Puts in the place of each reference what it refers to.
+  Status add_own(Json& items) {
     for (size_t i = 0; i < items.size(); ++i) {
-      const std::string here = place == "input" ? fmt::format("input[{}]", i) : place;
-      const std::optional<std::string> id = referred_id(items[i]);
-      if (!id) {
-        RZ_CHECK_OK(add_item(items[i], here, messages_));
-        continue;
+      const std::string place = fmt::format("input[{}]", i);
+      if (const std::optional<std::string> id = referred_id(items[i])) {
+        RZ_TRY(items[i], find(*id, place));
       }
-      RZ_TRY(const Json item, find(*id, here));
-      RZ_CHECK_OK(add_item(item, here, messages_));
+      RZ_CHECK_OK(add_item(items[i], place, messages_));
     }
     return {};
   }
@@ -192,19 +186,20 @@ class Items {
     if (stored == nullptr) {
       return not_found(place + ".id: there is no item '" + shown(id) + "' here. " + kKept, place + ".id");
     }
-    auto parsed = outputs_.find(stored->id);
-    if (parsed == outputs_.end()) {
-      RZ_TRY(Json response, parse_json(stored->response));
-      parsed = outputs_.emplace(stored->id, std::move(response["output"])).first;
+    auto parsed = items_.find(stored->id);
+    if (parsed == items_.end()) {
+      RZ_TRY(Json items, items_of(*stored));
+      parsed = items_.emplace(stored->id, std::move(items)).first;
     }
-    const auto item = std::ranges::find_if(parsed->second, [&](const Json& one) { return one.value("id", "") == id; });
+    const auto item =
+        std::ranges::find_if(parsed->second, [&](const Json& one) { return one.value("id", Json()) == id; });
     return *item;
   }
 
   ResponseStore& store_;
   uint64_t tenant_;
   Messages& messages_;
-  std::map<std::string, Json> outputs_;  // of responses that were referred to
+  std::map<std::string, Json> items_;  // of responses that were referred to
 };
 
 Result<Json> input_items(const Json& input) {
@@ -291,7 +286,7 @@ Result<ResponseChat> chat_of_response(const Json& body, ResponseStore& store, ui
   if (instructions) messages.add({{"role", "system"}, {"content", *instructions}}, "instructions");
   Items items(store, tenant, messages);
   if (previous_id) RZ_CHECK_OK(items.add_history(*previous_id));
-  RZ_CHECK_OK(items.add_all(chat.input, "input"));
+  RZ_CHECK_OK(items.add_own(chat.input));
   chat.places.emplace_back("messages", "input");
 
   chat.body["max_completion_tokens"] = body.value("max_output_tokens", Json());

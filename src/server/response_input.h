@@ -13,7 +13,7 @@ namespace realizar::server {
 
 struct ResponseChat {
   Json body;   // of a chat completion
-  Json input;  // the request's own items, for the store
+  Json input;  // the request's own items, for the store; what was a reference is the item itself
   // Places in `body` and what the client wrote there: "messages[2].content" is "input[1].output".
   std::vector<std::pair<std::string, std::string>> places;
 };

@@ -37,6 +37,19 @@ StoredResponsePtr ResponseStore::find_by_item(uint64_t tenant, const std::string
   return item == shelf->second.response_of_item.end() ? nullptr : find_on(shelf->second, item->second);
 }
 
+std::vector<StoredResponsePtr> ResponseStore::find_chain(uint64_t tenant, const std::string& last_id) {
+  const std::lock_guard lock(mutex_);
+  std::vector<StoredResponsePtr> chain;
+  const auto shelf = shelves_.find(tenant);
+  if (shelf == shelves_.end()) return chain;
+  for (auto found = find_on(shelf->second, last_id); found != nullptr;) {
+    chain.push_back(found);
+    found = find_on(shelf->second, found->previous_id);
+  }
+  std::reverse(chain.begin(), chain.end());
+  return chain;
+}
+
 bool ResponseStore::erase(uint64_t tenant, const std::string& id) {
   const std::lock_guard lock(mutex_);
   const auto shelf = shelves_.find(tenant);

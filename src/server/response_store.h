@@ -18,7 +18,7 @@ struct StoredResponse {
   std::string previous_id;            // the response that it goes on with; "": none
   std::string input;                  // JSON: an array of items
   std::string response;               // JSON, as it was answered
-  std::vector<std::string> item_ids;  // of the response's output
+  std::vector<std::string> item_ids;  // of its items: the output's, and those of the input that got theirs here
 
   size_t n_bytes() const { return id.size() + previous_id.size() + input.size() + response.size(); }
 };
@@ -38,8 +38,10 @@ class ResponseStore {
   void put(uint64_t tenant, StoredResponse response);
   // Null where there is none of the tenant. What is found counts as used.
   StoredResponsePtr find(uint64_t tenant, const std::string& id);
-  // The response that has the item in its output.
+  // The response that has the item.
   StoredResponsePtr find_by_item(uint64_t tenant, const std::string& item_id);
+  // The response and those that it goes on with, the oldest first: as far back as none is gone.
+  std::vector<StoredResponsePtr> find_chain(uint64_t tenant, const std::string& last_id);
   // False where there is none.
   bool erase(uint64_t tenant, const std::string& id);
 

@@ -32,6 +32,26 @@ TEST(ResponseStore, ShowsNobodyWhatIsAnother) {
   EXPECT_NE(store.find(kAnn, "a"), nullptr);
 }
 
+TEST(ResponseStore, FindsWhatAResponseGoesOnWithAsFarBackAsItIsKept) {
+  const auto ids_of = [](const std::vector<StoredResponsePtr>& chain) {
+    std::string ids;
+    for (const auto& stored : chain) ids += stored->id;
+    return ids;
+  };
+  ResponseStore store({});
+  for (const auto& [id, previous] : {std::pair("a", ""), {"b", "a"}, {"c", "b"}, {"d", "b"}}) {
+    StoredResponse one = response(id);
+    one.previous_id = previous;
+    store.put(kAnn, std::move(one));
+  }
+  EXPECT_EQ(ids_of(store.find_chain(kAnn, "d")), "abd");
+  EXPECT_EQ(ids_of(store.find_chain(kAnn, "a")), "a");
+  EXPECT_EQ(ids_of(store.find_chain(kAnn, "x")), "");
+  EXPECT_EQ(ids_of(store.find_chain(kBob, "d")), "");
+  store.erase(kAnn, "a");
+  EXPECT_EQ(ids_of(store.find_chain(kAnn, "c")), "bc");
+}
+
 TEST(ResponseStore, ForgetsWhatIsErased) {
   ResponseStore store({});
   store.put(kAnn, response("a"));

@@ -22,6 +22,10 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/completions", post_completions},
     {"POST", "/v1/embeddings", post_embeddings},
     {"POST", "/v1/responses", post_responses},
+    {"GET", "/v1/responses/{response_id}", get_response},
+    {"DELETE", "/v1/responses/{response_id}", delete_response},
+    {"GET", "/v1/responses/{response_id}/input_items", get_input_items},
+    {"POST", "/v1/responses/{response_id}/cancel", post_cancel_response},
     {"DELETE", "/cache", delete_cache},
     {"POST", "/tokenize", post_tokenize},
     {"POST", "/detokenize", post_detokenize},
@@ -43,12 +47,21 @@ std::string_view without_version(std::string_view path) {
   return has_version ? path.substr(kVersion.size()) : path;
 }
 
-// What stands in the place of the pattern's last name; "" where it has none. Nullopt: the path is another.
-std::optional<std::string_view> id_in(std::string_view path, std::string_view pattern) {
+struct PathMatch {
+  std::string_view id;  // what stands in the place of the pattern's name
+  size_t n_fixed;       // bytes of the pattern outside its braces
+};
+
+// Nullopt: the path is another.
+std::optional<PathMatch> match_path(std::string_view path, std::string_view pattern) {
   const size_t brace = pattern.find('{');
-  if (brace == std::string_view::npos) return path == pattern ? std::optional(std::string_view()) : std::nullopt;
-  const bool is_one = path.size() > brace && path.substr(0, brace) == pattern.substr(0, brace);
-  return is_one ? std::optional(path.substr(brace)) : std::nullopt;
+  if (brace == std::string_view::npos) {
+    return path == pattern ? std::optional(PathMatch{{}, pattern.size()}) : std::nullopt;
+  }
+  const std::string_view before = pattern.substr(0, brace), after = pattern.substr(pattern.find('}') + 1);
+  const size_t n_fixed = before.size() + after.size();
+  const bool is_one = path.size() > n_fixed && path.starts_with(before) && path.ends_with(after);
+  return is_one ? std::optional(PathMatch{path.substr(before.size(), path.size() - n_fixed), n_fixed}) : std::nullopt;
 }
 
 // How many ids of each kind a body may hold for this model.
@@ -150,14 +163,17 @@ void read_body(Call call, Prepare prepare) {
 
 RouteMatch find_route(std::string_view method, std::string_view path) {
   RouteMatch match;
+  size_t n_fixed = 0;
   const std::string_view wanted = method == "HEAD" ? "GET" : method;
   for (const Route& route : kRoutes) {
-    const auto id = id_in(without_version(path), without_version(route.path));
-    if (!id) continue;
+    const auto found = match_path(without_version(path), without_version(route.path));
+    if (!found || found->n_fixed < n_fixed) continue;
+    if (found->n_fixed > n_fixed) match = {};
+    n_fixed = found->n_fixed;
     match.allowed += std::string(route.method) + (route.method == std::string_view("GET") ? ", HEAD, " : ", ");
     if (wanted != route.method) continue;
     match.route = &route;
-    match.path_id = percent_decoded(*id);
+    match.path_id = percent_decoded(found->id);
   }
   if (!match.allowed.empty()) match.allowed += "OPTIONS";
   return match;

@@ -13,7 +13,7 @@ namespace realizar::server {
 
 struct Route {
   const char* method;
-  const char* path;  // ends with a name in braces where the rest of a request's path is Call::path_id
+  const char* path;  // may have a name in braces: what stands there in a request's path is Call::path_id
   void (*handle)(Call call);
   bool needs_key = true;
 };
@@ -25,7 +25,8 @@ struct RouteMatch {
   std::string allowed;           // the path's methods, as the header Allow has them; "": there is no such path
 };
 
-// Every route is there with /v1 before its path and without it. HEAD goes where GET goes.
+// Every route is there with /v1 before its path and without it. HEAD goes where GET goes. Of several paths that fit,
+// the one with most text outside its braces is meant.
 RouteMatch find_route(std::string_view method, std::string_view path);
 
 void get_models(Call call);
@@ -34,6 +35,10 @@ void post_chat_completions(Call call);
 void post_completions(Call call);
 void post_embeddings(Call call);
 void post_responses(Call call);
+void get_response(Call call);
+void delete_response(Call call);
+void get_input_items(Call call);
+void post_cancel_response(Call call);
 void post_tokenize(Call call);
 void post_detokenize(Call call);
 void post_apply_template(Call call);

@@ -31,9 +31,24 @@ TEST(FindRoute, GivesTheRestOfAPathDecoded) {
   EXPECT_EQ(find_route("POST", "/v1/models/x").allowed, "GET, HEAD, OPTIONS");
 }
 
+TEST(FindRoute, TakesThePathThatSaysMost) {
+  const RouteMatch response = find_route("GET", "/v1/responses/resp_1");
+  const RouteMatch items = find_route("GET", "/v1/responses/resp_1/input_items");
+  ASSERT_NE(response.route, nullptr);
+  ASSERT_NE(items.route, nullptr);
+  EXPECT_NE(response.route, items.route);
+  EXPECT_EQ(response.path_id, "resp_1");
+  EXPECT_EQ(items.path_id, "resp_1");
+  EXPECT_EQ(response.allowed, "GET, HEAD, DELETE, OPTIONS");
+  EXPECT_EQ(items.allowed, "GET, HEAD, OPTIONS");
+  EXPECT_EQ(find_route("DELETE", "/v1/responses/resp_1/input_items").route, nullptr);
+  EXPECT_EQ(find_route("GET", "/v1/responses/resp_1/cancel").allowed, "POST, OPTIONS");
+  EXPECT_EQ(find_route("POST", "/v1/responses/a%2Fb/cancel").path_id, "a/b");
+}
+
 TEST(FindRoute, KnowsNoOtherPath) {
-  for (const char* path : {"", "/v1", "/v1/", "/v1/models/", "/models/", "/v1/v1/models", "/v1models", "/v2/models",
-                           "//models", "/model"}) {
+  for (const char* path : {"", "/v1", "/v1/", "/v1/models/", "/models/", "/v1/responses/", "/v1/v1/models", "/v1models",
+                           "/v2/models", "//models", "/model"}) {
     EXPECT_EQ(find_route("GET", path).route, nullptr) << path;
     EXPECT_EQ(find_route("GET", path).allowed, "") << path;
   }

@@ -352,6 +352,22 @@ describe('responses', () => {
     assert.equal((await respond({input, tools})).output_text, 'It is sunny in Abuja, 7 degrees.');
   });
 
+  test('are kept, with what they were made from, until they are deleted', async () => {
+    const first = await respond({input: 'My name is Eva.'});
+    const response = await respond({previous_response_id: first.id});
+    assert.deepEqual(await client.responses.retrieve(response.id), response);
+    const texts = [];
+    for await (const item of client.responses.inputItems.list(response.id, {limit: 2, order: 'asc'})) {
+      texts.push(item.content[0].text);
+    }
+    assert.deepEqual(texts, ['My name is Eva.', first.output_text, CAPITAL[0].content]);
+    await assert.rejects(client.responses.cancel(response.id), (e) => e.status === 400 && /background/.test(e.message));
+    await client.responses.delete(response.id);
+    await assert.rejects(client.responses.retrieve(response.id), (e) => e.status === 404 && e.code === 'not_found');
+    await assert.rejects(client.responses.delete(response.id), (e) => e.status === 404);
+    assert.equal((await client.responses.retrieve(first.id)).id, first.id);
+  });
+
   test('name the wrong field as the client spelled it', async () => {
     await assert.rejects(respond({max_output_tokens: 'many'}), (e) => e.status === 400 && e.param === 'max_output_tokens');
     await assert.rejects(respond({previous_response_id: 'resp_1'}), (e) => e.status === 400 && e.param === 'previous_response_id');

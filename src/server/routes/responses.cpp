@@ -7,6 +7,7 @@
 #include "server/chat_prompt.h"
 #include "server/request_fields.h"
 #include "server/response_input.h"
+#include "server/response_items.h"
 #include "server/routes.h"
 
 namespace realizar::server {
@@ -25,7 +26,8 @@ struct Item {
 struct Shelf {
   ResponseStore* store;
   uint64_t tenant;
-  std::string input;  // JSON
+  std::string input;                   // JSON
+  std::vector<std::string> input_ids;  // of its items that have an id of this server
 };
 
 // The field, or `otherwise` where it is absent or null.
@@ -164,7 +166,7 @@ class ResponsesDialect final : public Dialect {
 
   void keep(const Json& response) {
     if (!shelf_) return;
-    std::vector<std::string> item_ids;
+    std::vector<std::string> item_ids = std::move(shelf_->input_ids);
     for (const Item& item : items_) item_ids.push_back(item.id);
     const Json& previous = echoed_["previous_response_id"];
     shelf_->store->put(shelf_->tenant, {id_, previous.is_string() ? previous.get<std::string>() : "",
@@ -259,6 +261,11 @@ Result<CompletionPlan> plan_of(ResponseChat& chat, const Json& body, const Serve
   const bool stores = fields.boolean("store").value_or(true);
   if (!fields.status().ok()) return fields.status().error();
 
+  std::optional<Shelf> shelf;
+  if (stores) {
+    std::vector<std::string> input_ids = complete_items(chat.input);
+    shelf = Shelf{&call.context.responses, call.tenant, dump(chat.input), std::move(input_ids)};
+  }
   CompletionPlan plan;
   generation.request.prompt = std::move(prompt.tokens);
   generation.request.constraint =
@@ -266,9 +273,7 @@ Result<CompletionPlan> plan_of(ResponseChat& chat, const Json& body, const Serve
   plan.choice = std::move(prompt.choice);
   plan.choice.stop = std::move(generation.stop);
   plan.stream = generation.stream;
-  plan.dialect = std::make_unique<ResponsesDialect>(
-      body, model->id, generation.request,
-      stores ? std::optional(Shelf{&call.context.responses, call.tenant, dump(chat.input)}) : std::nullopt);
+  plan.dialect = std::make_unique<ResponsesDialect>(body, model->id, generation.request, std::move(shelf));
   plan.requests.push_back(std::move(generation.request));
   return plan;
 }
