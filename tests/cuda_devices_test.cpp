@@ -189,6 +189,30 @@ TEST_P(CudaDevices, AfterAWarmUpARequestOfAnyLengthRecordsNothing) {
   EXPECT_EQ(use.n_captures, n_captures);
 }
 
+TEST_P(CudaDevices, ADraftModelTakesItsMemoryAtOnceAndIsWarmedUpToo) {
+  TinyDims dims = kDims;
+  dims.n_layers = 1;
+  const ModelFile file = *tiny_model(kLlama, false, dims).open();
+  EngineRig rig(file, *make_cuda_on(GetParam().open, 1, {}), {.n_ctx = 64, .max_seqs = 2, .n_draft = 2});
+  const DrafterOptions options{.n_ctx = 64, .max_seqs = 2, .max_rows = 66, .kv_tokens = 128};
+  const auto backend = *make_cuda_on(GetParam().open, 1, {});
+  ASSERT_TRUE(backend->configure(ModelDrafter::limits_for(options)).ok());
+  const Model model = std::move(*Model::load(file, *backend, {.n_ctx = 64}));
+  const auto drafter = std::move(*ModelDrafter::create(model, *backend, options));
+  rig->set_drafter(drafter.get());
+  const size_t scratch_bytes = backend->scratch_bytes();
+  ASSERT_TRUE(rig->warm_up().ok());
+  const DeviceUse& use = *backend->devices().at(0);
+  const uint64_t n_captures = use.n_captures, n_replays = use.n_replays;
+  EXPECT_GT(n_captures, 0u);
+  const std::vector<Request> two = {request_for(some_tokens(5, 3, kDims.n_vocab), 1),
+                                    request_for(some_tokens(40, 11, kDims.n_vocab), 3)};
+  ASSERT_TRUE(rig->generate_all(two).ok());
+  EXPECT_GT(use.n_replays, n_replays);
+  EXPECT_EQ(use.n_captures, n_captures);
+  EXPECT_EQ(backend->scratch_bytes(), scratch_bytes);
+}
+
 TEST_P(CudaDevices, ATraceSaysThatItRecordsNothing) {
   const ModelFile file = model_of(kLlama);
   EngineRig rig = rig_on(GetParam(), file, {1});

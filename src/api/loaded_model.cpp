@@ -204,9 +204,8 @@ Status LoadedModel::load_weights_on(const std::string& backend_name, const LoadO
   RZ_TRY(Model loaded, Model::load(file, *backend, {engine_options.n_ctx, options.progress, options.hash_weights}));
   model = std::make_unique<Model>(std::move(loaded));
   RZ_TRY(engine, Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
-  if (options.warm_up) RZ_CHECK_OK(engine->warm_up());
-  if (options.draft_path.empty()) return {};
-  return load_draft(options, engine_options);
+  if (!options.draft_path.empty()) RZ_CHECK_OK(load_draft(options, engine_options));
+  return options.warm_up ? engine->warm_up() : Status{};
 }
 
 // Guesses are token ids: they mean the same in both models, or nothing.

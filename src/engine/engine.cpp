@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "base/caught.h"
+#include "base/check.h"
 #include "base/counter.h"
 #include "engine/prefix_file.h"
 #include "model/fingerprint.h"
@@ -151,7 +152,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
   RZ_CHECK_OK(backend.create_kv_cache(layout));
   RZ_TRY(Decoder decoder, Decoder::create(model, backend));
   std::unique_ptr<Engine> engine(new Engine(model, backend, decoder, std::move(end_tokens), options));
-  RZ_CHECK_OK(engine->reserve());
+  RZ_CHECK_OK(engine->idle_steps().reserve());
+  engine->publish_counters();
   return engine;
 }
 
@@ -174,6 +176,17 @@ Engine::Engine(const Model& model, Backend& backend, const Decoder& decoder, std
   max_drafts_.reserve(options.max_seqs);
   running_.reserve(options.max_seqs);
   counters_.n_blocks = pool_.n_blocks();
+}
+
+IdleSteps Engine::idle_steps() {
+  return {decoder_, backend_, {limits_for(options_), options_.n_ctx, options_.block_tokens, pool_.n_blocks(), true}};
+}
+
+Status Engine::warm_up() {
+  REQUIRE(is_idle());
+  forget_prefixes();
+  RZ_CHECK_OK(idle_steps().run_usual());
+  return drafter_ != nullptr ? drafter_->warm_up() : Status{};
 }
 
 Status Engine::check_tokens(std::span<const TokenId> tokens) const {

@@ -19,6 +19,7 @@
 #include "engine/counters.h"
 #include "engine/fair_share.h"
 #include "engine/host_blocks.h"
+#include "engine/idle_steps.h"
 #include "engine/model_drafter.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
@@ -97,8 +98,8 @@ class Engine {
 
   // The cache_salt of whoever is called `name`. No client can compute another's. Any thread, after load_cache.
   uint64_t cache_salt_of(std::string_view name) const { return pool_.salt_of(name); }
-  // While nothing runs: runs steps of decode rows in every usual number and depth, so that what a backend prepares for
-  // each is there before the first request. Forgets all cached prefixes. Errors: as step.
+  // While nothing runs: runs steps of decode rows in every usual number and depth, of the drafter too, so that what a
+  // backend prepares for each is there before the first request. Forgets all cached prefixes. Errors: as step.
   Status warm_up();
   // Forgets cached prefixes: all of them, or those that `tenant`'s requests have left.
   void forget_prefixes(std::optional<uint64_t> tenant = std::nullopt) { pool_.forget_names(tenant); }
@@ -129,9 +130,7 @@ class Engine {
   Engine(const Model& model, Backend& backend, const Decoder& decoder, std::vector<TokenId> end_tokens,
          const EngineOptions& options);
   uint64_t fingerprint(uint64_t source) const;
-  // engine_warm_up.cpp
-  Status reserve();
-  Status run_idle(uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each);
+  IdleSteps idle_steps();
 
   Status check(const Request& request) const;
   Status check_tokens(std::span<const TokenId> tokens) const;

@@ -25,7 +25,9 @@ Result<std::unique_ptr<ModelDrafter>> ModelDrafter::create(const Model& model, B
   layout.type = options.kv_type;
   RZ_CHECK_OK(backend.create_kv_cache(layout));
   RZ_TRY(Decoder decoder, Decoder::create(model, backend));
-  return std::unique_ptr<ModelDrafter>(new ModelDrafter(model, backend, decoder, options));
+  std::unique_ptr<ModelDrafter> drafter(new ModelDrafter(model, backend, decoder, options));
+  RZ_CHECK_OK(drafter->idle_steps().reserve());
+  return drafter;
 }
 
 ModelDrafter::ModelDrafter(const Model& model, Backend& backend, const Decoder& decoder, const DrafterOptions& options)
@@ -42,6 +44,16 @@ ModelDrafter::ModelDrafter(const Model& model, Backend& backend, const Decoder& 
     slot.own.tokens.reserve(options.n_ctx + 1);
     slot.own.blocks.reserve(options.n_ctx / options.block_tokens + 1);
   }
+}
+
+// Tokens are drawn from the logits here: each sequence has a way of its own to draw.
+IdleSteps ModelDrafter::idle_steps() {
+  const uint32_t n_positions = std::clamp(pool_.n_blocks() * options_.block_tokens, 1u, std::max(1u, options_.n_ctx));
+  return {decoder_, backend_, {limits_for(options_), n_positions, options_.block_tokens, pool_.n_blocks(), false}};
+}
+
+Status ModelDrafter::warm_up() {
+  return idle_steps().run_usual();
 }
 
 bool ModelDrafter::wipe_some(uint32_t max_blocks) {

@@ -9,6 +9,7 @@
 
 #include "backend/backend.h"
 #include "engine/batch_builder.h"
+#include "engine/idle_steps.h"
 #include "engine/scheduler.h"
 #include "kv/block_pool.h"
 #include "model/decoder.h"
@@ -36,6 +37,8 @@ class ModelDrafter {
   static Result<std::unique_ptr<ModelDrafter>> create(const Model& model, Backend& backend,
                                                       const DrafterOptions& options);
 
+  // While it holds no sequence: runs steps of every usual size, as Engine::warm_up. Errors: Internal.
+  Status warm_up();
   // Fills the drafts of running sequences, at most max_drafts[i] for running[i]; 0: none are wanted. Errors: Internal.
   Status draft(std::span<const SequencePtr> running, std::span<const uint32_t> max_drafts);
   // The sequence is over, or was put back.
@@ -52,6 +55,7 @@ class ModelDrafter {
 
   ModelDrafter(const Model& model, Backend& backend, const Decoder& decoder, const DrafterOptions& options);
 
+  IdleSteps idle_steps();
   Slot* slot_of(SeqId id);
   bool catch_up(Slot& slot, const Sequence& sequence, uint32_t& n_left);
   bool reserve(Slot& slot, uint32_t n_positions);

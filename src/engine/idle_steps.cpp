@@ -1,10 +1,7 @@
-// Steps that compute nothing of use: before the first request they let a backend take its memory, and prepare for the
-// shapes that steps have.
+#include "engine/idle_steps.h"
+
 #include <algorithm>
 #include <bit>
-
-#include "base/check.h"
-#include "engine/engine.h"
 
 namespace realizar {
 namespace {
@@ -13,7 +10,7 @@ namespace {
 // another does.
 class IdleRows {
  public:
-  IdleRows(const Backend& backend, uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each, uint32_t block_tokens) {
+  IdleRows(uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each, uint32_t block_tokens, bool wants_choices) {
     const uint32_t n_blocks = (first_pos + n_rows_each - 1) / block_tokens + 1;
     blocks_.resize(size_t{n_seqs} * n_blocks);
     for (uint32_t s = 0; s < n_seqs; ++s) {
@@ -25,8 +22,7 @@ class IdleRows {
     }
     tokens_.resize(positions_.size());
     greedy_.temperature = 0;
-    const TokenChoice choice{&greedy_, 0, {}};
-    if (backend.can_choose(choice)) choices_.assign(logit_rows_.size(), choice);
+    if (wants_choices) choices_.assign(logit_rows_.size(), {&greedy_, 0, {}});
   }
   IdleRows(const IdleRows&) = delete;
   IdleRows& operator=(const IdleRows&) = delete;
@@ -48,32 +44,35 @@ class IdleRows {
 
 }  // namespace
 
-// Backends take what their limits allow, whatever the step: so a row of each phase stands for all.
-Status Engine::reserve() {
-  const IdleRows prompt(backend_, 1, 0, 1, options_.block_tokens);
-  RZ_CHECK_OK(decoder_.reserve(prompt.batch(false)));
-  const IdleRows decode(backend_, 1, options_.n_ctx - 1, 1, options_.block_tokens);
-  RZ_CHECK_OK(decoder_.reserve(decode.batch(true)));
-  publish_counters();
-  return {};
+IdleSteps::IdleSteps(Decoder& decoder, const Backend& backend, const IdleBounds& bounds)
+    : decoder_(decoder), bounds_(bounds) {
+  SamplingParams greedy;
+  greedy.temperature = 0;
+  chooses_ = bounds.chooses && backend.can_choose({&greedy, 0, {}});
 }
 
-Status Engine::run_idle(uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each) {
-  const IdleRows rows(backend_, n_seqs, first_pos, n_rows_each, options_.block_tokens);
+// Backends take what their limits allow, whatever the step: so a row of each phase stands for all.
+Status IdleSteps::reserve() {
+  const IdleRows prompt(1, 0, 1, bounds_.block_tokens, chooses_);
+  RZ_CHECK_OK(decoder_.reserve(prompt.batch(false)));
+  const IdleRows decode(1, bounds_.n_positions - 1, 1, bounds_.block_tokens, chooses_);
+  return decoder_.reserve(decode.batch(true));
+}
+
+Status IdleSteps::run(uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each) {
+  const IdleRows rows(n_seqs, first_pos, n_rows_each, bounds_.block_tokens, chooses_);
   decoder_.encode(rows.batch(n_rows_each == 1));
   return decoder_.wait();
 }
 
 // The largest steps come first: where a backend keeps few recordings, those of small steps stay.
-Status Engine::warm_up() {
-  REQUIRE(is_idle());
-  forget_prefixes();
-  const BackendLimits limits = limits_for(options_);
-  RZ_CHECK_OK(run_idle(1, 0, std::min(limits.max_rows, options_.n_ctx)));
-  uint32_t n_seqs = std::min({limits.max_seqs, limits.max_logit_rows, pool_.n_blocks()});
+Status IdleSteps::run_usual() {
+  const BackendLimits& limits = bounds_.limits;
+  RZ_CHECK_OK(run(1, 0, std::min(limits.max_rows, bounds_.n_positions)));
+  uint32_t n_seqs = std::min({limits.max_seqs, limits.max_logit_rows, bounds_.n_blocks});
   for (; n_seqs > 0; n_seqs = std::bit_ceil(n_seqs) / 2) {
-    for (uint32_t n_positions = options_.n_ctx; n_positions > 0; n_positions = std::bit_ceil(n_positions) / 2) {
-      RZ_CHECK_OK(run_idle(n_seqs, n_positions - 1, 1));
+    for (uint32_t n_positions = bounds_.n_positions; n_positions > 0; n_positions = std::bit_ceil(n_positions) / 2) {
+      RZ_CHECK_OK(run(n_seqs, n_positions - 1, 1));
     }
   }
   return {};
