@@ -98,6 +98,55 @@ TEST_P(CudaDevices, WhatFitsNoDeviceIsStreamed) {
   EXPECT_EQ(logits_on(GetParam(), file, small), logits_on(GetParam(), file, {1}));
 }
 
+// What the backend says of itself, and the bits that it gives, with so much memory on one device.
+struct Placed {
+  std::string description;
+  std::vector<float> logits;
+};
+Placed placed(const CudaUnderTest& cuda, const ModelFile& file, uint64_t memory_bytes) {
+  EngineRig rig = rig_on(cuda, file, {1, {}, memory_bytes});
+  auto logits = rig->logits(some_tokens(24, 7, kDims.n_vocab), 20, 6).value();
+  return {rig.backend().description(), std::move(logits)};
+}
+
+TEST_P(CudaDevices, AnEmbeddingLeavesItsRoomToLayersWhereMemoryIsShort) {
+  constexpr std::string_view kMoved = "embeddings in the host's memory", kStreamed = "streamed";
+  TinyDims dims = kDims;
+  dims.n_vocab = 2000;
+  for (const bool is_tied : {false, true}) {
+    TinyModel model = tiny_model(kLlama, false, dims);
+    model.matrix_type = TypeId::kQ8_0;
+    if (is_tied) std::erase_if(model.tensors, [](const TinyTensor& t) { return t.role == Role::kHead; });
+    const ModelFile file = *model.open();
+    const Placed roomy = placed(GetParam(), file, 2 * bytes_of(file));
+    EXPECT_EQ(roomy.description.find(kMoved), std::string::npos);
+    const Placed tight = placed(GetParam(), file, bytes_of(file) - uint64_t{dims.n_vocab} * dims.d_model / 2);
+    EXPECT_EQ(tight.logits, roomy.logits);
+    EXPECT_EQ(tight.description.find(kMoved) != std::string::npos, !is_tied) << tight.description;
+    EXPECT_EQ(tight.description.find(kStreamed) != std::string::npos, is_tied) << tight.description;
+  }
+}
+
+// The emulated device has no more than it says.
+TEST(CudaEmbedding, TakesNoMemoryOfADeviceThatIsShort) {
+  TinyDims dims = kDims;
+  dims.n_vocab = 20000;
+  const ModelFile file = *tiny_model(kLlama, false, dims).open();
+  const uint64_t table_bytes = uint64_t{dims.n_vocab} * dims.d_model * sizeof(float);
+  const auto memory_with = [&](std::optional<uint32_t> n_gpu_layers) {
+    EmulatedMemory memory;
+    const OpenCuda open = [&]() -> Result<std::unique_ptr<cuda::Device>> {
+      return make_emulated_cuda_device({.memory = &memory});
+    };
+    const CudaUnderTest cuda{"emulated", open};
+    const EngineRig rig = rig_on(cuda, file, {1, n_gpu_layers});
+    return memory;
+  };
+  const EmulatedMemory all = memory_with({}), none = memory_with(0);
+  EXPECT_GE(all.device_bytes, none.device_bytes + table_bytes);
+  EXPECT_GE(none.pinned_bytes, all.pinned_bytes + table_bytes);
+}
+
 TEST_P(CudaDevices, APrefixComesBackFromTheHostsMemory) {
   const ModelFile file = model_of(kLlama);
   EngineRig rig = rig_on(GetParam(), file, {2}, kSmallPool);

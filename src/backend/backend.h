@@ -37,7 +37,8 @@ struct MatrixSource {
   std::vector<uint32_t> row_order;
   // The pieces hold [n_cols, n_rows] instead (plain types only); the backend transposes.
   bool transposed = false;
-  int32_t layer = -1;  // of the model that it is part of; -1: of none
+  int32_t layer = -1;        // of the model that it is part of; -1: of none
+  bool is_gathered = false;  // embed() alone uses it: of each step it reads the rows of the tokens
   Shard shard = Shard::kWhole;
   uint32_t shard_unit = 1;  // rows, or columns, that stay together: those that read or make one KV head
   // Of F8_E4M3, which is not transposed: what its elements are multiplied by, [n_mats * n_rows as stored,

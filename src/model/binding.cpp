@@ -183,6 +183,7 @@ Result<WeightId> Binder::matrix_rows(const Found& found, Role role, uint32_t fir
   source.row_order = std::move(row_order);
   source.transposed = found.transposed;
   source.layer = layer_;
+  source.is_gathered = role == Role::kPositionEmbed || (role == Role::kEmbed && !is_head_tied_);
   source.shard = spec.shard;
   source.shard_unit = shard_unit(role, first_row);
   for (const TensorInfo* tensor : found.tensors) source.pieces.push_back(tensor->data);
@@ -305,18 +306,19 @@ Result<bool> Binder::is_head_tied() {
   return tied;
 }
 
+// Tables come last: a backend that may keep them elsewhere then knows what else its device must hold.
 Status Binder::bind_top(Weights& w) {
-  RZ_TRY(w.embed, matrix(Role::kEmbed, kNoLayer));
-  RZ_TRY(w.position_embed, matrix(Role::kPositionEmbed, kNoLayer));
+  RZ_TRY(is_head_tied_, is_head_tied());
+  if (!is_head_tied_) {
+    RZ_TRY(w.head, matrix(Role::kHead, kNoLayer));
+  }
   RZ_TRY(w.final_norm, norm(Role::kFinalNorm, kNoLayer));
   RZ_TRY(w.final_norm_bias, vector(Role::kFinalNormBias, kNoLayer));
   RZ_TRY(w.head_bias, vector(Role::kHeadBias, kNoLayer));
-  RZ_TRY(const bool tied, is_head_tied());
-  w.head = w.embed;
-  if (!tied) {
-    RZ_TRY(w.head, matrix(Role::kHead, kNoLayer));
-  }
   RZ_TRY(w.inv_freq, upload(config_.rope.inv_freq));
+  RZ_TRY(w.embed, matrix(Role::kEmbed, kNoLayer));
+  RZ_TRY(w.position_embed, matrix(Role::kPositionEmbed, kNoLayer));
+  if (is_head_tied_) w.head = w.embed;
   return {};
 }
 

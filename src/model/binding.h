@@ -72,6 +72,7 @@ class Binder {
   Backend& backend_;
   const ModelOptions& options_;
   int32_t layer_ = -1;  // that is being bound
+  bool is_head_tied_ = false;
   std::unordered_set<const TensorInfo*> claimed_;
   uint64_t done_bytes_ = 0;
   uint64_t weights_hash_ = 0;

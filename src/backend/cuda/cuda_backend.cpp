@@ -98,7 +98,15 @@ class CudaBackend final : public Backend {
   // Of the keys, or values, of a block's layer, on one device.
   size_t part_bytes() const { return ranks_.front()->runner().layer_block_bytes(); }
 
+  // What one device has of the layers, and its room for weights.
+  struct LayerShare {
+    uint32_t n_layers;
+    uint64_t n_bytes;
+    bool fits;  // is known to
+  };
+  std::vector<LayerShare> shares_beside(uint64_t no_layer, uint64_t on_host) const;
   void share_layers();
+  Weights::Home home_of(const MatrixSource& source) const;
   // What one device has of every layer of the cache.
   KvLayout layout_of_part() const {
     KvLayout layout = layout_;
@@ -162,6 +170,7 @@ std::string CudaBackend::description() const {
   if (placement_.is_shared()) text += "; sharing every layer";
   const uint32_t n_streamed = n_streamed_layers();
   if (n_streamed > 0) text += ", " + std::to_string(n_streamed) + " layers streamed from the host's memory";
+  if (ranks_.front()->weights().host_bytes() > 0) text += ", embeddings in the host's memory";
   return "cuda (" + text + ")";
 }
 
@@ -186,24 +195,50 @@ Status CudaBackend::configure(const BackendLimits& limits) {
   return {};
 }
 
-// Once it is known what the weights of no layer take.
-void CudaBackend::share_layers() {
+// How the layers are shared where so many bytes of the weights that belong to none are on devices, and on the host.
+std::vector<CudaBackend::LayerShare> CudaBackend::shares_beside(uint64_t no_layer, uint64_t on_host) const {
   const uint32_t n_layers = std::max(1u, options_.n_layers);
-  const uint64_t no_layer = ranks_.front()->weights().bytes();
-  const uint64_t all_layers = options_.weight_bytes - std::min(no_layer, options_.weight_bytes);
+  const uint64_t all_layers = options_.weight_bytes - std::min(no_layer + on_host, options_.weight_bytes);
   const uint64_t layer_weights = all_layers / n_layers / placement_.n_sharing();
   const uint64_t layer_cache = options_.kv_bytes / n_layers / placement_.n_sharing();
   const bool is_shared = placement_.is_shared();
-  placement_.set_layers(is_shared ? std::vector<uint32_t>(ranks_.size(), n_layers)
-                                  : split_layers({no_layer, layer_weights + layer_cache, n_layers}, room_bytes_));
+  const auto n_layers_on = is_shared ? std::vector<uint32_t>(ranks_.size(), n_layers)
+                                     : split_layers({no_layer, layer_weights + layer_cache, n_layers}, room_bytes_);
+  std::vector<LayerShare> shares;
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
-    const uint64_t n_own = placement_.n_layers_on(i);
+    const uint64_t n_own = n_layers_on[i];
     const uint64_t n_bytes = room_bytes_[i] - std::min(n_own * layer_cache, room_bytes_[i]);
     // What shares allocations may leave a part of the last one empty.
     const uint64_t wanted =
         (i == 0 || is_shared ? no_layer : 0) + n_own * layer_weights + ranks_[i]->device().shared_allocation_bytes();
-    ranks_[i]->weights().set_room({n_bytes, options_.weight_bytes > 0 && wanted <= n_bytes, options_.n_gpu_layers});
+    shares.push_back({n_layers_on[i], n_bytes, options_.weight_bytes > 0 && wanted <= n_bytes});
   }
+  return shares;
+}
+
+// Once it is known what the weights of no layer take.
+void CudaBackend::share_layers() {
+  const Weights& first = ranks_.front()->weights();
+  const std::vector<LayerShare> shares = shares_beside(first.device_bytes(), first.host_bytes());
+  std::vector<uint32_t> n_layers;
+  for (const LayerShare& share : shares) n_layers.push_back(share.n_layers);
+  placement_.set_layers(n_layers);
+  for (uint32_t i = 0; i < ranks_.size(); ++i) {
+    ranks_[i]->weights().set_room({shares[i].n_bytes, shares[i].fits, options_.n_gpu_layers});
+  }
+}
+
+// A step reads few rows of a table that is only gathered from: it leaves its room to layers that would be streamed.
+Weights::Home CudaBackend::home_of(const MatrixSource& source) const {
+  using enum Weights::Home;
+  if (!source.is_gathered || source.layer >= 0) return kDevice;
+  if (options_.n_gpu_layers && *options_.n_gpu_layers < options_.n_layers) return kHost;
+  if (options_.weight_bytes == 0) return kDevice;
+  uint64_t n_bytes = 0;
+  for (const auto piece : source.pieces) n_bytes += piece.size();
+  const Weights& first = ranks_.front()->weights();
+  const auto shares = shares_beside(first.device_bytes() + n_bytes, first.host_bytes());
+  return std::ranges::all_of(shares, &LayerShare::fits) ? kDevice : kHost;
 }
 
 // Has one id on all devices, also where the weight is not.
@@ -223,9 +258,10 @@ Result<WeightId> CudaBackend::add_weight(uint32_t place, const AddTo& add_to) {
 Result<WeightId> CudaBackend::load_matrix(const MatrixSource& source) {
   if (source.layer >= 0 && !placement_.has_layers()) share_layers();
   const uint32_t place = placement_.place_of_matrix(source.layer);
+  const Weights::Home home = home_of(source);
   RZ_TRY(const WeightId id, add_weight(place, [&](Weights& weights, uint32_t rank) -> Result<WeightId> {
            RZ_TRY(const MatrixPart part, part_of(source, rank, placement_.n_sharing()));
-           return weights.add_matrix(source, part);
+           return weights.add_matrix(source, part, home);
          }));
   const bool gives_parts = placement_.is_shared() && source.layer >= 0 && source.shard == Shard::kCols;
   placement_.add_weight(place, gives_parts);

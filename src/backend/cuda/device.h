@@ -41,7 +41,7 @@ class Device {
   // What is small and many had better share allocations of this size, which the driver gives in large pieces; 0: each
   // may have its own.
   virtual size_t shared_allocation_bytes() const = 0;
-  // The same in memory of the host that the device reads while the processor goes on.
+  // The same in memory of the host that the device reads while the processor goes on: copies, and kernels in place.
   virtual Result<void*> allocate_pinned(size_t n_bytes) = 0;
   // Of what allocate_pinned gave, when no copy reads it any more.
   virtual void free_pinned(void* memory) = 0;

@@ -66,6 +66,17 @@ Status Weights::place_resident(Planes& planes, size_t n_rows) {
   return {};
 }
 
+Status Weights::place_on_host(Planes& planes, size_t n_rows) {
+  for (int i = 0; i < kPlanes; ++i) {
+    const size_t n_bytes = planes.row_bytes[i] * n_rows;
+    if (n_bytes == 0) continue;
+    RZ_TRY(void* memory, device_.allocate_pinned(n_bytes));
+    planes.at[i] = static_cast<std::byte*>(memory);
+    n_host_bytes_ += n_bytes;
+  }
+  return {};
+}
+
 // The planes follow each other in the host's memory, to be copied at once.
 Result<Weights::Stored> Weights::place_streamed(const MatrixSource& source, Planes& planes, size_t n_rows) {
   Stored stored{};
@@ -83,7 +94,7 @@ Result<Weights::Stored> Weights::place_streamed(const MatrixSource& source, Plan
   return stored;
 }
 
-Result<WeightId> Weights::add_matrix(const MatrixSource& source, const MatrixPart& part) {
+Result<WeightId> Weights::add_matrix(const MatrixSource& source, const MatrixPart& part, Home home) {
   const auto form = form_of(source.type);
   if (!form) {
     return unsupported(
@@ -103,7 +114,10 @@ Result<WeightId> Weights::add_matrix(const MatrixSource& source, const MatrixPar
   Stored stored{};
   size_t sizes[kPlanes];
   std::ranges::transform(planes.row_bytes, sizes, [&](size_t n_bytes) { return n_bytes * n_rows; });
-  if (is_resident(source, sizes)) {
+  if (home == Home::kHost) {
+    RZ_CHECK_OK(place_on_host(planes, n_rows));
+    RZ_CHECK_OK(repack(source, part, planes, 0, n_rows, planes.at));
+  } else if (is_resident(source, sizes)) {
     RZ_CHECK_OK(place_resident(planes, n_rows));
     RZ_CHECK_OK(upload_rows(source, part, planes));
   } else {

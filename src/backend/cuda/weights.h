@@ -1,4 +1,4 @@
-// Weights in the device's memory, and those that are brought there layer by layer.
+// Weights in the device's memory, those that are brought there layer by layer, and those that it reads from the host's.
 #pragma once
 
 #include <memory>
@@ -32,9 +32,11 @@ class Weights {
     arena_.set_limit(room.n_bytes);
   }
 
+  // Where a matrix of no layer lies: on the device, or in pinned memory of the host, where kernels read it in place.
+  enum class Home { kDevice, kHost };
   // Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type, more than kMaxMatrixRows rows),
   // FormatError (a weight is NaN or infinite), ResourceExhausted, Internal.
-  Result<WeightId> add_matrix(const MatrixSource& source, const MatrixPart& part);
+  Result<WeightId> add_matrix(const MatrixSource& source, const MatrixPart& part, Home home = Home::kDevice);
   Result<WeightId> add_vector(std::span<const float> values);
   // The id of what is on other devices alone.
   WeightId add_absent();
@@ -54,7 +56,9 @@ class Weights {
   std::optional<uint32_t> streamed_layer(WeightId id) const;
   uint32_t n_streamed_layers() const { return stream_.n_layers(); }
   LayerStream& stream() { return stream_; }
-  size_t bytes() const { return arena_.n_allocated() + n_streamed_bytes_; }
+  size_t bytes() const { return device_bytes() + n_streamed_bytes_ + n_host_bytes_; }
+  size_t device_bytes() const { return arena_.n_allocated(); }
+  size_t host_bytes() const { return n_host_bytes_; }  // of Home::kHost
   // Of the planes as they lie on the device.
   uint64_t matrix_bytes(WeightId id) const { return matrices_[static_cast<uint32_t>(id)].n_bytes; }
 
@@ -76,6 +80,7 @@ class Weights {
   bool is_resident(const MatrixSource& source, std::span<const size_t> plane_bytes);
   Result<void*> allocate(size_t n_bytes);
   Status place_resident(Planes& planes, size_t n_rows);
+  Status place_on_host(Planes& planes, size_t n_rows);
   Result<Stored> place_streamed(const MatrixSource& source, Planes& planes, size_t n_rows);
   Status repack(const MatrixSource& source, const MatrixPart& part, const Planes& planes, size_t first_row,
                 size_t n_rows, std::byte* const* to);
@@ -89,7 +94,7 @@ class Weights {
   LayerStream stream_;
   std::vector<Stored> matrices_;
   std::byte* staging_[2] = {};
-  size_t n_streamed_bytes_ = 0;
+  size_t n_streamed_bytes_ = 0, n_host_bytes_ = 0;
   size_t layer_bytes_ = 0, max_layer_bytes_ = 0;  // of the layer that is being loaded, and of the largest so far
   int32_t layer_ = -1, last_streamed_layer_ = -1;
   bool is_full_ = false;
