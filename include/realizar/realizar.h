@@ -2,7 +2,8 @@
  *
  * Every function that can fail gives a null pointer or a negative number; rz_last_error then says why, for the calling
  * thread. A null pointer where a value is needed is such an error. One rz_model is used by one thread at a time, except
- * rz_cancel, which any thread may call while rz_generate or rz_generate_batch runs. */
+ * rz_cancel, which any thread may call while rz_generate, rz_generate_batch or rz_embed runs. A callback may call
+ * rz_cancel and what takes a const rz_model; of the others rz_free must not be called there, and the rest fail. */
 #ifndef REALIZAR_H
 #define REALIZAR_H
 
@@ -175,7 +176,7 @@ int rz_default_generate_options(const rz_model* model, rz_generate_options* opti
 /* Gives the number of generated tokens. */
 int64_t rz_generate(rz_model* model, const int32_t* prompt, size_t n_prompt, const rz_generate_options* options,
                     rz_text_callback on_text, void* user);
-/* Ends a running rz_generate or rz_generate_batch within a step. */
+/* Ends a running rz_generate or rz_generate_batch within a step, and a running rz_embed with RZ_CANCELLED. */
 void rz_cancel(rz_model* model);
 
 typedef struct rz_prompt {
@@ -184,7 +185,7 @@ typedef struct rz_prompt {
 } rz_prompt;
 
 /* One prompt's end: its index, its text (not terminated), how it ended. Where finish_reason is RZ_FINISH_ERROR, `text`
- * is the error's message. All is valid during the call, which must not call functions of the model but rz_cancel. */
+ * is the error's message. All is valid during the call. */
 typedef void (*rz_result_callback)(size_t prompt_idx, const char* text, size_t n_bytes, const rz_result* result,
                                    void* user);
 /* Answers several prompts, up to max_seqs of them together, each as rz_generate would alone; tells the end of each as

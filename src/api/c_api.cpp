@@ -8,7 +8,7 @@ using namespace realizar::c;
 
 namespace {
 
-LoadOptions to_load_options(const rz_load_options& given) {
+Result<LoadOptions> to_load_options(const rz_load_options& given) {
   LoadOptions load;
   const auto take_text = [](std::string& to, const char* from) {
     if (from != nullptr) to = from;
@@ -29,7 +29,8 @@ LoadOptions to_load_options(const rz_load_options& given) {
   take_number(load.max_batch_tokens, given.max_batch_tokens);
   take_number(load.kv_tokens, given.kv_tokens);
   take_number(load.n_draft, given.n_draft);
-  if (given.devices != nullptr) load.devices.assign(given.devices, given.devices + given.n_devices);
+  if (given.devices == nullptr && given.n_devices > 0) return null_argument("devices");
+  load.devices.assign(given.devices, given.devices + given.n_devices);
   if (given.n_gpu_layers != 0) load.n_gpu_layers = static_cast<uint32_t>(std::max(0, given.n_gpu_layers));
   if (given.host_cache_mb != 0) load.host_cache_mb = static_cast<uint64_t>(std::max<int64_t>(0, given.host_cache_mb));
   load.check = given.check != 0;
@@ -85,7 +86,9 @@ rz_model* rz_load(const char* path, const rz_load_options* options) {
         if (path == nullptr) return fail(null_argument("path")), nullptr;
         const auto given = read_struct(options);
         if (!given.ok()) return fail(given.error()), nullptr;
-        auto model = LanguageModel::load(path, to_load_options(*given));
+        const auto load = to_load_options(*given);
+        if (!load.ok()) return fail(load.error()), nullptr;
+        auto model = LanguageModel::load(path, *load);
         if (!model.ok()) return fail(model.error()), nullptr;
         return new rz_model{std::move(*model)};
       },
@@ -105,11 +108,17 @@ int rz_get_info(const rz_model* model, rz_model_info* info) {
 }
 
 int64_t rz_n_vocab(const rz_model* model) {
-  return model != nullptr ? int64_t{model->model.info().n_vocab} : fail(null_argument("model"));
+  return counted([&]() -> Result<int64_t> {
+    if (model == nullptr) return null_argument("model");
+    return int64_t{model->model.info().n_vocab};
+  });
 }
 
 int64_t rz_n_ctx(const rz_model* model) {
-  return model != nullptr ? int64_t{model->model.info().n_ctx} : fail(null_argument("model"));
+  return counted([&]() -> Result<int64_t> {
+    if (model == nullptr) return null_argument("model");
+    return int64_t{model->model.info().n_ctx};
+  });
 }
 
 int64_t rz_tokenize(const rz_model* model, const char* text, int add_special, int parse_special, int32_t* ids,

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <string>
 #include <thread>
@@ -210,6 +211,7 @@ TEST_F(CApi, ABatchGivesWhatItsPromptsGiveAlone) {
   EXPECT_EQ(ends.results[1].finish_reason, RZ_FINISH_ERROR);
   EXPECT_EQ(ends.results[1].error_code, RZ_CONTEXT_LENGTH_EXCEEDED);
   EXPECT_EQ(ends.texts[1], "the prompt has 129 tokens, the context 128");
+  EXPECT_EQ(ends.results[1].n_prompt, 129u);
   EXPECT_EQ(ends.results[3].n_prompt, 3u);
   EXPECT_LT(rz_generate_batch(model, nullptr, 1, &options, on_result, &ends), 0);
   rz_free(model);
@@ -258,6 +260,109 @@ TEST_F(CApi, APromptThatIsTooLongIsToldWithItsNumbers) {
   EXPECT_LT(rz_n_ctx(nullptr), 0);
   EXPECT_EQ(rz_last_error_n_prompt(), 0u);
   EXPECT_EQ(rz_last_error_n_ctx(), 0u);
+}
+
+TEST_F(CApi, ACallbackMayAskTheModelButNotRunIt) {
+  struct Asked {
+    rz_model* model;
+    std::vector<int64_t> refused;
+    std::vector<int> codes;
+    int64_t n_tokens = 0, n_vocab = 0;
+  } asked{model_, {}, {}};
+  const auto ask = [](const char*, size_t, void* user) {
+    auto* a = static_cast<Asked*>(user);
+    const int32_t id = 5;
+    const rz_prompt prompt{&id, 1};
+    std::vector<float> room(4096);
+    const auto refuse = [&](int64_t result) {
+      a->refused.push_back(result);
+      a->codes.push_back(rz_last_error_code());
+    };
+    refuse(rz_generate(a->model, &id, 1, nullptr, nullptr, nullptr));
+    refuse(rz_generate_batch(a->model, &prompt, 1, nullptr, nullptr, nullptr));
+    refuse(rz_logits(a->model, &id, 1, 1, 1, room.data(), room.size()));
+    refuse(rz_embed(a->model, &id, 1, RZ_POOL_LAST, room.data(), room.size()));
+    refuse(rz_clear_cache(a->model, 1));
+    refuse(rz_set_trace(a->model, 1));
+    refuse(rz_clear_trace(a->model));
+    a->n_tokens = rz_tokenize(a->model, "Hello world", 0, 0, nullptr, 0);
+    a->n_vocab = rz_n_vocab(a->model);
+    return 0;
+  };
+  const auto ids = chat_ids();
+  const auto options = greedy();
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, ask, &asked), 1) << rz_last_error();
+  EXPECT_EQ(asked.refused, std::vector<int64_t>(7, -1));
+  EXPECT_EQ(asked.codes, std::vector<int>(7, RZ_INVALID_ARGUMENT));
+  EXPECT_GT(asked.n_tokens, 1);
+  EXPECT_EQ(asked.n_vocab, 2048);
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << "afterwards it is free";
+}
+
+// What is wrong is found before anything is computed.
+TEST_F(CApi, ANullPointerWithACountIsAnError) {
+  const auto ids = chat_ids();
+  size_t n_pieces = 0;
+  const auto count = [](const char*, size_t, void* user) { return static_cast<int>(++*static_cast<size_t*>(user)); };
+  const auto expect_refused = [&](const rz_generate_options& options, const char* name) {
+    EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, count, &n_pieces), 0) << name;
+    EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(rz_last_error()).find(name), std::string::npos) << rz_last_error();
+  };
+  auto no_stops = greedy(), no_stop_tokens = greedy(), unset_result = greedy();
+  no_stops.n_stop = 1;
+  no_stop_tokens.n_stop_tokens = 1;
+  rz_result result{};
+  unset_result.result = &result;
+  expect_refused(no_stops, "stop is null");
+  expect_refused(no_stop_tokens, "stop_tokens is null");
+  expect_refused(unset_result, "struct_size");
+  EXPECT_EQ(n_pieces, 0u);
+  rz_load_options load{};
+  load.struct_size = sizeof load;
+  load.n_devices = 1;
+  EXPECT_EQ(rz_load(kModel, &load), nullptr);
+  EXPECT_NE(std::string(rz_last_error()).find("devices is null"), std::string::npos) << rz_last_error();
+}
+
+TEST_F(CApi, NumbersThatNoModelCanHaveAreRefusedByName) {
+  const auto expect_refused = [](const rz_load_options& load, const char* name) {
+    rz_model* model = rz_load(kModel, &load);
+    EXPECT_EQ(model, nullptr) << name;
+    EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT) << name;
+    EXPECT_NE(std::string(rz_last_error()).find(name), std::string::npos) << rz_last_error();
+    rz_free(model);
+  };
+  rz_load_options load{};
+  load.struct_size = sizeof load;
+  load.backend = "cpu";
+  rz_load_options threads = load, drafts = load, ctx = load;
+  threads.n_threads = UINT32_MAX;
+  drafts.n_draft = UINT32_MAX;
+  ctx.n_ctx = UINT32_MAX;
+  expect_refused(threads, "threads");
+  expect_refused(drafts, "draft");
+  expect_refused(ctx, "ctx");
+}
+
+TEST_F(CApi, AVectorIsWholeOrTheCallWasCancelled) {
+  const auto ids = chat_ids();
+  std::vector<float> vector(1024);
+  std::atomic<bool> is_done{false};
+  std::thread canceller([&] {
+    while (!is_done) rz_cancel(model_);
+  });
+  const int64_t n = rz_embed(model_, ids.data(), ids.size(), RZ_POOL_MEAN, vector.data(), vector.size());
+  const int code = rz_last_error_code();
+  is_done = true;
+  canceller.join();
+  if (n < 0) {
+    EXPECT_EQ(code, RZ_CANCELLED);
+    return;
+  }
+  double square_sum = 0;
+  for (int64_t i = 0; i < n; ++i) square_sum += double{vector[static_cast<size_t>(i)]} * vector[static_cast<size_t>(i)];
+  EXPECT_NEAR(square_sum, 1.0, 1e-3);
 }
 
 TEST_F(CApi, ErrorsAreToldAndNothingCrashes) {

@@ -73,9 +73,10 @@ rz_result to_c(const TextGeneration& generation) {
   return to;
 }
 
-rz_result failed(const Error& error) {
+rz_result failed(const Error& error, size_t n_prompt) {
   rz_result to{};
   to.struct_size = sizeof to;
+  to.n_prompt = static_cast<uint32_t>(n_prompt);
   to.finish_reason = RZ_FINISH_ERROR;
   to.error_code = code_of(error);
   return to;
@@ -94,12 +95,13 @@ Result<Asked> read_asked(const rz_model& model, const rz_generate_options* optio
   RZ_TRY(const rz_generate_options given, read_struct(options));
   asked.request.sampling = to_sampling(given);
   if (given.max_tokens > 0) asked.request.max_tokens = given.max_tokens;
-  if (given.stop_tokens != nullptr) asked.request.stop_tokens = to_tokens(given.stop_tokens, given.n_stop_tokens);
+  if (given.stop_tokens == nullptr && given.n_stop_tokens > 0) return null_argument("stop_tokens");
+  asked.request.stop_tokens = to_tokens(given.stop_tokens, given.n_stop_tokens);
   asked.request.ignore_eos = given.ignore_eos != 0;
   asked.request.n_logprobs = given.n_logprobs;
   asked.request.logprobs = given.logprobs != 0 || given.n_logprobs > 0;
-  for (size_t i = 0; given.stop != nullptr && i < given.n_stop; ++i) {
-    if (given.stop[i] == nullptr) return null_argument("stop");
+  for (size_t i = 0; i < given.n_stop; ++i) {
+    if (given.stop == nullptr || given.stop[i] == nullptr) return null_argument("stop");
     asked.text.stop.emplace_back(given.stop[i]);
   }
   return asked;
@@ -136,8 +138,7 @@ class Teller {
   std::vector<rz_logprob> top_;
 };
 
-Status check_prompt(const rz_model* model, const int32_t* ids, size_t n_ids) {
-  if (model == nullptr) return null_argument("model");
+Status check_prompt(const int32_t* ids, size_t n_ids) {
   if (ids == nullptr && n_ids > 0) return null_argument("ids");
   return {};
 }
@@ -166,10 +167,11 @@ int rz_default_generate_options(const rz_model* model, rz_generate_options* opti
 
 int64_t rz_generate(rz_model* model, const int32_t* prompt, size_t n_prompt, const rz_generate_options* options,
                     rz_text_callback on_text, void* user) {
-  return counted([&]() -> Result<int64_t> {
-    RZ_CHECK_OK(check_prompt(model, prompt, n_prompt));
+  return exclusively(model, [&]() -> Result<int64_t> {
+    RZ_CHECK_OK(check_prompt(prompt, n_prompt));
     RZ_TRY(Asked asked, read_asked(*model, options));
     RZ_TRY(const rz_generate_options given, read_struct(options));
+    if (given.result != nullptr) RZ_CHECK_OK(check_struct(*given.result));
     asked.request.prompt = to_tokens(prompt, n_prompt);
     Teller teller(on_text, user, given);
     RZ_TRY(const auto generation, model->model.generate_text(asked.request, asked.text, [&](const TextEvent& event) {
@@ -182,13 +184,12 @@ int64_t rz_generate(rz_model* model, const int32_t* prompt, size_t n_prompt, con
 
 int64_t rz_generate_batch(rz_model* model, const rz_prompt* prompts, size_t n_prompts,
                           const rz_generate_options* options, rz_result_callback on_result, void* user) {
-  return counted([&]() -> Result<int64_t> {
-    if (model == nullptr) return null_argument("model");
+  return exclusively(model, [&]() -> Result<int64_t> {
     if (prompts == nullptr && n_prompts > 0) return null_argument("prompts");
     RZ_TRY(const Asked asked, read_asked(*model, options));
     std::vector<Request> requests;
     for (const rz_prompt& prompt : std::span(prompts, n_prompts)) {
-      RZ_CHECK_OK(check_prompt(model, prompt.ids, prompt.n_ids));
+      RZ_CHECK_OK(check_prompt(prompt.ids, prompt.n_ids));
       requests.push_back(asked.request);
       requests.back().prompt = to_tokens(prompt.ids, prompt.n_ids);
     }
@@ -196,7 +197,7 @@ int64_t rz_generate_batch(rz_model* model, const rz_prompt* prompts, size_t n_pr
     RZ_CHECK_OK(
         model->model.generate_texts(requests, asked.text, [&](size_t idx, const Result<TextGeneration>& result) {
           const std::string& text = result.ok() ? result->text : result.error().message;
-          const rz_result end = result.ok() ? to_c(*result) : failed(result.error());
+          const rz_result end = result.ok() ? to_c(*result) : failed(result.error(), prompts[idx].n_ids);
           n_answered += result.ok() ? 1 : 0;
           if (on_result != nullptr) on_result(idx, text.data(), text.size(), &end, user);
         }));
@@ -210,16 +211,16 @@ void rz_cancel(rz_model* model) {
 
 int64_t rz_logits(rz_model* model, const int32_t* ids, size_t n_ids, uint32_t n_prompt, uint32_t n_last, float* logits,
                   size_t capacity) {
-  return counted([&]() -> Result<int64_t> {
-    RZ_CHECK_OK(check_prompt(model, ids, n_ids));
+  return exclusively(model, [&]() -> Result<int64_t> {
+    RZ_CHECK_OK(check_prompt(ids, n_ids));
     RZ_TRY(const auto values, model->model.logits(to_tokens(ids, n_ids), n_prompt, n_last));
     return copy_floats(values, logits, capacity);
   });
 }
 
 int64_t rz_embed(rz_model* model, const int32_t* ids, size_t n_ids, int pooling, float* vector, size_t capacity) {
-  return counted([&]() -> Result<int64_t> {
-    RZ_CHECK_OK(check_prompt(model, ids, n_ids));
+  return exclusively(model, [&]() -> Result<int64_t> {
+    RZ_CHECK_OK(check_prompt(ids, n_ids));
     if (pooling != RZ_POOL_LAST && pooling != RZ_POOL_MEAN) {
       return invalid_argument("pooling: expected RZ_POOL_LAST or RZ_POOL_MEAN, actual " + std::to_string(pooling),
                               "pooling");
@@ -228,21 +229,22 @@ int64_t rz_embed(rz_model* model, const int32_t* ids, size_t n_ids, int pooling,
     request.prompt = to_tokens(ids, n_ids);
     request.pooling = pooling == RZ_POOL_LAST ? Pooling::kLast : Pooling::kMean;
     RZ_TRY(const Generation generation, model->model.generate(request));
+    if (generation.finish_reason == FinishReason::kCancelled) {
+      return Error{ErrorCode::kCancelled, "rz_cancel ended the call", ""};
+    }
     return copy_floats(generation.embedding, vector, capacity);
   });
 }
 
 int rz_clear_cache(rz_model* model, int wipe) {
-  return static_cast<int>(counted([&]() -> Result<int64_t> {
-    if (model == nullptr) return null_argument("model");
+  return static_cast<int>(exclusively(model, [&]() -> Result<int64_t> {
     model->model.clear_cache(wipe != 0);
     return 0;
   }));
 }
 
 int rz_set_trace(rz_model* model, int on) {
-  return static_cast<int>(counted([&]() -> Result<int64_t> {
-    if (model == nullptr) return null_argument("model");
+  return static_cast<int>(exclusively(model, [&]() -> Result<int64_t> {
     model->model.set_trace(on != 0);
     return 0;
   }));
@@ -261,8 +263,7 @@ int64_t rz_trace(const rz_model* model, void (*on_row)(const rz_trace_row* row, 
 }
 
 int rz_clear_trace(rz_model* model) {
-  return static_cast<int>(counted([&]() -> Result<int64_t> {
-    if (model == nullptr) return null_argument("model");
+  return static_cast<int>(exclusively(model, [&]() -> Result<int64_t> {
     model->model.clear_trace();
     return 0;
   }));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -14,6 +15,7 @@
 
 struct rz_model {
   realizar::LanguageModel model;
+  std::atomic<bool> is_busy{false};  // a call that changes it runs
 };
 
 namespace realizar::c {
@@ -46,19 +48,44 @@ int64_t counted(const Body& body) {
 
 Error null_argument(const char* name);
 
+// The same for what changes the model: one call at a time, and none from a callback of another.
+template <class Body>
+int64_t exclusively(rz_model* model, const Body& body) {
+  return counted([&]() -> Result<int64_t> {
+    if (model == nullptr) return null_argument("model");
+    if (model->is_busy.exchange(true)) {
+      return invalid_argument(
+          "the model is busy with another call: only rz_cancel and what takes a const rz_model can be "
+          "called now",
+          "model");
+    }
+    struct Release {
+      std::atomic<bool>& is_busy;
+      ~Release() { is_busy = false; }
+    } const release{model->is_busy};
+    return body();
+  });
+}
+
+template <class Struct>
+Status check_struct(const Struct& given) {
+  if (given.struct_size < sizeof(size_t)) return invalid_argument("struct_size is not set", "struct_size");
+  return {};
+}
+
 // The caller's struct, with zeroes for the fields that it does not know.
 template <class Struct>
 Result<Struct> read_struct(const Struct* given) {
   Struct own{};
   if (given == nullptr) return own;
-  if (given->struct_size < sizeof(size_t)) return invalid_argument("struct_size is not set", "struct_size");
+  RZ_CHECK_OK(check_struct(*given));
   std::memcpy(&own, given, std::min(given->struct_size, sizeof(Struct)));
   return own;
 }
 // Fills the fields that the caller knows.
 template <class Struct>
 Status write_struct(Struct filled, Struct* to) {
-  if (to->struct_size < sizeof(size_t)) return invalid_argument("struct_size is not set", "struct_size");
+  RZ_CHECK_OK(check_struct(*to));
   filled.struct_size = std::min(to->struct_size, sizeof filled);
   std::memcpy(to, &filled, filled.struct_size);
   return {};

@@ -22,6 +22,7 @@ namespace realizar {
 namespace {
 
 constexpr uint32_t kDefaultDraft = 4;
+constexpr uint32_t kMaxThreads = 1024;
 
 template <class T>
 struct Named {
@@ -117,6 +118,10 @@ Result<std::unique_ptr<Backend>> make_backend(const std::string& name, const Loa
   if (name != "cpu") {
     return invalid_argument("backend: expected auto, cpu, cuda or reference, actual '" + name + "'", "backend");
   }
+  if (options.n_threads > kMaxThreads) {
+    return invalid_argument(fmt::format("threads: expected at most {}, actual {}", kMaxThreads, options.n_threads),
+                            "threads");
+  }
   RZ_TRY(const CpuIsa isa, parse_name(kIsas, options.isa, "isa"));
   return make_cpu_backend({options.n_threads, isa});
 }
@@ -172,7 +177,9 @@ Result<EngineOptions> LoadedModel::engine_options(const ModelConfig& config, con
   engine_options.priority_scope = options.global_priority ? PriorityScope::kAll : PriorityScope::kTenant;
   const uint32_t n_contexts =
       options.kv_contexts > 0 ? std::min(options.kv_contexts, options.max_seqs) : options.max_seqs;
-  engine_options.kv_tokens = options.kv_tokens > 0 ? options.kv_tokens : engine_options.n_ctx * n_contexts;
+  const uint64_t n_positions = uint64_t{engine_options.n_ctx} * n_contexts;
+  engine_options.kv_tokens =
+      options.kv_tokens > 0 ? options.kv_tokens : static_cast<uint32_t>(std::min<uint64_t>(n_positions, UINT32_MAX));
   engine_options.n_draft = options.n_draft > 0 || options.draft_path.empty() ? options.n_draft : kDefaultDraft;
   return engine_options;
 }

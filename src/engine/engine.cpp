@@ -21,6 +21,7 @@ constexpr uint32_t kScoredRows = 64;
 
 // Positions are 32-bit signed, and one more token than positions is kept.
 constexpr uint32_t kMaxContext = 1u << 30;
+constexpr uint32_t kMaxDraft = 64;
 
 // One sequence of the whole context always fits, so that something can always run.
 uint32_t n_blocks_for(const EngineOptions& options) {
@@ -141,6 +142,10 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
     return invalid_argument(fmt::format("batch tokens: expected at least {}, a token for each sequence, actual {}",
                                         options.max_seqs, options.max_batch_tokens),
                             "batch_tokens");
+  }
+  if (options.n_draft > kMaxDraft) {
+    return invalid_argument(fmt::format("draft tokens: expected at most {}, actual {}", kMaxDraft, options.n_draft),
+                            "n_draft");
   }
   KvLayout layout;
   layout.n_layers = c.n_layers;
