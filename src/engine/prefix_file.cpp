@@ -115,8 +115,11 @@ uint32_t load_prefixes(const std::string& path, BlockPool& pool, Backend& backen
     const auto block = pool.allocate();
     if (!block) break;
     backend.write_block(*block, record.block());
-    pool.restore_name(*block, record.name());
-    taken.push_back(*block);
+    if (pool.restore_name(*block, record.name())) {
+      taken.push_back(*block);
+    } else {
+      pool.release(*block);
+    }
   }
   for (size_t i = taken.size(); i-- > 0;) pool.release(taken[i]);
   return static_cast<uint32_t>(taken.size());

@@ -170,9 +170,9 @@ BlockPool::Name BlockPool::name_of(BlockId id) const {
   return {block.parent_hash, block.hash, block.owner, tokens_of(to_index(id))};
 }
 
-void BlockPool::restore_name(BlockId id, const Name& name_before) {
-  if (hash_of(name_before.parent_hash, name_before.tokens) != name_before.hash) return;
-  name(to_index(id), name_before);
+bool BlockPool::restore_name(BlockId id, const Name& name_before) {
+  const bool is_own = hash_of(name_before.parent_hash, name_before.tokens) == name_before.hash;
+  return is_own && name(to_index(id), name_before);
 }
 
 // False where it has a name, or the name is taken.

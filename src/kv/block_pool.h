@@ -90,9 +90,9 @@ class BlockPool {
   // All named blocks: those that are held, then the free ones, most recently used first.
   std::vector<BlockId> named_blocks() const;
   Name name_of(BlockId id) const;
-  // Names a block that has none as another run named it; without effect where the name is taken or does not follow from
-  // its tokens.
-  void restore_name(BlockId id, const Name& name);
+  // Names a block that has none as another run named it. False, and without effect, where the name is taken or does not
+  // follow from its tokens.
+  bool restore_name(BlockId id, const Name& name);
 
   // Forgets all names, or those of one owner and of all tails: behind another's tail there may be what the owner left
   // in the block before.

@@ -1,0 +1,91 @@
+// Any bytes as a file of --cache-dir: what is taken from them can be found again, nothing else is held or named, and a
+// file that is written of it gives the same. Where the first byte is odd, the sums of the records are made right first,
+// so that what lies beyond them is reached too.
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "engine/prefix_file.h"
+#include "support/hash_backend.h"
+
+namespace {
+
+using namespace realizar;
+
+constexpr uint32_t kBlocks = 6, kBlockTokens = 4;
+constexpr uint64_t kFingerprint = 1;
+constexpr size_t kHeaderBytes = 56, kRecordBytes = 88, kSumBytes = 8;
+
+// In memory, where the machine has a folder for that.
+struct Files {
+  Files() {
+    const std::filesystem::path memory = "/dev/shm";
+    const auto folder = std::filesystem::exists(memory) ? memory : std::filesystem::temp_directory_path();
+    given = folder / ("prefix_file_fuzz." + std::to_string(::getpid()));
+    written = given.string() + ".written";
+  }
+  ~Files() {
+    std::filesystem::remove(given);
+    std::filesystem::remove(written);
+  }
+  std::filesystem::path given, written;
+};
+
+struct Cache {
+  explicit Cache(const HashKey& key) : pool(kBlocks, kBlockTokens, key) {
+    KvLayout layout;
+    layout.block_tokens = kBlockTokens;
+    layout.n_blocks = kBlocks;
+    if (!backend.create_kv_cache(layout).ok()) std::abort();
+  }
+  uint32_t load(const std::filesystem::path& path) {
+    const uint32_t n = load_prefixes(path, pool, backend, kFingerprint);
+    const bool is_sound = pool.is_consistent() && pool.n_free() == kBlocks && pool.name_counts().n_named == n;
+    if (!is_sound) std::abort();
+    return n;
+  }
+  testing::HashBackend backend;
+  BlockPool pool;
+};
+
+bool are_same(const BlockPool::Name& a, const BlockPool::Name& b) {
+  return a.hash == b.hash && a.parent_hash == b.parent_hash && a.owner == b.owner &&
+         std::equal(a.tokens.begin(), a.tokens.end(), b.tokens.begin(), b.tokens.end());
+}
+
+void make_sums_right(std::string& bytes) {
+  for (size_t at = kHeaderBytes; at + kRecordBytes <= bytes.size(); at += kRecordBytes) {
+    const uint64_t sum = XXH3_64bits(bytes.data() + at, kRecordBytes - kSumBytes);
+    std::memcpy(bytes.data() + at + kRecordBytes - kSumBytes, &sum, sizeof sum);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const Files files;
+  if (size == 0) return 0;
+  std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
+  if (data[0] % 2 == 1) make_sums_right(bytes);
+  std::ofstream(files.given, std::ios::binary | std::ios::trunc) << bytes;
+  Cache first({1, 2}), second({3, 4});
+  const uint32_t n = first.load(files.given);
+  const auto n_written = save_prefixes(files.written, first.pool, first.backend, kFingerprint, UINT64_MAX);
+  if (!n_written.ok() || *n_written != n || second.load(files.written) != n) std::abort();
+  const std::vector<BlockId> blocks = first.pool.named_blocks(), again = second.pool.named_blocks();
+  std::vector<std::byte> block(first.backend.block_bytes()), other(block.size());
+  for (uint32_t i = 0; i < n; ++i) {
+    if (!are_same(first.pool.name_of(blocks[i]), second.pool.name_of(again[i]))) std::abort();
+    first.backend.read_block(blocks[i], block);
+    second.backend.read_block(again[i], other);
+    if (block != other) std::abort();
+  }
+  return 0;
+}
