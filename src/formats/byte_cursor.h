@@ -25,14 +25,15 @@ class ByteCursor {
   uint64_t remaining() const { return bytes_.size() - offset_; }
   std::string_view file() const { return file_; }
 
+  // FormatError where what `field` at `at` announces does not fit into the rest of the file.
+  Status need(uint64_t n, uint64_t elem_bytes, std::string_view field, uint64_t at) const {
+    if (n <= remaining() / elem_bytes) return {};
+    return ends_within_error(file_, bytes_.size(), field, at, n, elem_bytes);
+  }
+
   // The next n * elem_bytes bytes. `field` names them in the error.
   Result<std::span<const std::byte>> take(uint64_t n, uint64_t elem_bytes, std::string_view field) {
-    if (n > remaining() / elem_bytes) {
-      return field_error(file_, field, offset_,
-                         std::to_string(n) + (elem_bytes == 1 ? "" : " x " + std::to_string(elem_bytes)) + " bytes",
-                         std::to_string(remaining()) +
-                             " bytes up to the end of the file: it is cut off or damaged, download it again");
-    }
+    RZ_CHECK_OK(need(n, elem_bytes, field, offset_));
     const auto taken = bytes_.subspan(offset_, n * elem_bytes);
     offset_ += taken.size();
     return taken;

@@ -12,21 +12,20 @@ namespace {
 
 constexpr size_t kMaxNamesShown = 12;
 
-// Projectors of images lie beside the models that they belong to, and later parts beside the first.
-bool is_model(const std::filesystem::path& path) {
+}  // namespace
+
+bool is_gguf_model(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   const bool is_later_part = name.find("-of-") != std::string::npos && name.find("-00001-of-") == std::string::npos;
   return path.extension() == ".gguf" && !is_later_part && !name.starts_with("mmproj");
 }
-
-}  // namespace
 
 Result<std::filesystem::path> find_gguf(const std::filesystem::path& folder) {
   std::error_code error;
   std::vector<std::string> names;
   auto entry = std::filesystem::directory_iterator(folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (is_model(entry->path())) names.push_back(entry->path().filename().string());
+    if (is_gguf_model(entry->path())) names.push_back(entry->path().filename().string());
   }
   if (error) {
     return not_found(fmt::format("cannot read the folder {}: {}", folder.string(), error.message()), folder.string());

@@ -42,11 +42,7 @@ Status check_version(uint32_t version, std::string_view file) {
 Result<uint64_t> read_count(ByteCursor& in, std::string_view field, uint64_t min_entry_bytes) {
   const uint64_t at = in.offset();
   RZ_TRY(const auto count, in.read<uint64_t>(field));
-  const uint64_t most = in.remaining() / min_entry_bytes;
-  if (count > most) {
-    return field_error(in.file(), field, at, fmt::format("at most {}, for which the file has room", most),
-                       fmt::format("{}: the file is cut off or damaged, download it again", count));
-  }
+  RZ_CHECK_OK(in.need(count, min_entry_bytes, field, at));
   return count;
 }
 
@@ -97,11 +93,7 @@ Result<MetaArray> read_bools(ByteCursor& in, uint64_t n, std::string_view field)
 
 Result<MetaArray> read_strings(ByteCursor& in, uint64_t n, std::string_view field) {
   constexpr uint64_t kMinStringBytes = 8;
-  if (n > in.remaining() / kMinStringBytes) {
-    return field_error(in.file(), field, in.offset(),
-                       fmt::format("at most {} strings, for which the file has room", in.remaining() / kMinStringBytes),
-                       std::to_string(n));
-  }
+  RZ_CHECK_OK(in.need(n, kMinStringBytes, field, in.offset()));
   std::vector<std::string_view> values;
   values.reserve(n);
   for (uint64_t i = 0; i < n; ++i) {
@@ -211,8 +203,9 @@ Result<Metadata> read_metadata(ByteCursor& in, uint64_t n_key_values) {
     RZ_TRY(const auto key, read_name(in, fmt::format("key of metadata entry {}", i), kGgufMaxKeyBytes));
     const std::string field = fmt::format("metadata '{}'", printable(key));
     if (metadata.contains(key)) return field_error(in.file(), field, at, "each key once", "a second entry");
-    RZ_TRY(auto value, read_value(in, field));
-    metadata.set(std::string(key), std::move(value));
+    auto value = read_value(in, field);
+    if (!value.ok()) return value.error();
+    metadata.set(std::string(key), std::move(*value));
   }
   return metadata;
 }

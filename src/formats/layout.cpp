@@ -30,6 +30,16 @@ Error cut_off_error(std::string_view file, uint64_t n_bytes, uint64_t n_expected
                       std::string(file));
 }
 
+Error ends_within_error(std::string_view file, uint64_t n_file_bytes, std::string_view field, uint64_t offset,
+                        uint64_t n, uint64_t elem_bytes) {
+  const std::string times = elem_bytes == 1 ? "" : fmt::format(" x {}", elem_bytes);
+  return format_error(
+      fmt::format("{}: the file is cut off or damaged: it has {}, and {} at byte {} needs at least {}{} "
+                  "bytes; download it again",
+                  file, bytes_text(n_file_bytes), field, offset, n, times),
+      std::string(file));
+}
+
 std::string shape_to_string(std::span<const uint64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }

@@ -119,6 +119,20 @@ TEST(Gguf, AFileThatWasCutOffSaysHowMuchOfItIsThere) {
   }
 }
 
+TEST(Gguf, AFileThatEndsAnywhereBeforeItsTensorsSaysSo) {
+  const auto whole = small_model().bytes();
+  const size_t n_metadata = find(whole, "first") - 8;
+  for (size_t n_bytes = 4; n_bytes < n_metadata; ++n_bytes) {
+    auto bytes = whole;
+    bytes.resize(n_bytes);
+    const std::string error = error_of(bytes);
+    EXPECT_NE(error.find("m.gguf: the file is cut off or damaged: it has " + std::to_string(n_bytes) + " bytes, and "),
+              std::string::npos)
+        << error;
+    EXPECT_TRUE(error.ends_with("; download it again")) << error;
+  }
+}
+
 TEST(Gguf, AFileWithoutTensorsNeedsNoPadding) {
   std::vector<std::byte> bytes(24);  // magic, version, no tensor, no metadata; the data would begin at byte 32
   std::memcpy(bytes.data(), "GGUF", 4);
