@@ -637,6 +637,24 @@ class ModelsFolder(unittest.TestCase):
         self.assertTrue(any("\\xff" in line and "left out" in line for line in lines), stderr)
 
 
+    def test_a_folder_that_holds_one_model_is_served_by_its_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ["one/some-file.gguf", "one/mmproj-f16.gguf", "two/a.gguf", "two/b.gguf", "none/notes.txt"]:
+                path = pathlib.Path(folder, name)
+                path.parent.mkdir(exist_ok=True)
+                path.symlink_to(MODEL)
+            pathlib.Path(folder, "mmproj-other.gguf").symlink_to(MODEL)
+            server = Server("--models-dir", folder)
+            self.assertEqual([model["id"] for model in server.get("/v1/models").json()["data"]],
+                             [pathlib.Path(MODEL).stem, "one"])
+            with server.connect() as client:
+                client.send(post({**CHAT, "model": "one"}))
+                self.assertEqual(client.reply().answer(), ANSWER)
+            code, stderr = server.stop()
+        self.assertEqual(code, 0)
+        self.assertRegex(stderr, r"\A.*/two is left out: it holds several models; --models-dir .*/two serves them\n\Z")
+
+
 class FailedLoads(Case):
     """Beside a model that is well, one that is broken and one that is gone."""
 

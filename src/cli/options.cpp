@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "api/long_context.h"
 #include "base/files.h"
 #include "cli/output.h"
 
@@ -235,10 +236,7 @@ Result<LanguageModel> load_model(const std::string& path, LoadOptions options) {
   const ModelInfo& info = model->info();
   if (!info.gpu_refusal.empty()) warn("not on the GPU: " + info.gpu_refusal);
   if (!info.backend.starts_with("cuda")) warn_of_gpu_options(options);
-  if (info.n_ctx > info.n_ctx_train) {
-    warn(fmt::format("--ctx {}: the model was trained for {} tokens; what it writes beyond them may make no sense",
-                     info.n_ctx, info.n_ctx_train));
-  }
+  if (const std::string warning = long_context_warning(info); !warning.empty()) warn(warning);
   if (!info.check.empty()) warn(info.check);
   return model;
 }

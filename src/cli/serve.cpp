@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "formats/gguf_folder.h"
 #include "server/origin_policy.h"
 #include "server/server.h"
 #include "text/utf8.h"
@@ -40,8 +43,20 @@ server::ModelSource source_of(const std::string& text) {
   return {has_ending ? path.stem().string() : path.filename().string(), text};
 }
 
-// Every .gguf file, and every folder that has a config.json, in alphabetical order. Of a split file the first part.
-// What nobody could ask for is left out, with a line that says so: links to nothing, names that are not UTF-8.
+enum class Holds : uint8_t { kNothing, kModel, kSeveral };
+
+Holds what_holds(const std::filesystem::path& path) {
+  std::error_code error;
+  if (is_gguf_model(path) || std::filesystem::exists(path / "config.json", error)) return Holds::kModel;
+  if (!std::filesystem::is_directory(path, error)) return Holds::kNothing;
+  const auto found = find_gguf(path);
+  if (found.ok()) return Holds::kModel;
+  return found.error().code == ErrorCode::kInvalidArgument ? Holds::kSeveral : Holds::kNothing;
+}
+
+// Every .gguf file, and every folder that has a config.json or one .gguf file, in alphabetical order. Of a split file
+// the first part. What nobody could ask for is left out, with a line that says so: links to nothing, names that are not
+// UTF-8, folders with several models.
 Result<std::vector<server::ModelSource>> find_models(const std::string& folder) {
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) return not_found("there is no folder " + folder, folder);
@@ -49,12 +64,12 @@ Result<std::vector<server::ModelSource>> find_models(const std::string& folder) 
   auto entry = std::filesystem::directory_iterator(folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     std::error_code ignored;
-    const std::string name = entry->path().filename().string();
-    const bool is_later_part = name.find("-of-") != std::string::npos && name.find("-00001-of-") == std::string::npos;
-    const bool is_gguf = entry->path().extension() == ".gguf" && !is_later_part;
-    if (!is_gguf && !std::filesystem::exists(entry->path() / "config.json", ignored)) continue;
-    const std::string path = entry->path().string();
-    if (!std::filesystem::exists(path, ignored)) {
+    const Holds holds = what_holds(entry->path());
+    if (holds == Holds::kNothing) continue;
+    const std::string path = entry->path().string(), name = entry->path().filename().string();
+    if (holds == Holds::kSeveral) {
+      warn(fmt::format("{0} is left out: it holds several models; --models-dir {0} serves them", path));
+    } else if (!std::filesystem::exists(path, ignored)) {
       warn(path + " is left out: it is not there, or it is a link to nothing");
     } else if (!text::is_valid_utf8(name)) {
       warn(path + " is left out: its name is not UTF-8; ID=PATH gives it another");
@@ -264,7 +279,10 @@ void add_serve(CommandLine& line) {
               "any the bundled one is served")
       .shown_as("[[ID=]PATH...]")
       .file();
-  flags.option("--models-dir", args->folder, "Serve every model in this folder too").folder();
+  flags
+      .option("--models-dir", args->folder,
+              "Serve every model in this folder too: .gguf files, and folders that hold one model")
+      .folder();
   flags
       .option("--alias", args->aliases,
               "Further names of the model, with commas between them; ID=NAME where several are served")

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "api/long_context.h"
 #include "base/ascii_case.h"
 #include "base/caught.h"
 #include "base/printable.h"
@@ -15,12 +16,14 @@
 namespace realizar::server {
 namespace {
 
+// Of a folder every file of weights counts.
 uint64_t bytes_on_disk(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return std::filesystem::file_size(path, error);
   uint64_t n_bytes = 0;
   for (const auto& file : std::filesystem::directory_iterator(path, error)) {
-    if (file.path().extension() == ".safetensors") n_bytes += file.file_size(error);
+    const auto ending = file.path().extension();
+    if (ending == ".safetensors" || ending == ".gguf") n_bytes += file.file_size(error);
   }
   return n_bytes;
 }
@@ -188,6 +191,9 @@ Result<ServedModelPtr> served_model(const ModelSource& source, const RegistryOpt
   const ModelInfo& info = loaded->info;
   spdlog::info("{} is loaded on {}", source.id, info.backend);
   if (!info.gpu_refusal.empty()) spdlog::warn("{} is not on the GPU: {}", source.id, info.gpu_refusal);
+  if (const std::string warning = long_context_warning(info); !warning.empty()) {
+    spdlog::warn("{}: {}", source.id, warning);
+  }
   if (!info.check.empty()) spdlog::info("{}", info.check);
   auto model = std::make_shared<ServedModel>();
   model->id = source.id;

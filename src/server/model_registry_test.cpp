@@ -1,6 +1,8 @@
 #include "server/model_registry.h"
 
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -10,6 +12,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <sstream>
 #include <thread>
 
 #include "base/caught.h"
@@ -69,6 +72,41 @@ class Registry : public ::testing::Test {
 
 std::string id_of(const ModelRegistry::Entry* entry) {
   return entry == nullptr ? "none" : entry->source.id;
+}
+
+// What is logged while it lives.
+class Log {
+ public:
+  Log() : before_(spdlog::default_logger()) {
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
+  }
+  ~Log() { spdlog::set_default_logger(before_); }
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  size_t count(const std::string& wanted) const {
+    const std::string text = text_.str();
+    size_t n = 0;
+    for (size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1)) ++n;
+    return n;
+  }
+
+ private:
+  std::shared_ptr<spdlog::logger> before_;
+  std::ostringstream text_;
+};
+
+TEST_F(Registry, AContextBeyondWhatTheModelWasTrainedForIsLoggedOnceAModel) {
+  for (const uint32_t n_ctx : {1024, 1025}) {
+    const Log log;
+    RegistryOptions with_ctx = options(LoadedModel::load);
+    with_ctx.load.n_ctx = n_ctx;
+    with_ctx.load.backend = "cpu";
+    ModelRegistry models({{"tiny", kServedModel}}, with_ctx);
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(acquired(models, "tiny").ok());
+    EXPECT_EQ(log.count("tiny: --ctx 1025: the model was trained for 1024 tokens"), n_ctx > 1024 ? 1u : 0u);
+  }
 }
 
 TEST(ModelNames, AModelThatIsAloneHasEveryName) {
