@@ -55,7 +55,7 @@ Result<std::vector<bench::Product>> wanted_products(const Options& options) {
 void print_time(const bench::Product& product, const bench::ProductTime& time, const cuda::DevicePeaks& peaks) {
   const double gb_per_s = static_cast<double>(time.n_bytes) / time.us / 1e3;
   const double gflop_per_s = static_cast<double>(time.n_flops) / time.us / 1e3;
-  const bool is_int8 = traits(product.type).block_elems > 1;
+  const bool is_int8 = layout_of(product.type) == Layout::kGroups;
   const double peak = is_int8 ? peaks.int8_gop_per_s : peaks.bf16_gflop_per_s;
   fmt::print("{:<12} {:<12} {:<8} {:>5} {:>10.2f} {:>8.1f} {:>8.1f} % {:>8.2f} {:>8.1f} %\n",
              bench::name_of(product.kernel), product.shape.name, traits(product.type).name, product.batch, time.us,

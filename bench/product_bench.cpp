@@ -10,7 +10,6 @@ namespace realizar::bench {
 namespace {
 
 using cuda::aligned_bytes;
-using cuda::Form;
 
 constexpr uint32_t kFirstTileBatch = 32;  // prompts of fewer rows are not worth a kernel of their own here
 constexpr uint64_t kFillBytes = uint64_t{1} << 20;
@@ -23,8 +22,8 @@ uint64_t whole_groups(uint32_t n_cols) {
 struct PlanePlaces {
   uint64_t low, high, headers, scales, end;
 };
-PlanePlaces planes_of(Form form, const ProductShape& shape) {
-  const cuda::PlaneBytes row = cuda::plane_bytes(form, shape.n_cols);
+PlanePlaces planes_of(TypeId type, const ProductShape& shape) {
+  const cuda::PlaneBytes row = cuda::plane_bytes(type, shape.n_cols);
   const auto size = [&](size_t row_bytes) { return aligned_bytes(row_bytes * shape.n_rows); };
   PlanePlaces places{};
   places.high = size(row.low);
@@ -49,7 +48,7 @@ InputPlaces input_places(const ProductShape& shape, uint32_t batch) {
 
 uint64_t input_bytes(const Product& product) {
   const uint64_t n_values = product.batch * whole_groups(product.shape.n_cols);
-  if (traits(product.type).block_elems > 1) return n_values + n_values / cuda::kGroupCols * 2 * sizeof(float);
+  if (layout_of(product.type) == Layout::kGroups) return n_values + n_values / cuda::kGroupCols * 2 * sizeof(float);
   return n_values * sizeof(float);  // in F32, or as two values of 16 bits
 }
 
@@ -73,12 +72,13 @@ std::vector<Product> products_of(std::span<const ProductShape> shapes, std::span
   std::vector<Product> products;
   for (const ProductShape& shape : shapes) {
     for (const TypeId type : types) {
-      const bool is_plain = traits(type).block_elems == 1;
+      const Layout layout = layout_of(type);
       for (const uint32_t batch : batches) {
-        const bool is_one = is_plain || batch == 1;
+        const bool is_one = layout != Layout::kGroups || batch == 1;
         products.push_back({shape, type, is_one ? ProductKernel::kLinear : ProductKernel::kLinearFew, batch});
-        if (batch < kFirstTileBatch || type == TypeId::kF32) continue;
-        products.push_back({shape, type, is_plain ? ProductKernel::kLinearSplit : ProductKernel::kLinearMany, batch});
+        if (batch < kFirstTileBatch || type == TypeId::kF32 || layout == Layout::kStored) continue;
+        const bool is_many = layout == Layout::kGroups;
+        products.push_back({shape, type, is_many ? ProductKernel::kLinearMany : ProductKernel::kLinearSplit, batch});
       }
     }
   }
@@ -109,8 +109,7 @@ Status ProductBench::reserve(const Product& product, uint64_t matrix_bytes) {
 }
 
 cuda::LinearArgs ProductBench::args_of(const Product& product, uint64_t copy, uint64_t matrix_bytes) const {
-  const Form form = *cuda::form_of(product.type);
-  const PlanePlaces planes = planes_of(form, product.shape);
+  const PlanePlaces planes = planes_of(product.type, product.shape);
   const std::byte* at = pool_.at + copy * matrix_bytes;
   const InputPlaces in = input_places(product.shape, product.batch);
   const auto words = [](std::byte* bytes) { return reinterpret_cast<uint32_t*>(bytes); };
@@ -123,7 +122,7 @@ cuda::LinearArgs ProductBench::args_of(const Product& product, uint64_t copy, ui
                  1,
                  product.shape.n_rows,
                  product.shape.n_cols,
-                 form};
+                 product.type};
   auto* first = reinterpret_cast<float*>(in_.at + in.first_scale);
   args.in = reinterpret_cast<const float*>(in_.at);
   args.quants = {words(in_.at), first, reinterpret_cast<int32_t*>(in_.at + in.second_scale)};
@@ -155,9 +154,7 @@ Result<double> ProductBench::time_graphs(std::span<const cuda::GraphId> graphs) 
 }
 
 Result<ProductTime> ProductBench::time(const Product& product) {
-  const auto form = cuda::form_of(product.type);
-  if (!form) return unsupported("the GPU has no form for " + std::string(traits(product.type).name), "type");
-  const uint64_t matrix_bytes = planes_of(*form, product.shape).end;
+  const uint64_t matrix_bytes = planes_of(product.type, product.shape).end;
   RZ_CHECK_OK(reserve(product, matrix_bytes));
   const uint64_t n_copies = pool_.n_bytes / matrix_bytes;
   std::vector<cuda::GraphId> graphs;

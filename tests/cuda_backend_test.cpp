@@ -67,8 +67,8 @@ TEST(CudaBackend, EveryKernelTakesMoreRowsThanAGridsSecondDimensionHolds) {
   cuda::ExpertsHiddenArgs hidden{};
   hidden.n_used = 8;
   cuda::ExpertsDownArgs down{};
-  for (const cuda::Form form : {cuda::Form::kQ8_0, cuda::Form::kF16}) {
-    matrix.form = split.form = form;
+  for (const TypeId type : {TypeId::kQ8_0, TypeId::kF16}) {
+    matrix.type = split.type = type;
     linear.weight = embed.table = hidden.weight = down.down = matrix;
     kernels.embed(embed, kMany, stream);
     kernels.linear(linear, kMany, stream);

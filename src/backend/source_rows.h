@@ -24,10 +24,12 @@ class SourceRows {
         row_bytes_(row_bytes(traits(source.type), stored_cols_)),
         rows_a_piece_(source.pieces.empty() ? 0 : source.pieces[0].size() / std::max<size_t>(1, row_bytes_)) {}
 
-  // Errors: InvalidArgument (the pieces do not hold the rows, or the scales not theirs), Unsupported (transposed F8).
+  // Errors: InvalidArgument (the pieces do not hold the rows, or the scales not theirs), Unsupported (transposed: F8
+  // and block types).
   Status check() const {
-    if (source_.type == TypeId::kF8_E4M3 && source_.transposed) {
-      return unsupported("a transposed matrix of type F8_E4M3", std::string(source_.name));
+    const TypeTraits& type = traits(source_.type);
+    if (source_.transposed && (type.layout != Layout::kPlain || type.id == TypeId::kF8_E4M3)) {
+      return unsupported("a transposed matrix of type " + std::string(type.name), std::string(source_.name));
     }
     const size_t n_scales = size_t{source_.n_mats} * source_.n_rows * f8_n_scales(source_.n_cols);
     if (!source_.scales.empty() && source_.scales.size() != n_scales) {
@@ -39,7 +41,7 @@ class SourceRows {
     for (const auto piece : source_.pieces) n += piece.size();
     const bool even = source_.pieces.empty() || rows_a_piece_ * row_bytes_ * source_.pieces.size() == n;
     const size_t expected = size_t{source_.n_mats} * stored_rows_ * row_bytes_;
-    if (even && n == expected && stored_cols_ % traits(source_.type).block_elems == 0) return {};
+    if (even && n == expected && stored_cols_ % type.block_elems == 0) return {};
     return invalid_argument("a matrix of " + std::to_string(expected) + " bytes was given " + std::to_string(n) +
                                 " in " + std::to_string(source_.pieces.size()) + " pieces",
                             std::string(source_.name));

@@ -1,8 +1,8 @@
-// The block types as they lie in a file: packed little-endian structs. Layouts are those of the GGUF specification and
-// its reference quantizers; kernels and codecs read them through these names only.
+// The types' blocks as they lie in a file: packed little-endian structs. Those of the block types are as in the GGUF
+// specification and its reference quantizers; kernels and codecs read them through these names only. A block's scales
+// are called d, m, dmin or e: finite.cpp finds them by these names.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 namespace realizar {
@@ -10,6 +10,20 @@ namespace realizar {
 inline constexpr int kBlockElems = 32;        // of the small block types
 inline constexpr int kSuperBlockElems = 256;  // of the K types and IQ4_XS
 using Half = uint16_t;                        // IEEE binary16 bits
+
+// The plain types have blocks of one element.
+struct BlockF32 {
+  float x;
+};
+struct BlockF16 {
+  Half x;
+};
+struct BlockBF16 {
+  uint16_t x;
+};
+struct BlockF8_E4M3 {
+  uint8_t x;
+};
 
 // x[i] = d * (q[i] - 8). Nibbles: qs[j] holds elements j (low) and j + 16 (high); so in all types below.
 struct BlockQ4_0 {
@@ -99,35 +113,5 @@ static_assert(sizeof(BlockQ5_1) == 24 && sizeof(BlockQ8_0) == 34 && sizeof(Block
 static_assert(sizeof(BlockMXFP4) == 17 && sizeof(BlockQ2_K) == 84 && sizeof(BlockQ3_K) == 110);
 static_assert(sizeof(BlockQ4_K) == 144 && sizeof(BlockQ5_K) == 176 && sizeof(BlockQ6_K) == 210);
 static_assert(sizeof(BlockIQ4_XS) == 136);
-
-// The 16 levels of the non-linear 4-bit types.
-inline constexpr std::array<int8_t, 16> kIq4Values = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                                      1,    13,   25,  38,  53,  69,  89,  113};
-// Twice the E2M1 values, so that they are integers; the scale is halved instead.
-inline constexpr std::array<int8_t, 16> kE2M1Doubled = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
-// The 6-bit scale and min of sub-block s (0-7) of Q4_K and Q5_K.
-struct ScaleMin {
-  uint8_t scale, min;
-};
-constexpr ScaleMin q4_k_scale_min(const uint8_t* scales, int s) {
-  if (s < 4) return {static_cast<uint8_t>(scales[s] & 63), static_cast<uint8_t>(scales[s + 4] & 63)};
-  return {static_cast<uint8_t>((scales[s + 4] & 15) | ((scales[s - 4] >> 6) << 4)),
-          static_cast<uint8_t>((scales[s + 4] >> 4) | ((scales[s] >> 6) << 4))};
-}
-
-// The 6-bit scale of sub-block s (0-15) of Q3_K, less 32.
-constexpr int q3_k_scale(const uint8_t* scales, int s) {
-  const int low = s < 8 ? scales[s] & 15 : scales[s - 8] >> 4;
-  const int high = (scales[8 + s % 4] >> (2 * (s / 4))) & 3;
-  return (low | (high << 4)) - 32;
-}
-
-// The 6-bit scale of sub-block s (0-7) of IQ4_XS, less 32.
-constexpr int iq4_xs_scale(const BlockIQ4_XS& block, int s) {
-  const int low = (block.scales_l[s / 2] >> (4 * (s % 2))) & 15;
-  const int high = (block.scales_h >> (2 * s)) & 3;
-  return (low | (high << 4)) - 32;
-}
 
 }  // namespace realizar

@@ -1,12 +1,13 @@
-// Block types as groups of 32 columns: what every backend makes its own layout from. What the codes mean for each type
-// is its form, in group_form.inl.
+// Block types as groups of 32 columns: what every backend makes its own layout from. What the codes mean is the form of
+// the type's row. read_group(block, g) gives group g of a block.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#include "quant/blocks.h"
+#include "quant/block_scales.h"
+#include "quant/type_rows.h"
 
 namespace realizar {
 
@@ -33,46 +34,37 @@ inline uint8_t fifth_bit(const uint8_t* qh, int i) {
   return u8(((qh[i / 8] >> (i % 8)) & 1) << 4);
 }
 
-template <class Block>
-Block block_at(const std::byte* row, uint32_t i) {
-  Block block;
-  std::memcpy(&block, row + size_t{i} * sizeof block, sizeof block);
-  return block;
-}
+}  // namespace groups
 
+// Blocks that are one group of nibbles, perhaps with a fifth bit.
 template <class Block>
-inline Group read_nibbles(const std::byte* row, uint32_t g) {
-  const auto b = block_at<Block>(row, g);
+requires(sizeof(Block::qs) == 16) Group read_group(const Block& b, int) {
   Group group{};
-  split_nibbles(b.qs, group.codes);
+  groups::split_nibbles(b.qs, group.codes);
   if constexpr (requires { b.qh; }) {
-    for (int i = 0; i < 32; ++i) group.codes[i] |= fifth_bit(b.qh, i);
+    for (int i = 0; i < 32; ++i) group.codes[i] |= groups::fifth_bit(b.qh, i);
   }
   if constexpr (requires { b.m; }) group.m = b.m;
-  if constexpr (requires { b.d; }) group.d = b.d;
+  group.d = b.d;
   return group;
 }
 
-inline Group read_q8_0(const std::byte* row, uint32_t g) {
-  const auto b = block_at<BlockQ8_0>(row, g);
+inline Group read_group(const BlockQ8_0& b, int) {
   Group group{};
-  for (int i = 0; i < 32; ++i) group.codes[i] = u8(b.qs[i] + 128);
+  for (int i = 0; i < 32; ++i) group.codes[i] = groups::u8(b.qs[i] + 128);
   group.d = b.d;
   return group;
 }
 
 // The layout's levels are doubled, so the scale is 2^(e - 128): a bf16 with exponent field e - 1, or a subnormal.
-inline Group read_mxfp4(const std::byte* row, uint32_t g) {
-  const auto b = block_at<BlockMXFP4>(row, g);
+inline Group read_group(const BlockMXFP4& b, int) {
   Group group{};
-  split_nibbles(b.qs, group.codes);
+  groups::split_nibbles(b.qs, group.codes);
   group.d = b.e >= 2 ? static_cast<uint16_t>((b.e - 1) << 7) : static_cast<uint16_t>(b.e == 1 ? 0x40 : 0x20);
   return group;
 }
 
-inline Group read_q2_k(const std::byte* row, uint32_t g) {
-  const auto b = block_at<BlockQ2_K>(row, g / 8);
-  const int s = static_cast<int>(g % 8);
+inline Group read_group(const BlockQ2_K& b, int s) {
   Group group{};
   for (int l = 0; l < 32; ++l) group.codes[l] = (b.qs[32 * (s / 4) + l] >> (2 * (s % 4))) & 3;
   for (int h = 0; h < 2; ++h) {
@@ -84,27 +76,23 @@ inline Group read_q2_k(const std::byte* row, uint32_t g) {
   return group;
 }
 
-inline Group read_q3_k(const std::byte* row, uint32_t g) {
-  const auto b = block_at<BlockQ3_K>(row, g / 8);
-  const int s = static_cast<int>(g % 8);
+inline Group read_group(const BlockQ3_K& b, int s) {
   Group group{};
   for (int l = 0; l < 32; ++l) {
-    group.codes[l] = u8(((b.qs[32 * (s / 4) + l] >> (2 * (s % 4))) & 3) | (((b.hmask[l] >> s) & 1) << 2));
+    group.codes[l] = groups::u8(((b.qs[32 * (s / 4) + l] >> (2 * (s % 4))) & 3) | (((b.hmask[l] >> s) & 1) << 2));
   }
-  for (int h = 0; h < 2; ++h) group.scale[h] = u8(q3_k_scale(b.scales, 2 * s + h));
+  for (int h = 0; h < 2; ++h) group.scale[h] = groups::u8(q3_k_scale(b.scales, 2 * s + h));
   group.d = b.d;
   return group;
 }
 
 template <class Block>
-inline Group read_q45_k(const std::byte* row, uint32_t g) {
-  const auto b = block_at<Block>(row, g / 8);
-  const int s = static_cast<int>(g % 8);
+requires(sizeof(Block::qs) == 128 && requires(Block b) { b.dmin; }) Group read_group(const Block& b, int s) {
   Group group{};
   const int shift = 4 * (s % 2);
   for (int l = 0; l < 32; ++l) group.codes[l] = (b.qs[32 * (s / 2) + l] >> shift) & 15;
   if constexpr (requires { b.qh; }) {
-    for (int l = 0; l < 32; ++l) group.codes[l] |= u8(((b.qh[l] >> s) & 1) << 4);
+    for (int l = 0; l < 32; ++l) group.codes[l] |= groups::u8(((b.qh[l] >> s) & 1) << 4);
   }
   const ScaleMin sm = q4_k_scale_min(b.scales, s);
   group.scale[0] = sm.scale;
@@ -114,29 +102,34 @@ inline Group read_q45_k(const std::byte* row, uint32_t g) {
   return group;
 }
 
-inline Group read_q6_k(const std::byte* row, uint32_t g) {
-  const auto b = block_at<BlockQ6_K>(row, g / 8);
-  const int s = static_cast<int>(g % 8), h = s / 4, j = s % 4;
+inline Group read_group(const BlockQ6_K& b, int s) {
+  const int h = s / 4, j = s % 4;
   Group group{};
   const int shift = j < 2 ? 0 : 4;
   for (int l = 0; l < 32; ++l) {
     const int low = (b.ql[64 * h + 32 * (j & 1) + l] >> shift) & 15;
-    group.codes[l] = u8(low | (((b.qh[32 * h + l] >> (2 * j)) & 3) << 4));
+    group.codes[l] = groups::u8(low | (((b.qh[32 * h + l] >> (2 * j)) & 3) << 4));
   }
-  for (int k = 0; k < 2; ++k) group.scale[k] = u8(b.scales[2 * s + k]);
+  for (int k = 0; k < 2; ++k) group.scale[k] = groups::u8(b.scales[2 * s + k]);
   group.d = b.d;
   return group;
 }
 
-inline Group read_iq4_xs(const std::byte* row, uint32_t g) {
-  const auto b = block_at<BlockIQ4_XS>(row, g / 8);
-  const int s = static_cast<int>(g % 8);
+inline Group read_group(const BlockIQ4_XS& b, int s) {
   Group group{};
-  split_nibbles(b.qs + 16 * s, group.codes);
-  group.scale[0] = u8(iq4_xs_scale(b, s));
+  groups::split_nibbles(b.qs + 16 * s, group.codes);
+  group.scale[0] = groups::u8(iq4_xs_scale(b, s));
   group.d = b.d;
   return group;
 }
 
-}  // namespace groups
+// Group g of a stored row.
+template <class Row>
+Group read_group_of(const std::byte* row, uint32_t g) {
+  constexpr uint32_t kGroups = Row::kElems / 32;
+  typename Row::Block block;  // a copy, since blocks of odd size lie unaligned
+  std::memcpy(&block, row + size_t{g / kGroups} * sizeof block, sizeof block);
+  return read_group(block, static_cast<int>(g % kGroups));
+}
+
 }  // namespace realizar

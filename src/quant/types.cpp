@@ -1,33 +1,76 @@
 #include "quant/types.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
 
 #include "base/check.h"
-#include "quant/blocks.h"
-#include "quant/codecs.h"
+#include "quant/block_scales.h"
+#include "quant/half.h"
 
 namespace realizar {
 namespace {
 
-constexpr std::array<TypeTraits, 17> kTypes = {{
-    {TypeId::kF32, "F32", 1, 4, decode_f32, encode_f32},
-    {TypeId::kF16, "F16", 1, 2, decode_f16, encode_f16},
-    {TypeId::kQ4_0, "Q4_0", 32, sizeof(BlockQ4_0), decode_q4_0, encode_q4_0},
-    {TypeId::kQ4_1, "Q4_1", 32, sizeof(BlockQ4_1), decode_q4_1, encode_q4_1},
-    {TypeId::kQ5_0, "Q5_0", 32, sizeof(BlockQ5_0), decode_q5_0, encode_q5_0},
-    {TypeId::kQ5_1, "Q5_1", 32, sizeof(BlockQ5_1), decode_q5_1, encode_q5_1},
-    {TypeId::kQ8_0, "Q8_0", 32, sizeof(BlockQ8_0), decode_q8_0, encode_q8_0},
-    {TypeId::kQ2_K, "Q2_K", 256, sizeof(BlockQ2_K), decode_q2_k, encode_q2_k},
-    {TypeId::kQ3_K, "Q3_K", 256, sizeof(BlockQ3_K), decode_q3_k, encode_q3_k},
-    {TypeId::kQ4_K, "Q4_K", 256, sizeof(BlockQ4_K), decode_q4_k, encode_q4_k},
-    {TypeId::kQ5_K, "Q5_K", 256, sizeof(BlockQ5_K), decode_q5_k, encode_q5_k},
-    {TypeId::kQ6_K, "Q6_K", 256, sizeof(BlockQ6_K), decode_q6_k, encode_q6_k},
-    {TypeId::kIQ4_NL, "IQ4_NL", 32, sizeof(BlockIQ4_NL), decode_iq4_nl, encode_iq4_nl},
-    {TypeId::kIQ4_XS, "IQ4_XS", 256, sizeof(BlockIQ4_XS), decode_iq4_xs, encode_iq4_xs},
-    {TypeId::kBF16, "BF16", 1, 2, decode_bf16, encode_bf16},
-    {TypeId::kMXFP4, "MXFP4", 32, sizeof(BlockMXFP4), decode_mxfp4, encode_mxfp4},
-    {TypeId::kF8_E4M3, "F8_E4M3", 1, 1, decode_f8_e4m3, encode_f8_e4m3},
-}};
+inline float half_to_float(Half bits) {
+  return fp16_to_float(bits);
+}
+inline float float_of_bits(uint32_t bits) {
+  return std::bit_cast<float>(bits);
+}
+#define RZ_VALUE inline
+#define RZ_TABLE [[maybe_unused]] constexpr
+// Each file needs the ones before it.
+// clang-format off
+#include "quant/decode.inl"
+#include "quant/encode.inl"
+// clang-format on
+
+// The plain types.
+inline float value_of(const BlockF32& b, int) {
+  return b.x;
+}
+inline float value_of(const BlockF16& b, int) {
+  return fp16_to_float(b.x);
+}
+inline float value_of(const BlockBF16& b, int) {
+  return bf16_to_float(b.x);
+}
+inline float value_of(const BlockF8_E4M3& b, int) {
+  return f8_e4m3_to_float(b.x);
+}
+inline void encode(const float* x, BlockF32& b) {
+  b.x = *x;
+}
+inline void encode(const float* x, BlockF16& b) {
+  b.x = float_to_fp16(*x);
+}
+inline void encode(const float* x, BlockBF16& b) {
+  b.x = float_to_bf16(*x);
+}
+inline void encode(const float* x, BlockF8_E4M3& b) {
+  b.x = float_to_f8_e4m3(*x);
+}
+
+// Blocks are copied, since those of odd size lie unaligned.
+template <class Row>
+void decode_blocks(const std::byte* src, float* dst, size_t n) {
+  typename Row::Block block;
+  for (size_t i = 0; i < n; i += Row::kElems, src += sizeof block) {
+    std::memcpy(&block, src, sizeof block);
+    for (uint32_t k = 0; k < Row::kElems; ++k) dst[i + k] = value_of(block, static_cast<int>(k));
+  }
+}
+
+template <class Row>
+void encode_blocks(const float* src, std::byte* dst, size_t n) {
+  for (size_t i = 0; i < n; i += Row::kElems, dst += sizeof(typename Row::Block)) {
+    typename Row::Block block{};
+    encode(src + i, block);
+    std::memcpy(dst, &block, sizeof block);
+  }
+}
 
 // Names by number, of the types that exist in GGUF files whether supported here or not; "" where there is none.
 constexpr std::array<std::string_view, 41> kNames = {
@@ -36,6 +79,19 @@ constexpr std::array<std::string_view, 41> kNames = {
     "IQ2_S",    "IQ4_XS", "I8",    "I16",  "I32",  "I64",     "F64",    "IQ1_M",   "BF16",  "Q4_0_4_4", "Q4_0_4_8",
     "Q4_0_8_8", "TQ1_0",  "TQ2_0", "",     "",     "",        "MXFP4",  "NVFP4"};
 
+constexpr std::string_view name_of(TypeId id) {
+  return is_in_gguf(id) ? kNames.at(static_cast<size_t>(id)) : "F8_E4M3";
+}
+
+template <class... Rows>
+constexpr std::array<TypeTraits, sizeof...(Rows)> traits_of(TypeList<Rows...>) {
+  static_assert((!name_of(Rows::kId).empty() && ...));
+  return {{{Rows::kId, name_of(Rows::kId), Rows::kElems, sizeof(typename Rows::Block), Rows::kLayout,
+            decode_blocks<Rows>, encode_blocks<Rows>}...}};
+}
+
+constexpr auto kTypes = traits_of(TypeRows{});
+
 }  // namespace
 
 std::span<const TypeTraits> all_types() {
@@ -43,10 +99,9 @@ std::span<const TypeTraits> all_types() {
 }
 
 const TypeTraits& traits(TypeId id) {
-  for (const TypeTraits& type : kTypes) {
-    if (type.id == id) return type;
-  }
-  check_failed("a TypeId is one of the table", __FILE__, __LINE__);
+  const size_t i = row_index(id);
+  REQUIRE(i < kTypes.size());
+  return kTypes[i];
 }
 
 std::optional<TypeId> type_from_number(uint32_t ggml_type) {

@@ -6,11 +6,6 @@
 namespace realizar::test {
 namespace {
 
-bool has_minimum(TypeId type) {
-  return type == TypeId::kQ4_1 || type == TypeId::kQ5_1 || type == TypeId::kQ2_K || type == TypeId::kQ4_K ||
-         type == TypeId::kQ5_K;
-}
-
 // Neighbouring scales differ by up to a factor of 64, so that one taken for another shows.
 void scale(TestMatrix& m, uint32_t seed) {
   m.scales = random_values(size_t{m.n_mats} * m.n_rows * f8_n_scales(m.n_cols), seed);
@@ -44,7 +39,7 @@ TestMatrix random_matrix(TypeId type, uint32_t n_mats, uint32_t n_rows, uint32_t
   if (type == TypeId::kF8_E4M3) scale(m, seed + 1);
   m.sizes.resize(m.values.size());
   for (size_t i = 0; i < m.values.size(); ++i) m.sizes[i] = std::fabs(m.values[i]);
-  if (!has_minimum(type)) return m;
+  if (!form_of(type).has_min) return m;
   // Code 0 stands for the minimum alone, so both it and the largest weight bound |minimum|, and |scale * code| is at
   // most the sum of the two.
   for (size_t begin = 0; begin < m.sizes.size(); begin += 32) {

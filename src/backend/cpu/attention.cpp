@@ -62,7 +62,7 @@ class Attention {
     for (uint32_t p = begin / kKvPiece * kKvPiece; p < end; p += kKvPiece) {
       for (uint32_t h = 0; h < task_.n_kv_heads; ++h) {
         const uint32_t piece_end = std::min(p + kKvPiece, end);
-        if (task_.prefill || !is_plain(cache_.key_kind())) {
+        if (task_.prefill || layout_of(cache_.key_type()) != Layout::kPlain) {
           score_tiles(h, p, piece_end);
         } else {
           score_panels(h, p, piece_end);
@@ -101,7 +101,7 @@ class Attention {
     if (!splits_) {
       return multiply_f32(kernels_, tiles.values + at0, tiles.values + at1, n, rows, n_rows, acc, first);
     }
-    const bool exact = cache_.key_kind() == PanelKind::kBF16;
+    const bool exact = cache_.key_type() == TypeId::kBF16;
     multiply_split(kernels_, tiles.halves + 2 * at0, tiles.halves + 2 * at1, exact, n, rows, n, n_rows, acc, first);
   }
 
@@ -117,7 +117,7 @@ class Attention {
   // scores_ [queries, kKvPiece] of the piece at p, of which positions from `end` on are not there: panels may hold
   // anything there, and weigh() gives no weight to it.
   void score_tiles(uint32_t h, uint32_t p, uint32_t end) const {
-    const auto unpack = kernels_.unpack_f32[static_cast<int>(cache_.key_kind())];
+    const auto unpack = kernels_of(kernels_, cache_.key_type()).unpack_f32;
     for_halves(p, end, [&](uint32_t pos, uint32_t, uint32_t half) {
       const size_t at = size_t{half} * op_.head_dim;
       unpack(cache_.keys(task_.blocks, op_.layer, task_.first_kv_head + h, pos), 0, op_.head_dim, keys_.values + at);
@@ -135,7 +135,7 @@ class Attention {
 
   // The same for few queries, straight from the panels.
   void score_panels(uint32_t h, uint32_t p, uint32_t end) const {
-    const auto dot = kernels_.dot[static_cast<int>(cache_.key_kind())];
+    const auto dot = kernels_of(kernels_, cache_.key_type()).dot;
     for_halves(p, end, [&](uint32_t pos, uint32_t, uint32_t half) {
       const uint8_t* panel = cache_.keys(task_.blocks, op_.layer, task_.first_kv_head + h, pos);
       for (uint32_t i = 0; i < n_queries_; i += kMaxDotRows) {

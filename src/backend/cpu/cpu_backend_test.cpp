@@ -55,12 +55,12 @@ std::vector<float> product(const TypeTraits& type, const std::vector<std::byte>&
 }
 
 class CpuTypes : public testing::TestWithParam<TypeTraits> {};
-class BlockTypes : public CpuTypes {};  // those that are not plain
+class GroupTypes : public CpuTypes {};  // those whose products are of integers
 
-std::vector<TypeTraits> block_types() {
+std::vector<TypeTraits> group_types() {
   std::vector<TypeTraits> types;
   for (const TypeTraits& type : all_types()) {
-    if (type.block_elems > 1) types.push_back(type);
+    if (type.layout == Layout::kGroups) types.push_back(type);
   }
   return types;
 }
@@ -84,7 +84,7 @@ TEST_P(CpuTypes, ARowsBitsDependNeitherOnTheBatchNorOnTheThreads) {
 
 #if defined(__x86_64__)
 // Bf16 tiles are made by AVX-512, which more processors have than AMX, for which they are.
-TEST_P(BlockTypes, Bf16TilesHoldTheRoundedValuesInPairs) {
+TEST_P(GroupTypes, Bf16TilesHoldTheRoundedValuesInPairs) {
   if (kernels_for(CpuIsa::kAvx512) == nullptr || !__builtin_cpu_supports("avx512bf16"))
     GTEST_SKIP() << "no AVX-512 BF16";
   const TypeTraits& type = GetParam();
@@ -94,11 +94,10 @@ TEST_P(BlockTypes, Bf16TilesHoldTheRoundedValuesInPairs) {
   Arena arena;
   const auto m = pack_panels({"weight", type.id, 1, kPanelRows, kCols, {weight}, {}, false}, team, arena);
   ASSERT_TRUE(m.ok());
-  const auto kind = static_cast<int>(m->kind);
   std::vector<float> wide(size_t{kCols} * kPanelRows);
-  kAmxKernels.unpack_f32[kind](m->data, 0, kCols, wide.data());
+  kernels_of(kAmxKernels, type.id).unpack_f32(m->data, 0, kCols, wide.data());
   std::vector<uint16_t> tile(wide.size()), expected(wide.size());
-  kAmxKernels.unpack_bf16[kind](m->data, 0, kCols, tile.data());
+  kernels_of(kAmxKernels, type.id).unpack_bf16(m->data, 0, kCols, tile.data());
   kAmxKernels.to_bf16(wide.data(), static_cast<uint32_t>(wide.size()), expected.data());
   for (uint32_t c = 0; c < kCols; ++c) {
     for (uint32_t i = 0; i < kPanelRows; ++i) {
@@ -111,7 +110,7 @@ TEST_P(BlockTypes, Bf16TilesHoldTheRoundedValuesInPairs) {
 }
 #endif
 
-TEST_P(BlockTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
+TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
   const TypeTraits& type = GetParam();
   constexpr uint32_t kMaxRows = 21;
   const uint32_t n_cols = type.block_elems > 32 ? 768 : 608;  // the last tile is not a whole one where it need not be
@@ -121,7 +120,6 @@ TEST_P(BlockTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
   const auto m = pack_panels({"weight", type.id, 1, kPanelRows, n_cols, {weight}, {}, false}, team, arena);
   ASSERT_TRUE(m.ok());
   const auto x = random_floats(size_t{kMaxRows} * n_cols, 5);
-  const auto kind = static_cast<int>(m->kind);
   for (const CpuIsa isa : kCpuIsas) {
     const KernelTable* kernels = kernels_for(isa);
     if (kernels == nullptr) continue;
@@ -132,15 +130,15 @@ TEST_P(BlockTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
       std::vector<const ActGroup*> rows;
       for (uint32_t r = 0; r < n_rows; ++r) {
         const ActRow row{nullptr, groups.data() + r * n_cols / 32};
-        kernels->dot[kind](m->data, n_cols, &row, 1, dots.data() + r * kPanelRows);
+        kernels_of(*kernels, type.id).dot(m->data, n_cols, &row, 1, dots.data() + r * kPanelRows);
       }
       std::vector<std::byte> tile(kTileBytes);
       for (uint32_t c = 0; c < n_cols; c += kTileCols) {
         const uint32_t n = std::min(kTileCols, n_cols - c);
-        kernels->spread[kind](m->data, c, n, tile.data());
+        kernels_of(*kernels, type.id).spread(m->data, c, n, tile.data());
         rows.clear();
         for (uint32_t r = 0; r < n_rows; ++r) rows.push_back(groups.data() + (r * n_cols + c) / 32);
-        kernels->gemm_int8[kind](tile.data(), n, rows.data(), n_rows, sums.data(), c == 0);
+        kernels_of(*kernels, type.id).gemm_int8(tile.data(), n, rows.data(), n_rows, sums.data(), c == 0);
       }
       for (uint32_t r = 0; r < n_rows; ++r) {
         EXPECT_EQ(std::memcmp(dots.data() + r * kPanelRows, sums.data() + r * kPairRows, 64), 0)
@@ -170,9 +168,9 @@ TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
     const ActRow row{x.data(), groups.data()};
     for (uint32_t r = 0; r < kRows; ++r) {
       const uint8_t* panel = m->panel(0, r / 16);
-      kernels->unpack_f32[static_cast<int>(m->kind)](panel, 0, kCols, tile.data());
+      kernels_of(*kernels, type.id).unpack_f32(panel, 0, kCols, tile.data());
       float y[16];
-      kernels->dot[static_cast<int>(m->kind)](panel, kCols, &row, 1, y);
+      kernels_of(*kernels, type.id).dot(panel, kCols, &row, 1, y);
       double expected = 0, magnitude = 0;
       for (uint32_t c = 0; c < kCols; ++c) {
         const float w = decoded[size_t{r} * kCols + c];
@@ -186,7 +184,7 @@ TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, BlockTypes, testing::ValuesIn(block_types()),
+INSTANTIATE_TEST_SUITE_P(Types, GroupTypes, testing::ValuesIn(group_types()),
                          [](const auto& test) { return std::string(test.param.name); });
 INSTANTIATE_TEST_SUITE_P(Types, CpuTypes, testing::ValuesIn(all_types().begin(), all_types().end()),
                          [](const auto& test) { return std::string(test.param.name); });

@@ -17,9 +17,9 @@ class TrialProduct {
  public:
   static constexpr uint32_t kRows = 32, kCols = 1024;
 
-  TrialProduct(const KernelTable& kernels, PanelKind kind)
+  TrialProduct(const KernelTable& kernels, TypeId type)
       : values_(size_t{kRows} * kCols), sums_(size_t{kRows} * kPairRows), tile_(kTileBytes) {
-    matrix_ = {kind, 1, kPairRows, kCols, panel_bytes(kind, kCols), nullptr};
+    matrix_ = {type, 1, kPairRows, kCols, panel_bytes(type, kCols), nullptr};
     panels_.resize(matrix_.bytes());
     matrix_.data = panels_.data();
     for (uint32_t row = 0; row < kRows; ++row) rows_[row] = row;
@@ -76,8 +76,8 @@ std::vector<const KernelTable*> levels_of_one_arithmetic() {
 KernelTimes time_kernels(const KernelTable& kernels) {
   KernelTimes times{};
   size_t i = 0;
-  for (const PanelKind kind : {PanelKind::kQ4_K, PanelKind::kF16}) {
-    TrialProduct product(kernels, kind);
+  for (const TypeId type : {TypeId::kQ4_K, TypeId::kF16}) {
+    TrialProduct product(kernels, type);
     for (const uint32_t n_decode : {1u, 0u}) {
       const int n_products = n_decode > 0 ? 4 : 1;
       times[i++] = shortest_us([&] {

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "quant/type_rows.h"
+
 namespace realizar {
 
 inline constexpr uint32_t kPanelRows = 16;
@@ -43,26 +45,13 @@ using SpreadFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* 
 using GemmInt8Fn = void (*)(const void* tile, uint32_t n, const ActGroup* const* rows, uint32_t n_rows, float* acc,
                             bool first);
 
-// The arithmetic forms of panels, one for each way of storing weights.
-enum class PanelKind : uint8_t {
-  kF32,
-  kF16,
-  kBF16,
-  kF8,
-  kQ4_0,
-  kQ4_1,
-  kQ5_0,
-  kQ5_1,
-  kQ8_0,
-  kIQ4_NL,
-  kMXFP4,
-  kQ2_K,
-  kQ3_K,
-  kQ4_K,
-  kQ5_K,
-  kQ6_K,
-  kIQ4_XS,
-  kCount
+// What products run over panels of a type; null where its layout is multiplied without.
+struct TypeKernels {
+  DotFn dot;             // not of stored blocks
+  UnpackFn unpack_f32;   // not of stored blocks
+  UnpackFn unpack_bf16;  // of groups alone, where has_bf16()
+  SpreadFn spread;       // of groups alone
+  GemmInt8Fn gemm_int8;  // of groups alone
 };
 
 // The running softmax of one query: the largest score so far and the sum of e^(score - max).
@@ -76,11 +65,7 @@ struct KernelTable {
   const char* name;
   const char* arithmetic;  // tables of one arithmetic give the same bits
   uint32_t gemm_f32_rows, gemm_bf16_rows;
-  DotFn dot[static_cast<int>(PanelKind::kCount)];
-  UnpackFn unpack_f32[static_cast<int>(PanelKind::kCount)];
-  UnpackFn unpack_bf16[static_cast<int>(PanelKind::kCount)];  // null for plain types and where !has_bf16()
-  SpreadFn spread[static_cast<int>(PanelKind::kCount)];       // null for plain types
-  GemmInt8Fn gemm_int8[static_cast<int>(PanelKind::kCount)];  // null for plain types
+  TypeKernels types[TypeRows::kSize];  // in the order of the rows; see kernels_of()
   GemmFn gemm_f32;
   GemmFn gemm_bf16;  // null where the processor has no tiles for it
   // groups: [n / 32]; n is a multiple of 32.

@@ -11,9 +11,9 @@ Status KvStore::create(const KvLayout& layout) {
                             "block_tokens");
   }
   layout_ = layout;
-  key_kind_ = panel_kind(kv_traits(layout.type).id);
+  key_type_ = kv_traits(layout.type).id;
   RZ_TRY(value_bytes_, kv_vector_bytes(layout));
-  key_panel_bytes_ = panel_bytes(key_kind_, layout.head_dim);
+  key_panel_bytes_ = panel_bytes(key_type_, layout.head_dim);
   RZ_CHECK_OK(kv_cache_bytes(layout));
   const size_t tiles_a_page = layout.block_tokens / kPanelRows;
   page_bytes_ = tiles_a_page * key_panel_bytes_ + layout.block_tokens * value_bytes_;
@@ -46,7 +46,7 @@ void KvStore::zero_block(BlockId id) const {
 void KvStore::read_kv(const KernelTable& kernels, uint32_t layer, BlockId id, std::span<float> keys,
                       std::span<float> values) const {
   const uint32_t n_heads = layout_.n_kv_heads, head_dim = layout_.head_dim;
-  const auto unpack = kernels.unpack_f32[static_cast<int>(key_kind_)];
+  const auto unpack = kernels_of(kernels, key_type_).unpack_f32;
   std::vector<float> tile(size_t{head_dim} * kPanelRows);
   for (uint32_t head = 0; head < n_heads; ++head) {
     for (uint32_t row = 0; row < layout_.block_tokens; ++row) {
@@ -65,7 +65,7 @@ void KvStore::store(std::span<const BlockId> blocks, uint32_t layer, uint32_t he
   std::byte* to = reinterpret_cast<std::byte*>(values(blocks, layer, head, pos));
   // The key passes through the place of the value, which is written after it.
   type.encode(key, to, layout_.head_dim);
-  put_row(key_kind_, to, layout_.head_dim, pos % kPanelRows, keys(blocks, layer, head, pos));
+  put_row(key_type_, to, layout_.head_dim, pos % kPanelRows, keys(blocks, layer, head, pos));
   type.encode(value, to, layout_.head_dim);
 }
 

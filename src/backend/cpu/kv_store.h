@@ -17,7 +17,7 @@ class KvStore {
 
   size_t bytes() const { return pages_.size(); }
   const KvLayout& layout() const { return layout_; }
-  PanelKind key_kind() const { return key_kind_; }
+  TypeId key_type() const { return key_type_; }
   size_t value_bytes() const { return value_bytes_; }  // of one position
 
   // One block of all layers and heads.
@@ -57,7 +57,7 @@ class KvStore {
   }
 
   KvLayout layout_;
-  PanelKind key_kind_ = PanelKind::kF32;
+  TypeId key_type_ = TypeId::kF32;
   size_t key_panel_bytes_ = 0, value_bytes_ = 0, page_bytes_ = 0;
   Pages pages_;
 };

@@ -13,14 +13,14 @@ Status PreparedRows::reserve(uint32_t n_rows, uint32_t n_cols) {
 }
 
 RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m) {
-  if (!m.is_plain()) return kernels.has_bf16() ? RowForm::kBf16 : RowForm::kInt8;
-  const bool splits = kernels.has_bf16() && m.kind != PanelKind::kF32 && m.n_cols % kTileDepth == 0;
+  if (m.has_groups()) return kernels.has_bf16() ? RowForm::kBf16 : RowForm::kInt8;
+  const bool splits = kernels.has_bf16() && m.type != TypeId::kF32 && m.n_cols % kTileDepth == 0;
   return splits ? RowForm::kSplitBf16 : RowForm::kF32;
 }
 
 void PreparedRows::prepare(const KernelTable& kernels, const PanelMatrix& m, bool decode, const float* values,
                            uint32_t row) {
-  switch (decode && !m.is_plain() ? RowForm::kInt8 : prefill_form(kernels, m)) {
+  switch (decode && m.has_groups() ? RowForm::kInt8 : prefill_form(kernels, m)) {
     case RowForm::kInt8:
       return kernels.quantize(values, m.n_cols, groups(row));
     case RowForm::kF32:
@@ -70,7 +70,7 @@ void multiply_dots(const KernelTable& kernels, const PanelMatrix& m, const uint8
       const uint32_t row = list[i + r];
       rows[r] = {in.source + size_t{row} * m.n_cols, in.prepared->groups(row)};
     }
-    kernels.dot[static_cast<int>(m.kind)](panel, m.n_cols, rows, n, y);
+    kernels_of(kernels, m.type).dot(panel, m.n_cols, rows, n, y);
     for (uint32_t r = 0; r < n; ++r) std::copy_n(y + r * kPanelRows, kPanelRows, acc + size_t{i + r} * kPairRows);
   }
 }
@@ -78,19 +78,19 @@ void multiply_dots(const KernelTable& kernels, const PanelMatrix& m, const uint8
 // The same from tiles of both panels, which some rows at a time share while they are near.
 void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
                    const Operand& in, const uint32_t* list, uint32_t n_rows, float* acc, std::byte* tile) {
-  const auto kind = static_cast<int>(m.kind);
+  const TypeKernels& of_type = kernels_of(kernels, m.type);
   std::byte* tile1 = tile + kTileBytes / 2;
   for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
     const uint32_t n = std::min(kTileCols, m.n_cols - c);
-    kernels.spread[kind](panel0, c, n, tile);
-    if (panel1 != nullptr) kernels.spread[kind](panel1, c, n, tile1);
+    of_type.spread(panel0, c, n, tile);
+    if (panel1 != nullptr) of_type.spread(panel1, c, n, tile1);
     for (uint32_t i = 0; i < n_rows; i += kMaxGemmRows) {
       const uint32_t n_now = std::min(kMaxGemmRows, n_rows - i);
       const ActGroup* rows[kMaxGemmRows];
       for (uint32_t r = 0; r < n_now; ++r) rows[r] = in.prepared->groups(list[i + r]) + c / kGroupCols;
       float* sums = acc + size_t{i} * kPairRows;
-      kernels.gemm_int8[kind](tile, n, rows, n_now, sums, c == 0);
-      if (panel1 != nullptr) kernels.gemm_int8[kind](tile1, n, rows, n_now, sums + kPanelRows, c == 0);
+      of_type.gemm_int8(tile, n, rows, n_now, sums, c == 0);
+      if (panel1 != nullptr) of_type.gemm_int8(tile1, n, rows, n_now, sums + kPanelRows, c == 0);
     }
   }
 }
@@ -98,14 +98,14 @@ void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8
 // Columns [col, col + n) of a panel in the form that goes with the rows'.
 void unpack_tile(const KernelTable& kernels, const PanelMatrix& m, RowForm form, const uint8_t* panel, uint32_t col,
                  uint32_t n, std::byte* tile) {
-  const auto kind = static_cast<int>(m.kind);
-  if (form == RowForm::kBf16) return kernels.unpack_bf16[kind](panel, col, n, tile);
-  if (form == RowForm::kF32) return kernels.unpack_f32[kind](panel, col, n, tile);
+  const TypeKernels& of_type = kernels_of(kernels, m.type);
+  if (form == RowForm::kBf16) return of_type.unpack_bf16(panel, col, n, tile);
+  if (form == RowForm::kF32) return of_type.unpack_f32(panel, col, n, tile);
   constexpr uint32_t kAtOnce = 32;
   float wide[kAtOnce * kPanelRows];
   auto *high = reinterpret_cast<uint16_t*>(tile), *low = high + size_t{n} * kPanelRows;
   for (uint32_t c = 0; c < n; c += kAtOnce) {
-    kernels.unpack_f32[kind](panel, col + c, kAtOnce, wide);
+    of_type.unpack_f32(panel, col + c, kAtOnce, wide);
     kernels.split_tile(wide, kAtOnce, high + size_t{c} * kPanelRows, low + size_t{c} * kPanelRows);
   }
 }
@@ -132,7 +132,7 @@ void multiply_tiles(const KernelTable& kernels, const PanelMatrix& m, const uint
       }
       float* sums = acc + size_t{i} * kPairRows;
       if (form == RowForm::kSplitBf16) {
-        multiply_split(kernels, half(tiles[0]), half(tiles[1]), m.kind == PanelKind::kBF16, n, rows, m.n_cols, n_rows,
+        multiply_split(kernels, half(tiles[0]), half(tiles[1]), m.type == TypeId::kBF16, n, rows, m.n_cols, n_rows,
                        sums, c == 0);
       } else {
         (is_bf16 ? kernels.gemm_bf16 : kernels.gemm_f32)(tiles[0], tiles[1], n, rows, n_rows, sums, c == 0);
@@ -149,7 +149,7 @@ void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t ma
   const uint8_t* panel1 = 2 * pair + 1 < m.n_panels() ? m.panel(mat, 2 * pair + 1) : nullptr;
   const bool same = prefill_form(kernels, m) == RowForm::kInt8;  // all rows are in decode's form
   const uint32_t n_same = same ? list.n_rows : list.n_decode;
-  if (!m.is_plain() && n_same > kMaxDotRows) {
+  if (m.has_groups() && n_same > kMaxDotRows) {
     multiply_int8(kernels, m, panel0, panel1, in, list.rows, n_same, acc, tile);
   } else {
     multiply_dots(kernels, m, panel0, in, list.rows, n_same, acc);

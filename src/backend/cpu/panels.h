@@ -9,12 +9,8 @@
 
 namespace realizar {
 
-constexpr bool is_plain(PanelKind kind) {
-  return kind <= PanelKind::kF8;
-}
-
 struct PanelMatrix {
-  PanelKind kind = PanelKind::kF32;
+  TypeId type = TypeId::kF32;
   uint32_t n_mats = 0, n_rows = 0, n_cols = 0;
   size_t panel_bytes = 0;
   uint8_t* data = nullptr;  // [n_mats, n_panels()] panels
@@ -22,14 +18,17 @@ struct PanelMatrix {
   uint32_t n_panels() const { return (n_rows + kPanelRows - 1) / kPanelRows; }
   uint8_t* panel(uint32_t mat, uint32_t p) const { return data + (size_t{mat} * n_panels() + p) * panel_bytes; }
   size_t bytes() const { return size_t{n_mats} * n_panels() * panel_bytes; }
-  bool is_plain() const { return realizar::is_plain(kind); }
+  bool is_plain() const { return layout_of(type) == Layout::kPlain; }
+  bool has_groups() const { return layout_of(type) == Layout::kGroups; }
 };
 
-// Precondition: a type that panels are made of.
-PanelKind panel_kind(TypeId type);
-size_t panel_bytes(PanelKind kind, uint32_t n_cols);
+inline const TypeKernels& kernels_of(const KernelTable& kernels, TypeId type) {
+  return kernels.types[row_index(type)];
+}
+
+size_t panel_bytes(TypeId type, uint32_t n_cols);
 // Writes one stored row as row `i` of a panel, over what is there.
-void put_row(PanelKind kind, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel);
+void put_row(TypeId type, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel);
 
 // Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type), FormatError (a weight is NaN or
 // infinite), ResourceExhausted.

@@ -14,7 +14,7 @@ void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, bo
   constexpr uint32_t kChunk = kTileBytes / (kPanelRows * sizeof(float));
   for (uint32_t c = 0; c < m.n_cols; c += kChunk) {
     const uint32_t n = std::min(kChunk, m.n_cols - c);
-    kernels.unpack_f32[static_cast<int>(m.kind)](panel, c, n, tile);
+    kernels_of(kernels, m.type).unpack_f32(panel, c, n, tile);
     const auto* values = reinterpret_cast<const float*>(tile) + row % kPanelRows;
     for (uint32_t i = 0; i < n; ++i) {
       const float value = values[size_t{i} * kPanelRows];

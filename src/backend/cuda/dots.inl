@@ -1,11 +1,11 @@
 // Products of weight rows with activation rows. A warp makes two columns of the output. The order of its sums follows
 // from the weight's shape alone.
 //
-// Block forms: 32 groups of columns are a chunk, lane l has group l of each. The four lanes of a quad add theirs, (0 +
+// Group types: 32 groups of columns are a chunk, lane l has group l of each. The four lanes of a quad add theirs, (0 +
 // 1)
 // + (2 + 3); a quad's sums add up over the chunks; at the end the quads meet in a butterfly, neighbours first. So eight
 // warps that have a quad's groups each can make the same numbers (linear_few.inl).
-// Plain forms: a lane has 16 bytes of weights of each 512, one column after the other; the lanes meet in a butterfly.
+// Plain types: a lane has 16 bytes of weights of each 512, one column after the other; the lanes meet in a butterfly.
 
 constexpr uint32_t kDotWarps = 4;
 constexpr uint32_t kDotCols = 2;
@@ -53,7 +53,7 @@ RZ_DEVICE void multiply_groups(const typename Format::Stored (&stored)[kDotCols]
   }
 }
 
-// Block forms: sums = the columns' products with the row. A chunk is loaded while the one before is multiplied.
+// Group types: sums = the columns' products with the row. A chunk is loaded while the one before is multiplied.
 template <class Format>
 RZ_DEVICE void dot_groups(const Matrix& m, const uint64_t (&cols)[kDotCols], const QuantRows& in, uint64_t row,
                           float (&sums)[kDotCols]) {
@@ -86,7 +86,7 @@ RZ_DEVICE void load_row4(const float* row, uint32_t c, uint32_t n_cols, float (&
   for (uint32_t i = 0; i < 4; ++i) x[i] = c + i < n_cols ? row[c + i] : 0.0f;
 }
 
-// Plain forms: the same with some rows.
+// Plain types: the same with some rows.
 template <class Format, int kRows>
 RZ_DEVICE void dot_elements(const Matrix& m, const uint64_t (&cols)[kDotCols], const float* in,
                             const uint64_t (&rows)[kRows], float (&sums)[kDotCols][kRows]) {
@@ -136,9 +136,9 @@ RZ_DEVICE void dot_elements(const Matrix& m, const uint64_t (&cols)[kDotCols], c
 template <class Format, int kRows>
 RZ_DEVICE float dot(const Matrix& m, const uint64_t (&cols)[kDotCols], const float* in, const QuantRows& quants,
                     const uint64_t (&rows)[kRows]) {
-  static_assert(Format::kIsPlain || kRows == 1);
+  static_assert(!Format::kHasGroups || kRows == 1);
   float own = 0;
-  if constexpr (Format::kIsPlain) {
+  if constexpr (!Format::kHasGroups) {
     float sums[kDotCols][kRows] = {};
     dot_elements<Format>(m, cols, in, rows, sums);
     for (uint32_t i = 0; i < kDotCols * kRows; ++i) {

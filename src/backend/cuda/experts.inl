@@ -135,14 +135,14 @@ void route(const RouteArgs& a, uint32_t max_rows, Stream stream) {
 }
 
 void experts_hidden(const ExpertsHiddenArgs& a, uint32_t max_rows, Stream stream) {
-  with_format(a.weight.form, [&](auto format) {
+  with_format(a.weight.type, [&](auto format) {
     launch(experts_hidden_kernel<decltype(format)>, dot_grid(a.weight.n_rows, max_rows * a.n_used), 32 * kDotWarps, a,
            stream);
   });
 }
 
 void experts_down(const ExpertsDownArgs& a, uint32_t max_rows, Stream stream) {
-  with_format(a.down.form, [&](auto format) {
+  with_format(a.down.type, [&](auto format) {
     launch(experts_down_kernel<decltype(format)>, dot_grid(a.down.n_rows, max_rows), 32 * kDotWarps, a, stream);
   });
 }

@@ -1,7 +1,5 @@
-// Weight forms: how their groups lie in memory, and what their products with activations mean. One struct a family; the
-// block types differ in their GroupForm alone.
-
-#include "quant/group_form.inl"
+// How the weights of a type lie in memory, and what their products with activations mean: a struct for each layout, of
+// which types differ in their rows alone.
 
 RZ_DEVICE int32_t code_mask(int bits) {
   return static_cast<int32_t>(0x01010101u * ((1u << bits) - 1));
@@ -16,7 +14,7 @@ RZ_DEVICE int32_t look_up(const uint32_t (&table)[4], int32_t codes) {
                                             permute_bytes(table[2], table[3], in_half), 0x3210 | half));
 }
 
-// kIq4Values and kE2M1Doubled of quant/blocks.h, four a word.
+// kIq4Values and kE2M1Doubled of quant/decode.inl, four a word.
 RZ_DEVICE int32_t look_up(Codes codes, int32_t word) {
   constexpr uint32_t kIq4[4] = {0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u};
   constexpr uint32_t kE2M1[4] = {0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu};
@@ -66,13 +64,15 @@ RZ_DEVICE int32_t second_half(int32_t halves) {
   return halves >> 16;
 }
 
-template <GroupForm form>
-struct BlockFormat {
-  static constexpr bool kIsPlain = false;
+template <TypeId kType>
+struct GroupFormat {
+  static constexpr bool kHasGroups = true;
+  static constexpr GroupForm form = realizar::form_of(kType);
+  static constexpr int kSubs = 32 / form.sub;
   static constexpr int kOffset = form.low == 8 || form.codes != Codes::kPlain ? 0 : form.offset;
   static constexpr int kHeaders = form.has_min ? 2 : 1;
   static constexpr bool kIsSuper = form.scales == Scales::kSuper;
-  static constexpr int kScaleBytes = kIsSuper ? form.n_subs() * kHeaders : 0;
+  static constexpr int kScaleBytes = kIsSuper ? kSubs * kHeaders : 0;
   // Whether the halves of a group have scales of their own.
   static constexpr bool kHasHalves = kIsSuper && form.sub == 16;
   static constexpr int kScalesEach = kHasHalves ? 3 : 1;
@@ -196,14 +196,18 @@ struct BlockFormat {
 
 // Elements and how many a word holds; value(word, i) is the i-th of them. kIsScaled: kF8ScaleCols of them share a
 // scale.
-struct F32Element {
+template <TypeId kType>
+struct PlainElement;
+template <>
+struct PlainElement<TypeId::kF32> {
   static constexpr bool kIsScaled = false;
   using Stored = float;
   static constexpr uint32_t kEach = 1;
   RZ_DEVICE static float value(float x) { return x; }
   RZ_DEVICE static float value(uint32_t word, uint32_t) { return float_of_bits(word); }
 };
-struct F16Element {
+template <>
+struct PlainElement<TypeId::kF16> {
   static constexpr bool kIsScaled = false;
   using Stored = uint16_t;
   static constexpr uint32_t kEach = 2;
@@ -212,7 +216,8 @@ struct F16Element {
     return half_to_float(static_cast<uint16_t>(word >> (16 * i)));
   }
 };
-struct BF16Element {
+template <>
+struct PlainElement<TypeId::kBF16> {
   static constexpr bool kIsScaled = false;
   using Stored = uint16_t;
   static constexpr uint32_t kEach = 2;
@@ -225,7 +230,8 @@ struct BF16Element {
 // As load_f8 of the CPU has it (panel_layout.inl): the byte goes to the top, and from there to a float's places. The
 // two codes of NaN would be 480 here and NaN to some GPUs' conversions: weights that have them are refused when they
 // are loaded, so that decode rows and a prompt's agree on all codes there are.
-struct F8Element {
+template <>
+struct PlainElement<TypeId::kF8_E4M3> {
   static constexpr bool kIsScaled = true;
   using Stored = uint8_t;
   static constexpr uint32_t kEach = 4;
@@ -241,10 +247,10 @@ RZ_DEVICE uint32_t plain_stride(uint32_t n_cols) {
   return (n_cols + kGroupCols - 1) / kGroupCols * kGroupCols;
 }
 
-template <class PlainElement>
+template <TypeId kType>
 struct PlainFormat {
-  static constexpr bool kIsPlain = true;
-  using Element = PlainElement;
+  static constexpr bool kHasGroups = false;
+  using Element = PlainElement<kType>;
 
   RZ_DEVICE static const typename Element::Stored* row_of(const Matrix& m, uint64_t row) {
     return reinterpret_cast<const typename Element::Stored*>(m.low) + row * plain_stride(m.n_cols);
@@ -259,60 +265,16 @@ struct PlainFormat {
   }
 };
 
-// Types of their own: nvcc cannot name kernels of templates over values of a class.
-struct Q4_0Format : BlockFormat<kQ4_0Form> {};
-struct Q4_1Format : BlockFormat<kQ4_1Form> {};
-struct Q5_0Format : BlockFormat<kQ5_0Form> {};
-struct Q5_1Format : BlockFormat<kQ5_1Form> {};
-struct Q8_0Format : BlockFormat<kQ8_0Form> {};
-struct IQ4_NLFormat : BlockFormat<kIQ4_NLForm> {};
-struct MXFP4Format : BlockFormat<kMXFP4Form> {};
-struct Q2_KFormat : BlockFormat<kQ2_KForm> {};
-struct Q3_KFormat : BlockFormat<kQ3_KForm> {};
-struct Q4_KFormat : BlockFormat<kQ4_KForm> {};
-struct Q5_KFormat : BlockFormat<kQ5_KForm> {};
-struct Q6_KFormat : BlockFormat<kQ6_KForm> {};
-struct IQ4_XSFormat : BlockFormat<kIQ4_XSForm> {};
+// The format of a row. Kernels are named by it, and nvcc cannot name those of templates over values of a class, as rows
+// are.
+template <class Row>
+constexpr auto format_of() {
+  if constexpr (Row::kLayout == Layout::kPlain) return PlainFormat<Row::kId>{};
+  if constexpr (Row::kLayout == Layout::kGroups) return GroupFormat<Row::kId>{};
+}
 
-// Calls body(format) with the format of a form.
+// Calls body(format) with the format of a type.
 template <class Body>
-void with_format(Form form, const Body& body) {
-  switch (form) {
-    case Form::kF32:
-      return body(PlainFormat<F32Element>{});
-    case Form::kF16:
-      return body(PlainFormat<F16Element>{});
-    case Form::kBF16:
-      return body(PlainFormat<BF16Element>{});
-    case Form::kF8:
-      return body(PlainFormat<F8Element>{});
-    case Form::kQ4_0:
-      return body(Q4_0Format{});
-    case Form::kQ4_1:
-      return body(Q4_1Format{});
-    case Form::kQ5_0:
-      return body(Q5_0Format{});
-    case Form::kQ5_1:
-      return body(Q5_1Format{});
-    case Form::kQ8_0:
-      return body(Q8_0Format{});
-    case Form::kIQ4_NL:
-      return body(IQ4_NLFormat{});
-    case Form::kMXFP4:
-      return body(MXFP4Format{});
-    case Form::kQ2_K:
-      return body(Q2_KFormat{});
-    case Form::kQ3_K:
-      return body(Q3_KFormat{});
-    case Form::kQ4_K:
-      return body(Q4_KFormat{});
-    case Form::kQ5_K:
-      return body(Q5_KFormat{});
-    case Form::kQ6_K:
-      return body(Q6_KFormat{});
-    case Form::kIQ4_XS:
-      return body(IQ4_XSFormat{});
-    case Form::kCount:
-      return;
-  }
+void with_format(TypeId type, const Body& body) {
+  with_row(type, [&]<class Row>(Row) { body(format_of<Row>()); });
 }

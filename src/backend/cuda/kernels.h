@@ -22,40 +22,18 @@ inline constexpr uint32_t kTileRows = 64;        // of activations, that kernels
 inline constexpr uint32_t kPartTokens = 4096;    // of the vocabulary that a block looks at, where tokens are chosen
 inline constexpr uint32_t kMaxCandidates = 256;  // for a token
 
-// How a matrix lies on the device; the types' own order.
-enum class Form : uint8_t {
-  kF32,
-  kF16,
-  kBF16,
-  kF8,
-  kQ4_0,
-  kQ4_1,
-  kQ5_0,
-  kQ5_1,
-  kQ8_0,
-  kIQ4_NL,
-  kMXFP4,
-  kQ2_K,
-  kQ3_K,
-  kQ4_K,
-  kQ5_K,
-  kQ6_K,
-  kIQ4_XS,
-  kCount
-};
-
 // A stack of matrices in planes, 16-byte aligned each; row r of matrix m is row m * n_rows + r of every plane, its
-// groups are 32 columns. Plain forms: `low` holds the elements alone, [row, n_cols and zeros up to a whole group]; of
-// F8 `headers` holds their scales, F32, [row, f8_n_scales(n_cols)]. Block forms (group_form.inl says what their codes
-// mean): `low` and `high` hold [row, group, bits] words, where word w of b has the codes of columns 4(w + jb) .. 4(w +
-// jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` d (and m) of each group, or d (and dmin) of each 256 columns;
-// `scales` the 8-bit scales of a group's sub-blocks, then their mins.
+// groups are 32 columns. Plain types: `low` holds the elements alone, [row, n_cols and zeros up to a whole group]; of
+// F8 `headers` holds their scales, F32, [row, f8_n_scales(n_cols)]. Stored types: `low` holds the blocks. Group types
+// (the form of their row says what the codes mean): `low` and `high` hold [row, group, bits] words, where word w of b
+// has the codes of columns 4(w + jb) .. 4(w + jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` d (and m) of each
+// group, or d (and dmin) of each 256 columns; `scales` the 8-bit scales of a group's sub-blocks, then their mins.
 struct Matrix {
   const uint32_t *low, *high;
   const uint16_t* headers;
   const int8_t* scales;
   uint32_t n_mats, n_rows, n_cols;
-  Form form;
+  TypeId type;
 };
 
 // Rows [*first, *end) of activations; the numbers lie on the device.
@@ -129,7 +107,7 @@ struct QuantizeArgs {
 struct SplitArgs {
   RowRange rows;
   uint32_t rows_each;  // rows of `in` for each of these
-  Form form;           // kF16, kBF16 or kF8
+  TypeId type;         // kF16, kBF16 or kF8_E4M3
   const float* in;
   uint32_t n_cols;
   SplitRows out;
@@ -153,7 +131,7 @@ struct GroupPairsArgs {
   uint32_t n_used, n_experts;
   PairGroups out;
 };
-// Another matrix for the same rows, of the same form and as many columns.
+// Another matrix for the same rows, of the same type and as many columns.
 struct LinearPart {
   Matrix weight;
   float* out;
@@ -163,8 +141,8 @@ inline constexpr uint32_t kMaxMoreParts = 2;
 struct LinearArgs {
   RowRange rows;
   Matrix weight;
-  const float* in;   // plain forms read these
-  QuantRows quants;  // block forms these
+  const float* in;   // plain and stored types read these
+  QuantRows quants;  // group types these
   SplitRows splits;  // linear_split these
   float* out;
   const float* bias;
@@ -308,9 +286,9 @@ struct KernelTable {
   void (*norm)(const NormArgs&, uint32_t max_rows, Stream);
   void (*quantize)(const QuantizeArgs&, uint32_t max_rows, Stream);
   void (*linear)(const LinearArgs&, uint32_t max_rows, Stream);
-  // The same numbers for more than one row, of block forms alone, by tensor cores.
+  // The same numbers for more than one row, of group types alone, by tensor cores.
   void (*linear_few)(const LinearArgs&, uint32_t max_rows, Stream);
-  // The same for many rows, of block forms alone: the integers by tensor cores, in another order of F32 sums.
+  // The same for many rows, of group types alone: the integers by tensor cores, in another order of F32 sums.
   void (*linear_many)(const LinearArgs&, uint32_t max_rows, Stream);
   // The same for many rows, of F16, bf16 and F8 alone, by tensor cores.
   void (*split)(const SplitArgs&, uint32_t max_rows, Stream);

@@ -1,5 +1,5 @@
-// Products of a few rows with a matrix. Block forms: of one row by dots.inl, of more by linear_few.inl, whose sums are
-// the same. Plain forms: by dots.inl, which reads the weights once for up to 8 rows.
+// Products of a few rows with a matrix. Group types: of one row by dots.inl, of more by linear_few.inl, whose sums are
+// the same. Plain types: by dots.inl, which reads the weights once for up to 8 rows.
 
 template <class Format, int kRows>
 RZ_KERNEL void linear_kernel(LinearArgs a) {
@@ -24,9 +24,9 @@ void launch_linear(const LinearArgs& a, uint32_t max_rows, Stream stream) {
 }
 
 void linear(const LinearArgs& a, uint32_t max_rows, Stream stream) {
-  with_format(a.weight.form, [&](auto format) {
+  with_format(a.weight.type, [&](auto format) {
     using Format = decltype(format);
-    if constexpr (Format::kIsPlain) {
+    if constexpr (!Format::kHasGroups) {
       const auto launch_rows = max_rows == 1   ? launch_linear<Format, 1>
                                : max_rows <= 4 ? launch_linear<Format, 4>
                                                : launch_linear<Format, 8>;

@@ -1,9 +1,9 @@
-// Products of some decode rows with a matrix of a block form: the numbers of dots.inl, with the weights read once for
-// up to 32 rows (16 in forms whose groups have halves). A block makes 16 columns of the output; each of its eight warps
-// walks the groups that are a quad's there, four of each chunk, with the matrix instructions of int8, and so comes to
-// that quad's sums. A warp works alone, by its own part of shared memory, until the end. Bound by instructions: for
-// Q4_K about 5 a weight for up to 8 rows and 2.5 for each 8 more, by the compiler's listing, of the 3.9 in which an
-// H200 brings it from memory.
+// Products of some decode rows with a matrix of a type of groups: the numbers of dots.inl, with the weights read once
+// for up to 32 rows (16 in types whose groups have halves). A block makes 16 columns of the output; each of its eight
+// warps walks the groups that are a quad's there, four of each chunk, with the matrix instructions of int8, and so
+// comes to that quad's sums. A warp works alone, by its own part of shared memory, until the end. Bound by
+// instructions: for Q4_K about 5 a weight for up to 8 rows and 2.5 for each 8 more, by the compiler's listing, of
+// the 3.9 in which an H200 brings it from memory.
 
 constexpr uint32_t kFewWarps = 8;
 constexpr uint32_t kFewCols = 16;
@@ -153,9 +153,9 @@ void launch_few(const LinearArgs& a, uint32_t max_rows, Stream stream) {
 }
 
 void linear_few(const LinearArgs& a, uint32_t max_rows, Stream stream) {
-  with_format(a.weight.form, [&](auto format) {
+  with_format(a.weight.type, [&](auto format) {
     using Format = decltype(format);
-    if constexpr (!Format::kIsPlain) {
+    if constexpr (Format::kHasGroups) {
       // Scales of halves take registers that the sums of more rows would need.
       constexpr int kTiles = Format::kHasHalves ? 2 : 4;
       (max_rows <= 8 ? launch_few<Format, 1> : launch_few<Format, kTiles>)(a, max_rows, stream);

@@ -1,4 +1,4 @@
-// Products of a prompt's rows with a matrix of a block form, by the matrix instructions of int8. A block makes 128
+// Products of a prompt's rows with a matrix of a type of groups, by the matrix instructions of int8. A block makes 128
 // columns of the output for 64 rows, a warp 32 for 32; it walks the groups of 32 columns two a step, whose weights it
 // unpacks once into shared memory while the step before is multiplied. Each group is one exact integer product (two
 // where its halves have scales of their own), scaled and added in F32 before the next: the same numbers for a row
@@ -154,8 +154,8 @@ void linear_many_kernel(LinearArgs a) {
 // Rows vary fastest, so that blocks which run together share their weights in the cache.
 void linear_many(const LinearArgs& a, uint32_t max_rows, Stream stream) {
   const Grid grid{n_row_tiles(a, max_rows), (a.weight.n_rows + kTileCols - 1) / kTileCols};
-  with_format(a.weight.form, [&](auto format) {
+  with_format(a.weight.type, [&](auto format) {
     using Format = decltype(format);
-    if constexpr (!Format::kIsPlain) launch(linear_many_kernel<Format>, grid, kManyThreads, a, stream);
+    if constexpr (Format::kHasGroups) launch(linear_many_kernel<Format>, grid, kManyThreads, a, stream);
   });
 }

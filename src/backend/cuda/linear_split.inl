@@ -53,10 +53,10 @@ struct BfloatSplit {
 };
 
 template <class Body>
-void with_split(Form form, const Body& body) {
-  if (form == Form::kF16) body(HalfSplit{});
-  if (form == Form::kBF16) body(BfloatSplit{});
-  if (form == Form::kF8) body(F8Split{});
+void with_split(TypeId type, const Body& body) {
+  if (type == TypeId::kF16) body(HalfSplit{});
+  if (type == TypeId::kBF16) body(BfloatSplit{});
+  if (type == TypeId::kF8_E4M3) body(F8Split{});
 }
 
 // The exponent, as F32 has it, of the power of two that brings `largest` to [2^14, 2^15), where F16 has most bits left
@@ -171,7 +171,7 @@ RZ_DEVICE void add_scaled(const LinearArgs& a, const SplitPlace& p, uint32_t col
   RZ_UNROLL for (uint32_t i = 0; i < 4; ++i) {
     for (uint32_t half = 0; half < 2; ++half) {
       const uint32_t row = p.weight_row(a, col + 16 * i + thread_idx() % 32 / 4 + 8 * half);
-      const float scale = PlainFormat<F8Element>::scale(a.weight, row, at);
+      const float scale = PlainFormat<TypeId::kF8_E4M3>::scale(a.weight, row, at);
       for (uint32_t j = 0; j < 4; ++j) {
         for (uint32_t k = 2 * half; k < 2 * half + 2; ++k) {
           scaled[i][j][k] = fmaf(scale, sums[i][j][k], scaled[i][j][k]);
@@ -219,7 +219,7 @@ RZ_KERNEL void linear_split_kernel(LinearArgs a) {
 }
 
 void split(const SplitArgs& a, uint32_t max_rows, Stream stream) {
-  with_split(a.form, [&](auto split) {
+  with_split(a.type, [&](auto split) {
     launch(split_kernel<decltype(split)>, {max_rows * a.rows_each, 1}, kSplitThreads, a, stream);
   });
 }
@@ -227,6 +227,6 @@ void split(const SplitArgs& a, uint32_t max_rows, Stream stream) {
 // Rows vary fastest, so that blocks which run together share their weights in the cache.
 void linear_split(const LinearArgs& a, uint32_t max_rows, Stream stream) {
   const Grid grid{n_row_tiles(a, max_rows), (a.weight.n_rows + kTileCols - 1) / kTileCols};
-  with_split(a.weight.form,
+  with_split(a.weight.type,
              [&](auto split) { launch(linear_split_kernel<decltype(split)>, grid, kSplitThreads, a, stream); });
 }

@@ -7,10 +7,10 @@ namespace {
 constexpr uint32_t kRowCounts[] = {1, 4, 8, 9};
 constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8};
 
-void load_products(const KernelTable& kernels, Form form, Stream stream) {
+void load_products(const KernelTable& kernels, TypeId type, Stream stream) {
   Matrix matrix{};
   matrix.n_rows = matrix.n_cols = 1;
-  matrix.form = form;
+  matrix.type = type;
   EmbedArgs embed{};
   embed.table = matrix;
   kernels.embed(embed, 1, stream);
@@ -23,7 +23,7 @@ void load_products(const KernelTable& kernels, Form form, Stream stream) {
   kernels.linear_many(linear, 1, stream);
   kernels.linear_split(linear, 1, stream);
   SplitArgs split{};
-  split.form = form;
+  split.type = type;
   kernels.split(split, 1, stream);
   ExpertsHiddenArgs hidden{};
   hidden.weight = matrix;
@@ -55,9 +55,7 @@ void load_attention(const KernelTable& kernels, KvType type, Stream stream) {
 
 void load_kernels(const KernelTable& kernels) {
   const Stream stream = load_only_stream();
-  for (size_t form = 0; form < static_cast<size_t>(Form::kCount); ++form) {
-    load_products(kernels, static_cast<Form>(form), stream);
-  }
+  for (const TypeTraits& type : all_types()) load_products(kernels, type.id, stream);
   for (const KvType type : kKvTypes) load_attention(kernels, type, stream);
   kernels.norm({}, 1, stream);
   kernels.quantize({}, 1, stream);

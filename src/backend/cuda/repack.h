@@ -3,27 +3,22 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "backend/cuda/kernels.h"
 
 namespace realizar::cuda {
 
-// None where the device has no form for the type.
-std::optional<Form> form_of(TypeId type);
-bool is_plain(Form form);
-
 // Bytes a row in each plane.
 struct PlaneBytes {
   size_t low, high, headers, scales;
 };
-PlaneBytes plane_bytes(Form form, uint32_t n_cols);
+PlaneBytes plane_bytes(TypeId type, uint32_t n_cols);
 
 // One row's place in each plane.
 struct PlaneRow {
   std::byte *low, *high, *headers, *scales;
 };
-// Precondition: a block form; `row` holds n_cols columns, a multiple of the type's block.
-void repack_row(Form form, const std::byte* row, uint32_t n_cols, const PlaneRow& to);
+// Precondition: a type of groups; `row` holds n_cols columns, a multiple of the type's block.
+void repack_row(TypeId type, const std::byte* row, uint32_t n_cols, const PlaneRow& to);
 
 }  // namespace realizar::cuda

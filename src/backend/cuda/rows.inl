@@ -105,7 +105,7 @@ RZ_KERNEL void sum_parts_kernel(SumPartsArgs a) {
 
 void embed(const EmbedArgs& a, uint32_t max_rows, Stream stream) {
   const Grid grid{max_rows, (a.table.n_cols + kRowThreads - 1) / kRowThreads};
-  with_format(a.table.form, [&](auto format) { launch(embed_kernel<decltype(format)>, grid, kRowThreads, a, stream); });
+  with_format(a.table.type, [&](auto format) { launch(embed_kernel<decltype(format)>, grid, kRowThreads, a, stream); });
 }
 
 void norm(const NormArgs& a, uint32_t max_rows, Stream stream) {

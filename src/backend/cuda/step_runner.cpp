@@ -13,17 +13,17 @@ constexpr uint32_t kMaxUsedExperts = 32;  // a lane each
 
 // A prompt's rows are multiplied in tiles, by tensor cores.
 bool has_tiles(const Matrix& m) {
-  return m.form != Form::kF32;
+  return m.type != TypeId::kF32 && layout_of(m.type) != Layout::kStored;
 }
 
 // They are split in two for these.
-bool wants_split(Form form) {
-  return form == Form::kF16 || form == Form::kBF16 || form == Form::kF8;
+bool wants_split(TypeId type) {
+  return type == TypeId::kF16 || type == TypeId::kBF16 || type == TypeId::kF8_E4M3;
 }
 
-// Block forms alone.
+// Products are of integers.
 bool has_groups(const Matrix& m) {
-  return !is_plain(m.form);
+  return layout_of(m.type) == Layout::kGroups;
 }
 
 size_t whole_groups(size_t n_cols) {
@@ -162,7 +162,7 @@ Status StepRunner::reserve_for(std::span<const Command> commands) {
 
 Status StepRunner::reserve_for(WeightId id) {
   const Matrix& matrix = weights_.matrix(id);
-  if (wants_split(matrix.form)) return splits_.reserve(device_, limits_.max_rows, matrix.n_cols, n_moves_);
+  if (wants_split(matrix.type)) return splits_.reserve(device_, limits_.max_rows, matrix.n_cols, n_moves_);
   if (!has_groups(matrix)) return {};
   return quants_.reserve(device_, std::max(limits_.max_rows, limits_.max_logit_rows), matrix.n_cols, n_moves_);
 }
@@ -184,7 +184,7 @@ Status StepRunner::reserve(const ExpertsOp& op) {
   RZ_CHECK_OK(pairs_.reserve(device_, n_pairs * sizeof(uint32_t), n_moves_));
   RZ_CHECK_OK(pair_starts_.reserve(device_, (n_experts + 1) * sizeof(uint32_t), n_moves_));
   RZ_CHECK_OK(tile_experts_.reserve(device_, (n_pairs / kTileRows + n_experts) * sizeof(uint32_t), n_moves_));
-  if (wants_split(down.form)) RZ_CHECK_OK(hidden_splits_.reserve(device_, n_pairs, d_ff, n_moves_));
+  if (wants_split(down.type)) RZ_CHECK_OK(hidden_splits_.reserve(device_, n_pairs, d_ff, n_moves_));
   if (!has_tiles(down)) return {};
   return pair_results_.reserve(device_, n_pairs * down.n_rows * sizeof(float), n_moves_);
 }
@@ -271,7 +271,7 @@ void StepRunner::run(const EmbedOp& op) {
   wrote(op.out);
 }
 
-// Whether the next operation is a product of `in` with a block form.
+// Whether the next operation is a product of `in` with a type of groups.
 bool StepRunner::wants_quantized(ActId in) const {
   if (behind_.empty()) return false;
   if (const auto* linear = std::get_if<LinearOp>(&behind_.front())) {
@@ -301,18 +301,18 @@ QuantRows StepRunner::quantized(const Matrix& weight, ActId in, Rows rows) {
 }
 
 SplitRows StepRunner::split(const Matrix& weight, ActId in) {
-  if (split_of_ == in && split_form_ == weight.form) return splits_.view();
+  if (split_of_ == in && split_type_ == weight.type) return splits_.view();
   const StepView& step = input_.view();
-  kernels_.split({{step.n_decode_rows, step.n_rows}, 1, weight.form, act(in).values, weight.n_cols, splits_.view()},
+  kernels_.split({{step.n_decode_rows, step.n_rows}, 1, weight.type, act(in).values, weight.n_cols, splits_.view()},
                  n_prompt_rows(), device_.stream());
   split_of_ = in;
-  split_form_ = weight.form;
+  split_type_ = weight.type;
   return splits_.view();
 }
 
 // A prompt's rows keep a GPU busy with each matrix by itself.
 void StepRunner::multiply_tiles(LinearArgs& args, ActId in) {
-  if (wants_split(args.weight.form)) args.splits = split(args.weight, in);
+  if (wants_split(args.weight.type)) args.splits = split(args.weight, in);
   const auto multiply = tile_kernel(args.weight);
   multiply(args, n_prompt_rows(), device_.stream());
   for (const LinearPart& part : std::span(args.more).first(args.n_more)) {
@@ -324,7 +324,7 @@ void StepRunner::multiply_tiles(LinearArgs& args, ActId in) {
 }
 
 // A row's arithmetic follows from its phase: decode rows and those of the logits are dots, prompt rows tiles, in the
-// forms that have them.
+// types that have them.
 StepRunner::Dots StepRunner::dots_of(const Matrix& weight, Rows rows) const {
   const StepView& step = input_.view();
   const bool in_tiles = has_tiles(weight) && rows == Rows::kAll;
@@ -351,7 +351,7 @@ void StepRunner::multiply(const LinearArgs& args, ActId in, Rows rows, ActId out
 // Whether one launch can multiply with both.
 bool StepRunner::are_alike(WeightId a, WeightId b) const {
   const Matrix &first = weights_.matrix(a), &second = weights_.matrix(b);
-  return first.form == second.form && first.n_cols == second.n_cols &&
+  return first.type == second.type && first.n_cols == second.n_cols &&
          weights_.streamed_layer(a) == weights_.streamed_layer(b);
 }
 
@@ -515,7 +515,7 @@ void StepRunner::multiply_experts(const ExpertsOp& op, WeightId weight, Store st
   LinearArgs args{};
   args.weight = matrix;
   args.quants = quants;
-  if (wants_split(matrix.form)) args.splits = split(matrix, op.in);
+  if (wants_split(matrix.type)) args.splits = split(matrix, op.in);
   args.out = hidden_.as<float>();
   args.activation = store == Store::kGate ? op.activation : Activation::kNone;
   args.scale = 1;
@@ -532,10 +532,10 @@ void StepRunner::prepare_hidden(const ExpertsOp& op, const Matrix& down) {
     kernels_.quantize({step.n_rows, op.n_used, hidden_.as<float>(), down.n_cols, hidden_quants_.view()}, shape_.n_rows,
                       device_.stream());
   }
-  if (wants_split(down.form) && n_prompt_rows() > 0) {
+  if (wants_split(down.type) && n_prompt_rows() > 0) {
     kernels_.split({{step.n_decode_rows, step.n_rows},
                     op.n_used,
-                    down.form,
+                    down.type,
                     hidden_.as<float>(),
                     down.n_cols,
                     hidden_splits_.view()},

@@ -154,7 +154,7 @@ class StepRunner {
   void run(const SumPartsOp& op);
   // The rows of `in` as int8, where the matrix wants them so.
   QuantRows quantized(const Matrix& weight, ActId in, Rows rows);
-  // The prompt's rows of `in` as sums of two values of the matrix's form, 16 bits each.
+  // The prompt's rows of `in` as sums of two values of the matrix's type, 16 bits each.
   SplitRows split(const Matrix& weight, ActId in);
   // What is known of an activation's quantized or split rows is so no longer.
   void wrote(ActId id) {
@@ -175,7 +175,7 @@ class StepRunner {
   void add_downs(const ExpertsOp& op);
   // What multiplies a prompt's rows.
   auto tile_kernel(const Matrix& weight) const {
-    return is_plain(weight.form) ? kernels_.linear_split : kernels_.linear_many;
+    return layout_of(weight.type) == Layout::kGroups ? kernels_.linear_many : kernels_.linear_split;
   }
   PairGroups pair_groups() const {
     return {pairs_.as<uint32_t>(), pair_starts_.as<uint32_t>(), tile_experts_.as<uint32_t>()};
@@ -207,10 +207,10 @@ class StepRunner {
   TokenId* host_chosen_ = nullptr;     // pinned, [max_logit_rows]
   size_t n_chosen_ = 0;
   ActId quantized_of_ = kNoAct, split_of_ = kNoAct;
-  Form split_form_ = Form::kCount;
-  std::span<const Command> behind_;  // the command that is being run
-  size_t n_launched_ = 0;            // of them
-  StepShape exact_, shape_;          // of the step; of the launches that are made for it
+  TypeId split_type_ = TypeId::kF32;  // F32: none
+  std::span<const Command> behind_;   // the command that is being run
+  size_t n_launched_ = 0;             // of them
+  StepShape exact_, shape_;           // of the step; of the launches that are made for it
   uint32_t n_moves_ = 0;
 };
 

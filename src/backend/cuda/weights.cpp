@@ -95,20 +95,14 @@ Result<Weights::Stored> Weights::place_streamed(const MatrixSource& source, Plan
 }
 
 Result<WeightId> Weights::add_matrix(const MatrixSource& source, const MatrixPart& part, Home home) {
-  const auto form = form_of(source.type);
-  if (!form) {
-    return unsupported(
-        std::string(source.name) + ": type " + std::string(traits(source.type).name) + " cannot be used on this device",
-        std::string(source.name));
-  }
   if (part.n_rows > kMaxMatrixRows) {
     return unsupported(std::string(source.name) + ": " + std::to_string(part.n_rows) +
                            " rows cannot be used on this device, at most " + std::to_string(kMaxMatrixRows),
                        std::string(source.name));
   }
   RZ_CHECK_OK(SourceRows(source).check());
-  const PlaneBytes row = plane_bytes(*form, part.n_cols);
-  Planes planes{*form, {row.low, row.high, row.headers, row.scales}, {}};
+  const PlaneBytes row = plane_bytes(source.type, part.n_cols);
+  Planes planes{source.type, {row.low, row.high, row.headers, row.scales}, {}};
   const size_t n_rows = size_t{source.n_mats} * part.n_rows;
   const size_t row_bytes = std::accumulate(std::begin(planes.row_bytes), std::end(planes.row_bytes), size_t{0});
   Stored stored{};
@@ -133,7 +127,7 @@ Result<WeightId> Weights::add_matrix(const MatrixSource& source, const MatrixPar
                    source.n_mats,
                    part.n_rows,
                    part.n_cols,
-                   *form};
+                   source.type};
   matrices_.push_back(stored);
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
 }
@@ -150,13 +144,15 @@ Status Weights::repack(const MatrixSource& source, const MatrixPart& part, const
       const auto mat = static_cast<uint32_t>((first_row + i) / part.n_rows);
       const auto r = part.first_row + static_cast<uint32_t>((first_row + i) % part.n_rows);
       const auto at = [&](int plane) { return to[plane] + planes.row_bytes[plane] * i; };
-      if (is_plain(planes.form)) {
+      const Layout layout = layout_of(planes.type);
+      if (layout == Layout::kPlain) {
         copy_plain_row(source, part, rows, mat, r, planes.row_bytes[0], at(0));
         if (!all_finite(source.type, at(0), part.n_cols)) finite.store(false, std::memory_order_relaxed);
-        if (planes.form == Form::kF8) copy_scales(rows.scales(mat, r), part, at(2));
+        if (planes.type == TypeId::kF8_E4M3) copy_scales(rows.scales(mat, r), part, at(2));
       } else {
         const std::byte* row = rows.row(mat, r) + col_bytes;
-        repack_row(planes.form, row, part.n_cols, {at(0), at(1), at(2), at(3)});
+        if (layout == Layout::kGroups) repack_row(planes.type, row, part.n_cols, {at(0), at(1), at(2), at(3)});
+        if (layout == Layout::kStored) std::memcpy(at(0), row, planes.row_bytes[0]);
         if (!all_finite(source.type, row, part.n_cols)) finite.store(false, std::memory_order_relaxed);
       }
     }
@@ -198,8 +194,8 @@ Result<WeightId> Weights::add_vector(std::span<const float> values) {
   device_.upload(memory, values.data(), values.size_bytes());
   RZ_CHECK_OK(device_.wait());
   Stored stored{};
-  stored.matrix = {static_cast<const uint32_t*>(memory), nullptr,   nullptr, nullptr, 1, 1,
-                   static_cast<uint32_t>(values.size()), Form::kF32};
+  stored.matrix = {static_cast<const uint32_t*>(memory), nullptr,     nullptr, nullptr, 1, 1,
+                   static_cast<uint32_t>(values.size()), TypeId::kF32};
   stored.n_bytes = values.size_bytes();
   matrices_.push_back(stored);
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};

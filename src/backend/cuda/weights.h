@@ -34,7 +34,7 @@ class Weights {
 
   // Where a matrix of no layer lies: on the device, or in pinned memory of the host, where kernels read it in place.
   enum class Home { kDevice, kHost };
-  // Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type, more than kMaxMatrixRows rows),
+  // Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (more than kMaxMatrixRows rows),
   // FormatError (a weight is NaN or infinite), ResourceExhausted, Internal.
   Result<WeightId> add_matrix(const MatrixSource& source, const MatrixPart& part, Home home = Home::kDevice);
   Result<WeightId> add_vector(std::span<const float> values);
@@ -72,9 +72,9 @@ class Weights {
     size_t offsets[kPlanes];  // in the place
   };
   struct Planes {
-    Form form;
+    TypeId type;
     size_t row_bytes[kPlanes];
-    std::byte* at[kPlanes];  // null where the form has none
+    std::byte* at[kPlanes];  // null where the type has none
   };
 
   bool is_resident(const MatrixSource& source, std::span<const size_t> plane_bytes);

@@ -7,7 +7,5 @@ constexpr KernelTable make_amx_table(const char* name) {
   table.split_bf16 = split_bf16;
   table.split_tile = split_tile;
   table.peak_bf16 = peak_bf16_amx;
-  constexpr UnpackFn kUnpackBf16[] = {nullptr, nullptr, nullptr, nullptr, RZ_FOR_LAYOUTS(RZ_UNPACK_BF16)};
-  for (int i = 0; i < static_cast<int>(PanelKind::kCount); ++i) table.unpack_bf16[i] = kUnpackBf16[i];
   return table;
 }

@@ -34,30 +34,54 @@ inline F load_tail(const float* p, uint32_t n) {
 #include "backend/cpu/isa/peaks.inl"
 // clang-format on
 
-// The table's rows, in the order of PanelKind.
-#define RZ_FOR_LAYOUTS(function)                                                                                     \
-  function(kQ4_0Layout), function(kQ4_1Layout), function(kQ5_0Layout), function(kQ5_1Layout), function(kQ8_0Layout), \
-      function(kIQ4_NLLayout), function(kMXFP4Layout), function(kQ2_KLayout), function(kQ3_KLayout),                 \
-      function(kQ4_KLayout), function(kQ5_KLayout), function(kQ6_KLayout), function(kIQ4_XSLayout)
-#define RZ_DOT(layout) dot<layout>
-#define RZ_SPREAD(layout) spread<layout>
-#define RZ_GEMM_INT8(layout) gemm_int8<layout>
-#define RZ_UNPACK_F32(layout) unpack<layout, false>
-#define RZ_UNPACK_BF16(layout) unpack<layout, true>
+// What the layout of a type runs. Unpacking to bf16 is for levels with tiles of it.
+template <class Row>
+constexpr TypeKernels type_kernels() {
+  TypeKernels kernels{};
+  if constexpr (Row::kLayout == Layout::kPlain) {
+    kernels.dot = dot_plain<Row::kId>;
+    kernels.unpack_f32 = unpack_plain<Row::kId>;
+  }
+  if constexpr (Row::kLayout == Layout::kGroups) {
+    constexpr PanelLayout kPanel{Row::kForm};
+    kernels.dot = dot<kPanel>;
+    kernels.unpack_f32 = unpack<kPanel, false>;
+#if defined(RZ_BF16)
+    kernels.unpack_bf16 = unpack<kPanel, true>;
+#endif
+    kernels.spread = spread<kPanel>;
+    kernels.gemm_int8 = gemm_int8<kPanel>;
+  }
+  return kernels;
+}
+
+// Whether these are all that products with the layout call.
+constexpr bool are_complete(const TypeKernels& kernels, Layout layout) {
+  switch (layout) {
+    case Layout::kPlain:
+      return kernels.dot != nullptr && kernels.unpack_f32 != nullptr;
+    case Layout::kGroups:
+      return kernels.dot != nullptr && kernels.unpack_f32 != nullptr && kernels.spread != nullptr &&
+             kernels.gemm_int8 != nullptr;
+    case Layout::kStored:
+      return true;
+  }
+  return false;
+}
+
+template <class... Rows>
+constexpr void put_kernels(TypeKernels* types, TypeList<Rows...>) {
+  static_assert((are_complete(type_kernels<Rows>(), Rows::kLayout) && ...));
+  ((*types++ = type_kernels<Rows>()), ...);
+}
 
 constexpr KernelTable make_table(const char* name, const char* arithmetic) {
-  return {
+  KernelTable table{
       .name = name,
       .arithmetic = arithmetic,
       .gemm_f32_rows = kGemmRows,
       .gemm_bf16_rows = 0,
-      .dot = {dot_plain<Plain::kF32>, dot_plain<Plain::kF16>, dot_plain<Plain::kBF16>, dot_plain<Plain::kF8>,
-              RZ_FOR_LAYOUTS(RZ_DOT)},
-      .unpack_f32 = {unpack_plain<Plain::kF32>, unpack_plain<Plain::kF16>, unpack_plain<Plain::kBF16>,
-                     unpack_plain<Plain::kF8>, RZ_FOR_LAYOUTS(RZ_UNPACK_F32)},
-      .unpack_bf16 = {},
-      .spread = {nullptr, nullptr, nullptr, nullptr, RZ_FOR_LAYOUTS(RZ_SPREAD)},
-      .gemm_int8 = {nullptr, nullptr, nullptr, nullptr, RZ_FOR_LAYOUTS(RZ_GEMM_INT8)},
+      .types = {},
       .gemm_f32 = gemm_f32<kGemmRows>,
       .gemm_bf16 = nullptr,
       .quantize = quantize,
@@ -80,4 +104,6 @@ constexpr KernelTable make_table(const char* name, const char* arithmetic) {
       .peak_bf16 = nullptr,
       .peak_int8 = peak_int8,
   };
+  put_kernels(table.types, TypeRows{});
+  return table;
 }

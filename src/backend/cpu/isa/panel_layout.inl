@@ -2,7 +2,6 @@
 // codes. Codes are unsigned; 64 bytes ("vector" j of 8) hold columns 4j..4j+3 of each of the 16 rows, and planes of
 // fewer bits share bytes: plane vector s keeps the bits of vectors s, s + n, s + 2n.. at rising positions, where n is
 // the number of the plane's vectors. Value = scale * (code - offset) - min.
-#include "quant/group_form.inl"
 
 // E4M3, shifted to where a float has sign, exponent and mantissa, is 2^120 too small (quant/half.h); what the shift
 // brings besides goes. The code of NaN reads as 480.
@@ -23,6 +22,7 @@ struct F8Panel {
 };
 
 struct PanelLayout : GroupForm {
+  constexpr int n_subs() const { return 32 / sub; }
   constexpr int header_bytes() const {
     return scales == Scales::kSuper ? (has_min ? 64 : 32) : 0;
   }  // every 256 columns
@@ -35,18 +35,3 @@ struct PanelLayout : GroupForm {
   }
   [[gnu::always_inline]] constexpr size_t header_at(size_t g) const { return g / 8 * super_bytes(); }
 };
-
-// In the order of PanelKind, from kQ4_0 on.
-constexpr PanelLayout kQ4_0Layout{kQ4_0Form};
-constexpr PanelLayout kQ4_1Layout{kQ4_1Form};
-constexpr PanelLayout kQ5_0Layout{kQ5_0Form};
-constexpr PanelLayout kQ5_1Layout{kQ5_1Form};
-constexpr PanelLayout kQ8_0Layout{kQ8_0Form};
-constexpr PanelLayout kIQ4_NLLayout{kIQ4_NLForm};
-constexpr PanelLayout kMXFP4Layout{kMXFP4Form};
-constexpr PanelLayout kQ2_KLayout{kQ2_KForm};
-constexpr PanelLayout kQ3_KLayout{kQ3_KForm};
-constexpr PanelLayout kQ4_KLayout{kQ4_KForm};
-constexpr PanelLayout kQ5_KLayout{kQ5_KForm};
-constexpr PanelLayout kQ6_KLayout{kQ6_KForm};
-constexpr PanelLayout kIQ4_XSLayout{kIQ4_XSForm};

@@ -1,22 +1,20 @@
 // Products with panels of plain types, [n_cols][16] (of F8 as F8Panel says), and with F32 tiles of 16 rows: two of them
 // times kRows rows of activations, everything in registers.
 
-enum class Plain { kF32, kF16, kBF16, kF8 };
-
 // Bytes of one column of a panel.
-constexpr uint32_t plain_bytes(Plain type) {
-  return type == Plain::kF32 ? 64 : type == Plain::kF8 ? 16 : 32;
+constexpr uint32_t plain_bytes(TypeId type) {
+  return type == TypeId::kF32 ? 64 : type == TypeId::kF8_E4M3 ? 16 : 32;
 }
 
-template <Plain kType>
+template <TypeId kType>
 RZ_INLINE F load_plain(const uint8_t* panel, uint32_t col) {
-  if constexpr (kType == Plain::kF32) return load(reinterpret_cast<const float*>(panel) + size_t{16} * col);
-  if constexpr (kType == Plain::kF16) return load_f16(panel + size_t{32} * col);
-  if constexpr (kType == Plain::kBF16) return load_bf16(panel + size_t{32} * col);
+  if constexpr (kType == TypeId::kF32) return load(reinterpret_cast<const float*>(panel) + size_t{16} * col);
+  if constexpr (kType == TypeId::kF16) return load_f16(panel + size_t{32} * col);
+  if constexpr (kType == TypeId::kBF16) return load_bf16(panel + size_t{32} * col);
   return mul(load_f8(panel + F8Panel::codes_at(col)), load(F8Panel::scales(panel, col)));
 }
 
-template <Plain kType, int kRows>
+template <TypeId kType, int kRows>
 void dot_plain_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* y) {
   F acc[kRows][4];
   for (auto& row : acc) {
@@ -39,7 +37,7 @@ void dot_plain_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, f
   for (int r = 0; r < kRows; ++r) store(y + 16 * r, add(add(acc[r][0], acc[r][1]), add(acc[r][2], acc[r][3])));
 }
 
-template <Plain kType>
+template <TypeId kType>
 void dot_plain(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_rows, float* y) {
   switch (n_rows) {
     case 1:
@@ -53,7 +51,7 @@ void dot_plain(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32
   }
 }
 
-template <Plain kType>
+template <TypeId kType>
 void unpack_plain(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
   for (uint32_t c = 0; c < n; ++c) {
     if (c % 2 == 0) prefetch(panel + (col + c) * plain_bytes(kType), 2 * plain_bytes(kType));

@@ -1,0 +1,108 @@
+// What the elements of a block are: value_of() of every block type is its specification, which all kernels must match.
+// For files that are included within a namespace, and compiled for the processor or for a GPU. Who includes it gives
+// - RZ_VALUE, which stands before a function, and RZ_TABLE, before a table of constants;
+// - half_to_float(bits), and float_of_bits(bits), the float with these bits.
+
+// The 16 levels of the non-linear 4-bit types.
+RZ_TABLE int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+// Twice the E2M1 values, so that they are integers; the scale is halved instead.
+RZ_TABLE int8_t kE2M1Doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+RZ_VALUE int low_nibble(uint8_t byte) {
+  return byte & 15;
+}
+RZ_VALUE int high_nibble(uint8_t byte) {
+  return byte >> 4;
+}
+
+// The four-bit value of element i of a small block.
+RZ_VALUE int nibble(const uint8_t* qs, int i) {
+  return i < 16 ? low_nibble(qs[i]) : high_nibble(qs[i - 16]);
+}
+
+RZ_VALUE int fifth_bit(const uint8_t* qh, int i) {
+  return ((qh[i / 8] >> (i % 8)) & 1) << 4;
+}
+
+// The four-bit value of element l of sub-block s of Q4_K and Q5_K.
+RZ_VALUE int k_nibble(const uint8_t* qs, int s, int l) {
+  const uint8_t byte = qs[32 * (s / 2) + l];
+  return s % 2 == 0 ? low_nibble(byte) : high_nibble(byte);
+}
+
+// 2^(e - 128), which is subnormal for e below 2: the doubled values of kE2M1Doubled take half the scale.
+RZ_VALUE float mxfp4_half_scale(uint8_t e) {
+  return float_of_bits(e < 2 ? 0x200000u << e : (e - 1u) << 23);
+}
+
+RZ_VALUE float value_of(const BlockQ4_0& b, int i) {
+  return half_to_float(b.d) * static_cast<float>(nibble(b.qs, i) - 8);
+}
+
+RZ_VALUE float value_of(const BlockQ4_1& b, int i) {
+  return half_to_float(b.d) * static_cast<float>(nibble(b.qs, i)) + half_to_float(b.m);
+}
+
+RZ_VALUE float value_of(const BlockQ5_0& b, int i) {
+  return half_to_float(b.d) * static_cast<float>((nibble(b.qs, i) | fifth_bit(b.qh, i)) - 16);
+}
+
+RZ_VALUE float value_of(const BlockQ5_1& b, int i) {
+  return half_to_float(b.d) * static_cast<float>(nibble(b.qs, i) | fifth_bit(b.qh, i)) + half_to_float(b.m);
+}
+
+RZ_VALUE float value_of(const BlockQ8_0& b, int i) {
+  return half_to_float(b.d) * static_cast<float>(b.qs[i]);
+}
+
+RZ_VALUE float value_of(const BlockIQ4_NL& b, int i) {
+  return half_to_float(b.d) * static_cast<float>(kIq4Values[nibble(b.qs, i)]);
+}
+
+RZ_VALUE float value_of(const BlockMXFP4& b, int i) {
+  return mxfp4_half_scale(b.e) * static_cast<float>(kE2M1Doubled[nibble(b.qs, i)]);
+}
+
+RZ_VALUE float value_of(const BlockQ2_K& b, int i) {
+  const int h = i / 128, j = i % 128 / 32, l = i % 32, s = i / 16;
+  const int q = (b.qs[32 * h + l] >> (2 * j)) & 3;
+  const float scale = half_to_float(b.d) * static_cast<float>(low_nibble(b.scales[s]));
+  const float min = half_to_float(b.dmin) * static_cast<float>(high_nibble(b.scales[s]));
+  return scale * static_cast<float>(q) - min;
+}
+
+RZ_VALUE float value_of(const BlockQ3_K& b, int i) {
+  const int h = i / 128, j = i % 128 / 32, l = i % 32;
+  const int low = (b.qs[32 * h + l] >> (2 * j)) & 3;
+  const int high = (b.hmask[l] >> (4 * h + j)) & 1;
+  const float scale = half_to_float(b.d) * static_cast<float>(q3_k_scale(b.scales, i / 16));
+  return scale * static_cast<float>((low | (high << 2)) - 4);
+}
+
+RZ_VALUE float value_of(const BlockQ4_K& b, int i) {
+  const ScaleMin sm = q4_k_scale_min(b.scales, i / 32);
+  const float scale = half_to_float(b.d) * sm.scale;
+  return scale * static_cast<float>(k_nibble(b.qs, i / 32, i % 32)) - half_to_float(b.dmin) * sm.min;
+}
+
+RZ_VALUE float value_of(const BlockQ5_K& b, int i) {
+  const int s = i / 32, l = i % 32;
+  const ScaleMin sm = q4_k_scale_min(b.scales, s);
+  const int q = k_nibble(b.qs, s, l) | (((b.qh[l] >> s) & 1) << 4);
+  return half_to_float(b.d) * sm.scale * static_cast<float>(q) - half_to_float(b.dmin) * sm.min;
+}
+
+RZ_VALUE float value_of(const BlockQ6_K& b, int i) {
+  const int h = i / 128, j = i % 128 / 32, l = i % 32;
+  const uint8_t byte = b.ql[64 * h + 32 * (j & 1) + l];
+  const int low = j < 2 ? low_nibble(byte) : high_nibble(byte);
+  const int high = (b.qh[32 * h + l] >> (2 * j)) & 3;
+  const float scale = half_to_float(b.d) * static_cast<float>(b.scales[i / 16]);
+  return scale * static_cast<float>((low | (high << 4)) - 32);
+}
+
+RZ_VALUE float value_of(const BlockIQ4_XS& b, int i) {
+  const int s = i / 32;
+  const float scale = half_to_float(b.d) * static_cast<float>(iq4_xs_scale(b, s));
+  return scale * static_cast<float>(kIq4Values[nibble(b.qs + 16 * s, i % 32)]);
+}

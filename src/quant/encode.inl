@@ -1,0 +1,223 @@
+// Blocks made from numbers: encode() of every block type, nearest in the least-squares sense that the format's author
+// describes, or simpler; it makes test data. The block comes zeroed. For types.cpp, which includes decode.inl before
+// it.
+
+// The scale as it will be read back.
+inline float rounded_half(float value, Half& bits) {
+  bits = float_to_fp16(value);
+  return fp16_to_float(bits);
+}
+
+inline float inverse(float value) {
+  return value != 0 ? 1 / value : 0;
+}
+
+inline int quantized(float value, int low, int high) {
+  return std::clamp(static_cast<int>(std::lround(value)), low, high);
+}
+
+inline float signed_absmax(const float* x, int n) {
+  return *std::max_element(x, x + n, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+}
+
+inline float absmax(const float* x, int n) {
+  return std::fabs(signed_absmax(x, n));
+}
+
+inline void put_nibble(uint8_t* qs, int i, int q) {
+  qs[i % 16] |= static_cast<uint8_t>(i < 16 ? q : q << 4);
+}
+
+inline void put_fifth_bit(uint8_t* qh, int i, int q) {
+  qh[i / 8] |= static_cast<uint8_t>(((q >> 4) & 1) << (i % 8));
+}
+
+// The level nearest to `value`.
+inline int nearest_level(const int8_t (&table)[16], float value) {
+  int best = 0;
+  for (int i = 1; i < 16; ++i) {
+    if (std::fabs(static_cast<float>(table[i]) - value) < std::fabs(static_cast<float>(table[best]) - value)) best = i;
+  }
+  return best;
+}
+
+struct Range {
+  float scale, min;  // x = scale * q - min, both >= 0
+};
+
+// Covers [min(x, 0), max(x)] with levels 0 .. n_levels - 1.
+inline Range cover(const float* x, int n, int n_levels) {
+  const auto [low, high] = std::minmax_element(x, x + n);
+  const float min = std::min(*low, 0.0f);
+  return {(std::max(*high, min) - min) / static_cast<float>(n_levels - 1), -min};
+}
+
+// Ranges of all sub-blocks, their scales and mins quantized to `max_q` steps of a common d and dmin.
+template <int kSubBlocks>
+struct QuantizedRanges {
+  Half d_bits, dmin_bits;
+  int scale[kSubBlocks], min[kSubBlocks];
+  float x_scale[kSubBlocks], x_min[kSubBlocks];  // as they will be read back
+};
+
+template <int kSubBlocks>
+QuantizedRanges<kSubBlocks> quantize_ranges(const float* x, int n_levels, int max_q) {
+  constexpr int kElems = kSuperBlockElems / kSubBlocks;
+  Range ranges[kSubBlocks];
+  float max_scale = 0, max_min = 0;
+  for (int s = 0; s < kSubBlocks; ++s) {
+    ranges[s] = cover(x + s * kElems, kElems, n_levels);
+    max_scale = std::max(max_scale, ranges[s].scale);
+    max_min = std::max(max_min, ranges[s].min);
+  }
+  QuantizedRanges<kSubBlocks> out;
+  const float d = rounded_half(max_scale / static_cast<float>(max_q), out.d_bits);
+  const float dmin = rounded_half(max_min / static_cast<float>(max_q), out.dmin_bits);
+  for (int s = 0; s < kSubBlocks; ++s) {
+    out.scale[s] = quantized(ranges[s].scale * inverse(d), 0, max_q);
+    out.min[s] = quantized(ranges[s].min * inverse(dmin), 0, max_q);
+    out.x_scale[s] = d * static_cast<float>(out.scale[s]);
+    out.x_min[s] = dmin * static_cast<float>(out.min[s]);
+  }
+  return out;
+}
+
+// The inverse of q4_k_scale_min.
+inline void put_scale_mins(const QuantizedRanges<8>& ranges, uint8_t* scales) {
+  for (int s = 0; s < 4; ++s) {
+    scales[s] = static_cast<uint8_t>(ranges.scale[s] | ((ranges.scale[s + 4] >> 4) << 6));
+    scales[s + 4] = static_cast<uint8_t>(ranges.min[s] | ((ranges.min[s + 4] >> 4) << 6));
+    scales[s + 8] = static_cast<uint8_t>((ranges.scale[s + 4] & 15) | ((ranges.min[s + 4] & 15) << 4));
+  }
+}
+
+// The value of largest magnitude becomes the level -8 (Q4_0) or -16 (Q5_0), the only one without a counterpart.
+inline void encode(const float* x, BlockQ4_0& b) {
+  const float scale = inverse(rounded_half(signed_absmax(x, kBlockElems) / -8, b.d));
+  for (int i = 0; i < kBlockElems; ++i) put_nibble(b.qs, i, quantized(x[i] * scale, -8, 7) + 8);
+}
+
+inline void encode(const float* x, BlockQ5_0& b) {
+  const float scale = inverse(rounded_half(signed_absmax(x, kBlockElems) / -16, b.d));
+  for (int i = 0; i < kBlockElems; ++i) {
+    const int q = quantized(x[i] * scale, -16, 15) + 16;
+    put_nibble(b.qs, i, q & 15);
+    put_fifth_bit(b.qh, i, q);
+  }
+}
+
+inline void encode(const float* x, BlockQ4_1& b) {
+  const auto [low, high] = std::minmax_element(x, x + kBlockElems);
+  const float scale = inverse(rounded_half((*high - *low) / 15, b.d)), m = rounded_half(*low, b.m);
+  for (int i = 0; i < kBlockElems; ++i) put_nibble(b.qs, i, quantized((x[i] - m) * scale, 0, 15));
+}
+
+inline void encode(const float* x, BlockQ5_1& b) {
+  const auto [low, high] = std::minmax_element(x, x + kBlockElems);
+  const float scale = inverse(rounded_half((*high - *low) / 31, b.d)), m = rounded_half(*low, b.m);
+  for (int i = 0; i < kBlockElems; ++i) {
+    const int q = quantized((x[i] - m) * scale, 0, 31);
+    put_nibble(b.qs, i, q & 15);
+    put_fifth_bit(b.qh, i, q);
+  }
+}
+
+inline void encode(const float* x, BlockQ8_0& b) {
+  const float scale = inverse(rounded_half(absmax(x, kBlockElems) / 127, b.d));
+  for (int i = 0; i < kBlockElems; ++i) b.qs[i] = static_cast<int8_t>(quantized(x[i] * scale, -127, 127));
+}
+
+inline void encode(const float* x, BlockIQ4_NL& b) {
+  const float scale = inverse(rounded_half(signed_absmax(x, kBlockElems) / kIq4Values[0], b.d));
+  for (int i = 0; i < kBlockElems; ++i) put_nibble(b.qs, i, nearest_level(kIq4Values, x[i] * scale));
+}
+
+// OCP Microscaling Formats 1.0, section 6.3: the shared exponent is that of the largest value less E2M1's largest, 2.
+inline void encode(const float* x, BlockMXFP4& b) {
+  const float max = absmax(x, kBlockElems);
+  const int exponent = max > 0 ? std::ilogb(max) - 2 : -127;
+  b.e = static_cast<uint8_t>(std::clamp(exponent + 127, 0, 254));
+  const float scale = std::ldexp(1.0f, 128 - b.e);
+  for (int i = 0; i < kBlockElems; ++i) put_nibble(b.qs, i, nearest_level(kE2M1Doubled, x[i] * scale));
+}
+
+inline void encode(const float* x, BlockQ2_K& b) {
+  const auto ranges = quantize_ranges<16>(x, 4, 15);
+  b.d = ranges.d_bits;
+  b.dmin = ranges.dmin_bits;
+  for (int s = 0; s < 16; ++s) b.scales[s] = static_cast<uint8_t>(ranges.scale[s] | (ranges.min[s] << 4));
+  for (int i = 0; i < kSuperBlockElems; ++i) {
+    const int s = i / 16;
+    const int q = quantized((x[i] + ranges.x_min[s]) * inverse(ranges.x_scale[s]), 0, 3);
+    b.qs[32 * (i / 128) + i % 32] |= static_cast<uint8_t>(q << (2 * (i % 128 / 32)));
+  }
+}
+
+inline void encode(const float* x, BlockQ3_K& b) {
+  // Each sub-block's scale puts its value of largest magnitude on the level -4; scales are signed.
+  float scales[16];
+  for (int s = 0; s < 16; ++s) scales[s] = signed_absmax(x + 16 * s, 16) / -4;
+  const float d = rounded_half(signed_absmax(scales, 16) / -32, b.d);
+  for (int i = 0; i < kSuperBlockElems; ++i) {
+    const int s = i / 16, h = i / 128, j = i % 128 / 32, l = i % 32;
+    const int scale = quantized(scales[s] * inverse(d), -32, 31);
+    const int q = quantized(x[i] * inverse(d * static_cast<float>(scale)), -4, 3) + 4;
+    b.qs[32 * h + l] |= static_cast<uint8_t>((q & 3) << (2 * j));
+    b.hmask[l] |= static_cast<uint8_t>((q >> 2) << (4 * h + j));
+    if (i % 16 != 0) continue;
+    b.scales[s % 8] |= static_cast<uint8_t>(((scale + 32) & 15) << (s < 8 ? 0 : 4));
+    b.scales[8 + s % 4] |= static_cast<uint8_t>(((scale + 32) >> 4) << (2 * (s / 4)));
+  }
+}
+
+inline void encode(const float* x, BlockQ4_K& b) {
+  const auto ranges = quantize_ranges<8>(x, 16, 63);
+  b.d = ranges.d_bits;
+  b.dmin = ranges.dmin_bits;
+  put_scale_mins(ranges, b.scales);
+  for (int i = 0; i < kSuperBlockElems; ++i) {
+    const int s = i / 32;
+    const int q = quantized((x[i] + ranges.x_min[s]) * inverse(ranges.x_scale[s]), 0, 15);
+    b.qs[32 * (s / 2) + i % 32] |= static_cast<uint8_t>(q << (4 * (s % 2)));
+  }
+}
+
+inline void encode(const float* x, BlockQ5_K& b) {
+  const auto ranges = quantize_ranges<8>(x, 32, 63);
+  b.d = ranges.d_bits;
+  b.dmin = ranges.dmin_bits;
+  put_scale_mins(ranges, b.scales);
+  for (int i = 0; i < kSuperBlockElems; ++i) {
+    const int s = i / 32;
+    const int q = quantized((x[i] + ranges.x_min[s]) * inverse(ranges.x_scale[s]), 0, 31);
+    b.qs[32 * (s / 2) + i % 32] |= static_cast<uint8_t>((q & 15) << (4 * (s % 2)));
+    b.qh[i % 32] |= static_cast<uint8_t>((q >> 4) << s);
+  }
+}
+
+inline void encode(const float* x, BlockQ6_K& b) {
+  float scales[16];
+  for (int s = 0; s < 16; ++s) scales[s] = signed_absmax(x + 16 * s, 16) / -32;
+  const float d = rounded_half(signed_absmax(scales, 16) / -128, b.d);
+  for (int s = 0; s < 16; ++s) b.scales[s] = static_cast<int8_t>(quantized(scales[s] * inverse(d), -128, 127));
+  for (int i = 0; i < kSuperBlockElems; ++i) {
+    const int h = i / 128, j = i % 128 / 32, l = i % 32;
+    const int8_t scale = b.scales[i / 16];
+    const int q = quantized(x[i] * inverse(d * static_cast<float>(scale)), -32, 31) + 32;
+    b.ql[64 * h + 32 * (j & 1) + l] |= static_cast<uint8_t>((q & 15) << (j < 2 ? 0 : 4));
+    b.qh[32 * h + l] |= static_cast<uint8_t>((q >> 4) << (2 * j));
+  }
+}
+
+inline void encode(const float* x, BlockIQ4_XS& b) {
+  float scales[8];
+  for (int s = 0; s < 8; ++s) scales[s] = signed_absmax(x + 32 * s, 32) / kIq4Values[0];
+  const float d = rounded_half(signed_absmax(scales, 8) / -32, b.d);
+  for (int s = 0; s < 8; ++s) {
+    const int scale = quantized(scales[s] * inverse(d), -32, 31);
+    b.scales_l[s / 2] |= static_cast<uint8_t>(((scale + 32) & 15) << (4 * (s % 2)));
+    b.scales_h |= static_cast<uint16_t>(((scale + 32) >> 4) << (2 * s));
+    const float inv = inverse(d * static_cast<float>(scale));
+    for (int i = 0; i < 32; ++i) put_nibble(b.qs + 16 * s, i, nearest_level(kIq4Values, x[32 * s + i] * inv));
+  }
+}

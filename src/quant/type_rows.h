@@ -1,0 +1,97 @@
+// The types of stored tensors, one row each. Everything else about a type is found by its block's struct (blocks.h):
+// value_of() in decode.inl, encode() in encode.inl and, where the row has a form, read_group() in groups.h. All lists
+// of types are made from this one. Plain declarations only: files compiled for an instruction set include this header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "quant/blocks.h"
+
+namespace realizar {
+
+// Numbers are GGUF's (ggml_type in the GGUF specification); a type that GGUF lacks has one above all of those.
+enum class TypeId : uint32_t {
+  kF32 = 0,
+  kF16 = 1,
+  kQ4_0 = 2,
+  kQ4_1 = 3,
+  kQ5_0 = 6,
+  kQ5_1 = 7,
+  kQ8_0 = 8,
+  kQ2_K = 10,
+  kQ3_K = 11,
+  kQ4_K = 12,
+  kQ5_K = 13,
+  kQ6_K = 14,
+  kIQ4_NL = 20,
+  kIQ4_XS = 23,
+  kBF16 = 30,
+  kMXFP4 = 39,
+  kF8_E4M3 = 0x10000,
+};
+
+// How a backend lays out the weights of a type, each in a way of its own.
+enum class Layout : uint8_t {
+  kPlain,   // elements, which products read as numbers
+  kGroups,  // the codes and scales of 32 columns, as the row's form says; products are of integers
+  kStored,  // the blocks as they are stored, which value_of() decodes for products of F32: slow, and any type has it
+};
+
+enum class Scales : uint8_t {
+  kHalf,   // F16 d (and m) a row and group
+  kBf16,   // bf16 d a row and group
+  kSuper,  // F16 d (and dmin) a row and 256 columns; 8-bit scale (and min) a row and sub-block
+};
+enum class Codes : uint8_t { kPlain, kIq4, kE2M1 };
+
+// What the codes of a group of 32 columns mean: value = scale * (code - offset) - min, where codes of other kinds than
+// kPlain first go through a table of 16 levels.
+struct GroupForm {
+  int low, high;  // bits of a code, in two planes; low is 0 where there is no form
+  int offset;
+  int max_code;
+  Scales scales;
+  int sub;  // columns a scale
+  bool has_min;
+  Codes codes;
+};
+
+// A block of one element is a plain type's. A type without a form is used as it is stored.
+template <TypeId type_id, class BlockType, uint32_t n_elems, GroupForm group_form = GroupForm{}>
+struct TypeRow {
+  using Block = BlockType;
+  static constexpr TypeId kId = type_id;
+  static constexpr uint32_t kElems = n_elems;
+  static constexpr GroupForm kForm = group_form;
+  static constexpr Layout kLayout = n_elems == 1         ? Layout::kPlain
+                                    : group_form.low > 0 ? Layout::kGroups
+                                                         : Layout::kStored;
+};
+
+template <class... Rows>
+struct TypeList {
+  static constexpr size_t kSize = sizeof...(Rows);
+};
+
+// In the order of their numbers. Of a form: low, high, offset, max_code, scales, sub, has_min, codes.
+using TypeRows = TypeList<
+    TypeRow<TypeId::kF32, BlockF32, 1>,  //
+    TypeRow<TypeId::kF16, BlockF16, 1>,
+    TypeRow<TypeId::kQ4_0, BlockQ4_0, 32, GroupForm{4, 0, 8, 15, Scales::kHalf, 32, false, Codes::kPlain}>,
+    TypeRow<TypeId::kQ4_1, BlockQ4_1, 32, GroupForm{4, 0, 0, 15, Scales::kHalf, 32, true, Codes::kPlain}>,
+    TypeRow<TypeId::kQ5_0, BlockQ5_0, 32, GroupForm{4, 1, 16, 31, Scales::kHalf, 32, false, Codes::kPlain}>,
+    TypeRow<TypeId::kQ5_1, BlockQ5_1, 32, GroupForm{4, 1, 0, 31, Scales::kHalf, 32, true, Codes::kPlain}>,
+    TypeRow<TypeId::kQ8_0, BlockQ8_0, 32, GroupForm{8, 0, 128, 255, Scales::kHalf, 32, false, Codes::kPlain}>,
+    TypeRow<TypeId::kQ2_K, BlockQ2_K, 256, GroupForm{2, 0, 0, 3, Scales::kSuper, 16, true, Codes::kPlain}>,
+    TypeRow<TypeId::kQ3_K, BlockQ3_K, 256, GroupForm{2, 1, 4, 7, Scales::kSuper, 16, false, Codes::kPlain}>,
+    TypeRow<TypeId::kQ4_K, BlockQ4_K, 256, GroupForm{4, 0, 0, 15, Scales::kSuper, 32, true, Codes::kPlain}>,
+    TypeRow<TypeId::kQ5_K, BlockQ5_K, 256, GroupForm{4, 1, 0, 31, Scales::kSuper, 32, true, Codes::kPlain}>,
+    TypeRow<TypeId::kQ6_K, BlockQ6_K, 256, GroupForm{4, 2, 32, 63, Scales::kSuper, 16, false, Codes::kPlain}>,
+    TypeRow<TypeId::kIQ4_NL, BlockIQ4_NL, 32, GroupForm{4, 0, 128, 255, Scales::kHalf, 32, false, Codes::kIq4}>,
+    TypeRow<TypeId::kIQ4_XS, BlockIQ4_XS, 256, GroupForm{4, 0, 128, 255, Scales::kSuper, 32, false, Codes::kIq4}>,
+    TypeRow<TypeId::kBF16, BlockBF16, 1>,
+    TypeRow<TypeId::kMXFP4, BlockMXFP4, 32, GroupForm{4, 0, 12, 24, Scales::kBf16, 32, false, Codes::kE2M1}>,
+    TypeRow<TypeId::kF8_E4M3, BlockF8_E4M3, 1>>;
+
+}  // namespace realizar
