@@ -16,6 +16,7 @@ from fcntl import ioctl
 
 import cli_test
 from cli_test import MODEL, PROMPT, ROOT, realizar
+from terminal import Terminal
 
 COMMANDS = ["run", "serve", "inspect", "tokenize", "detokenize", "template", "logits", "perplexity", "bench", "devices",
             "chat", "completion"]
@@ -201,47 +202,79 @@ class ConfigFile(cli_test.Case):
         self.fails(2, "run", "--config", "/no/such", PROMPT, naming="/no/such")
 
 
-# Puts words into bash's variables as a press of TAB does, and prints what it would offer.
-BASH_TAB = """
-eval "$("$1" completion bash)"; shift
-COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
-_realizar; printf '%s\\n' "${COMPREPLY[@]}"
-"""
+# Makes Ctrl-X print the line that was typed, and begin anew.
+SHOW_LINE = {
+    "bash": """show() { printf '<%s>\\n' "$READLINE_LINE"; READLINE_LINE=; }; bind -x '"\\C-x": show'
+               source docs/completions/realizar""",
+    "zsh": """show() { print -r -- "<$BUFFER>"; BUFFER=; zle reset-prompt }; zle -N show; bindkey '^X' show
+              fpath=($PWD/docs/completions $fpath); autoload -Uz compinit; compinit -u -D""",
+}
+SHELLS = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f", "-i"]}
+MODELS = "models/realizar-tiny/realizar-tiny-Q8"
 
 
 class Shells(cli_test.Case):
-    def offered(self, *words):
-        result = subprocess.run(["bash", "-c", BASH_TAB, "bash", cli_test.REALIZAR, cli_test.REALIZAR, *words],
-                                capture_output=True, timeout=60, cwd=ROOT)
-        self.assertEqual((result.returncode, result.stderr), (0, b""))
-        return result.stdout.decode().split("\n")[:-1]
+    """What a press of TAB makes of a line, in the shells themselves with the files that are installed."""
 
-    def test_bash_completes_commands_options_values_and_files(self):
-        self.assertEqual(self.offered("de"), ["detokenize", "devices"])
-        self.assertEqual(self.offered("run", "--kv"), ["--kv-type"])
-        self.assertEqual(self.offered("run", "--kv-type", "b"), ["bf16"])
-        self.assertEqual(self.offered("run", "--kv-type", "=", "q"), ["q8_0"])
-        self.assertEqual(self.offered("completion", ""), ["bash", "zsh", "fish"])
-        self.assertEqual(self.offered("inspect", "models/realizar-t"), ["models/realizar-tiny"])
-        self.assertEqual(self.offered("run", "--threads", "2", "models/realizar-tiny/realizar-tiny-Q8"),
-                         ["models/realizar-tiny/realizar-tiny-Q8_0.gguf"])
-        self.assertEqual(self.offered("serve", "--models-dir", "mod"), ["models"])
-        self.assertEqual(self.offered("run", "--system", ""), [""])
+    # A line, and what stands there after TAB.
+    COMPLETED = {
+        "realizar det": "realizar detokenize ",
+        "realizar run --kv": "realizar run --kv-type ",
+        "realizar run --kv-type b": "realizar run --kv-type bf16 ",
+        "realizar run --kv-type=q": "realizar run --kv-type=q8_0 ",
+        "realizar completion z": "realizar completion zsh ",
+        "realizar inspect models/realizar-t": "realizar inspect models/realizar-tiny/",
+        f"realizar run --threads 2 {MODELS}": f"realizar run --threads 2 {MODELS}_0.gguf ",
+        f"realizar run --model={MODELS}": f"realizar run --model={MODELS}_0.gguf ",
+        "realizar serve --models-dir mod": "realizar serve --models-dir models/",
+        "realizar serve --models-dir READ": "realizar serve --models-dir READ",
+        "realizar run --system mod": "realizar run --system mod",
+        "~/bin/realizar run --kv-type b": "~/bin/realizar run --kv-type bf16 ",
+    }
 
-    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
-    def test_zsh_takes_its_script(self):
-        script = self.succeeds("completion", "zsh")
-        offer = ('compdef() { :; }; _describe() { print -l -- ${(P)2}; }; eval "$1"; words=("$2" run --kv-type b); CURRENT=4; '
-                 '_realizar')
-        result = subprocess.run(["zsh", "-fc", offer, "zsh", script, cli_test.REALIZAR], capture_output=True, timeout=60)
-        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"bf16\n", b""))
+    def home(self):
+        """A home with the program in its folder bin, and the environment of a shell there."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        program = pathlib.Path(folder.name, "bin/realizar")
+        program.parent.mkdir()
+        program.symlink_to(cli_test.REALIZAR)
+        return {"HOME": folder.name, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+
+    def check_typed(self, shell):
+        if not shutil.which(shell):
+            self.skipTest(f"{shell} is not installed")
+        # The shells read their lines themselves where the terminal is capable of it.
+        terminal = Terminal(self, shutil.which(shell), *SHELLS[shell][1:], env={**self.home(), "TERM": "xterm"})
+        terminal.send(f"cd {ROOT}; {SHOW_LINE[shell]}; printf 'rea%s\\n' dy\n")
+        terminal.read_until("ready")
+        for line, completed in self.COMPLETED.items():
+            terminal.send(line + "\t\x18")
+            self.assertIn(f"<{completed}>", terminal.read_until(">\r\n"))
+
+    def test_bash_completes_what_is_typed(self):
+        self.check_typed("bash")
+
+    def test_zsh_completes_what_is_typed(self):
+        self.check_typed("zsh")
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
-    def test_fish_takes_its_script(self):
-        script = self.succeeds("completion", "fish")
-        offer = f"set -p PATH {os.path.dirname(cli_test.REALIZAR)}; {script}\ncomplete -C 'realizar run --kv-type b'"
-        result = subprocess.run(["fish", "--no-config", "-c", offer], capture_output=True, timeout=60)
-        self.assertEqual((result.returncode, result.stdout), (0, b"bf16\n"), result.stderr)
+    def test_fish_completes_what_is_typed(self):
+        # Fish tells what TAB offers for the last word, in place of it.
+        script = "set -p fish_complete_path docs/completions; for line in $argv; complete -C $line; echo; end"
+        result = subprocess.run(["fish", "--no-config", "-c", script, *self.COMPLETED], capture_output=True, timeout=60,
+                                cwd=ROOT, env={**os.environ, **self.home()})
+        offers = [offer.split("\t")[0] for offer in result.stdout.decode().split("\n")]
+        expected = []
+        for line, completed in self.COMPLETED.items():
+            expected += [completed.split()[-1]] * (completed != line) + [""]
+        self.assertEqual((result.returncode, offers[:-1]), (0, expected), result.stderr)
+
+    def test_what_is_ambiguous_is_offered(self):
+        def offered(*words):
+            return [line.split("\t")[0] for line in self.succeeds("complete", "--", *words).splitlines()]
+        self.assertEqual(offered("de"), ["detokenize", "devices"])
+        self.assertEqual(offered("completion", ""), ["bash", "zsh", "fish"])
 
     def test_the_files_to_install_are_what_the_program_prints(self):
         for shell, file in [("bash", "realizar"), ("zsh", "_realizar"), ("fish", "realizar.fish")]:

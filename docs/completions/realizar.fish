@@ -2,14 +2,18 @@
 function __realizar_complete
     set -l words (commandline -opc)
     set -l word (commandline -ct)
-    for line in ($words[1] complete -- $words[2..] "$word" 2>/dev/null)
+    set -l program (string replace -r '^~(?=/)' $HOME -- $words[1])
+    # What stands before the value in --option=value belongs to the word that is completed.
+    set -l option (string match -r -- '^--[^=]+=' "$word"; or echo)
+    set -l value (string replace -r -- '^--[^=]+=' '' "$word")
+    for line in ($program complete -- $words[2..] "$word" 2>/dev/null)
         switch $line
             case :file
-                __fish_complete_path "$word"
+                printf '%s\n' $option(__fish_complete_path "$value")
             case :folder
-                __fish_complete_directories "$word"
+                printf '%s\n' $option(__fish_complete_directories "$value")
             case '*'
-                echo $line
+                echo $option$line
         end
     end
 end

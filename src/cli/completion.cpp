@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kBash =
     R"(# Completion of realizar for bash: put this into /etc/bash_completion.d, or source it.
 _realizar() {
-  local line word=${COMP_WORDS[COMP_CWORD]}
+  local line word=${COMP_WORDS[COMP_CWORD]} program=${COMP_WORDS[0]/#\~\//"$HOME"/}
   [[ $word == = ]] && word=
   COMPREPLY=()
   while IFS= read -r line; do
@@ -19,7 +19,7 @@ _realizar() {
       :folder) compopt -o filenames; while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "$word") ;;
       *) COMPREPLY+=("${line%%$'\t'*}") ;;
     esac
-  done < <("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  done < <("$program" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -F _realizar realizar
 )";
@@ -27,17 +27,20 @@ complete -F _realizar realizar
 constexpr std::string_view kZsh = R"(#compdef realizar
 # Completion of realizar for zsh: put this into a folder of $fpath as _realizar, or source it.
 _realizar() {
-  local line
+  local line program=${(Q)words[1]/#\~\//$HOME/}
   local -a candidates
-  for line in "${(@f)$("${words[1]}" complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+  local -i status_here=1
+  [[ $PREFIX == --*=* ]] && compset -P 1 '*='
+  for line in "${(@f)$($program complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}"; do
     case $line in
       '') ;;
-      :file) _files ;;
-      :folder) _files -/ ;;
+      :file) _files && status_here=0 ;;
+      :folder) _path_files -/ && status_here=0 ;;
       *) candidates+=("${line/$'\t'/:}") ;;
     esac
   done
-  (( $#candidates )) && _describe realizar candidates
+  (( $#candidates )) && _describe realizar candidates && status_here=0
+  return status_here
 }
 if [[ ${funcstack[1]} == _realizar ]]; then _realizar "$@"; else compdef _realizar realizar; fi
 )";
@@ -47,14 +50,18 @@ constexpr std::string_view kFish =
 function __realizar_complete
     set -l words (commandline -opc)
     set -l word (commandline -ct)
-    for line in ($words[1] complete -- $words[2..] "$word" 2>/dev/null)
+    set -l program (string replace -r '^~(?=/)' $HOME -- $words[1])
+    # What stands before the value in --option=value belongs to the word that is completed.
+    set -l option (string match -r -- '^--[^=]+=' "$word"; or echo)
+    set -l value (string replace -r -- '^--[^=]+=' '' "$word")
+    for line in ($program complete -- $words[2..] "$word" 2>/dev/null)
         switch $line
             case :file
-                __fish_complete_path "$word"
+                printf '%s\n' $option(__fish_complete_path "$value")
             case :folder
-                __fish_complete_directories "$word"
+                printf '%s\n' $option(__fish_complete_directories "$value")
             case '*'
-                echo $line
+                echo $option$line
         end
     end
 end
