@@ -35,6 +35,7 @@ install(FILES ${PROJECT_BINARY_DIR}/realizar-config-version.cmake
 install(FILES ${PROJECT_BINARY_DIR}/realizar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(DIRECTORY models/realizar-tiny DESTINATION ${CMAKE_INSTALL_DATADIR}/realizar/models)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES web/page/licenses.txt DESTINATION ${CMAKE_INSTALL_DOCDIR}/third-party RENAME chat-page)
 install(FILES docs/realizar.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/completions/realizar DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES docs/completions/_realizar DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

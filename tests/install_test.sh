@@ -21,7 +21,9 @@ fail() {
 expect_paris() { [[ "$2" == *Paris* ]] || fail "$1 answered '$2'"; }
 
 expect_paris "the installed program" "$("$prefix/bin/realizar" run --temperature 0 "$question" </dev/null)"
-[[ -f $prefix/share/doc/realizar/LICENSE ]] || fail "LICENSE is missing"
+for file in LICENSE third-party/chat-page; do
+  [[ -s $prefix/share/doc/realizar/$file ]] || fail "$file is missing"
+done
 for file in bash-completion/completions/realizar zsh/site-functions/_realizar fish/vendor_completions.d/realizar.fish; do
   [[ -s $prefix/share/$file ]] || fail "$file is missing"
 done

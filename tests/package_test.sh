@@ -49,7 +49,9 @@ expect_paris "the tarball's program" "$("$tree/bin/realizar" run --temperature 0
 carries_its_libraries "$tree/bin/realizar" "$tree"
 carries_its_libraries "$tree/lib/librealizar.so" "$tree"
 serves "$tree/bin/realizar"
-[[ -f $tree/share/doc/realizar/LICENSE && -n $(ls "$tree/share/doc/realizar/third-party") ]] || fail "licences are missing"
+for file in LICENSE third-party/{chat-page,nlohmann-json3-dev,libfmt9}; do
+  [[ -s $tree/share/doc/realizar/$file ]] || fail "the licence $file is missing"
+done
 rm -rf "/opt/a folder"
 
 dpkg -i "$packages"/realizar_*.deb > /dev/null

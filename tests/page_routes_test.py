@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """What the chat page asks of the server beside OpenAI's routes. Usage: page_routes_test.py REALIZAR."""
+import json
 import pathlib
+import re
 import sys
 import tempfile
 import time
@@ -74,6 +76,20 @@ class Access(unittest.TestCase):
         server = self.serve("--no-metrics", "--no-page")
         for path in ("/metrics/history", "/manifest.webmanifest"):
             self.assertEqual(server.get(path).status, 404, path)
+
+
+class Licences(Case):
+    def test_the_page_carries_those_of_the_packages_in_it(self):
+        web = server_test.PAGE.parent.parent
+        licences = (web / "page/licenses.txt").read_text()
+        self.assertTrue(self.server.get("/").body.decode().endswith(f"<!--\n{licences}-->\n"))
+        versions = json.loads((web / "package.json").read_text())["devDependencies"]
+        sources = [path.read_text() for path in (web / "src").rglob("*.ts*")]
+        imported = {name for text in sources for name in re.findall(r"from '([a-z@][\w.-]*)", text)}
+        self.assertGreater(len(imported), 3)
+        for name in imported:
+            text = re.search(rf"(?ms)^{re.escape(name)} {re.escape(versions[name])}: .*?(?=^-{{80}}|\Z)", licences)
+            self.assertRegex(text.group(0) if text else "", r"(?is)copyright.*warrant", name)
 
 
 class Models(Case):
