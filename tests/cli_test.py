@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -387,10 +388,41 @@ class Numbers(Case):
         several = self.succeeds("bench", MODEL, "-p", "16", "-n", "4", "-r", "2", "-t", "1", "--json")
         spread = json.loads(several)["prefill_tok_s"]
         self.assertAlmostEqual(spread["mean"], (spread["min"] + spread["max"]) / 2, delta=1e-6 * spread["max"])
+        self.assertAlmostEqual(spread["median"], spread["mean"], delta=1e-6 * spread["max"])
         self.assertAlmostEqual(spread["deviation"], (spread["max"] - spread["min"]) / 2 ** 0.5, delta=1e-6 * spread["max"])
         peaks = json.loads(self.succeeds("bench", "--peak", "-t", "1", "--json"))
         self.assertEqual(peaks["threads"], 1)
         self.assertGreater(peaks["read_gb_s"], 0)
+
+    def test_bench_tells_a_person_rates_and_their_share_of_what_the_machine_can_do(self):
+        text = self.succeeds("bench", "-p", "16", "-n", "4", "-r", "3", "-t", "1,2", "-b", "1,2")
+        self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
+        rate = r"+(\d+\.\d) tokens/s \((\d+\.\d)-(\d+\.\d)\)\n {10}(.*)\n"
+        run = rf"threads (\d), batch (\d)\n  prefill {rate}  decode {rate}"
+        self.assertEqual(re.sub(run, "", text), "")
+        runs = re.findall(run, text)
+        self.assertEqual([found[:2] for found in runs], [("1", "1"), ("1", "2"), ("2", "1"), ("2", "2")])
+        for _, _, prefill, slowest, fastest, arithmetic, decode, decode_slowest, decode_fastest, bandwidth in runs:
+            self.assertTrue(0 < float(slowest) <= float(prefill) <= float(fastest), text)
+            self.assertTrue(0 < float(decode_slowest) <= float(decode) <= float(decode_fastest), text)
+            self.assert_share(arithmetic, r"(\d+\.\d) GFLOP/s, (\d+\.\d) % of (\d+) GFLOP/s")
+            if "from the caches" in bandwidth:
+                reached, memory = re.fullmatch(r"(\d+\.\d) GB/s, from the caches: memory gives (\d+\.\d) GB/s", bandwidth).groups()
+                self.assertGreaterEqual(float(reached), float(memory))
+            else:
+                self.assert_share(bandwidth, r"(\d+\.\d) GB/s, (\d+\.\d) % of (\d+\.\d) GB/s")
+        self.assertNotIn("decode", self.succeeds("bench", "-p", "16", "-n", "0", "-r", "1", "-t", "1"))
+        self.assertRegex(self.succeeds("bench", "--peak", "-t", "1"),
+                         r"\Athreads 1\n  memory reads  +\d+\.\d GB/s\n  FMA in F32    +\d+ GFLOP/s\n"
+                         r"  BF16 products +\d+ GFLOP/s\n  int8 products +\d+ GOP/s\n\Z")
+
+    def assert_share(self, text, pattern):
+        """The share in the text is that of the first figure in the last, both of which were rounded."""
+        reached, percent, peak = re.fullmatch(pattern, text).groups()
+        half = {word: 0.5 * 10.0 ** -len(word.partition(".")[2]) for word in (reached, percent, peak)}
+        least = 100 * (float(reached) - half[reached]) / (float(peak) + half[peak])
+        most = 100 * (float(reached) + half[reached]) / (float(peak) - half[peak])
+        self.assertTrue(least - half[percent] <= float(percent) <= most + half[percent], text)
 
 
 class Files(Case):

@@ -43,7 +43,8 @@ Spread spread_of(std::vector<double> values) {
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
-  return {values.front(), values[values.size() / 2], values.back(), mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0};
+  const double median = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+  return {values.front(), median, values.back(), mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0};
 }
 
 struct BenchResult {
