@@ -65,6 +65,8 @@ class Commands(Case):
         self.say(chat, "/set max_tokens 1")
         self.say(chat, "/set", "max_tokens 1")
         self.say(chat, "/fly", "There is no /fly")
+        for command in ["/save", "/load", "/file"]:
+            self.say(chat, command, f"{command} FILE: FILE is missing.")
         self.say(chat, "/reset", "The conversation is empty.")
         self.leave(chat)
 

@@ -16,9 +16,8 @@
 #include "cli/chat_settings.h"
 #include "cli/command.h"
 #include "cli/conversation.h"
-#include "cli/input_history.h"
 #include "cli/interrupt.h"
-#include "cli/line_editor.h"
+#include "cli/message_input.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
 
@@ -27,8 +26,6 @@ namespace {
 
 constexpr uint64_t kMaxSavedBytes = uint64_t{1} << 30;
 constexpr uint64_t kMaxAttachedBytes = uint64_t{64} << 20;
-constexpr size_t kMaxMessageBytes = size_t{64} << 20;
-constexpr std::string_view kQuotes = R"(""")";  // around a message of several lines
 
 // Where what is no answer goes: to the terminal that shows the answers, else to standard error.
 int side_fd(const AnswerOptions& options) {
@@ -47,7 +44,10 @@ std::string name_of(const ModelInfo& info) {
 class Chat {
  public:
   Chat(LanguageModel& model, ChatOptions& options)
-      : model_(model), options_(options), side_(side_fd(options.answer)), editor_(editing_fd(side_), load_history()) {
+      : model_(model),
+        options_(options),
+        side_(side_fd(options.answer)),
+        input_(editing_fd(side_), options.keeps_history && stdin_is_terminal()) {
     conversation_.set_system(options.system);
     model_.set_trace(options_.trace.wanted());
   }
@@ -56,7 +56,7 @@ class Chat {
     say("Chat with " + name_of(model_.info()) + ". /help lists the commands.\n");
     std::string message;
     while (!is_over_) {
-      switch (read_message(message)) {
+      switch (input_.read(message)) {
         case LineStatus::kEnd:
           say("\n");
           return exit_code_;
@@ -75,69 +75,15 @@ class Chat {
   using Handler = void (Chat::*)(const std::string&);
   struct Command {
     std::vector<std::string> names;  // the first is the one that /help shows
-    std::string words, help;
+    std::string words;               // that follow it, in brackets where they need not
+    std::string help;
     Handler handler;
+
+    bool has_name(const std::string& name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
+    bool needs_words() const { return !words.empty() && words[0] != '['; }
   };
 
   static const std::vector<Command>& commands();
-
-  // --- input
-
-  // One message, of several lines where they end in a backslash or stand between triple quotes.
-  LineStatus read_message(std::string& message) {
-    message.clear();
-    std::string line;
-    LineStatus status = editor_.read("> ", line);
-    const bool is_quoted = line.starts_with(kQuotes);
-    while (status == LineStatus::kLine && !ends_message(line, is_quoted, message.empty())) {
-      message += line + '\n';
-      if (message.size() > kMaxMessageBytes)
-        return warn("a message of more than 64 MB ends the chat"), LineStatus::kEnd;
-      status = editor_.read(". ", line);
-    }
-    message += line;
-    if (status != LineStatus::kLine) return status;
-    remember(message);
-    if (is_quoted) message = between_quotes(message);
-    return status;
-  }
-
-  // The line breaks next to the quotes, which then stand on lines of their own, are no part of the message.
-  static std::string between_quotes(std::string_view quoted) {
-    quoted = quoted.substr(kQuotes.size(), quoted.size() - 2 * kQuotes.size());
-    if (quoted.starts_with('\n')) quoted.remove_prefix(1);
-    if (quoted.ends_with('\n')) quoted.remove_suffix(1);
-    return std::string(quoted);
-  }
-
-  // Takes a backslash at the end away, since the message goes on then.
-  static bool ends_message(std::string& line, bool is_quoted, bool is_first) {
-    if (is_quoted) return line.ends_with(kQuotes) && (!is_first || line.size() >= 2 * kQuotes.size());
-    if (!line.ends_with('\\')) return true;
-    line.pop_back();
-    return false;
-  }
-
-  std::vector<std::string> load_history() {
-    if (options_.keeps_history && stdin_is_terminal()) history_path_ = history_path();
-    if (!history_path_) return {};
-    auto entries = read_history(*history_path_);
-    if (entries.ok()) return *entries;
-    forget_history(entries.error());
-    return {};
-  }
-
-  void remember(const std::string& message) {
-    if (message.empty()) return;
-    editor_.remember(message);
-    if (!history_path_) return;
-    if (const auto status = append_history(*history_path_, message); !status.ok()) forget_history(status.error());
-  }
-
-  void forget_history(const Error& error) {
-    warn(error.message + " (--no-history keeps none)");
-    history_path_.reset();
-  }
 
   void take(const std::string& message) {
     std::istringstream words(message);
@@ -149,11 +95,12 @@ class Chat {
     // A path is no command: "/etc/hosts holds what?"
     const bool is_command = word[0] == '/' && word.find('/', 1) == std::string::npos;
     if (!is_command) return ask(message);
-    for (const Command& command : commands()) {
-      if (std::find(command.names.begin(), command.names.end(), word) == command.names.end()) continue;
-      return (this->*command.handler)(rest);
-    }
-    say("There is no " + printable(word) + "; /help lists the commands.\n");
+    const auto command = std::find_if(commands().begin(), commands().end(),
+                                      [&](const Command& candidate) { return candidate.has_name(word); });
+    if (command == commands().end()) return say("There is no " + printable(word) + "; /help lists the commands.\n");
+    if (command->needs_words() && rest.empty())
+      return say(fmt::format("{} {}: {} is missing.\n", word, command->words, command->words));
+    (this->*command->handler)(rest);
   }
 
   // --- output that is no answer
@@ -235,7 +182,6 @@ class Chat {
   }
 
   void save(const std::string& path) {
-    if (path.empty()) return say("/save FILE: the file is missing.\n");
     if (const auto status = write_file(path, conversation_.to_json()); !status.ok()) return complain(status.error());
     note("saved in " + printable(path));
   }
@@ -247,7 +193,6 @@ class Chat {
   }
 
   void load(const std::string& path) {
-    if (path.empty()) return say("/load FILE: the file is missing.\n");
     auto text = read_file(path, kMaxSavedBytes);
     if (!text.ok()) return complain(text.error());
     auto loaded = Conversation::from_json(*text);
@@ -257,7 +202,6 @@ class Chat {
   }
 
   void attach(const std::string& path) {
-    if (path.empty()) return say("/file FILE: the file is missing.\n");
     auto text = read_file(path, kMaxAttachedBytes);
     if (!text.ok()) return complain(text.error());
     attached_ += path + ":\n```\n" + *text + (text->ends_with('\n') ? "```\n\n" : "\n```\n\n");
@@ -273,20 +217,23 @@ class Chat {
   }
 
   bool replace_model(const std::string& path) {
-    std::optional<LanguageModel> old(std::move(model_));
-    old.reset();
-    auto loaded = load_model(path, options_.load.options);
-    if (!loaded.ok()) return complain(loaded.error()), false;
-    model_ = std::move(*loaded);
-    model_.set_trace(options_.trace.wanted());
-    auto sampling = options_.sampling.over(model_.default_sampling());
-    if (!sampling.ok()) return complain(sampling.error()), false;
-    options_.answer.sampling = *sampling;
+    { const LanguageModel unloaded = std::move(model_); }
+    if (const auto status = load_in_place(path); !status.ok()) {
+      complain(status.error());
+      return false;
+    }
     for (const auto& [name, value] : settings_) {
       if (const auto status = change_setting(options_.answer, name, value); !status.ok()) complain(status.error());
     }
     last_stats_.reset();
     return true;
+  }
+
+  Status load_in_place(const std::string& path) {
+    RZ_TRY(model_, load_model(path, options_.load.options));
+    model_.set_trace(options_.trace.wanted());
+    RZ_TRY(options_.answer.sampling, options_.sampling.over(model_.default_sampling()));
+    return {};
   }
 
   // --- questions and answers
@@ -299,15 +246,24 @@ class Chat {
   // False where there is no answer; the question does not stay in the conversation then.
   bool ask_as_it_is(const std::string& question) {
     conversation_.ask(question);
-    auto prompt = fitting_prompt();
-    if (!prompt.ok()) return take_back(prompt.error()), false;
-    auto answer = stream_answer(model_, std::move(*prompt), options_.answer);
-    if (!answer.ok()) return take_back(answer.error()), false;
+    const auto answer = streamed_answer();
+    if (!answer.ok()) {
+      take_back(answer.error());
+      return false;
+    }
     conversation_.answer(answer->generation.text, answer->generation.reasoning);
     last_stats_ = answer->generation.stats;
-    if (answer->output_failed) return end(kFailure), true;
-    report(*answer);
+    if (answer->output_failed) {
+      end(kFailure);
+    } else {
+      report(*answer);
+    }
     return true;
+  }
+
+  Result<Answer> streamed_answer() {
+    RZ_TRY(auto prompt, fitting_prompt());
+    return stream_answer(model_, std::move(prompt), options_.answer);
   }
 
   void take_back(const Error& error) {
@@ -358,9 +314,8 @@ class Chat {
   HeldInterrupt held_;
   LanguageModel& model_;
   ChatOptions& options_;
-  std::optional<std::filesystem::path> history_path_;
   int side_;
-  LineEditor editor_;
+  MessageInput input_;
   Conversation conversation_;
   std::string attached_;                         // files that go with the next message
   std::map<std::string, std::string> settings_;  // what /set has changed

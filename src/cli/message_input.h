@@ -1,0 +1,32 @@
+// What a person says in a chat: messages of one line or of several, kept for the chats to come.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/line_editor.h"
+#include "realizar/result.h"
+
+namespace realizar::cli {
+
+class MessageInput {
+ public:
+  // `terminal_fd`: as for LineEditor. `keeps_history`: in the file of input_history.h.
+  MessageInput(int terminal_fd, bool keeps_history);
+
+  // Reads one message. It has several lines where these end in a backslash, stand between triple quotes, or were
+  // pasted.
+  LineStatus read(std::string& message);
+
+ private:
+  std::vector<std::string> earlier_messages();
+  void remember(const std::string& message);
+  void forget_history(const Error& error);
+
+  std::optional<std::filesystem::path> history_path_;  // nullopt: nothing is kept
+  LineEditor editor_;
+};
+
+}  // namespace realizar::cli
