@@ -222,6 +222,22 @@ class Agents(Case):
                 {"type": "function_call_output", "call_id": "c3", "output": "the arguments are no JSON"}]
         self.respond(**{**CODEX, "stream": False, "input": [*CODEX["input"], *turn], "max_output_tokens": 5})
 
+    def test_functions_of_a_namespace_are_called_and_told_back_as_they_came(self):
+        fields = {**CODEX, "stream": False, "temperature": 1, "seed": 1, "max_output_tokens": 300,
+                  "tool_choice": {"type": "function", "name": "read"}}
+        call = self.respond(**fields)["output"][0]
+        self.assertEqual((call["type"], call["namespace"], call["name"]), ("function_call", "mcp__files", "read"))
+        events = self.stream(**{**fields, "stream": True})
+        done = [event for event in events if event["type"] == "response.function_call_arguments.done"]
+        self.assertEqual([event["name"] for event in done], ["read"])
+        added = [event["item"] for event in events if event["type"] == "response.output_item.added"]
+        self.assertEqual([(item["namespace"], item["name"]) for item in added], [("mcp__files", "read")])
+        said = {"type": "function_call_output", "call_id": call["call_id"], "output": "a.txt"}
+        later = self.respond(**{**CODEX, "stream": False, "input": [*CODEX["input"], call, said], "max_output_tokens": 5})
+        self.assertEqual(later["tools"], CODEX["tools"])
+        plain = self.respond(**{**fields, "tool_choice": {"type": "function", "name": "exec_command"}})["output"][0]
+        self.assertNotIn("namespace", plain)
+
     def test_a_forced_call_relaxes_what_no_grammar_holds_unless_it_is_strict(self):
         fields = {**CODEX, "stream": False, "temperature": 1, "seed": 1, "max_output_tokens": 300,
                   "tool_choice": {"type": "function", "name": "exec_command"}}
@@ -303,6 +319,40 @@ class Answers(Case):
         # What might have been a stop string and is none comes in the end.
         all_of = self.ask("POST", "/v1/chat/completions", {**chat, "stop": "Paris.?"})[1]["choices"][0]
         self.assertEqual("".join(token["token"] for token in all_of["logprobs"]["content"]), ANSWER)
+
+    def test_log_probabilities_come_where_they_are_included(self):
+        fields = {"input": CAPITAL, "include": ["message.output_text.logprobs", "reasoning.encrypted_content"],
+                  "top_logprobs": 2}
+        response = self.respond(**fields)
+        self.assertEqual(response["top_logprobs"], 2)
+        logprobs = response["output"][0]["content"][0]["logprobs"]
+        self.assertEqual("".join(token["token"] for token in logprobs), ANSWER)
+        chat = {"messages": [{"role": "user", "content": CAPITAL}], "temperature": 0, "logprobs": True, "top_logprobs": 2}
+        choice = self.ask("POST", "/v1/chat/completions", chat)[1]["choices"][0]
+        self.assertEqual(logprobs, choice["logprobs"]["content"])
+        events = self.stream(**fields)
+        of_type = lambda kind: [event for event in events if event["type"] == kind]
+        deltas = of_type("response.output_text.delta")
+        self.assertEqual([token for event in deltas for token in event["logprobs"]], logprobs)
+        for event in deltas:
+            self.assertEqual(event["delta"].strip(), "".join(token["token"] for token in event["logprobs"]).strip())
+        self.assertEqual(of_type("response.output_text.done")[0]["logprobs"], logprobs)
+        self.assertEqual(of_type("response.content_part.done")[0]["part"]["logprobs"], logprobs)
+        self.assertEqual(events[-1]["response"]["output"][0]["content"][0]["logprobs"], logprobs)
+
+    def test_they_are_of_the_text_alone(self):
+        fields = {"input": "What is the weather in Abuja?", "tools": [WEATHER], "include": ["message.output_text.logprobs"]}
+        self.assertEqual([item["type"] for item in self.respond(**fields)["output"]], ["function_call"])
+        for event in self.stream(**fields):
+            self.assertFalse(event.get("logprobs"), event)
+        without = self.respond(input=CAPITAL, top_logprobs=2)
+        self.assertEqual(without["output"][0]["content"][0]["logprobs"], [])
+
+    def test_what_cannot_be_included_is_refused(self):
+        self.refused(400, "include[1]", {"input": "U", "include": ["web_search_call.results", "everything"]})
+        self.refused(400, "include[0]", {"input": "U", "include": [5]})
+        self.refused(400, "include", {"input": "U", "include": "message.output_text.logprobs"})
+        self.refused(400, "top_logprobs", {"input": "U", "top_logprobs": 21})
 
     def test_the_usage_never_exceeds_the_context(self):
         for n_prompt in (1000, 1023, 1024):

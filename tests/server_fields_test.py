@@ -42,6 +42,25 @@ class Fields(Case):
             self.assertTrue(reply.answer().startswith(ANSWER))
         self.assertEqual(self.reply({"min_tokens": n_tokens}).answer(), ANSWER)
 
+    def test_nor_does_a_stop_string_end_it_before_those(self):
+        stops = {"stop": " is"}  # the fifth token of seven
+        answers = [("/v1/chat/completions", CHAT, lambda answer: answer["choices"][0]["message"]["content"]),
+                   ("/v1/completions", {"prompt": "The capital of France", "temperature": 0, "max_tokens": 9},
+                    lambda answer: answer["choices"][0]["text"]),
+                   ("/v1/responses", {"input": CHAT["messages"][0]["content"], "temperature": 0},
+                    lambda answer: answer["output"][0]["content"][0]["text"])]
+        for path, body, text_of in answers:
+            whole = text_of(self.reply({}, body, path).json())
+            self.assertIn(" is", whole)
+            self.assertEqual(text_of(self.reply(stops, body, path).json()), whole[:whole.index(" is")])
+            early = self.reply({**stops, "min_tokens": 1}, body, path).json()
+            late = self.reply({**stops, "min_tokens": 6}, body, path).json()
+            self.assertTrue(text_of(late).startswith(whole), late)
+            usage = late["usage"]
+            self.assertGreaterEqual(usage.get("completion_tokens", usage.get("output_tokens")), 6)
+            if path != "/v1/completions":
+                self.assertEqual(text_of(early), whole[:whole.index(" is")])
+
     def test_words_and_tokens_can_be_forbidden(self):
         self.assertNotIn("Paris", self.reply({"bad_words": ["Paris"], "max_tokens": 40}).answer())
         ids = self.reply({}, {"prompt": " yes no"}, "/tokenize").json()["tokens"]

@@ -12,13 +12,11 @@
 namespace realizar::server {
 namespace {
 
-constexpr size_t kMaxNameBytes = 64;
-
 // As OpenAI's API has it; no format of a call spells such a name in two ways.
 bool is_tool_name(const Json& name) {
   if (!name.is_string()) return false;
   const auto& text = name.get_ref<const std::string&>();
-  return !text.empty() && text.size() <= kMaxNameBytes && std::all_of(text.begin(), text.end(), [](char c) {
+  return !text.empty() && text.size() <= kMaxToolNameBytes && std::all_of(text.begin(), text.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
   });
 }
@@ -32,8 +30,8 @@ Result<std::optional<ChatTool>> read_tool(const Json& tool, const std::string& p
   const Json function = tool.value("function", Json());
   const Json name = function.is_object() ? function.value("name", Json()) : Json();
   if (!is_tool_name(name)) {
-    return wrong(place + ".function.name",
-                 fmt::format("expected 1 to {} letters, digits, _ and -, actual {}", kMaxNameBytes, shown(dump(name))));
+    return wrong(place + ".function.name", fmt::format("expected 1 to {} letters, digits, _ and -, actual {}",
+                                                       kMaxToolNameBytes, shown(dump(name))));
   }
   Fields fields(function, place + ".function.");
   const Json* parameters = fields.any("parameters");

@@ -9,6 +9,8 @@
 
 namespace realizar::server {
 
+inline constexpr size_t kMaxToolNameBytes = 64;
+
 struct ChatTool {
   text::ToolSpec spec;
   Json json;               // as the request has it, for the template
@@ -26,7 +28,7 @@ struct ChatTools {
   std::vector<ChatTool> required() const;
 };
 
-// Reads tools and tool_choice. Tools that are no functions (custom, web_search, namespace ...) are left out, since no
+// Reads tools and tool_choice. Tools that are no functions (custom, web_search ...) are left out, since no
 // model here can call them. Errors: InvalidArgument naming the field.
 Result<ChatTools> read_chat_tools(const Json& body);
 

@@ -10,10 +10,12 @@ Choice::Choice(ServedModelPtr model, Request request, const ChoiceOptions& optio
     : model_(std::move(model)),
       stream_(std::make_shared<TokenStream>(std::move(request))),
       detokenizer_(model_->tokenizer(), options.stop, {},
-                   options.format ? text::marker_tokens(*options.format, model_->tokenizer()) : std::vector<TokenId>{}),
+                   options.format ? text::marker_tokens(*options.format, model_->tokenizer()) : std::vector<TokenId>{},
+                   options.min_tokens),
       one_call_(options.one_call),
       in_reasoning_(options.starts_in_reasoning) {
   if (options.format) parser_.emplace(*options.format, options.tools, options.starts_in_reasoning);
+  if (options.content_tokens_only) content_tokens_.emplace();
 }
 
 Choice::~Choice() {
@@ -55,7 +57,12 @@ void Choice::take_token(const TokenStream::Token& token, ChoiceNews& news) {
   if (in_reasoning_) ++n_reasoning_tokens_;
   if (token.logprob) {
     sum_logprob_ += *token.logprob;
-    held_infos_.push_back({info_of(token), detokenizer_.n_text_bytes()});
+    const size_t begin = detokenizer_.n_text_bytes();
+    if (content_tokens_) {
+      content_tokens_->add(info_of(token), begin);
+    } else {
+      held_infos_.push_back({info_of(token), begin});
+    }
   }
   auto output = detokenizer_.push(token.id);
   take_text(std::move(output.text), news);
@@ -67,8 +74,19 @@ void Choice::take_token(const TokenStream::Token& token, ChoiceNews& news) {
 
 void Choice::take_text(std::string text, ChoiceNews& news) {
   if (text.empty()) return;
-  if (parser_) return add_events(parser_->push(text), news);
-  add_events({{Kind::kContent, 0, std::move(text)}}, news);
+  std::vector<text::OutputEvent> events;
+  if (parser_) {
+    events = parser_->push(text);
+  } else {
+    events.push_back({Kind::kContent, 0, text});
+  }
+  find_content(text, events, news);
+  add_events(std::move(events), news);
+}
+
+void Choice::find_content(std::string_view text, const std::vector<text::OutputEvent>& events, ChoiceNews& news) {
+  if (!content_tokens_) return;
+  for (TokenInfo& info : content_tokens_->take(text, events)) news.tokens.push_back(std::move(info));
 }
 
 void Choice::take_end(const TokenStream::End& end, ChoiceNews& news) {
@@ -84,6 +102,7 @@ void Choice::take_end(const TokenStream::End& end, ChoiceNews& news) {
     auto events = parser_->finish();
     // A call that was cut has no end.
     if (is_cut()) std::erase_if(events, [](const auto& event) { return event.kind == Kind::kToolCallEnd; });
+    find_content({}, events, news);
     add_events(std::move(events), news);
   }
   has_ended_ = true;

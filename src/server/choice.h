@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/token_stream.h"
+#include "server/content_tokens.h"
 #include "server/model_registry.h"
 #include "text/detokenizer.h"
 #include "text/output/output_parser.h"
@@ -18,23 +19,13 @@ namespace realizar::server {
 
 struct ChoiceOptions {
   std::vector<std::string> stop;  // strings
+  uint32_t min_tokens = 0;        // within which none of them ends the answer
   // Set for chats: splits the text.
   std::optional<text::OutputFormat> format;
   std::vector<text::ToolSpec> tools;
   bool starts_in_reasoning = false;
-  bool one_call = false;  // the answer ends with its first tool call
-};
-
-struct TokenInfo {
-  TokenId id;
-  std::string bytes;  // the token's own
-  float logprob = 0;
-  struct Top {
-    TokenId id;
-    std::string bytes;
-    float logprob;
-  };
-  std::vector<Top> top;
+  bool one_call = false;             // the answer ends with its first tool call
+  bool content_tokens_only = false;  // news tell no tokens of reasoning and calls
 };
 
 // What is new since the last call.
@@ -77,6 +68,7 @@ class Choice {
   void take_token(const TokenStream::Token& token, ChoiceNews& news);
   void take_text(std::string text, ChoiceNews& news);
   void take_end(const TokenStream::End& end, ChoiceNews& news);
+  void find_content(std::string_view text, const std::vector<text::OutputEvent>& events, ChoiceNews& news);
   void add_events(std::vector<text::OutputEvent> events, ChoiceNews& news);
   TokenInfo info_of(const TokenStream::Token& token) const;
   void release_infos(ChoiceNews& news);
@@ -99,6 +91,7 @@ class Choice {
     size_t begin;
   };
   std::deque<HeldInfo> held_infos_;
+  std::optional<ContentTokens> content_tokens_;  // in place of held_infos_
 };
 
 }  // namespace realizar::server

@@ -19,7 +19,7 @@ size_t n_characters(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }));
 }
 
-void append_chat_logprobs(const std::vector<TokenInfo>& tokens, Json& list) {
+void append_chat_logprobs(std::span<const TokenInfo> tokens, Json& list) {
   for (const TokenInfo& token : tokens) {
     Json top = Json::array();
     for (const TokenInfo::Top& t : token.top) {
@@ -32,7 +32,7 @@ void append_chat_logprobs(const std::vector<TokenInfo>& tokens, Json& list) {
   }
 }
 
-Json chat_logprobs(const std::vector<TokenInfo>& tokens) {
+Json chat_logprobs(std::span<const TokenInfo> tokens) {
   Json list = Json::array();
   append_chat_logprobs(tokens, list);
   return list;

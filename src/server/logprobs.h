@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -13,8 +14,8 @@ namespace realizar::server {
 inline constexpr int64_t kMaxTopLogprobs = 20;
 
 // Of chats: [{token, logprob, bytes, top_logprobs: [{token, logprob, bytes}]}].
-Json chat_logprobs(const std::vector<TokenInfo>& tokens);
-void append_chat_logprobs(const std::vector<TokenInfo>& tokens, Json& list);
+Json chat_logprobs(std::span<const TokenInfo> tokens);
+void append_chat_logprobs(std::span<const TokenInfo> tokens, Json& list);
 
 // Characters (not bytes) of UTF-8.
 size_t n_characters(std::string_view text);

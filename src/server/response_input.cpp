@@ -10,6 +10,7 @@
 
 #include "base/printable.h"
 #include "server/response_items.h"
+#include "server/response_tools.h"
 
 namespace realizar::server {
 namespace {
@@ -35,6 +36,12 @@ class Messages {
     chat_.places.emplace_back(here, place);
     list().push_back(std::move(message));
     attach_reasoning();
+  }
+
+  // The name under which the model sees the tool that the item calls.
+  std::string tool_name(const Json& item, const Json& name) const {
+    const Json space = item.value("namespace", Json());
+    return chat_.tool_names.find(space.is_string() ? space.get<std::string>() : "", name.get<std::string>());
   }
 
   // Calls that follow each other, or the assistant's text, are of one message.
@@ -101,7 +108,7 @@ Status add_call(const OwnCall& call, const Json& item, const std::string& place,
   if (!name.is_string()) return wrong(place + ".name", "expected a string");
   Json arguments = item.value(call.arguments, Json());
   if (call.type == "custom_tool_call") arguments = Json{{"input", arguments}};
-  messages.add_call(call_id_of(item), name, arguments, place);
+  messages.add_call(call_id_of(item), messages.tool_name(item, name), arguments, place);
   if (call.type == "mcp_call" && item.contains("output")) {
     messages.add_result(item.value("id", Json()), item["output"], place);
   }
@@ -208,41 +215,6 @@ Result<Json> input_items(const Json& input) {
   return wrong("input", "expected a string or an array of items");
 }
 
-void read_tools(const Json& body, ResponseChat& chat) {
-  if (!body.contains("tools") || !body["tools"].is_array()) return;
-  chat.body["tools"] = Json::array();
-  for (const Json& tool : body["tools"]) {
-    const bool is_function = tool.is_object() && tool.value("type", Json()) == "function";
-    chat.body["tools"].push_back(is_function ? Json{{"type", "function"}, {"function", tool}} : tool);
-    const std::string place = fmt::format("tools[{}]", chat.body["tools"].size() - 1);
-    chat.places.emplace_back(place + ".function", place);
-  }
-}
-
-Json named_function(const Json& choice) {
-  return {{"type", "function"}, {"function", {{"name", choice.value("name", Json())}}}};
-}
-
-Status read_tool_choice(const Json& body, ResponseChat& chat) {
-  const Json choice = body.value("tool_choice", Json());
-  if (!choice.is_object()) return {};
-  const Json type = choice.value("type", Json());
-  if (type == "function") {
-    chat.body["tool_choice"] = named_function(choice);
-  } else if (type == "allowed_tools") {
-    Json names = Json::array();
-    for (const Json& tool : choice.value("tools", Json::array())) {
-      const bool is_function = tool.is_object() && tool.value("type", Json()) == "function";
-      names.push_back(is_function ? named_function(tool) : tool);
-    }
-    const Json allowed{{"mode", choice.value("mode", Json())}, {"tools", std::move(names)}};
-    chat.body["tool_choice"] = {{"type", "allowed_tools"}, {"allowed_tools", allowed}};
-  } else {
-    return wrong("tool_choice.type", "expected function or allowed_tools: this server has no tools of its own");
-  }
-  return {};
-}
-
 void read_format(const Json& body, ResponseChat& chat) {
   const Json text = body.value("text", Json());
   if (!text.is_object() || !text.contains("format")) return;
@@ -282,6 +254,7 @@ Result<ResponseChat> chat_of_response(const Json& body, ResponseStore& store, ui
   for (const auto& [name, value] : body.items()) {
     if (name != "input" && name != "max_tokens" && name != "tools") chat.body[name] = value;
   }
+  RZ_CHECK_OK(read_response_tools(body, chat));
   Messages messages(chat);
   if (instructions) messages.add({{"role", "system"}, {"content", *instructions}}, "instructions");
   Items items(store, tenant, messages);
@@ -290,8 +263,6 @@ Result<ResponseChat> chat_of_response(const Json& body, ResponseStore& store, ui
   chat.places.emplace_back("messages", "input");
 
   chat.body["max_completion_tokens"] = body.value("max_output_tokens", Json());
-  read_tools(body, chat);
-  RZ_CHECK_OK(read_tool_choice(body, chat));
   read_format(body, chat);
   const Json reasoning = body.value("reasoning", Json());
   if (reasoning.is_object() && reasoning.contains("effort")) chat.body["reasoning_effort"] = reasoning["effort"];

@@ -8,12 +8,14 @@
 
 #include "server/json.h"
 #include "server/response_store.h"
+#include "server/tool_names.h"
 
 namespace realizar::server {
 
 struct ResponseChat {
-  Json body;   // of a chat completion
-  Json input;  // the request's own items, for the store; what was a reference is the item itself
+  Json body;             // of a chat completion
+  ToolNames tool_names;  // of those in `body`
+  Json input;            // the request's own items, for the store; what was a reference is the item itself
   // Places in `body` and what the client wrote there: "messages[2].content" is "input[1].output".
   std::vector<std::pair<std::string, std::string>> places;
 };

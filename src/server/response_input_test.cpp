@@ -79,6 +79,28 @@ TEST_F(ResponseInputTest, CallsOfOtherToolsAreCallsOrLeftOut) {
       "assistant: find(\"{}\")\ntool: found\nuser: U\n");
 }
 
+TEST_F(ResponseInputTest, FunctionsOfANamespaceAreFunctionsUnderJoinedNames) {
+  const std::string tools =
+      R"("tools": [{"type": "web_search"}, {"type": "namespace", "name": "files", "description": "D",
+      "tools": [{"type": "function", "name": "read", "description": "R", "strict": true},
+      {"type": "custom", "name": "patch"}, {"type": "function", "name": "write"}]}, {"type": "function", "name": "read"}])";
+  const auto chat = read("{\"input\": \"U\", " + tools + R"(, "tool_choice": {"type": "function", "name": "write"}})");
+  ASSERT_TRUE(chat.ok()) << chat.error().message;
+  EXPECT_EQ(dump(chat->body["tools"]),
+            R"([{"type":"web_search"},{"type":"function","function":{"type":"function","name":"files__read",)"
+            R"("description":"D\n\nR","strict":true}},{"type":"custom","name":"patch"},)"
+            R"({"type":"function","function":{"type":"function","name":"files__write"}},)"
+            R"({"type":"function","function":{"type":"function","name":"read"}}])");
+  EXPECT_EQ(chat->body["tool_choice"]["function"]["name"], "files__write");
+  EXPECT_EQ(chat->tool_names.parts_of("files__read").space, "files");
+  EXPECT_EQ(at_place_of_response(wrong("tools[3].function.name", "no good"), *chat).subject, "tools[1].tools[2].name");
+  EXPECT_EQ(at_place_of_response(wrong("tools[4].function.name", "no good"), *chat).subject, "tools[2].name");
+  EXPECT_EQ(messages_of(R"({"input": [{"type": "function_call", "call_id": "1", "namespace": "files", "name": "read",
+      "arguments": "1"}, {"type": "function_call", "call_id": "2", "name": "read", "arguments": "2"}], )" +
+                        tools + "}"),
+            "assistant: files__read(\"1\") read(\"2\")\n");
+}
+
 TEST_F(ResponseInputTest, EarlierResponsesComeFirstWithWhatTheyReferTo) {
   store_.put(kEva, {"resp_1",
                     "",
@@ -126,6 +148,8 @@ TEST_F(ResponseInputTest, WhatIsWrongIsNamed) {
       {R"({"input": "U", "background": true})", "background"},
       {R"({"input": "U", "n": 2})", "n"},
       {R"({"input": "U", "text": 5})", "text"},
+      {R"({"input": "U", "tools": [{"type": "namespace", "tools": []}]})", "tools[0].name"},
+      {R"({"input": "U", "tools": [{"type": "namespace", "name": "n"}]})", "tools[0].tools"},
       {R"({"input": "U", "tool_choice": {"type": "web_search"}})", "tool_choice.type"},
   };
   for (const auto& [body, field] : wrong) EXPECT_EQ(error_of(body).subject, field) << body;

@@ -23,11 +23,12 @@ bool is_beginning(std::string_view text, size_t at, const DecodedChar& c) {
 }  // namespace
 
 StreamingDetokenizer::StreamingDetokenizer(const Tokenizer& tokenizer, std::vector<std::string> stop_strings,
-                                           DecodeOptions options, std::vector<TokenId> shown)
+                                           DecodeOptions options, std::vector<TokenId> shown, uint32_t min_tokens)
     : tokenizer_(&tokenizer),
       options_(options),
       shown_(std::move(shown)),
-      matcher_(make_valid(std::move(stop_strings))) {}
+      matcher_(make_valid(std::move(stop_strings))),
+      n_unstoppable_(min_tokens) {}
 
 StreamingDetokenizer::Output StreamingDetokenizer::push(TokenId id) {
   if (stopped_) return {"", true};
@@ -39,6 +40,7 @@ StreamingDetokenizer::Output StreamingDetokenizer::push(TokenId id) {
     at_start_ = false;
   }
   append_bytes(added);
+  if (n_unstoppable_ > 0) --n_unstoppable_;
   if (stopped_) return {take(n_before_stop_), true};
   return {take(std::min(n_before_stop_, held_.size() - matcher_.n_open())), false};
 }
@@ -70,7 +72,8 @@ void StreamingDetokenizer::append_text(std::string_view text) {
     if (stopped_) return;
     held_ += c;
     matcher_.push(static_cast<uint8_t>(c));
-    if (matcher_.n_matched() > 0) n_before_stop_ = std::min(n_before_stop_, held_.size() - matcher_.n_matched());
+    if (matcher_.n_matched() > 0 && n_unstoppable_ == 0)
+      n_before_stop_ = std::min(n_before_stop_, held_.size() - matcher_.n_matched());
     stopped_ = n_before_stop_ != kNoStop && held_.size() - matcher_.n_open() >= n_before_stop_;
   }
 }

@@ -2,6 +2,7 @@
 // turn out to be the beginning of a stop string. One per sequence; not thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,9 +17,10 @@ class StreamingDetokenizer {
  public:
   // `tokenizer` must outlive this. Empty stop strings are ignored. Of several stop strings the one that begins
   // earliest in the text ends it, so one that is complete waits while another that began before it may still be.
-  // `shown`: control tokens that are given as text even where the options skip them.
+  // `shown`: control tokens that are given as text even where the options skip them. `min_tokens`: a stop string that
+  // is complete within so many tokens is text like any other.
   StreamingDetokenizer(const Tokenizer& tokenizer, std::vector<std::string> stop_strings, DecodeOptions options = {},
-                       std::vector<TokenId> shown = {});
+                       std::vector<TokenId> shown = {}, uint32_t min_tokens = 0);
 
   struct Output {
     std::string text;      // what is now certain; may be empty
@@ -42,6 +44,7 @@ class StreamingDetokenizer {
   DecodeOptions options_;
   std::vector<TokenId> shown_;
   StopMatcher matcher_;
+  uint32_t n_unstoppable_;          // tokens yet to come within which no stop string ends the text
   std::string partial_;             // the beginning of a character whose other bytes have not come; at most 3 bytes
   std::string held_;                // whole characters not yet given out
   size_t n_before_stop_ = kNoStop;  // how much of held_ is before the earliest stop string that is complete

@@ -44,17 +44,29 @@ TokenId byte_token(uint8_t byte) {
   return TokenId{1 + byte};
 }
 
-std::string naive(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, const std::vector<std::string>& stops) {
+// The text's bytes that are certain once so many tokens are there.
+size_t n_bytes_after(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, uint32_t n_tokens) {
+  StreamingDetokenizer detokenizer(tokenizer, {});
+  for (uint32_t i = 0; i < std::min<size_t>(n_tokens, ids.size()); ++i) detokenizer.push(ids[i]);
+  return detokenizer.n_text_bytes();
+}
+
+std::string naive(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, const std::vector<std::string>& stops,
+                  uint32_t min_tokens = 0) {
   const std::string text = replace_invalid_utf8(tokenizer.decode(ids));
+  const size_t n_unstoppable = ids.size() < min_tokens ? text.size() : n_bytes_after(tokenizer, ids, min_tokens);
   size_t cut = text.size();
   for (const std::string& stop : stops) {
-    if (!stop.empty()) cut = std::min(cut, text.find(stop));
+    // Such a one is complete behind the bytes that nothing stops.
+    const size_t from = n_unstoppable < stop.size() ? 0 : n_unstoppable - stop.size() + 1;
+    if (!stop.empty()) cut = std::min(cut, text.find(stop, from));
   }
   return text.substr(0, cut);
 }
 
-std::string stream(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, const std::vector<std::string>& stops) {
-  StreamingDetokenizer detokenizer(tokenizer, stops);
+std::string stream(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, const std::vector<std::string>& stops,
+                   uint32_t min_tokens = 0) {
+  StreamingDetokenizer detokenizer(tokenizer, stops, {}, {}, min_tokens);
   std::string all;
   for (TokenId id : ids) {
     const auto [text, stopped] = detokenizer.push(id);
@@ -96,6 +108,16 @@ TEST(StreamingDetokenizer, TheStopStringThatBeginsFirstWins) {
   EXPECT_EQ(stream(tokenizer, {ab, cd}, {"bcde", "cd"}), "ab");
 }
 
+TEST(StreamingDetokenizer, AStopStringThatComesTooEarlyIsText) {
+  const Tokenizer tokenizer = make_tokenizer({"ab", "c"}, false);
+  const TokenId ab = *tokenizer.find("ab"), c = *tokenizer.find("c");
+  EXPECT_EQ(stream(tokenizer, {ab, c, ab, c, ab}, {"abc"}, 1), "");
+  EXPECT_EQ(stream(tokenizer, {ab, c, ab, c, ab}, {"abc"}, 2), "abc");
+  EXPECT_EQ(stream(tokenizer, {ab, c, ab, c, ab}, {"abc"}, 3), "abc");
+  EXPECT_EQ(stream(tokenizer, {ab, c, ab, c, ab}, {"abc"}, 4), "abcabcab");
+  EXPECT_EQ(stream(tokenizer, {ab, c}, {"abc"}, 9), "abc");
+}
+
 TEST(StreamingDetokenizer, TakesOneSpaceOffTheStartOnly) {
   const Tokenizer tokenizer = make_tokenizer({"\u2581a"}, true);
   const TokenId a = *tokenizer.find("\u2581a");
@@ -117,7 +139,9 @@ TEST(StreamingDetokenizer, EqualsDecodingAtOnce) {
       for (TokenId& id : ids) id = choices[random() % choices.size()];
       std::vector<std::string> stops(random() % 4);
       for (std::string& stop : stops) stop = stop_choices[random() % stop_choices.size()];
-      ASSERT_EQ(stream(tokenizer, ids, stops), naive(tokenizer, ids, stops)) << "trial " << trial;
+      const auto min_tokens = static_cast<uint32_t>(random() % 2 * (random() % 8));
+      ASSERT_EQ(stream(tokenizer, ids, stops, min_tokens), naive(tokenizer, ids, stops, min_tokens))
+          << "trial " << trial;
     }
   }
 }

@@ -218,6 +218,7 @@ Result<Prepared> prepare_chat(const Json& body, const ServedModelPtr& model, con
       with_rules(std::move(prompt.constraint), generation.rules, model->loaded->info.n_vocab);
   plan.choice = std::move(prompt.choice);
   plan.choice.stop = std::move(generation.stop);
+  plan.choice.min_tokens = generation.rules.min_tokens;
   plan.stream = generation.stream;
   plan.dialect = std::make_unique<ChatDialect>(model->id, generation.n, generation.request.logprobs,
                                                generation.include_usage, asks_for_functions(body));

@@ -263,6 +263,7 @@ Result<Prepared> prepare_completion(const Json& body, const ServedModelPtr& mode
   plan.prompt_field = "prompt";
   plan.stream = generation.stream;
   plan.choice.stop = std::move(generation.stop);
+  plan.choice.min_tokens = generation.rules.min_tokens;
   for (const auto& tokens : prompts) {
     const std::string text = model->tokenizer().decode(tokens);
     if (call.context.options.log_prompts) call.record->prompt += text;

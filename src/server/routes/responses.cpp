@@ -1,10 +1,16 @@
 // POST /v1/responses (https://platform.openai.com/docs/api-reference/responses).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
+#include "base/printable.h"
 #include "server/chat_prompt.h"
+#include "server/logprobs.h"
 #include "server/request_fields.h"
 #include "server/response_input.h"
 #include "server/response_items.h"
@@ -18,8 +24,10 @@ using Kind = text::OutputEvent::Kind;
 // One item of the answer: reasoning, a message, or a call.
 struct Item {
   Kind kind;
-  std::string id, call_id, name, text;
-  bool is_cut = false;  // at the limit of tokens
+  std::string id, call_id, text;
+  ToolNames::Parts tool = {};     // of a call
+  Json logprobs = Json::array();  // of a message's text
+  bool is_cut = false;            // at the limit of tokens
 };
 
 // Where the response is kept, and what it answers.
@@ -58,14 +66,14 @@ Json echo_of(const Json& body, const Request& request, bool stores) {
           {"text", std::move(text)},
           {"tool_choice", given(body, "tool_choice", "auto")},
           {"tools", given(body, "tools", Json::array())},
-          {"top_logprobs", 0},
+          {"top_logprobs", given(body, "top_logprobs", 0)},
           {"top_p", decimal(request.sampling.top_p)},
           {"truncation", "disabled"},
           {"user", given(body, "user")}};
 }
 
-Json content_part(const std::string& text) {
-  return {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", Json::array()}};
+Json content_part(const std::string& text, const Json& logprobs) {
+  return {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", logprobs}};
 }
 
 Json item_json(const Item& item, bool is_done) {
@@ -77,22 +85,26 @@ Json item_json(const Item& item, bool is_done) {
         {"type", "reasoning"}, {"id", item.id}, {"summary", Json::array()}, {"content", content}, {"status", status}};
   }
   if (item.kind == Kind::kToolCallBegin) {
-    return {{"type", "function_call"}, {"id", item.id},          {"call_id", item.call_id},
-            {"name", item.name},       {"arguments", item.text}, {"status", status}};
+    Json call{{"type", "function_call"}, {"id", item.id},          {"call_id", item.call_id},
+              {"name", item.tool.name},  {"arguments", item.text}, {"status", status}};
+    if (!item.tool.space.empty()) call["namespace"] = item.tool.space;
+    return call;
   }
   Json content = Json::array();
-  if (is_done) content.push_back(content_part(item.text));
+  if (is_done) content.push_back(content_part(item.text, item.logprobs));
   return {{"type", "message"}, {"id", item.id}, {"role", "assistant"}, {"content", content}, {"status", status}};
 }
 
 class ResponsesDialect final : public Dialect {
  public:
   // Kept on `shelf` at its end; nullopt: not at all.
-  ResponsesDialect(const Json& body, std::string model, const Request& request, std::optional<Shelf> shelf)
+  ResponsesDialect(const Json& body, std::string model, const Request& request, ToolNames tool_names,
+                   std::optional<Shelf> shelf)
       : id_(random_id("resp_")),
         model_(std::move(model)),
         created_(unix_now_s()),
         echoed_(echo_of(body, request, shelf.has_value())),
+        tool_names_(std::move(tool_names)),
         shelf_(std::move(shelf)) {}
 
   std::string stream_begin() override {
@@ -101,11 +113,7 @@ class ResponsesDialect final : public Dialect {
     return bytes += event("response.in_progress", {{"response", response}});
   }
 
-  std::string stream_news(size_t, const ChoiceNews& news) override {
-    std::string bytes;
-    for (const text::OutputEvent& e : news.events) bytes += take(e);
-    return bytes;
-  }
+  std::string stream_news(size_t, const ChoiceNews& news) override { return take_all(news); }
 
   std::string stream_choice_end(size_t, const Choice& choice) override {
     is_cut_ = choice.is_cut();
@@ -125,9 +133,7 @@ class ResponsesDialect final : public Dialect {
     return event("response.failed", {{"response", response}});
   }
 
-  void collect(size_t, ChoiceNews news) override {
-    for (const text::OutputEvent& e : news.events) take(e);
-  }
+  void collect(size_t, ChoiceNews news) override { take_all(news); }
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) override {
     is_cut_ = choices[0]->is_cut();
@@ -174,8 +180,30 @@ class ResponsesDialect final : public Dialect {
     shelf_.reset();
   }
 
-  // The events of one piece of output; whole answers drop them.
-  std::string take(const text::OutputEvent& e) {
+  // The events of what is new; whole answers drop them.
+  std::string take_all(const ChoiceNews& news) {
+    std::string bytes;
+    std::span<const TokenInfo> tokens = news.tokens;
+    auto n_left = std::ranges::count(news.events, Kind::kContent, &text::OutputEvent::kind);
+    for (const text::OutputEvent& e : news.events) {
+      const bool is_content = e.kind == Kind::kContent;
+      const size_t n_tokens = !is_content ? 0 : --n_left == 0 ? tokens.size() : n_tokens_of(e.text, tokens);
+      bytes += take(e, chat_logprobs(tokens.first(n_tokens)));
+      tokens = tokens.subspan(n_tokens);
+    }
+    return bytes;
+  }
+
+  static size_t n_tokens_of(std::string_view text, std::span<const TokenInfo> tokens) {
+    size_t n_tokens = 0;
+    for (size_t n_bytes = 0; n_tokens < tokens.size() && n_bytes < text.size(); ++n_tokens) {
+      n_bytes += tokens[n_tokens].bytes.size();
+    }
+    return n_tokens;
+  }
+
+  // `logprobs`: of the tokens of a message's text.
+  std::string take(const text::OutputEvent& e, const Json& logprobs) {
     if (e.kind == Kind::kToolCallEnd) return close_item();
     std::string bytes;
     const bool continues = is_open_ && (items_.back().kind == e.kind || (e.kind == Kind::kToolCallArguments &&
@@ -186,28 +214,30 @@ class ResponsesDialect final : public Dialect {
     }
     if (e.kind == Kind::kToolCallBegin) return bytes;
     items_.back().text += e.text;
-    return bytes + delta(e.text);
+    for (const Json& logprob : logprobs) items_.back().logprobs.push_back(logprob);
+    return bytes + delta(e.text, logprobs);
   }
 
   std::string open_item(const text::OutputEvent& e) {
     const char* prefix = e.kind == Kind::kReasoning ? "rs_" : e.kind == Kind::kContent ? "msg_" : "fc_";
-    items_.push_back({e.kind, random_id(prefix), "", "", ""});
+    items_.push_back({e.kind, random_id(prefix), "", ""});
     Item& item = items_.back();
     if (e.kind == Kind::kToolCallBegin) {
       item.call_id = random_id("call_");
-      item.name = e.text;
+      item.tool = tool_names_.parts_of(e.text);
     }
     is_open_ = true;
     std::string bytes =
         event("response.output_item.added", {{"output_index", items_.size() - 1}, {"item", item_json(item, false)}});
-    if (e.kind == Kind::kContent) bytes += part_event("response.content_part.added", {{"part", content_part("")}});
+    if (e.kind == Kind::kContent)
+      bytes += part_event("response.content_part.added", {{"part", content_part("", Json::array())}});
     return bytes;
   }
 
-  std::string delta(const std::string& text) {
+  std::string delta(const std::string& text, const Json& logprobs) {
     switch (items_.back().kind) {
       case Kind::kContent:
-        return part_event("response.output_text.delta", {{"delta", text}, {"logprobs", Json::array()}});
+        return part_event("response.output_text.delta", {{"delta", text}, {"logprobs", logprobs}});
       case Kind::kReasoning:
         return part_event("response.reasoning_text.delta", {{"delta", text}});
       default:
@@ -221,12 +251,12 @@ class ResponsesDialect final : public Dialect {
     item.is_cut = is_cut;
     std::string bytes;
     if (item.kind == Kind::kContent) {
-      bytes = part_event("response.output_text.done", {{"text", item.text}, {"logprobs", Json::array()}});
-      bytes += part_event("response.content_part.done", {{"part", content_part(item.text)}});
+      bytes = part_event("response.output_text.done", {{"text", item.text}, {"logprobs", item.logprobs}});
+      bytes += part_event("response.content_part.done", {{"part", content_part(item.text, item.logprobs)}});
     } else if (item.kind == Kind::kReasoning) {
       bytes = part_event("response.reasoning_text.done", {{"text", item.text}});
     } else {
-      bytes = item_event("response.function_call_arguments.done", {{"name", item.name}, {"arguments", item.text}});
+      bytes = item_event("response.function_call_arguments.done", {{"name", item.tool.name}, {"arguments", item.text}});
     }
     return bytes +=
            event("response.output_item.done", {{"output_index", items_.size() - 1}, {"item", item_json(item, true)}});
@@ -246,14 +276,45 @@ class ResponsesDialect final : public Dialect {
   std::string id_, model_;
   int64_t created_;
   Json echoed_;
+  ToolNames tool_names_;
   std::optional<Shelf> shelf_;
   std::vector<Item> items_;
   bool is_open_ = false, is_cut_ = false;
   uint64_t n_events_ = 0;
 };
 
+// Fields of the answer that are there only where they are asked for. Of all of OpenAI's, one means something here.
+constexpr std::string_view kLogprobs = "message.output_text.logprobs";
+constexpr std::array<std::string_view, 8> kIncludable = {"code_interpreter_call.outputs",
+                                                         "computer_call_output.output.image_url",
+                                                         "file_search_call.results",
+                                                         "message.input_image.image_url",
+                                                         kLogprobs,
+                                                         "reasoning.encrypted_content",
+                                                         "web_search_call.action.sources",
+                                                         "web_search_call.results"};
+
+Status read_logprobs(const Json& body, Request& request) {
+  Fields fields(body);
+  const Json* include = fields.array("include");
+  for (size_t i = 0; include != nullptr && i < include->size(); ++i) {
+    const Json& one = (*include)[i];
+    const bool is_known =
+        one.is_string() && std::ranges::find(kIncludable, one.get_ref<const std::string&>()) != kIncludable.end();
+    if (!is_known) {
+      return wrong(fmt::format("include[{}]", i),
+                   fmt::format("expected one of {}, actual {}", fmt::join(kIncludable, ", "), shown(dump(one))));
+    }
+    request.logprobs = request.logprobs || one == kLogprobs;
+  }
+  const auto n_top = fields.integer("top_logprobs", 0, kMaxTopLogprobs);
+  if (request.logprobs) request.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
+  return fields.status();
+}
+
 Result<CompletionPlan> plan_of(ResponseChat& chat, const Json& body, const ServedModelPtr& model, const Call& call) {
   RZ_TRY(GenerationFields generation, read_generation_fields(chat.body, *model, call));
+  RZ_CHECK_OK(read_logprobs(body, generation.request));
   RZ_TRY(ChatPrompt prompt, read_chat_prompt(chat.body, *model));
   RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), "input", *model, call));
   if (call.context.options.log_prompts) call.record->prompt = prompt.text;
@@ -271,9 +332,12 @@ Result<CompletionPlan> plan_of(ResponseChat& chat, const Json& body, const Serve
   generation.request.constraint =
       with_rules(std::move(prompt.constraint), generation.rules, model->loaded->info.n_vocab);
   plan.choice = std::move(prompt.choice);
+  plan.choice.content_tokens_only = generation.request.logprobs;
   plan.choice.stop = std::move(generation.stop);
+  plan.choice.min_tokens = generation.rules.min_tokens;
   plan.stream = generation.stream;
-  plan.dialect = std::make_unique<ResponsesDialect>(body, model->id, generation.request, std::move(shelf));
+  plan.dialect = std::make_unique<ResponsesDialect>(body, model->id, generation.request, std::move(chat.tool_names),
+                                                    std::move(shelf));
   plan.requests.push_back(std::move(generation.request));
   return plan;
 }

@@ -1,0 +1,101 @@
+#include "server/response_tools.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace realizar::server {
+namespace {
+
+bool is_type(const Json& tool, const char* type) {
+  return tool.is_object() && tool.value("type", Json()) == type;
+}
+
+std::string text_of(const Json& object, const char* name) {
+  const Json value = object.value(name, Json());
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+void add_tool(Json tool, const std::string& place, ResponseChat& chat) {
+  Json& tools = chat.body["tools"];
+  chat.places.emplace_back(fmt::format("tools[{}].function", tools.size()), place);
+  chat.places.emplace_back(fmt::format("tools[{}]", tools.size()), place);
+  tools.push_back(is_type(tool, "function") ? Json{{"type", "function"}, {"function", std::move(tool)}}
+                                            : std::move(tool));
+}
+
+// The first of the functions tells what the namespace is for.
+Status add_namespace(const Json& space, const std::string& place, ResponseChat& chat) {
+  const Json name = space.value("name", Json()), tools = space.value("tools", Json());
+  if (!name.is_string() || name.get_ref<const std::string&>().empty())
+    return wrong(place + ".name", "expected a string");
+  if (!tools.is_array()) return wrong(place + ".tools", "expected an array of tools");
+  std::string purpose = text_of(space, "description");
+  for (size_t i = 0; i < tools.size(); ++i) {
+    Json tool = tools[i];
+    if (is_type(tool, "function")) {
+      const Json inner = tool.value("name", Json());
+      if (inner.is_string() && !inner.get_ref<const std::string&>().empty()) {
+        tool["name"] = chat.tool_names.add(name.get<std::string>(), inner.get<std::string>());
+      }
+      if (!purpose.empty()) {
+        tool["description"] = std::exchange(purpose, {}) + "\n\n" + text_of(tool, "description");
+      }
+    }
+    add_tool(std::move(tool), fmt::format("{}.tools[{}]", place, i), chat);
+  }
+  return {};
+}
+
+Json named_function(const Json& choice, const ToolNames& names) {
+  Json name = choice.value("name", Json());
+  if (name.is_string()) name = names.find(text_of(choice, "namespace"), name.get<std::string>());
+  return {{"type", "function"}, {"function", {{"name", std::move(name)}}}};
+}
+
+Status read_tools(const Json& body, ResponseChat& chat) {
+  if (!body.contains("tools") || !body["tools"].is_array()) return {};
+  const Json& tools = body["tools"];
+  chat.body["tools"] = Json::array();
+  for (const Json& tool : tools) {
+    if (is_type(tool, "function")) chat.tool_names.add("", text_of(tool, "name"));
+  }
+  for (size_t i = 0; i < tools.size(); ++i) {
+    const std::string place = fmt::format("tools[{}]", i);
+    if (is_type(tools[i], "namespace")) {
+      RZ_CHECK_OK(add_namespace(tools[i], place, chat));
+    } else {
+      add_tool(tools[i], place, chat);
+    }
+  }
+  return {};
+}
+
+Status read_tool_choice(const Json& body, ResponseChat& chat) {
+  const Json choice = body.value("tool_choice", Json());
+  if (!choice.is_object()) return {};
+  const Json type = choice.value("type", Json());
+  if (type == "function") {
+    chat.body["tool_choice"] = named_function(choice, chat.tool_names);
+  } else if (type == "allowed_tools") {
+    Json names = Json::array();
+    for (const Json& tool : choice.value("tools", Json::array())) {
+      names.push_back(is_type(tool, "function") ? named_function(tool, chat.tool_names) : tool);
+    }
+    const Json allowed{{"mode", choice.value("mode", Json())}, {"tools", std::move(names)}};
+    chat.body["tool_choice"] = {{"type", "allowed_tools"}, {"allowed_tools", allowed}};
+  } else {
+    return wrong("tool_choice.type", "expected function or allowed_tools: this server has no tools of its own");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status read_response_tools(const Json& body, ResponseChat& chat) {
+  RZ_CHECK_OK(read_tools(body, chat));
+  return read_tool_choice(body, chat);
+}
+
+}  // namespace realizar::server

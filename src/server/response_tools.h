@@ -1,0 +1,12 @@
+// The tools of a request of the Responses API, as a chat completion has them.
+#pragma once
+
+#include "server/response_input.h"
+
+namespace realizar::server {
+
+// Reads tools and tool_choice into chat.body, chat.tool_names and chat.places. The functions of a namespace become
+// functions with joined names. Errors: InvalidArgument naming the field.
+Status read_response_tools(const Json& body, ResponseChat& chat);
+
+}  // namespace realizar::server
