@@ -160,7 +160,6 @@ class Behind:
         self.server = Server()
         self.addCleanup(lambda: self.server.stop())
         self.start_over([self.server])
-        self.addCleanup(self.end_proxy)
 
     def end_proxy(self):
         self.proxy.terminate()
@@ -168,6 +167,7 @@ class Behind:
 
     def start_over(self, servers):
         self.proxy = self.start_proxy(self.folder, servers, self.http_port, self.port).process
+        self.addCleanup(self.end_proxy)
         wait_until(lambda: self.status("/readyz") == 200, "the proxy is ready")
 
     def status(self, path):
