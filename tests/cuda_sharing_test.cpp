@@ -152,6 +152,9 @@ TEST_P(CudaSharing, StreamedLayersGiveTheSameBits) {
   const auto resident = logits_on(file, *make(2));
   for (const uint32_t n_gpu_layers : {0u, 1u}) {
     EXPECT_EQ(logits_on(file, *make(2, {.n_gpu_layers = n_gpu_layers})), resident) << n_gpu_layers << " layers stay";
+    const cuda::CudaOptions on_disk{
+        .n_gpu_layers = n_gpu_layers, .host_bytes = 1000, .layer_folder = testing::TempDir()};
+    EXPECT_EQ(logits_on(file, *make(2, on_disk)), resident) << n_gpu_layers << " layers stay, others on the disk";
   }
 }
 

@@ -27,10 +27,15 @@ struct LoadOptions {
   std::string split = "layer";
   std::optional<uint32_t> n_gpu_layers;  // layers that stay in the GPUs' memory; absent: as many as fit
   uint64_t gpu_memory_mb = 0;            // of each GPU's memory to use; 0: what is free
-  uint64_t host_cache_mb = 1024;         // of the host's memory, for cached prefixes that the GPU has no room for
-  std::string choose = "device";         // who draws tokens where the GPU can: "device", or "host" from the logits
-  bool warm_up = false;                  // run steps of every usual size, so that the first requests take no longer
-  bool check = false;                    // compare the logits of a short prompt with another backend's
+  // Layers that find no place on GPUs are brought there in each step, from at most so much of the host's memory; 0:
+  // three quarters of what is available. More than that is read from a file without a name in layer_dir, which is made
+  // where there is none. Empty: there is no such file, and 0 is no bound.
+  uint64_t host_memory_mb = 0;
+  std::string layer_dir = {};
+  uint64_t host_cache_mb = 1024;  // of the host's memory, for cached prefixes that the GPU has no room for
+  std::string choose = "device";  // who draws tokens where the GPU can: "device", or "host" from the logits
+  bool warm_up = false;           // run steps of every usual size, so that the first requests take no longer
+  bool check = false;             // compare the logits of a short prompt with another backend's
   // Kernels of the cpu backend: "auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon",
   // "dotprod", "i8mm".
   std::string isa = "auto";

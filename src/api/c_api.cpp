@@ -22,9 +22,11 @@ Result<LoadOptions> to_load_options(const rz_load_options& given) {
   take_text(load.split, given.split);
   take_text(load.choose, given.choose);
   take_text(load.draft_path, given.draft_path);
+  take_text(load.layer_dir, given.layer_dir);
   take_number(load.n_threads, given.n_threads);
   take_number(load.n_ctx, given.n_ctx);
   take_number(load.gpu_memory_mb, given.gpu_memory_mb);
+  take_number(load.host_memory_mb, given.host_memory_mb);
   take_number(load.max_seqs, given.max_seqs);
   take_number(load.max_batch_tokens, given.max_batch_tokens);
   take_number(load.kv_tokens, given.kv_tokens);

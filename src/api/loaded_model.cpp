@@ -17,6 +17,7 @@
 #include "backend/cuda/runtime.h"
 #include "backend/kv_types.h"
 #include "backend/reference/reference_backend.h"
+#include "base/machine.h"
 
 namespace realizar {
 namespace {
@@ -95,6 +96,13 @@ Result<std::unique_ptr<cuda::Exchange>> open_exchange(const LoadOptions& options
   return invalid_argument("split: tensor wants several GPUs, named by device: --device 0,1", "split");
 }
 
+// Of the host's memory, for layers that find no place on GPUs. Without a disk for the others all of them must be there.
+uint64_t host_bytes(const LoadOptions& options) {
+  if (options.host_memory_mb > 0) return options.host_memory_mb << 20;
+  const uint64_t n_available = host_memory().available_bytes;
+  return options.layer_dir.empty() || n_available == 0 ? UINT64_MAX : n_available / 4 * 3;
+}
+
 Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, const EngineOptions& engine_options,
                                                    const ModelFile& file) {
   RZ_TRY(const ModelConfig config, read_config(file));
@@ -104,7 +112,9 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, c
                                        kv_bytes(config, engine_options),
                                        tensor_bytes(file),
                                        config.n_layers,
-                                       options.n_gpu_layers};
+                                       options.n_gpu_layers,
+                                       host_bytes(options),
+                                       options.layer_dir};
   RZ_TRY(const uint32_t n_devices, cuda::count_devices());
   RZ_TRY(auto devices, cuda::choose_devices(options.devices, n_devices, cuda_options, cuda::open_device));
   RZ_TRY(auto exchange, open_exchange(options));

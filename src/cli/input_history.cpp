@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/files.h"
+#include "cli/user_folders.h"
 
 namespace realizar::cli {
 namespace {
@@ -46,13 +46,8 @@ Status rewrite(const fs::path& path, const std::vector<std::string>& entries) {
 }  // namespace
 
 std::optional<fs::path> history_path() {
-  const char* state = std::getenv("XDG_STATE_HOME");
-  const fs::path file = "realizar/history";
-  // A relative path there is invalid by the XDG Base Directory Specification, version 0.8.
-  if (state != nullptr && state[0] == '/') return state / file;
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || home[0] != '/') return std::nullopt;
-  return home / fs::path(".local/state") / file;
+  const auto folder = state_folder();
+  return folder ? std::optional(*folder / "history") : std::nullopt;
 }
 
 Result<std::vector<std::string>> read_history(const fs::path& path) {

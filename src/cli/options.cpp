@@ -12,6 +12,7 @@
 #include "api/long_context.h"
 #include "base/files.h"
 #include "cli/output.h"
+#include "cli/user_folders.h"
 
 namespace realizar::cli {
 namespace {
@@ -140,6 +141,18 @@ void LoadFlags::add_gpu_options(Flags flags) {
   flags.option("--gpu-memory", options.gpu_memory_mb, "Use at most N MB of each GPU's memory; 0: what is free")
       .with_default();
   flags
+      .option(
+          "--host-memory", options.host_memory_mb,
+          "Use at most N MB of the host's memory for layers that find no place on the GPUs; 0: three quarters of what "
+          "is available. Layers beyond that are read from the disk at every step")
+      .with_default();
+  options.layer_dir = cache_folder().value_or("").string();
+  flags
+      .option("--layer-dir", options.layer_dir,
+              "Folder on whose disk such layers are kept while the program runs; made where there is none")
+      .with_default("~/.cache/realizar")
+      .folder();
+  flags
       .option("--host-cache", options.host_cache_mb,
               "Use N MB of the host's memory for cached prefixes that the GPU has no room for")
       .with_default();
@@ -217,7 +230,8 @@ Result<SamplingParams> SamplingFlags::over(SamplingParams defaults) const {
 void warn_of_gpu_options(const LoadOptions& options) {
   const std::pair<bool, const char*> gpu_options[] = {{options.n_gpu_layers.has_value(), "--gpu-layers"},
                                                       {!options.devices.empty(), "--device"},
-                                                      {options.gpu_memory_mb > 0, "--gpu-memory"}};
+                                                      {options.gpu_memory_mb > 0, "--gpu-memory"},
+                                                      {options.host_memory_mb > 0, "--host-memory"}};
   for (const auto& [is_given, name] : gpu_options) {
     if (is_given) warn(std::string(name) + " has no effect: the model runs on the CPU");
   }

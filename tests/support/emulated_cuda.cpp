@@ -96,8 +96,11 @@ class EmulatedDevice final : public Device {
   }
   void acquire(uint32_t buffer) override {
     REQUIRE(attached == this);
-    for (const Copy& copy : aside_[buffer]) std::memcpy(copy.to, copy.from, copy.n_bytes);
-    aside_[buffer].clear();
+    land(buffer);
+  }
+  Status wait_aside(uint32_t buffer) override {
+    land(buffer);
+    return {};
   }
   void release(uint32_t) override {}
   void mark_time(uint32_t place) override {
@@ -115,6 +118,10 @@ class EmulatedDevice final : public Device {
 
  private:
   static Error failed_capture() { return {ErrorCode::kInternal, "the emulated device records nothing", "cuda"}; }
+  void land(uint32_t buffer) {
+    for (const Copy& copy : aside_[buffer]) std::memcpy(copy.to, copy.from, copy.n_bytes);
+    aside_[buffer].clear();
+  }
   Result<void*> add_memory(size_t n_bytes, size_t& in_use) {
     attach();
     std::byte* memory = new (std::align_val_t{256}) std::byte[n_bytes];

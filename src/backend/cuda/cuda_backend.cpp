@@ -170,6 +170,8 @@ std::string CudaBackend::description() const {
   if (placement_.is_shared()) text += "; sharing every layer";
   const uint32_t n_streamed = n_streamed_layers();
   if (n_streamed > 0) text += ", " + std::to_string(n_streamed) + " layers streamed from the host's memory";
+  const size_t file_bytes = sum_of([](const Rank& rank) { return rank.weights().file_bytes(); });
+  if (file_bytes > 0) text += " and " + std::to_string(file_bytes >> 20) + " MB from " + options_.layer_folder;
   if (ranks_.front()->weights().host_bytes() > 0) text += ", embeddings in the host's memory";
   return "cuda (" + text + ")";
 }
@@ -224,7 +226,10 @@ void CudaBackend::share_layers() {
   for (const LayerShare& share : shares) n_layers.push_back(share.n_layers);
   placement_.set_layers(n_layers);
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
-    ranks_[i]->weights().set_room({shares[i].n_bytes, shares[i].fits, options_.n_gpu_layers});
+    ranks_[i]->weights().set_room({shares[i].n_bytes,
+                                   shares[i].fits,
+                                   options_.n_gpu_layers,
+                                   {options_.host_bytes / ranks_.size(), options_.layer_folder}});
   }
 }
 
@@ -343,8 +348,7 @@ Status CudaBackend::run_stage(const Stage& stage, uint32_t rank_idx, const StepS
   if (is_recorded) return rank.replay(commands_.of(stage), shape);
   const bool is_told = is_traced_ && rank_idx == stage.rank;
   if (is_told) trace_.enter(rank.device(), rank.weights());
-  rank.run(commands_.of(stage), shape, is_told ? &trace_ : nullptr);
-  return {};
+  return rank.run(commands_.of(stage), shape, is_told ? &trace_ : nullptr);
 }
 
 Status CudaBackend::exchange_parts(ActId part) {

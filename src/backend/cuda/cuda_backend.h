@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "backend/backend.h"
@@ -21,13 +22,16 @@ struct CudaOptions {
   uint64_t weight_bytes = 0;                  // of the whole model, as far as they are known; 0: not known
   uint32_t n_layers = 0;                      // of the model; wanted where there are several devices
   std::optional<uint32_t> n_gpu_layers = {};  // that stay on devices; absent: as many as fit
+  uint64_t host_bytes = UINT64_MAX;           // of the host's memory, for layers that find no place on devices
+  std::string layer_folder = {};              // on whose disk the layers beyond that are kept; empty: nowhere
   uint64_t partial_bytes = kPartialBytes;     // that attention may take at a time for partial results of long contexts
 };
 
 // Of several devices each has some of the layers, in order, and the first what belongs to none; a step goes from one to
 // the next. With an exchange each has a part of every layer instead, and all of what belongs to none, and they compute
 // together; load_matrix gives Unsupported, by name, where a matrix has no equal parts. Layers that find no place on
-// their device stay in memory of the host, and are brought over each step. Precondition: one device or more.
+// their device stay in memory of the host, or in a file where that is short too, and are brought over each step.
+// Precondition: one device or more.
 std::unique_ptr<Backend> make_backend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
                                       std::unique_ptr<Exchange> exchange = nullptr);
 

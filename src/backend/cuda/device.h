@@ -65,6 +65,8 @@ class Device {
   // were given to the stream before the last release() have ended; kernels after acquire() find them there.
   virtual void upload_aside(uint32_t buffer, void* to, const void* from, size_t n_bytes) = 0;
   virtual void acquire(uint32_t buffer) = 0;
+  // Until all copies into the buffer have read what they copy. Errors: as wait.
+  virtual Status wait_aside(uint32_t buffer) = 0;
   virtual void release(uint32_t buffer) = 0;
   // Notes the time at this place of the stream's order; after wait(), the time between two such places.
   virtual void mark_time(uint32_t place) = 0;

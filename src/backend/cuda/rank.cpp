@@ -43,26 +43,27 @@ std::optional<uint32_t> Rank::streamed_layer_of(const Command& command) const {
 }
 
 // Operations that need no streamed weights may run within a streamed layer as well as between two.
-void Rank::launch(std::span<const Command> commands, const StepShape& shape, StepTrace* trace) {
+Status Rank::launch(std::span<const Command> commands, const StepShape& shape, StepTrace* trace) {
   runner_.begin_launches(shape);
   std::optional<uint32_t> current;
   for (size_t i = 0; i < commands.size(); ++i) {
     const auto layer = streamed_layer_of(commands[i]);
     if (layer && layer != current) {
-      if (current) weights_.stream().leave(*current);
-      weights_.stream().enter(*layer);
+      if (current) RZ_CHECK_OK(weights_.stream().leave(*current));
+      RZ_CHECK_OK(weights_.stream().enter(*layer));
       current = layer;
     }
     runner_.run(commands.subspan(i));
     if (trace != nullptr) trace->note(commands[i]);
   }
-  if (current) weights_.stream().leave(*current);
+  return current ? weights_.stream().leave(*current) : Status{};
 }
 
-void Rank::run(std::span<const Command> commands, const StepShape& shape, StepTrace* trace) {
-  launch(commands, shape, trace);
+Status Rank::run(std::span<const Command> commands, const StepShape& shape, StepTrace* trace) {
+  RZ_CHECK_OK(launch(commands, shape, trace));
   add_to(use_.n_launches, commands.size());
   use_.n_streamed_bytes.store(weights_.stream().brought_bytes(), std::memory_order_relaxed);
+  return {};
 }
 
 void Rank::begin_graphs(std::span<const Command> step, const StepShape& shape) {
@@ -77,8 +78,10 @@ void Rank::begin_graphs(std::span<const Command> step, const StepShape& shape) {
 
 Result<GraphId> Rank::capture(std::span<const Command> commands, const StepShape& shape) {
   RZ_CHECK_OK(device_->begin_capture());
-  launch(commands, shape, nullptr);
-  return device_->end_capture();
+  const Status launched = launch(commands, shape, nullptr);
+  Result<GraphId> graph = device_->end_capture();
+  RZ_CHECK_OK(launched);
+  return graph;
 }
 
 // A recording that fails (no memory is left for it, the driver refuses it) costs the step nothing but speed: nothing of
@@ -97,10 +100,9 @@ Status Rank::replay(std::span<const Command> commands, const StepShape& shape) {
   if (graph) {
     device_->replay(*graph);
     add_to(use_.n_replays, 1);
-  } else {
-    run(commands, shape, nullptr);
+    return {};
   }
-  return {};
+  return run(commands, shape, nullptr);
 }
 
 void Rank::end_graphs(std::span<const Command> step, const StepShape& shape) {

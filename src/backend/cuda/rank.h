@@ -33,19 +33,19 @@ class Rank {
   // Brings the facts of a step's rows to the device, once memory is reserved for its commands. Errors: as
   // StepRunner::begin.
   Status begin(const StepBatch& batch);
-  // Launches commands that follow each other; `trace` is null where there is none.
-  void run(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
+  // Launches commands that follow each other; `trace` is null where there is none. Errors: as LayerStream::enter.
+  Status run(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
   // The same, each time as one graph: replay() records it where the step's are not known yet. Where a recording fails,
   // the commands are launched one by one, then and whenever a step of this shape comes again.
   void begin_graphs(std::span<const Command> step, const StepShape& shape);
-  // Errors: Internal (the device is lost).
+  // Errors: Internal (the device is lost, or as run).
   Status replay(std::span<const Command> commands, const StepShape& shape);
   void end_graphs(std::span<const Command> step, const StepShape& shape);
 
  private:
   void note_scratch();
   std::optional<uint32_t> streamed_layer_of(const Command& command) const;
-  void launch(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
+  Status launch(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
   Result<GraphId> capture(std::span<const Command> commands, const StepShape& shape);
   Status record(std::span<const Command> commands, const StepShape& shape);
 

@@ -140,6 +140,11 @@ class RuntimeDevice final : public Device {
   void acquire(uint32_t buffer) override {
     note(cudaStreamWaitEvent(stream_, event(filled_, buffer, cudaEventDisableTiming)));
   }
+  Status wait_aside(uint32_t buffer) override {
+    attach();
+    note(cudaEventSynchronize(event(filled_, buffer, cudaEventDisableTiming)));
+    return error_ == cudaSuccess ? Status() : status();
+  }
   void release(uint32_t buffer) override {
     note(cudaEventRecord(event(released_, buffer, cudaEventDisableTiming), stream_));
   }

@@ -89,7 +89,8 @@ Result<Weights::Stored> Weights::place_streamed(const MatrixSource& source, Plan
   last_streamed_layer_ = source.layer;
   n_streamed_bytes_ += n_bytes;
   for (int i = 0; i < kPlanes; ++i) {
-    planes.at[i] = planes.row_bytes[i] > 0 ? stored.place->host + stored.offsets[i] : nullptr;
+    const bool is_there = planes.row_bytes[i] > 0 && stored.place->host != nullptr;
+    planes.at[i] = is_there ? stored.place->host + stored.offsets[i] : nullptr;
   }
   return stored;
 }
@@ -116,7 +117,8 @@ Result<WeightId> Weights::add_matrix(const MatrixSource& source, const MatrixPar
     RZ_CHECK_OK(upload_rows(source, part, planes));
   } else {
     RZ_TRY(stored, place_streamed(source, planes, n_rows));
-    RZ_CHECK_OK(repack(source, part, planes, 0, n_rows, planes.at));
+    RZ_CHECK_OK(stored.place->host != nullptr ? repack(source, part, planes, 0, n_rows, planes.at)
+                                              : write_rows(source, part, planes, stored));
   }
   stored.n_bytes = size_t{part.n_rows} * row_bytes;
   stored.first_row = part.first_row;
@@ -161,8 +163,10 @@ Status Weights::repack(const MatrixSource& source, const MatrixPart& part, const
   return finite ? Status{} : Status(not_finite(source));
 }
 
-// By two buffers in turn: one is filled while the other is on its way.
-Status Weights::upload_rows(const MatrixSource& source, const MatrixPart& part, const Planes& planes) {
+// Calls put(plane, its first row, what it has of n rows) until all rows have been put: by two buffers in turn, one is
+// filled while the other is on its way.
+template <class Put>
+Status Weights::pack_rows(const MatrixSource& source, const MatrixPart& part, const Planes& planes, const Put& put) {
   const size_t n_rows = size_t{source.n_mats} * part.n_rows;
   const size_t row_bytes = std::accumulate(std::begin(planes.row_bytes), std::end(planes.row_bytes), size_t{0});
   for (std::byte*& buffer : staging_) {
@@ -182,11 +186,24 @@ Status Weights::upload_rows(const MatrixSource& source, const MatrixPart& part, 
     RZ_CHECK_OK(device_.wait());  // for the other buffer
     RZ_CHECK_OK(packed);
     for (int i = 0; i < kPlanes; ++i) {
-      const size_t row_plane_bytes = planes.row_bytes[i];
-      if (row_plane_bytes > 0) device_.upload(planes.at[i] + row_plane_bytes * first, staged[i], row_plane_bytes * n);
+      if (planes.row_bytes[i] > 0) RZ_CHECK_OK(put(i, first, std::span(staged[i], planes.row_bytes[i] * n)));
     }
   }
   return device_.wait();
+}
+
+Status Weights::upload_rows(const MatrixSource& source, const MatrixPart& part, const Planes& planes) {
+  return pack_rows(source, part, planes, [&](int plane, size_t first_row, std::span<const std::byte> rows) -> Status {
+    device_.upload(planes.at[plane] + planes.row_bytes[plane] * first_row, rows.data(), rows.size());
+    return {};
+  });
+}
+
+Status Weights::write_rows(const MatrixSource& source, const MatrixPart& part, const Planes& planes,
+                           const Stored& stored) {
+  return pack_rows(source, part, planes, [&](int plane, size_t first_row, std::span<const std::byte> rows) {
+    return stream_.write(*stored.place, stored.offsets[plane] + planes.row_bytes[plane] * first_row, rows);
+  });
 }
 
 Result<WeightId> Weights::add_vector(std::span<const float> values) {

@@ -25,11 +25,13 @@ class Weights {
     size_t n_bytes = 0;                    // of weights, in all
     bool fits_whole = false;               // all that will be added is known to fit
     std::optional<uint32_t> n_gpu_layers;  // the layers below stay there, and no others; absent: as many as fit
+    LayerStream::Room streamed = {};       // what the others find on the host
   };
   // Before what belongs to a layer.
   void set_room(const Room& room) {
     room_ = room;
     arena_.set_limit(room.n_bytes);
+    stream_.set_room(room.streamed);
   }
 
   // Where a matrix of no layer lies: on the device, or in pinned memory of the host, where kernels read it in place.
@@ -55,6 +57,7 @@ class Weights {
   // The streamed layer that the matrix is part of.
   std::optional<uint32_t> streamed_layer(WeightId id) const;
   uint32_t n_streamed_layers() const { return stream_.n_layers(); }
+  uint64_t file_bytes() const { return stream_.file_bytes(); }  // of them, on the disk
   LayerStream& stream() { return stream_; }
   size_t bytes() const { return device_bytes() + n_streamed_bytes_ + n_host_bytes_; }
   size_t device_bytes() const { return arena_.n_allocated(); }
@@ -84,7 +87,10 @@ class Weights {
   Result<Stored> place_streamed(const MatrixSource& source, Planes& planes, size_t n_rows);
   Status repack(const MatrixSource& source, const MatrixPart& part, const Planes& planes, size_t first_row,
                 size_t n_rows, std::byte* const* to);
+  template <class Put>
+  Status pack_rows(const MatrixSource& source, const MatrixPart& part, const Planes& planes, const Put& put);
   Status upload_rows(const MatrixSource& source, const MatrixPart& part, const Planes& planes);
+  Status write_rows(const MatrixSource& source, const MatrixPart& part, const Planes& planes, const Stored& stored);
   void point(Stored& stored) const;
 
   Device& device_;
