@@ -69,6 +69,20 @@ def value_offset(gguf, key):
 
 
 class CacheDir(unittest.TestCase):
+    def test_wiped_first_where_that_is_asked_for(self):
+        self.folder.mkdir()
+        for name in ("gone.prefixes", "model.prefixes.part17"):
+            (self.folder / name).write_text("secret")
+        server = Server(self.model, "--cache-dir", self.folder, "--wipe-cache")
+        self.servers.append(server)
+        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertEqual(server.complete()[1], 0)
+        self.assertEqual(server.stop()[0], 0)
+        self.assertEqual(len(list(self.folder.iterdir())), 1, "kept anew")
+        alone = subprocess.run([REALIZAR, "serve", self.model, "--wipe-cache"], capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertEqual(alone.returncode, 1)
+        self.assertIn("--cache-dir", alone.stderr)
+
     def setUp(self):
         self.root = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.root)

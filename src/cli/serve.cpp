@@ -154,6 +154,9 @@ int serve(ServeArgs& args) {
     return fail(invalid_argument("--max-bodies-bytes is for all bodies: expected at least --max-body-bytes",
                                  "max_bodies_bytes"));
   }
+  if (options.wipe_cache && options.cache_dir.empty()) {
+    return fail(invalid_argument("--wipe-cache is for the folder of --cache-dir, which is not given", "wipe_cache"));
+  }
   const uint32_t max_seqs = options.load.max_seqs, kv_tokens = options.load.kv_tokens,
                  max_bulk_beside = options.load.max_bulk_beside;
   options.load = args.load.options;
@@ -200,6 +203,8 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
               "Folder that keeps cached prefixes, and so prompts, over restarts; made where there is none")
       .folder();
   flags.option("--cache-dir-mb", args.cache_dir_mb, "Keep at most N MB there for each model").with_default();
+  flags.flag("--wipe-cache", args.options.wipe_cache,
+             "First zero and remove all that --cache-dir has kept so far, of other models too");
   flags.option("--memory-mb", args.memory_mb, "Use at most N MB for weights and caches of all models; 0: no bound")
       .with_default();
 }

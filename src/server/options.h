@@ -31,6 +31,7 @@ struct ServerOptions {
   bool log_prompts = false;
   std::string cache_dir;                          // keeps cached prefixes over restarts; empty: does not
   uint64_t cache_dir_bytes = 1ull << 30;          // for each model
+  bool wipe_cache = false;                        // zero and remove what it has kept so far, before any model is loaded
   uint64_t stored_responses_bytes = 64ull << 20;  // in memory, for previous_response_id; a quarter for each tenant
   bool trace_operations = false;                  // clients may ask for the times of their requests' operations
   bool metrics = true;

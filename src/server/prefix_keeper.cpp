@@ -24,6 +24,7 @@ namespace {
 // File systems take names of 255 bytes; the file's ending, and ".part" with a process id while it is written, come
 // after it.
 constexpr size_t kMaxNameBytes = 200;
+constexpr const char* kEnding = ".prefixes";
 
 // Letters, digits and marks stay, other bytes become %XX: no slash, and no dot in front. The names of long ids end with
 // their digest, and are longer than those of short ones.
@@ -39,6 +40,34 @@ std::string safe_name(const std::string& id) {
   name.resize(kMaxNameBytes - 2 * digest.size() + 1);
   for (const uint8_t byte : digest) name += fmt::format("{:02x}", byte);
   return name;
+}
+
+// Whether a file's bytes are zeroes on the disk; else errno says why not.
+bool zero_file(const std::string& path) {
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat info {};
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0) return false;
+  const std::vector<char> zeroes(size_t{1} << 20);
+  for (off_t at = 0; at < info.st_size;) {
+    const auto n_bytes = std::min<size_t>(zeroes.size(), static_cast<size_t>(info.st_size - at));
+    const ssize_t n_written = ::pwrite(file.get(), zeroes.data(), n_bytes, at);
+    if (n_written <= 0) return false;
+    at += n_written;
+  }
+  return ::fsync(file.get()) == 0;
+}
+
+// Its bytes may outlive a file's name on the disk: zeroes take their place first. What is no regular file has none. The
+// name goes in any case.
+Status erase_file(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0 && errno == ENOENT) return {};
+  const bool is_zeroed = !S_ISREG(info.st_mode) || zero_file(path);
+  int reason = errno;
+  const bool is_gone = ::unlink(path.c_str()) == 0;
+  if (!is_gone) reason = errno;
+  if (is_zeroed && is_gone) return {};
+  return invalid_argument(fmt::format("cannot erase {}: {}", path, std::strerror(reason)), "cache_dir");
 }
 
 Error cannot_use(const std::string& folder, const char* what) {
@@ -65,7 +94,7 @@ Result<std::unique_ptr<PrefixKeeper>> PrefixKeeper::open(const std::string& fold
 }
 
 std::string PrefixKeeper::file_of(const std::string& id) const {
-  return (std::filesystem::path(folder_) / (safe_name(id) + ".prefixes")).string();
+  return (std::filesystem::path(folder_) / (safe_name(id) + kEnding)).string();
 }
 
 void PrefixKeeper::restore(const std::string& id, LoadedModel& model) const {
@@ -85,25 +114,27 @@ void PrefixKeeper::keep(const std::string& id, const LoadedModel& model) {
   if (status_.ok()) status_ = kept.error();
 }
 
-// Its bytes may outlive a file's name on the disk: zeroes take their place first.
 Status PrefixKeeper::erase(const std::string& id) const {
-  const std::string path = file_of(id);
-  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (file.get() < 0 && errno == ENOENT) return {};
-  struct stat info {};
-  bool is_erased = file.get() >= 0 && ::fstat(file.get(), &info) == 0;
-  const std::vector<char> zeroes(size_t{1} << 20);
-  for (off_t at = 0; is_erased && at < info.st_size;) {
-    const auto n_bytes = std::min<size_t>(zeroes.size(), static_cast<size_t>(info.st_size - at));
-    const ssize_t n_written = ::pwrite(file.get(), zeroes.data(), n_bytes, at);
-    is_erased = n_written > 0;
-    at += n_written;
+  return erase_file(file_of(id));
+}
+
+// Those of models that are not served any more too, and what a process left that ended while it wrote.
+Status PrefixKeeper::erase_all() const {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (fs::directory_iterator entry(folder_, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const bool is_part = name.find(std::string(kEnding) + ".part") != std::string::npos;
+    if (name.ends_with(kEnding) || is_part) paths.push_back(entry->path().string());
   }
-  is_erased = is_erased && ::fsync(file.get()) == 0;
-  // The name goes in any case.
-  const int reason = errno;
-  if (::unlink(path.c_str()) == 0 && is_erased) return {};
-  return invalid_argument(fmt::format("cannot erase {}: {}", path, std::strerror(reason)), "cache_dir");
+  if (error) return invalid_argument("cannot read the folder " + folder_ + ": " + error.message(), "cache_dir");
+  Status first;
+  for (const std::string& path : paths) {
+    Status status = erase_file(path);
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
 }
 
 Status PrefixKeeper::status() const {

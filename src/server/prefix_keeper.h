@@ -28,6 +28,8 @@ class PrefixKeeper {
 
   // Zeroes what was kept of a model, and removes it. Errors: InvalidArgument (cannot be written, with the reason).
   Status erase(const std::string& id) const;
+  // The same for all that the folder keeps, of other models and of runs before.
+  Status erase_all() const;
 
   // The first thing that could not be kept.
   Status status() const;

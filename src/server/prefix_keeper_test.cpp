@@ -109,6 +109,24 @@ TEST_F(PrefixKeeperTest, RemembersThatAFileCouldNotBeWritten) {
   EXPECT_NE(keeper->status().error().message.find(keeper->file_of("tiny")), std::string::npos);
 }
 
+TEST_F(PrefixKeeperTest, ErasesAllThatWasKeptAndNothingElse) {
+  const auto keeper = open();
+  const std::string kept = keeper->file_of("tiny"), other = keeper->file_of("gone"), link = folder_ + "/same-bytes";
+  const std::string part = other + ".part4711", pipe = keeper->file_of("pipe"), notes = folder_ + "/notes.txt";
+  for (const std::string& path : {kept, other, part, notes}) std::ofstream(path) << "secret";
+  fs::create_hard_link(kept, link);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const Status status = keeper->erase_all();
+  EXPECT_TRUE(status.ok()) << status.error().message;
+  for (const std::string& path : {kept, other, part, pipe}) EXPECT_FALSE(fs::exists(path)) << path;
+  const auto content_of = [](const std::string& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_EQ(content_of(notes), "secret");
+  EXPECT_EQ(content_of(link), std::string(6, '\0')) << "zeroed before the name went";
+}
+
 TEST_F(PrefixKeeperTest, ANamedPipeInPlaceOfAFileDoesNotHang) {
   const auto keeper = open();
   const auto model = load_model();

@@ -392,6 +392,7 @@ Status serve(const ServerOptions& given, const std::function<void(const std::str
   std::unique_ptr<PrefixKeeper> prefixes;
   if (!options.cache_dir.empty()) {
     RZ_TRY(prefixes, PrefixKeeper::open(options.cache_dir, options.cache_dir_bytes));
+    if (options.wipe_cache) RZ_CHECK_OK(prefixes->erase_all());
   }
   return Server(options, std::move(keys), std::move(log), std::move(prefixes)).run(on_listening);
 }
