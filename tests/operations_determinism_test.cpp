@@ -1,5 +1,5 @@
 // A row's result as bytes: the same alone, among others, at another place, in chunks, with one, two and three threads.
-// Only a row's phase, decode or prefill, may change it.
+// Only a row's phase, decode or prefill, may change it, and not where a backend says that the phases agree.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,15 +40,19 @@ std::vector<RowLayout> row_layouts() {
   return {{all, kTokens}, {all, 0}, {all, 5}, {reversed, 6}, {first, 0}, {rest, 0}, {first, 7}, {rest, 10}, {rest, 3}};
 }
 
-void expect_rows_to_stand_alone(uint32_t max_threads, const MakeRunner& make) {
+void expect_rows_to_stand_alone(const BackendUnderTest& backend, const MakeRunner& make) {
   const Runner alone = make(1);
   std::vector<std::vector<float>> decoded, prefilled;
   for (uint32_t token = 0; token < kTokens; ++token) {
     decoded.push_back(alone({{token}, 1}));
     prefilled.push_back(alone({{token}, 0}));
   }
+  const bool phases_agree = (*backend.make(1))->phases_agree();
+  for (uint32_t token = 0; phases_agree && token < kTokens; ++token) {
+    EXPECT_TRUE(same_bytes(decoded[token], prefilled[token])) << "row " << token << " in both phases";
+  }
   const size_t n_cols = decoded[0].size();
-  for (uint32_t n_threads = 1; n_threads <= max_threads; ++n_threads) {
+  for (uint32_t n_threads = 1; n_threads <= backend.max_threads; ++n_threads) {
     const Runner together = make(n_threads);
     for (const RowLayout& layout : row_layouts()) {
       const auto rows = together(layout);
@@ -80,7 +84,7 @@ class RowDeterminism : public testing::TestWithParam<std::tuple<BackendUnderTest
 TEST_P(RowDeterminism, OfProducts) {
   const TestMatrix m = random_matrix(type(), 1, 37, n_cols(), 1);
   const InputTable inputs = extreme_inputs(kTokens, n_cols(), 2);
-  expect_rows_to_stand_alone(backend().max_threads, [&](uint32_t n_threads) -> Runner {
+  expect_rows_to_stand_alone(backend(), [&](uint32_t n_threads) -> Runner {
     auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
     const LinearOp op{.out = rig->output(m.n_rows), .in = rig->input(inputs), .weight = rig->matrix(m)};
     return [=](const RowLayout& layout) {
@@ -127,7 +131,7 @@ TEST_P(RowDeterminism, OfSeveralProductsOfOneInput) {
 TEST_P(RowDeterminism, OfLogitRows) {
   const TestMatrix m = random_matrix(type(), 1, 37, n_cols(), 1);
   const InputTable inputs = extreme_inputs(kTokens, n_cols(), 2);
-  expect_rows_to_stand_alone(backend().max_threads, [&](uint32_t n_threads) -> Runner {
+  expect_rows_to_stand_alone(backend(), [&](uint32_t n_threads) -> Runner {
     auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
     const ActId in = rig->input(inputs), selected = rig->output(n_cols(), Rows::kLogits);
     const LinearOp op{
@@ -157,7 +161,7 @@ TEST_P(RowDeterminism, OfLogitRows) {
 TEST_P(RowDeterminism, OfGatedPairs) {
   const TestMatrix gate = random_matrix(type(), 1, 37, n_cols(), 1), up = random_matrix(type(), 1, 37, n_cols(), 2);
   const InputTable inputs = extreme_inputs(kTokens, n_cols(), 3);
-  expect_rows_to_stand_alone(backend().max_threads, [&](uint32_t n_threads) -> Runner {
+  expect_rows_to_stand_alone(backend(), [&](uint32_t n_threads) -> Runner {
     auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
     const GatedLinearOp op{rig->output(37), rig->input(inputs), rig->matrix(gate), rig->matrix(up)};
     return [=](const RowLayout& layout) {
@@ -179,7 +183,7 @@ TEST_P(RowDeterminism, OfExperts) {
   for (uint32_t t = 0; t < kTokens; ++t) {
     for (uint32_t k = 0; k < kUsed; ++k) ids.row(t)[k] = static_cast<float>((t + 2 * k) % kExperts);
   }
-  expect_rows_to_stand_alone(backend().max_threads, [&](uint32_t n_threads) -> Runner {
+  expect_rows_to_stand_alone(backend(), [&](uint32_t n_threads) -> Runner {
     auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
     const ExpertsOp op{.out = rig->input(before),
                        .in = rig->input(inputs),
@@ -246,6 +250,18 @@ TEST_P(AttentionDeterminism, OfRowsAloneTogetherInChunksAndInOtherBlocks) {
           << n_threads << " threads, window " << window << ", decode rows beside chunks";
       EXPECT_TRUE(same_bytes(joined({{first.begin() + cut, first.end()}, {rest.begin() + cut, rest.end()}}), prompt))
           << n_threads << " threads, window " << window << ", chunks";
+    }
+  }
+}
+
+TEST_P(AttentionDeterminism, OfBothPhasesWhereTheyAgree) {
+  if (!(*std::get<0>(GetParam()).make(1))->phases_agree()) GTEST_SKIP() << "its phases have arithmetics of their own";
+  constexpr uint32_t kRows = 5;
+  for (const uint32_t window : {0u, 33u, 300u}) {
+    for (const uint32_t first_pos : {30u, 254u, 998u}) {
+      AttentionRig prompt = rig(1, window, 37), decode = rig(2, window, 7);
+      EXPECT_TRUE(same_bytes(prompt.attend({{1, first_pos, kRows}}, 0), decode.attend({{1, first_pos, kRows}}, kRows)))
+          << "from position " << first_pos << ", window " << window;
     }
   }
 }

@@ -162,6 +162,8 @@ class Backend {
   virtual void restore_block(BlockId id, std::span<const std::byte> bytes) { write_block(id, bytes); }
   // Names the arithmetic: backends of one name give the same bits.
   virtual std::string_view arithmetic() const = 0;
+  // Whether a row has the same bits as a decode row and as a prompt's, whatever the model.
+  virtual bool phases_agree() const { return false; }
 
   // After wait, until the next begin: the activation's rows, [n rows of its row set, n_cols].
   virtual std::span<const float> read(ActId act) const = 0;

@@ -135,18 +135,17 @@ class Attention {
 
   // The same for few queries, straight from the panels.
   void score_panels(uint32_t h, uint32_t p, uint32_t end) const {
-    const auto dot = kernels_of(kernels_, cache_.key_type()).dot;
+    const auto dot_pair = kernels_of(kernels_, cache_.key_type()).dot_pair;
+    const uint8_t* panels[kKvPiece / kPanelRows];
     for_halves(p, end, [&](uint32_t pos, uint32_t, uint32_t half) {
-      const uint8_t* panel = cache_.keys(task_.blocks, op_.layer, task_.first_kv_head + h, pos);
-      for (uint32_t i = 0; i < n_queries_; i += kMaxDotRows) {
-        const uint32_t n = std::min(kMaxDotRows, n_queries_ - i);
-        ActRow rows[kMaxDotRows];
-        float y[kMaxDotRows * kPanelRows];
-        for (uint32_t j = 0; j < n; ++j) rows[j] = {query(h, i + j), nullptr};
-        dot(panel, op_.head_dim, rows, n, y);
-        for (uint32_t j = 0; j < n; ++j) std::copy_n(y + j * kPanelRows, kPanelRows, scores(i + j) + half);
-      }
+      panels[half / kPanelRows] = cache_.keys(task_.blocks, op_.layer, task_.first_kv_head + h, pos);
     });
+    for (uint32_t i = 0; i < n_queries_; i += kMaxDotRows) {
+      const uint32_t n = std::min(kMaxDotRows, n_queries_ - i);
+      const float* rows[kMaxDotRows];
+      for (uint32_t j = 0; j < n; ++j) rows[j] = query(h, i + j);
+      dot_pair(panels[0], panels[1], op_.head_dim, rows, n, scores(i));
+    }
   }
 
   // The scores of the piece at p become weights; earlier sums are brought to the new maximum.
@@ -227,16 +226,15 @@ void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore
   Attention(task, kernels, cache, sums, scratch).run();
 }
 
-void merge(const AttentionOp& op, AttentionSums sums, AttentionSums later) {
-  const uint32_t group = group_of(op);
-  for (uint32_t g = 0; g < group; ++g) {
-    Softmax &a = sums.states[g], b = later.states[g];
+void merge(const AttentionOp& op, uint32_t n_queries, AttentionSums sums, AttentionSums later) {
+  for (uint32_t i = 0; i < n_queries; ++i) {
+    Softmax &a = sums.states[i], b = later.states[i];
     if (b.sum == 0) continue;
     const float max = std::max(a.max, b.max);
     const float scale_a = a.sum > 0 ? std::exp(a.max - max) : 0, scale_b = std::exp(b.max - max);
     a = {max, a.sum * scale_a + b.sum * scale_b};
     for (uint32_t c = 0; c < padded_head_dim(op.head_dim); ++c) {
-      const size_t at = size_t{c / 32} * group * 32 + g * 32 + c % 32;
+      const size_t at = size_t{c / 32} * n_queries * 32 + size_t{i} * 32 + c % 32;
       sums.values[at] = sums.values[at] * scale_a + later.values[at] * scale_b;
     }
   }

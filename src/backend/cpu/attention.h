@@ -10,8 +10,8 @@
 
 namespace realizar {
 
-// A decode row's positions are cut in parts of this many, which different threads take; their results are merged in
-// rising order.
+// A row's positions are cut in parts of this many, and the results of parts are merged in rising order, so that
+// different threads may take the parts of a decode row.
 inline constexpr uint32_t kSplitPositions = 256;
 
 struct AttentionTask {
@@ -57,8 +57,8 @@ inline AttentionSums sums_at(float* memory, uint32_t n) {
 size_t attention_scratch(const AttentionOp& op);
 // `sums` [n_kv_heads] of sums_floats each.
 void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, float* sums, float* scratch);
-// Takes sums of later positions into `sums`; all of one row.
-void merge(const AttentionOp& op, AttentionSums sums, AttentionSums later);
+// Takes sums of later positions into `sums`, of as many queries.
+void merge(const AttentionOp& op, uint32_t n_queries, AttentionSums sums, AttentionSums later);
 // out [n_rows, n_heads * head_dim], of row 0 on: the heads of `kv_head` are written.
 void write_attention(const AttentionOp& op, uint32_t kv_head, uint32_t n_rows, AttentionSums sums, float* out);
 

@@ -43,6 +43,7 @@ class CpuBackend final : public Backend {
     runner_.cache().read_kv(runner_.kernels(), layer, id, keys, values);
   }
   std::string_view arithmetic() const override { return runner_.kernels().arithmetic; }
+  bool phases_agree() const override { return !runner_.kernels().has_bf16(); }
 
   void begin(const StepBatch& batch) override { runner_.begin(batch); }
   void embed(const EmbedOp& op) override { runner_.add(op); }

@@ -129,7 +129,7 @@ TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
       std::vector<float> dots(n_rows * kPanelRows), sums(n_rows * kPairRows);
       std::vector<const ActGroup*> rows;
       for (uint32_t r = 0; r < n_rows; ++r) {
-        const ActRow row{nullptr, groups.data() + r * n_cols / 32};
+        const ActGroup* row = groups.data() + r * n_cols / 32;
         kernels_of(*kernels, type.id).dot(m->data, n_cols, &row, 1, dots.data() + r * kPanelRows);
       }
       std::vector<std::byte> tile(kTileBytes);
@@ -165,12 +165,18 @@ TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
     std::vector<float> tile(size_t{kCols} * 16);
     std::vector<ActGroup> groups(kCols / 32);
     kernels->quantize(x.data(), kCols, groups.data());
-    const ActRow row{x.data(), groups.data()};
     for (uint32_t r = 0; r < kRows; ++r) {
       const uint8_t* panel = m->panel(0, r / 16);
-      kernels_of(*kernels, type.id).unpack_f32(panel, 0, kCols, tile.data());
-      float y[16];
-      kernels_of(*kernels, type.id).dot(panel, kCols, &row, 1, y);
+      const TypeKernels& of_type = kernels_of(*kernels, type.id);
+      of_type.unpack_f32(panel, 0, kCols, tile.data());
+      float y[kPairRows];
+      const ActGroup* group_row = groups.data();
+      const float* row = x.data();
+      if (m->has_groups()) {
+        of_type.dot(panel, kCols, &group_row, 1, y);
+      } else {
+        of_type.dot_pair(panel, panel, kCols, &row, 1, y);
+      }
       double expected = 0, magnitude = 0;
       for (uint32_t c = 0; c < kCols; ++c) {
         const float w = decoded[size_t{r} * kCols + c];

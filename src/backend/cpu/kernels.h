@@ -25,14 +25,12 @@ struct alignas(64) ActGroup {
   float halves[2];  // sums of 16
 };
 
-// A row of activations: F32 for plain weights, int8 groups for block types.
-struct ActRow {
-  const float* values;
-  const ActGroup* groups;
-};
-
-// y[r * 16 + i] = panel row i . rows[r], n_rows <= kMaxDotRows.
-using DotFn = void (*)(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_rows, float* y);
+// Of a block type: y[r * 16 + i] = panel row i . rows[r], n_rows <= kMaxDotRows.
+using DotFn = void (*)(const uint8_t* panel, uint32_t n_cols, const ActGroup* const* rows, uint32_t n_rows, float* y);
+// Of a plain type, two panels of 16 rows each, which may be the same: acc[r * 32 + i] = panel row i . rows[r], the very
+// sums of GemmFn in F32; n_rows <= kMaxDotRows.
+using DotPairFn = void (*)(const uint8_t* panel0, const uint8_t* panel1, uint32_t n_cols, const float* const* rows,
+                           uint32_t n_rows, float* acc);
 // Columns [col, col + n) of a panel as a tile: F32 [n][16], or bf16 [n / 2][16][2]. Block types: multiples of 32.
 using UnpackFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* tile);
 // acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each; n_rows <= gemm_f32_rows or gemm_bf16_rows.
@@ -47,7 +45,8 @@ using GemmInt8Fn = void (*)(const void* tile, uint32_t n, const ActGroup* const*
 
 // What products run over panels of a type; null where its layout is multiplied without.
 struct TypeKernels {
-  DotFn dot;             // not of stored blocks
+  DotFn dot;             // of groups alone
+  DotPairFn dot_pair;    // of plain types alone
   UnpackFn unpack_f32;   // not of stored blocks
   UnpackFn unpack_bf16;  // of groups alone, where has_bf16()
   SpreadFn spread;       // of groups alone

@@ -59,17 +59,26 @@ void multiply_split(const KernelTable& kernels, const uint16_t* tile0, const uin
 
 namespace {
 
-// Rows [0, n_rows) of the list, straight from the packed panel.
+// Rows [0, n_rows) of the list, straight from both panels of a plain type.
+void multiply_plain_dots(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
+                         const Operand& in, const uint32_t* list, uint32_t n_rows, float* acc) {
+  const auto dot_pair = kernels_of(kernels, m.type).dot_pair;
+  for (uint32_t i = 0; i < n_rows; i += kMaxDotRows) {
+    const uint32_t n = std::min(kMaxDotRows, n_rows - i);
+    const float* rows[kMaxDotRows];
+    for (uint32_t r = 0; r < n; ++r) rows[r] = in.source + size_t{list[i + r]} * m.n_cols;
+    dot_pair(panel0, panel1 != nullptr ? panel1 : panel0, m.n_cols, rows, n, acc + size_t{i} * kPairRows);
+  }
+}
+
+// The same from a panel of a block type.
 void multiply_dots(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel, const Operand& in,
                    const uint32_t* list, uint32_t n_rows, float* acc) {
   for (uint32_t i = 0; i < n_rows; i += kMaxDotRows) {
     const uint32_t n = std::min(kMaxDotRows, n_rows - i);
-    ActRow rows[kMaxDotRows];
+    const ActGroup* rows[kMaxDotRows];
     float y[kMaxDotRows * kPanelRows];
-    for (uint32_t r = 0; r < n; ++r) {
-      const uint32_t row = list[i + r];
-      rows[r] = {in.source + size_t{row} * m.n_cols, in.prepared->groups(row)};
-    }
+    for (uint32_t r = 0; r < n; ++r) rows[r] = in.prepared->groups(list[i + r]);
     kernels_of(kernels, m.type).dot(panel, m.n_cols, rows, n, y);
     for (uint32_t r = 0; r < n; ++r) std::copy_n(y + r * kPanelRows, kPanelRows, acc + size_t{i + r} * kPairRows);
   }
@@ -149,7 +158,9 @@ void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t ma
   const uint8_t* panel1 = 2 * pair + 1 < m.n_panels() ? m.panel(mat, 2 * pair + 1) : nullptr;
   const bool same = prefill_form(kernels, m) == RowForm::kInt8;  // all rows are in decode's form
   const uint32_t n_same = same ? list.n_rows : list.n_decode;
-  if (m.has_groups() && n_same > kMaxDotRows) {
+  if (!m.has_groups()) {
+    multiply_plain_dots(kernels, m, panel0, panel1, in, list.rows, n_same, acc);
+  } else if (n_same > kMaxDotRows) {
     multiply_int8(kernels, m, panel0, panel1, in, list.rows, n_same, acc, tile);
   } else {
     multiply_dots(kernels, m, panel0, in, list.rows, n_same, acc);

@@ -33,8 +33,7 @@ void StepRunner::plan_attention(const AttentionOp& op) {
 
 Status StepRunner::reserve_attention(const AttentionOp& op) {
   const uint32_t group = op.n_heads / op.n_kv_heads;
-  const size_t n_bytes =
-      (attention_scratch(op) + sums_floats(op, max_queries(op)) + sums_floats(op, group)) * sizeof(float);
+  const size_t n_bytes = (attention_scratch(op) + 2 * sums_floats(op, max_queries(op))) * sizeof(float);
   for (Member& member : members_) {
     if (member.attention.size() >= n_bytes) continue;
     RZ_TRY(member.attention, Pages::allocate(n_bytes));
@@ -50,7 +49,7 @@ float* StepRunner::part(const AttentionOp& op, uint32_t index, uint32_t kv_head)
   return parts_.as<float>() + (size_t{index} * op.n_kv_heads + kv_head) * sums_floats(op, op.n_heads / op.n_kv_heads);
 }
 
-// A decode row among others of its sequence goes through the same parts as one alone, one after the other.
+// Goes through the parts one after the other, which different threads take where a decode row is alone.
 void StepRunner::attend_rows(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member) {
   const BatchSequence& seq = batch_->seqs[unit.seq];
   const uint32_t row = seq.first_row + unit.first_row, group = op.n_heads / op.n_kv_heads;
@@ -66,18 +65,19 @@ void StepRunner::attend_rows(const AttentionOp& op, const AttentionUnit& unit, u
                      .n_kv_heads = 1,
                      .prefill = !is_decode,
                      .begin = 0,
-                     .end = is_decode ? kSplitPositions : ~0u};
+                     .end = kSplitPositions};
+  const uint32_t n_queries = n_rows * group;
   float* scratch = members_[member].attention.as<float>();
   float* sums = scratch + attention_scratch(op);
+  float* later = sums + sums_floats(op, n_queries);
   attend(task, kernels_, cache_, sums, scratch);
-  for (uint32_t part = 1; is_decode && part < n_parts(first_pos); ++part) {
-    float* later = sums + sums_floats(op, group);
+  for (uint32_t part = 1; part < n_parts(first_pos + n_rows - 1); ++part) {
     task.begin = part * kSplitPositions;
     task.end = task.begin + kSplitPositions;
     attend(task, kernels_, cache_, later, scratch);
-    merge(op, sums_at(sums, group), sums_at(later, group));
+    merge(op, n_queries, sums_at(sums, n_queries), sums_at(later, n_queries));
   }
-  write_attention(op, kv_head, n_rows, sums_at(sums, n_rows * group), act(op.out, row));
+  write_attention(op, kv_head, n_rows, sums_at(sums, n_queries), act(op.out, row));
 }
 
 void StepRunner::attend_part(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member) {
@@ -100,7 +100,7 @@ void StepRunner::merge_parts(const AttentionOp& op, const AttentionUnit& unit, u
   const BatchSequence& seq = batch_->seqs[unit.seq];
   const AttentionSums sums = sums_at(part(op, unit.part_index, kv_head), group);
   for (uint32_t i = 1; i < n_parts(static_cast<uint32_t>(seq.first_pos)); ++i) {
-    merge(op, sums, sums_at(part(op, unit.part_index + i, kv_head), group));
+    merge(op, group, sums, sums_at(part(op, unit.part_index + i, kv_head), group));
   }
   write_attention(op, kv_head, 1, sums, act(op.out, seq.first_row));
 }

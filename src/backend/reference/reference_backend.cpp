@@ -153,6 +153,7 @@ class ReferenceBackend final : public Backend {
     cache_.read_kv(layer, id, keys, values);
   }
   std::string_view arithmetic() const override { return "reference"; }
+  bool phases_agree() const override { return true; }
 
   size_t weight_bytes() const override {
     size_t bytes = 0;

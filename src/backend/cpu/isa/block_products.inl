@@ -131,7 +131,7 @@ RZ_INLINE F add_tile(F acc, RowSum sums, F d, F dmin) {
 }
 
 template <PanelLayout L, int kRows>
-RZ_INLINE void dot_group(const uint8_t* group, uint32_t g, const ActRow* rows, RowSum* sums) {
+RZ_INLINE void dot_group(const uint8_t* group, uint32_t g, const ActGroup* const* rows, RowSum* sums) {
   B code[8];
   load_codes<L>(group + L.scale_bytes(), code);
   constexpr int n_vectors = 8 / L.n_subs();
@@ -139,7 +139,7 @@ RZ_INLINE void dot_group(const uint8_t* group, uint32_t g, const ActRow* rows, R
     const ScaleMin w = load_scales<L>(group, s);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const ActGroup& act = rows[r].groups[g];
+      const ActGroup& act = rows[r][g];
       const I dots = dot_vectors<L.max_code, n_vectors>(code + n_vectors * s, act.quants + 16 * s);
       sums[r] = add_block<L>(sums[r], dots, w, act, s);
     }
@@ -147,7 +147,7 @@ RZ_INLINE void dot_group(const uint8_t* group, uint32_t g, const ActRow* rows, R
 }
 
 template <PanelLayout L, int kRows>
-void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* y) {
+void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActGroup* const* rows, float* y) {
   constexpr bool super = L.scales == Scales::kSuper;
   F acc[kRows];
   for (F& a : acc) a = zero();
@@ -169,7 +169,7 @@ void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* 
 }
 
 template <PanelLayout L>
-void dot(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_rows, float* y) {
+void dot(const uint8_t* panel, uint32_t n_cols, const ActGroup* const* rows, uint32_t n_rows, float* y) {
   switch (n_rows) {
     case 1:
       return dot_rows<L, 1>(panel, n_cols, rows, y);

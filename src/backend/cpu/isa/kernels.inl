@@ -39,7 +39,7 @@ template <class Row>
 constexpr TypeKernels type_kernels() {
   TypeKernels kernels{};
   if constexpr (Row::kLayout == Layout::kPlain) {
-    kernels.dot = dot_plain<Row::kId>;
+    kernels.dot_pair = dot_pair<Row::kId>;
     kernels.unpack_f32 = unpack_plain<Row::kId>;
   }
   if constexpr (Row::kLayout == Layout::kGroups) {
@@ -59,7 +59,7 @@ constexpr TypeKernels type_kernels() {
 constexpr bool are_complete(const TypeKernels& kernels, Layout layout) {
   switch (layout) {
     case Layout::kPlain:
-      return kernels.dot != nullptr && kernels.unpack_f32 != nullptr;
+      return kernels.dot_pair != nullptr && kernels.unpack_f32 != nullptr;
     case Layout::kGroups:
       return kernels.dot != nullptr && kernels.unpack_f32 != nullptr && kernels.spread != nullptr &&
              kernels.gemm_int8 != nullptr;

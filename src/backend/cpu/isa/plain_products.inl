@@ -14,40 +14,48 @@ RZ_INLINE F load_plain(const uint8_t* panel, uint32_t col) {
   return mul(load_f8(panel + F8Panel::codes_at(col)), load(F8Panel::scales(panel, col)));
 }
 
+// One chain of sums an output, as in gemm_f32: a generated token's product is a prompt token's.
 template <TypeId kType, int kRows>
-void dot_plain_rows(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, float* y) {
-  F acc[kRows][4];
-  for (auto& row : acc) {
-    for (F& a : row) a = zero();
-  }
-  uint32_t c = 0;
-  for (; c + 4 <= n_cols; c += 4) {
-    prefetch(panel + c * plain_bytes(kType), 4 * plain_bytes(kType));
+void dot_pair_rows(const uint8_t* panel0, const uint8_t* panel1, uint32_t n_cols, const float* const* rows,
+                   float* acc) {
+  F a[kRows][2];
+  for (auto& row : a) row[0] = row[1] = zero();
+  constexpr uint32_t kAtOnce = 4;
+  const auto add_column = [&](uint32_t c) {
+    const F w0 = load_plain<kType>(panel0, c), w1 = load_plain<kType>(panel1, c);
 #pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k) {
-      const F w = load_plain<kType>(panel, c + k);
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) acc[r][k] = fma(w, set1(rows[r].values[c + k]), acc[r][k]);
+    for (int r = 0; r < kRows; ++r) {
+      const F x = set1(rows[r][c]);
+      a[r][0] = fma(w0, x, a[r][0]);
+      a[r][1] = fma(w1, x, a[r][1]);
     }
+  };
+  uint32_t c = 0;
+  for (; c + kAtOnce <= n_cols; c += kAtOnce) {
+    prefetch(panel0 + c * plain_bytes(kType), kAtOnce * plain_bytes(kType));
+    prefetch(panel1 + c * plain_bytes(kType), kAtOnce * plain_bytes(kType));
+#pragma GCC unroll 4
+    for (uint32_t k = 0; k < kAtOnce; ++k) add_column(c + k);
   }
-  for (; c < n_cols; ++c) {
-    const F w = load_plain<kType>(panel, c);
-    for (int r = 0; r < kRows; ++r) acc[r][0] = fma(w, set1(rows[r].values[c]), acc[r][0]);
+  for (; c < n_cols; ++c) add_column(c);
+  for (int r = 0; r < kRows; ++r) {
+    store(acc + 32 * r, a[r][0]);
+    store(acc + 32 * r + 16, a[r][1]);
   }
-  for (int r = 0; r < kRows; ++r) store(y + 16 * r, add(add(acc[r][0], acc[r][1]), add(acc[r][2], acc[r][3])));
 }
 
 template <TypeId kType>
-void dot_plain(const uint8_t* panel, uint32_t n_cols, const ActRow* rows, uint32_t n_rows, float* y) {
+void dot_pair(const uint8_t* panel0, const uint8_t* panel1, uint32_t n_cols, const float* const* rows, uint32_t n_rows,
+              float* acc) {
   switch (n_rows) {
     case 1:
-      return dot_plain_rows<kType, 1>(panel, n_cols, rows, y);
+      return dot_pair_rows<kType, 1>(panel0, panel1, n_cols, rows, acc);
     case 2:
-      return dot_plain_rows<kType, 2>(panel, n_cols, rows, y);
+      return dot_pair_rows<kType, 2>(panel0, panel1, n_cols, rows, acc);
     case 3:
-      return dot_plain_rows<kType, 3>(panel, n_cols, rows, y);
+      return dot_pair_rows<kType, 3>(panel0, panel1, n_cols, rows, acc);
     default:
-      return dot_plain_rows<kType, 4>(panel, n_cols, rows, y);
+      return dot_pair_rows<kType, 4>(panel0, panel1, n_cols, rows, acc);
   }
 }
 
