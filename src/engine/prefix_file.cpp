@@ -13,7 +13,7 @@ namespace realizar {
 namespace {
 
 constexpr char kMagic[8] = {'R', 'Z', 'P', 'R', 'E', 'F', 'I', 'X'};
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 
 struct Header {
   char magic[8];
@@ -35,11 +35,14 @@ class Record {
     set_word(8, name.hash);
     set_word(16, name.owner);
     set_word(24, name.tokens.size());
+    set_word(32, name.n_short_tokens);
     std::ranges::fill(all_tokens(), TokenId{0});
     std::ranges::copy(name.tokens, all_tokens().begin());
   }
   // Of a sound record.
-  BlockPool::Name name() { return {word(0), word(8), word(16), all_tokens().first(word(24))}; }
+  BlockPool::Name name() {
+    return {word(0), word(8), word(16), all_tokens().first(word(24)), static_cast<uint32_t>(word(32))};
+  }
   std::span<std::byte> block() {
     return std::span(bytes_).subspan(kHeadBytes + n_token_bytes_, size() - kHeadBytes - n_token_bytes_ - kSumBytes);
   }
@@ -65,7 +68,7 @@ class Record {
   }
   uint64_t checksum() const { return XXH3_64bits(bytes_.data(), size() - kSumBytes); }
 
-  static constexpr size_t kHeadBytes = 32, kSumBytes = 8;
+  static constexpr size_t kHeadBytes = 40, kSumBytes = 8;
 
   size_t n_token_bytes_;
   std::vector<std::byte> bytes_;

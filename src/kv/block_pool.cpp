@@ -15,7 +15,7 @@ BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& ke
       store_(store),
       blocks_(n_blocks + n_places),
       tokens_(blocks_.size() * block_tokens),
-      table_(std::bit_ceil(2 * blocks_.size() + 1), kNone) {
+      table_(std::bit_ceil(4 * blocks_.size() + 1)) {
   REQUIRE(block_tokens > 0);
   for (uint32_t block = 0; block < n_blocks; ++block) append_free(block);
 }
@@ -37,9 +37,9 @@ uint32_t BlockPool::take_first(uint32_t kept_place) {
 }
 
 void BlockPool::move_name(uint32_t from, uint32_t to) {
-  const Block named = blocks_[from];
+  const Name moved = name_of(BlockId{from});
   erase_name(from);
-  name(to, {named.parent_hash, named.hash, named.owner, tokens_of(from)});
+  restore_name(BlockId{to}, moved);
 }
 
 // A block loses its name, to a place of the store where there is one other than `kept_place`.
@@ -125,7 +125,7 @@ void BlockPool::name_blocks(std::span<const BlockId> blocks, std::span<const Tok
   for (size_t i = 0; i < blocks.size(); ++i) {
     const auto own = tokens.subspan(i * block_tokens_, block_tokens_);
     const uint64_t parent_hash = std::exchange(hash, hash_of(hash, own));
-    if (name(to_index(blocks[i]), {parent_hash, hash, owner, own})) ++counts_.n_inserted;
+    insert_name(to_index(blocks[i]), {parent_hash, hash, owner, own});
   }
 }
 
@@ -151,7 +151,7 @@ std::optional<BlockId> BlockPool::copy_tail(const Tail& tail) {
 
 void BlockPool::name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t owner, uint64_t hash) {
   REQUIRE(!tokens.empty() && tokens.size() < block_tokens_);
-  if (name(to_index(id), {hash, hash_of(hash, tokens), owner, tokens})) ++counts_.n_inserted;
+  insert_name(to_index(id), {hash, hash_of(hash, tokens), owner, tokens});
 }
 
 std::vector<BlockId> BlockPool::named_blocks() const {
@@ -167,25 +167,57 @@ std::vector<BlockId> BlockPool::named_blocks() const {
 
 BlockPool::Name BlockPool::name_of(BlockId id) const {
   const Block& block = blocks_[to_index(id)];
-  return {block.parent_hash, block.hash, block.owner, tokens_of(to_index(id))};
+  return {block.parent_hash, block.hash, block.owner, tokens_of(to_index(id)), block.n_short_tokens};
 }
 
 bool BlockPool::restore_name(BlockId id, const Name& name_before) {
-  const bool is_own = hash_of(name_before.parent_hash, name_before.tokens) == name_before.hash;
-  return is_own && name(to_index(id), name_before);
+  const auto& [parent_hash, hash, owner, tokens, n_short_tokens] = name_before;
+  if (hash_of(parent_hash, tokens) != hash || lookup(hash, tokens) != kNone) return false;
+  if (n_short_tokens > 0 && n_short_tokens < tokens.size()) {
+    const auto first = tokens.first(n_short_tokens);
+    name(to_index(id), {parent_hash, hash_of(parent_hash, first), owner, first});
+  }
+  return name(to_index(id), name_before);
 }
 
-// False where it has a name, or the name is taken.
+void BlockPool::insert_name(uint32_t block, const Name& new_name) {
+  const bool is_first = blocks_[block].hash == 0;
+  if (name(block, new_name) && is_first) ++counts_.n_inserted;
+}
+
+// False where the name is taken, or the block has one that this one does not go on from.
 bool BlockPool::name(uint32_t block, const Name& name) {
   Block& named = blocks_[block];
-  if (named.hash != 0 || lookup(name.hash, name.tokens) != kNone) return false;
+  if (lookup(name.hash, name.tokens) != kNone) return false;
+  if (named.hash == 0) {
+    ++(block < n_blocks_ ? counts_.n_named : counts_.n_stored);
+  } else {
+    if (!may_grow(block, name)) return false;
+    shorten_name(block);
+  }
   std::ranges::copy(name.tokens, tokens_.begin() + static_cast<std::ptrdiff_t>(size_t{block} * block_tokens_));
   named.hash = name.hash;
   named.parent_hash = name.parent_hash;
   named.owner = name.owner;
   named.n_tokens = static_cast<uint32_t>(name.tokens.size());
-  insert_name(block);
+  insert({block, false});
   return true;
+}
+
+bool BlockPool::may_grow(uint32_t block, const Name& name) const {
+  const auto own = tokens_of(block);
+  return blocks_[block].parent_hash == name.parent_hash && own.size() < name.tokens.size() &&
+         std::ranges::equal(own, name.tokens.first(own.size()));
+}
+
+// The name is the second one from now on, where there is none yet; else it is forgotten.
+void BlockPool::shorten_name(uint32_t block) {
+  Block& named = blocks_[block];
+  erase({block, false});
+  if (named.short_hash != 0) return;
+  named.short_hash = named.hash;
+  named.n_short_tokens = named.n_tokens;
+  insert({block, true});
 }
 
 void BlockPool::forget_names(std::optional<uint64_t> owner) {
@@ -209,7 +241,7 @@ bool BlockPool::wipe_nameless(uint32_t max_blocks, const std::function<void(Bloc
 }
 
 bool BlockPool::is_consistent() const {
-  uint32_t n_listed = 0, n_named = 0, n_in_table = 0;
+  uint32_t n_listed = 0, n_named = 0, n_names = 0, n_in_table = 0;
   for (uint32_t block = first_free_; block != kNone; block = blocks_[block].next) {
     if (blocks_[block].n_holders != 0 || ++n_listed > n_blocks_) return false;
   }
@@ -219,11 +251,16 @@ bool BlockPool::is_consistent() const {
     if (block >= n_blocks_ && blocks_[block].n_holders != 0) return false;
     if (blocks_[block].hash == 0) continue;
     ++n_named;
-    if (lookup(blocks_[block].hash, tokens_of(block)) != block) return false;
+    for (const bool is_short : {false, true}) {
+      const Entry entry{block, is_short};
+      if (hash_at(entry) == 0) continue;
+      ++n_names;
+      if (lookup(hash_at(entry), tokens_at(entry)) != block) return false;
+    }
   }
-  for (const uint32_t block : table_) n_in_table += block != kNone ? 1 : 0;
+  for (const Entry& entry : table_) n_in_table += entry.block != kNone ? 1 : 0;
   const bool are_counted = n_named == counts_.n_named + counts_.n_stored;
-  return n_listed == n_free_ && n_unheld == n_free_ && n_named == n_in_table && are_counted;
+  return n_listed == n_free_ && n_unheld == n_free_ && n_names == n_in_table && are_counted;
 }
 
 // Never 0, which stands for no name.
@@ -260,39 +297,54 @@ void BlockPool::take_free(uint32_t block) {
   --n_free_;
 }
 
+uint64_t BlockPool::hash_at(const Entry& entry) const {
+  return entry.is_short ? blocks_[entry.block].short_hash : blocks_[entry.block].hash;
+}
+
+std::span<const TokenId> BlockPool::tokens_at(const Entry& entry) const {
+  const auto all = tokens_of(entry.block);
+  return entry.is_short ? all.first(blocks_[entry.block].n_short_tokens) : all;
+}
+
 uint32_t BlockPool::lookup(uint64_t hash, std::span<const TokenId> tokens) const {
   const size_t mask = table_.size() - 1;
-  for (size_t slot = hash & mask; table_[slot] != kNone; slot = (slot + 1) & mask) {
-    const uint32_t block = table_[slot];
-    if (blocks_[block].hash == hash && std::ranges::equal(tokens_of(block), tokens)) return block;
+  for (size_t slot = hash & mask; table_[slot].block != kNone; slot = (slot + 1) & mask) {
+    const Entry& entry = table_[slot];
+    if (hash_at(entry) == hash && std::ranges::equal(tokens_at(entry), tokens)) return entry.block;
   }
   return kNone;
 }
 
-void BlockPool::insert_name(uint32_t block) {
-  ++(block < n_blocks_ ? counts_.n_named : counts_.n_stored);
+void BlockPool::insert(const Entry& entry) {
   const size_t mask = table_.size() - 1;
-  size_t slot = blocks_[block].hash & mask;
-  while (table_[slot] != kNone) slot = (slot + 1) & mask;
-  table_[slot] = block;
+  size_t slot = hash_at(entry) & mask;
+  while (table_[slot].block != kNone) slot = (slot + 1) & mask;
+  table_[slot] = entry;
 }
 
 // Deletion from a linearly probed table: entries after the hole move up where their place allows it (Knuth, 6.4, R).
-void BlockPool::erase_name(uint32_t block) {
-  if (blocks_[block].hash == 0) return;
-  --(block < n_blocks_ ? counts_.n_named : counts_.n_stored);
+void BlockPool::erase(const Entry& entry) {
   const size_t mask = table_.size() - 1;
-  size_t hole = blocks_[block].hash & mask;
-  while (table_[hole] != block) hole = (hole + 1) & mask;
-  for (size_t slot = (hole + 1) & mask; table_[slot] != kNone; slot = (slot + 1) & mask) {
-    const size_t home = blocks_[table_[slot]].hash & mask;
+  size_t hole = hash_at(entry) & mask;
+  while (table_[hole] != entry) hole = (hole + 1) & mask;
+  for (size_t slot = (hole + 1) & mask; table_[slot].block != kNone; slot = (slot + 1) & mask) {
+    const size_t home = hash_at(table_[slot]) & mask;
     const bool may_move = ((slot - home) & mask) >= ((slot - hole) & mask);
     if (!may_move) continue;
     table_[hole] = table_[slot];
     hole = slot;
   }
-  table_[hole] = kNone;
-  blocks_[block].hash = 0;
+  table_[hole] = {};
+}
+
+void BlockPool::erase_name(uint32_t block) {
+  Block& named = blocks_[block];
+  if (named.hash == 0) return;
+  --(block < n_blocks_ ? counts_.n_named : counts_.n_stored);
+  erase({block, false});
+  if (named.short_hash != 0) erase({block, true});
+  named.hash = named.short_hash = 0;
+  named.n_tokens = named.n_short_tokens = 0;
 }
 
 }  // namespace realizar

@@ -9,8 +9,9 @@
 // from the front: so the free list is also the eviction queue, least recently used first. One without a name joins the
 // front.
 //
-// A name may stand for the first rows of a block alone: the tail of a prompt. Who has the block goes on writing the
-// rows after those, so others copy it.
+// A name may stand for the first rows of a block alone: the tail of a text. Who has the block goes on writing the rows
+// after those, so others copy it. When more of its rows are named, the first of its names stays as a second, shorter
+// one: that of a prompt, in a block where the answer goes on.
 #pragma once
 
 #include <cstdint>
@@ -66,8 +67,8 @@ class BlockPool {
   // which must have the capacity. Blocks come back from the store as long as others are free.
   void find_prefix(std::span<const TokenId> tokens, uint64_t& hash, std::vector<BlockId>& found);
   // Names the next `blocks` after their `tokens`. All of their positions must have been computed by the prefill
-  // arithmetic, since they will stand for prompt positions. A name that is taken stays as it is. `owner`: whose names
-  // they are, for forget_names.
+  // arithmetic, since they will stand for prompt positions. A name that is taken stays as it is, and so does a block's
+  // own but for a tail that these tokens go on from. `owner`: whose names they are, for forget_names.
   void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t owner, uint64_t& hash);
 
   // Rows of a block that follow the block that `hash` belongs to. Both functions leave `hash` as it is.
@@ -86,6 +87,7 @@ class BlockPool {
   struct Name {
     uint64_t parent_hash, hash, owner;
     std::span<const TokenId> tokens;  // 1 to block_tokens, of the block's first rows
+    uint32_t n_short_tokens = 0;      // of those, that a second name stands for; 0: there is none
   };
   // All named blocks: those that are held, then the free ones, most recently used first.
   std::vector<BlockId> named_blocks() const;
@@ -104,7 +106,7 @@ class BlockPool {
 
   struct NameCounts {
     uint32_t n_named = 0, n_stored = 0;  // blocks, and places of the store, that have a name
-    uint64_t n_inserted = 0;             // names that name_blocks and name_tail gave
+    uint64_t n_inserted = 0;             // blocks that name_blocks and name_tail gave their first name
     uint64_t n_evicted = 0;              // that a block lost when it was taken again,
     uint64_t n_saved = 0;                // those of them that went to the store,
     uint64_t n_dropped = 0;              // and those that were lost there since their place was wanted
@@ -121,15 +123,28 @@ class BlockPool {
     uint32_t previous = kNone, next = kNone;  // in the free list
     uint64_t hash = 0;                        // of all tokens up to the last that it stands for; 0: no name
     uint64_t parent_hash = 0;
-    uint64_t owner = 0;     // of the name
-    uint32_t n_tokens = 0;  // that the name stands for
-    bool is_used = false;   // since it was zeroed last
+    uint64_t short_hash = 0;      // of the second name; 0: there is none
+    uint64_t owner = 0;           // of the names
+    uint32_t n_tokens = 0;        // that the name stands for
+    uint32_t n_short_tokens = 0;  // that the second name stands for
+    bool is_used = false;         // since it was zeroed last
+  };
+  // A name's place in the table of names: its block, and which of the two it is.
+  struct Entry {
+    uint32_t block = kNone;
+    bool is_short = false;
+    bool operator==(const Entry&) const = default;
   };
 
+  void insert_name(uint32_t block, const Name& new_name);
   bool name(uint32_t block, const Name& name);
+  bool may_grow(uint32_t block, const Name& name) const;
+  void shorten_name(uint32_t block);
   void drop_place(uint32_t place);
   uint64_t hash_of(uint64_t parent_hash, std::span<const TokenId> tokens) const;
   std::span<const TokenId> tokens_of(uint32_t block) const;
+  uint64_t hash_at(const Entry& entry) const;
+  std::span<const TokenId> tokens_at(const Entry& entry) const;
   void move_name(uint32_t from, uint32_t to);
   void save_or_forget(uint32_t block, uint32_t kept_place);
   uint32_t take_first(uint32_t kept_place);
@@ -138,7 +153,8 @@ class BlockPool {
   void append_free(uint32_t block);
   void take_free(uint32_t block);
   uint32_t lookup(uint64_t hash, std::span<const TokenId> tokens) const;
-  void insert_name(uint32_t block);
+  void insert(const Entry& entry);
+  void erase(const Entry& entry);
   void erase_name(uint32_t block);
 
   uint32_t n_blocks_, block_tokens_;
@@ -149,7 +165,7 @@ class BlockPool {
   std::vector<TokenId> tokens_;  // [blocks and places, block_tokens], of those with names
   uint32_t first_free_ = kNone, last_free_ = kNone, n_free_ = 0;
   NameCounts counts_;
-  std::vector<uint32_t> table_;  // open addressing, linear probing: block or kNone; size a power of two
+  std::vector<Entry> table_;  // of names: open addressing, linear probing; size a power of two
 };
 
 }  // namespace realizar

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>
@@ -163,6 +164,37 @@ TEST(BlockPool, TheLongestTailIsFoundAndCopied) {
   EXPECT_TRUE(pool.is_consistent());
 }
 
+TEST(BlockPool, ATailThatGoesOnIsFoundByItsFirstNameAndByItsLongest) {
+  RecordingStore store;
+  BlockPool pool(3, 4, {7, 0}, &store, 2);
+  const uint64_t root = pool.root_hash(0);
+  const auto n_found = [&](std::initializer_list<int> ids) {
+    const auto tail = pool.find_tail(tokens_of(ids), root);
+    return tail ? tail->n_tokens : 0;
+  };
+  const BlockId block = *pool.allocate(), other = *pool.allocate();
+  pool.name_tail(block, tokens_of({1}), 0, root);
+  pool.name_tail(block, tokens_of({1, 2}), 0, root);
+  EXPECT_EQ(n_found({1, 2}), 2u);
+  EXPECT_EQ(n_found({1, 3}), 1u);
+  pool.name_tail(block, tokens_of({1, 9, 9}), 0, root);
+  EXPECT_EQ(n_found({1, 9, 9}), 1u) << "other tokens than those that it was named after";
+  name_from_root(pool, {block}, tokens_of({1, 2, 3, 4}));
+  EXPECT_EQ(find_from_root(pool, tokens_of({1, 2, 3, 4})), std::vector{block});
+  EXPECT_EQ(n_found({1, 2, 3}), 1u) << "of those between only the first is kept";
+  EXPECT_EQ(pool.name_counts().n_named, 1u);
+  EXPECT_TRUE(pool.is_consistent());
+
+  pool.release(block);
+  pool.release(block);
+  pool.release(other);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(pool.allocate().has_value());
+  ASSERT_EQ(store.saved.size(), 1u);
+  EXPECT_EQ(n_found({1, 2, 3, 4}), 4u) << "both names went to the store";
+  EXPECT_EQ(n_found({1, 3}), 1u);
+  EXPECT_TRUE(pool.is_consistent());
+}
+
 TEST(BlockPool, ATailIsCopiedToNoBlockButAFreeOne) {
   RecordingStore store;
   BlockPool pool(1, 4, {7, 0}, &store);
@@ -243,11 +275,11 @@ TEST(BlockPool, HasAllWipedThatWasUsedAndIsNobodysAnyMore) {
 }
 
 TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
-  constexpr uint32_t kBlocks = 12, kBlockTokens = 2;
+  constexpr uint32_t kBlocks = 12, kBlockTokens = 3;
   std::mt19937 random(3);
   RecordingStore store;
   BlockPool pool(kBlocks, kBlockTokens, {1, 0}, &store);
-  std::map<uint32_t, std::string> name_of;  // naive: what each block was named last
+  std::map<uint32_t, std::vector<std::string>> names_of;  // naive: each block's longest name, and its first
   std::vector<BlockId> held;
   const auto hash_after = [](std::span<const TokenId> first) {
     BlockPool other(1, kBlockTokens, {1, 0});
@@ -257,8 +289,8 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
     return hash;
   };
   for (int step = 0; step < 20000; ++step) {
-    const auto letter = [&] { return TokenId{static_cast<int>(random() % 3)}; };
-    const std::vector<TokenId> text{letter(), letter(), letter(), letter()};
+    std::vector<TokenId> text;
+    for (uint32_t i = 0; i < 2 * kBlockTokens; ++i) text.push_back(TokenId{static_cast<int>(random() % 2)});
     const auto spelled = [&](uint32_t n) {
       std::string key;
       for (uint32_t i = 0; i < n; ++i) key += static_cast<char>('0' + to_index(text[i]));
@@ -268,9 +300,20 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
     const auto hash_before = [&](uint32_t block_idx) {
       return block_idx == 0 ? pool.root_hash(0) : hash_after(std::span(text).first(kBlockTokens));
     };
+    const auto block_named = [&](const std::string& key) {
+      const auto has_key = [&](const auto& n) { return std::ranges::find(n.second, key) != n.second.end(); };
+      return std::find_if(names_of.begin(), names_of.end(), has_key);
+    };
     const auto add_name = [&](BlockId block, const std::string& key) {
-      const bool taken = std::any_of(name_of.begin(), name_of.end(), [&](const auto& n) { return n.second == key; });
-      if (!taken && !name_of.contains(to_index(block))) name_of[to_index(block)] = key;
+      if (block_named(key) != names_of.end()) return;
+      auto& names = names_of[to_index(block)];
+      const bool goes_on = !names.empty() && key.starts_with(names[0]) &&
+                           (key.size() - 1) / kBlockTokens == (names[0].size() - 1) / kBlockTokens;
+      if (names.empty()) {
+        names = {key};
+      } else if (goes_on) {
+        names = {key, names.back()};
+      }
     };
     switch (random() % 6) {
       case 0: {
@@ -278,7 +321,7 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
         const auto block = pool.allocate();
         ASSERT_EQ(block.has_value(), has_free);
         if (!block) break;
-        name_of.erase(to_index(*block));
+        names_of.erase(to_index(*block));
         held.push_back(*block);
         break;
       }
@@ -302,22 +345,20 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
       case 3: {
         if (held.empty()) break;
         const BlockId block = held[random() % held.size()];
-        const uint32_t block_idx = random() % 2;
-        add_name(block, spelled(block_idx * kBlockTokens + 1));
-        pool.name_tail(block, std::span(text).subspan(block_idx * kBlockTokens, 1), 0, hash_before(block_idx));
+        const uint32_t block_idx = random() % 2, n_tokens = 1 + random() % (kBlockTokens - 1);
+        add_name(block, spelled(block_idx * kBlockTokens + n_tokens));
+        pool.name_tail(block, std::span(text).subspan(block_idx * kBlockTokens, n_tokens), 0, hash_before(block_idx));
         break;
       }
       case 4: {
         const uint32_t first = random() % 2 * kBlockTokens, n_wanted = 1 + random() % kBlockTokens;
         const auto tail = pool.find_tail(std::span(text).subspan(first, n_wanted), hash_before(first / kBlockTokens));
         uint32_t n_expected = n_wanted;
-        const auto is_named = [&](uint32_t n) {
-          return std::any_of(name_of.begin(), name_of.end(), [&](const auto& m) { return m.second == spelled(n); });
-        };
+        const auto is_named = [&](uint32_t n) { return block_named(spelled(n)) != names_of.end(); };
         while (n_expected > 0 && !is_named(first + n_expected)) --n_expected;
         ASSERT_EQ(tail ? tail->n_tokens : 0, n_expected);
         if (!tail) break;
-        ASSERT_EQ(name_of.at(tail->block), spelled(first + n_expected));
+        ASSERT_EQ(tail->block, block_named(spelled(first + n_expected))->first);
         const auto copy = pool.copy_tail(*tail);
         const bool is_source_free = pool.n_holders(BlockId{tail->block}) == 0;
         if (!copy) {
@@ -326,7 +367,7 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
         }
         ASSERT_EQ(store.copied.back(), std::pair(BlockId{tail->block}, *copy));
         ASSERT_NE(to_index(*copy), tail->block);
-        name_of.erase(to_index(*copy));
+        names_of.erase(to_index(*copy));
         held.push_back(*copy);
         break;
       }
@@ -334,9 +375,8 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
         const auto found = find_from_root(pool, text);
         for (uint32_t i = 0; i < 2; ++i) {
           const std::string key = spelled((i + 1) * kBlockTokens);
-          const auto named =
-              std::find_if(name_of.begin(), name_of.end(), [&](const auto& n) { return n.second == key; });
-          const bool expected = named != name_of.end() && found.size() >= i;
+          const auto named = block_named(key);
+          const bool expected = named != names_of.end() && found.size() >= i;
           ASSERT_EQ(found.size() > i, expected);
           if (!expected) break;
           ASSERT_EQ(to_index(found[i]), named->first);
@@ -419,7 +459,7 @@ TEST(BlockPool, CountsWhatBecomesOfNames) {
   const BlockId block = *pool.allocate();  // one that has no name any more
   EXPECT_EQ(counts(), (std::vector<uint64_t>{1, 1, 4, 3, 3, 2}));
   pool.name_tail(block, tokens_of({9}), 0, pool.root_hash(0));
-  name_from_root(pool, {block}, tokens_of({9, 9}));  // has a name already
+  name_from_root(pool, {block}, tokens_of({9, 9}));  // goes on from its name
   EXPECT_EQ(counts(), (std::vector<uint64_t>{2, 1, 5, 3, 3, 2}));
   store.has_room = false;
   pool.release(block);
