@@ -35,7 +35,7 @@ struct Arrival {
 // An engine over a HashBackend, with the dimensions of a small model.
 class Rig {
  public:
-  explicit Rig(EngineOptions options) {
+  explicit Rig(EngineOptions options, bool phases_agree = false) : backend_(phases_agree) {
     static const ModelFile file = std::move(*ModelFile::open(RZ_SOURCE_DIR "/tests/data/conformance/llama.gguf"));
     options.n_ctx = kContext;
     RC_ASSERT(backend_.configure(Engine::limits_for(options)).ok());
@@ -64,7 +64,7 @@ class Rig {
 };
 
 // The tokens that a request gives alone, by the definition and not by the engine.
-std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab) {
+std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab, bool phases_agree = false) {
   Sampler sampler(n_vocab);
   std::vector<TokenId> tokens = request.prompt;
   std::vector<float> logits(n_vocab);
@@ -75,7 +75,7 @@ std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab) {
   for (size_t i = 0; i < n_wanted; ++i) {
     HashBackend::fill_logits(hash, logits);
     tokens.push_back(sampler.sample(request.sampling, logits, tokens));
-    hash = HashBackend::fold(hash, tokens.back(), true);
+    hash = HashBackend::fold(hash, tokens.back(), !phases_agree);
   }
   return {tokens.begin() + static_cast<std::ptrdiff_t>(request.prompt.size()), tokens.end()};
 }
@@ -123,6 +123,17 @@ Arrival make_arrival() {
   return arrival;
 }
 
+// The next turn of a chat: what was asked and answered, and something more.
+void go_on_from(const Arrival& earlier, uint32_t n_vocab, bool phases_agree, Arrival& arrival) {
+  std::vector<TokenId> text = earlier.request.prompt;
+  const auto answer = tokens_alone(earlier.request, n_vocab, phases_agree);
+  text.insert(text.end(), answer.begin(), answer.end());
+  text.push_back(TokenId{0});
+  if (text.size() > kContext) return;
+  arrival.request.prompt = text;
+  arrival.request.cache_salt = earlier.request.cache_salt;
+}
+
 EngineOptions make_options() {
   EngineOptions options;
   options.max_seqs = *rc::gen::inRange(1u, 7u);
@@ -141,8 +152,8 @@ void check_blocks(const Engine& engine) {
   RC_ASSERT(pool.is_consistent());
   std::map<uint32_t, uint32_t> n_holders;
   for (const SequencePtr& sequence : engine.running()) {
-    RC_ASSERT(sequence->blocks.size() * pool.block_tokens() >= sequence->n_computed);
-    for (const BlockId block : sequence->blocks) ++n_holders[to_index(block)];
+    RC_ASSERT(sequence->cache.blocks().size() * pool.block_tokens() >= sequence->n_computed());
+    for (const BlockId block : sequence->cache.blocks()) ++n_holders[to_index(block)];
   }
   for (uint32_t block = 0; block < pool.n_blocks(); ++block) {
     RC_ASSERT(pool.n_holders(BlockId{block}) == n_holders[block]);
@@ -166,7 +177,8 @@ void run_schedule(Rig& rig, std::vector<Arrival>& arrivals, std::vector<Recorder
 TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
   EXPECT_TRUE(rc::check([] {
     const EngineOptions options = make_options();
-    Rig rig(options);
+    const bool phases_agree = *rc::gen::arbitrary<bool>();
+    Rig rig(options, phases_agree);
     if (*rc::gen::arbitrary<bool>()) {
       const uint32_t max_catch_up = *rc::gen::inRange(1u, 40u);
       rig.use_drafter({.max_seqs = options.max_seqs,
@@ -176,7 +188,10 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
                        .block_tokens = options.block_tokens});
     }
     std::vector<Arrival> arrivals(*rc::gen::inRange<size_t>(1, 14));
-    for (Arrival& arrival : arrivals) arrival = make_arrival();
+    for (size_t i = 0; i < arrivals.size(); ++i) {
+      arrivals[i] = make_arrival();
+      if (i > 0 && *rc::gen::arbitrary<bool>()) go_on_from(arrivals[i - 1], rig.n_vocab(), phases_agree, arrivals[i]);
+    }
     std::vector<Recorder> recorders(arrivals.size());
     run_schedule(rig, arrivals, recorders);
 
@@ -184,7 +199,7 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
     RC_TAG(rig.engine().counters().n_preemptions > 0, rig.engine().counters().n_prefix_hits > 0,
            rig.engine().counters().n_accepted > 0);
     for (size_t i = 0; i < arrivals.size(); ++i) {
-      const auto expected = tokens_alone(arrivals[i].request, rig.n_vocab());
+      const auto expected = tokens_alone(arrivals[i].request, rig.n_vocab(), phases_agree);
       const Recorder& recorder = recorders[i];
       RC_ASSERT(recorder.n_ends == 1);
       RC_ASSERT(recorder.ended_whole);

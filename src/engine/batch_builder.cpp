@@ -17,14 +17,14 @@ const StepBatch& BatchBuilder::build(std::span<const SequencePtr> sequences, std
 
 void BatchBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) {
   const auto first_row = static_cast<uint32_t>(tokens_.size());
-  for (uint32_t pos = sequence.n_computed; pos < sequence.n_computed + chunk.n_tokens; ++pos) {
+  for (uint32_t pos = sequence.n_computed(); pos < sequence.n_computed() + chunk.n_tokens; ++pos) {
     const uint32_t n_known = sequence.n_known();
     tokens_.push_back(pos < n_known ? sequence.tokens[pos] : sequence.drafts[pos - n_known]);
     positions_.push_back(static_cast<Pos>(pos));
   }
   for (uint32_t i = chunk.n_tokens - chunk.n_logit_rows; i < chunk.n_tokens; ++i) logit_rows_.push_back(first_row + i);
   if (chunk.is_decode) n_decode_rows_ += chunk.n_tokens;
-  seqs_.push_back({first_row, chunk.n_tokens, static_cast<Pos>(sequence.n_computed), sequence.blocks});
+  seqs_.push_back({first_row, chunk.n_tokens, static_cast<Pos>(sequence.n_computed()), sequence.cache.blocks()});
 }
 
 void BatchBuilder::begin() {

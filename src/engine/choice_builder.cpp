@@ -37,7 +37,7 @@ std::span<const TokenChoice> ChoiceBuilder::build(std::span<const SequencePtr> s
 }
 
 void ChoiceBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) {
-  const uint32_t end = sequence.n_computed + chunk.n_tokens;
+  const uint32_t end = sequence.n_computed() + chunk.n_tokens;
   for (uint32_t pos = end - chunk.n_logit_rows; pos < end; ++pos) choices_.push_back(choice_after(sequence, pos + 1));
 }
 

@@ -169,6 +169,7 @@ Engine::Engine(const Model& model, Backend& backend, const Decoder& decoder, std
       decoder_(decoder),
       end_tokens_(std::move(end_tokens)),
       options_(options),
+      phases_agree_(backend.phases_agree()),
       host_blocks_(backend, n_places_for(options, backend), counters_),
       pool_(n_blocks_for(options), options.block_tokens, random_hash_key(), &host_blocks_,
             n_places_for(options, backend)),
@@ -219,7 +220,7 @@ Status Engine::check(const Request& request) const {
   return validate(request.sampling, config_.n_vocab);
 }
 
-Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) const {
+Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) {
   RZ_CHECK_OK(check(request));
   auto sequence = std::make_unique<Sequence>();
   sequence->request = &request;
@@ -233,7 +234,7 @@ Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) c
   sequence->tokens.reserve(size_t{sequence->n_prompt} + sequence->n_wanted);
   sequence->tokens.assign(request.prompt.begin(), request.prompt.end());
   sequence->drafts.reserve(options_.n_draft);
-  sequence->blocks.reserve((sequence->n_prompt + sequence->n_wanted) / options_.block_tokens + 1);
+  sequence->cache = SequenceCache(pool_, request.cache_salt, request.tenant, sequence->n_prompt + sequence->n_wanted);
   if (request.trace) sequence->operations = std::make_unique<OpTable>();
   if (request.pooling != Pooling::kNone) sequence->embedding.assign(config_.d_model, 0.0f);
   return sequence;
@@ -350,9 +351,9 @@ KvNumbers Engine::read_kv(const Sequence& sequence) const {
   KvNumbers kv;
   std::vector<float> keys(bt * n_cols), values(bt * n_cols);
   for (uint32_t layer = 0; layer < config_.n_layers; ++layer) {
-    for (uint32_t pos = 0; pos < sequence.n_computed; pos += bt) {
-      backend_.read_kv(layer, sequence.blocks[pos / bt], keys, values);
-      const auto end = static_cast<std::ptrdiff_t>(std::min(bt, sequence.n_computed - pos) * n_cols);
+    for (uint32_t pos = 0; pos < sequence.n_computed(); pos += bt) {
+      backend_.read_kv(layer, sequence.cache.blocks()[pos / bt], keys, values);
+      const auto end = static_cast<std::ptrdiff_t>(std::min(bt, sequence.n_computed() - pos) * n_cols);
       kv.keys.insert(kv.keys.end(), keys.begin(), keys.begin() + end);
       kv.values.insert(kv.values.end(), values.begin(), values.begin() + end);
     }
@@ -373,20 +374,21 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
   Sequence sequence;
   sequence.tokens.assign(tokens.begin(), tokens.end());
   sequence.n_prompt = n_prompt;
+  sequence.cache = SequenceCache(pool_, 0, 0, n_tokens);
   std::vector<float> all;
   all.reserve(size_t{n_last} * config_.n_vocab);
   Status status;
-  while (status.ok() && sequence.n_computed < n_tokens) {
+  while (status.ok() && sequence.n_computed() < n_tokens) {
     const BackendLimits limits = limits_for(options_);
     const uint32_t first_wanted = n_tokens - n_last;
     PlannedChunk chunk{0, 1, sequence.is_decoding(), 0};
     if (!chunk.is_decode) {
-      const bool is_wanted = sequence.n_computed >= first_wanted;
+      const bool is_wanted = sequence.n_computed() >= first_wanted;
       const uint32_t end = is_wanted ? n_prompt : std::min(n_prompt, first_wanted);
-      chunk.n_tokens = std::min(end - sequence.n_computed, is_wanted ? limits.max_logit_rows : limits.max_rows);
+      chunk.n_tokens = std::min(end - sequence.n_computed(), is_wanted ? limits.max_logit_rows : limits.max_rows);
     }
-    chunk.n_logit_rows = sequence.n_computed >= first_wanted ? chunk.n_tokens : 0;
-    if (!ensure_blocks(sequence, sequence.n_computed + chunk.n_tokens)) {
+    chunk.n_logit_rows = sequence.n_computed() >= first_wanted ? chunk.n_tokens : 0;
+    if (!sequence.cache.reserve(sequence.n_computed() + chunk.n_tokens)) {
       status = Error{ErrorCode::kResourceExhausted, fmt::format("all {} KV blocks are in use", pool_.n_blocks()), ""};
       break;
     }
@@ -394,11 +396,10 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
     batch_builder_.append(sequence, chunk);
     status = run_step(batch_builder_.finish());
     if (!status.ok()) break;
-    if (chunk.n_logit_rows > 0) status = take_logits(sequence.n_computed, chunk.n_logit_rows, all);
-    sequence.n_computed += chunk.n_tokens;
+    if (chunk.n_logit_rows > 0) status = take_logits(sequence.n_computed(), chunk.n_logit_rows, all);
+    sequence.cache.commit(sequence.tokens, chunk.n_tokens, false);
   }
   if (status.ok() && kv != nullptr) *kv = read_kv(sequence);
-  release_blocks(sequence);
   if (!status.ok()) return status.error();
   return all;
 }

@@ -61,7 +61,7 @@ class Engine {
   // Checks a request and makes what the engine needs for it. Any thread. `request` and `sink` must outlive the
   // sequence, which ends with sink.on_end. Errors: InvalidArgument (empty prompt, id outside the vocabulary, a sampling
   // parameter out of range, by name), ContextLengthExceeded (both numbers, before any computation).
-  Result<SequencePtr> prepare(const Request& request, RequestSink& sink) const;
+  Result<SequencePtr> prepare(const Request& request, RequestSink& sink);
   // Puts it among those that wait.
   void submit(SequencePtr sequence);
   // Takes in what waits and fits, computes one batch and hands out its tokens. An error (Internal: the device failed,
@@ -141,7 +141,7 @@ class Engine {
   void admit(Sequence::Clock::time_point now);
   bool try_admit(Sequence& sequence);
   void look_up_prefixes();
-  void take_cached_blocks(Sequence& sequence);
+  uint32_t n_cacheable(const Sequence& sequence) const;
   void take_tail_or_follow(Sequence& sequence, std::span<const SequencePtr> earlier);
   void follow(Sequence& sequence, uint32_t n_found, std::span<const SequencePtr> earlier) const;
   void preempt(size_t running_idx);
@@ -150,10 +150,7 @@ class Engine {
   void end_all(FinishReason reason, const Error* error);
   void fail_step(const Error& error);
   Status run_until_idle();
-  // engine_step.cpp: blocks
-  bool ensure_blocks(Sequence& sequence, uint32_t n_positions);
-  void name_prompt_blocks(Sequence& sequence);
-  void release_blocks(Sequence& sequence);
+  void release(Sequence& sequence);
   // engine_step.cpp: what is computed
   Status draft();
   void limit_drafts();
@@ -186,6 +183,7 @@ class Engine {
   Decoder decoder_;
   std::vector<TokenId> end_tokens_;
   EngineOptions options_;
+  const bool phases_agree_;  // of the backend
   EngineCounters counters_;
   HostBlocks host_blocks_;
   BlockPool pool_;

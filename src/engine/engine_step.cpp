@@ -44,13 +44,6 @@ FinishReason reason_of_full(const Sequence& sequence) {
   return sequence.request->max_tokens == sequence.n_wanted ? FinishReason::kLength : FinishReason::kContext;
 }
 
-// Prompt tokens that may come from the cache. Hidden states and logits that are asked for must be computed, and so must
-// those of the last prompt token, which give the first generated one.
-uint32_t n_cacheable(const Sequence& sequence) {
-  if (sequence.request->pooling == Pooling::kMean || sequence.request->prompt_logprobs) return 0;
-  return sequence.n_generated() > 0 ? sequence.n_prompt : sequence.n_prompt - 1;
-}
-
 uint32_t n_common(std::span<const TokenId> a, std::span<const TokenId> b) {
   const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
   return static_cast<uint32_t>(end - a.begin());
@@ -60,7 +53,6 @@ uint32_t n_common(std::span<const TokenId> a, std::span<const TokenId> b) {
 
 void Engine::submit(SequencePtr sequence) {
   sequence->id = SeqId{++n_sequences_};
-  sequence->name_hash = pool_.root_hash(sequence->request->cache_salt);
   const Request& request = *sequence->request;
   const Status joined = caught([&] {
     if (waiting_.size() == waiting_.capacity()) waiting_.reserve(2 * waiting_.size() + kMinWaiting);
@@ -174,20 +166,20 @@ void Engine::admit(Clock::time_point now) {
 // beside the next block of everyone who runs.
 bool Engine::try_admit(Sequence& sequence) {
   const auto start = Clock::now();
-  take_cached_blocks(sequence);
+  sequence.cache.adopt_blocks(sequence.tokens, n_cacheable(sequence));
   const size_t n_blocks = sequence.n_known() / pool_.block_tokens() + 1;
-  const size_t n_needed = n_blocks - std::min(n_blocks, sequence.blocks.size());
+  const size_t n_needed = n_blocks - std::min(n_blocks, sequence.cache.blocks().size());
   if (!running_.empty() && pool_.n_free() < n_needed + running_.size()) {
-    release_blocks(sequence);
+    release(sequence);
     return false;
   }
   take_tail_or_follow(sequence, running_);
   GenerationStats& stats = sequence.ending.stats;
   if (stats.n_preemptions > 0) return true;
-  stats.n_cached = sequence.n_computed;
+  stats.n_cached = sequence.n_computed();
   stats.prefix_lookup_ms = ms_between(start, Clock::now());
   add_to(counters_.n_prefix_queried, sequence.n_prompt);
-  add_to(counters_.n_prefix_hits, sequence.n_computed);
+  add_to(counters_.n_prefix_hits, sequence.n_computed());
   return true;
 }
 
@@ -199,47 +191,38 @@ void Engine::look_up_prefixes() {
     const auto earlier = std::span(running_).first(i);
     const auto leader = std::find_if(earlier.begin(), earlier.end(),
                                      [&](const SequencePtr& other) { return other->id == sequence.leader; });
-    if (leader != earlier.end() && (*leader)->n_computed < sequence.n_shared) continue;
-    const uint32_t n_before = sequence.n_computed;
-    take_cached_blocks(sequence);
+    if (leader != earlier.end() && (*leader)->n_computed() < sequence.n_shared) continue;
+    const uint32_t n_before = sequence.n_computed();
+    sequence.cache.adopt_blocks(sequence.tokens, n_cacheable(sequence));
     take_tail_or_follow(sequence, earlier);
     if (sequence.ending.stats.n_preemptions > 0) continue;
-    sequence.ending.stats.n_cached += sequence.n_computed - n_before;
-    add_to(counters_.n_prefix_hits, sequence.n_computed - n_before);
+    sequence.ending.stats.n_cached += sequence.n_computed() - n_before;
+    add_to(counters_.n_prefix_hits, sequence.n_computed() - n_before);
   }
 }
 
-// Continues from the blocks that the sequence has; all of them are named.
-void Engine::take_cached_blocks(Sequence& sequence) {
-  const uint32_t n_limit = n_cacheable(sequence);
-  if (n_limit > sequence.n_computed) {
-    pool_.find_prefix(std::span(sequence.tokens).subspan(sequence.n_computed, n_limit - sequence.n_computed),
-                      sequence.name_hash, sequence.blocks);
-  }
-  sequence.n_named = static_cast<uint32_t>(sequence.blocks.size());
-  sequence.n_computed = sequence.n_named * pool_.block_tokens();
+// Tokens that may come from the cache. Hidden states and logits that are asked for must be computed, and so must those
+// of the last token that is known, which give the next one.
+uint32_t Engine::n_cacheable(const Sequence& sequence) const {
+  if (sequence.request->pooling == Pooling::kMean || sequence.request->prompt_logprobs) return 0;
+  const bool has_other_bits = sequence.n_generated() > 0 && !phases_agree_;
+  return has_other_bits ? sequence.n_prompt : sequence.n_known() - 1;
 }
 
 // Behind the whole blocks: a cached block that begins with the next tokens is copied, unless another sequence that is
 // waited for will bring more.
 void Engine::take_tail_or_follow(Sequence& sequence, std::span<const SequencePtr> earlier) {
-  const uint32_t n_limit = n_cacheable(sequence);
-  const auto rest = std::span(sequence.tokens).first(sequence.n_prompt).subspan(sequence.n_computed);
-  const auto tail = n_limit > sequence.n_computed ? pool_.find_tail(rest, sequence.name_hash) : std::nullopt;
-  const uint32_t n_found = tail ? std::min(sequence.n_computed + tail->n_tokens, n_limit) : sequence.n_computed;
-  follow(sequence, n_found, earlier);
-  if (sequence.leader != SeqId{0} || !tail) return;
-  const auto block = pool_.copy_tail(*tail);
-  if (!block) return;
-  sequence.blocks.push_back(*block);
-  sequence.n_computed = n_found;
+  const auto tokens = phases_agree_ ? std::span(sequence.tokens) : std::span(sequence.tokens).first(sequence.n_prompt);
+  const uint32_t limit = n_cacheable(sequence);
+  follow(sequence, sequence.cache.n_with_tail(tokens, limit), earlier);
+  if (sequence.leader == SeqId{0}) sequence.cache.adopt_tail(tokens, limit);
 }
 
 // Of those that came earlier and still compute their prompt, the one that will bring most beyond the n_found tokens
 // that are there is waited for, where that is a block's worth at least.
 void Engine::follow(Sequence& sequence, uint32_t n_found, std::span<const SequencePtr> earlier) const {
   sequence.leader = SeqId{0};
-  sequence.n_shared = sequence.n_computed;
+  sequence.n_shared = sequence.n_computed();
   const auto prompt = std::span(sequence.tokens).first(sequence.n_prompt);
   uint32_t n_wanted = n_found + pool_.block_tokens();
   for (const SequencePtr& other : earlier) {
@@ -258,7 +241,7 @@ void Engine::follow(Sequence& sequence, uint32_t n_found, std::span<const Sequen
 
 void Engine::preempt(size_t running_idx) {
   SequencePtr& sequence = running_[running_idx];
-  release_blocks(*sequence);
+  release(*sequence);
   std::fill(sequence->embedding.begin(), sequence->embedding.end(), 0.0f);
   ++sequence->ending.stats.n_preemptions;
   add_to(counters_.n_preemptions, 1);
@@ -267,42 +250,11 @@ void Engine::preempt(size_t running_idx) {
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(running_idx));
 }
 
-bool Engine::ensure_blocks(Sequence& sequence, uint32_t n_positions) {
-  while (sequence.blocks.size() * size_t{pool_.block_tokens()} < n_positions) {
-    const auto block = pool_.allocate();
-    if (!block) return false;
-    sequence.blocks.push_back(*block);
-  }
-  return true;
-}
-
-// Only rows that the prefill arithmetic made may stand for a later prompt's. Of the prompt's last block these are the
-// first alone; what is generated fills the others.
-void Engine::name_prompt_blocks(Sequence& sequence) {
-  const uint32_t bt = pool_.block_tokens();
-  const uint32_t n_full = std::min(sequence.n_computed, sequence.n_prompt) / bt;
-  const auto prompt = std::span(sequence.tokens).first(sequence.n_prompt);
-  if (n_full > sequence.n_named) {
-    const uint32_t n_new = n_full - sequence.n_named;
-    pool_.name_blocks(std::span(sequence.blocks).subspan(sequence.n_named, n_new),
-                      prompt.subspan(size_t{sequence.n_named} * bt, size_t{n_new} * bt), sequence.request->tenant,
-                      sequence.name_hash);
-    sequence.n_named = n_full;
-  }
-  const auto tail = prompt.subspan(size_t{n_full} * bt);
-  if (!sequence.is_decoding() || tail.empty()) return;
-  pool_.name_tail(sequence.blocks[n_full], tail, sequence.request->tenant, sequence.name_hash);
-}
-
-// Last block first, so that the beginning of a prompt stays findable longest.
-void Engine::release_blocks(Sequence& sequence) {
-  for (size_t i = sequence.blocks.size(); i-- > 0;) pool_.release(sequence.blocks[i]);
-  sequence.blocks.clear();
+void Engine::release(Sequence& sequence) {
+  sequence.cache.release();
   sequence.drafts.clear();
-  sequence.n_computed = sequence.n_named = 0;
   sequence.leader = SeqId{0};
   if (drafter_ != nullptr) drafter_->forget(sequence.id);
-  if (sequence.request != nullptr) sequence.name_hash = pool_.root_hash(sequence.request->cache_salt);
 }
 
 // Guesses are wanted for decoding sequences, as far as the step has rows for them and the sequence wants tokens.
@@ -311,7 +263,7 @@ void Engine::limit_drafts() {
   uint32_t n_left = n_rows - std::min(static_cast<uint32_t>(running_.size()), n_rows);
   max_drafts_.clear();
   for (const SequencePtr& sequence : running_) {
-    const bool is_decoding = sequence->is_decoding() && sequence->n_computed + 1 == sequence->n_known();
+    const bool is_decoding = sequence->is_decoding() && sequence->n_computed() + 1 == sequence->n_known();
     const uint32_t n_useful = is_decoding ? sequence->n_wanted - sequence->n_generated() - 1 : 0;
     max_drafts_.push_back(std::min({options_.n_draft, n_useful, n_left}));
     n_left -= max_drafts_.back();
@@ -343,7 +295,7 @@ void Engine::plan() {
 bool Engine::reserve_planned_blocks() {
   return std::all_of(plan_.begin(), plan_.end(), [&](const PlannedChunk& chunk) {
     Sequence& sequence = *running_[chunk.seq_idx];
-    return ensure_blocks(sequence, sequence.n_computed + chunk.n_tokens);
+    return sequence.cache.reserve(sequence.n_computed() + chunk.n_tokens);
   });
 }
 
@@ -403,9 +355,10 @@ void Engine::take_results() {
 
 void Engine::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row) {
   if (chunk.is_decode && chunk.n_logit_rows == chunk.n_tokens) return take_decoded(sequence, chunk, first_logit_row);
-  const uint32_t first_pos = sequence.n_computed;
-  sequence.n_computed += chunk.n_tokens;
-  if (!chunk.is_decode) name_prompt_blocks(sequence);
+  const uint32_t first_pos = sequence.n_computed();
+  sequence.cache.commit(sequence.tokens, chunk.n_tokens, !chunk.is_decode || phases_agree_);
+  // Those who wait for this prompt go on from its end.
+  if (!chunk.is_decode && sequence.is_decoding()) sequence.cache.offer_tail(sequence.tokens);
   if (sequence.request->prompt_logprobs && !chunk.is_decode) {
     return take_scored_prompt(sequence, first_pos, chunk.n_logit_rows, first_logit_row);
   }
@@ -438,7 +391,7 @@ void Engine::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t 
   const uint32_t n_drafted = chunk.n_tokens - 1;
   uint32_t n_right = 0;
   while (true) {
-    ++sequence.n_computed;
+    sequence.cache.commit(sequence.tokens, 1, phases_agree_);
     take_token(sequence, first_logit_row + n_right);
     const bool goes_on = !sequence.ended && n_right < n_drafted && sequence.tokens.back() == sequence.drafts[n_right];
     if (!goes_on) break;
@@ -526,11 +479,12 @@ bool Engine::is_stop(const Request& request, TokenId id) const {
   return holds(request.stop_tokens) || (!request.ignore_eos && holds(end_tokens_));
 }
 
-// Its blocks are back at once; the sink hears of it when the step's results are all taken.
+// Its blocks are back at once, and can be found; the sink hears of it when the step's results are all taken.
 void Engine::finish(Sequence& sequence, FinishReason reason) {
   if (sequence.ended) return;
   sequence.ended = reason;
-  release_blocks(sequence);
+  if (reason != FinishReason::kError) sequence.cache.offer_tail(sequence.tokens);
+  release(sequence);
 }
 
 void Engine::remove_ended() {

@@ -42,7 +42,7 @@ ModelDrafter::ModelDrafter(const Model& model, Backend& backend, const Decoder& 
   round_.reserve(options.max_seqs);
   for (Slot& slot : slots_) {
     slot.own.tokens.reserve(options.n_ctx + 1);
-    slot.own.blocks.reserve(options.n_ctx / options.block_tokens + 1);
+    slot.own.cache = SequenceCache(pool_, 0, 0, options.n_ctx);
   }
 }
 
@@ -73,25 +73,14 @@ ModelDrafter::Slot* ModelDrafter::slot_of(SeqId id) {
 }
 
 void ModelDrafter::release(Slot& slot) {
-  for (const BlockId block : slot.own.blocks) pool_.release(block);
-  slot.own.blocks.clear();
+  slot.own.cache.release();
   slot.own.tokens.clear();
-  slot.own.n_computed = 0;
   slot.id = SeqId{0};
 }
 
 void ModelDrafter::forget(SeqId id) {
   const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.id == id; });
   if (found != slots_.end()) release(*found);
-}
-
-bool ModelDrafter::reserve(Slot& slot, uint32_t n_positions) {
-  while (slot.own.blocks.size() * size_t{options_.block_tokens} < n_positions) {
-    const auto block = pool_.allocate();
-    if (!block) return false;
-    slot.own.blocks.push_back(*block);
-  }
-  return true;
 }
 
 // Brings the slot's tokens to those of the sequence, keeping what was computed of their common beginning. True where
@@ -102,11 +91,11 @@ bool ModelDrafter::catch_up(Slot& slot, const Sequence& sequence, uint32_t& n_le
       std::mismatch(own.tokens.begin(), own.tokens.end(), sequence.tokens.begin(), sequence.tokens.end()).first;
   const auto n_common = static_cast<uint32_t>(differs - own.tokens.begin());
   // The last token is computed anew at least: its logits give the first guess.
-  own.n_computed = std::min({own.n_computed, n_common, sequence.n_known() - 1});
+  own.cache.rollback(std::min({own.n_computed(), n_common, sequence.n_known() - 1}));
   own.tokens.assign(sequence.tokens.begin(), sequence.tokens.end());
-  const uint32_t n_rows = std::min(sequence.n_known() - own.n_computed, n_left);
-  if (n_rows == 0 || !reserve(slot, own.n_computed + n_rows)) return false;
-  const bool is_all = own.n_computed + n_rows == sequence.n_known();
+  const uint32_t n_rows = std::min(sequence.n_known() - own.n_computed(), n_left);
+  if (n_rows == 0 || !own.cache.reserve(own.n_computed() + n_rows)) return false;
+  const bool is_all = own.n_computed() + n_rows == sequence.n_known();
   round_.push_back({&slot, 0, {0, n_rows, n_rows == 1, is_all ? 1u : 0u}});
   n_left -= n_rows;
   return is_all;
@@ -135,7 +124,7 @@ Status ModelDrafter::draft(std::span<const SequencePtr> running, std::span<const
       const Sequence& sequence = *running[entry.running_idx];
       Sequence& own = entry.slot->own;
       const bool goes_on = entry.chunk.n_logit_rows == 1 && sequence.drafts.size() < max_drafts[entry.running_idx] &&
-                           reserve(*entry.slot, own.n_known());
+                           own.cache.reserve(own.n_known());
       entry.chunk = {0, 1, true, 1};
       return !goes_on;
     });
@@ -154,7 +143,7 @@ Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
   size_t logit_row = 0;
   for (const Entry& entry : round_) {
     Sequence& own = entry.slot->own;
-    own.n_computed += entry.chunk.n_tokens;
+    own.cache.commit(own.tokens, entry.chunk.n_tokens, false);
     if (entry.chunk.n_logit_rows == 0) continue;
     const auto logits = decoder_.logits().subspan(n_vocab_ * logit_row++, n_vocab_);
     Sequence& sequence = *running[entry.running_idx];

@@ -50,7 +50,7 @@ class ModelDrafter {
   // What the cache holds of one sequence.
   struct Slot {
     SeqId id{};    // 0: free
-    Sequence own;  // its tokens, blocks and n_computed, as this model has them
+    Sequence own;  // its tokens and cache, as this model has them
   };
 
   ModelDrafter(const Model& model, Backend& backend, const Decoder& decoder, const DrafterOptions& options);
@@ -58,7 +58,6 @@ class ModelDrafter {
   IdleSteps idle_steps();
   Slot* slot_of(SeqId id);
   bool catch_up(Slot& slot, const Sequence& sequence, uint32_t& n_left);
-  bool reserve(Slot& slot, uint32_t n_positions);
   void release(Slot& slot);
   Status run_round(std::span<const SequencePtr> running);
 

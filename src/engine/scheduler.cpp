@@ -12,7 +12,7 @@ struct Room {
 };
 
 uint32_t n_pending(const Sequence& seq) {
-  return seq.n_known() - seq.n_computed;
+  return seq.n_known() - seq.n_computed();
 }
 
 bool wants_prompt_rows(const Sequence& seq) {
@@ -45,10 +45,10 @@ void plan_replays(std::span<const SequencePtr> running, Room& room, std::vector<
 
 // False where nothing of it fits.
 bool plan_prompt(uint32_t i, const Sequence& seq, uint32_t max_tokens, Room& room, std::vector<PlannedChunk>& plan) {
-  uint32_t n_tokens = std::min(seq.n_prompt - seq.n_computed, std::min(max_tokens, room.n_bulk));
+  uint32_t n_tokens = std::min(seq.n_prompt - seq.n_computed(), std::min(max_tokens, room.n_bulk));
   const bool wants_all = seq.request->pooling == Pooling::kMean || seq.request->prompt_logprobs;
   if (wants_all) n_tokens = std::min(n_tokens, room.n_logit_rows);
-  const bool is_last = seq.n_computed + n_tokens == seq.n_prompt;
+  const bool is_last = seq.n_computed() + n_tokens == seq.n_prompt;
   // A prompt whose generated tokens are known already needs no logits.
   const uint32_t n_logit_rows = wants_all ? n_tokens : is_last && seq.n_generated() == 0 ? 1 : 0;
   if (n_tokens == 0 || n_logit_rows > room.n_logit_rows) return false;
@@ -61,7 +61,7 @@ bool plan_prompt(uint32_t i, const Sequence& seq, uint32_t max_tokens, Room& roo
 // The prompts after the oldest one, those with the fewest tokens left first.
 void plan_short_prompts(std::span<const SequencePtr> running, uint32_t oldest, Room& room,
                         std::vector<PlannedChunk>& plan) {
-  const auto n_left = [&](uint32_t i) { return running[i]->n_prompt - running[i]->n_computed; };
+  const auto n_left = [&](uint32_t i) { return running[i]->n_prompt - running[i]->n_computed(); };
   const size_t first_prompt = plan.size();
   const auto is_planned = [&](uint32_t i) {
     return std::any_of(plan.begin() + static_cast<std::ptrdiff_t>(first_prompt), plan.end(),
@@ -88,7 +88,7 @@ void plan_prompts(std::span<const SequencePtr> running, Room& room, std::vector<
   const uint32_t half = n_prompts == 1 ? room.n_bulk : (room.n_bulk + 1) / 2;
   // Held back until the others had theirs: what they leave is the oldest's too.
   Room others = room;
-  others.n_bulk -= std::min(half, running[oldest]->n_prompt - running[oldest]->n_computed);
+  others.n_bulk -= std::min(half, running[oldest]->n_prompt - running[oldest]->n_computed());
   const uint32_t n_kept_rows = std::min(room.n_logit_rows, 1u);
   others.n_logit_rows -= n_kept_rows;
   const uint32_t n_before = others.n_bulk;
@@ -115,7 +115,7 @@ StepDemand demand_of(std::span<const SequencePtr> running, size_t n_waiting) {
   for (const SequencePtr& seq : running) {
     if (!seq->is_decoding()) {
       ++demand.n_prompts;
-      if (wants_prompt_rows(*seq)) demand.n_prompt_tokens += seq->n_prompt - seq->n_computed;
+      if (wants_prompt_rows(*seq)) demand.n_prompt_tokens += seq->n_prompt - seq->n_computed();
     } else if (n_pending(*seq) == 1) {
       ++demand.n_decoding;
       demand.n_decode_rows += 1 + static_cast<uint32_t>(seq->drafts.size());

@@ -16,7 +16,7 @@ class Sequences {
     seq->id = SeqId{requests_.size()};
     seq->request = requests_.back().get();
     seq->n_prompt = n_prompt;
-    seq->n_computed = n_computed;
+    seq->cache.commit({}, n_computed, false);
     seq->tokens.resize(n_prompt + n_generated);
     list.push_back(std::move(seq));
     return *list.back();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/op_table.h"
+#include "kv/sequence_cache.h"
 #include "realizar/request.h"
 #include "realizar/result.h"
 
@@ -50,22 +51,20 @@ struct Sequence {
 
   std::vector<TokenId> tokens;          // prompt, then output
   std::vector<TokenId> drafts;          // what may come next, to be verified in the next step
-  std::vector<BlockId> blocks;          // cover at least [0, n_computed)
+  SequenceCache cache;                  // of the tokens' keys and values
   std::vector<float> embedding;         // [d_model], the sum of hidden states so far
   std::unique_ptr<OpTable> operations;  // of its steps; null: no trace is wanted
   uint32_t n_prompt = 0;
-  uint32_t n_computed = 0;  // positions whose keys and values are in the cache
-  uint32_t n_named = 0;     // whole blocks that were offered to later requests
-  uint64_t name_hash = 0;   // of the tokens in those
-  SeqId leader{};           // computes a prefix that this one shares, and is waited for; 0: none
-  uint32_t n_shared = 0;    // tokens that the leader then has computed
+  SeqId leader{};         // computes a prefix that this one shares, and is waited for; 0: none
+  uint32_t n_shared = 0;  // tokens that the leader then has computed
 
   std::optional<FinishReason> ended;
   std::optional<Error> failure;  // its own alone; `ending` points to it
   Ending ending;
 
   uint32_t n_known() const { return static_cast<uint32_t>(tokens.size()); }
-  bool is_decoding() const { return n_computed >= n_prompt; }
+  uint32_t n_computed() const { return cache.n_computed(); }
+  bool is_decoding() const { return n_computed() >= n_prompt; }
   uint32_t n_generated() const { return n_known() - n_prompt; }
 };
 

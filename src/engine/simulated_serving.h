@@ -103,7 +103,7 @@ class SimulatedServing {
     StepRows rows{work.n_decode_rows, work.n_prompt_tokens};
     for (const PlannedChunk& chunk : plan_) {
       if (chunk.is_decode) continue;
-      rows.depth += (running_[chunk.seq_idx]->n_computed + chunk.n_tokens / 2.0) * chunk.n_tokens / rows.n_prompt;
+      rows.depth += (running_[chunk.seq_idx]->n_computed() + chunk.n_tokens / 2.0) * chunk.n_tokens / rows.n_prompt;
     }
     const double ms = machine_(rows, now_ms_);
     now_ms_ += ms;
@@ -113,7 +113,7 @@ class SimulatedServing {
   void take_tokens() {
     for (const PlannedChunk& chunk : plan_) {
       Sequence& sequence = *running_[chunk.seq_idx];
-      sequence.n_computed += chunk.n_tokens;
+      sequence.cache.commit({}, chunk.n_tokens, false);
       if (chunk.n_logit_rows == 0) continue;
       sequence.tokens.emplace_back();
       Times& times = times_[static_cast<size_t>(sequence.id)];

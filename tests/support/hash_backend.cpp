@@ -71,8 +71,7 @@ void HashBackend::submit() {
   for (const BatchSequence& seq : batch_->seqs) {
     for (uint32_t i = 0; i < seq.n_rows; ++i) {
       const uint32_t row = seq.first_row + i;
-      cell(seq, static_cast<uint32_t>(seq.first_pos) + i) = {batch_->tokens[row],
-                                                             row < batch_->n_decode_rows ? 1u : 0u};
+      cell(seq, static_cast<uint32_t>(seq.first_pos) + i) = {batch_->tokens[row], is_decode(row) ? 1u : 0u};
     }
   }
   for (size_t r = 0; r < batch_->logit_rows.size(); ++r) {

@@ -15,6 +15,8 @@ namespace realizar::testing {
 
 class HashBackend final : public Backend {
  public:
+  explicit HashBackend(bool phases_agree = false) : phases_agree_(phases_agree) {}
+
   std::string_view name() const override { return "hash"; }
   std::string description() const override { return "hash"; }
   Status configure(const BackendLimits& limits) override;
@@ -33,6 +35,7 @@ class HashBackend final : public Backend {
   void read_kv(uint32_t, BlockId, std::span<float>, std::span<float>) const override {}
   std::span<std::byte> allocate_host(size_t n_bytes) override { return host_.emplace_back(n_bytes); }
   std::string_view arithmetic() const override { return "hash"; }
+  bool phases_agree() const override { return phases_agree_; }
 
   void begin(const StepBatch& batch) override { batch_ = &batch; }
   void embed(const EmbedOp&) override {}
@@ -83,7 +86,10 @@ class HashBackend final : public Backend {
     std::vector<float> values;
   };
   Cell& cell(const BatchSequence& seq, uint32_t pos);
+  // By an arithmetic of its own.
+  bool is_decode(uint32_t row) const { return !phases_agree_ && row < batch_->n_decode_rows; }
 
+  bool phases_agree_;
   BackendLimits limits_;
   KvLayout layout_;
   const StepBatch* batch_ = nullptr;
