@@ -6,6 +6,8 @@
 
 #include "text/jinja/builtins.h"
 #include "text/jinja/operators.h"
+#include "text/unicode.h"
+#include "text/utf8.h"
 
 namespace realizar::text::jinja {
 namespace {
@@ -440,24 +442,77 @@ Value escape(Interpreter&, const Value& input, Args&) {
   return out;
 }
 
-Value urlencode(Interpreter&, const Value& input, Args&) {
-  const Text text = to_text(input);
+// As in a path, or in a query, where a slash is data and a space is "+".
+std::string url_quoted(std::string_view text, bool in_query) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  const std::string_view plain = in_query ? "_.-~" : "_.-~/";
   std::string out;
-  for (const char c : text.str()) {
+  for (const char c : text) {
     const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                          std::string_view("_.-~/").find(c) != std::string_view::npos;
-    static constexpr char kHex[] = "0123456789ABCDEF";
-    if (is_plain)
+                          plain.find(c) != std::string_view::npos;
+    if (is_plain) {
       out += c;
-    else
+    } else if (in_query && c == ' ') {
+      out += '+';
+    } else {
       out += {'%', kHex[static_cast<unsigned char>(c) >> 4], kHex[c & 15]};
+    }
   }
-  return text.with_bytes(out);
+  return out;
 }
 
-Value wordcount(Interpreter& in, const Value& input, Args&) {
-  Args none;
-  return find_string_method("split")(in, Value(to_text(input)), none).items().size();
+Value urlencode(Interpreter&, const Value& input, Args&) {
+  if (!input.is_list() && !input.is_dict()) {
+    const Text text = to_text(input);
+    return text.with_bytes(url_quoted(text.str(), false));
+  }
+  std::vector<Value> parts;
+  const auto add = [&](const Value& name, const Value& value) {
+    Text part = to_text(name), right = to_text(value);
+    part = part.with_bytes(url_quoted(part.str(), true) + "=");
+    part.append(right.with_bytes(url_quoted(right.str(), true)));
+    parts.emplace_back(std::move(part));
+  };
+  if (input.is_dict()) {
+    for (const auto& [name, value] : input.dict()->items) add(name, value);
+  } else {
+    for (const Value& item : input.items()) {
+      const std::vector<Value> pair = iterate(item);
+      if (pair.size() != 2) fail("expected 2 values to unpack, actual " + std::to_string(pair.size()));
+      add(pair[0], pair[1]);
+    }
+  }
+  return joined(parts, Text("&"));
+}
+
+// Python's \w: a letter, a number, or "_".
+bool is_word_char(std::string_view utf8_char) {
+  if (utf8_char == "_") return true;
+  switch (char_class(decode_char(utf8_char, 0).code)) {
+    case CharClass::kUpper:
+    case CharClass::kTitle:
+    case CharClass::kLower:
+    case CharClass::kModifier:
+    case CharClass::kOtherLetter:
+    case CharClass::kNumber:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Value wordcount(Interpreter&, const Value& input, Args&) {
+  const Text text = to_text(input);
+  const std::string& s = text.str();
+  const auto offsets = char_offsets(s);
+  int64_t n_words = 0;
+  bool is_inside = false;
+  for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+    const bool is_word = is_word_char(std::string_view(s).substr(offsets[i], offsets[i + 1] - offsets[i]));
+    if (is_word && !is_inside) ++n_words;
+    is_inside = is_word;
+  }
+  return n_words;
 }
 
 Value truncate(Interpreter&, const Value& input, Args& args) {
