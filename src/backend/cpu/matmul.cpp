@@ -14,7 +14,8 @@ Status PreparedRows::reserve(uint32_t n_rows, uint32_t n_cols) {
 
 RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m) {
   if (m.has_groups()) return kernels.has_bf16() ? RowForm::kBf16 : RowForm::kInt8;
-  const bool splits = kernels.has_bf16() && m.type != TypeId::kF32 && m.n_cols % kTileDepth == 0;
+  const bool is_half = m.is_plain() && m.type != TypeId::kF32;
+  const bool splits = kernels.has_bf16() && is_half && m.n_cols % kTileDepth == 0;
   return splits ? RowForm::kSplitBf16 : RowForm::kF32;
 }
 
@@ -104,9 +105,22 @@ void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8
   }
 }
 
+// Columns [col, col + n) of a panel of a stored type as an F32 tile.
+void decode_tile(const PanelMatrix& m, const uint8_t* panel, uint32_t col, uint32_t n, float* tile) {
+  float values[kTileCols];
+  for (uint32_t i = 0; i < kPanelRows; ++i) {
+    for (uint32_t c = 0; c < n; c += kTileCols) {
+      const uint32_t n_now = std::min(kTileCols, n - c);
+      decode_row(m, panel, i, col + c, n_now, values);
+      for (uint32_t k = 0; k < n_now; ++k) tile[size_t{c + k} * kPanelRows + i] = values[k];
+    }
+  }
+}
+
 // Columns [col, col + n) of a panel in the form that goes with the rows'.
 void unpack_tile(const KernelTable& kernels, const PanelMatrix& m, RowForm form, const uint8_t* panel, uint32_t col,
                  uint32_t n, std::byte* tile) {
+  if (m.is_stored()) return decode_tile(m, panel, col, n, reinterpret_cast<float*>(tile));
   const TypeKernels& of_type = kernels_of(kernels, m.type);
   if (form == RowForm::kBf16) return of_type.unpack_bf16(panel, col, n, tile);
   if (form == RowForm::kF32) return of_type.unpack_f32(panel, col, n, tile);
@@ -119,9 +133,9 @@ void unpack_tile(const KernelTable& kernels, const PanelMatrix& m, RowForm form,
   }
 }
 
-// Tiles of both panels, multiplied with some rows at a time.
+// Tiles of both panels, multiplied with some rows at a time, from row `first` of the list on.
 void multiply_tiles(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
-                    const Operand& in, const RowList& list, float* acc, std::byte* tile) {
+                    const Operand& in, const RowList& list, uint32_t first, float* acc, std::byte* tile) {
   const RowForm form = prefill_form(kernels, m);
   const bool is_f32 = form == RowForm::kF32, is_bf16 = form == RowForm::kBf16;
   const uint32_t chunk = is_bf16 ? 512 : 256, element = is_f32 ? 4 : 2;
@@ -133,11 +147,13 @@ void multiply_tiles(const KernelTable& kernels, const PanelMatrix& m, const uint
     const uint32_t n = std::min(chunk, m.n_cols - c);
     for (uint32_t p = 0; p < (panel1 != nullptr ? 2u : 1u); ++p)
       unpack_tile(kernels, m, form, panels[p], c, n, tiles[p]);
-    for (uint32_t i = list.n_decode; i < list.n_rows; i += rows_at_once) {
+    for (uint32_t i = first; i < list.n_rows; i += rows_at_once) {
       const uint32_t n_rows = std::min(rows_at_once, list.n_rows - i);
       const void* rows[kMaxGemmRows];
       for (uint32_t r = 0; r < n_rows; ++r) {
-        rows[r] = in.prepared->wide(list.rows[i + r]) + size_t{c} * element;
+        const uint32_t row = list.rows[i + r];
+        rows[r] = m.is_stored() ? static_cast<const void*>(in.source + size_t{row} * m.n_cols + c)
+                                : in.prepared->wide(row) + size_t{c} * element;
       }
       float* sums = acc + size_t{i} * kPairRows;
       if (form == RowForm::kSplitBf16) {
@@ -152,10 +168,31 @@ void multiply_tiles(const KernelTable& kernels, const PanelMatrix& m, const uint
 
 }  // namespace
 
+void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, bool add, std::byte* tile, float* out) {
+  const uint8_t* panel = m.panel(0, row / kPanelRows);
+  const uint32_t stride = m.is_stored() ? 1 : kPanelRows;
+  constexpr uint32_t kChunk = kTileBytes / (kPanelRows * sizeof(float));
+  for (uint32_t c = 0; c < m.n_cols; c += kChunk) {
+    const uint32_t n = std::min(kChunk, m.n_cols - c);
+    auto* values = reinterpret_cast<float*>(tile);
+    if (m.is_stored()) {
+      decode_row(m, panel, row % kPanelRows, c, n, values);
+    } else {
+      kernels_of(kernels, m.type).unpack_f32(panel, c, n, tile);
+      values += row % kPanelRows;
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+      const float value = values[size_t{i} * stride];
+      out[c + i] = add ? out[c + i] + value : value;
+    }
+  }
+}
+
 void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, uint32_t pair, const Operand& in,
                    const RowList& list, float* acc, std::byte* tile) {
   const uint8_t* panel0 = m.panel(mat, 2 * pair);
   const uint8_t* panel1 = 2 * pair + 1 < m.n_panels() ? m.panel(mat, 2 * pair + 1) : nullptr;
+  if (m.is_stored()) return multiply_tiles(kernels, m, panel0, panel1, in, list, 0, acc, tile);
   const bool same = prefill_form(kernels, m) == RowForm::kInt8;  // all rows are in decode's form
   const uint32_t n_same = same ? list.n_rows : list.n_decode;
   if (!m.has_groups()) {
@@ -166,7 +203,7 @@ void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t ma
     multiply_dots(kernels, m, panel0, in, list.rows, n_same, acc);
     if (panel1 != nullptr) multiply_dots(kernels, m, panel1, in, list.rows, n_same, acc + kPanelRows);
   }
-  if (list.n_rows > n_same) multiply_tiles(kernels, m, panel0, panel1, in, list, acc, tile);
+  if (list.n_rows > n_same) multiply_tiles(kernels, m, panel0, panel1, in, list, n_same, acc, tile);
 }
 
 }  // namespace realizar

@@ -1,6 +1,7 @@
-// Products of a packed matrix with rows of activations, two panels (32 outputs) at a time. Block types: int8 dot
+// Products of a packed matrix with rows of activations, two panels (32 outputs) at a time. Types of groups: int8 dot
 // products, straight from the packed panel for a few rows, from a tile that is spread once for more of them; prefill
-// rows as bf16 where the processor has tiles for it. Plain types: F32, or there as sums of bf16 halves.
+// rows as bf16 where the processor has tiles for it. Plain types: F32, or there as sums of bf16 halves. Stored types:
+// F32 for all rows, from tiles that are decoded first, so that decode and prefill rows have the same bits.
 #pragma once
 
 #include <vector>
@@ -49,7 +50,7 @@ inline uint32_t n_pairs(const PanelMatrix& m) {
   return (m.n_panels() + 1) / 2;
 }
 
-// The form in which a product reads prefill rows; decode rows are int8 for block types, F32 for plain ones.
+// The form in which a product reads prefill rows; decode rows are int8 for types of groups, F32 for others.
 enum class RowForm : uint8_t {
   kInt8,
   kF32,
@@ -66,6 +67,9 @@ void multiply_f32(const KernelTable& kernels, const void* tile0, const void* til
 // is 0.
 void multiply_split(const KernelTable& kernels, const uint16_t* tile0, const uint16_t* tile1, bool exact, uint32_t n,
                     const void* const* rows, size_t half, uint32_t n_rows, float* acc, bool first);
+
+// One row of a matrix as F32; added to `out` where `add`. `tile` is kTileBytes of scratch.
+void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, bool add, std::byte* tile, float* out);
 
 // Two bf16 tiles of 512 columns, split ones or F32 ones of 256, or CodeTiles.
 inline constexpr size_t kTileBytes = size_t{2} * 16 * 512 * 2;

@@ -94,12 +94,37 @@ void put_groups(const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* pane
   }
 }
 
+// Tiles of kTileCols columns are decoded at a time.
+template <class... Rows>
+constexpr bool have_whole_blocks_in_tiles(TypeList<Rows...>) {
+  return ((kTileCols % Rows::kElems == 0) && ...);
+}
+static_assert(have_whole_blocks_in_tiles(TypeRows{}));
+
 template <class Row>
-bool pack_groups(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p, uint8_t* panel) {
+constexpr size_t stored_row_bytes(uint32_t n_cols) {
+  return n_cols / Row::kElems * sizeof(typename Row::Block);
+}
+
+// Stored rows lie one behind the other.
+template <class Row>
+void put_stored(const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel) {
+  const size_t n_bytes = stored_row_bytes<Row>(n_cols);
+  std::memcpy(panel + i * n_bytes, row, n_bytes);
+}
+
+template <class Row>
+void put_blocks(const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel) {
+  if constexpr (Row::kLayout == Layout::kGroups) put_groups<Row>(row, n_cols, i, panel);
+  if constexpr (Row::kLayout == Layout::kStored) put_stored<Row>(row, n_cols, i, panel);
+}
+
+template <class Row>
+bool pack_blocks(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p, uint8_t* panel) {
   bool finite = true;
   for (uint32_t i = 0; i < kPanelRows && p * kPanelRows + i < source.n_rows; ++i) {
     const std::byte* row = rows.row(mat, p * kPanelRows + i);
-    put_groups<Row>(row, source.n_cols, i, panel);
+    put_blocks<Row>(row, source.n_cols, i, panel);
     finite &= all_finite(source.type, row, source.n_cols);
   }
   return finite;
@@ -107,7 +132,7 @@ bool pack_groups(const MatrixSource& source, const SourceRows& rows, uint32_t ma
 
 template <class Row>
 bool pack_panel(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p, uint8_t* panel) {
-  if constexpr (Row::kLayout == Layout::kGroups) return pack_groups<Row>(source, rows, mat, p, panel);
+  if constexpr (Row::kLayout != Layout::kPlain) return pack_blocks<Row>(source, rows, mat, p, panel);
   if constexpr (Row::kId == TypeId::kF8_E4M3) return pack_f8(source, rows, mat, p, panel);
   if constexpr (Row::kId == TypeId::kF32) return pack_plain<uint32_t>(source, rows, mat, p, panel);
   return pack_plain<uint16_t>(source, rows, mat, p, panel);
@@ -119,6 +144,7 @@ size_t content_bytes(uint32_t n_cols) {
     constexpr PanelLayout kPanel{Row::kForm};
     return kPanel.group_at(n_cols / kGroupCols - 1) + static_cast<size_t>(kPanel.group_bytes());
   }
+  if constexpr (Row::kLayout == Layout::kStored) return kPanelRows * stored_row_bytes<Row>(n_cols);
   if constexpr (Row::kId == TypeId::kF8_E4M3) return F8Panel::bytes(n_cols);
   return size_t{kPanelRows} * n_cols * sizeof(typename Row::Block);
 }
@@ -131,11 +157,17 @@ size_t panel_bytes(TypeId type, uint32_t n_cols) {
   return (n_bytes + 63) / 64 * 64;
 }
 
+void decode_row(const PanelMatrix& m, const uint8_t* panel, uint32_t i, uint32_t col, uint32_t n, float* values) {
+  const TypeTraits& type = traits(m.type);
+  const size_t at = i * row_bytes(type, m.n_cols) + row_bytes(type, col);
+  type.decode(reinterpret_cast<const std::byte*>(panel) + at, values, n);
+}
+
 void put_row(TypeId type, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel) {
   with_row(type, [&]<class Row>(Row) {
     constexpr size_t kBytes = sizeof(typename Row::Block);
-    if constexpr (Row::kLayout == Layout::kGroups) {
-      put_groups<Row>(row, n_cols, i, panel);
+    if constexpr (Row::kLayout != Layout::kPlain) {
+      put_blocks<Row>(row, n_cols, i, panel);
     } else if constexpr (Row::kId == TypeId::kF8_E4M3) {
       put_f8_row(row, nullptr, n_cols, i, panel);
     } else {

@@ -1,5 +1,6 @@
-// A matrix as the CPU keeps it: panels of 16 rows side by side, transcoded without loss from the stored blocks, in the
-// order in which kernels read them. Rows beyond n_rows in the last panel are zero.
+// A matrix as the CPU keeps it: panels of 16 rows, transcoded without loss from the stored blocks: elements and groups
+// lie side by side, in the order in which kernels read them; stored types keep their rows, one behind the other, as
+// they are. Rows beyond n_rows in the last panel are zero.
 #pragma once
 
 #include "backend/backend.h"
@@ -19,6 +20,7 @@ struct PanelMatrix {
   uint8_t* panel(uint32_t mat, uint32_t p) const { return data + (size_t{mat} * n_panels() + p) * panel_bytes; }
   size_t bytes() const { return size_t{n_mats} * n_panels() * panel_bytes; }
   bool is_plain() const { return layout_of(type) == Layout::kPlain; }
+  bool is_stored() const { return layout_of(type) == Layout::kStored; }
   bool has_groups() const { return layout_of(type) == Layout::kGroups; }
 };
 
@@ -27,6 +29,8 @@ inline const TypeKernels& kernels_of(const KernelTable& kernels, TypeId type) {
 }
 
 size_t panel_bytes(TypeId type, uint32_t n_cols);
+// Columns [col, col + n) of row `i` of a panel of a stored type, whole blocks.
+void decode_row(const PanelMatrix& m, const uint8_t* panel, uint32_t i, uint32_t col, uint32_t n, float* values);
 // Writes one stored row as row `i` of a panel, over what is there.
 void put_row(TypeId type, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel);
 

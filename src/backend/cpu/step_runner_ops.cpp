@@ -6,24 +6,6 @@
 #include "base/check.h"
 
 namespace realizar {
-namespace {
-
-// One row of a packed matrix as F32; added to `out` where `add`.
-void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, bool add, std::byte* tile, float* out) {
-  const uint8_t* panel = m.panel(0, row / kPanelRows);
-  constexpr uint32_t kChunk = kTileBytes / (kPanelRows * sizeof(float));
-  for (uint32_t c = 0; c < m.n_cols; c += kChunk) {
-    const uint32_t n = std::min(kChunk, m.n_cols - c);
-    kernels_of(kernels, m.type).unpack_f32(panel, c, n, tile);
-    const auto* values = reinterpret_cast<const float*>(tile) + row % kPanelRows;
-    for (uint32_t i = 0; i < n; ++i) {
-      const float value = values[size_t{i} * kPanelRows];
-      out[c + i] = add ? out[c + i] + value : value;
-    }
-  }
-}
-
-}  // namespace
 
 MapKind map_kind(Activation activation) {
   switch (activation) {
