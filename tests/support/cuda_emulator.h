@@ -24,6 +24,7 @@
 #define RZ_KERNEL_WITHIN(n_threads, n_blocks)
 #define RZ_DEVICE inline
 #define RZ_NO_UNROLL
+#define RZ_TABLE [[maybe_unused]] constexpr
 #define RZ_UNROLL
 #define RZ_SHARED(type, name, count) \
   static const char name##_tag = 0;  \

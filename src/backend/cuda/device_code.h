@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "backend/cuda/grid.h"
+#include "quant/block_scales.h"
 #include "quant/half.h"
 
 #ifdef __CUDACC__
@@ -19,6 +20,8 @@
 #define RZ_DEVICE __device__ __forceinline__
 // Before a loop whose body should stand once in the code.
 #define RZ_NO_UNROLL _Pragma("unroll 1")
+// Before a table of constants.
+#define RZ_TABLE [[maybe_unused]] static __constant__ constexpr
 // An array in the block's shared memory; uninitialized, aligned for copies and loads of 16 bytes.
 #define RZ_SHARED(type, name, count) __shared__ __align__(16) type name[count]
 // Before a loop over arrays that are to stay in registers, where the compiler does not unroll it by itself.

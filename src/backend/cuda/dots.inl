@@ -6,6 +6,7 @@
 // + (2 + 3); a quad's sums add up over the chunks; at the end the quads meet in a butterfly, neighbours first. So eight
 // warps that have a quad's groups each can make the same numbers (linear_few.inl).
 // Plain types: a lane has 16 bytes of weights of each 512, one column after the other; the lanes meet in a butterfly.
+// Stored types: the same with 4 columns of each 128, which are decoded one by one.
 
 constexpr uint32_t kDotWarps = 4;
 constexpr uint32_t kDotCols = 2;
@@ -86,10 +87,11 @@ RZ_DEVICE void load_row4(const float* row, uint32_t c, uint32_t n_cols, float (&
   for (uint32_t i = 0; i < 4; ++i) x[i] = c + i < n_cols ? row[c + i] : 0.0f;
 }
 
-// Plain types: the same with some rows.
-template <class Format, int kRows>
-RZ_DEVICE void dot_elements(const Matrix& m, const uint64_t (&cols)[kDotCols], const float* in,
+// Plain types: a lane's part of the sums of some rows.
+template <TypeId kType, int kRows>
+RZ_DEVICE void dot_elements(PlainFormat<kType>, const Matrix& m, const uint64_t (&cols)[kDotCols], const float* in,
                             const uint64_t (&rows)[kRows], float (&sums)[kDotCols][kRows]) {
+  using Format = PlainFormat<kType>;
   using Element = typename Format::Element;
   constexpr uint32_t kLaneCols = 4 * Element::kEach, kStep = 32 * kLaneCols;
   const uint32_t lane = thread_idx() % 32, stride = plain_stride(m.n_cols);
@@ -127,8 +129,25 @@ RZ_DEVICE void dot_elements(const Matrix& m, const uint64_t (&cols)[kDotCols], c
       }
     }
   }
-  for (uint32_t i = 0; i < kDotCols; ++i) {
-    for (uint32_t r = 0; r < kRows; ++r) sums[i][r] = warp_sum(sums[i][r]);
+}
+
+// Stored types: the same.
+template <class Block, uint32_t kElems, int kRows>
+RZ_DEVICE void dot_elements(StoredFormat<Block, kElems>, const Matrix& m, const uint64_t (&cols)[kDotCols],
+                            const float* in, const uint64_t (&rows)[kRows], float (&sums)[kDotCols][kRows]) {
+  static_assert(kElems % 4 == 0);
+  for (uint32_t c = thread_idx() % 32 * 4; c < m.n_cols; c += 128) {
+    float weights[kDotCols][4];
+    for (uint32_t i = 0; i < kDotCols; ++i) {
+      for (uint32_t k = 0; k < 4; ++k) weights[i][k] = StoredFormat<Block, kElems>::value(m, cols[i], c + k);
+    }
+    RZ_UNROLL for (uint32_t r = 0; r < kRows; ++r) {
+      float x[4];
+      load_row4(in + rows[r] * m.n_cols, c, m.n_cols, x);
+      for (uint32_t i = 0; i < kDotCols; ++i) {
+        for (uint32_t k = 0; k < 4; ++k) sums[i][r] = fmaf(weights[i][k], x[k], sums[i][r]);
+      }
+    }
   }
 }
 
@@ -140,9 +159,10 @@ RZ_DEVICE float dot(const Matrix& m, const uint64_t (&cols)[kDotCols], const flo
   float own = 0;
   if constexpr (!Format::kHasGroups) {
     float sums[kDotCols][kRows] = {};
-    dot_elements<Format>(m, cols, in, rows, sums);
+    dot_elements(Format{}, m, cols, in, rows, sums);
     for (uint32_t i = 0; i < kDotCols * kRows; ++i) {
-      own = thread_idx() % 32 == i ? sums[i % kDotCols][i / kDotCols] : own;
+      const float sum = warp_sum(sums[i % kDotCols][i / kDotCols]);
+      own = thread_idx() % 32 == i ? sum : own;
     }
   } else {
     float sums[kDotCols] = {};

@@ -265,12 +265,26 @@ struct PlainFormat {
   }
 };
 
+#define RZ_VALUE RZ_DEVICE
+#include "quant/decode.inl"
+
+template <class Block, uint32_t kElems>
+struct StoredFormat {
+  static constexpr bool kHasGroups = false;
+
+  RZ_DEVICE static float value(const Matrix& m, uint64_t row, uint32_t col) {
+    const Block* blocks = reinterpret_cast<const Block*>(m.low) + row * (m.n_cols / kElems);
+    return value_of(blocks[col / kElems], static_cast<int>(col % kElems));
+  }
+};
+
 // The format of a row. Kernels are named by it, and nvcc cannot name those of templates over values of a class, as rows
 // are.
 template <class Row>
 constexpr auto format_of() {
   if constexpr (Row::kLayout == Layout::kPlain) return PlainFormat<Row::kId>{};
   if constexpr (Row::kLayout == Layout::kGroups) return GroupFormat<Row::kId>{};
+  if constexpr (Row::kLayout == Layout::kStored) return StoredFormat<typename Row::Block, Row::kElems>{};
 }
 
 // Calls body(format) with the format of a type.
