@@ -52,9 +52,10 @@ struct Product {
   LinearOp op;
 };
 
-// Block types multiply int8 activations; prompt rows meet F16 and bf16 as sums of two such values; the rest is F32.
+// Types of groups multiply int8 activations; prompt rows meet F16 and bf16 as sums of two such values; the rest is F32.
 Arithmetic arithmetic_of(TypeId type, bool is_decode) {
-  if (traits(type).block_elems > 1) return Arithmetic::kInt8;
+  if (layout_of(type) == Layout::kGroups) return Arithmetic::kInt8;
+  if (layout_of(type) == Layout::kStored) return Arithmetic::kF32;
   return is_decode || type == TypeId::kF32 ? Arithmetic::kF32 : Arithmetic::kSplitBf16;
 }
 
@@ -139,7 +140,7 @@ TEST_P(CudaLinear, DecodeRowsOfManyColumnsAreTheSameInEveryBatch) {
 
 TEST_P(CudaLinear, IsTheSameInEveryOrderOfThreads) {
   if (!cuda().is_emulated) GTEST_SKIP() << "a GPU takes the order that it likes";
-  // More than a tile of columns, of a form of each kernel.
+  // More than a tile of columns, of a type of each kernel.
   const bool is_tall = value() == TypeId::kF16 || value() == TypeId::kQ4_K;
   const TestMatrix m = matrix(is_tall ? 133 : 19);
   const InputTable inputs = random_inputs(kTokens, m.n_cols, 2);

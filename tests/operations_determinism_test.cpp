@@ -158,6 +158,32 @@ TEST_P(RowDeterminism, OfLogitRows) {
   });
 }
 
+// A backend that prepares an input once for several products prepares it for each of them.
+TEST_P(RowDeterminism, OfProductsOfOneInputWhoseTypesDiffer) {
+  const InputTable inputs = extreme_inputs(kTokens, n_cols(), 3);
+  const TestBatch batch = rows_of(first_tokens(kTokens), 6);
+  for (const TypeId other : {TypeId::kF32, TypeId::kQ8_0, TypeId::kQ4_K}) {
+    if (n_cols() % traits(other).block_elems != 0) continue;
+    const TestMatrix first = random_matrix(type(), 1, 37, n_cols(), 1),
+                     second = random_matrix(other, 1, 37, n_cols(), 2);
+    OpRig rig(*backend().make(2), kLimits);
+    const ActId in = rig.input(inputs), outs[] = {rig.output(37), rig.output(37), rig.output(37)};
+    const WeightId weights[] = {rig.matrix(first), rig.matrix(second)};
+    const LinearOp ops[] = {{.out = outs[0], .in = in, .weight = weights[0]},
+                            {.out = outs[1], .in = in, .weight = weights[1]},
+                            {.out = outs[2], .in = in, .weight = weights[0]}};
+    rig.step(batch, {in}, [&](Backend& b) {
+      for (const LinearOp& op : ops) b.linear(op);
+    });
+    std::vector<std::vector<float>> together;
+    for (const ActId out : outs) together.push_back(rig.read(out));
+    for (uint32_t i = 0; i < 3; ++i) {
+      rig.step(batch, {in}, [&](Backend& b) { b.linear(ops[i]); });
+      EXPECT_TRUE(same_bytes(rig.read(outs[i]), together[i])) << "product " << i << " beside " << traits(other).name;
+    }
+  }
+}
+
 TEST_P(RowDeterminism, OfGatedPairs) {
   const TestMatrix gate = random_matrix(type(), 1, 37, n_cols(), 1), up = random_matrix(type(), 1, 37, n_cols(), 2);
   const InputTable inputs = extreme_inputs(kTokens, n_cols(), 3);

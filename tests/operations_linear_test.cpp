@@ -138,6 +138,24 @@ TEST_P(LinearTest, GatedPairsAgreeThoughTheirTypesDiffer) {
   }
 }
 
+// Blocks run along the stored rows, which would be columns.
+TEST_P(LinearTest, ATransposedMatrixOfBlocksIsRefusedByName) {
+  const bool is_taken = layout_of(type()) == Layout::kPlain && type() != TypeId::kF8_E4M3;
+  const TestMatrix m = random_matrix(type(), 1, 256, 512, 1);
+  MatrixSource source = m.source();
+  std::swap(source.n_rows, source.n_cols);
+  source.transposed = true;
+  std::unique_ptr<Backend> backends[] = {std::move(*backend().make(1)), make_reference_backend()};
+  for (const auto& backend : backends) {
+    ASSERT_TRUE(backend->configure({.max_rows = 1, .max_logit_rows = 1}).ok());
+    const auto loaded = backend->load_matrix(source);
+    ASSERT_EQ(loaded.ok(), is_taken) << backend->name();
+    if (is_taken) continue;
+    EXPECT_EQ(loaded.error().code, ErrorCode::kUnsupported);
+    EXPECT_EQ(loaded.error().message, "a transposed matrix of type " + std::string(traits(type()).name));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Operations, LinearTest,
                          testing::Combine(testing::ValuesIn(backends_under_test()), testing::ValuesIn(weight_types())),
                          [](const auto& test) { return suite_name(std::get<0>(test.param), std::get<1>(test.param)); });

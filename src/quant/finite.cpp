@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -38,17 +39,28 @@ bool is_special(Scale scale) {
   }
 }
 
+template <class Scale>
+bool is_special_at(const std::byte* src) {
+  Scale scale;
+  std::memcpy(&scale, src, sizeof scale);
+  return is_special(scale);
+}
+
+// The scales alone are read, not the block.
 template <class Block>
 bool has_special_scale(const std::byte* src) {
-  Block b;
-  std::memcpy(&b, src, sizeof b);
-  static_assert(
-      requires { b.d; } || requires { b.e; }, "a block's scales are known by their names");
+  constexpr bool kHasD = requires(Block b) {
+    b.d;
+  }
+  , kHasE = requires(Block b) {
+    b.e;
+  };
+  static_assert(kHasD || kHasE, "a block's scales are known by their names");
   bool found = false;
-  if constexpr (requires { b.d; }) found |= is_special(b.d);
-  if constexpr (requires { b.m; }) found |= is_special(b.m);
-  if constexpr (requires { b.dmin; }) found |= is_special(b.dmin);
-  if constexpr (requires { b.e; }) found |= is_special(b.e);
+  if constexpr (kHasD) found |= is_special_at<decltype(Block::d)>(src + offsetof(Block, d));
+  if constexpr (kHasE) found |= is_special_at<decltype(Block::e)>(src + offsetof(Block, e));
+  if constexpr (requires(Block b) { b.m; }) found |= is_special_at<Half>(src + offsetof(Block, m));
+  if constexpr (requires(Block b) { b.dmin; }) found |= is_special_at<Half>(src + offsetof(Block, dmin));
   return found;
 }
 
@@ -65,7 +77,7 @@ bool may_hold_special(const std::byte* src, size_t n_blocks) {
     return any_has<uint8_t>(src, n_blocks, 0x7f);
   } else {
     bool found = false;
-    for (size_t i = 0; i < n_blocks; ++i) found |= has_special_scale<Block>(src + i * sizeof(Block));
+    for (size_t i = 0; i < n_blocks; ++i, src += sizeof(Block)) found |= has_special_scale<Block>(src);
     return found;
   }
 }

@@ -75,8 +75,9 @@ struct TypeList {
 };
 
 // In the order of their numbers. Of a form: low, high, offset, max_code, scales, sub, has_min, codes.
+// clang-format off
 using TypeRows = TypeList<
-    TypeRow<TypeId::kF32, BlockF32, 1>,  //
+    TypeRow<TypeId::kF32, BlockF32, 1>,
     TypeRow<TypeId::kF16, BlockF16, 1>,
     TypeRow<TypeId::kQ4_0, BlockQ4_0, 32, GroupForm{4, 0, 8, 15, Scales::kHalf, 32, false, Codes::kPlain}>,
     TypeRow<TypeId::kQ4_1, BlockQ4_1, 32, GroupForm{4, 0, 0, 15, Scales::kHalf, 32, true, Codes::kPlain}>,
@@ -93,5 +94,6 @@ using TypeRows = TypeList<
     TypeRow<TypeId::kBF16, BlockBF16, 1>,
     TypeRow<TypeId::kMXFP4, BlockMXFP4, 32, GroupForm{4, 0, 12, 24, Scales::kBf16, 32, false, Codes::kE2M1}>,
     TypeRow<TypeId::kF8_E4M3, BlockF8_E4M3, 1>>;
+// clang-format on
 
 }  // namespace realizar

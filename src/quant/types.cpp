@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <vector>
 
 #include "base/check.h"
 #include "quant/block_scales.h"
@@ -99,9 +101,9 @@ std::span<const TypeTraits> all_types() {
 }
 
 const TypeTraits& traits(TypeId id) {
-  const size_t i = row_index(id);
-  REQUIRE(i < kTypes.size());
-  return kTypes[i];
+  const TypeTraits& type = kTypes[row_index(id)];
+  REQUIRE(type.id == id);
+  return type;
 }
 
 std::optional<TypeId> type_from_number(uint32_t ggml_type) {

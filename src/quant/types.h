@@ -1,6 +1,7 @@
 // Element and block types of stored tensors, as the table of type_rows.h has them, for code that asks at run time.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -46,26 +47,43 @@ constexpr void with_row(TypeId id, const Body& body) {
   find(TypeRows{});
 }
 
-// The row's place among all.
+namespace type_tables {
+
+// Numbers of GGUF have a place of their own, the only type beside them the last.
+inline constexpr uint32_t kPlaces = 64;
+constexpr uint32_t place_of(TypeId id) {
+  return is_in_gguf(id) ? static_cast<uint32_t>(id) : kPlaces - 1;
+}
+template <class... Rows>
+constexpr std::array<uint8_t, kPlaces> make_rows(TypeList<Rows...>) {
+  static_assert(((place_of(Rows::kId) < kPlaces) && ...));
+  std::array<uint8_t, kPlaces> rows{};
+  uint8_t row = 0;
+  ((rows[place_of(Rows::kId)] = row++), ...);
+  return rows;
+}
+template <class... Rows>
+constexpr std::array<Layout, sizeof...(Rows)> make_layouts(TypeList<Rows...>) {
+  return {Rows::kLayout...};
+}
+inline constexpr auto kRows = make_rows(TypeRows{});
+inline constexpr auto kLayouts = make_layouts(TypeRows{});
+
+}  // namespace type_tables
+
+// The row's place among all. Products ask for it, so it is a look into a table.
 constexpr size_t row_index(TypeId id) {
-  const auto find = [&]<class... Rows>(TypeList<Rows...>) {
-    size_t index = 0;
-    static_cast<void>(((Rows::kId == id || (++index, false)) || ...));
-    return index;
-  };
-  return find(TypeRows{});
+  return type_tables::kRows[type_tables::place_of(id)];
+}
+
+constexpr Layout layout_of(TypeId id) {
+  return type_tables::kLayouts[row_index(id)];
 }
 
 constexpr GroupForm form_of(TypeId id) {
   GroupForm form{};
   with_row(id, [&](auto row) { form = row.kForm; });
   return form;
-}
-
-constexpr Layout layout_of(TypeId id) {
-  Layout layout{};
-  with_row(id, [&](auto row) { layout = row.kLayout; });
-  return layout;
 }
 
 // Bytes of n elements; n must be a multiple of the block size.

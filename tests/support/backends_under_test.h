@@ -15,13 +15,14 @@ struct BackendUnderTest {
   const char* name;
   // Errors: Unsupported where this machine cannot run it; the suite then skips, visibly.
   Result<std::unique_ptr<Backend>> (*make)(uint32_t n_threads);
-  // Products with block types, for decode and for prefill rows, and for prefill rows with F16, BF16 and what attention
-  // reads. Everything else is multiplied in F32.
+  // Products with types of groups, for decode and for prefill rows, and for prefill rows with F16, BF16 and what
+  // attention reads. Everything else is multiplied in F32.
   Arithmetic decode, prefill, plain_prefill;
   uint32_t max_threads = 3;  // more of the host's threads than this change nothing
 
   Arithmetic arithmetic(TypeId type, bool is_decode) const {
-    if (traits(type).block_elems > 1) return is_decode ? decode : prefill;
+    if (layout_of(type) == Layout::kGroups) return is_decode ? decode : prefill;
+    if (layout_of(type) == Layout::kStored) return Arithmetic::kF32;
     return is_decode || type == TypeId::kF32 ? Arithmetic::kF32 : plain_prefill;
   }
 };
