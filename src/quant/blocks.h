@@ -107,11 +107,17 @@ struct BlockIQ4_XS {
   uint8_t scales_l[4];  // nibble s: its low bits
   uint8_t qs[128];      // sub-block s: qs[16s ..]
 };
+// x = d * qs[i]; bsums are the sums of 16 of them each, which nothing here reads.
+struct BlockQ8_K {
+  float d;
+  int8_t qs[256];
+  int16_t bsums[16];
+};
 
 static_assert(sizeof(BlockQ4_0) == 18 && sizeof(BlockQ4_1) == 20 && sizeof(BlockQ5_0) == 22);
 static_assert(sizeof(BlockQ5_1) == 24 && sizeof(BlockQ8_0) == 34 && sizeof(BlockIQ4_NL) == 18);
 static_assert(sizeof(BlockMXFP4) == 17 && sizeof(BlockQ2_K) == 84 && sizeof(BlockQ3_K) == 110);
 static_assert(sizeof(BlockQ4_K) == 144 && sizeof(BlockQ5_K) == 176 && sizeof(BlockQ6_K) == 210);
-static_assert(sizeof(BlockIQ4_XS) == 136);
+static_assert(sizeof(BlockIQ4_XS) == 136 && sizeof(BlockQ8_K) == 292);
 
 }  // namespace realizar

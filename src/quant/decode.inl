@@ -106,3 +106,7 @@ RZ_VALUE float value_of(const BlockIQ4_XS& b, int i) {
   const float scale = half_to_float(b.d) * static_cast<float>(iq4_xs_scale(b, s));
   return scale * static_cast<float>(kIq4Values[nibble(b.qs + 16 * s, i % 32)]);
 }
+
+RZ_VALUE float value_of(const BlockQ8_K& b, int i) {
+  return b.d * static_cast<float>(b.qs[i]);
+}

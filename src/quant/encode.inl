@@ -221,3 +221,11 @@ inline void encode(const float* x, BlockIQ4_XS& b) {
     for (int i = 0; i < 32; ++i) put_nibble(b.qs + 16 * s, i, nearest_level(kIq4Values, x[32 * s + i] * inv));
   }
 }
+
+inline void encode(const float* x, BlockQ8_K& b) {
+  b.d = absmax(x, kSuperBlockElems) / 127;
+  for (int i = 0; i < kSuperBlockElems; ++i) {
+    b.qs[i] = static_cast<int8_t>(quantized(x[i] * inverse(b.d), -127, 127));
+    b.bsums[i / 16] = static_cast<int16_t>(b.bsums[i / 16] + b.qs[i]);
+  }
+}

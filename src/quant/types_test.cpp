@@ -41,14 +41,42 @@ double relative_rms_error(const std::vector<float>& values, const std::vector<fl
 
 // What a quantizer of that many levels leaves of normally distributed values, with a margin of a fifth.
 const std::map<std::string_view, double> kErrorBound = {
-    {"F32", 0},       {"F16", 3e-4},   {"BF16", 2.5e-3}, {"Q8_0", 6.5e-3}, {"Q6_K", 0.022},   {"Q5_K", 0.042},
-    {"Q5_1", 0.048},  {"Q5_0", 0.052}, {"Q4_K", 0.088},  {"Q4_1", 0.098},  {"Q4_0", 0.105},   {"IQ4_NL", 0.09},
-    {"IQ4_XS", 0.09}, {"MXFP4", 0.14}, {"Q3_K", 0.21},   {"Q2_K", 0.38},   {"F8_E4M3", 0.028}};
+    {"F32", 0},       {"F16", 3e-4},   {"BF16", 2.5e-3}, {"Q8_0", 6.5e-3}, {"Q6_K", 0.022},    {"Q5_K", 0.042},
+    {"Q5_1", 0.048},  {"Q5_0", 0.052}, {"Q4_K", 0.088},  {"Q4_1", 0.098},  {"Q4_0", 0.105},    {"IQ4_NL", 0.09},
+    {"IQ4_XS", 0.09}, {"MXFP4", 0.14}, {"Q3_K", 0.21},   {"Q2_K", 0.38},   {"F8_E4M3", 0.028}, {"Q8_K", 8.2e-3}};
 
 TEST(Types, EncodeThenDecodeKeepsWhatTheTypesLevelsCanTell) {
   const auto values = random_values(256 * 64, 0.5f);  // within what E4M3 can tell without a scale
   for (const TypeTraits& type : all_types()) {
     EXPECT_LE(relative_rms_error(values, round_trip(type, values)), kErrorBound.at(type.name)) << type.name;
+  }
+}
+
+struct DecodedByGgml {
+  TypeId type;
+  std::vector<uint8_t> d;  // the block's first bytes
+  uint64_t hash;           // FNV-1a of the values' bytes
+};
+
+// 64 blocks of made-up bytes each. The hashes are of what dequantize_row_* of ggml 0.5.0 makes of them.
+TEST(Types, BlocksOfAnyBytesDecodeAsGgmlDecodesThem) {
+  const DecodedByGgml rows[] = {{TypeId::kQ8_K, {0, 0, 0xc0, 0x3f}, 0xbb07a991fd388c56u}};
+  for (const DecodedByGgml& row : rows) {
+    const TypeTraits& type = traits(row.type);
+    std::vector<std::byte> blocks(size_t{64} * type.block_bytes);
+    uint64_t state = 7;
+    for (std::byte& byte : blocks) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      byte = std::byte(state >> 56);
+    }
+    for (size_t i = 0; i < 64; ++i) std::memcpy(&blocks[i * type.block_bytes], row.d.data(), row.d.size());
+    std::vector<float> values(size_t{64} * type.block_elems);
+    type.decode(blocks.data(), values.data(), values.size());
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const std::byte byte : std::as_bytes(std::span(values))) {
+      hash = (hash ^ std::to_integer<uint64_t>(byte)) * 0x100000001b3u;
+    }
+    EXPECT_EQ(hash, row.hash) << type.name;
   }
 }
 

@@ -57,10 +57,13 @@ std::vector<float> product(const TypeTraits& type, const std::vector<std::byte>&
 class CpuTypes : public testing::TestWithParam<TypeTraits> {};
 class GroupTypes : public CpuTypes {};  // those whose products are of integers
 
-std::vector<TypeTraits> group_types() {
+class PanelTypes : public CpuTypes {};   // those that kernels read as they lie in panels
+class StoredTypes : public CpuTypes {};  // the others
+
+std::vector<TypeTraits> types_of(std::initializer_list<Layout> layouts) {
   std::vector<TypeTraits> types;
   for (const TypeTraits& type : all_types()) {
-    if (type.layout == Layout::kGroups) types.push_back(type);
+    if (std::ranges::find(layouts, type.layout) != layouts.end()) types.push_back(type);
   }
   return types;
 }
@@ -148,7 +151,7 @@ TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
   }
 }
 
-TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
+TEST_P(PanelTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
   const TypeTraits& type = GetParam();
   constexpr uint32_t kRows = 19, kCols = 512;
   const auto weight = encoded(type, random_floats(size_t{kRows} * kCols, 2));
@@ -190,7 +193,43 @@ TEST_P(CpuTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, GroupTypes, testing::ValuesIn(group_types()),
+INSTANTIATE_TEST_SUITE_P(Types, GroupTypes, testing::ValuesIn(types_of({Layout::kGroups})),
+                         [](const auto& test) { return std::string(test.param.name); });
+TEST_P(StoredTypes, RowsAreDecodedWhereverTheyBegin) {
+  const TypeTraits& type = GetParam();
+  constexpr uint32_t kRows = 19, kCols = 768;
+  const auto weight = encoded(type, random_floats(size_t{kRows} * kCols, 2));
+  std::vector<float> decoded(size_t{kRows} * kCols);
+  type.decode(weight.data(), decoded.data(), decoded.size());
+  ThreadTeam team(2);
+  Arena arena;
+  const auto m = pack_panels({"weight", type.id, 1, kRows, kCols, {weight}, {}, false}, team, arena);
+  ASSERT_TRUE(m.ok());
+  EXPECT_LE(m->bytes(), row_bytes(type, size_t{2 * kPanelRows} * kCols) + 2 * 64);
+  std::vector<float> values(kCols);
+  for (uint32_t r = 0; r < kRows; ++r) {
+    for (const uint32_t col : {0u, 256u, 512u}) {
+      decode_row(*m, m->panel(0, r / kPanelRows), r % kPanelRows, col, kCols - col, values.data());
+      const float* expected = decoded.data() + size_t{r} * kCols + col;
+      EXPECT_EQ(std::memcmp(values.data(), expected, (kCols - col) * sizeof(float)), 0) << type.name << " row " << r;
+    }
+  }
+}
+
+TEST_P(StoredTypes, ProductsOfDecodeAndPrefillRowsAreTheSame) {
+  const TypeTraits& type = GetParam();
+  constexpr uint32_t kRows = 37, kCols = 768;
+  const auto weight = encoded(type, random_floats(size_t{kRows} * kCols, 1));
+  const std::vector<TokenId> rows{TokenId{3}, TokenId{1}, TokenId{2}, TokenId{0}, TokenId{9}};
+  const auto decoded = product(type, weight, kRows, kCols, rows, true, 2);
+  const auto prefilled = product(type, weight, kRows, kCols, rows, false, 1);
+  ASSERT_EQ(decoded.size(), prefilled.size());
+  EXPECT_EQ(std::memcmp(decoded.data(), prefilled.data(), decoded.size() * sizeof(float)), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, PanelTypes, testing::ValuesIn(types_of({Layout::kPlain, Layout::kGroups})),
+                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(Types, StoredTypes, testing::ValuesIn(types_of({Layout::kStored})),
                          [](const auto& test) { return std::string(test.param.name); });
 INSTANTIATE_TEST_SUITE_P(Types, CpuTypes, testing::ValuesIn(all_types().begin(), all_types().end()),
                          [](const auto& test) { return std::string(test.param.name); });
