@@ -205,10 +205,11 @@ TEST_P(ExpertsTest, AgreeWhetherRowsShareThemOrNot) {
 }
 
 constexpr ExpertTypes kExpertTypes[] = {
-    {TypeId::kF32, TypeId::kF32, TypeId::kF32},     {TypeId::kBF16, TypeId::kBF16, TypeId::kF16},
-    {TypeId::kQ8_0, TypeId::kQ8_0, TypeId::kQ8_0},  {TypeId::kQ4_0, TypeId::kQ4_1, TypeId::kQ8_0},
-    {TypeId::kQ4_K, TypeId::kQ4_K, TypeId::kQ6_K},  {TypeId::kMXFP4, TypeId::kMXFP4, TypeId::kMXFP4},
-    {TypeId::kF32, TypeId::kQ8_0, TypeId::kIQ4_NL}, {TypeId::kQ5_0, TypeId::kF16, TypeId::kF32},
+    {TypeId::kF32, TypeId::kF32, TypeId::kF32},      {TypeId::kBF16, TypeId::kBF16, TypeId::kF16},
+    {TypeId::kQ8_0, TypeId::kQ8_0, TypeId::kQ8_0},   {TypeId::kQ4_0, TypeId::kQ4_1, TypeId::kQ8_0},
+    {TypeId::kQ4_K, TypeId::kQ4_K, TypeId::kQ6_K},   {TypeId::kMXFP4, TypeId::kMXFP4, TypeId::kMXFP4},
+    {TypeId::kF32, TypeId::kQ8_0, TypeId::kIQ4_NL},  {TypeId::kQ5_0, TypeId::kF16, TypeId::kF32},
+    {TypeId::kIQ3_S, TypeId::kIQ3_S, TypeId::kQ8_K},
 };
 
 INSTANTIATE_TEST_SUITE_P(Operations, ExpertsTest,

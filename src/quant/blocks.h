@@ -113,11 +113,20 @@ struct BlockQ8_K {
   int8_t qs[256];
   int16_t bsums[16];
 };
+// 8 sub-blocks of 32: x = d * (1 + 2 * scale4[s]) * level, negative where its bit of signs is set. Four elements are a
+// point of the grid (decode.inl): 8 bits of its number in qs, the ninth in qh.
+struct BlockIQ3_S {
+  Half d;
+  uint8_t qs[64];
+  uint8_t qh[8];
+  uint8_t signs[32];
+  uint8_t scales[4];  // nibble s
+};
 
 static_assert(sizeof(BlockQ4_0) == 18 && sizeof(BlockQ4_1) == 20 && sizeof(BlockQ5_0) == 22);
 static_assert(sizeof(BlockQ5_1) == 24 && sizeof(BlockQ8_0) == 34 && sizeof(BlockIQ4_NL) == 18);
 static_assert(sizeof(BlockMXFP4) == 17 && sizeof(BlockQ2_K) == 84 && sizeof(BlockQ3_K) == 110);
 static_assert(sizeof(BlockQ4_K) == 144 && sizeof(BlockQ5_K) == 176 && sizeof(BlockQ6_K) == 210);
-static_assert(sizeof(BlockIQ4_XS) == 136 && sizeof(BlockQ8_K) == 292);
+static_assert(sizeof(BlockIQ4_XS) == 136 && sizeof(BlockQ8_K) == 292 && sizeof(BlockIQ3_S) == 110);
 
 }  // namespace realizar

@@ -8,6 +8,33 @@ RZ_TABLE int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 1
 // Twice the E2M1 values, so that they are integers; the scale is halved instead.
 RZ_TABLE int8_t kE2M1Doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
+// The points that groups of elements may take, in rising order of their numbers, whose digits are the elements' levels,
+// that of the first element the lowest.
+struct PointGrid {
+  uint16_t points[512];
+};
+
+// Of IQ3_S: numbers of four octal digits; digit k is the level 2k + 1. A character for each point: how far it is from
+// the one before, '1' for one more.
+constexpr char kIq3Steps[] =
+    R"(11132111222146523222527331112414334247=456142133343463222=386432723642=243;4236636?:2<245642?5;3)"
+    R"(2>A?722<245=4D1124122212732>239612324573672>62:3214663:3:7331366145A6;252=27424E73672?W43=2K2527)"
+    R"(<4A68122212223241272232=13232634334367H33:2572:4:34234925276>;693734I3759=1;=825:L4D4=2;5J722237)"
+    R"(225232:6822752=@:42:6:2<I7452419246>86547A64=72;5::=CCP2=2;S46643377@:522765664D2554:5?36<525274)"
+    R"(S2B;1I<2:QIADH5;;6I646>433<6522579P69:56=G51?=5<663<:<T<C2gP2>g22<2E@@7MFB6;568<5?e>?>3IDEKY2e43)"
+    R"(92<2<6@7;?2L34637AIH3>F465HZ@PGW)";
+
+constexpr PointGrid make_iq3_s_grid() {
+  PointGrid grid{};
+  int point = -1;
+  for (int i = 0; i < 512; ++i) {
+    point += kIq3Steps[i] - '0';
+    grid.points[i] = static_cast<uint16_t>(point);
+  }
+  return grid;
+}
+RZ_TABLE PointGrid kIq3sGrid = make_iq3_s_grid();
+
 RZ_VALUE int low_nibble(uint8_t byte) {
   return byte & 15;
 }
@@ -109,4 +136,18 @@ RZ_VALUE float value_of(const BlockIQ4_XS& b, int i) {
 
 RZ_VALUE float value_of(const BlockQ8_K& b, int i) {
   return b.d * static_cast<float>(b.qs[i]);
+}
+
+// Element k of a point.
+RZ_VALUE int iq3_s_level(uint16_t point, int k) {
+  return 2 * ((point >> (3 * k)) & 7) + 1;
+}
+
+RZ_VALUE float value_of(const BlockIQ3_S& b, int i) {
+  const int s = i / 32, quad = i / 4;
+  const int point = b.qs[quad] | (((b.qh[s] >> (quad % 8)) & 1) << 8);
+  const int level = iq3_s_level(kIq3sGrid.points[point], i % 4);
+  const int scale = 1 + 2 * ((b.scales[s / 2] >> (4 * (s % 2))) & 15);
+  const bool is_negative = ((b.signs[i / 8] >> (i % 8)) & 1) != 0;
+  return half_to_float(b.d) * static_cast<float>(scale) * static_cast<float>(is_negative ? -level : level);
 }

@@ -229,3 +229,73 @@ inline void encode(const float* x, BlockQ8_K& b) {
     b.bsums[i / 16] = static_cast<int16_t>(b.bsums[i / 16] + b.qs[i]);
   }
 }
+
+// Finds points of a grid: values are rounded to levels one by one, then to the point nearest to these. level_of() gives
+// the level of digit k of a point, whose digits have kBits each.
+template <int kElems, int kBits, int kLevels>
+class GridSearch {
+ public:
+  using LevelOf = int (*)(uint16_t point, int k);
+
+  GridSearch(const PointGrid& grid, LevelOf level_of) : level_of_(level_of), nearest_(size_t{1} << (kElems * kBits)) {
+    for (size_t digits = 0; digits < nearest_.size(); ++digits) {
+      if (is_pattern(digits)) nearest_[digits] = search(grid, static_cast<uint16_t>(digits));
+    }
+  }
+  // The number of the point for |x| * scale.
+  int nearest(const float* x, float scale) const {
+    size_t digits = 0;
+    for (int k = 0; k < kElems; ++k) digits |= nearest_digit(std::fabs(x[k]) * scale) << (kBits * k);
+    return nearest_[digits];
+  }
+
+ private:
+  static bool is_pattern(size_t digits) {
+    for (; digits > 0; digits >>= kBits) {
+      if (digits % (size_t{1} << kBits) >= kLevels) return false;
+    }
+    return true;
+  }
+  size_t nearest_digit(float value) const {
+    size_t nearest = 0;
+    for (uint16_t digit = 1; digit < kLevels; ++digit) {
+      if (value > static_cast<float>(level_of_(digit, 0) + level_of_(digit - 1, 0)) / 2) nearest = digit;
+    }
+    return nearest;
+  }
+  uint16_t search(const PointGrid& grid, uint16_t digits) const {
+    uint16_t nearest = 0;
+    int least = std::numeric_limits<int>::max();
+    for (uint16_t i = 0; i < 512; ++i) {
+      int error = 0;
+      for (int k = 0; k < kElems; ++k) {
+        const int off = level_of_(digits, k) - level_of_(grid.points[i], k);
+        error += off * off;
+      }
+      if (error >= least) continue;
+      least = error;
+      nearest = i;
+    }
+    return nearest;
+  }
+
+  LevelOf level_of_;
+  std::vector<uint16_t> nearest_;  // of each pattern of digits
+};
+
+// The largest value of a sub-block becomes the level 15.
+inline void encode(const float* x, BlockIQ3_S& b) {
+  static const GridSearch<4, 3, 8> search(kIq3sGrid, iq3_s_level);
+  const float d = rounded_half(absmax(x, kSuperBlockElems) / 15 / 31, b.d);
+  for (int s = 0; s < 8; ++s) {
+    const int scale = quantized((absmax(x + 32 * s, 32) / 15 * inverse(d) - 1) / 2, 0, 15);
+    b.scales[s / 2] |= static_cast<uint8_t>(scale << (4 * (s % 2)));
+    const float inv = inverse(d * static_cast<float>(1 + 2 * scale));
+    for (int quad = 8 * s; quad < 8 * s + 8; ++quad) {
+      const int point = search.nearest(x + 4 * quad, inv);
+      b.qs[quad] = static_cast<uint8_t>(point);
+      b.qh[s] |= static_cast<uint8_t>((point >> 8) << (quad % 8));
+    }
+  }
+  for (int i = 0; i < kSuperBlockElems; ++i) b.signs[i / 8] |= static_cast<uint8_t>((x[i] < 0 ? 1 : 0) << (i % 8));
+}
