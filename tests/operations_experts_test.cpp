@@ -209,7 +209,7 @@ constexpr ExpertTypes kExpertTypes[] = {
     {TypeId::kQ8_0, TypeId::kQ8_0, TypeId::kQ8_0},   {TypeId::kQ4_0, TypeId::kQ4_1, TypeId::kQ8_0},
     {TypeId::kQ4_K, TypeId::kQ4_K, TypeId::kQ6_K},   {TypeId::kMXFP4, TypeId::kMXFP4, TypeId::kMXFP4},
     {TypeId::kF32, TypeId::kQ8_0, TypeId::kIQ4_NL},  {TypeId::kQ5_0, TypeId::kF16, TypeId::kF32},
-    {TypeId::kIQ3_S, TypeId::kIQ3_S, TypeId::kQ8_K},
+    {TypeId::kIQ3_S, TypeId::kIQ3_S, TypeId::kQ8_K}, {TypeId::kQ4_K, TypeId::kIQ2_XS, TypeId::kF16},
 };
 
 INSTANTIATE_TEST_SUITE_P(Operations, ExpertsTest,

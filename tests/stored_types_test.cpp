@@ -32,7 +32,7 @@ constexpr TinyDims kDims{.n_layers = 1,
                          .n_experts = 3,
                          .expert_d_ff = 256};
 
-// Files are made once a type, since encoding takes its time.
+// Files are made once a type, since the search for points of a grid takes its time.
 const ModelFile& model_of(TypeId type, bool with_experts) {
   static std::map<std::pair<TypeId, bool>, ModelFile> models;
   const auto found = models.find({type, with_experts});

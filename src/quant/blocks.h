@@ -122,11 +122,20 @@ struct BlockIQ3_S {
   uint8_t signs[32];
   uint8_t scales[4];  // nibble s
 };
+// 16 sub-blocks of 16: x = d * (scale4[s] + 1/2) / 4 * level. Eight elements are a point of the grid (decode.inl),
+// whose number has 9 bits of qs; the other 7 say which of the first seven are negative, and the last is where that
+// makes their number even.
+struct BlockIQ2_XS {
+  Half d;
+  uint16_t qs[32];
+  uint8_t scales[8];  // nibble s
+};
 
 static_assert(sizeof(BlockQ4_0) == 18 && sizeof(BlockQ4_1) == 20 && sizeof(BlockQ5_0) == 22);
 static_assert(sizeof(BlockQ5_1) == 24 && sizeof(BlockQ8_0) == 34 && sizeof(BlockIQ4_NL) == 18);
 static_assert(sizeof(BlockMXFP4) == 17 && sizeof(BlockQ2_K) == 84 && sizeof(BlockQ3_K) == 110);
 static_assert(sizeof(BlockQ4_K) == 144 && sizeof(BlockQ5_K) == 176 && sizeof(BlockQ6_K) == 210);
-static_assert(sizeof(BlockIQ4_XS) == 136 && sizeof(BlockQ8_K) == 292 && sizeof(BlockIQ3_S) == 110);
+static_assert(sizeof(BlockIQ4_XS) == 136 && sizeof(BlockQ8_K) == 292 && sizeof(BlockIQ3_S) == 110 &&
+              sizeof(BlockIQ2_XS) == 74);
 
 }  // namespace realizar

@@ -35,6 +35,39 @@ constexpr PointGrid make_iq3_s_grid() {
 }
 RZ_TABLE PointGrid kIq3sGrid = make_iq3_s_grid();
 
+// Of IQ2_XS: numbers of eight digits 0 to 2, which are levels as kIq2Levels says; an even number of them are 1. Steps
+// count such numbers alone. The points have two bits a digit.
+constexpr char kIq2Steps[] =
+    R"(111111111111121111111213111212151111111111311121332139111213513274:11111112131112112513911121351)"
+    R"(354>13721><1111113231336941139>3:93F25111111121311121341139111213513961711299B111213512163>139K6)"
+    R"(;H13186:;2GRE1111111351399513938@:A<21381K>5@68N2315;:7M6<6C21:111111121311111132313911121351392)"
+    R"(8413171K11121215139681363F54;3G139244A5:38@W11121332139>13271J?I1135495943H3D@;4684A>51g<139646:)"
+    R"(1c7?87V92F\JIPA4A111213411391;11112953C9B18321311798:?G:C>38;51;4`A345213978<:>U::2=33PC1F]DCN@B)"
+    R"(12154GG3A212:>9BDx::512H33K1G1C8)";
+RZ_TABLE int8_t kIq2Levels[4] = {8, 25, 43, 0};
+
+// The digits of a number to the base of 3, two bits each.
+constexpr int spread_digits(int number) {
+  int digits = 0;
+  for (int k = 0; k < 8; ++k, number /= 3) digits |= number % 3 << (2 * k);
+  return digits;
+}
+constexpr bool has_even_ones(int digits) {
+  int ones = digits & 0x5555;
+  for (const int half : {8, 4, 2}) ones ^= ones >> half;
+  return (ones & 1) == 0;
+}
+constexpr PointGrid make_iq2_xs_grid() {
+  PointGrid grid{};
+  int number = -1;
+  for (int i = 0; i < 512; ++i) {
+    for (int steps = kIq2Steps[i] - '0'; steps > 0;) steps -= has_even_ones(spread_digits(++number)) ? 1 : 0;
+    grid.points[i] = static_cast<uint16_t>(spread_digits(number));
+  }
+  return grid;
+}
+RZ_TABLE PointGrid kIq2xsGrid = make_iq2_xs_grid();
+
 RZ_VALUE int low_nibble(uint8_t byte) {
   return byte & 15;
 }
@@ -150,4 +183,18 @@ RZ_VALUE float value_of(const BlockIQ3_S& b, int i) {
   const int scale = 1 + 2 * ((b.scales[s / 2] >> (4 * (s % 2))) & 15);
   const bool is_negative = ((b.signs[i / 8] >> (i % 8)) & 1) != 0;
   return half_to_float(b.d) * static_cast<float>(scale) * static_cast<float>(is_negative ? -level : level);
+}
+
+RZ_VALUE int iq2_xs_level(uint16_t point, int k) {
+  return kIq2Levels[(point >> (2 * k)) & 3];
+}
+
+RZ_VALUE float value_of(const BlockIQ2_XS& b, int i) {
+  const int bits = b.qs[i / 8], k = i % 8;
+  const int signs = bits >> 9, folded = signs ^ (signs >> 4), parity = (0x6996 >> (folded & 15)) & 1;
+  const bool is_negative = ((signs | (parity << 7)) >> k & 1) != 0;
+  const int level = iq2_xs_level(kIq2xsGrid.points[bits & 511], k);
+  const int scale = (b.scales[i / 32] >> (i / 16 % 2 * 4)) & 15;
+  const float d = half_to_float(b.d) * (0.5f + static_cast<float>(scale)) * 0.25f;
+  return d * static_cast<float>(is_negative ? -level : level);
 }

@@ -299,3 +299,30 @@ inline void encode(const float* x, BlockIQ3_S& b) {
   }
   for (int i = 0; i < kSuperBlockElems; ++i) b.signs[i / 8] |= static_cast<uint8_t>((x[i] < 0 ? 1 : 0) << (i % 8));
 }
+
+// Which of 8 values are negative. Of an odd number of them the smallest value takes the wrong sign.
+inline int even_signs(const float* x) {
+  int signs = 0, n = 0, smallest = 0;
+  for (int k = 0; k < 8; ++k) {
+    if (std::fabs(x[k]) < std::fabs(x[smallest])) smallest = k;
+    if (x[k] >= 0) continue;
+    signs |= 1 << k;
+    ++n;
+  }
+  return n % 2 == 0 ? signs : signs ^ (1 << smallest);
+}
+
+// The largest value of a sub-block becomes the level 43.
+inline void encode(const float* x, BlockIQ2_XS& b) {
+  static const GridSearch<8, 2, 3> search(kIq2xsGrid, iq2_xs_level);
+  const float d = rounded_half(absmax(x, kSuperBlockElems) / 43 / (15.5f * 0.25f), b.d);
+  for (int s = 0; s < 16; ++s) {
+    const int scale = quantized(absmax(x + 16 * s, 16) / 43 * inverse(d * 0.25f) - 0.5f, 0, 15);
+    b.scales[s / 2] |= static_cast<uint8_t>(scale << (4 * (s % 2)));
+    const float inv = inverse(d * (0.5f + static_cast<float>(scale)) * 0.25f);
+    for (int eight = 2 * s; eight < 2 * s + 2; ++eight) {
+      const int point = search.nearest(x + 8 * eight, inv);
+      b.qs[eight] = static_cast<uint16_t>(point | ((even_signs(x + 8 * eight) & 127) << 9));
+    }
+  }
+}

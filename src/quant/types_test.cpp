@@ -44,7 +44,7 @@ const std::map<std::string_view, double> kErrorBound = {
     {"F32", 0},      {"F16", 3e-4},      {"BF16", 2.5e-3}, {"Q8_0", 6.5e-3}, {"Q6_K", 0.022},
     {"Q5_K", 0.042}, {"Q5_1", 0.048},    {"Q5_0", 0.052},  {"Q4_K", 0.088},  {"Q4_1", 0.098},
     {"Q4_0", 0.105}, {"IQ4_NL", 0.09},   {"IQ4_XS", 0.09}, {"MXFP4", 0.14},  {"Q3_K", 0.21},
-    {"Q2_K", 0.38},  {"F8_E4M3", 0.028}, {"Q8_K", 8.2e-3}, {"IQ3_S", 0.195}};
+    {"Q2_K", 0.38},  {"F8_E4M3", 0.028}, {"Q8_K", 8.2e-3}, {"IQ3_S", 0.195}, {"IQ2_XS", 0.44}};
 
 TEST(Types, EncodeThenDecodeKeepsWhatTheTypesLevelsCanTell) {
   const auto values = random_values(256 * 64, 0.5f);  // within what E4M3 can tell without a scale
@@ -62,6 +62,7 @@ struct DecodedByGgml {
 // 64 blocks of made-up bytes each. The hashes are of what dequantize_row_* of ggml 0.5.0 makes of them.
 TEST(Types, BlocksOfAnyBytesDecodeAsGgmlDecodesThem) {
   const DecodedByGgml rows[] = {{TypeId::kQ8_K, {0, 0, 0xc0, 0x3f}, 0xbb07a991fd388c56u},
+                                {TypeId::kIQ2_XS, {0, 0x2c}, 0x6a6e62ee0ccd33deu},
                                 {TypeId::kIQ3_S, {0, 0x2c}, 0x6b1c393e85c204a3u}};
   for (const DecodedByGgml& row : rows) {
     const TypeTraits& type = traits(row.type);
