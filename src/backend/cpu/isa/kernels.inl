@@ -8,9 +8,10 @@
 #define RZ_INLINE [[gnu::always_inline]] inline
 #endif
 
+constexpr uint32_t kBytesAhead = 4096;
+
 // Asks for n_bytes of a stream some way ahead of where it is read.
 RZ_INLINE void prefetch(const uint8_t* at, uint32_t n_bytes) {
-  constexpr uint32_t kBytesAhead = 4096;
   for (uint32_t line = 0; line < n_bytes; line += 64) __builtin_prefetch(at + kBytesAhead + line);
 }
 

@@ -30,10 +30,14 @@ void dot_pair_rows(const uint8_t* panel0, const uint8_t* panel1, uint32_t n_cols
       a[r][1] = fma(w1, x, a[r][1]);
     }
   };
+  // Where a panel ends, the next pair is asked for, which begins behind the other panel.
+  const auto to_next_pair = static_cast<size_t>(panel1 - panel0);
   uint32_t c = 0;
   for (; c + kAtOnce <= n_cols; c += kAtOnce) {
-    prefetch(panel0 + c * plain_bytes(kType), kAtOnce * plain_bytes(kType));
-    prefetch(panel1 + c * plain_bytes(kType), kAtOnce * plain_bytes(kType));
+    const size_t at = size_t{c} * plain_bytes(kType);
+    const size_t ahead = (n_cols - c) * plain_bytes(kType) > kBytesAhead ? at : at + to_next_pair;
+    prefetch(panel0 + ahead, kAtOnce * plain_bytes(kType));
+    prefetch(panel1 + ahead, kAtOnce * plain_bytes(kType));
 #pragma GCC unroll 4
     for (uint32_t k = 0; k < kAtOnce; ++k) add_column(c + k);
   }
