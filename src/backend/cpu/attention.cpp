@@ -135,17 +135,18 @@ class Attention {
 
   // The same for few queries, straight from the panels.
   void score_panels(uint32_t h, uint32_t p, uint32_t end) const {
-    const auto dot_pair = kernels_of(kernels_, cache_.key_type()).dot_pair;
-    const uint8_t* panels[kKvPiece / kPanelRows];
+    const auto dot = kernels_of(kernels_, cache_.key_type()).dot_plain;
     for_halves(p, end, [&](uint32_t pos, uint32_t, uint32_t half) {
-      panels[half / kPanelRows] = cache_.keys(task_.blocks, op_.layer, task_.first_kv_head + h, pos);
+      const uint8_t* panel = cache_.keys(task_.blocks, op_.layer, task_.first_kv_head + h, pos);
+      for (uint32_t i = 0; i < n_queries_; i += kMaxDotRows) {
+        const uint32_t n = std::min(kMaxDotRows, n_queries_ - i);
+        const float* rows[kMaxDotRows];
+        float y[kMaxDotRows * kPanelRows];
+        for (uint32_t j = 0; j < n; ++j) rows[j] = query(h, i + j);
+        dot(panel, op_.head_dim, rows, n, y);
+        for (uint32_t j = 0; j < n; ++j) std::copy_n(y + j * kPanelRows, kPanelRows, scores(i + j) + half);
+      }
     });
-    for (uint32_t i = 0; i < n_queries_; i += kMaxDotRows) {
-      const uint32_t n = std::min(kMaxDotRows, n_queries_ - i);
-      const float* rows[kMaxDotRows];
-      for (uint32_t j = 0; j < n; ++j) rows[j] = query(h, i + j);
-      dot_pair(panels[0], panels[1], op_.head_dim, rows, n, scores(i));
-    }
   }
 
   // The scores of the piece at p become weights; earlier sums are brought to the new maximum.

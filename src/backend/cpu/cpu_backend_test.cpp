@@ -172,13 +172,13 @@ TEST_P(PanelTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
       const uint8_t* panel = m->panel(0, r / 16);
       const TypeKernels& of_type = kernels_of(*kernels, type.id);
       of_type.unpack_f32(panel, 0, kCols, tile.data());
-      float y[kPairRows];
+      float y[kPanelRows];
       const ActGroup* group_row = groups.data();
       const float* row = x.data();
       if (m->has_groups()) {
         of_type.dot(panel, kCols, &group_row, 1, y);
       } else {
-        of_type.dot_pair(panel, panel, kCols, &row, 1, y);
+        of_type.dot_plain(panel, kCols, &row, 1, y);
       }
       double expected = 0, magnitude = 0;
       for (uint32_t c = 0; c < kCols; ++c) {

@@ -11,6 +11,7 @@ namespace realizar {
 
 inline constexpr uint32_t kPanelRows = 16;
 inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation scale
+inline constexpr uint32_t kChainCols = 64;  // columns of a plain type whose products are one chain of additions
 inline constexpr uint32_t kTileCols = 256;  // columns whose sums are made before they are added to the others
 inline constexpr uint32_t kMaxDotRows = 4;  // rows that one pass over a packed panel serves
 inline constexpr uint32_t kMaxGemmRows = 32;
@@ -27,10 +28,8 @@ struct alignas(64) ActGroup {
 
 // Of a block type: y[r * 16 + i] = panel row i . rows[r], n_rows <= kMaxDotRows.
 using DotFn = void (*)(const uint8_t* panel, uint32_t n_cols, const ActGroup* const* rows, uint32_t n_rows, float* y);
-// Of a plain type, two panels of 16 rows each, which may be the same: acc[r * 32 + i] = panel row i . rows[r], the very
-// sums of GemmFn in F32; n_rows <= kMaxDotRows.
-using DotPairFn = void (*)(const uint8_t* panel0, const uint8_t* panel1, uint32_t n_cols, const float* const* rows,
-                           uint32_t n_rows, float* acc);
+// Of a plain type: the same for rows in F32, the very sums of gemm_f32.
+using DotPlainFn = void (*)(const uint8_t* panel, uint32_t n_cols, const float* const* rows, uint32_t n_rows, float* y);
 // Columns [col, col + n) of a panel as a tile: F32 [n][16], or bf16 [n / 2][16][2]. Block types: multiples of 32.
 using UnpackFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* tile);
 // acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each; n_rows <= gemm_f32_rows or gemm_bf16_rows.
@@ -46,7 +45,7 @@ using GemmInt8Fn = void (*)(const void* tile, uint32_t n, const ActGroup* const*
 // What products run over panels of a type; null where its layout is multiplied without.
 struct TypeKernels {
   DotFn dot;             // of groups alone
-  DotPairFn dot_pair;    // of plain types alone
+  DotPlainFn dot_plain;  // of plain types alone
   UnpackFn unpack_f32;   // not of stored blocks
   UnpackFn unpack_bf16;  // of groups alone, where has_bf16()
   SpreadFn spread;       // of groups alone
@@ -65,8 +64,10 @@ struct KernelTable {
   const char* arithmetic;  // tables of one arithmetic give the same bits
   uint32_t gemm_f32_rows, gemm_bf16_rows;
   TypeKernels types[TypeRows::kSize];  // in the order of the rows; see kernels_of()
+  // Sums of kChainCols columns each, counted from the tile's first, that are added one after the other.
   GemmFn gemm_f32;
-  GemmFn gemm_bf16;  // null where the processor has no tiles for it
+  GemmFn gemm_f32_chain;  // one sum, which goes on from acc column after column
+  GemmFn gemm_bf16;       // null where the processor has no tiles for it
   // groups: [n / 32]; n is a multiple of 32.
   void (*quantize)(const float* x, uint32_t n, ActGroup* groups);
   // The next three are null where !has_bf16(); n is a multiple of 16.

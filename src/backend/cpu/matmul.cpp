@@ -38,9 +38,9 @@ void PreparedRows::prepare(const KernelTable& kernels, const PanelMatrix& m, boo
 
 void multiply_f32(const KernelTable& kernels, const void* tile0, const void* tile1, uint32_t n, const void* const* rows,
                   uint32_t n_rows, float* acc, bool first) {
+  const GemmFn gemm = first ? kernels.gemm_f32 : kernels.gemm_f32_chain;
   for (uint32_t i = 0; i < n_rows; i += kernels.gemm_f32_rows) {
-    kernels.gemm_f32(tile0, tile1, n, rows + i, std::min(kernels.gemm_f32_rows, n_rows - i),
-                     acc + size_t{i} * kPairRows, first);
+    gemm(tile0, tile1, n, rows + i, std::min(kernels.gemm_f32_rows, n_rows - i), acc + size_t{i} * kPairRows, first);
   }
 }
 
@@ -60,27 +60,22 @@ void multiply_split(const KernelTable& kernels, const uint16_t* tile0, const uin
 
 namespace {
 
-// Rows [0, n_rows) of the list, straight from both panels of a plain type.
-void multiply_plain_dots(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
-                         const Operand& in, const uint32_t* list, uint32_t n_rows, float* acc) {
-  const auto dot_pair = kernels_of(kernels, m.type).dot_pair;
-  for (uint32_t i = 0; i < n_rows; i += kMaxDotRows) {
-    const uint32_t n = std::min(kMaxDotRows, n_rows - i);
-    const float* rows[kMaxDotRows];
-    for (uint32_t r = 0; r < n; ++r) rows[r] = in.source + size_t{list[i + r]} * m.n_cols;
-    dot_pair(panel0, panel1 != nullptr ? panel1 : panel0, m.n_cols, rows, n, acc + size_t{i} * kPairRows);
-  }
-}
-
-// The same from a panel of a block type.
+// Rows [0, n_rows) of the list, straight from the panel.
 void multiply_dots(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel, const Operand& in,
                    const uint32_t* list, uint32_t n_rows, float* acc) {
+  const TypeKernels& of_type = kernels_of(kernels, m.type);
   for (uint32_t i = 0; i < n_rows; i += kMaxDotRows) {
     const uint32_t n = std::min(kMaxDotRows, n_rows - i);
-    const ActGroup* rows[kMaxDotRows];
     float y[kMaxDotRows * kPanelRows];
-    for (uint32_t r = 0; r < n; ++r) rows[r] = in.prepared->groups(list[i + r]);
-    kernels_of(kernels, m.type).dot(panel, m.n_cols, rows, n, y);
+    if (m.has_groups()) {
+      const ActGroup* rows[kMaxDotRows];
+      for (uint32_t r = 0; r < n; ++r) rows[r] = in.prepared->groups(list[i + r]);
+      of_type.dot(panel, m.n_cols, rows, n, y);
+    } else {
+      const float* rows[kMaxDotRows];
+      for (uint32_t r = 0; r < n; ++r) rows[r] = in.source + size_t{list[i + r]} * m.n_cols;
+      of_type.dot_plain(panel, m.n_cols, rows, n, y);
+    }
     for (uint32_t r = 0; r < n; ++r) std::copy_n(y + r * kPanelRows, kPanelRows, acc + size_t{i + r} * kPairRows);
   }
 }
@@ -195,9 +190,7 @@ void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t ma
   if (m.is_stored()) return multiply_tiles(kernels, m, panel0, panel1, in, list, 0, acc, tile);
   const bool same = prefill_form(kernels, m) == RowForm::kInt8;  // all rows are in decode's form
   const uint32_t n_same = same ? list.n_rows : list.n_decode;
-  if (!m.has_groups()) {
-    multiply_plain_dots(kernels, m, panel0, panel1, in, list.rows, n_same, acc);
-  } else if (n_same > kMaxDotRows) {
+  if (m.has_groups() && n_same > kMaxDotRows) {
     multiply_int8(kernels, m, panel0, panel1, in, list.rows, n_same, acc, tile);
   } else {
     multiply_dots(kernels, m, panel0, in, list.rows, n_same, acc);

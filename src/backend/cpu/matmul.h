@@ -59,7 +59,7 @@ enum class RowForm : uint8_t {
 };
 RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m);
 
-// As GemmFn for any number of rows in F32.
+// As GemmFn for any number of rows in F32: gemm_f32 where `first`, else gemm_f32_chain.
 void multiply_f32(const KernelTable& kernels, const void* tile0, const void* tile1, uint32_t n, const void* const* rows,
                   uint32_t n_rows, float* acc, bool first);
 // The same for split tiles (split_tile) and split rows (split_bf16) whose second half lies `half` elements behind the

@@ -8,10 +8,9 @@
 #define RZ_INLINE [[gnu::always_inline]] inline
 #endif
 
-constexpr uint32_t kBytesAhead = 4096;
-
 // Asks for n_bytes of a stream some way ahead of where it is read.
 RZ_INLINE void prefetch(const uint8_t* at, uint32_t n_bytes) {
+  constexpr uint32_t kBytesAhead = 4096;
   for (uint32_t line = 0; line < n_bytes; line += 64) __builtin_prefetch(at + kBytesAhead + line);
 }
 
@@ -40,7 +39,7 @@ template <class Row>
 constexpr TypeKernels type_kernels() {
   TypeKernels kernels{};
   if constexpr (Row::kLayout == Layout::kPlain) {
-    kernels.dot_pair = dot_pair<Row::kId>;
+    kernels.dot_plain = dot_plain<Row::kId>;
     kernels.unpack_f32 = unpack_plain<Row::kId>;
   }
   if constexpr (Row::kLayout == Layout::kGroups) {
@@ -60,7 +59,7 @@ constexpr TypeKernels type_kernels() {
 constexpr bool are_complete(const TypeKernels& kernels, Layout layout) {
   switch (layout) {
     case Layout::kPlain:
-      return kernels.dot_pair != nullptr && kernels.unpack_f32 != nullptr;
+      return kernels.dot_plain != nullptr && kernels.unpack_f32 != nullptr;
     case Layout::kGroups:
       return kernels.dot != nullptr && kernels.unpack_f32 != nullptr && kernels.spread != nullptr &&
              kernels.gemm_int8 != nullptr;
@@ -83,7 +82,8 @@ constexpr KernelTable make_table(const char* name, const char* arithmetic) {
       .gemm_f32_rows = kGemmRows,
       .gemm_bf16_rows = 0,
       .types = {},
-      .gemm_f32 = gemm_f32<kGemmRows>,
+      .gemm_f32 = gemm_f32<kGemmRows, false>,
+      .gemm_f32_chain = gemm_f32<kGemmRows, true>,
       .gemm_bf16 = nullptr,
       .quantize = quantize,
       .to_bf16 = nullptr,

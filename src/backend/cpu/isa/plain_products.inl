@@ -14,52 +14,46 @@ RZ_INLINE F load_plain(const uint8_t* panel, uint32_t col) {
   return mul(load_f8(panel + F8Panel::codes_at(col)), load(F8Panel::scales(panel, col)));
 }
 
-// One chain of sums an output, as in gemm_f32: a generated token's product is a prompt token's.
+// The very sums of gemm_f32: a generated token's product is a prompt token's. The sums of the next columns can begin
+// before those of the last ones are there.
 template <TypeId kType, int kRows>
-void dot_pair_rows(const uint8_t* panel0, const uint8_t* panel1, uint32_t n_cols, const float* const* rows,
-                   float* acc) {
-  F a[kRows][2];
-  for (auto& row : a) row[0] = row[1] = zero();
-  constexpr uint32_t kAtOnce = 4;
-  const auto add_column = [&](uint32_t c) {
-    const F w0 = load_plain<kType>(panel0, c), w1 = load_plain<kType>(panel1, c);
+void dot_plain_rows(const uint8_t* panel, uint32_t n_cols, const float* const* rows, float* y) {
+  F sums[kRows];
+  for (F& sum : sums) sum = zero();
+  for (uint32_t begin = 0; begin < n_cols; begin += kChainCols) {
+    F a[kRows];
+    for (F& sum : a) sum = zero();
+    const uint32_t end = begin + kChainCols < n_cols ? begin + kChainCols : n_cols;
+    uint32_t c = begin;
+    for (; c + 4 <= end; c += 4) {
+      prefetch(panel + size_t{c} * plain_bytes(kType), 4 * plain_bytes(kType));
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-      const F x = set1(rows[r][c]);
-      a[r][0] = fma(w0, x, a[r][0]);
-      a[r][1] = fma(w1, x, a[r][1]);
+      for (uint32_t k = 0; k < 4; ++k) {
+        const F w = load_plain<kType>(panel, c + k);
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; ++r) a[r] = fma(w, set1(rows[r][c + k]), a[r]);
+      }
     }
-  };
-  // Where a panel ends, the next pair is asked for, which begins behind the other panel.
-  const auto to_next_pair = static_cast<size_t>(panel1 - panel0);
-  uint32_t c = 0;
-  for (; c + kAtOnce <= n_cols; c += kAtOnce) {
-    const size_t at = size_t{c} * plain_bytes(kType);
-    const size_t ahead = (n_cols - c) * plain_bytes(kType) > kBytesAhead ? at : at + to_next_pair;
-    prefetch(panel0 + ahead, kAtOnce * plain_bytes(kType));
-    prefetch(panel1 + ahead, kAtOnce * plain_bytes(kType));
-#pragma GCC unroll 4
-    for (uint32_t k = 0; k < kAtOnce; ++k) add_column(c + k);
+    for (; c < end; ++c) {
+      const F w = load_plain<kType>(panel, c);
+      for (int r = 0; r < kRows; ++r) a[r] = fma(w, set1(rows[r][c]), a[r]);
+    }
+    for (int r = 0; r < kRows; ++r) sums[r] = add(sums[r], a[r]);
   }
-  for (; c < n_cols; ++c) add_column(c);
-  for (int r = 0; r < kRows; ++r) {
-    store(acc + 32 * r, a[r][0]);
-    store(acc + 32 * r + 16, a[r][1]);
-  }
+  for (int r = 0; r < kRows; ++r) store(y + 16 * r, sums[r]);
 }
 
 template <TypeId kType>
-void dot_pair(const uint8_t* panel0, const uint8_t* panel1, uint32_t n_cols, const float* const* rows, uint32_t n_rows,
-              float* acc) {
+void dot_plain(const uint8_t* panel, uint32_t n_cols, const float* const* rows, uint32_t n_rows, float* y) {
   switch (n_rows) {
     case 1:
-      return dot_pair_rows<kType, 1>(panel0, panel1, n_cols, rows, acc);
+      return dot_plain_rows<kType, 1>(panel, n_cols, rows, y);
     case 2:
-      return dot_pair_rows<kType, 2>(panel0, panel1, n_cols, rows, acc);
+      return dot_plain_rows<kType, 2>(panel, n_cols, rows, y);
     case 3:
-      return dot_pair_rows<kType, 3>(panel0, panel1, n_cols, rows, acc);
+      return dot_plain_rows<kType, 3>(panel, n_cols, rows, y);
     default:
-      return dot_pair_rows<kType, 4>(panel0, panel1, n_cols, rows, acc);
+      return dot_plain_rows<kType, 4>(panel, n_cols, rows, y);
   }
 }
 
@@ -71,40 +65,47 @@ void unpack_plain(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
   }
 }
 
-template <int kRows>
+// kOneChain: the sums go on from `acc`, column after column; else each kChainCols columns are summed and then added.
+template <int kRows, bool kOneChain>
 void gemm_f32_rows(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, float* acc, bool first) {
   const auto *w0 = static_cast<const float*>(tile0), *w1 = static_cast<const float*>(tile1);
-  F a[kRows][2];
-#pragma GCC unroll 12
-  for (int r = 0; r < kRows; ++r) {
-    a[r][0] = first ? zero() : load(acc + 32 * r);
-    a[r][1] = first ? zero() : load(acc + 32 * r + 16);
-  }
   const float* x[kRows];
   for (int r = 0; r < kRows; ++r) x[r] = static_cast<const float*>(rows[r]);
-  for (uint32_t c = 0; c < n; ++c) {
-    const F v0 = load(w0 + size_t{16} * c), v1 = load(w1 + size_t{16} * c);
+  const uint32_t n_chain = kOneChain ? n : kChainCols;
+  for (uint32_t begin = 0; begin < n; begin += n_chain) {
+    const uint32_t end = begin + n_chain < n ? begin + n_chain : n;
+    const bool starts = first && begin == 0;
+    F a[kRows][2];
 #pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
-      const F y = set1(x[r][c]);
-      a[r][0] = fma(v0, y, a[r][0]);
-      a[r][1] = fma(v1, y, a[r][1]);
+      a[r][0] = kOneChain && !starts ? load(acc + 32 * r) : zero();
+      a[r][1] = kOneChain && !starts ? load(acc + 32 * r + 16) : zero();
     }
-  }
+    for (uint32_t c = begin; c < end; ++c) {
+      const F v0 = load(w0 + size_t{16} * c), v1 = load(w1 + size_t{16} * c);
 #pragma GCC unroll 12
-  for (int r = 0; r < kRows; ++r) {
-    store(acc + 32 * r, a[r][0]);
-    store(acc + 32 * r + 16, a[r][1]);
+      for (int r = 0; r < kRows; ++r) {
+        const F y = set1(x[r][c]);
+        a[r][0] = fma(v0, y, a[r][0]);
+        a[r][1] = fma(v1, y, a[r][1]);
+      }
+    }
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+      float* to = acc + 32 * r;
+      store(to, kOneChain ? a[r][0] : add(starts ? zero() : load(to), a[r][0]));
+      store(to + 16, kOneChain ? a[r][1] : add(starts ? zero() : load(to + 16), a[r][1]));
+    }
   }
 }
 
-template <int kRows>
+template <int kRows, bool kOneChain>
 void gemm_f32(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows, float* acc,
               bool first) {
   if constexpr (kRows > 1) {
-    if (n_rows < kRows) return gemm_f32<kRows - 1>(tile0, tile1, n, rows, n_rows, acc, first);
+    if (n_rows < kRows) return gemm_f32<kRows - 1, kOneChain>(tile0, tile1, n, rows, n_rows, acc, first);
   }
-  gemm_f32_rows<kRows>(tile0, tile1, n, rows, acc, first);
+  gemm_f32_rows<kRows, kOneChain>(tile0, tile1, n, rows, acc, first);
 }
 
 #if defined(RZ_BF16)
