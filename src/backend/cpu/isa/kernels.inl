@@ -71,7 +71,9 @@ constexpr bool are_complete(const TypeKernels& kernels, Layout layout) {
 
 template <class... Rows>
 constexpr void put_kernels(TypeKernels* types, TypeList<Rows...>) {
+#if !defined(__SANITIZE_ADDRESS__)  // with the checks of that build GCC cannot compare functions in a constant
   static_assert((are_complete(type_kernels<Rows>(), Rows::kLayout) && ...));
+#endif
   ((*types++ = type_kernels<Rows>()), ...);
 }
 
