@@ -8,13 +8,13 @@ namespace realizar::server {
 namespace {
 
 using text::OutputEvent;
-using Kind = OutputEvent::Kind;
+using EventKind = OutputEvent::Kind;
 
 OutputEvent content(std::string text) {
-  return {Kind::kContent, 0, std::move(text)};
+  return {EventKind::kContent, 0, std::move(text)};
 }
 OutputEvent reasoning(std::string text) {
-  return {Kind::kReasoning, 0, std::move(text)};
+  return {EventKind::kReasoning, 0, std::move(text)};
 }
 
 // Tokens that come one by one, each with what a parser makes of the text so far.
@@ -59,8 +59,8 @@ TEST(ContentTokens, AreNeitherReasoningNorMarks) {
   EXPECT_EQ(answer.push("\n\n", {}), "");
   EXPECT_EQ(answer.push("so", {content("so")}), "so|");
   EXPECT_EQ(answer.push("<tool_call>", {}), "");
-  EXPECT_EQ(answer.push("{so}", {{Kind::kToolCallBegin, 0, "so"}, {Kind::kToolCallArguments, 0, "{}"}}), "");
-  EXPECT_EQ(answer.push("</tool_call>", {{Kind::kToolCallEnd, 0, ""}}), "");
+  EXPECT_EQ(answer.push("{so}", {{EventKind::kToolCallBegin, 0, "so"}, {EventKind::kToolCallArguments, 0, "{}"}}), "");
+  EXPECT_EQ(answer.push("</tool_call>", {{EventKind::kToolCallEnd, 0, ""}}), "");
   EXPECT_EQ(answer.push("so", {content("so")}), "so|");
   EXPECT_EQ(answer.finish({}), "");
 }
