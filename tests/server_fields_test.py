@@ -15,6 +15,8 @@ ASK = {"messages": [{"role": "user", "content": "What is the weather in Abuja?"}
 
 
 class Fields(Case):
+    ARGS = ("--ctx", "256")
+
     def reply(self, fields, body=CHAT, path="/v1/chat/completions"):
         reply = self.exchange(post({**body, **fields}, path))
         self.assertEqual(reply.status, 200, reply.body)
@@ -32,7 +34,7 @@ class Fields(Case):
         self.assertEqual(self.reply({"n_predict": 2}).json()["usage"]["completion_tokens"], 2)
         text = {"prompt": "Once upon a time", "temperature": 0, "ignore_eos": True}
         self.assertEqual(self.reply({"max_tokens": None}, text, "/v1/completions").json()["usage"]["completion_tokens"], 16)
-        self.assertGreater(self.reply({"max_tokens": -1}, text, "/v1/completions").json()["usage"]["completion_tokens"], 900)
+        self.assertGreater(self.reply({"max_tokens": -1}, text, "/v1/completions").json()["usage"]["completion_tokens"], 200)
 
     def test_an_answer_has_at_least_its_tokens(self):
         n_tokens = self.reply({}).json()["usage"]["completion_tokens"]
