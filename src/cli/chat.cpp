@@ -103,8 +103,6 @@ class Chat {
     (this->*command->handler)(rest);
   }
 
-  // --- output that is no answer
-
   void say(const std::string& text) {
     if (side_ != STDOUT_FILENO) {
       std::fputs(text.c_str(), stderr);
@@ -120,8 +118,6 @@ class Chat {
     is_over_ = true;
     exit_code_ = exit_code;
   }
-
-  // --- commands
 
   void help(const std::string&) {
     std::string text;
@@ -235,8 +231,6 @@ class Chat {
     RZ_TRY(options_.answer.sampling, options_.sampling.over(model_.default_sampling()));
     return {};
   }
-
-  // --- questions and answers
 
   void ask(const std::string& message) {
     const std::string question = attached_ + message;

@@ -6,8 +6,6 @@
 
 #include "text/jinja/builtins.h"
 #include "text/jinja/operators.h"
-#include "text/unicode.h"
-#include "text/utf8.h"
 
 namespace realizar::text::jinja {
 namespace {
@@ -442,25 +440,6 @@ Value escape(Interpreter&, const Value& input, Args&) {
   return out;
 }
 
-// As in a path, or in a query, where a slash is data and a space is "+".
-std::string url_quoted(std::string_view text, bool in_query) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  const std::string_view plain = in_query ? "_.-~" : "_.-~/";
-  std::string out;
-  for (const char c : text) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                          plain.find(c) != std::string_view::npos;
-    if (is_plain) {
-      out += c;
-    } else if (in_query && c == ' ') {
-      out += '+';
-    } else {
-      out += {'%', kHex[static_cast<unsigned char>(c) >> 4], kHex[c & 15]};
-    }
-  }
-  return out;
-}
-
 Value urlencode(Interpreter&, const Value& input, Args&) {
   if (!input.is_list() && !input.is_dict()) {
     const Text text = to_text(input);
@@ -485,34 +464,8 @@ Value urlencode(Interpreter&, const Value& input, Args&) {
   return joined(parts, Text("&"));
 }
 
-// Python's \w: a letter, a number, or "_".
-bool is_word_char(std::string_view utf8_char) {
-  if (utf8_char == "_") return true;
-  switch (char_class(decode_char(utf8_char, 0).code)) {
-    case CharClass::kUpper:
-    case CharClass::kTitle:
-    case CharClass::kLower:
-    case CharClass::kModifier:
-    case CharClass::kOtherLetter:
-    case CharClass::kNumber:
-      return true;
-    default:
-      return false;
-  }
-}
-
 Value wordcount(Interpreter&, const Value& input, Args&) {
-  const Text text = to_text(input);
-  const std::string& s = text.str();
-  const auto offsets = char_offsets(s);
-  int64_t n_words = 0;
-  bool is_inside = false;
-  for (size_t i = 0; i + 1 < offsets.size(); ++i) {
-    const bool is_word = is_word_char(std::string_view(s).substr(offsets[i], offsets[i + 1] - offsets[i]));
-    if (is_word && !is_inside) ++n_words;
-    is_inside = is_word;
-  }
-  return n_words;
+  return n_words(to_text(input).str());
 }
 
 Value truncate(Interpreter&, const Value& input, Args& args) {

@@ -4,9 +4,25 @@
 #include <algorithm>
 
 #include "text/jinja/builtins.h"
+#include "text/unicode.h"
+#include "text/utf8.h"
 
 namespace realizar::text::jinja {
 namespace {
+
+bool is_letter_or_number(uint32_t code) {
+  switch (char_class(code)) {
+    case CharClass::kUpper:
+    case CharClass::kTitle:
+    case CharClass::kLower:
+    case CharClass::kModifier:
+    case CharClass::kOtherLetter:
+    case CharClass::kNumber:
+      return true;
+    default:
+      return false;
+  }
+}
 
 uint32_t code_point(std::string_view utf8_char) {
   utf8proc_int32_t code = 0xfffd;
@@ -157,6 +173,37 @@ std::string title_utf8(std::string_view utf8, bool jinja_rule) {
     begins = jinja_rule ? is_space_char(c) || c == "-" || c == "(" || c == "{" || c == "[" || c == "<" : !is_letter(c);
     return to;
   });
+}
+
+int64_t n_words(std::string_view utf8) {
+  int64_t n = 0;
+  bool is_inside = false;
+  for (size_t at = 0; at < utf8.size();) {
+    const DecodedChar c = decode_char(utf8, at);
+    const bool is_word = is_letter_or_number(c.code) || c.code == '_';
+    if (is_word && !is_inside) ++n;
+    is_inside = is_word;
+    at += c.n_bytes;
+  }
+  return n;
+}
+
+std::string url_quoted(std::string_view text, bool in_query) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  const std::string_view plain = in_query ? "_.-~" : "_.-~/";
+  std::string out;
+  for (const char c : text) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                          plain.find(c) != std::string_view::npos;
+    if (is_plain) {
+      out += c;
+    } else if (in_query && c == ' ') {
+      out += '+';
+    } else {
+      out += {'%', kHex[static_cast<unsigned char>(c) >> 4], kHex[c & 15]};
+    }
+  }
+  return out;
 }
 
 }  // namespace realizar::text::jinja
