@@ -214,8 +214,10 @@ uint32_t Engine::n_cacheable(const Sequence& sequence) const {
 void Engine::take_tail_or_follow(Sequence& sequence, std::span<const SequencePtr> earlier) {
   const auto tokens = phases_agree_ ? std::span(sequence.tokens) : std::span(sequence.tokens).first(sequence.n_prompt);
   const uint32_t limit = n_cacheable(sequence);
-  follow(sequence, sequence.cache.n_with_tail(tokens, limit), earlier);
-  if (sequence.leader == SeqId{0}) sequence.cache.adopt_tail(tokens, limit);
+  const uint32_t n_found = sequence.cache.n_with_tail(tokens, limit);
+  follow(sequence, n_found, earlier);
+  const bool wants_tail = sequence.leader == SeqId{0} && n_found > sequence.n_computed();
+  if (wants_tail) sequence.cache.adopt_tail(tokens, limit);
 }
 
 // Of those that came earlier and still compute their prompt, the one that will bring most beyond the n_found tokens

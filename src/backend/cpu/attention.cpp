@@ -58,7 +58,7 @@ class Attention {
     }
     for (uint32_t i = 0; splits_ && i < n_queries_; ++i) split_row(query(0, i), op_.head_dim, halves_of_query(i));
     const uint32_t end = std::min(task_.end, task_.first_pos + task_.n_rows);
-    const uint32_t begin = std::max(task_.begin, first_seen(task_.first_pos));
+    const uint32_t begin = std::max(task_.begin, first_seen(op_, task_.first_pos));
     for (uint32_t p = begin / kKvPiece * kKvPiece; p < end; p += kKvPiece) {
       for (uint32_t h = 0; h < task_.n_kv_heads; ++h) {
         const uint32_t piece_end = std::min(p + kKvPiece, end);
@@ -78,7 +78,6 @@ class Attention {
   }
 
  private:
-  uint32_t first_seen(uint32_t pos) const { return op_.window > 0 && pos + 1 > op_.window ? pos + 1 - op_.window : 0; }
   AttentionSums sums(uint32_t h) const { return sums_at(memory_ + h * sums_floats(op_, n_queries_), n_queries_); }
   const float* query(uint32_t h, uint32_t i) const {
     const uint32_t head = (task_.first_kv_head + h) * group_ + i % group_;
@@ -154,7 +153,7 @@ class Attention {
     const AttentionSums to_head = sums(h);
     for (uint32_t i = 0; i < n_queries_; ++i) {
       const uint32_t pos = task_.first_pos + i / group_;
-      const uint32_t from = std::max(p, first_seen(pos)) - p, to = std::min({p + kKvPiece, pos + 1, end});
+      const uint32_t from = std::max(p, first_seen(op_, pos)) - p, to = std::min({p + kKvPiece, pos + 1, end});
       const float correction = kernels_.softmax_piece(scores(i), std::min(from, kKvPiece), to > p ? to - p : 0,
                                                       op_.scale, op_.softcap, &to_head.states[i]);
       if (splits_) split_row(scores(i), kKvPiece, halves_of_scores(i));

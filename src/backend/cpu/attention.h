@@ -35,6 +35,10 @@ constexpr uint32_t query_rows(const AttentionOp& op) {
   const uint32_t group = op.n_heads / op.n_kv_heads;
   return group < kQueries ? kQueries / group : 1;
 }
+// The first position that the row at `pos` may see.
+constexpr uint32_t first_seen(const AttentionOp& op, uint32_t pos) {
+  return op.window > 0 && pos + 1 > op.window ? pos + 1 - op.window : 0;
+}
 constexpr uint32_t max_queries(const AttentionOp& op) {
   return query_rows(op) * (op.n_heads / op.n_kv_heads);
 }

@@ -151,15 +151,28 @@ TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
   }
 }
 
+// Random rows of a type as the backend keeps them, and what they decode to.
+struct PackedRows {
+  PackedRows(const TypeTraits& type, uint32_t n_rows, uint32_t n_cols)
+      : weight(encoded(type, random_floats(size_t{n_rows} * n_cols, 2))),
+        decoded(size_t{n_rows} * n_cols),
+        panels(pack_panels({"weight", type.id, 1, n_rows, n_cols, {weight}, {}, false}, team, arena)) {
+    type.decode(weight.data(), decoded.data(), decoded.size());
+  }
+
+  std::vector<std::byte> weight;
+  std::vector<float> decoded;  // [n_rows, n_cols]
+  ThreadTeam team{2};
+  Arena arena;
+  Result<PanelMatrix> panels;
+};
+
 TEST_P(PanelTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
   const TypeTraits& type = GetParam();
   constexpr uint32_t kRows = 19, kCols = 512;
-  const auto weight = encoded(type, random_floats(size_t{kRows} * kCols, 2));
-  std::vector<float> decoded(size_t{kRows} * kCols);
-  type.decode(weight.data(), decoded.data(), decoded.size());
-  ThreadTeam team(2);
-  Arena arena;
-  const auto m = pack_panels({"weight", type.id, 1, kRows, kCols, {weight}, {}, false}, team, arena);
+  const PackedRows packed(type, kRows, kCols);
+  const auto& decoded = packed.decoded;
+  const auto& m = packed.panels;
   ASSERT_TRUE(m.ok());
   const auto x = random_floats(kCols, 3);
   for (const CpuIsa isa : kCpuIsas) {
@@ -198,12 +211,9 @@ INSTANTIATE_TEST_SUITE_P(Types, GroupTypes, testing::ValuesIn(types_of({Layout::
 TEST_P(StoredTypes, RowsAreDecodedWhereverTheyBegin) {
   const TypeTraits& type = GetParam();
   constexpr uint32_t kRows = 19, kCols = 768;
-  const auto weight = encoded(type, random_floats(size_t{kRows} * kCols, 2));
-  std::vector<float> decoded(size_t{kRows} * kCols);
-  type.decode(weight.data(), decoded.data(), decoded.size());
-  ThreadTeam team(2);
-  Arena arena;
-  const auto m = pack_panels({"weight", type.id, 1, kRows, kCols, {weight}, {}, false}, team, arena);
+  const PackedRows packed(type, kRows, kCols);
+  const auto& decoded = packed.decoded;
+  const auto& m = packed.panels;
   ASSERT_TRUE(m.ok());
   EXPECT_LE(m->bytes(), row_bytes(type, size_t{2 * kPanelRows} * kCols) + 2 * 64);
   std::vector<float> values(kCols);

@@ -49,13 +49,15 @@ float* StepRunner::part(const AttentionOp& op, uint32_t index, uint32_t kv_head)
   return parts_.as<float>() + (size_t{index} * op.n_kv_heads + kv_head) * sums_floats(op, op.n_heads / op.n_kv_heads);
 }
 
-// Goes through the parts one after the other, which different threads take where a decode row is alone.
+// Goes through the parts that the rows see one after the other; where a decode row is alone, different threads take
+// them.
 void StepRunner::attend_rows(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member) {
   const BatchSequence& seq = batch_->seqs[unit.seq];
   const uint32_t row = seq.first_row + unit.first_row, group = op.n_heads / op.n_kv_heads;
   const bool is_decode = row < batch_->n_decode_rows;
   const uint32_t n_rows = is_decode ? 1 : std::min(unit_rows_, seq.n_rows - unit.first_row);
   const uint32_t first_pos = static_cast<uint32_t>(seq.first_pos) + unit.first_row;
+  const uint32_t first_part = first_seen(op, first_pos) / kSplitPositions;
   AttentionTask task{.op = &op,
                      .blocks = seq.block_table,
                      .q = act(op.q, row),
@@ -64,14 +66,14 @@ void StepRunner::attend_rows(const AttentionOp& op, const AttentionUnit& unit, u
                      .first_kv_head = kv_head,
                      .n_kv_heads = 1,
                      .prefill = !is_decode,
-                     .begin = 0,
-                     .end = kSplitPositions};
+                     .begin = first_part * kSplitPositions,
+                     .end = (first_part + 1) * kSplitPositions};
   const uint32_t n_queries = n_rows * group;
   float* scratch = members_[member].attention.as<float>();
   float* sums = scratch + attention_scratch(op);
   float* later = sums + sums_floats(op, n_queries);
   attend(task, kernels_, cache_, sums, scratch);
-  for (uint32_t part = 1; part < n_parts(first_pos + n_rows - 1); ++part) {
+  for (uint32_t part = first_part + 1; part < n_parts(first_pos + n_rows - 1); ++part) {
     task.begin = part * kSplitPositions;
     task.end = task.begin + kSplitPositions;
     attend(task, kernels_, cache_, later, scratch);
