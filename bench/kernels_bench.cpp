@@ -35,20 +35,20 @@ void multiply(benchmark::State& state, TypeId type, CpuIsa isa, Shape shape, uin
   for (size_t r = 1; r < shape.n_rows; ++r) std::copy_n(weight.begin(), n_bytes, weight.begin() + r * n_bytes);
   const auto table =
       backend.load_matrix({"x", TypeId::kF32, 1, 1, shape.n_cols, {std::as_bytes(std::span(row))}, {}, false});
-  const size_t before = backend.weight_bytes();
+  const size_t before = backend.info().weight_bytes;
   const auto id = backend.load_matrix({"w", type, 1, shape.n_rows, shape.n_cols, {weight}, {}, false});
-  const double packed_bytes = static_cast<double>(backend.weight_bytes() - before);
-  const auto in = backend.create_activation(shape.n_cols), out = backend.create_activation(shape.n_rows);
-  if (!table.ok() || !id.ok() || !in.ok() || !out.ok()) return state.SkipWithError("loading failed");
+  const double packed_bytes = static_cast<double>(backend.info().weight_bytes - before);
+  if (!table.ok() || !id.ok()) return state.SkipWithError("loading failed");
+  Program program;
+  const ActId in = program.add_activation("in", shape.n_cols), out = program.add_activation("out", shape.n_rows);
+  program.add(EmbedOp{.out = in, .table = *table});
+  program.add(LinearOp{.out = out, .in = in, .weight = *id});
+  const auto compiled = backend.compile(program);
+  if (!compiled.ok()) return state.SkipWithError("compile");
   const std::vector<TokenId> tokens(n_tokens);
   const std::vector<Pos> positions(n_tokens);
   const StepBatch batch{tokens, positions, {}, n_tokens == 1 ? 1u : 0u, {}};
-  for (auto _ : state) {
-    backend.begin(batch);
-    backend.embed({*in, *table});
-    backend.linear({.out = *out, .in = *in, .weight = *id});
-    backend.submit();
-  }
+  for (auto _ : state) backend.run(*compiled, batch);
   const double steps = static_cast<double>(state.iterations());
   const double flops = 2.0 * n_tokens * shape.n_rows * shape.n_cols;
   using benchmark::Counter;

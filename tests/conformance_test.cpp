@@ -156,8 +156,8 @@ TEST_P(Arithmetics, OfOneNameGiveTheSameBits) {
   std::map<std::string, std::vector<float>, std::less<>> logits_of;
   for (const Device& device : kDevices) {
     auto backend = device.make();
-    if (!backend.ok() || (*backend)->name() != "cpu") continue;
-    const std::string arithmetic((*backend)->arithmetic());
+    if (!backend.ok() || (*backend)->info().name != "cpu") continue;
+    const std::string arithmetic((*backend)->info().arithmetic);
     auto driver = test::StepDriver::open(*file, std::move(*backend), 64);
     ASSERT_TRUE(driver.ok()) << driver.error().message;
     auto logits = (*driver)->run(ids, 40, 48);

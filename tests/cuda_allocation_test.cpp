@@ -24,7 +24,7 @@ long allocations_while_decoding(const CudaUnderTest& cuda, Request request) {
   });
   EXPECT_TRUE(generation.ok());
   EXPECT_GT(at_5, 0);
-  EXPECT_GT(rig.backend().devices().at(0)->n_replays + rig.backend().devices().at(0)->n_graph_failures, 0u);
+  EXPECT_GT(rig.backend().info().devices.at(0)->n_replays + rig.backend().info().devices.at(0)->n_graph_failures, 0u);
   return at_25 - at_5;
 }
 
@@ -43,15 +43,15 @@ TEST(CudaAllocation, StepsOfAnyLengthTakeNoMemoryOfTheDevice) {
   const auto file = ModelFile::open(source_file("tests/data/conformance/llama-Q4_K_S.gguf"));
   ASSERT_TRUE(file.ok());
   EngineRig rig(*file, *make_cuda_on(cuda.open, 1, {}), {.n_ctx = 600, .max_seqs = 2});
-  const size_t n_at_load = memory.device_bytes, n_scratch = rig.backend().scratch_bytes();
-  EXPECT_GE(n_at_load, rig.backend().weight_bytes() + rig.backend().kv_bytes() + n_scratch);
+  const size_t n_at_load = memory.device_bytes, n_scratch = rig.backend().info().scratch_bytes;
+  EXPECT_GE(n_at_load, rig.backend().info().weight_bytes + rig.backend().info().kv_bytes + n_scratch);
   for (const uint32_t n_prompt : {1u, 530u}) {
     ASSERT_TRUE(rig->generate(request_for(some_tokens(n_prompt, 7), 1), {}).ok());
   }
   const std::vector<Request> two = {request_for(some_tokens(3, 5), 1), request_for(some_tokens(9, 11), 2)};
   ASSERT_TRUE(rig->generate_all(two).ok());
   EXPECT_EQ(memory.device_bytes, n_at_load);
-  EXPECT_EQ(rig.backend().scratch_bytes(), n_scratch);
+  EXPECT_EQ(rig.backend().info().scratch_bytes, n_scratch);
 }
 
 TEST(CudaAllocation, DrawingWithPenaltiesAllocatesNothing) {

@@ -23,9 +23,9 @@ std::vector<float> normalized_products(TypeId type) {
   const LinearOp linear{.out = out, .in = in, .weight = rig.matrix(m), .activation = Activation::kSilu};
   std::vector<uint32_t> tokens(kRows);
   std::iota(tokens.begin(), tokens.end(), 0);
-  rig.step(rows_of(tokens, 4), {in}, [&](Backend& b) {
-    b.norm(norm);
-    b.linear(linear);
+  rig.step(rows_of(tokens, 4), {in}, [&](Program& p) {
+    p.add(norm);
+    p.add(linear);
   });
   return rig.read(out);
 }

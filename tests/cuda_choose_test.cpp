@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "engine/choice_builder.h"
 #include "sampling/penalties.h"
 #include "sampling/philox.h"
 #include "sampling/sampler.h"
@@ -69,20 +70,19 @@ class ChooseRig {
       if (has_penalties(params[r])) {
         for_each_seen(params[r], history, counts, [&](TokenId id, uint32_t n) { seen[r].push_back({id, n}); });
       }
-      choices.push_back({&params[r], uniform(params[r].seed, history.size()), seen[r]});
+      choices.push_back(choice_of(params[r], uniform(params[r].seed, history.size())));
+      choices.back().seen = seen[r];
     }
     TestBatch batch = rows_of(std::vector<uint32_t>{0, 1, 2}, kRows);
     batch.logit_rows = {0, 1, 2};
     StepBatch view = batch.view();
     view.choices = choices;
-    Backend& backend = rig_.backend();
-    backend.begin(view);
-    rig_.fill({picks_});
-    backend.linear({.out = act_, .in = picks_, .weight = columns_});
-    backend.choose({.logits = act_});
-    backend.submit();
-    EXPECT_TRUE(backend.wait().ok());
-    return {backend.chosen().begin(), backend.chosen().end()};
+    rig_.step(view, {picks_}, [&](Program& p) {
+      p.add(LinearOp{.out = act_, .in = picks_, .weight = columns_});
+      p.add(ChooseOp{.logits = act_});
+    });
+    const auto chosen = rig_.backend().chosen();
+    return {chosen.begin(), chosen.end()};
   }
 
   std::vector<TokenId> expected(const std::vector<SamplingParams>& params, std::span<const TokenId> history) const {

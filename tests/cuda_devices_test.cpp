@@ -94,7 +94,7 @@ TEST_P(CudaDevices, StreamedLayersGiveTheSameBits) {
 TEST_P(CudaDevices, WhatFitsNoDeviceIsStreamed) {
   const ModelFile file = model_of(kLlama);
   const Places small{2, {}, bytes_of(file) / 4};
-  EXPECT_NE(rig_on(GetParam(), file, small).backend().description().find("streamed"), std::string::npos);
+  EXPECT_NE(rig_on(GetParam(), file, small).backend().info().description.find("streamed"), std::string::npos);
   EXPECT_EQ(logits_on(GetParam(), file, small), logits_on(GetParam(), file, {1}));
 }
 
@@ -106,7 +106,7 @@ struct Placed {
 Placed placed(const CudaUnderTest& cuda, const ModelFile& file, uint64_t memory_bytes) {
   EngineRig rig = rig_on(cuda, file, {1, {}, memory_bytes});
   auto logits = rig->logits(some_tokens(24, 7, kDims.n_vocab), 20, 6).value();
-  return {rig.backend().description(), std::move(logits)};
+  return {rig.backend().info().description, std::move(logits)};
 }
 
 TEST_P(CudaDevices, AnEmbeddingLeavesItsRoomToLayersWhereMemoryIsShort) {
@@ -175,7 +175,7 @@ TEST_P(CudaDevices, DecodeStepsAreRecordedOnceAndReplayed) {
   // A step begins and ends on the first.
   constexpr uint32_t kParts[] = {2, 1, 1};
   for (uint32_t i = 0; i < 3; ++i) {
-    const DeviceUse& use = *rig.backend().devices().at(i);
+    const DeviceUse& use = *rig.backend().info().devices.at(i);
     EXPECT_EQ(use.n_captures, kParts[i]) << "device " << i;
     EXPECT_EQ(use.n_replays, 5 * kParts[i]) << "device " << i;
     EXPECT_EQ(use.n_streamed_bytes, 0u) << "device " << i;
@@ -186,10 +186,10 @@ TEST_P(CudaDevices, MetricsTellEachDevicesPart) {
   const ModelFile file = model_of(kLlama);
   EngineRig rig = rig_on(GetParam(), file, {2, 1});
   ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3, kDims.n_vocab), 1), {}).ok());
-  const auto devices = rig.backend().devices();
+  const auto devices = rig.backend().info().devices;
   ASSERT_EQ(devices.size(), 2u);
-  EXPECT_EQ(devices[0]->weight_bytes + devices[1]->weight_bytes, rig.backend().weight_bytes());
-  EXPECT_EQ(devices[0]->kv_bytes + devices[1]->kv_bytes, rig.backend().kv_bytes());
+  EXPECT_EQ(devices[0]->weight_bytes + devices[1]->weight_bytes, rig.backend().info().weight_bytes);
+  EXPECT_EQ(devices[0]->kv_bytes + devices[1]->kv_bytes, rig.backend().info().kv_bytes);
   const server::ModelState model{"m", &rig.backend(), &rig->counters()};
   const std::string text = server::device_metrics({&model, 1});
   for (const DeviceUse* device : devices) {
@@ -227,7 +227,7 @@ TEST_P(CudaDevices, AfterAWarmUpARequestOfAnyLengthRecordsNothing) {
   EngineRig cold(file, *make_cuda_on(GetParam().open, 1, {}), options);
   const auto expected = cold->generate(request, {}).value().tokens;
   ASSERT_TRUE(rig->warm_up().ok());
-  const DeviceUse& use = *rig.backend().devices().at(0);
+  const DeviceUse& use = *rig.backend().info().devices.at(0);
   const uint64_t n_captures = use.n_captures;
   EXPECT_GT(n_captures, 0u);
   EXPECT_EQ(rig->generate(request, {}).value().tokens, expected);
@@ -249,9 +249,9 @@ TEST_P(CudaDevices, ADraftModelTakesItsMemoryAtOnceAndIsWarmedUpToo) {
   const Model model = std::move(*Model::load(file, *backend, {.n_ctx = 64}));
   const auto drafter = std::move(*ModelDrafter::create(model, *backend, options));
   rig->set_drafter(drafter.get());
-  const size_t scratch_bytes = backend->scratch_bytes();
+  const size_t scratch_bytes = backend->info().scratch_bytes;
   ASSERT_TRUE(rig->warm_up().ok());
-  const DeviceUse& use = *backend->devices().at(0);
+  const DeviceUse& use = *backend->info().devices.at(0);
   const uint64_t n_captures = use.n_captures, n_replays = use.n_replays;
   EXPECT_GT(n_captures, 0u);
   const std::vector<Request> two = {request_for(some_tokens(5, 3, kDims.n_vocab), 1),
@@ -259,17 +259,17 @@ TEST_P(CudaDevices, ADraftModelTakesItsMemoryAtOnceAndIsWarmedUpToo) {
   ASSERT_TRUE(rig->generate_all(two).ok());
   EXPECT_GT(use.n_replays, n_replays);
   EXPECT_EQ(use.n_captures, n_captures);
-  EXPECT_EQ(backend->scratch_bytes(), scratch_bytes);
+  EXPECT_EQ(backend->info().scratch_bytes, scratch_bytes);
 }
 
 TEST_P(CudaDevices, ATraceSaysThatItRecordsNothing) {
   const ModelFile file = model_of(kLlama);
   EngineRig rig = rig_on(GetParam(), file, {1});
-  EXPECT_NE(rig.backend().trace_note(), "");
+  EXPECT_NE(rig.backend().info().trace_note, "");
   rig.backend().set_trace(true);
   ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3, kDims.n_vocab), 1), {}).ok());
-  EXPECT_EQ(rig.backend().devices()[0]->n_captures, 0u);
-  EXPECT_GT(rig.backend().devices()[0]->n_launches, 0u);
+  EXPECT_EQ(rig.backend().info().devices[0]->n_captures, 0u);
+  EXPECT_GT(rig.backend().info().devices[0]->n_launches, 0u);
 }
 
 TEST_P(CudaDevices, ATraceHasEveryOperation) {
@@ -290,7 +290,7 @@ TEST_P(CudaDevices, ATraceHasEveryOperation) {
 }
 
 TEST_P(CudaDevices, TheDescriptionSaysHowManyLayersEachHas) {
-  const std::string text = rig_on(GetParam(), model_of(kLlama), {2}).backend().description();
+  const std::string text = rig_on(GetParam(), model_of(kLlama), {2}).backend().info().description;
   EXPECT_NE(text.find(": 2 layers; "), std::string::npos) << text;
   EXPECT_NE(text.find(": 3 layers)"), std::string::npos) << text;
 }

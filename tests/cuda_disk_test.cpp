@@ -59,7 +59,7 @@ TEST_P(CudaDisk, StreamedLayersGiveTheSameBits) {
   for (const TypeId type : {TypeId::kF32, TypeId::kQ8_0}) {
     const ModelFile file = model_of(type);
     const auto resident = logits_on(GetParam(), file, {});
-    const uint64_t all_bytes = rig_on(GetParam(), file, {}).backend().weight_bytes();
+    const uint64_t all_bytes = rig_on(GetParam(), file, {}).backend().info().weight_bytes;
     for (const auto& [n_gpu_layers, host_bytes] : {std::pair(0u, uint64_t{0}), std::pair(2u, all_bytes / 3)}) {
       const cuda::CudaOptions options{.n_gpu_layers = n_gpu_layers, .host_bytes = host_bytes, .layer_folder = folder_};
       EXPECT_EQ(logits_on(GetParam(), file, options), resident)
@@ -72,7 +72,7 @@ TEST_P(CudaDisk, TheFileHasNoNameAndGoesWithTheModel) {
   const ModelFile file = model_of(TypeId::kF32);
   {
     EngineRig rig = rig_on(GetParam(), file, {.n_gpu_layers = 0, .host_bytes = 0, .layer_folder = folder_});
-    const std::string description = rig.backend().description();
+    const std::string description = rig.backend().info().description;
     EXPECT_NE(description.find(" MB from " + folder_), std::string::npos) << description;
     EXPECT_EQ(nameless_files().size(), 1u);
     EXPECT_TRUE(fs::is_empty(folder_));

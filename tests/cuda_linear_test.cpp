@@ -44,7 +44,7 @@ struct Product {
       : rig(std::move(backend), kLimits),
         op{.out = rig.output(m.n_rows), .in = rig.input(inputs), .weight = rig.matrix(m)} {}
   std::vector<float> run(const TestBatch& batch) {
-    rig.step(batch, {op.in}, [&](Backend& b) { b.linear(op); });
+    rig.step(batch, {op.in}, [&](Program& p) { p.add(op); });
     return rig.read(op.out);
   }
 
@@ -180,7 +180,7 @@ struct Epilogue {
 
 // Gives each token's row of before, changed.
 std::vector<float> changed(Product& product, const LinearOp& op, const TestBatch& batch) {
-  product.rig.step(batch, {op.in, op.out}, [&](Backend& b) { b.linear(op); });
+  product.rig.step(batch, {op.in, op.out}, [&](Program& p) { p.add(op); });
   return product.rig.read(op.out);
 }
 
@@ -225,7 +225,7 @@ TEST_P(CudaLinear, AGateIsActivatedAndMultiplied) {
   const TestBatch batch = batch_of({6, 5});
   const std::vector<float> gates = product.run(batch), ups = other.run(batch);
   const GatedLinearOp op{product.op.out, product.op.in, product.op.weight, product.rig.matrix(up), Activation::kSilu};
-  product.rig.step(batch, {op.in}, [&](Backend& b) { b.gated_linear(op); });
+  product.rig.step(batch, {op.in}, [&](Program& p) { p.add(op); });
   const std::vector<float> actual = product.rig.read(op.out);
   for (size_t i = 0; i < actual.size(); ++i) {
     const double expected = activated(Activation::kSilu, gates[i]) * ups[i];
@@ -282,13 +282,14 @@ TEST_P(CudaExperts, ARowIsTheSameInEveryBatchAndOrderOfThreads) {
                      .gate = rig.matrix(random_matrix(TypeId::kQ4_0, 4, kHidden, kModel, 4)),
                      .up = rig.matrix(random_matrix(TypeId::kQ8_0, 4, kHidden, kModel, 5)),
                      .down = rig.matrix(random_matrix(TypeId::kQ5_1, 4, kModel, kHidden, 6)),
-                     .n_used = 2};
+                     .n_used = 2,
+                     .d_ff = kHidden};
   RowMemory seen;
   for (const ThreadOrder order : {ThreadOrder::kRising, ThreadOrder::kFalling, ThreadOrder::kShuffled}) {
     cuda::emulator::set_thread_order(order);
     for (const Counts counts : {Counts{0, kTokens}, {3, 70}, {5, 0}}) {
       const TestBatch batch = batch_of(counts);
-      rig.step(batch, {out, in, weights, ids}, [&](Backend& b) { b.experts(op); });
+      rig.step(batch, {out, in, weights, ids}, [&](Program& p) { p.add(op); });
       const std::vector<float> rows = rig.read(out);
       for (uint32_t i = 0; i < batch.tokens.size(); ++i) {
         const auto row = std::span(rows).subspan(size_t{i} * kModel, kModel);
@@ -301,17 +302,17 @@ TEST_P(CudaExperts, ARowIsTheSameInEveryBatchAndOrderOfThreads) {
   cuda::emulator::set_thread_order(ThreadOrder::kRising);
 }
 
-// What the operations that encode(backend, between) gives leave in `outs`: with nothing between them, and with an
+// What the operations that encode(program, between) gives leave in `outs`: with nothing between them, and with an
 // operation that has nothing to do with them.
 template <class Encode>
 void expect_same_apart(OpRig& rig, ActId in, uint32_t n_cols, std::span<const ActId> outs, const Encode& encode) {
   const ActId other = rig.output(n_cols);
   for (const Counts counts : {Counts{1, 0}, {3, 0}, {0, 5}, {2, 66}}) {
     const TestBatch batch = batch_of(counts);
-    rig.step(batch, {in}, [&](Backend& b) { encode(b, [] {}); });
+    rig.step(batch, {in}, [&](Program& p) { encode(p, [] {}); });
     std::vector<std::vector<float>> together;
     for (const ActId out : outs) together.push_back(rig.read(out));
-    rig.step(batch, {in}, [&](Backend& b) { encode(b, [&] { b.norm({.out = other, .in = in, .eps = 1}); }); });
+    rig.step(batch, {in}, [&](Program& p) { encode(p, [&] { p.add(NormOp{.out = other, .in = in, .eps = 1}); }); });
     for (size_t i = 0; i < outs.size(); ++i) {
       EXPECT_TRUE(same_bits(rig.read(outs[i]), together[i]))
           << "output " << i << " of " << counts.n_decode << " and " << counts.n_prompt;
@@ -331,9 +332,9 @@ TEST_P(CudaLinear, ProductsOfOneInputAreTheSameInOneLaunch) {
                    .weight = rig.matrix(*m),
                    .bias = rig.vector(random_values(m->n_rows, m->n_rows))});
   }
-  expect_same_apart(rig, in, q.n_cols, outs, [&](Backend& b, const auto& between) {
+  expect_same_apart(rig, in, q.n_cols, outs, [&](Program& p, const auto& between) {
     for (const LinearOp& op : ops) {
-      b.linear(op);
+      p.add(op);
       between();
     }
   });
@@ -349,10 +350,10 @@ TEST_P(CudaLinear, AGatedPairIsTheSameInOneLaunch) {
   const ActId outs[] = {rig.output(down.n_rows)};
   const GatedLinearOp gated{hidden, in, rig.matrix(gate), rig.matrix(up), Activation::kSilu};
   const LinearOp product{.out = outs[0], .in = hidden, .weight = rig.matrix(down)};
-  expect_same_apart(rig, in, kHidden, outs, [&](Backend& b, const auto& between) {
-    b.gated_linear(gated);
+  expect_same_apart(rig, in, kHidden, outs, [&](Program& p, const auto& between) {
+    p.add(gated);
     between();
-    b.linear(product);
+    p.add(product);
   });
 }
 

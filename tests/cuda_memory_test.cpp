@@ -2,6 +2,8 @@
 // for it whatever the batch, and scratch that has grown is given back.
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "backend/cuda/arena.h"
 #include "backend/cuda/attention_shape.h"
 #include "backend/cuda/peaks.h"
@@ -122,29 +124,41 @@ TEST(CudaAttentionMemory, AStepTakesNoMoreThanTheAccountSays) {
   rig.store_history(3, 300);
   const cuda::AttentionHeads heads{shape.n_heads, shape.head_dim};
   const uint64_t n_partials = cuda::partials_bytes(heads, rig.limits(), 4610, 1);
-  const uint64_t n_others = 64 * rig.limits().max_rows;  // lists and counters
+  const uint64_t n_lists =
+      std::bit_ceil(cuda::max_row_cuts(cuda::decode_passes(heads, 4610, 1), rig.limits().max_rows)) *
+      sizeof(cuda::RowCut);
+  const uint64_t n_counters = rig.limits().max_rows * shape.n_heads * sizeof(uint32_t);
   rig.attend(std::vector<SeqRows>{{2, 5, 1}}, 1);
   const size_t n_after_short = memory.device_bytes;
-  EXPECT_LE(n_after_short, n_before + n_partials + n_others);
+  EXPECT_EQ(n_after_short, n_before + n_partials + n_lists + n_counters);
   rig.attend(std::vector<SeqRows>{{0, 4609, 1}, {1, 2100, 30}, {3, 300, 64}, {2, 19, 1}}, 1);
   rig.attend(std::vector<SeqRows>{{3, 300, 64}, {0, 4609, 1}}, 65);
-  EXPECT_LE(memory.device_bytes, n_after_short + n_others);
+  EXPECT_EQ(memory.device_bytes, n_after_short);
 }
 
+// Programs share what steps compute in: it is as large as the largest wants it, whatever came before.
 TEST(CudaScratch, WhatHasGrownGivesBackWhatItHad) {
   EmulatedMemory memory;
   const OpenCuda open = [&]() -> Result<std::unique_ptr<cuda::Device>> {
     return make_emulated_cuda_device({.memory = &memory});
   };
-  // The limits name no context, so what belongs to it grows with it.
-  const ContextShape shape{.head_dim = 32, .n_heads = 1};
-  const auto bytes_after = [&](std::initializer_list<uint32_t> contexts) {
+  constexpr uint32_t kWidths[] = {32, 256, 1024};
+  const auto bytes_after = [&](std::initializer_list<size_t> programs) {
     memory = {};
-    ContextRig rig(*make_cuda_on(open, 1, {}), shape, std::vector<uint32_t>{4200}, false);
-    for (const uint32_t n : contexts) rig.attend(std::vector<SeqRows>{{0, n - 1, 1}}, 1);
+    OpRig rig(*make_cuda_on(open, 1, {}), {.max_rows = 64, .max_logit_rows = 1});
+    std::vector<LinearOp> ops;
+    for (const uint32_t n_cols : kWidths) {
+      ops.push_back({.out = rig.output(32),
+                     .in = rig.input(random_inputs(1, n_cols, 1)),
+                     .weight = rig.matrix(random_matrix(TypeId::kQ8_0, 1, 32, n_cols, 2))});
+    }
+    for (const size_t i : programs) {
+      rig.step(rows_of(first_tokens(1), 0), {ops[i].in}, [&](Program& p) { p.add(ops[i]); });
+    }
     return memory.device_bytes;
   };
-  EXPECT_EQ(bytes_after({300, 600, 1500, 4100}), bytes_after({4100}));
+  EXPECT_EQ(bytes_after({0, 1, 2}), bytes_after({2}));
+  EXPECT_GT(bytes_after({1}), bytes_after({0}));
 }
 
 TEST(CudaPeaks, TakeTheMemoryThatIsLeft) {

@@ -40,8 +40,8 @@ TEST_P(CudaModel, StreamedLayersGiveTheSameBits) {
 }
 
 TEST_P(CudaModel, WhatDoesNotFitTheMemoryIsStreamed) {
-  const cuda::CudaOptions small{.memory_bytes = Rig(GetParam(), kQuantized).backend().weight_bytes() - 1};
-  EXPECT_NE(Rig(GetParam(), kQuantized, small).backend().description().find("streamed"), std::string::npos);
+  const cuda::CudaOptions small{.memory_bytes = Rig(GetParam(), kQuantized).backend().info().weight_bytes - 1};
+  EXPECT_NE(Rig(GetParam(), kQuantized, small).backend().info().description.find("streamed"), std::string::npos);
   EXPECT_EQ(logits_with(GetParam(), small), logits_with(GetParam(), {}));
 }
 
@@ -67,16 +67,27 @@ TEST_P(CudaModel, ATokenIsTheSameWhereTheHostChoosesAll) {
 
 TEST_P(CudaModel, SaysWhatItCannotRunByName) {
   const auto backend = this->backend();
-  const ModelShape most{.n_heads = 8, .n_kv_heads = 8, .head_dim = 256, .n_experts = 512, .n_used = 32};
-  EXPECT_TRUE(backend->can_run(most).ok());
-  const auto refused = [&](ModelShape shape) {
-    const Status status = backend->can_run(shape);
+  struct Numbers {
+    uint32_t head_dim = 256, n_experts = 512, n_used = 32;
+  };
+  const auto check = [&](const Numbers& numbers) {
+    Program program;
+    program.add(RopeStoreOp{.q = kNoAct,
+                            .k = kNoAct,
+                            .v = kNoAct,
+                            .layer = 0,
+                            .n_heads = 8,
+                            .n_kv_heads = 8,
+                            .head_dim = numbers.head_dim});
+    program.add(RouteOp{kNoAct, kNoAct, kNoAct, numbers.n_experts, numbers.n_used, true});
+    return backend->check(program);
+  };
+  EXPECT_TRUE(check({}).ok());
+  const auto refused = [&](const Numbers& numbers) {
+    const Status status = check(numbers);
     return status.ok() ? Error{ErrorCode::kInternal, "accepted", ""} : status.error();
   };
-  ModelShape wide = most, many = most, used = most;
-  wide.head_dim = 512;
-  many.n_experts = 513;
-  used.n_used = 33;
+  const Numbers wide{.head_dim = 512}, many{.n_experts = 513}, used{.n_used = 33};
   EXPECT_EQ(refused(wide).message,
             "the cuda backend runs models of at most 256 dimensions a head, and this one has 512");
   EXPECT_EQ(refused(wide).code, ErrorCode::kUnsupported);
@@ -109,7 +120,7 @@ TEST_P(CudaModel, APrefixComesBackFromTheHostsMemory) {
 TEST_P(CudaModel, DecodeStepsAreRecordedOnceAndReplayed) {
   Rig rig(GetParam(), kQuantized);
   ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3), 1), {}).ok());
-  const DeviceUse& use = *rig.backend().devices().at(0);
+  const DeviceUse& use = *rig.backend().info().devices.at(0);
   EXPECT_EQ(use.n_captures, 1u);
   EXPECT_EQ(use.n_replays, 5u);
 }
@@ -121,7 +132,7 @@ TEST(CudaGraphs, AStepWhoseRecordingFailsIsLaunchedOneByOne) {
   for (const CaptureFault fault : {CaptureFault::kAtBegin, CaptureFault::kAtEnd}) {
     const CudaUnderTest cuda{"emulated", [fault] { return make_emulated_cuda_device({.capture_fault = fault}); }};
     Rig rig(cuda, kQuantized);
-    const DeviceUse& use = *rig.backend().devices().at(0);
+    const DeviceUse& use = *rig.backend().info().devices.at(0);
     EXPECT_EQ(rig->generate(request, {}).value().tokens, expected);
     EXPECT_EQ(use.n_captures, 0u);
     EXPECT_EQ(use.n_replays, 0u);

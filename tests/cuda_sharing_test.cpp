@@ -98,9 +98,9 @@ std::vector<float> products_on(std::unique_ptr<Backend> backend, MatrixSource fi
   const ActId out = rig.output(second.n_rows);
   const WeightId w_first = *rig.backend().load_matrix(first), w_second = *rig.backend().load_matrix(second);
   EXPECT_TRUE(rig.backend().create_kv_cache({.n_layers = 1, .n_kv_heads = 4, .head_dim = 8, .n_blocks = 1}).ok());
-  rig.step(rows_of(first_tokens(3), 1), {in}, [&](Backend& b) {
-    b.linear({.out = hidden, .in = in, .weight = w_first});
-    b.linear({.out = out, .in = hidden, .weight = w_second});
+  rig.step(rows_of(first_tokens(3), 1), {in}, [&](Program& p) {
+    p.add(LinearOp{.out = hidden, .in = in, .weight = w_first});
+    p.add(LinearOp{.out = out, .in = hidden, .weight = w_second});
   });
   return rig.read(out);
 }
@@ -186,7 +186,7 @@ TEST_P(CudaSharing, ABlockOfTheCacheLiesAsOnOneDevice) {
 TEST_P(CudaSharing, DecodeStepsAreRecordedOnceAndReplayed) {
   EngineRig rig(model_of(kLlama, TypeId::kQ8_0), *make(2), {.n_ctx = 64});
   ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3, kDims.n_vocab), 1), {}).ok());
-  const auto devices = rig.backend().devices();
+  const auto devices = rig.backend().info().devices;
   ASSERT_EQ(devices.size(), 2u);
   // A step is cut where the devices exchange their parts: twice a layer.
   constexpr uint32_t kParts = 2 * kDims.n_layers + 1;
@@ -214,9 +214,9 @@ TEST_P(CudaSharing, NamesAnArithmeticOfItsOwn) {
   const ModelFile file = model_of(kLlama, TypeId::kQ8_0);
   EngineRig one(file, make_one(), {.n_ctx = 64}), two(file, *make(2), {.n_ctx = 64}),
       four(file, *make(4), {.n_ctx = 64});
-  EXPECT_NE(one.backend().arithmetic(), two.backend().arithmetic());
-  EXPECT_NE(two.backend().arithmetic(), four.backend().arithmetic());
-  EXPECT_NE(two.backend().description().find("sharing every layer"), std::string::npos);
+  EXPECT_NE(one.backend().info().arithmetic, two.backend().info().arithmetic);
+  EXPECT_NE(two.backend().info().arithmetic, four.backend().info().arithmetic);
+  EXPECT_NE(two.backend().info().description.find("sharing every layer"), std::string::npos);
 }
 
 TEST_P(CudaSharing, WhatHasNoEqualPartsIsRefusedByName) {

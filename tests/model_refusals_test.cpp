@@ -255,7 +255,7 @@ TEST(ModelRefusals, WhatTheBackendCannotRunBeforeAnyWeightIsLoaded) {
   EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(refused.error().subject, "n_experts_used");
   EXPECT_EQ(refused.error().message, "the cpu backend runs models of at most 16 experts a token, and this one has 17");
-  EXPECT_EQ(cpu->weight_bytes(), 0u);
+  EXPECT_EQ(cpu->info().weight_bytes, 0u);
   EXPECT_TRUE(load_with(16, *cpu).ok());
   EXPECT_TRUE(load_with(17, *make_reference_backend()).ok()) << "which has no bound";
 }

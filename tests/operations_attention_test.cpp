@@ -128,7 +128,7 @@ struct Rotated {
 };
 
 Rotated rotated(std::unique_ptr<Backend> backend, const RopeData& data, const RopeCase& c) {
-  OpRig rig(std::move(backend), {.max_rows = kRopeRows, .max_logit_rows = 1, .max_seqs = 7});
+  OpRig rig(std::move(backend), {.max_rows = kRopeRows, .max_logit_rows = 1, .max_seqs = 7, .max_context = 131072});
   EXPECT_TRUE(rig.backend().create_kv_cache({1, kKvHeads, c.head_dim, kBlockTokens, 7, KvType::kF32}).ok());
   TestBatch batch = rows_of(std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}, 6);
   batch.positions = {0, 1, 3, 77, 4095, 131071, 1000, 1001, 1002};
@@ -149,7 +149,7 @@ Rotated rotated(std::unique_ptr<Backend> backend, const RopeData& data, const Ro
                        .q_norm = c.has_norms ? rig.vector(data.q_norm) : kNoWeight,
                        .k_norm = c.has_norms ? rig.vector(data.k_norm) : kNoWeight,
                        .norm_eps = 1e-6f};
-  rig.step(batch, {q, k, v}, [&](Backend& b) { b.rope_store(op); });
+  rig.step(batch, {q, k, v}, [&](Program& p) { p.add(op); });
   return {rig.read(q), rig.read(k), rig.read(v)};
 }
 

@@ -42,7 +42,7 @@ class CacheTest : public testing::TestWithParam<std::tuple<BackendUnderTest, KvT
                          .n_heads = kCacheLayout.n_kv_heads,
                          .n_kv_heads = kCacheLayout.n_kv_heads,
                          .head_dim = kCacheLayout.head_dim};
-    rig_->step(batch, {q, k, v}, [&](Backend& backend) { backend.rope_store(op); });
+    rig_->step(batch, {q, k, v}, [&](Program& p) { p.add(op); });
   }
   CacheBlock read(BlockId id) {
     CacheBlock kv{std::vector<float>(kCacheBlockFloats), std::vector<float>(kCacheBlockFloats)};

@@ -47,7 +47,7 @@ void expect_rows_to_stand_alone(const BackendUnderTest& backend, const MakeRunne
     decoded.push_back(alone({{token}, 1}));
     prefilled.push_back(alone({{token}, 0}));
   }
-  const bool phases_agree = (*backend.make(1))->phases_agree();
+  const bool phases_agree = (*backend.make(1))->info().phases_agree;
   for (uint32_t token = 0; phases_agree && token < kTokens; ++token) {
     EXPECT_TRUE(same_bytes(decoded[token], prefilled[token])) << "row " << token << " in both phases";
   }
@@ -88,7 +88,7 @@ TEST_P(RowDeterminism, OfProducts) {
     auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
     const LinearOp op{.out = rig->output(m.n_rows), .in = rig->input(inputs), .weight = rig->matrix(m)};
     return [=](const RowLayout& layout) {
-      rig->step(rows_of(layout.tokens, layout.n_decode), {op.in}, [&](Backend& b) { b.linear(op); });
+      rig->step(rows_of(layout.tokens, layout.n_decode), {op.in}, [&](Program& p) { p.add(op); });
       return rig->read(op.out);
     };
   });
@@ -110,11 +110,11 @@ TEST_P(RowDeterminism, OfSeveralProductsOfOneInput) {
                             {.out = q, .in = in, .weight = q_weight, .scale = 0.5f, .accumulate = true},
                             {.out = k, .in = in, .weight = k_weight, .accumulate = true}};
     if (in_one_step) {
-      rig.step(batch, {in}, [&](Backend& b) {
-        for (const LinearOp& op : ops) b.linear(op);
+      rig.step(batch, {in}, [&](Program& p) {
+        for (const LinearOp& op : ops) p.add(op);
       });
     } else {
-      for (const LinearOp& op : ops) rig.step(batch, {in}, [&](Backend& b) { b.linear(op); });
+      for (const LinearOp& op : ops) rig.step(batch, {in}, [&](Program& p) { p.add(op); });
     }
     auto values = rig.read(q);
     const auto more = rig.read(k);
@@ -146,9 +146,9 @@ TEST_P(RowDeterminism, OfLogitRows) {
         const size_t n_decode = std::clamp<size_t>(layout.n_decode, begin, begin + n) - begin;
         TestBatch batch = rows_of(std::span(tokens).subspan(2 * begin, 2 * n + 1), static_cast<uint32_t>(2 * n_decode));
         for (uint32_t i = 0; i < n; ++i) batch.logit_rows.push_back(2 * i + 1);
-        rig->step(batch, {in}, [&](Backend& b) {
-          b.select_rows({selected, in});
-          b.linear(op);
+        rig->step(batch, {in}, [&](Program& p) {
+          p.add(SelectRowsOp{selected, in});
+          p.add(op);
         });
         const auto part = rig->read(op.out);
         rows.insert(rows.end(), part.begin(), part.end());
@@ -172,13 +172,13 @@ TEST_P(RowDeterminism, OfProductsOfOneInputWhoseTypesDiffer) {
     const LinearOp ops[] = {{.out = outs[0], .in = in, .weight = weights[0]},
                             {.out = outs[1], .in = in, .weight = weights[1]},
                             {.out = outs[2], .in = in, .weight = weights[0]}};
-    rig.step(batch, {in}, [&](Backend& b) {
-      for (const LinearOp& op : ops) b.linear(op);
+    rig.step(batch, {in}, [&](Program& p) {
+      for (const LinearOp& op : ops) p.add(op);
     });
     std::vector<std::vector<float>> together;
     for (const ActId out : outs) together.push_back(rig.read(out));
     for (uint32_t i = 0; i < 3; ++i) {
-      rig.step(batch, {in}, [&](Backend& b) { b.linear(ops[i]); });
+      rig.step(batch, {in}, [&](Program& p) { p.add(ops[i]); });
       EXPECT_TRUE(same_bytes(rig.read(outs[i]), together[i])) << "product " << i << " beside " << traits(other).name;
     }
   }
@@ -191,7 +191,7 @@ TEST_P(RowDeterminism, OfGatedPairs) {
     auto rig = std::make_shared<OpRig>(*backend().make(n_threads), kLimits);
     const GatedLinearOp op{rig->output(37), rig->input(inputs), rig->matrix(gate), rig->matrix(up)};
     return [=](const RowLayout& layout) {
-      rig->step(rows_of(layout.tokens, layout.n_decode), {op.in}, [&](Backend& b) { b.gated_linear(op); });
+      rig->step(rows_of(layout.tokens, layout.n_decode), {op.in}, [&](Program& p) { p.add(op); });
       return rig->read(op.out);
     };
   });
@@ -218,10 +218,11 @@ TEST_P(RowDeterminism, OfExperts) {
                        .gate = rig->matrix(gate),
                        .up = rig->matrix(up),
                        .down = rig->matrix(down),
-                       .n_used = kUsed};
+                       .n_used = kUsed,
+                       .d_ff = gate.n_rows};
     return [=](const RowLayout& layout) {
       rig->step(rows_of(layout.tokens, layout.n_decode), {op.out, op.in, op.weights, op.ids},
-                [&](Backend& b) { b.experts(op); });
+                [&](Program& p) { p.add(op); });
       return rig->read(op.out);
     };
   });
@@ -281,7 +282,8 @@ TEST_P(AttentionDeterminism, OfRowsAloneTogetherInChunksAndInOtherBlocks) {
 }
 
 TEST_P(AttentionDeterminism, OfBothPhasesWhereTheyAgree) {
-  if (!(*std::get<0>(GetParam()).make(1))->phases_agree()) GTEST_SKIP() << "its phases have arithmetics of their own";
+  if (!(*std::get<0>(GetParam()).make(1))->info().phases_agree)
+    GTEST_SKIP() << "its phases have arithmetics of their own";
   constexpr uint32_t kRows = 5;
   for (const uint32_t window : {0u, 33u, 300u}) {
     for (const uint32_t first_pos : {30u, 254u, 998u}) {

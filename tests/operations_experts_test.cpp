@@ -31,7 +31,7 @@ Routed routed(std::unique_ptr<Backend> backend, const InputTable& logits, const 
   OpRig rig(std::move(backend), {.max_rows = logits.n_tokens, .max_logit_rows = 1});
   const RouteOp op{
       rig.input(logits), rig.output(c.n_used), rig.output(c.n_used), c.n_experts, c.n_used, c.renormalize, c.scale};
-  rig.step(rows_of(first_tokens(logits.n_tokens), 3), {op.logits}, [&](Backend& b) { b.route(op); });
+  rig.step(rows_of(first_tokens(logits.n_tokens), 3), {op.logits}, [&](Program& p) { p.add(op); });
   return {rig.read(op.ids), rig.read(op.weights)};
 }
 
@@ -130,9 +130,10 @@ std::vector<float> mixed(std::unique_ptr<Backend> backend, const ExpertsData& da
                      .up = rig.matrix(data.up),
                      .down = rig.matrix(data.down),
                      .n_used = data.ids.n_cols,
+                     .d_ff = data.gate.n_rows,
                      .activation = data.activation};
   rig.step(rows_of(first_tokens(kRows), kDecodeRows), {op.out, op.in, op.weights, op.ids},
-           [&](Backend& b) { b.experts(op); });
+           [&](Program& p) { p.add(op); });
   return rig.read(op.out);
 }
 

@@ -39,7 +39,7 @@ struct LinearRig {
         op{.out = rig.output(m.n_rows), .in = rig.input(inputs), .weight = rig.matrix(m), .bias = rig.vector(bias)} {}
 
   std::vector<float> run(std::span<const uint32_t> tokens, uint32_t n_decode) {
-    rig.step(rows_of(tokens, n_decode), {op.in}, [&](Backend& b) { b.linear(op); });
+    rig.step(rows_of(tokens, n_decode), {op.in}, [&](Program& p) { p.add(op); });
     return rig.read(op.out);
   }
 
@@ -96,7 +96,7 @@ std::vector<float> gated(std::unique_ptr<Backend> backend, const GatedData& data
   OpRig rig(std::move(backend), {.max_rows = kGatedTokens, .max_logit_rows = 1});
   const GatedLinearOp op{rig.output(data.gate.n_rows), rig.input(data.inputs), rig.matrix(data.gate),
                          rig.matrix(data.up), activation};
-  rig.step(rows_of(gated_tokens(), kGatedDecode), {op.in}, [&](Backend& b) { b.gated_linear(op); });
+  rig.step(rows_of(gated_tokens(), kGatedDecode), {op.in}, [&](Program& p) { p.add(op); });
   return rig.read(op.out);
 }
 
@@ -196,14 +196,14 @@ std::vector<float> finished(std::unique_ptr<Backend> backend, const EpilogueData
               .softcap = e.softcap,
               .accumulate = e.accumulate,
               .rows = rows};
-  rig.step(batch, {in, before}, [&](Backend& b) {
+  rig.step(batch, {in, before}, [&](Program& p) {
     if (rows == Rows::kLogits) {
-      b.select_rows({selected_in, in});
-      b.select_rows({selected_out, before});
+      p.add(SelectRowsOp{selected_in, in});
+      p.add(SelectRowsOp{selected_out, before});
       op.in = selected_in;
       op.out = selected_out;
     }
-    b.linear(op);
+    p.add(op);
   });
   return rig.read(op.out);
 }

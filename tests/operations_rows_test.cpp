@@ -44,7 +44,7 @@ std::vector<float> embedded(std::unique_ptr<Backend> backend, const TestMatrix& 
   OpRig rig(std::move(backend), {.max_rows = 32, .max_logit_rows = 1});
   const ActId out = rig.output(table.n_cols);
   const EmbedOp op{out, rig.matrix(table), c.has_positions ? rig.matrix(positions) : kNoWeight, c.scale};
-  rig.step(batch, {}, [&](Backend& b) { b.embed(op); });
+  rig.step(batch, {}, [&](Program& p) { p.add(op); });
   return rig.read(out);
 }
 
@@ -112,7 +112,7 @@ std::vector<float> normed(std::unique_ptr<Backend> backend, const NormData& data
                   .kind = c.kind,
                   .eps = kEps,
                   .accumulate = c.accumulate};
-  rig.step(rows_of(first_tokens(kNormRows), 3), {in, out}, [&](Backend& b) { b.norm(op); });
+  rig.step(rows_of(first_tokens(kNormRows), 3), {in, out}, [&](Program& p) { p.add(op); });
   return rig.read(out);
 }
 
@@ -166,7 +166,7 @@ std::vector<float> activated(std::unique_ptr<Backend> backend, const InputTable&
   const ActId in = rig.input(inputs), out = rig.output(n);
   const WeightId weight = *rig.backend().load_matrix({"identity", TypeId::kF32, 1, n, n, {bytes}, {}, false});
   rig.step(rows_of(first_tokens(inputs.n_tokens), inputs.n_tokens / 2), {in},
-           [&](Backend& b) { b.linear({.out = out, .in = in, .weight = weight, .activation = activation}); });
+           [&](Program& p) { p.add(LinearOp{.out = out, .in = in, .weight = weight, .activation = activation}); });
   return rig.read(out);
 }
 
@@ -195,7 +195,7 @@ TEST_P(RowTest, SelectedRowsAreCopiesAndOperationsOnThemLeaveOthersAlone) {
   for (const std::vector<uint32_t>& rows : {std::vector<uint32_t>{10}, {0, 3, 4, 10}, {}}) {
     TestBatch batch = rows_of(first_tokens(11), 4);
     batch.logit_rows = rows;
-    rig.step(batch, {in}, [&](Backend& b) { b.select_rows({.out = out, .in = in}); });
+    rig.step(batch, {in}, [&](Program& p) { p.add(SelectRowsOp{.out = out, .in = in}); });
     const auto selected = rig.read(out);
     ASSERT_EQ(selected.size(), rows.size() * 45);
     for (size_t i = 0; i < rows.size(); ++i) {

@@ -171,7 +171,7 @@ Trace LanguageModel::trace() const {
   return impl_->trace.trace();
 }
 std::string LanguageModel::trace_note() const {
-  return std::string(impl_->loaded->backend->trace_note());
+  return impl_->loaded->backend->info().trace_note;
 }
 std::vector<TraceEvent> LanguageModel::trace_events() const {
   return impl_->trace.events();

@@ -257,7 +257,7 @@ Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& 
   own.gpu_memory_mb = 0;
   own.n_gpu_layers.reset();
   own.split = "layer";
-  RZ_TRY(draft.backend, make_backend(std::string(backend->name()), own, engine_options, draft_file));
+  RZ_TRY(draft.backend, make_backend(backend->info().name, own, engine_options, draft_file));
   RZ_CHECK_OK(draft.backend->configure(ModelDrafter::limits_for(draft_options)));
   RZ_TRY(Model loaded,
          draft_file.checked(Model::load(draft_file, *draft.backend, {engine_options.n_ctx, options.progress})));
@@ -274,10 +274,11 @@ Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& 
 
 void LoadedModel::fill_info() {
   const ModelConfig& c = model->config();
+  const BackendInfo told = backend->info();
   info.path = file.path().string();
   info.name = c.name;
   info.arch = c.arch;
-  info.backend = backend->description();
+  info.backend = told.description;
   info.n_layers = c.n_layers;
   info.d_model = c.d_model;
   info.n_heads = c.n_heads;
@@ -290,15 +291,15 @@ void LoadedModel::fill_info() {
   info.n_params = 0;
   for (const TensorInfo& tensor : file.tensors()) info.n_params += tensor.n_elems();
   info.file_bytes = file.file_bytes();
-  info.weight_bytes = backend->weight_bytes();
-  info.kv_bytes = backend->kv_bytes();
-  info.scratch_bytes = backend->scratch_bytes();
-  for (const DeviceUse* use : backend->devices()) {
+  info.weight_bytes = told.weight_bytes;
+  info.kv_bytes = told.kv_bytes;
+  info.scratch_bytes = told.scratch_bytes;
+  for (const DeviceUse* use : told.devices) {
     info.devices.push_back(
         {use->name, use->weight_bytes, use->kv_bytes, use->scratch_bytes, use->total_bytes, use->free_bytes});
   }
   if (info.devices.empty()) {
-    info.devices.push_back({std::string(backend->name()), info.weight_bytes, info.kv_bytes, info.scratch_bytes, 0, 0});
+    info.devices.push_back({backend->info().name, info.weight_bytes, info.kv_bytes, info.scratch_bytes, 0, 0});
   }
   info.has_chat_template = chat_template.has_value();
 }

@@ -79,7 +79,7 @@ ParityDifference compare_logits(std::span<const float> actual, std::span<const f
 
 Result<std::string> check_parity(LoadedModel& loaded, const LoadOptions& options) {
   LoadOptions other_options = options;
-  other_options.backend = loaded.backend->name() == "cpu" ? "reference" : "cpu";
+  other_options.backend = loaded.backend->info().name == "cpu" ? "reference" : "cpu";
   other_options.check = false;
   other_options.draft_path.clear();
   other_options.n_ctx = std::min(options.n_ctx > 0 ? options.n_ctx : kTokens, kTokens);
@@ -94,7 +94,7 @@ Result<std::string> check_parity(LoadedModel& loaded, const LoadOptions& options
   const std::string text = fmt::format(
       "{} and {}: logits of {} tokens differ by at most {:.2g} of their range, the likeliest token is the "
       "same after {}",
-      loaded.backend->name(), other->backend->name(), d.n_positions, d.error, d.n_same);
+      loaded.backend->info().name, other->backend->info().name, d.n_positions, d.error, d.n_same);
   if (d.is_rounding()) return text;
   return Error{
       ErrorCode::kInternal,

@@ -1,19 +1,18 @@
 // The seam between model and device. A Backend owns weights, activations and the KV cache; it knows nothing of configs
-// or requests. Loading calls come first, from one thread; then, for each step: begin, operations in order, submit,
-// wait. Operations only append to a fixed-capacity command list; between begin and wait nothing allocates. One thread
-// at a time may call; a backend runs its own team below.
+// or requests. Loading calls come first, from one thread; programs are compiled when their weights and the cache are
+// there; then, for each step, run and wait. Between run and wait nothing allocates. One thread at a time may call; a
+// backend runs its own team below.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "backend/ops.h"
+#include "backend/program.h"
 #include "backend/step_batch.h"
 #include "quant/types.h"
 #include "realizar/result.h"
@@ -38,7 +37,7 @@ struct MatrixSource {
   // The pieces hold [n_cols, n_rows] instead (plain types only); the backend transposes.
   bool transposed = false;
   int32_t layer = -1;        // of the model that it is part of; -1: of none
-  bool is_gathered = false;  // embed() alone uses it: of each step it reads the rows of the tokens
+  bool is_gathered = false;  // an EmbedOp alone uses it: of each step it reads the rows of the tokens
   Shard shard = Shard::kWhole;
   uint32_t shard_unit = 1;  // rows, or columns, that stay together: those that read or make one KV head
   // Of F8_E4M3, which is not transposed: what its elements are multiplied by, [n_mats * n_rows as stored,
@@ -63,17 +62,10 @@ struct KvLayout {
   KvType type = KvType::kF16;
 };
 
-// The numbers of a model that a backend may have bounds for.
-struct ModelShape {
-  uint32_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
-  uint32_t n_experts = 0, n_used = 0;  // experts in all and for each token; 0: it has none
-};
-
 struct BackendLimits {
   uint32_t max_rows = 512;        // rows a step
   uint32_t max_logit_rows = 512;  // logit rows a step
   uint32_t max_seqs = 1;          // sequences a step
-  uint32_t max_commands = 4096;   // operations a step
   uint32_t max_context = 0;       // positions a sequence
 };
 
@@ -101,52 +93,57 @@ struct DeviceUse {
   std::atomic<uint64_t> n_streamed_bytes{0};  // weights brought to the device during steps
 };
 
+// What a backend is and holds. The bytes are those of what was loaded and compiled so far.
+struct BackendInfo {
+  std::string name;           // "cpu", "reference"
+  std::string description;    // for --stats: device, instruction set, threads
+  std::string arithmetic;     // backends that give the same name here give the same bits
+  bool phases_agree = false;  // a row has the same bits as a decode row and as a prompt's, whatever the model
+  // How traced steps differ from others, for whoever reads their times; empty: not at all.
+  std::string trace_note = {};
+  size_t weight_bytes = 0, kv_bytes = 0;
+  // Activations, and what else steps compute in: reserved, of which a CPU has touched what its largest steps needed.
+  size_t scratch_bytes = 0;
+  std::vector<const DeviceUse*> devices = {};  // of a backend that has devices of its own
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string_view name() const = 0;    // "cpu", "reference"
-  virtual std::string description() const = 0;  // for --stats: device, instruction set, threads
 
-  // Whether it can run a model of these numbers, whatever its weights. Errors: Unsupported, by name, with the bound.
-  virtual Status can_run(const ModelShape&) const { return {}; }
+  // Loading.
 
-  // Limits are fixed before any other call but can_run.
+  // Limits are fixed before any other call but check.
   virtual Status configure(const BackendLimits& limits) = 0;
+  // Whether it can run such operations, as far as they say it themselves: weights that are not loaded yet may be
+  // kNoWeight. Errors: Unsupported, by name, with the bound.
+  virtual Status check(const Program&) const { return {}; }
   // Copies, repacks or uploads; the source's bytes are not read after the call. Errors: Unsupported (type, by name),
   // FormatError (a weight is NaN or infinite), ResourceExhausted.
   virtual Result<WeightId> load_matrix(const MatrixSource& source) = 0;
   // `layer`: as a matrix's.
   virtual Result<WeightId> load_vector(std::span<const float> values, int32_t layer = -1) = 0;
-  // An F32 buffer of [max_rows, n_cols] (or [max_logit_rows, n_cols]).
-  virtual Result<ActId> create_activation(uint32_t n_cols, Rows rows = Rows::kAll) = 0;
   virtual Status create_kv_cache(const KvLayout& layout) = 0;
-  virtual size_t weight_bytes() const = 0;
-  virtual size_t kv_bytes() const = 0;
-  // Activations, and what else steps compute in: reserved, of which a CPU has touched what its largest steps needed.
-  virtual size_t scratch_bytes() const = 0;
 
+  // Running.
+
+  // Decides all that does not depend on a step, and takes the memory of every step within the limits; programs share
+  // it, since one runs at a time. Errors: as check; ResourceExhausted.
+  virtual Result<ProgramId> compile(const Program& program) = 0;
   // `batch` and what it points to must live until the step's results are read.
-  virtual void begin(const StepBatch& batch) = 0;
-  virtual void embed(const EmbedOp& op) = 0;
-  virtual void norm(const NormOp& op) = 0;
-  virtual void linear(const LinearOp& op) = 0;
-  virtual void gated_linear(const GatedLinearOp& op) = 0;
-  virtual void rope_store(const RopeStoreOp& op) = 0;
-  virtual void attention(const AttentionOp& op) = 0;
-  virtual void route(const RouteOp& op) = 0;
-  virtual void experts(const ExpertsOp& op) = 0;
-  virtual void select_rows(const SelectRowsOp& op) = 0;
-  // Whether choose() takes such a choice; a backend may leave all of them to the caller.
-  virtual bool can_choose(const TokenChoice&) const { return false; }
-  virtual void choose(const ChooseOp&) {}
-  virtual void submit() = 0;
-  // Instead of submit: takes the memory that steps of these operations need, within the limits, and runs nothing.
-  // Errors: ResourceExhausted; Unsupported, by name, where the backend cannot run one of them.
-  virtual Status reserve() = 0;
-  // Errors: Internal (a device failed); the step's results are then undefined.
+  virtual void run(ProgramId program, const StepBatch& batch) = 0;
+  // Errors: Internal (a device failed), ResourceExhausted; the step's results are then undefined.
   virtual Status wait() = 0;
+  // After wait, until the next run: the activation's rows, [n rows of its row set, n_cols].
+  virtual std::span<const float> read(ActId act) const = 0;
+  // The same for the tokens that a ChooseOp chose, [n logit rows], or none; kNoToken where the caller has to choose
+  // from the logits.
+  virtual std::span<const TokenId> chosen() const { return {}; }
+  // Whether a ChooseOp makes such a choice; a backend may leave all of them to the caller.
+  virtual bool can_choose(const TokenChoice&) const { return false; }
 
-  // One KV block of all layers, block_bytes() of them in the backend's own layout; between steps.
+  // The cache. One KV block of all layers, block_bytes() of them in the backend's own layout; between steps.
+
   virtual size_t block_bytes() const = 0;
   virtual void read_block(BlockId id, std::span<std::byte> bytes) const = 0;
   virtual void write_block(BlockId id, std::span<const std::byte> bytes) = 0;
@@ -160,24 +157,13 @@ class Backend {
   virtual std::span<std::byte> allocate_host(size_t) { return {}; }
   virtual void save_block(BlockId id, std::span<std::byte> bytes) const { read_block(id, bytes); }
   virtual void restore_block(BlockId id, std::span<const std::byte> bytes) { write_block(id, bytes); }
-  // Names the arithmetic: backends of one name give the same bits.
-  virtual std::string_view arithmetic() const = 0;
-  // Whether a row has the same bits as a decode row and as a prompt's, whatever the model.
-  virtual bool phases_agree() const { return false; }
 
-  // After wait, until the next begin: the activation's rows, [n rows of its row set, n_cols].
-  virtual std::span<const float> read(ActId act) const = 0;
-  // The same for what choose() gave, [n logit rows]; kNoToken where the caller has to choose from the logits.
-  virtual std::span<const TokenId> chosen() const { return {}; }
+  // Telling.
 
+  virtual BackendInfo info() const = 0;
   // No step will ever succeed again.
   virtual bool is_lost() const { return false; }
-  // Of a backend that has devices of its own; else none.
-  virtual std::vector<const DeviceUse*> devices() const { return {}; }
-
   virtual void set_trace(bool on) = 0;
-  // How traced steps differ from others, for whoever reads their times; empty: not at all.
-  virtual std::string_view trace_note() const { return {}; }
   virtual std::span<const OpTiming> last_trace() const = 0;
 };
 

@@ -1,33 +1,15 @@
 #include "backend/ops.h"
 
-namespace realizar {
+#include <array>
 
+namespace realizar {
 namespace {
 
-const char* to_string(OpKind kind) {
-  switch (kind) {
-    case OpKind::kEmbed:
-      return "embed";
-    case OpKind::kNorm:
-      return "norm";
-    case OpKind::kLinear:
-    case OpKind::kGatedLinear:
-      return "linear";
-    case OpKind::kRopeStore:
-      return "rope_store";
-    case OpKind::kAttention:
-      return "attention";
-    case OpKind::kRoute:
-      return "route";
-    case OpKind::kExperts:
-      return "experts";
-    case OpKind::kSelectRows:
-      return "select_rows";
-    case OpKind::kChoose:
-      return "choose";
-  }
-  return "unknown";
+template <size_t... kinds>
+constexpr auto names(std::index_sequence<kinds...>) {
+  return std::array{std::variant_alternative_t<kinds, Op>::kName...};
 }
+constexpr auto kNames = names(std::make_index_sequence<kOpKinds>());
 
 const char* to_string(OpRole role) {
   switch (role) {
@@ -62,7 +44,7 @@ const char* to_string(OpRole role) {
 }  // namespace
 
 std::string name_of(OpKind kind, OpRole role) {
-  std::string name = to_string(kind);
+  std::string name = kNames[static_cast<size_t>(kind)];
   if (role != OpRole::kNone) name += std::string(".") + to_string(role);
   return name;
 }

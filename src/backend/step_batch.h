@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 
-#include "realizar/request.h"
 #include "realizar/types.h"
 
 namespace realizar {
@@ -24,12 +23,16 @@ struct SeenToken {
   uint32_t n_seen;
 };
 
-// What a backend needs to choose the token after a row by itself: as sampling/ would, with a draw that was made
-// already.
+// How the token after a row is chosen, for a backend that can: logits as penalties leave them, then the samplers in
+// this order, and a draw that was made already. The defaults turn each of them off.
 struct TokenChoice {
-  const SamplingParams* params;     // null: this row's token is not the backend's to choose
-  double u;                         // the draw, in [0, 1)
-  std::span<const SeenToken> seen;  // each token once; those that penalties look at
+  bool is_wanted = false;  // false: this row's token is not the backend's to choose
+  double u = 0;            // the draw, in [0, 1)
+  float repeat_penalty = 1, frequency_penalty = 0, presence_penalty = 0;
+  std::span<const SeenToken> seen = {};  // each token once; those that penalties look at
+  float temperature = 0;                 // 0: the likeliest
+  uint32_t top_k = 0;                    // 0: off
+  float typical_p = 1, top_p = 1, min_p = 0;
 };
 
 struct StepBatch {

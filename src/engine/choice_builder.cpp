@@ -32,7 +32,7 @@ std::span<const TokenChoice> ChoiceBuilder::build(std::span<const SequencePtr> s
   if (choices_.capacity() == 0) return {};
   for (const PlannedChunk& chunk : plan) append(*sequences[chunk.seq_idx], chunk);
   const bool any =
-      std::any_of(choices_.begin(), choices_.end(), [](const TokenChoice& choice) { return choice.params != nullptr; });
+      std::any_of(choices_.begin(), choices_.end(), [](const TokenChoice& choice) { return choice.is_wanted; });
   return any ? std::span<const TokenChoice>(choices_) : std::span<const TokenChoice>();
 }
 
@@ -46,7 +46,7 @@ void ChoiceBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) 
 TokenChoice ChoiceBuilder::choice_after(const Sequence& sequence, uint32_t n_history) {
   const SamplingParams& params = sequence.request->sampling;
   if (!wants_token_alone(*sequence.request)) return {};
-  TokenChoice choice{&params, uniform(params.seed, n_history), {}};
+  TokenChoice choice = choice_of(params, uniform(params.seed, n_history));
   if (has_penalties(params)) {
     if (n_history > sequence.n_known()) return {};
     const size_t first = seen_.size(), n_window = static_cast<size_t>(static_cast<uint32_t>(params.repeat_last_n));

@@ -7,8 +7,23 @@
 
 #include "backend/backend.h"
 #include "engine/scheduler.h"
+#include "realizar/request.h"
 
 namespace realizar {
+
+// What a request asks for, with its draw and nothing seen yet.
+inline TokenChoice choice_of(const SamplingParams& params, double u) {
+  return {.is_wanted = true,
+          .u = u,
+          .repeat_penalty = params.repeat_penalty,
+          .frequency_penalty = params.frequency_penalty,
+          .presence_penalty = params.presence_penalty,
+          .temperature = params.temperature,
+          .top_k = static_cast<uint32_t>(params.top_k),
+          .typical_p = params.typical_p,
+          .top_p = params.top_p,
+          .min_p = params.min_p};
+}
 
 class ChoiceBuilder {
  public:

@@ -9,6 +9,7 @@
 #include "base/caught.h"
 #include "base/check.h"
 #include "base/counter.h"
+#include "engine/idle_steps.h"
 #include "engine/prefix_file.h"
 #include "model/fingerprint.h"
 #include "sampling/finite.h"
@@ -155,21 +156,26 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
   layout.n_blocks = n_blocks_for(options);
   layout.type = options.kv_type;
   RZ_CHECK_OK(backend.create_kv_cache(layout));
-  RZ_TRY(Decoder decoder, Decoder::create(model, backend));
-  std::unique_ptr<Engine> engine(new Engine(model, backend, decoder, std::move(end_tokens), options));
-  RZ_CHECK_OK(engine->idle_steps().reserve());
-  engine->publish_counters();
+  std::unique_ptr<Engine> engine(new Engine(model, backend, std::move(end_tokens), options));
+  RZ_CHECK_OK(engine->compile(model));
   return engine;
 }
 
-Engine::Engine(const Model& model, Backend& backend, const Decoder& decoder, std::vector<TokenId> end_tokens,
-               const EngineOptions& options)
+Status Engine::compile(const Model& model) {
+  const Forward forward = build_forward(model.config(), model.weights());
+  RZ_TRY(forward_, backend_.compile(forward.program));
+  hidden_ = forward.hidden;
+  logits_ = forward.logits;
+  publish_counters();
+  return {};
+}
+
+Engine::Engine(const Model& model, Backend& backend, std::vector<TokenId> end_tokens, const EngineOptions& options)
     : config_(model.config()),
       backend_(backend),
-      decoder_(decoder),
       end_tokens_(std::move(end_tokens)),
       options_(options),
-      phases_agree_(backend.phases_agree()),
+      phases_agree_(backend.info().phases_agree),
       host_blocks_(backend, n_places_for(options, backend), counters_),
       pool_(n_blocks_for(options), options.block_tokens, random_hash_key(), &host_blocks_,
             n_places_for(options, backend)),
@@ -184,14 +190,11 @@ Engine::Engine(const Model& model, Backend& backend, const Decoder& decoder, std
   counters_.n_blocks = pool_.n_blocks();
 }
 
-IdleSteps Engine::idle_steps() {
-  return {decoder_, backend_, {limits_for(options_), options_.n_ctx, options_.block_tokens, pool_.n_blocks(), true}};
-}
-
 Status Engine::warm_up() {
   REQUIRE(is_idle());
   forget_prefixes();
-  RZ_CHECK_OK(idle_steps().run_usual());
+  RZ_CHECK_OK(run_idle_steps(backend_, forward_,
+                             {limits_for(options_), options_.n_ctx, options_.block_tokens, pool_.n_blocks(), true}));
   return drafter_ != nullptr ? drafter_->warm_up() : Status{};
 }
 
@@ -242,8 +245,8 @@ Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) {
 
 // Everything that the bytes of a block depend on.
 uint64_t Engine::fingerprint(uint64_t source) const {
-  const std::string text =
-      fmt::format("{} {} {} {}", source, hash_of(config_), backend_.arithmetic(), static_cast<int>(options_.kv_type));
+  const std::string text = fmt::format("{} {} {} {}", source, hash_of(config_), backend_.info().arithmetic,
+                                       static_cast<int>(options_.kv_type));
   return XXH3_64bits(text.data(), text.size());
 }
 

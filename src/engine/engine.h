@@ -19,13 +19,12 @@
 #include "engine/counters.h"
 #include "engine/fair_share.h"
 #include "engine/host_blocks.h"
-#include "engine/idle_steps.h"
 #include "engine/model_drafter.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
 #include "engine/step_budget.h"
 #include "kv/block_pool.h"
-#include "model/decoder.h"
+#include "model/forward.h"
 #include "model/model.h"
 #include "realizar/request.h"
 #include "realizar/result.h"
@@ -52,9 +51,9 @@ class Engine {
   // What the backend must be configured with before the model is loaded on it.
   static BackendLimits limits_for(const EngineOptions& options);
 
-  // Creates cache, decoder and all buffers, and has the backend take the memory of all steps. `model` and `backend`
-  // must outlive the engine. `end_tokens` stop every request that does not ignore them. Errors: InvalidArgument,
-  // ResourceExhausted, Unsupported (KV type).
+  // Creates the cache and all buffers, and has the backend compile the model and take the memory of all steps. `model`
+  // and `backend` must outlive the engine. `end_tokens` stop every request that does not ignore them. Errors:
+  // InvalidArgument, ResourceExhausted, Unsupported (KV type).
   static Result<std::unique_ptr<Engine>> create(const Model& model, Backend& backend, std::vector<TokenId> end_tokens,
                                                 const EngineOptions& options);
 
@@ -127,10 +126,9 @@ class Engine {
   void set_step_observer(StepObserver observer) { observer_ = std::move(observer); }
 
  private:
-  Engine(const Model& model, Backend& backend, const Decoder& decoder, std::vector<TokenId> end_tokens,
-         const EngineOptions& options);
+  Engine(const Model& model, Backend& backend, std::vector<TokenId> end_tokens, const EngineOptions& options);
+  Status compile(const Model& model);
   uint64_t fingerprint(uint64_t source) const;
-  IdleSteps idle_steps();
 
   Status check(const Request& request) const;
   Status check_tokens(std::span<const TokenId> tokens) const;
@@ -180,7 +178,8 @@ class Engine {
 
   const ModelConfig& config_;
   Backend& backend_;
-  Decoder decoder_;
+  ProgramId forward_{};
+  ActId hidden_ = kNoAct, logits_ = kNoAct;  // of the forward pass
   std::vector<TokenId> end_tokens_;
   EngineOptions options_;
   const bool phases_agree_;  // of the backend

@@ -303,8 +303,8 @@ bool Engine::reserve_planned_blocks() {
 
 Status Engine::run_step(const StepBatch& batch) {
   if (wants_trace() != is_traced_) backend_.set_trace(is_traced_ = !is_traced_);
-  decoder_.encode(batch);
-  RZ_CHECK_OK(decoder_.wait());
+  backend_.run(forward_, batch);
+  RZ_CHECK_OK(backend_.wait());
   if (observer_) observer_(batch.n_rows(), backend_.last_trace());
   return {};
 }
@@ -341,7 +341,7 @@ void Engine::publish_costs(size_t kind) {
 }
 
 std::span<const float> Engine::logit_row(size_t row) const {
-  return decoder_.logits().subspan(config_.n_vocab * row, config_.n_vocab);
+  return backend_.read(logits_).subspan(config_.n_vocab * row, config_.n_vocab);
 }
 
 // Logits come in the order of the plan.
@@ -410,7 +410,7 @@ void Engine::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t 
 void Engine::pool_hidden(Sequence& sequence, size_t first_row, uint32_t n_rows) {
   const size_t d_model = sequence.embedding.size();
   for (size_t row = first_row; row < first_row + n_rows; ++row) {
-    const auto hidden = decoder_.hidden().subspan(row * d_model, d_model);
+    const auto hidden = backend_.read(hidden_).subspan(row * d_model, d_model);
     for (size_t i = 0; i < d_model; ++i) sequence.embedding[i] += hidden[i];
   }
   if (!sequence.is_decoding()) return;
@@ -431,7 +431,7 @@ void Engine::fail_nonfinite(Sequence& sequence, uint32_t pos) {
 
 // The backend's, where it chose; kNoToken where none can be chosen.
 TokenId Engine::choose_token(const Sequence& sequence, size_t row) {
-  const auto chosen = decoder_.chosen();
+  const auto chosen = backend_.chosen();
   if (row < chosen.size() && chosen[row] != kNoToken) return chosen[row];
   const Request& request = *sequence.request;
   const bool is_constrained = request.constraint && request.constraint->allow(allowed_);
@@ -523,7 +523,6 @@ void Engine::publish_counters() {
   counters_.n_dropped_blocks.store(names.n_dropped, std::memory_order_relaxed);
   counters_.n_named_blocks.store(names.n_named, std::memory_order_relaxed);
   counters_.n_stored_blocks.store(names.n_stored, std::memory_order_relaxed);
-  counters_.scratch_bytes.store(backend_.scratch_bytes(), std::memory_order_relaxed);
 }
 
 }  // namespace realizar

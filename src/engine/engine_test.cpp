@@ -198,7 +198,7 @@ TEST(Engine, ACachedPrefixGivesTheSameTokensAndSkipsItsPrefill) {
   EXPECT_EQ(warm.tokens, cold.tokens);
 
   // What was decoded is computed anew as part of a prompt where decoding has an arithmetic of its own.
-  const bool phases_agree = rig.backend().phases_agree();
+  const bool phases_agree = rig.backend().info().phases_agree;
   prompt.insert(prompt.end(), cold.tokens.begin(), cold.tokens.end());
   const auto more = some_tokens(30, 900);
   prompt.insert(prompt.end(), more.begin(), more.end());
@@ -255,7 +255,7 @@ TEST(Engine, APromptThatOthersComputeIsComputedOnce) {
 TEST(Engine, AnAnswerIsPartOfTheNextTurnsPrefix) {
   const EngineOptions options{.n_ctx = 256};
   Rig rig(1, options);
-  const bool phases_agree = rig.backend().phases_agree();
+  const bool phases_agree = rig.backend().info().phases_agree;
   std::vector<TokenId> text = some_tokens(70);
   uint32_t n_known = 0;  // tokens of the text that the cache has
   for (int turn = 0; turn < 3; ++turn) {

@@ -21,8 +21,7 @@ class IdleRows {
       logit_rows_.push_back((s + 1) * n_rows_each - 1);
     }
     tokens_.resize(positions_.size());
-    greedy_.temperature = 0;
-    if (wants_choices) choices_.assign(logit_rows_.size(), {&greedy_, 0, {}});
+    if (wants_choices) choices_.assign(logit_rows_.size(), {.is_wanted = true});
   }
   IdleRows(const IdleRows&) = delete;
   IdleRows& operator=(const IdleRows&) = delete;
@@ -38,40 +37,25 @@ class IdleRows {
   std::vector<BlockId> blocks_;  // [n_seqs, blocks of one]
   std::vector<BatchSequence> seqs_;
   std::vector<uint32_t> logit_rows_;
-  SamplingParams greedy_;
   std::vector<TokenChoice> choices_;
 };
 
 }  // namespace
 
-IdleSteps::IdleSteps(Decoder& decoder, const Backend& backend, const IdleBounds& bounds)
-    : decoder_(decoder), bounds_(bounds) {
-  SamplingParams greedy;
-  greedy.temperature = 0;
-  chooses_ = bounds.chooses && backend.can_choose({&greedy, 0, {}});
-}
-
-// Backends take what their limits allow, whatever the step: so a row of each phase stands for all.
-Status IdleSteps::reserve() {
-  const IdleRows prompt(1, 0, 1, bounds_.block_tokens, chooses_);
-  RZ_CHECK_OK(decoder_.reserve(prompt.batch(false)));
-  const IdleRows decode(1, bounds_.n_positions - 1, 1, bounds_.block_tokens, chooses_);
-  return decoder_.reserve(decode.batch(true));
-}
-
-Status IdleSteps::run(uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each) {
-  const IdleRows rows(n_seqs, first_pos, n_rows_each, bounds_.block_tokens, chooses_);
-  decoder_.encode(rows.batch(n_rows_each == 1));
-  return decoder_.wait();
-}
-
 // The largest steps come first: where a backend keeps few recordings, those of small steps stay.
-Status IdleSteps::run_usual() {
-  const BackendLimits& limits = bounds_.limits;
-  RZ_CHECK_OK(run(1, 0, std::min(limits.max_rows, bounds_.n_positions)));
-  uint32_t n_seqs = std::min({limits.max_seqs, limits.max_logit_rows, bounds_.n_blocks});
+Status run_idle_steps(Backend& backend, ProgramId program, const IdleBounds& bounds) {
+  const bool chooses = bounds.chooses && backend.can_choose({.is_wanted = true});
+  const auto run = [&](uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each) {
+    const IdleRows rows(n_seqs, first_pos, n_rows_each, bounds.block_tokens, chooses);
+    const StepBatch batch = rows.batch(n_rows_each == 1);
+    backend.run(program, batch);
+    return backend.wait();
+  };
+  const BackendLimits& limits = bounds.limits;
+  RZ_CHECK_OK(run(1, 0, std::min(limits.max_rows, bounds.n_positions)));
+  uint32_t n_seqs = std::min({limits.max_seqs, limits.max_logit_rows, bounds.n_blocks});
   for (; n_seqs > 0; n_seqs = std::bit_ceil(n_seqs) / 2) {
-    for (uint32_t n_positions = bounds_.n_positions; n_positions > 0; n_positions = std::bit_ceil(n_positions) / 2) {
+    for (uint32_t n_positions = bounds.n_positions; n_positions > 0; n_positions = std::bit_ceil(n_positions) / 2) {
       RZ_CHECK_OK(run(n_seqs, n_positions - 1, 1));
     }
   }

@@ -1,11 +1,10 @@
-// Steps that compute nothing of use: before the first request they let a backend take its memory, and prepare for the
-// shapes that steps have. They write into the cache, which must hold nothing that is wanted.
+// Steps that compute nothing of use: before the first request they let a backend prepare for the shapes that steps
+// have. They write into the cache, which must hold nothing that is wanted.
 #pragma once
 
 #include <cstdint>
 
 #include "backend/backend.h"
-#include "model/decoder.h"
 #include "realizar/result.h"
 
 namespace realizar {
@@ -19,22 +18,7 @@ struct IdleBounds {
   bool chooses = false;   // the backend chooses tokens, where it can
 };
 
-class IdleSteps {
- public:
-  // `decoder` must outlive it.
-  IdleSteps(Decoder& decoder, const Backend& backend, const IdleBounds& bounds);
-
-  // Takes the memory that steps within the bounds need. Errors: as Backend::reserve.
-  Status reserve();
-  // Runs the largest step of a prompt, and decode rows in every usual number and depth. Errors: as Backend::wait.
-  Status run_usual();
-
- private:
-  Status run(uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each);
-
-  Decoder& decoder_;
-  IdleBounds bounds_;
-  bool chooses_;
-};
+// Runs the largest step of a prompt, and decode rows in every usual number and depth. Errors: as Backend::wait.
+Status run_idle_steps(Backend& backend, ProgramId program, const IdleBounds& bounds);
 
 }  // namespace realizar

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/idle_steps.h"
+
 namespace realizar {
 
 BackendLimits ModelDrafter::limits_for(const DrafterOptions& options) {
@@ -24,15 +26,15 @@ Result<std::unique_ptr<ModelDrafter>> ModelDrafter::create(const Model& model, B
   layout.n_blocks = (options.kv_tokens + options.block_tokens - 1) / options.block_tokens;
   layout.type = options.kv_type;
   RZ_CHECK_OK(backend.create_kv_cache(layout));
-  RZ_TRY(Decoder decoder, Decoder::create(model, backend));
-  std::unique_ptr<ModelDrafter> drafter(new ModelDrafter(model, backend, decoder, options));
-  RZ_CHECK_OK(drafter->idle_steps().reserve());
+  std::unique_ptr<ModelDrafter> drafter(new ModelDrafter(model, backend, options));
+  const Forward forward = build_forward(c, model.weights());
+  RZ_TRY(drafter->forward_, backend.compile(forward.program));
+  drafter->logits_ = forward.logits;
   return drafter;
 }
 
-ModelDrafter::ModelDrafter(const Model& model, Backend& backend, const Decoder& decoder, const DrafterOptions& options)
+ModelDrafter::ModelDrafter(const Model& model, Backend& backend, const DrafterOptions& options)
     : backend_(backend),
-      decoder_(decoder),
       options_(options),
       n_vocab_(model.config().n_vocab),
       pool_((options.kv_tokens + options.block_tokens - 1) / options.block_tokens, options.block_tokens, {}),
@@ -47,13 +49,10 @@ ModelDrafter::ModelDrafter(const Model& model, Backend& backend, const Decoder& 
 }
 
 // Tokens are drawn from the logits here: each sequence has a way of its own to draw.
-IdleSteps ModelDrafter::idle_steps() {
-  const uint32_t n_positions = std::clamp(pool_.n_blocks() * options_.block_tokens, 1u, std::max(1u, options_.n_ctx));
-  return {decoder_, backend_, {limits_for(options_), n_positions, options_.block_tokens, pool_.n_blocks(), false}};
-}
-
 Status ModelDrafter::warm_up() {
-  return idle_steps().run_usual();
+  const uint32_t n_positions = std::clamp(pool_.n_blocks() * options_.block_tokens, 1u, std::max(1u, options_.n_ctx));
+  return run_idle_steps(backend_, forward_,
+                        {limits_for(options_), n_positions, options_.block_tokens, pool_.n_blocks(), false});
 }
 
 bool ModelDrafter::wipe_some(uint32_t max_blocks) {
@@ -138,14 +137,14 @@ Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
   std::partition(round_.begin(), round_.end(), [](const Entry& entry) { return entry.chunk.is_decode; });
   batch_builder_.begin();
   for (const Entry& entry : round_) batch_builder_.append(entry.slot->own, entry.chunk);
-  decoder_.encode(batch_builder_.finish());
-  RZ_CHECK_OK(decoder_.wait());
+  backend_.run(forward_, batch_builder_.finish());
+  RZ_CHECK_OK(backend_.wait());
   size_t logit_row = 0;
   for (const Entry& entry : round_) {
     Sequence& own = entry.slot->own;
     own.cache.commit(own.tokens, entry.chunk.n_tokens, false);
     if (entry.chunk.n_logit_rows == 0) continue;
-    const auto logits = decoder_.logits().subspan(n_vocab_ * logit_row++, n_vocab_);
+    const auto logits = backend_.read(logits_).subspan(n_vocab_ * logit_row++, n_vocab_);
     Sequence& sequence = *running[entry.running_idx];
     TokenId id = sampler_.sample(sequence.request->sampling, logits, own.tokens);
     if (id == kNoToken) id = TokenId{0};  // a wrong guess costs time alone

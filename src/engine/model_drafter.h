@@ -9,10 +9,9 @@
 
 #include "backend/backend.h"
 #include "engine/batch_builder.h"
-#include "engine/idle_steps.h"
 #include "engine/scheduler.h"
 #include "kv/block_pool.h"
-#include "model/decoder.h"
+#include "model/forward.h"
 #include "model/model.h"
 #include "realizar/result.h"
 #include "sampling/sampler.h"
@@ -53,16 +52,16 @@ class ModelDrafter {
     Sequence own;  // its tokens and cache, as this model has them
   };
 
-  ModelDrafter(const Model& model, Backend& backend, const Decoder& decoder, const DrafterOptions& options);
+  ModelDrafter(const Model& model, Backend& backend, const DrafterOptions& options);
 
-  IdleSteps idle_steps();
   Slot* slot_of(SeqId id);
   bool catch_up(Slot& slot, const Sequence& sequence, uint32_t& n_left);
   void release(Slot& slot);
   Status run_round(std::span<const SequencePtr> running);
 
   Backend& backend_;
-  Decoder decoder_;
+  ProgramId forward_{};
+  ActId logits_ = kNoAct;  // of the forward pass
   DrafterOptions options_;
   uint32_t n_vocab_;
   BlockPool pool_;

@@ -9,6 +9,7 @@
 #include "model/config_reader.h"
 #include "model/f8_scales.h"
 #include "model/fingerprint.h"
+#include "model/forward.h"
 #include "quant/finite.h"
 
 namespace realizar {
@@ -470,8 +471,7 @@ Result<Model> Model::load(const ModelFile& file, Backend& backend, const ModelOp
 
 Result<Model> Model::load(const ModelFile& file, const ModelConfig& config, Backend& backend,
                           const ModelOptions& options) {
-  RZ_CHECK_OK(
-      backend.can_run({config.n_heads, config.n_kv_heads, config.head_dim, config.moe.n_experts, config.moe.n_used}));
+  RZ_CHECK_OK(backend.check(outline_forward(config)));
   RZ_TRY(const ArchSpec* spec, find_architecture(file));
   Model model;
   model.config_ = config;

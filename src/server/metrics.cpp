@@ -66,9 +66,10 @@ std::string labels_of(const ModelState& model, const std::string& device) {
 
 // "cuda:0,cuda:1"
 std::string device_names(const Backend& backend) {
+  const BackendInfo info = backend.info();
   std::string names;
-  for (const DeviceUse* device : backend.devices()) names += (names.empty() ? "" : ",") + device->name;
-  return names.empty() ? std::string(backend.name()) : names;
+  for (const DeviceUse* device : info.devices) names += (names.empty() ? "" : ",") + device->name;
+  return names.empty() ? info.name : names;
 }
 
 std::vector<std::pair<std::string, double>> memory_samples(const ModelState& model) {
@@ -76,19 +77,18 @@ std::vector<std::pair<std::string, double>> memory_samples(const ModelState& mod
   const auto add = [&](const std::string& device, const char* kind, uint64_t n_bytes) {
     samples.emplace_back(fmt::format("{},kind=\"{}\"", labels_of(model, device), kind), n_bytes);
   };
-  const auto devices = model.backend->devices();
-  for (const DeviceUse* device : devices) {
+  const BackendInfo info = model.backend->info();
+  for (const DeviceUse* device : info.devices) {
     add(device->name, "weights", device->weight_bytes);
     add(device->name, "kv_cache", device->kv_bytes);
     add(device->name, "scratch", device->scratch_bytes);
     add(device->name, "free", device->free_bytes);
     add(device->name, "total", device->total_bytes);
   }
-  if (!devices.empty()) return samples;
-  const std::string host(model.backend->name());
-  add(host, "weights", model.backend->weight_bytes());
-  add(host, "kv_cache", model.backend->kv_bytes());
-  add(host, "scratch", model.counters->scratch_bytes);
+  if (!info.devices.empty()) return samples;
+  add(info.name, "weights", info.weight_bytes);
+  add(info.name, "kv_cache", info.kv_bytes);
+  add(info.name, "scratch", info.scratch_bytes);
   return samples;
 }
 
@@ -237,7 +237,8 @@ std::string device_metrics(std::span<const ModelState> models) {
   const auto count = [&](const char* name, const char* help, std::atomic<uint64_t> DeviceUse::*counter) {
     std::vector<std::pair<std::string, double>> samples;
     for (const ModelState& model : models) {
-      for (const DeviceUse* device : model.backend->devices()) {
+      const BackendInfo info = model.backend->info();
+      for (const DeviceUse* device : info.devices) {
         samples.emplace_back(labels_of(model, device->name),
                              static_cast<double>((device->*counter).load(std::memory_order_relaxed)));
       }
@@ -352,8 +353,9 @@ MetricsTotals ServerMetrics::totals(const ModelRegistry& models) const {
     totals.n_prefix_queried += c.n_prefix_queried;
     totals.n_prefix_hits += c.n_prefix_hits;
     totals.n_preemptions += c.n_preemptions;
-    totals.weight_bytes += model.backend->weight_bytes();
-    totals.kv_bytes += model.backend->kv_bytes();
+    const BackendInfo info = model.backend->info();
+    totals.weight_bytes += info.weight_bytes;
+    totals.kv_bytes += info.kv_bytes;
   }
   totals.kv_use = static_cast<double>(n_held_blocks) / static_cast<double>(std::max<uint64_t>(1, n_blocks));
   totals.n_requests = count_of(impl_->success);
@@ -400,7 +402,7 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
   text += device_metrics(loaded);
   std::vector<std::pair<std::string, double>> devices, refusals;
   for (const ModelState& model : loaded) {
-    devices.emplace_back(labels_of(model, model.backend->description()), 1);
+    devices.emplace_back(labels_of(model, model.backend->info().description), 1);
     if (model.gpu_refusal.empty()) continue;
     refusals.emplace_back(fmt::format("model_name=\"{}\",reason=\"{}\"", escaped(model.id), escaped(model.gpu_refusal)),
                           1);

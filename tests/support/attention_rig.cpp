@@ -47,14 +47,14 @@ AttentionRig::AttentionRig(std::unique_ptr<Backend> backend, const AttentionCase
 }
 
 // Without rotation or norms the queries have no part in storing, so the keys stand in for them.
-void AttentionRig::store(Backend& backend, uint32_t layer) const {
-  backend.rope_store({.q = k_,
-                      .k = k_,
-                      .v = v_,
-                      .layer = layer,
-                      .n_heads = case_.n_kv_heads,
-                      .n_kv_heads = case_.n_kv_heads,
-                      .head_dim = case_.head_dim});
+void AttentionRig::store(Program& p, uint32_t layer) const {
+  p.add(RopeStoreOp{.q = k_,
+                    .k = k_,
+                    .v = v_,
+                    .layer = layer,
+                    .n_heads = case_.n_kv_heads,
+                    .n_kv_heads = case_.n_kv_heads,
+                    .head_dim = case_.head_dim});
 }
 
 void AttentionRig::fill_all_blocks() {
@@ -65,8 +65,8 @@ void AttentionRig::fill_all_blocks() {
     batch.tokens.assign(kMaxRows, TokenId{kContents});
     for (uint32_t i = 0; i < kMaxRows; ++i) batch.positions.push_back(static_cast<Pos>(begin + i));
     batch.seqs = {{0, kMaxRows, static_cast<Pos>(begin), all}};
-    rig_.step(batch, {k_, v_}, [&](Backend& b) {
-      for (uint32_t layer = 0; layer < kLayers; ++layer) store(b, layer);
+    rig_.step(batch, {k_, v_}, [&](Program& p) {
+      for (uint32_t layer = 0; layer < kLayers; ++layer) store(p, layer);
     });
   }
 }
@@ -88,22 +88,22 @@ TestBatch AttentionRig::batch_of(std::span<const Chunk> chunks, uint32_t n_decod
 void AttentionRig::store_history(uint32_t seq, uint32_t n_pos) {
   for (uint32_t begin = 0; begin < n_pos; begin += kMaxRows) {
     const Chunk chunk{seq, begin, std::min(kMaxRows, n_pos - begin)};
-    rig_.step(batch_of({&chunk, 1}, 0), {k_, v_}, [&](Backend& b) { store(b, kLayer); });
+    rig_.step(batch_of({&chunk, 1}, 0), {k_, v_}, [&](Program& p) { store(p, kLayer); });
   }
 }
 
 std::vector<float> AttentionRig::attend(const std::vector<Chunk>& chunks, uint32_t n_decode) {
-  rig_.step(batch_of(chunks, n_decode), {q_, k_, v_}, [&](Backend& b) {
-    store(b, kLayer);
-    b.attention({.out = out_,
-                 .q = q_,
-                 .layer = kLayer,
-                 .n_heads = case_.n_heads,
-                 .n_kv_heads = case_.n_kv_heads,
-                 .head_dim = case_.head_dim,
-                 .scale = case_.scale(),
-                 .softcap = case_.softcap,
-                 .window = case_.window});
+  rig_.step(batch_of(chunks, n_decode), {q_, k_, v_}, [&](Program& p) {
+    store(p, kLayer);
+    p.add(AttentionOp{.out = out_,
+                      .q = q_,
+                      .layer = kLayer,
+                      .n_heads = case_.n_heads,
+                      .n_kv_heads = case_.n_kv_heads,
+                      .head_dim = case_.head_dim,
+                      .scale = case_.scale(),
+                      .softcap = case_.softcap,
+                      .window = case_.window});
   });
   return rig_.read(out_);
 }

@@ -51,7 +51,7 @@ class AttentionRig {
     return ((mixed ^ (mixed >> 15)) * 0x85ebca77u >> 8) % kContents;
   }
   void fill_all_blocks();
-  void store(Backend& backend, uint32_t layer) const;
+  void store(Program& p, uint32_t layer) const;
   TestBatch batch_of(std::span<const Chunk> chunks, uint32_t n_decode) const;
 
   AttentionCase case_;

@@ -28,14 +28,12 @@ struct SeqRows {
 // What a sequence holds at a position is a function of the two; its blocks lie anywhere.
 class ContextRig {
  public:
-  // names_context: the backend is told how long contexts become.
-  ContextRig(std::unique_ptr<Backend> backend, const ContextShape& shape, std::span<const uint32_t> contexts,
-             bool names_context = true)
+  ContextRig(std::unique_ptr<Backend> backend, const ContextShape& shape, std::span<const uint32_t> contexts)
       : shape_(shape),
         limits_{.max_rows = kMaxRows,
                 .max_logit_rows = 1,
                 .max_seqs = static_cast<uint32_t>(contexts.size()),
-                .max_context = names_context ? *std::max_element(contexts.begin(), contexts.end()) : 0},
+                .max_context = *std::max_element(contexts.begin(), contexts.end())},
         rig_(std::move(backend), limits_),
         q_(rig_.input(random_inputs(kContents, shape.n_heads * shape.head_dim, 1))),
         k_(rig_.input(random_inputs(kContents, shape.n_kv_heads * shape.head_dim, 2))),
@@ -55,21 +53,21 @@ class ContextRig {
   void store_history(uint32_t seq, uint32_t n_pos) {
     for (uint32_t begin = 0; begin < n_pos; begin += kMaxRows) {
       const SeqRows rows{seq, begin, std::min(kMaxRows, n_pos - begin)};
-      rig_.step(batch_of({&rows, 1}, 0), {k_, v_}, [&](Backend& b) { store(b); });
+      rig_.step(batch_of({&rows, 1}, 0), {k_, v_}, [&](Program& p) { store(p); });
     }
   }
   std::vector<float> attend(std::span<const SeqRows> rows, uint32_t n_decode) {
-    rig_.step(batch_of(rows, n_decode), {q_, k_, v_}, [&](Backend& b) {
-      store(b);
-      b.attention({.out = out_,
-                   .q = q_,
-                   .layer = 0,
-                   .n_heads = shape_.n_heads,
-                   .n_kv_heads = shape_.n_kv_heads,
-                   .head_dim = shape_.head_dim,
-                   .scale = 2.0f / std::sqrt(static_cast<float>(shape_.head_dim)),
-                   .softcap = shape_.softcap,
-                   .window = shape_.window});
+    rig_.step(batch_of(rows, n_decode), {q_, k_, v_}, [&](Program& p) {
+      store(p);
+      p.add(AttentionOp{.out = out_,
+                        .q = q_,
+                        .layer = 0,
+                        .n_heads = shape_.n_heads,
+                        .n_kv_heads = shape_.n_kv_heads,
+                        .head_dim = shape_.head_dim,
+                        .scale = 2.0f / std::sqrt(static_cast<float>(shape_.head_dim)),
+                        .softcap = shape_.softcap,
+                        .window = shape_.window});
     });
     return rig_.read(out_);
   }
@@ -77,14 +75,14 @@ class ContextRig {
  private:
   static constexpr uint32_t kMaxRows = 256, kContents = 499;
 
-  void store(Backend& b) const {
-    b.rope_store({.q = k_,
-                  .k = k_,
-                  .v = v_,
-                  .layer = 0,
-                  .n_heads = 0,
-                  .n_kv_heads = shape_.n_kv_heads,
-                  .head_dim = shape_.head_dim});
+  void store(Program& p) const {
+    p.add(RopeStoreOp{.q = k_,
+                      .k = k_,
+                      .v = v_,
+                      .layer = 0,
+                      .n_heads = 0,
+                      .n_kv_heads = shape_.n_kv_heads,
+                      .head_dim = shape_.head_dim});
   }
   TestBatch batch_of(std::span<const SeqRows> all, uint32_t n_decode) const {
     TestBatch batch;

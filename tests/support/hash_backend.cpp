@@ -11,10 +11,14 @@ Status HashBackend::configure(const BackendLimits& limits) {
   return {};
 }
 
-Result<ActId> HashBackend::create_activation(uint32_t n_cols, Rows rows) {
-  const size_t n_rows = rows == Rows::kLogits ? limits_.max_logit_rows : 0;
-  activations_.push_back({n_cols, std::vector<float>(n_rows * n_cols)});
-  return ActId{static_cast<uint32_t>(activations_.size() - 1)};
+// The program says which activations have logit rows; what it computes is not looked at.
+Result<ProgramId> HashBackend::compile(const Program& program) {
+  activations_.clear();
+  for (const ActShape& act : program.activations) {
+    const size_t n_rows = act.rows == Rows::kLogits ? limits_.max_logit_rows : 0;
+    activations_.push_back({act.n_cols, std::vector<float>(n_rows * act.n_cols)});
+  }
+  return ProgramId{};
 }
 
 Status HashBackend::create_kv_cache(const KvLayout& layout) {
@@ -67,7 +71,8 @@ Status HashBackend::wait() {
   return Error{ErrorCode::kInternal, "the device failed", "hash"};
 }
 
-void HashBackend::submit() {
+void HashBackend::run(ProgramId, const StepBatch& batch) {
+  batch_ = &batch;
   for (const BatchSequence& seq : batch_->seqs) {
     for (uint32_t i = 0; i < seq.n_rows; ++i) {
       const uint32_t row = seq.first_row + i;

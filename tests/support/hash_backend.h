@@ -17,16 +17,14 @@ class HashBackend final : public Backend {
  public:
   explicit HashBackend(bool phases_agree = false) : phases_agree_(phases_agree) {}
 
-  std::string_view name() const override { return "hash"; }
-  std::string description() const override { return "hash"; }
+  BackendInfo info() const override {
+    return {.name = "hash", .description = "hash", .arithmetic = "hash", .phases_agree = phases_agree_};
+  }
   Status configure(const BackendLimits& limits) override;
   Result<WeightId> load_matrix(const MatrixSource&) override { return WeightId{n_weights_++}; }
   Result<WeightId> load_vector(std::span<const float>, int32_t) override { return WeightId{n_weights_++}; }
-  Result<ActId> create_activation(uint32_t n_cols, Rows rows) override;
+  Result<ProgramId> compile(const Program& program) override;
   Status create_kv_cache(const KvLayout& layout) override;
-  size_t weight_bytes() const override { return 0; }
-  size_t kv_bytes() const override { return 0; }
-  size_t scratch_bytes() const override { return 0; }
   size_t block_bytes() const override { return layout_.block_tokens * sizeof(Cell); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override;
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
@@ -34,21 +32,8 @@ class HashBackend final : public Backend {
   void zero_block(BlockId id) override;
   void read_kv(uint32_t, BlockId, std::span<float>, std::span<float>) const override {}
   std::span<std::byte> allocate_host(size_t n_bytes) override { return host_.emplace_back(n_bytes); }
-  std::string_view arithmetic() const override { return "hash"; }
-  bool phases_agree() const override { return phases_agree_; }
 
-  void begin(const StepBatch& batch) override { batch_ = &batch; }
-  void embed(const EmbedOp&) override {}
-  void norm(const NormOp&) override {}
-  void linear(const LinearOp&) override {}
-  void gated_linear(const GatedLinearOp&) override {}
-  void rope_store(const RopeStoreOp&) override {}
-  void attention(const AttentionOp&) override {}
-  void route(const RouteOp&) override {}
-  void experts(const ExpertsOp&) override {}
-  void select_rows(const SelectRowsOp&) override {}
-  void submit() override;
-  Status reserve() override { return {}; }
+  void run(ProgramId, const StepBatch& batch) override;
   Status wait() override;
   bool is_lost() const override { return is_lost_; }
   std::span<const float> read(ActId act) const override;

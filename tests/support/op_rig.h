@@ -1,5 +1,6 @@
-// Drives single operations through the backend seam. The seam has no way to write an activation but to embed tokens, so
-// an input is a table of F32 rows: each step starts by embedding every input, and a token names a row's content.
+// Drives single operations through the backend seam, each step a small program. The seam has no way to write an
+// activation but to embed tokens, so an input is a table of F32 rows: each step starts by embedding every input, and a
+// token names a row's content.
 #pragma once
 
 #include <algorithm>
@@ -52,31 +53,29 @@ class OpRig {
   WeightId matrix(const TestMatrix& m) { return *backend_->load_matrix(m.source()); }
   WeightId vector(std::span<const float> values) { return *backend_->load_vector(values); }
   ActId input(const InputTable& table) {
-    const ActId act = *backend_->create_activation(table.n_cols);
+    const ActId act = output(table.n_cols);
     const auto bytes = std::as_bytes(std::span(table.values));
     inputs_.push_back(
         {act, *backend_->load_matrix({"inputs", TypeId::kF32, 1, table.n_tokens, table.n_cols, {bytes}, {}, false})});
     return act;
   }
-  ActId output(uint32_t n_cols, Rows rows = Rows::kAll) { return *backend_->create_activation(n_cols, rows); }
+  ActId output(uint32_t n_cols, Rows rows = Rows::kAll) { return acts_.add_activation("", n_cols, rows); }
 
-  // Fills `inputs`, then runs the operations that encode(backend) gives.
-  template <class Encode>
-  void step(const TestBatch& batch, std::initializer_list<ActId> inputs, const Encode& encode) {
-    const StepBatch view = batch.view();
-    backend_->begin(view);
-    fill(inputs);
-    encode(*backend_);
-    backend_->submit();
-    if (!backend_->wait().ok()) std::abort();
+  // Fills `inputs`, then runs the operations that build(program) adds.
+  template <class Build>
+  void step(const TestBatch& batch, std::initializer_list<ActId> inputs, const Build& build) {
+    step(batch.view(), inputs, build);
   }
-
-  // The operations that fill `inputs`.
-  void fill(std::initializer_list<ActId> inputs) {
+  template <class Build>
+  void step(const StepBatch& batch, std::initializer_list<ActId> inputs, const Build& build) {
+    Program program = acts_;
     for (const Input& input : inputs_) {
       if (std::find(inputs.begin(), inputs.end(), input.act) == inputs.end()) continue;
-      backend_->embed({.out = input.act, .table = input.table});
+      program.add(EmbedOp{.out = input.act, .table = input.table});
     }
+    build(program);
+    backend_->run(compiled(program), batch);
+    if (!backend_->wait().ok()) std::abort();
   }
 
   std::vector<float> read(ActId act) const {
@@ -90,8 +89,19 @@ class OpRig {
     WeightId table;
   };
 
+  // Steps of the same operations are runs of one program.
+  ProgramId compiled(const Program& program) {
+    const auto found =
+        std::find_if(programs_.begin(), programs_.end(), [&](const auto& p) { return p.first == program; });
+    if (found != programs_.end()) return found->second;
+    programs_.emplace_back(program, *backend_->compile(program));
+    return programs_.back().second;
+  }
+
   std::unique_ptr<Backend> backend_;
+  Program acts_;  // without operations
   std::vector<Input> inputs_;
+  std::vector<std::pair<Program, ProgramId>> programs_;
 };
 
 }  // namespace realizar::test

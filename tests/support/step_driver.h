@@ -1,4 +1,4 @@
-// Drives a decoder without the engine: one sequence, blocks handed out in reverse, so that nothing relies on their
+// Drives a model without the engine: one sequence, blocks handed out in reverse, so that nothing relies on their
 // order.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "model/decoder.h"
+#include "model/forward.h"
 #include "model/model.h"
 
 namespace realizar::test {
@@ -30,11 +30,13 @@ class StepDriver {
     RZ_TRY(Model model, Model::load(file, config, *driver->backend_));
     driver->model_ = std::make_unique<Model>(std::move(model));
     const ModelConfig& c = driver->model_->config();
-    const KvLayout layout{c.n_layers, c.n_kv_heads, c.head_dim, kBlockTokens, n_ctx / kBlockTokens + 1, kv_type};
+    const uint32_t n_blocks = (n_ctx + kBlockTokens - 1) / kBlockTokens;
+    const KvLayout layout{c.n_layers, c.n_kv_heads, c.head_dim, kBlockTokens, n_blocks, kv_type};
     RZ_CHECK_OK(driver->backend_->create_kv_cache(layout));
     for (uint32_t i = layout.n_blocks; i-- > 0;) driver->blocks_.push_back(BlockId{i});
-    RZ_TRY(Decoder decoder, Decoder::create(*driver->model_, *driver->backend_));
-    driver->decoder_ = std::make_unique<Decoder>(std::move(decoder));
+    const Forward forward = build_forward(c, driver->model_->weights());
+    RZ_TRY(driver->forward_, driver->backend_->compile(forward.program));
+    driver->logits_ = forward.logits;
     return driver;
   }
 
@@ -48,7 +50,7 @@ class StepDriver {
       const bool is_prompt = begin < n_prompt;
       const uint32_t n_rows = is_prompt ? std::min(n_chunk, n_prompt - begin) : 1;
       RZ_CHECK_OK(step(ids.subspan(begin, n_rows), begin, !is_prompt));
-      const auto logits = decoder_->logits();
+      const auto logits = backend_->read(logits_);
       all.insert(all.end(), logits.begin(), logits.end());
       begin += n_rows;
     }
@@ -71,13 +73,14 @@ class StepDriver {
     }
     seq_ = {0, static_cast<uint32_t>(ids.size()), static_cast<Pos>(first_pos), blocks_};
     batch_ = {tokens_, positions_, {&seq_, 1}, decode ? seq_.n_rows : 0, rows_};
-    decoder_->encode(batch_);
-    return decoder_->wait();
+    backend_->run(forward_, batch_);
+    return backend_->wait();
   }
 
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<Decoder> decoder_;
+  ProgramId forward_{};
+  ActId logits_ = kNoAct;
   std::vector<BlockId> blocks_;
   std::vector<TokenId> tokens_;
   std::vector<Pos> positions_;

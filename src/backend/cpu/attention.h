@@ -13,6 +13,9 @@ namespace realizar {
 // A row's positions are cut in parts of this many, and the results of parts are merged in rising order, so that
 // different threads may take the parts of a decode row.
 inline constexpr uint32_t kSplitPositions = 256;
+constexpr uint32_t n_parts(uint32_t pos) {
+  return pos / kSplitPositions + 1;
+}
 
 struct AttentionTask {
   const AttentionOp* op;

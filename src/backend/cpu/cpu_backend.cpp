@@ -1,7 +1,7 @@
 #include "backend/cpu/cpu_backend.h"
 
 #include "backend/cpu/kernel_choice.h"
-#include "backend/cpu/step_runner.h"
+#include "backend/cpu/walker.h"
 #include "base/cpu_features.h"
 
 namespace realizar {
@@ -10,63 +10,64 @@ namespace {
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const KernelChoice& choice, uint32_t n_threads)
-      : reason_(choice.reason), team_(n_threads), runner_(*choice.kernels, team_) {}
+      : reason_(choice.reason),
+        kernels_(*choice.kernels),
+        team_(n_threads),
+        walker_(kernels_, team_, weights_, cache_) {}
 
-  std::string_view name() const override { return "cpu"; }
-  std::string description() const override {
-    return "cpu (" + std::string(runner_.kernels().name) + ", " + std::to_string(team_.size()) + " threads" +
-           (reason_.empty() ? "" : "; " + reason_) + ")";
+  Status configure(const BackendLimits& limits) override {
+    limits_ = limits;
+    walker_.configure(limits);
+    return {};
   }
+  Status check(const Program& program) const override { return check_bounds(program); }
+  Result<WeightId> load_matrix(const MatrixSource& source) override { return weights_.add_matrix(source, team_); }
+  Result<WeightId> load_vector(std::span<const float> values, int32_t) override { return weights_.add_vector(values); }
+  Status create_kv_cache(const KvLayout& layout) override { return cache_.create(layout); }
 
-  Status can_run(const ModelShape& shape) const override {
-    if (shape.n_used <= StepRunner::kMaxUsedExperts) return {};
-    return unsupported("the cpu backend runs models of at most " + std::to_string(StepRunner::kMaxUsedExperts) +
-                           " experts a token, and this one has " + std::to_string(shape.n_used),
-                       "n_experts_used");
+  Result<ProgramId> compile(const Program& program) override {
+    RZ_CHECK_OK(check_bounds(program));
+    auto plan = std::make_unique<Plan>(make_plan(program, kernels_, weights_, limits_));
+    RZ_CHECK_OK(walker_.fit(*plan));
+    plans_.push_back(std::move(plan));
+    return ProgramId{static_cast<uint32_t>(plans_.size() - 1)};
   }
-  Status configure(const BackendLimits& limits) override { return runner_.configure(limits); }
+  // All is done when it returns.
+  void run(ProgramId id, const StepBatch& batch) override { walker_.run(*plans_[static_cast<uint32_t>(id)], batch); }
+  Status wait() override { return {}; }
+  std::span<const float> read(ActId act) const override { return walker_.read(act); }
 
-  Result<WeightId> load_matrix(const MatrixSource& source) override { return runner_.add_matrix(source); }
-  Result<WeightId> load_vector(std::span<const float> values, int32_t) override { return runner_.add_vector(values); }
-  Result<ActId> create_activation(uint32_t n_cols, Rows rows) override { return runner_.add_activation(n_cols, rows); }
-  Status create_kv_cache(const KvLayout& layout) override { return runner_.create_cache(layout); }
-  size_t weight_bytes() const override { return runner_.weight_bytes(); }
-  size_t kv_bytes() const override { return runner_.cache().bytes(); }
-  size_t scratch_bytes() const override { return runner_.scratch_bytes(); }
-
-  size_t block_bytes() const override { return runner_.cache().block_bytes(); }
-  void read_block(BlockId id, std::span<std::byte> bytes) const override { runner_.cache().read_block(id, bytes); }
-  void write_block(BlockId id, std::span<const std::byte> bytes) override { runner_.cache().write_block(id, bytes); }
-  void copy_block(BlockId from, BlockId to) override { runner_.cache().copy_block(from, to); }
-  void zero_block(BlockId id) override { runner_.cache().zero_block(id); }
+  size_t block_bytes() const override { return cache_.block_bytes(); }
+  void read_block(BlockId id, std::span<std::byte> bytes) const override { cache_.read_block(id, bytes); }
+  void write_block(BlockId id, std::span<const std::byte> bytes) override { cache_.write_block(id, bytes); }
+  void copy_block(BlockId from, BlockId to) override { cache_.copy_block(from, to); }
+  void zero_block(BlockId id) override { cache_.zero_block(id); }
   void read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const override {
-    runner_.cache().read_kv(runner_.kernels(), layer, id, keys, values);
+    cache_.read_kv(kernels_, layer, id, keys, values);
   }
-  std::string_view arithmetic() const override { return runner_.kernels().arithmetic; }
-  bool phases_agree() const override { return !runner_.kernels().has_bf16(); }
 
-  void begin(const StepBatch& batch) override { runner_.begin(batch); }
-  void embed(const EmbedOp& op) override { runner_.add(op); }
-  void norm(const NormOp& op) override { runner_.add(op); }
-  void linear(const LinearOp& op) override { runner_.add(op); }
-  void gated_linear(const GatedLinearOp& op) override { runner_.add(op); }
-  void rope_store(const RopeStoreOp& op) override { runner_.add(op); }
-  void attention(const AttentionOp& op) override { runner_.add(op); }
-  void route(const RouteOp& op) override { runner_.add(op); }
-  void experts(const ExpertsOp& op) override { runner_.add(op); }
-  void select_rows(const SelectRowsOp& op) override { runner_.add(op); }
-  void submit() override { runner_.submit(); }
-  Status reserve() override { return runner_.status(); }  // taken as the operations came
-  Status wait() override { return runner_.status(); }
-
-  std::span<const float> read(ActId act) const override { return runner_.read(act); }
-  void set_trace(bool on) override { runner_.set_trace(on); }
-  std::span<const OpTiming> last_trace() const override { return runner_.trace(); }
+  BackendInfo info() const override {
+    return {.name = "cpu",
+            .description = "cpu (" + std::string(kernels_.name) + ", " + std::to_string(team_.size()) + " threads" +
+                           (reason_.empty() ? "" : "; " + reason_) + ")",
+            .arithmetic = kernels_.arithmetic,
+            .phases_agree = !kernels_.has_bf16(),
+            .weight_bytes = weights_.n_bytes(),
+            .kv_bytes = cache_.bytes(),
+            .scratch_bytes = walker_.scratch_bytes()};
+  }
+  void set_trace(bool on) override { walker_.set_trace(on); }
+  std::span<const OpTiming> last_trace() const override { return walker_.trace(); }
 
  private:
   std::string reason_;  // for these kernels
+  const KernelTable& kernels_;
   ThreadTeam team_;
-  StepRunner runner_;
+  BackendLimits limits_;
+  WeightStore weights_;
+  KvStore cache_;
+  Walker walker_;
+  std::vector<std::unique_ptr<Plan>> plans_;
 };
 
 }  // namespace

@@ -41,14 +41,14 @@ std::vector<float> product(const TypeTraits& type, const std::vector<std::byte>&
   const auto as_bytes = std::as_bytes(std::span(table));
   const auto inputs = backend->load_matrix({"table", TypeId::kF32, 1, 64, n_cols, {as_bytes}, {}, false});
   const auto id = backend->load_matrix({"weight", type.id, 1, n_rows, n_cols, {weight}, {}, false});
-  const ActId in = *backend->create_activation(n_cols), out = *backend->create_activation(n_rows);
+  Program program;
+  const ActId in = program.add_activation("in", n_cols), out = program.add_activation("out", n_rows);
+  program.add(EmbedOp{.out = in, .table = *inputs});
+  program.add(LinearOp{.out = out, .in = in, .weight = *id});
   const auto n = static_cast<uint32_t>(tokens.size());
   const std::vector<Pos> positions(n);
   const StepBatch batch{tokens, positions, {}, decode ? n : 0, {}};
-  backend->begin(batch);
-  backend->embed({in, *inputs});
-  backend->linear({.out = out, .in = in, .weight = *id});
-  backend->submit();
+  backend->run(*backend->compile(program), batch);
   EXPECT_TRUE(backend->wait().ok());
   const auto result = backend->read(out);
   return {result.begin(), result.end()};
@@ -302,7 +302,7 @@ TEST(CpuKernelChoice, KeepsTheArithmeticOfTheHighestLevelAndSaysWhatItMeasured) 
   EXPECT_STREQ(choice.kernels->arithmetic, kernels_for(CpuIsa::kAuto)->arithmetic);
   EXPECT_EQ(&choice, &choose_kernels()) << "measured once";
   const auto backend = std::move(*make_cpu_backend({.n_threads = 1}));
-  EXPECT_NE(backend->description().find(choice.reason), std::string::npos) << backend->description();
+  EXPECT_NE(backend->info().description.find(choice.reason), std::string::npos) << backend->info().description;
   for (const double us : time_kernels(*choice.kernels)) EXPECT_GT(us, 0);
 }
 

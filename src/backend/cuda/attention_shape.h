@@ -109,6 +109,10 @@ struct DecodePasses {
     return n_cuts <= n_places ? n_cuts : (n_cuts + n_places - max_cuts) / (n_places - max_cuts + 1) * n_places;
   }
 };
+// The most places that a list of cuts has in steps of at most max_rows rows, those of recorded steps rounded up.
+inline uint64_t max_row_cuts(const DecodePasses& passes, uint32_t max_rows) {
+  return passes.all_places(std::bit_ceil(uint64_t{max_rows} * std::max(2u, passes.max_cuts)));
+}
 // n_positions: of the longest context.
 DecodePasses decode_passes(const AttentionHeads& heads, uint32_t n_positions, uint64_t partial_bytes);
 // The most cuts of tiles of a prompt's rows that a pass takes, at least those of one tile.

@@ -25,7 +25,7 @@ Status ChoiceInput::create(Device& device, uint32_t max_rows) {
 }
 
 bool ChoiceInput::can_choose(const TokenChoice& choice) {
-  return choice.params->typical_p >= 1 && choice.params->top_k <= static_cast<int32_t>(kMaxCandidates);
+  return choice.typical_p >= 1 && choice.top_k <= kMaxCandidates;
 }
 
 void ChoiceInput::upload(Device& device, std::span<const TokenChoice> choices) {
@@ -34,16 +34,15 @@ void ChoiceInput::upload(Device& device, std::span<const TokenChoice> choices) {
     const TokenChoice& choice = choices[i];
     ChoiceRow& row = host_rows_[i];
     row = {};
-    if (choice.params == nullptr || n_seen + choice.seen.size() > max_seen_) continue;
-    const SamplingParams& p = *choice.params;
+    if (!choice.is_wanted || n_seen + choice.seen.size() > max_seen_) continue;
     row = {choice.u,
-           p.temperature,
-           p.top_p,
-           p.min_p,
-           p.repeat_penalty,
-           p.frequency_penalty,
-           p.presence_penalty,
-           static_cast<uint32_t>(p.top_k),
+           choice.temperature,
+           choice.top_p,
+           choice.min_p,
+           choice.repeat_penalty,
+           choice.frequency_penalty,
+           choice.presence_penalty,
+           choice.top_k,
            n_seen,
            static_cast<uint32_t>(choice.seen.size()),
            1};

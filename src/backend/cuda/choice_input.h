@@ -9,11 +9,10 @@ class ChoiceInput {
  public:
   // Errors: ResourceExhausted.
   Status create(Device& device, uint32_t max_rows);
-  bool is_created() const { return host_rows_ != nullptr; }
   size_t n_bytes() const { return n_bytes_; }  // on the device
   // Whether choose.inl chooses so; the rest is left to the caller.
   static bool can_choose(const TokenChoice& choice);
-  // Precondition: can_choose() of all that have parameters. A choice whose seen tokens find no place is left to the
+  // Precondition: can_choose() of all that are wanted. A choice whose seen tokens find no place is left to the
   // caller as well.
   void upload(Device& device, std::span<const TokenChoice> choices);
   const ChoiceRow* rows() const { return rows_; }

@@ -1,4 +1,4 @@
-// One operation of a step, kept until the whole step is known.
+// One operation of a compiled program on a device: the program's own, or what devices do that share one.
 #pragma once
 
 #include <array>
@@ -12,6 +12,11 @@ namespace realizar::cuda {
 struct ClearOp {
   ActId out;
   OpPlace place = {};
+
+  template <class Visitor>
+  void visit(Visitor&& v) const {
+    v.writes(out);
+  }
   bool operator==(const ClearOp&) const = default;
 };
 // and ends with out = (out +) bias + what each device has in `part`, in the order of devices, once all have it.
@@ -21,18 +26,25 @@ struct SumPartsOp {
   WeightId bias = kNoWeight;
   bool accumulate = false;
   OpPlace place = {};
+
+  template <class Visitor>
+  void visit(Visitor&& v) const {
+    accumulate ? v.adds_to(out) : v.writes(out);
+    v.reads(part);
+    v.vector("bias", bias);
+  }
   bool operator==(const SumPartsOp&) const = default;
 };
 
-using Command = std::variant<EmbedOp, NormOp, LinearOp, GatedLinearOp, RopeStoreOp, AttentionOp, RouteOp, ExpertsOp,
-                             SelectRowsOp, ChooseOp, ClearOp, SumPartsOp>;
+template <class... Ops>
+std::variant<Ops..., ClearOp, SumPartsOp> with_shared(const std::variant<Ops...>&);
+using Command = decltype(with_shared(Op()));
 
-// What is wanted for a product counts as one.
+// What devices do to share an operation counts as one of its kind.
 inline OpKind kind_of(const Command& command) {
-  constexpr OpKind kKinds[] = {OpKind::kEmbed,      OpKind::kNorm,      OpKind::kLinear,  OpKind::kGatedLinear,
-                               OpKind::kRopeStore,  OpKind::kAttention, OpKind::kRoute,   OpKind::kExperts,
-                               OpKind::kSelectRows, OpKind::kChoose,    OpKind::kExperts, OpKind::kLinear};
-  return kKinds[command.index()];
+  if (std::holds_alternative<ClearOp>(command)) return OpKind::kExperts;
+  if (std::holds_alternative<SumPartsOp>(command)) return OpKind::kLinear;
+  return static_cast<OpKind>(command.index());
 }
 
 // The activations that a command reads and writes; what is more than those is kNoAct.

@@ -20,42 +20,17 @@ class CudaBackend final : public Backend {
   CudaBackend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
               std::unique_ptr<Exchange> exchange);
 
-  std::string_view name() const override { return "cuda"; }
-  std::string description() const override;
-  std::string_view arithmetic() const override { return arithmetic_; }
-
-  Status can_run(const ModelShape& shape) const override { return StepRunner::can_run(shape); }
   Status configure(const BackendLimits& limits) override;
   Result<WeightId> load_matrix(const MatrixSource& source) override;
   Result<WeightId> load_vector(std::span<const float> values, int32_t layer) override;
-  Result<ActId> create_activation(uint32_t n_cols, Rows rows) override;
   Status create_kv_cache(const KvLayout& layout) override;
-  size_t weight_bytes() const override {
-    return sum_of([](const Rank& rank) { return rank.weights().bytes(); });
-  }
-  size_t kv_bytes() const override {
-    return sum_of([](const Rank& rank) { return 2 * rank.runner().kv_plane_bytes(); });
-  }
-
-  size_t scratch_bytes() const override {
-    return sum_of([](const Rank& rank) { return rank.runner().scratch_bytes(); });
-  }
-
-  void begin(const StepBatch& batch) override;
-  void embed(const EmbedOp& op) override { commands_.append(op); }
-  void norm(const NormOp& op) override { commands_.append(op); }
-  void linear(const LinearOp& op) override { commands_.append(op); }
-  void gated_linear(const GatedLinearOp& op) override { commands_.append(op); }
-  void rope_store(const RopeStoreOp& op) override { commands_.append(op); }
-  void attention(const AttentionOp& op) override { commands_.append(op); }
-  void route(const RouteOp& op) override { commands_.append(op); }
-  void experts(const ExpertsOp& op) override { commands_.append(op); }
-  void select_rows(const SelectRowsOp& op) override { commands_.append(op); }
-  bool can_choose(const TokenChoice& choice) const override { return ChoiceInput::can_choose(choice); }
-  void choose(const ChooseOp& op) override { commands_.append(op); }
-  void submit() override;
-  Status reserve() override;
+  Status check(const Program& program) const override { return StepRunner::check(program); }
+  Result<ProgramId> compile(const Program& program) override;
+  void run(ProgramId id, const StepBatch& batch) override;
   Status wait() override;
+  std::span<const float> read(ActId id) const override { return ranks_[stages().rank_of(id)]->runner().read(id); }
+  std::span<const TokenId> chosen() const override { return ranks_[stages().last_rank()]->runner().chosen(); }
+  bool can_choose(const TokenChoice& choice) const override { return ChoiceInput::can_choose(choice); }
 
   size_t block_bytes() const override { return size_t{2} * layout_.n_layers * placement_.n_sharing() * part_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override;
@@ -67,34 +42,29 @@ class CudaBackend final : public Backend {
   void save_block(BlockId id, std::span<std::byte> bytes) const override;
   void restore_block(BlockId id, std::span<const std::byte> bytes) override;
 
-  std::span<const float> read(ActId id) const override { return ranks_[stages().rank_of(id)]->runner().read(id); }
-  std::span<const TokenId> chosen() const override { return ranks_[stages().last_rank()]->runner().chosen(); }
+  BackendInfo info() const override;
   void set_trace(bool on) override { is_traced_ = on; }
-  std::string_view trace_note() const override {
-    return "operations were launched one by one; without a trace, decode steps run as recorded and take less time";
-  }
   std::span<const OpTiming> last_trace() const override { return trace_.timings(); }
   bool is_lost() const override {
     const bool is_cut_off = exchange_ != nullptr && exchange_->is_lost();
     return is_cut_off || std::ranges::any_of(ranks_, [](const auto& rank) { return rank->device().is_lost(); });
   }
-  std::vector<const DeviceUse*> devices() const override {
-    std::vector<const DeviceUse*> devices;
-    for (const auto& rank : ranks_) devices.push_back(&rank->use());
-    return devices;
-  }
 
  private:
-  template <class Of>
-  size_t sum_of(const Of& of) const {
-    size_t sum = 0;
-    for (const auto& rank : ranks_) sum += of(*rank);
-    return sum;
-  }
   uint32_t n_streamed_layers() const {
-    return static_cast<uint32_t>(sum_of([](const Rank& rank) { return rank.weights().n_streamed_layers(); }));
+    uint32_t n = 0;
+    for (const auto& rank : ranks_) n += rank->weights().n_streamed_layers();
+    return n;
   }
-  const Stages& stages() const { return commands_.stages(); }
+  // A program as the devices run it.
+  struct Compiled {
+    ProgramId id;
+    ActLayout acts;
+    StepCommands commands;
+  };
+  // Of the program that runs, or ran last.
+  const StepCommands& commands() const { return running_->commands; }
+  const Stages& stages() const { return commands().stages(); }
   // Of the keys, or values, of a block's layer, on one device.
   size_t part_bytes() const { return ranks_.front()->runner().layer_block_bytes(); }
 
@@ -116,7 +86,9 @@ class CudaBackend final : public Backend {
   std::string name_arithmetic() const;
   template <class AddTo>
   Result<WeightId> add_weight(uint32_t place, const AddTo& add_to);
-  Status prepare(const StepShape& shape);
+  std::string description() const;
+  Status fit(const Compiled& compiled);
+  void begin(const StepShape& shape);
   void bring(const Stage& stage);
   Status run_stages(const StepShape& shape, bool is_recorded);
   Status run_stage(const Stage& stage, uint32_t rank, const StepShape& shape, bool is_recorded);
@@ -141,7 +113,8 @@ class CudaBackend final : public Backend {
   StepTrace trace_;
   bool is_traced_ = false;
   const StepBatch* batch_ = nullptr;
-  StepCommands commands_;
+  std::vector<std::unique_ptr<Compiled>> programs_;
+  const Compiled* running_ = nullptr;
   Status status_;  // of the step
 };
 
@@ -150,8 +123,7 @@ CudaBackend::CudaBackend(std::vector<std::unique_ptr<Device>> devices, const Cud
     : options_(options),
       packers_(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxPackers)),
       exchange_(std::move(exchange)),
-      placement_(devices.size(), exchange_ != nullptr),
-      commands_(placement_) {
+      placement_(devices.size(), exchange_ != nullptr) {
   REQUIRE(!devices.empty());
   for (auto& device : devices) {
     room_bytes_.push_back(room_on(*device, options));
@@ -170,10 +142,27 @@ std::string CudaBackend::description() const {
   if (placement_.is_shared()) text += "; sharing every layer";
   const uint32_t n_streamed = n_streamed_layers();
   if (n_streamed > 0) text += ", " + std::to_string(n_streamed) + " layers streamed from the host's memory";
-  const size_t file_bytes = sum_of([](const Rank& rank) { return rank.weights().file_bytes(); });
+  size_t file_bytes = 0;
+  for (const auto& rank : ranks_) file_bytes += rank->weights().file_bytes();
   if (file_bytes > 0) text += " and " + std::to_string(file_bytes >> 20) + " MB from " + options_.layer_folder;
   if (ranks_.front()->weights().host_bytes() > 0) text += ", embeddings in the host's memory";
   return "cuda (" + text + ")";
+}
+
+BackendInfo CudaBackend::info() const {
+  BackendInfo info{.name = "cuda",
+                   .description = description(),
+                   .arithmetic = arithmetic_,
+                   .trace_note =
+                       "operations were launched one by one; without a trace, decode steps run as recorded "
+                       "and take less time"};
+  for (const auto& rank : ranks_) {
+    info.weight_bytes += rank->weights().bytes();
+    info.kv_bytes += 2 * rank->runner().kv_plane_bytes();
+    info.scratch_bytes += rank->runner().scratch_bytes();
+    info.devices.push_back(&rank->use());
+  }
+  return info;
 }
 
 // Tensor cores of different generations round differently, and sums of parts do; where whole layers lie changes
@@ -192,7 +181,6 @@ std::string CudaBackend::name_arithmetic() const {
 
 Status CudaBackend::configure(const BackendLimits& limits) {
   limits_ = limits;
-  commands_.reserve(limits.max_commands);
   for (const auto& rank : ranks_) rank->runner().configure(limits);
   return {};
 }
@@ -281,15 +269,6 @@ Result<WeightId> CudaBackend::load_vector(std::span<const float> values, int32_t
   return add_weight(place, [&](Weights& weights, uint32_t) { return weights.add_vector(values); });
 }
 
-Result<ActId> CudaBackend::create_activation(uint32_t n_cols, Rows rows) {
-  ActId id = kNoAct;
-  for (const auto& rank : ranks_) {
-    RZ_TRY(id, rank->runner().create_activation(n_cols, rows));
-  }
-  commands_.add_activation();
-  return id;
-}
-
 Status CudaBackend::create_kv_cache(const KvLayout& layout) {
   if (!placement_.has_layers()) share_layers();
   layout_ = layout;
@@ -303,33 +282,46 @@ Status CudaBackend::create_kv_cache(const KvLayout& layout) {
     RZ_CHECK_OK(ranks_[i]->runner().create_kv_cache(own, placement_.first_layer_on(i)));
     ranks_[i]->note_memory();
   }
-  if (n_part_cols_ > 0) {
-    RZ_TRY(const ActId part, create_activation(n_part_cols_, Rows::kAll));
-    commands_.set_part(part);
-  }
   return {};
 }
 
-void CudaBackend::begin(const StepBatch& batch) {
-  batch_ = &batch;
-  commands_.begin_step();
+// Where devices share layers, they have parts of sums as one activation more.
+Result<ProgramId> CudaBackend::compile(const Program& program) {
+  RZ_CHECK_OK(check(program));
+  std::vector<ActShape> acts = program.activations;
+  ActId part = kNoAct;
+  if (n_part_cols_ > 0) {
+    part = ActId{static_cast<uint32_t>(acts.size())};
+    acts.push_back({"part", n_part_cols_, Rows::kAll});
+  }
+  const ProgramId id{static_cast<uint32_t>(programs_.size())};
+  auto compiled = std::make_unique<Compiled>(
+      Compiled{id, lay_out(acts, limits_, kAllocationAlign), StepCommands(placement_, acts.size(), part)});
+  for (const Op& op : program.ops) compiled->commands.append(op);
+  RZ_CHECK_OK(fit(*compiled));
+  programs_.push_back(std::move(compiled));
+  return id;
 }
 
-// What chooses tokens is a step's last command.
-Status CudaBackend::prepare(const StepShape& shape) {
-  const Pos last_pos = batch_->positions.empty() ? Pos{0} : std::ranges::max(batch_->positions);
-  for (const auto& rank : ranks_) rank->runner().set_shape(shape, static_cast<uint32_t>(last_pos) + 1);
-  for (const Stage& stage : stages().all()) {
+Status CudaBackend::fit(const Compiled& compiled) {
+  std::vector<std::vector<Command>> commands(ranks_.size());
+  for (const Stage& stage : compiled.commands.stages().all()) {
     for (uint32_t rank = stage.rank; rank < stage.rank + stage.n_ranks; ++rank) {
-      RZ_CHECK_OK(ranks_[rank]->runner().reserve_for(commands_.of(stage)));
+      std::ranges::copy(compiled.commands.of(stage), std::back_inserter(commands[rank]));
     }
   }
+  for (uint32_t i = 0; i < ranks_.size(); ++i) RZ_CHECK_OK(ranks_[i]->fit(compiled.acts, commands[i]));
+  return {};
+}
+
+// What chooses tokens is a program's last command.
+void CudaBackend::begin(const StepShape& shape) {
   StepBatch without_choices = *batch_;
   without_choices.choices = {};
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
-    RZ_CHECK_OK(ranks_[i]->begin(i == stages().last_rank() || placement_.is_shared() ? *batch_ : without_choices));
+    const bool chooses = i == stages().last_rank() || placement_.is_shared();
+    ranks_[i]->begin(running_->acts, chooses ? *batch_ : without_choices, shape);
   }
-  return {};
 }
 
 // The activations that the stage reads and other devices have.
@@ -345,10 +337,10 @@ void CudaBackend::bring(const Stage& stage) {
 Status CudaBackend::run_stage(const Stage& stage, uint32_t rank_idx, const StepShape& shape, bool is_recorded) {
   Rank& rank = *ranks_[rank_idx];
   rank.device().attach();
-  if (is_recorded) return rank.replay(commands_.of(stage), shape);
+  if (is_recorded) return rank.replay(commands().of(stage), shape);
   const bool is_told = is_traced_ && rank_idx == stage.rank;
   if (is_told) trace_.enter(rank.device(), rank.weights());
-  return rank.run(commands_.of(stage), shape, is_told ? &trace_ : nullptr);
+  return rank.run(commands().of(stage), shape, is_told ? &trace_ : nullptr);
 }
 
 Status CudaBackend::exchange_parts(ActId part) {
@@ -371,30 +363,26 @@ Status CudaBackend::run_stages(const StepShape& shape, bool is_recorded) {
 }
 
 Status CudaBackend::run_graphs(const StepShape& shape) {
-  for (const auto& rank : ranks_) rank->begin_graphs(commands_.all(), shape);
+  for (const auto& rank : ranks_) rank->begin_graphs(running_->id, shape);
   RZ_CHECK_OK(run_stages(shape, true));
-  for (const auto& rank : ranks_) rank->end_graphs(commands_.all(), shape);
+  for (const auto& rank : ranks_) rank->end_graphs(running_->id, shape);
   return {};
 }
 
 // Steps of decode rows alone come again and again in few shapes; a prompt's are launched one by one, and so are those
 // that are traced or wait for layers in between.
-void CudaBackend::submit() {
-  const StepShape exact = StepRunner::shape_of(*batch_);
+void CudaBackend::run(ProgramId id, const StepBatch& batch) {
+  running_ = programs_[static_cast<uint32_t>(id)].get();
+  batch_ = &batch;
+  const StepShape exact = StepRunner::shape_of(batch);
   const bool is_decode = exact.n_decode_rows == exact.n_rows && exact.n_rows > 0;
   const bool is_recorded = is_decode && !is_traced_ && n_streamed_layers() == 0;
   const StepShape shape = is_recorded ? shared_shape(exact, limits_) : exact;
-  status_ = prepare(shape);
-  if (!status_.ok()) return;
-  if (is_traced_) trace_.begin(*batch_, layout_of_part());
+  begin(shape);
+  if (is_traced_) trace_.begin(batch, layout_of_part());
   status_ = is_recorded ? run_graphs(shape) : run_stages(shape, false);
   if (!status_.ok()) return;
   ranks_[stages().last_rank()]->runner().download_chosen();
-}
-
-Status CudaBackend::reserve() {
-  RZ_CHECK_OK(prepare(StepRunner::shape_of(*batch_)));
-  return wait_for_all();
 }
 
 Status CudaBackend::wait_for_all() const {

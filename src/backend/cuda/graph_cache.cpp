@@ -18,29 +18,28 @@ uint32_t rounded_rows(uint32_t n, uint32_t limit) {
 }  // namespace
 
 StepShape shared_shape(const StepShape& exact, const BackendLimits& limits) {
-  StepShape shape;
+  StepShape shape = exact;
   shape.n_rows = shape.n_decode_rows = rounded_rows(exact.n_rows, limits.max_rows);
   shape.n_logit_rows = rounded_rows(exact.n_logit_rows, limits.max_logit_rows);
   shape.n_cuts = std::bit_ceil(std::max(exact.n_cuts, kLeastCuts * shape.n_rows));
   return shape;
 }
 
-const std::vector<GraphCache::StageGraph>* GraphCache::find(const StepShape& shape, std::span<const Command> commands) {
-  const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
-    return entry.shape == shape && std::ranges::equal(entry.commands, commands);
-  });
+const std::vector<GraphCache::StageGraph>* GraphCache::find(ProgramId program, const StepShape& shape) {
+  const auto found = std::ranges::find_if(
+      entries_, [&](const Entry& entry) { return entry.program == program && entry.shape == shape; });
   if (found == entries_.end()) return nullptr;
   found->last_use = ++n_uses_;
   return &found->graphs;
 }
 
-void GraphCache::keep(const StepShape& shape, std::span<const Command> commands, std::vector<StageGraph> graphs) {
+void GraphCache::keep(ProgramId program, const StepShape& shape, std::vector<StageGraph> graphs) {
   if (entries_.size() >= kMaxSteps) {
     const auto oldest = std::ranges::min_element(entries_, {}, &Entry::last_use);
     drop(*oldest);
     entries_.erase(oldest);
   }
-  entries_.push_back({shape, {commands.begin(), commands.end()}, std::move(graphs), ++n_uses_});
+  entries_.push_back({program, shape, std::move(graphs), ++n_uses_});
 }
 
 void GraphCache::forget_all() {

@@ -1,12 +1,12 @@
-// Recorded steps: of each shape the launches of its stages on a device, each to be replayed as one. What a step's rows
-// are (tokens, positions, blocks, how to choose) lies in the device's memory, so a recording outlives requests.
+// Recorded steps: of each program and shape the launches of its stages on a device, each to be replayed as one. What a
+// step's rows are (tokens, positions, blocks, how to choose) lies in the device's memory, so a recording outlives
+// requests.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "backend/cuda/command.h"
+#include "backend/backend.h"
 #include "backend/cuda/device.h"
 
 namespace realizar::cuda {
@@ -14,7 +14,8 @@ namespace realizar::cuda {
 // The most of each that a step's launches may find.
 struct StepShape {
   uint32_t n_rows = 0, n_decode_rows = 0, n_logit_rows = 0;
-  uint64_t n_cuts = 0;  // of the contexts of all decode rows together
+  uint64_t n_cuts = 0;       // of the contexts of all decode rows together
+  bool has_choices = false;  // tokens are chosen
   bool operator==(const StepShape&) const = default;
 };
 // The shape that steps like this one share: decode rows alone, numbers rounded up, to no more than `limits`.
@@ -27,16 +28,16 @@ class GraphCache {
   // A stage's recording; absent where it could not be made, and the stage is launched one by one.
   using StageGraph = std::optional<GraphId>;
   // Of each stage of the step; null where it is not kept. Valid until the next keep or forget_all.
-  const std::vector<StageGraph>* find(const StepShape& shape, std::span<const Command> commands);
+  const std::vector<StageGraph>* find(ProgramId program, const StepShape& shape);
   // Forgets the step that was not used for longest, where there are too many.
-  void keep(const StepShape& shape, std::span<const Command> commands, std::vector<StageGraph> graphs);
+  void keep(ProgramId program, const StepShape& shape, std::vector<StageGraph> graphs);
   // Buffers have moved: no recording holds any longer.
   void forget_all();
 
  private:
   struct Entry {
+    ProgramId program;
     StepShape shape;
-    std::vector<Command> commands;
     std::vector<StageGraph> graphs;
     uint64_t last_use;
   };

@@ -19,13 +19,16 @@ void Rank::note_scratch() {
   use_.free_bytes.store(device_->free_bytes(), std::memory_order_relaxed);
 }
 
-Status Rank::begin(const StepBatch& batch) {
-  RZ_CHECK_OK(runner_.begin(batch));
-  if (runner_.n_moves() == n_known_moves_) return {};
-  graphs_.forget_all();
-  note_scratch();
+Status Rank::fit(const ActLayout& acts, std::span<const Command> commands) {
+  RZ_CHECK_OK(runner_.fit(acts, commands));
+  if (runner_.n_moves() != n_known_moves_) graphs_.forget_all();
   n_known_moves_ = runner_.n_moves();
-  return {};
+  note_scratch();
+  return device_->wait();
+}
+
+void Rank::begin(const ActLayout& acts, const StepBatch& batch, const StepShape& shape) {
+  runner_.begin(acts, batch, shape);
 }
 
 std::optional<uint32_t> Rank::streamed_layer_of(const Command& command) const {
@@ -53,6 +56,7 @@ Status Rank::launch(std::span<const Command> commands, const StepShape& shape, S
       RZ_CHECK_OK(weights_.stream().enter(*layer));
       current = layer;
     }
+    if (std::holds_alternative<ChooseOp>(commands[i]) && !shape.has_choices) continue;
     runner_.run(commands.subspan(i));
     if (trace != nullptr) trace->note(commands[i]);
   }
@@ -66,14 +70,14 @@ Status Rank::run(std::span<const Command> commands, const StepShape& shape, Step
   return {};
 }
 
-void Rank::begin_graphs(std::span<const Command> step, const StepShape& shape) {
+void Rank::begin_graphs(ProgramId program, const StepShape& shape) {
   // Recordings left over from a step that failed.
   for (const GraphCache::StageGraph graph : recorded_) {
     if (graph) device_->drop(*graph);
   }
   recorded_.clear();
   n_replayed_ = 0;
-  known_ = graphs_.find(shape, step);
+  known_ = graphs_.find(program, shape);
 }
 
 Result<GraphId> Rank::capture(std::span<const Command> commands, const StepShape& shape) {
@@ -105,8 +109,8 @@ Status Rank::replay(std::span<const Command> commands, const StepShape& shape) {
   return run(commands, shape, nullptr);
 }
 
-void Rank::end_graphs(std::span<const Command> step, const StepShape& shape) {
-  if (known_ == nullptr) graphs_.keep(shape, step, std::exchange(recorded_, {}));
+void Rank::end_graphs(ProgramId program, const StepShape& shape) {
+  if (known_ == nullptr) graphs_.keep(program, shape, std::exchange(recorded_, {}));
 }
 
 }  // namespace realizar::cuda

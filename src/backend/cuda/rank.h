@@ -30,17 +30,18 @@ class Rank {
   // Once the weights and the cache are there.
   void note_memory();
 
-  // Brings the facts of a step's rows to the device, once memory is reserved for its commands. Errors: as
-  // StepRunner::begin.
-  Status begin(const StepBatch& batch);
+  // Takes the memory of the steps of these commands, which are all that a program has here. Errors: ResourceExhausted.
+  Status fit(const ActLayout& acts, std::span<const Command> commands);
+  // Brings the facts of a step's rows to the device.
+  void begin(const ActLayout& acts, const StepBatch& batch, const StepShape& shape);
   // Launches commands that follow each other; `trace` is null where there is none. Errors: as LayerStream::enter.
   Status run(std::span<const Command> commands, const StepShape& shape, StepTrace* trace);
   // The same, each time as one graph: replay() records it where the step's are not known yet. Where a recording fails,
   // the commands are launched one by one, then and whenever a step of this shape comes again.
-  void begin_graphs(std::span<const Command> step, const StepShape& shape);
+  void begin_graphs(ProgramId program, const StepShape& shape);
   // Errors: Internal (the device is lost, or as run).
   Status replay(std::span<const Command> commands, const StepShape& shape);
-  void end_graphs(std::span<const Command> step, const StepShape& shape);
+  void end_graphs(ProgramId program, const StepShape& shape);
 
  private:
   void note_scratch();

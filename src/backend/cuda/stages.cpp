@@ -1,19 +1,6 @@
 #include "backend/cuda/stages.h"
 
-#include <algorithm>
-
 namespace realizar::cuda {
-
-void Stages::reserve(uint32_t max_commands) {
-  stages_.reserve(max_commands);
-  crossings_.reserve(max_commands);
-}
-
-void Stages::begin_step() {
-  stages_.clear();
-  crossings_.clear();
-  std::ranges::fill(holders_, kNobody);
-}
 
 void Stages::add(const Command& command, std::optional<uint32_t> rank) {
   const uint32_t chosen = rank.value_or(last_rank());

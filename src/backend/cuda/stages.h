@@ -1,5 +1,5 @@
-// A step's commands cut into stages: runs of commands for one device, and the activations that each needs of others; or
-// runs for all devices, between which these bring each other their parts of sums.
+// A program's commands cut into stages: runs of commands for one device, and the activations that each needs of others;
+// or runs for all devices, between which these bring each other their parts of sums.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace realizar::cuda {
 
 struct Stage {
   uint32_t rank, n_ranks;                 // of the device, or the first of n_ranks
-  uint32_t first_command, end_command;    // of the step's
+  uint32_t first_command, end_command;    // of the program's
   uint32_t first_crossing, end_crossing;  // of all crossings
   ActId part = kNoAct;                    // brought to all devices afterwards
 };
@@ -24,16 +24,15 @@ struct Crossing {
 };
 
 class Stages {
- public:
-  explicit Stages(size_t n_ranks) : n_ranks_(static_cast<uint32_t>(n_ranks)) {}
-  // Steps of so many commands allocate nothing.
-  void reserve(uint32_t max_commands);
-  void add_activation() { holders_.push_back(kNobody); }
+  static constexpr uint32_t kNobody = 0xffffffffu;
 
-  void begin_step();
-  // The step's next command runs on the device that it needs, or else where the one before ran.
+ public:
+  Stages(size_t n_ranks, size_t n_activations)
+      : n_ranks_(static_cast<uint32_t>(n_ranks)), holders_(n_activations, kNobody) {}
+
+  // The next command runs on the device that it needs, or else where the one before ran.
   void add(const Command& command, std::optional<uint32_t> rank);
-  // The step's next command runs on all devices.
+  // The next command runs on all devices.
   void add_to_all();
   // What each device has of an activation then goes to all.
   void exchange(ActId part) { stages_.back().part = part; }
@@ -47,18 +46,17 @@ class Stages {
     const uint32_t holder = holders_[static_cast<uint32_t>(act)];
     return holder == kNobody ? 0 : holder;
   }
-  // The device of the step's last command.
+  // The device of the last command.
   uint32_t last_rank() const { return stages_.empty() ? 0 : stages_.back().rank; }
 
  private:
-  static constexpr uint32_t kNobody = 0xffffffffu;
   void begin_stage(uint32_t rank, uint32_t n_ranks);
   void note(const ActUses& uses, Stage& stage);
 
   uint32_t n_ranks_;
   std::vector<Stage> stages_;
   std::vector<Crossing> crossings_;
-  std::vector<uint32_t> holders_;  // of each activation, in this step
+  std::vector<uint32_t> holders_;  // of each activation
 };
 
 }  // namespace realizar::cuda

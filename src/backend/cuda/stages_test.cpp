@@ -9,17 +9,13 @@ constexpr ActId kX{0}, kNormed{1}, kHidden{2};
 
 class StagesTest : public testing::Test {
  protected:
-  void SetUp() override {
-    for (int i = 0; i < 3; ++i) stages_.add_activation();
-    stages_.begin_step();
-  }
   std::vector<ActId> crossing(size_t stage) const {
     std::vector<ActId> acts;
     for (const Crossing& c : stages_.crossings(stages_.all()[stage])) acts.push_back(c.act);
     return acts;
   }
 
-  Stages stages_{3};
+  Stages stages_{3, 3};
 };
 
 using Acts = std::vector<ActId>;
@@ -78,14 +74,6 @@ TEST_F(StagesTest, WhatRunsEverywhereRunsOnUntilPartsAreExchanged) {
   EXPECT_EQ(stages_.all()[0].part, kX);
   EXPECT_EQ(stages_.all()[1].first_command, 2u);
   EXPECT_EQ(stages_.all()[1].part, kNoAct);
-}
-
-TEST_F(StagesTest, ANewStepKnowsNothingOfTheOneBefore) {
-  stages_.add(EmbedOp{.out = kX, .table = WeightId{0}}, 0);
-  stages_.begin_step();
-  stages_.add(NormOp{.out = kNormed, .in = kX}, 1);
-  ASSERT_EQ(stages_.all().size(), 1u);
-  EXPECT_TRUE(crossing(0).empty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A step's commands as the devices run them: of operations that they share, each its part. Cut into stages.
+// A program's operations as the devices run them: of operations that they share, each its part. Cut into stages.
 #pragma once
 
 #include <span>
@@ -11,16 +11,11 @@ namespace realizar::cuda {
 
 class StepCommands {
  public:
-  explicit StepCommands(const Placement& placement) : placement_(placement), stages_(placement.n_ranks()) {}
+  // `placement` must outlive it; `part` is where devices that share layers put their parts of sums.
+  StepCommands(const Placement& placement, size_t n_activations, ActId part)
+      : placement_(&placement), stages_(placement.n_ranks(), n_activations), part_(part) {}
 
-  // Steps of so many operations allocate nothing.
-  void reserve(uint32_t max_operations);
-  void add_activation() { stages_.add_activation(); }
-  // Where devices that share layers put their parts of sums.
-  void set_part(ActId part) { part_ = part; }
-
-  void begin_step();
-  void append(const Command& operation);
+  void append(const Op& operation);
 
   std::span<const Command> all() const { return commands_; }
   std::span<const Command> of(const Stage& stage) const {
@@ -40,10 +35,10 @@ class StepCommands {
   void append_shared(const ExpertsOp& op);
   void append_sum(ActId out, WeightId bias, bool accumulate, OpPlace place);
 
-  const Placement& placement_;
+  const Placement* placement_;
   std::vector<Command> commands_;
   Stages stages_;
-  ActId part_ = kNoAct;
+  ActId part_;
 };
 
 }  // namespace realizar::cuda

@@ -14,13 +14,10 @@ class StepCommandsTest : public testing::Test {
   void SetUp() override {
     placement_.set_layers(std::vector<uint32_t>{2, 2});
     for (const bool gives_parts : {false, true, false}) placement_.add_weight(Placement::kEverywhere, gives_parts);
-    for (int i = 0; i < 3; ++i) commands_.add_activation();
-    commands_.set_part(kPart);
-    commands_.begin_step();
   }
 
   Placement placement_{2, true};
-  StepCommands commands_{placement_};
+  StepCommands commands_{placement_, 3, kPart};
 };
 
 TEST_F(StepCommandsTest, EachHasItsHeads) {
@@ -54,7 +51,8 @@ TEST_F(StepCommandsTest, ExpertsAddToNothing) {
                              .gate = kWhole,
                              .up = kWhole,
                              .down = kPartly,
-                             .n_used = 2});
+                             .n_used = 2,
+                             .d_ff = 1});
   ASSERT_EQ(commands_.all().size(), 3u);
   EXPECT_EQ(std::get<ClearOp>(commands_.all()[0]).out, kPart);
   EXPECT_EQ(std::get<ExpertsOp>(commands_.all()[1]).out, kPart);

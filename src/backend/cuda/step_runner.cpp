@@ -59,29 +59,39 @@ Status SplitScratch::reserve(Device& device, size_t n_rows, size_t n_cols, uint3
   return scales.reserve(device, n_rows * sizeof(float), n_moves);
 }
 
-Status StepRunner::can_run(const ModelShape& shape) {
-  struct Bound {
-    const char *name, *what;
-    uint64_t value, most;
-  };
-  const Bound bounds[] = {
-      {"head_dim", "dimensions a head", shape.head_dim, kMaxHeadDim},
-      {"n_heads", "heads of queries and keys", uint64_t{shape.n_heads} + shape.n_kv_heads, kMaxGridY},
-      {"n_experts", "experts", shape.n_experts, kMaxExperts},
-      {"n_experts_used", "experts a token", shape.n_used, kMaxUsedExperts}};
-  for (const Bound& bound : bounds) {
-    if (bound.value <= bound.most) continue;
-    return unsupported("the cuda backend runs models of at most " + std::to_string(bound.most) + " " + bound.what +
-                           ", and this one has " + std::to_string(bound.value),
-                       bound.name);
-  }
+namespace {
+
+// Errors: Unsupported, where a number of a model is more than `most`.
+Status check_bound(const char* name, const char* what, uint64_t value, uint64_t most) {
+  if (value <= most) return {};
+  return unsupported("the cuda backend runs models of at most " + std::to_string(most) + " " + what +
+                         ", and this one has " + std::to_string(value),
+                     name);
+}
+
+Status check_op(const RopeStoreOp& op) {
+  RZ_CHECK_OK(check_bound("head_dim", "dimensions a head", op.head_dim, kMaxHeadDim));
+  return check_bound("n_heads", "heads of queries and keys", uint64_t{op.n_heads} + op.n_kv_heads, kMaxGridY);
+}
+Status check_op(const AttentionOp& op) {
+  return check_bound("head_dim", "dimensions a head", op.head_dim, kMaxHeadDim);
+}
+Status check_op(const RouteOp& op) {
+  RZ_CHECK_OK(check_bound("n_experts", "experts", op.n_experts, kMaxExperts));
+  return check_bound("n_experts_used", "experts a token", op.n_used, kMaxUsedExperts);
+}
+template <class Op>
+Status check_op(const Op&) {
   return {};
 }
 
-Result<ActId> StepRunner::create_activation(uint32_t n_cols, Rows rows) {
-  RZ_TRY(void* memory, device_.allocate(activation_bytes(n_cols, rows)));
-  activations_.push_back({n_cols, rows, static_cast<float*>(memory), {}});
-  return ActId{static_cast<uint32_t>(activations_.size() - 1)};
+}  // namespace
+
+Status StepRunner::check(const Program& program) {
+  for (const Op& op : program.ops) {
+    RZ_CHECK_OK(std::visit([](const auto& one) { return check_op(one); }, op));
+  }
+  return {};
 }
 
 Status StepRunner::create_kv_cache(const KvLayout& layout, uint32_t first_layer) {
@@ -98,8 +108,7 @@ Status StepRunner::create_kv_cache(const KvLayout& layout, uint32_t first_layer)
 }
 
 size_t StepRunner::scratch_bytes() const {
-  size_t n = input_.n_bytes() + choice_input_.n_bytes() + cut_lists_.n_bytes();
-  for (const Activation2D& activation : activations_) n += activation_bytes(activation.n_cols, activation.rows);
+  size_t n = activations_.n_bytes() + input_.n_bytes() + choice_input_.n_bytes() + cut_lists_.n_bytes();
   for (const QuantScratch* quants : {&quants_, &hidden_quants_}) n += quants->n_bytes();
   for (const SplitScratch* splits : {&splits_, &hidden_splits_}) n += splits->n_bytes();
   for (const Scratch* scratch : {&ups_, &hidden_, &pairs_, &pair_starts_, &tile_experts_, &pair_results_, &candidates_,
@@ -114,50 +123,46 @@ uint8_t* StepRunner::block_at(bool is_value, uint32_t layer, BlockId id) const {
          (size_t{layer - first_layer_} * layout_.n_blocks + to_index(id)) * layer_block_bytes();
 }
 
-// Where the limits name the context, the first step's reserve lasts.
-Status StepRunner::reserve_input(const StepBatch& batch) {
-  size_t n_blocks = std::max(1u, (limits_.max_context + layout_.block_tokens - 1) / layout_.block_tokens);
-  for (const BatchSequence& seq : batch.seqs) n_blocks = std::max(n_blocks, seq.block_table.size());
-  if (n_blocks > input_.max_blocks()) {
-    RZ_CHECK_OK(input_.create(device_, limits_, static_cast<uint32_t>(n_blocks)));
-    ++n_moves_;
-  }
-  if (batch.choices.empty() || choice_input_.is_created()) return {};
+// For steps within the limits, whatever the program.
+Status StepRunner::reserve_input() {
+  const uint32_t n_blocks = (n_positions() + layout_.block_tokens - 1) / layout_.block_tokens;
+  if (n_blocks <= input_.max_blocks()) return {};
   ++n_moves_;
-  return choice_input_.create(device_, limits_.max_logit_rows);
+  return input_.create(device_, limits_, n_blocks);
 }
 
 StepShape StepRunner::shape_of(const StepBatch& batch) {
-  StepShape shape{batch.n_rows(), batch.n_decode_rows, static_cast<uint32_t>(batch.logit_rows.size()), 0};
+  StepShape shape{.n_rows = batch.n_rows(),
+                  .n_decode_rows = batch.n_decode_rows,
+                  .n_logit_rows = static_cast<uint32_t>(batch.logit_rows.size()),
+                  .has_choices = !batch.choices.empty()};
   for (const Pos pos : batch.positions.first(batch.n_decode_rows)) {
     shape.n_cuts += n_cuts_of<DecodeCuts>(static_cast<uint32_t>(pos), 0);
   }
   return shape;
 }
 
-Status StepRunner::begin(const StepBatch& batch) {
-  REQUIRE(batch.n_rows() <= limits_.max_rows && batch.logit_rows.size() <= limits_.max_logit_rows);
-  exact_ = shape_of(batch);
-  n_chosen_ = batch.choices.size();
-  for (Activation2D& activation : activations_) activation.is_read = false;
-  RZ_CHECK_OK(reserve_input(batch));
-  input_.upload(device_, batch);
-  if (has_cuts_) cut_lists_.upload(device_, batch, windows_, passes_, n_row_cuts(0));
-  if (!batch.choices.empty()) choice_input_.upload(device_, batch.choices);
-  return {};
-}
-
-void StepRunner::set_shape(const StepShape& shape, uint32_t n_positions) {
-  shape_ = shape;
-  n_positions_ = std::max({n_positions_, n_positions, limits_.max_context});
-  has_cuts_ = false;
-}
-
-Status StepRunner::reserve_for(std::span<const Command> commands) {
+Status StepRunner::fit(const ActLayout& acts, std::span<const Command> commands) {
+  acts_ = &acts;
+  RZ_CHECK_OK(activations_.reserve(device_, acts.n_bytes, n_moves_));
+  copies_.resize(std::max(copies_.size(), acts.places.size()));
+  RZ_CHECK_OK(reserve_input());
   for (const Command& command : commands) {
     RZ_CHECK_OK(std::visit([this](const auto& op) { return reserve(op); }, command));
   }
   return {};
+}
+
+void StepRunner::begin(const ActLayout& acts, const StepBatch& batch, const StepShape& shape) {
+  REQUIRE(batch.n_rows() <= limits_.max_rows && batch.logit_rows.size() <= limits_.max_logit_rows);
+  acts_ = &acts;
+  exact_ = shape_of(batch);
+  shape_ = shape;
+  n_chosen_ = batch.choices.size();
+  for (ReadCopy& copy : copies_) copy.is_read = false;
+  input_.upload(device_, batch);
+  if (!windows_.empty() && shape.n_decode_rows > 0) cut_lists_.upload(device_, batch, windows_, passes_, n_row_cuts(0));
+  if (!batch.choices.empty()) choice_input_.upload(device_, batch.choices);
 }
 
 Status StepRunner::reserve_for(WeightId id) {
@@ -192,17 +197,16 @@ Status StepRunner::reserve(const ExpertsOp& op) {
 // Of a launch for the shape's decode rows, with a window or without.
 uint64_t StepRunner::n_row_cuts(uint32_t window) const {
   const uint64_t n_places = passes_.all_places(shape_.n_cuts);
-  const uint64_t n_seen = uint64_t{shape_.n_decode_rows} * max_cuts<DecodeCuts>(n_positions_ - 1, window);
+  const uint64_t n_seen = uint64_t{shape_.n_decode_rows} * max_cuts<DecodeCuts>(n_positions() - 1, window);
   return n_seen <= passes_.n_places ? std::min(n_places, n_seen) : n_places;
 }
 
-// For all steps within the limits at once, where these name the context.
 Status StepRunner::reserve_partials() {
   const AttentionHeads heads{n_heads_, layout_.head_dim};
-  const DecodePasses passes = decode_passes(heads, n_positions_, partial_bytes_);
+  const DecodePasses passes = decode_passes(heads, n_positions(), partial_bytes_);
   if (passes != passes_) ++n_moves_;  // recorded launches have the places of these passes
   passes_ = passes;
-  RZ_CHECK_OK(partials_.reserve(device_, partials_bytes(heads, limits_, n_positions_, partial_bytes_), n_moves_));
+  RZ_CHECK_OK(partials_.reserve(device_, partials_bytes(heads, limits_, n_positions(), partial_bytes_), n_moves_));
   const size_t n_arrivals = size_t{limits_.max_rows} * n_heads_;
   if (passes.max_cuts == 1 || n_arrivals <= no_arrivals_.size()) return {};
   RZ_CHECK_OK(arrivals_.reserve(device_, n_arrivals * sizeof(uint32_t), n_moves_));
@@ -221,11 +225,7 @@ Status StepRunner::reserve(const AttentionOp& op) {
   if (std::ranges::find(windows_, op.window) == windows_.end()) windows_.push_back(op.window);
   n_heads_ = std::max(n_heads_, op.n_heads);
   RZ_CHECK_OK(reserve_partials());
-  has_cuts_ = shape_.n_decode_rows > 0;
-  if (!has_cuts_) return {};
-  // Decode rows want logits, which says how many there are at most; a batch of more finds its places too.
-  const uint64_t most = passes_.all_places(uint64_t{limits_.max_logit_rows} * passes_.max_cuts);
-  return cut_lists_.reserve(device_, windows_.size(), std::max(most, n_row_cuts(0)), n_moves_);
+  return cut_lists_.reserve(device_, windows_.size(), max_row_cuts(passes_, limits_.max_rows), n_moves_);
 }
 
 Status StepRunner::reserve(const ChooseOp& op) {
@@ -234,6 +234,7 @@ Status StepRunner::reserve(const ChooseOp& op) {
   RZ_CHECK_OK(vocab_parts_.reserve(device_, n_parts * sizeof(ChoicePart), n_moves_));
   RZ_CHECK_OK(chosen_.reserve(device_, n_rows * sizeof(int32_t), n_moves_));
   if (host_chosen_ != nullptr) return {};
+  RZ_CHECK_OK(choice_input_.create(device_, limits_.max_logit_rows));
   RZ_TRY(void* host, device_.allocate_pinned(n_rows * sizeof(TokenId)));
   host_chosen_ = static_cast<TokenId*>(host);
   return {};
@@ -454,7 +455,7 @@ void StepRunner::attend_decode_rows(AttentionArgs args) {
 
 // A pass has tiles that follow each other, as many as find place with all their cuts.
 void StepRunner::attend_prompt_rows(AttentionArgs args) {
-  const uint64_t max_tile_cuts = pass_tile_cuts({n_heads_, layout_.head_dim}, n_positions_, partial_bytes_);
+  const uint64_t max_tile_cuts = pass_tile_cuts({n_heads_, layout_.head_dim}, n_positions(), partial_bytes_);
   const std::span<const StepInput::Tile> tiles = input_.tiles();
   const auto n_cuts_of_tile = [&](const StepInput::Tile& tile) {
     const uint32_t first = PromptCuts::of(first_visible(tile.first_pos, args.window));
@@ -621,16 +622,16 @@ void StepRunner::download_chosen() {
 }
 
 std::span<const float> StepRunner::read(ActId id) {
-  Activation2D& a = act(id);
+  ReadCopy& copy = copies_[static_cast<uint32_t>(id)];
   const std::span<const float> rows = rows_of(id);
-  if (!a.is_read && !rows.empty()) {
-    if (a.copy.size() < rows.size()) a.copy.resize(rows.size());
-    device_.download(a.copy.data(), rows.data(), rows.size_bytes());
+  if (!copy.is_read && !rows.empty()) {
+    if (copy.values.size() < rows.size()) copy.values.resize(rows.size());
+    device_.download(copy.values.data(), rows.data(), rows.size_bytes());
     // A failure shows at the next wait: it is not this call's to report.
     static_cast<void>(device_.wait());
-    a.is_read = true;
+    copy.is_read = true;
   }
-  return {a.copy.data(), rows.size()};
+  return {copy.values.data(), rows.size()};
 }
 
 }  // namespace realizar::cuda

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/act_layout.h"
 #include "backend/cuda/choice_input.h"
 #include "backend/cuda/command.h"
 #include "backend/cuda/cut_lists.h"
@@ -55,10 +56,9 @@ class StepRunner {
   StepRunner(Device& device, const Weights& weights, uint64_t partial_bytes)
       : device_(device), kernels_(device.kernels()), weights_(weights), partial_bytes_(partial_bytes) {}
 
-  // What the kernels have places for, as Backend::can_run has it.
-  static Status can_run(const ModelShape& shape);
+  // What the kernels have places for, as Backend::check has it.
+  static Status check(const Program& program);
   void configure(const BackendLimits& limits) { limits_ = limits; }
-  Result<ActId> create_activation(uint32_t n_cols, Rows rows);
   // Of the layers from first_layer on, as many as the layout has. Errors: Unsupported (head_dim and type),
   // ResourceExhausted.
   Status create_kv_cache(const KvLayout& layout, uint32_t first_layer);
@@ -69,11 +69,12 @@ class StepRunner {
   // Where the keys (or values) of a block lie; `layer` is the model's.
   uint8_t* block_at(bool is_value, uint32_t layer, BlockId id) const;
 
-  // Before a step, in this order: sets its shape, its contexts of n_positions at most; makes sure of the memory that
-  // its operations need; and brings the facts of its rows to the device. Errors: ResourceExhausted.
-  void set_shape(const StepShape& shape, uint32_t n_positions);
-  Status reserve_for(std::span<const Command> commands);
-  Status begin(const StepBatch& batch);
+  // Takes the memory of the steps of these commands, once the weights and the cache are there. Errors:
+  // ResourceExhausted.
+  Status fit(const ActLayout& acts, std::span<const Command> commands);
+  // Before a step: brings the facts of its rows to the device, for launches of this shape. The layout must be there
+  // until the step's results are read.
+  void begin(const ActLayout& acts, const StepBatch& batch, const StepShape& shape);
   // How often memory that launches name was exchanged for other.
   uint32_t n_moves() const { return n_moves_; }
   static StepShape shape_of(const StepBatch& batch);
@@ -88,7 +89,8 @@ class StepRunner {
   float* parts() const { return parts_.as<float>(); }
   // The activation's rows of this step, on the device.
   std::span<float> rows_of(ActId id) {
-    return {act(id).values, size_t{act(id).rows == Rows::kAll ? exact_.n_rows : exact_.n_logit_rows} * act(id).n_cols};
+    const Activation2D a = act(id);
+    return {a.values, size_t{a.rows == Rows::kAll ? exact_.n_rows : exact_.n_logit_rows} * a.n_cols};
   }
 
   // After the step. Errors of the device show at its next wait.
@@ -101,22 +103,24 @@ class StepRunner {
   struct Activation2D {
     uint32_t n_cols;
     Rows rows;
-    float* values;            // on the device
-    std::vector<float> copy;  // what read() gives
-    bool is_read = false;     // in this step
+    float* values;  // on the device
+  };
+  // What read() gives of an activation.
+  struct ReadCopy {
+    std::vector<float> values;
+    bool is_read = false;  // in this step
   };
 
-  Activation2D& act(ActId id) { return activations_[static_cast<uint32_t>(id)]; }
-  const Activation2D& act(ActId id) const { return activations_[static_cast<uint32_t>(id)]; }
-  size_t activation_bytes(uint32_t n_cols, Rows rows) const {
-    return size_t{rows == Rows::kAll ? limits_.max_rows : limits_.max_logit_rows} * n_cols * sizeof(float);
+  Activation2D act(ActId id) const {
+    const ActPlace& place = (*acts_)[id];
+    return {place.n_cols, place.rows, reinterpret_cast<float*>(activations_.as<std::byte>() + place.offset)};
   }
   uint32_t max_rows(Rows rows) const { return rows == Rows::kAll ? shape_.n_rows : shape_.n_logit_rows; }
   const uint32_t* n_rows_at(Rows rows) const {
     return rows == Rows::kAll ? input_.view().n_rows : input_.view().n_logit_rows;
   }
   KvView cache_of(uint32_t layer) const;
-  Status reserve_input(const StepBatch& batch);
+  Status reserve_input();
   Status reserve(const LinearOp& op) { return reserve_for(op.weight); }
   Status reserve(const GatedLinearOp& op);
   Status reserve(const AttentionOp& op);
@@ -128,6 +132,8 @@ class StepRunner {
     return {};
   }
   uint64_t n_row_cuts(uint32_t window) const;
+  // Of the longest context.
+  uint32_t n_positions() const { return std::max(1u, limits_.max_context); }
   Status reserve_partials();
   bool has_plain_cache() const;
   // For the rows that a matrix multiplies.
@@ -185,8 +191,10 @@ class StepRunner {
   const KernelTable& kernels_;
   const Weights& weights_;
   BackendLimits limits_;
-  std::vector<Activation2D> activations_;
-  KvLayout layout_;  // of the layers that are here
+  const ActLayout* acts_ = nullptr;  // of the program that ran last
+  Scratch activations_;              // of all programs: one runs at a time
+  std::vector<ReadCopy> copies_;     // by ActId
+  KvLayout layout_;                  // of the layers that are here
   uint32_t first_layer_ = 0;
   size_t page_bytes_ = 0;
   uint8_t* planes_[2] = {};  // keys, values
@@ -198,11 +206,10 @@ class StepRunner {
   Scratch candidates_, vocab_parts_, chosen_;
   Scratch partials_, arrivals_, parts_;
   uint64_t partial_bytes_;
-  uint32_t n_heads_ = 0, n_positions_ = 0;  // the most that attention has had so far
-  std::vector<uint32_t> windows_;           // that attention has had so far: a list of cuts each
+  uint32_t n_heads_ = 0;           // the most that attention has, of all programs
+  std::vector<uint32_t> windows_;  // that attention has, in all programs: a list of cuts each
   DecodePasses passes_;
   CutLists cut_lists_;
-  bool has_cuts_ = false;              // a decode row's attention is part of the step
   std::vector<uint32_t> no_arrivals_;  // zeros, for them
   TokenId* host_chosen_ = nullptr;     // pinned, [max_logit_rows]
   size_t n_chosen_ = 0;

@@ -116,8 +116,20 @@ void rotate(float* head, uint32_t n_rot, const float* inv_freq, Pos pos, double 
 
 class ReferenceBackend final : public Backend {
  public:
-  std::string_view name() const override { return "reference"; }
-  std::string description() const override { return "reference (scalar, double sums, 1 thread)"; }
+  BackendInfo info() const override {
+    const auto bytes_of = [](const auto& all) {
+      size_t bytes = 0;
+      for (const auto& one : all) bytes += one.values.size() * sizeof(float);
+      return bytes;
+    };
+    return {.name = "reference",
+            .description = "reference (scalar, double sums, 1 thread)",
+            .arithmetic = "reference",
+            .phases_agree = true,
+            .weight_bytes = bytes_of(matrices_),
+            .kv_bytes = cache_.bytes(),
+            .scratch_bytes = bytes_of(activations_)};
+  }
 
   Status configure(const BackendLimits& limits) override {
     limits_ = limits;
@@ -137,12 +149,6 @@ class ReferenceBackend final : public Backend {
     return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
   }
 
-  Result<ActId> create_activation(uint32_t n_cols, Rows rows) override {
-    const uint32_t n_rows = rows == Rows::kAll ? limits_.max_rows : limits_.max_logit_rows;
-    activations_.push_back({n_cols, rows, std::vector<float>(size_t{n_rows} * n_cols)});
-    return ActId{static_cast<uint32_t>(activations_.size() - 1)};
-  }
-
   Status create_kv_cache(const KvLayout& layout) override { return cache_.create(layout); }
   size_t block_bytes() const override { return cache_.block_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override { cache_.read_block(id, bytes); }
@@ -152,138 +158,36 @@ class ReferenceBackend final : public Backend {
   void read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const override {
     cache_.read_kv(layer, id, keys, values);
   }
-  std::string_view arithmetic() const override { return "reference"; }
-  bool phases_agree() const override { return true; }
 
-  size_t weight_bytes() const override {
-    size_t bytes = 0;
-    for (const Matrix& m : matrices_) bytes += m.values.size() * sizeof(float);
-    return bytes;
-  }
-  size_t kv_bytes() const override { return cache_.bytes(); }
-  size_t scratch_bytes() const override {
-    size_t bytes = 0;
-    for (const Activation2D& a : activations_) bytes += a.values.size() * sizeof(float);
-    return bytes;
+  // Programs share activations by their number, each as large as any of them needs it.
+  Result<ProgramId> compile(const Program& program) override {
+    activations_.resize(std::max(activations_.size(), program.activations.size()));
+    for (size_t i = 0; i < program.activations.size(); ++i) {
+      const ActShape& shape = program.activations[i];
+      const size_t n_rows = shape.rows == Rows::kAll ? limits_.max_rows : limits_.max_logit_rows;
+      std::vector<float>& values = activations_[i].values;
+      values.resize(std::max(values.size(), n_rows * shape.n_cols));
+    }
+    programs_.push_back(program);
+    return ProgramId{static_cast<uint32_t>(programs_.size() - 1)};
   }
 
-  void begin(const StepBatch& batch) override {
+  // Everything is done when it returns.
+  void run(ProgramId id, const StepBatch& batch) override {
     REQUIRE(batch.n_rows() <= limits_.max_rows && batch.logit_rows.size() <= limits_.max_logit_rows);
     batch_ = &batch;
     n_rows_ = batch.n_rows();
     n_logit_rows_ = static_cast<uint32_t>(batch.logit_rows.size());
     timings_.clear();
+    const Program& program = programs_[static_cast<uint32_t>(id)];
+    for (size_t i = 0; i < program.activations.size(); ++i) {
+      activations_[i].n_cols = program.activations[i].n_cols;
+      activations_[i].rows = program.activations[i].rows;
+    }
+    for (const Op& op : program.ops) {
+      timed(op, [&] { std::visit([this](const auto& one) { run(one); }, op); });
+    }
   }
-
-  void embed(const EmbedOp& op) override {
-    timed(OpKind::kEmbed, place_of(op), [&] {
-      for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
-        const float* from = weight(op.table).row(0, static_cast<uint32_t>(to_index(batch_->tokens[r])));
-        float* to = act(op.out).row(r);
-        for (uint32_t i = 0; i < act(op.out).n_cols; ++i) to[i] = from[i] * op.scale;
-        if (op.position_table == kNoWeight) continue;
-        const float* position = weight(op.position_table).row(0, static_cast<uint32_t>(batch_->positions[r]));
-        for (uint32_t i = 0; i < act(op.out).n_cols; ++i) to[i] += position[i];
-      }
-    });
-  }
-
-  void norm(const NormOp& op) override {
-    timed(OpKind::kNorm, place_of(op), [&] {
-      for (uint32_t r = 0; r < n_rows(op.rows); ++r) {
-        normalize(act(op.in).row(r), act(op.out).row(r), act(op.in).n_cols, op.kind, op.eps, vector(op.weight),
-                  vector(op.bias), op.accumulate);
-      }
-    });
-  }
-
-  void linear(const LinearOp& op) override {
-    timed(OpKind::kLinear, place_of(op), [&] {
-      const Matrix& w = weight(op.weight);
-      for (uint32_t r = 0; r < n_rows(op.rows); ++r) {
-        float* out = act(op.out).row(r);
-        for (uint32_t i = 0; i < w.n_rows; ++i) {
-          double y = dot(w.row(0, i), act(op.in).row(r), w.n_cols);
-          if (op.bias != kNoWeight) y += vector(op.bias)[i];
-          y = softcapped(activated(op.activation, y) * op.scale, op.softcap);
-          out[i] = static_cast<float>(op.accumulate ? out[i] + y : y);
-        }
-      }
-    });
-  }
-
-  void gated_linear(const GatedLinearOp& op) override {
-    timed(OpKind::kGatedLinear, place_of(op), [&] {
-      for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
-        gated(0, op.gate, op.up, op.activation, act(op.in).row(r), act(op.out).row(r));
-      }
-    });
-  }
-
-  void rope_store(const RopeStoreOp& op) override {
-    timed(OpKind::kRopeStore, place_of(op), [&] {
-      for (const BatchSequence& seq : batch_->seqs) {
-        for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
-          turn(op, act(op.q).row(r), op.n_heads, op.q_norm, batch_->positions[r]);
-          turn(op, act(op.k).row(r), op.n_kv_heads, op.k_norm, batch_->positions[r]);
-          for (uint32_t h = 0; h < op.n_kv_heads; ++h) {
-            const KvPlace place{op.layer, h, batch_->positions[r]};
-            cache_.store(seq.block_table, place, act(op.k).row(r) + h * op.head_dim,
-                         act(op.v).row(r) + h * op.head_dim);
-          }
-        }
-      }
-    });
-  }
-
-  void attention(const AttentionOp& op) override {
-    timed(OpKind::kAttention, place_of(op), [&] {
-      for (const BatchSequence& seq : batch_->seqs) {
-        for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
-          for (uint32_t h = 0; h < op.n_heads; ++h) attend(op, seq, r, h);
-        }
-      }
-    });
-  }
-
-  void route(const RouteOp& op) override {
-    timed(OpKind::kRoute, place_of(op), [&] {
-      for (uint32_t r = 0; r < batch_->n_rows(); ++r) route_row(op, r);
-    });
-  }
-
-  void experts(const ExpertsOp& op) override {
-    timed(OpKind::kExperts, place_of(op), [&] {
-      std::vector<float> hidden(weight(op.gate).n_rows);
-      for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
-        const Matrix& down = weight(op.down);
-        std::vector<double> sum(down.n_rows);
-        for (uint32_t k = 0; k < op.n_used; ++k) {
-          const auto expert = static_cast<uint32_t>(act(op.ids).row(r)[k]);
-          gated(expert, op.gate, op.up, op.activation, act(op.in).row(r), hidden.data());
-          for (uint32_t i = 0; i < down.n_rows; ++i) {
-            sum[i] += act(op.weights).row(r)[k] * dot(down.row(expert, i), hidden.data(), down.n_cols);
-          }
-        }
-        for (uint32_t i = 0; i < down.n_rows; ++i) {
-          act(op.out).row(r)[i] = static_cast<float>(act(op.out).row(r)[i] + sum[i]);
-        }
-      }
-    });
-  }
-
-  void select_rows(const SelectRowsOp& op) override {
-    timed(OpKind::kSelectRows, place_of(op), [&] {
-      for (uint32_t i = 0; i < batch_->logit_rows.size(); ++i) {
-        const float* from = act(op.in).row(batch_->logit_rows[i]);
-        std::copy(from, from + act(op.in).n_cols, act(op.out).row(i));
-      }
-    });
-  }
-
-  // Operations ran when they were given: there is nothing to start or to wait for.
-  void submit() override {}
-  Status reserve() override { return {}; }
   Status wait() override { return {}; }
 
   std::span<const float> read(ActId id) const override {
@@ -295,22 +199,111 @@ class ReferenceBackend final : public Backend {
   std::span<const OpTiming> last_trace() const override { return timings_; }
 
  private:
+  void run(const EmbedOp& op) {
+    for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
+      const float* from = weight(op.table).row(0, static_cast<uint32_t>(to_index(batch_->tokens[r])));
+      float* to = act(op.out).row(r);
+      for (uint32_t i = 0; i < act(op.out).n_cols; ++i) to[i] = from[i] * op.scale;
+      if (op.position_table == kNoWeight) continue;
+      const float* position = weight(op.position_table).row(0, static_cast<uint32_t>(batch_->positions[r]));
+      for (uint32_t i = 0; i < act(op.out).n_cols; ++i) to[i] += position[i];
+    }
+  }
+
+  void run(const NormOp& op) {
+    for (uint32_t r = 0; r < n_rows(op.rows); ++r) {
+      normalize(act(op.in).row(r), act(op.out).row(r), act(op.in).n_cols, op.kind, op.eps, vector(op.weight),
+                vector(op.bias), op.accumulate);
+    }
+  }
+
+  void run(const LinearOp& op) {
+    const Matrix& w = weight(op.weight);
+    for (uint32_t r = 0; r < n_rows(op.rows); ++r) {
+      float* out = act(op.out).row(r);
+      for (uint32_t i = 0; i < w.n_rows; ++i) {
+        double y = dot(w.row(0, i), act(op.in).row(r), w.n_cols);
+        if (op.bias != kNoWeight) y += vector(op.bias)[i];
+        y = softcapped(activated(op.activation, y) * op.scale, op.softcap);
+        out[i] = static_cast<float>(op.accumulate ? out[i] + y : y);
+      }
+    }
+  }
+
+  void run(const GatedLinearOp& op) {
+    for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
+      gated(0, op.gate, op.up, op.activation, act(op.in).row(r), act(op.out).row(r));
+    }
+  }
+
+  void run(const RopeStoreOp& op) {
+    for (const BatchSequence& seq : batch_->seqs) {
+      for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
+        turn(op, act(op.q).row(r), op.n_heads, op.q_norm, batch_->positions[r]);
+        turn(op, act(op.k).row(r), op.n_kv_heads, op.k_norm, batch_->positions[r]);
+        for (uint32_t h = 0; h < op.n_kv_heads; ++h) {
+          const KvPlace place{op.layer, h, batch_->positions[r]};
+          cache_.store(seq.block_table, place, act(op.k).row(r) + h * op.head_dim, act(op.v).row(r) + h * op.head_dim);
+        }
+      }
+    }
+  }
+
+  void run(const AttentionOp& op) {
+    for (const BatchSequence& seq : batch_->seqs) {
+      for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
+        for (uint32_t h = 0; h < op.n_heads; ++h) attend(op, seq, r, h);
+      }
+    }
+  }
+
+  void run(const RouteOp& op) {
+    for (uint32_t r = 0; r < batch_->n_rows(); ++r) route_row(op, r);
+  }
+
+  void run(const ExpertsOp& op) {
+    std::vector<float> hidden(weight(op.gate).n_rows);
+    for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
+      const Matrix& down = weight(op.down);
+      std::vector<double> sum(down.n_rows);
+      for (uint32_t k = 0; k < op.n_used; ++k) {
+        const auto expert = static_cast<uint32_t>(act(op.ids).row(r)[k]);
+        gated(expert, op.gate, op.up, op.activation, act(op.in).row(r), hidden.data());
+        for (uint32_t i = 0; i < down.n_rows; ++i) {
+          sum[i] += act(op.weights).row(r)[k] * dot(down.row(expert, i), hidden.data(), down.n_cols);
+        }
+      }
+      for (uint32_t i = 0; i < down.n_rows; ++i) {
+        act(op.out).row(r)[i] = static_cast<float>(act(op.out).row(r)[i] + sum[i]);
+      }
+    }
+  }
+
+  void run(const SelectRowsOp& op) {
+    for (uint32_t i = 0; i < batch_->logit_rows.size(); ++i) {
+      const float* from = act(op.in).row(batch_->logit_rows[i]);
+      std::copy(from, from + act(op.in).n_cols, act(op.out).row(i));
+    }
+  }
+
+  void run(const ChooseOp&) {}
+
   const Matrix& weight(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
   const float* vector(WeightId id) const { return id == kNoWeight ? nullptr : weight(id).values.data(); }
   Activation2D& act(ActId id) { return activations_[static_cast<uint32_t>(id)]; }
   uint32_t n_rows(Rows rows) const { return rows == Rows::kAll ? n_rows_ : n_logit_rows_; }
 
   template <class Body>
-  void timed(OpKind kind, OpPlace place, const Body& body) {
+  void timed(const Op& op, const Body& body) {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
     body();
-    if (!trace_) return;
+    if (!trace_ || std::holds_alternative<ChooseOp>(op)) return;
     const auto ns = [](auto duration) {
       return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
     };
-    timings_.push_back({kind, place, batch_->n_decode_rows == batch_->n_rows(), ns(start.time_since_epoch()),
-                        ns(Clock::now() - start), 0, 0});
+    timings_.push_back({kind_of(op), place_of(op), batch_->n_decode_rows == batch_->n_rows(),
+                        ns(start.time_since_epoch()), ns(Clock::now() - start), 0, 0});
   }
 
   void gated(uint32_t mat, WeightId gate, WeightId up, Activation activation, const float* in, float* out) const {
@@ -379,7 +372,8 @@ class ReferenceBackend final : public Backend {
 
   BackendLimits limits_;
   std::vector<Matrix> matrices_;
-  std::vector<Activation2D> activations_;
+  std::vector<Activation2D> activations_;  // as the program that ran last has them
+  std::vector<Program> programs_;
   ReferenceKvCache cache_;
   const StepBatch* batch_ = nullptr;        // until wait
   uint32_t n_rows_ = 0, n_logit_rows_ = 0;  // of the last step, for read()

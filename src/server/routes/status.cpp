@@ -44,7 +44,8 @@ Json sampling_json(const SamplingParams& params) {
 // As the metrics have them: scratch and free memory change while the model is used.
 Json devices_json(const ServedModel& model) {
   Json devices = Json::array();
-  for (const DeviceUse* use : model.loaded->backend->devices()) {
+  const BackendInfo info = model.loaded->backend->info();
+  for (const DeviceUse* use : info.devices) {
     devices.push_back({{"name", use->name},
                        {"weight_bytes", use->weight_bytes},
                        {"kv_bytes", use->kv_bytes},

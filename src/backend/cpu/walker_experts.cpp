@@ -1,14 +1,15 @@
-// The mixture-of-experts operations of StepRunner: routing, and the chosen experts' feed-forward. Rows are grouped by
+// Mixtures of experts: routing, and the chosen experts' feed-forward. Rows are grouped by
 // expert, so that each chosen expert's weights are read once a step; each (row, rank) slot is computed apart and the
 // slots of a row are added in order of rank.
 #include <algorithm>
 #include <cmath>
 
-#include "backend/cpu/step_runner.h"
+#include "backend/cpu/walker.h"
 #include "base/check.h"
 
 namespace realizar {
-void StepRunner::run(const RouteOp& op, uint32_t member) {
+
+void Walker::run(const RouteOp& op, const Hints&, uint32_t member) {
   share(batch_->n_rows(), member, [&](uint32_t r) {
     const float* logits = act(op.logits, r);
     float* ids = act(op.ids, r);
@@ -32,7 +33,7 @@ void StepRunner::run(const RouteOp& op, uint32_t member) {
   });
 }
 
-void StepRunner::group_by_expert(const ExpertsOp& op) {
+void Walker::group_by_expert(const ExpertsOp& op) {
   const uint32_t n_slots = batch_->n_rows() * op.n_used;
   REQUIRE(n_slots <= slots_.capacity());
   const auto expert_of = [&](uint32_t slot) { return static_cast<uint32_t>(act(op.ids)[slot]); };
@@ -54,56 +55,57 @@ void StepRunner::group_by_expert(const ExpertsOp& op) {
 }
 
 // Whether gate and up read the rows in different forms, so that the rows are prepared once for each.
-bool StepRunner::has_mixed_forms(const ExpertsOp& op) const {
+bool Walker::has_mixed_forms(const ExpertsOp& op) const {
   return prefill_form(kernels_, matrix(op.gate)) != prefill_form(kernels_, matrix(op.up));
 }
 
 // A group's slots can outnumber max_rows only if an expert were chosen twice for a row, which route never does.
-void StepRunner::expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member) {
+void Walker::expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member) {
   const PanelMatrix& gate = matrix(op.gate);
   const uint32_t n_items = n_pairs(gate), pair = item % n_items;
   const ExpertGroup& group = groups_[item / n_items];
   const RowList list{slot_rows_.data() + group.first, group.n_decode, group.n_slots};
-  float* g = accumulators(member, 0);
-  multiply_pair(kernels_, gate, group.expert, pair, {act(op.in), &prepared_}, list, g, tile(member));
+  float* g = scratch_.accumulators(member, 0);
+  multiply_pair(kernels_, gate, group.expert, pair, {act(op.in), &scratch_.prepared()}, list, g, scratch_.tile(member));
   const uint32_t first = pair * kPairRows, n = std::min(kPairRows, gate.n_rows - first);
   for (uint32_t i = 0; i < group.n_slots; ++i) {
     kernels_.map(map_kind(op.activation), g + size_t{i} * kPairRows, n);
-    float* out = hidden_.as<float>() + size_t{slots_[group.first + i]} * gate.n_rows + first;
+    float* out = scratch_.hidden() + size_t{slots_[group.first + i]} * gate.n_rows + first;
     std::copy_n(g + size_t{i} * kPairRows, n, out);
   }
 }
 
-void StepRunner::expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member) {
+void Walker::expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member) {
   const PanelMatrix& up = matrix(op.up);
   const uint32_t n_items = n_pairs(up), pair = item % n_items;
   const ExpertGroup& group = groups_[item / n_items];
   const RowList list{slot_rows_.data() + group.first, group.n_decode, group.n_slots};
   if (!has_mixed_forms(op)) expert_gates(op, item, member);
-  float* u = accumulators(member, 1);
-  multiply_pair(kernels_, up, group.expert, pair, {act(op.in), &prepared_}, list, u, tile(member));
+  float* u = scratch_.accumulators(member, 1);
+  multiply_pair(kernels_, up, group.expert, pair, {act(op.in), &scratch_.prepared()}, list, u, scratch_.tile(member));
   const uint32_t first = pair * kPairRows, n = std::min(kPairRows, up.n_rows - first);
   for (uint32_t i = 0; i < group.n_slots; ++i) {
-    float* out = hidden_.as<float>() + size_t{slots_[group.first + i]} * up.n_rows + first;
+    float* out = scratch_.hidden() + size_t{slots_[group.first + i]} * up.n_rows + first;
     for (uint32_t j = 0; j < n; ++j) out[j] *= u[size_t{i} * kPairRows + j];
   }
 }
 
-void StepRunner::expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member) {
+void Walker::expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member) {
   const PanelMatrix& down = matrix(op.down);
   const uint32_t n_items = n_pairs(down), pair = item % n_items;
   const ExpertGroup& group = groups_[item / n_items];
   const RowList list{slots_.data() + group.first, group.n_decode, group.n_slots};
-  float* acc = accumulators(member, 0);
-  multiply_pair(kernels_, down, group.expert, pair, {hidden_.as<float>(), &prepared_hidden_}, list, acc, tile(member));
+  float* acc = scratch_.accumulators(member, 0);
+  multiply_pair(kernels_, down, group.expert, pair, {scratch_.hidden(), &scratch_.prepared_hidden()}, list, acc,
+                scratch_.tile(member));
   const uint32_t first = pair * kPairRows, n = std::min(kPairRows, down.n_rows - first);
   for (uint32_t i = 0; i < group.n_slots; ++i) {
-    float* out = partial_.as<float>() + size_t{slots_[group.first + i]} * down.n_rows + first;
+    float* out = scratch_.partial() + size_t{slots_[group.first + i]} * down.n_rows + first;
     std::copy_n(acc + size_t{i} * kPairRows, n, out);
   }
 }
 
-void StepRunner::run(const ExpertsOp& op, uint32_t member) {
+void Walker::run(const ExpertsOp& op, const Hints&, uint32_t member) {
   const PanelMatrix &gate = matrix(op.gate), &up = matrix(op.up), &down = matrix(op.down);
   const RowList rows = row_list(Rows::kAll);
   // A pair of panels of one chosen expert is an item; the groups are known once rows are prepared.
@@ -118,12 +120,12 @@ void StepRunner::run(const ExpertsOp& op, uint32_t member) {
   share(n_items(up), member, [&](uint32_t item) { expert_hidden(op, item, member); });
   team_.barrier();
   const RowList slots{identity_.data(), rows.n_decode * op.n_used, rows.n_rows * op.n_used};
-  prepare_rows(prepared_hidden_, hidden_.as<float>(), down, slots, member);
+  prepare_rows(scratch_.prepared_hidden(), scratch_.hidden(), down, slots, member);
   share(n_items(down), member, [&](uint32_t item) { expert_outputs(op, item, member); });
   team_.barrier();
   share(rows.n_rows, member, [&](uint32_t r) {
     for (uint32_t k = 0; k < op.n_used; ++k) {
-      const float* from = partial_.as<float>() + (size_t{r} * op.n_used + k) * down.n_rows;
+      const float* from = scratch_.partial() + (size_t{r} * op.n_used + k) * down.n_rows;
       kernels_.axpy(act(op.weights, r)[k], from, act(op.out, r), down.n_rows);
     }
   });

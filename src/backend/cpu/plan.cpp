@@ -1,0 +1,143 @@
+#include "backend/cpu/plan.h"
+
+#include <algorithm>
+#include <string>
+
+#include "backend/cpu/attention.h"
+#include "backend/cpu/matmul.h"
+
+namespace realizar {
+namespace {
+
+// What the angles of a position follow from.
+struct Rotation {
+  WeightId inv_freq = kNoWeight;
+  float scale = 0;
+  uint32_t n_rot = 0, head_dim = 0;
+  bool operator==(const Rotation&) const = default;
+};
+
+class Planner {
+ public:
+  Planner(const KernelTable& kernels, const WeightStore& weights, const BackendLimits& limits)
+      : kernels_(kernels), weights_(weights), limits_(limits) {}
+
+  Plan plan(const Program& program) {
+    constexpr size_t kPageBytes = 4096;
+    plan_.acts = lay_out(program.activations, limits_, kPageBytes);
+    plan_.scratch.activation_bytes = plan_.acts.n_bytes;
+    for (const Op& op : program.ops) std::visit([this](const auto& one) { add(one); }, op);
+    if (!plan_.ops.empty()) plan_.ops.back().hints.barrier = false;  // the step's end is one
+    plan_.scratch.n_ops = plan_.ops.size();
+    plan_.scratch.n_units_lists = plan_.unit_rows.size();
+    return std::move(plan_);
+  }
+
+ private:
+  void add(const LinearOp& op) {
+    const bool prepares = !shares_input(op);
+    if (!prepares) plan_.ops.back().hints.barrier = false;
+    plan_.ops.push_back({op, {.prepares = prepares}});
+    will_prepare(op.weight);
+  }
+  void add(const GatedLinearOp& op) {
+    plan_.ops.push_back({op, {}});
+    will_prepare(op.gate);
+    will_prepare(op.up);
+  }
+  void add(const RopeStoreOp& op) {
+    Hints hints;
+    if (op.inv_freq != kNoWeight) {
+      const Rotation rotation{op.inv_freq, op.rope_scale, op.n_rot, op.head_dim};
+      hints.rotates = rotation != rotation_;
+      rotation_ = rotation;
+      plan_.scratch.rotation_cols = std::max(plan_.scratch.rotation_cols, op.head_dim);
+    }
+    plan_.ops.push_back({op, hints});
+  }
+  void add(const AttentionOp& op) {
+    const auto found = std::ranges::find(plan_.unit_rows, query_rows(op));
+    const auto idx = static_cast<uint32_t>(found - plan_.unit_rows.begin());
+    if (found == plan_.unit_rows.end()) plan_.unit_rows.push_back(query_rows(op));
+    plan_.ops.push_back({op, {.units_idx = idx}});
+    ScratchSizes& scratch = plan_.scratch;
+    const uint32_t group = op.n_heads / op.n_kv_heads;
+    const size_t task_floats = attention_scratch(op) + 2 * sums_floats(op, max_queries(op));
+    scratch.attention_floats = std::max(scratch.attention_floats, task_floats);
+    if (limits_.max_context <= kSplitPositions) return;
+    const size_t max_parts = size_t{limits_.max_seqs} * n_parts(limits_.max_context);
+    scratch.part_floats = std::max(scratch.part_floats, max_parts * op.n_kv_heads * sums_floats(op, group));
+  }
+  void add(const ExpertsOp& op) {
+    plan_.ops.push_back({op, {}});
+    will_prepare(op.gate);
+    will_prepare(op.up);
+    ScratchSizes& scratch = plan_.scratch;
+    scratch.n_used = std::max(scratch.n_used, op.n_used);
+    scratch.hidden_cols = std::max(scratch.hidden_cols, weights_.matrix(op.down).n_cols);
+    scratch.expert_cols = std::max(scratch.expert_cols, weights_.matrix(op.down).n_rows);
+  }
+  void add(const ChooseOp&) {}  // left to the caller
+  template <class Other>
+  void add(const Other& op) {
+    plan_.ops.push_back({op, {}});
+  }
+
+  void will_prepare(WeightId id) {
+    plan_.scratch.prepared_cols = std::max(plan_.scratch.prepared_cols, weights_.matrix(id).n_cols);
+  }
+
+  // Products of the same rows (q, k and v) prepare them once and do not wait for each other, so each must write
+  // elsewhere than all before it in the run.
+  bool shares_input(const LinearOp& op) const {
+    for (auto planned = plan_.ops.rbegin(); planned != plan_.ops.rend(); ++planned) {
+      const auto* before = std::get_if<LinearOp>(&planned->op);
+      if (before == nullptr || op.in != before->in || op.rows != before->rows || op.in == before->out ||
+          op.out == before->out || form_of(op) != form_of(*before)) {
+        return false;
+      }
+      if (planned->hints.prepares) return true;  // the first of the run
+    }
+    return false;
+  }
+  RowForm form_of(const LinearOp& op) const { return prefill_form(kernels_, weights_.matrix(op.weight)); }
+
+  const KernelTable& kernels_;
+  const WeightStore& weights_;
+  const BackendLimits& limits_;
+  Plan plan_;
+  Rotation rotation_;  // of the last rope_store
+};
+
+}  // namespace
+
+ScratchSizes larger(const ScratchSizes& a, const ScratchSizes& b) {
+  return {.n_ops = std::max(a.n_ops, b.n_ops),
+          .activation_bytes = std::max(a.activation_bytes, b.activation_bytes),
+          .prepared_cols = std::max(a.prepared_cols, b.prepared_cols),
+          .rotation_cols = std::max(a.rotation_cols, b.rotation_cols),
+          .attention_floats = std::max(a.attention_floats, b.attention_floats),
+          .part_floats = std::max(a.part_floats, b.part_floats),
+          .n_units_lists = std::max(a.n_units_lists, b.n_units_lists),
+          .n_used = std::max(a.n_used, b.n_used),
+          .hidden_cols = std::max(a.hidden_cols, b.hidden_cols),
+          .expert_cols = std::max(a.expert_cols, b.expert_cols)};
+}
+
+Status check_bounds(const Program& program) {
+  for (const Op& op : program.ops) {
+    const auto* experts = std::get_if<ExpertsOp>(&op);
+    if (experts == nullptr || experts->n_used <= kMaxUsedExperts) continue;
+    return unsupported("the cpu backend runs models of at most " + std::to_string(kMaxUsedExperts) +
+                           " experts a token, and this one has " + std::to_string(experts->n_used),
+                       "n_experts_used");
+  }
+  return {};
+}
+
+Plan make_plan(const Program& program, const KernelTable& kernels, const WeightStore& weights,
+               const BackendLimits& limits) {
+  return Planner(kernels, weights, limits).plan(program);
+}
+
+}  // namespace realizar

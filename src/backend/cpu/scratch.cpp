@@ -1,0 +1,45 @@
+#include "backend/cpu/scratch.h"
+
+#include <algorithm>
+
+namespace realizar {
+namespace {
+
+Status grow(Pages& pages, size_t n_bytes) {
+  if (pages.size() >= n_bytes) return {};
+  RZ_TRY(pages, Pages::allocate(n_bytes));
+  return {};
+}
+
+Status grow(PreparedRows& rows, size_t n_rows, uint32_t n_cols) {
+  const auto n = static_cast<uint32_t>(n_rows);
+  return n_cols == 0 || rows.fits(n, n_cols) ? Status() : rows.reserve(n, n_cols);
+}
+
+}  // namespace
+
+Status Scratch::fit(const ScratchSizes& sizes) {
+  sizes_ = larger(sizes_, sizes);
+  const size_t max_rows = limits_.max_rows, n_slots = max_rows * sizes_.n_used;
+  RZ_CHECK_OK(grow(activations_, sizes_.activation_bytes));
+  RZ_CHECK_OK(grow(rotations_, max_rows * sizes_.rotation_cols * sizeof(float)));
+  RZ_CHECK_OK(grow(parts_, sizes_.part_floats * sizeof(float)));
+  RZ_CHECK_OK(grow(hidden_, n_slots * sizes_.hidden_cols * sizeof(float)));
+  RZ_CHECK_OK(grow(partial_, n_slots * sizes_.expert_cols * sizeof(float)));
+  RZ_CHECK_OK(grow(prepared_, n_rows(), sizes_.prepared_cols));
+  RZ_CHECK_OK(grow(prepared_hidden_, n_slots, sizes_.hidden_cols));
+  for (Member& member : members_) {
+    RZ_CHECK_OK(grow(member.products, 2 * n_rows() * kPairRows * sizeof(float) + kTileBytes));
+    RZ_CHECK_OK(grow(member.attention, sizes_.attention_floats * sizeof(float)));
+  }
+  return {};
+}
+
+size_t Scratch::n_bytes() const {
+  size_t n = prepared_.n_bytes() + prepared_hidden_.n_bytes();
+  for (const Pages* pages : {&activations_, &rotations_, &parts_, &hidden_, &partial_}) n += pages->size();
+  for (const Member& member : members_) n += member.products.size() + member.attention.size();
+  return n;
+}
+
+}  // namespace realizar

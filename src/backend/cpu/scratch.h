@@ -1,0 +1,48 @@
+// What operations compute in: activations, and what they make of them. Programs share it, since one runs at a time.
+#pragma once
+
+#include <vector>
+
+#include "backend/cpu/matmul.h"
+#include "backend/cpu/plan.h"
+
+namespace realizar {
+
+class Scratch {
+ public:
+  void configure(const BackendLimits& limits, uint32_t n_members) {
+    limits_ = limits;
+    members_.resize(n_members);
+  }
+  // Memory for programs of these sizes as well; what it held is lost. Errors: ResourceExhausted.
+  Status fit(const ScratchSizes& sizes);
+  size_t n_bytes() const;
+
+  std::byte* activations() const { return activations_.as<std::byte>(); }
+  float* rotations() const { return rotations_.as<float>(); }  // [max rows, head_dim / 2, (cos, sin)], by position
+  float* parts() const { return parts_.as<float>(); }
+  float* hidden() const { return hidden_.as<float>(); }    // [slots, hidden_cols]
+  float* partial() const { return partial_.as<float>(); }  // [slots, expert_cols]
+  PreparedRows& prepared() { return prepared_; }           // of one activation at a time
+  PreparedRows& prepared_hidden() { return prepared_hidden_; }
+  // Of a member: accumulators of two products for all rows, a tile, and what one attention task needs.
+  float* accumulators(uint32_t member, uint32_t which) const {
+    return members_[member].products.as<float>() + kTileBytes / sizeof(float) + which * n_rows() * kPairRows;
+  }
+  std::byte* tile(uint32_t member) const { return members_[member].products.as<std::byte>(); }
+  float* attention(uint32_t member) const { return members_[member].attention.as<float>(); }
+
+ private:
+  struct Member {
+    Pages products, attention;
+  };
+  size_t n_rows() const { return std::max(limits_.max_rows, limits_.max_logit_rows); }
+
+  BackendLimits limits_;
+  ScratchSizes sizes_;
+  Pages activations_, rotations_, parts_, hidden_, partial_;
+  PreparedRows prepared_, prepared_hidden_;
+  std::vector<Member> members_;
+};
+
+}  // namespace realizar

@@ -1,0 +1,123 @@
+// Walks a plan with the whole team: every member runs every operation, takes items of it from a shared counter, and
+// meets the others at a barrier where the plan says so. Which member does an item never changes its result.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/cpu/attention.h"
+#include "backend/cpu/attention_units.h"
+#include "backend/cpu/matmul.h"
+#include "backend/cpu/op_trace.h"
+#include "backend/cpu/plan.h"
+#include "backend/cpu/scratch.h"
+#include "base/work_shares.h"
+
+namespace realizar {
+
+MapKind map_kind(Activation activation);
+
+class Walker {
+ public:
+  // All must outlive it.
+  Walker(const KernelTable& kernels, ThreadTeam& team, const WeightStore& weights, const KvStore& cache)
+      : kernels_(kernels), team_(team), weights_(weights), cache_(cache), phases_(team.size()) {}
+
+  void configure(const BackendLimits& limits);
+  // Takes the memory of the plan's steps: they allocate nothing. Errors: ResourceExhausted.
+  Status fit(const Plan& plan);
+  // The plan must be there until its results are read.
+  void run(const Plan& plan, const StepBatch& batch);
+
+  // Of the plan that ran last.
+  std::span<const float> read(ActId id) const;
+  size_t scratch_bytes() const { return scratch_.n_bytes(); }
+  void set_trace(bool on) { trace_on_ = on; }
+  std::span<const OpTiming> trace() const { return trace_.timings(); }
+
+ private:
+  void walk(uint32_t member);
+  // walker_rows.cpp
+  void run(const EmbedOp& op, const Hints&, uint32_t member);
+  void run(const NormOp& op, const Hints&, uint32_t member);
+  void run(const RopeStoreOp& op, const Hints& hints, uint32_t member);
+  void run(const SelectRowsOp& op, const Hints&, uint32_t member);
+  void normalize(const NormOp& op, const float* in, float* out, uint32_t n) const;
+  float* rotation(const RopeStoreOp& op, uint32_t row) const;
+  void find_rotation(const RopeStoreOp& op, uint32_t row) const;
+  void rotate_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm, uint32_t row) const;
+  // walker_linear.cpp
+  void run(const LinearOp& op, const Hints& hints, uint32_t member);
+  void run(const GatedLinearOp& op, const Hints&, uint32_t member);
+  void prepare(ActId act, const PanelMatrix& m, const RowList& list, uint32_t member);
+  void prepare_rows(PreparedRows& to, const float* source, const PanelMatrix& m, const RowList& list, uint32_t member);
+  void finish_linear(const LinearOp& op, const RowList& list, uint32_t pair, float* acc);
+  // walker_attention.cpp
+  void run(const AttentionOp& op, const Hints& hints, uint32_t member);
+  float* part(const AttentionOp& op, uint32_t idx, uint32_t kv_head) const;
+  void attend_rows(const AttentionOp& op, const AttentionUnits& units, const AttentionUnit& unit, uint32_t kv_head,
+                   uint32_t member);
+  void attend_part(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member);
+  void merge_parts(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head);
+  // walker_experts.cpp
+  void run(const RouteOp& op, const Hints&, uint32_t member);
+  void run(const ExpertsOp& op, const Hints&, uint32_t member);
+  void run(const ChooseOp&, const Hints&, uint32_t) {}  // no plan has it
+  void group_by_expert(const ExpertsOp& op);
+  bool has_mixed_forms(const ExpertsOp& op) const;
+  void expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member);
+  void expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member);
+  void expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member);
+
+  // Calls body(i) for each i < n, spread over the team; every member must enter the same loops.
+  template <class Body>
+  void share(uint32_t n, uint32_t member, const Body& body) {
+    share_work(&taken_[size_t{phases_[member].n_loops++} * team_.size()], n, member, team_.size(), body);
+  }
+
+  const PanelMatrix& matrix(WeightId id) const { return weights_.matrix(id); }
+  const float* vector(WeightId id) const { return weights_.vector(id); }
+  float* act(ActId id, uint32_t row = 0) const {
+    const ActPlace& place = plan_->acts[id];
+    return reinterpret_cast<float*>(scratch_.activations() + place.offset) + size_t{row} * place.n_cols;
+  }
+  uint32_t n_cols(ActId id) const { return plan_->acts[id].n_cols; }
+  RowList row_list(Rows rows) const { return rows == Rows::kAll ? all_rows_ : logit_rows_; }
+
+  static constexpr uint32_t kLoopsPerOp = 7;
+
+  const KernelTable& kernels_;
+  ThreadTeam& team_;
+  const WeightStore& weights_;
+  const KvStore& cache_;
+  BackendLimits limits_;
+  Scratch scratch_;
+  // How far a member has come in a step; each on a line of the cache of its own.
+  struct alignas(64) Phase {
+    uint32_t n_loops = 0;  // entered
+  };
+  std::vector<Phase> phases_;
+  std::unique_ptr<std::atomic<uint32_t>[]> taken_;  // of each loop and member, see share_work
+  size_t n_ops_ = 0;                                // that taken_ is for
+  std::vector<uint32_t> identity_;                  // 0, 1, 2, ...
+
+  // Of the step; read() needs the plan and the rows when the batch is gone.
+  const Plan* plan_ = nullptr;
+  const StepBatch* batch_ = nullptr;
+  RowList all_rows_{}, logit_rows_{};
+  std::vector<AttentionUnits> units_;  // of each number of rows that the plan wants
+
+  // Mixture of experts. A slot is one (row, rank) pair: row * n_used + rank.
+  struct ExpertGroup {
+    uint32_t expert, first, n_decode, n_slots;  // slots_[first ..], decode slots first
+  };
+  std::vector<ExpertGroup> groups_;
+  std::vector<uint32_t> slots_, slot_rows_;
+
+  bool trace_on_ = false;
+  OpTrace trace_;
+};
+
+}  // namespace realizar

@@ -1,0 +1,108 @@
+// Products with one matrix, and with the two of a gated pair.
+#include <algorithm>
+
+#include "backend/cpu/walker.h"
+
+namespace realizar {
+
+MapKind map_kind(Activation activation) {
+  switch (activation) {
+    case Activation::kNone:
+      return MapKind::kNone;
+    case Activation::kSilu:
+      return MapKind::kSilu;
+    case Activation::kGelu:
+      return MapKind::kGelu;
+    case Activation::kGeluErf:
+      return MapKind::kGeluErf;
+    case Activation::kRelu:
+      return MapKind::kRelu;
+    case Activation::kReluSquared:
+      return MapKind::kReluSquared;
+  }
+  return MapKind::kNone;
+}
+
+void Walker::prepare_rows(PreparedRows& to, const float* source, const PanelMatrix& m, const RowList& list,
+                          uint32_t member) {
+  share(list.n_rows, member, [&](uint32_t r) {
+    const bool decode = r < list.n_decode;
+    if (m.is_plain() && decode) return;  // such rows are read as they are
+    to.prepare(kernels_, m, decode, source + size_t{r} * m.n_cols, r);
+  });
+  team_.barrier();
+}
+
+void Walker::prepare(ActId id, const PanelMatrix& m, const RowList& list, uint32_t member) {
+  prepare_rows(scratch_.prepared(), act(id), m, list, member);
+}
+
+void Walker::finish_linear(const LinearOp& op, const RowList& list, uint32_t pair, float* acc) {
+  const uint32_t first = pair * kPairRows, n = std::min(kPairRows, matrix(op.weight).n_rows - first);
+  for (uint32_t r = 0; r < list.n_rows; ++r) {
+    float* y = acc + size_t{r} * kPairRows;
+    if (op.bias != kNoWeight) kernels_.axpy(1.0f, vector(op.bias) + first, y, n);
+    kernels_.map(map_kind(op.activation), y, n);
+    if (op.scale != 1.0f) kernels_.scale(op.scale, y, n);
+    if (op.softcap > 0) {
+      kernels_.scale(1.0f / op.softcap, y, n);
+      kernels_.map(MapKind::kTanh, y, n);
+      kernels_.scale(op.softcap, y, n);
+    }
+    float* out = act(op.out, r) + first;
+    if (op.accumulate) {
+      kernels_.axpy(1.0f, y, out, n);
+    } else {
+      std::copy_n(y, n, out);
+    }
+  }
+}
+
+void Walker::run(const LinearOp& op, const Hints& hints, uint32_t member) {
+  const PanelMatrix& m = matrix(op.weight);
+  const RowList list = row_list(op.rows);
+  if (hints.prepares) prepare(op.in, m, list, member);
+  const Operand in{act(op.in), &scratch_.prepared()};
+  float* acc = scratch_.accumulators(member, 0);
+  const auto multiply = [&](uint32_t pair) {
+    multiply_pair(kernels_, m, 0, pair, in, list, acc, scratch_.tile(member));
+    finish_linear(op, list, pair, acc);
+  };
+  share(n_pairs(m), member, multiply);
+}
+
+void Walker::run(const GatedLinearOp& op, const Hints&, uint32_t member) {
+  const PanelMatrix &gate = matrix(op.gate), &up = matrix(op.up);
+  const RowList list = row_list(Rows::kAll);
+  const Operand in{act(op.in), &scratch_.prepared()};
+  float *g = scratch_.accumulators(member, 0), *u = scratch_.accumulators(member, 1);
+  const bool mixed =
+      prefill_form(kernels_, gate) != prefill_form(kernels_, up);  // the rows are then prepared once for each
+  if (mixed) {
+    prepare(op.in, gate, list, member);
+    share(n_pairs(gate), member, [&](uint32_t pair) {
+      multiply_pair(kernels_, gate, 0, pair, in, list, g, scratch_.tile(member));
+      const uint32_t first = pair * kPairRows, n = std::min(kPairRows, gate.n_rows - first);
+      for (uint32_t r = 0; r < list.n_rows; ++r) {
+        kernels_.map(map_kind(op.activation), g + size_t{r} * kPairRows, n);
+        std::copy_n(g + size_t{r} * kPairRows, n, act(op.out, r) + first);
+      }
+    });
+    team_.barrier();
+  }
+  prepare(op.in, up, list, member);
+  const auto multiply = [&](uint32_t pair) {
+    const uint32_t first = pair * kPairRows, n = std::min(kPairRows, up.n_rows - first);
+    if (!mixed) multiply_pair(kernels_, gate, 0, pair, in, list, g, scratch_.tile(member));
+    multiply_pair(kernels_, up, 0, pair, in, list, u, scratch_.tile(member));
+    for (uint32_t r = 0; r < list.n_rows; ++r) {
+      const size_t at = size_t{r} * kPairRows;
+      float* out = act(op.out, r) + first;
+      if (!mixed) kernels_.map(map_kind(op.activation), g + at, n);
+      for (uint32_t i = 0; i < n; ++i) out[i] = (mixed ? out[i] : g[at + i]) * u[at + i];
+    }
+  };
+  share(n_pairs(up), member, multiply);
+}
+
+}  // namespace realizar

@@ -1,0 +1,29 @@
+// Packed matrices and vectors, by their handles.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backend/cpu/panels.h"
+
+namespace realizar {
+
+class WeightStore {
+ public:
+  // `team` packs. Errors: as pack_panels.
+  Result<WeightId> add_matrix(const MatrixSource& source, ThreadTeam& team);
+  Result<WeightId> add_vector(std::span<const float> values);
+
+  const PanelMatrix& matrix(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
+  // Null for kNoWeight.
+  const float* vector(WeightId id) const {
+    return id == kNoWeight ? nullptr : reinterpret_cast<const float*>(matrix(id).data);
+  }
+  size_t n_bytes() const;
+
+ private:
+  Arena memory_;
+  std::vector<PanelMatrix> matrices_;
+};
+
+}  // namespace realizar
