@@ -149,7 +149,7 @@ TEST_P(LinearTest, ATransposedMatrixOfBlocksIsRefusedByName) {
   for (const auto& backend : backends) {
     ASSERT_TRUE(backend->configure({.max_rows = 1, .max_logit_rows = 1}).ok());
     const auto loaded = backend->load_matrix(source);
-    ASSERT_EQ(loaded.ok(), is_taken) << backend->name();
+    ASSERT_EQ(loaded.ok(), is_taken) << backend->info().name;
     if (is_taken) continue;
     EXPECT_EQ(loaded.error().code, ErrorCode::kUnsupported);
     EXPECT_EQ(loaded.error().message, "a transposed matrix of type " + std::string(traits(type()).name));
