@@ -23,44 +23,51 @@ constexpr TopName kTopNames[] = {{&Weights::embed, "embed"},
                                  {&Weights::final_norm, "final_norm"},
                                  {&Weights::final_norm_bias, "final_norm_bias"},
                                  {&Weights::head, "head"},
-                                 {&Weights::head_bias, "head_bias"},
-                                 {&Weights::inv_freq, "inv_freq"}};
-struct LayerName {
-  WeightId LayerWeights::*weight;
-  const char* name;
-};
-constexpr LayerName kLayerNames[] = {{&LayerWeights::attn_norm, "attn_norm"},
-                                     {&LayerWeights::attn_norm_bias, "attn_norm_bias"},
-                                     {&LayerWeights::attn_post_norm, "attn_post_norm"},
-                                     {&LayerWeights::wq, "wq"},
-                                     {&LayerWeights::wk, "wk"},
-                                     {&LayerWeights::wv, "wv"},
-                                     {&LayerWeights::wo, "wo"},
-                                     {&LayerWeights::bq, "bq"},
-                                     {&LayerWeights::bk, "bk"},
-                                     {&LayerWeights::bv, "bv"},
-                                     {&LayerWeights::bo, "bo"},
-                                     {&LayerWeights::q_norm, "q_norm"},
-                                     {&LayerWeights::k_norm, "k_norm"},
-                                     {&LayerWeights::ffn_norm, "ffn_norm"},
-                                     {&LayerWeights::ffn_norm_bias, "ffn_norm_bias"},
-                                     {&LayerWeights::ffn_post_norm, "ffn_post_norm"},
-                                     {&LayerWeights::w_gate, "w_gate"},
-                                     {&LayerWeights::w_up, "w_up"},
-                                     {&LayerWeights::w_down, "w_down"},
-                                     {&LayerWeights::b_up, "b_up"},
-                                     {&LayerWeights::b_down, "b_down"},
-                                     {&LayerWeights::router, "router"}};
+                                 {&Weights::head_bias, "head_bias"}};
 
-// "wq.0" of layer 0, "embed" of none.
+using Names = std::vector<std::pair<WeightId, const char*>>;
+
+Names names_of(const AttentionWeights& w) {
+  return {{w.wq, "wq"}, {w.wk, "wk"}, {w.wv, "wv"}, {w.wo, "wo"},         {w.bq, "bq"},
+          {w.bk, "bk"}, {w.bv, "bv"}, {w.bo, "bo"}, {w.q_norm, "q_norm"}, {w.k_norm, "k_norm"}};
+}
+
+Names names_of(const GatedWeights& w) {
+  return {{w.w_gate, "w_gate"}, {w.w_up, "w_up"}, {w.w_down, "w_down"}};
+}
+
+Names names_of(const PlainWeights& w) {
+  return {{w.w_up, "w_up"}, {w.w_down, "w_down"}, {w.b_up, "b_up"}, {w.b_down, "b_down"}};
+}
+
+Names names_of(const ExpertWeights& w) {
+  return {{w.router, "router"}, {w.w_gate, "w_gate"}, {w.w_up, "w_up"}, {w.w_down, "w_down"}};
+}
+
+Names names_of(const LayerWeights& w) {
+  Names names{{w.attn_norm, "attn_norm"}, {w.attn_norm_bias, "attn_norm_bias"}, {w.attn_post_norm, "attn_post_norm"},
+              {w.ffn_norm, "ffn_norm"},   {w.ffn_norm_bias, "ffn_norm_bias"},   {w.ffn_post_norm, "ffn_post_norm"}};
+  const auto add = [&](const auto& kind) {
+    const Names more = names_of(kind);
+    names.insert(names.end(), more.begin(), more.end());
+  };
+  std::visit(add, w.mixer);
+  std::visit(add, w.ffn);
+  return names;
+}
+
+// "wq.0" of layer 0, "embed" of none; "inv_freq" of the first rotation, "inv_freq.1" of the second.
 std::string weight_name(const Weights& weights, WeightId id) {
   for (const TopName& top : kTopNames) {
     if (weights.*top.weight == id) return top.name;
   }
   for (size_t i = 0; i < weights.layers.size(); ++i) {
-    for (const LayerName& layer : kLayerNames) {
-      if (weights.layers[i].*layer.weight == id) return std::string(layer.name) + "." + std::to_string(i);
+    for (const auto& [weight, name] : names_of(weights.layers[i])) {
+      if (weight == id) return std::string(name) + "." + std::to_string(i);
     }
+  }
+  for (size_t i = 0; i < weights.inv_freqs.size(); ++i) {
+    if (weights.inv_freqs[i] == id) return i == 0 ? "inv_freq" : "inv_freq." + std::to_string(i);
   }
   return "a weight that the model does not have";
 }
@@ -108,7 +115,7 @@ TEST(Forward, DependsOnItsArgumentsAlone) {
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(outline_forward(*config), outline_forward(*config));
   ModelConfig other = *config;
-  other.layers[0].window += 1;
+  std::get<AttentionConfig>(other.layers[0].mixer).window += 1;
   EXPECT_NE(outline_forward(*config), outline_forward(other));
 }
 

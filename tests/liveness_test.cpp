@@ -57,32 +57,46 @@ struct Trait {
   Change change;
 };
 
+AttentionConfig& attention(ModelConfig& config, size_t layer) {
+  return std::get<AttentionConfig>(config.layers[layer].mixer);
+}
+
+template <class Kind>
+Kind& ffn(ModelConfig& config, size_t layer) {
+  return std::get<Kind>(config.layers[layer].ffn);
+}
+
 const Trait kTraits[] = {
-    {"ffn_kind", &kLlama, [](ModelConfig& c) { c.layers[1].ffn = FfnKind::kPlain; }},
-    {"layer_rope", &kLlama, [](ModelConfig& c) { c.layers[1].rope = false; }},
-    {"layer_window", &kLlama, [](ModelConfig& c) { c.layers[1].window = 5; }},
+    {"layer_rope", &kLlama, [](ModelConfig& c) { attention(c, 1).rope_idx = kNoRope; }},
+    {"layer_rope_idx", &kLlama,
+     [](ModelConfig& c) {
+       c.ropes.push_back(c.ropes[0]);
+       for (float& f : c.ropes[1].inv_freq) f *= 0.5f;
+       attention(c, 1).rope_idx = 1;
+     }},
+    {"layer_window", &kLlama, [](ModelConfig& c) { attention(c, 1).window = 5; }},
     {"norm_kind", &kLlama, [](ModelConfig& c) { c.norm = NormKind::kLayer; }},
-    {"norm_parallel", &kLlama, [](ModelConfig& c) { c.norm_place = NormPlace::kParallel; }},
-    {"norm_sandwich", &kGemma2, [](ModelConfig& c) { c.norm_place = NormPlace::kPre; }},
+    {"norm_parallel", &kLlama, [](ModelConfig& c) { c.layers[1].norm_place = NormPlace::kParallel; }},
+    {"norm_sandwich", &kGemma2, [](ModelConfig& c) { c.layers[1].norm_place = NormPlace::kPre; }},
     {"norm_eps", &kLlama, [](ModelConfig& c) { c.norm_eps = 0.1f; }},
-    {"qk_norm", &kQwen3, [](ModelConfig& c) { c.qk_norm = false; }},
-    {"gelu", &kLlama, [](ModelConfig& c) { c.activation = Activation::kGelu; }},
-    {"relu", &kGpt2, [](ModelConfig& c) { c.activation = Activation::kRelu; }},
+    {"qk_norm", &kQwen3, [](ModelConfig& c) { attention(c, 1).qk_norm = false; }},
+    {"gelu", &kLlama, [](ModelConfig& c) { ffn<GatedConfig>(c, 1).activation = Activation::kGelu; }},
+    {"relu", &kGpt2, [](ModelConfig& c) { ffn<PlainConfig>(c, 1).activation = Activation::kRelu; }},
     {"rope_n_rot", &kQwen2,
      [](ModelConfig& c) {
-       c.rope.n_rot = 4;
-       c.rope.inv_freq.resize(2);
+       c.ropes[0].n_rot = 4;
+       c.ropes[0].inv_freq.resize(2);
      }},
-    {"rope_interleaved", &kLlama, [](ModelConfig& c) { c.rope.interleaved = false; }},
-    {"rope_inv_freq", &kLlama, [](ModelConfig& c) { c.rope.inv_freq[1] *= 2; }},
-    {"rope_scale", &kLlama, [](ModelConfig& c) { c.rope.scale = 1.3f; }},
+    {"rope_interleaved", &kLlama, [](ModelConfig& c) { attention(c, 1).n_interleaved = 0; }},
+    {"rope_inv_freq", &kLlama, [](ModelConfig& c) { c.ropes[0].inv_freq[1] *= 2; }},
+    {"rope_scale", &kLlama, [](ModelConfig& c) { c.ropes[0].scale = 1.3f; }},
     {"learned_positions", &kGpt2, [](ModelConfig& c) { c.learned_positions = false; }},
-    {"moe_n_used", &kQwen3Moe, [](ModelConfig& c) { c.moe.n_used = 3; }},
-    {"moe_renormalize", &kQwen3Moe, [](ModelConfig& c) { c.moe.renormalize = false; }},
-    {"moe_scale", &kQwen3Moe, [](ModelConfig& c) { c.moe.scale = 1.5f; }},
+    {"moe_n_used", &kQwen3Moe, [](ModelConfig& c) { ffn<ExpertsConfig>(c, 1).n_used = 3; }},
+    {"moe_renormalize", &kQwen3Moe, [](ModelConfig& c) { ffn<ExpertsConfig>(c, 1).renormalize = false; }},
+    {"moe_scale", &kQwen3Moe, [](ModelConfig& c) { ffn<ExpertsConfig>(c, 1).scale = 1.5f; }},
     {"embed_scale", &kGpt2, [](ModelConfig& c) { c.embed_scale = 2.0f; }},
-    {"attn_scale", &kLlama, [](ModelConfig& c) { c.attn_scale *= 1.5f; }},
-    {"attn_softcap", &kGemma2, [](ModelConfig& c) { c.attn_softcap = 0; }},
+    {"attn_scale", &kLlama, [](ModelConfig& c) { attention(c, 1).scale *= 1.5f; }},
+    {"attn_softcap", &kGemma2, [](ModelConfig& c) { attention(c, 1).softcap = 0; }},
     {"final_softcap", &kGemma2, [](ModelConfig& c) { c.final_softcap = 0; }},
 };
 
@@ -103,6 +117,22 @@ TEST_P(TraitLiveness, MovesTheLogitsOnEveryBackend) {
 
 INSTANTIATE_TEST_SUITE_P(Traits, TraitLiveness, testing::ValuesIn(kTraits),
                          [](const auto& test) { return std::string(test.param.name); });
+
+// Each kind has its own tensors: with another in one layer the file lacks that layer's gate.
+TEST(KindLiveness, AnFfnOfAnotherKindInOneLayerMovesTheLogits) {
+  test::TinyModel model = test::tiny_model(kLlama);
+  const auto gated = model.open();
+  ASSERT_TRUE(gated.ok()) << gated.error().message;
+  ModelConfig config = *read_config(*gated);
+  const auto before = reference_logits(*gated, config);
+  std::erase_if(model.tensors, [](const test::TinyTensor& tensor) { return tensor.name == "blk.1.ffn_gate.weight"; });
+  config.layers[1].ffn = PlainConfig{ffn<GatedConfig>(config, 1).d_ff, Activation::kSilu};
+  const auto mixed = model.open();
+  ASSERT_TRUE(mixed.ok()) << mixed.error().message;
+  const auto after = reference_logits(*mixed, config);
+  EXPECT_GT(moved(before, after), kMoved);
+  EXPECT_LT(moved(after, cpu_logits(*mixed, config)), kAgree);
+}
 
 struct Architecture {
   std::string name;

@@ -17,7 +17,7 @@ RopeConfig rope_of(const test::TinyModel& model, uint32_t n_ctx = 0) {
   EXPECT_TRUE(file.ok());
   const auto config = read_config(*file, {.n_ctx = n_ctx});
   EXPECT_TRUE(config.ok()) << config.error().message;
-  return config.ok() ? config->rope : RopeConfig();
+  return config.ok() ? config->ropes.at(0) : RopeConfig();
 }
 
 TEST(RopeConfig, PlainFrequencies) {

@@ -55,7 +55,8 @@ Result<T> parse_name(const Named<T> (&choices)[n], std::string_view name, const 
 }
 
 uint64_t kv_bytes(const ModelConfig& c, const EngineOptions& options) {
-  const uint64_t kv_elems = uint64_t{2} * c.n_layers * c.n_kv_heads * c.head_dim * options.kv_tokens;
+  const AttentionConfig& attention = attention_of(c);
+  const uint64_t kv_elems = uint64_t{2} * c.n_layers * attention.n_kv_heads * attention.head_dim * options.kv_tokens;
   return row_bytes(kv_traits(options.kv_type), 32) * kv_elems / 32;
 }
 
@@ -63,11 +64,18 @@ uint64_t kv_bytes(const ModelConfig& c, const EngineOptions& options) {
 uint64_t reserve_bytes(const ModelConfig& c, const EngineOptions& options) {
   constexpr uint64_t kRuntimeBytes = uint64_t{512} << 20;
   const BackendLimits limits = Engine::limits_for(options);
-  const uint64_t n_hidden = uint64_t{c.d_ff} * std::max(1u, c.moe.n_used);
+  const AttentionConfig& attention = attention_of(c);
+  uint64_t n_used = 0;
+  for (const LayerConfig& layer : c.layers) {
+    if (const auto* experts = std::get_if<ExpertsConfig>(&layer.ffn))
+      n_used = std::max<uint64_t>(n_used, experts->n_used);
+  }
+  const uint64_t n_hidden = c.d_ff * std::max<uint64_t>(1, n_used);
   const uint64_t row_elems =
-      (4 + c.moe.n_used) * uint64_t{c.d_model} + 3 * uint64_t{c.n_heads} * c.head_dim + 3 * n_hidden;
+      (4 + n_used) * c.d_model + 3 * uint64_t{attention.n_heads} * attention.head_dim + 3 * n_hidden;
   const uint64_t n_floats = limits.max_rows * row_elems + limits.max_logit_rows * uint64_t{c.n_vocab};
-  return n_floats * sizeof(float) + cuda::attention_scratch_bytes({c.n_heads, c.head_dim}, limits) + kRuntimeBytes;
+  return n_floats * sizeof(float) + cuda::attention_scratch_bytes({attention.n_heads, attention.head_dim}, limits) +
+         kRuntimeBytes;
 }
 
 // As a GPU holds them: F8 with a scale for every kF8ScaleCols elements, whatever the file has.
@@ -281,9 +289,9 @@ void LoadedModel::fill_info() {
   info.backend = told.description;
   info.n_layers = c.n_layers;
   info.d_model = c.d_model;
-  info.n_heads = c.n_heads;
-  info.n_kv_heads = c.n_kv_heads;
-  info.head_dim = c.head_dim;
+  info.n_heads = attention_of(c).n_heads;
+  info.n_kv_heads = attention_of(c).n_kv_heads;
+  info.head_dim = attention_of(c).head_dim;
   info.d_ff = c.d_ff;
   info.n_vocab = c.n_vocab;
   info.n_ctx = engine->n_ctx();

@@ -51,9 +51,16 @@ Json scalar_json(const MetaValue& value) {
 }
 
 Json config_json(const ModelConfig& c) {
-  return {{"arch", c.arch},       {"n_layers", c.n_layers},     {"d_model", c.d_model},
-          {"n_heads", c.n_heads}, {"n_kv_heads", c.n_kv_heads}, {"head_dim", c.head_dim},
-          {"d_ff", c.d_ff},       {"n_vocab", c.n_vocab},       {"n_ctx_train", c.n_ctx_train}};
+  const AttentionConfig& attention = attention_of(c);
+  return {{"arch", c.arch},
+          {"n_layers", c.n_layers},
+          {"d_model", c.d_model},
+          {"n_heads", attention.n_heads},
+          {"n_kv_heads", attention.n_kv_heads},
+          {"head_dim", attention.head_dim},
+          {"d_ff", c.d_ff},
+          {"n_vocab", c.n_vocab},
+          {"n_ctx_train", c.n_ctx_train}};
 }
 
 Json file_json(const ModelFile& file, const ModelReport& report, bool with_tensors) {

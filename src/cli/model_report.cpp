@@ -29,7 +29,8 @@ constexpr std::pair<int, const char*> kFileTypes[] = {
     {17, "Q5_K_M"}, {18, "Q6_K"},   {21, "Q2_K_S"}, {25, "IQ4_NL"}, {30, "IQ4_XS"}, {32, "BF16"},   {38, "MXFP4"}};
 
 uint64_t kv_bytes(const ModelConfig& c, KvType type, uint32_t n_ctx) {
-  const uint64_t n_elems = uint64_t{2} * c.n_layers * c.n_kv_heads * c.head_dim * n_ctx;
+  const AttentionConfig& attention = attention_of(c);
+  const uint64_t n_elems = uint64_t{2} * c.n_layers * attention.n_kv_heads * attention.head_dim * n_ctx;
   return row_bytes(kv_traits(type), 32) * n_elems / 32;
 }
 

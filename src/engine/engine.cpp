@@ -150,8 +150,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
   }
   KvLayout layout;
   layout.n_layers = c.n_layers;
-  layout.n_kv_heads = c.n_kv_heads;
-  layout.head_dim = c.head_dim;
+  layout.n_kv_heads = attention_of(c).n_kv_heads;
+  layout.head_dim = attention_of(c).head_dim;
   layout.block_tokens = options.block_tokens;
   layout.n_blocks = n_blocks_for(options);
   layout.type = options.kv_type;
@@ -350,7 +350,7 @@ Status Engine::take_logits(uint32_t first_pos, uint32_t n_rows, std::vector<floa
 // Of the positions that are computed.
 KvNumbers Engine::read_kv(const Sequence& sequence) const {
   const uint32_t bt = pool_.block_tokens();
-  const size_t n_cols = size_t{config_.n_kv_heads} * config_.head_dim;
+  const size_t n_cols = size_t{attention_of(config_).n_kv_heads} * attention_of(config_).head_dim;
   KvNumbers kv;
   std::vector<float> keys(bt * n_cols), values(bt * n_cols);
   for (uint32_t layer = 0; layer < config_.n_layers; ++layer) {

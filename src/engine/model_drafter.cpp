@@ -20,8 +20,8 @@ Result<std::unique_ptr<ModelDrafter>> ModelDrafter::create(const Model& model, B
   const ModelConfig& c = model.config();
   KvLayout layout;
   layout.n_layers = c.n_layers;
-  layout.n_kv_heads = c.n_kv_heads;
-  layout.head_dim = c.head_dim;
+  layout.n_kv_heads = attention_of(c).n_kv_heads;
+  layout.head_dim = attention_of(c).head_dim;
   layout.block_tokens = options.block_tokens;
   layout.n_blocks = (options.kv_tokens + options.block_tokens - 1) / options.block_tokens;
   layout.type = options.kv_type;

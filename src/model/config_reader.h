@@ -37,7 +37,11 @@ class ConfigKeys {
 
 // The rotary embedding with every scaling rule folded into inv_freq (rope_config.cpp). `n_ctx`: positions to be used,
 // by which LongRoPE chooses its factors.
-Result<RopeConfig> read_rope(const ConfigKeys& keys, const ModelConfig& config, uint32_t n_ctx);
+Result<RopeConfig> read_rope(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train, uint32_t n_ctx);
+
+// A tensor by its name; null where there is none. Hugging Face files made from the bare model lack the first component
+// of each name ("transformer.", "model.").
+const TensorInfo* find_tensor(const ModelFile& file, std::string_view name);
 
 // Tensor data of any plain type as floats. Errors: Unsupported for block types.
 Result<std::vector<float>> read_vector(const TensorInfo& tensor);

@@ -41,29 +41,54 @@ class Hash {
   uint64_t value_;
 };
 
+// Structured bindings name every field: one that is added to a struct and forgotten here does not compile.
+void add(Hash& hash, const AttentionConfig& config) {
+  const auto& [n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, qk_norm, scale, softcap] = config;
+  hash.add_all(n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, qk_norm, scale, softcap);
+}
+
+void add(Hash& hash, const GatedConfig& config) {
+  const auto& [d_ff, activation] = config;
+  hash.add_all(d_ff, activation);
+}
+
+void add(Hash& hash, const PlainConfig& config) {
+  const auto& [d_ff, activation] = config;
+  hash.add_all(d_ff, activation);
+}
+
+void add(Hash& hash, const ExpertsConfig& config) {
+  const auto& [n_experts, n_used, d_ff, renormalize, scale, activation] = config;
+  hash.add_all(n_experts, n_used, d_ff, renormalize, scale, activation);
+}
+
+void add(Hash& hash, const LayerConfig& config) {
+  const auto& [norm_place, mixer, ffn] = config;
+  const auto add_kind = [&hash](const auto& kind) { add(hash, kind); };
+  hash.add_all(norm_place, mixer.index(), ffn.index());
+  std::visit(add_kind, mixer);
+  std::visit(add_kind, ffn);
+}
+
+void add(Hash& hash, const RopeConfig& config) {
+  const auto& [n_rot, inv_freq, scale] = config;
+  hash.add_all(n_rot, inv_freq, scale);
+}
+
 }  // namespace
 
 uint64_t hash_of(const TensorInfo& tensor, uint64_t previous) {
   return Hash(previous).add_all(tensor.name, tensor.type, tensor.shape).add(tensor.data).value();
 }
 
-// Structured bindings name every field: one that is added to a struct and forgotten here does not compile.
 uint64_t hash_of(const ModelConfig& config) {
-  const auto& [arch, name, n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, n_vocab, n_ctx_train, layers, norm,
-               norm_place, norm_eps, qk_norm, activation, rope, learned_positions, moe, embed_scale, attn_scale,
-               attn_softcap, final_softcap] = config;
+  const auto& [arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, layers, ropes, norm, norm_eps,
+               learned_positions, is_head_tied, embed_scale, final_softcap] = config;
   Hash hash(0);
-  hash.add_all(arch, name, n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, n_vocab, n_ctx_train, norm,
-               norm_place, norm_eps, qk_norm, activation, learned_positions, embed_scale, attn_scale, attn_softcap,
-               final_softcap);
-  for (const LayerConfig& layer : layers) {
-    const auto& [mixer, ffn, has_rope, window] = layer;
-    hash.add_all(mixer, ffn, has_rope, window);
-  }
-  const auto& [n_rot, interleaved, inv_freq, rope_scale] = rope;
-  hash.add_all(n_rot, interleaved, inv_freq, rope_scale);
-  const auto& [n_experts, n_used, expert_d_ff, renormalize, expert_scale] = moe;
-  hash.add_all(n_experts, n_used, expert_d_ff, renormalize, expert_scale);
+  hash.add_all(arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, norm, norm_eps, learned_positions,
+               is_head_tied, embed_scale, final_softcap);
+  for (const LayerConfig& layer : layers) add(hash, layer);
+  for (const RopeConfig& rope : ropes) add(hash, rope);
   return hash.value();
 }
 

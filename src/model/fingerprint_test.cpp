@@ -8,12 +8,16 @@
 namespace realizar {
 namespace {
 
+AttentionConfig& attention(ModelConfig& config, size_t layer) {
+  return std::get<AttentionConfig>(config.layers[layer].mixer);
+}
+
 ModelConfig some_config() {
   ModelConfig config;
   config.arch = "llama";
   config.n_layers = 2;
   config.layers.resize(2);
-  config.rope.inv_freq = {1, 0.5f, 0.25f};
+  config.ropes = {{.n_rot = 6, .inv_freq = {1, 0.5f, 0.25f}}};
   return config;
 }
 
@@ -22,21 +26,25 @@ TEST(Fingerprint, OfAConfigChangesWithEveryField) {
   EXPECT_EQ(hash_of(some_config()), *hashes.begin());
   const std::vector<std::function<void(ModelConfig&)>> edits{
       [](ModelConfig& c) { c.arch = "qwen2"; },
-      [](ModelConfig& c) { c.n_heads = 8; },
-      [](ModelConfig& c) { c.layers[1].window = 64; },
-      [](ModelConfig& c) { c.layers[0].window = 64; },
-      [](ModelConfig& c) { c.layers[1].rope = false; },
-      [](ModelConfig& c) { c.layers[1].ffn = FfnKind::kPlain; },
+      [](ModelConfig& c) { attention(c, 0).n_heads = 8; },
+      [](ModelConfig& c) { attention(c, 1).n_heads = 8; },
+      [](ModelConfig& c) { attention(c, 1).window = 64; },
+      [](ModelConfig& c) { attention(c, 0).window = 64; },
+      [](ModelConfig& c) { attention(c, 1).rope_idx = 0; },
+      [](ModelConfig& c) { attention(c, 0).n_interleaved = 6; },
+      [](ModelConfig& c) { attention(c, 0).scale = 0.125f; },
+      [](ModelConfig& c) { attention(c, 0).softcap = 50; },
+      [](ModelConfig& c) { c.layers[1].norm_place = NormPlace::kParallel; },
+      [](ModelConfig& c) { c.layers[1].ffn = PlainConfig{}; },
+      [](ModelConfig& c) { c.layers[1].ffn = ExpertsConfig{}; },
+      [](ModelConfig& c) { c.layers[1].ffn = ExpertsConfig{.scale = 2}; },
+      [](ModelConfig& c) { c.layers[1].ffn = GatedConfig{.activation = Activation::kGelu}; },
       [](ModelConfig& c) { c.norm_eps = 1e-5f; },
       [](ModelConfig& c) { c.norm_eps = 1.0000001e-5f; },
-      [](ModelConfig& c) { c.activation = Activation::kGelu; },
-      [](ModelConfig& c) { c.rope.inv_freq[2] = 0.2500001f; },
-      [](ModelConfig& c) { c.rope.inv_freq.pop_back(); },
-      [](ModelConfig& c) { c.rope.scale = 1.1f; },
-      [](ModelConfig& c) { c.rope.interleaved = true; },
-      [](ModelConfig& c) { c.moe.scale = 2; },
-      [](ModelConfig& c) { c.attn_scale = 0.125f; },
-      [](ModelConfig& c) { c.attn_softcap = 50; },
+      [](ModelConfig& c) { c.ropes[0].inv_freq[2] = 0.2500001f; },
+      [](ModelConfig& c) { c.ropes[0].inv_freq.pop_back(); },
+      [](ModelConfig& c) { c.ropes[0].scale = 1.1f; },
+      [](ModelConfig& c) { c.ropes.push_back(c.ropes[0]); },
       [](ModelConfig& c) { c.embed_scale = 2; },
   };
   for (size_t i = 0; i < edits.size(); ++i) {

@@ -10,8 +10,8 @@ namespace realizar {
 
 struct Forward {
   Program program;
-  ActId hidden;  // [n_logit_rows, d_model], the final normalized hidden states
-  ActId logits;  // [n_logit_rows, n_vocab]
+  ActId hidden = kNoAct;  // [n_logit_rows, d_model], the final normalized hidden states
+  ActId logits = kNoAct;  // [n_logit_rows, n_vocab]
 };
 
 Forward build_forward(const ModelConfig& config, const Weights& weights);

@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "backend/backend.h"
 #include "formats/model_file.h"
@@ -26,24 +28,25 @@ struct ModelOptions {
 // FormatError (key missing, of the wrong type or out of range).
 Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& options = {});
 
-// Role -> handle on the backend; names are gone. Vectors are F32.
+// Handles on the backend, by their parts; names are gone. Vectors are F32. A weight that the model lacks is kNoWeight.
+using MixerWeights = std::variant<AttentionWeights>;
+using FfnWeights = std::variant<GatedWeights, PlainWeights, ExpertWeights>;
+
 struct LayerWeights {
-  WeightId attn_norm = kNoWeight, attn_norm_bias = kNoWeight, attn_post_norm = kNoWeight;
-  WeightId wq = kNoWeight, wk = kNoWeight, wv = kNoWeight, wo = kNoWeight;
-  WeightId bq = kNoWeight, bk = kNoWeight, bv = kNoWeight, bo = kNoWeight;
-  WeightId q_norm = kNoWeight, k_norm = kNoWeight;
-  WeightId ffn_norm = kNoWeight, ffn_norm_bias = kNoWeight, ffn_post_norm = kNoWeight;
-  WeightId w_gate = kNoWeight, w_up = kNoWeight, w_down = kNoWeight;
-  WeightId b_up = kNoWeight, b_down = kNoWeight;
-  WeightId router = kNoWeight;  // with it, w_gate, w_up and w_down are stacks of experts
+  WeightId attn_norm = kNoWeight, attn_norm_bias = kNoWeight, attn_post_norm = kNoWeight;  // [d_model]
+  WeightId ffn_norm = kNoWeight, ffn_norm_bias = kNoWeight, ffn_post_norm = kNoWeight;     // [d_model]
+  MixerWeights mixer;                                                                      // of the layer's kinds
+  FfnWeights ffn;
 };
 
 struct Weights {
-  WeightId embed = kNoWeight, position_embed = kNoWeight;
-  WeightId final_norm = kNoWeight, final_norm_bias = kNoWeight;
-  WeightId head = kNoWeight, head_bias = kNoWeight;  // head == embed where tied
-  WeightId inv_freq = kNoWeight;
-  std::vector<LayerWeights> layers;
+  WeightId embed = kNoWeight;                                    // [n_vocab, d_model]
+  WeightId position_embed = kNoWeight;                           // [n_ctx_train, d_model]
+  WeightId final_norm = kNoWeight, final_norm_bias = kNoWeight;  // [d_model]
+  WeightId head = kNoWeight;                                     // [n_vocab, d_model]; the embedding where tied
+  WeightId head_bias = kNoWeight;                                // [n_vocab]
+  std::vector<WeightId> inv_freqs;                               // [n ropes], each [n_rot / 2]
+  std::vector<LayerWeights> layers;                              // [n_layers]
 };
 
 class Model {

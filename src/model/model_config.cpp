@@ -12,7 +12,7 @@ const char* name_of(NormPlace place) {
     case NormPlace::kSandwich:
       return "before and after each branch";
     case NormPlace::kParallel:
-      return "one for attention and ffn in parallel";
+      return "one for mixer and ffn in parallel";
   }
   return "";
 }
@@ -35,38 +35,65 @@ const char* name_of(Activation activation) {
   return "";
 }
 
-// One letter a layer: r rope, n no position encoding; w after it: sliding window.
-std::string layer_pattern(const ModelConfig& c) {
-  std::string pattern;
-  for (const LayerConfig& layer : c.layers) {
-    pattern += layer.rope ? 'r' : 'n';
-    if (layer.window > 0) pattern += 'w';
+std::string text_of(const AttentionConfig& c) {
+  std::string text = fmt::format("attention of {} heads on {} of {} dimensions, scale {}", c.n_heads, c.n_kv_heads,
+                                 c.head_dim, c.scale);
+  text += c.rope_idx == kNoRope ? ", no rope" : fmt::format(", rope {}", c.rope_idx);
+  if (c.n_interleaved > 0) text += fmt::format(", {} interleaved in the file", c.n_interleaved);
+  if (c.window > 0) text += fmt::format(", window {}", c.window);
+  if (c.qk_norm) text += ", norms of q and k";
+  if (c.softcap > 0) text += fmt::format(", softcap {}", c.softcap);
+  return text;
+}
+
+std::string text_of(const GatedConfig& c) {
+  return fmt::format("gated ffn of {}, {}", c.d_ff, name_of(c.activation));
+}
+
+std::string text_of(const PlainConfig& c) {
+  return fmt::format("plain ffn of {}, {}", c.d_ff, name_of(c.activation));
+}
+
+std::string text_of(const ExpertsConfig& c) {
+  return fmt::format("{} of {} experts of {}, {}, renormalize {}, scale {}", c.n_used, c.n_experts, c.d_ff,
+                     name_of(c.activation), c.renormalize, c.scale);
+}
+
+std::string text_of(const LayerConfig& layer) {
+  const auto text = [](const auto& kind) { return text_of(kind); };
+  return fmt::format("{}; {}; norms {}", std::visit(text, layer.mixer), std::visit(text, layer.ffn),
+                     name_of(layer.norm_place));
+}
+
+// A line for each run of layers that are alike.
+std::string layer_lines(const std::vector<LayerConfig>& layers) {
+  std::string lines;
+  for (size_t first = 0, end = 0; first < layers.size(); first = end) {
+    const std::string text = text_of(layers[first]);
+    while (end < layers.size() && text_of(layers[end]) == text) ++end;
+    lines += end - first == 1 ? fmt::format("layer {}: {}\n", first, text)
+                              : fmt::format("layers {} to {}: {}\n", first, end - 1, text);
   }
-  return pattern;
+  return lines;
 }
 
 }  // namespace
 
+const AttentionConfig& attention_of(const ModelConfig& config) {
+  return std::get<AttentionConfig>(config.layers.front().mixer);
+}
+
 std::string to_string(const ModelConfig& c) {
-  uint32_t window = 0;
-  for (const LayerConfig& layer : c.layers) window = layer.window > 0 ? layer.window : window;
-  std::string text = fmt::format(
-      "arch: {}\nname: {}\nn_layers: {}\nd_model: {}\nn_heads: {}\nn_kv_heads: {}\nhead_dim: {}\nd_ff: {}\nn_vocab: "
-      "{}\n"
-      "n_ctx_train: {}\nlayers: {} (r rope, n no position, w window)\nwindow: {}\nnorm: {} {}, eps {}\nqk_norm: {}\n"
-      "activation: {}\n",
-      c.arch, c.name, c.n_layers, c.d_model, c.n_heads, c.n_kv_heads, c.head_dim, c.d_ff, c.n_vocab, c.n_ctx_train,
-      layer_pattern(c), window, c.norm == NormKind::kRms ? "rms" : "layer", name_of(c.norm_place), c.norm_eps,
-      c.qk_norm, name_of(c.activation));
-  text += c.learned_positions ? "positions: learned\n"
-                              : fmt::format("rope: {} dimensions, scale {}, {}\n", c.rope.n_rot, c.rope.scale,
-                                            c.rope.interleaved ? "rows interleaved in the file" : "rows in halves");
-  if (c.moe.n_experts > 0) {
-    text += fmt::format("experts: {} of {}, d_ff {}, renormalize {}, scale {}\n", c.moe.n_used, c.moe.n_experts,
-                        c.moe.d_ff, c.moe.renormalize, c.moe.scale);
+  std::string text =
+      fmt::format("arch: {}\nname: {}\nn_layers: {}\nd_model: {}\nd_ff: {}\nn_vocab: {}\nn_ctx_train: {}\n", c.arch,
+                  c.name, c.n_layers, c.d_model, c.d_ff, c.n_vocab, c.n_ctx_train);
+  text += layer_lines(c.layers);
+  for (size_t i = 0; i < c.ropes.size(); ++i) {
+    text += fmt::format("rope {}: {} dimensions, scale {}\n", i, c.ropes[i].n_rot, c.ropes[i].scale);
   }
-  text += fmt::format("embed_scale: {}\nattn_scale: {}\nattn_softcap: {}\nfinal_softcap: {}\n", c.embed_scale,
-                      c.attn_scale, c.attn_softcap, c.final_softcap);
+  text += fmt::format("norm: {}, eps {}\nlearned_positions: {}\nis_head_tied: {}\nembed_scale: {}\nfinal_softcap: {}\n",
+                      c.norm == NormKind::kRms ? "rms" : "layer", c.norm_eps, c.learned_positions, c.is_head_tied,
+                      c.embed_scale, c.final_softcap);
   return text;
 }
 

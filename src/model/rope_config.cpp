@@ -134,7 +134,7 @@ Result<std::optional<std::vector<double>>> factors_tensor(const ConfigKeys& keys
   return std::optional<std::vector<double>>();
 }
 
-Status apply_longrope(const ConfigKeys& keys, const Scaling& s, const ModelConfig& config, uint32_t n_ctx,
+Status apply_longrope(const ConfigKeys& keys, const Scaling& s, uint32_t n_ctx_train, uint32_t n_ctx,
                       std::vector<double>& inv_freq, float& scale) {
   if (!s.n_ctx_old) return missing(keys, "the original context length");
   const bool is_long = n_ctx > *s.n_ctx_old;
@@ -146,7 +146,7 @@ Status apply_longrope(const ConfigKeys& keys, const Scaling& s, const ModelConfi
   }
   if (!factors) return missing(keys, is_long ? "long factors" : "short factors");
   RZ_CHECK_OK(divide_by(keys, *factors, is_long ? "long factors" : "short factors", inv_freq));
-  const double ratio = config.n_ctx_train / *s.n_ctx_old;
+  const double ratio = n_ctx_train / *s.n_ctx_old;
   const double own = ratio <= 1 ? 1 : std::sqrt(1 + std::log(ratio) / std::log(*s.n_ctx_old));
   scale = static_cast<float>(s.attention_factor.value_or(keys.is_gguf() ? 1 : own));
   return {};
@@ -159,24 +159,23 @@ bool has_longrope_tensors(const ConfigKeys& keys) {
          });
 }
 
-Result<uint32_t> read_n_rot(const ConfigKeys& keys, const ModelConfig& config) {
+Result<uint32_t> read_n_rot(const ConfigKeys& keys, uint32_t head_dim) {
   if (keys.is_gguf()) {
-    RZ_TRY(const auto n_rot, keys.optional_int("rope.dimension_count", "", 2, config.head_dim));
-    return n_rot.value_or(config.head_dim);
+    RZ_TRY(const auto n_rot, keys.optional_int("rope.dimension_count", "", 2, head_dim));
+    return n_rot.value_or(head_dim);
   }
   RZ_TRY(auto share, keys.optional_positive("", "partial_rotary_factor"));
   if (!share) {
     RZ_TRY(share, keys.optional_positive("", hf_key(keys.file(), "partial_rotary_factor")));
   }
-  return static_cast<uint32_t>(config.head_dim * std::min(share.value_or(1), 1.0));
+  return static_cast<uint32_t>(head_dim * std::min(share.value_or(1), 1.0));
 }
 
 }  // namespace
 
-Result<RopeConfig> read_rope(const ConfigKeys& keys, const ModelConfig& config, uint32_t n_ctx) {
+Result<RopeConfig> read_rope(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train, uint32_t n_ctx) {
   RopeConfig rope;
-  rope.interleaved = keys.is_gguf() && keys.spec().gguf_interleaved_rope;
-  RZ_TRY(rope.n_rot, read_n_rot(keys, config));
+  RZ_TRY(rope.n_rot, read_n_rot(keys, head_dim));
   if (rope.n_rot % 2 != 0 || rope.n_rot == 0) {
     return format_error(fmt::format("{}: rotary dimensions: expected an even number, actual {}",
                                     keys.file().path().string(), rope.n_rot));
@@ -203,7 +202,7 @@ Result<RopeConfig> read_rope(const ConfigKeys& keys, const ModelConfig& config, 
   } else if (scaling.kind == "llama3") {
     RZ_CHECK_OK(apply_llama3(keys, scaling, inv_freq));
   } else if (scaling.kind == "longrope" || has_longrope_tensors(keys)) {
-    RZ_CHECK_OK(apply_longrope(keys, scaling, config, n_ctx, inv_freq, rope.scale));
+    RZ_CHECK_OK(apply_longrope(keys, scaling, n_ctx_train, n_ctx, inv_freq, rope.scale));
   } else if (scaling.kind != "none") {
     return unsupported(fmt::format("{}: rope scaling '{}' is not supported (linear, yarn, llama3, longrope are)",
                                    keys.file().path().string(), scaling.kind),

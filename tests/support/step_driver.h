@@ -31,7 +31,8 @@ class StepDriver {
     driver->model_ = std::make_unique<Model>(std::move(model));
     const ModelConfig& c = driver->model_->config();
     const uint32_t n_blocks = (n_ctx + kBlockTokens - 1) / kBlockTokens;
-    const KvLayout layout{c.n_layers, c.n_kv_heads, c.head_dim, kBlockTokens, n_blocks, kv_type};
+    const AttentionConfig& attention = attention_of(c);
+    const KvLayout layout{c.n_layers, attention.n_kv_heads, attention.head_dim, kBlockTokens, n_blocks, kv_type};
     RZ_CHECK_OK(driver->backend_->create_kv_cache(layout));
     for (uint32_t i = layout.n_blocks; i-- > 0;) driver->blocks_.push_back(BlockId{i});
     const Forward forward = build_forward(c, driver->model_->weights());

@@ -84,6 +84,7 @@ struct TensorSpec {
   std::string_view gguf_per_expert = {};
 };
 
+enum class FfnKind : uint8_t { kGated, kPlain };  // of a model without experts
 enum class WindowPattern : uint8_t { kNone, kAll, kEvenLayers };
 enum class AttnScale : uint8_t { kHeadDim, kGemma2 };
 enum class MoeRule : uint8_t { kNone, kIfConfigured, kAlways };

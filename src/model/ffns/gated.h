@@ -1,0 +1,34 @@
+// down . (activation(gate . x) * (up . x))
+#pragma once
+
+#include <cstdint>
+
+#include "backend/ops.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class LayerBuilder;
+class TensorBinder;
+enum class Dim : uint8_t;
+
+struct GatedWeights {
+  WeightId w_gate = kNoWeight, w_up = kNoWeight;  // [d_ff, d_model]
+  WeightId w_down = kNoWeight;                    // [d_model, d_ff]
+};
+
+struct GatedConfig {
+  using Weights = GatedWeights;
+
+  uint32_t d_ff = 0;
+  Activation activation = Activation::kSilu;
+
+  bool operator==(const GatedConfig&) const = default;
+};
+
+// 0 where the dimension is not of this kind.
+uint64_t size_of(const GatedConfig& config, Dim dim);
+Result<GatedWeights> bind(const GatedConfig& config, TensorBinder& tensors);
+void add_to(LayerBuilder& builder, const GatedConfig& config, const GatedWeights& weights);
+
+}  // namespace realizar

@@ -1,0 +1,36 @@
+// down . activation(up . x + b_up) + b_down
+#pragma once
+
+#include <cstdint>
+
+#include "backend/ops.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class LayerBuilder;
+class TensorBinder;
+enum class Dim : uint8_t;
+
+struct PlainWeights {
+  WeightId w_up = kNoWeight;    // [d_ff, d_model]
+  WeightId w_down = kNoWeight;  // [d_model, d_ff]
+  WeightId b_up = kNoWeight;    // [d_ff]
+  WeightId b_down = kNoWeight;  // [d_model]
+};
+
+struct PlainConfig {
+  using Weights = PlainWeights;
+
+  uint32_t d_ff = 0;
+  Activation activation = Activation::kGelu;
+
+  bool operator==(const PlainConfig&) const = default;
+};
+
+// 0 where the dimension is not of this kind.
+uint64_t size_of(const PlainConfig& config, Dim dim);
+Result<PlainWeights> bind(const PlainConfig& config, TensorBinder& tensors);
+void add_to(LayerBuilder& builder, const PlainConfig& config, const PlainWeights& weights);
+
+}  // namespace realizar

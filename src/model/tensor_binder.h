@@ -1,0 +1,96 @@
+// Finds a model's tensors by their role, checks their shapes, and brings them onto a backend; remembers which were
+// claimed. Between begin_layer calls roles are those of one layer.
+#pragma once
+
+#include <future>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "backend/backend.h"
+#include "formats/model_file.h"
+#include "model/arch/arch_spec.h"
+#include "model/model.h"
+#include "model/model_config.h"
+
+namespace realizar {
+
+class TensorBinder {
+ public:
+  // Rows of a fused matrix that are a weight of their own.
+  struct Part {
+    uint32_t n_rows = 0;
+    std::vector<uint32_t> row_order = {};  // as MatrixSource's
+    uint32_t shard_unit = 1;               // as MatrixSource's
+  };
+
+  TensorBinder(const ModelFile& file, const ArchSpec& spec, const ModelConfig& config, Backend& backend,
+               const ModelOptions& options);
+
+  void begin_layer(uint32_t layer);
+  // Of the layer that is being bound, whose sizes differ from others'.
+  uint64_t size_of(Dim dim) const;
+
+  // Whether the architecture has such a tensor, and whether this file has it.
+  bool is_known(Role role) const { return spec_of(role) != nullptr; }
+  bool is_in_file(Role role) const;
+
+  // These give kNoWeight or no values where an optional tensor is absent. Errors: NotFound (by name and shape),
+  // FormatError (shape, or values that are not finite), the backend's own.
+  Result<WeightId> matrix(Role role, std::vector<uint32_t> row_order = {}, uint32_t shard_unit = 1);
+  Result<WeightId> vector(Role role);
+  Result<WeightId> norm(Role role);
+  Result<std::vector<float>> values(Role role);
+  // With 1 added where the file keeps w for 1 + w.
+  Result<std::vector<float>> norm_values(Role role);
+  // kNoWeight where there are no values.
+  Result<WeightId> upload(const std::vector<float>& values);
+  // A fused matrix's parts, from its first row to its last. Errors: as matrix's; NotFound where it is absent.
+  Result<std::vector<WeightId>> split_matrix(Role role, const std::vector<Part>& parts);
+
+  // The head's own matrix, which a file may have and not use where the head is the embedding.
+  Result<WeightId> head();
+  // What the table of tensors names and the program does not read as a weight.
+  Status claim_ignored();
+  Status check_all_claimed() const;
+  // Of the tensors that were bound; nullopt where the options do not ask for it.
+  std::optional<uint64_t> weights_hash() const;
+
+ private:
+  // A matrix role's tensors in the file: one, or one an expert; empty where an optional one is absent.
+  struct Found {
+    std::vector<const TensorInfo*> tensors;
+    bool transposed = false;
+  };
+
+  const TensorSpec* spec_of(Role role) const;
+  const TensorInfo* find(std::string_view name_pattern, uint32_t layer, uint32_t expert) const;
+  const TensorInfo* find(std::string_view name_pattern, uint32_t expert) const;
+  Result<Found> find_role(Role role);
+  // The name that this file uses for the tensor.
+  std::string_view pattern_of(const TensorSpec& spec) const;
+  Error missing(const TensorSpec& spec, std::string_view pattern, uint32_t expert) const;
+  Status check_shape(const TensorInfo& tensor, std::vector<uint64_t> expected) const;
+
+  Result<WeightId> load_rows(const Found& found, Role role, uint32_t first_row, const Part& part);
+  Result<std::vector<float>> f8_scales(const Found& found, uint32_t first_row, uint32_t n_rows);
+  // A backend's refusal, by the tensor that it is of.
+  Error explained(const Error& error, const Found& found) const;
+  std::future<uint64_t> hash_beside(const std::vector<const TensorInfo*>& tensors) const;
+  Status finish_values(const TensorInfo& tensor);
+  Status report_progress(const TensorInfo& tensor);
+
+  const ModelFile& file_;
+  const ArchSpec& spec_;
+  const ModelConfig& config_;
+  Backend& backend_;
+  const ModelOptions& options_;
+  int32_t layer_ = -1;  // that is being bound; -1: none
+  std::unordered_set<const TensorInfo*> claimed_;
+  uint64_t done_bytes_ = 0;
+  uint64_t weights_hash_ = 0;
+};
+
+}  // namespace realizar
