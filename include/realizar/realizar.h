@@ -113,6 +113,12 @@ typedef struct rz_token {
 /* Called with each token. Gives 0 to stop. */
 typedef int (*rz_token_callback)(const rz_token* token, void* user);
 
+/* A sampling parameter by its name ("temperature", "top_k", "top_p", "min_p", "typical_p", "repeat_penalty", ...). */
+typedef struct rz_parameter {
+  const char* name;
+  double value;
+} rz_parameter;
+
 /* How text is generated; get the model's recommendation from rz_default_generate_options. */
 typedef struct rz_generate_options {
   size_t struct_size;
@@ -131,7 +137,9 @@ typedef struct rz_generate_options {
   uint32_t n_logprobs;        /* and those of so many likeliest tokens */
   rz_token_callback on_token; /* null: none; not called in a batch */
   void* on_token_user;
-  rz_result* result; /* where not null: filled by rz_generate */
+  rz_result* result;              /* where not null: filled by rz_generate */
+  const rz_parameter* parameters; /* n_parameters that go before the fields above */
+  size_t n_parameters;
 } rz_generate_options;
 
 /* One turn of a conversation. role: "system", "user", "assistant", or another that the model's template knows. */

@@ -299,6 +299,29 @@ TEST_F(CApi, ACallbackMayAskTheModelButNotRunIt) {
   EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << "afterwards it is free";
 }
 
+TEST_F(CApi, ParametersAreGivenByName) {
+  const auto ids = chat_ids();
+  rz_generate_options options = greedy();
+  options.temperature = 5;
+  rz_parameter parameters[] = {{"temperature", 0}, {"min_p", 0.1}};
+  options.parameters = parameters;
+  options.n_parameters = 2;
+  std::string text;
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, append, &text), 9) << rz_last_error();
+  EXPECT_EQ(text, "The capital of France is Paris.");
+  const auto refused = [&](rz_parameter parameter) {
+    parameters[1] = parameter;
+    EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+    EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
+    return std::string(rz_last_error());
+  };
+  EXPECT_EQ(refused({"colour", 1}), "there is no sampling parameter 'colour'");
+  EXPECT_EQ(refused({"min_p", 2}), "min_p: expected 0 to 1, actual 2");
+  EXPECT_EQ(refused({nullptr, 2}), "parameters.name is null");
+  options.parameters = nullptr;
+  EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+}
+
 // What is wrong is found before anything is computed.
 TEST_F(CApi, ANullPointerWithACountIsAnError) {
   const auto ids = chat_ids();

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "api/c_support.h"
+#include "sampling/parameters.h"
 
 using namespace realizar;
 using namespace realizar::c;
@@ -94,6 +95,11 @@ Result<Asked> read_asked(const rz_model& model, const rz_generate_options* optio
   if (options == nullptr) return asked;
   RZ_TRY(const rz_generate_options given, read_struct(options));
   asked.request.sampling = to_sampling(given);
+  if (given.parameters == nullptr && given.n_parameters > 0) return null_argument("parameters");
+  for (const rz_parameter& parameter : std::span(given.parameters, given.n_parameters)) {
+    if (parameter.name == nullptr) return null_argument("parameters.name");
+    RZ_CHECK_OK(set_sampling_parameter(asked.request.sampling, parameter.name, parameter.value));
+  }
   if (given.max_tokens > 0) asked.request.max_tokens = given.max_tokens;
   if (given.stop_tokens == nullptr && given.n_stop_tokens > 0) return null_argument("stop_tokens");
   asked.request.stop_tokens = to_tokens(given.stop_tokens, given.n_stop_tokens);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "sampling/parameters.h"
 #include "sampling/sampler.h"
 
 namespace realizar {
@@ -25,10 +26,9 @@ T saturated(double value) {
   return std::isnan(value) ? T{} : static_cast<T>(std::clamp(value, kLow, kHigh));
 }
 
-template <class T>
-void take_number(const Json& json, const char* key, T& value) {
-  const auto found = json.find(key);
-  if (found != json.end() && found->is_number()) value = saturated<T>(found->get<double>());
+void set_number(SamplingParams& params, const SamplingParameter& parameter, double value) {
+  visit_parameter(parameter, params,
+                  [value](auto& member) { member = saturated<std::remove_reference_t<decltype(member)>>(value); });
 }
 
 // transformers, GenerationConfig: without do_sample the likeliest token is taken.
@@ -47,26 +47,19 @@ void read_hf(const Json& json, const text::Tokenizer& tokenizer, GenerationConfi
     s.temperature = 0;
     return;
   }
-  take_number(json, "temperature", s.temperature);
-  take_number(json, "top_k", s.top_k);
-  take_number(json, "top_p", s.top_p);
-  take_number(json, "min_p", s.min_p);
-  take_number(json, "typical_p", s.typical_p);
-  take_number(json, "repetition_penalty", s.repeat_penalty);
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    const auto found = parameter.hf_key.empty() ? json.end() : json.find(std::string(parameter.hf_key));
+    if (found != json.end() && found->is_number()) set_number(s, parameter, found->get<double>());
+  }
 }
 
 Status read_gguf(const Metadata& metadata, SamplingParams& s) {
-  const auto take = [&metadata](const char* key, auto& value) -> Status {
-    RZ_TRY(const auto given, metadata.get_double(std::string("general.sampling.") + key));
-    if (given) value = saturated<std::remove_reference_t<decltype(value)>>(*given);
-    return {};
-  };
-  RZ_CHECK_OK(take("temp", s.temperature));
-  RZ_CHECK_OK(take("top_k", s.top_k));
-  RZ_CHECK_OK(take("top_p", s.top_p));
-  RZ_CHECK_OK(take("min_p", s.min_p));
-  RZ_CHECK_OK(take("penalty_last_n", s.repeat_last_n));
-  return take("penalty_repeat", s.repeat_penalty);
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    if (parameter.gguf_key.empty()) continue;
+    RZ_TRY(const auto given, metadata.get_double("general.sampling." + std::string(parameter.gguf_key)));
+    if (given) set_number(s, parameter, *given);
+  }
+  return {};
 }
 
 // A recommendation that no request could make is the file's error.

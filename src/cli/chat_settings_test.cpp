@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sampling/parameters.h"
+
 namespace realizar::cli {
 namespace {
 
@@ -16,6 +18,15 @@ TEST(ChatSettings, AreChangedAndShown) {
   EXPECT_NE(text.find("max_tokens 7\n"), std::string::npos);
   ASSERT_TRUE(change_setting(options, "max_tokens", "none").ok());
   EXPECT_EQ(options.max_tokens, std::nullopt);
+}
+
+TEST(ChatSettings, HaveEveryParameter) {
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    AnswerOptions options;
+    const std::string name(parameter.name);
+    ASSERT_TRUE(change_setting(options, name, "1").ok()) << name;
+    EXPECT_NE(('\n' + settings_text(options)).find('\n' + name + " 1\n"), std::string::npos) << name;
+  }
 }
 
 TEST(ChatSettings, ThatCannotBeSetStayAsTheyAre) {

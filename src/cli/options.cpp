@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -25,6 +26,27 @@ Result<std::pair<TokenId, float>> parse_logit_bias(const std::string& text) {
     return invalid_argument("--logit-bias " + text + ": must be ID=VALUE, e.g. 15=-2.5", "logit_bias");
   }
   return std::pair{TokenId{id}, value};
+}
+
+std::string flag_names(const SamplingParameter& parameter) {
+  std::string name = "--" + std::string(parameter.name);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return parameter.other_flag.empty() ? name : name + ',' + std::string(parameter.other_flag);
+}
+
+// Its default is the library's, which a model's own recommendation replaces; the seed's is drawn.
+template <class Number>
+void add_parameter(Flags flags, const SamplingParameter& parameter, Number& number) {
+  const SamplingParams defaults;
+  visit_parameter(parameter, defaults, [&](auto usual) {
+    auto& value = number.template emplace<std::optional<decltype(usual)>>();
+    Option option = flags.option(flag_names(parameter), value, std::string(parameter.help));
+    if (parameter.is_common) option.common();
+    if constexpr (std::is_same_v<decltype(usual), uint64_t>) return;
+    option.in_range(parameter.range.min, parameter.range.max);
+    if (parameter.range.above) option.above_and_at_most(parameter.range.min, parameter.range.max);
+    option.with_default(fmt::format("{}{}", parameter.is_recommended() ? "the model's own, else " : "", usual));
+  });
 }
 
 Result<std::string> read_stdin_text(uint64_t max_bytes) {
@@ -158,69 +180,28 @@ void LoadFlags::add_gpu_options(Flags flags) {
       .with_default();
 }
 
-// The library's defaults, which a model's own recommendation replaces.
 void SamplingFlags::add_to(Flags flags) {
   flags = flags.group("Sampling").advanced();
-  const SamplingParams usual;
-  const auto or_models_own = [](auto value) { return fmt::format("the model's own, else {}", value); };
-  flags.option("--temperature,--temp", temperature, "Temperature; 0: always the likeliest token")
-      .at_least(0)
-      .with_default(or_models_own(usual.temperature))
-      .common();
-  flags.option("--top-k", top_k, "Keep the N likeliest tokens; 0: all")
-      .at_least(0)
-      .with_default(or_models_own(usual.top_k))
-      .common();
-  flags.option("--top-p", top_p, "Keep the likeliest tokens that together reach this probability; 1: all")
-      .above_and_at_most(0, 1)
-      .with_default(or_models_own(usual.top_p))
-      .common();
-  flags.option("--min-p", min_p, "Drop tokens below this share of the likeliest one's probability; 0: none")
-      .in_range(0, 1)
-      .with_default(or_models_own(usual.min_p))
-      .common();
-  flags.option("--typical-p", typical_p, "Locally typical sampling: keep this much probability; 1: all")
-      .above_and_at_most(0, 1)
-      .with_default(or_models_own(usual.typical_p));
-  flags.option("--repeat-penalty", repeat_penalty, "Divide the logits of tokens seen before by this; 1: none")
-      .above(0)
-      .with_default(or_models_own(usual.repeat_penalty));
-  flags.option("--repeat-last-n", repeat_last_n, "Penalties look at the last N tokens; -1: all; 0: none")
-      .at_least(-1)
-      .with_default(fmt::format("{}", usual.repeat_last_n));
-  flags.option("--frequency-penalty", frequency_penalty, "Subtract this for each time that a token was seen")
-      .in_range(-2, 2)
-      .with_default(or_models_own(usual.frequency_penalty));
-  flags.option("--presence-penalty", presence_penalty, "Subtract this for tokens that were seen at all")
-      .in_range(-2, 2)
-      .with_default(or_models_own(usual.presence_penalty));
-  flags.option("--logit-bias", logit_bias, "Add VALUE to the logit of token ID; may be repeated").shown_as("ID=VALUE");
-  flags.option("--seed", seed, "Seed of the random draws: the same seed gives the same text (default: random)")
-      .common();
+  for (size_t i = 0; i < numbers_.size(); ++i) add_parameter(flags, kSamplingParameters[i], numbers_[i]);
+  flags.option("--logit-bias", logit_bias_, "Add VALUE to the logit of token ID; may be repeated").shown_as("ID=VALUE");
 }
 
 std::string SamplingFlags::complaint() const {
-  for (const std::string& text : logit_bias) {
+  for (const std::string& text : logit_bias_) {
     if (const auto bias = parse_logit_bias(text); !bias.ok()) return bias.error().message;
   }
   return "";
 }
 
 Result<SamplingParams> SamplingFlags::over(SamplingParams defaults) const {
-  const auto take = [](auto& target, const auto& given) {
-    if (given) target = *given;
-  };
-  take(defaults.temperature, temperature);
-  take(defaults.top_k, top_k);
-  take(defaults.typical_p, typical_p);
-  take(defaults.top_p, top_p);
-  take(defaults.min_p, min_p);
-  take(defaults.repeat_penalty, repeat_penalty);
-  take(defaults.repeat_last_n, repeat_last_n);
-  take(defaults.frequency_penalty, frequency_penalty);
-  take(defaults.presence_penalty, presence_penalty);
-  defaults.seed = seed ? *seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
-  for (const std::string& text : logit_bias) {
+  defaults.seed = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+  for (size_t i = 0; i < numbers_.size(); ++i) {
+    visit_parameter(kSamplingParameters[i], defaults, [&number = numbers_[i]](auto& member) {
+      const auto* given = std::get_if<std::optional<std::remove_reference_t<decltype(member)>>>(&number);
+      if (given != nullptr && *given) member = **given;
+    });
+  }
+  for (const std::string& text : logit_bias_) {
     RZ_TRY(auto bias, parse_logit_bias(text));
     defaults.logit_bias.push_back(bias);
   }

@@ -1,13 +1,17 @@
 // Groups of options that several commands share, parsed once and turned into the library's structs.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "cli/command_line.h"
 #include "realizar/engine.h"
+#include "sampling/parameters.h"
 
 namespace realizar::cli {
 
@@ -24,16 +28,16 @@ struct LoadFlags {
 
 // The sampler chain; what is not given keeps the model's own recommendation.
 struct SamplingFlags {
-  std::optional<float> temperature, typical_p, top_p, min_p, repeat_penalty, frequency_penalty, presence_penalty;
-  std::optional<int32_t> top_k, repeat_last_n;
-  std::optional<uint64_t> seed;
-  std::vector<std::string> logit_bias;  // "ID=VALUE"
-
   void add_to(Flags flags);
   // What is wrong with them; empty: nothing.
   std::string complaint() const;
   // Errors: InvalidArgument where a logit bias does not parse.
   Result<SamplingParams> over(SamplingParams defaults) const;
+
+ private:
+  using Number = std::variant<std::optional<float>, std::optional<int32_t>, std::optional<uint64_t>>;
+  std::array<Number, std::size(kSamplingParameters)> numbers_;  // of the rows of kSamplingParameters
+  std::vector<std::string> logit_bias_;                         // "ID=VALUE"
 };
 
 // One line on standard error for each option of GPUs that was given; for a model that runs on the CPU.

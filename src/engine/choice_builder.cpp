@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sampling/parameters.h"
 #include "sampling/penalties.h"
 #include "sampling/philox.h"
 
@@ -11,10 +12,13 @@ namespace {
 // Tokens seen, of all rows of a step; a row whose own do not fit is left to the engine.
 constexpr size_t kSeenEachRow = 256;
 
-// Nothing but the token is wanted, and nothing but the chain of samplers decides it.
+// Nothing but the token is wanted, and nothing but samplers that TokenChoice has decides it.
 bool wants_token_alone(const Request& request) {
-  return !request.constraint && !request.logprobs && request.n_logprobs == 0 && !request.prompt_logprobs &&
-         request.pooling == Pooling::kNone && request.sampling.logit_bias.empty();
+  bool is_in_choice = true;
+  for_each_filter(request.sampling,
+                  [&](float, const CandidateFilter& filter) { is_in_choice = is_in_choice && filter.is_in_choice; });
+  return is_in_choice && !request.constraint && !request.logprobs && request.n_logprobs == 0 &&
+         !request.prompt_logprobs && request.pooling == Pooling::kNone && request.sampling.logit_bias.empty();
 }
 
 }  // namespace

@@ -7,23 +7,17 @@
 #include "sampling/finite.h"
 #include "sampling/logit_bias.h"
 #include "sampling/mask.h"
-#include "sampling/min_p.h"
+#include "sampling/parameters.h"
 #include "sampling/penalties.h"
 #include "sampling/philox.h"
 #include "sampling/top_k.h"
-#include "sampling/top_p.h"
-#include "sampling/typical.h"
 #include "sampling/whole_vocabulary.h"
 
 namespace realizar {
 namespace {
 
-Error out_of_range(const char* name, const char* range, double value) {
-  return invalid_argument(fmt::format("{}: expected {}, actual {}", name, range, value), name);
-}
-
-bool is_in(float value, float low, float high) {
-  return value >= low && value <= high;
+Error wrong_bias(std::string_view expected, double actual) {
+  return invalid_argument(fmt::format("logit_bias: expected {}, actual {}", expected, actual), "logit_bias");
 }
 
 // The first of the largest.
@@ -55,7 +49,9 @@ TokenId draw(std::span<const float> weights, double target) {
 }
 
 bool filters(const SamplingParams& params) {
-  return params.typical_p < 1 || params.top_p < 1 || params.min_p > 0;
+  bool any = false;
+  for_each_filter(params, [&any](float, const CandidateFilter&) { any = true; });
+  return any;
 }
 
 double log_sum_exp(std::span<const float> logits) {
@@ -69,23 +65,15 @@ double log_sum_exp(std::span<const float> logits) {
 }  // namespace
 
 Status validate(const SamplingParams& p, uint32_t n_vocab) {
-  if (!(p.temperature >= 0 && std::isfinite(p.temperature)))
-    return out_of_range("temperature", "0 or more", p.temperature);
-  if (p.top_k < 0) return out_of_range("top_k", "0 or more", p.top_k);
-  if (!(p.typical_p > 0 && p.typical_p <= 1)) return out_of_range("typical_p", "above 0, at most 1", p.typical_p);
-  if (!(p.top_p > 0 && p.top_p <= 1)) return out_of_range("top_p", "above 0, at most 1", p.top_p);
-  if (!is_in(p.min_p, 0, 1)) return out_of_range("min_p", "0 to 1", p.min_p);
-  if (!(p.repeat_penalty > 0 && std::isfinite(p.repeat_penalty))) {
-    return out_of_range("repeat_penalty", "a finite number above 0", p.repeat_penalty);
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    const auto value = visit_parameter(parameter, p, [](auto number) { return static_cast<double>(number); });
+    if (!parameter.range.has(value)) return out_of_range(parameter, value);
   }
-  if (p.repeat_last_n < -1) return out_of_range("repeat_last_n", "-1 or more", p.repeat_last_n);
-  if (!is_in(p.frequency_penalty, -2, 2)) return out_of_range("frequency_penalty", "-2 to 2", p.frequency_penalty);
-  if (!is_in(p.presence_penalty, -2, 2)) return out_of_range("presence_penalty", "-2 to 2", p.presence_penalty);
   for (const auto& [id, bias] : p.logit_bias) {
     if (to_index(id) < 0 || static_cast<uint32_t>(to_index(id)) >= n_vocab) {
-      return out_of_range("logit_bias", fmt::format("token ids below {}", n_vocab).c_str(), to_index(id));
+      return wrong_bias(fmt::format("token ids below {}", n_vocab), to_index(id));
     }
-    if (!(bias < INFINITY)) return out_of_range("logit_bias", "numbers, or -infinity", bias);
+    if (!(bias < INFINITY)) return wrong_bias("numbers, or -infinity", bias);
   }
   return {};
 }
@@ -115,9 +103,7 @@ TokenId Sampler::sample(const SamplingParams& params, std::span<const float> log
     if (!filters(params)) return draw(weights_, u * sum);
     select_from_all(logits, weights_, sum, params, candidates_);
   }
-  apply_typical(params.typical_p, candidates_);
-  apply_top_p(params.top_p, candidates_);
-  apply_min_p(params.min_p, candidates_);
+  for_each_filter(params, [this](float value, const CandidateFilter& filter) { filter.apply(value, candidates_); });
   return draw(candidates_, u);
 }
 

@@ -6,6 +6,7 @@
 
 #include "realizar/request.h"
 #include "sampling/candidates.h"
+#include "sampling/parameters.h"
 
 namespace realizar {
 
@@ -22,9 +23,11 @@ inline double weigh(std::span<const float> logits, float temperature, std::span<
 }
 
 // Tokens below (1 - top_p) / n_vocab hold less than 1 - top_p together, so the nucleus is full before their turn; those
-// below min_p are out in any case. Typical sampling may keep any token.
+// below min_p are out in any case. A filter that does not drop the tail alone may keep any token.
 inline double least_weight(const SamplingParams& params, double sum, size_t n_vocab) {
-  if (params.typical_p < 1) return 0;
+  bool drops_tail = true;
+  for_each_filter(params, [&](float, const CandidateFilter& filter) { drops_tail = drops_tail && filter.drops_tail; });
+  if (!drops_tail) return 0;
   constexpr double kRounding = 0.999;
   const double nucleus = (1 - double{params.top_p}) * sum / static_cast<double>(n_vocab);
   return kRounding * std::max(nucleus, double{params.min_p});

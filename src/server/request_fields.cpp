@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/printable.h"
+#include "sampling/parameters.h"
 #include "server/tenant.h"
 
 namespace realizar::server {
@@ -27,20 +28,32 @@ void take(T& target, const std::optional<V>& value) {
   if (value) target = static_cast<T>(*value);
 }
 
+void read_parameter(Fields& fields, const char* field, const SamplingParameter& parameter, float& value) {
+  static_cast<void>(parameter);
+  take(value, fields.number(field));
+}
+
+void read_parameter(Fields& fields, const char* field, const SamplingParameter& parameter, int32_t& value) {
+  const int64_t least = parameter.minus_one_is_zero ? -1 : static_cast<int64_t>(parameter.range.min);
+  take(value, fields.integer(field, least, INT32_MAX));
+  if (parameter.minus_one_is_zero) value = std::max(value, 0);
+}
+
+void read_parameter(Fields& fields, const char* field, const SamplingParameter& parameter, uint64_t& value) {
+  static_cast<void>(parameter);
+  take(value, fields.integer(field, INT64_MIN, INT64_MAX));
+}
+
+// What is absent keeps its value, but that each request has a seed of its own.
 void read_sampling(Fields& fields, SamplingParams& params) {
-  take(params.temperature, fields.number("temperature"));
-  take(params.top_k, fields.integer("top_k", -1, INT32_MAX));
-  if (params.top_k < 0) params.top_k = 0;
-  take(params.top_p, fields.number("top_p"));
-  take(params.min_p, fields.number("min_p"));
-  take(params.typical_p, fields.number("typical_p"));
-  take(params.repeat_penalty, fields.number("repetition_penalty"));
-  take(params.repeat_penalty, fields.number("repeat_penalty"));
-  take(params.repeat_last_n, fields.integer("repeat_last_n", -1, INT32_MAX));
-  take(params.frequency_penalty, fields.number("frequency_penalty"));
-  take(params.presence_penalty, fields.number("presence_penalty"));
-  const auto seed = fields.integer("seed", INT64_MIN, INT64_MAX);
-  params.seed = seed ? static_cast<uint64_t>(*seed) : random_bits()();
+  params.seed = random_bits()();
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    visit_parameter(parameter, params, [&](auto& value) {
+      for (const std::string_view field : {parameter.other_field, parameter.name}) {
+        if (!field.empty()) read_parameter(fields, std::string(field).c_str(), parameter, value);
+      }
+    });
+  }
 }
 
 // {"15043": -100, ...}

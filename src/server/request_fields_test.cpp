@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sampling/parameters.h"
 #include "server/served_model_rig.h"
 
 namespace realizar::server {
@@ -61,6 +62,18 @@ TEST_F(RequestFields, AreReadIntoTheRequest) {
   EXPECT_TRUE(request.ignore_eos);
   EXPECT_EQ(request.priority, -2);
   EXPECT_EQ(request.timeout_ms, 1500u);
+}
+
+TEST_F(RequestFields, EveryParameterIsAField) {
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    for (const std::string_view field : {parameter.name, parameter.other_field}) {
+      if (field.empty()) continue;
+      const SamplingParams params = request("{\"" + std::string(field) + "\": 1}").sampling;
+      visit_parameter(parameter, params, [&](auto value) { EXPECT_EQ(value, 1) << field; });
+    }
+  }
+  EXPECT_EQ(request(R"({"top_k": -1})").sampling.top_k, 0);
+  EXPECT_EQ(request(R"({"repetition_penalty": 2, "repeat_penalty": 3})").sampling.repeat_penalty, 3);
 }
 
 TEST_F(RequestFields, AbsentOnesKeepTheModelsRecommendation) {

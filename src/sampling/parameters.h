@@ -1,0 +1,149 @@
+// The parameters of the sampler chain: one row each, in the order of the chain. Checks, flags, /set, requests, the C
+// interface and the readers of models' recommendations walk this table, so that a row is all that they need.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+#include "realizar/request.h"
+#include "realizar/result.h"
+#include "sampling/min_p.h"
+#include "sampling/top_p.h"
+#include "sampling/typical.h"
+
+namespace realizar {
+
+// Where a number must lie. Both bounds belong to the range, unless `above` says that the lower one does not.
+struct SamplingRange {
+  double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
+  bool above = false;
+
+  // Infinity and NaN lie in no range.
+  constexpr bool has(double value) const {
+    constexpr double kMost = std::numeric_limits<double>::max();
+    return (above ? value > min : value >= min) && value <= max && value >= -kMost && value <= kMost;
+  }
+  std::string text() const;  // e.g. "above 0, at most 1"
+};
+
+// Takes candidates out of the race, once there are probabilities.
+struct CandidateFilter {
+  void (*apply)(float value, Candidates& candidates) = nullptr;
+  float off = 0;              // the value that keeps all of them
+  bool is_in_choice = false;  // TokenChoice has it, so that a backend can draw the token
+  bool drops_tail = false;    // it drops the least likely alone, whose number does not change what stays
+};
+
+struct SamplingParameter {
+  // The member's name. Requests and /set use it; with dashes it is the flag.
+  std::string_view name;
+  std::variant<float SamplingParams::*, int32_t SamplingParams::*, uint64_t SamplingParams::*> member;
+  SamplingRange range;
+  std::string_view help;
+  bool is_common = false;  // shown by --help; others by --help-all alone
+  // Other names, where there are such.
+  std::string_view other_flag = {}, other_field = {};
+  std::string_view hf_key = {};    // in generation_config.json; empty: models recommend none there
+  std::string_view gguf_key = {};  // after "general.sampling."; empty: models recommend none there
+  bool minus_one_is_zero = false;  // in requests
+  CandidateFilter filter = {};
+
+  bool is_recommended() const { return !hf_key.empty() || !gguf_key.empty(); }
+};
+
+inline constexpr SamplingParameter kSamplingParameters[] = {
+    {.name = "temperature",
+     .member = &SamplingParams::temperature,
+     .range = {.min = 0},
+     .help = "Temperature; 0: always the likeliest token",
+     .is_common = true,
+     .other_flag = "--temp",
+     .hf_key = "temperature",
+     .gguf_key = "temp"},
+    {.name = "top_k",
+     .member = &SamplingParams::top_k,
+     .range = {.min = 0},
+     .help = "Keep the N likeliest tokens; 0: all",
+     .is_common = true,
+     .hf_key = "top_k",
+     .gguf_key = "top_k",
+     .minus_one_is_zero = true},
+    {.name = "typical_p",
+     .member = &SamplingParams::typical_p,
+     .range = {0, 1, true},
+     .help = "Locally typical sampling: keep this much probability; 1: all",
+     .hf_key = "typical_p",
+     .filter = {apply_typical, 1, true, false}},
+    {.name = "top_p",
+     .member = &SamplingParams::top_p,
+     .range = {0, 1, true},
+     .help = "Keep the likeliest tokens that together reach this probability; 1: all",
+     .is_common = true,
+     .hf_key = "top_p",
+     .gguf_key = "top_p",
+     .filter = {apply_top_p, 1, true, true}},
+    {.name = "min_p",
+     .member = &SamplingParams::min_p,
+     .range = {0, 1},
+     .help = "Drop tokens below this share of the likeliest one's probability; 0: none",
+     .is_common = true,
+     .hf_key = "min_p",
+     .gguf_key = "min_p",
+     .filter = {apply_min_p, 0, true, true}},
+    {.name = "repeat_penalty",
+     .member = &SamplingParams::repeat_penalty,
+     .range = {.min = 0, .above = true},
+     .help = "Divide the logits of tokens seen before by this; 1: none",
+     .other_field = "repetition_penalty",
+     .hf_key = "repetition_penalty",
+     .gguf_key = "penalty_repeat"},
+    {.name = "repeat_last_n",
+     .member = &SamplingParams::repeat_last_n,
+     .range = {.min = -1},
+     .help = "Penalties look at the last N tokens; -1: all; 0: none",
+     .gguf_key = "penalty_last_n"},
+    {.name = "frequency_penalty",
+     .member = &SamplingParams::frequency_penalty,
+     .range = {-2, 2},
+     .help = "Subtract this for each time that a token was seen"},
+    {.name = "presence_penalty",
+     .member = &SamplingParams::presence_penalty,
+     .range = {-2, 2},
+     .help = "Subtract this for tokens that were seen at all"},
+    {.name = "seed",
+     .member = &SamplingParams::seed,
+     .range = {},
+     .help = "Seed of the random draws: the same seed gives the same text (default: random)",
+     .is_common = true},
+};
+
+Error out_of_range(const SamplingParameter& parameter, double value);
+
+// Null where there is no such row.
+const SamplingParameter* find_sampling_parameter(std::string_view name);
+
+// Sets the parameter of that name. Errors: InvalidArgument where there is none, and where it cannot have the value.
+Status set_sampling_parameter(SamplingParams& params, std::string_view name, double value);
+
+// Calls `use` with the member's reference.
+template <class Params, class Use>
+decltype(auto) visit_parameter(const SamplingParameter& parameter, Params& params, Use use) {
+  return std::visit([&](auto member) -> decltype(auto) { return use(params.*member); }, parameter.member);
+}
+
+// Calls `use(value, filter)` for each filter that is on, in the order of the chain.
+template <class Use>
+void for_each_filter(const SamplingParams& params, Use use) {
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    const CandidateFilter& filter = parameter.filter;
+    if (filter.apply == nullptr) continue;
+    const float value = params.*std::get<float SamplingParams::*>(parameter.member);
+    if (value != filter.off) use(value, filter);
+  }
+}
+
+}  // namespace realizar
