@@ -13,6 +13,7 @@ Status PreparedRows::reserve(uint32_t n_rows, uint32_t n_cols) {
 }
 
 RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m) {
+  if (m.is_stored()) return RowForm::kSource;
   if (m.has_groups()) return kernels.has_bf16() ? RowForm::kBf16 : RowForm::kInt8;
   const bool is_half = m.is_plain() && m.type != TypeId::kF32;
   const bool splits = kernels.has_bf16() && is_half && m.n_cols % kTileDepth == 0;
@@ -22,6 +23,8 @@ RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m) {
 void PreparedRows::prepare(const KernelTable& kernels, const PanelMatrix& m, bool decode, const float* values,
                            uint32_t row) {
   switch (decode && m.has_groups() ? RowForm::kInt8 : prefill_form(kernels, m)) {
+    case RowForm::kSource:
+      return;
     case RowForm::kInt8:
       return kernels.quantize(values, m.n_cols, groups(row));
     case RowForm::kF32:
@@ -132,7 +135,8 @@ void unpack_tile(const KernelTable& kernels, const PanelMatrix& m, RowForm form,
 void multiply_tiles(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
                     const Operand& in, const RowList& list, uint32_t first, float* acc, std::byte* tile) {
   const RowForm form = prefill_form(kernels, m);
-  const bool is_f32 = form == RowForm::kF32, is_bf16 = form == RowForm::kBf16;
+  const bool is_source = form == RowForm::kSource, is_bf16 = form == RowForm::kBf16;
+  const bool is_f32 = form == RowForm::kF32 || is_source;
   const uint32_t chunk = is_bf16 ? 512 : 256, element = is_f32 ? 4 : 2;
   const uint32_t rows_at_once = is_f32 ? kernels.gemm_f32_rows : kernels.gemm_bf16_rows;
   const auto half = [](std::byte* at) { return reinterpret_cast<const uint16_t*>(at); };
@@ -147,8 +151,8 @@ void multiply_tiles(const KernelTable& kernels, const PanelMatrix& m, const uint
       const void* rows[kMaxGemmRows];
       for (uint32_t r = 0; r < n_rows; ++r) {
         const uint32_t row = list.rows[i + r];
-        rows[r] = m.is_stored() ? static_cast<const void*>(in.source + size_t{row} * m.n_cols + c)
-                                : in.prepared->wide(row) + size_t{c} * element;
+        rows[r] = is_source ? static_cast<const void*>(in.source + size_t{row} * m.n_cols + c)
+                            : in.prepared->wide(row) + size_t{c} * element;
       }
       float* sums = acc + size_t{i} * kPairRows;
       if (form == RowForm::kSplitBf16) {

@@ -52,6 +52,7 @@ inline uint32_t n_pairs(const PanelMatrix& m) {
 
 // The form in which a product reads prefill rows; decode rows are int8 for types of groups, F32 for others.
 enum class RowForm : uint8_t {
+  kSource,  // F32 as they are, not prepared
   kInt8,
   kF32,
   kBf16,

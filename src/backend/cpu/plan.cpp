@@ -38,12 +38,12 @@ class Planner {
     const bool prepares = !shares_input(op);
     if (!prepares) plan_.ops.back().hints.barrier = false;
     plan_.ops.push_back({op, {.prepares = prepares}});
-    will_prepare(op.weight);
+    will_prepare(op.weight, plan_.scratch.prepared_cols);
   }
   void add(const GatedLinearOp& op) {
     plan_.ops.push_back({op, {}});
-    will_prepare(op.gate);
-    will_prepare(op.up);
+    will_prepare(op.gate, plan_.scratch.prepared_cols);
+    will_prepare(op.up, plan_.scratch.prepared_cols);
   }
   void add(const RopeStoreOp& op) {
     Hints hints;
@@ -70,11 +70,12 @@ class Planner {
   }
   void add(const ExpertsOp& op) {
     plan_.ops.push_back({op, {}});
-    will_prepare(op.gate);
-    will_prepare(op.up);
+    will_prepare(op.gate, plan_.scratch.prepared_cols);
+    will_prepare(op.up, plan_.scratch.prepared_cols);
     ScratchSizes& scratch = plan_.scratch;
     scratch.n_used = std::max(scratch.n_used, op.n_used);
     scratch.hidden_cols = std::max(scratch.hidden_cols, weights_.matrix(op.down).n_cols);
+    will_prepare(op.down, scratch.prepared_hidden_cols);
     scratch.expert_cols = std::max(scratch.expert_cols, weights_.matrix(op.down).n_rows);
   }
   void add(const ChooseOp&) {}  // left to the caller
@@ -83,8 +84,9 @@ class Planner {
     plan_.ops.push_back({op, {}});
   }
 
-  void will_prepare(WeightId id) {
-    plan_.scratch.prepared_cols = std::max(plan_.scratch.prepared_cols, weights_.matrix(id).n_cols);
+  void will_prepare(WeightId id, uint32_t& n_cols) const {
+    const PanelMatrix& m = weights_.matrix(id);
+    if (prefill_form(kernels_, m) != RowForm::kSource) n_cols = std::max(n_cols, m.n_cols);
   }
 
   // Products of the same rows (q, k and v) prepare them once and do not wait for each other, so each must write
@@ -121,6 +123,7 @@ ScratchSizes larger(const ScratchSizes& a, const ScratchSizes& b) {
           .n_units_lists = std::max(a.n_units_lists, b.n_units_lists),
           .n_used = std::max(a.n_used, b.n_used),
           .hidden_cols = std::max(a.hidden_cols, b.hidden_cols),
+          .prepared_hidden_cols = std::max(a.prepared_hidden_cols, b.prepared_hidden_cols),
           .expert_cols = std::max(a.expert_cols, b.expert_cols)};
 }
 

@@ -28,14 +28,15 @@ struct PlannedOp {
 struct ScratchSizes {
   size_t n_ops = 0;
   size_t activation_bytes = 0;
-  uint32_t prepared_cols = 0;   // of the widest activation that a product reads
+  uint32_t prepared_cols = 0;   // of the widest activation that a product reads prepared
   uint32_t rotation_cols = 0;   // of the widest head that is rotated
   size_t attention_floats = 0;  // of one task
   size_t part_floats = 0;       // of the parts of all decode rows
   size_t n_units_lists = 0;
-  uint32_t n_used = 0;       // experts of a token
-  uint32_t hidden_cols = 0;  // of an expert's hidden rows
-  uint32_t expert_cols = 0;  // of its outputs
+  uint32_t n_used = 0;                // experts of a token
+  uint32_t hidden_cols = 0;           // of an expert's hidden rows
+  uint32_t prepared_hidden_cols = 0;  // of those that are read prepared
+  uint32_t expert_cols = 0;           // of its outputs
 };
 // As large as each of the two.
 ScratchSizes larger(const ScratchSizes& a, const ScratchSizes& b);

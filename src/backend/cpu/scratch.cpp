@@ -27,7 +27,7 @@ Status Scratch::fit(const ScratchSizes& sizes) {
   RZ_CHECK_OK(grow(hidden_, n_slots * sizes_.hidden_cols * sizeof(float)));
   RZ_CHECK_OK(grow(partial_, n_slots * sizes_.expert_cols * sizeof(float)));
   RZ_CHECK_OK(grow(prepared_, n_rows(), sizes_.prepared_cols));
-  RZ_CHECK_OK(grow(prepared_hidden_, n_slots, sizes_.hidden_cols));
+  RZ_CHECK_OK(grow(prepared_hidden_, n_slots, sizes_.prepared_hidden_cols));
   for (Member& member : members_) {
     RZ_CHECK_OK(grow(member.products, 2 * n_rows() * kPairRows * sizeof(float) + kTileBytes));
     RZ_CHECK_OK(grow(member.attention, sizes_.attention_floats * sizeof(float)));
