@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "backend/cuda/launch_plan.h"
 #include "support/attention_rig.h"
 #include "support/emulated_cuda.h"
 #include "support/op_rig.h"
@@ -46,6 +47,85 @@ TEST(CudaBackend, ProductsAreTheSameInEveryOrderOfThreads) {
 TEST(CudaBackend, AttentionIsTheSameInEveryOrderOfThreads) {
   for (const KvType type : {KvType::kF16, KvType::kQ8_0, KvType::kF8})
     expect_same_in_all_orders([type] { return attended(type); });
+}
+
+// The products of a layer: q, k and v of a norm's rows; gate, up and down of those of another.
+struct LayerCommands {
+  static constexpr uint32_t kCols = 64;
+  enum Act : uint32_t { kX, kNormed, kQ, kK, kV, kHidden };
+
+  LayerCommands(TypeId type, cuda::Weights& weights) {
+    const TestMatrix m = random_matrix(type, 1, kCols, kCols, 1);
+    std::vector<WeightId> ids;
+    for (int i = 0; i < 6; ++i) ids.push_back(*weights.add_matrix(m.source(), {0, kCols, 0, kCols}));
+    commands.push_back(NormOp{.out = ActId{kNormed}, .in = ActId{kX}});
+    for (const uint32_t i : {0u, 1u, 2u}) {
+      commands.push_back(LinearOp{.out = ActId{kQ + i}, .in = ActId{kNormed}, .weight = ids[i]});
+    }
+    commands.push_back(NormOp{.out = ActId{kNormed}, .in = ActId{kX}});
+    commands.push_back(GatedLinearOp{.out = ActId{kHidden}, .in = ActId{kNormed}, .gate = ids[3], .up = ids[4]});
+    commands.push_back(LinearOp{.out = ActId{kX}, .in = ActId{kHidden}, .weight = ids[5], .accumulate = true});
+  }
+
+  std::vector<cuda::Command> commands;
+};
+
+TEST(CudaLaunches, ProductsOfOneInputAreOneLaunchAndFindItPrepared) {
+  const auto device = make_emulated_cuda_device();
+  ThreadTeam packers(1);
+  cuda::Weights weights(*device, packers);
+  const LayerCommands layer(TypeId::kQ8_0, weights);
+  cuda::DeviceProgram program;
+  const auto launches = plan_launches(layer.commands, weights, program);
+  ASSERT_EQ(launches.size(), 5u) << "norm, qkv, norm, gate and up, down";
+  EXPECT_TRUE(launches[0].quantizes_out);
+  EXPECT_EQ(launches[1].more.size(), 2u);
+  EXPECT_FALSE(launches[1].missing.quantized);
+  EXPECT_TRUE(launches[2].quantizes_out) << "what it writes is new";
+  EXPECT_TRUE(launches[3].is_paired);
+  EXPECT_FALSE(launches[3].missing.quantized);
+  EXPECT_FALSE(launches[4].missing.quantized) << "the pair left its product so";
+}
+
+TEST(CudaLaunches, APlainInputIsSplitOnceForEachThatIsWritten) {
+  const auto device = make_emulated_cuda_device();
+  ThreadTeam packers(1);
+  cuda::Weights weights(*device, packers);
+  const LayerCommands layer(TypeId::kBF16, weights);
+  cuda::DeviceProgram program;
+  const auto launches = plan_launches(layer.commands, weights, program);
+  ASSERT_EQ(launches.size(), 5u);
+  EXPECT_FALSE(launches[0].quantizes_out);
+  EXPECT_TRUE(launches[1].missing.split);
+  EXPECT_FALSE(launches[3].is_paired);
+  EXPECT_TRUE(launches[3].missing.split);
+  EXPECT_FALSE(launches[3].second_missing.split);
+  EXPECT_TRUE(launches[4].missing.split);
+}
+
+// A recording belongs to the program and the shape that it was made for, and not to memory that was exchanged since.
+TEST(CudaGraphs, EachProgramHasItsOwnRecordings) {
+  OpRig rig(*make_emulated_cuda(1), {.max_rows = 4, .max_logit_rows = 1});
+  const auto product = [&](uint32_t n_cols, uint32_t seed) {
+    return LinearOp{.out = rig.output(32),
+                    .in = rig.input(random_inputs(1, n_cols, seed)),
+                    .weight = rig.matrix(random_matrix(TypeId::kQ8_0, 1, 32, n_cols, seed + 1))};
+  };
+  const auto run = [&](const LinearOp& op) {
+    rig.step(rows_of(first_tokens(1), 1), {op.in}, [&](Program& p) { p.add(op); });
+    return rig.read(op.out);
+  };
+  const LinearOp first = product(64, 1), second = product(64, 3), wide = product(1024, 5);
+  const DeviceUse& use = *rig.backend().info().devices.at(0);
+  const auto of_first = run(first), of_second = run(second);
+  EXPECT_NE(of_first, of_second);
+  EXPECT_EQ(use.n_captures, 2u);
+  EXPECT_EQ(run(first), of_first);
+  EXPECT_EQ(run(second), of_second);
+  EXPECT_EQ(use.n_captures, 2u);
+  run(wide);  // whose rows as int8 want more memory than there was
+  EXPECT_EQ(run(first), of_first);
+  EXPECT_EQ(use.n_captures, 4u);
 }
 
 // A GPU's grids have 65,535 blocks in their second dimension: rows, of which a step of experts has more, must lie in

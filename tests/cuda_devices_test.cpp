@@ -313,7 +313,7 @@ Result<std::vector<std::unique_ptr<cuda::Device>>> choose(const std::vector<uint
 }
 
 TEST(DeviceChoice, TakesAsManyAsHoldTheModel) {
-  cuda::CudaOptions options{.reserve_bytes = 10, .kv_bytes = 100, .weight_bytes = 300, .n_layers = 4};
+  cuda::CudaOptions options{.other_bytes = 10, .kv_bytes = 100, .weight_bytes = 300, .n_layers = 4};
   EXPECT_EQ(choose({}, {410, 500, 500}, options)->size(), 1u);
   EXPECT_EQ(choose({}, {409, 500, 500}, options)->size(), 2u);
   EXPECT_EQ(choose({}, {209, 209, 500}, options)->size(), 3u);

@@ -8,9 +8,12 @@
 #include "backend/cuda/attention_shape.h"
 #include "backend/cuda/peaks.h"
 #include "backend/cuda/weights.h"
+#include "model/forward.h"
 #include "support/context_rig.h"
 #include "support/emulated_cuda.h"
+#include "support/engine_rig.h"
 #include "support/test_weights.h"
+#include "support/tiny_model.h"
 
 namespace realizar::test {
 namespace {
@@ -159,6 +162,58 @@ TEST(CudaScratch, WhatHasGrownGivesBackWhatItHad) {
   };
   EXPECT_EQ(bytes_after({0, 1, 2}), bytes_after({2}));
   EXPECT_GT(bytes_after({1}), bytes_after({0}));
+}
+
+// What is set aside on each device before the weights are loaded, and what the steps of that model then take there.
+struct SetAside {
+  uint64_t before, after;
+};
+SetAside set_aside_on(std::unique_ptr<Backend> backend, const ModelFile& file, uint32_t n_sharing) {
+  const EngineOptions options{.n_ctx = 600, .max_seqs = 2, .max_batch_tokens = 96};
+  KvLayout cache;
+  cache.block_tokens = options.block_tokens;
+  cache.type = options.kv_type;
+  std::vector<TypeId> types;
+  for (const TensorInfo& tensor : file.tensors()) types.push_back(tensor.type);
+  const Program program = outline_forward(*read_config(file));
+  const uint64_t before = cuda::scratch_bytes(program, {Engine::limits_for(options), cache, types, n_sharing});
+  EngineRig rig(file, std::move(backend), options);
+  return {before, rig.backend().info().devices.at(0)->scratch_bytes};
+}
+
+struct ModelRow {
+  const ArchSpec* spec;
+  bool with_experts;
+};
+const ModelRow kModelRows[] = {{&kLlama, false}, {&kLlama, true}, {&kGemma2, false}};
+
+ModelFile model_of(const ModelRow& row, TypeId type) {
+  TinyModel model = tiny_model(
+      *row.spec, row.with_experts,
+      {.d_model = 64, .n_heads = 8, .n_kv_heads = 4, .head_dim = 16, .d_ff = 128, .n_ctx = 600, .expert_d_ff = 128});
+  model.matrix_type = type;
+  return std::move(*model.open());
+}
+
+TEST(CudaScratch, IsKnownBeforeTheWeightsAre) {
+  for (const ModelRow& row : kModelRows) {
+    for (const TypeId type : {TypeId::kF32, TypeId::kBF16, TypeId::kQ8_0}) {
+      const SetAside bytes = set_aside_on(*make_emulated_cuda(1), model_of(row, type), 1);
+      EXPECT_EQ(bytes.before, bytes.after) << row.spec->name << ", " << traits(type).name;
+    }
+  }
+}
+
+// Devices that share a layer have fewer of its hidden columns each, and a place for the sums' parts of all of them.
+TEST(CudaScratch, OfDevicesThatShareLayersIsNoMoreThanWasSetAside) {
+  constexpr uint32_t kDevices = 4;
+  for (const ModelRow& row : kModelRows) {
+    for (const TypeId type : {TypeId::kF32, TypeId::kBF16, TypeId::kQ8_0}) {
+      const SetAside bytes =
+          set_aside_on(std::move(*make_sharing_emulated_cuda(kDevices, {})), model_of(row, type), kDevices);
+      EXPECT_GE(bytes.before, bytes.after) << row.spec->name << ", " << traits(type).name;
+    }
+  }
 }
 
 TEST(CudaPeaks, TakeTheMemoryThatIsLeft) {

@@ -18,6 +18,7 @@
 #include "backend/kv_types.h"
 #include "backend/reference/reference_backend.h"
 #include "base/machine.h"
+#include "model/forward.h"
 
 namespace realizar {
 namespace {
@@ -60,24 +61,6 @@ uint64_t kv_bytes(const ModelConfig& c, const EngineOptions& options) {
   return row_bytes(kv_traits(options.kv_type), 32) * kv_elems / 32;
 }
 
-// Other than weights and cache, what a model wants of a device's memory: activations, and the runtime's own.
-uint64_t reserve_bytes(const ModelConfig& c, const EngineOptions& options) {
-  constexpr uint64_t kRuntimeBytes = uint64_t{512} << 20;
-  const BackendLimits limits = Engine::limits_for(options);
-  const AttentionConfig& attention = attention_of(c);
-  uint64_t n_used = 0;
-  for (const LayerConfig& layer : c.layers) {
-    if (const auto* experts = std::get_if<ExpertsConfig>(&layer.ffn))
-      n_used = std::max<uint64_t>(n_used, experts->n_used);
-  }
-  const uint64_t n_hidden = c.d_ff * std::max<uint64_t>(1, n_used);
-  const uint64_t row_elems =
-      (4 + n_used) * c.d_model + 3 * uint64_t{attention.n_heads} * attention.head_dim + 3 * n_hidden;
-  const uint64_t n_floats = limits.max_rows * row_elems + limits.max_logit_rows * uint64_t{c.n_vocab};
-  return n_floats * sizeof(float) + cuda::attention_scratch_bytes({attention.n_heads, attention.head_dim}, limits) +
-         kRuntimeBytes;
-}
-
 // As a GPU holds them: F8 with a scale for every kF8ScaleCols elements, whatever the file has.
 uint64_t tensor_bytes(const ModelFile& file) {
   uint64_t n_bytes = 0;
@@ -88,12 +71,45 @@ uint64_t tensor_bytes(const ModelFile& file) {
   return n_bytes;
 }
 
+std::vector<TypeId> tensor_types(const ModelFile& file) {
+  std::vector<TypeId> types;
+  for (const TensorInfo& tensor : file.tensors()) {
+    if (std::ranges::find(types, tensor.type) == types.end()) types.push_back(tensor.type);
+  }
+  return types;
+}
+
+// What a model takes of each GPU's memory besides weights and cache: what its steps compute in, and what the runtime
+// does.
+uint64_t other_bytes(const ModelFile& file, const ModelConfig& config, const EngineOptions& options,
+                     const BackendLimits& limits, uint32_t n_sharing) {
+  constexpr uint64_t kRuntimeBytes = uint64_t{512} << 20;
+  KvLayout cache;
+  cache.block_tokens = options.block_tokens;
+  cache.type = options.kv_type;
+  const std::vector<TypeId> types = tensor_types(file);
+  return cuda::scratch_bytes(outline_forward(config), {limits, cache, types, n_sharing}) + kRuntimeBytes;
+}
+
+DrafterOptions drafter_options(const EngineOptions& engine_options) {
+  constexpr uint32_t kMaxCatchUp = 64;
+  DrafterOptions options;
+  options.n_ctx = engine_options.n_ctx;
+  options.max_seqs = engine_options.max_seqs;
+  options.max_rows = engine_options.max_seqs + kMaxCatchUp;
+  options.max_catch_up = kMaxCatchUp;
+  options.kv_tokens = engine_options.kv_tokens;
+  options.kv_type = engine_options.kv_type;
+  return options;
+}
+
 // All that the draft model takes; it comes last.
 Result<uint64_t> draft_bytes(const std::string& path, const EngineOptions& engine_options) {
   if (path.empty()) return 0;
   RZ_TRY(const ModelFile file, ModelFile::open(path));
   RZ_TRY(const ModelConfig config, read_config(file));
-  return tensor_bytes(file) + kv_bytes(config, engine_options) + reserve_bytes(config, engine_options);
+  const BackendLimits limits = ModelDrafter::limits_for(drafter_options(engine_options));
+  return tensor_bytes(file) + kv_bytes(config, engine_options) + other_bytes(file, config, engine_options, limits, 1);
 }
 
 // Null where each layer is whole on one GPU.
@@ -112,11 +128,13 @@ uint64_t host_bytes(const LoadOptions& options) {
 }
 
 Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, const EngineOptions& engine_options,
-                                                   const ModelFile& file) {
+                                                   const BackendLimits& limits, const ModelFile& file) {
   RZ_TRY(const ModelConfig config, read_config(file));
+  RZ_TRY(const Split split, parse_name(kSplits, options.split, "split"));
+  const auto n_sharing = split == Split::kTensor ? static_cast<uint32_t>(options.devices.size()) : 1;
   RZ_TRY(const uint64_t for_draft, draft_bytes(options.draft_path, engine_options));
   const cuda::CudaOptions cuda_options{options.gpu_memory_mb << 20,
-                                       reserve_bytes(config, engine_options) + for_draft,
+                                       other_bytes(file, config, engine_options, limits, n_sharing) + for_draft,
                                        kv_bytes(config, engine_options),
                                        tensor_bytes(file),
                                        config.n_layers,
@@ -130,9 +148,10 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, c
 }
 
 Result<std::unique_ptr<Backend>> make_backend(const std::string& name, const LoadOptions& options,
-                                              const EngineOptions& engine_options, const ModelFile& file) {
+                                              const EngineOptions& engine_options, const BackendLimits& limits,
+                                              const ModelFile& file) {
   if (name == "reference") return make_reference_backend();
-  if (name == "cuda") return make_cuda_backend(options, engine_options, file);
+  if (name == "cuda") return make_cuda_backend(options, engine_options, limits, file);
   if (name != "cpu") {
     return invalid_argument("backend: expected auto, cpu, cuda or reference, actual '" + name + "'", "backend");
   }
@@ -224,8 +243,9 @@ Status LoadedModel::load_weights_on(const std::string& backend_name, const LoadO
   draft = {};
   engine = nullptr;
   model = nullptr;
-  RZ_TRY(backend, make_backend(backend_name, options, engine_options, file));
-  RZ_CHECK_OK(backend->configure(Engine::limits_for(engine_options)));
+  const BackendLimits limits = Engine::limits_for(engine_options);
+  RZ_TRY(backend, make_backend(backend_name, options, engine_options, limits, file));
+  RZ_CHECK_OK(backend->configure(limits));
   RZ_TRY(Model loaded, Model::load(file, *backend, {engine_options.n_ctx, options.progress, options.hash_weights}));
   model = std::make_unique<Model>(std::move(loaded));
   RZ_TRY(engine, Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
@@ -251,22 +271,16 @@ Status LoadedModel::check_same_vocabulary(const ModelFile& draft_file) const {
 Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& engine_options) {
   RZ_TRY(const ModelFile draft_file, ModelFile::open(options.draft_path));
   RZ_CHECK_OK(check_same_vocabulary(draft_file));
-  constexpr uint32_t kMaxCatchUp = 64;
-  DrafterOptions draft_options;
-  draft_options.n_ctx = engine_options.n_ctx;
-  draft_options.max_seqs = engine_options.max_seqs;
-  draft_options.max_rows = engine_options.max_seqs + kMaxCatchUp;
-  draft_options.max_catch_up = kMaxCatchUp;
-  draft_options.kv_tokens = engine_options.kv_tokens;
-  draft_options.kv_type = engine_options.kv_type;
+  const DrafterOptions draft_options = drafter_options(engine_options);
   // Its memory was kept for it when the model was loaded; it is too small to be worth the exchanges of a tensor split.
   LoadOptions own = options;
   own.draft_path.clear();
   own.gpu_memory_mb = 0;
   own.n_gpu_layers.reset();
   own.split = "layer";
-  RZ_TRY(draft.backend, make_backend(backend->info().name, own, engine_options, draft_file));
-  RZ_CHECK_OK(draft.backend->configure(ModelDrafter::limits_for(draft_options)));
+  const BackendLimits limits = ModelDrafter::limits_for(draft_options);
+  RZ_TRY(draft.backend, make_backend(backend->info().name, own, engine_options, limits, draft_file));
+  RZ_CHECK_OK(draft.backend->configure(limits));
   RZ_TRY(Model loaded,
          draft_file.checked(Model::load(draft_file, *draft.backend, {engine_options.n_ctx, options.progress})));
   if (loaded.config().n_vocab != model->config().n_vocab) {

@@ -81,14 +81,4 @@ uint64_t partials_bytes(const AttentionHeads& heads, const BackendLimits& limits
   return std::max(n_places, n_tile_cuts * kPromptTileRows) * partial_bytes_of(heads);
 }
 
-uint64_t attention_scratch_bytes(const AttentionHeads& heads, const BackendLimits& limits) {
-  constexpr uint64_t kWindows = 2;
-  const uint32_t n_positions = std::max(1u, limits.max_context);
-  const DecodePasses passes = decode_passes(heads, n_positions, kPartialBytes);
-  const uint64_t n_places = max_row_cuts(passes, limits.max_rows);
-  const uint64_t n_arrivals = uint64_t{limits.max_rows} * heads.n_heads;
-  return partials_bytes(heads, limits, n_positions, kPartialBytes) +
-         kWindows * std::bit_ceil(n_places) * sizeof(RowCut) + n_arrivals * sizeof(uint32_t);
-}
-
 }  // namespace realizar::cuda

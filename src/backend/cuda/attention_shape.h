@@ -120,7 +120,5 @@ uint64_t pass_tile_cuts(const AttentionHeads& heads, uint32_t n_positions, uint6
 // What the partial results of both take, for steps within these limits.
 uint64_t partials_bytes(const AttentionHeads& heads, const BackendLimits& limits, uint32_t n_positions,
                         uint64_t partial_bytes);
-// All that attention takes beside the cache, for an account: with the lists of cuts and counters.
-uint64_t attention_scratch_bytes(const AttentionHeads& heads, const BackendLimits& limits);
 
 }  // namespace realizar::cuda

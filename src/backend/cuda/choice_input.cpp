@@ -9,18 +9,21 @@ constexpr uint32_t kSeenEachRow = 256;
 
 }  // namespace
 
+size_t ChoiceInput::n_bytes_for(uint32_t max_rows) {
+  return max_rows * (sizeof(ChoiceRow) + kSeenEachRow * sizeof(SeenToken));
+}
+
 Status ChoiceInput::create(Device& device, uint32_t max_rows) {
   max_seen_ = max_rows * kSeenEachRow;
-  const size_t row_bytes = max_rows * sizeof(ChoiceRow), n_bytes = row_bytes + max_seen_ * sizeof(SeenToken);
-  RZ_TRY(void* memory, device.allocate(n_bytes));
-  const Result<void*> pinned = device.allocate_pinned(n_bytes);
+  const size_t row_bytes = max_rows * sizeof(ChoiceRow);
+  RZ_TRY(void* memory, device.allocate(n_bytes_for(max_rows)));
+  const Result<void*> pinned = device.allocate_pinned(n_bytes_for(max_rows));
   if (!pinned.ok()) return device.free(memory), pinned.error();
   void* host = *pinned;
   host_rows_ = static_cast<ChoiceRow*>(host);
   host_seen_ = reinterpret_cast<SeenToken*>(static_cast<std::byte*>(host) + row_bytes);
   rows_ = static_cast<ChoiceRow*>(memory);
   seen_ = reinterpret_cast<SeenToken*>(static_cast<std::byte*>(memory) + row_bytes);
-  n_bytes_ = n_bytes;
   return {};
 }
 

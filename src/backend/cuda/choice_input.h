@@ -9,7 +9,7 @@ class ChoiceInput {
  public:
   // Errors: ResourceExhausted.
   Status create(Device& device, uint32_t max_rows);
-  size_t n_bytes() const { return n_bytes_; }  // on the device
+  static size_t n_bytes_for(uint32_t max_rows);  // on the device
   // Whether choose.inl chooses so; the rest is left to the caller.
   static bool can_choose(const TokenChoice& choice);
   // Precondition: can_choose() of all that are wanted. A choice whose seen tokens find no place is left to the
@@ -24,7 +24,6 @@ class ChoiceInput {
   ChoiceRow* rows_ = nullptr;       // the same on the device
   SeenToken* seen_ = nullptr;       // the same on the device
   uint32_t max_seen_ = 0;
-  size_t n_bytes_ = 0;
 };
 
 }  // namespace realizar::cuda

@@ -1,10 +1,13 @@
 #include "backend/cuda/command.h"
 
 #include <algorithm>
-#include <span>
+
+#include "base/check.h"
 
 namespace realizar::cuda {
 namespace {
+
+static_assert(static_cast<uint32_t>(kNoAct) == static_cast<uint32_t>(kNoWeight));
 
 class UsesVisitor {
  public:
@@ -14,22 +17,29 @@ class UsesVisitor {
     reads(act);
     writes(act);
   }
-  void matrix(const char*, WeightId) {}
-  void vector(const char*, WeightId) {}
+  void matrix(const char*, WeightId id) { add(uses_.weights, id); }
+  void vector(const char*, WeightId id) { add(uses_.weights, id); }
   template <class Value>
   void trait(const char*, const Value&, const Value&) {}
 
-  const ActUses& uses() const { return uses_; }
+  const CommandUses& uses() const { return uses_; }
 
  private:
-  static void add(std::span<ActId> list, ActId act) { *std::ranges::find(list, kNoAct) = act; }
+  template <class Id, size_t n>
+  static void add(std::array<Id, n>& list, Id id) {
+    constexpr Id kNone{static_cast<uint32_t>(kNoAct)};
+    if (id == kNone) return;
+    const auto place = std::ranges::find(list, kNone);
+    REQUIRE(place != list.end());
+    *place = id;
+  }
 
-  ActUses uses_;
+  CommandUses uses_;
 };
 
 }  // namespace
 
-ActUses uses_of(const Command& command) {
+CommandUses uses_of(const Command& command) {
   UsesVisitor visitor;
   std::visit([&](const auto& op) { op.visit(visitor); }, command);
   return visitor.uses();

@@ -47,11 +47,12 @@ inline OpKind kind_of(const Command& command) {
   return static_cast<OpKind>(command.index());
 }
 
-// The activations that a command reads and writes; what is more than those is kNoAct.
-struct ActUses {
+// The activations that a command reads and writes, and its weights; what is more than those is kNoAct and kNoWeight.
+struct CommandUses {
   std::array<ActId, 4> read{kNoAct, kNoAct, kNoAct, kNoAct};
   std::array<ActId, 2> written{kNoAct, kNoAct};
+  std::array<WeightId, 3> weights{kNoWeight, kNoWeight, kNoWeight};
 };
-ActUses uses_of(const Command& command);
+CommandUses uses_of(const Command& command);
 
 }  // namespace realizar::cuda

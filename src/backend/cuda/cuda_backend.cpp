@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "backend/cuda/bounds.h"
 #include "backend/cuda/device_choice.h"
 #include "backend/cuda/layer_split.h"
 #include "backend/cuda/matrix_part.h"
@@ -24,12 +25,12 @@ class CudaBackend final : public Backend {
   Result<WeightId> load_matrix(const MatrixSource& source) override;
   Result<WeightId> load_vector(std::span<const float> values, int32_t layer) override;
   Status create_kv_cache(const KvLayout& layout) override;
-  Status check(const Program& program) const override { return StepRunner::check(program); }
+  Status check(const Program& program) const override { return check_bounds(program); }
   Result<ProgramId> compile(const Program& program) override;
   void run(ProgramId id, const StepBatch& batch) override;
   Status wait() override;
-  std::span<const float> read(ActId id) const override { return ranks_[stages().rank_of(id)]->runner().read(id); }
-  std::span<const TokenId> chosen() const override { return ranks_[stages().last_rank()]->runner().chosen(); }
+  std::span<const float> read(ActId id) const override { return ranks_[stages().rank_of(id)]->memory().read(id); }
+  std::span<const TokenId> chosen() const override { return ranks_[stages().last_rank()]->memory().chosen(); }
   bool can_choose(const TokenChoice& choice) const override { return ChoiceInput::can_choose(choice); }
 
   size_t block_bytes() const override { return size_t{2} * layout_.n_layers * placement_.n_sharing() * part_bytes(); }
@@ -61,12 +62,13 @@ class CudaBackend final : public Backend {
     ProgramId id;
     ActLayout acts;
     StepCommands commands;
+    std::vector<DeviceProgram> devices;
   };
   // Of the program that runs, or ran last.
   const StepCommands& commands() const { return running_->commands; }
   const Stages& stages() const { return commands().stages(); }
   // Of the keys, or values, of a block's layer, on one device.
-  size_t part_bytes() const { return ranks_.front()->runner().layer_block_bytes(); }
+  size_t part_bytes() const { return ranks_.front()->cache().layer_block_bytes(); }
 
   // What one device has of the layers, and its room for weights.
   struct LayerShare {
@@ -87,11 +89,11 @@ class CudaBackend final : public Backend {
   template <class AddTo>
   Result<WeightId> add_weight(uint32_t place, const AddTo& add_to);
   std::string description() const;
-  Status fit(const Compiled& compiled);
+  DeviceProgram plan_on(uint32_t rank, const StepCommands& commands) const;
   void begin(const StepShape& shape);
   void bring(const Stage& stage);
   Status run_stages(const StepShape& shape, bool is_recorded);
-  Status run_stage(const Stage& stage, uint32_t rank, const StepShape& shape, bool is_recorded);
+  Status run_stage(size_t stage_idx, uint32_t rank_idx, const StepShape& shape, bool is_recorded);
   Status exchange_parts(ActId part);
   Status run_graphs(const StepShape& shape);
   template <class Visit>
@@ -158,8 +160,8 @@ BackendInfo CudaBackend::info() const {
                        "and take less time"};
   for (const auto& rank : ranks_) {
     info.weight_bytes += rank->weights().bytes();
-    info.kv_bytes += 2 * rank->runner().kv_plane_bytes();
-    info.scratch_bytes += rank->runner().scratch_bytes();
+    info.kv_bytes += rank->cache().n_bytes();
+    info.scratch_bytes += rank->memory().n_bytes();
     info.devices.push_back(&rank->use());
   }
   return info;
@@ -181,7 +183,7 @@ std::string CudaBackend::name_arithmetic() const {
 
 Status CudaBackend::configure(const BackendLimits& limits) {
   limits_ = limits;
-  for (const auto& rank : ranks_) rank->runner().configure(limits);
+  for (const auto& rank : ranks_) rank->memory().configure(limits);
   return {};
 }
 
@@ -276,11 +278,9 @@ Status CudaBackend::create_kv_cache(const KvLayout& layout) {
   arithmetic_ = name_arithmetic();
   REQUIRE(layout.n_kv_heads % placement_.n_sharing() == 0);  // or a matrix was refused
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
-    RZ_CHECK_OK(ranks_[i]->weights().finish());
     KvLayout own = layout_of_part();
     own.n_layers = placement_.is_shared() ? layout.n_layers : placement_.n_layers_on(i);
-    RZ_CHECK_OK(ranks_[i]->runner().create_kv_cache(own, placement_.first_layer_on(i)));
-    ranks_[i]->note_memory();
+    RZ_CHECK_OK(ranks_[i]->create_cache(own, placement_.first_layer_on(i)));
   }
   return {};
 }
@@ -296,22 +296,24 @@ Result<ProgramId> CudaBackend::compile(const Program& program) {
   }
   const ProgramId id{static_cast<uint32_t>(programs_.size())};
   auto compiled = std::make_unique<Compiled>(
-      Compiled{id, lay_out(acts, limits_, kAllocationAlign), StepCommands(placement_, acts.size(), part)});
+      Compiled{id, lay_out(acts, limits_, kAllocationAlign), StepCommands(placement_, acts.size(), part), {}});
   for (const Op& op : program.ops) compiled->commands.append(op);
-  RZ_CHECK_OK(fit(*compiled));
+  for (uint32_t i = 0; i < ranks_.size(); ++i) {
+    compiled->devices.push_back(plan_on(i, compiled->commands));
+    RZ_CHECK_OK(ranks_[i]->fit(compiled->acts, compiled->devices.back()));
+  }
   programs_.push_back(std::move(compiled));
   return id;
 }
 
-Status CudaBackend::fit(const Compiled& compiled) {
-  std::vector<std::vector<Command>> commands(ranks_.size());
-  for (const Stage& stage : compiled.commands.stages().all()) {
-    for (uint32_t rank = stage.rank; rank < stage.rank + stage.n_ranks; ++rank) {
-      std::ranges::copy(compiled.commands.of(stage), std::back_inserter(commands[rank]));
-    }
+DeviceProgram CudaBackend::plan_on(uint32_t rank, const StepCommands& commands) const {
+  DeviceProgram program;
+  for (const Stage& stage : commands.stages().all()) {
+    const bool is_here = rank >= stage.rank && rank < stage.rank + stage.n_ranks;
+    program.stages.push_back(is_here ? plan_launches(commands.of(stage), ranks_[rank]->weights(), program)
+                                     : std::vector<Launch>());
   }
-  for (uint32_t i = 0; i < ranks_.size(); ++i) RZ_CHECK_OK(ranks_[i]->fit(compiled.acts, commands[i]));
-  return {};
+  return program;
 }
 
 // What chooses tokens is a program's last command.
@@ -320,7 +322,7 @@ void CudaBackend::begin(const StepShape& shape) {
   without_choices.choices = {};
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
     const bool chooses = i == stages().last_rank() || placement_.is_shared();
-    ranks_[i]->begin(running_->acts, chooses ? *batch_ : without_choices, shape);
+    ranks_[i]->begin(running_->acts, running_->devices[i], chooses ? *batch_ : without_choices, shape);
   }
 }
 
@@ -328,34 +330,37 @@ void CudaBackend::begin(const StepShape& shape) {
 void CudaBackend::bring(const Stage& stage) {
   for (const Crossing& crossing : stages().crossings(stage)) {
     Rank &to = *ranks_[stage.rank], &from = *ranks_[crossing.from_rank];
-    const std::span<float> rows = to.runner().rows_of(crossing.act);
+    const std::span<float> rows = to.memory().rows_of(crossing.act);
     if (rows.empty()) continue;
-    to.device().receive(rows.data(), from.device(), from.runner().rows_of(crossing.act).data(), rows.size_bytes());
+    to.device().receive(rows.data(), from.device(), from.memory().rows_of(crossing.act).data(), rows.size_bytes());
   }
 }
 
-Status CudaBackend::run_stage(const Stage& stage, uint32_t rank_idx, const StepShape& shape, bool is_recorded) {
+Status CudaBackend::run_stage(size_t stage_idx, uint32_t rank_idx, const StepShape& shape, bool is_recorded) {
   Rank& rank = *ranks_[rank_idx];
+  const std::span<const Launch> launches = running_->devices[rank_idx].stages[stage_idx];
   rank.device().attach();
-  if (is_recorded) return rank.replay(commands().of(stage), shape);
-  const bool is_told = is_traced_ && rank_idx == stage.rank;
+  if (is_recorded) return rank.replay(launches, shape);
+  const bool is_told = is_traced_ && rank_idx == stages().all()[stage_idx].rank;
   if (is_told) trace_.enter(rank.device(), rank.weights());
-  return rank.run(commands().of(stage), shape, is_told ? &trace_ : nullptr);
+  return rank.run(launches, shape, is_told ? &trace_ : nullptr);
 }
 
 Status CudaBackend::exchange_parts(ActId part) {
   exchanged_.clear();
   for (const auto& rank : ranks_) {
-    exchanged_.push_back({&rank->device(), rank->runner().rows_of(part).data(), rank->runner().parts()});
+    exchanged_.push_back(
+        {&rank->device(), rank->memory().rows_of(part).data(), rank->memory().as<float>(Buffer::kParts)});
   }
-  return exchange_->gather(exchanged_, ranks_.front()->runner().rows_of(part).size());
+  return exchange_->gather(exchanged_, ranks_.front()->memory().rows_of(part).size());
 }
 
 Status CudaBackend::run_stages(const StepShape& shape, bool is_recorded) {
-  for (const Stage& stage : stages().all()) {
+  for (size_t i = 0; i < stages().all().size(); ++i) {
+    const Stage& stage = stages().all()[i];
     bring(stage);
     for (uint32_t rank = stage.rank; rank < stage.rank + stage.n_ranks; ++rank) {
-      RZ_CHECK_OK(run_stage(stage, rank, shape, is_recorded));
+      RZ_CHECK_OK(run_stage(i, rank, shape, is_recorded));
     }
     if (stage.part != kNoAct) RZ_CHECK_OK(exchange_parts(stage.part));
   }
@@ -374,7 +379,7 @@ Status CudaBackend::run_graphs(const StepShape& shape) {
 void CudaBackend::run(ProgramId id, const StepBatch& batch) {
   running_ = programs_[static_cast<uint32_t>(id)].get();
   batch_ = &batch;
-  const StepShape exact = StepRunner::shape_of(batch);
+  const StepShape exact = StepMemory::shape_of(batch);
   const bool is_decode = exact.n_decode_rows == exact.n_rows && exact.n_rows > 0;
   const bool is_recorded = is_decode && !is_traced_ && n_streamed_layers() == 0;
   const StepShape shape = is_recorded ? shared_shape(exact, limits_) : exact;
@@ -382,7 +387,7 @@ void CudaBackend::run(ProgramId id, const StepBatch& batch) {
   if (is_traced_) trace_.begin(batch, layout_of_part());
   status_ = is_recorded ? run_graphs(shape) : run_stages(shape, false);
   if (!status_.ok()) return;
-  ranks_[stages().last_rank()]->runner().download_chosen();
+  ranks_[stages().last_rank()]->memory().download_chosen();
 }
 
 Status CudaBackend::wait_for_all() const {
@@ -435,19 +440,19 @@ void CudaBackend::for_each_part(const Visit& visit) const {
 
 void CudaBackend::save_block(BlockId id, std::span<std::byte> bytes) const {
   for_each_part([&](Rank& rank, bool is_value, uint32_t layer, size_t offset) {
-    rank.device().download(bytes.data() + offset, rank.runner().block_at(is_value, layer, id), part_bytes());
+    rank.device().download(bytes.data() + offset, rank.cache().block_at(is_value, layer, id), part_bytes());
   });
 }
 
 void CudaBackend::restore_block(BlockId id, std::span<const std::byte> bytes) {
   for_each_part([&](Rank& rank, bool is_value, uint32_t layer, size_t offset) {
-    rank.device().upload(rank.runner().block_at(is_value, layer, id), bytes.data() + offset, part_bytes());
+    rank.device().upload(rank.cache().block_at(is_value, layer, id), bytes.data() + offset, part_bytes());
   });
 }
 
 void CudaBackend::copy_block(BlockId from, BlockId to) {
   for_each_part([&](Rank& rank, bool is_value, uint32_t layer, size_t) {
-    rank.device().copy(rank.runner().block_at(is_value, layer, to), rank.runner().block_at(is_value, layer, from),
+    rank.device().copy(rank.cache().block_at(is_value, layer, to), rank.cache().block_at(is_value, layer, from),
                        part_bytes());
   });
 }
@@ -455,7 +460,7 @@ void CudaBackend::copy_block(BlockId from, BlockId to) {
 void CudaBackend::zero_block(BlockId id) {
   for_each_part([&](Rank& rank, bool is_value, uint32_t layer, size_t) {
     rank.device().attach();
-    rank.device().clear(rank.runner().block_at(is_value, layer, id), part_bytes());
+    rank.device().clear(rank.cache().block_at(is_value, layer, id), part_bytes());
   });
   static_cast<void>(wait_for_all());
 }
@@ -468,7 +473,7 @@ void CudaBackend::read_kv(uint32_t layer, BlockId id, std::span<float> keys, std
     Rank& rank = *ranks_[placement_.rank_of_layer(layer) + i];
     const size_t first_head = size_t{i} * part.n_kv_heads;
     for (const bool is_value : {false, true}) {
-      rank.device().download(page.data(), rank.runner().block_at(is_value, layer, id), page.size());
+      rank.device().download(page.data(), rank.cache().block_at(is_value, layer, id), page.size());
       static_cast<void>(rank.device().wait());
       decode_kv_block(part, page, (is_value ? values : keys).subspan(first_head * part.head_dim),
                       size_t{layout_.n_kv_heads} * part.head_dim);
@@ -488,6 +493,28 @@ void CudaBackend::write_block(BlockId id, std::span<const std::byte> bytes) {
 }
 
 }  // namespace
+
+// Devices that share layers also hold their parts of what is added to the activations that EmbedOp begins.
+uint64_t scratch_bytes(const Program& program, const ScratchOutline& outline) {
+  std::vector<ActShape> acts = program.activations;
+  std::vector<Command> commands;
+  uint32_t n_part_cols = 0;
+  for (const Op& op : program.ops) {
+    std::visit([&](const auto& one) { commands.push_back(one); }, op);
+    if (const auto* embed = std::get_if<EmbedOp>(&op)) {
+      n_part_cols = std::max(n_part_cols, acts[static_cast<uint32_t>(embed->out)].n_cols);
+    }
+  }
+  if (outline.n_sharing > 1 && n_part_cols > 0) {
+    const ActId part{static_cast<uint32_t>(acts.size())};
+    acts.push_back({"part", n_part_cols, Rows::kAll});
+    commands.push_back(SumPartsOp{.out = part, .part = part, .n_parts = outline.n_sharing});
+  }
+  const ActLayout layout = lay_out(acts, outline.limits, kAllocationAlign);
+  return buffer_sizes(commands,
+                      {.acts = layout, .limits = outline.limits, .cache = outline.cache, .types = outline.types})
+      .total();
+}
 
 std::unique_ptr<Backend> make_backend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
                                       std::unique_ptr<Exchange> exchange) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace realizar::cuda {
 
 struct CudaOptions {
   uint64_t memory_bytes = 0;                  // of each device's memory, for everything; 0: what is free
-  uint64_t reserve_bytes = 0;                 // of that, what each device wants beside weights and cache
+  uint64_t other_bytes = 0;                   // of that, what each device wants besides weights and cache
   uint64_t kv_bytes = 0;                      // of the cache of all layers
   uint64_t weight_bytes = 0;                  // of the whole model, as far as they are known; 0: not known
   uint32_t n_layers = 0;                      // of the model; wanted where there are several devices
@@ -26,6 +27,17 @@ struct CudaOptions {
   std::string layer_folder = {};              // on whose disk the layers beyond that are kept; empty: nowhere
   uint64_t partial_bytes = kPartialBytes;     // that attention may take at a time for partial results of long contexts
 };
+
+// What is known of a model's steps before its weights are loaded.
+struct ScratchOutline {
+  BackendLimits limits;
+  KvLayout cache;                 // its block_tokens and its type
+  std::span<const TypeId> types;  // that matrices may have
+  uint32_t n_sharing = 1;         // devices that share each layer
+};
+// What a program's steps compute in on a device: exact on one device where all matrices have one type, and otherwise no
+// less than it will be.
+uint64_t scratch_bytes(const Program& program, const ScratchOutline& outline);
 
 // Of several devices each has some of the layers, in order, and the first what belongs to none; a step goes from one to
 // the next. With an exchange each has a part of every layer instead, and all of what belongs to none, and they compute

@@ -27,9 +27,8 @@ void CutLists::release(Device& device) {
   if (host_places_ != nullptr) device.free_pinned(std::exchange(host_places_, nullptr));
 }
 
-Status CutLists::reserve(Device& device, size_t n_lists, size_t n_places, uint32_t& n_moves) {
+Status CutLists::reserve(Device& device, size_t n_lists, size_t n_places) {
   if (n_lists <= n_lists_ && n_places <= max_places_) return {};
-  ++n_moves;
   n_lists = std::max(n_lists, n_lists_);
   n_places = std::max(std::bit_ceil(n_places), max_places_);
   n_lists_ = max_places_ = 0;

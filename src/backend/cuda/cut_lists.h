@@ -2,6 +2,7 @@
 // however long the others' are. Rows with other windows see other cuts: a list for each window of the model.
 #pragma once
 
+#include <bit>
 #include <span>
 
 #include "backend/cuda/attention_shape.h"
@@ -12,8 +13,10 @@ namespace realizar::cuda {
 
 class CutLists {
  public:
-  // Counts in n_moves where the memory is another afterwards. Errors: ResourceExhausted.
-  Status reserve(Device& device, size_t n_lists, size_t n_places, uint32_t& n_moves);
+  // Of one list, on the device.
+  static size_t n_bytes_for(size_t n_places) { return std::bit_ceil(n_places) * sizeof(RowCut); }
+  // Errors: ResourceExhausted.
+  Status reserve(Device& device, size_t n_lists, size_t n_places);
   // A list for each window, of n_places, reserved before; a row's places lie within one pass.
   void upload(Device& device, const StepBatch& batch, std::span<const uint32_t> windows, const DecodePasses& passes,
               size_t n_places);

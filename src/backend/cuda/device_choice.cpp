@@ -37,7 +37,7 @@ bool hold_model(const Devices& devices, const CudaOptions& options) {
 uint64_t room_on(const Device& device, const CudaOptions& options) {
   const uint64_t n_free = device.free_bytes();
   const uint64_t n_bytes = options.memory_bytes > 0 ? std::min(options.memory_bytes, n_free) : n_free;
-  return n_bytes - std::min(options.reserve_bytes, n_bytes);
+  return n_bytes - std::min(options.other_bytes, n_bytes);
 }
 
 Result<Devices> choose_devices(std::span<const uint32_t> named, uint32_t n_devices, const CudaOptions& options,

@@ -35,13 +35,16 @@ std::optional<uint32_t> Placement::rank_of_weight(WeightId id) const {
 }
 
 std::optional<uint32_t> Placement::rank_of(const Command& command) const {
-  if (const auto* embed = std::get_if<EmbedOp>(&command)) return rank_of_weight(embed->table);
-  if (const auto* norm = std::get_if<NormOp>(&command)) return rank_of_weight(norm->weight);
-  if (const auto* linear = std::get_if<LinearOp>(&command)) return rank_of_weight(linear->weight);
-  if (const auto* gated = std::get_if<GatedLinearOp>(&command)) return rank_of_weight(gated->gate);
-  if (const auto* experts = std::get_if<ExpertsOp>(&command)) return rank_of_weight(experts->gate);
-  if (const auto* rope = std::get_if<RopeStoreOp>(&command)) return rank_of_layer(rope->layer);
-  if (const auto* attention = std::get_if<AttentionOp>(&command)) return rank_of_layer(attention->layer);
+  const auto layer = std::visit(
+      [](const auto& op) -> std::optional<uint32_t> {
+        if constexpr (requires { op.layer; }) return op.layer;
+        return std::nullopt;
+      },
+      command);
+  if (layer) return rank_of_layer(*layer);
+  for (const WeightId id : uses_of(command).weights) {
+    if (const auto rank = rank_of_weight(id)) return rank;
+  }
   return std::nullopt;
 }
 

@@ -21,7 +21,7 @@ void Stages::begin_stage(uint32_t rank, uint32_t n_ranks) {
 }
 
 // What has crossed has the new place for its own from then on.
-void Stages::note(const ActUses& uses, Stage& stage) {
+void Stages::note(const CommandUses& uses, Stage& stage) {
   for (const ActId act : uses.read) {
     if (act == kNoAct) continue;
     uint32_t& holder = holders_[static_cast<uint32_t>(act)];

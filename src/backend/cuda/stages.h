@@ -51,7 +51,7 @@ class Stages {
 
  private:
   void begin_stage(uint32_t rank, uint32_t n_ranks);
-  void note(const ActUses& uses, Stage& stage);
+  void note(const CommandUses& uses, Stage& stage);
 
   uint32_t n_ranks_;
   std::vector<Stage> stages_;

@@ -13,20 +13,27 @@ constexpr size_t kTileWords = sizeof(PromptTile) / sizeof(int32_t);
 
 }  // namespace
 
-Status StepInput::create(Device& device, const BackendLimits& limits, uint32_t max_blocks) {
-  max_blocks = std::max(1u, max_blocks);
-  max_blocks_ = 0;  // until the memory is there
-  Places& p = places_;
-  p.counts = 0;
+size_t StepInput::max_tiles(const BackendLimits& limits) {
+  return limits.max_rows / kPromptTileRows + std::max(1u, limits.max_seqs);
+}
+
+StepInput::Places StepInput::places_for(const BackendLimits& limits, uint32_t max_blocks) {
+  Places p{};
   p.tokens = 4;
   p.positions = p.tokens + limits.max_rows;
   p.seq_of_row = p.positions + limits.max_rows;
   p.logit_rows = p.seq_of_row + limits.max_rows;
   p.tiles = p.logit_rows + limits.max_logit_rows;
-  const size_t max_tiles = limits.max_rows / kPromptTileRows + std::max(1u, limits.max_seqs);
-  p.block_tables = p.tiles + max_tiles * kTileWords;
+  p.block_tables = p.tiles + max_tiles(limits) * kTileWords;
   p.end = p.block_tables + size_t{std::max(1u, limits.max_seqs)} * max_blocks;
-  tiles_.reserve(max_tiles);
+  return p;
+}
+
+Status StepInput::create(Device& device, const BackendLimits& limits, uint32_t max_blocks) {
+  max_blocks_ = 0;  // until the memory is there
+  places_ = places_for(limits, max_blocks);
+  const Places& p = places_;
+  tiles_.reserve(max_tiles(limits));
   release(device);
   RZ_TRY(void* host, device.allocate_pinned(p.end * sizeof(int32_t)));
   host_ = static_cast<int32_t*>(host);

@@ -12,8 +12,10 @@ class StepInput {
  public:
   // max_blocks: of a sequence. Errors: ResourceExhausted.
   Status create(Device& device, const BackendLimits& limits, uint32_t max_blocks);
-  uint32_t max_blocks() const { return max_blocks_; }
-  size_t n_bytes() const { return max_blocks_ > 0 ? places_.end * sizeof(int32_t) : 0; }  // on the device
+  // On the device.
+  static size_t n_bytes_for(const BackendLimits& limits, uint32_t max_blocks) {
+    return places_for(limits, max_blocks).end * sizeof(int32_t);
+  }
   void upload(Device& device, const StepBatch& batch);
   const StepView& view() const { return view_; }
   // Of the batch uploaded last, in the order in which the device has them: each begins where the one after it ends.
@@ -30,6 +32,8 @@ class StepInput {
   struct Places {
     size_t counts, tokens, positions, seq_of_row, logit_rows, tiles, block_tables, end;  // in words
   };
+  static Places places_for(const BackendLimits& limits, uint32_t max_blocks);
+  static size_t max_tiles(const BackendLimits& limits);
 
   Places places_{};
   uint32_t max_blocks_ = 0;
