@@ -307,8 +307,8 @@ class Folders(Case):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.safetensors")
             pathlib.Path(path).write_bytes(b"")
-            self.fails(1, "inspect", path, naming="a .safetensors file needs config.json and tokenizer.json beside it; "
-                                                  f"{folder} has no config.json")
+            self.fails(1, "inspect", path, naming="a .safetensors file needs config.json and tokenizer.json in its "
+                                                  f"folder; {folder} has no config.json")
 
 
 class Devices(Case):

@@ -134,7 +134,7 @@ TEST_P(CudaAttention, OfPromptRowsHaveTheSameBitsInAnyChunks) {
     std::vector<float> in_chunks;
     uint32_t pos = kFirst;
     for (const uint32_t n : {1u, 7u, 65u, 17u}) {
-      // Beside a decode row and another prompt.
+      // The batch also has a decode row and another prompt.
       const auto part = rig.attend(std::vector{SeqRows{1, 130, 1}, SeqRows{0, pos, n}, SeqRows{2, 0, n % 19}}, 1);
       in_chunks.insert(in_chunks.end(), part.begin() + n_cols, part.begin() + (1 + n) * n_cols);
       pos += n;

@@ -42,7 +42,7 @@ EngineRig rig_on(const CudaUnderTest& cuda, const ModelFile& file, const Places&
   return {file, *make_cuda_on(cuda.open, places.n_devices, cuda_options), options};
 }
 
-// Of a prompt in two chunks, and of decode rows.
+// Logits of a prompt in two chunks, then of decode rows.
 std::vector<float> logits_on(const CudaUnderTest& cuda, const ModelFile& file, const Places& places) {
   EngineRig rig = rig_on(cuda, file, places, {.n_ctx = 64, .max_batch_tokens = 16});
   return rig->logits(some_tokens(24, 7, kDims.n_vocab), 20, 6).value();

@@ -28,7 +28,8 @@ EngineRig rig_on(const CudaUnderTest& cuda, const ModelFile& file, const cuda::C
   return {file, *make_cuda_on(cuda.open, 1, options), {.n_ctx = 64}};
 }
 
-// Of several steps, prompt and decode rows: what lands from the disk is replaced by later layers, and read again.
+// Logits of several steps with prompt and decode rows: what lands from the disk is replaced by later layers, and read
+// again.
 std::vector<float> logits_on(const CudaUnderTest& cuda, const ModelFile& file, const cuda::CudaOptions& options) {
   const auto logits = rig_on(cuda, file, options)->logits(some_tokens(24, 7, kDims.n_vocab), 20, 6);
   EXPECT_TRUE(logits.ok()) << logits.error().message;

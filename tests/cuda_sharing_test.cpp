@@ -30,7 +30,7 @@ ModelFile model_of(const ArchSpec& spec, TypeId type, bool with_experts = false)
   return std::move(*model.open());
 }
 
-// Of a prompt in two chunks, and of decode rows.
+// Logits of a prompt in two chunks, then of decode rows.
 std::vector<float> logits_on(const ModelFile& file, std::unique_ptr<Backend> backend) {
   EngineRig rig(file, std::move(backend), {.n_ctx = 64, .max_batch_tokens = 16});
   return rig->logits(some_tokens(24, 7, kDims.n_vocab), 20, 6).value();

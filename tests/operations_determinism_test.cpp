@@ -274,7 +274,7 @@ TEST_P(AttentionDeterminism, OfRowsAloneTogetherInChunksAndInOtherBlocks) {
       const auto cut = static_cast<ptrdiff_t>(near.size());
       EXPECT_TRUE(same_bytes(joined({{first.begin(), first.begin() + cut}, {rest.begin(), rest.begin() + cut}}),
                              joined({far, near})))
-          << n_threads << " threads, window " << window << ", decode rows beside chunks";
+          << n_threads << " threads, window " << window << ", decode rows in one step with chunks";
       EXPECT_TRUE(same_bytes(joined({{first.begin() + cut, first.end()}, {rest.begin() + cut, rest.end()}}), prompt))
           << n_threads << " threads, window " << window << ", chunks";
     }

@@ -179,7 +179,7 @@ struct EpilogueData {
 
 constexpr uint32_t kEpilogueTokens = 9;
 
-// Of all rows, or of every other row as logit rows.
+// Results of all rows, or of every other row as logit rows.
 std::vector<float> finished(std::unique_ptr<Backend> backend, const EpilogueData& data, const Epilogue& e, Rows rows) {
   OpRig rig(std::move(backend), {.max_rows = kEpilogueTokens, .max_logit_rows = kEpilogueTokens});
   const ActId in = rig.input(data.inputs), before = rig.input(data.before);

@@ -28,7 +28,7 @@ struct [[nodiscard]] Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;  // one line: what, where, expected, actual
   std::string subject;  // the file, tensor, key or parameter meant; may be empty
-  // Of kContextLengthExceeded, in tokens; 0 where it is not known.
+  // These two are set for kContextLengthExceeded, in tokens; 0 where the number is not known.
   uint32_t n_prompt = 0;  // the prompt's
   uint32_t n_ctx = 0;     // the most that are taken
 };

@@ -8,7 +8,7 @@
 namespace realizar {
 namespace {
 
-// Of the first line "name<blanks>: value"; empty where there is none.
+// The value on the first line of the form "name<blanks>: value"; empty where no line has it.
 std::string_view value_of(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));

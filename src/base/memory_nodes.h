@@ -9,8 +9,8 @@
 
 namespace realizar {
 
-// Of each node that has some: its processors among `usable`. `folder` is Linux's list of nodes; empty where there is
-// none.
+// The processors among `usable` of each memory node, for the nodes that have some. `folder` is Linux's list of nodes;
+// the result is empty where that folder is missing.
 std::vector<cpu_set_t> memory_nodes(const cpu_set_t& usable, const std::string& folder = "/sys/devices/system/node");
 
 // For each of n_threads members the processors of one node: neighbours share one, and nodes get as many members as they

@@ -284,9 +284,9 @@ Result<TensorInfo> place_tensor(TensorEntry entry, std::span<const std::byte> da
   return std::move(entry.info);
 }
 
-// Of a file whose tensors follow each other as a writer puts them, but that ends before the last one does. Where they
-// do not, an offset or a shape is wrong, and place_tensor says which. A file without tensors, a vocabulary alone, may
-// end before the padding.
+// How long the whole file is, where its tensors follow each other as a writer puts them but the file ends before the
+// last tensor does. Where they do not follow each other, an offset or a shape is wrong, and place_tensor says which. A
+// file without tensors (a vocabulary alone) may end before the padding.
 std::optional<uint64_t> bytes_of_whole_file(std::span<const TensorEntry> entries, uint64_t data_at,
                                             uint64_t alignment) {
   if (entries.empty()) return std::nullopt;

@@ -34,7 +34,7 @@ class GgufWriter {
   using TensorSource = std::function<void(uint64_t offset, std::span<std::byte> out)>;
   void add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape, TensorSource source);
 
-  // Of all tensors' data, without the header.
+  // The size of all tensors' data, without the header.
   uint64_t tensor_bytes() const;
   std::vector<std::byte> bytes() const;
   // Errors: InvalidArgument (cannot write).

@@ -100,10 +100,11 @@ Result<HfFolder> open_hf_folder(const fs::path& path) {
   HfFolder folder;
   const fs::path config_path = root / "config.json";
   if (!is_folder && !fs::exists(config_path, error)) {
-    return not_found(fmt::format("{}: a .safetensors file needs config.json and tokenizer.json beside it; {} has no "
-                                 "config.json",
-                                 path.string(), fs::absolute(path, error).parent_path().string()),
-                     path.string());
+    return not_found(
+        fmt::format("{}: a .safetensors file needs config.json and tokenizer.json in its folder; {} has no "
+                    "config.json",
+                    path.string(), fs::absolute(path, error).parent_path().string()),
+        path.string());
   }
   RZ_TRY(const std::string config, read_file(config_path, kMaxSideFileBytes));
   RZ_TRY(folder.config, parse_hf_config(config, config_path.string()));

@@ -19,12 +19,13 @@ namespace realizar {
 Error field_error(std::string_view file, std::string_view field, uint64_t offset, std::string_view expected,
                   std::string_view actual);
 
-// Of a file that ends before what it announces: "<file>: the file is cut off: 3.0 MB of 4.8 MB; download it again".
+// The error for a file that ends before what it announces: "<file>: the file is cut off: 3.0 MB of 4.8 MB; download it
+// again".
 Error cut_off_error(std::string_view file, uint64_t n_bytes, uint64_t n_expected_bytes);
 
-// Of a file that ends within what `field` at `offset` announces, where nobody can know how long it should be: "<file>:
-// the file is cut off or damaged: it has 3.0 kB, and <field> at byte 922 needs at least 2048 x 8 bytes; download it
-// again".
+// The error for a file that ends within what `field` at `offset` announces, where nobody can know how long it should
+// be: "<file>: the file is cut off or damaged: it has 3.0 kB, and <field> at byte 922 needs at least 2048 x 8 bytes;
+// download it again".
 Error ends_within_error(std::string_view file, uint64_t n_file_bytes, std::string_view field, uint64_t offset,
                         uint64_t n, uint64_t elem_bytes);
 

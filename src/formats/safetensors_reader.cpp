@@ -85,7 +85,7 @@ Result<std::span<const std::byte>> read_range(const Places& places, std::string_
   return places.data.subspan(begin, end - begin);
 }
 
-// Of the data that the header announces; 0 where its ranges leave gaps or overlap, so that some of them are wrong.
+// The size of the data that the header announces; 0 where its ranges leave gaps or overlap, so that some are wrong.
 uint64_t announced_bytes(const dom::object& fields) {
   uint64_t last = 0, sum = 0;
   for (const auto field : fields) {

@@ -33,7 +33,7 @@ Result<std::filesystem::path> part_path(const std::string& own_path, int64_t own
   return std::filesystem::path(own_path.substr(0, own_path.size() - suffix(own_no).size()) + suffix(no));
 }
 
-// Of what all parts hold together.
+// Compares the announced number of tensors with what all parts hold together.
 Status check_tensors_count(const SplitGguf& split, const std::string& path) {
   RZ_TRY(const auto n_tensors, split.metadata.get_int("split.tensors.count"));
   if (!n_tensors || *n_tensors == static_cast<int64_t>(split.tensors.size())) return {};

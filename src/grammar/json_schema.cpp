@@ -184,7 +184,7 @@ Result<bool> SchemaCompiler::is_allowed(const Json& value, const Json& schema, c
     } else if (name == "exclusiveMinimum" || name == "exclusiveMaximum") {
       allowed = allowed && (name == "exclusiveMinimum" ? value > limit : value < limit);
     } else if (!options_.relaxed) {
-      return unsupported(fmt::format("{}: \"{}\" beside \"enum\" or \"const\" is not supported", path, name),
+      return unsupported(fmt::format("{}: \"{}\" together with \"enum\" or \"const\" is not supported", path, name),
                          path_to(path, name));
     }
   }

@@ -111,11 +111,11 @@ Status SchemaCompiler::refuse_counts_of(const Json& schema, const std::string& p
                                         size_t n_at_most) {
   if (options_.relaxed) return {};
   if (count_of(schema, "minProperties").value_or(0) > n_required) {
-    return unsupported(path + ": \"minProperties\" beside named properties is not supported",
+    return unsupported(path + ": \"minProperties\" together with named properties is not supported",
                        path_to(path, "minProperties"));
   }
   if (count_of(schema, "maxProperties").value_or(kNoMaximum) < n_at_most) {
-    return unsupported(path + ": \"maxProperties\" beside named properties is not supported",
+    return unsupported(path + ": \"maxProperties\" together with named properties is not supported",
                        path_to(path, "maxProperties"));
   }
   return {};

@@ -28,7 +28,7 @@ std::string path_to(const std::string& path, const std::string& member);
 // Has the JSON type, or "integer".
 bool is_of_type(const Json& value, const std::string& type);
 
-// Of a whole number, such as minLength's.
+// The value of a keyword that takes a whole number, such as minLength.
 std::optional<uint64_t> count_of(const Json& schema, const char* keyword);
 
 size_t n_code_points(const std::string& text);

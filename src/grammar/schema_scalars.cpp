@@ -98,7 +98,7 @@ Result<std::string> SchemaCompiler::inside_string(const Json& schema, const Leng
   return std::string(kStringChar) + gbnf_repeat(wanted.min, wanted.max);
 }
 
-// Of keywords that do not go together: the pattern alone, else the format alone, else the lengths.
+// Where keywords cannot be held together, the pattern is kept alone, else the format alone, else the lengths.
 Result<std::string> SchemaCompiler::relaxed_inside_string(const Json& schema, const LengthRange& wanted,
                                                           const std::string& path) {
   for (const char* keyword : {"pattern", "format"}) {

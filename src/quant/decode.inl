@@ -14,8 +14,8 @@ struct PointGrid {
   uint16_t points[512];
 };
 
-// Of IQ3_S: numbers of four octal digits; digit k is the level 2k + 1. A character for each point: how far it is from
-// the one before, '1' for one more.
+// The points of IQ3_S are numbers of four octal digits; digit k is the level 2k + 1. Each character says how far a
+// point is from the one before it: '1' for one more.
 constexpr char kIq3Steps[] =
     R"(11132111222146523222527331112414334247=456142133343463222=386432723642=243;4236636?:2<245642?5;3)"
     R"(2>A?722<245=4D1124122212732>239612324573672>62:3214663:3:7331366145A6;252=27424E73672?W43=2K2527)"
@@ -35,8 +35,8 @@ constexpr PointGrid make_iq3_s_grid() {
 }
 RZ_TABLE PointGrid kIq3sGrid = make_iq3_s_grid();
 
-// Of IQ2_XS: numbers of eight digits 0 to 2, which are levels as kIq2Levels says; an even number of them are 1. Steps
-// count such numbers alone. The points have two bits a digit.
+// The points of IQ2_XS are numbers of eight digits 0 to 2, whose levels are kIq2Levels; an even number of the digits
+// are 1, and steps count only such numbers. A point has two bits a digit.
 constexpr char kIq2Steps[] =
     R"(111111111111121111111213111212151111111111311121332139111213513274:11111112131112112513911121351)"
     R"(354>13721><1111113231336941139>3:93F25111111121311121341139111213513961711299B111213512163>139K6)"

@@ -16,13 +16,13 @@ class ByteTrie {
   static constexpr int32_t kNone = -1;
 
   ByteTrie() = default;
-  // Of equal keys the first counts.
+  // Where keys are equal, the first one counts.
   explicit ByteTrie(std::vector<Entry> entries);
 
   static constexpr int32_t kRoot = 0;
   // The node after `byte`, or kNone.
   int32_t step(int32_t node, uint8_t byte) const;
-  // Of the key that ends at `node`, or kNone.
+  // The value of the key that ends at `node`, or kNone.
   int32_t value(int32_t node) const { return nodes_[static_cast<size_t>(node)].value; }
 
  private:

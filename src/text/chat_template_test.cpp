@@ -133,7 +133,7 @@ TEST(ChatTemplate, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(rendered("{{ raise_exception('no such role') }}"), "chat template: no such role");
 }
 
-// A template file beside its expectation, made with Jinja2 set up as Hugging Face sets it up.
+// Each template file is compared with its expectation, made with Jinja2 set up as Hugging Face sets it up.
 TEST(ChatTemplate, ConstructsPrintWhatJinja2Prints) {
   const Json data = Json::parse(read(std::string(RZ_SOURCE_DIR) + "/tests/data/jinja/cases.json"));
   ASSERT_GT(data["cases"].size(), 200u);

@@ -46,7 +46,7 @@ size_t merge_short(std::span<int32_t> symbols, const Lookup& lookup) {
 }
 
 // The positions that wait for a merge of one rank, given out from left to right. Positions mostly arrive in that
-// order already, so they are a list; the few that come late are a heap beside it.
+// order already, so they are a list; a heap holds the few that come late.
 class PositionQueue {
  public:
   void push(uint32_t position) {

@@ -89,9 +89,9 @@ class Value {
 
   const std::string& undefined_name() const { return std::get<Undefined>(v_).name; }
   bool as_bool() const { return std::get<bool>(v_); }
-  // Of an int or a bool.
+  // For an int or a bool.
   int64_t as_int() const { return is_bool() ? int64_t{as_bool()} : std::get<int64_t>(v_); }
-  // Of any number.
+  // For any number.
   double as_double() const { return is_float() ? std::get<double>(v_) : static_cast<double>(as_int()); }
   const Text& text() const { return *std::get<std::shared_ptr<const Text>>(v_); }
   const std::string& str() const { return text().str(); }
