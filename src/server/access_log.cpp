@@ -3,6 +3,13 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "server/call.h"
+#include "server/json.h"
+
 namespace realizar::server {
 namespace {
 
@@ -30,6 +37,46 @@ std::string with_escaped_controls(const std::string& json) {
   return text;
 }
 
+std::string now_iso8601() {
+  const auto now = std::chrono::system_clock::now();
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+  return fmt::format("{}.{:03}Z", text, ms % 1000);
+}
+
+Json line_of(const Call& call, int status) {
+  const CallRecord& r = call.record;
+  Json line{{"time", now_iso8601()},
+            {"request_id", call.id},
+            {"peer", call.request.peer},
+            {"method", call.request.method},
+            {"path", call.request.path},
+            {"status", status},
+            {"total_ms", std::chrono::duration<double, std::milli>(Clock::now() - call.arrival).count()}};
+  if (const auto parent = call.traceparent(); !parent.empty()) line["traceparent"] = parent;
+  if (!r.model.empty()) {
+    line.update(Json{{"model", r.model},
+                     {"n_prompt", r.n_prompt},
+                     {"n_cached", r.n_cached},
+                     {"n_generated", r.n_generated},
+                     {"queue_ms", r.queue_ms},
+                     {"prefill_ms", r.prefill_ms},
+                     {"first_token_ms", r.first_token_ms},
+                     {"decode_ms", r.decode_ms},
+                     {"finish_reason", r.finish_reason}});
+  }
+  for (const auto& [n_prompt, n_cached, n_generated] : r.prompts) {
+    line["prompts"].push_back({{"n_prompt", n_prompt}, {"n_cached", n_cached}, {"n_generated", n_generated}});
+  }
+  if (!r.warning.empty()) line["warning"] = r.warning;
+  if (!r.prompt.empty()) line["prompt"] = r.prompt;
+  return line;
+}
+
 }  // namespace
 
 Result<AccessLog> AccessLog::open(const std::string& path) {
@@ -39,8 +86,8 @@ Result<AccessLog> AccessLog::open(const std::string& path) {
   return log;
 }
 
-void AccessLog::write(const Json& line) {
-  if (is_on()) writer_->write(with_escaped_controls(dump(line)));
+void AccessLog::write(const Call& call, int status) {
+  if (is_on()) writer_->write(with_escaped_controls(dump(line_of(call, status))));
 }
 
 }  // namespace realizar::server

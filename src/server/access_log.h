@@ -5,10 +5,11 @@
 #include <string>
 
 #include "realizar/result.h"
-#include "server/json.h"
 #include "server/line_writer.h"
 
 namespace realizar::server {
+
+class Call;
 
 class AccessLog {
  public:
@@ -16,7 +17,7 @@ class AccessLog {
   static Result<AccessLog> open(const std::string& path);
   bool is_on() const { return writer_ != nullptr; }
   // Never waits: a full disk, or a pipe whose reader sleeps, costs lines and no requests.
-  void write(const Json& line);
+  void write(const Call& call, int status);
   uint64_t n_lost_lines() const { return is_on() ? writer_->n_lost() : 0; }
 
  private:

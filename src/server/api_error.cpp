@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/caught.h"
 #include "base/printable.h"
 #include "server/json.h"
 
@@ -72,15 +73,6 @@ HttpResponse error_response(const ApiError& error) {
   if (error.status == 429 || error.status == 503) response.headers.emplace_back("Retry-After", "1");
   if (error.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
-}
-
-void fail(Reply& reply, const Error& error) noexcept {
-  const Status told = caught([&] {
-    // A copy: the call may end the reply, and with it the function.
-    if (const auto on_failed = reply.on_failed) return on_failed(error);
-    reply.send(error_response(to_api_error(error)));
-  });
-  if (!told.ok()) reply.drop();
 }
 
 }  // namespace realizar::server

@@ -2,10 +2,9 @@
 // that is too long has its numbers as fields beside these: n_prompt_tokens, where they were counted, and n_ctx.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <utility>
 
-#include "base/caught.h"
 #include "realizar/result.h"
 #include "server/http.h"
 
@@ -26,15 +25,5 @@ ApiError bad_request(std::string message, std::string param = {}, std::string co
 // The body alone, for an error inside a stream, and the whole response.
 std::string error_json(const ApiError& error);
 HttpResponse error_response(const ApiError& error);
-
-// Ends a reply with an error, or with its connection where that cannot be sent.
-void fail(Reply& reply, const Error& error) noexcept;
-
-// Calls `f` on behalf of a call. What it throws ends that call alone.
-template <class F>
-void answering(Reply& reply, F&& f) noexcept {
-  const Status status = caught(std::forward<F>(f));
-  if (!status.ok()) fail(reply, status.error());
-}
 
 }  // namespace realizar::server

@@ -4,8 +4,8 @@
 
 #include <new>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
+#include "base/caught.h"
 #include "server/json.h"
 
 namespace realizar::server {
@@ -86,48 +86,6 @@ TEST(ApiError, WantOfMemoryPasses) {
   const ApiError error = to_api_error(caught([] { throw std::bad_alloc(); }).error());
   EXPECT_EQ(error.status, 503);
   EXPECT_EQ(error.code, "out_of_resources");
-}
-
-class RefusedReply final : public Reply {
- public:
-  void send(HttpResponse response) override {
-    if (send_throws) throw std::bad_alloc();
-    status = response.status;
-  }
-  void begin_stream(HttpResponse) override {}
-  void write(std::string_view) override {}
-  void end() override {}
-  bool is_congested() const override { return false; }
-  bool is_closed() const override { return false; }
-  void drop() noexcept override { is_dropped = true; }
-
-  bool send_throws = false, is_dropped = false;
-  int status = 0;
-};
-
-TEST(Answering, WhatIsThrownIsTheReply) {
-  RefusedReply reply;
-  answering(reply, [] { throw std::bad_alloc(); });
-  EXPECT_EQ(reply.status, 503);
-  answering(reply, [] { throw std::logic_error("wrong"); });
-  EXPECT_EQ(reply.status, 500);
-  EXPECT_FALSE(reply.is_dropped);
-}
-
-TEST(Answering, AnAnswerUnderWayEndsInItsOwnWay) {
-  RefusedReply reply;
-  std::string told;
-  reply.on_failed = [&](const Error& error) { told = error.message; };
-  answering(reply, [] { throw std::logic_error("wrong"); });
-  EXPECT_EQ(told, "wrong");
-  EXPECT_EQ(reply.status, 0);
-}
-
-TEST(Answering, WhatCannotBeToldClosesTheConnection) {
-  RefusedReply reply;
-  reply.send_throws = true;
-  answering(reply, [] { throw std::bad_alloc(); });
-  EXPECT_TRUE(reply.is_dropped);
 }
 
 bool has_header(const HttpResponse& response, const std::string& name) {

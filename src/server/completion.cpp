@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "server/context.h"
 #include "server/metrics.h"
 
 namespace realizar::server {
 namespace {
 
-constexpr auto kPingInterval = std::chrono::seconds(15);
 constexpr std::string_view kOperations = "operations";  // of X-Trace
 constexpr size_t kMaxAtOnce = 32;  // choices of one call in the engine: a long list shares with others
 
@@ -49,8 +49,21 @@ std::string Dialect::stream_error(const ApiError& error) {
   return "data: " + error_json(error) + "\n\n";
 }
 
-Completion::Completion(Call call, ServedModelPtr model, CompletionPlan plan)
-    : call_(std::move(call)), model_(std::move(model)), plan_(std::move(plan)), last_sent_(Clock::now()) {
+Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
+  Completion completion(call, std::move(model), std::move(plan));
+  Status going = caught([&] { completion.start(); });
+  while (going.ok() && !completion.is_done()) {
+    NewsWait news(call);
+    going = co_await news;
+    if (going.ok()) going = caught([&] { completion.take_news(); });
+  }
+  if (!going.ok()) completion.fail(to_api_error(going.error()));
+  co_return Status();
+}
+
+Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
+    : call_(call), model_(std::move(model)), plan_(std::move(plan)) {
+  call_.dialect = std::move(plan_.dialect);
   const bool wants_operations = trace_wish() == kOperations;
   for (Request& request : plan_.requests) {
     request.trace = wants_operations && call_.context.options.trace_operations;
@@ -61,63 +74,39 @@ Completion::Completion(Call call, ServedModelPtr model, CompletionPlan plan)
 }
 
 Completion::~Completion() {
-  call_.context.streaming.erase(this);
+  if (!done_) static_cast<void>(caught([&] { call_.context.metrics.count_aborted(model_->id); }));
 }
 
 void Completion::start() {
-  self_ = shared_from_this();
-  call_.reply->on_closed = [this] {
-    const auto keep = std::exchange(self_, nullptr);
-    done_ = true;
-    for (auto& choice : choices_) choice->cancel();
-    call_.context.metrics.count_aborted(model_->id);
-  };
-  call_.reply->on_failed = [this](const Error& error) { fail(to_api_error(error)); };
-  call_.reply->on_drained = [this] { take_all(); };
   if (trace_wish() == kOperations && !call_.context.options.trace_operations) {
     return fail({403, "operations are not traced here: the server was started without --trace-operations", "X-Trace",
                  "not_traced"});
   }
-  call_.record->model = model_->id;
-  call_.record->n_prompt = usage().n_prompt;
-  if (plan_.stream) call_.context.streaming.insert(this);
-  const auto keep = self_;
+  call_.record.model = model_->id;
+  call_.record.n_prompt = usage().n_prompt;
   while (n_submitted_ < std::min(choices_.size(), kMaxAtOnce) && submit_next()) {
   }
   // The head goes out before the first token: whoever waits in the queue knows that it was taken.
-  if (!done_) begin_reply();
+  if (!done_ && plan_.stream) begin_stream();
 }
 
 // False where that failed, and with it the whole call.
 bool Completion::submit_next() {
   const size_t i = n_submitted_++;
-  // The choice lives in this, and forgets the function when it is cancelled.
-  const auto status = choices_[i]->submit([this, i] { on_news(i); });
+  // The choice forgets the function before the call ends.
+  const auto status = choices_[i]->submit([&call = call_] { call.tell_news(); });
   if (!status.ok()) fail(to_api_error(told_of(status.error(), i)));
   return status.ok();
 }
 
-void Completion::ping(Clock::time_point now) {
-  if (now - last_sent_ < kPingInterval || done_) return;
-  answering(*call_.reply, [&] { send(": ping\n\n"); });
+void Completion::take_news() {
+  if (call_.is_congested()) return;
+  for (size_t i = 0; i < n_submitted_ && !done_; ++i) {
+    if (!choices_[i]->has_ended()) take_news_of(i);
+  }
 }
 
-void Completion::on_news(size_t choice_idx) {
-  const auto keep = shared_from_this();
-  if (done_ || call_.reply->is_congested()) return;
-  answering(*call_.reply, [&] { take_news(choice_idx); });
-}
-
-void Completion::take_all() {
-  const auto keep = shared_from_this();
-  answering(*call_.reply, [&] {
-    for (size_t i = 0; i < n_submitted_ && !done_; ++i) {
-      if (!choices_[i]->has_ended()) take_news(i);
-    }
-  });
-}
-
-void Completion::take_news(size_t choice_idx) {
+void Completion::take_news_of(size_t choice_idx) {
   Choice& choice = *choices_[choice_idx];
   ChoiceNews news = choice.take_news([&](Sequence::Clock::time_point time) { observe_token(choice_idx, time); });
   if (news.ended) {
@@ -126,28 +115,23 @@ void Completion::take_news(size_t choice_idx) {
     if (const auto error = error_of(choice_idx)) return fail(*error);
     if (n_submitted_ < choices_.size() && !submit_next()) return;
   }
+  Dialect& dialect = *call_.dialect;
   const bool has_any = !news.events.empty() || !news.tokens.empty() || !news.prompt_tokens.empty();
   if (plan_.stream) {
-    if (has_any) send(plan_.dialect->stream_news(choice_idx, news));
-    if (news.ended) send(plan_.dialect->stream_choice_end(choice_idx, choice));
+    if (has_any) call_.write(dialect.stream_news(choice_idx, news));
+    if (news.ended) call_.write(dialect.stream_choice_end(choice_idx, choice));
   } else if (has_any) {
-    plan_.dialect->collect(choice_idx, std::move(news));
+    dialect.collect(choice_idx, std::move(news));
   }
   if (n_ended_ == choices_.size()) finish();
 }
 
-void Completion::begin_reply() {
-  if (!plan_.stream || std::exchange(begun_, true)) return;
+void Completion::begin_stream() {
   HttpResponse head;
   head.content_type = "text/event-stream; charset=utf-8";
   head.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
-  call_.reply->begin_stream(std::move(head));
-  send(plan_.dialect->stream_begin());
-}
-
-void Completion::send(std::string_view bytes) {
-  call_.reply->write(bytes);
-  last_sent_ = Clock::now();
+  call_.begin_stream(std::move(head));
+  call_.write(call_.dialect->stream_begin());
 }
 
 void Completion::finish() {
@@ -157,33 +141,22 @@ void Completion::finish() {
   const bool wants_trace = !trace_wish().empty() && trace_wish() != "0";
   const Json trace_json = wants_trace ? trace() : Json();
   if (plan_.stream) {
-    send(plan_.dialect->stream_end(total, wants_trace ? &trace_json : nullptr));
-    call_.reply->end();
-  } else {
-    Json body = plan_.dialect->whole(choices_, total);
-    if (wants_trace) body["trace"] = trace_json;
-    call_.reply->send({200, "application/json", dump(body), {}});
+    call_.write(call_.dialect->stream_end(total, wants_trace ? &trace_json : nullptr));
+    return call_.end();
   }
-  self_.reset();
+  Json body = call_.dialect->whole(choices_, total);
+  if (wants_trace) body["trace"] = trace_json;
+  call_.send({200, "application/json", dump(body), {}});
 }
 
-// Before anything was sent the status says it; after that, an event in the stream.
 void Completion::fail(const ApiError& error) {
-  const auto keep = shared_from_this();
   done_ = true;
   record_prompts();
-  for (auto& choice : choices_) choice->cancel();
-  if (begun_) {
-    send(plan_.dialect->stream_error(error));
-    call_.reply->end();
-  } else {
-    call_.reply->send(error_response(error));
-  }
-  self_.reset();
+  call_.fail(error);
 }
 
 void Completion::record_prompts() {
-  CallRecord& record = *call_.record;
+  CallRecord& record = call_.record;
   record.n_cached = usage().n_cached;
   if (n_prompts() == 1) return;
   for (size_t i = 0; i < n_prompts(); ++i) {
@@ -215,7 +188,7 @@ void Completion::observe_token(size_t choice_idx, Sequence::Clock::time_point ti
 
 void Completion::observe_end(const Choice& choice) {
   const GenerationStats& stats = choice.end().stats;
-  CallRecord& record = *call_.record;
+  CallRecord& record = call_.record;
   record.n_generated += choice.n_tokens();
   record.queue_ms = stats.queue_ms;
   record.prefill_ms = stats.prefill_ms;
@@ -239,7 +212,7 @@ Usage Completion::usage_of(size_t prompt_idx) const {
 }
 
 std::string_view Completion::trace_wish() const {
-  return call_.request->header("x-trace");
+  return call_.request.header("x-trace");
 }
 
 Usage Completion::usage() const {
@@ -269,7 +242,7 @@ Json Completion::times_of(size_t prompt_idx) const {
 
 // One prompt's times and counts stand in the trace itself, those of several in a list, beside their sums.
 Json Completion::trace() const {
-  Json trace{{"prepare_ms", plan_.prepare_ms}, {"total_ms", ms_between(call_.start, Clock::now())}};
+  Json trace{{"prepare_ms", call_.record.prepare_ms}, {"total_ms", ms_between(call_.start, Clock::now())}};
   if (n_prompts() == 1) {
     trace.update(times_of(0));
     return trace;

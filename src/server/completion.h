@@ -1,5 +1,5 @@
 // One call that generates: its choices run in the engine, their news go out in the dialect that was asked for, streamed
-// or whole. Lives until the reply is sent or the client is gone. I/O thread.
+// or whole. I/O thread.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "server/api_error.h"
+#include "server/call.h"
 #include "server/choice.h"
-#include "server/context.h"
 #include "server/json.h"
 
 namespace realizar::server {
@@ -46,29 +46,30 @@ struct CompletionPlan {
   ChoiceOptions choice;
   std::unique_ptr<Dialect> dialect;
   bool stream = false;
-  double prepare_ms = 0;  // reading the body, rendering, tokenizing
 };
 
-class Completion : public std::enable_shared_from_this<Completion> {
+// Ends with its call: what still runs is cancelled then.
+class Completion {
  public:
-  Completion(Call call, ServedModelPtr model, CompletionPlan plan);
+  Completion(Call& call, ServedModelPtr model, CompletionPlan plan);
   ~Completion();
+  Completion(const Completion&) = delete;
+  Completion& operator=(const Completion&) = delete;
 
-  // Submits everything and begins to answer; errors are answered.
+  // Submits what may run at once, and begins a stream.
   void start();
-  // Sends a comment if nothing was sent for a while.
-  void ping(Clock::time_point now);
+  // Sends what there is, as far as the client takes it.
+  void take_news();
+  // Before a stream begins the status says it; after that, an event in the stream.
+  void fail(const ApiError& error);
+  // The reply is sent.
+  bool is_done() const { return done_; }
 
  private:
   bool submit_next();
-  void on_news(size_t choice_idx);
-  void take_news(size_t choice_idx);
-  void take_all();
-  void begin_reply();
-  void send(std::string_view bytes);
+  void take_news_of(size_t choice_idx);
+  void begin_stream();
   void finish();
-  void finish_whole(const Usage& usage);
-  void fail(const ApiError& error);
   void observe_token(size_t choice_idx, Sequence::Clock::time_point time);
   void observe_end(const Choice& choice);
   void record_prompts();
@@ -82,16 +83,17 @@ class Completion : public std::enable_shared_from_this<Completion> {
   std::string_view trace_wish() const;
   Json trace() const;
 
-  Call call_;
+  Call& call_;
   ServedModelPtr model_;
   CompletionPlan plan_;
   size_t n_per_prompt_ = 1;
   std::vector<std::unique_ptr<Choice>> choices_;
   std::vector<std::optional<Sequence::Clock::time_point>> last_token_;  // of each choice
-  std::shared_ptr<Completion> self_;                                    // while it runs
-  Clock::time_point last_sent_;
   size_t n_submitted_ = 0, n_ended_ = 0;
-  bool begun_ = false, done_ = false;
+  bool done_ = false;
 };
+
+// Generates what `plan` says, and answers the call with it.
+Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan);
 
 }  // namespace realizar::server

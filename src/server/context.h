@@ -1,28 +1,20 @@
-// What every route can reach, and one call on its way through them.
+// What every call can reach.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <list>
+#include <map>
 #include <memory>
-#include <string>
-#include <unordered_set>
-#include <vector>
 
-#include "server/auth.h"
-#include "server/http.h"
-#include "server/http_server.h"
+#include "server/call.h"
 #include "server/metrics_history.h"
-#include "server/model_registry.h"
 #include "server/options.h"
 #include "server/response_store.h"
 
 namespace realizar::server {
 
 class AccessLog;
-class Completion;
 class ServerMetrics;
-
-using Clock = std::chrono::steady_clock;
 
 struct ServerContext {
   const ServerOptions& options;
@@ -30,39 +22,27 @@ struct ServerContext {
   ModelRegistry& models;
   ServerMetrics& metrics;
   ResponseStore& responses;
-  std::unordered_set<Completion*> streaming;  // those that want a ping where nothing else is sent
+  AccessLog* access_log = nullptr;  // null: none
   bool draining = false;
-  const AccessLog* access_log = nullptr;
   MetricsHistory history = {};
   Clock::time_point start = Clock::now();
+  std::map<uint64_t, uint32_t> n_open = {};  // generating calls of each tenant that has some
+  std::list<Call> calls = {};                // those under way
+
+  Call& add_call(HttpRequest request, std::shared_ptr<Reply> reply);
+  size_t n_under_way() const;
+  uint32_t n_open_of(uint64_t tenant) const;
+  // Calls f(call), after which that one call may be gone, for each.
+  template <class F>
+  void for_each_call(F f) {
+    for (auto next = calls.begin(); next != calls.end();) f(*next++);
+  }
 };
 
-// What the access log says of a call beside its HTTP side.
-struct CallRecord {
-  std::string model;
-  uint32_t n_prompt = 0, n_cached = 0, n_generated = 0;
-  double queue_ms = 0, prefill_ms = 0, first_token_ms = 0, decode_ms = 0;
-  std::string finish_reason;
-  struct Counts {
-    uint32_t n_prompt, n_cached, n_generated;
-  };
-  std::vector<Counts> prompts;  // of each, where there are several
-  std::string prompt;           // only where prompts are logged
-  std::string warning;          // for the client too, in a header: printable ASCII
-};
-
-struct Call {
-  ServerContext& context;
-  std::shared_ptr<const HttpRequest> request;
-  std::shared_ptr<HttpBody> body;  // for whoever reads it, who lets go of it then
-  std::shared_ptr<Reply> reply;
-  std::string id;       // X-Request-Id
-  KeyDigest key{};      // of the API key; zeros where none is asked for
-  uint64_t tenant = 0;  // whose share of the engine it uses
-  Clock::time_point start;
-  std::shared_ptr<CallRecord> record;
-  std::string path_id = {};  // what stands in the request's path for the name in braces of its route's
-  std::string client = {};   // whose turn its work takes: its key's, or its connection's where no key is asked for
-};
+template <class F>
+void OnWorker<F>::await_suspend(std::coroutine_handle<> at) {
+  call_.context.http.post_work(call_.client, n_body_bytes_, *this);
+  call_.wait(Call::State::kLent, at);
+}
 
 }  // namespace realizar::server

@@ -3,14 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "realizar/result.h"
 #include "server/body_room.h"
 
 namespace realizar::server {
@@ -43,6 +40,16 @@ struct HttpResponse {
   Headers headers;
 };
 
+// What the connection tells whoever replies, until the reply is over.
+class ReplyListener {
+ public:
+  virtual ~ReplyListener() = default;
+  virtual void on_body(HttpBody received) = 0;                          // it is there, whole
+  virtual void on_no_body(int status, std::string message) = 0;         // it cannot be taken: 400, 413 or 503
+  virtual void on_drained() = 0;                                        // there is room to write again
+  virtual void on_closed() noexcept = 0;                                // the client went away; the last that is told
+};
+
 class Reply {
  public:
   virtual ~Reply() = default;
@@ -51,16 +58,13 @@ class Reply {
   virtual void begin_stream(HttpResponse head) = 0;
   virtual void write(std::string_view bytes) = 0;
   virtual void end() = 0;
-  // So much is unsent that the writer should wait for on_drained.
+  // So much is unsent that the writer should wait for on_drained().
   virtual bool is_congested() const = 0;
   virtual bool is_closed() const = 0;
   // Closes the connection: the way out where not even an error can be sent.
   virtual void drop() noexcept = 0;
 
-  // Set by the route. on_closed: the client went away before the end.
-  std::function<void()> on_closed, on_drained;
-  // Ends what is under way with an error, as its dialect spells that; without it the error is the reply.
-  std::function<void(const Error&)> on_failed;
+  ReplyListener* listener = nullptr;  // whoever replies sets it, and takes it back before it ends
 };
 
 // %41 becomes A; a % that no two hexadecimal digits follow stays.

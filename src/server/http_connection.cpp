@@ -51,7 +51,8 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
         address_(address_of(lowest(stream_))),
         id_(context_->n_opened++),
         read_timer_(stream_.get_executor()),
-        write_timer_(stream_.get_executor()) {
+        write_timer_(stream_.get_executor()),
+        sleep_timer_(stream_.get_executor()) {
     context_->connections.insert(this);
     ++context_->n_of_address[address_];
   }
@@ -70,7 +71,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   }
 
   void send_bytes(std::string_view bytes) override {
-    if (closed_) return;
+    if (is_closed()) return;
     unsent_ += bytes;
     write_some();
   }
@@ -78,33 +79,48 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
 
   void finish_reply(bool keep_alive) override {
     exchange_.reset();
-    keep_alive_ = keep_alive && !context_->draining;
-    if (!keep_alive_) {
-      lingers_ = lingers_ || in_request_;
+    if (!keep_alive || context_->draining) {
+      if (state_ == State::kReading) state_ = State::kLingering;
+      if (is_open()) state_ = State::kClosing;
       return close_when_sent();
     }
+    if (state_ == State::kAnswering) state_ = State::kIdle;
     arm(read_timer_, context_->options.idle_timeout_ms);
     // The reader sleeps in a read; what it holds already may be the next request.
-    if (buffer_.size() > 0) cancel_watch();
+    if (buffer_.size() > 0) wake_reader();
   }
 
   void close_if_idle() override {
-    if (exchange_ == nullptr && !in_request_) return close_when_sent();
-    if (in_request_) arm(read_timer_, context_->options.body_timeout_ms);
+    const bool reads = state_ == State::kReading || state_ == State::kLingering;
+    if (reads) return arm(read_timer_, context_->options.body_timeout_ms);
+    if (state_ != State::kIdle) return;
+    state_ = State::kClosing;
+    close_when_sent();
   }
 
   void close() override {
-    if (std::exchange(closed_, true)) return;
+    if (std::exchange(state_, State::kClosed) == State::kClosed) return;
     error_code ignored;
     lowest(stream_).shutdown(tcp::socket::shutdown_both, ignored);
     lowest(stream_).close(ignored);
     read_timer_.cancel();
     write_timer_.cancel();
-    if (waiting_ != nullptr) waiting_->cancel();
+    wake_sleeper();
     if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->notify_closed();
   }
 
  private:
+  enum class State : uint8_t {
+    kIdle,       // between requests
+    kReading,    // a request arrives
+    kAnswering,  // it is there whole, and its reply is under way
+    kClosing,    // the connection is closed when all is sent
+    kLingering,  // so it is, and what still arrives is thrown away until then
+    kClosed,
+  };
+  bool is_open() const { return state_ < State::kClosing; }
+  bool is_closed() const { return state_ == State::kClosed; }
+
   // Holds the connection while it is served.
   static asio::awaitable<void> run(std::shared_ptr<Connection> self) { co_await self->serve(); }
 
@@ -112,21 +128,22 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   asio::awaitable<void> serve() {
     arm(read_timer_, context_->options.header_timeout_ms);
     bool goes_on = co_await handshake();
-    while (goes_on && !closed_) {
-      while (!closed_ && n_unsent_bytes() > kCongestedBytes) co_await sleep();
+    while (goes_on && !is_closed()) {
+      while (!is_closed() && n_unsent_bytes() > kCongestedBytes) co_await sleep();
       goes_on = co_await read_request();
-      while (goes_on && exchange_ != nullptr && !closed_) goes_on = co_await watch();
-      goes_on = goes_on && keep_alive_;
+      while (goes_on && exchange_ != nullptr && !is_closed()) goes_on = co_await watch();
+      goes_on = goes_on && is_open();
     }
-    if (lingers_) co_await discard_input();
-    if (lingers_ || exchange_ != nullptr || n_unsent_bytes() == 0) close();
+    const bool lingers = state_ == State::kLingering;
+    if (lingers) co_await discard_input();
+    if (lingers || exchange_ != nullptr || n_unsent_bytes() == 0) close();
   }
 
   // Reads on for a while after a refusal: closing on unread bytes would reset the connection, and the client would not
   // see the answer.
   asio::awaitable<void> discard_input() {
     arm(read_timer_, kLingerMs);
-    while (!closed_) {
+    while (!is_closed()) {
       buffer_.consume(buffer_.size());
       const bool has_more = co_await read_some();
       if (!has_more) co_return;
@@ -146,16 +163,16 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     Parser parser;
     parser.header_limit(context_->options.max_header_bytes);
     parser.body_limit(boost::none);
-    taker_.reset();
     n_header_bytes_ = 0;
     while (true) {
       const bool goes_on = take_in_or_refuse(parser);
       if (!goes_on) co_return false;
       if (parser.is_done()) break;
       const bool has_more = co_await read_some();
-      if (!has_more) co_return false;
+      // A reply that ends the connection may be sent before the body is there.
+      if (!has_more || !is_open()) co_return false;
     }
-    in_request_ = false;
+    if (state_ == State::kReading) state_ = exchange_ == nullptr ? State::kIdle : State::kAnswering;
     // Idle connections are many.
     if (buffer_.capacity() >= kReadBodyBytes) buffer_.shrink_to_fit();
     hand_over(parser);
@@ -173,7 +190,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
 
   // Parses what has arrived. False: the connection is over.
   bool take_in(Parser& parser) {
-    if (!in_request_) buffer_.consume(n_empty_line_bytes(buffered()));
+    if (state_ == State::kIdle) buffer_.consume(n_empty_line_bytes(buffered()));
     while (buffer_.size() > 0 && !parser.is_done()) {
       begin_request();
       const bool had_header = parser.is_header_done();
@@ -199,15 +216,17 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   }
 
   void begin_request() {
-    if (!std::exchange(in_request_, true)) arm(read_timer_, context_->options.header_timeout_ms);
+    if (state_ != State::kIdle) return;
+    state_ = State::kReading;
+    arm(read_timer_, context_->options.header_timeout_ms);
   }
 
   // Asks the handler before any byte of the body is looked at. False: the connection is over.
   bool accept_header(Parser& parser) {
     const auto& message = parser.get();
-    const auto request = request_of(message);
+    HttpRequest request = request_of(message);
     const bool is_http_1_0 = message.version() < 11;
-    if (const auto wrong = wrong_headers(*request, is_http_1_0); !wrong.empty()) return refuse(400, wrong);
+    if (const auto wrong = wrong_headers(request, is_http_1_0); !wrong.empty()) return refuse(400, wrong);
     const auto expected = message[http::field::expect];
     const bool wants_continue = !is_http_1_0 && beast::iequals(expected, "100-continue");
     if (!expected.empty() && !wants_continue && !is_http_1_0) return refuse(417, "expected 100-continue or no Expect");
@@ -215,40 +234,40 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     arm(read_timer_, context_->options.body_timeout_ms);
     const auto n_body_bytes = parser.content_length();
     const bool is_short = parser.is_done() || (n_body_bytes && *n_body_bytes <= kMaxUnwantedBytes && !wants_continue);
-    wants_keep_alive_ = message.keep_alive();
-    keep_alive_ = true;
-    exchange_ = std::make_shared<Exchange>(this->weak_from_this(), wants_keep_alive_ && is_short, is_http_1_0,
+    exchange_ = std::make_shared<Exchange>(this->weak_from_this(), message.keep_alive() && is_short, is_http_1_0,
                                            message.method() == http::verb::head);
-    taker_ = context_->handler(request, exchange_);
-    if (!taker_ && !keep_alive_) return false;
-    return expect_body(parser, n_body_bytes, wants_continue);
+    auto& value = parser.get().body();
+    if (const auto client = context_->handler(std::move(request), exchange_)) {
+      value.body.share = BodyRoom::Share(context_->body_room, *client);
+    }
+    value.is_wanted = exchange_ != nullptr;
+    if (!value.is_wanted && !is_open()) return false;
+    return expect_body(parser, wants_continue);
   }
 
-  bool expect_body(Parser& parser, const boost::optional<uint64_t>& n_body_bytes, bool wants_continue) {
+  bool expect_body(Parser& parser, bool wants_continue) {
     const size_t max_bytes = context_->options.max_body_bytes;
-    auto& value = parser.get().body();
-    value.is_wanted = taker_.has_value();
-    value.max_bytes = max_bytes;
-    if (taker_) value.body.share = BodyRoom::Share(context_->body_room, taker_->client);
-    if (taker_ && n_body_bytes && *n_body_bytes > max_bytes) return refuse(http::error::body_limit);
+    const bool is_wanted = parser.get().body().is_wanted;
+    parser.get().body().max_bytes = max_bytes;
+    if (is_wanted && parser.content_length().value_or(0) > max_bytes) return refuse(http::error::body_limit);
     // Each chunk says its size ahead.
     if (parser.chunked()) parser.body_limit(max_bytes);
     parser.eager(true);
-    if (wants_continue && taker_ && !parser.is_done()) send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
+    if (wants_continue && is_wanted && !parser.is_done()) send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
     return true;
   }
 
   template <class Message>
-  std::shared_ptr<HttpRequest> request_of(const Message& message) {
-    auto request = std::make_shared<HttpRequest>();
-    request->method = std::string(message.method_string());
+  HttpRequest request_of(const Message& message) {
+    HttpRequest request;
+    request.method = std::string(message.method_string());
     const std::string_view target = origin_form(message.target());
     const size_t mark = target.find('?');
-    request->path = std::string(target.substr(0, mark));
-    if (mark != std::string_view::npos) request->query = std::string(target.substr(mark + 1));
-    for (const auto& field : message) request->headers.emplace_back(field.name_string(), field.value());
-    request->peer = address_;
-    request->connection_id = id_;
+    request.path = std::string(target.substr(0, mark));
+    if (mark != std::string_view::npos) request.query = std::string(target.substr(mark + 1));
+    for (const auto& field : message) request.headers.emplace_back(field.name_string(), field.value());
+    request.peer = address_;
+    request.connection_id = id_;
     return request;
   }
 
@@ -268,67 +287,65 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
 
   // Answers what could not be read, and gives the connection up.
   bool refuse(int status, const std::string& message) {
-    lingers_ = true;
-    if (taker_) {
-      exchange_->set_keep_alive(false);
-      taker_->refuse(status, message);
+    state_ = State::kLingering;
+    if (const auto exchange = exchange_; exchange != nullptr && exchange->listener != nullptr) {
+      exchange->set_keep_alive(false);
+      exchange->refuse(status, message);
     } else {
       Exchange(this->weak_from_this(), false, false, false).send(error_response({status, message, "", ""}));
     }
-    in_request_ = false;
     return false;
   }
 
   void hand_over(Parser& parser) {
-    const auto taker = std::exchange(taker_, std::nullopt);
-    if (!taker) return;
+    const auto exchange = exchange_;  // its reply may be over in this
+    if (exchange == nullptr) return;
     read_timer_.cancel();
-    exchange_->set_keep_alive(wants_keep_alive_);
-    taker->take(std::move(parser.get().body().body));
+    exchange->set_keep_alive(parser.get().keep_alive());
+    exchange->take(std::move(parser.get().body().body));
   }
 
   asio::awaitable<bool> read_some() {
-    const size_t most_bytes = taker_ ? kReadBodyBytes : kReadBytes;
+    const size_t most_bytes = exchange_ != nullptr ? kReadBodyBytes : kReadBytes;
     const auto [error, n_bytes] = co_await stream_.async_read_some(buffer_.prepare(most_bytes), kTuple);
     buffer_.commit(n_bytes);
-    co_return !error && !closed_;
+    co_return !error && !is_closed();
   }
 
   // While a reply is under way: notices a client that went away, and takes in a bounded part of its next requests.
   asio::awaitable<bool> watch() {
     if (buffer_.size() < kMaxPipelinedBytes) {
-      is_watching_ = true;
+      reader_ = Reader::kWatches;
       const auto [error, n_bytes] = co_await stream_.async_read_some(buffer_.prepare(kReadBytes), kTuple);
-      is_watching_ = false;
+      reader_ = Reader::kReads;
       buffer_.commit(n_bytes);
-      co_return !closed_ && (!error || error == asio::error::operation_aborted);
+      co_return !is_closed() && (!error || error == asio::error::operation_aborted);
     }
     co_await sleep();
-    co_return !closed_;
+    co_return !is_closed();
   }
 
   // Until a reply is over, more of one is sent, or the connection is closed.
   asio::awaitable<void> sleep() {
-    asio::steady_timer forever(stream_.get_executor(), asio::steady_timer::time_point::max());
-    waiting_ = &forever;
-    co_await forever.async_wait(kTuple);
-    waiting_ = nullptr;
+    sleep_timer_.expires_at(asio::steady_timer::time_point::max());
+    reader_ = Reader::kSleeps;
+    co_await sleep_timer_.async_wait(kTuple);
+    reader_ = Reader::kReads;
   }
 
-  void cancel_watch() {
+  void wake_sleeper() {
+    if (reader_ == Reader::kSleeps) sleep_timer_.cancel();
+  }
+
+  void wake_reader() {
+    wake_sleeper();
+    // A write that is under way would be cancelled too; on_sent() calls again.
     error_code ignored;
-    if (waiting_ != nullptr) waiting_->cancel();
-    if (!is_watching_) return;
-    // A write that is under way would be cancelled too; its bytes go out first.
-    if (sending_.empty()) {
-      lowest(stream_).cancel(ignored);
-    } else {
-      cancels_when_sent_ = true;
-    }
+    if (reader_ == Reader::kWatches && sending_.empty()) lowest(stream_).cancel(ignored);
   }
 
   void write_some() {
-    if (!sending_.empty() || unsent_.empty() || closed_) return;
+    if (!sending_.empty() || unsent_.empty() || is_closed()) return;
     std::swap(sending_, unsent_);
     arm(write_timer_, context_->options.write_timeout_ms);
     asio::async_write(stream_, asio::buffer(sending_), [self = this->shared_from_this()](error_code error, size_t) {
@@ -342,23 +359,22 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     sending_.clear();
     write_timer_.cancel();
     if (error) return close();
-    if (exchange_ == nullptr && waiting_ != nullptr) waiting_->cancel();
+    if (exchange_ == nullptr) wake_sleeper();
     const bool was_congested = unsent_.size() > kCongestedBytes;
     write_some();
-    if (std::exchange(cancels_when_sent_, false) && exchange_ == nullptr) cancel_watch();
+    if (exchange_ == nullptr && buffer_.size() > 0) wake_reader();
     if (!sending_.empty() && !was_congested) return;
     if (exchange_ != nullptr) {
       const auto exchange = exchange_;
       exchange->notify_drained();
-    } else if (closes_when_sent_) {
+    } else if (!is_open()) {
       close_when_sent();
     }
   }
 
   void close_when_sent() {
-    closes_when_sent_ = true;
     if (n_unsent_bytes() > 0) return;
-    if (!lingers_) return close();
+    if (state_ != State::kLingering) return close();
     error_code ignored;
     lowest(stream_).shutdown(tcp::socket::shutdown_send, ignored);
   }
@@ -377,15 +393,14 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   std::shared_ptr<ConnectionContext> context_;
   beast::flat_buffer buffer_;
   std::string unsent_, sending_;
-  std::shared_ptr<Exchange> exchange_;  // the reply under way
+  std::shared_ptr<Exchange> exchange_;  // the reply under way, or that of a request whose body is still read
   size_t n_header_bytes_ = 0;           // of the request that is read
-  std::optional<BodyTaker> taker_;      // of the request that is read, between its header and its end
   const std::string address_;           // the client's
   const uint64_t id_;
-  asio::steady_timer read_timer_, write_timer_;
-  asio::steady_timer* waiting_ = nullptr;
-  bool in_request_ = false, keep_alive_ = true, wants_keep_alive_ = true, closed_ = false;
-  bool is_watching_ = false, cancels_when_sent_ = false, closes_when_sent_ = false, lingers_ = false;
+  asio::steady_timer read_timer_, write_timer_, sleep_timer_;
+  State state_ = State::kIdle;
+  // Where the reader waits; in a read of its own it is not to be woken.
+  enum class Reader : uint8_t { kReads, kWatches, kSleeps } reader_ = Reader::kReads;
 };
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/caught.h"
 #include "server/http.h"
 #include "server/http_head.h"
 
@@ -76,15 +75,21 @@ class Exchange final : public Reply {
   void drop() noexcept override {
     if (const auto connection = connection_.lock()) connection->close();
   }
+  // The body of the request, or why there is none.
+  void take(HttpBody body) {
+    if (listener != nullptr) listener->on_body(std::move(body));
+  }
+  void refuse(int status, std::string message) {
+    if (listener != nullptr) listener->on_no_body(status, std::move(message));
+  }
   // Whether further requests may come after the reply; to be said before it begins.
   void set_keep_alive(bool keep_alive) { keep_alive_ = keep_alive; }
   void notify_closed() {
     if (std::exchange(state_, State::kClosed) == State::kDone) return;
-    if (const auto callback = std::exchange(on_closed, {})) static_cast<void>(caught(callback));
-    on_drained = {};
+    if (ReplyListener* told = std::exchange(listener, nullptr)) told->on_closed();
   }
   void notify_drained() {
-    if (state_ == State::kStreaming && on_drained) on_drained();
+    if (state_ == State::kStreaming && listener != nullptr) listener->on_drained();
   }
 
  private:
@@ -106,7 +111,7 @@ class Exchange final : public Reply {
   void finish() {
     if (state_ == State::kClosed) return;
     state_ = State::kDone;
-    on_closed = on_drained = {};
+    listener = nullptr;
     if (const auto connection = connection_.lock()) connection->finish_reply(keep_alive_);
   }
 

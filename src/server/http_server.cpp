@@ -41,47 +41,37 @@ void report(const Status& status) {
   if (!status.ok()) spdlog::error("the server goes on after: {}", status.error().message);
 }
 
-// What a worker does, and what the I/O thread does after it.
-struct Job {
-  std::function<void()> work;
-  std::function<void(const Status&)> then;
-  Status status;  // of the work
-  std::shared_ptr<Job> next;
-};
-
 // Jobs on their way back to the I/O thread, which takes no memory: any thread pushes, one takes.
 class FinishedJobs {
  public:
-  void push(std::shared_ptr<Job> job) {
+  void push(Job& job) {
     const std::lock_guard lock(mutex_);
-    job->next = std::move(newest_);
-    newest_ = std::move(job);
+    job.next = std::exchange(newest_, &job);
   }
-  // Calls take(job) for each, oldest first. It must not throw.
-  template <class Take>
-  void take_all(Take take) {
-    std::shared_ptr<Job> oldest = oldest_first();
+  // Goes on with each, oldest first.
+  void take_all() {
+    Job* oldest = oldest_first();
     while (oldest != nullptr) {
-      take(*oldest);
-      oldest = std::move(oldest->next);
+      Job* job = oldest;
+      oldest = job->next;  // first: the job may be gone after then()
+      job->then();
     }
   }
 
  private:
-  std::shared_ptr<Job> oldest_first() {
+  Job* oldest_first() {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<Job> reversed;
+    Job* reversed = nullptr;
     while (newest_ != nullptr) {
-      std::shared_ptr<Job> job = std::move(newest_);
-      newest_ = std::move(job->next);
-      job->next = std::move(reversed);
-      reversed = std::move(job);
+      Job* job = newest_;
+      newest_ = std::exchange(job->next, reversed);
+      reversed = job;
     }
     return reversed;
   }
 
   std::mutex mutex_;
-  std::shared_ptr<Job> newest_;
+  Job* newest_ = nullptr;
 };
 
 class AsioServer final : public HttpServer {
@@ -112,15 +102,12 @@ class AsioServer final : public HttpServer {
   void post(std::function<void()> task) override {
     asio::post(io_, [task = std::move(task)] { report(caught(task)); });
   }
-  void post_work(Work work, std::function<void(const Status&)> then) override {
-    const auto job = std::make_shared<Job>(Job{std::move(work.task), std::move(then), {}, nullptr});
-    work.task = [this, job] {
-      job->status = caught(job->work);
-      job->work = nullptr;
-      finished_.push(job);
-      wake();
-    };
-    workers_.submit(std::move(work));
+  void post_work(const std::string& client, size_t n_body_bytes, Job& job) override {
+    workers_.submit({client, n_body_bytes, [this, &job] {
+                       job.run();
+                       finished_.push(job);
+                       wake();
+                     }});
   }
   void wake() override {
     if (is_woken_.exchange(true, std::memory_order_acq_rel)) return;
@@ -179,7 +166,7 @@ class AsioServer final : public HttpServer {
       const auto [error, n_bytes] = co_await wake_fd_.async_read_some(asio::buffer(&n_wakes, sizeof n_wakes), kTuple);
       if (error) co_return;
       is_woken_.exchange(false, std::memory_order_acq_rel);
-      finished_.take_all([](const Job& job) { report(caught([&] { job.then(job.status); })); });
+      finished_.take_all();
       if (on_wake_) report(caught(on_wake_));
     }
   }

@@ -32,17 +32,22 @@ struct HttpOptions {
   std::string tls_cert, tls_key;             // PEM files; empty: plain HTTP
 };
 
-// What becomes of a request whose header was taken. One of the two is called, unless the client leaves first.
-struct BodyTaker {
-  std::function<void(HttpBody)> take;                           // the body is there, whole
-  std::function<void(int status, std::string message)> refuse;  // it cannot be taken: 400, 413 or 503
-  std::string client;  // whoever sends it, for a fair share of the room for bodies
+// What a worker does, and what the I/O thread does after it. Neither may throw.
+class Job {
+ public:
+  virtual void run() noexcept = 0;
+  virtual void then() noexcept = 0;
+  Job* next = nullptr;  // the server's own
+
+ protected:
+  ~Job() = default;
 };
 
 class HttpServer {
  public:
-  // Called when a request's header is there. Without a BodyTaker the reply has been sent, and the body is not wanted.
-  using Handler = std::function<std::optional<BodyTaker>(std::shared_ptr<const HttpRequest>, std::shared_ptr<Reply>)>;
+  // Called when a request's header is there. Gives who sends it, for a fair share of the room for bodies, and sets the
+  // reply's listener; or the reply has been sent, and the body is not wanted.
+  using Handler = std::function<std::optional<std::string>(HttpRequest, const std::shared_ptr<Reply>&)>;
 
   // Binds and listens. Errors: InvalidArgument (address, certificate), ResourceExhausted (the port is taken).
   static Result<std::unique_ptr<HttpServer>> create(const HttpOptions& options, Handler handler);
@@ -54,8 +59,9 @@ class HttpServer {
 
   // Any thread. What a task throws is logged, and ends nothing.
   virtual void post(std::function<void()> task) = 0;  // onto the I/O thread
-  // Has the work done on a worker, then calls `then` on the I/O thread with what it threw.
-  virtual void post_work(Work work, std::function<void(const Status&)> then) = 0;
+  // Has the job run on a worker, as the client's turn comes, then its then() on the I/O thread. It must live till then,
+  // or till run() has ended.
+  virtual void post_work(const std::string& client, size_t n_body_bytes, Job& job) = 0;
   virtual void wake() = 0;  // has on_wake called on the I/O thread; neither locks nor allocates
 
   // On the I/O thread, or before run().

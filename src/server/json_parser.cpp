@@ -140,53 +140,12 @@ class Builder final : public Reader {
   uint64_t n_comparisons_ = 0;
 };
 
-class NameReader final : public Reader {
- public:
-  explicit NameReader(size_t n_bytes) : Reader(n_bytes) {}
-  Result<std::string> take() {
-    if (wrong_type_ == nullptr) return std::move(name_);
-    return invalid_argument(fmt::format("model: expected a string, actual {}", wrong_type_), "model");
-  }
-
-  bool null() override { return read({}, nullptr); }
-  bool boolean(bool) override { return read({}, "boolean"); }
-  bool string(string_t& value) override { return read(value, nullptr); }
-  bool start_object(size_t) override { return read({}, "object") && enter(); }
-  bool start_array(size_t) override { return read({}, "array") && enter(); }
-  bool end_object() override { return leave(); }
-  bool end_array() override { return leave(); }
-  bool key(string_t& name) override {
-    is_model_ = depth() == 1 && name == "model";
-    return true;
-  }
-
- private:
-  bool value_is(Json) override { return read({}, "number"); }
-  // Any value; of equal members the last counts.
-  bool read(std::string_view name, const char* wrong_type) {
-    if (!std::exchange(is_model_, false)) return true;
-    name_ = name;
-    wrong_type_ = wrong_type;
-    return true;
-  }
-
-  std::string name_;
-  const char* wrong_type_ = nullptr;
-  bool is_model_ = false;  // the next value is the member's
-};
-
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, const IdLimits& ids) {
   Builder builder(text.size(), ids);
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) return builder.status().error();
   return builder.take();
-}
-
-Result<std::string> read_model_name(std::string_view text) {
-  NameReader reader(text.size());
-  if (!Json::sax_parse(text.begin(), text.end(), &reader)) return reader.status().error();
-  return reader.take();
 }
 
 }  // namespace realizar::server

@@ -110,26 +110,38 @@ TEST(ParseJson, TheLastOfEqualMembersCounts) {
   EXPECT_EQ(dump(*parse_json(R"({"a":[1],"b":{"c":1},"a":{"d":2},"b":3})")), R"({"a":{"d":2},"b":3})");
 }
 
-TEST(ReadModelName, FindsTheMemberOfTheOutermostObject) {
-  const auto name = [](const char* text) {
-    const auto read = read_model_name(text);
+TEST(PeekModelName, FindsTheMemberOfTheOutermostObject) {
+  const auto name = [](std::string text) {
+    const auto read = peek_model_name(text);
     return read.ok() ? *read : read.error().message;
   };
   EXPECT_EQ(name(R"({"a":{"model":"no"},"model":"yes","b":[{"model":1}]})"), "yes");
   EXPECT_EQ(name(R"({"model":"first","model":"last"})"), "last");
   EXPECT_EQ(name(R"({"model":["first"],"model":"last"})"), "last");
   EXPECT_EQ(name(R"({"model":"first","model":null})"), "");
+  EXPECT_EQ(name(R"({"mod\u0065l":"\u0061\/b"})"), "a/b");
   EXPECT_EQ(name(R"({"model":null})"), "");
   EXPECT_EQ(name("{}"), "");
   EXPECT_EQ(name(R"({"model":7})"), "model: expected a string, actual number");
   EXPECT_EQ(name(R"({"model":true})"), "model: expected a string, actual boolean");
   EXPECT_EQ(name(R"({"model":{}})"), "model: expected a string, actual object");
   EXPECT_EQ(name(R"({"model":[]})"), "model: expected a string, actual array");
+  EXPECT_EQ(name("\xef\xbb\xbf{\"model\":\"after a mark of the byte order\"}"), "after a mark of the byte order");
   for (const char* text : {"[]", "1", "null", "\"x\"", "true", "[{\"model\":\"a\"}]"}) {
     EXPECT_EQ(name(text), "") << text;
   }
-  EXPECT_EQ(name(std::string(1000, '[').c_str()), "the body is nested deeper than 100 levels");
-  EXPECT_EQ(name(R"({"model":"a"}x)"), "the body is not JSON, at byte 14 of 14");
+}
+
+TEST(PeekModelName, LeavesWhatCannotBeReadToTheParser) {
+  for (std::string text : {"", " ", "{", "{\"model\"", "{\"model\":", "{\"model\":\"a", "{\"model\":\"\\ud800\"}",
+                           "{\"model\":\"\xff\"}", "{\"a\":}", "{\"a\" 1}"}) {
+    const std::string as_it_was = text;
+    EXPECT_TRUE(peek_model_name(text).ok()) << as_it_was;
+    EXPECT_EQ(text, as_it_was);
+    EXPECT_FALSE(parse_json(text).ok()) << as_it_was;
+  }
+  std::string deep(1000, '[');
+  EXPECT_EQ(*peek_model_name(deep), "");
 }
 
 TEST(Dump, ReplacesBytesThatAreNotUtf8) {

@@ -1,20 +1,25 @@
-// The routes, one file each in routes/. A route answers through call.reply, at once or later; it runs on the I/O thread
-// and hands what takes long to a worker.
+// The routes, one file each in routes/. A route is a coroutine that serves a call; what is there at once, or what is done
+// on a worker for with_model(), is a plain function.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "server/completion.h"
 #include "server/context.h"
 
 namespace realizar::server {
 
+// What of a body's call is done on a worker: from its JSON to a response, or to what is to be generated.
+using Prepared = std::variant<HttpResponse, CompletionPlan>;
+using Prepare = Result<Prepared> (*)(const Json& body, const ServedModelPtr& model, Call& call);
+
 struct Route {
   const char* method;
   const char* path;  // may have a name in braces: what stands there in a request's path is Call::path_id
-  void (*handle)(Call call);
+  Task<Status> (*serve)(Call& call);
+  Prepare prepare = nullptr;  // of with_model
   bool needs_key = true;
 };
 
@@ -29,41 +34,31 @@ struct RouteMatch {
 // the one with most text outside its braces is meant.
 RouteMatch find_route(std::string_view method, std::string_view path);
 
-void get_models(Call call);
-void get_model(Call call);
-void post_chat_completions(Call call);
-void post_completions(Call call);
-void post_embeddings(Call call);
-void post_responses(Call call);
-void get_response(Call call);
-void delete_response(Call call);
-void get_input_items(Call call);
-void post_cancel_response(Call call);
-void post_tokenize(Call call);
-void post_detokenize(Call call);
-void post_apply_template(Call call);
-void get_livez(Call call);
-void get_readyz(Call call);
-void get_health(Call call);
-void get_version(Call call);
-void get_metrics(Call call);
-void get_metrics_history(Call call);
-void get_page(Call call);
-void get_manifest(Call call);
-void delete_cache(Call call);
+HttpResponse get_models(const Call& call);
+HttpResponse get_model(const Call& call);
+HttpResponse get_response(const Call& call);
+HttpResponse delete_response(const Call& call);
+HttpResponse post_cancel_response(const Call& call);
+HttpResponse get_livez(const Call& call);
+HttpResponse get_readyz(const Call& call);
+HttpResponse get_health(const Call& call);
+HttpResponse get_version(const Call& call);
+HttpResponse get_metrics(const Call& call);
+HttpResponse get_metrics_history(const Call& call);
+HttpResponse get_page(const Call& call);
+HttpResponse get_manifest(const Call& call);
+Task<Status> get_input_items(Call& call);
+Task<Status> delete_cache(Call& call);
 
-// Has `work` done on a worker for bodies of that size, then `then` on the I/O thread. What either throws ends the call.
-void on_worker(Call call, size_t n_body_bytes, std::function<void(Call&)> work, std::function<void(Call)> then);
-
-// The usual way of a POST: gets the model that the body names, parses the body on a worker, has `prepare` work there,
-// and calls what that gives on the I/O thread. Errors are answered.
-struct Prepared {
-  std::function<void(Call, ServedModelPtr)> respond;
-};
-using Prepare = Result<Prepared> (*)(const Json& body, const ServedModelPtr& model, const Call& call);
-void with_model(Call call, Prepare prepare);
-
-// For with_model's prepare: a generation that `plan` describes.
-Prepared respond_with(CompletionPlan plan);
+// The way of what a model answers: its body is decoded, the model that it names acquired, the route's `prepare` called
+// on a worker, and what that gives is sent or generated.
+Task<Status> with_model(Call& call);
+Result<Prepared> prepare_chat(const Json& body, const ServedModelPtr& model, Call& call);
+Result<Prepared> prepare_completion(const Json& body, const ServedModelPtr& model, Call& call);
+Result<Prepared> prepare_embeddings(const Json& body, const ServedModelPtr& model, Call& call);
+Result<Prepared> prepare_response(const Json& body, const ServedModelPtr& model, Call& call);
+Result<Prepared> prepare_tokenize(const Json& body, const ServedModelPtr& model, Call& call);
+Result<Prepared> prepare_detokenize(const Json& body, const ServedModelPtr& model, Call& call);
+Result<Prepared> prepare_apply_template(const Json& body, const ServedModelPtr& model, Call& call);
 
 }  // namespace realizar::server

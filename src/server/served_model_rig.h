@@ -25,15 +25,21 @@ class ServedModelRig {
     if (!server.ok()) return;
     http_ = std::move(*server);
     context_ =
-        std::make_unique<ServerContext>(ServerContext{options, *http_, models_, metrics_, responses_, {}, false});
+        std::make_unique<ServerContext>(ServerContext{options, *http_, models_, metrics_, responses_});
   }
 
   bool is_ready() const { return context_ != nullptr; }
   const ServedModel& model() const { return model_; }
   void set_output_format(text::OutputFormat format) { model_.output_format = std::move(format); }
-  Call call(const KeyDigest& key = {}) {
-    return {*context_, nullptr, nullptr, nullptr, "", key, tenant_of(key), {}, std::make_shared<CallRecord>()};
+  // Lasts until the next one is made.
+  Call& call(const KeyDigest& key = {}, const std::shared_ptr<Reply>& reply = nullptr) {
+    context_->calls.clear();
+    Call& call = context_->add_call({}, reply);
+    call.key = key;
+    call.tenant = tenant_of(key);
+    return call;
   }
+  ServerContext& context() { return *context_; }
 
   ServerOptions options;
 

@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <unordered_map>
 #include <utility>
 
 #include "base/caught.h"
@@ -16,12 +13,12 @@
 #include "server/access_log.h"
 #include "server/auth.h"
 #include "server/body_coding.h"
+#include "server/context.h"
 #include "server/file_limit.h"
 #include "server/metrics.h"
 #include "server/origin_policy.h"
 #include "server/page.h"
 #include "server/process_memory.h"
-#include "server/recorded_reply.h"
 #include "server/request_fields.h"
 #include "server/routes.h"
 #include "server/server_log.h"
@@ -30,18 +27,11 @@
 namespace realizar::server {
 namespace {
 
-constexpr size_t kMaxIdBytes = 200;
 constexpr size_t kMaxAskedHeadersBytes = 2000;
 constexpr const char* kAllMethods = "GET, HEAD, POST, DELETE, OPTIONS";
 constexpr std::string_view kUsualHeaders =
     "Authorization, Content-Type, Content-Encoding, X-Request-Id, X-Trace, traceparent, tracestate";
 constexpr auto kLastWords = std::chrono::seconds(1);  // for errors of what was cut off to reach its clients
-
-// What clients send as an id comes back in a header and in the log: printable ASCII only.
-bool is_plain(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxIdBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
-}
 
 // Names of headers with commas between them.
 bool is_header_list(std::string_view text) {
@@ -50,17 +40,6 @@ bool is_header_list(std::string_view text) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || kMarks.find(c) != std::string_view::npos;
   };
   return !text.empty() && text.size() <= kMaxAskedHeadersBytes && std::all_of(text.begin(), text.end(), may_stand);
-}
-
-std::string now_iso8601() {
-  const auto now = std::chrono::system_clock::now();
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-  return fmt::format("{}.{:03}Z", text, ms % 1000);
 }
 
 class Server {
@@ -76,15 +55,13 @@ class Server {
   Status run(const std::function<void(const std::string&)>& on_listening);
 
  private:
-  std::optional<BodyTaker> accept(const std::shared_ptr<const HttpRequest>& request,
-                                  const std::shared_ptr<Reply>& reply);
+  std::optional<std::string> accept(HttpRequest request, const std::shared_ptr<Reply>& reply);
+  void take_or_refuse(Call& call) const;
   Headers common_headers(const Call& call) const;
-  void answer_options(const HttpRequest& request, Reply& reply) const;
+  HttpResponse options_of(const HttpRequest& request) const;
   bool allows_origin(std::string_view origin) const;
-  bool admit(Call& call, const Route& route);
-  BodyTaker taker_of(Call call, const Route& route) const;
+  std::optional<ApiError> admit(Call& call) const;
   void sample();
-  void record(const Call& call, const std::string& route, int status);
   void drain();
   void finish_drain();
   void cut_off();
@@ -100,15 +77,15 @@ class Server {
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<ModelRegistry> models_;
   std::unique_ptr<ServerContext> context_;
-  std::map<uint64_t, uint32_t> n_open_;            // generating calls of each tenant that has some
-  std::unordered_map<const Reply*, Reply*> open_;  // the replies under way, by the connection's own
   Clock::time_point drain_ends_;
   bool is_cut_off_ = false;
   Status status_;
 };
 
 Status Server::run(const std::function<void(const std::string&)>& on_listening) {
-  RZ_TRY(http_, HttpServer::create(options_.http, [this](auto request, auto reply) { return accept(request, reply); }));
+  RZ_TRY(http_, HttpServer::create(options_.http, [this](HttpRequest request, const auto& reply) {
+           return accept(std::move(request), reply);
+         }));
   RegistryOptions registry;
   registry.load = options_.load;
   registry.max_queue = options_.max_queue;
@@ -119,16 +96,14 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   registry.post_io = [this](std::function<void()> task) { http_->post(std::move(task)); };
   models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));
   context_ = std::make_unique<ServerContext>(
-      ServerContext{options_, *http_, *models_, metrics_, responses_, {}, false, &log_});
+      ServerContext{options_, *http_, *models_, metrics_, responses_, &log_});
   http_->set_on_wake([this] { models_->dispatch(); });
   RZ_CHECK_OK(http_->on_stop_signal([this] { drain(); }));
   keep_memory_reserve();
   http_->every(std::chrono::seconds(1), [this] {
     refill_memory_reserve();
     const auto now = Clock::now();
-    for (Completion* completion : std::vector(context_->streaming.begin(), context_->streaming.end())) {
-      completion->ping(now);
-    }
+    context_->for_each_call([now](Call& call) { call.ping(now); });
   });
   http_->every(MetricsHistory::kInterval, [this] { sample(); });
   const bool is_ipv6 = options_.http.host.find(':') != std::string::npos;
@@ -139,6 +114,7 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   load_first_model();
   sample();
   http_->run();
+  context_->calls.clear();
   models_.reset();
   if (status_.ok() && prefixes_ != nullptr) status_ = prefixes_->status();
   return status_;
@@ -154,11 +130,9 @@ void Server::load_first_model() {
 }
 
 Headers Server::common_headers(const Call& call) const {
-  const HttpRequest& request = *call.request;
   Headers headers{{"X-Request-Id", call.id}};
-  if (!call.record->warning.empty()) headers.emplace_back("X-Realizar-Warning", call.record->warning);
-  if (const auto parent = request.header("traceparent"); is_plain(parent)) headers.emplace_back("traceparent", parent);
-  const auto origin = request.header("origin");
+  if (const auto parent = call.traceparent(); !parent.empty()) headers.emplace_back("traceparent", parent);
+  const auto origin = call.request.header("origin");
   if (!origin.empty() && allows_origin(origin)) {
     headers.emplace_back("Access-Control-Allow-Origin", origin);
     headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, X-Realizar-Warning, Retry-After");
@@ -168,12 +142,12 @@ Headers Server::common_headers(const Call& call) const {
 }
 
 bool Server::allows_origin(std::string_view origin) const {
-  return is_plain(origin) && origins_.is_cors_origin(origin);
+  return is_plain_header(origin) && origins_.is_cors_origin(origin);
 }
 
 // What a path takes, and to pages of allowed origins what they may send: any header that they ask for, since clients
 // have their own.
-void Server::answer_options(const HttpRequest& request, Reply& reply) const {
+HttpResponse Server::options_of(const HttpRequest& request) const {
   HttpResponse response{204, "", "", {}};
   const std::string allowed = find_route(request.method, request.path).allowed;
   if (!allowed.empty()) response.headers.emplace_back("Allow", allowed);
@@ -184,7 +158,7 @@ void Server::answer_options(const HttpRequest& request, Reply& reply) const {
     response.headers.emplace_back("Access-Control-Max-Age", "86400");
     response.headers.emplace_back("Vary", "Access-Control-Request-Headers");
   }
-  reply.send(std::move(response));
+  return response;
 }
 
 HttpResponse no_route(const HttpRequest& request, const RouteMatch& match) {
@@ -207,131 +181,49 @@ std::optional<HttpResponse> coding_refusal(const HttpRequest& request) {
 }
 
 // Answers what can be refused by the header alone: nobody's body is read who may not send one.
-std::optional<BodyTaker> Server::accept(const std::shared_ptr<const HttpRequest>& request,
-                                        const std::shared_ptr<Reply>& reply) {
-  const auto given_id = request->header("x-request-id");
-  const std::string id = is_plain(given_id) ? std::string(given_id) : random_id("req_");
-  Call call{*context_, request, nullptr, nullptr, id, {}, 0, Clock::now(), std::make_shared<CallRecord>()};
-  auto route_name = std::make_shared<std::string>("none");
-  auto tenant = std::make_shared<uint64_t>(0);
-  auto counted = std::make_shared<bool>(false);
-  const Call for_record = call;
-  call.reply = RecordedReply::over(
-      reply, [this, for_record] { return common_headers(for_record); },
-      [this, inner = reply.get(), for_record, route_name, tenant, counted](int status) {
-        open_.erase(inner);
-        if (*counted && --n_open_[*tenant] == 0) n_open_.erase(*tenant);
-        static_cast<void>(caught([&] { record(for_record, *route_name, status); }));
-        if (context_->draining) finish_drain();
-      });
-  open_[reply.get()] = call.reply.get();
-  if (const auto refusal = origins_.refusal(*request)) {
-    call.reply->send(error_response(*refusal));
-    return std::nullopt;
-  }
-  if (request->method == "OPTIONS") {
-    answer_options(*request, *call.reply);
-    return std::nullopt;
-  }
-  RouteMatch match = find_route(request->method, request->path);
-  const Route* route = match.route;
-  if (route == nullptr) {
-    call.reply->send(no_route(*request, match));
-    return std::nullopt;
-  }
-  call.path_id = std::move(match.path_id);
-  if (const auto refusal = coding_refusal(*request)) {
-    call.reply->send(*refusal);
-    return std::nullopt;
-  }
-  *route_name = route->path;
-  if (!admit(call, *route)) return std::nullopt;
-  if (std::string_view(route->method) == "POST") {
-    *tenant = call.tenant;
-    *counted = true;
-    ++n_open_[call.tenant];
-  }
-  return taker_of(std::move(call), *route);
-}
-
-BodyTaker Server::taker_of(Call call, const Route& route) const {
-  BodyTaker taker;
-  const bool has_key = !keys_.is_empty();
-  call.client =
-      has_key ? fmt::format("key {}", call.tenant) : fmt::format("connection {}", call.request->connection_id);
+std::optional<std::string> Server::accept(HttpRequest request, const std::shared_ptr<Reply>& reply) {
+  Call& call = context_->add_call(std::move(request), reply);
+  const Status taken = caught([&] { take_or_refuse(call); });
+  if (!taken.ok()) call.fail(taken.error());
   // Connections cost little: all of an address share the room for bodies.
-  taker.client = has_key ? call.client : call.request->peer;
-  taker.refuse = [reply = call.reply](int status, std::string message) {
-    reply->send(error_response({status, std::move(message), "", ""}));
-  };
-  taker.take = [call = std::move(call), &route](HttpBody body) mutable {
-    const auto reply = call.reply;
-    answering(*reply, [&] {
-      call.start = Clock::now();
-      call.body = std::make_shared<HttpBody>(std::move(body));
-      route.handle(std::move(call));
-    });
-  };
-  return taker;
+  std::string sender = keys_.is_empty() ? call.request.peer : call.client;
+  return call.awaits_body() ? std::optional(std::move(sender)) : std::nullopt;
 }
 
-// Checks the key and its limits; false where the call was refused.
-bool Server::admit(Call& call, const Route& route) {
-  call.tenant = tenant_of(call.request->peer);
-  if (!keys_.is_empty() && route.needs_key) {
-    const auto key = keys_.find(call.request->header("authorization"));
-    if (!key) {
-      call.reply->send(error_response({401, "the API key is missing or wrong", "", "invalid_api_key"}));
-      return false;
-    }
+void Server::take_or_refuse(Call& call) const {
+  const HttpRequest& request = call.request;
+  const auto given_id = request.header("x-request-id");
+  call.id = is_plain_header(given_id) ? std::string(given_id) : random_id("req_");
+  call.headers = common_headers(call);
+  if (const auto refusal = origins_.refusal(request)) return call.fail(*refusal);
+  if (request.method == "OPTIONS") return call.send(options_of(request));
+  RouteMatch match = find_route(request.method, request.path);
+  if (match.route == nullptr) return call.send(no_route(request, match));
+  if (auto refusal = coding_refusal(request)) return call.send(std::move(*refusal));
+  call.route = match.route;
+  call.path_id = std::move(match.path_id);
+  if (const auto refusal = admit(call)) return call.fail(*refusal);
+  if (call.is_post()) call.count_as_open();
+}
+
+// Whose call it is, by its key, and why it is not taken, if it is not.
+std::optional<ApiError> Server::admit(Call& call) const {
+  call.tenant = tenant_of(call.request.peer);
+  if (!keys_.is_empty() && call.route->needs_key) {
+    const auto key = keys_.find(call.request.header("authorization"));
+    if (!key) return ApiError{401, "the API key is missing or wrong", "", "invalid_api_key"};
     call.key = *key;
     call.tenant = tenant_of(*key);
   }
-  const bool generates = std::string_view(route.method) == "POST";
-  if (generates && context_->draining) {
-    call.reply->send(error_response({503, "the server is shutting down", "", "shutting_down"}));
-    return false;
-  }
+  call.client = keys_.is_empty() ? fmt::format("connection {}", call.request.connection_id)
+                                 : fmt::format("key {}", call.tenant);
+  if (!call.is_post()) return std::nullopt;
+  if (context_->draining) return ApiError{503, "the server is shutting down", "", "shutting_down"};
   const uint32_t most = options_.max_requests_per_key;
-  const auto open = n_open_.find(call.tenant);
-  if (generates && most > 0 && open != n_open_.end() && open->second >= most) {
-    call.reply->send(error_response(
-        {429, fmt::format("this {} has {} requests under way already", keys_.is_empty() ? "address" : "key", most), "",
-         "rate_limit_exceeded"}));
-    return false;
-  }
-  return true;
-}
-
-void Server::record(const Call& call, const std::string& route, int status) {
-  metrics_.count_http(route, status);
-  if (!log_.is_on()) return;
-  const CallRecord& r = *call.record;
-  Json line{{"time", now_iso8601()},
-            {"request_id", call.id},
-            {"peer", call.request->peer},
-            {"method", call.request->method},
-            {"path", call.request->path},
-            {"status", status},
-            {"total_ms", std::chrono::duration<double, std::milli>(Clock::now() - call.start).count()}};
-  if (const auto parent = call.request->header("traceparent"); is_plain(parent)) line["traceparent"] = parent;
-  if (!r.model.empty()) {
-    line.update(Json{{"model", r.model},
-                     {"n_prompt", r.n_prompt},
-                     {"n_cached", r.n_cached},
-                     {"n_generated", r.n_generated},
-                     {"queue_ms", r.queue_ms},
-                     {"prefill_ms", r.prefill_ms},
-                     {"first_token_ms", r.first_token_ms},
-                     {"decode_ms", r.decode_ms},
-                     {"finish_reason", r.finish_reason}});
-  }
-  for (const auto& [n_prompt, n_cached, n_generated] : r.prompts) {
-    line["prompts"].push_back({{"n_prompt", n_prompt}, {"n_cached", n_cached}, {"n_generated", n_generated}});
-  }
-  if (!r.warning.empty()) line["warning"] = r.warning;
-  if (!r.prompt.empty()) line["prompt"] = r.prompt;
-  log_.write(line);
+  if (most == 0 || context_->n_open_of(call.tenant) < most) return std::nullopt;
+  return ApiError{429,
+                  fmt::format("this {} has {} requests under way already", keys_.is_empty() ? "address" : "key", most),
+                  "", "rate_limit_exceeded"};
 }
 
 void Server::sample() {
@@ -352,23 +244,20 @@ void Server::drain() {
 
 void Server::finish_drain() {
   const auto now = Clock::now();
-  const bool is_over = open_.empty() && http_->n_connections() == 0;
+  const bool is_over = context_->n_under_way() == 0 && http_->n_connections() == 0;
   if (is_over || now >= drain_ends_ + kLastWords) return http_->stop();
   if (now >= drain_ends_ && !std::exchange(is_cut_off_, true)) cut_off();
 }
 
 // What is under way when the time is over is told so.
 void Server::cut_off() {
-  if (open_.empty()) return;
+  const size_t n_cut = context_->n_under_way();
+  if (n_cut == 0) return;
   status_ = Error{
       ErrorCode::kCancelled,
-      fmt::format("{} requests were cut off after the drain timeout of {} ms", open_.size(), options_.drain_timeout_ms),
-      ""};
+      fmt::format("{} requests were cut off after the drain timeout of {} ms", n_cut, options_.drain_timeout_ms), ""};
   const Error error{ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
-  const std::unordered_map<const Reply*, Reply*> cut = open_;
-  for (const auto& [inner, reply] : cut) {
-    if (open_.contains(inner)) fail(*reply, error);
-  }
+  context_->for_each_call([&](Call& call) { call.interrupt(error); });
 }
 
 }  // namespace

@@ -29,7 +29,9 @@ ServedModelRig& rig() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto name = read_model_name(text);
+  std::string peeked(text);
+  const auto name = peek_model_name(peeked);
+  require(peeked == text);
   const auto body = parse_json(text, {1024, 8192});
   if (!body.ok()) {
     require(!body.error().message.empty());

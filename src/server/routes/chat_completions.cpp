@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/chat_prompt.h"
+#include "server/context.h"
 #include "server/legacy_functions.h"
 #include "server/logprobs.h"
 #include "server/request_fields.h"
@@ -197,8 +198,9 @@ void read_chat_logprobs(Fields& fields, Request& request) {
   request.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
 }
 
-Result<Prepared> prepare_chat(const Json& body, const ServedModelPtr& model, const Call& call) {
-  const auto start = Clock::now();
+}  // namespace
+
+Result<Prepared> prepare_chat(const Json& body, const ServedModelPtr& model, Call& call) {
   RZ_TRY(GenerationFields generation, read_generation_fields(body, *model, call));
   Fields fields(body);
   read_chat_logprobs(fields, generation.request);
@@ -210,7 +212,7 @@ Result<Prepared> prepare_chat(const Json& body, const ServedModelPtr& model, con
   }
   RZ_TRY(ChatPrompt prompt, read_chat_prompt(is_legacy ? mapped : body, *model));
   RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), "messages", *model, call));
-  if (call.context.options.log_prompts) call.record->prompt = prompt.text;
+  if (call.context.options.log_prompts) call.record.prompt = prompt.text;
 
   CompletionPlan plan;
   generation.request.prompt = std::move(prompt.tokens);
@@ -223,14 +225,7 @@ Result<Prepared> prepare_chat(const Json& body, const ServedModelPtr& model, con
   plan.dialect = std::make_unique<ChatDialect>(model->id, generation.n, generation.request.logprobs,
                                                generation.include_usage, asks_for_functions(body));
   for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(generation.request, i));
-  plan.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  return respond_with(std::move(plan));
-}
-
-}  // namespace
-
-void post_chat_completions(Call call) {
-  with_model(std::move(call), prepare_chat);
+  return Prepared(std::move(plan));
 }
 
 }  // namespace realizar::server

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "server/chat_prompt.h"
+#include "server/context.h"
 #include "server/infill.h"
 #include "server/logprobs.h"
 #include "server/request_fields.h"
@@ -236,8 +237,9 @@ Result<TextOptions> read_text_options(const Json& body, GenerationFields& genera
   return options;
 }
 
-Result<Prepared> prepare_completion(const Json& body, const ServedModelPtr& model, const Call& call) {
-  const auto start = Clock::now();
+}  // namespace
+
+Result<Prepared> prepare_completion(const Json& body, const ServedModelPtr& model, Call& call) {
   RZ_TRY(GenerationFields generation, read_generation_fields(body, *model, call));
   RZ_TRY(TextOptions options, read_text_options(body, generation));
   Fields fields(body);
@@ -266,7 +268,7 @@ Result<Prepared> prepare_completion(const Json& body, const ServedModelPtr& mode
   plan.choice.min_tokens = generation.rules.min_tokens;
   for (const auto& tokens : prompts) {
     const std::string text = model->tokenizer().decode(tokens);
-    if (call.context.options.log_prompts) call.record->prompt += text;
+    if (call.context.options.log_prompts) call.record.prompt += text;
     options.echoes.push_back(echo ? text : "");
     if (generation.request.prompt_logprobs && !tokens.empty()) {
       options.first_tokens.push_back(model->tokenizer().token_bytes(tokens.front(), {.skip_special = false}));
@@ -275,14 +277,7 @@ Result<Prepared> prepare_completion(const Json& body, const ServedModelPtr& mode
     for (uint32_t i = 0; i < options.best_of; ++i) plan.requests.push_back(nth_request(generation.request, i));
   }
   plan.dialect = std::make_unique<TextDialect>(model->id, std::move(options));
-  plan.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  return respond_with(std::move(plan));
-}
-
-}  // namespace
-
-void post_completions(Call call) {
-  with_model(std::move(call), prepare_completion);
+  return Prepared(std::move(plan));
 }
 
 }  // namespace realizar::server

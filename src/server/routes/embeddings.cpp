@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/chat_prompt.h"
+#include "server/context.h"
 #include "server/request_fields.h"
 #include "server/routes.h"
 #include "server/tenant.h"
@@ -125,8 +126,9 @@ Pooling pooling_of(const ServedModel& model) {
   return type.ok() && *type == kGgufMean ? Pooling::kMean : Pooling::kLast;
 }
 
-Result<Prepared> prepare_embeddings(const Json& body, const ServedModelPtr& model, const Call& call) {
-  const auto start = Clock::now();
+}  // namespace
+
+Result<Prepared> prepare_embeddings(const Json& body, const ServedModelPtr& model, Call& call) {
   Fields fields(body);
   const std::string format = fields.text("encoding_format").value_or("float");
   if (format != "float" && format != "base64") fields.fail("encoding_format", "expected float or base64");
@@ -149,14 +151,7 @@ Result<Prepared> prepare_embeddings(const Json& body, const ServedModelPtr& mode
   }
   plan.dialect = std::make_unique<EmbeddingDialect>(model->id, format == "base64",
                                                     static_cast<uint32_t>(n_values.value_or(d_model)));
-  plan.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  return respond_with(std::move(plan));
-}
-
-}  // namespace
-
-void post_embeddings(Call call) {
-  with_model(std::move(call), prepare_embeddings);
+  return Prepared(std::move(plan));
 }
 
 }  // namespace realizar::server

@@ -1,4 +1,5 @@
 // GET /manifest.webmanifest: lets a browser install the chat page as an app (W3C Web Application Manifest).
+#include "server/context.h"
 #include "server/page.h"
 #include "server/routes.h"
 
@@ -24,11 +25,11 @@ constexpr std::string_view kManifest = R"({
 
 }  // namespace
 
-void get_manifest(Call call) {
+HttpResponse get_manifest(const Call& call) {
   if (!call.context.options.page || page_html().empty()) {
-    return call.reply->send(error_response({404, "there is no page to install here", "", "not_found"}));
+    return error_response({404, "there is no page to install here", "", "not_found"});
   }
-  call.reply->send({200, "application/manifest+json", std::string(kManifest), {{"Cache-Control", "no-cache"}}});
+  return {200, "application/manifest+json", std::string(kManifest), {{"Cache-Control", "no-cache"}}};
 }
 
 }  // namespace realizar::server

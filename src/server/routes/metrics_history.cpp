@@ -3,6 +3,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "server/context.h"
 #include "server/metrics.h"
 #include "server/metrics_history.h"
 #include "server/routes.h"
@@ -34,20 +35,20 @@ Json totals_json(const MetricsTotals& totals) {
 
 }  // namespace
 
-void get_metrics_history(Call call) {
+HttpResponse get_metrics_history(const Call& call) {
   const ServerContext& context = call.context;
   if (!context.options.metrics) {
-    return call.reply->send(error_response({404, "metrics are switched off", "", "not_found"}));
+    return error_response({404, "metrics are switched off", "", "not_found"});
   }
-  const auto since_s = since_of(call.request->query);
-  if (!since_s) return call.reply->send(error_response(bad_request("expected no query, or since=SECONDS", "since")));
+  const auto since_s = since_of(call.request.query);
+  if (!since_s) return error_response(bad_request("expected no query, or since=SECONDS", "since"));
   const double uptime_s = std::chrono::duration<double>(Clock::now() - context.start).count();
   const Json json{{"interval_s", MetricsHistory::kInterval.count()},
                   {"span_s", MetricsHistory::kInterval.count() * MetricsHistory::kMaxSamples},
                   {"uptime_s", uptime_s},
                   {"totals", totals_json(context.metrics.totals(context.models))},
                   {"samples", context.history.columns(*since_s)}};
-  call.reply->send({200, "application/json", dump(json), {{"Cache-Control", "no-store"}}});
+  return {200, "application/json", dump(json), {{"Cache-Control", "no-store"}}};
 }
 
 }  // namespace realizar::server

@@ -3,32 +3,33 @@
 
 #include <fmt/format.h>
 
+#include "server/context.h"
 #include "server/http_head.h"
 #include "server/routes.h"
 
 namespace realizar::server {
 
-void get_page(Call call) {
-  if (!call.context.options.page) return call.reply->send(error_response({404, "the page is switched off", "", ""}));
+HttpResponse get_page(const Call& call) {
+  if (!call.context.options.page) return error_response({404, "the page is switched off", "", ""});
   if (page_html().empty()) {
-    return call.reply->send(error_response(
-        {404, "this program was built without its chat page (REALIZAR_PAGE=OFF); the API is at /v1", "", "no_page"}));
+    return error_response(
+        {404, "this program was built without its chat page (REALIZAR_PAGE=OFF); the API is at /v1", "", "no_page"});
   }
   const PageFiles& page = page_files();
   HttpResponse response{200, "text/html; charset=utf-8", "", {}};
   response.headers = {{"Cache-Control", "no-cache"}, {"ETag", page.etag},
                       {"Vary", "Accept-Encoding"},   {"X-Content-Type-Options", "nosniff"},
                       {"X-Frame-Options", "DENY"},   {"Referrer-Policy", "no-referrer"}};
-  if (names_tag(call.request->header("if-none-match"), page.etag)) {
+  if (names_tag(call.request.header("if-none-match"), page.etag)) {
     response.status = 304;
     response.content_type.clear();
-  } else if (accepts_gzip(call.request->header("accept-encoding"))) {
+  } else if (accepts_gzip(call.request.header("accept-encoding"))) {
     response.headers.emplace_back("Content-Encoding", "gzip");
     response.body = page.gzip;
   } else {
     response.body = page.html;
   }
-  call.reply->send(std::move(response));
+  return response;
 }
 
 }  // namespace realizar::server

@@ -10,6 +10,7 @@
 
 #include "base/printable.h"
 #include "server/chat_prompt.h"
+#include "server/context.h"
 #include "server/logprobs.h"
 #include "server/request_fields.h"
 #include "server/response_input.h"
@@ -312,12 +313,12 @@ Status read_logprobs(const Json& body, Request& request) {
   return fields.status();
 }
 
-Result<CompletionPlan> plan_of(ResponseChat& chat, const Json& body, const ServedModelPtr& model, const Call& call) {
+Result<CompletionPlan> plan_of(ResponseChat& chat, const Json& body, const ServedModelPtr& model, Call& call) {
   RZ_TRY(GenerationFields generation, read_generation_fields(chat.body, *model, call));
   RZ_CHECK_OK(read_logprobs(body, generation.request));
   RZ_TRY(ChatPrompt prompt, read_chat_prompt(chat.body, *model));
   RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), "input", *model, call));
-  if (call.context.options.log_prompts) call.record->prompt = prompt.text;
+  if (call.context.options.log_prompts) call.record.prompt = prompt.text;
   Fields fields(body);
   const bool stores = fields.boolean("store").value_or(true);
   if (!fields.status().ok()) return fields.status().error();
@@ -342,19 +343,13 @@ Result<CompletionPlan> plan_of(ResponseChat& chat, const Json& body, const Serve
   return plan;
 }
 
-Result<Prepared> prepare_response(const Json& body, const ServedModelPtr& model, const Call& call) {
-  const auto start = Clock::now();
+}  // namespace
+
+Result<Prepared> prepare_response(const Json& body, const ServedModelPtr& model, Call& call) {
   RZ_TRY(ResponseChat chat, chat_of_response(body, call.context.responses, call.tenant));
   auto plan = plan_of(chat, body, model, call);
   if (!plan.ok()) return at_place_of_response(std::move(plan).error(), chat);
-  plan->prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  return respond_with(std::move(*plan));
-}
-
-}  // namespace
-
-void post_responses(Call call) {
-  with_model(std::move(call), prepare_response);
+  return Prepared(std::move(*plan));
 }
 
 }  // namespace realizar::server

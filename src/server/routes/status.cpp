@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/access_log.h"
+#include "server/context.h"
 #include "server/metrics.h"
 #include "server/routes.h"
 
@@ -92,35 +93,35 @@ std::string_view condition_of(const ServerContext& context) {
   return context.models.any_ready() ? "ready" : "loading";
 }
 
-void send(const Call& call, int status, const Json& json) {
-  call.reply->send({status, "application/json", dump(json), {}});
+HttpResponse respond(const Json& json, int status = 200) {
+  return {status, "application/json", dump(json), {}};
 }
 
 }  // namespace
 
-void get_models(Call call) {
+HttpResponse get_models(const Call& call) {
   Json list = Json::array();
   for (const auto& entry : call.context.models.entries()) list.push_back(model_json(entry));
-  send(call, 200, {{"object", "list"}, {"data", std::move(list)}});
+  return respond({{"object", "list"}, {"data", std::move(list)}});
 }
 
-void get_model(Call call) {
+HttpResponse get_model(const Call& call) {
   const auto* entry = call.context.models.find_named(call.path_id);
-  if (entry != nullptr) return send(call, 200, model_json(*entry));
-  call.reply->send(error_response(to_api_error(call.context.models.no_such_model(call.path_id))));
+  if (entry != nullptr) return respond(model_json(*entry));
+  return error_response(to_api_error(call.context.models.no_such_model(call.path_id)));
 }
 
-void get_livez(Call call) {
-  send(call, 200, {{"status", "alive"}});
+HttpResponse get_livez(const Call&) {
+  return respond({{"status", "alive"}});
 }
 
 // Ready: a model answers, new work is taken and gets done.
-void get_readyz(Call call) {
+HttpResponse get_readyz(const Call& call) {
   const std::string_view condition = condition_of(call.context);
-  send(call, condition == "ready" ? 200 : 503, {{"status", condition}});
+  return respond({{"status", condition}}, condition == "ready" ? 200 : 503);
 }
 
-void get_health(Call call) {
+HttpResponse get_health(const Call& call) {
   const ModelRegistry& models = call.context.models;
   const std::string_view condition = condition_of(call.context);
   const bool is_ready = condition == "ready";
@@ -128,21 +129,21 @@ void get_health(Call call) {
             {"requests_open", models.n_open()},
             {"uptime_s", call.context.metrics.uptime_s()}};
   for (const auto& entry : models.entries()) json["models"][entry.source.id] = to_string(entry.state);
-  send(call, is_ready ? 200 : 503, json);
+  return respond(json, is_ready ? 200 : 503);
 }
 
-void get_version(Call call) {
-  send(call, 200, {{"version", version()}});
+HttpResponse get_version(const Call&) {
+  return respond({{"version", version()}});
 }
 
-void get_metrics(Call call) {
+HttpResponse get_metrics(const Call& call) {
   if (!call.context.options.metrics) {
-    return call.reply->send(error_response({404, "metrics are switched off", "", "not_found"}));
+    return error_response({404, "metrics are switched off", "", "not_found"});
   }
   const ServerContext& context = call.context;
   std::string text =
       context.metrics.text(context.models, context.http.n_connections(), context.access_log->n_lost_lines());
-  call.reply->send({200, "text/plain; version=0.0.4; charset=utf-8", std::move(text), {}});
+  return {200, "text/plain; version=0.0.4; charset=utf-8", std::move(text), {}};
 }
 
 }  // namespace realizar::server

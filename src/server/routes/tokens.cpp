@@ -3,19 +3,20 @@
 
 #include "base/printable.h"
 #include "server/chat_prompt.h"
+#include "server/context.h"
 #include "server/routes.h"
 
 namespace realizar::server {
 namespace {
 
 Prepared answer(const Json& json) {
-  return {[body = dump(json)](const Call& call, const ServedModelPtr&) {
-    call.reply->send({200, "application/json", body, {}});
-  }};
+  return HttpResponse{200, "application/json", dump(json), {}};
 }
 
+}  // namespace
+
 // {prompt or content, add_special_tokens, parse_special} or {messages, tools}, as llama.cpp and vLLM have it.
-Result<Prepared> tokenize(const Json& body, const ServedModelPtr& model, const Call&) {
+Result<Prepared> prepare_tokenize(const Json& body, const ServedModelPtr& model, Call&) {
   Fields fields(body);
   std::vector<TokenId> tokens;
   if (body.contains("messages")) {
@@ -38,7 +39,7 @@ Result<Prepared> tokenize(const Json& body, const ServedModelPtr& model, const C
   return answer({{"tokens", ids}, {"count", ids.size()}, {"max_model_len", model->loaded->info.n_ctx}});
 }
 
-Result<Prepared> detokenize(const Json& body, const ServedModelPtr& model, const Call&) {
+Result<Prepared> prepare_detokenize(const Json& body, const ServedModelPtr& model, Call&) {
   Fields fields(body);
   const Json* ids = fields.array("tokens");
   const bool skips = fields.boolean("skip_special_tokens").value_or(false);
@@ -56,21 +57,9 @@ Result<Prepared> detokenize(const Json& body, const ServedModelPtr& model, const
   return answer({{"prompt", text}, {"content", text}});
 }
 
-Result<Prepared> apply_template(const Json& body, const ServedModelPtr& model, const Call&) {
+Result<Prepared> prepare_apply_template(const Json& body, const ServedModelPtr& model, Call&) {
   RZ_TRY(const ChatPrompt prompt, read_chat_prompt(body, *model));
   return answer({{"prompt", prompt.text}});
-}
-
-}  // namespace
-
-void post_tokenize(Call call) {
-  with_model(std::move(call), tokenize);
-}
-void post_detokenize(Call call) {
-  with_model(std::move(call), detokenize);
-}
-void post_apply_template(Call call) {
-  with_model(std::move(call), apply_template);
 }
 
 }  // namespace realizar::server

@@ -1,0 +1,240 @@
+#include "server/call.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <latch>
+#include <new>
+#include <stdexcept>
+
+#include "server/completion.h"
+#include "server/context.h"
+#include "server/metrics.h"
+#include "server/routes.h"
+
+namespace realizar::server {
+namespace {
+
+// Writes down what it is told.
+class FakeReply final : public Reply {
+ public:
+  void send(HttpResponse response) override {
+    if (send_throws) throw std::bad_alloc();
+    heads.push_back(std::move(response));
+  }
+  void begin_stream(HttpResponse head) override { heads.push_back(std::move(head)); }
+  void write(std::string_view bytes) override { text += bytes; }
+  void end() override { is_ended = true; }
+  bool is_congested() const override { return false; }
+  bool is_closed() const override { return false; }
+  void drop() noexcept override {
+    is_dropped = true;
+    if (listener != nullptr) listener->on_closed();
+  }
+
+  std::vector<HttpResponse> heads;
+  std::string text;
+  bool send_throws = false, is_ended = false, is_dropped = false;
+};
+
+class FakeDialect final : public Dialect {
+ public:
+  std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
+  std::string stream_choice_end(size_t, const Choice&) override { return {}; }
+  std::string stream_end(const Usage&, const Json*) override { return {}; }
+  std::string stream_error(const ApiError& error) override { return "error " + std::to_string(error.status); }
+  void collect(size_t, ChoiceNews) override {}
+  Json whole(const std::vector<std::unique_ptr<Choice>>&, const Usage&) override { return {}; }
+};
+
+// Set while its coroutine is there.
+struct Alive {
+  explicit Alive(bool& flag) : is_alive(flag) { is_alive = true; }
+  ~Alive() { is_alive = false; }
+  bool& is_alive;
+};
+
+class CallTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    HttpOptions local;
+    local.port = 0;
+    auto created = HttpServer::create(local, [](const HttpRequest&, const auto&) { return std::nullopt; });
+    ASSERT_TRUE(created.ok()) << created.error().message;
+    http = std::move(*created);
+    context = std::make_unique<ServerContext>(ServerContext{options, *http, models, metrics, responses});
+    script = {};
+  }
+
+  static Task<Status> serve(Call& call) {
+    Task<Status> scripted = script(call);
+    const Status status = co_await scripted;
+    co_return status;
+  }
+
+  // A call whose body is there.
+  Call& begin(std::function<Task<Status>(Call&)> how) {
+    script = std::move(how);
+    Call& call = context->add_call({}, reply);
+    call.route = &route;
+    if (call.awaits_body()) call.on_body({});
+    return call;
+  }
+  std::string told() const { return metrics.text(models, 0, 0); }
+  bool was_counted(int status) const {
+    return told().find("route=\"/test\",status=\"" + std::to_string(status) + "\"} 1") != std::string::npos;
+  }
+
+  static inline std::function<Task<Status>(Call&)> script;
+  static constexpr Route route{"POST", "/test", serve};
+  ServerOptions options;
+  std::unique_ptr<HttpServer> http;
+  ModelRegistry models{{}, {}};
+  ServerMetrics metrics;
+  ResponseStore responses{{}};
+  std::unique_ptr<ServerContext> context;
+  std::shared_ptr<FakeReply> reply = std::make_shared<FakeReply>();
+};
+
+TEST_F(CallTest, EveryReplyHasTheCallsHeadersAndIsCountedOnce) {
+  begin([](Call& call) -> Task<Status> {
+    call.headers = {{"X-Request-Id", "7"}};
+    call.record.warning = "a slip";
+    call.send({404, "text/plain", "no", {{"Own", "1"}}});
+    call.send({200, "text/plain", "yes", {}});
+    co_return Status();
+  });
+  ASSERT_EQ(reply->heads.size(), 1u);
+  EXPECT_EQ(reply->heads[0].headers, (Headers{{"Own", "1"}, {"X-Request-Id", "7"}, {"X-Realizar-Warning", "a slip"}}));
+  EXPECT_TRUE(was_counted(404)) << told();
+  EXPECT_TRUE(context->calls.empty());
+}
+
+TEST_F(CallTest, AnErrorOrWhatIsThrownIsTheReply) {
+  begin([](Call&) -> Task<Status> { co_return invalid_argument("wrong", "top_p"); });
+  begin([](Call&) -> Task<Status> {
+    throw std::bad_alloc();
+    co_return Status();
+  });
+  begin([](Call&) -> Task<Status> {
+    throw std::logic_error("wrong");
+    co_return Status();
+  });
+  ASSERT_EQ(reply->heads.size(), 3u);
+  EXPECT_EQ(reply->heads[0].status, 400);
+  EXPECT_EQ(reply->heads[1].status, 503);
+  EXPECT_EQ(reply->heads[2].status, 500);
+  EXPECT_FALSE(reply->is_dropped);
+  EXPECT_TRUE(context->calls.empty());
+}
+
+TEST_F(CallTest, AStreamUnderWayEndsInItsOwnWay) {
+  begin([](Call& call) -> Task<Status> {
+    call.dialect = std::make_unique<FakeDialect>();
+    call.begin_stream({200, "text/event-stream", "", {}});
+    throw std::bad_alloc();
+    co_return Status();
+  });
+  EXPECT_EQ(reply->text, "error 503");
+  EXPECT_TRUE(reply->is_ended);
+  EXPECT_TRUE(was_counted(200)) << told();
+}
+
+TEST_F(CallTest, WhatCannotBeToldClosesTheConnection) {
+  reply->send_throws = true;
+  begin([](Call&) -> Task<Status> { co_return invalid_argument("wrong"); });
+  EXPECT_TRUE(reply->is_dropped);
+  EXPECT_TRUE(was_counted(499)) << told();
+  EXPECT_TRUE(context->calls.empty());
+}
+
+TEST_F(CallTest, EndsWhereItWaitsWhenTheClientLeaves) {
+  bool is_alive = false;
+  Call& call = begin([&is_alive](Call& waiting) -> Task<Status> {
+    const Alive alive(is_alive);
+    NewsWait news(waiting);
+    co_return co_await news;
+  });
+  EXPECT_TRUE(is_alive);
+  call.on_closed();
+  EXPECT_FALSE(is_alive);
+  EXPECT_TRUE(was_counted(499)) << told();
+  EXPECT_TRUE(context->calls.empty());
+}
+
+TEST_F(CallTest, StaysForTheWorkerThatHasIt) {
+  bool is_alive = false, went_on = false;
+  std::latch left(1);
+  Call& call = begin([&](Call& lent) -> Task<Status> {
+    const Alive alive(is_alive);
+    OnWorker waiting(lent, 0, [&]() -> Status {
+      left.wait();
+      return {};
+    });
+    const Status status = co_await waiting;
+    went_on = true;
+    co_return status;
+  });
+  call.on_closed();
+  EXPECT_TRUE(is_alive);
+  EXPECT_EQ(context->calls.size(), 1u);
+  EXPECT_EQ(context->n_under_way(), 0u);
+  left.count_down();
+  http->every(std::chrono::milliseconds(1), [&] {
+    if (context->calls.empty()) http->stop();
+  });
+  http->run();
+  EXPECT_FALSE(is_alive);
+  EXPECT_FALSE(went_on);
+}
+
+TEST_F(CallTest, WhatAWorkerThrowsIsWhatIsAwaited) {
+  begin([](Call& call) -> Task<Status> {
+    OnWorker work(call, 0, []() -> Result<int> { throw std::bad_alloc(); });
+    const Result<int> result = co_await work;
+    call.send({result.ok() ? 200 : 202, "", "", {}});
+    co_return Status();
+  });
+  http->every(std::chrono::milliseconds(1), [&] {
+    if (context->calls.empty()) http->stop();
+  });
+  http->run();
+  EXPECT_TRUE(was_counted(202)) << told();
+}
+
+TEST_F(CallTest, AnInterruptionIsTheNewsOrTheReply) {
+  const Error error{ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
+  std::string news_were;
+  Call& waiting = begin([&news_were](Call& call) -> Task<Status> {
+    NewsWait news(call);
+    const Status status = co_await news;
+    news_were = status.ok() ? "good" : status.error().subject;
+    co_return status;
+  });
+  waiting.interrupt(error);
+  EXPECT_EQ(news_were, "shutdown");
+  Call& reading = context->add_call({}, reply);
+  reading.route = &route;
+  EXPECT_TRUE(reading.awaits_body());
+  reading.interrupt(error);
+  ASSERT_EQ(reply->heads.size(), 2u);
+  EXPECT_EQ(reply->heads[0].status, 503);
+  EXPECT_EQ(reply->heads[1].status, 503);
+  EXPECT_TRUE(context->calls.empty());
+}
+
+TEST_F(CallTest, IsOneOfItsTenantsOpenCallsUntilItIsOver) {
+  Call& call = begin([](Call& waiting) -> Task<Status> {
+    waiting.tenant = 7;
+    waiting.count_as_open();
+    NewsWait news(waiting);
+    co_return co_await news;
+  });
+  EXPECT_EQ(context->n_open_of(7), 1u);
+  call.on_closed();
+  EXPECT_EQ(context->n_open_of(7), 0u);
+  EXPECT_TRUE(context->n_open.empty());
+}
+
+}  // namespace
+}  // namespace realizar::server

@@ -1,0 +1,65 @@
+// A coroutine of the I/O thread that gives a Status or a Result. It begins when it is awaited, or resumed; what it
+// throws is its result. Whoever has the task owns the coroutine: where the task ends while it waits, what it holds ends.
+#pragma once
+
+#include <coroutine>
+#include <optional>
+#include <utility>
+
+#include "base/caught.h"
+#include "realizar/result.h"
+
+namespace realizar::server {
+
+template <class T>
+class [[nodiscard]] Task {
+ public:
+  struct promise_type;  // NOLINT(readability-identifier-naming): the language's name
+  using Handle = std::coroutine_handle<promise_type>;
+
+  struct promise_type {
+    std::optional<T> result;
+    std::coroutine_handle<> caller = std::noop_coroutine();
+
+    // Goes on with whoever awaits the result.
+    struct End {
+      bool await_ready() const noexcept { return false; }
+      std::coroutine_handle<> await_suspend(Handle ended) const noexcept { return ended.promise().caller; }
+      void await_resume() const noexcept {}
+    };
+    Task get_return_object() { return Task(Handle::from_promise(*this)); }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    End final_suspend() const noexcept { return {}; }
+    void return_value(T value) { result.emplace(std::move(value)); }
+    void unhandled_exception() noexcept { result.emplace(error_in_flight()); }
+  };
+
+  Task() = default;
+  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Task& operator=(Task&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Task() {
+    if (handle_) handle_.destroy();
+  }
+
+  std::coroutine_handle<> handle() const { return handle_; }
+  bool is_done() const { return handle_ && handle_.done(); }
+  // Of a task that is done.
+  T& result() { return *handle_.promise().result; }
+
+  bool await_ready() const noexcept { return false; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) noexcept {
+    handle_.promise().caller = caller;
+    return handle_;
+  }
+  T await_resume() { return std::move(result()); }
+
+ private:
+  explicit Task(Handle handle) : handle_(handle) {}
+
+  Handle handle_;
+};
+
+}  // namespace realizar::server

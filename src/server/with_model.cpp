@@ -1,0 +1,117 @@
+// The way of every call that a model answers: body, model, preparation on a worker, answer.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+
+#include "server/body_coding.h"
+#include "server/chat_prompt.h"
+#include "server/completion.h"
+#include "server/context.h"
+#include "server/field_warnings.h"
+#include "server/routes.h"
+
+namespace realizar::server {
+namespace {
+
+ApiError not_decoded(DecodedBody::End end, size_t max_bytes) {
+  switch (end) {
+    case DecodedBody::End::kTooLarge:
+      return {413, fmt::format("the body is larger than {} bytes when it is decoded", max_bytes), "", ""};
+    case DecodedBody::End::kNoRoom:
+      return {503, kNoBodyRoom, "", ""};
+    default:
+      return bad_request("the body is not what its Content-Encoding says");
+  }
+}
+
+// Puts the decoded body in the place of a coded one; where that fails the call has failed. What a small body decodes to
+// may be large: such a body is decoded again, where large ones are.
+Task<Status> decode(Call& call) {
+  const BodyCoding coding = body_coding(call.request.header("content-encoding")).value_or(BodyCoding::kIdentity);
+  if (coding == BodyCoding::kIdentity) co_return Status();
+  const size_t most = call.context.options.http.max_body_bytes;
+  size_t n_work_bytes = call.body.bytes.size();
+  while (true) {
+    const size_t max_bytes = n_work_bytes <= WorkPool::kSmallBytes ? std::min(most, WorkPool::kSmallBytes) : most;
+    OnWorker decoding(call, n_work_bytes, [&]() -> Result<DecodedBody> {
+      return decode_body(call.body.bytes, coding, max_bytes, call.body.share);
+    });
+    Result<DecodedBody> decoded = co_await decoding;
+    if (!decoded.ok()) co_return decoded.error();
+    if (decoded->end == DecodedBody::End::kWhole) {
+      call.body.bytes = std::move(decoded->bytes);
+      co_return Status();
+    }
+    if (decoded->end != DecodedBody::End::kTooLarge || max_bytes == most) {
+      call.fail(not_decoded(decoded->end, most));
+      co_return Status();
+    }
+    n_work_bytes = most;
+  }
+}
+
+// A small body is looked at here, at once: that takes no longer than its bytes took to arrive. A large one would hold
+// the others up.
+Task<Result<std::string>> model_name(Call& call) {
+  const auto peek = [&] { return peek_model_name(call.body.bytes); };
+  const size_t n_bytes = call.body.bytes.size();
+  if (n_bytes <= WorkPool::kSmallBytes) co_return peek();
+  OnWorker peeking(call, n_bytes, peek);
+  Result<std::string> name = co_await peeking;
+  co_return name;
+}
+
+// 503 while the first model is loading: a balancer should send its clients elsewhere.
+bool is_starting(const ModelRegistry& models, const std::string& name) {
+  const auto* entry = models.find(name);
+  return !models.any_ready() && entry == &models.entries().front() &&
+         entry->state == ModelRegistry::State::kLoading;
+}
+
+// How many ids of each kind a body may hold for this model.
+IdLimits id_limits(const ServedModel& model) {
+  return {model.loaded->info.n_ctx, max_text_bytes(model)};
+}
+
+// Lets go of the body's bytes as soon as they are parsed.
+Result<Prepared> prepare(Call& call, const ServedModelPtr& model) {
+  RZ_TRY(const Json body, parse_json(std::exchange(call.body, {}).bytes, id_limits(*model)));
+  if (!body.is_object()) return invalid_argument("the body is not a JSON object");
+  call.record.warning = field_warnings(body);
+  const auto start = Clock::now();
+  auto prepared = call.route->prepare(body, model, call);
+  call.record.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return prepared;
+}
+
+}  // namespace
+
+Task<Status> with_model(Call& call) {
+  const Status decoded = co_await decode(call);
+  if (!decoded.ok() || call.is_over()) co_return decoded;
+
+  const Result<std::string> name = co_await model_name(call);
+  if (!name.ok()) co_return name.error();
+  if (is_starting(call.context.models, *name)) {
+    call.fail(ApiError{503, "the model is loading", "", "model_loading"});
+    co_return Status();
+  }
+  ModelWait wait(call, *name);
+  const Result<ServedModelPtr> model = co_await wait;
+  if (!model.ok()) co_return model.error();
+
+  OnWorker preparing(call, call.body.bytes.size(), [&] { return prepare(call, *model); });
+  Result<Prepared> prepared = co_await preparing;
+  if (!prepared.ok()) co_return prepared.error();
+  if (auto* response = std::get_if<HttpResponse>(&*prepared)) {
+    call.send(std::move(*response));
+    co_return Status();
+  }
+  const Status generated = co_await generate(call, *model, std::get<CompletionPlan>(std::move(*prepared)));
+  co_return generated;
+}
+
+}  // namespace realizar::server
