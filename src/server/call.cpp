@@ -102,7 +102,8 @@ void Call::while_running(F f) {
 
 bool Call::awaits_body() {
   const bool is_wanted = !is_over_;
-  while_running([&] {});
+  state_ = State::kForBody;
+  leave_if_over();
   return is_wanted;
 }
 

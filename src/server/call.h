@@ -60,8 +60,8 @@ class Call final : public ReplyListener {
   const Clock::time_point arrival = Clock::now();  // of the header
   Clock::time_point start = arrival;               // of the body's end
   HttpBody body;                                   // for whoever reads it, who lets go of it then
-  std::string id;       // X-Request-Id
-  Headers headers;      // of every reply
+  std::string id;                                  // X-Request-Id
+  Headers headers;                                 // of every reply
   const Route* route = nullptr;
   std::string path_id;  // what stands in the request's path for the name in braces of its route's
   KeyDigest key{};      // of the API key; zeros where none is asked for

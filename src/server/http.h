@@ -44,10 +44,10 @@ struct HttpResponse {
 class ReplyListener {
  public:
   virtual ~ReplyListener() = default;
-  virtual void on_body(HttpBody received) = 0;                          // it is there, whole
-  virtual void on_no_body(int status, std::string message) = 0;         // it cannot be taken: 400, 413 or 503
-  virtual void on_drained() = 0;                                        // there is room to write again
-  virtual void on_closed() noexcept = 0;                                // the client went away; the last that is told
+  virtual void on_body(HttpBody received) = 0;                   // it is there, whole
+  virtual void on_no_body(int status, std::string message) = 0;  // it cannot be taken: 400, 413 or 503
+  virtual void on_drained() = 0;                                 // there is room to write again
+  virtual void on_closed() noexcept = 0;                         // the client went away; the last that is told
 };
 
 class Reply {

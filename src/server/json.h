@@ -24,9 +24,9 @@ struct IdLimits {
 // Errors: InvalidArgument for what is not JSON, is nested deeper than 100, has objects of some 10,000 members or more
 // than 200,000 values, or holds bytes that are not UTF-8; ContextLengthExceeded for a list of too many ids.
 Result<Json> parse_json(std::string_view text, const IdLimits& ids = {});
-// The member "model" of a body, the last where there are several; "" where there is none, where it is null, and for what
-// is no object or cannot be read, which parse_json() tells of. Errors: InvalidArgument for a name that is no string.
-// Room may be added after the text.
+// The member "model" of a body, the last where there are several; "" where there is none, where it is null, and for
+// what is no object or cannot be read, which parse_json() tells of. Errors: InvalidArgument for a name that is no
+// string. Room may be added after the text.
 Result<std::string> peek_model_name(std::string& text);
 // InvalidArgument: "where: message", its subject `where`.
 Error wrong(const std::string& where, const std::string& message);

@@ -29,7 +29,8 @@ const char* name_of(json_type type) {
 
 }  // namespace
 
-// Walks over the outermost object's members; what these hold is skipped, not parsed. An error of the text ends the walk.
+// Walks over the outermost object's members; what these hold is skipped, not parsed. An error of the text ends the
+// walk.
 Result<std::string> peek_model_name(std::string& text) {
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   // The parser of all takes a mark of the byte order, and so must this one.
@@ -37,8 +38,10 @@ Result<std::string> peek_model_name(std::string& text) {
   simdjson::ondemand::parser parser;
   simdjson::ondemand::document document;
   simdjson::ondemand::object members;
-  const bool is_object = parser.iterate(text.data() + begin, text.size() - begin, text.capacity() - begin).get(document) == simdjson::SUCCESS &&
-                         document.get_object().get(members) == simdjson::SUCCESS;
+  const bool is_object =
+      parser.iterate(text.data() + begin, text.size() - begin, text.capacity() - begin).get(document) ==
+          simdjson::SUCCESS &&
+      document.get_object().get(members) == simdjson::SUCCESS;
   std::string name;
   json_type type = json_type::null;
   if (!is_object) return name;

@@ -1,5 +1,5 @@
-// The routes, one file each in routes/. A route is a coroutine that serves a call; what is there at once, or what is done
-// on a worker for with_model(), is a plain function.
+// The routes, one file each in routes/. A route is a coroutine that serves a call; what is there at once, or what is
+// done on a worker for with_model(), is a plain function.
 #pragma once
 
 #include <string>

@@ -24,8 +24,7 @@ class ServedModelRig {
     auto server = HttpServer::create(http, [](const auto&, const auto&) { return std::nullopt; });
     if (!server.ok()) return;
     http_ = std::move(*server);
-    context_ =
-        std::make_unique<ServerContext>(ServerContext{options, *http_, models_, metrics_, responses_});
+    context_ = std::make_unique<ServerContext>(ServerContext{options, *http_, models_, metrics_, responses_});
   }
 
   bool is_ready() const { return context_ != nullptr; }

@@ -95,8 +95,7 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   registry.on_progress = [this] { http_->wake(); };
   registry.post_io = [this](std::function<void()> task) { http_->post(std::move(task)); };
   models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));
-  context_ = std::make_unique<ServerContext>(
-      ServerContext{options_, *http_, *models_, metrics_, responses_, &log_});
+  context_ = std::make_unique<ServerContext>(ServerContext{options_, *http_, *models_, metrics_, responses_, &log_});
   http_->set_on_wake([this] { models_->dispatch(); });
   RZ_CHECK_OK(http_->on_stop_signal([this] { drain(); }));
   keep_memory_reserve();
@@ -215,8 +214,8 @@ std::optional<ApiError> Server::admit(Call& call) const {
     call.key = *key;
     call.tenant = tenant_of(*key);
   }
-  call.client = keys_.is_empty() ? fmt::format("connection {}", call.request.connection_id)
-                                 : fmt::format("key {}", call.tenant);
+  call.client =
+      keys_.is_empty() ? fmt::format("connection {}", call.request.connection_id) : fmt::format("key {}", call.tenant);
   if (!call.is_post()) return std::nullopt;
   if (context_->draining) return ApiError{503, "the server is shutting down", "", "shutting_down"};
   const uint32_t most = options_.max_requests_per_key;

@@ -1,5 +1,6 @@
 // A coroutine of the I/O thread that gives a Status or a Result. It begins when it is awaited, or resumed; what it
-// throws is its result. Whoever has the task owns the coroutine: where the task ends while it waits, what it holds ends.
+// throws is its result. Whoever has the task owns the coroutine: where the task ends while it waits, what it holds
+// ends.
 #pragma once
 
 #include <coroutine>

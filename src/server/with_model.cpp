@@ -67,8 +67,7 @@ Task<Result<std::string>> model_name(Call& call) {
 // 503 while the first model is loading: a balancer should send its clients elsewhere.
 bool is_starting(const ModelRegistry& models, const std::string& name) {
   const auto* entry = models.find(name);
-  return !models.any_ready() && entry == &models.entries().front() &&
-         entry->state == ModelRegistry::State::kLoading;
+  return !models.any_ready() && entry == &models.entries().front() && entry->state == ModelRegistry::State::kLoading;
 }
 
 // How many ids of each kind a body may hold for this model.

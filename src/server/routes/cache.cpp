@@ -31,8 +31,8 @@ class CacheClearing {
     for (const auto& entry : call_.context.models.entries()) {
       if (entry.model == nullptr) continue;
       ++n_left_;
-      entry.model->thread->clear_cache(
-          owner_, [this, &http = call_.context.http] { http.post([this] { one_done(); }); });
+      entry.model->thread->clear_cache(owner_,
+                                       [this, &http = call_.context.http] { http.post([this] { one_done(); }); });
     }
     return n_left_ == 0;
   }

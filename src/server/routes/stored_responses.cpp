@@ -30,8 +30,7 @@ HttpResponse get_response(const Call& call) {
   const StoredResponsePtr stored = call.context.responses.find(call.tenant, call.path_id);
   if (stored == nullptr) return refused(no_such_response(call.path_id));
   if (asks_for_stream(call.request.query)) {
-    return refused(wrong("stream",
-                         "only responses in the background can be streamed again, and this server has none"));
+    return refused(wrong("stream", "only responses in the background can be streamed again, and this server has none"));
   }
   return {200, "application/json", stored->response, {}};
 }
@@ -64,9 +63,9 @@ Task<Status> get_input_items(Call& call) {
 HttpResponse post_cancel_response(const Call& call) {
   const StoredResponsePtr stored = call.context.responses.find(call.tenant, call.path_id);
   if (stored == nullptr) return refused(no_such_response(call.path_id));
-  return refused(
-      invalid_argument("only responses in the background can be cancelled, and this one is complete: to end one that is "
-                       "being made, close its connection"));
+  return refused(invalid_argument(
+      "only responses in the background can be cancelled, and this one is complete: to end one that is "
+      "being made, close its connection"));
 }
 
 }  // namespace realizar::server
