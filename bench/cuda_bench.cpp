@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "backend/cuda/peaks.h"
-#include "backend/cuda/runtime.h"
+#include "backend/cuda/device/peaks.h"
+#include "backend/cuda/device/runtime.h"
 #include "product_bench.h"
 
 using namespace realizar;

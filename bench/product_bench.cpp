@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "backend/cuda/repack.h"
+#include "backend/cuda/weights/repack.h"
 #include "base/check.h"
 
 namespace realizar::bench {

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "backend/cuda/launch_plan.h"
+#include "backend/cuda/compile/launch_plan.h"
 #include "support/attention_rig.h"
 #include "support/emulated_cuda.h"
 #include "support/op_rig.h"

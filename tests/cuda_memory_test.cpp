@@ -4,10 +4,10 @@
 
 #include <bit>
 
-#include "backend/cuda/arena.h"
-#include "backend/cuda/attention_shape.h"
-#include "backend/cuda/peaks.h"
-#include "backend/cuda/weights.h"
+#include "backend/cuda/device/arena.h"
+#include "backend/cuda/device/peaks.h"
+#include "backend/cuda/kernels/attention_shape.h"
+#include "backend/cuda/weights/weights.h"
 #include "model/forward.h"
 #include "support/context_rig.h"
 #include "support/emulated_cuda.h"

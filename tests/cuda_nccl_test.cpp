@@ -2,7 +2,7 @@
 // errors of what is under way are found.
 #include <gtest/gtest.h>
 
-#include "backend/cuda/nccl.h"
+#include "backend/cuda/device/nccl.h"
 #include "support/emulated_cuda.h"
 #include "support/fake_nccl.h"
 

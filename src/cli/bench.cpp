@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "backend/cpu/peaks.h"
-#include "backend/cuda/peaks.h"
-#include "backend/cuda/runtime.h"
+#include "backend/cuda/device/peaks.h"
+#include "backend/cuda/device/runtime.h"
 #include "base/cpu_features.h"
 #include "cli/command.h"
 #include "cli/options.h"

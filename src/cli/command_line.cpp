@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backend/cuda/runtime.h"
+#include "backend/cuda/device/runtime.h"
 #include "base/files.h"
 #include "base/suggest.h"
 #include "cli/command.h"

@@ -6,7 +6,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/kernel_choice.h"
-#include "backend/cuda/runtime.h"
+#include "backend/cuda/device/runtime.h"
 #include "base/amounts.h"
 #include "base/cpu_features.h"
 #include "base/machine.h"

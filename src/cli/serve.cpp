@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/cuda/runtime.h"
+#include "backend/cuda/device/runtime.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/grid.h"
+#include "backend/cuda/kernels/grid.h"
 #include "quant/half.h"
 #include "support/counted_new.h"
 

@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "backend/cuda/cuda_backend.h"
-#include "backend/cuda/device_code.h"
-#include "backend/cuda/load_kernels.h"
-#include "backend/cuda/nccl.h"
-#include "backend/cuda/runtime.h"
+#include "backend/cuda/device/nccl.h"
+#include "backend/cuda/device/runtime.h"
+#include "backend/cuda/kernels/device_code.h"
+#include "backend/cuda/kernels/load_kernels.h"
 #include "base/check.h"
 
 namespace realizar::cuda {
 namespace {
 
-#include "backend/cuda/kernels.inl"
+#include "backend/cuda/kernels/kernels.inl"
 
 struct Release {
   void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{256}); }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/cuda/cuda_backend.h"
-#include "backend/cuda/device.h"
+#include "backend/cuda/device/device.h"
 
 namespace realizar::test {
 

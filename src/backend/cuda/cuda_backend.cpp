@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <thread>
 
-#include "backend/cuda/bounds.h"
+#include "backend/cuda/compile/bounds.h"
+#include "backend/cuda/compile/step_commands.h"
 #include "backend/cuda/device_choice.h"
-#include "backend/cuda/layer_split.h"
-#include "backend/cuda/matrix_part.h"
-#include "backend/cuda/rank.h"
-#include "backend/cuda/step_commands.h"
+#include "backend/cuda/step/rank.h"
+#include "backend/cuda/weights/layer_split.h"
+#include "backend/cuda/weights/matrix_part.h"
 #include "base/check.h"
 
 namespace realizar::cuda {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "backend/cuda/attention_shape.h"
-#include "backend/cuda/device.h"
-#include "backend/cuda/exchange.h"
+#include "backend/cuda/device/device.h"
+#include "backend/cuda/device/exchange.h"
+#include "backend/cuda/kernels/attention_shape.h"
 
 namespace realizar::cuda {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "backend/cuda/layer_split.h"
+#include "backend/cuda/weights/layer_split.h"
 
 namespace realizar::cuda {
 namespace {

@@ -1,0 +1,55 @@
+#include "backend/cuda/compile/step_commands.h"
+
+#include "base/check.h"
+
+namespace realizar::cuda {
+
+void StepCommands::append(const Op& operation) {
+  std::visit(
+      [this](const auto& op) {
+        if (placement_->is_shared()) return append_shared(op);
+        stages_.add(op, placement_->rank_of(op));
+        commands_.push_back(op);
+      },
+      operation);
+}
+
+void StepCommands::append_to_all(const Command& command) {
+  stages_.add_to_all();
+  commands_.push_back(command);
+}
+
+void StepCommands::append_shared(RopeStoreOp op) {
+  op.n_heads /= placement_->n_ranks();
+  op.n_kv_heads /= placement_->n_ranks();
+  append_to_all(op);
+}
+
+void StepCommands::append_shared(AttentionOp op) {
+  op.n_heads /= placement_->n_ranks();
+  op.n_kv_heads /= placement_->n_ranks();
+  append_to_all(op);
+}
+
+void StepCommands::append_shared(const LinearOp& op) {
+  if (!placement_->gives_parts(op.weight)) return append_to_all(op);
+  REQUIRE(op.activation == Activation::kNone && op.scale == 1 && op.softcap == 0 && op.rows == Rows::kAll);
+  append_to_all(LinearOp{.out = part_, .in = op.in, .weight = op.weight, .place = op.place});
+  append_sum(op.out, op.bias, op.accumulate, op.place);
+}
+
+void StepCommands::append_shared(const ExpertsOp& op) {
+  if (!placement_->gives_parts(op.down)) return append_to_all(op);
+  ExpertsOp part = op;
+  part.out = part_;
+  append_to_all(ClearOp{part_, op.place});
+  append_to_all(part);
+  append_sum(op.out, kNoWeight, true, op.place);
+}
+
+void StepCommands::append_sum(ActId out, WeightId bias, bool accumulate, OpPlace place) {
+  stages_.exchange(part_);
+  append_to_all(SumPartsOp{out, part_, placement_->n_ranks(), bias, accumulate, place});
+}
+
+}  // namespace realizar::cuda

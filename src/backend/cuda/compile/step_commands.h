@@ -1,0 +1,44 @@
+// A program's operations as the devices run them: of operations that they share, each its part. Cut into stages.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backend/cuda/compile/placement.h"
+#include "backend/cuda/compile/stages.h"
+
+namespace realizar::cuda {
+
+class StepCommands {
+ public:
+  // `placement` must outlive it; `part` is where devices that share layers put their parts of sums.
+  StepCommands(const Placement& placement, size_t n_activations, ActId part)
+      : placement_(&placement), stages_(placement.n_ranks(), n_activations), part_(part) {}
+
+  void append(const Op& operation);
+
+  std::span<const Command> all() const { return commands_; }
+  std::span<const Command> of(const Stage& stage) const {
+    return all().subspan(stage.first_command, stage.end_command - stage.first_command);
+  }
+  const Stages& stages() const { return stages_; }
+
+ private:
+  void append_to_all(const Command& command);
+  template <class Op>
+  void append_shared(const Op& op) {
+    append_to_all(op);
+  }
+  void append_shared(RopeStoreOp op);
+  void append_shared(AttentionOp op);
+  void append_shared(const LinearOp& op);
+  void append_shared(const ExpertsOp& op);
+  void append_sum(ActId out, WeightId bias, bool accumulate, OpPlace place);
+
+  const Placement* placement_;
+  std::vector<Command> commands_;
+  Stages stages_;
+  ActId part_;
+};
+
+}  // namespace realizar::cuda

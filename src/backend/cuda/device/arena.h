@@ -1,0 +1,38 @@
+// Memory for many small things that stay as long as the device: they share large allocations, since a driver maps
+// memory in pieces of megabytes, and each allocation of its own would lose a part of one. Counts what is allocated.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backend/cuda/device/device.h"
+
+namespace realizar::cuda {
+
+class Arena {
+ public:
+  explicit Arena(Device& device) : device_(device) {}
+
+  // No allocation goes beyond this many bytes in all where a smaller one would do.
+  void set_limit(size_t n_bytes) { limit_ = n_bytes; }
+  // Aligned to kAllocationAlign. Errors: ResourceExhausted.
+  Result<void*> take(size_t n_bytes);
+  // What is allocated, and what would be once these were taken, in this order.
+  size_t n_allocated() const { return n_allocated_; }
+  size_t n_allocated_with(std::span<const size_t> sizes) const;
+
+ private:
+  struct Chunk {
+    std::byte* memory;
+    size_t n_bytes, n_taken;
+  };
+
+  Chunk& place(std::vector<Chunk>& chunks, size_t& n_allocated, size_t n_bytes) const;
+  size_t next_chunk_bytes(size_t n_bytes, size_t n_allocated, size_t n_chunks) const;
+
+  Device& device_;
+  std::vector<Chunk> chunks_;
+  size_t limit_ = SIZE_MAX, n_allocated_ = 0;
+};
+
+}  // namespace realizar::cuda

@@ -1,0 +1,316 @@
+// What a CUDA device computes: the arguments of each kernel and the table of their launches. All pointers are to the
+// device's memory. A launch is asynchronous, in the order of its stream, and takes the most rows that it may find; how
+// many there are it reads from the device, so that a recorded launch outlives the step that it was made for.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/backend.h"
+#include "backend/cuda/kernels/attention_shape.h"
+#include "backend/cuda/kernels/grid.h"
+
+namespace realizar::cuda {
+
+using Stream = void*;
+
+inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation scale
+inline constexpr uint32_t kMaxExperts = 512;
+// Rows of a matrix, and of all matrices of one launch: a block makes 8 columns of the output or more.
+inline constexpr uint32_t kMaxMatrixRows = 8 * (kMaxGridY - 2);
+inline constexpr uint32_t kMoreCodeBytes = 1024;
+inline constexpr uint32_t kTileRows = 64;        // of activations, that kernels for many rows take at a time
+inline constexpr uint32_t kPartTokens = 4096;    // of the vocabulary that a block looks at, where tokens are chosen
+inline constexpr uint32_t kMaxCandidates = 256;  // for a token
+
+// A stack of matrices in planes, 16-byte aligned each; row r of matrix m is row m * n_rows + r of every plane, its
+// groups are 32 columns. Plain types: `low` holds the elements alone, [row, n_cols and zeros up to a whole group]; of
+// F8 `headers` holds their scales, F32, [row, f8_n_scales(n_cols)]. Stored types: `low` holds the blocks. Group types
+// (the form of their row says what the codes mean): `low` and `high` hold [row, group, bits] words, where word w of b
+// has the codes of columns 4(w + jb) .. 4(w + jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` d (and m) of each
+// group, or d (and dmin) of each 256 columns; `scales` the 8-bit scales of a group's sub-blocks, then their mins.
+struct Matrix {
+  const uint32_t *low, *high;
+  const uint16_t* headers;
+  const int8_t* scales;
+  uint32_t n_mats, n_rows, n_cols;
+  TypeId type;
+};
+
+// Rows [*first, *end) of activations; the numbers lie on the device.
+struct RowRange {
+  const uint32_t *first, *end;
+};
+
+// Rows of a prompt, at most kPromptTileRows.
+struct PromptTile {
+  uint32_t seq, first_row, n_rows;
+};
+
+// The facts of a step's rows.
+struct StepView {
+  const uint32_t* zero;           // [1] 0
+  const uint32_t* n_rows;         // [1]
+  const uint32_t* n_decode_rows;  // [1]
+  const uint32_t* n_logit_rows;   // [1]
+  const int32_t* tokens;          // [n_rows]
+  const int32_t* positions;       // [n_rows]
+  const uint32_t* seq_of_row;     // [n_rows]
+  const uint32_t* logit_rows;     // [n_logit_rows]
+  const int32_t* block_tables;    // [n_seqs, max_blocks]
+  const PromptTile* tiles;        // [n_tiles]
+  uint32_t max_blocks;
+};
+
+// Rows as int8: value = scale * code, a scale for each 32 columns.
+struct QuantRows {
+  uint32_t* codes;  // [row, n_cols / 4] words of 4, then kMoreCodeBytes that may be read
+  float* scales;    // [row, n_cols / 32]
+  int32_t* halves;  // [row, n_cols / 32] sums of the first 16 codes, and in the upper 16 bits of the others
+};
+
+// Rows as sums of two F16 or bf16 values: value = scale * (high + low), a power of two as scale for each row. For F8
+// the words stand in another order (linear_split.inl).
+struct SplitRows {
+  uint32_t *high, *low;  // [row, n_cols / 2, and zeros up to a whole group] words of 2
+  float* scales;         // [row]
+};
+
+// out = (out +) table[ids[row]] * scale
+struct EmbedArgs {
+  const uint32_t* n_rows;
+  const int32_t* ids;
+  Matrix table;
+  float scale;
+  bool accumulate;
+  float* out;
+};
+struct NormArgs {
+  const uint32_t* n_rows;
+  float* out;
+  const float *in, *weight, *bias;
+  uint32_t n_cols;
+  NormKind kind;
+  float eps;
+  bool accumulate;
+  QuantRows quants;  // of `out`, where they are wanted too; n_cols is then whole groups
+};
+// Of in, or where there is a gate, of activation(gate) * in.
+struct QuantizeArgs {
+  const uint32_t* n_rows;
+  uint32_t rows_each;  // rows of `in` for each of n_rows
+  const float* in;
+  uint32_t n_cols;
+  QuantRows out;
+  const float* gate = nullptr;
+  Activation activation = Activation::kNone;
+};
+struct SplitArgs {
+  RowRange rows;
+  uint32_t rows_each;  // rows of `in` for each of these
+  TypeId type;         // kF16, kBF16 or kF8_E4M3
+  const float* in;
+  uint32_t n_cols;
+  SplitRows out;
+};
+// What becomes of a product y.
+enum class Store : uint8_t {
+  kSet,   // out = y
+  kAdd,   // out += y
+  kGate,  // out = activation(out) * y, the activation applied here and not to y
+};
+// Pairs row * n_used + k of rows with their k-th expert, in the order of experts: those of expert e from starts[e] on.
+// Up to kTileRows of one expert are a tile; expert e has those from starts[e] / kTileRows + e on, at least one.
+struct PairGroups {
+  uint32_t* pairs;         // [n_pairs]
+  uint32_t* starts;        // [n_experts + 1]
+  uint32_t* tile_experts;  // [n_pairs / kTileRows + n_experts] whose tile it is
+};
+struct GroupPairsArgs {
+  RowRange rows;
+  const float* ids;  // [row, n_used]
+  uint32_t n_used, n_experts;
+  PairGroups out;
+};
+// Another matrix for the same rows, of the same type and as many columns.
+struct LinearPart {
+  Matrix weight;
+  float* out;
+  const float* bias;
+};
+inline constexpr uint32_t kMaxMoreParts = 2;
+struct LinearArgs {
+  RowRange rows;
+  Matrix weight;
+  const float* in;   // plain and stored types read these
+  QuantRows quants;  // group types these
+  SplitRows splits;  // linear_split these
+  float* out;
+  const float* bias;
+  Activation activation;
+  float scale, softcap;
+  Store store;
+  // Of linear_many and linear_split alone, in the place of rows: out[pair] = what the pair's expert makes of row pair /
+  // pairs_each. The pairs' pointers may be null.
+  PairGroups groups;
+  uint32_t pairs_each;
+  // What the same launch of linear and linear_few makes besides, all else alike.
+  LinearPart more[kMaxMoreParts];
+  uint32_t n_more;
+};
+struct RopeStoreArgs {
+  StepView step;
+  KvView cache;
+  float *q, *k;
+  const float* v;
+  uint32_t n_heads;
+  const float* inv_freq;
+  uint32_t n_rot;
+  float rope_scale;
+  const float *q_norm, *k_norm;
+  float norm_eps;
+};
+struct AttentionArgs {
+  StepView step;
+  KvView cache;
+  float* out;
+  const float* q;
+  uint32_t n_heads;
+  float scale, softcap;
+  uint32_t window;
+  // What the cuts of a row give, where there are several, in places of a pass: [n_heads, dims | maximum, sum] each.
+  float* partials;
+  // Decode rows: who has which cut, on which pass; and how many cuts of a row's heads are there: zeros before and after
+  // a launch, [n_rows, n_kv_heads, parts of their query heads].
+  const RowCut* row_cuts;  // [n_row_cuts]
+  uint64_t n_row_cuts, pass_row_cuts;
+  uint32_t* arrivals;
+  // Prompt rows: the tiles of one pass, their rows, and the most cuts that one of them has. A row's place among the
+  // partial results is counted from first_row.
+  uint32_t first_tile, n_tiles, first_row, end_row, n_cuts;
+};
+
+struct RouteArgs {
+  const uint32_t* n_rows;
+  const float* logits;
+  float *weights, *ids;
+  uint32_t n_experts, n_used;
+  bool renormalize;
+  float scale;
+};
+// hidden[row * n_used + k] = weight_e . in[row] for the k-th expert e of the row, stored as kSet or kGate says.
+struct ExpertsHiddenArgs {
+  RowRange rows;
+  Matrix weight;
+  const float* in;
+  QuantRows quants;
+  const float* ids;
+  uint32_t n_used;
+  Activation activation;
+  Store store;
+  float* hidden;
+};
+// out += sum over k of weights[k] * down_e . hidden[k], in the order of k.
+struct ExpertsDownArgs {
+  RowRange rows;
+  Matrix down;
+  const float* hidden;
+  QuantRows quants;
+  const float *weights, *ids;
+  uint32_t n_used;
+  float* out;
+};
+// out[row] += sum over k of weights[pair] * results[pair] for pair = row * n_used + k, in the order of k.
+struct ExpertsSumArgs {
+  RowRange rows;
+  const float *results, *weights;
+  uint32_t n_used, n_cols;
+  float* out;
+};
+struct SelectRowsArgs {
+  StepView step;
+  const float* in;
+  float* out;
+  uint32_t n_cols;
+};
+
+// out = (out +) bias + parts[0] + parts[1] + ..., in this order: parts of sums that devices have made.
+struct SumPartsArgs {
+  const uint32_t* n_rows;
+  const float* parts;  // [n_parts, n_rows, n_cols]
+  uint32_t n_parts, n_cols;
+  const float* bias;
+  bool accumulate;
+  float* out;
+};
+
+// A TokenChoice as the device reads it.
+struct ChoiceRow {
+  double u;
+  float temperature, top_p, min_p;
+  float repeat_penalty, frequency_penalty, presence_penalty;
+  uint32_t top_k;  // 0: off
+  uint32_t first_seen, n_seen;
+  uint32_t is_wanted;
+};
+// What is known of a part of the vocabulary.
+struct ChoicePart {
+  double sum;  // of e^((logit - max) / temperature), where there is no top-k
+  float max;
+  uint32_t n_candidates;
+};
+// out[row] = the token, -1 where the caller has to choose.
+struct ChooseArgs {
+  const uint32_t* n_rows;
+  const float* logits;  // [n_rows, n_vocab]
+  uint32_t n_vocab;
+  const ChoiceRow* choices;  // [n_rows]
+  const SeenToken* seen;
+  uint64_t* candidates;  // [n_rows, parts of the vocabulary, kMaxCandidates] scratch
+  ChoicePart* parts;     // [n_rows, parts of the vocabulary] scratch
+  int32_t* out;
+};
+
+struct CopyArgs {
+  const uint32_t* from;
+  uint32_t* to;
+  uint64_t n_quads;  // of 16 bytes
+};
+struct MultiplyArgs {
+  uint32_t n_rounds;
+  bool is_int8;  // else bf16
+  float* out;
+};
+
+struct KernelTable {
+  void (*embed)(const EmbedArgs&, uint32_t max_rows, Stream);
+  void (*norm)(const NormArgs&, uint32_t max_rows, Stream);
+  void (*quantize)(const QuantizeArgs&, uint32_t max_rows, Stream);
+  void (*linear)(const LinearArgs&, uint32_t max_rows, Stream);
+  // The same numbers for more than one row, of group types alone, by tensor cores.
+  void (*linear_few)(const LinearArgs&, uint32_t max_rows, Stream);
+  // The same for many rows, of group types alone: the integers by tensor cores, in another order of F32 sums.
+  void (*linear_many)(const LinearArgs&, uint32_t max_rows, Stream);
+  // The same for many rows, of F16, bf16 and F8 alone, by tensor cores.
+  void (*split)(const SplitArgs&, uint32_t max_rows, Stream);
+  void (*linear_split)(const LinearArgs&, uint32_t max_rows, Stream);
+  void (*rope_store)(const RopeStoreArgs&, uint32_t max_rows, Stream);
+  // Rows [0, n_decode_rows); and of the others the tiles of a pass.
+  void (*attention_decode)(const AttentionArgs&, Stream);
+  void (*attention_prefill)(const AttentionArgs&, Stream);
+  // Either of them, over a cache of F32.
+  void (*attention_plain)(const AttentionArgs&, const RowRange&, uint32_t max_rows, Stream);
+  void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
+  void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
+  void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);
+  // Of many rows' pairs: linear_many makes the products of groups, experts_sum adds them.
+  void (*group_pairs)(const GroupPairsArgs&, Stream);
+  void (*experts_sum)(const ExpertsSumArgs&, uint32_t max_rows, Stream);
+  void (*select_rows)(const SelectRowsArgs&, uint32_t max_rows, Stream);
+  void (*sum_parts)(const SumPartsArgs&, uint32_t max_rows, Stream);
+  void (*choose)(const ChooseArgs&, uint32_t max_rows, Stream);
+  // To measure the device; `multiply` gives the number of tiles that it multiplies.
+  void (*copy)(const CopyArgs&, Stream);
+  uint64_t (*multiply)(const MultiplyArgs&, Stream);
+};
+
+}  // namespace realizar::cuda

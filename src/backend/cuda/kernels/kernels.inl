@@ -1,0 +1,22 @@
+// All kernels and their table, for one compiler. Each file needs the ones before it.
+// clang-format off
+#include "backend/cuda/kernels/formats.inl"
+#include "backend/cuda/kernels/dots.inl"
+#include "backend/cuda/kernels/rows.inl"
+#include "backend/cuda/kernels/linear.inl"
+#include "backend/cuda/kernels/tiles.inl"
+#include "backend/cuda/kernels/group_tiles.inl"
+#include "backend/cuda/kernels/linear_few.inl"
+#include "backend/cuda/kernels/linear_many.inl"
+#include "backend/cuda/kernels/linear_split.inl"
+#include "backend/cuda/kernels/kv_cache.inl"
+#include "backend/cuda/kernels/rope.inl"
+#include "backend/cuda/kernels/attention_fragments.inl"
+#include "backend/cuda/kernels/attention_plain.inl"
+#include "backend/cuda/kernels/attention_decode.inl"
+#include "backend/cuda/kernels/attention_prefill.inl"
+#include "backend/cuda/kernels/experts.inl"
+#include "backend/cuda/kernels/choose.inl"
+#include "backend/cuda/kernels/peaks.inl"
+#include "backend/cuda/kernels/table.inl"
+// clang-format on

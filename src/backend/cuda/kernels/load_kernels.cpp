@@ -1,0 +1,72 @@
+#include "backend/cuda/kernels/load_kernels.h"
+
+namespace realizar::cuda {
+namespace {
+
+// Numbers of rows for which products have kernels of their own.
+constexpr uint32_t kRowCounts[] = {1, 4, 8, 9};
+constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8};
+
+void load_products(const KernelTable& kernels, TypeId type, Stream stream) {
+  Matrix matrix{};
+  matrix.n_rows = matrix.n_cols = 1;
+  matrix.type = type;
+  EmbedArgs embed{};
+  embed.table = matrix;
+  kernels.embed(embed, 1, stream);
+  LinearArgs linear{};
+  linear.weight = matrix;
+  for (const uint32_t n_rows : kRowCounts) {
+    kernels.linear(linear, n_rows, stream);
+    kernels.linear_few(linear, n_rows, stream);
+  }
+  kernels.linear_many(linear, 1, stream);
+  kernels.linear_split(linear, 1, stream);
+  SplitArgs split{};
+  split.type = type;
+  kernels.split(split, 1, stream);
+  ExpertsHiddenArgs hidden{};
+  hidden.weight = matrix;
+  kernels.experts_hidden(hidden, 1, stream);
+  ExpertsDownArgs down{};
+  down.down = matrix;
+  kernels.experts_down(down, 1, stream);
+}
+
+void load_attention(const KernelTable& kernels, KvType type, Stream stream) {
+  AttentionArgs args{};
+  args.n_heads = args.cache.n_kv_heads = 1;
+  args.n_row_cuts = args.pass_row_cuts = 1;
+  args.n_tiles = args.end_row = 1;
+  args.n_cuts = 2;
+  args.cache.type = type;
+  RopeStoreArgs rope{};
+  rope.cache = args.cache;
+  kernels.rope_store(rope, 1, stream);
+  for (const uint32_t head_dim : {64u, 128u, kMaxHeadDim}) {
+    args.cache.head_dim = head_dim;
+    kernels.attention_decode(args, stream);
+    kernels.attention_prefill(args, stream);
+  }
+  kernels.attention_plain(args, {}, 1, stream);
+}
+
+}  // namespace
+
+void load_kernels(const KernelTable& kernels) {
+  const Stream stream = load_only_stream();
+  for (const TypeTraits& type : all_types()) load_products(kernels, type.id, stream);
+  for (const KvType type : kKvTypes) load_attention(kernels, type, stream);
+  kernels.norm({}, 1, stream);
+  kernels.quantize({}, 1, stream);
+  kernels.route({}, 1, stream);
+  kernels.group_pairs({}, stream);
+  kernels.experts_sum({}, 1, stream);
+  kernels.select_rows({}, 1, stream);
+  kernels.sum_parts({}, 1, stream);
+  kernels.choose({}, 1, stream);
+  kernels.copy({}, stream);
+  for (const bool is_int8 : {false, true}) kernels.multiply({0, is_int8, nullptr}, stream);
+}
+
+}  // namespace realizar::cuda

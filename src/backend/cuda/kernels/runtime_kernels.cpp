@@ -1,0 +1,15 @@
+#include "backend/cuda/kernels/runtime_kernels.h"
+
+namespace realizar::cuda {
+namespace runtime {
+
+#include "backend/cuda/kernels/launches.inl"
+#include "backend/cuda/kernels/table.inl"
+
+}  // namespace runtime
+
+const KernelTable& runtime_kernels() {
+  return runtime::kKernelTable;
+}
+
+}  // namespace realizar::cuda

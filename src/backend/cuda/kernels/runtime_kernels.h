@@ -1,0 +1,10 @@
+// The kernels as nvcc compiled them.
+#pragma once
+
+#include "backend/cuda/kernels/kernels.h"
+
+namespace realizar::cuda {
+
+const KernelTable& runtime_kernels();
+
+}  // namespace realizar::cuda

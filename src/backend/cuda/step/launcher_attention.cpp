@@ -1,0 +1,58 @@
+// Launches of attention: decode rows by their lists of cuts, a prompt's rows in passes of tiles.
+#include <algorithm>
+
+#include "backend/cuda/step/launcher.h"
+
+namespace realizar::cuda {
+
+void Launcher::attend_decode_rows(AttentionArgs args, const Launch& launch) {
+  args.row_cuts = memory_.cut_list(launch.window_idx);
+  args.n_row_cuts = memory_.n_row_cuts(args.window);
+  args.pass_row_cuts = memory_.passes().n_places;
+  args.arrivals = memory_.as<uint32_t>(Buffer::kArrivals);
+  kernels_.attention_decode(args, device_.stream());
+}
+
+// A pass has tiles that follow each other, as many as find place with all their cuts.
+void Launcher::attend_prompt_rows(AttentionArgs args) {
+  const uint64_t max_tile_cuts = memory_.max_tile_cuts();
+  const std::span<const StepInput::Tile> tiles = memory_.input().tiles();
+  const auto n_cuts_of_tile = [&](const StepInput::Tile& tile) {
+    const uint32_t first = PromptCuts::of(first_visible(tile.first_pos, args.window));
+    return PromptCuts::of(tile.first_pos + tile.n_rows - 1) - first + 1;
+  };
+  for (uint32_t i = 0; i < tiles.size(); i += args.n_tiles) {
+    args.first_tile = i;
+    args.n_tiles = args.n_cuts = 0;
+    args.end_row = tiles[i].first_row + tiles[i].n_rows;
+    for (uint32_t next = i; next < tiles.size(); ++next) {
+      const uint32_t n_cuts = std::max(args.n_cuts, n_cuts_of_tile(tiles[next]));
+      if (args.n_tiles > 0 && n_cuts > 1 && uint64_t{args.n_tiles + 1} * n_cuts > max_tile_cuts) break;
+      args.n_cuts = n_cuts;
+      args.first_row = tiles[next].first_row;
+      ++args.n_tiles;
+    }
+    kernels_.attention_prefill(args, device_.stream());
+  }
+}
+
+// Tensor cores do not multiply F32.
+void Launcher::run(const AttentionOp& op, const Launch& launch) {
+  AttentionArgs args{};
+  args.step = step();
+  args.cache = cache_.view(op.layer);
+  args.out = act(op.out).values;
+  args.q = act(op.q).values;
+  args.n_heads = op.n_heads;
+  args.scale = op.scale;
+  args.softcap = op.softcap;
+  args.window = op.window;
+  args.partials = memory_.as<float>(Buffer::kPartials);
+  if (cache_.layout().type == KvType::kF32) {
+    return kernels_.attention_plain(args, {args.step.zero, args.step.n_rows}, shape_.n_rows, device_.stream());
+  }
+  if (shape_.n_decode_rows > 0) attend_decode_rows(args, launch);
+  if (n_prompt_rows() > 0) attend_prompt_rows(args);
+}
+
+}  // namespace realizar::cuda

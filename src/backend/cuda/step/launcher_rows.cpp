@@ -1,0 +1,69 @@
+// Launches of operations that take each row by itself, and of those in which devices share an operation.
+#include "backend/cuda/step/launcher.h"
+
+namespace realizar::cuda {
+
+void Launcher::launch(const Launch& launch, const StepShape& shape) {
+  shape_ = shape;
+  std::visit([&](const auto& op) { run(op, launch); }, launch.command);
+}
+
+void Launcher::run(const EmbedOp& op, const Launch&) {
+  float* out = act(op.out).values;
+  kernels_.embed({step().n_rows, step().tokens, weights_.matrix(op.table), op.scale, false, out}, shape_.n_rows,
+                 device_.stream());
+  if (op.position_table == kNoWeight) return;
+  kernels_.embed({step().n_rows, step().positions, weights_.matrix(op.position_table), 1, true, out}, shape_.n_rows,
+                 device_.stream());
+}
+
+void Launcher::run(const NormOp& op, const Launch& launch) {
+  if (max_rows(op.rows) == 0) return;
+  kernels_.norm(
+      {n_rows_at(op.rows), act(op.out).values, act(op.in).values, weights_.vector(op.weight), weights_.vector(op.bias),
+       act(op.in).n_cols, op.kind, op.eps, op.accumulate, launch.quantizes_out ? memory_.view(kQuants) : QuantRows{}},
+      max_rows(op.rows), device_.stream());
+}
+
+void Launcher::run(const RopeStoreOp& op, const Launch&) {
+  RopeStoreArgs args{};
+  args.step = step();
+  args.cache = cache_.view(op.layer);
+  args.q = act(op.q).values;
+  args.k = act(op.k).values;
+  args.v = act(op.v).values;
+  args.n_heads = op.n_heads;
+  args.inv_freq = weights_.vector(op.inv_freq);
+  args.n_rot = op.n_rot;
+  args.rope_scale = op.rope_scale;
+  args.q_norm = weights_.vector(op.q_norm);
+  args.k_norm = weights_.vector(op.k_norm);
+  args.norm_eps = op.norm_eps;
+  kernels_.rope_store(args, shape_.n_rows, device_.stream());
+}
+
+void Launcher::run(const SelectRowsOp& op, const Launch&) {
+  if (shape_.n_logit_rows == 0) return;
+  kernels_.select_rows({step(), act(op.in).values, act(op.out).values, act(op.in).n_cols}, shape_.n_logit_rows,
+                       device_.stream());
+}
+
+void Launcher::run(const ChooseOp& op, const Launch&) {
+  const ChoiceInput& choices = memory_.choice_input();
+  kernels_.choose({step().n_logit_rows, act(op.logits).values, act(op.logits).n_cols, choices.rows(), choices.seen(),
+                   memory_.as<uint64_t>(Buffer::kCandidates), memory_.as<ChoicePart>(Buffer::kVocabParts),
+                   memory_.as<int32_t>(Buffer::kChosen)},
+                  shape_.n_logit_rows, device_.stream());
+}
+
+void Launcher::run(const ClearOp& op, const Launch&) {
+  device_.clear(act(op.out).values, size_t{shape_.n_rows} * act(op.out).n_cols * sizeof(float));
+}
+
+void Launcher::run(const SumPartsOp& op, const Launch&) {
+  kernels_.sum_parts({n_rows_at(Rows::kAll), memory_.as<float>(Buffer::kParts), op.n_parts, act(op.out).n_cols,
+                      weights_.vector(op.bias), op.accumulate, act(op.out).values},
+                     shape_.n_rows, device_.stream());
+}
+
+}  // namespace realizar::cuda

@@ -1,0 +1,104 @@
+#include "backend/cuda/step/step_input.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+
+namespace realizar::cuda {
+namespace {
+
+constexpr size_t kTileWords = sizeof(PromptTile) / sizeof(int32_t);
+
+}  // namespace
+
+size_t StepInput::max_tiles(const BackendLimits& limits) {
+  return limits.max_rows / kPromptTileRows + std::max(1u, limits.max_seqs);
+}
+
+StepInput::Places StepInput::places_for(const BackendLimits& limits, uint32_t max_blocks) {
+  Places p{};
+  p.tokens = 4;
+  p.positions = p.tokens + limits.max_rows;
+  p.seq_of_row = p.positions + limits.max_rows;
+  p.logit_rows = p.seq_of_row + limits.max_rows;
+  p.tiles = p.logit_rows + limits.max_logit_rows;
+  p.block_tables = p.tiles + max_tiles(limits) * kTileWords;
+  p.end = p.block_tables + size_t{std::max(1u, limits.max_seqs)} * max_blocks;
+  return p;
+}
+
+Status StepInput::create(Device& device, const BackendLimits& limits, uint32_t max_blocks) {
+  max_blocks_ = 0;  // until the memory is there
+  places_ = places_for(limits, max_blocks);
+  const Places& p = places_;
+  tiles_.reserve(max_tiles(limits));
+  release(device);
+  RZ_TRY(void* host, device.allocate_pinned(p.end * sizeof(int32_t)));
+  host_ = static_cast<int32_t*>(host);
+  RZ_TRY(void* words, device.allocate(p.end * sizeof(int32_t)));
+  device_words_ = static_cast<int32_t*>(words);
+  max_blocks_ = max_blocks;
+  const auto unsigned_at = [&](size_t place) { return reinterpret_cast<const uint32_t*>(device_words_ + place); };
+  view_ = {.zero = unsigned_at(p.counts),
+           .n_rows = unsigned_at(p.counts + 1),
+           .n_decode_rows = unsigned_at(p.counts + 2),
+           .n_logit_rows = unsigned_at(p.counts + 3),
+           .tokens = device_words_ + p.tokens,
+           .positions = device_words_ + p.positions,
+           .seq_of_row = unsigned_at(p.seq_of_row),
+           .logit_rows = unsigned_at(p.logit_rows),
+           .block_tables = device_words_ + p.block_tables,
+           .tiles = reinterpret_cast<const PromptTile*>(device_words_ + p.tiles),
+           .max_blocks = max_blocks_};
+  return {};
+}
+
+void StepInput::release(Device& device) {
+  if (device_words_ != nullptr) device.free(std::exchange(device_words_, nullptr));
+  if (host_ != nullptr) device.free_pinned(std::exchange(host_, nullptr));
+}
+
+// The last first: they have the longest contexts, and the GPU ends with the shortest.
+void StepInput::write_tiles(const StepBatch& batch) {
+  int32_t* to = host_ + places_.tiles;
+  tiles_.clear();
+  for (auto seq = batch.seqs.rbegin(); seq != batch.seqs.rend(); ++seq) {
+    const uint32_t begin = std::max(seq->first_row, batch.n_decode_rows), end = seq->first_row + seq->n_rows;
+    for (uint32_t left = end > begin ? end - begin : 0; left > 0;) {
+      const uint32_t first = (left - 1) / kPromptTileRows * kPromptTileRows;
+      const PromptTile tile{static_cast<uint32_t>(&*seq - batch.seqs.data()), begin + first, left - first};
+      std::memcpy(to, &tile, sizeof tile);
+      to += kTileWords;
+      tiles_.push_back({begin + first, left - first, static_cast<uint32_t>(batch.positions[begin + first])});
+      left = first;
+    }
+  }
+}
+
+void StepInput::upload(Device& device, const StepBatch& batch) {
+  const Places& p = places_;
+  REQUIRE(p.block_tables + batch.seqs.size() * max_blocks_ <= p.end);
+  host_[p.counts] = 0;
+  host_[p.counts + 1] = static_cast<int32_t>(batch.n_rows());
+  host_[p.counts + 2] = static_cast<int32_t>(batch.n_decode_rows);
+  host_[p.counts + 3] = static_cast<int32_t>(batch.logit_rows.size());
+  const auto bits = [](auto x) { return static_cast<int32_t>(x); };
+  std::ranges::transform(batch.tokens, host_ + p.tokens, [](TokenId id) { return to_index(id); });
+  std::ranges::copy(batch.positions, host_ + p.positions);
+  std::ranges::transform(batch.logit_rows, host_ + p.logit_rows, bits);
+  std::fill_n(host_ + p.seq_of_row, batch.n_rows(), 0);
+  for (size_t s = 0; s < batch.seqs.size(); ++s) {
+    const BatchSequence& seq = batch.seqs[s];
+    REQUIRE(seq.block_table.size() <= max_blocks_);
+    std::fill_n(host_ + p.seq_of_row + seq.first_row, seq.n_rows, bits(s));
+    std::ranges::transform(seq.block_table, host_ + p.block_tables + s * max_blocks_,
+                           [](BlockId id) { return static_cast<int32_t>(to_index(id)); });
+  }
+  write_tiles(batch);
+  const size_t n_words = batch.seqs.empty() ? p.block_tables : p.block_tables + batch.seqs.size() * max_blocks_;
+  device.upload(device_words_, host_, n_words * sizeof(int32_t));
+}
+
+}  // namespace realizar::cuda

@@ -1,0 +1,46 @@
+// The facts of a step's rows on their way to the device: written into pinned memory, and uploaded in one copy.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backend/cuda/device/device.h"
+
+namespace realizar::cuda {
+
+class StepInput {
+ public:
+  // max_blocks: of a sequence. Errors: ResourceExhausted.
+  Status create(Device& device, const BackendLimits& limits, uint32_t max_blocks);
+  // On the device.
+  static size_t n_bytes_for(const BackendLimits& limits, uint32_t max_blocks) {
+    return places_for(limits, max_blocks).end * sizeof(int32_t);
+  }
+  void upload(Device& device, const StepBatch& batch);
+  const StepView& view() const { return view_; }
+  // Of the batch uploaded last, in the order in which the device has them: each begins where the one after it ends.
+  struct Tile {
+    uint32_t first_row, n_rows, first_pos;
+  };
+  std::span<const Tile> tiles() const { return tiles_; }
+
+ private:
+  void release(Device& device);
+  // Cuts the prompt rows of each sequence into tiles.
+  void write_tiles(const StepBatch& batch);
+
+  struct Places {
+    size_t counts, tokens, positions, seq_of_row, logit_rows, tiles, block_tables, end;  // in words
+  };
+  static Places places_for(const BackendLimits& limits, uint32_t max_blocks);
+  static size_t max_tiles(const BackendLimits& limits);
+
+  Places places_{};
+  uint32_t max_blocks_ = 0;
+  std::vector<Tile> tiles_;
+  int32_t* host_ = nullptr;
+  int32_t* device_words_ = nullptr;
+  StepView view_{};
+};
+
+}  // namespace realizar::cuda

@@ -1,0 +1,102 @@
+// What steps compute in on a device: activations and scratch, which programs share, and the facts of a step's rows.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "backend/act_layout.h"
+#include "backend/cuda/compile/launch_plan.h"
+#include "backend/cuda/device/device.h"
+#include "backend/cuda/step/buffer_sizes.h"
+#include "backend/cuda/step/choice_input.h"
+#include "backend/cuda/step/cut_lists.h"
+#include "backend/cuda/step/graph_cache.h"
+#include "backend/cuda/step/step_input.h"
+
+namespace realizar::cuda {
+
+struct Activation2D {
+  uint32_t n_cols;
+  Rows rows;
+  float* values;  // on the device
+};
+
+class StepMemory {
+ public:
+  // partial_bytes: what attention may take for partial results at a time.
+  StepMemory(Device& device, uint64_t partial_bytes) : device_(device), partial_bytes_(partial_bytes) {}
+
+  void configure(const BackendLimits& limits) { limits_ = limits; }
+  // Takes the memory of a program's steps, once the weights and the cache are there. True where memory that launches
+  // name is another now. Errors: ResourceExhausted, and then no program can run any more.
+  Result<bool> fit(const ActLayout& acts, const DeviceProgram& program, const Weights& weights, const KvLayout& cache);
+  size_t n_bytes() const { return sizes_.total(); }
+
+  static StepShape shape_of(const StepBatch& batch);
+  // Before a step: brings the facts of its rows to the device, for launches of this shape. The layout and the program
+  // must be there until the step's results are read.
+  void begin(const ActLayout& acts, const DeviceProgram& program, const KvLayout& cache, const StepBatch& batch,
+             const StepShape& shape);
+
+  Activation2D act(ActId id) const {
+    const ActPlace& place = (*acts_)[id];
+    return {place.n_cols, place.rows, reinterpret_cast<float*>(as<std::byte>(Buffer::kActivations) + place.offset)};
+  }
+  template <class T>
+  T* as(Buffer buffer) const {
+    return static_cast<T*>(buffers_[static_cast<size_t>(buffer)]);
+  }
+  QuantRows view(const QuantBuffers& rows) const;
+  SplitRows view(const SplitBuffers& rows) const;
+  const StepInput& input() const { return input_; }
+  const ChoiceInput& choice_input() const { return choice_input_; }
+  // The list of cuts of the program's window of that number, and how many of its places this step's launches look at.
+  const RowCut* cut_list(uint32_t window_idx) const { return cut_lists_.list(window_idx); }
+  uint64_t n_row_cuts(uint32_t window) const;
+  // How attention's partial results take turns in this step: of decode rows, and of a prompt's tiles.
+  const DecodePasses& passes() const { return passes_; }
+  uint64_t max_tile_cuts() const { return pass_tile_cuts(heads_, n_positions(), partial_bytes_); }
+
+  // The activation's rows of this step, on the device.
+  std::span<float> rows_of(ActId id) const;
+  // After the step. Errors of the device show at its next wait.
+  std::span<const float> read(ActId id);
+  std::span<const TokenId> chosen() const { return {host_chosen_, n_chosen_}; }
+  // Queues the copy of the chosen tokens.
+  void download_chosen();
+
+ private:
+  // What read() gives of an activation.
+  struct ReadCopy {
+    std::vector<float> values;
+    bool is_read = false;  // in this step
+  };
+
+  Status grow(const BufferSizes& sizes);
+  Status fit_step_input(size_t n_bytes, uint32_t block_tokens);
+  Status fit_choice_input(size_t n_bytes);
+  Status fit_cut_lists(const DeviceProgram& program);
+  void set_passes(const DeviceProgram& program);
+  uint32_t n_positions() const { return std::max(1u, limits_.max_context); }  // of the longest context
+
+  Device& device_;
+  BackendLimits limits_;
+  uint64_t partial_bytes_;
+  BufferSizes sizes_;
+  std::array<void*, kBuffers> buffers_{};
+  StepInput input_;
+  ChoiceInput choice_input_;
+  CutLists cut_lists_;
+  TokenId* host_chosen_ = nullptr;  // pinned, [max_logit_rows]
+
+  // What follows belongs to the step.
+  const ActLayout* acts_ = nullptr;
+  AttentionHeads heads_{};
+  DecodePasses passes_;
+  StepShape exact_, shape_;  // of its rows; of the launches that are made for them
+  size_t n_chosen_ = 0;
+  std::vector<ReadCopy> copies_;  // by ActId
+};
+
+}  // namespace realizar::cuda
