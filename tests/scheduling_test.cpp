@@ -80,10 +80,28 @@ std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab, bool
   return {tokens.begin() + static_cast<std::ptrdiff_t>(request.prompt.size()), tokens.end()};
 }
 
+// What a request that wants its prompt's log-probabilities is told of it, from the second token on.
+std::vector<float> prompt_logprobs_alone(const Request& request, uint32_t n_vocab) {
+  const Sampler sampler(n_vocab);
+  std::vector<float> logits(n_vocab), logprobs;
+  uint64_t hash = 1;
+  for (size_t i = 0; i + 1 < request.prompt.size() && request.prompt_logprobs; ++i) {
+    hash = HashBackend::fold(hash, request.prompt[i], false);
+    HashBackend::fill_logits(hash, logits);
+    logprobs.push_back(sampler.logprob(logits, request.prompt[i + 1]));
+  }
+  return logprobs;
+}
+
 class Recorder final : public RequestSink {
  public:
   bool on_token(const TokenEvent& event) override {
     if (throws) throw std::bad_alloc();
+    if (event.is_prompt) {
+      prompt_logprobs.push_back(event.logprob.value());
+      RC_ASSERT(event.index == prompt_logprobs.size());
+      return true;
+    }
     RC_ASSERT(event.index == tokens.size());
     RC_ASSERT(n_ends == 0);
     tokens.push_back(event.id);
@@ -98,6 +116,7 @@ class Recorder final : public RequestSink {
   bool is_cancelled() const override { return cancelled; }
 
   std::vector<TokenId> tokens;
+  std::vector<float> prompt_logprobs;
   int n_ends = 0;
   FinishReason reason{};
   std::optional<ErrorCode> error;
@@ -118,6 +137,7 @@ Arrival make_arrival() {
   arrival.request.priority = *rc::gen::inRange(0, 3);
   arrival.request.tenant = *rc::gen::inRange<uint64_t>(0, 3);
   arrival.request.cache_salt = *rc::gen::inRange<uint64_t>(0, 2);
+  arrival.request.prompt_logprobs = arrival.request.logprobs = *rc::gen::inRange(0, 6) == 0;
   arrival.at_step = *rc::gen::inRange(0u, 30u);
   if (*rc::gen::inRange(0, 4) == 0) arrival.cancel_at_step = *rc::gen::inRange(0u, 60u);
   return arrival;
@@ -209,6 +229,7 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
         RC_ASSERT(std::equal(recorder.tokens.begin(), recorder.tokens.end(), expected.begin()));
       } else {
         RC_ASSERT(recorder.tokens == expected);
+        RC_ASSERT(recorder.prompt_logprobs == prompt_logprobs_alone(arrivals[i].request, rig.n_vocab()));
       }
     }
   }));
@@ -389,6 +410,32 @@ TEST_F(SpoiledLogits, EndTheirRequestWithThePositionWhateverWasWanted) {
   const auto logits = rig_.engine().logits(request_with({1, 2, 1}).prompt, 3, 2);
   ASSERT_FALSE(logits.ok());
   EXPECT_NE(logits.error().message.find("position 1:"), std::string::npos) << logits.error().message;
+}
+
+TEST(Scheduling, LogitsAreThoseOfTheTokensWhateverRunsBeside) {
+  Request beside = request_of(30, 40);
+  beside.priority = -1;
+  std::vector<TokenId> tokens;
+  for (int32_t i = 0; i < 80; ++i) tokens.push_back(TokenId{i * i % 5});
+  for (const uint32_t n_prompt : {1u, 40u, 79u, 80u}) {
+    // Blocks are short, so that the tokens are put back on their way.
+    Rig rig({.max_seqs = 3, .max_batch_tokens = 16, .max_bulk_beside = 8, .kv_tokens = 110, .n_draft = 2});
+    Recorder recorders[2];
+    for (Recorder& recorder : recorders) rig.engine().submit(std::move(*rig.engine().prepare(beside, recorder)));
+    const auto logits = rig.engine().logits(tokens, n_prompt, 60).value();
+    for (const Recorder& recorder : recorders) EXPECT_EQ(recorder.tokens, tokens_alone(beside, rig.n_vocab()));
+    std::vector<float> expected(rig.n_vocab());
+    uint64_t hash = 1;
+    ASSERT_EQ(logits.size(), 60 * expected.size());
+    for (uint32_t pos = 0; pos < tokens.size(); ++pos) {
+      hash = HashBackend::fold(hash, tokens[pos], pos >= n_prompt);
+      if (pos < 20) continue;
+      HashBackend::fill_logits(hash, expected);
+      const auto row = std::span(logits).subspan((pos - 20) * expected.size(), expected.size());
+      EXPECT_TRUE(std::ranges::equal(row, expected)) << n_prompt << " at " << pos;
+    }
+    EXPECT_EQ(rig.engine().pool().n_free(), rig.engine().pool().n_blocks());
+  }
 }
 
 TEST_F(SpoiledLogits, LeaveTheirNeighboursAlone) {

@@ -13,12 +13,14 @@ namespace {
 constexpr size_t kSeenEachRow = 256;
 
 // Nothing but the token is wanted, and nothing but samplers that TokenChoice has decides it.
-bool wants_token_alone(const Request& request) {
+bool wants_token_alone(const Sequence& sequence) {
+  const Request& request = *sequence.request;
   bool is_in_choice = true;
   for_each_filter(request.sampling,
                   [&](float, const CandidateFilter& filter) { is_in_choice = is_in_choice && filter.is_in_choice; });
-  return is_in_choice && !request.constraint && !request.logprobs && request.n_logprobs == 0 &&
-         !request.prompt_logprobs && request.pooling == Pooling::kNone && request.sampling.logit_bias.empty();
+  return is_in_choice && !sequence.wants_logits && !request.constraint && !request.logprobs &&
+         request.n_logprobs == 0 && !request.prompt_logprobs && request.pooling == Pooling::kNone &&
+         request.sampling.logit_bias.empty();
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ void ChoiceBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) 
 // row does not count.
 TokenChoice ChoiceBuilder::choice_after(const Sequence& sequence, uint32_t n_history) {
   const SamplingParams& params = sequence.request->sampling;
-  if (!wants_token_alone(*sequence.request)) return {};
+  if (!wants_token_alone(sequence)) return {};
   TokenChoice choice = choice_of(params, uniform(params.seed, n_history));
   if (has_penalties(params)) {
     if (n_history > sequence.n_known()) return {};

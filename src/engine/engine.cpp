@@ -91,6 +91,34 @@ class EachSink final : public RequestSink {
   const OnEnd& on_end_;
 };
 
+// Keeps all logits that it is given.
+class LogitsSink final : public RequestSink {
+ public:
+  explicit LogitsSink(size_t n_logits) : n_logits_(n_logits) { logits_.reserve(n_logits); }
+  // To be called with the last of them, when the sequence's cache is still there.
+  void at_last(std::function<void()> call) { at_last_ = std::move(call); }
+
+  bool on_token(const TokenEvent&) override { return true; }
+  void on_logits(std::span<const float> logits) override {
+    logits_.insert(logits_.end(), logits.begin(), logits.end());
+    if (at_last_ && logits_.size() == n_logits_) at_last_();
+  }
+  void on_end(const Ending& ending) noexcept override {
+    status_ = caught([&] { return ending.error != nullptr ? Status(*ending.error) : Status(); });
+  }
+  Result<std::vector<float>> take() {
+    if (!status_.ok()) return status_.error();
+    if (logits_.size() < n_logits_) return Error{ErrorCode::kCancelled, "the computation was cancelled", ""};
+    return std::move(logits_);
+  }
+
+ private:
+  std::vector<float> logits_;
+  size_t n_logits_;
+  std::function<void()> at_last_;
+  Status status_;
+};
+
 Error in_prompt(size_t idx, Error error) {
   error.message = fmt::format("prompt[{}]: {}", idx, error.message);
   return error;
@@ -234,6 +262,9 @@ Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) {
   sequence->ending.stats.n_prompt = sequence->n_prompt;
   const uint32_t n_room = options_.n_ctx - sequence->n_prompt;
   if (request.pooling == Pooling::kNone) sequence->n_wanted = std::min(request.max_tokens.value_or(n_room), n_room);
+  const bool wants_all = request.pooling == Pooling::kMean || request.prompt_logprobs;
+  const bool wants_last = request.pooling != Pooling::kNone || sequence->n_wanted > 0;
+  sequence->first_wanted = wants_all ? 0 : sequence->n_prompt - (wants_last ? 1 : 0);
   sequence->tokens.reserve(size_t{sequence->n_prompt} + sequence->n_wanted);
   sequence->tokens.assign(request.prompt.begin(), request.prompt.end());
   sequence->drafts.reserve(options_.n_draft);
@@ -326,28 +357,7 @@ void Engine::generate_each(std::span<const Request> requests, const EachSink::On
   }
 }
 
-Error Engine::nonfinite_error(uint32_t pos) {
-  return {ErrorCode::kInternal,
-          fmt::format("the model gave no finite logit, NaN or an infinity after position {}: its weights are damaged, "
-                      "or its numbers overflow",
-                      pos),
-          "logits"};
-}
-
-// The step's first n_rows logit rows, those of the positions from `first_pos` on.
-Status Engine::take_logits(uint32_t first_pos, uint32_t n_rows, std::vector<float>& all) {
-  for (uint32_t row = 0; row < n_rows; ++row) {
-    const auto logits = logit_row(row);
-    if (!is_prediction(logits)) {
-      add_to(counters_.n_nonfinite_logits, 1);
-      return nonfinite_error(first_pos + row);
-    }
-    all.insert(all.end(), logits.begin(), logits.end());
-  }
-  return {};
-}
-
-// Of the positions that are computed.
+// What the cache holds of the positions that are computed.
 KvNumbers Engine::read_kv(const Sequence& sequence) const {
   const uint32_t bt = pool_.block_tokens();
   const size_t n_cols = size_t{attention_of(config_).n_kv_heads} * attention_of(config_).head_dim;
@@ -374,37 +384,19 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
                     "actual {} and {}",
                     n_tokens, n_prompt, n_last));
   }
-  Sequence sequence;
-  sequence.tokens.assign(tokens.begin(), tokens.end());
-  sequence.n_prompt = n_prompt;
-  sequence.cache = SequenceCache(pool_, 0, 0, n_tokens);
-  std::vector<float> all;
-  all.reserve(size_t{n_last} * config_.n_vocab);
-  Status status;
-  while (status.ok() && sequence.n_computed() < n_tokens) {
-    const BackendLimits limits = limits_for(options_);
-    const uint32_t first_wanted = n_tokens - n_last;
-    PlannedChunk chunk{0, 1, sequence.is_decoding(), 0};
-    if (!chunk.is_decode) {
-      const bool is_wanted = sequence.n_computed() >= first_wanted;
-      const uint32_t end = is_wanted ? n_prompt : std::min(n_prompt, first_wanted);
-      chunk.n_tokens = std::min(end - sequence.n_computed(), is_wanted ? limits.max_logit_rows : limits.max_rows);
-    }
-    chunk.n_logit_rows = sequence.n_computed() >= first_wanted ? chunk.n_tokens : 0;
-    if (!sequence.cache.reserve(sequence.n_computed() + chunk.n_tokens)) {
-      status = Error{ErrorCode::kResourceExhausted, fmt::format("all {} KV blocks are in use", pool_.n_blocks()), ""};
-      break;
-    }
-    batch_builder_.begin();
-    batch_builder_.append(sequence, chunk);
-    status = run_step(batch_builder_.finish());
-    if (!status.ok()) break;
-    if (chunk.n_logit_rows > 0) status = take_logits(sequence.n_computed(), chunk.n_logit_rows, all);
-    sequence.cache.commit(sequence.tokens, chunk.n_tokens, false);
-  }
-  if (status.ok() && kv != nullptr) *kv = read_kv(sequence);
-  if (!status.ok()) return status.error();
-  return all;
+  cancelled_ = false;
+  Request request;
+  request.prompt.assign(tokens.begin(), tokens.end());
+  request.max_tokens = 0;
+  LogitsSink sink(size_t{n_last} * config_.n_vocab);
+  RZ_TRY(SequencePtr sequence, prepare(request, sink));
+  sequence->n_prompt = n_prompt;
+  sequence->first_wanted = n_tokens - n_last;
+  sequence->wants_logits = true;
+  if (kv != nullptr) sink.at_last([this, kv, own = sequence.get()] { *kv = read_kv(*own); });
+  submit(std::move(sequence));
+  RZ_CHECK_OK(run_until_idle());
+  return sink.take();
 }
 
 }  // namespace realizar

@@ -87,8 +87,8 @@ class Engine {
                      const std::function<void(size_t idx, Result<Generation> generation)>& on_end);
 
   // Logits of the last n_last tokens of `tokens`, [n_last, n_vocab]. The first n_prompt tokens are computed by the
-  // prefill arithmetic, the others one at a time by the decode arithmetic. Uses no cached prefix; nothing else may run.
-  // `kv`, where not null, gets what the cache then holds of all tokens. Errors: as generate.
+  // prefill arithmetic, the others by the decode arithmetic, and none of them is taken from the cache. `kv`, where not
+  // null, gets what the cache then holds of all tokens. Errors: as generate; Cancelled.
   Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,
                                     KvNumbers* kv = nullptr);
 
@@ -161,15 +161,14 @@ class Engine {
   void publish_costs(size_t kind);
   void take_results();
   void take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row);
-  void take_scored_prompt(Sequence& sequence, uint32_t first_pos, uint32_t n_rows, size_t first_logit_row);
   void take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row);
-  void pool_hidden(Sequence& sequence, size_t first_row, uint32_t n_rows);
+  void take_row(Sequence& sequence, uint32_t pos, size_t row);
+  void report_row(Sequence& sequence, uint32_t pos, size_t row);
+  void pool_row(Sequence& sequence, uint32_t pos, size_t row);
   void take_token(Sequence& sequence, size_t row);
   TokenId choose_token(const Sequence& sequence, size_t row);
   void fail_nonfinite(Sequence& sequence, uint32_t pos);
-  static Error nonfinite_error(uint32_t pos);
   KvNumbers read_kv(const Sequence& sequence) const;
-  Status take_logits(uint32_t first_pos, uint32_t n_rows, std::vector<float>& all);
   bool report(Sequence& sequence, TokenEvent event, size_t row);
   bool is_stop(const Request& request, TokenId id) const;
   void finish(Sequence& sequence, FinishReason reason);

@@ -1,4 +1,6 @@
 // One step of the engine: who runs, on which blocks, what is computed, what becomes of the results.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -63,7 +65,7 @@ void Engine::submit(SequencePtr sequence) {
     sequence->ending.error = &joined.error();
     return sequence->sink->on_end(sequence->ending);
   }
-  const bool has_work = sequence->n_wanted > 0 || request.pooling != Pooling::kNone || request.prompt_logprobs;
+  const bool has_work = sequence->first_wanted < sequence->n_known();
   if (!has_work) sequence->ended = reason_of_full(*sequence);
   waiting_.push_back(std::move(sequence));
   if (!has_work) remove_ended();
@@ -201,12 +203,11 @@ void Engine::look_up_prefixes() {
   }
 }
 
-// Tokens that may come from the cache. Hidden states and logits that are asked for must be computed, and so must those
-// of the last token that is known, which give the next one.
+// Tokens that may come from the cache, those before the first row that is wanted.
 uint32_t Engine::n_cacheable(const Sequence& sequence) const {
-  if (sequence.request->pooling == Pooling::kMean || sequence.request->prompt_logprobs) return 0;
+  if (sequence.wants_logits) return 0;
   const bool has_other_bits = sequence.n_generated() > 0 && !phases_agree_;
-  return has_other_bits ? sequence.n_prompt : sequence.n_known() - 1;
+  return has_other_bits ? std::min(sequence.n_prompt, sequence.first_wanted) : sequence.first_wanted;
 }
 
 // Behind the whole blocks: a cached block that begins with the next tokens is copied, unless another sequence that is
@@ -244,7 +245,10 @@ void Engine::follow(Sequence& sequence, uint32_t n_found, std::span<const Sequen
 void Engine::preempt(size_t running_idx) {
   SequencePtr& sequence = running_[running_idx];
   release(*sequence);
-  std::fill(sequence->embedding.begin(), sequence->embedding.end(), 0.0f);
+  if (sequence->request->pooling == Pooling::kMean) {
+    std::fill(sequence->embedding.begin(), sequence->embedding.end(), 0.0f);
+    sequence->first_wanted = 0;
+  }
   ++sequence->ending.stats.n_preemptions;
   add_to(counters_.n_preemptions, 1);
   shares_.stop(sequence->request->tenant);
@@ -266,7 +270,8 @@ void Engine::limit_drafts() {
   max_drafts_.clear();
   for (const SequencePtr& sequence : running_) {
     const bool is_decoding = sequence->is_decoding() && sequence->n_computed() + 1 == sequence->n_known();
-    const uint32_t n_useful = is_decoding ? sequence->n_wanted - sequence->n_generated() - 1 : 0;
+    const bool wants_several = is_decoding && sequence->n_wanted > sequence->n_generated();
+    const uint32_t n_useful = wants_several ? sequence->n_wanted - sequence->n_generated() - 1 : 0;
     max_drafts_.push_back(std::min({options_.n_draft, n_useful, n_left}));
     n_left -= max_drafts_.back();
   }
@@ -356,36 +361,35 @@ void Engine::take_results() {
 }
 
 void Engine::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row) {
-  if (chunk.is_decode && chunk.n_logit_rows == chunk.n_tokens) return take_decoded(sequence, chunk, first_logit_row);
-  const uint32_t first_pos = sequence.n_computed();
-  sequence.cache.commit(sequence.tokens, chunk.n_tokens, !chunk.is_decode || phases_agree_);
+  if (chunk.kind == ChunkKind::kDecode) return take_decoded(sequence, chunk, first_logit_row);
+  sequence.cache.commit(sequence.tokens, chunk.n_tokens, chunk.is_prompt() || phases_agree_);
   // Those who wait for this prompt go on from its end.
-  if (!chunk.is_decode && sequence.is_decoding()) sequence.cache.offer_tail(sequence.tokens);
-  if (sequence.request->prompt_logprobs && !chunk.is_decode) {
-    return take_scored_prompt(sequence, first_pos, chunk.n_logit_rows, first_logit_row);
-  }
-  if (sequence.request->pooling != Pooling::kNone) {
-    pool_hidden(sequence, first_logit_row, chunk.n_logit_rows);
-    if (sequence.is_decoding()) finish(sequence, FinishReason::kStop);  // unless it failed
-  } else if (chunk.n_logit_rows > 0) {
-    take_token(sequence, first_logit_row);
+  if (chunk.is_prompt() && sequence.is_decoding()) sequence.cache.offer_tail(sequence.tokens);
+  const uint32_t first_pos = sequence.n_computed() - chunk.n_logit_rows;
+  for (uint32_t i = 0; i < chunk.n_logit_rows && !sequence.ended; ++i) {
+    take_row(sequence, first_pos + i, first_logit_row + i);
   }
 }
 
-// Each row's logits score the token after it; the last row's give the first generated one.
-void Engine::take_scored_prompt(Sequence& sequence, uint32_t first_pos, uint32_t n_rows, size_t first_logit_row) {
-  for (uint32_t row = 0; row < n_rows && !sequence.ended; ++row) {
-    const uint32_t next = first_pos + row + 1;
-    if (!is_prediction(logit_row(first_logit_row + row))) return fail_nonfinite(sequence, first_pos + row);
-    if (next == sequence.n_prompt && sequence.n_generated() == 0) {
-      if (sequence.n_wanted == 0) return finish(sequence, reason_of_full(sequence));
-      return take_token(sequence, first_logit_row + row);
-    }
-    TokenEvent event{sequence.tokens[next], next, std::nullopt, {}, true};
-    if (sequence.ending.stats.n_preemptions == 0 && !report(sequence, event, first_logit_row + row)) {
-      return finish(sequence, FinishReason::kCancelled);
-    }
+// The row of position `pos`.
+void Engine::take_row(Sequence& sequence, uint32_t pos, size_t row) {
+  sequence.first_wanted = pos + 1;
+  if (sequence.request->pooling != Pooling::kNone) return pool_row(sequence, pos, row);
+  const bool is_next_wanted = pos + 1 == sequence.n_known() && sequence.n_wanted > 0 && !sequence.wants_logits;
+  is_next_wanted ? take_token(sequence, row) : report_row(sequence, pos, row);
+}
+
+// Logits that are wanted themselves, or score a token that is known.
+void Engine::report_row(Sequence& sequence, uint32_t pos, size_t row) {
+  if (!is_prediction(logit_row(row))) return fail_nonfinite(sequence, pos);
+  const uint32_t next = pos + 1;
+  if (sequence.wants_logits) {
+    sequence.sink->on_logits(logit_row(row));
+  } else if (next < sequence.n_known()) {
+    const TokenEvent event{sequence.tokens[next], next, std::nullopt, {}, true};
+    if (!report(sequence, event, row)) return finish(sequence, FinishReason::kCancelled);
   }
+  if (next == sequence.n_known()) finish(sequence, reason_of_full(sequence));
 }
 
 // The last token's row, and those of its drafts for as long as they say what was chosen.
@@ -394,7 +398,7 @@ void Engine::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t 
   uint32_t n_right = 0;
   while (true) {
     sequence.cache.commit(sequence.tokens, 1, phases_agree_);
-    take_token(sequence, first_logit_row + n_right);
+    take_row(sequence, sequence.n_computed() - 1, first_logit_row + n_right);
     const bool goes_on = !sequence.ended && n_right < n_drafted && sequence.tokens.back() == sequence.drafts[n_right];
     if (!goes_on) break;
     ++n_right;
@@ -406,25 +410,29 @@ void Engine::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t 
   add_to(counters_.n_accepted, n_right);
 }
 
-// Adds rows in the order of their positions, so that no cutting of the prompt changes a sum.
-void Engine::pool_hidden(Sequence& sequence, size_t first_row, uint32_t n_rows) {
+// Rows are added in the order of their positions, so that no cutting of the prompt changes a sum.
+void Engine::pool_row(Sequence& sequence, uint32_t pos, size_t row) {
   const size_t d_model = sequence.embedding.size();
-  for (size_t row = first_row; row < first_row + n_rows; ++row) {
-    const auto hidden = backend_.read(hidden_).subspan(row * d_model, d_model);
-    for (size_t i = 0; i < d_model; ++i) sequence.embedding[i] += hidden[i];
-  }
-  if (!sequence.is_decoding()) return;
+  const auto hidden = backend_.read(hidden_).subspan(row * d_model, d_model);
+  for (size_t i = 0; i < d_model; ++i) sequence.embedding[i] += hidden[i];
+  if (pos + 1 < sequence.n_prompt) return;
   double square_sum = 0;
   for (const float x : sequence.embedding) square_sum += double{x} * x;
-  if (!std::isfinite(square_sum)) return fail_nonfinite(sequence, sequence.n_prompt - 1);
+  if (!std::isfinite(square_sum)) return fail_nonfinite(sequence, pos);
   const auto scale = static_cast<float>(square_sum > 0 ? 1 / std::sqrt(square_sum) : 0);
   for (float& x : sequence.embedding) x *= scale;
+  finish(sequence, FinishReason::kStop);
 }
 
 // What the model gives after position `pos` is no prediction: that is this request's end, and no other's.
 void Engine::fail_nonfinite(Sequence& sequence, uint32_t pos) {
   add_to(counters_.n_nonfinite_logits, 1);
-  sequence.failure = nonfinite_error(pos);
+  sequence.failure = Error{
+      ErrorCode::kInternal,
+      fmt::format("the model gave no finite logit, NaN or an infinity after position {}: its weights are damaged, "
+                  "or its numbers overflow",
+                  pos),
+      "logits"};
   sequence.ending.error = &*sequence.failure;
   finish(sequence, FinishReason::kError);
 }

@@ -95,7 +95,7 @@ bool ModelDrafter::catch_up(Slot& slot, const Sequence& sequence, uint32_t& n_le
   const uint32_t n_rows = std::min(sequence.n_known() - own.n_computed(), n_left);
   if (n_rows == 0 || !own.cache.reserve(own.n_computed() + n_rows)) return false;
   const bool is_all = own.n_computed() + n_rows == sequence.n_known();
-  round_.push_back({&slot, 0, {0, n_rows, n_rows == 1, is_all ? 1u : 0u}});
+  round_.push_back({&slot, 0, {0, n_rows, n_rows == 1 ? ChunkKind::kDecode : ChunkKind::kPrompt, is_all ? 1u : 0u}});
   n_left -= n_rows;
   return is_all;
 }
@@ -124,7 +124,7 @@ Status ModelDrafter::draft(std::span<const SequencePtr> running, std::span<const
       Sequence& own = entry.slot->own;
       const bool goes_on = entry.chunk.n_logit_rows == 1 && sequence.drafts.size() < max_drafts[entry.running_idx] &&
                            own.cache.reserve(own.n_known());
-      entry.chunk = {0, 1, true, 1};
+      entry.chunk = {0, 1, ChunkKind::kDecode, 1};
       return !goes_on;
     });
   }
@@ -134,7 +134,7 @@ Status ModelDrafter::draft(std::span<const SequencePtr> running, std::span<const
 // Computes the round's rows; whoever has logits gets a guess, drawn as the sequence itself will draw.
 Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
   // Decode rows come first in a batch; a partition that kept their order would allocate.
-  std::partition(round_.begin(), round_.end(), [](const Entry& entry) { return entry.chunk.is_decode; });
+  std::partition(round_.begin(), round_.end(), [](const Entry& entry) { return !entry.chunk.is_prompt(); });
   batch_builder_.begin();
   for (const Entry& entry : round_) batch_builder_.append(entry.slot->own, entry.chunk);
   backend_.run(forward_, batch_builder_.finish());

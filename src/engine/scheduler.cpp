@@ -15,6 +15,21 @@ uint32_t n_pending(const Sequence& seq) {
   return seq.n_known() - seq.n_computed();
 }
 
+// As many of the next n_tokens as there is room for, with the rows of them that are wanted.
+uint32_t n_fitting(const Sequence& seq, uint32_t n_tokens, const Room& room) {
+  const uint32_t n_unwanted = seq.first_wanted - std::min(seq.first_wanted, seq.n_computed());
+  return std::min({n_tokens, room.n_bulk, n_unwanted + room.n_logit_rows});
+}
+
+void plan_bulk(uint32_t i, const Sequence& seq, ChunkKind kind, uint32_t n_tokens, Room& room,
+               std::vector<PlannedChunk>& plan) {
+  const uint32_t end = seq.n_computed() + n_tokens;
+  const uint32_t n_logit_rows = std::min(n_tokens, end - std::min(end, seq.first_wanted));
+  plan.push_back({i, n_tokens, kind, n_logit_rows});
+  room.n_bulk -= n_tokens;
+  room.n_logit_rows -= n_logit_rows;
+}
+
 bool wants_prompt_rows(const Sequence& seq) {
   return !seq.is_decoding() && seq.leader == SeqId{0};
 }
@@ -25,7 +40,7 @@ void plan_decodes(std::span<const SequencePtr> running, Room& room, std::vector<
     if (!seq.is_decoding() || n_pending(seq) != 1) continue;
     const uint32_t n_tokens = 1 + static_cast<uint32_t>(seq.drafts.size());
     if (n_tokens > room.n_rows || n_tokens > room.n_logit_rows) continue;
-    plan.push_back({i, n_tokens, true, n_tokens});
+    plan.push_back({i, n_tokens, ChunkKind::kDecode, n_tokens});
     room.n_rows -= n_tokens;
     room.n_logit_rows -= n_tokens;
   }
@@ -34,28 +49,17 @@ void plan_decodes(std::span<const SequencePtr> running, Room& room, std::vector<
 void plan_replays(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
   for (uint32_t i = 0; i < running.size(); ++i) {
     const Sequence& seq = *running[i];
-    if (!seq.is_decoding() || n_pending(seq) == 1 || room.n_bulk == 0 || room.n_logit_rows == 0) continue;
-    const uint32_t n_tokens = std::min(n_pending(seq), room.n_bulk);
-    const bool is_last = n_tokens == n_pending(seq);
-    plan.push_back({i, n_tokens, true, is_last ? 1u : 0u});
-    room.n_bulk -= n_tokens;
-    room.n_logit_rows -= is_last ? 1 : 0;
+    if (!seq.is_decoding() || n_pending(seq) == 1) continue;
+    const uint32_t n_tokens = n_fitting(seq, n_pending(seq), room);
+    if (n_tokens > 0) plan_bulk(i, seq, ChunkKind::kReplay, n_tokens, room, plan);
   }
 }
 
 // False where nothing of it fits.
 bool plan_prompt(uint32_t i, const Sequence& seq, uint32_t max_tokens, Room& room, std::vector<PlannedChunk>& plan) {
-  uint32_t n_tokens = std::min(seq.n_prompt - seq.n_computed(), std::min(max_tokens, room.n_bulk));
-  const bool wants_all = seq.request->pooling == Pooling::kMean || seq.request->prompt_logprobs;
-  if (wants_all) n_tokens = std::min(n_tokens, room.n_logit_rows);
-  const bool is_last = seq.n_computed() + n_tokens == seq.n_prompt;
-  // A prompt whose generated tokens are known already needs no logits.
-  const uint32_t n_logit_rows = wants_all ? n_tokens : is_last && seq.n_generated() == 0 ? 1 : 0;
-  if (n_tokens == 0 || n_logit_rows > room.n_logit_rows) return false;
-  plan.push_back({i, n_tokens, false, n_logit_rows});
-  room.n_bulk -= n_tokens;
-  room.n_logit_rows -= n_logit_rows;
-  return true;
+  const uint32_t n_tokens = n_fitting(seq, std::min(seq.n_prompt - seq.n_computed(), max_tokens), room);
+  if (n_tokens > 0) plan_bulk(i, seq, ChunkKind::kPrompt, n_tokens, room, plan);
+  return n_tokens > 0;
 }
 
 // The prompts after the oldest one, those with the fewest tokens left first.
@@ -125,15 +129,12 @@ StepDemand demand_of(std::span<const SequencePtr> running, size_t n_waiting) {
 }
 
 StepWork work_of(std::span<const PlannedChunk> plan) {
-  StepWork work;
-  for (const PlannedChunk& chunk : plan) {
-    const bool is_replay = chunk.is_decode && chunk.n_logit_rows != chunk.n_tokens;
-    uint32_t& n_tokens = !chunk.is_decode ? work.n_prompt_tokens
-                         : is_replay      ? work.n_replayed_tokens
-                                          : work.n_decode_rows;
-    n_tokens += chunk.n_tokens;
-  }
-  return work;
+  const auto n_tokens_of = [&](ChunkKind kind) {
+    uint32_t n_tokens = 0;
+    for (const PlannedChunk& chunk : plan) n_tokens += chunk.kind == kind ? chunk.n_tokens : 0;
+    return n_tokens;
+  };
+  return {n_tokens_of(ChunkKind::kDecode), n_tokens_of(ChunkKind::kPrompt), n_tokens_of(ChunkKind::kReplay)};
 }
 
 size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares, PriorityScope scope) {

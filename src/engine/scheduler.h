@@ -15,11 +15,20 @@ namespace realizar {
 
 using SequencePtr = std::unique_ptr<Sequence>;
 
+// What a chunk's tokens are, which decides their arithmetic: that of prefill for a prompt, that of decoding for others.
+enum class ChunkKind : uint8_t {
+  kPrompt,
+  kReplay,  // generated tokens that are computed again after a preemption
+  kDecode,  // the newest token, and guesses of those after it
+};
+
 struct PlannedChunk {
   uint32_t seq_idx;
-  uint32_t n_tokens;      // from position n_computed on
-  bool is_decode;         // computed by the decode arithmetic: generated or drafted tokens
+  uint32_t n_tokens;  // from position n_computed on
+  ChunkKind kind;
   uint32_t n_logit_rows;  // of the chunk's last rows
+
+  bool is_prompt() const { return kind == ChunkKind::kPrompt; }
 };
 
 struct StepLimits {

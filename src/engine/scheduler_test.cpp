@@ -18,6 +18,7 @@ class Sequences {
     seq->n_prompt = n_prompt;
     seq->cache.commit({}, n_computed, false);
     seq->tokens.resize(n_prompt + n_generated);
+    seq->first_wanted = seq->n_known() - 1;
     list.push_back(std::move(seq));
     return *list.back();
   }
@@ -49,8 +50,10 @@ TEST(Scheduler, DecodesFirstAndThenTakesPromptsUpToTheBudget) {
   const auto plan = plan_of(sequences, {100, 100, 4});
   ASSERT_EQ(plan.size(), 3u);
   EXPECT_EQ(plan[0].seq_idx, 1u);
-  EXPECT_TRUE(plan[0].is_decode && plan[0].n_tokens == 1 && plan[0].n_logit_rows == 1);
+  EXPECT_EQ(plan[0].kind, ChunkKind::kDecode);
+  EXPECT_TRUE(plan[0].n_tokens == 1 && plan[0].n_logit_rows == 1);
   EXPECT_EQ(plan[1].seq_idx, 2u);
+  EXPECT_EQ(plan[2].kind, ChunkKind::kPrompt);
   EXPECT_EQ(plan[2].n_tokens, 4u);
   EXPECT_EQ(plan[2].n_logit_rows, 0u);
 }
@@ -116,7 +119,7 @@ TEST(Scheduler, DraftsAreVerifiedInOneDecodeChunk) {
   sequences.add(5, 5, 1).drafts.resize(3);
   const auto plan = plan_of(sequences, {100, 100, 0});
   ASSERT_EQ(plan.size(), 1u);
-  EXPECT_TRUE(plan[0].is_decode);
+  EXPECT_EQ(plan[0].kind, ChunkKind::kDecode);
   EXPECT_EQ(plan[0].n_tokens, 4u);
   EXPECT_EQ(plan[0].n_logit_rows, 4u);
 }
@@ -126,7 +129,7 @@ TEST(Scheduler, GeneratedTokensAreReplayedByTheDecodeArithmetic) {
   sequences.add(5, 5, 7);
   const auto part = plan_of(sequences, {4, 4, 0});
   ASSERT_EQ(part.size(), 1u);
-  EXPECT_TRUE(part[0].is_decode);
+  EXPECT_EQ(part[0].kind, ChunkKind::kReplay);
   EXPECT_EQ(part[0].n_tokens, 4u);
   EXPECT_EQ(part[0].n_logit_rows, 0u);
   EXPECT_EQ(plan_of(sequences, {100, 100, 0})[0].n_logit_rows, 1u);
@@ -138,13 +141,24 @@ TEST(Scheduler, APromptBeforeKnownTokensNeedsNoLogits) {
   EXPECT_EQ(plan_of(sequences, {100, 100, 0})[0].n_logit_rows, 0u);
 }
 
-TEST(Scheduler, PooledPromptsTakeWhatLogitRowsThereAre) {
+TEST(Scheduler, PromptsOfWhichEveryRowIsWantedTakeWhatLogitRowsThereAre) {
   Sequences sequences;
-  sequences.add(90, 0);
-  sequences.request(0).pooling = Pooling::kMean;
-  const auto plan = plan_of(sequences, {100, 32, 0});
-  EXPECT_EQ(plan[0].n_tokens, 32u);
-  EXPECT_EQ(plan[0].n_logit_rows, 32u);
+  Sequence& seq = sequences.add(90, 0);
+  for (const uint32_t first_wanted : {0u, 10u, 70u, 89u, 90u}) {
+    seq.first_wanted = first_wanted;
+    const auto plan = plan_of(sequences, {100, 32, 0});
+    EXPECT_EQ(plan[0].n_tokens, std::min(90u, first_wanted + 32)) << first_wanted;
+    EXPECT_EQ(plan[0].n_logit_rows, plan[0].n_tokens - first_wanted);
+  }
+}
+
+TEST(Scheduler, ReplayedTokensWhoseRowsAreWantedTakeThemToo) {
+  Sequences sequences;
+  sequences.add(5, 5, 40).first_wanted = 20;
+  const auto plan = plan_of(sequences, {100, 8, 0});
+  EXPECT_EQ(plan[0].kind, ChunkKind::kReplay);
+  EXPECT_EQ(plan[0].n_tokens, 23u);
+  EXPECT_EQ(plan[0].n_logit_rows, 8u);
 }
 
 TEST(Scheduler, NothingToDoOrNoRoomIsAnEmptyPlan) {

@@ -33,6 +33,8 @@ class RequestSink {
   virtual ~RequestSink() = default;
   // False: no more is wanted; the request ends with kCancelled.
   virtual bool on_token(const TokenEvent& event) = 0;
+  // The logits after the next position, [n_vocab], of a sequence that wants them.
+  virtual void on_logits(std::span<const float> /*logits*/) {}
   // Once, as the last call.
   virtual void on_end(const Ending& ending) noexcept = 0;
   // Asked before every step; any thread may have made it true.
@@ -55,8 +57,10 @@ struct Sequence {
   std::vector<float> embedding;         // [d_model], the sum of hidden states so far
   std::unique_ptr<OpTable> operations;  // of its steps; null: no trace is wanted
   uint32_t n_prompt = 0;
-  SeqId leader{};         // computes a prefix that this one shares, and is waited for; 0: none
-  uint32_t n_shared = 0;  // tokens that the leader then has computed
+  uint32_t first_wanted = 0;  // position of the first row whose logits or hidden state are wanted, and were not read
+  bool wants_logits = false;  // those of all rows from there on, for its sink
+  SeqId leader{};             // computes a prefix that this one shares, and is waited for; 0: none
+  uint32_t n_shared = 0;      // tokens that the leader then has computed
 
   std::optional<FinishReason> ended;
   std::optional<Error> failure;  // its own alone; `ending` points to it

@@ -90,6 +90,7 @@ class SimulatedServing {
       sequence->id = SeqId{times_.size()};
       sequence->n_prompt = load_.n_prompt;
       sequence->n_wanted = load_.n_generated;
+      sequence->first_wanted = load_.n_prompt - 1;
       sequence->tokens.resize(load_.n_prompt);
       running_.push_back(std::move(sequence));
       times_.push_back({arrivals_.front()});
@@ -102,7 +103,7 @@ class SimulatedServing {
     const StepWork work = work_of(plan_);
     StepRows rows{work.n_decode_rows, work.n_prompt_tokens};
     for (const PlannedChunk& chunk : plan_) {
-      if (chunk.is_decode) continue;
+      if (!chunk.is_prompt()) continue;
       rows.depth += (running_[chunk.seq_idx]->n_computed() + chunk.n_tokens / 2.0) * chunk.n_tokens / rows.n_prompt;
     }
     const double ms = machine_(rows, now_ms_);
@@ -116,6 +117,7 @@ class SimulatedServing {
       sequence.cache.commit({}, chunk.n_tokens, false);
       if (chunk.n_logit_rows == 0) continue;
       sequence.tokens.emplace_back();
+      sequence.first_wanted = sequence.n_known() - 1;
       Times& times = times_[static_cast<size_t>(sequence.id)];
       const bool is_first = times.last_ms < 0;
       (is_first ? first_tokens_ms_ : between_ms_).push_back(now_ms_ - (is_first ? times.sent_ms : times.last_ms));
