@@ -5,6 +5,7 @@
 
 #include "api/loaded_model.h"
 #include "engine/engine_thread.h"
+#include "grammar/matcher.h"
 #include "realizar/engine.h"
 #include "support/counted_new.h"
 
@@ -69,6 +70,58 @@ TEST(Allocation, AServersTokensOnTheirWayAllocateNothing) {
   }
   EXPECT_GT(at_10, 0);
   EXPECT_EQ(at_110, at_10);
+}
+
+// What a request with a grammar has, without the texts around one.
+class GrammarConstraint final : public TokenConstraint {
+ public:
+  explicit GrammarConstraint(std::shared_ptr<grammar::MaskCache> cache) : matcher_(std::move(cache)) {}
+
+  bool allow(std::span<uint64_t> allowed) override {
+    matcher_.fill_mask(allowed);
+    return true;
+  }
+  void accept(TokenId id) override { static_cast<void>(matcher_.accept(id)); }
+  std::shared_ptr<TokenConstraint> clone() const override { return std::make_shared<GrammarConstraint>(*this); }
+
+ private:
+  grammar::Matcher matcher_;
+};
+
+// States of the grammar that are met for the first time are worked out then; those that are known cost nothing.
+TEST(Allocation, AConstraintAllocatesNothingAtStatesThatWereMetBefore) {
+  LoadOptions options;
+  options.n_threads = 1;
+  const auto loaded = LoadedModel::load(kModel, options);
+  ASSERT_TRUE(loaded.ok());
+  std::vector<std::string> bytes;
+  for (int32_t id = 0; id < (*loaded)->tokenizer->n_vocab(); ++id) {
+    bytes.push_back((*loaded)->tokenizer->token_bytes(TokenId{id}));
+  }
+  const auto grammar = grammar::Grammar::from_gbnf("root ::= [a-z]+ (\" \" [a-z]+)*");
+  ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+  const auto cache = std::make_shared<grammar::MaskCache>(*grammar, std::make_shared<grammar::TokenTrie>(bytes));
+  Request request;
+  request.prompt = (*loaded)->tokenizer->encode("In the beginning", {true, false});
+  request.max_tokens = 120;
+  request.ignore_eos = true;
+  std::vector<TokenId> first;
+  for (int i = 0; i < 2; ++i) {
+    request.constraint = std::make_shared<GrammarConstraint>(cache);
+    long at_10 = 0, at_110 = 0;
+    const auto generation = (*loaded)->engine->generate(request, [&](const TokenEvent& event) {
+      if (event.index == 10) at_10 = test::n_allocations();
+      if (event.index == 110) at_110 = test::n_allocations();
+      return true;
+    });
+    ASSERT_TRUE(generation.ok());
+    ASSERT_EQ(generation->tokens.size(), 120u);
+    if (i == 0) first = generation->tokens;
+    EXPECT_EQ(generation->tokens, first);
+    if (i > 0) {
+      EXPECT_EQ(at_110, at_10);
+    }
+  }
 }
 
 TEST(Allocation, GreedyDecodingAllocatesNothing) {

@@ -1,6 +1,8 @@
-// The one engine: run, server, benchmark and library hand it a Request and read tokens. It owns the sequences, the KV
-// blocks and the step. Every step computes one mixed batch of decoding sequences and prompt chunks. One thread at a
-// time may call, save where a function says more; a decode step allocates, locks and prints nothing.
+// The one engine: run, server, benchmark and library hand it a Request and read tokens. It owns the KV blocks and the
+// counters, and leaves the rest to three parts: Admission says who runs, Step what is computed, Results what becomes of
+// it. Every step computes one mixed batch of decoding sequences and prompt chunks. One thread at a time may call, save
+// where a function says more. A decode step allocates, locks and prints nothing, except what a request's constraint
+// does.
 #pragma once
 
 #include <atomic>
@@ -14,37 +16,21 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "engine/batch_builder.h"
-#include "engine/choice_builder.h"
+#include "engine/admission.h"
 #include "engine/counters.h"
-#include "engine/fair_share.h"
+#include "engine/engine_options.h"
 #include "engine/host_blocks.h"
 #include "engine/model_drafter.h"
-#include "engine/scheduler.h"
+#include "engine/results.h"
 #include "engine/sequence.h"
-#include "engine/step_budget.h"
+#include "engine/step.h"
 #include "kv/block_pool.h"
 #include "model/forward.h"
 #include "model/model.h"
 #include "realizar/request.h"
 #include "realizar/result.h"
-#include "sampling/sampler.h"
 
 namespace realizar {
-
-struct EngineOptions {
-  uint32_t n_ctx = 0;               // positions a sequence, 1 or more
-  uint32_t max_seqs = 1;            // requests that run together
-  uint32_t max_batch_tokens = 512;  // rows a step: the chunk in which prompts are prefilled; at least max_seqs
-  uint32_t max_bulk_beside = 0;     // prompt tokens of a step in which others decode; 0: what keeps their pace even
-  uint32_t kv_tokens = 0;           // positions that the cache holds in all; 0: n_ctx for each of max_seqs
-  uint32_t n_draft = 0;             // tokens to guess from the text so far; 0: none
-  uint32_t block_tokens = 32;
-  KvType kv_type = KvType::kF16;
-  PriorityScope priority_scope = PriorityScope::kTenant;
-  bool choose_on_host = false;  // every token from its logits, also where the backend could choose it
-  uint64_t host_kv_bytes = 0;   // of the host's memory, for cached prefixes that the device has no room for
-};
 
 class Engine {
  public:
@@ -68,7 +54,7 @@ class Engine {
   // where the device is lost every waiting one too.
   Status step();
   // Nothing runs and nothing waits.
-  bool is_idle() const { return running_.empty() && waiting_.empty(); }
+  bool is_idle() const { return admission_.is_idle(); }
   // Ends everything with kCancelled.
   void cancel_all();
 
@@ -115,93 +101,38 @@ class Engine {
   const EngineCounters& counters() const { return counters_; }
   // For tests: the blocks, and who holds them.
   const BlockPool& pool() const { return pool_; }
-  std::span<const SequencePtr> running() const { return running_; }
+  std::span<const SequencePtr> running() const { return admission_.running(); }
 
   // Guesses by another model from now on; it must outlive the engine. Null: from the text so far.
-  void set_drafter(ModelDrafter* drafter) { drafter_ = drafter; }
-
-  // Traces every step from now on, and is told the operations of each and the tokens that it computed. Without one,
-  // only steps of requests that want a trace have one.
-  using StepObserver = std::function<void(uint32_t n_tokens, std::span<const OpTiming> timings)>;
-  void set_step_observer(StepObserver observer) { observer_ = std::move(observer); }
+  void set_drafter(ModelDrafter* drafter);
+  // Is told the operations of every step from now on, and the tokens that it computed. Without an observer, only steps
+  // of requests that want a trace are traced.
+  void set_step_observer(StepObserver observer) { step_.set_observer(std::move(observer)); }
 
  private:
-  Engine(const Model& model, Backend& backend, std::vector<TokenId> end_tokens, const EngineOptions& options);
-  Status compile(const Model& model);
-  uint64_t fingerprint(uint64_t source) const;
+  Engine(const Model& model, Backend& backend, ProgramId forward, const ForwardOutputs& outputs,
+         std::vector<TokenId> end_tokens, const EngineOptions& options);
 
-  Status check(const Request& request) const;
-  Status check_tokens(std::span<const TokenId> tokens) const;
-
-  // engine_step.cpp: who runs
   Status try_step();
-  void sweep(Sequence::Clock::time_point now);
-  void admit(Sequence::Clock::time_point now);
-  bool try_admit(Sequence& sequence);
-  void look_up_prefixes();
-  uint32_t n_cacheable(const Sequence& sequence) const;
-  void take_tail_or_follow(Sequence& sequence, std::span<const SequencePtr> earlier);
-  void follow(Sequence& sequence, uint32_t n_found, std::span<const SequencePtr> earlier) const;
-  void preempt(size_t running_idx);
-  void remove_ended();
-  void end_each(std::span<const SequencePtr> sequences, FinishReason reason, const Error* error);
   void end_all(FinishReason reason, const Error* error);
   void fail_step(const Error& error);
   Status run_until_idle();
-  void release(Sequence& sequence);
-  // engine_step.cpp: what is computed
-  Status draft();
-  void limit_drafts();
-  void plan();
-  bool reserve_planned_blocks();
-  Status run_step(const StepBatch& batch);
-  bool wants_trace() const;
-  void note_operations();
-  void observe_step(double ms);
-  void publish_costs(size_t kind);
-  void take_results();
-  void take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row);
-  void take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_logit_row);
-  void take_row(Sequence& sequence, uint32_t pos, size_t row);
-  void report_row(Sequence& sequence, uint32_t pos, size_t row);
-  void pool_row(Sequence& sequence, uint32_t pos, size_t row);
-  void take_token(Sequence& sequence, size_t row);
-  TokenId choose_token(const Sequence& sequence, size_t row);
-  void fail_nonfinite(Sequence& sequence, uint32_t pos);
   KvNumbers read_kv(const Sequence& sequence) const;
-  bool report(Sequence& sequence, TokenEvent event, size_t row);
-  bool is_stop(const Request& request, TokenId id) const;
-  void finish(Sequence& sequence, FinishReason reason);
+  uint64_t fingerprint(uint64_t source) const;
   void publish_counters();
-  std::span<const float> logit_row(size_t row) const;
 
   const ModelConfig& config_;
   Backend& backend_;
-  ProgramId forward_{};
-  ActId hidden_ = kNoAct, logits_ = kNoAct;  // of the forward pass
-  std::vector<TokenId> end_tokens_;
-  EngineOptions options_;
-  const bool phases_agree_;  // of the backend
+  const ProgramId forward_;
+  const EngineOptions options_;
   EngineCounters counters_;
   HostBlocks host_blocks_;
   BlockPool pool_;
-  Sampler sampler_;
-  BatchBuilder batch_builder_;
-  ChoiceBuilder choice_builder_;
-  StepBatch batch_;  // of the step whose results are read
-  StepBudget budget_;
-  FairShare shares_;
-  std::vector<SequencePtr> waiting_;
-  std::vector<SequencePtr> running_;  // in order of admission
-  std::vector<PlannedChunk> plan_;
-  std::vector<uint32_t> max_drafts_;  // of each running sequence
-  std::vector<uint64_t> allowed_;     // a constraint's tokens
+  Admission admission_;
+  Step step_;
+  Results results_;
   ModelDrafter* drafter_ = nullptr;
-  uint64_t n_sequences_ = 0;
-  Sequence::Clock::time_point next_sweep_{};
   std::atomic<bool> cancelled_{false};
-  StepObserver observer_;
-  bool is_traced_ = false;
 };
 
 }  // namespace realizar

@@ -13,8 +13,6 @@
 
 namespace realizar {
 
-using SequencePtr = std::unique_ptr<Sequence>;
-
 // What a chunk's tokens are, which decides their arithmetic: that of prefill for a prompt, that of decoding for others.
 enum class ChunkKind : uint8_t {
   kPrompt,

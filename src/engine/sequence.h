@@ -70,6 +70,29 @@ struct Sequence {
   uint32_t n_computed() const { return cache.n_computed(); }
   bool is_decoding() const { return n_computed() >= n_prompt; }
   uint32_t n_generated() const { return n_known() - n_prompt; }
+  // Why it ends when it has all the tokens that it wanted: the request asked for no more, or the context holds no more.
+  FinishReason reason_when_full() const;
+
+  // Gives its blocks and guesses back.
+  void give_back();
+  // The same for good. Its blocks are back at once; its sink hears of it when the step's results are all taken.
+  void finish(FinishReason reason);
 };
+
+using SequencePtr = std::unique_ptr<Sequence>;
+
+// What a request is checked against.
+struct SequenceLimits {
+  uint32_t n_ctx, n_vocab, d_model, n_draft;
+};
+
+// Checks a request and makes what its steps need. Any thread. `request` and `sink` must outlive the sequence. Errors:
+// InvalidArgument, ContextLengthExceeded.
+Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, const SequenceLimits& limits,
+                                  BlockPool& pool);
+
+inline double elapsed_ms(Sequence::Clock::time_point from, Sequence::Clock::time_point to) {
+  return std::chrono::duration<double, std::milli>(to - from).count();
+}
 
 }  // namespace realizar

@@ -1,0 +1,246 @@
+#include "engine/admission.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/caught.h"
+#include "base/check.h"
+#include "base/counter.h"
+
+namespace realizar {
+namespace {
+
+// Those that wait hold nothing, so there is no hurry to see that one of thousands went away.
+constexpr auto kSweepInterval = std::chrono::milliseconds(5);
+constexpr size_t kMinWaiting = 16;  // sequences that the list of those has room for at least
+
+std::optional<FinishReason> reason_to_end(const Sequence& sequence, Sequence::Clock::time_point now) {
+  if (sequence.sink->is_cancelled()) return FinishReason::kCancelled;
+  if (sequence.deadline && now >= *sequence.deadline) return FinishReason::kDeadline;
+  return std::nullopt;
+}
+
+uint32_t n_common(std::span<const TokenId> a, std::span<const TokenId> b) {
+  const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  return static_cast<uint32_t>(end - a.begin());
+}
+
+void end_each(std::span<const SequencePtr> sequences, FinishReason reason, const Error* error) {
+  for (const SequencePtr& sequence : sequences) {
+    sequence->finish(reason);
+    sequence->ending.error = error;
+  }
+}
+
+}  // namespace
+
+Admission::Admission(BlockPool& pool, const EngineOptions& options, bool phases_agree, EngineCounters& counters)
+    : pool_(pool),
+      max_seqs_(options.max_seqs),
+      priority_scope_(options.priority_scope),
+      phases_agree_(phases_agree),
+      counters_(counters) {
+  running_.reserve(max_seqs_);
+}
+
+void Admission::submit(SequencePtr sequence) {
+  sequence->id = SeqId{++n_sequences_};
+  const Status joined = caught([&] {
+    if (waiting_.size() == waiting_.capacity()) waiting_.reserve(2 * waiting_.size() + kMinWaiting);
+    shares_.join(sequence->request->tenant);
+  });
+  if (!joined.ok()) {
+    sequence->ending.reason = FinishReason::kError;
+    sequence->ending.error = &joined.error();
+    return sequence->sink->on_end(sequence->ending);
+  }
+  const bool has_work = sequence->first_wanted < sequence->n_known();
+  if (!has_work) sequence->ended = sequence->reason_when_full();
+  waiting_.push_back(std::move(sequence));
+  if (!has_work) remove_ended();
+}
+
+void Admission::update(Sequence::Clock::time_point now) {
+  sweep(now);
+  look_up_prefixes();
+  admit(now);
+}
+
+void Admission::sweep(Sequence::Clock::time_point now) {
+  const auto sweep_list = [now](std::vector<SequencePtr>& list) {
+    bool any = false;
+    for (SequencePtr& sequence : list) {
+      if (const auto reason = reason_to_end(*sequence, now)) {
+        sequence->finish(*reason);
+        any = true;
+      }
+    }
+    return any;
+  };
+  bool any = sweep_list(running_);
+  if (now >= next_sweep_) {
+    any = sweep_list(waiting_) || any;
+    next_sweep_ = now + kSweepInterval;
+  }
+  if (any) remove_ended();
+}
+
+// Those that waited for another's prefix take it once it is there, or look for the next one that computes it.
+void Admission::look_up_prefixes() {
+  for (size_t i = 0; i < running_.size(); ++i) {
+    Sequence& sequence = *running_[i];
+    if (sequence.leader == SeqId{0}) continue;
+    const auto earlier = std::span(running_).first(i);
+    const auto leader = std::find_if(earlier.begin(), earlier.end(),
+                                     [&](const SequencePtr& other) { return other->id == sequence.leader; });
+    if (leader != earlier.end() && (*leader)->n_computed() < sequence.n_shared) continue;
+    const uint32_t n_before = sequence.n_computed();
+    sequence.cache.adopt_blocks(sequence.tokens, n_cacheable(sequence));
+    take_tail_or_follow(sequence, earlier);
+    if (sequence.ending.stats.n_preemptions > 0) continue;
+    sequence.ending.stats.n_cached += sequence.n_computed() - n_before;
+    add_to(counters_.n_prefix_hits, sequence.n_computed() - n_before);
+  }
+}
+
+void Admission::admit(Sequence::Clock::time_point now) {
+  while (running_.size() < max_seqs_ && !waiting_.empty()) {
+    const size_t next = pick_next(waiting_, shares_, priority_scope_);
+    Sequence& sequence = *waiting_[next];
+    if (!try_admit(sequence)) return;
+    if (sequence.ending.stats.n_preemptions == 0) {
+      sequence.first_step = now;
+      sequence.ending.stats.queue_ms = elapsed_ms(sequence.arrived, now);
+    }
+    shares_.start(sequence.request->tenant);
+    running_.push_back(std::move(waiting_[next]));
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(next));
+  }
+}
+
+// Takes a sequence's cached prefix. False, with nothing taken, where the rest of what is known of it does not fit
+// beside the next block of everyone who runs.
+bool Admission::try_admit(Sequence& sequence) {
+  const auto start = Sequence::Clock::now();
+  sequence.cache.adopt_blocks(sequence.tokens, n_cacheable(sequence));
+  const size_t n_blocks = sequence.n_known() / pool_.block_tokens() + 1;
+  const size_t n_needed = n_blocks - std::min(n_blocks, sequence.cache.blocks().size());
+  if (!running_.empty() && pool_.n_free() < n_needed + running_.size()) {
+    sequence.give_back();
+    return false;
+  }
+  take_tail_or_follow(sequence, running_);
+  GenerationStats& stats = sequence.ending.stats;
+  if (stats.n_preemptions > 0) return true;
+  stats.n_cached = sequence.n_computed();
+  stats.prefix_lookup_ms = elapsed_ms(start, Sequence::Clock::now());
+  add_to(counters_.n_prefix_queried, sequence.n_prompt);
+  add_to(counters_.n_prefix_hits, sequence.n_computed());
+  return true;
+}
+
+// Tokens that may come from the cache, those before the first row that is wanted.
+uint32_t Admission::n_cacheable(const Sequence& sequence) const {
+  if (sequence.wants_logits) return 0;
+  const bool has_other_bits = sequence.n_generated() > 0 && !phases_agree_;
+  return has_other_bits ? std::min(sequence.n_prompt, sequence.first_wanted) : sequence.first_wanted;
+}
+
+// After the whole blocks: a cached block that begins with the next tokens is copied, unless another sequence that is
+// waited for will bring more.
+void Admission::take_tail_or_follow(Sequence& sequence, std::span<const SequencePtr> earlier) {
+  const auto tokens = phases_agree_ ? std::span(sequence.tokens) : std::span(sequence.tokens).first(sequence.n_prompt);
+  const uint32_t limit = n_cacheable(sequence);
+  const uint32_t n_found = sequence.cache.n_with_tail(tokens, limit);
+  follow(sequence, n_found, earlier);
+  const bool wants_tail = sequence.leader == SeqId{0} && n_found > sequence.n_computed();
+  if (wants_tail) sequence.cache.adopt_tail(tokens, limit);
+}
+
+// Waits for the earlier sequence, still in prefill, that will bring most beyond the n_found tokens that are there,
+// where that is a block's worth at least.
+void Admission::follow(Sequence& sequence, uint32_t n_found, std::span<const SequencePtr> earlier) const {
+  sequence.leader = SeqId{0};
+  sequence.n_shared = sequence.n_computed();
+  const auto prompt = std::span(sequence.tokens).first(sequence.n_prompt);
+  uint32_t n_wanted = n_found + pool_.block_tokens();
+  for (const SequencePtr& other : earlier) {
+    if (other->is_decoding() || other->request->cache_salt != sequence.request->cache_salt) continue;
+    const uint32_t n_tokens = n_common(prompt, std::span(other->tokens).first(other->n_prompt));
+    // The tail of a prompt is named as far as it goes, other blocks only where they are whole.
+    const bool is_whole_prompt = n_tokens == other->n_prompt;
+    const uint32_t n_shared = is_whole_prompt ? n_tokens : n_tokens / pool_.block_tokens() * pool_.block_tokens();
+    const uint32_t n_brought = std::min(n_shared, n_cacheable(sequence));
+    if (n_brought < n_wanted) continue;
+    n_wanted = n_brought + 1;
+    sequence.n_shared = n_shared;
+    sequence.leader = other->id;
+  }
+}
+
+void Admission::preempt() {
+  REQUIRE(running_.size() > 1);
+  const size_t victim = pick_victim(running_, shares_, priority_scope_);
+  SequencePtr& sequence = running_[victim];
+  sequence->give_back();
+  stop_running(*sequence);
+  if (sequence->request->pooling == Pooling::kMean) {
+    std::fill(sequence->embedding.begin(), sequence->embedding.end(), 0.0f);
+    sequence->first_wanted = 0;
+  }
+  ++sequence->ending.stats.n_preemptions;
+  add_to(counters_.n_preemptions, 1);
+  waiting_.push_back(std::move(sequence));
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(victim));
+}
+
+void Admission::charge(std::span<const PlannedChunk> chunks) {
+  for (const PlannedChunk& chunk : chunks) shares_.charge(running_[chunk.seq_idx]->request->tenant, chunk.n_tokens);
+}
+
+void Admission::end_running(FinishReason reason, const Error* error) {
+  end_each(running_, reason, error);
+  remove_ended();
+}
+
+void Admission::end_waiting(FinishReason reason, const Error* error) {
+  end_each(waiting_, reason, error);
+  remove_ended();
+}
+
+void Admission::remove_ended() {
+  const auto has_ended = [](const SequencePtr& sequence) { return sequence->ended.has_value(); };
+  for (const SequencePtr& sequence : running_) {
+    if (has_ended(sequence)) stop_running(*sequence);
+  }
+  for (std::vector<SequencePtr>* list : {&running_, &waiting_}) {
+    std::erase_if(*list, [&](const SequencePtr& sequence) {
+      if (has_ended(sequence)) close(*sequence);
+      return has_ended(sequence);
+    });
+  }
+}
+
+void Admission::stop_running(const Sequence& sequence) {
+  shares_.stop(sequence.request->tenant);
+  if (drafter_ != nullptr) drafter_->forget(sequence.id);
+}
+
+// The sink hears of the end. After that the request may be gone.
+void Admission::close(Sequence& sequence) {
+  Ending& ending = sequence.ending;
+  ending.reason = *sequence.ended;
+  ending.tokens = std::span(sequence.tokens).subspan(sequence.n_prompt);
+  ending.embedding = sequence.embedding;
+  ending.operations = sequence.operations.get();
+  ending.stats.n_generated = sequence.n_generated();
+  if (ending.stats.n_generated > 0) {
+    ending.stats.decode_ms = elapsed_ms(sequence.first_token, Sequence::Clock::now());
+  }
+  shares_.leave(sequence.request->tenant);
+  const bool has_run = sequence.first_step != Sequence::Clock::time_point{};
+  if (has_run) add_to(ending.stats.n_cached > 0 ? counters_.n_warm_requests : counters_.n_cold_requests, 1);
+  sequence.sink->on_end(ending);
+}
+
+}  // namespace realizar

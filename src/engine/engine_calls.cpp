@@ -1,0 +1,199 @@
+// The engine's calls that run requests to their end.
+#include <fmt/format.h>
+
+#include "base/caught.h"
+#include "engine/engine.h"
+
+namespace realizar {
+namespace {
+
+// Copies what a request gives into a Generation.
+class GenerationSink final : public RequestSink {
+ public:
+  explicit GenerationSink(const TokenCallback& on_token) : on_token_(on_token) {}
+
+  bool on_token(const TokenEvent& event) override { return !on_token_ || on_token_(event); }
+  void on_end(const Ending& ending) noexcept override {
+    status_ = caught([&] {
+      generation_.tokens.assign(ending.tokens.begin(), ending.tokens.end());
+      generation_.embedding.assign(ending.embedding.begin(), ending.embedding.end());
+      if (ending.operations != nullptr) generation_.trace = ending.operations->trace();
+      return ending.error != nullptr ? Status(*ending.error) : Status();
+    });
+    generation_.finish_reason = ending.reason;
+    generation_.stop_token = ending.stop_token;
+    generation_.stats = ending.stats;
+  }
+  Result<Generation> take() {
+    if (!status_.ok()) return status_.error();
+    return std::move(generation_);
+  }
+
+ private:
+  const TokenCallback& on_token_;
+  Generation generation_;
+  Status status_;
+};
+
+// One of several requests, that tells its end at once.
+class EachSink final : public RequestSink {
+ public:
+  using OnToken = std::function<bool(size_t, const TokenEvent&)>;
+  using OnEnd = std::function<void(size_t, Result<Generation>)>;
+  EachSink(size_t idx, const OnToken& on_token, const OnEnd& on_end)
+      : idx_(idx), on_token_(on_token), on_end_(on_end) {}
+
+  bool on_token(const TokenEvent& event) override { return !on_token_ || on_token_(idx_, event); }
+  void on_end(const Ending& ending) noexcept override {
+    const TokenCallback no_callback;
+    GenerationSink sink(no_callback);
+    sink.on_end(ending);
+    static_cast<void>(caught([&] { on_end_(idx_, sink.take()); }));
+  }
+
+ private:
+  size_t idx_;
+  const OnToken& on_token_;
+  const OnEnd& on_end_;
+};
+
+// Keeps all logits that it is given.
+class LogitsSink final : public RequestSink {
+ public:
+  // `at_last` is called with the last of n_logits, when the sequence's cache is still there.
+  void expect(size_t n_logits, std::function<void()> at_last) {
+    n_logits_ = n_logits;
+    logits_.reserve(n_logits);
+    at_last_ = std::move(at_last);
+  }
+
+  bool on_token(const TokenEvent&) override { return true; }
+  void on_logits(std::span<const float> logits) override {
+    logits_.insert(logits_.end(), logits.begin(), logits.end());
+    if (logits_.size() == n_logits_) at_last_();
+  }
+  void on_end(const Ending& ending) noexcept override {
+    status_ = caught([&] { return ending.error != nullptr ? Status(*ending.error) : Status(); });
+  }
+  Result<std::vector<float>> take() {
+    if (!status_.ok()) return status_.error();
+    if (logits_.size() < n_logits_) return Error{ErrorCode::kCancelled, "the computation was cancelled", ""};
+    return std::move(logits_);
+  }
+
+ private:
+  std::vector<float> logits_;
+  size_t n_logits_ = 0;
+  std::function<void()> at_last_;
+  Status status_;
+};
+
+Error in_prompt(size_t idx, Error error) {
+  error.message = fmt::format("prompt[{}]: {}", idx, error.message);
+  return error;
+}
+
+}  // namespace
+
+// Nobody listens to what is left after an error.
+Status Engine::run_until_idle() {
+  Status status;
+  while (status.ok() && !is_idle()) status = step();
+  if (!status.ok()) end_all(FinishReason::kError, &status.error());
+  return status;
+}
+
+Result<Generation> Engine::generate(const Request& request, const TokenCallback& on_token) {
+  cancelled_ = false;
+  GenerationSink sink(on_token);
+  RZ_TRY(SequencePtr sequence, prepare(request, sink));
+  submit(std::move(sequence));
+  RZ_CHECK_OK(run_until_idle());
+  return sink.take();
+}
+
+Result<std::vector<Generation>> Engine::generate_all(std::span<const Request> requests) {
+  cancelled_ = false;
+  const TokenCallback no_callback;
+  std::vector<GenerationSink> sinks(requests.size(), GenerationSink(no_callback));
+  std::vector<SequencePtr> sequences;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    Result<SequencePtr> sequence = prepare(requests[i], sinks[i]);
+    if (!sequence.ok()) return in_prompt(i, std::move(sequence).error());
+    sequences.push_back(std::move(*sequence));
+  }
+  for (SequencePtr& sequence : sequences) submit(std::move(sequence));
+  RZ_CHECK_OK(run_until_idle());
+  std::vector<Generation> generations;
+  for (size_t i = 0; i < sinks.size(); ++i) {
+    Result<Generation> generation = sinks[i].take();
+    if (!generation.ok()) return in_prompt(i, std::move(generation).error());
+    generations.push_back(std::move(*generation));
+  }
+  return generations;
+}
+
+// A failed step has ended those that ran, each with the error; the next ones may fare better.
+void Engine::generate_each(std::span<const Request> requests, const EachSink::OnToken& on_token,
+                           const EachSink::OnEnd& on_end) {
+  cancelled_ = false;
+  std::vector<EachSink> sinks;
+  for (size_t i = 0; i < requests.size(); ++i) sinks.emplace_back(i, on_token, on_end);
+  for (size_t next = 0; next < requests.size() || !is_idle();) {
+    while (next < requests.size() && admission_.n_waiting() < options_.max_seqs) {
+      Result<SequencePtr> sequence = prepare(requests[next], sinks[next]);
+      if (sequence.ok()) {
+        submit(std::move(*sequence));
+      } else {
+        on_end(next, std::move(sequence).error());
+      }
+      ++next;
+    }
+    static_cast<void>(step());
+  }
+}
+
+// What the cache holds of the positions that are computed.
+KvNumbers Engine::read_kv(const Sequence& sequence) const {
+  const uint32_t bt = pool_.block_tokens();
+  const size_t n_cols = size_t{attention_of(config_).n_kv_heads} * attention_of(config_).head_dim;
+  KvNumbers kv;
+  std::vector<float> keys(bt * n_cols), values(bt * n_cols);
+  for (uint32_t layer = 0; layer < config_.n_layers; ++layer) {
+    for (uint32_t pos = 0; pos < sequence.n_computed(); pos += bt) {
+      backend_.read_kv(layer, sequence.cache.blocks()[pos / bt], keys, values);
+      const auto end = static_cast<std::ptrdiff_t>(std::min(bt, sequence.n_computed() - pos) * n_cols);
+      kv.keys.insert(kv.keys.end(), keys.begin(), keys.begin() + end);
+      kv.values.insert(kv.values.end(), values.begin(), values.begin() + end);
+    }
+  }
+  return kv;
+}
+
+Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,
+                                          KvNumbers* kv) {
+  cancelled_ = false;
+  Request request;
+  request.prompt.assign(tokens.begin(), tokens.end());
+  request.max_tokens = 0;
+  LogitsSink sink;
+  RZ_TRY(SequencePtr sequence, prepare(request, sink));
+  const uint32_t n_tokens = sequence->n_prompt;
+  if (n_prompt < 1 || n_prompt > n_tokens || n_last < 1 || n_last > n_tokens) {
+    return invalid_argument(
+        fmt::format("expected 1 to {} for the prompt's tokens and for the positions asked for, "
+                    "actual {} and {}",
+                    n_tokens, n_prompt, n_last));
+  }
+  sequence->n_prompt = n_prompt;
+  sequence->first_wanted = n_tokens - n_last;
+  sequence->wants_logits = true;
+  sink.expect(size_t{n_last} * config_.n_vocab, [this, kv, own = sequence.get()] {
+    if (kv != nullptr) *kv = read_kv(*own);
+  });
+  submit(std::move(sequence));
+  RZ_CHECK_OK(run_until_idle());
+  return sink.take();
+}
+
+}  // namespace realizar

@@ -1,0 +1,169 @@
+#include "engine/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/counter.h"
+#include "sampling/finite.h"
+
+namespace realizar {
+
+Results::Results(const Backend& backend, const ForwardOutputs& outputs, std::vector<TokenId> end_tokens,
+                 EngineCounters& counters)
+    : backend_(backend),
+      outputs_(outputs),
+      end_tokens_(std::move(end_tokens)),
+      phases_agree_(backend.info().phases_agree),
+      counters_(counters),
+      sampler_(outputs.n_vocab),
+      allowed_((outputs.n_vocab + 63) / 64) {}
+
+void Results::take(std::span<const SequencePtr> running, std::span<const PlannedChunk> chunks) {
+  size_t first_row = 0;
+  for (const PlannedChunk& chunk : chunks) {
+    take_chunk(*running[chunk.seq_idx], chunk, first_row);
+    first_row += chunk.n_logit_rows;
+  }
+}
+
+void Results::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_row) {
+  if (chunk.kind == ChunkKind::kDecode) return take_decoded(sequence, chunk, first_row);
+  sequence.cache.commit(sequence.tokens, chunk.n_tokens, chunk.is_prompt() || phases_agree_);
+  // Those who wait for this prompt go on from its end.
+  if (chunk.is_prompt() && sequence.is_decoding()) sequence.cache.offer_tail(sequence.tokens);
+  const uint32_t first_pos = sequence.n_computed() - chunk.n_logit_rows;
+  for (uint32_t i = 0; i < chunk.n_logit_rows && !sequence.ended; ++i) {
+    take_row(sequence, first_pos + i, first_row + i);
+  }
+}
+
+// The last token's row, and those of its drafts for as long as they say what was chosen.
+void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_row) {
+  const uint32_t n_drafted = chunk.n_tokens - 1;
+  uint32_t n_right = 0;
+  while (true) {
+    sequence.cache.commit(sequence.tokens, 1, phases_agree_);
+    take_row(sequence, sequence.n_computed() - 1, first_row + n_right);
+    const bool goes_on = !sequence.ended && n_right < n_drafted && sequence.tokens.back() == sequence.drafts[n_right];
+    if (!goes_on) break;
+    ++n_right;
+  }
+  sequence.drafts.clear();
+  sequence.ending.stats.n_drafted += n_drafted;
+  sequence.ending.stats.n_accepted += n_right;
+  add_to(counters_.n_drafted, n_drafted);
+  add_to(counters_.n_accepted, n_right);
+}
+
+// The row of position `pos`.
+void Results::take_row(Sequence& sequence, uint32_t pos, size_t row) {
+  sequence.first_wanted = pos + 1;
+  if (sequence.request->pooling != Pooling::kNone) return pool_row(sequence, pos, row);
+  const bool is_next_wanted = pos + 1 == sequence.n_known() && sequence.n_wanted > 0 && !sequence.wants_logits;
+  is_next_wanted ? take_token(sequence, row) : report_row(sequence, pos, row);
+}
+
+// Rows are added in the order of their positions, so that no cutting of the prompt changes a sum.
+void Results::pool_row(Sequence& sequence, uint32_t pos, size_t row) {
+  const size_t d_model = sequence.embedding.size();
+  const auto hidden = backend_.read(outputs_.hidden).subspan(row * d_model, d_model);
+  for (size_t i = 0; i < d_model; ++i) sequence.embedding[i] += hidden[i];
+  if (pos + 1 < sequence.n_prompt) return;
+  double square_sum = 0;
+  for (const float x : sequence.embedding) square_sum += double{x} * x;
+  if (!std::isfinite(square_sum)) return fail_nonfinite(sequence, pos);
+  const auto scale = static_cast<float>(square_sum > 0 ? 1 / std::sqrt(square_sum) : 0);
+  for (float& x : sequence.embedding) x *= scale;
+  sequence.finish(FinishReason::kStop);
+}
+
+// Logits that are wanted themselves, or score a token that is known.
+void Results::report_row(Sequence& sequence, uint32_t pos, size_t row) {
+  if (!is_prediction(logits_of(row))) return fail_nonfinite(sequence, pos);
+  const uint32_t next = pos + 1;
+  if (sequence.wants_logits) {
+    sequence.sink->on_logits(logits_of(row));
+  } else if (next < sequence.n_known()) {
+    const TokenEvent event{sequence.tokens[next], next, std::nullopt, {}, true};
+    if (!report(sequence, event, row)) return sequence.finish(FinishReason::kCancelled);
+  }
+  if (next == sequence.n_known()) sequence.finish(sequence.reason_when_full());
+}
+
+void Results::take_token(Sequence& sequence, size_t row) {
+  const Request& request = *sequence.request;
+  const TokenId id = choose_token(sequence, row);
+  if (id == kNoToken) return fail_nonfinite(sequence, sequence.n_known() - 1);
+  const double token_ms = note_times(sequence);
+  if (is_stop(request, id)) {
+    sequence.ending.stop_token = id;
+    return sequence.finish(FinishReason::kStop);
+  }
+  if (request.constraint) request.constraint->accept(id);
+  sequence.tokens.push_back(id);
+  add_to(counters_.n_generated_tokens, 1);
+  const TokenEvent event{id, sequence.n_generated() - 1, std::nullopt, {}, false, token_ms};
+  if (!report(sequence, event, row)) return sequence.finish(FinishReason::kCancelled);
+  if (sequence.n_generated() == sequence.n_wanted) sequence.finish(sequence.reason_when_full());
+}
+
+// The backend's, where it chose; kNoToken where none can be chosen.
+TokenId Results::choose_token(const Sequence& sequence, size_t row) {
+  const auto chosen = backend_.chosen();
+  if (row < chosen.size() && chosen[row] != kNoToken) return chosen[row];
+  const Request& request = *sequence.request;
+  const bool is_constrained = request.constraint && request.constraint->allow(allowed_);
+  return sampler_.sample(request.sampling, logits_of(row), sequence.tokens,
+                         is_constrained ? std::span<const uint64_t>(allowed_) : std::span<const uint64_t>());
+}
+
+// Of the token that was chosen: the time since the one before it, or since the request came.
+double Results::note_times(Sequence& sequence) {
+  const auto now = Sequence::Clock::now();
+  const bool is_first = sequence.n_generated() == 0;
+  const double token_ms = elapsed_ms(is_first ? sequence.arrived : sequence.last_token, now);
+  sequence.last_token = now;
+  if (!is_first) return token_ms;
+  GenerationStats& stats = sequence.ending.stats;
+  sequence.first_token = now;
+  stats.first_token_ms = token_ms;
+  stats.prefill_ms = elapsed_ms(sequence.first_step, now) - stats.prefix_lookup_ms;
+  add_to(counters_.n_prompt_tokens, sequence.n_prompt);
+  return token_ms;
+}
+
+// False where the caller wants no more.
+bool Results::report(Sequence& sequence, TokenEvent event, size_t row) {
+  const Request& request = *sequence.request;
+  if (request.logprobs) event.logprob = sampler_.logprob(logits_of(row), event.id);
+  if (request.n_logprobs > 0) event.top = sampler_.top_logprobs(logits_of(row), request.n_logprobs);
+  return sequence.sink->on_token(event);
+}
+
+bool Results::is_stop(const Request& request, TokenId id) const {
+  const auto holds = [id](const std::vector<TokenId>& ids) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  };
+  return holds(request.stop_tokens) || (!request.ignore_eos && holds(end_tokens_));
+}
+
+// What the model gives after position `pos` is no prediction: that is this request's end, and no other's.
+void Results::fail_nonfinite(Sequence& sequence, uint32_t pos) {
+  add_to(counters_.n_nonfinite_logits, 1);
+  sequence.failure = Error{
+      ErrorCode::kInternal,
+      fmt::format("the model gave no finite logit, NaN or an infinity after position {}: its weights are damaged, "
+                  "or its numbers overflow",
+                  pos),
+      "logits"};
+  sequence.ending.error = &*sequence.failure;
+  sequence.finish(FinishReason::kError);
+}
+
+std::span<const float> Results::logits_of(size_t row) const {
+  return backend_.read(outputs_.logits).subspan(outputs_.n_vocab * row, outputs_.n_vocab);
+}
+
+}  // namespace realizar

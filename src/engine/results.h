@@ -1,0 +1,55 @@
+// What becomes of a step's results: chosen tokens, scores of known ones, pooled vectors, and what of the computed
+// positions others may find. Ends sequences that have what they wanted. One thread, the engine's.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backend/backend.h"
+#include "engine/counters.h"
+#include "engine/scheduler.h"
+#include "engine/sequence.h"
+#include "sampling/sampler.h"
+
+namespace realizar {
+
+// Where the forward pass leaves what is read of it.
+struct ForwardOutputs {
+  ActId hidden = kNoAct;  // [n_logit_rows, d_model]
+  ActId logits = kNoAct;  // [n_logit_rows, n_vocab]
+  uint32_t n_vocab = 0;
+};
+
+class Results {
+ public:
+  // `backend` and `counters` must outlive it. `end_tokens` stop every request that does not ignore them.
+  Results(const Backend& backend, const ForwardOutputs& outputs, std::vector<TokenId> end_tokens,
+          EngineCounters& counters);
+
+  // Takes what the backend has computed of the chunks, whose logit rows come in the order of the chunks.
+  void take(std::span<const SequencePtr> running, std::span<const PlannedChunk> chunks);
+
+ private:
+  void take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_row);
+  void take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_row);
+  void take_row(Sequence& sequence, uint32_t pos, size_t row);
+  void pool_row(Sequence& sequence, uint32_t pos, size_t row);
+  void report_row(Sequence& sequence, uint32_t pos, size_t row);
+  void take_token(Sequence& sequence, size_t row);
+  TokenId choose_token(const Sequence& sequence, size_t row);
+  double note_times(Sequence& sequence);
+  bool report(Sequence& sequence, TokenEvent event, size_t row);
+  bool is_stop(const Request& request, TokenId id) const;
+  void fail_nonfinite(Sequence& sequence, uint32_t pos);
+  std::span<const float> logits_of(size_t row) const;
+
+  const Backend& backend_;
+  const ForwardOutputs outputs_;
+  const std::vector<TokenId> end_tokens_;
+  const bool phases_agree_;  // of the backend
+  EngineCounters& counters_;
+  Sampler sampler_;
+  std::vector<uint64_t> allowed_;  // a constraint's tokens
+};
+
+}  // namespace realizar

@@ -1,0 +1,97 @@
+#include "engine/sequence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sampling/sampler.h"
+
+namespace realizar {
+namespace {
+
+Status check_prompt(std::span<const TokenId> prompt, const SequenceLimits& limits) {
+  if (prompt.empty()) return invalid_argument("the prompt is empty", "prompt");
+  for (const TokenId id : prompt) {
+    if (to_index(id) < 0 || static_cast<uint32_t>(to_index(id)) >= limits.n_vocab) {
+      return invalid_argument(
+          fmt::format("prompt: expected token ids below {}, actual {}", limits.n_vocab, to_index(id)), "prompt");
+    }
+  }
+  if (prompt.size() > limits.n_ctx) {
+    return context_length_exceeded(fmt::format("the prompt has {} tokens, the context {}", prompt.size(), limits.n_ctx),
+                                   "prompt", prompt.size(), limits.n_ctx);
+  }
+  return {};
+}
+
+Status check(const Request& request, const SequenceLimits& limits) {
+  RZ_CHECK_OK(check_prompt(request.prompt, limits));
+  if (request.n_logprobs > limits.n_vocab) {
+    return invalid_argument(
+        fmt::format("n_logprobs: expected at most {}, actual {}", limits.n_vocab, request.n_logprobs), "n_logprobs");
+  }
+  return validate(request.sampling, limits.n_vocab);
+}
+
+}  // namespace
+
+const char* to_string(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kContext:
+      return "context";
+    case FinishReason::kCancelled:
+      return "cancelled";
+    case FinishReason::kDeadline:
+      return "deadline";
+    case FinishReason::kError:
+      return "error";
+  }
+  return "stop";
+}
+
+Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, const SequenceLimits& limits,
+                                  BlockPool& pool) {
+  RZ_CHECK_OK(check(request, limits));
+  auto sequence = std::make_unique<Sequence>();
+  sequence->request = &request;
+  sequence->sink = &sink;
+  sequence->arrived = Sequence::Clock::now();
+  if (request.timeout_ms) sequence->deadline = sequence->arrived + std::chrono::milliseconds(*request.timeout_ms);
+  sequence->n_prompt = static_cast<uint32_t>(request.prompt.size());
+  sequence->ending.stats.n_prompt = sequence->n_prompt;
+  const uint32_t n_room = limits.n_ctx - sequence->n_prompt;
+  if (request.pooling == Pooling::kNone) sequence->n_wanted = std::min(request.max_tokens.value_or(n_room), n_room);
+  const bool wants_all = request.pooling == Pooling::kMean || request.prompt_logprobs;
+  const bool wants_last = request.pooling != Pooling::kNone || sequence->n_wanted > 0;
+  sequence->first_wanted = wants_all ? 0 : sequence->n_prompt - (wants_last ? 1 : 0);
+  sequence->tokens.reserve(size_t{sequence->n_prompt} + sequence->n_wanted);
+  sequence->tokens.assign(request.prompt.begin(), request.prompt.end());
+  sequence->drafts.reserve(limits.n_draft);
+  sequence->cache = SequenceCache(pool, request.cache_salt, request.tenant, sequence->n_prompt + sequence->n_wanted);
+  if (request.trace) sequence->operations = std::make_unique<OpTable>();
+  if (request.pooling != Pooling::kNone) sequence->embedding.assign(limits.d_model, 0.0f);
+  return sequence;
+}
+
+FinishReason Sequence::reason_when_full() const {
+  return request->max_tokens == n_wanted ? FinishReason::kLength : FinishReason::kContext;
+}
+
+void Sequence::give_back() {
+  cache.release();
+  drafts.clear();
+  leader = SeqId{0};
+}
+
+void Sequence::finish(FinishReason reason) {
+  if (ended) return;
+  ended = reason;
+  if (reason != FinishReason::kError) cache.offer_tail(tokens);
+  give_back();
+}
+
+}  // namespace realizar

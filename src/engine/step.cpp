@@ -1,0 +1,110 @@
+#include "engine/step.h"
+
+#include <algorithm>
+
+#include "base/counter.h"
+#include "engine/drafter.h"
+
+namespace realizar {
+namespace {
+
+void note_step(StepTimes& times, double s) {
+  const bool is_first = times.n.load(std::memory_order_relaxed) == 0;
+  const double min_s = times.min_s.load(std::memory_order_relaxed), max_s = times.max_s.load(std::memory_order_relaxed);
+  times.min_s.store(is_first ? s : std::min(min_s, s), std::memory_order_relaxed);
+  times.max_s.store(std::max(max_s, s), std::memory_order_relaxed);
+  add_to(times.sum_s, s);
+  add_to(times.sum_of_squares, s * s);
+  add_to(times.n, 1);
+}
+
+}  // namespace
+
+Step::Step(Backend& backend, ProgramId forward, const BackendLimits& limits, uint32_t n_vocab,
+           const EngineOptions& options, EngineCounters& counters)
+    : backend_(backend),
+      forward_(forward),
+      limits_(limits),
+      n_draft_(options.n_draft),
+      max_bulk_beside_(options.max_bulk_beside),
+      counters_(counters),
+      batch_builder_(limits.max_rows, limits.max_seqs),
+      choice_builder_(backend, options.choose_on_host ? 0 : limits.max_logit_rows, n_vocab),
+      budget_(limits.max_rows) {
+  chunks_.reserve(limits.max_seqs);
+  max_drafts_.reserve(limits.max_seqs);
+}
+
+Status Step::draft(std::span<const SequencePtr> running) {
+  if (n_draft_ == 0) return {};
+  limit_drafts(running);
+  if (drafter_ != nullptr) return drafter_->draft(running, max_drafts_);
+  for (size_t i = 0; i < running.size(); ++i) {
+    draft_from_history(running[i]->tokens, max_drafts_[i], running[i]->drafts);
+  }
+  return {};
+}
+
+// Guesses are wanted for decoding sequences, as far as the step has rows for them and the sequence wants tokens.
+void Step::limit_drafts(std::span<const SequencePtr> running) {
+  const uint32_t n_rows = limits_.max_logit_rows;
+  uint32_t n_left = n_rows - std::min(static_cast<uint32_t>(running.size()), n_rows);
+  max_drafts_.clear();
+  for (const SequencePtr& sequence : running) {
+    const bool is_decoding = sequence->is_decoding() && sequence->n_computed() + 1 == sequence->n_known();
+    const bool wants_several = is_decoding && sequence->n_wanted > sequence->n_generated();
+    const uint32_t n_useful = wants_several ? sequence->n_wanted - sequence->n_generated() - 1 : 0;
+    max_drafts_.push_back(std::min({n_draft_, n_useful, n_left}));
+    n_left -= max_drafts_.back();
+  }
+}
+
+bool Step::plan(std::span<const SequencePtr> running, size_t n_waiting) {
+  const uint32_t n_bulk = max_bulk_beside_ > 0 ? max_bulk_beside_ : budget_.plan(demand_of(running, n_waiting));
+  plan_step(running, {limits_.max_rows, limits_.max_logit_rows, n_bulk}, chunks_);
+  return std::all_of(chunks_.begin(), chunks_.end(), [&](const PlannedChunk& chunk) {
+    Sequence& sequence = *running[chunk.seq_idx];
+    return sequence.cache.reserve(sequence.n_computed() + chunk.n_tokens);
+  });
+}
+
+Status Step::run(std::span<const SequencePtr> running) {
+  const bool wants_trace =
+      observer_ || std::any_of(running.begin(), running.end(), [](const auto& s) { return s->operations != nullptr; });
+  if (wants_trace != is_traced_) backend_.set_trace(is_traced_ = wants_trace);
+  batch_ = batch_builder_.build(running, chunks_);
+  batch_.choices = choice_builder_.build(running, chunks_);
+  backend_.run(forward_, batch_);
+  RZ_CHECK_OK(backend_.wait());
+  if (observer_) observer_(batch_.n_rows(), backend_.last_trace());
+  note_operations(running);
+  return {};
+}
+
+// A step's operations are those of all who have a part in it.
+void Step::note_operations(std::span<const SequencePtr> running) {
+  if (!is_traced_) return;
+  for (const PlannedChunk& chunk : chunks_) {
+    OpTable* operations = running[chunk.seq_idx]->operations.get();
+    if (operations != nullptr) operations->add(batch_.n_rows(), backend_.last_trace());
+  }
+}
+
+void Step::observe(double ms) {
+  const StepWork work = work_of(chunks_);
+  budget_.observe(work, ms);
+  publish_costs(StepBudget::kind_of(work.n_decode_rows));
+  note_step(work.n_prompt_tokens > 0 ? counters_.prefill_steps : counters_.decode_steps, ms / 1e3);
+  const auto bound = std::lower_bound(kStepBoundsMs.begin(), kStepBoundsMs.end(), ms);
+  add_to(counters_.n_steps_in_class[static_cast<size_t>(bound - kStepBoundsMs.begin())], 1);
+}
+
+void Step::publish_costs(size_t kind) {
+  const StepBudget::Costs costs = budget_.costs(kind);
+  StepCostGauges& gauges = counters_.step_costs[kind];
+  gauges.decode_ms.store(costs.decode_ms, std::memory_order_relaxed);
+  gauges.prompt_fixed_ms.store(costs.prompt_fixed_ms, std::memory_order_relaxed);
+  gauges.prompt_token_ms.store(costs.prompt_token_ms, std::memory_order_relaxed);
+}
+
+}  // namespace realizar

@@ -1,0 +1,68 @@
+// What one step computes: guesses, a plan, a batch, and its run on the backend. Owns the arrays, sized at construction,
+// so that a step allocates nothing; knows nothing of what becomes of the results. One thread, the engine's.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "backend/backend.h"
+#include "engine/batch_builder.h"
+#include "engine/choice_builder.h"
+#include "engine/counters.h"
+#include "engine/engine_options.h"
+#include "engine/model_drafter.h"
+#include "engine/scheduler.h"
+#include "engine/step_budget.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+// Is told the operations of a step and the tokens that it computed.
+using StepObserver = std::function<void(uint32_t n_tokens, std::span<const OpTiming> timings)>;
+
+class Step {
+ public:
+  // `backend`, on which `forward` was compiled, and `counters` must outlive it.
+  Step(Backend& backend, ProgramId forward, const BackendLimits& limits, uint32_t n_vocab, const EngineOptions& options,
+       EngineCounters& counters);
+
+  // Guesses by another model from now on; null: from the text so far.
+  void set_drafter(ModelDrafter* drafter) { drafter_ = drafter; }
+  // Traces every step from now on. Without an observer, only steps of requests that want a trace have one.
+  void set_observer(StepObserver observer) { observer_ = std::move(observer); }
+
+  // Guesses what comes next for those that decode. Errors: Internal.
+  Status draft(std::span<const SequencePtr> running);
+  // Decides the step's chunks and takes the blocks for them. False: too few are free; another call is to follow when
+  // some sequence was put back.
+  bool plan(std::span<const SequencePtr> running, size_t n_waiting);
+  // Computes the chunks; the backend has the results. Errors: Internal.
+  Status run(std::span<const SequencePtr> running);
+  // Learns from the time that the step took in all.
+  void observe(double ms);
+
+  std::span<const PlannedChunk> chunks() const { return chunks_; }  // in the order of their logit rows
+
+ private:
+  void limit_drafts(std::span<const SequencePtr> running);
+  void note_operations(std::span<const SequencePtr> running);
+  void publish_costs(size_t kind);
+
+  Backend& backend_;
+  const ProgramId forward_;
+  const BackendLimits limits_;
+  const uint32_t n_draft_, max_bulk_beside_;
+  EngineCounters& counters_;
+  BatchBuilder batch_builder_;
+  ChoiceBuilder choice_builder_;
+  StepBudget budget_;
+  StepBatch batch_;  // of the step whose results are read
+  std::vector<PlannedChunk> chunks_;
+  std::vector<uint32_t> max_drafts_;  // of each running sequence
+  ModelDrafter* drafter_ = nullptr;
+  StepObserver observer_;
+  bool is_traced_ = false;
+};
+
+}  // namespace realizar
