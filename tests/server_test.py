@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -107,12 +108,13 @@ class Closed(Exception):
 class Client:
     """One connection; reads replies as HTTP/1.1 says."""
 
-    def __init__(self, port, receive_bytes=0):
+    def __init__(self, port, receive_bytes=0, source="127.0.0.1"):
         self.socket = socket.socket()
         if receive_bytes > 0:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         self.socket.settimeout(DEADLINE_S)
         try:
+            self.socket.bind((source, 0))
             self.socket.connect(("127.0.0.1", port))
         except OSError:
             self.socket.close()
@@ -435,6 +437,29 @@ class Requests(Case):
             for other, capital in capitals.items():
                 self.assertEqual(capital in words, other == country, words)
             client.socket.close()
+
+
+class GlobalPriority(Case):
+    """Requests of two addresses wait for the one place that there is."""
+    ARGS = ("--max-seqs", "1", "--global-priority")
+
+    def n_requests(self, state):
+        return self.server.metric(f"vllm:num_requests_{state}")
+
+    def test_the_priority_of_a_request_counts_against_all_others(self):
+        long = {**CHAT, "ignore_eos": True, "max_tokens": 1500}
+        with self.server.connect() as served, self.server.connect() as urgent, \
+                self.server.connect(source="127.0.0.2") as other:
+            with served:
+                served.send(post({**long, "stream": True}))
+                self.server.until(lambda: self.n_requests("running") == 1, "the first request to run")
+                urgent.send(post({**CHAT, "max_tokens": 1, "priority": -5}))
+                other.send(post(long))
+                self.server.until(lambda: self.n_requests("waiting") == 2, "the others to wait")
+            self.assertEqual(urgent.reply().status, 200)
+            # The address that was served less would have come first, and been answered by now.
+            self.assertEqual(select.select([other.socket], [], [], 0)[0], [])
+        self.server.until(lambda: self.n_requests("running") == 0, "the last request to end")
 
 
 class Metrics(Case):

@@ -157,13 +157,9 @@ int serve(ServeArgs& args) {
   if (options.wipe_cache && options.cache_dir.empty()) {
     return fail(invalid_argument("--wipe-cache is for the folder of --cache-dir, which is not given", "wipe_cache"));
   }
-  const uint32_t max_seqs = options.load.max_seqs, kv_tokens = options.load.kv_tokens,
-                 max_bulk_beside = options.load.max_bulk_beside;
   options.load = args.load.options;
-  options.load.max_seqs = max_seqs;
-  options.load.max_bulk_beside = max_bulk_beside;
-  options.load.max_batch_tokens = std::max(options.load.max_batch_tokens, max_seqs * (1 + options.load.n_draft));
-  options.load.kv_tokens = kv_tokens;
+  options.load.max_batch_tokens =
+      std::max(options.load.max_batch_tokens, options.load.max_seqs * (1 + options.load.n_draft));
   options.load.kv_contexts = kDefaultContexts;
   if (!server::is_loopback(options.http.host) && options.api_keys_file.empty() && options.api_keys.empty()) {
     warn("whoever reaches " + options.http.host + " may use this server; --api-keys FILE asks for a key");
@@ -182,7 +178,7 @@ int serve(ServeArgs& args) {
 }
 
 void add_engine_flags(Flags flags, ServeArgs& args) {
-  LoadOptions& load = args.options.load;
+  LoadOptions& load = args.load.options;
   load.max_seqs = 64;
   flags = flags.group("Engine").advanced();
   flags.option("--max-seqs", load.max_seqs, "Requests that run together").in_range(1, 4096).with_default().common();
