@@ -93,6 +93,13 @@ std::vector<float> prompt_logprobs_alone(const Request& request, uint32_t n_voca
   return logprobs;
 }
 
+Request request_of(uint32_t n_prompt, uint32_t max_tokens) {
+  Request request;
+  request.prompt.assign(n_prompt, TokenId{1});
+  request.max_tokens = max_tokens;
+  return request;
+}
+
 class Recorder final : public RequestSink {
  public:
   bool on_token(const TokenEvent& event) override {
@@ -171,9 +178,11 @@ void check_blocks(const Engine& engine) {
   const BlockPool& pool = engine.pool();
   RC_ASSERT(pool.is_consistent());
   std::map<uint32_t, uint32_t> n_holders;
-  for (const SequencePtr& sequence : engine.running()) {
-    RC_ASSERT(sequence->cache.blocks().size() * pool.block_tokens() >= sequence->n_computed());
-    for (const BlockId block : sequence->cache.blocks()) ++n_holders[to_index(block)];
+  for (const auto sequences : {engine.running(), engine.idle_sequence()}) {
+    for (const SequencePtr& sequence : sequences) {
+      RC_ASSERT(sequence->cache.blocks().size() * pool.block_tokens() >= sequence->n_computed());
+      for (const BlockId block : sequence->cache.blocks()) ++n_holders[to_index(block)];
+    }
   }
   for (uint32_t block = 0; block < pool.n_blocks(); ++block) {
     RC_ASSERT(pool.n_holders(BlockId{block}) == n_holders[block]);
@@ -191,7 +200,11 @@ void run_schedule(Rig& rig, std::vector<Arrival>& arrivals, std::vector<Recorder
     }
     RC_ASSERT(engine.step().ok());
     check_blocks(engine);
+    if (!engine.has_idle_work()) continue;
+    RC_ASSERT(engine.idle_step().ok());
+    check_blocks(engine);
   }
+  engine.cancel_all();
 }
 
 TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
@@ -233,6 +246,112 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
       }
     }
   }));
+}
+
+// A chat on a backend whose phases differ: what of an answer is found again, the idle engine has computed.
+class IdleEngine : public ::testing::Test {
+ protected:
+  explicit IdleEngine(bool is_wanted = true)
+      : rig_({.max_seqs = 2, .max_batch_tokens = 16, .block_tokens = 8, .idle_prefill = is_wanted}) {}
+
+  Generation generate(const Request& request) {
+    Generation generation = engine_.generate(request, {}).value();
+    EXPECT_EQ(generation.tokens, tokens_alone(request, rig_.n_vocab()));
+    return generation;
+  }
+  // The turn after `request`, whose answer has been given.
+  Request next_turn(const Request& request) {
+    Request next = request;
+    for (const TokenId id : tokens_alone(request, rig_.n_vocab())) next.prompt.push_back(id);
+    next.prompt.push_back(TokenId{0});
+    return next;
+  }
+  void work_to_the_end() {
+    while (engine_.has_idle_work()) ASSERT_TRUE(engine_.idle_step().ok());
+  }
+  uint64_t n_computed() const { return engine_.counters().n_idle_prefill_tokens; }
+
+  Rig rig_;
+  Engine& engine_ = rig_.engine();
+  const Request first_ = request_of(21, 30);
+};
+
+class IdleEngineWithoutPrefill : public IdleEngine {
+ protected:
+  IdleEngineWithoutPrefill() : IdleEngine(false) {}
+};
+
+TEST_F(IdleEngine, MakesAnAnswerPartOfTheNextTurnsPrefix) {
+  EXPECT_FALSE(engine_.has_idle_work());
+  generate(first_);
+  EXPECT_TRUE(engine_.has_idle_work());
+  work_to_the_end();
+  EXPECT_EQ(n_computed(), 30u);
+  EXPECT_EQ(engine_.pool().n_free(), engine_.pool().n_blocks());
+  const Request second = next_turn(first_);
+  EXPECT_EQ(generate(second).stats.n_cached, 51u);
+  EXPECT_EQ(generate(first_).stats.n_cached, 20u) << "the first turn is found as it was";
+}
+
+TEST_F(IdleEngineWithoutPrefill, LeavesTheAnswerToTheNextTurn) {
+  generate(first_);
+  EXPECT_FALSE(engine_.has_idle_work());
+  EXPECT_EQ(generate(next_turn(first_)).stats.n_cached, 21u);
+}
+
+TEST_F(IdleEngine, LetsARequestInAtOnceAndGoesOnAfterIt) {
+  generate(first_);
+  ASSERT_TRUE(engine_.idle_step().ok());
+  EXPECT_EQ(n_computed(), 16u);
+  EXPECT_LT(engine_.pool().n_free(), engine_.pool().n_blocks());
+  const Request other = request_of(5, 3);
+  Recorder recorder;
+  engine_.submit(std::move(*engine_.prepare(other, recorder)));
+  EXPECT_EQ(engine_.pool().n_free(), engine_.pool().n_blocks()) << "it has all blocks to itself";
+  EXPECT_FALSE(engine_.has_idle_work());
+  while (!engine_.is_idle()) ASSERT_TRUE(engine_.step().ok());
+  EXPECT_EQ(recorder.tokens, tokens_alone(other, rig_.n_vocab()));
+  work_to_the_end();
+  EXPECT_EQ(n_computed(), 30u) << "nothing was computed twice";
+  EXPECT_EQ(generate(next_turn(first_)).stats.n_cached, 51u);
+}
+
+TEST_F(IdleEngine, TakesUpWhatItHasLeftInTheNextTurn) {
+  generate(first_);
+  ASSERT_TRUE(engine_.idle_step().ok());
+  EXPECT_EQ(generate(next_turn(first_)).stats.n_cached, 37u);
+}
+
+TEST_F(IdleEngine, ForgetsTheAnswersOfATenantWithItsPrefixes) {
+  Request other = first_;
+  other.tenant = other.cache_salt = 7;
+  generate(first_);
+  generate(other);
+  ASSERT_TRUE(engine_.idle_step().ok());  // the other's
+  engine_.forget_prefixes(7);
+  work_to_the_end();
+  EXPECT_EQ(n_computed(), 16u + 30u + 5u) << "the prompt's last tokens too: tails are forgotten whose ever they are";
+  EXPECT_EQ(generate(next_turn(other)).stats.n_cached, 0u);
+  EXPECT_EQ(generate(next_turn(first_)).stats.n_cached, 51u);
+}
+
+TEST_F(IdleEngine, TrustsNothingAfterAStepThatFailed) {
+  generate(first_);
+  rig_.backend().fail_step(false);
+  EXPECT_FALSE(engine_.idle_step().ok());
+  EXPECT_FALSE(engine_.has_idle_work());
+  EXPECT_EQ(engine_.pool().n_free(), engine_.pool().n_blocks());
+  EXPECT_EQ(generate(next_turn(first_)).stats.n_cached, 0u);
+}
+
+// Whoever ends without an answer, or with less than a block of it, leaves nothing to be done.
+TEST_F(IdleEngine, LeavesShortAnswersAndVectorsAlone) {
+  generate(request_of(21, 7));
+  Request pooled = request_of(21, 0);
+  pooled.pooling = Pooling::kLast;
+  ASSERT_TRUE(engine_.generate(pooled, {}).ok());
+  ASSERT_TRUE(engine_.logits(request_of(40, 0).prompt, 10, 1).ok());
+  EXPECT_FALSE(engine_.has_idle_work());
 }
 
 // What a reader sleeps on.
@@ -359,13 +478,6 @@ TEST(Scheduling, AFullQueueAndASlowReaderAreTurnedAway) {
   EXPECT_EQ(n_tokens, 7u);
   EXPECT_TRUE(slow->end()->reader_was_slow);
   EXPECT_EQ(slow->end()->reason, FinishReason::kCancelled);
-}
-
-Request request_of(uint32_t n_prompt, uint32_t max_tokens) {
-  Request request;
-  request.prompt.assign(n_prompt, TokenId{1});
-  request.max_tokens = max_tokens;
-  return request;
 }
 
 // The logits after token 2 are no prediction: whoever has it ends there, and nobody else.

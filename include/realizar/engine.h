@@ -34,8 +34,11 @@ struct LoadOptions {
   std::string layer_dir = {};
   uint64_t host_cache_mb = 1024;  // of the host's memory, for cached prefixes that the GPU has no room for
   std::string choose = "device";  // who draws tokens where the GPU can: "device", or "host" from the logits
-  bool warm_up = false;           // run steps of every usual size, so that the first requests take no longer
-  bool check = false;             // compare the logits of a short prompt with another backend's
+  // Between requests, compute answers again as parts of prompts where that has an arithmetic of its own (AMX, GPUs), so
+  // that the next turn of a chat finds them cached: a server by itself, others by idle_step.
+  bool idle_prefill = true;
+  bool warm_up = false;  // run steps of every usual size, so that the first requests take no longer
+  bool check = false;    // compare the logits of a short prompt with another backend's
   // Kernels of the cpu backend: "auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon",
   // "dotprod", "i8mm".
   std::string isa = "auto";
@@ -160,6 +163,11 @@ class LanguageModel {
   // Stops a running generate from another thread; it returns with kCancelled. A call before generate has begun, or
   // after it has returned, has no effect.
   void cancel();
+  // Between requests: there is an answer that the next turn of its chat would have to compute again as a part of its
+  // prompt. idle_step does some of that now, for about 50 ms or 64 tokens; a request that comes goes first. Errors:
+  // Internal, after which there is nothing left to do.
+  bool has_idle_work() const;
+  Status idle_step();
   // Forgets cached prefixes; `wipe`: and zeroes what prompts and answers have left in memory.
   void clear_cache(bool wipe = false);
 

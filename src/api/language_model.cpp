@@ -153,6 +153,12 @@ Result<std::vector<float>> LanguageModel::logits(std::span<const TokenId> tokens
 void LanguageModel::cancel() {
   impl_->loaded->engine->cancel();
 }
+bool LanguageModel::has_idle_work() const {
+  return impl_->loaded->engine->has_idle_work();
+}
+Status LanguageModel::idle_step() {
+  return impl_->loaded->engine->idle_step();
+}
 void LanguageModel::clear_cache(bool wipe) {
   Engine& engine = *impl_->loaded->engine;
   engine.forget_prefixes();

@@ -211,6 +211,7 @@ Result<EngineOptions> LoadedModel::engine_options(const ModelConfig& config, con
   engine_options.max_seqs = options.max_seqs;
   engine_options.max_batch_tokens = options.max_batch_tokens;
   engine_options.max_bulk_beside = options.max_bulk_beside;
+  engine_options.idle_prefill = options.idle_prefill;
   engine_options.priority_scope = options.global_priority ? PriorityScope::kAll : PriorityScope::kTenant;
   const uint32_t n_contexts =
       options.kv_contexts > 0 ? std::min(options.kv_contexts, options.max_seqs) : options.max_seqs;

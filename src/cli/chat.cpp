@@ -4,13 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <sstream>
+#include <thread>
 #include <vector>
 
+#include "base/caught.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "cli/chat_settings.h"
@@ -41,6 +44,31 @@ std::string name_of(const ModelInfo& info) {
   return printable(info.name.empty() ? info.path : info.name);
 }
 
+// Lets the model work on a thread of its own while a person reads and types. A chat goes on without it.
+class IdleWork {
+ public:
+  explicit IdleWork(LanguageModel& model) {
+    if (!model.has_idle_work()) return;
+    static_cast<void>(caught([&] {
+      thread_ = std::thread([this, &model] {
+        while (!stops_.load(std::memory_order_relaxed) && model.has_idle_work()) {
+          static_cast<void>(model.idle_step().ok());
+        }
+      });
+    }));
+  }
+  ~IdleWork() {
+    stops_.store(true, std::memory_order_relaxed);
+    if (thread_.joinable()) thread_.join();
+  }
+  IdleWork(const IdleWork&) = delete;
+  IdleWork& operator=(const IdleWork&) = delete;
+
+ private:
+  std::atomic<bool> stops_{false};
+  std::thread thread_;
+};
+
 class Chat {
  public:
   Chat(LanguageModel& model, ChatOptions& options)
@@ -56,7 +84,7 @@ class Chat {
     say("Chat with " + name_of(model_.info()) + ". /help lists the commands.\n");
     std::string message;
     while (!is_over_) {
-      switch (input_.read(message)) {
+      switch (read(message)) {
         case LineStatus::kEnd:
           say("\n");
           return exit_code_;
@@ -84,6 +112,12 @@ class Chat {
   };
 
   static const std::vector<Command>& commands();
+
+  LineStatus read(std::string& message) {
+    std::optional<IdleWork> idle_work;
+    if (stdin_is_terminal() && !options_.trace.wanted()) idle_work.emplace(model_);
+    return input_.read(message);
+  }
 
   void take(const std::string& message) {
     std::istringstream words(message);

@@ -27,7 +27,7 @@ struct ServeArgs {
   LoadFlags load;
   server::ServerOptions options;
   uint64_t memory_mb = 0, cache_dir_mb = 1024;
-  bool no_page = false, no_metrics = false;
+  bool no_page = false, no_metrics = false, no_idle_prefill = false;
 };
 
 // "ID=PATH", or a path whose name without its ending is the id.
@@ -161,6 +161,7 @@ int serve(ServeArgs& args) {
   options.load.max_batch_tokens =
       std::max(options.load.max_batch_tokens, options.load.max_seqs * (1 + options.load.n_draft));
   options.load.kv_contexts = kDefaultContexts;
+  options.load.idle_prefill = !args.no_idle_prefill;
   if (!server::is_loopback(options.http.host) && options.api_keys_file.empty() && options.api_keys.empty()) {
     warn("whoever reaches " + options.http.host + " may use this server; --api-keys FILE asks for a key");
   }
@@ -190,6 +191,9 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
       .with_default();
   flags.option("--max-queue", args.options.max_queue, "Requests that wait for a model; beyond that: 429")
       .with_default();
+  flags.flag("--no-idle-prefill", args.no_idle_prefill,
+             "Between requests, do not compute finished answers again as parts of prompts; with AMX and on GPUs, the "
+             "next turn of a chat then computes the answer before it");
   flags.flag(
       "--global-priority", load.global_priority,
       "Compare the priorities of all requests; otherwise keys, or without keys addresses, have equal shares, and "

@@ -34,8 +34,10 @@ void end_each(std::span<const SequencePtr> sequences, FinishReason reason, const
 
 }  // namespace
 
-Admission::Admission(BlockPool& pool, const EngineOptions& options, bool phases_agree, EngineCounters& counters)
+Admission::Admission(BlockPool& pool, IdlePrefill& idle_prefill, const EngineOptions& options, bool phases_agree,
+                     EngineCounters& counters)
     : pool_(pool),
+      idle_prefill_(idle_prefill),
       max_seqs_(options.max_seqs),
       priority_scope_(options.priority_scope),
       phases_agree_(phases_agree),
@@ -139,15 +141,15 @@ bool Admission::try_admit(Sequence& sequence) {
   return true;
 }
 
-// Tokens that may come from the cache, those before the first row that is wanted.
+// Counts the tokens that may come from the cache: those before the first row that is wanted.
 uint32_t Admission::n_cacheable(const Sequence& sequence) const {
   if (sequence.wants_logits) return 0;
   const bool has_other_bits = sequence.n_generated() > 0 && !phases_agree_;
   return has_other_bits ? std::min(sequence.n_prompt, sequence.first_wanted) : sequence.first_wanted;
 }
 
-// After the whole blocks: a cached block that begins with the next tokens is copied, unless another sequence that is
-// waited for will bring more.
+// Copies the cached block that begins with the tokens after the whole blocks, unless another sequence will bring more:
+// then that one is waited for.
 void Admission::take_tail_or_follow(Sequence& sequence, std::span<const SequencePtr> earlier) {
   const auto tokens = phases_agree_ ? std::span(sequence.tokens) : std::span(sequence.tokens).first(sequence.n_prompt);
   const uint32_t limit = n_cacheable(sequence);
@@ -240,7 +242,12 @@ void Admission::close(Sequence& sequence) {
   shares_.leave(sequence.request->tenant);
   const bool has_run = sequence.first_step != Sequence::Clock::time_point{};
   if (has_run) add_to(ending.stats.n_cached > 0 ? counters_.n_warm_requests : counters_.n_cold_requests, 1);
+  const bool is_remembered = idle_prefill_.wants(sequence);
+  IdlePrefill::Answer answer{{}, sequence.n_prompt, sequence.request->cache_salt, sequence.request->tenant};
   sequence.sink->on_end(ending);
+  if (!is_remembered) return;
+  answer.tokens = std::move(sequence.tokens);
+  idle_prefill_.remember(std::move(answer));
 }
 
 }  // namespace realizar

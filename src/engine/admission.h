@@ -8,6 +8,7 @@
 #include "engine/counters.h"
 #include "engine/engine_options.h"
 #include "engine/fair_share.h"
+#include "engine/idle_prefill.h"
 #include "engine/model_drafter.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
@@ -17,8 +18,10 @@ namespace realizar {
 
 class Admission {
  public:
-  // `pool` and `counters` must outlive it. phases_agree: the backend computes prompts and answers by one arithmetic.
-  Admission(BlockPool& pool, const EngineOptions& options, bool phases_agree, EngineCounters& counters);
+  // All that is referred to must outlive it. `idle_prefill` gets the finished answers. phases_agree: the backend
+  // computes prompts and answers by one arithmetic.
+  Admission(BlockPool& pool, IdlePrefill& idle_prefill, const EngineOptions& options, bool phases_agree,
+            EngineCounters& counters);
 
   // It is told of every sequence that runs no more. It must outlive the running ones; null: there is none.
   void set_drafter(ModelDrafter* drafter) { drafter_ = drafter; }
@@ -53,6 +56,7 @@ class Admission {
   void close(Sequence& sequence);
 
   BlockPool& pool_;
+  IdlePrefill& idle_prefill_;
   const uint32_t max_seqs_;
   const PriorityScope priority_scope_;
   const bool phases_agree_;

@@ -40,6 +40,7 @@ struct EngineCounters {
   std::atomic<uint64_t> n_saved_blocks{0}, n_dropped_blocks{0};  // into the host's memory, and from there for good
   std::atomic<uint64_t> n_restored_blocks{0};                    // that came back from the host's memory
   std::atomic<uint32_t> n_named_blocks{0}, n_stored_blocks{0};   // that can be found now: in the cache, and there
+  std::atomic<uint64_t> n_idle_prefill_tokens{0};                // of answers, computed again while nothing ran
   std::atomic<uint64_t> n_preemptions{0};
   std::atomic<uint64_t> n_nonfinite_logits{0};  // requests that ended since the model gave NaN or infinities
   std::atomic<uint64_t> n_drafted{0}, n_accepted{0};

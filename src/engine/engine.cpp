@@ -95,7 +95,9 @@ Engine::Engine(const Model& model, Backend& backend, ProgramId forward, const Fo
       host_blocks_(backend, n_places_for(options, backend), counters_),
       pool_(n_blocks_for(options), options.block_tokens, random_hash_key(), &host_blocks_,
             n_places_for(options, backend)),
-      admission_(pool_, options, backend.info().phases_agree, counters_),
+      idle_prefill_(pool_, limits_for(options).max_rows, options.idle_prefill && !backend.info().phases_agree,
+                    counters_),
+      admission_(pool_, idle_prefill_, options, backend.info().phases_agree, counters_),
       step_(backend, forward, limits_for(options), outputs.n_vocab, options, counters_),
       results_(backend, outputs, std::move(end_tokens), counters_) {
   counters_.n_blocks = pool_.n_blocks();
@@ -121,6 +123,7 @@ Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) {
 }
 
 void Engine::submit(SequencePtr sequence) {
+  idle_prefill_.pause();
   admission_.submit(std::move(sequence));
   publish_counters();
 }
@@ -147,7 +150,30 @@ Status Engine::try_step() {
   return {};
 }
 
+Status Engine::idle_step() {
+  REQUIRE(is_idle());
+  const Status status = caught([&] { return try_idle_step(); });
+  if (!status.ok()) fail_step(status.error());
+  publish_counters();
+  return status;
+}
+
+Status Engine::try_idle_step() {
+  const auto start = Sequence::Clock::now();
+  const auto chunk = idle_prefill_.plan();
+  if (!chunk) return {};
+  RZ_CHECK_OK(step_.run_alone(idle_prefill_.sequence(), *chunk));
+  idle_prefill_.take(*chunk, elapsed_ms(start, Sequence::Clock::now()));
+  return {};
+}
+
+void Engine::forget_prefixes(std::optional<uint64_t> tenant) {
+  idle_prefill_.forget(tenant);
+  pool_.forget_names(tenant);
+}
+
 void Engine::cancel_all() {
+  idle_prefill_.pause();
   end_all(FinishReason::kCancelled, nullptr);
 }
 
@@ -162,7 +188,7 @@ void Engine::fail_step(const Error& error) {
   counters_.is_device_lost = backend_.is_lost();
   admission_.end_running(FinishReason::kError, &error);
   if (backend_.is_lost()) admission_.end_waiting(FinishReason::kError, &error);
-  pool_.forget_names();
+  forget_prefixes();
 }
 
 // Everything that the bytes of a block depend on.

@@ -20,6 +20,7 @@
 #include "engine/counters.h"
 #include "engine/engine_options.h"
 #include "engine/host_blocks.h"
+#include "engine/idle_prefill.h"
 #include "engine/model_drafter.h"
 #include "engine/results.h"
 #include "engine/sequence.h"
@@ -57,6 +58,10 @@ class Engine {
   bool is_idle() const { return admission_.is_idle(); }
   // Ends everything with kCancelled.
   void cancel_all();
+  // Nothing runs and nothing waits, but there are answers to be computed again for the next turns of their chats.
+  bool has_idle_work() const { return is_idle() && idle_prefill_.has_work(); }
+  // Computes some of that, for about as long as a request that comes may wait. Errors: as step.
+  Status idle_step();
 
   // Runs one request to its end. Errors: as prepare and step; Internal too where the model gives NaN or infinities,
   // which names the position.
@@ -87,7 +92,7 @@ class Engine {
   // backend prepares for each is there before the first request. Forgets all cached prefixes. Errors: as step.
   Status warm_up();
   // Forgets cached prefixes: all of them, or those that `tenant`'s requests have left.
-  void forget_prefixes(std::optional<uint64_t> tenant = std::nullopt) { pool_.forget_names(tenant); }
+  void forget_prefixes(std::optional<uint64_t> tenant = std::nullopt);
   // Zeroes what ended requests have left in memory and no prefix can be found in, between steps and some of it at a
   // time: true when it is all done. What running requests hold is not touched.
   bool wipe_some();
@@ -102,6 +107,7 @@ class Engine {
   // For tests: the blocks, and who holds them.
   const BlockPool& pool() const { return pool_; }
   std::span<const SequencePtr> running() const { return admission_.running(); }
+  std::span<const SequencePtr> idle_sequence() const { return idle_prefill_.sequence(); }
 
   // Guesses by another model from now on; it must outlive the engine. Null: from the text so far.
   void set_drafter(ModelDrafter* drafter);
@@ -114,6 +120,7 @@ class Engine {
          std::vector<TokenId> end_tokens, const EngineOptions& options);
 
   Status try_step();
+  Status try_idle_step();
   void end_all(FinishReason reason, const Error* error);
   void fail_step(const Error& error);
   Status run_until_idle();
@@ -128,6 +135,7 @@ class Engine {
   EngineCounters counters_;
   HostBlocks host_blocks_;
   BlockPool pool_;
+  IdlePrefill idle_prefill_;
   Admission admission_;
   Step step_;
   Results results_;

@@ -19,6 +19,7 @@ struct EngineOptions {
   KvType kv_type = KvType::kF16;
   PriorityScope priority_scope = PriorityScope::kTenant;
   bool choose_on_host = false;  // every token from its logits, also where the backend could choose it
+  bool idle_prefill = true;     // while idle, compute answers again as prompts where that has an arithmetic of its own
   uint64_t host_kv_bytes = 0;   // of the host's memory, for cached prefixes that the device has no room for
 };
 

@@ -96,6 +96,10 @@ void EngineThread::run() {
     tell();
     if (stopping_.load(std::memory_order_relaxed)) break;
     if (engine_.is_idle() && clearing_ != nullptr) continue;
+    if (engine_.has_idle_work()) {
+      static_cast<void>(engine_.idle_step().ok());  // after a failure there is none left
+      continue;
+    }
     if (engine_.is_idle()) {
       n_wake_ups_.wait(n_seen, std::memory_order_acquire);
       continue;

@@ -39,7 +39,7 @@ void Results::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t f
   }
 }
 
-// The last token's row, and those of its drafts for as long as they say what was chosen.
+// Takes the last token's row, and those of its drafts for as long as they say what was chosen.
 void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_row) {
   const uint32_t n_drafted = chunk.n_tokens - 1;
   uint32_t n_right = 0;
@@ -57,7 +57,7 @@ void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t
   add_to(counters_.n_accepted, n_right);
 }
 
-// The row of position `pos`.
+// Uses the row of position `pos` for what the request wants.
 void Results::take_row(Sequence& sequence, uint32_t pos, size_t row) {
   sequence.first_wanted = pos + 1;
   if (sequence.request->pooling != Pooling::kNone) return pool_row(sequence, pos, row);
@@ -79,7 +79,7 @@ void Results::pool_row(Sequence& sequence, uint32_t pos, size_t row) {
   sequence.finish(FinishReason::kStop);
 }
 
-// Logits that are wanted themselves, or score a token that is known.
+// Hands out logits that are wanted themselves, or the score of a token that is known.
 void Results::report_row(Sequence& sequence, uint32_t pos, size_t row) {
   if (!is_prediction(logits_of(row))) return fail_nonfinite(sequence, pos);
   const uint32_t next = pos + 1;
@@ -109,7 +109,7 @@ void Results::take_token(Sequence& sequence, size_t row) {
   if (sequence.n_generated() == sequence.n_wanted) sequence.finish(sequence.reason_when_full());
 }
 
-// The backend's, where it chose; kNoToken where none can be chosen.
+// Takes the backend's choice where it has made one. Gives kNoToken where none can be made.
 TokenId Results::choose_token(const Sequence& sequence, size_t row) {
   const auto chosen = backend_.chosen();
   if (row < chosen.size() && chosen[row] != kNoToken) return chosen[row];
@@ -119,7 +119,7 @@ TokenId Results::choose_token(const Sequence& sequence, size_t row) {
                          is_constrained ? std::span<const uint64_t>(allowed_) : std::span<const uint64_t>());
 }
 
-// Of the token that was chosen: the time since the one before it, or since the request came.
+// Notes that a token has been chosen. Gives the time since the one before it, or since the request came.
 double Results::note_times(Sequence& sequence) {
   const auto now = Sequence::Clock::now();
   const bool is_first = sequence.n_generated() == 0;
@@ -134,7 +134,7 @@ double Results::note_times(Sequence& sequence) {
   return token_ms;
 }
 
-// False where the caller wants no more.
+// Gives false where the caller wants no more.
 bool Results::report(Sequence& sequence, TokenEvent event, size_t row) {
   const Request& request = *sequence.request;
   if (request.logprobs) event.logprob = sampler_.logprob(logits_of(row), event.id);

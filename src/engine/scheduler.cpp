@@ -15,7 +15,7 @@ uint32_t n_pending(const Sequence& seq) {
   return seq.n_known() - seq.n_computed();
 }
 
-// As many of the next n_tokens as there is room for, with the rows of them that are wanted.
+// Counts how many of the next n_tokens there is room for, with the rows of them that are wanted.
 uint32_t n_fitting(const Sequence& seq, uint32_t n_tokens, const Room& room) {
   const uint32_t n_unwanted = seq.first_wanted - std::min(seq.first_wanted, seq.n_computed());
   return std::min({n_tokens, room.n_bulk, n_unwanted + room.n_logit_rows});

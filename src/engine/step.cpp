@@ -81,6 +81,11 @@ Status Step::run(std::span<const SequencePtr> running) {
   return {};
 }
 
+Status Step::run_alone(std::span<const SequencePtr> sequence, const PlannedChunk& chunk) {
+  chunks_.assign(1, chunk);
+  return run(sequence);
+}
+
 // A step's operations are those of all who have a part in it.
 void Step::note_operations(std::span<const SequencePtr> running) {
   if (!is_traced_) return;

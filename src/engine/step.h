@@ -39,6 +39,8 @@ class Step {
   bool plan(std::span<const SequencePtr> running, size_t n_waiting);
   // Computes the chunks; the backend has the results. Errors: Internal.
   Status run(std::span<const SequencePtr> running);
+  // The same for one chunk, whose blocks are there, of a sequence that does not run.
+  Status run_alone(std::span<const SequencePtr> sequence, const PlannedChunk& chunk);
   // Learns from the time that the step took in all.
   void observe(double ms);
 

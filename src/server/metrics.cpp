@@ -144,6 +144,9 @@ void append_prefix_cache(std::string& text, std::span<const ModelState> models) 
        "Requests that ended, by whether any of their prompt was found there.",
        {{",result=\"hit\"", [](const EngineCounters& c) { return static_cast<double>(c.n_warm_requests); }},
         {",result=\"miss\"", [](const EngineCounters& c) { return static_cast<double>(c.n_cold_requests); }}});
+  tell("realizar_idle_prefill_tokens_total", "counter",
+       "Tokens of answers that were computed again between requests, to be found by the next turns of their chats.",
+       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_idle_prefill_tokens); }}});
   tell("realizar_prefix_inserted_blocks_total", "counter", "Blocks of prompts that can be found from then on.",
        {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_inserted_blocks); }}});
   tell("realizar_prefix_evicted_blocks_total", "counter", "Of these, blocks whose place was wanted for others.",

@@ -1,0 +1,82 @@
+#include "engine/idle_prefill.h"
+
+#include <algorithm>
+
+#include "base/counter.h"
+
+namespace realizar {
+
+IdlePrefill::IdlePrefill(BlockPool& pool, uint32_t max_rows, bool is_wanted, EngineCounters& counters)
+    : pool_(pool),
+      max_rows_(max_rows),
+      is_wanted_(is_wanted),
+      counters_(counters),
+      n_rows_(std::min(kMinRows, max_rows)) {
+  if (is_wanted_) answers_.reserve(kMaxAnswers);
+}
+
+bool IdlePrefill::wants(const Sequence& ended) const {
+  const bool has_failed = ended.ended == FinishReason::kError;
+  return is_wanted_ && !has_failed && !ended.wants_logits && ended.n_generated() >= pool_.block_tokens();
+}
+
+void IdlePrefill::remember(Answer answer) {
+  pause();
+  if (answers_.size() == kMaxAnswers) answers_.erase(answers_.begin());
+  answers_.push_back(std::move(answer));
+}
+
+void IdlePrefill::forget(std::optional<uint64_t> tenant) {
+  pause();
+  std::erase_if(answers_, [&](const Answer& answer) { return !tenant || answer.tenant == *tenant; });
+}
+
+std::optional<PlannedChunk> IdlePrefill::plan() {
+  for (; !answers_.empty(); close()) {
+    if (sequence_ == nullptr && !open(answers_.back())) continue;
+    Sequence& sequence = *sequence_;
+    const uint32_t n_tokens = std::min(sequence.n_known() - sequence.n_computed(), n_rows_);
+    if (n_tokens == 0 || !sequence.cache.reserve(sequence.n_computed() + n_tokens)) continue;
+    return PlannedChunk{0, n_tokens, ChunkKind::kPrompt, 0};
+  }
+  return std::nullopt;
+}
+
+// Begins with an answer. Gives false where blocks of its prompt are gone from the cache: memory is wanted for other
+// things.
+bool IdlePrefill::open(Answer& answer) {
+  sequence_ = std::make_unique<Sequence>();
+  const auto n_tokens = static_cast<uint32_t>(answer.tokens.size());
+  sequence_->request = &request_;
+  sequence_->tokens = std::move(answer.tokens);
+  sequence_->n_prompt = sequence_->first_wanted = n_tokens;
+  SequenceCache& cache = sequence_->cache;
+  cache = SequenceCache(pool_, answer.cache_salt, answer.tenant, n_tokens);
+  cache.adopt_blocks(sequence_->tokens, n_tokens);
+  if (cache.n_computed() + pool_.block_tokens() <= answer.n_prompt) return false;
+  cache.adopt_tail(sequence_->tokens, n_tokens);
+  return true;
+}
+
+void IdlePrefill::take(const PlannedChunk& chunk, double ms) {
+  sequence_->cache.commit(sequence_->tokens, chunk.n_tokens, true);
+  add_to(counters_.n_idle_prefill_tokens, chunk.n_tokens);
+  const double n_rows_in_time = chunk.n_tokens * kStepMs / std::max(ms, kStepMs / max_rows_);
+  n_rows_ = static_cast<uint32_t>(std::min(n_rows_in_time, 2.0 * chunk.n_tokens));
+  n_rows_ = std::clamp(n_rows_, std::min(kMinRows, max_rows_), max_rows_);
+}
+
+void IdlePrefill::pause() {
+  if (sequence_ == nullptr) return;
+  sequence_->cache.offer_tail(sequence_->tokens);
+  answers_.back().tokens = std::move(sequence_->tokens);
+  sequence_ = nullptr;
+}
+
+// The newest answer is done, or given up.
+void IdlePrefill::close() {
+  if (sequence_ != nullptr) pause();
+  answers_.pop_back();
+}
+
+}  // namespace realizar
