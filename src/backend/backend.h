@@ -40,7 +40,7 @@ struct MatrixSource {
   bool is_gathered = false;  // an EmbedOp alone uses it: of each step it reads the rows of the tokens
   Shard shard = Shard::kWhole;
   uint32_t shard_unit = 1;  // rows, or columns, that stay together: those that read or make one KV head
-  // Of F8_E4M3, which is not transposed: what its elements are multiplied by, [n_mats * n_rows as stored,
+  // What the elements of an F8_E4M3 matrix, which is not transposed, are multiplied by: [n_mats * n_rows as stored,
   // f8_n_scales(n_cols)]. Empty: by 1.
   std::span<const float> scales = {};
 };

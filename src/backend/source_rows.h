@@ -8,7 +8,7 @@
 
 namespace realizar {
 
-// Of a source that holds NaN or an infinity.
+// The error for a source that holds NaN or an infinity.
 inline Error not_finite(const MatrixSource& source) {
   return format_error("tensor '" + std::string(source.name) + "': a weight is not a finite number",
                       std::string(source.name));
@@ -60,7 +60,7 @@ class SourceRows {
   }
 
  private:
-  // Of a row, among those of its matrix as stored.
+  // A row's index among the rows of its matrix as stored.
   size_t place_of(uint32_t r) const { return source_.row_order.empty() ? r : source_.row_order[r]; }
   const std::byte* stored(size_t row) const {
     return source_.pieces[row / rows_a_piece_].data() + row % rows_a_piece_ * row_bytes_;

@@ -1,7 +1,7 @@
 // Attention of some query rows over some KV heads, as products with panels: scores = keys (a panel's rows are
 // positions) times queries, outputs = values times weights, with a running softmax over pieces of kKvPiece positions.
-// Pieces are cut at multiples of kKvPiece and taken in rising order, so a row's result does not depend on the rows
-// beside it.
+// Pieces are cut at multiples of kKvPiece and taken in rising order, so a row's result does not depend on the
+// other rows.
 #pragma once
 
 #include "backend/cpu/kernels.h"
@@ -60,7 +60,7 @@ inline AttentionSums sums_at(float* memory, uint32_t n) {
   return {reinterpret_cast<Softmax*>(memory), memory + size_t{n} * (sizeof(Softmax) / sizeof(float))};
 }
 
-// Floats of scratch that a task needs, beside its sums.
+// Floats of scratch that a task needs besides its sums.
 size_t attention_scratch(const AttentionOp& op);
 // `sums` [n_kv_heads] of sums_floats each.
 void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, float* sums, float* scratch);

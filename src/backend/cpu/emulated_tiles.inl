@@ -35,7 +35,7 @@ inline Floats load_words(const Words& bits) {
 inline Floats flushed(Floats x) {
   return ((x < 0x1p-126f) & (x > -0x1p-126f)) != 0 ? Floats{} : x;
 }
-// The values of a row's pairs: those in front, or those behind.
+// The first value of each of a row's pairs, or the second.
 inline Floats bf16_values(const uint8_t* row, size_t i) {
   Words pairs;
   __builtin_memcpy(&pairs, row, sizeof pairs);

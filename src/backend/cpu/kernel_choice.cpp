@@ -29,7 +29,7 @@ class TrialProduct {
     }
   }
 
-  // Of the first n_decode rows as decode rows, or of all as prompt rows where it is 0.
+  // Multiplies the first n_decode rows as decode rows, or all as prompt rows where it is 0.
   void multiply(const KernelTable& kernels, uint32_t n_decode) {
     if (!is_ready_) return;
     const RowList list{rows_.data(), n_decode, n_decode > 0 ? n_decode : kRows};

@@ -26,9 +26,9 @@ struct alignas(64) ActGroup {
   float halves[2];  // sums of 16
 };
 
-// Of a block type: y[r * 16 + i] = panel row i . rows[r], n_rows <= kMaxDotRows.
+// A block type's product: y[r * 16 + i] = panel row i . rows[r], n_rows <= kMaxDotRows.
 using DotFn = void (*)(const uint8_t* panel, uint32_t n_cols, const ActGroup* const* rows, uint32_t n_rows, float* y);
-// Of a plain type: the same for rows in F32, the very sums of gemm_f32.
+// A plain type's product: the same for rows in F32, with exactly the sums of gemm_f32.
 using DotPlainFn = void (*)(const uint8_t* panel, uint32_t n_cols, const float* const* rows, uint32_t n_rows, float* y);
 // Columns [col, col + n) of a panel as a tile: F32 [n][16], or bf16 [n / 2][16][2]. Block types: multiples of 32.
 using UnpackFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* tile);

@@ -45,7 +45,7 @@ class KvStore {
   }
 
  private:
-  // Of one block in one layer: its heads' pages lie side by side.
+  // The bytes of one block in one layer: its heads' pages lie side by side.
   size_t layer_bytes() const { return layout_.n_kv_heads * page_bytes_; }
   std::byte* layer_of(BlockId id, uint32_t layer) const {
     return pages_.as<std::byte>() + (size_t{layer} * layout_.n_blocks + to_index(id)) * layer_bytes();

@@ -63,7 +63,7 @@ RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m);
 // As GemmFn for any number of rows in F32: gemm_f32 where `first`, else gemm_f32_chain.
 void multiply_f32(const KernelTable& kernels, const void* tile0, const void* tile1, uint32_t n, const void* const* rows,
                   uint32_t n_rows, float* acc, bool first);
-// The same for split tiles (split_tile) and split rows (split_bf16) whose second half lies `half` elements behind the
+// The same for split tiles (split_tile) and split rows (split_bf16) whose second half lies `half` elements after the
 // first. Both are sums w0 + w1 and x0 + x1; w0 x0 + w0 x1 + w1 x0 lacks 3 * 2^-18 of each product at most. `exact`: w1
 // is 0.
 void multiply_split(const KernelTable& kernels, const uint16_t* tile0, const uint16_t* tile1, bool exact, uint32_t n,

@@ -106,7 +106,7 @@ constexpr size_t stored_row_bytes(uint32_t n_cols) {
   return n_cols / Row::kElems * sizeof(typename Row::Block);
 }
 
-// Stored rows lie one behind the other.
+// Stored rows lie one after the other.
 template <class Row>
 void put_stored(const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel) {
   const size_t n_bytes = stored_row_bytes<Row>(n_cols);

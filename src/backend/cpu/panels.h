@@ -1,5 +1,5 @@
 // A matrix as the CPU keeps it: panels of 16 rows, transcoded without loss from the stored blocks: elements and groups
-// lie side by side, in the order in which kernels read them; stored types keep their rows, one behind the other, as
+// lie side by side, in the order in which kernels read them; stored types keep their rows, one after the other, as
 // they are. Rows beyond n_rows in the last panel are zero.
 #pragma once
 

@@ -25,7 +25,7 @@ class Scratch {
   float* partial() const { return partial_.as<float>(); }  // [slots, expert_cols]
   PreparedRows& prepared() { return prepared_; }           // of one activation at a time
   PreparedRows& prepared_hidden() { return prepared_hidden_; }
-  // Of a member: accumulators of two products for all rows, a tile, and what one attention task needs.
+  // A member's scratch: accumulators of two products for all rows, a tile, and what one attention task needs.
   float* accumulators(uint32_t member, uint32_t which) const {
     return members_[member].products.as<float>() + kTileBytes / sizeof(float) + which * n_rows() * kPairRows;
   }

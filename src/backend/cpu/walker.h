@@ -31,7 +31,7 @@ class Walker {
   // The plan must be there until its results are read.
   void run(const Plan& plan, const StepBatch& batch);
 
-  // Of the plan that ran last.
+  // Results of the plan that ran last.
   std::span<const float> read(ActId id) const;
   size_t scratch_bytes() const { return scratch_.n_bytes(); }
   void set_trace(bool on) { trace_on_ = on; }
@@ -103,7 +103,7 @@ class Walker {
   size_t n_ops_ = 0;                                // that taken_ is for
   std::vector<uint32_t> identity_;                  // 0, 1, 2, ...
 
-  // Of the step; read() needs the plan and the rows when the batch is gone.
+  // The current step's; read() needs the plan and the rows when the batch is gone.
   const Plan* plan_ = nullptr;
   const StepBatch* batch_ = nullptr;
   RowList all_rows_{}, logit_rows_{};

@@ -18,7 +18,7 @@ namespace {
 // clang-format on
 
 // Palette 1: eight registers of 16 rows of 64 bytes (Intel SDM, LDTILECFG). A thread's configuration lasts, and setting
-// it again is cheap beside a product.
+// it again is cheap compared with a product.
 inline void tile_configure() {
   struct alignas(64) Config {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};

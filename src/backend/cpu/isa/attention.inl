@@ -41,7 +41,7 @@ float softmax_piece(float* scores, uint32_t from, uint32_t to, float scale, floa
 // How the cache stores a vector, in the order of KvType.
 enum class Stored { kF32, kF16, kBF16, kQ8_0, kF8 };
 
-// Columns [col, col + n) of a vector, n <= 16, zeros behind them. Q8_0: an F16 scale and 32 int8 quants a block, whole
+// Columns [col, col + n) of a vector, n <= 16, followed by zeros. Q8_0: an F16 scale and 32 int8 quants a block, whole
 // blocks only.
 template <Stored kType>
 RZ_INLINE F value_columns(const uint8_t* x, uint32_t col, uint32_t n) {

@@ -18,7 +18,7 @@ RZ_INLINE void prefetch(const uint8_t* at, uint32_t n_bytes) {
 alignas(16) constexpr uint8_t kIq4Codes[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
 alignas(16) constexpr uint8_t kE2M1Codes[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 
-// The first n < 16 elements, zeros behind them.
+// The first n < 16 elements, followed by zeros.
 inline F load_tail(const float* p, uint32_t n) {
   float lanes[16] = {};
   for (uint32_t i = 0; i < n; ++i) lanes[i] = p[i];

@@ -210,7 +210,7 @@ inline Part dot4(Part part, B codes, const int8_t* q) {
   const __m256i wide = _mm256_set1_epi32(four);
   return {{dot4_half<kMaxCode>(part.v[0], codes.v[0], wide), dot4_half<kMaxCode>(part.v[1], codes.v[1], wide)}};
 }
-// Of all lanes, halves on halves: 8, 4, 2, 1.
+// The sum of all lanes; halves are added to halves: 8, 4, 2, 1.
 inline float reduce(F a) {
   const __m256 eight = _mm256_add_ps(a.v[0], a.v[1]);
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

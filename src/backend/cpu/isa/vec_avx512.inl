@@ -155,7 +155,7 @@ template <int kMaxCode>
 constexpr int code_bias() {
   return 0;
 }
-// Of all lanes, halves on halves: 8, 4, 2, 1.
+// The sum of all lanes; halves are added to halves: 8, 4, 2, 1.
 inline float reduce(F a) {
   const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

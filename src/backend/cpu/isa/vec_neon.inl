@@ -227,7 +227,7 @@ inline Part dot4(Part part, B codes, const int8_t* q) {
   for (int i = 0; i < 4; ++i) part.v[i] = dot_bytes<kMaxCode>(part.v[i], codes.v[i], wide);
   return part;
 }
-// Of all lanes, halves on halves: 8, 4, 2, 1.
+// The sum of all lanes; halves are added to halves: 8, 4, 2, 1.
 inline float reduce(F a) {
   const float32x4_t four = vaddq_f32(vaddq_f32(a.v[0], a.v[2]), vaddq_f32(a.v[1], a.v[3]));
   return vpadds_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)));

@@ -212,7 +212,7 @@ template <int kMaxCode>
 constexpr int code_bias() {
   return 0;
 }
-// Of all lanes, halves on halves: 8, 4, 2, 1.
+// The sum of all lanes; halves are added to halves: 8, 4, 2, 1.
 inline float reduce(F a) {
   float lanes[16];
   store(lanes, a);
