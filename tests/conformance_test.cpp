@@ -22,15 +22,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folder that holds all models, or the selection that comes with the source.
-fs::path conformance_folder() {
-  const fs::path all = test::shared_file("conformance");
-  return fs::exists(all / "manifest.json") ? all : fs::path(test::source_file("tests/data/conformance"));
-}
-
 struct Case {
   std::string name;
   double tolerance;  // largest difference, as a share of the range of the expected logits
+  fs::path folder = {};
 };
 
 void PrintTo(const Case& model, std::ostream* out) {
@@ -39,18 +34,25 @@ void PrintTo(const Case& model, std::ostream* out) {
 
 constexpr const char* kNoModels = "no_models";
 
-std::vector<Case> cases() {
-  std::ifstream in(conformance_folder() / "manifest.json");
+void add_cases(const fs::path& folder, std::vector<Case>& list) {
+  std::ifstream in(folder / "manifest.json");
   const auto manifest = nlohmann::json::parse(in, nullptr, false);
-  // A case that fails and says so, in every suite.
-  if (manifest.is_discarded()) return {{kNoModels, 0}};
-  std::vector<Case> list;
+  if (manifest.is_discarded()) return;
   for (const auto& model : manifest["models"]) {
     const std::string name = model["name"];
-    const bool is_here = fs::exists(conformance_folder() / (name + ".gguf")) || fs::exists(conformance_folder() / name);
-    if (is_here) list.push_back({name, model["tolerance"]});
+    const bool is_here = fs::exists(folder / (name + ".gguf")) || fs::exists(folder / name);
+    const bool is_known = std::ranges::any_of(list, [&](const Case& known) { return known.name == name; });
+    if (is_here && !is_known) list.push_back({name, model["tolerance"], folder});
   }
-  return list;
+}
+
+// Those that come with the source, and others of the large data.
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  add_cases(test::source_file("tests/data/conformance"), list);
+  add_cases(test::shared_file("conformance"), list);
+  // A case that fails and says so, in every suite.
+  return list.empty() ? std::vector<Case>{{kNoModels, 0}} : list;
 }
 
 struct Device {
@@ -92,13 +94,13 @@ double largest_difference(const std::vector<float>& expected, std::span<const fl
   return largest / (*high - *low);
 }
 
-Result<ModelFile> open_model(const std::string& name) {
-  const fs::path gguf = conformance_folder() / (name + ".gguf");
-  return ModelFile::open(fs::exists(gguf) ? gguf : conformance_folder() / name);
+Result<ModelFile> open_model(const Case& model) {
+  const fs::path gguf = model.folder / (model.name + ".gguf");
+  return ModelFile::open(fs::exists(gguf) ? gguf : model.folder / model.name);
 }
 
-std::vector<int> tokens_for(const std::string& name) {
-  std::ifstream in(conformance_folder() / (name + ".tokens.json"));
+std::vector<int> tokens_for(const Case& model) {
+  std::ifstream in(model.folder / (model.name + ".tokens.json"));
   const auto json = nlohmann::json::parse(in);
   return json.is_array() ? json : json["tokens"];
 }
@@ -107,18 +109,19 @@ class Conformance : public testing::TestWithParam<std::tuple<Case, Device>> {};
 
 TEST_P(Conformance, LogitsAgreeWithTheReference) {
   const auto& [model, device] = GetParam();
-  ASSERT_NE(model.name, kNoModels) << "expected the conformance models' manifest.json in " << conformance_folder()
+  ASSERT_NE(model.name, kNoModels) << "expected the conformance models' manifest.json in "
+                                   << test::source_file("tests/data/conformance")
                                    << "; set REALIZAR_TEST_DATA to the folder of the source";
-  const auto file = open_model(model.name);
+  const auto file = open_model(model);
   ASSERT_TRUE(file.ok()) << file.error().message;
   auto backend = device.make();
   if (!backend.ok()) GTEST_SKIP() << backend.error().message;
   auto driver = test::StepDriver::open(*file, std::move(*backend), 64);
   ASSERT_TRUE(driver.ok()) << driver.error().message;
 
-  const std::vector<int> ids = tokens_for(model.name);
+  const std::vector<int> ids = tokens_for(model);
   ASSERT_EQ(ids.size(), 48u);
-  const std::vector<float> expected = test::read_npy(conformance_folder() / (model.name + ".logits.npy"));
+  const std::vector<float> expected = test::read_npy(model.folder / (model.name + ".logits.npy"));
   ASSERT_EQ(expected.size(), size_t{16} * (*driver)->config().n_vocab);
   double worst = 0;
   for (const uint32_t n_prompt : {40u, 48u}) {
@@ -150,9 +153,9 @@ class Arithmetics : public testing::TestWithParam<Case> {};
 // others.
 TEST_P(Arithmetics, OfOneNameGiveTheSameBits) {
   ASSERT_NE(GetParam().name, kNoModels);
-  const auto file = open_model(GetParam().name);
+  const auto file = open_model(GetParam());
   ASSERT_TRUE(file.ok()) << file.error().message;
-  const std::vector<int> ids = tokens_for(GetParam().name);
+  const std::vector<int> ids = tokens_for(GetParam());
   std::map<std::string, std::vector<float>, std::less<>> logits_of;
   for (const Device& device : kDevices) {
     auto backend = device.make();

@@ -13,6 +13,7 @@
 #include "model/f8_scales.h"
 #include "quant/half.h"
 #include "support/emulated_cuda.h"
+#include "support/safetensors_writer.h"
 #include "support/step_driver.h"
 #include "support/test_data.h"
 
@@ -76,28 +77,6 @@ TEST(F8Scales, OfAnotherShapeOrValueAreRefusedByName) {
   EXPECT_EQ(endless.error().code, ErrorCode::kFormatError);
 }
 
-// A safetensors file in the making.
-class Writer {
- public:
-  void add(const std::string& name, const char* dtype, const std::vector<uint64_t>& shape,
-           std::span<const std::byte> bytes) {
-    header_[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {data_.size(), data_.size() + bytes.size()}}};
-    data_.insert(data_.end(), bytes.begin(), bytes.end());
-  }
-  void write(const fs::path& path) const {
-    const std::string header = header_.dump();
-    const uint64_t n = header.size();
-    std::ofstream out(path, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(&n), sizeof n);
-    out << header;
-    out.write(reinterpret_cast<const char*>(data_.data()), static_cast<std::streamsize>(data_.size()));
-  }
-
- private:
-  nlohmann::json header_;
-  std::vector<std::byte> data_;
-};
-
 // A matrix as codes and scales, in the next of the layouts, and what these say in F32.
 struct F8Tensor {
   std::string scale_name;
@@ -140,7 +119,7 @@ class F8Model : public testing::Test {
     }
     const auto file = ModelFile::open(from);
     ASSERT_TRUE(file.ok()) << file.error().message;
-    Writer f8, plain;
+    SafetensorsWriter f8, plain;
     uint32_t n_projections = 0;
     for (const TensorInfo& tensor : file->tensors()) {
       if (tensor.name.ends_with("_proj.weight")) {
@@ -149,7 +128,7 @@ class F8Model : public testing::Test {
         f8.add(made.scale_name, "F32", made.scale_shape, bytes_of(made.scales));
         plain.add(tensor.name, "F32", tensor.shape, bytes_of(made.values));
       } else {
-        for (Writer* writer : {&f8, &plain}) {
+        for (SafetensorsWriter* writer : {&f8, &plain}) {
           writer->add(tensor.name, traits(tensor.type).name.data(), tensor.shape, tensor.data);
         }
       }

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+
+#include "model/arch/list.h"
 
 namespace realizar {
 namespace {
@@ -17,7 +18,6 @@ constexpr int64_t kMaxHeadDim = 1024;
 constexpr int64_t kMaxWidth = 1 << 20;    // d_model, d_ff
 constexpr int64_t kMaxContext = 1 << 26;  // positions
 constexpr int64_t kMaxExperts = 4096;
-constexpr uint32_t kGemma2Layers27B = 46;
 
 std::string known_architectures() {
   std::string names;
@@ -111,10 +111,16 @@ Result<FfnConfig> read_ffn(const ConfigKeys& keys, const ModelConfig& c) {
   return FfnConfig(GatedConfig{c.d_ff, spec.activation});
 }
 
-// GGUF keys that change the arithmetic in ways that no architecture of the table has. Converters write some of them
+// Keys that change the arithmetic in ways that no architecture of the table has. GGUF's converters write some of them
 // with the value that changes nothing (0 stands for "not set" in llama.cpp); any other is refused.
 Status refuse_foreign_traits(const ConfigKeys& keys) {
-  if (!keys.is_gguf()) return {};
+  if (!keys.is_gguf()) {
+    constexpr std::string_view kBothWays = "use_bidirectional_attention";
+    RZ_TRY(const auto both_ways, keys.file().metadata().get_bool(kBothWays));
+    if (!both_ways.value_or(false)) return {};
+    return unsupported(fmt::format("{}: {} = true is not supported", keys.file().path().string(), kBothWays),
+                       std::string(kBothWays));
+  }
   struct Neutral {
     std::string_view key;
     double also;  // beside 0
@@ -145,16 +151,52 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
   return {};
 }
 
-Result<uint32_t> read_window(const ConfigKeys& keys) {
-  if (keys.spec().window == WindowPattern::kNone) {
+// Layers with a sliding window by the list in config.json; nothing where it has none.
+Result<std::optional<std::vector<bool>>> read_layer_types(const ConfigKeys& keys, uint32_t n_layers) {
+  std::optional<std::vector<bool>> has_window;
+  if (keys.is_gguf()) return has_window;
+  RZ_TRY(const auto types, keys.file().metadata().get_strings("layer_types"));
+  if (!types) return has_window;
+  if (types->size() != n_layers) {
+    return out_of_range(keys.file(), "layer_types", fmt::format("{} entries", n_layers), std::to_string(types->size()));
+  }
+  has_window.emplace(n_layers, false);
+  for (uint32_t i = 0; i < n_layers; ++i) {
+    const std::string_view type = (*types)[i];
+    (*has_window)[i] = type == "sliding_attention" && keys.spec().has_window;
+    if ((*has_window)[i] || type == "full_attention") continue;
+    return unsupported(fmt::format("{}: layer_types: '{}' is not supported for {}", keys.file().path().string(), type,
+                                   keys.spec().name),
+                       "layer_types");
+  }
+  return has_window;
+}
+
+// One layer in so many that sees the whole context; 0: none does.
+Result<uint32_t> read_full_interval(const ConfigKeys& keys) {
+  for (const std::string_view hf : {"sliding_window_pattern", "_sliding_window_pattern"}) {
+    RZ_TRY(const auto interval, keys.optional_int("attention.sliding_window_pattern", hf, 0, kMaxLayers));
+    if (interval) return *interval;
+  }
+  return keys.spec().full_interval;
+}
+
+// The window of each layer; 0: the whole context.
+Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_layers) {
+  std::vector<uint32_t> windows(n_layers, 0);
+  RZ_TRY(const auto has_window, read_layer_types(keys, n_layers));
+  if (!keys.spec().has_window) {
     RZ_TRY(const auto use_window, keys.file().metadata().get_bool("use_sliding_window"));
-    if (!keys.is_gguf() && use_window.value_or(false)) {
-      return unsupported("use_sliding_window is not supported for " + std::string(keys.spec().name));
-    }
-    return 0u;
+    if (keys.is_gguf() || !use_window.value_or(false)) return windows;
+    return unsupported("use_sliding_window is not supported for " + std::string(keys.spec().name));
   }
   RZ_TRY(const auto window, keys.optional_int("attention.sliding_window", "sliding_window", 0, kMaxContext));
-  return window.value_or(0);
+  RZ_TRY(const uint32_t interval, read_full_interval(keys));
+  for (uint32_t i = 0; i < n_layers; ++i) {
+    const bool sees_all = has_window ? !(*has_window)[i] : interval > 0 && (i + 1) % interval == 0;
+    windows[i] = sees_all ? 0 : window.value_or(0);
+  }
+  return windows;
 }
 
 // Layers without rope: by the list in config.json (1: with rope) or by the interval.
@@ -178,17 +220,37 @@ Result<std::vector<bool>> read_rope_layers(const ConfigKeys& keys, uint32_t n_la
   return rope;
 }
 
+// The rotation of layers with a window is the last one.
 Status read_layers(const ConfigKeys& keys, const AttentionConfig& attention, const FfnConfig& ffn, ModelConfig& c) {
-  RZ_TRY(const uint32_t window, read_window(keys));
-  RZ_TRY(const auto rope, read_rope_layers(keys, c.n_layers));
-  const bool every_other = keys.spec().window == WindowPattern::kEvenLayers;
+  RZ_TRY(const auto windows, read_windows(keys, c.n_layers));
+  RZ_TRY(const auto has_rope, read_rope_layers(keys, c.n_layers));
+  const auto n_ropes = static_cast<uint32_t>(c.ropes.size());
   for (uint32_t i = 0; i < c.n_layers; ++i) {
     AttentionConfig own = attention;
-    own.rope_idx = rope[i] && !c.ropes.empty() ? 0 : kNoRope;
-    own.window = every_other && i % 2 == 1 ? 0 : window;
+    own.window = windows[i];
+    if (has_rope[i] && n_ropes > 0) own.rope_idx = own.window > 0 ? n_ropes - 1 : 0;
     c.layers.push_back({keys.spec().norm_place, own, ffn});
   }
   return {};
+}
+
+// 0: none.
+Result<float> read_softcap(const ConfigKeys& keys, std::string_view key) {
+  const auto need = keys.spec().softcaps;
+  if (!need) return 0.0f;
+  RZ_TRY(const auto softcap, keys.optional_positive(key, key));
+  if (!softcap && need == Need::kRequired) {
+    return out_of_range(keys.file(), keys.key(key, key), "a finite number above 0", "nothing");
+  }
+  return static_cast<float>(softcap.value_or(0));
+}
+
+// What q.k is divided by the square root of.
+Result<double> read_attn_dims(const ConfigKeys& keys, const ModelConfig& c, const AttentionConfig& attention) {
+  RZ_TRY(const auto given, keys.optional_positive("", keys.spec().hf_keys.attn_dims));
+  if (given) return *given;
+  const bool is_by_width = keys.is_gguf() && c.n_layers == keys.spec().gguf_layers_scaled_by_width;
+  return is_by_width ? static_cast<double>(c.d_model) / attention.n_heads : attention.head_dim;
 }
 
 Status read_scales(const ConfigKeys& keys, ModelConfig& c, AttentionConfig& attention) {
@@ -198,19 +260,10 @@ Status read_scales(const ConfigKeys& keys, ModelConfig& c, AttentionConfig& atte
                                                   spec.hf_keys.norm_eps));
   c.norm_eps = static_cast<float>(eps);
   if (spec.embed_scale_sqrt_d_model) c.embed_scale = std::sqrt(static_cast<float>(c.d_model));
-  double attn_dims = attention.head_dim;
-  if (spec.attn_scale == AttnScale::kGemma2) {
-    // GGUF does not say it: the 27B model, known by its layers, divides by d_model / n_heads (its paper, table 1).
-    RZ_TRY(const auto scalar, keys.optional_positive("", "query_pre_attn_scalar"));
-    if (keys.is_gguf() && c.n_layers == kGemma2Layers27B)
-      attn_dims = static_cast<double>(c.d_model) / attention.n_heads;
-    if (!keys.is_gguf()) attn_dims = scalar.value_or(attn_dims);
-    RZ_TRY(const double attn_softcap, keys.required_positive("attn_logit_softcapping", "attn_logit_softcapping"));
-    RZ_TRY(const double final_softcap, keys.required_positive("final_logit_softcapping", "final_logit_softcapping"));
-    attention.softcap = static_cast<float>(attn_softcap);
-    c.final_softcap = static_cast<float>(final_softcap);
-  }
+  RZ_TRY(const double attn_dims, read_attn_dims(keys, c, attention));
   attention.scale = static_cast<float>(1 / std::sqrt(attn_dims));
+  RZ_TRY(attention.softcap, read_softcap(keys, "attn_logit_softcapping"));
+  RZ_TRY(c.final_softcap, read_softcap(keys, "final_logit_softcapping"));
   return {};
 }
 
@@ -223,6 +276,14 @@ Status check_activation(const ConfigKeys& keys) {
   if (fits) return {};
   return unsupported(fmt::format("{}: {}: activation '{}' is not supported for {}", keys.file().path().string(),
                                  keys.spec().hf_keys.activation, *given, keys.spec().name));
+}
+
+// A decoder that says nothing gives its last token's state.
+Result<bool> read_pools_mean(const ConfigKeys& keys) {
+  constexpr int64_t kGgufMean = 1;
+  if (!keys.is_gguf()) return false;
+  RZ_TRY(const auto type, keys.file().metadata().get_int(keys.key("pooling_type", "")));
+  return type == kGgufMean;
 }
 
 const TensorInfo* find_role(const ConfigKeys& keys, Role role, std::string_view& name) {
@@ -357,11 +418,11 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   RZ_CHECK_OK(read_scales(keys, c, attention));
   RZ_TRY(c.n_vocab, read_n_vocab(keys));
   RZ_TRY(c.is_head_tied, read_is_head_tied(keys));
+  RZ_TRY(c.pools_mean, read_pools_mean(keys));
   if (!c.learned_positions) {
     const uint32_t n_ctx = options.n_ctx > 0 ? options.n_ctx : c.n_ctx_train;
-    RZ_TRY(RopeConfig rope, read_rope(keys, attention.head_dim, c.n_ctx_train, n_ctx));
-    if (keys.is_gguf() && spec->gguf_interleaved_rope) attention.n_interleaved = rope.n_rot;
-    c.ropes.push_back(std::move(rope));
+    RZ_TRY(c.ropes, read_ropes(keys, attention.head_dim, c.n_ctx_train, n_ctx));
+    if (keys.is_gguf() && spec->gguf_interleaved_rope) attention.n_interleaved = c.ropes.front().n_rot;
   }
   RZ_CHECK_OK(read_layers(keys, attention, ffn, c));
   return c;

@@ -35,9 +35,10 @@ class ConfigKeys {
   const ArchSpec* spec_;
 };
 
-// The rotary embedding with every scaling rule folded into inv_freq (rope_config.cpp). `n_ctx`: positions to be used,
-// by which LongRoPE chooses its factors.
-Result<RopeConfig> read_rope(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train, uint32_t n_ctx);
+// The rotary embedding with every scaling rule folded into inv_freq (rope_config.cpp); then, where the family has one,
+// that of layers with a window. `n_ctx`: positions to be used, by which LongRoPE chooses its factors.
+Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train,
+                                           uint32_t n_ctx);
 
 // A tensor by its name; null where there is none. Hugging Face files made from the bare model lack the first component
 // of each name ("transformer.", "model.").

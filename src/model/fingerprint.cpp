@@ -83,10 +83,10 @@ uint64_t hash_of(const TensorInfo& tensor, uint64_t previous) {
 
 uint64_t hash_of(const ModelConfig& config) {
   const auto& [arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, layers, ropes, norm, norm_eps,
-               learned_positions, is_head_tied, embed_scale, final_softcap] = config;
+               learned_positions, is_head_tied, pools_mean, embed_scale, final_softcap] = config;
   Hash hash(0);
   hash.add_all(arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, norm, norm_eps, learned_positions,
-               is_head_tied, embed_scale, final_softcap);
+               is_head_tied, pools_mean, embed_scale, final_softcap);
   for (const LayerConfig& layer : layers) add(hash, layer);
   for (const RopeConfig& rope : ropes) add(hash, rope);
   return hash.value();

@@ -91,9 +91,10 @@ std::string to_string(const ModelConfig& c) {
   for (size_t i = 0; i < c.ropes.size(); ++i) {
     text += fmt::format("rope {}: {} dimensions, scale {}\n", i, c.ropes[i].n_rot, c.ropes[i].scale);
   }
-  text += fmt::format("norm: {}, eps {}\nlearned_positions: {}\nis_head_tied: {}\nembed_scale: {}\nfinal_softcap: {}\n",
-                      c.norm == NormKind::kRms ? "rms" : "layer", c.norm_eps, c.learned_positions, c.is_head_tied,
-                      c.embed_scale, c.final_softcap);
+  text += fmt::format(
+      "norm: {}, eps {}\nlearned_positions: {}\nis_head_tied: {}\npools_mean: {}\nembed_scale: {}\nfinal_softcap: {}\n",
+      c.norm == NormKind::kRms ? "rms" : "layer", c.norm_eps, c.learned_positions, c.is_head_tied, c.pools_mean,
+      c.embed_scale, c.final_softcap);
   return text;
 }
 

@@ -51,6 +51,7 @@ struct ModelConfig {
   float norm_eps = 0;
   bool learned_positions = false;
   bool is_head_tied = false;  // the embedding is the head
+  bool pools_mean = false;    // an embedding is the mean of all tokens' states, not the last one
   float embed_scale = 1.0f;
   float final_softcap = 0;  // of the logits; 0: none
 };

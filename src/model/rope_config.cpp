@@ -18,10 +18,14 @@ std::vector<double> plain_inv_freq(uint32_t n_rot, double base) {
   return inv_freq;
 }
 
-// Hugging Face's names for the scaling, below "rope_scaling." or, in newer files, "rope_parameters.".
+// Hugging Face's names for the scaling, below "rope_scaling." or, in newer files, "rope_parameters.": there by the kind
+// of layer where these differ.
 std::string hf_key(const ModelFile& file, std::string_view name) {
-  const std::string newer = "rope_parameters." + std::string(name);
-  return file.metadata().contains(newer) ? newer : "rope_scaling." + std::string(name);
+  for (const char* newer : {"rope_parameters.full_attention.", "rope_parameters."}) {
+    std::string key = newer + std::string(name);
+    if (file.metadata().contains(key)) return key;
+  }
+  return "rope_scaling." + std::string(name);
 }
 
 struct Scaling {
@@ -171,26 +175,44 @@ Result<uint32_t> read_n_rot(const ConfigKeys& keys, uint32_t head_dim) {
   return static_cast<uint32_t>(head_dim * std::min(share.value_or(1), 1.0));
 }
 
-}  // namespace
+// A base as the file gives it, or as its format has it.
+Result<double> checked_base(const ConfigKeys& keys, std::optional<double> given, double otherwise) {
+  const double base = given.value_or(otherwise);
+  if (base > 1) return base;
+  return format_error(
+      fmt::format("{}: rope theta: expected a number above 1, actual {}", keys.file().path().string(), base));
+}
 
-Result<RopeConfig> read_rope(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train, uint32_t n_ctx) {
-  RopeConfig rope;
-  RZ_TRY(rope.n_rot, read_n_rot(keys, head_dim));
-  if (rope.n_rot % 2 != 0 || rope.n_rot == 0) {
-    return format_error(fmt::format("{}: rotary dimensions: expected an even number, actual {}",
-                                    keys.file().path().string(), rope.n_rot));
-  }
+Result<double> read_base(const ConfigKeys& keys) {
   RZ_TRY(auto base, keys.optional_positive("rope.freq_base", "rope_theta"));
   if (!base && !keys.is_gguf()) {
     RZ_TRY(base, keys.optional_positive("", hf_key(keys.file(), "rope_theta")));
   }
-  // GGUF's specification gives no default; llama.cpp's and transformers' is that of RoFormer.
-  const double theta = base.value_or(10000.0);
-  if (theta <= 1) {
-    return format_error(
-        fmt::format("{}: rope theta: expected a number above 1, actual {}", keys.file().path().string(), theta));
+  // GGUF's specification gives no default; llama.cpp's is that of RoFormer.
+  return checked_base(keys, base, keys.is_gguf() ? 10000.0 : keys.spec().hf_rope_base);
+}
+
+Result<double> read_window_base(const ConfigKeys& keys) {
+  RZ_TRY(auto base, keys.optional_positive("rope.freq_base_swa", "rope_local_base_freq"));
+  if (!base) {
+    RZ_TRY(base, keys.optional_positive("", "rope_parameters.sliding_attention.rope_theta"));
   }
-  std::vector<double> inv_freq = plain_inv_freq(rope.n_rot, theta);
+  return checked_base(keys, base, keys.spec().window_rope_base);
+}
+
+Result<RopeConfig> as_floats(const ConfigKeys& keys, uint32_t n_rot, const std::vector<double>& inv_freq, float scale) {
+  RopeConfig rope{n_rot, {inv_freq.begin(), inv_freq.end()}, scale};
+  const bool all_finite =
+      std::all_of(rope.inv_freq.begin(), rope.inv_freq.end(), [](float f) { return std::isfinite(f); });
+  if (all_finite && std::isfinite(scale) && scale > 0) return rope;
+  return format_error(keys.file().path().string() + ": the rope settings give frequencies that are not finite");
+}
+
+// Of the layers that see the whole context, and of all where there is one rotation.
+Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, uint32_t n_rot, uint32_t n_ctx_train, uint32_t n_ctx) {
+  RZ_TRY(const double theta, read_base(keys));
+  float scale = 1.0f;
+  std::vector<double> inv_freq = plain_inv_freq(n_rot, theta);
 
   RZ_TRY(const Scaling scaling, read_scaling(keys));
   RZ_TRY(const auto factors, factors_tensor(keys, Role::kRopeFactors));
@@ -198,23 +220,48 @@ Result<RopeConfig> read_rope(const ConfigKeys& keys, uint32_t head_dim, uint32_t
   if (scaling.kind == "linear") {
     for (double& f : inv_freq) f /= scaling.factor;
   } else if (scaling.kind == "yarn") {
-    RZ_CHECK_OK(apply_yarn(keys, scaling, theta, inv_freq, rope.scale));
+    RZ_CHECK_OK(apply_yarn(keys, scaling, theta, inv_freq, scale));
   } else if (scaling.kind == "llama3") {
     RZ_CHECK_OK(apply_llama3(keys, scaling, inv_freq));
   } else if (scaling.kind == "longrope" || has_longrope_tensors(keys)) {
-    RZ_CHECK_OK(apply_longrope(keys, scaling, n_ctx_train, n_ctx, inv_freq, rope.scale));
+    RZ_CHECK_OK(apply_longrope(keys, scaling, n_ctx_train, n_ctx, inv_freq, scale));
   } else if (scaling.kind != "none") {
     return unsupported(fmt::format("{}: rope scaling '{}' is not supported (linear, yarn, llama3, longrope are)",
                                    keys.file().path().string(), scaling.kind),
                        scaling.kind);
   }
-  rope.inv_freq.assign(inv_freq.begin(), inv_freq.end());
-  const bool all_finite =
-      std::all_of(rope.inv_freq.begin(), rope.inv_freq.end(), [](float f) { return std::isfinite(f); });
-  if (!all_finite || !std::isfinite(rope.scale) || rope.scale <= 0) {
-    return format_error(keys.file().path().string() + ": the rope settings give frequencies that are not finite");
+  return as_floats(keys, n_rot, inv_freq, scale);
+}
+
+// No family stretches it.
+Result<RopeConfig> read_window_rope(const ConfigKeys& keys, uint32_t n_rot) {
+  constexpr std::string_view kTypeKey = "rope_parameters.sliding_attention.rope_type";
+  RZ_TRY(const auto type, keys.file().metadata().get_string(kTypeKey));
+  if (type.value_or("default") != "default") {
+    return unsupported(fmt::format("{}: {}: '{}' is not supported", keys.file().path().string(), kTypeKey, *type),
+                       std::string(kTypeKey));
   }
-  return rope;
+  RZ_TRY(const double theta, read_window_base(keys));
+  return as_floats(keys, n_rot, plain_inv_freq(n_rot, theta), 1.0f);
+}
+
+}  // namespace
+
+Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train,
+                                           uint32_t n_ctx) {
+  RZ_TRY(const uint32_t n_rot, read_n_rot(keys, head_dim));
+  if (n_rot % 2 != 0 || n_rot == 0) {
+    return format_error(
+        fmt::format("{}: rotary dimensions: expected an even number, actual {}", keys.file().path().string(), n_rot));
+  }
+  std::vector<RopeConfig> ropes;
+  RZ_TRY(RopeConfig rope, read_scaled_rope(keys, n_rot, n_ctx_train, n_ctx));
+  ropes.push_back(std::move(rope));
+  if (keys.spec().window_rope_base > 0) {
+    RZ_TRY(RopeConfig window_rope, read_window_rope(keys, n_rot));
+    ropes.push_back(std::move(window_rope));
+  }
+  return ropes;
 }
 
 }  // namespace realizar

@@ -15,7 +15,7 @@
 
 #include "formats/gguf_writer.h"
 #include "formats/model_file.h"
-#include "model/arch/arch_spec.h"
+#include "model/arch/list.h"
 
 namespace realizar::test {
 
@@ -156,7 +156,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
                 {arch + ".attention.value_length", dims.head_dim}};
   model.keys[arch + (spec.norm == NormKind::kRms ? ".attention.layer_norm_rms_epsilon"
                                                  : ".attention.layer_norm_epsilon")] = 1e-3f;
-  if (spec.attn_scale == AttnScale::kGemma2) {
+  if (spec.softcaps == Need::kRequired) {
     model.keys[arch + ".attn_logit_softcapping"] = 2.0f;
     model.keys[arch + ".final_logit_softcapping"] = 3.0f;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -85,8 +86,6 @@ struct TensorSpec {
 };
 
 enum class FfnKind : uint8_t { kGated, kPlain };  // of a model without experts
-enum class WindowPattern : uint8_t { kNone, kAll, kEvenLayers };
-enum class AttnScale : uint8_t { kHeadDim, kGemma2 };
 enum class MoeRule : uint8_t { kNone, kIfConfigured, kAlways };
 
 // Names of config.json's keys where families differ. "": the family has none.
@@ -94,7 +93,8 @@ struct HfKeys {
   std::string_view d_model = "hidden_size", n_layers = "num_hidden_layers", n_heads = "num_attention_heads",
                    n_kv_heads = "num_key_value_heads", d_ff = "intermediate_size", n_ctx = "max_position_embeddings",
                    norm_eps = "rms_norm_eps", activation = "hidden_act", n_experts = "num_local_experts",
-                   expert_d_ff = "intermediate_size", renormalize = "";
+                   expert_d_ff = "intermediate_size", renormalize = "",
+                   attn_dims = "";  // q.k is divided by its square root
 };
 
 struct ArchSpec {
@@ -111,15 +111,16 @@ struct ArchSpec {
   bool embed_scale_sqrt_d_model = false;
   bool hf_norm_plus_one = false;      // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
   bool hf_transposed_linear = false;  // Conv1D: weights are [in, out]
-  WindowPattern window = WindowPattern::kNone;
-  uint32_t nope_interval = 0;  // every so many layers one without rope; 0: none
-  AttnScale attn_scale = AttnScale::kHeadDim;
+  bool has_window = false;            // the file may give a sliding window
+  uint32_t full_interval = 0;         // with a window, one layer in so many sees the whole context; 0: none does
+  uint32_t nope_interval = 0;         // one layer in so many is without rope; 0: none
+  float hf_rope_base = 10000;         // of the rotation, where config.json gives none; GGUF's is RoFormer's
+  float window_rope_base = 0;         // of layers with a window, where the file gives none; 0: they turn as all others
+  // GGUF does not tell that models of this many layers divide q.k by sqrt(d_model / n_heads), not by sqrt(head_dim).
+  uint32_t gguf_layers_scaled_by_width = 0;
+  std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none
   MoeRule moe = MoeRule::kNone;
   HfKeys hf_keys = {};
 };
-
-std::span<const ArchSpec* const> all_architectures();
-
-extern const ArchSpec kLlama, kQwen2, kQwen3, kQwen3Moe, kGemma2, kPhi2, kPhi3, kGpt2, kSmolLm3;
 
 }  // namespace realizar

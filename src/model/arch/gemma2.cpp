@@ -1,6 +1,7 @@
 // Gemma 2: norms before and after each branch, softcaps, a sliding window in every other layer.
 #include <array>
 
+#include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
 namespace realizar {
@@ -19,15 +20,12 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     kWk,
     kWv,
     kWo,
-    {Role::kAttnPostNorm, kRequired, Shard::kWhole, Dim::kModel, Dim::kNone, "blk.{}.post_attention_norm.weight",
-     "model.layers.{}.post_attention_layernorm.weight"},
-    {Role::kFfnNorm, kRequired, Shard::kWhole, Dim::kModel, Dim::kNone, "blk.{}.ffn_norm.weight",
-     "model.layers.{}.pre_feedforward_layernorm.weight"},
+    kSandwichAttnPostNorm,
+    kSandwichFfnNorm,
     kWGate,
     kWUp,
     kWDown,
-    {Role::kFfnPostNorm, kRequired, Shard::kWhole, Dim::kModel, Dim::kNone, "blk.{}.post_ffw_norm.weight",
-     "model.layers.{}.post_feedforward_layernorm.weight"},
+    kSandwichFfnPostNorm,
 });
 
 }  // namespace
@@ -39,8 +37,10 @@ const ArchSpec kGemma2{.name = "gemma2",
                        .activation = Activation::kGelu,
                        .embed_scale_sqrt_d_model = true,
                        .hf_norm_plus_one = true,
-                       .window = WindowPattern::kEvenLayers,
-                       .attn_scale = AttnScale::kGemma2,
-                       .hf_keys = {.activation = "hidden_activation"}};
+                       .has_window = true,
+                       .full_interval = 2,
+                       .gguf_layers_scaled_by_width = 46,  // the 27B model (its paper, table 1)
+                       .softcaps = Need::kRequired,
+                       .hf_keys = {.activation = "hidden_activation", .attn_dims = "query_pre_attn_scalar"}};
 
 }  // namespace realizar

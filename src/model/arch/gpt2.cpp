@@ -1,6 +1,7 @@
 // GPT-2: learned positions, LayerNorm, fused q/k/v, biases everywhere; Hugging Face keeps weights transposed (Conv1D).
 #include <array>
 
+#include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
 namespace realizar {

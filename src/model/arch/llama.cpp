@@ -1,6 +1,7 @@
 // Llama 1, 2, 3.x and what shares its graph: Mistral, SmolLM2; with experts, Mixtral.
 #include <array>
 
+#include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
 namespace realizar {
@@ -45,7 +46,7 @@ const ArchSpec kLlama{.name = "llama",
                       .hf_classes = kHfClasses,
                       .tensors = kTensors,
                       .gguf_interleaved_rope = true,
-                      .window = WindowPattern::kAll,
+                      .has_window = true,
                       .moe = MoeRule::kIfConfigured};
 
 }  // namespace realizar

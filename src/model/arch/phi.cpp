@@ -1,6 +1,7 @@
 // Phi-2 (one LayerNorm, attention and ffn in parallel, partial rope, biases) and Phi-3 (Llama with fused matrices).
 #include <array>
 
+#include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
 namespace realizar {
@@ -68,7 +69,6 @@ const ArchSpec kPhi2{.name = "phi2",
                      .activation = Activation::kGelu,
                      .hf_keys = {.norm_eps = "layer_norm_eps"}};
 
-const ArchSpec kPhi3{
-    .name = "phi3", .hf_classes = kPhi3Classes, .tensors = kPhi3Tensors, .window = WindowPattern::kAll};
+const ArchSpec kPhi3{.name = "phi3", .hf_classes = kPhi3Classes, .tensors = kPhi3Tensors, .has_window = true};
 
 }  // namespace realizar

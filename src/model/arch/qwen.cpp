@@ -1,6 +1,7 @@
 // Qwen2 (biases on q, k, v), Qwen3 (q/k norms instead), Qwen3-MoE (and experts).
 #include <array>
 
+#include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
 namespace realizar {

@@ -1,6 +1,7 @@
 // SmolLM3: Llama with no position encoding in every fourth layer.
 #include <array>
 
+#include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
 namespace realizar {

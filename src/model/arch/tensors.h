@@ -29,6 +29,29 @@ inline constexpr TensorSpec kFfnNorm{Role::kFfnNorm,
                                      Dim::kNone,
                                      "blk.{}.ffn_norm.weight",
                                      "model.layers.{}.post_attention_layernorm.weight"};
+// Of layers with norms before and after each branch. In Hugging Face's names the "post_attention_layernorm" is what it
+// says; in those of layers with norms before the branches alone it stands before the ffn.
+inline constexpr TensorSpec kSandwichAttnPostNorm{Role::kAttnPostNorm,
+                                                  kRequired,
+                                                  Shard::kWhole,
+                                                  Dim::kModel,
+                                                  Dim::kNone,
+                                                  "blk.{}.post_attention_norm.weight",
+                                                  "model.layers.{}.post_attention_layernorm.weight"};
+inline constexpr TensorSpec kSandwichFfnNorm{Role::kFfnNorm,
+                                             kRequired,
+                                             Shard::kWhole,
+                                             Dim::kModel,
+                                             Dim::kNone,
+                                             "blk.{}.ffn_norm.weight",
+                                             "model.layers.{}.pre_feedforward_layernorm.weight"};
+inline constexpr TensorSpec kSandwichFfnPostNorm{Role::kFfnPostNorm,
+                                                 kRequired,
+                                                 Shard::kWhole,
+                                                 Dim::kModel,
+                                                 Dim::kNone,
+                                                 "blk.{}.post_ffw_norm.weight",
+                                                 "model.layers.{}.post_feedforward_layernorm.weight"};
 inline constexpr TensorSpec kWq{Role::kWq,
                                 kRequired,
                                 Shard::kRows,

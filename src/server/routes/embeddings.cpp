@@ -119,13 +119,6 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Json& body, const Se
   return inputs;
 }
 
-// As the model's metadata says; a decoder that says nothing gives its last token's state.
-Pooling pooling_of(const ServedModel& model) {
-  constexpr int64_t kGgufMean = 1;
-  const auto type = model.loaded->file.metadata().get_int(model.loaded->info.arch + ".pooling_type");
-  return type.ok() && *type == kGgufMean ? Pooling::kMean : Pooling::kLast;
-}
-
 }  // namespace
 
 Result<Prepared> prepare_embeddings(const Json& body, const ServedModelPtr& model, Call& call) {
@@ -143,7 +136,7 @@ Result<Prepared> prepare_embeddings(const Json& body, const ServedModelPtr& mode
   for (auto& tokens : inputs) {
     Request request;
     request.prompt = std::move(tokens);
-    request.pooling = pooling_of(*model);
+    request.pooling = model->loaded->model->config().pools_mean ? Pooling::kMean : Pooling::kLast;
     request.tenant = call.tenant;
     request.cache_salt = cache_salt_of(call, *model);
     if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;
