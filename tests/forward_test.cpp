@@ -109,6 +109,12 @@ TEST(Forward, OfAMixtureOfExpertsIsAsPrinted) {
   expect_printed("llama-experts", printed_forward(tiny_model(kLlama, true)));
 }
 
+TEST(Forward, OfWindowsWithARotationOfTheirOwnIsAsPrinted) {
+  TinyModel model = tiny_model(kGemma3, false, {.n_layers = 6});
+  model.keys["gemma3.attention.sliding_window"] = 16u;
+  expect_printed("gemma3-windows", printed_forward(model));
+}
+
 TEST(Forward, DependsOnItsArgumentsAlone) {
   const auto file = tiny_model(kGemma2).open();
   const auto config = read_config(*file);

@@ -47,6 +47,14 @@ TEST(LayerConfig, WindowsFollowTheFamilysInterval) {
   EXPECT_EQ(windows_of(config_of(four_layers(kQwen2))), (Windows{0, 0, 0, 0})) << "which has no windows";
 }
 
+TEST(LayerConfig, WindowsMayTurnOtherwise) {
+  test::TinyModel model = test::tiny_model(kGemma3, false, {.n_layers = 7});
+  model.keys["gemma3.attention.sliding_window"] = 16u;
+  const auto config = config_of(model);
+  EXPECT_EQ(windows_of(config), (Windows{16, 16, 16, 16, 16, 0, 16}));
+  for (size_t i = 0; i < 7; ++i) EXPECT_EQ(attention(*config, i).rope_idx, i == 5 ? 0u : 1u) << i;
+}
+
 TEST(LayerConfig, WindowsFollowTheIntervalOfTheFile) {
   test::TinyModel model = four_layers(kGemma2);
   model.keys["gemma2.attention.sliding_window_pattern"] = 3u;

@@ -37,6 +37,25 @@ TEST(RopeConfig, PartialRotationHasItsOwnExponents) {
   EXPECT_FLOAT_EQ(rope.inv_freq[1], 0.1f);
 }
 
+TEST(RopeConfig, OfWindowsHasABaseOfItsOwnAndIsNotStretched) {
+  test::TinyModel model = test::tiny_model(kGemma3);
+  model.keys["gemma3.rope.freq_base"] = 16.0f;
+  model.keys["gemma3.rope.scaling.factor"] = 4.0f;
+  const auto ropes_of = [&model] {
+    const auto config = read_config(*model.open());
+    EXPECT_TRUE(config.ok()) << config.error().message;
+    return config.ok() ? config->ropes : std::vector<RopeConfig>(2, RopeConfig{8, {0, 0, 0, 0}});
+  };
+  const auto ropes = ropes_of();
+  ASSERT_EQ(ropes.size(), 2u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_FLOAT_EQ(ropes[0].inv_freq[i], 0.25f / static_cast<float>(1 << i));
+    EXPECT_FLOAT_EQ(ropes[1].inv_freq[i], kPlain[i]);
+  }
+  model.keys["gemma3.rope.freq_base_swa"] = 16.0f;
+  EXPECT_FLOAT_EQ(ropes_of()[1].inv_freq[1], 0.5f);
+}
+
 TEST(RopeConfig, LinearScalingWithAndWithoutItsName) {
   for (const char* key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
     test::TinyModel model = test::tiny_model(kLlama);

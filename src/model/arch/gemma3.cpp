@@ -1,0 +1,53 @@
+// Gemma 3: Gemma 2's norms with norms of q and k instead of softcaps; five layers with a sliding window, which turn by
+// a base of their own, to one that sees the whole context.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"Gemma3ForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    kQNorm,
+    kKNorm,
+    kSandwichAttnPostNorm,
+    kSandwichFfnNorm,
+    kWGate,
+    kWUp,
+    kWDown,
+    kSandwichFfnPostNorm,
+});
+
+}  // namespace
+
+const ArchSpec kGemma3{.name = "gemma3",
+                       .hf_classes = kHfClasses,
+                       .tensors = kTensors,
+                       .norm_place = NormPlace::kSandwich,
+                       .activation = Activation::kGelu,
+                       .qk_norm = true,
+                       .embed_scale_sqrt_d_model = true,
+                       .hf_norm_plus_one = true,
+                       .has_window = true,
+                       .full_interval = 6,
+                       // transformers, Gemma3TextConfig; llama.cpp, LLM_ARCH_GEMMA3
+                       .hf_rope_base = 1000000,
+                       .window_rope_base = 10000,
+                       .gguf_layers_scaled_by_width = 62,  // the 27B model (its paper, table 1)
+                       .softcaps = Need::kOptional,
+                       .hf_keys = {.activation = "hidden_activation", .attn_dims = "query_pre_attn_scalar"}};
+
+}  // namespace realizar

@@ -1,0 +1,165 @@
+// Gemma 3 as Hugging Face has it: the conformance model's weights in a folder, under every form that its config.json
+// has had, is the model of the GGUF file.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "backend/reference/reference_backend.h"
+#include "model/arch/list.h"
+#include "model/config_reader.h"
+#include "model/fingerprint.h"
+#include "support/safetensors_writer.h"
+#include "support/step_driver.h"
+#include "support/test_data.h"
+
+namespace realizar {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// The name that Hugging Face has for a tensor of GGUF, and the part that it plays.
+std::pair<std::string, Role> hf_name(const ArchSpec& spec, std::string name) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto digits = std::find_if(name.begin(), name.end(), is_digit);
+  const auto end = std::find_if_not(digits, name.end(), is_digit);
+  const std::string layer(digits, end);
+  name.replace(digits, end, layer.empty() ? "" : "{}");
+  for (const TensorSpec& tensor : spec.tensors) {
+    if (tensor.gguf != name) continue;
+    std::string hf(tensor.hf);
+    if (!layer.empty()) hf.replace(hf.find("{}"), 2, layer);
+    return {hf, tensor.role};
+  }
+  ADD_FAILURE() << name << " is not of " << spec.name;
+  return {};
+}
+
+// Weights of norms are what they are in the file plus 1.
+void write_weights(const ModelFile& gguf, const fs::path& path) {
+  test::SafetensorsWriter weights;
+  for (const TensorInfo& tensor : gguf.tensors()) {
+    const auto [name, role] = hf_name(kGemma3, tensor.name);
+    std::vector<float> values = *read_vector(tensor);
+    if (tensor.shape.size() == 1) {
+      for (float& value : values) value -= 1.0f;
+    }
+    weights.add(name, "F32", tensor.shape, std::as_bytes(std::span(values)));
+  }
+  weights.write(path);
+}
+
+json common_config() {
+  return {{"architectures", {"Gemma3ForCausalLM"}},
+          {"model_type", "gemma3_text"},
+          {"hidden_size", 64},
+          {"intermediate_size", 72},
+          {"num_hidden_layers", 7},
+          {"num_attention_heads", 2},
+          {"num_key_value_heads", 1},
+          {"head_dim", 32},
+          {"max_position_embeddings", 4096},
+          {"rms_norm_eps", 0.002},
+          {"hidden_activation", "gelu_pytorch_tanh"},
+          {"query_pre_attn_scalar", 32},
+          {"attention_bias", false},
+          {"attn_logit_softcapping", nullptr},
+          {"final_logit_softcapping", nullptr},
+          {"sliding_window", 16}};
+}
+
+json with(const json& more) {
+  json config = common_config();
+  config.update(more);
+  return config;
+}
+
+const json kLinear = {{"factor", 8.0}, {"rope_type", "linear"}};
+
+// transformers 4.50: an interval, and the bases side by side.
+const json kFirstForm = {
+    {"rope_theta", 1e6}, {"rope_local_base_freq", 1e4}, {"rope_scaling", kLinear}, {"sliding_window_pattern", 6}};
+// 4.53: a list of layers.
+const json kSecondForm = {
+    {"rope_theta", 1e6},
+    {"rope_local_base_freq", 1e4},
+    {"rope_scaling", kLinear},
+    {"_sliding_window_pattern", 6},
+    {"layer_types",
+     std::vector<std::string>{"sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+                              "sliding_attention", "full_attention", "sliding_attention"}}};
+// 5.0: rotations by the kind of layer.
+const json kThirdForm = {{"layer_types", kSecondForm["layer_types"]},
+                         {"rope_parameters",
+                          {{"full_attention", {{"factor", 8.0}, {"rope_theta", 1e6}, {"rope_type", "linear"}}},
+                           {"sliding_attention", {{"rope_theta", 1e4}, {"rope_type", "default"}}}}}};
+// What the class has where config.json is silent.
+const json kBareForm = {{"rope_scaling", kLinear}};
+
+class HfGemma3 : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto gguf = ModelFile::open(test::source_file("tests/data/conformance/gemma3.gguf"));
+    ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+    gguf_.emplace(std::move(*gguf));
+    fs::create_directories(folder_);
+    write_weights(*gguf_, folder_ / "model.safetensors");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Result<ModelFile> open_with(const json& form) {
+    std::ofstream(folder_ / "config.json") << with(form).dump();
+    return ModelFile::open(folder_);
+  }
+
+  static std::vector<float> logits(const ModelFile& file) {
+    auto driver = test::StepDriver::open(file, make_reference_backend(), 64);
+    EXPECT_TRUE(driver.ok()) << driver.error().message;
+    if (!driver.ok()) return {};
+    std::vector<int> ids(48);
+    std::iota(ids.begin(), ids.end(), 5);
+    return *(*driver)->run(ids, 40, 40);
+  }
+
+  fs::path folder_ = fs::path(testing::TempDir()) / "realizar_hf_gemma3";
+  std::optional<ModelFile> gguf_;
+};
+
+TEST_F(HfGemma3, EveryFormOfTheConfigSaysWhatGgufSays) {
+  ModelConfig expected = *read_config(*gguf_);
+  expected.name.clear();
+  for (const json& form : {kFirstForm, kSecondForm, kThirdForm, kBareForm}) {
+    const auto file = open_with(form);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    const auto config = read_config(*file);
+    ASSERT_TRUE(config.ok()) << config.error().message;
+    EXPECT_EQ(hash_of(*config), hash_of(expected)) << to_string(*config) << to_string(expected);
+  }
+}
+
+TEST_F(HfGemma3, HasTheLogitsOfTheGgufFile) {
+  const auto file = open_with(kSecondForm);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto expected = logits(*gguf_), actual = logits(*file);
+  ASSERT_EQ(actual.size(), expected.size());
+  const auto [low, high] = std::minmax_element(expected.begin(), expected.end());
+  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4f * (*high - *low)) << i;
+}
+
+TEST_F(HfGemma3, AStretchedRotationOfItsWindowsIsRefused) {
+  json form = kThirdForm;
+  form["rope_parameters"]["sliding_attention"]["rope_type"] = "linear";
+  const auto file = open_with(form);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto config = read_config(*file);
+  ASSERT_FALSE(config.ok());
+  EXPECT_EQ(config.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(config.error().message.find("sliding_attention.rope_type"), std::string::npos) << config.error().message;
+}
+
+}  // namespace
+}  // namespace realizar
