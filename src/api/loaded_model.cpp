@@ -8,7 +8,6 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "api/default_context.h"
 #include "api/parity_check.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cuda/cuda_backend.h"
@@ -103,11 +102,9 @@ DrafterOptions drafter_options(const EngineOptions& engine_options) {
   return options;
 }
 
-// All that the draft model takes; it comes last.
-Result<uint64_t> draft_bytes(const std::string& path, const EngineOptions& engine_options) {
-  if (path.empty()) return 0;
-  RZ_TRY(const ModelFile file, ModelFile::open(path));
-  RZ_TRY(const ModelConfig config, read_config(file));
+// All that a draft model takes; it comes last.
+uint64_t draft_bytes(const ModelSource& drafter, const EngineOptions& engine_options) {
+  const auto& [file, config] = drafter;
   const BackendLimits limits = ModelDrafter::limits_for(drafter_options(engine_options));
   return tensor_bytes(file) + kv_bytes(config, engine_options) + other_bytes(file, config, engine_options, limits, 1);
 }
@@ -128,11 +125,12 @@ uint64_t host_bytes(const LoadOptions& options) {
 }
 
 Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, const EngineOptions& engine_options,
-                                                   const BackendLimits& limits, const ModelFile& file) {
-  RZ_TRY(const ModelConfig config, read_config(file));
+                                                   const BackendLimits& limits, const ModelSource& source,
+                                                   const ModelSource* drafter) {
+  const auto& [file, config] = source;
   RZ_TRY(const Split split, parse_name(kSplits, options.split, "split"));
   const auto n_sharing = split == Split::kTensor ? static_cast<uint32_t>(options.devices.size()) : 1;
-  RZ_TRY(const uint64_t for_draft, draft_bytes(options.draft_path, engine_options));
+  const uint64_t for_draft = drafter != nullptr ? draft_bytes(*drafter, engine_options) : 0;
   const cuda::CudaOptions cuda_options{options.gpu_memory_mb << 20,
                                        other_bytes(file, config, engine_options, limits, n_sharing) + for_draft,
                                        kv_bytes(config, engine_options),
@@ -149,9 +147,9 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, c
 
 Result<std::unique_ptr<Backend>> make_backend(const std::string& name, const LoadOptions& options,
                                               const EngineOptions& engine_options, const BackendLimits& limits,
-                                              const ModelFile& file) {
+                                              const ModelSource& source, const ModelSource* drafter) {
   if (name == "reference") return make_reference_backend();
-  if (name == "cuda") return make_cuda_backend(options, engine_options, limits, file);
+  if (name == "cuda") return make_cuda_backend(options, engine_options, limits, source, drafter);
   if (name != "cpu") {
     return invalid_argument("backend: expected auto, cpu, cuda or reference, actual '" + name + "'", "backend");
   }
@@ -206,7 +204,7 @@ Result<EngineOptions> LoadedModel::engine_options(const ModelConfig& config, con
   EngineOptions engine_options;
   RZ_TRY(engine_options.kv_type, parse_name(kKvTypes, options.kv_type, "kv_type"));
   RZ_TRY(engine_options.choose_on_host, parse_name(kChoosers, options.choose, "choose"));
-  engine_options.n_ctx = options.n_ctx > 0 ? options.n_ctx : default_context(config.n_ctx_train);
+  engine_options.n_ctx = config.n_ctx;
   if (options.max_batch_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
   engine_options.max_seqs = options.max_seqs;
   engine_options.max_batch_tokens = options.max_batch_tokens;
@@ -223,42 +221,63 @@ Result<EngineOptions> LoadedModel::engine_options(const ModelConfig& config, con
 }
 
 Status LoadedModel::load_weights(const LoadOptions& options) {
-  RZ_TRY(const ModelConfig config, read_config(file));
+  RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = options.n_ctx}));
   RZ_TRY(const EngineOptions engine_options, this->engine_options(config, options));
-  if (options.backend != "auto") return load_weights_on(options.backend, options, engine_options);
+  if (options.draft_path.empty()) return load_models(config, nullptr, options, engine_options);
+  RZ_TRY(const ModelFile draft_file, ModelFile::open(options.draft_path));
+  const auto load_both = [&]() -> Status {
+    RZ_TRY(const ModelConfig draft_config, read_config(draft_file, {.n_ctx = config.n_ctx}));
+    const ModelSource drafter{draft_file, draft_config};
+    RZ_CHECK_OK(check_same_vocabulary(drafter, config));
+    return load_models(config, &drafter, options, engine_options);
+  };
+  return draft_file.checked(load_both());
+}
+
+Status LoadedModel::load_models(const ModelConfig& config, const ModelSource* drafter, const LoadOptions& options,
+                                const EngineOptions& engine_options) {
+  const ModelSource source{file, config};
+  if (options.backend != "auto") return load_models_on(options.backend, source, drafter, options, engine_options);
   const auto gpus = cuda::count_devices();
   if (gpus.ok()) {
-    const Status status = load_weights_on("cuda", options, engine_options);
+    const Status status = load_models_on("cuda", source, drafter, options, engine_options);
     if (status.ok() || !is_devices_own(status.error())) return status;
     info.gpu_refusal = status.error().message;
   } else if (gpus.error().code != ErrorCode::kNotFound) {
     info.gpu_refusal = gpus.error().message;
   }
-  return load_weights_on("cpu", options, engine_options);
+  return load_models_on("cpu", source, drafter, options, engine_options);
 }
 
-Status LoadedModel::load_weights_on(const std::string& backend_name, const LoadOptions& options,
-                                    EngineOptions engine_options) {
+Status LoadedModel::load_models_on(const std::string& backend_name, const ModelSource& source,
+                                   const ModelSource* drafter, const LoadOptions& options,
+                                   EngineOptions engine_options) {
   // A cache of the CPU is in the host's memory anyway.
   if (backend_name == "cuda") engine_options.host_kv_bytes = options.host_cache_mb << 20;
   draft = {};
   engine = nullptr;
   model = nullptr;
   const BackendLimits limits = Engine::limits_for(engine_options);
-  RZ_TRY(backend, make_backend(backend_name, options, engine_options, limits, file));
+  RZ_TRY(backend, make_backend(backend_name, options, engine_options, limits, source, drafter));
   RZ_CHECK_OK(backend->configure(limits));
-  RZ_TRY(Model loaded, Model::load(file, *backend, {engine_options.n_ctx, options.progress, options.hash_weights}));
+  RZ_TRY(Model loaded, Model::load(file, source.config, *backend,
+                                   {.progress = options.progress, .hash_weights = options.hash_weights}));
   model = std::make_unique<Model>(std::move(loaded));
   RZ_TRY(engine, Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
-  if (!options.draft_path.empty()) RZ_CHECK_OK(load_draft(options, engine_options));
+  if (drafter != nullptr) RZ_CHECK_OK(load_draft(*drafter, options, engine_options));
   return options.warm_up ? engine->warm_up() : Status{};
 }
 
 // Guesses are token ids: they mean the same in both models, or nothing.
-Status LoadedModel::check_same_vocabulary(const ModelFile& draft_file) const {
-  const std::string where = draft_file.path().string();
+Status LoadedModel::check_same_vocabulary(const ModelSource& drafter, const ModelConfig& config) const {
+  const std::string where = drafter.file.path().string();
+  if (drafter.config.n_vocab != config.n_vocab) {
+    return invalid_argument(
+        fmt::format("{}: expected a vocabulary of {} tokens, actual {}", where, config.n_vocab, drafter.config.n_vocab),
+        "draft");
+  }
   if (!tokenizer) return {};
-  RZ_TRY(const text::Tokenizer other, load_tokenizer(draft_file));
+  RZ_TRY(const text::Tokenizer other, load_tokenizer(drafter.file));
   const int32_t n_vocab = std::min(tokenizer->n_vocab(), other.n_vocab());
   for (int32_t id = 0; id < n_vocab; ++id) {
     if (tokenizer->piece(TokenId{id}) == other.piece(TokenId{id})) continue;
@@ -269,9 +288,8 @@ Status LoadedModel::check_same_vocabulary(const ModelFile& draft_file) const {
   return {};
 }
 
-Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& engine_options) {
-  RZ_TRY(const ModelFile draft_file, ModelFile::open(options.draft_path));
-  RZ_CHECK_OK(check_same_vocabulary(draft_file));
+Status LoadedModel::load_draft(const ModelSource& source, const LoadOptions& options,
+                               const EngineOptions& engine_options) {
   const DrafterOptions draft_options = drafter_options(engine_options);
   // Its memory was kept for it when the model was loaded; it is too small to be worth the exchanges of a tensor split.
   LoadOptions own = options;
@@ -280,15 +298,9 @@ Status LoadedModel::load_draft(const LoadOptions& options, const EngineOptions& 
   own.n_gpu_layers.reset();
   own.split = "layer";
   const BackendLimits limits = ModelDrafter::limits_for(draft_options);
-  RZ_TRY(draft.backend, make_backend(backend->info().name, own, engine_options, limits, draft_file));
+  RZ_TRY(draft.backend, make_backend(backend->info().name, own, engine_options, limits, source, nullptr));
   RZ_CHECK_OK(draft.backend->configure(limits));
-  RZ_TRY(Model loaded,
-         draft_file.checked(Model::load(draft_file, *draft.backend, {engine_options.n_ctx, options.progress})));
-  if (loaded.config().n_vocab != model->config().n_vocab) {
-    return invalid_argument(fmt::format("{}: expected a vocabulary of {} tokens, actual {}", options.draft_path,
-                                        model->config().n_vocab, loaded.config().n_vocab),
-                            "draft");
-  }
+  RZ_TRY(Model loaded, Model::load(source.file, source.config, *draft.backend, {.progress = options.progress}));
   draft.model = std::make_unique<Model>(std::move(loaded));
   RZ_TRY(draft.drafter, ModelDrafter::create(*draft.model, *draft.backend, draft_options));
   engine->set_drafter(draft.drafter.get());

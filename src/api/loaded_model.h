@@ -21,6 +21,12 @@
 
 namespace realizar {
 
+// A model that is being loaded: its file, opened once, and its config, read once.
+struct ModelSource {
+  const ModelFile& file;
+  const ModelConfig& config;
+};
+
 struct LoadedModel {
   explicit LoadedModel(ModelFile model_file) : file(std::move(model_file)) {}
   // Errors: those of the file, its tokenizer and template, and of the options, each by name.
@@ -57,10 +63,14 @@ struct LoadedModel {
  private:
   Status load_text();
   Status load_weights(const LoadOptions& options);
-  Status load_weights_on(const std::string& backend_name, const LoadOptions& options, EngineOptions engine_options);
-  Status load_draft(const LoadOptions& options, const EngineOptions& engine_options);
+  // `drafter`: null where none is asked for.
+  Status load_models(const ModelConfig& config, const ModelSource* drafter, const LoadOptions& options,
+                     const EngineOptions& engine_options);
+  Status load_models_on(const std::string& backend_name, const ModelSource& source, const ModelSource* drafter,
+                        const LoadOptions& options, EngineOptions engine_options);
+  Status load_draft(const ModelSource& source, const LoadOptions& options, const EngineOptions& engine_options);
   Result<EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options) const;
-  Status check_same_vocabulary(const ModelFile& draft_file) const;
+  Status check_same_vocabulary(const ModelSource& drafter, const ModelConfig& config) const;
   void fill_info();
 };
 

@@ -1,10 +1,12 @@
 #include "api/loaded_model.h"
 
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 
 namespace realizar {
@@ -76,6 +78,61 @@ TEST_F(AFileThatChangesDuringTheLoad, MayShrinkOnceItIsLoaded) {
   request.prompt = (*loaded)->tokenizer->encode("The capital of France is");
   request.max_tokens = 3;
   EXPECT_EQ((*loaded)->engine->generate(request, {}).value().tokens.size(), 3u);
+}
+
+// A draft model that cannot serve is found out before the large model's weights are read.
+TEST(ADraftModel, IsRefusedBeforeAnyWeightIsLoaded) {
+  LoadOptions options;
+  options.backend = "cpu";
+  options.draft_path = testing::TempDir() + "/no_such_draft.gguf";
+  options.progress = [](uint64_t, uint64_t) {
+    ADD_FAILURE() << "a weight was loaded";
+    return true;
+  };
+  const auto absent = LoadedModel::load(kModel, options);
+  ASSERT_FALSE(absent.ok());
+  EXPECT_NE(absent.error().message.find("no_such_draft.gguf"), std::string::npos) << absent.error().message;
+  options.draft_path = RZ_SOURCE_DIR "/tests/data/conformance/llama.gguf";
+  const auto other = LoadedModel::load(kModel, options);
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.error().message.find("expected a vocabulary of"), std::string::npos) << other.error().message;
+}
+
+// How often files are opened while this lives.
+class OpenCounter {
+ public:
+  OpenCounter() : fd_(inotify_init1(IN_NONBLOCK)) {}
+  ~OpenCounter() { close(fd_); }
+  OpenCounter(const OpenCounter&) = delete;
+  OpenCounter& operator=(const OpenCounter&) = delete;
+
+  int watch(const fs::path& path) { return inotify_add_watch(fd_, path.c_str(), IN_OPEN); }
+  std::map<int, int> opened() {
+    std::map<int, int> n_opened;
+    inotify_event event;  // without a name: the watches are of files
+    while (read(fd_, &event, sizeof event) == sizeof event) ++n_opened[event.wd];
+    return n_opened;
+  }
+
+ private:
+  int fd_;
+};
+
+TEST(ADraftModel, AndTheModelThatItServesAreOpenedOnce) {
+  const fs::path draft = fs::path(testing::TempDir()) / ("rz_draft_" + std::to_string(::getpid()) + ".gguf");
+  fs::copy_file(kModel, draft, fs::copy_options::overwrite_existing);
+  OpenCounter counter;
+  const int model_watch = counter.watch(kModel), draft_watch = counter.watch(draft);
+  if (model_watch < 0 || draft_watch < 0) GTEST_SKIP() << "files cannot be watched here";
+  LoadOptions options;
+  options.backend = "cpu";
+  options.draft_path = draft.string();
+  const auto loaded = LoadedModel::load(kModel, options);
+  auto opened = counter.opened();
+  fs::remove(draft);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_EQ(opened[model_watch], 1);
+  EXPECT_EQ(opened[draft_watch], 1);
 }
 
 }  // namespace

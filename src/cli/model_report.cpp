@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "api/default_context.h"
 #include "api/text_assets.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/kernel_choice.h"
@@ -71,7 +70,7 @@ void add_config(const ModelFile& file, ModelReport& report) {
     report.refusal = config.error().message;
     return;
   }
-  report.n_ctx = default_context(config->n_ctx_train);
+  report.n_ctx = config->n_ctx;
   report.kv_bytes = kv_bytes(*config, KvType::kF16, report.n_ctx);
   report.kv_q8_bytes = kv_bytes(*config, KvType::kQ8_0, report.n_ctx);
   report.config = std::move(*config);

@@ -18,6 +18,7 @@ constexpr int64_t kMaxHeadDim = 1024;
 constexpr int64_t kMaxWidth = 1 << 20;    // d_model, d_ff
 constexpr int64_t kMaxContext = 1 << 26;  // positions
 constexpr int64_t kMaxExperts = 4096;
+constexpr uint32_t kMostContextByDefault = 8192;
 
 std::string known_architectures() {
   std::string names;
@@ -413,6 +414,7 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   RZ_CHECK_OK(check_activation(keys));
   RZ_CHECK_OK(refuse_foreign_traits(keys));
   RZ_CHECK_OK(read_dimensions(keys, c));
+  c.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(c.n_ctx_train, kMostContextByDefault);
   RZ_TRY(AttentionConfig attention, read_attention(keys, c));
   RZ_TRY(const FfnConfig ffn, read_ffn(keys, c));
   RZ_CHECK_OK(read_scales(keys, c, attention));
@@ -420,8 +422,7 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   RZ_TRY(c.is_head_tied, read_is_head_tied(keys));
   RZ_TRY(c.pools_mean, read_pools_mean(keys));
   if (!c.learned_positions) {
-    const uint32_t n_ctx = options.n_ctx > 0 ? options.n_ctx : c.n_ctx_train;
-    RZ_TRY(c.ropes, read_ropes(keys, attention.head_dim, c.n_ctx_train, n_ctx));
+    RZ_TRY(c.ropes, read_ropes(keys, attention.head_dim, c.n_ctx_train, c.n_ctx));
     if (keys.is_gguf() && spec->gguf_interleaved_rope) attention.n_interleaved = c.ropes.front().n_rot;
   }
   RZ_CHECK_OK(read_layers(keys, attention, ffn, c));

@@ -41,7 +41,8 @@ class Hash {
   uint64_t value_;
 };
 
-// Structured bindings name every field: one that is added to a struct and forgotten here does not compile.
+// Structured bindings name every field: one that is added to a struct and forgotten here does not compile. The context
+// in use (n_ctx) has no part in the computation but for the rotations that were chosen by it.
 void add(Hash& hash, const AttentionConfig& config) {
   const auto& [n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, qk_norm, scale, softcap] = config;
   hash.add_all(n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, qk_norm, scale, softcap);
@@ -82,7 +83,7 @@ uint64_t hash_of(const TensorInfo& tensor, uint64_t previous) {
 }
 
 uint64_t hash_of(const ModelConfig& config) {
-  const auto& [arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, layers, ropes, norm, norm_eps,
+  const auto& [arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, n_ctx, layers, ropes, norm, norm_eps,
                learned_positions, is_head_tied, pools_mean, embed_scale, final_softcap] = config;
   Hash hash(0);
   hash.add_all(arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, norm, norm_eps, learned_positions,

@@ -18,7 +18,9 @@
 namespace realizar {
 
 struct ModelOptions {
-  uint32_t n_ctx = 0;  // positions a sequence; 0: what the model was trained for. LongRoPE chooses its factors by it.
+  // Positions that a sequence shall have; 0: what the model was trained for, up to 8192. Read with the config, where
+  // LongRoPE chooses its factors by it.
+  uint32_t n_ctx = 0;
   // Called after each tensor with bytes done and in all; returning false ends the loading with Cancelled.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress = {};
   bool hash_weights = false;  // take Model::weights_hash() while the weights are read

@@ -85,8 +85,8 @@ const AttentionConfig& attention_of(const ModelConfig& config) {
 
 std::string to_string(const ModelConfig& c) {
   std::string text =
-      fmt::format("arch: {}\nname: {}\nn_layers: {}\nd_model: {}\nd_ff: {}\nn_vocab: {}\nn_ctx_train: {}\n", c.arch,
-                  c.name, c.n_layers, c.d_model, c.d_ff, c.n_vocab, c.n_ctx_train);
+      fmt::format("arch: {}\nname: {}\nn_layers: {}\nd_model: {}\nd_ff: {}\nn_vocab: {}\nn_ctx_train: {}\nn_ctx: {}\n",
+                  c.arch, c.name, c.n_layers, c.d_model, c.d_ff, c.n_vocab, c.n_ctx_train, c.n_ctx);
   text += layer_lines(c.layers);
   for (size_t i = 0; i < c.ropes.size(); ++i) {
     text += fmt::format("rope {}: {} dimensions, scale {}\n", i, c.ropes[i].n_rot, c.ropes[i].scale);

@@ -44,6 +44,7 @@ struct ModelConfig {
   uint32_t n_layers = 0, d_model = 0, n_vocab = 0;
   uint32_t d_ff = 0;  // as the file has it: of ffns without experts
   uint32_t n_ctx_train = 0;
+  uint32_t n_ctx = 0;               // positions of a sequence, as asked for or by default: what ropes are chosen for
   std::vector<LayerConfig> layers;  // [n_layers]
   std::vector<RopeConfig> ropes;    // AttentionConfig::rope_idx is an index here
 
