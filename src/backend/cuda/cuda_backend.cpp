@@ -64,19 +64,19 @@ class CudaBackend final : public Backend {
     StepCommands commands;
     std::vector<DeviceProgram> devices;
   };
-  // Of the program that runs, or ran last.
+  // These belong to the program that runs, or ran last.
   const StepCommands& commands() const { return running_->commands; }
   const Stages& stages() const { return commands().stages(); }
-  // Of the keys, or values, of a block's layer, on one device.
+  // What one device holds of the keys, or values, of a layer of a block.
   size_t part_bytes() const { return ranks_.front()->cache().layer_block_bytes(); }
 
-  // What one device has of the layers, and its room for weights.
+  // What one device holds of the layers, and its room for weights.
   struct LayerShare {
     uint32_t n_layers;
     uint64_t n_bytes;
     bool fits;  // is known to
   };
-  std::vector<LayerShare> shares_beside(uint64_t no_layer, uint64_t on_host) const;
+  std::vector<LayerShare> shares_besides(uint64_t no_layer, uint64_t on_host) const;
   void share_layers();
   Weights::Home home_of(const MatrixSource& source) const;
   // What one device has of every layer of the cache.
@@ -187,8 +187,9 @@ Status CudaBackend::configure(const BackendLimits& limits) {
   return {};
 }
 
-// How the layers are shared where so many bytes of the weights that belong to none are on devices, and on the host.
-std::vector<CudaBackend::LayerShare> CudaBackend::shares_beside(uint64_t no_layer, uint64_t on_host) const {
+// How the layers are shared, where no_layer bytes of the weights that belong to none are on devices and on_host bytes
+// in the host's memory.
+std::vector<CudaBackend::LayerShare> CudaBackend::shares_besides(uint64_t no_layer, uint64_t on_host) const {
   const uint32_t n_layers = std::max(1u, options_.n_layers);
   const uint64_t all_layers = options_.weight_bytes - std::min(no_layer + on_host, options_.weight_bytes);
   const uint64_t layer_weights = all_layers / n_layers / placement_.n_sharing();
@@ -211,7 +212,7 @@ std::vector<CudaBackend::LayerShare> CudaBackend::shares_beside(uint64_t no_laye
 // Once it is known what the weights of no layer take.
 void CudaBackend::share_layers() {
   const Weights& first = ranks_.front()->weights();
-  const std::vector<LayerShare> shares = shares_beside(first.device_bytes(), first.host_bytes());
+  const std::vector<LayerShare> shares = shares_besides(first.device_bytes(), first.host_bytes());
   std::vector<uint32_t> n_layers;
   for (const LayerShare& share : shares) n_layers.push_back(share.n_layers);
   placement_.set_layers(n_layers);
@@ -232,7 +233,7 @@ Weights::Home CudaBackend::home_of(const MatrixSource& source) const {
   uint64_t n_bytes = 0;
   for (const auto piece : source.pieces) n_bytes += piece.size();
   const Weights& first = ranks_.front()->weights();
-  const auto shares = shares_beside(first.device_bytes() + n_bytes, first.host_bytes());
+  const auto shares = shares_besides(first.device_bytes() + n_bytes, first.host_bytes());
   return std::ranges::all_of(shares, &LayerShare::fits) ? kDevice : kHost;
 }
 

@@ -39,11 +39,11 @@ struct ScratchOutline {
 // less than it will be.
 uint64_t scratch_bytes(const Program& program, const ScratchOutline& outline);
 
-// Of several devices each has some of the layers, in order, and the first what belongs to none; a step goes from one to
-// the next. With an exchange each has a part of every layer instead, and all of what belongs to none, and they compute
-// together; load_matrix gives Unsupported, by name, where a matrix has no equal parts. Layers that find no place on
-// their device stay in memory of the host, or in a file where that is short too, and are brought over each step.
-// Precondition: one device or more.
+// Where there are several devices, each holds some of the layers, in order, and the first also what belongs to none; a
+// step goes from one to the next. With an exchange each holds a part of every layer instead, and all of what belongs to
+// none, and they compute together; load_matrix gives Unsupported, by name, where a matrix has no equal parts. Layers
+// that find no place on their device stay in memory of the host, or in a file where that is short too, and are brought
+// over each step. Precondition: one device or more.
 std::unique_ptr<Backend> make_backend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
                                       std::unique_ptr<Exchange> exchange = nullptr);
 

@@ -36,23 +36,23 @@ class Device {
 
   // Aligned to kAllocationAlign, uninitialized, freed with the device where free() does not. Errors: ResourceExhausted.
   virtual Result<void*> allocate(size_t n_bytes) = 0;
-  // Of what allocate gave, once all that was given to the stream is done. Not within a capture.
+  // Gives back what allocate gave, once all that was given to the stream is done. Not to be called within a capture.
   virtual void free(void* memory) = 0;
-  // What is small and many had better share allocations of this size, which the driver gives in large pieces; 0: each
-  // may have its own.
+  // The driver maps memory in large pieces: many small things had better share allocations of this size. 0: each may
+  // have its own.
   virtual size_t shared_allocation_bytes() const = 0;
-  // The same in memory of the host that the device reads while the processor goes on: copies, and kernels in place.
+  // Allocates memory of the host that the device reads while the processor goes on: by copies, and by kernels in place.
   virtual Result<void*> allocate_pinned(size_t n_bytes) = 0;
-  // Of what allocate_pinned gave, when no copy reads it any more.
+  // Gives back what allocate_pinned gave, when no copy reads it any more.
   virtual void free_pinned(void* memory) = 0;
-  // In the stream's order. `from` of an upload and `to` of a download must live until wait().
+  // Copies in the stream's order. `from` of an upload and `to` of a download must live until wait().
   virtual void upload(void* to, const void* from, size_t n_bytes) = 0;
   virtual void download(void* to, const void* from, size_t n_bytes) = 0;
-  // Within the device's memory.
+  // Copies within the device's memory.
   virtual void copy(void* to, const void* from, size_t n_bytes) = 0;
-  // From the memory of another device of the same class, in the order of both streams.
+  // Copies from the memory of another device of the same class, in the order of both streams.
   virtual void receive(void* to, Device& from_device, const void* from, size_t n_bytes) = 0;
-  // Zeros, where a kernel would write.
+  // Writes zeros, in the stream's order, as a kernel would.
   virtual void clear(void* memory, size_t n_bytes) = 0;
   // Kernels launched between these are recorded, and not run, whatever end_capture gives. Errors: Internal (no
   // recording can be begun, or none was made); those of calls before begin_capture still show at the next wait().
@@ -61,11 +61,11 @@ class Device {
   // Runs what was recorded, in the stream's order.
   virtual void replay(GraphId id) = 0;
   virtual void drop(GraphId id) = 0;
-  // A buffer that is filled beside the stream's kernels, by its number: the copies into it begin once the kernels that
+  // Copies into a buffer, which has a number, while the stream's kernels run: the copies begin once the kernels that
   // were given to the stream before the last release() have ended; kernels after acquire() find them there.
   virtual void upload_aside(uint32_t buffer, void* to, const void* from, size_t n_bytes) = 0;
   virtual void acquire(uint32_t buffer) = 0;
-  // Until all copies into the buffer have read what they copy. Errors: as wait.
+  // Waits until all copies into the buffer have read what they copy. Errors: as wait.
   virtual Status wait_aside(uint32_t buffer) = 0;
   virtual void release(uint32_t buffer) = 0;
   // Notes the time at this place of the stream's order; after wait(), the time between two such places.
@@ -73,7 +73,7 @@ class Device {
   virtual double ms_between(uint32_t first_place, uint32_t last_place) = 0;
   // Something that was given to the stream is not done yet.
   virtual bool is_busy() = 0;
-  // Until all that was given to the stream is done. Errors: Internal, by name, of anything since the last call.
+  // Waits until all that was given to the stream is done. Errors: Internal, by name, of anything since the last call.
   virtual Status wait() = 0;
 };
 

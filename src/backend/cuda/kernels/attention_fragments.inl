@@ -166,7 +166,7 @@ RZ_DEVICE PowerOfTwo query_scale(float max) {
 RZ_DEVICE float capped(float score, float softcap) {
   return softcap > 0 ? softcap * tanhf(score / softcap) : score;
 }
-// Of a running maximum that may still be -infinity.
+// `max` is a running maximum that may still be -infinity.
 RZ_DEVICE float weight_of(float score, float max) {
   return max == -INFINITY ? 0.0f : expf(score - max);
 }

@@ -18,7 +18,7 @@ constexpr uint32_t kBlockLines = 64 / kSlices<kDim>;
 template <uint32_t kDim>
 constexpr uint32_t kTilePositions = 4096 / kDim;  // 8 KiB of keys, as many of values
 
-// Of a block; `lines` of the tile's, n_rep a row.
+// What a block computes: `n_lines` of a tile's lines, of which a row has n_rep.
 struct PrefillPlace {
   uint32_t kv_head, n_rep;
   uint32_t first_row, first_line, n_lines;

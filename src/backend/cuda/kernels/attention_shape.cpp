@@ -12,7 +12,7 @@ uint32_t padded(size_t n_bytes) {
   return static_cast<uint32_t>((n_bytes + 15) / 16 * 16);
 }
 
-// Of one row and cut.
+// What one row leaves for one cut.
 uint64_t partial_bytes_of(const AttentionHeads& heads) {
   return uint64_t{heads.n_heads} * (dim_class(heads.head_dim) + 2) * sizeof(float);
 }

@@ -98,13 +98,13 @@ inline constexpr uint64_t kPartialBytes = uint64_t{64} << 20;
 struct AttentionHeads {
   uint32_t n_heads, head_dim;
 };
-// Passes of decode rows have places for so many pairs of a row and a cut, at least for those of two rows.
+// A pass of decode rows has n_places places for pairs of a row and a cut, enough for two rows at least.
 struct DecodePasses {
   uint32_t max_cuts = 1;  // of a row
   uint64_t n_places = 1;  // of a pass
 
   bool operator==(const DecodePasses&) const = default;
-  // Of all passes that rows of n_cuts cuts together may need: a pass ends where the next row does not fit.
+  // The places of all passes that rows with n_cuts cuts together may need: a pass ends where the next row does not fit.
   uint64_t all_places(uint64_t n_cuts) const {
     return n_cuts <= n_places ? n_cuts : (n_cuts + n_places - max_cuts) / (n_places - max_cuts + 1) * n_places;
   }

@@ -15,7 +15,7 @@
 #include <cuda_fp16.h>
 
 #define RZ_KERNEL __global__
-// The same for at most so many threads a block, with registers for at least so many blocks a multiprocessor.
+// The same for at most n_threads threads a block, with registers for at least n_blocks blocks a multiprocessor.
 #define RZ_KERNEL_WITHIN(n_threads, n_blocks) __global__ __launch_bounds__(n_threads, n_blocks)
 #define RZ_DEVICE __device__ __forceinline__
 // Before a loop whose body should stand once in the code.
@@ -79,7 +79,7 @@ RZ_DEVICE uint32_t count_bits(uint32_t x) {
 RZ_DEVICE float warp_exchange(float x, uint32_t bits) {
   return __shfl_xor_sync(0xffffffffu, x, static_cast<int>(bits));
 }
-// What a lane wrote to memory before, all lanes see behind.
+// Writes made by any lane before this are visible to all lanes after it.
 RZ_DEVICE void warp_barrier() {
   __syncwarp();
 }
@@ -257,8 +257,8 @@ RZ_DEVICE void store_words4(uint32_t* to, const Words4& words) {
   *reinterpret_cast<uint4*>(to) = make_uint4(words.word[0], words.word[1], words.word[2], words.word[3]);
 }
 
-// Blocks that share work: one thread of a block calls arrive() after a barrier; who then reads its own number as the
-// last sees, behind another barrier, with load_fresh() what all blocks before had written. Gives how many came before.
+// For blocks that share work: one thread of each calls arrive() after a barrier, and learns how many blocks came
+// before. The last block may then, after another barrier, read with load_fresh() what all the others have written.
 RZ_DEVICE uint32_t arrive(uint32_t* counter) {
   __threadfence();
   const uint32_t n_before = atomicAdd(counter, 1);

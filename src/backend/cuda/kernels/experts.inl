@@ -77,8 +77,8 @@ RZ_KERNEL void experts_down_kernel(ExpertsDownArgs a) {
   if (lane < kDotCols && col < a.down.n_rows) a.out[uint64_t{row} * a.down.n_rows + col] += sum;
 }
 
-// An expert a block, each warp of which counts and then lists the pairs of a part of all: those of its expert, behind
-// those of the experts before.
+// Each block has one expert. Each of its warps looks at a part of all pairs, counts those of the expert, and then lists
+// them after those of the experts before.
 RZ_KERNEL void group_pairs_kernel(GroupPairsArgs a) {
   RZ_SHARED(uint32_t, before, kGroupWarps);
   RZ_SHARED(uint32_t, own, kGroupWarps);

@@ -255,7 +255,7 @@ struct PlainFormat {
   RZ_DEVICE static const typename Element::Stored* row_of(const Matrix& m, uint64_t row) {
     return reinterpret_cast<const typename Element::Stored*>(m.low) + row * plain_stride(m.n_cols);
   }
-  // Of the columns that share one with `col`.
+  // The scale that `col` shares with the columns around it.
   RZ_DEVICE static float scale(const Matrix& m, uint64_t row, uint32_t col) {
     if constexpr (!Element::kIsScaled) return 1.0f;
     return reinterpret_cast<const float*>(m.headers)[row * f8_n_scales(m.n_cols) + col / kF8ScaleCols];

@@ -94,7 +94,7 @@ struct NormArgs {
   bool accumulate;
   QuantRows quants;  // of `out`, where they are wanted too; n_cols is then whole groups
 };
-// Of in, or where there is a gate, of activation(gate) * in.
+// What becomes int8 is `in`, or activation(gate) * in where there is a gate.
 struct QuantizeArgs {
   const uint32_t* n_rows;
   uint32_t rows_each;  // rows of `in` for each of n_rows
@@ -149,11 +149,11 @@ struct LinearArgs {
   Activation activation;
   float scale, softcap;
   Store store;
-  // Of linear_many and linear_split alone, in the place of rows: out[pair] = what the pair's expert makes of row pair /
-  // pairs_each. The pairs' pointers may be null.
+  // linear_many and linear_split alone may have pairs in the place of rows: out[pair] = what the pair's expert makes of
+  // row pair / pairs_each. The pointers are null where there are none.
   PairGroups groups;
   uint32_t pairs_each;
-  // What the same launch of linear and linear_few makes besides, all else alike.
+  // More products of the same rows, which the same launch of linear or linear_few makes.
   LinearPart more[kMaxMoreParts];
   uint32_t n_more;
 };
@@ -302,7 +302,7 @@ struct KernelTable {
   void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
   void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
   void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);
-  // Of many rows' pairs: linear_many makes the products of groups, experts_sum adds them.
+  // Pairs of many rows are grouped by expert; linear_many makes the groups' products, and experts_sum adds them.
   void (*group_pairs)(const GroupPairsArgs&, Stream);
   void (*experts_sum)(const ExpertsSumArgs&, uint32_t max_rows, Stream);
   void (*select_rows)(const SelectRowsArgs&, uint32_t max_rows, Stream);

@@ -71,7 +71,7 @@ RZ_DEVICE void store_few_row_scales(const LinearArgs& a, const FewPlace& p, uint
 }
 
 // sums[tile] += the warp's groups of the chunk, added as a quad does: (0 + 1) + (2 + 3). Groups beyond the last have a
-// scale of zero; whatever lies behind the row stands for their codes.
+// scale of zero; whatever lies after the row stands for their codes.
 template <class Format, int kTiles>
 RZ_DEVICE void multiply_few_chunk(const LinearArgs& a, const FewPlace& p, uint32_t chunk,
                                   const FewShared<Format, kTiles>& shared, float (&sums)[kTiles][4]) {

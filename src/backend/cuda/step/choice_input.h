@@ -20,7 +20,7 @@ class ChoiceInput {
 
  private:
   ChoiceRow* host_rows_ = nullptr;  // [max_rows]
-  SeenToken* host_seen_ = nullptr;  // [max_rows * kSeenEachRow], behind them
+  SeenToken* host_seen_ = nullptr;  // [max_rows * kSeenEachRow], after them
   ChoiceRow* rows_ = nullptr;       // the same on the device
   SeenToken* seen_ = nullptr;       // the same on the device
   uint32_t max_seen_ = 0;

@@ -13,7 +13,7 @@ namespace realizar::cuda {
 
 class CutLists {
  public:
-  // Of one list, on the device.
+  // What one list takes on the device.
   static size_t n_bytes_for(size_t n_places) { return std::bit_ceil(n_places) * sizeof(RowCut); }
   // Errors: ResourceExhausted.
   Status reserve(Device& device, size_t n_lists, size_t n_places);

@@ -27,7 +27,7 @@ class GraphCache {
 
   // A stage's recording; absent where it could not be made, and the stage is launched one by one.
   using StageGraph = std::optional<GraphId>;
-  // Of each stage of the step; null where it is not kept. Valid until the next keep or forget_all.
+  // The recordings of the step's stages; null where none are kept. Valid until the next keep or forget_all.
   const std::vector<StageGraph>* find(ProgramId program, const StepShape& shape);
   // Forgets the step that was not used for longest, where there are too many.
   void keep(ProgramId program, const StepShape& shape, std::vector<StageGraph> graphs);

@@ -10,15 +10,16 @@ namespace realizar::cuda {
 
 class StepInput {
  public:
-  // max_blocks: of a sequence. Errors: ResourceExhausted.
+  // max_blocks: the most blocks of a sequence. Errors: ResourceExhausted.
   Status create(Device& device, const BackendLimits& limits, uint32_t max_blocks);
-  // On the device.
+  // What it takes on the device.
   static size_t n_bytes_for(const BackendLimits& limits, uint32_t max_blocks) {
     return places_for(limits, max_blocks).end * sizeof(int32_t);
   }
   void upload(Device& device, const StepBatch& batch);
   const StepView& view() const { return view_; }
-  // Of the batch uploaded last, in the order in which the device has them: each begins where the one after it ends.
+  // The tiles of the batch uploaded last, in the order in which the device has them: each begins where the one after it
+  // ends.
   struct Tile {
     uint32_t first_row, n_rows, first_pos;
   };

@@ -7,7 +7,7 @@
 
 namespace realizar::cuda {
 
-// The memory that a model wants, beside what every device needs for itself.
+// The memory that a model wants, besides what every device needs for itself.
 struct ModelBytes {
   uint64_t no_layer = 0;    // of what belongs to no layer; it is on the first device
   uint64_t each_layer = 0;  // with its part of the cache

@@ -18,7 +18,7 @@ class LayerStream {
 
   // What streamed layers find on the host.
   struct Room {
-    uint64_t pinned_bytes = UINT64_MAX;  // beside two layers that are on their way from the disk
+    uint64_t pinned_bytes = UINT64_MAX;  // besides two layers that are on their way from the disk
     std::string folder;                  // for what is more than that; empty: there is no such place
   };
   void set_room(const Room& room) { room_ = room; }

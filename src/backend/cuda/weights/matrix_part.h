@@ -5,7 +5,7 @@
 
 namespace realizar::cuda {
 
-// Of every matrix of a stack: these rows, of each these columns.
+// These columns of these rows, in every matrix of a stack.
 struct MatrixPart {
   uint32_t first_row = 0, n_rows = 0;
   uint32_t first_col = 0, n_cols = 0;

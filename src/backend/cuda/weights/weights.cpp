@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kStagingBytes = size_t{16} << 20;  // of repacked rows between two uploads
 
-// And zeros behind it, up to row_bytes.
+// Copies a row of a plain type, and fills up to row_bytes with zeros.
 void copy_plain_row(const MatrixSource& source, const MatrixPart& part, const SourceRows& rows, uint32_t mat,
                     uint32_t r, size_t row_bytes, std::byte* to) {
   const size_t n_bytes = traits(source.type).block_bytes;

@@ -50,7 +50,7 @@ class Weights {
   const float* vector(WeightId id) const {
     return id == kNoWeight ? nullptr : reinterpret_cast<const float*>(matrix(id).low);
   }
-  // Of a product's outputs, those that are here.
+  // The bias of those of the product's outputs that are here.
   const float* bias(WeightId id, WeightId product) const {
     return id == kNoWeight ? nullptr : vector(id) + matrices_[static_cast<uint32_t>(product)].first_row;
   }
@@ -62,7 +62,7 @@ class Weights {
   size_t bytes() const { return device_bytes() + n_streamed_bytes_ + n_host_bytes_; }
   size_t device_bytes() const { return arena_.n_allocated(); }
   size_t host_bytes() const { return n_host_bytes_; }  // of Home::kHost
-  // Of the planes as they lie on the device.
+  // The size of its planes as they lie on the device.
   uint64_t matrix_bytes(WeightId id) const { return matrices_[static_cast<uint32_t>(id)].n_bytes; }
 
  private:
