@@ -22,7 +22,7 @@ bool is_plain_header(std::string_view text) {
 }
 
 Call::Call(ServerContext& server, HttpRequest received, std::shared_ptr<Reply> reply)
-    : context(server), request(std::move(received)), reply_(std::move(reply)) {
+    : context(server), request(std::move(received)), protocol(&kPlainProtocol), reply_(std::move(reply)) {
   if (reply_ != nullptr) reply_->listener = this;
 }
 
@@ -70,8 +70,8 @@ void Call::end() {
 
 void Call::fail(const ApiError& error) noexcept {
   const Status told = caught([&] {
-    if (!last_sent_) return send(error_response(error));
-    write(dialect->stream_error(error));
+    if (!last_sent_) return send(protocol->spell_error(error));
+    write(speller->stream_error(error));
     end();
   });
   if (!told.ok()) reply_->drop();
@@ -109,7 +109,7 @@ bool Call::awaits_body() {
 
 void Call::ping(Clock::time_point now) {
   if (is_over_ || !last_sent_ || now - *last_sent_ < kPingInterval) return;
-  const Status sent = caught([&] { write(": ping\n\n"); });
+  const Status sent = caught([&] { write(protocol->keep_alive); });
   if (!sent.ok()) interrupt(sent.error());
 }
 

@@ -25,7 +25,8 @@
 
 namespace realizar::server {
 
-class Dialect;
+class Speller;
+struct Protocol;
 struct Route;
 struct ServerContext;
 
@@ -62,13 +63,14 @@ class Call final : public ReplyListener {
   HttpBody body;                                   // for whoever reads it, who lets go of it then
   std::string id;                                  // X-Request-Id
   Headers headers;                                 // of every reply
-  const Route* route = nullptr;
+  const Protocol* protocol;                        // which it speaks; never null
+  const Route* route = nullptr;                    // once it is taken
   std::string path_id;  // what stands in the request's path for the name in braces of its route's
   KeyDigest key{};      // of the API key; zeros where none is asked for
   uint64_t tenant = 0;  // whose share of the engine it uses
   std::string client;   // whose turn its work takes: its key's, or its connection's where no key is asked for
   CallRecord record;
-  std::unique_ptr<Dialect> dialect;  // of the answer, once it is known
+  std::unique_ptr<Speller> speller;  // of the answer, once it is known
 
   // The reply: whole, or begin_stream, any number of writes, and end. With its end it is counted and logged, and after
   // that these do nothing.
@@ -76,7 +78,7 @@ class Call final : public ReplyListener {
   void begin_stream(HttpResponse head);
   void write(std::string_view bytes);
   void end();
-  // Ends a stream as its dialect spells that, and is the whole reply otherwise. Where neither can be sent, the
+  // Ends a stream as its speller has it, and is the whole reply otherwise. Where neither can be sent, the
   // connection is closed.
   void fail(const ApiError& error) noexcept;
   void fail(const Error& error) noexcept { fail(to_api_error(error)); }

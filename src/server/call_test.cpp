@@ -37,7 +37,7 @@ class FakeReply final : public Reply {
   bool send_throws = false, is_ended = false, is_dropped = false;
 };
 
-class FakeDialect final : public Dialect {
+class FakeSpeller final : public Speller {
  public:
   std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
   std::string stream_choice_end(size_t, const Choice&) override { return {}; }
@@ -130,7 +130,7 @@ TEST_F(CallTest, AnErrorOrWhatIsThrownIsTheReply) {
 
 TEST_F(CallTest, AStreamUnderWayEndsInItsOwnWay) {
   begin([](Call& call) -> Task<Status> {
-    call.dialect = std::make_unique<FakeDialect>();
+    call.speller = std::make_unique<FakeSpeller>();
     call.begin_stream({200, "text/event-stream", "", {}});
     throw std::bad_alloc();
     co_return Status();
@@ -138,6 +138,36 @@ TEST_F(CallTest, AStreamUnderWayEndsInItsOwnWay) {
   EXPECT_EQ(reply->text, "error 503");
   EXPECT_TRUE(reply->is_ended);
   EXPECT_TRUE(was_counted(200)) << told();
+}
+
+TEST_F(CallTest, SpeaksItsProtocolBeforeItsBodyIsThere) {
+  static constexpr Protocol kOwn{.spell_error = [](const ApiError& error) {
+    return HttpResponse{error.status, "text/own", error.message, {}};
+  }};
+  Call& call = context->add_call({}, reply);
+  call.protocol = &kOwn;
+  EXPECT_TRUE(call.awaits_body());
+  call.on_no_body(413, "too large");
+  ASSERT_EQ(reply->heads.size(), 1u);
+  EXPECT_EQ(reply->heads[0].status, 413);
+  EXPECT_EQ(reply->heads[0].content_type, "text/own");
+  EXPECT_EQ(reply->heads[0].body, "too large");
+  EXPECT_TRUE(context->calls.empty());
+}
+
+TEST_F(CallTest, AQuietStreamIsKeptAliveAsItsProtocolSays) {
+  static constexpr Protocol kOwn{.keep_alive = "still here"};
+  Call& call = begin([](Call& streaming) -> Task<Status> {
+    streaming.protocol = &kOwn;
+    streaming.begin_stream({200, "", "", {}});
+    NewsWait news(streaming);
+    co_return co_await news;
+  });
+  call.ping(Clock::now());
+  EXPECT_EQ(reply->text, "");
+  const auto later = Clock::now() + std::chrono::minutes(1);
+  call.ping(later);
+  EXPECT_EQ(reply->text, "still here");
 }
 
 TEST_F(CallTest, WhatCannotBeToldClosesTheConnection) {

@@ -201,22 +201,21 @@ std::string text_of(std::span<const text::PromptPiece> pieces) {
 
 }  // namespace
 
-Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) {
-  Fields fields(body);
-  RZ_TRY(Json messages, read_messages(fields, model));
-  RZ_TRY(const auto unfinished, take_unfinished(fields, messages, model));
+Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model) {
+  RZ_TRY(Json messages, read_messages(body, model));
+  RZ_TRY(const auto unfinished, take_unfinished(body, messages, model));
   RZ_TRY(const ChatTools tools, read_chat_tools(body));
   const bool uses_tools = !tools.tools.empty();
 
   Json variables{{"messages", std::move(messages)}};
   for (const ChatTool& tool : tools.tools) variables["tools"].push_back(tool.json);
-  if (const Json* kwargs = fields.object("chat_template_kwargs")) {
+  if (const Json* kwargs = body.object("chat_template_kwargs")) {
     const bool is_plain = !kwargs->contains("messages") && !kwargs->contains("tools");
     if (!is_plain) return wrong("chat_template_kwargs", "messages and tools have fields of their own");
     variables.update(*kwargs);
   }
-  if (const auto effort = fields.text("reasoning_effort")) variables["reasoning_effort"] = *effort;
-  if (!fields.status().ok()) return fields.status().error();
+  if (const auto effort = body.text("reasoning_effort")) variables["reasoning_effort"] = *effort;
+  if (!body.status().ok()) return body.status().error();
 
   RZ_TRY(auto pieces, render(model, std::move(variables)));
   bool starts_in_reasoning = text::prompt_opens_reasoning(model.output_format, text_of(pieces));
@@ -233,10 +232,10 @@ Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model) 
   const bool has_channels = model.output_format.tools == text::ToolFormat::kGptOss;
   if (!uses_tools && !has_channels) prompt.choice.format->tools = text::ToolFormat::kNone;
   prompt.choice.starts_in_reasoning = starts_in_reasoning;
-  const bool parallel = fields.boolean("parallel_tool_calls").value_or(true);
-  if (!fields.status().ok()) return fields.status().error();
+  const bool parallel = body.boolean("parallel_tool_calls").value_or(true);
+  if (!body.status().ok()) return body.status().error();
   prompt.choice.one_call = uses_tools && !parallel;
-  RZ_TRY(auto grammar, read_grammar(body, model, tools, parallel));
+  RZ_TRY(auto grammar, read_grammar(body.json(), model, tools, parallel));
   if (grammar != nullptr) {
     prompt.constraint = make_constraint(std::move(grammar), model.tokenizer(),
                                         model.loaded->generation_config.end_tokens, start_of(prompt, tools));

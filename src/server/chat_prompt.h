@@ -21,7 +21,7 @@ struct ChatPrompt {
 // reasoning_effort and continue_final_message (the last message is an answer that the model writes on). Content may be
 // a string, parts of text, or null; roles are system, developer, user, assistant and tool. Errors: InvalidArgument
 // naming the field; the template's own.
-Result<ChatPrompt> read_chat_prompt(const Json& body, const ServedModel& model);
+Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model);
 
 // The longest text that can be a context's worth of tokens: each is as long as the vocabulary's longest.
 size_t max_text_bytes(const ServedModel& model);

@@ -21,7 +21,11 @@ class ChatPromptTest : public ::testing::Test {
   static void TearDownTestSuite() { rig_.reset(); }
   ~ChatPromptTest() override { rig_->options = {}; }
 
-  static Result<ChatPrompt> read(const std::string& body) { return read_chat_prompt(*parse_json(body), rig_->model()); }
+  static Result<ChatPrompt> read(const std::string& body) {
+    const Json json = *parse_json(body);
+    Fields fields(json);
+    return read_chat_prompt(fields, rig_->model());
+  }
   static Result<ChatPrompt> read_messages(const std::string& messages, const std::string& more = "") {
     return read("{\"messages\": " + messages + more + "}");
   }

@@ -42,10 +42,9 @@ Result<std::optional<ChatTool>> read_tool(const Json& tool, const std::string& p
   return std::optional(ChatTool{{name.get<std::string>(), schema}, tool, place, is_strict});
 }
 
-Result<std::vector<ChatTool>> read_tools(const Json& body) {
-  Fields fields(body);
-  const Json* tools = fields.array("tools");
-  if (!fields.status().ok()) return fields.status().error();
+Result<std::vector<ChatTool>> read_tools(Fields& body) {
+  const Json* tools = body.array("tools");
+  if (!body.status().ok()) return body.status().error();
   std::vector<ChatTool> read;
   for (size_t i = 0; tools != nullptr && i < tools->size(); ++i) {
     RZ_TRY(auto tool, read_tool((*tools)[i], fmt::format("tools[{}]", i)));
@@ -115,10 +114,10 @@ std::vector<ChatTool> ChatTools::required() const {
   return callable;
 }
 
-Result<ChatTools> read_chat_tools(const Json& body) {
+Result<ChatTools> read_chat_tools(Fields& body) {
   ChatTools chat;
   RZ_TRY(chat.tools, read_tools(body));
-  RZ_CHECK_OK(choose(body.value("tool_choice", Json()), chat));
+  RZ_CHECK_OK(choose(body.json().value("tool_choice", Json()), chat));
   if (chat.must_call && chat.tools.empty()) return wrong("tool_choice", "needs tools that are functions");
   return chat;
 }

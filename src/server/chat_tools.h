@@ -30,6 +30,6 @@ struct ChatTools {
 
 // Reads tools and tool_choice. Tools that are no functions (custom, web_search ...) are left out, since no
 // model here can call them. Errors: InvalidArgument naming the field.
-Result<ChatTools> read_chat_tools(const Json& body);
+Result<ChatTools> read_chat_tools(Fields& body);
 
 }  // namespace realizar::server

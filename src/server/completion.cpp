@@ -6,6 +6,7 @@
 
 #include "server/context.h"
 #include "server/metrics.h"
+#include "server/protocol.h"
 
 namespace realizar::server {
 namespace {
@@ -37,18 +38,6 @@ void add_operations(const Trace& trace, Json& json) {
 
 }  // namespace
 
-std::string sse(const Json& json) {
-  return "data: " + dump(json) + "\n\n";
-}
-
-std::string system_fingerprint() {
-  return "realizar-" + std::string(version());
-}
-
-std::string Dialect::stream_error(const ApiError& error) {
-  return "data: " + error_json(error) + "\n\n";
-}
-
 Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
   Completion completion(call, std::move(model), std::move(plan));
   Status going = caught([&] { completion.start(); });
@@ -63,7 +52,7 @@ Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
 
 Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
     : call_(call), model_(std::move(model)), plan_(std::move(plan)) {
-  call_.dialect = std::move(plan_.dialect);
+  call_.speller = std::move(plan_.speller);
   const bool wants_operations = trace_wish() == kOperations;
   for (Request& request : plan_.requests) {
     request.trace = wants_operations && call_.context.options.trace_operations;
@@ -115,23 +104,23 @@ void Completion::take_news_of(size_t choice_idx) {
     if (const auto error = error_of(choice_idx)) return fail(*error);
     if (n_submitted_ < choices_.size() && !submit_next()) return;
   }
-  Dialect& dialect = *call_.dialect;
+  Speller& speller = *call_.speller;
   const bool has_any = !news.events.empty() || !news.tokens.empty() || !news.prompt_tokens.empty();
   if (plan_.stream) {
-    if (has_any) call_.write(dialect.stream_news(choice_idx, news));
-    if (news.ended) call_.write(dialect.stream_choice_end(choice_idx, choice));
+    if (has_any) call_.write(speller.stream_news(choice_idx, news));
+    if (news.ended) call_.write(speller.stream_choice_end(choice_idx, choice));
   } else if (has_any) {
-    dialect.collect(choice_idx, std::move(news));
+    speller.collect(choice_idx, std::move(news));
   }
   if (n_ended_ == choices_.size()) finish();
 }
 
 void Completion::begin_stream() {
   HttpResponse head;
-  head.content_type = "text/event-stream; charset=utf-8";
+  head.content_type = call_.protocol->content_type;
   head.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
   call_.begin_stream(std::move(head));
-  call_.write(call_.dialect->stream_begin());
+  call_.write(call_.speller->stream_begin());
 }
 
 void Completion::finish() {
@@ -141,10 +130,11 @@ void Completion::finish() {
   const bool wants_trace = !trace_wish().empty() && trace_wish() != "0";
   const Json trace_json = wants_trace ? trace() : Json();
   if (plan_.stream) {
-    call_.write(call_.dialect->stream_end(total, wants_trace ? &trace_json : nullptr));
+    std::string last = call_.speller->stream_end(total, wants_trace ? &trace_json : nullptr);
+    call_.write(last += call_.protocol->terminator);
     return call_.end();
   }
-  Json body = call_.dialect->whole(choices_, total);
+  Json body = call_.speller->whole(choices_, total);
   if (wants_trace) body["trace"] = trace_json;
   call_.send({200, "application/json", dump(body), {}});
 }

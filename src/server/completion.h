@@ -11,40 +11,16 @@
 #include "server/call.h"
 #include "server/choice.h"
 #include "server/json.h"
+#include "server/speller.h"
 
 namespace realizar::server {
-
-struct Usage {
-  uint32_t n_prompt = 0, n_cached = 0, n_completion = 0, n_reasoning = 0;
-};
-
-// How one API spells answers. A stream's pieces come as the bytes to send, "data: ...\n\n" and all.
-class Dialect {
- public:
-  virtual ~Dialect() = default;
-  virtual std::string stream_begin() { return {}; }
-  virtual std::string stream_news(size_t choice_idx, const ChoiceNews& news) = 0;
-  virtual std::string stream_choice_end(size_t choice_idx, const Choice& choice) = 0;
-  virtual std::string stream_end(const Usage& usage, const Json* trace) = 0;
-  virtual std::string stream_error(const ApiError& error);
-
-  // Collects what a whole answer is made of.
-  virtual void collect(size_t choice_idx, ChoiceNews news) = 0;
-  virtual Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) = 0;
-};
-
-// "data: {...}\n\n"
-std::string sse(const Json& json);
-
-// What tells answers of one version of the program from another's.
-std::string system_fingerprint();
 
 struct CompletionPlan {
   std::vector<Request> requests;  // one a choice
   size_t n_per_prompt = 0;        // neighbours that share a prompt; 0: all
   const char* prompt_field = "";  // which holds the prompts, where there may be several
   ChoiceOptions choice;
-  std::unique_ptr<Dialect> dialect;
+  std::unique_ptr<Speller> speller;
   bool stream = false;
 };
 

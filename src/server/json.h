@@ -55,6 +55,7 @@ class Fields {
   const Json* array(const char* name);
   const Json* object(const char* name);
   const Json* any(const char* name) const;  // null where absent or null
+  const Json& json() const { return object_; }
 
   void fail(const char* name, std::string message);
   const Status& status() const { return status_; }

@@ -158,36 +158,35 @@ void read_timeout(Fields& fields, const ServerOptions& options, Request& request
 
 }  // namespace
 
-Result<GenerationFields> read_generation_fields(const Json& body, const ServedModel& model, const Call& call) {
+Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel& model, const Call& call) {
   GenerationFields generation;
   Request& request = generation.request;
-  Fields fields(body);
   request.sampling = model.loaded->generation_config.sampling;
-  read_sampling(fields, request.sampling);
-  read_logit_bias(fields, request.sampling);
-  read_stop(fields, generation);
-  read_stop_tokens(fields, request);
-  read_max_tokens(fields, generation);
-  read_allowed_tokens(fields, model, generation.rules);
-  read_bad_words(fields, model, generation.rules);
-  read_timeout(fields, call.context.options, request);
-  take(generation.n, fields.integer("n", 1, kMaxChoices));
-  take(generation.stream, fields.boolean("stream"));
-  take(request.ignore_eos, fields.boolean("ignore_eos"));
-  take(request.priority, fields.integer("priority", INT32_MIN, INT32_MAX));
+  read_sampling(body, request.sampling);
+  read_logit_bias(body, request.sampling);
+  read_stop(body, generation);
+  read_stop_tokens(body, request);
+  read_max_tokens(body, generation);
+  read_allowed_tokens(body, model, generation.rules);
+  read_bad_words(body, model, generation.rules);
+  read_timeout(body, call.context.options, request);
+  take(generation.n, body.integer("n", 1, kMaxChoices));
+  take(generation.stream, body.boolean("stream"));
+  take(request.ignore_eos, body.boolean("ignore_eos"));
+  take(request.priority, body.integer("priority", INT32_MIN, INT32_MAX));
   generation.rules.ends = request.stop_tokens;
   if (!request.ignore_eos) {
     const auto& ends = model.loaded->generation_config.end_tokens;
     generation.rules.ends.insert(generation.rules.ends.end(), ends.begin(), ends.end());
   }
-  request.cache_salt = cache_salt_of(call, model, fields.text("cache_salt").value_or(""));
+  request.cache_salt = cache_salt_of(call, model, body.text("cache_salt").value_or(""));
   request.tenant = call.tenant;
-  if (const Json* options = fields.object("stream_options")) {
+  if (const Json* options = body.object("stream_options")) {
     Fields stream_fields(*options, "stream_options.");
     take(generation.include_usage, stream_fields.boolean("include_usage"));
     if (!stream_fields.status().ok()) return stream_fields.status().error();
   }
-  if (!fields.status().ok()) return fields.status().error();
+  if (!body.status().ok()) return body.status().error();
   RZ_CHECK_OK(validate(request.sampling, model.loaded->info.n_vocab));
   return generation;
 }

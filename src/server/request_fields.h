@@ -26,7 +26,7 @@ struct GenerationFields {
 // max_completion_tokens, n_predict (-1: no limit), min_tokens, allowed_token_ids, bad_words, stream, stream_options,
 // priority, ignore_eos, cache_salt, timeout. What is absent keeps the model's own recommendation. Errors:
 // InvalidArgument naming the field.
-Result<GenerationFields> read_generation_fields(const Json& body, const ServedModel& model, const Call& call);
+Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel& model, const Call& call);
 
 // The request of the i-th of several choices: its own seed, the rest alike.
 Request nth_request(const Request& request, uint32_t i);

@@ -21,7 +21,9 @@ class RequestFields : public ::testing::Test {
   ~RequestFields() override { rig_->options = {}; }
 
   static Result<GenerationFields> read(const std::string& body, const KeyDigest& key = {}) {
-    return read_generation_fields(*parse_json(body), rig_->model(), rig_->call(key));
+    const Json json = *parse_json(body);
+    Fields fields(json);
+    return read_generation_fields(fields, rig_->model(), rig_->call(key));
   }
   static Request request(const std::string& body, const KeyDigest& key = {}) { return read(body, key)->request; }
   static std::string wrong_field(const std::string& body) {

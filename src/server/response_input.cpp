@@ -240,8 +240,8 @@ Status refuse_what_is_not_built(Fields& fields) {
 
 }  // namespace
 
-Result<ResponseChat> chat_of_response(const Json& body, ResponseStore& store, uint64_t tenant) {
-  Fields fields(body);
+Result<ResponseChat> chat_of_response(Fields& fields, ResponseStore& store, uint64_t tenant) {
+  const Json& body = fields.json();
   RZ_CHECK_OK(refuse_what_is_not_built(fields));
   fields.integer("max_output_tokens", -1, INT32_MAX);
   for (const char* name : {"text", "reasoning", "metadata"}) fields.object(name);

@@ -23,7 +23,7 @@ struct ResponseChat {
 // Items that the input refers to, and those before it, come from the tenant's stored responses. Calls and results of
 // hosted tools (web_search_call ...), which no model here has made, are left out. Errors: InvalidArgument and NotFound,
 // naming the field.
-Result<ResponseChat> chat_of_response(const Json& body, ResponseStore& store, uint64_t tenant);
+Result<ResponseChat> chat_of_response(Fields& fields, ResponseStore& store, uint64_t tenant);
 
 // An error of the chat completion, with the place that the client knows.
 Error at_place_of_response(Error error, const ResponseChat& chat);

@@ -12,7 +12,9 @@ constexpr uint64_t kEva = 1, kTom = 2;
 class ResponseInputTest : public ::testing::Test {
  protected:
   Result<ResponseChat> read(const std::string& body, uint64_t tenant = kEva) {
-    return chat_of_response(*parse_json(body), store_, tenant);
+    const Json json = *parse_json(body);
+    Fields fields(json);
+    return chat_of_response(fields, store_, tenant);
   }
   // "role: content" of each message, calls as "name(arguments)".
   std::string messages_of(const std::string& body) {

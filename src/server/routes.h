@@ -1,25 +1,20 @@
-// The routes, one file each in routes/. A route is a coroutine that serves a call; what is there at once, or what is
-// done on a worker for with_model(), is a plain function.
+// The routes: paths, the coroutine that serves a call of each, and the protocol that it speaks. What is there at once
+// is a plain function, in routes/.
 #pragma once
 
 #include <string>
 #include <string_view>
-#include <variant>
 
-#include "server/completion.h"
 #include "server/context.h"
+#include "server/protocol.h"
 
 namespace realizar::server {
-
-// What of a body's call is done on a worker: from its JSON to a response, or to what is to be generated.
-using Prepared = std::variant<HttpResponse, CompletionPlan>;
-using Prepare = Result<Prepared> (*)(const Json& body, const ServedModelPtr& model, Call& call);
 
 struct Route {
   const char* method;
   const char* path;  // may have a name in braces: what stands there in a request's path is Call::path_id
   Task<Status> (*serve)(Call& call);
-  Prepare prepare = nullptr;  // of with_model
+  const Protocol* protocol = &kPlainProtocol;
   bool needs_key = true;
 };
 
@@ -50,15 +45,8 @@ HttpResponse get_manifest(const Call& call);
 Task<Status> get_input_items(Call& call);
 Task<Status> delete_cache(Call& call);
 
-// The way of what a model answers: its body is decoded, the model that it names acquired, the route's `prepare` called
+// The way of what a model answers: its body is decoded, the model that it names acquired, the protocol's `read` called
 // on a worker, and what that gives is sent or generated.
 Task<Status> with_model(Call& call);
-Result<Prepared> prepare_chat(const Json& body, const ServedModelPtr& model, Call& call);
-Result<Prepared> prepare_completion(const Json& body, const ServedModelPtr& model, Call& call);
-Result<Prepared> prepare_embeddings(const Json& body, const ServedModelPtr& model, Call& call);
-Result<Prepared> prepare_response(const Json& body, const ServedModelPtr& model, Call& call);
-Result<Prepared> prepare_tokenize(const Json& body, const ServedModelPtr& model, Call& call);
-Result<Prepared> prepare_detokenize(const Json& body, const ServedModelPtr& model, Call& call);
-Result<Prepared> prepare_apply_template(const Json& body, const ServedModelPtr& model, Call& call);
 
 }  // namespace realizar::server

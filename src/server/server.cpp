@@ -170,10 +170,10 @@ HttpResponse no_route(const HttpRequest& request, const RouteMatch& match) {
   return response;
 }
 
-std::optional<HttpResponse> coding_refusal(const HttpRequest& request) {
-  const std::string_view coding = request.header("content-encoding");
-  if (request.count("content-encoding") <= 1 && body_coding(coding)) return std::nullopt;
-  HttpResponse response = error_response(
+std::optional<HttpResponse> coding_refusal(const Call& call) {
+  const std::string_view coding = call.request.header("content-encoding");
+  if (call.request.count("content-encoding") <= 1 && body_coding(coding)) return std::nullopt;
+  HttpResponse response = call.protocol->spell_error(
       {415, fmt::format("Content-Encoding: expected one of {}, actual {}", kBodyCodings, shown(coding)), "", ""});
   response.headers.emplace_back("Accept-Encoding", kBodyCodings);
   return response;
@@ -194,11 +194,12 @@ void Server::take_or_refuse(Call& call) const {
   const auto given_id = request.header("x-request-id");
   call.id = is_plain_header(given_id) ? std::string(given_id) : random_id("req_");
   call.headers = common_headers(call);
+  RouteMatch match = find_route(request.method, request.path);
+  if (match.route != nullptr) call.protocol = match.route->protocol;
   if (const auto refusal = origins_.refusal(request)) return call.fail(*refusal);
   if (request.method == "OPTIONS") return call.send(options_of(request));
-  RouteMatch match = find_route(request.method, request.path);
   if (match.route == nullptr) return call.send(no_route(request, match));
-  if (auto refusal = coding_refusal(request)) return call.send(std::move(*refusal));
+  if (auto refusal = coding_refusal(call)) return call.send(std::move(*refusal));
   call.route = match.route;
   call.path_id = std::move(match.path_id);
   if (const auto refusal = admit(call)) return call.fail(*refusal);

@@ -11,6 +11,7 @@
 #include "server/completion.h"
 #include "server/context.h"
 #include "server/field_warnings.h"
+#include "server/protocol.h"
 #include "server/routes.h"
 
 namespace realizar::server {
@@ -81,7 +82,8 @@ Result<Prepared> prepare(Call& call, const ServedModelPtr& model) {
   if (!body.is_object()) return invalid_argument("the body is not a JSON object");
   call.record.warning = field_warnings(body);
   const auto start = Clock::now();
-  auto prepared = call.route->prepare(body, model, call);
+  Fields fields(body);
+  auto prepared = call.protocol->read(fields, model, call);
   call.record.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return prepared;
 }

@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Fields named(*body);
   require(named.text("model").value_or("") == (name.ok() ? *name : "") && named.status().ok() == name.ok());
 
-  const auto fields = read_generation_fields(*body, rig().model(), rig().call());
+  const auto fields = read_generation_fields(named, rig().model(), rig().call());
   if (fields.ok()) {
     require(fields->n >= 1 && fields->n <= 128);
     require(fields->request.sampling.temperature >= 0);
@@ -53,7 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(form.ok() || !form.error().message.empty());
   const auto tools = with_tools(*body);
   require(!tools.ok() || parse_json(dump(*tools)).ok());
-  const auto prompt = read_chat_prompt(*body, rig().model());
+  Fields chat(*body);
+  const auto prompt = read_chat_prompt(chat, rig().model());
   require(prompt.ok() ? !prompt->text.empty() : !prompt.error().message.empty());
   return 0;
 }

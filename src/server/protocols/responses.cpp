@@ -9,13 +9,12 @@
 #include <span>
 
 #include "base/printable.h"
-#include "server/chat_prompt.h"
+#include "server/chat_request.h"
 #include "server/context.h"
 #include "server/logprobs.h"
-#include "server/request_fields.h"
+#include "server/protocol.h"
 #include "server/response_input.h"
 #include "server/response_items.h"
-#include "server/routes.h"
 
 namespace realizar::server {
 namespace {
@@ -96,10 +95,10 @@ Json item_json(const Item& item, bool is_done) {
   return {{"type", "message"}, {"id", item.id}, {"role", "assistant"}, {"content", content}, {"status", status}};
 }
 
-class ResponsesDialect final : public Dialect {
+class ResponsesSpeller final : public Speller {
  public:
   // Kept on `shelf` at its end; nullopt: not at all.
-  ResponsesDialect(const Json& body, std::string model, const Request& request, ToolNames tool_names,
+  ResponsesSpeller(const Json& body, std::string model, const Request& request, ToolNames tool_names,
                    std::optional<Shelf> shelf)
       : id_(random_id("resp_")),
         model_(std::move(model)),
@@ -295,9 +294,8 @@ constexpr std::array<std::string_view, 8> kIncludable = {"code_interpreter_call.
                                                          "web_search_call.action.sources",
                                                          "web_search_call.results"};
 
-Status read_logprobs(const Json& body, Request& request) {
-  Fields fields(body);
-  const Json* include = fields.array("include");
+Status read_logprobs(Fields& body, Request& request) {
+  const Json* include = body.array("include");
   for (size_t i = 0; include != nullptr && i < include->size(); ++i) {
     const Json& one = (*include)[i];
     const bool is_known =
@@ -308,48 +306,42 @@ Status read_logprobs(const Json& body, Request& request) {
     }
     request.logprobs = request.logprobs || one == kLogprobs;
   }
-  const auto n_top = fields.integer("top_logprobs", 0, kMaxTopLogprobs);
+  const auto n_top = body.integer("top_logprobs", 0, kMaxTopLogprobs);
   if (request.logprobs) request.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
-  return fields.status();
+  return body.status();
 }
 
-Result<CompletionPlan> plan_of(ResponseChat& chat, const Json& body, const ServedModelPtr& model, Call& call) {
-  RZ_TRY(GenerationFields generation, read_generation_fields(chat.body, *model, call));
-  RZ_CHECK_OK(read_logprobs(body, generation.request));
-  RZ_TRY(ChatPrompt prompt, read_chat_prompt(chat.body, *model));
-  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), "input", *model, call));
-  if (call.context.options.log_prompts) call.record.prompt = prompt.text;
-  Fields fields(body);
-  const bool stores = fields.boolean("store").value_or(true);
-  if (!fields.status().ok()) return fields.status().error();
+Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const ServedModel& model, Call& call) {
+  Fields chat_body(asked.body);
+  RZ_TRY(ChatRequest chat, read_chat_request(chat_body, "input", model, call));
+  Request& request = chat.generation.request;
+  RZ_CHECK_OK(read_logprobs(body, request));
+  const bool stores = body.boolean("store").value_or(true);
+  if (!body.status().ok()) return body.status().error();
 
   std::optional<Shelf> shelf;
   if (stores) {
-    std::vector<std::string> input_ids = complete_items(chat.input);
-    shelf = Shelf{&call.context.responses, call.tenant, dump(chat.input), std::move(input_ids)};
+    std::vector<std::string> input_ids = complete_items(asked.input);
+    shelf = Shelf{&call.context.responses, call.tenant, dump(asked.input), std::move(input_ids)};
   }
-  CompletionPlan plan;
-  generation.request.prompt = std::move(prompt.tokens);
-  generation.request.constraint =
-      with_rules(std::move(prompt.constraint), generation.rules, model->loaded->info.n_vocab);
-  plan.choice = std::move(prompt.choice);
-  plan.choice.content_tokens_only = generation.request.logprobs;
-  plan.choice.stop = std::move(generation.stop);
-  plan.choice.min_tokens = generation.rules.min_tokens;
-  plan.stream = generation.stream;
-  plan.dialect = std::make_unique<ResponsesDialect>(body, model->id, generation.request, std::move(chat.tool_names),
-                                                    std::move(shelf));
-  plan.requests.push_back(std::move(generation.request));
+  auto speller =
+      std::make_unique<ResponsesSpeller>(body.json(), model.id, request, std::move(asked.tool_names), std::move(shelf));
+  const bool has_logprobs = request.logprobs;
+  CompletionPlan plan = plan_of(std::move(chat), model);
+  plan.choice.content_tokens_only = has_logprobs;
+  plan.speller = std::move(speller);
   return plan;
+}
+
+Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, Call& call) {
+  RZ_TRY(ResponseChat asked, chat_of_response(body, call.context.responses, call.tenant));
+  auto plan = plan_response(asked, body, *model, call);
+  if (!plan.ok()) return at_place_of_response(std::move(plan).error(), asked);
+  return Prepared(std::move(*plan));
 }
 
 }  // namespace
 
-Result<Prepared> prepare_response(const Json& body, const ServedModelPtr& model, Call& call) {
-  RZ_TRY(ResponseChat chat, chat_of_response(body, call.context.responses, call.tenant));
-  auto plan = plan_of(chat, body, model, call);
-  if (!plan.ok()) return at_place_of_response(std::move(plan).error(), chat);
-  return Prepared(std::move(*plan));
-}
+const Protocol kResponses{.read = read_response, .terminator = ""};
 
 }  // namespace realizar::server

@@ -1,12 +1,11 @@
 // POST /v1/chat/completions (https://platform.openai.com/docs/api-reference/chat).
 #include <nlohmann/json.hpp>
 
-#include "server/chat_prompt.h"
+#include "server/chat_request.h"
 #include "server/context.h"
 #include "server/legacy_functions.h"
 #include "server/logprobs.h"
-#include "server/request_fields.h"
-#include "server/routes.h"
+#include "server/protocol.h"
 
 namespace realizar::server {
 namespace {
@@ -28,10 +27,10 @@ struct Message {
   bool has_content = false;
 };
 
-class ChatDialect final : public Dialect {
+class ChatSpeller final : public Speller {
  public:
   // `legacy_calls`: a call is message.function_call, as old clients want it.
-  ChatDialect(std::string model, uint32_t n_choices, bool logprobs, bool include_usage, bool legacy_calls)
+  ChatSpeller(std::string model, uint32_t n_choices, bool logprobs, bool include_usage, bool legacy_calls)
       : id_(random_id("chatcmpl-")),
         model_(std::move(model)),
         created_(unix_now_s()),
@@ -73,7 +72,7 @@ class ChatDialect final : public Dialect {
       if (trace != nullptr) last["trace"] = *trace;
       bytes = sse(last);
     }
-    return bytes + "data: [DONE]\n\n";
+    return bytes;
   }
 
   void collect(size_t choice_idx, ChoiceNews news) override {
@@ -198,34 +197,28 @@ void read_chat_logprobs(Fields& fields, Request& request) {
   request.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
 }
 
-}  // namespace
-
-Result<Prepared> prepare_chat(const Json& body, const ServedModelPtr& model, Call& call) {
-  RZ_TRY(GenerationFields generation, read_generation_fields(body, *model, call));
-  Fields fields(body);
-  read_chat_logprobs(fields, generation.request);
-  if (!fields.status().ok()) return fields.status().error();
-  Json mapped;
-  const bool is_legacy = has_functions(body);
-  if (is_legacy) {
-    RZ_TRY(mapped, with_tools(body));
-  }
-  RZ_TRY(ChatPrompt prompt, read_chat_prompt(is_legacy ? mapped : body, *model));
-  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), "messages", *model, call));
-  if (call.context.options.log_prompts) call.record.prompt = prompt.text;
-
-  CompletionPlan plan;
-  generation.request.prompt = std::move(prompt.tokens);
-  generation.request.constraint =
-      with_rules(std::move(prompt.constraint), generation.rules, model->loaded->info.n_vocab);
-  plan.choice = std::move(prompt.choice);
-  plan.choice.stop = std::move(generation.stop);
-  plan.choice.min_tokens = generation.rules.min_tokens;
-  plan.stream = generation.stream;
-  plan.dialect = std::make_unique<ChatDialect>(model->id, generation.n, generation.request.logprobs,
-                                               generation.include_usage, asks_for_functions(body));
-  for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(generation.request, i));
+Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, Call& call) {
+  RZ_TRY(ChatRequest chat, read_chat_request(body, "messages", *model, call));
+  read_chat_logprobs(body, chat.generation.request);
+  if (!body.status().ok()) return body.status().error();
+  const GenerationFields& generation = chat.generation;
+  auto speller = std::make_unique<ChatSpeller>(model->id, generation.n, generation.request.logprobs,
+                                               generation.include_usage, asks_for_functions(body.json()));
+  CompletionPlan plan = plan_of(std::move(chat), *model);
+  plan.speller = std::move(speller);
   return Prepared(std::move(plan));
 }
+
+// A body of the first spelling of tools is read as one of the second.
+Result<Prepared> read_either(Fields& body, const ServedModelPtr& model, Call& call) {
+  if (!has_functions(body.json())) return read_chat(body, model, call);
+  RZ_TRY(const Json mapped, with_tools(body.json()));
+  Fields fields(mapped);
+  return read_chat(fields, model, call);
+}
+
+}  // namespace
+
+const Protocol kChatCompletions{.read = read_either};
 
 }  // namespace realizar::server

@@ -6,8 +6,8 @@
 
 #include "server/chat_prompt.h"
 #include "server/context.h"
+#include "server/protocol.h"
 #include "server/request_fields.h"
-#include "server/routes.h"
 #include "server/tenant.h"
 
 namespace realizar::server {
@@ -42,9 +42,9 @@ std::vector<float> shortened(std::vector<float> values, size_t n_values) {
   return values;
 }
 
-class EmbeddingDialect final : public Dialect {
+class EmbeddingSpeller final : public Speller {
  public:
-  EmbeddingDialect(std::string model, bool as_base64, uint32_t n_values)
+  EmbeddingSpeller(std::string model, bool as_base64, uint32_t n_values)
       : model_(std::move(model)), as_base64_(as_base64), n_values_(n_values) {}
 
   std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
@@ -103,8 +103,8 @@ Result<std::vector<TokenId>> read_input(const Json& input, const ServedModel& mo
   return tokens;
 }
 
-Result<std::vector<std::vector<TokenId>>> read_inputs(const Json& body, const ServedModel& model, const Call& call) {
-  const Json* given = Fields(body).any("input");
+Result<std::vector<std::vector<TokenId>>> read_inputs(const Fields& body, const ServedModel& model, const Call& call) {
+  const Json* given = body.any("input");
   if (given == nullptr) return wrong_input();
   const Json& input = *given;
   const bool is_ids = input.is_array() && !input.empty() && input[0].is_number_integer();
@@ -119,15 +119,12 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Json& body, const Se
   return inputs;
 }
 
-}  // namespace
-
-Result<Prepared> prepare_embeddings(const Json& body, const ServedModelPtr& model, Call& call) {
-  Fields fields(body);
-  const std::string format = fields.text("encoding_format").value_or("float");
-  if (format != "float" && format != "base64") fields.fail("encoding_format", "expected float or base64");
+Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, Call& call) {
+  const std::string format = body.text("encoding_format").value_or("float");
+  if (format != "float" && format != "base64") body.fail("encoding_format", "expected float or base64");
   const uint32_t d_model = model->loaded->info.d_model;
-  const auto n_values = fields.integer("dimensions", 1, d_model);
-  if (!fields.status().ok()) return fields.status().error();
+  const auto n_values = body.integer("dimensions", 1, d_model);
+  if (!body.status().ok()) return body.status().error();
   RZ_TRY(auto inputs, read_inputs(body, *model, call));
 
   CompletionPlan plan;
@@ -142,9 +139,13 @@ Result<Prepared> prepare_embeddings(const Json& body, const ServedModelPtr& mode
     if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;
     plan.requests.push_back(std::move(request));
   }
-  plan.dialect = std::make_unique<EmbeddingDialect>(model->id, format == "base64",
+  plan.speller = std::make_unique<EmbeddingSpeller>(model->id, format == "base64",
                                                     static_cast<uint32_t>(n_values.value_or(d_model)));
   return Prepared(std::move(plan));
 }
+
+}  // namespace
+
+const Protocol kEmbeddings{.read = read_embeddings};
 
 }  // namespace realizar::server

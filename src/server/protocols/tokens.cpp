@@ -4,7 +4,7 @@
 #include "base/printable.h"
 #include "server/chat_prompt.h"
 #include "server/context.h"
-#include "server/routes.h"
+#include "server/protocol.h"
 
 namespace realizar::server {
 namespace {
@@ -13,23 +13,20 @@ Prepared answer(const Json& json) {
   return HttpResponse{200, "application/json", dump(json), {}};
 }
 
-}  // namespace
-
 // {prompt or content, add_special_tokens, parse_special} or {messages, tools}, as llama.cpp and vLLM have it.
-Result<Prepared> prepare_tokenize(const Json& body, const ServedModelPtr& model, Call&) {
-  Fields fields(body);
+Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, Call&) {
   std::vector<TokenId> tokens;
-  if (body.contains("messages")) {
+  if (body.json().contains("messages")) {
     RZ_TRY(ChatPrompt prompt, read_chat_prompt(body, *model));
     tokens = std::move(prompt.tokens);
   } else {
-    auto text = fields.text("prompt");
-    if (!text) text = fields.text("content");
-    const auto add_special = fields.boolean("add_special_tokens");
-    const auto add_special_short = fields.boolean("add_special");
-    const bool parse_special = fields.boolean("parse_special").value_or(true);
-    if (!text) fields.fail("prompt", "expected a string");
-    if (!fields.status().ok()) return fields.status().error();
+    auto text = body.text("prompt");
+    if (!text) text = body.text("content");
+    const auto add_special = body.boolean("add_special_tokens");
+    const auto add_special_short = body.boolean("add_special");
+    const bool parse_special = body.boolean("parse_special").value_or(true);
+    if (!text) body.fail("prompt", "expected a string");
+    if (!body.status().ok()) return body.status().error();
     const bool adds = add_special.value_or(add_special_short.value_or(true));
     RZ_CHECK_OK(check_text_length(text->size(), "prompt", *model));
     tokens = model->tokenizer().encode(*text, {.add_special = adds, .parse_special = parse_special});
@@ -39,12 +36,11 @@ Result<Prepared> prepare_tokenize(const Json& body, const ServedModelPtr& model,
   return answer({{"tokens", ids}, {"count", ids.size()}, {"max_model_len", model->loaded->info.n_ctx}});
 }
 
-Result<Prepared> prepare_detokenize(const Json& body, const ServedModelPtr& model, Call&) {
-  Fields fields(body);
-  const Json* ids = fields.array("tokens");
-  const bool skips = fields.boolean("skip_special_tokens").value_or(false);
-  if (ids == nullptr) fields.fail("tokens", "expected an array of token ids");
-  if (!fields.status().ok()) return fields.status().error();
+Result<Prepared> detokenize(Fields& body, const ServedModelPtr& model, Call&) {
+  const Json* ids = body.array("tokens");
+  const bool skips = body.boolean("skip_special_tokens").value_or(false);
+  if (ids == nullptr) body.fail("tokens", "expected an array of token ids");
+  if (!body.status().ok()) return body.status().error();
   std::vector<TokenId> tokens;
   for (const Json& id : *ids) {
     const auto token = token_id_of(id);
@@ -57,9 +53,15 @@ Result<Prepared> prepare_detokenize(const Json& body, const ServedModelPtr& mode
   return answer({{"prompt", text}, {"content", text}});
 }
 
-Result<Prepared> prepare_apply_template(const Json& body, const ServedModelPtr& model, Call&) {
+Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, Call&) {
   RZ_TRY(const ChatPrompt prompt, read_chat_prompt(body, *model));
   return answer({{"prompt", prompt.text}});
 }
+
+}  // namespace
+
+const Protocol kTokenize{.read = tokenize};
+const Protocol kDetokenize{.read = detokenize};
+const Protocol kApplyTemplate{.read = apply_template};
 
 }  // namespace realizar::server

@@ -1,0 +1,32 @@
+#include "server/chat_request.h"
+
+#include <utility>
+
+#include "server/context.h"
+
+namespace realizar::server {
+
+Result<ChatRequest> read_chat_request(Fields& body, const char* messages, const ServedModel& model, Call& call) {
+  ChatRequest chat;
+  RZ_TRY(chat.generation, read_generation_fields(body, model, call));
+  RZ_TRY(chat.prompt, read_chat_prompt(body, model));
+  RZ_CHECK_OK(check_prompt_length(chat.prompt.tokens.size(), messages, model, call));
+  if (call.context.options.log_prompts) call.record.prompt = chat.prompt.text;
+  return chat;
+}
+
+CompletionPlan plan_of(ChatRequest chat, const ServedModel& model) {
+  auto& [generation, prompt] = chat;
+  generation.request.prompt = std::move(prompt.tokens);
+  generation.request.constraint =
+      with_rules(std::move(prompt.constraint), generation.rules, model.loaded->info.n_vocab);
+  CompletionPlan plan;
+  plan.stream = generation.stream;
+  plan.choice = std::move(prompt.choice);
+  plan.choice.stop = std::move(generation.stop);
+  plan.choice.min_tokens = generation.rules.min_tokens;
+  for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(generation.request, i));
+  return plan;
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,40 @@
+// A dialect of HTTP's clients as a whole: how its requests are read, its streams framed, its errors and its results
+// spelled. It has no state and is named by its routes, so that what is refused before a body is read speaks it too. One
+// file a dialect in protocols/.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "realizar/result.h"
+#include "server/api_error.h"
+#include "server/completion.h"
+#include "server/json.h"
+
+namespace realizar::server {
+
+// What a body becomes on a worker: a response, or what is to be generated, with the Speller of its results.
+using Prepared = std::variant<HttpResponse, CompletionPlan>;
+
+struct Protocol {
+  Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model, Call& call) = nullptr;  // null: no bodies
+  HttpResponse (*spell_error)(const ApiError& error) = error_response;                        // that is the whole reply
+  // Of streams:
+  const char* content_type = "text/event-stream; charset=utf-8";
+  std::string_view keep_alive = ": ping\n\n";        // where nothing else was sent for a while
+  std::string_view terminator = "data: [DONE]\n\n";  // after what ends well
+};
+
+// Of routes that have no dialect of their own: OpenAI's errors.
+inline constexpr Protocol kPlainProtocol;
+
+extern const Protocol kChatCompletions;
+extern const Protocol kCompletions;
+extern const Protocol kEmbeddings;
+extern const Protocol kResponses;
+extern const Protocol kTokenize;
+extern const Protocol kDetokenize;
+extern const Protocol kApplyTemplate;
+
+}  // namespace realizar::server

@@ -1,0 +1,182 @@
+// POST /v1/completions (https://platform.openai.com/docs/api-reference/completions).
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "server/context.h"
+#include "server/logprobs.h"
+#include "server/protocol.h"
+#include "server/request_fields.h"
+#include "server/text_request.h"
+
+namespace realizar::server {
+namespace {
+
+Json empty_logprobs() {
+  return {{"tokens", Json::array()},
+          {"token_logprobs", Json::array()},
+          {"top_logprobs", Json::array()},
+          {"text_offset", Json::array()}};
+}
+
+struct Text {
+  std::string text;
+  Json logprobs = empty_logprobs();
+  size_t offset = 0;
+};
+
+// What is told of a request beside its answers.
+struct TextOptions {
+  std::vector<std::string> echoes;  // the text put before each prompt's answers; empty strings without echo
+  std::vector<std::string>
+      first_tokens;             // of each prompt, where its tokens are scored; nothing comes before to score it by
+  uint32_t n = 1, best_of = 1;  // answers shown and made for each prompt
+  bool logprobs = false;
+  bool include_usage = false;
+};
+
+class TextSpeller final : public Speller {
+ public:
+  TextSpeller(std::string model, TextOptions options)
+      : id_(random_id("cmpl-")),
+        model_(std::move(model)),
+        created_(unix_now_s()),
+        options_(std::move(options)),
+        texts_(options_.echoes.size() * options_.best_of) {
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      if (options_.first_tokens.empty()) {
+        texts_[i].offset = n_characters(echo_of(i));
+      } else {
+        append_unscored(options_.first_tokens[i / options_.best_of], texts_[i].offset, texts_[i].logprobs);
+      }
+    }
+  }
+
+  std::string stream_begin() override {
+    std::string bytes;
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      if (!echo_of(i).empty()) bytes += chunk(i, echo_of(i), Json(), nullptr);
+    }
+    return bytes;
+  }
+
+  std::string stream_news(size_t choice_idx, const ChoiceNews& news) override {
+    std::string text;
+    for (const text::OutputEvent& event : news.events) text += event.text;
+    Json logprobs;
+    if (options_.logprobs) {
+      logprobs = std::exchange(texts_[choice_idx].logprobs, empty_logprobs());
+      append_text_logprobs(news.prompt_tokens, texts_[choice_idx].offset, logprobs);
+      append_text_logprobs(news.tokens, texts_[choice_idx].offset, logprobs);
+    }
+    return chunk(choice_idx, text, std::move(logprobs), nullptr);
+  }
+
+  std::string stream_choice_end(size_t choice_idx, const Choice& choice) override {
+    return chunk(choice_idx, "", Json(), choice.finish_reason());
+  }
+
+  std::string stream_end(const Usage& usage, const Json* trace) override {
+    std::string bytes;
+    if (options_.include_usage || trace != nullptr) {
+      Json last = head();
+      last["choices"] = Json::array();
+      if (options_.include_usage) last["usage"] = usage_json(usage);
+      if (trace != nullptr) last["trace"] = *trace;
+      bytes = sse(last);
+    }
+    return bytes;
+  }
+
+  void collect(size_t choice_idx, ChoiceNews news) override {
+    Text& text = texts_[choice_idx];
+    for (const text::OutputEvent& event : news.events) text.text += event.text;
+    append_text_logprobs(news.prompt_tokens, text.offset, text.logprobs);
+    append_text_logprobs(news.tokens, text.offset, text.logprobs);
+  }
+
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) override {
+    Json json = head();
+    json["choices"] = Json::array();
+    for (size_t prompt = 0; prompt < options_.echoes.size(); ++prompt) {
+      for (const size_t i : best_choices(prompt, choices)) {
+        json["choices"].push_back({{"index", json["choices"].size()},
+                                   {"text", echo_of(i) + texts_[i].text},
+                                   {"logprobs", options_.logprobs ? std::move(texts_[i].logprobs) : Json()},
+                                   {"finish_reason", choices[i]->finish_reason()}});
+      }
+    }
+    json["usage"] = usage_json(usage);
+    return json;
+  }
+
+ private:
+  Json head() const {
+    return {{"id", id_},
+            {"object", "text_completion"},
+            {"created", created_},
+            {"model", model_},
+            {"system_fingerprint", system_fingerprint()}};
+  }
+  static Json usage_json(const Usage& usage) {
+    return {{"prompt_tokens", usage.n_prompt},
+            {"completion_tokens", usage.n_completion},
+            {"total_tokens", usage.n_prompt + usage.n_completion},
+            {"prompt_tokens_details", {{"cached_tokens", usage.n_cached}}}};
+  }
+  const std::string& echo_of(size_t choice_idx) const { return options_.echoes[choice_idx / options_.best_of]; }
+
+  std::string chunk(size_t choice_idx, const std::string& text, Json logprobs, const char* finish_reason) const {
+    Json json = head();
+    json["choices"] = Json::array({{{"index", choice_idx},
+                                    {"text", text},
+                                    {"logprobs", std::move(logprobs)},
+                                    {"finish_reason", finish_reason == nullptr ? Json() : Json(finish_reason)}}});
+    if (options_.include_usage) json["usage"] = nullptr;
+    return sse(json);
+  }
+
+  // The n of best_of with the highest mean log-probability.
+  std::vector<size_t> best_choices(size_t prompt, const std::vector<std::unique_ptr<Choice>>& choices) const {
+    std::vector<size_t> order(options_.best_of);
+    std::iota(order.begin(), order.end(), prompt * options_.best_of);
+    if (options_.best_of > options_.n) {
+      const auto mean = [&](size_t i) { return choices[i]->sum_logprob() / std::max(1u, choices[i]->n_tokens()); };
+      std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return mean(a) > mean(b); });
+    }
+    order.resize(options_.n);
+    return order;
+  }
+
+  std::string id_, model_;
+  int64_t created_;
+  TextOptions options_;
+  std::vector<Text> texts_;
+};
+
+Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, Call& call) {
+  RZ_TRY(TextRequest text, read_text_request(body, *model, call));
+  TextOptions options;
+  options.n = text.generation.n;
+  options.best_of = text.best_of;
+  options.logprobs = text.logprobs;
+  options.include_usage = text.generation.include_usage;
+  const text::Tokenizer& tokenizer = model->tokenizer();
+  for (const auto& tokens : text.prompts) {
+    const std::string prompt = tokenizer.decode(tokens);
+    if (call.context.options.log_prompts) call.record.prompt += prompt;
+    options.echoes.push_back(text.echo ? prompt : "");
+    if (text.generation.request.prompt_logprobs && !tokens.empty()) {
+      options.first_tokens.push_back(tokenizer.token_bytes(tokens.front(), {.skip_special = false}));
+    }
+  }
+  CompletionPlan plan = plan_of(std::move(text));
+  plan.speller = std::make_unique<TextSpeller>(model->id, std::move(options));
+  return Prepared(std::move(plan));
+}
+
+}  // namespace
+
+const Protocol kCompletions{.read = read_completion};
+
+}  // namespace realizar::server

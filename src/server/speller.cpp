@@ -1,0 +1,19 @@
+#include "server/speller.h"
+
+#include <nlohmann/json.hpp>
+
+namespace realizar::server {
+
+std::string sse(const Json& json) {
+  return "data: " + dump(json) + "\n\n";
+}
+
+std::string system_fingerprint() {
+  return "realizar-" + std::string(version());
+}
+
+std::string Speller::stream_error(const ApiError& error) {
+  return "data: " + error_json(error) + "\n\n";
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,39 @@
+// How one dialect spells the results of one call: with its ids, its times and what it has told so far.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/api_error.h"
+#include "server/choice.h"
+#include "server/json.h"
+
+namespace realizar::server {
+
+struct Usage {
+  uint32_t n_prompt = 0, n_cached = 0, n_completion = 0, n_reasoning = 0;
+};
+
+// A stream's pieces come as the bytes to send, "data: ...\n\n" and all.
+class Speller {
+ public:
+  virtual ~Speller() = default;
+  virtual std::string stream_begin() { return {}; }
+  virtual std::string stream_news(size_t choice_idx, const ChoiceNews& news) = 0;
+  virtual std::string stream_choice_end(size_t choice_idx, const Choice& choice) = 0;
+  virtual std::string stream_end(const Usage& usage, const Json* trace) = 0;  // without the protocol's terminator
+  virtual std::string stream_error(const ApiError& error);
+
+  // Collects what a whole answer is made of.
+  virtual void collect(size_t choice_idx, ChoiceNews news) = 0;
+  virtual Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) = 0;
+};
+
+// "data: {...}\n\n"
+std::string sse(const Json& json);
+
+// What tells answers of one version of the program from another's.
+std::string system_fingerprint();
+
+}  // namespace realizar::server
