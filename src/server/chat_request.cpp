@@ -6,22 +6,22 @@
 
 namespace realizar::server {
 
-Result<ChatRequest> read_chat_request(Fields& body, const char* messages, const ServedModel& model, Call& call) {
+Result<ChatRequest> read_chat_request(Fields& body, const char* messages, const ServedModel& model, const Call& call) {
   ChatRequest chat;
   RZ_TRY(chat.generation, read_generation_fields(body, model, call));
   RZ_TRY(chat.prompt, read_chat_prompt(body, model));
   RZ_CHECK_OK(check_prompt_length(chat.prompt.tokens.size(), messages, model, call));
-  if (call.context.options.log_prompts) call.record.prompt = chat.prompt.text;
   return chat;
 }
 
-CompletionPlan plan_of(ChatRequest chat, const ServedModel& model) {
+CompletionPlan plan_of(ChatRequest chat, const ServedModel& model, const Call& call) {
   auto& [generation, prompt] = chat;
   generation.request.prompt = std::move(prompt.tokens);
   generation.request.constraint =
       with_rules(std::move(prompt.constraint), generation.rules, model.loaded->info.n_vocab);
   CompletionPlan plan;
   plan.stream = generation.stream;
+  if (call.context.options.log_prompts) plan.logged_prompt = std::move(prompt.text);
   plan.choice = std::move(prompt.choice);
   plan.choice.stop = std::move(generation.stop);
   plan.choice.min_tokens = generation.rules.min_tokens;

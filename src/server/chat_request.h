@@ -14,9 +14,9 @@ struct ChatRequest {
 
 // Reads a chat completion's body. `messages`: the dialect's field that holds them. Errors: those of
 // read_generation_fields, read_chat_prompt and check_prompt_length.
-Result<ChatRequest> read_chat_request(Fields& body, const char* messages, const ServedModel& model, Call& call);
+Result<ChatRequest> read_chat_request(Fields& body, const char* messages, const ServedModel& model, const Call& call);
 
 // The plan of its answers, without a speller.
-CompletionPlan plan_of(ChatRequest chat, const ServedModel& model);
+CompletionPlan plan_of(ChatRequest chat, const ServedModel& model, const Call& call);
 
 }  // namespace realizar::server

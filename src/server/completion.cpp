@@ -53,6 +53,7 @@ Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
 Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
     : call_(call), model_(std::move(model)), plan_(std::move(plan)) {
   call_.speller = std::move(plan_.speller);
+  call_.record.prompt = std::move(plan_.logged_prompt);
   const bool wants_operations = trace_wish() == kOperations;
   for (Request& request : plan_.requests) {
     request.trace = wants_operations && call_.context.options.trace_operations;

@@ -22,6 +22,7 @@ struct CompletionPlan {
   ChoiceOptions choice;
   std::unique_ptr<Speller> speller;
   bool stream = false;
+  std::string logged_prompt;  // only where prompts are logged
 };
 
 // Ends with its call: what still runs is cancelled then.

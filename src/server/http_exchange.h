@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/caught.h"
 #include "server/http.h"
 #include "server/http_head.h"
 
@@ -39,8 +40,7 @@ class Exchange final : public Reply {
     if (has_body) response.headers.emplace_back("Content-Length", std::to_string(response.body.size()));
     std::string bytes = head_of(response);
     if (!is_head_) bytes += response.body;
-    state_ = State::kStreaming;
-    put(bytes);
+    put_head(bytes);
     finish();
   }
 
@@ -49,16 +49,13 @@ class Exchange final : public Reply {
     // HTTP/1.0 knows no chunks: the end of the connection is the end of the reply.
     if (is_http_1_0_) keep_alive_ = false;
     if (!is_http_1_0_) head.headers.emplace_back("Transfer-Encoding", "chunked");
-    state_ = State::kStreaming;
-    put(head_of(head));
+    put_head(head_of(head));
   }
 
   void write(std::string_view bytes) override {
     if (state_ != State::kStreaming || bytes.empty() || is_head_) return;
     if (is_http_1_0_) return put(bytes);
-    put(fmt::format("{:x}\r\n", bytes.size()));
-    put(bytes);
-    put("\r\n");
+    put(fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes));
   }
 
   void end() override {
@@ -102,6 +99,12 @@ class Exchange final : public Reply {
     if (!response.content_type.empty()) head += fmt::format("Content-Type: {}\r\n", response.content_type);
     for (const auto& [name, value] : response.headers) head += fmt::format("{}: {}\r\n", name, value);
     return head + "\r\n";
+  }
+
+  // A head of which some bytes are lost cannot be followed by anything.
+  void put_head(std::string_view bytes) {
+    state_ = State::kStreaming;
+    if (!caught([&] { put(bytes); }).ok()) drop();
   }
 
   void put(std::string_view bytes) {

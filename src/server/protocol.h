@@ -18,8 +18,8 @@ namespace realizar::server {
 using Prepared = std::variant<HttpResponse, CompletionPlan>;
 
 struct Protocol {
-  Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model, Call& call) = nullptr;  // null: no bodies
-  HttpResponse (*spell_error)(const ApiError& error) = error_response;                        // that is the whole reply
+  Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model, const Call& call) = nullptr;  // null: no bodies
+  HttpResponse (*spell_error)(const ApiError& error) = error_response;  // that is the whole reply
   // Of streams:
   const char* content_type = "text/event-stream; charset=utf-8";
   std::string_view keep_alive = ": ping\n\n";        // where nothing else was sent for a while

@@ -106,7 +106,7 @@ Result<std::shared_ptr<TokenConstraint>> read_constraint(const Fields& body, con
 
 }  // namespace
 
-Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, Call& call) {
+Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, const Call& call) {
   RZ_TRY(TextRequest text, read_options(body, model, call));
   RZ_TRY(text.prompts, read_prompts(body, model, call));
   if (text.prompts.size() * text.best_of > kMaxAnswers) {

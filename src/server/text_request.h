@@ -18,7 +18,7 @@ struct TextRequest {
 };
 
 // Reads a completion's body. Errors: InvalidArgument naming the field, ContextLengthExceeded.
-Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, Call& call);
+Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, const Call& call);
 
 // The plan of its answers, without a speller.
 CompletionPlan plan_of(TextRequest text);

@@ -76,15 +76,21 @@ IdLimits id_limits(const ServedModel& model) {
   return {model.loaded->info.n_ctx, max_text_bytes(model)};
 }
 
+// What a worker notes of a call whose record is not its own: the call may end meanwhile.
+struct Notes {
+  std::string warning;
+  double prepare_ms = 0;
+};
+
 // Lets go of the body's bytes as soon as they are parsed.
-Result<Prepared> prepare(Call& call, const ServedModelPtr& model) {
+Result<Prepared> prepare(Call& call, const ServedModelPtr& model, Notes& notes) {
   RZ_TRY(const Json body, parse_json(std::exchange(call.body, {}).bytes, id_limits(*model)));
   if (!body.is_object()) return invalid_argument("the body is not a JSON object");
-  call.record.warning = field_warnings(body);
+  notes.warning = field_warnings(body);
   const auto start = Clock::now();
   Fields fields(body);
   auto prepared = call.protocol->read(fields, model, call);
-  call.record.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  notes.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return prepared;
 }
 
@@ -104,8 +110,11 @@ Task<Status> with_model(Call& call) {
   const Result<ServedModelPtr> model = co_await wait;
   if (!model.ok()) co_return model.error();
 
-  OnWorker preparing(call, call.body.bytes.size(), [&] { return prepare(call, *model); });
+  Notes notes;
+  OnWorker preparing(call, call.body.bytes.size(), [&] { return prepare(call, *model, notes); });
   Result<Prepared> prepared = co_await preparing;
+  call.record.warning = std::move(notes.warning);
+  call.record.prepare_ms = notes.prepare_ms;
   if (!prepared.ok()) co_return prepared.error();
   if (auto* response = std::get_if<HttpResponse>(&*prepared)) {
     call.send(std::move(*response));

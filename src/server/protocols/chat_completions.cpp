@@ -197,20 +197,20 @@ void read_chat_logprobs(Fields& fields, Request& request) {
   request.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
 }
 
-Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, Call& call) {
+Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, const Call& call) {
   RZ_TRY(ChatRequest chat, read_chat_request(body, "messages", *model, call));
   read_chat_logprobs(body, chat.generation.request);
   if (!body.status().ok()) return body.status().error();
   const GenerationFields& generation = chat.generation;
   auto speller = std::make_unique<ChatSpeller>(model->id, generation.n, generation.request.logprobs,
                                                generation.include_usage, asks_for_functions(body.json()));
-  CompletionPlan plan = plan_of(std::move(chat), *model);
+  CompletionPlan plan = plan_of(std::move(chat), *model, call);
   plan.speller = std::move(speller);
   return Prepared(std::move(plan));
 }
 
 // A body of the first spelling of tools is read as one of the second.
-Result<Prepared> read_either(Fields& body, const ServedModelPtr& model, Call& call) {
+Result<Prepared> read_either(Fields& body, const ServedModelPtr& model, const Call& call) {
   if (!has_functions(body.json())) return read_chat(body, model, call);
   RZ_TRY(const Json mapped, with_tools(body.json()));
   Fields fields(mapped);

@@ -154,7 +154,7 @@ class TextSpeller final : public Speller {
   std::vector<Text> texts_;
 };
 
-Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, Call& call) {
+Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, const Call& call) {
   RZ_TRY(TextRequest text, read_text_request(body, *model, call));
   TextOptions options;
   options.n = text.generation.n;
@@ -162,15 +162,17 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, Call
   options.logprobs = text.logprobs;
   options.include_usage = text.generation.include_usage;
   const text::Tokenizer& tokenizer = model->tokenizer();
+  std::string logged_prompt;
   for (const auto& tokens : text.prompts) {
     const std::string prompt = tokenizer.decode(tokens);
-    if (call.context.options.log_prompts) call.record.prompt += prompt;
+    if (call.context.options.log_prompts) logged_prompt += prompt;
     options.echoes.push_back(text.echo ? prompt : "");
     if (text.generation.request.prompt_logprobs && !tokens.empty()) {
       options.first_tokens.push_back(tokenizer.token_bytes(tokens.front(), {.skip_special = false}));
     }
   }
   CompletionPlan plan = plan_of(std::move(text));
+  plan.logged_prompt = std::move(logged_prompt);
   plan.speller = std::make_unique<TextSpeller>(model->id, std::move(options));
   return Prepared(std::move(plan));
 }

@@ -119,7 +119,7 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Fields& body, const 
   return inputs;
 }
 
-Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, Call& call) {
+Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, const Call& call) {
   const std::string format = body.text("encoding_format").value_or("float");
   if (format != "float" && format != "base64") body.fail("encoding_format", "expected float or base64");
   const uint32_t d_model = model->loaded->info.d_model;

@@ -311,7 +311,7 @@ Status read_logprobs(Fields& body, Request& request) {
   return body.status();
 }
 
-Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const ServedModel& model, Call& call) {
+Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const ServedModel& model, const Call& call) {
   Fields chat_body(asked.body);
   RZ_TRY(ChatRequest chat, read_chat_request(chat_body, "input", model, call));
   Request& request = chat.generation.request;
@@ -327,13 +327,13 @@ Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const Se
   auto speller =
       std::make_unique<ResponsesSpeller>(body.json(), model.id, request, std::move(asked.tool_names), std::move(shelf));
   const bool has_logprobs = request.logprobs;
-  CompletionPlan plan = plan_of(std::move(chat), model);
+  CompletionPlan plan = plan_of(std::move(chat), model, call);
   plan.choice.content_tokens_only = has_logprobs;
   plan.speller = std::move(speller);
   return plan;
 }
 
-Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, Call& call) {
+Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const Call& call) {
   RZ_TRY(ResponseChat asked, chat_of_response(body, call.context.responses, call.tenant));
   auto plan = plan_response(asked, body, *model, call);
   if (!plan.ok()) return at_place_of_response(std::move(plan).error(), asked);

@@ -14,7 +14,7 @@ Prepared answer(const Json& json) {
 }
 
 // {prompt or content, add_special_tokens, parse_special} or {messages, tools}, as llama.cpp and vLLM have it.
-Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, Call&) {
+Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, const Call&) {
   std::vector<TokenId> tokens;
   if (body.json().contains("messages")) {
     RZ_TRY(ChatPrompt prompt, read_chat_prompt(body, *model));
@@ -36,7 +36,7 @@ Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, Call&) {
   return answer({{"tokens", ids}, {"count", ids.size()}, {"max_model_len", model->loaded->info.n_ctx}});
 }
 
-Result<Prepared> detokenize(Fields& body, const ServedModelPtr& model, Call&) {
+Result<Prepared> detokenize(Fields& body, const ServedModelPtr& model, const Call&) {
   const Json* ids = body.array("tokens");
   const bool skips = body.boolean("skip_special_tokens").value_or(false);
   if (ids == nullptr) body.fail("tokens", "expected an array of token ids");
@@ -53,7 +53,7 @@ Result<Prepared> detokenize(Fields& body, const ServedModelPtr& model, Call&) {
   return answer({{"prompt", text}, {"content", text}});
 }
 
-Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, Call&) {
+Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, const Call&) {
   RZ_TRY(const ChatPrompt prompt, read_chat_prompt(body, *model));
   return answer({{"prompt", prompt.text}});
 }
