@@ -35,12 +35,10 @@ struct HttpOptions {
 // What a worker does, and what the I/O thread does after it. Neither may throw.
 class Job {
  public:
+  virtual ~Job() = default;
   virtual void run() noexcept = 0;
   virtual void then() noexcept = 0;
   Job* next = nullptr;  // the server's own
-
- protected:
-  ~Job() = default;
 };
 
 class HttpServer {

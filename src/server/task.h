@@ -15,7 +15,8 @@ namespace realizar::server {
 template <class T>
 class [[nodiscard]] Task {
  public:
-  struct promise_type;  // NOLINT(readability-identifier-naming): the language's name
+  // NOLINTBEGIN(readability-identifier-naming): the language's name
+  struct promise_type;
   using Handle = std::coroutine_handle<promise_type>;
 
   struct promise_type {
@@ -34,6 +35,7 @@ class [[nodiscard]] Task {
     void return_value(T value) { result.emplace(std::move(value)); }
     void unhandled_exception() noexcept { result.emplace(error_in_flight()); }
   };
+  // NOLINTEND(readability-identifier-naming)
 
   Task() = default;
   Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
