@@ -6,7 +6,8 @@ printed. Nothing else may run meanwhile. Standard library only.
   bench/server/second_turn.py build/release/bin/realizar llama-server MODEL.gguf [--answer 500] [--pause 3] [--reps 5]
       [--threads 2] [--serve-options="--no-idle-prefill"] [--out FILE.json]
 Without a peer ('-' for its path) realizar is measured alone. --pause is the time between the turns, in which a person
-reads the answer, and an idle server may prepare for the next question. The model must have a chat template."""
+reads the answer, and an idle server may prepare for the next question. The model must have a chat template, and write as
+much as it may: answer_tokens tells."""
 import argparse
 import json
 import pathlib
@@ -29,9 +30,9 @@ def question(seed, n_words):
     return f"Story {seed}. Write a long story about these words: " + " ".join(words) + "."
 
 
-def ask(server, messages, n_tokens):
+def ask(server, messages, n_tokens, ignores_end=False):
     """The streamed answer: its text, the time to its first piece, and what the server says of its cache."""
-    body = {"messages": messages, "max_tokens": n_tokens, "temperature": 0, "ignore_eos": True, "stream": True,
+    body = {"messages": messages, "max_tokens": n_tokens, "temperature": 0, "ignore_eos": ignores_end, "stream": True,
             "stream_options": {"include_usage": True}, "cache_prompt": True}
     request = urllib.request.Request(server.url + "/v1/chat/completions", json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
@@ -57,7 +58,7 @@ def ask(server, messages, n_tokens):
 
 def chat(server, args, seed):
     messages = [{"role": "user", "content": question(seed, args.question)}]
-    text, first = ask(server, messages, args.answer)
+    text, first = ask(server, messages, args.answer, args.ignore_eos)
     time.sleep(args.pause)
     messages += [{"role": "assistant", "content": text}, {"role": "user", "content": "And what came of it in the end?"}]
     return {"first": first, "second": ask(server, messages, 8)[1]}
@@ -84,6 +85,8 @@ def main():
     parser.add_argument("peer")
     parser.add_argument("model")
     parser.add_argument("--answer", type=int, default=500, help="tokens of the first turn's answer")
+    parser.add_argument("--ignore-eos", action="store_true",
+                        help="for models that end too early; the answer's text may then be cut into other tokens than it had")
     parser.add_argument("--question", type=int, default=100, help="words of the first turn's question")
     parser.add_argument("--pause", type=float, default=3, help="seconds between the turns")
     parser.add_argument("--ctx", type=int, default=4096)
