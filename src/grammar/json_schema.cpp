@@ -36,11 +36,27 @@ Result<std::string> json_schema_to_gbnf(std::string_view schema_json, const Limi
 Result<SchemaGrammar> compile_json_schema(std::string_view schema_json, const Limits& limits,
                                           const SchemaOptions& options) {
   RZ_TRY(const SchemaDocument document, SchemaDocument::parse(schema_json, limits));
-  return SchemaCompiler(document, limits, options).run();
+  RuleBook book;
+  SchemaCompiler compiler(document, limits, options, book, "root");
+  RZ_CHECK_OK(compiler.run());
+  return SchemaGrammar{book.text(), compiler.place_of_rule()};
 }
 
-Result<SchemaGrammar> SchemaCompiler::run() {
-  open_refs_.push_back({"root", options_.root});
+Result<std::string> add_json_schema(RuleBook& book, std::string_view schema_json, const Limits& limits,
+                                    const SchemaOptions& options) {
+  RZ_TRY(const SchemaDocument document, SchemaDocument::parse(schema_json, limits));
+  std::string root = book.reserve("schema");
+  RZ_CHECK_OK(SchemaCompiler(document, limits, options, book, root).run());
+  return root;
+}
+
+std::unordered_map<std::string, std::string> SchemaCompiler::place_of_rule() const {
+  std::unordered_map<std::string, std::string> places;
+  for (const auto& [ref, rule] : rule_of_ref_) places.emplace(rule, ref);
+  return places;
+}
+
+Status SchemaCompiler::run() {
   while (!open_refs_.empty()) {
     const Reference open = std::move(open_refs_.front());
     open_refs_.pop_front();
@@ -49,13 +65,12 @@ Result<SchemaGrammar> SchemaCompiler::run() {
     if (!text) return invalid_argument(open.ref + ": no document satisfies this schema", open.ref);
     book_.define(open.rule, *text);
   }
-  SchemaGrammar made{book_.text(), {}};
-  for (const auto& [ref, rule] : rule_of_ref_) made.place_of_rule.emplace(rule, ref);
-  return made;
+  return {};
 }
 
 Status SchemaCompiler::check_size() const {
-  if (book_.text().size() > kMaxGbnfBytes) return limit_exceeded("the schema makes too large a grammar");
+  if (book_.text().size() - n_bytes_before_ > kMaxGbnfBytes)
+    return limit_exceeded("the schema makes too large a grammar");
   return deadline_.check();
 }
 

@@ -11,6 +11,8 @@
 
 namespace realizar::grammar {
 
+class RuleBook;
+
 struct SchemaOptions {
   std::string root = "#";  // the place of the schema that documents must satisfy; it may refer to any other
   bool relaxed = false;    // what is not built is left out, so that the grammar is wider than the schema
@@ -23,7 +25,11 @@ struct SchemaOptions {
 Result<std::string> json_schema_to_gbnf(std::string_view schema_json, const Limits& limits = {},
                                         const SchemaOptions& options = {});
 
-// The same, with the places in the schema that its rules are made of, where rules may refer to each other.
+// The same among the rules of a larger grammar. Gives the name of the rule whose sentences the documents are.
+Result<std::string> add_json_schema(RuleBook& book, std::string_view schema_json, const Limits& limits = {},
+                                    const SchemaOptions& options = {});
+
+// The same alone, with the places in the schema that its rules are made of, where rules may refer to each other.
 struct SchemaGrammar {
   std::string gbnf;
   std::unordered_map<std::string, std::string> place_of_rule;  // "root" -> "#"

@@ -22,14 +22,21 @@ using ValueText = std::optional<std::string>;
 
 class SchemaCompiler {
  public:
-  SchemaCompiler(const SchemaDocument& document, const Limits& limits, const SchemaOptions& options)
+  // Adds its rules to `book`; `root` is the name of the one that all documents satisfy.
+  SchemaCompiler(const SchemaDocument& document, const Limits& limits, const SchemaOptions& options, RuleBook& book,
+                 const std::string& root)
       : document_(document),
         limits_(limits),
         options_(options),
         deadline_(limits.compile_timeout_ms),
-        rule_of_ref_{{options.root, "root"}} {}
+        book_(book),
+        n_bytes_before_(book.text().size()),
+        rule_of_ref_{{options.root, root}},
+        open_refs_{{root, options.root}} {}
 
-  Result<SchemaGrammar> run();
+  Status run();
+  // The places in the schema of the rules to which others may refer.
+  std::unordered_map<std::string, std::string> place_of_rule() const;
 
  private:
   // `path` is the schema's place in the document, and names its rules.
@@ -75,7 +82,8 @@ class SchemaCompiler {
   const Limits& limits_;
   const SchemaOptions& options_;
   Deadline deadline_;
-  RuleBook book_;
+  RuleBook& book_;
+  size_t n_bytes_before_;
   int depth_ = 0;
   size_t n_merged_ = 0;
   struct Reference {

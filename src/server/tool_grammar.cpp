@@ -14,37 +14,10 @@ namespace realizar::server {
 namespace {
 
 using grammar::gbnf_literal;
+using grammar::RuleBook;
 using text::ToolFormat;
 
-bool is_name_char(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
-}
-
-// Skips a literal or a character class that begins at `at`.
-size_t end_of_quoted(std::string_view gbnf, size_t at) {
-  const char close = gbnf[at] == '[' ? ']' : '"';
-  for (++at; at < gbnf.size() && gbnf[at] != close; ++at) at += gbnf[at] == '\\' ? 1 : 0;
-  return std::min(at + 1, gbnf.size());
-}
-
-// Puts `prefix` before every rule name, so that several grammars stand in one.
-std::string with_prefix(std::string_view gbnf, const std::string& prefix) {
-  std::string text;
-  for (size_t at = 0; at < gbnf.size();) {
-    size_t end = at + 1;
-    if (gbnf[at] == '"' || gbnf[at] == '[') {
-      end = end_of_quoted(gbnf, at);
-    } else if (gbnf[at] == '{') {
-      end = std::min(gbnf.find('}', at), gbnf.size() - 1) + 1;
-    } else if (is_name_char(gbnf[at])) {
-      while (end < gbnf.size() && is_name_char(gbnf[end])) ++end;
-      text += prefix;
-    }
-    text += gbnf.substr(at, end - at);
-    at = end;
-  }
-  return text;
-}
+constexpr const char* kRawText = "raw-text";  // a rule
 
 // Around each call, between calls, and around all of them.
 struct CallSyntax {
@@ -109,30 +82,25 @@ bool is_required(const Json& parameters, const std::string& key) {
   return std::find(required.begin(), required.end(), key) != required.end();
 }
 
-// The rules of the schema at `place` in the tool's parameters. Errors speak of that place.
-Result<std::string> rules_of(const ChatTool& tool, const Json& parameters, const std::string& place,
-                             const std::string& prefix) {
-  auto gbnf = grammar::json_schema_to_gbnf(dump(parameters), {}, {.root = place, .relaxed = !tool.is_strict});
-  if (gbnf.ok()) return with_prefix(*gbnf, prefix) + "\n";
-  Error error = std::move(gbnf).error();
+// Adds the rules of the schema at `place` in the tool's parameters; gives the name of the first. Errors speak of that
+// place.
+Result<std::string> add_rules(const ChatTool& tool, const Json& parameters, const std::string& place, RuleBook& book) {
+  auto rule = grammar::add_json_schema(book, dump(parameters), {}, {.root = place, .relaxed = !tool.is_strict});
+  if (rule.ok()) return rule;
+  Error error = std::move(rule).error();
   error.subject = tool.place + ".function.parameters";
   error.message = error.subject + ": " + error.message;
   return error;
 }
 
-Result<std::string> xml_call(const XmlSyntax& syntax, const ChatTool& tool, const std::string& prefix,
-                             std::string& rules) {
+Result<std::string> xml_call(const XmlSyntax& syntax, const ChatTool& tool, RuleBook& book) {
   const Json& parameters = tool.spec.parameters;
   const Json properties = parameters.value("properties", Json::object());
   std::string call = gbnf_literal(syntax.open + tool.spec.name + syntax.name_end);
-  size_t n_values = 0;
   for (const auto& [key, schema] : properties.items()) {
-    std::string value = "raw-text";
+    std::string value = kRawText;
     if (!is_string_schema(schema)) {
-      const std::string own = fmt::format("{}v{}-", prefix, n_values++);
-      RZ_TRY(const std::string gbnf, rules_of(tool, parameters, grammar::path_to("#/properties", key), own));
-      rules += gbnf;
-      value = own + "root";
+      RZ_TRY(value, add_rules(tool, parameters, grammar::path_to("#/properties", key), book));
     }
     const std::string element = fmt::format("{} {} {}", gbnf_literal(syntax.key_open + key + syntax.key_close), value,
                                             gbnf_literal(syntax.value_close));
@@ -141,13 +109,11 @@ Result<std::string> xml_call(const XmlSyntax& syntax, const ChatTool& tool, cons
   return call + " " + gbnf_literal(syntax.close);
 }
 
-Result<std::string> json_call(const CallSyntax& syntax, const ChatTool& tool, const std::string& prefix,
-                              std::string& rules) {
+Result<std::string> json_call(const CallSyntax& syntax, const ChatTool& tool, RuleBook& book) {
   Json parameters = tool.spec.parameters;
   parameters.emplace("type", "object");
-  RZ_TRY(const std::string gbnf, rules_of(tool, parameters, "#", prefix));
-  rules += gbnf;
-  return fmt::format("{} {}root {}", gbnf_literal(syntax.open + tool.spec.name + syntax.name_end), prefix,
+  RZ_TRY(const std::string arguments, add_rules(tool, parameters, "#", book));
+  return fmt::format("{} {} {}", gbnf_literal(syntax.open + tool.spec.name + syntax.name_end), arguments,
                      gbnf_literal(syntax.close));
 }
 
@@ -158,21 +124,20 @@ Result<std::string> tool_call_grammar(ToolFormat format, std::span<const ChatToo
   const auto xml = xml_syntax_of(format);
   if (!json && !xml)
     return unsupported("tool_choice: required calls are not built for this model's format", "tool_choice");
-  std::string rules, call = "call ::= ";
-  for (size_t i = 0; i < tools.size(); ++i) {
-    const std::string prefix = fmt::format("t{}-", i);
-    RZ_TRY(const std::string alternative,
-           json ? json_call(*json, tools[i], prefix, rules) : xml_call(*xml, tools[i], prefix, rules));
-    call += (i > 0 ? " | " : "") + alternative;
+  RuleBook book;
+  std::string calls;
+  for (const ChatTool& tool : tools) {
+    RZ_TRY(const std::string call, json ? json_call(*json, tool, book) : xml_call(*xml, tool, book));
+    calls += (calls.empty() ? "" : " | ") + call;
   }
+  const std::string call = book.add("call", calls);
   const CallSyntax around = json ? *json : CallSyntax{"", "", "", "", "\n", ""};
   const bool may_repeat = parallel && format != ToolFormat::kGptOss;
-  std::string root = "root ::= " + gbnf_literal(around.first) + " call";
-  if (may_repeat) root += fmt::format(" ({} call)*", gbnf_literal(around.between));
-  root += " " + gbnf_literal(around.last);
+  const std::string more = may_repeat ? fmt::format(" ({} {})*", gbnf_literal(around.between), call) : "";
+  book.define("root", fmt::format("{} {}{} {}", gbnf_literal(around.first), call, more, gbnf_literal(around.last)));
   // Text without the end tags of XML-like formats.
-  const std::string raw = xml ? "raw-text ::= ([^<] | \"<\" [^/])*\n" : "";
-  return fmt::format("{}\n{}\n{}{}", root, call, raw, rules);
+  if (xml) book.define(kRawText, R"(([^<] | "<" [^/])*)");
+  return book.text();
 }
 
 }  // namespace realizar::server

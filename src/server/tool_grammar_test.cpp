@@ -39,6 +39,32 @@ TEST(ToolGrammar, ArgumentsMayReferToAnyPlaceOfTheSchema) {
   }
 }
 
+// All tools' rules stand in one grammar.
+TEST(ToolGrammar, DefinitionsOfOneNameBelongToTheirTools) {
+  for (const ToolFormat format : {ToolFormat::kHermes, ToolFormat::kQwen3Coder}) {
+    std::vector<ChatTool> tools{tool(R"({"properties": {"n": {"$ref": "#/$defs/x"}}, "required": ["n"],
+                                        "$defs": {"x": {"type": "integer"}}})"),
+                                tool(R"({"properties": {"n": {"$ref": "#/$defs/x"}}, "required": ["n"],
+                                        "$defs": {"x": {"type": "boolean"}}})")};
+    tools[1].spec.name = "g";
+    const auto gbnf = tool_call_grammar(format, tools, true);
+    ASSERT_TRUE(gbnf.ok()) << gbnf.error().message;
+    const auto grammar = grammar::Grammar::from_gbnf(*gbnf);
+    ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+    const auto call = [&](char name, const std::string& value) {
+      std::string text = format == ToolFormat::kHermes ? hermes("{\"n\":" + value + "}") : qwen3_coder("n", value);
+      const std::string before = format == ToolFormat::kHermes ? "\"name\": \"" : "<function=";
+      text[text.find(before) + before.size()] = name;
+      return text;
+    };
+    EXPECT_TRUE(grammar::matches(*grammar, call('f', "7")));
+    EXPECT_TRUE(grammar::matches(*grammar, call('g', "true")));
+    EXPECT_TRUE(grammar::matches(*grammar, call('g', "true") + "\n" + call('f', "7")));
+    EXPECT_FALSE(grammar::matches(*grammar, call('f', "true")));
+    EXPECT_FALSE(grammar::matches(*grammar, call('g', "7")));
+  }
+}
+
 TEST(ToolGrammar, ErrorsNameTheToolAndThePlaceInItsSchema) {
   const std::string schema = R"({"type": "object", "properties": {"n": {"type": "integer", "multipleOf": 3}}})";
   for (const ToolFormat format : {ToolFormat::kHermes, ToolFormat::kQwen3Coder}) {
