@@ -804,6 +804,19 @@ class Drain(unittest.TestCase):
         for client in clients:
             client.socket.close()
 
+    def test_a_body_may_come_after_its_request_was_cut_off(self):
+        server = Server("--drain-timeout-ms", "50")
+        with server.connect() as client:
+            client.send(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
+                        b"Expect: 100-continue\r\n\r\n")
+            self.assertEqual(client.head()[0], 100)
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(client.reply().json()["error"]["code"], "shutting_down")
+            client.send(b"{}")
+        code, stderr = server.ended()
+        self.assertEqual(code, 1)
+        self.assertIn("1 requests were cut off", stderr)
+
     def test_a_hangup_drains(self):
         server = Server()
         with server.connect() as client:
