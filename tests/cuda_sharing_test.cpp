@@ -97,7 +97,8 @@ std::vector<float> products_on(std::unique_ptr<Backend> backend, MatrixSource fi
   const ActId in = rig.input(random_inputs(3, first.n_cols, 2)), hidden = rig.output(first.n_rows);
   const ActId out = rig.output(second.n_rows);
   const WeightId w_first = *rig.backend().load_matrix(first), w_second = *rig.backend().load_matrix(second);
-  EXPECT_TRUE(rig.backend().create_kv_cache({.n_layers = 1, .n_kv_heads = 4, .head_dim = 8, .n_blocks = 1}).ok());
+  EXPECT_TRUE(
+      rig.backend().create_kv_cache(KvLayout{.n_layers = 1, .n_kv_heads = 4, .head_dim = 8, .n_blocks = 1}).ok());
   rig.step(rows_of(first_tokens(3), 1), {in}, [&](Program& p) {
     p.add(LinearOp{.out = hidden, .in = in, .weight = w_first});
     p.add(LinearOp{.out = out, .in = hidden, .weight = w_second});

@@ -78,7 +78,7 @@ TEST_P(AttentionTest, OfAMixedBatchOverScatteredBlocksAgrees) {
 
 TEST_P(AttentionTest, AHeadThatIsNoWholeNumberOfBlocksIsRefused) {
   const auto& [backend, kv_type] = GetParam();
-  const Status status = (*backend.make(1))->create_kv_cache({1, 1, 80, 16, 4, kv_type});
+  const Status status = (*backend.make(1))->create_kv_cache(KvLayout{1, 1, 80, 16, 4, kv_type});
   ASSERT_EQ(status.ok(), kv_traits(kv_type).block_elems == 1);
   if (!status.ok()) {
     EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
@@ -129,7 +129,7 @@ struct Rotated {
 
 Rotated rotated(std::unique_ptr<Backend> backend, const RopeData& data, const RopeCase& c) {
   OpRig rig(std::move(backend), {.max_rows = kRopeRows, .max_logit_rows = 1, .max_seqs = 7, .max_context = 131072});
-  EXPECT_TRUE(rig.backend().create_kv_cache({1, kKvHeads, c.head_dim, kBlockTokens, 7, KvType::kF32}).ok());
+  EXPECT_TRUE(rig.backend().create_kv_cache(KvLayout{1, kKvHeads, c.head_dim, kBlockTokens, 7, KvType::kF32}).ok());
   TestBatch batch = rows_of(std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}, 6);
   batch.positions = {0, 1, 3, 77, 4095, 131071, 1000, 1001, 1002};
   std::vector<std::vector<BlockId>> tables;

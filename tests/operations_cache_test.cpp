@@ -50,13 +50,13 @@ class CacheTest : public testing::TestWithParam<std::tuple<BackendUnderTest, KvT
     return kv;
   }
   // As the type keeps it.
-  std::vector<float> rounded(std::span<const float> row) const {
+  std::vector<float> rounded(std::span<const float> row, uint32_t dim = kCacheLayout.head_dim) const {
     const TypeTraits& type = kv_traits(std::get<1>(GetParam()));
-    std::vector<std::byte> stored(row_bytes(type, kCacheLayout.head_dim));
+    std::vector<std::byte> stored(row_bytes(type, dim));
     std::vector<float> values(row.size());
-    for (size_t at = 0; at < row.size(); at += kCacheLayout.head_dim) {
-      type.encode(row.data() + at, stored.data(), kCacheLayout.head_dim);
-      type.decode(stored.data(), values.data() + at, kCacheLayout.head_dim);
+    for (size_t at = 0; at < row.size(); at += dim) {
+      type.encode(row.data() + at, stored.data(), dim);
+      type.decode(stored.data(), values.data() + at, dim);
     }
     return values;
   }
@@ -99,6 +99,62 @@ TEST_P(CacheTest, ClearsOneBlockAlone) {
   rig_->backend().read_block(BlockId{0}, bytes);
   EXPECT_TRUE(std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; }));
   EXPECT_EQ(read(BlockId{2}), beside);
+}
+
+// A layer with several heads, one with a single narrow head, and one that keeps keys alone.
+const std::vector<StateLayout> kMixedLayers{Paged{3, 64, 64, 0}, Paged{1, 32, 32, 0}, Paged{1, 64, 0, 0}};
+
+// Layers that the cuda backend has no room for are refused by name, before the cache is made.
+TEST_P(CacheTest, KeepsLayersOfDifferentWidths) {
+  CacheLayout layout(kCacheLayout);
+  layout.layers = kMixedLayers;
+  layout.type = std::get<1>(GetParam());
+  rig_.emplace(std::move(*std::get<0>(GetParam()).make(2)),
+               BackendLimits{.max_rows = 64, .max_logit_rows = 1, .max_context = 64});
+  std::vector<InputTable> keys, values;
+  std::vector<ActId> k, v;
+  for (const StateLayout& layer : kMixedLayers) {
+    const auto& own = std::get<Paged>(layer);
+    keys.push_back(random_inputs(kCacheRows, own.n_kv_heads * own.k_dim, 3));
+    values.push_back(random_inputs(kCacheRows, own.n_kv_heads * own.k_dim, 4));
+    k.push_back(rig_->input(keys.back()));
+    v.push_back(rig_->input(values.back()));
+  }
+  const Status created = rig_->backend().create_kv_cache(layout);
+  if (!created.ok()) {
+    EXPECT_EQ(created.error().code, ErrorCode::kUnsupported);
+    EXPECT_NE(created.error().message.find("layer 1"), std::string::npos) << created.error().message;
+    EXPECT_EQ(rig_->backend().info().name.substr(0, 4), "cuda");
+    return;
+  }
+  TestBatch batch = rows_of(first_tokens(kCacheRows), 0);
+  for (uint32_t row = 0; row < kCacheRows; ++row) batch.positions[row] = Pos(row);
+  batch.seqs = {{0, kCacheRows, Pos{0}, blocks_}};
+  rig_->step(batch, {k[0], v[0], k[1], v[1], k[2], v[2]}, [&](Program& p) {
+    for (uint32_t layer = 0; layer < kMixedLayers.size(); ++layer) {
+      const auto& own = std::get<Paged>(kMixedLayers[layer]);
+      p.add(RopeStoreOp{.q = k[layer],
+                        .k = k[layer],
+                        .v = v[layer],
+                        .layer = layer,
+                        .n_heads = own.n_kv_heads,
+                        .n_kv_heads = own.n_kv_heads,
+                        .head_dim = own.k_dim});
+    }
+  });
+  rig_->backend().copy_block(BlockId{2}, BlockId{3});
+  for (uint32_t layer = 0; layer < kMixedLayers.size(); ++layer) {
+    const auto& own = std::get<Paged>(kMixedLayers[layer]);
+    const size_t n_key_cols = size_t{own.n_kv_heads} * own.k_dim, n_value_cols = size_t{own.n_kv_heads} * own.v_dim;
+    std::vector<float> got_keys(layout.block_tokens * n_key_cols), got_values(layout.block_tokens * n_value_cols);
+    rig_->backend().read_kv(layer, BlockId{3}, got_keys, got_values);
+    for (uint32_t row = 0; row < layout.block_tokens; ++row) {
+      const auto key = rounded({keys[layer].row(row), n_key_cols}, own.k_dim);
+      ASSERT_TRUE(std::ranges::equal(key, std::span(got_keys).subspan(row * n_key_cols, n_key_cols))) << layer;
+      const auto value = rounded({values[layer].row(row), n_value_cols}, own.k_dim);
+      ASSERT_TRUE(std::ranges::equal(value, std::span(got_values).subspan(row * n_value_cols, n_value_cols))) << layer;
+    }
+  }
 }
 
 constexpr KvType kCacheTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8};

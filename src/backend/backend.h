@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/program.h"
+#include "backend/state_layout.h"
 #include "backend/step_batch.h"
 #include "quant/types.h"
 #include "realizar/result.h"
@@ -50,17 +51,6 @@ inline constexpr uint32_t kF8ScaleCols = 128;
 constexpr uint32_t f8_n_scales(uint32_t n_cols) {
   return (n_cols + kF8ScaleCols - 1) / kF8ScaleCols;
 }
-
-enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0, kF8 };
-
-struct KvLayout {
-  uint32_t n_layers = 0;
-  uint32_t n_kv_heads = 0;
-  uint32_t head_dim = 0;
-  uint32_t block_tokens = 32;  // positions a block
-  uint32_t n_blocks = 0;
-  KvType type = KvType::kF16;
-};
 
 struct BackendLimits {
   uint32_t max_rows = 512;        // rows a step
@@ -123,7 +113,8 @@ class Backend {
   virtual Result<WeightId> load_matrix(const MatrixSource& source) = 0;
   // `layer`: as a matrix's.
   virtual Result<WeightId> load_vector(std::span<const float> values, int32_t layer = -1) = 0;
-  virtual Status create_kv_cache(const KvLayout& layout) = 0;
+  // Errors: Unsupported, where it cannot keep what a layer wants kept; ResourceExhausted.
+  virtual Status create_kv_cache(const CacheLayout& layout) = 0;
 
   // Running.
 
@@ -150,7 +141,8 @@ class Backend {
   virtual void zero_block(BlockId id) = 0;
   // One block's bytes into another, without waiting, in the order of the steps.
   virtual void copy_block(BlockId from, BlockId to) = 0;
-  // A block's keys and values of one layer as numbers, F32 [block_tokens, n_kv_heads, head_dim] each; between steps.
+  // A block's keys and values of one layer as numbers, F32 [block_tokens, n_kv_heads, k_dim or v_dim];
+  // between steps.
   virtual void read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const = 0;
   // read_block and write_block without waiting, in the order of the steps, to and from memory of allocate_host, which
   // lives as long as the backend; empty: there is none, or no more.

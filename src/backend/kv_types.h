@@ -26,10 +26,11 @@ inline const TypeTraits& kv_traits(KvType type) {
   check_failed("a KvType is one of the enumerators", __FILE__, __LINE__);
 }
 
-// Errors: Unsupported where a head is not a whole number of the type's blocks; ResourceExhausted where the size
-// overflows. Gives the bytes of one head's vector of one position.
-Result<size_t> kv_vector_bytes(const KvLayout& layout);
-// Bytes of the whole cache, keys and values.
+// Bytes of a head's key, or value, of one position. Errors: Unsupported where `dim` is not a whole number of the type's
+// blocks.
+Result<size_t> kv_vector_bytes(KvType type, uint32_t dim);
+// Bytes of a whole cache of layers that are alike, keys and values. Errors: as above; ResourceExhausted where they
+// overflow.
 Result<size_t> kv_cache_bytes(const KvLayout& layout);
 
 }  // namespace realizar

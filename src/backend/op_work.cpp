@@ -18,14 +18,14 @@ uint64_t n_seen(uint64_t first_pos, uint64_t n_rows, uint64_t window) {
 
 }  // namespace
 
-OpWork attention_work(const AttentionOp& op, const StepBatch& batch, const KvLayout& cache) {
+OpWork attention_work(const AttentionOp& op, const StepBatch& batch, KvType type) {
   OpWork work;
-  const uint64_t vector_bytes = row_bytes(kv_traits(cache.type), cache.head_dim);
+  const uint64_t vector_bytes = row_bytes(kv_traits(type), op.head_dim);
   for (const BatchSequence& seq : batch.seqs) {
     const auto first_pos = static_cast<uint64_t>(seq.first_pos);
     const uint64_t n_pos = first_pos + seq.n_rows;
     const uint64_t n_read = op.window > 0 ? std::min<uint64_t>(n_pos, uint64_t{op.window} + seq.n_rows - 1) : n_pos;
-    work.bytes += 2 * n_read * cache.n_kv_heads * vector_bytes;
+    work.bytes += 2 * n_read * op.n_kv_heads * vector_bytes;
     work.flops += 4 * n_seen(first_pos, seq.n_rows, op.window) * op.n_heads * op.head_dim;
   }
   return work;

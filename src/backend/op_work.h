@@ -12,6 +12,6 @@ struct OpWork {
   uint64_t flops = 0;
 };
 
-OpWork attention_work(const AttentionOp& op, const StepBatch& batch, const KvLayout& cache);
+OpWork attention_work(const AttentionOp& op, const StepBatch& batch, KvType type);
 
 }  // namespace realizar

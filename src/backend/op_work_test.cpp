@@ -25,7 +25,6 @@ Seen seen_by_rows(uint32_t first_pos, uint32_t n_rows, uint32_t window) {
 
 TEST(OpWork, AttentionReadsAndMultipliesWhatItsRowsSee) {
   constexpr uint32_t kHeads = 6, kKvHeads = 2, kHeadDim = 32;
-  const KvLayout layout{.n_layers = 1, .n_kv_heads = kKvHeads, .head_dim = kHeadDim, .type = KvType::kF16};
   for (const uint32_t first_pos : {0u, 1u, 31u, 40u}) {
     for (const uint32_t n_rows : {1u, 2u, 33u}) {
       for (const uint32_t window : {0u, 1u, 32u, 33u, 100u}) {
@@ -38,7 +37,7 @@ TEST(OpWork, AttentionReadsAndMultipliesWhatItsRowsSee) {
         const std::vector<BatchSequence> seqs{seq, seq};
         StepBatch batch;
         batch.seqs = seqs;
-        const OpWork work = attention_work(op, batch, layout);
+        const OpWork work = attention_work(op, batch, KvType::kF16);
         const Seen seen = seen_by_rows(first_pos, n_rows, window);
         EXPECT_EQ(work.flops, 2 * 4 * seen.n_all * kHeads * kHeadDim) << first_pos << " " << n_rows << " " << window;
         EXPECT_EQ(work.bytes, 2 * 2 * seen.positions.size() * kKvHeads * kHeadDim * sizeof(uint16_t))

@@ -72,10 +72,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
     return invalid_argument(fmt::format("draft tokens: expected at most {}, actual {}", kMaxDraft, options.n_draft),
                             "n_draft");
   }
-  KvLayout layout;
-  layout.n_layers = c.n_layers;
-  layout.n_kv_heads = attention_of(c).n_kv_heads;
-  layout.head_dim = attention_of(c).head_dim;
+  CacheLayout layout;
+  layout.layers = state_layouts(c, options.n_ctx);
   layout.block_tokens = options.block_tokens;
   layout.n_blocks = n_blocks_for(options);
   layout.type = options.kv_type;

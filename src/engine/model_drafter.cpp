@@ -18,10 +18,8 @@ BackendLimits ModelDrafter::limits_for(const DrafterOptions& options) {
 Result<std::unique_ptr<ModelDrafter>> ModelDrafter::create(const Model& model, Backend& backend,
                                                            const DrafterOptions& options) {
   const ModelConfig& c = model.config();
-  KvLayout layout;
-  layout.n_layers = c.n_layers;
-  layout.n_kv_heads = attention_of(c).n_kv_heads;
-  layout.head_dim = attention_of(c).head_dim;
+  CacheLayout layout;
+  layout.layers = state_layouts(c, options.n_ctx);
   layout.block_tokens = options.block_tokens;
   layout.n_blocks = (options.kv_tokens + options.block_tokens - 1) / options.block_tokens;
   layout.type = options.kv_type;

@@ -83,6 +83,14 @@ const AttentionConfig& attention_of(const ModelConfig& config) {
   return std::get<AttentionConfig>(config.layers.front().mixer);
 }
 
+std::vector<StateLayout> state_layouts(const ModelConfig& config, uint32_t n_ctx) {
+  std::vector<StateLayout> layouts;
+  for (const LayerConfig& layer : config.layers) {
+    layouts.push_back(std::visit([&](const auto& mixer) { return state_layout(mixer, n_ctx); }, layer.mixer));
+  }
+  return layouts;
+}
+
 std::string to_string(const ModelConfig& c) {
   std::string text =
       fmt::format("arch: {}\nname: {}\nn_layers: {}\nd_model: {}\nd_ff: {}\nn_vocab: {}\nn_ctx_train: {}\nn_ctx: {}\n",

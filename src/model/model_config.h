@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/ops.h"
+#include "backend/state_layout.h"
 #include "model/ffns/experts.h"
 #include "model/ffns/gated.h"
 #include "model/ffns/plain.h"
@@ -60,6 +61,8 @@ struct ModelConfig {
 // Of the first layer: heads and their widths are the same in every layer.
 const AttentionConfig& attention_of(const ModelConfig& config);
 
+// What each layer keeps of a sequence of up to n_ctx positions.
+std::vector<StateLayout> state_layouts(const ModelConfig& config, uint32_t n_ctx);
 // One "key: value" a line, every field.
 std::string to_string(const ModelConfig& config);
 

@@ -40,7 +40,7 @@ struct Files {
 
 struct Cache {
   explicit Cache(const HashKey& key) : pool(kBlocks, kBlockTokens, key) {
-    KvLayout layout;
+    CacheLayout layout;
     layout.block_tokens = kBlockTokens;
     layout.n_blocks = kBlocks;
     if (!backend.create_kv_cache(layout).ok()) std::abort();

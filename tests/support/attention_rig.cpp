@@ -33,7 +33,9 @@ AttentionRig::AttentionRig(std::unique_ptr<Backend> backend, const AttentionCase
       k_(rig_.input(cached_inputs(kContents, c.n_kv_heads * c.head_dim, 2))),
       v_(rig_.input(cached_inputs(kContents, c.n_kv_heads * c.head_dim, 3))),
       out_(rig_.output(c.n_heads * c.head_dim)) {
-  if (!rig_.backend().create_kv_cache({kLayers, c.n_kv_heads, c.head_dim, kBlockTokens, kBlocks, c.kv_type}).ok()) {
+  if (!rig_.backend()
+           .create_kv_cache(KvLayout{kLayers, c.n_kv_heads, c.head_dim, kBlockTokens, kBlocks, c.kv_type})
+           .ok()) {
     std::abort();
   }
   uint32_t block = 11;

@@ -21,7 +21,7 @@ Result<ProgramId> HashBackend::compile(const Program& program) {
   return ProgramId{};
 }
 
-Status HashBackend::create_kv_cache(const KvLayout& layout) {
+Status HashBackend::create_kv_cache(const CacheLayout& layout) {
   layout_ = layout;
   cells_.assign(size_t{layout.n_blocks} * layout.block_tokens, {});
   return {};

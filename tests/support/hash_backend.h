@@ -24,7 +24,7 @@ class HashBackend final : public Backend {
   Result<WeightId> load_matrix(const MatrixSource&) override { return WeightId{n_weights_++}; }
   Result<WeightId> load_vector(std::span<const float>, int32_t) override { return WeightId{n_weights_++}; }
   Result<ProgramId> compile(const Program& program) override;
-  Status create_kv_cache(const KvLayout& layout) override;
+  Status create_kv_cache(const CacheLayout& layout) override;
   size_t block_bytes() const override { return layout_.block_tokens * sizeof(Cell); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override;
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
@@ -76,7 +76,7 @@ class HashBackend final : public Backend {
 
   bool phases_agree_;
   BackendLimits limits_;
-  KvLayout layout_;
+  CacheLayout layout_;
   const StepBatch* batch_ = nullptr;
   std::vector<Cell> cells_;  // [n_blocks, block_tokens]
   std::vector<Activation> activations_;

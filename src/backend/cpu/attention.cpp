@@ -166,10 +166,10 @@ class Attention {
 
   // The weighted values of the piece at p are added to the sums.
   void add_tiles(uint32_t h, uint32_t p, uint32_t end) const {
-    const auto load = kernels_.load_values[static_cast<int>(cache_.layout().type)];
+    const auto load = kernels_.load_values[static_cast<int>(cache_.type())];
     for_halves(p, end, [&](uint32_t pos, uint32_t n, uint32_t half) {
-      load(cache_.values(task_.blocks, op_.layer, task_.first_kv_head + h, pos), cache_.value_bytes(), n, op_.head_dim,
-           values_.values + size_t{half} * kPanelRows);
+      load(cache_.values(task_.blocks, op_.layer, task_.first_kv_head + h, pos), cache_.value_bytes(op_.layer), n,
+           op_.head_dim, values_.values + size_t{half} * kPanelRows);
     });
     for (uint32_t c = 0; splits_ && c < op_.head_dim; c += kPanelRows) {
       split_tile(values_, size_t{c} * kKvPiece, kKvPiece);
@@ -189,15 +189,15 @@ class Attention {
 
   // The same for few queries, straight from the cache.
   void add_vectors(uint32_t h, uint32_t p, uint32_t end) const {
-    const auto add = kernels_.add_values[static_cast<int>(cache_.layout().type)];
+    const auto add = kernels_.add_values[static_cast<int>(cache_.type())];
     for_halves(p, end, [&](uint32_t pos, uint32_t n_positions, uint32_t half) {
       const uint8_t* values = cache_.values(task_.blocks, op_.layer, task_.first_kv_head + h, pos);
       for (uint32_t i = 0; i < n_queries_; i += kMaxDotRows) {
         const uint32_t n = std::min(kMaxDotRows, n_queries_ - i);
         const float* weights[kMaxDotRows];
         for (uint32_t j = 0; j < n; ++j) weights[j] = scores(i + j) + half;
-        add(values, cache_.value_bytes(), n_positions, op_.head_dim, weights, n, sums(h).values + size_t{i} * 32,
-            size_t{n_queries_} * 32);
+        add(values, cache_.value_bytes(op_.layer), n_positions, op_.head_dim, weights, n,
+            sums(h).values + size_t{i} * 32, size_t{n_queries_} * 32);
       }
     });
   }

@@ -23,7 +23,7 @@ class CpuBackend final : public Backend {
   Status check(const Program& program) const override { return check_bounds(program); }
   Result<WeightId> load_matrix(const MatrixSource& source) override { return weights_.add_matrix(source, team_); }
   Result<WeightId> load_vector(std::span<const float> values, int32_t) override { return weights_.add_vector(values); }
-  Status create_kv_cache(const KvLayout& layout) override { return cache_.create(layout); }
+  Status create_kv_cache(const CacheLayout& layout) override { return cache_.create(layout); }
 
   Result<ProgramId> compile(const Program& program) override {
     RZ_CHECK_OK(check_bounds(program));

@@ -11,7 +11,7 @@ uint64_t now_ns() {
 }
 
 OpWork work_of(const Op& op, size_t n_expert_groups, const StepBatch& batch, const WeightStore& weights,
-               const KvLayout& cache) {
+               KvType cache_type) {
   OpWork work;
   const auto count = [&](WeightId id, uint64_t n_rows, uint64_t n_mats_read) {
     const PanelMatrix& m = weights.matrix(id);
@@ -31,7 +31,7 @@ OpWork work_of(const Op& op, size_t n_expert_groups, const StepBatch& batch, con
       count(id, n_rows * experts->n_used, n_expert_groups);
     }
   }
-  if (const auto* attention = std::get_if<AttentionOp>(&op)) return attention_work(*attention, batch, cache);
+  if (const auto* attention = std::get_if<AttentionOp>(&op)) return attention_work(*attention, batch, cache_type);
   return work;
 }
 
@@ -50,12 +50,12 @@ void OpTrace::end(size_t op_idx, size_t n_expert_groups) {
   ends_[op_idx] = {now_ns(), n_expert_groups};
 }
 
-void OpTrace::finish(const Plan& plan, const StepBatch& batch, const WeightStore& weights, const KvLayout& cache) {
+void OpTrace::finish(const Plan& plan, const StepBatch& batch, const WeightStore& weights, KvType cache_type) {
   const bool is_decode = batch.n_decode_rows == batch.n_rows();
   uint64_t start_ns = start_ns_;
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     const Op& op = plan.ops[i].op;
-    const OpWork work = work_of(op, ends_[i].n_expert_groups, batch, weights, cache);
+    const OpWork work = work_of(op, ends_[i].n_expert_groups, batch, weights, cache_type);
     timings_.push_back(
         {kind_of(op), place_of(op), is_decode, start_ns, ends_[i].ns - start_ns, work.bytes, work.flops});
     start_ns = ends_[i].ns;

@@ -19,7 +19,7 @@ class OpTrace {
   void start();
   void end(size_t op_idx, size_t n_expert_groups);
   // After the step.
-  void finish(const Plan& plan, const StepBatch& batch, const WeightStore& weights, const KvLayout& cache);
+  void finish(const Plan& plan, const StepBatch& batch, const WeightStore& weights, KvType cache_type);
   std::span<const OpTiming> timings() const { return timings_; }
 
  private:

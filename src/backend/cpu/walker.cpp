@@ -47,7 +47,7 @@ void Walker::run(const Plan& plan, const StepBatch& batch) {
   }
   auto body = [this](uint32_t member) { walk(member); };
   team_.run(body);
-  if (trace_on_) trace_.finish(plan, batch, weights_, cache_.layout());
+  if (trace_on_) trace_.finish(plan, batch, weights_, cache_.type());
 }
 
 // A traced operation lasts from the barrier before it to the one after it: what the team waits for is its own time, and

@@ -24,7 +24,7 @@ class CudaBackend final : public Backend {
   Status configure(const BackendLimits& limits) override;
   Result<WeightId> load_matrix(const MatrixSource& source) override;
   Result<WeightId> load_vector(std::span<const float> values, int32_t layer) override;
-  Status create_kv_cache(const KvLayout& layout) override;
+  Status create_kv_cache(const CacheLayout& layout) override;
   Status check(const Program& program) const override { return check_bounds(program); }
   Result<ProgramId> compile(const Program& program) override;
   void run(ProgramId id, const StepBatch& batch) override;
@@ -272,7 +272,8 @@ Result<WeightId> CudaBackend::load_vector(std::span<const float> values, int32_t
   return add_weight(place, [&](Weights& weights, uint32_t) { return weights.add_vector(values); });
 }
 
-Status CudaBackend::create_kv_cache(const KvLayout& layout) {
+Status CudaBackend::create_kv_cache(const CacheLayout& layers) {
+  RZ_TRY(const KvLayout layout, alike(layers));
   if (!placement_.has_layers()) share_layers();
   layout_ = layout;
   placement_.set_n_layers(layout.n_layers);

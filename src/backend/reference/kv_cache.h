@@ -1,4 +1,5 @@
-// The reference backend's paged KV cache: vectors stored in the cache's type, through its real rounding.
+// The reference backend's paged KV cache: vectors stored in the cache's type, through its real rounding. A layer's part
+// of a block is [n_kv_heads] pages of [block_tokens] keys, then as many values.
 #pragma once
 
 #include <algorithm>
@@ -18,85 +19,93 @@ struct KvPlace {
 
 class ReferenceKvCache {
  public:
-  Status create(const KvLayout& layout) {
-    layout_ = layout;
-    RZ_TRY(vector_bytes_, kv_vector_bytes(layout));
-    RZ_TRY(const size_t n_bytes, kv_cache_bytes(layout));
-    keys_.resize(n_bytes / 2);
-    values_.resize(n_bytes / 2);
+  Status create(const CacheLayout& layout) {
+    type_ = layout.type;
+    block_tokens_ = layout.block_tokens;
+    layers_.clear();
+    std::vector<size_t> layer_bytes;
+    for (uint32_t i = 0; i < layout.layers.size(); ++i) {
+      RZ_TRY(const Paged own, paged(layout, i));
+      Layer layer{own.n_kv_heads, own.k_dim, own.v_dim};
+      RZ_TRY(layer.key_bytes, kv_vector_bytes(type_, own.k_dim));
+      RZ_TRY(layer.value_bytes, kv_vector_bytes(type_, own.v_dim));
+      layers_.push_back(layer);
+      layer_bytes.push_back(size_t{own.n_kv_heads} * block_tokens_ * (layer.key_bytes + layer.value_bytes));
+    }
+    RZ_TRY(planes_, CachePlanes::create(layout.n_blocks, layer_bytes));
+    bytes_.assign(planes_.bytes(), std::byte{0});
     return {};
   }
 
-  size_t bytes() const { return keys_.size() + values_.size(); }
+  size_t bytes() const { return bytes_.size(); }
 
-  // One block: keys, then values, layer by layer.
-  size_t block_bytes() const { return size_t{2} * layout_.n_layers * layer_bytes(); }
+  size_t block_bytes() const { return planes_.block_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const {
-    for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
-      std::byte* to = bytes.data() + size_t{2} * layer * layer_bytes();
-      std::copy_n(keys_.begin() + at(id, layer), layer_bytes(), to);
-      std::copy_n(values_.begin() + at(id, layer), layer_bytes(), to + layer_bytes());
-    }
+    planes_.for_each_part(id, [&](size_t offset, size_t in_block, size_t n_bytes) {
+      std::copy_n(bytes_.data() + offset, n_bytes, bytes.data() + in_block);
+    });
   }
   void write_block(BlockId id, std::span<const std::byte> bytes) {
-    for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
-      const std::byte* from = bytes.data() + size_t{2} * layer * layer_bytes();
-      std::copy_n(from, layer_bytes(), keys_.begin() + at(id, layer));
-      std::copy_n(from + layer_bytes(), layer_bytes(), values_.begin() + at(id, layer));
-    }
+    planes_.for_each_part(id, [&](size_t offset, size_t in_block, size_t n_bytes) {
+      std::copy_n(bytes.data() + in_block, n_bytes, bytes_.data() + offset);
+    });
   }
-
   void copy_block(BlockId from, BlockId to) {
-    for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
-      std::copy_n(keys_.begin() + at(from, layer), layer_bytes(), keys_.begin() + at(to, layer));
-      std::copy_n(values_.begin() + at(from, layer), layer_bytes(), values_.begin() + at(to, layer));
-    }
+    planes_.for_each_two_parts(from, to, [&](size_t offset_from, size_t offset_to, size_t n_bytes) {
+      std::copy_n(bytes_.data() + offset_from, n_bytes, bytes_.data() + offset_to);
+    });
   }
   void zero_block(BlockId id) {
-    for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
-      std::fill_n(keys_.begin() + at(id, layer), layer_bytes(), std::byte{0});
-      std::fill_n(values_.begin() + at(id, layer), layer_bytes(), std::byte{0});
-    }
+    planes_.for_each_part(
+        id, [&](size_t offset, size_t, size_t n_bytes) { std::fill_n(bytes_.data() + offset, n_bytes, std::byte{0}); });
   }
 
   void read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const {
-    const uint32_t n_heads = layout_.n_kv_heads;
-    for (uint32_t row = 0; row < layout_.block_tokens; ++row) {
-      for (uint32_t head = 0; head < n_heads; ++head) {
-        const size_t at = (size_t{row} * n_heads + head) * layout_.head_dim;
-        load_key({&id, 1}, {layer, head, Pos(row)}, keys.data() + at);
-        load_value({&id, 1}, {layer, head, Pos(row)}, values.data() + at);
+    const Layer& own = layers_[layer];
+    for (uint32_t row = 0; row < block_tokens_; ++row) {
+      for (uint32_t head = 0; head < own.n_kv_heads; ++head) {
+        const size_t at = size_t{row} * own.n_kv_heads + head;
+        load_key({&id, 1}, {layer, head, Pos(row)}, keys.data() + at * own.k_dim);
+        load_value({&id, 1}, {layer, head, Pos(row)}, values.data() + at * own.v_dim);
       }
     }
   }
 
   void store(std::span<const BlockId> blocks, const KvPlace& place, const float* key, const float* value) {
-    kv_traits(layout_.type).encode(key, keys_.data() + offset(blocks, place), layout_.head_dim);
-    kv_traits(layout_.type).encode(value, values_.data() + offset(blocks, place), layout_.head_dim);
+    kv_traits(type_).encode(key, bytes_.data() + key_at(blocks, place), layers_[place.layer].k_dim);
+    kv_traits(type_).encode(value, bytes_.data() + value_at(blocks, place), layers_[place.layer].v_dim);
   }
   void load_key(std::span<const BlockId> blocks, const KvPlace& place, float* key) const {
-    kv_traits(layout_.type).decode(keys_.data() + offset(blocks, place), key, layout_.head_dim);
+    kv_traits(type_).decode(bytes_.data() + key_at(blocks, place), key, layers_[place.layer].k_dim);
   }
   void load_value(std::span<const BlockId> blocks, const KvPlace& place, float* value) const {
-    kv_traits(layout_.type).decode(values_.data() + offset(blocks, place), value, layout_.head_dim);
+    kv_traits(type_).decode(bytes_.data() + value_at(blocks, place), value, layers_[place.layer].v_dim);
   }
 
  private:
-  size_t layer_bytes() const { return size_t{layout_.n_kv_heads} * layout_.block_tokens * vector_bytes_; }
-  std::ptrdiff_t at(BlockId id, uint32_t layer) const {
-    return static_cast<std::ptrdiff_t>((size_t{layer} * layout_.n_blocks + to_index(id)) * layer_bytes());
+  struct Layer {
+    uint32_t n_kv_heads, k_dim, v_dim;
+    size_t key_bytes = 0, value_bytes = 0;  // of one vector
+  };
+  size_t page_at(std::span<const BlockId> blocks, const KvPlace& place) const {
+    const Layer& own = layers_[place.layer];
+    return planes_.at(place.layer, blocks[static_cast<uint32_t>(place.pos) / block_tokens_]) +
+           size_t{place.kv_head} * block_tokens_ * (own.key_bytes + own.value_bytes);
   }
-  // [n_layers, n_blocks, n_kv_heads, block_tokens] vectors
-  size_t offset(std::span<const BlockId> blocks, const KvPlace& place) const {
-    const auto pos = static_cast<uint32_t>(place.pos);
-    const size_t block = to_index(blocks[pos / layout_.block_tokens]);
-    const size_t page = (size_t{place.layer} * layout_.n_blocks + block) * layout_.n_kv_heads + place.kv_head;
-    return (page * layout_.block_tokens + pos % layout_.block_tokens) * vector_bytes_;
+  size_t key_at(std::span<const BlockId> blocks, const KvPlace& place) const {
+    return page_at(blocks, place) + static_cast<uint32_t>(place.pos) % block_tokens_ * layers_[place.layer].key_bytes;
+  }
+  size_t value_at(std::span<const BlockId> blocks, const KvPlace& place) const {
+    const Layer& own = layers_[place.layer];
+    return page_at(blocks, place) + block_tokens_ * own.key_bytes +
+           static_cast<uint32_t>(place.pos) % block_tokens_ * own.value_bytes;
   }
 
-  KvLayout layout_;
-  size_t vector_bytes_ = 0;
-  std::vector<std::byte> keys_, values_;
+  uint32_t block_tokens_ = 0;
+  KvType type_ = KvType::kF16;
+  std::vector<Layer> layers_;
+  CachePlanes planes_;
+  std::vector<std::byte> bytes_;
 };
 
 }  // namespace realizar

@@ -149,7 +149,7 @@ class ReferenceBackend final : public Backend {
     return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
   }
 
-  Status create_kv_cache(const KvLayout& layout) override { return cache_.create(layout); }
+  Status create_kv_cache(const CacheLayout& layout) override { return cache_.create(layout); }
   size_t block_bytes() const override { return cache_.block_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override { cache_.read_block(id, bytes); }
   void write_block(BlockId id, std::span<const std::byte> bytes) override { cache_.write_block(id, bytes); }

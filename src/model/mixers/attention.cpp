@@ -72,6 +72,10 @@ Status bind_apart(const AttentionConfig& c, TensorBinder& tensors, AttentionWeig
 
 }  // namespace
 
+StateLayout state_layout(const AttentionConfig& config, uint32_t n_ctx) {
+  return Paged{config.n_kv_heads, config.head_dim, config.head_dim, config.window < n_ctx ? config.window : 0};
+}
+
 uint64_t size_of(const AttentionConfig& c, Dim dim) {
   switch (dim) {
     case Dim::kQ:

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backend/ops.h"
+#include "backend/state_layout.h"
 #include "realizar/result.h"
 
 namespace realizar {
@@ -42,6 +43,8 @@ struct AttentionConfig {
   bool operator==(const AttentionConfig&) const = default;
 };
 
+// What it keeps of a sequence of up to n_ctx positions; a window that none of them leaves is none.
+StateLayout state_layout(const AttentionConfig& config, uint32_t n_ctx);
 // 0 where the dimension is not of this kind.
 uint64_t size_of(const AttentionConfig& config, Dim dim);
 Result<AttentionWeights> bind(const AttentionConfig& config, TensorBinder& tensors);

@@ -60,7 +60,8 @@ OpWork StepTrace::work_of(const Command& command) const {
     const uint64_t n_pairs = n_rows * experts->n_used;
     for (const WeightId id : {experts->gate, experts->up, experts->down}) add_product(id, n_pairs, n_pairs, work);
   }
-  if (const auto* attention = std::get_if<AttentionOp>(&command)) return attention_work(*attention, *batch_, layout_);
+  if (const auto* attention = std::get_if<AttentionOp>(&command))
+    return attention_work(*attention, *batch_, layout_.type);
   return work;
 }
 

@@ -1,0 +1,94 @@
+// What a model's layers keep of a sequence, and where it lies in the cache.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "realizar/result.h"
+#include "realizar/types.h"
+
+namespace realizar {
+
+// Vectors of every position, in blocks: for each KV head a key of k_dim numbers and a value of v_dim. A v_dim of 0:
+// keys alone are kept, as where values are computed from them.
+struct Paged {
+  uint32_t n_kv_heads = 0, k_dim = 0, v_dim = 0;
+  uint32_t window = 0;  // positions that a row sees at most, its own included; 0: all
+  bool operator==(const Paged&) const = default;
+};
+
+// A state that is as large after many positions as after one: the last inputs of a convolution, the sums of a scan.
+struct Recurrent {
+  std::vector<size_t> part_bytes;
+  bool operator==(const Recurrent&) const = default;
+};
+
+using StateLayout = std::variant<Paged, Recurrent>;
+
+enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0, kF8 };
+
+// A cache whose layers are all alike, and see everything.
+struct KvLayout {
+  uint32_t n_layers = 0;
+  uint32_t n_kv_heads = 0;
+  uint32_t head_dim = 0;
+  uint32_t block_tokens = 32;  // positions a block
+  uint32_t n_blocks = 0;
+  KvType type = KvType::kF16;
+};
+
+struct CacheLayout {
+  CacheLayout() = default;
+  CacheLayout(const KvLayout& alike);  // NOLINT(google-explicit-constructor): it is one, said in fewer words
+
+  std::vector<StateLayout> layers;
+  uint32_t block_tokens = 32;  // positions a block
+  uint32_t n_blocks = 0;
+  KvType type = KvType::kF16;  // of keys and values
+};
+
+// The layout of a cache whose layers are all alike but for their windows. Errors: Unsupported.
+Result<KvLayout> alike(const CacheLayout& layout);
+// The layout of a paged layer. Errors: Unsupported, where the layer is of another kind.
+Result<Paged> paged(const CacheLayout& layout, uint32_t layer);
+
+// Where the layers' parts of blocks lie in the memory of a cache: a plane a layer, [n_blocks] parts each.
+class CachePlanes {
+ public:
+  CachePlanes() = default;
+  // layer_bytes: of a layer's part of a block, [n_layers]. Errors: ResourceExhausted.
+  static Result<CachePlanes> create(uint32_t n_blocks, std::span<const size_t> layer_bytes);
+
+  size_t bytes() const { return n_blocks_ * block_bytes_; }
+  size_t block_bytes() const { return block_bytes_; }  // of one block, all layers
+  size_t at(uint32_t layer, BlockId id) const {
+    return planes_[layer].offset + static_cast<size_t>(to_index(id)) * planes_[layer].part_bytes;
+  }
+  // Calls visit(offset in the cache, offset in a block's bytes, bytes) for every part of a block.
+  template <class Visit>
+  void for_each_part(BlockId id, const Visit& visit) const {
+    size_t in_block = 0;
+    for (uint32_t layer = 0; layer < planes_.size(); ++layer) {
+      visit(at(layer, id), in_block, planes_[layer].part_bytes);
+      in_block += planes_[layer].part_bytes;
+    }
+  }
+  // Calls visit(offset of its part of `a`, of `b`, bytes) for every plane.
+  template <class Visit>
+  void for_each_two_parts(BlockId a, BlockId b, const Visit& visit) const {
+    for (uint32_t layer = 0; layer < planes_.size(); ++layer)
+      visit(at(layer, a), at(layer, b), planes_[layer].part_bytes);
+  }
+
+ private:
+  struct Plane {
+    size_t offset, part_bytes;
+  };
+  std::vector<Plane> planes_;  // [n_layers]
+  size_t n_blocks_ = 0, block_bytes_ = 0;
+};
+
+}  // namespace realizar
