@@ -170,12 +170,11 @@ struct SetAside {
 };
 SetAside set_aside_on(std::unique_ptr<Backend> backend, const ModelFile& file, uint32_t n_sharing) {
   const EngineOptions options{.n_ctx = 600, .max_seqs = 2, .max_batch_tokens = 96};
-  KvLayout cache;
-  cache.block_tokens = options.block_tokens;
-  cache.type = options.kv_type;
+  const ModelConfig config = *read_config(file, {.n_ctx = options.n_ctx});
+  const KvLayout cache = *alike(Engine::cache_layout_for(config, options));
   std::vector<TypeId> types;
   for (const TensorInfo& tensor : file.tensors()) types.push_back(tensor.type);
-  const Program program = outline_forward(*read_config(file));
+  const Program program = outline_forward(config);
   const uint64_t before = cuda::scratch_bytes(program, {Engine::limits_for(options), cache, types, n_sharing});
   EngineRig rig(file, std::move(backend), options);
   return {before, rig.backend().info().devices.at(0)->scratch_bytes};

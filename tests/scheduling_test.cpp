@@ -32,20 +32,31 @@ struct Arrival {
   std::optional<uint32_t> cancel_at_step;
 };
 
+// Layers that see everything; or two layers with a window of 16 positions, and one without.
+enum class Layers : uint8_t { kAlike, kWindowed };
+
+const ModelFile& file_of(Layers layers) {
+  static const ModelFile alike = std::move(*ModelFile::open(RZ_SOURCE_DIR "/tests/data/conformance/llama.gguf"));
+  static const ModelFile windowed = std::move(*ModelFile::open(RZ_SOURCE_DIR "/tests/data/conformance/gemma2-hf"));
+  return layers == Layers::kAlike ? alike : windowed;
+}
+
 // An engine over a HashBackend, with the dimensions of a small model.
 class Rig {
  public:
-  explicit Rig(EngineOptions options, bool phases_agree = false) : backend_(phases_agree) {
-    static const ModelFile file = std::move(*ModelFile::open(RZ_SOURCE_DIR "/tests/data/conformance/llama.gguf"));
+  explicit Rig(EngineOptions options, bool phases_agree = false, Layers layers = Layers::kAlike)
+      : backend_(phases_agree) {
+    const ModelFile& file = file_of(layers);
     options.n_ctx = kContext;
+    max_rows_ = Engine::limits_for(options).max_rows;
     RC_ASSERT(backend_.configure(Engine::limits_for(options)).ok());
     model_ = std::make_unique<Model>(std::move(*Model::load(file, backend_, {.n_ctx = kContext})));
     engine_ = std::move(*Engine::create(*model_, backend_, {}, options));
   }
 
   // Guesses come from a second model, which is right at times.
-  void use_drafter(DrafterOptions options) {
-    static const ModelFile file = std::move(*ModelFile::open(RZ_SOURCE_DIR "/tests/data/conformance/llama.gguf"));
+  void use_drafter(DrafterOptions options, Layers layers = Layers::kAlike) {
+    const ModelFile& file = file_of(layers);
     options.n_ctx = kContext;
     RC_ASSERT(draft_backend_.configure(ModelDrafter::limits_for(options)).ok());
     draft_model_ = std::make_unique<Model>(std::move(*Model::load(file, draft_backend_, {.n_ctx = kContext})));
@@ -55,39 +66,51 @@ class Rig {
   Engine& engine() { return *engine_; }
   HashBackend& backend() { return backend_; }
   uint32_t n_vocab() const { return model_->config().n_vocab; }
+  uint32_t max_rows() const { return max_rows_; }  // of a step
 
  private:
   HashBackend backend_, draft_backend_;
+  uint32_t max_rows_ = 0;
   std::unique_ptr<Model> model_, draft_model_;
   std::unique_ptr<ModelDrafter> drafter_;
   std::unique_ptr<Engine> engine_;
 };
 
+// What is seen of a text whose first n_prompt tokens are a prompt.
+uint64_t hash_of_seen(std::span<const TokenId> tokens, size_t n_prompt, bool phases_agree, Layers layers) {
+  const std::vector<size_t> windows =
+      layers == Layers::kAlike ? std::vector<size_t>{0} : std::vector<size_t>{16, 16, 0};
+  uint64_t hash = 1;
+  for (const size_t window : windows) {
+    for (size_t pos = window > 0 && tokens.size() > window ? tokens.size() - window : 0; pos < tokens.size(); ++pos) {
+      hash = HashBackend::fold(hash, tokens[pos], !phases_agree && pos >= n_prompt);
+    }
+  }
+  return hash;
+}
+
 // The tokens that a request gives alone, by the definition and not by the engine.
-std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab, bool phases_agree = false) {
+std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab, bool phases_agree = false,
+                                  Layers layers = Layers::kAlike) {
   Sampler sampler(n_vocab);
   std::vector<TokenId> tokens = request.prompt;
   std::vector<float> logits(n_vocab);
-  uint64_t hash = 1;
-  for (const TokenId id : tokens) hash = HashBackend::fold(hash, id, false);
   const size_t n_room = kContext - request.prompt.size();
   const size_t n_wanted = std::min<size_t>(request.max_tokens.value_or(kContext), n_room);
   for (size_t i = 0; i < n_wanted; ++i) {
-    HashBackend::fill_logits(hash, logits);
+    HashBackend::fill_logits(hash_of_seen(tokens, request.prompt.size(), phases_agree, layers), logits);
     tokens.push_back(sampler.sample(request.sampling, logits, tokens));
-    hash = HashBackend::fold(hash, tokens.back(), !phases_agree);
   }
   return {tokens.begin() + static_cast<std::ptrdiff_t>(request.prompt.size()), tokens.end()};
 }
 
 // What a request that wants its prompt's log-probabilities is told of it, from the second token on.
-std::vector<float> prompt_logprobs_alone(const Request& request, uint32_t n_vocab) {
+std::vector<float> prompt_logprobs_alone(const Request& request, uint32_t n_vocab, Layers layers) {
   const Sampler sampler(n_vocab);
   std::vector<float> logits(n_vocab), logprobs;
-  uint64_t hash = 1;
   for (size_t i = 0; i + 1 < request.prompt.size() && request.prompt_logprobs; ++i) {
-    hash = HashBackend::fold(hash, request.prompt[i], false);
-    HashBackend::fill_logits(hash, logits);
+    const auto seen = std::span(request.prompt).first(i + 1);
+    HashBackend::fill_logits(hash_of_seen(seen, seen.size(), false, layers), logits);
     logprobs.push_back(sampler.logprob(logits, request.prompt[i + 1]));
   }
   return logprobs;
@@ -151,9 +174,9 @@ Arrival make_arrival() {
 }
 
 // The next turn of a chat: what was asked and answered, and something more.
-void go_on_from(const Arrival& earlier, uint32_t n_vocab, bool phases_agree, Arrival& arrival) {
+void go_on_from(const Arrival& earlier, uint32_t n_vocab, bool phases_agree, Layers layers, Arrival& arrival) {
   std::vector<TokenId> text = earlier.request.prompt;
-  const auto answer = tokens_alone(earlier.request, n_vocab, phases_agree);
+  const auto answer = tokens_alone(earlier.request, n_vocab, phases_agree, layers);
   text.insert(text.end(), answer.begin(), answer.end());
   text.push_back(TokenId{0});
   if (text.size() > kContext) return;
@@ -174,14 +197,18 @@ EngineOptions make_options() {
   return options;
 }
 
-void check_blocks(const Engine& engine) {
+void check_blocks(const Engine& engine, uint32_t max_rows) {
   const BlockPool& pool = engine.pool();
   RC_ASSERT(pool.is_consistent());
   std::map<uint32_t, uint32_t> n_holders;
   for (const auto sequences : {engine.running(), engine.idle_sequence()}) {
     for (const SequencePtr& sequence : sequences) {
-      RC_ASSERT(sequence->cache.blocks().size() * pool.block_tokens() >= sequence->n_computed());
-      for (const BlockId block : sequence->cache.blocks()) ++n_holders[to_index(block)];
+      RC_ASSERT(sequence->cache.table().size() * pool.block_tokens() >= sequence->n_computed());
+      for (uint32_t group = 0; group < pool.n_groups(); ++group) {
+        RC_ASSERT(sequence->cache.held(group).size() <=
+                  max_blocks_held(pool.window(group), kContext, max_rows, pool.block_tokens()));
+        for (const BlockId block : sequence->cache.held(group)) ++n_holders[to_index(block)];
+      }
     }
   }
   for (uint32_t block = 0; block < pool.n_blocks(); ++block) {
@@ -199,10 +226,10 @@ void run_schedule(Rig& rig, std::vector<Arrival>& arrivals, std::vector<Recorder
       if (arrivals[i].cancel_at_step == step) recorders[i].cancelled = true;
     }
     RC_ASSERT(engine.step().ok());
-    check_blocks(engine);
+    check_blocks(engine, rig.max_rows());
     if (!engine.has_idle_work()) continue;
     RC_ASSERT(engine.idle_step().ok());
-    check_blocks(engine);
+    check_blocks(engine, rig.max_rows());
   }
   engine.cancel_all();
 }
@@ -211,28 +238,31 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
   EXPECT_TRUE(rc::check([] {
     const EngineOptions options = make_options();
     const bool phases_agree = *rc::gen::arbitrary<bool>();
-    Rig rig(options, phases_agree);
+    const Layers layers = *rc::gen::element(Layers::kAlike, Layers::kWindowed);
+    Rig rig(options, phases_agree, layers);
     if (*rc::gen::arbitrary<bool>()) {
       const uint32_t max_catch_up = *rc::gen::inRange(1u, 40u);
-      rig.use_drafter({.max_seqs = options.max_seqs,
-                       .max_rows = options.max_seqs + max_catch_up,
-                       .max_catch_up = max_catch_up,
-                       .kv_tokens = *rc::gen::inRange(1u, 3 * kContext),
-                       .block_tokens = options.block_tokens});
+      const DrafterOptions of_drafter{.max_seqs = options.max_seqs,
+                                      .max_rows = options.max_seqs + max_catch_up,
+                                      .max_catch_up = max_catch_up,
+                                      .kv_tokens = *rc::gen::inRange(1u, 3 * kContext),
+                                      .block_tokens = options.block_tokens};
+      rig.use_drafter(of_drafter, layers);
     }
     std::vector<Arrival> arrivals(*rc::gen::inRange<size_t>(1, 14));
     for (size_t i = 0; i < arrivals.size(); ++i) {
       arrivals[i] = make_arrival();
-      if (i > 0 && *rc::gen::arbitrary<bool>()) go_on_from(arrivals[i - 1], rig.n_vocab(), phases_agree, arrivals[i]);
+      if (i == 0 || *rc::gen::arbitrary<bool>()) continue;
+      go_on_from(arrivals[i - 1], rig.n_vocab(), phases_agree, layers, arrivals[i]);
     }
     std::vector<Recorder> recorders(arrivals.size());
     run_schedule(rig, arrivals, recorders);
 
     RC_ASSERT(rig.engine().pool().n_free() == rig.engine().pool().n_blocks());
-    RC_TAG(rig.engine().counters().n_preemptions > 0, rig.engine().counters().n_prefix_hits > 0,
-           rig.engine().counters().n_accepted > 0);
+    RC_TAG(layers == Layers::kWindowed, rig.engine().counters().n_preemptions > 0,
+           rig.engine().counters().n_prefix_hits > 0, rig.engine().counters().n_accepted > 0);
     for (size_t i = 0; i < arrivals.size(); ++i) {
-      const auto expected = tokens_alone(arrivals[i].request, rig.n_vocab(), phases_agree);
+      const auto expected = tokens_alone(arrivals[i].request, rig.n_vocab(), phases_agree, layers);
       const Recorder& recorder = recorders[i];
       RC_ASSERT(recorder.n_ends == 1);
       RC_ASSERT(recorder.ended_whole);
@@ -242,7 +272,7 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
         RC_ASSERT(std::equal(recorder.tokens.begin(), recorder.tokens.end(), expected.begin()));
       } else {
         RC_ASSERT(recorder.tokens == expected);
-        RC_ASSERT(recorder.prompt_logprobs == prompt_logprobs_alone(arrivals[i].request, rig.n_vocab()));
+        RC_ASSERT(recorder.prompt_logprobs == prompt_logprobs_alone(arrivals[i].request, rig.n_vocab(), layers));
       }
     }
   }));
@@ -685,18 +715,47 @@ TEST(Scheduling, NoTenantsPriorityDelaysAnother) {
   }
 }
 
-TEST(Scheduling, PromptsThatShareAPrefixComputeItOnce) {
-  Rig rig({.max_seqs = 4, .max_batch_tokens = 16, .block_tokens = 8});
-  std::vector<Request> requests(4);
-  for (uint32_t i = 0; i < 4; ++i) {
-    requests[i].prompt.assign(64, TokenId{2});
-    requests[i].prompt.push_back(TokenId{static_cast<int32_t>(i)});
-    requests[i].max_tokens = 3;
+// A window of 16 positions begins and ends in any row: with the rows of a step it lies in as many blocks as this.
+TEST(Scheduling, LayersWithAWindowHoldNoMoreThanItAndAStepNeed) {
+  constexpr uint32_t kWindow = 16, kRows = 8, kBlockTokens = 4;
+  const EngineOptions options{.max_seqs = 1, .max_batch_tokens = kRows, .block_tokens = kBlockTokens};
+  Rig alike(options), rig(options, false, Layers::kWindowed);
+  const Request request = request_of(60, 30);
+  Recorder recorder;
+  rig.engine().submit(std::move(*rig.engine().prepare(request, recorder)));
+  uint32_t most_held = 0;
+  while (!rig.engine().is_idle()) {
+    ASSERT_TRUE(rig.engine().step().ok());
+    for (const SequencePtr& sequence : rig.engine().running()) {
+      for (const uint32_t group : {0u, 1u}) {
+        most_held = std::max(most_held, static_cast<uint32_t>(sequence->cache.held(group).size()));
+      }
+      EXPECT_GE(sequence->cache.held(2).size() * kBlockTokens, sequence->n_computed());
+    }
   }
-  const auto generations = rig.engine().generate_all(requests).value();
-  EXPECT_EQ(generations[0].stats.n_cached, 0u);
-  for (uint32_t i = 1; i < 4; ++i) EXPECT_EQ(generations[i].stats.n_cached, 64u) << i;
-  for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(generations[i].tokens, tokens_alone(requests[i], rig.n_vocab()));
+  EXPECT_EQ(recorder.tokens, tokens_alone(request, rig.n_vocab(), false, Layers::kWindowed));
+  EXPECT_LE(most_held, (kWindow + kRows) / kBlockTokens + 1);
+  // A block has a third of the layers.
+  EXPECT_EQ(alike.engine().pool().n_blocks(), kContext / kBlockTokens);
+  EXPECT_EQ(rig.engine().pool().n_blocks(), kContext / kBlockTokens + 2 * ((kWindow + kRows) / kBlockTokens + 1));
+}
+
+TEST(Scheduling, PromptsThatShareAPrefixComputeItOnce) {
+  for (const Layers layers : {Layers::kAlike, Layers::kWindowed}) {
+    Rig rig({.max_seqs = 4, .max_batch_tokens = 16, .block_tokens = 8}, false, layers);
+    std::vector<Request> requests(4);
+    for (uint32_t i = 0; i < 4; ++i) {
+      requests[i].prompt.assign(64, TokenId{2});
+      requests[i].prompt.push_back(TokenId{static_cast<int32_t>(i)});
+      requests[i].max_tokens = 3;
+    }
+    const auto generations = rig.engine().generate_all(requests).value();
+    EXPECT_EQ(generations[0].stats.n_cached, 0u);
+    for (uint32_t i = 1; i < 4; ++i) EXPECT_EQ(generations[i].stats.n_cached, 64u) << i;
+    for (uint32_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(generations[i].tokens, tokens_alone(requests[i], rig.n_vocab(), false, layers));
+    }
+  }
 }
 
 }  // namespace

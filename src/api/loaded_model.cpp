@@ -55,9 +55,7 @@ Result<T> parse_name(const Named<T> (&choices)[n], std::string_view name, const 
 }
 
 uint64_t kv_bytes(const ModelConfig& c, const EngineOptions& options) {
-  const AttentionConfig& attention = attention_of(c);
-  const uint64_t kv_elems = uint64_t{2} * c.n_layers * attention.n_kv_heads * attention.head_dim * options.kv_tokens;
-  return row_bytes(kv_traits(options.kv_type), 32) * kv_elems / 32;
+  return cache_bytes(Engine::cache_layout_for(c, options));
 }
 
 // As a GPU holds them: F8 with a scale for every kF8ScaleCols elements, whatever the file has.
@@ -86,6 +84,7 @@ uint64_t other_bytes(const ModelFile& file, const ModelConfig& config, const Eng
   KvLayout cache;
   cache.block_tokens = options.block_tokens;
   cache.type = options.kv_type;
+  cache.n_groups = static_cast<uint32_t>(group_layers(state_layouts(config, options.n_ctx)).windows.size());
   const std::vector<TypeId> types = tensor_types(file);
   return cuda::scratch_bytes(outline_forward(config), {limits, cache, types, n_sharing}) + kRuntimeBytes;
 }

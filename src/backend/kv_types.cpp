@@ -1,6 +1,9 @@
 #include "backend/kv_types.h"
 
+#include <algorithm>
+#include <numeric>
 #include <string>
+#include <vector>
 
 namespace realizar {
 
@@ -22,6 +25,20 @@ Result<size_t> kv_cache_bytes(const KvLayout& layout) {
     }
   }
   return bytes;
+}
+
+uint64_t cache_bytes(const CacheLayout& layout) {
+  const LayerGroups groups = group_layers(layout.layers);
+  std::vector<uint64_t> slot_numbers(groups.n_slots);  // of a position
+  for (size_t layer = 0; layer < layout.layers.size(); ++layer) {
+    const auto* own = std::get_if<Paged>(&layout.layers[layer]);
+    if (own == nullptr) continue;
+    uint64_t& n = slot_numbers[groups.places[layer].slot];
+    n = std::max(n, uint64_t{own->n_kv_heads} * (own->k_dim + own->v_dim));
+  }
+  const uint64_t n_numbers = std::accumulate(slot_numbers.begin(), slot_numbers.end(), uint64_t{0});
+  const uint64_t n_positions = uint64_t{layout.n_blocks} * layout.block_tokens;
+  return row_bytes(kv_traits(layout.type), 32) * (n_numbers * n_positions) / 32;
 }
 
 }  // namespace realizar

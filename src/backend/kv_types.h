@@ -32,5 +32,7 @@ Result<size_t> kv_vector_bytes(KvType type, uint32_t dim);
 // Bytes of a whole cache of layers that are alike, keys and values. Errors: as above; ResourceExhausted where they
 // overflow.
 Result<size_t> kv_cache_bytes(const KvLayout& layout);
+// Bytes of a cache before a backend has made it, which may pad its vectors.
+uint64_t cache_bytes(const CacheLayout& layout);
 
 }  // namespace realizar

@@ -1,4 +1,9 @@
 // What a model's layers keep of a sequence, and where it lies in the cache.
+//
+// A block holds keys and values of block_tokens positions, for the layers of one group: layers that keep the same
+// positions, since they have the same window, and of which about as many are in every group. Each group of a sequence
+// has a block table, so that layers with a window give back the blocks that have left it; and since all blocks are
+// equally large, a free one serves any group. A model with one window, or with none, has one group.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +35,7 @@ using StateLayout = std::variant<Paged, Recurrent>;
 
 enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0, kF8 };
 
-// A cache whose layers are all alike, and see everything.
+// A cache whose layers are all alike.
 struct KvLayout {
   uint32_t n_layers = 0;
   uint32_t n_kv_heads = 0;
@@ -38,6 +43,7 @@ struct KvLayout {
   uint32_t block_tokens = 32;  // positions a block
   uint32_t n_blocks = 0;
   KvType type = KvType::kF16;
+  uint32_t n_groups = 1;  // of layers, each with a block table of its own
 };
 
 struct CacheLayout {
@@ -55,39 +61,56 @@ Result<KvLayout> alike(const CacheLayout& layout);
 // The layout of a paged layer. Errors: Unsupported, where the layer is of another kind.
 Result<Paged> paged(const CacheLayout& layout, uint32_t layer);
 
-// Where the layers' parts of blocks lie in the memory of a cache: a plane a layer, [n_blocks] parts each.
+struct LayerGroups {
+  struct Place {
+    uint32_t group = 0;
+    uint32_t slot = 0;  // among the group's layers: its part of a block
+    bool operator==(const Place&) const = default;
+  };
+  std::vector<Place> places;      // [n_layers]
+  std::vector<uint32_t> windows;  // [n_groups], one at least
+  uint32_t n_slots = 0;           // of the largest group
+};
+
+// Recurrent layers keep no blocks: their places mean nothing.
+LayerGroups group_layers(std::span<const StateLayout> layers);
+
+// Where the layers' parts of blocks lie in the memory of a cache: a plane a slot, [n_blocks] parts each, as large as
+// the largest of the layers that have the slot.
 class CachePlanes {
  public:
   CachePlanes() = default;
   // layer_bytes: of a layer's part of a block, [n_layers]. Errors: ResourceExhausted.
-  static Result<CachePlanes> create(uint32_t n_blocks, std::span<const size_t> layer_bytes);
+  static Result<CachePlanes> create(uint32_t n_blocks, LayerGroups groups, std::span<const size_t> layer_bytes);
 
   size_t bytes() const { return n_blocks_ * block_bytes_; }
-  size_t block_bytes() const { return block_bytes_; }  // of one block, all layers
-  size_t at(uint32_t layer, BlockId id) const {
-    return planes_[layer].offset + static_cast<size_t>(to_index(id)) * planes_[layer].part_bytes;
-  }
+  size_t block_bytes() const { return block_bytes_; }
+  uint32_t group_of(uint32_t layer) const { return groups_.places[layer].group; }
+  size_t at(uint32_t layer, BlockId id) const { return planes_of_layers_[layer].at(id); }
   // Calls visit(offset in the cache, offset in a block's bytes, bytes) for every part of a block.
   template <class Visit>
   void for_each_part(BlockId id, const Visit& visit) const {
     size_t in_block = 0;
-    for (uint32_t layer = 0; layer < planes_.size(); ++layer) {
-      visit(at(layer, id), in_block, planes_[layer].part_bytes);
-      in_block += planes_[layer].part_bytes;
+    for (const Plane& plane : planes_) {
+      visit(plane.at(id), in_block, plane.part_bytes);
+      in_block += plane.part_bytes;
     }
   }
   // Calls visit(offset of its part of `a`, of `b`, bytes) for every plane.
   template <class Visit>
   void for_each_two_parts(BlockId a, BlockId b, const Visit& visit) const {
-    for (uint32_t layer = 0; layer < planes_.size(); ++layer)
-      visit(at(layer, a), at(layer, b), planes_[layer].part_bytes);
+    for (const Plane& plane : planes_) visit(plane.at(a), plane.at(b), plane.part_bytes);
   }
 
  private:
   struct Plane {
-    size_t offset, part_bytes;
+    size_t offset = 0, part_bytes = 0;
+    size_t at(BlockId id) const { return offset + static_cast<size_t>(to_index(id)) * part_bytes; }
   };
-  std::vector<Plane> planes_;  // [n_layers]
+
+  LayerGroups groups_;
+  std::vector<Plane> planes_;            // [n_slots]
+  std::vector<Plane> planes_of_layers_;  // [n_layers]
   size_t n_blocks_ = 0, block_bytes_ = 0;
 };
 

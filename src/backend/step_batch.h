@@ -3,6 +3,8 @@
 // order of position. The arithmetic of a row follows from its phase alone, never from its neighbours.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -10,11 +12,31 @@
 
 namespace realizar {
 
+// A sequence's block tables, one for each group of layers (state_layout.h); they are all as long. For blocks
+// that a group's window has left, a table names others of the sequence, whose numbers get no weight.
+class BlockTables {
+ public:
+  BlockTables() = default;
+  // The table of a cache that has one group.
+  template <class Blocks>
+  requires std::convertible_to<const Blocks&, std::span<const BlockId>> BlockTables(const Blocks& table)
+      : first_(table) {}  // NOLINT(google-explicit-constructor): a table is a view
+  // The groups' tables lie `stride` blocks apart.
+  BlockTables(std::span<const BlockId> first, uint32_t stride) : first_(first), stride_(stride) {}
+
+  std::span<const BlockId> of(uint32_t group) const { return {first_.data() + size_t{group} * stride_, first_.size()}; }
+  size_t size() const { return first_.size(); }
+
+ private:
+  std::span<const BlockId> first_;
+  uint32_t stride_ = 0;
+};
+
 struct BatchSequence {
   uint32_t first_row;  // its rows are [first_row, first_row + n_rows)
   uint32_t n_rows;
-  Pos first_pos;                         // position of first_row; the cache holds [0, first_pos) already
-  std::span<const BlockId> block_table;  // covers positions [0, first_pos + n_rows)
+  Pos first_pos;             // position of first_row; the cache holds what its rows see before it already
+  BlockTables block_tables;  // cover positions [0, first_pos + n_rows)
 };
 
 // A token of the text so far, and how often it was seen there.

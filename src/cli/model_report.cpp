@@ -27,9 +27,14 @@ constexpr std::pair<int, const char*> kFileTypes[] = {
     {10, "Q2_K"},   {11, "Q3_K_S"}, {12, "Q3_K_M"}, {13, "Q3_K_L"}, {14, "Q4_K_S"}, {15, "Q4_K_M"}, {16, "Q5_K_S"},
     {17, "Q5_K_M"}, {18, "Q6_K"},   {21, "Q2_K_S"}, {25, "IQ4_NL"}, {30, "IQ4_XS"}, {32, "BF16"},   {38, "MXFP4"}};
 
+// Layers with a window keep no more than it.
 uint64_t kv_bytes(const ModelConfig& c, KvType type, uint32_t n_ctx) {
-  const AttentionConfig& attention = attention_of(c);
-  const uint64_t n_elems = uint64_t{2} * c.n_layers * attention.n_kv_heads * attention.head_dim * n_ctx;
+  uint64_t n_elems = 0;
+  for (const StateLayout& layer : state_layouts(c, n_ctx)) {
+    const auto* own = std::get_if<Paged>(&layer);
+    if (own == nullptr) continue;
+    n_elems += uint64_t{own->n_kv_heads} * (own->k_dim + own->v_dim) * (own->window > 0 ? own->window : n_ctx);
+  }
   return row_bytes(kv_traits(type), 32) * n_elems / 32;
 }
 

@@ -39,6 +39,7 @@ Admission::Admission(BlockPool& pool, IdlePrefill& idle_prefill, const EngineOpt
     : pool_(pool),
       idle_prefill_(idle_prefill),
       max_seqs_(options.max_seqs),
+      max_rows_(options.max_batch_tokens),
       priority_scope_(options.priority_scope),
       phases_agree_(phases_agree),
       counters_(counters) {
@@ -125,9 +126,8 @@ void Admission::admit(Sequence::Clock::time_point now) {
 bool Admission::try_admit(Sequence& sequence) {
   const auto start = Sequence::Clock::now();
   sequence.cache.adopt_blocks(sequence.tokens, n_cacheable(sequence));
-  const size_t n_blocks = sequence.n_known() / pool_.block_tokens() + 1;
-  const size_t n_needed = n_blocks - std::min(n_blocks, sequence.cache.blocks().size());
-  if (!running_.empty() && pool_.n_free() < n_needed + running_.size()) {
+  const uint32_t n_needed = sequence.cache.n_missing(sequence.n_known(), max_rows_);
+  if (!running_.empty() && pool_.n_free() < n_needed + running_.size() * pool_.n_groups()) {
     sequence.give_back();
     return false;
   }

@@ -57,7 +57,7 @@ class Admission {
 
   BlockPool& pool_;
   IdlePrefill& idle_prefill_;
-  const uint32_t max_seqs_;
+  const uint32_t max_seqs_, max_rows_;  // that run together, and of a step
   const PriorityScope priority_scope_;
   const bool phases_agree_;
   EngineCounters& counters_;

@@ -24,7 +24,8 @@ void BatchBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) {
   }
   for (uint32_t i = chunk.n_tokens - chunk.n_logit_rows; i < chunk.n_tokens; ++i) logit_rows_.push_back(first_row + i);
   if (!chunk.is_prompt()) n_decode_rows_ += chunk.n_tokens;
-  seqs_.push_back({first_row, chunk.n_tokens, static_cast<Pos>(sequence.n_computed()), sequence.cache.blocks()});
+  const BlockTables tables(sequence.cache.table(), sequence.cache.table_stride());
+  seqs_.push_back({first_row, chunk.n_tokens, static_cast<Pos>(sequence.n_computed()), tables});
 }
 
 void BatchBuilder::begin() {

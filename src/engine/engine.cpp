@@ -19,16 +19,19 @@ constexpr uint32_t kScoredRows = 64;
 
 // Positions are 32-bit signed, and one more token than positions is kept.
 constexpr uint32_t kMaxContext = 1u << 30;
-constexpr uint32_t kMaxDraft = 64;
 
 // One sequence of the whole context always fits, so that something can always run.
-uint32_t n_blocks_for(const EngineOptions& options) {
+uint32_t n_blocks_for(std::span<const uint32_t> windows, const EngineOptions& options) {
   const auto blocks_of = [&](uint64_t n_tokens) {
     return (n_tokens + options.block_tokens - 1) / options.block_tokens;
   };
   const uint64_t of_a_sequence = blocks_of(options.n_ctx);
   const uint64_t wanted = options.kv_tokens > 0 ? blocks_of(options.kv_tokens) : of_a_sequence * options.max_seqs;
-  return static_cast<uint32_t>(std::max(wanted, of_a_sequence));
+  return n_pool_blocks(windows, {.n_blocks = static_cast<uint32_t>(std::max(wanted, of_a_sequence)),
+                                 .max_seqs = options.max_seqs,
+                                 .max_positions = options.n_ctx,
+                                 .max_rows = Engine::limits_for(options).max_rows,
+                                 .block_tokens = options.block_tokens});
 }
 
 // Of the store for cached prefixes; the backend's cache must have been made.
@@ -49,6 +52,15 @@ BackendLimits Engine::limits_for(const EngineOptions& options) {
   limits.max_seqs = options.max_seqs;
   limits.max_context = options.n_ctx;
   return limits;
+}
+
+CacheLayout Engine::cache_layout_for(const ModelConfig& config, const EngineOptions& options) {
+  CacheLayout layout;
+  layout.layers = state_layouts(config, options.n_ctx);
+  layout.block_tokens = options.block_tokens;
+  layout.n_blocks = n_blocks_for(group_layers(layout.layers).windows, options);
+  layout.type = options.kv_type;
+  return layout;
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& backend, std::vector<TokenId> end_tokens,
@@ -72,12 +84,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
     return invalid_argument(fmt::format("draft tokens: expected at most {}, actual {}", kMaxDraft, options.n_draft),
                             "n_draft");
   }
-  CacheLayout layout;
-  layout.layers = state_layouts(c, options.n_ctx);
-  layout.block_tokens = options.block_tokens;
-  layout.n_blocks = n_blocks_for(options);
-  layout.type = options.kv_type;
-  RZ_CHECK_OK(backend.create_kv_cache(layout));
+  RZ_CHECK_OK(backend.create_kv_cache(cache_layout_for(c, options)));
   const Forward forward = build_forward(c, model.weights());
   RZ_TRY(const ProgramId program, backend.compile(forward.program));
   return std::unique_ptr<Engine>(
@@ -91,8 +98,9 @@ Engine::Engine(const Model& model, Backend& backend, ProgramId forward, const Fo
       forward_(forward),
       options_(options),
       host_blocks_(backend, n_places_for(options, backend), counters_),
-      pool_(n_blocks_for(options), options.block_tokens, random_hash_key(), &host_blocks_,
-            n_places_for(options, backend)),
+      groups_(group_layers(state_layouts(model.config(), options.n_ctx))),
+      pool_(n_blocks_for(groups_.windows, options), options.block_tokens, random_hash_key(), &host_blocks_,
+            n_places_for(options, backend), groups_.windows),
       idle_prefill_(pool_, limits_for(options).max_rows, options.idle_prefill && !backend.info().phases_agree,
                     counters_),
       admission_(pool_, idle_prefill_, options, backend.info().phases_agree, counters_),

@@ -35,8 +35,9 @@ namespace realizar {
 
 class Engine {
  public:
-  // What the backend must be configured with before the model is loaded on it.
+  // What the backend must be configured with before the model is loaded on it, and the cache that it is then asked for.
   static BackendLimits limits_for(const EngineOptions& options);
+  static CacheLayout cache_layout_for(const ModelConfig& config, const EngineOptions& options);
 
   // Creates the cache and all buffers, and has the backend compile the model and take the memory of all steps. `model`
   // and `backend` must outlive the engine. `end_tokens` stop every request that does not ignore them. Errors:
@@ -124,7 +125,7 @@ class Engine {
   void end_all(FinishReason reason, const Error* error);
   void fail_step(const Error& error);
   Status run_until_idle();
-  KvNumbers read_kv(const Sequence& sequence) const;
+  void read_kv(const Sequence& sequence, uint32_t n_rows, KvNumbers& kv) const;
   uint64_t fingerprint(uint64_t source) const;
   void publish_counters();
 
@@ -134,6 +135,7 @@ class Engine {
   const EngineOptions options_;
   EngineCounters counters_;
   HostBlocks host_blocks_;
+  const LayerGroups groups_;
   BlockPool pool_;
   IdlePrefill idle_prefill_;
   Admission admission_;

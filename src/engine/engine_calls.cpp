@@ -60,18 +60,18 @@ class EachSink final : public RequestSink {
 // Keeps all logits that it is given.
 class LogitsSink final : public RequestSink {
  public:
-  // `at_last` is called with the last of n_logits, when the sequence's cache is still there.
-  void expect(size_t n_logits, std::function<void()> at_last) {
+  using OnRows = std::function<void(const Sequence& sequence, uint32_t n_rows)>;
+  void expect(size_t n_logits, OnRows on_rows) {
     n_logits_ = n_logits;
     logits_.reserve(n_logits);
-    at_last_ = std::move(at_last);
+    on_rows_ = std::move(on_rows);
   }
 
   bool on_token(const TokenEvent&) override { return true; }
   void on_logits(std::span<const float> logits) override {
     logits_.insert(logits_.end(), logits.begin(), logits.end());
-    if (logits_.size() == n_logits_) at_last_();
   }
+  void on_rows(const Sequence& sequence, uint32_t n_rows) override { on_rows_(sequence, n_rows); }
   void on_end(const Ending& ending) noexcept override {
     status_ = caught([&] { return ending.error != nullptr ? Status(*ending.error) : Status(); });
   }
@@ -84,7 +84,7 @@ class LogitsSink final : public RequestSink {
  private:
   std::vector<float> logits_;
   size_t n_logits_ = 0;
-  std::function<void()> at_last_;
+  OnRows on_rows_;
   Status status_;
 };
 
@@ -153,21 +153,24 @@ void Engine::generate_each(std::span<const Request> requests, const EachSink::On
   }
 }
 
-// What the cache holds of the positions that are computed.
-KvNumbers Engine::read_kv(const Sequence& sequence) const {
-  const uint32_t bt = pool_.block_tokens();
-  const size_t n_cols = size_t{attention_of(config_).n_kv_heads} * attention_of(config_).head_dim;
-  KvNumbers kv;
+// Adds what the cache holds of the next n_rows positions. A window may leave them as soon as they are committed.
+void Engine::read_kv(const Sequence& sequence, uint32_t n_rows, KvNumbers& kv) const {
+  const uint32_t bt = pool_.block_tokens(), end = sequence.n_computed() + n_rows;
+  const AttentionConfig& attention = attention_of(config_);
+  const size_t n_cols = size_t{attention.n_kv_heads} * attention.head_dim, n_tokens = sequence.tokens.size();
+  kv.keys.resize(config_.n_layers * n_tokens * n_cols);
+  kv.values.resize(kv.keys.size());
   std::vector<float> keys(bt * n_cols), values(bt * n_cols);
   for (uint32_t layer = 0; layer < config_.n_layers; ++layer) {
-    for (uint32_t pos = 0; pos < sequence.n_computed(); pos += bt) {
-      backend_.read_kv(layer, sequence.cache.blocks()[pos / bt], keys, values);
-      const auto end = static_cast<std::ptrdiff_t>(std::min(bt, sequence.n_computed() - pos) * n_cols);
-      kv.keys.insert(kv.keys.end(), keys.begin(), keys.begin() + end);
-      kv.values.insert(kv.values.end(), values.begin(), values.begin() + end);
+    const auto blocks = sequence.cache.table(groups_.places[layer].group);
+    for (uint32_t pos = sequence.n_computed(); pos < end; pos = (pos / bt + 1) * bt) {
+      backend_.read_kv(layer, blocks[pos / bt], keys, values);
+      const size_t from = pos % bt * n_cols, n = (std::min(end, (pos / bt + 1) * bt) - pos) * n_cols;
+      const size_t to = (layer * n_tokens + pos) * n_cols;
+      std::copy_n(keys.data() + from, n, kv.keys.data() + to);
+      std::copy_n(values.data() + from, n, kv.values.data() + to);
     }
   }
-  return kv;
 }
 
 Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,
@@ -188,8 +191,8 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
   sequence->n_prompt = n_prompt;
   sequence->first_wanted = n_tokens - n_last;
   sequence->wants_logits = true;
-  sink.expect(size_t{n_last} * config_.n_vocab, [this, kv, own = sequence.get()] {
-    if (kv != nullptr) *kv = read_kv(*own);
+  sink.expect(size_t{n_last} * config_.n_vocab, [this, kv](const Sequence& own, uint32_t n_rows) {
+    if (kv != nullptr) read_kv(own, n_rows, *kv);
   });
   submit(std::move(sequence));
   RZ_CHECK_OK(run_until_idle());

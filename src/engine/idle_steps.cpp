@@ -7,15 +7,15 @@ namespace realizar {
 namespace {
 
 // Rows of sequences that are all at one position. Several sequences have a block each, so that none writes where
-// another does.
+// another does; one has as many as there are, since a cache of layers with windows may not hold it whole.
 class IdleRows {
  public:
-  IdleRows(uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each, uint32_t block_tokens, bool wants_choices) {
-    const uint32_t n_blocks = (first_pos + n_rows_each - 1) / block_tokens + 1;
+  IdleRows(uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each, const IdleBounds& bounds, bool wants_choices) {
+    const uint32_t n_blocks = (first_pos + n_rows_each - 1) / bounds.block_tokens + 1;
     blocks_.resize(size_t{n_seqs} * n_blocks);
     for (uint32_t s = 0; s < n_seqs; ++s) {
       const auto own = std::span(blocks_).subspan(size_t{s} * n_blocks, n_blocks);
-      for (uint32_t i = 0; i < n_blocks; ++i) own[i] = BlockId{n_seqs == 1 ? i : s};
+      for (uint32_t i = 0; i < n_blocks; ++i) own[i] = BlockId{n_seqs == 1 ? i % bounds.n_blocks : s};
       seqs_.push_back({s * n_rows_each, n_rows_each, static_cast<Pos>(first_pos), own});
       for (uint32_t i = 0; i < n_rows_each; ++i) positions_.push_back(static_cast<Pos>(first_pos + i));
       logit_rows_.push_back((s + 1) * n_rows_each - 1);
@@ -46,7 +46,7 @@ class IdleRows {
 Status run_idle_steps(Backend& backend, ProgramId program, const IdleBounds& bounds) {
   const bool chooses = bounds.chooses && backend.can_choose({.is_wanted = true});
   const auto run = [&](uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each) {
-    const IdleRows rows(n_seqs, first_pos, n_rows_each, bounds.block_tokens, chooses);
+    const IdleRows rows(n_seqs, first_pos, n_rows_each, bounds, chooses);
     const StepBatch batch = rows.batch(n_rows_each == 1);
     backend.run(program, batch);
     return backend.wait();

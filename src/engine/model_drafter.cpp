@@ -6,6 +6,18 @@
 
 namespace realizar {
 
+namespace {
+
+PoolRoom room_for(const DrafterOptions& options) {
+  return {.n_blocks = (options.kv_tokens + options.block_tokens - 1) / options.block_tokens,
+          .max_seqs = options.max_seqs,
+          .max_positions = options.n_ctx,
+          .max_rows = options.max_rows + kMaxDraft,
+          .block_tokens = options.block_tokens};
+}
+
+}  // namespace
+
 BackendLimits ModelDrafter::limits_for(const DrafterOptions& options) {
   BackendLimits limits;
   limits.max_rows = options.max_rows;
@@ -21,7 +33,7 @@ Result<std::unique_ptr<ModelDrafter>> ModelDrafter::create(const Model& model, B
   CacheLayout layout;
   layout.layers = state_layouts(c, options.n_ctx);
   layout.block_tokens = options.block_tokens;
-  layout.n_blocks = (options.kv_tokens + options.block_tokens - 1) / options.block_tokens;
+  layout.n_blocks = n_pool_blocks(group_layers(layout.layers).windows, room_for(options));
   layout.type = options.kv_type;
   RZ_CHECK_OK(backend.create_kv_cache(layout));
   std::unique_ptr<ModelDrafter> drafter(new ModelDrafter(model, backend, options));
@@ -35,14 +47,15 @@ ModelDrafter::ModelDrafter(const Model& model, Backend& backend, const DrafterOp
     : backend_(backend),
       options_(options),
       n_vocab_(model.config().n_vocab),
-      pool_((options.kv_tokens + options.block_tokens - 1) / options.block_tokens, options.block_tokens, {}),
+      groups_(group_layers(state_layouts(model.config(), options.n_ctx))),
+      pool_(n_pool_blocks(groups_.windows, room_for(options)), options.block_tokens, {}, nullptr, 0, groups_.windows),
       sampler_(n_vocab_),
       batch_builder_(options.max_rows, options.max_seqs),
       slots_(options.max_seqs) {
   round_.reserve(options.max_seqs);
   for (Slot& slot : slots_) {
     slot.own.tokens.reserve(options.n_ctx + 1);
-    slot.own.cache = SequenceCache(pool_, 0, 0, options.n_ctx);
+    slot.own.cache = SequenceCache(pool_, 0, 0, options.n_ctx, kMaxDraft);
   }
 }
 

@@ -18,6 +18,8 @@
 
 namespace realizar {
 
+inline constexpr uint32_t kMaxDraft = 64;  // tokens at a time
+
 struct DrafterOptions {
   uint32_t n_ctx = 0;          // positions a sequence
   uint32_t max_seqs = 1;       // of a step
@@ -64,6 +66,7 @@ class ModelDrafter {
   ActId logits_ = kNoAct;  // of the forward pass
   DrafterOptions options_;
   uint32_t n_vocab_;
+  LayerGroups groups_;
   BlockPool pool_;
   Sampler sampler_;
   BatchBuilder batch_builder_;

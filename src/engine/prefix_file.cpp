@@ -35,13 +35,18 @@ class Record {
     set_word(8, name.hash);
     set_word(16, name.owner);
     set_word(24, name.tokens.size());
-    set_word(32, name.n_short_tokens);
+    set_word(32, uint64_t{name.group} << 32 | name.n_short_tokens);
     std::ranges::fill(all_tokens(), TokenId{0});
     std::ranges::copy(name.tokens, all_tokens().begin());
   }
   // Of a sound record.
   BlockPool::Name name() {
-    return {word(0), word(8), word(16), all_tokens().first(word(24)), static_cast<uint32_t>(word(32))};
+    return {.parent_hash = word(0),
+            .hash = word(8),
+            .owner = word(16),
+            .tokens = all_tokens().first(word(24)),
+            .n_short_tokens = static_cast<uint32_t>(word(32)),
+            .group = static_cast<uint32_t>(word(32) >> 32)};
   }
   std::span<std::byte> block() {
     return std::span(bytes_).subspan(kHeadBytes + n_token_bytes_, size() - kHeadBytes - n_token_bytes_ - kSumBytes);

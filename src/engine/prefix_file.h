@@ -3,8 +3,8 @@
 //
 // A file holds "RZPREFIX", version (u32), block_tokens (u32), fingerprint, block_bytes, n_blocks (u64 each), the key
 // (two u64); then for each block its parent's hash, its own, whose it is, how many tokens its name stands for (u64
-// each), these and zeros up to block_tokens (i32 each), its bytes, and XXH3 of all these (u64). Integers are
-// little-endian.
+// each), how many of them a second name stands for and which group of layers it serves (u32 each), the tokens and zeros
+// up to block_tokens (i32 each), its bytes, and XXH3 of all these (u64). Integers are little-endian.
 #pragma once
 
 #include <cstdint>

@@ -29,6 +29,7 @@ void Results::take(std::span<const SequencePtr> running, std::span<const Planned
 }
 
 void Results::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_row) {
+  if (sequence.wants_logits) sequence.sink->on_rows(sequence, chunk.n_tokens);
   if (chunk.kind == ChunkKind::kDecode) return take_decoded(sequence, chunk, first_row);
   sequence.cache.commit(sequence.tokens, chunk.n_tokens, chunk.is_prompt() || phases_agree_);
   // Those who wait for this prompt go on from its end.

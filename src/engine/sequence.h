@@ -16,6 +16,8 @@
 
 namespace realizar {
 
+struct Sequence;
+
 // How a request ended. The spans are valid during the call that brings it.
 struct Ending {
   FinishReason reason = FinishReason::kStop;
@@ -35,6 +37,9 @@ class RequestSink {
   virtual bool on_token(const TokenEvent& event) = 0;
   // The logits after the next position, [n_vocab], of a sequence that wants them.
   virtual void on_logits(std::span<const float> /*logits*/) {}
+  // Before those: the next n_rows positions of a sequence that wants logits lie in its cache, and are not committed
+  // yet.
+  virtual void on_rows(const Sequence& /*sequence*/, uint32_t /*n_rows*/) {}
   // Once, as the last call.
   virtual void on_end(const Ending& ending) noexcept = 0;
   // Asked before every step; any thread may have made it true.

@@ -8,15 +8,17 @@
 
 namespace realizar {
 
-BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& key, BlockStore* store, uint32_t n_places)
+BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& key, BlockStore* store, uint32_t n_places,
+                     std::vector<uint32_t> windows)
     : n_blocks_(n_blocks),
       block_tokens_(block_tokens),
       key_(key),
       store_(store),
+      windows_(std::move(windows)),
       blocks_(n_blocks + n_places),
       tokens_(blocks_.size() * block_tokens),
       table_(std::bit_ceil(4 * blocks_.size() + 1)) {
-  REQUIRE(block_tokens > 0);
+  REQUIRE(block_tokens > 0 && !windows_.empty());
   for (uint32_t block = 0; block < n_blocks; ++block) append_free(block);
 }
 
@@ -102,36 +104,36 @@ void BlockPool::use_key(const HashKey& key) {
   key_ = key;
 }
 
-void BlockPool::find_prefix(std::span<const TokenId> tokens, uint64_t& hash, std::vector<BlockId>& found) {
-  for (; tokens.size() >= block_tokens_; tokens = tokens.subspan(block_tokens_)) {
-    const auto own = tokens.first(block_tokens_);
-    const uint64_t own_hash = hash_of(hash, own);
-    uint32_t block = lookup(own_hash, own);
-    if (block == kNone) return;
-    if (block < n_blocks_) {
-      hold(BlockId{block});
-    } else {
-      block = bring_back(block);
-      if (block == kNone) return;
-    }
-    found.push_back(BlockId{block});
-    hash = own_hash;
+bool BlockPool::is_named(uint64_t hash, std::span<const TokenId> tokens, uint32_t group) const {
+  return lookup(hash, tokens, group) != kNone;
+}
+
+std::optional<BlockId> BlockPool::take_named(uint64_t hash, std::span<const TokenId> tokens, uint32_t group) {
+  uint32_t block = lookup(hash, tokens, group);
+  if (block == kNone) return std::nullopt;
+  if (block < n_blocks_) {
+    hold(BlockId{block});
+  } else {
+    block = bring_back(block);
+    if (block == kNone) return std::nullopt;
   }
+  return BlockId{block};
 }
 
 void BlockPool::name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t owner,
-                            uint64_t& hash) {
+                            uint64_t& hash, uint32_t group) {
   REQUIRE(tokens.size() == blocks.size() * block_tokens_);
   for (size_t i = 0; i < blocks.size(); ++i) {
     const auto own = tokens.subspan(i * block_tokens_, block_tokens_);
-    const uint64_t parent_hash = std::exchange(hash, hash_of(hash, own));
-    insert_name(to_index(blocks[i]), {parent_hash, hash, owner, own});
+    const uint64_t parent_hash = std::exchange(hash, hash_after(hash, own));
+    insert_name(to_index(blocks[i]), {parent_hash, hash, owner, own, 0, group});
   }
 }
 
-std::optional<BlockPool::Tail> BlockPool::find_tail(std::span<const TokenId> tokens, uint64_t hash) const {
+std::optional<BlockPool::Tail> BlockPool::find_tail(std::span<const TokenId> tokens, uint64_t hash,
+                                                    uint32_t group) const {
   for (auto n = static_cast<uint32_t>(std::min<size_t>(tokens.size(), block_tokens_)); n > 0; --n) {
-    const uint32_t block = lookup(hash_of(hash, tokens.first(n)), tokens.first(n));
+    const uint32_t block = lookup(hash_after(hash, tokens.first(n)), tokens.first(n), group);
     if (block != kNone) return Tail{block, n};
   }
   return std::nullopt;
@@ -149,9 +151,9 @@ std::optional<BlockId> BlockPool::copy_tail(const Tail& tail) {
   return copy == kNone ? std::nullopt : std::optional(BlockId{copy});
 }
 
-void BlockPool::name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t owner, uint64_t hash) {
+void BlockPool::name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t owner, uint64_t hash, uint32_t group) {
   REQUIRE(!tokens.empty() && tokens.size() < block_tokens_);
-  insert_name(to_index(id), {hash, hash_of(hash, tokens), owner, tokens});
+  insert_name(to_index(id), {hash, hash_after(hash, tokens), owner, tokens, 0, group});
 }
 
 std::vector<BlockId> BlockPool::named_blocks() const {
@@ -167,15 +169,15 @@ std::vector<BlockId> BlockPool::named_blocks() const {
 
 BlockPool::Name BlockPool::name_of(BlockId id) const {
   const Block& block = blocks_[to_index(id)];
-  return {block.parent_hash, block.hash, block.owner, tokens_of(to_index(id)), block.n_short_tokens};
+  return {block.parent_hash, block.hash, block.owner, tokens_of(to_index(id)), block.n_short_tokens, block.group};
 }
 
 bool BlockPool::restore_name(BlockId id, const Name& name_before) {
-  const auto& [parent_hash, hash, owner, tokens, n_short_tokens] = name_before;
-  if (hash_of(parent_hash, tokens) != hash || lookup(hash, tokens) != kNone) return false;
+  const auto& [parent_hash, hash, owner, tokens, n_short_tokens, group] = name_before;
+  if (group >= n_groups() || hash_after(parent_hash, tokens) != hash || is_named(hash, tokens, group)) return false;
   if (n_short_tokens > 0 && n_short_tokens < tokens.size()) {
     const auto first = tokens.first(n_short_tokens);
-    name(to_index(id), {parent_hash, hash_of(parent_hash, first), owner, first});
+    name(to_index(id), {parent_hash, hash_after(parent_hash, first), owner, first, 0, group});
   }
   return name(to_index(id), name_before);
 }
@@ -188,7 +190,7 @@ void BlockPool::insert_name(uint32_t block, const Name& new_name) {
 // False where the name is taken, or the block has one that this one does not go on from.
 bool BlockPool::name(uint32_t block, const Name& name) {
   Block& named = blocks_[block];
-  if (lookup(name.hash, name.tokens) != kNone) return false;
+  if (is_named(name.hash, name.tokens, name.group)) return false;
   if (named.hash == 0) {
     ++(block < n_blocks_ ? counts_.n_named : counts_.n_stored);
   } else {
@@ -199,6 +201,7 @@ bool BlockPool::name(uint32_t block, const Name& name) {
   named.hash = name.hash;
   named.parent_hash = name.parent_hash;
   named.owner = name.owner;
+  named.group = name.group;
   named.n_tokens = static_cast<uint32_t>(name.tokens.size());
   insert({block, false});
   return true;
@@ -206,8 +209,8 @@ bool BlockPool::name(uint32_t block, const Name& name) {
 
 bool BlockPool::may_grow(uint32_t block, const Name& name) const {
   const auto own = tokens_of(block);
-  return blocks_[block].parent_hash == name.parent_hash && own.size() < name.tokens.size() &&
-         std::ranges::equal(own, name.tokens.first(own.size()));
+  return blocks_[block].parent_hash == name.parent_hash && blocks_[block].group == name.group &&
+         own.size() < name.tokens.size() && std::ranges::equal(own, name.tokens.first(own.size()));
 }
 
 // The name is the second one from now on, where there is none yet; else it is forgotten.
@@ -255,7 +258,7 @@ bool BlockPool::is_consistent() const {
       const Entry entry{block, is_short};
       if (hash_at(entry) == 0) continue;
       ++n_names;
-      if (lookup(hash_at(entry), tokens_at(entry)) != block) return false;
+      if (lookup(hash_at(entry), tokens_at(entry), blocks_[block].group) != block) return false;
     }
   }
   for (const Entry& entry : table_) n_in_table += entry.block != kNone ? 1 : 0;
@@ -263,8 +266,8 @@ bool BlockPool::is_consistent() const {
   return n_listed == n_free_ && n_unheld == n_free_ && n_names == n_in_table && are_counted;
 }
 
-// Never 0, which stands for no name.
-uint64_t BlockPool::hash_of(uint64_t parent_hash, std::span<const TokenId> tokens) const {
+// 0 stands for no name.
+uint64_t BlockPool::hash_after(uint64_t parent_hash, std::span<const TokenId> tokens) const {
   SipHash hash(key_);
   hash.take(parent_hash);
   return std::max<uint64_t>(1, hash.finish(std::as_bytes(tokens)));
@@ -306,18 +309,24 @@ std::span<const TokenId> BlockPool::tokens_at(const Entry& entry) const {
   return entry.is_short ? all.first(blocks_[entry.block].n_short_tokens) : all;
 }
 
-uint32_t BlockPool::lookup(uint64_t hash, std::span<const TokenId> tokens) const {
+// Names of the same tokens in different groups lie apart.
+size_t BlockPool::home_of(uint64_t hash, uint32_t group) const {
+  return (hash + group * 0x9E3779B97F4A7C15u) & (table_.size() - 1);
+}
+
+uint32_t BlockPool::lookup(uint64_t hash, std::span<const TokenId> tokens, uint32_t group) const {
   const size_t mask = table_.size() - 1;
-  for (size_t slot = hash & mask; table_[slot].block != kNone; slot = (slot + 1) & mask) {
+  for (size_t slot = home_of(hash, group); table_[slot].block != kNone; slot = (slot + 1) & mask) {
     const Entry& entry = table_[slot];
-    if (hash_at(entry) == hash && std::ranges::equal(tokens_at(entry), tokens)) return entry.block;
+    const bool has_hash = hash_at(entry) == hash && blocks_[entry.block].group == group;
+    if (has_hash && std::ranges::equal(tokens_at(entry), tokens)) return entry.block;
   }
   return kNone;
 }
 
 void BlockPool::insert(const Entry& entry) {
   const size_t mask = table_.size() - 1;
-  size_t slot = hash_at(entry) & mask;
+  size_t slot = home_of(entry);
   while (table_[slot].block != kNone) slot = (slot + 1) & mask;
   table_[slot] = entry;
 }
@@ -325,10 +334,10 @@ void BlockPool::insert(const Entry& entry) {
 // Deletion from a linearly probed table: entries after the hole move up where their place allows it (Knuth, 6.4, R).
 void BlockPool::erase(const Entry& entry) {
   const size_t mask = table_.size() - 1;
-  size_t hole = hash_at(entry) & mask;
+  size_t hole = home_of(entry);
   while (table_[hole] != entry) hole = (hole + 1) & mask;
   for (size_t slot = (hole + 1) & mask; table_[slot].block != kNone; slot = (slot + 1) & mask) {
-    const size_t home = hash_at(table_[slot]) & mask;
+    const size_t home = home_of(table_[slot]);
     const bool may_move = ((slot - home) & mask) >= ((slot - hole) & mask);
     if (!may_move) continue;
     table_[hole] = table_[slot];

@@ -9,6 +9,10 @@
 // from the front: so the free list is also the eviction queue, least recently used first. One without a name joins the
 // front.
 //
+// Layers that keep the same positions are a group, and each group has blocks of its own: the blocks of several groups
+// that hold the same tokens have the same hash, and the group is part of the name. All blocks are equally large, so any
+// free one serves any group.
+//
 // A name may stand for the first rows of a block alone: the tail of a text. Who has the block goes on writing the rows
 // after those, so others copy it. When more of its rows are named, the first of its names stays as a second, shorter
 // one: that of a prompt, in a block where the answer goes on.
@@ -40,12 +44,15 @@ class BlockStore {
 
 class BlockPool {
  public:
-  // `key` of all names. `store`, with its number of places, must outlive the pool.
+  // `key` of all names. `store`, with its number of places, must outlive the pool. `windows`: of the groups, in
+  // positions that a row sees, its own included; 0: all.
   BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& key, BlockStore* store = nullptr,
-            uint32_t n_places = 0);
+            uint32_t n_places = 0, std::vector<uint32_t> windows = {0});
 
   uint32_t block_tokens() const { return block_tokens_; }
   uint32_t n_blocks() const { return n_blocks_; }
+  uint32_t n_groups() const { return static_cast<uint32_t>(windows_.size()); }
+  uint32_t window(uint32_t group) const { return windows_[group]; }
   uint32_t n_free() const { return n_free_; }
   uint32_t n_holders(BlockId id) const { return blocks_[to_index(id)].n_holders; }
 
@@ -62,14 +69,18 @@ class BlockPool {
   // Forgets all names, and takes over the key under which another run gave its own.
   void use_key(const HashKey& key);
 
-  // Both go along a sequence from the block that `hash` belongs to, and leave `hash` at the last block they passed.
-  // Finds the longest run of named blocks that holds the next `tokens`; holds each once more and appends it to `found`,
-  // which must have the capacity. Blocks come back from the store as long as others are free.
-  void find_prefix(std::span<const TokenId> tokens, uint64_t& hash, std::vector<BlockId>& found);
-  // Names the next `blocks` after their `tokens`. All of their positions must have been computed by the prefill
-  // arithmetic, since they will stand for prompt positions. A name that is taken stays as it is, and so does a block's
-  // own but for a tail that these tokens go on from. `owner`: whose names they are, for forget_names.
-  void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t owner, uint64_t& hash);
+  // The hash of the block that holds `tokens` and follows the one that `parent_hash` belongs to. Never 0.
+  uint64_t hash_after(uint64_t parent_hash, std::span<const TokenId> tokens) const;
+  // Whether a block of the group, or a place of the store, has the name.
+  bool is_named(uint64_t hash, std::span<const TokenId> tokens, uint32_t group = 0) const;
+  // Holds the block of that name once more; it comes back from the store where another is free. nullopt: there is none.
+  std::optional<BlockId> take_named(uint64_t hash, std::span<const TokenId> tokens, uint32_t group = 0);
+  // Names the next `blocks` of a group after their `tokens`, from the block that `hash` belongs to, and leaves `hash`
+  // at the last of them. All of their positions must have been computed by the prefill arithmetic, since they will
+  // stand for prompt positions. A name that is taken stays as it is, and so does a block's own but for a tail that
+  // these tokens go on from. `owner`: whose names they are, for forget_names.
+  void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t owner, uint64_t& hash,
+                   uint32_t group = 0);
 
   // Rows of a block that follow the block that `hash` belongs to. Both functions leave `hash` as it is.
   struct Tail {
@@ -77,23 +88,24 @@ class BlockPool {
     uint32_t n_tokens;  // 1 to block_tokens
   };
   // The longest name that the next `tokens` begin with; nullopt: there is none. Valid until the next call.
-  std::optional<Tail> find_tail(std::span<const TokenId> tokens, uint64_t hash) const;
+  std::optional<Tail> find_tail(std::span<const TokenId> tokens, uint64_t hash, uint32_t group = 0) const;
   // A copy of the tail's block, without a name and with one holder, by way of the store; nullopt: all others are held.
   std::optional<BlockId> copy_tail(const Tail& tail);
   // Names the first rows of a block after their `tokens`, fewer than block_tokens, as name_blocks does.
-  void name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t owner, uint64_t hash);
+  void name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t owner, uint64_t hash, uint32_t group = 0);
 
   // What a block is found by.
   struct Name {
     uint64_t parent_hash, hash, owner;
     std::span<const TokenId> tokens;  // 1 to block_tokens, of the block's first rows
     uint32_t n_short_tokens = 0;      // of those, that a second name stands for; 0: there is none
+    uint32_t group = 0;
   };
   // All named blocks: those that are held, then the free ones, most recently used first.
   std::vector<BlockId> named_blocks() const;
   Name name_of(BlockId id) const;
-  // Names a block that has none as another run named it. False, and without effect, where the name is taken or does not
-  // follow from its tokens.
+  // Names a block that has none as another run named it. False, and without effect, where the name is taken, does not
+  // follow from its tokens or is of no group that there is.
   bool restore_name(BlockId id, const Name& name);
 
   // Forgets all names, or those of one owner and of all tails: behind another's tail there may be what the owner left
@@ -125,6 +137,7 @@ class BlockPool {
     uint64_t parent_hash = 0;
     uint64_t short_hash = 0;      // of the second name; 0: there is none
     uint64_t owner = 0;           // of the names
+    uint32_t group = 0;           // the same
     uint32_t n_tokens = 0;        // that the name stands for
     uint32_t n_short_tokens = 0;  // that the second name stands for
     bool is_used = false;         // since it was zeroed last
@@ -141,7 +154,6 @@ class BlockPool {
   bool may_grow(uint32_t block, const Name& name) const;
   void shorten_name(uint32_t block);
   void drop_place(uint32_t place);
-  uint64_t hash_of(uint64_t parent_hash, std::span<const TokenId> tokens) const;
   std::span<const TokenId> tokens_of(uint32_t block) const;
   uint64_t hash_at(const Entry& entry) const;
   std::span<const TokenId> tokens_at(const Entry& entry) const;
@@ -152,7 +164,9 @@ class BlockPool {
   void prepend_free(uint32_t block);
   void append_free(uint32_t block);
   void take_free(uint32_t block);
-  uint32_t lookup(uint64_t hash, std::span<const TokenId> tokens) const;
+  uint32_t lookup(uint64_t hash, std::span<const TokenId> tokens, uint32_t group) const;
+  size_t home_of(uint64_t hash, uint32_t group) const;
+  size_t home_of(const Entry& entry) const { return home_of(hash_at(entry), blocks_[entry.block].group); }
   void insert(const Entry& entry);
   void erase(const Entry& entry);
   void erase_name(uint32_t block);
@@ -160,9 +174,10 @@ class BlockPool {
   uint32_t n_blocks_, block_tokens_;
   HashKey key_;
   BlockStore* store_;
-  uint32_t next_place_ = 0;      // that is filled next
-  std::vector<Block> blocks_;    // and behind them the places of the store, which have names alone
-  std::vector<TokenId> tokens_;  // [blocks and places, block_tokens], of those with names
+  std::vector<uint32_t> windows_;  // [n_groups]
+  uint32_t next_place_ = 0;        // that is filled next
+  std::vector<Block> blocks_;      // and behind them the places of the store, which have names alone
+  std::vector<TokenId> tokens_;    // [blocks and places, block_tokens], of those with names
   uint32_t first_free_ = kNone, last_free_ = kNone, n_free_ = 0;
   NameCounts counts_;
   std::vector<Entry> table_;  // of names: open addressing, linear probing; size a power of two

@@ -21,10 +21,21 @@ void name_from_root(BlockPool& pool, const std::vector<BlockId>& blocks, const s
   pool.name_blocks(blocks, std::span(tokens).first(blocks.size() * pool.block_tokens()), 0, hash);
 }
 
+// Goes on from the block that `hash` belongs to, as far as there are names.
+void find_next(BlockPool& pool, std::span<const TokenId> tokens, uint64_t& hash, std::vector<BlockId>& found) {
+  for (; tokens.size() >= pool.block_tokens(); tokens = tokens.subspan(pool.block_tokens())) {
+    const auto own = tokens.first(pool.block_tokens());
+    const auto block = pool.take_named(pool.hash_after(hash, own), own);
+    if (!block) return;
+    hash = pool.hash_after(hash, own);
+    found.push_back(*block);
+  }
+}
+
 std::vector<BlockId> find_from_root(BlockPool& pool, const std::vector<TokenId>& tokens, uint64_t cache_salt = 0) {
   std::vector<BlockId> found;
   uint64_t hash = pool.root_hash(cache_salt);
-  pool.find_prefix(tokens, hash, found);
+  find_next(pool, tokens, hash, found);
   return found;
 }
 
@@ -92,8 +103,8 @@ TEST(BlockPool, GoesOnFromWhereItStopped) {
   name_from_root(pool, {a, b}, tokens_of({1, 2, 3, 4}));
   uint64_t hash = pool.root_hash(0);
   std::vector<BlockId> found;
-  pool.find_prefix(tokens_of({1, 2}), hash, found);
-  pool.find_prefix(tokens_of({3, 4}), hash, found);
+  find_next(pool, tokens_of({1, 2}), hash, found);
+  find_next(pool, tokens_of({3, 4}), hash, found);
   EXPECT_EQ(found, (std::vector{a, b}));
 }
 
@@ -226,6 +237,25 @@ TEST(BlockPool, ATailIsCopiedFromItsPlaceInTheStore) {
     EXPECT_TRUE(pool.is_consistent());
     pool.release(*copy);
   }
+}
+
+TEST(BlockPool, AGroupsNamesAreItsOwn) {
+  BlockPool pool(4, 2, {7, 0}, nullptr, 0, {0, 8});
+  const auto text = tokens_of({1, 2});
+  const BlockId a = *pool.allocate(), b = *pool.allocate(), c = *pool.allocate();
+  const auto hash_in = [&](BlockId block, uint32_t group) {
+    uint64_t hash = pool.root_hash(0);
+    pool.name_blocks({&block, 1}, text, 0, hash, group);
+    return hash;
+  };
+  const uint64_t hash = hash_in(a, 0);
+  EXPECT_FALSE(pool.is_named(hash, text, 1));
+  EXPECT_EQ(hash_in(b, 1), hash);
+  EXPECT_EQ(pool.take_named(hash, text, 0), a);
+  EXPECT_EQ(pool.take_named(hash, text, 1), b);
+  EXPECT_EQ(pool.name_of(b).group, 1u);
+  EXPECT_FALSE(pool.restore_name(c, {pool.root_hash(0), hash, 0, text, 0, 2})) << "there is no such group";
+  EXPECT_TRUE(pool.is_consistent());
 }
 
 TEST(BlockPool, ForgetsTheNamesOfOneOwnerAlone) {

@@ -7,9 +7,30 @@
 
 namespace realizar {
 
-SequenceCache::SequenceCache(BlockPool& pool, uint64_t cache_salt, uint64_t owner, uint32_t max_positions)
-    : pool_(&pool), cache_salt_(cache_salt), owner_(owner) {
-  blocks_.reserve(max_positions / pool.block_tokens() + 1);
+// The rows of a step and what the first of them sees may begin and end anywhere in a block.
+uint32_t max_blocks_held(uint32_t window, uint64_t n_positions, uint32_t n_rows, uint32_t block_tokens) {
+  const uint64_t n_all = n_positions / block_tokens + 1;
+  const uint64_t n_seen = uint64_t{window} + n_rows;
+  return static_cast<uint32_t>(window == 0 ? n_all : std::min(n_all, (n_seen + block_tokens - 1) / block_tokens + 1));
+}
+
+uint32_t n_pool_blocks(std::span<const uint32_t> windows, const PoolRoom& room) {
+  uint64_t n_blocks = 0;
+  for (const uint32_t window : windows) {
+    const uint64_t of_one = max_blocks_held(window, room.max_positions, room.max_rows, room.block_tokens);
+    n_blocks += window == 0 ? room.n_blocks : std::min<uint64_t>(room.n_blocks, of_one * room.max_seqs);
+  }
+  return static_cast<uint32_t>(std::min<uint64_t>(n_blocks, UINT32_MAX / 2));
+}
+
+SequenceCache::SequenceCache(BlockPool& pool, uint64_t cache_salt, uint64_t owner, uint32_t max_positions,
+                             uint32_t max_rollback)
+    : pool_(&pool),
+      cache_salt_(cache_salt),
+      owner_(owner),
+      max_rollback_(max_rollback),
+      tables_(size_t{pool.n_groups()} * (max_positions / pool.block_tokens() + 1)),
+      groups_(pool.n_groups()) {
   name_hash_ = pool.root_hash(cache_salt);
 }
 
@@ -18,7 +39,10 @@ SequenceCache& SequenceCache::operator=(SequenceCache&& other) noexcept {
   pool_ = std::exchange(other.pool_, nullptr);
   cache_salt_ = other.cache_salt_;
   owner_ = other.owner_;
-  blocks_ = std::exchange(other.blocks_, {});
+  max_rollback_ = other.max_rollback_;
+  tables_ = std::exchange(other.tables_, {});
+  groups_ = std::exchange(other.groups_, {});
+  n_blocks_ = std::exchange(other.n_blocks_, 0);
   n_computed_ = std::exchange(other.n_computed_, 0);
   n_as_prompt_ = std::exchange(other.n_as_prompt_, 0);
   n_named_ = std::exchange(other.n_named_, 0);
@@ -26,38 +50,179 @@ SequenceCache& SequenceCache::operator=(SequenceCache&& other) noexcept {
   return *this;
 }
 
-void SequenceCache::adopt_blocks(std::span<const TokenId> tokens, uint32_t limit) {
-  const uint32_t block_tokens = pool_->block_tokens();
-  REQUIRE(n_computed_ == n_named_ * block_tokens && blocks_.size() == n_named_);
-  if (limit > n_computed_) pool_->find_prefix(tokens.first(limit).subspan(n_computed_), name_hash_, blocks_);
-  n_named_ = static_cast<uint32_t>(blocks_.size());
-  n_computed_ = n_as_prompt_ = n_named_ * block_tokens;
+uint32_t SequenceCache::table_stride() const {
+  return groups_.empty() ? 0 : static_cast<uint32_t>(tables_.size() / groups_.size());
 }
 
-// A block may hold more than the limit: its first rows serve all the same.
-std::optional<BlockPool::Tail> SequenceCache::find_tail(std::span<const TokenId> tokens) const {
-  return pool_->find_tail(tokens.subspan(n_computed_), name_hash_);
+uint32_t SequenceCache::n_missing(uint32_t n_positions, uint32_t n_rows) const {
+  const uint32_t block_tokens = pool_->block_tokens();
+  uint32_t n = 0;
+  for (uint32_t group = 0; group < n_groups(); ++group) {
+    const uint32_t most = max_blocks_held(pool_->window(group), n_positions, n_rows + max_rollback_, block_tokens);
+    n += most - std::min(most, n_blocks_ - groups_[group].first_held);
+  }
+  return n;
+}
+
+std::span<const TokenId> SequenceCache::tokens_of(std::span<const TokenId> tokens, uint32_t block) const {
+  return tokens.subspan(size_t{block} * pool_->block_tokens(), pool_->block_tokens());
+}
+
+// The first block that holds what the row after n_computed positions sees.
+uint32_t SequenceCache::first_needed(uint32_t group, uint32_t n_computed) const {
+  const uint32_t window = pool_->window(group);
+  return window == 0 || n_computed < window ? 0 : (n_computed + 1 - window) / pool_->block_tokens();
+}
+
+bool SequenceCache::has_windows() const {
+  for (uint32_t group = 0; group < n_groups(); ++group) {
+    if (pool_->window(group) > 0) return true;
+  }
+  return false;
+}
+
+// The blocks that it goes on with may be fewer than were seen, where some come back from the store into places of
+// others: then it looks again, among fewer.
+void SequenceCache::adopt_blocks(std::span<const TokenId> tokens, uint32_t limit) {
+  const uint32_t block_tokens = pool_->block_tokens();
+  REQUIRE(n_computed_ == n_named_ * block_tokens && n_blocks_ == n_named_);
+  uint32_t end = std::min(limit / block_tokens, table_stride());
+  while (end > n_named_) {
+    const uint32_t wanted = has_windows() ? longest_usable(tokens, end) : end;
+    end = take_blocks(tokens, wanted);
+    if (end == wanted || !has_windows()) break;
+  }
+}
+
+// How many of the first `end` blocks can be gone on from, the sequence's own among them: every group has all blocks
+// that its next row sees.
+uint32_t SequenceCache::longest_usable(std::span<const TokenId> tokens, uint32_t end) {
+  for (Group& group : groups_) group.first_found = 0;  // of its own it has what it needs
+  uint64_t hash = name_hash_;
+  uint32_t longest = n_named_;
+  for (uint32_t block = n_named_; block < end; ++block) {
+    const auto own = tokens_of(tokens, block);
+    hash = pool_->hash_after(hash, own);
+    bool is_usable = true;
+    for (uint32_t group = 0; group < n_groups(); ++group) {
+      if (!pool_->is_named(hash, own, group)) {
+        if (pool_->window(group) == 0) return longest;
+        groups_[group].first_found = block + 1;
+      }
+      is_usable = is_usable && groups_[group].first_found <= first_needed(group, (block + 1) * pool_->block_tokens());
+    }
+    if (is_usable) longest = block + 1;
+  }
+  return longest;
+}
+
+// Takes the cached blocks up to `end`, of groups with windows those that are needed from there on. Gives the number of
+// blocks up to where one was missing; where there are windows it then took none.
+uint32_t SequenceCache::take_blocks(std::span<const TokenId> tokens, uint32_t end) {
+  const uint32_t begin = n_named_;
+  uint64_t hash = name_hash_;
+  uint32_t reached = begin;
+  for (; reached < end; ++reached) {
+    const auto own = tokens_of(tokens, reached);
+    const uint64_t own_hash = pool_->hash_after(hash, own);
+    if (!take_column(reached, own_hash, own, end)) break;
+    hash = own_hash;
+  }
+  if (reached < end && has_windows()) {
+    for (uint32_t block = reached; block-- > begin;) drop_column(block, n_groups(), end);
+    return reached;
+  }
+  name_hash_ = hash;
+  n_named_ = n_blocks_ = reached;
+  n_computed_ = n_as_prompt_ = n_named_ * pool_->block_tokens();
+  leave_windows(n_computed_, begin);
+  return reached;
+}
+
+// One block of every group that needs it when those up to `end` are there. False: one is missing, and none was taken.
+bool SequenceCache::take_column(uint32_t block, uint64_t hash, std::span<const TokenId> own, uint32_t end) {
+  for (uint32_t group = 0; group < n_groups(); ++group) {
+    if (block < first_needed(group, end * pool_->block_tokens())) continue;
+    const auto id = pool_->take_named(hash, own, group);
+    if (!id) {
+      drop_column(block, group, end);
+      return false;
+    }
+    entry(group, block) = *id;
+  }
+  return true;
+}
+
+// Gives back what take_column took for the groups before `end_group`.
+void SequenceCache::drop_column(uint32_t block, uint32_t end_group, uint32_t end) {
+  for (uint32_t group = 0; group < end_group; ++group) {
+    if (block >= first_needed(group, end * pool_->block_tokens())) pool_->release(entry(group, block));
+  }
+}
+
+// Gives back blocks that no row from n_computed on sees; of the table's first n_taken it has all that it did not give
+// back before.
+void SequenceCache::leave_windows(uint32_t n_computed, uint32_t n_taken) {
+  for (uint32_t group = 0; group < n_groups(); ++group) {
+    uint32_t& first_held = groups_[group].first_held;
+    const uint32_t first = std::min(first_needed(group, n_computed), n_blocks_);
+    if (first <= first_held) continue;
+    for (uint32_t block = first_held; block < std::min(first, n_taken); ++block) pool_->release(entry(group, block));
+    first_held = first;
+    if (first < n_blocks_) std::fill_n(&entry(group, 0), first, entry(group, first));
+  }
+}
+
+// The rows that every group has of the cached block that goes on longest; it may hold more than a limit, and its first
+// rows serve all the same.
+std::optional<uint32_t> SequenceCache::find_tail(std::span<const TokenId> tokens) const {
+  auto rest = tokens.subspan(n_computed_);
+  for (uint32_t group = 0, n_agreed = 0; n_agreed < n_groups(); group = (group + 1) % n_groups()) {
+    const auto tail = pool_->find_tail(rest, name_hash_, group);
+    if (!tail) return std::nullopt;
+    n_agreed = tail->n_tokens == rest.size() ? n_agreed + 1 : 1;
+    rest = rest.first(tail->n_tokens);
+  }
+  return static_cast<uint32_t>(rest.size());
 }
 
 uint32_t SequenceCache::n_with_tail(std::span<const TokenId> tokens, uint32_t limit) const {
-  const auto tail = limit > n_computed_ ? find_tail(tokens) : std::nullopt;
-  return tail ? std::min(n_computed_ + tail->n_tokens, limit) : n_computed_;
+  const auto n_tail = limit > n_computed_ ? find_tail(tokens) : std::nullopt;
+  return n_tail ? std::min(n_computed_ + *n_tail, limit) : n_computed_;
 }
 
+// Each copy may take the block that another was to be made of.
 bool SequenceCache::adopt_tail(std::span<const TokenId> tokens, uint32_t limit) {
-  const auto tail = limit > n_computed_ ? find_tail(tokens) : std::nullopt;
-  const auto block = tail ? pool_->copy_tail(*tail) : std::nullopt;
-  if (!block) return false;
-  blocks_.push_back(*block);
-  n_computed_ = n_as_prompt_ = std::min(n_computed_ + tail->n_tokens, limit);
+  const auto n_tail = limit > n_computed_ ? find_tail(tokens) : std::nullopt;
+  if (!n_tail) return false;
+  const auto own = tokens.subspan(n_computed_, *n_tail);
+  for (uint32_t group = 0; group < n_groups(); ++group) {
+    const auto tail = pool_->find_tail(own, name_hash_, group);
+    const auto copy = tail && tail->n_tokens == own.size() ? pool_->copy_tail(*tail) : std::nullopt;
+    if (!copy) {
+      while (group-- > 0) pool_->release(entry(group, n_blocks_));
+      return false;
+    }
+    entry(group, n_blocks_) = *copy;
+  }
+  ++n_blocks_;
+  n_computed_ = n_as_prompt_ = std::min(n_computed_ + *n_tail, limit);
   return true;
 }
 
 bool SequenceCache::reserve(uint32_t n_positions) {
-  while (blocks_.size() * size_t{pool_->block_tokens()} < n_positions) {
-    const auto block = pool_->allocate();
-    if (!block) return false;
-    blocks_.push_back(*block);
+  while (n_blocks_ * size_t{pool_->block_tokens()} < n_positions) {
+    REQUIRE(n_blocks_ < table_stride());
+    for (uint32_t group = 0; group < n_groups(); ++group) {
+      const auto block = pool_->allocate();
+      if (!block) {
+        while (group-- > 0) pool_->release(entry(group, n_blocks_));
+        return false;
+      }
+      entry(group, n_blocks_) = *block;
+      if (groups_[group].first_held == n_blocks_) std::fill_n(&entry(group, 0), n_blocks_, *block);
+    }
+    ++n_blocks_;
   }
   return true;
 }
@@ -65,14 +230,23 @@ bool SequenceCache::reserve(uint32_t n_positions) {
 void SequenceCache::commit(std::span<const TokenId> tokens, uint32_t n_new, bool as_prompt) {
   const bool goes_on = as_prompt && n_as_prompt_ == n_computed_;
   n_computed_ += n_new;
-  if (pool_ == nullptr || !goes_on) return;
+  if (pool_ == nullptr) return;
+  if (goes_on) name_computed(tokens);
+  leave_windows(n_computed_ - std::min(n_computed_, max_rollback_), n_blocks_);
+}
+
+void SequenceCache::name_computed(std::span<const TokenId> tokens) {
   n_as_prompt_ = n_computed_;
   const uint32_t block_tokens = pool_->block_tokens(), n_whole = n_as_prompt_ / block_tokens;
   if (n_whole <= n_named_) return;
   const uint32_t n_blocks = n_whole - n_named_;
-  pool_->name_blocks(std::span(blocks_).subspan(n_named_, n_blocks),
-                     tokens.subspan(size_t{n_named_} * block_tokens, size_t{n_blocks} * block_tokens), owner_,
-                     name_hash_);
+  const auto own = tokens.subspan(size_t{n_named_} * block_tokens, size_t{n_blocks} * block_tokens);
+  uint64_t hash = name_hash_;
+  for (uint32_t group = 0; group < n_groups(); ++group) {
+    hash = name_hash_;
+    pool_->name_blocks(table(group).subspan(n_named_, n_blocks), own, owner_, hash, group);
+  }
+  name_hash_ = hash;
   n_named_ = n_whole;
 }
 
@@ -80,19 +254,30 @@ void SequenceCache::offer_tail(std::span<const TokenId> tokens) {
   if (pool_ == nullptr) return;
   const uint32_t begin = n_named_ * pool_->block_tokens();
   if (n_as_prompt_ <= begin) return;
-  pool_->name_tail(blocks_[n_named_], tokens.subspan(begin, n_as_prompt_ - begin), owner_, name_hash_);
+  for (uint32_t group = 0; group < n_groups(); ++group) {
+    if (n_named_ < groups_[group].first_held) continue;
+    pool_->name_tail(entry(group, n_named_), tokens.subspan(begin, n_as_prompt_ - begin), owner_, name_hash_, group);
+  }
 }
 
 void SequenceCache::rollback(uint32_t n_computed) {
   REQUIRE(n_computed <= n_computed_ && (n_named_ == 0 || n_computed >= n_named_ * pool_->block_tokens()));
+  for (uint32_t group = 0; group < n_groups(); ++group) {
+    if (groups_[group].first_held > first_needed(group, n_computed)) return release();
+  }
   n_computed_ = n_computed;
   n_as_prompt_ = std::min(n_as_prompt_, n_computed);
 }
 
-// The last block first, so that the beginning of a text can be found longest.
+// The last blocks first, so that the beginning of a text can be found longest.
 void SequenceCache::give_back() {
-  for (size_t i = blocks_.size(); i-- > 0;) pool_->release(blocks_[i]);
-  blocks_.clear();
+  for (uint32_t block = n_blocks_; block-- > 0;) {
+    for (uint32_t group = 0; group < n_groups(); ++group) {
+      if (block >= groups_[group].first_held) pool_->release(entry(group, block));
+    }
+  }
+  n_blocks_ = 0;
+  std::ranges::fill(groups_, Group{});
 }
 
 void SequenceCache::release() {

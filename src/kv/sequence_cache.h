@@ -1,6 +1,10 @@
 // What one sequence keeps in the KV cache: its blocks, how far they are computed, and what of it later sequences find.
 // It alone deals with block tables and names. All capacity is taken when it is made, so that steps allocate nothing.
 // One thread, that of its pool.
+//
+// Each group of layers has a table. Where a group has a window, the blocks that it has left are given back; their
+// places in the table then name a block that is still held, since a kernel may read a few positions that it gives no
+// weight.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +17,44 @@
 
 namespace realizar {
 
+// The most blocks of a group that a sequence holds, of n_positions in all, while steps compute n_rows of it at most.
+uint32_t max_blocks_held(uint32_t window, uint64_t n_positions, uint32_t n_rows, uint32_t block_tokens);
+
+// What a pool has room for.
+struct PoolRoom {
+  uint32_t n_blocks = 0;       // of a group without a window
+  uint32_t max_seqs = 1;       // that run together
+  uint32_t max_positions = 0;  // of a sequence
+  uint32_t max_rows = 1;       // of a sequence in a step, and those by which it may be rolled back
+  uint32_t block_tokens = 32;
+};
+// Blocks of all groups: those with a window have what max_seqs hold of them.
+uint32_t n_pool_blocks(std::span<const uint32_t> windows, const PoolRoom& room);
+
 class SequenceCache {
  public:
   // Without a pool: counts positions alone.
   SequenceCache() = default;
-  // Of max_positions at most. Sequences of one cache_salt find each other's blocks; `owner`: whose names they get.
-  SequenceCache(BlockPool& pool, uint64_t cache_salt, uint64_t owner, uint32_t max_positions);
+  // Of max_positions at most. Sequences of one cache_salt find each other's blocks; `owner`: whose names they get. It
+  // may be rolled back by max_rollback positions without losing what its windows need.
+  SequenceCache(BlockPool& pool, uint64_t cache_salt, uint64_t owner, uint32_t max_positions,
+                uint32_t max_rollback = 0);
   SequenceCache(SequenceCache&& other) noexcept { *this = std::move(other); }
   SequenceCache& operator=(SequenceCache&& other) noexcept;
   ~SequenceCache() { give_back(); }
 
-  // Positions whose keys and values are there; they lie in the first of `blocks`.
+  // Positions whose keys and values are there; they lie in the first blocks of every table.
   uint32_t n_computed() const { return n_computed_; }
-  std::span<const BlockId> blocks() const { return blocks_; }
+  // The blocks of one group's layers, in the order of the positions that there is room for. The tables of all groups
+  // are as long, and lie table_stride() blocks apart.
+  std::span<const BlockId> table(uint32_t group = 0) const {
+    return std::span(tables_).subspan(size_t{group} * table_stride(), n_blocks_);
+  }
+  uint32_t table_stride() const;
+  // Those of the table that it holds: all but the first, which a window has left.
+  std::span<const BlockId> held(uint32_t group = 0) const { return table(group).subspan(groups_[group].first_held); }
+  // Blocks of all groups that it will take until n_positions are computed, n_rows at most at a time.
+  uint32_t n_missing(uint32_t n_positions, uint32_t n_rows) const;
 
   // All three: `tokens` are the sequence's from position 0 on, of which the first `limit` may come from the cache.
   // Goes on with the longest run of whole cached blocks; n_computed must be a multiple of the block size.
@@ -39,22 +68,41 @@ class SequenceCache {
   bool reserve(uint32_t n_positions);
   // The next n_new of `tokens`, the sequence's from position 0 on, have been computed. `as_prompt`: with the bits that
   // they would have in a prompt; whole blocks of such positions, with nothing else before them, can be found from now
-  // on.
+  // on. Blocks that windows have left are given back.
   void commit(std::span<const TokenId> tokens, uint32_t n_new, bool as_prompt);
   // The same for the rows of the last block, as far as they were committed.
   void offer_tail(std::span<const TokenId> tokens);
-  // Forgets what was computed beyond n_computed, which lies in no block that can be found.
+  // Forgets what was computed beyond n_computed, which lies in no block that can be found; and everything, where more
+  // than max_rollback positions go and a window needs some that were given back.
   void rollback(uint32_t n_computed);
   // Gives all blocks back.
   void release();
 
  private:
-  std::optional<BlockPool::Tail> find_tail(std::span<const TokenId> tokens) const;
+  struct Group {
+    uint32_t first_held = 0;   // block of the table
+    uint32_t first_found = 0;  // while a prefix is looked for: where the run of cached blocks begins
+  };
+  uint32_t n_groups() const { return static_cast<uint32_t>(groups_.size()); }
+  std::span<const TokenId> tokens_of(std::span<const TokenId> tokens, uint32_t block) const;
+  BlockId& entry(uint32_t group, uint32_t block) { return tables_[size_t{group} * table_stride() + block]; }
+  uint32_t first_needed(uint32_t group, uint32_t n_computed) const;
+  bool has_windows() const;
+  uint32_t longest_usable(std::span<const TokenId> tokens, uint32_t end);
+  uint32_t take_blocks(std::span<const TokenId> tokens, uint32_t end);
+  bool take_column(uint32_t block, uint64_t hash, std::span<const TokenId> own, uint32_t end);
+  void drop_column(uint32_t block, uint32_t end_group, uint32_t end);
+  void leave_windows(uint32_t n_computed, uint32_t n_taken);
+  void name_computed(std::span<const TokenId> tokens);
+  std::optional<uint32_t> find_tail(std::span<const TokenId> tokens) const;
   void give_back();
 
   BlockPool* pool_ = nullptr;
   uint64_t cache_salt_ = 0, owner_ = 0;
-  std::vector<BlockId> blocks_;  // cover at least [0, n_computed_)
+  uint32_t max_rollback_ = 0;
+  std::vector<BlockId> tables_;  // [n_groups, table_stride]
+  std::vector<Group> groups_;
+  uint32_t n_blocks_ = 0;  // of each table; they cover at least [0, n_computed_)
   uint32_t n_computed_ = 0;
   uint32_t n_as_prompt_ = 0;  // leading positions that have the bits of a prompt's
   uint32_t n_named_ = 0;      // leading blocks that were offered

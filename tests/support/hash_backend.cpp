@@ -23,12 +23,13 @@ Result<ProgramId> HashBackend::compile(const Program& program) {
 
 Status HashBackend::create_kv_cache(const CacheLayout& layout) {
   layout_ = layout;
+  groups_ = group_layers(layout.layers);
   cells_.assign(size_t{layout.n_blocks} * layout.block_tokens, {});
   return {};
 }
 
-HashBackend::Cell& HashBackend::cell(const BatchSequence& seq, uint32_t pos) {
-  const BlockId block = seq.block_table[pos / layout_.block_tokens];
+HashBackend::Cell& HashBackend::cell(const BatchSequence& seq, uint32_t group, uint32_t pos) {
+  const BlockId block = seq.block_tables.of(group)[pos / layout_.block_tokens];
   return cells_[size_t{to_index(block)} * layout_.block_tokens + pos % layout_.block_tokens];
 }
 
@@ -65,6 +66,18 @@ void HashBackend::fill_logits(uint64_t hash, std::span<float> row) {
   }
 }
 
+uint64_t HashBackend::hash_of_seen(const BatchSequence& seq, uint32_t pos) {
+  uint64_t hash = 1;
+  for (uint32_t group = 0; group < groups_.windows.size(); ++group) {
+    const uint32_t window = groups_.windows[group];
+    for (uint32_t seen = window > 0 && pos >= window ? pos + 1 - window : 0; seen <= pos; ++seen) {
+      const Cell& c = cell(seq, group, seen);
+      hash = fold(hash, c.group == group ? c.token : kNoToken, c.is_decode != 0);
+    }
+  }
+  return hash;
+}
+
 Status HashBackend::wait() {
   holds_.wait(true);
   if (!std::exchange(fails_, is_lost_)) return {};
@@ -75,19 +88,17 @@ void HashBackend::run(ProgramId, const StepBatch& batch) {
   batch_ = &batch;
   for (const BatchSequence& seq : batch_->seqs) {
     for (uint32_t i = 0; i < seq.n_rows; ++i) {
-      const uint32_t row = seq.first_row + i;
-      cell(seq, static_cast<uint32_t>(seq.first_pos) + i) = {batch_->tokens[row], is_decode(row) ? 1u : 0u};
+      const uint32_t row = seq.first_row + i, pos = static_cast<uint32_t>(seq.first_pos) + i;
+      for (uint16_t group = 0; group < groups_.windows.size(); ++group) {
+        cell(seq, group, pos) = {batch_->tokens[row], static_cast<uint16_t>(is_decode(row)), group};
+      }
     }
   }
   for (size_t r = 0; r < batch_->logit_rows.size(); ++r) {
     const uint32_t row = batch_->logit_rows[r];
     const auto seq = std::find_if(batch_->seqs.begin(), batch_->seqs.end(),
                                   [&](const BatchSequence& s) { return row - s.first_row < s.n_rows; });
-    uint64_t hash = 1;
-    for (uint32_t pos = 0; pos <= static_cast<uint32_t>(batch_->positions[row]); ++pos) {
-      const Cell& c = cell(*seq, pos);
-      hash = fold(hash, c.token, c.is_decode != 0);
-    }
+    const uint64_t hash = hash_of_seen(*seq, static_cast<uint32_t>(batch_->positions[row]));
     for (Activation& act : activations_) {
       if (act.values.empty()) continue;
       const auto values = std::span(act.values).subspan(r * act.n_cols, act.n_cols);

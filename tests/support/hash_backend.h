@@ -57,26 +57,29 @@ class HashBackend final : public Backend {
     spoiled_value_ = value;
   }
 
-  // What a row of the logits is made of: fold these over a sequence's positions, then make the row.
+  // What a row of the logits is made of: fold these over the positions that the row sees, for one group of layers after
+  // the other (state_layout.h), then make the row.
   static uint64_t fold(uint64_t hash, TokenId token, bool is_decode);
   static void fill_logits(uint64_t hash, std::span<float> row);
 
  private:
   struct Cell {
     TokenId token = kNoToken;
-    uint32_t is_decode = 0;
+    uint16_t is_decode = 0, group = 0;
   };
   struct Activation {
     uint32_t n_cols;
     std::vector<float> values;
   };
-  Cell& cell(const BatchSequence& seq, uint32_t pos);
+  Cell& cell(const BatchSequence& seq, uint32_t group, uint32_t pos);
+  uint64_t hash_of_seen(const BatchSequence& seq, uint32_t pos);
   // By an arithmetic of its own.
   bool is_decode(uint32_t row) const { return !phases_agree_ && row < batch_->n_decode_rows; }
 
   bool phases_agree_;
   BackendLimits limits_;
   CacheLayout layout_;
+  LayerGroups groups_;
   const StepBatch* batch_ = nullptr;
   std::vector<Cell> cells_;  // [n_blocks, block_tokens]
   std::vector<Activation> activations_;

@@ -31,8 +31,12 @@ class StepDriver {
     driver->model_ = std::make_unique<Model>(std::move(model));
     const ModelConfig& c = driver->model_->config();
     const uint32_t n_blocks = (n_ctx + kBlockTokens - 1) / kBlockTokens;
-    const AttentionConfig& attention = attention_of(c);
-    const KvLayout layout{c.n_layers, attention.n_kv_heads, attention.head_dim, kBlockTokens, n_blocks, kv_type};
+    CacheLayout layout;
+    layout.layers = state_layouts(c, n_ctx);
+    layout.block_tokens = kBlockTokens;
+    layout.n_blocks = n_blocks * static_cast<uint32_t>(group_layers(layout.layers).windows.size());
+    layout.type = kv_type;
+    driver->table_stride_ = n_blocks;
     RZ_CHECK_OK(driver->backend_->create_kv_cache(layout));
     for (uint32_t i = layout.n_blocks; i-- > 0;) driver->blocks_.push_back(BlockId{i});
     const Forward forward = build_forward(c, driver->model_->weights());
@@ -72,7 +76,8 @@ class StepDriver {
       positions_.push_back(static_cast<Pos>(first_pos + i));
       rows_.push_back(i);
     }
-    seq_ = {0, static_cast<uint32_t>(ids.size()), static_cast<Pos>(first_pos), blocks_};
+    const BlockTables tables(std::span<const BlockId>(blocks_).first(table_stride_), table_stride_);
+    seq_ = {0, static_cast<uint32_t>(ids.size()), static_cast<Pos>(first_pos), tables};
     batch_ = {tokens_, positions_, {&seq_, 1}, decode ? seq_.n_rows : 0, rows_};
     backend_->run(forward_, batch_);
     return backend_->wait();
@@ -82,7 +87,8 @@ class StepDriver {
   std::unique_ptr<Model> model_;
   ProgramId forward_{};
   ActId logits_ = kNoAct;
-  std::vector<BlockId> blocks_;
+  std::vector<BlockId> blocks_;  // [n_groups, table_stride_]
+  uint32_t table_stride_ = 0;
   std::vector<TokenId> tokens_;
   std::vector<Pos> positions_;
   std::vector<uint32_t> rows_;

@@ -1,7 +1,7 @@
-// The paged KV cache's bytes: a layer's part of a block is [n_kv_heads] pages, and parts of a layer lie side by side,
-// so that a thread that takes some positions for all heads reads on and on. A page holds the keys of a block, then its
-// values. Keys lie as panels (panels.h): 16 positions are the rows of a matrix with k_dim columns, so that scores are a
-// product with a panel. Values lie as plain vectors [block_tokens, v_dim].
+// The paged KV cache's bytes: a layer's part of a block is [n_kv_heads] pages, and parts of several blocks lie side by
+// side, so that a thread that takes some positions for all heads reads on and on. A page holds the keys of a block,
+// then its values. Keys lie as panels (panels.h): 16 positions are the rows of a matrix with k_dim columns, so that
+// scores are a product with a panel. Values lie as plain vectors [block_tokens, v_dim].
 #pragma once
 
 #include <vector>
@@ -20,6 +20,7 @@ class KvStore {
   size_t bytes() const { return pages_.size(); }
   KvType type() const { return type_; }
   TypeId key_type() const { return key_type_; }
+  uint32_t group_of(uint32_t layer) const { return planes_.group_of(layer); }
   size_t value_bytes(uint32_t layer) const { return layers_[layer].value_bytes; }  // of one position
 
   // One block of all layers and heads.

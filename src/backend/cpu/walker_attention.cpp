@@ -23,7 +23,7 @@ void Walker::attend_rows(const AttentionOp& op, const AttentionUnits& units, con
   const uint32_t first_pos = static_cast<uint32_t>(seq.first_pos) + unit.first_row;
   const uint32_t first_part = first_seen(op, first_pos) / kSplitPositions;
   AttentionTask task{.op = &op,
-                     .blocks = seq.block_table,
+                     .blocks = seq.block_tables.of(cache_.group_of(op.layer)),
                      .q = act(op.q, row),
                      .n_rows = n_rows,
                      .first_pos = first_pos,
@@ -49,7 +49,7 @@ void Walker::attend_rows(const AttentionOp& op, const AttentionUnits& units, con
 void Walker::attend_part(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member) {
   const BatchSequence& seq = batch_->seqs[unit.seq];
   const AttentionTask task{.op = &op,
-                           .blocks = seq.block_table,
+                           .blocks = seq.block_tables.of(cache_.group_of(op.layer)),
                            .q = act(op.q, seq.first_row),
                            .n_rows = 1,
                            .first_pos = static_cast<uint32_t>(seq.first_pos),

@@ -89,7 +89,8 @@ void Walker::run(const RopeStoreOp& op, const Hints& hints, uint32_t member) {
     const auto pos = static_cast<uint32_t>(batch_->positions[r]);
     for (uint32_t h = 0; h < op.n_kv_heads; ++h) {
       const size_t at = size_t{h} * op.head_dim;
-      cache_.store(seq.block_table, op.layer, h, pos, act(op.k, r) + at, act(op.v, r) + at);
+      cache_.store(seq.block_tables.of(cache_.group_of(op.layer)), op.layer, h, pos, act(op.k, r) + at,
+                   act(op.v, r) + at);
     }
   });
 }

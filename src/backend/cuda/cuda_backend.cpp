@@ -33,7 +33,7 @@ class CudaBackend final : public Backend {
   std::span<const TokenId> chosen() const override { return ranks_[stages().last_rank()]->memory().chosen(); }
   bool can_choose(const TokenChoice& choice) const override { return ChoiceInput::can_choose(choice); }
 
-  size_t block_bytes() const override { return size_t{2} * layout_.n_layers * placement_.n_sharing() * part_bytes(); }
+  size_t block_bytes() const override { return n_block_parts_ * part_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override;
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
   void copy_block(BlockId from, BlockId to) override;
@@ -111,6 +111,7 @@ class CudaBackend final : public Backend {
   std::vector<Exchange::Part> exchanged_;
   BackendLimits limits_;
   KvLayout layout_;
+  size_t n_block_parts_ = 0;  // of all devices, keys and values
   std::string arithmetic_;
   StepTrace trace_;
   bool is_traced_ = false;
@@ -279,11 +280,14 @@ Status CudaBackend::create_kv_cache(const CacheLayout& layers) {
   placement_.set_n_layers(layout.n_layers);
   arithmetic_ = name_arithmetic();
   REQUIRE(layout.n_kv_heads % placement_.n_sharing() == 0);  // or a matrix was refused
+  const LayerGroups groups = group_layers(layers.layers);
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
     KvLayout own = layout_of_part();
     own.n_layers = placement_.is_shared() ? layout.n_layers : placement_.n_layers_on(i);
-    RZ_CHECK_OK(ranks_[i]->create_cache(own, placement_.first_layer_on(i)));
+    RZ_CHECK_OK(ranks_[i]->create_cache(own, placement_.first_layer_on(i), groups));
   }
+  n_block_parts_ = 0;
+  for_each_part([&](Rank&, bool, uint32_t, size_t) { ++n_block_parts_; });
   return {};
 }
 
@@ -436,6 +440,7 @@ void CudaBackend::for_each_part(const Visit& visit) const {
     }
   };
   for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
+    if (!ranks_[placement_.rank_of_layer(layer)]->cache().has_first_part(layer)) continue;
     for (const bool is_value : {false, true}) visit_parts(layer, is_value);
   }
 }

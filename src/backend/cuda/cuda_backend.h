@@ -31,7 +31,7 @@ struct CudaOptions {
 // What is known of a model's steps before its weights are loaded.
 struct ScratchOutline {
   BackendLimits limits;
-  KvLayout cache;                 // its block_tokens and its type
+  KvLayout cache;                 // its block_tokens, type and groups
   std::span<const TypeId> types;  // that matrices may have
   uint32_t n_sharing = 1;         // devices that share each layer
 };

@@ -32,12 +32,13 @@ class ReferenceKvCache {
       layers_.push_back(layer);
       layer_bytes.push_back(size_t{own.n_kv_heads} * block_tokens_ * (layer.key_bytes + layer.value_bytes));
     }
-    RZ_TRY(planes_, CachePlanes::create(layout.n_blocks, layer_bytes));
+    RZ_TRY(planes_, CachePlanes::create(layout.n_blocks, group_layers(layout.layers), layer_bytes));
     bytes_.assign(planes_.bytes(), std::byte{0});
     return {};
   }
 
   size_t bytes() const { return bytes_.size(); }
+  uint32_t group_of(uint32_t layer) const { return planes_.group_of(layer); }
 
   size_t block_bytes() const { return planes_.block_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const {

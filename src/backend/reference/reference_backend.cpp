@@ -238,12 +238,13 @@ class ReferenceBackend final : public Backend {
 
   void run(const RopeStoreOp& op) {
     for (const BatchSequence& seq : batch_->seqs) {
+      const auto blocks = seq.block_tables.of(cache_.group_of(op.layer));
       for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
         turn(op, act(op.q).row(r), op.n_heads, op.q_norm, batch_->positions[r]);
         turn(op, act(op.k).row(r), op.n_kv_heads, op.k_norm, batch_->positions[r]);
         for (uint32_t h = 0; h < op.n_kv_heads; ++h) {
           const KvPlace place{op.layer, h, batch_->positions[r]};
-          cache_.store(seq.block_table, place, act(op.k).row(r) + h * op.head_dim, act(op.v).row(r) + h * op.head_dim);
+          cache_.store(blocks, place, act(op.k).row(r) + h * op.head_dim, act(op.v).row(r) + h * op.head_dim);
         }
       }
     }
@@ -252,7 +253,7 @@ class ReferenceBackend final : public Backend {
   void run(const AttentionOp& op) {
     for (const BatchSequence& seq : batch_->seqs) {
       for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
-        for (uint32_t h = 0; h < op.n_heads; ++h) attend(op, seq, r, h);
+        for (uint32_t h = 0; h < op.n_heads; ++h) attend(op, seq.block_tables.of(cache_.group_of(op.layer)), r, h);
       }
     }
   }
@@ -324,7 +325,7 @@ class ReferenceBackend final : public Backend {
     }
   }
 
-  void attend(const AttentionOp& op, const BatchSequence& seq, uint32_t r, uint32_t h) {
+  void attend(const AttentionOp& op, std::span<const BlockId> blocks, uint32_t r, uint32_t h) {
     const uint32_t kv_head = h / (op.n_heads / op.n_kv_heads);
     const Pos pos = batch_->positions[r];
     const Pos first = op.window > 0 ? std::max(0, pos - static_cast<Pos>(op.window) + 1) : 0;
@@ -333,14 +334,14 @@ class ReferenceBackend final : public Backend {
     std::vector<float> key(op.head_dim), value(op.head_dim);
     double max = -INFINITY, sum = 0;
     for (Pos p = first; p <= pos; ++p) {
-      cache_.load_key(seq.block_table, {op.layer, kv_head, p}, key.data());
+      cache_.load_key(blocks, {op.layer, kv_head, p}, key.data());
       weights.push_back(softcapped(op.scale * dot(q, key.data(), op.head_dim), op.softcap));
       max = std::max(max, weights.back());
     }
     for (double& w : weights) sum += w = std::exp(w - max);
     std::vector<double> mixed(op.head_dim);
     for (Pos p = first; p <= pos; ++p) {
-      cache_.load_value(seq.block_table, {op.layer, kv_head, p}, value.data());
+      cache_.load_value(blocks, {op.layer, kv_head, p}, value.data());
       for (uint32_t i = 0; i < op.head_dim; ++i) mixed[i] += weights[static_cast<size_t>(p - first)] / sum * value[i];
     }
     float* out = act(op.out).row(r) + size_t{h} * op.head_dim;

@@ -56,7 +56,7 @@ struct StepView {
   const int32_t* positions;       // [n_rows]
   const uint32_t* seq_of_row;     // [n_rows]
   const uint32_t* logit_rows;     // [n_logit_rows]
-  const int32_t* block_tables;    // [n_seqs, max_blocks]
+  const int32_t* block_tables;    // [n_seqs], max_blocks apart
   const PromptTile* tiles;        // [n_tiles]
   uint32_t max_blocks;
 };

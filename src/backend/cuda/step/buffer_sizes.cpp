@@ -24,7 +24,7 @@ class Sizer {
   explicit Sizer(const SizedStep& step) : s_(step) {
     const uint32_t n_blocks = (n_positions() + s_.cache.block_tokens - 1) / s_.cache.block_tokens;
     sizes_[Buffer::kActivations] = s_.acts.n_bytes;
-    sizes_[Buffer::kStepInput] = StepInput::n_bytes_for(s_.limits, n_blocks);
+    sizes_[Buffer::kStepInput] = StepInput::n_bytes_for(s_.limits, n_blocks, s_.cache.n_groups);
   }
 
   void add(const LinearOp& op) { add_product(op.weight, cols_of(op.in)); }

@@ -70,7 +70,7 @@ struct BufferSizes {
 struct SizedStep {
   const ActLayout& acts;
   const BackendLimits& limits;
-  const KvLayout& cache;                   // its block_tokens and its type
+  const KvLayout& cache;                   // its block_tokens, type and groups
   uint64_t partial_bytes = kPartialBytes;  // that attention may take for partial results
   const Weights* weights = nullptr;        // null: they are not loaded yet, and each matrix may be of any of `types`
   std::span<const TypeId> types = {};

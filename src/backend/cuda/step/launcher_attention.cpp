@@ -39,7 +39,7 @@ void Launcher::attend_prompt_rows(AttentionArgs args) {
 // Tensor cores do not multiply F32.
 void Launcher::run(const AttentionOp& op, const Launch& launch) {
   AttentionArgs args{};
-  args.step = step();
+  args.step = memory_.input().view_of(cache_.group_of(op.layer));
   args.cache = cache_.view(op.layer);
   args.out = act(op.out).values;
   args.q = act(op.q).values;

@@ -27,7 +27,7 @@ void Launcher::run(const NormOp& op, const Launch& launch) {
 
 void Launcher::run(const RopeStoreOp& op, const Launch&) {
   RopeStoreArgs args{};
-  args.step = step();
+  args.step = memory_.input().view_of(cache_.group_of(op.layer));
   args.cache = cache_.view(op.layer);
   args.q = act(op.q).values;
   args.k = act(op.k).values;

@@ -6,9 +6,9 @@
 
 namespace realizar::cuda {
 
-Status Rank::create_cache(const KvLayout& layout, uint32_t first_layer) {
+Status Rank::create_cache(const KvLayout& layout, uint32_t first_layer, const LayerGroups& groups) {
   RZ_CHECK_OK(weights_.finish());
-  RZ_CHECK_OK(cache_.create(*device_, layout, first_layer));
+  RZ_CHECK_OK(cache_.create(*device_, layout, first_layer, groups));
   use_.name = device_->name();
   use_.weight_bytes = weights_.bytes();
   use_.kv_bytes = cache_.n_bytes();

@@ -33,7 +33,7 @@ class Rank {
   const DeviceUse& use() const { return use_; }
 
   // After the weights; as KvPlanes::create.
-  Status create_cache(const KvLayout& layout, uint32_t first_layer);
+  Status create_cache(const KvLayout& layout, uint32_t first_layer, const LayerGroups& groups);
   // Takes the memory of a program's steps. Errors: ResourceExhausted.
   Status fit(const ActLayout& acts, const DeviceProgram& program);
   // Before a step: brings the facts of its rows to the device.

@@ -17,7 +17,7 @@ size_t StepInput::max_tiles(const BackendLimits& limits) {
   return limits.max_rows / kPromptTileRows + std::max(1u, limits.max_seqs);
 }
 
-StepInput::Places StepInput::places_for(const BackendLimits& limits, uint32_t max_blocks) {
+StepInput::Places StepInput::places_for(const BackendLimits& limits, uint32_t max_blocks, uint32_t n_groups) {
   Places p{};
   p.tokens = 4;
   p.positions = p.tokens + limits.max_rows;
@@ -25,13 +25,13 @@ StepInput::Places StepInput::places_for(const BackendLimits& limits, uint32_t ma
   p.logit_rows = p.seq_of_row + limits.max_rows;
   p.tiles = p.logit_rows + limits.max_logit_rows;
   p.block_tables = p.tiles + max_tiles(limits) * kTileWords;
-  p.end = p.block_tables + size_t{std::max(1u, limits.max_seqs)} * max_blocks;
+  p.end = p.block_tables + size_t{std::max(1u, limits.max_seqs)} * n_groups * max_blocks;
   return p;
 }
 
-Status StepInput::create(Device& device, const BackendLimits& limits, uint32_t max_blocks) {
+Status StepInput::create(Device& device, const BackendLimits& limits, uint32_t max_blocks, uint32_t n_groups) {
   max_blocks_ = 0;  // until the memory is there
-  places_ = places_for(limits, max_blocks);
+  places_ = places_for(limits, max_blocks, n_groups);
   const Places& p = places_;
   tiles_.reserve(max_tiles(limits));
   release(device);
@@ -40,6 +40,7 @@ Status StepInput::create(Device& device, const BackendLimits& limits, uint32_t m
   RZ_TRY(void* words, device.allocate(p.end * sizeof(int32_t)));
   device_words_ = static_cast<int32_t*>(words);
   max_blocks_ = max_blocks;
+  n_groups_ = n_groups;
   const auto unsigned_at = [&](size_t place) { return reinterpret_cast<const uint32_t*>(device_words_ + place); };
   view_ = {.zero = unsigned_at(p.counts),
            .n_rows = unsigned_at(p.counts + 1),
@@ -51,7 +52,7 @@ Status StepInput::create(Device& device, const BackendLimits& limits, uint32_t m
            .logit_rows = unsigned_at(p.logit_rows),
            .block_tables = device_words_ + p.block_tables,
            .tiles = reinterpret_cast<const PromptTile*>(device_words_ + p.tiles),
-           .max_blocks = max_blocks_};
+           .max_blocks = n_groups * max_blocks};
   return {};
 }
 
@@ -79,7 +80,8 @@ void StepInput::write_tiles(const StepBatch& batch) {
 
 void StepInput::upload(Device& device, const StepBatch& batch) {
   const Places& p = places_;
-  REQUIRE(p.block_tables + batch.seqs.size() * max_blocks_ <= p.end);
+  const size_t n_table_words = batch.seqs.size() * n_groups_ * max_blocks_;
+  REQUIRE(p.block_tables + n_table_words <= p.end);
   host_[p.counts] = 0;
   host_[p.counts + 1] = static_cast<int32_t>(batch.n_rows());
   host_[p.counts + 2] = static_cast<int32_t>(batch.n_decode_rows);
@@ -91,14 +93,15 @@ void StepInput::upload(Device& device, const StepBatch& batch) {
   std::fill_n(host_ + p.seq_of_row, batch.n_rows(), 0);
   for (size_t s = 0; s < batch.seqs.size(); ++s) {
     const BatchSequence& seq = batch.seqs[s];
-    REQUIRE(seq.block_table.size() <= max_blocks_);
+    REQUIRE(seq.block_tables.size() <= max_blocks_);
     std::fill_n(host_ + p.seq_of_row + seq.first_row, seq.n_rows, bits(s));
-    std::ranges::transform(seq.block_table, host_ + p.block_tables + s * max_blocks_,
-                           [](BlockId id) { return static_cast<int32_t>(to_index(id)); });
+    for (uint32_t group = 0; group < n_groups_; ++group) {
+      std::ranges::transform(seq.block_tables.of(group), host_ + p.block_tables + (s * n_groups_ + group) * max_blocks_,
+                             [](BlockId id) { return static_cast<int32_t>(to_index(id)); });
+    }
   }
   write_tiles(batch);
-  const size_t n_words = batch.seqs.empty() ? p.block_tables : p.block_tables + batch.seqs.size() * max_blocks_;
-  device.upload(device_words_, host_, n_words * sizeof(int32_t));
+  device.upload(device_words_, host_, (p.block_tables + n_table_words) * sizeof(int32_t));
 }
 
 }  // namespace realizar::cuda

@@ -10,14 +10,20 @@ namespace realizar::cuda {
 
 class StepInput {
  public:
-  // max_blocks: the most blocks of a sequence. Errors: ResourceExhausted.
-  Status create(Device& device, const BackendLimits& limits, uint32_t max_blocks);
+  // max_blocks: the most blocks of a sequence, in each of n_groups groups of layers. Errors: ResourceExhausted.
+  Status create(Device& device, const BackendLimits& limits, uint32_t max_blocks, uint32_t n_groups);
   // What it takes on the device.
-  static size_t n_bytes_for(const BackendLimits& limits, uint32_t max_blocks) {
-    return places_for(limits, max_blocks).end * sizeof(int32_t);
+  static size_t n_bytes_for(const BackendLimits& limits, uint32_t max_blocks, uint32_t n_groups) {
+    return places_for(limits, max_blocks, n_groups).end * sizeof(int32_t);
   }
   void upload(Device& device, const StepBatch& batch);
   const StepView& view() const { return view_; }
+  // The view with the block tables of one group.
+  StepView view_of(uint32_t group) const {
+    StepView view = view_;
+    view.block_tables += size_t{group} * max_blocks_;
+    return view;
+  }
   // The tiles of the batch uploaded last, in the order in which the device has them: each begins where the one after it
   // ends.
   struct Tile {
@@ -33,11 +39,11 @@ class StepInput {
   struct Places {
     size_t counts, tokens, positions, seq_of_row, logit_rows, tiles, block_tables, end;  // in words
   };
-  static Places places_for(const BackendLimits& limits, uint32_t max_blocks);
+  static Places places_for(const BackendLimits& limits, uint32_t max_blocks, uint32_t n_groups);
   static size_t max_tiles(const BackendLimits& limits);
 
   Places places_{};
-  uint32_t max_blocks_ = 0;
+  uint32_t max_blocks_ = 0, n_groups_ = 1;
   std::vector<Tile> tiles_;
   int32_t* host_ = nullptr;
   int32_t* device_words_ = nullptr;

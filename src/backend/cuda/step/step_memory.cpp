@@ -32,7 +32,7 @@ Result<bool> StepMemory::fit(const ActLayout& acts, const DeviceProgram& program
   copies_.resize(std::max(copies_.size(), acts.places.size()));
   const size_t n_before = n_bytes();
   RZ_CHECK_OK(grow(wanted));
-  RZ_CHECK_OK(fit_step_input(wanted[Buffer::kStepInput], cache.block_tokens));
+  RZ_CHECK_OK(fit_step_input(wanted[Buffer::kStepInput], cache));
   RZ_CHECK_OK(fit_choice_input(wanted[Buffer::kChoiceInput]));
   if (wanted[Buffer::kCutLists] > 0) RZ_CHECK_OK(fit_cut_lists(program));
   return n_bytes() != n_before;
@@ -52,9 +52,10 @@ Status StepMemory::grow(const BufferSizes& wanted) {
   return {};
 }
 
-Status StepMemory::fit_step_input(size_t n_bytes, uint32_t block_tokens) {
+Status StepMemory::fit_step_input(size_t n_bytes, const KvLayout& cache) {
   if (n_bytes <= sizes_[Buffer::kStepInput]) return {};
-  RZ_CHECK_OK(input_.create(device_, limits_, (n_positions() + block_tokens - 1) / block_tokens));
+  const uint32_t n_blocks = (n_positions() + cache.block_tokens - 1) / cache.block_tokens;
+  RZ_CHECK_OK(input_.create(device_, limits_, n_blocks, cache.n_groups));
   sizes_[Buffer::kStepInput] = n_bytes;
   return {};
 }

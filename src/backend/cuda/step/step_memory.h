@@ -74,7 +74,7 @@ class StepMemory {
   };
 
   Status grow(const BufferSizes& sizes);
-  Status fit_step_input(size_t n_bytes, uint32_t block_tokens);
+  Status fit_step_input(size_t n_bytes, const KvLayout& cache);
   Status fit_choice_input(size_t n_bytes);
   Status fit_cut_lists(const DeviceProgram& program);
   void set_passes(const DeviceProgram& program);

@@ -1,0 +1,82 @@
+// A model whose layers have windows, on every backend: blocks that a window has left are given back and used again, and
+// no bit shows it.
+#include <gtest/gtest.h>
+
+#include "formats/model_file.h"
+#include "support/backends_under_test.h"
+#include "support/engine_rig.h"
+#include "support/suite_params.h"
+
+namespace realizar::test {
+namespace {
+
+constexpr uint32_t kContext = 96, kVocab = 336;
+
+// Two of its three layers have a window of 16 positions.
+const ModelFile& windowed_model() {
+  static const ModelFile file = std::move(*ModelFile::open(RZ_SOURCE_DIR "/tests/data/conformance/gemma2-hf"));
+  return file;
+}
+
+class WindowedCache : public testing::TestWithParam<BackendUnderTest> {
+ protected:
+  void SetUp() override { skip_where_absent(GetParam()); }
+  static EngineRig rig_with(EngineOptions options) {
+    options.n_ctx = kContext;
+    options.max_batch_tokens = 16;
+    return {windowed_model(), std::move(*GetParam().make(2)), options};
+  }
+};
+
+// In a block that is as long as the context nothing is ever left behind.
+TEST_P(WindowedCache, BlocksThatAreUsedAgainChangeNoBit) {
+  EngineRig rig = rig_with({.block_tokens = 16}), whole = rig_with({.block_tokens = kContext});
+  EXPECT_EQ(rig->pool().n_groups(), 3u);
+  EXPECT_LT(rig->pool().n_blocks(), 3 * kContext / 16) << "fewer than all groups would need without windows";
+  const auto tokens = some_tokens(90, 7, kVocab);
+  KvNumbers kv, expected_kv;
+  const auto logits = rig->logits(tokens, 60, 90, &kv).value();
+  EXPECT_EQ(logits, whole->logits(tokens, 60, 90, &expected_kv).value());
+  EXPECT_EQ(kv.keys, expected_kv.keys);
+  EXPECT_EQ(kv.values, expected_kv.values);
+  EXPECT_EQ(rig->pool().n_free(), rig->pool().n_blocks());
+}
+
+TEST_P(WindowedCache, APrefixIsFoundAgainAndGivesTheSameTokens) {
+  for (const uint64_t host_bytes : {uint64_t{0}, uint64_t{1} << 20}) {
+    EngineRig rig = rig_with({.block_tokens = 16, .host_kv_bytes = host_bytes});
+    const Request request = request_for(some_tokens(72, 7, kVocab), 1);
+    const auto first = rig->generate(request, {}).value();
+    const auto again = rig->generate(request, {}).value();
+    EXPECT_EQ(again.tokens, first.tokens);
+    EXPECT_EQ(again.stats.n_cached, 71u);
+    ASSERT_TRUE(rig->generate(request_for(some_tokens(90, 11, kVocab), 2), {}).ok());
+    const auto later = rig->generate(request, {}).value();
+    EXPECT_EQ(later.tokens, first.tokens);
+    const bool has_store = host_bytes > 0 && !rig.backend().allocate_host(64).empty();
+    if (has_store) {
+      EXPECT_EQ(later.stats.n_cached, 71u);
+    }
+  }
+}
+
+// Sequences that run together hold windows of their own.
+TEST_P(WindowedCache, SequencesThatRunTogetherGiveWhatEachGivesAlone) {
+  EngineRig together = rig_with({.max_seqs = 3, .n_draft = 2, .block_tokens = 16});
+  std::vector<Request> requests;
+  for (uint32_t i = 0; i < 3; ++i) {
+    requests.push_back(request_for(some_tokens(20 + 23 * i, 5 + i, kVocab), i));
+    requests.back().max_tokens = 24;
+  }
+  const auto generations = together->generate_all(requests).value();
+  for (uint32_t i = 0; i < 3; ++i) {
+    EngineRig alone = rig_with({.block_tokens = kContext});
+    EXPECT_EQ(generations[i].tokens, alone->generate(requests[i], {}).value().tokens) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, WindowedCache, testing::ValuesIn(backends_under_test()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace realizar::test
