@@ -440,7 +440,7 @@ TEST(Scheduling, StreamsReadOnAnotherThreadLoseNothing) {
     const auto& got = tokens[stream.get()];
     ASSERT_LE(got.size(), expected.size());
     EXPECT_TRUE(std::equal(got.begin(), got.end(), expected.begin()));
-    if (stream->end()->reason != FinishReason::kCancelled) {
+    if (stream->end()->finish_reason != FinishReason::kCancelled) {
       EXPECT_EQ(got.size(), expected.size());
     }
   }
@@ -468,7 +468,7 @@ TEST(EngineThread, ARequestForNothingEndsOnAnIdleEngine) {
     ASSERT_TRUE(thread.submit(stream).ok());
     wait_until_read(thread, progress);
     ASSERT_NE(stream->end(), nullptr);
-    EXPECT_EQ(stream->end()->reason, FinishReason::kLength);
+    EXPECT_EQ(stream->end()->finish_reason, FinishReason::kLength);
   }
 }
 
@@ -507,7 +507,7 @@ TEST(Scheduling, AFullQueueAndASlowReaderAreTurnedAway) {
   ASSERT_NE(slow->end(), nullptr);
   EXPECT_EQ(n_tokens, 7u);
   EXPECT_TRUE(slow->end()->reader_was_slow);
-  EXPECT_EQ(slow->end()->reason, FinishReason::kCancelled);
+  EXPECT_EQ(slow->end()->finish_reason, FinishReason::kCancelled);
 }
 
 // The logits after token 2 are no prediction: whoever has it ends there, and nobody else.

@@ -13,6 +13,7 @@
 
 #include "realizar/request.h"
 #include "realizar/result.h"
+#include "realizar/text.h"
 #include "realizar/types.h"
 
 namespace realizar {
@@ -75,37 +76,6 @@ struct ModelInfo {
   std::string gpu_refusal;  // why "auto" did not take the GPU that this machine has; empty: it did, or has none
   std::string check;        // what the comparison that was asked for gave
 };
-
-// One turn of a conversation. role: "system", "user", "assistant", or another that the model's template knows.
-struct ChatMessage {
-  std::string role, content;
-};
-
-struct TextOptions {
-  std::vector<std::string> stop = {};  // stop strings, cut exactly
-  bool skip_special = true;
-  // Tells reasoning from the answer, where the model's chat template says how it is marked, and leaves the marks out.
-  bool split_reasoning = false;
-};
-
-// A piece of generated text with the token that completed it. A token may give no text yet.
-struct TextEvent {
-  std::string_view text;
-  const TokenEvent* token;  // null for further text of the same token, and for what was held back until the end
-  bool is_reasoning = false;
-};
-using TextCallback = std::function<bool(const TextEvent&)>;
-
-struct TextGeneration {
-  std::string text;
-  std::vector<TokenId> tokens;
-  FinishReason finish_reason;
-  GenerationStats stats;
-  std::string reasoning;  // of TextOptions::split_reasoning; `text` is the answer then
-};
-
-// What the request of this index gave, or why it gave nothing.
-using TextEndCallback = std::function<void(size_t idx, Result<TextGeneration> result)>;
 
 // One operation of a traced step.
 struct TraceEvent {

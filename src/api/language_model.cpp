@@ -1,8 +1,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "api/answer_text.h"
 #include "api/loaded_model.h"
+#include "api/text_builder.h"
 #include "api/trace_log.h"
 #include "realizar/engine.h"
 #include "text/utf8.h"
@@ -15,41 +15,6 @@ uint64_t now_ns() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
           .count());
 }
-
-// One answer's text, as its tokens come.
-class TextBuilder {
- public:
-  // `on_text` must outlive it.
-  TextBuilder(const text::Tokenizer& tokenizer, const std::string& template_source, std::span<const TokenId> prompt,
-              const TextOptions& options, const TextCallback& on_text)
-      : answer_(tokenizer, template_source, prompt, options), on_text_(on_text) {}
-
-  // False where no more is wanted: at a stop string, or by the callback.
-  bool push(const TokenEvent& token) { return give(answer_.push(token.id), &token) && !answer_.is_stopped(); }
-  TextGeneration finish(Generation generation) {
-    if (answer_.is_stopped() || generation.finish_reason != FinishReason::kCancelled) give(answer_.finish(), nullptr);
-    result_.tokens = std::move(generation.tokens);
-    result_.finish_reason = answer_.is_stopped() ? FinishReason::kStop : generation.finish_reason;
-    result_.stats = generation.stats;
-    return std::move(result_);
-  }
-
- private:
-  bool give(const std::vector<AnswerText::Piece>& pieces, const TokenEvent* token) {
-    for (const auto& piece : pieces) (piece.is_reasoning ? result_.reasoning : result_.text) += piece.text;
-    if (!on_text_) return true;
-    if (pieces.empty()) return token == nullptr || on_text_({"", token});
-    for (const auto& piece : pieces) {
-      if (!on_text_({piece.text, token, piece.is_reasoning})) return false;
-      token = nullptr;
-    }
-    return true;
-  }
-
-  AnswerText answer_;
-  const TextCallback& on_text_;
-  TextGeneration result_{};
-};
 
 }  // namespace
 
@@ -117,7 +82,8 @@ Result<std::vector<Generation>> LanguageModel::generate_all(std::span<const Requ
 Result<TextGeneration> LanguageModel::generate_text(const Request& request, const TextOptions& options,
                                                     const TextCallback& on_text) {
   RZ_TRY(const text::Tokenizer* tokenizer, impl_->loaded->require_tokenizer());
-  TextBuilder builder(*tokenizer, impl_->loaded->template_source.source, request.prompt, options, on_text);
+  RZ_TRY(const TextPlan plan, plan_text(options));
+  TextBuilder builder(*tokenizer, impl_->loaded->template_source.source, request.prompt, plan, on_text);
   RZ_TRY(Generation generation, generate(request, [&](const TokenEvent& token) { return builder.push(token); }));
   return builder.finish(std::move(generation));
 }
@@ -125,12 +91,13 @@ Result<TextGeneration> LanguageModel::generate_text(const Request& request, cons
 Status LanguageModel::generate_texts(std::span<const Request> requests, const TextOptions& options,
                                      const TextEndCallback& on_end) {
   RZ_TRY(const text::Tokenizer* tokenizer, impl_->loaded->require_tokenizer());
+  RZ_TRY(const TextPlan plan, plan_text(options));
   const TextCallback no_callback;
   std::vector<std::unique_ptr<TextBuilder>> builders(requests.size());
   const auto builder_of = [&](size_t idx) -> TextBuilder& {
     if (!builders[idx]) {
       builders[idx] = std::make_unique<TextBuilder>(*tokenizer, impl_->loaded->template_source.source,
-                                                    requests[idx].prompt, options, no_callback);
+                                                    requests[idx].prompt, plan, no_callback);
     }
     return *builders[idx];
   };

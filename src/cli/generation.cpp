@@ -21,7 +21,7 @@ double tokens_per_s(uint32_t n_tokens, double ms) {
 
 nlohmann::ordered_json token_event(const TextEvent& event) {
   nlohmann::ordered_json json{{"type", "token"}, {"text", event.text}};
-  if (event.is_reasoning) json["reasoning"] = true;
+  if (event.kind == TextKind::kReasoning) json["reasoning"] = true;
   if (event.token == nullptr) return json;
   json["id"] = to_index(event.token->id);
   json["index"] = event.token->index;
@@ -72,14 +72,16 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
   const auto on_text = [&](const TextEvent& event) {
     spinner.stop();
     if (event.token != nullptr) answer.token_ms.push_back(event.token->ms);
-    const bool is_hidden = options.hide_reasoning && event.is_reasoning;
+    const bool is_reasoning = event.kind == TextKind::kReasoning;
+    const bool is_hidden = options.hide_reasoning && is_reasoning;
     const bool written = options.json ? is_hidden || print_model_text(dump(token_event(event)) + '\n')
-                                      : print(view.show(event.text, event.is_reasoning));
+                                      : print(view.show(event.text, is_reasoning));
     answer.output_failed = !written;
     return written && !interrupt.interrupted();
   };
   RZ_TRY(answer.generation,
-         model.generate_text(request, TextOptions{options.stop, true, options.split_reasoning}, on_text));
+         model.generate_text(request, TextOptions{.stop = options.stop, .split_reasoning = options.split_reasoning},
+                             on_text));
   spinner.stop();
   answer.interrupted = interrupt.interrupted();
   if (!answer.output_failed) {

@@ -87,7 +87,7 @@ class PromptRun {
     for (size_t i = 0; i < lines.size(); ++i) add(i, lines[i]);
     const InterruptScope interrupt(model_);
     const Status status = model_.generate_texts(
-        requests_, TextOptions{options_.stop, true, options_.split_reasoning},
+        requests_, TextOptions{.stop = options_.stop, .split_reasoning = options_.split_reasoning},
         [this](size_t idx, Result<TextGeneration> result) { tell(prompt_of_request_[idx], std::move(result)); });
     if (!status.ok()) return fail(status.error());
     if (interrupt.interrupted()) return kInterrupted;

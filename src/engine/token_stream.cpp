@@ -12,14 +12,14 @@ TokenStream::TokenStream(Request request, uint32_t capacity)
       slots_(capacity + (request_.prompt_logprobs ? request_.prompt.size() : 0)),
       tops_(slots_.size() * request_.n_logprobs) {}
 
-std::optional<TokenStream::Token> TokenStream::pop() {
+std::optional<TokenEvent> TokenStream::pop() {
   const uint64_t n_read = n_read_.load(std::memory_order_relaxed);
   // The slot read before this one is given back only now: its `top` was valid until this call.
   if (n_read == n_written_.load(std::memory_order_acquire)) return std::nullopt;
   const size_t at = n_read % slots_.size();
   const Slot& slot = slots_[at];
   const auto top = std::span(tops_).subspan(at * request_.n_logprobs, slot.n_top);
-  const Token token{slot.id, slot.index, slot.logprob, slot.time, top, slot.is_prompt};
+  const TokenEvent token{slot.id, slot.index, slot.logprob, top, slot.is_prompt, slot.ms};
   n_read_.store(n_read + 1, std::memory_order_release);
   return token;
 }
@@ -40,14 +40,14 @@ bool TokenStream::on_token(const TokenEvent& event) {
   const size_t at = n_written % slots_.size();
   const auto n_top = static_cast<uint32_t>(std::min<size_t>(event.top.size(), request_.n_logprobs));
   std::copy_n(event.top.begin(), n_top, tops_.begin() + static_cast<std::ptrdiff_t>(at * request_.n_logprobs));
-  slots_[at] = {event.id, event.index, event.logprob, Sequence::Clock::now(), n_top, event.is_prompt};
+  slots_[at] = {event.id, event.index, event.logprob, n_top, event.is_prompt, event.ms};
   n_written_.store(n_written + 1, std::memory_order_release);
   announce();
   return true;
 }
 
 void TokenStream::on_end(const Ending& ending) noexcept {
-  end_.reason = ending.reason;
+  end_.finish_reason = ending.reason;
   end_.stop_token = ending.stop_token;
   end_.stats = ending.stats;
   const Status taken = caught([&] {
@@ -56,7 +56,7 @@ void TokenStream::on_end(const Ending& ending) noexcept {
     if (ending.error != nullptr) end_.error = *ending.error;
   });
   if (!taken.ok()) {
-    end_.reason = FinishReason::kError;
+    end_.finish_reason = FinishReason::kError;
     end_.error = taken.error();
   }
   end_.reader_was_slow = overflowed_;

@@ -20,21 +20,8 @@ class ReadyQueue;
 
 class TokenStream final : public RequestSink, public std::enable_shared_from_this<TokenStream> {
  public:
-  struct Token {
-    TokenId id;
-    uint32_t index;
-    std::optional<float> logprob;
-    Sequence::Clock::time_point time;   // when the engine had it
-    std::span<const TokenLogprob> top;  // valid until the next pop
-    bool is_prompt = false;
-  };
-  struct End {
-    FinishReason reason = FinishReason::kStop;
-    std::optional<TokenId> stop_token;
-    GenerationStats stats;
-    std::vector<float> embedding;
-    std::optional<Trace> trace;
-    std::optional<Error> error;
+  struct End : Generation {      // without the tokens, which were popped
+    std::optional<Error> error;  // of kError
     bool reader_was_slow = false;
   };
 
@@ -42,8 +29,8 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
   explicit TokenStream(Request request, uint32_t capacity = 128);
   const Request& request() const { return request_; }
 
-  // The reader's side. Tokens come first, then the end.
-  std::optional<Token> pop();
+  // The reader's side. Tokens come first, then the end. An event's `top` is valid until the next pop.
+  std::optional<TokenEvent> pop();
   // Once all tokens are popped and the request is over; null until then.
   const End* end() const;
   // What the reader wants done when it finds this stream ready; its own affair, the engine never calls it.
@@ -63,9 +50,9 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
     TokenId id;
     uint32_t index;
     std::optional<float> logprob;
-    Sequence::Clock::time_point time;
     uint32_t n_top;
     bool is_prompt;
+    double ms;
   };
 
   void announce();

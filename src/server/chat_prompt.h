@@ -13,7 +13,7 @@ namespace realizar::server {
 struct ChatPrompt {
   std::vector<TokenId> tokens;
   std::string text;
-  ChoiceOptions choice;                         // how the answer is to be split
+  text::AnswerOptions choice;                   // how the answer is to be split
   std::shared_ptr<TokenConstraint> constraint;  // to what it is held; null: nothing
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,34 +11,17 @@
 namespace realizar::server {
 namespace {
 
-// As OpenAI's API has it; no format of a call spells such a name in two ways.
-bool is_tool_name(const Json& name) {
-  if (!name.is_string()) return false;
-  const auto& text = name.get_ref<const std::string&>();
-  return !text.empty() && text.size() <= kMaxToolNameBytes && std::all_of(text.begin(), text.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
-  });
-}
-
 // Nullopt for what is no function.
 Result<std::optional<ChatTool>> read_tool(const Json& tool, const std::string& place) {
   if (!tool.is_object()) return wrong(place, "expected an object");
   const Json type = tool.value("type", Json("function"));
   if (!type.is_string()) return wrong(place + ".type", "expected a string");
   if (type != "function") return std::optional<ChatTool>();
-  const Json function = tool.value("function", Json());
-  const Json name = function.is_object() ? function.value("name", Json()) : Json();
-  if (!is_tool_name(name)) {
-    return wrong(place + ".function.name", fmt::format("expected 1 to {} letters, digits, _ and -, actual {}",
-                                                       kMaxToolNameBytes, shown(dump(name))));
-  }
-  Fields fields(function, place + ".function.");
-  const Json* parameters = fields.any("parameters");
-  if (parameters != nullptr && !parameters->is_object()) fields.fail("parameters", "expected a JSON Schema");
+  RZ_TRY(text::ToolSpec spec, text::read_tool_spec(tool, place));
+  Fields fields(tool["function"], place + ".function.");
   const bool is_strict = fields.boolean("strict").value_or(false);
   if (!fields.status().ok()) return fields.status().error();
-  const Json schema = parameters == nullptr ? Json::object() : *parameters;
-  return std::optional(ChatTool{{name.get<std::string>(), schema}, tool, place, is_strict});
+  return std::optional(ChatTool{std::move(spec), tool, place, is_strict});
 }
 
 Result<std::vector<ChatTool>> read_tools(Fields& body) {

@@ -9,8 +9,6 @@
 
 namespace realizar::server {
 
-inline constexpr size_t kMaxToolNameBytes = 64;
-
 struct ChatTool {
   text::ToolSpec spec;
   Json json;               // as the request has it, for the template

@@ -59,7 +59,6 @@ Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
     request.trace = wants_operations && call_.context.options.trace_operations;
     choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice));
   }
-  last_token_.resize(choices_.size());
   n_per_prompt_ = plan_.n_per_prompt > 0 ? plan_.n_per_prompt : choices_.size();
 }
 
@@ -98,7 +97,9 @@ void Completion::take_news() {
 
 void Completion::take_news_of(size_t choice_idx) {
   Choice& choice = *choices_[choice_idx];
-  ChoiceNews news = choice.take_news([&](Sequence::Clock::time_point time) { observe_token(choice_idx, time); });
+  ChoiceNews news = choice.take_news([this](const TokenEvent& token) {
+    if (token.index > 0) call_.context.metrics.observe_inter_token(model_->id, token.ms);
+  });
   if (news.ended) {
     ++n_ended_;
     observe_end(choice);
@@ -165,16 +166,12 @@ Error Completion::told_of(const Error& error, size_t choice_idx) const {
 std::optional<ApiError> Completion::error_of(size_t choice_idx) const {
   const TokenStream::End& end = choices_[choice_idx]->end();
   if (end.error) return to_api_error(told_of(*end.error, choice_idx));
-  if (end.reason == FinishReason::kDeadline) return ApiError{504, "the request's deadline has passed", "", "timeout"};
+  if (end.finish_reason == FinishReason::kDeadline)
+    return ApiError{504, "the request's deadline has passed", "", "timeout"};
   if (end.reader_was_slow) return ApiError{408, "the client reads too slowly", "", "slow_client"};
-  if (end.reason == FinishReason::kCancelled) return ApiError{503, "the server is shutting down", "", "shutting_down"};
+  if (end.finish_reason == FinishReason::kCancelled)
+    return ApiError{503, "the server is shutting down", "", "shutting_down"};
   return std::nullopt;
-}
-
-void Completion::observe_token(size_t choice_idx, Sequence::Clock::time_point time) {
-  auto& last = last_token_[choice_idx];
-  if (last) call_.context.metrics.observe_inter_token(model_->id, ms_between(*last, time));
-  last = time;
 }
 
 void Completion::observe_end(const Choice& choice) {

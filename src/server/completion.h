@@ -19,7 +19,7 @@ struct CompletionPlan {
   std::vector<Request> requests;  // one a choice
   size_t n_per_prompt = 0;        // neighbours that share a prompt; 0: all
   const char* prompt_field = "";  // which holds the prompts, where there may be several
-  ChoiceOptions choice;
+  text::AnswerOptions choice;
   std::unique_ptr<Speller> speller;
   bool stream = false;
   std::string logged_prompt;  // only where prompts are logged
@@ -47,7 +47,6 @@ class Completion {
   void take_news_of(size_t choice_idx);
   void begin_stream();
   void finish();
-  void observe_token(size_t choice_idx, Sequence::Clock::time_point time);
   void observe_end(const Choice& choice);
   void record_prompts();
   Error told_of(const Error& error, size_t choice_idx) const;
@@ -65,7 +64,6 @@ class Completion {
   CompletionPlan plan_;
   size_t n_per_prompt_ = 1;
   std::vector<std::unique_ptr<Choice>> choices_;
-  std::vector<std::optional<Sequence::Clock::time_point>> last_token_;  // of each choice
   size_t n_submitted_ = 0, n_ended_ = 0;
   bool done_ = false;
 };

@@ -17,7 +17,7 @@ std::string joined_name(std::string_view space, std::string_view name) {
   std::string joined;
   for (const char c : space) joined += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' ? c : '_';
   if (!joined.ends_with("__")) joined += "__";
-  return joined.append(name).substr(0, kMaxToolNameBytes);
+  return joined.append(name).substr(0, text::kMaxToolNameBytes);
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ std::string ToolNames::add(std::string_view space, std::string_view name) {
   std::string joined = plain;
   for (int i = 2; !space.empty() && is_taken(joined); ++i) {
     const std::string suffix = fmt::format("_{}", i);
-    joined = plain.substr(0, kMaxToolNameBytes - suffix.size()) + suffix;
+    joined = plain.substr(0, text::kMaxToolNameBytes - suffix.size()) + suffix;
   }
   entries_.push_back({{std::string(space), std::string(name)}, joined});
   return joined;

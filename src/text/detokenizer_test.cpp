@@ -6,43 +6,11 @@
 
 #include <random>
 
+#include "text/byte_tokenizer_rig.h"
 #include "text/utf8.h"
 
 namespace realizar::text {
 namespace {
-
-// A SentencePiece vocabulary: "<s>" is 0, byte b is 1 + b, then the given pieces.
-Tokenizer make_tokenizer(std::vector<std::string_view> pieces, bool add_space_prefix) {
-  static std::vector<std::string> byte_pieces;
-  if (byte_pieces.empty()) {
-    for (int b = 0; b < 256; ++b) {
-      char spelled[8];
-      std::snprintf(spelled, sizeof(spelled), "<0x%02X>", static_cast<unsigned>(b));
-      byte_pieces.push_back(spelled);
-    }
-  }
-  GgufVocab vocab;
-  vocab.model = "llama";
-  vocab.tokens = {"<s>"};
-  vocab.token_types = {3};
-  for (const std::string& piece : byte_pieces) {
-    vocab.tokens.push_back(piece);
-    vocab.token_types.push_back(6);
-  }
-  for (std::string_view piece : pieces) {
-    vocab.tokens.push_back(piece);
-    vocab.token_types.push_back(1);
-  }
-  vocab.scores.assign(vocab.tokens.size(), 0);
-  vocab.add_space_prefix = add_space_prefix;
-  auto tokenizer = Tokenizer::from_gguf(vocab);
-  EXPECT_TRUE(tokenizer.ok());
-  return std::move(*tokenizer);
-}
-
-TokenId byte_token(uint8_t byte) {
-  return TokenId{1 + byte};
-}
 
 // The text's bytes that are certain once so many tokens are there.
 size_t n_bytes_after(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, uint32_t n_tokens) {
@@ -78,7 +46,7 @@ std::string stream(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, 
 }
 
 TEST(StreamingDetokenizer, HoldsBackHalfACharacter) {
-  const Tokenizer tokenizer = make_tokenizer({}, false);
+  const Tokenizer tokenizer = make_byte_tokenizer({}, false);
   StreamingDetokenizer detokenizer(tokenizer, {});
   EXPECT_EQ(detokenizer.push(byte_token(0xE2)).text, "");
   EXPECT_EQ(detokenizer.push(byte_token(0x82)).text, "");
@@ -90,7 +58,7 @@ TEST(StreamingDetokenizer, HoldsBackHalfACharacter) {
 }
 
 TEST(StreamingDetokenizer, HoldsBackWhatMayBecomeAStopString) {
-  const Tokenizer tokenizer = make_tokenizer({"ab", "c", "abd"}, false);
+  const Tokenizer tokenizer = make_byte_tokenizer({"ab", "c", "abd"}, false);
   StreamingDetokenizer detokenizer(tokenizer, {"abc"});
   EXPECT_EQ(detokenizer.push(*tokenizer.find("ab")).text, "");
   EXPECT_EQ(detokenizer.push(*tokenizer.find("ab")).text, "ab");
@@ -101,7 +69,7 @@ TEST(StreamingDetokenizer, HoldsBackWhatMayBecomeAStopString) {
 }
 
 TEST(StreamingDetokenizer, TheStopStringThatBeginsFirstWins) {
-  const Tokenizer tokenizer = make_tokenizer({"ab", "cd", "e", "f"}, false);
+  const Tokenizer tokenizer = make_byte_tokenizer({"ab", "cd", "e", "f"}, false);
   const TokenId ab = *tokenizer.find("ab"), cd = *tokenizer.find("cd");
   EXPECT_EQ(stream(tokenizer, {ab, cd, *tokenizer.find("e")}, {"bcde", "cd"}), "a");
   EXPECT_EQ(stream(tokenizer, {ab, cd, *tokenizer.find("f")}, {"bcde", "cd"}), "ab");
@@ -109,7 +77,7 @@ TEST(StreamingDetokenizer, TheStopStringThatBeginsFirstWins) {
 }
 
 TEST(StreamingDetokenizer, AStopStringThatComesTooEarlyIsText) {
-  const Tokenizer tokenizer = make_tokenizer({"ab", "c"}, false);
+  const Tokenizer tokenizer = make_byte_tokenizer({"ab", "c"}, false);
   const TokenId ab = *tokenizer.find("ab"), c = *tokenizer.find("c");
   EXPECT_EQ(stream(tokenizer, {ab, c, ab, c, ab}, {"abc"}, 1), "");
   EXPECT_EQ(stream(tokenizer, {ab, c, ab, c, ab}, {"abc"}, 2), "abc");
@@ -119,7 +87,7 @@ TEST(StreamingDetokenizer, AStopStringThatComesTooEarlyIsText) {
 }
 
 TEST(StreamingDetokenizer, TakesOneSpaceOffTheStartOnly) {
-  const Tokenizer tokenizer = make_tokenizer({"\u2581a"}, true);
+  const Tokenizer tokenizer = make_byte_tokenizer({"\u2581a"}, true);
   const TokenId a = *tokenizer.find("\u2581a");
   EXPECT_EQ(stream(tokenizer, {TokenId{0}, a, a}, {}), "a a");
 }
@@ -127,7 +95,8 @@ TEST(StreamingDetokenizer, TakesOneSpaceOffTheStartOnly) {
 TEST(StreamingDetokenizer, EqualsDecodingAtOnce) {
   std::mt19937 random(7);
   for (bool add_space_prefix : {false, true}) {
-    const Tokenizer tokenizer = make_tokenizer({"\u2581a", "ab", "ba", "\u2581", "\u20AC", "aab"}, add_space_prefix);
+    const Tokenizer tokenizer =
+        make_byte_tokenizer({"\u2581a", "ab", "ba", "\u2581", "\u20AC", "aab"}, add_space_prefix);
     const std::vector<TokenId> choices = {TokenId{0},       TokenId{257},     TokenId{258},    TokenId{259},
                                           TokenId{260},     TokenId{261},     TokenId{262},    TokenId{100000},
                                           byte_token('a'),  byte_token('b'),  byte_token(' '), byte_token(0xE2),

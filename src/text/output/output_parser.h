@@ -15,22 +15,18 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "realizar/text.h"
 #include "text/output/output_format.h"
+#include "text/output/tool_spec.h"
 
 namespace realizar::text {
 
-struct ToolSpec {
-  std::string name;
-  nlohmann::ordered_json parameters;  // JSON Schema of the arguments object; types the arguments of XML-like formats
-};
-
 struct OutputEvent {
-  enum class Kind { kReasoning, kContent, kToolCallBegin, kToolCallArguments, kToolCallEnd };
+  using Kind = TextKind;
   Kind kind = Kind::kContent;
   size_t call_idx = 0;  // of calls: 0, 1, 2 in order
   std::string text;     // the reasoning, the content, the call's name, or a piece of its arguments' JSON

@@ -2,47 +2,41 @@
 // per answer.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "realizar/types.h"
 #include "text/output/output_parser.h"
 
-namespace realizar::server {
-
-struct TokenInfo {
-  TokenId id;
-  std::string bytes;  // the token's own
-  float logprob = 0;
-  struct Top {
-    TokenId id;
-    std::string bytes;
-    float logprob;
-  };
-  std::vector<Top> top;
-};
+namespace realizar::text {
 
 class ContentTokens {
  public:
-  // `begin`: where in the answer's text that of the token begins.
-  void add(TokenInfo info, size_t begin);
+  // `idx`: the token, counted from 0. `begin`: where in the answer's text its own text begins.
+  void add(uint32_t idx, size_t begin);
   // `text` is what the answer's text goes on with, and `events` what a parser has made of it. Gives each token of
   // content once, also one that has only a part in it.
-  std::vector<TokenInfo> take(std::string_view text, const std::vector<text::OutputEvent>& events);
+  std::vector<uint32_t> take(std::string_view text, const std::vector<OutputEvent>& events);
+  // The first token of which it is open whether it is content.
+  std::optional<uint32_t> first_waiting() const {
+    return waiting_.empty() ? std::nullopt : std::optional(waiting_.front().idx);
+  }
 
  private:
   struct Span {
     size_t begin, end;
     bool is_content;
   };
-  std::vector<Span> spans_of(const std::vector<text::OutputEvent>& events) const;
-  void release(const Span& span, std::vector<TokenInfo>& content);
+  std::vector<Span> spans_of(const std::vector<OutputEvent>& events) const;
+  void release(const Span& span, std::vector<uint32_t>& content);
   size_t end_of_first() const;
 
   struct Waiting {
-    TokenInfo info;
+    uint32_t idx;
     size_t begin;
   };
   std::deque<Waiting> waiting_;
@@ -50,4 +44,4 @@ class ContentTokens {
   size_t n_before_ = 0;  // bytes of text before it
 };
 
-}  // namespace realizar::server
+}  // namespace realizar::text

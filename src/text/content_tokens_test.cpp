@@ -1,13 +1,12 @@
-#include "server/content_tokens.h"
+#include "text/content_tokens.h"
 
 #include <gtest/gtest.h>
 
 #include <utility>
 
-namespace realizar::server {
+namespace realizar::text {
 namespace {
 
-using text::OutputEvent;
 using EventKind = OutputEvent::Kind;
 
 OutputEvent content(std::string text) {
@@ -18,31 +17,35 @@ OutputEvent reasoning(std::string text) {
 }
 
 // Tokens that come one by one, each with what a parser makes of the text so far.
-class Answer {
+class TokensOfAnAnswer {
  public:
   // The texts of the tokens that are content with it, each with a bar after it.
   std::string push(const std::string& token, const std::vector<OutputEvent>& events) {
-    tokens_.add({TokenId{0}, token, 0, {}}, n_bytes_);
+    add_part(token);
     n_bytes_ += token.size();
-    return joined(tokens_.take(token, events));
+    return joined(content_tokens_.take(token, events));
   }
-  std::string finish(const std::vector<OutputEvent>& events) { return joined(tokens_.take("", events)); }
+  std::string finish(const std::vector<OutputEvent>& events) { return joined(content_tokens_.take("", events)); }
   // A token that is only a part of a character.
-  void add_part(const std::string& token) { tokens_.add({TokenId{0}, token, 0, {}}, n_bytes_); }
+  void add_part(const std::string& token) {
+    content_tokens_.add(static_cast<uint32_t>(tokens_.size()), n_bytes_);
+    tokens_.push_back(token);
+  }
 
  private:
-  static std::string joined(const std::vector<TokenInfo>& infos) {
+  std::string joined(const std::vector<uint32_t>& idxs) const {
     std::string all;
-    for (const TokenInfo& info : infos) all += info.bytes + "|";
+    for (const uint32_t idx : idxs) all += tokens_[idx] + "|";
     return all;
   }
 
-  ContentTokens tokens_;
+  ContentTokens content_tokens_;
+  std::vector<std::string> tokens_;
   size_t n_bytes_ = 0;
 };
 
 TEST(ContentTokens, AreAllWhereThereIsNothingElse) {
-  Answer answer;
+  TokensOfAnAnswer answer;
   EXPECT_EQ(answer.push("The", {content("The")}), "The|");
   EXPECT_EQ(answer.push(" ", {}), "");
   EXPECT_EQ(answer.push("end", {content(" end")}), " |end|");
@@ -51,7 +54,7 @@ TEST(ContentTokens, AreAllWhereThereIsNothingElse) {
 }
 
 TEST(ContentTokens, AreNeitherReasoningNorMarks) {
-  Answer answer;
+  TokensOfAnAnswer answer;
   EXPECT_EQ(answer.push("<think>", {}), "");
   EXPECT_EQ(answer.push("so so", {reasoning("so so")}), "");
   EXPECT_EQ(answer.push(" it", {reasoning(" it")}), "");
@@ -66,14 +69,14 @@ TEST(ContentTokens, AreNeitherReasoningNorMarks) {
 }
 
 TEST(ContentTokens, MayHaveAPartInAMark) {
-  Answer answer;
+  TokensOfAnAnswer answer;
   EXPECT_EQ(answer.push("why</think>Be", {reasoning("why"), content("Be")}), "why</think>Be|");
   EXPECT_EQ(answer.push("cause<to", {content("cause")}), "cause<to|");
   EXPECT_EQ(answer.push("y>", {content("<toy>")}), "y>|");
 }
 
 TEST(ContentTokens, MayBePartsOfACharacter) {
-  Answer answer;
+  TokensOfAnAnswer answer;
   EXPECT_EQ(answer.push("a", {content("a")}), "a|");
   answer.add_part("\xe2");
   answer.add_part("\x82");
@@ -82,10 +85,10 @@ TEST(ContentTokens, MayBePartsOfACharacter) {
 
 // A mark between two pieces was dropped, and the pieces are one event.
 TEST(ContentTokens, MayStandAroundAMark) {
-  Answer answer;
+  TokensOfAnAnswer answer;
   EXPECT_EQ(answer.push("a<|end|>b", {content("ab")}), "a<|end|>b|");
   EXPECT_EQ(answer.push("c", {content("c")}), "c|");
 }
 
 }  // namespace
-}  // namespace realizar::server
+}  // namespace realizar::text

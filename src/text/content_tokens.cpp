@@ -1,20 +1,19 @@
-#include "server/content_tokens.h"
+#include "text/content_tokens.h"
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
-namespace realizar::server {
+namespace realizar::text {
 
-using Kind = text::OutputEvent::Kind;
+using Kind = OutputEvent::Kind;
 
-void ContentTokens::add(TokenInfo info, size_t begin) {
-  waiting_.push_back({std::move(info), begin});
+void ContentTokens::add(uint32_t idx, size_t begin) {
+  waiting_.push_back({idx, begin});
 }
 
-std::vector<TokenInfo> ContentTokens::take(std::string_view text, const std::vector<text::OutputEvent>& events) {
+std::vector<uint32_t> ContentTokens::take(std::string_view text, const std::vector<OutputEvent>& events) {
   text_ += text;
-  std::vector<TokenInfo> content;
+  std::vector<uint32_t> content;
   const std::vector<Span> spans = spans_of(events);
   for (const Span& span : spans) release(span, content);
   if (!spans.empty()) {
@@ -26,7 +25,7 @@ std::vector<TokenInfo> ContentTokens::take(std::string_view text, const std::vec
 
 // Reasoning and content are told as they stand in the text, and as soon as they are certain: what precedes them is
 // marks and calls, what follows them is at most the beginning of a mark. So each is looked for from the end.
-std::vector<ContentTokens::Span> ContentTokens::spans_of(const std::vector<text::OutputEvent>& events) const {
+std::vector<ContentTokens::Span> ContentTokens::spans_of(const std::vector<OutputEvent>& events) const {
   std::vector<Span> spans;
   size_t end = text_.size();
   for (auto event = events.rbegin(); event != events.rend(); ++event) {
@@ -42,11 +41,11 @@ std::vector<ContentTokens::Span> ContentTokens::spans_of(const std::vector<text:
   return spans;
 }
 
-void ContentTokens::release(const Span& span, std::vector<TokenInfo>& content) {
+void ContentTokens::release(const Span& span, std::vector<uint32_t>& content) {
   for (; !waiting_.empty() && waiting_.front().begin < span.end; waiting_.pop_front()) {
     // Content may follow the reasoning in the same token.
     if (!span.is_content && end_of_first() > span.end) return;
-    if (span.is_content && end_of_first() > span.begin) content.push_back(std::move(waiting_.front().info));
+    if (span.is_content && end_of_first() > span.begin) content.push_back(waiting_.front().idx);
   }
 }
 
@@ -57,4 +56,4 @@ size_t ContentTokens::end_of_first() const {
   return next == waiting_.end() ? std::numeric_limits<size_t>::max() : next->begin;
 }
 
-}  // namespace realizar::server
+}  // namespace realizar::text

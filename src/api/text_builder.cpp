@@ -1,0 +1,74 @@
+#include "api/text_builder.h"
+
+#include <utility>
+
+namespace realizar {
+
+namespace {
+
+text::AnswerOptions options_for(const TextPlan& plan, const text::Tokenizer& tokenizer,
+                                std::string_view template_source, std::span<const TokenId> prompt) {
+  text::AnswerOptions options = plan.answer;
+  if (plan.has_parts) text::detect_parts(options, tokenizer, template_source, prompt);
+  return options;
+}
+
+}  // namespace
+
+Result<TextPlan> plan_text(const TextOptions& options) {
+  TextPlan plan{{.stop = options.stop, .skip_special = options.skip_special}, options.split_reasoning};
+  if (options.tools_json.empty()) return plan;
+  RZ_TRY(plan.answer.tools, text::read_tool_specs(options.tools_json));
+  plan.has_parts = plan.has_parts || !plan.answer.tools.empty();
+  return plan;
+}
+
+TextBuilder::TextBuilder(const text::Tokenizer& tokenizer, std::string_view template_source,
+                         std::span<const TokenId> prompt, const TextPlan& plan, const TextCallback& on_text)
+    : answer_(tokenizer, options_for(plan, tokenizer, template_source, prompt)), on_text_(on_text) {}
+
+bool TextBuilder::push(const TokenEvent& token) {
+  return tell(answer_.push(token.id).events, &token) && !answer_.is_stopped();
+}
+
+TextGeneration TextBuilder::finish(Generation generation) {
+  // Who has cancelled the answer wants no more of it.
+  if (answer_.is_stopped() || generation.finish_reason != FinishReason::kCancelled) {
+    tell(answer_.finish(generation.finish_reason).events, nullptr);
+    generation.finish_reason = answer_.reason();
+  }
+  static_cast<Generation&>(result_) = std::move(generation);
+  return std::move(result_);
+}
+
+bool TextBuilder::tell(const std::vector<text::OutputEvent>& events, const TokenEvent* token) {
+  for (const auto& event : events) keep(event);
+  if (!on_text_) return true;
+  if (events.empty()) return token == nullptr || on_text_({"", token});
+  for (const auto& event : events) {
+    if (!on_text_({event.text, token, event.kind, event.call_idx})) return false;
+    token = nullptr;
+  }
+  return true;
+}
+
+void TextBuilder::keep(const text::OutputEvent& event) {
+  switch (event.kind) {
+    case TextKind::kReasoning:
+      result_.reasoning += event.text;
+      return;
+    case TextKind::kContent:
+      result_.text += event.text;
+      return;
+    case TextKind::kToolCallBegin:
+      result_.calls.push_back({event.text, ""});
+      return;
+    case TextKind::kToolCallArguments:
+      if (!result_.calls.empty()) result_.calls.back().arguments_json += event.text;
+      return;
+    case TextKind::kToolCallEnd:
+      return;
+  }
+}
+
+}  // namespace realizar

@@ -1,0 +1,105 @@
+#include "text/answer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace realizar::text {
+
+using Kind = OutputEvent::Kind;
+
+void detect_parts(AnswerOptions& options, const Tokenizer& tokenizer, std::string_view template_source,
+                  std::span<const TokenId> prompt) {
+  OutputFormat format = detect_output_format(template_source);
+  // Channels are more than calls, since they say what is reasoning.
+  if (options.tools.empty() && format.tools != ToolFormat::kGptOss) format.tools = ToolFormat::kNone;
+  constexpr size_t kMaxMarkTokens = 32;
+  const auto end = prompt.last(std::min(prompt.size(), kMaxMarkTokens));
+  options.starts_in_reasoning = prompt_opens_reasoning(format, tokenizer.decode(end, {.skip_special = false}));
+  options.format = std::move(format);
+}
+
+Answer::Answer(const Tokenizer& tokenizer, const AnswerOptions& options)
+    : detokenizer_(tokenizer, options.stop, {.skip_special = options.skip_special},
+                   options.format ? marker_tokens(*options.format, tokenizer) : std::vector<TokenId>{},
+                   options.min_tokens),
+      one_call_(options.one_call),
+      in_reasoning_(options.starts_in_reasoning),
+      tells_tokens_(options.tells_tokens) {
+  if (options.format) parser_.emplace(*options.format, options.tools, options.starts_in_reasoning);
+  if (options.content_tokens_only) content_tokens_.emplace();
+}
+
+AnswerPart Answer::push(TokenId id) {
+  AnswerPart part;
+  if (tells_tokens_ && content_tokens_) content_tokens_->add(n_tokens_, detokenizer_.n_text_bytes());
+  if (tells_tokens_ && !content_tokens_) held_tokens_.push_back({n_tokens_, detokenizer_.n_text_bytes()});
+  ++n_tokens_;
+  if (in_reasoning_) ++n_reasoning_tokens_;
+  auto output = detokenizer_.push(id);
+  take_text(std::move(output.text), part);
+  release_tokens(part);
+  is_stopped_ = is_stopped_ || output.stopped;
+  return part;
+}
+
+AnswerPart Answer::finish(FinishReason reason) {
+  AnswerPart part;
+  if (!is_stopped_) {
+    auto rest = detokenizer_.finish();
+    is_stopped_ = rest.stopped;
+    take_text(std::move(rest.text), part);
+    release_tokens(part);
+  }
+  reason_ = is_stopped_ ? FinishReason::kStop : reason;
+  if (!parser_) return part;
+  auto events = parser_->finish();
+  // A call that was cut has no end.
+  if (is_cut()) std::erase_if(events, [](const OutputEvent& event) { return event.kind == Kind::kToolCallEnd; });
+  take_events({}, std::move(events), part);
+  return part;
+}
+
+bool Answer::is_cut() const {
+  return reason_ == FinishReason::kLength || reason_ == FinishReason::kContext;
+}
+
+uint32_t Answer::first_open_token() const {
+  if (content_tokens_) return content_tokens_->first_waiting().value_or(n_tokens_);
+  return held_tokens_.empty() ? n_tokens_ : held_tokens_.front().idx;
+}
+
+void Answer::take_text(std::string text, AnswerPart& part) {
+  if (text.empty()) return;
+  std::vector<OutputEvent> events;
+  if (parser_) {
+    events = parser_->push(text);
+  } else {
+    events.push_back({Kind::kContent, 0, text});
+  }
+  take_events(text, std::move(events), part);
+}
+
+void Answer::take_events(std::string_view text, std::vector<OutputEvent> events, AnswerPart& part) {
+  if (content_tokens_) {
+    for (const uint32_t idx : content_tokens_->take(text, events)) part.tokens.push_back(idx);
+  }
+  for (OutputEvent& event : events) {
+    if (one_call_ && is_stopped_) return;
+    is_stopped_ = is_stopped_ || (one_call_ && event.kind == Kind::kToolCallEnd);
+    in_reasoning_ = event.kind == Kind::kReasoning;
+    has_calls_ = has_calls_ || event.kind == Kind::kToolCallBegin;
+    part.events.push_back(std::move(event));
+  }
+}
+
+// A token is part of the answer once some of its text is; of a stop string, none ever is.
+void Answer::release_tokens(AnswerPart& part) {
+  const auto is_certain = [this](const HeldToken& held) {
+    return held.begin < detokenizer_.n_given_bytes() || !detokenizer_.holds_back();
+  };
+  for (; !held_tokens_.empty() && is_certain(held_tokens_.front()); held_tokens_.pop_front()) {
+    part.tokens.push_back(held_tokens_.front().idx);
+  }
+}
+
+}  // namespace realizar::text

@@ -1,0 +1,87 @@
+// One answer's text side: token ids in; reasoning, content, tool calls and how it ended out. The server, the library
+// and the command line read every answer through this class. One per answer; not thread-safe. Never fails.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "realizar/request.h"
+#include "text/content_tokens.h"
+#include "text/detokenizer.h"
+#include "text/output/output_parser.h"
+
+namespace realizar::text {
+
+struct AnswerOptions {
+  std::vector<std::string> stop = {};  // strings that end the answer, and are no part of it
+  uint32_t min_tokens = 0;             // within which none of them ends it
+  bool skip_special = true;            // control tokens give no text
+  // How the model marks reasoning and calls; absent: all text is content.
+  std::optional<OutputFormat> format = {};
+  std::vector<ToolSpec> tools = {};
+  bool starts_in_reasoning = false;
+  bool one_call = false;             // the answer ends with its first tool call
+  bool tells_tokens = false;         // AnswerPart::tokens are told,
+  bool content_tokens_only = false;  // and of these none of reasoning and calls
+};
+
+// Has the answer split into its parts, as the model's chat template marks them. `prompt` may end with reasoning opened.
+// Where the options have no tools, calls stay text.
+void detect_parts(AnswerOptions& options, const Tokenizer& tokenizer, std::string_view template_source,
+                  std::span<const TokenId> prompt);
+
+// What is new since the last call.
+struct AnswerPart {
+  std::vector<OutputEvent> events;
+  std::vector<uint32_t> tokens;  // generated tokens, counted from 0, of which some text is now part of the answer
+};
+
+class Answer {
+ public:
+  // `tokenizer` must outlive this.
+  Answer(const Tokenizer& tokenizer, const AnswerOptions& options);
+
+  // What is certain once the token is there; may be nothing.
+  AnswerPart push(TokenId id);
+  // What was held back, at the end of the generation; call once, then no more. `reason`: the engine's.
+  AnswerPart finish(FinishReason reason);
+
+  // The text has ended the answer, at a stop string or after its one call: later tokens are no part of it.
+  bool is_stopped() const { return is_stopped_; }
+  // After finish: it ended at its limit of tokens, or at the context's.
+  bool is_cut() const;
+  // After finish; kStop where the text has ended the answer.
+  FinishReason reason() const { return reason_; }
+  bool has_calls() const { return has_calls_; }
+  uint32_t n_tokens() const { return n_tokens_; }
+  uint32_t n_reasoning_tokens() const { return n_reasoning_tokens_; }
+  // Of the tokens before this one it is known whether they are part of the answer.
+  uint32_t first_open_token() const;
+
+ private:
+  void take_text(std::string text, AnswerPart& part);
+  void take_events(std::string_view text, std::vector<OutputEvent> events, AnswerPart& part);
+  void release_tokens(AnswerPart& part);
+
+  StreamingDetokenizer detokenizer_;
+  std::optional<OutputParser> parser_;
+  const bool one_call_;
+  bool is_stopped_ = false, has_calls_ = false, in_reasoning_;
+  FinishReason reason_ = FinishReason::kStop;
+  uint32_t n_tokens_ = 0, n_reasoning_tokens_ = 0;
+  // Tokens whose text is held back, since it may yet be of a stop string, and where in the text each begins.
+  struct HeldToken {
+    uint32_t idx;
+    size_t begin;
+  };
+  std::deque<HeldToken> held_tokens_;
+  std::optional<ContentTokens> content_tokens_;  // in place of held_tokens_
+  const bool tells_tokens_;
+};
+
+}  // namespace realizar::text

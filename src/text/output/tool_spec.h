@@ -1,0 +1,26 @@
+// A tool that a chat model may call, as its calls are read.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "realizar/result.h"
+
+namespace realizar::text {
+
+inline constexpr size_t kMaxToolNameBytes = 64;
+
+struct ToolSpec {
+  std::string name;
+  nlohmann::ordered_json parameters;  // JSON Schema of the arguments object; types the arguments of XML-like formats
+};
+
+// Reads the member "function" of a tool as OpenAI's API has it. `place`: where the tool stands, e.g. "tools[2]", for
+// messages. Errors: InvalidArgument whose subject is the field.
+Result<ToolSpec> read_tool_spec(const nlohmann::ordered_json& tool, const std::string& place);
+// Those of a JSON array of tools; tools that are no functions are left out. Errors: InvalidArgument.
+Result<std::vector<ToolSpec>> read_tool_specs(std::string_view tools_json);
+
+}  // namespace realizar::text
