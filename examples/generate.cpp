@@ -1,19 +1,24 @@
 // Answers one prompt with the C++ interface: generate_cpp MODEL PROMPT
 #include <cstdio>
+#include <utility>
 
 #include "realizar/engine.h"
 
 namespace {
 
 realizar::Status answer(const char* path, const char* prompt) {
-  RZ_TRY(realizar::LanguageModel model, realizar::LanguageModel::load(path));
+  auto model = realizar::LanguageModel::load(path);
+  if (!model.ok()) return model.error();
+  auto tokens = model->chat_prompt({{"user", prompt}});
+  if (!tokens.ok()) return tokens.error();
   realizar::Request request;
-  RZ_TRY(request.prompt, model.chat_prompt({{"user", prompt}}));
+  request.prompt = std::move(*tokens);
   request.sampling.temperature = 0;
-  RZ_TRY(const auto result, model.generate_text(request, {}, [](const realizar::TextEvent& event) {
+  const auto result = model->generate_text(request, {}, [](const realizar::TextEvent& event) {
     return std::fwrite(event.text.data(), 1, event.text.size(), stdout) == event.text.size();
-  }));
-  std::printf("\n(%zu tokens)\n", result.tokens.size());
+  });
+  if (!result.ok()) return result.error();
+  std::printf("\n(%zu tokens)\n", result->tokens.size());
   return {};
 }
 

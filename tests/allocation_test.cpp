@@ -16,7 +16,7 @@ constexpr const char* kModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tin
 
 // Allocations between the 10th and the 110th token.
 long allocations_while_decoding(const SamplingParams& sampling, uint32_t n_logprobs, LoadOptions options = {}) {
-  options.n_threads = 2;
+  options.cpu.n_threads = 2;
   auto model = LanguageModel::load(kModel, options);
   EXPECT_TRUE(model.ok());
   Request request;
@@ -42,7 +42,7 @@ long allocations_while_decoding(const SamplingParams& sampling, uint32_t n_logpr
 // have news.
 TEST(Allocation, AServersTokensOnTheirWayAllocateNothing) {
   LoadOptions options;
-  options.n_threads = 1;
+  options.cpu.n_threads = 1;
   const auto loaded = LoadedModel::load(kModel, options);
   ASSERT_TRUE(loaded.ok());
   Request request;
@@ -91,7 +91,7 @@ class GrammarConstraint final : public TokenConstraint {
 // States of the grammar that are met for the first time are worked out then; those that are known cost nothing.
 TEST(Allocation, AConstraintAllocatesNothingAtStatesThatWereMetBefore) {
   LoadOptions options;
-  options.n_threads = 1;
+  options.cpu.n_threads = 1;
   const auto loaded = LoadedModel::load(kModel, options);
   ASSERT_TRUE(loaded.ok());
   std::vector<std::string> bytes;
@@ -134,8 +134,8 @@ TEST(Allocation, GuessingAllocatesNothing) {
   SamplingParams greedy;
   greedy.temperature = 0;
   LoadOptions from_text, from_model;
-  from_text.n_draft = 3;
-  from_model.draft_path = kModel;
+  from_text.draft.n_tokens = 3;
+  from_model.draft.path = kModel;
   EXPECT_EQ(allocations_while_decoding(greedy, 0, from_text), 0);
   EXPECT_EQ(allocations_while_decoding(greedy, 0, from_model), 0);
 }

@@ -316,7 +316,7 @@ class Thinking(Case):
     def test_is_marked_in_a_pipe_and_can_be_hidden(self):
         ask = ["run", self.model, "--temperature", "0", self.PROMPT]
         self.assertEqual(self.run_it(*ask), "<think>\ncapital of France\n</think>\n\nParis.\n")
-        self.assertEqual(self.run_it(*ask, "--hide-thinking"), "Paris.\n")
+        self.assertEqual(self.run_it(*ask, "--hide-reasoning"), "Paris.\n")
         events = [json.loads(line) for line in self.run_it(*ask, "--json").splitlines()][:-1]
         self.assertEqual("".join(e["text"] for e in events if e.get("reasoning")), "capital of France")
         self.assertEqual("".join(e["text"] for e in events if not e.get("reasoning")), "Paris.")

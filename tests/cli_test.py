@@ -159,7 +159,7 @@ class Run(Case):
                      '{"promt": "x"}', "{broken", json.dumps({"prompt": PROMPT, "max_tokens": 1})]
             pathlib.Path(file).write_text("\n".join(lines) + "\n")
             for parallel in "1", "3":
-                result = realizar("run", "--temperature", "0", "--ctx", "256", "--prompts", file, "--parallel", parallel)
+                result = realizar("run", "--temperature", "0", "--ctx", "256", "--prompts", file, "--max-seqs", parallel)
                 self.assertEqual(result.returncode, 1)
                 answers = [json.loads(line) for line in result.stdout.decode().splitlines()]
                 self.assertEqual([answer["index"] for answer in answers], list(range(6)))

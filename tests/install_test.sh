@@ -60,7 +60,7 @@ expect_paris "docs/library.md's C program" "$text"
 
 cmake -G Ninja -S "$root/examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$work/examples" >/dev/null
-for example in generate_cpp generate_c; do
+for example in generate_cpp generate_c session_cpp session_c; do
   expect_paris $example "$("$work/examples/$example" "$model" "$question")"
   "$work/examples/$example" "$model" $'two\n"lines"' > /dev/null || fail "$example refuses a prompt of two lines"
 done

@@ -103,6 +103,8 @@ class Document(unittest.TestCase):
         for file in (ROOT / "src/server").rglob("*.cpp"):
             if not file.stem.endswith("_test"):
                 read |= set(re.findall(r'(?:ields?|body)\.(?:any|array|boolean|integer|number|object|text)\("(\w+)"', file.read_text()))
+        parameters = (ROOT / "src/sampling/parameters.h").read_text()
+        read |= set(re.findall(r'\.(?:name|other_field) = "(\w+)"', parameters))
         self.assertGreater(len(read), 30)
         self.assertEqual(sorted(read - described), [])
 

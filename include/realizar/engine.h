@@ -11,53 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include "realizar/options.h"
 #include "realizar/request.h"
 #include "realizar/result.h"
 #include "realizar/text.h"
 #include "realizar/types.h"
 
 namespace realizar {
-
-struct LoadOptions {
-  // "auto": the GPU where there is one that can run the model, else the CPU. "cuda", "cpu" or "reference": that or an
-  // error.
-  std::string backend = "auto";
-  std::vector<uint32_t> devices;  // GPUs; empty: the first, and as many others as the model needs
-  // How several GPUs share the model: "layer": each has some of the layers, and they take turns. "tensor": each has a
-  // part of every layer, and they compute together, by way of NVIDIA's NCCL; only for GPUs that `devices` names.
-  std::string split = "layer";
-  std::optional<uint32_t> n_gpu_layers;  // layers that stay in the GPUs' memory; absent: as many as fit
-  uint64_t gpu_memory_mb = 0;            // of each GPU's memory to use; 0: what is free
-  // Layers that find no place on GPUs are brought there in each step, from at most so much of the host's memory; 0:
-  // three quarters of what is available. More than that is read from a file without a name in layer_dir, which is made
-  // where there is none. Empty: there is no such file, and 0 is no bound.
-  uint64_t host_memory_mb = 0;
-  std::string layer_dir = {};
-  uint64_t host_cache_mb = 1024;  // of the host's memory, for cached prefixes that the GPU has no room for
-  std::string choose = "device";  // who draws tokens where the GPU can: "device", or "host" from the logits
-  // Between requests, compute answers again as parts of prompts where that has an arithmetic of its own (AMX, GPUs), so
-  // that the next turn of a chat finds them cached: a server by itself, others by idle_step.
-  bool idle_prefill = true;
-  bool warm_up = false;  // run steps of every usual size, so that the first requests take no longer
-  bool check = false;    // compare the logits of a short prompt with another backend's
-  // Kernels of the cpu backend: "auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon",
-  // "dotprod", "i8mm".
-  std::string isa = "auto";
-  uint32_t n_threads = 0;           // 0: all cores that the process may use
-  uint32_t n_ctx = 0;               // positions; 0: what the model was trained for, at most 8192
-  std::string kv_type = "f16";      // "f32", "f16", "bf16", "q8_0", "fp8"
-  uint32_t max_seqs = 1;            // requests that run together
-  uint32_t max_batch_tokens = 512;  // tokens a step, of prompts for the most part; at least max_seqs
-  uint32_t max_bulk_beside = 0;     // prompt tokens of a step in which others decode; 0: what keeps their pace even
-  uint32_t kv_tokens = 0;           // positions that the KV cache holds in all; 0: kv_contexts whole contexts
-  uint32_t kv_contexts = 0;         // 0: one for each of max_seqs
-  bool global_priority = false;     // a request's priority counts against all others, not against its tenant's alone
-  uint32_t n_draft = 0;             // tokens guessed and verified together; 0: none
-  bool hash_weights = false;        // while they are read, for cached prefixes that are kept in a file
-  std::string draft_path;  // a smaller model with the same vocabulary that guesses; empty: the text so far does
-  // Bytes done and in all; false ends the loading with Cancelled.
-  std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress;
-};
 
 // What a device holds of a model. Of the host's own memory total_bytes and free_bytes are 0: they are not told.
 struct DeviceInfo {
@@ -150,8 +110,9 @@ class LanguageModel {
   std::vector<TraceEvent> trace_events() const;
   void clear_trace();
 
- private:
   struct Impl;
+
+ private:
   explicit LanguageModel(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -3,7 +3,8 @@
  * Every function that can fail gives a null pointer or a negative number; rz_last_error then says why, for the calling
  * thread. A null pointer where a value is needed is such an error. One rz_model is used by one thread at a time, except
  * rz_cancel, which any thread may call while rz_generate, rz_generate_batch or rz_embed runs. A callback may call
- * rz_cancel and what takes a const rz_model; of the others rz_free must not be called there, and the rest fail. */
+ * rz_cancel and what takes a const rz_model; of the others rz_free must not be called there, and the rest fail. A
+ * session (rz_session_open) runs many requests at once, and any thread may use it. */
 #ifndef REALIZAR_H
 #define REALIZAR_H
 
@@ -76,7 +77,8 @@ enum {
   RZ_FINISH_STOP = 0,      /* an end token, a stop token or a stop string */
   RZ_FINISH_LENGTH = 1,    /* max_tokens */
   RZ_FINISH_CONTEXT = 2,   /* the context is full */
-  RZ_FINISH_CANCELLED = 3, /* by rz_cancel or a callback */
+  RZ_FINISH_CANCELLED = 3, /* by rz_cancel, rz_session_cancel or a callback */
+  RZ_FINISH_DEADLINE = 4,  /* timeout_ms of rz_request have passed */
   RZ_FINISH_ERROR = 5      /* of a batch: this prompt failed */
 };
 
@@ -119,7 +121,8 @@ typedef struct rz_parameter {
   double value;
 } rz_parameter;
 
-/* How text is generated; get the model's recommendation from rz_default_generate_options. */
+/* How rz_generate and rz_generate_batch generate text. Zero is no default in the sampling fields, which count as they
+ * stand: rz_default_generate_options fills the struct with the model's recommendation. */
 typedef struct rz_generate_options {
   size_t struct_size;
   float temperature; /* 0: always the likeliest token */
@@ -203,6 +206,64 @@ typedef void (*rz_result_callback)(size_t prompt_idx, const char* text, size_t n
  * soon as it comes. An error of one prompt ends that prompt alone. Gives the number of those without an error. */
 int64_t rz_generate_batch(rz_model* model, const rz_prompt* prompts, size_t n_prompts,
                           const rz_generate_options* options, rz_result_callback on_result, void* user);
+
+typedef struct rz_session rz_session;
+
+/* What a request of a session asks for. Set struct_size: zeroes and null pointers stand for the defaults, in every
+ * field. */
+typedef struct rz_request {
+  size_t struct_size;
+  const int32_t* ids; /* [n_ids]: the prompt */
+  size_t n_ids;
+  const rz_parameter* parameters; /* n_parameters; those that are not named are as the model recommends */
+  size_t n_parameters;
+  uint32_t max_tokens;     /* 0: until a stop or the end of the context */
+  const char* const* stop; /* n_stop strings that end the text, and are not part of it */
+  size_t n_stop;
+  const int32_t* stop_tokens; /* n_stop_tokens ids that end it too */
+  size_t n_stop_tokens;
+  int ignore_eos;          /* 1: the model's own end tokens do not stop */
+  int logprobs;            /* 1: each token's log-probability is told */
+  uint32_t n_logprobs;     /* and those of so many likeliest tokens */
+  int split_reasoning;     /* 1: reasoning is told from the answer, where the model's chat template marks it */
+  const char* tools_json;  /* a JSON array of tools, whose calls are told from the answer; null: calls stay text */
+  const char* json_schema; /* the answer is a document of it; null: it has any form */
+  const char* gbnf;        /* or follows this grammar */
+  int32_t priority;        /* the smaller goes first */
+  uint32_t timeout_ms;     /* from submit to the end; 0: none */
+} rz_request;
+
+/* Kinds of a part. */
+enum { RZ_REASONING = 0, RZ_CONTENT = 1, RZ_CALL_BEGIN = 2, RZ_CALL_ARGUMENTS = 3, RZ_CALL_END = 4 };
+
+/* A piece of an answer. The library makes these; later versions may have more fields at the end. */
+typedef struct rz_part {
+  int kind;
+  size_t call_idx;  /* of a call's parts: 0, 1, 2 in order */
+  const char* text; /* [n_bytes], not terminated: text, a call's name, or a piece of its arguments' JSON */
+  size_t n_bytes;
+  const rz_token* token; /* the token that completed it; null for further parts of the same token */
+} rz_part;
+
+/* Called with each part. Gives 0 to stop. All is valid during the call. */
+typedef int (*rz_part_callback)(const rz_part* part, void* user);
+/* Called once, with the whole content. Where finish_reason is RZ_FINISH_ERROR, `text` is the error's message. */
+typedef void (*rz_end_callback)(const char* text, size_t n_bytes, const rz_result* result, void* user);
+
+/* The session has the model until rz_session_free: meanwhile what takes a const rz_model may be called, from any
+ * thread, and the other functions of the model fail. `max_queue`: requests that may wait beside max_seqs that run;
+ * 0: 256. */
+rz_session* rz_session_open(rz_model* model, uint32_t max_queue);
+/* Cancels what runs, and returns once every end was told. Not to be called from a callback. */
+void rz_session_free(rz_session* session);
+/* Begins a request and gives its number, which is positive. Any thread, callbacks too. The callbacks, which may be
+ * null, are called on the session's thread, on_end perhaps before this returns, and not at all where this fails. */
+int64_t rz_session_submit(rz_session* session, const rz_request* request, rz_part_callback on_part,
+                          rz_end_callback on_end, void* user);
+/* Ends a request within a step, with RZ_FINISH_CANCELLED; nothing where it is over. Any thread. */
+int rz_session_cancel(rz_session* session, int64_t request);
+/* Returns once no request is open. Not to be called from a callback. */
+int rz_session_wait(rz_session* session);
 
 /* The logits of the last n_last of the tokens, [n_last, n_vocab]; the first n_prompt tokens are run as a prompt, the
  * others one at a time. `capacity`: floats that `logits` has room for. Gives the number of floats. */

@@ -1,9 +1,7 @@
 // The C interface: what a model computes.
-#include <cmath>
 #include <span>
 
-#include "api/c_support.h"
-#include "sampling/parameters.h"
+#include "api/c_request.h"
 
 using namespace realizar;
 using namespace realizar::c;
@@ -40,77 +38,27 @@ rz_generate_options to_options(const SamplingParams& s) {
   return o;
 }
 
-int to_c(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kStop:
-      return RZ_FINISH_STOP;
-    case FinishReason::kLength:
-      return RZ_FINISH_LENGTH;
-    case FinishReason::kContext:
-      return RZ_FINISH_CONTEXT;
-    case FinishReason::kCancelled:
-    case FinishReason::kDeadline:
-      return RZ_FINISH_CANCELLED;
-    case FinishReason::kError:
-      return RZ_FINISH_ERROR;
-  }
-  return RZ_FINISH_ERROR;
+// The same options as a session's requests have.
+rz_request request_of(const rz_generate_options& options) {
+  rz_request request{};
+  request.parameters = options.parameters;
+  request.n_parameters = options.n_parameters;
+  request.max_tokens = options.max_tokens;
+  request.stop = options.stop;
+  request.n_stop = options.n_stop;
+  request.stop_tokens = options.stop_tokens;
+  request.n_stop_tokens = options.n_stop_tokens;
+  request.ignore_eos = options.ignore_eos;
+  request.logprobs = options.logprobs;
+  request.n_logprobs = options.n_logprobs;
+  return request;
 }
-
-rz_result to_c(const TextGeneration& generation) {
-  const GenerationStats& stats = generation.stats;
-  rz_result to{};
-  to.struct_size = sizeof to;
-  to.finish_reason = to_c(generation.finish_reason);
-  to.n_prompt = stats.n_prompt;
-  to.n_cached = stats.n_cached;
-  to.n_generated = stats.n_generated;
-  to.n_drafted = stats.n_drafted;
-  to.n_accepted = stats.n_accepted;
-  to.queue_ms = stats.queue_ms;
-  to.prefill_ms = stats.prefill_ms;
-  to.first_token_ms = stats.first_token_ms;
-  to.decode_ms = stats.decode_ms;
-  return to;
-}
-
-rz_result failed(const Error& error, size_t n_prompt) {
-  rz_result to{};
-  to.struct_size = sizeof to;
-  to.n_prompt = static_cast<uint32_t>(n_prompt);
-  to.finish_reason = RZ_FINISH_ERROR;
-  to.error_code = code_of(error);
-  return to;
-}
-
-// What the options ask for, save the prompt.
-struct Asked {
-  Request request;
-  TextOptions text;
-};
 
 Result<Asked> read_asked(const rz_model& model, const rz_generate_options* options) {
-  Asked asked;
-  asked.request.sampling = model.model.default_sampling();
-  if (options == nullptr) return asked;
+  const SamplingParams recommended = model.model.default_sampling();
+  if (options == nullptr) return read_request({}, recommended);
   RZ_TRY(const rz_generate_options given, read_struct(options));
-  asked.request.sampling = to_sampling(given);
-  if (given.parameters == nullptr && given.n_parameters > 0) return null_argument("parameters");
-  for (const rz_parameter& parameter : std::span(given.parameters, given.n_parameters)) {
-    if (parameter.name == nullptr) return null_argument("parameters.name");
-    RZ_CHECK_OK(set_sampling_parameter(asked.request.sampling, parameter.name, parameter.value));
-  }
-  if (given.max_tokens > 0) asked.request.max_tokens = given.max_tokens;
-  if (given.stop_tokens == nullptr && given.n_stop_tokens > 0) return null_argument("stop_tokens");
-  asked.request.stop_tokens = to_tokens(given.stop_tokens, given.n_stop_tokens);
-  asked.request.ignore_eos = given.ignore_eos != 0;
-  asked.request.n_logprobs = given.n_logprobs;
-  asked.request.logprobs = given.logprobs != 0 || given.n_logprobs > 0;
-  for (size_t i = 0; i < given.n_stop; ++i) {
-    if (given.stop == nullptr || given.stop[i] == nullptr) return null_argument("stop");
-    asked.text.stop.emplace_back(given.stop[i]);
-  }
-  return asked;
+  return read_request(request_of(given), to_sampling(given));
 }
 
 // Tells each piece of text, and each token, to whoever listens.
@@ -123,17 +71,7 @@ class Teller {
     const bool wants_text =
         on_text_ == nullptr || event.text.empty() || on_text_(event.text.data(), event.text.size(), user_) != 0;
     if (!wants_text || options_.on_token == nullptr || event.token == nullptr) return wants_text;
-    top_.clear();
-    for (const TokenLogprob& top : event.token->top) top_.push_back({to_index(top.id), top.logprob});
-    rz_token token{};
-    token.id = to_index(event.token->id);
-    token.index = event.token->index;
-    token.ms = event.token->ms;
-    token.logprob = event.token->logprob.value_or(NAN);
-    token.top = top_.data();
-    token.n_top = top_.size();
-    token.text = event.text.data();
-    token.n_text_bytes = event.text.size();
+    const rz_token token = token_.of(*event.token, event.text);
     return options_.on_token(&token, options_.on_token_user) != 0;
   }
 
@@ -141,13 +79,8 @@ class Teller {
   rz_text_callback on_text_;
   void* user_;
   const rz_generate_options& options_;
-  std::vector<rz_logprob> top_;
+  TokenView token_;
 };
-
-Status check_prompt(const int32_t* ids, size_t n_ids) {
-  if (ids == nullptr && n_ids > 0) return null_argument("ids");
-  return {};
-}
 
 // Gives the number of all, where there is room for them.
 Result<int64_t> copy_floats(std::span<const float> from, float* to, size_t capacity) {
@@ -183,7 +116,7 @@ int64_t rz_generate(rz_model* model, const int32_t* prompt, size_t n_prompt, con
     RZ_TRY(const auto generation, model->model.generate_text(asked.request, asked.text, [&](const TextEvent& event) {
       return teller.tell(event);
     }));
-    if (given.result != nullptr) RZ_CHECK_OK(write_struct(to_c(generation), given.result));
+    if (given.result != nullptr) RZ_CHECK_OK(write_struct(to_c_result(generation), given.result));
     return static_cast<int64_t>(generation.tokens.size());
   });
 }
@@ -203,7 +136,7 @@ int64_t rz_generate_batch(rz_model* model, const rz_prompt* prompts, size_t n_pr
     RZ_CHECK_OK(
         model->model.generate_texts(requests, asked.text, [&](size_t idx, const Result<TextGeneration>& result) {
           const std::string& text = result.ok() ? result->text : result.error().message;
-          const rz_result end = result.ok() ? to_c(*result) : failed(result.error(), prompts[idx].n_ids);
+          const rz_result end = result.ok() ? to_c_result(*result) : to_c_result(result.error(), prompts[idx].n_ids);
           n_answered += result.ok() ? 1 : 0;
           if (on_result != nullptr) on_result(idx, text.data(), text.size(), &end, user);
         }));

@@ -47,6 +47,13 @@ Error null_argument(const char* name) {
   return invalid_argument(std::string(name) + " is null", name);
 }
 
+Error busy_error() {
+  return invalid_argument(
+      "the model is busy with another call or a session: only rz_cancel and what takes a const rz_model can be called "
+      "now",
+      "model");
+}
+
 int64_t copy_ids(const std::vector<TokenId>& tokens, int32_t* ids, size_t capacity) {
   for (size_t i = 0; ids != nullptr && i < std::min(capacity, tokens.size()); ++i) ids[i] = to_index(tokens[i]);
   return static_cast<int64_t>(tokens.size());

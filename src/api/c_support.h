@@ -15,7 +15,7 @@
 
 struct rz_model {
   realizar::LanguageModel model;
-  std::atomic<bool> is_busy{false};  // a call that changes it runs
+  std::atomic<bool> is_busy{false};  // a call that changes it runs, or it has a session
 };
 
 namespace realizar::c {
@@ -47,18 +47,14 @@ int64_t counted(const Body& body) {
 }
 
 Error null_argument(const char* name);
+Error busy_error();
 
 // The same for what changes the model: one call at a time, and none from a callback of another.
 template <class Body>
 int64_t exclusively(rz_model* model, const Body& body) {
   return counted([&]() -> Result<int64_t> {
     if (model == nullptr) return null_argument("model");
-    if (model->is_busy.exchange(true)) {
-      return invalid_argument(
-          "the model is busy with another call: only rz_cancel and what takes a const rz_model can be "
-          "called now",
-          "model");
-    }
+    if (model->is_busy.exchange(true)) return busy_error();
     struct Release {
       std::atomic<bool>& is_busy;
       ~Release() { is_busy = false; }

@@ -1,10 +1,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "api/loaded_model.h"
+#include "api/language_model.h"
 #include "api/text_builder.h"
-#include "api/trace_log.h"
-#include "realizar/engine.h"
 #include "text/utf8.h"
 
 namespace realizar {
@@ -18,15 +16,24 @@ uint64_t now_ns() {
 
 }  // namespace
 
-struct LanguageModel::Impl {
-  std::unique_ptr<LoadedModel> loaded;
-  TraceLog trace;
-};
+Status LanguageModel::Impl::require_no_session() const {
+  if (!has_session) return {};
+  return invalid_argument("the model has a session, which alone may run requests on it", "model");
+}
+
+// A cancel() of generations before has no effect on the session's requests: the engine forgets it where it begins to
+// generate, be it nothing.
+Status LanguageModel::Impl::begin_session() {
+  const std::lock_guard lock(session_mutex);
+  if (has_session.exchange(true)) return invalid_argument("the model has a session already", "model");
+  static_cast<void>(loaded->engine->generate_all({}).ok());
+  return {};
+}
 
 Result<LanguageModel> LanguageModel::load(const std::string& path, const LoadOptions& options) {
   const uint64_t start_ns = now_ns();
   RZ_TRY(auto loaded, LoadedModel::load(path, options));
-  return LanguageModel(std::make_unique<Impl>(Impl{std::move(loaded), TraceLog(start_ns)}));
+  return LanguageModel(std::make_unique<Impl>(std::move(loaded), start_ns));
 }
 
 LanguageModel::LanguageModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -72,10 +79,12 @@ SamplingParams LanguageModel::default_sampling() const {
 }
 
 Result<Generation> LanguageModel::generate(const Request& request, const TokenCallback& on_token) {
+  RZ_CHECK_OK(impl_->require_no_session());
   return impl_->loaded->engine->generate(request, on_token);
 }
 
 Result<std::vector<Generation>> LanguageModel::generate_all(std::span<const Request> requests) {
+  RZ_CHECK_OK(impl_->require_no_session());
   return impl_->loaded->engine->generate_all(requests);
 }
 
@@ -90,6 +99,7 @@ Result<TextGeneration> LanguageModel::generate_text(const Request& request, cons
 
 Status LanguageModel::generate_texts(std::span<const Request> requests, const TextOptions& options,
                                      const TextEndCallback& on_end) {
+  RZ_CHECK_OK(impl_->require_no_session());
   RZ_TRY(const text::Tokenizer* tokenizer, impl_->loaded->require_tokenizer());
   RZ_TRY(const TextPlan plan, plan_text(options));
   const TextCallback no_callback;
@@ -114,19 +124,23 @@ Status LanguageModel::generate_texts(std::span<const Request> requests, const Te
 
 Result<std::vector<float>> LanguageModel::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,
                                                  KvNumbers* kv) {
+  RZ_CHECK_OK(impl_->require_no_session());
   return impl_->loaded->engine->logits(tokens, n_prompt, n_last, kv);
 }
 
 void LanguageModel::cancel() {
-  impl_->loaded->engine->cancel();
+  const std::lock_guard lock(impl_->session_mutex);
+  if (!impl_->has_session) impl_->loaded->engine->cancel();
 }
 bool LanguageModel::has_idle_work() const {
-  return impl_->loaded->engine->has_idle_work();
+  return !impl_->has_session && impl_->loaded->engine->has_idle_work();
 }
 Status LanguageModel::idle_step() {
+  RZ_CHECK_OK(impl_->require_no_session());
   return impl_->loaded->engine->idle_step();
 }
 void LanguageModel::clear_cache(bool wipe) {
+  if (impl_->has_session) return;
   Engine& engine = *impl_->loaded->engine;
   engine.forget_prefixes();
   while (wipe && !engine.wipe_some()) {
@@ -134,6 +148,7 @@ void LanguageModel::clear_cache(bool wipe) {
 }
 
 void LanguageModel::set_trace(bool on) {
+  if (impl_->has_session) return;
   if (!on) return impl_->loaded->engine->set_step_observer({});
   impl_->loaded->engine->set_step_observer([impl = impl_.get()](uint32_t n_tokens, std::span<const OpTiming> timings) {
     impl->trace.add(n_tokens, timings);

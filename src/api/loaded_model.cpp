@@ -25,34 +25,9 @@ namespace {
 constexpr uint32_t kDefaultDraft = 4;
 constexpr uint32_t kMaxThreads = 1024;
 
-template <class T>
-struct Named {
-  std::string_view name;
-  T value;
-};
-
-constexpr Named<KvType> kKvTypes[] = {{"f32", KvType::kF32},
-                                      {"f16", KvType::kF16},
-                                      {"bf16", KvType::kBF16},
-                                      {"q8_0", KvType::kQ8_0},
-                                      {"fp8", KvType::kF8}};
-enum class Split : uint8_t { kLayer, kTensor };
-constexpr Named<Split> kSplits[] = {{"layer", Split::kLayer}, {"tensor", Split::kTensor}};
-constexpr Named<bool> kChoosers[] = {{"device", false}, {"host", true}};
-constexpr Named<CpuIsa> kIsas[] = {
-    {"auto", CpuIsa::kAuto},        {"portable", CpuIsa::kPortable}, {"avx2", CpuIsa::kAvx2},
-    {"avx-vnni", CpuIsa::kAvxVnni}, {"avx512", CpuIsa::kAvx512},     {"amx", CpuIsa::kAmx},
-    {"neon", CpuIsa::kNeon},        {"dotprod", CpuIsa::kDotprod},   {"i8mm", CpuIsa::kI8mm}};
-
-template <class T, size_t n>
-Result<T> parse_name(const Named<T> (&choices)[n], std::string_view name, const char* option) {
-  std::string known;
-  for (const Named<T>& choice : choices) {
-    if (choice.name == name) return choice.value;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", choice.name);
-  }
-  return invalid_argument(fmt::format("{}: expected one of {}, actual '{}'", option, known, name), option);
-}
+// The library's names of what backends call by names of their own, in the same order.
+static_assert(static_cast<int>(CacheType::kFp8) == static_cast<int>(KvType::kF8));
+static_assert(static_cast<int>(Isa::kI8mm) == static_cast<int>(CpuIsa::kI8mm));
 
 uint64_t kv_bytes(const ModelConfig& c, const EngineOptions& options) {
   return cache_bytes(Engine::cache_layout_for(c, options));
@@ -110,54 +85,49 @@ uint64_t draft_bytes(const ModelSource& drafter, const EngineOptions& engine_opt
 
 // Null where each layer is whole on one GPU.
 Result<std::unique_ptr<cuda::Exchange>> open_exchange(const LoadOptions& options) {
-  RZ_TRY(const Split split, parse_name(kSplits, options.split, "split"));
-  if (split == Split::kLayer) return std::unique_ptr<cuda::Exchange>();
-  if (options.devices.size() > 1) return cuda::open_nccl(options.devices);
+  if (options.gpu.split == Split::kLayer) return std::unique_ptr<cuda::Exchange>();
+  if (options.gpu.devices.size() > 1) return cuda::open_nccl(options.gpu.devices);
   return invalid_argument("split: tensor wants several GPUs, named by device: --device 0,1", "split");
 }
 
 // Of the host's memory, for layers that find no place on GPUs. Without a disk for the others all of them must be there.
 uint64_t host_bytes(const LoadOptions& options) {
-  if (options.host_memory_mb > 0) return options.host_memory_mb << 20;
+  if (options.gpu.host_memory_mb > 0) return options.gpu.host_memory_mb << 20;
   const uint64_t n_available = host_memory().available_bytes;
-  return options.layer_dir.empty() || n_available == 0 ? UINT64_MAX : n_available / 4 * 3;
+  return options.gpu.layer_dir.empty() || n_available == 0 ? UINT64_MAX : n_available / 4 * 3;
 }
 
 Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, const EngineOptions& engine_options,
                                                    const BackendLimits& limits, const ModelSource& source,
                                                    const ModelSource* drafter) {
   const auto& [file, config] = source;
-  RZ_TRY(const Split split, parse_name(kSplits, options.split, "split"));
-  const auto n_sharing = split == Split::kTensor ? static_cast<uint32_t>(options.devices.size()) : 1;
+  const auto n_sharing = options.gpu.split == Split::kTensor ? static_cast<uint32_t>(options.gpu.devices.size()) : 1;
   const uint64_t for_draft = drafter != nullptr ? draft_bytes(*drafter, engine_options) : 0;
-  const cuda::CudaOptions cuda_options{options.gpu_memory_mb << 20,
+  const cuda::CudaOptions cuda_options{options.gpu.memory_mb << 20,
                                        other_bytes(file, config, engine_options, limits, n_sharing) + for_draft,
                                        kv_bytes(config, engine_options),
                                        tensor_bytes(file),
                                        config.n_layers,
-                                       options.n_gpu_layers,
+                                       options.gpu.n_layers,
                                        host_bytes(options),
-                                       options.layer_dir};
+                                       options.gpu.layer_dir};
   RZ_TRY(const uint32_t n_devices, cuda::count_devices());
-  RZ_TRY(auto devices, cuda::choose_devices(options.devices, n_devices, cuda_options, cuda::open_device));
+  RZ_TRY(auto devices, cuda::choose_devices(options.gpu.devices, n_devices, cuda_options, cuda::open_device));
   RZ_TRY(auto exchange, open_exchange(options));
   return cuda::make_backend(std::move(devices), cuda_options, std::move(exchange));
 }
 
-Result<std::unique_ptr<Backend>> make_backend(const std::string& name, const LoadOptions& options,
+// `choice`: not kAuto.
+Result<std::unique_ptr<Backend>> make_backend(BackendChoice choice, const LoadOptions& options,
                                               const EngineOptions& engine_options, const BackendLimits& limits,
                                               const ModelSource& source, const ModelSource* drafter) {
-  if (name == "reference") return make_reference_backend();
-  if (name == "cuda") return make_cuda_backend(options, engine_options, limits, source, drafter);
-  if (name != "cpu") {
-    return invalid_argument("backend: expected auto, cpu, cuda or reference, actual '" + name + "'", "backend");
-  }
-  if (options.n_threads > kMaxThreads) {
-    return invalid_argument(fmt::format("threads: expected at most {}, actual {}", kMaxThreads, options.n_threads),
+  if (choice == BackendChoice::kReference) return make_reference_backend();
+  if (choice == BackendChoice::kCuda) return make_cuda_backend(options, engine_options, limits, source, drafter);
+  if (options.cpu.n_threads > kMaxThreads) {
+    return invalid_argument(fmt::format("threads: expected at most {}, actual {}", kMaxThreads, options.cpu.n_threads),
                             "threads");
   }
-  RZ_TRY(const CpuIsa isa, parse_name(kIsas, options.isa, "isa"));
-  return make_cpu_backend({options.n_threads, isa});
+  return make_cpu_backend({options.cpu.n_threads, static_cast<CpuIsa>(options.cpu.isa)});
 }
 
 // What a GPU may lack, or fail in, while the CPU does not.
@@ -193,37 +163,41 @@ Status LoadedModel::load_text() {
   if (!tokenizer) return {};
   RZ_TRY(generation_config, read_generation_config(file, *tokenizer));
   RZ_TRY(auto source, load_chat_template(file, *tokenizer));
+  if (source) template_source = std::move(*source);
+  grammars = std::make_unique<GrammarCache>(*tokenizer,
+                                            text::marker_strings(text::detect_output_format(template_source.source)));
   if (!source) return {};
-  template_source = std::move(*source);
   RZ_TRY(chat_template, text::ChatTemplate::parse(template_source.source));
   return {};
 }
 
 Result<EngineOptions> LoadedModel::engine_options(const ModelConfig& config, const LoadOptions& options) const {
   EngineOptions engine_options;
-  RZ_TRY(engine_options.kv_type, parse_name(kKvTypes, options.kv_type, "kv_type"));
-  RZ_TRY(engine_options.choose_on_host, parse_name(kChoosers, options.choose, "choose"));
+  engine_options.kv_type = static_cast<KvType>(options.cache.type);
+  engine_options.choose_on_host = options.gpu.chooser == Chooser::kHost;
   engine_options.n_ctx = config.n_ctx;
-  if (options.max_batch_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
-  engine_options.max_seqs = options.max_seqs;
-  engine_options.max_batch_tokens = options.max_batch_tokens;
-  engine_options.max_bulk_beside = options.max_bulk_beside;
+  if (options.batch.max_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
+  engine_options.max_seqs = options.batch.max_seqs;
+  engine_options.max_batch_tokens = options.batch.max_tokens;
+  engine_options.max_bulk_beside = options.batch.max_prefill_tokens;
   engine_options.idle_prefill = options.idle_prefill;
-  engine_options.priority_scope = options.global_priority ? PriorityScope::kAll : PriorityScope::kTenant;
-  const uint32_t n_contexts =
-      options.kv_contexts > 0 ? std::min(options.kv_contexts, options.max_seqs) : options.max_seqs;
+  engine_options.priority_scope = options.batch.global_priority ? PriorityScope::kAll : PriorityScope::kTenant;
+  const uint32_t n_contexts = options.cache.n_contexts > 0 ? std::min(options.cache.n_contexts, options.batch.max_seqs)
+                                                           : options.batch.max_seqs;
   const uint64_t n_positions = uint64_t{engine_options.n_ctx} * n_contexts;
-  engine_options.kv_tokens =
-      options.kv_tokens > 0 ? options.kv_tokens : static_cast<uint32_t>(std::min<uint64_t>(n_positions, UINT32_MAX));
-  engine_options.n_draft = options.n_draft > 0 || options.draft_path.empty() ? options.n_draft : kDefaultDraft;
+  engine_options.kv_tokens = options.cache.n_tokens > 0
+                                 ? options.cache.n_tokens
+                                 : static_cast<uint32_t>(std::min<uint64_t>(n_positions, UINT32_MAX));
+  engine_options.n_draft =
+      options.draft.n_tokens > 0 || options.draft.path.empty() ? options.draft.n_tokens : kDefaultDraft;
   return engine_options;
 }
 
 Status LoadedModel::load_weights(const LoadOptions& options) {
   RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = options.n_ctx}));
   RZ_TRY(const EngineOptions engine_options, this->engine_options(config, options));
-  if (options.draft_path.empty()) return load_models(config, nullptr, options, engine_options);
-  RZ_TRY(const ModelFile draft_file, ModelFile::open(options.draft_path));
+  if (options.draft.path.empty()) return load_models(config, nullptr, options, engine_options);
+  RZ_TRY(const ModelFile draft_file, ModelFile::open(options.draft.path));
   const auto load_both = [&]() -> Status {
     RZ_TRY(const ModelConfig draft_config, read_config(draft_file, {.n_ctx = config.n_ctx}));
     const ModelSource drafter{draft_file, draft_config};
@@ -236,28 +210,28 @@ Status LoadedModel::load_weights(const LoadOptions& options) {
 Status LoadedModel::load_models(const ModelConfig& config, const ModelSource* drafter, const LoadOptions& options,
                                 const EngineOptions& engine_options) {
   const ModelSource source{file, config};
-  if (options.backend != "auto") return load_models_on(options.backend, source, drafter, options, engine_options);
+  if (options.backend != BackendChoice::kAuto)
+    return load_models_on(options.backend, source, drafter, options, engine_options);
   const auto gpus = cuda::count_devices();
   if (gpus.ok()) {
-    const Status status = load_models_on("cuda", source, drafter, options, engine_options);
+    const Status status = load_models_on(BackendChoice::kCuda, source, drafter, options, engine_options);
     if (status.ok() || !is_devices_own(status.error())) return status;
     info.gpu_refusal = status.error().message;
   } else if (gpus.error().code != ErrorCode::kNotFound) {
     info.gpu_refusal = gpus.error().message;
   }
-  return load_models_on("cpu", source, drafter, options, engine_options);
+  return load_models_on(BackendChoice::kCpu, source, drafter, options, engine_options);
 }
 
-Status LoadedModel::load_models_on(const std::string& backend_name, const ModelSource& source,
-                                   const ModelSource* drafter, const LoadOptions& options,
-                                   EngineOptions engine_options) {
+Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& source, const ModelSource* drafter,
+                                   const LoadOptions& options, EngineOptions engine_options) {
   // A cache of the CPU is in the host's memory anyway.
-  if (backend_name == "cuda") engine_options.host_kv_bytes = options.host_cache_mb << 20;
+  if (choice == BackendChoice::kCuda) engine_options.host_kv_bytes = options.gpu.host_cache_mb << 20;
   draft = {};
   engine = nullptr;
   model = nullptr;
   const BackendLimits limits = Engine::limits_for(engine_options);
-  RZ_TRY(backend, make_backend(backend_name, options, engine_options, limits, source, drafter));
+  RZ_TRY(backend, make_backend(choice, options, engine_options, limits, source, drafter));
   RZ_CHECK_OK(backend->configure(limits));
   RZ_TRY(Model loaded, Model::load(file, source.config, *backend,
                                    {.progress = options.progress, .hash_weights = options.hash_weights}));
@@ -292,12 +266,13 @@ Status LoadedModel::load_draft(const ModelSource& source, const LoadOptions& opt
   const DrafterOptions draft_options = drafter_options(engine_options);
   // Its memory was kept for it when the model was loaded; it is too small to be worth the exchanges of a tensor split.
   LoadOptions own = options;
-  own.draft_path.clear();
-  own.gpu_memory_mb = 0;
-  own.n_gpu_layers.reset();
-  own.split = "layer";
+  own.draft.path.clear();
+  own.gpu.memory_mb = 0;
+  own.gpu.n_layers.reset();
+  own.gpu.split = Split::kLayer;
   const BackendLimits limits = ModelDrafter::limits_for(draft_options);
-  RZ_TRY(draft.backend, make_backend(backend->info().name, own, engine_options, limits, source, nullptr));
+  const auto choice = option_value<BackendChoice>(backend->info().name).value_or(BackendChoice::kCpu);
+  RZ_TRY(draft.backend, make_backend(choice, own, engine_options, limits, source, nullptr));
   RZ_CHECK_OK(draft.backend->configure(limits));
   RZ_TRY(Model loaded, Model::load(source.file, source.config, *draft.backend, {.progress = options.progress}));
   draft.model = std::make_unique<Model>(std::move(loaded));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/generation_config.h"
+#include "api/grammar_cache.h"
 #include "api/text_assets.h"
 #include "backend/backend.h"
 #include "engine/engine.h"
@@ -37,6 +38,7 @@ struct LoadedModel {
   std::optional<text::ChatTemplate> chat_template;
   ChatTemplateSource template_source;
   GenerationConfig generation_config;
+  std::unique_ptr<GrammarCache> grammars;  // where there is a tokenizer
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Model> model;
   std::unique_ptr<Engine> engine;
@@ -66,7 +68,7 @@ struct LoadedModel {
   // `drafter`: null where none is asked for.
   Status load_models(const ModelConfig& config, const ModelSource* drafter, const LoadOptions& options,
                      const EngineOptions& engine_options);
-  Status load_models_on(const std::string& backend_name, const ModelSource& source, const ModelSource* drafter,
+  Status load_models_on(BackendChoice choice, const ModelSource& source, const ModelSource* drafter,
                         const LoadOptions& options, EngineOptions engine_options);
   Status load_draft(const ModelSource& source, const LoadOptions& options, const EngineOptions& engine_options);
   Result<EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options) const;

@@ -23,7 +23,7 @@ class AFileThatChangesDuringTheLoad : public testing::Test {
   void TearDown() override { fs::remove(path_); }
 
   template <class Change>
-  Result<std::unique_ptr<LoadedModel>> load(const std::string& backend, const Change& change) {
+  Result<std::unique_ptr<LoadedModel>> load(BackendChoice backend, const Change& change) {
     bool has_changed = false;
     LoadOptions options;
     options.backend = backend;
@@ -41,7 +41,7 @@ class AFileThatChangesDuringTheLoad : public testing::Test {
 TEST_F(AFileThatChangesDuringTheLoad, FailsThatLoadAloneWhereItShrinks) {
   const auto other = LoadedModel::load(kModel, {});
   ASSERT_TRUE(other.ok()) << other.error().message;
-  for (const char* backend : {"cpu", "reference"}) {
+  for (const BackendChoice backend : {BackendChoice::kCpu, BackendChoice::kReference}) {
     fs::copy_file(kModel, path_, fs::copy_options::overwrite_existing);
     const auto loaded = load(backend, [this] { fs::resize_file(path_, 4096); });
     ASSERT_FALSE(loaded.ok());
@@ -56,7 +56,7 @@ TEST_F(AFileThatChangesDuringTheLoad, FailsThatLoadAloneWhereItShrinks) {
 }
 
 TEST_F(AFileThatChangesDuringTheLoad, FailsWhereItIsWrittenTo) {
-  const auto loaded = load("cpu", [this] {
+  const auto loaded = load(BackendChoice::kCpu, [this] {
     std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(-100, std::ios::end);
     file << "changed";
@@ -67,11 +67,11 @@ TEST_F(AFileThatChangesDuringTheLoad, FailsWhereItIsWrittenTo) {
 }
 
 TEST_F(AFileThatChangesDuringTheLoad, IsLoadedWhereItIsReplacedOrDeleted) {
-  EXPECT_TRUE(load("cpu", [this] { fs::remove(path_); }).ok());
+  EXPECT_TRUE(load(BackendChoice::kCpu, [this] { fs::remove(path_); }).ok());
 }
 
 TEST_F(AFileThatChangesDuringTheLoad, MayShrinkOnceItIsLoaded) {
-  const auto loaded = load("cpu", [] {});
+  const auto loaded = load(BackendChoice::kCpu, [] {});
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   fs::resize_file(path_, 0);
   Request request;
@@ -83,8 +83,8 @@ TEST_F(AFileThatChangesDuringTheLoad, MayShrinkOnceItIsLoaded) {
 // A draft model that cannot serve is found out before the large model's weights are read.
 TEST(ADraftModel, IsRefusedBeforeAnyWeightIsLoaded) {
   LoadOptions options;
-  options.backend = "cpu";
-  options.draft_path = testing::TempDir() + "/no_such_draft.gguf";
+  options.backend = BackendChoice::kCpu;
+  options.draft.path = testing::TempDir() + "/no_such_draft.gguf";
   options.progress = [](uint64_t, uint64_t) {
     ADD_FAILURE() << "a weight was loaded";
     return true;
@@ -92,7 +92,7 @@ TEST(ADraftModel, IsRefusedBeforeAnyWeightIsLoaded) {
   const auto absent = LoadedModel::load(kModel, options);
   ASSERT_FALSE(absent.ok());
   EXPECT_NE(absent.error().message.find("no_such_draft.gguf"), std::string::npos) << absent.error().message;
-  options.draft_path = RZ_SOURCE_DIR "/tests/data/conformance/llama.gguf";
+  options.draft.path = RZ_SOURCE_DIR "/tests/data/conformance/llama.gguf";
   const auto other = LoadedModel::load(kModel, options);
   ASSERT_FALSE(other.ok());
   EXPECT_NE(other.error().message.find("expected a vocabulary of"), std::string::npos) << other.error().message;
@@ -125,8 +125,8 @@ TEST(ADraftModel, AndTheModelThatItServesAreOpenedOnce) {
   const int model_watch = counter.watch(kModel), draft_watch = counter.watch(draft);
   if (model_watch < 0 || draft_watch < 0) GTEST_SKIP() << "files cannot be watched here";
   LoadOptions options;
-  options.backend = "cpu";
-  options.draft_path = draft.string();
+  options.backend = BackendChoice::kCpu;
+  options.draft.path = draft.string();
   const auto loaded = LoadedModel::load(kModel, options);
   auto opened = counter.opened();
   fs::remove(draft);

@@ -79,12 +79,12 @@ ParityDifference compare_logits(std::span<const float> actual, std::span<const f
 
 Result<std::string> check_parity(LoadedModel& loaded, const LoadOptions& options) {
   LoadOptions other_options = options;
-  other_options.backend = loaded.backend->info().name == "cpu" ? "reference" : "cpu";
+  other_options.backend = loaded.backend->info().name == "cpu" ? BackendChoice::kReference : BackendChoice::kCpu;
   other_options.check = false;
-  other_options.draft_path.clear();
+  other_options.draft.path.clear();
   other_options.n_ctx = std::min(options.n_ctx > 0 ? options.n_ctx : kTokens, kTokens);
-  other_options.max_seqs = 1;
-  other_options.kv_tokens = 0;
+  other_options.batch.max_seqs = 1;
+  other_options.cache.n_tokens = 0;
   RZ_TRY(const auto other, LoadedModel::load(loaded.info.path, other_options));
   const auto tokens = test_tokens(*other);
   const auto n_tokens = static_cast<uint32_t>(tokens.size()), n_prompt = (n_tokens + 1) / 2;

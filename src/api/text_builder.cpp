@@ -28,6 +28,7 @@ TextBuilder::TextBuilder(const text::Tokenizer& tokenizer, std::string_view temp
     : answer_(tokenizer, options_for(plan, tokenizer, template_source, prompt)), on_text_(on_text) {}
 
 bool TextBuilder::push(const TokenEvent& token) {
+  if (token.is_prompt) return !on_text_ || on_text_({"", &token});
   return tell(answer_.push(token.id).events, &token) && !answer_.is_stopped();
 }
 

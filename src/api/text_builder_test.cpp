@@ -76,6 +76,20 @@ TEST_F(TextOfAnAnswer, EndsBeforeAStopStringWithAllThatStandsBeforeIt) {
   EXPECT_EQ(split.finish_reason, FinishReason::kStop);
 }
 
+TEST_F(TextOfAnAnswer, HasNoTextOfItsPrompt) {
+  const auto plan = plan_text({});
+  size_t n_told = 0;
+  const TextCallback on_text = [&n_told](const TextEvent& event) {
+    EXPECT_EQ(event.text, "");
+    n_told += event.token->is_prompt ? 1 : 0;
+    return true;
+  };
+  TextBuilder builder(tokenizer_, kTemplate, {}, *plan, on_text);
+  EXPECT_TRUE(builder.push({.id = TokenId{70}, .index = 1, .logprob = {}, .top = {}, .is_prompt = true}));
+  EXPECT_EQ(builder.finish({}).text, "");
+  EXPECT_EQ(n_told, 1u);
+}
+
 TEST_F(TextOfAnAnswer, HasCallsOfItsToolsAlone) {
   const std::string written =
       "Let me see. <tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}</tool_call>";

@@ -136,7 +136,7 @@ Work traced_work(const LanguageModel& model) {
 // Of the GPU: what it copies, and its bf16 products, also where a model's are of int8. Several take turns: the first
 // stands for all.
 Result<Peaks> gpu_peaks(const LoadOptions& options) {
-  RZ_TRY(const auto device, cuda::open_device(options.devices.empty() ? 0 : options.devices.front()));
+  RZ_TRY(const auto device, cuda::open_device(options.gpu.devices.empty() ? 0 : options.gpu.devices.front()));
   RZ_TRY(const auto peaks, cuda::measure_peaks(*device));
   return Peaks{peaks.copy_gb_per_s, 0, peaks.bf16_gflop_per_s, 0};
 }
@@ -148,10 +148,10 @@ Result<Peaks> peaks_of(const LanguageModel& model, const LoadOptions& options, u
 
 Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32_t n_seqs) {
   LoadOptions options = args.load.options;
-  options.n_threads = n_threads;
-  options.max_seqs = n_seqs;
+  options.cpu.n_threads = n_threads;
+  options.batch.max_seqs = n_seqs;
   options.n_ctx = std::max(options.n_ctx, args.n_depth + args.n_prompt + args.n_gen + 1);
-  if (n_seqs > 1) options.max_batch_tokens = std::max(options.max_batch_tokens, n_seqs * args.n_prompt);
+  if (n_seqs > 1) options.batch.max_tokens = std::max(options.batch.max_tokens, n_seqs * args.n_prompt);
   RZ_TRY(LanguageModel model, load_model(args.model, options));
   model.set_trace(true);
   const BenchProgress progress;
@@ -232,7 +232,7 @@ std::string result_text(const BenchResult& r) {
 }
 
 bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
-  const bool is_gpu = args.load.options.backend == "cuda";
+  const bool is_gpu = args.load.options.backend == BackendChoice::kCuda;
   const auto measured = is_gpu ? gpu_peaks(args.load.options) : Result<Peaks>(measure_peaks(n_threads));
   if (!measured.ok()) return fail(measured.error()), false;
   const Peaks& p = *measured;

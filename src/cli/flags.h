@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "cli/command_table.h"
@@ -49,6 +50,9 @@ class Flags {
   Option option(const std::string& names, T& value, const std::string& help) {
     OptionRow& row = add(names, help);
     row.value = value_name(value);
+    if constexpr (std::is_enum_v<T>) {
+      for (const auto& named : option_names(value)) row.words.emplace_back(named.name);
+    }
     row.is_list = is_list_type<T>;
     row.max_values = row.is_list ? kNoLimit : 1;
     if constexpr (is_list_type<T>) row.clear = [&value] { value.clear(); };

@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
+
+#include "realizar/options.h"
 
 namespace realizar::cli {
 
@@ -16,6 +19,15 @@ std::string read_value(const std::string& text, uint32_t& value);
 std::string read_value(const std::string& text, uint64_t& value);
 std::string read_value(const std::string& text, int32_t& value);
 std::string read_value(const std::string& text, float& value);
+
+// Of an enum that has names; they are told where the words of an option are checked.
+template <class Enum>
+requires std::is_enum_v<Enum> std::string read_value(const std::string& text, Enum& value) {
+  const auto named = option_value<Enum>(text);
+  if (!named) return "is none of its values";
+  value = *named;
+  return "";
+}
 
 template <class T>
 std::string read_value(const std::string& text, std::optional<T>& value) {
@@ -32,6 +44,10 @@ std::vector<std::string> value_texts(bool value);
 std::vector<std::string> value_texts(uint64_t value);
 std::vector<std::string> value_texts(int32_t value);
 std::vector<std::string> value_texts(float value);
+template <class Enum>
+requires std::is_enum_v<Enum> std::vector<std::string> value_texts(Enum value) {
+  return {std::string(option_name(value))};
+}
 inline std::vector<std::string> value_texts(uint16_t value) {
   return value_texts(uint64_t{value});
 }
@@ -69,6 +85,11 @@ inline const char* value_name(uint16_t) {
 }
 inline const char* value_name(int32_t) {
   return "N";
+}
+template <class Enum>
+requires std::is_enum_v<Enum>
+const char* value_name(Enum) {
+  return "NAME";
 }
 template <class T>
 const char* value_name(const std::optional<T>&) {

@@ -92,13 +92,12 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option) {
       .with_default()
       .common();
   if (threads_option == ThreadsOption::kOne) {
-    flags.option("-t,--threads", options.n_threads, "Threads; 0: every core that the process may use")
+    flags.option("-t,--threads", options.cpu.n_threads, "Threads; 0: every core that the process may use")
         .in_range(0, 1024)
         .with_default()
         .common();
   }
-  flags.option("--kv-type", options.kv_type, "Element type of the KV cache")
-      .one_of({"f32", "f16", "bf16", "q8_0", "fp8"})
+  flags.option("--kv-type", options.cache.type, "Element type of the KV cache")
       .shown_as("TYPE")
       .with_default()
       .common();
@@ -106,32 +105,27 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option) {
       .option("--backend", options.backend,
               "Device: auto (a GPU that can run the model, else the CPU), cpu, cuda, or reference (slow and exact, for "
               "checking)")
-      .one_of({"auto", "cpu", "cuda", "reference"})
       .shown_as("NAME")
       .with_default()
       .common();
-  flags.option("--isa", options.isa, "Kernels of the cpu backend")
-      .one_of({"auto", "portable", "avx2", "avx-vnni", "avx512", "amx", "neon", "dotprod", "i8mm"})
-      .shown_as("NAME")
-      .with_default();
-  flags.option("--batch-tokens", options.max_batch_tokens, "Compute at most N prompt tokens in one step")
+  flags.option("--isa", options.cpu.isa, "Kernels of the cpu backend").shown_as("NAME").with_default();
+  flags.option("--batch-tokens", options.batch.max_tokens, "Compute at most N prompt tokens in one step")
       .in_range(1, 65536)
       .with_default();
   flags
-      .option("--draft", options.draft_path,
+      .option("--draft", options.draft.path,
               "Smaller model with the same vocabulary that guesses tokens, which the model then checks together")
       .file();
   flags
-      .option("--draft-tokens", options.n_draft,
+      .option("--draft-tokens", options.draft.n_tokens,
               "Guess N tokens at a time, with --draft or from the text so far; 0: none, or 4 with --draft")
       .in_range(0, 64)
       .with_default();
   flags
       .option(
-          "--choose", options.choose,
+          "--choose", options.gpu.chooser,
           "Who draws tokens: device (the GPU where it can) or host (the processor, from all logits); the tokens are "
           "the same")
-      .one_of({"device", "host"})
       .with_default();
   flags.flag("--warm-up", options.warm_up,
              "Run steps of every usual size once the model is loaded, so that the first requests take no longer than "
@@ -143,39 +137,38 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option) {
 
 void LoadFlags::add_gpu_options(Flags flags) {
   flags
-      .option("--gpu-layers", options.n_gpu_layers,
+      .option("--gpu-layers", options.gpu.n_layers,
               "Keep N layers in the GPUs' memory and bring the others over in each step (default: as many as fit)")
       .common();
   flags
-      .option("--device", options.devices,
+      .option("--device", options.gpu.devices,
               "GPUs to use, numbered as `realizar devices` lists them, e.g. 0,1; several share the model's layers "
               "(default: the first, and as many others as the model needs)")
       .separated_by(',')
       .shown_as("N,...")
       .common();
   flags
-      .option("--split", options.split,
+      .option("--split", options.gpu.split,
               "How several GPUs share the model: layer (each has some of the layers, and they take turns) or tensor "
               "(each has a part of every layer, and they compute together, with NVIDIA's libnccl.so.2)")
-      .one_of({"layer", "tensor"})
       .shown_as("HOW")
       .with_default();
-  flags.option("--gpu-memory", options.gpu_memory_mb, "Use at most N MB of each GPU's memory; 0: what is free")
+  flags.option("--gpu-memory-mb", options.gpu.memory_mb, "Use at most N MB of each GPU's memory; 0: what is free")
       .with_default();
   flags
       .option(
-          "--host-memory", options.host_memory_mb,
+          "--host-memory-mb", options.gpu.host_memory_mb,
           "Use at most N MB of the host's memory for layers that find no place on the GPUs; 0: three quarters of what "
           "is available. Layers beyond that are read from the disk at every step")
       .with_default();
-  options.layer_dir = cache_folder().value_or("").string();
+  options.gpu.layer_dir = cache_folder().value_or("").string();
   flags
-      .option("--layer-dir", options.layer_dir,
+      .option("--layer-dir", options.gpu.layer_dir,
               "Folder on whose disk such layers are kept while the program runs; made where there is none")
       .with_default("~/.cache/realizar")
       .folder();
   flags
-      .option("--host-cache", options.host_cache_mb,
+      .option("--host-cache-mb", options.gpu.host_cache_mb,
               "Use N MB of the host's memory for cached prefixes that the GPU has no room for")
       .with_default();
 }
@@ -209,10 +202,10 @@ Result<SamplingParams> SamplingFlags::over(SamplingParams defaults) const {
 }
 
 void warn_of_gpu_options(const LoadOptions& options) {
-  const std::pair<bool, const char*> gpu_options[] = {{options.n_gpu_layers.has_value(), "--gpu-layers"},
-                                                      {!options.devices.empty(), "--device"},
-                                                      {options.gpu_memory_mb > 0, "--gpu-memory"},
-                                                      {options.host_memory_mb > 0, "--host-memory"}};
+  const std::pair<bool, const char*> gpu_options[] = {{options.gpu.n_layers.has_value(), "--gpu-layers"},
+                                                      {!options.gpu.devices.empty(), "--device"},
+                                                      {options.gpu.memory_mb > 0, "--gpu-memory-mb"},
+                                                      {options.gpu.host_memory_mb > 0, "--host-memory-mb"}};
   for (const auto& [is_given, name] : gpu_options) {
     if (is_given) warn(std::string(name) + " has no effect: the model runs on the CPU");
   }

@@ -88,10 +88,11 @@ class Collector {
   Status take_foreign(const ForeignWord& foreign, const std::optional<std::string>& attached) {
     if (foreign.kind == ForeignKind::kRefused)
       return invalid_argument(fmt::format("{}: {}", foreign.name, foreign.text));
-    if (foreign.kind == ForeignKind::kRenamed) {
+    if (foreign.kind == ForeignKind::kRenamed || foreign.kind == ForeignKind::kOldName) {
       OptionRow* row = find(foreign.text);
-      return row == nullptr ? unknown(std::string(foreign.name))
-                            : take_value(*row, std::string(foreign.name), attached);
+      if (row == nullptr) return unknown(std::string(foreign.name));
+      if (foreign.kind == ForeignKind::kOldName) notes_.push_back(old_name_note(foreign));
+      return take_value(*row, std::string(foreign.name), attached);
     }
     notes_.push_back(fmt::format("{} {}", foreign.name, foreign.text));
     if (!attached && at_ < words_.size() && takes(foreign.values, words_[at_])) ++at_;

@@ -25,13 +25,13 @@ struct RunArgs {
   std::vector<std::string> words;  // [MODEL] [PROMPT...]
   std::string model, prompt, prompt_file, system;
   bool has_prompt = false;
-  bool raw = false, json = false, stats = false, hide_thinking = false;
+  bool raw = false, json = false, stats = false, hide_reasoning = false;
   bool no_shift = false, no_history = false;
   std::optional<uint32_t> max_tokens;
   std::vector<std::string> stop;
   uint32_t n_logprobs = 0;
   PromptsArgs prompts;
-  uint32_t n_parallel = 4;
+  uint32_t max_seqs = 4;  // with --prompts
   TraceFlags trace;
   LoadFlags load;
   SamplingFlags sampling;
@@ -147,8 +147,8 @@ Result<Loaded> load(const RunArgs& args) {
   const StartTimes times{ms_between(start, Clock::now()), 0};
   RZ_TRY(const SamplingParams sampling, args.sampling.over(model.default_sampling()));
   RZ_CHECK_OK(validate(sampling, model.info().n_vocab));
-  AnswerOptions options{sampling,  args.max_tokens, args.stop,         args.n_logprobs,
-                        args.json, !args.raw,       args.hide_thinking};
+  AnswerOptions options{sampling,  args.max_tokens, args.stop,          args.n_logprobs,
+                        args.json, !args.raw,       args.hide_reasoning};
   return Loaded{std::move(model), times, std::move(options)};
 }
 
@@ -162,7 +162,7 @@ int begin_chat(RunArgs& args) {
 int run_prompts(RunArgs& args) {
   args.prompts.system = args.system;
   args.prompts.is_raw = args.raw;
-  args.load.options.max_seqs = args.n_parallel;
+  args.load.options.batch.max_seqs = args.max_seqs;
   auto loaded = load(args);
   if (!loaded.ok()) return fail(loaded.error());
   return answer_prompts(loaded->model, args.prompts, loaded->options);
@@ -204,7 +204,7 @@ void add_answer_flags(Flags flags, RunArgs& args) {
   flags.option("-n,--max-tokens", args.max_tokens,
                "Generate at most N tokens (default: until the model ends, or the context)");
   flags.option("--stop", args.stop, "Stop before this text; may be repeated");
-  flags.flag("--hide-thinking", args.hide_thinking, "Leave a model's reasoning out of what is shown");
+  flags.flag("--hide-reasoning", args.hide_reasoning, "Leave a model's reasoning out of what is shown");
   flags.flag("--json", args.json, "Print one JSON event a line");
   flags.option("--logprobs", args.n_logprobs, "With --json: also report the N likeliest tokens").in_range(0, 100);
   flags.flag("--stats", args.stats, "Print the device, times, tokens/s and peak memory on standard error");
@@ -244,7 +244,7 @@ void add_run(CommandLine& line) {
           "File of prompts, one a line, or '-': each is answered by itself, several at a time, with one line of JSON "
           "in their order. A line may be a JSON object: prompt, system, max_tokens, temperature, seed")
       .file();
-  flags.option("--parallel", args->n_parallel, "With --prompts: how many are answered at a time")
+  flags.option("--max-seqs", args->max_seqs, "With --prompts: how many are answered together")
       .in_range(1, 256)
       .with_default();
   flags.flag("--raw", args->raw, "Use the prompt as it is, without the model's chat template");

@@ -158,14 +158,14 @@ int serve(ServeArgs& args) {
     return fail(invalid_argument("--wipe-cache is for the folder of --cache-dir, which is not given", "wipe_cache"));
   }
   options.load = args.load.options;
-  options.load.max_batch_tokens =
-      std::max(options.load.max_batch_tokens, options.load.max_seqs * (1 + options.load.n_draft));
-  options.load.kv_contexts = kDefaultContexts;
+  options.load.batch.max_tokens =
+      std::max(options.load.batch.max_tokens, options.load.batch.max_seqs * (1 + options.load.draft.n_tokens));
+  options.load.cache.n_contexts = kDefaultContexts;
   options.load.idle_prefill = !args.no_idle_prefill;
   if (!server::is_loopback(options.http.host) && options.api_keys_file.empty() && options.api_keys.empty()) {
     warn("whoever reaches " + options.http.host + " may use this server; --api-keys FILE asks for a key");
   }
-  if (!cuda::is_built() || options.load.backend == "cpu") warn_of_gpu_options(options.load);
+  if (!cuda::is_built() || options.load.backend == BackendChoice::kCpu) warn_of_gpu_options(options.load);
   options.memory_bytes = args.memory_mb << 20;
   options.cache_dir_bytes = args.cache_dir_mb << 20;
   options.page = !args.no_page;
@@ -180,12 +180,16 @@ int serve(ServeArgs& args) {
 
 void add_engine_flags(Flags flags, ServeArgs& args) {
   LoadOptions& load = args.load.options;
-  load.max_seqs = 64;
+  load.batch.max_seqs = 64;
   flags = flags.group("Engine").advanced();
-  flags.option("--max-seqs", load.max_seqs, "Requests that run together").in_range(1, 4096).with_default().common();
-  flags.option("--kv-tokens", load.kv_tokens, "Tokens that the KV cache holds in all; 0: four contexts").with_default();
+  flags.option("--max-seqs", load.batch.max_seqs, "Requests that run together")
+      .in_range(1, 4096)
+      .with_default()
+      .common();
+  flags.option("--kv-tokens", load.cache.n_tokens, "Tokens that the KV cache holds in all; 0: four contexts")
+      .with_default();
   flags
-      .option("--bulk-tokens", load.max_bulk_beside,
+      .option("--prefill-tokens", load.batch.max_prefill_tokens,
               "Prompt tokens a step while others generate; 0: learned from the steps' times, so that the time between "
               "tokens stays even")
       .with_default();
@@ -195,7 +199,7 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
              "Between requests, do not compute finished answers again as parts of prompts; with AMX and on GPUs, the "
              "next turn of a chat then computes the answer before it");
   flags.flag(
-      "--global-priority", load.global_priority,
+      "--global-priority", load.batch.global_priority,
       "Compare the priorities of all requests; otherwise keys, or without keys addresses, have equal shares, and "
       "priority orders the requests of each");
   flags

@@ -32,8 +32,9 @@ Status set_sampling_parameter(SamplingParams& params, std::string_view name, dou
     using Number = std::remove_reference_t<decltype(member)>;
     if (!parameter->range.has(value)) return out_of_range(*parameter, value);
     if constexpr (std::is_integral_v<Number>) {
-      constexpr double kLow = std::numeric_limits<Number>::min(), kEnd = std::numeric_limits<Number>::max() / 2 + 1;
-      if (value != std::trunc(value) || value < kLow || value >= 2 * kEnd) {
+      constexpr double kLow = std::numeric_limits<Number>::min();
+      constexpr double kEnd = 2.0 * static_cast<double>(Number{1} << (std::numeric_limits<Number>::digits - 1));
+      if (value != std::trunc(value) || value < kLow || value >= kEnd) {
         return invalid_argument(
             fmt::format("{}: expected a whole number of {} bits, actual {}", name, 8 * sizeof member, value),
             std::string(name));

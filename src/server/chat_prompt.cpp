@@ -139,10 +139,10 @@ Result<std::vector<text::PromptPiece>> render(const ServedModel& model, Json var
 // What the answer must be: calls that are required, or the form that response_format or grammar asks for.
 Result<std::shared_ptr<grammar::MaskCache>> read_grammar(const Json& body, const ServedModel& model,
                                                          const ChatTools& tools, bool parallel) {
-  if (!tools.must_call) return read_response_format(body, *model.grammars);
+  if (!tools.must_call) return read_response_format(body, *model.loaded->grammars);
   const bool one_call = !parallel || !tools.only.empty();
   RZ_TRY(const std::string gbnf, tool_call_grammar(model.output_format.tools, tools.required(), !one_call));
-  auto compiled = model.grammars->from_gbnf(gbnf);
+  auto compiled = model.loaded->grammars->from_gbnf(gbnf);
   if (compiled.ok()) return compiled;
   // What the grammar's error speaks of was never written by the client.
   return wrong("tools", "the schemas of the parameters are too large together, or lead back to themselves");

@@ -201,7 +201,6 @@ Result<ServedModelPtr> served_model(const ModelSource& source, const RegistryOpt
   if (options.prefixes != nullptr) options.prefixes->restore(source.id, *model->loaded);
   model->prefixes = options.prefixes;
   model->output_format = text::detect_output_format(model->loaded->template_source.source);
-  model->grammars = std::make_unique<GrammarCache>(model->tokenizer(), text::marker_strings(model->output_format));
   model->thread = std::make_unique<EngineThread>(*model->loaded->engine, options.max_queue, options.on_progress);
   return model;
 }

@@ -37,7 +37,6 @@ struct ServedModel {
   std::unique_ptr<LoadedModel> loaded;
   PrefixKeeper* prefixes = nullptr;  // null: its prefixes are not kept
   text::OutputFormat output_format;
-  std::unique_ptr<GrammarCache> grammars;
   std::unique_ptr<EngineThread> thread;  // last: it must end before what it runs on
 
   // Ends its engine's thread and keeps its prefixes.

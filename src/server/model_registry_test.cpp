@@ -102,7 +102,7 @@ TEST_F(Registry, AContextBeyondWhatTheModelWasTrainedForIsLoggedOnceAModel) {
     const Log log;
     RegistryOptions with_ctx = options(LoadedModel::load);
     with_ctx.load.n_ctx = n_ctx;
-    with_ctx.load.backend = "cpu";
+    with_ctx.load.backend = BackendChoice::kCpu;
     ModelRegistry models({{"tiny", kServedModel}}, with_ctx);
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(acquired(models, "tiny").ok());
     EXPECT_EQ(log.count("tiny: --ctx 1025: the model was trained for 1024 tokens"), n_ctx > 1024 ? 1u : 0u);
@@ -240,7 +240,7 @@ TEST_F(Registry, AModelIsGivenUpOnTheLoadersThreadOnceNobodyHasIt) {
     return LoadedModel::load(path, load);
   });
   settings.load.n_ctx = 64;
-  settings.load.max_batch_tokens = 64;
+  settings.load.batch.max_tokens = 64;
   settings.memory_bytes = 1;  // room for one at a time
   ModelRegistry models({{"first", kServedModel}, {"second", kServedModel}}, settings);
   auto held = acquired(models, "first");

@@ -148,12 +148,16 @@ void read_bad_words(Fields& fields, const ServedModel& model, TokenRules& rules)
 }
 
 void read_timeout(Fields& fields, const ServerOptions& options, Request& request) {
-  if (options.request_timeout_ms > 0) request.timeout_ms = options.request_timeout_ms;
+  constexpr int64_t kMaxMs = 1'000'000'000;
+  const auto shorten = [&request](uint32_t timeout_ms) {
+    request.timeout_ms = std::min(request.timeout_ms.value_or(timeout_ms), timeout_ms);
+  };
+  if (options.request_timeout_ms > 0) shorten(options.request_timeout_ms);
+  if (const auto timeout_ms = fields.integer("timeout_ms", 1, kMaxMs)) shorten(static_cast<uint32_t>(*timeout_ms));
   const auto timeout_s = fields.number("timeout");
   if (!timeout_s) return;
   if (*timeout_s <= 0 || *timeout_s > 1e6) return fields.fail("timeout", "expected seconds above 0");
-  const auto timeout_ms = static_cast<uint32_t>(*timeout_s * 1e3);
-  request.timeout_ms = std::min(request.timeout_ms.value_or(timeout_ms), timeout_ms);
+  shorten(static_cast<uint32_t>(*timeout_s * 1e3));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct GenerationFields {
 
 // Temperature, top_p, top_k, min_p, typical_p, penalties, logit_bias, seed, n, stop, stop_token_ids, max_tokens,
 // max_completion_tokens, n_predict (-1: no limit), min_tokens, allowed_token_ids, bad_words, stream, stream_options,
-// priority, ignore_eos, cache_salt, timeout. What is absent keeps the model's own recommendation. Errors:
+// priority, ignore_eos, cache_salt, timeout_ms, timeout. What is absent keeps the model's own recommendation. Errors:
 // InvalidArgument naming the field.
 Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel& model, const Call& call);
 

@@ -131,6 +131,8 @@ TEST_F(RequestFields, EachWrongTypeIsNamed) {
                                                        {"bad_words", "[\"\"]"},
                                                        {"timeout", "0"},
                                                        {"timeout", "1e9"},
+                                                       {"timeout_ms", "0"},
+                                                       {"timeout_ms", "1.5"},
                                                        {"n", "0"},
                                                        {"n", "129"},
                                                        {"stream", "1"},
@@ -188,6 +190,9 @@ TEST_F(RequestFields, TheServersTimeoutIsTheMost) {
   EXPECT_EQ(request("{}").timeout_ms, 2000u);
   EXPECT_EQ(request(R"({"timeout": 1})").timeout_ms, 1000u);
   EXPECT_EQ(request(R"({"timeout": 3})").timeout_ms, 2000u);
+  EXPECT_EQ(request(R"({"timeout_ms": 1500})").timeout_ms, 1500u);
+  EXPECT_EQ(request(R"({"timeout_ms": 1500, "timeout": 1})").timeout_ms, 1000u);
+  EXPECT_EQ(request(R"({"timeout_ms": 2500})").timeout_ms, 2000u);
 }
 
 TEST_F(RequestFields, KeysAndSaltsShareNoPrefixes) {

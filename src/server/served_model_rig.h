@@ -18,7 +18,6 @@ class ServedModelRig {
     model_.id = "tiny";
     model_.loaded = std::move(*loaded);
     model_.output_format = text::detect_output_format(model_.loaded->template_source.source);
-    model_.grammars = std::make_unique<GrammarCache>(model_.tokenizer(), text::marker_strings(model_.output_format));
     HttpOptions http;
     http.port = 0;
     auto server = HttpServer::create(http, [](const auto&, const auto&) { return std::nullopt; });

@@ -96,7 +96,7 @@ Result<TextRequest> read_options(Fields& body, const ServedModel& model, const C
 
 Result<std::shared_ptr<TokenConstraint>> read_constraint(const Fields& body, const TokenRules& rules,
                                                          const ServedModel& model) {
-  RZ_TRY(auto grammar, read_response_format(body.json(), *model.grammars));
+  RZ_TRY(auto grammar, read_response_format(body.json(), *model.loaded->grammars));
   std::shared_ptr<TokenConstraint> form;
   if (grammar != nullptr) {
     form = make_constraint(std::move(grammar), model.tokenizer(), model.loaded->generation_config.end_tokens, {});

@@ -98,7 +98,7 @@ TEST(Answer, EndsWithItsOneCall) {
   EXPECT_EQ(one.count(Kind::kToolCallEnd), 1u);
   EXPECT_TRUE(one.answer.is_stopped());
   EXPECT_EQ(one.answer.reason(), FinishReason::kStop);
-  EXPECT_EQ(one.answer.n_tokens(), std::string(kCall).size());
+  EXPECT_LT(one.answer.n_tokens(), two.size() / 2) << "it is over with its arguments";
 }
 
 TEST(Answer, HasNoEndOfACallThatWasCut) {

@@ -1,0 +1,148 @@
+// How a model is loaded, and what it runs on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace realizar {
+
+// A value of an enum, by the name that flags, files and the C interface spell it with.
+template <class Enum>
+struct NamedValue {
+  std::string_view name;
+  Enum value;
+};
+
+enum class BackendChoice : uint8_t {
+  kAuto,  // the GPU where there is one that can run the model, else the CPU
+  kCpu,   // this or an error, as the others
+  kCuda,
+  kReference,  // slow and exact, for checking
+};
+inline constexpr NamedValue<BackendChoice> kBackendNames[] = {{"auto", BackendChoice::kAuto},
+                                                              {"cpu", BackendChoice::kCpu},
+                                                              {"cuda", BackendChoice::kCuda},
+                                                              {"reference", BackendChoice::kReference}};
+
+// Instruction sets that the kernels of the CPU are written for.
+enum class Isa : uint8_t { kAuto, kPortable, kAvx2, kAvxVnni, kAvx512, kAmx, kNeon, kDotprod, kI8mm };
+inline constexpr NamedValue<Isa> kIsaNames[] = {
+    {"auto", Isa::kAuto},        {"portable", Isa::kPortable}, {"avx2", Isa::kAvx2},
+    {"avx-vnni", Isa::kAvxVnni}, {"avx512", Isa::kAvx512},     {"amx", Isa::kAmx},
+    {"neon", Isa::kNeon},        {"dotprod", Isa::kDotprod},   {"i8mm", Isa::kI8mm}};
+
+enum class CacheType : uint8_t { kF32, kF16, kBF16, kQ8_0, kFp8 };
+inline constexpr NamedValue<CacheType> kCacheTypeNames[] = {{"f32", CacheType::kF32},
+                                                            {"f16", CacheType::kF16},
+                                                            {"bf16", CacheType::kBF16},
+                                                            {"q8_0", CacheType::kQ8_0},
+                                                            {"fp8", CacheType::kFp8}};
+
+// How several GPUs share a model.
+enum class Split : uint8_t {
+  kLayer,   // each has some of the layers, and they take turns
+  kTensor,  // each has a part of every layer, and they compute together, by way of NVIDIA's NCCL
+};
+inline constexpr NamedValue<Split> kSplitNames[] = {{"layer", Split::kLayer}, {"tensor", Split::kTensor}};
+
+// Who draws tokens.
+enum class Chooser : uint8_t {
+  kDevice,  // the GPU, where it can
+  kHost,    // the processor, from all logits; the tokens are the same
+};
+inline constexpr NamedValue<Chooser> kChooserNames[] = {{"device", Chooser::kDevice}, {"host", Chooser::kHost}};
+
+constexpr const auto& option_names(BackendChoice) {
+  return kBackendNames;
+}
+constexpr const auto& option_names(Isa) {
+  return kIsaNames;
+}
+constexpr const auto& option_names(CacheType) {
+  return kCacheTypeNames;
+}
+constexpr const auto& option_names(Split) {
+  return kSplitNames;
+}
+constexpr const auto& option_names(Chooser) {
+  return kChooserNames;
+}
+
+template <class Enum>
+constexpr std::string_view option_name(Enum value) {
+  for (const auto& named : option_names(value)) {
+    if (named.value == value) return named.name;
+  }
+  return "";
+}
+
+// Nullopt where no value has that name.
+template <class Enum>
+constexpr std::optional<Enum> option_value(std::string_view name) {
+  for (const auto& named : option_names(Enum())) {
+    if (named.name == name) return named.value;
+  }
+  return std::nullopt;
+}
+
+struct CpuSettings {
+  uint32_t n_threads = 0;  // 0: all cores that the process may use
+  Isa isa = Isa::kAuto;
+};
+
+struct GpuSettings {
+  std::vector<uint32_t> devices = {};     // empty: the first, and as many others as the model needs
+  Split split = Split::kLayer;            // kTensor: only for GPUs that `devices` names
+  std::optional<uint32_t> n_layers = {};  // that stay in the GPUs' memory; absent: as many as fit
+  uint64_t memory_mb = 0;                 // of each GPU's memory to use; 0: what is free
+  // Layers that find no place on GPUs are brought there in each step, from at most so much of the host's memory; 0:
+  // three quarters of what is available. More than that is read from a file without a name in layer_dir, which is made
+  // where there is none. Empty: there is no such file, and 0 is no bound.
+  uint64_t host_memory_mb = 0;
+  std::string layer_dir = {};
+  uint64_t host_cache_mb = 1024;  // of the host's memory, for cached prefixes that the GPU has no room for
+  Chooser chooser = Chooser::kDevice;
+};
+
+struct CacheSettings {
+  CacheType type = CacheType::kF16;
+  uint32_t n_tokens = 0;    // positions that the KV cache holds in all; 0: n_contexts whole contexts
+  uint32_t n_contexts = 0;  // 0: one for each request that may run
+};
+
+struct BatchSettings {
+  uint32_t max_seqs = 1;            // requests that run together
+  uint32_t max_tokens = 512;        // tokens a step, of prompts for the most part; at least max_seqs
+  uint32_t max_prefill_tokens = 0;  // of prompts, in a step in which others decode; 0: what keeps their pace even
+  bool global_priority = false;     // a request's priority counts against all others, not against its tenant's alone
+};
+
+struct DraftSettings {
+  std::string path = {};  // a smaller model with the same vocabulary that guesses; empty: the text so far does
+  uint32_t n_tokens = 0;  // guessed and verified together; 0: none, or 4 with a path
+};
+
+struct LoadOptions {
+  BackendChoice backend = BackendChoice::kAuto;
+  uint32_t n_ctx = 0;  // positions; 0: what the model was trained for, at most 8192
+  CpuSettings cpu = {};
+  GpuSettings gpu = {};
+  CacheSettings cache = {};
+  BatchSettings batch = {};
+  DraftSettings draft = {};
+  // Between requests, compute answers again as parts of prompts where that has an arithmetic of its own (AMX, GPUs), so
+  // that the next turn of a chat finds them cached: a server and a session by themselves, others by idle_step.
+  bool idle_prefill = true;
+  bool warm_up = false;       // run steps of every usual size, so that the first requests take no longer
+  bool check = false;         // compare the logits of a short prompt with another backend's
+  bool hash_weights = false;  // while they are read, for cached prefixes that are kept in a file
+  // Bytes done and in all; false ends the loading with Cancelled.
+  std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress = {};
+};
+
+}  // namespace realizar

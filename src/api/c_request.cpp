@@ -1,0 +1,109 @@
+#include "api/c_request.h"
+
+#include <cmath>
+#include <span>
+
+#include "sampling/parameters.h"
+
+namespace realizar::c {
+namespace {
+
+int to_c(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop:
+      return RZ_FINISH_STOP;
+    case FinishReason::kLength:
+      return RZ_FINISH_LENGTH;
+    case FinishReason::kContext:
+      return RZ_FINISH_CONTEXT;
+    case FinishReason::kCancelled:
+      return RZ_FINISH_CANCELLED;
+    case FinishReason::kDeadline:
+      return RZ_FINISH_DEADLINE;
+    case FinishReason::kError:
+      return RZ_FINISH_ERROR;
+  }
+  return RZ_FINISH_ERROR;
+}
+
+Status read_lists(const rz_request& given, Asked& asked) {
+  RZ_CHECK_OK(check_prompt(given.ids, given.n_ids));
+  asked.request.prompt = to_tokens(given.ids, given.n_ids);
+  if (given.stop_tokens == nullptr && given.n_stop_tokens > 0) return null_argument("stop_tokens");
+  asked.request.stop_tokens = to_tokens(given.stop_tokens, given.n_stop_tokens);
+  for (size_t i = 0; i < given.n_stop; ++i) {
+    if (given.stop == nullptr || given.stop[i] == nullptr) return null_argument("stop");
+    asked.text.stop.emplace_back(given.stop[i]);
+  }
+  if (given.parameters == nullptr && given.n_parameters > 0) return null_argument("parameters");
+  for (const rz_parameter& parameter : std::span(given.parameters, given.n_parameters)) {
+    if (parameter.name == nullptr) return null_argument("parameters.name");
+    RZ_CHECK_OK(set_sampling_parameter(asked.request.sampling, parameter.name, parameter.value));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Asked> read_request(const rz_request& given, const SamplingParams& sampling) {
+  Asked asked;
+  asked.request.sampling = sampling;
+  RZ_CHECK_OK(read_lists(given, asked));
+  if (given.max_tokens > 0) asked.request.max_tokens = given.max_tokens;
+  asked.request.ignore_eos = given.ignore_eos != 0;
+  asked.request.n_logprobs = given.n_logprobs;
+  asked.request.logprobs = given.logprobs != 0 || given.n_logprobs > 0;
+  asked.request.priority = given.priority;
+  if (given.timeout_ms > 0) asked.request.timeout_ms = given.timeout_ms;
+  asked.text.split_reasoning = given.split_reasoning != 0;
+  if (given.tools_json != nullptr) asked.text.tools_json = given.tools_json;
+  return asked;
+}
+
+rz_result to_c_result(const TextGeneration& generation) {
+  const GenerationStats& stats = generation.stats;
+  rz_result to{};
+  to.struct_size = sizeof to;
+  to.finish_reason = to_c(generation.finish_reason);
+  to.n_prompt = stats.n_prompt;
+  to.n_cached = stats.n_cached;
+  to.n_generated = stats.n_generated;
+  to.n_drafted = stats.n_drafted;
+  to.n_accepted = stats.n_accepted;
+  to.queue_ms = stats.queue_ms;
+  to.prefill_ms = stats.prefill_ms;
+  to.first_token_ms = stats.first_token_ms;
+  to.decode_ms = stats.decode_ms;
+  return to;
+}
+
+rz_result to_c_result(const Error& error, size_t n_prompt) {
+  rz_result to{};
+  to.struct_size = sizeof to;
+  to.n_prompt = static_cast<uint32_t>(n_prompt);
+  to.finish_reason = RZ_FINISH_ERROR;
+  to.error_code = code_of(error);
+  return to;
+}
+
+rz_token TokenView::of(const TokenEvent& event, std::string_view text) {
+  top_.clear();
+  for (const TokenLogprob& top : event.top) top_.push_back({to_index(top.id), top.logprob});
+  rz_token token{};
+  token.id = to_index(event.id);
+  token.index = event.index;
+  token.ms = event.ms;
+  token.logprob = event.logprob.value_or(NAN);
+  token.top = top_.data();
+  token.n_top = top_.size();
+  token.text = text.data();
+  token.n_text_bytes = text.size();
+  return token;
+}
+
+Status check_prompt(const int32_t* ids, size_t n_ids) {
+  if (ids == nullptr && n_ids > 0) return null_argument("ids");
+  return {};
+}
+
+}  // namespace realizar::c

@@ -1,0 +1,35 @@
+// How requests and what they give cross the C interface.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "api/c_support.h"
+
+namespace realizar::c {
+
+// What a struct asks for.
+struct Asked {
+  Request request;
+  TextOptions text;
+};
+// `sampling`: what parameters keep that are not named. Schema and grammar are left to the caller. Errors:
+// InvalidArgument naming the field.
+Result<Asked> read_request(const rz_request& given, const SamplingParams& sampling);
+
+rz_result to_c_result(const TextGeneration& generation);
+// The end of a request that failed.
+rz_result to_c_result(const Error& error, size_t n_prompt);
+
+// A token as C sees it; what `of` gives is valid until its next call.
+class TokenView {
+ public:
+  rz_token of(const TokenEvent& event, std::string_view text);
+
+ private:
+  std::vector<rz_logprob> top_;
+};
+
+Status check_prompt(const int32_t* ids, size_t n_ids);
+
+}  // namespace realizar::c

@@ -1,0 +1,105 @@
+// The C interface: sessions.
+#include "api/c_request.h"
+#include "realizar/constraint.h"
+#include "realizar/session.h"
+
+using namespace realizar;
+using namespace realizar::c;
+
+struct rz_session {
+  rz_model& model;
+  Session session;
+};
+
+namespace {
+
+Status read_constraint(const LanguageModel& model, const rz_request& given, Request& request) {
+  if (given.json_schema != nullptr && given.gbnf != nullptr) {
+    return invalid_argument("json_schema and gbnf: only one of them may be given", "gbnf");
+  }
+  const ConstraintOptions options{.prompt = request.prompt};
+  if (given.json_schema != nullptr) {
+    RZ_TRY(request.constraint, json_schema_constraint(model, given.json_schema, options));
+  }
+  if (given.gbnf != nullptr) {
+    RZ_TRY(request.constraint, gbnf_constraint(model, given.gbnf, options));
+  }
+  return {};
+}
+
+TextCallback tell_parts(rz_part_callback on_part, void* user) {
+  if (on_part == nullptr) return {};
+  return [on_part, user, view = TokenView()](const TextEvent& event) mutable {
+    rz_token token{};
+    if (event.token != nullptr) token = view.of(*event.token, event.text);
+    const rz_part part{static_cast<int>(event.kind), event.call_idx, event.text.data(), event.text.size(),
+                       event.token != nullptr ? &token : nullptr};
+    return on_part(&part, user) != 0;
+  };
+}
+
+Session::EndCallback tell_end(rz_end_callback on_end, void* user, size_t n_prompt) {
+  if (on_end == nullptr) return {};
+  return [on_end, user, n_prompt](const Result<TextGeneration>& result) {
+    const std::string& text = result.ok() ? result->text : result.error().message;
+    const rz_result end = result.ok() ? to_c_result(*result) : to_c_result(result.error(), n_prompt);
+    on_end(text.data(), text.size(), &end, user);
+  };
+}
+
+}  // namespace
+
+rz_session* rz_session_open(rz_model* model, uint32_t max_queue) {
+  return guarded(
+      [&]() -> rz_session* {
+        if (model == nullptr) return fail(null_argument("model")), nullptr;
+        SessionOptions options;
+        if (max_queue > 0) options.max_queue = max_queue;
+        if (model->is_busy.exchange(true)) return fail(busy_error()), nullptr;
+        auto session = Session::open(model->model, options);
+        if (!session.ok()) {
+          model->is_busy = false;
+          return fail(session.error()), nullptr;
+        }
+        return new rz_session{*model, std::move(*session)};
+      },
+      nullptr);
+}
+
+void rz_session_free(rz_session* session) {
+  if (session == nullptr) return;
+  rz_model& model = session->model;
+  delete session;
+  model.is_busy = false;
+}
+
+int64_t rz_session_submit(rz_session* session, const rz_request* request, rz_part_callback on_part,
+                          rz_end_callback on_end, void* user) {
+  return counted([&]() -> Result<int64_t> {
+    if (session == nullptr || request == nullptr) return null_argument(session == nullptr ? "session" : "request");
+    RZ_TRY(const rz_request given, read_struct(request));
+    const LanguageModel& model = session->model.model;
+    RZ_TRY(Asked asked, read_request(given, model.default_sampling()));
+    RZ_CHECK_OK(read_constraint(model, given, asked.request));
+    const size_t n_prompt = asked.request.prompt.size();
+    RZ_TRY(const RequestId id, session->session.submit(std::move(asked.request), asked.text, tell_parts(on_part, user),
+                                                       tell_end(on_end, user, n_prompt)));
+    return static_cast<int64_t>(id);
+  });
+}
+
+int rz_session_cancel(rz_session* session, int64_t request) {
+  return static_cast<int>(counted([&]() -> Result<int64_t> {
+    if (session == nullptr) return null_argument("session");
+    session->session.cancel(RequestId{static_cast<uint64_t>(request)});
+    return 0;
+  }));
+}
+
+int rz_session_wait(rz_session* session) {
+  return static_cast<int>(counted([&]() -> Result<int64_t> {
+    if (session == nullptr) return null_argument("session");
+    session->session.wait();
+    return 0;
+  }));
+}

@@ -1,0 +1,146 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "realizar/realizar.h"
+
+namespace {
+
+constexpr const char* kSessionModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
+
+// What the callbacks of one request have told; they are called on the session's thread, which wait() joins.
+struct Told {
+  std::string parts, text;
+  int n_tokens = 0, n_ends = 0;
+  rz_result result{};
+};
+
+int on_part(const rz_part* part, void* user) {
+  auto* told = static_cast<Told*>(user);
+  if (part->kind == RZ_CONTENT) told->parts.append(part->text, part->n_bytes);
+  if (part->token != nullptr) ++told->n_tokens;
+  return 1;
+}
+
+void on_end(const char* text, size_t n_bytes, const rz_result* result, void* user) {
+  auto* told = static_cast<Told*>(user);
+  told->text.assign(text, n_bytes);
+  told->result = *result;
+  ++told->n_ends;
+}
+
+class CSession : public testing::Test {
+ protected:
+  void SetUp() override {
+    rz_load_options load{};
+    load.struct_size = sizeof load;
+    load.max_seqs = 4;
+    load.n_ctx = 128;
+    model_ = rz_load(kSessionModel, &load);
+    ASSERT_NE(model_, nullptr) << rz_last_error();
+    const rz_message message{"user", "What is the capital of France?"};
+    ids_.resize(64);
+    ids_.resize(static_cast<size_t>(rz_chat_prompt(model_, &message, 1, ids_.data(), ids_.size())));
+    session_ = rz_session_open(model_, 0);
+    ASSERT_NE(session_, nullptr) << rz_last_error();
+  }
+  void TearDown() override {
+    rz_session_free(session_);
+    rz_free(model_);
+  }
+  rz_request request() const {
+    rz_request request{};
+    request.struct_size = sizeof request;
+    request.ids = ids_.data();
+    request.n_ids = ids_.size();
+    request.parameters = &kGreedy;
+    request.n_parameters = 1;
+    return request;
+  }
+
+  static constexpr rz_parameter kGreedy{"temperature", 0};
+  rz_model* model_ = nullptr;
+  rz_session* session_ = nullptr;
+  std::vector<int32_t> ids_;
+};
+
+TEST_F(CSession, AnswersManyRequestsTogether) {
+  std::vector<Told> told(6);
+  const rz_request asked = request();
+  for (Told& one : told) ASSERT_GT(rz_session_submit(session_, &asked, on_part, on_end, &one), 0) << rz_last_error();
+  ASSERT_EQ(rz_session_wait(session_), 0);
+  for (const Told& one : told) {
+    EXPECT_EQ(one.n_ends, 1);
+    EXPECT_EQ(one.text, "The capital of France is Paris.");
+    EXPECT_EQ(one.parts, one.text);
+    EXPECT_EQ(one.n_tokens, 9);
+    EXPECT_EQ(one.result.finish_reason, RZ_FINISH_STOP);
+  }
+}
+
+TEST_F(CSession, HoldsAnswersToAForm) {
+  rz_request asked = request();
+  asked.gbnf = "root ::= \"no\"";
+  Told told;
+  ASSERT_GT(rz_session_submit(session_, &asked, nullptr, on_end, &told), 0) << rz_last_error();
+  rz_session_wait(session_);
+  EXPECT_EQ(told.text, "no");
+  asked.json_schema = "{}";
+  EXPECT_LT(rz_session_submit(session_, &asked, nullptr, on_end, &told), 0);
+  asked.gbnf = nullptr;
+  asked.json_schema = "{\"type\": 5}";
+  EXPECT_LT(rz_session_submit(session_, &asked, nullptr, on_end, &told), 0);
+  EXPECT_EQ(told.n_ends, 1) << "nothing that was refused has an end";
+}
+
+TEST_F(CSession, CancelsAndEndsAtTheDeadline) {
+  rz_request endless = request();
+  endless.ignore_eos = 1;
+  Told cancelled, late, by_free;
+  const int64_t id = rz_session_submit(session_, &endless, nullptr, on_end, &cancelled);
+  ASSERT_GT(id, 0);
+  EXPECT_EQ(rz_session_cancel(session_, id), 0);
+  rz_session_wait(session_);
+  EXPECT_EQ(cancelled.n_ends, 1);
+  EXPECT_NE(cancelled.result.finish_reason, RZ_FINISH_STOP);
+  endless.timeout_ms = 1;
+  const std::vector<int32_t> long_prompt(120, 5);
+  endless.ids = long_prompt.data();
+  endless.n_ids = long_prompt.size();
+  ASSERT_GT(rz_session_submit(session_, &endless, nullptr, on_end, &late), 0);
+  rz_session_wait(session_);
+  EXPECT_EQ(late.result.finish_reason, RZ_FINISH_DEADLINE);
+  endless.timeout_ms = 0;
+  ASSERT_GT(rz_session_submit(session_, &endless, nullptr, on_end, &by_free), 0);
+  rz_session_free(session_);
+  session_ = nullptr;
+  EXPECT_EQ(by_free.n_ends, 1);
+  EXPECT_EQ(rz_generate(model_, ids_.data(), ids_.size(), nullptr, nullptr, nullptr) > 0, true) << rz_last_error();
+}
+
+TEST_F(CSession, HasTheModelForItself) {
+  EXPECT_EQ(rz_session_open(model_, 0), nullptr);
+  EXPECT_LT(rz_generate(model_, ids_.data(), ids_.size(), nullptr, nullptr, nullptr), 0);
+  EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
+  EXPECT_EQ(rz_n_ctx(model_), 128);
+}
+
+TEST_F(CSession, NullPointersAreErrors) {
+  const rz_request asked = request();
+  EXPECT_LT(rz_session_submit(nullptr, &asked, nullptr, nullptr, nullptr), 0);
+  EXPECT_LT(rz_session_submit(session_, nullptr, nullptr, nullptr, nullptr), 0);
+  rz_request no_ids = asked;
+  no_ids.ids = nullptr;
+  EXPECT_LT(rz_session_submit(session_, &no_ids, nullptr, nullptr, nullptr), 0);
+  EXPECT_NE(std::string(rz_last_error()).find("ids"), std::string::npos);
+  rz_request no_size = asked;
+  no_size.struct_size = 0;
+  EXPECT_LT(rz_session_submit(session_, &no_size, nullptr, nullptr, nullptr), 0);
+  EXPECT_EQ(rz_session_open(nullptr, 0), nullptr);
+  EXPECT_LT(rz_session_cancel(nullptr, 1), 0);
+  EXPECT_LT(rz_session_wait(nullptr), 0);
+  rz_session_free(nullptr);
+}
+
+}  // namespace

@@ -1,0 +1,61 @@
+// Grammars that answers are held to: compiled once, kept for the next request that asks for the same.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "grammar/matcher.h"
+#include "realizar/request.h"
+#include "realizar/result.h"
+#include "text/output/output_format.h"
+#include "text/tokenizer.h"
+
+namespace realizar {
+
+// The compiled grammars of one model. Any thread.
+class GrammarCache {
+ public:
+  // `markers`: control tokens that grammars may ask for, by their text. `tokenizer` must outlive this.
+  GrammarCache(const text::Tokenizer& tokenizer, std::vector<std::string> markers);
+
+  // Errors: those of the grammar, by keyword or by line and column.
+  Result<std::shared_ptr<grammar::MaskCache>> from_gbnf(const std::string& source);
+  // `relaxed`: what no grammar holds of the schema is left out, instead of refused.
+  Result<std::shared_ptr<grammar::MaskCache>> from_schema(const std::string& schema_json, bool relaxed = false);
+
+ private:
+  using Compiled = std::shared_ptr<grammar::MaskCache>;
+  using Compile = std::function<Result<std::shared_ptr<const grammar::Grammar>>(const std::string&)>;
+  Result<Compiled> find_or_compile(const std::string& source, const std::string& kind, const Compile& compile);
+  std::shared_ptr<const grammar::TokenTrie> trie();
+
+  static constexpr size_t kMaxGrammars = 32;
+
+  const text::Tokenizer& tokenizer_;
+  std::vector<std::string> markers_;
+  std::mutex mutex_;
+  std::shared_ptr<const grammar::TokenTrie> trie_;        // made when it is first wanted
+  std::list<std::pair<std::string, Compiled>> grammars_;  // most recently used first
+};
+
+// When a grammar begins to bind, for models that think first.
+struct GrammarStart {
+  std::string after;     // once the answer holds this text; "": at once
+  std::string may_open;  // or, at once, unless the answer begins with this token
+};
+
+// Holds a sequence to a grammar; `end_tokens` may come where a sentence is complete.
+std::shared_ptr<TokenConstraint> make_constraint(std::shared_ptr<grammar::MaskCache> grammar,
+                                                 const text::Tokenizer& tokenizer, std::span<const TokenId> end_tokens,
+                                                 const GrammarStart& start);
+
+// The start for a model's format. `in_reasoning`: the prompt opened it already.
+GrammarStart grammar_start(const text::OutputFormat& format, bool in_reasoning);
+
+}  // namespace realizar

@@ -1,0 +1,221 @@
+#include "realizar/session.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "api/language_model.h"
+#include "api/text_builder.h"
+#include "base/caught.h"
+#include "engine/engine_thread.h"
+
+namespace realizar {
+namespace {
+
+// A request on its way. The callbacks and the builder belong to the session's thread.
+struct Answering {
+  Answering(Request request, uint32_t capacity, const text::Tokenizer& tokenizer, std::string_view template_source,
+            const TextPlan& plan, TextCallback text_callback, Session::EndCallback end_callback)
+      : stream(std::make_shared<TokenStream>(std::move(request), capacity)),
+        on_text(std::move(text_callback)),
+        on_end(std::move(end_callback)),
+        builder(tokenizer, template_source, stream->request().prompt, plan, on_text) {}
+
+  std::shared_ptr<TokenStream> stream;
+  TextCallback on_text;
+  Session::EndCallback on_end;
+  TextBuilder builder;
+  std::vector<TokenId> tokens;
+  bool is_wanted = true;
+  Status failure;  // of a callback that threw
+};
+
+}  // namespace
+
+class Session::Impl {
+ public:
+  Impl(LanguageModel::Impl& model, const SessionOptions& options)
+      : hold_{model},
+        model_(model),
+        engine_(*model.loaded->engine, options.max_queue, [this] { wake(); }),
+        reader_([this] { read(); }) {}
+
+  ~Impl() {
+    engine_.drain();
+    is_closing_ = true;
+    cancel_all();
+    wake();
+    reader_.join();
+  }
+
+  Result<RequestId> submit(Request request, const TextOptions& text, TextCallback on_text, EndCallback on_end) {
+    RZ_TRY(const TextPlan plan, plan_text(text));
+    const uint32_t capacity = capacity_for(request);
+    auto answering =
+        std::make_shared<Answering>(std::move(request), capacity, *model_.loaded->tokenizer,
+                                    model_.loaded->template_source.source, plan, std::move(on_text), std::move(on_end));
+    const uint64_t id = n_submitted_.fetch_add(1) + 1;
+    answering->stream->on_ready = [this, id] { take_news(id); };
+    {
+      const std::lock_guard lock(mutex_);
+      open_.emplace(id, answering);
+    }
+    if (const Status status = engine_.submit(answering->stream); !status.ok()) {
+      forget(id);
+      return status.error();
+    }
+    // A callback may submit while the session ends.
+    if (is_closing_) answering->stream->cancel();
+    return RequestId{id};
+  }
+
+  void cancel(RequestId id) {
+    if (const auto answering = find(static_cast<uint64_t>(id))) answering->stream->cancel();
+  }
+
+  size_t n_open() const {
+    const std::lock_guard lock(mutex_);
+    return open_.size();
+  }
+
+  void wait() const {
+    std::unique_lock lock(mutex_);
+    all_told_.wait(lock, [this] { return open_.empty(); });
+  }
+
+  void clear_cache() {
+    const auto done = std::make_shared<std::promise<void>>();
+    engine_.clear_cache(std::nullopt, [done] { done->set_value(); });
+    done->get_future().wait();
+  }
+
+ private:
+  // Room for all tokens, so that a slow callback loses none of them.
+  uint32_t capacity_for(const Request& request) const {
+    const uint32_t n_ctx = model_.loaded->engine->n_ctx();
+    return std::min(request.max_tokens.value_or(n_ctx), n_ctx) + 2;
+  }
+
+  void cancel_all() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, answering] : open_) answering->stream->cancel();
+  }
+
+  std::shared_ptr<Answering> find(uint64_t id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = open_.find(id);
+    return found == open_.end() ? nullptr : found->second;
+  }
+
+  void forget(uint64_t id) {
+    const std::lock_guard lock(mutex_);
+    open_.erase(id);
+    if (open_.empty()) all_told_.notify_all();
+  }
+
+  void wake() {
+    n_wake_ups_.fetch_add(1, std::memory_order_release);
+    n_wake_ups_.notify_one();
+  }
+
+  // The session's thread.
+  void read() {
+    while (true) {
+      const uint32_t n_seen = n_wake_ups_.load(std::memory_order_acquire);
+      while (const auto stream = engine_.next_ready()) stream->on_ready();
+      if (is_closing_ && n_open() == 0) return;
+      n_wake_ups_.wait(n_seen, std::memory_order_acquire);
+    }
+  }
+
+  void take_news(uint64_t id) {
+    const auto answering = find(id);
+    if (answering == nullptr) return;
+    while (const auto token = answering->stream->pop()) take_token(*answering, *token);
+    const TokenStream::End* end = answering->stream->end();
+    if (end == nullptr) return;
+    auto result = result_of(*answering, *end);
+    static_cast<void>(caught([&] {
+      if (answering->on_end) answering->on_end(std::move(result));
+    }));
+    forget(id);
+  }
+
+  static void take_token(Answering& answering, const TokenEvent& token) {
+    if (!token.is_prompt) answering.tokens.push_back(token.id);
+    if (!answering.is_wanted) return;
+    answering.failure = caught([&] { answering.is_wanted = answering.builder.push(token); });
+    if (!answering.failure.ok()) answering.is_wanted = false;
+    if (!answering.is_wanted) answering.stream->cancel();
+  }
+
+  static Result<TextGeneration> result_of(Answering& answering, const TokenStream::End& end) {
+    if (!answering.failure.ok()) return answering.failure.error();
+    if (end.error) return *end.error;
+    Generation generation = static_cast<const Generation&>(end);
+    generation.tokens = std::move(answering.tokens);
+    return caught([&]() -> Result<TextGeneration> { return answering.builder.finish(std::move(generation)); });
+  }
+
+  // Gives the model back once everything else has ended.
+  struct Hold {
+    LanguageModel::Impl& model;
+    ~Hold() { model.has_session = false; }
+  };
+
+  const Hold hold_;
+  const LanguageModel::Impl& model_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable all_told_;
+  std::map<uint64_t, std::shared_ptr<Answering>> open_;
+  std::atomic<uint64_t> n_submitted_{0};
+  std::atomic<uint32_t> n_wake_ups_{0};
+  std::atomic<bool> is_closing_{false};
+  EngineThread engine_;
+  std::thread reader_;  // last: it ends before what it reads from
+};
+
+Result<Session> Session::open(LanguageModel& model, const SessionOptions& options) {
+  LanguageModel::Impl& impl = LanguageModel::Impl::of(model);
+  RZ_CHECK_OK(impl.loaded->require_tokenizer());
+  RZ_CHECK_OK(impl.begin_session());
+  return caught([&]() -> Result<Session> { return Session(std::make_unique<Impl>(impl, options)); });
+}
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<RequestId> Session::submit(Request request, const TextOptions& text, TextCallback on_text, EndCallback on_end) {
+  return impl_->submit(std::move(request), text, std::move(on_text), std::move(on_end));
+}
+
+std::future<Result<TextGeneration>> Session::ask(Request request, const TextOptions& text) {
+  const auto promise = std::make_shared<std::promise<Result<TextGeneration>>>();
+  auto future = promise->get_future();
+  const auto id = submit(std::move(request), text, {},
+                         [promise](Result<TextGeneration> result) { promise->set_value(std::move(result)); });
+  if (!id.ok()) promise->set_value(id.error());
+  return future;
+}
+
+void Session::cancel(RequestId id) {
+  impl_->cancel(id);
+}
+size_t Session::n_open() const {
+  return impl_->n_open();
+}
+void Session::wait() const {
+  impl_->wait();
+}
+void Session::clear_cache() {
+  impl_->clear_cache();
+}
+
+}  // namespace realizar

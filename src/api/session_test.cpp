@@ -1,0 +1,212 @@
+#include "realizar/session.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "realizar/constraint.h"
+#include "realizar/engine.h"
+
+namespace realizar {
+namespace {
+
+constexpr const char* kTinyModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
+constexpr const char* kParis = "The capital of France is Paris.";
+
+class SessionTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto loaded = LanguageModel::load(
+        kTinyModel, {.backend = BackendChoice::kCpu, .n_ctx = 256, .cpu = {.n_threads = 2}, .batch = {.max_seqs = 4}});
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    model_ = std::make_unique<LanguageModel>(std::move(*loaded));
+  }
+
+  Request greedy(const std::string& question = "What is the capital of France?") const {
+    Request request;
+    request.prompt = model_->chat_prompt({{"user", question}}).value();
+    request.sampling.temperature = 0;
+    request.max_tokens = 40;
+    return request;
+  }
+
+  std::unique_ptr<LanguageModel> model_;
+};
+
+TEST_F(SessionTest, RequestsOfManyThreadsGiveWhatTheyGiveAlone) {
+  std::vector<Request> requests;
+  std::vector<std::string> alone;
+  for (int i = 0; i < 8; ++i) {
+    requests.push_back(greedy("Question " + std::to_string(i) + "?"));
+    alone.push_back(model_->generate_text(requests.back())->text);
+  }
+  auto session = Session::open(*model_);
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  std::vector<std::string> together(requests.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    threads.emplace_back([&, i] { together[i] = session->ask(requests[i]).get()->text; });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(together, alone);
+  session->wait();
+  EXPECT_EQ(session->n_open(), 0u);
+}
+
+TEST_F(SessionTest, CallbacksTellEveryTokenAndTheEnd) {
+  auto session = Session::open(*model_);
+  ASSERT_TRUE(session.ok());
+  std::string text;
+  std::vector<TokenId> tokens;
+  std::optional<TextGeneration> end;
+  const auto on_text = [&](const TextEvent& event) {
+    text += event.text;
+    if (event.token != nullptr) {
+      EXPECT_EQ(event.token->index, tokens.size());
+      EXPECT_TRUE(event.token->logprob.has_value());
+      tokens.push_back(event.token->id);
+    }
+    return true;
+  };
+  Request request = greedy();
+  request.logprobs = true;
+  ASSERT_TRUE(session->submit(request, {}, on_text, [&](Result<TextGeneration> result) { end = *result; }).ok());
+  session->wait();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(text, kParis);
+  EXPECT_EQ(end->text, kParis);
+  EXPECT_EQ(end->tokens, tokens);
+  EXPECT_EQ(end->finish_reason, FinishReason::kStop);
+  EXPECT_EQ(end->stats.n_generated, tokens.size());
+}
+
+TEST_F(SessionTest, ARequestIsCancelledByItsCallbackItsNumberOrTheSession) {
+  auto session = Session::open(*model_);
+  ASSERT_TRUE(session.ok());
+  Request endless = greedy();
+  endless.ignore_eos = true;
+  endless.max_tokens = std::nullopt;
+  std::mutex mutex;
+  std::vector<FinishReason> reasons;
+  const auto on_end = [&](Result<TextGeneration> result) {
+    const std::lock_guard lock(mutex);
+    reasons.push_back(result->finish_reason);
+  };
+  ASSERT_TRUE(session
+                  ->submit(
+                      endless, {}, [](const TextEvent&) { return false; }, on_end)
+                  .ok());
+  session->wait();
+  EXPECT_EQ(reasons, std::vector{FinishReason::kCancelled});
+  const auto id = session->submit(endless, {}, {}, on_end);
+  ASSERT_TRUE(id.ok());
+  session->cancel(*id);
+  session->cancel(RequestId{99});
+  session->wait();
+  EXPECT_EQ(reasons.size(), 2u);
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(session->submit(endless, {}, {}, on_end).ok());
+  { const Session ended = std::move(*session); }
+  EXPECT_EQ(reasons.size(), 8u) << "every end was told";
+  for (const FinishReason reason : reasons) {
+    EXPECT_TRUE(reason == FinishReason::kCancelled || reason == FinishReason::kContext) << to_string(reason);
+  }
+  EXPECT_EQ(model_->generate_text(greedy())->text, kParis) << "the model is free again";
+}
+
+TEST_F(SessionTest, ACallbackMaySubmitMore) {
+  auto session = Session::open(*model_);
+  ASSERT_TRUE(session.ok());
+  std::string second;
+  const auto ask_again = [&](const Result<TextGeneration>& first) {
+    EXPECT_EQ(first->text, kParis);
+    const auto id = session->submit(greedy(), {}, {}, [&](Result<TextGeneration> result) { second = result->text; });
+    EXPECT_TRUE(id.ok());
+  };
+  ASSERT_TRUE(session->submit(greedy(), {}, {}, ask_again).ok());
+  session->wait();
+  EXPECT_EQ(second, kParis);
+}
+
+TEST_F(SessionTest, ErrorsAreThoseOfTheRequestAlone) {
+  auto session = Session::open(*model_, {.max_queue = 1});
+  ASSERT_TRUE(session.ok());
+  Request too_long = greedy();
+  too_long.prompt.assign(300, TokenId{5});
+  EXPECT_EQ(session->ask(too_long).get().error().code, ErrorCode::kContextLengthExceeded);
+  Request wrong = greedy();
+  wrong.sampling.top_p = 7;
+  EXPECT_EQ(session->ask(wrong).get().error().subject, "top_p");
+  EXPECT_EQ(session->ask(greedy(), {.tools_json = "{}"}).get().error().subject, "tools");
+  const auto id = session->submit(
+      greedy(), {}, [](const TextEvent&) -> bool { throw std::runtime_error("no"); },
+      [](const Result<TextGeneration>& result) { EXPECT_EQ(result.error().code, ErrorCode::kInternal); });
+  EXPECT_TRUE(id.ok());
+  session->wait();
+  Request endless = greedy();
+  endless.ignore_eos = true;
+  endless.max_tokens = std::nullopt;
+  std::promise<void> release;
+  const auto held = [released = release.get_future().share()](const TextEvent&) {
+    released.wait();
+    return false;
+  };
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(session->submit(endless, {}, held, {}).ok()) << "four run, and one waits";
+  const auto sixth = session->submit(endless, {}, held, {});
+  ASSERT_FALSE(sixth.ok());
+  EXPECT_EQ(sixth.error().code, ErrorCode::kResourceExhausted);
+  release.set_value();
+}
+
+TEST_F(SessionTest, HasTheModelForItself) {
+  model_->cancel();
+  auto session = Session::open(*model_);
+  ASSERT_TRUE(session.ok());
+  EXPECT_EQ(Session::open(*model_).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(model_->generate(greedy()).error().subject, "model");
+  EXPECT_EQ(model_->generate_text(greedy()).error().subject, "model");
+  EXPECT_EQ(model_->generate_all({}).error().subject, "model");
+  const std::vector<TokenId> one{TokenId{5}};
+  EXPECT_EQ(model_->logits(one, 1, 1).error().subject, "model");
+  EXPECT_TRUE(model_->tokenize("Hello").ok());
+  model_->cancel();
+  session->clear_cache();
+  const auto first = session->ask(greedy()).get();
+  EXPECT_EQ(first->stats.n_cached, 0u);
+  EXPECT_GT(session->ask(greedy()).get()->stats.n_cached, 0u);
+  session->clear_cache();
+  EXPECT_EQ(session->ask(greedy()).get()->stats.n_cached, 0u);
+}
+
+TEST_F(SessionTest, AnswersAreHeldToASchemaOrAGrammar) {
+  auto session = Session::open(*model_);
+  ASSERT_TRUE(session.ok());
+  Request request = greedy();
+  const auto schema =
+      json_schema_constraint(*model_, R"({"type": "object", "properties": {"n": {"enum": [12]}}, "required": ["n"]})");
+  ASSERT_TRUE(schema.ok()) << schema.error().message;
+  request.constraint = *schema;
+  const auto document = session->ask(request).get();
+  ASSERT_TRUE(document.ok()) << document.error().message;
+  EXPECT_NE(document->text.find("12"), std::string::npos) << document->text;
+  EXPECT_EQ(document->text.front(), '{');
+  const auto grammar = gbnf_constraint(*model_, R"(root ::= "yes" | "no")", {.prompt = request.prompt});
+  ASSERT_TRUE(grammar.ok());
+  for (int i = 0; i < 2; ++i) {
+    request.constraint = (*grammar)->clone();
+    const std::string text = session->ask(request).get()->text;
+    EXPECT_TRUE(text == "yes" || text == "no") << text;
+  }
+  EXPECT_EQ(gbnf_constraint(*model_, "root ::= (").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(json_schema_constraint(*model_, R"({"type": "number", "multipleOf": 3})").ok());
+  EXPECT_TRUE(json_schema_constraint(*model_, R"({"type": "number", "multipleOf": 3})", {.relaxed = true}).ok());
+}
+
+}  // namespace
+}  // namespace realizar
