@@ -133,8 +133,8 @@ struct GatedLinearOp {
 };
 
 // For each row and head: q/k RMS norm over head_dim (where given), then rotary embedding of q and k in place, then k
-// and v are appended to the cache of `layer`. Pairs (i, i + n_rot/2) turn by positions[r] * inv_freq[i]; the results
-// are multiplied by rope_scale (YaRN's and LongRoPE's attention factor). inv_freq = kNoWeight: no rotation.
+// and v are appended to the cache of `layer`. Pairs (i, i + n_rot/2) are rotated by positions[r] * inv_freq[i]; the
+// results are multiplied by rope_scale (YaRN's and LongRoPE's attention factor). inv_freq = kNoWeight: no rotation.
 struct RopeStoreOp {
   static constexpr const char* kName = "rope_store";
 
@@ -143,7 +143,7 @@ struct RopeStoreOp {
   uint32_t layer;
   uint32_t n_heads, n_kv_heads, head_dim;
   WeightId inv_freq = kNoWeight;  // vector [n_rot / 2], F32
-  uint32_t n_rot = 0;             // leading dimensions of a head that turn
+  uint32_t n_rot = 0;             // leading dimensions of a head that are rotated
   float rope_scale = 1.0f;
   WeightId q_norm = kNoWeight, k_norm = kNoWeight;  // vectors [head_dim]
   float norm_eps = 0;

@@ -122,7 +122,7 @@ void Admission::admit(Sequence::Clock::time_point now) {
 }
 
 // Takes a sequence's cached prefix. False, with nothing taken, where the rest of what is known of it does not fit
-// beside the next block of everyone who runs.
+// in addition to the next block of everyone who runs.
 bool Admission::try_admit(Sequence& sequence) {
   const auto start = Sequence::Clock::now();
   sequence.cache.adopt_blocks(sequence.tokens, n_cacheable(sequence));

@@ -47,8 +47,8 @@ void ChoiceBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) 
   for (uint32_t pos = end - chunk.n_logit_rows; pos < end; ++pos) choices_.push_back(choice_after(sequence, pos + 1));
 }
 
-// Of the token after the first n_history; the last of these may be drafts, in whose place others may yet come: then the
-// row does not count.
+// The choice of the token after the first n_history. The last of these may be drafts that other tokens may yet replace;
+// the row then does not count.
 TokenChoice ChoiceBuilder::choice_after(const Sequence& sequence, uint32_t n_history) {
   const SamplingParams& params = sequence.request->sampling;
   if (!wants_token_alone(sequence)) return {};

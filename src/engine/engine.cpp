@@ -14,7 +14,7 @@
 namespace realizar {
 namespace {
 
-// Logit rows a step beside those of decoding sequences: where a whole text is scored or pooled.
+// Logit rows a step in addition to those of decoding sequences, for texts that are scored or pooled as a whole.
 constexpr uint32_t kScoredRows = 64;
 
 // Positions are 32-bit signed, and one more token than positions is kept.
@@ -34,7 +34,7 @@ uint32_t n_blocks_for(std::span<const uint32_t> windows, const EngineOptions& op
                                  .block_tokens = options.block_tokens});
 }
 
-// Of the store for cached prefixes; the backend's cache must have been made.
+// Places in the store for cached prefixes; the backend's cache must have been made.
 uint32_t n_places_for(const EngineOptions& options, const Backend& backend) {
   if (options.host_kv_bytes == 0) return 0;
   return static_cast<uint32_t>(
@@ -212,7 +212,7 @@ uint32_t Engine::load_cache(const std::string& path, uint64_t source) {
   return load_prefixes(path, pool_, backend_, fingerprint(source));
 }
 
-// No step waits long behind a slice.
+// Works in slices, so that no step waits long for one.
 bool Engine::wipe_some() {
   constexpr size_t kSliceBytes = size_t{64} << 20;
   const auto max_blocks = static_cast<uint32_t>(kSliceBytes / std::max<size_t>(1, backend_.block_bytes()) + 1);

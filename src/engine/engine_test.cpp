@@ -224,7 +224,7 @@ TEST(Engine, APromptThatIsSentAgainLeavesOneRowToCompute) {
   }
 }
 
-// The first request's generated tokens lie behind its prompt in the block that the others begin with.
+// The first request's generated tokens follow its prompt in the block that the others begin with.
 TEST(Engine, APromptsTailServesAllThatGoOnFromIt) {
   Rig rig(1, {.n_ctx = 128, .max_seqs = 4});
   const auto beginning = some_tokens(40);
@@ -479,7 +479,7 @@ TEST(Engine, ARequestThatWantsATraceHasItsOwnStepsAndNoOtherHasAny) {
   EXPECT_FALSE(generations[1].trace);
   ASSERT_TRUE(generations[0].trace);
   const Trace& trace = *generations[0].trace;
-  // The other decodes beside it.
+  // The other request decodes in the same steps.
   EXPECT_EQ(trace.prefill.n_steps, 1u);
   EXPECT_EQ(trace.prefill.n_tokens, 14u);
   EXPECT_EQ(trace.decode.n_steps, 2u);

@@ -18,7 +18,7 @@ namespace realizar {
 
 class EngineThread {
  public:
-  // `max_queue`: requests that may wait beside the running ones. `on_progress` is called on the engine's thread
+  // `max_queue`: requests that may wait in addition to the running ones. `on_progress` is called on the engine's thread
   // whenever some stream has news; it must neither wait nor throw.
   EngineThread(Engine& engine, uint32_t max_queue, std::function<void()> on_progress);
   // Ends what still runs with kCancelled.

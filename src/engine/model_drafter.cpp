@@ -117,7 +117,7 @@ Status ModelDrafter::draft(std::span<const SequencePtr> running, std::span<const
   for (uint32_t i = 0; i < running.size(); ++i) {
     running[i]->drafts.clear();
     if (max_drafts[i] == 0) continue;
-    // Every sequence may have its newest token read, beside what is caught up on.
+    // Every sequence may have its newest token read, in addition to what it catches up on.
     uint32_t n_rows = std::min(n_left + 1, options_.max_rows - static_cast<uint32_t>(round_.size()));
     const uint32_t n_before = n_rows;
     const size_t n_entries = round_.size();

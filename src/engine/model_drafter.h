@@ -42,7 +42,7 @@ class ModelDrafter {
   Status warm_up();
   // Fills the drafts of running sequences, at most max_drafts[i] for running[i]; 0: none are wanted. Errors: Internal.
   Status draft(std::span<const SequencePtr> running, std::span<const uint32_t> max_drafts);
-  // The sequence is over, or was put back.
+  // The sequence is over, or was preempted.
   void forget(SeqId id);
   // Zeroes what is left of such sequences, max_blocks of the cache at most. True: there are no more.
   bool wipe_some(uint32_t max_blocks);
@@ -71,7 +71,7 @@ class ModelDrafter {
   Sampler sampler_;
   BatchBuilder batch_builder_;
   std::vector<Slot> slots_;
-  // Of the round that is being made: which slot, for which running sequence, which rows.
+  // The round that is being made: which slot, for which running sequence, which rows.
   struct Entry {
     Slot* slot;
     uint32_t running_idx;

@@ -39,7 +39,7 @@ class Record {
     std::ranges::fill(all_tokens(), TokenId{0});
     std::ranges::copy(name.tokens, all_tokens().begin());
   }
-  // Of a sound record.
+  // Only for a sound record.
   BlockPool::Name name() {
     return {.parent_hash = word(0),
             .hash = word(8),

@@ -156,7 +156,7 @@ size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares, 
 }
 
 size_t pick_victim(std::span<const SequencePtr> running, const FairShare& shares, PriorityScope scope) {
-  // Of the tenant that came first, the most important request is never the victim while anything else runs: so some
+  // The most important request of the tenant that came first is never the victim while anything else runs, so some
   // request always comes to its end.
   const auto rank = [&](const SequencePtr& seq) {
     const uint64_t tenant = seq->request->tenant;

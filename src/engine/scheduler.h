@@ -49,8 +49,8 @@ StepWork work_of(std::span<const PlannedChunk> plan);
 enum class PriorityScope : uint8_t { kTenant, kAll };
 
 // Index of the waiting sequence that is admitted next. The tenant that was served least has its turn, where several are
-// level the one that waits longest; of its requests by priority, then what was put back, then arrival. With kAll by
-// priority, then what was put back, and only then the tenant that was served least. `waiting` is not empty.
+// level the one that waits longest; of its requests by priority, then what was preempted, then arrival. With kAll by
+// priority, then what was preempted, and only then the tenant that was served least. `waiting` is not empty.
 size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares, PriorityScope scope);
 
 // Index of the running sequence that gives its blocks back: of the tenant that runs most requests, where several run as

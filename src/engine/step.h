@@ -35,7 +35,7 @@ class Step {
   // Guesses what comes next for those that decode. Errors: Internal.
   Status draft(std::span<const SequencePtr> running);
   // Decides the step's chunks and takes the blocks for them. False: too few are free; another call is to follow when
-  // some sequence was put back.
+  // some sequence was preempted.
   bool plan(std::span<const SequencePtr> running, size_t n_waiting);
   // Computes the chunks; the backend has the results. Errors: Internal.
   Status run(std::span<const SequencePtr> running);

@@ -1,9 +1,9 @@
 // How many prompt tokens a step takes while other sequences decode. It decides how fast tokens come, never which.
 //
-// A step that decodes takes some time D. Prompt tokens beside it add a fixed part F, whatever their number (where the
-// prefill arithmetic unpacks all weights first), and c for each of them. All three are learned from the steps'
-// durations, for each range of decode rows. S is the stretch: kStretch to kMaxStretch, the more the more prompts wait
-// for each decoding sequence. The objective:
+// A step that decodes takes some time D. Prompt tokens in the same step add a fixed part F, whatever their number
+// (where the prefill arithmetic unpacks all weights first), and c for each of them. All three are learned from the
+// steps' durations, for each range of decode rows. S is the stretch: kStretch to kMaxStretch, the more the more prompts
+// wait for each decoding sequence. The objective:
 // - The time between tokens is S x D on average. Steps of S x D each take what fits, where that is worth F.
 // - Where it is not, a chunk is taken at once that is, and steps that only decode make up for the time.
 // - kWorth x F / c tokens are worth it: F is then at most 1 / (1 + kWorth) of what the chunk adds to the step.

@@ -12,7 +12,7 @@ namespace {
 constexpr double kDecodeMs = 20, kTokenMs = 2;
 constexpr StepDemand kOnePrompt{.n_decoding = 4, .n_decode_rows = 4, .n_prompts = 1, .n_prompt_tokens = 100000};
 
-// A machine on which a step takes kDecodeMs, and kTokenMs for each prompt token beside it, after fixed_ms for any.
+// A machine on which a step takes kDecodeMs, and kTokenMs for each prompt token in it, after fixed_ms for any.
 double step_ms(uint32_t n_bulk, double fixed_ms) {
   return kDecodeMs + (n_bulk > 0 ? fixed_ms + kTokenMs * n_bulk : 0);
 }
@@ -102,7 +102,7 @@ TEST(StepBudget, AFixedPartIsSharedByManyTokensAndThePaceIsKeptOnAverage) {
     StepBudget budget(4096);
     const Settled settled = settle(budget, kOnePrompt, fixed_ms);
     EXPECT_LT(settled.mean_ms, 1.8 * kDecodeMs) << fixed_ms;
-    // Of the time that 1.7 times the pace leaves for prompts, seven eighths go to tokens, less what trials take.
+    // Seven eighths of the time that 1.7 times the pace leaves for prompts go to tokens, less what trials take.
     EXPECT_GT(settled.tokens_per_ms, 0.75 * 0.7 / 1.7 / kTokenMs) << fixed_ms;
     EXPECT_LT(settled.longest_ms, kDecodeMs + 12 * fixed_ms) << fixed_ms;
   }

@@ -72,7 +72,7 @@ Result<AttentionConfig> read_attention(const ConfigKeys& keys, const ModelConfig
   }
   RZ_TRY(const auto value_dim, keys.optional_int("attention.value_length", "v_head_dim", 1, kMaxWidth));
   if (value_dim.value_or(a.head_dim) != a.head_dim) {
-    return unsupported(fmt::format("{}: values of {} dimensions beside keys of {} are not supported",
+    return unsupported(fmt::format("{}: values of {} dimensions with keys of {} are not supported",
                                    keys.file().path().string(), *value_dim, a.head_dim));
   }
   return a;
@@ -124,7 +124,7 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
   }
   struct Neutral {
     std::string_view key;
-    double also;  // beside 0
+    double also;  // allowed in addition to 0
   };
   static constexpr Neutral kNumbers[] = {
       {"logit_scale", 1},

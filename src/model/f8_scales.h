@@ -1,4 +1,4 @@
-// What the elements of an F8_E4M3 matrix in a SafeTensors file are multiplied by. Beside a tensor "x.weight" lies
+// What the elements of an F8_E4M3 matrix in a SafeTensors file are multiplied by. With a tensor "x.weight" comes
 // "x.weight_scale_inv", one for each block of 128 x 128 (transformers' quant_method "fp8"), or "x.weight_scale", one
 // for the whole matrix or one a row (compressed-tensors, ModelOpt). All are factors, whatever the name says.
 #pragma once

@@ -35,7 +35,7 @@ class LayerBuilder {
   ActId in() const { return acts_.normed; }
   ActId out() const { return has_post_norm() ? acts_.branch : acts_.stream; }
   OpPlace place(OpRole role = OpRole::kNone) const { return {role, static_cast<int32_t>(layer_)}; }
-  // Of ModelConfig::ropes; kNoRope: none.
+  // The rotation ModelConfig::ropes[rope_idx]; kNoRope: none.
   Rotation rotation(uint32_t rope_idx) const;
   // [n_rows, n_cols]: one buffer for all layers that ask for this name and width.
   ActId scratch(const std::string& name, uint32_t n_cols);

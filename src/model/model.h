@@ -63,7 +63,8 @@ class Model {
 
   const ModelConfig& config() const { return config_; }
   const Weights& weights() const { return weights_; }
-  // Of every byte of every tensor that was loaded, as it was then; nullopt where ModelOptions did not ask for it.
+  // The hash of every byte of every tensor that was loaded, as it was then; nullopt where ModelOptions did not ask for
+  // it.
   std::optional<uint64_t> weights_hash() const { return weights_hash_; }
 
  private:

@@ -31,9 +31,9 @@ struct LayerConfig {
   FfnConfig ffn;
 };
 
-// One way in which positions turn queries and keys; a model may have several, and layers without any.
+// One way in which positions rotate queries and keys; a model may have several, and layers without any.
 struct RopeConfig {
-  uint32_t n_rot = 0;           // leading dimensions of a head that turn
+  uint32_t n_rot = 0;           // leading dimensions of a head that are rotated
   std::vector<float> inv_freq;  // [n_rot / 2], every scaling rule folded in
   float scale = 1.0f;           // YaRN's and LongRoPE's attention factor on q and k
 };
@@ -58,7 +58,7 @@ struct ModelConfig {
   float final_softcap = 0;  // of the logits; 0: none
 };
 
-// Of the first layer: heads and their widths are the same in every layer.
+// The first layer's: heads and their widths are the same in every layer.
 const AttentionConfig& attention_of(const ModelConfig& config);
 
 // What each layer keeps of a sequence of up to n_ctx positions.

@@ -208,7 +208,7 @@ Result<RopeConfig> as_floats(const ConfigKeys& keys, uint32_t n_rot, const std::
   return format_error(keys.file().path().string() + ": the rope settings give frequencies that are not finite");
 }
 
-// Of the layers that see the whole context, and of all where there is one rotation.
+// The rotation of the layers that see the whole context, and of all layers where there is only one rotation.
 Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, uint32_t n_rot, uint32_t n_ctx_train, uint32_t n_ctx) {
   RZ_TRY(const double theta, read_base(keys));
   float scale = 1.0f;

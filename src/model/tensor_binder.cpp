@@ -300,7 +300,7 @@ Error TensorBinder::explained(const Error& error, const Found& found) const {
   return error;
 }
 
-// Of all the role's tensors, one behind the other; empty for other types than F8.
+// The scales of all the role's tensors, one after the other; empty for other types than F8.
 Result<std::vector<float>> TensorBinder::f8_scales(const Found& found, uint32_t first_row, uint32_t n_rows) {
   std::vector<float> scales;
   if (found.tensors.front()->type != TypeId::kF8_E4M3) return scales;

@@ -30,7 +30,7 @@ class TensorBinder {
                const ModelOptions& options);
 
   void begin_layer(uint32_t layer);
-  // Of the layer that is being bound, whose sizes differ from others'.
+  // A size of the layer that is being bound; layers may differ in it.
   uint64_t size_of(Dim dim) const;
 
   // Whether the architecture has such a tensor, and whether this file has it.
@@ -55,7 +55,7 @@ class TensorBinder {
   // What the table of tensors names and the program does not read as a weight.
   Status claim_ignored();
   Status check_all_claimed() const;
-  // Of the tensors that were bound; nullopt where the options do not ask for it.
+  // The hash of the tensors that were bound; nullopt where the options do not ask for it.
   std::optional<uint64_t> weights_hash() const;
 
  private:

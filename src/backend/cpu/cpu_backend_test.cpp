@@ -1,4 +1,4 @@
-// Bits of the CPU backend's results: the same whatever runs beside a row; and kernels of every level against the
+// Bits of the CPU backend's results: the same whatever other rows a step has; and kernels of every level against the
 // decoded weights.
 #include "backend/cpu/cpu_backend.h"
 
@@ -146,7 +146,7 @@ TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
       std::vector<std::byte> tile(kTileBytes);
       for (uint32_t c = 0; c < n_cols; c += kTileCols) {
         const uint32_t n = std::min(kTileCols, n_cols - c);
-        kernels_of(*kernels, type.id).spread(m->data, c, n, tile.data());
+        kernels_of(*kernels, type.id).unpack_codes(m->data, c, n, tile.data());
         rows.clear();
         for (uint32_t r = 0; r < n_rows; ++r) rows.push_back(groups.data() + (r * n_cols + c) / 32);
         kernels_of(*kernels, type.id).gemm_int8(tile.data(), n, rows.data(), n_rows, sums.data(), c == 0);

@@ -35,9 +35,6 @@ using UnpackFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* 
 // acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each; n_rows <= gemm_f32_rows or gemm_bf16_rows.
 using GemmFn = void (*)(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows,
                         float* acc, bool first);
-// Columns [col, col + n) of a panel of a block type, a byte a code and F32 scales: CodeTile. n <= kTileCols; col and
-// n are multiples of 32, and col of kTileCols.
-using SpreadFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* tile);
 // acc[r * 32 + i] (+)= tile row i . rows[r], the very sums of DotFn; n_rows <= kMaxGemmRows.
 using GemmInt8Fn = void (*)(const void* tile, uint32_t n, const ActGroup* const* rows, uint32_t n_rows, float* acc,
                             bool first);
@@ -48,7 +45,8 @@ struct TypeKernels {
   DotPlainFn dot_plain;  // of plain types alone
   UnpackFn unpack_f32;   // not of stored blocks
   UnpackFn unpack_bf16;  // of groups alone, where has_bf16()
-  SpreadFn spread;       // of groups alone
+  // Groups alone: to a CodeTile, a byte a code and F32 scales; n <= kTileCols, of which col is a multiple.
+  UnpackFn unpack_codes;
   GemmInt8Fn gemm_int8;  // of groups alone
 };
 

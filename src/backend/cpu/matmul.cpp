@@ -90,8 +90,8 @@ void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8
   std::byte* tile1 = tile + kTileBytes / 2;
   for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
     const uint32_t n = std::min(kTileCols, m.n_cols - c);
-    of_type.spread(panel0, c, n, tile);
-    if (panel1 != nullptr) of_type.spread(panel1, c, n, tile1);
+    of_type.unpack_codes(panel0, c, n, tile);
+    if (panel1 != nullptr) of_type.unpack_codes(panel1, c, n, tile1);
     for (uint32_t i = 0; i < n_rows; i += kMaxGemmRows) {
       const uint32_t n_now = std::min(kMaxGemmRows, n_rows - i);
       const ActGroup* rows[kMaxGemmRows];

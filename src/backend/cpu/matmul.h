@@ -1,5 +1,5 @@
 // Products of a packed matrix with rows of activations, two panels (32 outputs) at a time. Types of groups: int8 dot
-// products, straight from the packed panel for a few rows, from a tile that is spread once for more of them; prefill
+// products, straight from the packed panel for a few rows, from a tile that is unpacked once for more of them; prefill
 // rows as bf16 where the processor has tiles for it. Plain types: F32, or there as sums of bf16 halves. Stored types:
 // F32 for all rows, from tiles that are decoded first, so that decode and prefill rows have the same bits.
 #pragma once

@@ -67,11 +67,11 @@ void Walker::rotate_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads,
     normalize(head_norm, heads + size_t{h} * op.head_dim, heads + size_t{h} * op.head_dim, op.head_dim);
   }
   if (op.inv_freq == kNoWeight) return;
-  const float* turns = rotation(op, row);
+  const float* rotations = rotation(op, row);
   for (uint32_t h = 0; h < n_heads; ++h) {
     float* head = heads + size_t{h} * op.head_dim;
     for (uint32_t i = 0; i < half; ++i) {
-      const float a = head[i], b = head[i + half], c = turns[2 * i], s = turns[2 * i + 1];
+      const float a = head[i], b = head[i + half], c = rotations[2 * i], s = rotations[2 * i + 1];
       head[i] = a * c - b * s;
       head[i + half] = a * s + b * c;
     }

@@ -240,8 +240,8 @@ class ReferenceBackend final : public Backend {
     for (const BatchSequence& seq : batch_->seqs) {
       const auto blocks = seq.block_tables.of(cache_.group_of(op.layer));
       for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
-        turn(op, act(op.q).row(r), op.n_heads, op.q_norm, batch_->positions[r]);
-        turn(op, act(op.k).row(r), op.n_kv_heads, op.k_norm, batch_->positions[r]);
+        norm_and_rotate(op, act(op.q).row(r), op.n_heads, op.q_norm, batch_->positions[r]);
+        norm_and_rotate(op, act(op.k).row(r), op.n_kv_heads, op.k_norm, batch_->positions[r]);
         for (uint32_t h = 0; h < op.n_kv_heads; ++h) {
           const KvPlace place{op.layer, h, batch_->positions[r]};
           cache_.store(blocks, place, act(op.k).row(r) + h * op.head_dim, act(op.v).row(r) + h * op.head_dim);
@@ -315,7 +315,7 @@ class ReferenceBackend final : public Backend {
     }
   }
 
-  void turn(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm_weight, Pos pos) const {
+  void norm_and_rotate(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm_weight, Pos pos) const {
     for (uint32_t h = 0; h < n_heads; ++h) {
       float* head = heads + size_t{h} * op.head_dim;
       if (norm_weight != kNoWeight) {

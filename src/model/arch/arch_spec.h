@@ -115,7 +115,7 @@ struct ArchSpec {
   uint32_t full_interval = 0;         // with a window, one layer in so many sees the whole context; 0: none does
   uint32_t nope_interval = 0;         // one layer in so many is without rope; 0: none
   float hf_rope_base = 10000;         // of the rotation, where config.json gives none; GGUF's is RoFormer's
-  float window_rope_base = 0;         // of layers with a window, where the file gives none; 0: they turn as all others
+  float window_rope_base = 0;         // of layers with a window, where the file gives none; 0: as in all others
   // GGUF does not tell that models of this many layers divide q.k by sqrt(d_model / n_heads), not by sqrt(head_dim).
   uint32_t gguf_layers_scaled_by_width = 0;
   std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none

@@ -1,5 +1,5 @@
-// Gemma 3: Gemma 2's norms with norms of q and k instead of softcaps; five layers with a sliding window, which turn by
-// a base of their own, to one that sees the whole context.
+// Gemma 3: Gemma 2's norms with norms of q and k instead of softcaps; five layers with a sliding window, which have
+// a rotation base of their own, to one that sees the whole context.
 #include <array>
 
 #include "model/arch/list.h"

@@ -29,8 +29,9 @@ inline constexpr TensorSpec kFfnNorm{Role::kFfnNorm,
                                      Dim::kNone,
                                      "blk.{}.ffn_norm.weight",
                                      "model.layers.{}.post_attention_layernorm.weight"};
-// Of layers with norms before and after each branch. In Hugging Face's names the "post_attention_layernorm" is what it
-// says; in those of layers with norms before the branches alone it stands before the ffn.
+// The norm after attention of layers with norms before and after each branch. In Hugging Face's names the
+// "post_attention_layernorm" is what it says; in those of layers with norms before the branches alone it stands before
+// the ffn.
 inline constexpr TensorSpec kSandwichAttnPostNorm{Role::kAttnPostNorm,
                                                   kRequired,
                                                   Shard::kWhole,

@@ -1,5 +1,5 @@
 // Products with panels of block types: straight from the packed panel for a few rows; for many of them the panel is
-// spread once into tiles, with the very same sums; and panels as F32 or bf16 tiles.
+// unpacked once into tiles, with the very same sums; and panels as F32 or bf16 tiles.
 
 template <int kBits, int kVector>
 RZ_INLINE B plane_bits(const uint8_t* plane) {
@@ -192,7 +192,7 @@ struct CodeTile {
 };
 
 template <PanelLayout L>
-void spread(const uint8_t* panel, uint32_t col, uint32_t n, void* to) {
+void unpack_codes(const uint8_t* panel, uint32_t col, uint32_t n, void* to) {
   auto& tile = *static_cast<CodeTile*>(to);
   if constexpr (L.scales == Scales::kSuper) {
     store(tile.d, load_f16(panel + L.header_at(col / 32)));

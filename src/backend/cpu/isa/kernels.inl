@@ -49,7 +49,7 @@ constexpr TypeKernels type_kernels() {
 #if defined(RZ_BF16)
     kernels.unpack_bf16 = unpack<kPanel, true>;
 #endif
-    kernels.spread = spread<kPanel>;
+    kernels.unpack_codes = unpack_codes<kPanel>;
     kernels.gemm_int8 = gemm_int8<kPanel>;
   }
   return kernels;
@@ -61,7 +61,7 @@ constexpr bool are_complete(const TypeKernels& kernels, Layout layout) {
     case Layout::kPlain:
       return kernels.dot_plain != nullptr && kernels.unpack_f32 != nullptr;
     case Layout::kGroups:
-      return kernels.dot != nullptr && kernels.unpack_f32 != nullptr && kernels.spread != nullptr &&
+      return kernels.dot != nullptr && kernels.unpack_f32 != nullptr && kernels.unpack_codes != nullptr &&
              kernels.gemm_int8 != nullptr;
     case Layout::kStored:
       return true;
