@@ -141,7 +141,10 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
   }
   plan.speller = std::make_unique<EmbeddingSpeller>(model->id, format == "base64",
                                                     static_cast<uint32_t>(n_values.value_or(d_model)));
-  return Prepared(std::move(plan));
+  // Made in place: GCC 12 warns of the destructor of a Prepared that was moved from.
+  Result<Prepared> prepared(Prepared{});
+  prepared->emplace<CompletionPlan>(std::move(plan));
+  return prepared;
 }
 
 }  // namespace
