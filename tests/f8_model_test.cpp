@@ -1,6 +1,7 @@
 // Checkpoints with F8_E4M3 weights: the scales of every layout that such files have, and a model whose logits must be
 // those of the same values in F32.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -150,7 +151,7 @@ class F8Model : public testing::Test {
     return *(*driver)->run(ids, 16, 16);
   }
 
-  fs::path root_ = fs::path(testing::TempDir()) / "realizar_f8_model";
+  fs::path root_ = fs::path(testing::TempDir()) / ("realizar_f8_model_" + std::to_string(::getpid()));
   fs::path f8_ = root_ / "f8", plain_ = root_ / "plain";
 };
 

@@ -1,6 +1,7 @@
 // Gemma 3 as Hugging Face has it: the conformance model's weights in a folder, under every form that its config.json
 // has had, is the model of the GGUF file.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -125,7 +126,7 @@ class HfGemma3 : public testing::Test {
     return *(*driver)->run(ids, 40, 40);
   }
 
-  fs::path folder_ = fs::path(testing::TempDir()) / "realizar_hf_gemma3";
+  fs::path folder_ = fs::path(testing::TempDir()) / ("realizar_hf_gemma3_" + std::to_string(::getpid()));
   std::optional<ModelFile> gguf_;
 };
 

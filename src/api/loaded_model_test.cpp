@@ -119,16 +119,20 @@ class OpenCounter {
 };
 
 TEST(ADraftModel, AndTheModelThatItServesAreOpenedOnce) {
-  const fs::path draft = fs::path(testing::TempDir()) / ("rz_draft_" + std::to_string(::getpid()) + ".gguf");
+  // Copies, since other tests may open the model meanwhile.
+  const std::string folder = testing::TempDir(), id = std::to_string(::getpid());
+  const fs::path model = folder + "/rz_model_" + id + ".gguf", draft = folder + "/rz_draft_" + id + ".gguf";
+  fs::copy_file(kModel, model, fs::copy_options::overwrite_existing);
   fs::copy_file(kModel, draft, fs::copy_options::overwrite_existing);
   OpenCounter counter;
-  const int model_watch = counter.watch(kModel), draft_watch = counter.watch(draft);
+  const int model_watch = counter.watch(model), draft_watch = counter.watch(draft);
   if (model_watch < 0 || draft_watch < 0) GTEST_SKIP() << "files cannot be watched here";
   LoadOptions options;
   options.backend = BackendChoice::kCpu;
   options.draft.path = draft.string();
-  const auto loaded = LoadedModel::load(kModel, options);
+  const auto loaded = LoadedModel::load(model.string(), options);
   auto opened = counter.opened();
+  fs::remove(model);
   fs::remove(draft);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   EXPECT_EQ(opened[model_watch], 1);
