@@ -11,10 +11,10 @@
 namespace realizar::text {
 namespace {
 
-using Kind = OutputEvent::Kind;
+using EventKind = OutputEvent::Kind;
 
 const OutputFormat kFormat{ToolFormat::kHermes, TagPair{"<think>", "</think>"}, std::nullopt};
-const std::vector<ToolSpec> kTools{{"weather", nlohmann::ordered_json::object()}};
+const std::vector<ToolSpec> kOneTool{{"weather", nlohmann::ordered_json::object()}};
 constexpr const char* kCall = "<tool_call>{\"name\": \"weather\", \"arguments\": {}}</tool_call>";
 
 // An answer whose tokens are bytes, read to its end.
@@ -30,12 +30,14 @@ class ByteAnswer {
     take(answer.finish(reason));
   }
 
-  std::string text(Kind kind) const {
+  std::string text(EventKind kind) const {
     std::string all;
     for (const OutputEvent& event : events) all += event.kind == kind ? event.text : "";
     return all;
   }
-  size_t count(Kind kind) const { return static_cast<size_t>(std::ranges::count(events, kind, &OutputEvent::kind)); }
+  size_t count(EventKind kind) const {
+    return static_cast<size_t>(std::ranges::count(events, kind, &OutputEvent::kind));
+  }
 
   Answer answer;
   std::vector<OutputEvent> events;
@@ -61,18 +63,18 @@ std::vector<uint32_t> range(uint32_t begin, uint32_t end) {
 
 TEST(Answer, IsContentWhereNoFormatIsGiven) {
   const ByteAnswer answer("<think>a</think>b", {});
-  EXPECT_EQ(answer.text(Kind::kContent), "<think>a</think>b");
+  EXPECT_EQ(answer.text(EventKind::kContent), "<think>a</think>b");
   EXPECT_EQ(answer.answer.n_reasoning_tokens(), 0u);
   EXPECT_FALSE(answer.answer.has_calls());
 }
 
 TEST(Answer, HasReasoningContentAndCalls) {
-  const ByteAnswer answer(std::string("<think>why</think>so") + kCall, {.format = kFormat, .tools = kTools});
-  EXPECT_EQ(answer.text(Kind::kReasoning), "why");
-  EXPECT_EQ(answer.text(Kind::kContent), "so");
-  EXPECT_EQ(answer.text(Kind::kToolCallBegin), "weather");
-  EXPECT_EQ(answer.text(Kind::kToolCallArguments), "{}");
-  EXPECT_EQ(answer.count(Kind::kToolCallEnd), 1u);
+  const ByteAnswer answer(std::string("<think>why</think>so") + kCall, {.format = kFormat, .tools = kOneTool});
+  EXPECT_EQ(answer.text(EventKind::kReasoning), "why");
+  EXPECT_EQ(answer.text(EventKind::kContent), "so");
+  EXPECT_EQ(answer.text(EventKind::kToolCallBegin), "weather");
+  EXPECT_EQ(answer.text(EventKind::kToolCallArguments), "{}");
+  EXPECT_EQ(answer.count(EventKind::kToolCallEnd), 1u);
   EXPECT_TRUE(answer.answer.has_calls());
   EXPECT_GE(answer.answer.n_reasoning_tokens(), 2u) << "those whose reasoning was known when they came";
   EXPECT_LT(answer.answer.n_reasoning_tokens(), 13u);
@@ -80,22 +82,22 @@ TEST(Answer, HasReasoningContentAndCalls) {
 
 TEST(Answer, EndsBeforeAStopString) {
   const ByteAnswer answer("one STOP two", {.stop = {"STOP"}}, FinishReason::kCancelled);
-  EXPECT_EQ(answer.text(Kind::kContent), "one ");
+  EXPECT_EQ(answer.text(EventKind::kContent), "one ");
   EXPECT_TRUE(answer.answer.is_stopped());
   EXPECT_EQ(answer.answer.reason(), FinishReason::kStop);
   EXPECT_EQ(answer.answer.n_tokens(), 8u) << "the tokens of the stop string were made too";
   const ByteAnswer later("one STOP two", {.stop = {"STOP"}, .min_tokens = 8}, FinishReason::kLength);
-  EXPECT_EQ(later.text(Kind::kContent), "one STOP two");
+  EXPECT_EQ(later.text(EventKind::kContent), "one STOP two");
   EXPECT_TRUE(later.answer.is_cut());
 }
 
 TEST(Answer, EndsWithItsOneCall) {
   const std::string two = std::string(kCall) + "\n" + kCall;
-  const ByteAnswer both(two, {.format = kFormat, .tools = kTools});
-  EXPECT_EQ(both.count(Kind::kToolCallEnd), 2u);
-  const ByteAnswer one(two, {.format = kFormat, .tools = kTools, .one_call = true}, FinishReason::kCancelled);
-  EXPECT_EQ(one.count(Kind::kToolCallBegin), 1u);
-  EXPECT_EQ(one.count(Kind::kToolCallEnd), 1u);
+  const ByteAnswer both(two, {.format = kFormat, .tools = kOneTool});
+  EXPECT_EQ(both.count(EventKind::kToolCallEnd), 2u);
+  const ByteAnswer one(two, {.format = kFormat, .tools = kOneTool, .one_call = true}, FinishReason::kCancelled);
+  EXPECT_EQ(one.count(EventKind::kToolCallBegin), 1u);
+  EXPECT_EQ(one.count(EventKind::kToolCallEnd), 1u);
   EXPECT_TRUE(one.answer.is_stopped());
   EXPECT_EQ(one.answer.reason(), FinishReason::kStop);
   EXPECT_LT(one.answer.n_tokens(), two.size() / 2) << "it is over with its arguments";
@@ -103,13 +105,13 @@ TEST(Answer, EndsWithItsOneCall) {
 
 TEST(Answer, HasNoEndOfACallThatWasCut) {
   const std::string cut = "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Pa";
-  const AnswerOptions options{.format = kFormat, .tools = kTools};
+  const AnswerOptions options{.format = kFormat, .tools = kOneTool};
   const ByteAnswer at_limit(cut, options, FinishReason::kLength);
-  EXPECT_EQ(at_limit.count(Kind::kToolCallBegin), 1u);
-  EXPECT_EQ(at_limit.count(Kind::kToolCallEnd), 0u);
+  EXPECT_EQ(at_limit.count(EventKind::kToolCallBegin), 1u);
+  EXPECT_EQ(at_limit.count(EventKind::kToolCallEnd), 0u);
   EXPECT_TRUE(at_limit.answer.is_cut());
   const ByteAnswer by_itself(cut, options, FinishReason::kStop);
-  EXPECT_EQ(by_itself.count(Kind::kToolCallEnd), 1u);
+  EXPECT_EQ(by_itself.count(EventKind::kToolCallEnd), 1u);
   EXPECT_FALSE(by_itself.answer.is_cut());
 }
 
