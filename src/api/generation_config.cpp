@@ -22,8 +22,11 @@ void add_end_token(std::vector<TokenId>& tokens, int64_t id, const text::Tokeniz
 // Rounds towards what T can hold; whether the value makes sense is checked with the rest of the parameters.
 template <class T>
 T saturated(double value) {
-  constexpr double kLow = std::numeric_limits<T>::lowest(), kHigh = std::numeric_limits<T>::max();
-  return std::isnan(value) ? T{} : static_cast<T>(std::clamp(value, kLow, kHigh));
+  using Limits = std::numeric_limits<T>;
+  if (std::isnan(value)) return T{};
+  if (value <= static_cast<double>(Limits::lowest())) return Limits::lowest();
+  if (value >= static_cast<double>(Limits::max())) return Limits::max();
+  return static_cast<T>(value);
 }
 
 void set_number(SamplingParams& params, const SamplingParameter& parameter, double value) {
