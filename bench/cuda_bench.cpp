@@ -7,6 +7,7 @@
 
 #include "backend/cuda/device/peaks.h"
 #include "backend/cuda/device/runtime.h"
+#include "base/try.h"
 #include "product_bench.h"
 
 using namespace realizar;

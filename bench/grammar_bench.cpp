@@ -14,9 +14,10 @@
 #include <vector>
 
 #include "api/text_assets.h"
+#include "base/try.h"
 #include "formats/model_file.h"
 #include "grammar/matcher.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace {
 

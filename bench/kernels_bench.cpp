@@ -1,8 +1,9 @@
 // Matrix products of the CPU backend: decode (one row: GB/s of packed weights, share of the measured read bandwidth)
 // and prefill (512 rows: GFLOP/s, share of the best measured peak), for each type and level. --benchmark_filter
-// chooses. And the barrier between operations.
+// chooses. The delta rule of qwen3-next's shape, as decode and prefill rows. And the barrier between operations.
 #include <benchmark/benchmark.h>
 
+#include <cmath>
 #include <random>
 #include <string>
 
@@ -19,8 +20,9 @@ struct Shape {
 };
 constexpr Shape kShapes[] = {{2048, 2048}, {2048, 8192}, {8192, 2048}, {128256, 2048}};
 
-void multiply(benchmark::State& state, TypeId type, CpuIsa isa, Shape shape, uint32_t n_tokens, const Peaks& peaks) {
-  auto made = make_cpu_backend({.isa = isa});
+void multiply(benchmark::State& state, TypeId type, cpu::CpuIsa isa, Shape shape, uint32_t n_tokens,
+              const cpu::Peaks& peaks) {
+  auto made = cpu::make_cpu_backend({.isa = isa});
   if (!made.ok()) return state.SkipWithError(made.error().message.c_str());
   Backend& backend = **made;
   if (!backend.configure({.max_rows = n_tokens, .max_logit_rows = 1}).ok()) return state.SkipWithError("configure");
@@ -61,6 +63,58 @@ void multiply(benchmark::State& state, TypeId type, CpuIsa isa, Shape shape, uin
   }
 }
 
+// One layer's delta rule over the n_tokens rows of a sequence: 7 operations for each number of a state and row.
+void learn(benchmark::State& state, cpu::CpuIsa isa, uint32_t n_tokens) {
+  constexpr uint32_t kHeads = 32, kKeyHeads = 16, kDim = 128, kKeys = kKeyHeads * kDim, kValues = kHeads * kDim;
+  auto made = cpu::make_cpu_backend({.isa = isa});
+  if (!made.ok()) return state.SkipWithError(made.error().message.c_str());
+  Backend& backend = **made;
+  CacheLayout layout;
+  layout.layers = {Recurrent{{sizeof(float) * kDim * kValues}}};
+  layout.n_states = 1;
+  if (!backend.configure({.max_rows = n_tokens, .max_logit_rows = 1, .max_seqs = 1}).ok() ||
+      !backend.create_kv_cache(layout).ok()) {
+    return state.SkipWithError("configure");
+  }
+  std::mt19937 engine(1);
+  std::normal_distribution<float> normal(0.0f, 1.0f / std::sqrt(static_cast<float>(kDim)));
+  Program program;
+  const auto input = [&](uint32_t n_cols) {
+    std::vector<float> row(n_cols);
+    for (float& x : row) x = normal(engine);
+    const ActId act = program.add_activation("in", n_cols);
+    program.add(EmbedOp{
+        .out = act,
+        .table = *backend.load_matrix({"x", TypeId::kF32, 1, 1, n_cols, {std::as_bytes(std::span(row))}, {}, false})});
+    return act;
+  };
+  const ActId qk = input(2 * kKeys);
+  program.add(DeltaRuleOp{.out = program.add_activation("out", kValues),
+                          .q = qk,
+                          .k = qk,
+                          .v = input(kValues),
+                          .decay = input(kHeads),
+                          .beta = input(kHeads),
+                          .k_col = kKeys,
+                          .layer = 0,
+                          .part = 0,
+                          .n_heads = kHeads,
+                          .n_key_heads = kKeyHeads,
+                          .key_dim = kDim,
+                          .value_dim = kDim,
+                          .a = *backend.load_vector(std::vector<float>(kHeads, -0.1f)),
+                          .decay_bias = *backend.load_vector(std::vector<float>(kHeads))});
+  const auto compiled = backend.compile(program);
+  if (!compiled.ok()) return state.SkipWithError("compile");
+  const std::vector<TokenId> tokens(n_tokens);
+  const std::vector<Pos> positions(n_tokens, 1);
+  const std::vector<BatchSequence> seqs{{0, n_tokens, Pos{1}, {}, StateId{0}, StateId{0}}};
+  const StepBatch batch{tokens, positions, seqs, n_tokens == 1 ? 1u : 0u, {}};
+  for (auto _ : state) backend.run(*compiled, batch);
+  const double flops = 7.0 * n_tokens * kDim * kValues * static_cast<double>(state.iterations());
+  state.counters["GFLOP/s"] = benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsRate);
+}
+
 // What it costs that all members of a team wait for each other, as they do between operations.
 void barrier(benchmark::State& state) {
   ThreadTeam team(static_cast<uint32_t>(state.range(0)));
@@ -79,13 +133,19 @@ void barrier(benchmark::State& state) {
 int main(int argc, char** argv) {
   using namespace realizar;
   for (const uint32_t n_threads : {1u, n_usable_cores()}) {
-    const Peaks p = measure_peaks(n_threads);
+    const cpu::Peaks p = cpu::measure_peaks(n_threads);
     std::printf("%u threads: read %.1f GB/s, FMA %.0f GFLOP/s, bf16 %.0f GFLOP/s, int8 %.0f GOP/s\n", n_threads,
                 p.read_gb_per_s, p.fma_gflop_per_s, p.bf16_gflop_per_s, p.int8_gop_per_s);
   }
-  const Peaks peaks = measure_peaks(0);
-  for (const CpuIsa isa : kCpuIsas) {
+  const cpu::Peaks peaks = cpu::measure_peaks(0);
+  for (const cpu::CpuIsa isa : cpu::kCpuIsas) {
     const std::string level = to_string(isa);
+    for (const uint32_t n_tokens : {1u, 512u}) {
+      const std::string name = std::string(n_tokens == 1 ? "decode/" : "prefill/") + level + "/delta_rule";
+      benchmark::RegisterBenchmark(name.c_str(), [=, isa = isa](benchmark::State& state) {
+        learn(state, isa, n_tokens);
+      })->UseRealTime();
+    }
     for (const TypeTraits& type : all_types()) {
       for (const Shape shape : kShapes) {
         for (const uint32_t n_tokens : {1u, 512u}) {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "formats/gguf_writer.h"
-#include "text/byte_alphabet.h"
+#include "text/tokenizer/byte_alphabet.h"
 
 using namespace realizar;
 
@@ -146,6 +146,9 @@ void add_vocabulary(GgufWriter& writer, const Shape& shape) {
   writer.add_strings("tokenizer.ggml.merges", merges);
   writer.add_u32("tokenizer.ggml.bos_token_id", shape.n_vocab - 2);
   writer.add_u32("tokenizer.ggml.eos_token_id", shape.n_vocab - 1);
+  writer.add_string("tokenizer.chat_template",
+                    "{% for m in messages %}{{ m.role + ':' + m.content + '\n' }}{% endfor %}"
+                    "{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}");
 }
 
 void add_config(GgufWriter& writer, const Shape& shape) {

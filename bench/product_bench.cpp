@@ -1,4 +1,5 @@
 #include "product_bench.h"
+#include "base/try.h"
 
 #include <algorithm>
 #include <random>

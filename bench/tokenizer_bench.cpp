@@ -5,7 +5,7 @@
 #include <iterator>
 #include <string>
 
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace realizar::text {
 namespace {

@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <nlohmann/json.hpp>
 
 #include "api/loaded_model.h"
 #include "engine/engine_thread.h"
 #include "grammar/matcher.h"
 #include "realizar/engine.h"
+#include "server/json.h"
 #include "support/counted_new.h"
 
 namespace realizar {
@@ -38,6 +40,20 @@ long allocations_while_decoding(const SamplingParams& sampling, uint32_t n_logpr
   return at_110 - at_10;
 }
 
+// Where memory has run out, what was parsed must still go.
+TEST(Allocation, AParsedBodyIsTakenApartWithoutMemory) {
+  std::string text = R"({"deep":)" + std::string(90, '[') + std::string(90, ']') + R"(,"messages":[)";
+  for (int i = 0; i < 1000; ++i) text += R"({"role":"user","content":["a text that no short string holds",{}]},)";
+  auto parsed = server::parse_json(text + "{}]}");
+  ASSERT_TRUE(parsed.ok());
+  const long before = test::n_allocations();
+  {
+    server::Json body = std::move(*parsed);
+    const server::TakenApartAtEnd end{body};
+  }
+  EXPECT_EQ(test::n_allocations(), before);
+}
+
 // Through a stream, as a server's tokens go: from the engine's ring to its reader, by way of the queue of those that
 // have news.
 TEST(Allocation, AServersTokensOnTheirWayAllocateNothing) {
@@ -51,11 +67,11 @@ TEST(Allocation, AServersTokensOnTheirWayAllocateNothing) {
   request.ignore_eos = request.logprobs = true;
   request.n_logprobs = 3;
   std::atomic<uint32_t> n_told{0};
-  EngineThread thread(*(*loaded)->engine, 4, [&] {
+  engine::EngineThread thread(*(*loaded)->engine, 4, [&] {
     n_told.fetch_add(1, std::memory_order_release);
     n_told.notify_one();
   });
-  const auto stream = std::make_shared<TokenStream>(std::move(request));
+  const auto stream = std::make_shared<engine::TokenStream>(std::move(request));
   ASSERT_TRUE(thread.submit(stream).ok());
   long at_10 = 0, at_110 = 0;
   for (uint32_t n_seen = 0; stream->end() == nullptr;) {

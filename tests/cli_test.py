@@ -278,7 +278,7 @@ class Inspect(Case):
         text = self.succeeds("inspect", MODEL)
         for words in ["runs here     yes (cpu, ", " MB GGUF, Q8_0 (8.5 bits a weight)", "4.5 million, 5 layers, llama",
                       "1,024 tokens; 1,024 by default (--ctx)", " KV cache at 1,024 tokens", " free here",
-                      "template, with tools", "licence       "]:
+                      "template, with tools (hermes)", "licence       "]:
             self.assertIn(words, text)
         self.assertNotIn("token_embd.weight", text)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
@@ -291,6 +291,17 @@ class Inspect(Case):
         self.assertEqual(info["weight_bytes"], sum(tensor["bytes"] for tensor in info["tensors"]))
         self.assertEqual(info["kv_bytes"], 2 * 2 * 5 * 1024 * info["config"]["n_kv_heads"] * info["config"]["head_dim"])
         self.assertTrue(info["runs_here"])
+        self.assertEqual((info["tools"], info["tool_format"]), (True, "hermes"))
+
+    def test_the_cache_is_counted_for_its_type_and_each_context(self):
+        self.assertIn("in all", self.succeeds("inspect", MODEL))
+        f16, q8 = (json.loads(self.succeeds("inspect", MODEL, "--json", "--kv-type", name)) for name in ["f16", "q8_0"])
+        self.assertEqual([f16["kv_type"], q8["kv_type"]], ["f16", "q8_0"])
+        self.assertEqual(q8["kv_bytes"] * 32, f16["kv_bytes"] * 17)  # 34 bytes for 32 numbers, and not 64
+        self.assertEqual([context["n_ctx"] for context in f16["contexts"]], [1024])
+        self.assertEqual(f16["contexts"][0]["total_bytes"], f16["weight_bytes"] + f16["kv_bytes"])
+        self.assertTrue("refusal" in f16["gpu"] or f16["gpu"]["n_layers"] > 0)
+        self.fails(2, "inspect", MODEL, "--kv-type", "q7", naming="q8_0")
 
 
 class Folders(Case):

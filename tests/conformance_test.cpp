@@ -64,22 +64,22 @@ void PrintTo(const Device& device, std::ostream* out) {
   *out << device.name;
 }
 
-template <CpuIsa kIsa>
+template <cpu::CpuIsa kIsa>
 Result<std::unique_ptr<Backend>> make_cpu() {
-  return make_cpu_backend({.n_threads = 2, .isa = kIsa});
+  return cpu::make_cpu_backend({.n_threads = 2, .isa = kIsa});
 }
 
 const Device kDevices[] = {
     {"reference", [] { return Result<std::unique_ptr<Backend>>(make_reference_backend()); }},
-    {"portable", make_cpu<CpuIsa::kPortable>},
-    {"avx2", make_cpu<CpuIsa::kAvx2>},
-    {"avx_vnni", make_cpu<CpuIsa::kAvxVnni>},
-    {"avx512", make_cpu<CpuIsa::kAvx512>},
-    {"amx", make_cpu<CpuIsa::kAmx>},
+    {"portable", make_cpu<cpu::CpuIsa::kPortable>},
+    {"avx2", make_cpu<cpu::CpuIsa::kAvx2>},
+    {"avx_vnni", make_cpu<cpu::CpuIsa::kAvxVnni>},
+    {"avx512", make_cpu<cpu::CpuIsa::kAvx512>},
+    {"amx", make_cpu<cpu::CpuIsa::kAmx>},
     {"emulated_amx", [] { return test::make_emulated_amx(2); }},
-    {"neon", make_cpu<CpuIsa::kNeon>},
-    {"dotprod", make_cpu<CpuIsa::kDotprod>},
-    {"i8mm", make_cpu<CpuIsa::kI8mm>},
+    {"neon", make_cpu<cpu::CpuIsa::kNeon>},
+    {"dotprod", make_cpu<cpu::CpuIsa::kDotprod>},
+    {"i8mm", make_cpu<cpu::CpuIsa::kI8mm>},
     {"cuda_emulated", [] { return test::make_emulated_cuda(1); }},
     {"cuda_gpu", [] { return test::make_cuda(1); }},
 };
@@ -117,6 +117,8 @@ TEST_P(Conformance, LogitsAgreeWithTheReference) {
   auto backend = device.make();
   if (!backend.ok()) GTEST_SKIP() << backend.error().message;
   auto driver = test::StepDriver::open(*file, std::move(*backend), 64);
+  // A kind of layer that a backend says it has not.
+  if (!driver.ok() && driver.error().subject == "layers") GTEST_SKIP() << driver.error().message;
   ASSERT_TRUE(driver.ok()) << driver.error().message;
 
   const std::vector<int> ids = tokens_for(model);

@@ -18,8 +18,9 @@ namespace {
 // halves of F16 or F32 sums, 2^-18 where one has halves of bf16, 2^-17 where both have. Without the lower halves it
 // would be 2^-11 or 2^-8.
 double tolerance(const ContextShape& shape) {
-  const double unit = shape.type == KvType::kBF16 ? 0x1p-17 : shape.type == KvType::kQ8_0 ? 0x1p-18 : 0x1p-20;
-  return unit * (std::sqrt(shape.head_dim) / 2 + 1);
+  const bool has_scales = shape.type == KvType::kQ8_0 || shape.type == KvType::kQ4_0;
+  const double unit = shape.type == KvType::kBF16 ? 0x1p-17 : has_scales ? 0x1p-18 : 0x1p-20;
+  return unit * (std::sqrt(shape.head_dim) / 1.75 + 1);
 }
 
 class CudaAttention : public CudaTest {
@@ -52,6 +53,7 @@ TEST_P(CudaAttention, OfDecodeRowsAcrossCutsAgrees) {
   expect_like_reference({}, rows, 12);
   // Some windows begin in the cut before the last, some in the one before that.
   expect_like_reference({.window = 300}, rows, 12);
+  expect_like_reference({.window = 300, .is_chunked = true}, rows, 12);
 }
 
 TEST_P(CudaAttention, OfFarDecodeRowsAgrees) {
@@ -61,7 +63,7 @@ TEST_P(CudaAttention, OfFarDecodeRowsAgrees) {
 
 TEST_P(CudaAttention, OfDecodeRowsOfEveryTypeAndShapeAgrees) {
   const auto rows = one_row_each({40, 300});
-  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8}) {
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0}) {
     expect_like_reference({.head_dim = 64, .n_heads = 6, .n_kv_heads = 2, .type = type}, rows, 2);
     expect_like_reference({.head_dim = 96, .n_heads = 8, .softcap = 3, .type = type, .block_tokens = 24}, rows, 2);
     expect_like_reference({.head_dim = 256, .n_heads = 16, .window = 270, .type = type}, rows, 2);
@@ -73,7 +75,7 @@ TEST_P(CudaAttention, OfDecodeRowsOfEveryTypeAndShapeAgrees) {
 // Prompts of one and of several tiles, at the beginning and later, beside decode rows.
 TEST_P(CudaAttention, OfPromptRowsAgrees) {
   const std::vector<SeqRows> rows = {{0, 99, 1}, {1, 0, 70}, {2, 150, 9}, {3, 61, 3}};
-  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8}) {
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0}) {
     expect_like_reference({.head_dim = 64, .type = type}, rows, 1);
     expect_like_reference({.head_dim = 96, .n_heads = 1, .window = 50, .type = type, .block_tokens = 24}, rows, 1);
     expect_like_reference({.head_dim = 256, .n_heads = 1, .softcap = 3, .type = type}, {{0, 0, 40}, {1, 30, 2}}, 0);
@@ -94,6 +96,32 @@ TEST_P(CudaAttention, OfPromptRowsAcrossCutsAgrees) {
   const std::vector<SeqRows> rows = {{0, 2030, 40}, {1, 500, 2}};
   expect_like_reference({.n_heads = 1}, rows, 0);
   for (const uint32_t window : {1u, 16u, 100u}) expect_like_reference({.n_heads = 1, .window = window}, rows, 0);
+  expect_like_reference({.n_heads = 1, .window = 100, .is_chunked = true}, rows, 0);
+}
+
+ContextShape latents(uint32_t n_heads, uint32_t latent_dim, KvType type = KvType::kF16, uint32_t window = 0) {
+  return {.head_dim = latent_dim + 32, .n_heads = n_heads, .window = window, .type = type, .latent_dim = latent_dim};
+}
+
+// Of more heads than a block has, and of fewer; at the sizes of the largest models and at small ones.
+TEST_P(CudaAttention, ToLatentsAgrees) {
+  const std::vector<SeqRows> rows = {{0, 299, 1}, {1, 3, 1}, {2, 0, 20}, {3, 150, 9}, {4, 61, 3}};
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0}) {
+    expect_like_reference(latents(3, 64, type), rows, 2);
+    expect_like_reference(latents(1, 512, type), {{0, 40, 1}, {1, 30, 2}}, 1);
+  }
+  expect_like_reference(latents(20, 96, KvType::kF16, 50), rows, 2);
+  expect_like_reference({.head_dim = 576, .n_heads = 18, .latent_dim = 512}, {{0, 40, 1}, {1, 0, 3}}, 1);
+  expect_like_reference(
+      {.head_dim = 50, .n_heads = 3, .softcap = 3, .type = KvType::kBF16, .block_tokens = 7, .latent_dim = 42}, rows,
+      2);
+}
+
+TEST_P(CudaAttention, ToLatentsAcrossCutsAgrees) {
+  for (const uint32_t window : {0u, 300u}) {
+    expect_like_reference(latents(2, 32, KvType::kF16, window), one_row_each({256, 257, 1500, 4200}), 4);
+    expect_like_reference(latents(2, 32, KvType::kF16, window), {{0, 2030, 30}, {1, 500, 2}}, 0);
+  }
 }
 
 std::vector<float> row_of(const std::vector<float>& rows, size_t n_rows, size_t row) {
@@ -103,8 +131,8 @@ std::vector<float> row_of(const std::vector<float>& rows, size_t n_rows, size_t 
 }
 
 TEST_P(CudaAttention, OfADecodeRowHasTheSameBitsInAnyBatch) {
-  for (const uint32_t window : {0u, 290u}) {
-    const ContextShape shape{.n_heads = 3, .window = window};
+  for (const ContextShape& shape :
+       {ContextShape{.n_heads = 3}, ContextShape{.n_heads = 3, .window = 290}, latents(2, 32)}) {
     const std::vector<uint32_t> contexts = {301, 20, 700};
     ContextRig rig(backend(), shape, contexts);
     rig.store_history(0, 300);
@@ -123,7 +151,7 @@ TEST_P(CudaAttention, OfADecodeRowHasTheSameBitsInAnyBatch) {
 TEST_P(CudaAttention, OfPromptRowsHaveTheSameBitsInAnyChunks) {
   for (const ContextShape& shape :
        {ContextShape{.n_heads = 3}, ContextShape{.n_heads = 3, .window = 70, .type = KvType::kQ8_0},
-        ContextShape{.head_dim = 256, .type = KvType::kBF16}}) {
+        ContextShape{.head_dim = 256, .type = KvType::kBF16}, latents(2, 32)}) {
     constexpr uint32_t kRows = 90, kFirst = 20;
     const std::vector<uint32_t> contexts = {kFirst + kRows, 131, 20};
     ContextRig rig(backend(), shape, contexts);
@@ -144,14 +172,15 @@ TEST_P(CudaAttention, OfPromptRowsHaveTheSameBitsInAnyChunks) {
 }
 
 TEST(CudaAttentionInOrder, IsTheSameInEveryOrderOfThreads) {
-  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8}) {
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0}) {
     const ContextShape shape{.n_heads = 3, .type = type};
     const std::vector<SeqRows> rows = {{0, 69, 1}, {1, 599, 1}, {2, 80, 3}};
     expect_same_in_all_orders([&] { return attended(*make_emulated_cuda(1), shape, rows, 2); });
   }
-  const ContextShape wide{.head_dim = 256, .n_heads = 1};
   const std::vector<SeqRows> rows = {{0, 299, 1}, {1, 35, 2}};
-  expect_same_in_all_orders([&] { return attended(*make_emulated_cuda(1), wide, rows, 1); });
+  for (const ContextShape& wide : {ContextShape{.head_dim = 256, .n_heads = 1}, latents(2, 128)}) {
+    expect_same_in_all_orders([&] { return attended(*make_emulated_cuda(1), wide, rows, 1); });
+  }
 }
 
 }  // namespace

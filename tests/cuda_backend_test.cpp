@@ -166,6 +166,7 @@ TEST(CudaBackend, EveryKernelTakesMoreRowsThanAGridsSecondDimensionHolds) {
   cuda::SumPartsArgs parts{};
   cuda::ChooseArgs choose{};
   norm.n_cols = quantize.n_cols = sum.n_cols = parts.n_cols = choose.n_vocab = 256;
+  norm.n_groups = 2;
   kernels.norm(norm, kMany, stream);
   kernels.quantize(quantize, kMany, stream);
   kernels.route({}, kMany, stream);

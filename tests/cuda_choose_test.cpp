@@ -70,7 +70,7 @@ class ChooseRig {
       if (has_penalties(params[r])) {
         for_each_seen(params[r], history, counts, [&](TokenId id, uint32_t n) { seen[r].push_back({id, n}); });
       }
-      choices.push_back(choice_of(params[r], uniform(params[r].seed, history.size())));
+      choices.push_back(engine::choice_of(params[r], uniform(params[r].seed, history.size())));
       choices.back().seen = seen[r];
     }
     TestBatch batch = rows_of(std::vector<uint32_t>{0, 1, 2}, kRows);

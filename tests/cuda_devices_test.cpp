@@ -34,7 +34,7 @@ struct Places {
 };
 
 EngineRig rig_on(const CudaUnderTest& cuda, const ModelFile& file, const Places& places,
-                 const EngineOptions& options = {.n_ctx = 64}) {
+                 const engine::EngineOptions& options = {.n_ctx = 64}) {
   const cuda::CudaOptions cuda_options{.memory_bytes = places.memory_bytes,
                                        .weight_bytes = bytes_of(file),
                                        .n_layers = kDims.n_layers,
@@ -48,7 +48,25 @@ std::vector<float> logits_on(const CudaUnderTest& cuda, const ModelFile& file, c
   return rig->logits(some_tokens(24, 7, kDims.n_vocab), 20, 6).value();
 }
 
-class CudaDevices : public CudaTest {};
+class CudaDevices : public CudaTest {
+ protected:
+  // What requests give together on three devices, a prompt of them in chunks, is what each gives alone on one; so is
+  // what the first gives again. Returns how many tokens of that came from the cache.
+  uint32_t expect_the_same_together(const ModelFile& file) const {
+    const std::vector<Request> requests = {request_for(some_tokens(40, 7, kDims.n_vocab), 1),
+                                           request_for(some_tokens(3, 11, kDims.n_vocab), 2),
+                                           request_for(some_tokens(35, 7, kDims.n_vocab), 3)};
+    std::vector<std::vector<TokenId>> alone;
+    for (const Request& r : requests) alone.push_back(rig_on(GetParam(), file, {1})->generate(r, {}).value().tokens);
+    EngineRig together =
+        rig_on(GetParam(), file, {3}, {.n_ctx = 64, .max_seqs = 3, .max_batch_tokens = 16, .block_tokens = 16});
+    const auto generations = together->generate_all(requests).value();
+    for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(generations[i].tokens, alone[i]) << "request " << i;
+    const auto again = together->generate(requests[0], {}).value();
+    EXPECT_EQ(again.tokens, alone[0]);
+    return again.stats.n_cached;
+  }
+};
 INSTANTIATE_TEST_SUITE_P(Devices, CudaDevices, testing::ValuesIn(cudas_under_test()), name_of);
 
 TEST_P(CudaDevices, SeveralGiveTheBitsOfOne) {
@@ -67,20 +85,7 @@ TEST_P(CudaDevices, SeveralGiveTheBitsOfOneForEveryKindOfLayer) {
 }
 
 TEST_P(CudaDevices, ATokenDependsOnNothingButTheRequest) {
-  const ModelFile file = model_of(kLlama);
-  const auto request = [](uint32_t n, uint32_t step, uint64_t seed) {
-    return request_for(some_tokens(n, step, kDims.n_vocab), seed);
-  };
-  const std::vector<Request> requests = {request(40, 7, 1), request(3, 11, 2), request(35, 7, 3)};
-  std::vector<std::vector<TokenId>> alone;
-  for (const Request& r : requests) alone.push_back(rig_on(GetParam(), file, {1})->generate(r, {}).value().tokens);
-  EngineRig together =
-      rig_on(GetParam(), file, {3}, {.n_ctx = 64, .max_seqs = 3, .max_batch_tokens = 16, .block_tokens = 16});
-  const auto generations = together->generate_all(requests).value();
-  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(generations[i].tokens, alone[i]) << "request " << i;
-  const auto again = together->generate(requests[0], {}).value();
-  EXPECT_GT(again.stats.n_cached, 0u);
-  EXPECT_EQ(again.tokens, alone[0]);
+  EXPECT_GT(expect_the_same_together(model_of(kLlama)), 0u);
 }
 
 TEST_P(CudaDevices, StreamedLayersGiveTheSameBits) {
@@ -88,6 +93,23 @@ TEST_P(CudaDevices, StreamedLayersGiveTheSameBits) {
   const auto alone = logits_on(GetParam(), file, {1});
   for (const uint32_t n_gpu_layers : {0u, 1u, 4u}) {
     EXPECT_EQ(logits_on(GetParam(), file, {2, n_gpu_layers}), alone) << n_gpu_layers << " layers stay";
+  }
+}
+
+// In F16: no row of the small matrices is whole groups of other types.
+ModelFile small_model_of(const ArchSpec& spec) {
+  TinyModel model = tiny_model(spec, false, kDims);
+  model.matrix_type = TypeId::kF16;
+  return std::move(*model.open());
+}
+
+TEST_P(CudaDevices, LatentsAndStatesHaveTheSameBitsWhereverTheirLayersLie) {
+  for (const ArchSpec* spec : {&kDeepseek2, &kMamba2}) {
+    const ModelFile file = small_model_of(*spec);
+    const auto alone = logits_on(GetParam(), file, {1});
+    for (const Places& places : {Places{3}, Places{2, 0}, Places{2, 3}}) {
+      EXPECT_EQ(logits_on(GetParam(), file, places), alone) << spec->name << " on " << places.n_devices << " devices";
+    }
   }
 }
 
@@ -153,9 +175,47 @@ TEST_P(CudaDevices, APrefixComesBackFromTheHostsMemory) {
   expect_evicted_prefix_back(rig, kDims.n_vocab);
 }
 
+TEST_P(CudaDevices, APrefixOfLatentsComesBackFromTheHostsMemory) {
+  const ModelFile file = small_model_of(kDeepseek2);
+  EngineRig rig = rig_on(GetParam(), file, {2}, kSmallPool);
+  expect_evicted_prefix_back(rig, kDims.n_vocab);
+}
+
+TEST_P(CudaDevices, StepsWithLatentsOrStatesAreRecordedOnceAndReplayed) {
+  for (const ArchSpec* spec : {&kDeepseek2, &kMamba2}) {
+    const ModelFile file = small_model_of(*spec);
+    EngineRig rig = rig_on(GetParam(), file, {1});
+    ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3, kDims.n_vocab), 1), {}).ok());
+    const DeviceUse& use = *rig.backend().info().devices.at(0);
+    EXPECT_EQ(use.n_captures, 1u) << spec->name;
+    EXPECT_EQ(use.n_replays, 5u) << spec->name;
+  }
+}
+
+// Sequences together, a prompt in chunks, and a text that goes on from the state at the end of a block.
+TEST_P(CudaDevices, ATokenOfARecurrentModelDependsOnNothingButTheRequest) {
+  EXPECT_EQ(expect_the_same_together(small_model_of(kMamba2)), 32u);
+}
+
+// A slot's bytes are the same wherever the layers lie.
+TEST_P(CudaDevices, StatesThatOneHasSavedServeSeveral) {
+  const ModelFile file = small_model_of(kMamba2);
+  const engine::EngineOptions options{.n_ctx = 64, .block_tokens = 16};
+  const Request request = request_for(some_tokens(40, 7, kDims.n_vocab), 1);
+  const std::string path = testing::TempDir() + "cuda_devices_test." + GetParam().name + ".states";
+  EngineRig one = rig_on(GetParam(), file, {1}, options), several = rig_on(GetParam(), file, {3}, options);
+  const auto first = one->generate(request, {}).value();
+  ASSERT_TRUE(one->save_cache(path, 1, 1 << 20).ok());
+  several->load_cache(path, 1);
+  std::filesystem::remove(path);
+  const auto again = several->generate(request, {}).value();
+  EXPECT_EQ(again.stats.n_cached, 32u);
+  EXPECT_EQ(again.tokens, first.tokens);
+}
+
 TEST_P(CudaDevices, APrefixThatOneHasSavedServesSeveral) {
   const ModelFile file = model_of(kLlama);
-  const EngineOptions options{.n_ctx = 64, .block_tokens = 16};
+  const engine::EngineOptions options{.n_ctx = 64, .block_tokens = 16};
   const Request request = request_for(some_tokens(40, 7, kDims.n_vocab), 1);
   const std::string path = testing::TempDir() + "cuda_devices_test." + GetParam().name + ".prefixes";
   EngineRig one = rig_on(GetParam(), file, {1}, options), several = rig_on(GetParam(), file, {3}, options);
@@ -221,7 +281,7 @@ TEST_P(CudaDevices, AfterAWarmUpARequestOfAnyLengthRecordsNothing) {
   TinyDims dims = kDims;
   dims.n_layers = 1;
   const ModelFile file = *tiny_model(kLlama, false, dims).open();
-  const EngineOptions options{.n_ctx = 600, .max_seqs = 2, .max_batch_tokens = 64};
+  const engine::EngineOptions options{.n_ctx = 600, .max_seqs = 2, .max_batch_tokens = 64};
   EngineRig rig(file, *make_cuda_on(GetParam().open, 1, {}), options);
   const Request request = request_for(some_tokens(5, 3, kDims.n_vocab), 1);
   EngineRig cold(file, *make_cuda_on(GetParam().open, 1, {}), options);
@@ -243,11 +303,11 @@ TEST_P(CudaDevices, ADraftModelTakesItsMemoryAtOnceAndIsWarmedUpToo) {
   dims.n_layers = 1;
   const ModelFile file = *tiny_model(kLlama, false, dims).open();
   EngineRig rig(file, *make_cuda_on(GetParam().open, 1, {}), {.n_ctx = 64, .max_seqs = 2, .n_draft = 2});
-  const DrafterOptions options{.n_ctx = 64, .max_seqs = 2, .max_rows = 66, .kv_tokens = 128};
+  const engine::DrafterOptions options{.n_ctx = 64, .max_seqs = 2, .max_rows = 66, .kv_tokens = 128};
   const auto backend = *make_cuda_on(GetParam().open, 1, {});
-  ASSERT_TRUE(backend->configure(ModelDrafter::limits_for(options)).ok());
+  ASSERT_TRUE(backend->configure(engine::ModelDrafter::limits_for(options)).ok());
   const Model model = std::move(*Model::load(file, *backend, {.n_ctx = 64}));
-  const auto drafter = std::move(*ModelDrafter::create(model, *backend, options));
+  const auto drafter = std::move(*engine::ModelDrafter::create(model, *backend, options));
   rig->set_drafter(drafter.get());
   const size_t scratch_bytes = backend->info().scratch_bytes;
   ASSERT_TRUE(rig->warm_up().ok());
@@ -296,8 +356,11 @@ TEST_P(CudaDevices, TheDescriptionSaysHowManyLayersEachHas) {
 }
 
 TEST(CudaDevicesTogether, SeveralGiveTheSameInEveryOrderOfThreads) {
-  const ModelFile file = model_of(kGemma2);
-  expect_same_in_all_orders([&] { return logits_on({"emulated", open_emulated_cuda}, file, {3}); });
+  const CudaUnderTest emulated{"emulated", open_emulated_cuda};
+  const ModelFile file = model_of(kGemma2), latents = small_model_of(kDeepseek2), states = small_model_of(kMamba2);
+  expect_same_in_all_orders([&] { return logits_on(emulated, file, {3}); });
+  expect_same_in_all_orders([&] { return logits_on(emulated, latents, {1}); });
+  expect_same_in_all_orders([&] { return logits_on(emulated, states, {1}); });
 }
 
 // Devices that have so many bytes free each.

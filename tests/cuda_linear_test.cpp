@@ -168,6 +168,9 @@ double activated(Activation activation, double x) {
       return std::max(x, 0.0);
     case Activation::kReluSquared:
       return x > 0 ? x * x : 0;
+    case Activation::kXielu:
+    case Activation::kClampedSwiglu:
+      break;  // of two rows, which no linear operation has
   }
   return 0;
 }

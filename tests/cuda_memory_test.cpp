@@ -103,8 +103,9 @@ std::vector<float> attended_within(uint64_t partial_bytes, const ContextShape& s
 }
 
 TEST(CudaAttentionMemory, PassesChangeNoBits) {
-  for (const uint32_t window : {0u, 300u}) {
-    const ContextShape shape{.head_dim = 32, .n_heads = 3, .window = window};
+  for (const ContextShape& shape :
+       {ContextShape{.head_dim = 32, .n_heads = 3}, ContextShape{.head_dim = 32, .n_heads = 3, .window = 300},
+        ContextShape{.head_dim = 48, .n_heads = 2, .latent_dim = 32}}) {
     EXPECT_EQ(attended_within(1, shape, kLongAndShort, 4),
               attended_within(cuda::kPartialBytes, shape, kLongAndShort, 4));
     EXPECT_EQ(attended_within(1, shape, kPrompts, 0), attended_within(cuda::kPartialBytes, shape, kPrompts, 0));
@@ -169,13 +170,13 @@ struct SetAside {
   uint64_t before, after;
 };
 SetAside set_aside_on(std::unique_ptr<Backend> backend, const ModelFile& file, uint32_t n_sharing) {
-  const EngineOptions options{.n_ctx = 600, .max_seqs = 2, .max_batch_tokens = 96};
+  const engine::EngineOptions options{.n_ctx = 600, .max_seqs = 2, .max_batch_tokens = 96};
   const ModelConfig config = *read_config(file, {.n_ctx = options.n_ctx});
-  const KvLayout cache = *alike(Engine::cache_layout_for(config, options));
+  const KvLayout cache = *alike(engine::Engine::cache_layout_for(config, options));
   std::vector<TypeId> types;
   for (const TensorInfo& tensor : file.tensors()) types.push_back(tensor.type);
   const Program program = outline_forward(config);
-  const uint64_t before = cuda::scratch_bytes(program, {Engine::limits_for(options), cache, types, n_sharing});
+  const uint64_t before = cuda::scratch_bytes(program, {engine::Engine::limits_for(options), cache, types, n_sharing});
   EngineRig rig(file, std::move(backend), options);
   return {before, rig.backend().info().devices.at(0)->scratch_bytes};
 }
@@ -187,9 +188,18 @@ struct ModelRow {
 const ModelRow kModelRows[] = {{&kLlama, false}, {&kLlama, true}, {&kGemma2, false}};
 
 ModelFile model_of(const ModelRow& row, TypeId type) {
-  TinyModel model = tiny_model(
-      *row.spec, row.with_experts,
-      {.d_model = 64, .n_heads = 8, .n_kv_heads = 4, .head_dim = 16, .d_ff = 128, .n_ctx = 600, .expert_d_ff = 128});
+  TinyModel model = tiny_model(*row.spec, row.with_experts,
+                               {.d_model = 64,
+                                .n_heads = 8,
+                                .n_kv_heads = 4,
+                                .head_dim = 16,
+                                .d_ff = 128,
+                                .n_ctx = 600,
+                                .expert_d_ff = 128,
+                                .q_rank = 32,
+                                .latent = 32,
+                                .n_rot = 4,
+                                .d_value = 32});
   model.matrix_type = type;
   return std::move(*model.open());
 }

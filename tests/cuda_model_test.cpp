@@ -21,7 +21,7 @@ ModelFile open_model(const std::string& path) {
 
 struct Rig : EngineRig {
   explicit Rig(const CudaUnderTest& cuda, const std::string& path, const cuda::CudaOptions& cuda_options = {},
-               const EngineOptions& options = {.n_ctx = 128})
+               const engine::EngineOptions& options = {.n_ctx = 128})
       : EngineRig(open_model(path), *make_cuda_on(cuda.open, 1, cuda_options), options) {}
 };
 

@@ -18,12 +18,12 @@ class Nccl : public testing::Test {
     exchange_ = std::move(*cuda::open_nccl(std::vector<uint32_t>{0, 1}));
   }
   Status gather() {
-    const cuda::Exchange::Part part{device_.get(), nullptr, nullptr};
+    const cuda::DeviceExchange::Part part{device_.get(), nullptr, nullptr};
     return exchange_->gather({&part, 1}, 4);
   }
 
   std::unique_ptr<cuda::Device> device_ = make_emulated_cuda_device();
-  std::unique_ptr<cuda::Exchange> exchange_;
+  std::unique_ptr<cuda::DeviceExchange> exchange_;
 };
 
 TEST_F(Nccl, CommunicatorsEndTogether) {

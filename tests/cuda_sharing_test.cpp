@@ -64,6 +64,16 @@ class CudaSharing : public testing::TestWithParam<SharingUnderTest> {
 INSTANTIATE_TEST_SUITE_P(Devices, CudaSharing, testing::Values(kEmulated, SharingUnderTest{"gpu", make_sharing_cuda}),
                          [](const auto& test) { return std::string(test.param.name); });
 
+TEST_P(CudaSharing, RefusesLatentsAndStatesBeforeTheirWeightsAreLoaded) {
+  const auto backend = *make(2);
+  for (const auto& [spec, subject] : {std::pair{&kDeepseek2, "latent_dim"}, {&kMamba2, "layers"}}) {
+    const Status status = backend->check(outline_forward(*read_config(model_of(*spec, TypeId::kF32), {})));
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
+    EXPECT_EQ(status.error().subject, subject);
+  }
+}
+
 TEST_P(CudaSharing, EveryArchitectureGivesTheLogitsOfOneDevice) {
   struct Row {
     const ArchSpec* spec;
@@ -230,6 +240,17 @@ TEST_P(CudaSharing, WhatHasNoEqualPartsIsRefusedByName) {
   const Error heads = error_of(TypeId::kF32, 3);
   EXPECT_EQ(heads.code, ErrorCode::kUnsupported);
   EXPECT_EQ(heads.message, "blk.0.attn_q.weight: 128 rows in units of 32 cannot be shared by 3 devices");
+}
+
+TEST_P(CudaSharing, SinksAreRefusedBeforeAnyWeightIsLoaded) {
+  const ModelFile file = model_of(kGptOss, TypeId::kF32);
+  auto backend = std::move(*make(2));
+  ASSERT_TRUE(backend->configure({.max_rows = 8}).ok());
+  const auto loaded = Model::load(file, *backend);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(loaded.error().subject, "sinks");
+  EXPECT_EQ(backend->info().weight_bytes, 0u);
 }
 
 TEST(CudaSharingTogether, GivesTheSameInEveryOrderOfThreads) {

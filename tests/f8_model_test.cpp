@@ -11,6 +11,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
+#include "base/try.h"
 #include "model/f8_scales.h"
 #include "quant/half.h"
 #include "support/emulated_cuda.h"
@@ -163,7 +164,7 @@ TEST_F(F8Model, HasTheLogitsOfItsValues) {
     ASSERT_EQ(actual.size(), expected.size());
     for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4f * (*high - *low)) << i;
   };
-  near_expected(logits(f8_, *make_cpu_backend({.n_threads = 2})));
+  near_expected(logits(f8_, *cpu::make_cpu_backend({.n_threads = 2})));
   auto cuda = make_emulated_cuda(1);
   if (cuda.ok()) near_expected(logits(f8_, std::move(*cuda)));
 }

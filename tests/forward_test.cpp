@@ -23,17 +23,73 @@ constexpr TopName kTopNames[] = {{&Weights::embed, "embed"},
                                  {&Weights::final_norm, "final_norm"},
                                  {&Weights::final_norm_bias, "final_norm_bias"},
                                  {&Weights::head, "head"},
-                                 {&Weights::head_bias, "head_bias"}};
+                                 {&Weights::head_bias, "head_bias"},
+                                 {&Weights::embed_norm, "embed_norm"},
+                                 {&Weights::embed_norm_bias, "embed_norm_bias"},
+                                 {&Weights::layer_table, "layer_table"},
+                                 {&Weights::layer_table_proj, "layer_table_proj"},
+                                 {&Weights::layer_table_norm, "layer_table_norm"}};
 
 using Names = std::vector<std::pair<WeightId, const char*>>;
 
 Names names_of(const AttentionWeights& w) {
-  return {{w.wq, "wq"}, {w.wk, "wk"}, {w.wv, "wv"}, {w.wo, "wo"},         {w.bq, "bq"},
-          {w.bk, "bk"}, {w.bv, "bv"}, {w.bo, "bo"}, {w.q_norm, "q_norm"}, {w.k_norm, "k_norm"}};
+  return {{w.wq, "wq"},         {w.wk, "wk"},         {w.wv, "wv"},       {w.wo, "wo"},
+          {w.bq, "bq"},         {w.bk, "bk"},         {w.bv, "bv"},       {w.bo, "bo"},
+          {w.q_norm, "q_norm"}, {w.k_norm, "k_norm"}, {w.sinks, "sinks"}, {w.sub_norm, "attn_sub_norm"},
+          {w.w_gate, "w_gate"}, {w.slopes, "slopes"}};
+}
+
+Names names_of(const LatentAttentionWeights& w) {
+  return {{w.wq, "wq"},         {w.wq_a, "wq_a"}, {w.wq_b, "wq_b"},
+          {w.q_norm, "q_norm"}, {w.wkv, "wkv"},   {w.latent_norm, "latent_norm"},
+          {w.wk, "wk"},         {w.wv, "wv"},     {w.wo, "wo"}};
+}
+
+Names names_of(const Mamba2Weights& w) {
+  return {{w.w_gate, "w_gate"}, {w.w_conv_in, "w_conv_in"}, {w.w_dt, "w_dt"},
+          {w.conv, "conv"},     {w.conv_bias, "conv_bias"}, {w.a, "a"},
+          {w.d, "d"},           {w.dt_bias, "dt_bias"},     {w.norm, "norm"},
+          {w.w_out, "w_out"}};
+}
+
+Names names_of(const DeltaNetWeights& w) {
+  return {{w.w_qk, "w_qk"},     {w.w_v, "w_v"},         {w.w_gate, "w_gate"}, {w.w_decay, "w_decay"},
+          {w.w_beta, "w_beta"}, {w.conv_qk, "conv_qk"}, {w.conv_v, "conv_v"}, {w.qk_scale, "qk_scale"},
+          {w.a, "a"},           {w.dt_bias, "dt_bias"}, {w.norm, "norm"},     {w.w_out, "w_out"}};
+}
+
+Names names_of(const KimiDeltaWeights& w) {
+  return {{w.wq, "wq"},
+          {w.wk, "wk"},
+          {w.wv, "wv"},
+          {w.conv_q, "conv_q"},
+          {w.conv_k, "conv_k"},
+          {w.conv_v, "conv_v"},
+          {w.q_scale, "q_scale"},
+          {w.k_scale, "k_scale"},
+          {w.w_decay_low, "w_decay_low"},
+          {w.w_decay, "w_decay"},
+          {w.w_gate_low, "w_gate_low"},
+          {w.w_gate, "w_gate"},
+          {w.w_beta, "w_beta"},
+          {w.a, "a"},
+          {w.dt_bias, "dt_bias"},
+          {w.norm, "norm"},
+          {w.wo, "wo"}};
+}
+
+Names names_of(const ShortConvWeights& w) {
+  return {
+      {w.w_in_gate, "w_in_gate"}, {w.w_out_gate, "w_out_gate"}, {w.w_x, "w_x"}, {w.conv, "conv"}, {w.w_out, "w_out"}};
+}
+
+Names names_of(const NoFfnWeights&) {
+  return {};
 }
 
 Names names_of(const GatedWeights& w) {
-  return {{w.w_gate, "w_gate"}, {w.w_up, "w_up"}, {w.w_down, "w_down"}};
+  return {{w.w_gate, "w_gate"}, {w.w_up, "w_up"},     {w.w_down, "w_down"},        {w.b_gate, "b_gate"},
+          {w.b_up, "b_up"},     {w.b_down, "b_down"}, {w.sub_norm, "ffn_sub_norm"}};
 }
 
 Names names_of(const PlainWeights& w) {
@@ -41,12 +97,25 @@ Names names_of(const PlainWeights& w) {
 }
 
 Names names_of(const ExpertWeights& w) {
-  return {{w.router, "router"}, {w.w_gate, "w_gate"}, {w.w_up, "w_up"}, {w.w_down, "w_down"}};
+  return {{w.router, "router"},
+          {w.w_gate, "w_gate"},
+          {w.w_up, "w_up"},
+          {w.w_down, "w_down"},
+          {w.router_bias, "router_bias"},
+          {w.choice_bias, "choice_bias"},
+          {w.b_gate, "b_gate"},
+          {w.b_up, "b_up"},
+          {w.b_down, "b_down"},
+          {w.shared_router, "shared_router"},
+          {w.shared_gate, "shared_gate"},
+          {w.shared_up, "shared_up"},
+          {w.shared_down, "shared_down"}};
 }
 
 Names names_of(const LayerWeights& w) {
-  Names names{{w.attn_norm, "attn_norm"}, {w.attn_norm_bias, "attn_norm_bias"}, {w.attn_post_norm, "attn_post_norm"},
-              {w.ffn_norm, "ffn_norm"},   {w.ffn_norm_bias, "ffn_norm_bias"},   {w.ffn_post_norm, "ffn_post_norm"}};
+  Names names{{w.attn_norm, "attn_norm"},   {w.attn_norm_bias, "attn_norm_bias"}, {w.attn_post_norm, "attn_post_norm"},
+              {w.ffn_norm, "ffn_norm"},     {w.ffn_norm_bias, "ffn_norm_bias"},   {w.ffn_post_norm, "ffn_post_norm"},
+              {w.input_gate, "input_gate"}, {w.input_proj, "input_proj"},         {w.input_norm, "input_norm"}};
   const auto add = [&](const auto& kind) {
     const Names more = names_of(kind);
     names.insert(names.end(), more.begin(), more.end());
@@ -72,14 +141,17 @@ std::string weight_name(const Weights& weights, WeightId id) {
   return "a weight that the model does not have";
 }
 
-std::string printed_forward(const TinyModel& model) {
-  const auto file = model.open();
+std::string printed_forward(const Result<ModelFile>& file) {
   const auto backend = make_reference_backend();
   if (!file.ok() || !backend->configure({.max_rows = 1, .max_logit_rows = 1}).ok()) return "";
   const auto loaded = Model::load(*file, *backend);
   if (!loaded.ok()) return loaded.error().message;
   const Program program = build_forward(loaded->config(), loaded->weights()).program;
   return to_string(program, [&](WeightId id) { return weight_name(loaded->weights(), id); });
+}
+
+std::string printed_forward(const TinyModel& model) {
+  return printed_forward(model.open());
 }
 
 std::string content_of(const std::filesystem::path& path) {
@@ -99,14 +171,48 @@ void expect_printed(const std::string& name, const std::string& actual) {
 class ForwardOf : public testing::TestWithParam<const ArchSpec*> {};
 
 TEST_P(ForwardOf, ATinyModelIsAsPrinted) {
-  expect_printed(std::string(GetParam()->name), printed_forward(tiny_model(*GetParam())));
+  expect_printed(test_name(*GetParam()), printed_forward(tiny_model(*GetParam())));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ForwardOf, testing::ValuesIn(all_architectures().begin(), all_architectures().end()),
-                         [](const auto& test) { return std::string(test.param->name); });
+                         [](const auto& test) { return test_name(*test.param); });
 
 TEST(Forward, OfAMixtureOfExpertsIsAsPrinted) {
   expect_printed("llama-experts", printed_forward(tiny_model(kLlama, true)));
+}
+
+TEST(Forward, OfAGatedFfnWithBiasesIsAsPrinted) {
+  expect_printed("llama-ffn-biases", printed_forward(tiny_model(kLlama, false, {.has_ffn_biases = true})));
+}
+
+TEST(Forward, OfAGraniteWithoutRotationIsAsPrinted) {
+  TinyModel model = tiny_model(kGranite);
+  model.keys["granite.rope.scaling.finetuned"] = false;
+  expect_printed("granite-nope", printed_forward(model));
+}
+
+TEST(Forward, OfLayersThatShareKeysAndValuesIsAsPrinted) {
+  TinyModel model = tiny_model(kGemma4, false,
+                               {.n_layers = 4,
+                                .n_kv_heads = 1,
+                                .head_dim = 16,
+                                .window_head_dim = 8,
+                                .window_kv_heads = 2,
+                                .full_interval = 2,
+                                .n_shared_kv = 2,
+                                .has_keys_as_values = true});
+  model.keys["gemma4.attention.sliding_window"] = 16u;
+  model.keys["gemma4.attention.sliding_window_pattern"] = 2u;
+  model.keys["gemma4.attention.shared_kv_layers"] = 2u;
+  model.keys["gemma4.attention.key_length_swa"] = 8u;
+  for (const char* key : {"gemma4.attention.head_count_kv", "gemma4.feed_forward_length"}) model.keys.erase(key);
+  GgufWriter writer = model.writer();
+  writer.add_i32s("gemma4.attention.head_count_kv", {2, 1, 2, 1});
+  writer.add_i32s("gemma4.feed_forward_length", {48, 48, 96, 96});
+  const auto path = std::filesystem::path(testing::TempDir()) / "shared_kv.gguf";
+  ASSERT_TRUE(writer.write(path).ok());
+  expect_printed("gemma4-shared-kv", printed_forward(ModelFile::open(path)));
+  std::filesystem::remove(path);
 }
 
 TEST(Forward, OfWindowsWithARotationOfTheirOwnIsAsPrinted) {

@@ -7,14 +7,12 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
-#include "backend/reference/reference_backend.h"
 #include "model/arch/list.h"
 #include "model/config_reader.h"
 #include "model/fingerprint.h"
+#include "support/reference_logits.h"
 #include "support/safetensors_writer.h"
-#include "support/step_driver.h"
 #include "support/test_data.h"
 
 namespace realizar {
@@ -41,7 +39,7 @@ std::pair<std::string, Role> hf_name(const ArchSpec& spec, std::string name) {
 }
 
 // Weights of norms are what they are in the file plus 1.
-void write_weights(const ModelFile& gguf, const fs::path& path) {
+void write_weights(const ModelFile& gguf, const fs::path& path, const std::string& prefix = "") {
   test::SafetensorsWriter weights;
   for (const TensorInfo& tensor : gguf.tensors()) {
     const auto [name, role] = hf_name(kGemma3, tensor.name);
@@ -49,7 +47,13 @@ void write_weights(const ModelFile& gguf, const fs::path& path) {
     if (tensor.shape.size() == 1) {
       for (float& value : values) value -= 1.0f;
     }
-    weights.add(name, "F32", tensor.shape, std::as_bytes(std::span(values)));
+    const bool has_prefix_within = prefix.starts_with("model.");
+    weights.add(prefix + (has_prefix_within ? name.substr(name.find('.') + 1) : name), "F32", tensor.shape,
+                std::as_bytes(std::span(values)));
+  }
+  if (!prefix.empty()) {
+    const std::vector<float> values(4);
+    weights.add("multi_modal_projector.mm_input_projection_weight", "F32", {2, 2}, std::as_bytes(std::span(values)));
   }
   weights.write(path);
 }
@@ -117,15 +121,6 @@ class HfGemma3 : public testing::Test {
     return ModelFile::open(folder_);
   }
 
-  static std::vector<float> logits(const ModelFile& file) {
-    auto driver = test::StepDriver::open(file, make_reference_backend(), 64);
-    EXPECT_TRUE(driver.ok()) << driver.error().message;
-    if (!driver.ok()) return {};
-    std::vector<int> ids(48);
-    std::iota(ids.begin(), ids.end(), 5);
-    return *(*driver)->run(ids, 40, 40);
-  }
-
   fs::path folder_ = fs::path(testing::TempDir()) / ("realizar_hf_gemma3_" + std::to_string(::getpid()));
   std::optional<ModelFile> gguf_;
 };
@@ -142,10 +137,47 @@ TEST_F(HfGemma3, EveryFormOfTheConfigSaysWhatGgufSays) {
   }
 }
 
+// A model that sees images has its text model's settings in an object, and its tensors behind a name.
+TEST_F(HfGemma3, OfAModelWithImagesTheTextModelIsRead) {
+  json text_config = with(kSecondForm);
+  text_config["architectures"] = {"Gemma3ForCausalLM"};
+  const json config = {{"architectures", {"Gemma3ForConditionalGeneration"}},
+                       {"model_type", "gemma3"},
+                       {"text_config", text_config},
+                       {"vision_config", {{"hidden_size", 1152}, {"num_hidden_layers", 27}}}};
+  for (const char* prefix : {"language_model.", "model.language_model."}) {
+    write_weights(*gguf_, folder_ / "model.safetensors", prefix);
+    std::ofstream(folder_ / "config.json") << config.dump();
+    const auto file = ModelFile::open(folder_);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    EXPECT_EQ(test::reference_logits(*file), test::reference_logits(*gguf_)) << prefix;
+  }
+}
+
+TEST_F(HfGemma3, WhatConfigJsonDoesNotSayIsWhatTheClassHas) {
+  json config = with(kBareForm);
+  for (const char* key : {"num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings",
+                          "rms_norm_eps", "query_pre_attn_scalar"}) {
+    config.erase(key);
+  }
+  std::ofstream(folder_ / "config.json") << config.dump();
+  const auto file = ModelFile::open(folder_);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto read = read_config(*file);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const auto& attention = std::get<AttentionConfig>(read->layers[0].mixer);
+  EXPECT_EQ(attention.n_heads, 8u);
+  EXPECT_EQ(attention.n_kv_heads, 4u);
+  EXPECT_EQ(attention.head_dim, 256u);
+  EXPECT_EQ(attention.scale, 1.0f / 16);
+  EXPECT_EQ(read->n_ctx_train, 131072u);
+  EXPECT_EQ(read->norm_eps, 1e-6f);
+}
+
 TEST_F(HfGemma3, HasTheLogitsOfTheGgufFile) {
   const auto file = open_with(kSecondForm);
   ASSERT_TRUE(file.ok()) << file.error().message;
-  const auto expected = logits(*gguf_), actual = logits(*file);
+  const auto expected = test::reference_logits(*gguf_), actual = test::reference_logits(*file);
   ASSERT_EQ(actual.size(), expected.size());
   const auto [low, high] = std::minmax_element(expected.begin(), expected.end());
   for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4f * (*high - *low)) << i;

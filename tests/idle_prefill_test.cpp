@@ -22,7 +22,7 @@ void PrintTo(const Device& device, std::ostream* out) {
 }
 
 const Device kDevices[] = {
-    {"amx", [] { return make_cpu_backend({.n_threads = 2, .isa = CpuIsa::kAmx}); }},
+    {"amx", [] { return cpu::make_cpu_backend({.n_threads = 2, .isa = cpu::CpuIsa::kAmx}); }},
     {"emulated_amx", [] { return make_emulated_amx(2); }},
     {"cuda_emulated", [] { return make_emulated_cuda(1); }},
     {"cuda_gpu", [] { return make_cuda(1); }},
@@ -47,7 +47,7 @@ class IdlePrefill : public testing::TestWithParam<Device> {
     if (!backend.ok()) GTEST_SKIP() << backend.error().message;
     ASSERT_FALSE((*backend)->info().phases_agree);
   }
-  static EngineRig make_rig(const EngineOptions& options) {
+  static EngineRig make_rig(const engine::EngineOptions& options) {
     auto file = ModelFile::open(source_file("tests/data/conformance/llama-Q4_K_S.gguf"));
     if (!file.ok()) throw std::runtime_error(file.error().message);
     return {*file, *GetParam().make(), options};
@@ -71,7 +71,7 @@ TEST_P(IdlePrefill, GivesTheNextTurnTheBitsThatItGivesWithout) {
   Request first = request_for(some_tokens(20, 7), 3);
   first.max_tokens = 25;
   for (const uint32_t max_batch_tokens : {7u, 64u}) {
-    const EngineOptions options{.n_ctx = 128, .max_batch_tokens = max_batch_tokens, .block_tokens = 16};
+    const engine::EngineOptions options{.n_ctx = 128, .max_batch_tokens = max_batch_tokens, .block_tokens = 16};
     EngineRig rig = make_rig(options);
     Request second = request_for(first.prompt, 4);
     for (const Told& told : ask(rig, first).tokens) second.prompt.push_back(told.id);

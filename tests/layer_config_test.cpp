@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/try.h"
 #include "model/fingerprint.h"
 #include "model/model.h"
 #include "support/safetensors_writer.h"
@@ -148,6 +149,168 @@ TEST(HfLayerConfig, LayersThatTheFamilyDoesNotHaveAreRefusedByName) {
   config.erase("layer_types");
   config["use_bidirectional_attention"] = true;
   expect_refused(config, "use_bidirectional_attention");
+}
+
+// What the file says of its router is what the config has; where it says nothing, the family's.
+TEST(Routing, IsReadFromTheFile) {
+  test::TinyModel model = test::tiny_model(kQwen2Moe);
+  const auto experts = [&model]() -> ExpertsConfig {
+    const auto file = model.open();
+    const auto config = read_config(*file);
+    EXPECT_TRUE(config.ok()) << config.error().message;
+    return config.ok() ? std::get<ExpertsConfig>(config->layers[1].ffn) : ExpertsConfig{};
+  };
+  const ExpertsConfig silent = experts();
+  EXPECT_FALSE(silent.renormalize);
+  EXPECT_EQ(silent.score, RouteScore::kSoftmax);
+  EXPECT_EQ(silent.scale, 1.0f);
+  EXPECT_EQ(silent.n_groups, 1u);
+  EXPECT_EQ(silent.d_shared_ff, 20u);
+  EXPECT_TRUE(silent.has_shared_router);
+  model.keys["qwen2moe.expert_weights_norm"] = true;
+  model.keys["qwen2moe.expert_gating_func"] = 2u;
+  model.keys["qwen2moe.expert_weights_scale"] = 2.5f;
+  model.keys["qwen2moe.expert_group_count"] = 2u;
+  model.keys["qwen2moe.expert_group_used_count"] = 1u;
+  const ExpertsConfig said = experts();
+  EXPECT_TRUE(said.renormalize);
+  EXPECT_EQ(said.score, RouteScore::kSigmoid);
+  EXPECT_EQ(said.scale, 2.5f);
+  EXPECT_EQ(said.n_groups, 2u);
+  EXPECT_EQ(said.n_used_groups, 1u);
+  EXPECT_EQ(said.n_group_best, 2u);
+  model.keys["qwen2moe.expert_weights_norm"] = false;
+  model.keys["qwen2moe.expert_gating_func"] = 3u;  // the softmax of those chosen
+  EXPECT_EQ(experts().score, RouteScore::kSoftmax);
+  EXPECT_TRUE(experts().renormalize);
+  model.keys.erase("qwen2moe.expert_shared_feed_forward_length");
+  model.keys["qwen2moe.expert_shared_count"] = 3u;
+  EXPECT_EQ(experts().d_shared_ff, 3u * 24);
+}
+
+TEST(Routing, ExpertsFollowTheDenseLayersAndTheInterval) {
+  const auto layers_with_experts = [](uint32_t n_dense, uint32_t interval) {
+    const auto config = config_of(
+        test::tiny_model(kErnie45Moe, true, {.n_layers = 6, .n_dense = n_dense, .expert_interval = interval}));
+    EXPECT_TRUE(config.ok()) << config.error().message;
+    std::vector<size_t> layers;
+    for (size_t i = 0; config.ok() && i < 6; ++i) {
+      if (std::holds_alternative<ExpertsConfig>(config->layers[i].ffn)) layers.push_back(i);
+    }
+    return layers;
+  };
+  EXPECT_EQ(layers_with_experts(0, 1), (std::vector<size_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(layers_with_experts(4, 1), (std::vector<size_t>{4, 5}));
+  EXPECT_EQ(layers_with_experts(2, 2), (std::vector<size_t>{3, 5}));
+}
+
+// Three layers of four in chunks, rotated and normalized; the fourth sees all, and its queries grow with the position.
+TEST(HfLayerConfig, Llama4HasChunksWhereItRotates) {
+  json config = hf_config("Llama4ForCausalLM");
+  config.update({{"intermediate_size_mlp", 40},
+                 {"num_local_experts", 4},
+                 {"num_experts_per_tok", 1},
+                 {"interleave_moe_layer_step", 2},
+                 {"attention_chunk_size", 16},
+                 {"floor_scale", 32},
+                 {"attn_scale", 0.2},
+                 {"attn_temperature_tuning", true}});
+  auto read = config_of(config);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(windows_of(read), (Windows{16, 16, 16, 0}));
+  for (size_t i = 0; i < 4; ++i) {
+    const AttentionConfig& own = attention(*read, i);
+    EXPECT_EQ(own.is_chunked, i < 3) << i;
+    EXPECT_EQ(own.rope_idx, i < 3 ? 0 : kNoRope) << i;
+    EXPECT_EQ(own.qk_norm, i < 3 ? QkNorm::kUnitHead : QkNorm::kNone) << i;
+    EXPECT_FLOAT_EQ(own.temperature, i < 3 ? 0 : 0.2f) << i;
+    EXPECT_EQ(std::holds_alternative<ExpertsConfig>(read->layers[i].ffn), i % 2 == 1) << i;
+  }
+  EXPECT_EQ(attention(*read, 3).temperature_step, 32u);
+  EXPECT_EQ(attention(*read, 3).temperature_offset, 1u);
+  EXPECT_EQ(std::get<GatedConfig>(read->layers[0].ffn).d_ff, 40u);
+  EXPECT_EQ(std::get<ExpertsConfig>(read->layers[1].ffn).d_ff, 48u);
+  config["attn_temperature_tuning"] = false;
+  config["moe_layers"] = {0};
+  read = config_of(config);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(attention(*read, 3).temperature, 0);
+  EXPECT_TRUE(std::holds_alternative<ExpertsConfig>(read->layers[0].ffn));
+  EXPECT_TRUE(std::holds_alternative<GatedConfig>(read->layers[1].ffn));
+}
+
+TEST(HfRouting, ErniesExpertsEndAtALayer) {
+  json config = hf_config("Ernie4_5_MoeForCausalLM");
+  config.update({{"moe_num_experts", 4}, {"moe_k", 2}, {"moe_intermediate_size", 16}, {"moe_layer_start_index", 1}});
+  for (const auto& [end, layers] : {std::pair(-1, 3), std::pair(3, 3), std::pair(2, 2)}) {
+    config["moe_layer_end_index"] = end;
+    const auto read = config_of(config);
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    const auto has_experts = [](const LayerConfig& c) { return std::holds_alternative<ExpertsConfig>(c.ffn); };
+    EXPECT_EQ(std::ranges::count_if(read->layers, has_experts), layers) << end;
+  }
+}
+
+json hf_deepseek() {
+  json config = hf_config("DeepseekV3ForCausalLM");
+  config.update({{"kv_lora_rank", 16},
+                 {"qk_nope_head_dim", 8},
+                 {"qk_rope_head_dim", 4},
+                 {"v_head_dim", 8},
+                 {"n_routed_experts", 8},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", 16},
+                 {"n_shared_experts", 1},
+                 {"n_group", 4},
+                 {"topk_group", 2},
+                 {"scoring_func", "sigmoid"}});
+  return config;
+}
+
+TEST(HfRouting, GroupsAreChosenByTheNamedRule) {
+  const auto experts = [](const char* method) {
+    json config = hf_deepseek();
+    config["topk_method"] = method;
+    const auto read = config_of(config);
+    EXPECT_TRUE(read.ok()) << read.error().message;
+    return read.ok() ? std::get<ExpertsConfig>(read->layers[0].ffn) : ExpertsConfig{};
+  };
+  EXPECT_EQ(experts("greedy").n_groups, 1u);
+  EXPECT_EQ(experts("group_limited_greedy").n_groups, 4u);
+  EXPECT_EQ(experts("group_limited_greedy").n_group_best, 1u);
+  EXPECT_EQ(experts("noaux_tc").n_group_best, 2u);
+  EXPECT_EQ(experts("noaux_tc").score, RouteScore::kSigmoid);
+}
+
+TEST(HfRouting, WhatIsNotComputedIsRefusedByName) {
+  const auto with = [](json config, const json& settings) {
+    config.update(settings);
+    return config;
+  };
+  expect_refused(with(hf_deepseek(), {{"topk_method", "random"}}), "topk_method = 'random'");
+  expect_refused(with(hf_deepseek(), {{"scoring_func", "sqrtsoftplus"}}), "scoring_func = 'sqrtsoftplus'");
+  expect_refused(with(hf_deepseek(), {{"moe_layer_freq", 2}}), "moe_layer_freq");
+  expect_refused(with(hf_deepseek(), {{"attention_bias", true}}), "attention_bias");
+  const json experts = {{"num_experts", 4}, {"num_local_experts", 4}, {"num_experts_per_tok", 2}};
+  expect_refused(with(hf_config("OlmoeForCausalLM"), with(experts, {{"clip_qkv", 8.0}})), "clip_qkv = 8");
+  expect_refused(with(hf_config("GptOssForCausalLM"), with(experts, {{"swiglu_limit", 5.0}})), "swiglu_limit = 5");
+}
+
+// YaRN's ramp goes from beta 32, 8 ln(64 / 64 pi) / (2 ln 10000) = -0.50, so 0, to beta 1, 8 ln(64 / 2 pi) / (2 ln
+// 10000) = 1.008, which is rounded up to 2 where the file does not say otherwise.
+TEST(HfLayerConfig, YarnRoundsItsBoundsOrNot) {
+  const auto second = [](bool truncate) {
+    json config = hf_config("Qwen3ForCausalLM");
+    config["rope_theta"] = 10000;
+    config["rope_scaling"] = {
+        {"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 64}, {"truncate", truncate}};
+    const auto read = config_of(config);
+    EXPECT_TRUE(read.ok()) << read.error().message;
+    return read.ok() ? read->ropes.at(0).inv_freq.at(1) : 0;
+  };
+  EXPECT_FLOAT_EQ(second(true), 0.1f * (0.5f + 0.5f / 4));
+  const float ramp = 1 / static_cast<float>(8 * std::log(64 / (2 * 3.14159265358979)) / (2 * std::log(10000.0)));
+  EXPECT_FLOAT_EQ(second(false), 0.1f * (1 - ramp + ramp / 4));
 }
 
 }  // namespace

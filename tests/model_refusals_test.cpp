@@ -3,6 +3,8 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
+#include "base/try.h"
+#include "model/config_keys.h"
 #include "model/model.h"
 #include "support/tiny_model.h"
 
@@ -48,8 +50,9 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
 
 TEST(ModelRefusals, UnknownArchitectureByNameWithTheKnownOnes) {
   TinyModel model = test::tiny_model(kLlama);
-  model.keys["general.architecture"] = std::string("mamba");
-  EXPECT_TRUE(refused(load(model), ErrorCode::kUnsupported, {"'mamba'", "llama", "qwen3moe", "Gemma2ForCausalLM"}));
+  model.keys["general.architecture"] = std::string("unheard_of");
+  EXPECT_TRUE(
+      refused(load(model), ErrorCode::kUnsupported, {"'unheard_of'", "llama", "qwen3moe", "Gemma2ForCausalLM"}));
   model.keys.erase("general.architecture");
   EXPECT_TRUE(refused(load(model), ErrorCode::kFormatError, {"general.architecture"}));
 }
@@ -70,7 +73,7 @@ TEST_P(EveryArchitecture, MissingTensorByNameAndShape) {
     const auto& specs = GetParam()->tensors;
     const auto spec =
         std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& t) { return t.role == model_.tensors[i].role; });
-    if (spec->need == Need::kOptional) continue;
+    if (spec->need == Need::kOptional || model_.tensors[i].name == GetParam()->marker.gguf) continue;
     TinyModel spoiled = model_;
     spoiled.tensors.erase(spoiled.tensors.begin() + static_cast<ptrdiff_t>(i));
     std::vector<uint64_t> shape = model_.tensors[i].shape;
@@ -92,30 +95,38 @@ TEST_P(EveryArchitecture, MisshapenTensorWithBothShapes) {
 }
 
 TEST_P(EveryArchitecture, UnclaimedTensorByName) {
-  model_.tensors.push_back({"blk.1.attn_sinks.weight", Role::kIgnored, {3}, {1, 2, 3}});
-  EXPECT_TRUE(refused(load(model_), ErrorCode::kUnsupported, {"blk.1.attn_sinks.weight", "[3]"}));
+  model_.tensors.push_back({"blk.1.attn_unknown.weight", Role::kIgnored, {3}, {1, 2, 3}});
+  EXPECT_TRUE(refused(load(model_), ErrorCode::kUnsupported, {"blk.1.attn_unknown.weight", "[3]"}));
 }
 
 TEST_P(EveryArchitecture, LayerBeyondTheCountIsUnclaimed) {
   model_.keys[key("block_count")] = 1u;
+  if (knows_role(*GetParam(), Role::kLayerTable)) {  // a table of all layers tells it first
+    EXPECT_TRUE(refused(load(model_), ErrorCode::kFormatError, {"per_layer_model_proj.weight"}));
+    return;
+  }
   EXPECT_TRUE(refused(load(model_), ErrorCode::kUnsupported, {"blk.1."}));
 }
 
 TEST_P(EveryArchitecture, MissingKeyByName) {
   const char* epsilon =
       GetParam()->norm == NormKind::kRms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+  const bool has_attention =
+      GetParam()->mixer == MixerKind::kAttention || GetParam()->mixer == MixerKind::kLatentAttention;
   for (const char* name :
        {"block_count", "embedding_length", "feed_forward_length", "context_length", "attention.head_count", epsilon}) {
     TinyModel spoiled = model_;
     spoiled.keys.erase(key(name));
     if (GetParam() == &kGpt2 && std::string_view(name) == "feed_forward_length") continue;
+    if (GetParam()->ffn == FfnKind::kNone && std::string_view(name) == "feed_forward_length") continue;
+    if (!has_attention && std::string_view(name) == "attention.head_count") continue;
     EXPECT_TRUE(refused(config_of(spoiled), ErrorCode::kFormatError, {key(name)})) << name;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryArchitecture,
                          testing::ValuesIn(all_architectures().begin(), all_architectures().end()),
-                         [](const auto& test) { return std::string(test.param->name); });
+                         [](const auto& test) { return test::test_name(*test.param); });
 
 struct BadValue {
   const char* key;
@@ -173,11 +184,38 @@ TEST(ModelRefusals, ExpertsOutOfRange) {
   EXPECT_TRUE(refused(config_of(model), ErrorCode::kFormatError, {"expert_count"}));
 }
 
+TEST(ModelRefusals, RoutesThatNoFamilyHas) {
+  TinyModel model = test::tiny_model(kQwen2Moe);
+  model.keys["qwen2moe.expert_gating_func"] = 4u;
+  EXPECT_TRUE(refused(config_of(model), ErrorCode::kUnsupported, {"expert_gating_func", "4"}));
+  model.keys.erase("qwen2moe.expert_gating_func");
+  model.keys["qwen2moe.expert_group_count"] = 3u;  // of 4 experts
+  model.keys["qwen2moe.expert_group_used_count"] = 2u;
+  EXPECT_TRUE(refused(config_of(model), ErrorCode::kFormatError, {"expert_group_count", "3"}));
+  model.keys["qwen2moe.expert_group_count"] = 4u;
+  model.keys["qwen2moe.expert_group_used_count"] = 1u;  // one expert, of which a token wants two
+  EXPECT_TRUE(refused(config_of(model), ErrorCode::kFormatError, {"expert_group_count", "4"}));
+  model.keys["qwen2moe.expert_group_used_count"] = 2u;
+  EXPECT_TRUE(config_of(model).ok());
+  model.keys["qwen2moe.leading_dense_block_count"] = 1u;
+  EXPECT_TRUE(refused(config_of(model), ErrorCode::kUnsupported, {"leading_dense_block_count", "1"}));
+  TinyModel unshared = test::tiny_model(kQwen3Moe);
+  unshared.keys["qwen3moe.expert_shared_count"] = 1u;
+  EXPECT_TRUE(refused(config_of(unshared), ErrorCode::kUnsupported, {"1 shared experts", "qwen3moe"}));
+}
+
 TEST(ModelRefusals, TraitsOfOtherModelsByKey) {
   const BadValue kForeign[] = {
-      {"logit_scale", 0.5f},         {"embedding_scale", 12.0f},     {"residual_scale", 0.2f},
-      {"attention.scale", 0.1f},     {"expert_gating_func", 2u},     {"expert_shared_count", 1u},
-      {"attention.causal", false},   {"expert_weights_norm", false}, {"expert_weights_scale", 2.5f},
+      {"logit_scale", 0.5f},
+      {"embedding_scale", 12.0f},
+      {"residual_scale", 0.2f},
+      {"attention.scale", 0.1f},
+      {"attention.temperature_scale", 0.1f},
+      {"expert_gating_func", 2u},
+      {"expert_shared_count", 1u},
+      {"attention.causal", false},
+      {"expert_weights_norm", false},
+      {"expert_weights_scale", 2.5f},
       {"attention.clamp_kqv", 8.0f},
   };
   for (const BadValue& foreign : kForeign) {
@@ -189,6 +227,21 @@ TEST(ModelRefusals, TraitsOfOtherModelsByKey) {
   model.keys["llama.logit_scale"] = 1.0f;  // says nothing
   model.keys["llama.attention.causal"] = true;
   EXPECT_TRUE(config_of(model).ok());
+}
+
+TEST(ModelRefusals, WhatAFamilyHasElsewhereByKey) {
+  TinyModel gemma = test::tiny_model(kGemma4);
+  gemma.keys["gemma4.expert_count"] = 8u;
+  EXPECT_TRUE(refused(config_of(gemma), ErrorCode::kUnsupported, {"expert_count", "8"}));
+  gemma.keys.erase("gemma4.expert_count");
+  gemma.keys["gemma4.attention.shared_kv_layers"] = 2u;  // of 2 layers
+  EXPECT_TRUE(refused(config_of(gemma), ErrorCode::kFormatError, {"shared_kv_layers", "2"}));
+  TinyModel mpt = test::tiny_model(kMpt);
+  mpt.keys["mpt.attention.max_alibi_bias"] = 0.0f;  // then it has learned positions
+  EXPECT_TRUE(refused(config_of(mpt), ErrorCode::kUnsupported, {"max_alibi_bias", "mpt"}));
+  TinyModel apertus = test::tiny_model(kApertus);
+  apertus.keys.erase("xielu.beta");
+  EXPECT_TRUE(refused(config_of(apertus), ErrorCode::kFormatError, {"xielu.beta", "nothing"}));
 }
 
 TEST(ModelRefusals, RopeScalingByName) {
@@ -249,7 +302,7 @@ TEST(ModelRefusals, WhatTheBackendCannotRunBeforeAnyWeightIsLoaded) {
     RZ_CHECK_OK(Model::load(file, backend));
     return {};
   };
-  const auto cpu = std::move(*make_cpu_backend({.n_threads = 1}));
+  const auto cpu = std::move(*cpu::make_cpu_backend({.n_threads = 1}));
   const Status refused = load_with(17, *cpu);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
@@ -258,6 +311,18 @@ TEST(ModelRefusals, WhatTheBackendCannotRunBeforeAnyWeightIsLoaded) {
   EXPECT_EQ(cpu->info().weight_bytes, 0u);
   EXPECT_TRUE(load_with(16, *cpu).ok());
   EXPECT_TRUE(load_with(17, *make_reference_backend()).ok()) << "which has no bound";
+}
+
+TEST(ModelLoading, LayersThatPredictFurtherTokensAreLeftOut) {
+  TinyModel model = test::tiny_model(kGlm4Moe, true, {.n_layers = 3});
+  model.tensors.push_back({"blk.2.nextn.eh_proj.weight", Role::kIgnored, {3}, {1, 2, 3}});
+  EXPECT_TRUE(refused(load(model), ErrorCode::kUnsupported, {"blk.2.nextn.eh_proj.weight"}));
+  model.keys["glm4moe.nextn_predict_layers"] = 1u;
+  const auto loaded = load(model);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_EQ(loaded->n_layers, 2u);
+  model.keys["glm4moe.nextn_predict_layers"] = 3u;
+  EXPECT_TRUE(refused(load(model), ErrorCode::kFormatError, {"nextn_predict_layers", "3"}));
 }
 
 TEST(ModelLoading, ProgressGrowsAndCancels) {

@@ -46,7 +46,9 @@ std::vector<double> attention_bounds(const AttentionCase& c, const AttentionRig&
         const bool splits = prefill == Arithmetic::kSplitBf16 && chunk.n_rows > 1;
         const double lost = splits ? 3 * kSplitUnit : 0;
         const double product = sum_sigma(c.head_dim) * size + lost * std::sqrt(square);
-        const double score = kSigmas * c.scale() * product + c.softcap * kTanhError;
+        // The sum rounds where a slope comes to some tens; what lies farther off has no weight.
+        const double biased = c.has_slopes ? 4 * kUnit * 32 : 0;
+        const double score = kSigmas * c.scale() * product + c.softcap * kTanhError + biased;
         const double bound = score + 2 * kExpError + kSigmas * (sum_sigma(pos + 1) + lost);
         bounds.insert(bounds.end(), c.head_dim, bound);
       }
@@ -64,14 +66,22 @@ TEST_P(AttentionTest, OfAMixedBatchOverScatteredBlocksAgrees) {
     for (const auto& [n_heads, n_kv_heads] : kHeads) {
       const uint32_t variant = n++ % 4;  // in turn, so that each meets every head_dim class and every ratio
       if (head_dim % kv_traits(kv_type).block_elems != 0) continue;
-      const AttentionCase c{head_dim, n_heads, n_kv_heads, variant % 2 == 0 ? 0u : 33u, variant < 2 ? 0.0f : 3.0f,
-                            kv_type};
+      const AttentionCase c{.head_dim = head_dim,
+                            .n_heads = n_heads,
+                            .n_kv_heads = n_kv_heads,
+                            .window = variant % 2 == 0 ? 0u : 33u,
+                            .softcap = variant < 2 ? 0.0f : 3.0f,
+                            .kv_type = kv_type,
+                            .has_sinks = n % 2 == 0,
+                            .is_chunked = variant % 2 == 1 && n % 5 < 2,
+                            .has_slopes = n % 3 == 0};
       AttentionRig reference(make_reference_backend(), c), rig(*backend.make(2), c);
       const auto expected = mixed_attention(reference);
       const auto bounds = attention_bounds(c, reference, backend.plain_prefill);
       EXPECT_TRUE(within(mixed_attention(rig), expected, bounds, n_heads * head_dim))
           << "head_dim " << head_dim << ", " << n_heads << '/' << n_kv_heads << " heads, window " << c.window
-          << ", softcap " << c.softcap;
+          << ", softcap " << c.softcap << (c.has_sinks ? ", sinks" : "") << (c.is_chunked ? ", chunked" : "")
+          << (c.has_slopes ? ", slopes" : "");
     }
   }
 }
@@ -85,11 +95,13 @@ TEST_P(AttentionTest, AHeadThatIsNoWholeNumberOfBlocksIsRefused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Operations, AttentionTest,
-    testing::Combine(testing::ValuesIn(backends_under_test()),
-                     testing::Values(KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8)),
-    [](const auto& test) { return suite_name(std::get<0>(test.param), kv_traits(std::get<1>(test.param)).id); });
+INSTANTIATE_TEST_SUITE_P(Operations, AttentionTest,
+                         testing::Combine(testing::ValuesIn(backends_under_test()),
+                                          testing::Values(KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0,
+                                                          KvType::kF8, KvType::kQ4_0)),
+                         [](const auto& test) {
+                           return suite_name(std::get<0>(test.param), kv_traits(std::get<1>(test.param)).id);
+                         });
 
 class RopeTest : public testing::TestWithParam<BackendUnderTest> {
  protected:
@@ -100,10 +112,13 @@ struct RopeCase {
   uint32_t head_dim, n_rot;  // 0: no rotation
   bool has_norms;
   float rope_scale;
+  bool norms_last = false, has_kv = true;
+  float clip = 0, temperature = 0;
 };
 
 constexpr uint32_t kHeads = 3, kKvHeads = 2, kRopeRows = 9;
 constexpr uint32_t kBlockTokens = 16;
+constexpr float kRopeEps = 1e-6f;
 
 struct RopeData {
   InputTable q, k, v;
@@ -117,6 +132,8 @@ RopeData rope_data(const RopeCase& c) {
                 {},
                 random_values(c.head_dim, 4),
                 random_values(c.head_dim, 5)};
+  // Weights that differ would hide how far a pair is off that is turned before.
+  if (c.norms_last) data.q_norm = data.k_norm = std::vector<float>(c.head_dim, 1.25f);
   for (uint32_t i = 0; i < c.n_rot / 2; ++i) {
     data.inv_freq.push_back(static_cast<float>(std::pow(10000.0, -2.0 * i / c.n_rot)));
   }
@@ -124,12 +141,13 @@ RopeData rope_data(const RopeCase& c) {
 }
 
 struct Rotated {
-  std::vector<float> q, k, v;
+  std::vector<float> q, k, stored_values;
 };
 
 Rotated rotated(std::unique_ptr<Backend> backend, const RopeData& data, const RopeCase& c) {
   OpRig rig(std::move(backend), {.max_rows = kRopeRows, .max_logit_rows = 1, .max_seqs = 7, .max_context = 131072});
   EXPECT_TRUE(rig.backend().create_kv_cache(KvLayout{1, kKvHeads, c.head_dim, kBlockTokens, 7, KvType::kF32}).ok());
+  for (uint32_t i = 0; i < 7; ++i) rig.backend().zero_block(BlockId{i});
   TestBatch batch = rows_of(std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}, 6);
   batch.positions = {0, 1, 3, 77, 4095, 131071, 1000, 1001, 1002};
   std::vector<std::vector<BlockId>> tables;
@@ -137,35 +155,50 @@ Rotated rotated(std::unique_ptr<Backend> backend, const RopeData& data, const Ro
   for (uint32_t i = 0; i < 7; ++i) batch.seqs.push_back({i, i < 6 ? 1u : 3u, batch.positions[i], tables[i]});
   const ActId q = rig.input(data.q), k = rig.input(data.k), v = rig.input(data.v);
   const RopeStoreOp op{.q = q,
-                       .k = k,
-                       .v = v,
+                       .k = c.has_kv ? k : kNoAct,
+                       .v = c.has_kv ? v : kNoAct,
                        .layer = 0,
                        .n_heads = kHeads,
-                       .n_kv_heads = kKvHeads,
+                       .n_kv_heads = c.has_kv ? kKvHeads : 0,
                        .head_dim = c.head_dim,
                        .inv_freq = c.n_rot > 0 ? rig.vector(data.inv_freq) : kNoWeight,
                        .n_rot = c.n_rot,
                        .rope_scale = c.rope_scale,
                        .q_norm = c.has_norms ? rig.vector(data.q_norm) : kNoWeight,
                        .k_norm = c.has_norms ? rig.vector(data.k_norm) : kNoWeight,
-                       .norm_eps = 1e-6f};
+                       .norm_eps = kRopeEps,
+                       .norms_last = c.norms_last,
+                       .clip = c.clip,
+                       .temperature = c.temperature,
+                       .temperature_step = 1001,
+                       .temperature_offset = 500};
   rig.step(batch, {q, k, v}, [&](Program& p) { p.add(op); });
-  return {rig.read(q), rig.read(k), rig.read(v)};
+  Rotated result{rig.read(q), rig.read(k), {}};
+  for (uint32_t i = 0; i < 7; ++i) {
+    std::vector<float> keys(size_t{kBlockTokens} * kKvHeads * c.head_dim), values(keys.size());
+    rig.backend().read_kv(0, BlockId{i}, keys, values);
+    result.stored_values.insert(result.stored_values.end(), values.begin(), values.end());
+  }
+  return result;
 }
 
 // A pair turns without growing, so either element was at most sqrt(2) of what the two results add up to; the norm's
-// mean square is a sum over the head, of which the root halves the error; sine, cosine and the turn round a few times.
+// mean square is a sum over the head, of which the root halves the error; sine, cosine and the turn round a few times,
+// and so do the logarithm of a temperature and its product.
 std::vector<double> rope_bounds(const std::vector<float>& expected, const RopeCase& c) {
-  const double relative = (c.has_norms ? kSigmas * sum_sigma(c.head_dim) / 2 + 4 * kUnit : 0) + 4 * kUnit;
+  const double relative = (c.has_norms ? kSigmas * sum_sigma(c.head_dim) / 2 + 4 * kUnit : 0) + 4 * kUnit +
+                          (c.temperature > 0 ? 8 * kUnit : 0);
+  // A norm that comes last makes what rounds below the normal numbers larger too.
+  const double denormal = kDenormal * (c.norms_last ? 1.25 / std::sqrt(kRopeEps) : 1);
   std::vector<double> bounds;
   for (size_t i = 0; i < expected.size(); ++i) {
     const size_t at = i % c.head_dim, half = c.n_rot / 2;
     const double own = std::fabs(expected[i]);
     if (at >= c.n_rot) {
-      bounds.push_back(c.has_norms ? relative * own + kDenormal : 0);
+      bounds.push_back(c.has_norms || c.temperature > 0 ? relative * own + denormal : 0);
     } else {
       const double other = std::fabs(expected[at < half ? i + half : i - half]);
-      bounds.push_back(relative * std::sqrt(2.0) * (own + other) + 2 * kDenormal);
+      bounds.push_back(relative * std::sqrt(2.0) * (own + other) + 2 * denormal);
     }
   }
   return bounds;
@@ -177,12 +210,21 @@ TEST_P(RopeTest, TurnsAndNormsHeadsOfOddSizesAtFarPositions) {
                             {10, 10, true, 1.0f},
                             {96, 48, true, 1.19f},
                             {50, 0, true, 1.0f},
-                            {64, 0, false, 1.0f}}) {
+                            {64, 0, false, 1.0f},
+                            {64, 32, true, 1.0f, true},
+                            {32, 32, false, 1.0f, false, false},
+                            {80, 32, true, 1.0f, false, true, 0.75f},
+                            {64, 32, false, 1.0f, false, true, 0, 0.3f}}) {
     const RopeData data = rope_data(c);
     const Rotated expected = rotated(make_reference_backend(), data, c), actual = rotated(*GetParam().make(2), data, c);
     EXPECT_TRUE(within(actual.q, expected.q, rope_bounds(expected.q, c), kHeads * c.head_dim)) << "q " << c.head_dim;
-    EXPECT_TRUE(within(actual.k, expected.k, rope_bounds(expected.k, c), kKvHeads * c.head_dim)) << "k " << c.head_dim;
-    EXPECT_EQ(std::memcmp(actual.v.data(), expected.v.data(), actual.v.size() * sizeof(float)), 0) << "v";
+    RopeCase of_keys = c;
+    of_keys.temperature = 0;
+    EXPECT_TRUE(within(actual.k, expected.k, rope_bounds(expected.k, of_keys), kKvHeads * c.head_dim))
+        << "k " << c.head_dim;
+    EXPECT_EQ(actual.stored_values, expected.stored_values) << "v";
+    const bool stores = std::ranges::any_of(actual.stored_values, [](float x) { return x != 0; });
+    EXPECT_EQ(stores, c.has_kv);
   }
 }
 

@@ -157,7 +157,7 @@ TEST_P(CacheTest, KeepsLayersOfDifferentWidths) {
   }
 }
 
-constexpr KvType kCacheTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8};
+constexpr KvType kCacheTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0};
 
 INSTANTIATE_TEST_SUITE_P(Operations, CacheTest,
                          testing::Combine(testing::ValuesIn(backends_under_test()), testing::ValuesIn(kCacheTypes)),

@@ -199,7 +199,8 @@ TEST_P(RowDeterminism, OfGatedPairs) {
 
 TEST_P(RowDeterminism, OfExperts) {
   constexpr uint32_t kExperts = 5, kUsed = 2;
-  const uint32_t block = traits(type()).block_elems, d_model = block == 256 ? 256 : 96, d_ff = d_model;
+  const uint32_t block = traits(type()).block_elems;
+  const uint32_t d_model = block <= 32 ? 96 : block < 256 ? 3 * block : block, d_ff = d_model;
   const TestMatrix gate = random_matrix(type(), kExperts, d_ff, d_model, 1);
   const TestMatrix up = random_matrix(type(), kExperts, d_ff, d_model, 2);
   const TestMatrix down = random_matrix(type(), kExperts, d_model, d_ff, 3);
@@ -306,11 +307,13 @@ TEST_P(AttentionDeterminism, OfSeveralDecodeRowsOfOneSequence) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Operations, AttentionDeterminism,
-    testing::Combine(testing::ValuesIn(backends_under_test()),
-                     testing::Values(KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8)),
-    [](const auto& test) { return suite_name(std::get<0>(test.param), kv_traits(std::get<1>(test.param)).id); });
+INSTANTIATE_TEST_SUITE_P(Operations, AttentionDeterminism,
+                         testing::Combine(testing::ValuesIn(backends_under_test()),
+                                          testing::Values(KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0,
+                                                          KvType::kF8, KvType::kQ4_0)),
+                         [](const auto& test) {
+                           return suite_name(std::get<0>(test.param), kv_traits(std::get<1>(test.param)).id);
+                         });
 
 }  // namespace
 }  // namespace realizar::test

@@ -21,6 +21,9 @@ struct RouteCase {
   uint32_t n_experts, n_used;
   bool renormalize;
   float scale;
+  RouteScore score = RouteScore::kSoftmax;
+  bool has_bias = false;
+  uint32_t n_groups = 1, n_used_groups = 1, n_group_best = 1;
 };
 
 struct Routed {
@@ -29,8 +32,19 @@ struct Routed {
 
 Routed routed(std::unique_ptr<Backend> backend, const InputTable& logits, const RouteCase& c) {
   OpRig rig(std::move(backend), {.max_rows = logits.n_tokens, .max_logit_rows = 1});
-  const RouteOp op{
-      rig.input(logits), rig.output(c.n_used), rig.output(c.n_used), c.n_experts, c.n_used, c.renormalize, c.scale};
+  const auto bias = random_inputs(1, c.n_experts, 2);
+  const RouteOp op{.logits = rig.input(logits),
+                   .weights = rig.output(c.n_used),
+                   .ids = rig.output(c.n_used),
+                   .n_experts = c.n_experts,
+                   .n_used = c.n_used,
+                   .renormalize = c.renormalize,
+                   .scale = c.scale,
+                   .score = c.score,
+                   .bias = c.has_bias ? rig.vector(bias.values) : kNoWeight,
+                   .n_groups = c.n_groups,
+                   .n_used_groups = c.n_used_groups,
+                   .n_group_best = c.n_group_best};
   rig.step(rows_of(first_tokens(logits.n_tokens), 3), {op.logits}, [&](Program& p) { p.add(op); });
   return {rig.read(op.ids), rig.read(op.weights)};
 }
@@ -71,6 +85,32 @@ TEST_P(RouteTest, ChoosesTheSameExpertsWithTiesToTheLowestAndWeighsThemAlike) {
   }
 }
 
+// Rows without ties, whose scores differ by more than F32 rounds them.
+TEST_P(RouteTest, ChoosesByScoresBiasesAndGroupsAlike) {
+  const RouteCase cases[] = {
+      {8, 2, true, 2.5f, RouteScore::kSigmoid},
+      {33, 5, false, 1.0f, RouteScore::kSigmoid},
+      {32, 4, true, 1.0f, RouteScore::kSoftmax, true},
+      {64, 6, true, 2.5f, RouteScore::kSigmoid, true},
+      {64, 6, false, 16.0f, RouteScore::kSoftmax, false, 8, 3, 1},
+      {256, 8, true, 2.5f, RouteScore::kSigmoid, true, 8, 4, 2},
+      {96, 4, true, 1.0f, RouteScore::kSigmoid, false, 32, 5, 2},
+      {12, 3, true, 1.0f, RouteScore::kSigmoid, true, 12, 3, 2},
+  };
+  for (const RouteCase& c : cases) {
+    InputTable logits = random_inputs(9, c.n_experts, 11);
+    for (uint32_t e = 0; e < c.n_experts; ++e) logits.row(8)[e] = -60.0f - 0.01f * logits.row(8)[e];
+    const Routed expected = routed(make_reference_backend(), logits, c),
+                 actual = routed(*GetParam().make(2), logits, c);
+    EXPECT_EQ(actual.ids, expected.ids) << c.n_used << " of " << c.n_experts << " in " << c.n_groups;
+    std::vector<double> bounds;
+    for (const float w : expected.weights) {
+      bounds.push_back((4 * kExpError + kSigmas * sum_sigma(c.n_experts)) * w + c.scale * std::exp(-87.0));
+    }
+    EXPECT_TRUE(within(actual.weights, expected.weights, bounds, c.n_used)) << c.n_used << " of " << c.n_experts;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Operations, RouteTest, testing::ValuesIn(backends_under_test()),
                          [](const auto& test) { return std::string(test.param.name); });
 
@@ -93,7 +133,16 @@ struct ExpertsData {
   TestMatrix gate, up, down;
   InputTable inputs, before, ids, weights;
   Activation activation;
+  InputTable gate_bias = {}, up_bias = {}, down_bias = {};  // [1, n_experts * n]; empty: none
+  bool weighs_input = false;
+
+  double in_scale(uint32_t token, uint32_t k) const { return weighs_input ? weights.row(token)[k] : 1.0; }
+  double out_scale(uint32_t token, uint32_t k) const { return weighs_input ? 1.0 : weights.row(token)[k]; }
 };
+
+float bias_of(const InputTable& biases, size_t at) {
+  return biases.values.empty() ? 0.0f : biases.values[at];
+}
 
 // Rows 0 to 3 share all their experts, the others fewer with distance; with one expert a row, none.
 InputTable expert_ids(uint32_t n_used) {
@@ -122,6 +171,9 @@ ExpertsData experts_data(const ExpertTypes& types, uint32_t n_used, Activation a
 
 std::vector<float> mixed(std::unique_ptr<Backend> backend, const ExpertsData& data) {
   OpRig rig(std::move(backend), {.max_rows = kRows, .max_logit_rows = 1});
+  const auto bias = [&](const InputTable& values) {
+    return values.values.empty() ? kNoWeight : rig.vector(values.values);
+  };
   const ExpertsOp op{.out = rig.input(data.before),
                      .in = rig.input(data.inputs),
                      .weights = rig.input(data.weights),
@@ -129,9 +181,13 @@ std::vector<float> mixed(std::unique_ptr<Backend> backend, const ExpertsData& da
                      .gate = rig.matrix(data.gate),
                      .up = rig.matrix(data.up),
                      .down = rig.matrix(data.down),
+                     .gate_bias = bias(data.gate_bias),
+                     .up_bias = bias(data.up_bias),
+                     .down_bias = bias(data.down_bias),
                      .n_used = data.ids.n_cols,
                      .d_ff = data.gate.n_rows,
-                     .activation = data.activation};
+                     .activation = data.activation,
+                     .weighs_input = data.weighs_input};
   rig.step(rows_of(first_tokens(kRows), kDecodeRows), {op.out, op.in, op.weights, op.ids},
            [&](Program& p) { p.add(op); });
   return rig.read(op.out);
@@ -147,15 +203,20 @@ struct Hidden {
 };
 
 // activation(gate . x) * (up . x) of one expert, and how far each is off: see gated pairs.
-Hidden hidden_of(const ExpertsData& data, uint32_t expert, uint32_t token, const BackendUnderTest& backend) {
+Hidden hidden_of(const ExpertsData& data, uint32_t k, uint32_t token, const BackendUnderTest& backend) {
   const bool is_decode = token < kDecodeRows;
+  const auto expert = static_cast<uint32_t>(data.ids.row(token)[k]);
+  const double scale = data.in_scale(token, k), size = std::fabs(scale);
   const float* x = data.inputs.row(token);
   Hidden hidden;
   for (uint32_t j = 0; j < data.gate.n_rows; ++j) {
-    const double g = dot(data.gate.row(expert, j), x, data.gate.n_cols);
-    const double u = std::fabs(dot(data.up.row(expert, j), x, data.up.n_cols));
-    const double g_sigma = product_sigma(data.gate, expert, j, x, backend.arithmetic(data.gate.type, is_decode));
-    const double u_sigma = product_sigma(data.up, expert, j, x, backend.arithmetic(data.up.type, is_decode));
+    const size_t at = size_t{expert} * data.gate.n_rows + j;
+    double g = scale * dot(data.gate.row(expert, j), x, data.gate.n_cols) + bias_of(data.gate_bias, at);
+    double u = std::fabs(scale * dot(data.up.row(expert, j), x, data.up.n_cols) + bias_of(data.up_bias, at));
+    double g_sigma = size * product_sigma(data.gate, expert, j, x, backend.arithmetic(data.gate.type, is_decode));
+    double u_sigma = size * product_sigma(data.up, expert, j, x, backend.arithmetic(data.up.type, is_decode));
+    g_sigma += 2 * kUnit * std::fabs(g), u_sigma += 2 * kUnit * u;
+    if (data.activation == Activation::kClampedSwiglu) u = std::min<double>(u, kSwigluLimit) + 1;
     const double a = activation_size(data.activation, g), a_sigma = activation_error(data.activation, g, g_sigma);
     hidden.values.push_back(static_cast<float>(a * u));
     hidden.sigmas.push_back(a * u_sigma + a_sigma * (u + kSigmas * u_sigma) + 2 * kUnit * a * u + kDenormal);
@@ -172,15 +233,16 @@ std::vector<double> experts_bounds(const ExpertsData& data, std::span<const floa
     std::vector<double> squares(d_model), sizes(d_model);
     for (uint32_t k = 0; k < data.ids.n_cols; ++k) {
       const auto expert = static_cast<uint32_t>(data.ids.row(token)[k]);
-      const double weight = std::fabs(data.weights.row(token)[k]);
-      const Hidden hidden = hidden_of(data, expert, token, backend);
+      const double weight = std::fabs(data.out_scale(token, k));
+      const Hidden hidden = hidden_of(data, k, token, backend);
       const Arithmetic arithmetic = backend.arithmetic(data.down.type, token < kDecodeRows);
       for (uint32_t i = 0; i < d_model; ++i) {
         double square = std::pow(product_sigma(data.down, expert, i, hidden.values.data(), arithmetic), 2);
         const float* w = data.down.row(expert, i);
         for (uint32_t j = 0; j < d_ff; ++j) square += std::pow(w[j] * hidden.sigmas[j], 2);
         squares[i] += weight * weight * square;
-        sizes[i] += weight * std::fabs(dot(w, hidden.values.data(), d_ff));
+        const float bias = bias_of(data.down_bias, size_t{expert} * d_model + i);
+        sizes[i] += weight * (std::fabs(dot(w, hidden.values.data(), d_ff)) + 2 * std::fabs(bias));
       }
     }
     for (uint32_t i = 0; i < d_model; ++i) {
@@ -202,6 +264,21 @@ TEST_P(ExpertsTest, AgreeWhetherRowsShareThemOrNot) {
     EXPECT_TRUE(
         within(mixed(*backend.make(2), data), expected, experts_bounds(data, expected, backend), data.before.n_cols))
         << n_used << " experts a row";
+  }
+}
+
+TEST_P(ExpertsTest, AgreeWithBiasesAClampedActivationAndWeighedInputs) {
+  const auto& [backend, types] = GetParam();
+  for (const bool weighs_input : {false, true}) {
+    ExpertsData data = experts_data(types, 3, weighs_input ? Activation::kSilu : Activation::kClampedSwiglu);
+    data.gate_bias = random_inputs(1, kExperts * data.gate.n_rows, 7);
+    data.up_bias = random_inputs(1, kExperts * data.up.n_rows, 8);
+    data.down_bias = random_inputs(1, kExperts * data.down.n_rows, 9);
+    data.weighs_input = weighs_input;
+    const auto expected = mixed(make_reference_backend(), data);
+    EXPECT_TRUE(
+        within(mixed(*backend.make(2), data), expected, experts_bounds(data, expected, backend), data.before.n_cols))
+        << (weighs_input ? "weighed inputs" : "clamped");
   }
 }
 

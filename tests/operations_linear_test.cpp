@@ -124,7 +124,7 @@ std::vector<double> gated_bounds(const GatedData& data, Activation activation, c
 }
 
 TEST_P(LinearTest, GatedPairsAgreeThoughTheirTypesDiffer) {
-  const uint32_t block = traits(type()).block_elems, n_cols = block == 256 ? 256 : 96;
+  const uint32_t block = traits(type()).block_elems, n_cols = block <= 32 ? 96 : block < 256 ? 3 * block : block;
   const Activation activations[] = {Activation::kSilu, Activation::kGelu, Activation::kReluSquared};
   for (const TypeId up : {type(), TypeId::kF32, TypeId::kQ8_0}) {
     const GatedData data{random_matrix(type(), 1, 37, n_cols, 1), random_matrix(up, 1, 37, n_cols, 2),

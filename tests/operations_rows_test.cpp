@@ -76,13 +76,16 @@ class RowTest : public testing::TestWithParam<BackendUnderTest> {
 struct NormCase {
   NormKind kind;
   bool has_weight, has_bias, accumulate, in_place;
+  uint32_t n_groups = 1;
+  float scale = 1.0f;
 };
 
 constexpr NormCase kNormCases[] = {
-    {NormKind::kRms, true, false, false, false},  {NormKind::kRms, false, false, false, true},
-    {NormKind::kRms, true, false, true, false},   {NormKind::kRms, true, true, true, true},
-    {NormKind::kLayer, true, true, false, false}, {NormKind::kLayer, false, false, false, false},
-    {NormKind::kLayer, true, false, false, true}, {NormKind::kLayer, true, true, true, false},
+    {NormKind::kRms, true, false, false, false},         {NormKind::kRms, false, false, false, true},
+    {NormKind::kRms, true, false, true, false},          {NormKind::kRms, true, true, true, true},
+    {NormKind::kLayer, true, true, false, false},        {NormKind::kLayer, false, false, false, false},
+    {NormKind::kLayer, true, false, false, true},        {NormKind::kLayer, true, true, true, false},
+    {NormKind::kRms, true, false, true, false, 1, 0.6f},
 };
 constexpr float kEps = 1e-5f;
 constexpr uint32_t kNormRows = 9;
@@ -111,9 +114,28 @@ std::vector<float> normed(std::unique_ptr<Backend> backend, const NormData& data
                   .bias = c.has_bias ? rig.vector(data.bias) : kNoWeight,
                   .kind = c.kind,
                   .eps = kEps,
-                  .accumulate = c.accumulate};
+                  .accumulate = c.accumulate,
+                  .scale = c.scale,
+                  .n_groups = c.n_groups};
   rig.step(rows_of(first_tokens(kNormRows), 3), {in, out}, [&](Program& p) { p.add(op); });
   return rig.read(out);
+}
+
+NormData columns_of(const NormData& data, uint32_t first, uint32_t n) {
+  const auto part = [&](const std::vector<float>& values) {
+    return std::vector<float>(values.begin() + first, values.begin() + first + n);
+  };
+  const auto cut = [&](const InputTable& table) {
+    InputTable own = table;
+    own.n_cols = n;
+    own.values.clear();
+    for (uint32_t r = 0; r < table.n_tokens; ++r) {
+      const float* row = table.values.data() + size_t{r} * table.n_cols + first;
+      own.values.insert(own.values.end(), row, row + n);
+    }
+    return own;
+  };
+  return {cut(data.inputs), cut(data.before), part(data.weight), part(data.bias)};
 }
 
 // The mean is a sum over the row, and what it is off by moves every element; the root halves the relative error of the
@@ -136,7 +158,7 @@ std::vector<double> norm_bounds(const NormData& data, const NormCase& c, std::sp
       const double relative = sum_error / 2 + 4 * kUnit + shift * shift;
       const double y = std::fabs(x[i] - mean) * scale, weight = c.has_weight ? std::fabs(data.weight[i]) : 1;
       const double bias = c.has_bias ? std::fabs(data.bias[i]) : 0;
-      const double added = c.accumulate ? std::fabs(expected[bounds.size()]) + weight * y : 0;
+      const double added = c.accumulate ? std::fabs(expected[bounds.size()]) / c.scale + weight * y : 0;
       bounds.push_back(weight * (y * relative + shift) + 2 * kUnit * (bias + added) + kDenormal);
     }
   }
@@ -156,8 +178,35 @@ TEST_P(RowTest, NormsAgreeAtOddWidthsOnExtremeRowsInPlaceAndAdded) {
   }
 }
 
+// Each part of a row is a row by itself.
+TEST_P(RowTest, NormsOfGroupsAreThoseOfTheirParts) {
+  constexpr uint32_t kGroups = 3;
+  for (const uint32_t n_cols : {1u, 16u, 33u}) {
+    const uint32_t n_all = kGroups * n_cols;
+    const NormData whole{norm_inputs(n_all), random_inputs(kNormRows, n_all, 2), random_values(n_all, 3),
+                         random_values(n_all, 4)};
+    for (NormCase c : kNormCases) {
+      c.n_groups = kGroups;
+      const auto actual = normed(*GetParam().make(2), whole, c);
+      c.n_groups = 1;
+      for (uint32_t g = 0; g < kGroups; ++g) {
+        const NormData part = columns_of(whole, g * n_cols, n_cols);
+        const auto expected = normed(make_reference_backend(), part, c);
+        std::vector<float> own;
+        for (uint32_t r = 0; r < kNormRows; ++r) {
+          const auto first = actual.begin() + r * n_all + g * n_cols;
+          own.insert(own.end(), first, first + n_cols);
+        }
+        EXPECT_TRUE(within(own, expected, norm_bounds(part, c, expected), n_cols))
+            << n_cols << " columns, group " << g << ", case with weight " << c.has_weight;
+      }
+    }
+  }
+}
+
 // An identity matrix hands an activation each input unchanged.
-std::vector<float> activated(std::unique_ptr<Backend> backend, const InputTable& inputs, Activation activation) {
+std::vector<float> activated(std::unique_ptr<Backend> backend, const InputTable& inputs, Activation activation,
+                             const Xielu& xielu = {}) {
   const uint32_t n = inputs.n_cols;
   std::vector<float> identity(size_t{n} * n);
   for (uint32_t i = 0; i < n; ++i) identity[size_t{i} * n + i] = 1.0f;
@@ -165,8 +214,9 @@ std::vector<float> activated(std::unique_ptr<Backend> backend, const InputTable&
   OpRig rig(std::move(backend), {.max_rows = inputs.n_tokens, .max_logit_rows = 1});
   const ActId in = rig.input(inputs), out = rig.output(n);
   const WeightId weight = *rig.backend().load_matrix({"identity", TypeId::kF32, 1, n, n, {bytes}, {}, false});
-  rig.step(rows_of(first_tokens(inputs.n_tokens), inputs.n_tokens / 2), {in},
-           [&](Program& p) { p.add(LinearOp{.out = out, .in = in, .weight = weight, .activation = activation}); });
+  rig.step(rows_of(first_tokens(inputs.n_tokens), inputs.n_tokens / 2), {in}, [&](Program& p) {
+    p.add(LinearOp{.out = out, .in = in, .weight = weight, .activation = activation, .xielu = xielu});
+  });
   return rig.read(out);
 }
 
@@ -188,6 +238,23 @@ TEST_P(RowTest, ActivationsStayWithinTheirStatedErrorsFromDenormalsToOverflow) {
   }
 }
 
+// Two squares or an exponential, and a sum that rounds as its parts do.
+TEST_P(RowTest, XieluIsThatOfItsNumbers) {
+  InputTable inputs = random_inputs(8, 33, 1);
+  for (uint32_t r = 0; r < inputs.n_tokens; ++r) {
+    for (uint32_t i = 0; i < inputs.n_cols; ++i) inputs.row(r)[i] *= std::exp2(static_cast<float>(r) - 4.0f);
+  }
+  for (const Xielu& xielu : {Xielu{0.8f, 1.3f, 0.5f, -1e-6f}, Xielu{1.1f, 0.2f, 0.7f, -0.5f}}) {
+    const auto expected = activated(make_reference_backend(), inputs, Activation::kXielu, xielu);
+    std::vector<double> bounds;
+    for (const float x : inputs.values) {
+      const double size = xielu.alpha_p * x * x + xielu.alpha_n * (1 + std::fabs(x)) + xielu.beta * std::fabs(x);
+      bounds.push_back(size * (kExpError + 6 * kUnit));
+    }
+    EXPECT_TRUE(within(activated(*GetParam().make(2), inputs, Activation::kXielu, xielu), expected, bounds, 33));
+  }
+}
+
 TEST_P(RowTest, SelectedRowsAreCopiesAndOperationsOnThemLeaveOthersAlone) {
   const InputTable inputs = extreme_inputs(11, 45, 1);
   OpRig rig(*GetParam().make(2), {.max_rows = 11, .max_logit_rows = 11});
@@ -203,6 +270,53 @@ TEST_P(RowTest, SelectedRowsAreCopiesAndOperationsOnThemLeaveOthersAlone) {
     }
     const auto untouched = rig.read(in);
     EXPECT_EQ(std::memcmp(untouched.data(), inputs.values.data(), untouched.size() * sizeof(float)), 0);
+  }
+}
+
+struct GateCase {
+  uint32_t n_cols, n_gate_cols;
+  bool accumulate, in_place;
+  bool is_factor = false;
+  uint32_t gate_col = 0;
+};
+
+struct GateData {
+  InputTable inputs, before, gates;
+};
+
+std::vector<float> gated(std::unique_ptr<Backend> backend, const GateData& data, const GateCase& c) {
+  OpRig rig(std::move(backend), {.max_rows = kNormRows, .max_logit_rows = 1});
+  const ActId in = rig.input(data.inputs), out = c.in_place ? in : rig.input(data.before);
+  const GateOp op{.out = out,
+                  .in = in,
+                  .gate = rig.input(data.gates),
+                  .gate_col = c.gate_col,
+                  .is_factor = c.is_factor,
+                  .accumulate = c.accumulate};
+  rig.step(rows_of(first_tokens(kNormRows), 3), {in, out, op.gate}, [&](Program& p) { p.add(op); });
+  return rig.read(out);
+}
+
+TEST_P(RowTest, GatesARowOrEachColumn) {
+  for (const GateCase c : {GateCase{33, 1, true, false},
+                           {300, 1, false, true},
+                           {1, 1, false, false},
+                           {129, 129, true, false},
+                           {64, 64, false, true},
+                           {33, 33, false, true, true},
+                           {33, 129, true, false, true, 65}}) {
+    GateData data{random_inputs(kNormRows, c.n_cols, 1), random_inputs(kNormRows, c.n_cols, 2),
+                  random_inputs(kNormRows, c.n_gate_cols, 3)};
+    for (float& gate : data.gates.values) gate *= 20.0f;
+    const auto expected = gated(make_reference_backend(), data, c);
+    const auto& added = c.in_place ? data.inputs : data.before;
+    std::vector<double> bounds;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const double before = c.accumulate ? std::fabs(added.values[i]) : 0, y = std::fabs(expected[i]) + before;
+      bounds.push_back(y * (kExpError + 6 * kUnit) + kDenormal);
+    }
+    EXPECT_TRUE(within(gated(*GetParam().make(2), data, c), expected, bounds, c.n_cols))
+        << c.n_cols << " columns, " << c.n_gate_cols << " gates";
   }
 }
 

@@ -3,13 +3,12 @@
 import json
 import pathlib
 import re
-import sys
 import tempfile
 import time
 import unittest
 
-import server_test
-from server_test import ANSWER, CHAT, Case, Server, post
+import server_rig
+from server_rig import ANSWER, CHAT, Case, Server, post
 
 MEASURED = ("time", "running", "waiting", "kv_use", "resident_bytes", "weight_bytes", "kv_bytes")
 
@@ -80,7 +79,7 @@ class Access(unittest.TestCase):
 
 class Licences(Case):
     def test_the_page_carries_those_of_the_packages_in_it(self):
-        web = server_test.PAGE.parent.parent
+        web = server_rig.PAGE.parent.parent
         licences = (web / "page/licenses.txt").read_text()
         self.assertTrue(self.server.get("/").body.decode().endswith(f"<!--\n{licences}-->\n"))
         versions = json.loads((web / "package.json").read_text())["devDependencies"]
@@ -109,7 +108,4 @@ class Models(Case):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    server_test.REALIZAR = sys.argv.pop(1)
-    unittest.main()
+    server_rig.main(__doc__)

@@ -13,240 +13,27 @@
 #include <thread>
 #include <vector>
 
-#include "engine/engine.h"
 #include "engine/engine_thread.h"
-#include "formats/model_file.h"
-#include "sampling/sampler.h"
-#include "support/hash_backend.h"
+#include "support/schedule_rig.h"
 
 namespace realizar {
 namespace {
 
-using testing::HashBackend;
-
-constexpr uint32_t kContext = 96;
-
-struct Arrival {
-  Request request;
-  uint32_t at_step = 0;
-  std::optional<uint32_t> cancel_at_step;
-};
-
-// Layers that see everything; or two layers with a window of 16 positions, and one without.
-enum class Layers : uint8_t { kAlike, kWindowed };
-
-const ModelFile& file_of(Layers layers) {
-  static const ModelFile alike = std::move(*ModelFile::open(RZ_SOURCE_DIR "/tests/data/conformance/llama.gguf"));
-  static const ModelFile windowed = std::move(*ModelFile::open(RZ_SOURCE_DIR "/tests/data/conformance/gemma2-hf"));
-  return layers == Layers::kAlike ? alike : windowed;
-}
-
-// An engine over a HashBackend, with the dimensions of a small model.
-class Rig {
- public:
-  explicit Rig(EngineOptions options, bool phases_agree = false, Layers layers = Layers::kAlike)
-      : backend_(phases_agree) {
-    const ModelFile& file = file_of(layers);
-    options.n_ctx = kContext;
-    max_rows_ = Engine::limits_for(options).max_rows;
-    RC_ASSERT(backend_.configure(Engine::limits_for(options)).ok());
-    model_ = std::make_unique<Model>(std::move(*Model::load(file, backend_, {.n_ctx = kContext})));
-    engine_ = std::move(*Engine::create(*model_, backend_, {}, options));
-  }
-
-  // Guesses come from a second model, which is right at times.
-  void use_drafter(DrafterOptions options, Layers layers = Layers::kAlike) {
-    const ModelFile& file = file_of(layers);
-    options.n_ctx = kContext;
-    RC_ASSERT(draft_backend_.configure(ModelDrafter::limits_for(options)).ok());
-    draft_model_ = std::make_unique<Model>(std::move(*Model::load(file, draft_backend_, {.n_ctx = kContext})));
-    drafter_ = std::move(*ModelDrafter::create(*draft_model_, draft_backend_, options));
-    engine_->set_drafter(drafter_.get());
-  }
-  Engine& engine() { return *engine_; }
-  HashBackend& backend() { return backend_; }
-  uint32_t n_vocab() const { return model_->config().n_vocab; }
-  uint32_t max_rows() const { return max_rows_; }  // of a step
-
- private:
-  HashBackend backend_, draft_backend_;
-  uint32_t max_rows_ = 0;
-  std::unique_ptr<Model> model_, draft_model_;
-  std::unique_ptr<ModelDrafter> drafter_;
-  std::unique_ptr<Engine> engine_;
-};
-
-// What is seen of a text whose first n_prompt tokens are a prompt.
-uint64_t hash_of_seen(std::span<const TokenId> tokens, size_t n_prompt, bool phases_agree, Layers layers) {
-  const std::vector<size_t> windows =
-      layers == Layers::kAlike ? std::vector<size_t>{0} : std::vector<size_t>{16, 16, 0};
-  uint64_t hash = 1;
-  for (const size_t window : windows) {
-    for (size_t pos = window > 0 && tokens.size() > window ? tokens.size() - window : 0; pos < tokens.size(); ++pos) {
-      hash = HashBackend::fold(hash, tokens[pos], !phases_agree && pos >= n_prompt);
-    }
-  }
-  return hash;
-}
-
-// The tokens that a request gives alone, by the definition and not by the engine.
-std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab, bool phases_agree = false,
-                                  Layers layers = Layers::kAlike) {
-  Sampler sampler(n_vocab);
-  std::vector<TokenId> tokens = request.prompt;
-  std::vector<float> logits(n_vocab);
-  const size_t n_room = kContext - request.prompt.size();
-  const size_t n_wanted = std::min<size_t>(request.max_tokens.value_or(kContext), n_room);
-  for (size_t i = 0; i < n_wanted; ++i) {
-    HashBackend::fill_logits(hash_of_seen(tokens, request.prompt.size(), phases_agree, layers), logits);
-    tokens.push_back(sampler.sample(request.sampling, logits, tokens));
-  }
-  return {tokens.begin() + static_cast<std::ptrdiff_t>(request.prompt.size()), tokens.end()};
-}
-
-// What a request that wants its prompt's log-probabilities is told of it, from the second token on.
-std::vector<float> prompt_logprobs_alone(const Request& request, uint32_t n_vocab, Layers layers) {
-  const Sampler sampler(n_vocab);
-  std::vector<float> logits(n_vocab), logprobs;
-  for (size_t i = 0; i + 1 < request.prompt.size() && request.prompt_logprobs; ++i) {
-    const auto seen = std::span(request.prompt).first(i + 1);
-    HashBackend::fill_logits(hash_of_seen(seen, seen.size(), false, layers), logits);
-    logprobs.push_back(sampler.logprob(logits, request.prompt[i + 1]));
-  }
-  return logprobs;
-}
-
-Request request_of(uint32_t n_prompt, uint32_t max_tokens) {
-  Request request;
-  request.prompt.assign(n_prompt, TokenId{1});
-  request.max_tokens = max_tokens;
-  return request;
-}
-
-class Recorder final : public RequestSink {
- public:
-  bool on_token(const TokenEvent& event) override {
-    if (throws) throw std::bad_alloc();
-    if (event.is_prompt) {
-      prompt_logprobs.push_back(event.logprob.value());
-      RC_ASSERT(event.index == prompt_logprobs.size());
-      return true;
-    }
-    RC_ASSERT(event.index == tokens.size());
-    RC_ASSERT(n_ends == 0);
-    tokens.push_back(event.id);
-    return true;
-  }
-  void on_end(const Ending& ending) noexcept override {
-    ++n_ends;
-    reason = ending.reason;
-    if (ending.error != nullptr) error = ending.error->code;
-    ended_whole = std::ranges::equal(ending.tokens, tokens);
-  }
-  bool is_cancelled() const override { return cancelled; }
-
-  std::vector<TokenId> tokens;
-  std::vector<float> prompt_logprobs;
-  int n_ends = 0;
-  FinishReason reason{};
-  std::optional<ErrorCode> error;
-  bool cancelled = false;
-  bool ended_whole = false;  // its end brought the tokens that it was told before
-  bool throws = false;       // at its next token
-};
-
-// Prompts over few letters, so that prefixes are shared and endings repeat.
-Arrival make_arrival() {
-  Arrival arrival;
-  const int n_prompt = *rc::gen::inRange(1, 60);
-  const int letters = *rc::gen::inRange(1, 3);
-  for (int i = 0; i < n_prompt; ++i) arrival.request.prompt.push_back(TokenId{*rc::gen::inRange(0, letters)});
-  arrival.request.max_tokens = *rc::gen::inRange(0u, 40u);
-  arrival.request.sampling.temperature = *rc::gen::element(0.0f, 1.0f);
-  arrival.request.sampling.seed = *rc::gen::inRange<uint64_t>(0, 4);
-  arrival.request.priority = *rc::gen::inRange(0, 3);
-  arrival.request.tenant = *rc::gen::inRange<uint64_t>(0, 3);
-  arrival.request.cache_salt = *rc::gen::inRange<uint64_t>(0, 2);
-  arrival.request.prompt_logprobs = arrival.request.logprobs = *rc::gen::inRange(0, 6) == 0;
-  arrival.at_step = *rc::gen::inRange(0u, 30u);
-  if (*rc::gen::inRange(0, 4) == 0) arrival.cancel_at_step = *rc::gen::inRange(0u, 60u);
-  return arrival;
-}
-
-// The next turn of a chat: what was asked and answered, and something more.
-void go_on_from(const Arrival& earlier, uint32_t n_vocab, bool phases_agree, Layers layers, Arrival& arrival) {
-  std::vector<TokenId> text = earlier.request.prompt;
-  const auto answer = tokens_alone(earlier.request, n_vocab, phases_agree, layers);
-  text.insert(text.end(), answer.begin(), answer.end());
-  text.push_back(TokenId{0});
-  if (text.size() > kContext) return;
-  arrival.request.prompt = text;
-  arrival.request.cache_salt = earlier.request.cache_salt;
-}
-
-EngineOptions make_options() {
-  EngineOptions options;
-  options.max_seqs = *rc::gen::inRange(1u, 7u);
-  options.max_batch_tokens = options.max_seqs + *rc::gen::inRange(0u, 40u);
-  options.max_bulk_beside = *rc::gen::inRange(0u, 9u);
-  options.block_tokens = *rc::gen::inRange(1u, 9u);
-  options.kv_tokens = *rc::gen::inRange(1u, 3 * kContext);
-  options.n_draft = *rc::gen::inRange(0u, 5u);
-  options.host_kv_bytes = *rc::gen::element(0u, 100u, 1000u, 100000u);
-  options.priority_scope = *rc::gen::element(PriorityScope::kTenant, PriorityScope::kAll);
-  return options;
-}
-
-void check_blocks(const Engine& engine, uint32_t max_rows) {
-  const BlockPool& pool = engine.pool();
-  RC_ASSERT(pool.is_consistent());
-  std::map<uint32_t, uint32_t> n_holders;
-  for (const auto sequences : {engine.running(), engine.idle_sequence()}) {
-    for (const SequencePtr& sequence : sequences) {
-      RC_ASSERT(sequence->cache.table().size() * pool.block_tokens() >= sequence->n_computed());
-      for (uint32_t group = 0; group < pool.n_groups(); ++group) {
-        RC_ASSERT(sequence->cache.held(group).size() <=
-                  max_blocks_held(pool.window(group), kContext, max_rows, pool.block_tokens()));
-        for (const BlockId block : sequence->cache.held(group)) ++n_holders[to_index(block)];
-      }
-    }
-  }
-  for (uint32_t block = 0; block < pool.n_blocks(); ++block) {
-    RC_ASSERT(pool.n_holders(BlockId{block}) == n_holders[block]);
-  }
-}
-
-void run_schedule(Rig& rig, std::vector<Arrival>& arrivals, std::vector<Recorder>& recorders) {
-  Engine& engine = rig.engine();
-  const auto is_pending = [](uint32_t step) { return [step](const Arrival& a) { return a.at_step >= step; }; };
-  for (uint32_t step = 0; !engine.is_idle() || std::ranges::any_of(arrivals, is_pending(step)); ++step) {
-    RC_ASSERT(step < 20000u);
-    for (size_t i = 0; i < arrivals.size(); ++i) {
-      if (arrivals[i].at_step == step) engine.submit(std::move(*engine.prepare(arrivals[i].request, recorders[i])));
-      if (arrivals[i].cancel_at_step == step) recorders[i].cancelled = true;
-    }
-    RC_ASSERT(engine.step().ok());
-    check_blocks(engine, rig.max_rows());
-    if (!engine.has_idle_work()) continue;
-    RC_ASSERT(engine.idle_step().ok());
-    check_blocks(engine, rig.max_rows());
-  }
-  engine.cancel_all();
-}
+using namespace testing;
 
 TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
   EXPECT_TRUE(rc::check([] {
-    const EngineOptions options = make_options();
+    const engine::EngineOptions options = make_options();
     const bool phases_agree = *rc::gen::arbitrary<bool>();
-    const Layers layers = *rc::gen::element(Layers::kAlike, Layers::kWindowed);
+    const Layers layers = kAllLayers[*rc::gen::inRange<size_t>(0, std::size(kAllLayers))];
     Rig rig(options, phases_agree, layers);
     if (*rc::gen::arbitrary<bool>()) {
       const uint32_t max_catch_up = *rc::gen::inRange(1u, 40u);
-      const DrafterOptions of_drafter{.max_seqs = options.max_seqs,
-                                      .max_rows = options.max_seqs + max_catch_up,
-                                      .max_catch_up = max_catch_up,
-                                      .kv_tokens = *rc::gen::inRange(1u, 3 * kContext),
-                                      .block_tokens = options.block_tokens};
+      const engine::DrafterOptions of_drafter{.max_seqs = options.max_seqs,
+                                              .max_rows = options.max_seqs + max_catch_up,
+                                              .max_catch_up = max_catch_up,
+                                              .kv_tokens = *rc::gen::inRange(1u, 3 * kContext),
+                                              .block_tokens = options.block_tokens};
       rig.use_drafter(of_drafter, layers);
     }
     std::vector<Arrival> arrivals(*rc::gen::inRange<size_t>(1, 14));
@@ -259,7 +46,9 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
     run_schedule(rig, arrivals, recorders);
 
     RC_ASSERT(rig.engine().pool().n_free() == rig.engine().pool().n_blocks());
-    RC_TAG(layers == Layers::kWindowed, rig.engine().counters().n_preemptions > 0,
+    const kv::BlockPool* states = rig.engine().states();
+    if (states != nullptr) RC_ASSERT(states->n_free() == states->n_blocks());
+    RC_TAG(has_windows(layers), has_state(layers), rig.engine().counters().n_preemptions > 0,
            rig.engine().counters().n_prefix_hits > 0, rig.engine().counters().n_accepted > 0);
     for (size_t i = 0; i < arrivals.size(); ++i) {
       const auto expected = tokens_alone(arrivals[i].request, rig.n_vocab(), phases_agree, layers);
@@ -302,7 +91,7 @@ class IdleEngine : public ::testing::Test {
   uint64_t n_computed() const { return engine_.counters().n_idle_prefill_tokens; }
 
   Rig rig_;
-  Engine& engine_ = rig_.engine();
+  engine::Engine& engine_ = rig_.engine();
   const Request first_ = request_of(21, 30);
 };
 
@@ -400,21 +189,22 @@ class Progress {
 
 // Submitters and readers on threads of their own, as in a server.
 TEST(Scheduling, StreamsReadOnAnotherThreadLoseNothing) {
-  EngineOptions options{.max_seqs = 4, .max_batch_tokens = 16, .kv_tokens = 120, .n_draft = 2, .block_tokens = 4};
+  engine::EngineOptions options{
+      .max_seqs = 4, .max_batch_tokens = 16, .kv_tokens = 120, .n_draft = 2, .block_tokens = 4};
   Rig rig(options);
   Progress progress;
-  std::vector<std::shared_ptr<TokenStream>> streams;
+  std::vector<std::shared_ptr<engine::TokenStream>> streams;
   for (uint32_t i = 0; i < 60; ++i) {
     Request request;
     for (uint32_t t = 0; t < 1 + i * 7 % 50; ++t) request.prompt.push_back(TokenId{static_cast<int32_t>(t * i % 3)});
     request.sampling.seed = i;
     request.max_tokens = i % 40;
-    streams.push_back(std::make_shared<TokenStream>(std::move(request)));
+    streams.push_back(std::make_shared<engine::TokenStream>(std::move(request)));
   }
-  std::map<const TokenStream*, std::vector<TokenId>> tokens;
-  std::set<const TokenStream*> ended;
+  std::map<const engine::TokenStream*, std::vector<TokenId>> tokens;
+  std::set<const engine::TokenStream*> ended;
   {
-    EngineThread thread(rig.engine(), 60, [&] { progress.made(); });
+    engine::EngineThread thread(rig.engine(), 60, [&] { progress.made(); });
     std::vector<std::thread> submitters;
     for (size_t part = 0; part < 3; ++part) {
       submitters.emplace_back([&, part] {
@@ -447,7 +237,7 @@ TEST(Scheduling, StreamsReadOnAnotherThreadLoseNothing) {
   EXPECT_EQ(rig.engine().pool().n_free(), rig.engine().pool().n_blocks());
 }
 
-void wait_until_read(EngineThread& thread, Progress& progress) {
+void wait_until_read(engine::EngineThread& thread, Progress& progress) {
   while (thread.n_open() > 0) {
     const uint32_t n_seen = progress.seen();
     while (thread.next_ready()) {
@@ -459,12 +249,12 @@ void wait_until_read(EngineThread& thread, Progress& progress) {
 TEST(EngineThread, ARequestForNothingEndsOnAnIdleEngine) {
   Rig rig({.max_seqs = 1, .max_batch_tokens = 16});
   Progress progress;
-  EngineThread thread(rig.engine(), 0, [&] { progress.made(); });
+  engine::EngineThread thread(rig.engine(), 0, [&] { progress.made(); });
   for (int i = 0; i < 3; ++i) {  // as many as can be open, several times
     Request request;
     request.prompt = {TokenId{1}};
     request.max_tokens = 0;
-    const auto stream = std::make_shared<TokenStream>(request);
+    const auto stream = std::make_shared<engine::TokenStream>(request);
     ASSERT_TRUE(thread.submit(stream).ok());
     wait_until_read(thread, progress);
     ASSERT_NE(stream->end(), nullptr);
@@ -476,13 +266,13 @@ TEST(EngineThread, AStepThatHangsShowsAsStalled) {
   using std::chrono::milliseconds;
   Rig rig({.max_seqs = 1, .max_batch_tokens = 16});
   Progress progress;
-  EngineThread thread(rig.engine(), 0, [&] { progress.made(); });
+  engine::EngineThread thread(rig.engine(), 0, [&] { progress.made(); });
   EXPECT_FALSE(thread.is_stalled(milliseconds(0)));  // nothing to do
   rig.backend().hold_steps(true);
   Request request;
   request.prompt = {TokenId{1}};
   request.max_tokens = 2;
-  ASSERT_TRUE(thread.submit(std::make_shared<TokenStream>(request)).ok());
+  ASSERT_TRUE(thread.submit(std::make_shared<engine::TokenStream>(request)).ok());
   while (!thread.is_stalled(milliseconds(1))) std::this_thread::yield();
   EXPECT_FALSE(thread.is_stalled(milliseconds(3'600'000)));
   rig.backend().hold_steps(false);
@@ -495,11 +285,11 @@ TEST(Scheduling, AFullQueueAndASlowReaderAreTurnedAway) {
   Request request;
   request.prompt = {TokenId{1}};
   request.max_tokens = 90;
-  const auto slow = std::make_shared<TokenStream>(request, 8);
+  const auto slow = std::make_shared<engine::TokenStream>(request, 8);
   Progress progress;
-  EngineThread thread(rig.engine(), 0, [&] { progress.made(); });
+  engine::EngineThread thread(rig.engine(), 0, [&] { progress.made(); });
   ASSERT_TRUE(thread.submit(slow).ok());
-  const auto second = std::make_shared<TokenStream>(request);
+  const auto second = std::make_shared<engine::TokenStream>(request);
   EXPECT_EQ(thread.submit(second).error().code, ErrorCode::kResourceExhausted);
   wait_until_read(thread, progress);
   uint32_t n_tokens = 0;
@@ -561,7 +351,7 @@ TEST(Scheduling, LogitsAreThoseOfTheTokensWhateverRunsBeside) {
   for (int32_t i = 0; i < 80; ++i) tokens.push_back(TokenId{i * i % 5});
   for (const uint32_t n_prompt : {1u, 40u, 79u, 80u}) {
     // Blocks are short, so that the tokens are put back on their way.
-    Rig rig({.max_seqs = 3, .max_batch_tokens = 16, .max_bulk_beside = 8, .kv_tokens = 110, .n_draft = 2});
+    Rig rig({.max_seqs = 3, .max_batch_tokens = 16, .max_prefill_tokens = 8, .kv_tokens = 110, .n_draft = 2});
     Recorder recorders[2];
     for (Recorder& recorder : recorders) rig.engine().submit(std::move(*rig.engine().prepare(beside, recorder)));
     const auto logits = rig.engine().logits(tokens, n_prompt, 60).value();
@@ -615,7 +405,7 @@ class FailedStep : public ::testing::Test {
   }
 
   Rig rig_{{.max_seqs = 1, .max_batch_tokens = 16, .block_tokens = 4}};
-  Engine& engine_ = rig_.engine();
+  engine::Engine& engine_ = rig_.engine();
   const Request request_ = request_of(12, 20);
   Recorder first_, second_;
 };
@@ -680,10 +470,10 @@ TEST(Scheduling, ADeadlineEndsARequest) {
 }
 
 // Steps until one tenant's four tokens are there, beside 60 requests of another that came before.
-uint32_t steps_beside_a_crowd(int32_t crowds_priority, PriorityScope scope, uint32_t kv_tokens) {
+uint32_t steps_beside_a_crowd(int32_t crowds_priority, engine::PriorityScope scope, uint32_t kv_tokens) {
   Rig rig({.max_seqs = 4,
            .max_batch_tokens = 32,
-           .max_bulk_beside = 8,
+           .max_prefill_tokens = 8,
            .kv_tokens = kv_tokens,
            .block_tokens = 4,
            .priority_scope = scope});
@@ -707,18 +497,19 @@ uint32_t steps_beside_a_crowd(int32_t crowds_priority, PriorityScope scope, uint
 // It waits for one place, or where blocks are short for one request's blocks, and never for the crowd.
 TEST(Scheduling, NoTenantsPriorityDelaysAnother) {
   for (const uint32_t kv_tokens : {400u, 100u}) {
-    const uint32_t n_steps = steps_beside_a_crowd(0, PriorityScope::kTenant, kv_tokens);
+    const uint32_t n_steps = steps_beside_a_crowd(0, engine::PriorityScope::kTenant, kv_tokens);
     EXPECT_LE(n_steps, 45u) << kv_tokens;
-    EXPECT_EQ(steps_beside_a_crowd(-1000, PriorityScope::kTenant, kv_tokens), n_steps) << kv_tokens;
-    EXPECT_EQ(steps_beside_a_crowd(1000, PriorityScope::kTenant, kv_tokens), n_steps) << kv_tokens;
-    EXPECT_GT(steps_beside_a_crowd(-1000, PriorityScope::kAll, kv_tokens), 400u) << "where priority counts for all";
+    EXPECT_EQ(steps_beside_a_crowd(-1000, engine::PriorityScope::kTenant, kv_tokens), n_steps) << kv_tokens;
+    EXPECT_EQ(steps_beside_a_crowd(1000, engine::PriorityScope::kTenant, kv_tokens), n_steps) << kv_tokens;
+    EXPECT_GT(steps_beside_a_crowd(-1000, engine::PriorityScope::kAll, kv_tokens), 400u)
+        << "where priority counts for all";
   }
 }
 
 // A window of 16 positions begins and ends in any row: with the rows of a step it lies in as many blocks as this.
 TEST(Scheduling, LayersWithAWindowHoldNoMoreThanItAndAStepNeed) {
   constexpr uint32_t kWindow = 16, kRows = 8, kBlockTokens = 4;
-  const EngineOptions options{.max_seqs = 1, .max_batch_tokens = kRows, .block_tokens = kBlockTokens};
+  const engine::EngineOptions options{.max_seqs = 1, .max_batch_tokens = kRows, .block_tokens = kBlockTokens};
   Rig alike(options), rig(options, false, Layers::kWindowed);
   const Request request = request_of(60, 30);
   Recorder recorder;
@@ -726,7 +517,7 @@ TEST(Scheduling, LayersWithAWindowHoldNoMoreThanItAndAStepNeed) {
   uint32_t most_held = 0;
   while (!rig.engine().is_idle()) {
     ASSERT_TRUE(rig.engine().step().ok());
-    for (const SequencePtr& sequence : rig.engine().running()) {
+    for (const engine::SequencePtr& sequence : rig.engine().running()) {
       for (const uint32_t group : {0u, 1u}) {
         most_held = std::max(most_held, static_cast<uint32_t>(sequence->cache.held(group).size()));
       }
@@ -741,7 +532,7 @@ TEST(Scheduling, LayersWithAWindowHoldNoMoreThanItAndAStepNeed) {
 }
 
 TEST(Scheduling, PromptsThatShareAPrefixComputeItOnce) {
-  for (const Layers layers : {Layers::kAlike, Layers::kWindowed}) {
+  for (const Layers layers : kAllLayers) {
     Rig rig({.max_seqs = 4, .max_batch_tokens = 16, .block_tokens = 8}, false, layers);
     std::vector<Request> requests(4);
     for (uint32_t i = 0; i < 4; ++i) {

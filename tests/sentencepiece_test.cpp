@@ -8,8 +8,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "text/model_proto.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/model_proto.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace realizar::text {
 namespace {

@@ -9,26 +9,19 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import unittest
 import zlib
 
-import server_test
-from server_test import ANSWER, CHAT, Case, Closed, DEADLINE_S, MODEL, Server, post
+import server_rig
+from server_rig import ANSWER, CHAT, Case, Closed, DEADLINE_S, MODEL, Server, is_sanitized, post
 
 KEY = "Authorization: Bearer right"
 
 
-def is_sanitized():
-    """Sanitizers keep what is freed, and slow everything down."""
-    program = pathlib.Path(server_test.REALIZAR).read_bytes()
-    return b"__asan_init" in program or b"__tsan_init" in program
-
-
 def start(*args, port="0"):
     """The process of a server that may end by itself."""
-    return subprocess.Popen([server_test.REALIZAR, "serve", MODEL, "--port", port, *args], stdin=subprocess.DEVNULL,
+    return subprocess.Popen([server_rig.REALIZAR, "serve", MODEL, "--port", port, *args], stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -540,7 +533,4 @@ class Logs(Temporary):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    server_test.REALIZAR = sys.argv.pop(1)
-    unittest.main()
+    server_rig.main(__doc__)

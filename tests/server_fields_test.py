@@ -3,11 +3,9 @@
 Usage: server_fields_test.py REALIZAR."""
 import json
 import re
-import sys
-import unittest
 
-import server_test
-from server_test import ANSWER, CHAT, Case, post
+import server_rig
+from server_rig import ANSWER, CHAT, Case, post
 
 WEATHER = {"name": "get_weather", "description": "Get the weather of a city",
            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
@@ -142,7 +140,4 @@ class Fields(Case):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    server_test.REALIZAR = sys.argv.pop(1)
-    unittest.main()
+    server_rig.main(__doc__)

@@ -10,8 +10,9 @@
 #include <sstream>
 
 #include "api/vocab.h"
+#include "base/try.h"
 #include "formats/model_file.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace realizar::text {
 namespace {

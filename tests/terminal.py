@@ -3,6 +3,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import termios
 import time
@@ -15,6 +16,7 @@ class Terminal:
 
     def __init__(self, test, *args, stdout=None, env=None, n_columns=80):
         self.unread = b""
+        self.has_ended = False
         try:
             self.pid, self.fd = pty.fork()
         except OSError as error:
@@ -44,10 +46,22 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def close(self):
-        os.close(self.fd)  # hangs up
+        """Hangs up, and waits for the end: what a program still writes then, such as a shell's history, is in the way of
+        who removes its folder."""
+        os.close(self.fd)
+        if self.has_ended:
+            return
+        process = os.pidfd_open(self.pid)
+        if not select.select([process], [], [], 20)[0]:
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+        os.close(process)
+        os.waitpid(self.pid, 0)
 
     def exit_code(self, timeout_s=20):
         process = os.pidfd_open(self.pid)
-        if not select.select([process], [], [], timeout_s)[0]:
+        has_ended = bool(select.select([process], [], [], timeout_s)[0])
+        os.close(process)
+        if not has_ended:
             raise AssertionError(f"the program goes on; it said {self.unread!r}")
+        self.has_ended = True
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])

@@ -93,7 +93,7 @@ class WrongWords(cli_test.Case):
         self.fails(2, "serv", naming="did you mean serve?")
         self.fails(2, "run", "--temprature", "1", naming="did you mean --temperature? (see realizar run --help)")
         self.fails(2, "run", "-model", MODEL, naming="did you mean --model?")
-        self.fails(2, "run", "--kv-type", "q8", naming="must be one of f32, f16, bf16, q8_0, fp8; did you mean q8_0?")
+        self.fails(2, "run", "--kv-type", "q8", naming="must be one of f32, f16, bf16, q8_0, fp8, q4_0; did you mean q8_0?")
 
     def test_a_value_that_cannot_be_is_wrong_usage(self):
         for args, naming in [(["run", "--top-p", "3"], "--top-p 3: must be above 0 and at most 1"),
@@ -235,7 +235,7 @@ class Shells(cli_test.Case):
         "realizar det": "realizar detokenize ",
         "realizar run --kv": "realizar run --kv-type ",
         "realizar run --kv-type b": "realizar run --kv-type bf16 ",
-        "realizar run --kv-type=q": "realizar run --kv-type=q8_0 ",
+        "realizar run --kv-type=q8": "realizar run --kv-type=q8_0 ",
         "realizar completion z": "realizar completion zsh ",
         "realizar inspect models/realizar-t": "realizar inspect models/realizar-tiny/",
         f"realizar run --threads 2 {MODELS}": f"realizar run --threads 2 {MODELS}_0.gguf ",
@@ -253,7 +253,7 @@ class Shells(cli_test.Case):
         program = pathlib.Path(folder.name, "bin/realizar")
         program.parent.mkdir()
         program.symlink_to(cli_test.REALIZAR)
-        return {"HOME": folder.name, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+        return {"HOME": folder.name, "PATH": f"{program.parent}:{os.environ['PATH']}", "HISTFILE": "/dev/null"}
 
     def check_typed(self, shell):
         if not shutil.which(shell):

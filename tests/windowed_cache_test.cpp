@@ -21,7 +21,7 @@ const ModelFile& windowed_model() {
 class WindowedCache : public testing::TestWithParam<BackendUnderTest> {
  protected:
   void SetUp() override { skip_where_absent(GetParam()); }
-  static EngineRig rig_with(EngineOptions options) {
+  static EngineRig rig_with(engine::EngineOptions options) {
     options.n_ctx = kContext;
     options.max_batch_tokens = 16;
     return {windowed_model(), std::move(*GetParam().make(2)), options};

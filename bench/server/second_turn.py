@@ -7,7 +7,8 @@ printed. Nothing else may run meanwhile. Standard library only.
       [--threads 2] [--serve-options="--no-idle-prefill"] [--out FILE.json]
 Without a peer ('-' for its path) realizar is measured alone. --pause is the time between the turns, in which a person
 reads the answer, and an idle server may prepare for the next question. The model must have a chat template, and write as
-much as it may: answer_tokens tells."""
+much as it may: answer_tokens tells. A model of random weights needs --words, since its answers are no text that would be
+cut into the same tokens again."""
 import argparse
 import json
 import pathlib
@@ -30,14 +31,25 @@ def question(seed, n_words):
     return f"Story {seed}. Write a long story about these words: " + " ".join(words) + "."
 
 
-def ask(server, messages, n_tokens, ignores_end=False):
+def post(server, path, body):
+    return urllib.request.urlopen(urllib.request.Request(server.url + path, json.dumps(body).encode(),
+                                                         {"Content-Type": "application/json"}))
+
+
+def bias_of(server, words):
+    """The logit_bias that leaves nothing but the tokens of these words."""
+    with post(server, "/tokenize", {"content": words, "add_special": False}) as answer:
+        return {str(token): 100 for token in json.load(answer)["tokens"]}
+
+
+def ask(server, messages, n_tokens, ignores_end=False, bias=None):
     """The streamed answer: its text, the time to its first piece, and what the server says of its cache."""
     body = {"messages": messages, "max_tokens": n_tokens, "temperature": 0, "ignore_eos": ignores_end, "stream": True,
             "stream_options": {"include_usage": True}, "cache_prompt": True}
-    request = urllib.request.Request(server.url + "/v1/chat/completions", json.dumps(body).encode(),
-                                     {"Content-Type": "application/json"})
+    if bias:
+        body["logit_bias"] = bias
     start, first_token_ms, text, usage = time.monotonic(), None, "", {}
-    with urllib.request.urlopen(request) as answer:
+    with post(server, "/v1/chat/completions", body) as answer:
         for line in answer:
             if not line.startswith(b"data: {"):
                 continue
@@ -58,10 +70,11 @@ def ask(server, messages, n_tokens, ignores_end=False):
 
 def chat(server, args, seed):
     messages = [{"role": "user", "content": question(seed, args.question)}]
-    text, first = ask(server, messages, args.answer, args.ignore_eos)
+    bias = bias_of(server, args.words) if args.words else None
+    text, first = ask(server, messages, args.answer, args.ignore_eos, bias)
     time.sleep(args.pause)
     messages += [{"role": "assistant", "content": text}, {"role": "user", "content": "And what came of it in the end?"}]
-    return {"first": first, "second": ask(server, messages, 8)[1]}
+    return {"first": first, "second": ask(server, messages, 8, bias=bias)[1]}
 
 
 def programs_of(args):
@@ -87,6 +100,7 @@ def main():
     parser.add_argument("--answer", type=int, default=500, help="tokens of the first turn's answer")
     parser.add_argument("--ignore-eos", action="store_true",
                         help="for models that end too early; the answer's text may then be cut into other tokens than it had")
+    parser.add_argument("--words", help="the answer's tokens are those of these words alone, e.g. ' a b c d e f g h'")
     parser.add_argument("--question", type=int, default=100, help="words of the first turn's question")
     parser.add_argument("--pause", type=float, default=3, help="seconds between the turns")
     parser.add_argument("--ctx", type=int, default=4096)

@@ -21,9 +21,10 @@ struct ConstraintOptions {
   std::span<const TokenId> prompt = {};
 };
 
-// For Request::constraint. Each request needs one of its own: clone() makes more, and a source that was compiled before
-// is not compiled again. Any thread; `model` must outlive what they give. Errors: Unsupported where the model file has
-// no tokenizer; InvalidArgument for a source that is none, Unsupported for a keyword of a schema, by its place.
+// Make what Request::constraint takes. Each request needs one of its own: clone() makes more, and a source that was
+// compiled before is not compiled again. Any thread; `model` must outlive what they give. Errors: Unsupported where the
+// model file has no tokenizer; InvalidArgument for a source that is none, Unsupported for a keyword of a schema, by its
+// place.
 Result<std::shared_ptr<TokenConstraint>> json_schema_constraint(const LanguageModel& model,
                                                                 const std::string& schema_json,
                                                                 const ConstraintOptions& options = {});

@@ -19,7 +19,7 @@
 
 namespace realizar {
 
-// What a device holds of a model. Of the host's own memory total_bytes and free_bytes are 0: they are not told.
+// What a device holds of a model. For the host's own memory total_bytes and free_bytes are 0, which means unknown.
 struct DeviceInfo {
   std::string name;  // "cuda:0", "cpu"
   uint64_t weight_bytes, kv_bytes, scratch_bytes;
@@ -33,8 +33,9 @@ struct ModelInfo {
   uint64_t scratch_bytes;  // activations, and what else steps compute in
   std::vector<DeviceInfo> devices;
   bool has_chat_template;
-  std::string gpu_refusal;  // why "auto" did not take the GPU that this machine has; empty: it did, or has none
-  std::string check;        // what the comparison that was asked for gave
+  std::string gpu_refusal;         // why "auto" did not take the GPU that this machine has; empty: it did, or has none
+  std::string check;               // what the comparison that was asked for gave
+  std::vector<std::string> notes;  // what of the weights could not be kept as another program quantized it
 };
 
 // One operation of a traced step.
@@ -67,7 +68,7 @@ class LanguageModel {
   // no tokenizer or no chat template, InvalidArgument where the template refuses the messages.
   Result<std::vector<TokenId>> chat_prompt(const std::vector<ChatMessage>& messages) const;
 
-  // For templates with tools or variables of their own. `variables_json`: an object with messages and, optionally,
+  // Renders templates with tools or variables of their own. `variables_json`: an object with messages and, optionally,
   // tools, add_generation_prompt (default true) and any other variable of the template. Gives the prompt's tokens: what
   // users wrote never becomes a special token.
   Result<std::vector<TokenId>> apply_chat_template(std::string_view variables_json) const;

@@ -36,12 +36,10 @@ inline constexpr NamedValue<Isa> kIsaNames[] = {
     {"avx-vnni", Isa::kAvxVnni}, {"avx512", Isa::kAvx512},     {"amx", Isa::kAmx},
     {"neon", Isa::kNeon},        {"dotprod", Isa::kDotprod},   {"i8mm", Isa::kI8mm}};
 
-enum class CacheType : uint8_t { kF32, kF16, kBF16, kQ8_0, kFp8 };
-inline constexpr NamedValue<CacheType> kCacheTypeNames[] = {{"f32", CacheType::kF32},
-                                                            {"f16", CacheType::kF16},
-                                                            {"bf16", CacheType::kBF16},
-                                                            {"q8_0", CacheType::kQ8_0},
-                                                            {"fp8", CacheType::kFp8}};
+enum class CacheType : uint8_t { kF32, kF16, kBF16, kQ8_0, kFp8, kQ4_0 };
+inline constexpr NamedValue<CacheType> kCacheTypeNames[] = {{"f32", CacheType::kF32},   {"f16", CacheType::kF16},
+                                                            {"bf16", CacheType::kBF16}, {"q8_0", CacheType::kQ8_0},
+                                                            {"fp8", CacheType::kFp8},   {"q4_0", CacheType::kQ4_0}};
 
 // How several GPUs share a model.
 enum class Split : uint8_t {
@@ -100,9 +98,9 @@ struct GpuSettings {
   Split split = Split::kLayer;            // kTensor: only for GPUs that `devices` names
   std::optional<uint32_t> n_layers = {};  // that stay in the GPUs' memory; absent: as many as fit
   uint64_t memory_mb = 0;                 // of each GPU's memory to use; 0: what is free
-  // Layers that find no place on GPUs are brought there in each step, from at most so much of the host's memory; 0:
-  // three quarters of what is available. More than that is read from a file without a name in layer_dir, which is made
-  // where there is none. Empty: there is no such file, and 0 is no bound.
+  // Layers that do not fit on the GPUs are brought there in each step, from at most this much of the host's memory; 0:
+  // three quarters of what is available. Layers beyond that are read from a file without a name in the folder
+  // layer_dir, which is created if it is missing. With an empty layer_dir there is no such file, and 0 means no bound.
   uint64_t host_memory_mb = 0;
   std::string layer_dir = {};
   uint64_t host_cache_mb = 1024;  // of the host's memory, for cached prefixes that the GPU has no room for

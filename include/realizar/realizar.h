@@ -35,7 +35,7 @@ enum {
 typedef struct rz_load_options {
   size_t struct_size;
   const char* backend; /* "auto" (default), "cpu", "cuda" or "reference" */
-  const char* kv_type; /* "f32", "f16" (default), "bf16", "q8_0", "fp8" */
+  const char* kv_type; /* "f32", "f16" (default), "bf16", "q8_0", "fp8", "q4_0" */
   uint32_t n_threads;  /* 0: every core that the process may use */
   uint32_t n_ctx;      /* positions; 0: the model's own, at most 8192 */
   const char* isa;     /* kernels of the CPU: "auto" (default), "portable", "avx2", "avx-vnni", "avx512", "amx", ... */
@@ -48,13 +48,21 @@ typedef struct rz_load_options {
   const char* choose;     /* who draws tokens: "device" (default), where the GPU can, or "host" */
   int check;              /* 1: compare the logits of a short text with another backend's */
   uint32_t max_seqs;      /* prompts of a batch that run together; 0: 1 */
-  uint32_t max_batch_tokens; /* tokens a step; 0: 512 */
-  uint32_t kv_tokens;        /* positions that the cache holds in all; 0: n_ctx for each of max_seqs */
-  const char* draft_path;    /* a smaller model with the same vocabulary that guesses */
-  uint32_t n_draft;          /* tokens guessed and verified together; 0: none, with draft_path 4 */
-  uint64_t host_memory_mb;   /* of the host's memory, for layers that find no place on GPUs; 0: without layer_dir no
-                                bound, with it three quarters of what is available */
-  const char* layer_dir;     /* a folder on whose disk the layers beyond that are kept; null: nowhere */
+  uint32_t max_batch_tokens;   /* tokens a step; 0: 512 */
+  uint32_t kv_tokens;          /* positions that the cache holds in all; 0: n_ctx for each of max_seqs */
+  const char* draft_path;      /* a smaller model with the same vocabulary that guesses */
+  uint32_t n_draft;            /* tokens guessed and verified together; 0: none, with draft_path 4 */
+  uint64_t host_memory_mb;     /* of the host's memory, for layers that find no place on GPUs; 0: without layer_dir no
+                                  bound, with it three quarters of what is available */
+  const char* layer_dir;       /* a folder on whose disk the layers beyond that are kept; null: nowhere */
+  uint32_t max_prefill_tokens; /* tokens of prompts in a step in which others generate; 0: what keeps their pace even */
+  uint32_t n_contexts; /* whole contexts that the cache holds where kv_tokens is 0; 0: one for each of max_seqs */
+  int no_idle_prefill; /* 1: an idle session does not compute finished answers again as parts of prompts, which
+                          it otherwise does with AMX and on GPUs, for the next turn of a chat */
+  int global_priority; /* 1: priorities count among all requests */
+  int warm_up;         /* 1: run steps of every usual size, so that the first requests take no longer */
+  int (*on_progress)(uint64_t done_bytes, uint64_t total_bytes, void* user); /* gives 0 to end with RZ_CANCELLED */
+  void* on_progress_user;
 } rz_load_options;
 
 /* What a loaded model is. Set struct_size. Strings live as long as the model. */
@@ -82,7 +90,7 @@ enum {
   RZ_FINISH_ERROR = 5      /* of a batch: this prompt failed */
 };
 
-/* What a generation gave beside its text. Set struct_size. */
+/* What a generation gave besides its text. Set struct_size. */
 typedef struct rz_result {
   size_t struct_size;
   int finish_reason;
@@ -121,6 +129,12 @@ typedef struct rz_parameter {
   double value;
 } rz_parameter;
 
+/* What is added to a token's logit before the sampler chain; with -INFINITY the token never comes. */
+typedef struct rz_logit_bias {
+  int32_t id;
+  float bias;
+} rz_logit_bias;
+
 /* How rz_generate and rz_generate_batch generate text. Zero is no default in the sampling fields, which count as they
  * stand: rz_default_generate_options fills the struct with the model's recommendation. */
 typedef struct rz_generate_options {
@@ -137,12 +151,14 @@ typedef struct rz_generate_options {
   size_t n_stop_tokens;
   int ignore_eos;             /* 1: the model's own end tokens do not stop */
   int logprobs;               /* 1: each token's log-probability is told */
-  uint32_t n_logprobs;        /* and those of so many likeliest tokens */
+  uint32_t n_logprobs;        /* and those of the n_logprobs likeliest tokens */
   rz_token_callback on_token; /* null: none; not called in a batch */
   void* on_token_user;
   rz_result* result;              /* where not null: filled by rz_generate */
   const rz_parameter* parameters; /* n_parameters that go before the fields above */
   size_t n_parameters;
+  const rz_logit_bias* logit_bias; /* n_logit_bias tokens */
+  size_t n_logit_bias;
 } rz_generate_options;
 
 /* One turn of a conversation. role: "system", "user", "assistant", or another that the model's template knows. */
@@ -155,10 +171,11 @@ typedef struct rz_message {
 typedef int (*rz_text_callback)(const char* text, size_t n_bytes, void* user);
 
 const char* rz_version(void);
-/* Of the calling thread's last failed call; "" and RZ_OK where none failed. Valid until its next call. */
+/* The message and the code of the calling thread's last failed call; "" and RZ_OK where none failed. The text is valid
+ * until the thread's next call. */
 const char* rz_last_error(void);
 int rz_last_error_code(void);
-/* Where that is RZ_CONTEXT_LENGTH_EXCEEDED, in tokens: the prompt's, and the context's; else 0. */
+/* Tokens of the prompt and of the context where the code is RZ_CONTEXT_LENGTH_EXCEEDED; else 0. */
 uint32_t rz_last_error_n_prompt(void);
 uint32_t rz_last_error_n_ctx(void);
 
@@ -181,7 +198,7 @@ int64_t rz_detokenize(const rz_model* model, const int32_t* ids, size_t n_ids, c
  * special token; bytes that are not UTF-8 become U+FFFD. */
 int64_t rz_chat_prompt(const rz_model* model, const rz_message* messages, size_t n_messages, int32_t* ids,
                        size_t capacity);
-/* For templates with tools or variables of their own. `variables_json`: {"messages": [{"role": "user", "content":
+/* Renders templates with tools or variables of their own. `variables_json`: {"messages": [{"role": "user", "content":
  * "..."}], ...}; ids as rz_tokenize. */
 int64_t rz_apply_chat_template(const rz_model* model, const char* variables_json, int32_t* ids, size_t capacity);
 
@@ -224,13 +241,17 @@ typedef struct rz_request {
   size_t n_stop_tokens;
   int ignore_eos;          /* 1: the model's own end tokens do not stop */
   int logprobs;            /* 1: each token's log-probability is told */
-  uint32_t n_logprobs;     /* and those of so many likeliest tokens */
+  uint32_t n_logprobs;     /* the likeliest tokens of which it is told too */
   int split_reasoning;     /* 1: reasoning is told from the answer, where the model's chat template marks it */
   const char* tools_json;  /* a JSON array of tools, whose calls are told from the answer; null: calls stay text */
   const char* json_schema; /* the answer is a document of it; null: it has any form */
   const char* gbnf;        /* or follows this grammar */
   int32_t priority;        /* the smaller goes first */
   uint32_t timeout_ms;     /* from submit to the end; 0: none */
+  const rz_logit_bias* logit_bias; /* n_logit_bias tokens */
+  size_t n_logit_bias;
+  uint64_t tenant;     /* requests of one tenant share its turn where requests compete */
+  uint64_t cache_salt; /* requests share cached prefixes only with those of the same salt */
 } rz_request;
 
 /* Kinds of a part. */
@@ -251,7 +272,7 @@ typedef int (*rz_part_callback)(const rz_part* part, void* user);
 typedef void (*rz_end_callback)(const char* text, size_t n_bytes, const rz_result* result, void* user);
 
 /* The session has the model until rz_session_free: meanwhile what takes a const rz_model may be called, from any
- * thread, and the other functions of the model fail. `max_queue`: requests that may wait beside max_seqs that run;
+ * thread, and the other functions of the model fail. `max_queue`: requests that may wait while max_seqs run;
  * 0: 256. */
 rz_session* rz_session_open(rz_model* model, uint32_t max_queue);
 /* Cancels what runs, and returns once every end was told. Not to be called from a callback. */

@@ -87,7 +87,7 @@ const char* to_string(FinishReason reason);
 
 struct GenerationStats {
   uint32_t n_prompt = 0, n_cached = 0, n_generated = 0;
-  uint32_t n_preemptions = 0;              // times that it was put back for want of memory
+  uint32_t n_preemptions = 0;              // times that it was preempted for want of memory
   uint32_t n_drafted = 0, n_accepted = 0;  // speculated tokens, and how many of them were right
   // queue_ms: from the request to its first step; first_token_ms: from the request to the first token.
   double queue_ms = 0, prefix_lookup_ms = 0, prefill_ms = 0, first_token_ms = 0, decode_ms = 0;

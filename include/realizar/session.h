@@ -19,7 +19,7 @@ class LanguageModel;
 enum class RequestId : uint64_t {};  // within its session
 
 struct SessionOptions {
-  uint32_t max_queue = 256;  // requests that may wait beside the LoadOptions::max_seqs that run
+  uint32_t max_queue = 256;  // requests that may wait while max_seqs of LoadOptions::batch run
 };
 
 class Session {

@@ -1,5 +1,7 @@
 // The C interface: models and their text. c_generate.cpp has what computes.
+#include "api/c_load.h"
 #include "api/c_support.h"
+#include "base/try.h"
 
 #include <span>
 
@@ -7,51 +9,6 @@ using namespace realizar;
 using namespace realizar::c;
 
 namespace {
-
-template <class Enum>
-Status take_name(Enum& to, const char* from, const char* field) {
-  if (from == nullptr) return {};
-  const auto value = option_value<Enum>(from);
-  if (value) {
-    to = *value;
-    return {};
-  }
-  std::string known;
-  for (const auto& named : option_names(to)) known += (known.empty() ? "" : ", ") + std::string(named.name);
-  return invalid_argument(std::string(field) + ": expected one of " + known + ", actual '" + from + "'", field);
-}
-
-Result<LoadOptions> to_load_options(const rz_load_options& given) {
-  LoadOptions load;
-  const auto take_text = [](std::string& to, const char* from) {
-    if (from != nullptr) to = from;
-  };
-  const auto take_number = [](auto& to, auto from) {
-    if (from != 0) to = static_cast<std::remove_reference_t<decltype(to)>>(from);
-  };
-  RZ_CHECK_OK(take_name(load.backend, given.backend, "backend"));
-  RZ_CHECK_OK(take_name(load.cache.type, given.kv_type, "kv_type"));
-  RZ_CHECK_OK(take_name(load.cpu.isa, given.isa, "isa"));
-  RZ_CHECK_OK(take_name(load.gpu.split, given.split, "split"));
-  RZ_CHECK_OK(take_name(load.gpu.chooser, given.choose, "choose"));
-  take_text(load.draft.path, given.draft_path);
-  take_text(load.gpu.layer_dir, given.layer_dir);
-  take_number(load.cpu.n_threads, given.n_threads);
-  take_number(load.n_ctx, given.n_ctx);
-  take_number(load.gpu.memory_mb, given.gpu_memory_mb);
-  take_number(load.gpu.host_memory_mb, given.host_memory_mb);
-  take_number(load.batch.max_seqs, given.max_seqs);
-  take_number(load.batch.max_tokens, given.max_batch_tokens);
-  take_number(load.cache.n_tokens, given.kv_tokens);
-  take_number(load.draft.n_tokens, given.n_draft);
-  if (given.devices == nullptr && given.n_devices > 0) return null_argument("devices");
-  load.gpu.devices.assign(given.devices, given.devices + given.n_devices);
-  if (given.n_gpu_layers != 0) load.gpu.n_layers = static_cast<uint32_t>(std::max(0, given.n_gpu_layers));
-  if (given.host_cache_mb != 0)
-    load.gpu.host_cache_mb = static_cast<uint64_t>(std::max<int64_t>(0, given.host_cache_mb));
-  load.check = given.check != 0;
-  return load;
-}
 
 rz_model_info to_c(const ModelInfo& info) {
   rz_model_info to{};

@@ -159,7 +159,7 @@ TEST_F(CApi, AGenerationTellsItsTokensAndHowItEnded) {
   EXPECT_EQ(result.n_cached, 0u);
 }
 
-// As callers were compiled before fields were added.
+// Callers that were compiled before fields were added give a smaller struct_size.
 TEST_F(CApi, StructsOfEarlierVersionsKeepWorking) {
   rz_load_options load{};
   load.struct_size = offsetof(rz_load_options, isa);
@@ -320,6 +320,26 @@ TEST_F(CApi, ParametersAreGivenByName) {
   EXPECT_EQ(refused({nullptr, 2}), "parameters.name is null");
   options.parameters = nullptr;
   EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+}
+
+TEST_F(CApi, TokensAreBiasedById) {
+  const auto ids = chat_ids();
+  rz_generate_options options = greedy();
+  const rz_logit_bias bias{7, 1000.0f};
+  options.logit_bias = &bias;
+  options.n_logit_bias = 1;
+  options.max_tokens = 3;
+  std::vector<int32_t> tokens;
+  options.on_token = [](const rz_token* token, void* user) {
+    static_cast<std::vector<int32_t>*>(user)->push_back(token->id);
+    return 1;
+  };
+  options.on_token_user = &tokens;
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 3) << rz_last_error();
+  EXPECT_EQ(tokens, std::vector<int32_t>(3, 7));
+  options.logit_bias = nullptr;
+  EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+  EXPECT_STREQ(rz_last_error(), "logit_bias is null");
 }
 
 // What is wrong is found before anything is computed.

@@ -2,40 +2,27 @@
 #include <span>
 
 #include "api/c_request.h"
+#include "base/try.h"
 
 using namespace realizar;
 using namespace realizar::c;
 
 namespace {
 
-SamplingParams to_sampling(const rz_generate_options& o) {
-  SamplingParams s;
-  s.temperature = o.temperature;
-  s.top_k = o.top_k;
-  s.typical_p = o.typical_p;
-  s.top_p = o.top_p;
-  s.min_p = o.min_p;
-  s.repeat_penalty = o.repeat_penalty;
-  s.repeat_last_n = o.repeat_last_n;
-  s.frequency_penalty = o.frequency_penalty;
-  s.presence_penalty = o.presence_penalty;
-  s.seed = o.seed;
-  return s;
-}
-
-rz_generate_options to_options(const SamplingParams& s) {
-  rz_generate_options o{};
-  o.temperature = s.temperature;
-  o.top_k = s.top_k;
-  o.typical_p = s.typical_p;
-  o.top_p = s.top_p;
-  o.min_p = s.min_p;
-  o.repeat_penalty = s.repeat_penalty;
-  o.repeat_last_n = s.repeat_last_n;
-  o.frequency_penalty = s.frequency_penalty;
-  o.presence_penalty = s.presence_penalty;
-  o.seed = s.seed;
-  return o;
+// SamplingParams and rz_generate_options name these fields alike. The C struct gets no further ones: newer parameters
+// are given by name, in `parameters`.
+template <class From, class To>
+void copy_sampling(const From& from, To& to) {
+  to.temperature = from.temperature;
+  to.top_k = from.top_k;
+  to.typical_p = from.typical_p;
+  to.top_p = from.top_p;
+  to.min_p = from.min_p;
+  to.repeat_penalty = from.repeat_penalty;
+  to.repeat_last_n = from.repeat_last_n;
+  to.frequency_penalty = from.frequency_penalty;
+  to.presence_penalty = from.presence_penalty;
+  to.seed = from.seed;
 }
 
 // The same options as a session's requests have.
@@ -51,6 +38,8 @@ rz_request request_of(const rz_generate_options& options) {
   request.ignore_eos = options.ignore_eos;
   request.logprobs = options.logprobs;
   request.n_logprobs = options.n_logprobs;
+  request.logit_bias = options.logit_bias;
+  request.n_logit_bias = options.n_logit_bias;
   return request;
 }
 
@@ -58,7 +47,9 @@ Result<Asked> read_asked(const rz_model& model, const rz_generate_options* optio
   const SamplingParams recommended = model.model.default_sampling();
   if (options == nullptr) return read_request({}, recommended);
   RZ_TRY(const rz_generate_options given, read_struct(options));
-  return read_request(request_of(given), to_sampling(given));
+  SamplingParams sampling;
+  copy_sampling(given, sampling);
+  return read_request(request_of(given), sampling);
 }
 
 // Tells each piece of text, and each token, to whoever listens.
@@ -99,7 +90,9 @@ Result<int64_t> copy_floats(std::span<const float> from, float* to, size_t capac
 int rz_default_generate_options(const rz_model* model, rz_generate_options* options) {
   return static_cast<int>(counted([&]() -> Result<int64_t> {
     if (model == nullptr || options == nullptr) return null_argument(model == nullptr ? "model" : "options");
-    RZ_CHECK_OK(write_struct(to_options(model->model.default_sampling()), options));
+    rz_generate_options defaults{};
+    copy_sampling(model->model.default_sampling(), defaults);
+    RZ_CHECK_OK(write_struct(defaults, options));
     return 0;
   }));
 }

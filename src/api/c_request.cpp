@@ -3,6 +3,7 @@
 #include <cmath>
 #include <span>
 
+#include "base/try.h"
 #include "sampling/parameters.h"
 
 namespace realizar::c {
@@ -40,6 +41,10 @@ Status read_lists(const rz_request& given, Asked& asked) {
     if (parameter.name == nullptr) return null_argument("parameters.name");
     RZ_CHECK_OK(set_sampling_parameter(asked.request.sampling, parameter.name, parameter.value));
   }
+  if (given.logit_bias == nullptr && given.n_logit_bias > 0) return null_argument("logit_bias");
+  for (const rz_logit_bias& bias : std::span(given.logit_bias, given.n_logit_bias)) {
+    asked.request.sampling.logit_bias.emplace_back(TokenId{bias.id}, bias.bias);
+  }
   return {};
 }
 
@@ -54,6 +59,8 @@ Result<Asked> read_request(const rz_request& given, const SamplingParams& sampli
   asked.request.n_logprobs = given.n_logprobs;
   asked.request.logprobs = given.logprobs != 0 || given.n_logprobs > 0;
   asked.request.priority = given.priority;
+  asked.request.tenant = given.tenant;
+  asked.request.cache_salt = given.cache_salt;
   if (given.timeout_ms > 0) asked.request.timeout_ms = given.timeout_ms;
   asked.text.split_reasoning = given.split_reasoning != 0;
   if (given.tools_json != nullptr) asked.text.tools_json = given.tools_json;

@@ -1,5 +1,6 @@
 // The C interface: sessions.
 #include "api/c_request.h"
+#include "base/try.h"
 #include "realizar/constraint.h"
 #include "realizar/session.h"
 

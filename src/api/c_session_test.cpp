@@ -65,6 +65,37 @@ class CSession : public testing::Test {
   std::vector<int32_t> ids_;
 };
 
+TEST_F(CSession, BiasTenantAndSaltAreTheRequests) {
+  const auto n_cached = [&](const rz_request& asked) {
+    Told told;
+    EXPECT_GT(rz_session_submit(session_, &asked, on_part, on_end, &told), 0) << rz_last_error();
+    EXPECT_EQ(rz_session_wait(session_), 0);
+    return told.result.n_cached;
+  };
+  std::vector<int32_t> long_prompt(100, 9);
+  rz_request asked = request();
+  asked.ids = long_prompt.data();
+  asked.n_ids = long_prompt.size();
+  asked.max_tokens = 1;
+  EXPECT_EQ(n_cached(asked), 0u);
+  asked.tenant = 5;
+  EXPECT_GT(n_cached(asked), 0u) << "tenants share what is cached";
+  asked.cache_salt = 1;
+  EXPECT_EQ(n_cached(asked), 0u);
+  rz_request biased = request();
+  const rz_logit_bias bias{7, 1000.0f};
+  biased.logit_bias = &bias;
+  biased.n_logit_bias = 1;
+  biased.max_tokens = 2;
+  Told told;
+  ASSERT_GT(rz_session_submit(session_, &biased, on_part, on_end, &told), 0) << rz_last_error();
+  rz_session_wait(session_);
+  char text[64];
+  const int32_t expected[] = {7, 7};
+  const int64_t n_bytes = rz_detokenize(model_, expected, 2, text, sizeof text);
+  EXPECT_EQ(told.text, std::string(text, static_cast<size_t>(n_bytes)));
+}
+
 TEST_F(CSession, AnswersManyRequestsTogether) {
   std::vector<Told> told(6);
   const rz_request asked = request();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/caught.h"
+#include "base/try.h"
 #include "realizar/engine.h"
 #include "realizar/realizar.h"
 

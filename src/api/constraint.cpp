@@ -1,6 +1,7 @@
 #include "realizar/constraint.h"
 
 #include "api/language_model.h"
+#include "base/try.h"
 #include "text/answer.h"
 
 namespace realizar {
@@ -10,11 +11,11 @@ Result<std::shared_ptr<TokenConstraint>> constraint_of(const LoadedModel& loaded
                                                        Result<std::shared_ptr<grammar::MaskCache>> grammar,
                                                        const ConstraintOptions& options) {
   if (!grammar.ok()) return std::move(grammar).error();
-  GrammarStart start;
+  text::GrammarStart start;
   if (!options.prompt.empty()) {
     text::AnswerOptions parts;
     text::detect_parts(parts, *loaded.tokenizer, loaded.template_source.source, options.prompt);
-    start = grammar_start(*parts.format, parts.starts_in_reasoning);
+    start = text::grammar_start(*parts.format, parts.starts_in_reasoning);
   }
   return make_constraint(std::move(*grammar), *loaded.tokenizer, loaded.generation_config.end_tokens, start);
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/try.h"
 #include "sampling/parameters.h"
 #include "sampling/sampler.h"
 

@@ -6,7 +6,7 @@
 #include "formats/model_file.h"
 #include "realizar/request.h"
 #include "realizar/result.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace realizar {
 

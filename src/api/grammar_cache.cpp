@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/try.h"
+
 namespace realizar {
 namespace {
 
@@ -10,7 +12,7 @@ namespace {
 class GrammarConstraint final : public TokenConstraint {
  public:
   GrammarConstraint(std::shared_ptr<grammar::MaskCache> grammar, const text::Tokenizer& tokenizer,
-                    std::span<const TokenId> end_tokens, const GrammarStart& start)
+                    std::span<const TokenId> end_tokens, const text::GrammarStart& start)
       : matcher_(std::move(grammar)),
         tokenizer_(&tokenizer),
         end_tokens_(end_tokens.begin(), end_tokens.end()),
@@ -74,9 +76,7 @@ std::shared_ptr<const grammar::TokenTrie> GrammarCache::trie() {
   return trie_ = std::make_shared<grammar::TokenTrie>(bytes);
 }
 
-Result<GrammarCache::Compiled> GrammarCache::find_or_compile(const std::string& source, const std::string& kind,
-                                                             const Compile& compile) {
-  const std::string key = kind + source;
+Result<GrammarCache::Compiled> GrammarCache::find_or_compile(const std::string& key, const Compile& compile) {
   {
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(grammars_.begin(), grammars_.end(), [&](const auto& g) { return g.first == key; });
@@ -85,7 +85,7 @@ Result<GrammarCache::Compiled> GrammarCache::find_or_compile(const std::string& 
       return grammars_.front().second;
     }
   }
-  RZ_TRY(auto grammar, compile(source));
+  RZ_TRY(auto grammar, compile());
   const std::lock_guard lock(mutex_);
   auto compiled = std::make_shared<grammar::MaskCache>(std::move(grammar), trie());
   grammars_.emplace_front(key, compiled);
@@ -94,24 +94,18 @@ Result<GrammarCache::Compiled> GrammarCache::find_or_compile(const std::string& 
 }
 
 Result<GrammarCache::Compiled> GrammarCache::from_gbnf(const std::string& source) {
-  return find_or_compile(source, "gbnf:", [](const std::string& text) { return grammar::Grammar::from_gbnf(text); });
+  return find_or_compile("gbnf:" + source, [&] { return grammar::Grammar::from_gbnf(source); });
 }
+
 Result<GrammarCache::Compiled> GrammarCache::from_schema(const std::string& schema_json, bool relaxed) {
-  return find_or_compile(schema_json, relaxed ? "relaxed json:" : "json:", [relaxed](const std::string& text) {
-    return grammar::Grammar::from_json_schema(text, {}, {.relaxed = relaxed});
-  });
+  return find_or_compile((relaxed ? "relaxed json:" : "json:") + schema_json,
+                         [&] { return grammar::Grammar::from_json_schema(schema_json, {}, {.relaxed = relaxed}); });
 }
 
 std::shared_ptr<TokenConstraint> make_constraint(std::shared_ptr<grammar::MaskCache> grammar,
                                                  const text::Tokenizer& tokenizer, std::span<const TokenId> end_tokens,
-                                                 const GrammarStart& start) {
+                                                 const text::GrammarStart& start) {
   return std::make_shared<GrammarConstraint>(std::move(grammar), tokenizer, end_tokens, start);
-}
-
-GrammarStart grammar_start(const text::OutputFormat& format, bool in_reasoning) {
-  if (format.tools == text::ToolFormat::kGptOss) return {"<|channel|>final<|message|>", ""};
-  if (!format.reasoning) return {};
-  return {format.reasoning->end, in_reasoning ? "" : format.reasoning->begin};
 }
 
 }  // namespace realizar

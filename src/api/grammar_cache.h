@@ -14,7 +14,7 @@
 #include "realizar/request.h"
 #include "realizar/result.h"
 #include "text/output/output_format.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace realizar {
 
@@ -24,15 +24,16 @@ class GrammarCache {
   // `markers`: control tokens that grammars may ask for, by their text. `tokenizer` must outlive this.
   GrammarCache(const text::Tokenizer& tokenizer, std::vector<std::string> markers);
 
+  using Compiled = std::shared_ptr<grammar::MaskCache>;
+  using Compile = std::function<Result<std::shared_ptr<const grammar::Grammar>>()>;
+  // The grammar that `compile` makes, or has made before under this key. Errors: those of `compile`.
+  Result<Compiled> find_or_compile(const std::string& key, const Compile& compile);
   // Errors: those of the grammar, by keyword or by line and column.
-  Result<std::shared_ptr<grammar::MaskCache>> from_gbnf(const std::string& source);
+  Result<Compiled> from_gbnf(const std::string& source);
   // `relaxed`: what no grammar holds of the schema is left out, instead of refused.
-  Result<std::shared_ptr<grammar::MaskCache>> from_schema(const std::string& schema_json, bool relaxed = false);
+  Result<Compiled> from_schema(const std::string& schema_json, bool relaxed = false);
 
  private:
-  using Compiled = std::shared_ptr<grammar::MaskCache>;
-  using Compile = std::function<Result<std::shared_ptr<const grammar::Grammar>>(const std::string&)>;
-  Result<Compiled> find_or_compile(const std::string& source, const std::string& kind, const Compile& compile);
   std::shared_ptr<const grammar::TokenTrie> trie();
 
   static constexpr size_t kMaxGrammars = 32;
@@ -44,18 +45,9 @@ class GrammarCache {
   std::list<std::pair<std::string, Compiled>> grammars_;  // most recently used first
 };
 
-// When a grammar begins to bind, for models that think first.
-struct GrammarStart {
-  std::string after;     // once the answer holds this text; "": at once
-  std::string may_open;  // or, at once, unless the answer begins with this token
-};
-
 // Holds a sequence to a grammar; `end_tokens` may come where a sentence is complete.
 std::shared_ptr<TokenConstraint> make_constraint(std::shared_ptr<grammar::MaskCache> grammar,
                                                  const text::Tokenizer& tokenizer, std::span<const TokenId> end_tokens,
-                                                 const GrammarStart& start);
-
-// The start for a model's format. `in_reasoning`: the prompt opened it already.
-GrammarStart grammar_start(const text::OutputFormat& format, bool in_reasoning);
+                                                 const text::GrammarStart& start);
 
 }  // namespace realizar

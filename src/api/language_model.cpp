@@ -3,6 +3,7 @@
 
 #include "api/language_model.h"
 #include "api/text_builder.h"
+#include "base/try.h"
 #include "text/utf8.h"
 
 namespace realizar {
@@ -141,7 +142,7 @@ Status LanguageModel::idle_step() {
 }
 void LanguageModel::clear_cache(bool wipe) {
   if (impl_->has_session) return;
-  Engine& engine = *impl_->loaded->engine;
+  engine::Engine& engine = *impl_->loaded->engine;
   engine.forget_prefixes();
   while (wipe && !engine.wipe_some()) {
   }

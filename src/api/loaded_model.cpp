@@ -8,16 +8,16 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "api/memory_needs.h"
 #include "api/parity_check.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device/nccl.h"
 #include "backend/cuda/device/runtime.h"
 #include "backend/cuda/device_choice.h"
-#include "backend/kv_types.h"
 #include "backend/reference/reference_backend.h"
 #include "base/machine.h"
-#include "model/forward.h"
+#include "base/try.h"
 
 namespace realizar {
 namespace {
@@ -26,47 +26,12 @@ constexpr uint32_t kDefaultDraft = 4;
 constexpr uint32_t kMaxThreads = 1024;
 
 // The library's names of what backends call by names of their own, in the same order.
-static_assert(static_cast<int>(CacheType::kFp8) == static_cast<int>(KvType::kF8));
-static_assert(static_cast<int>(Isa::kI8mm) == static_cast<int>(CpuIsa::kI8mm));
+static_assert(static_cast<int>(CacheType::kQ4_0) == static_cast<int>(KvType::kQ4_0));
+static_assert(static_cast<int>(Isa::kI8mm) == static_cast<int>(cpu::CpuIsa::kI8mm));
 
-uint64_t kv_bytes(const ModelConfig& c, const EngineOptions& options) {
-  return cache_bytes(Engine::cache_layout_for(c, options));
-}
-
-// As a GPU holds them: F8 with a scale for every kF8ScaleCols elements, whatever the file has.
-uint64_t tensor_bytes(const ModelFile& file) {
-  uint64_t n_bytes = 0;
-  for (const TensorInfo& tensor : file.tensors()) {
-    n_bytes += tensor.data.size();
-    if (tensor.type == TypeId::kF8_E4M3) n_bytes += tensor.data.size() / kF8ScaleCols * sizeof(float);
-  }
-  return n_bytes;
-}
-
-std::vector<TypeId> tensor_types(const ModelFile& file) {
-  std::vector<TypeId> types;
-  for (const TensorInfo& tensor : file.tensors()) {
-    if (std::ranges::find(types, tensor.type) == types.end()) types.push_back(tensor.type);
-  }
-  return types;
-}
-
-// What a model takes of each GPU's memory besides weights and cache: what its steps compute in, and what the runtime
-// does.
-uint64_t other_bytes(const ModelFile& file, const ModelConfig& config, const EngineOptions& options,
-                     const BackendLimits& limits, uint32_t n_sharing) {
-  constexpr uint64_t kRuntimeBytes = uint64_t{512} << 20;
-  KvLayout cache;
-  cache.block_tokens = options.block_tokens;
-  cache.type = options.kv_type;
-  cache.n_groups = static_cast<uint32_t>(group_layers(state_layouts(config, options.n_ctx)).windows.size());
-  const std::vector<TypeId> types = tensor_types(file);
-  return cuda::scratch_bytes(outline_forward(config), {limits, cache, types, n_sharing}) + kRuntimeBytes;
-}
-
-DrafterOptions drafter_options(const EngineOptions& engine_options) {
+engine::DrafterOptions drafter_options(const engine::EngineOptions& engine_options) {
   constexpr uint32_t kMaxCatchUp = 64;
-  DrafterOptions options;
+  engine::DrafterOptions options;
   options.n_ctx = engine_options.n_ctx;
   options.max_seqs = engine_options.max_seqs;
   options.max_rows = engine_options.max_seqs + kMaxCatchUp;
@@ -77,36 +42,38 @@ DrafterOptions drafter_options(const EngineOptions& engine_options) {
 }
 
 // All that a draft model takes; it comes last.
-uint64_t draft_bytes(const ModelSource& drafter, const EngineOptions& engine_options) {
+uint64_t draft_bytes(const ModelSource& drafter, const engine::EngineOptions& engine_options) {
   const auto& [file, config] = drafter;
-  const BackendLimits limits = ModelDrafter::limits_for(drafter_options(engine_options));
-  return tensor_bytes(file) + kv_bytes(config, engine_options) + other_bytes(file, config, engine_options, limits, 1);
+  const BackendLimits limits = engine::ModelDrafter::limits_for(drafter_options(engine_options));
+  return gpu_tensor_bytes(file) + kv_bytes(config, engine_options) +
+         gpu_other_bytes(file, config, engine_options, limits, 1);
 }
 
 // Null where each layer is whole on one GPU.
-Result<std::unique_ptr<cuda::Exchange>> open_exchange(const LoadOptions& options) {
-  if (options.gpu.split == Split::kLayer) return std::unique_ptr<cuda::Exchange>();
+Result<std::unique_ptr<cuda::DeviceExchange>> open_exchange(const LoadOptions& options) {
+  if (options.gpu.split == Split::kLayer) return std::unique_ptr<cuda::DeviceExchange>();
   if (options.gpu.devices.size() > 1) return cuda::open_nccl(options.gpu.devices);
   return invalid_argument("split: tensor wants several GPUs, named by device: --device 0,1", "split");
 }
 
-// Of the host's memory, for layers that find no place on GPUs. Without a disk for the others all of them must be there.
+// The host's memory that layers may take which find no place on GPUs. It has no bound where there is no disk for more.
 uint64_t host_bytes(const LoadOptions& options) {
   if (options.gpu.host_memory_mb > 0) return options.gpu.host_memory_mb << 20;
   const uint64_t n_available = host_memory().available_bytes;
   return options.gpu.layer_dir.empty() || n_available == 0 ? UINT64_MAX : n_available / 4 * 3;
 }
 
-Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, const EngineOptions& engine_options,
+Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options,
+                                                   const engine::EngineOptions& engine_options,
                                                    const BackendLimits& limits, const ModelSource& source,
                                                    const ModelSource* drafter) {
   const auto& [file, config] = source;
   const auto n_sharing = options.gpu.split == Split::kTensor ? static_cast<uint32_t>(options.gpu.devices.size()) : 1;
   const uint64_t for_draft = drafter != nullptr ? draft_bytes(*drafter, engine_options) : 0;
   const cuda::CudaOptions cuda_options{options.gpu.memory_mb << 20,
-                                       other_bytes(file, config, engine_options, limits, n_sharing) + for_draft,
+                                       gpu_other_bytes(file, config, engine_options, limits, n_sharing) + for_draft,
                                        kv_bytes(config, engine_options),
-                                       tensor_bytes(file),
+                                       gpu_tensor_bytes(file),
                                        config.n_layers,
                                        options.gpu.n_layers,
                                        host_bytes(options),
@@ -119,7 +86,7 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, c
 
 // `choice`: not kAuto.
 Result<std::unique_ptr<Backend>> make_backend(BackendChoice choice, const LoadOptions& options,
-                                              const EngineOptions& engine_options, const BackendLimits& limits,
+                                              const engine::EngineOptions& engine_options, const BackendLimits& limits,
                                               const ModelSource& source, const ModelSource* drafter) {
   if (choice == BackendChoice::kReference) return make_reference_backend();
   if (choice == BackendChoice::kCuda) return make_cuda_backend(options, engine_options, limits, source, drafter);
@@ -127,7 +94,7 @@ Result<std::unique_ptr<Backend>> make_backend(BackendChoice choice, const LoadOp
     return invalid_argument(fmt::format("threads: expected at most {}, actual {}", kMaxThreads, options.cpu.n_threads),
                             "threads");
   }
-  return make_cpu_backend({options.cpu.n_threads, static_cast<CpuIsa>(options.cpu.isa)});
+  return cpu::make_cpu_backend({options.cpu.n_threads, static_cast<cpu::CpuIsa>(options.cpu.isa)});
 }
 
 // What a GPU may lack, or fail in, while the CPU does not.
@@ -171,17 +138,18 @@ Status LoadedModel::load_text() {
   return {};
 }
 
-Result<EngineOptions> LoadedModel::engine_options(const ModelConfig& config, const LoadOptions& options) const {
-  EngineOptions engine_options;
+Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& config, const LoadOptions& options) const {
+  engine::EngineOptions engine_options;
   engine_options.kv_type = static_cast<KvType>(options.cache.type);
   engine_options.choose_on_host = options.gpu.chooser == Chooser::kHost;
   engine_options.n_ctx = config.n_ctx;
   if (options.batch.max_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
   engine_options.max_seqs = options.batch.max_seqs;
   engine_options.max_batch_tokens = options.batch.max_tokens;
-  engine_options.max_bulk_beside = options.batch.max_prefill_tokens;
+  engine_options.max_prefill_tokens = options.batch.max_prefill_tokens;
   engine_options.idle_prefill = options.idle_prefill;
-  engine_options.priority_scope = options.batch.global_priority ? PriorityScope::kAll : PriorityScope::kTenant;
+  engine_options.priority_scope =
+      options.batch.global_priority ? engine::PriorityScope::kAll : engine::PriorityScope::kTenant;
   const uint32_t n_contexts = options.cache.n_contexts > 0 ? std::min(options.cache.n_contexts, options.batch.max_seqs)
                                                            : options.batch.max_seqs;
   const uint64_t n_positions = uint64_t{engine_options.n_ctx} * n_contexts;
@@ -195,7 +163,7 @@ Result<EngineOptions> LoadedModel::engine_options(const ModelConfig& config, con
 
 Status LoadedModel::load_weights(const LoadOptions& options) {
   RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = options.n_ctx}));
-  RZ_TRY(const EngineOptions engine_options, this->engine_options(config, options));
+  RZ_TRY(const engine::EngineOptions engine_options, this->engine_options(config, options));
   if (options.draft.path.empty()) return load_models(config, nullptr, options, engine_options);
   RZ_TRY(const ModelFile draft_file, ModelFile::open(options.draft.path));
   const auto load_both = [&]() -> Status {
@@ -208,7 +176,7 @@ Status LoadedModel::load_weights(const LoadOptions& options) {
 }
 
 Status LoadedModel::load_models(const ModelConfig& config, const ModelSource* drafter, const LoadOptions& options,
-                                const EngineOptions& engine_options) {
+                                const engine::EngineOptions& engine_options) {
   const ModelSource source{file, config};
   if (options.backend != BackendChoice::kAuto)
     return load_models_on(options.backend, source, drafter, options, engine_options);
@@ -224,19 +192,19 @@ Status LoadedModel::load_models(const ModelConfig& config, const ModelSource* dr
 }
 
 Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& source, const ModelSource* drafter,
-                                   const LoadOptions& options, EngineOptions engine_options) {
+                                   const LoadOptions& options, engine::EngineOptions engine_options) {
   // A cache of the CPU is in the host's memory anyway.
   if (choice == BackendChoice::kCuda) engine_options.host_kv_bytes = options.gpu.host_cache_mb << 20;
   draft = {};
   engine = nullptr;
   model = nullptr;
-  const BackendLimits limits = Engine::limits_for(engine_options);
+  const BackendLimits limits = engine::Engine::limits_for(engine_options);
   RZ_TRY(backend, make_backend(choice, options, engine_options, limits, source, drafter));
   RZ_CHECK_OK(backend->configure(limits));
   RZ_TRY(Model loaded, Model::load(file, source.config, *backend,
                                    {.progress = options.progress, .hash_weights = options.hash_weights}));
   model = std::make_unique<Model>(std::move(loaded));
-  RZ_TRY(engine, Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
+  RZ_TRY(engine, engine::Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
   if (drafter != nullptr) RZ_CHECK_OK(load_draft(*drafter, options, engine_options));
   return options.warm_up ? engine->warm_up() : Status{};
 }
@@ -262,21 +230,21 @@ Status LoadedModel::check_same_vocabulary(const ModelSource& drafter, const Mode
 }
 
 Status LoadedModel::load_draft(const ModelSource& source, const LoadOptions& options,
-                               const EngineOptions& engine_options) {
-  const DrafterOptions draft_options = drafter_options(engine_options);
+                               const engine::EngineOptions& engine_options) {
+  const engine::DrafterOptions draft_options = drafter_options(engine_options);
   // Its memory was kept for it when the model was loaded; it is too small to be worth the exchanges of a tensor split.
   LoadOptions own = options;
   own.draft.path.clear();
   own.gpu.memory_mb = 0;
   own.gpu.n_layers.reset();
   own.gpu.split = Split::kLayer;
-  const BackendLimits limits = ModelDrafter::limits_for(draft_options);
+  const BackendLimits limits = engine::ModelDrafter::limits_for(draft_options);
   const auto choice = option_value<BackendChoice>(backend->info().name).value_or(BackendChoice::kCpu);
   RZ_TRY(draft.backend, make_backend(choice, own, engine_options, limits, source, nullptr));
   RZ_CHECK_OK(draft.backend->configure(limits));
   RZ_TRY(Model loaded, Model::load(source.file, source.config, *draft.backend, {.progress = options.progress}));
   draft.model = std::make_unique<Model>(std::move(loaded));
-  RZ_TRY(draft.drafter, ModelDrafter::create(*draft.model, *draft.backend, draft_options));
+  RZ_TRY(draft.drafter, engine::ModelDrafter::create(*draft.model, *draft.backend, draft_options));
   engine->set_drafter(draft.drafter.get());
   return {};
 }
@@ -290,9 +258,9 @@ void LoadedModel::fill_info() {
   info.backend = told.description;
   info.n_layers = c.n_layers;
   info.d_model = c.d_model;
-  info.n_heads = attention_of(c).n_heads;
-  info.n_kv_heads = attention_of(c).n_kv_heads;
-  info.head_dim = attention_of(c).head_dim;
+  info.n_heads = heads_of(c).n_heads;
+  info.n_kv_heads = heads_of(c).n_kv_heads;
+  info.head_dim = heads_of(c).key_dim;
   info.d_ff = c.d_ff;
   info.n_vocab = c.n_vocab;
   info.n_ctx = engine->n_ctx();
@@ -300,6 +268,7 @@ void LoadedModel::fill_info() {
   info.n_params = 0;
   for (const TensorInfo& tensor : file.tensors()) info.n_params += tensor.n_elems();
   info.file_bytes = file.file_bytes();
+  info.notes.assign(file.notes().begin(), file.notes().end());
   info.weight_bytes = told.weight_bytes;
   info.kv_bytes = told.kv_bytes;
   info.scratch_bytes = told.scratch_bytes;

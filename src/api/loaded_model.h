@@ -18,7 +18,7 @@
 #include "realizar/engine.h"
 #include "realizar/result.h"
 #include "text/chat_template.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace realizar {
 
@@ -41,14 +41,14 @@ struct LoadedModel {
   std::unique_ptr<GrammarCache> grammars;  // where there is a tokenizer
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Model> model;
-  std::unique_ptr<Engine> engine;
+  std::unique_ptr<engine::Engine> engine;
   ModelInfo info;
 
   // The model that guesses, where there is one.
   struct Draft {
     std::unique_ptr<Backend> backend;
     std::unique_ptr<Model> model;
-    std::unique_ptr<ModelDrafter> drafter;
+    std::unique_ptr<engine::ModelDrafter> drafter;
   };
   Draft draft;
 
@@ -67,11 +67,11 @@ struct LoadedModel {
   Status load_weights(const LoadOptions& options);
   // `drafter`: null where none is asked for.
   Status load_models(const ModelConfig& config, const ModelSource* drafter, const LoadOptions& options,
-                     const EngineOptions& engine_options);
+                     const engine::EngineOptions& engine_options);
   Status load_models_on(BackendChoice choice, const ModelSource& source, const ModelSource* drafter,
-                        const LoadOptions& options, EngineOptions engine_options);
-  Status load_draft(const ModelSource& source, const LoadOptions& options, const EngineOptions& engine_options);
-  Result<EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options) const;
+                        const LoadOptions& options, engine::EngineOptions engine_options);
+  Status load_draft(const ModelSource& source, const LoadOptions& options, const engine::EngineOptions& engine_options);
+  Result<engine::EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options) const;
   Status check_same_vocabulary(const ModelSource& drafter, const ModelConfig& config) const;
   void fill_info();
 };

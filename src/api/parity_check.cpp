@@ -6,15 +6,16 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/try.h"
 
 namespace realizar {
 namespace {
 
 constexpr uint32_t kTokens = 48;
-// Of the range of a position's logits. The error is a few times what 8-bit activations cost; tokens that lie as near to
-// each other as those explain may change places.
+// Shares of the range that a position's logits have. kMaxError is a few times the error that 8-bit activations cause;
+// tokens whose logits are within kTie of each other may change places.
 constexpr double kMaxError = 0.05, kTie = 0.02;
-// Of the positions.
+// The share of positions at which both backends choose the same token.
 constexpr double kMinAgreeing = 0.95;
 
 constexpr const char* kText =

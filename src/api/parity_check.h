@@ -18,7 +18,7 @@ struct ParityDifference {
   // Small enough to be what rounding explains, and nearly always the same choice.
   bool is_rounding() const;
 };
-// Of two backends' logits, [n positions, n_vocab] both.
+// Compares the logits that two backends give, [n positions, n_vocab] each.
 ParityDifference compare_logits(std::span<const float> actual, std::span<const float> expected, size_t n_vocab);
 
 // Loads the model once more, on the CPU (a model on the CPU: on the reference backend), and compares the logits of a

@@ -12,6 +12,7 @@
 #include "api/language_model.h"
 #include "api/text_builder.h"
 #include "base/caught.h"
+#include "base/try.h"
 #include "engine/engine_thread.h"
 
 namespace realizar {
@@ -21,12 +22,12 @@ namespace {
 struct Answering {
   Answering(Request request, uint32_t capacity, const text::Tokenizer& tokenizer, std::string_view template_source,
             const TextPlan& plan, TextCallback text_callback, Session::EndCallback end_callback)
-      : stream(std::make_shared<TokenStream>(std::move(request), capacity)),
+      : stream(std::make_shared<engine::TokenStream>(std::move(request), capacity)),
         on_text(std::move(text_callback)),
         on_end(std::move(end_callback)),
         builder(tokenizer, template_source, stream->request().prompt, plan, on_text) {}
 
-  std::shared_ptr<TokenStream> stream;
+  std::shared_ptr<engine::TokenStream> stream;
   TextCallback on_text;
   Session::EndCallback on_end;
   TextBuilder builder;
@@ -55,7 +56,7 @@ class Session::Impl {
 
   Result<RequestId> submit(Request request, const TextOptions& text, TextCallback on_text, EndCallback on_end) {
     RZ_TRY(const TextPlan plan, plan_text(text));
-    const uint32_t capacity = capacity_for(request);
+    const uint32_t capacity = engine::capacity_for_all(request, model_.loaded->engine->n_ctx());
     auto answering =
         std::make_shared<Answering>(std::move(request), capacity, *model_.loaded->tokenizer,
                                     model_.loaded->template_source.source, plan, std::move(on_text), std::move(on_end));
@@ -95,12 +96,6 @@ class Session::Impl {
   }
 
  private:
-  // Room for all tokens, so that a slow callback loses none of them.
-  uint32_t capacity_for(const Request& request) const {
-    const uint32_t n_ctx = model_.loaded->engine->n_ctx();
-    return std::min(request.max_tokens.value_or(n_ctx), n_ctx) + 2;
-  }
-
   void cancel_all() {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, answering] : open_) answering->stream->cancel();
@@ -137,7 +132,7 @@ class Session::Impl {
     const auto answering = find(id);
     if (answering == nullptr) return;
     while (const auto token = answering->stream->pop()) take_token(*answering, *token);
-    const TokenStream::End* end = answering->stream->end();
+    const engine::TokenStream::End* end = answering->stream->end();
     if (end == nullptr) return;
     auto result = result_of(*answering, *end);
     static_cast<void>(caught([&] {
@@ -154,7 +149,7 @@ class Session::Impl {
     if (!answering.is_wanted) answering.stream->cancel();
   }
 
-  static Result<TextGeneration> result_of(Answering& answering, const TokenStream::End& end) {
+  static Result<TextGeneration> result_of(Answering& answering, const engine::TokenStream::End& end) {
     if (!answering.failure.ok()) return answering.failure.error();
     if (end.error) return *end.error;
     Generation generation = static_cast<const Generation&>(end);
@@ -176,7 +171,7 @@ class Session::Impl {
   std::atomic<uint64_t> n_submitted_{0};
   std::atomic<uint32_t> n_wake_ups_{0};
   std::atomic<bool> is_closing_{false};
-  EngineThread engine_;
+  engine::EngineThread engine_;
   std::thread reader_;  // last: it ends before what it reads from
 };
 

@@ -1,14 +1,28 @@
 #include "api/text_assets.h"
 
+#include <system_error>
+#include <utility>
+
 #include "api/vocab.h"
+#include "base/try.h"
+#include "formats/gguf_folder.h"
+#include "formats/hf_folder.h"
 
 namespace realizar {
 namespace {
 
 constexpr const char* kGgufTemplateKey = "tokenizer.chat_template";
+constexpr const char *kTokenizerJson = "tokenizer.json", *kTokenizerModel = "tokenizer.model";
 
 std::string piece_of(const text::Tokenizer& tokenizer, std::optional<TokenId> id) {
   return id ? std::string(tokenizer.piece(*id)) : std::string();
+}
+
+Result<text::Tokenizer> read_tokenizer(const SideFiles& side, const std::string& path) {
+  const std::string config = side.tokenizer_config_json.value_or("");
+  if (side.tokenizer_json) return text::Tokenizer::from_hf(*side.tokenizer_json, config);
+  if (side.tokenizer_model) return text::Tokenizer::from_sentencepiece(*side.tokenizer_model, config);
+  return not_found("there is neither tokenizer.json nor tokenizer.model", path);
 }
 
 Result<text::Tokenizer> read_tokenizer(const ModelFile& file) {
@@ -17,34 +31,72 @@ Result<text::Tokenizer> read_tokenizer(const ModelFile& file) {
     return text::Tokenizer::from_gguf(vocab);
   }
   RZ_TRY(const SideFiles side, file.side_files());
-  const std::string config = side.tokenizer_config_json.value_or("");
-  if (side.tokenizer_json) return text::Tokenizer::from_hf(*side.tokenizer_json, config);
-  if (side.tokenizer_model) return text::Tokenizer::from_sentencepiece(*side.tokenizer_model, config);
-  return not_found("there is neither tokenizer.json nor tokenizer.model", file.path().string());
+  return read_tokenizer(side, file.path().string());
+}
+
+Result<text::Tokenizer> with_path(Result<text::Tokenizer> tokenizer, const std::string& path) {
+  if (tokenizer.ok()) return tokenizer;
+  Error error = std::move(tokenizer).error();
+  if (!error.message.starts_with(path)) error.message.insert(0, path + ": ");
+  return error;
+}
+
+std::optional<ChatTemplateSource> with_tokens(std::optional<std::string> source, const text::Tokenizer& tokenizer) {
+  if (!source) return std::nullopt;
+  return ChatTemplateSource{std::move(*source), piece_of(tokenizer, tokenizer.bos()),
+                            piece_of(tokenizer, tokenizer.eos())};
+}
+
+bool is_tokenizer_name(const std::filesystem::path& name) {
+  return name == kTokenizerJson || name == kTokenizerModel;
+}
+
+// A folder with config.json but without tokenizer is left to ModelFile::open, as is one of a .gguf file: its errors
+// tell what such a folder lacks.
+bool has_side_files(const std::filesystem::path& folder) {
+  std::error_code error;
+  const bool has_tokenizer = std::filesystem::exists(folder / kTokenizerJson, error) ||
+                             std::filesystem::exists(folder / kTokenizerModel, error);
+  if (!has_tokenizer || !std::filesystem::is_directory(folder, error)) return false;
+  return std::filesystem::exists(folder / "config.json", error) || !find_gguf(folder).ok();
+}
+
+Result<TextAssets> from_side_files(SideFiles side, const std::string& path) {
+  RZ_TRY(text::Tokenizer tokenizer, with_path(read_tokenizer(side, path), path));
+  auto chat_template = with_tokens(std::move(side.chat_template), tokenizer);
+  return TextAssets{std::move(tokenizer), std::move(chat_template)};
 }
 
 }  // namespace
 
 Result<text::Tokenizer> load_tokenizer(const ModelFile& file) {
-  auto tokenizer = file.checked(read_tokenizer(file));
-  if (tokenizer.ok()) return tokenizer;
-  Error error = std::move(tokenizer).error();
-  const std::string path = file.path().string();
-  if (!error.message.starts_with(path)) error.message.insert(0, path + ": ");
-  return error;
+  return with_path(file.checked(read_tokenizer(file)), file.path().string());
 }
 
 Result<std::optional<ChatTemplateSource>> load_chat_template(const ModelFile& file, const text::Tokenizer& tokenizer) {
-  std::optional<std::string> source;
   if (file.format() == FileFormat::kGguf) {
-    RZ_TRY(source, file.metadata().get_string(kGgufTemplateKey));
-  } else {
-    RZ_TRY(SideFiles side, file.side_files());
-    source = std::move(side.chat_template);
+    RZ_TRY(auto source, file.metadata().get_string(kGgufTemplateKey));
+    return with_tokens(std::move(source), tokenizer);
   }
-  if (!source) return std::optional<ChatTemplateSource>();
-  return std::optional(ChatTemplateSource{std::move(*source), piece_of(tokenizer, tokenizer.bos()),
-                                          piece_of(tokenizer, tokenizer.eos())});
+  RZ_TRY(SideFiles side, file.side_files());
+  return with_tokens(std::move(side.chat_template), tokenizer);
+}
+
+Result<TextAssets> open_text_assets(const std::filesystem::path& path) {
+  if (has_side_files(path)) {
+    RZ_TRY(SideFiles side, read_side_files(path));
+    return from_side_files(std::move(side), path.string());
+  }
+  std::error_code error;
+  if (is_tokenizer_name(path.filename()) && std::filesystem::exists(path, error)) {
+    RZ_TRY(SideFiles side, read_side_files(path.parent_path()));
+    if (path.filename() == kTokenizerModel) side.tokenizer_json.reset();
+    return from_side_files(std::move(side), path.string());
+  }
+  RZ_TRY(const ModelFile file, ModelFile::open(path));
+  RZ_TRY(text::Tokenizer tokenizer, load_tokenizer(file));
+  RZ_TRY(auto chat_template, load_chat_template(file, tokenizer));
+  return TextAssets{std::move(tokenizer), std::move(chat_template)};
 }
 
 }  // namespace realizar

@@ -1,13 +1,14 @@
-// From a model file to its text side, with no weight touched: tokenizer and chat template, wherever the format keeps
-// them (GGUF metadata, or the files of a Hugging Face folder).
+// Reads the text side of a model file and no weights: tokenizer and chat template, wherever the format keeps them (GGUF
+// metadata, or the files of a Hugging Face folder).
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "formats/model_file.h"
 #include "realizar/result.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace realizar {
 
@@ -20,5 +21,13 @@ struct ChatTemplateSource {
   std::string bos_token, eos_token;
 };
 Result<std::optional<ChatTemplateSource>> load_chat_template(const ModelFile& file, const text::Tokenizer& tokenizer);
+
+struct TextAssets {
+  text::Tokenizer tokenizer;
+  std::optional<ChatTemplateSource> chat_template;
+};
+// Needs no weights: `path` is whatever ModelFile::open takes, or a folder that has tokenizer.json or tokenizer.model,
+// or one of these files. Errors: those of ModelFile::open, and the tokenizer's own.
+Result<TextAssets> open_text_assets(const std::filesystem::path& path);
 
 }  // namespace realizar

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/try.h"
+
 namespace realizar {
 
 namespace {

@@ -27,7 +27,7 @@ class TraceLog {
   };
 
   uint64_t start_ns_;
-  OpTable table_;
+  engine::OpTable table_;
   std::vector<Step> steps_;
 };
 

@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/try.h"
+
 namespace realizar {
 namespace {
 

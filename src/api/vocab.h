@@ -3,7 +3,7 @@
 
 #include "formats/metadata.h"
 #include "realizar/result.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace realizar {
 

@@ -41,8 +41,8 @@ struct MatrixSource {
   bool is_gathered = false;  // an EmbedOp alone uses it: of each step it reads the rows of the tokens
   Shard shard = Shard::kWhole;
   uint32_t shard_unit = 1;  // rows, or columns, that stay together: those that read or make one KV head
-  // What the elements of an F8_E4M3 matrix, which is not transposed, are multiplied by: [n_mats * n_rows as stored,
-  // f8_n_scales(n_cols)]. Empty: by 1.
+  // What the elements of an F8_E4M3 or NVFP4 matrix, which is not transposed, are multiplied by: [n_mats * n_rows as
+  // stored, n_row_scales(type, n_cols)]. Empty: by 1.
   std::span<const float> scales = {};
 };
 
@@ -50,6 +50,11 @@ struct MatrixSource {
 inline constexpr uint32_t kF8ScaleCols = 128;
 constexpr uint32_t f8_n_scales(uint32_t n_cols) {
   return (n_cols + kF8ScaleCols - 1) / kF8ScaleCols;
+}
+// F32 scales that a row of the type has besides those in its blocks.
+constexpr uint32_t n_row_scales(TypeId type, uint32_t n_cols) {
+  if (type == TypeId::kF8_E4M3) return f8_n_scales(n_cols);
+  return type == TypeId::kNVFP4 ? 1 : 0;
 }
 
 struct BackendLimits {
@@ -149,6 +154,13 @@ class Backend {
   virtual std::span<std::byte> allocate_host(size_t) { return {}; }
   virtual void save_block(BlockId id, std::span<std::byte> bytes) const { read_block(id, bytes); }
   virtual void restore_block(BlockId id, std::span<const std::byte> bytes) { write_block(id, bytes); }
+
+  // A slot of the states of recurrent layers, state_bytes() of them; between steps. 0: the model has no such layers.
+
+  virtual size_t state_bytes() const { return 0; }
+  virtual void read_state(StateId, std::span<std::byte>) const {}
+  virtual void write_state(StateId, std::span<const std::byte>) {}
+  virtual void zero_state(StateId) {}
 
   // Telling.
 

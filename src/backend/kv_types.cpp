@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/try.h"
+
 namespace realizar {
 
 Result<size_t> kv_vector_bytes(KvType kv_type, uint32_t dim) {
@@ -38,7 +40,8 @@ uint64_t cache_bytes(const CacheLayout& layout) {
   }
   const uint64_t n_numbers = std::accumulate(slot_numbers.begin(), slot_numbers.end(), uint64_t{0});
   const uint64_t n_positions = uint64_t{layout.n_blocks} * layout.block_tokens;
-  return row_bytes(kv_traits(layout.type), 32) * (n_numbers * n_positions) / 32;
+  return row_bytes(kv_traits(layout.type), 32) * (n_numbers * n_positions) / 32 +
+         uint64_t{layout.n_states} * state_bytes(layout.layers);
 }
 
 }  // namespace realizar

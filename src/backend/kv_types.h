@@ -22,6 +22,8 @@ inline const TypeTraits& kv_traits(KvType type) {
       return traits(TypeId::kQ8_0);
     case KvType::kF8:
       return traits(TypeId::kF8_E4M3);
+    case KvType::kQ4_0:
+      return traits(TypeId::kQ4_0);
   }
   check_failed("a KvType is one of the enumerators", __FILE__, __LINE__);
 }

@@ -25,8 +25,8 @@ OpWork attention_work(const AttentionOp& op, const StepBatch& batch, KvType type
     const auto first_pos = static_cast<uint64_t>(seq.first_pos);
     const uint64_t n_pos = first_pos + seq.n_rows;
     const uint64_t n_read = op.window > 0 ? std::min<uint64_t>(n_pos, uint64_t{op.window} + seq.n_rows - 1) : n_pos;
-    work.bytes += 2 * n_read * op.n_kv_heads * vector_bytes;
-    work.flops += 4 * n_seen(first_pos, seq.n_rows, op.window) * op.n_heads * op.head_dim;
+    work.bytes += (op.latent_dim > 0 ? 1 : 2) * n_read * op.n_kv_heads * vector_bytes;
+    work.flops += 2 * n_seen(first_pos, seq.n_rows, op.window) * op.n_heads * (op.head_dim + op.value_dim());
   }
   return work;
 }

@@ -27,12 +27,16 @@ const char* to_string(OpRole role) {
       return "down";
     case OpRole::kRouter:
       return "router";
+    case OpRole::kShared:
+      return "shared";
     case OpRole::kHead:
       return "head";
     case OpRole::kAttn:
       return "attn";
     case OpRole::kFfn:
       return "ffn";
+    case OpRole::kInput:
+      return "input";
     case OpRole::kPost:
       return "post";
     case OpRole::kFinal:
@@ -42,6 +46,40 @@ const char* to_string(OpRole role) {
 }
 
 }  // namespace
+
+const char* name_of(Rows rows) {
+  return rows == Rows::kAll ? "rows" : "logit rows";
+}
+
+const char* name_of(NormKind kind) {
+  return kind == NormKind::kRms ? "rms" : "layer";
+}
+
+const char* name_of(Activation activation) {
+  switch (activation) {
+    case Activation::kNone:
+      return "none";
+    case Activation::kSilu:
+      return "silu";
+    case Activation::kGelu:
+      return "gelu (tanh)";
+    case Activation::kGeluErf:
+      return "gelu (erf)";
+    case Activation::kRelu:
+      return "relu";
+    case Activation::kReluSquared:
+      return "relu squared";
+    case Activation::kXielu:
+      return "xielu";
+    case Activation::kClampedSwiglu:
+      return "clamped swiglu";
+  }
+  return "unknown";
+}
+
+const char* name_of(RouteScore score) {
+  return score == RouteScore::kSoftmax ? "softmax" : "sigmoid";
+}
 
 std::string name_of(OpKind kind, OpRole role) {
   std::string name = kNames[static_cast<size_t>(kind)];

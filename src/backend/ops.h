@@ -23,7 +23,22 @@ inline constexpr ActId kNoAct{0xffffffffu};
 
 // What an operation is for, and the model's layer that it belongs to (-1: none): for traces alone, no result depends on
 // them.
-enum class OpRole : uint8_t { kNone, kQkv, kO, kGateUp, kUp, kDown, kRouter, kHead, kAttn, kFfn, kPost, kFinal };
+enum class OpRole : uint8_t {
+  kNone,
+  kQkv,
+  kO,
+  kGateUp,
+  kUp,
+  kDown,
+  kRouter,
+  kShared,
+  kHead,
+  kAttn,
+  kFfn,
+  kPost,
+  kInput,
+  kFinal
+};
 struct OpPlace {
   OpRole role = OpRole::kNone;
   int32_t layer = -1;
@@ -33,7 +48,21 @@ struct OpPlace {
 enum class Rows : uint8_t { kAll, kLogits };
 enum class NormKind : uint8_t { kRms, kLayer };
 // kGelu is the tanh approximation (0.5x(1+tanh(sqrt(2/pi)(x+0.044715x^3)))), kGeluErf the exact one.
-enum class Activation : uint8_t { kNone, kSilu, kGelu, kGeluErf, kRelu, kReluSquared };
+// kClampedSwiglu, of experts alone, takes part in both of a pair: with g = min(gate, 7) and u = clamp(up, -7, 7) it is
+// g / (1 + e^(-1.702 g)) * (u + 1) (gpt-oss).
+enum class Activation : uint8_t { kNone, kSilu, kGelu, kGeluErf, kRelu, kReluSquared, kClampedSwiglu, kXielu };
+// kXielu, of LinearOp alone, has numbers (Huang and Schlag 2024): alpha_p x^2 + beta x above 0, and
+// alpha_n (e^min(x, eps) - 1 - x) + beta x elsewhere.
+struct Xielu {
+  float alpha_p = 0, alpha_n = 0, beta = 0, eps = 0;
+  bool operator==(const Xielu&) const = default;
+};
+inline constexpr float kSwigluLimit = 7.0f, kSwigluAlpha = 1.702f;
+
+// How people read them, e.g. "gelu (tanh)".
+const char* name_of(Rows rows);
+const char* name_of(NormKind kind);
+const char* name_of(Activation activation);
 
 // out[r] = table[tokens[r]] * scale + position_table[positions[r]] (where there is one).
 struct EmbedOp {
@@ -54,8 +83,9 @@ struct EmbedOp {
   bool operator==(const EmbedOp&) const = default;
 };
 
-// y = normalized(in) * weight + bias; out = y, or out += y where `accumulate`. Sums in F32 or wider.
-// kRms: in / sqrt(mean(in^2) + eps); kLayer: (in - mean) / sqrt(variance + eps).
+// y = normalized(in) * weight + bias; out = y, or out + y where `accumulate`, times `scale`. Sums in F32 or wider.
+// kRms: in / sqrt(mean(in^2) + eps); kLayer: (in - mean) / sqrt(variance + eps); over the row, or over each of its
+// n_groups equal parts by itself. Weight and bias have an element a column.
 struct NormOp {
   static constexpr const char* kName = "norm";
 
@@ -65,6 +95,8 @@ struct NormOp {
   NormKind kind = NormKind::kRms;
   float eps = 0;
   bool accumulate = false;
+  float scale = 1.0f;
+  uint32_t n_groups = 1;
   Rows rows = Rows::kAll;
   OpPlace place = {};
 
@@ -76,6 +108,8 @@ struct NormOp {
     v.vector("bias", bias);
     v.trait("kind", kind, NormKind::kRms);
     v.trait("eps", eps, 0.0f);
+    v.trait("scale", scale, 1.0f);
+    v.trait("n_groups", n_groups, 1u);
     v.trait("rows", rows, Rows::kAll);
   }
   bool operator==(const NormOp&) const = default;
@@ -91,6 +125,7 @@ struct LinearOp {
   WeightId weight;
   WeightId bias = kNoWeight;
   Activation activation = Activation::kNone;
+  Xielu xielu = {};
   float scale = 1.0f;
   float softcap = 0.0f;
   bool accumulate = false;
@@ -104,6 +139,10 @@ struct LinearOp {
     v.matrix("weight", weight);
     v.vector("bias", bias);
     v.trait("activation", activation, Activation::kNone);
+    v.trait("alpha_p", xielu.alpha_p, 0.0f);
+    v.trait("alpha_n", xielu.alpha_n, 0.0f);
+    v.trait("beta", xielu.beta, 0.0f);
+    v.trait("xielu_eps", xielu.eps, 0.0f);
     v.trait("scale", scale, 1.0f);
     v.trait("softcap", softcap, 0.0f);
     v.trait("rows", rows, Rows::kAll);
@@ -132,14 +171,17 @@ struct GatedLinearOp {
   bool operator==(const GatedLinearOp&) const = default;
 };
 
-// For each row and head: q/k RMS norm over head_dim (where given), then rotary embedding of q and k in place, then k
-// and v are appended to the cache of `layer`. Pairs (i, i + n_rot/2) are rotated by positions[r] * inv_freq[i]; the
-// results are multiplied by rope_scale (YaRN's and LongRoPE's attention factor). inv_freq = kNoWeight: no rotation.
+// For each row and head: q, k and v are brought into [-clip, clip] where clip > 0; then q/k RMS norm over head_dim
+// (where given) and rotary embedding of q and k in place, in this order unless norms_last; then k and v are appended to
+// the cache of `layer`, where there are any: without them the layer attends to what another has kept. Pairs (i, i +
+// n_rot/2) are rotated by positions[r] * inv_freq[i]; the results are multiplied by rope_scale (YaRN's and LongRoPE's
+// attention factor). inv_freq = kNoWeight: no rotation. Where temperature > 0, q is then multiplied by 1 + temperature
+// * ln(1 + floor((positions[r] + temperature_offset) / temperature_step)).
 struct RopeStoreOp {
   static constexpr const char* kName = "rope_store";
 
   ActId q;     // [n_rows, n_heads * head_dim]
-  ActId k, v;  // [n_rows, n_kv_heads * head_dim]
+  ActId k, v;  // [n_rows, n_kv_heads * head_dim], v may be clipped in place; kNoAct: none, n_kv_heads is 0
   uint32_t layer;
   uint32_t n_heads, n_kv_heads, head_dim;
   WeightId inv_freq = kNoWeight;  // vector [n_rot / 2], F32
@@ -147,14 +189,19 @@ struct RopeStoreOp {
   float rope_scale = 1.0f;
   WeightId q_norm = kNoWeight, k_norm = kNoWeight;  // vectors [head_dim]
   float norm_eps = 0;
+  bool norms_last = false;
+  float clip = 0.0f;
+  float temperature = 0.0f;
+  uint32_t temperature_step = 1, temperature_offset = 0;  // positions
 
   template <class Visitor>
   void visit(Visitor&& to) const {
     to.writes(q);
-    to.writes(k);
+    if (k != kNoAct) to.writes(k);
+    if (v != kNoAct && clip > 0) to.writes(v);
     to.reads(q);
-    to.reads(k);
-    to.reads(v);
+    if (k != kNoAct) to.reads(k);
+    if (v != kNoAct) to.reads(v);
     to.trait("n_heads", n_heads, 0u);
     to.trait("n_kv_heads", n_kv_heads, 0u);
     to.trait("head_dim", head_dim, 0u);
@@ -164,40 +211,129 @@ struct RopeStoreOp {
     to.vector("q_norm", q_norm);
     to.vector("k_norm", k_norm);
     to.trait("norm_eps", norm_eps, 0.0f);
+    to.trait("norms_last", norms_last, false);
+    to.trait("clip", clip, 0.0f);
+    to.trait("temperature", temperature, 0.0f);
+    to.trait("temperature_step", temperature_step, 1u);
+    to.trait("temperature_offset", temperature_offset, 0u);
   }
   bool operator==(const RopeStoreOp&) const = default;
 };
 
+// out[r, h] = in[r, h] . weight_h^T for each head h of a row: its own product. in and out have in_width and out_width
+// numbers a head; the product reads and writes the first of them.
+struct HeadLinearOp {
+  static constexpr const char* kName = "head_linear";
+
+  ActId out;        // [n_rows, n_heads * out_width]
+  ActId in;         // [n_rows, n_heads * in_width]
+  WeightId weight;  // a stack of n_heads matrices
+  uint32_t n_heads, in_width, out_width;
+  OpPlace place = {};
+
+  template <class Visitor>
+  void visit(Visitor&& v) const {
+    v.writes(out);
+    v.reads(in);
+    v.matrix("weight", weight);
+    v.trait("n_heads", n_heads, 0u);
+    v.trait("in_width", in_width, 0u);
+    v.trait("out_width", out_width, 0u);
+  }
+  bool operator==(const HeadLinearOp&) const = default;
+};
+
+// A row of `latent` is latent_dim numbers, of which the RMS norm is taken, and a key of n_rot that is rotated; both are
+// appended to the cache of `layer`, as one key without a value. The last n_rot numbers of each head of q are rotated
+// too, and become the last of that head of `query`. Rotations are as in RopeStoreOp.
+struct LatentStoreOp {
+  static constexpr const char* kName = "latent_store";
+
+  ActId query;   // [n_rows, n_heads * (latent_dim + n_rot)]
+  ActId q;       // [n_rows, n_heads * query_dim]
+  ActId latent;  // [n_rows, latent_dim + n_rot], in place
+  uint32_t layer;
+  uint32_t n_heads, query_dim, latent_dim, n_rot;
+  WeightId inv_freq = kNoWeight;  // vector [n_rot / 2], F32
+  float rope_scale = 1.0f;
+  WeightId norm = kNoWeight;  // vector [latent_dim]
+  float norm_eps = 0;
+
+  template <class Visitor>
+  void visit(Visitor&& v) const {
+    v.writes(query);
+    v.writes(latent);
+    v.reads(query);
+    v.reads(q);
+    v.reads(latent);
+    v.trait("n_heads", n_heads, 0u);
+    v.trait("query_dim", query_dim, 0u);
+    v.trait("latent_dim", latent_dim, 0u);
+    v.trait("n_rot", n_rot, 0u);
+    v.vector("inv_freq", inv_freq);
+    v.trait("rope_scale", rope_scale, 1.0f);
+    v.vector("norm", norm);
+    v.trait("norm_eps", norm_eps, 0.0f);
+  }
+  bool operator==(const LatentStoreOp&) const = default;
+};
+
 // Causal attention of q over the cached keys and values of each row's sequence:
-// s = scale * q.k; softcap * tanh(s / softcap) where softcap > 0; softmax over positions p with
-// p <= pos and (window == 0 or pos - p < window); out = sum of weights * v. Query head h reads KV head
-// h / (n_heads / n_kv_heads).
+// s = scale * q.k + slopes[h] * (p - pos) (where there are slopes: ALiBi); softcap * tanh(s / softcap) where softcap >
+// 0; softmax over positions p with p <= pos and (window == 0 or pos - p < window), and over sinks[h] where there are
+// sinks, which have no value; out = sum of weights * v. Query head h reads KV head h / (n_heads / n_kv_heads). Where
+// latent_dim > 0 the cache has keys alone, and the value of a key is its first latent_dim numbers.
 struct AttentionOp {
   static constexpr const char* kName = "attention";
 
-  ActId out, q;  // [n_rows, n_heads * head_dim]
+  ActId out;  // [n_rows, n_heads * value_dim()]
+  ActId q;    // [n_rows, n_heads * head_dim]
   uint32_t layer;
   uint32_t n_heads, n_kv_heads, head_dim;
   float scale;
   float softcap = 0.0f;
   uint32_t window = 0;
+  bool is_chunked = false;      // the window begins anew at each of its multiples
+  WeightId sinks = kNoWeight;   // vector [n_heads]
+  WeightId slopes = kNoWeight;  // vector [n_heads]
+  uint32_t latent_dim = 0;
+
+  constexpr uint32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
+  // The first position that a row at `pos` sees.
+  constexpr uint32_t first_seen(uint32_t pos) const {
+    if (window == 0) return 0;
+    if (is_chunked) return pos - pos % window;
+    return pos >= window ? pos + 1 - window : 0;
+  }
 
   template <class Visitor>
   void visit(Visitor&& v) const {
     v.writes(out);
     v.reads(q);
+    v.vector("sinks", sinks);
+    v.vector("slopes", slopes);
     v.trait("n_heads", n_heads, 0u);
     v.trait("n_kv_heads", n_kv_heads, 0u);
     v.trait("head_dim", head_dim, 0u);
     v.trait("scale", scale, 1.0f);
     v.trait("softcap", softcap, 0.0f);
     v.trait("window", window, 0u);
+    v.trait("is_chunked", is_chunked, false);
+    v.trait("latent_dim", latent_dim, 0u);
   }
   bool operator==(const AttentionOp&) const = default;
 };
 
-// Chooses n_used experts a row: p = softmax(logits) over all experts, the n_used largest (ties to the lowest index),
-// their weights divided by their sum where `renormalize`, then times `scale`.
+// What a router's logits become: their softmax over all experts, or the sigmoid of each.
+enum class RouteScore : uint8_t { kSoftmax, kSigmoid };
+const char* name_of(RouteScore score);
+// The chosen scores' sum is at least this where they are divided by it: sigmoids may all be near 0.
+inline constexpr float kLeastScoreSum = 0x1p-14f;
+
+// Chooses n_used experts a row: those with the largest score + bias (ties to the lowest index). Where there are
+// n_groups of experts, as many in each and side by side, they are chosen from the n_used_groups groups whose
+// n_group_best largest sum to the most (ties to the lowest index). Their weights are their scores (without bias),
+// divided by their sum where `renormalize`, then times `scale`.
 struct RouteOp {
   static constexpr const char* kName = "route";
 
@@ -207,7 +343,14 @@ struct RouteOp {
   uint32_t n_experts, n_used;
   bool renormalize;
   float scale = 1.0f;
+  RouteScore score = RouteScore::kSoftmax;
+  WeightId bias = kNoWeight;  // vector [n_experts]
+  uint32_t n_groups = 1, n_used_groups = 1;
+  uint32_t n_group_best = 1;  // 1 or 2
   OpPlace place = {};
+
+  // Scores are in the order of the logits, which then choose.
+  bool chooses_by_logits() const { return bias == kNoWeight && n_groups == 1; }
 
   template <class Visitor>
   void visit(Visitor&& v) const {
@@ -218,20 +361,29 @@ struct RouteOp {
     v.trait("n_used", n_used, 0u);
     v.trait("renormalize", renormalize, false);
     v.trait("scale", scale, 1.0f);
+    v.trait("score", score, RouteScore::kSoftmax);
+    v.vector("bias", bias);
+    v.trait("n_groups", n_groups, 1u);
+    v.trait("n_used_groups", n_used_groups, 1u);
+    v.trait("n_group_best", n_group_best, 1u);
   }
   bool operator==(const RouteOp&) const = default;
 };
 
-// out += sum over chosen experts e, in order of their rank, of weight_e * down_e . (activation(gate_e . in) * up_e .
-// in)
+// out += sum over chosen experts e, in order of their rank, of weight_e * (down_e . (activation(gate_e . in +
+// gate_bias_e) * (up_e . in + up_bias_e)) + down_bias_e). Where `weighs_input`, gate_e . in and up_e . in are
+// multiplied by weight_e instead, and the outputs are added as they are.
 struct ExpertsOp {
   static constexpr const char* kName = "experts";
 
   ActId out, in;  // [n_rows, d_model]
   ActId weights, ids;
-  WeightId gate, up, down;  // [n_experts] matrices each
-  uint32_t n_used, d_ff;    // experts of a token, and the width of one
+  WeightId gate, up, down;                              // [n_experts] matrices each
+  WeightId gate_bias = kNoWeight, up_bias = kNoWeight;  // vectors [n_experts, d_ff]
+  WeightId down_bias = kNoWeight;                       // vector [n_experts, d_model]
+  uint32_t n_used, d_ff;                                // experts of a token, and the width of one
   Activation activation = Activation::kSilu;
+  bool weighs_input = false;
   OpPlace place = {};
 
   template <class Visitor>
@@ -243,11 +395,162 @@ struct ExpertsOp {
     v.matrix("gate", gate);
     v.matrix("up", up);
     v.matrix("down", down);
+    v.vector("gate_bias", gate_bias);
+    v.vector("up_bias", up_bias);
+    v.vector("down_bias", down_bias);
     v.trait("n_used", n_used, 0u);
     v.trait("d_ff", d_ff, 0u);
     v.trait("activation", activation, Activation::kNone);
+    v.trait("weighs_input", weighs_input, false);
   }
   bool operator==(const ExpertsOp&) const = default;
+};
+
+// y = in * sigmoid(gate), or in * gate where `is_factor`; one gate a row, or one a column, those of `gate` from
+// gate_col on. out = y, or out += y where `accumulate`.
+struct GateOp {
+  static constexpr const char* kName = "gate";
+
+  ActId out, in;  // [n_rows, n_cols], may be the same
+  ActId gate;     // [n_rows, 1], or gate_col + n_cols columns or more
+  uint32_t gate_col = 0;
+  bool is_factor = false;
+  bool accumulate = false;
+  OpPlace place = {};
+
+  template <class Visitor>
+  void visit(Visitor&& v) const {
+    accumulate ? v.adds_to(out) : v.writes(out);
+    v.reads(in);
+    v.reads(gate);
+    v.trait("gate_col", gate_col, 0u);
+    v.trait("is_factor", is_factor, false);
+  }
+  bool operator==(const GateOp&) const = default;
+};
+
+// A convolution along each sequence, every column by itself: out[r] = activation(bias + the sum over i < n_taps of
+// weight[c, i] * in[r + 1 - n_taps + i]), where rows before a sequence's first are those of earlier steps, and zeros
+// before position 0. Part `part` of the layer's state is the last n_taps - 1 rows of `in`, F32 [n_taps - 1, n_cols],
+// the oldest first.
+struct ShortConvOp {
+  static constexpr const char* kName = "short_conv";
+
+  ActId out, in;  // [n_rows, n_cols]; not the same
+  uint32_t layer, part;
+  uint32_t n_taps;
+  WeightId weight;            // vector [n_cols, n_taps]
+  WeightId bias = kNoWeight;  // vector [n_cols]
+  Activation activation = Activation::kNone;
+
+  template <class Visitor>
+  void visit(Visitor&& v) const {
+    v.writes(out);
+    v.reads(in);
+    v.trait("part", part, 0u);
+    v.trait("n_taps", n_taps, 0u);
+    v.vector("weight", weight);
+    v.vector("bias", bias);
+    v.trait("activation", activation, Activation::kNone);
+  }
+  bool operator==(const ShortConvOp&) const = default;
+};
+
+// A selective state space (Mamba, Mamba 2) along each sequence. For each head h and each of its dimensions i, with
+// t = softplus(dt[r, h] + dt_bias[h]) and group g = h / (n_heads / n_groups), for each n < d_state:
+// s[h, i, n] = s[h, i, n] * exp(t * a[h, n]) + t * x[r, h, i] * b[r, g, n];
+// y[h, i] = the sum over n of s[h, i, n] * c[r, g, n], + d[h] * x[r, h, i]; out = y * silu(gate) (where there is one).
+// x, b and c begin at a column of their activations. Part `part` of the layer's state is s, F32
+// [n_heads, head_dim, d_state]; zeros before position 0. Rows are taken one after the other, so s and y have the same
+// bits however a sequence is cut into steps.
+struct StateScanOp {
+  static constexpr const char* kName = "state_scan";
+
+  ActId out;      // [n_rows, n_heads * head_dim]
+  ActId x, b, c;  // [n_rows, x_col + n_heads * head_dim or more], [n_rows, b_col + n_groups * d_state or more], ...
+  ActId dt;       // [n_rows, n_heads]
+  ActId gate = kNoAct;  // as out
+  uint32_t x_col = 0, b_col = 0, c_col = 0;
+  uint32_t layer, part;
+  uint32_t n_heads, head_dim, n_groups, d_state;
+  uint32_t a_cols = 1;  // d_state, or 1: the same for all n
+  WeightId a;           // vector [n_heads, a_cols]
+  WeightId d;           // vector [n_heads]
+  WeightId dt_bias;     // vector [n_heads]
+
+  template <class Visitor>
+  void visit(Visitor&& v) const {
+    v.writes(out);
+    v.reads(x);
+    if (b != x) v.reads(b);
+    if (c != b && c != x) v.reads(c);
+    v.reads(dt);
+    if (gate != kNoAct) v.reads(gate);
+    v.trait("x_col", x_col, 0u);
+    v.trait("b_col", b_col, 0u);
+    v.trait("c_col", c_col, 0u);
+    v.trait("part", part, 0u);
+    v.trait("n_heads", n_heads, 0u);
+    v.trait("head_dim", head_dim, 0u);
+    v.trait("n_groups", n_groups, 1u);
+    v.trait("d_state", d_state, 0u);
+    v.trait("a_cols", a_cols, 1u);
+    v.vector("a", a);
+    v.vector("d", d);
+    v.vector("dt_bias", dt_bias);
+  }
+  bool operator==(const StateScanOp&) const = default;
+};
+
+// A delta rule along each sequence (the gated delta net, Kimi's delta attention): a state that maps keys to values
+// forgets a share of what it holds, then of what it maps the row's key to, and learns the row's value instead. For each
+// head h of a key's dimensions j and a value's dimensions i, with kh = h % n_key_heads where `key_heads_in_turn`, else
+// h / (n_heads / n_key_heads):
+// d[j] = exp(a[h] * softplus(decay[r, h, j] + decay_bias[h, j])), where decay_cols == 1 the same for all j;
+// s[h, j, i] *= d[j]; u[i] = sigmoid(beta[r, h]) * (v[r, h, i] - the sum over j of s[h, j, i] * k[r, kh, j]);
+// s[h, j, i] += k[r, kh, j] * u[i]; out[r, h, i] = the sum over j of s[h, j, i] * q[r, kh, j].
+// q, k and v begin at a column of their activations; decay and beta become d and the sigmoid in place. Part `part` of
+// the layer's state is s, F32 [n_heads, key_dim * value_dim] in an order of the backend's; zeros before position 0.
+// Rows are taken one after the other, so s and out have the same bits however a sequence is cut into steps.
+struct DeltaRuleOp {
+  static constexpr const char* kName = "delta_rule";
+
+  ActId out;      // [n_rows, n_heads * value_dim]
+  ActId q, k, v;  // [n_rows, q_col + n_key_heads * key_dim or more], ..., [n_rows, v_col + n_heads * value_dim or more]
+  ActId decay;    // [n_rows, n_heads * decay_cols]
+  ActId beta;     // [n_rows, n_heads]
+  uint32_t q_col = 0, k_col = 0, v_col = 0;
+  uint32_t layer, part;
+  uint32_t n_heads, n_key_heads, key_dim, value_dim;
+  uint32_t decay_cols = 1;  // key_dim, or 1
+  bool key_heads_in_turn = false;
+  WeightId a;           // vector [n_heads]
+  WeightId decay_bias;  // vector [n_heads * decay_cols]
+
+  template <class Visitor>
+  void visit(Visitor&& to) const {
+    to.writes(out);
+    to.writes(decay);
+    to.writes(beta);
+    to.reads(q);
+    if (k != q) to.reads(k);
+    if (v != k && v != q) to.reads(v);
+    to.reads(decay);
+    to.reads(beta);
+    to.trait("q_col", q_col, 0u);
+    to.trait("k_col", k_col, 0u);
+    to.trait("v_col", v_col, 0u);
+    to.trait("part", part, 0u);
+    to.trait("n_heads", n_heads, 0u);
+    to.trait("n_key_heads", n_key_heads, 0u);
+    to.trait("key_dim", key_dim, 0u);
+    to.trait("value_dim", value_dim, 0u);
+    to.trait("decay_cols", decay_cols, 1u);
+    to.trait("key_heads_in_turn", key_heads_in_turn, false);
+    to.vector("a", a);
+    to.vector("decay_bias", decay_bias);
+  }
+  bool operator==(const DeltaRuleOp&) const = default;
 };
 
 // out[i] = in[logit_rows[i]]
@@ -278,8 +581,8 @@ struct ChooseOp {
   bool operator==(const ChooseOp&) const = default;
 };
 
-using Op = std::variant<EmbedOp, NormOp, LinearOp, GatedLinearOp, RopeStoreOp, AttentionOp, RouteOp, ExpertsOp,
-                        SelectRowsOp, ChooseOp>;
+using Op = std::variant<EmbedOp, NormOp, LinearOp, GatedLinearOp, RopeStoreOp, HeadLinearOp, LatentStoreOp, AttentionOp,
+                        RouteOp, ExpertsOp, GateOp, SelectRowsOp, ChooseOp, ShortConvOp, StateScanOp, DeltaRuleOp>;
 // In the order of Op.
 enum class OpKind : uint8_t {
   kEmbed,
@@ -287,15 +590,21 @@ enum class OpKind : uint8_t {
   kLinear,
   kGatedLinear,
   kRopeStore,
+  kHeadLinear,
+  kLatentStore,
   kAttention,
   kRoute,
   kExperts,
+  kGate,
   kSelectRows,
-  kChoose
+  kChoose,
+  kShortConv,
+  kStateScan,
+  kDeltaRule
 };
 inline constexpr size_t kOpKinds = std::variant_size_v<Op>;
 inline constexpr size_t kOpRoles = static_cast<size_t>(OpRole::kFinal) + 1;
-static_assert(static_cast<size_t>(OpKind::kChoose) + 1 == kOpKinds);
+static_assert(static_cast<size_t>(OpKind::kDeltaRule) + 1 == kOpKinds);
 
 inline OpKind kind_of(const Op& op) {
   return static_cast<OpKind>(op.index());

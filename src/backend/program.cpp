@@ -5,32 +5,6 @@
 namespace realizar {
 namespace {
 
-const char* to_string(NormKind kind) {
-  return kind == NormKind::kRms ? "rms" : "layer";
-}
-
-const char* to_string(Rows rows) {
-  return rows == Rows::kAll ? "rows" : "logit rows";
-}
-
-const char* to_string(Activation activation) {
-  switch (activation) {
-    case Activation::kNone:
-      return "none";
-    case Activation::kSilu:
-      return "silu";
-    case Activation::kGelu:
-      return "gelu";
-    case Activation::kGeluErf:
-      return "gelu_erf";
-    case Activation::kRelu:
-      return "relu";
-    case Activation::kReluSquared:
-      return "relu_squared";
-  }
-  return "unknown";
-}
-
 // Collects an operation's fields as text: what it gives, and what it is given.
 class Printer {
  public:
@@ -52,7 +26,7 @@ class Printer {
   void trait(const char* name, const Value& value, const Value& otherwise) {
     if (value == otherwise) return;
     if constexpr (std::is_enum_v<Value>) {
-      append(given_, fmt::format("{}={}", name, to_string(value)));
+      append(given_, fmt::format("{}={}", name, realizar::name_of(value)));
     } else if constexpr (std::is_same_v<Value, float>) {
       append(given_, fmt::format("{}={:g}", name, value));
     } else {
@@ -83,7 +57,7 @@ class Printer {
 std::string to_string(const Program& program, const NameWeight& name_weight) {
   std::string text;
   for (const ActShape& act : program.activations) {
-    text += fmt::format("{} [{}, {}]\n", act.name, to_string(act.rows), act.n_cols);
+    text += fmt::format("{} [{}, {}]\n", act.name, name_of(act.rows), act.n_cols);
   }
   for (const Op& op : program.ops) {
     Printer printer(program, name_weight);

@@ -31,7 +31,7 @@ class SourceRows {
     if (source_.transposed && (type.layout != Layout::kPlain || type.id == TypeId::kF8_E4M3)) {
       return unsupported("a transposed matrix of type " + std::string(type.name), std::string(source_.name));
     }
-    const size_t n_scales = size_t{source_.n_mats} * source_.n_rows * f8_n_scales(source_.n_cols);
+    const size_t n_scales = size_t{source_.n_mats} * source_.n_rows * n_row_scales(source_.type, source_.n_cols);
     if (!source_.scales.empty() && source_.scales.size() != n_scales) {
       return invalid_argument("a matrix that wants " + std::to_string(n_scales) + " scales was given " +
                                   std::to_string(source_.scales.size()),
@@ -48,10 +48,11 @@ class SourceRows {
   }
 
   const std::byte* row(uint32_t mat, uint32_t r) const { return stored(size_t{mat} * source_.n_rows + place_of(r)); }
-  // [f8_n_scales(n_cols)], of the same row; null: all 1.
+  // [n_row_scales(type, n_cols)], of the same row; null: all 1.
   const float* scales(uint32_t mat, uint32_t r) const {
     if (source_.scales.empty()) return nullptr;
-    return source_.scales.data() + (size_t{mat} * source_.n_rows + place_of(r)) * f8_n_scales(source_.n_cols);
+    const size_t n = n_row_scales(source_.type, source_.n_cols);
+    return source_.scales.data() + (size_t{mat} * source_.n_rows + place_of(r)) * n;
   }
   size_t stored_row_bytes() const { return row_bytes_; }
   // The element at (r, c) of a transposed source.

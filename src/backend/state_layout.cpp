@@ -1,8 +1,11 @@
 #include "backend/state_layout.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
+
+#include "base/try.h"
 
 namespace realizar {
 
@@ -12,6 +15,15 @@ CacheLayout::CacheLayout(const KvLayout& alike)
       n_blocks(alike.n_blocks),
       type(alike.type) {}
 
+size_t state_bytes(std::span<const StateLayout> layers) {
+  size_t n_bytes = 0;
+  for (const StateLayout& layer : layers) {
+    const auto* own = std::get_if<Recurrent>(&layer);
+    if (own != nullptr) n_bytes = std::accumulate(own->part_bytes.begin(), own->part_bytes.end(), n_bytes);
+  }
+  return n_bytes;
+}
+
 Result<Paged> paged(const CacheLayout& layout, uint32_t layer) {
   const auto* own = std::get_if<Paged>(&layout.layers[layer]);
   if (own != nullptr) return *own;
@@ -19,23 +31,29 @@ Result<Paged> paged(const CacheLayout& layout, uint32_t layer) {
                      "layers");
 }
 
+// Layers that keep a state keep no keys.
 Result<KvLayout> alike(const CacheLayout& layout) {
   KvLayout all{.n_layers = static_cast<uint32_t>(layout.layers.size()),
                .block_tokens = layout.block_tokens,
                .n_blocks = layout.n_blocks,
                .type = layout.type,
                .n_groups = static_cast<uint32_t>(group_layers(layout.layers).windows.size())};
+  const Paged* first = nullptr;
   for (uint32_t layer = 0; layer < all.n_layers; ++layer) {
-    RZ_TRY(const Paged own, paged(layout, layer));
-    if (layer == 0) {
-      all.n_kv_heads = own.n_kv_heads;
-      all.head_dim = own.k_dim;
+    const auto* own = std::get_if<Paged>(&layout.layers[layer]);
+    if (own == nullptr) continue;
+    if (first == nullptr) {
+      first = own;
+      all.n_kv_heads = own->n_kv_heads;
+      all.head_dim = own->k_dim;
     }
-    if (own.n_kv_heads == all.n_kv_heads && own.k_dim == all.head_dim && own.v_dim == all.head_dim) continue;
-    return unsupported("this backend keeps " + std::to_string(all.n_kv_heads) + " keys and values of " +
-                           std::to_string(all.head_dim) + " numbers a position in every layer; layer " +
-                           std::to_string(layer) + " keeps " + std::to_string(own.n_kv_heads) + " of " +
-                           std::to_string(own.k_dim) + " and " + std::to_string(own.v_dim),
+    const uint32_t v_dim = first->v_dim == 0 ? 0 : first->k_dim;
+    if (own->n_kv_heads == all.n_kv_heads && own->k_dim == all.head_dim && own->v_dim == v_dim) continue;
+    return unsupported("this backend keeps " + std::to_string(all.n_kv_heads) + " keys of " +
+                           std::to_string(all.head_dim) + " numbers a position in every layer, and values of " +
+                           std::to_string(v_dim) + "; layer " + std::to_string(layer) + " keeps " +
+                           std::to_string(own->n_kv_heads) + " of " + std::to_string(own->k_dim) + " and " +
+                           std::to_string(own->v_dim),
                        "layers");
   }
   return all;
@@ -98,6 +116,7 @@ Result<CachePlanes> CachePlanes::create(uint32_t n_blocks, LayerGroups groups, s
   planes.n_blocks_ = n_blocks;
   planes.planes_.resize(groups.n_slots);
   for (size_t layer = 0; layer < layer_bytes.size(); ++layer) {
+    if (layer_bytes[layer] == 0) continue;
     size_t& part_bytes = planes.planes_[groups.places[layer].slot].part_bytes;
     part_bytes = std::max(part_bytes, layer_bytes[layer]);
   }

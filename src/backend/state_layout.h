@@ -33,7 +33,7 @@ struct Recurrent {
 
 using StateLayout = std::variant<Paged, Recurrent>;
 
-enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0, kF8 };
+enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0, kF8, kQ4_0 };
 
 // A cache whose layers are all alike.
 struct KvLayout {
@@ -54,7 +54,11 @@ struct CacheLayout {
   uint32_t block_tokens = 32;  // positions a block
   uint32_t n_blocks = 0;
   KvType type = KvType::kF16;  // of keys and values
+  uint32_t n_states = 0;       // slots for the states of recurrent layers
 };
+
+// Bytes of one sequence's states of all layers.
+size_t state_bytes(std::span<const StateLayout> layers);
 
 // The layout of a cache whose layers are all alike but for their windows. Errors: Unsupported.
 Result<KvLayout> alike(const CacheLayout& layout);
@@ -80,7 +84,7 @@ LayerGroups group_layers(std::span<const StateLayout> layers);
 class CachePlanes {
  public:
   CachePlanes() = default;
-  // layer_bytes: of a layer's part of a block, [n_layers]. Errors: ResourceExhausted.
+  // layer_bytes: of a layer's part of a block, [n_layers]; 0 of a recurrent one. Errors: ResourceExhausted.
   static Result<CachePlanes> create(uint32_t n_blocks, LayerGroups groups, std::span<const size_t> layer_bytes);
 
   size_t bytes() const { return n_blocks_ * block_bytes_; }

@@ -108,8 +108,13 @@ TEST(CacheLayout, LayersOfSeveralWidthsAreNotAlike) {
   ASSERT_FALSE(all.ok());
   EXPECT_EQ(all.error().code, ErrorCode::kUnsupported);
   EXPECT_NE(all.error().message.find("layer 1"), std::string::npos);
-  layout.layers[0] = Recurrent{{64}};
-  EXPECT_FALSE(paged(layout, 0).ok());
+  layout.layers[1] = Recurrent{{64}};
+  EXPECT_EQ(alike(layout)->head_dim, 64u) << "layers with a state keep no keys";
+  EXPECT_FALSE(paged(layout, 1).ok());
+  layout.layers = {Paged{1, 48, 0, 0}, Paged{1, 48, 0, 0}};
+  EXPECT_EQ(alike(layout)->head_dim, 48u) << "keys alone";
+  layout.layers[1] = Paged{1, 48, 48, 0};
+  EXPECT_FALSE(alike(layout).ok());
 }
 
 }  // namespace

@@ -32,11 +32,17 @@ class BlockTables {
   uint32_t stride_ = 0;
 };
 
+// A slot for the states of all recurrent layers of one sequence.
+enum class StateId : uint32_t {};
+
 struct BatchSequence {
   uint32_t first_row;  // its rows are [first_row, first_row + n_rows)
   uint32_t n_rows;
   Pos first_pos;             // position of first_row; the cache holds what its rows see before it already
   BlockTables block_tables;  // cover positions [0, first_pos + n_rows)
+  // Recurrent layers begin with the states in the one slot, or at position 0 with zeros, and leave those after the
+  // last row in the other; both may be the same.
+  StateId state_from{}, state_to{};
 };
 
 // A token of the text so far, and how often it was seen there.

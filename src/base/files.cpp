@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/try.h"
+
 namespace realizar {
 namespace {
 

@@ -44,7 +44,7 @@ struct OpenFile {
   FileVersion version;
 };
 
-// For reading. Errors: NotFound, InvalidArgument (not a regular file, or the system's reason).
+// Opens a file to read it. Errors: NotFound, InvalidArgument (not a regular file, or the system's reason).
 Result<OpenFile> open_regular_file(const std::filesystem::path& path);
 
 // Nothing where no file can be seen at the path.
@@ -65,9 +65,9 @@ enum class Readers {
   kOwnerAlone,      // mode 0600, whatever is there
 };
 
-// A file that is there whole or not at all: it is written beside its place and takes it on commit. What is there and is
-// not a regular file (a pipe, /dev/null) is written to directly; a file for its owner alone takes the place of such
-// too.
+// A file that is there whole or not at all: it is written under another name in the same folder, and takes its own name
+// on commit. Where that name belongs to something that is not a regular file (a pipe, /dev/null), the bytes go there
+// directly, unless the file is for its owner alone, which replaces it.
 class NewFile {
  public:
   // Errors: InvalidArgument (the system's reason; a FIFO that nobody reads).

@@ -32,7 +32,8 @@ GuardedMap* guard_of(uintptr_t address) {
   return nullptr;
 }
 
-// By the system call itself: ThreadSanitizer takes mmap for a write to the page, which other threads read meanwhile.
+// Makes the system call itself, since ThreadSanitizer takes mmap for a write to the page, which other threads read
+// meanwhile.
 bool put_zeros_at(uintptr_t address) {
   const uintptr_t page = address / page_bytes * page_bytes;
   return ::syscall(SYS_mmap, page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != -1;

@@ -19,9 +19,9 @@ struct GuardedMap {
   GuardedMap* next = nullptr;  // fixed once it can be found
 };
 
-// From here on, faults in [data, data + n_bytes) are survived. The first call installs the handler.
+// Lets the process survive faults in [data, data + n_bytes). The first call installs the handler.
 GuardedMap* guard_map(const std::byte* data, size_t n_bytes);
-// Before the map is unmapped.
+// Must be called before the map is unmapped.
 void release_guard(GuardedMap* guard);
 
 }  // namespace realizar

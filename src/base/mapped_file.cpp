@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/map_faults.h"
+#include "base/try.h"
 
 namespace realizar {
 

@@ -13,8 +13,8 @@ namespace realizar {
 // the result is empty where that folder is missing.
 std::vector<cpu_set_t> memory_nodes(const cpu_set_t& usable, const std::string& folder = "/sys/devices/system/node");
 
-// For each of n_threads members the processors of one node: neighbours share one, and nodes get as many members as they
-// have processors, in proportion. Empty where there are fewer than two nodes: the system then places threads well.
+// Gives each of n_threads members the processors of one node: neighbours share one, and nodes get as many members as
+// they have processors, in proportion. Empty where there are fewer than two nodes: the system then places threads well.
 std::vector<cpu_set_t> place_members(const std::vector<cpu_set_t>& nodes, uint32_t n_threads);
 
 }  // namespace realizar

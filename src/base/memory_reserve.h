@@ -4,8 +4,8 @@
 
 namespace realizar {
 
-// From now on, for the whole process: where no memory is left, std::bad_alloc is thrown as ever, but what is allocated
-// while an exception is on its way takes from the reserve. Only addresses are kept until then, no pages.
+// Keeps a reserve for the whole process. Where no memory is left, std::bad_alloc is thrown as ever, but what is
+// allocated while an exception is on its way takes from the reserve. Only addresses are kept until then, no pages.
 void keep_memory_reserve();
 
 // Keeps back again what was taken, as far as there is memory.

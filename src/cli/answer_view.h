@@ -17,7 +17,7 @@ class AnswerView {
     bool spells_controls = false;  // control characters are spelled out, as for a terminal, which would obey them
     uint32_t n_columns = 0;        // where lines are broken; 0: never
   };
-  // For standard output as it is.
+  // The options that suit standard output: a terminal of some width, or a file.
   static Options for_stdout(bool hides_reasoning);
 
   explicit AnswerView(const Options& options) : options_(options), wrap_(options.n_columns) {}

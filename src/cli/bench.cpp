@@ -13,6 +13,7 @@
 #include "backend/cuda/device/peaks.h"
 #include "backend/cuda/device/runtime.h"
 #include "base/cpu_features.h"
+#include "base/try.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -52,7 +53,7 @@ struct BenchResult {
   Spread prefill, decode;      // tokens/s, of all sequences
   double prefill_gflops = 0;   // at the median
   double decode_gb_per_s = 0;  // at the median
-  Peaks peaks;
+  cpu::Peaks peaks;
   bool is_gpu = false;
 };
 
@@ -133,17 +134,17 @@ Work traced_work(const LanguageModel& model) {
   return work;
 }
 
-// Of the GPU: what it copies, and its bf16 products, also where a model's are of int8. Several take turns: the first
-// stands for all.
-Result<Peaks> gpu_peaks(const LoadOptions& options) {
+// Measures how fast the GPU copies, and its bf16 products, also where a model's products are of int8. Several GPUs take
+// turns, so the first stands for all.
+Result<cpu::Peaks> gpu_peaks(const LoadOptions& options) {
   RZ_TRY(const auto device, cuda::open_device(options.gpu.devices.empty() ? 0 : options.gpu.devices.front()));
   RZ_TRY(const auto peaks, cuda::measure_peaks(*device));
-  return Peaks{peaks.copy_gb_per_s, 0, peaks.bf16_gflop_per_s, 0};
+  return cpu::Peaks{peaks.copy_gb_per_s, 0, peaks.bf16_gflop_per_s, 0};
 }
 
-Result<Peaks> peaks_of(const LanguageModel& model, const LoadOptions& options, uint32_t n_threads) {
+Result<cpu::Peaks> peaks_of(const LanguageModel& model, const LoadOptions& options, uint32_t n_threads) {
   if (model.info().backend.starts_with("cuda")) return gpu_peaks(options);
-  return measure_peaks(n_threads);
+  return cpu::measure_peaks(n_threads);
 }
 
 Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32_t n_seqs) {
@@ -233,9 +234,9 @@ std::string result_text(const BenchResult& r) {
 
 bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
   const bool is_gpu = args.load.options.backend == BackendChoice::kCuda;
-  const auto measured = is_gpu ? gpu_peaks(args.load.options) : Result<Peaks>(measure_peaks(n_threads));
+  const auto measured = is_gpu ? gpu_peaks(args.load.options) : Result<cpu::Peaks>(cpu::measure_peaks(n_threads));
   if (!measured.ok()) return fail(measured.error()), false;
-  const Peaks& p = *measured;
+  const cpu::Peaks& p = *measured;
   if (args.json) {
     return print_line(nlohmann::ordered_json{{"threads", n_threads},
                                              {"read_gb_s", p.read_gb_per_s},

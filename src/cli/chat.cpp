@@ -16,6 +16,7 @@
 #include "base/caught.h"
 #include "base/files.h"
 #include "base/printable.h"
+#include "base/try.h"
 #include "cli/chat_settings.h"
 #include "cli/command.h"
 #include "cli/conversation.h"

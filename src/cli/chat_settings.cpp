@@ -5,6 +5,7 @@
 #include <charconv>
 #include <sstream>
 
+#include "base/try.h"
 #include "sampling/parameters.h"
 #include "sampling/sampler.h"
 

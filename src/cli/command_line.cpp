@@ -7,6 +7,7 @@
 #include "backend/cuda/device/runtime.h"
 #include "base/files.h"
 #include "base/suggest.h"
+#include "base/try.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/foreign_words.h"
@@ -36,7 +37,7 @@ int wrong_usage(const std::string& message, const std::string& command) {
   return kUsage;
 }
 
-// Among the words before "--".
+// Looks among the words before "--".
 bool has_word(const std::vector<std::string>& words, std::initializer_list<std::string_view> wanted) {
   const auto end = std::find(words.begin(), words.end(), "--");
   return std::find_first_of(words.begin(), end, wanted.begin(), wanted.end()) != end;

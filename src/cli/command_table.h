@@ -59,7 +59,7 @@ struct CommandRow {
   std::function<std::string()> complaint;  // what is wrong with the options together; empty: nothing
 
   OptionRow* find(std::string_view option_name);
-  // Of a positional as well.
+  // Finds positionals by their name too.
   OptionRow* find_main(std::string_view main_name);
   std::string summary() const;
 };

@@ -99,7 +99,7 @@ std::vector<Candidate> values(const OptionRow& row, std::string_view beginning) 
   return found;
 }
 
-// The first positional that has room beside the words that stand there already.
+// The values of the first positional that takes more words than the n_words that are there.
 std::vector<Candidate> positionals(const CommandRow& command, size_t n_words, std::string_view beginning) {
   for (const OptionRow& row : command.options) {
     if (row.positional_name().empty()) continue;
@@ -124,7 +124,7 @@ std::vector<std::string> joined_by_sign(std::span<const std::string> words) {
   return joined;
 }
 
-// Of a command's words, the last of which is to be completed.
+// The words after a command's name, the last of which is to be completed.
 class CommandWords {
  public:
   CommandWords(CommandRow& command, CommandRow& common, std::span<const std::string> words, bool has_gpu)

@@ -18,7 +18,7 @@ struct Candidate {
   std::string word, help;
 };
 
-// For the last of `words`, which are those after the program's name; what stands there of it already is its beginning.
+// What the last of `words` may become. `words`: those after the program's name; the last may be empty or begun.
 // `has_gpu`: whether the program can use GPUs at all.
 std::vector<Candidate> complete(CommandTable& table, std::span<const std::string> words, bool has_gpu);
 

@@ -9,6 +9,7 @@
 
 #include "base/printable.h"
 #include "base/suggest.h"
+#include "base/try.h"
 #include "cli/foreign_words.h"
 
 namespace realizar::cli {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/try.h"
+
 namespace realizar::cli {
 namespace {
 

@@ -18,7 +18,7 @@ class Conversation {
   void clear();
 
   void ask(std::string_view question);
-  // `reasoning` is kept beside the answer; the template decides whether a later prompt has it.
+  // `reasoning` is kept with the answer; the template decides whether a later prompt has it.
   void answer(std::string_view text, std::string_view reasoning);
   // Takes the last question back, with its answer if it has one, and gives it; empty where there is none.
   std::string take_back();

@@ -28,8 +28,8 @@ std::string gpu_line(size_t idx, const cuda::DeviceInfo& info) {
 
 std::string cpu_text() {
   std::vector<std::string> levels;
-  for (const CpuIsa isa : kCpuIsas) {
-    if (kernels_for(isa) != nullptr) levels.emplace_back(to_string(isa));
+  for (const cpu::CpuIsa isa : cpu::kCpuIsas) {
+    if (cpu::kernels_for(isa) != nullptr) levels.emplace_back(to_string(isa));
   }
   const HostMemory memory = host_memory();
   const uint32_t n_cores = n_usable_cores();

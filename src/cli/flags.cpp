@@ -114,6 +114,18 @@ Option Flags::flag(const std::string& names, bool& value, const std::string& hel
   return Option(&row);
 }
 
+Option Flags::flag_off(const std::string& names, bool& value, const std::string& help) {
+  OptionRow& row = add(names, help);
+  row.read = [&value](const std::string& text) {
+    bool is_off = false;
+    std::string wrong = read_value(text, is_off);
+    if (wrong.empty()) value = !is_off;
+    return wrong;
+  };
+  row.values = [&value] { return value_texts(!value); };
+  return Option(&row);
+}
+
 Flags Flags::group(const std::string& title) const {
   Flags group = *this;
   group.group_ = title;

@@ -12,7 +12,7 @@
 
 namespace realizar::cli {
 
-// What is said of an option beside its name and help.
+// What an option has besides its name and help.
 class Option {
  public:
   explicit Option(OptionRow* row) : row_(row) {}
@@ -62,9 +62,11 @@ class Flags {
     return Option(&row);
   }
   Option flag(const std::string& names, bool& value, const std::string& help);
+  // A flag that makes the value false: "--no-...".
+  Option flag_off(const std::string& names, bool& value, const std::string& help);
 
   Flags group(const std::string& title) const;
-  // Of its options --help shows only those that are common(); --help-all shows all.
+  // --help shows only those of the group's options that are common(); --help-all shows all.
   Flags advanced() const;
   // Options that mean something on a GPU alone; a program built without CUDA does not show them.
   Flags for_gpu() const;

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/try.h"
 #include "cli/answer_view.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"

@@ -33,7 +33,7 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
 
 // How an answer ended and its statistics, as JSON events tell them.
 nlohmann::ordered_json ending_json(const TextGeneration& generation);
-// On one line; bytes that are not UTF-8 become U+FFFD.
+// The JSON on one line; bytes that are not UTF-8 become U+FFFD.
 std::string dump(const nlohmann::ordered_json& json);
 
 // Milliseconds before the engine saw the request.

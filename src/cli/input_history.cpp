@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "base/try.h"
 #include "cli/user_folders.h"
 
 namespace realizar::cli {
@@ -76,7 +77,7 @@ Status append_history(const fs::path& path, std::string_view entry) {
     return invalid_argument("cannot keep the history in " + path.string() + ": it is not a regular file", "history");
   }
   if ((info.st_mode & 077) != 0 && ::fchmod(file.get(), 0600) != 0) return cannot_keep(path);
-  // In one write, so that the lines of two chats at once do not mix.
+  // One write, so that the lines of two chats at once do not mix.
   const std::string line = line_of(entry);
   if (::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) return cannot_keep(path);
   return {};

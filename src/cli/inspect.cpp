@@ -13,12 +13,14 @@
 #include "cli/model_report.h"
 #include "cli/output.h"
 #include "formats/model_file.h"
+#include "realizar/options.h"
 
 namespace realizar::cli {
 namespace {
 
 struct InspectArgs {
   std::string model;
+  CacheType kv_type = CacheType::kF16;
   bool tensors = false, metadata = false, json = false;
 };
 
@@ -51,19 +53,28 @@ Json scalar_json(const MetaValue& value) {
 }
 
 Json config_json(const ModelConfig& c) {
-  const AttentionConfig& attention = attention_of(c);
-  return {{"arch", c.arch},
-          {"n_layers", c.n_layers},
-          {"d_model", c.d_model},
-          {"n_heads", attention.n_heads},
-          {"n_kv_heads", attention.n_kv_heads},
-          {"head_dim", attention.head_dim},
-          {"d_ff", c.d_ff},
-          {"n_vocab", c.n_vocab},
-          {"n_ctx_train", c.n_ctx_train}};
+  const HeadSizes heads = heads_of(c);
+  return {{"arch", c.arch},           {"n_layers", c.n_layers},         {"d_model", c.d_model},
+          {"n_heads", heads.n_heads}, {"n_kv_heads", heads.n_kv_heads}, {"head_dim", heads.key_dim},
+          {"d_ff", c.d_ff},           {"n_vocab", c.n_vocab},           {"n_ctx_train", c.n_ctx_train}};
 }
 
-Json file_json(const ModelFile& file, const ModelReport& report, bool with_tensors) {
+Json contexts_json(const ModelReport& report) {
+  Json list = Json::array();
+  for (const ContextMemory& context : report.contexts) {
+    list.push_back({{"n_ctx", context.n_ctx},
+                    {"kv_bytes", context.kv_bytes},
+                    {"total_bytes", report.weight_bytes + context.kv_bytes}});
+  }
+  return list;
+}
+
+Json gpu_json(const GpuReport& gpu) {
+  if (!gpu.refusal.empty()) return {{"refusal", gpu.refusal}};
+  return {{"n_gpus", gpu.n_gpus}, {"n_layers", gpu.n_layers}};
+}
+
+Json file_json(const ModelFile& file, const ModelReport& report, CacheType kv_type, bool with_tensors) {
   Json json{{"path", file.path().string()},
             {"name", report.name},
             {"runs_here", report.refusal.empty()},
@@ -76,14 +87,19 @@ Json file_json(const ModelFile& file, const ModelReport& report, bool with_tenso
             {"weight_bytes", report.weight_bytes},
             {"available_bytes", report.available_bytes},
             {"chat_template", report.has_template},
-            {"tools", report.has_tools},
+            {"tools", !report.tool_format.empty()},
             {"reasoning", report.has_reasoning}};
+  if (!report.tool_format.empty()) json["tool_format"] = report.tool_format;
   if (!report.refusal.empty()) json["refusal"] = report.refusal;
   if (!report.licence.empty()) json["license"] = report.licence;
+  if (!report.notes.empty()) json["notes"] = report.notes;
   for (const auto& [type, count] : tensors_by_type(file)) json["types"][std::string(type)] = count;
   if (report.config) {
     json["n_ctx_default"] = report.n_ctx;
+    json["kv_type"] = option_name(kv_type);
     json["kv_bytes"] = report.kv_bytes;
+    json["contexts"] = contexts_json(report);
+    json["gpu"] = gpu_json(report.gpu);
     json["config"] = config_json(*report.config);
   }
   for (const auto& [key, value] : file.metadata().entries()) json["metadata"][key] = scalar_json(value);
@@ -92,7 +108,7 @@ Json file_json(const ModelFile& file, const ModelReport& report, bool with_tenso
     json["tensors"].push_back({{"name", tensor.name},
                                {"type", traits(tensor.type).name},
                                {"shape", tensor.shape},
-                               {"bytes", tensor.data.size()}});
+                               {"bytes", tensor.n_bytes()}});
   }
   return json;
 }
@@ -111,7 +127,7 @@ std::string tensors_text(const ModelFile& file) {
   std::string text = fmt::format("\ntensors: {}\n", fmt::join(types, ", "));
   for (const TensorInfo& tensor : file.tensors()) {
     text += fmt::format("{:<48} {:<8} {:<24} {:>12}\n", printable(tensor.name), traits(tensor.type).name,
-                        shape_text(tensor), tensor.data.size());
+                        shape_text(tensor), tensor.n_bytes());
   }
   return text;
 }
@@ -125,11 +141,11 @@ std::string file_text(const ModelFile& file, const ModelReport& report, const In
 int inspect(const InspectArgs& args) {
   auto file = ModelFile::open(args.model);
   if (!file.ok()) return fail(file.error());
-  const ModelReport report = report_on(*file);
-  const std::string text =
-      args.json
-          ? file_json(*file, report, args.tensors).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n'
-          : file_text(*file, report, args);
+  const ModelReport report = report_on(*file, static_cast<KvType>(args.kv_type));
+  const std::string text = args.json ? file_json(*file, report, args.kv_type, args.tensors)
+                                               .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                                           '\n'
+                                     : file_text(*file, report, args);
   if (const Status status = file->check(); !status.ok()) return fail(status.error());
   return print_model_text(text) ? kOk : kFailure;
 }
@@ -146,6 +162,9 @@ void add_inspect(CommandLine& line) {
               "Model: a .gguf file, a folder with one, a Hugging Face folder or a .safetensors file")
       .required()
       .file();
+  flags.option("--kv-type", args->kv_type, "Element type of the KV cache whose memory is shown")
+      .shown_as("TYPE")
+      .with_default();
   flags.flag("--tensors", args->tensors, "List every tensor");
   flags.flag("--metadata", args->metadata, "List the metadata, and the dimensions of the model");
   flags.flag("--json", args->json, "Print JSON");

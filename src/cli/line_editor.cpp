@@ -185,7 +185,7 @@ LineEditor::LineEditor(int terminal_fd, const std::vector<std::string>& history)
   // Ctrl-C must not take what is being written, or typed ahead, with it.
   for (const char* mode : {"-d", "-x"}) el_set(impl.editor, EL_SETTY, mode, "+noflsh", nullptr);
   for (const std::string& line : history) remember(line);
-  // As long as the chat lasts, so that a paste during an answer is marked too.
+  // Pastes are marked as long as the chat lasts, so that one during an answer is marked too.
   if (impl.marks_pastes) write_terminal(impl.terminal, kMarkPastes);
 }
 

@@ -20,7 +20,7 @@ class LineEditor {
   // line breaks. Ctrl-C gives kInterrupted, end of input kEnd. Bytes are those that were typed: UTF-8 where the locale
   // is.
   LineStatus read(const std::string& prompt, std::string& line);
-  // From then on the arrow keys bring it back.
+  // The arrow keys bring the line back from then on.
   void remember(const std::string& line);
 
   struct Impl;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "base/try.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"

@@ -111,7 +111,7 @@ constexpr std::string_view kFiles = R"(.SH FILES
 The bundled model, found from the folder of the program.
 .TP
 .I config.json, tokenizer.json, tokenizer.model, tokenizer_config.json, generation_config.json, chat_template.jinja
-Read beside SafeTensors weights; config.json and one of the tokenizers must be there.
+Read from the folder of SafeTensors weights; config.json and one of the tokenizers must be there.
 .TP
 .I FILE of \-\-config
 One "name = value" a line, as

@@ -8,14 +8,18 @@
 #include <utility>
 #include <vector>
 
+#include "api/memory_needs.h"
 #include "api/text_assets.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/kernel_choice.h"
-#include "backend/kv_types.h"
+#include "backend/cuda/compile/bounds.h"
+#include "backend/cuda/device/runtime.h"
 #include "base/amounts.h"
 #include "base/machine.h"
 #include "base/printable.h"
-#include "model/model.h"
+#include "engine/engine.h"
+#include "model/config_reader.h"
+#include "model/forward.h"
 #include "text/output/output_format.h"
 
 namespace realizar::cli {
@@ -23,19 +27,18 @@ namespace {
 
 // llama.cpp's enum llama_ftype, by which general.file_type names a mixture of types.
 constexpr std::pair<int, const char*> kFileTypes[] = {
-    {0, "F32"},     {1, "F16"},     {2, "Q4_0"},    {3, "Q4_1"},    {7, "Q8_0"},    {8, "Q5_0"},    {9, "Q5_1"},
-    {10, "Q2_K"},   {11, "Q3_K_S"}, {12, "Q3_K_M"}, {13, "Q3_K_L"}, {14, "Q4_K_S"}, {15, "Q4_K_M"}, {16, "Q5_K_S"},
-    {17, "Q5_K_M"}, {18, "Q6_K"},   {21, "Q2_K_S"}, {25, "IQ4_NL"}, {30, "IQ4_XS"}, {32, "BF16"},   {38, "MXFP4"}};
+    {0, "F32"},     {1, "F16"},     {2, "Q4_0"},     {3, "Q4_1"},    {7, "Q8_0"},    {8, "Q5_0"},    {9, "Q5_1"},
+    {10, "Q2_K"},   {11, "Q3_K_S"}, {12, "Q3_K_M"},  {13, "Q3_K_L"}, {14, "Q4_K_S"}, {15, "Q4_K_M"}, {16, "Q5_K_S"},
+    {17, "Q5_K_M"}, {18, "Q6_K"},   {19, "IQ2_XXS"}, {20, "IQ2_XS"}, {21, "Q2_K_S"}, {22, "IQ3_XS"}, {23, "IQ3_XXS"},
+    {24, "IQ1_S"},  {25, "IQ4_NL"}, {26, "IQ3_S"},   {27, "IQ3_M"},  {28, "IQ2_S"},  {29, "IQ2_M"},  {30, "IQ4_XS"},
+    {31, "IQ1_M"},  {32, "BF16"},   {36, "TQ1_0"},   {37, "TQ2_0"},  {38, "MXFP4"},  {39, "NVFP4"},  {40, "Q1_0"}};
 
-// Layers with a window keep no more than it.
-uint64_t kv_bytes(const ModelConfig& c, KvType type, uint32_t n_ctx) {
-  uint64_t n_elems = 0;
-  for (const StateLayout& layer : state_layouts(c, n_ctx)) {
-    const auto* own = std::get_if<Paged>(&layer);
-    if (own == nullptr) continue;
-    n_elems += uint64_t{own->n_kv_heads} * (own->k_dim + own->v_dim) * (own->window > 0 ? own->window : n_ctx);
-  }
-  return row_bytes(kv_traits(type), 32) * n_elems / 32;
+engine::EngineOptions one_request(uint32_t n_ctx, KvType kv_type) {
+  engine::EngineOptions options;
+  options.n_ctx = n_ctx;
+  options.kv_tokens = n_ctx;
+  options.kv_type = kv_type;
+  return options;
 }
 
 std::string metadata_text(const ModelFile& file, std::string_view key) {
@@ -49,10 +52,43 @@ std::string format_name(const ModelFile& file) {
 
 std::string best_level() {
   const char* best = "";
-  for (const CpuIsa isa : kCpuIsas) {
-    if (kernels_for(isa) != nullptr) best = to_string(isa);
+  for (const cpu::CpuIsa isa : cpu::kCpuIsas) {
+    if (cpu::kernels_for(isa) != nullptr) best = to_string(isa);
   }
   return best;
+}
+
+// As the formats' files are called.
+std::string name_of(text::ToolFormat format) {
+  switch (format) {
+    case text::ToolFormat::kNone:
+      return "";
+    case text::ToolFormat::kHermes:
+      return "hermes";
+    case text::ToolFormat::kLlama3Json:
+      return "llama3_json";
+    case text::ToolFormat::kMistral:
+      return "mistral";
+    case text::ToolFormat::kDeepSeek:
+      return "deepseek";
+    case text::ToolFormat::kGptOss:
+      return "gpt_oss";
+    case text::ToolFormat::kQwen3Coder:
+      return "qwen3_coder";
+    case text::ToolFormat::kGlm:
+      return "glm";
+    case text::ToolFormat::kKimi:
+      return "kimi";
+    case text::ToolFormat::kCohere:
+      return "cohere";
+    case text::ToolFormat::kGranite:
+      return "granite";
+    case text::ToolFormat::kGemma:
+      return "gemma";
+    case text::ToolFormat::kLfm2:
+      return "lfm2";
+  }
+  return "";
 }
 
 void add_text_side(const ModelFile& file, ModelReport& report) {
@@ -65,8 +101,29 @@ void add_text_side(const ModelFile& file, ModelReport& report) {
   report.has_template = source.ok() && source->has_value();
   if (!report.has_template) return;
   const text::OutputFormat format = text::detect_output_format((*source)->source);
-  report.has_tools = format.tools != text::ToolFormat::kNone;
-  report.has_reasoning = format.reasoning.has_value() || format.tools == text::ToolFormat::kGptOss;
+  report.tool_format = name_of(format.tools);
+  report.has_reasoning = text::marks_reasoning(format);
+}
+
+std::string refusal_of_cpu(const ModelConfig& config) {
+  const auto cpu = cpu::make_cpu_backend({.n_threads = 1});
+  if (!cpu.ok()) return cpu.error().message;
+  const Status status = (*cpu)->check(outline_forward(config));
+  return status.ok() ? "" : status.error().message;
+}
+
+GpuReport report_on_gpus(const ModelFile& file, const ModelConfig& config, const ModelReport& report) {
+  const auto devices = cuda::list_devices();
+  if (!devices.ok()) return {devices.error().message};
+  if (const Status status = cuda::check_bounds(outline_forward(config), false); !status.ok()) {
+    return {status.error().message};
+  }
+  std::vector<uint64_t> free_bytes;
+  for (const cuda::DeviceInfo& device : *devices) free_bytes.push_back(device.free_bytes);
+  const engine::EngineOptions options = one_request(report.n_ctx, report.kv_type);
+  const uint64_t other_bytes = gpu_other_bytes(file, config, options, engine::Engine::limits_for(options), 1);
+  const uint64_t n_bytes = gpu_tensor_bytes(file) + report.kv_bytes;
+  return {"", devices->size(), n_layers_on_gpus(config.n_layers, n_bytes, other_bytes, free_bytes)};
 }
 
 void add_config(const ModelFile& file, ModelReport& report) {
@@ -76,8 +133,15 @@ void add_config(const ModelFile& file, ModelReport& report) {
     return;
   }
   report.n_ctx = config->n_ctx;
-  report.kv_bytes = kv_bytes(*config, KvType::kF16, report.n_ctx);
-  report.kv_q8_bytes = kv_bytes(*config, KvType::kQ8_0, report.n_ctx);
+  report.kv_bytes = kv_bytes(*config, one_request(report.n_ctx, report.kv_type));
+  report.kv_q8_bytes = kv_bytes(*config, one_request(report.n_ctx, KvType::kQ8_0));
+  for (const uint32_t n_ctx : {4096u, 32768u, config->n_ctx_train}) {
+    const bool is_new = report.contexts.empty() || report.contexts.back().n_ctx < n_ctx;
+    if (!is_new || n_ctx > config->n_ctx_train) continue;
+    report.contexts.push_back({n_ctx, kv_bytes(*config, one_request(n_ctx, report.kv_type))});
+  }
+  report.gpu = report_on_gpus(file, *config, report);
+  if (report.refusal.empty()) report.refusal = refusal_of_cpu(*config);
   report.config = std::move(*config);
   const uint64_t n_bytes = report.weight_bytes + report.kv_bytes;
   if (report.refusal.empty() && report.available_bytes > 0 && n_bytes > report.available_bytes) {
@@ -93,12 +157,40 @@ std::string params_text(uint64_t n_params) {
 
 std::string chat_text(const ModelReport& report) {
   if (!report.has_template) return "no template: --raw continues a text";
-  return fmt::format("template, {} tools, {} reasoning", report.has_tools ? "with" : "no",
-                     report.has_reasoning ? "with" : "no");
+  const std::string tools =
+      report.tool_format.empty() ? "no tools" : fmt::format("with tools ({})", report.tool_format);
+  return fmt::format("template, {}, {} reasoning", tools, report.has_reasoning ? "with" : "no");
 }
 
+constexpr size_t kTitleColumns = 14, kColumns = 80;
+
 std::string row(const char* title, const std::string& text) {
-  return fmt::format("{:<14}{}\n", title, text);
+  return fmt::format("{:<{}}{}\n", title, kTitleColumns, text);
+}
+
+// The same, broken between words where it is too long for a line.
+std::string rows(const char* title, const std::string& text) {
+  constexpr size_t kTextColumns = kColumns - kTitleColumns;
+  const size_t space = text.size() <= kTextColumns ? std::string::npos : text.rfind(' ', kTextColumns);
+  if (space == std::string::npos || space == 0) return row(title, text);
+  return row(title, text.substr(0, space)) + rows("", text.substr(space + 1));
+}
+
+// Weights and KV cache.
+std::string contexts_text(const ModelReport& report) {
+  std::string text;
+  for (const ContextMemory& context : report.contexts) {
+    text += fmt::format("{}{} at {}{}", text.empty() ? "" : ", ", bytes_text(report.weight_bytes + context.kv_bytes),
+                        grouped_text(context.n_ctx), text.empty() ? " tokens" : "");
+  }
+  return text;
+}
+
+std::string gpu_text(const GpuReport& gpu, uint32_t n_layers) {
+  if (!gpu.refusal.empty()) return "no: " + printable(gpu.refusal);
+  const std::string where = gpu.n_gpus == 1 ? "the GPU" : fmt::format("{} GPUs", gpu.n_gpus);
+  if (gpu.n_layers == n_layers) return fmt::format("all layers find room on {}", where);
+  return fmt::format("about {} of {} layers find room on {}", gpu.n_layers, n_layers, where);
 }
 
 std::string config_rows(const ModelReport& report) {
@@ -110,7 +202,8 @@ std::string config_rows(const ModelReport& report) {
          row("memory", fmt::format("{} weights + {} KV cache at {} tokens", bytes_text(report.weight_bytes),
                                    bytes_text(report.kv_bytes), grouped_text(report.n_ctx))) +
          row("", fmt::format("({} with --kv-type q8_0); {} free here", bytes_text(report.kv_q8_bytes),
-                             report.available_bytes > 0 ? bytes_text(report.available_bytes) : "an unknown amount"));
+                             report.available_bytes > 0 ? bytes_text(report.available_bytes) : "an unknown amount")) +
+         rows("in all", contexts_text(report)) + rows("gpu", gpu_text(report.gpu, c.n_layers));
 }
 
 }  // namespace
@@ -126,22 +219,26 @@ std::string quantization_name(const ModelFile& file) {
                                      [&](const auto& entry) { return entry.first == **file_type; });
     if (found != std::end(kFileTypes)) return found->second;
   }
+  const auto method = file.metadata().get_string("quantization_config.quant_method");
+  const std::string as = method.ok() && *method ? printable(**method) + " as " : "";
   std::map<std::string_view, uint64_t> bytes_of;
-  for (const TensorInfo& tensor : file.tensors()) bytes_of[traits(tensor.type).name] += tensor.data.size();
+  for (const TensorInfo& tensor : file.tensors()) bytes_of[traits(tensor.type).name] += tensor.n_bytes();
   const auto most = std::max_element(bytes_of.begin(), bytes_of.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == bytes_of.end() ? "no weights" : std::string(most->first);
+  return most == bytes_of.end() ? "no weights" : as + std::string(most->first);
 }
 
-ModelReport report_on(const ModelFile& file) {
+ModelReport report_on(const ModelFile& file, KvType kv_type) {
   ModelReport report;
+  report.kv_type = kv_type;
   report.name = metadata_text(file, "general.name");
   if (report.name.empty()) report.name = printable(file.path().filename().string());
   report.format = format_name(file);
   report.quantization = quantization_name(file);
   report.file_bytes = file.file_bytes();
+  report.notes.assign(file.notes().begin(), file.notes().end());
   for (const TensorInfo& tensor : file.tensors()) {
-    report.weight_bytes += tensor.data.size();
+    report.weight_bytes += tensor.n_bytes();
     report.n_params += tensor.n_elems();
   }
   report.available_bytes = host_memory().available_bytes;
@@ -158,6 +255,7 @@ std::string report_text(const ModelReport& report) {
   text += row("file", fmt::format("{} {}, {} ({:.1f} bits a weight)", bytes_text(report.file_bytes), report.format,
                                   report.quantization, report.bits_per_weight()));
   if (report.config) text += config_rows(report);
+  for (const std::string& note : report.notes) text += row("note", note);
   text += row("chat", chat_text(report));
   text += row("licence", report.licence.empty() ? "not told in the file" : report.licence);
   return text + "more: --tensors, --metadata, --json\n";

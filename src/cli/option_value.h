@@ -20,7 +20,7 @@ std::string read_value(const std::string& text, uint64_t& value);
 std::string read_value(const std::string& text, int32_t& value);
 std::string read_value(const std::string& text, float& value);
 
-// Of an enum that has names; they are told where the words of an option are checked.
+// Reads the name of an enum's value. The check of an option's words tells which names there are.
 template <class Enum>
 requires std::is_enum_v<Enum> std::string read_value(const std::string& text, Enum& value) {
   const auto named = option_value<Enum>(text);

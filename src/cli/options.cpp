@@ -12,6 +12,7 @@
 
 #include "api/long_context.h"
 #include "base/files.h"
+#include "base/try.h"
 #include "cli/output.h"
 #include "cli/user_folders.h"
 
@@ -114,7 +115,7 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option) {
       .with_default();
   flags
       .option("--draft", options.draft.path,
-              "Smaller model with the same vocabulary that guesses tokens, which the model then checks together")
+              "Smaller model with the same vocabulary that guesses tokens; the model checks several guesses at once")
       .file();
   flags
       .option("--draft-tokens", options.draft.n_tokens,
@@ -122,17 +123,35 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option) {
       .in_range(0, 64)
       .with_default();
   flags
-      .option(
-          "--choose", options.gpu.chooser,
-          "Who draws tokens: device (the GPU where it can) or host (the processor, from all logits); the tokens are "
-          "the same")
+      .option("--choose", options.gpu.chooser,
+              "Where tokens are drawn: device (on the GPU, where it can) or host (on the processor, from all logits); "
+              "the tokens are the same")
       .with_default();
   flags.flag("--warm-up", options.warm_up,
              "Run steps of every usual size once the model is loaded, so that the first requests take no longer than "
              "later ones (a GPU records its steps then)");
-  flags.flag("--check", options.check,
-             "Compare the logits of a short text with another backend's before anything else");
+  flags.flag("--check", options.check, "First compare the logits of a short text with those of another backend");
   add_gpu_options(flags.group("GPU").for_gpu());
+}
+
+void LoadFlags::add_serving_to(Flags flags) {
+  flags.option("--max-seqs", options.batch.max_seqs, "Run at most N requests together")
+      .in_range(1, 4096)
+      .with_default()
+      .common();
+  flags.option("--kv-tokens", options.cache.n_tokens, "Tokens that the KV cache holds in all; 0: four contexts")
+      .with_default();
+  flags
+      .option("--prefill-tokens", options.batch.max_prefill_tokens,
+              "Compute at most N prompt tokens in a step in which other requests generate; 0: learned from the steps' "
+              "times, so that the time between tokens stays even")
+      .with_default();
+  flags.flag_off("--no-idle-prefill", options.idle_prefill,
+                 "Do not use idle time to compute finished answers again as parts of prompts. With AMX and on GPUs, "
+                 "the next turn of a chat then has to compute the answer before it");
+  flags.flag("--global-priority", options.batch.global_priority,
+             "Compare the priorities of all requests. Without it, each API key (each address, if there are no keys) "
+             "has an equal share, and priority orders the requests within it");
 }
 
 void LoadFlags::add_gpu_options(Flags flags) {
@@ -156,15 +175,14 @@ void LoadFlags::add_gpu_options(Flags flags) {
   flags.option("--gpu-memory-mb", options.gpu.memory_mb, "Use at most N MB of each GPU's memory; 0: what is free")
       .with_default();
   flags
-      .option(
-          "--host-memory-mb", options.gpu.host_memory_mb,
-          "Use at most N MB of the host's memory for layers that find no place on the GPUs; 0: three quarters of what "
-          "is available. Layers beyond that are read from the disk at every step")
+      .option("--host-memory-mb", options.gpu.host_memory_mb,
+              "Use at most N MB of the host's memory for layers that do not fit on the GPUs; 0: three quarters of what "
+              "is available. Layers beyond that are read from the disk at every step")
       .with_default();
   options.gpu.layer_dir = cache_folder().value_or("").string();
   flags
       .option("--layer-dir", options.gpu.layer_dir,
-              "Folder on whose disk such layers are kept while the program runs; made where there is none")
+              "Folder for layers that are read from the disk, while the program runs; created if it is missing")
       .with_default("~/.cache/realizar")
       .folder();
   flags
@@ -225,6 +243,7 @@ Result<LanguageModel> load_model(const std::string& path, LoadOptions options) {
   if (!info.gpu_refusal.empty()) warn("not on the GPU: " + info.gpu_refusal);
   if (!info.backend.starts_with("cuda")) warn_of_gpu_options(options);
   if (const std::string warning = long_context_warning(info); !warning.empty()) warn(warning);
+  for (const std::string& note : info.notes) warn(note);
   if (!info.check.empty()) warn(info.check);
   return model;
 }

@@ -21,6 +21,8 @@ enum class ThreadsOption : uint8_t { kOne, kNone };  // kNone: the command has o
 struct LoadFlags {
   LoadOptions options;
   void add_to(Flags flags, ThreadsOption threads_option = ThreadsOption::kOne);
+  // How requests share the model, for a server: --max-seqs, --kv-tokens, --prefill-tokens and others.
+  void add_serving_to(Flags flags);
 
  private:
   void add_gpu_options(Flags flags);

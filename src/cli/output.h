@@ -25,7 +25,7 @@ bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();
 
-// Of the terminal that standard output is; 80 where it is none.
+// The width of the terminal that standard output is; 80 where it is none.
 size_t stdout_columns();
 
 }  // namespace realizar::cli

@@ -1,4 +1,4 @@
-// From words to the values of a command's options. Each error is one line for the person who typed the words.
+// Reads words into the values of a command's options. Each error is one line for the person who typed the words.
 //
 // This is not CLI11. That takes -ngl 99 for -n gl, -model for -m odel, any word for the value that an option lacks,
 // and of "--name=" the next one. It places positionals before it knows what is named as an option, and reads 010 as 8.

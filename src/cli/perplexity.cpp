@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/try.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"

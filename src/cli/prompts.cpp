@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/try.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
@@ -64,7 +65,7 @@ Result<PromptLine> parse_line(const std::string& text, const std::string& system
   return line;
 }
 
-// Not empty, without their ends.
+// The lines that are not empty, without their line breaks.
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (size_t first = 0; first < text.size();) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/try.h"
 #include "cli/chat.h"
 #include "cli/command.h"
 #include "cli/generation.h"
@@ -94,7 +95,8 @@ Status resolve_words(RunArgs& args) {
   }
   if (!args.prompts.file.empty()) {
     if (!args.has_prompt && args.prompt_file.empty()) return {};
-    return invalid_argument("a prompt beside --prompts: put it into its file", "prompts");
+    return invalid_argument("there is a prompt and there is --prompts: put the prompt into the file of --prompts",
+                            "prompts");
   }
   if (!args.prompt_file.empty()) {
     RZ_TRY(std::string text, read_text(args.prompt_file));
@@ -209,7 +211,7 @@ void add_answer_flags(Flags flags, RunArgs& args) {
   flags.option("--logprobs", args.n_logprobs, "With --json: also report the N likeliest tokens").in_range(0, 100);
   flags.flag("--stats", args.stats, "Print the device, times, tokens/s and peak memory on standard error");
   flags.flag("--no-shift,--no-context-shift", args.no_shift,
-             "In a chat, where the context is full: refuse, instead of leaving the oldest turns out");
+             "In a chat whose context is full: give an error instead of leaving the oldest turns out");
   flags.flag("--no-history", args.no_history, "In a chat: do not keep what is typed for later chats");
   args.load.add_to(flags);
   args.sampling.add_to(flags);
@@ -231,20 +233,22 @@ void add_run(CommandLine& line) {
       .option("words", args->words,
               "The first word is the model if it names a file or folder or ends in .gguf or "
               ".safetensors; the others are the prompt. Without a model the bundled one answers; without a prompt it "
-              "is read from standard input, or, on a terminal, a chat begins. Text on standard input beside a prompt "
-              "is put after it")
+              "is read from standard input, or, on a terminal, a chat begins. If there is a prompt, text on standard "
+              "input is put after it")
       .shown_as("[MODEL] [PROMPT...]")
       .file();
   const Option prompt = flags.option("-p,--prompt", args->prompt, "Prompt; '-': from standard input");
-  flags.option("-f,--file", args->prompt_file, "Read the prompt from this file; after a prompt: the text it is about")
+  flags
+      .option("-f,--file", args->prompt_file,
+              "Read the prompt from this file; if there is a prompt too, the file is the text that it is about")
       .file();
   flags
-      .option(
-          "--prompts", args->prompts.file,
-          "File of prompts, one a line, or '-': each is answered by itself, several at a time, with one line of JSON "
-          "in their order. A line may be a JSON object: prompt, system, max_tokens, temperature, seed")
+      .option("--prompts", args->prompts.file,
+              "File with one prompt a line, or '-' for standard input. Several are answered at a time, and each answer "
+              "is one line of JSON, in the order of the prompts. A line may be a JSON object: prompt, system, "
+              "max_tokens, temperature, seed")
       .file();
-  flags.option("--max-seqs", args->max_seqs, "With --prompts: how many are answered together")
+  flags.option("--max-seqs", args->max_seqs, "With --prompts: answer N prompts at a time")
       .in_range(1, 256)
       .with_default();
   flags.flag("--raw", args->raw, "Use the prompt as it is, without the model's chat template");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/cuda/device/runtime.h"
+#include "base/try.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -27,7 +28,6 @@ struct ServeArgs {
   LoadFlags load;
   server::ServerOptions options;
   uint64_t memory_mb = 0, cache_dir_mb = 1024;
-  bool no_page = false, no_metrics = false, no_idle_prefill = false;
 };
 
 // "ID=PATH", or a path whose name without its ending is the id.
@@ -54,9 +54,9 @@ Holds what_holds(const std::filesystem::path& path) {
   return found.error().code == ErrorCode::kInvalidArgument ? Holds::kSeveral : Holds::kNothing;
 }
 
-// Every .gguf file, and every folder that has a config.json or one .gguf file, in alphabetical order. Of a split file
-// the first part. What nobody could ask for is left out, with a line that says so: links to nothing, names that are not
-// UTF-8, folders with several models.
+// Every .gguf file, and every folder that has a config.json or one .gguf file, in alphabetical order. A split
+// file is named by its first part. What nobody could ask for is left out, with a line that says so: links to nothing,
+// names that are not UTF-8, folders with several models.
 Result<std::vector<server::ModelSource>> find_models(const std::string& folder) {
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) return not_found("there is no folder " + folder, folder);
@@ -140,7 +140,7 @@ Status add_aliases(const std::vector<std::string>& texts, std::vector<server::Mo
   return {};
 }
 
-// Enough for a few whole contexts; longer queues wait, and what no longer fits is put back.
+// Enough for a few whole contexts; longer queues wait, and what no longer fits is preempted.
 constexpr uint32_t kDefaultContexts = 4;
 
 int serve(ServeArgs& args) {
@@ -161,17 +161,14 @@ int serve(ServeArgs& args) {
   options.load.batch.max_tokens =
       std::max(options.load.batch.max_tokens, options.load.batch.max_seqs * (1 + options.load.draft.n_tokens));
   options.load.cache.n_contexts = kDefaultContexts;
-  options.load.idle_prefill = !args.no_idle_prefill;
   if (!server::is_loopback(options.http.host) && options.api_keys_file.empty() && options.api_keys.empty()) {
     warn("whoever reaches " + options.http.host + " may use this server; --api-keys FILE asks for a key");
   }
   if (!cuda::is_built() || options.load.backend == BackendChoice::kCpu) warn_of_gpu_options(options.load);
   options.memory_bytes = args.memory_mb << 20;
   options.cache_dir_bytes = args.cache_dir_mb << 20;
-  options.page = !args.no_page;
-  options.metrics = !args.no_metrics;
   const auto status = server::serve(options, [&](const std::string& url) {
-    // Not by print: a server goes on where nobody reads this any more.
+    // print would fail where nobody reads this any more, and the server goes on.
     std::puts(("realizar listens on " + url + ", model " + options.models.front().id).c_str());
     std::fflush(stdout);
   });
@@ -179,36 +176,18 @@ int serve(ServeArgs& args) {
 }
 
 void add_engine_flags(Flags flags, ServeArgs& args) {
-  LoadOptions& load = args.load.options;
-  load.batch.max_seqs = 64;
+  args.load.options.batch.max_seqs = 64;
+  args.load.add_serving_to(flags.group("Engine").advanced());
   flags = flags.group("Engine").advanced();
-  flags.option("--max-seqs", load.batch.max_seqs, "Requests that run together")
-      .in_range(1, 4096)
-      .with_default()
-      .common();
-  flags.option("--kv-tokens", load.cache.n_tokens, "Tokens that the KV cache holds in all; 0: four contexts")
+  flags.option("--max-queue", args.options.max_queue, "Let at most N requests wait for a model; further ones get 429")
       .with_default();
-  flags
-      .option("--prefill-tokens", load.batch.max_prefill_tokens,
-              "Prompt tokens a step while others generate; 0: learned from the steps' times, so that the time between "
-              "tokens stays even")
-      .with_default();
-  flags.option("--max-queue", args.options.max_queue, "Requests that wait for a model; beyond that: 429")
-      .with_default();
-  flags.flag("--no-idle-prefill", args.no_idle_prefill,
-             "Between requests, do not compute finished answers again as parts of prompts; with AMX and on GPUs, the "
-             "next turn of a chat then computes the answer before it");
-  flags.flag(
-      "--global-priority", load.batch.global_priority,
-      "Compare the priorities of all requests; otherwise keys, or without keys addresses, have equal shares, and "
-      "priority orders the requests of each");
   flags
       .option("--cache-dir", args.options.cache_dir,
-              "Folder that keeps cached prefixes, and so prompts, over restarts; made where there is none")
+              "Folder that keeps cached prefixes, and so prompts, over restarts; created if it is missing")
       .folder();
   flags.option("--cache-dir-mb", args.cache_dir_mb, "Keep at most N MB there for each model").with_default();
   flags.flag("--wipe-cache", args.options.wipe_cache,
-             "First zero and remove all that --cache-dir has kept so far, of other models too");
+             "Before anything else, zero and remove all that --cache-dir has kept so far, for other models too");
   flags.option("--memory-mb", args.memory_mb, "Use at most N MB for weights and caches of all models; 0: no bound")
       .with_default();
 }
@@ -220,43 +199,50 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.option("--port", options.http.port, "Port; 0: any free one").with_default().common();
   flags.option("--tls-cert", options.http.tls_cert, "Certificate chain (PEM); with --tls-key: HTTPS").file().common();
   flags.option("--tls-key", options.http.tls_key, "Private key (PEM)").file().common();
-  flags.option("--api-keys", options.api_keys_file, "File with a key, or sha256:HEX, a line; others get 401")
+  flags
+      .option("--api-keys", options.api_keys_file,
+              "File with one key, or sha256:HEX, a line; requests without one of them get 401")
       .file()
       .common();
   flags
       .option("--api-key", options.api_keys,
-              "A key itself; may be repeated. Other users of this machine can see it: --api-keys hides keys in a file")
+              "An API key; may be repeated. Other users of this machine can see it in the list of processes; "
+              "--api-keys hides keys in a file")
       .shown_as("KEY");
   flags
       .option("--max-requests-per-key", options.max_requests_per_key,
-              "Requests of a key, or without keys of an address, that run or wait at once; 0: no bound")
+              "Requests of one key (of one address, if there are no keys) that may run or wait at once; 0: no bound")
       .with_default();
   flags.option("--max-prompt-tokens", options.max_prompt_tokens, "Longer prompts are refused; 0: the context")
       .with_default();
-  flags.option("--request-timeout-ms", options.request_timeout_ms, "From a request's arrival to its end; 0: none")
+  flags
+      .option("--request-timeout-ms", options.request_timeout_ms,
+              "Time from a request's arrival to its end; 0: no bound")
       .with_default();
-  flags.option("--drain-timeout-ms", options.drain_timeout_ms, "For running requests after SIGTERM").with_default();
+  flags.option("--drain-timeout-ms", options.drain_timeout_ms, "Time that running requests have after SIGTERM")
+      .with_default();
   flags
       .option("--stall-timeout-ms", options.stall_timeout_ms,
-              "Without progress of a model that has requests, after which /readyz answers 503")
+              "Time without progress, in a model that has requests, after which /readyz answers 503")
       .with_default();
   flags.option("--max-body-bytes", options.http.max_body_bytes, "Larger bodies are refused").with_default();
   flags
       .option("--max-bodies-bytes", options.http.max_bodies_bytes,
-              "Of all bodies together; beyond that: 503. The first 64 KB of each do not count")
+              "Bytes of all bodies together; beyond that: 503. The first 64 KB of each do not count")
       .with_default();
   flags.option("--max-header-bytes", options.http.max_header_bytes, "Larger headers are refused").with_default();
-  flags.option("--max-connections", options.http.max_connections, "Further ones are closed").with_default();
+  flags.option("--max-connections", options.http.max_connections, "Connections at once; further ones are closed")
+      .with_default();
   flags
       .option("--max-connections-per-address", options.http.max_connections_per_address,
-              "Further ones of a client's address are closed; 0: no bound")
+              "Connections of one address at once; further ones are closed; 0: no bound")
       .with_default();
-  flags.option("--header-timeout-ms", options.http.header_timeout_ms, "For a request's headers to arrive")
+  flags.option("--header-timeout-ms", options.http.header_timeout_ms, "Time for a request's headers to arrive")
       .with_default();
-  flags.option("--body-timeout-ms", options.http.body_timeout_ms, "For its body to arrive").with_default();
-  flags.option("--idle-timeout-ms", options.http.idle_timeout_ms, "Between the requests of a connection")
+  flags.option("--body-timeout-ms", options.http.body_timeout_ms, "Time for its body to arrive").with_default();
+  flags.option("--idle-timeout-ms", options.http.idle_timeout_ms, "Time between the requests of a connection")
       .with_default();
-  flags.option("--write-timeout-ms", options.http.write_timeout_ms, "For a client to take a byte").with_default();
+  flags.option("--write-timeout-ms", options.http.write_timeout_ms, "Time for a client to take a byte").with_default();
   flags.option("--cors-origin", options.cors_origins, "Origin whose pages may call; may be repeated; *: any");
   flags.option(
       "--allowed-host", options.allowed_hosts,
@@ -273,8 +259,8 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.flag("--trace-operations", options.trace_operations,
              "Time every operation of requests with the header X-Trace: operations, for their answers' `trace`; their "
              "steps take longer, for others too");
-  flags.flag("--no-page", args.no_page, "Do not serve the chat page");
-  flags.flag("--no-metrics", args.no_metrics, "Do not serve /metrics");
+  flags.flag_off("--no-page", options.page, "Do not serve the chat page");
+  flags.flag_off("--no-metrics", options.metrics, "Do not serve /metrics");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "api/text_assets.h"
+#include "base/try.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -34,11 +35,9 @@ Result<ChatTemplateSource> template_source(const TemplateArgs& args) {
     RZ_TRY(std::string source, read_text(args.template_file));
     return ChatTemplateSource{std::move(source), "", ""};
   }
-  RZ_TRY(const ModelFile file, ModelFile::open(args.model));
-  RZ_TRY(const text::Tokenizer tokenizer, load_tokenizer(file));
-  RZ_TRY(std::optional<ChatTemplateSource> source, load_chat_template(file, tokenizer));
-  if (!source) return not_found(args.model + " has no chat template", args.model);
-  return std::move(*source);
+  RZ_TRY(TextAssets assets, open_text_assets(args.model));
+  if (!assets.chat_template) return not_found(args.model + " has no chat template", args.model);
+  return std::move(*assets.chat_template);
 }
 
 Result<nlohmann::ordered_json> request_variables(const TemplateArgs& args, const ChatTemplateSource& source) {
@@ -72,7 +71,10 @@ int render(const TemplateArgs& args) {
 void add_template(CommandLine& line) {
   auto args = std::make_shared<TemplateArgs>();
   Flags flags = line.command("template", "Render a chat template, and print the prompt");
-  flags.option("model,-m,--model", args->model, "Model that has the template").file();
+  flags
+      .option("model,-m,--model", args->model,
+              "Model that has the template: a model, or a folder with tokenizer.json and the template")
+      .file();
   flags.option("--template", args->template_file, "Jinja file, in place of a model's template").file();
   flags
       .option("-i,--input", args->input,

@@ -6,6 +6,7 @@
 
 #include "api/text_assets.h"
 #include "base/printable.h"
+#include "base/try.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -13,14 +14,17 @@
 namespace realizar::cli {
 namespace {
 
+constexpr const char* kModelHelp =
+    "Model whose vocabulary is used: a model, or tokenizer.json, or a folder that has it";
+
 struct TokenizeArgs {
   std::string model, text, file;
   bool ids_only = false, special = false, no_bos = false;
 };
 
 Result<text::Tokenizer> open_tokenizer(const std::string& path) {
-  RZ_TRY(const ModelFile file, ModelFile::open(path));
-  return load_tokenizer(file);
+  RZ_TRY(TextAssets assets, open_text_assets(path));
+  return std::move(assets.tokenizer);
 }
 
 std::string ids_line(const std::vector<TokenId>& ids) {
@@ -75,7 +79,7 @@ int detokenize(const DetokenizeArgs& args) {
 void add_tokenize(CommandLine& line) {
   auto args = std::make_shared<TokenizeArgs>();
   Flags flags = line.command("tokenize", "Turn text into token ids");
-  flags.option("model,-m,--model", args->model, "Model whose vocabulary is used").required().file();
+  flags.option("model,-m,--model", args->model, kModelHelp).required().file();
   const Option text = flags.option("text", args->text, "Text to turn into tokens");
   const Option file = flags.option("-f,--file", args->file, "Read the text from a file; '-': standard input").file();
   flags.flag("--ids", args->ids_only, "Print the ids alone, on one line");
@@ -92,7 +96,7 @@ void add_tokenize(CommandLine& line) {
 void add_detokenize(CommandLine& line) {
   auto args = std::make_shared<DetokenizeArgs>();
   Flags flags = line.command("detokenize", "Turn token ids into text");
-  flags.option("model,-m,--model", args->model, "Model whose vocabulary is used").required().file();
+  flags.option("model,-m,--model", args->model, kModelHelp).required().file();
   flags.option("ids", args->ids, "Token ids, as `realizar tokenize MODEL TEXT --ids` prints them").required();
   flags.flag("--special", args->special, "Spell special tokens out");
   flags.examples({"realizar detokenize model.gguf 15 42 7", "realizar detokenize model.gguf --special 15 42 7"});

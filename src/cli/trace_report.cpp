@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/printable.h"
+#include "base/try.h"
 
 namespace realizar::cli {
 namespace {

@@ -24,10 +24,10 @@ struct TracedAnswer {
   const Answer& answer;
 };
 
-// After an answer: on standard error what ran, a row for each operation and phase, then the phases of the time to the
-// first token and the time of each further one; the latter alone where the table is not wanted, without any trace.
-// Writes the file, in Chrome's trace event format. Forgets the trace, so that the next report is of the next answer
-// alone. Errors: InvalidArgument (cannot write).
+// Reports on an answer once it is there. Standard error gets what ran, a row for each operation and phase, then the
+// phases of the time to the first token and the time of each further one; without a trace, where no table is wanted,
+// the latter alone. Writes the file, in Chrome's trace event format. Forgets the trace, so that the next report is of
+// the next answer alone. Errors: InvalidArgument (cannot write).
 Status report_trace(const TraceFlags& flags, LanguageModel& model, const TracedAnswer& traced);
 
 // The same of a benchmark's runs.

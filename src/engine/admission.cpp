@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/counter.h"
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
 
 // Those that wait hold nothing, so there is no hurry to see that one of thousands went away.
@@ -34,7 +34,7 @@ void end_each(std::span<const SequencePtr> sequences, FinishReason reason, const
 
 }  // namespace
 
-Admission::Admission(BlockPool& pool, IdlePrefill& idle_prefill, const EngineOptions& options, bool phases_agree,
+Admission::Admission(kv::BlockPool& pool, IdlePrefill& idle_prefill, const EngineOptions& options, bool phases_agree,
                      EngineCounters& counters)
     : pool_(pool),
       idle_prefill_(idle_prefill),
@@ -170,10 +170,14 @@ void Admission::follow(Sequence& sequence, uint32_t n_found, std::span<const Seq
     if (other->is_decoding() || other->request->cache_salt != sequence.request->cache_salt) continue;
     const uint32_t n_tokens = n_common(prompt, std::span(other->tokens).first(other->n_prompt));
     // The tail of a prompt is named as far as it goes, other blocks only where they are whole.
-    const bool is_whole_prompt = n_tokens == other->n_prompt;
-    const uint32_t n_shared = is_whole_prompt ? n_tokens : n_tokens / pool_.block_tokens() * pool_.block_tokens();
+    const bool has_states = sequence.cache.has_states();
+    const bool is_whole_prompt = n_tokens == other->n_prompt && !has_states;
+    const uint32_t n_useful = has_states ? std::min(n_tokens, n_cacheable(sequence)) : n_tokens;
+    const uint32_t n_shared = is_whole_prompt ? n_tokens : n_useful / pool_.block_tokens() * pool_.block_tokens();
     const uint32_t n_brought = std::min(n_shared, n_cacheable(sequence));
-    if (n_brought < n_wanted) continue;
+    // The planner has its chunk end there, unless it is beyond already.
+    const bool is_beyond = has_states && other->n_computed() >= n_shared;
+    if (n_brought < n_wanted || is_beyond) continue;
     n_wanted = n_brought + 1;
     sequence.n_shared = n_shared;
     sequence.leader = other->id;
@@ -250,4 +254,4 @@ void Admission::close(Sequence& sequence) {
   idle_prefill_.remember(std::move(answer));
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -14,13 +14,13 @@
 #include "engine/sequence.h"
 #include "kv/block_pool.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 class Admission {
  public:
   // All that is referred to must outlive it. `idle_prefill` gets the finished answers. phases_agree: the backend
   // computes prompts and answers by one arithmetic.
-  Admission(BlockPool& pool, IdlePrefill& idle_prefill, const EngineOptions& options, bool phases_agree,
+  Admission(kv::BlockPool& pool, IdlePrefill& idle_prefill, const EngineOptions& options, bool phases_agree,
             EngineCounters& counters);
 
   // It is told of every sequence that runs no more. It must outlive the running ones; null: there is none.
@@ -55,7 +55,7 @@ class Admission {
   void stop_running(const Sequence& sequence);
   void close(Sequence& sequence);
 
-  BlockPool& pool_;
+  kv::BlockPool& pool_;
   IdlePrefill& idle_prefill_;
   const uint32_t max_seqs_, max_rows_;  // that run together, and of a step
   const PriorityScope priority_scope_;
@@ -68,4 +68,4 @@ class Admission {
   Sequence::Clock::time_point next_sweep_{};
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -1,6 +1,6 @@
 #include "engine/batch_builder.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 BatchBuilder::BatchBuilder(uint32_t max_rows, uint32_t max_seqs) {
   tokens_.reserve(max_rows);
@@ -26,6 +26,9 @@ void BatchBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) {
   if (!chunk.is_prompt()) n_decode_rows_ += chunk.n_tokens;
   const BlockTables tables(sequence.cache.table(), sequence.cache.table_stride());
   seqs_.push_back({first_row, chunk.n_tokens, static_cast<Pos>(sequence.n_computed()), tables});
+  if (!sequence.cache.has_states()) return;
+  seqs_.back().state_from = StateId{to_index(sequence.cache.states().from())};
+  seqs_.back().state_to = StateId{to_index(sequence.cache.states().to())};
 }
 
 void BatchBuilder::begin() {
@@ -41,4 +44,4 @@ const StepBatch& BatchBuilder::finish() {
   return batch_;
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

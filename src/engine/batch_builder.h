@@ -7,7 +7,7 @@
 #include "backend/step_batch.h"
 #include "engine/scheduler.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 class BatchBuilder {
  public:
@@ -29,4 +29,4 @@ class BatchBuilder {
   StepBatch batch_;
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

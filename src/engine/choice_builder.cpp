@@ -6,7 +6,7 @@
 #include "sampling/penalties.h"
 #include "sampling/philox.h"
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
 
 // Tokens seen, of all rows of a step; a row whose own do not fit is left to the engine.
@@ -65,4 +65,4 @@ TokenChoice ChoiceBuilder::choice_after(const Sequence& sequence, uint32_t n_his
   return backend_.can_choose(choice) ? choice : TokenChoice{};
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

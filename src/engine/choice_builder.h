@@ -9,7 +9,7 @@
 #include "engine/scheduler.h"
 #include "realizar/request.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 // What a request asks for, with its draw and nothing seen yet.
 inline TokenChoice choice_of(const SamplingParams& params, double u) {
@@ -44,4 +44,4 @@ class ChoiceBuilder {
   std::vector<uint32_t> counts_;  // [n_vocab], all zero between calls
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -7,7 +7,7 @@
 
 #include "engine/step_budget.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 // Upper bounds of the classes in which steps are counted by their time; the last class has none.
 inline constexpr std::array<double, 10> kStepBoundsMs = {0.5, 1, 2, 5, 10, 20, 50, 100, 500, 2000};
@@ -46,4 +46,4 @@ struct EngineCounters {
   std::atomic<uint64_t> n_drafted{0}, n_accepted{0};
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
 
 constexpr size_t kLongest = 3, kShortest = 2;
@@ -24,4 +24,4 @@ void draft_from_history(std::span<const TokenId> tokens, uint32_t max_tokens, st
   }
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

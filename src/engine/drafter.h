@@ -8,10 +8,10 @@
 
 #include "realizar/types.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 // Prompt lookup (Saxena 2023): what followed the latest earlier occurrence of the longest ending of up to three tokens.
 // Fills `drafts`, which has the capacity, with at most max_tokens; with none where nothing repeats.
 void draft_from_history(std::span<const TokenId> tokens, uint32_t max_tokens, std::vector<TokenId>& drafts);
 
-}  // namespace realizar
+}  // namespace realizar::engine

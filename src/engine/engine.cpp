@@ -7,11 +7,12 @@
 
 #include "base/caught.h"
 #include "base/check.h"
+#include "base/try.h"
 #include "engine/idle_steps.h"
 #include "engine/prefix_file.h"
 #include "model/fingerprint.h"
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
 
 // Logit rows a step in addition to those of decoding sequences, for texts that are scored or pooled as a whole.
@@ -27,11 +28,24 @@ uint32_t n_blocks_for(std::span<const uint32_t> windows, const EngineOptions& op
   };
   const uint64_t of_a_sequence = blocks_of(options.n_ctx);
   const uint64_t wanted = options.kv_tokens > 0 ? blocks_of(options.kv_tokens) : of_a_sequence * options.max_seqs;
-  return n_pool_blocks(windows, {.n_blocks = static_cast<uint32_t>(std::max(wanted, of_a_sequence)),
-                                 .max_seqs = options.max_seqs,
-                                 .max_positions = options.n_ctx,
-                                 .max_rows = Engine::limits_for(options).max_rows,
-                                 .block_tokens = options.block_tokens});
+  return kv::n_pool_blocks(windows, {.n_blocks = static_cast<uint32_t>(std::max(wanted, of_a_sequence)),
+                                     .max_seqs = options.max_seqs,
+                                     .max_positions = options.n_ctx,
+                                     .max_rows = Engine::limits_for(options).max_rows + options.n_draft,
+                                     .block_tokens = options.block_tokens});
+}
+
+// Every running sequence has its slots whatever else is kept.
+uint32_t n_states_for(const EngineOptions& options) {
+  const uint64_t n_kept = options.n_kept_states > 0 ? options.n_kept_states : uint64_t{options.max_seqs} + 2;
+  return static_cast<uint32_t>(
+      std::min<uint64_t>(n_kept + uint64_t{kv::kMaxStatesHeld} * options.max_seqs, UINT32_MAX / 2));
+}
+
+std::unique_ptr<kv::BlockPool> make_states(const kv::BlockPool& blocks, const EngineOptions& options,
+                                           const Backend& backend) {
+  if (backend.state_bytes() == 0) return nullptr;
+  return std::make_unique<kv::BlockPool>(n_states_for(options), blocks.block_tokens(), blocks.key());
 }
 
 // Places in the store for cached prefixes; the backend's cache must have been made.
@@ -60,6 +74,7 @@ CacheLayout Engine::cache_layout_for(const ModelConfig& config, const EngineOpti
   layout.block_tokens = options.block_tokens;
   layout.n_blocks = n_blocks_for(group_layers(layout.layers).windows, options);
   layout.type = options.kv_type;
+  layout.n_states = n_states_for(options);
   return layout;
 }
 
@@ -99,10 +114,11 @@ Engine::Engine(const Model& model, Backend& backend, ProgramId forward, const Fo
       options_(options),
       host_blocks_(backend, n_places_for(options, backend), counters_),
       groups_(group_layers(state_layouts(model.config(), options.n_ctx))),
-      pool_(n_blocks_for(groups_.windows, options), options.block_tokens, random_hash_key(), &host_blocks_,
+      pool_(n_blocks_for(groups_.windows, options), options.block_tokens, kv::random_hash_key(), &host_blocks_,
             n_places_for(options, backend), groups_.windows),
-      idle_prefill_(pool_, limits_for(options).max_rows, options.idle_prefill && !backend.info().phases_agree,
-                    counters_),
+      states_(make_states(pool_, options, backend)),
+      idle_prefill_({pool_, states_.get()}, limits_for(options).max_rows,
+                    options.idle_prefill && !backend.info().phases_agree, counters_),
       admission_(pool_, idle_prefill_, options, backend.info().phases_agree, counters_),
       step_(backend, forward, limits_for(options), outputs.n_vocab, options, counters_),
       results_(backend, outputs, std::move(end_tokens), counters_) {
@@ -125,7 +141,8 @@ Status Engine::warm_up() {
 }
 
 Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) {
-  return make_sequence(request, sink, {options_.n_ctx, config_.n_vocab, config_.d_model, options_.n_draft}, pool_);
+  return make_sequence(request, sink, {options_.n_ctx, config_.n_vocab, config_.d_model, options_.n_draft},
+                       {pool_, states_.get()});
 }
 
 void Engine::submit(SequencePtr sequence) {
@@ -176,6 +193,7 @@ Status Engine::try_idle_step() {
 void Engine::forget_prefixes(std::optional<uint64_t> tenant) {
   idle_prefill_.forget(tenant);
   pool_.forget_names(tenant);
+  if (states_ != nullptr) states_->forget_names(tenant);
 }
 
 void Engine::cancel_all() {
@@ -205,11 +223,11 @@ uint64_t Engine::fingerprint(uint64_t source) const {
 }
 
 Result<uint32_t> Engine::save_cache(const std::string& path, uint64_t source, uint64_t max_bytes) const {
-  return save_prefixes(path, pool_, backend_, fingerprint(source), max_bytes);
+  return save_prefixes(path, pool_, states_.get(), backend_, fingerprint(source), max_bytes);
 }
 
 uint32_t Engine::load_cache(const std::string& path, uint64_t source) {
-  return load_prefixes(path, pool_, backend_, fingerprint(source));
+  return load_prefixes(path, {pool_, states_.get()}, backend_, fingerprint(source));
 }
 
 // Works in slices, so that no step waits long for one.
@@ -219,14 +237,16 @@ bool Engine::wipe_some() {
   const bool is_done = pool_.wipe_nameless(
       max_blocks, [this](BlockId id) { backend_.zero_block(id); },
       [this](uint32_t place) { host_blocks_.wipe(place); });
-  return is_done && (drafter_ == nullptr || drafter_->wipe_some(max_blocks));
+  const auto wipe_state = [this](BlockId slot) { backend_.zero_state(StateId{to_index(slot)}); };
+  const bool are_states_done = states_ == nullptr || states_->wipe_nameless(max_blocks, wipe_state, {});
+  return is_done && are_states_done && (drafter_ == nullptr || drafter_->wipe_some(max_blocks));
 }
 
 void Engine::publish_counters() {
   counters_.n_running.store(static_cast<uint32_t>(admission_.running().size()), std::memory_order_relaxed);
   counters_.n_waiting.store(static_cast<uint32_t>(admission_.n_waiting()), std::memory_order_relaxed);
   counters_.n_held_blocks.store(pool_.n_blocks() - pool_.n_free(), std::memory_order_relaxed);
-  const BlockPool::NameCounts& names = pool_.name_counts();
+  const kv::BlockPool::NameCounts& names = pool_.name_counts();
   counters_.n_inserted_blocks.store(names.n_inserted, std::memory_order_relaxed);
   counters_.n_evicted_blocks.store(names.n_evicted, std::memory_order_relaxed);
   counters_.n_saved_blocks.store(names.n_saved, std::memory_order_relaxed);
@@ -235,4 +255,4 @@ void Engine::publish_counters() {
   counters_.n_stored_blocks.store(names.n_stored, std::memory_order_relaxed);
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -31,7 +31,7 @@
 #include "realizar/request.h"
 #include "realizar/result.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 class Engine {
  public:
@@ -105,8 +105,9 @@ class Engine {
   uint32_t n_ctx() const { return options_.n_ctx; }
   uint32_t max_seqs() const { return options_.max_seqs; }
   const EngineCounters& counters() const { return counters_; }
-  // For tests: the blocks, and who holds them.
-  const BlockPool& pool() const { return pool_; }
+  // For tests: the blocks and the slots for states (null: there are none), and who holds them.
+  const kv::BlockPool& pool() const { return pool_; }
+  const kv::BlockPool* states() const { return states_.get(); }
   std::span<const SequencePtr> running() const { return admission_.running(); }
   std::span<const SequencePtr> idle_sequence() const { return idle_prefill_.sequence(); }
 
@@ -136,7 +137,8 @@ class Engine {
   EngineCounters counters_;
   HostBlocks host_blocks_;
   const LayerGroups groups_;
-  BlockPool pool_;
+  kv::BlockPool pool_;
+  const std::unique_ptr<kv::BlockPool> states_;  // slots for states; null: no layer is recurrent
   IdlePrefill idle_prefill_;
   Admission admission_;
   Step step_;
@@ -145,4 +147,4 @@ class Engine {
   std::atomic<bool> cancelled_{false};
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

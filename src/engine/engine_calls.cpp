@@ -2,9 +2,10 @@
 #include <fmt/format.h>
 
 #include "base/caught.h"
+#include "base/try.h"
 #include "engine/engine.h"
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
 
 // Copies what a request gives into a Generation.
@@ -153,22 +154,33 @@ void Engine::generate_each(std::span<const Request> requests, const EachSink::On
   }
 }
 
+// Whether all layers that keep keys and values keep as many numbers a position.
+bool are_of_one_width(const ModelConfig& config, uint32_t n_ctx) {
+  const HeadSizes heads = heads_of(config);
+  return std::ranges::all_of(state_layouts(config, n_ctx), [&heads](const StateLayout& layout) {
+    const auto* own = std::get_if<Paged>(&layout);
+    return own == nullptr || (own->n_kv_heads == heads.n_kv_heads && own->k_dim == heads.key_dim);
+  });
+}
+
 // Adds what the cache holds of the next n_rows positions. A window may leave them as soon as they are committed.
 void Engine::read_kv(const Sequence& sequence, uint32_t n_rows, KvNumbers& kv) const {
   const uint32_t bt = pool_.block_tokens(), end = sequence.n_computed() + n_rows;
-  const AttentionConfig& attention = attention_of(config_);
-  const size_t n_cols = size_t{attention.n_kv_heads} * attention.head_dim, n_tokens = sequence.tokens.size();
-  kv.keys.resize(config_.n_layers * n_tokens * n_cols);
-  kv.values.resize(kv.keys.size());
-  std::vector<float> keys(bt * n_cols), values(bt * n_cols);
+  const HeadSizes heads = heads_of(config_);
+  const auto layouts = state_layouts(config_, options_.n_ctx);
+  const size_t k_cols = size_t{heads.n_kv_heads} * heads.key_dim, v_cols = size_t{heads.n_kv_heads} * heads.value_dim;
+  const size_t n_tokens = sequence.tokens.size();
+  kv.keys.resize(config_.n_layers * n_tokens * k_cols);
+  kv.values.resize(config_.n_layers * n_tokens * v_cols);
+  std::vector<float> keys(bt * k_cols), values(bt * v_cols);
   for (uint32_t layer = 0; layer < config_.n_layers; ++layer) {
+    if (!std::holds_alternative<Paged>(layouts[layer])) continue;  // its zeros stay
     const auto blocks = sequence.cache.table(groups_.places[layer].group);
     for (uint32_t pos = sequence.n_computed(); pos < end; pos = (pos / bt + 1) * bt) {
       backend_.read_kv(layer, blocks[pos / bt], keys, values);
-      const size_t from = pos % bt * n_cols, n = (std::min(end, (pos / bt + 1) * bt) - pos) * n_cols;
-      const size_t to = (layer * n_tokens + pos) * n_cols;
-      std::copy_n(keys.data() + from, n, kv.keys.data() + to);
-      std::copy_n(values.data() + from, n, kv.values.data() + to);
+      const size_t from = pos % bt, n = std::min(end, (pos / bt + 1) * bt) - pos, to = layer * n_tokens + pos;
+      std::copy_n(keys.data() + from * k_cols, n * k_cols, kv.keys.data() + to * k_cols);
+      std::copy_n(values.data() + from * v_cols, n * v_cols, kv.values.data() + to * v_cols);
     }
   }
 }
@@ -188,6 +200,9 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
                     "actual {} and {}",
                     n_tokens, n_prompt, n_last));
   }
+  if (kv != nullptr && !are_of_one_width(config_, options_.n_ctx)) {
+    return unsupported("the layers of this model keep keys and values of different widths, which do not fit one array");
+  }
   sequence->n_prompt = n_prompt;
   sequence->first_wanted = n_tokens - n_last;
   sequence->wants_logits = true;
@@ -199,4 +214,4 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
   return sink.take();
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -6,15 +6,19 @@
 #include "backend/backend.h"
 #include "engine/scheduler.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 struct EngineOptions {
   uint32_t n_ctx = 0;               // positions a sequence, 1 or more
   uint32_t max_seqs = 1;            // requests that run together
   uint32_t max_batch_tokens = 512;  // rows a step: the chunk in which prompts are prefilled; at least max_seqs
-  uint32_t max_bulk_beside = 0;     // prompt tokens of a step in which others decode; 0: what keeps their pace even
+  uint32_t max_prefill_tokens = 0;  // prompt tokens of a step in which others decode; 0: what keeps their pace even
   uint32_t kv_tokens = 0;           // positions that the cache holds in all; 0: n_ctx for each of max_seqs
-  uint32_t n_draft = 0;             // tokens to guess from the text so far; 0: none
+  // States of recurrent layers that are kept for prefixes to be found again, in addition to the slots that requests
+  // may need, which serve for it too while these do not; 0: one for each of max_seqs and two more. Models without such
+  // layers keep none.
+  uint32_t n_kept_states = 0;
+  uint32_t n_draft = 0;  // tokens to guess from the text so far; 0: none
   uint32_t block_tokens = 32;
   KvType kv_type = KvType::kF16;
   PriorityScope priority_scope = PriorityScope::kTenant;
@@ -23,4 +27,4 @@ struct EngineOptions {
   uint64_t host_kv_bytes = 0;   // of the host's memory, for cached prefixes that the device has no room for
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -10,7 +10,7 @@
 #include "backend/kv_types.h"
 #include "formats/model_file.h"
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
 
 constexpr const char* kModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
@@ -20,7 +20,7 @@ class Rig {
  public:
   Rig(uint32_t n_threads, EngineOptions options, std::vector<TokenId> end_tokens = {}) {
     auto file = ModelFile::open(kModel);
-    backend_ = std::move(*make_cpu_backend({.n_threads = n_threads}));
+    backend_ = std::move(*cpu::make_cpu_backend({.n_threads = n_threads}));
     EXPECT_TRUE(backend_->configure(Engine::limits_for(options)).ok());
     model_ = std::make_unique<Model>(std::move(*Model::load(*file, *backend_, {.n_ctx = options.n_ctx})));
     engine_ = std::move(*Engine::create(*model_, *backend_, std::move(end_tokens), options));
@@ -170,7 +170,7 @@ TEST(Engine, TheCacheHoldsKeysAndValuesAsItsTypeRoundsThem) {
   constexpr uint32_t kLayers = 5, kHeads = 2, kHeadDim = 64;
   ASSERT_EQ(exact.keys.size(), kLayers * tokens.size() * kHeads * kHeadDim);
   ASSERT_EQ(exact.values.size(), exact.keys.size());
-  for (const KvType type : {KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8}) {
+  for (const KvType type : {KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0}) {
     const KvNumbers kv = kv_as(type);
     const TypeTraits& traits = kv_traits(type);
     std::vector<std::byte> stored(row_bytes(traits, kHeadDim));
@@ -493,4 +493,4 @@ TEST(Engine, ARequestThatWantsATraceHasItsOwnStepsAndNoOtherHasAny) {
 }
 
 }  // namespace
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-namespace realizar {
+#include "base/try.h"
+
+namespace realizar::engine {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -156,4 +158,4 @@ void EngineThread::end_clearing() {
   }
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

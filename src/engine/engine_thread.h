@@ -14,7 +14,7 @@
 #include "engine/token_stream.h"
 #include "realizar/result.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 class EngineThread {
  public:
@@ -78,4 +78,4 @@ class EngineThread {
   std::thread thread_;
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-namespace realizar {
+namespace realizar::engine {
 
 class FairShare {
  public:
@@ -72,4 +72,4 @@ class FairShare {
   size_t n_active_ = 0;  // tenants that have requests
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -2,7 +2,7 @@
 
 #include "base/caught.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 bool HostBlocks::save(BlockId id, uint32_t place) {
   std::span<std::byte>& bytes = places_[place];
@@ -21,4 +21,4 @@ void HostBlocks::restore(uint32_t place, BlockId id) {
   counters_.n_restored_blocks.fetch_add(1, std::memory_order_relaxed);
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -9,9 +9,9 @@
 #include "engine/counters.h"
 #include "kv/block_pool.h"
 
-namespace realizar {
+namespace realizar::engine {
 
-class HostBlocks final : public BlockStore {
+class HostBlocks final : public kv::BlockStore {
  public:
   // Takes memory when a place is first filled, never more than n_places blocks.
   HostBlocks(Backend& backend, uint32_t n_places, EngineCounters& counters)
@@ -29,4 +29,4 @@ class HostBlocks final : public BlockStore {
   EngineCounters& counters_;
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -4,10 +4,10 @@
 
 #include "base/counter.h"
 
-namespace realizar {
+namespace realizar::engine {
 
-IdlePrefill::IdlePrefill(BlockPool& pool, uint32_t max_rows, bool is_wanted, EngineCounters& counters)
-    : pool_(pool),
+IdlePrefill::IdlePrefill(kv::CachePools pools, uint32_t max_rows, bool is_wanted, EngineCounters& counters)
+    : pools_(pools),
       max_rows_(max_rows),
       is_wanted_(is_wanted),
       counters_(counters),
@@ -17,7 +17,7 @@ IdlePrefill::IdlePrefill(BlockPool& pool, uint32_t max_rows, bool is_wanted, Eng
 
 bool IdlePrefill::wants(const Sequence& ended) const {
   const bool has_failed = ended.ended == FinishReason::kError;
-  return is_wanted_ && !has_failed && !ended.wants_logits && ended.n_generated() >= pool_.block_tokens();
+  return is_wanted_ && !has_failed && !ended.wants_logits && ended.n_generated() >= pools_.blocks->block_tokens();
 }
 
 void IdlePrefill::remember(Answer answer) {
@@ -35,9 +35,9 @@ std::optional<PlannedChunk> IdlePrefill::plan() {
   for (; !answers_.empty(); close()) {
     if (sequence_ == nullptr && !open(answers_.back())) continue;
     Sequence& sequence = *sequence_;
-    const uint32_t n_tokens = std::min(sequence.n_known() - sequence.n_computed(), n_rows_);
+    const uint32_t n_left = stop_of(sequence, {}) - sequence.n_computed(), n_tokens = std::min(n_left, n_rows_);
     if (n_tokens == 0 || !sequence.cache.reserve(sequence.n_computed() + n_tokens)) continue;
-    return PlannedChunk{0, n_tokens, ChunkKind::kPrompt, 0};
+    return PlannedChunk{0, n_tokens, ChunkKind::kPrompt, 0, n_tokens == n_left};
   }
   return std::nullopt;
 }
@@ -50,16 +50,16 @@ bool IdlePrefill::open(Answer& answer) {
   sequence_->request = &request_;
   sequence_->tokens = std::move(answer.tokens);
   sequence_->n_prompt = sequence_->first_wanted = n_tokens;
-  SequenceCache& cache = sequence_->cache;
-  cache = SequenceCache(pool_, answer.cache_salt, answer.tenant, n_tokens);
+  kv::SequenceCache& cache = sequence_->cache;
+  cache = kv::SequenceCache(pools_, answer.cache_salt, answer.tenant, n_tokens);
   cache.adopt_blocks(sequence_->tokens, n_tokens);
-  if (cache.n_computed() + pool_.block_tokens() <= answer.n_prompt) return false;
+  if (cache.n_computed() + pools_.blocks->block_tokens() <= answer.n_prompt) return false;
   cache.adopt_tail(sequence_->tokens, n_tokens);
   return true;
 }
 
 void IdlePrefill::take(const PlannedChunk& chunk, double ms) {
-  sequence_->cache.commit(sequence_->tokens, chunk.n_tokens, true);
+  sequence_->cache.commit(sequence_->tokens, chunk.n_tokens, true, chunk.keeps_state);
   add_to(counters_.n_idle_prefill_tokens, chunk.n_tokens);
   const double n_rows_in_time = chunk.n_tokens * kStepMs / std::max(ms, kStepMs / max_rows_);
   n_rows_ = static_cast<uint32_t>(std::min(n_rows_in_time, 2.0 * chunk.n_tokens));
@@ -79,4 +79,4 @@ void IdlePrefill::close() {
   answers_.pop_back();
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -13,12 +13,12 @@
 #include "engine/sequence.h"
 #include "kv/block_pool.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 class IdlePrefill {
  public:
-  // `pool` and `counters` must outlive it. Not wanted: it remembers nothing.
-  IdlePrefill(BlockPool& pool, uint32_t max_rows, bool is_wanted, EngineCounters& counters);
+  // `pools` and `counters` must outlive it. Not wanted: it remembers nothing.
+  IdlePrefill(kv::CachePools pools, uint32_t max_rows, bool is_wanted, EngineCounters& counters);
 
   // What is kept of a finished sequence.
   struct Answer {
@@ -52,7 +52,7 @@ class IdlePrefill {
   bool open(Answer& answer);
   void close();
 
-  BlockPool& pool_;
+  const kv::CachePools pools_;
   const uint32_t max_rows_;
   const bool is_wanted_;
   EngineCounters& counters_;
@@ -62,4 +62,4 @@ class IdlePrefill {
   uint32_t n_rows_;              // of the next step
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

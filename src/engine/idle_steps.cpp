@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 
-namespace realizar {
+#include "base/try.h"
+
+namespace realizar::engine {
 namespace {
 
 // Rows of sequences that are all at one position. Several sequences have a block each, so that none writes where
@@ -16,7 +18,7 @@ class IdleRows {
     for (uint32_t s = 0; s < n_seqs; ++s) {
       const auto own = std::span(blocks_).subspan(size_t{s} * n_blocks, n_blocks);
       for (uint32_t i = 0; i < n_blocks; ++i) own[i] = BlockId{n_seqs == 1 ? i % bounds.n_blocks : s};
-      seqs_.push_back({s * n_rows_each, n_rows_each, static_cast<Pos>(first_pos), own});
+      seqs_.push_back({s * n_rows_each, n_rows_each, static_cast<Pos>(first_pos), own, StateId{s}, StateId{s}});
       for (uint32_t i = 0; i < n_rows_each; ++i) positions_.push_back(static_cast<Pos>(first_pos + i));
       logit_rows_.push_back((s + 1) * n_rows_each - 1);
     }
@@ -62,4 +64,4 @@ Status run_idle_steps(Backend& backend, ProgramId program, const IdleBounds& bou
   return {};
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -7,7 +7,7 @@
 #include "backend/backend.h"
 #include "realizar/result.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 // What steps of a model may have.
 struct IdleBounds {
@@ -21,4 +21,4 @@ struct IdleBounds {
 // Runs the largest step of a prompt, and decode rows in every usual number and depth. Errors: as Backend::wait.
 Status run_idle_steps(Backend& backend, ProgramId program, const IdleBounds& bounds);
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "base/try.h"
 #include "engine/idle_steps.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 namespace {
 
-PoolRoom room_for(const DrafterOptions& options) {
+kv::PoolRoom room_for(const DrafterOptions& options) {
   return {.n_blocks = (options.kv_tokens + options.block_tokens - 1) / options.block_tokens,
           .max_seqs = options.max_seqs,
           .max_positions = options.n_ctx,
@@ -33,8 +34,9 @@ Result<std::unique_ptr<ModelDrafter>> ModelDrafter::create(const Model& model, B
   CacheLayout layout;
   layout.layers = state_layouts(c, options.n_ctx);
   layout.block_tokens = options.block_tokens;
-  layout.n_blocks = n_pool_blocks(group_layers(layout.layers).windows, room_for(options));
+  layout.n_blocks = kv::n_pool_blocks(group_layers(layout.layers).windows, room_for(options));
   layout.type = options.kv_type;
+  layout.n_states = kv::kMaxStatesHeld * options.max_seqs;
   RZ_CHECK_OK(backend.create_kv_cache(layout));
   std::unique_ptr<ModelDrafter> drafter(new ModelDrafter(model, backend, options));
   const Forward forward = build_forward(c, model.weights());
@@ -48,14 +50,18 @@ ModelDrafter::ModelDrafter(const Model& model, Backend& backend, const DrafterOp
       options_(options),
       n_vocab_(model.config().n_vocab),
       groups_(group_layers(state_layouts(model.config(), options.n_ctx))),
-      pool_(n_pool_blocks(groups_.windows, room_for(options)), options.block_tokens, {}, nullptr, 0, groups_.windows),
+      pool_(kv::n_pool_blocks(groups_.windows, room_for(options)), options.block_tokens, {}, nullptr, 0,
+            groups_.windows),
+      states_(backend.state_bytes() > 0 ? std::make_unique<kv::BlockPool>(kv::kMaxStatesHeld * options.max_seqs,
+                                                                          options.block_tokens, kv::HashKey{})
+                                        : nullptr),
       sampler_(n_vocab_),
       batch_builder_(options.max_rows, options.max_seqs),
       slots_(options.max_seqs) {
   round_.reserve(options.max_seqs);
   for (Slot& slot : slots_) {
     slot.own.tokens.reserve(options.n_ctx + 1);
-    slot.own.cache = SequenceCache(pool_, 0, 0, options.n_ctx, kMaxDraft);
+    slot.own.cache = kv::SequenceCache({pool_, states_.get()}, 0, 0, options.n_ctx, kMaxDraft);
   }
 }
 
@@ -67,7 +73,9 @@ Status ModelDrafter::warm_up() {
 }
 
 bool ModelDrafter::wipe_some(uint32_t max_blocks) {
-  return pool_.wipe_nameless(max_blocks, [this](BlockId id) { backend_.zero_block(id); }, {});
+  const auto wipe_state = [this](BlockId slot) { backend_.zero_state(StateId{to_index(slot)}); };
+  const bool are_states_done = states_ == nullptr || states_->wipe_nameless(max_blocks, wipe_state, {});
+  return pool_.wipe_nameless(max_blocks, [this](BlockId id) { backend_.zero_block(id); }, {}) && are_states_done;
 }
 
 ModelDrafter::Slot* ModelDrafter::slot_of(SeqId id) {
@@ -154,6 +162,8 @@ Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
   for (const Entry& entry : round_) {
     Sequence& own = entry.slot->own;
     own.cache.commit(own.tokens, entry.chunk.n_tokens, false);
+    // What comes after this are guesses, which are taken back.
+    if (own.n_computed() == running[entry.running_idx]->n_known()) own.cache.mark();
     if (entry.chunk.n_logit_rows == 0) continue;
     const auto logits = backend_.read(logits_).subspan(n_vocab_ * logit_row++, n_vocab_);
     Sequence& sequence = *running[entry.running_idx];
@@ -165,4 +175,4 @@ Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
   return {};
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -16,7 +16,7 @@
 #include "realizar/result.h"
 #include "sampling/sampler.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 inline constexpr uint32_t kMaxDraft = 64;  // tokens at a time
 
@@ -67,7 +67,8 @@ class ModelDrafter {
   DrafterOptions options_;
   uint32_t n_vocab_;
   LayerGroups groups_;
-  BlockPool pool_;
+  kv::BlockPool pool_;
+  std::unique_ptr<kv::BlockPool> states_;  // slots for states; null: no layer is recurrent
   Sampler sampler_;
   BatchBuilder batch_builder_;
   std::vector<Slot> slots_;
@@ -80,4 +81,4 @@ class ModelDrafter {
   std::vector<Entry> round_;
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

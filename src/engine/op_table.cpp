@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
 
 double ms_of(uint64_t ns) {
@@ -54,4 +54,4 @@ void OpTable::append_rows(const Phase& phase, bool decode, std::vector<TraceRow>
                    [](const TraceRow& a, const TraceRow& b) { return a.total_ms > b.total_ms; });
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -8,7 +8,7 @@
 #include "backend/backend.h"
 #include "realizar/request.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 class OpTable {
  public:
@@ -31,4 +31,4 @@ class OpTable {
   Phase prefill_, decode_;
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

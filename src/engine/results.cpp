@@ -8,7 +8,7 @@
 #include "base/counter.h"
 #include "sampling/finite.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 Results::Results(const Backend& backend, const ForwardOutputs& outputs, std::vector<TokenId> end_tokens,
                  EngineCounters& counters)
@@ -31,7 +31,7 @@ void Results::take(std::span<const SequencePtr> running, std::span<const Planned
 void Results::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_row) {
   if (sequence.wants_logits) sequence.sink->on_rows(sequence, chunk.n_tokens);
   if (chunk.kind == ChunkKind::kDecode) return take_decoded(sequence, chunk, first_row);
-  sequence.cache.commit(sequence.tokens, chunk.n_tokens, chunk.is_prompt() || phases_agree_);
+  sequence.cache.commit(sequence.tokens, chunk.n_tokens, chunk.is_prompt() || phases_agree_, chunk.keeps_state);
   // Those who wait for this prompt go on from its end.
   if (chunk.is_prompt() && sequence.is_decoding()) sequence.cache.offer_tail(sequence.tokens);
   const uint32_t first_pos = sequence.n_computed() - chunk.n_logit_rows;
@@ -40,7 +40,8 @@ void Results::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t f
   }
 }
 
-// Takes the last token's row, and those of its drafts for as long as they say what was chosen.
+// Takes the last token's row, and those of its drafts for as long as they say what was chosen. A state that has gone
+// on with the others goes back to what it was before them, and the right ones are replayed in the next step.
 void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_row) {
   const uint32_t n_drafted = chunk.n_tokens - 1;
   uint32_t n_right = 0;
@@ -51,6 +52,8 @@ void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t
     if (!goes_on) break;
     ++n_right;
   }
+  if (!sequence.ended && n_right < n_drafted) sequence.cache.rollback(sequence.n_computed());
+  sequence.cache.drop_mark();
   sequence.drafts.clear();
   sequence.ending.stats.n_drafted += n_drafted;
   sequence.ending.stats.n_accepted += n_right;
@@ -167,4 +170,4 @@ std::span<const float> Results::logits_of(size_t row) const {
   return backend_.read(outputs_.logits).subspan(outputs_.n_vocab * row, outputs_.n_vocab);
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -11,7 +11,7 @@
 #include "engine/sequence.h"
 #include "sampling/sampler.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 // Where the forward pass leaves what is read of it.
 struct ForwardOutputs {
@@ -52,4 +52,4 @@ class Results {
   std::vector<uint64_t> allowed_;  // a constraint's tokens
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

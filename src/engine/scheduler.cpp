@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <tuple>
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
+
+constexpr uint32_t kShortReplay = 32;
 
 // What is left of a step while its plan is made.
 struct Room {
-  uint32_t n_rows, n_logit_rows, n_bulk;
+  uint32_t n_rows, n_logit_rows, n_prefill;
 };
 
 uint32_t n_pending(const Sequence& seq) {
@@ -18,15 +20,15 @@ uint32_t n_pending(const Sequence& seq) {
 // Counts how many of the next n_tokens there is room for, with the rows of them that are wanted.
 uint32_t n_fitting(const Sequence& seq, uint32_t n_tokens, const Room& room) {
   const uint32_t n_unwanted = seq.first_wanted - std::min(seq.first_wanted, seq.n_computed());
-  return std::min({n_tokens, room.n_bulk, n_unwanted + room.n_logit_rows});
+  return std::min({n_tokens, room.n_prefill, n_unwanted + room.n_logit_rows});
 }
 
-void plan_bulk(uint32_t i, const Sequence& seq, ChunkKind kind, uint32_t n_tokens, Room& room,
-               std::vector<PlannedChunk>& plan) {
+void plan_prefill(uint32_t i, const Sequence& seq, ChunkKind kind, uint32_t n_tokens, Room& room,
+                  std::vector<PlannedChunk>& plan) {
   const uint32_t end = seq.n_computed() + n_tokens;
   const uint32_t n_logit_rows = std::min(n_tokens, end - std::min(end, seq.first_wanted));
-  plan.push_back({i, n_tokens, kind, n_logit_rows});
-  room.n_bulk -= n_tokens;
+  plan.push_back({i, n_tokens, kind, n_logit_rows, false});
+  room.n_prefill -= n_tokens;
   room.n_logit_rows -= n_logit_rows;
 }
 
@@ -46,20 +48,44 @@ void plan_decodes(std::span<const SequencePtr> running, Room& room, std::vector<
   }
 }
 
+// Guesses of which some were wrong leave a few tokens to compute again where layers are recurrent: that is a part of
+// decoding, and not of prefill.
+void plan_after_guesses(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
+  for (uint32_t i = 0; i < running.size(); ++i) {
+    const Sequence& seq = *running[i];
+    const bool is_short = seq.is_decoding() && n_pending(seq) > 1 && n_pending(seq) <= kShortReplay;
+    if (!is_short || !seq.cache.has_states() || n_pending(seq) > room.n_rows) continue;
+    Room own{room.n_rows, room.n_logit_rows, room.n_rows};
+    if (n_fitting(seq, n_pending(seq), own) < n_pending(seq)) continue;
+    plan_prefill(i, seq, ChunkKind::kReplay, n_pending(seq), own, plan);
+    room.n_rows = own.n_prefill;
+    room.n_logit_rows = own.n_logit_rows;
+  }
+}
+
+bool is_planned(uint32_t i, const std::vector<PlannedChunk>& plan) {
+  return std::any_of(plan.begin(), plan.end(), [i](const PlannedChunk& chunk) { return chunk.seq_idx == i; });
+}
+
 void plan_replays(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
   for (uint32_t i = 0; i < running.size(); ++i) {
     const Sequence& seq = *running[i];
-    if (!seq.is_decoding() || n_pending(seq) == 1) continue;
+    if (!seq.is_decoding() || n_pending(seq) == 1 || is_planned(i, plan)) continue;
     const uint32_t n_tokens = n_fitting(seq, n_pending(seq), room);
-    if (n_tokens > 0) plan_bulk(i, seq, ChunkKind::kReplay, n_tokens, room, plan);
+    if (n_tokens > 0) plan_prefill(i, seq, ChunkKind::kReplay, n_tokens, room, plan);
   }
 }
 
 // False where nothing of it fits.
-bool plan_prompt(uint32_t i, const Sequence& seq, uint32_t max_tokens, Room& room, std::vector<PlannedChunk>& plan) {
-  const uint32_t n_tokens = n_fitting(seq, std::min(seq.n_prompt - seq.n_computed(), max_tokens), room);
-  if (n_tokens > 0) plan_bulk(i, seq, ChunkKind::kPrompt, n_tokens, room, plan);
-  return n_tokens > 0;
+bool plan_prompt(uint32_t i, std::span<const SequencePtr> running, uint32_t max_tokens, Room& room,
+                 std::vector<PlannedChunk>& plan) {
+  const Sequence& seq = *running[i];
+  const uint32_t n_left = stop_of(seq, running) - seq.n_computed();
+  const uint32_t n_tokens = n_fitting(seq, std::min(n_left, max_tokens), room);
+  if (n_tokens == 0) return false;
+  plan_prefill(i, seq, ChunkKind::kPrompt, n_tokens, room, plan);
+  plan.back().keeps_state = n_tokens == n_left && seq.n_computed() + n_left < seq.n_prompt;
+  return true;
 }
 
 // The prompts after the oldest one, those with the fewest tokens left first.
@@ -77,7 +103,7 @@ void plan_short_prompts(std::span<const SequencePtr> running, uint32_t oldest, R
       if (!wants_prompt_rows(*running[i]) || is_planned(i)) continue;
       if (shortest == oldest || n_left(i) < n_left(shortest)) shortest = i;
     }
-    if (shortest == oldest || !plan_prompt(shortest, *running[shortest], room.n_bulk, room, plan)) return;
+    if (shortest == oldest || !plan_prompt(shortest, running, room.n_prefill, room, plan)) return;
   }
 }
 
@@ -88,18 +114,18 @@ void plan_prompts(std::span<const SequencePtr> running, Room& room, std::vector<
     oldest = i;
     ++n_prompts;
   }
-  if (n_prompts == 0 || room.n_bulk == 0) return;
-  const uint32_t half = n_prompts == 1 ? room.n_bulk : (room.n_bulk + 1) / 2;
+  if (n_prompts == 0 || room.n_prefill == 0) return;
+  const uint32_t half = n_prompts == 1 ? room.n_prefill : (room.n_prefill + 1) / 2;
   // Held back until the others had theirs: what they leave is the oldest's too.
   Room others = room;
-  others.n_bulk -= std::min(half, running[oldest]->n_prompt - running[oldest]->n_computed());
+  others.n_prefill -= std::min(half, running[oldest]->n_prompt - running[oldest]->n_computed());
   const uint32_t n_kept_rows = std::min(room.n_logit_rows, 1u);
   others.n_logit_rows -= n_kept_rows;
-  const uint32_t n_before = others.n_bulk;
+  const uint32_t n_before = others.n_prefill;
   plan_short_prompts(running, oldest, others, plan);
-  room.n_bulk -= n_before - others.n_bulk;
+  room.n_prefill -= n_before - others.n_prefill;
   room.n_logit_rows = others.n_logit_rows + n_kept_rows;
-  plan_prompt(oldest, *running[oldest], room.n_bulk, room, plan);
+  plan_prompt(oldest, running, room.n_prefill, room, plan);
 }
 
 }  // namespace
@@ -108,9 +134,20 @@ void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, s
   plan.clear();
   Room room{limits.max_rows, limits.max_logit_rows, 0};
   plan_decodes(running, room, plan);
-  room.n_bulk = plan.empty() ? room.n_rows : std::min(room.n_rows, limits.max_bulk_beside);
+  plan_after_guesses(running, room, plan);
+  room.n_prefill = plan.empty() ? room.n_rows : std::min(room.n_rows, limits.max_prefill_tokens);
   plan_replays(running, room, plan);
   plan_prompts(running, room, plan);
+}
+
+uint32_t stop_of(const Sequence& seq, std::span<const SequencePtr> running) {
+  if (!seq.cache.has_states()) return seq.n_prompt;
+  uint32_t stop = seq.cache.next_stop(seq.n_prompt);
+  for (const SequencePtr& other : running) {
+    const bool waits = other->leader == seq.id && other->n_shared > seq.n_computed();
+    if (waits) stop = std::min(stop, other->n_shared);
+  }
+  return stop;
 }
 
 StepDemand demand_of(std::span<const SequencePtr> running, size_t n_waiting) {
@@ -169,4 +206,4 @@ size_t pick_victim(std::span<const SequencePtr> running, const FairShare& shares
   return static_cast<size_t>(victim - running.begin());
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

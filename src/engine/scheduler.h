@@ -11,7 +11,7 @@
 #include "engine/sequence.h"
 #include "engine/step_budget.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 // What a chunk's tokens are, which decides their arithmetic: that of prefill for a prompt, that of decoding for others.
 enum class ChunkKind : uint8_t {
@@ -24,15 +24,16 @@ struct PlannedChunk {
   uint32_t seq_idx;
   uint32_t n_tokens;  // from position n_computed on
   ChunkKind kind;
-  uint32_t n_logit_rows;  // of the chunk's last rows
+  uint32_t n_logit_rows;     // of the chunk's last rows
+  bool keeps_state = false;  // the state after it is to be found again
 
   bool is_prompt() const { return kind == ChunkKind::kPrompt; }
 };
 
 struct StepLimits {
-  uint32_t max_rows = 0;         // of a step
-  uint32_t max_logit_rows = 0;   // of a step
-  uint32_t max_bulk_beside = 0;  // prompt and replayed tokens of a step in which others decode
+  uint32_t max_rows = 0;            // of a step
+  uint32_t max_logit_rows = 0;      // of a step
+  uint32_t max_prefill_tokens = 0;  // prompt and replayed tokens of a step in which others decode
 };
 
 // Clears and fills `plan`, which has the capacity for all sequences: one token (and its drafts) of every decoding
@@ -40,6 +41,10 @@ struct StepLimits {
 // The oldest prompt gets half of what is left, the shortest remainders the rest: a long prompt neither starves nor
 // blocks the others. Decode rows come first.
 void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, std::vector<PlannedChunk>& plan);
+
+// Where the next chunk of the prompt has to end at the latest: at its end, or where a state is to be kept, also for
+// those of the running that wait for it. So which states there are does not depend on the sizes of chunks.
+uint32_t stop_of(const Sequence& seq, std::span<const SequencePtr> running);
 
 // What the next step could compute, and what a planned one does, as the budget counts it.
 StepDemand demand_of(std::span<const SequencePtr> running, size_t n_waiting);
@@ -58,4 +63,4 @@ size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares, 
 // all. `running` is not empty.
 size_t pick_victim(std::span<const SequencePtr> running, const FairShare& shares, PriorityScope scope);
 
-}  // namespace realizar
+}  // namespace realizar::engine

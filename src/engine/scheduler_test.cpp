@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
 
 // Sequences that have requests of their own.
@@ -58,12 +58,53 @@ TEST(Scheduler, DecodesFirstAndThenTakesPromptsUpToTheBudget) {
   EXPECT_EQ(plan[2].n_logit_rows, 0u);
 }
 
+// Blocks of 4 tokens: a state is kept every 64, before the prompt's last token, and where another waits for it.
+TEST(Scheduler, PromptsOfRecurrentModelsEndWhereStatesAreKept) {
+  kv::BlockPool blocks(100, 4, {1, 2}), states(8, 4, {1, 2});
+  Sequences sequences;
+  for (int i = 0; i < 2; ++i) {
+    Sequence& seq = sequences.add(150, 0);
+    seq.cache = kv::SequenceCache({blocks, &states}, 0, 0, 200);
+  }
+  sequences.list[1]->leader = SeqId{1};
+  sequences.list[1]->n_shared = 100;
+  Sequence& seq = *sequences.list[0];
+  std::vector<uint32_t> ends;
+  std::vector<bool> keeps;
+  while (seq.n_computed() < 150) {
+    const auto plan = plan_of(sequences, {100, 100, 100});
+    ASSERT_EQ(plan.size(), 1u);
+    ends.push_back(seq.n_computed() + plan[0].n_tokens);
+    keeps.push_back(plan[0].keeps_state);
+    ASSERT_TRUE(seq.cache.reserve(ends.back()));
+    seq.cache.commit(seq.tokens, plan[0].n_tokens, true, keeps.back());
+  }
+  EXPECT_EQ(ends, (std::vector<uint32_t>{64, 100, 128, 148, 150}));
+  EXPECT_EQ(keeps, (std::vector<bool>{true, true, true, true, false}));
+}
+
+// They decode: a step's budget for prefill is not theirs, and they are not held up by it.
+TEST(Scheduler, WhatWrongGuessesLeaveIsComputedAgainAtOnce) {
+  kv::BlockPool blocks(100, 4, {1, 2}), states(8, 4, {1, 2});
+  Sequences sequences;
+  sequences.add(5, 5, 1);  // decodes
+  Sequence& seq = sequences.add(8, 0, 5);
+  seq.cache = kv::SequenceCache({blocks, &states}, 0, 0, 200);
+  ASSERT_TRUE(seq.cache.reserve(9));
+  seq.cache.commit(seq.tokens, 9, false);
+  const auto plan = plan_of(sequences, {100, 100, 1});
+  ASSERT_EQ(plan.size(), 2u);
+  EXPECT_EQ(plan[1].kind, ChunkKind::kReplay);
+  EXPECT_EQ(plan[1].n_tokens, 4u);
+  EXPECT_EQ(plan[1].n_logit_rows, 1u);
+}
+
 TEST(Scheduler, DemandAndWorkTellDecodingFromPromptsAndReplays) {
   Sequences sequences;
   sequences.add(100, 40);                   // computes its prompt
   sequences.add(5, 5, 1).drafts.resize(3);  // decodes, with guesses
   sequences.add(4, 9, 6);                   // decodes
-  sequences.add(4, 6, 9);                   // was put back, and computes its own tokens again
+  sequences.add(4, 6, 9);                   // was preempted, and computes its own tokens again
   sequences.add(30, 0).leader = SeqId{1};   // waits for another's prefix
   const StepDemand demand = demand_of(sequences.list, 7);
   EXPECT_EQ(demand.n_decoding, 2u);
@@ -271,4 +312,4 @@ TEST(FairShare, ForgetsWhoIsGoneWhenNobodyIsLeftOrThereAreTooMany) {
 }
 
 }  // namespace
-}  // namespace realizar
+}  // namespace realizar::engine

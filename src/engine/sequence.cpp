@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
+#include "base/try.h"
 #include "sampling/sampler.h"
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
 
 Status check_prompt(std::span<const TokenId> prompt, const SequenceLimits& limits) {
@@ -35,26 +36,8 @@ Status check(const Request& request, const SequenceLimits& limits) {
 
 }  // namespace
 
-const char* to_string(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kStop:
-      return "stop";
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kContext:
-      return "context";
-    case FinishReason::kCancelled:
-      return "cancelled";
-    case FinishReason::kDeadline:
-      return "deadline";
-    case FinishReason::kError:
-      return "error";
-  }
-  return "stop";
-}
-
 Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, const SequenceLimits& limits,
-                                  BlockPool& pool) {
+                                  kv::CachePools pools) {
   RZ_CHECK_OK(check(request, limits));
   auto sequence = std::make_unique<Sequence>();
   sequence->request = &request;
@@ -71,7 +54,9 @@ Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, con
   sequence->tokens.reserve(size_t{sequence->n_prompt} + sequence->n_wanted);
   sequence->tokens.assign(request.prompt.begin(), request.prompt.end());
   sequence->drafts.reserve(limits.n_draft);
-  sequence->cache = SequenceCache(pool, request.cache_salt, request.tenant, sequence->n_prompt + sequence->n_wanted);
+  const uint32_t max_rollback = pools.states != nullptr ? limits.n_draft : 0;
+  sequence->cache = kv::SequenceCache(pools, request.cache_salt, request.tenant,
+                                      sequence->n_prompt + sequence->n_wanted, max_rollback);
   if (request.trace) sequence->operations = std::make_unique<OpTable>();
   if (request.pooling != Pooling::kNone) sequence->embedding.assign(limits.d_model, 0.0f);
   return sequence;
@@ -94,4 +79,4 @@ void Sequence::finish(FinishReason reason) {
   give_back();
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -14,7 +14,7 @@
 #include "realizar/request.h"
 #include "realizar/result.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 struct Sequence;
 
@@ -58,7 +58,7 @@ struct Sequence {
 
   std::vector<TokenId> tokens;          // prompt, then output
   std::vector<TokenId> drafts;          // what may come next, to be verified in the next step
-  SequenceCache cache;                  // of the tokens' keys and values
+  kv::SequenceCache cache;              // of the tokens' keys and values
   std::vector<float> embedding;         // [d_model], the sum of hidden states so far
   std::unique_ptr<OpTable> operations;  // of its steps; null: no trace is wanted
   uint32_t n_prompt = 0;
@@ -94,10 +94,10 @@ struct SequenceLimits {
 // Checks a request and makes what its steps need. Any thread. `request` and `sink` must outlive the sequence. Errors:
 // InvalidArgument, ContextLengthExceeded.
 Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, const SequenceLimits& limits,
-                                  BlockPool& pool);
+                                  kv::CachePools pools);
 
 inline double elapsed_ms(Sequence::Clock::time_point from, Sequence::Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

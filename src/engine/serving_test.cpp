@@ -8,7 +8,7 @@
 
 #include "engine/simulated_serving.h"
 
-namespace realizar::testing {
+namespace realizar::engine::testing {
 namespace {
 
 // Decode steps of Llama-3.2-1B's shape in Q4_K_M on two cores of a Sapphire Rapids server, as measured.
@@ -24,8 +24,8 @@ double decode_ms(uint32_t n_rows) {
 }
 
 // There with AMX: prompt rows are multiplied 32 at a time, after all weights are unpacked. A prompt of 128 takes 0.34 s
-// alone, one of 512 takes 1.16 s, and chunks of 32 beside seven streams made the longest step 199 ms, chunks of 128
-// 404 ms, chunks of 384 874 ms: 60 ms, and 2.15 ms a row.
+// alone, one of 512 takes 1.16 s, and chunks of 32 while seven streams decoded made the longest step 199 ms, chunks of
+// 128 404 ms, chunks of 384 874 ms: 60 ms, and 2.15 ms a row.
 Machine with_fixed_part(double fixed_ms, double token_ms) {
   return [=](const StepRows& rows, double) {
     const uint32_t n_padded = (rows.n_prompt + 31) / 32 * 32;
@@ -155,4 +155,4 @@ TEST(ServingOnNoisyMachines, GivesWhatAFixedChunkGives) {
 }
 
 }  // namespace
-}  // namespace realizar::testing
+}  // namespace realizar::engine::testing

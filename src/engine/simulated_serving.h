@@ -11,7 +11,7 @@
 #include "engine/scheduler.h"
 #include "engine/step_budget.h"
 
-namespace realizar::testing {
+namespace realizar::engine::testing {
 
 struct StepRows {
   uint32_t n_decode = 0, n_prompt = 0;
@@ -147,4 +147,4 @@ inline ServingResult serve(const ServingLoad& load, const Machine& machine, cons
   return SimulatedServing(load, machine, policy).run();
 }
 
-}  // namespace realizar::testing
+}  // namespace realizar::engine::testing

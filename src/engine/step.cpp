@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "base/counter.h"
+#include "base/try.h"
 #include "engine/drafter.h"
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
 
 void note_step(StepTimes& times, double s) {
@@ -26,7 +27,8 @@ Step::Step(Backend& backend, ProgramId forward, const BackendLimits& limits, uin
       forward_(forward),
       limits_(limits),
       n_draft_(options.n_draft),
-      max_bulk_beside_(options.max_bulk_beside),
+      max_prefill_tokens_(options.max_prefill_tokens),
+      block_tokens_(options.block_tokens),
       counters_(counters),
       batch_builder_(limits.max_rows, limits.max_seqs),
       choice_builder_(backend, options.choose_on_host ? 0 : limits.max_logit_rows, n_vocab),
@@ -45,6 +47,11 @@ Status Step::draft(std::span<const SequencePtr> running) {
   return {};
 }
 
+// Where guesses may be taken back together with right ones, none of them may be in a block that has a name by then.
+uint32_t Step::n_until_block_ends(const Sequence& sequence) const {
+  return sequence.cache.has_states() ? block_tokens_ - 1 - sequence.n_computed() % block_tokens_ : UINT32_MAX;
+}
+
 // Guesses are wanted for decoding sequences, as far as the step has rows for them and the sequence wants tokens.
 void Step::limit_drafts(std::span<const SequencePtr> running) {
   const uint32_t n_rows = limits_.max_logit_rows;
@@ -54,16 +61,19 @@ void Step::limit_drafts(std::span<const SequencePtr> running) {
     const bool is_decoding = sequence->is_decoding() && sequence->n_computed() + 1 == sequence->n_known();
     const bool wants_several = is_decoding && sequence->n_wanted > sequence->n_generated();
     const uint32_t n_useful = wants_several ? sequence->n_wanted - sequence->n_generated() - 1 : 0;
-    max_drafts_.push_back(std::min({n_draft_, n_useful, n_left}));
+    max_drafts_.push_back(std::min({n_draft_, n_useful, n_left, n_until_block_ends(*sequence)}));
     n_left -= max_drafts_.back();
   }
 }
 
 bool Step::plan(std::span<const SequencePtr> running, size_t n_waiting) {
-  const uint32_t n_bulk = max_bulk_beside_ > 0 ? max_bulk_beside_ : budget_.plan(demand_of(running, n_waiting));
-  plan_step(running, {limits_.max_rows, limits_.max_logit_rows, n_bulk}, chunks_);
+  const uint32_t n_prefill =
+      max_prefill_tokens_ > 0 ? max_prefill_tokens_ : budget_.plan(demand_of(running, n_waiting));
+  plan_step(running, {limits_.max_rows, limits_.max_logit_rows, n_prefill}, chunks_);
   return std::all_of(chunks_.begin(), chunks_.end(), [&](const PlannedChunk& chunk) {
     Sequence& sequence = *running[chunk.seq_idx];
+    const bool has_guesses = chunk.kind == ChunkKind::kDecode && chunk.n_tokens > 1;
+    if (has_guesses) sequence.cache.mark();
     return sequence.cache.reserve(sequence.n_computed() + chunk.n_tokens);
   });
 }
@@ -112,4 +122,4 @@ void Step::publish_costs(size_t kind) {
   gauges.prompt_token_ms.store(costs.prompt_token_ms, std::memory_order_relaxed);
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

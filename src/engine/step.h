@@ -16,7 +16,7 @@
 #include "engine/step_budget.h"
 #include "realizar/result.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 // Is told the operations of a step and the tokens that it computed.
 using StepObserver = std::function<void(uint32_t n_tokens, std::span<const OpTiming> timings)>;
@@ -47,6 +47,7 @@ class Step {
   std::span<const PlannedChunk> chunks() const { return chunks_; }  // in the order of their logit rows
 
  private:
+  uint32_t n_until_block_ends(const Sequence& sequence) const;
   void limit_drafts(std::span<const SequencePtr> running);
   void note_operations(std::span<const SequencePtr> running);
   void publish_costs(size_t kind);
@@ -54,7 +55,7 @@ class Step {
   Backend& backend_;
   const ProgramId forward_;
   const BackendLimits limits_;
-  const uint32_t n_draft_, max_bulk_beside_;
+  const uint32_t n_draft_, max_prefill_tokens_, block_tokens_;
   EngineCounters& counters_;
   BatchBuilder batch_builder_;
   ChoiceBuilder choice_builder_;
@@ -67,4 +68,4 @@ class Step {
   bool is_traced_ = false;
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
 
 // Below 2, so that the noise of single steps stays within twice the time.
@@ -138,4 +138,4 @@ void StepBudget::learn_mixed(Kind& kind, uint32_t n_tokens, double ms) {
   kind.mixed.start(kind.decode_ms, std::max(ms - kind.decode_ms, 0.0) / n_tokens);
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -15,7 +15,7 @@
 
 #include "engine/step_cost.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 // What the next step could compute.
 struct StepDemand {
@@ -83,4 +83,4 @@ class StepBudget {
   std::array<Kind, kKinds> kinds_{};
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

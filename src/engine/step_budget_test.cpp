@@ -6,15 +6,15 @@
 
 #include "engine/step_cost.h"
 
-namespace realizar {
+namespace realizar::engine {
 namespace {
 
 constexpr double kDecodeMs = 20, kTokenMs = 2;
 constexpr StepDemand kOnePrompt{.n_decoding = 4, .n_decode_rows = 4, .n_prompts = 1, .n_prompt_tokens = 100000};
 
 // A machine on which a step takes kDecodeMs, and kTokenMs for each prompt token in it, after fixed_ms for any.
-double step_ms(uint32_t n_bulk, double fixed_ms) {
-  return kDecodeMs + (n_bulk > 0 ? fixed_ms + kTokenMs * n_bulk : 0);
+double step_ms(uint32_t n_prefill, double fixed_ms) {
+  return kDecodeMs + (n_prefill > 0 ? fixed_ms + kTokenMs * n_prefill : 0);
 }
 
 struct Settled {
@@ -29,11 +29,11 @@ Settled settle(StepBudget& budget, const StepDemand& demand, double fixed_ms, ui
   double n_tokens = 0, sum_ms = 0;
   const uint32_t n_ignored = n_steps / 2;
   for (uint32_t step = 0; step < n_steps; ++step) {
-    const uint32_t n_bulk = budget.plan(demand);
-    const double ms = step_ms(n_bulk, fixed_ms);
-    budget.observe({demand.n_decode_rows, n_bulk, 0}, ms);
+    const uint32_t n_prefill = budget.plan(demand);
+    const double ms = step_ms(n_prefill, fixed_ms);
+    budget.observe({demand.n_decode_rows, n_prefill, 0}, ms);
     if (step < n_ignored) continue;
-    n_tokens += n_bulk;
+    n_tokens += n_prefill;
     sum_ms += ms;
     settled.longest_ms = std::max(settled.longest_ms, ms);
   }
@@ -113,9 +113,9 @@ TEST(StepBudget, ChunksDoNotOscillate) {
   settle(budget, kOnePrompt, 40);
   std::vector<uint32_t> chunks;
   while (chunks.size() < 100) {
-    const uint32_t n_bulk = budget.plan(kOnePrompt);
-    budget.observe({4, n_bulk, 0}, step_ms(n_bulk, 40));
-    if (n_bulk > 0) chunks.push_back(n_bulk);
+    const uint32_t n_prefill = budget.plan(kOnePrompt);
+    budget.observe({4, n_prefill, 0}, step_ms(n_prefill, 40));
+    if (n_prefill > 0) chunks.push_back(n_prefill);
   }
   std::sort(chunks.begin(), chunks.end());
   EXPECT_LT(chunks[98], chunks[20] * 1.1) << "only the trials, an eighth, are of another size";
@@ -209,4 +209,4 @@ TEST(StepCost, OneSizeTellsTheSumAlone) {
 }
 
 }  // namespace
-}  // namespace realizar
+}  // namespace realizar::engine

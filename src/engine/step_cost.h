@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace realizar {
+namespace realizar::engine {
 
 class StepCost {
  public:
@@ -109,4 +109,4 @@ class StepCost {
   double var_noise_ = square(kNoise);
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -5,21 +5,23 @@
 #include "base/caught.h"
 #include "base/check.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 TokenStream::TokenStream(Request request, uint32_t capacity)
     : request_(std::move(request)),
-      slots_(capacity + (request_.prompt_logprobs ? request_.prompt.size() : 0)),
-      tops_(slots_.size() * request_.n_logprobs) {}
+      n_slots_(capacity + (request_.prompt_logprobs ? request_.prompt.size() : 0)),
+      slots_(std::make_unique_for_overwrite<Slot[]>(n_slots_)),
+      tops_(std::make_unique_for_overwrite<TokenLogprob[]>(n_slots_ * request_.n_logprobs)) {}
 
 std::optional<TokenEvent> TokenStream::pop() {
   const uint64_t n_read = n_read_.load(std::memory_order_relaxed);
   // The slot read before this one is given back only now: its `top` was valid until this call.
   if (n_read == n_written_.load(std::memory_order_acquire)) return std::nullopt;
-  const size_t at = n_read % slots_.size();
+  const size_t at = n_read % n_slots_;
   const Slot& slot = slots_[at];
-  const auto top = std::span(tops_).subspan(at * request_.n_logprobs, slot.n_top);
-  const TokenEvent token{slot.id, slot.index, slot.logprob, top, slot.is_prompt, slot.ms};
+  const std::span<const TokenLogprob> top(tops_.get() + at * request_.n_logprobs, slot.n_top);
+  const auto logprob = slot.has_logprob ? std::optional(slot.logprob) : std::nullopt;
+  const TokenEvent token{slot.id, slot.index, logprob, top, slot.is_prompt, slot.ms};
   n_read_.store(n_read + 1, std::memory_order_release);
   return token;
 }
@@ -33,14 +35,15 @@ const TokenStream::End* TokenStream::end() const {
 // One slot stays unused: the reader may still look at the `top` of the one that it took last.
 bool TokenStream::on_token(const TokenEvent& event) {
   const uint64_t n_written = n_written_.load(std::memory_order_relaxed);
-  if (n_written - n_read_.load(std::memory_order_acquire) + 1 >= slots_.size()) {
+  if (n_written - n_read_.load(std::memory_order_acquire) + 1 >= n_slots_) {
     overflowed_ = true;
     return false;
   }
-  const size_t at = n_written % slots_.size();
+  const size_t at = n_written % n_slots_;
   const auto n_top = static_cast<uint32_t>(std::min<size_t>(event.top.size(), request_.n_logprobs));
-  std::copy_n(event.top.begin(), n_top, tops_.begin() + static_cast<std::ptrdiff_t>(at * request_.n_logprobs));
-  slots_[at] = {event.id, event.index, event.logprob, n_top, event.is_prompt, event.ms};
+  std::copy_n(event.top.begin(), n_top, tops_.get() + at * request_.n_logprobs);
+  slots_[at] = {event.id,        event.index, event.logprob.value_or(0.0f), n_top, event.logprob.has_value(),
+                event.is_prompt, event.ms};
   n_written_.store(n_written + 1, std::memory_order_release);
   announce();
   return true;
@@ -70,6 +73,12 @@ void TokenStream::announce() {
   if (ready_ != nullptr && !is_ready_.exchange(true, std::memory_order_acq_rel)) ready_->push(self_);
 }
 
+uint32_t capacity_for_all(const Request& request, uint32_t n_ctx) {
+  const auto n_prompt = static_cast<uint32_t>(std::min<size_t>(request.prompt.size(), n_ctx));
+  const uint32_t n_room = n_ctx - n_prompt;
+  return std::min(request.max_tokens.value_or(n_room), n_room) + 1;
+}
+
 void ReadyQueue::push(std::shared_ptr<TokenStream> stream) {
   const uint64_t n_pushed = n_pushed_.load(std::memory_order_relaxed);
   REQUIRE(n_pushed - n_popped_.load(std::memory_order_acquire) < slots_.size());
@@ -87,4 +96,4 @@ std::shared_ptr<TokenStream> ReadyQueue::pop() {
   return stream;
 }
 
-}  // namespace realizar
+}  // namespace realizar::engine

@@ -14,7 +14,7 @@
 #include "engine/sequence.h"
 #include "realizar/request.h"
 
-namespace realizar {
+namespace realizar::engine {
 
 class ReadyQueue;
 
@@ -25,7 +25,8 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
     bool reader_was_slow = false;
   };
 
-  // `capacity`: tokens that may wait for the reader; a prompt that is reported has room of its own.
+  // `capacity`: tokens that may wait for the reader, less one; a prompt that is reported has room of its own. The
+  // memory for a token stays untouched until the token is written.
   explicit TokenStream(Request request, uint32_t capacity = 128);
   const Request& request() const { return request_; }
 
@@ -46,20 +47,22 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
  private:
   friend class EngineThread;
   friend class ReadyQueue;
+  // Has no initializers, so that slots which no token reaches stay untouched.
   struct Slot {
     TokenId id;
     uint32_t index;
-    std::optional<float> logprob;
+    float logprob;
     uint32_t n_top;
-    bool is_prompt;
+    bool has_logprob, is_prompt;
     double ms;
   };
 
   void announce();
 
   Request request_;
-  std::vector<Slot> slots_;
-  std::vector<TokenLogprob> tops_;  // [capacity, n_logprobs]
+  const size_t n_slots_;
+  std::unique_ptr<Slot[]> slots_;         // [n_slots_]
+  std::unique_ptr<TokenLogprob[]> tops_;  // [n_slots_, n_logprobs]
   alignas(64) std::atomic<uint64_t> n_written_{0};
   alignas(64) std::atomic<uint64_t> n_read_{0};
   std::atomic<bool> ended_{false};
@@ -71,6 +74,9 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
   ReadyQueue* ready_ = nullptr;
   std::shared_ptr<TokenStream> self_;  // while the engine has it
 };
+
+// The capacity with which a stream takes every token of the request, however slow its reader is.
+uint32_t capacity_for_all(const Request& request, uint32_t n_ctx);
 
 // The streams that have news: written by the engine's thread, taken by one reader thread. Each stands in it once at
 // most, so a capacity of all streams there can be always suffices.
@@ -92,4 +98,4 @@ class ReadyQueue {
   alignas(64) std::atomic<uint64_t> n_popped_{0};
 };
 
-}  // namespace realizar
+}  // namespace realizar::engine

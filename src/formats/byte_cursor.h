@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/try.h"
 #include "formats/layout.h"
 #include "realizar/result.h"
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "formats/foreign_files.h"
+
 namespace realizar {
 namespace {
 
@@ -32,6 +34,8 @@ Result<std::filesystem::path> find_gguf(const std::filesystem::path& folder) {
   }
   if (names.size() == 1) return folder / names.front();
   if (names.empty()) {
+    const std::string advice = pytorch_folder_advice(folder);
+    if (!advice.empty()) return unsupported(fmt::format("{}: {}", folder.string(), advice), folder.string());
     return not_found(
         fmt::format("there is no model in {}: expected a .gguf file, or config.json with .safetensors files",
                     folder.string()),

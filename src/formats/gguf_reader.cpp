@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/printable.h"
+#include "base/try.h"
 #include "formats/byte_cursor.h"
 #include "formats/gguf_format.h"
 #include "formats/layout.h"
@@ -31,11 +32,17 @@ Status check_version(uint32_t version, std::string_view file) {
   if (version == 0) return field_error(file, "version", 4, "2 or 3", "0");
   if ((version & 0xffffu) == 0) {
     return unsupported(fmt::format("{}: version at byte 4: expected little-endian 2 or 3, actual {:#010x}: a "
-                                   "big-endian GGUF file, which is not supported",
+                                   "big-endian GGUF file. Take the little-endian file of the same model, or turn this "
+                                   "one round with the Python package gguf: gguf-convert-endian FILE little",
                                    file, version),
                        std::string(file));
   }
-  return unsupported(fmt::format("{}: version at byte 4: expected 2 or 3, actual {}", file, version),
+  const char* const advice = version < kGgufVersionMin
+                                 ? "a file of GGUF's first weeks. Take a newer file of the same model, or convert the "
+                                   "original with llama.cpp's convert_hf_to_gguf.py"
+                                 : "a file that is newer than this program. Take a newer realizar";
+  return unsupported(fmt::format("{}: version at byte 4: expected {} or {}, actual {}: {}", file, kGgufVersionMin,
+                                 kGgufVersionMax, version, advice),
                      std::string(file));
 }
 

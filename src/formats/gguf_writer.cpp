@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/files.h"
+#include "base/try.h"
 #include "formats/gguf_format.h"
 
 namespace realizar {
@@ -75,6 +76,11 @@ void GgufWriter::add_strings(std::string_view key, const std::vector<std::string
   put(entries_, number(GgufValueType::kString));
   put<uint64_t>(entries_, values.size());
   for (const std::string& value : values) put_string(entries_, value);
+}
+
+void GgufWriter::add_bools(std::string_view key, const std::vector<bool>& values) {
+  begin_entry(key, number(GgufValueType::kArray));
+  put_array(entries_, GgufValueType::kBool, std::vector<uint8_t>(values.begin(), values.end()));
 }
 
 void GgufWriter::add_i32s(std::string_view key, const std::vector<int32_t>& values) {

@@ -22,6 +22,7 @@ class GgufWriter {
   void add_f32(std::string_view key, float value);
   void add_string(std::string_view key, std::string_view value);
   void add_strings(std::string_view key, const std::vector<std::string>& values);
+  void add_bools(std::string_view key, const std::vector<bool>& values);
   void add_i32s(std::string_view key, const std::vector<int32_t>& values);
   void add_f32s(std::string_view key, const std::vector<float>& values);
 

@@ -1,4 +1,5 @@
-// config.json as metadata: nested objects flattened by dots, null left out.
+// config.json as metadata: nested objects flattened by dots, null left out. What a model that also sees images has in
+// "text_config" counts as the file's own, but for the name of the model.
 #pragma once
 
 #include <deque>

@@ -5,7 +5,10 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/try.h"
+#include "formats/foreign_files.h"
 #include "formats/json_object.h"
+#include "formats/quantized_tensors.h"
 #include "formats/safetensors_reader.h"
 
 namespace realizar {
@@ -16,14 +19,24 @@ using nlohmann::json;
 
 constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
 
+struct Weights {
+  HfFolder& folder;
+  std::vector<RawTensor> raws = {};
+};
+
 // Names of what lies in the shard, the buffers that are no weights among them.
-Result<std::vector<std::string>> add_shard(HfFolder& folder, const fs::path& path) {
+Result<std::vector<std::string>> add_shard(Weights& weights, const fs::path& path) {
+  HfFolder& folder = weights.folder;
   RZ_TRY(MappedFile map, MappedFile::open(path));
   RZ_TRY(SafeTensors shard, map.checked(parse_safetensors(map.bytes(), path.string())));
   std::vector<std::string> names = std::move(shard.buffers);
   for (TensorInfo& tensor : shard.tensors) {
     names.push_back(tensor.name);
     folder.tensors.push_back(std::move(tensor));
+  }
+  for (RawTensor& raw : shard.raws) {
+    names.push_back(raw.name);
+    weights.raws.push_back(std::move(raw));
   }
   folder.maps.push_back(std::move(map));
   return names;
@@ -39,14 +52,14 @@ Status check_in_index(const ShardMap& shard_of, const std::string& name, const s
 }
 
 // Every tensor of the index lies in its shard, and every tensor of a shard in the index.
-Status add_shards(HfFolder& folder, const fs::path& root, const fs::path& index_path) {
+Status add_shards(Weights& weights, const fs::path& root, const fs::path& index_path) {
   RZ_TRY(const std::string index, read_file(index_path, kMaxSideFileBytes));
   RZ_TRY(const ShardMap shard_of, parse_safetensors_index(index, index_path.string()));
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
   size_t n_found = 0;
   for (const std::string& shard : shards) {
-    RZ_TRY(const auto names, add_shard(folder, root / shard));
+    RZ_TRY(const auto names, add_shard(weights, root / shard));
     for (const std::string& name : names) RZ_CHECK_OK(check_in_index(shard_of, name, shard, index_path));
     n_found += names.size();
   }
@@ -56,16 +69,18 @@ Status add_shards(HfFolder& folder, const fs::path& root, const fs::path& index_
       index_path.string());
 }
 
-Status add_weights(HfFolder& folder, const fs::path& root) {
+Status add_weights(Weights& weights, const fs::path& root) {
   std::error_code error;
   const fs::path index = root / "model.safetensors.index.json";
-  if (fs::exists(index, error)) return add_shards(folder, root, index);
+  if (fs::exists(index, error)) return add_shards(weights, root, index);
   const fs::path single = root / "model.safetensors";
   if (!fs::exists(single, error)) {
+    const std::string advice = pytorch_folder_advice(root);
+    if (!advice.empty()) return unsupported(fmt::format("{}: {}", root.string(), advice), root.string());
     return not_found(fmt::format("{} has neither model.safetensors nor model.safetensors.index.json", root.string()),
                      root.string());
   }
-  RZ_CHECK_OK(add_shard(folder, single));
+  RZ_CHECK_OK(add_shard(weights, single));
   return {};
 }
 
@@ -108,12 +123,17 @@ Result<HfFolder> open_hf_folder(const fs::path& path) {
   }
   RZ_TRY(const std::string config, read_file(config_path, kMaxSideFileBytes));
   RZ_TRY(folder.config, parse_hf_config(config, config_path.string()));
+  Weights weights{folder};
   if (is_folder) {
-    RZ_CHECK_OK(add_weights(folder, root));
+    RZ_CHECK_OK(add_weights(weights, root));
   } else {
-    RZ_CHECK_OK(add_shard(folder, path));
+    RZ_CHECK_OK(add_shard(weights, path));
   }
-  return folder;
+  RZ_CHECK_OK(
+      bind_packed_matrices(folder.config.metadata, config_path.string(), folder.tensors, weights.raws, folder.notes));
+  if (weights.raws.empty()) return folder;
+  const RawTensor& raw = weights.raws.front();
+  return unsupported_element_type(root.string(), raw.name, raw.dtype);
 }
 
 Result<SideFiles> read_side_files(const fs::path& root) {

@@ -15,6 +15,7 @@ struct HfFolder {
   std::vector<MappedFile> maps;
   HfConfig config;
   std::vector<TensorInfo> tensors;
+  std::vector<std::string> notes;  // as ModelFile's
 };
 
 // `path`: the folder, or one .safetensors file in it. Errors: NotFound (config.json, weights, a shard), FormatError.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/printable.h"
+#include "base/try.h"
 
 namespace realizar {
 namespace {
@@ -129,6 +130,10 @@ Result<std::optional<double>> Metadata::get_double(std::string_view key) const {
 
 Result<std::optional<std::string>> Metadata::get_string(std::string_view key) const {
   return get_scalar<std::string>(*this, key, "a string");
+}
+
+Result<std::optional<std::vector<bool>>> Metadata::get_bools(std::string_view key) const {
+  return get_array<bool>(*this, key, "an array of bools");
 }
 
 Result<std::optional<std::vector<int64_t>>> Metadata::get_ints(std::string_view key) const {

@@ -32,6 +32,7 @@ class Metadata {
   Result<std::optional<int64_t>> get_int(std::string_view key) const;
   Result<std::optional<double>> get_double(std::string_view key) const;
   Result<std::optional<std::string>> get_string(std::string_view key) const;
+  Result<std::optional<std::vector<bool>>> get_bools(std::string_view key) const;
   Result<std::optional<std::vector<int64_t>>> get_ints(std::string_view key) const;
   Result<std::optional<std::vector<double>>> get_doubles(std::string_view key) const;
   Result<std::optional<std::vector<std::string_view>>> get_strings(std::string_view key) const;
@@ -43,7 +44,7 @@ class Metadata {
   std::map<std::string, MetaValue, std::less<>> entries_;
 };
 
-// For printing: long arrays are shortened to their first elements and their length.
+// Text to print: long arrays are shortened to their first elements and their length.
 std::string to_string(const MetaValue& value, size_t max_array_elems = 8);
 
 }  // namespace realizar

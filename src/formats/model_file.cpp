@@ -5,6 +5,8 @@
 #include <deque>
 
 #include "base/mapped_file.h"
+#include "base/try.h"
+#include "formats/foreign_files.h"
 #include "formats/gguf_folder.h"
 #include "formats/gguf_reader.h"
 #include "formats/hf_folder.h"
@@ -21,6 +23,7 @@ struct ModelFile::Impl {
   Metadata metadata;
   std::vector<TensorInfo> tensors;
   TensorIndex index;
+  std::vector<std::string> notes;
 };
 
 namespace {
@@ -30,12 +33,25 @@ bool is_gguf(const MappedFile& file) {
   return bytes.size() >= 4 && std::string_view(reinterpret_cast<const char*>(bytes.data()), 4) == "GGUF";
 }
 
+Error not_gguf(const MappedFile& file, const std::string& path) {
+  const std::string advice = foreign_file_advice(file.bytes());
+  if (!advice.empty()) return unsupported(fmt::format("{}: this is {}", path, advice), path);
+  return format_error(
+      fmt::format("{}: expected a GGUF file, a .safetensors file or a folder; the file does not begin with 'GGUF'",
+                  path),
+      path);
+}
+
 }  // namespace
 
 uint64_t TensorInfo::n_elems() const {
   uint64_t n = 1;
   for (const uint64_t dim : shape) n *= dim;
   return n;
+}
+
+uint64_t TensorInfo::n_bytes() const {
+  return packed == nullptr ? data.size() : row_bytes(traits(type), n_elems());
 }
 
 Result<ModelFile> ModelFile::open(const std::filesystem::path& given) {
@@ -55,13 +71,11 @@ Result<ModelFile> ModelFile::open(const std::filesystem::path& given) {
     impl->hf_config = std::move(folder.config);
     impl->metadata = std::move(impl->hf_config.metadata);
     impl->tensors = std::move(folder.tensors);
+    impl->notes = std::move(folder.notes);
   } else {
     RZ_TRY(MappedFile map, MappedFile::open(path));
     if (!is_gguf(map)) {
-      return format_error(fmt::format("{}: expected a GGUF file, a .safetensors file or a folder; the file does not "
-                                      "begin with 'GGUF'",
-                                      path.string()),
-                          path.string());
+      return not_gguf(map, path.string());
     }
     RZ_TRY(SplitGguf split, open_gguf_parts(std::move(map)));
     impl->maps = std::move(split.maps);
@@ -88,6 +102,10 @@ const Metadata& ModelFile::metadata() const {
 }
 std::span<const TensorInfo> ModelFile::tensors() const {
   return impl_->tensors;
+}
+
+std::span<const std::string> ModelFile::notes() const {
+  return impl_->notes;
 }
 
 uint64_t ModelFile::file_bytes() const {

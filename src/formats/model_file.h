@@ -20,6 +20,7 @@
 namespace realizar {
 
 class MappedFile;
+class PackedMatrix;
 
 enum class FileFormat { kGguf, kHuggingFace };
 
@@ -28,8 +29,11 @@ struct TensorInfo {
   TypeId type;
   std::vector<uint64_t> shape;  // outermost first; the last dimension is contiguous (GGUF's order reversed)
   std::span<const std::byte> data;
+  // Not null: `data` are codes of another program's, and packed->unpack() makes the rows in the type.
+  std::shared_ptr<const PackedMatrix> packed = nullptr;
 
   uint64_t n_elems() const;
+  uint64_t n_bytes() const;  // in the type
 };
 
 // The side files of a Hugging Face folder; absent ones are nullopt. For GGUF all are absent.
@@ -57,6 +61,8 @@ class ModelFile {
   uint64_t file_bytes() const;  // of all parts
   const Metadata& metadata() const;
   std::span<const TensorInfo> tensors() const;  // in file order
+  // What of the weights could not be kept as another program quantized it, a sentence each.
+  std::span<const std::string> notes() const;
   const TensorInfo* find(std::string_view name) const;
 
   // FormatError where a byte could not be read, or the file was written to, since it was opened (MappedFile::check).

@@ -163,7 +163,7 @@ TEST(Gguf, DamageIsNamed) {
       {"n_dims", [&](auto& b) { poke<uint32_t>(b, shape_of_first(b) - 4, 9); }, "expected 1 to 4, actual 9"},
       {"row of a block type", [](auto& b) { poke<uint64_t>(b, find(b, "second") + 10, 63); },
        "multiple of 32 elements"},
-      {"unsupported type", [&](auto& b) { poke<uint32_t>(b, shape_of_first(b) + 16, 16); },
+      {"unsupported type", [&](auto& b) { poke<uint32_t>(b, shape_of_first(b) + 16, 5); },
        "Unsupported: m.gguf: tensor 'first': type at byte"},
       {"misaligned", [&](auto& b) { poke<uint64_t>(b, shape_of_first(b) + 20, 4); }, "expected a multiple of 32"},
       {"beyond the end", [&](auto& b) { poke<uint64_t>(b, shape_of_first(b) + 20, 1u << 20); }, "within the"},
@@ -308,6 +308,18 @@ TEST_F(Folder, DamagedSafeTensorsAreNamed) {
   EXPECT_NE(open_error().find("neither model.safetensors"), std::string::npos);
   put("config.json", "{\"a\": NaN}");
   EXPECT_NE(open_error().find("not valid JSON"), std::string::npos);
+}
+
+// Python's json module writes it, and folders of Mamba 2 have it.
+TEST_F(Folder, AnInfiniteNumberOfTheConfigIsTheLargest) {
+  put("model.safetensors", safetensors("{}", 0));
+  put("config.json", R"({"limits": [0.0, Infinity], "least": -Infinity, "name": "an \"Infinity\" of {Infinity}"})");
+  const auto file = ModelFile::open(root_);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  EXPECT_EQ(*file->metadata().get_doubles("limits"), (std::vector<double>{0, kLargest}));
+  EXPECT_EQ(*file->metadata().get_double("least"), -kLargest);
+  EXPECT_EQ(*file->metadata().get_string("name"), "an \"Infinity\" of {Infinity}");
 }
 
 TEST_F(Folder, SplitGgufIsFoundFromAnyPart) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/amounts.h"
+#include "base/try.h"
 #include "formats/byte_cursor.h"
 #include "formats/layout.h"
 
@@ -34,8 +35,8 @@ bool is_known_buffer(std::string_view name) {
   return std::any_of(std::begin(kEnds), std::end(kEnds), [&](std::string_view end) { return name.ends_with(end); });
 }
 
-// Bytes an element of the types that only buffers have.
-std::optional<uint64_t> buffer_elem_bytes(std::string_view dtype) {
+// Bytes an element of the types that only buffers and parts of quantized matrices have.
+std::optional<uint64_t> raw_elem_bytes(std::string_view dtype) {
   if (dtype == "BOOL" || dtype == "U8" || dtype == "I8") return 1;
   if (dtype == "I16" || dtype == "U16") return 2;
   if (dtype == "I32" || dtype == "U32") return 4;
@@ -103,7 +104,8 @@ uint64_t announced_bytes(const dom::object& fields) {
 
 struct Entry {
   std::string name;
-  std::optional<TypeId> type;  // nothing: a known buffer
+  std::string dtype;
+  std::optional<TypeId> type;  // nothing: a buffer, or a part of a quantized matrix
   std::vector<uint64_t> shape;
   std::span<const std::byte> data;
 };
@@ -113,13 +115,9 @@ Result<Entry> read_entry(const Places& places, std::string_view name, dom::eleme
   if (!element.is_object() || element["dtype"].get(dtype) != simdjson::SUCCESS) {
     return tensor_error(places, name, "expected an object with a string 'dtype'");
   }
-  Entry entry{std::string(name), type_of(dtype), {}, {}};
-  const auto elem_bytes = entry.type ? traits(*entry.type).block_bytes : buffer_elem_bytes(dtype);
-  if (!elem_bytes || (!entry.type && !is_known_buffer(name))) {
-    return unsupported(fmt::format("{}: tensor '{}': element type {} is not supported (F32, F16, BF16, F8_E4M3 are)",
-                                   places.file, name, dtype),
-                       std::string(name));
-  }
+  Entry entry{std::string(name), std::string(dtype), type_of(dtype), {}, {}};
+  const auto elem_bytes = entry.type ? traits(*entry.type).block_bytes : raw_elem_bytes(dtype);
+  if (!elem_bytes) return unsupported_element_type(places.file, name, dtype);
   RZ_TRY(entry.shape, read_shape(places, name, element));
   const auto n_bytes = plain_tensor_bytes(entry.shape, *elem_bytes);
   if (!n_bytes.ok()) return tensor_error(places, name, "shape: " + n_bytes.error().message);
@@ -168,6 +166,12 @@ bool stays_in_folder(std::string_view name) {
 
 }  // namespace
 
+Error unsupported_element_type(std::string_view file, std::string_view name, std::string_view dtype) {
+  return unsupported(
+      fmt::format("{}: tensor '{}': element type {} is not supported (F32, F16, BF16, F8_E4M3 are)", file, name, dtype),
+      std::string(name));
+}
+
 Result<SafeTensors> parse_safetensors(std::span<const std::byte> bytes, std::string_view file) {
   ByteCursor in(bytes, file);
   RZ_TRY(const auto header_bytes, in.read<uint64_t>("header length"));
@@ -202,8 +206,10 @@ Result<SafeTensors> parse_safetensors(std::span<const std::byte> bytes, std::str
   for (Entry& entry : entries) {
     if (entry.type) {
       out.tensors.push_back({std::move(entry.name), *entry.type, std::move(entry.shape), entry.data});
-    } else {
+    } else if (is_known_buffer(entry.name)) {
       out.buffers.push_back(std::move(entry.name));
+    } else {
+      out.raws.push_back({std::move(entry.name), std::move(entry.dtype), std::move(entry.shape), entry.data});
     }
   }
   RZ_CHECK_OK(index_tensors(out.tensors, file));

@@ -8,14 +8,19 @@
 #include <vector>
 
 #include "formats/model_file.h"
+#include "formats/packed_matrix.h"
 #include "realizar/result.h"
 
 namespace realizar {
 
 struct SafeTensors {
   std::vector<TensorInfo> tensors;   // in file order; data are spans of the bytes
-  std::vector<std::string> buffers;  // names of integer tables that exporters leave in a file beside its weights
+  std::vector<RawTensor> raws;       // of element types that only parts of quantized matrices have
+  std::vector<std::string> buffers;  // names of integer tables that exporters store with the weights
 };
+
+// The error for a tensor whose elements are no numbers that weights may be.
+Error unsupported_element_type(std::string_view file, std::string_view name, std::string_view dtype);
 
 // Tensors in file order; data are spans of the bytes. FormatError (header, shape, range, gap, overlap, duplicate) and
 // Unsupported (element type) name the tensor.

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/try.h"
 #include "formats/gguf_reader.h"
 #include "formats/layout.h"
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/try.h"
 #include "grammar/code_points.h"
 
 namespace realizar::grammar {

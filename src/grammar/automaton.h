@@ -1,7 +1,7 @@
 // The pushdown automaton over bytes. Each callee (a rule, or a counted repetition) has an automaton without empty
 // moves, possibly with several edges for one byte, whose edges read a byte or call another callee. A callee never
-// matches the empty text; where the grammar would allow that, a way past the call stands beside it. No callee can call
-// itself before it has read a byte, and callees are numbered so that one that calls another first comes before it.
+// matches the empty text; where the grammar would allow that, its caller also has a way past the call. No callee can
+// call itself before it has read a byte, and callees are numbered so that one that calls another first comes before it.
 //
 // A callee's body is read min to max times before it returns; a rule's once.
 #pragma once

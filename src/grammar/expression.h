@@ -1,5 +1,6 @@
 // A grammar as its author wrote it: rules whose bodies are expressions over Unicode code points and rules. Plain data;
-// an expression's children always stand before it, so that a pass in index order sees them first.
+// an expression's children always stand before it, so that a pass in index order sees them first. One expression may be
+// the child of several.
 #pragma once
 
 #include <cstdint>
@@ -32,17 +33,17 @@ enum class ExprKind : uint8_t {
 
 struct Expr {
   ExprKind kind = ExprKind::kLiteral;
-  std::string bytes;
-  std::vector<CodeRange> ranges;  // sorted, apart, without surrogates
+  std::string bytes = {};
+  std::vector<CodeRange> ranges = {};  // sorted, apart, without surrogates
   RuleId rule = 0;
   uint32_t min = 0, max = 0;
-  std::vector<ExprId> children;
+  std::vector<ExprId> children = {};
 };
 
 struct Rule {
-  std::string name;
+  std::string name = {};
   ExprId body = kNoExpr;          // kNoExpr: used, never defined
-  uint32_t line = 0, column = 0;  // of the definition, or of the first use; from 1
+  uint32_t line = 0, column = 0;  // of the definition, or of the first use; from 1; 0: no text
 };
 
 struct RuleSet {

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 
+#include "base/try.h"
 #include "grammar/code_points.h"
+#include "grammar/rule_book.h"
 
 namespace realizar::grammar {
 namespace {
@@ -25,8 +26,8 @@ std::optional<uint32_t> hex_value(char c) {
 
 class Parser {
  public:
-  Parser(std::string_view source, const Limits& limits)
-      : source_(source), limits_(limits), deadline_(limits.compile_timeout_ms) {}
+  Parser(std::string_view source, const Limits& limits, RuleBook& book)
+      : source_(source), limits_(limits), deadline_(limits.compile_timeout_ms), book_(book) {}
 
   Result<RuleSet> run() {
     if (source_.size() > limits_.max_source_bytes) {
@@ -38,12 +39,15 @@ class Parser {
       RZ_CHECK_OK(rule());
       RZ_CHECK_OK(deadline_.check());
     }
-    const auto root = rule_ids_.find("root");
-    if (root == rule_ids_.end() || rules_.rules[root->second].body == kNoExpr) {
-      return invalid_argument("the grammar has no rule \"root\"", "root");
-    }
-    rules_.root = root->second;
-    return std::move(rules_);
+    const RuleId root = book_.named("root");
+    if (book_.rule(root).body == kNoExpr) return invalid_argument("the grammar has no rule \"root\"", "root");
+    return book_.take(root);
+  }
+
+  Result<ExprId> run_expression() {
+    RZ_TRY(const ExprId expr, choice(0));
+    if (at_ < source_.size()) return error_at(at_, "expected the end");
+    return expr;
   }
 
  private:
@@ -95,14 +99,20 @@ class Parser {
   }
 
   Result<RuleId> rule_id(const std::string& rule_name, size_t at) {
-    const auto [found, is_new] = rule_ids_.try_emplace(rule_name, static_cast<RuleId>(rules_.rules.size()));
-    if (!is_new) return found->second;
-    if (rules_.rules.size() >= limits_.max_rules) {
+    const size_t n_before = book_.n_rules();
+    const RuleId id = book_.named(rule_name);
+    if (book_.n_rules() == n_before) return id;
+    if (n_before >= limits_.max_rules) {
       return limit_exceeded(fmt::format("the grammar has more than {} rules", limits_.max_rules));
     }
+    set_place(id, at);
+    return id;
+  }
+
+  void set_place(RuleId id, size_t at) {
     const Place place = place_of(at);
-    rules_.rules.push_back({rule_name, kNoExpr, place.line, place.column});
-    return found->second;
+    book_.rule(id).line = place.line;
+    book_.rule(id).column = place.column;
   }
 
   Status rule() {
@@ -111,19 +121,17 @@ class Parser {
     RZ_TRY(const RuleId id, rule_id(rule_name, begin));
     skip_blank(false);
     if (source_.substr(at_, 3) != "::=") return error_at(at_, "expected ::= after \"" + rule_name + "\"");
-    if (rules_.rules[id].body != kNoExpr) return error_at(begin, "rule \"" + rule_name + "\" is defined twice");
-    const Place place = place_of(begin);
-    rules_.rules[id].line = place.line;
-    rules_.rules[id].column = place.column;
+    if (book_.rule(id).body != kNoExpr) return error_at(begin, "rule \"" + rule_name + "\" is defined twice");
+    set_place(id, begin);
     at_ += 3;
     skip_blank(true);
     // Nothing but the next rule, or the end, may stand there now: the body is empty.
     if (starts_rule()) {
-      rules_.rules[id].body = add({});
+      book_.define(id, book_.literal(""));
       return {};
     }
     RZ_TRY(const ExprId body, choice(0));
-    rules_.rules[id].body = body;
+    book_.define(id, body);
     if (at_ < source_.size() && peek() != '\n' && peek() != '\r') return error_at(at_, "expected the end of the line");
     skip_blank(true);
     return {};
@@ -137,18 +145,6 @@ class Parser {
     return source_.substr(at, 3) == "::=";
   }
 
-  ExprId add(Expr expr) {
-    rules_.exprs.push_back(std::move(expr));
-    return static_cast<ExprId>(rules_.exprs.size() - 1);
-  }
-  ExprId add_list(ExprKind kind, std::vector<ExprId> children) {
-    if (children.size() == 1) return children[0];
-    Expr expr;
-    expr.kind = kind;
-    expr.children = std::move(children);
-    return add(std::move(expr));
-  }
-
   Result<ExprId> choice(int nesting) {
     if (nesting > kMaxGroupNesting) return error_at(at_, fmt::format("groups nest deeper than {}", kMaxGroupNesting));
     std::vector<ExprId> options;
@@ -160,7 +156,7 @@ class Parser {
       ++at_;
       skip_blank(true);
     }
-    return add_list(ExprKind::kChoice, std::move(options));
+    return book_.choice(options);
   }
 
   Result<ExprId> sequence(int nesting) {
@@ -173,7 +169,7 @@ class Parser {
       items.push_back(item);
       skip_blank(nesting > 0);
     }
-    return items.empty() ? add({}) : add_list(ExprKind::kSequence, std::move(items));
+    return book_.sequence(items);
   }
 
   Result<ExprId> atom(int nesting) {
@@ -182,7 +178,7 @@ class Parser {
     if (peek() == '[') return char_class();
     if (peek() == '.') {
       ++at_;
-      return class_of(complement({}));
+      return book_.char_of(complement({}));
     }
     if (peek() == '(') {
       ++at_;
@@ -193,29 +189,20 @@ class Parser {
     }
     if (!is_name_char(peek())) return error_at(at_, "expected a literal, a class, a group or the name of a rule");
     RZ_TRY(const std::string rule_name, name());
-    Expr expr;
-    expr.kind = ExprKind::kRule;
-    RZ_TRY(expr.rule, rule_id(rule_name, begin));
-    return add(std::move(expr));
-  }
-
-  ExprId class_of(std::vector<CodeRange> ranges) {
-    Expr expr;
-    expr.kind = ExprKind::kClass;
-    expr.ranges = std::move(ranges);
-    return add(std::move(expr));
+    RZ_TRY(const RuleId id, rule_id(rule_name, begin));
+    return book_.call(id);
   }
 
   Result<ExprId> literal() {
     const size_t begin = at_++;
-    Expr expr;
+    std::string bytes;
     while (peek() != '"') {
       if (at_ >= source_.size() || peek() == '\n') return error_at(begin, "the literal has no closing \"");
       RZ_TRY(const uint32_t code, character());
-      append_utf8(expr.bytes, code);
+      append_utf8(bytes, code);
     }
     ++at_;
-    return add(std::move(expr));
+    return book_.literal(bytes);
   }
 
   Result<ExprId> char_class() {
@@ -237,7 +224,7 @@ class Parser {
     ++at_;
     ranges = negated ? complement(std::move(ranges)) : normalized(std::move(ranges));
     if (ranges.empty()) return error_at(begin, "the class matches no character");
-    return class_of(std::move(ranges));
+    return book_.char_of(std::move(ranges));
   }
 
   // One character of a literal or a class, unescaped.
@@ -299,12 +286,7 @@ class Parser {
     if (peek() == '*' || peek() == '+' || peek() == '?' || peek() == '{') {
       return error_at(begin, "two repetitions on one item; use parentheses");
     }
-    Expr expr;
-    expr.kind = ExprKind::kRepeat;
-    expr.min = min;
-    expr.max = max;
-    expr.children = {item};
-    return add(std::move(expr));
+    return book_.repeat(item, min, max);
   }
 
   // {m}, {m,}, {,n} or {m,n}; stops on the closing brace.
@@ -346,14 +328,19 @@ class Parser {
   size_t at_ = 0;
   size_t counted_ = 0, line_start_ = 0;
   uint32_t line_ = 1;
-  RuleSet rules_;
-  std::unordered_map<std::string, RuleId> rule_ids_;
+  RuleBook& book_;
 };
 
 }  // namespace
 
 Result<RuleSet> parse_gbnf(std::string_view source, const Limits& limits) {
-  return Parser(source, limits).run();
+  RuleBook book;
+  return Parser(source, limits, book).run();
+}
+
+Result<ExprId> parse_gbnf_expression(std::string_view source, RuleBook& book) {
+  const Limits limits;
+  return Parser(source, limits, book).run_expression();
 }
 
 }  // namespace realizar::grammar

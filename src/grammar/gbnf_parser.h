@@ -11,8 +11,13 @@
 
 namespace realizar::grammar {
 
+class RuleBook;
+
 // The root is the rule "root". Errors: InvalidArgument "line L, column C: ..."; InvalidArgument beyond `limits` too.
 // Rules that are used and never defined have no body; `check_rules` refuses them.
 Result<RuleSet> parse_gbnf(std::string_view source, const Limits& limits);
+
+// Reads what may stand after ::= into a book, whose rules its names are. Errors: as above.
+Result<ExprId> parse_gbnf_expression(std::string_view source, RuleBook& book);
 
 }  // namespace realizar::grammar

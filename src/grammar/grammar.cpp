@@ -1,5 +1,8 @@
 #include "grammar/grammar.h"
 
+#include <fmt/format.h>
+
+#include "base/try.h"
 #include "grammar/gbnf_parser.h"
 #include "grammar/rule_analysis.h"
 
@@ -8,7 +11,7 @@ namespace realizar::grammar {
 namespace {
 
 // Lines and rules of a grammar that is made of a schema mean nothing to whoever wrote the schema.
-Error of_schema(const SchemaGrammar& made, const Error& error) {
+Error of_schema(const SchemaRules& made, const Error& error) {
   if (error.subject == kLimitSubject) return invalid_argument("the schema is too large: " + error.message, "#");
   const auto rule = made.place_of_rule.find(error.subject);
   const std::string place = rule == made.place_of_rule.end() ? "#" : rule->second;
@@ -17,20 +20,25 @@ Error of_schema(const SchemaGrammar& made, const Error& error) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Grammar>> Grammar::from_gbnf(std::string_view source, const Limits& limits) {
+Result<std::shared_ptr<const Grammar>> Grammar::from_rules(const RuleSet& rules, const Limits& limits) {
   const Deadline deadline(limits.compile_timeout_ms);
-  RZ_TRY(const RuleSet rules, parse_gbnf(source, limits));
+  if (rules.rules.size() > limits.max_rules) {
+    return limit_exceeded(fmt::format("the grammar has more than {} rules", limits.max_rules));
+  }
   RZ_TRY(const RuleAnalysis analysis, analyze_rules(rules, deadline));
   RZ_TRY(Automaton automaton, build_automaton(rules, analysis, limits, deadline));
   return std::shared_ptr<const Grammar>(std::make_shared<Grammar>(std::move(automaton)));
 }
 
+Result<std::shared_ptr<const Grammar>> Grammar::from_gbnf(std::string_view source, const Limits& limits) {
+  RZ_TRY(const RuleSet rules, parse_gbnf(source, limits));
+  return from_rules(rules, limits);
+}
+
 Result<std::shared_ptr<const Grammar>> Grammar::from_json_schema(std::string_view schema_json, const Limits& limits,
                                                                  const SchemaOptions& options) {
-  RZ_TRY(const SchemaGrammar made, compile_json_schema(schema_json, limits, options));
-  Limits derived = limits;
-  derived.max_source_bytes = std::max(limits.max_source_bytes, made.gbnf.size());
-  auto grammar = from_gbnf(made.gbnf, derived);
+  RZ_TRY(const SchemaRules made, compile_json_schema(schema_json, limits, options));
+  auto grammar = from_rules(made.rules, limits);
   if (grammar.ok()) return grammar;
   return of_schema(made, grammar.error());
 }

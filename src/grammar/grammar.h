@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "grammar/automaton.h"
+#include "grammar/expression.h"
 #include "grammar/json_schema.h"
 #include "grammar/limits.h"
 #include "realizar/result.h"
@@ -14,6 +15,8 @@ namespace realizar::grammar {
 
 class Grammar {
  public:
+  // Errors: InvalidArgument for rules that are used and not defined, left-recursive or endless, and beyond `limits`.
+  static Result<std::shared_ptr<const Grammar>> from_rules(const RuleSet& rules, const Limits& limits = {});
   // GBNF as gbnf_parser.h reads it. Errors: InvalidArgument with line, column and rule, or where it is beyond `limits`.
   static Result<std::shared_ptr<const Grammar>> from_gbnf(std::string_view source, const Limits& limits = {});
   // JSON Schema as json_schema.h reads it. Errors: as there; what is wrong with the grammar that is made of it is told

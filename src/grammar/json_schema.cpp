@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/try.h"
 #include "grammar/schema_compiler.h"
 #include "grammar/schema_merge.h"
 
@@ -12,48 +14,53 @@ namespace {
 
 constexpr int kMaxDepth = 200;
 constexpr size_t kMaxMerged = 2000, kMaxMergedParts = 200;
-constexpr size_t kMaxGbnfBytes = size_t{16} << 20;
+constexpr size_t kMaxExprs = 1'000'000;
 
 Json without(Json schema, const char* keyword) {
   schema.erase(keyword);
   return schema;
 }
 
-// Alternatives as one atom; nullopt for none.
-ValueText one_of(const std::vector<std::string>& options) {
-  if (options.empty()) return std::nullopt;
-  return options.size() == 1 ? options[0] : fmt::format("({})", fmt::join(options, " | "));
-}
-
 }  // namespace
 
-Result<std::string> json_schema_to_gbnf(std::string_view schema_json, const Limits& limits,
+Result<SchemaRules> compile_json_schema(std::string_view schema_json, const Limits& limits,
                                         const SchemaOptions& options) {
-  RZ_TRY(SchemaGrammar made, compile_json_schema(schema_json, limits, options));
-  return std::move(made.gbnf);
-}
-
-Result<SchemaGrammar> compile_json_schema(std::string_view schema_json, const Limits& limits,
-                                          const SchemaOptions& options) {
   RZ_TRY(const SchemaDocument document, SchemaDocument::parse(schema_json, limits));
   RuleBook book;
-  SchemaCompiler compiler(document, limits, options, book, "root");
+  const RuleId root = book.named("root");
+  SchemaCompiler compiler(document, limits, options, book, root);
   RZ_CHECK_OK(compiler.run());
-  return SchemaGrammar{book.text(), compiler.place_of_rule()};
+  auto places = compiler.place_of_rule();
+  return SchemaRules{book.take(root), std::move(places)};
 }
 
-Result<std::string> add_json_schema(RuleBook& book, std::string_view schema_json, const Limits& limits,
-                                    const SchemaOptions& options) {
+Result<ExprId> add_json_schema(RuleBook& book, std::string_view schema_json, const Limits& limits,
+                               const SchemaOptions& options) {
   RZ_TRY(const SchemaDocument document, SchemaDocument::parse(schema_json, limits));
-  std::string root = book.reserve("schema");
+  const RuleId root = book.reserve("schema");
   RZ_CHECK_OK(SchemaCompiler(document, limits, options, book, root).run());
-  return root;
+  return book.call(root);
 }
 
-std::unordered_map<std::string, std::string> SchemaCompiler::place_of_rule() const {
+std::unordered_map<std::string, std::string> SchemaCompiler::place_of_rule() {
   std::unordered_map<std::string, std::string> places;
-  for (const auto& [ref, rule] : rule_of_ref_) places.emplace(rule, ref);
+  for (const auto& [ref, rule] : rule_of_ref_) places.emplace(book_.rule(rule).name, ref);
   return places;
+}
+
+// Alternatives; nullopt for none.
+ValueExpr SchemaCompiler::one_of(const std::vector<ExprId>& options) {
+  return options.empty() ? ValueExpr() : book_.choice(options);
+}
+
+// Each once.
+void SchemaCompiler::add_option(const ValueExpr& option, std::vector<ExprId>& options) const {
+  const auto is_it = [&](ExprId other) { return book_.is_same(*option, other); };
+  if (option && std::ranges::none_of(options, is_it)) options.push_back(*option);
+}
+
+ExprId SchemaCompiler::with_colon(ExprId key, ExprId value) {
+  return book_.sequence({key, literal(":"), book_.optional(literal(" ")), value});
 }
 
 Status SchemaCompiler::run() {
@@ -61,37 +68,36 @@ Status SchemaCompiler::run() {
     const Reference open = std::move(open_refs_.front());
     open_refs_.pop_front();
     RZ_TRY(const Json* target, document_.resolve(open.ref, open.ref, options_.relaxed));
-    RZ_TRY(const ValueText text, value(*target, open.ref));
-    if (!text) return invalid_argument(open.ref + ": no document satisfies this schema", open.ref);
-    book_.define(open.rule, *text);
+    RZ_TRY(const ValueExpr body, value(*target, open.ref));
+    if (!body) return invalid_argument(open.ref + ": no document satisfies this schema", open.ref);
+    book_.define(open.rule, *body);
   }
   return {};
 }
 
 Status SchemaCompiler::check_size() const {
-  if (book_.text().size() - n_bytes_before_ > kMaxGbnfBytes)
-    return limit_exceeded("the schema makes too large a grammar");
+  if (book_.n_exprs() - n_exprs_before_ > kMaxExprs) return limit_exceeded("the schema makes too large a grammar");
   return deadline_.check();
 }
 
-Result<ValueText> SchemaCompiler::value(const Json& schema, const std::string& path) {
+Result<ValueExpr> SchemaCompiler::value(const Json& schema, const std::string& path) {
   RZ_CHECK_OK(check_size());
-  if (schema.is_boolean()) return schema.get<bool>() ? ValueText(book_.shared("value")) : ValueText();
+  if (schema.is_boolean()) return schema.get<bool>() ? ValueExpr(book_.shared("value")) : ValueExpr();
   if (depth_ >= kMaxDepth) return limit_exceeded(fmt::format("{}: the schema nests deeper than {}", path, kMaxDepth));
   ++depth_;
-  Result<ValueText> result = object_value(schema, path);
+  Result<ValueExpr> result = object_value(schema, path);
   --depth_;
   return result;
 }
 
-Result<ValueText> SchemaCompiler::object_value(const Json& full_schema, const std::string& path) {
+Result<ValueExpr> SchemaCompiler::object_value(const Json& full_schema, const std::string& path) {
   RZ_CHECK_OK(check_keywords(full_schema, path, options_.relaxed));
   const Json schema = assertions_of(full_schema);
-  if (schema.empty()) return ValueText(book_.shared("value"));
+  if (schema.empty()) return ValueExpr(book_.shared("value"));
   const bool is_single = schema.size() == 1;
   if (is_single && schema.contains("$ref")) {
-    RZ_TRY(std::string rule, reference(schema["$ref"].get<std::string>(), path));
-    return ValueText(std::move(rule));
+    RZ_TRY(const ExprId rule, reference(schema["$ref"].get<std::string>(), path));
+    return ValueExpr(rule);
   }
   if (is_single && schema.contains("allOf") && schema["allOf"].size() == 1) {
     return value(schema["allOf"][0], path_to(path, "allOf") + "/0");
@@ -105,7 +111,7 @@ Result<ValueText> SchemaCompiler::object_value(const Json& full_schema, const st
 }
 
 // One schema of all that allOf and $ref hold.
-Result<ValueText> SchemaCompiler::flattened(const Json& schema, const std::string& path) {
+Result<ValueExpr> SchemaCompiler::flattened(const Json& schema, const std::string& path) {
   RZ_TRY(Json merged, merge_schemas(schema, Json::object(), path, options_.relaxed));  // $ref becomes a part of allOf
   size_t n_parts = 0;
   while (merged.is_object() && merged.contains("allOf")) {
@@ -127,44 +133,44 @@ Result<ValueText> SchemaCompiler::flattened(const Json& schema, const std::strin
 }
 
 // Merging can make schemas without end out of recursive ones, but only finitely many different ones.
-Result<ValueText> SchemaCompiler::merged_value(const Json& merged, const std::string& path) {
+Result<ValueExpr> SchemaCompiler::merged_value(const Json& merged, const std::string& path) {
   if (merged.is_boolean() || merged.empty()) return value(merged, path);
   const std::string text = merged.dump();
   const auto [found, is_new] = merged_.try_emplace(text);
   if (!is_new) {
     found->second.is_used = true;
-    return found->second.rule.empty() ? ValueText() : ValueText(found->second.rule);
+    return found->second.rule ? ValueExpr(book_.call(*found->second.rule)) : ValueExpr();
   }
   if (++n_merged_ > kMaxMerged) return limit_exceeded(path + ": too many combinations of schemas");
   Merged& entry = found->second;
   entry.rule = book_.reserve(path.substr(path.rfind('/') + 1));
-  RZ_TRY(const ValueText body, value(merged, path));
+  RZ_TRY(const ValueExpr body, value(merged, path));
   if (body) {
-    book_.define(entry.rule, *body);
-    return ValueText(entry.rule);
+    book_.define(*entry.rule, *body);
+    return ValueExpr(book_.call(*entry.rule));
   }
   if (entry.is_used) return invalid_argument(path + ": no document satisfies this schema", path);
-  entry.rule.clear();
-  return ValueText();
+  book_.define(*std::exchange(entry.rule, std::nullopt), literal(""));  // nothing calls it
+  return ValueExpr();
 }
 
-Result<ValueText> SchemaCompiler::alternatives(const Json& schema, const char* keyword, const std::string& path) {
+Result<ValueExpr> SchemaCompiler::alternatives(const Json& schema, const char* keyword, const std::string& path) {
   const Json base = without(schema, keyword);
   const std::string own_path = path_to(path, keyword);
-  std::vector<std::string> options;
+  std::vector<ExprId> options;
   size_t i = 0;
   for (const Json& option : schema[keyword]) {
     const std::string option_path = path_to(own_path, std::to_string(i++));
-    RZ_TRY(const ValueText text, value(both_of(base, option), option_path));
-    if (text && std::ranges::find(options, *text) == options.end()) options.push_back(*text);
+    RZ_TRY(const ValueExpr expr, value(both_of(base, option), option_path));
+    add_option(expr, options);
   }
   return one_of(options);
 }
 
-Result<ValueText> SchemaCompiler::listed_values(const Json& schema, const std::string& path) {
+Result<ValueExpr> SchemaCompiler::listed_values(const Json& schema, const std::string& path) {
   const auto listed = schema.find("enum");
   const auto single = schema.find("const");
-  std::vector<std::string> options;
+  std::vector<ExprId> options;
   for (const Json& value : listed != schema.end() ? *listed : Json::array({*single})) {
     if (single != schema.end() && value != *single) continue;
     RZ_TRY(const bool allowed, is_allowed(value, schema, path));
@@ -173,7 +179,7 @@ Result<ValueText> SchemaCompiler::listed_values(const Json& schema, const std::s
   return one_of(options);
 }
 
-// What stands beside enum or const and is easily decided; the rest is refused where it would matter.
+// Keywords next to enum or const are applied where that is easily decided, and refused where they would matter.
 Result<bool> SchemaCompiler::is_allowed(const Json& value, const Json& schema, const std::string& path) const {
   bool allowed = true;
   for (const auto& [name, limit] : schema.items()) {
@@ -206,53 +212,55 @@ Result<bool> SchemaCompiler::is_allowed(const Json& value, const Json& schema, c
   return allowed;
 }
 
-std::string SchemaCompiler::literal_value(const Json& value) {
-  if (!value.is_structured()) return gbnf_literal(value.dump());
+ExprId SchemaCompiler::literal_value(const Json& value) {
+  if (!value.is_structured()) return literal(value.dump());
   const bool is_object = value.is_object();
-  std::vector<std::string> items;
+  const ExprId ws = book_.shared("ws");
+  std::vector<ExprId> parts{literal(is_object ? "{" : "["), ws};
+  bool is_first = true;
   for (const auto& [name, item] : value.items()) {
-    items.push_back(is_object ? with_colon(gbnf_literal(Json(name).dump()), literal_value(item)) : literal_value(item));
+    if (!std::exchange(is_first, false)) parts.insert(parts.end(), {literal(","), ws});
+    const ExprId own = literal_value(item);
+    parts.push_back(is_object ? with_colon(literal(Json(name).dump()), own) : own);
   }
-  book_.shared("ws");
-  const std::string inner = fmt::format("{}", fmt::join(items, " \",\" ws "));
-  const std::string body = fmt::format("ws {}{}ws", inner, items.empty() ? "" : " ");
-  return is_object ? "(\"{\" " + (items.empty() ? "ws" : body) + " \"}\")"
-                   : "(\"[\" " + (items.empty() ? "ws" : body) + " \"]\")";
+  if (!value.empty()) parts.push_back(ws);
+  parts.push_back(literal(is_object ? "}" : "]"));
+  return book_.sequence(parts);
 }
 
-Result<ValueText> SchemaCompiler::typed_value(const Json& schema, const std::string& path) {
+Result<ValueExpr> SchemaCompiler::typed_value(const Json& schema, const std::string& path) {
   static const Json kAllTypes = {"object", "array", "string", "number", "boolean", "null"};
   Json types = kAllTypes;
   if (const auto found = schema.find("type"); found != schema.end()) {
     types = found->is_array() ? *found : Json::array({*found});
   }
   const bool has_number = std::ranges::find(types, Json("number")) != types.end();
-  std::vector<std::string> options;
+  std::vector<ExprId> options;
   for (const Json& type : types) {
     const auto& name = type.get_ref<const std::string&>();
     if (name == "integer" && has_number) continue;
-    RZ_TRY(const ValueText text, value_of_type(name, schema, path));
-    if (text && std::ranges::find(options, *text) == options.end()) options.push_back(*text);
+    RZ_TRY(const ValueExpr expr, value_of_type(name, schema, path));
+    add_option(expr, options);
   }
   return one_of(options);
 }
 
-Result<ValueText> SchemaCompiler::value_of_type(const std::string& type, const Json& schema, const std::string& path) {
-  if (type == "null") return ValueText("\"null\"");
-  if (type == "boolean") return ValueText(book_.shared("boolean"));
+Result<ValueExpr> SchemaCompiler::value_of_type(const std::string& type, const Json& schema, const std::string& path) {
+  if (type == "null") return ValueExpr(literal("null"));
+  if (type == "boolean") return ValueExpr(book_.shared("boolean"));
   if (type == "number" || type == "integer") return number(schema, type == "integer", path);
   if (type == "string") return string(schema, path);
   return type == "array" ? array(schema, path) : object(schema, path);
 }
 
-Result<std::string> SchemaCompiler::reference(const std::string& ref, const std::string& path) {
+Result<ExprId> SchemaCompiler::reference(const std::string& ref, const std::string& path) {
   RZ_TRY([[maybe_unused]] const Json* target, document_.resolve(ref, path, options_.relaxed));
-  const auto [found, is_new] = rule_of_ref_.try_emplace(ref);
+  const auto [found, is_new] = rule_of_ref_.try_emplace(ref, 0);
   if (is_new) {
     found->second = book_.reserve(ref.substr(ref.rfind('/') + 1));
     open_refs_.push_back({found->second, ref});
   }
-  return found->second;
+  return book_.call(found->second);
 }
 
 }  // namespace realizar::grammar

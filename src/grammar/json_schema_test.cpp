@@ -351,10 +351,10 @@ TEST(JsonSchema, RefusesByName) {
       {R"({"allOf": [{"type": "string"}, {"type": "null"}]})", bad, "#"},
   };
   for (const Case& test : cases) {
-    const auto gbnf = json_schema_to_gbnf(test.schema);
-    ASSERT_FALSE(gbnf.ok()) << test.schema << "\n" << *gbnf;
-    EXPECT_EQ(gbnf.error().code, test.code) << test.schema << ": " << gbnf.error().message;
-    EXPECT_EQ(gbnf.error().subject, test.subject) << test.schema << ": " << gbnf.error().message;
+    const auto rules = compile_json_schema(test.schema);
+    ASSERT_FALSE(rules.ok()) << test.schema;
+    EXPECT_EQ(rules.error().code, test.code) << test.schema << ": " << rules.error().message;
+    EXPECT_EQ(rules.error().subject, test.subject) << test.schema << ": " << rules.error().message;
   }
   for (const char* schema : {R"({"$ref": "#"})", R"({"anyOf": [{"$ref": "#"}, {"type": "null"}]})",
                              R"({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]})",
@@ -422,6 +422,16 @@ TEST(JsonSchema, TakesManyOptionalProperties) {
   EXPECT_TRUE(matches(*grammar, R"({"name7": "a", "name250": "b", "name299": "c"})"));
   EXPECT_FALSE(matches(*grammar, R"({"name7": "a", "name6": "b"})"));
   EXPECT_LT((*grammar)->automaton().states.size(), 20'000u);
+}
+
+// Alternatives stand side by side, however many there are.
+TEST(JsonSchema, TakesPatternsOfManyAlternatives) {
+  std::string pattern = "^(w0";
+  for (int i = 1; i < 500; ++i) pattern += "|w" + std::to_string(i);
+  const auto grammar = Grammar::from_json_schema(R"({"type": "string", "pattern": ")" + pattern + ")$\"}");
+  ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+  for (const char* text : {"\"w0\"", "\"w499\""}) EXPECT_TRUE(matches(*grammar, text)) << text;
+  for (const char* text : {"\"w\"", "\"w500\""}) EXPECT_FALSE(matches(*grammar, text)) << text;
 }
 
 TEST(JsonSchema, AnyObject) {
@@ -506,9 +516,9 @@ TEST(JsonSchema, NullableIsAType) {
 TEST(JsonSchema, BeginsAtAnyPlace) {
   const std::string schema = R"({"properties": {"a/b%20": {"$ref": "#/$defs/n"}, "c": {"$ref": "#"}},
                                  "required": ["c"], "$defs": {"n": {"type": "null"}}})";
-  const auto gbnf = json_schema_to_gbnf(schema, {}, {.root = path_to("#/properties", "a/b%20")});
-  ASSERT_TRUE(gbnf.ok()) << gbnf.error().message;
-  const auto grammar = Grammar::from_gbnf(*gbnf);
+  const auto schema_rules = compile_json_schema(schema, {}, {.root = path_to("#/properties", "a/b%20")});
+  ASSERT_TRUE(schema_rules.ok()) << schema_rules.error().message;
+  const auto grammar = Grammar::from_rules(schema_rules->rules);
   ASSERT_TRUE(grammar.ok());
   EXPECT_TRUE(matches(*grammar, "null"));
   EXPECT_FALSE(matches(*grammar, "1"));

@@ -106,7 +106,7 @@ TEST(Matcher, MasksOfSchemasEqualTryingEveryToken) {
   }
 }
 
-// An expression over a, b, c, x, ( and ), and rules with higher numbers or behind a character.
+// An expression over a, b, c, x, ( and ), and rules with higher numbers or after a character.
 std::string random_expression(std::mt19937& random, int rule, int n_rules, int depth) {
   const auto inner = [&] { return random_expression(random, rule, n_rules, depth - 1); };
   switch (random() % (depth > 0 ? 9 : 3)) {

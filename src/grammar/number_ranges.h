@@ -1,9 +1,11 @@
-// Numbers between bounds as GBNF over their decimal digits, exactly, for bounds of any size.
+// Numbers between bounds as rules over their decimal digits, exactly, for bounds of any size.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "grammar/rule_book.h"
 
 namespace realizar::grammar {
 
@@ -26,7 +28,7 @@ struct Bound {
 
 // nullopt: no number lies between. Integers without sign on zero; numbers without exponent, at most 32 digits (or as
 // many as the bound has) on either side of the point.
-std::optional<std::string> integer_range_to_gbnf(std::optional<Bound> low, std::optional<Bound> high);
-std::optional<std::string> number_range_to_gbnf(std::optional<Bound> low, std::optional<Bound> high);
+std::optional<ExprId> integer_range(RuleBook& book, const std::optional<Bound>& low, const std::optional<Bound>& high);
+std::optional<ExprId> number_range(RuleBook& book, const std::optional<Bound>& low, const std::optional<Bound>& high);
 
 }  // namespace realizar::grammar

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/try.h"
 #include "grammar/code_points.h"
 #include "grammar/rule_book.h"
 
@@ -18,7 +19,7 @@ using Ranges = std::vector<CodeRange>;
 
 // A piece of the pattern, translated.
 struct Piece {
-  std::string gbnf;
+  std::vector<ExprId> parts;  // one after the other
   uint64_t min = 0, max = 0;  // length in code points, saturated
   bool is_char = false;       // one code point
 };
@@ -37,43 +38,31 @@ const Ranges kSpace{{0x09, 0x0D},     {0x20, 0x20},     {0xA0, 0xA0},     {0x168
                     {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 const Ranges kLineEnds{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 
-// One code point of the class as JSON spells it.
-std::string spelled(const Ranges& ranges) {
-  std::string out;
-  const Ranges plain = intersection(ranges, plain_string_chars());
-  if (!plain.empty()) out = gbnf_class(plain);
-  for (const CodeRange range : intersection(ranges, {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}})) {
-    for (uint32_t code = range.first; code <= range.last; ++code) {
-      out += (out.empty() ? "" : " | ") + gbnf_literal(json_char(code));
-    }
-  }
-  return "(" + out + ")";
-}
-
 enum class TextForm { kJsonString, kPlain };
 
 class Translator {
  public:
-  Translator(std::string_view pattern, const std::string& path, TextForm form)
-      : pattern_(pattern), path_(path), form_(form) {}
+  Translator(RuleBook& book, std::string_view pattern, const std::string& path, TextForm form)
+      : book_(book), pattern_(pattern), path_(path), form_(form) {}
 
   // The alternatives at the top, each with its own anchors.
   Result<Piece> run() {
-    Piece all;
-    bool is_first = true;
+    Alternatives all;
     do {
       const bool at_begin = take("^");
       RZ_TRY(Piece one, sequence(0));
       const bool at_end = take("$");
       if (at_ < pattern_.size() && peek() != '|') return stopped();
       const bool is_whole = form_ == TextForm::kPlain;
-      if (!at_begin && !is_whole) one = joined({std::string(kStringChar) + "*", 0, kNoMaximum}, one);
-      if (!at_end && !is_whole) one = joined(one, {std::string(kStringChar) + "*", 0, kNoMaximum});
-      if (is_whole && one.gbnf.empty()) one.gbnf = "\"\"";
-      all = is_first ? one : either(all, one);
-      is_first = false;
+      if (!at_begin && !is_whole) {
+        Piece before = any_text();
+        join(before, std::move(one));
+        one = std::move(before);
+      }
+      if (!at_end && !is_whole) join(one, any_text());
+      all.add(book_, std::move(one));
     } while (take("|"));
-    return all;
+    return all.piece(book_);
   }
 
   // `^x{m,n}$` alone, for one code point x: x and its counts.
@@ -99,22 +88,45 @@ class Translator {
     return broken(fmt::format("unexpected '{}'", peek()));
   }
 
-  static Piece joined(const Piece& a, const Piece& b) {
-    if (a.gbnf.empty()) return b;
-    if (b.gbnf.empty()) return a;
-    return {a.gbnf + " " + b.gbnf, saturated_sum(a.min, b.min), saturated_sum(a.max, b.max)};
-  }
-  static Piece either(const Piece& a, const Piece& b) {
-    return {"(" + a.gbnf + " | " + b.gbnf + ")", std::min(a.min, b.min), std::max(a.max, b.max)};
+  // One of several pieces; a piece alone stays as it is.
+  struct Alternatives {
+    Piece first;
+    std::vector<ExprId> options;
+    uint64_t min = kNoMaximum, max = 0;
+
+    void add(RuleBook& book, Piece piece) {
+      min = std::min(min, piece.min);
+      max = std::max(max, piece.max);
+      options.push_back(book.sequence(piece.parts));
+      if (options.size() == 1) first = std::move(piece);
+    }
+    Piece piece(RuleBook& book) {
+      if (options.size() == 1) return std::move(first);
+      return {{book.choice(options)}, min, max};
+    }
+  };
+
+  Piece any_text() { return {{book_.repeat(book_.string_char(), 0, kNoMaximum)}, 0, kNoMaximum}; }
+
+  static void join(Piece& all, Piece next) {
+    if (next.parts.empty()) return;
+    if (all.parts.empty()) {
+      all = std::move(next);
+      return;
+    }
+    all.parts.insert(all.parts.end(), next.parts.begin(), next.parts.end());
+    all.min = saturated_sum(all.min, next.min);
+    all.max = saturated_sum(all.max, next.max);
+    all.is_char = false;
   }
 
   Result<Piece> choice(int nesting) {
-    RZ_TRY(Piece all, sequence(nesting));
-    while (take("|")) {
-      RZ_TRY(const Piece next, sequence(nesting));
-      all = either(all, next);
-    }
-    return all;
+    Alternatives all;
+    do {
+      RZ_TRY(Piece next, sequence(nesting));
+      all.add(book_, std::move(next));
+    } while (take("|"));
+    return all.piece(book_);
   }
 
   Result<Piece> sequence(int nesting) {
@@ -124,10 +136,10 @@ class Translator {
     while (at_ < pattern_.size() && peek() != '|' && peek() != ')' && peek() != '$' && peek() != '^') {
       const bool is_first = at_ == begin;
       RZ_TRY(const Piece one, atom(nesting));
-      RZ_TRY(const Piece repeat, repeated(one));
+      RZ_TRY(Piece repeat, repeated(one));
       const bool is_only = is_first && begin == 1 && pattern_.substr(at_) == "$";
-      if (is_only && one.is_char) only_char_ = Piece{one.gbnf, repeat.min, repeat.max};
-      all = joined(all, repeat);
+      if (is_only && one.is_char) only_char_ = Piece{one.parts, repeat.min, repeat.max};
+      join(all, std::move(repeat));
     }
     return all;
   }
@@ -145,8 +157,19 @@ class Translator {
     return of_ranges({{code, code}});
   }
 
-  Piece of_ranges(const Ranges& ranges) const {
-    return {form_ == TextForm::kPlain ? gbnf_class(normalized(ranges)) : spelled(ranges), 1, 1, true};
+  Piece of_ranges(const Ranges& ranges) {
+    return {{form_ == TextForm::kPlain ? book_.char_of(normalized(ranges)) : spelled(ranges)}, 1, 1, true};
+  }
+
+  // One code point of the class as JSON spells it.
+  ExprId spelled(const Ranges& ranges) {
+    std::vector<ExprId> options;
+    const Ranges plain = intersection(ranges, plain_string_chars());
+    if (!plain.empty()) options.push_back(book_.char_of(plain));
+    for (const CodeRange range : intersection(ranges, {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}})) {
+      for (uint32_t code = range.first; code <= range.last; ++code) options.push_back(book_.literal(json_char(code)));
+    }
+    return book_.choice(options);
   }
 
   Result<Piece> group(int nesting) {
@@ -160,7 +183,7 @@ class Translator {
     }
     RZ_TRY(Piece inner, choice(nesting + 1));
     if (!take(")")) return at_ < pattern_.size() ? stopped() : broken("a group is not closed");
-    inner.gbnf = inner.gbnf.empty() ? "\"\"" : "(" + inner.gbnf + ")";
+    inner.parts = {book_.sequence(inner.parts)};
     return inner;
   }
 
@@ -176,7 +199,7 @@ class Translator {
       return item;
     }
     (void)take("?");  // lazy: the same strings
-    item.gbnf += gbnf_repeat(min, max);
+    item.parts = {book_.repeat(book_.sequence(item.parts), min, max)};
     item.min = saturated_product(item.min, min);
     item.max = saturated_product(item.max, max);
     item.is_char = false;
@@ -321,6 +344,7 @@ class Translator {
     return code;
   }
 
+  RuleBook& book_;
   std::string_view pattern_;
   const std::string& path_;
   TextForm form_;
@@ -330,15 +354,16 @@ class Translator {
 
 }  // namespace
 
-Result<std::string> pattern_to_gbnf(std::string_view pattern, const LengthRange& wanted, const std::string& path) {
-  Translator translator(pattern, path, TextForm::kJsonString);
+Result<ExprId> pattern_in_string(RuleBook& book, std::string_view pattern, const LengthRange& wanted,
+                                 const std::string& path) {
+  Translator translator(book, pattern, path, TextForm::kJsonString);
   RZ_TRY(const Piece piece, translator.run());
-  if (piece.min >= wanted.min && piece.max <= wanted.max) return piece.gbnf.empty() ? "\"\"" : piece.gbnf;
+  if (piece.min >= wanted.min && piece.max <= wanted.max) return book.sequence(piece.parts);
   const auto& only = translator.only_char();
   if (only) {
     const uint64_t min = std::max(only->min, wanted.min), max = std::min(only->max, wanted.max);
     if (min > max) return invalid_argument(path + ": no string has both this pattern and this length", path);
-    return only->gbnf + gbnf_repeat(min, max);
+    return book.repeat(book.sequence(only->parts), min, max);
   }
   return unsupported(path +
                          ": pattern together with minLength or maxLength is supported only where the pattern already "
@@ -346,9 +371,9 @@ Result<std::string> pattern_to_gbnf(std::string_view pattern, const LengthRange&
                      path);
 }
 
-Result<std::string> regex_to_gbnf(std::string_view regex, const std::string& path) {
-  RZ_TRY(const Piece whole, Translator(regex, path, TextForm::kPlain).run());
-  return whole.gbnf;
+Result<ExprId> regex_in_text(RuleBook& book, std::string_view regex, const std::string& path) {
+  RZ_TRY(const Piece whole, Translator(book, regex, path, TextForm::kPlain).run());
+  return book.sequence(whole.parts);
 }
 
 }  // namespace realizar::grammar

@@ -1,4 +1,4 @@
-// Regular expressions (ECMA-262, without what is not regular) as GBNF: JSON Schema's `pattern`, for the inside of a
+// Regular expressions (ECMA-262, without what is not regular) as rules: JSON Schema's `pattern`, for the inside of a
 // JSON string, and expressions for text as it is.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "grammar/rule_book.h"
 #include "realizar/result.h"
 
 namespace realizar::grammar {
@@ -16,14 +17,15 @@ struct LengthRange {
   uint64_t min = 0, max = ~uint64_t{0};
 };
 
-// The text between the quotes; uses the shared rule "escape". A pattern matches anywhere, unless it is anchored. Where
+// The text between the quotes. A pattern matches anywhere, unless it is anchored. Where
 // `wanted` forbids lengths that the pattern allows, it must be one repeated character. Errors: InvalidArgument for a
 // broken pattern, Unsupported for assertions other than ^ at the beginning and $ at the end, backreferences, \p and
 // lengths that cannot be combined with it; `path` is the subject.
-Result<std::string> pattern_to_gbnf(std::string_view pattern, const LengthRange& wanted, const std::string& path);
+Result<ExprId> pattern_in_string(RuleBook& book, std::string_view pattern, const LengthRange& wanted,
+                                 const std::string& path);
 
 // The same of text as it is, outside JSON, which the expression must match whole: ^ at its beginning and $ at its end
 // add nothing.
-Result<std::string> regex_to_gbnf(std::string_view regex, const std::string& path);
+Result<ExprId> regex_in_text(RuleBook& book, std::string_view regex, const std::string& path);
 
 }  // namespace realizar::grammar

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "base/try.h"
+
 namespace realizar::grammar {
 namespace {
 
 Error error_of(const Rule& rule, const std::string& what) {
-  return invalid_argument(fmt::format("line {}, column {}: rule \"{}\" {}", rule.line, rule.column, rule.name, what),
-                          rule.name);
+  const std::string place = rule.line == 0 ? "" : fmt::format("line {}, column {}: ", rule.line, rule.column);
+  return invalid_argument(fmt::format("{}rule \"{}\" {}", place, rule.name, what), rule.name);
 }
 
 // Calls visit(expr) for every expression of a rule's body.

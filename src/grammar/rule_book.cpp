@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/check.h"
 #include "grammar/code_points.h"
+#include "grammar/gbnf_parser.h"
 
 namespace realizar::grammar {
 namespace {
@@ -13,81 +16,27 @@ namespace {
 struct SharedRule {
   std::string_view name;
   std::string_view body;
-  std::vector<std::string_view> needs;
 };
 
 // Whitespace and digits are bounded, so that a model cannot go on with them for ever.
-const std::vector<SharedRule>& shared_rules() {
-  static const std::vector<SharedRule> rules{
-      {"ws", R"((" " | "\n" (" "{0,64} | "\t"{1,16}))?)", {}},
-      {"hex", R"([0-9a-fA-F])", {}},
-      {"low-surrogate", R"("\\u" [dD] [c-fC-F] hex hex)", {"hex"}},
-      {"escape",
-       R"(["\\/bfnrt] | "u" ([0-9a-cA-CeEfF] hex hex hex | [dD] [0-7] hex hex | [dD] [89abAB] hex hex low-surrogate))",
-       {"hex", "low-surrogate"}},
-      {"string", R"("\"" ([^"\\\x00-\x1F] | "\\" escape)* "\"")", {"escape"}},
-      {"string-rest", R"(([^"\\\x00-\x1F] | "\\" escape)* "\"")", {"escape"}},
-      {"boolean", R"("true" | "false")", {}},
-      {"integer", R"("0" | "-"? [1-9] [0-9]{0,31})", {}},
-      {"number", R"("-"? ("0" | [1-9] [0-9]{0,31}) ("." [0-9]{1,32})? ([eE] [-+]? [0-9]{1,2})?)", {}},
-      {"value",
-       R"(object | array | string | number | boolean | "null")",
-       {"object", "array", "string", "number", "boolean"}},
-      {"object", R"("{" (ws member ("," ws member)*)? ws "}")", {"ws", "member"}},
-      {"member", R"(string ":" " "? value)", {"string", "value"}},
-      {"array", R"("[" (ws value ("," ws value)*)? ws "]")", {"ws", "value"}},
-  };
-  return rules;
-}
-
-void append_class_char(std::string& out, uint32_t code) {
-  if (code < 0x20 || code == 0x7F) {
-    out += fmt::format("\\x{:02X}", code);
-  } else if (code == '\\' || code == ']' || code == '[' || code == '^' || code == '-' || code == '"') {
-    out += '\\';
-    out += static_cast<char>(code);
-  } else if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else {
-    out += fmt::format("\\U{:08X}", code);
-  }
-}
+constexpr SharedRule kSharedRules[] = {
+    {"ws", R"((" " | "\n" (" "{0,64} | "\t"{1,16}))?)"},
+    {"hex", R"([0-9a-fA-F])"},
+    {"low-surrogate", R"("\\u" [dD] [c-fC-F] hex hex)"},
+    {"escape",
+     R"(["\\/bfnrt] | "u" ([0-9a-cA-CeEfF] hex hex hex | [dD] [0-7] hex hex | [dD] [89abAB] hex hex low-surrogate))"},
+    {"string", R"("\"" ([^"\\\x00-\x1F] | "\\" escape)* "\"")"},
+    {"string-rest", R"(([^"\\\x00-\x1F] | "\\" escape)* "\"")"},
+    {"boolean", R"("true" | "false")"},
+    {"integer", R"("0" | "-"? [1-9] [0-9]{0,31})"},
+    {"number", R"("-"? ("0" | [1-9] [0-9]{0,31}) ("." [0-9]{1,32})? ([eE] [-+]? [0-9]{1,2})?)"},
+    {"value", R"(object | array | string | number | boolean | "null")"},
+    {"object", R"("{" (ws member ("," ws member)*)? ws "}")"},
+    {"member", R"(string ":" " "? value)"},
+    {"array", R"("[" (ws value ("," ws value)*)? ws "]")"},
+};
 
 }  // namespace
-
-std::string gbnf_literal(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += fmt::format("\\x{:02X}", c);
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
-std::string gbnf_class(const std::vector<CodeRange>& ranges) {
-  std::string out = "[";
-  for (const CodeRange range : ranges) {
-    append_class_char(out, range.first);
-    if (range.last == range.first) continue;
-    out += '-';
-    append_class_char(out, range.last);
-  }
-  return out + ']';
-}
-
-std::string gbnf_repeat(uint64_t min, uint64_t max) {
-  constexpr uint64_t kLargest = 2'000'000'000;  // what GBNF takes; no text is that long
-  min = std::min(min, kLargest);
-  if (min == 0 && max == 1) return "?";
-  if (max >= kLargest) return min == 0 ? "*" : min == 1 ? "+" : fmt::format("{{{},}}", min);
-  return min == max ? fmt::format("{{{}}}", min) : fmt::format("{{{},{}}}", min, max);
-}
 
 std::vector<CodeRange> plain_string_chars() {
   return complement({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
@@ -118,37 +67,133 @@ std::string json_char(uint32_t code) {
   return out;
 }
 
-std::string RuleBook::reserve(std::string_view hint) {
-  std::string base;
+ExprId RuleBook::add_expr(Expr expr) {
+  rules_.exprs.push_back(std::move(expr));
+  return static_cast<ExprId>(rules_.exprs.size() - 1);
+}
+
+ExprId RuleBook::literal(std::string_view bytes) {
+  return add_expr({.kind = ExprKind::kLiteral, .bytes = std::string(bytes)});
+}
+
+ExprId RuleBook::char_of(std::vector<CodeRange> ranges) {
+  return add_expr({.kind = ExprKind::kClass, .ranges = std::move(ranges)});
+}
+
+ExprId RuleBook::add_list(ExprKind kind, std::span<const ExprId> children) {
+  Expr list{.kind = kind};
+  for (const ExprId id : children) {
+    const Expr& child = rules_.exprs[id];
+    if (child.kind == kind) {
+      list.children.insert(list.children.end(), child.children.begin(), child.children.end());
+    } else {
+      list.children.push_back(id);
+    }
+  }
+  return list.children.size() == 1 ? list.children[0] : add_expr(std::move(list));
+}
+
+ExprId RuleBook::sequence(std::span<const ExprId> parts) {
+  std::vector<ExprId> present;
+  for (const ExprId id : parts) {
+    const Expr& part = rules_.exprs[id];
+    if (part.kind != ExprKind::kLiteral || !part.bytes.empty()) present.push_back(id);
+  }
+  return present.empty() ? literal("") : add_list(ExprKind::kSequence, present);
+}
+
+ExprId RuleBook::choice(std::span<const ExprId> options) {
+  REQUIRE(!options.empty());
+  return add_list(ExprKind::kChoice, options);
+}
+
+ExprId RuleBook::repeat(ExprId item, uint64_t min, uint64_t max) {
+  constexpr uint64_t kLargest = 2'000'000'000;  // no text is that long
+  Expr expr{.kind = ExprKind::kRepeat};
+  expr.min = static_cast<uint32_t>(std::min(min, kLargest));
+  expr.max = max > kLargest ? kUnbounded : static_cast<uint32_t>(max);
+  expr.children = {item};
+  return add_expr(std::move(expr));
+}
+
+ExprId RuleBook::call(RuleId rule) {
+  return add_expr({.kind = ExprKind::kRule, .rule = rule});
+}
+
+ExprId RuleBook::gbnf(std::string_view expression) {
+  const auto first_new = static_cast<RuleId>(n_rules());
+  const Result<ExprId> parsed = parse_gbnf_expression(expression, *this);
+  REQUIRE(parsed.ok());
+  define_shared_from(first_new);
+  return *parsed;
+}
+
+ExprId RuleBook::string_char() {
+  return gbnf(R"([^"\\\x00-\x1F] | "\\" escape)");
+}
+
+bool RuleBook::is_same(ExprId a, ExprId b) const {
+  const Expr& x = rules_.exprs[a];
+  const Expr& y = rules_.exprs[b];
+  if (a == b) return true;
+  return x.kind == y.kind && x.bytes == y.bytes && x.ranges == y.ranges && x.rule == y.rule && x.min == y.min &&
+         x.max == y.max &&
+         std::ranges::equal(x.children, y.children, [&](ExprId c, ExprId d) { return is_same(c, d); });
+}
+
+size_t RuleBook::depth_of(ExprId id) const {
+  size_t deepest = 0;
+  for (const ExprId child : rules_.exprs[id].children) deepest = std::max(deepest, depth_of(child));
+  return deepest + 1;
+}
+
+RuleId RuleBook::reserve(std::string_view hint) {
+  std::string name;
   for (const char c : hint.substr(0, 40)) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    base += plain ? c : '-';
+    name += plain ? c : '-';
   }
-  if (base.empty()) base = "rule";
+  if (name.empty()) name = "rule";
   // Names with a number stand apart from those of the shared rules.
-  return *names_.insert(fmt::format("{}-{}", base, names_.size())).first;
+  rules_.rules.push_back({.name = fmt::format("{}-{}", name, ++n_reserved_)});
+  return static_cast<RuleId>(n_rules() - 1);
 }
 
-void RuleBook::define(std::string_view name, std::string_view body) {
-  text_ += name;
-  text_ += " ::= ";
-  text_ += body;
-  text_ += '\n';
+ExprId RuleBook::add(std::string_view hint, ExprId body) {
+  const RuleId rule = reserve(hint);
+  define(rule, body);
+  return call(rule);
 }
 
-std::string RuleBook::add(std::string_view hint, std::string_view body) {
-  std::string name = reserve(hint);
-  define(name, body);
-  return name;
+RuleId RuleBook::named(std::string_view name) {
+  const auto [found, is_new] = by_name_.try_emplace(std::string(name), static_cast<RuleId>(n_rules()));
+  if (is_new) rules_.rules.push_back({.name = found->first});
+  return found->second;
 }
 
-std::string RuleBook::shared(std::string_view name) {
-  if (!shared_.emplace(name).second) return std::string(name);
-  const auto rule = std::ranges::find(shared_rules(), name, &SharedRule::name);
-  REQUIRE(rule != shared_rules().end());
-  for (const std::string_view needed : rule->needs) shared(needed);
-  define(rule->name, rule->body);
-  return std::string(name);
+ExprId RuleBook::shared(std::string_view name) {
+  const auto first_new = static_cast<RuleId>(n_rules());
+  const RuleId rule = named(name);
+  define_shared_from(first_new);
+  return call(rule);
+}
+
+// Defines what is new and undefined, and what that uses in its turn.
+void RuleBook::define_shared_from(RuleId first) {
+  for (RuleId id = first; id < n_rules(); ++id) {
+    if (rules_.rules[id].body != kNoExpr) continue;
+    const auto shared_rule = std::ranges::find(kSharedRules, rules_.rules[id].name, &SharedRule::name);
+    REQUIRE(shared_rule != std::end(kSharedRules));
+    const Result<ExprId> body = parse_gbnf_expression(shared_rule->body, *this);
+    REQUIRE(body.ok());
+    define(id, *body);
+  }
+}
+
+RuleSet RuleBook::take(RuleId root) {
+  rules_.root = root;
+  by_name_.clear();
+  return std::exchange(rules_, {});
 }
 
 }  // namespace realizar::grammar

@@ -1,26 +1,20 @@
-// GBNF under construction: rules with unique names, the shared rules of JSON, and the spelling of literals and classes.
+// A grammar under construction: expressions, and rules with unique names, among them the shared rules of JSON.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "grammar/expression.h"
 
 namespace realizar::grammar {
 
-// The literal in quotes.
-std::string gbnf_literal(std::string_view text);
-// The class in brackets; `ranges` normalized and not empty.
-std::string gbnf_class(const std::vector<CodeRange>& ranges);
-// "{min,max}", or what is shorter.
-std::string gbnf_repeat(uint64_t min, uint64_t max);
 inline constexpr uint64_t kNoMaximum = ~uint64_t{0};
 
-// A character inside a JSON string, spelled in any way; in a form that stands in other rules.
-inline constexpr std::string_view kStringChar = R"(([^"\\\x00-\x1F] | "\\" escape))";
 // Code points that a JSON string may hold as they are.
 std::vector<CodeRange> plain_string_chars();
 // The way that JSON spells a code point in a string: itself, or its shortest escape.
@@ -28,19 +22,52 @@ std::string json_char(uint32_t code);
 
 class RuleBook {
  public:
-  // A new name, made of what `hint` has of letters and digits.
-  std::string reserve(std::string_view hint);
-  void define(std::string_view name, std::string_view body);
-  std::string add(std::string_view hint, std::string_view body);
-  // The name of a rule of JSON in general ("ws", "string", "number", "value" ...), written down when first used.
-  std::string shared(std::string_view name);
+  // Expressions. Each may stand in several others.
+  ExprId literal(std::string_view bytes);
+  // One code point; `ranges` is normalized and not empty.
+  ExprId char_of(std::vector<CodeRange> ranges);
+  // A sequence in a sequence, or a choice in a choice, is written out. No parts: the empty text.
+  ExprId sequence(std::span<const ExprId> parts);
+  ExprId sequence(std::initializer_list<ExprId> parts) { return sequence(std::span(parts.begin(), parts.size())); }
+  ExprId choice(std::span<const ExprId> options);
+  ExprId choice(std::initializer_list<ExprId> options) { return choice(std::span(options.begin(), options.size())); }
+  // Above 2,000,000,000 `max` is no limit.
+  ExprId repeat(ExprId item, uint64_t min, uint64_t max);
+  ExprId optional(ExprId item) { return repeat(item, 0, 1); }
+  ExprId call(RuleId rule);
+  // An expression of the program's own, in GBNF; the names in it are those of shared rules.
+  ExprId gbnf(std::string_view expression);
+  // A character inside a JSON string, spelled in any way.
+  ExprId string_char();
 
-  const std::string& text() const { return text_; }
+  bool is_same(ExprId a, ExprId b) const;
+  // How many expressions stand in each other at most.
+  size_t depth_of(ExprId id) const;
+
+  // A new rule, whose name is made of what `hint` has of letters and digits.
+  RuleId reserve(std::string_view hint);
+  void define(RuleId rule, ExprId body) { rules_.rules[rule].body = body; }
+  // A new rule with this body; gives a call of it.
+  ExprId add(std::string_view hint, ExprId body);
+  // The rule of just this name, which is undefined if it is new.
+  RuleId named(std::string_view name);
+  // A call of a rule of JSON in general ("ws", "string", "number", "value" ...), which is defined when first used.
+  ExprId shared(std::string_view name);
+
+  size_t n_exprs() const { return rules_.exprs.size(); }
+  size_t n_rules() const { return rules_.rules.size(); }
+  Rule& rule(RuleId id) { return rules_.rules[id]; }
+  // The grammar whose sentences are the root's; the book is empty after that.
+  RuleSet take(RuleId root);
 
  private:
-  std::string text_;
-  std::unordered_set<std::string> names_{"root"};
-  std::unordered_set<std::string> shared_;
+  ExprId add_expr(Expr expr);
+  ExprId add_list(ExprKind kind, std::span<const ExprId> children);
+  void define_shared_from(RuleId first);
+
+  RuleSet rules_;
+  std::unordered_map<std::string, RuleId> by_name_;  // rules that are found by their names
+  size_t n_reserved_ = 0;
 };
 
 }  // namespace realizar::grammar

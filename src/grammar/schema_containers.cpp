@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
+#include "base/try.h"
 #include "grammar/code_points.h"
 #include "grammar/schema_compiler.h"
 #include "grammar/schema_merge.h"
@@ -50,7 +52,7 @@ std::vector<KeyNode> key_trie(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Result<ValueText> SchemaCompiler::object(const Json& schema, const std::string& path) {
+Result<ValueExpr> SchemaCompiler::object(const Json& schema, const std::string& path) {
   if (schema.contains("patternProperties")) return map_with_pattern(schema, path);
   const auto required = schema.find("required");
   const bool has_names = (schema.contains("properties") && !schema["properties"].empty()) ||
@@ -59,7 +61,7 @@ Result<ValueText> SchemaCompiler::object(const Json& schema, const std::string& 
 
   std::vector<Member> members;
   RZ_TRY(const bool possible, add_members(schema, path, members));
-  if (!possible) return ValueText();
+  if (!possible) return ValueExpr();
   std::vector<std::string> names;
   if (schema.contains("properties")) {
     for (const auto& [name, property] : schema["properties"].items()) names.push_back(name);
@@ -67,16 +69,19 @@ Result<ValueText> SchemaCompiler::object(const Json& schema, const std::string& 
   if (required != schema.end()) {
     for (const Json& name : *required) names.push_back(name.get<std::string>());
   }
-  ValueText more;
+  ValueExpr more;
   if (!is_false(schema, "additionalProperties")) {
     const Json any = true;
     const Json& schema_of_more = schema.contains("additionalProperties") ? schema["additionalProperties"] : any;
-    RZ_TRY(const ValueText text, value(schema_of_more, path_to(path, "additionalProperties")));
-    if (text) more = book_.add("member", with_colon(key_apart_from(names, path), *text));
+    RZ_TRY(const ValueExpr expr, value(schema_of_more, path_to(path, "additionalProperties")));
+    if (expr) {
+      RZ_TRY(const ExprId key, key_apart_from(names, path));
+      more = book_.add("member", with_colon(key, *expr));
+    }
   }
   const auto n_required = static_cast<size_t>(std::ranges::count_if(members, &Member::required));
   RZ_CHECK_OK(refuse_counts_of(schema, path, n_required, more ? kNoMaximum : members.size()));
-  return ValueText(object_rule(members, more, path));
+  return ValueExpr(object_rule(members, more, path));
 }
 
 // The named members in the schema's order, then those that are only required. False: a required one is impossible.
@@ -87,9 +92,9 @@ Result<bool> SchemaCompiler::add_members(const Json& schema, const std::string& 
   if (schema.contains("required")) required = schema["required"].get<std::vector<std::string>>();
   const auto add = [&](const std::string& name, const Json& property, const std::string& own_path) -> Result<bool> {
     const bool is_required = std::ranges::find(required, name) != required.end();
-    RZ_TRY(const ValueText text, value(property, own_path));
-    if (text) members.push_back({with_colon(gbnf_literal(Json(name).dump()), *text), is_required});
-    return text || !is_required;
+    RZ_TRY(const ValueExpr expr, value(property, own_path));
+    if (expr) members.push_back({with_colon(literal(Json(name).dump()), *expr), is_required});
+    return expr || !is_required;
   };
   for (const auto& [name, property] : properties.items()) {
     RZ_TRY(const bool possible, add(name, property, path_to(path_to(path, "properties"), name)));
@@ -123,54 +128,56 @@ Status SchemaCompiler::refuse_counts_of(const Json& schema, const std::string& p
 
 // `rest-i`: what follows once some member stands before member i. `first-i`: what follows the brace, if no member
 // before i was written. Both end with the closing brace, so that the chain of rules is one of rules that end rules.
-std::string SchemaCompiler::object_rule(const std::vector<Member>& members, const ValueText& more,
-                                        const std::string& path) {
+ExprId SchemaCompiler::object_rule(const std::vector<Member>& members, const ValueExpr& more, const std::string& path) {
   const std::string hint = hint_of(path);
-  book_.shared("ws");
-  const auto n = members.size();
+  const ExprId ws = book_.shared("ws"), comma = literal(","), close = literal("}");
   const auto first_required = static_cast<size_t>(std::ranges::find_if(members, &Member::required) - members.begin());
-  std::string rest = (more ? "(\",\" ws " + *more + ")* " : "") + "ws \"}\"";
-  std::string first = more ? "ws " + *more + " " + rest : "";
-  for (size_t i = n; i-- > 0;) {
-    const auto& [text, required] = members[i];
-    const std::string own = "\",\" ws " + text;
+  std::vector<ExprId> rest{close, ws};  // from its end on
+  if (more) rest.push_back(book_.repeat(book_.sequence({comma, ws, *more}), 0, kNoMaximum));
+  const auto rest_expr = [&] { return book_.sequence(std::vector<ExprId>(rest.rbegin(), rest.rend())); };
+  ValueExpr first;
+  if (more) first = book_.sequence({ws, *more, rest_expr()});
+  for (size_t i = members.size(); i-- > 0;) {
+    const auto& [expr, required] = members[i];
     if (i <= first_required) {
-      const std::string rest_rule = book_.add(hint + "-rest", rest);
-      const std::string here = fmt::format("ws {} {}", text, rest_rule);
-      const bool is_last = required || first.empty();
-      const std::string others = is_last ? "" : " | " + book_.add(hint + "-first", first);
-      first = here + others;
-      rest = fmt::format("({}){} {}", own, required ? "" : "?", rest_rule);
-    } else {
-      rest = fmt::format("({}){} {}", own, required ? "" : "?", rest);
+      const ExprId rest_rule = book_.add(hint + "-rest", rest_expr());
+      const ExprId here = book_.sequence({ws, expr, rest_rule});
+      const bool is_last = required || !first;
+      first = is_last ? here : book_.choice({here, book_.add(hint + "-first", *first)});
+      rest = {rest_rule};
     }
+    const ExprId own = book_.sequence({comma, ws, expr});
+    rest.push_back(required ? own : book_.optional(own));
   }
-  if (first_required == n) first += std::string(first.empty() ? "" : " | ") + "ws \"}\"";
-  return book_.add(hint, "\"{\" (" + first + ")");
+  if (first_required == members.size()) {
+    const ExprId none = book_.sequence({ws, close});
+    first = first ? book_.choice({*first, none}) : none;
+  }
+  return book_.add(hint, book_.sequence({literal("{"), *first}));
 }
 
 // Keys that the schema does not name, each as often as one likes.
-Result<ValueText> SchemaCompiler::plain_map(const Json& schema, const std::string& path) {
+Result<ValueExpr> SchemaCompiler::plain_map(const Json& schema, const std::string& path) {
   uint64_t min = count_of(schema, "minProperties").value_or(0);
   const uint64_t max = count_of(schema, "maxProperties").value_or(kNoMaximum);
-  if (min > max) return ValueText();
+  if (min > max) return ValueExpr();
   // Two equal keys count once, and a grammar cannot see that they are equal.
   if (options_.relaxed) min = std::min<uint64_t>(min, 1);
   if (min > 1) {
     return unsupported(path + ": \"minProperties\" above 1 is not supported", path_to(path, "minProperties"));
   }
   if (!schema.contains("additionalProperties") && min == 0 && max == kNoMaximum) {
-    return ValueText(book_.shared("object"));
+    return ValueExpr(book_.shared("object"));
   }
   const Json any = true;
   const Json& more = schema.contains("additionalProperties") ? schema["additionalProperties"] : any;
-  RZ_TRY(const ValueText text, value(more, path_to(path, "additionalProperties")));
-  if (!text && min > 0) return ValueText();
-  const std::string member = text ? with_colon(book_.shared("string"), *text) : "";
-  return ValueText(map_rule(member, min, text ? max : 0, path));
+  RZ_TRY(const ValueExpr expr, value(more, path_to(path, "additionalProperties")));
+  if (!expr && min > 0) return ValueExpr();
+  const ValueExpr member = expr ? with_colon(book_.shared("string"), *expr) : ValueExpr();
+  return ValueExpr(map_rule(member, min, max, path));
 }
 
-Result<ValueText> SchemaCompiler::map_with_pattern(const Json& schema, const std::string& path) {
+Result<ValueExpr> SchemaCompiler::map_with_pattern(const Json& schema, const std::string& path) {
   const Json& patterns = schema["patternProperties"];
   const std::string own_path = path_to(path, "patternProperties");
   const bool alone = !schema.contains("properties") && !schema.contains("required") && patterns.size() == 1 &&
@@ -182,89 +189,99 @@ Result<ValueText> SchemaCompiler::map_with_pattern(const Json& schema, const std
   }
   const auto pattern = patterns.begin();
   const std::string pattern_path = path_to(own_path, pattern.key());
-  auto translated = pattern_to_gbnf(pattern.key(), {}, pattern_path);
+  auto translated = pattern_in_string(book_, pattern.key(), {}, pattern_path);
   if (!translated.ok() && options_.relaxed) return object(without_patterns(schema), path);
-  RZ_TRY(const std::string inside, std::move(translated));
-  RZ_TRY(const ValueText text, value(pattern.value(), pattern_path));
+  RZ_TRY(const ExprId inside, std::move(translated));
+  RZ_TRY(const ValueExpr expr, value(pattern.value(), pattern_path));
   const uint64_t min = count_of(schema, "minProperties").value_or(0);
-  if (!text && min > 0) return ValueText();
-  book_.shared("escape");
-  const std::string key = book_.add("key", "\"\\\"\" (" + inside + ") \"\\\"\"");
+  if (!expr && min > 0) return ValueExpr();
+  const ExprId key = book_.add("key", book_.sequence({literal("\""), inside, literal("\"")}));
   const uint64_t max = count_of(schema, "maxProperties").value_or(kNoMaximum);
-  return ValueText(map_rule(text ? with_colon(key, *text) : "", min, text ? max : 0, path));
+  return ValueExpr(map_rule(expr ? with_colon(key, *expr) : ValueExpr(), min, max, path));
 }
 
-std::string SchemaCompiler::map_rule(const std::string& member, uint64_t min, uint64_t max, const std::string& path) {
-  book_.shared("ws");
-  if (max == 0) return book_.add(hint_of(path), R"("{" ws "}")");
-  const std::string member_rule = book_.add("member", member);
-  const std::string more =
-      max == 1 ? "" : fmt::format(" (\",\" ws {}){}", member_rule, gbnf_repeat(0, max == kNoMaximum ? max : max - 1));
-  return book_.add(hint_of(path), fmt::format("\"{{\" (ws {}{}){} ws \"}}\"", member_rule, more, min == 0 ? "?" : ""));
+// Without a member the only map is the empty one.
+ExprId SchemaCompiler::map_rule(const ValueExpr& member, uint64_t min, uint64_t max, const std::string& path) {
+  const ExprId ws = book_.shared("ws"), open = literal("{"), close = literal("}");
+  if (!member || max == 0) return book_.add(hint_of(path), book_.sequence({open, ws, close}));
+  const ExprId member_rule = book_.add("member", *member);
+  std::vector<ExprId> inner{ws, member_rule};
+  if (max > 1) {
+    const ExprId another = book_.sequence({literal(","), ws, member_rule});
+    inner.push_back(book_.repeat(another, 0, max == kNoMaximum ? max : max - 1));
+  }
+  const ExprId all = book_.sequence(inner);
+  return book_.add(hint_of(path), book_.sequence({open, min == 0 ? book_.optional(all) : all, ws, close}));
 }
 
 // A key that is none of `names`: it leaves their trie at some plain character, or ends where no name does.
-std::string SchemaCompiler::key_apart_from(const std::vector<std::string>& names, const std::string& path) {
+Result<ExprId> SchemaCompiler::key_apart_from(const std::vector<std::string>& names, const std::string& path) {
   const std::vector<KeyNode> nodes = key_trie(names);
-  const std::string rest = book_.shared("string-rest");
-  std::vector<std::string> rules;
+  if (nodes.size() > limits_.max_rules) return limit_exceeded("the schema makes too large a grammar");
+  const ExprId rest = book_.shared("string-rest"), quote = literal("\"");
+  std::vector<RuleId> rules;
   for (size_t i = 0; i < nodes.size(); ++i) rules.push_back(book_.reserve(hint_of(path) + "-key"));
   for (size_t i = 0; i < nodes.size(); ++i) {
     std::vector<CodeRange> others = plain_string_chars();
-    std::string body;
+    std::vector<ExprId> options;
     for (const auto& [code, child] : nodes[i].children) {
       others = intersection(others, complement({{code, code}}));
-      body += gbnf_literal(json_char(code)) + " " + rules[child] + " | ";
+      options.push_back(book_.sequence({literal(json_char(code)), book_.call(rules[child])}));
     }
-    if (!nodes[i].is_key) body += "\"\\\"\" | ";
-    book_.define(rules[i], fmt::format("{}{} {}", body, gbnf_class(others), rest));
+    if (!nodes[i].is_key) options.push_back(quote);
+    options.push_back(book_.sequence({book_.char_of(others), rest}));
+    book_.define(rules[i], book_.choice(options));
   }
-  return "\"\\\"\" " + rules[0];
+  return book_.sequence({quote, book_.call(rules[0])});
 }
 
-Result<ValueText> SchemaCompiler::array(const Json& schema, const std::string& path) {
+Result<ValueExpr> SchemaCompiler::array(const Json& schema, const std::string& path) {
   const Json none = Json::array(), any = true;
   const Json& prefix = schema.contains("prefixItems") ? schema["prefixItems"] : none;
   const Json& items = schema.contains("items") ? schema["items"] : any;
   const uint64_t min = count_of(schema, "minItems").value_or(0);
   uint64_t max = count_of(schema, "maxItems").value_or(kNoMaximum);
-  if (prefix.size() > kMaxPrefixItems && options_.relaxed) return ValueText(book_.shared("array"));
+  if (prefix.size() > kMaxPrefixItems && options_.relaxed) return ValueExpr(book_.shared("array"));
   if (prefix.size() > kMaxPrefixItems) {
     return unsupported(fmt::format("{}: more than {} \"prefixItems\"", path, kMaxPrefixItems),
                        path_to(path, "prefixItems"));
   }
-  if (prefix.empty() && items == any && min == 0 && max == kNoMaximum) return ValueText(book_.shared("array"));
-  book_.shared("ws");
-
-  std::vector<std::string> firsts;
+  if (prefix.empty() && items == any && min == 0 && max == kNoMaximum) return ValueExpr(book_.shared("array"));
+  std::vector<ExprId> firsts;
   for (size_t i = 0; i < prefix.size() && i < max; ++i) {
-    RZ_TRY(const ValueText text, value(prefix[i], path_to(path_to(path, "prefixItems"), std::to_string(i))));
-    if (!text) max = i;
-    if (text) firsts.push_back(*text);
+    RZ_TRY(const ValueExpr expr, value(prefix[i], path_to(path_to(path, "prefixItems"), std::to_string(i))));
+    if (!expr) max = i;
+    if (expr) firsts.push_back(*expr);
   }
-  ValueText item;
+  ValueExpr item;
   if (max > firsts.size()) {
     RZ_TRY(item, value(items, path_to(path, "items")));
   }
   if (!item) max = std::min<uint64_t>(max, firsts.size());
-  if (min > max) return ValueText();
+  if (min > max) return ValueExpr();
+  return ValueExpr(array_rule(firsts, item, min, max, path));
+}
 
+ExprId SchemaCompiler::array_rule(const std::vector<ExprId>& firsts, const ValueExpr& item, uint64_t min, uint64_t max,
+                                  const std::string& path) {
+  const ExprId ws = book_.shared("ws"), open = literal("["), close = literal("]"), comma = literal(",");
+  const uint64_t n_alone = firsts.empty() ? 1 : firsts.size();  // items before those that are repeated
+  std::vector<ExprId> rest;
+  if (item && firsts.empty()) rest = {ws, *item};
+  if (item) {
+    const uint64_t more_max = max == kNoMaximum ? max : max - n_alone;
+    rest.push_back(book_.repeat(book_.sequence({comma, ws, *item}), min > n_alone ? min - n_alone : 0, more_max));
+  }
   // From the last to the first: each optional item holds all that come after it.
-  const uint64_t n_firsts = firsts.size();
-  std::string rest;
-  if (item && n_firsts > 0) {
-    const uint64_t more_min = min > n_firsts ? min - n_firsts : 0;
-    rest = fmt::format(" (\",\" ws {}){}", *item, gbnf_repeat(more_min, max == kNoMaximum ? max : max - n_firsts));
-  } else if (item) {
-    const uint64_t more_min = min > 1 ? min - 1 : 0;
-    rest = fmt::format("ws {} (\",\" ws {}){}", *item, *item, gbnf_repeat(more_min, max == kNoMaximum ? max : max - 1));
+  for (size_t i = firsts.size(); i-- > 0;) {
+    std::vector<ExprId> own{ws, firsts[i]};
+    if (i > 0) own.insert(own.begin(), comma);
+    own.insert(own.end(), rest.begin(), rest.end());
+    rest = i > 0 && i >= min ? std::vector{book_.optional(book_.sequence(own))} : own;
   }
-  for (uint64_t i = n_firsts; i-- > 0;) {
-    const std::string own = (i == 0 ? "ws " : " \",\" ws ") + firsts[i] + rest;
-    rest = i > 0 && i >= min ? " (" + own + ")?" : own;
-  }
-  const std::string inner = rest.empty() ? "" : "(" + rest + ")" + (min == 0 ? "? " : " ");
-  return ValueText(book_.add(hint_of(path), "\"[\" " + inner + "ws \"]\""));
+  if (rest.empty()) return book_.add(hint_of(path), book_.sequence({open, ws, close}));
+  const ExprId inner = book_.sequence(rest);
+  return book_.add(hint_of(path), book_.sequence({open, min == 0 ? book_.optional(inner) : inner, ws, close}));
 }
 
 }  // namespace realizar::grammar

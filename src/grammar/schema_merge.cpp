@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/try.h"
+
 namespace realizar::grammar {
 namespace {
 

@@ -1,4 +1,4 @@
-// Two schemas as one: what allOf, and keywords beside $ref and anyOf, mean.
+// Two schemas as one: what allOf means, and keywords next to $ref and anyOf.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace realizar::grammar {
 
 // Documents of the result are the documents of both; false where none are. Subschemas that both have become
-// {"allOf": [a, b]}, and so does $ref. Both have passed check_keywords. Of keywords that cannot be combined, the first
-// schema's are kept where `relaxed`. Errors: Unsupported for them.
+// {"allOf": [a, b]}, and so does $ref. Both have passed check_keywords. Where keywords cannot be combined, those of the
+// first schema are kept if `relaxed`. Errors: Unsupported for them.
 Result<Json> merge_schemas(const Json& a, const Json& b, const std::string& path, bool relaxed);
 
 // {"allOf": [a, b]}, or one of them where it says it all.

@@ -100,7 +100,7 @@ SetId StackSets::close(Frames& kernel) {
   };
   for (const Frame& frame : kernel) enter(frame);
   for (size_t n_done = 0; n_done < pending_.size(); ++n_done) {
-    // Callees that are called later in this loop have higher numbers and sort behind.
+    // Callees that are called later in this loop have higher numbers and are sorted after it.
     Frames returns = std::move(pending_[n_done].returns);
     const CalleeId callee = pending_[n_done].callee;
     join_equal(returns);
@@ -202,8 +202,8 @@ SetId StackSets::on_unknown(std::span<const Frame> frames) {
   return intern(own);
 }
 
-// n bytes read at most n bodies. Where these reach neither bound, or the lower one is behind and the upper one out of
-// reach, the count does not matter.
+// n bytes read at most n bodies. Where these reach neither bound, or the lower one was passed and the upper one is out
+// of reach, the count does not matter.
 uint32_t StackSets::canonical_count(const Frame& frame, uint32_t n_bytes) const {
   if (is_special(frame.state)) return 0;
   const Callee& callee = automaton_.callees[automaton_.states[frame.state].owner];

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace realizar {
+namespace realizar::kv {
 
 BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& key, BlockStore* store, uint32_t n_places,
                      std::vector<uint32_t> windows)
@@ -230,6 +230,15 @@ void BlockPool::forget_names(std::optional<uint64_t> owner) {
   }
 }
 
+void BlockPool::forget_name(uint64_t hash, std::span<const TokenId> tokens, uint32_t group) {
+  const uint32_t block = lookup(hash, tokens, group);
+  if (block == kNone) return;
+  erase_name(block);
+  if (block >= n_blocks_ || blocks_[block].n_holders > 0) return;
+  take_free(block);
+  prepend_free(block);
+}
+
 bool BlockPool::wipe_nameless(uint32_t max_blocks, const std::function<void(BlockId)>& wipe_block,
                               const std::function<void(uint32_t)>& wipe_place) {
   for (uint32_t block = 0; block < blocks_.size(); ++block) {
@@ -356,4 +365,4 @@ void BlockPool::erase_name(uint32_t block) {
   named.n_tokens = named.n_short_tokens = 0;
 }
 
-}  // namespace realizar
+}  // namespace realizar::kv

@@ -5,9 +5,9 @@
 // A name is the keyed hash of all tokens up to a block's end, and a block's own tokens are compared after a hit: a
 // client who does not know the key can neither compute the name of another's prefix nor make two prefixes of one name.
 //
-// A named block that loses its last holder joins the end of the free list and keeps its name until it is taken again,
-// from the front: so the free list is also the eviction queue, least recently used first. One without a name joins the
-// front.
+// A block with a name is cached: when it loses its last holder it joins the end of the free list, and keeps its name
+// until it is taken again, from the front: so the free list is also the eviction queue, least recently used first. One
+// without a name joins the front.
 //
 // Layers that keep the same positions are a group, and each group has blocks of its own: the blocks of several groups
 // that hold the same tokens have the same hash, and the group is part of the name. All blocks are equally large, so any
@@ -28,9 +28,9 @@
 #include "kv/sip_hash.h"
 #include "realizar/types.h"
 
-namespace realizar {
+namespace realizar::kv {
 
-// Moves the bytes of blocks. Where it has places, a named block that is taken again is saved there first, in the place
+// Moves the bytes of blocks. Where it has places, a cached block that is taken again is saved there first, in the place
 // that was filled longest ago; a prefix that is looked for may then continue with blocks that come back from the store.
 class BlockStore {
  public:
@@ -82,6 +82,9 @@ class BlockPool {
   void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t owner, uint64_t& hash,
                    uint32_t group = 0);
 
+  // Forgets one name, and puts its block in front of the free list where nobody holds it.
+  void forget_name(uint64_t hash, std::span<const TokenId> tokens, uint32_t group = 0);
+
   // Rows of a block that follow the block that `hash` belongs to. Both functions leave `hash` as it is.
   struct Tail {
     uint32_t block;     // or a place of the store
@@ -101,15 +104,15 @@ class BlockPool {
     uint32_t n_short_tokens = 0;      // of those, that a second name stands for; 0: there is none
     uint32_t group = 0;
   };
-  // All named blocks: those that are held, then the free ones, most recently used first.
+  // All cached blocks: those that are held, then the free ones, most recently used first.
   std::vector<BlockId> named_blocks() const;
   Name name_of(BlockId id) const;
   // Names a block that has none as another run named it. False, and without effect, where the name is taken, does not
   // follow from its tokens or is of no group that there is.
   bool restore_name(BlockId id, const Name& name);
 
-  // Forgets all names, or those of one owner and of all tails: behind another's tail there may be what the owner left
-  // in the block before.
+  // Forgets all names, or those of one owner and of all tails: the rows after another owner's tail may be what this
+  // owner left in the block before.
   void forget_names(std::optional<uint64_t> owner = std::nullopt);
   // Has what was left in memory zeroed: calls wipe_block for blocks that nobody holds, and wipe_place for places, that
   // were used since and have no name; for max_blocks of both at most. True: there are no more.
@@ -176,11 +179,11 @@ class BlockPool {
   BlockStore* store_;
   std::vector<uint32_t> windows_;  // [n_groups]
   uint32_t next_place_ = 0;        // that is filled next
-  std::vector<Block> blocks_;      // and behind them the places of the store, which have names alone
+  std::vector<Block> blocks_;      // then the places of the store, which have names alone
   std::vector<TokenId> tokens_;    // [blocks and places, block_tokens], of those with names
   uint32_t first_free_ = kNone, last_free_ = kNone, n_free_ = 0;
   NameCounts counts_;
   std::vector<Entry> table_;  // of names: open addressing, linear probing; size a power of two
 };
 
-}  // namespace realizar
+}  // namespace realizar::kv

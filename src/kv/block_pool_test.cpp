@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-namespace realizar {
+namespace realizar::kv {
 namespace {
 
 std::vector<TokenId> tokens_of(std::initializer_list<int> ids) {
@@ -500,4 +500,4 @@ TEST(BlockPool, CountsWhatBecomesOfNames) {
 }
 
 }  // namespace
-}  // namespace realizar
+}  // namespace realizar::kv

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace realizar {
+namespace realizar::kv {
 
 // The rows of a step and what the first of them sees may begin and end anywhere in a block.
 uint32_t max_blocks_held(uint32_t window, uint64_t n_positions, uint32_t n_rows, uint32_t block_tokens) {
@@ -23,15 +23,16 @@ uint32_t n_pool_blocks(std::span<const uint32_t> windows, const PoolRoom& room) 
   return static_cast<uint32_t>(std::min<uint64_t>(n_blocks, UINT32_MAX / 2));
 }
 
-SequenceCache::SequenceCache(BlockPool& pool, uint64_t cache_salt, uint64_t owner, uint32_t max_positions,
+SequenceCache::SequenceCache(CachePools pools, uint64_t cache_salt, uint64_t owner, uint32_t max_positions,
                              uint32_t max_rollback)
-    : pool_(&pool),
+    : pool_(pools.blocks),
       cache_salt_(cache_salt),
       owner_(owner),
       max_rollback_(max_rollback),
-      tables_(size_t{pool.n_groups()} * (max_positions / pool.block_tokens() + 1)),
-      groups_(pool.n_groups()) {
-  name_hash_ = pool.root_hash(cache_salt);
+      tables_(size_t{pool_->n_groups()} * (max_positions / pool_->block_tokens() + 1)),
+      groups_(pool_->n_groups()),
+      states_(pools.states) {
+  name_hash_ = pool_->root_hash(cache_salt);
 }
 
 SequenceCache& SequenceCache::operator=(SequenceCache&& other) noexcept {
@@ -47,6 +48,10 @@ SequenceCache& SequenceCache::operator=(SequenceCache&& other) noexcept {
   n_as_prompt_ = std::exchange(other.n_as_prompt_, 0);
   n_named_ = std::exchange(other.n_named_, 0);
   name_hash_ = other.name_hash_;
+  parent_hash_ = other.parent_hash_;
+  states_ = std::move(other.states_);
+  n_cached_ = other.n_cached_;
+  passing_ = std::exchange(other.passing_, {});
   return *this;
 }
 
@@ -88,9 +93,9 @@ void SequenceCache::adopt_blocks(std::span<const TokenId> tokens, uint32_t limit
   REQUIRE(n_computed_ == n_named_ * block_tokens && n_blocks_ == n_named_);
   uint32_t end = std::min(limit / block_tokens, table_stride());
   while (end > n_named_) {
-    const uint32_t wanted = has_windows() ? longest_usable(tokens, end) : end;
+    const uint32_t wanted = is_searched() ? longest_usable(tokens, end) : end;
     end = take_blocks(tokens, wanted);
-    if (end == wanted || !has_windows()) break;
+    if (end == wanted || !is_searched()) break;
   }
 }
 
@@ -111,13 +116,15 @@ uint32_t SequenceCache::longest_usable(std::span<const TokenId> tokens, uint32_t
       }
       is_usable = is_usable && groups_[group].first_found <= first_needed(group, (block + 1) * pool_->block_tokens());
     }
-    if (is_usable) longest = block + 1;
+    if (!is_usable) continue;
+    n_cached_ = std::max(n_cached_, (block + 1) * pool_->block_tokens());
+    if (!has_states() || states_.pool().is_named(hash, own)) longest = block + 1;
   }
   return longest;
 }
 
-// Takes the cached blocks up to `end`, of groups with windows those that are needed from there on. Gives the number of
-// blocks up to where one was missing; where there are windows it then took none.
+// Takes the cached blocks up to `end`, of groups with windows those that are needed from there on, and the state after
+// them. Gives the number of blocks up to where one was missing; where there are windows or states it then took none.
 uint32_t SequenceCache::take_blocks(std::span<const TokenId> tokens, uint32_t end) {
   const uint32_t begin = n_named_;
   uint64_t hash = name_hash_;
@@ -126,9 +133,13 @@ uint32_t SequenceCache::take_blocks(std::span<const TokenId> tokens, uint32_t en
     const auto own = tokens_of(tokens, reached);
     const uint64_t own_hash = pool_->hash_after(hash, own);
     if (!take_column(reached, own_hash, own, end)) break;
+    if (has_states() && reached + 1 == end && !take_state(own_hash, own, end)) {
+      drop_column(reached, n_groups(), end);
+      break;
+    }
     hash = own_hash;
   }
-  if (reached < end && has_windows()) {
+  if (reached < end && is_searched()) {
     for (uint32_t block = reached; block-- > begin;) drop_column(block, n_groups(), end);
     return reached;
   }
@@ -151,6 +162,12 @@ bool SequenceCache::take_column(uint32_t block, uint64_t hash, std::span<const T
     entry(group, block) = *id;
   }
   return true;
+}
+
+bool SequenceCache::take_state(uint64_t hash, std::span<const TokenId> own, uint32_t end) {
+  const auto slot = states_.pool().take_named(hash, own);
+  if (slot) states_.adopt(*slot, end * pool_->block_tokens());
+  return slot.has_value();
 }
 
 // Gives back what take_column took for the groups before `end_group`.
@@ -176,6 +193,7 @@ void SequenceCache::leave_windows(uint32_t n_computed, uint32_t n_taken) {
 // The rows that every group has of the cached block that goes on longest; it may hold more than a limit, and its first
 // rows serve all the same.
 std::optional<uint32_t> SequenceCache::find_tail(std::span<const TokenId> tokens) const {
+  if (has_states()) return std::nullopt;  // none comes after a part of a block
   auto rest = tokens.subspan(n_computed_);
   for (uint32_t group = 0, n_agreed = 0; n_agreed < n_groups(); group = (group + 1) % n_groups()) {
     const auto tail = pool_->find_tail(rest, name_hash_, group);
@@ -224,34 +242,59 @@ bool SequenceCache::reserve(uint32_t n_positions) {
     }
     ++n_blocks_;
   }
-  return true;
+  return states_.reserve(n_positions);
 }
 
-void SequenceCache::commit(std::span<const TokenId> tokens, uint32_t n_new, bool as_prompt) {
+void SequenceCache::commit(std::span<const TokenId> tokens, uint32_t n_new, bool as_prompt, bool keeps_state) {
   const bool goes_on = as_prompt && n_as_prompt_ == n_computed_;
   n_computed_ += n_new;
   if (pool_ == nullptr) return;
-  if (goes_on) name_computed(tokens);
+  states_.advance();
+  if (goes_on) {
+    name_computed(tokens);
+    name_state(tokens, keeps_state);
+  }
   leave_windows(n_computed_ - std::min(n_computed_, max_rollback_), n_blocks_);
 }
 
 void SequenceCache::name_computed(std::span<const TokenId> tokens) {
   n_as_prompt_ = n_computed_;
-  const uint32_t block_tokens = pool_->block_tokens(), n_whole = n_as_prompt_ / block_tokens;
-  if (n_whole <= n_named_) return;
-  const uint32_t n_blocks = n_whole - n_named_;
-  const auto own = tokens.subspan(size_t{n_named_} * block_tokens, size_t{n_blocks} * block_tokens);
-  uint64_t hash = name_hash_;
-  for (uint32_t group = 0; group < n_groups(); ++group) {
-    hash = name_hash_;
-    pool_->name_blocks(table(group).subspan(n_named_, n_blocks), own, owner_, hash, group);
+  for (; n_named_ < n_as_prompt_ / pool_->block_tokens(); ++n_named_) {
+    parent_hash_ = name_hash_;
+    for (uint32_t group = 0; group < n_groups(); ++group) {
+      name_hash_ = parent_hash_;
+      pool_->name_blocks(table(group).subspan(n_named_, 1), tokens_of(tokens, n_named_), owner_, name_hash_, group);
+    }
   }
-  name_hash_ = hash;
-  n_named_ = n_whole;
+}
+
+// Names the state that comes after the last whole block. One that does not stay is forgotten when the next has a name.
+void SequenceCache::name_state(std::span<const TokenId> tokens, bool stays) {
+  const bool is_at_end = n_computed_ == n_named_ * pool_->block_tokens() && states_.n_positions() == n_computed_;
+  if (!has_states() || n_named_ == 0 || !is_at_end) return;
+  BlockPool& pool = states_.pool();
+  const auto own = tokens_of(tokens, n_named_ - 1);
+  if (pool.is_named(name_hash_, own)) return;
+  if (passing_.hash != 0) pool.forget_name(passing_.hash, tokens_of(tokens, passing_.block));
+  passing_ = {};
+  if (!stays) passing_ = {name_hash_, n_named_ - 1};
+  uint64_t hash = parent_hash_;
+  const BlockId slot = *states_.slot();
+  pool.name_blocks({&slot, 1}, own, owner_, hash);
+}
+
+uint32_t SequenceCache::next_stop(uint32_t n_tokens) const {
+  const uint32_t block_tokens = pool_->block_tokens(), n_apart = kStateBlocks * block_tokens;
+  const uint32_t last = n_tokens == 0 ? 0 : (n_tokens - 1) / block_tokens * block_tokens;
+  uint32_t stop = std::min(n_tokens, (n_computed_ / n_apart + 1) * n_apart);
+  for (const uint32_t other : {last, n_cached_}) {
+    if (other > n_computed_) stop = std::min(stop, other);
+  }
+  return stop;
 }
 
 void SequenceCache::offer_tail(std::span<const TokenId> tokens) {
-  if (pool_ == nullptr) return;
+  if (pool_ == nullptr || has_states()) return;
   const uint32_t begin = n_named_ * pool_->block_tokens();
   if (n_as_prompt_ <= begin) return;
   for (uint32_t group = 0; group < n_groups(); ++group) {
@@ -261,6 +304,13 @@ void SequenceCache::offer_tail(std::span<const TokenId> tokens) {
 }
 
 void SequenceCache::rollback(uint32_t n_computed) {
+  const bool has_gone_beyond = states_.n_positions() > n_computed;
+  if (has_gone_beyond) {
+    const auto marked = states_.marked();
+    if (!marked || *marked > n_computed || *marked < n_named_ * pool_->block_tokens()) return release();
+    states_.back_to_mark();
+    n_computed = states_.n_positions();
+  }
   REQUIRE(n_computed <= n_computed_ && (n_named_ == 0 || n_computed >= n_named_ * pool_->block_tokens()));
   for (uint32_t group = 0; group < n_groups(); ++group) {
     if (groups_[group].first_held > first_needed(group, n_computed)) return release();
@@ -278,12 +328,14 @@ void SequenceCache::give_back() {
   }
   n_blocks_ = 0;
   std::ranges::fill(groups_, Group{});
+  states_.release();
 }
 
 void SequenceCache::release() {
   give_back();
-  n_computed_ = n_as_prompt_ = n_named_ = 0;
+  n_computed_ = n_as_prompt_ = n_named_ = n_cached_ = 0;
+  passing_ = {};
   if (pool_ != nullptr) name_hash_ = pool_->root_hash(cache_salt_);
 }
 
-}  // namespace realizar
+}  // namespace realizar::kv

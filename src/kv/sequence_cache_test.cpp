@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace realizar {
+namespace realizar::kv {
 namespace {
 
 constexpr uint32_t kBlockTokens = 4;
@@ -283,4 +283,4 @@ TEST_F(WindowedCacheTest, WhatComesBackFromTheStoreIsWholeOrNotTaken) {
 }
 
 }  // namespace
-}  // namespace realizar
+}  // namespace realizar::kv

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 
-namespace realizar {
+namespace realizar::kv {
 
 static_assert(std::endian::native == std::endian::little, "words are hashed as they lie in memory");
 
@@ -64,4 +64,4 @@ void SipHash::round() {
   v2_ = std::rotl(v2_, 32);
 }
 
-}  // namespace realizar
+}  // namespace realizar::kv

@@ -7,14 +7,14 @@
 #include <cstdint>
 #include <span>
 
-namespace realizar {
+namespace realizar::kv {
 
 using HashKey = std::array<uint64_t, 2>;
 
-// From the kernel's random numbers.
+// Makes a key of the kernel's random numbers.
 HashKey random_hash_key();
 
-// Of whole words, then of bytes: the hash is that of all of them one after the other, words little-endian.
+// Takes whole words, then bytes: the hash is that of all of them in a row, words little-endian.
 class SipHash {
  public:
   explicit SipHash(const HashKey& key);
@@ -29,4 +29,4 @@ class SipHash {
   uint64_t n_bytes_ = 0;
 };
 
-}  // namespace realizar
+}  // namespace realizar::kv

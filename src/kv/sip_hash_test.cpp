@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-namespace realizar {
+namespace realizar::kv {
 namespace {
 
 // Key bytes 00 to 0f, input bytes 00, 01, ...: the reference implementation's vectors.
@@ -31,4 +31,4 @@ TEST(SipHash, AnotherKeyIsAnotherHash) {
 }
 
 }  // namespace
-}  // namespace realizar
+}  // namespace realizar::kv

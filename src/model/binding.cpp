@@ -1,4 +1,5 @@
 // Brings a model's weights onto a backend, part by part; then every tensor of the file must have been claimed.
+#include "base/try.h"
 #include "model/config_reader.h"
 #include "model/forward.h"
 #include "model/model.h"
@@ -6,6 +7,17 @@
 
 namespace realizar {
 namespace {
+
+// All layers have the same norm.
+Status bind_layer_tables(const ModelConfig& c, TensorBinder& tensors, Weights& w) {
+  RZ_TRY(w.layer_table_proj, tensors.matrix(Role::kLayerTableProj));
+  RZ_TRY(const auto norm, tensors.norm_values(Role::kLayerTableNorm));
+  std::vector<float> norms;
+  for (uint32_t layer = 0; layer < c.n_layers; ++layer) norms.insert(norms.end(), norm.begin(), norm.end());
+  RZ_TRY(w.layer_table_norm, tensors.upload(norms));
+  RZ_TRY(w.layer_table, tensors.matrix(Role::kLayerTable));
+  return {};
+}
 
 // Tables come last: a backend that may keep them elsewhere then knows what else its device must hold.
 Status bind_top(const ModelConfig& c, TensorBinder& tensors, Weights& w) {
@@ -17,9 +29,19 @@ Status bind_top(const ModelConfig& c, TensorBinder& tensors, Weights& w) {
     RZ_TRY(const WeightId inv_freq, tensors.upload(rope.inv_freq));
     w.inv_freqs.push_back(inv_freq);
   }
+  RZ_TRY(w.embed_norm, tensors.norm(Role::kEmbedNorm));
+  RZ_TRY(w.embed_norm_bias, tensors.vector(Role::kEmbedNormBias));
   RZ_TRY(w.embed, tensors.matrix(Role::kEmbed));
   RZ_TRY(w.position_embed, tensors.matrix(Role::kPositionEmbed));
+  if (c.d_layer_input > 0) RZ_CHECK_OK(bind_layer_tables(c, tensors, w));
   if (c.is_head_tied) w.head = w.embed;
+  return {};
+}
+
+Status bind_layer_input(TensorBinder& tensors, LayerWeights& w) {
+  RZ_TRY(w.input_gate, tensors.matrix(Role::kInputGate));
+  RZ_TRY(w.input_proj, tensors.matrix(Role::kInputProj));
+  RZ_TRY(w.input_norm, tensors.norm(Role::kInputNorm));
   return {};
 }
 
@@ -45,6 +67,7 @@ Result<Weights> bind_all(const ModelConfig& config, TensorBinder& tensors) {
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     tensors.begin_layer(layer);
     RZ_CHECK_OK(bind_layer(config.layers[layer], tensors, w.layers[layer]));
+    if (config.d_layer_input > 0) RZ_CHECK_OK(bind_layer_input(tensors, w.layers[layer]));
   }
   RZ_CHECK_OK(tensors.claim_ignored());
   RZ_CHECK_OK(tensors.check_all_claimed());

@@ -4,63 +4,137 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
+#include "base/try.h"
 #include "model/arch/list.h"
 
 namespace realizar {
 namespace {
 
-// Bounds far above any known model, below what the backends are sized for: a layer is at most 13 operations of a step's
-// 4096, a head's keys fit the scratch of attention, and no product of two of these overflows 32 bits.
-constexpr int64_t kMaxLayers = 256;
-constexpr int64_t kMaxHeads = 4096;
-constexpr int64_t kMaxHeadDim = 1024;
-constexpr int64_t kMaxWidth = 1 << 20;    // d_model, d_ff
-constexpr int64_t kMaxContext = 1 << 26;  // positions
-constexpr int64_t kMaxExperts = 4096;
 constexpr uint32_t kMostContextByDefault = 8192;
 
 std::string known_architectures() {
   std::string names;
+  std::string_view last;
   for (const ArchSpec* spec : all_architectures()) {
+    if (spec->name == last) continue;
+    last = spec->name;
     names += (names.empty() ? "" : ", ") + std::string(spec->name);
     for (const std::string_view hf_class : spec->hf_classes) names += fmt::format(" ({})", hf_class);
   }
   return names;
 }
 
-Error out_of_range(const ModelFile& file, std::string_view key, std::string_view expected, std::string actual) {
-  return format_error(fmt::format("{}: {}: expected {}, actual {}", file.path().string(), key, expected, actual),
-                      std::string(key));
+// transformers, Lfm2Config and Lfm2MLP: an older name of the width, and what becomes of it unless the file says no.
+Result<uint32_t> read_adjusted_d_ff(const ConfigKeys& keys, uint32_t d_ff) {
+  const Metadata& metadata = keys.file().metadata();
+  RZ_TRY(const auto older, keys.optional_int("", "block_ff_dim", 1, kMaxWidth));
+  RZ_TRY(const auto adjusts, metadata.get_bool("block_auto_adjust_ff_dim"));
+  const uint32_t given = older.value_or(d_ff);
+  if (!adjusts.value_or(true)) return given;
+  RZ_TRY(const auto factor, keys.optional_positive("", "block_ffn_dim_multiplier"));
+  RZ_TRY(const auto unit, keys.optional_int("", "block_multiple_of", 1, kMaxWidth));
+  const uint32_t step = unit.value_or(256);
+  const double wanted = std::floor(std::floor(2.0 * given / 3) * std::min(factor.value_or(1), 100.0));
+  return (static_cast<uint32_t>(wanted) + step - 1) / step * step;
 }
 
 Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
   const HfKeys& hf = keys.spec().hf_keys;
   RZ_TRY(c.n_layers, keys.required_int("block_count", hf.n_layers, 1, kMaxLayers));
+  // GGUF counts layers that predict further tokens among all; config.json does not.
+  RZ_TRY(const uint32_t n_extra, read_n_extra_layers(keys));
+  if (keys.is_gguf() && n_extra > 0) {
+    if (n_extra >= c.n_layers) {
+      return out_of_range(keys.file(), keys.key("nextn_predict_layers", ""),
+                          fmt::format("fewer than {} layers", c.n_layers), std::to_string(n_extra));
+    }
+    c.n_layers -= n_extra;
+  }
   RZ_TRY(c.d_model, keys.required_int("embedding_length", hf.d_model, 1, kMaxWidth));
-  RZ_TRY(c.n_ctx_train, keys.required_int("context_length", hf.n_ctx, 1, kMaxContext));
-  // GPT-2's config.json may leave the ffn's width out: it is then four times the model's (transformers, GPT2Config).
-  RZ_TRY(const auto d_ff, keys.optional_int("feed_forward_length", hf.d_ff, 1, kMaxWidth));
-  if (!d_ff && hf.d_ff != "n_inner") {
+  RZ_TRY(const auto n_ctx, keys.optional_int("context_length", hf.n_ctx, 1, kMaxContext));
+  const uint32_t own_n_ctx = keys.is_gguf() ? 0 : keys.spec().hf_n_ctx;
+  if (!n_ctx && own_n_ctx == 0) {
+    return out_of_range(keys.file(), keys.key("context_length", hf.n_ctx), "a whole number", "nothing");
+  }
+  c.n_ctx_train = n_ctx.value_or(own_n_ctx);
+  if (keys.spec().ffn == FfnKind::kNone) return {};
+  RZ_TRY(const auto d_ffs, keys.layer_ints("feed_forward_length", hf.d_ff, c.n_layers, 1, kMaxWidth));
+  const uint32_t own_factor = keys.is_gguf() ? 0 : hf.d_ff_factor;
+  if (!d_ffs && own_factor == 0) {
     return out_of_range(keys.file(), keys.key("feed_forward_length", hf.d_ff), "a whole number", "nothing");
   }
-  c.d_ff = d_ff.value_or(4 * c.d_model);
+  const std::vector<uint32_t> widths = d_ffs.value_or(std::vector<uint32_t>{own_factor * c.d_model});
+  c.d_ff = std::ranges::max(widths) / keys.spec().d_ff_divisor;
+  if (!keys.is_gguf() && keys.spec().hf_adjusts_d_ff) {
+    RZ_TRY(c.d_ff, read_adjusted_d_ff(keys, c.d_ff));
+  }
   return {};
+}
+
+// Falcon and GPT-BigCode say "multi_query"; where Falcon's new_decoder_architecture is set, that says nothing.
+Result<bool> read_has_one_kv_head(const ConfigKeys& keys) {
+  const std::string_view key = keys.spec().hf_keys.one_kv_head;
+  if (keys.is_gguf() || key.empty()) return false;
+  RZ_TRY(const auto has_one, keys.file().metadata().get_bool(key));
+  RZ_TRY(const auto is_new, keys.file().metadata().get_bool("new_decoder_architecture"));
+  return has_one.value_or(true) && !is_new.value_or(false);
+}
+
+// The number that all layers with attention have; the others have 0 in a list. Nothing: the file does not tell.
+Result<std::optional<uint32_t>> read_n_heads(const ConfigKeys& keys, const ModelConfig& c, std::string_view gguf,
+                                             std::string_view hf) {
+  if (!keys.is_list(gguf, hf)) return keys.optional_int(gguf, hf, 1, kMaxHeads);
+  RZ_TRY(auto numbers, keys.layer_ints(gguf, hf, c.n_layers, 0, kMaxHeads));
+  if (numbers) std::erase(*numbers, 0u);
+  if (!numbers || numbers->empty()) return std::optional<uint32_t>();
+  const auto [least, most] = std::ranges::minmax(*numbers);
+  if (least == most || keys.spec().has_window_heads || keys.spec().has_layer_heads) return std::optional(most);
+  return unsupported(fmt::format("{}: {}: layers of {} and of {} heads in one model are not supported",
+                                 keys.file().path().string(), keys.key(gguf, hf), least, most),
+                     keys.key(gguf, hf));
+}
+
+// Norms without weights, which no tensor tells of.
+Result<bool> read_has_qk_norm(const ConfigKeys& keys) {
+  if (keys.spec().qk_norm != QkNorm::kUnitHead) return true;
+  if (keys.is_gguf()) {
+    RZ_TRY(const uint32_t n_experts, read_n_experts(keys));
+    return n_experts != keys.spec().gguf_experts_without_qk_norm;
+  }
+  RZ_TRY(const auto given, keys.file().metadata().get_bool("use_qk_norm"));
+  return given.value_or(true);
 }
 
 // What all layers have in common.
 Result<AttentionConfig> read_attention(const ConfigKeys& keys, const ModelConfig& c) {
   const HfKeys& hf = keys.spec().hf_keys;
   AttentionConfig a;
-  a.qk_norm = keys.spec().qk_norm;
-  RZ_TRY(a.n_heads, keys.required_int("attention.head_count", hf.n_heads, 1, kMaxHeads));
-  RZ_TRY(const auto n_kv_heads, keys.optional_int("attention.head_count_kv", hf.n_kv_heads, 1, kMaxHeads));
-  a.n_kv_heads = n_kv_heads.value_or(a.n_heads);
+  const bool lacks_norms = is_optional(keys.spec(), Role::kQNorm) && !has_role(keys, Role::kQNorm);
+  RZ_TRY(const bool has_qk_norm, read_has_qk_norm(keys));
+  a.qk_norm = lacks_norms || !has_qk_norm ? QkNorm::kNone : keys.spec().qk_norm;
+  a.norms_last = keys.spec().norms_after_rope;
+  a.is_chunked = keys.spec().has_chunks;
+  a.has_sinks = knows_role(keys.spec(), Role::kSinks);
+  if (!keys.is_gguf()) a.qkv_rows = keys.spec().hf_qkv_rows;
+  const uint32_t own_n_heads = keys.is_gguf() ? 0 : keys.spec().hf_n_heads;
+  const uint32_t own_n_kv_heads = keys.is_gguf() ? 0 : keys.spec().hf_n_kv_heads;
+  a.has_gate = keys.spec().has_attention_gate;
+  RZ_TRY(const auto n_heads, read_n_heads(keys, c, "attention.head_count", hf.n_heads));
+  if (!n_heads && own_n_heads == 0) {
+    return out_of_range(keys.file(), keys.key("attention.head_count", hf.n_heads), "a whole number", "nothing");
+  }
+  a.n_heads = n_heads.value_or(own_n_heads);
+  RZ_TRY(const auto n_kv_heads, read_n_heads(keys, c, "attention.head_count_kv", hf.n_kv_heads));
+  RZ_TRY(const bool has_one, read_has_one_kv_head(keys));
+  a.n_kv_heads = has_one ? 1 : n_kv_heads.value_or(own_n_kv_heads > 0 ? own_n_kv_heads : a.n_heads);
   if (a.n_heads % a.n_kv_heads != 0) {
     return out_of_range(keys.file(), keys.key("attention.head_count_kv", hf.n_kv_heads),
                         fmt::format("a divisor of {} heads", a.n_heads), std::to_string(a.n_kv_heads));
   }
-  RZ_TRY(const auto head_dim, keys.optional_int("attention.key_length", "head_dim", 1, kMaxHeadDim));
+  RZ_TRY(auto head_dim, keys.optional_int("attention.key_length", hf.head_dim, 1, kMaxHeadDim));
+  if (!head_dim && !keys.is_gguf() && keys.spec().hf_head_dim > 0) head_dim = keys.spec().hf_head_dim;
   if (!head_dim && c.d_model % a.n_heads != 0) {
     return out_of_range(keys.file(), keys.key("embedding_length", hf.d_model),
                         fmt::format("a multiple of {} heads", a.n_heads), std::to_string(c.d_model));
@@ -78,44 +152,71 @@ Result<AttentionConfig> read_attention(const ConfigKeys& keys, const ModelConfig
   return a;
 }
 
-Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c, uint32_t n_experts) {
-  const ArchSpec& spec = keys.spec();
-  ExpertsConfig experts{.n_experts = n_experts, .activation = spec.activation};
-  RZ_TRY(experts.n_used, keys.required_int("expert_used_count", "num_experts_per_tok", 1, n_experts));
-  RZ_TRY(const auto d_ff, keys.optional_int("expert_feed_forward_length", spec.hf_keys.expert_d_ff, 1, kMaxWidth));
-  experts.d_ff = d_ff.value_or(c.d_ff);
-  if (!keys.is_gguf() && !spec.hf_keys.renormalize.empty()) {
-    RZ_TRY(const auto renormalize, keys.file().metadata().get_bool(spec.hf_keys.renormalize));
-    experts.renormalize = renormalize.value_or(false);  // transformers, Qwen3MoeConfig
-    RZ_TRY(const auto step, keys.file().metadata().get_int("decoder_sparse_step"));
-    RZ_TRY(const auto dense_layers, keys.file().metadata().get_ints("mlp_only_layers"));
-    if (step.value_or(1) != 1 || (dense_layers && !dense_layers->empty())) {
-      return unsupported("dense layers among the experts' (decoder_sparse_step, mlp_only_layers) are not supported");
-    }
+// GGUF gives a head's dimensions below other names where it keeps the stacks of keys and values, since the usual ones
+// then are those of latents.
+Result<LatentAttentionConfig> read_latent_attention(const ConfigKeys& keys, const ModelConfig& c) {
+  const auto dim = [&keys](std::string_view gguf, std::string_view hf) {
+    return keys.required_int(gguf, hf, 1, kMaxHeadDim);
+  };
+  LatentAttentionConfig a;
+  RZ_TRY(a.n_heads, keys.required_int("attention.head_count", keys.spec().hf_keys.n_heads, 1, kMaxHeads));
+  // llama.cpp, LLM_ARCH_DEEPSEEK2: what stands for a query without a low rank differs by file, so the tensors tell.
+  if (has_role(keys, Role::kWqA) || !knows_role(keys.spec(), Role::kWq)) {
+    RZ_TRY(a.q_rank, keys.required_int("attention.q_lora_rank", "q_lora_rank", 1, kMaxWidth));
   }
-  return experts;
+  RZ_TRY(a.latent_dim, dim("attention.kv_lora_rank", "kv_lora_rank"));
+  RZ_TRY(a.n_rot, dim("rope.dimension_count", "qk_rope_head_dim"));
+  if (keys.is_gguf()) {
+    const bool is_split = keys.file().metadata().contains(keys.key("attention.key_length_mla", ""));
+    RZ_TRY(const uint32_t key_dim, dim(is_split ? "attention.key_length_mla" : "attention.key_length", ""));
+    RZ_TRY(const auto d_value,
+           keys.optional_int(is_split ? "attention.value_length_mla" : "attention.value_length", "", 1, kMaxHeadDim));
+    a.d_value = d_value.value_or(c.d_model / a.n_heads);  // as llama.cpp has it where no file tells
+    a.is_interleaved = !keys.spec().has_latents_in_halves;
+    a.d_nope = key_dim > a.n_rot ? key_dim - a.n_rot : 0;
+  } else {
+    RZ_TRY(a.d_nope, dim("", "qk_nope_head_dim"));
+    RZ_TRY(a.d_value, dim("", "v_head_dim"));
+  }
+  if (a.d_nope == 0 || a.n_rot % 2 != 0 || a.key_dim() > kMaxHeadDim) {
+    return out_of_range(keys.file(), keys.key("rope.dimension_count", "qk_rope_head_dim"),
+                        fmt::format("an even number below a head's dimensions, up to {} with a latent", kMaxHeadDim),
+                        std::to_string(a.n_rot));
+  }
+  RZ_TRY(const double magnitude, read_yarn_magnitude(keys));
+  a.scale = static_cast<float>(magnitude * magnitude / std::sqrt(a.d_nope + a.n_rot));
+  a.rope_idx = 0;
+  if (!keys.is_gguf()) {
+    RZ_TRY(const auto is_interleaved, keys.file().metadata().get_bool("rope_interleave"));
+    a.is_interleaved = is_interleaved.value_or(true);
+  }
+  return a;
 }
 
-Result<FfnConfig> read_ffn(const ConfigKeys& keys, const ModelConfig& c) {
-  const ArchSpec& spec = keys.spec();
-  if (spec.moe != MoeRule::kNone) {
-    RZ_TRY(const auto n_experts, keys.optional_int("expert_count", spec.hf_keys.n_experts, 0, kMaxExperts));
-    if (n_experts.value_or(0) > 0) {
-      RZ_TRY(const ExpertsConfig experts, read_experts(keys, c, *n_experts));
-      return FfnConfig(experts);
-    }
-    if (spec.moe == MoeRule::kAlways) {
-      return out_of_range(keys.file(), keys.key("expert_count", spec.hf_keys.n_experts), "1 or more", "nothing");
-    }
-  }
-  if (spec.ffn == FfnKind::kPlain) return FfnConfig(PlainConfig{c.d_ff, spec.activation});
-  return FfnConfig(GatedConfig{c.d_ff, spec.activation});
+bool reads_scale(const ArchSpec& spec, std::string_view key) {
+  const ScaleKey* const scales[] = {&spec.embed_scale, &spec.residual_scale, &spec.attn_scale, &spec.logit_scale,
+                                    &spec.clip,        &spec.temperature,    &spec.alibi_scale};
+  return std::ranges::any_of(scales, [key](const ScaleKey* scale) { return scale->gguf == key; });
 }
 
 // Keys that change the arithmetic in ways that no architecture of the table has. GGUF's converters write some of them
 // with the value that changes nothing (0 stands for "not set" in llama.cpp); any other is refused.
 Status refuse_foreign_traits(const ConfigKeys& keys) {
   if (!keys.is_gguf()) {
+    for (const HfFlag& flag : keys.spec().hf_flags) {
+      RZ_TRY(const auto value, keys.file().metadata().get_bool(flag.key));
+      if (value.value_or(flag.value) == flag.value) continue;
+      return unsupported(fmt::format("{}: {} = {} is not supported for {}", keys.file().path().string(), flag.key,
+                                     *value, keys.spec().name),
+                         std::string(flag.key));
+    }
+    for (const HfNumber& number : keys.spec().hf_numbers) {
+      RZ_TRY(const auto value, keys.file().metadata().get_double(number.key));
+      if (value.value_or(number.value) == number.value) continue;
+      return unsupported(fmt::format("{}: {} = {} is not supported for {}", keys.file().path().string(), number.key,
+                                     *value, keys.spec().name),
+                         std::string(number.key));
+    }
     constexpr std::string_view kBothWays = "use_bidirectional_attention";
     RZ_TRY(const auto both_ways, keys.file().metadata().get_bool(kBothWays));
     if (!both_ways.value_or(false)) return {};
@@ -132,18 +233,33 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
       {"residual_scale", 1},
       {"attention.scale", 0},
       {"attention.clamp_kqv", 0},
-      {"expert_weights_scale", 1},
       {"attention.max_alibi_bias", 0},
-      {"expert_gating_func", 1},
-      {"expert_shared_count", 0},
+      {"attention.temperature_scale", 0},
   };
-  for (const Neutral& neutral : kNumbers) {
+  static constexpr Neutral kOfExperts[] = {{"expert_weights_scale", 1},
+                                           {"expert_gating_func", 1},
+                                           {"expert_shared_count", 0},
+                                           {"expert_group_count", 1},
+                                           {"expert_count", 0}};
+  static constexpr Neutral kOfDense[] = {{"leading_dense_block_count", 0}};
+  static constexpr Neutral kOfIntervals[] = {{"interleave_moe_layer_step", 1}};
+  std::vector<Neutral> neutrals(std::begin(kNumbers), std::end(kNumbers));
+  RZ_TRY(const uint32_t n_experts, read_n_experts(keys));
+  const bool with_experts = n_experts > 0;
+  if (!with_experts) neutrals.insert(neutrals.end(), std::begin(kOfExperts), std::end(kOfExperts));
+  if (!keys.spec().has_leading_dense) neutrals.insert(neutrals.end(), std::begin(kOfDense), std::end(kOfDense));
+  if (!keys.spec().has_expert_interval) {
+    neutrals.insert(neutrals.end(), std::begin(kOfIntervals), std::end(kOfIntervals));
+  }
+  for (const Neutral& neutral : neutrals) {
+    if (reads_scale(keys.spec(), neutral.key)) continue;
     const std::string key = keys.key(neutral.key, "");
     RZ_TRY(const auto value, keys.file().metadata().get_double(key));
     if (value.value_or(0) == 0 || *value == neutral.also) continue;
     return unsupported(fmt::format("{}: {} = {} is not supported", keys.file().path().string(), key, *value), key);
   }
   for (const std::string_view name : {"attention.causal", "expert_weights_norm"}) {
+    if (with_experts && name == "expert_weights_norm") continue;
     const std::string key = keys.key(name, "");
     RZ_TRY(const auto value, keys.file().metadata().get_bool(key));
     if (value.value_or(true)) continue;
@@ -152,87 +268,16 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
   return {};
 }
 
-// Layers with a sliding window by the list in config.json; nothing where it has none.
-Result<std::optional<std::vector<bool>>> read_layer_types(const ConfigKeys& keys, uint32_t n_layers) {
-  std::optional<std::vector<bool>> has_window;
-  if (keys.is_gguf()) return has_window;
-  RZ_TRY(const auto types, keys.file().metadata().get_strings("layer_types"));
-  if (!types) return has_window;
-  if (types->size() != n_layers) {
-    return out_of_range(keys.file(), "layer_types", fmt::format("{} entries", n_layers), std::to_string(types->size()));
+Result<NormPlace> read_norm_place(const ConfigKeys& keys) {
+  const ArchSpec& spec = keys.spec();
+  if (!spec.parallel_key.empty()) {
+    const std::string key(keys.key(spec.parallel_key, spec.parallel_key));
+    RZ_TRY(const auto is_parallel, keys.file().metadata().get_bool(key));
+    if (!is_parallel.value_or(true)) return NormPlace::kPre;
   }
-  has_window.emplace(n_layers, false);
-  for (uint32_t i = 0; i < n_layers; ++i) {
-    const std::string_view type = (*types)[i];
-    (*has_window)[i] = type == "sliding_attention" && keys.spec().has_window;
-    if ((*has_window)[i] || type == "full_attention") continue;
-    return unsupported(fmt::format("{}: layer_types: '{}' is not supported for {}", keys.file().path().string(), type,
-                                   keys.spec().name),
-                       "layer_types");
-  }
-  return has_window;
-}
-
-// One layer in so many that sees the whole context; 0: none does.
-Result<uint32_t> read_full_interval(const ConfigKeys& keys) {
-  for (const std::string_view hf : {"sliding_window_pattern", "_sliding_window_pattern"}) {
-    RZ_TRY(const auto interval, keys.optional_int("attention.sliding_window_pattern", hf, 0, kMaxLayers));
-    if (interval) return *interval;
-  }
-  return keys.spec().full_interval;
-}
-
-// The window of each layer; 0: the whole context.
-Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_layers) {
-  std::vector<uint32_t> windows(n_layers, 0);
-  RZ_TRY(const auto has_window, read_layer_types(keys, n_layers));
-  if (!keys.spec().has_window) {
-    RZ_TRY(const auto use_window, keys.file().metadata().get_bool("use_sliding_window"));
-    if (keys.is_gguf() || !use_window.value_or(false)) return windows;
-    return unsupported("use_sliding_window is not supported for " + std::string(keys.spec().name));
-  }
-  RZ_TRY(const auto window, keys.optional_int("attention.sliding_window", "sliding_window", 0, kMaxContext));
-  RZ_TRY(const uint32_t interval, read_full_interval(keys));
-  for (uint32_t i = 0; i < n_layers; ++i) {
-    const bool sees_all = has_window ? !(*has_window)[i] : interval > 0 && (i + 1) % interval == 0;
-    windows[i] = sees_all ? 0 : window.value_or(0);
-  }
-  return windows;
-}
-
-// Layers without rope: by the list in config.json (1: with rope) or by the interval.
-Result<std::vector<bool>> read_rope_layers(const ConfigKeys& keys, uint32_t n_layers) {
-  std::vector<bool> rope(n_layers, true);
-  if (keys.spec().nope_interval == 0) return rope;
-  if (!keys.is_gguf()) {
-    RZ_TRY(const auto listed, keys.file().metadata().get_ints("no_rope_layers"));
-    if (listed) {
-      if (listed->size() != n_layers) {
-        return out_of_range(keys.file(), "no_rope_layers", fmt::format("{} entries", n_layers),
-                            std::to_string(listed->size()));
-      }
-      for (uint32_t i = 0; i < n_layers; ++i) rope[i] = (*listed)[i] != 0;
-      return rope;
-    }
-  }
-  RZ_TRY(const auto given, keys.optional_int("", "no_rope_layer_interval", 1, kMaxLayers));
-  const uint32_t interval = keys.is_gguf() ? keys.spec().nope_interval : given.value_or(keys.spec().nope_interval);
-  for (uint32_t i = 0; i < n_layers; ++i) rope[i] = (i + 1) % interval != 0;
-  return rope;
-}
-
-// The rotation of layers with a window is the last one.
-Status read_layers(const ConfigKeys& keys, const AttentionConfig& attention, const FfnConfig& ffn, ModelConfig& c) {
-  RZ_TRY(const auto windows, read_windows(keys, c.n_layers));
-  RZ_TRY(const auto has_rope, read_rope_layers(keys, c.n_layers));
-  const auto n_ropes = static_cast<uint32_t>(c.ropes.size());
-  for (uint32_t i = 0; i < c.n_layers; ++i) {
-    AttentionConfig own = attention;
-    own.window = windows[i];
-    if (has_rope[i] && n_ropes > 0) own.rope_idx = own.window > 0 ? n_ropes - 1 : 0;
-    c.layers.push_back({keys.spec().norm_place, own, ffn});
-  }
-  return {};
+  // Without a norm of its own the ffn reads what the mixer reads.
+  const bool lacks_norm = is_optional(spec, Role::kFfnNorm) && !has_role(keys, Role::kFfnNorm);
+  return spec.norm_place == NormPlace::kPre && lacks_norm ? NormPlace::kParallel : spec.norm_place;
 }
 
 // 0: none.
@@ -250,33 +295,191 @@ Result<float> read_softcap(const ConfigKeys& keys, std::string_view key) {
 Result<double> read_attn_dims(const ConfigKeys& keys, const ModelConfig& c, const AttentionConfig& attention) {
   RZ_TRY(const auto given, keys.optional_positive("", keys.spec().hf_keys.attn_dims));
   if (given) return *given;
+  if (keys.spec().attn_dims > 0) return keys.spec().attn_dims;
+  if (!keys.is_gguf() && keys.spec().hf_attn_dims > 0) return keys.spec().hf_attn_dims;
   const bool is_by_width = keys.is_gguf() && c.n_layers == keys.spec().gguf_layers_scaled_by_width;
   return is_by_width ? static_cast<double>(c.d_model) / attention.n_heads : attention.head_dim;
 }
 
-Status read_scales(const ConfigKeys& keys, ModelConfig& c, AttentionConfig& attention) {
+double by_rule(ScaleRule rule, double number, const ModelConfig& c) {
+  switch (rule) {
+    case ScaleRule::kAsIs:
+      return number;
+    case ScaleRule::kByRootOfLayers:
+      return number / std::sqrt(static_cast<double>(c.n_layers));
+    case ScaleRule::kByWidth:
+      return number / c.d_model;
+  }
+  return number;
+}
+
+// Nothing where the family has none, or the file does not give it and the family has no number of its own.
+Result<std::optional<float>> read_scale(const ConfigKeys& keys, const ModelConfig& c, const ScaleKey& scale) {
+  const std::string key = keys.is_gguf() && scale.gguf.empty() ? "" : keys.key(scale.gguf, scale.hf);
+  if (key.empty()) return std::optional<float>();
+  RZ_TRY(const auto value, keys.file().metadata().get_double(key));
+  const bool is_set = keys.is_gguf() ? value.value_or(0) != 0 : value.has_value();
+  const float otherwise = keys.is_gguf() ? scale.gguf_otherwise : scale.hf_otherwise;
+  if (!is_set)
+    return otherwise == 1 ? std::optional<float>() : std::optional(float(by_rule(scale.hf_rule, otherwise, c)));
+  const bool divides = keys.is_gguf() ? scale.gguf_divides : scale.hf_divides;
+  const double number = keys.is_gguf() ? *value : by_rule(scale.hf_rule, *value, c);
+  const auto factor = static_cast<float>(divides ? 1 / number : number);
+  if (std::isfinite(factor) && factor > 0) return std::optional(factor);
+  return out_of_range(keys.file(), key, "a finite number above 0", fmt::format("{}", *value));
+}
+
+Result<float> read_norm_eps(const ConfigKeys& keys) {
   const ArchSpec& spec = keys.spec();
-  RZ_TRY(const double eps, keys.required_positive(spec.norm == NormKind::kRms ? "attention.layer_norm_rms_epsilon"
-                                                                              : "attention.layer_norm_epsilon",
-                                                  spec.hf_keys.norm_eps));
-  c.norm_eps = static_cast<float>(eps);
+  const std::string_view gguf =
+      spec.norm == NormKind::kRms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+  RZ_TRY(const auto given, keys.optional_positive(gguf, spec.hf_keys.norm_eps));
+  if (given) return static_cast<float>(*given);
+  if (!keys.is_gguf() && spec.hf_norm_eps > 0) return spec.hf_norm_eps;
+  return out_of_range(keys.file(), keys.key(gguf, spec.hf_keys.norm_eps), "a finite number above 0", "nothing");
+}
+
+Status read_model_scales(const ConfigKeys& keys, ModelConfig& c) {
+  const ArchSpec& spec = keys.spec();
+  RZ_TRY(c.norm_eps, read_norm_eps(keys));
   if (spec.embed_scale_sqrt_d_model) c.embed_scale = std::sqrt(static_cast<float>(c.d_model));
-  RZ_TRY(const double attn_dims, read_attn_dims(keys, c, attention));
-  attention.scale = static_cast<float>(1 / std::sqrt(attn_dims));
-  RZ_TRY(attention.softcap, read_softcap(keys, "attn_logit_softcapping"));
+  RZ_TRY(const auto embed_scale, read_scale(keys, c, spec.embed_scale));
+  c.embed_scale *= embed_scale.value_or(1);
+  RZ_TRY(const auto residual_scale, read_scale(keys, c, spec.residual_scale));
+  c.residual_scale = residual_scale.value_or(1);
+  RZ_TRY(const auto logit_scale, read_scale(keys, c, spec.logit_scale));
+  c.logit_scale = logit_scale.value_or(1);
   RZ_TRY(c.final_softcap, read_softcap(keys, "final_logit_softcapping"));
+  if (knows_role(spec, Role::kLayerTable)) {
+    RZ_TRY(const auto width, keys.optional_int("embedding_length_per_layer_input", "hidden_size_per_layer_input", 0,
+                                               kMaxWidth / c.n_layers));
+    c.d_layer_input = width.value_or(0);
+  }
   return {};
 }
 
-Status check_activation(const ConfigKeys& keys) {
-  if (keys.is_gguf()) return {};
-  RZ_TRY(const auto given, keys.file().metadata().get_string(keys.spec().hf_keys.activation));
-  if (!given) return {};
-  const bool is_gelu = *given == "gelu_pytorch_tanh" || *given == "gelu_new";
-  const bool fits = keys.spec().activation == Activation::kSilu ? *given == "silu" || *given == "swish" : is_gelu;
-  if (fits) return {};
-  return unsupported(fmt::format("{}: {}: activation '{}' is not supported for {}", keys.file().path().string(),
-                                 keys.spec().hf_keys.activation, *given, keys.spec().name));
+// Its steps are as long as the context before it was stretched.
+Status read_temperature(const ConfigKeys& keys, const ModelConfig& c, AttentionConfig& attention) {
+  RZ_TRY(const auto temperature, read_scale(keys, c, keys.spec().temperature));
+  if (!temperature) return {};
+  attention.temperature = *temperature;
+  if (keys.spec().temperature_step > 0) {
+    // A number in some folders, which is as good as true.
+    const MetaValue* is_on = keys.file().metadata().find("attn_temperature_tuning");
+    if (is_on != nullptr && std::holds_alternative<bool>(*is_on) && !std::get<bool>(*is_on)) attention.temperature = 0;
+    RZ_TRY(const auto step, keys.optional_int("", "floor_scale", 1, kMaxContext));
+    attention.temperature_step = step.value_or(keys.spec().temperature_step);
+    attention.temperature_offset = 1;
+    return {};
+  }
+  RZ_TRY(const auto step, keys.optional_int("rope.scaling.original_context_length",
+                                            "rope_parameters.original_max_position_embeddings", 1, kMaxContext));
+  attention.temperature_step = step.value_or(c.n_ctx_train);
+  return {};
+}
+
+Status read_attention_scales(const ConfigKeys& keys, const ModelConfig& c, AttentionConfig& attention) {
+  RZ_CHECK_OK(read_temperature(keys, c, attention));
+  RZ_TRY(const auto clip, read_scale(keys, c, keys.spec().clip));
+  attention.clip = clip.value_or(0);
+  RZ_TRY(const auto attn_scale, read_scale(keys, c, keys.spec().attn_scale));
+  RZ_TRY(const double attn_dims, read_attn_dims(keys, c, attention));
+  const double divisor = keys.spec().divides_by_head_dim ? attention.head_dim : std::sqrt(attn_dims);
+  attention.scale = attn_scale.value_or(static_cast<float>(1 / divisor));
+  const ArchSpec& spec = keys.spec();
+  RZ_TRY(const auto alibi, read_scale(keys, c, spec.alibi_scale));
+  if (spec.alibi_layers == 0 || spec.alibi_layers == c.n_layers) attention.alibi = alibi.value_or(spec.alibi);
+  if (spec.needs_alibi && attention.alibi == 0) {
+    const std::string key = keys.key(spec.alibi_scale.gguf, spec.alibi_scale.hf);
+    return unsupported(fmt::format("{}: {} of 0 is not supported for {}", keys.file().path().string(), key, spec.name),
+                       key);
+  }
+  RZ_TRY(attention.softcap, read_softcap(keys, "attn_logit_softcapping"));
+  return {};
+}
+
+// The attention of layers that have it, and the rotations.
+Result<AttentionConfig> read_turned_attention(const ConfigKeys& keys, ModelConfig& c) {
+  RZ_TRY(AttentionConfig attention, read_attention(keys, c));
+  RZ_CHECK_OK(read_attention_scales(keys, c, attention));
+  if (c.learned_positions || attention.alibi > 0) return attention;
+  RZ_TRY(c.ropes, read_ropes(keys, attention.head_dim, c.n_ctx_train, c.n_ctx));
+  // With a rotation by sections GGUF keeps halves.
+  const bool has_sections = keys.file().metadata().contains(keys.key("rope.dimension_sections", ""));
+  const bool is_interleaved =
+      keys.is_gguf() ? keys.spec().gguf_interleaved_rope && !has_sections : keys.spec().hf_interleaved_rope;
+  if (is_interleaved) attention.n_interleaved = c.ropes.front().n_rot;
+  return attention;
+}
+
+// What the layers of a kind have in common.
+Result<MixerConfig> read_mixer(const ConfigKeys& keys, MixerKind kind, ModelConfig& c) {
+  switch (kind) {
+    case MixerKind::kLatentAttention: {
+      RZ_TRY(LatentAttentionConfig latent, read_latent_attention(keys, c));
+      if (keys.spec().nope_interval == 1) {
+        latent.rope_idx = kNoRope;
+        return MixerConfig(latent);
+      }
+      RZ_TRY(c.ropes, read_ropes(keys, latent.n_rot, c.n_ctx_train, c.n_ctx));
+      return MixerConfig(latent);
+    }
+    case MixerKind::kMamba2: {
+      RZ_TRY(const Mamba2Config mamba2, read_mamba2(keys));
+      return MixerConfig(mamba2);
+    }
+    case MixerKind::kDeltaNet: {
+      RZ_TRY(const DeltaNetConfig delta_net, read_delta_net(keys));
+      return MixerConfig(delta_net);
+    }
+    case MixerKind::kKimiDelta: {
+      RZ_TRY(const KimiDeltaConfig kimi_delta, read_kimi_delta(keys));
+      return MixerConfig(kimi_delta);
+    }
+    case MixerKind::kShortConv: {
+      RZ_TRY(const ShortConvConfig short_conv, read_short_conv(keys, c));
+      return MixerConfig(short_conv);
+    }
+    case MixerKind::kAttention:
+      break;
+  }
+  RZ_TRY(const AttentionConfig attention, read_turned_attention(keys, c));
+  return MixerConfig(attention);
+}
+
+// What layers with attention may differ in. The rotation of those with a window is the last one.
+Status place_attention(const ConfigKeys& keys, ModelConfig& c) {
+  RZ_TRY(const auto windows, read_windows(keys, c.n_layers));
+  RZ_TRY(const auto has_rope, read_rope_layers(keys, c.n_layers));
+  const auto n_ropes = static_cast<uint32_t>(c.ropes.size());
+  const bool has_windows = std::ranges::any_of(windows, [](uint32_t window) { return window > 0; });
+  const bool full_lacks_rope = keys.spec().full_lacks_rope && has_windows;
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
+    auto* own = std::get_if<AttentionConfig>(&c.layers[i].mixer);
+    if (own == nullptr) continue;
+    own->window = windows[i];
+    const bool turns = has_rope[i] && !(full_lacks_rope && own->window == 0);
+    if (turns && n_ropes > 0) own->rope_idx = own->window > 0 ? n_ropes - 1 : 0;
+    // Llama 4 has these where it rotates.
+    if (own->qk_norm == QkNorm::kUnitHead && own->rope_idx == kNoRope) own->qk_norm = QkNorm::kNone;
+    if (own->window == 0) own->is_chunked = false;
+    if (own->rope_idx != kNoRope && keys.spec().nope_has_temperature) own->temperature = 0;
+  }
+  return read_unlike_layers(keys, c);
+}
+
+Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
+  RZ_TRY(const auto ffns, read_ffns(keys, c));
+  RZ_TRY(const auto kinds, read_mixer_kinds(keys, c.n_layers));
+  RZ_TRY(const NormPlace norm_place, read_norm_place(keys));
+  std::map<MixerKind, MixerConfig> mixers;
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
+    if (!mixers.contains(kinds[i])) {
+      RZ_TRY(mixers[kinds[i]], read_mixer(keys, kinds[i], c));
+    }
+    c.layers.push_back({norm_place, mixers[kinds[i]], ffns[i]});
+  }
+  return mixers.contains(MixerKind::kAttention) ? place_attention(keys, c) : Status();
 }
 
 // A decoder that says nothing gives its last token's state.
@@ -336,6 +539,8 @@ Result<const ArchSpec*> find_architecture(const ModelFile& file) {
         fmt::format("{}: {} is missing", file.path().string(), is_gguf ? "general.architecture" : "architectures"));
   }
   for (const ArchSpec* spec : all_architectures()) {
+    const std::string_view marker = is_gguf ? spec->marker.gguf : spec->marker.hf;
+    if (!marker.empty() && find_tensor(file, marker) == nullptr) continue;
     if (is_gguf ? spec->name == asked
                 : std::find(spec->hf_classes.begin(), spec->hf_classes.end(), asked) != spec->hf_classes.end()) {
       return spec;
@@ -346,60 +551,9 @@ Result<const ArchSpec*> find_architecture(const ModelFile& file) {
                      asked);
 }
 
-std::string ConfigKeys::key(std::string_view gguf, std::string_view hf) const {
-  if (!is_gguf()) return std::string(hf);
-  return gguf.empty() ? "" : std::string(spec_->name) + "." + std::string(gguf);
-}
-
-Result<std::optional<uint32_t>> ConfigKeys::optional_int(std::string_view gguf, std::string_view hf, int64_t min,
-                                                         int64_t max) const {
-  const std::string name = key(gguf, hf);
-  if (name.empty()) return std::optional<uint32_t>();
-  RZ_TRY(const auto value, file_->metadata().get_int(name));
-  if (!value) return std::optional<uint32_t>();
-  if (*value < min || *value > max) {
-    return out_of_range(*file_, name, fmt::format("{} to {}", min, max), std::to_string(*value));
-  }
-  return std::optional(static_cast<uint32_t>(*value));
-}
-
-Result<uint32_t> ConfigKeys::required_int(std::string_view gguf, std::string_view hf, int64_t min, int64_t max) const {
-  RZ_TRY(const auto value, optional_int(gguf, hf, min, max));
-  if (!value) return out_of_range(*file_, key(gguf, hf), "a whole number", "nothing");
-  return *value;
-}
-
-Result<std::optional<double>> ConfigKeys::optional_positive(std::string_view gguf, std::string_view hf) const {
-  const std::string name = key(gguf, hf);
-  if (name.empty()) return std::optional<double>();
-  RZ_TRY(const auto value, file_->metadata().get_double(name));
-  if (value && !(std::isfinite(*value) && *value > 0)) {
-    return out_of_range(*file_, name, "a finite number above 0", fmt::format("{}", *value));
-  }
-  return value;
-}
-
-Result<double> ConfigKeys::required_positive(std::string_view gguf, std::string_view hf) const {
-  RZ_TRY(const auto value, optional_positive(gguf, hf));
-  if (!value) return out_of_range(*file_, key(gguf, hf), "a finite number above 0", "nothing");
-  return *value;
-}
-
-const TensorInfo* find_tensor(const ModelFile& file, std::string_view name) {
-  const TensorInfo* tensor = file.find(name);
-  if (tensor != nullptr || file.format() == FileFormat::kGguf) return tensor;
-  return file.find(name.substr(name.find('.') + 1));
-}
-
-Result<std::vector<float>> read_vector(const TensorInfo& tensor) {
-  const TypeTraits& type = traits(tensor.type);
-  if (type.block_elems != 1) {
-    return unsupported(fmt::format("tensor '{}': a vector of type {} is not supported", tensor.name, type.name),
-                       tensor.name);
-  }
-  std::vector<float> values(tensor.n_elems());
-  type.decode(tensor.data.data(), values.data(), values.size());
-  return values;
+Result<uint32_t> read_n_extra_layers(const ConfigKeys& keys) {
+  RZ_TRY(const auto n_extra, keys.optional_int("nextn_predict_layers", "num_nextn_predict_layers", 0, kMaxLayers));
+  return n_extra.value_or(0);
 }
 
 Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& options) {
@@ -411,21 +565,14 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   c.name = name.value_or("");
   c.norm = spec->norm;
   c.learned_positions = spec->learned_positions;
-  RZ_CHECK_OK(check_activation(keys));
   RZ_CHECK_OK(refuse_foreign_traits(keys));
   RZ_CHECK_OK(read_dimensions(keys, c));
   c.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(c.n_ctx_train, kMostContextByDefault);
-  RZ_TRY(AttentionConfig attention, read_attention(keys, c));
-  RZ_TRY(const FfnConfig ffn, read_ffn(keys, c));
-  RZ_CHECK_OK(read_scales(keys, c, attention));
+  RZ_CHECK_OK(read_model_scales(keys, c));
   RZ_TRY(c.n_vocab, read_n_vocab(keys));
   RZ_TRY(c.is_head_tied, read_is_head_tied(keys));
   RZ_TRY(c.pools_mean, read_pools_mean(keys));
-  if (!c.learned_positions) {
-    RZ_TRY(c.ropes, read_ropes(keys, attention.head_dim, c.n_ctx_train, c.n_ctx));
-    if (keys.is_gguf() && spec->gguf_interleaved_rope) attention.n_interleaved = c.ropes.front().n_rot;
-  }
-  RZ_CHECK_OK(read_layers(keys, attention, ffn, c));
+  RZ_CHECK_OK(read_layers(keys, c));
   return c;
 }
 

@@ -1,8 +1,7 @@
 // Metadata -> ModelConfig: the one place where a file's keys are read and checked.
 #pragma once
 
-#include "formats/model_file.h"
-#include "model/arch/arch_spec.h"
+#include "model/config_keys.h"
 #include "model/model.h"
 #include "model/model_config.h"
 #include "realizar/result.h"
@@ -12,39 +11,42 @@ namespace realizar {
 // The row of the table that the file asks for. Errors: Unsupported, with the list of what is known.
 Result<const ArchSpec*> find_architecture(const ModelFile& file);
 
-// Reads keys by their GGUF name below "<arch>." or their Hugging Face name, whichever the file has.
-class ConfigKeys {
- public:
-  ConfigKeys(const ModelFile& file, const ArchSpec& spec) : file_(&file), spec_(&spec) {}
-
-  bool is_gguf() const { return file_->format() == FileFormat::kGguf; }
-  std::string key(std::string_view gguf, std::string_view hf) const;
-
-  // A whole number in [min, max]. Errors: FormatError where it is missing, of another type or out of range.
-  Result<uint32_t> required_int(std::string_view gguf, std::string_view hf, int64_t min, int64_t max) const;
-  Result<std::optional<uint32_t>> optional_int(std::string_view gguf, std::string_view hf, int64_t min,
-                                               int64_t max) const;
-  // A finite number above 0.
-  Result<std::optional<double>> optional_positive(std::string_view gguf, std::string_view hf) const;
-  Result<double> required_positive(std::string_view gguf, std::string_view hf) const;
-  const ModelFile& file() const { return *file_; }
-  const ArchSpec& spec() const { return *spec_; }
-
- private:
-  const ModelFile* file_;
-  const ArchSpec* spec_;
-};
+// Layers after the model's own, which predict tokens further ahead. They have no part in the model: their tensors,
+// which a file may have or lack, are left out.
+Result<uint32_t> read_n_extra_layers(const ConfigKeys& keys);
 
 // The rotary embedding with every scaling rule folded into inv_freq (rope_config.cpp); then, where the family has one,
-// that of layers with a window. `n_ctx`: positions to be used, by which LongRoPE chooses its factors.
+// that of layers with a window, whose heads may have another width. `n_ctx`: positions to be used, by which LongRoPE
+// chooses its factors.
 Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train,
                                            uint32_t n_ctx);
 
-// A tensor by its name; null where there is none. Hugging Face files made from the bare model lack the first component
-// of each name ("transformer.", "model.").
-const TensorInfo* find_tensor(const ModelFile& file, std::string_view name);
+// What YaRN makes q.k larger by, where a model does it there and not by its rotation (DeepSeek-V2): the factor on both
+// q and k. 1 where nothing is stretched.
+Result<double> read_yarn_magnitude(const ConfigKeys& keys);
 
-// Tensor data of any plain type as floats. Errors: Unsupported for block types.
-Result<std::vector<float>> read_vector(const TensorInfo& tensor);
+// How many experts a layer with experts has; 0: the model has none.
+Result<uint32_t> read_n_experts(const ConfigKeys& keys);
+// The ffn of each layer. Errors: FormatError, and Unsupported for what no kind of ffn computes.
+Result<std::vector<FfnConfig>> read_ffns(const ConfigKeys& keys, const ModelConfig& c);
+
+// What layers that keep a state are; all of a kind are alike.
+Result<Mamba2Config> read_mamba2(const ConfigKeys& keys);
+Result<DeltaNetConfig> read_delta_net(const ConfigKeys& keys);
+Result<KimiDeltaConfig> read_kimi_delta(const ConfigKeys& keys);
+Result<ShortConvConfig> read_short_conv(const ConfigKeys& keys, const ModelConfig& c);
+
+// What mixes the positions of each layer: by the file's list, by the interval, or alike in all.
+Result<std::vector<MixerKind>> read_mixer_kinds(const ConfigKeys& keys, uint32_t n_layers);
+// How many of the last layers attend to what an earlier layer keeps.
+Result<uint32_t> read_n_shared_kv(const ConfigKeys& keys, uint32_t n_layers);
+// What else layers with attention may differ in, whose windows are known: the sizes of their heads, what their values
+// are, whose keys they attend to, and the factor on the stream after them.
+Status read_unlike_layers(const ConfigKeys& keys, ModelConfig& c);
+
+// The window of each layer, in positions; 0: the whole context.
+Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_layers);
+// Whether each layer rotates positions: by the list in config.json (1: it does) or by the interval.
+Result<std::vector<bool>> read_rope_layers(const ConfigKeys& keys, uint32_t n_layers);
 
 }  // namespace realizar

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "backend/backend.h"
+#include "base/try.h"
 #include "model/config_reader.h"
 
 namespace realizar {

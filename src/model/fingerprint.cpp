@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "formats/packed_matrix.h"
+
 namespace realizar {
 namespace {
 
@@ -44,8 +46,37 @@ class Hash {
 // Structured bindings name every field: one that is added to a struct and forgotten here does not compile. The context
 // in use (n_ctx) has no part in the computation but for the rotations that were chosen by it.
 void add(Hash& hash, const AttentionConfig& config) {
-  const auto& [n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, qk_norm, scale, softcap] = config;
-  hash.add_all(n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, qk_norm, scale, softcap);
+  const auto& [n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, is_chunked, qk_norm, qkv_rows, has_gate,
+               has_sinks, scale, softcap, norms_last, clip, temperature, alibi, values, kv_layer, temperature_step,
+               temperature_offset] = config;
+  hash.add_all(n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, is_chunked, qk_norm, qkv_rows, has_gate,
+               has_sinks, scale, softcap, norms_last, clip, temperature, alibi, values, kv_layer, temperature_step,
+               temperature_offset);
+}
+
+void add(Hash& hash, const LatentAttentionConfig& config) {
+  const auto& [n_heads, q_rank, latent_dim, d_nope, n_rot, d_value, rope_idx, is_interleaved, scale] = config;
+  hash.add_all(n_heads, q_rank, latent_dim, d_nope, n_rot, d_value, rope_idx, is_interleaved, scale);
+}
+
+void add(Hash& hash, const Mamba2Config& config) {
+  const auto& [n_heads, head_dim, n_groups, d_state, n_taps] = config;
+  hash.add_all(n_heads, head_dim, n_groups, d_state, n_taps);
+}
+
+void add(Hash& hash, const DeltaNetConfig& config) {
+  const auto& [n_heads, n_key_heads, key_dim, value_dim, n_taps, key_heads_in_turn] = config;
+  hash.add_all(n_heads, n_key_heads, key_dim, value_dim, n_taps, key_heads_in_turn);
+}
+
+void add(Hash& hash, const KimiDeltaConfig& config) {
+  const auto& [n_heads, head_dim, n_taps] = config;
+  hash.add_all(n_heads, head_dim, n_taps);
+}
+
+void add(Hash& hash, const ShortConvConfig& config) {
+  const auto& [n_cols, n_taps] = config;
+  hash.add_all(n_cols, n_taps);
 }
 
 void add(Hash& hash, const GatedConfig& config) {
@@ -54,19 +85,24 @@ void add(Hash& hash, const GatedConfig& config) {
 }
 
 void add(Hash& hash, const PlainConfig& config) {
-  const auto& [d_ff, activation] = config;
-  hash.add_all(d_ff, activation);
+  const auto& [d_ff, activation, xielu] = config;
+  const auto& [alpha_p, alpha_n, beta, eps] = xielu;
+  hash.add_all(d_ff, activation, alpha_p, alpha_n, beta, eps);
 }
 
 void add(Hash& hash, const ExpertsConfig& config) {
-  const auto& [n_experts, n_used, d_ff, renormalize, scale, activation] = config;
-  hash.add_all(n_experts, n_used, d_ff, renormalize, scale, activation);
+  const auto& [n_experts, n_used, d_ff, renormalize, scale, activation, score, n_groups, n_used_groups, n_group_best,
+               d_shared_ff, has_shared_router, has_biases, weighs_input, gate_up_rows] = config;
+  hash.add_all(n_experts, n_used, d_ff, renormalize, scale, activation, score, n_groups, n_used_groups, n_group_best,
+               d_shared_ff, has_shared_router, has_biases, weighs_input, gate_up_rows);
 }
 
+void add(Hash&, const NoFfnConfig&) {}
+
 void add(Hash& hash, const LayerConfig& config) {
-  const auto& [norm_place, mixer, ffn] = config;
+  const auto& [norm_place, mixer, ffn, out_scale] = config;
   const auto add_kind = [&hash](const auto& kind) { add(hash, kind); };
-  hash.add_all(norm_place, mixer.index(), ffn.index());
+  hash.add_all(norm_place, mixer.index(), ffn.index(), out_scale);
   std::visit(add_kind, mixer);
   std::visit(add_kind, ffn);
 }
@@ -79,15 +115,20 @@ void add(Hash& hash, const RopeConfig& config) {
 }  // namespace
 
 uint64_t hash_of(const TensorInfo& tensor, uint64_t previous) {
-  return Hash(previous).add_all(tensor.name, tensor.type, tensor.shape).add(tensor.data).value();
+  Hash hash(previous);
+  hash.add_all(tensor.name, tensor.type, tensor.shape);
+  if (tensor.packed == nullptr) return hash.add(tensor.data).value();
+  for (const auto part : tensor.packed->parts()) hash.add(part);
+  return hash.value();
 }
 
 uint64_t hash_of(const ModelConfig& config) {
   const auto& [arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, n_ctx, layers, ropes, norm, norm_eps,
-               learned_positions, is_head_tied, pools_mean, embed_scale, final_softcap] = config;
+               learned_positions, is_head_tied, pools_mean, embed_scale, residual_scale, logit_scale, final_softcap,
+               d_layer_input] = config;
   Hash hash(0);
   hash.add_all(arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, norm, norm_eps, learned_positions,
-               is_head_tied, pools_mean, embed_scale, final_softcap);
+               is_head_tied, pools_mean, embed_scale, residual_scale, logit_scale, final_softcap, d_layer_input);
   for (const LayerConfig& layer : layers) add(hash, layer);
   for (const RopeConfig& rope : ropes) add(hash, rope);
   return hash.value();

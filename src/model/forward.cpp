@@ -1,6 +1,7 @@
 #include "model/forward.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/layer_builder.h"
 
@@ -11,17 +12,55 @@ ActId add_stream(Program& program, const ModelConfig& c, const char* name) {
   return program.add_activation(name, c.d_model);
 }
 
+template <class Kind>
+typename Kind::Weights unloaded(const Kind&) {
+  return {};
+}
+
+// What a backend asks for by these weights being there.
+AttentionWeights unloaded(const AttentionConfig& config) {
+  return {.sinks = config.has_sinks ? WeightId{0} : kNoWeight};
+}
+
+ExpertWeights unloaded(const ExpertsConfig& config) {
+  const WeightId bias = config.has_biases ? WeightId{0} : kNoWeight;
+  return {.b_gate = bias, .b_up = bias, .b_down = bias};
+}
+
 Weights unloaded(const ModelConfig& config) {
   Weights none;
   none.inv_freqs.resize(config.ropes.size(), kNoWeight);
   none.layers.reserve(config.layers.size());
-  const auto weights_of = [](const auto& kind) { return typename std::decay_t<decltype(kind)>::Weights{}; };
   for (const LayerConfig& layer : config.layers) {
     LayerWeights& w = none.layers.emplace_back();
-    std::visit([&](const auto& mixer) { w.mixer = weights_of(mixer); }, layer.mixer);
-    std::visit([&](const auto& ffn) { w.ffn = weights_of(ffn); }, layer.ffn);
+    std::visit([&](const auto& mixer) { w.mixer = unloaded(mixer); }, layer.mixer);
+    std::visit([&](const auto& ffn) { w.ffn = unloaded(ffn); }, layer.ffn);
   }
   return none;
+}
+
+// The mean of what tables of the layers' own have of a token and of what is made of its embedding, but for a factor of
+// the root of 2.
+ActId add_layer_inputs(Program& program, const ModelConfig& c, const Weights& w, ActId x) {
+  const uint32_t n_cols = c.n_layers * c.d_layer_input;
+  const ActId inputs = program.add_activation("layer_inputs", n_cols);
+  const ActId projected = program.add_activation("projected", n_cols);
+  program.add(EmbedOp{.out = inputs, .table = w.layer_table, .scale = std::sqrt(static_cast<float>(c.d_layer_input))});
+  program.add(LinearOp{.out = projected,
+                       .in = x,
+                       .weight = w.layer_table_proj,
+                       .scale = 1 / std::sqrt(static_cast<float>(c.d_model)),
+                       .place = {OpRole::kInput}});
+  program.add(NormOp{.out = inputs,
+                     .in = projected,
+                     .weight = w.layer_table_norm,
+                     .kind = c.norm,
+                     .eps = c.norm_eps,
+                     .accumulate = true,
+                     .scale = std::sqrt(0.5f),
+                     .n_groups = c.n_layers,
+                     .place = {OpRole::kInput}});
+  return inputs;
 }
 
 void add_head(Program& program, const ModelConfig& c, const Weights& w, ActId x, ActId hidden, ActId logits) {
@@ -38,6 +77,7 @@ void add_head(Program& program, const ModelConfig& c, const Weights& w, ActId x,
                        .in = hidden,
                        .weight = w.head,
                        .bias = w.head_bias,
+                       .scale = c.logit_scale,
                        .softcap = c.final_softcap,
                        .rows = Rows::kLogits,
                        .place = {OpRole::kHead}});
@@ -52,12 +92,25 @@ Forward build_forward(const ModelConfig& c, const Weights& w) {
   LayerBuilder::Stream acts;
   acts.stream = add_stream(program, c, "x");
   acts.normed = add_stream(program, c, "normed");
-  const auto has_post_norms = [](const LayerConfig& layer) { return layer.norm_place == NormPlace::kSandwich; };
-  if (std::ranges::any_of(c.layers, has_post_norms)) acts.branch = add_stream(program, c, "branch");
+  const auto has_post_norms = [](const LayerConfig& layer) { return has_post_norm(layer.norm_place); };
+  const bool has_branch = std::ranges::any_of(c.layers, has_post_norms) || c.d_layer_input > 0;
+  if (has_branch) acts.branch = add_stream(program, c, "branch");
+  const auto has_both_first = [](const LayerConfig& layer) { return layer.norm_place == NormPlace::kParallelApart; };
+  if (std::ranges::any_of(c.layers, has_both_first)) acts.ffn_normed = add_stream(program, c, "ffn_normed");
   program.add(EmbedOp{.out = acts.stream,
                       .table = w.embed,
                       .position_table = c.learned_positions ? w.position_embed : kNoWeight,
                       .scale = c.embed_scale});
+  if (w.embed_norm != kNoWeight) {
+    program.add(NormOp{.out = acts.stream,
+                       .in = acts.stream,
+                       .weight = w.embed_norm,
+                       .bias = w.embed_norm_bias,
+                       .kind = c.norm,
+                       .eps = c.norm_eps,
+                       .place = {OpRole::kInput}});
+  }
+  if (c.d_layer_input > 0) acts.layer_inputs = add_layer_inputs(program, c, w, acts.stream);
   for (uint32_t i = 0; i < c.n_layers; ++i) LayerBuilder(program, c, w, acts, i).build();
   forward.hidden = program.add_activation("hidden", c.d_model, Rows::kLogits);
   forward.logits = program.add_activation("logits", c.n_vocab, Rows::kLogits);

@@ -13,13 +13,43 @@ void LayerBuilder::build() {
     using KindWeights = typename std::decay_t<decltype(kind)>::Weights;
     add_to(*this, kind, std::get<KindWeights>(weights));
   };
-  norm(w.attn_norm, w.attn_norm_bias, OpRole::kAttn);
+  using enum NormPlace;
+  // What the mixer adds to the stream is not seen by an ffn in parallel: its norm is taken before, or it reads what the
+  // mixer read.
+  if (c.norm_place == kParallelApart) norm(acts_.ffn_normed, w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn);
+  in_ = acts_.stream;
+  if (c.norm_place != kPost) norm(acts_.normed, w.attn_norm, w.attn_norm_bias, OpRole::kAttn);
   post_norm_ = w.attn_post_norm;
   std::visit([&](const auto& mixer) { add_branch(mixer, w.mixer); }, c.mixer);
-  // In parallel placement the ffn reads what the mixer read.
-  if (c.norm_place != NormPlace::kParallel) norm(w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn);
+  if (std::holds_alternative<NoFfnConfig>(c.ffn)) return;
+  if (c.norm_place == kParallelApart) in_ = acts_.ffn_normed;
+  if (c.norm_place == kPre || c.norm_place == kSandwich) norm(acts_.normed, w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn);
   post_norm_ = w.ffn_post_norm;
+  const bool has_input = acts_.layer_inputs != kNoAct;
+  REQUIRE(c.out_scale == 1.0f || has_input || has_post_norm());
+  if (!has_input) post_scale_ = c.out_scale;
   std::visit([&](const auto& ffn) { add_branch(ffn, w.ffn); }, c.ffn);
+  if (has_input) add_layer_input(w, c.out_scale);
+}
+
+void LayerBuilder::add_layer_input(const LayerWeights& w, float out_scale) {
+  const uint32_t width = config_.d_layer_input;
+  const ActId input = scratch("layer_input", width);
+  add(LinearOp{.out = input,
+               .in = acts_.stream,
+               .weight = w.input_gate,
+               .activation = Activation::kGelu,
+               .place = place(OpRole::kInput)});
+  add(GateOp{.out = input,
+             .in = input,
+             .gate = acts_.layer_inputs,
+             .gate_col = layer_ * width,
+             .is_factor = true,
+             .place = place(OpRole::kInput)});
+  add(LinearOp{.out = acts_.branch, .in = input, .weight = w.input_proj, .place = place(OpRole::kInput)});
+  post_norm_ = w.input_norm;
+  post_scale_ = out_scale;
+  add_post_norm();
 }
 
 LayerBuilder::Rotation LayerBuilder::rotation(uint32_t rope_idx) const {
@@ -36,16 +66,27 @@ ActId LayerBuilder::scratch(const std::string& name, uint32_t n_cols) {
   return program_.add_activation(name, n_cols);
 }
 
+void LayerBuilder::normalize(ActId act, WeightId weight, OpRole role) {
+  add(NormOp{
+      .out = act, .in = act, .weight = weight, .kind = config_.norm, .eps = config_.norm_eps, .place = place(role)});
+}
+
 void LayerBuilder::add_to_stream(LinearOp op) {
   op.accumulate = !has_post_norm();
+  if (op.accumulate) op.scale *= config_.residual_scale;
   add(op);
   if (!has_post_norm()) return;
+  add_post_norm();
+}
+
+void LayerBuilder::add_post_norm() {
   add(NormOp{.out = acts_.stream,
              .in = acts_.branch,
              .weight = post_norm_,
              .kind = config_.norm,
              .eps = config_.norm_eps,
              .accumulate = true,
+             .scale = post_scale_,
              .place = place(OpRole::kPost)});
 }
 
@@ -54,8 +95,14 @@ void LayerBuilder::add_to_stream(const ExpertsOp& op) {
   add(op);
 }
 
-void LayerBuilder::norm(WeightId weight, WeightId bias, OpRole role) {
-  add(NormOp{.out = acts_.normed,
+void LayerBuilder::add_to_stream(const GateOp& op) {
+  REQUIRE(!has_post_norm());
+  add(op);
+}
+
+void LayerBuilder::norm(ActId out, WeightId weight, WeightId bias, OpRole role) {
+  in_ = out;
+  add(NormOp{.out = out,
              .in = acts_.stream,
              .weight = weight,
              .bias = bias,

@@ -18,10 +18,11 @@ class LayerBuilder {
     float scale = 1.0f;
   };
 
-  // `stream`, `normed` and `branch` are [n_rows, d_model]: the residual stream, what branches read, and a branch before
-  // its own norm (kNoAct where no layer has one).
+  // [n_rows, d_model] each: the residual stream, what branches read, a branch before its own norm, and what the ffn
+  // reads where both norms are taken before both branches (the last two kNoAct where no layer has them).
   struct Stream {
-    ActId stream = kNoAct, normed = kNoAct, branch = kNoAct;
+    ActId stream = kNoAct, normed = kNoAct, branch = kNoAct, ffn_normed = kNoAct;
+    ActId layer_inputs = kNoAct;  // [n_rows, n_layers * d_layer_input], where layers have tables of their own
   };
 
   LayerBuilder(Program& program, const ModelConfig& config, const Weights& weights, const Stream& acts, uint32_t layer)
@@ -31,8 +32,11 @@ class LayerBuilder {
   void build();
 
   uint32_t layer() const { return layer_; }
+  uint32_t d_model() const { return config_.d_model; }
   float norm_eps() const { return config_.norm_eps; }
-  ActId in() const { return acts_.normed; }
+  float residual_scale() const { return config_.residual_scale; }
+  NormKind norm_kind() const { return config_.norm; }
+  ActId in() const { return in_; }
   ActId out() const { return has_post_norm() ? acts_.branch : acts_.stream; }
   OpPlace place(OpRole role = OpRole::kNone) const { return {role, static_cast<int32_t>(layer_)}; }
   // The rotation ModelConfig::ropes[rope_idx]; kNoRope: none.
@@ -41,21 +45,33 @@ class LayerBuilder {
   ActId scratch(const std::string& name, uint32_t n_cols);
 
   void add(const Op& op) { program_.add(op); }
-  // Ends a branch: stream += what the operation gives, normalized first where the layer has a norm after its branches.
+  // Rows of `act` in place, by the model's kind of norm.
+  void normalize(ActId act, WeightId weight, OpRole role);
+  // Ends a branch: stream += residual_scale * what the operation gives, normalized first where the layer has a norm
+  // after its branches.
   void add_to_stream(LinearOp op);
-  // The same; such layers have no norm after their branches.
+  // The same; such layers have no norm after their branches, and what is added has residual_scale in it already.
   void add_to_stream(const ExpertsOp& op);
+  void add_to_stream(const GateOp& op);
 
  private:
-  bool has_post_norm() const { return config_.layers[layer_].norm_place == NormPlace::kSandwich; }
-  void norm(WeightId weight, WeightId bias, OpRole role);
+  bool has_post_norm() const { return realizar::has_post_norm(config_.layers[layer_].norm_place); }
+  // Adds `branch`, normalized, to the stream.
+  void add_post_norm();
+  // What the layer takes of the token by a table of its own.
+  void add_layer_input(const LayerWeights& weights, float out_scale);
+  // in() becomes the stream, normalized into `out`.
+  void norm(ActId out, WeightId weight, WeightId bias, OpRole role);
 
   Program& program_;
   const ModelConfig& config_;
   const Weights& weights_;
   const Stream acts_;
   const uint32_t layer_;
-  WeightId post_norm_ = kNoWeight;  // of the branch that is being built
+  // Of the branch that is being built.
+  ActId in_ = kNoAct;
+  WeightId post_norm_ = kNoWeight;
+  float post_scale_ = 1.0f;  // on the stream, after it
 };
 
 }  // namespace realizar

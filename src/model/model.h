@@ -31,24 +31,33 @@ struct ModelOptions {
 Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& options = {});
 
 // Handles on the backend, by their parts; names are gone. Vectors are F32. A weight that the model lacks is kNoWeight.
-using MixerWeights = std::variant<AttentionWeights>;
-using FfnWeights = std::variant<GatedWeights, PlainWeights, ExpertWeights>;
+using MixerWeights = std::variant<AttentionWeights, LatentAttentionWeights, Mamba2Weights, DeltaNetWeights,
+                                  ShortConvWeights, KimiDeltaWeights>;
+using FfnWeights = std::variant<GatedWeights, PlainWeights, ExpertWeights, NoFfnWeights>;
 
 struct LayerWeights {
   WeightId attn_norm = kNoWeight, attn_norm_bias = kNoWeight, attn_post_norm = kNoWeight;  // [d_model]
   WeightId ffn_norm = kNoWeight, ffn_norm_bias = kNoWeight, ffn_post_norm = kNoWeight;     // [d_model]
+  WeightId input_gate = kNoWeight;                                                         // [d_layer_input, d_model]
+  WeightId input_proj = kNoWeight;                                                         // [d_model, d_layer_input]
+  WeightId input_norm = kNoWeight;                                                         // [d_model]
   MixerWeights mixer;                                                                      // of the layer's kinds
   FfnWeights ffn;
 };
 
 struct Weights {
   WeightId embed = kNoWeight;                                    // [n_vocab, d_model]
+  WeightId embed_norm = kNoWeight, embed_norm_bias = kNoWeight;  // [d_model]
   WeightId position_embed = kNoWeight;                           // [n_ctx_train, d_model]
   WeightId final_norm = kNoWeight, final_norm_bias = kNoWeight;  // [d_model]
   WeightId head = kNoWeight;                                     // [n_vocab, d_model]; the embedding where tied
   WeightId head_bias = kNoWeight;                                // [n_vocab]
-  std::vector<WeightId> inv_freqs;                               // [n ropes], each [n_rot / 2]
-  std::vector<LayerWeights> layers;                              // [n_layers]
+  // Of layers' own tables: [n_vocab, n_layers * d_layer_input], and what is made of the embedding beside it.
+  WeightId layer_table = kNoWeight;
+  WeightId layer_table_proj = kNoWeight;  // [n_layers * d_layer_input, d_model]
+  WeightId layer_table_norm = kNoWeight;  // [n_layers * d_layer_input]
+  std::vector<WeightId> inv_freqs;        // [n ropes], each [n_rot / 2]
+  std::vector<LayerWeights> layers;       // [n_layers]
 };
 
 class Model {

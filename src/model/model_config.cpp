@@ -9,28 +9,30 @@ const char* name_of(NormPlace place) {
   switch (place) {
     case NormPlace::kPre:
       return "before each branch";
+    case NormPlace::kPost:
+      return "after each branch";
     case NormPlace::kSandwich:
       return "before and after each branch";
     case NormPlace::kParallel:
       return "one for mixer and ffn in parallel";
+    case NormPlace::kParallelApart:
+      return "one each for mixer and ffn in parallel";
   }
   return "";
 }
 
-const char* name_of(Activation activation) {
-  switch (activation) {
-    case Activation::kNone:
-      return "none";
-    case Activation::kSilu:
-      return "silu";
-    case Activation::kGelu:
-      return "gelu (tanh)";
-    case Activation::kGeluErf:
-      return "gelu (erf)";
-    case Activation::kRelu:
-      return "relu";
-    case Activation::kReluSquared:
-      return "relu squared";
+const char* name_of(QkNorm norm) {
+  switch (norm) {
+    case QkNorm::kNone:
+      return "";
+    case QkNorm::kHead:
+      return ", a norm for the heads of q and one for those of k";
+    case QkNorm::kUnitHead:
+      return ", a norm without weights for each head of q and k";
+    case QkNorm::kOwnHead:
+      return ", a norm for each head of q and k";
+    case QkNorm::kRow:
+      return ", a norm over all heads of q and one over those of k";
   }
   return "";
 }
@@ -40,10 +42,49 @@ std::string text_of(const AttentionConfig& c) {
                                  c.head_dim, c.scale);
   text += c.rope_idx == kNoRope ? ", no rope" : fmt::format(", rope {}", c.rope_idx);
   if (c.n_interleaved > 0) text += fmt::format(", {} interleaved in the file", c.n_interleaved);
-  if (c.window > 0) text += fmt::format(", window {}", c.window);
-  if (c.qk_norm) text += ", norms of q and k";
+  if (c.window > 0) text += fmt::format(", {} {}", c.is_chunked ? "chunks of" : "window", c.window);
+  text += name_of(c.qk_norm);
+  if (c.norms_last) text += " after the rotation";
+  if (c.clip > 0) text += fmt::format(", q, k and v within {}", c.clip);
+  if (c.alibi > 0) text += fmt::format(", ALiBi {}", c.alibi);
+  if (c.values == Values::kNormed) text += ", values normalized";
+  if (c.values == Values::kNormedKeys) text += ", values made of keys";
+  if (c.kv_layer != kOwnKv) text += fmt::format(", keys and values of layer {}", c.kv_layer);
+  if (c.temperature > 0) text += fmt::format(", temperature {} every {} positions", c.temperature, c.temperature_step);
+  if (c.qkv_rows == QkvRows::kByKvHead) text += ", q, k and v by KV head in the file";
+  if (c.has_gate) text += ", gated";
   if (c.softcap > 0) text += fmt::format(", softcap {}", c.softcap);
+  if (c.has_sinks) text += ", sinks";
   return text;
+}
+
+std::string text_of(const LatentAttentionConfig& c) {
+  std::string text = fmt::format(
+      "attention of {} heads on latents of {} and keys of {}, {} + {} dimensions, values of {}, "
+      "scale {}",
+      c.n_heads, c.latent_dim, c.n_rot, c.d_nope, c.n_rot, c.d_value, c.scale);
+  if (c.q_rank > 0) text += fmt::format(", queries of rank {}", c.q_rank);
+  text += c.rope_idx == kNoRope ? ", no rope" : fmt::format(", rope {}", c.rope_idx);
+  if (c.is_interleaved) text += ", interleaved in the file";
+  return text;
+}
+
+std::string text_of(const Mamba2Config& c) {
+  return fmt::format("Mamba 2 of {} heads of {} dimensions in {} groups, states of {}, {} taps", c.n_heads, c.head_dim,
+                     c.n_groups, c.d_state, c.n_taps);
+}
+
+std::string text_of(const DeltaNetConfig& c) {
+  return fmt::format("gated delta net of {} heads of {} dimensions on {} of {}{}, {} taps", c.n_heads, c.value_dim,
+                     c.n_key_heads, c.key_dim, c.key_heads_in_turn ? " in turn" : "", c.n_taps);
+}
+
+std::string text_of(const KimiDeltaConfig& c) {
+  return fmt::format("delta attention of {} heads of {} dimensions, {} taps", c.n_heads, c.head_dim, c.n_taps);
+}
+
+std::string text_of(const ShortConvConfig& c) {
+  return fmt::format("short convolution of {}, {} taps", c.n_cols, c.n_taps);
 }
 
 std::string text_of(const GatedConfig& c) {
@@ -51,18 +92,37 @@ std::string text_of(const GatedConfig& c) {
 }
 
 std::string text_of(const PlainConfig& c) {
-  return fmt::format("plain ffn of {}, {}", c.d_ff, name_of(c.activation));
+  std::string text = fmt::format("plain ffn of {}, {}", c.d_ff, name_of(c.activation));
+  const auto& [alpha_p, alpha_n, beta, eps] = c.xielu;
+  if (c.activation == Activation::kXielu) text += fmt::format(" ({}, {}, {}, {})", alpha_p, alpha_n, beta, eps);
+  return text;
 }
 
 std::string text_of(const ExpertsConfig& c) {
-  return fmt::format("{} of {} experts of {}, {}, renormalize {}, scale {}", c.n_used, c.n_experts, c.d_ff,
-                     name_of(c.activation), c.renormalize, c.scale);
+  std::string text = fmt::format("{} of {} experts of {}, {}, renormalize {}, scale {}", c.n_used, c.n_experts, c.d_ff,
+                                 name_of(c.activation), c.renormalize, c.scale);
+  if (c.score == RouteScore::kSigmoid) text += ", by sigmoids";
+  if (c.n_groups > 1) {
+    text += fmt::format(", from {} of {} groups by their best {}", c.n_used_groups, c.n_groups, c.n_group_best);
+  }
+  if (c.d_shared_ff > 0)
+    text += fmt::format(", one shared of {}{}", c.d_shared_ff, c.has_shared_router ? ", gated" : "");
+  if (c.has_biases) text += ", with biases";
+  if (c.weighs_input) text += ", weighed before them";
+  if (c.gate_up_rows == GateUpRows::kPaired) text += ", gate and up paired in the file";
+  return text;
+}
+
+std::string text_of(const NoFfnConfig&) {
+  return "no ffn";
 }
 
 std::string text_of(const LayerConfig& layer) {
   const auto text = [](const auto& kind) { return text_of(kind); };
-  return fmt::format("{}; {}; norms {}", std::visit(text, layer.mixer), std::visit(text, layer.ffn),
-                     name_of(layer.norm_place));
+  std::string line = fmt::format("{}; {}; norms {}", std::visit(text, layer.mixer), std::visit(text, layer.ffn),
+                                 name_of(layer.norm_place));
+  if (layer.out_scale != 1.0f) line += fmt::format("; scale {}", layer.out_scale);
+  return line;
 }
 
 // A line for each run of layers that are alike.
@@ -79,8 +139,16 @@ std::string layer_lines(const std::vector<LayerConfig>& layers) {
 
 }  // namespace
 
-const AttentionConfig& attention_of(const ModelConfig& config) {
-  return std::get<AttentionConfig>(config.layers.front().mixer);
+HeadSizes heads_of(const ModelConfig& config) {
+  for (const LayerConfig& layer : config.layers) {
+    if (const auto* latent = std::get_if<LatentAttentionConfig>(&layer.mixer)) {
+      return {.n_heads = latent->n_heads, .n_kv_heads = 1, .key_dim = latent->key_dim(), .value_dim = 0};
+    }
+    if (const auto* attention = std::get_if<AttentionConfig>(&layer.mixer)) {
+      return {attention->n_heads, attention->n_kv_heads, attention->head_dim, attention->head_dim};
+    }
+  }
+  return {};
 }
 
 std::vector<StateLayout> state_layouts(const ModelConfig& config, uint32_t n_ctx) {
@@ -100,9 +168,10 @@ std::string to_string(const ModelConfig& c) {
     text += fmt::format("rope {}: {} dimensions, scale {}\n", i, c.ropes[i].n_rot, c.ropes[i].scale);
   }
   text += fmt::format(
-      "norm: {}, eps {}\nlearned_positions: {}\nis_head_tied: {}\npools_mean: {}\nembed_scale: {}\nfinal_softcap: {}\n",
-      c.norm == NormKind::kRms ? "rms" : "layer", c.norm_eps, c.learned_positions, c.is_head_tied, c.pools_mean,
-      c.embed_scale, c.final_softcap);
+      "norm: {}, eps {}\nlearned_positions: {}\nis_head_tied: {}\npools_mean: {}\nembed_scale: {}\n"
+      "residual_scale: {}\nlogit_scale: {}\nfinal_softcap: {}\nd_layer_input: {}\n",
+      name_of(c.norm), c.norm_eps, c.learned_positions, c.is_head_tied, c.pools_mean, c.embed_scale, c.residual_scale,
+      c.logit_scale, c.final_softcap, c.d_layer_input);
   return text;
 }
 

@@ -11,24 +11,36 @@
 #include "backend/state_layout.h"
 #include "model/ffns/experts.h"
 #include "model/ffns/gated.h"
+#include "model/ffns/none.h"
 #include "model/ffns/plain.h"
 #include "model/mixers/attention.h"
+#include "model/mixers/delta_net.h"
+#include "model/mixers/kimi_delta.h"
+#include "model/mixers/latent_attention.h"
+#include "model/mixers/mamba2.h"
+#include "model/mixers/short_conv.h"
 #include "realizar/types.h"
 
 namespace realizar {
 
-// Where norms stand in a layer: before each branch (Llama); before and after it (Gemma 2); one norm feeding mixer and
-// ffn, which are added to the residual together (Phi-2).
-enum class NormPlace : uint8_t { kPre, kSandwich, kParallel };
+// Where norms stand in a layer: before each branch (Llama); after it alone (OLMo 2); before and after it (Gemma 2); one
+// norm feeding mixer and ffn, which are added to the residual together (Phi-2); the same with a norm for each
+// (GPT-NeoX).
+enum class NormPlace : uint8_t { kPre, kPost, kSandwich, kParallel, kParallelApart };
+constexpr bool has_post_norm(NormPlace place) {
+  return place == NormPlace::kPost || place == NormPlace::kSandwich;
+}
 
 // The kinds of a layer's two branches, each with its config, its weights and its operations in a file of its own.
-using MixerConfig = std::variant<AttentionConfig>;
-using FfnConfig = std::variant<GatedConfig, PlainConfig, ExpertsConfig>;
+using MixerConfig = std::variant<AttentionConfig, LatentAttentionConfig, Mamba2Config, DeltaNetConfig, ShortConvConfig,
+                                 KimiDeltaConfig>;
+using FfnConfig = std::variant<GatedConfig, PlainConfig, ExpertsConfig, NoFfnConfig>;
 
 struct LayerConfig {
   NormPlace norm_place = NormPlace::kPre;
   MixerConfig mixer;
   FfnConfig ffn;
+  float out_scale = 1.0f;  // on the stream, after the layer
 };
 
 // One way in which positions rotate queries and keys; a model may have several, and layers without any.
@@ -43,7 +55,7 @@ struct ModelConfig {
   std::string name;  // what the file calls itself; may be empty
 
   uint32_t n_layers = 0, d_model = 0, n_vocab = 0;
-  uint32_t d_ff = 0;  // as the file has it: of ffns without experts
+  uint32_t d_ff = 0;  // as the file has it: of ffns without experts; 0: there are none
   uint32_t n_ctx_train = 0;
   uint32_t n_ctx = 0;               // positions of a sequence, as asked for or by default: what ropes are chosen for
   std::vector<LayerConfig> layers;  // [n_layers]
@@ -55,11 +67,20 @@ struct ModelConfig {
   bool is_head_tied = false;  // the embedding is the head
   bool pools_mean = false;    // an embedding is the mean of all tokens' states, not the last one
   float embed_scale = 1.0f;
-  float final_softcap = 0;  // of the logits; 0: none
+  float residual_scale = 1.0f;  // on what a branch adds to the stream
+  float logit_scale = 1.0f;
+  float final_softcap = 0;  // of the scaled logits; 0: none
+  // What each layer adds of a token by a table of its own, gated by the stream, is this wide; 0: there is no such
+  // table.
+  uint32_t d_layer_input = 0;
 };
 
-// The first layer's: heads and their widths are the same in every layer.
-const AttentionConfig& attention_of(const ModelConfig& config);
+// Those of the first layer with attention, which most models have in all of them; zeros where no layer has it.
+struct HeadSizes {
+  uint32_t n_heads = 0, n_kv_heads = 0;
+  uint32_t key_dim = 0, value_dim = 0;  // as the cache has them; value_dim 0: values are parts of keys
+};
+HeadSizes heads_of(const ModelConfig& config);
 
 // What each layer keeps of a sequence of up to n_ctx positions.
 std::vector<StateLayout> state_layouts(const ModelConfig& config, uint32_t n_ctx);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/try.h"
 #include "model/config_reader.h"
 
 namespace realizar {
@@ -68,27 +69,33 @@ Status apply_yarn(const ConfigKeys& keys, const Scaling& s, double base, std::ve
   if (!s.n_ctx_old) return missing(keys, "the original context length");
   const ModelFile& file = keys.file();
   RZ_TRY(const auto truncate, file.metadata().get_bool(hf_key(file, "truncate")));
-  if (!truncate.value_or(true))
-    return unsupported(file.path().string() + ": YaRN with truncate false is not supported");
   RZ_TRY(const auto beta_fast, keys.optional_positive("rope.scaling.yarn_beta_fast", hf_key(file, "beta_fast")));
   RZ_TRY(const auto beta_slow, keys.optional_positive("rope.scaling.yarn_beta_slow", hf_key(file, "beta_slow")));
   const double n_rot = 2.0 * static_cast<double>(inv_freq.size());
   const auto turning_dim = [&](double n_turns) {
     return n_rot * std::log(*s.n_ctx_old / (n_turns * 2 * kPi)) / (2 * std::log(base));
   };
-  const double low = std::max(0.0, std::floor(turning_dim(beta_fast.value_or(32))));
-  const double high = std::min(n_rot - 1, std::ceil(turning_dim(beta_slow.value_or(1))));
+  double low = turning_dim(beta_fast.value_or(32)), high = turning_dim(beta_slow.value_or(1));
+  if (truncate.value_or(true)) low = std::floor(low), high = std::ceil(high);
+  low = std::max(0.0, low), high = std::min(n_rot - 1, high);
   for (size_t i = 0; i < inv_freq.size(); ++i) {
     const double ramp = std::clamp((static_cast<double>(i) - low) / std::max(0.001, high - low), 0.0, 1.0);
     inv_freq[i] = inv_freq[i] * (1 - ramp) + inv_freq[i] / s.factor * ramp;
   }
   // Section 3.4; with DeepSeek's two mscales, if given, their quotient (transformers, modeling_rope_utils). In GGUF the
   // attention factor multiplies this; in Hugging Face it replaces it.
-  RZ_TRY(const auto mscale, keys.optional_positive("", hf_key(file, "mscale")));
-  RZ_TRY(const auto mscale_all, keys.optional_positive("", hf_key(file, "mscale_all_dim")));
+  RZ_TRY(auto mscale, keys.optional_positive("", hf_key(file, "mscale")));
+  RZ_TRY(auto mscale_all, keys.optional_positive("", hf_key(file, "mscale_all_dim")));
+  if (keys.is_gguf() && keys.spec().mixer == MixerKind::kAttention) {
+    RZ_TRY(mscale_all, keys.optional_positive("rope.scaling.yarn_log_multiplier", ""));
+    if (mscale_all) mscale = 1;  // llama.cpp, llama_context: GGUF does not tell it
+  }
   const auto attention_factor = [&](double m) { return s.factor <= 1 ? 1.0 : 0.1 * m * std::log(s.factor) + 1; };
-  const double own =
-      mscale && mscale_all ? attention_factor(*mscale) / attention_factor(*mscale_all) : attention_factor(1);
+  const bool is_on_scores = keys.is_gguf() && keys.spec().mixer == MixerKind::kLatentAttention &&
+                            file.metadata().contains(keys.key("rope.scaling.yarn_log_multiplier", ""));
+  const double own = is_on_scores           ? 1
+                     : mscale && mscale_all ? attention_factor(*mscale) / attention_factor(*mscale_all)
+                                            : attention_factor(1);
   scale = static_cast<float>(keys.is_gguf() ? own * s.attention_factor.value_or(1) : s.attention_factor.value_or(own));
   return {};
 }
@@ -140,8 +147,10 @@ Result<std::optional<std::vector<double>>> factors_tensor(const ConfigKeys& keys
 
 Status apply_longrope(const ConfigKeys& keys, const Scaling& s, uint32_t n_ctx_train, uint32_t n_ctx,
                       std::vector<double>& inv_freq, float& scale) {
-  if (!s.n_ctx_old) return missing(keys, "the original context length");
-  const bool is_long = n_ctx > *s.n_ctx_old;
+  // llama.cpp takes the trained context for it.
+  if (!s.n_ctx_old && !keys.is_gguf()) return missing(keys, "the original context length");
+  const double n_ctx_old = s.n_ctx_old.value_or(n_ctx_train);
+  const bool is_long = n_ctx > n_ctx_old;
   std::optional<std::vector<double>> factors;
   if (keys.is_gguf()) {
     RZ_TRY(factors, factors_tensor(keys, is_long ? Role::kRopeLong : Role::kRopeShort));
@@ -150,8 +159,8 @@ Status apply_longrope(const ConfigKeys& keys, const Scaling& s, uint32_t n_ctx_t
   }
   if (!factors) return missing(keys, is_long ? "long factors" : "short factors");
   RZ_CHECK_OK(divide_by(keys, *factors, is_long ? "long factors" : "short factors", inv_freq));
-  const double ratio = n_ctx_train / *s.n_ctx_old;
-  const double own = ratio <= 1 ? 1 : std::sqrt(1 + std::log(ratio) / std::log(*s.n_ctx_old));
+  const double ratio = n_ctx_train / n_ctx_old;
+  const double own = ratio <= 1 ? 1 : std::sqrt(1 + std::log(ratio) / std::log(n_ctx_old));
   scale = static_cast<float>(s.attention_factor.value_or(keys.is_gguf() ? 1 : own));
   return {};
 }
@@ -163,16 +172,33 @@ bool has_longrope_tensors(const ConfigKeys& keys) {
          });
 }
 
+// Of the rotation of layers with a window.
+Result<uint32_t> read_window_n_rot(const ConfigKeys& keys, uint32_t n_rot) {
+  if (!keys.spec().has_window_heads) return n_rot;
+  RZ_TRY(const auto head_dim, keys.optional_int("attention.key_length_swa", "head_dim", 2, kMaxHeadDim));
+  if (!head_dim) return n_rot;
+  if (keys.is_gguf()) {
+    RZ_TRY(const auto given, keys.optional_int("rope.dimension_count_swa", "", 2, *head_dim));
+    return given.value_or(*head_dim);
+  }
+  RZ_TRY(const auto share, keys.optional_positive("", "rope_parameters.sliding_attention.partial_rotary_factor"));
+  return static_cast<uint32_t>(*head_dim * std::min(share.value_or(1), 1.0));
+}
+
 Result<uint32_t> read_n_rot(const ConfigKeys& keys, uint32_t head_dim) {
   if (keys.is_gguf()) {
     RZ_TRY(const auto n_rot, keys.optional_int("rope.dimension_count", "", 2, head_dim));
     return n_rot.value_or(head_dim);
   }
-  RZ_TRY(auto share, keys.optional_positive("", "partial_rotary_factor"));
+  RZ_TRY(const auto kind, keys.file().metadata().get_string(hf_key(keys.file(), "rope_type")));
+  if (kind == "proportional") return head_dim;
+  RZ_TRY(const auto n_rot, keys.optional_int("", keys.spec().hf_keys.n_rot, 2, head_dim));
+  if (n_rot) return *n_rot;
+  RZ_TRY(auto share, keys.optional_positive("", keys.spec().hf_keys.rope_share));
   if (!share) {
     RZ_TRY(share, keys.optional_positive("", hf_key(keys.file(), "partial_rotary_factor")));
   }
-  return static_cast<uint32_t>(head_dim * std::min(share.value_or(1), 1.0));
+  return static_cast<uint32_t>(head_dim * std::min(share.value_or(keys.spec().hf_rope_share), 1.0));
 }
 
 // A base as the file gives it, or as its format has it.
@@ -184,7 +210,7 @@ Result<double> checked_base(const ConfigKeys& keys, std::optional<double> given,
 }
 
 Result<double> read_base(const ConfigKeys& keys) {
-  RZ_TRY(auto base, keys.optional_positive("rope.freq_base", "rope_theta"));
+  RZ_TRY(auto base, keys.optional_positive("rope.freq_base", keys.spec().hf_keys.rope_base));
   if (!base && !keys.is_gguf()) {
     RZ_TRY(base, keys.optional_positive("", hf_key(keys.file(), "rope_theta")));
   }
@@ -197,6 +223,7 @@ Result<double> read_window_base(const ConfigKeys& keys) {
   if (!base) {
     RZ_TRY(base, keys.optional_positive("", "rope_parameters.sliding_attention.rope_theta"));
   }
+  if (!base && keys.spec().window_rope_unscaled) return read_base(keys);
   return checked_base(keys, base, keys.spec().window_rope_base);
 }
 
@@ -206,6 +233,16 @@ Result<RopeConfig> as_floats(const ConfigKeys& keys, uint32_t n_rot, const std::
       std::all_of(rope.inv_freq.begin(), rope.inv_freq.end(), [](float f) { return std::isfinite(f); });
   if (all_finite && std::isfinite(scale) && scale > 0) return rope;
   return format_error(keys.file().path().string() + ": the rope settings give frequencies that are not finite");
+}
+
+// Dynamic NTK scaling (transformers, modeling_rope_utils): nothing up to the trained context; beyond, the base grows
+// with the context, here with the one that is asked for. With HunYuan's alpha it is always larger, by that.
+void stretch_base(const Scaling& s, std::optional<double> alpha, double theta, uint32_t n_ctx_train, uint32_t n_ctx,
+                  std::vector<double>& inv_freq) {
+  if (n_ctx <= n_ctx_train && !alpha) return;
+  const auto n_rot = static_cast<uint32_t>(2 * inv_freq.size());
+  const double ratio = alpha.value_or(s.factor * n_ctx / n_ctx_train - (s.factor - 1));
+  inv_freq = plain_inv_freq(n_rot, theta * std::pow(ratio, n_rot / (n_rot - 2.0)));
 }
 
 // The rotation of the layers that see the whole context, and of all layers where there is only one rotation.
@@ -225,6 +262,15 @@ Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, uint32_t n_rot, uint
     RZ_CHECK_OK(apply_llama3(keys, scaling, inv_freq));
   } else if (scaling.kind == "longrope" || has_longrope_tensors(keys)) {
     RZ_CHECK_OK(apply_longrope(keys, scaling, n_ctx_train, n_ctx, inv_freq, scale));
+  } else if (scaling.kind == "dynamic" && !keys.is_gguf()) {
+    RZ_TRY(const auto alpha, keys.optional_positive("", hf_key(keys.file(), "alpha")));
+    stretch_base(scaling, alpha, theta, n_ctx_train, n_ctx, inv_freq);
+  } else if (scaling.kind == "proportional" && !keys.is_gguf()) {
+    // transformers, modeling_rope_utils: a share of the pairs turns, as fast as if all did.
+    RZ_TRY(const auto share, keys.optional_positive("", hf_key(keys.file(), "partial_rotary_factor")));
+    const auto n_turned = static_cast<size_t>(n_rot * std::min(share.value_or(1), 1.0) / 2);
+    std::fill(inv_freq.begin() + static_cast<ptrdiff_t>(n_turned), inv_freq.end(), 0.0);
+    for (double& f : inv_freq) f /= scaling.factor;
   } else if (scaling.kind != "none") {
     return unsupported(fmt::format("{}: rope scaling '{}' is not supported (linear, yarn, llama3, longrope are)",
                                    keys.file().path().string(), scaling.kind),
@@ -247,18 +293,32 @@ Result<RopeConfig> read_window_rope(const ConfigKeys& keys, uint32_t n_rot) {
 
 }  // namespace
 
+Result<double> read_yarn_magnitude(const ConfigKeys& keys) {
+  RZ_TRY(const Scaling scaling, read_scaling(keys));
+  if (scaling.kind != "yarn" || scaling.factor <= 1) return 1.0;
+  const double log_factor = 0.1 * std::log(scaling.factor);
+  RZ_TRY(const auto mscale_all, keys.optional_positive("", hf_key(keys.file(), "mscale_all_dim")));
+  if (!keys.is_gguf()) return 1 + mscale_all.value_or(0) * log_factor;
+  // The key has a tenth of mscale_all_dim; without it llama.cpp takes it for 1.
+  RZ_TRY(const auto tenth, keys.optional_positive("rope.scaling.yarn_log_multiplier", ""));
+  const double given = scaling.attention_factor.value_or(1);
+  return given * (1 + (tenth ? *tenth / 0.1 : 1.0) * log_factor);
+}
+
 Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train,
                                            uint32_t n_ctx) {
   RZ_TRY(const uint32_t n_rot, read_n_rot(keys, head_dim));
-  if (n_rot % 2 != 0 || n_rot == 0) {
+  RZ_TRY(const uint32_t window_n_rot, read_window_n_rot(keys, n_rot));
+  for (const uint32_t n : {n_rot, window_n_rot}) {
+    if (n % 2 == 0 && n > 0) continue;
     return format_error(
-        fmt::format("{}: rotary dimensions: expected an even number, actual {}", keys.file().path().string(), n_rot));
+        fmt::format("{}: rotary dimensions: expected an even number, actual {}", keys.file().path().string(), n));
   }
   std::vector<RopeConfig> ropes;
   RZ_TRY(RopeConfig rope, read_scaled_rope(keys, n_rot, n_ctx_train, n_ctx));
   ropes.push_back(std::move(rope));
-  if (keys.spec().window_rope_base > 0) {
-    RZ_TRY(RopeConfig window_rope, read_window_rope(keys, n_rot));
+  if (keys.spec().window_rope_base > 0 || keys.spec().window_rope_unscaled) {
+    RZ_TRY(RopeConfig window_rope, read_window_rope(keys, window_n_rot));
     ropes.push_back(std::move(window_rope));
   }
   return ropes;

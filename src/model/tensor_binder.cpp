@@ -4,8 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <numeric>
 
+#include "base/cpu_features.h"
+#include "base/thread_team.h"
+#include "base/try.h"
+#include "base/work_shares.h"
+#include "formats/packed_matrix.h"
 #include "model/config_reader.h"
 #include "model/f8_scales.h"
 #include "model/fingerprint.h"
@@ -30,8 +37,24 @@ size_t n_places(std::string_view pattern) {
   return n;
 }
 
+// What a file has as one stack of matrices: of how many.
+Dim stack_dim(Role role) {
+  switch (role) {
+    case Role::kExpertGate:
+    case Role::kExpertUp:
+    case Role::kExpertGateUp:
+    case Role::kExpertDown:
+      return Dim::kExperts;
+    case Role::kLatentK:
+    case Role::kLatentV:
+      return Dim::kHeads;
+    default:
+      return Dim::kNone;
+  }
+}
+
 bool is_expert_role(Role role) {
-  return role == Role::kExpertGate || role == Role::kExpertUp || role == Role::kExpertDown;
+  return stack_dim(role) == Dim::kExperts;
 }
 
 Error not_finite(const ModelFile& file, const TensorInfo& tensor) {
@@ -41,12 +64,28 @@ Error not_finite(const ModelFile& file, const TensorInfo& tensor) {
                       tensor.name);
 }
 
+// What a Hugging Face model has for images and sounds: here it reads texts alone.
+bool is_of_images(const ModelFile& file, const TensorInfo& tensor) {
+  if (file.format() != FileFormat::kHuggingFace) return false;
+  std::string_view name = tensor.name;
+  if (name.starts_with("model.")) name.remove_prefix(6);
+  constexpr std::string_view kParts[] = {"vision_tower.", "multi_modal_projector.", "audio_tower.",
+                                         "embed_vision.", "embed_audio.",           "visual."};
+  return std::ranges::any_of(kParts, [&](std::string_view part) { return name.starts_with(part); });
+}
+
 // One tensor holds the matrices of all experts.
 bool is_stack(Role role, std::string_view pattern) {
-  return is_expert_role(role) && n_places(pattern) == 1;
+  return stack_dim(role) != Dim::kNone && n_places(pattern) == 1;
 }
 
 }  // namespace
+
+std::vector<float> TensorBinder::Part::of(const std::vector<float>& fused) const {
+  std::vector<float> own(n_rows);
+  for (uint32_t row = 0; row < n_rows; ++row) own[row] = fused[row_at(row)];
+  return own;
+}
 
 TensorBinder::TensorBinder(const ModelFile& file, const ArchSpec& spec, const ModelConfig& config, Backend& backend,
                            const ModelOptions& options)
@@ -59,6 +98,7 @@ void TensorBinder::begin_layer(uint32_t layer) {
 uint64_t TensorBinder::size_of(Dim dim) const {
   switch (dim) {
     case Dim::kNone:
+    case Dim::kOne:
       return 1;
     case Dim::kModel:
       return config_.d_model;
@@ -68,6 +108,10 @@ uint64_t TensorBinder::size_of(Dim dim) const {
       return config_.ropes.empty() ? 0 : config_.ropes.front().n_rot / 2;
     case Dim::kCtx:
       return config_.n_ctx_train;
+    case Dim::kLayerInput:
+      return config_.d_layer_input;
+    case Dim::kLayerInputs:
+      return uint64_t{config_.n_layers} * config_.d_layer_input;
     default:
       break;
   }
@@ -82,11 +126,16 @@ bool TensorBinder::is_in_file(Role role) const {
   return spec != nullptr && find(pattern_of(*spec), 0) != nullptr;
 }
 
+bool TensorBinder::is_known(Role role) const {
+  const TensorSpec* spec = spec_of(role);
+  return spec != nullptr && !pattern_of(*spec).empty();
+}
+
 Result<WeightId> TensorBinder::matrix(Role role, std::vector<uint32_t> row_order, uint32_t shard_unit) {
   RZ_TRY(const Found found, find_role(role));
   if (found.tensors.empty()) return kNoWeight;
   const auto n_rows = static_cast<uint32_t>(size_of(spec_of(role)->rows));
-  return load_rows(found, role, 0, {n_rows, std::move(row_order), shard_unit});
+  return load_rows(found, role, {.n_rows = n_rows, .row_order = std::move(row_order), .shard_unit = shard_unit});
 }
 
 Result<std::vector<WeightId>> TensorBinder::split_matrix(Role role, const std::vector<Part>& parts) {
@@ -94,22 +143,22 @@ Result<std::vector<WeightId>> TensorBinder::split_matrix(Role role, const std::v
   const TensorSpec& spec = *spec_of(role);
   if (found.tensors.empty()) return missing(spec, pattern_of(spec), 0);
   std::vector<WeightId> weights;
-  uint32_t first_row = 0;
   for (const Part& part : parts) {
-    RZ_TRY(const WeightId weight, load_rows(found, role, first_row, part));
+    RZ_TRY(const WeightId weight, load_rows(found, role, part));
     weights.push_back(weight);
-    first_row += part.n_rows;
   }
   return weights;
 }
 
 Result<std::vector<float>> TensorBinder::values(Role role) {
   RZ_TRY(const Found found, find_role(role));
-  if (found.tensors.empty()) return std::vector<float>();
-  const TensorInfo& tensor = *found.tensors.front();
-  RZ_TRY(auto values, read_vector(tensor));
-  if (!all_finite(tensor.type, tensor.data.data(), values.size())) return not_finite(file_, tensor);
-  RZ_CHECK_OK(finish_values(tensor));
+  std::vector<float> values;
+  for (const TensorInfo* tensor : found.tensors) {
+    RZ_TRY(const auto own, read_vector(*tensor));
+    if (!all_finite(tensor->type, tensor->data.data(), own.size())) return not_finite(file_, *tensor);
+    RZ_CHECK_OK(finish_values(*tensor));
+    values.insert(values.end(), own.begin(), own.end());
+  }
   return values;
 }
 
@@ -118,6 +167,21 @@ Result<std::vector<float>> TensorBinder::norm_values(Role role) {
   if (!spec_.hf_norm_plus_one || file_.format() != FileFormat::kHuggingFace) return values;
   for (float& value : values) value += 1.0f;
   return values;
+}
+
+Result<WeightId> TensorBinder::repeated_vector(Role role, uint32_t n_times) {
+  RZ_TRY(const auto own, this->values(role));
+  std::vector<float> all;
+  for (uint32_t i = 0; i < n_times; ++i) all.insert(all.end(), own.begin(), own.end());
+  return upload(all);
+}
+
+Result<WeightId> TensorBinder::decay() {
+  RZ_TRY(auto values, this->values(Role::kSsmA));
+  if (!is_gguf()) {
+    for (float& value : values) value = -std::exp(value);
+  }
+  return upload(values);
 }
 
 Result<WeightId> TensorBinder::upload(const std::vector<float>& values) {
@@ -135,19 +199,27 @@ Result<WeightId> TensorBinder::norm(Role role) {
   return upload(values);
 }
 
+void TensorBinder::ignore(Role role) {
+  const TensorSpec* spec = spec_of(role);
+  const TensorInfo* tensor = spec == nullptr ? nullptr : find(pattern_of(*spec), 0);
+  if (tensor != nullptr) claimed_.insert(tensor);
+}
+
 Result<WeightId> TensorBinder::head() {
   RZ_TRY(const Found head, find_role(Role::kHead));
   if (config_.is_head_tied) return kNoWeight;
   const TensorSpec* spec = spec_of(Role::kHead);
   if (head.tensors.empty()) return missing(*spec, pattern_of(*spec), 0);
-  return load_rows(head, Role::kHead, 0, {config_.n_vocab});
+  return load_rows(head, Role::kHead, {.n_rows = config_.n_vocab});
 }
 
 // What the table names and the program does not read as a weight: buffers, and factors that are in inv_freq already.
 Status TensorBinder::claim_ignored() {
   for (const TensorSpec& spec : spec_.tensors) {
-    const bool consumed_by_config =
-        spec.role == Role::kRopeFactors || spec.role == Role::kRopeShort || spec.role == Role::kRopeLong;
+    const bool consumed_by_config = spec.role == Role::kRopeFactors || spec.role == Role::kRopeShort ||
+                                    spec.role == Role::kRopeLong || spec.role == Role::kLayerScale ||
+                                    spec.role == Role::kXieluAlphaP || spec.role == Role::kXieluAlphaN ||
+                                    spec.role == Role::kXieluBeta || spec.role == Role::kXieluEps;
     if (spec.role != Role::kIgnored && !consumed_by_config) continue;
     const std::string_view pattern = file_.format() == FileFormat::kGguf ? spec.gguf : spec.hf;
     for (uint32_t layer = 0; layer < (n_places(pattern) > 0 ? config_.n_layers : 1); ++layer) {
@@ -157,12 +229,28 @@ Status TensorBinder::claim_ignored() {
       claimed_.insert(tensor);
     }
   }
+  return claim_extra_layers();
+}
+
+Status TensorBinder::claim_extra_layers() {
+  RZ_TRY(const uint32_t n_extra, read_n_extra_layers(ConfigKeys(file_, spec_)));
+  const std::string_view layers = file_.format() == FileFormat::kGguf ? "blk." : "model.layers.";
+  for (uint32_t layer = config_.n_layers; layer < config_.n_layers + n_extra; ++layer) {
+    const std::string begin = fmt::format("{}{}.", layers, layer);
+    for (const TensorInfo& tensor : file_.tensors()) {
+      if (tensor.name.starts_with(begin)) claimed_.insert(&tensor);
+    }
+  }
+  if (file_.format() == FileFormat::kGguf || spec_.hf_left_out.empty()) return {};
+  for (const TensorInfo& tensor : file_.tensors()) {
+    if (tensor.name.starts_with(spec_.hf_left_out)) claimed_.insert(&tensor);
+  }
   return {};
 }
 
 Status TensorBinder::check_all_claimed() const {
   for (const TensorInfo& tensor : file_.tensors()) {
-    if (claimed_.contains(&tensor) || is_unused_f8_scale(tensor.name)) continue;
+    if (claimed_.contains(&tensor) || is_unused_f8_scale(tensor.name) || is_of_images(file_, tensor)) continue;
     return unsupported(fmt::format("{}: tensor '{}' of shape [{}] has no part in architecture '{}'",
                                    file_.path().string(), tensor.name, fmt::join(tensor.shape, ", "), spec_.name),
                        tensor.name);
@@ -174,11 +262,16 @@ std::optional<uint64_t> TensorBinder::weights_hash() const {
   return options_.hash_weights ? std::optional(weights_hash_) : std::nullopt;
 }
 
+// Of a role's rows in the table the one that this file has; where it has none, the first that its format has.
 const TensorSpec* TensorBinder::spec_of(Role role) const {
+  const TensorSpec* first = nullptr;
   for (const TensorSpec& spec : spec_.tensors) {
-    if (spec.role == role) return &spec;
+    if (spec.role != role) continue;
+    const std::string_view pattern = pattern_of(spec);
+    if (find(pattern, 0) != nullptr) return &spec;
+    if (first == nullptr || (!pattern.empty() && pattern_of(*first).empty())) first = &spec;
   }
-  return nullptr;
+  return first;
 }
 
 const TensorInfo* TensorBinder::find(std::string_view name_pattern, uint32_t layer, uint32_t expert) const {
@@ -190,7 +283,13 @@ const TensorInfo* TensorBinder::find(std::string_view name_pattern, uint32_t exp
 }
 
 Status TensorBinder::check_shape(const TensorInfo& tensor, std::vector<uint64_t> expected) const {
-  if (tensor.shape == expected) return {};
+  // A dimension of 1 is left out by some: GGUF has a matrix of one row as a vector, Hugging Face a convolution of one
+  // channel each with the channel.
+  const auto without_ones = [](std::vector<uint64_t> shape) {
+    std::erase(shape, 1u);
+    return shape;
+  };
+  if (without_ones({tensor.shape.begin(), tensor.shape.end()}) == without_ones(expected)) return {};
   return format_error(fmt::format("{}: tensor '{}': expected shape [{}], actual [{}]", file_.path().string(),
                                   tensor.name, fmt::join(expected, ", "), fmt::join(tensor.shape, ", ")),
                       tensor.name);
@@ -199,7 +298,7 @@ Status TensorBinder::check_shape(const TensorInfo& tensor, std::vector<uint64_t>
 Error TensorBinder::missing(const TensorSpec& spec, std::string_view pattern, uint32_t expert) const {
   std::vector<uint64_t> shape{size_of(spec.rows)};
   if (spec.cols != Dim::kNone) shape.push_back(size_of(spec.cols));
-  if (is_stack(spec.role, pattern)) shape.insert(shape.begin(), size_of(Dim::kExperts));
+  if (is_stack(spec.role, pattern)) shape.insert(shape.begin(), size_of(stack_dim(spec.role)));
   const std::string name = filled(pattern, static_cast<uint32_t>(std::max(layer_, 0)), expert);
   return not_found(
       fmt::format("{}: tensor '{}' of shape [{}] is missing", file_.path().string(), name, fmt::join(shape, ", ")),
@@ -220,7 +319,10 @@ Result<TensorBinder::Found> TensorBinder::find_role(Role role) {
   const bool is_matrix = spec->cols != Dim::kNone;
   const uint64_t rows = size_of(spec->rows), cols = size_of(spec->cols);
   const std::string_view pattern = pattern_of(*spec);
-  const uint64_t n_tensors = is_expert_role(role) && !is_stack(role, pattern) ? size_of(Dim::kExperts) : 1;
+  const bool is_by_row = is_matrix && !is_expert_role(role) && n_places(pattern) == 2;
+  const uint64_t n_tensors = is_by_row                                          ? rows
+                             : is_expert_role(role) && !is_stack(role, pattern) ? size_of(Dim::kExperts)
+                                                                                : 1;
   found.transposed = !is_gguf && spec_.hf_transposed_linear && is_matrix && role != Role::kEmbed &&
                      role != Role::kPositionEmbed && role != Role::kHead;
   for (uint32_t expert = 0; expert < n_tensors; ++expert) {
@@ -231,8 +333,12 @@ Result<TensorBinder::Found> TensorBinder::find_role(Role role) {
     }
     std::vector<uint64_t> expected{rows};
     if (is_matrix) expected.push_back(cols);
+    if (is_by_row) expected = {cols};
+    if (is_stack(role, pattern) && !is_gguf && spec_.hf_transposed_experts) {
+      found.transposed = is_expert_role(role) && tensor->packed == nullptr;
+    }
     if (found.transposed) std::swap(expected[0], expected[1]);
-    if (is_stack(role, pattern)) expected.insert(expected.begin(), size_of(Dim::kExperts));
+    if (is_stack(role, pattern)) expected.insert(expected.begin(), size_of(stack_dim(role)));
     RZ_CHECK_OK(check_shape(*tensor, std::move(expected)));
     if (tensor->type != (expert == 0 ? tensor->type : found.tensors[0]->type)) {
       return unsupported(fmt::format("{}: tensor '{}': experts of different types are not supported",
@@ -245,7 +351,84 @@ Result<TensorBinder::Found> TensorBinder::find_role(Role role) {
   return found;
 }
 
-Result<WeightId> TensorBinder::load_rows(const Found& found, Role role, uint32_t first_row, const Part& part) {
+Result<WeightId> TensorBinder::heads(Role role, const Part& part) {
+  RZ_TRY(const Found found, find_role(role));
+  return load_rows(found, role, part, true);
+}
+
+Result<WeightId> TensorBinder::turned_heads(Role role, const Part& part) {
+  RZ_TRY(const Found found, find_role(role));
+  const TensorInfo& tensor = *found.tensors.front();
+  const TypeTraits& type = traits(tensor.type);
+  RZ_TRY(const auto scales, row_scales(found, part));
+  const size_t n_scales = scales.size() / part.n_rows;
+  const auto n_cols = static_cast<uint32_t>(size_of(spec_of(role)->cols));
+  const size_t bytes = row_bytes(type, n_cols);
+  std::vector<std::byte> unpacked;
+  RZ_TRY(const auto stored, bytes_of(tensor, unpacked));
+  std::vector<float> row(n_cols), turned(size_t{part.n_rows} * n_cols);
+  for (uint32_t r = 0; r < part.n_rows; ++r) {
+    type.decode(stored.data() + part.row_at(r) * bytes, row.data(), n_cols);
+    for (uint32_t c = 0; n_scales > 0 && c < n_cols; ++c) {
+      row[c] *= scales[r * n_scales + std::min<size_t>(c / kF8ScaleCols, n_scales - 1)];
+    }
+    float* to = turned.data() + size_t{r / part.n_run} * part.n_run * n_cols + r % part.n_run;
+    for (uint32_t c = 0; c < n_cols; ++c) to[size_t{c} * part.n_run] = row[c];
+  }
+  MatrixSource source;
+  source.name = tensor.name;
+  source.type = TypeId::kF32;
+  source.n_mats = part.n_rows / part.n_run;
+  source.n_rows = n_cols;
+  source.n_cols = part.n_run;
+  source.pieces = {std::as_bytes(std::span(turned))};
+  source.layer = layer_;
+  return load(source, found, part);
+}
+
+std::span<const std::byte> TensorBinder::part_of_matrix(const Found& found, Role role, const Part& part,
+                                                        std::span<const std::byte> matrix,
+                                                        std::vector<std::byte>& gathered) const {
+  const TensorSpec& spec = *spec_of(role);
+  const TypeTraits& type = traits(found.tensors.front()->type);
+  const auto n_cols = static_cast<uint32_t>(size_of(spec.cols));
+  const size_t n_stored = size_of(spec.rows);
+  // A part's rows lie in runs; of a fused Conv1D they are columns of what is stored.
+  const uint32_t n_run = part.n_run == 0 ? part.n_rows : part.n_run;
+  const size_t bytes = found.transposed ? type.block_bytes : row_bytes(type, n_cols);
+  for (uint32_t line = 0; line < (found.transposed ? n_cols : 1); ++line) {
+    for (uint32_t row = 0; row < part.n_rows; row += n_run) {
+      const auto run = matrix.subspan((line * n_stored + part.row_at(row)) * bytes, n_run * bytes);
+      if (!found.transposed && n_run == part.n_rows) return run;
+      gathered.insert(gathered.end(), run.begin(), run.end());
+    }
+  }
+  return gathered;
+}
+
+std::vector<std::byte> TensorBinder::part_of_stack(const Found& found, Role role, const Part& part,
+                                                   std::span<const std::byte> stack) const {
+  const TensorSpec& spec = *spec_of(role);
+  const TypeTraits& type = traits(found.tensors.front()->type);
+  const size_t n_stored = size_of(spec.rows), n_cols = size_of(spec.cols), n_mats = size_of(stack_dim(role));
+  const size_t row = row_bytes(type, static_cast<uint32_t>(n_cols)), elem = type.block_bytes;
+  std::vector<std::byte> own(n_mats * part.n_rows * row);
+  std::byte* to = own.data();
+  for (size_t mat = 0; mat < n_mats; ++mat) {
+    const std::byte* from = stack.data() + mat * n_stored * row;
+    for (uint32_t r = 0; r < part.n_rows; ++r, to += row) {
+      if (!found.transposed) {
+        std::memcpy(to, from + part.row_at(r) * row, row);
+        continue;
+      }
+      for (size_t c = 0; c < n_cols; ++c)
+        std::memcpy(to + c * elem, from + (c * n_stored + part.row_at(r)) * elem, elem);
+    }
+  }
+  return own;
+}
+
+Result<WeightId> TensorBinder::load_rows(const Found& found, Role role, const Part& part, bool is_stack) {
   const TensorSpec& spec = *spec_of(role);
   const TensorInfo& first = *found.tensors.front();
   MatrixSource source;
@@ -253,40 +436,46 @@ Result<WeightId> TensorBinder::load_rows(const Found& found, Role role, uint32_t
   source.type = first.type;
   source.n_rows = part.n_rows;
   source.n_cols = static_cast<uint32_t>(size_of(spec.cols));
-  source.n_mats = is_expert_role(role) ? static_cast<uint32_t>(size_of(Dim::kExperts)) : 1;
+  source.n_mats = stack_dim(role) != Dim::kNone ? static_cast<uint32_t>(size_of(stack_dim(role))) : 1;
   source.row_order = part.row_order;
   source.transposed = found.transposed;
   source.layer = layer_;
   source.is_gathered = role == Role::kPositionEmbed || (role == Role::kEmbed && !config_.is_head_tied);
   source.shard = spec.shard;
   source.shard_unit = part.shard_unit;
-  for (const TensorInfo* tensor : found.tensors) source.pieces.push_back(tensor->data);
-  const uint32_t n_rows = part.n_rows;
-  const bool is_part = n_rows != size_of(spec.rows);
-  if (is_part && !found.transposed) {
-    const size_t bytes = row_bytes(traits(first.type), source.n_cols);
-    source.pieces = {first.data.subspan(first_row * bytes, n_rows * bytes)};
+  std::vector<std::vector<std::byte>> unpacked(found.tensors.size());
+  for (size_t i = 0; i < found.tensors.size(); ++i) {
+    RZ_TRY(const auto piece, bytes_of(*found.tensors[i], unpacked[i]));
+    source.pieces.push_back(piece);
   }
-  std::vector<std::byte> columns;
-  if (is_part && found.transposed) {
-    // A fused Conv1D: rows of the matrix are columns of what is stored.
-    const size_t elem_bytes = traits(first.type).block_bytes, stored_cols = size_of(spec.rows);
-    for (uint32_t row = 0; row < source.n_cols; ++row) {
-      const auto columns_of_row = first.data.subspan((row * stored_cols + first_row) * elem_bytes, n_rows * elem_bytes);
-      columns.insert(columns.end(), columns_of_row.begin(), columns_of_row.end());
-    }
-    source.pieces = {columns};
+  std::vector<std::byte> gathered;
+  const bool is_one_stack = stack_dim(role) != Dim::kNone && found.tensors.size() == 1;
+  const bool is_part = part.n_rows != size_of(spec.rows);
+  if (is_one_stack && (is_part || found.transposed)) {
+    gathered = part_of_stack(found, role, part, source.pieces.front());
+    source.pieces = {gathered};
+    source.transposed = false;
+  } else if (is_part) {
+    source.pieces = {part_of_matrix(found, role, part, source.pieces.front(), gathered)};
   }
-  RZ_TRY(const auto scales, f8_scales(found, first_row, n_rows));
+  RZ_TRY(const auto scales, row_scales(found, part));
   source.scales = scales;
+  if (is_stack) {
+    source.n_mats = part.n_rows / part.n_run;
+    source.n_rows = part.n_run;
+  }
+  return load(source, found, part);
+}
+
+Result<WeightId> TensorBinder::load(const MatrixSource& source, const Found& found, const Part& part) {
   std::future<uint64_t> hash;
-  if (options_.hash_weights && first_row == 0) hash = hash_beside(found.tensors);
+  if (options_.hash_weights && part.first_row == 0) hash = hash_beside(found.tensors);
   const auto loaded = backend_.load_matrix(source);
   if (hash.valid()) weights_hash_ = hash.get();
   if (!loaded.ok()) return explained(loaded.error(), found);
   for (const TensorInfo* tensor : found.tensors) {
-    file_.release(tensor->data);
-    if (first_row == 0) RZ_CHECK_OK(report_progress(*tensor));
+    release(*tensor);
+    if (part.first_row == 0) RZ_CHECK_OK(report_progress(*tensor));
   }
   return loaded;
 }
@@ -295,18 +484,72 @@ Result<WeightId> TensorBinder::load_rows(const Found& found, Role role, uint32_t
 Error TensorBinder::explained(const Error& error, const Found& found) const {
   if (error.code != ErrorCode::kFormatError) return error;
   for (const TensorInfo* tensor : found.tensors) {
+    if (tensor->packed != nullptr) continue;
     if (!all_finite(tensor->type, tensor->data.data(), tensor->n_elems())) return not_finite(file_, *tensor);
   }
   return error;
 }
 
-// The scales of all the role's tensors, one after the other; empty for other types than F8.
-Result<std::vector<float>> TensorBinder::f8_scales(const Found& found, uint32_t first_row, uint32_t n_rows) {
+Result<std::span<const std::byte>> TensorBinder::bytes_of(const TensorInfo& tensor,
+                                                          std::vector<std::byte>& unpacked) const {
+  if (tensor.packed == nullptr) return tensor.data;
+  const size_t n_row_bytes = row_bytes(traits(tensor.type), tensor.shape.back());
+  const auto n_rows = static_cast<uint32_t>(tensor.n_elems() / tensor.shape.back());
+  unpacked.resize(n_rows * n_row_bytes);
+  constexpr uint32_t kAtOnce = 64;
+  ThreadTeam team(n_usable_cores());
+  std::vector<Status> done(team.size());
+  auto unpack_share = [&](uint32_t member) {
+    const uint32_t end = first_of_share(n_rows, member + 1, team.size());
+    for (uint32_t r = first_of_share(n_rows, member, team.size()); r < end && done[member].ok(); r += kAtOnce) {
+      done[member] = tensor.packed->unpack(r, std::min(kAtOnce, end - r), unpacked.data() + r * n_row_bytes);
+    }
+  };
+  team.run(unpack_share);
+  for (const Status& status : done) RZ_CHECK_OK(status);
+  return std::span<const std::byte>(unpacked);
+}
+
+// One factor for all of a matrix, as NVFP4 has: of a packed matrix; in GGUF, of each matrix of a stack, in "x.scale".
+Status TensorBinder::append_row_factors(const TensorInfo& tensor, uint32_t n_rows, std::vector<float>& out) {
+  std::vector<float> factors{tensor.packed == nullptr ? 1.0f : tensor.packed->factor().value_or(1.0f)};
+  constexpr std::string_view kEnd = ".weight";
+  const TensorInfo* stored = nullptr;
+  if (tensor.packed == nullptr && tensor.name.ends_with(kEnd)) {
+    stored = file_.find(tensor.name.substr(0, tensor.name.size() - kEnd.size()) + ".scale");
+  }
+  const size_t n_mats = tensor.shape.size() > 2 ? tensor.shape[0] : 1;
+  factors.resize(n_mats, factors.front());
+  if (stored != nullptr) {
+    RZ_TRY(factors, read_vector(*stored));
+    if (factors.size() == 1) factors.resize(n_mats, factors.front());
+    if (factors.size() != n_mats) {
+      RZ_CHECK_OK(check_shape(*stored, {n_mats}));
+    }
+    if (claimed_.insert(stored).second) RZ_CHECK_OK(finish_values(*stored));
+  }
+  for (const float factor : factors) {
+    constexpr float kLargestElement = 448 * 6;
+    if (!std::isfinite(factor * kLargestElement)) return not_finite(file_, stored != nullptr ? *stored : tensor);
+    out.resize(out.size() + n_rows, factor);
+  }
+  return {};
+}
+
+// The scales of all the role's tensors, one after the other; empty for types whose rows have none.
+Result<std::vector<float>> TensorBinder::row_scales(const Found& found, const Part& part) {
   std::vector<float> scales;
+  if (found.tensors.front()->type == TypeId::kNVFP4) {
+    for (const TensorInfo* tensor : found.tensors) RZ_CHECK_OK(append_row_factors(*tensor, part.n_rows, scales));
+    return scales;
+  }
   if (found.tensors.front()->type != TypeId::kF8_E4M3) return scales;
   for (const TensorInfo* tensor : found.tensors) {
     const TensorInfo* stored = find_f8_scales(file_, *tensor);
-    RZ_CHECK_OK(append_f8_scales(*tensor, stored, first_row, n_rows, scales));
+    const uint32_t n_run = part.n_run == 0 ? part.n_rows : part.n_run;
+    for (uint32_t row = 0; row < part.n_rows; row += n_run) {
+      RZ_CHECK_OK(append_f8_scales(*tensor, stored, part.row_at(row), n_run, scales));
+    }
     if (stored != nullptr && claimed_.insert(stored).second) RZ_CHECK_OK(finish_values(*stored));
   }
   return scales;
@@ -328,8 +571,16 @@ std::future<uint64_t> TensorBinder::hash_beside(const std::vector<const TensorIn
   return std::async(std::launch::async | std::launch::deferred, hash_all, weights_hash_);
 }
 
+void TensorBinder::release(const TensorInfo& tensor) const {
+  if (tensor.packed == nullptr) return file_.release(tensor.data);
+  for (const auto part : tensor.packed->parts()) file_.release(part);
+}
+
 Status TensorBinder::report_progress(const TensorInfo& tensor) {
-  done_bytes_ += tensor.data.size();
+  if (tensor.packed == nullptr) done_bytes_ += tensor.data.size();
+  if (tensor.packed != nullptr) {
+    for (const auto part : tensor.packed->parts()) done_bytes_ += part.size();
+  }
   if (!options_.progress || options_.progress(done_bytes_, file_.file_bytes())) return {};
   return Error{ErrorCode::kCancelled, "loading was cancelled", file_.path().string()};
 }

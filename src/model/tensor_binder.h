@@ -19,11 +19,17 @@ namespace realizar {
 
 class TensorBinder {
  public:
-  // Rows of a fused matrix that are a weight of their own.
+  // Rows of a fused matrix that are a weight of their own: from first_row on, all together, or n_run of every `stride`.
   struct Part {
-    uint32_t n_rows = 0;
+    uint32_t first_row = 0, n_rows = 0;
     std::vector<uint32_t> row_order = {};  // as MatrixSource's
     uint32_t shard_unit = 1;               // as MatrixSource's
+    uint32_t n_run = 0, stride = 0;        // 0: all together
+
+    // Where row `row` of the weight is in the matrix.
+    uint32_t row_at(uint32_t row) const { return first_row + (n_run == 0 ? row : row / n_run * stride + row % n_run); }
+    // The weight's elements of a vector with one for each of the matrix's rows.
+    std::vector<float> of(const std::vector<float>& fused) const;
   };
 
   TensorBinder(const ModelFile& file, const ArchSpec& spec, const ModelConfig& config, Backend& backend,
@@ -33,8 +39,9 @@ class TensorBinder {
   // A size of the layer that is being bound; layers may differ in it.
   uint64_t size_of(Dim dim) const;
 
-  // Whether the architecture has such a tensor, and whether this file has it.
-  bool is_known(Role role) const { return spec_of(role) != nullptr; }
+  bool is_gguf() const { return file_.format() == FileFormat::kGguf; }
+  // Whether the architecture has such a tensor in files of this format, and whether this file has it.
+  bool is_known(Role role) const;
   bool is_in_file(Role role) const;
 
   // These give kNoWeight or no values where an optional tensor is absent. Errors: NotFound (by name and shape),
@@ -45,14 +52,26 @@ class TensorBinder {
   Result<std::vector<float>> values(Role role);
   // With 1 added where the file keeps w for 1 + w.
   Result<std::vector<float>> norm_values(Role role);
+  // What all heads have in common, once for each.
+  Result<WeightId> repeated_vector(Role role, uint32_t n_times);
+  // The decay of a scan. Hugging Face keeps the logarithm of its opposite.
+  Result<WeightId> decay();
   // kNoWeight where there are no values.
   Result<WeightId> upload(const std::vector<float>& values);
-  // A fused matrix's parts, from its first row to its last. Errors: as matrix's; NotFound where it is absent.
+  // A tensor that the file may have and this layer does not read.
+  void ignore(Role role);
+  // A fused matrix's parts; the first begins with its first row. Errors: as matrix's; NotFound where it is absent.
   Result<std::vector<WeightId>> split_matrix(Role role, const std::vector<Part>& parts);
+
+  // A part of a fused matrix as a stack with a matrix for each of its runs; and the same with each of them turned over,
+  // as F32. Errors: as split_matrix's.
+  Result<WeightId> heads(Role role, const Part& part);
+  Result<WeightId> turned_heads(Role role, const Part& part);
 
   // The head's own matrix, which a file may have and not use where the head is the embedding.
   Result<WeightId> head();
-  // What the table of tensors names and the program does not read as a weight.
+  // What the table of tensors names and the program does not read as a weight; and the layers that come after the
+  // model's own.
   Status claim_ignored();
   Status check_all_claimed() const;
   // The hash of the tensors that were bound; nullopt where the options do not ask for it.
@@ -65,6 +84,7 @@ class TensorBinder {
     bool transposed = false;
   };
 
+  Status claim_extra_layers();
   const TensorSpec* spec_of(Role role) const;
   const TensorInfo* find(std::string_view name_pattern, uint32_t layer, uint32_t expert) const;
   const TensorInfo* find(std::string_view name_pattern, uint32_t expert) const;
@@ -74,12 +94,25 @@ class TensorBinder {
   Error missing(const TensorSpec& spec, std::string_view pattern, uint32_t expert) const;
   Status check_shape(const TensorInfo& tensor, std::vector<uint64_t> expected) const;
 
-  Result<WeightId> load_rows(const Found& found, Role role, uint32_t first_row, const Part& part);
-  Result<std::vector<float>> f8_scales(const Found& found, uint32_t first_row, uint32_t n_rows);
+  Result<WeightId> load_rows(const Found& found, Role role, const Part& part, bool is_stack = false);
+  // A part's rows of a matrix, where they lie or, where they lie apart, in `gathered`.
+  std::span<const std::byte> part_of_matrix(const Found& found, Role role, const Part& part,
+                                            std::span<const std::byte> matrix, std::vector<std::byte>& gathered) const;
+  // A part of each of a stack's matrices, [n_mats, part.n_rows, n_cols].
+  std::vector<std::byte> part_of_stack(const Found& found, Role role, const Part& part,
+                                       std::span<const std::byte> stack) const;
+  // Loads what was made of the role's tensors; they count as read with the part that begins with their first row.
+  Result<WeightId> load(const MatrixSource& source, const Found& found, const Part& part);
+  // The stored bytes of a tensor in its type; `unpacked` holds them where they had to be made.
+  Result<std::span<const std::byte>> bytes_of(const TensorInfo& tensor, std::vector<std::byte>& unpacked) const;
+  Result<std::vector<float>> row_scales(const Found& found, const Part& part);
+  Status append_row_factors(const TensorInfo& tensor, uint32_t n_rows, std::vector<float>& out);
   // A backend's refusal, by the tensor that it is of.
   Error explained(const Error& error, const Found& found) const;
   std::future<uint64_t> hash_beside(const std::vector<const TensorInfo*>& tensors) const;
   Status finish_values(const TensorInfo& tensor);
+  // Its pages of the file.
+  void release(const TensorInfo& tensor) const;
   Status report_progress(const TensorInfo& tensor);
 
   const ModelFile& file_;

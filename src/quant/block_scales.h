@@ -1,4 +1,4 @@
-// The 6-bit scales of blocks that pack them.
+// What blocks pack: scales, signs and numbers of points.
 #pragma once
 
 #include "quant/blocks.h"
@@ -27,6 +27,68 @@ constexpr int iq4_xs_scale(const BlockIQ4_XS& block, int s) {
   const int low = (block.scales_l[s / 2] >> (4 * (s % 2))) & 15;
   const int high = (block.scales_h >> (2 * s)) & 3;
   return (low | (high << 4)) - 32;
+}
+
+// 32 bits of sub-block s (0-7): even signs of four times eight elements, seven bits each, and the scale on top.
+constexpr uint32_t iq2_xxs_signs(const BlockIQ2_XXS& b, int s) {
+  return b.qs[4 * s + 2] | uint32_t{b.qs[4 * s + 3]} << 16;
+}
+constexpr uint32_t iq3_xxs_signs(const BlockIQ3_XXS& b, int s) {
+  const uint8_t* at = b.signs + 4 * s;
+  return at[0] | uint32_t{at[1]} << 8 | uint32_t{at[2]} << 16 | uint32_t{at[3]} << 24;
+}
+
+// The signs of eight elements, of which seven are stored: the eighth is negative where that makes their number even.
+constexpr uint32_t signs_of_seven(uint32_t stored) {
+  const uint32_t signs = stored & 127, folded = signs ^ (signs >> 4);
+  return signs | (0x6996u >> (folded & 15) & 1) << 7;
+}
+
+// The number of the p-th point of a block.
+constexpr int iq2_xxs_point(const BlockIQ2_XXS& b, int p) {
+  return (b.qs[4 * (p / 4) + p % 4 / 2] >> (p % 2 * 8)) & 255;
+}
+constexpr int iq2_s_point(const BlockIQ2_S& b, int p) {
+  return b.qs[p] | ((b.qh[p / 4] >> (p % 4 * 2)) & 3) << 8;
+}
+constexpr int iq3_s_point(const BlockIQ3_S& b, int p) {
+  return b.qs[p] | ((b.qh[p / 8] >> (p % 8)) & 1) << 8;
+}
+constexpr int iq1_s_point(const BlockIQ1_S& b, int p) {
+  return b.qs[p] | ((b.qh[p / 4] >> (p % 4 * 3)) & 7) << 8;
+}
+constexpr int iq1_m_point(const BlockIQ1_M& b, int p) {
+  return b.qs[p] | ((b.qh[p / 2] >> (p % 2 * 4)) & 7) << 8;
+}
+
+constexpr bool iq1_m_is_below(const BlockIQ1_M& b, int p) {
+  return ((b.qh[p / 2] >> (p % 2 * 4)) & 8) != 0;
+}
+// The factor of sub-block s (0-15) of IQ1_M: 1, 3 .. 15.
+constexpr int iq1_m_scale(const BlockIQ1_M& b, int s) {
+  const int bits = b.scales[s / 4 * 2] | b.scales[s / 4 * 2 + 1] << 8;
+  return 2 * ((bits >> (s % 4 * 3)) & 7) + 1;
+}
+constexpr Half iq1_m_d(const BlockIQ1_M& b) {
+  const uint8_t* at = b.scales;
+  return static_cast<Half>(at[1] >> 4 | (at[3] & 0xf0) | (at[5] & 0xf0) << 4 | (at[7] & 0xf0) << 8);
+}
+
+// Where element i of TQ1_0 lies: the `digit`-th of a byte. Bytes hold elements 32, then 16, then 4 apart.
+struct TernaryPlace {
+  bool in_qh;
+  int byte, digit;
+};
+constexpr TernaryPlace tq1_0_place(int i) {
+  if (i < 160) return {false, i % 32, i / 32};
+  if (i < 240) return {false, 32 + (i - 160) % 16, (i - 160) / 16};
+  return {true, (i - 240) % 4, (i - 240) / 4};
+}
+// The n-th of the digits to the base of 3 that a byte holds as the fraction byte / 256, the highest first.
+constexpr int ternary_digit(uint8_t byte, int n) {
+  uint32_t rest = byte;
+  for (int k = 0; k < n; ++k) rest = rest * 3 & 255;
+  return static_cast<int>(rest * 3 >> 8);
 }
 
 }  // namespace realizar

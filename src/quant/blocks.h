@@ -1,6 +1,6 @@
 // The types' blocks as they lie in a file: packed little-endian structs. Those of the block types are as in the GGUF
 // specification and its reference quantizers; kernels and codecs read them through these names only. A block's scales
-// are called d, m, dmin or e: finite.cpp finds them by these names.
+// are called d, m, dmin or e: finite.cpp finds them by these names, but for those that are packed.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace realizar {
 
 inline constexpr int kBlockElems = 32;        // of the small block types
-inline constexpr int kSuperBlockElems = 256;  // of the K types and IQ4_XS
+inline constexpr int kSuperBlockElems = 256;  // of the K, IQ and TQ types
 using Half = uint16_t;                        // IEEE binary16 bits
 
 // The plain types have blocks of one element.
@@ -52,7 +52,7 @@ struct BlockQ8_0 {
   Half d;
   int8_t qs[32];
 };
-// x[i] = d * kIq4Values[q[i]]
+// x[i] = d * level q[i] of levels_of(Codes::kIq4)
 struct BlockIQ4_NL {
   Half d;
   uint8_t qs[16];
@@ -85,7 +85,7 @@ struct BlockQ4_K {
   uint8_t scales[12];  // 8 scales and 8 mins of 6 bits
   uint8_t qs[128];
 };
-// As Q4_K with a fifth bit: bit s of qh[l] for element l of sub-block s.
+// Q4_K with a fifth bit: bit s of qh[l] belongs to element l of sub-block s.
 struct BlockQ5_K {
   Half d, dmin;
   uint8_t scales[12];
@@ -100,7 +100,7 @@ struct BlockQ6_K {
   int8_t scales[16];
   Half d;
 };
-// 8 sub-blocks of 32: x = d * (scale6[s] - 32) * kIq4Values[q]
+// 8 sub-blocks of 32: x = d * (scale6[s] - 32) * level q of levels_of(Codes::kIq4)
 struct BlockIQ4_XS {
   Half d;
   uint16_t scales_h;    // bits 2s: the high bits of scale s
@@ -113,8 +113,40 @@ struct BlockQ8_K {
   int8_t qs[256];
   int16_t bsums[16];
 };
+
+// The IQ types: elements are points of a grid (point_grids.h), a level for each element, and signs of their own. "Even
+// signs" are seven bits for eight elements, of which the eighth is negative where that makes their number even.
+
+// 8 sub-blocks of 32: x = d * (scale4[s] + 1/2) / 4 * level. Each sub-block is four numbers of points of eight
+// elements, a byte each, then 32 bits: four times even signs, and above them the scale.
+struct BlockIQ2_XXS {
+  Half d;
+  uint16_t qs[32];
+};
+// 16 sub-blocks of 16: x = d * (scale4[s] + 1/2) / 4 * level. Eight elements are a point, whose number has the lower 9
+// bits of qs, under their even signs.
+struct BlockIQ2_XS {
+  Half d;
+  uint16_t qs[32];
+  uint8_t scales[8];  // nibble s
+};
+// As IQ2_XS with two more bits a point, bits 2k of qh[s] for point k of 32 elements s, and a sign for each element.
+struct BlockIQ2_S {
+  Half d;
+  uint8_t qs[32];
+  uint8_t signs[32];
+  uint8_t qh[8];
+  uint8_t scales[8];  // nibble s
+};
+// 8 sub-blocks of 32: x = d * (scale4[s] + 1/2) / 2 * level. Four elements are a point; 32 bits a sub-block as in
+// IQ2_XXS.
+struct BlockIQ3_XXS {
+  Half d;
+  uint8_t qs[64];
+  uint8_t signs[32];
+};
 // 8 sub-blocks of 32: x = d * (1 + 2 * scale4[s]) * level, negative where its bit of signs is set. Four elements are a
-// point of the grid (decode.inl): 8 bits of its number in qs, the ninth in qh.
+// point: 8 bits of its number in qs, the ninth in qh.
 struct BlockIQ3_S {
   Half d;
   uint8_t qs[64];
@@ -122,20 +154,58 @@ struct BlockIQ3_S {
   uint8_t signs[32];
   uint8_t scales[4];  // nibble s
 };
-// 16 sub-blocks of 16: x = d * (scale4[s] + 1/2) / 4 * level. Eight elements are a point of the grid (decode.inl),
-// whose number has 9 bits of qs; the other 7 say which of the first seven are negative, and the last is where that
-// makes their number even.
-struct BlockIQ2_XS {
+// 8 sub-blocks of 32: x = d * (1 + 2 * scale3[s]) * (level +- 1/8), levels -1 to 1. Eight elements are a point: 8 bits
+// of its number in qs, three in qh, whose bits 12 to 14 are the scale and bit 15 says that the eighth is taken away.
+struct BlockIQ1_S {
   Half d;
-  uint16_t qs[32];
-  uint8_t scales[8];  // nibble s
+  uint8_t qs[32];
+  uint16_t qh[8];
+};
+// 16 sub-blocks of 16: as IQ1_S, but each point has a nibble of qh: three bits of its number and whether the eighth is
+// taken away. Four numbers of 16 bits in `scales` have four scales each, and above them a quarter of the bits of d.
+struct BlockIQ1_M {
+  uint8_t qs[32];
+  uint8_t qh[16];
+  uint8_t scales[8];
+};
+
+// x = d * (q - 1), q of 0 to 2 as digits to the base of 3 (tq1_0_place).
+struct BlockTQ1_0 {
+  uint8_t qs[48];  // five digits each
+  uint8_t qh[4];   // four digits each
+  Half d;
+};
+// x = d * (q - 1), q of 2 bits, which lie as in Q2_K.
+struct BlockTQ2_0 {
+  uint8_t qs[64];
+  Half d;
+};
+// 128 elements: x = d where bit i is set, else -d
+struct BlockQ1_0 {
+  Half d;
+  uint8_t qs[16];
+};
+// 64 elements: x = d * (q[i] - 1), q of 2 bits, the first element's the lowest
+struct BlockQ2_0 {
+  Half d;
+  uint8_t qs[16];
+};
+// 64 elements, 4 sub-blocks of 16: x = scale * E2M1 value of q[i]. The scales are E4M3 numbers without a sign; elements
+// 16s + j and 16s + 8 + j are the nibbles of qs[8s + j].
+struct BlockNVFP4 {
+  uint8_t scales[4];
+  uint8_t qs[32];
 };
 
 static_assert(sizeof(BlockQ4_0) == 18 && sizeof(BlockQ4_1) == 20 && sizeof(BlockQ5_0) == 22);
 static_assert(sizeof(BlockQ5_1) == 24 && sizeof(BlockQ8_0) == 34 && sizeof(BlockIQ4_NL) == 18);
 static_assert(sizeof(BlockMXFP4) == 17 && sizeof(BlockQ2_K) == 84 && sizeof(BlockQ3_K) == 110);
 static_assert(sizeof(BlockQ4_K) == 144 && sizeof(BlockQ5_K) == 176 && sizeof(BlockQ6_K) == 210);
-static_assert(sizeof(BlockIQ4_XS) == 136 && sizeof(BlockQ8_K) == 292 && sizeof(BlockIQ3_S) == 110 &&
-              sizeof(BlockIQ2_XS) == 74);
+static_assert(sizeof(BlockIQ4_XS) == 136 && sizeof(BlockQ8_K) == 292);
+static_assert(sizeof(BlockIQ2_XXS) == 66 && sizeof(BlockIQ2_XS) == 74 && sizeof(BlockIQ2_S) == 82);
+static_assert(sizeof(BlockIQ3_XXS) == 98 && sizeof(BlockIQ3_S) == 110);
+static_assert(sizeof(BlockIQ1_S) == 50 && sizeof(BlockIQ1_M) == 56);
+static_assert(sizeof(BlockTQ1_0) == 54 && sizeof(BlockTQ2_0) == 66 && sizeof(BlockNVFP4) == 36);
+static_assert(sizeof(BlockQ1_0) == 18 && sizeof(BlockQ2_0) == 18);
 
 }  // namespace realizar

@@ -1,72 +1,22 @@
 // What the elements of a block are: value_of() of every block type is its specification, which all kernels must match.
-// For files that are included within a namespace, and compiled for the processor or for a GPU. Who includes it gives
+// It is included within a namespace, and compiled for the processor or for a GPU. Who includes it gives
 // - RZ_VALUE, which stands before a function, and RZ_TABLE, before a table of constants;
-// - half_to_float(bits), and float_of_bits(bits), the float with these bits.
+// - half_to_float(bits), and float_of_bits(bits), the float with these bits;
+// - quant/block_scales.h and quant/point_grids.h.
 
-// The 16 levels of the non-linear 4-bit types.
-RZ_TABLE int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+RZ_TABLE CodeLevels kIq4Levels = levels_of(Codes::kIq4);
 // Twice the E2M1 values, so that they are integers; the scale is halved instead.
-RZ_TABLE int8_t kE2M1Doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+RZ_TABLE CodeLevels kE2M1Doubled = levels_of(Codes::kE2M1);
 
-// The points that groups of elements may take, in rising order of their numbers, whose digits are the elements' levels,
-// that of the first element the lowest.
-struct PointGrid {
-  uint16_t points[512];
-};
-
-// The points of IQ3_S are numbers of four octal digits; digit k is the level 2k + 1. Each character says how far a
-// point is from the one before it: '1' for one more.
-constexpr char kIq3Steps[] =
-    R"(11132111222146523222527331112414334247=456142133343463222=386432723642=243;4236636?:2<245642?5;3)"
-    R"(2>A?722<245=4D1124122212732>239612324573672>62:3214663:3:7331366145A6;252=27424E73672?W43=2K2527)"
-    R"(<4A68122212223241272232=13232634334367H33:2572:4:34234925276>;693734I3759=1;=825:L4D4=2;5J722237)"
-    R"(225232:6822752=@:42:6:2<I7452419246>86547A64=72;5::=CCP2=2;S46643377@:522765664D2554:5?36<525274)"
-    R"(S2B;1I<2:QIADH5;;6I646>433<6522579P69:56=G51?=5<663<:<T<C2gP2>g22<2E@@7MFB6;568<5?e>?>3IDEKY2e43)"
-    R"(92<2<6@7;?2L34637AIH3>F465HZ@PGW)";
-
-constexpr PointGrid make_iq3_s_grid() {
-  PointGrid grid{};
-  int point = -1;
-  for (int i = 0; i < 512; ++i) {
-    point += kIq3Steps[i] - '0';
-    grid.points[i] = static_cast<uint16_t>(point);
-  }
-  return grid;
-}
-RZ_TABLE PointGrid kIq3sGrid = make_iq3_s_grid();
-
-// The points of IQ2_XS are numbers of eight digits 0 to 2, whose levels are kIq2Levels; an even number of the digits
-// are 1, and steps count only such numbers. A point has two bits a digit.
-constexpr char kIq2Steps[] =
-    R"(111111111111121111111213111212151111111111311121332139111213513274:11111112131112112513911121351)"
-    R"(354>13721><1111113231336941139>3:93F25111111121311121341139111213513961711299B111213512163>139K6)"
-    R"(;H13186:;2GRE1111111351399513938@:A<21381K>5@68N2315;:7M6<6C21:111111121311111132313911121351392)"
-    R"(8413171K11121215139681363F54;3G139244A5:38@W11121332139>13271J?I1135495943H3D@;4684A>51g<139646:)"
-    R"(1c7?87V92F\JIPA4A111213411391;11112953C9B18321311798:?G:C>38;51;4`A345213978<:>U::2=33PC1F]DCN@B)"
-    R"(12154GG3A212:>9BDx::512H33K1G1C8)";
+// The points of the IQ types, and the levels of their digits.
+RZ_TABLE PointGrid<2048> kIq1Grid = make_point_grid<2048>(kIq1Map, kIq1Digits);
+RZ_TABLE PointGrid<256> kIq2xxsGrid = make_point_grid<256>(kIq2XxsMap, kIq2Digits);
+RZ_TABLE PointGrid<512> kIq2xsGrid = make_point_grid<512>(kIq2XsMap, kIq2Digits);
+RZ_TABLE PointGrid<1024> kIq2sGrid = make_point_grid<1024>(kIq2SMap, kIq2Digits);
+RZ_TABLE PointGrid<256> kIq3xxsGrid = make_point_grid<256>(kIq3XxsMap, kIq3XxsDigits);
+RZ_TABLE PointGrid<512> kIq3sGrid = make_point_grid<512>(kIq3SMap, kIq3SDigits);
 RZ_TABLE int8_t kIq2Levels[4] = {8, 25, 43, 0};
-
-// The digits of a number to the base of 3, two bits each.
-constexpr int spread_digits(int number) {
-  int digits = 0;
-  for (int k = 0; k < 8; ++k, number /= 3) digits |= number % 3 << (2 * k);
-  return digits;
-}
-constexpr bool has_even_ones(int digits) {
-  int ones = digits & 0x5555;
-  for (const int half : {8, 4, 2}) ones ^= ones >> half;
-  return (ones & 1) == 0;
-}
-constexpr PointGrid make_iq2_xs_grid() {
-  PointGrid grid{};
-  int number = -1;
-  for (int i = 0; i < 512; ++i) {
-    for (int steps = kIq2Steps[i] - '0'; steps > 0;) steps -= has_even_ones(spread_digits(++number)) ? 1 : 0;
-    grid.points[i] = static_cast<uint16_t>(spread_digits(number));
-  }
-  return grid;
-}
-RZ_TABLE PointGrid kIq2xsGrid = make_iq2_xs_grid();
+RZ_TABLE int8_t kIq3XxsLevels[8] = {4, 12, 20, 28, 36, 44, 52, 62};
 
 RZ_VALUE int low_nibble(uint8_t byte) {
   return byte & 15;
@@ -116,11 +66,11 @@ RZ_VALUE float value_of(const BlockQ8_0& b, int i) {
 }
 
 RZ_VALUE float value_of(const BlockIQ4_NL& b, int i) {
-  return half_to_float(b.d) * static_cast<float>(kIq4Values[nibble(b.qs, i)]);
+  return half_to_float(b.d) * static_cast<float>(kIq4Levels.level[nibble(b.qs, i)]);
 }
 
 RZ_VALUE float value_of(const BlockMXFP4& b, int i) {
-  return mxfp4_half_scale(b.e) * static_cast<float>(kE2M1Doubled[nibble(b.qs, i)]);
+  return mxfp4_half_scale(b.e) * static_cast<float>(kE2M1Doubled.level[nibble(b.qs, i)]);
 }
 
 RZ_VALUE float value_of(const BlockQ2_K& b, int i) {
@@ -164,37 +114,106 @@ RZ_VALUE float value_of(const BlockQ6_K& b, int i) {
 RZ_VALUE float value_of(const BlockIQ4_XS& b, int i) {
   const int s = i / 32;
   const float scale = half_to_float(b.d) * static_cast<float>(iq4_xs_scale(b, s));
-  return scale * static_cast<float>(kIq4Values[nibble(b.qs + 16 * s, i % 32)]);
+  return scale * static_cast<float>(kIq4Levels.level[nibble(b.qs + 16 * s, i % 32)]);
 }
 
 RZ_VALUE float value_of(const BlockQ8_K& b, int i) {
   return b.d * static_cast<float>(b.qs[i]);
 }
 
-// Element k of a point.
+RZ_VALUE float with_sign(float scale, int level, uint32_t signs, int k) {
+  return scale * static_cast<float>((signs >> k & 1) != 0 ? -level : level);
+}
+
+// The level of digit k of a point: of IQ1, of IQ2, of IQ3_XXS, of IQ3_S.
+RZ_VALUE int iq1_level(uint16_t point, int k) {
+  return ((point >> (2 * k)) & 3) - 1;
+}
+RZ_VALUE int iq2_level(uint16_t point, int k) {
+  return kIq2Levels[(point >> (2 * k)) & 3];
+}
+RZ_VALUE int iq3_xxs_level(uint16_t point, int k) {
+  return kIq3XxsLevels[(point >> (3 * k)) & 7];
+}
 RZ_VALUE int iq3_s_level(uint16_t point, int k) {
   return 2 * ((point >> (3 * k)) & 7) + 1;
 }
 
-RZ_VALUE float value_of(const BlockIQ3_S& b, int i) {
-  const int s = i / 32, quad = i / 4;
-  const int point = b.qs[quad] | (((b.qh[s] >> (quad % 8)) & 1) << 8);
-  const int level = iq3_s_level(kIq3sGrid.points[point], i % 4);
-  const int scale = 1 + 2 * ((b.scales[s / 2] >> (4 * (s % 2))) & 15);
-  const bool is_negative = ((b.signs[i / 8] >> (i % 8)) & 1) != 0;
-  return half_to_float(b.d) * static_cast<float>(scale) * static_cast<float>(is_negative ? -level : level);
+// The scale of a sub-block of IQ2 and IQ3_XXS, less a factor.
+RZ_VALUE float half_up_scale(Half d, uint32_t scale) {
+  return half_to_float(d) * (0.5f + static_cast<float>(scale));
 }
 
-RZ_VALUE int iq2_xs_level(uint16_t point, int k) {
-  return kIq2Levels[(point >> (2 * k)) & 3];
+RZ_VALUE float value_of(const BlockIQ2_XXS& b, int i) {
+  const uint32_t signs = iq2_xxs_signs(b, i / 32);
+  const float d = half_up_scale(b.d, signs >> 28) * 0.25f;
+  const int level = iq2_level(kIq2xxsGrid.points[iq2_xxs_point(b, i / 8)], i % 8);
+  return with_sign(d, level, signs_of_seven(signs >> (7 * (i / 8 % 4))), i % 8);
 }
 
 RZ_VALUE float value_of(const BlockIQ2_XS& b, int i) {
-  const int bits = b.qs[i / 8], k = i % 8;
-  const int signs = bits >> 9, folded = signs ^ (signs >> 4), parity = (0x6996 >> (folded & 15)) & 1;
-  const bool is_negative = ((signs | (parity << 7)) >> k & 1) != 0;
-  const int level = iq2_xs_level(kIq2xsGrid.points[bits & 511], k);
-  const int scale = (b.scales[i / 32] >> (i / 16 % 2 * 4)) & 15;
-  const float d = half_to_float(b.d) * (0.5f + static_cast<float>(scale)) * 0.25f;
-  return d * static_cast<float>(is_negative ? -level : level);
+  const uint32_t bits = b.qs[i / 8];
+  const float d = half_up_scale(b.d, (b.scales[i / 32] >> (i / 16 % 2 * 4)) & 15) * 0.25f;
+  return with_sign(d, iq2_level(kIq2xsGrid.points[bits & 511], i % 8), signs_of_seven(bits >> 9), i % 8);
+}
+
+RZ_VALUE float value_of(const BlockIQ2_S& b, int i) {
+  const float d = half_up_scale(b.d, (b.scales[i / 32] >> (i / 16 % 2 * 4)) & 15) * 0.25f;
+  return with_sign(d, iq2_level(kIq2sGrid.points[iq2_s_point(b, i / 8)], i % 8), b.signs[i / 8], i % 8);
+}
+
+RZ_VALUE float value_of(const BlockIQ3_XXS& b, int i) {
+  const uint32_t signs = iq3_xxs_signs(b, i / 32);
+  const float d = half_up_scale(b.d, signs >> 28) * 0.5f;
+  const int level = iq3_xxs_level(kIq3xxsGrid.points[b.qs[i / 4]], i % 4);
+  return with_sign(d, level, signs_of_seven(signs >> (7 * (i / 8 % 4))), i % 8);
+}
+
+RZ_VALUE float value_of(const BlockIQ3_S& b, int i) {
+  const int scale = 1 + 2 * ((b.scales[i / 64] >> (i / 32 % 2 * 4)) & 15);
+  const float d = half_to_float(b.d) * static_cast<float>(scale);
+  return with_sign(d, iq3_s_level(kIq3sGrid.points[iq3_s_point(b, i / 4)], i % 4), b.signs[i / 8], i % 8);
+}
+
+RZ_VALUE float iq1_value(Half d, int scale, int point, bool is_below, int k) {
+  const float level = static_cast<float>(iq1_level(kIq1Grid.points[point], k)) + (is_below ? -0.125f : 0.125f);
+  return half_to_float(d) * static_cast<float>(scale) * level;
+}
+
+RZ_VALUE float value_of(const BlockIQ1_S& b, int i) {
+  const int scale = 2 * ((b.qh[i / 32] >> 12) & 7) + 1;
+  return iq1_value(b.d, scale, iq1_s_point(b, i / 8), (b.qh[i / 32] & 0x8000) != 0, i % 8);
+}
+
+RZ_VALUE float value_of(const BlockIQ1_M& b, int i) {
+  return iq1_value(iq1_m_d(b), iq1_m_scale(b, i / 16), iq1_m_point(b, i / 8), iq1_m_is_below(b, i / 8), i % 8);
+}
+
+RZ_VALUE float value_of(const BlockTQ1_0& b, int i) {
+  const TernaryPlace at = tq1_0_place(i);
+  return half_to_float(b.d) * static_cast<float>(ternary_digit(at.in_qh ? b.qh[at.byte] : b.qs[at.byte], at.digit) - 1);
+}
+
+RZ_VALUE float value_of(const BlockTQ2_0& b, int i) {
+  const int q = (b.qs[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2)) & 3;
+  return half_to_float(b.d) * static_cast<float>(q - 1);
+}
+
+RZ_VALUE float value_of(const BlockQ1_0& b, int i) {
+  return half_to_float(b.d) * static_cast<float>(2 * ((b.qs[i / 8] >> (i % 8)) & 1) - 1);
+}
+
+RZ_VALUE float value_of(const BlockQ2_0& b, int i) {
+  return half_to_float(b.d) * static_cast<float>(((b.qs[i / 4] >> (i % 4 * 2)) & 3) - 1);
+}
+
+// An E4M3 number without its sign, halved: kE2M1Doubled takes half the scale.
+RZ_VALUE float nvfp4_half_scale(uint8_t scale) {
+  const uint32_t magnitude = scale & 0x7fu;
+  return float_of_bits(magnitude == 0x7f ? 0x7fc00000u : magnitude << 20) * 0x1p119f;
+}
+
+RZ_VALUE float value_of(const BlockNVFP4& b, int i) {
+  const int q = (b.qs[i / 16 * 8 + i % 8] >> (i % 16 / 8 * 4)) & 15;
+  return nvfp4_half_scale(b.scales[i / 16]) * static_cast<float>(kE2M1Doubled.level[q]);
 }

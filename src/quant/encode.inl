@@ -33,10 +33,11 @@ inline void put_fifth_bit(uint8_t* qh, int i, int q) {
 }
 
 // The level nearest to `value`.
-inline int nearest_level(const int8_t (&table)[16], float value) {
+inline int nearest_level(const CodeLevels& levels, float value) {
+  const auto distance = [&](int i) { return std::fabs(static_cast<float>(levels.level[i]) - value); };
   int best = 0;
   for (int i = 1; i < 16; ++i) {
-    if (std::fabs(static_cast<float>(table[i]) - value) < std::fabs(static_cast<float>(table[best]) - value)) best = i;
+    if (distance(i) < distance(best)) best = i;
   }
   return best;
 }
@@ -128,8 +129,8 @@ inline void encode(const float* x, BlockQ8_0& b) {
 }
 
 inline void encode(const float* x, BlockIQ4_NL& b) {
-  const float scale = inverse(rounded_half(signed_absmax(x, kBlockElems) / kIq4Values[0], b.d));
-  for (int i = 0; i < kBlockElems; ++i) put_nibble(b.qs, i, nearest_level(kIq4Values, x[i] * scale));
+  const float scale = inverse(rounded_half(signed_absmax(x, kBlockElems) / kIq4Levels.level[0], b.d));
+  for (int i = 0; i < kBlockElems; ++i) put_nibble(b.qs, i, nearest_level(kIq4Levels, x[i] * scale));
 }
 
 // OCP Microscaling Formats 1.0, section 6.3: the shared exponent is that of the largest value less E2M1's largest, 2.
@@ -211,14 +212,14 @@ inline void encode(const float* x, BlockQ6_K& b) {
 
 inline void encode(const float* x, BlockIQ4_XS& b) {
   float scales[8];
-  for (int s = 0; s < 8; ++s) scales[s] = signed_absmax(x + 32 * s, 32) / kIq4Values[0];
+  for (int s = 0; s < 8; ++s) scales[s] = signed_absmax(x + 32 * s, 32) / kIq4Levels.level[0];
   const float d = rounded_half(signed_absmax(scales, 8) / -32, b.d);
   for (int s = 0; s < 8; ++s) {
     const int scale = quantized(scales[s] * inverse(d), -32, 31);
     b.scales_l[s / 2] |= static_cast<uint8_t>(((scale + 32) & 15) << (4 * (s % 2)));
     b.scales_h |= static_cast<uint16_t>(((scale + 32) >> 4) << (2 * s));
     const float inv = inverse(d * static_cast<float>(scale));
-    for (int i = 0; i < 32; ++i) put_nibble(b.qs + 16 * s, i, nearest_level(kIq4Values, x[32 * s + i] * inv));
+    for (int i = 0; i < 32; ++i) put_nibble(b.qs + 16 * s, i, nearest_level(kIq4Levels, x[32 * s + i] * inv));
   }
 }
 
@@ -237,15 +238,21 @@ class GridSearch {
  public:
   using LevelOf = int (*)(uint16_t point, int k);
 
-  GridSearch(const PointGrid& grid, LevelOf level_of) : level_of_(level_of), nearest_(size_t{1} << (kElems * kBits)) {
+  template <class Grid>
+  GridSearch(const Grid& grid, LevelOf level_of) : level_of_(level_of), nearest_(size_t{1} << (kElems * kBits)) {
     for (size_t digits = 0; digits < nearest_.size(); ++digits) {
       if (is_pattern(digits)) nearest_[digits] = search(grid, static_cast<uint16_t>(digits));
     }
   }
   // The number of the point for |x| * scale.
   int nearest(const float* x, float scale) const {
+    float values[kElems];
+    for (int k = 0; k < kElems; ++k) values[k] = std::fabs(x[k]) * scale;
+    return nearest(values);
+  }
+  int nearest(const float* values) const {
     size_t digits = 0;
-    for (int k = 0; k < kElems; ++k) digits |= nearest_digit(std::fabs(x[k]) * scale) << (kBits * k);
+    for (int k = 0; k < kElems; ++k) digits |= nearest_digit(values[k]) << (kBits * k);
     return nearest_[digits];
   }
 
@@ -263,12 +270,13 @@ class GridSearch {
     }
     return nearest;
   }
-  uint16_t search(const PointGrid& grid, uint16_t digits) const {
+  template <class Grid>
+  uint16_t search(const Grid& grid, uint16_t digits) const {
     uint16_t nearest = 0;
     int least = std::numeric_limits<int>::max();
-    for (uint16_t i = 0; i < 512; ++i) {
+    for (uint16_t i = 0; i < Grid::kPoints; ++i) {
       int error = 0;
-      for (int k = 0; k < kElems; ++k) {
+      for (int k = 0; k < kElems && error < least; ++k) {
         const int off = level_of_(digits, k) - level_of_(grid.points[i], k);
         error += off * off;
       }
@@ -283,46 +291,263 @@ class GridSearch {
   std::vector<uint16_t> nearest_;  // of each pattern of digits
 };
 
+// Which of 8 values are negative.
+inline int signs_of(const float* x) {
+  int signs = 0;
+  for (int k = 0; k < 8; ++k) signs |= (x[k] < 0 ? 1 : 0) << k;
+  return signs;
+}
+
+// The same as seven bits. Of an odd number of them the smallest value takes the wrong sign.
+inline uint32_t even_signs(const float* x) {
+  int n = 0, smallest = 0;
+  for (int k = 0; k < 8; ++k) {
+    if (std::fabs(x[k]) < std::fabs(x[smallest])) smallest = k;
+    n += x[k] < 0 ? 1 : 0;
+  }
+  return static_cast<uint32_t>(n % 2 == 0 ? signs_of(x) : signs_of(x) ^ (1 << smallest)) & 127;
+}
+inline uint32_t even_signs_of_32(const float* x) {
+  uint32_t signs = 0;
+  for (int l = 0; l < 4; ++l) signs |= even_signs(x + 8 * l) << (7 * l);
+  return signs;
+}
+
+// The scales of sub-blocks of IQ2 and IQ3_XXS, which are `step` * d * (q + 1/2), so that the largest value of each
+// becomes the largest level.
+template <int kSubBlocks>
+struct HalfUpScales {
+  int q[kSubBlocks];
+  float inverse[kSubBlocks];  // of the scales as they will be read back
+};
+template <int kSubBlocks>
+HalfUpScales<kSubBlocks> half_up_scales(const float* x, float largest_level, float step, Half& d_bits) {
+  constexpr int kElems = kSuperBlockElems / kSubBlocks;
+  HalfUpScales<kSubBlocks> scales;
+  const float d = step * rounded_half(absmax(x, kSuperBlockElems) / largest_level / (15.5f * step), d_bits);
+  for (int s = 0; s < kSubBlocks; ++s) {
+    scales.q[s] = quantized(absmax(x + kElems * s, kElems) / largest_level * inverse(d) - 0.5f, 0, 15);
+    scales.inverse[s] = inverse(d * (0.5f + static_cast<float>(scales.q[s])));
+  }
+  return scales;
+}
+
+inline void put_scale_nibble(uint8_t* scales, int s, int q) {
+  scales[s / 2] |= static_cast<uint8_t>(q << (4 * (s % 2)));
+}
+
+using Iq2Search = GridSearch<8, 2, 3>;
+
+inline void encode(const float* x, BlockIQ2_XXS& b) {
+  static const Iq2Search search(kIq2xxsGrid, iq2_level);
+  const auto scales = half_up_scales<8>(x, 43, 0.25f, b.d);
+  for (int s = 0; s < 8; ++s) {
+    for (int l = 0; l < 4; ++l) {
+      const int point = search.nearest(x + 32 * s + 8 * l, scales.inverse[s]);
+      b.qs[4 * s + l / 2] |= static_cast<uint16_t>(point << (8 * (l % 2)));
+    }
+    const uint32_t signs = even_signs_of_32(x + 32 * s) | static_cast<uint32_t>(scales.q[s]) << 28;
+    b.qs[4 * s + 2] = static_cast<uint16_t>(signs);
+    b.qs[4 * s + 3] = static_cast<uint16_t>(signs >> 16);
+  }
+}
+
+inline void encode(const float* x, BlockIQ2_XS& b) {
+  static const Iq2Search search(kIq2xsGrid, iq2_level);
+  const auto scales = half_up_scales<16>(x, 43, 0.25f, b.d);
+  for (int p = 0; p < 32; ++p) {
+    const auto point = static_cast<uint32_t>(search.nearest(x + 8 * p, scales.inverse[p / 2]));
+    b.qs[p] = static_cast<uint16_t>(point | even_signs(x + 8 * p) << 9);
+  }
+  for (int s = 0; s < 16; ++s) put_scale_nibble(b.scales, s, scales.q[s]);
+}
+
+inline void encode(const float* x, BlockIQ2_S& b) {
+  static const Iq2Search search(kIq2sGrid, iq2_level);
+  const auto scales = half_up_scales<16>(x, 43, 0.25f, b.d);
+  for (int p = 0; p < 32; ++p) {
+    const int point = search.nearest(x + 8 * p, scales.inverse[p / 2]);
+    b.qs[p] = static_cast<uint8_t>(point);
+    b.qh[p / 4] |= static_cast<uint8_t>(point >> 8 << (p % 4 * 2));
+    b.signs[p] = static_cast<uint8_t>(signs_of(x + 8 * p));
+  }
+  for (int s = 0; s < 16; ++s) put_scale_nibble(b.scales, s, scales.q[s]);
+}
+
+inline void encode(const float* x, BlockIQ3_XXS& b) {
+  static const GridSearch<4, 3, 8> search(kIq3xxsGrid, iq3_xxs_level);
+  const auto scales = half_up_scales<8>(x, 62, 0.5f, b.d);
+  for (int p = 0; p < 64; ++p) b.qs[p] = static_cast<uint8_t>(search.nearest(x + 4 * p, scales.inverse[p / 8]));
+  for (int s = 0; s < 8; ++s) {
+    const uint32_t signs = even_signs_of_32(x + 32 * s) | static_cast<uint32_t>(scales.q[s]) << 28;
+    for (int k = 0; k < 4; ++k) b.signs[4 * s + k] = static_cast<uint8_t>(signs >> (8 * k));
+  }
+}
+
 // The largest value of a sub-block becomes the level 15.
 inline void encode(const float* x, BlockIQ3_S& b) {
   static const GridSearch<4, 3, 8> search(kIq3sGrid, iq3_s_level);
   const float d = rounded_half(absmax(x, kSuperBlockElems) / 15 / 31, b.d);
   for (int s = 0; s < 8; ++s) {
     const int scale = quantized((absmax(x + 32 * s, 32) / 15 * inverse(d) - 1) / 2, 0, 15);
-    b.scales[s / 2] |= static_cast<uint8_t>(scale << (4 * (s % 2)));
+    put_scale_nibble(b.scales, s, scale);
     const float inv = inverse(d * static_cast<float>(1 + 2 * scale));
-    for (int quad = 8 * s; quad < 8 * s + 8; ++quad) {
-      const int point = search.nearest(x + 4 * quad, inv);
-      b.qs[quad] = static_cast<uint8_t>(point);
-      b.qh[s] |= static_cast<uint8_t>((point >> 8) << (quad % 8));
+    for (int p = 8 * s; p < 8 * s + 8; ++p) {
+      const int point = search.nearest(x + 4 * p, inv);
+      b.qs[p] = static_cast<uint8_t>(point);
+      b.qh[s] |= static_cast<uint8_t>((point >> 8) << (p % 8));
     }
   }
-  for (int i = 0; i < kSuperBlockElems; ++i) b.signs[i / 8] |= static_cast<uint8_t>((x[i] < 0 ? 1 : 0) << (i % 8));
+  for (int p = 0; p < 32; ++p) b.signs[p] = static_cast<uint8_t>(signs_of(x + 8 * p));
 }
 
-// Which of 8 values are negative. Of an odd number of them the smallest value takes the wrong sign.
-inline int even_signs(const float* x) {
-  int signs = 0, n = 0, smallest = 0;
-  for (int k = 0; k < 8; ++k) {
-    if (std::fabs(x[k]) < std::fabs(x[smallest])) smallest = k;
-    if (x[k] >= 0) continue;
-    signs |= 1 << k;
-    ++n;
+// The scale of least squares for levels -1, 0 and 1, from the largest value down; what has these levels keeps them.
+inline float ternary_scale(const float* x, int n) {
+  float scale = absmax(x, n);
+  for (int round = 0; round < 16; ++round) {
+    float sum = 0, n_taken = 0;
+    for (int i = 0; i < n; ++i) {
+      if (std::fabs(x[i]) * 2 <= scale) continue;
+      sum += std::fabs(x[i]);
+      ++n_taken;
+    }
+    const float next = n_taken > 0 ? sum / n_taken : 0;
+    if (next == scale) break;
+    scale = next;
   }
-  return n % 2 == 0 ? signs : signs ^ (1 << smallest);
+  return scale;
 }
 
-// The largest value of a sub-block becomes the level 43.
-inline void encode(const float* x, BlockIQ2_XS& b) {
-  static const GridSearch<8, 2, 3> search(kIq2xsGrid, iq2_xs_level);
-  const float d = rounded_half(absmax(x, kSuperBlockElems) / 43 / (15.5f * 0.25f), b.d);
-  for (int s = 0; s < 16; ++s) {
-    const int scale = quantized(absmax(x + 16 * s, 16) / 43 * inverse(d * 0.25f) - 0.5f, 0, 15);
-    b.scales[s / 2] |= static_cast<uint8_t>(scale << (4 * (s % 2)));
-    const float inv = inverse(d * (0.5f + static_cast<float>(scale)) * 0.25f);
-    for (int eight = 2 * s; eight < 2 * s + 2; ++eight) {
-      const int point = search.nearest(x + 8 * eight, inv);
-      b.qs[eight] = static_cast<uint16_t>(point | ((even_signs(x + 8 * eight) & 127) << 9));
+// A point for eight elements and the side of its levels that the eighth goes to, for one scale.
+struct Iq1Choice {
+  int point;
+  bool is_below;
+};
+inline float iq1_error(const float* x, float scale, Iq1Choice choice) {
+  float error = 0;
+  for (int k = 0; k < 8; ++k) {
+    const float level = static_cast<float>(iq1_level(kIq1Grid.points[choice.point], k));
+    const float off = x[k] - scale * (level + (choice.is_below ? -0.125f : 0.125f));
+    error += off * off;
+  }
+  return error;
+}
+inline Iq1Choice iq1_choice(const float* x, float scale, bool is_below) {
+  static const GridSearch<8, 2, 3> search(kIq1Grid, iq1_level);
+  float values[8];
+  for (int k = 0; k < 8; ++k) values[k] = x[k] * inverse(scale) - (is_below ? -0.125f : 0.125f);
+  return {search.nearest(values), is_below};
+}
+inline Iq1Choice iq1_choice(const float* x, float scale) {
+  const Iq1Choice below = iq1_choice(x, scale, true), above = iq1_choice(x, scale, false);
+  return iq1_error(x, scale, below) < iq1_error(x, scale, above) ? below : above;
+}
+
+// d and the factors 2 * q + 1 of sub-blocks.
+template <int kSubBlocks>
+struct Iq1Scales {
+  Half d_bits;
+  int q[kSubBlocks];
+  float scale[kSubBlocks];  // as it will be read back
+};
+template <int kSubBlocks>
+Iq1Scales<kSubBlocks> iq1_scales(const float* x) {
+  constexpr int kElems = kSuperBlockElems / kSubBlocks;
+  Iq1Scales<kSubBlocks> out;
+  float wanted[kSubBlocks];
+  for (int s = 0; s < kSubBlocks; ++s) wanted[s] = ternary_scale(x + kElems * s, kElems);
+  const float d = rounded_half(absmax(wanted, kSubBlocks) / 15, out.d_bits);
+  for (int s = 0; s < kSubBlocks; ++s) {
+    out.q[s] = quantized((wanted[s] * inverse(d) - 1) / 2, 0, 7);
+    out.scale[s] = d * static_cast<float>(2 * out.q[s] + 1);
+  }
+  return out;
+}
+
+inline void encode(const float* x, BlockIQ1_S& b) {
+  const auto scales = iq1_scales<8>(x);
+  b.d = scales.d_bits;
+  for (int s = 0; s < 8; ++s) {
+    const float scale = scales.scale[s];
+    float errors[2] = {};  // of the whole sub-block, whose points share a side
+    for (const bool is_below : {false, true}) {
+      for (int p = 4 * s; p < 4 * s + 4; ++p) {
+        errors[is_below ? 1 : 0] += iq1_error(x + 8 * p, scale, iq1_choice(x + 8 * p, scale, is_below));
+      }
+    }
+    const bool is_below = errors[1] < errors[0];
+    int bits = scales.q[s] << 12 | (is_below ? 0x8000 : 0);
+    for (int p = 4 * s; p < 4 * s + 4; ++p) {
+      const int point = iq1_choice(x + 8 * p, scale, is_below).point;
+      b.qs[p] = static_cast<uint8_t>(point);
+      bits |= point >> 8 << (p % 4 * 3);
+    }
+    b.qh[s] = static_cast<uint16_t>(bits);
+  }
+}
+
+inline void encode(const float* x, BlockIQ1_M& b) {
+  const auto scales = iq1_scales<16>(x);
+  for (int w = 0; w < 4; ++w) {
+    int bits = (scales.d_bits >> (4 * w) & 15) << 12;
+    for (int k = 0; k < 4; ++k) bits |= scales.q[4 * w + k] << (3 * k);
+    b.scales[2 * w] = static_cast<uint8_t>(bits);
+    b.scales[2 * w + 1] = static_cast<uint8_t>(bits >> 8);
+  }
+  for (int p = 0; p < 32; ++p) {
+    const Iq1Choice choice = iq1_choice(x + 8 * p, scales.scale[p / 2]);
+    b.qs[p] = static_cast<uint8_t>(choice.point);
+    b.qh[p / 2] |= static_cast<uint8_t>((choice.point >> 8 | (choice.is_below ? 8 : 0)) << (p % 2 * 4));
+  }
+}
+
+// The fraction of 256 whose digits to the base of 3 are `number`'s, of 0 to 242.
+inline uint8_t ternary_byte(int number) {
+  return static_cast<uint8_t>((number * 256 + 242) / 243);
+}
+
+inline void encode(const float* x, BlockTQ1_0& b) {
+  const float scale = inverse(rounded_half(ternary_scale(x, kSuperBlockElems), b.d));
+  constexpr int kPowers[5] = {81, 27, 9, 3, 1};
+  int qs[48] = {}, qh[4] = {};
+  for (int i = 0; i < kSuperBlockElems; ++i) {
+    const TernaryPlace at = tq1_0_place(i);
+    (at.in_qh ? qh[at.byte] : qs[at.byte]) += kPowers[at.digit] * (quantized(x[i] * scale, -1, 1) + 1);
+  }
+  std::transform(std::begin(qs), std::end(qs), b.qs, ternary_byte);
+  std::transform(std::begin(qh), std::end(qh), b.qh, ternary_byte);
+}
+
+inline void encode(const float* x, BlockTQ2_0& b) {
+  const float scale = inverse(rounded_half(ternary_scale(x, kSuperBlockElems), b.d));
+  for (int i = 0; i < kSuperBlockElems; ++i) {
+    const int q = quantized(x[i] * scale, -1, 1) + 1;
+    b.qs[i / 128 * 32 + i % 32] |= static_cast<uint8_t>(q << (i % 128 / 32 * 2));
+  }
+}
+
+inline void encode(const float* x, BlockQ1_0& b) {
+  float sum = 0;
+  for (int i = 0; i < 128; ++i) sum += std::fabs(x[i]);
+  rounded_half(sum / 128, b.d);
+  for (int i = 0; i < 128; ++i) b.qs[i / 8] |= static_cast<uint8_t>((x[i] < 0 ? 0 : 1) << (i % 8));
+}
+
+inline void encode(const float* x, BlockQ2_0& b) {
+  const float scale = inverse(rounded_half(ternary_scale(x, 64), b.d));
+  for (int i = 0; i < 64; ++i) {
+    b.qs[i / 4] |= static_cast<uint8_t>((quantized(x[i] * scale, -1, 2) + 1) << (i % 4 * 2));
+  }
+}
+
+// The largest value of a sub-block becomes the level 6.
+inline void encode(const float* x, BlockNVFP4& b) {
+  for (int s = 0; s < 4; ++s) {
+    b.scales[s] = float_to_f8_e4m3(absmax(x + 16 * s, 16) / 6);
+    const float scale = inverse(nvfp4_half_scale(b.scales[s]));
+    for (int i = 0; i < 16; ++i) {
+      const int q = nearest_level(kE2M1Doubled, x[16 * s + i] * scale);
+      b.qs[8 * s + i % 8] |= static_cast<uint8_t>(q << (i / 8 * 4));
     }
   }
 }

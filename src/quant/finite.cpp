@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "quant/block_scales.h"
+
 namespace realizar {
 namespace {
 
@@ -24,7 +26,8 @@ bool any_has(const std::byte* src, size_t n, T mask) {
   return found != 0;
 }
 
-// Whether a block's scale is NaN or infinite, or so large that its products may be.
+// Whether a block's scale is NaN or infinite, or so large that its products may be; or one of the scales that a block
+// packs.
 template <class Scale>
 bool is_special(Scale scale) {
   if constexpr (std::is_same_v<Scale, float>) {
@@ -33,6 +36,10 @@ bool is_special(Scale scale) {
   } else if constexpr (std::is_same_v<Scale, Half>) {
     constexpr Half kExponent = 0x7c00;
     return (scale & kExponent) == kExponent;
+  } else if constexpr (std::is_same_v<Scale, BlockIQ1_M>) {
+    return is_special(iq1_m_d(scale));
+  } else if constexpr (std::is_same_v<Scale, BlockNVFP4>) {
+    return std::ranges::any_of(scale.scales, [](uint8_t e4m3) { return (e4m3 & 0x7f) == 0x7f; });
   } else {
     static_assert(std::is_same_v<Scale, uint8_t>);
     return scale >= 253;  // an exponent: from here on MXFP4's largest level, 6, is beyond F32; 255 is NaN
@@ -46,9 +53,9 @@ bool is_special_at(const std::byte* src) {
   return is_special(scale);
 }
 
-// The scales alone are read, not the block.
+// The scales that blocks have by name alone are read, not the block.
 template <class Block>
-bool has_special_scale(const std::byte* src) {
+bool has_special_named_scale(const std::byte* src) {
   constexpr bool kHasD = requires(Block b) {
     b.d;
   }
@@ -62,6 +69,15 @@ bool has_special_scale(const std::byte* src) {
   if constexpr (requires(Block b) { b.m; }) found |= is_special_at<Half>(src + offsetof(Block, m));
   if constexpr (requires(Block b) { b.dmin; }) found |= is_special_at<Half>(src + offsetof(Block, dmin));
   return found;
+}
+
+template <class Block>
+bool has_special_scale(const std::byte* src) {
+  if constexpr (std::is_same_v<Block, BlockIQ1_M> || std::is_same_v<Block, BlockNVFP4>) {
+    return is_special_at<Block>(src);
+  } else {
+    return has_special_named_scale<Block>(src);
+  }
 }
 
 template <class Row>

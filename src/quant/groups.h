@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "quant/block_scales.h"
+#include "quant/point_grids.h"
 #include "quant/type_rows.h"
 
 namespace realizar {
@@ -15,7 +16,7 @@ namespace realizar {
 struct Group {
   uint8_t codes[32];
   uint16_t d, m;             // F16 or bf16 bits; of the super-block for Scales::kSuper
-  uint8_t scale[2], min[2];  // of the sub-blocks, for Scales::kSuper
+  uint8_t scale[2], min[2];  // of the sub-blocks, for Scales::kSuper and kE4M3
 };
 
 namespace groups {
@@ -120,6 +121,156 @@ inline Group read_group(const BlockIQ4_XS& b, int s) {
   groups::split_nibbles(b.qs + 16 * s, group.codes);
   group.scale[0] = groups::u8(iq4_xs_scale(b, s));
   group.d = b.d;
+  return group;
+}
+
+// The types of grids: a code is the digit of a point under the sign.
+namespace groups {
+
+inline constexpr auto kIq1Grid = make_point_grid<2048>(kIq1Map, kIq1Digits);
+inline constexpr auto kIq2xxsGrid = make_point_grid<256>(kIq2XxsMap, kIq2Digits);
+inline constexpr auto kIq2xsGrid = make_point_grid<512>(kIq2XsMap, kIq2Digits);
+inline constexpr auto kIq2sGrid = make_point_grid<1024>(kIq2SMap, kIq2Digits);
+inline constexpr auto kIq3xxsGrid = make_point_grid<256>(kIq3XxsMap, kIq3XxsDigits);
+inline constexpr auto kIq3sGrid = make_point_grid<512>(kIq3SMap, kIq3SDigits);
+
+// Digits of 2 or 3 bits and a bit of `signs` each, for n elements.
+template <int kBits>
+void put_point(uint16_t point, uint32_t signs, int n, uint8_t* codes) {
+  for (int k = 0; k < n; ++k) {
+    codes[k] = u8(((point >> (kBits * k)) & ((1 << kBits) - 1)) | static_cast<int>(signs >> k & 1) << kBits);
+  }
+}
+
+// Of scales q + 1/2, twice.
+inline void put_odd_scale(uint32_t q, uint8_t& scale) {
+  scale = static_cast<uint8_t>(2 * (q & 15) + 1);
+}
+inline void put_odd_scales(uint8_t both, Group& group) {
+  put_odd_scale(both, group.scale[0]);
+  put_odd_scale(both >> 4, group.scale[1]);
+}
+
+}  // namespace groups
+
+inline Group read_group(const BlockIQ2_XXS& b, int s) {
+  Group group{};
+  const uint32_t signs = iq2_xxs_signs(b, s);
+  for (int l = 0; l < 4; ++l) {
+    const uint16_t point = groups::kIq2xxsGrid.points[iq2_xxs_point(b, 4 * s + l)];
+    groups::put_point<2>(point, signs_of_seven(signs >> (7 * l)), 8, group.codes + 8 * l);
+  }
+  groups::put_odd_scale(signs >> 28, group.scale[0]);
+  group.d = b.d;
+  return group;
+}
+
+inline Group read_group(const BlockIQ2_XS& b, int s) {
+  Group group{};
+  for (int l = 0; l < 4; ++l) {
+    const uint32_t bits = b.qs[4 * s + l];
+    groups::put_point<2>(groups::kIq2xsGrid.points[bits & 511], signs_of_seven(bits >> 9), 8, group.codes + 8 * l);
+  }
+  groups::put_odd_scales(b.scales[s], group);
+  group.d = b.d;
+  return group;
+}
+
+inline Group read_group(const BlockIQ2_S& b, int s) {
+  Group group{};
+  for (int p = 4 * s; p < 4 * s + 4; ++p) {
+    groups::put_point<2>(groups::kIq2sGrid.points[iq2_s_point(b, p)], b.signs[p], 8, group.codes + 8 * (p % 4));
+  }
+  groups::put_odd_scales(b.scales[s], group);
+  group.d = b.d;
+  return group;
+}
+
+inline Group read_group(const BlockIQ3_XXS& b, int s) {
+  Group group{};
+  const uint32_t signs = iq3_xxs_signs(b, s);
+  for (int l = 0; l < 8; ++l) {
+    const uint32_t eight = signs_of_seven(signs >> (7 * (l / 2)));
+    groups::put_point<3>(groups::kIq3xxsGrid.points[b.qs[8 * s + l]], eight >> (4 * (l % 2)), 4, group.codes + 4 * l);
+  }
+  groups::put_odd_scale(signs >> 28, group.scale[0]);
+  group.d = b.d;
+  return group;
+}
+
+inline Group read_group(const BlockIQ3_S& b, int s) {
+  Group group{};
+  for (int p = 8 * s; p < 8 * s + 8; ++p) {
+    const uint32_t signs = static_cast<uint32_t>(b.signs[p / 2]) >> (4 * (p % 2));
+    groups::put_point<3>(groups::kIq3sGrid.points[iq3_s_point(b, p)], signs, 4, group.codes + 4 * (p % 8));
+  }
+  groups::put_odd_scale(b.scales[s / 2] >> (4 * (s % 2)), group.scale[0]);
+  group.d = b.d;
+  return group;
+}
+
+inline Group read_group(const BlockIQ1_S& b, int s) {
+  Group group{};
+  const uint32_t below = (b.qh[s] & 0x8000) != 0 ? 255 : 0;
+  for (int p = 4 * s; p < 4 * s + 4; ++p) {
+    groups::put_point<2>(groups::kIq1Grid.points[iq1_s_point(b, p)], below, 8, group.codes + 8 * (p % 4));
+  }
+  groups::put_odd_scale(b.qh[s] >> 12 & 7, group.scale[0]);
+  group.d = b.d;
+  return group;
+}
+
+inline Group read_group(const BlockIQ1_M& b, int s) {
+  Group group{};
+  for (int p = 4 * s; p < 4 * s + 4; ++p) {
+    groups::put_point<2>(groups::kIq1Grid.points[iq1_m_point(b, p)], iq1_m_is_below(b, p) ? 255 : 0, 8,
+                         group.codes + 8 * (p % 4));
+  }
+  for (int h = 0; h < 2; ++h) group.scale[h] = groups::u8(iq1_m_scale(b, 2 * s + h));
+  group.d = iq1_m_d(b);
+  return group;
+}
+
+inline Group read_group(const BlockTQ1_0& b, int s) {
+  Group group{};
+  for (int l = 0; l < 32; ++l) {
+    const TernaryPlace at = tq1_0_place(32 * s + l);
+    group.codes[l] = groups::u8(ternary_digit(at.in_qh ? b.qh[at.byte] : b.qs[at.byte], at.digit));
+  }
+  group.scale[0] = 1;
+  group.d = b.d;
+  return group;
+}
+
+inline Group read_group(const BlockTQ2_0& b, int s) {
+  Group group{};
+  for (int l = 0; l < 32; ++l) group.codes[l] = (b.qs[32 * (s / 4) + l] >> (2 * (s % 4))) & 3;
+  group.scale[0] = 1;
+  group.d = b.d;
+  return group;
+}
+
+inline Group read_group(const BlockQ1_0& b, int g) {
+  Group group{};
+  for (int l = 0; l < 32; ++l) group.codes[l] = (b.qs[4 * g + l / 8] >> (l % 8)) & 1;
+  group.d = b.d;
+  return group;
+}
+
+inline Group read_group(const BlockQ2_0& b, int g) {
+  Group group{};
+  for (int l = 0; l < 32; ++l) group.codes[l] = (b.qs[8 * g + l / 4] >> (2 * (l % 4))) & 3;
+  group.d = b.d;
+  return group;
+}
+
+inline Group read_group(const BlockNVFP4& b, int g) {
+  Group group{};
+  for (int h = 0; h < 2; ++h) {
+    const uint8_t* qs = b.qs + 8 * (2 * g + h);
+    for (int l = 0; l < 16; ++l) group.codes[16 * h + l] = (qs[l % 8] >> (4 * (l / 8))) & 15;
+    group.scale[h] = b.scales[2 * g + h] & 0x7f;
+  }
   return group;
 }
 

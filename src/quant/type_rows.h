@@ -25,12 +25,22 @@ enum class TypeId : uint32_t {
   kQ5_K = 13,
   kQ6_K = 14,
   kQ8_K = 15,
+  kIQ2_XXS = 16,
   kIQ2_XS = 17,
+  kIQ3_XXS = 18,
+  kIQ1_S = 19,
   kIQ4_NL = 20,
   kIQ3_S = 21,
+  kIQ2_S = 22,
   kIQ4_XS = 23,
+  kIQ1_M = 29,
   kBF16 = 30,
+  kTQ1_0 = 34,
+  kTQ2_0 = 35,
   kMXFP4 = 39,
+  kNVFP4 = 40,
+  kQ1_0 = 41,
+  kQ2_0 = 42,
   kF8_E4M3 = 0x10000,
 };
 
@@ -45,11 +55,41 @@ enum class Scales : uint8_t {
   kHalf,   // F16 d (and m) a row and group
   kBf16,   // bf16 d a row and group
   kSuper,  // F16 d (and dmin) a row and 256 columns; 8-bit scale (and min) a row and sub-block
+  kE4M3,   // E4M3 without a sign, a row and sub-block; F32 a row (MatrixSource.scales)
 };
-enum class Codes : uint8_t { kPlain, kIq4, kE2M1 };
 
-// What the codes of a group of 32 columns mean: value = scale * (code - offset) - min, where codes of other kinds than
-// kPlain first go through a table of 16 levels.
+// Codes of other kinds than kPlain are numbers of levels. Where a level has a sign of its own, that is the highest bit.
+enum class Codes : uint8_t { kPlain, kIq4, kE2M1, kSign, kIq1, kIq2, kIq3Xxs, kIq3S };
+
+struct CodeLevels {
+  int8_t level[16];
+};
+
+// The levels, times the form's divisor so that they are integers.
+constexpr CodeLevels levels_of(Codes codes) {
+  switch (codes) {
+    case Codes::kPlain:
+      break;
+    case Codes::kIq4:
+      return {{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}};
+    case Codes::kE2M1:
+      return {{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}};
+    case Codes::kSign:
+      return {{-1, 1}};
+    case Codes::kIq1:  // -1, 0 and 1, an eighth up or (highest bit) down
+      return {{-7, 1, 9, 0, -9, -1, 7, 0}};
+    case Codes::kIq2:
+      return {{8, 25, 43, 0, -8, -25, -43, 0}};
+    case Codes::kIq3Xxs:
+      return {{2, 6, 10, 14, 18, 22, 26, 31, -2, -6, -10, -14, -18, -22, -26, -31}};
+    case Codes::kIq3S:
+      return {{1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15}};
+  }
+  return {};
+}
+
+// What the codes of a group of 32 columns mean: value = scale / divisor * (code - offset) - min, where codes of other
+// kinds than kPlain are first made levels, moved up by the offset.
 struct GroupForm {
   int low, high;  // bits of a code, in two planes; low is 0 where there is no form
   int offset;
@@ -58,6 +98,7 @@ struct GroupForm {
   int sub;  // columns a scale
   bool has_min;
   Codes codes;
+  int divisor = 1;  // a power of two
 };
 
 // A block of one element is a plain type's. A type without a form is used as it is stored.
@@ -77,7 +118,8 @@ struct TypeList {
   static constexpr size_t kSize = sizeof...(Rows);
 };
 
-// In the order of their numbers. Of a form: low, high, offset, max_code, scales, sub, has_min, codes.
+// The types in the order of their numbers. A form is {low, high, offset, max_code, scales, sub, has_min, codes,
+// divisor}.
 // clang-format off
 using TypeRows = TypeList<
     TypeRow<TypeId::kF32, BlockF32, 1>,
@@ -93,12 +135,22 @@ using TypeRows = TypeList<
     TypeRow<TypeId::kQ5_K, BlockQ5_K, 256, GroupForm{4, 1, 0, 31, Scales::kSuper, 32, true, Codes::kPlain}>,
     TypeRow<TypeId::kQ6_K, BlockQ6_K, 256, GroupForm{4, 2, 32, 63, Scales::kSuper, 16, false, Codes::kPlain}>,
     TypeRow<TypeId::kQ8_K, BlockQ8_K, 256>,
-    TypeRow<TypeId::kIQ2_XS, BlockIQ2_XS, 256>,
+    TypeRow<TypeId::kIQ2_XXS, BlockIQ2_XXS, 256, GroupForm{2, 1, 43, 86, Scales::kSuper, 32, false, Codes::kIq2, 8}>,
+    TypeRow<TypeId::kIQ2_XS, BlockIQ2_XS, 256, GroupForm{2, 1, 43, 86, Scales::kSuper, 16, false, Codes::kIq2, 8}>,
+    TypeRow<TypeId::kIQ3_XXS, BlockIQ3_XXS, 256, GroupForm{4, 0, 31, 62, Scales::kSuper, 32, false, Codes::kIq3Xxs, 2}>,
+    TypeRow<TypeId::kIQ1_S, BlockIQ1_S, 256, GroupForm{2, 1, 9, 18, Scales::kSuper, 32, false, Codes::kIq1, 8}>,
     TypeRow<TypeId::kIQ4_NL, BlockIQ4_NL, 32, GroupForm{4, 0, 128, 255, Scales::kHalf, 32, false, Codes::kIq4}>,
-    TypeRow<TypeId::kIQ3_S, BlockIQ3_S, 256>,
+    TypeRow<TypeId::kIQ3_S, BlockIQ3_S, 256, GroupForm{4, 0, 15, 30, Scales::kSuper, 32, false, Codes::kIq3S}>,
+    TypeRow<TypeId::kIQ2_S, BlockIQ2_S, 256, GroupForm{2, 1, 43, 86, Scales::kSuper, 16, false, Codes::kIq2, 8}>,
     TypeRow<TypeId::kIQ4_XS, BlockIQ4_XS, 256, GroupForm{4, 0, 128, 255, Scales::kSuper, 32, false, Codes::kIq4}>,
+    TypeRow<TypeId::kIQ1_M, BlockIQ1_M, 256, GroupForm{2, 1, 9, 18, Scales::kSuper, 16, false, Codes::kIq1, 8}>,
     TypeRow<TypeId::kBF16, BlockBF16, 1>,
+    TypeRow<TypeId::kTQ1_0, BlockTQ1_0, 256, GroupForm{2, 0, 1, 3, Scales::kSuper, 32, false, Codes::kPlain}>,
+    TypeRow<TypeId::kTQ2_0, BlockTQ2_0, 256, GroupForm{2, 0, 1, 3, Scales::kSuper, 32, false, Codes::kPlain}>,
     TypeRow<TypeId::kMXFP4, BlockMXFP4, 32, GroupForm{4, 0, 12, 24, Scales::kBf16, 32, false, Codes::kE2M1}>,
+    TypeRow<TypeId::kNVFP4, BlockNVFP4, 64, GroupForm{4, 0, 12, 24, Scales::kE4M3, 16, false, Codes::kE2M1, 2}>,
+    TypeRow<TypeId::kQ1_0, BlockQ1_0, 128, GroupForm{1, 0, 1, 2, Scales::kHalf, 32, false, Codes::kSign}>,
+    TypeRow<TypeId::kQ2_0, BlockQ2_0, 64, GroupForm{2, 0, 1, 3, Scales::kHalf, 32, false, Codes::kPlain}>,
     TypeRow<TypeId::kF8_E4M3, BlockF8_E4M3, 1>>;
 // clang-format on
 

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "quant/block_scales.h"
 #include "quant/half.h"
+#include "quant/point_grids.h"
 
 namespace realizar {
 namespace {
@@ -75,11 +76,11 @@ void encode_blocks(const float* src, std::byte* dst, size_t n) {
 }
 
 // Names by number, of the types that exist in GGUF files whether supported here or not; "" where there is none.
-constexpr std::array<std::string_view, 41> kNames = {
+constexpr std::array<std::string_view, 43> kNames = {
     "F32",      "F16",    "Q4_0",  "Q4_1", "Q4_2", "Q4_3",    "Q5_0",   "Q5_1",    "Q8_0",  "Q8_1",     "Q2_K",
     "Q3_K",     "Q4_K",   "Q5_K",  "Q6_K", "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL",   "IQ3_S",
     "IQ2_S",    "IQ4_XS", "I8",    "I16",  "I32",  "I64",     "F64",    "IQ1_M",   "BF16",  "Q4_0_4_4", "Q4_0_4_8",
-    "Q4_0_8_8", "TQ1_0",  "TQ2_0", "",     "",     "",        "MXFP4",  "NVFP4"};
+    "Q4_0_8_8", "TQ1_0",  "TQ2_0", "",     "",     "",        "MXFP4",  "NVFP4",   "Q1_0",  "Q2_0"};
 
 constexpr std::string_view name_of(TypeId id) {
   return is_in_gguf(id) ? kNames.at(static_cast<size_t>(id)) : "F8_E4M3";

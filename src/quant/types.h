@@ -49,7 +49,7 @@ constexpr void with_row(TypeId id, const Body& body) {
 
 namespace type_tables {
 
-// Numbers of GGUF have a place of their own, the only type beside them the last.
+// Each number of GGUF has a place of its own; the one type that GGUF lacks has the last.
 inline constexpr uint32_t kPlaces = 64;
 constexpr uint32_t place_of(TypeId id) {
   return is_in_gguf(id) ? static_cast<uint32_t>(id) : kPlaces - 1;

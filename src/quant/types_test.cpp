@@ -41,10 +41,11 @@ double relative_rms_error(const std::vector<float>& values, const std::vector<fl
 
 // What a quantizer of that many levels leaves of normally distributed values, with a margin of a fifth.
 const std::map<std::string_view, double> kErrorBound = {
-    {"F32", 0},      {"F16", 3e-4},      {"BF16", 2.5e-3}, {"Q8_0", 6.5e-3}, {"Q6_K", 0.022},
-    {"Q5_K", 0.042}, {"Q5_1", 0.048},    {"Q5_0", 0.052},  {"Q4_K", 0.088},  {"Q4_1", 0.098},
-    {"Q4_0", 0.105}, {"IQ4_NL", 0.09},   {"IQ4_XS", 0.09}, {"MXFP4", 0.14},  {"Q3_K", 0.21},
-    {"Q2_K", 0.38},  {"F8_E4M3", 0.028}, {"Q8_K", 8.2e-3}, {"IQ3_S", 0.195}, {"IQ2_XS", 0.44}};
+    {"F32", 0},       {"F16", 3e-4},    {"BF16", 2.5e-3},  {"Q8_0", 6.5e-3}, {"Q6_K", 0.022},    {"Q5_K", 0.042},
+    {"Q5_1", 0.048},  {"Q5_0", 0.052},  {"Q4_K", 0.088},   {"Q4_1", 0.098},  {"Q4_0", 0.105},    {"IQ4_NL", 0.09},
+    {"IQ4_XS", 0.09}, {"MXFP4", 0.14},  {"Q3_K", 0.21},    {"Q2_K", 0.38},   {"F8_E4M3", 0.028}, {"Q8_K", 8.2e-3},
+    {"IQ3_S", 0.195}, {"IQ2_XS", 0.44}, {"IQ2_XXS", 0.47}, {"IQ2_S", 0.35},  {"IQ3_XXS", 0.24},  {"IQ1_S", 0.57},
+    {"IQ1_M", 0.52},  {"TQ1_0", 0.48},  {"TQ2_0", 0.48},   {"Q1_0", 0.62},   {"Q2_0", 0.44},     {"NVFP4", 0.105}};
 
 TEST(Types, EncodeThenDecodeKeepsWhatTheTypesLevelsCanTell) {
   const auto values = random_values(256 * 64, 0.5f);  // within what E4M3 can tell without a scale
@@ -55,15 +56,43 @@ TEST(Types, EncodeThenDecodeKeepsWhatTheTypesLevelsCanTell) {
 
 struct DecodedByGgml {
   TypeId type;
-  std::vector<uint8_t> d;  // the block's first bytes
-  uint64_t hash;           // FNV-1a of the values' bytes
+  size_t at;
+  std::vector<uint8_t> scales;  // the block's bytes from `at` on
+  uint64_t hash;                // FNV-1a of the values' bytes
 };
 
-// 64 blocks of made-up bytes each. The hashes are of what dequantize_row_* of ggml 0.5.0 makes of them.
+// 64 blocks of made-up bytes each, but for the scales. The hashes are of what dequantize_row_* of ggml, of llama.cpp
+// v0.5.0, makes of them.
 TEST(Types, BlocksOfAnyBytesDecodeAsGgmlDecodesThem) {
-  const DecodedByGgml rows[] = {{TypeId::kQ8_K, {0, 0, 0xc0, 0x3f}, 0xbb07a991fd388c56u},
-                                {TypeId::kIQ2_XS, {0, 0x2c}, 0x6a6e62ee0ccd33deu},
-                                {TypeId::kIQ3_S, {0, 0x2c}, 0x6b1c393e85c204a3u}};
+  const DecodedByGgml rows[] = {
+      {TypeId::kQ4_0, 0, {0x00, 0x2c}, 0x544b5b637a516ef1u},
+      {TypeId::kQ4_1, 0, {0x00, 0x2c, 0x31, 0xa8}, 0x16d143e1d60f96b8u},
+      {TypeId::kQ5_0, 0, {0x00, 0x2c}, 0xc0b05b6dd7fa7518u},
+      {TypeId::kQ5_1, 0, {0x00, 0x2c, 0x31, 0xa8}, 0x754406ab354ecf82u},
+      {TypeId::kQ8_0, 0, {0x00, 0x2c}, 0x917220c429cbcfa5u},
+      {TypeId::kQ2_K, 80, {0x00, 0x2c, 0x31, 0x28}, 0xec4be5bb379d40cfu},
+      {TypeId::kQ3_K, 108, {0x00, 0x2c}, 0x1261b82551a85ff4u},
+      {TypeId::kQ4_K, 0, {0x00, 0x2c, 0x31, 0x28}, 0x5e04b42c490a10dau},
+      {TypeId::kQ5_K, 0, {0x00, 0x2c, 0x31, 0x28}, 0xedad78d36ffaeee8u},
+      {TypeId::kQ6_K, 208, {0x00, 0x2c}, 0x61f7ffa084091dc4u},
+      {TypeId::kQ8_K, 0, {0x00, 0x00, 0xc0, 0x3f}, 0xbb07a991fd388c56u},
+      {TypeId::kIQ2_XXS, 0, {0x00, 0x2c}, 0x06336893a15def26u},
+      {TypeId::kIQ2_XS, 0, {0x00, 0x2c}, 0x6a6e62ee0ccd33deu},
+      {TypeId::kIQ3_XXS, 0, {0x00, 0x2c}, 0x256ff8c2eb17af69u},
+      {TypeId::kIQ1_S, 0, {0x00, 0x2c}, 0x964ec63ac36ad66eu},
+      {TypeId::kIQ4_NL, 0, {0x00, 0x2c}, 0xc9efb24b1b8873d1u},
+      {TypeId::kIQ3_S, 0, {0x00, 0x2c}, 0x6b1c393e85c204a3u},
+      {TypeId::kIQ2_S, 0, {0x00, 0x2c}, 0x5bdd2a18ea922edeu},
+      {TypeId::kIQ4_XS, 0, {0x00, 0x2c}, 0x5f85994bb395c379u},
+      {TypeId::kIQ1_M, 48, {0x31, 0x0a, 0x75, 0x05, 0xd2, 0xc9, 0x4b, 0x2e}, 0xba6a2c668c21224fu},
+      {TypeId::kTQ1_0, 52, {0x00, 0x2c}, 0x1e1f4b832ac7e755u},
+      {TypeId::kTQ2_0, 64, {0x00, 0x2c}, 0xbebe3c7283fa2b0bu},
+      {TypeId::kMXFP4, 0, {0x79}, 0xcf6f20e886147ae2u},
+      {TypeId::kNVFP4, 0, {0x38, 0x05, 0x7e, 0x21}, 0xcaa3d1ad3617036fu},
+      {TypeId::kQ1_0, 0, {0x00, 0x2c}, 0x593e7d6bc187c9a5u},
+      {TypeId::kQ2_0, 0, {0x00, 0x2c}, 0xa9a56e7179ead58eu}};
+  EXPECT_EQ(std::size(rows),
+            std::ranges::count_if(all_types(), [](const TypeTraits& type) { return type.block_elems > 1; }));
   for (const DecodedByGgml& row : rows) {
     const TypeTraits& type = traits(row.type);
     std::vector<std::byte> blocks(size_t{64} * type.block_bytes);
@@ -72,7 +101,9 @@ TEST(Types, BlocksOfAnyBytesDecodeAsGgmlDecodesThem) {
       state = state * 6364136223846793005u + 1442695040888963407u;
       byte = std::byte(state >> 56);
     }
-    for (size_t i = 0; i < 64; ++i) std::memcpy(&blocks[i * type.block_bytes], row.d.data(), row.d.size());
+    for (size_t i = 0; i < 64; ++i) {
+      std::memcpy(&blocks[i * type.block_bytes + row.at], row.scales.data(), row.scales.size());
+    }
     std::vector<float> values(size_t{64} * type.block_elems);
     type.decode(blocks.data(), values.data(), values.size());
     uint64_t hash = 0xcbf29ce484222325u;
@@ -88,6 +119,16 @@ TEST(Types, ZeroStaysZeroAndNothingIsNaN) {
   for (const TypeTraits& type : all_types()) EXPECT_EQ(round_trip(type, zeros), zeros) << type.name;
 }
 
+// Models that were trained with ternary weights lose nothing.
+TEST(Types, TernaryWeightsAreKeptExactly) {
+  std::mt19937 generator(3);
+  std::vector<float> values(1024);
+  for (float& value : values) value = 0.75f * (static_cast<float>(generator() % 3) - 1);
+  for (const TypeId id : {TypeId::kTQ1_0, TypeId::kTQ2_0, TypeId::kQ2_0}) {
+    EXPECT_EQ(round_trip(traits(id), values), values) << traits(id).name;
+  }
+}
+
 TEST(Types, TheTableIsConsistent) {
   for (const TypeTraits& type : all_types()) {
     EXPECT_EQ(traits(type.id).name, type.name);
@@ -95,8 +136,8 @@ TEST(Types, TheTableIsConsistent) {
     EXPECT_EQ(type_from_number(number).has_value(), is_in_gguf(type.id)) << type.name;
     EXPECT_EQ(type_name_for_message(number) == type.name, is_in_gguf(type.id)) << type.name;
   }
-  EXPECT_FALSE(type_from_number(16).has_value());
-  EXPECT_EQ(type_name_for_message(16), "IQ2_XXS");
+  EXPECT_FALSE(type_from_number(9).has_value());
+  EXPECT_EQ(type_name_for_message(9), "Q8_1");
   EXPECT_EQ(type_name_for_message(4000000), "type 4000000");
 }
 

@@ -50,6 +50,7 @@ struct SamplingParameter {
   std::string_view hf_key = {};    // in generation_config.json; empty: models recommend none there
   std::string_view gguf_key = {};  // after "general.sampling."; empty: models recommend none there
   bool minus_one_is_zero = false;  // in requests
+  bool is_told = true;             // /v1/models tells the model's value
   CandidateFilter filter = {};
 
   bool is_recommended() const { return !hf_key.empty() || !gguf_key.empty(); }
@@ -77,6 +78,7 @@ inline constexpr SamplingParameter kSamplingParameters[] = {
      .range = {0, 1, true},
      .help = "Locally typical sampling: keep this much probability; 1: all",
      .hf_key = "typical_p",
+     .is_told = false,
      .filter = {apply_typical, 1, true, false}},
     {.name = "top_p",
      .member = &SamplingParams::top_p,
@@ -105,7 +107,8 @@ inline constexpr SamplingParameter kSamplingParameters[] = {
      .member = &SamplingParams::repeat_last_n,
      .range = {.min = -1},
      .help = "Penalties look at the last N tokens; -1: all; 0: none",
-     .gguf_key = "penalty_last_n"},
+     .gguf_key = "penalty_last_n",
+     .is_told = false},
     {.name = "frequency_penalty",
      .member = &SamplingParams::frequency_penalty,
      .range = {-2, 2},
@@ -118,7 +121,8 @@ inline constexpr SamplingParameter kSamplingParameters[] = {
      .member = &SamplingParams::seed,
      .range = {},
      .help = "Seed of the random draws: the same seed gives the same text (default: random)",
-     .is_common = true},
+     .is_common = true,
+     .is_told = false},
 };
 
 Error out_of_range(const SamplingParameter& parameter, double value);

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/try.h"
 #include "server/call.h"
 #include "server/json.h"
 

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <vector>
 
 #include "base/printable.h"
+#include "base/try.h"
 #include "grammar/pattern.h"
 #include "grammar/rule_book.h"
 
@@ -42,18 +45,17 @@ Result<AnswerForm> read_gbnf(const Json& gbnf, const std::string& where) {
 
 Result<AnswerForm> read_regex(const Json& regex, const std::string& where) {
   if (!regex.is_string()) return wrong(where, fmt::format("expected a string, actual {}", regex.type_name()));
-  RZ_TRY(const std::string body, grammar::regex_to_gbnf(regex.get_ref<const std::string&>(), where));
-  return AnswerForm{FormKind::kGrammar, "root ::= " + body, where};
+  grammar::RuleBook tried;
+  const auto& text = regex.get_ref<const std::string&>();
+  RZ_TRY([[maybe_unused]] const grammar::ExprId whole, grammar::regex_in_text(tried, text, where));
+  return AnswerForm{FormKind::kRegex, text, where};
 }
 
 Result<AnswerForm> read_choice(const Json& choices, const std::string& where) {
   if (!choices.is_array() || choices.empty()) return wrong(where, "expected an array of strings");
-  std::string gbnf = "root ::= ";
-  for (size_t i = 0; i < choices.size(); ++i) {
-    if (!choices[i].is_string()) return wrong(where, "expected an array of strings");
-    gbnf += (i > 0 ? " | " : "") + grammar::gbnf_literal(choices[i].get_ref<const std::string&>());
-  }
-  return AnswerForm{FormKind::kGrammar, gbnf, where};
+  const bool is_texts = std::ranges::all_of(choices, [](const Json& choice) { return choice.is_string(); });
+  if (!is_texts) return wrong(where, "expected an array of strings");
+  return AnswerForm{FormKind::kChoice, dump(choices), where};
 }
 
 // {type: json_schema, json_schema: {schema}}, or llama.cpp's and Together's {type, schema}.
@@ -89,7 +91,7 @@ Result<AnswerForm> read_one_of(const Json& object, const std::string& prefix, st
     if (value == object.end() || value->is_null()) continue;
     RZ_TRY(AnswerForm asked, field.read(*value, prefix + field.name));
     if (asked.kind == FormKind::kFree) continue;
-    if (form.kind != FormKind::kFree) return wrong(asked.where, "cannot be given beside " + form.where);
+    if (form.kind != FormKind::kFree) return wrong(asked.where, "cannot be given together with " + form.where);
     form = std::move(asked);
   }
   return form;
@@ -106,6 +108,33 @@ Result<AnswerForm> read_structured_outputs(const Json& outputs, const std::strin
   return read_one_of(outputs, where + ".", kFields);
 }
 
+using Compiled = Result<std::shared_ptr<const grammar::Grammar>>;
+
+Compiled of_schema(const AnswerForm& form) {
+  auto grammar = grammar::Grammar::from_json_schema(form.source, {}, {.relaxed = !form.is_strict});
+  if (grammar.ok()) return grammar;
+  const Error& error = grammar.error();
+  // The keyword's place in the schema, "#/properties/...", follows the schema's in the body.
+  const bool has_place = error.subject.starts_with('#');
+  return Error{error.code, error.message, form.where + (has_place ? error.subject : std::string())};
+}
+
+Result<grammar::ExprId> root_of(const AnswerForm& form, grammar::RuleBook& book) {
+  if (form.kind == FormKind::kRegex) return grammar::regex_in_text(book, form.source, form.where);
+  RZ_TRY(const Json choices, parse_json(form.source));
+  std::vector<grammar::ExprId> options;
+  for (const Json& choice : choices) options.push_back(book.literal(choice.get_ref<const std::string&>()));
+  return book.choice(options);
+}
+
+Compiled of_rules(const AnswerForm& form) {
+  grammar::RuleBook book;
+  const grammar::RuleId root = book.named("root");
+  RZ_TRY(const grammar::ExprId body, root_of(form, book));
+  book.define(root, body);
+  return grammar::Grammar::from_rules(book.take(root));
+}
+
 }  // namespace
 
 Result<AnswerForm> read_answer_form(const Json& body) {
@@ -119,6 +148,13 @@ Result<AnswerForm> read_answer_form(const Json& body) {
                                           {"guided_grammar", read_gbnf},
                                           {"guided_json_object", read_object_flag}};
   return read_one_of(body, "", kFields);
+}
+
+Compiled grammar_of(const AnswerForm& form) {
+  if (form.kind == FormKind::kSchema) return of_schema(form);
+  auto grammar = form.kind == FormKind::kGrammar ? grammar::Grammar::from_gbnf(form.source) : of_rules(form);
+  if (grammar.ok()) return grammar;
+  return invalid_argument(form.where + ": " + grammar.error().message, form.where);
 }
 
 }  // namespace realizar::server

@@ -23,7 +23,7 @@ std::string wrong_field(const std::string& body) {
 }
 
 bool takes(const AnswerForm& form, const std::string& text) {
-  const auto grammar = grammar::Grammar::from_gbnf(form.source);
+  const auto grammar = grammar_of(form);
   EXPECT_TRUE(grammar.ok()) << form.source;
   std::vector<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));

@@ -1,5 +1,5 @@
 // Errors as OpenAI's API shows them: {"error": {"message", "type", "param", "code"}}, with an HTTP status. A prompt
-// that is too long has its numbers as fields beside these: n_prompt_tokens, where they were counted, and n_ctx.
+// that is too long has two fields more: n_prompt_tokens, where its tokens were counted, and n_ctx.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct ApiError {
   std::string message;
   std::string param;  // the field that is wrong; "": null
   std::string code;   // "": null
-  // Of a prompt that is too long; 0: not shown.
+  // The numbers of a prompt that is too long; 0: not shown.
   uint32_t n_prompt = 0, n_ctx = 0;
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/ascii_case.h"
 #include "base/files.h"
+#include "base/try.h"
 
 namespace realizar::server {
 namespace {

@@ -24,7 +24,7 @@ struct DecodedBody {
 };
 
 // Takes no memory for what is beyond max_bytes, or beyond the room that `share`, which holds the coded bytes, can still
-// get; beside the bytes a decoder takes at most 8 MB. What stands after the end of the coded bytes breaks them.
+// get. The decoder itself takes at most 8 MB more. Bytes after the end of the coded text make it broken.
 DecodedBody decode_body(std::string_view coded, BodyCoding coding, size_t max_bytes, BodyRoom::Share& share);
 
 }  // namespace realizar::server

@@ -77,6 +77,11 @@ void Call::fail(const ApiError& error) noexcept {
   if (!told.ok()) reply_->drop();
 }
 
+void Call::fail(const Error& error) noexcept {
+  const Status told = caught([&] { fail(to_api_error(error)); });
+  if (!told.ok()) reply_->drop();
+}
+
 void Call::count_as_open() {
   ++context.n_open[tenant];
   is_open_ = true;

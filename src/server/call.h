@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 // What clients send as an id comes back in a header and in the log: printable ASCII only, and not much of it.
 bool is_plain_header(std::string_view text);
 
-// What the access log and traces say of a call beside its HTTP side.
+// What the access log and traces say of a call, apart from its HTTP side.
 struct CallRecord {
   std::string model;
   uint32_t n_prompt = 0, n_cached = 0, n_generated = 0;
@@ -81,7 +81,7 @@ class Call final : public ReplyListener {
   // Ends a stream as its speller has it, and is the whole reply otherwise. Where neither can be sent, the
   // connection is closed.
   void fail(const ApiError& error) noexcept;
-  void fail(const Error& error) noexcept { fail(to_api_error(error)); }
+  void fail(const Error& error) noexcept;
   bool is_over() const { return is_over_; }
   bool is_post() const;
   // The request's header of that name, where it is one that may be repeated.

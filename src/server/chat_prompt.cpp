@@ -8,8 +8,9 @@
 #include <span>
 
 #include "base/printable.h"
+#include "base/try.h"
 #include "server/chat_tools.h"
-#include "server/tool_grammar.h"
+#include "text/output/required_calls.h"
 
 namespace realizar::server {
 namespace {
@@ -42,7 +43,9 @@ Json read_arguments(const Json& arguments) {
   const auto& text = arguments.get_ref<const std::string&>();
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) return Json::object();
   auto parsed = parse_json(text);
-  if (!parsed.ok() || !parsed->is_object()) return arguments;
+  if (!parsed.ok()) return arguments;
+  const TakenApartAtEnd end{*parsed};
+  if (!parsed->is_object()) return arguments;
   return std::move(*parsed);
 }
 
@@ -141,17 +144,17 @@ Result<std::shared_ptr<grammar::MaskCache>> read_grammar(const Json& body, const
                                                          const ChatTools& tools, bool parallel) {
   if (!tools.must_call) return read_response_format(body, *model.loaded->grammars);
   const bool one_call = !parallel || !tools.only.empty();
-  RZ_TRY(const std::string gbnf, tool_call_grammar(model.output_format.tools, tools.required(), !one_call));
-  auto compiled = model.loaded->grammars->from_gbnf(gbnf);
-  if (compiled.ok()) return compiled;
-  // What the grammar's error speaks of was never written by the client.
-  return wrong("tools", "the schemas of the parameters are too large together, or lead back to themselves");
-}
-
-// Required calls of channels have their own header, which the grammar holds.
-GrammarStart start_of(const ChatPrompt& prompt, const ChatTools& tools) {
-  if (tools.must_call && prompt.choice.format->tools == text::ToolFormat::kGptOss) return {};
-  return grammar_start(*prompt.choice.format, prompt.choice.starts_in_reasoning);
+  const std::vector<text::RequiredTool> callable = tools.required();
+  Json key = Json::array({"calls", one_call});
+  for (const text::RequiredTool& tool : callable)
+    key.push_back({tool.spec->name, tool.spec->parameters, tool.is_strict});
+  return model.loaded->grammars->find_or_compile(dump(key), [&]() -> Result<std::shared_ptr<const grammar::Grammar>> {
+    RZ_TRY(const grammar::RuleSet rules, text::required_calls(model.output_format.tools, callable, !one_call));
+    auto compiled = grammar::Grammar::from_rules(rules);
+    if (compiled.ok()) return compiled;
+    // What the grammar's error speaks of was never written by the client.
+    return wrong("tools", "the schemas of the parameters are too large together, or lead back to themselves");
+  });
 }
 
 // An answer that is to be continued.
@@ -167,7 +170,7 @@ Result<std::optional<Unfinished>> take_unfinished(Fields& fields, Json& messages
   if (messages.size() < 2 || messages.back()["role"] != "assistant") {
     return wrong("continue_final_message", "expected the last of several messages to be the assistant's");
   }
-  if (model.output_format.tools == text::ToolFormat::kGptOss) {
+  if (!text::can_be_continued(model.output_format)) {
     return wrong("continue_final_message", "this model writes answers in channels, which cannot be continued");
   }
   const Json reasoning = messages.back().value("reasoning_content", Json());
@@ -228,17 +231,17 @@ Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model) {
   prompt.tokens = model.loaded->encode_prompt(pieces);
   prompt.choice.format = model.output_format;
   prompt.choice.tools = tools.specs();
-  // Channels are more than tools: they say what is reasoning.
-  const bool has_channels = model.output_format.tools == text::ToolFormat::kGptOss;
-  if (!uses_tools && !has_channels) prompt.choice.format->tools = text::ToolFormat::kNone;
+  if (!uses_tools) text::drop_tools(*prompt.choice.format);
   prompt.choice.starts_in_reasoning = starts_in_reasoning;
   const bool parallel = body.boolean("parallel_tool_calls").value_or(true);
   if (!body.status().ok()) return body.status().error();
   prompt.choice.one_call = uses_tools && !parallel;
   RZ_TRY(auto grammar, read_grammar(body.json(), model, tools, parallel));
   if (grammar != nullptr) {
-    prompt.constraint = make_constraint(std::move(grammar), model.tokenizer(),
-                                        model.loaded->generation_config.end_tokens, start_of(prompt, tools));
+    const auto& start_of = tools.must_call ? text::required_calls_start : text::grammar_start;
+    prompt.constraint =
+        make_constraint(std::move(grammar), model.tokenizer(), model.loaded->generation_config.end_tokens,
+                        start_of(*prompt.choice.format, starts_in_reasoning));
   }
   return prompt;
 }

@@ -216,7 +216,7 @@ TEST_F(ChatPromptTest, AllowedToolsAreTheOnlyOnes) {
   EXPECT_EQ(wrong_field(allowed("sometimes", "other")), "tool_choice");
 }
 
-// Of a tool that must be called.
+// The tool must be called.
 TEST_F(ChatPromptTest, WhatNoGrammarHoldsIsRelaxedUnlessTheToolIsStrict) {
   const auto body = [](const std::string& tags, const std::string& strict) {
     return R"({"messages": [{"role": "user", "content": "U"}], "tool_choice": "required", "tools": [{"type": "web_search"},

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/try.h"
 #include "server/context.h"
 
 namespace realizar::server {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/printable.h"
+#include "base/try.h"
 
 namespace realizar::server {
 namespace {
@@ -90,9 +91,11 @@ std::vector<text::ToolSpec> ChatTools::specs() const {
   return specs;
 }
 
-std::vector<ChatTool> ChatTools::required() const {
-  std::vector<ChatTool> callable = tools;
-  std::erase_if(callable, [&](const ChatTool& tool) { return !only.empty() && tool.spec.name != only; });
+std::vector<text::RequiredTool> ChatTools::required() const {
+  std::vector<text::RequiredTool> callable;
+  for (const ChatTool& tool : tools) {
+    if (only.empty() || tool.spec.name == only) callable.push_back({&tool.spec, tool.place, tool.is_strict});
+  }
   return callable;
 }
 

@@ -6,6 +6,7 @@
 
 #include "server/json.h"
 #include "text/output/output_parser.h"
+#include "text/output/required_calls.h"
 
 namespace realizar::server {
 
@@ -22,8 +23,8 @@ struct ChatTools {
   std::string only;  // where it must call: this one; "": any
 
   std::vector<text::ToolSpec> specs() const;
-  // Those of which one must be called.
-  std::vector<ChatTool> required() const;
+  // Those of which one must be called. They point to `tools`.
+  std::vector<text::RequiredTool> required() const;
 };
 
 // Reads tools and tool_choice. Tools that are no functions (custom, web_search ...) are left out, since no

@@ -21,7 +21,7 @@ bool joins(const text::OutputEvent& last, const text::OutputEvent& next) {
 
 Choice::Choice(ServedModelPtr model, Request request, text::AnswerOptions options)
     : model_(std::move(model)),
-      stream_(std::make_shared<TokenStream>(std::move(request))),
+      stream_(std::make_shared<engine::TokenStream>(std::move(request))),
       answer_(model_->tokenizer(), telling_tokens(std::move(options), stream_->request().logprobs)) {}
 
 Choice::~Choice() {
@@ -54,7 +54,7 @@ ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_to
   // What the engine made after the end of the text is not part of the answer.
   while (answer_.is_stopped() && stream_->pop()) {
   }
-  if (const TokenStream::End* end = stream_->end()) take_end(*end, news);
+  if (const engine::TokenStream::End* end = stream_->end()) take_end(*end, news);
   return news;
 }
 
@@ -67,7 +67,7 @@ void Choice::take_token(const TokenEvent& token, ChoiceNews& news) {
   if (answer_.is_stopped()) stream_->cancel();
 }
 
-void Choice::take_end(const TokenStream::End& end, ChoiceNews& news) {
+void Choice::take_end(const engine::TokenStream::End& end, ChoiceNews& news) {
   end_ = end;
   if (answer_.is_stopped()) end_.finish_reason = FinishReason::kStop;
   add(answer_.finish(end.finish_reason), news);

@@ -50,7 +50,7 @@ class Choice {
   void cancel();
 
   // After the end:
-  const TokenStream::End& end() const { return end_; }
+  const engine::TokenStream::End& end() const { return end_; }
   // "stop", "tool_calls", or "length" also where a call was cut; of an aborted one "stop".
   const char* finish_reason() const;
   // The answer ended at its limit of tokens, or at the context's.
@@ -66,14 +66,14 @@ class Choice {
 
  private:
   void take_token(const TokenEvent& token, ChoiceNews& news);
-  void take_end(const TokenStream::End& end, ChoiceNews& news);
+  void take_end(const engine::TokenStream::End& end, ChoiceNews& news);
   void add(text::AnswerPart part, ChoiceNews& news);
   TokenInfo info_of(const TokenEvent& token) const;
 
   ServedModelPtr model_;
-  std::shared_ptr<TokenStream> stream_;
+  std::shared_ptr<engine::TokenStream> stream_;
   text::Answer answer_;
-  TokenStream::End end_;
+  engine::TokenStream::End end_;
   bool has_ended_ = false;
   double sum_logprob_ = 0;
   std::deque<TokenInfo> infos_;  // of the tokens of which it is open whether the answer has them

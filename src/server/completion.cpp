@@ -22,7 +22,7 @@ Json phase_json(const TracePhase& phase) {
   return {{"n_steps", phase.n_steps}, {"n_tokens", phase.n_tokens}, {"total_ms", phase.total_ms}};
 }
 
-// Of the steps that the request had a part in, in which others may have had theirs.
+// Adds the steps that the request had a part in; others may have had theirs in the same steps.
 void add_operations(const Trace& trace, Json& json) {
   json["steps"] = {{"prefill", phase_json(trace.prefill)}, {"decode", phase_json(trace.decode)}};
   Json& rows = json["operations"] = Json::array();
@@ -164,7 +164,7 @@ Error Completion::told_of(const Error& error, size_t choice_idx) const {
 }
 
 std::optional<ApiError> Completion::error_of(size_t choice_idx) const {
-  const TokenStream::End& end = choices_[choice_idx]->end();
+  const engine::TokenStream::End& end = choices_[choice_idx]->end();
   if (end.error) return to_api_error(told_of(*end.error, choice_idx));
   if (end.finish_reason == FinishReason::kDeadline)
     return ApiError{504, "the request's deadline has passed", "", "timeout"};
@@ -215,7 +215,7 @@ Usage Completion::usage() const {
   return all;
 }
 
-// Of a prompt's first choice.
+// The times of a prompt's first choice.
 Json Completion::times_of(size_t prompt_idx) const {
   const GenerationStats& stats = choices_[prompt_idx * n_per_prompt_]->end().stats;
   Json times{{"queue_ms", stats.queue_ms},           {"prefix_lookup_ms", stats.prefix_lookup_ms},
@@ -228,7 +228,7 @@ Json Completion::times_of(size_t prompt_idx) const {
   return times;
 }
 
-// One prompt's times and counts stand in the trace itself, those of several in a list, beside their sums.
+// One prompt's times and counts stand in the trace itself, those of several in a list, with their sums.
 Json Completion::trace() const {
   Json trace{{"prepare_ms", call_.record.prepare_ms}, {"total_ms", ms_between(call_.start, Clock::now())}};
   if (n_prompts() == 1) {

@@ -25,8 +25,8 @@ std::vector<std::string> with_sampling(std::vector<std::string> names) {
   return names;
 }
 
-// Of this server's routes, and what OpenAI's, vLLM's and llama.cpp's clients send beside it: such a field means
-// something elsewhere.
+// The fields of this server's routes, and those that clients of OpenAI, vLLM and llama.cpp also send: such a field
+// means something elsewhere.
 const std::vector<std::string> kKnown = with_sampling({"add_generation_prompt",
                                                        "add_special",
                                                        "add_special_tokens",

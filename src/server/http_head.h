@@ -1,4 +1,4 @@
-// Pieces of HTTP/1.1 that are looked at before a parser sees them, or beside it.
+// Pieces of HTTP/1.1 that are read before a parser sees them, or without one.
 #pragma once
 
 #include <cstddef>

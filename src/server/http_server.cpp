@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "base/caught.h"
+#include "base/try.h"
 #include "server/http_connection.h"
 #include "server/stop_signals.h"
 

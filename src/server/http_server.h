@@ -1,5 +1,5 @@
 // HTTP/1.1 over TCP or TLS: one I/O thread for all sockets, and a WorkPool for what takes long (parsing, templates,
-// tokenizing). Boost stays behind this header.
+// tokenizing). Who includes this header needs no Boost.
 #pragma once
 
 #include <chrono>

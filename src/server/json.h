@@ -14,7 +14,7 @@ namespace realizar::server {
 
 using Json = nlohmann::ordered_json;
 
-// Token ids in a body are many and small; they have bounds of their own beside that of all values.
+// Token ids in a body are many and small; they have bounds of their own, apart from the bound on all values.
 struct IdLimits {
   size_t max_prompt_ids = 0;  // of each list in the fields "prompt" and "input": a context
   size_t max_text_ids = 0;    // of the list in the field "tokens"
@@ -24,6 +24,14 @@ struct IdLimits {
 // Errors: InvalidArgument for what is not JSON, is nested deeper than 100, has objects of some 10,000 members or more
 // than 200,000 values, or holds bytes that are not UTF-8; ContextLengthExceeded for a list of too many ids.
 Result<Json> parse_json(std::string_view text, const IdLimits& ids = {});
+// Empties a parsed value from within. nlohmann's destructor keeps a stack of what it destroys, and where there is no
+// memory for it the program ends; this takes none.
+void take_apart(Json& json) noexcept;
+// The same at the end of a scope.
+struct TakenApartAtEnd {
+  Json& json;
+  ~TakenApartAtEnd() { take_apart(json); }
+};
 // The member "model" of a body, the last where there are several; "" where there is none, where it is null, and for
 // what is no object or cannot be read, which parse_json() tells of. Errors: InvalidArgument for a name that is no
 // string. Room may be added after the text.

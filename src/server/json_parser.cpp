@@ -63,6 +63,7 @@ class Reader : public nlohmann::json_sax<Json> {
 class Builder final : public Reader {
  public:
   Builder(size_t n_bytes, const IdLimits& ids) : Reader(n_bytes), ids_(ids) {}
+  ~Builder() override { take_apart(root_); }
   Json take() { return std::move(root_); }
 
   bool null() override { return add(nullptr); }
@@ -141,6 +142,16 @@ class Builder final : public Reader {
 };
 
 }  // namespace
+
+void take_apart(Json& json) noexcept {
+  if (json.is_array()) {
+    auto& items = json.get_ref<Json::array_t&>();
+    for (; !items.empty(); items.pop_back()) take_apart(items.back());
+  } else if (json.is_object()) {
+    auto& members = json.get_ref<Json::object_t&>();
+    for (; !members.empty(); members.pop_back()) take_apart(members.back().second);
+  }
+}
 
 Result<Json> parse_json(std::string_view text, const IdLimits& ids) {
   Builder builder(text.size(), ids);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/try.h"
+
 namespace realizar::server {
 namespace {
 
@@ -70,12 +72,12 @@ bool asks_for_functions(const Json& body) {
 Result<Json> with_tools(const Json& body) {
   Json mapped = body;
   if (has(body, "functions")) {
-    if (has(body, "tools")) return wrong("functions", "cannot be given beside tools");
+    if (has(body, "tools")) return wrong("functions", "cannot be given together with tools");
     RZ_TRY(mapped["tools"], tools_of(body["functions"]));
     mapped["parallel_tool_calls"] = false;
   }
   if (has(body, "function_call")) {
-    if (has(body, "tool_choice")) return wrong("function_call", "cannot be given beside tool_choice");
+    if (has(body, "tool_choice")) return wrong("function_call", "cannot be given together with tool_choice");
     RZ_TRY(mapped["tool_choice"], tool_choice_of(body["function_call"]));
   }
   if (has(body, "messages") && body["messages"].is_array()) mapped["messages"] = messages_of(body["messages"]);

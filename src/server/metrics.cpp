@@ -47,11 +47,12 @@ std::string escaped(const std::string& label) {
 }
 
 // As a histogram: each class counts all steps up to its bound.
-void append_steps(std::string& text, const std::string& labels, const EngineCounters& c) {
+void append_steps(std::string& text, const std::string& labels, const engine::EngineCounters& c) {
   uint64_t n = 0;
   for (size_t i = 0; i < c.n_steps_in_class.size(); ++i) {
     n += c.n_steps_in_class[i].load(std::memory_order_relaxed);
-    const std::string bound = i < kStepBoundsMs.size() ? fmt::format("{}", kStepBoundsMs[i] / 1e3) : "+Inf";
+    const std::string bound =
+        i < engine::kStepBoundsMs.size() ? fmt::format("{}", engine::kStepBoundsMs[i] / 1e3) : "+Inf";
     text += fmt::format("realizar_step_seconds_bucket{{{},le=\"{}\"}} {}\n", labels, bound, n);
   }
   text += fmt::format(
@@ -92,12 +93,12 @@ std::vector<std::pair<std::string, double>> memory_samples(const ModelState& mod
   return samples;
 }
 
-// Of each phase: number, time, and what its deviation follows from.
+// Writes each phase's number of steps, their time, and what its deviation follows from.
 void append_step_times(std::string& text, std::span<const ModelState> models) {
   const auto tell = [&](const char* name, const char* type, const char* help, bool wants_any, auto read) {
     std::vector<std::pair<std::string, double>> samples;
     for (const ModelState& model : models) {
-      const auto add = [&](const char* phase, const StepTimes& times) {
+      const auto add = [&](const char* phase, const engine::StepTimes& times) {
         if (wants_any && times.n == 0) return;
         samples.emplace_back(fmt::format("{},phase=\"{}\"", labels_of(model, device_names(*model.backend)), phase),
                              read(times));
@@ -108,22 +109,22 @@ void append_step_times(std::string& text, std::span<const ModelState> models) {
     append(text, name, type, help, samples);
   };
   tell("realizar_backend_steps_total", "counter", "Batches dispatched: prefill, with tokens of some prompt, or decode.",
-       false, [](const StepTimes& times) { return static_cast<double>(times.n); });
+       false, [](const engine::StepTimes& times) { return static_cast<double>(times.n); });
   tell("realizar_backend_step_seconds_total", "counter", "Time that these took.", false,
-       [](const StepTimes& times) { return times.sum_s.load(); });
+       [](const engine::StepTimes& times) { return times.sum_s.load(); });
   tell("realizar_step_seconds_sumsq", "counter", "Sum of the squares of their times.", false,
-       [](const StepTimes& times) { return times.sum_of_squares.load(); });
+       [](const engine::StepTimes& times) { return times.sum_of_squares.load(); });
   tell("realizar_step_seconds_min", "gauge", "The shortest since the start.", true,
-       [](const StepTimes& times) { return times.min_s.load(); });
+       [](const engine::StepTimes& times) { return times.min_s.load(); });
   tell("realizar_step_seconds_max", "gauge", "The longest since the start.", true,
-       [](const StepTimes& times) { return times.max_s.load(); });
+       [](const engine::StepTimes& times) { return times.max_s.load(); });
 }
 
 // The prefix cache: what it was asked for, what it gave and holds.
 void append_prefix_cache(std::string& text, std::span<const ModelState> models) {
-  using Read = double (*)(const EngineCounters&);
+  using Read = double (*)(const engine::EngineCounters&);
   struct Sample {
-    const char* label;  // beside the model's name
+    const char* label;  // follows the model's name
     Read read;
   };
   const auto tell = [&](const char* name, const char* type, const char* help, std::initializer_list<Sample> parts) {
@@ -137,37 +138,37 @@ void append_prefix_cache(std::string& text, std::span<const ModelState> models) 
     append(text, name, type, help, samples);
   };
   tell("vllm:prefix_cache_queries_total", "counter", "Prompt tokens looked up in the prefix cache.",
-       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_prefix_queried); }}});
+       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_prefix_queried); }}});
   tell("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found there.",
-       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_prefix_hits); }}});
+       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_prefix_hits); }}});
   tell("realizar_prefix_requests_total", "counter",
        "Requests that ended, by whether any of their prompt was found there.",
-       {{",result=\"hit\"", [](const EngineCounters& c) { return static_cast<double>(c.n_warm_requests); }},
-        {",result=\"miss\"", [](const EngineCounters& c) { return static_cast<double>(c.n_cold_requests); }}});
+       {{",result=\"hit\"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_warm_requests); }},
+        {",result=\"miss\"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_cold_requests); }}});
   tell("realizar_idle_prefill_tokens_total", "counter",
        "Tokens of answers that were computed again between requests, to be found by the next turns of their chats.",
-       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_idle_prefill_tokens); }}});
+       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_idle_prefill_tokens); }}});
   tell("realizar_prefix_inserted_blocks_total", "counter", "Blocks of prompts that can be found from then on.",
-       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_inserted_blocks); }}});
+       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_inserted_blocks); }}});
   tell("realizar_prefix_evicted_blocks_total", "counter", "Of these, blocks whose place was wanted for others.",
-       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_evicted_blocks); }}});
+       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_evicted_blocks); }}});
   tell("realizar_prefix_saved_blocks_total", "counter", "Evicted blocks that went to the host's memory.",
-       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_saved_blocks); }}});
+       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_saved_blocks); }}});
   tell("realizar_prefix_dropped_blocks_total", "counter", "Blocks whose place there was wanted for others.",
-       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_dropped_blocks); }}});
+       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_dropped_blocks); }}});
   tell("realizar_prefix_restored_blocks_total", "counter", "Blocks of prefixes that came back from the host's memory.",
-       {{"", [](const EngineCounters& c) { return static_cast<double>(c.n_restored_blocks); }}});
+       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_restored_blocks); }}});
   tell("realizar_prefix_blocks", "gauge", "Blocks that can be found now: in the KV cache, and in the host's memory.",
-       {{",place=\"cache\"", [](const EngineCounters& c) { return static_cast<double>(c.n_named_blocks); }},
-        {",place=\"host\"", [](const EngineCounters& c) { return static_cast<double>(c.n_stored_blocks); }}});
+       {{",place=\"cache\"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_named_blocks); }},
+        {",place=\"host\"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_stored_blocks); }}});
 }
 
 // What the step budget learned: for each range of decode rows, the parts of a step's time.
 std::vector<std::pair<std::string, double>> step_cost_samples(const ModelState& model) {
   std::vector<std::pair<std::string, double>> samples;
-  for (size_t kind = 0; kind < StepBudget::kKinds; ++kind) {
-    const StepCostGauges& costs = model.counters->step_costs[kind];
-    const StepBudget::RowRange rows = StepBudget::rows_of(kind);
+  for (size_t kind = 0; kind < engine::StepBudget::kKinds; ++kind) {
+    const engine::StepCostGauges& costs = model.counters->step_costs[kind];
+    const engine::StepBudget::RowRange rows = engine::StepBudget::rows_of(kind);
     const auto add = [&](const char* part, const std::atomic<double>& ms) {
       if (ms <= 0) return;
       samples.emplace_back(fmt::format("model_name=\"{}\",decode_rows=\"{}-{}\",part=\"{}\"", escaped(model.id),
@@ -346,7 +347,7 @@ MetricsTotals ServerMetrics::totals(const ModelRegistry& models) const {
   MetricsTotals totals;
   uint64_t n_blocks = 0, n_held_blocks = 0;
   for (const ModelState& model : loaded_models(models)) {
-    const EngineCounters& c = *model.counters;
+    const engine::EngineCounters& c = *model.counters;
     totals.n_running += c.n_running;
     totals.n_waiting += c.n_waiting;
     n_blocks += c.n_blocks;
@@ -373,7 +374,7 @@ MetricsTotals ServerMetrics::totals(const ModelRegistry& models) const {
 std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connections, uint64_t n_lost_log_lines) const {
   std::string text = prometheus::TextSerializer().Serialize(impl_->registry->Collect());
   const std::vector<ModelState> loaded = loaded_models(models);
-  using Read = double (*)(const EngineCounters&);
+  using Read = double (*)(const engine::EngineCounters&);
   const auto sample = [&](const char* name, const char* type, const char* help, Read read) {
     std::vector<std::pair<std::string, double>> samples;
     for (const ModelState& model : loaded) {
@@ -382,25 +383,25 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
     append(text, name, type, help, samples);
   };
   sample("vllm:num_requests_running", "gauge", "Requests in the batch.",
-         [](const EngineCounters& c) -> double { return c.n_running; });
+         [](const engine::EngineCounters& c) -> double { return c.n_running; });
   sample("vllm:num_requests_waiting", "gauge", "Requests that wait.",
-         [](const EngineCounters& c) -> double { return c.n_waiting; });
+         [](const engine::EngineCounters& c) -> double { return c.n_waiting; });
   sample("vllm:kv_cache_usage_perc", "gauge", "Share of the KV blocks that are held, 0 to 1.",
-         [](const EngineCounters& c) -> double {
+         [](const engine::EngineCounters& c) -> double {
            return static_cast<double>(c.n_held_blocks) / std::max(1u, c.n_blocks.load());
          });
-  sample("vllm:num_preemptions_total", "counter", "Requests put back for want of KV blocks.",
-         [](const EngineCounters& c) { return static_cast<double>(c.n_preemptions); });
+  sample("vllm:num_preemptions_total", "counter", "Requests preempted for want of KV blocks.",
+         [](const engine::EngineCounters& c) { return static_cast<double>(c.n_preemptions); });
   sample("realizar_nonfinite_logits_total", "counter", "Requests that ended since the model gave NaN or infinities.",
-         [](const EngineCounters& c) { return static_cast<double>(c.n_nonfinite_logits); });
+         [](const engine::EngineCounters& c) { return static_cast<double>(c.n_nonfinite_logits); });
   sample("vllm:prompt_tokens_total", "counter", "Prompt tokens of requests that reached their first token.",
-         [](const EngineCounters& c) { return static_cast<double>(c.n_prompt_tokens); });
+         [](const engine::EngineCounters& c) { return static_cast<double>(c.n_prompt_tokens); });
   sample("vllm:generation_tokens_total", "counter", "Tokens generated.",
-         [](const EngineCounters& c) { return static_cast<double>(c.n_generated_tokens); });
+         [](const engine::EngineCounters& c) { return static_cast<double>(c.n_generated_tokens); });
   sample("vllm:spec_decode_num_draft_tokens_total", "counter", "Tokens guessed ahead.",
-         [](const EngineCounters& c) { return static_cast<double>(c.n_drafted); });
+         [](const engine::EngineCounters& c) { return static_cast<double>(c.n_drafted); });
   sample("vllm:spec_decode_num_accepted_tokens_total", "counter", "Guessed tokens that were right.",
-         [](const EngineCounters& c) { return static_cast<double>(c.n_accepted); });
+         [](const engine::EngineCounters& c) { return static_cast<double>(c.n_accepted); });
   append_prefix_cache(text, loaded);
   text += device_metrics(loaded);
   std::vector<std::pair<std::string, double>> devices, refusals;

@@ -17,7 +17,7 @@ namespace realizar::server {
 struct ModelState {
   std::string id;
   const Backend* backend;
-  const EngineCounters* counters;
+  const engine::EngineCounters* counters;
   std::string gpu_refusal = {};  // as ModelInfo has it
 };
 // What devices hold of models and did for them. Where a model is on several, the times of its steps are of all of them.

@@ -12,11 +12,12 @@
 #include "base/ascii_case.h"
 #include "base/caught.h"
 #include "base/printable.h"
+#include "base/try.h"
 
 namespace realizar::server {
 namespace {
 
-// Of a folder every file of weights counts.
+// The size of a file, or of all files of weights in a folder.
 uint64_t bytes_on_disk(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return std::filesystem::file_size(path, error);
@@ -71,7 +72,7 @@ ModelRegistry::~ModelRegistry() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.stop_timeout_ms);
   for (const Entry& entry : entries_) {
     if (entry.loader == nullptr || entry.loader->end_until(deadline)) continue;
-    spdlog::error("'{}' is still being loaded from a disk that does not answer; the load is left behind",
+    spdlog::error("'{}' is still being loaded from a disk that does not answer; the load is abandoned",
                   entry.source.id);
   }
   // What requests still hold is closed too, so that the server knows how that went.
@@ -194,6 +195,7 @@ Result<ServedModelPtr> served_model(const ModelSource& source, const RegistryOpt
   if (const std::string warning = long_context_warning(info); !warning.empty()) {
     spdlog::warn("{}: {}", source.id, warning);
   }
+  for (const std::string& note : info.notes) spdlog::warn("{}: {}", source.id, note);
   if (!info.check.empty()) spdlog::info("{}", info.check);
   auto model = std::make_shared<ServedModel>();
   model->id = source.id;
@@ -201,7 +203,8 @@ Result<ServedModelPtr> served_model(const ModelSource& source, const RegistryOpt
   if (options.prefixes != nullptr) options.prefixes->restore(source.id, *model->loaded);
   model->prefixes = options.prefixes;
   model->output_format = text::detect_output_format(model->loaded->template_source.source);
-  model->thread = std::make_unique<EngineThread>(*model->loaded->engine, options.max_queue, options.on_progress);
+  model->thread =
+      std::make_unique<engine::EngineThread>(*model->loaded->engine, options.max_queue, options.on_progress);
   return model;
 }
 

@@ -37,7 +37,7 @@ struct ServedModel {
   std::unique_ptr<LoadedModel> loaded;
   PrefixKeeper* prefixes = nullptr;  // null: its prefixes are not kept
   text::OutputFormat output_format;
-  std::unique_ptr<EngineThread> thread;  // last: it must end before what it runs on
+  std::unique_ptr<engine::EngineThread> thread;  // last: it must end before what it runs on
 
   // Ends its engine's thread and keeps its prefixes.
   void close();
@@ -77,7 +77,7 @@ class ModelRegistry {
   using Then = std::function<void(const Result<ServedModelPtr>&)>;
 
   ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options);
-  // Stops what is being loaded; what does not stop in time is left behind.
+  // Stops what is being loaded; what does not stop in time is abandoned.
   ~ModelRegistry();
 
   // Gives the model to `then`, which must not throw, at once if it is ready, else when it has been loaded. `id` is as

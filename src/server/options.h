@@ -24,9 +24,9 @@ struct ServerOptions {
   uint64_t memory_bytes = 0;           // for all loaded models; 0: no bound
   bool strict_model_names = false;     // a model that is served alone answers to its own names only
   std::string api_keys_file;           // a key a line
-  std::vector<std::string> api_keys;   // beside those of the file; where there are none at all no key is asked for
+  std::vector<std::string> api_keys;   // added to those of the file; where there are none at all, no key is asked for
   std::vector<std::string> cors_origins;
-  std::vector<std::string> allowed_hosts;  // names by which clients may reach it, beside those that need no saying
+  std::vector<std::string> allowed_hosts;  // names by which clients may reach it, besides those that need no saying
   std::string access_log;                  // a file, "-" for standard error; empty: none
   bool log_prompts = false;
   std::string cache_dir;                          // keeps cached prefixes over restarts; empty: does not

@@ -17,7 +17,7 @@ bool is_loopback(std::string_view host);
 
 struct OriginOptions {
   std::string listen_host;                 // what the server listens on
-  std::vector<std::string> allowed_hosts;  // names beside those that are allowed anyway; "*": any
+  std::vector<std::string> allowed_hosts;  // names besides those that are allowed anyway; "*": any
   std::vector<std::string> cors_origins;   // whose pages may call; "*": any
   bool asks_for_keys = false;              // a page that has a key may use it wherever it comes from
 };

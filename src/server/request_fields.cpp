@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/printable.h"
+#include "base/try.h"
 #include "sampling/parameters.h"
 #include "server/tenant.h"
 

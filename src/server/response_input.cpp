@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/printable.h"
+#include "base/try.h"
 #include "server/response_items.h"
 #include "server/response_tools.h"
 
@@ -115,7 +116,7 @@ Status add_call(const OwnCall& call, const Json& item, const std::string& place,
   return {};
 }
 
-// Of tools that run where the model does, and so not here.
+// Whether an item belongs to a tool that runs where the model does, and so not here.
 bool is_hosted(std::string_view type) {
   return type.ends_with("_call") || type.ends_with("_output") || type.starts_with("mcp_") || type == "compaction";
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/printable.h"
+#include "base/try.h"
 #include "server/http.h"
 #include "server/request_fields.h"
 

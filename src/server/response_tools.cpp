@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/try.h"
+
 namespace realizar::server {
 namespace {
 

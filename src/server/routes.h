@@ -25,8 +25,8 @@ struct RouteMatch {
   std::string allowed;           // the path's methods, as the header Allow has them; "": there is no such path
 };
 
-// Every route is there with /v1 before its path and without it. HEAD goes where GET goes. Of several paths that fit,
-// the one with most text outside its braces is meant.
+// Every route is there with /v1 before its path and without it. HEAD goes where GET goes. Where several paths
+// fit, the one with most text outside its braces is meant.
 RouteMatch find_route(std::string_view method, std::string_view path);
 
 HttpResponse get_models(const Call& call);

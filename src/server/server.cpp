@@ -10,6 +10,7 @@
 #include "base/caught.h"
 #include "base/memory_reserve.h"
 #include "base/printable.h"
+#include "base/try.h"
 #include "server/access_log.h"
 #include "server/auth.h"
 #include "server/body_coding.h"

@@ -1,4 +1,4 @@
-// realizar serve: models behind the HTTP routes.
+// realizar serve: models and the HTTP routes that reach them.
 #pragma once
 
 #include "realizar/result.h"

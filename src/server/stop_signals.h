@@ -6,7 +6,7 @@
 
 namespace realizar::server {
 
-// Of a process that a second signal ended: not everything was served.
+// The exit code of a process that a second signal ended: not everything was served.
 inline constexpr int kEndedAtOnce = 1;
 
 // From now on, for the rest of the process. Gives a file descriptor that becomes readable at the first signal; it stays

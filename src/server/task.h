@@ -49,7 +49,7 @@ class [[nodiscard]] Task {
 
   std::coroutine_handle<> handle() const { return handle_; }
   bool is_done() const { return handle_ && handle_.done(); }
-  // Of a task that is done.
+  // The task must be done.
   T& result() { return *handle_.promise().result; }
 
   bool await_ready() const noexcept { return false; }

@@ -1,5 +1,5 @@
 // A thread that does one thing which the system may never let it finish, such as reading from a disk that does not
-// answer. It is joined when it has ended; else it is left behind, and what it would tell is told to nobody.
+// answer. It is joined when it has ended; else it is abandoned, and nobody hears its result.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ class TaskThread {
   // What the thread shares with whoever waits for it.
   class Listener {
    public:
-    // Calls `f` unless the thread was left behind: what `f` uses is there for as long as the call takes.
+    // Calls `f` unless the thread was abandoned: what `f` uses is there for as long as the call takes.
     void tell(const std::function<void()>& f);
 
    private:
@@ -34,7 +34,7 @@ class TaskThread {
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
 
-  // Waits for its end until `deadline`, then leaves the thread behind. False where it had to.
+  // Waits for its end until `deadline`, then abandons the thread. False where it had to.
   bool end_until(std::chrono::steady_clock::time_point deadline);
 
  private:

@@ -9,8 +9,8 @@
 
 namespace realizar::server {
 
-// Of a key; and where no keys are asked for, of a client's address: its first 64 bits where it is IPv6, since those
-// after them are the client's own choice.
+// The tenant of a key; where no keys are asked for, that of a client's address. Of an IPv6 address the first 64 bits
+// count, since the client chooses those after them.
 uint64_t tenant_of(const KeyDigest& key);
 uint64_t tenant_of(std::string_view address);
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/try.h"
 #include "server/chat_prompt.h"
 #include "server/context.h"
 #include "server/infill.h"

@@ -1,4 +1,4 @@
-// What a request wants of single tokens beside its grammar: how many at least, which of them, which words never.
+// What a request wants of single tokens, apart from its grammar: how many at least, which of them, which words never.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,8 @@ class ToolNames {
   // A function without a namespace keeps its name: all of these come first. What is joined is no other's name, and as
   // long as names may be.
   std::string add(std::string_view space, std::string_view name);
-  // The name under which the model sees the function. Of one that was not added, for calls of earlier turns, as good a
-  // guess as there is; a bare name may be one in a namespace.
+  // The name under which the model sees the function. A function that was not added,
+  // because an earlier turn called it, gets the best guess; a bare name may be one in a namespace.
   std::string find(std::string_view space, std::string_view name) const;
   // The function that the model calls so.
   Parts parts_of(std::string_view joined) const;

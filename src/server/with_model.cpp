@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/try.h"
 #include "server/body_coding.h"
 #include "server/chat_prompt.h"
 #include "server/completion.h"
@@ -84,7 +85,8 @@ struct Notes {
 
 // Lets go of the body's bytes as soon as they are parsed.
 Result<Prepared> prepare(Call& call, const ServedModelPtr& model, Notes& notes) {
-  RZ_TRY(const Json body, parse_json(std::exchange(call.body, {}).bytes, id_limits(*model)));
+  RZ_TRY(Json body, parse_json(std::exchange(call.body, {}).bytes, id_limits(*model)));
+  const TakenApartAtEnd end{body};
   if (!body.is_object()) return invalid_argument("the body is not a JSON object");
   notes.warning = field_warnings(body);
   const auto start = Clock::now();

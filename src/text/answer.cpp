@@ -10,8 +10,7 @@ using Kind = OutputEvent::Kind;
 void detect_parts(AnswerOptions& options, const Tokenizer& tokenizer, std::string_view template_source,
                   std::span<const TokenId> prompt) {
   OutputFormat format = detect_output_format(template_source);
-  // Channels are more than calls, since they say what is reasoning.
-  if (options.tools.empty() && format.tools != ToolFormat::kGptOss) format.tools = ToolFormat::kNone;
+  if (options.tools.empty()) drop_tools(format);
   constexpr size_t kMaxMarkTokens = 32;
   const auto end = prompt.last(std::min(prompt.size(), kMaxMarkTokens));
   options.starts_in_reasoning = prompt_opens_reasoning(format, tokenizer.decode(end, {.skip_special = false}));

@@ -12,8 +12,8 @@
 
 #include "realizar/request.h"
 #include "text/content_tokens.h"
-#include "text/detokenizer.h"
 #include "text/output/output_parser.h"
+#include "text/tokenizer/detokenizer.h"
 
 namespace realizar::text {
 
@@ -53,14 +53,14 @@ class Answer {
 
   // The text has ended the answer, at a stop string or after its one call: later tokens are no part of it.
   bool is_stopped() const { return is_stopped_; }
-  // After finish: it ended at its limit of tokens, or at the context's.
+  // Whether the answer ended at its limit of tokens, or at the context's. Known after finish.
   bool is_cut() const;
-  // After finish; kStop where the text has ended the answer.
+  // Known after finish. kStop where the text has ended the answer.
   FinishReason reason() const { return reason_; }
   bool has_calls() const { return has_calls_; }
   uint32_t n_tokens() const { return n_tokens_; }
   uint32_t n_reasoning_tokens() const { return n_reasoning_tokens_; }
-  // Of the tokens before this one it is known whether they are part of the answer.
+  // It is known for all tokens before this one whether they are part of the answer.
   uint32_t first_open_token() const;
 
  private:

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "text/byte_tokenizer_rig.h"
+#include "text/tokenizer/byte_tokenizer_rig.h"
 
 namespace realizar::text {
 namespace {

@@ -11,7 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "realizar/result.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace realizar::text {
 

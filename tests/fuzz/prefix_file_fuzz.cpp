@@ -39,23 +39,23 @@ struct Files {
 };
 
 struct Cache {
-  explicit Cache(const HashKey& key) : pool(kBlocks, kBlockTokens, key) {
+  explicit Cache(const kv::HashKey& key) : pool(kBlocks, kBlockTokens, key) {
     CacheLayout layout;
     layout.block_tokens = kBlockTokens;
     layout.n_blocks = kBlocks;
     if (!backend.create_kv_cache(layout).ok()) std::abort();
   }
   uint32_t load(const std::filesystem::path& path) {
-    const uint32_t n = load_prefixes(path, pool, backend, kFingerprint);
+    const uint32_t n = engine::load_prefixes(path, pool, backend, kFingerprint);
     const bool is_sound = pool.is_consistent() && pool.n_free() == kBlocks && pool.name_counts().n_named == n;
     if (!is_sound) std::abort();
     return n;
   }
   testing::HashBackend backend;
-  BlockPool pool;
+  kv::BlockPool pool;
 };
 
-bool are_same(const BlockPool::Name& a, const BlockPool::Name& b) {
+bool are_same(const kv::BlockPool::Name& a, const kv::BlockPool::Name& b) {
   return a.hash == b.hash && a.parent_hash == b.parent_hash && a.owner == b.owner &&
          std::equal(a.tokens.begin(), a.tokens.end(), b.tokens.begin(), b.tokens.end());
 }
@@ -77,7 +77,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::ofstream(files.given, std::ios::binary | std::ios::trunc) << bytes;
   Cache first({1, 2}), second({3, 4});
   const uint32_t n = first.load(files.given);
-  const auto n_written = save_prefixes(files.written, first.pool, first.backend, kFingerprint, UINT64_MAX);
+  const auto n_written =
+      engine::save_prefixes(files.written, first.pool, nullptr, first.backend, kFingerprint, UINT64_MAX);
   if (!n_written.ok() || *n_written != n || second.load(files.written) != n) std::abort();
   const std::vector<BlockId> blocks = first.pool.named_blocks(), again = second.pool.named_blocks();
   std::vector<std::byte> block(first.backend.block_bytes()), other(block.size());

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace realizar::text;

@@ -38,6 +38,11 @@ AttentionRig::AttentionRig(std::unique_ptr<Backend> backend, const AttentionCase
            .ok()) {
     std::abort();
   }
+  // Such that far positions are lost to some heads and not to others.
+  std::vector<float> slopes;
+  for (uint32_t h = 0; h < c.n_heads; ++h) slopes.push_back(0.3f / static_cast<float>(1 + 3 * h));
+  if (c.has_slopes) slopes_ = rig_.vector(slopes);
+  if (c.has_sinks) sinks_ = rig_.vector(random_inputs(1, c.n_heads, 4).values);
   uint32_t block = 11;
   for (size_t seq = 0; seq < std::size(kRoom); ++seq) {
     for (uint32_t pos = 0; pos < kRoom[seq]; pos += kBlockTokens) {
@@ -105,7 +110,10 @@ std::vector<float> AttentionRig::attend(const std::vector<Chunk>& chunks, uint32
                       .head_dim = case_.head_dim,
                       .scale = case_.scale(),
                       .softcap = case_.softcap,
-                      .window = case_.window});
+                      .window = case_.window,
+                      .is_chunked = case_.is_chunked,
+                      .sinks = sinks_,
+                      .slopes = slopes_});
   });
   return rig_.read(out_);
 }

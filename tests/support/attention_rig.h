@@ -14,6 +14,9 @@ struct AttentionCase {
   uint32_t window = 0;
   float softcap = 0.0f;
   KvType kv_type = KvType::kF32;
+  bool has_sinks = false;
+  bool is_chunked = false;
+  bool has_slopes = false;
 
   float scale() const;
 };
@@ -58,6 +61,7 @@ class AttentionRig {
   InputTable queries_;
   OpRig rig_;
   ActId q_, k_, v_, out_;
+  WeightId sinks_ = kNoWeight, slopes_ = kNoWeight;
   std::vector<BlockId> tables_[std::size(kRoom)];
 };
 

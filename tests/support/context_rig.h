@@ -15,9 +15,13 @@ namespace realizar::test {
 struct ContextShape {
   uint32_t head_dim = 64, n_heads = 2, n_kv_heads = 1;
   uint32_t window = 0;
+  bool is_chunked = false;
   float softcap = 0;
   KvType type = KvType::kF16;
   uint32_t block_tokens = 32;
+  uint32_t latent_dim = 0;  // of a key, which then has its value
+
+  uint32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
 };
 
 // Rows of one sequence.
@@ -38,14 +42,19 @@ class ContextRig {
         q_(rig_.input(random_inputs(kContents, shape.n_heads * shape.head_dim, 1))),
         k_(rig_.input(random_inputs(kContents, shape.n_kv_heads * shape.head_dim, 2))),
         v_(rig_.input(random_inputs(kContents, shape.n_kv_heads * shape.head_dim, 3))),
-        out_(rig_.output(shape.n_heads * shape.head_dim)) {
+        norm_(rig_.vector(std::vector<float>(shape.value_dim(), 0.5f))),
+        out_(rig_.output(shape.n_heads * shape.value_dim())) {
     uint32_t n_blocks = 0;
     for (const uint32_t n : contexts) {
       std::vector<BlockId>& table = tables_.emplace_back();
       for (uint32_t pos = 0; pos < n; pos += shape.block_tokens) table.push_back(BlockId{n_blocks++});
       std::reverse(table.begin(), table.end());
     }
-    const KvLayout layout{1, shape.n_kv_heads, shape.head_dim, shape.block_tokens, n_blocks, shape.type};
+    CacheLayout layout;
+    layout.layers = {Paged{shape.n_kv_heads, shape.head_dim, shape.latent_dim > 0 ? 0 : shape.head_dim}};
+    layout.block_tokens = shape.block_tokens;
+    layout.n_blocks = n_blocks;
+    layout.type = shape.type;
     if (!rig_.backend().create_kv_cache(layout).ok()) std::abort();
   }
 
@@ -67,7 +76,9 @@ class ContextRig {
                         .head_dim = shape_.head_dim,
                         .scale = 2.0f / std::sqrt(static_cast<float>(shape_.head_dim)),
                         .softcap = shape_.softcap,
-                        .window = shape_.window});
+                        .window = shape_.window,
+                        .is_chunked = shape_.is_chunked,
+                        .latent_dim = shape_.latent_dim});
     });
     return rig_.read(out_);
   }
@@ -76,6 +87,7 @@ class ContextRig {
   static constexpr uint32_t kMaxRows = 256, kContents = 499;
 
   void store(Program& p) const {
+    if (shape_.latent_dim > 0) return store_latents(p);
     p.add(RopeStoreOp{.q = k_,
                       .k = k_,
                       .v = v_,
@@ -83,6 +95,17 @@ class ContextRig {
                       .n_heads = 0,
                       .n_kv_heads = shape_.n_kv_heads,
                       .head_dim = shape_.head_dim});
+  }
+  void store_latents(Program& p) const {
+    p.add(LatentStoreOp{.query = q_,
+                        .q = q_,
+                        .latent = k_,
+                        .layer = 0,
+                        .n_heads = 0,
+                        .query_dim = shape_.head_dim,
+                        .latent_dim = shape_.latent_dim,
+                        .n_rot = shape_.head_dim - shape_.latent_dim,
+                        .norm = norm_});
   }
   TestBatch batch_of(std::span<const SeqRows> all, uint32_t n_decode) const {
     TestBatch batch;
@@ -102,7 +125,9 @@ class ContextRig {
   ContextShape shape_;
   BackendLimits limits_;
   OpRig rig_;
-  ActId q_, k_, v_, out_;
+  ActId q_, k_, v_;
+  WeightId norm_;
+  ActId out_;
   std::vector<std::vector<BlockId>> tables_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "support/emulated_amx.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 // Each file needs the ones before it.
 // clang-format off
@@ -23,4 +23,4 @@ namespace {
 
 extern const KernelTable kEmulatedAmxKernels = make_amx_table("AMX BF16, emulated");
 
-}  // namespace realizar
+}  // namespace realizar::cpu

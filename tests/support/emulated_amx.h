@@ -3,9 +3,9 @@
 
 #include "backend/cpu/kernels.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 // Runs where there is AVX-512 with BF16.
 extern const KernelTable kEmulatedAmxKernels;
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -10,7 +10,7 @@ namespace realizar::test {
 inline Result<std::unique_ptr<Backend>> make_emulated_amx([[maybe_unused]] uint32_t n_threads) {
 #if defined(__x86_64__)
   // Every processor with these instructions has the rest of AVX-512 that the level uses.
-  if (__builtin_cpu_supports("avx512bf16")) return make_cpu_backend(kEmulatedAmxKernels, n_threads);
+  if (__builtin_cpu_supports("avx512bf16")) return cpu::make_cpu_backend(cpu::kEmulatedAmxKernels, n_threads);
 #endif
   return unsupported("this processor cannot make bf16 tiles", "isa");
 }

@@ -17,6 +17,7 @@ namespace realizar::cuda {
 namespace {
 
 #include "backend/cuda/kernels/kernels.inl"
+#include "base/try.h"
 
 struct Release {
   void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{256}); }
@@ -158,7 +159,7 @@ class EmulatedDevice final : public Device {
 };
 thread_local const EmulatedDevice* EmulatedDevice::attached = nullptr;
 
-class EmulatedExchange final : public Exchange {
+class EmulatedExchange final : public DeviceExchange {
  public:
   Status gather(std::span<const Part> parts, size_t n_floats) override {
     for (const Part& to : parts) {

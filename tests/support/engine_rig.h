@@ -12,19 +12,19 @@ namespace realizar::test {
 
 class EngineRig {
  public:
-  EngineRig(const ModelFile& file, std::unique_ptr<Backend> backend, const EngineOptions& options)
+  EngineRig(const ModelFile& file, std::unique_ptr<Backend> backend, const engine::EngineOptions& options)
       : backend_(std::move(backend)) {
-    EXPECT_TRUE(backend_->configure(Engine::limits_for(options)).ok());
+    EXPECT_TRUE(backend_->configure(engine::Engine::limits_for(options)).ok());
     model_ = std::make_unique<Model>(std::move(*Model::load(file, *backend_, {.n_ctx = options.n_ctx})));
-    engine_ = std::move(*Engine::create(*model_, *backend_, {}, options));
+    engine_ = std::move(*engine::Engine::create(*model_, *backend_, {}, options));
   }
-  Engine* operator->() { return engine_.get(); }
+  engine::Engine* operator->() { return engine_.get(); }
   Backend& backend() { return *backend_; }
 
  private:
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<engine::Engine> engine_;
 };
 
 inline std::vector<TokenId> some_tokens(uint32_t n, uint32_t step, uint32_t n_vocab = 200) {
@@ -44,7 +44,8 @@ inline Request request_for(std::vector<TokenId> prompt, uint64_t seed) {
 }
 
 // A pool that one request fills, and host memory for what it has to give up.
-inline const EngineOptions kSmallPool{.n_ctx = 64, .kv_tokens = 64, .block_tokens = 16, .host_kv_bytes = 1 << 20};
+inline const engine::EngineOptions kSmallPool{
+    .n_ctx = 64, .kv_tokens = 64, .block_tokens = 16, .host_kv_bytes = 1 << 20};
 
 // On an engine with that pool: another request drives a prompt's blocks out, and they come back with the same tokens.
 inline void expect_evicted_prefix_back(EngineRig& rig, uint32_t n_vocab = 200) {

@@ -25,6 +25,7 @@ Status HashBackend::create_kv_cache(const CacheLayout& layout) {
   layout_ = layout;
   groups_ = group_layers(layout.layers);
   cells_.assign(size_t{layout.n_blocks} * layout.block_tokens, {});
+  states_.assign(layout.n_states, 0);
   return {};
 }
 
@@ -50,6 +51,14 @@ void HashBackend::copy_block(BlockId from, BlockId to) {
 void HashBackend::zero_block(BlockId id) {
   std::fill_n(cells_.begin() + static_cast<std::ptrdiff_t>(size_t{to_index(id)} * layout_.block_tokens),
               layout_.block_tokens, Cell{});
+}
+
+void HashBackend::read_state(StateId slot, std::span<std::byte> bytes) const {
+  std::memcpy(bytes.data(), &states_[static_cast<uint32_t>(slot)], sizeof(uint64_t));
+}
+
+void HashBackend::write_state(StateId slot, std::span<const std::byte> bytes) {
+  std::memcpy(&states_[static_cast<uint32_t>(slot)], bytes.data(), sizeof(uint64_t));
 }
 
 uint64_t HashBackend::fold(uint64_t hash, TokenId token, bool is_decode) {
@@ -84,6 +93,17 @@ Status HashBackend::wait() {
   return Error{ErrorCode::kInternal, "the device failed", "hash"};
 }
 
+void HashBackend::advance_states() {
+  row_states_.resize(batch_->n_rows());
+  for (const BatchSequence& seq : batch_->seqs) {
+    uint64_t state = seq.first_pos == 0 ? kFirstState : states_[static_cast<uint32_t>(seq.state_from)];
+    for (uint32_t row = seq.first_row; row < seq.first_row + seq.n_rows; ++row) {
+      row_states_[row] = state = fold(state, batch_->tokens[row], is_decode(row));
+    }
+    states_[static_cast<uint32_t>(seq.state_to)] = state;
+  }
+}
+
 void HashBackend::run(ProgramId, const StepBatch& batch) {
   batch_ = &batch;
   for (const BatchSequence& seq : batch_->seqs) {
@@ -94,11 +114,13 @@ void HashBackend::run(ProgramId, const StepBatch& batch) {
       }
     }
   }
+  if (has_state_) advance_states();
   for (size_t r = 0; r < batch_->logit_rows.size(); ++r) {
     const uint32_t row = batch_->logit_rows[r];
     const auto seq = std::find_if(batch_->seqs.begin(), batch_->seqs.end(),
                                   [&](const BatchSequence& s) { return row - s.first_row < s.n_rows; });
-    const uint64_t hash = hash_of_seen(*seq, static_cast<uint32_t>(batch_->positions[row]));
+    uint64_t hash = hash_of_seen(*seq, static_cast<uint32_t>(batch_->positions[row]));
+    if (has_state_) hash = fold_state(hash, row_states_[row]);
     for (Activation& act : activations_) {
       if (act.values.empty()) continue;
       const auto values = std::span(act.values).subspan(r * act.n_cols, act.n_cols);

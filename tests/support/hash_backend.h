@@ -1,6 +1,8 @@
 // A backend for tests of scheduling: its cache holds which token was computed at a place and by which arithmetic, and a
 // row's logits are a hash of what the cache holds for its sequence. So a block that was lost, shared wrongly,
-// overwritten or filled by the other arithmetic changes the tokens that come out.
+// overwritten or filled by the other arithmetic changes the tokens that come out. With a recurrent state, that is such
+// a hash too, carried on from step to step: one that is stale, lost, somebody else's or gone too far changes them as
+// well.
 #pragma once
 
 #include <atomic>
@@ -15,7 +17,8 @@ namespace realizar::testing {
 
 class HashBackend final : public Backend {
  public:
-  explicit HashBackend(bool phases_agree = false) : phases_agree_(phases_agree) {}
+  explicit HashBackend(bool phases_agree = false, bool has_state = false)
+      : phases_agree_(phases_agree), has_state_(has_state) {}
 
   BackendInfo info() const override {
     return {.name = "hash", .description = "hash", .arithmetic = "hash", .phases_agree = phases_agree_};
@@ -31,6 +34,10 @@ class HashBackend final : public Backend {
   void copy_block(BlockId from, BlockId to) override;
   void zero_block(BlockId id) override;
   void read_kv(uint32_t, BlockId, std::span<float>, std::span<float>) const override {}
+  size_t state_bytes() const override { return has_state_ ? sizeof(uint64_t) : 0; }
+  void read_state(StateId slot, std::span<std::byte> bytes) const override;
+  void write_state(StateId slot, std::span<const std::byte> bytes) override;
+  void zero_state(StateId slot) override { states_[static_cast<uint32_t>(slot)] = 0; }
   std::span<std::byte> allocate_host(size_t n_bytes) override { return host_.emplace_back(n_bytes); }
 
   void run(ProgramId, const StepBatch& batch) override;
@@ -60,6 +67,9 @@ class HashBackend final : public Backend {
   // What a row of the logits is made of: fold these over the positions that the row sees, for one group of layers after
   // the other (state_layout.h), then make the row.
   static uint64_t fold(uint64_t hash, TokenId token, bool is_decode);
+  // The state after all positions, which are folded into kFirstState, is the last that is.
+  static constexpr uint64_t kFirstState = 77;
+  static uint64_t fold_state(uint64_t hash, uint64_t state) { return fold(hash ^ state, TokenId{0}, false); }
   static void fill_logits(uint64_t hash, std::span<float> row);
 
  private:
@@ -73,15 +83,18 @@ class HashBackend final : public Backend {
   };
   Cell& cell(const BatchSequence& seq, uint32_t group, uint32_t pos);
   uint64_t hash_of_seen(const BatchSequence& seq, uint32_t pos);
+  void advance_states();
   // By an arithmetic of its own.
   bool is_decode(uint32_t row) const { return !phases_agree_ && row < batch_->n_decode_rows; }
 
-  bool phases_agree_;
+  bool phases_agree_, has_state_;
   BackendLimits limits_;
   CacheLayout layout_;
   LayerGroups groups_;
   const StepBatch* batch_ = nullptr;
-  std::vector<Cell> cells_;  // [n_blocks, block_tokens]
+  std::vector<Cell> cells_;           // [n_blocks, block_tokens]
+  std::vector<uint64_t> states_;      // [n_states]
+  std::vector<uint64_t> row_states_;  // of the step
   std::vector<Activation> activations_;
   std::vector<std::vector<std::byte>> host_;
   uint32_t n_weights_ = 1;

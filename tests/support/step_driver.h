@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/try.h"
 #include "model/forward.h"
 #include "model/model.h"
 
@@ -36,6 +37,7 @@ class StepDriver {
     layout.block_tokens = kBlockTokens;
     layout.n_blocks = n_blocks * static_cast<uint32_t>(group_layers(layout.layers).windows.size());
     layout.type = kv_type;
+    layout.n_states = 1;
     driver->table_stride_ = n_blocks;
     RZ_CHECK_OK(driver->backend_->create_kv_cache(layout));
     for (uint32_t i = layout.n_blocks; i-- > 0;) driver->blocks_.push_back(BlockId{i});
@@ -77,7 +79,7 @@ class StepDriver {
       rows_.push_back(i);
     }
     const BlockTables tables(std::span<const BlockId>(blocks_).first(table_stride_), table_stride_);
-    seq_ = {0, static_cast<uint32_t>(ids.size()), static_cast<Pos>(first_pos), tables};
+    seq_ = {0, static_cast<uint32_t>(ids.size()), static_cast<Pos>(first_pos), tables, StateId{0}, StateId{0}};
     batch_ = {tokens_, positions_, {&seq_, 1}, decode ? seq_.n_rows : 0, rows_};
     backend_->run(forward_, batch_);
     return backend_->wait();

@@ -8,10 +8,11 @@ namespace {
 
 // Neighbouring scales differ by up to a factor of 64, so that one taken for another shows.
 void scale(TestMatrix& m, uint32_t seed) {
-  m.scales = random_values(size_t{m.n_mats} * m.n_rows * f8_n_scales(m.n_cols), seed);
+  const uint32_t n = n_row_scales(m.type, m.n_cols);
+  m.scales = random_values(size_t{m.n_mats} * m.n_rows * n, seed);
   for (float& x : m.scales) x = std::exp2(3 * x);
   for (size_t i = 0; i < m.values.size(); ++i) {
-    m.values[i] *= m.scales[i / m.n_cols * f8_n_scales(m.n_cols) + i % m.n_cols / kF8ScaleCols];
+    m.values[i] *= m.scales[i / m.n_cols * n + std::min<size_t>(i % m.n_cols / kF8ScaleCols, n - 1)];
   }
 }
 
@@ -36,7 +37,7 @@ TestMatrix random_matrix(TypeId type, uint32_t n_mats, uint32_t n_rows, uint32_t
   m.bytes.resize(row_bytes(traits(type), m.values.size()));
   traits(type).encode(m.values.data(), m.bytes.data(), m.values.size());
   traits(type).decode(m.bytes.data(), m.values.data(), m.values.size());
-  if (type == TypeId::kF8_E4M3) scale(m, seed + 1);
+  if (n_row_scales(type, n_cols) > 0) scale(m, seed + 1);
   m.sizes.resize(m.values.size());
   for (size_t i = 0; i < m.values.size(); ++i) m.sizes[i] = std::fabs(m.values[i]);
   if (!form_of(type).has_min) return m;

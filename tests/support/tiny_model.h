@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/try.h"
 #include "formats/gguf_writer.h"
 #include "formats/model_file.h"
 #include "model/arch/list.h"
@@ -35,7 +36,7 @@ struct TinyModel {
     return *std::find_if(tensors.begin(), tensors.end(), [&](const TinyTensor& t) { return t.name == name; });
   }
 
-  Result<ModelFile> open() const {
+  GgufWriter writer() const {
     GgufWriter writer;
     for (const auto& [key, value] : keys) {
       if (const auto* flag = std::get_if<bool>(&value)) writer.add_bool(key, *flag);
@@ -46,11 +47,15 @@ struct TinyModel {
     for (const TinyTensor& t : tensors) {
       writer.add_tensor(t.name, t.shape.size() > 1 ? matrix_type : TypeId::kF32, t.shape, t.values);
     }
+    return writer;
+  }
+
+  Result<ModelFile> open() const {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     std::string name = std::string(test->test_suite_name()) + "." + test->name() + ".gguf";
     std::replace(name.begin(), name.end(), '/', '.');
     const auto path = std::filesystem::path(testing::TempDir()) / name;
-    RZ_CHECK_OK(writer.write(path));
+    RZ_CHECK_OK(writer().write(path));
     auto file = ModelFile::open(path);
     std::filesystem::remove(path);  // the map keeps it
     return file;
@@ -59,7 +64,63 @@ struct TinyModel {
 
 struct TinyDims {
   uint32_t n_layers = 2, d_model = 32, n_heads = 4, n_kv_heads = 2, head_dim = 8, d_ff = 48, n_vocab = 40, n_ctx = 64;
-  uint32_t n_experts = 4, n_used = 2, expert_d_ff = 24;
+  uint32_t n_experts = 4, n_used = 2, expert_d_ff = 24, shared_d_ff = 20;
+  uint32_t n_dense = 0, expert_interval = 1;  // layers before those with experts; one in so many has them
+  uint32_t q_rank = 12, latent = 16, n_rot = 4, d_value = 6;  // of latent attention, with head_dim for a query
+  // Of state spaces.
+  uint32_t ssm_heads = 4, ssm_head_dim = 8, ssm_groups = 2, ssm_state = 6, n_taps = 4;
+  uint32_t d_layer_input = 6;  // of tables of the layers' own
+  // Where windows are given: the heads of layers that have one (0: as in the others, one layer in full_interval),
+  // whether the others make values of keys, and how many last layers share keys and values, with ffns of twice the
+  // width.
+  uint32_t window_head_dim = 0, window_kv_heads = 0, full_interval = 1, n_shared_kv = 0;
+  bool has_keys_as_values = false;
+  bool grows = false;           // layer i has i + 1 times the first one's heads and its ffn's width
+  uint32_t n_turned = 0;        // pairs that a rotation turns by the file's factors; 0: it has no factors
+  bool has_ffn_biases = false;  // of gated ffns, which files may lack
+  MixerKind ssm_kind = MixerKind::kMamba2;
+
+  uint32_t ssm_inner() const { return ssm_heads * ssm_head_dim; }
+  uint64_t short_conv_size(Dim dim) const {
+    return dim == Dim::kTaps ? n_taps : dim == Dim::kSsmIn ? 3 * d_model : d_model;
+  }
+  uint64_t ssm_size(Dim dim) const {
+    const uint32_t n_conv = ssm_inner() + 2 * ssm_groups * ssm_state;
+    const bool is_delta_net = ssm_kind == MixerKind::kDeltaNet || ssm_kind == MixerKind::kKimiDelta;
+    switch (dim) {
+      case Dim::kSsmIn:
+        return n_conv + ssm_inner() + (is_delta_net ? 0 : ssm_heads);
+      case Dim::kSsmConv:
+        return n_conv;
+      case Dim::kSsmInner:
+        return ssm_inner();
+      case Dim::kSsmHeads:
+        return ssm_heads;
+      case Dim::kTwoSsmHeads:
+        return 2 * ssm_heads;
+      case Dim::kSsmGroups:
+        return ssm_groups;
+      case Dim::kSsmGroup:
+        return is_delta_net ? ssm_head_dim : ssm_inner() / ssm_groups;
+      default:
+        return n_taps;
+    }
+  }
+  bool has_experts(uint32_t layer) const { return layer >= n_dense && (layer + 1) % expert_interval == 0; }
+  bool has_window(uint32_t layer) const { return window_head_dim > 0 && (layer + 1) % full_interval != 0; }
+  TinyDims of_layer(uint32_t layer) const {
+    TinyDims own = *this;
+    if (has_window(layer)) own.head_dim = window_head_dim, own.n_kv_heads = window_kv_heads;
+    if (layer >= n_layers - n_shared_kv) own.d_ff *= 2;
+    const uint32_t factor = grows ? layer + 1 : 1;
+    own.n_heads *= factor, own.n_kv_heads *= factor, own.d_ff *= factor;
+    return own;
+  }
+  bool lacks(Role role, uint32_t layer) const {
+    const bool is_of_kv = role == Role::kWk || role == Role::kWv || role == Role::kKNorm;
+    if (is_of_kv && layer >= n_layers - n_shared_kv) return true;
+    return role == Role::kWv && has_keys_as_values && !has_window(layer);
+  }
 
   uint64_t size(Dim dim) const {
     switch (dim) {
@@ -69,6 +130,8 @@ struct TinyDims {
         return d_model;
       case Dim::kQ:
         return n_heads * head_dim;
+      case Dim::kGatedQ:
+        return 2 * n_heads * head_dim;
       case Dim::kKv:
         return n_kv_heads * head_dim;
       case Dim::kQkv:
@@ -81,42 +144,114 @@ struct TinyDims {
         return n_vocab;
       case Dim::kHead:
         return head_dim;
+      case Dim::kKvHeads:
+        return n_kv_heads;
       case Dim::kHalfRot:
         return head_dim / 2;
       case Dim::kExperts:
         return n_experts;
       case Dim::kExpertFf:
         return expert_d_ff;
+      case Dim::kExpertGateUp:
+        return 2 * expert_d_ff;
+      case Dim::kSharedFf:
+        return shared_d_ff;
+      case Dim::kSharedGateUp:
+        return 2 * shared_d_ff;
+      case Dim::kQRank:
+        return q_rank;
+      case Dim::kLatent:
+        return latent;
+      case Dim::kLatentKey:
+        return latent + n_rot;
+      case Dim::kLatentKv:
+        return n_heads * (head_dim - n_rot + d_value);
+      case Dim::kNope:
+        return head_dim - n_rot;
+      case Dim::kValue:
+        return d_value;
+      case Dim::kAttended:
+        return n_heads * d_value;
+      case Dim::kHeads:
+        return n_heads;
+      case Dim::kSsmIn:
+      case Dim::kSsmInner:
+      case Dim::kSsmConv:
+      case Dim::kSsmHeads:
+      case Dim::kTwoSsmHeads:
+      case Dim::kSsmGroups:
+      case Dim::kSsmGroup:
+      case Dim::kTaps:
+        return ssm_kind == MixerKind::kShortConv ? short_conv_size(dim) : ssm_size(dim);
+      case Dim::kOne:
+        return 1;
       case Dim::kCtx:
         return n_ctx;
+      case Dim::kLayerInput:
+        return d_layer_input;
+      case Dim::kLayerInputs:
+        return n_layers * d_layer_input;
     }
     return 0;
   }
 };
 
+// The row of the table as a name of a test: of several with one name by the tensor that tells them apart.
+inline std::string test_name(const ArchSpec& spec) {
+  std::string name(spec.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  const std::string_view marker = spec.marker.gguf;
+  const size_t end = marker.rfind('.'), dot = end == std::string_view::npos ? end : marker.rfind('.', end - 1);
+  return dot == std::string_view::npos ? name : name + "_" + std::string(marker.substr(dot + 1, end - dot - 1));
+}
+
 inline bool is_expert_stack(Role role) {
   return role == Role::kExpertGate || role == Role::kExpertUp || role == Role::kExpertDown;
 }
+inline bool is_head_stack(Role role) {
+  return role == Role::kLatentK || role == Role::kLatentV;
+}
 
 // Whether the tiny file has this tensor: factors of rope and fused twins of separate tensors are left out.
-inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts) {
+inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts, const TinyDims& dims) {
   const auto has = [&](Role role) {
     return std::any_of(spec.tensors.begin(), spec.tensors.end(), [&](const TensorSpec& s) { return s.role == role; });
   };
   switch (t.role) {
     case Role::kRouter:
+    case Role::kRouterBias:
+    case Role::kChoiceBias:
     case Role::kExpertGate:
     case Role::kExpertUp:
     case Role::kExpertDown:
+    case Role::kExpertGateBias:
+    case Role::kExpertUpBias:
+    case Role::kExpertDownBias:
+    case Role::kSharedRouter:
+    case Role::kSharedGate:
+    case Role::kSharedUp:
+    case Role::kSharedDown:
       return with_experts;
     case Role::kWGate:
     case Role::kWUp:
     case Role::kWDown:
       return !with_experts;
+    case Role::kDeltaQkv:
+    case Role::kDeltaGate:
+      return !has(Role::kDeltaIn);
     case Role::kWqkv:
     case Role::kBqkv:
       return !has(Role::kWq);
+    case Role::kBGate:
+    case Role::kBUp:
+    case Role::kBDown:
+      return t.need == Need::kRequired || !has(Role::kBGate) || (dims.has_ffn_biases && !with_experts);
+    case Role::kWq:
+      return !has(Role::kWqA);
     case Role::kRopeFactors:
+      return dims.n_turned > 0;
+    case Role::kLatentKv:
+      return !has(Role::kLatentK);
     case Role::kRopeShort:
     case Role::kRopeLong:
     case Role::kIgnored:
@@ -124,6 +259,21 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
     default:
       return !t.gguf.empty();
   }
+}
+
+// What mixes layer `layer`: of a model with recurrent layers every second one attends.
+inline MixerKind mixer_of(const ArchSpec& spec, uint32_t layer) {
+  return spec.recurrent && layer % 2 == 0 ? *spec.recurrent : spec.mixer;
+}
+
+// Whether a layer that is mixed so has tensors of this role.
+inline bool is_of_mixer(Role role, MixerKind kind) {
+  const bool is_of_attention =
+      (role >= Role::kWq && role <= Role::kKNorm) || (role >= Role::kSinks && role <= Role::kLatentV);
+  const bool is_recurrent = role >= Role::kSsmIn && role <= Role::kGateLow;
+  if (kind == MixerKind::kKimiDelta) return !is_of_attention || (role >= Role::kWq && role <= Role::kWo);
+  if (kind == MixerKind::kLatentAttention) return !is_recurrent && role != Role::kWk && role != Role::kWv;
+  return kind == MixerKind::kAttention ? !is_recurrent : !is_of_attention;
 }
 
 // Weights large enough that heads attend sharply: a mistake anywhere then shows in the logits.
@@ -137,18 +287,58 @@ inline std::vector<float> random_values(const TensorSpec& t, const std::vector<u
   for (float& value : values) {
     const float unit = static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f;  // [-1, 1)
     value = (is_norm ? 1.0f : 0.0f) + scale * unit;
+    if (t.role == Role::kLayerScale) value = 1.0f + 0.3f * unit;
+    if (t.role == Role::kSsmA) value = -0.7f + 0.5f * unit;  // states decay
   }
   return values;
 }
 
-inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, const TinyDims& dims = {}) {
+// What a model of this kind says of itself beside its sizes.
+inline void add_mixer_keys(TinyModel& model, const std::string& arch, MixerKind kind, const TinyDims& dims) {
+  auto& keys = model.keys;
+  switch (kind) {
+    case MixerKind::kLatentAttention:
+      keys[arch + ".attention.value_length"] = dims.d_value;
+      keys[arch + ".attention.q_lora_rank"] = dims.q_rank;
+      keys[arch + ".attention.kv_lora_rank"] = dims.latent;
+      keys[arch + ".rope.dimension_count"] = dims.n_rot;
+      break;
+    case MixerKind::kKimiDelta:
+      keys[arch + ".kda.head_dim"] = dims.head_dim;
+      keys[arch + ".ssm.conv_kernel"] = dims.n_taps;
+      break;
+    case MixerKind::kShortConv:
+      keys[arch + ".shortconv.l_cache"] = dims.n_taps;
+      break;
+    case MixerKind::kDeltaNet:
+    case MixerKind::kMamba2:
+      keys[arch + ".ssm.inner_size"] = dims.ssm_inner();
+      keys[arch + ".ssm.time_step_rank"] = dims.ssm_heads;
+      keys[arch + ".ssm.group_count"] = dims.ssm_groups;
+      keys[arch + ".ssm.state_size"] = dims.ssm_state;
+      keys[arch + ".ssm.conv_kernel"] = dims.n_taps;
+      break;
+    case MixerKind::kAttention:
+      break;
+  }
+}
+
+inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, const TinyDims& wanted = {},
+                            uint32_t seed = 7) {
   TinyModel model;
+  TinyDims dims = wanted;
+  if (spec.recurrent) dims.ssm_kind = *spec.recurrent;
+  // Heads of both kinds of layers are alike.
+  if (spec.recurrent == MixerKind::kKimiDelta) {
+    dims.ssm_heads = dims.n_heads;
+    dims.ssm_head_dim = dims.d_value = dims.head_dim;
+  }
   const std::string arch(spec.name);
   with_experts = with_experts || spec.moe == MoeRule::kAlways;
   model.keys = {{"general.architecture", arch},
                 {arch + ".block_count", dims.n_layers},
                 {arch + ".embedding_length", dims.d_model},
-                {arch + ".feed_forward_length", dims.d_ff},
+                {arch + ".feed_forward_length", dims.d_ff * spec.d_ff_divisor},
                 {arch + ".context_length", dims.n_ctx},
                 {arch + ".attention.head_count", dims.n_heads},
                 {arch + ".attention.head_count_kv", dims.n_kv_heads},
@@ -156,6 +346,21 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
                 {arch + ".attention.value_length", dims.head_dim}};
   model.keys[arch + (spec.norm == NormKind::kRms ? ".attention.layer_norm_rms_epsilon"
                                                  : ".attention.layer_norm_epsilon")] = 1e-3f;
+  add_mixer_keys(model, arch, spec.mixer, dims);
+  if (spec.recurrent) {
+    add_mixer_keys(model, arch, *spec.recurrent, dims);
+    model.keys[arch + ".full_attention_interval"] = 2u;
+  }
+  if (std::ranges::any_of(spec.tensors, [](const TensorSpec& t) { return t.role == Role::kLayerTable; })) {
+    model.keys[arch + ".embedding_length_per_layer_input"] = dims.d_layer_input;
+  }
+  if (spec.activation == Activation::kXielu) {
+    model.keys["xielu.alpha_p"] = 0.8f;
+    model.keys["xielu.alpha_n"] = -0.4f;
+    model.keys["xielu.beta"] = 0.5f;
+    model.keys["xielu.eps"] = -1e-6f;
+  }
+  if (spec.needs_alibi) model.keys[arch + ".attention.max_alibi_bias"] = 8.0f;
   if (spec.softcaps == Need::kRequired) {
     model.keys[arch + ".attn_logit_softcapping"] = 2.0f;
     model.keys[arch + ".final_logit_softcapping"] = 3.0f;
@@ -164,18 +369,34 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
     model.keys[arch + ".expert_count"] = dims.n_experts;
     model.keys[arch + ".expert_used_count"] = dims.n_used;
     model.keys[arch + ".expert_feed_forward_length"] = dims.expert_d_ff;
+    const auto is_shared = [](const TensorSpec& t) { return t.role == Role::kSharedUp; };
+    if (std::ranges::any_of(spec.tensors, is_shared)) {
+      model.keys[arch + ".expert_shared_feed_forward_length"] = dims.shared_d_ff;
+    }
   }
-  std::mt19937 random(7);
+  if (with_experts && dims.n_dense > 0) model.keys[arch + ".leading_dense_block_count"] = dims.n_dense;
+  if (with_experts && spec.has_expert_interval) {
+    model.keys[arch + ".interleave_moe_layer_step"] = dims.expert_interval;
+  }
+  std::mt19937 random(seed);
   for (const TensorSpec& t : spec.tensors) {
-    if (!is_made(t, spec, with_experts)) continue;
     const size_t at = t.gguf.find("{}");
     for (uint32_t layer = 0; layer < (at == std::string_view::npos ? 1 : dims.n_layers); ++layer) {
+      if (at != std::string_view::npos && !is_of_mixer(t.role, mixer_of(spec, layer))) continue;
+      if (!is_made(t, spec, with_experts && dims.has_experts(layer), dims)) continue;
       std::string name(t.gguf);
       if (at != std::string_view::npos) name.replace(at, 2, std::to_string(layer));
-      std::vector<uint64_t> shape{dims.size(t.rows)};
-      if (t.cols != Dim::kNone) shape.push_back(dims.size(t.cols));
+      if (dims.lacks(t.role, layer)) continue;
+      const TinyDims own = at == std::string_view::npos ? dims : dims.of_layer(layer);
+      std::vector<uint64_t> shape{own.size(t.rows)};
+      if (t.cols != Dim::kNone) shape.push_back(own.size(t.cols));
       if (is_expert_stack(t.role)) shape.insert(shape.begin(), dims.n_experts);
-      model.tensors.push_back({name, t.role, shape, random_values(t, shape, random)});
+      if (is_head_stack(t.role)) shape.insert(shape.begin(), dims.n_heads);
+      std::vector<float> values = random_values(t, shape, random);
+      for (uint32_t i = 0; t.role == Role::kRopeFactors && i < values.size(); ++i) {
+        values[i] = i < dims.n_turned ? 1.0f : 1e30f;
+      }
+      model.tensors.push_back({name, t.role, shape, std::move(values)});
     }
   }
   return model;

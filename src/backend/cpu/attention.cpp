@@ -6,20 +6,17 @@
 
 #include "backend/cpu/matmul.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 
 constexpr size_t kMaxQueries = 96;  // whose rows one call of multiply may name
 
-uint32_t group_of(const AttentionOp& op) {
-  return op.n_heads / op.n_kv_heads;
-}
 // Floats of what a task works on.
 size_t n_keys(const AttentionOp& op) {
   return size_t{kKvPiece} * op.head_dim;
 }
 size_t n_values(const AttentionOp& op) {
-  return size_t{kKvPiece} * padded_head_dim(op.head_dim);
+  return size_t{kKvPiece} * padded_head_dim(op.value_dim());
 }
 size_t n_scores(const AttentionOp& op) {
   return size_t{kKvPiece} * max_queries(op);
@@ -45,6 +42,7 @@ class Attention {
         memory_(sums),
         group_(group_of(op_)),
         n_queries_(task.n_rows * group_),
+        in_tiles_(task.prefill || op_.latent_dim > 0),
         splits_(task.prefill && kernels.has_bf16() && op_.head_dim % kTileDepth == 0),
         keys_(scratch, n_keys(op_)),
         values_(keys_.end(n_keys(op_)), n_values(op_)),
@@ -52,23 +50,23 @@ class Attention {
         queries_(reinterpret_cast<uint16_t*>(scores_.end(n_scores(op_)))) {}
 
   void run() {
-    for (uint32_t h = 0; h < task_.n_kv_heads; ++h) {
+    for (uint32_t h = 0; h < task_.n_groups; ++h) {
       std::fill_n(sums(h).states, n_queries_, Softmax{-std::numeric_limits<float>::infinity(), 0});
-      std::fill_n(sums(h).values, size_t{n_queries_} * padded_head_dim(op_.head_dim), 0.0f);
+      std::fill_n(sums(h).values, size_t{n_queries_} * padded_head_dim(op_.value_dim()), 0.0f);
     }
     for (uint32_t i = 0; splits_ && i < n_queries_; ++i) split_row(query(0, i), op_.head_dim, halves_of_query(i));
     const uint32_t end = std::min(task_.end, task_.first_pos + task_.n_rows);
-    const uint32_t begin = std::max(task_.begin, first_seen(op_, task_.first_pos));
+    const uint32_t begin = std::max(task_.begin, op_.first_seen(task_.first_pos));
     for (uint32_t p = begin / kKvPiece * kKvPiece; p < end; p += kKvPiece) {
-      for (uint32_t h = 0; h < task_.n_kv_heads; ++h) {
+      for (uint32_t h = 0; h < task_.n_groups; ++h) {
         const uint32_t piece_end = std::min(p + kKvPiece, end);
-        if (task_.prefill || layout_of(cache_.key_type()) != Layout::kPlain) {
+        if (in_tiles_ || layout_of(cache_.key_type()) != Layout::kPlain) {
           score_tiles(h, p, piece_end);
         } else {
           score_panels(h, p, piece_end);
         }
         weigh(h, p, end);
-        if (task_.prefill) {
+        if (in_tiles_) {
           add_tiles(h, p, piece_end);
         } else {
           add_vectors(h, p, piece_end);
@@ -80,9 +78,11 @@ class Attention {
  private:
   AttentionSums sums(uint32_t h) const { return sums_at(memory_ + h * sums_floats(op_, n_queries_), n_queries_); }
   const float* query(uint32_t h, uint32_t i) const {
-    const uint32_t head = (task_.first_kv_head + h) * group_ + i % group_;
+    const uint32_t head = (task_.first_group + h) * group_ + i % group_;
     return task_.q + (size_t{i / group_} * op_.n_heads + head) * op_.head_dim;
   }
+
+  uint32_t kv_head(uint32_t h) const { return op_.latent_dim > 0 ? 0 : task_.first_group + h; }
 
   uint16_t* halves_of_query(uint32_t i) const { return queries_ + size_t{2} * i * op_.head_dim; }
   uint16_t* halves_of_scores(uint32_t i) const { return scores_.halves + size_t{2} * i * kKvPiece; }
@@ -119,7 +119,7 @@ class Attention {
     const auto unpack = kernels_of(kernels_, cache_.key_type()).unpack_f32;
     for_halves(p, end, [&](uint32_t pos, uint32_t, uint32_t half) {
       const size_t at = size_t{half} * op_.head_dim;
-      unpack(cache_.keys(task_.blocks, op_.layer, task_.first_kv_head + h, pos), 0, op_.head_dim, keys_.values + at);
+      unpack(cache_.keys(task_.blocks, op_.layer, kv_head(h), pos), 0, op_.head_dim, keys_.values + at);
       if (splits_) split_tile(keys_, at, op_.head_dim);
     });
     const void* rows[kMaxQueries];
@@ -136,7 +136,7 @@ class Attention {
   void score_panels(uint32_t h, uint32_t p, uint32_t end) const {
     const auto dot = kernels_of(kernels_, cache_.key_type()).dot_plain;
     for_halves(p, end, [&](uint32_t pos, uint32_t, uint32_t half) {
-      const uint8_t* panel = cache_.keys(task_.blocks, op_.layer, task_.first_kv_head + h, pos);
+      const uint8_t* panel = cache_.keys(task_.blocks, op_.layer, kv_head(h), pos);
       for (uint32_t i = 0; i < n_queries_; i += kMaxDotRows) {
         const uint32_t n = std::min(kMaxDotRows, n_queries_ - i);
         const float* rows[kMaxDotRows];
@@ -148,30 +148,58 @@ class Attention {
     });
   }
 
+  // What a position's distance adds to the scores of the piece at p, before they are scaled.
+  void add_slope(uint32_t h, uint32_t i, uint32_t p) const {
+    const uint32_t head = (task_.first_group + h) * group_ + i % group_, pos = task_.first_pos + i / group_;
+    const float slope = task_.slopes[head] / op_.scale;
+    const auto first = static_cast<float>(static_cast<int32_t>(p) - static_cast<int32_t>(pos));
+    for (uint32_t j = 0; j < kKvPiece; ++j) scores(i)[j] += slope * (first + static_cast<float>(j));
+  }
+
   // The scores of the piece at p become weights; earlier sums are brought to the new maximum.
   void weigh(uint32_t h, uint32_t p, uint32_t end) const {
     const AttentionSums to_head = sums(h);
     for (uint32_t i = 0; i < n_queries_; ++i) {
       const uint32_t pos = task_.first_pos + i / group_;
-      const uint32_t from = std::max(p, first_seen(op_, pos)) - p, to = std::min({p + kKvPiece, pos + 1, end});
+      if (task_.slopes != nullptr) add_slope(h, i, p);
+      const uint32_t from = std::max(p, op_.first_seen(pos)) - p, to = std::min({p + kKvPiece, pos + 1, end});
       const float correction = kernels_.softmax_piece(scores(i), std::min(from, kKvPiece), to > p ? to - p : 0,
                                                       op_.scale, op_.softcap, &to_head.states[i]);
       if (splits_) split_row(scores(i), kKvPiece, halves_of_scores(i));
       if (correction == 1.0f) continue;
-      for (uint32_t c = 0; c < padded_head_dim(op_.head_dim); c += 32) {
+      for (uint32_t c = 0; c < padded_head_dim(op_.value_dim()); c += 32) {
         kernels_.scale(correction, to_head.values + size_t{c} * n_queries_ + size_t{i} * 32, 32);
+      }
+    }
+  }
+
+  // The values of the piece at p as tiles.
+  void load_tiles(uint32_t h, uint32_t p, uint32_t end) const {
+    const auto load = kernels_.load_values[static_cast<int>(cache_.type())];
+    for_halves(p, end, [&](uint32_t pos, uint32_t n, uint32_t half) {
+      if (op_.latent_dim > 0) return take_values(n, half);
+      load(cache_.values(task_.blocks, op_.layer, kv_head(h), pos), cache_.value_bytes(op_.layer), n, op_.head_dim,
+           values_.values + size_t{half} * kPanelRows);
+    });
+  }
+  // From the tiles of keys, n positions of a half; the others are zeros.
+  void take_values(uint32_t n, uint32_t half) const {
+    const float* keys = keys_.values + size_t{half} * op_.head_dim;
+    for (uint32_t c = 0; c < op_.latent_dim; c += kPanelRows) {
+      float* to = values_.values + size_t{c} * kKvPiece + size_t{half} * kPanelRows;
+      std::fill_n(to + size_t{n} * kPanelRows, (kPanelRows - n) * kPanelRows, 0.0f);
+      const uint32_t n_cols = std::min(kPanelRows, op_.latent_dim - c);
+      for (uint32_t i = 0; i < n; ++i) {
+        for (uint32_t j = 0; j < n_cols; ++j) to[i * kPanelRows + j] = keys[size_t{c + j} * kPanelRows + i];
+        std::fill(to + i * kPanelRows + n_cols, to + (i + 1) * kPanelRows, 0.0f);
       }
     }
   }
 
   // The weighted values of the piece at p are added to the sums.
   void add_tiles(uint32_t h, uint32_t p, uint32_t end) const {
-    const auto load = kernels_.load_values[static_cast<int>(cache_.type())];
-    for_halves(p, end, [&](uint32_t pos, uint32_t n, uint32_t half) {
-      load(cache_.values(task_.blocks, op_.layer, task_.first_kv_head + h, pos), cache_.value_bytes(op_.layer), n,
-           op_.head_dim, values_.values + size_t{half} * kPanelRows);
-    });
-    for (uint32_t c = 0; splits_ && c < op_.head_dim; c += kPanelRows) {
+    load_tiles(h, p, end);
+    for (uint32_t c = 0; splits_ && c < op_.value_dim(); c += kPanelRows) {
       split_tile(values_, size_t{c} * kKvPiece, kKvPiece);
     }
     const void* rows[kMaxQueries];
@@ -180,8 +208,8 @@ class Attention {
       for (uint32_t j = 0; j < n; ++j) {
         rows[j] = splits_ ? static_cast<const void*>(halves_of_scores(i + j)) : scores(i + j);
       }
-      for (uint32_t c = 0; c < op_.head_dim; c += 32) {
-        const size_t at0 = size_t{c} * kKvPiece, at1 = c + 16 < op_.head_dim ? at0 + size_t{16} * kKvPiece : at0;
+      for (uint32_t c = 0; c < op_.value_dim(); c += 32) {
+        const size_t at0 = size_t{c} * kKvPiece, at1 = c + 16 < op_.value_dim() ? at0 + size_t{16} * kKvPiece : at0;
         multiply(values_, at0, at1, kKvPiece, rows, n, sums(h).values + size_t{c} * n_queries_ + size_t{i} * 32, false);
       }
     }
@@ -191,7 +219,7 @@ class Attention {
   void add_vectors(uint32_t h, uint32_t p, uint32_t end) const {
     const auto add = kernels_.add_values[static_cast<int>(cache_.type())];
     for_halves(p, end, [&](uint32_t pos, uint32_t n_positions, uint32_t half) {
-      const uint8_t* values = cache_.values(task_.blocks, op_.layer, task_.first_kv_head + h, pos);
+      const uint8_t* values = cache_.values(task_.blocks, op_.layer, kv_head(h), pos);
       for (uint32_t i = 0; i < n_queries_; i += kMaxDotRows) {
         const uint32_t n = std::min(kMaxDotRows, n_queries_ - i);
         const float* weights[kMaxDotRows];
@@ -209,6 +237,7 @@ class Attention {
   float* memory_;   // of the heads' sums
   uint32_t group_;  // queries a row and KV head
   uint32_t n_queries_;
+  bool in_tiles_;      // values that are parts of keys are there in tiles alone
   bool splits_;        // products are made of bf16 halves
   Halved keys_;        // two tiles [head_dim, 16 positions]
   Halved values_;      // tiles [kKvPiece, 16 columns]
@@ -233,22 +262,25 @@ void merge(const AttentionOp& op, uint32_t n_queries, AttentionSums sums, Attent
     const float max = std::max(a.max, b.max);
     const float scale_a = a.sum > 0 ? std::exp(a.max - max) : 0, scale_b = std::exp(b.max - max);
     a = {max, a.sum * scale_a + b.sum * scale_b};
-    for (uint32_t c = 0; c < padded_head_dim(op.head_dim); ++c) {
+    for (uint32_t c = 0; c < padded_head_dim(op.value_dim()); ++c) {
       const size_t at = size_t{c / 32} * n_queries * 32 + size_t{i} * 32 + c % 32;
       sums.values[at] = sums.values[at] * scale_a + later.values[at] * scale_b;
     }
   }
 }
 
-void write_attention(const AttentionOp& op, uint32_t kv_head, uint32_t n_rows, AttentionSums sums, float* out) {
-  const uint32_t group = group_of(op), n = n_rows * group;
+void write_attention(const AttentionOp& op, uint32_t group, uint32_t n_rows, AttentionSums sums, const float* sinks,
+                     float* out) {
+  const uint32_t n_heads = group_of(op), n = n_rows * n_heads, dim = op.value_dim();
   for (uint32_t i = 0; i < n; ++i) {
-    const float scale = 1.0f / sums.states[i].sum;
-    float* to = out + (size_t{i / group} * op.n_heads + kv_head * group + i % group) * op.head_dim;
-    for (uint32_t c = 0; c < op.head_dim; ++c) {
+    const uint32_t head = group * n_heads + i % n_heads;
+    const auto [max, sum] = sums.states[i];
+    const float scale = 1.0f / (sinks == nullptr ? sum : sum + std::exp(sinks[head] - max));
+    float* to = out + (size_t{i / n_heads} * op.n_heads + head) * dim;
+    for (uint32_t c = 0; c < dim; ++c) {
       to[c] = sums.values[size_t{c / 32} * n * 32 + size_t{i} * 32 + c % 32] * scale;
     }
   }
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -8,7 +8,7 @@
 #include "backend/cpu/kv_store.h"
 #include "backend/ops.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 // A row's positions are cut in parts of this many, and the results of parts are merged in rising order, so that
 // different threads may take the parts of a decode row.
@@ -20,11 +20,12 @@ constexpr uint32_t n_parts(uint32_t pos) {
 struct AttentionTask {
   const AttentionOp* op;
   std::span<const BlockId> blocks;
-  const float* q;  // [n_rows, n_heads * head_dim]
+  const float* q;       // [n_rows, n_heads * head_dim]
+  const float* slopes;  // [n_heads]; null: none
   uint32_t n_rows;
-  uint32_t first_pos;                  // of row 0; rows follow one another
-  uint32_t first_kv_head, n_kv_heads;  // one head where prefill
-  bool prefill;                        // in prefill's arithmetic
+  uint32_t first_pos;              // of row 0; rows follow one another
+  uint32_t first_group, n_groups;  // of query heads; one where prefill
+  bool prefill;                    // in prefill's arithmetic
   uint32_t begin, end;  // positions to attend to, as far as the rows may see them; begin is a multiple of kKvPiece
 };
 
@@ -32,21 +33,26 @@ struct AttentionTask {
 constexpr uint32_t padded_head_dim(uint32_t head_dim) {
   return (head_dim + 31) / 32 * 32;
 }
+// Query heads share what a task reads in groups: those of a KV head, or, of latents that all heads read, 8 at a time.
+constexpr uint32_t group_of(const AttentionOp& op) {
+  constexpr uint32_t kLatentGroup = 8;
+  if (op.latent_dim > 0 && op.n_heads % kLatentGroup == 0) return kLatentGroup;
+  return op.n_heads / op.n_kv_heads;
+}
+constexpr uint32_t n_groups(const AttentionOp& op) {
+  return op.n_heads / group_of(op);
+}
 // Rows a task, so that its queries (rows times the heads that share a KV head) fill products of 12 rows, or of 32.
 constexpr uint32_t query_rows(const AttentionOp& op) {
   constexpr uint32_t kQueries = 96;
-  const uint32_t group = op.n_heads / op.n_kv_heads;
+  const uint32_t group = group_of(op);
   return group < kQueries ? kQueries / group : 1;
 }
-// The first position that the row at `pos` may see.
-constexpr uint32_t first_seen(const AttentionOp& op, uint32_t pos) {
-  return op.window > 0 && pos + 1 > op.window ? pos + 1 - op.window : 0;
-}
 constexpr uint32_t max_queries(const AttentionOp& op) {
-  return query_rows(op) * (op.n_heads / op.n_kv_heads);
+  return query_rows(op) * group_of(op);
 }
 
-// What has been found for the queries of one KV head, row by row and in a row head by head: the softmax of each, and
+// What has been found for the queries of one group, row by row and in a row head by head: the softmax of each, and
 // the weighted sums of values [padded_head_dim / 32, queries, 32], not yet divided by Softmax::sum.
 struct AttentionSums {
   Softmax* states;
@@ -54,7 +60,7 @@ struct AttentionSums {
 };
 // Floats of such sums, and the sums of `n` queries in that many floats.
 constexpr size_t sums_floats(const AttentionOp& op, uint32_t n) {
-  return size_t{n} * (sizeof(Softmax) / sizeof(float) + padded_head_dim(op.head_dim));
+  return size_t{n} * (sizeof(Softmax) / sizeof(float) + padded_head_dim(op.value_dim()));
 }
 inline AttentionSums sums_at(float* memory, uint32_t n) {
   return {reinterpret_cast<Softmax*>(memory), memory + size_t{n} * (sizeof(Softmax) / sizeof(float))};
@@ -62,11 +68,12 @@ inline AttentionSums sums_at(float* memory, uint32_t n) {
 
 // Floats of scratch that a task needs besides its sums.
 size_t attention_scratch(const AttentionOp& op);
-// `sums` [n_kv_heads] of sums_floats each.
+// `sums` [n_groups] of sums_floats each.
 void attend(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, float* sums, float* scratch);
 // Takes sums of later positions into `sums`, of as many queries.
 void merge(const AttentionOp& op, uint32_t n_queries, AttentionSums sums, AttentionSums later);
-// out [n_rows, n_heads * head_dim], of row 0 on: the heads of `kv_head` are written.
-void write_attention(const AttentionOp& op, uint32_t kv_head, uint32_t n_rows, AttentionSums sums, float* out);
+// out [n_rows, n_heads * value_dim()], of row 0 on: the heads of the group are written. `sinks` [n_heads]; null: none.
+void write_attention(const AttentionOp& op, uint32_t group, uint32_t n_rows, AttentionSums sums, const float* sinks,
+                     float* out);
 
-}  // namespace realizar
+}  // namespace realizar::cpu

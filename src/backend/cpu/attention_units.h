@@ -7,7 +7,7 @@
 
 #include "backend/step_batch.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 struct AttentionUnit {
   static constexpr uint32_t kNoPart = ~0u;
@@ -24,4 +24,4 @@ struct AttentionUnits {
   void plan(const StepBatch& batch, uint32_t rows_each);
 };
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -3,8 +3,9 @@
 #include "backend/cpu/kernel_choice.h"
 #include "backend/cpu/walker.h"
 #include "base/cpu_features.h"
+#include "base/try.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 
 class CpuBackend final : public Backend {
@@ -13,7 +14,7 @@ class CpuBackend final : public Backend {
       : reason_(choice.reason),
         kernels_(*choice.kernels),
         team_(n_threads),
-        walker_(kernels_, team_, weights_, cache_) {}
+        walker_(kernels_, team_, weights_, cache_, states_) {}
 
   Status configure(const BackendLimits& limits) override {
     limits_ = limits;
@@ -23,7 +24,10 @@ class CpuBackend final : public Backend {
   Status check(const Program& program) const override { return check_bounds(program); }
   Result<WeightId> load_matrix(const MatrixSource& source) override { return weights_.add_matrix(source, team_); }
   Result<WeightId> load_vector(std::span<const float> values, int32_t) override { return weights_.add_vector(values); }
-  Status create_kv_cache(const CacheLayout& layout) override { return cache_.create(layout); }
+  Status create_kv_cache(const CacheLayout& layout) override {
+    RZ_CHECK_OK(cache_.create(layout));
+    return states_.create(layout);
+  }
 
   Result<ProgramId> compile(const Program& program) override {
     RZ_CHECK_OK(check_bounds(program));
@@ -46,6 +50,11 @@ class CpuBackend final : public Backend {
     cache_.read_kv(kernels_, layer, id, keys, values);
   }
 
+  size_t state_bytes() const override { return states_.slot_bytes(); }
+  void read_state(StateId slot, std::span<std::byte> bytes) const override { states_.read(slot, bytes); }
+  void write_state(StateId slot, std::span<const std::byte> bytes) override { states_.write(slot, bytes); }
+  void zero_state(StateId slot) override { states_.zero(slot); }
+
   BackendInfo info() const override {
     return {.name = "cpu",
             .description = "cpu (" + std::string(kernels_.name) + ", " + std::to_string(team_.size()) + " threads" +
@@ -53,7 +62,7 @@ class CpuBackend final : public Backend {
             .arithmetic = kernels_.arithmetic,
             .phases_agree = !kernels_.has_bf16(),
             .weight_bytes = weights_.n_bytes(),
-            .kv_bytes = cache_.bytes(),
+            .kv_bytes = cache_.bytes() + states_.bytes(),
             .scratch_bytes = walker_.scratch_bytes()};
   }
   void set_trace(bool on) override { walker_.set_trace(on); }
@@ -66,6 +75,7 @@ class CpuBackend final : public Backend {
   BackendLimits limits_;
   WeightStore weights_;
   KvStore cache_;
+  StateStore states_;
   Walker walker_;
   std::vector<std::unique_ptr<Plan>> plans_;
 };
@@ -86,4 +96,4 @@ std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, uint32_t n
   return std::make_unique<CpuBackend>(KernelChoice{&kernels, {}}, n_threads);
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

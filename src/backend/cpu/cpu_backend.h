@@ -6,7 +6,7 @@
 
 #include "backend/backend.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 struct KernelTable;
 
@@ -27,4 +27,4 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options);
 // With these kernels, which the processor must be able to run.
 std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, uint32_t n_threads);
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -15,7 +15,7 @@
 #include "backend/cpu/panels.h"
 #include "backend/cpu/peaks.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 
 std::vector<float> random_floats(size_t n, uint32_t seed) {
@@ -267,12 +267,17 @@ TEST(CpuMaps, StayWithinTheirStatedErrors) {
     const KernelTable* kernels = kernels_for(isa);
     if (kernels == nullptr) continue;
     for (float x = -80; x < 80; x += 0.0371f) {
-      float e = x, t = x, g = x;
+      float e = x, t = x, g = x, sigmoid = x, softplus = x;
       kernels->map(MapKind::kExp, &e, 1);
       kernels->map(MapKind::kTanh, &t, 1);
       kernels->map(MapKind::kGeluErf, &g, 1);
       EXPECT_NEAR(e, std::exp(double{x}), 5e-7 * std::exp(double{x})) << kernels->name << ' ' << x;
       EXPECT_NEAR(t, std::tanh(double{x}), 5e-7);
+      kernels->map(MapKind::kSigmoid, &sigmoid, 1);
+      kernels->map(MapKind::kSoftplus, &softplus, 1);
+      const double u = std::exp(-std::fabs(double{x}));
+      EXPECT_NEAR(sigmoid, 1 / (1 + std::exp(-double{x})), 1e-6 / (1 + std::exp(-double{x})));
+      EXPECT_NEAR(softplus, std::max(0.0, double{x}) + std::log1p(u), 1e-6 * (std::max(0.0, double{x}) + u));
       EXPECT_NEAR(g, 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))), 1e-6 * (1 + std::fabs(x)));
     }
   }
@@ -332,4 +337,4 @@ TEST(CpuPeaks, AreMeasured) {
 }
 
 }  // namespace
-}  // namespace realizar
+}  // namespace realizar::cpu

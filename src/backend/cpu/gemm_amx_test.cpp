@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 
 // clang-format off
@@ -22,7 +22,7 @@ uint16_t to_bf16(float value) {
 // Whole numbers below 8, so that every sum is exact in any order.
 class AmxGemm : public testing::TestWithParam<uint32_t> {
  protected:
-  static constexpr uint32_t kCols = 96;
+  static constexpr uint32_t kCols = 608;
 
   AmxGemm() {
     for (auto* values : {&weights_, &inputs_}) {
@@ -73,4 +73,4 @@ TEST(AmxPeak, CountsItsWork) {
 }
 
 }  // namespace
-}  // namespace realizar
+}  // namespace realizar::cpu

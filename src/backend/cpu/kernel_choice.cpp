@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/cpu_features.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 
 // A product of two panels in the cache with 32 rows. All values are zero: products take as long as with others.
@@ -156,4 +156,4 @@ const char* to_string(CpuIsa isa) {
   return "auto";
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

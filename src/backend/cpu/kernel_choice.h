@@ -9,7 +9,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/kernels.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 // Null where the processor lacks the level asked for. kAuto: the highest level that it has.
 const KernelTable* kernels_for(CpuIsa isa);
@@ -32,4 +32,4 @@ KernelTimes time_kernels(const KernelTable& kernels);
 KernelChoice choose_fastest(std::span<const KernelTable* const> candidates,
                             const std::function<KernelTimes(const KernelTable&)>& time);
 
-}  // namespace realizar
+}  // namespace realizar::cpu

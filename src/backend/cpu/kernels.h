@@ -7,7 +7,7 @@
 
 #include "quant/type_rows.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 inline constexpr uint32_t kPanelRows = 16;
 inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation scale
@@ -50,12 +50,38 @@ struct TypeKernels {
   GemmInt8Fn gemm_int8;  // of groups alone
 };
 
+inline constexpr uint32_t kDeltaCols = 32;  // columns of a state that a delta_row takes at most
+
+// One row of a delta rule for one head, and some columns of its values and of its state: DeltaRuleOp's k, q, d, v and
+// out, and the sigmoid of its beta.
+struct DeltaRow {
+  const float *q, *k;  // [key_dim]
+  const float* decay;  // [n_decays]
+  const float* v;      // [n_cols]
+  float* out;          // [n_cols]
+  float share;
+};
+
 // The running softmax of one query: the largest score so far and the sum of e^(score - max).
 struct Softmax {
   float max, sum;
 };
 
-enum class MapKind : uint8_t { kNone, kSilu, kGelu, kGeluErf, kRelu, kReluSquared, kTanh, kExp };
+// kClampedSwiglu and kClampedPlusOne: the two sides of Activation::kClampedSwiglu.
+enum class MapKind : uint8_t {
+  kNone,
+  kSilu,
+  kGelu,
+  kGeluErf,
+  kRelu,
+  kReluSquared,
+  kTanh,
+  kExp,
+  kClampedSwiglu,
+  kClampedPlusOne,
+  kSigmoid,
+  kSoftplus
+};
 
 struct KernelTable {
   const char* name;
@@ -79,16 +105,19 @@ struct KernelTable {
   float (*softmax_piece)(float* scores, uint32_t from, uint32_t to, float scale, float softcap, Softmax* state);
   // n <= 16 vectors of n_cols values, each n_bytes after the one before it, as F32 tiles: 16 columns each, kKvPiece
   // rows of 16, tile after tile. Rows n to 15 are zeroed, and so are columns beyond n_cols.
-  void (*load_values[5])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles);  // by KvType
+  void (*load_values[6])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles);  // by KvType
   // sums[c / 32 * stride + r * 32 + c % 32] += weights[r][0] x[0][c] + weights[r][1] x[1][c] + ..., n terms in this
   // order, for each c < n_cols and r < n_rows <= kMaxDotRows; x as in load_values, read as it lies.
-  void (*add_values[5])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, const float* const* weights,
+  void (*add_values[6])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, const float* const* weights,
                         uint32_t n_rows, float* sums, size_t stride);
   void (*map)(MapKind kind, float* x, uint32_t n);  // x = f(x), each element alike wherever it lies
   float (*dot_f32)(const float* a, const float* b, uint32_t n);
   float (*sum)(const float* a, uint32_t n);
   void (*axpy)(float alpha, const float* x, float* y, uint32_t n);  // y += alpha * x
   void (*scale)(float alpha, float* x, uint32_t n);                 // x *= alpha
+  // Takes the row into state [key_dim, n_cols], n_cols <= kDeltaCols; n_decays is 1 or key_dim. The sums of a column
+  // are the same whichever columns are beside it.
+  void (*delta_row)(const DeltaRow& row, uint32_t key_dim, uint32_t n_decays, uint32_t n_cols, float* state);
   // Loops that only keep one unit busy: peak_chains independent instructions of 16 lanes a step. Null: no such unit.
   uint32_t peak_chains;
   float (*peak_read)(const uint8_t* bytes, size_t n_bytes);
@@ -109,4 +138,4 @@ extern const KernelTable kNeonKernels;
 extern const KernelTable kDotprodKernels;
 extern const KernelTable kI8mmKernels;
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -4,10 +4,12 @@
 #include <cstring>
 #include <string>
 
-namespace realizar {
+#include "base/try.h"
+
+namespace realizar::cpu {
 namespace {
 
-// Of a key: one is encoded on the stack before it is spread over its panel.
+// The largest key: one is encoded on the stack before it is written into its panel.
 constexpr size_t kMaxKeyBytes = 4096;
 
 }  // namespace
@@ -37,6 +39,11 @@ Status KvStore::create(const CacheLayout& layout) {
   layers_.clear();
   std::vector<size_t> layer_bytes;
   for (uint32_t i = 0; i < layout.layers.size(); ++i) {
+    if (std::holds_alternative<Recurrent>(layout.layers[i])) {
+      layers_.emplace_back();
+      layer_bytes.push_back(0);
+      continue;
+    }
     RZ_TRY(const Paged own, paged(layout, i));
     RZ_TRY(const Layer layer, layer_of(own));
     layers_.push_back(layer);
@@ -97,4 +104,4 @@ void KvStore::store(std::span<const BlockId> blocks, uint32_t layer, uint32_t he
   type.encode(value, reinterpret_cast<std::byte*>(values(blocks, layer, head, pos)), own.v_dim);
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

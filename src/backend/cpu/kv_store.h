@@ -10,7 +10,7 @@
 #include "backend/cpu/panels.h"
 #include "backend/kv_types.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 class KvStore {
  public:
@@ -50,7 +50,7 @@ class KvStore {
 
  private:
   struct Layer {
-    uint32_t n_kv_heads, k_dim, v_dim;
+    uint32_t n_kv_heads = 0, k_dim = 0, v_dim = 0;
     size_t key_panel_bytes = 0, value_bytes = 0, page_bytes = 0;
   };
   Result<Layer> layer_of(const Paged& paged) const;
@@ -67,4 +67,4 @@ class KvStore {
   Pages pages_;
 };
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-namespace realizar {
+#include "base/try.h"
+
+namespace realizar::cpu {
 
 Status PreparedRows::reserve(uint32_t n_rows, uint32_t n_cols) {
   max_rows_ = std::max(max_rows_, n_rows);
@@ -203,4 +205,4 @@ void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t ma
   if (list.n_rows > n_same) multiply_tiles(kernels, m, panel0, panel1, in, list, n_same, acc, tile);
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

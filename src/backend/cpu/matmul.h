@@ -8,7 +8,7 @@
 
 #include "backend/cpu/panels.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 inline constexpr uint32_t kPairRows = 2 * kPanelRows;
 
@@ -79,4 +79,4 @@ inline constexpr size_t kTileBytes = size_t{2} * 16 * 512 * 2;
 void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, uint32_t pair, const Operand& in,
                    const RowList& list, float* acc, std::byte* tile);
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 
 uint64_t now_ns() {
@@ -30,6 +30,9 @@ OpWork work_of(const Op& op, size_t n_expert_groups, const StepBatch& batch, con
     for (const WeightId id : {experts->gate, experts->up, experts->down}) {
       count(id, n_rows * experts->n_used, n_expert_groups);
     }
+  }
+  if (const auto* heads = std::get_if<HeadLinearOp>(&op)) {
+    count(heads->weight, n_rows * heads->n_heads, heads->n_heads);
   }
   if (const auto* attention = std::get_if<AttentionOp>(&op)) return attention_work(*attention, batch, cache_type);
   return work;
@@ -62,4 +65,4 @@ void OpTrace::finish(const Plan& plan, const StepBatch& batch, const WeightStore
   }
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -7,7 +7,7 @@
 #include "backend/cpu/plan.h"
 #include "backend/op_work.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 class OpTrace {
  public:
@@ -32,4 +32,4 @@ class OpTrace {
   std::vector<OpTiming> timings_;
 };
 
-}  // namespace realizar
+}  // namespace realizar::cpu

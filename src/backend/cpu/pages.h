@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.h"
 #include "realizar/result.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
@@ -86,4 +87,4 @@ class Arena {
   size_t used_ = 0;  // of the last chunk
 };
 
-}  // namespace realizar
+}  // namespace realizar::cpu

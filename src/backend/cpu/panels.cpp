@@ -6,11 +6,12 @@
 #include <memory>
 
 #include "backend/source_rows.h"
+#include "base/try.h"
 #include "base/work_shares.h"
 #include "quant/finite.h"
 #include "quant/groups.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 
 #include "backend/cpu/isa/panel_layout.inl"
@@ -26,13 +27,15 @@ void write_plane(const uint32_t* fours, uint8_t* plane) {
   }
 }
 
-// Spreads one row's group over the planes of its panel.
+// Writes one row's group into the planes of its panel.
 template <PanelLayout layout>
 void write_group(const Group& group, uint32_t g, uint32_t row, uint8_t* panel) {
   uint8_t* at = panel + layout.group_at(g);
   if (layout.scales == Scales::kSuper) {
     std::memcpy(panel + layout.header_at(g) + 2 * row, &group.d, 2);
     if (layout.has_min) std::memcpy(panel + layout.header_at(g) + 32 + 2 * row, &group.m, 2);
+  }
+  if (layout.has_scale_bytes()) {
     for (int s = 0; s < layout.n_subs(); ++s) {
       at[16 * s + static_cast<int>(row)] = group.scale[s];
       if (layout.has_min) at[16 * (layout.n_subs() + s) + static_cast<int>(row)] = group.min[s];
@@ -119,12 +122,22 @@ void put_blocks(const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* pane
   if constexpr (Row::kLayout == Layout::kStored) put_stored<Row>(row, n_cols, i, panel);
 }
 
+// The factor of row `i` of a panel whose rows have one; null: 1.
+template <PanelLayout layout>
+void put_row_factor(const float* scale, uint32_t i, uint8_t* panel) {
+  const float factor = (scale == nullptr ? 1.0f : *scale) / layout.divisor;
+  std::memcpy(panel + i * sizeof factor, &factor, sizeof factor);
+}
+
 template <class Row>
 bool pack_blocks(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p, uint8_t* panel) {
   bool finite = true;
   for (uint32_t i = 0; i < kPanelRows && p * kPanelRows + i < source.n_rows; ++i) {
     const std::byte* row = rows.row(mat, p * kPanelRows + i);
     put_blocks<Row>(row, source.n_cols, i, panel);
+    if constexpr (Row::kForm.scales == Scales::kE4M3) {
+      put_row_factor<PanelLayout{Row::kForm}>(rows.scales(mat, p * kPanelRows + i), i, panel);
+    }
     finite &= all_finite(source.type, row, source.n_cols);
   }
   return finite;
@@ -168,6 +181,7 @@ void put_row(TypeId type, const std::byte* row, uint32_t n_cols, uint32_t i, uin
     constexpr size_t kBytes = sizeof(typename Row::Block);
     if constexpr (Row::kLayout != Layout::kPlain) {
       put_blocks<Row>(row, n_cols, i, panel);
+      if constexpr (Row::kForm.scales == Scales::kE4M3) put_row_factor<PanelLayout{Row::kForm}>(nullptr, i, panel);
     } else if constexpr (Row::kId == TypeId::kF8_E4M3) {
       put_f8_row(row, nullptr, n_cols, i, panel);
     } else {
@@ -203,4 +217,4 @@ Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team, Ar
   return m;
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -8,7 +8,7 @@
 #include "backend/cpu/pages.h"
 #include "base/thread_team.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 struct PanelMatrix {
   TypeId type = TypeId::kF32;
@@ -38,4 +38,4 @@ void put_row(TypeId type, const std::byte* row, uint32_t n_cols, uint32_t i, uin
 // infinite), ResourceExhausted.
 Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team, Arena& arena);
 
-}  // namespace realizar
+}  // namespace realizar::cpu

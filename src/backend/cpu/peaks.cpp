@@ -8,7 +8,7 @@
 #include "base/cpu_features.h"
 #include "base/thread_team.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 
 // The best of several rounds, as work a second; a round is body(member) on every member.
@@ -56,4 +56,4 @@ Peaks measure_peaks(uint32_t n_threads) {
   return peaks;
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace realizar {
+namespace realizar::cpu {
 
 struct Peaks {
   double read_gb_per_s = 0;     // streaming reads from memory, far beyond the caches
@@ -18,4 +18,4 @@ struct Peaks {
 // Takes about half a second. n_threads 0: every core that the process may use.
 Peaks measure_peaks(uint32_t n_threads);
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -5,15 +5,16 @@
 
 #include "backend/cpu/attention.h"
 #include "backend/cpu/matmul.h"
+#include "base/try.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 
 // What the angles of a position follow from.
 struct Rotation {
   WeightId inv_freq = kNoWeight;
   float scale = 0;
-  uint32_t n_rot = 0, head_dim = 0;
+  uint32_t n_rot = 0;
   bool operator==(const Rotation&) const = default;
 };
 
@@ -45,15 +46,15 @@ class Planner {
     will_prepare(op.gate, plan_.scratch.prepared_cols);
     will_prepare(op.up, plan_.scratch.prepared_cols);
   }
-  void add(const RopeStoreOp& op) {
-    Hints hints;
-    if (op.inv_freq != kNoWeight) {
-      const Rotation rotation{op.inv_freq, op.rope_scale, op.n_rot, op.head_dim};
-      hints.rotates = rotation != rotation_;
-      rotation_ = rotation;
-      plan_.scratch.rotation_cols = std::max(plan_.scratch.rotation_cols, op.head_dim);
-    }
-    plan_.ops.push_back({op, hints});
+  void add(const RopeStoreOp& op) { plan_.ops.push_back({op, hints_of({op.inv_freq, op.rope_scale, op.n_rot})}); }
+  void add(const LatentStoreOp& op) { plan_.ops.push_back({op, hints_of({op.inv_freq, op.rope_scale, op.n_rot})}); }
+  void add(const HeadLinearOp& op) {
+    plan_.ops.push_back({op, {}});
+    ScratchSizes& scratch = plan_.scratch;
+    const uint32_t n_cols = weights_.matrix(op.weight).n_cols;
+    scratch.n_head_slots = std::max(scratch.n_head_slots, op.n_heads);
+    if (op.in_width != n_cols) scratch.head_cols = std::max(scratch.head_cols, n_cols);
+    will_prepare(op.weight, scratch.prepared_head_cols);
   }
   void add(const AttentionOp& op) {
     const auto found = std::ranges::find(plan_.unit_rows, query_rows(op));
@@ -61,12 +62,11 @@ class Planner {
     if (found == plan_.unit_rows.end()) plan_.unit_rows.push_back(query_rows(op));
     plan_.ops.push_back({op, {.units_idx = idx}});
     ScratchSizes& scratch = plan_.scratch;
-    const uint32_t group = op.n_heads / op.n_kv_heads;
     const size_t task_floats = attention_scratch(op) + 2 * sums_floats(op, max_queries(op));
     scratch.attention_floats = std::max(scratch.attention_floats, task_floats);
     if (limits_.max_context <= kSplitPositions) return;
     const size_t max_parts = size_t{limits_.max_seqs} * n_parts(limits_.max_context);
-    scratch.part_floats = std::max(scratch.part_floats, max_parts * op.n_kv_heads * sums_floats(op, group));
+    scratch.part_floats = std::max(scratch.part_floats, max_parts * n_groups(op) * sums_floats(op, group_of(op)));
   }
   void add(const ExpertsOp& op) {
     plan_.ops.push_back({op, {}});
@@ -82,6 +82,15 @@ class Planner {
   template <class Other>
   void add(const Other& op) {
     plan_.ops.push_back({op, {}});
+  }
+
+  // The angles of the step's positions stay where they are until others replace them.
+  Hints hints_of(const Rotation& rotation) {
+    if (rotation.inv_freq == kNoWeight) return {};
+    const Hints hints{.rotates = rotation != rotation_};
+    rotation_ = rotation;
+    plan_.scratch.rotation_cols = std::max(plan_.scratch.rotation_cols, rotation.n_rot);
+    return hints;
   }
 
   void will_prepare(WeightId id, uint32_t& n_cols) const {
@@ -124,16 +133,26 @@ ScratchSizes larger(const ScratchSizes& a, const ScratchSizes& b) {
           .n_used = std::max(a.n_used, b.n_used),
           .hidden_cols = std::max(a.hidden_cols, b.hidden_cols),
           .prepared_hidden_cols = std::max(a.prepared_hidden_cols, b.prepared_hidden_cols),
-          .expert_cols = std::max(a.expert_cols, b.expert_cols)};
+          .expert_cols = std::max(a.expert_cols, b.expert_cols),
+          .n_head_slots = std::max(a.n_head_slots, b.n_head_slots),
+          .head_cols = std::max(a.head_cols, b.head_cols),
+          .prepared_head_cols = std::max(a.prepared_head_cols, b.prepared_head_cols)};
 }
 
 Status check_bounds(const Program& program) {
+  const auto check = [](const char* name, const char* what, uint32_t value, uint32_t most) -> Status {
+    if (value <= most) return {};
+    return unsupported("the cpu backend runs models of at most " + std::to_string(most) + " " + what +
+                           ", and this one has " + std::to_string(value),
+                       name);
+  };
   for (const Op& op : program.ops) {
-    const auto* experts = std::get_if<ExpertsOp>(&op);
-    if (experts == nullptr || experts->n_used <= kMaxUsedExperts) continue;
-    return unsupported("the cpu backend runs models of at most " + std::to_string(kMaxUsedExperts) +
-                           " experts a token, and this one has " + std::to_string(experts->n_used),
-                       "n_experts_used");
+    if (const auto* experts = std::get_if<ExpertsOp>(&op)) {
+      RZ_CHECK_OK(check("n_experts_used", "experts a token", experts->n_used, kMaxUsedExperts));
+    }
+    if (const auto* route = std::get_if<RouteOp>(&op)) {
+      RZ_CHECK_OK(check("n_experts", "experts", route->n_experts, kMaxExperts));
+    }
   }
   return {};
 }
@@ -143,4 +162,4 @@ Plan make_plan(const Program& program, const KernelTable& kernels, const WeightS
   return Planner(kernels, weights, limits).plan(program);
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

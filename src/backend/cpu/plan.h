@@ -8,8 +8,9 @@
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/weight_store.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
+inline constexpr uint32_t kMaxExperts = 1024;    // of a layer
 inline constexpr uint32_t kMaxUsedExperts = 16;  // by a token
 
 struct Hints {
@@ -29,7 +30,7 @@ struct ScratchSizes {
   size_t n_ops = 0;
   size_t activation_bytes = 0;
   uint32_t prepared_cols = 0;   // of the widest activation that a product reads prepared
-  uint32_t rotation_cols = 0;   // of the widest head that is rotated
+  uint32_t rotation_cols = 0;   // dimensions of a head that are rotated, at most
   size_t attention_floats = 0;  // of one task
   size_t part_floats = 0;       // of the parts of all decode rows
   size_t n_units_lists = 0;
@@ -37,6 +38,9 @@ struct ScratchSizes {
   uint32_t hidden_cols = 0;           // of an expert's hidden rows
   uint32_t prepared_hidden_cols = 0;  // of those that are read prepared
   uint32_t expert_cols = 0;           // of its outputs
+  uint32_t n_head_slots = 0;          // heads of a row that have products of their own
+  uint32_t head_cols = 0;             // of those that are brought together first
+  uint32_t prepared_head_cols = 0;    // of those that are read prepared
 };
 // As large as each of the two.
 ScratchSizes larger(const ScratchSizes& a, const ScratchSizes& b);
@@ -54,4 +58,4 @@ Status check_bounds(const Program& program);
 Plan make_plan(const Program& program, const KernelTable& kernels, const WeightStore& weights,
                const BackendLimits& limits);
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-namespace realizar {
+#include "base/try.h"
+
+namespace realizar::cpu {
 namespace {
 
 Status grow(Pages& pages, size_t n_bytes) {
@@ -28,6 +30,9 @@ Status Scratch::fit(const ScratchSizes& sizes) {
   RZ_CHECK_OK(grow(partial_, n_slots * sizes_.expert_cols * sizeof(float)));
   RZ_CHECK_OK(grow(prepared_, n_rows(), sizes_.prepared_cols));
   RZ_CHECK_OK(grow(prepared_hidden_, n_slots, sizes_.prepared_hidden_cols));
+  const size_t n_head_slots = max_rows * sizes_.n_head_slots;
+  RZ_CHECK_OK(grow(head_parts_, n_head_slots * sizes_.head_cols * sizeof(float)));
+  RZ_CHECK_OK(grow(prepared_heads_, n_head_slots, sizes_.prepared_head_cols));
   for (Member& member : members_) {
     RZ_CHECK_OK(grow(member.products, 2 * n_rows() * kPairRows * sizeof(float) + kTileBytes));
     RZ_CHECK_OK(grow(member.attention, sizes_.attention_floats * sizeof(float)));
@@ -36,10 +41,11 @@ Status Scratch::fit(const ScratchSizes& sizes) {
 }
 
 size_t Scratch::n_bytes() const {
-  size_t n = prepared_.n_bytes() + prepared_hidden_.n_bytes();
-  for (const Pages* pages : {&activations_, &rotations_, &parts_, &hidden_, &partial_}) n += pages->size();
+  size_t n = prepared_.n_bytes() + prepared_hidden_.n_bytes() + prepared_heads_.n_bytes();
+  for (const Pages* pages : {&activations_, &rotations_, &parts_, &hidden_, &partial_, &head_parts_})
+    n += pages->size();
   for (const Member& member : members_) n += member.products.size() + member.attention.size();
   return n;
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

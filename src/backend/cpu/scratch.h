@@ -6,7 +6,7 @@
 #include "backend/cpu/matmul.h"
 #include "backend/cpu/plan.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 class Scratch {
  public:
@@ -19,11 +19,14 @@ class Scratch {
   size_t n_bytes() const;
 
   std::byte* activations() const { return activations_.as<std::byte>(); }
-  float* rotations() const { return rotations_.as<float>(); }  // [max rows, head_dim / 2, (cos, sin)], by position
+  float* rotations() const { return rotations_.as<float>(); }  // [max rows, rotation_cols / 2, (cos, sin)]
   float* parts() const { return parts_.as<float>(); }
   float* hidden() const { return hidden_.as<float>(); }    // [slots, hidden_cols]
   float* partial() const { return partial_.as<float>(); }  // [slots, expert_cols]
-  PreparedRows& prepared() { return prepared_; }           // of one activation at a time
+  size_t rotation_cols() const { return sizes_.rotation_cols; }
+  float* head_parts() const { return head_parts_.as<float>(); }  // [rows, heads, head_cols]
+  PreparedRows& prepared_heads() { return prepared_heads_; }
+  PreparedRows& prepared() { return prepared_; }  // of one activation at a time
   PreparedRows& prepared_hidden() { return prepared_hidden_; }
   // A member's scratch: accumulators of two products for all rows, a tile, and what one attention task needs.
   float* accumulators(uint32_t member, uint32_t which) const {
@@ -40,9 +43,9 @@ class Scratch {
 
   BackendLimits limits_;
   ScratchSizes sizes_;
-  Pages activations_, rotations_, parts_, hidden_, partial_;
-  PreparedRows prepared_, prepared_hidden_;
+  Pages activations_, rotations_, parts_, hidden_, partial_, head_parts_;
+  PreparedRows prepared_, prepared_hidden_, prepared_heads_;
   std::vector<Member> members_;
 };
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 void Walker::configure(const BackendLimits& limits) {
   limits_ = limits;
@@ -13,9 +13,10 @@ void Walker::configure(const BackendLimits& limits) {
 
 Status Walker::fit(const Plan& plan) {
   const size_t n_slots = size_t{limits_.max_rows} * plan.scratch.n_used;
+  const size_t n_head_slots = size_t{limits_.max_rows} * plan.scratch.n_head_slots;
   const size_t n_units = limits_.max_rows + size_t{limits_.max_seqs} * (limits_.max_context / kSplitPositions + 1);
-  for (size_t i = identity_.size(); i < std::max({size_t{limits_.max_rows}, size_t{limits_.max_logit_rows}, n_slots});
-       ++i) {
+  for (size_t i = identity_.size();
+       i < std::max({size_t{limits_.max_rows}, size_t{limits_.max_logit_rows}, n_slots, n_head_slots}); ++i) {
     identity_.push_back(static_cast<uint32_t>(i));
   }
   if (plan.ops.size() > n_ops_) {
@@ -26,6 +27,7 @@ Status Walker::fit(const Plan& plan) {
   for (AttentionUnits& units : units_) units.all.reserve(n_units);
   groups_.reserve(n_slots);
   slots_.reserve(n_slots);
+  if (head_slots_.size() < n_head_slots) head_slots_.resize(n_head_slots);
   slot_rows_.reserve(n_slots);
   trace_.reserve(plan.ops.size());
   return scratch_.fit(plan.scratch);
@@ -69,4 +71,4 @@ std::span<const float> Walker::read(ActId id) const {
   return {act(id), size_t{row_list(rows).n_rows} * n_cols(id)};
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

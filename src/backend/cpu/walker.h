@@ -13,17 +13,19 @@
 #include "backend/cpu/op_trace.h"
 #include "backend/cpu/plan.h"
 #include "backend/cpu/scratch.h"
+#include "backend/state_store.h"
 #include "base/work_shares.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 MapKind map_kind(Activation activation);
 
 class Walker {
  public:
   // All must outlive it.
-  Walker(const KernelTable& kernels, ThreadTeam& team, const WeightStore& weights, const KvStore& cache)
-      : kernels_(kernels), team_(team), weights_(weights), cache_(cache), phases_(team.size()) {}
+  Walker(const KernelTable& kernels, ThreadTeam& team, const WeightStore& weights, const KvStore& cache,
+         const StateStore& states)
+      : kernels_(kernels), team_(team), weights_(weights), cache_(cache), states_(states), phases_(team.size()) {}
 
   void configure(const BackendLimits& limits);
   // Takes the memory of the plan's steps: they allocate nothing. Errors: ResourceExhausted.
@@ -38,35 +40,67 @@ class Walker {
   std::span<const OpTiming> trace() const { return trace_.timings(); }
 
  private:
+  struct ExpertGroup {
+    uint32_t expert, first, n_decode, n_slots;  // slots_[first ..], decode slots first
+  };
+
   void walk(uint32_t member);
   // walker_rows.cpp
   void run(const EmbedOp& op, const Hints&, uint32_t member);
   void run(const NormOp& op, const Hints&, uint32_t member);
   void run(const RopeStoreOp& op, const Hints& hints, uint32_t member);
+  void run(const GateOp& op, const Hints&, uint32_t member);
+  void gate_row(const GateOp& op, uint32_t row) const;
+  void gate_columns(const GateOp& op, uint32_t row) const;
   void run(const SelectRowsOp& op, const Hints&, uint32_t member);
-  void normalize(const NormOp& op, const float* in, float* out, uint32_t n) const;
-  float* rotation(const RopeStoreOp& op, uint32_t row) const;
-  void find_rotation(const RopeStoreOp& op, uint32_t row) const;
-  void rotate_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm, uint32_t row) const;
+  void normalize(const NormOp& op, const float* in, float* out, uint32_t n, uint32_t at = 0) const;
+  // Of a row's position: the sines and cosines of each pair.
+  struct Angles {
+    WeightId inv_freq;
+    uint32_t n_rot;
+    float scale;
+  };
+  float* rotation(uint32_t row) const;
+  void find_rotation(const Angles& angles, uint32_t row) const;
+  static void rotate(float* head, uint32_t n_rot, const float* rotations);
+  const BatchSequence& seq_of(uint32_t row) const;
+  void normalize_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm) const;
+  void prepare_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm, uint32_t row) const;
   // walker_linear.cpp
   void run(const LinearOp& op, const Hints& hints, uint32_t member);
   void run(const GatedLinearOp& op, const Hints&, uint32_t member);
   void prepare(ActId act, const PanelMatrix& m, const RowList& list, uint32_t member);
   void prepare_rows(PreparedRows& to, const float* source, const PanelMatrix& m, const RowList& list, uint32_t member);
   void finish_linear(const LinearOp& op, const RowList& list, uint32_t pair, float* acc);
+  // walker_latent.cpp
+  void run(const HeadLinearOp& op, const Hints&, uint32_t member);
+  void run(const LatentStoreOp& op, const Hints& hints, uint32_t member);
+  const float* head_parts(const HeadLinearOp& op, uint32_t n_cols, uint32_t member);
   // walker_attention.cpp
   void run(const AttentionOp& op, const Hints& hints, uint32_t member);
-  float* part(const AttentionOp& op, uint32_t idx, uint32_t kv_head) const;
-  void attend_rows(const AttentionOp& op, const AttentionUnits& units, const AttentionUnit& unit, uint32_t kv_head,
+  float* part(const AttentionOp& op, uint32_t idx, uint32_t group) const;
+  void attend_rows(const AttentionOp& op, const AttentionUnits& units, const AttentionUnit& unit, uint32_t group,
                    uint32_t member);
-  void attend_part(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member);
-  void merge_parts(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head);
+  void attend_part(const AttentionOp& op, const AttentionUnit& unit, uint32_t group, uint32_t member);
+  void merge_parts(const AttentionOp& op, const AttentionUnit& unit, uint32_t group);
   // walker_experts.cpp
   void run(const RouteOp& op, const Hints&, uint32_t member);
   void run(const ExpertsOp& op, const Hints&, uint32_t member);
+  // walker_states.cpp
+  void run(const ShortConvOp& op, const Hints&, uint32_t member);
+  void run(const StateScanOp& op, const Hints&, uint32_t member);
+  void convolve(const ShortConvOp& op, const BatchSequence& seq, uint32_t first_col, uint32_t end_col) const;
+  void scan_head(const StateScanOp& op, const BatchSequence& seq, uint32_t head) const;
+  void scan_row(const StateScanOp& op, uint32_t row, uint32_t head, float* state) const;
+  // walker_delta.cpp
+  void run(const DeltaRuleOp& op, const Hints&, uint32_t member);
+  void find_shares(const DeltaRuleOp& op, uint32_t row) const;
+  void scan_columns(const DeltaRuleOp& op, const BatchSequence& seq, uint32_t head, uint32_t first, uint32_t n) const;
   void run(const ChooseOp&, const Hints&, uint32_t) {}  // no plan has it
   void group_by_expert(const ExpertsOp& op);
   bool has_mixed_forms(const ExpertsOp& op) const;
+  void finish_expert_rows(const ExpertsOp& op, WeightId bias, const ExpertGroup& group, uint32_t first, uint32_t n,
+                          float* rows) const;
   void expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member);
   void expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member);
   void expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member);
@@ -92,6 +126,7 @@ class Walker {
   ThreadTeam& team_;
   const WeightStore& weights_;
   const KvStore& cache_;
+  const StateStore& states_;
   BackendLimits limits_;
   Scratch scratch_;
   // How far a member has come in a step; each on a line of the cache of its own.
@@ -110,14 +145,12 @@ class Walker {
   std::vector<AttentionUnits> units_;  // of each number of rows that the plan wants
 
   // Mixture of experts. A slot is one (row, rank) pair: row * n_used + rank.
-  struct ExpertGroup {
-    uint32_t expert, first, n_decode, n_slots;  // slots_[first ..], decode slots first
-  };
   std::vector<ExpertGroup> groups_;
   std::vector<uint32_t> slots_, slot_rows_;
+  std::vector<uint32_t> head_slots_;  // [heads, rows]: row * heads + head
 
   bool trace_on_ = false;
   OpTrace trace_;
 };
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -1,38 +1,39 @@
 // Attention: its tasks, and the merging of decode rows that were cut in parts.
 #include "backend/cpu/walker.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 
-constexpr uint32_t kHeadsAtOnce = 4;  // whose pages a part's thread reads in one run
+constexpr uint32_t kGroupsAtOnce = 4;  // whose pages a part's thread reads in one run
 
 }  // namespace
 
-float* Walker::part(const AttentionOp& op, uint32_t idx, uint32_t kv_head) const {
-  return scratch_.parts() + (size_t{idx} * op.n_kv_heads + kv_head) * sums_floats(op, op.n_heads / op.n_kv_heads);
+float* Walker::part(const AttentionOp& op, uint32_t idx, uint32_t group) const {
+  return scratch_.parts() + (size_t{idx} * n_groups(op) + group) * sums_floats(op, group_of(op));
 }
 
 // Goes through the parts that the rows see one after the other; where a decode row is alone, different threads take
 // them.
-void Walker::attend_rows(const AttentionOp& op, const AttentionUnits& units, const AttentionUnit& unit,
-                         uint32_t kv_head, uint32_t member) {
+void Walker::attend_rows(const AttentionOp& op, const AttentionUnits& units, const AttentionUnit& unit, uint32_t group,
+                         uint32_t member) {
   const BatchSequence& seq = batch_->seqs[unit.seq];
-  const uint32_t row = seq.first_row + unit.first_row, group = op.n_heads / op.n_kv_heads;
+  const uint32_t row = seq.first_row + unit.first_row;
   const bool is_decode = row < batch_->n_decode_rows;
   const uint32_t n_rows = is_decode ? 1 : std::min(units.n_rows_each, seq.n_rows - unit.first_row);
   const uint32_t first_pos = static_cast<uint32_t>(seq.first_pos) + unit.first_row;
-  const uint32_t first_part = first_seen(op, first_pos) / kSplitPositions;
+  const uint32_t first_part = op.first_seen(first_pos) / kSplitPositions;
   AttentionTask task{.op = &op,
                      .blocks = seq.block_tables.of(cache_.group_of(op.layer)),
                      .q = act(op.q, row),
+                     .slopes = vector(op.slopes),
                      .n_rows = n_rows,
                      .first_pos = first_pos,
-                     .first_kv_head = kv_head,
-                     .n_kv_heads = 1,
+                     .first_group = group,
+                     .n_groups = 1,
                      .prefill = !is_decode,
                      .begin = first_part * kSplitPositions,
                      .end = (first_part + 1) * kSplitPositions};
-  const uint32_t n_queries = n_rows * group;
+  const uint32_t n_queries = n_rows * group_of(op);
   float* scratch = scratch_.attention(member);
   float* sums = scratch + attention_scratch(op);
   float* later = sums + sums_floats(op, n_queries);
@@ -43,52 +44,52 @@ void Walker::attend_rows(const AttentionOp& op, const AttentionUnits& units, con
     attend(task, kernels_, cache_, later, scratch);
     merge(op, n_queries, sums_at(sums, n_queries), sums_at(later, n_queries));
   }
-  write_attention(op, kv_head, n_rows, sums_at(sums, n_queries), act(op.out, row));
+  write_attention(op, group, n_rows, sums_at(sums, n_queries), vector(op.sinks), act(op.out, row));
 }
 
-void Walker::attend_part(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head, uint32_t member) {
+void Walker::attend_part(const AttentionOp& op, const AttentionUnit& unit, uint32_t group, uint32_t member) {
   const BatchSequence& seq = batch_->seqs[unit.seq];
   const AttentionTask task{.op = &op,
                            .blocks = seq.block_tables.of(cache_.group_of(op.layer)),
                            .q = act(op.q, seq.first_row),
+                           .slopes = vector(op.slopes),
                            .n_rows = 1,
                            .first_pos = static_cast<uint32_t>(seq.first_pos),
-                           .first_kv_head = kv_head,
-                           .n_kv_heads = std::min(kHeadsAtOnce, op.n_kv_heads - kv_head),
+                           .first_group = group,
+                           .n_groups = std::min(kGroupsAtOnce, n_groups(op) - group),
                            .prefill = false,
                            .begin = unit.part * kSplitPositions,
                            .end = (unit.part + 1) * kSplitPositions};
-  attend(task, kernels_, cache_, part(op, unit.part_idx, kv_head), scratch_.attention(member));
+  attend(task, kernels_, cache_, part(op, unit.part_idx, group), scratch_.attention(member));
 }
 
-void Walker::merge_parts(const AttentionOp& op, const AttentionUnit& unit, uint32_t kv_head) {
-  const uint32_t group = op.n_heads / op.n_kv_heads;
+void Walker::merge_parts(const AttentionOp& op, const AttentionUnit& unit, uint32_t group) {
   const BatchSequence& seq = batch_->seqs[unit.seq];
-  const AttentionSums sums = sums_at(part(op, unit.part_idx, kv_head), group);
+  const AttentionSums sums = sums_at(part(op, unit.part_idx, group), group_of(op));
   for (uint32_t i = 1; i < n_parts(static_cast<uint32_t>(seq.first_pos)); ++i) {
-    merge(op, group, sums, sums_at(part(op, unit.part_idx + i, kv_head), group));
+    merge(op, group_of(op), sums, sums_at(part(op, unit.part_idx + i, group), group_of(op)));
   }
-  write_attention(op, kv_head, 1, sums, act(op.out, seq.first_row));
+  write_attention(op, group, 1, sums, vector(op.sinks), act(op.out, seq.first_row));
 }
 
 void Walker::run(const AttentionOp& op, const Hints& hints, uint32_t member) {
   const AttentionUnits& units = units_[hints.units_idx];
-  const uint32_t n_items = static_cast<uint32_t>(units.all.size()) * op.n_kv_heads;
+  const uint32_t n_items = static_cast<uint32_t>(units.all.size()) * n_groups(op);
   share(n_items, member, [&](uint32_t item) {
-    const AttentionUnit& unit = units.all[item / op.n_kv_heads];
-    const uint32_t kv_head = item % op.n_kv_heads;
+    const AttentionUnit& unit = units.all[item / n_groups(op)];
+    const uint32_t group = item % n_groups(op);
     if (unit.part_idx == AttentionUnit::kNoPart) {
-      attend_rows(op, units, unit, kv_head, member);
-    } else if (kv_head % kHeadsAtOnce == 0) {
-      attend_part(op, unit, kv_head, member);
+      attend_rows(op, units, unit, group, member);
+    } else if (group % kGroupsAtOnce == 0) {
+      attend_part(op, unit, group, member);
     }
   });
   if (units.n_parts == 0) return;
   team_.barrier();
   share(n_items, member, [&](uint32_t item) {
-    const AttentionUnit& unit = units.all[item / op.n_kv_heads];
-    if (unit.part_idx != AttentionUnit::kNoPart && unit.part == 0) merge_parts(op, unit, item % op.n_kv_heads);
+    const AttentionUnit& unit = units.all[item / n_groups(op)];
+    if (unit.part_idx != AttentionUnit::kNoPart && unit.part == 0) merge_parts(op, unit, item % n_groups(op));
   });
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -2,33 +2,93 @@
 // expert, so that each chosen expert's weights are read once a step; each (row, rank) slot is computed apart and the
 // slots of a row are added in order of rank.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 
 #include "backend/cpu/walker.h"
 #include "base/check.h"
 
-namespace realizar {
+namespace realizar::cpu {
+namespace {
+
+// What a row's experts are chosen by, and their weights before they are scaled.
+class Router {
+ public:
+  Router(const RouteOp& op, const float* logits, const float* bias)
+      : op_(op), logits_(logits), max_(*std::max_element(logits, logits + op.n_experts)) {
+    if (op.score == RouteScore::kSoftmax) {
+      sum_ = 0;
+      for (uint32_t e = 0; e < op.n_experts; ++e) sum_ += std::exp(logits[e] - max_);
+    }
+    if (op.chooses_by_logits()) return;
+    for (uint32_t e = 0; e < op.n_experts; ++e) keys_[e] = score(e) / sum_ + (bias == nullptr ? 0 : bias[e]);
+    if (op.n_groups > 1) leave_groups();
+  }
+
+  double key(uint32_t expert) const { return op_.chooses_by_logits() ? logits_[expert] : keys_[expert]; }
+  // Of a softmax, not yet divided by the sum of all.
+  double score(uint32_t expert) const {
+    return op_.score == RouteScore::kSoftmax ? std::exp(logits_[expert] - max_)
+                                             : 1 / (1 + std::exp(-double{logits_[expert]}));
+  }
+  // What scores of those chosen are divided by.
+  double total(double chosen_sum) const {
+    if (!op_.renormalize) return sum_;
+    return op_.score == RouteScore::kSoftmax ? chosen_sum : std::max<double>(chosen_sum, kLeastScoreSum);
+  }
+
+ private:
+  // Leaves out all but the n_used_groups best groups.
+  void leave_groups() {
+    const uint32_t size = op_.n_experts / op_.n_groups;
+    std::array<double, kMaxExperts> groups;
+    for (uint32_t g = 0; g < op_.n_groups; ++g) groups[g] = group_key(&keys_[size_t{g} * size], size);
+    const auto is_before = [&](uint32_t a, uint32_t b) {
+      return groups[a] > groups[b] || (groups[a] == groups[b] && a < b);
+    };
+    for (uint32_t g = 0; g < op_.n_groups; ++g) {
+      uint32_t n_before = 0;
+      for (uint32_t other = 0; other < op_.n_groups; ++other) n_before += is_before(other, g) ? 1 : 0;
+      if (n_before >= op_.n_used_groups)
+        std::fill_n(&keys_[size_t{g} * size], size, -std::numeric_limits<double>::infinity());
+    }
+  }
+  double group_key(const double* keys, uint32_t n) const {
+    double best = keys[0], second = -std::numeric_limits<double>::infinity();
+    for (uint32_t i = 1; i < n; ++i) {
+      second = std::max(second, std::min(best, keys[i]));
+      best = std::max(best, keys[i]);
+    }
+    return op_.n_group_best == 2 && n > 1 ? best + second : best;
+  }
+
+  const RouteOp& op_;
+  const float* logits_;
+  double max_, sum_ = 1;
+  std::array<double, kMaxExperts> keys_;  // where logits do not choose
+};
+
+}  // namespace
 
 void Walker::run(const RouteOp& op, const Hints&, uint32_t member) {
   share(batch_->n_rows(), member, [&](uint32_t r) {
-    const float* logits = act(op.logits, r);
+    const Router router(op, act(op.logits, r), vector(op.bias));
     float* ids = act(op.ids, r);
     float* weights = act(op.weights, r);
-    const double max = *std::max_element(logits, logits + op.n_experts);
-    double sum = 0, chosen_sum = 0;
-    for (uint32_t e = 0; e < op.n_experts; ++e) sum += std::exp(logits[e] - max);
+    double chosen_sum = 0;
     for (uint32_t k = 0; k < op.n_used; ++k) {
       uint32_t best = op.n_experts;
       for (uint32_t e = 0; e < op.n_experts; ++e) {
         const bool taken = std::find(ids, ids + k, static_cast<float>(e)) != ids + k;
-        if (!taken && (best == op.n_experts || logits[e] > logits[best])) best = e;
+        if (!taken && (best == op.n_experts || router.key(e) > router.key(best))) best = e;
       }
       ids[k] = static_cast<float>(best);
-      chosen_sum += std::exp(logits[best] - max);
+      chosen_sum += router.score(best);
     }
-    const double total = op.renormalize ? chosen_sum : sum;
+    const double total = router.total(chosen_sum);
     for (uint32_t k = 0; k < op.n_used; ++k) {
-      weights[k] = static_cast<float>(std::exp(logits[static_cast<uint32_t>(ids[k])] - max) / total * op.scale);
+      weights[k] = static_cast<float>(router.score(static_cast<uint32_t>(ids[k])) / total * op.scale);
     }
   });
 }
@@ -59,6 +119,17 @@ bool Walker::has_mixed_forms(const ExpertsOp& op) const {
   return prefill_form(kernels_, matrix(op.gate)) != prefill_form(kernels_, matrix(op.up));
 }
 
+// What is done to products of a group's slots, n of their outputs from `first` on, before they are activated.
+void Walker::finish_expert_rows(const ExpertsOp& op, WeightId bias, const ExpertGroup& group, uint32_t first,
+                                uint32_t n, float* rows) const {
+  for (uint32_t i = 0; op.weighs_input && i < group.n_slots; ++i) {
+    kernels_.scale(act(op.weights)[slots_[group.first + i]], rows + size_t{i} * kPairRows, n);
+  }
+  for (uint32_t i = 0; bias != kNoWeight && i < group.n_slots; ++i) {
+    kernels_.axpy(1.0f, vector(bias) + size_t{group.expert} * op.d_ff + first, rows + size_t{i} * kPairRows, n);
+  }
+}
+
 // A group's slots can outnumber max_rows only if an expert were chosen twice for a row, which route never does.
 void Walker::expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member) {
   const PanelMatrix& gate = matrix(op.gate);
@@ -68,6 +139,7 @@ void Walker::expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member) {
   float* g = scratch_.accumulators(member, 0);
   multiply_pair(kernels_, gate, group.expert, pair, {act(op.in), &scratch_.prepared()}, list, g, scratch_.tile(member));
   const uint32_t first = pair * kPairRows, n = std::min(kPairRows, gate.n_rows - first);
+  finish_expert_rows(op, op.gate_bias, group, first, n, g);
   for (uint32_t i = 0; i < group.n_slots; ++i) {
     kernels_.map(map_kind(op.activation), g + size_t{i} * kPairRows, n);
     float* out = scratch_.hidden() + size_t{slots_[group.first + i]} * gate.n_rows + first;
@@ -84,7 +156,10 @@ void Walker::expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member) 
   float* u = scratch_.accumulators(member, 1);
   multiply_pair(kernels_, up, group.expert, pair, {act(op.in), &scratch_.prepared()}, list, u, scratch_.tile(member));
   const uint32_t first = pair * kPairRows, n = std::min(kPairRows, up.n_rows - first);
+  finish_expert_rows(op, op.up_bias, group, first, n, u);
+  const MapKind up_kind = op.activation == Activation::kClampedSwiglu ? MapKind::kClampedPlusOne : MapKind::kNone;
   for (uint32_t i = 0; i < group.n_slots; ++i) {
+    kernels_.map(up_kind, u + size_t{i} * kPairRows, n);
     float* out = scratch_.hidden() + size_t{slots_[group.first + i]} * up.n_rows + first;
     for (uint32_t j = 0; j < n; ++j) out[j] *= u[size_t{i} * kPairRows + j];
   }
@@ -125,10 +200,14 @@ void Walker::run(const ExpertsOp& op, const Hints&, uint32_t member) {
   team_.barrier();
   share(rows.n_rows, member, [&](uint32_t r) {
     for (uint32_t k = 0; k < op.n_used; ++k) {
+      const float weight = op.weighs_input ? 1.0f : act(op.weights, r)[k];
       const float* from = scratch_.partial() + (size_t{r} * op.n_used + k) * down.n_rows;
-      kernels_.axpy(act(op.weights, r)[k], from, act(op.out, r), down.n_rows);
+      kernels_.axpy(weight, from, act(op.out, r), down.n_rows);
+      if (op.down_bias == kNoWeight) continue;
+      const auto expert = static_cast<uint32_t>(act(op.ids, r)[k]);
+      kernels_.axpy(weight, vector(op.down_bias) + size_t{expert} * down.n_rows, act(op.out, r), down.n_rows);
     }
   });
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -1,9 +1,21 @@
 // Products with one matrix, and with the two of a gated pair.
 #include <algorithm>
+#include <cmath>
 
 #include "backend/cpu/walker.h"
 
-namespace realizar {
+namespace realizar::cpu {
+
+namespace {
+
+void apply_xielu(const Xielu& c, float* x, uint32_t n) {
+  for (uint32_t i = 0; i < n; ++i) {
+    const float own = x[i] > 0 ? c.alpha_p * x[i] * x[i] : c.alpha_n * (std::expm1(std::min(x[i], c.eps)) - x[i]);
+    x[i] = own + c.beta * x[i];
+  }
+}
+
+}  // namespace
 
 MapKind map_kind(Activation activation) {
   switch (activation) {
@@ -19,6 +31,10 @@ MapKind map_kind(Activation activation) {
       return MapKind::kRelu;
     case Activation::kReluSquared:
       return MapKind::kReluSquared;
+    case Activation::kXielu:  // apply_xielu
+      return MapKind::kNone;
+    case Activation::kClampedSwiglu:
+      return MapKind::kClampedSwiglu;
   }
   return MapKind::kNone;
 }
@@ -43,6 +59,7 @@ void Walker::finish_linear(const LinearOp& op, const RowList& list, uint32_t pai
     float* y = acc + size_t{r} * kPairRows;
     if (op.bias != kNoWeight) kernels_.axpy(1.0f, vector(op.bias) + first, y, n);
     kernels_.map(map_kind(op.activation), y, n);
+    if (op.activation == Activation::kXielu) apply_xielu(op.xielu, y, n);
     if (op.scale != 1.0f) kernels_.scale(op.scale, y, n);
     if (op.softcap > 0) {
       kernels_.scale(1.0f / op.softcap, y, n);
@@ -105,4 +122,4 @@ void Walker::run(const GatedLinearOp& op, const Hints&, uint32_t member) {
   share(n_pairs(up), member, multiply);
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -5,7 +5,20 @@
 #include "backend/cpu/walker.h"
 #include "base/check.h"
 
-namespace realizar {
+namespace realizar::cpu {
+namespace {
+
+// Into [-limit, limit]; 0: as they are.
+void clip(float* values, uint32_t n, float limit) {
+  for (uint32_t i = 0; limit > 0 && i < n; ++i) values[i] = std::clamp(values[i], -limit, limit);
+}
+
+float temperature_at(const RopeStoreOp& op, Pos pos) {
+  const uint32_t n_steps = (static_cast<uint32_t>(pos) + op.temperature_offset) / op.temperature_step;
+  return static_cast<float>(1 + op.temperature * std::log(1.0 + n_steps));
+}
+
+}  // namespace
 
 void Walker::run(const EmbedOp& op, const Hints&, uint32_t member) {
   share(batch_->n_rows(), member, [&](uint32_t r) {
@@ -19,10 +32,11 @@ void Walker::run(const EmbedOp& op, const Hints&, uint32_t member) {
   });
 }
 
-void Walker::normalize(const NormOp& op, const float* in, float* out, uint32_t n) const {
+// Of the group that begins at column `at`: `in`, `out`, weight and bias are read from there on.
+void Walker::normalize(const NormOp& op, const float* in, float* out, uint32_t n, uint32_t at) const {
   const float mean = op.kind == NormKind::kLayer ? kernels_.sum(in, n) / static_cast<float>(n) : 0.0f;
-  const float* weight = vector(op.weight);
-  const float* bias = vector(op.bias);
+  const float* weight = op.weight == kNoWeight ? nullptr : vector(op.weight) + at;
+  const float* bias = op.bias == kNoWeight ? nullptr : vector(op.bias) + at;
   float power;
   if (op.kind == NormKind::kRms) {
     power = kernels_.dot_f32(in, in, n);
@@ -36,56 +50,77 @@ void Walker::normalize(const NormOp& op, const float* in, float* out, uint32_t n
     float y = (in[i] - mean) * scale;
     if (weight != nullptr) y *= weight[i];
     if (bias != nullptr) y += bias[i];
-    out[i] = op.accumulate ? out[i] + y : y;
+    y = op.accumulate ? out[i] + y : y;
+    out[i] = op.scale == 1.0f ? y : y * op.scale;
   }
 }
 
 void Walker::run(const NormOp& op, const Hints&, uint32_t member) {
-  share(row_list(op.rows).n_rows, member,
-        [&](uint32_t r) { normalize(op, act(op.in, r), act(op.out, r), n_cols(op.in)); });
+  const uint32_t n = n_cols(op.in) / op.n_groups;
+  share(row_list(op.rows).n_rows, member, [&](uint32_t r) {
+    for (uint32_t at = 0; at < n * op.n_groups; at += n) {
+      normalize(op, act(op.in, r) + at, act(op.out, r) + at, n, at);
+    }
+  });
 }
 
-float* Walker::rotation(const RopeStoreOp& op, uint32_t row) const {
-  return scratch_.rotations() + size_t{row} * op.head_dim;
+float* Walker::rotation(uint32_t row) const {
+  return scratch_.rotations() + size_t{row} * scratch_.rotation_cols();
 }
 
-void Walker::find_rotation(const RopeStoreOp& op, uint32_t row) const {
-  float* to = rotation(op, row);
-  for (uint32_t i = 0; i < op.n_rot / 2; ++i) {
-    const double angle = double{vector(op.inv_freq)[i]} * batch_->positions[row];
-    to[2 * i] = static_cast<float>(std::cos(angle) * op.rope_scale);
-    to[2 * i + 1] = static_cast<float>(std::sin(angle) * op.rope_scale);
+void Walker::find_rotation(const Angles& angles, uint32_t row) const {
+  float* to = rotation(row);
+  for (uint32_t i = 0; i < angles.n_rot / 2; ++i) {
+    const double angle = double{vector(angles.inv_freq)[i]} * batch_->positions[row];
+    to[2 * i] = static_cast<float>(std::cos(angle) * angles.scale);
+    to[2 * i + 1] = static_cast<float>(std::sin(angle) * angles.scale);
   }
 }
 
-void Walker::rotate_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm, uint32_t row) const {
+void Walker::rotate(float* head, uint32_t n_rot, const float* rotations) {
+  const uint32_t half = n_rot / 2;
+  for (uint32_t i = 0; i < half; ++i) {
+    const float a = head[i], b = head[i + half], c = rotations[2 * i], s = rotations[2 * i + 1];
+    head[i] = a * c - b * s;
+    head[i + half] = a * s + b * c;
+  }
+}
+
+void Walker::normalize_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm) const {
   NormOp head_norm{};
   head_norm.weight = norm;
   head_norm.eps = op.norm_eps;
-  const uint32_t half = op.n_rot / 2;
   for (uint32_t h = 0; norm != kNoWeight && h < n_heads; ++h) {
     normalize(head_norm, heads + size_t{h} * op.head_dim, heads + size_t{h} * op.head_dim, op.head_dim);
   }
-  if (op.inv_freq == kNoWeight) return;
-  const float* rotations = rotation(op, row);
-  for (uint32_t h = 0; h < n_heads; ++h) {
-    float* head = heads + size_t{h} * op.head_dim;
-    for (uint32_t i = 0; i < half; ++i) {
-      const float a = head[i], b = head[i + half], c = rotations[2 * i], s = rotations[2 * i + 1];
-      head[i] = a * c - b * s;
-      head[i + half] = a * s + b * c;
-    }
+}
+
+void Walker::prepare_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm, uint32_t row) const {
+  clip(heads, n_heads * op.head_dim, op.clip);
+  if (!op.norms_last) normalize_heads(op, heads, n_heads, norm);
+  for (uint32_t h = 0; op.inv_freq != kNoWeight && h < n_heads; ++h) {
+    rotate(heads + size_t{h} * op.head_dim, op.n_rot, rotation(row));
   }
+  if (op.norms_last) normalize_heads(op, heads, n_heads, norm);
+}
+
+const BatchSequence& Walker::seq_of(uint32_t row) const {
+  const auto after = std::upper_bound(batch_->seqs.begin(), batch_->seqs.end(), row,
+                                      [](uint32_t r, const BatchSequence& seq) { return r < seq.first_row; });
+  return *std::prev(after);
 }
 
 void Walker::run(const RopeStoreOp& op, const Hints& hints, uint32_t member) {
   share(batch_->n_rows(), member, [&](uint32_t r) {
-    const auto after = std::upper_bound(batch_->seqs.begin(), batch_->seqs.end(), r,
-                                        [](uint32_t row, const BatchSequence& seq) { return row < seq.first_row; });
-    const BatchSequence& seq = *std::prev(after);
-    if (op.inv_freq != kNoWeight && hints.rotates) find_rotation(op, r);
-    rotate_heads(op, act(op.q, r), op.n_heads, op.q_norm, r);
-    rotate_heads(op, act(op.k, r), op.n_kv_heads, op.k_norm, r);
+    const BatchSequence& seq = seq_of(r);
+    if (op.inv_freq != kNoWeight && hints.rotates) find_rotation({op.inv_freq, op.n_rot, op.rope_scale}, r);
+    prepare_heads(op, act(op.q, r), op.n_heads, op.q_norm, r);
+    if (op.temperature > 0) {
+      kernels_.scale(temperature_at(op, batch_->positions[r]), act(op.q, r), op.n_heads * op.head_dim);
+    }
+    if (op.k == kNoAct) return;
+    prepare_heads(op, act(op.k, r), op.n_kv_heads, op.k_norm, r);
+    clip(act(op.v, r), op.n_kv_heads * op.head_dim, op.clip);
     const auto pos = static_cast<uint32_t>(batch_->positions[r]);
     for (uint32_t h = 0; h < op.n_kv_heads; ++h) {
       const size_t at = size_t{h} * op.head_dim;
@@ -95,9 +130,39 @@ void Walker::run(const RopeStoreOp& op, const Hints& hints, uint32_t member) {
   });
 }
 
+void Walker::run(const GateOp& op, const Hints&, uint32_t member) {
+  share(batch_->n_rows(), member, [&](uint32_t r) { n_cols(op.gate) == 1 ? gate_row(op, r) : gate_columns(op, r); });
+}
+
+void Walker::gate_row(const GateOp& op, uint32_t row) const {
+  const float *in = act(op.in, row), gate = act(op.gate, row)[0];
+  const float factor = op.is_factor ? gate : 1.0f / (1.0f + std::exp(-gate));
+  float* out = act(op.out, row);
+  for (uint32_t i = 0; i < n_cols(op.out); ++i) {
+    const float y = in[i] * factor;
+    out[i] = op.accumulate ? out[i] + y : y;
+  }
+}
+
+void Walker::gate_columns(const GateOp& op, uint32_t row) const {
+  constexpr uint32_t kAtOnce = 64;
+  float factors[kAtOnce];
+  const float *in = act(op.in, row), *gates = act(op.gate, row) + op.gate_col;
+  float* out = act(op.out, row);
+  for (uint32_t first = 0; first < n_cols(op.out); first += kAtOnce) {
+    const uint32_t n = std::min(kAtOnce, n_cols(op.out) - first);
+    std::copy_n(gates + first, n, factors);
+    if (!op.is_factor) kernels_.map(MapKind::kSigmoid, factors, n);
+    for (uint32_t i = 0; i < n; ++i) {
+      const float y = in[first + i] * factors[i];
+      out[first + i] = op.accumulate ? out[first + i] + y : y;
+    }
+  }
+}
+
 void Walker::run(const SelectRowsOp& op, const Hints&, uint32_t member) {
   share(static_cast<uint32_t>(batch_->logit_rows.size()), member,
         [&](uint32_t i) { std::copy_n(act(op.in, batch_->logit_rows[i]), n_cols(op.in), act(op.out, i)); });
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -2,7 +2,9 @@
 
 #include <cstring>
 
-namespace realizar {
+#include "base/try.h"
+
+namespace realizar::cpu {
 
 Result<WeightId> WeightStore::add_matrix(const MatrixSource& source, ThreadTeam& team) {
   RZ_TRY(const PanelMatrix matrix, pack_panels(source, team, memory_));
@@ -27,4 +29,4 @@ size_t WeightStore::n_bytes() const {
   return n;
 }
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -6,7 +6,7 @@
 
 #include "backend/cpu/panels.h"
 
-namespace realizar {
+namespace realizar::cpu {
 
 class WeightStore {
  public:
@@ -26,4 +26,4 @@ class WeightStore {
   std::vector<PanelMatrix> matrices_;
 };
 
-}  // namespace realizar
+}  // namespace realizar::cpu

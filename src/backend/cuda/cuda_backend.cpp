@@ -10,6 +10,7 @@
 #include "backend/cuda/weights/layer_split.h"
 #include "backend/cuda/weights/matrix_part.h"
 #include "base/check.h"
+#include "base/try.h"
 
 namespace realizar::cuda {
 namespace {
@@ -19,13 +20,13 @@ constexpr uint32_t kMaxPackers = 16;
 class CudaBackend final : public Backend {
  public:
   CudaBackend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
-              std::unique_ptr<Exchange> exchange);
+              std::unique_ptr<DeviceExchange> exchange);
 
   Status configure(const BackendLimits& limits) override;
   Result<WeightId> load_matrix(const MatrixSource& source) override;
   Result<WeightId> load_vector(std::span<const float> values, int32_t layer) override;
   Status create_kv_cache(const CacheLayout& layout) override;
-  Status check(const Program& program) const override { return check_bounds(program); }
+  Status check(const Program& program) const override { return check_bounds(program, placement_.is_shared()); }
   Result<ProgramId> compile(const Program& program) override;
   void run(ProgramId id, const StepBatch& batch) override;
   Status wait() override;
@@ -42,6 +43,11 @@ class CudaBackend final : public Backend {
   std::span<std::byte> allocate_host(size_t n_bytes) override;
   void save_block(BlockId id, std::span<std::byte> bytes) const override;
   void restore_block(BlockId id, std::span<const std::byte> bytes) override;
+
+  size_t state_bytes() const override;
+  void read_state(StateId id, std::span<std::byte> bytes) const override;
+  void write_state(StateId id, std::span<const std::byte> bytes) override;
+  void zero_state(StateId id) override;
 
   BackendInfo info() const override;
   void set_trace(bool on) override { is_traced_ = on; }
@@ -98,17 +104,19 @@ class CudaBackend final : public Backend {
   Status run_graphs(const StepShape& shape);
   template <class Visit>
   void for_each_part(const Visit& visit) const;
+  template <class Visit>
+  void for_each_slot_part(const Visit& visit) const;
   Status watch_exchange() const;
   Status wait_for_all() const;
 
   CudaOptions options_;
   ThreadTeam packers_;
   std::vector<std::unique_ptr<Rank>> ranks_;
-  std::unique_ptr<Exchange> exchange_;  // null: every layer is whole on one device
+  std::unique_ptr<DeviceExchange> exchange_;  // null: every layer is whole on one device
   Placement placement_;
   std::vector<uint64_t> room_bytes_;  // of each device, for weights and cache
   uint32_t n_part_cols_ = 0;          // of products that give parts of sums
-  std::vector<Exchange::Part> exchanged_;
+  std::vector<DeviceExchange::Part> exchanged_;
   BackendLimits limits_;
   KvLayout layout_;
   size_t n_block_parts_ = 0;  // of all devices, keys and values
@@ -122,7 +130,7 @@ class CudaBackend final : public Backend {
 };
 
 CudaBackend::CudaBackend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
-                         std::unique_ptr<Exchange> exchange)
+                         std::unique_ptr<DeviceExchange> exchange)
     : options_(options),
       packers_(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxPackers)),
       exchange_(std::move(exchange)),
@@ -161,7 +169,7 @@ BackendInfo CudaBackend::info() const {
                        "and take less time"};
   for (const auto& rank : ranks_) {
     info.weight_bytes += rank->weights().bytes();
-    info.kv_bytes += rank->cache().n_bytes();
+    info.kv_bytes += rank->cache().n_bytes() + rank->states().n_bytes();
     info.scratch_bytes += rank->memory().n_bytes();
     info.devices.push_back(&rank->use());
   }
@@ -284,7 +292,9 @@ Status CudaBackend::create_kv_cache(const CacheLayout& layers) {
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
     KvLayout own = layout_of_part();
     own.n_layers = placement_.is_shared() ? layout.n_layers : placement_.n_layers_on(i);
-    RZ_CHECK_OK(ranks_[i]->create_cache(own, placement_.first_layer_on(i), groups));
+    const LayersHere here{std::span(layers.layers).subspan(placement_.first_layer_on(i), own.n_layers),
+                          placement_.first_layer_on(i)};
+    RZ_CHECK_OK(ranks_[i]->create_cache(own, here, groups, layers.n_states));
   }
   n_block_parts_ = 0;
   for_each_part([&](Rank&, bool, uint32_t, size_t) { ++n_block_parts_; });
@@ -440,8 +450,10 @@ void CudaBackend::for_each_part(const Visit& visit) const {
     }
   };
   for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
-    if (!ranks_[placement_.rank_of_layer(layer)]->cache().has_first_part(layer)) continue;
-    for (const bool is_value : {false, true}) visit_parts(layer, is_value);
+    const KvPlanes& cache = ranks_[placement_.rank_of_layer(layer)]->cache();
+    if (!cache.has_first_part(layer)) continue;
+    visit_parts(layer, false);
+    if (cache.has_values()) visit_parts(layer, true);
   }
 }
 
@@ -480,12 +492,54 @@ void CudaBackend::read_kv(uint32_t layer, BlockId id, std::span<float> keys, std
     Rank& rank = *ranks_[placement_.rank_of_layer(layer) + i];
     const size_t first_head = size_t{i} * part.n_kv_heads;
     for (const bool is_value : {false, true}) {
+      if (is_value && !rank.cache().has_values()) continue;
       rank.device().download(page.data(), rank.cache().block_at(is_value, layer, id), page.size());
       static_cast<void>(rank.device().wait());
       decode_kv_block(part, page, (is_value ? values : keys).subspan(first_head * part.head_dim),
                       size_t{layout_.n_kv_heads} * part.head_dim);
     }
   }
+}
+
+// Calls visit(rank, offset in a slot's bytes, bytes) for what each device has of a slot: devices have their layers in
+// order.
+template <class Visit>
+void CudaBackend::for_each_slot_part(const Visit& visit) const {
+  size_t offset = 0;
+  for (const auto& rank : ranks_) {
+    const size_t n_bytes = rank->states().slot_bytes();
+    if (n_bytes > 0) visit(*rank, offset, n_bytes);
+    offset += n_bytes;
+  }
+}
+
+size_t CudaBackend::state_bytes() const {
+  size_t n_all = 0;
+  for_each_slot_part([&](Rank&, size_t, size_t n_bytes) { n_all += n_bytes; });
+  return n_all;
+}
+
+// Failures show at the next step's wait, as those of blocks do.
+void CudaBackend::read_state(StateId id, std::span<std::byte> bytes) const {
+  for_each_slot_part([&](Rank& rank, size_t offset, size_t n_bytes) {
+    rank.device().download(bytes.data() + offset, rank.states().slot(id), n_bytes);
+  });
+  static_cast<void>(wait_for_all());
+}
+
+void CudaBackend::write_state(StateId id, std::span<const std::byte> bytes) {
+  for_each_slot_part([&](Rank& rank, size_t offset, size_t n_bytes) {
+    rank.device().upload(rank.states().slot(id), bytes.data() + offset, n_bytes);
+  });
+  static_cast<void>(wait_for_all());
+}
+
+void CudaBackend::zero_state(StateId id) {
+  for_each_slot_part([&](Rank& rank, size_t, size_t n_bytes) {
+    rank.device().attach();
+    rank.device().clear(rank.states().slot(id), n_bytes);
+  });
+  static_cast<void>(wait_for_all());
 }
 
 // A failure shows at the next step's wait.
@@ -524,7 +578,7 @@ uint64_t scratch_bytes(const Program& program, const ScratchOutline& outline) {
 }
 
 std::unique_ptr<Backend> make_backend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
-                                      std::unique_ptr<Exchange> exchange) {
+                                      std::unique_ptr<DeviceExchange> exchange) {
   return std::make_unique<CudaBackend>(std::move(devices), options, std::move(exchange));
 }
 

@@ -1,6 +1,6 @@
 // The backend of NVIDIA GPUs. Block types are multiplied as int8 with the activations' groups of 32, exactly, and
-// summed in F32; plain types in F32. Refused, by name: heads of more than 256 dimensions, more than 512 experts or 32
-// chosen.
+// summed in F32; plain types in F32. Refused, by name: heads of more than 256 dimensions, latents of more than 512 with
+// rotated keys of more than 64, more than 512 experts or 32 chosen; latents where devices share layers.
 #pragma once
 
 #include <memory>
@@ -45,6 +45,6 @@ uint64_t scratch_bytes(const Program& program, const ScratchOutline& outline);
 // that find no place on their device stay in memory of the host, or in a file where that is short too, and are brought
 // over each step. Precondition: one device or more.
 std::unique_ptr<Backend> make_backend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
-                                      std::unique_ptr<Exchange> exchange = nullptr);
+                                      std::unique_ptr<DeviceExchange> exchange = nullptr);
 
 }  // namespace realizar::cuda

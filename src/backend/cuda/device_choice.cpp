@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backend/cuda/weights/layer_split.h"
+#include "base/try.h"
 
 namespace realizar::cuda {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "backend/backend.h"
 #include "backend/kv_types.h"
+#include "base/try.h"
 
 namespace realizar {
 
@@ -25,6 +26,11 @@ class ReferenceKvCache {
     layers_.clear();
     std::vector<size_t> layer_bytes;
     for (uint32_t i = 0; i < layout.layers.size(); ++i) {
+      if (std::holds_alternative<Recurrent>(layout.layers[i])) {
+        layers_.emplace_back();
+        layer_bytes.push_back(0);
+        continue;
+      }
       RZ_TRY(const Paged own, paged(layout, i));
       Layer layer{own.n_kv_heads, own.k_dim, own.v_dim};
       RZ_TRY(layer.key_bytes, kv_vector_bytes(type_, own.k_dim));
@@ -74,6 +80,7 @@ class ReferenceKvCache {
 
   void store(std::span<const BlockId> blocks, const KvPlace& place, const float* key, const float* value) {
     kv_traits(type_).encode(key, bytes_.data() + key_at(blocks, place), layers_[place.layer].k_dim);
+    if (layers_[place.layer].v_dim == 0) return;
     kv_traits(type_).encode(value, bytes_.data() + value_at(blocks, place), layers_[place.layer].v_dim);
   }
   void load_key(std::span<const BlockId> blocks, const KvPlace& place, float* key) const {

@@ -5,11 +5,14 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <vector>
 
 #include "backend/reference/kv_cache.h"
 #include "backend/source_rows.h"
+#include "backend/state_store.h"
 #include "base/check.h"
+#include "base/try.h"
 
 namespace realizar {
 namespace {
@@ -50,8 +53,35 @@ double activated(Activation activation, double x) {
       return std::max(x, 0.0);
     case Activation::kReluSquared:
       return x > 0 ? x * x : 0.0;
+    case Activation::kXielu:  // in LinearOp, by its numbers
+      return x;
+    case Activation::kClampedSwiglu: {
+      const double gate = std::min(x, double{kSwigluLimit});
+      return gate / (1 + std::exp(-double{kSwigluAlpha} * gate));
+    }
   }
   return x;
+}
+
+double activated(const LinearOp& op, double x) {
+  if (op.activation != Activation::kXielu) return activated(op.activation, x);
+  const Xielu& c = op.xielu;
+  return x > 0 ? c.alpha_p * x * x + c.beta * x : c.alpha_n * (std::expm1(std::min(x, double{c.eps})) - x) + c.beta * x;
+}
+
+double gated_pair(Activation activation, double gate, double up) {
+  if (activation == Activation::kClampedSwiglu) {
+    up = std::clamp(up, -double{kSwigluLimit}, double{kSwigluLimit}) + 1;
+  }
+  return activated(activation, gate) * up;
+}
+
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+double softplus(double x) {
+  return std::log1p(std::exp(-std::fabs(x))) + std::max(0.0, x);
 }
 
 double softcapped(double x, double cap) {
@@ -78,7 +108,7 @@ Matrix decoded(const MatrixSource& source) {
       for (uint32_t c = 0; c < m.n_cols; ++c) {
         const size_t at = source.transposed ? size_t{c} * m.n_rows + from : size_t{from} * m.n_cols + c;
         float value = stored[size_t{mat} * m.n_rows * m.n_cols + at];
-        if (scales != nullptr) value *= scales[c / kF8ScaleCols];
+        if (scales != nullptr) value *= scales[source.type == TypeId::kF8_E4M3 ? c / kF8ScaleCols : 0];
         m.values[(size_t{mat} * m.n_rows + r) * m.n_cols + c] = value;
       }
     }
@@ -87,7 +117,7 @@ Matrix decoded(const MatrixSource& source) {
 }
 
 void normalize(const float* in, float* out, uint32_t n, NormKind kind, double eps, const float* weight,
-               const float* bias, bool accumulate) {
+               const float* bias, bool accumulate, double out_scale = 1) {
   double mean = 0, power = 0;
   if (kind == NormKind::kLayer) {
     for (uint32_t i = 0; i < n; ++i) mean += in[i];
@@ -99,8 +129,18 @@ void normalize(const float* in, float* out, uint32_t n, NormKind kind, double ep
     double y = (in[i] - mean) * scale;
     if (weight != nullptr) y *= weight[i];
     if (bias != nullptr) y += bias[i];
-    out[i] = static_cast<float>(accumulate ? out[i] + y : y);
+    out[i] = static_cast<float>((accumulate ? out[i] + y : y) * out_scale);
   }
+}
+
+// Into [-limit, limit]; 0: as they are.
+void clip(float* values, uint32_t n, float limit) {
+  for (uint32_t i = 0; limit > 0 && i < n; ++i) values[i] = std::clamp(values[i], -limit, limit);
+}
+
+double temperature_at(const RopeStoreOp& op, Pos pos) {
+  const uint32_t n_steps = (static_cast<uint32_t>(pos) + op.temperature_offset) / op.temperature_step;
+  return 1 + op.temperature * std::log(1.0 + n_steps);
 }
 
 void rotate(float* head, uint32_t n_rot, const float* inv_freq, Pos pos, double scale) {
@@ -127,7 +167,7 @@ class ReferenceBackend final : public Backend {
             .arithmetic = "reference",
             .phases_agree = true,
             .weight_bytes = bytes_of(matrices_),
-            .kv_bytes = cache_.bytes(),
+            .kv_bytes = cache_.bytes() + states_.bytes(),
             .scratch_bytes = bytes_of(activations_)};
   }
 
@@ -149,7 +189,14 @@ class ReferenceBackend final : public Backend {
     return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
   }
 
-  Status create_kv_cache(const CacheLayout& layout) override { return cache_.create(layout); }
+  Status create_kv_cache(const CacheLayout& layout) override {
+    RZ_CHECK_OK(cache_.create(layout));
+    return states_.create(layout);
+  }
+  size_t state_bytes() const override { return states_.slot_bytes(); }
+  void read_state(StateId slot, std::span<std::byte> bytes) const override { states_.read(slot, bytes); }
+  void write_state(StateId slot, std::span<const std::byte> bytes) override { states_.write(slot, bytes); }
+  void zero_state(StateId slot) override { states_.zero(slot); }
   size_t block_bytes() const override { return cache_.block_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override { cache_.read_block(id, bytes); }
   void write_block(BlockId id, std::span<const std::byte> bytes) override { cache_.write_block(id, bytes); }
@@ -211,9 +258,13 @@ class ReferenceBackend final : public Backend {
   }
 
   void run(const NormOp& op) {
+    const uint32_t n = act(op.in).n_cols / op.n_groups;
+    const auto from = [](const float* values, uint32_t at) { return values == nullptr ? nullptr : values + at; };
     for (uint32_t r = 0; r < n_rows(op.rows); ++r) {
-      normalize(act(op.in).row(r), act(op.out).row(r), act(op.in).n_cols, op.kind, op.eps, vector(op.weight),
-                vector(op.bias), op.accumulate);
+      for (uint32_t at = 0; at < n * op.n_groups; at += n) {
+        normalize(act(op.in).row(r) + at, act(op.out).row(r) + at, n, op.kind, op.eps, from(vector(op.weight), at),
+                  from(vector(op.bias), at), op.accumulate, op.scale);
+      }
     }
   }
 
@@ -224,7 +275,7 @@ class ReferenceBackend final : public Backend {
       for (uint32_t i = 0; i < w.n_rows; ++i) {
         double y = dot(w.row(0, i), act(op.in).row(r), w.n_cols);
         if (op.bias != kNoWeight) y += vector(op.bias)[i];
-        y = softcapped(activated(op.activation, y) * op.scale, op.softcap);
+        y = softcapped(activated(op, y) * op.scale, op.softcap);
         out[i] = static_cast<float>(op.accumulate ? out[i] + y : y);
       }
     }
@@ -232,7 +283,12 @@ class ReferenceBackend final : public Backend {
 
   void run(const GatedLinearOp& op) {
     for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
-      gated(0, op.gate, op.up, op.activation, act(op.in).row(r), act(op.out).row(r));
+      const Matrix &gate = weight(op.gate), &up = weight(op.up);
+      const float* in = act(op.in).row(r);
+      for (uint32_t i = 0; i < gate.n_rows; ++i) {
+        act(op.out).row(r)[i] = static_cast<float>(
+            gated_pair(op.activation, dot(gate.row(0, i), in, gate.n_cols), dot(up.row(0, i), in, up.n_cols)));
+      }
     }
   }
 
@@ -241,11 +297,50 @@ class ReferenceBackend final : public Backend {
       const auto blocks = seq.block_tables.of(cache_.group_of(op.layer));
       for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
         norm_and_rotate(op, act(op.q).row(r), op.n_heads, op.q_norm, batch_->positions[r]);
+        const double temperature = op.temperature > 0 ? temperature_at(op, batch_->positions[r]) : 1;
+        for (uint32_t i = 0; i < op.n_heads * op.head_dim; ++i) {
+          act(op.q).row(r)[i] = static_cast<float>(act(op.q).row(r)[i] * temperature);
+        }
+        if (op.k == kNoAct) continue;
         norm_and_rotate(op, act(op.k).row(r), op.n_kv_heads, op.k_norm, batch_->positions[r]);
+        clip(act(op.v).row(r), op.n_kv_heads * op.head_dim, op.clip);
         for (uint32_t h = 0; h < op.n_kv_heads; ++h) {
           const KvPlace place{op.layer, h, batch_->positions[r]};
           cache_.store(blocks, place, act(op.k).row(r) + h * op.head_dim, act(op.v).row(r) + h * op.head_dim);
         }
+      }
+    }
+  }
+
+  void run(const HeadLinearOp& op) {
+    const Matrix& w = weight(op.weight);
+    for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
+      for (uint32_t h = 0; h < op.n_heads; ++h) {
+        const float* in = act(op.in).row(r) + size_t{h} * op.in_width;
+        float* out = act(op.out).row(r) + size_t{h} * op.out_width;
+        for (uint32_t i = 0; i < w.n_rows; ++i) out[i] = static_cast<float>(dot(w.row(h, i), in, w.n_cols));
+      }
+    }
+  }
+
+  void run(const LatentStoreOp& op) {
+    const auto turn = [&](float* rotated, uint32_t row) {
+      if (op.inv_freq == kNoWeight) return;
+      rotate(rotated, op.n_rot, vector(op.inv_freq), batch_->positions[row], op.rope_scale);
+    };
+    for (const BatchSequence& seq : batch_->seqs) {
+      const auto blocks = seq.block_tables.of(cache_.group_of(op.layer));
+      for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
+        for (uint32_t h = 0; h < op.n_heads; ++h) {
+          const float* from = act(op.q).row(r) + size_t{h + 1} * op.query_dim - op.n_rot;
+          float* rotated = act(op.query).row(r) + size_t{h} * (op.latent_dim + op.n_rot) + op.latent_dim;
+          std::copy_n(from, op.n_rot, rotated);
+          turn(rotated, r);
+        }
+        float* key = act(op.latent).row(r);
+        normalize(key, key, op.latent_dim, NormKind::kRms, op.norm_eps, vector(op.norm), nullptr, false);
+        turn(key + op.latent_dim, r);
+        cache_.store(blocks, {op.layer, 0, batch_->positions[r]}, key, nullptr);
       }
     }
   }
@@ -269,13 +364,27 @@ class ReferenceBackend final : public Backend {
       std::vector<double> sum(down.n_rows);
       for (uint32_t k = 0; k < op.n_used; ++k) {
         const auto expert = static_cast<uint32_t>(act(op.ids).row(r)[k]);
-        gated(expert, op.gate, op.up, op.activation, act(op.in).row(r), hidden.data());
+        const float weight = act(op.weights).row(r)[k];
+        expert_hidden(op, expert, op.weighs_input ? weight : 1.0f, act(op.in).row(r), hidden.data());
         for (uint32_t i = 0; i < down.n_rows; ++i) {
-          sum[i] += act(op.weights).row(r)[k] * dot(down.row(expert, i), hidden.data(), down.n_cols);
+          const double y = dot(down.row(expert, i), hidden.data(), down.n_cols);
+          sum[i] += (op.weighs_input ? 1.0f : weight) * (y + bias_of(op.down_bias, expert, down.n_rows, i));
         }
       }
       for (uint32_t i = 0; i < down.n_rows; ++i) {
         act(op.out).row(r)[i] = static_cast<float>(act(op.out).row(r)[i] + sum[i]);
+      }
+    }
+  }
+
+  void run(const GateOp& op) {
+    const uint32_t n_cols = act(op.out).n_cols;
+    for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
+      for (uint32_t i = 0; i < n_cols; ++i) {
+        const double gate = act(op.gate).row(r)[act(op.gate).n_cols == 1 ? 0 : op.gate_col + i];
+        const double y = act(op.in).row(r)[i] * (op.is_factor ? gate : sigmoid(gate));
+        float& out = act(op.out).row(r)[i];
+        out = static_cast<float>(op.accumulate ? out + y : y);
       }
     }
   }
@@ -288,6 +397,18 @@ class ReferenceBackend final : public Backend {
   }
 
   void run(const ChooseOp&) {}
+
+  void run(const ShortConvOp& op) {
+    for (const BatchSequence& seq : batch_->seqs) convolve(op, seq);
+  }
+
+  void run(const StateScanOp& op) {
+    for (const BatchSequence& seq : batch_->seqs) scan(op, seq, size_t{op.head_dim} * op.d_state);
+  }
+
+  void run(const DeltaRuleOp& op) {
+    for (const BatchSequence& seq : batch_->seqs) scan(op, seq, size_t{op.key_dim} * op.value_dim);
+  }
 
   const Matrix& weight(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
   const float* vector(WeightId id) const { return id == kNoWeight ? nullptr : weight(id).values.data(); }
@@ -307,67 +428,202 @@ class ReferenceBackend final : public Backend {
                         ns(start.time_since_epoch()), ns(Clock::now() - start), 0, 0});
   }
 
-  void gated(uint32_t mat, WeightId gate, WeightId up, Activation activation, const float* in, float* out) const {
-    const Matrix &g = weight(gate), &u = weight(up);
-    for (uint32_t i = 0; i < g.n_rows; ++i) {
-      out[i] = static_cast<float>(activated(activation, dot(g.row(mat, i), in, g.n_cols)) *
-                                  dot(u.row(mat, i), in, u.n_cols));
+  // Element i of expert e's vector in a stack of them; 0 where there is none.
+  float bias_of(WeightId stack, uint32_t expert, uint32_t n, uint32_t i) const {
+    return stack == kNoWeight ? 0.0f : vector(stack)[size_t{expert} * n + i];
+  }
+
+  void expert_hidden(const ExpertsOp& op, uint32_t e, double in_scale, const float* in, float* out) const {
+    const Matrix &gate = weight(op.gate), &up = weight(op.up);
+    for (uint32_t i = 0; i < gate.n_rows; ++i) {
+      const double g = in_scale * dot(gate.row(e, i), in, gate.n_cols) + bias_of(op.gate_bias, e, gate.n_rows, i);
+      const double u = in_scale * dot(up.row(e, i), in, up.n_cols) + bias_of(op.up_bias, e, up.n_rows, i);
+      out[i] = static_cast<float>(gated_pair(op.activation, g, u));
     }
   }
 
   void norm_and_rotate(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm_weight, Pos pos) const {
+    const auto turn = [&](float* head) {
+      if (op.inv_freq != kNoWeight) rotate(head, op.n_rot, vector(op.inv_freq), pos, op.rope_scale);
+    };
+    clip(heads, n_heads * op.head_dim, op.clip);
     for (uint32_t h = 0; h < n_heads; ++h) {
       float* head = heads + size_t{h} * op.head_dim;
+      if (op.norms_last) turn(head);
       if (norm_weight != kNoWeight) {
         normalize(head, head, op.head_dim, NormKind::kRms, op.norm_eps, vector(norm_weight), nullptr, false);
       }
-      if (op.inv_freq != kNoWeight) rotate(head, op.n_rot, vector(op.inv_freq), pos, op.rope_scale);
+      if (!op.norms_last) turn(head);
     }
   }
 
   void attend(const AttentionOp& op, std::span<const BlockId> blocks, uint32_t r, uint32_t h) {
     const uint32_t kv_head = h / (op.n_heads / op.n_kv_heads);
     const Pos pos = batch_->positions[r];
-    const Pos first = op.window > 0 ? std::max(0, pos - static_cast<Pos>(op.window) + 1) : 0;
+    const auto first = static_cast<Pos>(op.first_seen(static_cast<uint32_t>(pos)));
     const float* q = act(op.q).row(r) + size_t{h} * op.head_dim;
     std::vector<double> weights;
-    std::vector<float> key(op.head_dim), value(op.head_dim);
+    std::vector<float> key(op.head_dim), value(op.value_dim());
     double max = -INFINITY, sum = 0;
+    const double slope = op.slopes == kNoWeight ? 0 : vector(op.slopes)[h];
     for (Pos p = first; p <= pos; ++p) {
       cache_.load_key(blocks, {op.layer, kv_head, p}, key.data());
-      weights.push_back(softcapped(op.scale * dot(q, key.data(), op.head_dim), op.softcap));
+      const double bias = slope * (p - pos);
+      weights.push_back(softcapped(op.scale * dot(q, key.data(), op.head_dim) + bias, op.softcap));
       max = std::max(max, weights.back());
     }
+    const float* sink = op.sinks == kNoWeight ? nullptr : vector(op.sinks) + h;
+    if (sink != nullptr) max = std::max<double>(max, *sink);
     for (double& w : weights) sum += w = std::exp(w - max);
-    std::vector<double> mixed(op.head_dim);
+    if (sink != nullptr) sum += std::exp(*sink - max);
+    std::vector<double> mixed(value.size());
     for (Pos p = first; p <= pos; ++p) {
-      cache_.load_value(blocks, {op.layer, kv_head, p}, value.data());
-      for (uint32_t i = 0; i < op.head_dim; ++i) mixed[i] += weights[static_cast<size_t>(p - first)] / sum * value[i];
+      if (op.latent_dim > 0) {
+        cache_.load_key(blocks, {op.layer, kv_head, p}, key.data());
+        std::copy_n(key.begin(), value.size(), value.begin());
+      } else {
+        cache_.load_value(blocks, {op.layer, kv_head, p}, value.data());
+      }
+      for (size_t i = 0; i < value.size(); ++i) mixed[i] += weights[static_cast<size_t>(p - first)] / sum * value[i];
     }
-    float* out = act(op.out).row(r) + size_t{h} * op.head_dim;
-    for (uint32_t i = 0; i < op.head_dim; ++i) out[i] = static_cast<float>(mixed[i]);
+    float* out = act(op.out).row(r) + size_t{h} * value.size();
+    for (size_t i = 0; i < value.size(); ++i) out[i] = static_cast<float>(mixed[i]);
+  }
+
+  std::vector<double> scores_of(const RouteOp& op, const float* logits) const {
+    std::vector<double> scores(logits, logits + op.n_experts);
+    if (op.score == RouteScore::kSigmoid) {
+      for (double& score : scores) score = sigmoid(score);
+      return scores;
+    }
+    const double max = *std::max_element(scores.begin(), scores.end());
+    double sum = 0;
+    for (double& score : scores) sum += score = std::exp(score - max);
+    for (double& score : scores) score /= sum;
+    return scores;
+  }
+
+  // The places of the n largest, ties to the first.
+  static std::vector<uint32_t> largest(std::span<const double> values, uint32_t n) {
+    std::vector<uint32_t> places(values.size());
+    std::iota(places.begin(), places.end(), 0);
+    std::ranges::stable_sort(places, [&](uint32_t a, uint32_t b) { return values[a] > values[b]; });
+    places.resize(n);
+    return places;
+  }
+
+  // What experts are chosen by: -infinity for those of groups that are not chosen.
+  std::vector<double> choice_keys(const RouteOp& op, const float* logits, const std::vector<double>& scores) const {
+    if (op.chooses_by_logits()) return {logits, logits + op.n_experts};
+    std::vector<double> keys = scores;
+    for (uint32_t e = 0; op.bias != kNoWeight && e < op.n_experts; ++e) keys[e] += vector(op.bias)[e];
+    const uint32_t group_size = op.n_experts / op.n_groups;
+    std::vector<double> group_keys;
+    for (uint32_t g = 0; g < op.n_groups; ++g) {
+      const auto members = std::span(keys).subspan(size_t{g} * group_size, group_size);
+      double key = 0;
+      for (const uint32_t best : largest(members, std::min(op.n_group_best, group_size))) key += members[best];
+      group_keys.push_back(key);
+    }
+    const auto used = largest(group_keys, op.n_used_groups);
+    for (uint32_t e = 0; e < op.n_experts; ++e) {
+      if (std::ranges::find(used, e / group_size) == used.end()) keys[e] = -INFINITY;
+    }
+    return keys;
+  }
+
+  // All rows that the sequence's own look back on, then its own.
+  void convolve(const ShortConvOp& op, const BatchSequence& seq) {
+    const uint32_t n_cols = act(op.in).n_cols, n_before = op.n_taps - 1;
+    std::vector<float> rows(size_t{n_before + seq.n_rows} * n_cols);
+    if (seq.first_pos > 0)
+      std::copy_n(states_.part<float>(seq.state_from, op.layer, op.part), n_before * n_cols, rows.begin());
+    std::copy_n(act(op.in).row(seq.first_row), size_t{seq.n_rows} * n_cols, rows.begin() + n_before * n_cols);
+    for (uint32_t r = 0; r < seq.n_rows; ++r) {
+      for (uint32_t col = 0; col < n_cols; ++col) {
+        double y = op.bias == kNoWeight ? 0 : vector(op.bias)[col];
+        for (uint32_t i = 0; i < op.n_taps; ++i) {
+          y += double{vector(op.weight)[size_t{col} * op.n_taps + i]} * rows[size_t{r + i} * n_cols + col];
+        }
+        act(op.out).row(seq.first_row + r)[col] = static_cast<float>(activated(op.activation, y));
+      }
+    }
+    std::copy_n(rows.end() - n_before * n_cols, n_before * n_cols,
+                states_.part<float>(seq.state_to, op.layer, op.part));
+  }
+
+  // head_size: numbers of a head's state.
+  template <class Scan>
+  void scan(const Scan& op, const BatchSequence& seq, size_t head_size) {
+    const size_t n = op.n_heads * head_size;
+    std::vector<float> state(n);
+    if (seq.first_pos > 0) std::copy_n(states_.part<float>(seq.state_from, op.layer, op.part), n, state.begin());
+    for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
+      for (uint32_t h = 0; h < op.n_heads; ++h) scan_row(op, r, h, &state[h * head_size]);
+    }
+    std::ranges::copy(state, states_.part<float>(seq.state_to, op.layer, op.part));
+  }
+
+  void scan_row(const StateScanOp& op, uint32_t r, uint32_t h, float* state) {
+    const uint32_t group = h / (op.n_heads / op.n_groups);
+    const float* x = act(op.x).row(r) + op.x_col + size_t{h} * op.head_dim;
+    const float* b = act(op.b).row(r) + op.b_col + size_t{group} * op.d_state;
+    const float* c = act(op.c).row(r) + op.c_col + size_t{group} * op.d_state;
+    const double t = softplus(double{act(op.dt).row(r)[h]} + vector(op.dt_bias)[h]);
+    for (uint32_t i = 0; i < op.head_dim; ++i) {
+      double y = double{vector(op.d)[h]} * x[i];
+      for (uint32_t k = 0; k < op.d_state; ++k) {
+        const double a = vector(op.a)[size_t{h} * op.a_cols + (op.a_cols == 1 ? 0 : k)];
+        float& s = state[size_t{i} * op.d_state + k];
+        const double next = s * std::exp(t * a) + t * x[i] * b[k];
+        s = static_cast<float>(next);
+        y += next * c[k];
+      }
+      const size_t at = size_t{h} * op.head_dim + i;
+      if (op.gate != kNoAct) y *= activated(Activation::kSilu, act(op.gate).row(r)[at]);
+      act(op.out).row(r)[at] = static_cast<float>(y);
+    }
+  }
+
+  // state: [key_dim, value_dim]
+  void scan_row(const DeltaRuleOp& op, uint32_t r, uint32_t h, float* state) {
+    const uint32_t key_head = op.key_heads_in_turn ? h % op.n_key_heads : h / (op.n_heads / op.n_key_heads);
+    const float* q = act(op.q).row(r) + op.q_col + size_t{key_head} * op.key_dim;
+    const float* k = act(op.k).row(r) + op.k_col + size_t{key_head} * op.key_dim;
+    const float* v = act(op.v).row(r) + op.v_col + size_t{h} * op.value_dim;
+    float* decays = act(op.decay).row(r) + size_t{h} * op.decay_cols;
+    for (uint32_t j = 0; j < op.decay_cols; ++j) {
+      const double bias = vector(op.decay_bias)[size_t{h} * op.decay_cols + j];
+      decays[j] = static_cast<float>(std::exp(vector(op.a)[h] * softplus(decays[j] + bias)));
+    }
+    float& share = act(op.beta).row(r)[h];
+    share = static_cast<float>(sigmoid(share));
+    for (uint32_t i = 0; i < op.value_dim; ++i) {
+      const auto kept = [&](uint32_t j) {
+        return double{decays[op.decay_cols == 1 ? 0 : j]} * state[size_t{j} * op.value_dim + i];
+      };
+      double learnt = 0, y = 0;
+      for (uint32_t j = 0; j < op.key_dim; ++j) learnt += kept(j) * k[j];
+      const double change = share * (v[i] - learnt);
+      for (uint32_t j = 0; j < op.key_dim; ++j) {
+        const double next = kept(j) + k[j] * change;
+        state[size_t{j} * op.value_dim + i] = static_cast<float>(next);
+        y += next * q[j];
+      }
+      act(op.out).row(r)[size_t{h} * op.value_dim + i] = static_cast<float>(y);
+    }
   }
 
   void route_row(const RouteOp& op, uint32_t r) {
     const float* logits = act(op.logits).row(r);
-    const double max = *std::max_element(logits, logits + op.n_experts);
-    std::vector<double> p(op.n_experts);
-    double sum = 0, chosen_sum = 0;
-    for (uint32_t e = 0; e < op.n_experts; ++e) sum += p[e] = std::exp(logits[e] - max);
-    std::vector<uint32_t> chosen;
-    for (uint32_t k = 0; k < op.n_used; ++k) {
-      uint32_t best = op.n_experts;
-      for (uint32_t e = 0; e < op.n_experts; ++e) {
-        const bool taken = std::find(chosen.begin(), chosen.end(), e) != chosen.end();
-        if (!taken && (best == op.n_experts || logits[e] > logits[best])) best = e;
-      }
-      chosen.push_back(best);
-      chosen_sum += p[best];
-    }
-    const double total = op.renormalize ? chosen_sum : sum;
+    const std::vector<double> scores = scores_of(op, logits);
+    const auto chosen = largest(choice_keys(op, logits, scores), op.n_used);
+    double sum = 0;
+    for (const uint32_t e : chosen) sum += scores[e];
+    const double total = op.renormalize ? std::max<double>(sum, kLeastScoreSum) : 1;
     for (uint32_t k = 0; k < op.n_used; ++k) {
       act(op.ids).row(r)[k] = static_cast<float>(chosen[k]);
-      act(op.weights).row(r)[k] = static_cast<float>(p[chosen[k]] / total * op.scale);
+      act(op.weights).row(r)[k] = static_cast<float>(scores[chosen[k]] / total * op.scale);
     }
   }
 
@@ -376,6 +632,7 @@ class ReferenceBackend final : public Backend {
   std::vector<Activation2D> activations_;  // as the program that ran last has them
   std::vector<Program> programs_;
   ReferenceKvCache cache_;
+  StateStore states_;
   const StepBatch* batch_ = nullptr;        // until wait
   uint32_t n_rows_ = 0, n_logit_rows_ = 0;  // of the last step, for read()
   bool trace_ = false;

@@ -15,6 +15,8 @@ namespace realizar {
 // The part that a tensor plays. Fused ones are split at binding.
 enum class Role : uint8_t {
   kEmbed,
+  kEmbedNorm,  // of the sum of all embeddings of a token
+  kEmbedNormBias,
   kPositionEmbed,
   kFinalNorm,
   kFinalNormBias,
@@ -35,19 +37,81 @@ enum class Role : uint8_t {
   kBqkv,
   kQNorm,
   kKNorm,
+  kAttnSubNorm,  // of what was attended, and of an ffn's hidden row
+  kFfnSubNorm,
   kFfnNorm,
   kFfnNormBias,
   kFfnPostNorm,
+  // What a layer takes of a token by a table of its own, and the factor on the stream after it.
+  kLayerTable,
+  kLayerTableProj,
+  kLayerTableNorm,
+  kInputGate,
+  kInputProj,
+  kInputNorm,
+  kLayerScale,
+  // Numbers of an activation, which GGUF has as keys.
+  kXieluAlphaP,
+  kXieluAlphaN,
+  kXieluBeta,
+  kXieluEps,
   kWGate,
   kWUp,
   kWGateUp,
   kWDown,
+  kBGate,  // of gated ffns
   kBUp,
   kBDown,
   kRouter,
+  kRouterBias,  // of its logits
+  kChoiceBias,  // of the scores that experts are chosen by, and not of their weights
   kExpertGate,
   kExpertUp,
+  kExpertGateUp,
   kExpertDown,
+  kExpertGateBias,
+  kExpertUpBias,
+  kExpertGateUpBias,
+  kExpertDownBias,
+  kSharedRouter,  // how much of the shared expert a token takes
+  kSharedGate,
+  kSharedUp,
+  kSharedGateUp,
+  kSharedDown,
+  kSinks,
+  // Of latent attention: queries by a low rank, the latent and the rotated key beside it, and what makes keys and
+  // values of a latent, for all heads in one matrix or in a stack each.
+  kWqA,
+  kWqB,
+  kWLatent,
+  kLatentNorm,
+  kLatentKv,
+  kLatentK,
+  kLatentV,
+  // Of state spaces: the projection into their parts, the convolution over these, the decay, what the input is taken
+  // by, the step's bias, the norm of what comes out, and the projection back.
+  kSsmIn,
+  kSsmConv,
+  kSsmConvBias,
+  kSsmA,
+  kSsmD,
+  kSsmDtBias,
+  kSsmNorm,
+  kSsmOut,
+  // Of gated delta nets, beside those: queries, keys and values, and the gate; or all in one; what a row learns and
+  // what it keeps; or both in one.
+  kDeltaQkv,
+  kDeltaGate,
+  kDeltaIn,
+  kDeltaBeta,
+  kDeltaDecay,
+  kDeltaBetaDecay,
+  // Of Kimi's delta attention: a convolution each, and the low ranks of decay and gate.
+  kConvQ,
+  kConvK,
+  kConvV,
+  kDecayLow,
+  kGateLow,
   kRopeFactors,
   kRopeShort,
   kRopeLong,
@@ -59,21 +123,46 @@ enum class Dim : uint8_t {
   kNone,
   kModel,
   kQ,
+  kGatedQ,  // queries and their gates
   kKv,
   kQkv,
   kFf,
   kGateUp,
   kVocab,
   kHead,
+  kHeads,
+  kKvHeads,
+  kLayerInput,
+  kLayerInputs,
   kHalfRot,
   kExperts,
   kExpertFf,
+  kExpertGateUp,
+  kSharedFf,
+  kSharedGateUp,
+  kQRank,
+  kLatent,
+  kLatentKey,
+  kLatentKv,
+  kNope,
+  kValue,
+  kAttended,
+  kSsmIn,
+  kSsmInner,
+  kSsmConv,
+  kSsmHeads,
+  kTwoSsmHeads,
+  kSsmGroups,
+  kSsmGroup,
+  kTaps,
+  kOne,
   kCtx
 };
 
 enum class Need : uint8_t { kRequired, kOptional };
 
-// "{}" in a name stands for the layer; a second "{}" for the expert, where a file keeps one matrix an expert.
+// "{}" in a name stands for the layer; a second "{}" for the expert, where a file keeps one matrix an expert, or for
+// the row, where it keeps one vector a row. A role may have several rows in a table: the file has one of them.
 struct TensorSpec {
   Role role;
   Need need;
@@ -85,7 +174,8 @@ struct TensorSpec {
   std::string_view gguf_per_expert = {};
 };
 
-enum class FfnKind : uint8_t { kGated, kPlain };  // of a model without experts
+enum class MixerKind : uint8_t { kAttention, kLatentAttention, kMamba2, kDeltaNet, kKimiDelta, kShortConv };
+enum class FfnKind : uint8_t { kGated, kPlain, kNone };  // of a model without experts
 enum class MoeRule : uint8_t { kNone, kIfConfigured, kAlways };
 
 // Names of config.json's keys where families differ. "": the family has none.
@@ -93,8 +183,65 @@ struct HfKeys {
   std::string_view d_model = "hidden_size", n_layers = "num_hidden_layers", n_heads = "num_attention_heads",
                    n_kv_heads = "num_key_value_heads", d_ff = "intermediate_size", n_ctx = "max_position_embeddings",
                    norm_eps = "rms_norm_eps", activation = "hidden_act", n_experts = "num_local_experts",
-                   expert_d_ff = "intermediate_size", renormalize = "",
-                   attn_dims = "";  // q.k is divided by its square root
+                   n_experts_used = "num_experts_per_tok", expert_d_ff = "intermediate_size", shared_d_ff = "",
+                   n_shared = "", renormalize = "", routed_scale = "", n_leading_dense = "", window = "sliding_window",
+                   expert_layers = "",  // a list of those that have experts
+      expert_interval = "",             // one layer in this many has experts
+      last_expert_layer = "",           // those after it have none; -1: there are none
+      score = "scoring_func",
+                   attn_dims = "",  // q.k is divided by its square root
+      rope_base = "rope_theta", rope_share = "partial_rotary_factor",
+                   n_rot = "",  // dimensions of a head that are rotated, instead of their share
+      one_kv_head = "",         // true: there is one KV head, whatever n_kv_heads says
+      layer_kinds = "",         // a list of what mixes each layer
+      head_dim = "head_dim";
+  uint32_t d_ff_factor = 0;  // of d_model, where the file gives no d_ff; 0: it must
+};
+
+// The same of state spaces.
+struct HfSsmKeys {
+  std::string_view n_heads = "", head_dim = "", n_groups = "", d_state = "", n_taps = "";
+  std::string_view attending_layers = "";  // a list of the layers that are not recurrent
+};
+
+// How config.json's number gives a factor: it is the factor, or is divided by the root of the number of layers or by
+// the model's width.
+enum class ScaleRule : uint8_t { kAsIs, kByRootOfLayers, kByWidth };
+
+// A factor that files give. "": this format has none.
+struct ScaleKey {
+  std::string_view gguf = "", hf = "";
+  bool gguf_divides = false, hf_divides = false;
+  ScaleRule hf_rule = ScaleRule::kAsIs;
+  float gguf_otherwise = 1, hf_otherwise = 1;  // config.json's number, by its rule, where a file gives none
+};
+
+// A setting of config.json with the one value that is computed: another is refused by name.
+struct HfFlag {
+  std::string_view key;
+  bool value;
+};
+
+// The same of a number.
+struct HfNumber {
+  std::string_view key;
+  double value;
+};
+
+// A tensor of the first layer that only files of this row of the table have, where several have one name.
+struct Marker {
+  std::string_view gguf = "", hf = "";
+};
+
+// How a family's experts are chosen where the file does not say.
+struct Routing {
+  RouteScore score = RouteScore::kSoftmax;
+  bool renormalize = true;
+  bool hf_renormalize = false;               // where config.json may say it and does not
+  uint32_t n_group_best = 2;                 // of a group's scores, which group is chosen by; where the file has groups
+  bool gguf_shared_width_is_of_one = false;  // of several shared experts
+  uint32_t n_shared = 0;                     // where the file says neither how many are shared nor how wide they are
+  bool weighs_input = false;                 // by the weights, instead of what experts give
 };
 
 struct ArchSpec {
@@ -103,24 +250,78 @@ struct ArchSpec {
   std::span<const TensorSpec> tensors;
   NormKind norm = NormKind::kRms;
   NormPlace norm_place = NormPlace::kPre;
+  MixerKind mixer = MixerKind::kAttention;
+  // Of layers that have no KV heads by the file's list, or that its list of kinds names so; nothing: all are alike.
+  std::optional<MixerKind> recurrent = {};
+  uint32_t attention_interval = 0;      // one layer in this many is not recurrent, where the file has no list
+  bool gguf_key_heads_in_turn = false;  // GGUF has the heads of a delta net in the order of DeltaRuleOp's trait
   FfnKind ffn = FfnKind::kGated;
   Activation activation = Activation::kSilu;
-  bool qk_norm = false;
+  std::optional<Activation> hf_activation = {};  // where config.json gives none; nothing: the same
+  QkNorm qk_norm = QkNorm::kNone;                // where the file has the tensors
+  bool norms_after_rope = false;                 // those of q and k
+  QkvRows hf_qkv_rows = QkvRows::kStacked;
+  bool has_attention_gate = false;
   bool learned_positions = false;
-  bool gguf_interleaved_rope = false;  // GGUF keeps q and k rows in pairs (2i, 2i+1); Hugging Face in halves
+  bool gguf_interleaved_rope = false;  // GGUF keeps q and k rows in pairs (2i, 2i+1), not in halves
+  bool hf_interleaved_rope = false;    // Hugging Face does
   bool embed_scale_sqrt_d_model = false;
+  ScaleKey embed_scale = {}, residual_scale = {}, attn_scale = {}, logit_scale = {}, clip = {}, temperature = {},
+           alibi_scale = {};
   bool hf_norm_plus_one = false;      // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
   bool hf_transposed_linear = false;  // Conv1D: weights are [in, out]
   bool has_window = false;            // the file may give a sliding window
-  uint32_t full_interval = 0;         // with a window, one layer in so many sees the whole context; 0: none does
-  uint32_t nope_interval = 0;         // one layer in so many is without rope; 0: none
-  float hf_rope_base = 10000;         // of the rotation, where config.json gives none; GGUF's is RoFormer's
-  float window_rope_base = 0;         // of layers with a window, where the file gives none; 0: as in all others
+  bool has_chunks = false;            // that window begins anew at each of its multiples
+  bool nope_has_temperature = false;  // of layers without rope alone; its steps begin a position early
+  uint32_t temperature_step = 0;      // where the file gives none; 0: what a model was trained for
+  uint32_t full_interval = 0;         // with a window, one layer in this many sees the whole context; 0: none does
+  bool full_lacks_rope = false;       // with a window, layers that see the whole context are without rope
+  uint32_t nope_interval = 0;         // one layer in this many is without rope; 0: none
+  // Layers with a window have heads of a width of their own: "attention.key_length_swa", or "head_dim" in config.json;
+  // how many KV heads a layer has is a list, or config.json's "num_global_key_value_heads" for the others.
+  bool has_window_heads = false;
+  bool has_layer_heads = false;        // how many heads a layer has, and how wide its ffn is, are lists
+  bool has_latents_in_halves = false;  // GGUF keeps rotated rows of latent attention in halves
+  // What positions count for instead of a rotation: the largest factor of ALiBi's slopes, where files do not tell; 0:
+  // there is none. With alibi_layers only models of so many layers have it.
+  float alibi = 0;
+  uint32_t alibi_layers = 0;
+  bool needs_alibi = false;          // a file that gives none is refused
+  bool divides_by_head_dim = false;  // q.k, not by its root
+  bool may_share_kv = false;         // the last layers attend to what an earlier one keeps
+  bool has_value_norm = false;  // values are divided by their RMS; without values of their own they are made of keys
+  uint32_t attn_dims = 0;       // that q.k is divided by the root of, in all models; 0: head_dim
+  std::string_view gguf_rope_key = "";  // with this setting of GGUF false, no layer rotates
+  double hf_rope_share = 1;             // of a head's dimensions that are rotated, where config.json does not tell
+  float hf_rope_base = 10000;           // of the rotation, where config.json gives none; GGUF's is RoFormer's
+  bool window_rope_unscaled = false;    // layers with a window turn by the same base, and no scaling
+  float window_rope_base = 0;           // of layers with a window, where the file gives none; 0: as in all others
   // GGUF does not tell that models of this many layers divide q.k by sqrt(d_model / n_heads), not by sqrt(head_dim).
   uint32_t gguf_layers_scaled_by_width = 0;
+  // GGUF models with this many experts are without norms of q and k.
+  uint32_t gguf_experts_without_qk_norm = 0;
+  // GGUF does not tell that models of this many layers, or all where that is 0, have windows, and which; 0: it does.
+  uint32_t gguf_windowed_layers = 0, gguf_window = 0;
+  uint32_t d_ff_divisor = 1;          // of what files call d_ff
+  bool hf_adjusts_d_ff = false;       // config.json may ask for two thirds of it, in multiples of a number (LFM2)
   std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none
   MoeRule moe = MoeRule::kNone;
+  // With this setting false the norms stand before each branch, whatever norm_place says. "": there is no such setting.
+  std::string_view parallel_key = "";
+  // Where config.json gives none; 0: it must, but for what follows from others.
+  uint32_t hf_n_ctx = 0, hf_n_heads = 0, hf_n_kv_heads = 0, hf_head_dim = 0, hf_attn_dims = 0;
+  float hf_norm_eps = 0;
+  std::span<const HfFlag> hf_flags = {};
+  std::span<const HfNumber> hf_numbers = {};
+  std::string_view hf_left_out = "";  // names of tensors that begin so have no part in the model; "": none
+  Routing routing = {};
+  bool has_leading_dense = false;    // the file says how many layers come before those with experts
+  bool has_expert_interval = false;  // the file says that of those one in so many has experts
+  GateUpRows hf_gate_up_rows = GateUpRows::kStacked;
+  bool hf_transposed_experts = false;  // stacks that are not quantized are [n_experts, in, out]
   HfKeys hf_keys = {};
+  HfSsmKeys hf_ssm_keys = {};
+  Marker marker = {};
 };
 
 }  // namespace realizar

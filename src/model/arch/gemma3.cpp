@@ -10,7 +10,7 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Gemma3ForCausalLM"};
+constexpr std::string_view kHfClasses[] = {"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"};
 
 constexpr auto kTensors = std::to_array<TensorSpec>({
     kEmbed,
@@ -38,7 +38,7 @@ const ArchSpec kGemma3{.name = "gemma3",
                        .tensors = kTensors,
                        .norm_place = NormPlace::kSandwich,
                        .activation = Activation::kGelu,
-                       .qk_norm = true,
+                       .qk_norm = QkNorm::kHead,
                        .embed_scale_sqrt_d_model = true,
                        .hf_norm_plus_one = true,
                        .has_window = true,
@@ -48,6 +48,12 @@ const ArchSpec kGemma3{.name = "gemma3",
                        .window_rope_base = 10000,
                        .gguf_layers_scaled_by_width = 62,  // the 27B model (its paper, table 1)
                        .softcaps = Need::kOptional,
+                       .hf_n_ctx = 131072,
+                       .hf_n_heads = 8,
+                       .hf_n_kv_heads = 4,
+                       .hf_head_dim = 256,
+                       .hf_attn_dims = 256,
+                       .hf_norm_eps = 1e-6f,
                        .hf_keys = {.activation = "hidden_activation", .attn_dims = "query_pre_attn_scalar"}};
 
 }  // namespace realizar

@@ -1,4 +1,5 @@
-// GPT-2: learned positions, LayerNorm, fused q/k/v, biases everywhere; Hugging Face keeps weights transposed (Conv1D).
+// GPT-2 and GPT-BigCode (StarCoder, one KV head, linear weights as others have them): learned positions, LayerNorm,
+// fused q/k/v, biases everywhere; Hugging Face keeps weights transposed (Conv1D).
 #include <array>
 
 #include "model/arch/list.h"
@@ -10,6 +11,7 @@ namespace {
 using namespace tensors;
 
 constexpr std::string_view kHfClasses[] = {"GPT2LMHeadModel"};
+constexpr std::string_view kBigCodeClasses[] = {"GPTBigCodeForCausalLM"};
 
 constexpr auto kTensors = std::to_array<TensorSpec>({
     {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "transformer.wte.weight"},
@@ -58,6 +60,26 @@ const ArchSpec kGpt2{.name = "gpt2",
                                  .d_ff = "n_inner",
                                  .n_ctx = "n_positions",
                                  .norm_eps = "layer_norm_epsilon",
-                                 .activation = "activation_function"}};
+                                 .activation = "activation_function",
+                                 .d_ff_factor = 4}};
+
+const ArchSpec kStarCoder{.name = "starcoder",
+                          .hf_classes = kBigCodeClasses,
+                          .tensors = kTensors,
+                          .norm = NormKind::kLayer,
+                          .ffn = FfnKind::kPlain,
+                          .activation = Activation::kGelu,
+                          .hf_qkv_rows = QkvRows::kByKvHead,
+                          .learned_positions = true,
+                          .hf_keys = {.d_model = "n_embd",
+                                      .n_layers = "n_layer",
+                                      .n_heads = "n_head",
+                                      .n_kv_heads = "",
+                                      .d_ff = "n_inner",
+                                      .n_ctx = "n_positions",
+                                      .norm_eps = "layer_norm_epsilon",
+                                      .activation = "activation_function",
+                                      .one_kv_head = "multi_query",
+                                      .d_ff_factor = 4}};
 
 }  // namespace realizar

@@ -1,4 +1,5 @@
-// The table of architectures: a file of this folder and a line here each.
+// The table of architectures: a file of this folder and a line here each. Where several have one name, those with a
+// marker come first.
 #pragma once
 
 #include <span>
@@ -7,17 +8,73 @@
 
 namespace realizar {
 
+extern const ArchSpec kApertus;
+extern const ArchSpec kArcee;
+extern const ArchSpec kBaichuan;
+extern const ArchSpec kBailingMoe2;
+extern const ArchSpec kBitNet;
+extern const ArchSpec kBloom;
+extern const ArchSpec kChatGlm;
+extern const ArchSpec kCodeShell;
+extern const ArchSpec kCommandR, kCohere2;
+extern const ArchSpec kDbrx;
+extern const ArchSpec kDeepseek;
+extern const ArchSpec kDeepseek2;
+extern const ArchSpec kDots1;
+extern const ArchSpec kErnie45, kErnie45Moe;
+extern const ArchSpec kExaone, kExaone4;
+extern const ArchSpec kFalcon, kFalconTwoNorms;
+extern const ArchSpec kGemma;
 extern const ArchSpec kGemma2;
 extern const ArchSpec kGemma3;
-extern const ArchSpec kGpt2;
+extern const ArchSpec kGemma4;
+extern const ArchSpec kGlm4;
+extern const ArchSpec kGlm4Moe;
+extern const ArchSpec kGpt2, kStarCoder;
+extern const ArchSpec kGptNeoX;
+extern const ArchSpec kGptOss;
+extern const ArchSpec kGranite, kGraniteMoe;
+extern const ArchSpec kHunYuanDense, kHunYuanMoe;
+extern const ArchSpec kInternLm2;
+extern const ArchSpec kJais;
+extern const ArchSpec kKimiLinear;
+extern const ArchSpec kLfm2, kLfm2Moe;
 extern const ArchSpec kLlama;
-extern const ArchSpec kPhi2, kPhi3;
-extern const ArchSpec kQwen2, kQwen3, kQwen3Moe;
+extern const ArchSpec kLlama4;
+extern const ArchSpec kMamba2;
+extern const ArchSpec kMiniCpm;
+extern const ArchSpec kMiniCpm3;
+extern const ArchSpec kMiniMaxM2;
+extern const ArchSpec kMistral3;
+extern const ArchSpec kMpt;
+extern const ArchSpec kNemotron;
+extern const ArchSpec kOlmo;
+extern const ArchSpec kOlmo2;
+extern const ArchSpec kOlmoe;
+extern const ArchSpec kOpenElm;
+extern const ArchSpec kOrion;
+extern const ArchSpec kPhi2, kPhi3, kPhiMoe;
+extern const ArchSpec kQwen, kQwen2, kQwen2Moe, kQwen3, kQwen3Moe;
+extern const ArchSpec kQwen3Next, kQwen35, kQwen35Moe;
+extern const ArchSpec kRefact;
+extern const ArchSpec kSeedOss;
 extern const ArchSpec kSmolLm3;
+extern const ArchSpec kStableLm;
+extern const ArchSpec kStarCoder2;
+extern const ArchSpec kXverse;
 
 inline std::span<const ArchSpec* const> all_architectures() {
-  static constexpr const ArchSpec* kAll[] = {&kLlama,  &kQwen2, &kQwen3, &kQwen3Moe, &kGemma2,
-                                             &kGemma3, &kPhi2,  &kPhi3,  &kGpt2,     &kSmolLm3};
+  static constexpr const ArchSpec* kAll[] = {
+      &kLlama,        &kQwen2,     &kQwen3,     &kQwen3Moe,   &kGemma,          &kGemma2,     &kGemma3,
+      &kPhi2,         &kPhi3,      &kGpt2,      &kSmolLm3,    &kFalconTwoNorms, &kFalcon,     &kGptNeoX,
+      &kStarCoder2,   &kStableLm,  &kOlmo2,     &kGranite,    &kCommandR,       &kGlm4,       &kCohere2,
+      &kInternLm2,    &kMiniCpm,   &kBaichuan,  &kExaone,     &kExaone4,        &kNemotron,   &kSeedOss,
+      &kArcee,        &kErnie45,   &kOrion,     &kXverse,     &kQwen,           &kStarCoder,  &kCodeShell,
+      &kChatGlm,      &kQwen2Moe,  &kGptOss,    &kDeepseek2,  &kMamba2,         &kMistral3,   &kOlmo,
+      &kHunYuanDense, &kBitNet,    &kQwen3Next, &kQwen35,     &kQwen35Moe,      &kLfm2,       &kLfm2Moe,
+      &kKimiLinear,   &kGlm4Moe,   &kOlmoe,     &kGraniteMoe, &kDeepseek,       &kErnie45Moe, &kDots1,
+      &kBailingMoe2,  &kMiniMaxM2, &kLlama4,    &kPhiMoe,     &kDbrx,           &kHunYuanMoe, &kGemma4,
+      &kBloom,        &kMpt,       &kRefact,    &kJais,       &kMiniCpm3,       &kOpenElm,    &kApertus};
   return kAll;
 }
 

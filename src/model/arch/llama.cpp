@@ -1,4 +1,4 @@
-// Llama 1, 2, 3.x and what shares its graph: Mistral, SmolLM2; with experts, Mixtral.
+// Llama 1, 2, 3.x and what shares its graph: Mistral, SmolLM2, InternLM3; with experts, Mixtral.
 #include <array>
 
 #include "model/arch/list.h"
@@ -9,7 +9,8 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM"};
+constexpr std::string_view kHfClasses[] = {"LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM",
+                                           "InternLM3ForCausalLM"};
 
 constexpr auto kTensors = std::to_array<TensorSpec>({
     kEmbed,
@@ -28,6 +29,9 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     kWGate,
     kWUp,
     kWDown,
+    kGateBias,
+    kUpBias,
+    kDownBias,
     {Role::kRouter, kRequired, Shard::kWhole, Dim::kExperts, Dim::kModel, "blk.{}.ffn_gate_inp.weight",
      "model.layers.{}.block_sparse_moe.gate.weight"},
     {Role::kExpertGate, kRequired, Shard::kRows, Dim::kExpertFf, Dim::kModel, "blk.{}.ffn_gate_exps.weight",

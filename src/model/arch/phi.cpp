@@ -1,4 +1,6 @@
-// Phi-2 (one LayerNorm, attention and ffn in parallel, partial rope, biases) and Phi-3 (Llama with fused matrices).
+// Phi-2 (one LayerNorm, attention and ffn in parallel, partial rope, biases), Phi-3 (Llama with fused matrices) and
+// Phi-3.5-MoE (norms with biases, and experts), which is read from GGUF alone: its folders choose experts by another
+// rule, which llama.cpp, whose files these are, does not follow.
 #include <array>
 
 #include "model/arch/list.h"
@@ -58,7 +60,37 @@ constexpr auto kPhi3Tensors = std::to_array<TensorSpec>({
     {Role::kRopeLong, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_long.weight", ""},
 });
 
+constexpr auto kPhiMoeTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    {Role::kHead, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", ""},
+    {Role::kHeadBias, kRequired, Shard::kRows, Dim::kVocab, Dim::kNone, "output.bias", ""},
+    kFinalNorm,
+    kFinalNormBias,
+    kAttnNorm,
+    kAttnNormBias,
+    kGgufWqkv,
+    kGgufBqkv,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    q_bias(kOptional),
+    k_bias(kOptional),
+    v_bias(kOptional),
+    o_bias(kRequired),
+    kFfnNorm,
+    kFfnNormBias,
+    kRouter,
+    kExpertGate,
+    kExpertUp,
+    kExpertDown,
+    {Role::kRopeShort, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_short.weight", ""},
+    {Role::kRopeLong, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_long.weight", ""},
+});
+
 }  // namespace
+
+const ArchSpec kPhiMoe{.name = "phimoe", .hf_classes = {}, .tensors = kPhiMoeTensors, .moe = MoeRule::kAlways};
 
 const ArchSpec kPhi2{.name = "phi2",
                      .hf_classes = kPhi2Classes,

@@ -89,6 +89,41 @@ inline constexpr TensorSpec kWqkv{Role::kWqkv,
                                   "blk.{}.attn_qkv.weight",
                                   "model.layers.{}.self_attn.qkv_proj.weight"};
 
+// Instead of q, k and v apart.
+inline constexpr TensorSpec kGgufWqkv{
+    Role::kWqkv, kOptional, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight", ""};
+inline constexpr TensorSpec kGgufBqkv{
+    Role::kBqkv, kOptional, Shard::kRows, Dim::kQkv, Dim::kNone, "blk.{}.attn_qkv.bias", ""};
+
+constexpr TensorSpec matrix(Role role, Need need, Shard shard, Dim rows, Dim cols, std::string_view gguf,
+                            std::string_view hf) {
+  return {role, need, shard, rows, cols, gguf, hf};
+}
+constexpr TensorSpec norm(Role role, Need need, std::string_view gguf, std::string_view hf) {
+  return {role, need, Shard::kWhole, Dim::kModel, Dim::kNone, gguf, hf};
+}
+// What devices do not divide among them.
+constexpr TensorSpec whole(Role role, Need need, Dim rows, Dim cols, std::string_view gguf, std::string_view hf) {
+  return {role, need, Shard::kWhole, rows, cols, gguf, hf};
+}
+// The biases of the norms that are called kFinalNorm, kAttnNorm and kFfnNorm here.
+inline constexpr TensorSpec kFinalNormBias{Role::kFinalNormBias, kRequired,          Shard::kWhole,    Dim::kModel,
+                                           Dim::kNone,           "output_norm.bias", "model.norm.bias"};
+inline constexpr TensorSpec kAttnNormBias{Role::kAttnNormBias,
+                                          kRequired,
+                                          Shard::kWhole,
+                                          Dim::kModel,
+                                          Dim::kNone,
+                                          "blk.{}.attn_norm.bias",
+                                          "model.layers.{}.input_layernorm.bias"};
+inline constexpr TensorSpec kFfnNormBias{Role::kFfnNormBias,
+                                         kRequired,
+                                         Shard::kWhole,
+                                         Dim::kModel,
+                                         Dim::kNone,
+                                         "blk.{}.ffn_norm.bias",
+                                         "model.layers.{}.post_attention_layernorm.bias"};
+
 constexpr TensorSpec bias(Role role, Need need, Dim rows, std::string_view gguf, std::string_view hf) {
   return {role, need, Shard::kRows, rows, Dim::kNone, gguf, hf};
 }
@@ -120,6 +155,25 @@ inline constexpr TensorSpec kKNorm{Role::kKNorm,
                                    "blk.{}.attn_k_norm.weight",
                                    "model.layers.{}.self_attn.k_norm.weight"};
 
+// A norm for each head, and one over all of them.
+constexpr TensorSpec head_norm(Role role, Need need, Dim heads, std::string_view gguf, std::string_view hf) {
+  return {role, need, Shard::kWhole, heads, Dim::kHead, gguf, hf};
+}
+inline constexpr TensorSpec kQRowNorm{Role::kQNorm,
+                                      kRequired,
+                                      Shard::kWhole,
+                                      Dim::kQ,
+                                      Dim::kNone,
+                                      "blk.{}.attn_q_norm.weight",
+                                      "model.layers.{}.self_attn.q_norm.weight"};
+inline constexpr TensorSpec kKRowNorm{Role::kKNorm,
+                                      kRequired,
+                                      Shard::kWhole,
+                                      Dim::kKv,
+                                      Dim::kNone,
+                                      "blk.{}.attn_k_norm.weight",
+                                      "model.layers.{}.self_attn.k_norm.weight"};
+
 inline constexpr TensorSpec kWGate{Role::kWGate,
                                    kRequired,
                                    Shard::kRows,
@@ -141,6 +195,85 @@ inline constexpr TensorSpec kWDown{Role::kWDown,
                                    Dim::kFf,
                                    "blk.{}.ffn_down.weight",
                                    "model.layers.{}.mlp.down_proj.weight"};
+
+// Of gated ffns, in models that have them.
+inline constexpr TensorSpec kGateBias =
+    bias(Role::kBGate, kOptional, Dim::kFf, "blk.{}.ffn_gate.bias", "model.layers.{}.mlp.gate_proj.bias");
+inline constexpr TensorSpec kUpBias =
+    bias(Role::kBUp, kOptional, Dim::kFf, "blk.{}.ffn_up.bias", "model.layers.{}.mlp.up_proj.bias");
+inline constexpr TensorSpec kDownBias =
+    bias(Role::kBDown, kOptional, Dim::kModel, "blk.{}.ffn_down.bias", "model.layers.{}.mlp.down_proj.bias");
+
+// Experts under the names that most families share.
+inline constexpr TensorSpec kRouter{Role::kRouter,
+                                    kRequired,
+                                    Shard::kWhole,
+                                    Dim::kExperts,
+                                    Dim::kModel,
+                                    "blk.{}.ffn_gate_inp.weight",
+                                    "model.layers.{}.mlp.gate.weight"};
+inline constexpr TensorSpec kExpertGate{Role::kExpertGate,
+                                        kRequired,
+                                        Shard::kRows,
+                                        Dim::kExpertFf,
+                                        Dim::kModel,
+                                        "blk.{}.ffn_gate_exps.weight",
+                                        "model.layers.{}.mlp.experts.{}.gate_proj.weight"};
+inline constexpr TensorSpec kExpertUp{Role::kExpertUp,
+                                      kRequired,
+                                      Shard::kRows,
+                                      Dim::kExpertFf,
+                                      Dim::kModel,
+                                      "blk.{}.ffn_up_exps.weight",
+                                      "model.layers.{}.mlp.experts.{}.up_proj.weight"};
+inline constexpr TensorSpec kExpertDown{Role::kExpertDown,
+                                        kRequired,
+                                        Shard::kCols,
+                                        Dim::kModel,
+                                        Dim::kExpertFf,
+                                        "blk.{}.ffn_down_exps.weight",
+                                        "model.layers.{}.mlp.experts.{}.down_proj.weight"};
+constexpr TensorSpec shared_expert(Role role, std::string_view gguf, std::string_view hf) {
+  const bool is_down = role == Role::kSharedDown;
+  return {role,
+          kRequired,
+          is_down ? Shard::kCols : Shard::kRows,
+          is_down ? Dim::kModel : Dim::kSharedFf,
+          is_down ? Dim::kSharedFf : Dim::kModel,
+          gguf,
+          hf};
+}
+
+// The shared experts' under DeepSeek's names, and what experts are chosen by besides their scores.
+inline constexpr TensorSpec kSharedGate = shared_expert(Role::kSharedGate, "blk.{}.ffn_gate_shexp.weight",
+                                                        "model.layers.{}.mlp.shared_experts.gate_proj.weight");
+inline constexpr TensorSpec kSharedUp =
+    shared_expert(Role::kSharedUp, "blk.{}.ffn_up_shexp.weight", "model.layers.{}.mlp.shared_experts.up_proj.weight");
+inline constexpr TensorSpec kSharedDown = shared_expert(Role::kSharedDown, "blk.{}.ffn_down_shexp.weight",
+                                                        "model.layers.{}.mlp.shared_experts.down_proj.weight");
+constexpr TensorSpec choice_bias(Need need, std::string_view hf) {
+  return {Role::kChoiceBias, need, Shard::kWhole, Dim::kExperts, Dim::kNone, "blk.{}.exp_probs_b.bias", hf};
+}
+inline constexpr std::string_view kHfChoiceBias = "model.layers.{}.mlp.gate.e_score_correction_bias";
+
+// Gate and up of all experts in one stack.
+constexpr TensorSpec fused_experts(std::string_view hf) {
+  return {Role::kExpertGateUp, kRequired, Shard::kRows, Dim::kExpertGateUp, Dim::kModel, "", hf};
+}
+
+// A tensor under another name in Hugging Face's files.
+constexpr TensorSpec with_hf(TensorSpec tensor, std::string_view hf) {
+  tensor.hf = hf;
+  return tensor;
+}
+constexpr TensorSpec with_gguf(TensorSpec tensor, std::string_view gguf) {
+  tensor.gguf = gguf;
+  return tensor;
+}
+constexpr TensorSpec optional(TensorSpec tensor) {
+  tensor.need = kOptional;
+  return tensor;
+}
 
 // What a file may carry and the program computes itself, or what llama.cpp and transformers keep as buffers.
 inline constexpr TensorSpec kRopeFactors{Role::kRopeFactors,  kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone,

@@ -1,5 +1,6 @@
 #include "model/ffns/experts.h"
 
+#include "base/try.h"
 #include "model/layer_builder.h"
 #include "model/tensor_binder.h"
 
@@ -11,31 +12,120 @@ uint64_t size_of(const ExpertsConfig& c, Dim dim) {
       return c.n_experts;
     case Dim::kExpertFf:
       return c.d_ff;
+    case Dim::kExpertGateUp:
+      return uint64_t{2} * c.d_ff;
+    case Dim::kSharedFf:
+      return c.d_shared_ff;
+    case Dim::kSharedGateUp:
+      return uint64_t{2} * c.d_shared_ff;
     default:
       return 0;
   }
 }
 
-Result<ExpertWeights> bind(const ExpertsConfig&, TensorBinder& tensors) {
-  ExpertWeights w;
-  RZ_TRY(w.router, tensors.matrix(Role::kRouter));
+namespace {
+
+// Gate's and up's rows of a fused matrix with d_ff rows of each.
+std::vector<TensorBinder::Part> gate_up_parts(GateUpRows rows, uint32_t d_ff) {
+  if (rows == GateUpRows::kStacked) return {{.n_rows = d_ff}, {.first_row = d_ff, .n_rows = d_ff}};
+  return {{.n_rows = d_ff, .n_run = 1, .stride = 2}, {.first_row = 1, .n_rows = d_ff, .n_run = 1, .stride = 2}};
+}
+
+// The part's elements of each expert's fused bias.
+std::vector<float> part_of_each(const TensorBinder::Part& part, const std::vector<float>& fused, uint32_t n_experts) {
+  const size_t n_fused = fused.size() / n_experts;
+  std::vector<float> own;
+  for (uint32_t expert = 0; expert < n_experts; ++expert) {
+    for (uint32_t row = 0; row < part.n_rows; ++row) own.push_back(fused[expert * n_fused + part.row_at(row)]);
+  }
+  return own;
+}
+
+Status bind_fused_gate_up(const ExpertsConfig& c, TensorBinder& tensors, ExpertWeights& w) {
+  const auto parts = gate_up_parts(c.gate_up_rows, c.d_ff);
+  RZ_TRY(const auto weights, tensors.split_matrix(Role::kExpertGateUp, parts));
+  w.w_gate = weights[0], w.w_up = weights[1];
+  RZ_TRY(const auto bias, tensors.values(Role::kExpertGateUpBias));
+  if (bias.empty()) return {};
+  RZ_TRY(w.b_gate, tensors.upload(part_of_each(parts[0], bias, c.n_experts)));
+  RZ_TRY(w.b_up, tensors.upload(part_of_each(parts[1], bias, c.n_experts)));
+  return {};
+}
+
+Status bind_gate_and_up(const ExpertsConfig& c, TensorBinder& tensors, ExpertWeights& w) {
+  if (tensors.is_in_file(Role::kExpertGateUp) || !tensors.is_known(Role::kExpertGate)) {
+    return bind_fused_gate_up(c, tensors, w);
+  }
   RZ_TRY(w.w_gate, tensors.matrix(Role::kExpertGate));
   RZ_TRY(w.w_up, tensors.matrix(Role::kExpertUp));
+  RZ_TRY(w.b_gate, tensors.vector(Role::kExpertGateBias));
+  RZ_TRY(w.b_up, tensors.vector(Role::kExpertUpBias));
+  return {};
+}
+
+Status bind_shared(const ExpertsConfig& c, TensorBinder& tensors, ExpertWeights& w) {
+  RZ_TRY(w.shared_router, tensors.matrix(Role::kSharedRouter));
+  if (tensors.is_in_file(Role::kSharedGateUp) || !tensors.is_known(Role::kSharedGate)) {
+    RZ_TRY(const auto weights, tensors.split_matrix(Role::kSharedGateUp, gate_up_parts(c.gate_up_rows, c.d_shared_ff)));
+    w.shared_gate = weights[0], w.shared_up = weights[1];
+  } else {
+    RZ_TRY(w.shared_gate, tensors.matrix(Role::kSharedGate));
+    RZ_TRY(w.shared_up, tensors.matrix(Role::kSharedUp));
+  }
+  RZ_TRY(w.shared_down, tensors.matrix(Role::kSharedDown));
+  return {};
+}
+
+}  // namespace
+
+Result<ExpertWeights> bind(const ExpertsConfig& c, TensorBinder& tensors) {
+  ExpertWeights w;
+  RZ_TRY(w.router, tensors.matrix(Role::kRouter));
+  RZ_TRY(w.router_bias, tensors.vector(Role::kRouterBias));
+  RZ_TRY(w.choice_bias, tensors.vector(Role::kChoiceBias));
+  RZ_CHECK_OK(bind_gate_and_up(c, tensors, w));
   RZ_TRY(w.w_down, tensors.matrix(Role::kExpertDown));
+  RZ_TRY(w.b_down, tensors.vector(Role::kExpertDownBias));
+  if (c.d_shared_ff > 0) RZ_CHECK_OK(bind_shared(c, tensors, w));
   return w;
 }
+
+namespace {
+
+// stream += (sigmoid(shared_router . x) *) the shared expert's output
+void add_shared(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
+  const ActId ff = b.scratch("shared_ff", c.d_shared_ff);
+  const OpPlace place = b.place(OpRole::kShared);
+  b.add(GatedLinearOp{
+      .out = ff, .in = b.in(), .gate = w.shared_gate, .up = w.shared_up, .activation = c.activation, .place = place});
+  if (!c.has_shared_router) {
+    return b.add_to_stream(LinearOp{.out = b.out(), .in = ff, .weight = w.shared_down, .place = place});
+  }
+  const ActId gate = b.scratch("shared_router", 1), output = b.scratch("shared", b.d_model());
+  b.add(LinearOp{.out = gate, .in = b.in(), .weight = w.shared_router, .place = place});
+  b.add(LinearOp{.out = output, .in = ff, .weight = w.shared_down, .scale = b.residual_scale(), .place = place});
+  b.add_to_stream(GateOp{.out = b.out(), .in = output, .gate = gate, .accumulate = true, .place = place});
+}
+
+}  // namespace
 
 void add_to(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
   const ActId logits = b.scratch("router_logits", c.n_experts);
   const ActId weights = b.scratch("expert_weights", c.n_used), ids = b.scratch("expert_ids", c.n_used);
-  b.add(LinearOp{.out = logits, .in = b.in(), .weight = w.router, .place = b.place(OpRole::kRouter)});
+  b.add(LinearOp{
+      .out = logits, .in = b.in(), .weight = w.router, .bias = w.router_bias, .place = b.place(OpRole::kRouter)});
   b.add(RouteOp{.logits = logits,
                 .weights = weights,
                 .ids = ids,
                 .n_experts = c.n_experts,
                 .n_used = c.n_used,
                 .renormalize = c.renormalize,
-                .scale = c.scale,
+                .scale = c.scale * b.residual_scale(),
+                .score = c.score,
+                .bias = w.choice_bias,
+                .n_groups = c.n_groups,
+                .n_used_groups = c.n_used_groups,
+                .n_group_best = c.n_group_best,
                 .place = b.place()});
   b.add_to_stream(ExpertsOp{.out = b.out(),
                             .in = b.in(),
@@ -44,10 +134,15 @@ void add_to(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
                             .gate = w.w_gate,
                             .up = w.w_up,
                             .down = w.w_down,
+                            .gate_bias = w.b_gate,
+                            .up_bias = w.b_up,
+                            .down_bias = w.b_down,
                             .n_used = c.n_used,
                             .d_ff = c.d_ff,
                             .activation = c.activation,
+                            .weighs_input = c.weighs_input,
                             .place = b.place()});
+  if (c.d_shared_ff > 0) add_shared(b, c, w);
 }
 
 }  // namespace realizar

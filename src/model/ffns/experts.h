@@ -1,4 +1,5 @@
-// A router chooses n_used of n_experts gated ffns for each token; their outputs are added by its weights.
+// A router chooses n_used of n_experts gated ffns for each token; their outputs are added by its weights. A shared
+// expert beside them serves every token, whole or as much as its own router says.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,20 @@ class LayerBuilder;
 class TensorBinder;
 enum class Dim : uint8_t;
 
+// How the rows of a fused matrix of gate and up lie: all of gate's, then all of up's; or in pairs of one each.
+enum class GateUpRows : uint8_t { kStacked, kPaired };
+
 struct ExpertWeights {
-  WeightId router = kNoWeight;                    // [n_experts, d_model]
-  WeightId w_gate = kNoWeight, w_up = kNoWeight;  // [n_experts, d_ff, d_model]
-  WeightId w_down = kNoWeight;                    // [n_experts, d_model, d_ff]
+  WeightId router = kNoWeight;                              // [n_experts, d_model]
+  WeightId w_gate = kNoWeight, w_up = kNoWeight;            // [n_experts, d_ff, d_model]
+  WeightId w_down = kNoWeight;                              // [n_experts, d_model, d_ff]
+  WeightId router_bias = kNoWeight;                         // [n_experts]
+  WeightId choice_bias = kNoWeight;                         // [n_experts]
+  WeightId b_gate = kNoWeight, b_up = kNoWeight;            // [n_experts, d_ff]
+  WeightId b_down = kNoWeight;                              // [n_experts, d_model]
+  WeightId shared_router = kNoWeight;                       // [1, d_model]
+  WeightId shared_gate = kNoWeight, shared_up = kNoWeight;  // [d_shared_ff, d_model]
+  WeightId shared_down = kNoWeight;                         // [d_model, d_shared_ff]
 };
 
 struct ExpertsConfig {
@@ -26,6 +37,14 @@ struct ExpertsConfig {
   bool renormalize = true;  // the weights of the chosen sum to 1
   float scale = 1.0f;       // on the weights
   Activation activation = Activation::kSilu;
+  RouteScore score = RouteScore::kSoftmax;
+  uint32_t n_groups = 1, n_used_groups = 1;  // of experts
+  uint32_t n_group_best = 1;                 // of a group's scores, which it is chosen by
+  uint32_t d_shared_ff = 0;                  // 0: no expert is shared
+  bool has_shared_router = false;
+  bool has_biases = false;
+  bool weighs_input = false;                       // by the weights, instead of what experts give
+  GateUpRows gate_up_rows = GateUpRows::kStacked;  // of the file's fused matrices
 
   bool operator==(const ExpertsConfig&) const = default;
 };

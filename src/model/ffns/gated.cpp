@@ -1,9 +1,22 @@
 #include "model/ffns/gated.h"
 
+#include "base/try.h"
 #include "model/layer_builder.h"
 #include "model/tensor_binder.h"
 
 namespace realizar {
+namespace {
+
+void add_gate_with_biases(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w, ActId ff) {
+  const ActId gate = b.scratch("ff_gate", c.d_ff);
+  const OpPlace place = b.place(OpRole::kGateUp);
+  b.add(LinearOp{
+      .out = gate, .in = b.in(), .weight = w.w_gate, .bias = w.b_gate, .activation = c.activation, .place = place});
+  b.add(LinearOp{.out = ff, .in = b.in(), .weight = w.w_up, .bias = w.b_up, .place = place});
+  b.add(GateOp{.out = ff, .in = ff, .gate = gate, .is_factor = true, .place = place});
+}
+
+}  // namespace
 
 uint64_t size_of(const GatedConfig& c, Dim dim) {
   switch (dim) {
@@ -18,26 +31,37 @@ uint64_t size_of(const GatedConfig& c, Dim dim) {
 
 Result<GatedWeights> bind(const GatedConfig& c, TensorBinder& tensors) {
   GatedWeights w;
-  if (tensors.is_known(Role::kWGateUp)) {
-    RZ_TRY(const auto parts, tensors.split_matrix(Role::kWGateUp, {{c.d_ff}, {c.d_ff}}));
+  if (tensors.is_in_file(Role::kWGateUp) || !tensors.is_known(Role::kWGate)) {
+    RZ_TRY(const auto parts,
+           tensors.split_matrix(Role::kWGateUp, {{.n_rows = c.d_ff}, {.first_row = c.d_ff, .n_rows = c.d_ff}}));
     w.w_gate = parts[0], w.w_up = parts[1];
   } else {
     RZ_TRY(w.w_gate, tensors.matrix(Role::kWGate));
     RZ_TRY(w.w_up, tensors.matrix(Role::kWUp));
   }
   RZ_TRY(w.w_down, tensors.matrix(Role::kWDown));
+  RZ_TRY(w.b_gate, tensors.vector(Role::kBGate));
+  RZ_TRY(w.b_up, tensors.vector(Role::kBUp));
+  RZ_TRY(w.b_down, tensors.vector(Role::kBDown));
+  RZ_TRY(w.sub_norm, tensors.norm(Role::kFfnSubNorm));
   return w;
 }
 
 void add_to(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w) {
   const ActId ff = b.scratch("ff", c.d_ff);
-  b.add(GatedLinearOp{.out = ff,
-                      .in = b.in(),
-                      .gate = w.w_gate,
-                      .up = w.w_up,
-                      .activation = c.activation,
-                      .place = b.place(OpRole::kGateUp)});
-  b.add_to_stream(LinearOp{.out = b.out(), .in = ff, .weight = w.w_down, .place = b.place(OpRole::kDown)});
+  if (w.b_gate == kNoWeight && w.b_up == kNoWeight) {
+    b.add(GatedLinearOp{.out = ff,
+                        .in = b.in(),
+                        .gate = w.w_gate,
+                        .up = w.w_up,
+                        .activation = c.activation,
+                        .place = b.place(OpRole::kGateUp)});
+  } else {
+    add_gate_with_biases(b, c, w, ff);
+  }
+  if (w.sub_norm != kNoWeight) b.normalize(ff, w.sub_norm, OpRole::kDown);
+  b.add_to_stream(
+      LinearOp{.out = b.out(), .in = ff, .weight = w.w_down, .bias = w.b_down, .place = b.place(OpRole::kDown)});
 }
 
 }  // namespace realizar

@@ -1,4 +1,4 @@
-// down . (activation(gate . x) * (up . x))
+// down . (activation(gate . x) * (up . x)), where each product may have a bias
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,9 @@ enum class Dim : uint8_t;
 struct GatedWeights {
   WeightId w_gate = kNoWeight, w_up = kNoWeight;  // [d_ff, d_model]
   WeightId w_down = kNoWeight;                    // [d_model, d_ff]
+  WeightId b_gate = kNoWeight, b_up = kNoWeight;  // [d_ff]
+  WeightId b_down = kNoWeight;                    // [d_model]
+  WeightId sub_norm = kNoWeight;                  // of the hidden row, [d_ff]
 };
 
 struct GatedConfig {

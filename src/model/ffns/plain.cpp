@@ -1,5 +1,6 @@
 #include "model/ffns/plain.h"
 
+#include "base/try.h"
 #include "model/layer_builder.h"
 #include "model/tensor_binder.h"
 
@@ -25,6 +26,7 @@ void add_to(LayerBuilder& b, const PlainConfig& c, const PlainWeights& w) {
                  .weight = w.w_up,
                  .bias = w.b_up,
                  .activation = c.activation,
+                 .xielu = c.xielu,
                  .place = b.place(OpRole::kUp)});
   b.add_to_stream(
       LinearOp{.out = b.out(), .in = ff, .weight = w.w_down, .bias = w.b_down, .place = b.place(OpRole::kDown)});

@@ -24,6 +24,7 @@ struct PlainConfig {
 
   uint32_t d_ff = 0;
   Activation activation = Activation::kGelu;
+  Xielu xielu = {};  // of kXielu
 
   bool operator==(const PlainConfig&) const = default;
 };

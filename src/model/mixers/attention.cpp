@@ -1,7 +1,10 @@
 #include "model/mixers/attention.h"
 
+#include <bit>
+#include <cmath>
 #include <vector>
 
+#include "base/try.h"
 #include "model/layer_builder.h"
 #include "model/tensor_binder.h"
 
@@ -42,37 +45,118 @@ uint32_t query_unit(const AttentionConfig& c) {
   return c.n_heads / c.n_kv_heads * c.head_dim;
 }
 
+Status bind_biases(const AttentionConfig& c, TensorBinder& tensors, AttentionWeights& w) {
+  RZ_TRY(const auto bq, tensors.values(Role::kBq));
+  RZ_TRY(const auto bk, tensors.values(Role::kBk));
+  RZ_TRY(w.bq, tensors.upload(permuted(bq, row_order(c, c.n_heads))));
+  RZ_TRY(w.bk, tensors.upload(permuted(bk, row_order(c, c.n_kv_heads))));
+  RZ_TRY(w.bv, tensors.vector(Role::kBv));
+  return {};
+}
+
+// The biases of a fused matrix are fused too, or each by itself.
 Status bind_fused(const AttentionConfig& c, TensorBinder& tensors, AttentionWeights& w) {
   const auto q_order = row_order(c, c.n_heads), k_order = row_order(c, c.n_kv_heads);
-  RZ_TRY(const auto parts, tensors.split_matrix(Role::kWqkv, {{n_q(c), q_order, query_unit(c)},
-                                                              {n_kv(c), k_order, c.head_dim},
-                                                              {n_kv(c), {}, c.head_dim}}));
+  const uint32_t group = c.n_heads / c.n_kv_heads, dim = c.head_dim;
+  const bool by_kv_head = c.qkv_rows == QkvRows::kByKvHead;
+  const auto part = [&](uint32_t first_row, uint32_t n_rows, std::vector<uint32_t> order, uint32_t unit) {
+    TensorBinder::Part p{.first_row = first_row, .n_rows = n_rows, .row_order = std::move(order), .shard_unit = unit};
+    if (by_kv_head) p.n_run = unit, p.stride = (group + 2) * dim;
+    return p;
+  };
+  const uint32_t k_row = by_kv_head ? group * dim : n_q(c), v_row = k_row + (by_kv_head ? dim : n_kv(c));
+  const TensorBinder::Part q = part(0, n_q(c), q_order, query_unit(c)), k = part(k_row, n_kv(c), k_order, dim),
+                           v = part(v_row, n_kv(c), {}, dim);
+  RZ_TRY(const auto parts, tensors.split_matrix(Role::kWqkv, {q, k, v}));
   w.wq = parts[0], w.wk = parts[1], w.wv = parts[2];
   RZ_TRY(const auto bias, tensors.values(Role::kBqkv));
-  if (bias.empty()) return {};
-  const auto k = bias.begin() + n_q(c), v = k + n_kv(c);
-  RZ_TRY(w.bq, tensors.upload(permuted({bias.begin(), k}, q_order)));
-  RZ_TRY(w.bk, tensors.upload(permuted({k, v}, k_order)));
-  RZ_TRY(w.bv, tensors.upload({v, bias.end()}));
+  if (bias.empty()) return bind_biases(c, tensors, w);
+  RZ_TRY(w.bq, tensors.upload(permuted(q.of(bias), q_order)));
+  RZ_TRY(w.bk, tensors.upload(permuted(k.of(bias), k_order)));
+  RZ_TRY(w.bv, tensors.upload(v.of(bias)));
+  return {};
+}
+
+// Heads of queries, each followed by its gate where there are gates.
+Status bind_queries(const AttentionConfig& c, TensorBinder& tensors, AttentionWeights& w) {
+  const auto order = row_order(c, c.n_heads);
+  if (!c.has_gate) {
+    RZ_TRY(w.wq, tensors.matrix(Role::kWq, order, query_unit(c)));
+    return {};
+  }
+  const auto part = [&](uint32_t first_row, const std::vector<uint32_t>& rows) {
+    return TensorBinder::Part{.first_row = first_row,
+                              .n_rows = n_q(c),
+                              .row_order = rows,
+                              .shard_unit = query_unit(c),
+                              .n_run = c.head_dim,
+                              .stride = 2 * c.head_dim};
+  };
+  RZ_TRY(const auto parts, tensors.split_matrix(Role::kWq, {part(0, order), part(c.head_dim, {})}));
+  w.wq = parts[0], w.w_gate = parts[1];
   return {};
 }
 
 Status bind_apart(const AttentionConfig& c, TensorBinder& tensors, AttentionWeights& w) {
-  const auto q_order = row_order(c, c.n_heads), k_order = row_order(c, c.n_kv_heads);
-  RZ_TRY(w.wq, tensors.matrix(Role::kWq, q_order, query_unit(c)));
+  const auto k_order = row_order(c, c.n_kv_heads);
+  RZ_CHECK_OK(bind_queries(c, tensors, w));
+  if (c.kv_layer != kOwnKv) {
+    for (const Role role : {Role::kWk, Role::kWv, Role::kKNorm}) tensors.ignore(role);
+    return {};
+  }
   RZ_TRY(w.wk, tensors.matrix(Role::kWk, k_order, c.head_dim));
-  RZ_TRY(w.wv, tensors.matrix(Role::kWv, {}, c.head_dim));
-  RZ_TRY(const auto bq, tensors.values(Role::kBq));
-  RZ_TRY(const auto bk, tensors.values(Role::kBk));
-  RZ_TRY(w.bq, tensors.upload(permuted(bq, q_order)));
-  RZ_TRY(w.bk, tensors.upload(permuted(bk, k_order)));
-  RZ_TRY(w.bv, tensors.vector(Role::kBv));
-  return {};
+  if (c.values == Values::kNormedKeys) {
+    tensors.ignore(Role::kWv);
+  } else {
+    RZ_TRY(w.wv, tensors.matrix(Role::kWv, {}, c.head_dim));
+  }
+  return bind_biases(c, tensors, w);
+}
+
+// ALiBi (Press et al. 2022): a geometric series where the heads are a power of two; more heads come between.
+std::vector<float> slopes_of(const AttentionConfig& c) {
+  std::vector<float> slopes;
+  if (c.alibi == 0) return slopes;
+  const uint32_t n_first = std::bit_floor(c.n_heads);
+  for (uint32_t h = 0; h < c.n_heads; ++h) {
+    const double power = h < n_first ? h + 1.0 : h - n_first + 0.5;
+    slopes.push_back(static_cast<float>(std::exp2(-c.alibi * power / n_first)));
+  }
+  return slopes;
+}
+
+// A norm of q's heads or of k's, as the matrix's rows are.
+Result<WeightId> bind_norm(const AttentionConfig& c, TensorBinder& tensors, Role role, uint32_t n_heads) {
+  if (c.qk_norm == QkNorm::kUnitHead) return tensors.upload(std::vector<float>(c.head_dim, 1.0f));
+  RZ_TRY(const auto values, tensors.norm_values(role));
+  return tensors.upload(permuted(values, row_order(c, c.qk_norm == QkNorm::kHead ? 1 : n_heads)));
+}
+
+void add_norm(LayerBuilder& b, const AttentionConfig& c, ActId act, WeightId weight, uint32_t n_heads) {
+  if (c.qk_norm != QkNorm::kOwnHead && c.qk_norm != QkNorm::kRow) return;
+  b.add(NormOp{.out = act,
+               .in = act,
+               .weight = weight,
+               .kind = b.norm_kind(),
+               .eps = b.norm_eps(),
+               .n_groups = c.qk_norm == QkNorm::kRow ? 1 : n_heads,
+               .place = b.place(OpRole::kQkv)});
+}
+
+// Values that are normalized are made of k before its own norm and rotation.
+void add_keys_and_values(LayerBuilder& b, const AttentionConfig& c, const AttentionWeights& w, ActId k, ActId v) {
+  const OpPlace qkv = b.place(OpRole::kQkv);
+  b.add(LinearOp{.out = k, .in = b.in(), .weight = w.wk, .bias = w.bk, .place = qkv});
+  const bool are_keys = c.values == Values::kNormedKeys;
+  if (!are_keys) b.add(LinearOp{.out = v, .in = b.in(), .weight = w.wv, .bias = w.bv, .place = qkv});
+  if (c.values == Values::kOwn) return;
+  b.add(NormOp{.out = v, .in = are_keys ? k : v, .eps = b.norm_eps(), .n_groups = c.n_kv_heads, .place = qkv});
 }
 
 }  // namespace
 
 StateLayout state_layout(const AttentionConfig& config, uint32_t n_ctx) {
+  if (config.kv_layer != kOwnKv) return Recurrent{};  // nothing
   return Paged{config.n_kv_heads, config.head_dim, config.head_dim, config.window < n_ctx ? config.window : 0};
 }
 
@@ -80,12 +164,18 @@ uint64_t size_of(const AttentionConfig& c, Dim dim) {
   switch (dim) {
     case Dim::kQ:
       return n_q(c);
+    case Dim::kGatedQ:
+      return uint64_t{2} * n_q(c);
     case Dim::kKv:
       return n_kv(c);
     case Dim::kQkv:
       return n_q(c) + uint64_t{2} * n_kv(c);
     case Dim::kHead:
       return c.head_dim;
+    case Dim::kHeads:
+      return c.n_heads;
+    case Dim::kKvHeads:
+      return c.n_kv_heads;
     default:
       return 0;
   }
@@ -100,43 +190,63 @@ Result<AttentionWeights> bind(const AttentionConfig& c, TensorBinder& tensors) {
   }
   RZ_TRY(w.wo, tensors.matrix(Role::kWo, {}, query_unit(c)));
   RZ_TRY(w.bo, tensors.vector(Role::kBo));
-  RZ_TRY(const auto q_norm, tensors.norm_values(Role::kQNorm));
-  RZ_TRY(const auto k_norm, tensors.norm_values(Role::kKNorm));
-  RZ_TRY(w.q_norm, tensors.upload(permuted(q_norm, row_order(c, 1))));
-  RZ_TRY(w.k_norm, tensors.upload(permuted(k_norm, row_order(c, 1))));
+  RZ_TRY(w.sinks, tensors.vector(Role::kSinks));
+  RZ_TRY(w.slopes, tensors.upload(slopes_of(c)));
+  RZ_TRY(w.sub_norm, tensors.norm(Role::kAttnSubNorm));
+  RZ_TRY(w.q_norm, bind_norm(c, tensors, Role::kQNorm, c.n_heads));
+  if (c.kv_layer == kOwnKv) {
+    RZ_TRY(w.k_norm, bind_norm(c, tensors, Role::kKNorm, c.n_kv_heads));
+  }
   return w;
 }
 
 void add_to(LayerBuilder& b, const AttentionConfig& c, const AttentionWeights& w) {
-  const ActId q = b.scratch("q", n_q(c)), k = b.scratch("k", n_kv(c)), v = b.scratch("v", n_kv(c));
+  const bool has_kv = c.kv_layer == kOwnKv;
+  const uint32_t kv_layer = has_kv ? b.layer() : c.kv_layer;
+  const ActId q = b.scratch("q", n_q(c));
+  const ActId k = has_kv ? b.scratch("k", n_kv(c)) : kNoAct, v = has_kv ? b.scratch("v", n_kv(c)) : kNoAct;
   const ActId attended = b.scratch("attended", n_q(c));
-  const OpPlace qkv = b.place(OpRole::kQkv);
-  b.add(LinearOp{.out = q, .in = b.in(), .weight = w.wq, .bias = w.bq, .place = qkv});
-  b.add(LinearOp{.out = k, .in = b.in(), .weight = w.wk, .bias = w.bk, .place = qkv});
-  b.add(LinearOp{.out = v, .in = b.in(), .weight = w.wv, .bias = w.bv, .place = qkv});
+  b.add(LinearOp{.out = q, .in = b.in(), .weight = w.wq, .bias = w.bq, .place = b.place(OpRole::kQkv)});
+  if (has_kv) add_keys_and_values(b, c, w, k, v);
+  add_norm(b, c, q, w.q_norm, c.n_heads);
+  if (has_kv) add_norm(b, c, k, w.k_norm, c.n_kv_heads);
   const LayerBuilder::Rotation rotation = b.rotation(c.rope_idx);
   b.add(RopeStoreOp{.q = q,
                     .k = k,
                     .v = v,
-                    .layer = b.layer(),
+                    .layer = kv_layer,
                     .n_heads = c.n_heads,
-                    .n_kv_heads = c.n_kv_heads,
+                    .n_kv_heads = has_kv ? c.n_kv_heads : 0,
                     .head_dim = c.head_dim,
                     .inv_freq = rotation.inv_freq,
                     .n_rot = rotation.n_rot,
                     .rope_scale = rotation.scale,
-                    .q_norm = c.qk_norm ? w.q_norm : kNoWeight,
-                    .k_norm = c.qk_norm ? w.k_norm : kNoWeight,
-                    .norm_eps = b.norm_eps()});
+                    .q_norm = is_of_heads(c.qk_norm) ? w.q_norm : kNoWeight,
+                    .k_norm = is_of_heads(c.qk_norm) ? w.k_norm : kNoWeight,
+                    .norm_eps = b.norm_eps(),
+                    .norms_last = c.norms_last,
+                    .clip = c.clip,
+                    .temperature = c.temperature,
+                    .temperature_step = c.temperature_step,
+                    .temperature_offset = c.temperature_offset});
   b.add(AttentionOp{.out = attended,
                     .q = q,
-                    .layer = b.layer(),
+                    .layer = kv_layer,
                     .n_heads = c.n_heads,
                     .n_kv_heads = c.n_kv_heads,
                     .head_dim = c.head_dim,
                     .scale = c.scale,
                     .softcap = c.softcap,
-                    .window = c.window});
+                    .window = c.window,
+                    .is_chunked = c.is_chunked,
+                    .sinks = w.sinks,
+                    .slopes = w.slopes});
+  if (w.sub_norm != kNoWeight) b.normalize(attended, w.sub_norm, OpRole::kO);
+  if (c.has_gate) {
+    const ActId gate = b.scratch("gate", n_q(c));
+    b.add(LinearOp{.out = gate, .in = b.in(), .weight = w.w_gate, .place = b.place(OpRole::kQkv)});
+    b.add(GateOp{.out = attended, .in = attended, .gate = gate, .place = b.place(OpRole::kO)});
+  }
   b.add_to_stream(LinearOp{.out = b.out(), .in = attended, .weight = w.wo, .bias = w.bo, .place = b.place(OpRole::kO)});
 }
 

@@ -1,6 +1,7 @@
 // POST /v1/chat/completions (https://platform.openai.com/docs/api-reference/chat).
 #include <nlohmann/json.hpp>
 
+#include "base/try.h"
 #include "server/chat_request.h"
 #include "server/context.h"
 #include "server/legacy_functions.h"

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
+#include "base/try.h"
 #include "server/context.h"
 #include "server/logprobs.h"
 #include "server/protocol.h"
@@ -25,11 +27,12 @@ struct Text {
   size_t offset = 0;
 };
 
-// What is told of a request beside its answers.
+// What replies tell of a request, besides its answers.
 struct TextOptions {
   std::vector<std::string> echoes;  // the text put before each prompt's answers; empty strings without echo
-  std::vector<std::string>
-      first_tokens;             // of each prompt, where its tokens are scored; nothing comes before to score it by
+  // Each prompt's first token, where the prompt's tokens are scored and it has any: nothing comes before to score it
+  // by.
+  std::vector<std::optional<std::string>> first_tokens;
   uint32_t n = 1, best_of = 1;  // answers shown and made for each prompt
   bool logprobs = false;
   bool include_usage = false;
@@ -44,10 +47,11 @@ class TextSpeller final : public Speller {
         options_(std::move(options)),
         texts_(options_.echoes.size() * options_.best_of) {
     for (size_t i = 0; i < texts_.size(); ++i) {
-      if (options_.first_tokens.empty()) {
-        texts_[i].offset = n_characters(echo_of(i));
+      const std::optional<std::string>& first_token = options_.first_tokens[i / options_.best_of];
+      if (first_token) {
+        append_unscored(*first_token, texts_[i].offset, texts_[i].logprobs);
       } else {
-        append_unscored(options_.first_tokens[i / options_.best_of], texts_[i].offset, texts_[i].logprobs);
+        texts_[i].offset = n_characters(echo_of(i));
       }
     }
   }
@@ -163,12 +167,14 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   options.include_usage = text.generation.include_usage;
   const text::Tokenizer& tokenizer = model->tokenizer();
   std::string logged_prompt;
+  const bool is_shown = text.echo || call.context.options.log_prompts;
   for (const auto& tokens : text.prompts) {
-    const std::string prompt = tokenizer.decode(tokens);
+    const std::string prompt = is_shown ? tokenizer.decode(tokens) : "";
     if (call.context.options.log_prompts) logged_prompt += prompt;
     options.echoes.push_back(text.echo ? prompt : "");
+    std::optional<std::string>& first_token = options.first_tokens.emplace_back();
     if (text.generation.request.prompt_logprobs && !tokens.empty()) {
-      options.first_tokens.push_back(tokenizer.token_bytes(tokens.front(), {.skip_special = false}));
+      first_token = tokenizer.token_bytes(tokens.front(), {.skip_special = false});
     }
   }
   CompletionPlan plan = plan_of(std::move(text));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/try.h"
 #include "server/chat_prompt.h"
 #include "server/context.h"
 #include "server/protocol.h"

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/printable.h"
+#include "base/try.h"
 #include "server/chat_request.h"
 #include "server/context.h"
 #include "server/logprobs.h"
@@ -283,7 +284,7 @@ class ResponsesSpeller final : public Speller {
   uint64_t n_events_ = 0;
 };
 
-// Fields of the answer that are there only where they are asked for. Of all of OpenAI's, one means something here.
+// Fields of the answer that are there only where they are asked for. Only one of OpenAI's means something here.
 constexpr std::string_view kLogprobs = "message.output_text.logprobs";
 constexpr std::array<std::string_view, 8> kIncludable = {"code_interpreter_call.outputs",
                                                          "computer_call_output.output.image_url",

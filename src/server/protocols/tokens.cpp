@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
+#include "base/try.h"
 #include "server/chat_prompt.h"
 #include "server/context.h"
 #include "server/protocol.h"

@@ -6,7 +6,7 @@
 namespace realizar::server {
 namespace {
 
-// Addresses are relative to the manifest, so that the page can also be installed from behind a path prefix.
+// Addresses are relative to the manifest, so that the page can also be installed under a path prefix.
 constexpr std::string_view kManifest = R"({
   "name": "realizar",
   "short_name": "realizar",

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "sampling/parameters.h"
 #include "server/access_log.h"
 #include "server/context.h"
 #include "server/metrics.h"
@@ -27,19 +28,22 @@ const char* to_string(ModelRegistry::State state) {
 }
 
 // The double that is written as the float is: 0.8, not 0.800000011920929.
-double as_written(float value) {
+Json as_written(float value) {
   return std::strtod(fmt::format("{}", value).c_str(), nullptr);
 }
 
 // The values that a request gets where it names none, under the names of requests.
 Json sampling_json(const SamplingParams& params) {
-  return {{"temperature", as_written(params.temperature)},
-          {"top_p", as_written(params.top_p)},
-          {"top_k", params.top_k},
-          {"min_p", as_written(params.min_p)},
-          {"repetition_penalty", as_written(params.repeat_penalty)},
-          {"frequency_penalty", as_written(params.frequency_penalty)},
-          {"presence_penalty", as_written(params.presence_penalty)}};
+  Json json;
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    if (!parameter.is_told) continue;
+    const auto field = parameter.other_field.empty() ? parameter.name : parameter.other_field;
+    json[std::string(field)] = visit_parameter(parameter, params, [](auto value) -> Json {
+      if constexpr (std::is_same_v<decltype(value), float>) return as_written(value);
+      return value;
+    });
+  }
+  return json;
 }
 
 // As the metrics have them: scratch and free memory change while the model is used.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
+#include "base/try.h"
 #include "server/context.h"
 #include "server/response_items.h"
 #include "server/routes.h"

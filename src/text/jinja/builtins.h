@@ -37,7 +37,7 @@ std::string title_utf8(std::string_view utf8, bool jinja_rule);
 bool is_space_char(std::string_view utf8_char);
 // Runs of what Python's \w matches: letters, numbers and "_".
 int64_t n_words(std::string_view utf8);
-// As in a path, or in a query, where a slash is data and a space is "+".
+// Quotes text for a path, or for a query, where a slash is data and a space is "+".
 std::string url_quoted(std::string_view text, bool in_query);
 // "%d items" % args, and the format filter.
 Text percent_format(const Text& format, const Value& args);

@@ -252,7 +252,7 @@ class ExpressionParser {
     }
   }
 
-  // After the opening bracket.
+  // The opening bracket has been read.
   CallArgs call_args() {
     CallArgs args;
     while (!reader_.is_op(")")) {

@@ -28,7 +28,7 @@ struct Token {
   uint32_t line;
 };
 
-// With trim_blocks and lstrip_blocks, as Hugging Face sets templates up. Throws TemplateError with the line.
+// Has trim_blocks and lstrip_blocks on, as Hugging Face sets templates up. Throws TemplateError with the line.
 std::vector<Token> tokenize(std::string_view source);
 
 [[noreturn]] void syntax_error(uint32_t line, const std::string& message);

@@ -89,9 +89,9 @@ class Value {
 
   const std::string& undefined_name() const { return std::get<Undefined>(v_).name; }
   bool as_bool() const { return std::get<bool>(v_); }
-  // For an int or a bool.
+  // The value must be an int or a bool.
   int64_t as_int() const { return is_bool() ? int64_t{as_bool()} : std::get<int64_t>(v_); }
-  // For any number.
+  // The value must be a number.
   double as_double() const { return is_float() ? std::get<double>(v_) : static_cast<double>(as_int()); }
   const Text& text() const { return *std::get<std::shared_ptr<const Text>>(v_); }
   const std::string& str() const { return text().str(); }
@@ -118,7 +118,7 @@ bool equal(const Value& a, const Value& b);
 // Negative, zero or positive. Throws where Python has no order.
 int compare(const Value& a, const Value& b);
 bool contains(const Value& container, const Value& item);
-// As std::string_view's find and rfind, in time that is counted; `part` of rfind_in is not empty.
+// Find as std::string_view's find and rfind do, in time that is counted; `part` of rfind_in is not empty.
 size_t find_in(std::string_view text, std::string_view part, size_t at);
 size_t rfind_in(std::string_view text, std::string_view part, size_t at);
 // What a for loop goes over: items, keys, characters; nothing for undefined. Throws for the others.

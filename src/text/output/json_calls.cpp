@@ -1,7 +1,8 @@
 // Calls that are JSON objects with a name and arguments, one or a list of them.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "text/output/call_syntax.h"
+#include "text/output/call_families.h"
 
 namespace realizar::text {
 namespace {
@@ -14,12 +15,10 @@ std::string decoded(const std::string& json) {
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
-class JsonCalls final : public CallSyntax {
+class JsonCalls final : public CallReader {
  public:
-  // `closing`: what ends the section; may be empty. `is_bare`: no marker says that an object is a call, so that one
-  // with any member that calls do not have is none.
-  JsonCalls(std::string closing, bool is_bare, TextWindow& window, CallEmitter& emitter)
-      : CallSyntax(window, emitter), closing_(std::move(closing)), is_bare_(is_bare) {}
+  JsonCalls(JsonForm form, TextWindow& window, CallEmitter& emitter)
+      : CallReader(window, emitter), form_(std::move(form)) {}
 
   void start() override {
     state_ = State::kBegin;
@@ -46,8 +45,7 @@ class JsonCalls final : public CallSyntax {
   bool end_object();
   void after_object(char c);
 
-  std::string closing_;
-  bool is_bare_;
+  JsonForm form_;
   State state_ = State::kBegin;
   bool in_list_ = false;
 
@@ -61,13 +59,14 @@ class JsonCalls final : public CallSyntax {
   std::string text_;        // what reader_ wrote
 };
 
-CallSyntax::Progress JsonCalls::read() {
+CallReader::Progress JsonCalls::read() {
   while (true) {
     const bool in_token = state_ == State::kKey || state_ == State::kInValue;
-    if (state_ == State::kClosing && closing_.empty()) return Progress::kEnd;
+    if (state_ == State::kClosing && form_.closing.empty()) return Progress::kEnd;
     if (!in_token && !window_.skip_space()) return Progress::kNeedMore;
     if (window_.empty()) return Progress::kNeedMore;
-    if (state_ == State::kClosing) return window_.take(closing_) == Match::kOpen ? Progress::kNeedMore : Progress::kEnd;
+    if (state_ == State::kClosing)
+      return window_.take(form_.closing) == Match::kOpen ? Progress::kNeedMore : Progress::kEnd;
     if (!step()) return Progress::kReject;
   }
 }
@@ -148,7 +147,7 @@ bool JsonCalls::read_key() {
     role_ = Role::kOther;
   }
   state_ = State::kColon;
-  return role_ != Role::kOther || !is_bare_ || key == "type" || key == "id";
+  return role_ != Role::kOther || !form_.is_bare || key == "type" || key == "id";
 }
 
 bool JsonCalls::begin_value(char c) {
@@ -223,14 +222,53 @@ void JsonCalls::close_arguments() {
   emitter_.arguments(json);
 }
 
+class JsonOrOther final : public CallReader {
+ public:
+  JsonOrOther(CallReaderPtr other, JsonForm form, TextWindow& window, CallEmitter& emitter)
+      : CallReader(window, emitter),
+        json_(make_json_calls(std::move(form), window, emitter)),
+        other_(std::move(other)) {}
+
+  void start() override { chosen_ = nullptr; }
+
+  Progress read() override {
+    if (!chosen_ && !choose()) return Progress::kNeedMore;
+    return chosen_->read();
+  }
+
+  void close_arguments() override {
+    if (chosen_) chosen_->close_arguments();
+  }
+
+ private:
+  // False if more text decides. A list is JSON's if it holds objects: LFM2 writes calls in brackets too.
+  bool choose() {
+    if (!window_.skip_space()) return false;
+    size_t at = 0;
+    if (window_.front() == '[') {
+      const std::string_view start = window_.rest().substr(0, TextWindow::kMaxHeaderBytes);
+      at = std::min(start.find_first_not_of(" \t\r\n", 1), start.size());
+      if (at == window_.rest().size() && !window_.ended()) return false;
+    }
+    const bool is_json = window_.match("{", at) == Match::kYes || window_.match("]", at) == Match::kYes;
+    chosen_ = is_json ? json_.get() : other_.get();
+    chosen_->start();
+    return true;
+  }
+
+  CallReaderPtr json_;
+  CallReaderPtr other_;
+  CallReader* chosen_ = nullptr;
+};
+
 }  // namespace
 
-std::unique_ptr<CallSyntax> make_json_calls(ToolFormat format, TextWindow& window, CallEmitter& emitter) {
-  std::string closing;
-  if (format == ToolFormat::kHermes) closing = "</tool_call>";
-  if (format == ToolFormat::kCohere) closing = "<|END_ACTION|>";
-  if (format == ToolFormat::kLfm2) closing = "<|tool_call_end|>";
-  return std::make_unique<JsonCalls>(std::move(closing), format == ToolFormat::kLlama3Json, window, emitter);
+CallReaderPtr make_json_calls(JsonForm form, TextWindow& window, CallEmitter& emitter) {
+  return std::make_unique<JsonCalls>(std::move(form), window, emitter);
+}
+
+CallReaderPtr make_json_or(CallReaderPtr other, JsonForm form, TextWindow& window, CallEmitter& emitter) {
+  return std::make_unique<JsonOrOther>(std::move(other), std::move(form), window, emitter);
 }
 
 }  // namespace realizar::text

@@ -4,18 +4,10 @@
 #include <optional>
 
 #include "text/output/argument_types.h"
-#include "text/output/call_syntax.h"
+#include "text/output/call_families.h"
 
 namespace realizar::text {
 namespace {
-
-struct LiteralStyle {
-  char open;  // around the arguments
-  char close;
-  char assign;  // between an argument's name and its value; inside nested objects it is a colon
-  std::vector<std::string_view> quotes;
-  bool has_escapes;
-};
 
 // Reads what stands between `open` and `close` and writes it as a JSON object.
 class LiteralReader {
@@ -252,17 +244,10 @@ void LiteralReader::close(std::string& json) {
   state_ = State::kAfter;
 }
 
-struct LiteralForm {
-  LiteralStyle style;
-  std::string name_prefix;
-  std::string name_suffix;
-  std::string closing;  // of the section; may be empty
-};
-
-class LiteralCalls final : public CallSyntax {
+class LiteralCalls final : public CallReader {
  public:
   LiteralCalls(LiteralForm form, TextWindow& window, CallEmitter& emitter)
-      : CallSyntax(window, emitter), form_(std::move(form)), reader_(form_.style) {}
+      : CallReader(window, emitter), form_(std::move(form)), reader_(form_.style) {}
 
   void start() override {
     state_ = State::kBegin;
@@ -292,7 +277,7 @@ class LiteralCalls final : public CallSyntax {
   bool in_list_ = false;
 };
 
-CallSyntax::Progress LiteralCalls::read() {
+CallReader::Progress LiteralCalls::read() {
   while (true) {
     if (state_ == State::kClosing && form_.closing.empty()) return Progress::kEnd;
     const bool in_token = state_ == State::kName || state_ == State::kArguments;
@@ -365,13 +350,12 @@ void LiteralCalls::after_call(char c) {
 
 }  // namespace
 
-std::unique_ptr<CallSyntax> make_literal_calls(ToolFormat format, TextWindow& window, CallEmitter& emitter) {
-  const LiteralStyle python{'(', ')', '=', {"\"", "'"}, true};
-  const LiteralStyle gemma{'{', '}', ':', {"<|\"|>"}, false};
-  LiteralForm form{python, "", ".call", ""};
-  if (format == ToolFormat::kLfm2) form = {python, "", "", "<|tool_call_end|>"};
-  if (format == ToolFormat::kGemma) form = {gemma, "call:", "", "<tool_call|>"};
+CallReaderPtr make_literal_calls(LiteralForm form, TextWindow& window, CallEmitter& emitter) {
   return std::make_unique<LiteralCalls>(std::move(form), window, emitter);
+}
+
+LiteralStyle python_style() {
+  return {'(', ')', '=', {"\"", "'"}, true};
 }
 
 }  // namespace realizar::text

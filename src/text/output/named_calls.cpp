@@ -2,26 +2,17 @@
 #include <algorithm>
 #include <optional>
 
-#include "text/output/call_syntax.h"
+#include "text/output/call_families.h"
 
 namespace realizar::text {
 namespace {
 
 using Step = JsonValueReader::Step;
 
-struct NamedForm {
-  std::string call_begin;   // may be empty: then a section is one call
-  std::string name_end;     // between name and arguments
-  std::string call_end;     // may be empty
-  std::string section_end;  // may be empty
-  std::string name_suffix;  // from here on the name's text is not the name
-  bool has_typed_calls;     // DeepSeek V3 and R1: a type before name_end, then name and fenced arguments
-};
-
-class NamedCalls final : public CallSyntax {
+class NamedCalls final : public CallReader {
  public:
   NamedCalls(NamedForm form, TextWindow& window, CallEmitter& emitter)
-      : CallSyntax(window, emitter), form_(std::move(form)) {}
+      : CallReader(window, emitter), form_(std::move(form)) {}
 
   void start() override {
     state_ = form_.call_begin.empty() ? State::kName : State::kNext;
@@ -52,7 +43,7 @@ class NamedCalls final : public CallSyntax {
   JsonValueReader reader_;
 };
 
-CallSyntax::Progress NamedCalls::read() {
+CallReader::Progress NamedCalls::read() {
   while (true) {
     const bool in_token = state_ == State::kName || state_ == State::kArguments;
     if (!in_token && !window_.skip_space()) return Progress::kNeedMore;
@@ -164,25 +155,10 @@ void NamedCalls::close_arguments() {
   emitter_.arguments(json);
 }
 
-NamedForm form_of(ToolFormat format) {
-  if (format == ToolFormat::kDeepSeek) {
-    return {"<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", "", true};
-  }
-  if (format == ToolFormat::kKimi) {
-    return {"<|tool_call_begin|>",
-            "<|tool_call_argument_begin|>",
-            "<|tool_call_end|>",
-            "<|tool_calls_section_end|>",
-            ":",
-            false};
-  }
-  return {"", "[ARGS]", "", "", "[CALL_ID]", false};
-}
-
 }  // namespace
 
-std::unique_ptr<CallSyntax> make_named_calls(ToolFormat format, TextWindow& window, CallEmitter& emitter) {
-  return std::make_unique<NamedCalls>(form_of(format), window, emitter);
+CallReaderPtr make_named_calls(NamedForm form, TextWindow& window, CallEmitter& emitter) {
+  return std::make_unique<NamedCalls>(std::move(form), window, emitter);
 }
 
 }  // namespace realizar::text

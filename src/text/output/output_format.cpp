@@ -1,35 +1,13 @@
 #include "text/output/output_format.h"
 
+#include <algorithm>
 #include <array>
 
-#include "text/output/markers.h"
-#include "text/tokenizer.h"
+#include "text/output/formats/format.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace realizar::text {
 namespace {
-
-struct ToolSign {
-  std::string_view in_source;
-  ToolFormat format;
-};
-
-// The first that the source contains decides, so what is particular stands before what others contain too.
-constexpr std::array kToolSigns = {
-    ToolSign{"<|channel|>analysis", ToolFormat::kGptOss},
-    ToolSign{"<｜tool▁calls▁begin｜>", ToolFormat::kDeepSeek},
-    ToolSign{"<|tool_calls_section_begin|>", ToolFormat::kKimi},
-    ToolSign{"<|START_ACTION|>", ToolFormat::kCohere},
-    ToolSign{"<|tool_call>call:", ToolFormat::kGemma},
-    ToolSign{"<parameter=", ToolFormat::kQwen3Coder},
-    ToolSign{"<arg_key>", ToolFormat::kGlm},
-    ToolSign{"[TOOL_CALLS]", ToolFormat::kMistral},
-    ToolSign{"<|tool_call_start|>", ToolFormat::kLfm2},
-    ToolSign{"<|tool_list_start|>", ToolFormat::kLfm2},
-    ToolSign{"<|tool_call|>", ToolFormat::kGranite},
-    ToolSign{"<tool_call>", ToolFormat::kHermes},
-    ToolSign{"<|python_tag|>", ToolFormat::kLlama3Json},
-    ToolSign{R"({"name": function name, "parameters")", ToolFormat::kLlama3Json},
-};
 
 struct Tags {
   std::string_view begin;
@@ -63,32 +41,62 @@ std::optional<TagPair> first_tags_in(std::string_view source, const std::array<T
   return std::nullopt;
 }
 
+const Channels* channels_of(const OutputFormat& format) {
+  const FormatSpec* spec = spec_of(format.tools);
+  return spec != nullptr && spec->channels ? &*spec->channels : nullptr;
+}
+
 }  // namespace
 
 OutputFormat detect_output_format(std::string_view template_source) {
   OutputFormat format;
-  for (const ToolSign& sign : kToolSigns) {
-    if (!contains(template_source, sign.in_source)) continue;
-    format.tools = sign.format;
-    break;
-  }
-  if (format.tools == ToolFormat::kGptOss) return format;
+  const auto shows = [&](const FormatSpec* spec) {
+    return std::ranges::any_of(spec->signs, [&](std::string_view sign) { return contains(template_source, sign); });
+  };
+  const auto all = all_formats();
+  const auto found = std::ranges::find_if(all, shows);
+  if (found != all.end()) format.tools = (*found)->format;
+  if (channels_of(format) != nullptr) return format;
   format.reasoning = first_tags_in(template_source, kReasoningTags);
   format.content_wrapper = first_tags_in(template_source, kWrapperTags);
   return format;
 }
 
+bool marks_reasoning(const OutputFormat& format) {
+  return format.reasoning || channels_of(format) != nullptr;
+}
+
+void drop_tools(OutputFormat& format) {
+  if (channels_of(format) == nullptr) format.tools = ToolFormat::kNone;
+}
+
+bool can_be_continued(const OutputFormat& format) {
+  return channels_of(format) == nullptr;
+}
+
+GrammarStart grammar_start(const OutputFormat& format, bool in_reasoning) {
+  if (const Channels* channels = channels_of(format)) return {.after = std::string(channels->answer_header)};
+  if (!format.reasoning) return {};
+  return {format.reasoning->end, in_reasoning ? "" : format.reasoning->begin};
+}
+
+GrammarStart required_calls_start(const OutputFormat& format, bool in_reasoning) {
+  return channels_of(format) != nullptr ? GrammarStart{} : grammar_start(format, in_reasoning);
+}
+
 bool prompt_opens_reasoning(const OutputFormat& format, std::string_view prompt) {
   prompt = prompt.substr(0, prompt.find_last_not_of(" \t\r\n") + 1);
-  if (format.tools == ToolFormat::kGptOss) return prompt.ends_with("<|channel|>analysis<|message|>");
+  if (const Channels* channels = channels_of(format)) return prompt.ends_with(channels->reasoning_header);
   return format.reasoning && prompt.ends_with(format.reasoning->begin);
 }
 
 std::vector<std::string> marker_strings(const OutputFormat& format) {
-  const ToolMarkers tools = tool_markers(format.tools);
-  std::vector<std::string> all = tools.opening;
-  all.insert(all.end(), tools.leading.begin(), tools.leading.end());
-  all.insert(all.end(), tools.inner.begin(), tools.inner.end());
+  std::vector<std::string> all;
+  if (const FormatSpec* spec = spec_of(format.tools)) {
+    for (const auto* markers : {&spec->markers.opening, &spec->markers.leading, &spec->markers.inner}) {
+      all.insert(all.end(), markers->begin(), markers->end());
+    }
+  }
   for (const std::optional<TagPair>& tags : {format.reasoning, format.content_wrapper}) {
     if (tags) all.insert(all.end(), {tags->begin, tags->end});
   }

@@ -13,20 +13,21 @@ namespace realizar::text {
 
 class Tokenizer;
 
+// formats/ has a file for each.
 enum class ToolFormat {
   kNone,
-  kHermes,      // <tool_call>{"name": .., "arguments": {..}}</tool_call>: Hermes, Qwen2.5, Qwen3, MiMo
-  kLlama3Json,  // {"name": .., "parameters": {..}} as the whole message; after <|python_tag|> also name.call(k="v")
-  kMistral,     // [TOOL_CALLS][{"name": .., "arguments": {..}}], [TOOL_CALLS]name[ARGS]{..}
-  kDeepSeek,  // <｜tool▁call▁begin｜>: V3 and R1 with type, name and ```json, V3.1 with name<｜tool▁sep｜>{..}
-  kGptOss,    // harmony: <|channel|>commentary to=functions.name<|message|>{..}<|call|>, analysis, final
-  kQwen3Coder,  // <tool_call><function=name><parameter=key>value</parameter></function></tool_call>; Nemotron 3
-  kGlm,         // <tool_call>name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>
-  kKimi,        // <|tool_call_begin|>functions.name:0<|tool_call_argument_begin|>{..}<|tool_call_end|>
-  kCohere,      // <|START_ACTION|>[{"tool_name": .., "parameters": {..}}]<|END_ACTION|>
-  kGranite,     // <|tool_call|>[{"name": .., "arguments": {..}}]
-  kGemma,       // <|tool_call>call:name{key:<|"|>text<|"|>,n:2}<tool_call|>
-  kLfm2,        // <|tool_call_start|>[name(key="text", n=2)]<|tool_call_end|>
+  kHermes,
+  kLlama3Json,
+  kMistral,
+  kDeepSeek,
+  kGptOss,
+  kQwen3Coder,
+  kGlm,
+  kKimi,
+  kCohere,
+  kGranite,
+  kGemma,
+  kLfm2,
 };
 
 // The tags around a text.
@@ -37,11 +38,28 @@ struct TagPair {
 
 struct OutputFormat {
   ToolFormat tools = ToolFormat::kNone;
-  std::optional<TagPair> reasoning;        // empty for kGptOss, whose channels say what is reasoning
+  std::optional<TagPair> reasoning;        // empty where channels say what is reasoning
   std::optional<TagPair> content_wrapper;  // tags around the answer itself, which are dropped: Command R7B, Granite
 };
 
 OutputFormat detect_output_format(std::string_view template_source);
+
+// Whether what the model writes tells reasoning from the answer.
+bool marks_reasoning(const OutputFormat& format);
+// For answers without tools: calls become text. Channels stay, since they tell more than calls.
+void drop_tools(OutputFormat& format);
+// Whether a prompt may end with the beginning of an answer. Those in channels cannot be continued.
+bool can_be_continued(const OutputFormat& format);
+
+// When a grammar begins to bind, for models that think first.
+struct GrammarStart {
+  std::string after = {};     // once the answer holds this text; "": at once
+  std::string may_open = {};  // or, at once, unless the answer begins with this token
+};
+// `in_reasoning`: the prompt opened it already.
+GrammarStart grammar_start(const OutputFormat& format, bool in_reasoning);
+// The start for a grammar of required calls, which holds the calls' own header.
+GrammarStart required_calls_start(const OutputFormat& format, bool in_reasoning);
 
 // Whether the rendered prompt ends with reasoning opened, so that the model writes on inside it.
 bool prompt_opens_reasoning(const OutputFormat& format, std::string_view prompt);

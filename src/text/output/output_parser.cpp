@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "text/output/call_syntax.h"
+#include "text/output/formats/format.h"
 
 namespace realizar::text {
 namespace {
 
 using Kind = OutputEvent::Kind;
 using Match = TextWindow::Match;
-using Progress = CallSyntax::Progress;
+using Progress = CallReader::Progress;
 
 enum class Action { kBeginReasoning, kEndReasoning, kBeginCalls, kBeginWrapper, kEndWrapper, kDrop };
 
@@ -20,20 +20,19 @@ struct Marker {
   bool only_at_start = false;  // before the answer's first word
 };
 
-void append_call_markers(ToolFormat format, std::vector<Marker>& markers) {
-  const ToolMarkers tools = tool_markers(format);
-  for (const std::string& text : tools.opening) markers.push_back({text, Action::kBeginCalls});
-  for (const std::string& text : tools.leading) markers.push_back({text, Action::kBeginCalls, false});
+void append_call_markers(const FormatSpec& spec, std::vector<Marker>& markers) {
+  for (const std::string& text : spec.markers.opening) markers.push_back({text, Action::kBeginCalls});
+  for (const std::string& text : spec.markers.leading) markers.push_back({text, Action::kBeginCalls, false});
 }
 
-std::vector<Marker> content_markers(const OutputFormat& format, bool has_tools) {
+std::vector<Marker> content_markers(const OutputFormat& format, const FormatSpec* spec, bool has_tools) {
   std::vector<Marker> markers;
-  if (has_tools || format.tools == ToolFormat::kGptOss) append_call_markers(format.tools, markers);
-  if (has_tools && format.tools == ToolFormat::kLlama3Json) markers.push_back({"{", Action::kBeginCalls, false, true});
-  if (format.tools == ToolFormat::kGptOss) {
-    // A prompt that ends with <|start|>assistant leaves the model in the midst of a header.
-    markers.push_back({"to=", Action::kBeginCalls, false, true});
-    for (const char* end : {"<|end|>", "<|call|>", "<|return|>"}) markers.push_back({end, Action::kDrop});
+  if (spec != nullptr && (has_tools || spec->channels)) {
+    append_call_markers(*spec, markers);
+    for (const std::string& text : spec->markers.bare) markers.push_back({text, Action::kBeginCalls, false, true});
+  }
+  if (spec != nullptr && spec->channels) {
+    for (const std::string& end : spec->channels->ends) markers.push_back({end, Action::kDrop});
   }
   if (format.reasoning) markers.push_back({format.reasoning->begin, Action::kBeginReasoning, true, true});
   if (format.content_wrapper) {
@@ -43,11 +42,11 @@ std::vector<Marker> content_markers(const OutputFormat& format, bool has_tools) 
   return markers;
 }
 
-std::vector<Marker> reasoning_markers(const OutputFormat& format) {
+std::vector<Marker> reasoning_markers(const OutputFormat& format, const FormatSpec* spec) {
   std::vector<Marker> markers;
-  if (format.tools == ToolFormat::kGptOss) {
-    for (const char* end : {"<|end|>", "<|call|>", "<|return|>"}) markers.push_back({end, Action::kEndReasoning});
-    append_call_markers(format.tools, markers);
+  if (spec != nullptr && spec->channels) {
+    for (const std::string& end : spec->channels->ends) markers.push_back({end, Action::kEndReasoning});
+    append_call_markers(*spec, markers);
   } else if (format.reasoning) {
     markers.push_back({format.reasoning->end, Action::kEndReasoning});
   }
@@ -73,11 +72,12 @@ struct TextState {
 }  // namespace
 
 struct OutputParser::Impl {
-  Impl(const OutputFormat& format, std::vector<ToolSpec> tools, bool starts_in_reasoning)
+  // `spec`: of the format's tools; null where there are none.
+  Impl(const OutputFormat& format, const FormatSpec* spec, std::vector<ToolSpec> tools, bool starts_in_reasoning)
       : emitter(std::move(tools)),
-        calls(make_call_syntax(format.tools, window, emitter)),
-        content(Kind::kContent, content_markers(format, emitter.has_tools())),
-        reasoning(Kind::kReasoning, reasoning_markers(format)),
+        calls(spec == nullptr ? nullptr : spec->make_reader(window, emitter)),
+        content(Kind::kContent, content_markers(format, spec, emitter.has_tools())),
+        reasoning(Kind::kReasoning, reasoning_markers(format, spec)),
         drops_space(starts_in_reasoning) {
     if (starts_in_reasoning) text_state = &reasoning;
   }
@@ -97,7 +97,7 @@ struct OutputParser::Impl {
 
   TextWindow window;
   CallEmitter emitter;
-  std::unique_ptr<CallSyntax> calls;
+  std::unique_ptr<CallReader> calls;
   TextState content;
   TextState reasoning;
   TextState* text_state = &content;
@@ -248,7 +248,7 @@ void OutputParser::Impl::finish() {
 }
 
 OutputParser::OutputParser(const OutputFormat& format, std::vector<ToolSpec> tools, bool starts_in_reasoning)
-    : impl_(std::make_unique<Impl>(format, std::move(tools), starts_in_reasoning)) {}
+    : impl_(std::make_unique<Impl>(format, spec_of(format.tools), std::move(tools), starts_in_reasoning)) {}
 OutputParser::~OutputParser() = default;
 OutputParser::OutputParser(OutputParser&&) noexcept = default;
 OutputParser& OutputParser::operator=(OutputParser&&) noexcept = default;

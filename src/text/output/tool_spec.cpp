@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/printable.h"
+#include "base/try.h"
 
 namespace realizar::text {
 namespace {

@@ -5,28 +5,15 @@
 #include <optional>
 
 #include "text/output/argument_types.h"
-#include "text/output/call_syntax.h"
+#include "text/output/call_families.h"
 
 namespace realizar::text {
 namespace {
 
-struct XmlForm {
-  std::string name_begin;      // may be empty
-  std::string_view name_ends;  // any of these bytes ends the name
-  bool takes_name_end;
-  std::string key_begin;
-  std::string key_end;
-  std::string value_begin;  // may be empty: the value follows the key
-  std::string value_end;
-  std::string call_end;
-  std::string section_end;   // may be empty
-  bool value_has_own_lines;  // a newline after the value's begin and one before its end belong to the tags
-};
-
-class XmlCalls final : public CallSyntax {
+class XmlCalls final : public CallReader {
  public:
   XmlCalls(XmlForm form, TextWindow& window, CallEmitter& emitter)
-      : CallSyntax(window, emitter), form_(std::move(form)) {}
+      : CallReader(window, emitter), form_(std::move(form)) {}
 
   void start() override { state_ = State::kNameBegin; }
   Progress read() override;
@@ -58,7 +45,7 @@ class XmlCalls final : public CallSyntax {
   bool is_first_ = true;
 };
 
-CallSyntax::Progress XmlCalls::read() {
+CallReader::Progress XmlCalls::read() {
   while (true) {
     const bool skips_space = state_ == State::kNameBegin || state_ == State::kNext || state_ == State::kValueBegin ||
                              state_ == State::kSectionEnd;
@@ -210,15 +197,8 @@ void XmlCalls::close_arguments() {
 
 }  // namespace
 
-std::unique_ptr<CallSyntax> make_xml_calls(ToolFormat format, TextWindow& window, CallEmitter& emitter) {
-  if (format == ToolFormat::kGlm) {
-    return std::make_unique<XmlCalls>(
-        XmlForm{"", "\n<", false, "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "</tool_call>", "", false},
-        window, emitter);
-  }
-  return std::make_unique<XmlCalls>(
-      XmlForm{"<function=", ">", true, "<parameter=", ">", "", "</parameter>", "</function>", "</tool_call>", true},
-      window, emitter);
+CallReaderPtr make_xml_calls(XmlForm form, TextWindow& window, CallEmitter& emitter) {
+  return std::make_unique<XmlCalls>(std::move(form), window, emitter);
 }
 
 }  // namespace realizar::text

@@ -8,7 +8,7 @@
 
 #include "backend/cpu/kernels.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 // Each file needs the ones before it.
 // clang-format off
@@ -56,4 +56,4 @@ inline void tile_dot() {
 
 extern const KernelTable kAmxKernels = make_amx_table("AMX BF16, AVX-512 VNNI");
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -39,16 +39,25 @@ float softmax_piece(float* scores, uint32_t from, uint32_t to, float scale, floa
 }
 
 // How the cache stores a vector, in the order of KvType.
-enum class Stored { kF32, kF16, kBF16, kQ8_0, kF8 };
+enum class Stored { kF32, kF16, kBF16, kQ8_0, kF8, kQ4_0 };
 
-// Columns [col, col + n) of a vector, n <= 16, followed by zeros. Q8_0: an F16 scale and 32 int8 quants a block, whole
-// blocks only.
+// Half a block of Q4_0: an F16 scale and 32 nibbles, the first 16 of them the lower ones.
+RZ_INLINE F nibble_columns(const uint8_t* block, bool high) {
+  uint64_t packed[2];
+  __builtin_memcpy(packed, block + 2, sizeof packed);
+  for (uint64_t& eight : packed) eight = (high ? eight >> 4 : eight) & 0x0f0f0f0f0f0f0f0fu;
+  return mul(sub(load_u8(packed), set1(8.0f)), set1_f16(block));
+}
+
+// Columns [col, col + n) of a vector, n <= 16, followed by zeros. Q8_0: an F16 scale and 32 int8 quants a block. Of
+// block types whole blocks only.
 template <Stored kType>
 RZ_INLINE F value_columns(const uint8_t* x, uint32_t col, uint32_t n) {
   if constexpr (kType == Stored::kQ8_0) {
     const uint8_t* block = x + col / 32 * 34;
     return mul(load_i8(block + 2 + col % 32), set1_f16(block));
   }
+  if constexpr (kType == Stored::kQ4_0) return nibble_columns(x + col / 32 * 18, col % 32 >= 16);
   constexpr uint32_t n_bytes = kType == Stored::kF32 ? 4 : kType == Stored::kF8 ? 1 : 2;
   alignas(64) uint8_t tail[64] = {};
   const uint8_t* from = x + col * n_bytes;

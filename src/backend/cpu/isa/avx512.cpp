@@ -6,7 +6,7 @@
 
 #include "backend/cpu/kernels.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 // Each file needs the ones before it.
 // clang-format off
@@ -18,4 +18,4 @@ namespace {
 
 extern const KernelTable kAvx512Kernels = make_table("AVX-512 VNNI", "x86 FMA, int8");
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -8,7 +8,7 @@
 
 #include "backend/cpu/kernels.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 // Each file needs the ones before it.
 // clang-format off
@@ -20,4 +20,4 @@ namespace {
 
 extern const KernelTable kAvxVnniKernels = make_table("AVX2 VNNI", "x86 FMA, int8");
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -13,8 +13,6 @@ RZ_INLINE B plane_bits(const uint8_t* plane) {
 template <PanelLayout L, int kVector>
 RZ_INLINE B codes(const uint8_t* quants) {
   B low = plane_bits<L.low, kVector>(quants);
-  if constexpr (L.codes == Codes::kIq4) low = look_up(low, kIq4Codes);
-  if constexpr (L.codes == Codes::kE2M1) low = look_up(low, kE2M1Codes);
   if constexpr (L.high > 0) {
     constexpr int shift = kVector / L.high * L.high;  // where the bits of this vector lie in the byte
     const B packed = load_bytes(quants + 64 * L.low + 64 * (kVector % L.high));
@@ -25,6 +23,7 @@ RZ_INLINE B codes(const uint8_t* quants) {
       low = either(low, mask(shift_left<L.low - shift>(packed), bits));
     }
   }
+  if constexpr (L.codes != Codes::kPlain) low = look_up(low, kRaisedLevels<L.codes, L.offset>.code);
   return low;
 }
 
@@ -78,7 +77,7 @@ RZ_INLINE void load_codes(const uint8_t* quants, B* out) {
 }
 
 // The scale of 16 rows for sub-block `block` of a group, and what their codes' sum is multiplied by; for the layouts
-// with super-blocks both still lack the factors of the header.
+// with super-blocks both still lack the factors of the header, and `scale` the divisor.
 struct ScaleMin {
   F scale, min;  // min only where the layout has one
 };
@@ -89,6 +88,8 @@ RZ_INLINE ScaleMin load_scales(const uint8_t* group, int block) {
   if constexpr (L.scales == Scales::kSuper) {
     r.scale = L.has_min ? load_u8(group + 16 * block) : load_i8(group + 16 * block);
     if constexpr (L.has_min) r.min = load_u8(group + 16 * (L.n_subs() + block));
+  } else if constexpr (L.scales == Scales::kE4M3) {
+    r.scale = load_f8(group + 16 * block);
   } else if constexpr (L.scales == Scales::kBf16) {
     r.scale = load_bf16(group);
   } else {
@@ -118,6 +119,15 @@ RZ_INLINE RowSum add_block(RowSum sums, I dots, ScaleMin w, const ActGroup& act,
   return sums;
 }
 
+// The scale that a super-block's or a row's others are multiplied by, with the divisor; 1 where there is none.
+template <PanelLayout L>
+RZ_INLINE F load_d(const uint8_t* header) {
+  if constexpr (L.scales == Scales::kE4M3) return load(reinterpret_cast<const float*>(header));
+  if constexpr (L.scales != Scales::kSuper) return set1(1.0f / L.divisor);
+  if constexpr (L.divisor == 1) return load_f16(header);
+  return mul(load_f16(header), set1(1.0f / L.divisor));
+}
+
 // A tile's sums taken into the row's result; d and dmin are the header's.
 template <PanelLayout L>
 RZ_INLINE F add_tile(F acc, RowSum sums, F d, F dmin) {
@@ -127,6 +137,7 @@ RZ_INLINE F add_tile(F acc, RowSum sums, F d, F dmin) {
     return acc;
   }
   if constexpr (L.has_min) return add(acc, add(sums.products, sums.minima));
+  if constexpr (L.scales == Scales::kE4M3 || L.divisor != 1) return fma(d, sums.products, acc);
   return add(acc, sums.products);
 }
 
@@ -151,7 +162,7 @@ void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActGroup* const* rows
   constexpr bool super = L.scales == Scales::kSuper;
   F acc[kRows];
   for (F& a : acc) a = zero();
-  const uint8_t* at = panel;
+  const uint8_t* at = panel + L.row_factor_bytes();
   for (uint32_t col = 0; col < n_cols; col += kTileCols) {
     const uint32_t n_groups = super || n_cols - col >= kTileCols ? 8 : (n_cols - col) / 32;
     const uint8_t* group = at + L.header_bytes();
@@ -161,7 +172,8 @@ void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActGroup* const* rows
       prefetch(group, L.group_bytes());
       dot_group<L, kRows>(group, col / 32 + i, rows, sums);
     }
-    const F d = super ? load_f16(at) : zero(), dmin = super && L.has_min ? load_f16(at + 32) : zero();
+    const F d = load_d<L>(L.row_factor_bytes() > 0 ? panel : at);
+    const F dmin = super && L.has_min ? load_f16(at + 32) : zero();
     for (int r = 0; r < kRows; ++r) acc[r] = add_tile<L>(acc[r], sums[r], d, dmin);
     at = group;
   }
@@ -187,16 +199,16 @@ struct CodeGroup {
   float scale[2][16], min[2][16];  // of each sub-block, as load_scales() gives them
 };
 struct CodeTile {
-  float d[16], dmin[16];  // where there are super-blocks
+  float d[16], dmin[16];  // as load_d() gives it; dmin where there are super-blocks
   CodeGroup groups[kTileCols / 32];
 };
 
 template <PanelLayout L>
 void unpack_codes(const uint8_t* panel, uint32_t col, uint32_t n, void* to) {
   auto& tile = *static_cast<CodeTile*>(to);
-  if constexpr (L.scales == Scales::kSuper) {
-    store(tile.d, load_f16(panel + L.header_at(col / 32)));
-    if constexpr (L.has_min) store(tile.dmin, load_f16(panel + L.header_at(col / 32) + 32));
+  store(tile.d, load_d<L>(panel + L.header_at(col / 32)));
+  if constexpr (L.scales == Scales::kSuper && L.has_min) {
+    store(tile.dmin, load_f16(panel + L.header_at(col / 32) + 32));
   }
   for (uint32_t g = 0; g < n / 32; ++g) {
     const uint8_t* group = panel + L.group_at(col / 32 + g);
@@ -228,7 +240,7 @@ void gemm_int8_rows(const CodeTile& tile, uint32_t n, const ActGroup* const* row
     }
   }
   constexpr bool super = L.scales == Scales::kSuper;
-  const F d = super ? load(tile.d) : zero(), dmin = super && L.has_min ? load(tile.dmin) : zero();
+  const F d = load(tile.d), dmin = super && L.has_min ? load(tile.dmin) : zero();
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     store(acc + 32 * r, add_tile<L>(first ? zero() : load(acc + 32 * r), sums[r], d, dmin));
@@ -247,8 +259,8 @@ void gemm_int8(const void* tile, uint32_t n, const ActGroup* const* rows, uint32
 template <PanelLayout L>
 RZ_INLINE ScaleMin whole_scales(const uint8_t* header, const uint8_t* group, int block) {
   ScaleMin r = load_scales<L>(group, block);
+  if constexpr (L.has_scale_bytes() || L.divisor != 1) r.scale = mul(load_d<L>(header), r.scale);
   if constexpr (L.scales == Scales::kSuper) {
-    r.scale = mul(load_f16(header), r.scale);
     if constexpr (L.has_min) r.min = sub(zero(), mul(load_f16(header + 32), r.min));
   }
   return r;

@@ -44,7 +44,9 @@ inline bool are_evenly_spaced(const void* const* rows, uint32_t n_rows) {
   return at(1) > at(0);
 }
 
-// As GemmFn; n is a multiple of 32, at most 512. Fewer than 32 rows, or scattered ones, are gathered first.
+// As GemmFn; n is a multiple of 32. Fewer than 32 rows, or scattered ones, are gathered first, by so many columns.
+constexpr uint32_t kGatheredCols = 512;
+
 void gemm_bf16_amx(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows,
                    float* acc, bool first) {
   const auto *w0 = static_cast<const uint8_t*>(tile0), *w1 = static_cast<const uint8_t*>(tile1);
@@ -54,13 +56,19 @@ void gemm_bf16_amx(const void* tile0, const void* tile1, uint32_t n, const void*
     multiply_tiles(w0, w1, n, x, static_cast<size_t>(static_cast<const uint8_t*>(rows[1]) - x), acc, first);
     return;
   }
-  alignas(64) uint8_t gathered[kAmxRows * 512 * 2];
+  alignas(64) uint8_t gathered[kAmxRows * kGatheredCols * 2];
   alignas(64) float sums[kAmxRows * 32] = {};
-  const size_t row_bytes = size_t{2} * n, sum_bytes = size_t{n_rows} * 32 * sizeof(float);
-  __builtin_memset(gathered, 0, kAmxRows * row_bytes);
-  for (uint32_t r = 0; r < n_rows; ++r) __builtin_memcpy(gathered + r * row_bytes, rows[r], row_bytes);
+  const size_t sum_bytes = size_t{n_rows} * 32 * sizeof(float);
   if (!first) __builtin_memcpy(sums, acc, sum_bytes);
-  multiply_tiles(w0, w1, n, gathered, row_bytes, sums, first);
+  for (uint32_t col = 0; col < n; col += kGatheredCols) {
+    const uint32_t n_cols = n - col < kGatheredCols ? n - col : kGatheredCols;
+    const size_t row_bytes = size_t{2} * n_cols;
+    __builtin_memset(gathered, 0, kAmxRows * row_bytes);
+    for (uint32_t r = 0; r < n_rows; ++r) {
+      __builtin_memcpy(gathered + r * row_bytes, static_cast<const uint8_t*>(rows[r]) + size_t{2} * col, row_bytes);
+    }
+    multiply_tiles(w0 + size_t{32} * col, w1 + size_t{32} * col, n_cols, gathered, row_bytes, sums, first && col == 0);
+  }
   __builtin_memcpy(acc, sums, sum_bytes);
 }
 

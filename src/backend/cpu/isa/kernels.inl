@@ -14,9 +14,17 @@ RZ_INLINE void prefetch(const uint8_t* at, uint32_t n_bytes) {
   for (uint32_t line = 0; line < n_bytes; line += 64) __builtin_prefetch(at + kBytesAhead + line);
 }
 
-// The levels of the non-linear types, moved up by the layout's offset so that they are unsigned.
-alignas(16) constexpr uint8_t kIq4Codes[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
-alignas(16) constexpr uint8_t kE2M1Codes[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+// The levels of codes, moved up by the layout's offset so that they are unsigned.
+struct RaisedLevels {
+  alignas(16) uint8_t code[16];
+};
+constexpr RaisedLevels raised(CodeLevels levels, int offset) {
+  RaisedLevels r{};
+  for (int i = 0; i < 16; ++i) r.code[i] = static_cast<uint8_t>(levels.level[i] + offset);
+  return r;
+}
+template <Codes kCodes, int kOffset>
+constexpr RaisedLevels kRaisedLevels = raised(levels_of(kCodes), kOffset);
 
 // The first n < 16 elements, followed by zeros.
 inline F load_tail(const float* p, uint32_t n) {
@@ -31,6 +39,7 @@ inline F load_tail(const float* p, uint32_t n) {
 #include "backend/cpu/isa/plain_products.inl"
 #include "backend/cpu/isa/vectors.inl"
 #include "backend/cpu/isa/attention.inl"
+#include "backend/cpu/isa/delta.inl"
 #include "backend/cpu/isa/peaks.inl"
 // clang-format on
 
@@ -93,14 +102,15 @@ constexpr KernelTable make_table(const char* name, const char* arithmetic) {
       .split_tile = nullptr,
       .softmax_piece = softmax_piece,
       .load_values = {load_values<Stored::kF32>, load_values<Stored::kF16>, load_values<Stored::kBF16>,
-                      load_values<Stored::kQ8_0>, load_values<Stored::kF8>},
+                      load_values<Stored::kQ8_0>, load_values<Stored::kF8>, load_values<Stored::kQ4_0>},
       .add_values = {add_values<Stored::kF32>, add_values<Stored::kF16>, add_values<Stored::kBF16>,
-                     add_values<Stored::kQ8_0>, add_values<Stored::kF8>},
+                     add_values<Stored::kQ8_0>, add_values<Stored::kF8>, add_values<Stored::kQ4_0>},
       .map = map,
       .dot_f32 = dot_f32,
       .sum = sum,
       .axpy = axpy,
       .scale = scale,
+      .delta_row = delta_row,
       .peak_chains = kPeakChains,
       .peak_read = peak_read,
       .peak_fma = peak_fma,

@@ -6,7 +6,7 @@
 
 #include "backend/cpu/kernels.h"
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 // Each file needs the ones before it.
 // clang-format off
@@ -18,4 +18,4 @@ namespace {
 
 extern const KernelTable kNeonKernels = make_table("NEON", "NEON");
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -1,7 +1,7 @@
 // How block types lie in panels: 16 rows side by side, in groups of 32 columns. A group is its scales followed by its
 // codes. Codes are unsigned; 64 bytes ("vector" j of 8) hold columns 4j..4j+3 of each of the 16 rows, and planes of
 // fewer bits share bytes: plane vector s keeps the bits of vectors s, s + n, s + 2n.. at rising positions, where n is
-// the number of the plane's vectors. Value = scale * (code - offset) - min.
+// the number of the plane's vectors. Value = scale / divisor * (code - offset) - min.
 
 // E4M3, shifted to where a float has sign, exponent and mantissa, is 2^120 too small (quant/half.h); what the shift
 // brings besides goes. The code of NaN reads as 480.
@@ -26,12 +26,17 @@ struct PanelLayout : GroupForm {
   constexpr int header_bytes() const {
     return scales == Scales::kSuper ? (has_min ? 64 : 32) : 0;
   }  // every 256 columns
-  constexpr int scale_bytes() const { return (scales == Scales::kSuper ? 16 * n_subs() : 32) * (has_min ? 2 : 1); }
+  constexpr bool has_scale_bytes() const { return scales == Scales::kSuper || scales == Scales::kE4M3; }
+  constexpr int scale_bytes() const { return (has_scale_bytes() ? 16 * n_subs() : 32) * (has_min ? 2 : 1); }
   constexpr int group_bytes() const { return scale_bytes() + 64 * (low + high); }
+  // F32 d of the 16 rows, before all groups.
+  constexpr int row_factor_bytes() const { return scales == Scales::kE4M3 ? 64 : 0; }
   constexpr int super_bytes() const { return header_bytes() + 8 * group_bytes(); }
   [[gnu::always_inline]] constexpr size_t group_at(size_t g) const {
     return scales == Scales::kSuper ? g / 8 * super_bytes() + header_bytes() + g % 8 * group_bytes()
-                                    : g * group_bytes();
+                                    : row_factor_bytes() + g * group_bytes();
   }
-  [[gnu::always_inline]] constexpr size_t header_at(size_t g) const { return g / 8 * super_bytes(); }
+  [[gnu::always_inline]] constexpr size_t header_at(size_t g) const {
+    return scales == Scales::kSuper ? g / 8 * super_bytes() : 0;
+  }
 };

@@ -6,7 +6,7 @@
 
 #define RZ_LANES_ARE_ARRAYS
 
-namespace realizar {
+namespace realizar::cpu {
 namespace {
 // Each file needs the ones before it.
 // clang-format off
@@ -18,4 +18,4 @@ namespace {
 
 extern const KernelTable kPortableKernels = make_table("portable", "portable");
 
-}  // namespace realizar
+}  // namespace realizar::cpu

@@ -90,6 +90,20 @@ RZ_INLINE F erf_of(F x) {
   return copy_sign(sub(set1(1.0f), mul(mul(p, t), e)), x);
 }
 
+RZ_INLINE F sigmoid_of(F x) {
+  return div(set1(1.0f), add(set1(1.0f), exp_of(sub(zero(), x))));
+}
+
+// log(1 + e^x) = max(x, 0) + log(1 + u), u = e^-|x|, and log(1 + u) = 2 artanh(s), s = u / (2 + u) <= 1/3, by its
+// series up to s^15: relative error below 1e-6.
+RZ_INLINE F softplus_of(F x) {
+  const F u = exp_of(sub(zero(), abs(x)));
+  const F s = div(u, add(set1(2.0f), u)), square = mul(s, s);
+  F p = set1(1.0f / 15);
+  for (int n = 13; n > 0; n -= 2) p = fma(p, square, set1(1.0f / static_cast<float>(n)));
+  return fma(mul(s, set1(2.0f)), p, max(x, zero()));
+}
+
 RZ_INLINE F mapped(MapKind kind, F x) {
   switch (kind) {
     case MapKind::kNone:
@@ -110,6 +124,16 @@ RZ_INLINE F mapped(MapKind kind, F x) {
       return tanh_of(x);
     case MapKind::kExp:
       return exp_of(x);
+    case MapKind::kClampedSwiglu: {
+      const F gate = min(x, set1(7.0f));
+      return div(gate, add(set1(1.0f), exp_of(mul(gate, set1(-1.702f)))));
+    }
+    case MapKind::kClampedPlusOne:
+      return add(min(max(x, set1(-7.0f)), set1(7.0f)), set1(1.0f));
+    case MapKind::kSigmoid:
+      return sigmoid_of(x);
+    case MapKind::kSoftplus:
+      return softplus_of(x);
   }
   return x;
 }

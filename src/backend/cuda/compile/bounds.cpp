@@ -1,8 +1,11 @@
 #include "backend/cuda/compile/bounds.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "backend/cuda/kernels/kernels.h"
+#include "base/try.h"
 
 namespace realizar::cuda {
 namespace {
@@ -21,25 +24,83 @@ Status check(const RopeStoreOp& op) {
   RZ_CHECK_OK(check_bound("head_dim", "dimensions a head", op.head_dim, kMaxHeadDim));
   return check_bound("n_heads", "heads of queries and keys", uint64_t{op.n_heads} + op.n_kv_heads, kMaxGridY);
 }
+Status check(const HeadLinearOp& op) {
+  return check_bound("n_heads", "numbers that the heads of a row make of a latent", uint64_t{op.n_heads} * op.out_width,
+                     kMaxMatrixRows - 8 * uint64_t{op.n_heads});
+}
+Status check(const LatentStoreOp& op) {
+  RZ_CHECK_OK(check_bound("latent_dim", "dimensions a latent", op.latent_dim, kMaxLatentDim));
+  RZ_CHECK_OK(check_bound("n_rot", "rotated dimensions beside a latent", op.n_rot, kMaxLatentKeyDim - kMaxLatentDim));
+  return check_bound("n_heads", "heads of queries", op.n_heads, kMaxGridY - 1);
+}
 Status check(const AttentionOp& op) {
+  if (op.latent_dim > 0) return {};  // LatentStoreOp has said it
   return check_bound("head_dim", "dimensions a head", op.head_dim, kMaxHeadDim);
 }
 Status check(const RouteOp& op) {
   RZ_CHECK_OK(check_bound("n_experts", "experts", op.n_experts, kMaxExperts));
+  RZ_CHECK_OK(check_bound("n_expert_groups", "groups of experts", op.n_groups, kMaxExpertGroups));
   return check_bound("n_experts_used", "experts a token", op.n_used, kMaxUsedExperts);
 }
 Status check(const ExpertsOp& op) {
   return check_bound("n_experts_used", "experts a token", op.n_used, kMaxUsedExperts);
+}
+Status check(const ShortConvOp& op) {
+  return check_bound("conv_kernel", "taps of a convolution", op.n_taps, kMaxConvTaps);
+}
+Status check(const StateScanOp& op) {
+  return check_bound("d_state", "numbers of a state for each of its dimensions", op.d_state, kMaxStateDim);
+}
+Status check(const DeltaRuleOp&) {
+  return unsupported(
+      "the cuda backend does not run recurrent layers with a delta rule: run this model on the cpu backend", "layers");
 }
 template <class Other>
 Status check(const Other&) {
   return {};
 }
 
+Error cannot_share(const char* name, const std::string& whose_layers) {
+  return unsupported(
+      "cuda devices cannot share the layers of a model " + whose_layers + ": give each device layers of its own", name);
+}
+
+// A device that has some of the heads alone, or some of an ffn's columns, cannot normalize them together.
+Status check_norms_of_heads(const Program& program) {
+  std::vector<ActId> heads;
+  for (const Op& op : program.ops) {
+    if (const auto* store = std::get_if<RopeStoreOp>(&op)) heads.insert(heads.end(), {store->q, store->k, store->v});
+    if (const auto* attention = std::get_if<AttentionOp>(&op)) heads.push_back(attention->out);
+    if (const auto* gated = std::get_if<GatedLinearOp>(&op)) heads.push_back(gated->out);
+  }
+  for (const Op& op : program.ops) {
+    const auto* norm = std::get_if<NormOp>(&op);
+    if (norm == nullptr || std::ranges::find(heads, norm->out) == heads.end()) continue;
+    return cannot_share("qk_norm", "that normalizes its heads, or its ffn, as a whole");
+  }
+  return {};
+}
+
+// All heads read one latent, states are whole, and vectors that belong to heads or experts are not cut.
+Status check_parts(const Op& op) {
+  if (std::holds_alternative<LatentStoreOp>(op)) return cannot_share("latent_dim", "with latent attention");
+  const bool is_recurrent = std::holds_alternative<ShortConvOp>(op) || std::holds_alternative<StateScanOp>(op);
+  if (is_recurrent) return cannot_share("layers", "with recurrent layers");
+  if (const auto* attention = std::get_if<AttentionOp>(&op)) {
+    if (attention->sinks != kNoWeight) return cannot_share("sinks", "with attention sinks");
+    if (attention->slopes != kNoWeight) return cannot_share("slopes", "with ALiBi");
+  }
+  const auto* experts = std::get_if<ExpertsOp>(&op);
+  const bool has_biases = experts != nullptr && experts->gate_bias != kNoWeight;
+  return has_biases ? Status(cannot_share("expert_biases", "with biases of experts")) : Status();
+}
+
 }  // namespace
 
-Status check_bounds(const Program& program) {
+Status check_bounds(const Program& program, bool is_shared) {
+  if (is_shared) RZ_CHECK_OK(check_norms_of_heads(program));
   for (const Op& op : program.ops) {
+    if (is_shared) RZ_CHECK_OK(check_parts(op));
     RZ_CHECK_OK(std::visit([](const auto& one) { return check(one); }, op));
   }
   return {};

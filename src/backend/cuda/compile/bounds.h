@@ -6,7 +6,7 @@
 
 namespace realizar::cuda {
 
-// Errors: as Backend::check.
-Status check_bounds(const Program& program);
+// `is_shared`: devices share each layer. Errors: as Backend::check.
+Status check_bounds(const Program& program, bool is_shared);
 
 }  // namespace realizar::cuda

@@ -19,12 +19,14 @@ struct ClearOp {
   }
   bool operator==(const ClearOp&) const = default;
 };
-// and ends with out = (out +) bias + what each device has in `part`, in the order of devices, once all have it.
+// and ends with out = (out +) scale * (bias + what each device has in `part`, in the order of devices), once all have
+// it.
 struct SumPartsOp {
   ActId out, part;
   uint32_t n_parts;
   WeightId bias = kNoWeight;
   bool accumulate = false;
+  float scale = 1.0f;
   OpPlace place = {};
 
   template <class Visitor>
@@ -32,6 +34,7 @@ struct SumPartsOp {
     accumulate ? v.adds_to(out) : v.writes(out);
     v.reads(part);
     v.vector("bias", bias);
+    v.trait("scale", scale, 1.0f);
   }
   bool operator==(const SumPartsOp&) const = default;
 };
@@ -49,9 +52,9 @@ inline OpKind kind_of(const Command& command) {
 
 // The activations that a command reads and writes, and its weights; what is more than those is kNoAct and kNoWeight.
 struct CommandUses {
-  std::array<ActId, 4> read{kNoAct, kNoAct, kNoAct, kNoAct};
-  std::array<ActId, 2> written{kNoAct, kNoAct};
-  std::array<WeightId, 3> weights{kNoWeight, kNoWeight, kNoWeight};
+  std::array<ActId, 6> read{kNoAct, kNoAct, kNoAct, kNoAct, kNoAct, kNoAct};
+  std::array<ActId, 3> written{kNoAct, kNoAct, kNoAct};
+  std::array<WeightId, 6> weights{kNoWeight, kNoWeight, kNoWeight, kNoWeight, kNoWeight, kNoWeight};
 };
 CommandUses uses_of(const Command& command);
 

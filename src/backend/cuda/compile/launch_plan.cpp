@@ -29,7 +29,9 @@ class LaunchPlanner {
   }
 
  private:
-  void plan(const NormOp& op, Launch& launch) { launch.quantizes_out = comes_quantized_next(op.out); }
+  void plan(const NormOp& op, Launch& launch) {
+    launch.quantizes_out = op.n_groups == 1 && comes_quantized_next(op.out);
+  }
 
   void plan(const LinearOp& op, Launch& launch) {
     launch.missing = missing_of(op.in, op.weight, op.rows);
@@ -53,10 +55,10 @@ class LaunchPlanner {
 
   void plan(const AttentionOp& op, Launch& launch) {
     auto& windows = program_.windows;
-    const auto found = std::ranges::find(windows, op.window);
+    const auto found = std::ranges::find(windows, window_of(op));
     launch.window_idx = static_cast<uint32_t>(found - windows.begin());
-    if (found == windows.end()) windows.push_back(op.window);
-    program_.heads = {std::max(program_.heads.n_heads, op.n_heads), std::max(program_.heads.head_dim, op.head_dim)};
+    if (found == windows.end()) windows.push_back(window_of(op));
+    program_.heads = most_of(program_.heads, op);
   }
 
   template <class Other>

@@ -33,7 +33,7 @@ struct Launch {
 struct DeviceProgram {
   std::vector<std::vector<Launch>> stages;  // empty where the stage is another device's
   std::vector<uint32_t> windows;            // the different ones of attention, of which each has a list of cuts
-  AttentionHeads heads{};                   // the most that attention has
+  AttentionHeads heads = kNoHeads;          // the most that attention has
 };
 
 // The launches of commands that follow each other; the windows and heads of their attention are noted in `program`. No

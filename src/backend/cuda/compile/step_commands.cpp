@@ -33,9 +33,9 @@ void StepCommands::append_shared(AttentionOp op) {
 
 void StepCommands::append_shared(const LinearOp& op) {
   if (!placement_->gives_parts(op.weight)) return append_to_all(op);
-  REQUIRE(op.activation == Activation::kNone && op.scale == 1 && op.softcap == 0 && op.rows == Rows::kAll);
+  REQUIRE(op.activation == Activation::kNone && op.softcap == 0 && op.rows == Rows::kAll);
   append_to_all(LinearOp{.out = part_, .in = op.in, .weight = op.weight, .place = op.place});
-  append_sum(op.out, op.bias, op.accumulate, op.place);
+  append_sum({op.out, part_, placement_->n_ranks(), op.bias, op.accumulate, op.scale, op.place});
 }
 
 void StepCommands::append_shared(const ExpertsOp& op) {
@@ -44,12 +44,12 @@ void StepCommands::append_shared(const ExpertsOp& op) {
   part.out = part_;
   append_to_all(ClearOp{part_, op.place});
   append_to_all(part);
-  append_sum(op.out, kNoWeight, true, op.place);
+  append_sum({.out = op.out, .part = part_, .n_parts = placement_->n_ranks(), .accumulate = true, .place = op.place});
 }
 
-void StepCommands::append_sum(ActId out, WeightId bias, bool accumulate, OpPlace place) {
+void StepCommands::append_sum(const SumPartsOp& sum) {
   stages_.exchange(part_);
-  append_to_all(SumPartsOp{out, part_, placement_->n_ranks(), bias, accumulate, place});
+  append_to_all(sum);
 }
 
 }  // namespace realizar::cuda

@@ -33,7 +33,7 @@ class StepCommands {
   void append_shared(AttentionOp op);
   void append_shared(const LinearOp& op);
   void append_shared(const ExpertsOp& op);
-  void append_sum(ActId out, WeightId bias, bool accumulate, OpPlace place);
+  void append_sum(const SumPartsOp& sum);
 
   const Placement* placement_;
   std::vector<Command> commands_;

@@ -8,7 +8,7 @@ namespace {
 constexpr ActId kSum{0}, kInput{1}, kPart{2};
 constexpr WeightId kWhole{0}, kPartly{1}, kBias{2};
 
-// Of two devices that share layers.
+// Two devices share the layers.
 class StepCommandsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -29,10 +29,11 @@ TEST_F(StepCommandsTest, EachHasItsHeads) {
 }
 
 TEST_F(StepCommandsTest, AProductOfSomeColumnsIsAPartThatTheSumCompletes) {
-  commands_.append(LinearOp{.out = kSum, .in = kInput, .weight = kPartly, .bias = kBias, .accumulate = true});
+  commands_.append(
+      LinearOp{.out = kSum, .in = kInput, .weight = kPartly, .bias = kBias, .scale = 0.5f, .accumulate = true});
   ASSERT_EQ(commands_.all().size(), 2u);
   EXPECT_EQ(std::get<LinearOp>(commands_.all()[0]), (LinearOp{.out = kPart, .in = kInput, .weight = kPartly}));
-  EXPECT_EQ(std::get<SumPartsOp>(commands_.all()[1]), (SumPartsOp{kSum, kPart, 2, kBias, true}));
+  EXPECT_EQ(std::get<SumPartsOp>(commands_.all()[1]), (SumPartsOp{kSum, kPart, 2, kBias, true, 0.5f}));
   EXPECT_EQ(commands_.stages().all()[0].part, kPart);
 }
 

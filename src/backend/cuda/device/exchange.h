@@ -9,14 +9,14 @@
 
 namespace realizar::cuda {
 
-class Exchange {
+class DeviceExchange {
  public:
   struct Part {
     Device* device;
     const float* from;  // [n_floats]
     float* to;          // [n devices, n_floats]
   };
-  virtual ~Exchange() = default;
+  virtual ~DeviceExchange() = default;
   // In the order of all streams: every `to` holds then what each `from` held, in the order of the devices. Nothing is
   // computed on the way, so the bits depend on nothing. Errors: Internal.
   virtual Status gather(std::span<const Part> parts, size_t n_floats) = 0;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.h"
+
 namespace realizar::cuda {
 namespace {
 
@@ -55,7 +57,7 @@ Result<NcclCalls> load_nccl() {
   return not_found(std::string(kNcclLibrary) + " lacks a call that --split tensor needs", "split");
 }
 
-class NcclExchange final : public Exchange {
+class NcclExchange final : public DeviceExchange {
  public:
   NcclExchange(const NcclCalls& calls, size_t n_devices) : calls_(calls), comms_(n_devices, nullptr) {}
   // In a group, since each may wait for the others.
@@ -119,11 +121,11 @@ class NcclExchange final : public Exchange {
 
 }  // namespace
 
-Result<std::unique_ptr<Exchange>> open_nccl(std::span<const uint32_t> devices) {
+Result<std::unique_ptr<DeviceExchange>> open_nccl(std::span<const uint32_t> devices) {
   RZ_TRY(const NcclCalls calls, load_nccl());
   auto exchange = std::make_unique<NcclExchange>(calls, devices.size());
   RZ_CHECK_OK(exchange->open(devices));
-  return std::unique_ptr<Exchange>(std::move(exchange));
+  return std::unique_ptr<DeviceExchange>(std::move(exchange));
 }
 
 }  // namespace realizar::cuda

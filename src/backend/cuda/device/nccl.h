@@ -6,6 +6,6 @@
 namespace realizar::cuda {
 
 // Between these GPUs, in this order, each named once. Errors: NotFound (the library is not there), Internal.
-Result<std::unique_ptr<Exchange>> open_nccl(std::span<const uint32_t> devices);
+Result<std::unique_ptr<DeviceExchange>> open_nccl(std::span<const uint32_t> devices);
 
 }  // namespace realizar::cuda

@@ -5,6 +5,7 @@
 
 #include "backend/cuda/kernels/load_kernels.h"
 #include "backend/cuda/kernels/runtime_kernels.h"
+#include "base/try.h"
 
 namespace realizar::cuda {
 namespace {

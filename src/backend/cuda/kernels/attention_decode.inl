@@ -132,11 +132,12 @@ RZ_DEVICE void score_step(const DecodeStep<Kv, kDim>& step, const Words4* querie
 // Scores become weights, of positions that the row sees; what was summed before shrinks.
 template <uint32_t kDim>
 RZ_DEVICE void weigh_step(const AttentionArgs& a, const DecodePlace& p, uint32_t first_pos, uint32_t t, float scale,
-                          float (&scores)[4], DecodeSums<kDim>& sums) {
+                          const Slope& slope, float (&scores)[4], DecodeSums<kDim>& sums) {
   float max = sums.max;
   for (uint32_t i = 0; i < 4; ++i) {
     const uint32_t pos = first_pos + 2 * t + i % 2 + i / 2 * 8;
-    scores[i] = pos >= p.first_pos && pos < p.end_pos ? capped(scores[i] * scale, a.softcap) : -INFINITY;
+    const bool is_seen = pos >= p.first_pos && pos < p.end_pos;
+    scores[i] = is_seen ? capped(slope.added(scores[i] * scale, pos), a.softcap) : -INFINITY;
     max = fmaxf(max, scores[i]);
   }
   max = quad_max(max);
@@ -198,6 +199,8 @@ RZ_DEVICE void attend_cut(const AttentionArgs& a, const DecodePlace& p, const Wo
   };
   uint32_t pos = p.first_pos / kStepPositions;
   pos = (pos + (thread_idx() / 32 + n_warps - pos % n_warps) % n_warps) * kStepPositions;
+  const uint32_t g = lane / 4;
+  const Slope slope = g < p.n_heads ? slope_of(a, p.row, p.first_head + g) : Slope{};
   Raw keys[2][kDim / 32];
   const auto load_keys = [&](const DecodeStep<Kv, kDim>& step) {
     for (uint32_t i = 0; i < kDim / 16; ++i) keys[i % 2][i / 2] = step.load_keys(i % 2, i / 2);
@@ -213,13 +216,13 @@ RZ_DEVICE void attend_cut(const AttentionArgs& a, const DecodePlace& p, const Wo
       score_step(
           step, queries, lane, [&](uint32_t tile, uint32_t block) { return keys[tile][block]; }, scores);
       if (next_pos < p.end_pos) load_keys(step_at(next_pos));
-      weigh_step(a, p, pos, step.t, scale, scores, sums);
+      weigh_step(a, p, pos, step.t, scale, slope, scores, sums);
       add_step(
           step, scores, [&](uint32_t i, uint32_t panel) { return values[panel][i]; }, sums);
     } else {
       score_step(
           step, queries, lane, [&](uint32_t tile, uint32_t block) { return step.load_keys(tile, block); }, scores);
-      weigh_step(a, p, pos, step.t, scale, scores, sums);
+      weigh_step(a, p, pos, step.t, scale, slope, scores, sums);
       add_step(
           step, scores, [&](uint32_t i, uint32_t panel) { return step.load_values(i, panel); }, sums);
     }
@@ -341,8 +344,9 @@ RZ_DEVICE void store_heads(const AttentionArgs& a, const DecodePlace& p, const H
   float* out = a.out + (uint64_t{p.row} * a.n_heads + p.first_head) * a.cache.head_dim;
   for (uint32_t i = thread_idx(); i < p.n_heads * kDim; i += n_block_threads()) {
     const uint32_t h = i / kDim, d = i % kDim;
-    if (d < a.cache.head_dim)
-      out[h * a.cache.head_dim + d] = heads.values[h * HeadSums<kDim>::kWidth + d] / heads.total[h];
+    if (d >= a.cache.head_dim) continue;
+    const float total = heads.total[h] + kWeightScale * sink_weight(a, p.first_head + h, heads.max[h]);
+    out[h * a.cache.head_dim + d] = heads.values[h * HeadSums<kDim>::kWidth + d] / total;
   }
 }
 

@@ -93,6 +93,30 @@ struct Q8Chunks {
   }
 };
 
+// Four signed nibbles of the lower half of a word, a byte each.
+RZ_DEVICE uint32_t spread_nibbles(uint32_t packed) {
+  const uint32_t codes = (packed & 0xfu) | (packed & 0xf0u) << 4 | (packed & 0xf00u) << 8 | (packed & 0xf000u) << 12;
+  // Bit 3 is the sign: what lies above it follows.
+  return codes | (codes & 0x08080808u) * 0x1eu;
+}
+
+// As Q8Chunks from nibbles.
+struct Q4Chunks : Q8Chunks {
+  RZ_DEVICE static Raw load_keys(const KvView& cache, const uint8_t* row, uint32_t c) {
+    if (4 * c >= cache.row_bytes) return Words2{};
+    const uint32_t packed = *reinterpret_cast<const uint32_t*>(row + 4 * c);
+    return Words2{{spread_nibbles(packed), spread_nibbles(packed >> 16)}};
+  }
+  RZ_DEVICE static Raw load_values(const KvView& cache, const uint8_t* row, uint32_t c) {
+    Words2 raw{};
+    for (uint32_t i = 0; i < 2; ++i) {
+      const uint32_t at = value_dim(c, 4 * i) / 2;
+      if (at < cache.row_bytes) raw.word[i] = spread_nibbles(*reinterpret_cast<const uint16_t*>(row + at));
+    }
+    return raw;
+  }
+};
+
 // E4M3 is exact in F16.
 struct F8Chunks {
   static constexpr bool kIsStored = false;
@@ -124,6 +148,8 @@ template <>
 struct ChunksOf<KvQ8_0> : Q8Chunks {};
 template <>
 struct ChunksOf<KvF8> : F8Chunks {};
+template <>
+struct ChunksOf<KvQ4_0> : Q4Chunks {};
 
 // Scales of one position, two a word.
 template <uint32_t kDim>
@@ -163,8 +189,26 @@ RZ_DEVICE PowerOfTwo query_scale(float max) {
   return {float_of_bits((268 - exponent) << 23), float_of_bits((exponent - 14) << 23)};
 }
 
+// What a row adds to its scores by the distance of a position.
+struct Slope {
+  float of_head;
+  int32_t row_pos;
+
+  RZ_DEVICE float added(float score, uint32_t pos) const {
+    return of_head == 0 ? score : fmaf(of_head, static_cast<float>(static_cast<int32_t>(pos) - row_pos), score);
+  }
+};
+
+RZ_DEVICE Slope slope_of(const AttentionArgs& a, uint32_t row, uint32_t head) {
+  return {a.slopes == nullptr ? 0.0f : a.slopes[head], a.step.positions[row]};
+}
+
 RZ_DEVICE float capped(float score, float softcap) {
   return softcap > 0 ? softcap * tanhf(score / softcap) : score;
+}
+// What a head's sink adds to a sum of e^(score - max).
+RZ_DEVICE float sink_weight(const AttentionArgs& a, uint32_t head, float max) {
+  return a.sinks == nullptr ? 0.0f : expf(a.sinks[head] - max);
 }
 // `max` is a running maximum that may still be -infinity.
 RZ_DEVICE float weight_of(float score, float max) {

@@ -33,7 +33,9 @@ RZ_DEVICE AttentionPlace attention_place(const AttentionArgs& a, uint32_t row) {
   return p;
 }
 
-// The scores of one position for all query heads of the block; -infinity where the row does not see it.
+// The scores of one position for all query heads of the block, whose queries lie kDim apart; -infinity where the row
+// does not see it.
+template <uint32_t kDim>
 RZ_DEVICE void score_position(const AttentionArgs& a, const AttentionPlace& p, const float* q, uint32_t pos,
                               float* scores) {
   float sums[kPlainHeads] = {};
@@ -42,11 +44,12 @@ RZ_DEVICE void score_position(const AttentionArgs& a, const AttentionPlace& p, c
     const KvPlace place = kv_place(a.cache, p.blocks, p.kv_head, pos);
     for (uint32_t i = 0; i < a.cache.head_dim; ++i) {
       const float x = KvF32::value(a.cache, a.cache.keys, place, i);
-      for (uint32_t h = 0; h < kPlainHeads; ++h) sums[h] = fmaf(q[h * kMaxHeadDim + i], x, sums[h]);
+      for (uint32_t h = 0; h < kPlainHeads; ++h) sums[h] = fmaf(q[h * kDim + i], x, sums[h]);
     }
   }
   for (uint32_t h = 0; h < kPlainHeads; ++h) {
-    scores[h * kPiecePositions + thread_idx()] = is_seen ? capped(sums[h] * a.scale, a.softcap) : -INFINITY;
+    const float score = h < p.n_heads ? slope_of(a, p.row, p.first_head + h).added(sums[h] * a.scale, pos) : 0.0f;
+    scores[h * kPiecePositions + thread_idx()] = is_seen ? capped(score, a.softcap) : -INFINITY;
   }
 }
 
@@ -73,11 +76,12 @@ RZ_DEVICE void weigh_piece(float* scores, float* max, float* total, float* facto
 }
 
 // sums = sums * factor + weights . values over one piece, in the order of positions.
+template <uint32_t kEach>
 RZ_DEVICE void add_piece(const AttentionArgs& a, const AttentionPlace& p, uint32_t first, const float* weights,
-                         const float* factors, float (&sums)[2][kPlainHeads]) {
-  for (uint32_t j = 0; j < 2; ++j) {
+                         const float* factors, float (&sums)[kEach][kPlainHeads]) {
+  for (uint32_t j = 0; j < kEach; ++j) {
     const uint32_t d = thread_idx() + j * kAttentionThreads;
-    if (d >= a.cache.head_dim) continue;
+    if (d >= a.value_dim) continue;
     for (uint32_t h = 0; h < kPlainHeads; ++h) sums[j][h] *= factors[h];
     const uint32_t begin = first > p.first_pos ? first : p.first_pos;
     const uint32_t end = first + kPiecePositions < p.end_pos ? first + kPiecePositions : p.end_pos;
@@ -90,9 +94,11 @@ RZ_DEVICE void add_piece(const AttentionArgs& a, const AttentionPlace& p, uint32
   }
 }
 
+// For heads of at most kDim numbers, whose values have at most kValueDim.
+template <uint32_t kDim, uint32_t kValueDim>
 RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
   const AttentionArgs& a = args.attention;
-  RZ_SHARED(float, q, kPlainHeads* kMaxHeadDim);
+  RZ_SHARED(float, q, kPlainHeads* kDim);
   RZ_SHARED(float, scores, kPlainHeads* kPiecePositions);
   RZ_SHARED(float, maxima, kPlainHeads);
   RZ_SHARED(float, factors, kPlainHeads);
@@ -101,8 +107,8 @@ RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
   if (row >= *args.rows.end) return;
   const AttentionPlace p = attention_place(a, row);
   const float* from = a.q + (uint64_t{row} * a.n_heads + p.first_head) * head_dim;
-  for (uint32_t i = thread; i < kPlainHeads * kMaxHeadDim; i += kAttentionThreads) {
-    const uint32_t h = i / kMaxHeadDim, d = i % kMaxHeadDim;
+  for (uint32_t i = thread; i < kPlainHeads * kDim; i += kAttentionThreads) {
+    const uint32_t h = i / kDim, d = i % kDim;
     q[i] = h < p.n_heads && d < head_dim ? from[h * head_dim + d] : 0.0f;
   }
   if (thread < kPlainHeads) {
@@ -110,10 +116,11 @@ RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
     totals[thread] = 0;
   }
   barrier();
-  // A thread has two dimensions of every query head.
-  float sums[2][kPlainHeads] = {};
+  // A thread has some dimensions of every query head.
+  constexpr uint32_t kEach = kValueDim / kAttentionThreads;
+  float sums[kEach][kPlainHeads] = {};
   for (uint32_t first = p.first_pos / kPiecePositions * kPiecePositions; first < p.end_pos; first += kPiecePositions) {
-    score_position(a, p, q, first + thread, scores);
+    score_position<kDim>(a, p, q, first + thread, scores);
     barrier();
     for (uint32_t h = thread / 32; h < kPlainHeads; h += kAttentionThreads / 32) {
       weigh_piece(scores + h * kPiecePositions, maxima + h, totals + h, factors + h, thread % 32);
@@ -122,16 +129,21 @@ RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
     add_piece(a, p, first, scores, factors, sums);
     barrier();
   }
-  float* out = a.out + (uint64_t{row} * a.n_heads + p.first_head) * head_dim;
-  for (uint32_t j = 0; j < 2; ++j) {
+  float* out = a.out + (uint64_t{row} * a.n_heads + p.first_head) * a.value_dim;
+  for (uint32_t j = 0; j < kEach; ++j) {
     const uint32_t d = thread + j * kAttentionThreads;
-    if (d >= head_dim) continue;
-    for (uint32_t h = 0; h < p.n_heads; ++h) out[h * head_dim + d] = sums[j][h] / totals[h];
+    if (d >= a.value_dim) continue;
+    for (uint32_t h = 0; h < p.n_heads; ++h) {
+      out[h * a.value_dim + d] = sums[j][h] / (totals[h] + sink_weight(a, p.first_head + h, maxima[h]));
+    }
   }
 }
 
 void attention_plain(const AttentionArgs& a, const RowRange& rows, uint32_t max_rows, Stream stream) {
   const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPlainHeads - 1) / kPlainHeads;
   const Grid grid{max_rows, a.cache.n_kv_heads * n_parts};
-  launch(plain_attention_kernel, grid, kAttentionThreads, PlainAttentionArgs{a, rows}, stream);
+  const bool is_wide = a.cache.head_dim > kMaxHeadDim || a.value_dim > kMaxHeadDim;
+  launch(is_wide ? plain_attention_kernel<kMaxLatentKeyDim, kMaxLatentDim>
+                 : plain_attention_kernel<kMaxHeadDim, kMaxHeadDim>,
+         grid, kAttentionThreads, PlainAttentionArgs{a, rows}, stream);
 }

@@ -109,17 +109,11 @@ struct LinePlace {
   const float* q;
   LineOut out;
   uint32_t first_pos, end_pos;  // that it sees of the cut
-};
-
-// A lane's two of the warp's 16 lines, g and g + 8: what is kept in registers of them.
-struct PrefillLine {
-  uint32_t first_pos, end_pos;
-  float scale;  // of sums of products
-  float max, total;
+  Slope slope;
 };
 
 RZ_DEVICE uint64_t partial_at(const AttentionArgs& a, uint32_t row, uint32_t head, uint32_t cut) {
-  return ((uint64_t{row - a.first_row} * a.n_heads + head) * a.n_cuts + cut) * (dim_class(a.cache.head_dim) + 2);
+  return ((uint64_t{row - a.first_row} * a.n_heads + head) * a.n_cuts + cut) * (dim_class(a.value_dim) + 2);
 }
 
 RZ_DEVICE LinePlace line_place(const AttentionArgs& a, const PrefillPlace& p, uint32_t line) {
@@ -131,6 +125,7 @@ RZ_DEVICE LinePlace line_place(const AttentionArgs& a, const PrefillPlace& p, ui
   result.first_pos = p.first_pos > first_seen ? p.first_pos : first_seen;
   result.end_pos = p.end_pos < pos + 1 ? p.end_pos : pos + 1;
   if (result.first_pos >= result.end_pos) return result;
+  result.slope = slope_of(a, row, head);
   const uint64_t at = (uint64_t{row} * a.n_heads + head) * a.cache.head_dim;
   result.q = a.q + at;
   result.out.is_partial = n_cuts_of<PromptCuts>(pos, a.window) > 1;
@@ -139,16 +134,9 @@ RZ_DEVICE LinePlace line_place(const AttentionArgs& a, const PrefillPlace& p, ui
   return result;
 }
 
-// Fragments of the queries, as decode rows have them: by steps of 16 dimensions, in the order in which a lane reads
-// keys.
-template <uint32_t kSteps>
-struct QueryFragments {
-  uint32_t high[kSteps][4], low[kSteps][4];
-};
-
 template <class Keys, uint32_t kSteps>
 RZ_DEVICE void load_lines(const AttentionArgs& a, const PrefillPlace& p, uint32_t first_line, uint32_t first_dim,
-                          uint32_t t, PrefillLine (&lines)[2], QueryFragments<kSteps>& fragments) {
+                          uint32_t t, AttentionLine (&lines)[2], QueryFragments<kSteps>& fragments) {
   const uint32_t head_dim = a.cache.head_dim;
   RZ_UNROLL for (uint32_t i = 0; i < 2; ++i) {
     const LinePlace place = line_place(a, p, first_line + 8 * i);
@@ -156,7 +144,7 @@ RZ_DEVICE void load_lines(const AttentionArgs& a, const PrefillPlace& p, uint32_
     float max = 0;
     for (uint32_t d = t; q != nullptr && d < head_dim; d += 4) max = fmaxf(max, fabsf(q[d]));
     const PowerOfTwo scale = query_scale(quad_max(max));
-    lines[i] = {place.first_pos, place.end_pos, scale.down * a.scale, -INFINITY, 0};
+    lines[i] = {place.first_pos, place.end_pos, scale.down * a.scale, -INFINITY, 0, place.slope};
     RZ_UNROLL for (uint32_t step = 0; step < kSteps; ++step) {
       const uint32_t dim = first_dim + step / 2 * 32 + 8 * t + step % 2 * 4;
       float x[4];
@@ -172,8 +160,8 @@ RZ_DEVICE void load_lines(const AttentionArgs& a, const PrefillPlace& p, uint32_
 
 // Whether any of the warp's lines sees any of the positions. Lines without are as they were after them, so this is to
 // save time alone.
-RZ_DEVICE bool warp_sees(const PrefillLine (&lines)[2], uint32_t first_pos, uint32_t n_pos) {
-  const auto sees = [&](const PrefillLine& l) { return l.first_pos < first_pos + n_pos && l.end_pos > first_pos; };
+RZ_DEVICE bool warp_sees(const AttentionLine (&lines)[2], uint32_t first_pos, uint32_t n_pos) {
+  const auto sees = [&](const AttentionLine& l) { return l.first_pos < first_pos + n_pos && l.end_pos > first_pos; };
   return warp_max(sees(lines[0]) || sees(lines[1]) ? 1.0f : 0.0f) > 0;
 }
 
@@ -217,54 +205,6 @@ RZ_DEVICE void add_other_slice(float* shared, float (&sums)[kTiles][4]) {
   }
 }
 
-// Sums become weights, of positions that their line sees; what was added up before shrinks.
-template <uint32_t kTiles, uint32_t kOuts>
-RZ_DEVICE void weigh_tile(const AttentionArgs& a, uint32_t first_pos, uint32_t t, PrefillLine (&lines)[2],
-                          float (&sums)[kTiles][4], float (&out)[kOuts][4]) {
-  RZ_UNROLL for (uint32_t line = 0; line < 2; ++line) {
-    PrefillLine& own = lines[line];
-    float max = own.max;
-    for (uint32_t n = 0; n < kTiles; ++n) {
-      for (uint32_t i = 0; i < 2; ++i) {
-        const uint32_t pos = first_pos + 8 * n + 2 * t + i;
-        float& score = sums[n][2 * line + i];
-        score = pos >= own.first_pos && pos < own.end_pos ? capped(score * own.scale, a.softcap) : -INFINITY;
-        max = fmaxf(max, score);
-      }
-    }
-    max = quad_max(max);
-    const float factor = weight_of(own.max, max);
-    own.max = max;
-    own.total *= factor;
-    for (uint32_t n = 0; n < kTiles; ++n) {
-      for (uint32_t i = 0; i < 2; ++i) {
-        float& weight = sums[n][2 * line + i];
-        weight = weight_of(weight, max) * kWeightScale;
-        own.total += weight;
-      }
-    }
-    RZ_UNROLL for (uint32_t n = 0; n < kOuts; ++n) {
-      for (uint32_t i = 0; i < 2; ++i) out[n][2 * line + i] *= factor;
-    }
-  }
-}
-
-// The weights of 16 positions, times the scales of one group of the values where they have some.
-struct WeightFragments {
-  uint32_t high[4], low[4];
-};
-template <class Values, class ScaleOf>
-RZ_DEVICE WeightFragments split_weights(const float (&first)[4], const float (&second)[4], const ScaleOf& scale_of) {
-  WeightFragments fragments;
-  for (uint32_t i = 0; i < 4; ++i) {
-    const float* pair = (i < 2 ? first : second) + i % 2 * 2;
-    const Pairs pairs = Values::split(pair[0] * scale_of(i / 2 * 8), pair[1] * scale_of(i / 2 * 8 + 1));
-    fragments.high[i] = pairs.high;
-    fragments.low[i] = pairs.low;
-  }
-  return fragments;
-}
-
 // out += weights . values, the slice's dimensions.
 template <class Kv, uint32_t kDim>
 RZ_DEVICE void add_values(const KvTile<kDim>& tile, const float (&weights)[kTilePositions<kDim> / 8][4], uint32_t slice,
@@ -298,11 +238,13 @@ RZ_DEVICE void add_values(const KvTile<kDim>& tile, const float (&weights)[kTile
 
 template <class Kv, uint32_t kDim>
 RZ_DEVICE void store_lines(const AttentionArgs& a, const PrefillPlace& p, uint32_t first_line, uint32_t slice,
-                           uint32_t t, const PrefillLine (&lines)[2], const float (&out)[kDim / kSlices<kDim> / 8][4]) {
+                           uint32_t t, const AttentionLine (&lines)[2],
+                           const float (&out)[kDim / kSlices<kDim> / 8][4]) {
   RZ_UNROLL for (uint32_t line = 0; line < 2; ++line) {
     const auto [to, is_partial] = line_place(a, p, first_line + 8 * line).out;
-    const float total = quad_sum(lines[line].total);
+    float total = quad_sum(lines[line].total);
     if (to == nullptr) continue;
+    if (!is_partial) total += kWeightScale * sink_weight(a, p.head(first_line + 8 * line), lines[line].max);
     RZ_UNROLL for (uint32_t n = 0; n < kDim / kSlices<kDim> / 8; ++n) {
       for (uint32_t i = 0; i < 2; ++i) {
         const uint32_t c = slice * (kDim / kSlices<kDim> / 8) + n / 8 * 8 + 2 * t + i;
@@ -349,7 +291,7 @@ RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
   const auto fill = [&](uint32_t n) { fill_tile<Kv, kDim>(a.cache, places + n % 2 * kPositions, tile_of(n)); };
   find_places(first_tile);
   find_places(first_tile + 1);
-  PrefillLine lines[2];
+  AttentionLine lines[2];
   QueryFragments<kSliceDim / 16> queries;
   load_lines<typename ChunksOf<Kv>::Keys>(a, p, own_line, slice * kSliceDim, t, lines, queries);
   barrier();
@@ -374,7 +316,7 @@ RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
 
 // Merges the cuts of a row and head in their order.
 RZ_KERNEL void attention_merge_kernel(AttentionArgs a) {
-  const uint32_t row = a.first_row + block_x(), head = block_y(), dims = dim_class(a.cache.head_dim);
+  const uint32_t row = a.first_row + block_x(), head = block_y(), dims = dim_class(a.value_dim);
   const uint32_t n_cuts = n_cuts_of<PromptCuts>(static_cast<uint32_t>(a.step.positions[row]), a.window);
   if (n_cuts == 1) return;
   const float* partials = a.partials + partial_at(a, row, head, 0);
@@ -389,7 +331,7 @@ RZ_KERNEL void attention_merge_kernel(AttentionArgs a) {
       value = fmaf(weight, of_cut(cut)[d], value);
       total = fmaf(weight, of_cut(cut)[dims + 1], total);
     }
-    out[d] = value / total;
+    out[d] = value / (total + kWeightScale * sink_weight(a, head, max));
   }
 }
 

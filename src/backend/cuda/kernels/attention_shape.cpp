@@ -4,6 +4,7 @@
 
 #include "backend/kv_types.h"
 #include "quant/blocks.h"
+#include "quant/half.h"
 
 namespace realizar::cuda {
 namespace {
@@ -14,7 +15,17 @@ uint32_t padded(size_t n_bytes) {
 
 // What one row leaves for one cut.
 uint64_t partial_bytes_of(const AttentionHeads& heads) {
-  return uint64_t{heads.n_heads} * (dim_class(heads.head_dim) + 2) * sizeof(float);
+  return uint64_t{heads.n_heads} * (dim_class(heads.value_dim) + 2) * sizeof(float);
+}
+
+// Codes are signed nibbles of two neighbours a byte.
+void decode_q4_row(const KvView& view, const uint8_t* codes, const uint8_t* scales, float* to) {
+  for (uint32_t i = 0; i < view.head_dim; ++i) {
+    Half d;
+    std::memcpy(&d, scales + i / 32 * sizeof d, sizeof d);
+    const int code = (codes[i / 2] >> (4 * (i % 2))) & 15;
+    to[i] = fp16_to_float(d) * static_cast<float>(code < 8 ? code : code - 16);
+  }
 }
 
 // A head's vector of one position, F32 [head_dim].
@@ -24,6 +35,7 @@ void decode_kv_row(const KvView& view, const uint8_t* page, uint32_t row, float*
     return kv_traits(view.type).decode(reinterpret_cast<const std::byte*>(codes), to, view.head_dim);
   }
   const uint8_t* scales = page + size_t{view.block_tokens} * view.row_bytes + size_t{row} * view.scale_bytes;
+  if (view.type == KvType::kQ4_0) return decode_q4_row(view, codes, scales, to);
   for (uint32_t i = 0; i < view.head_dim; i += 32) {
     BlockQ8_0 block;
     std::memcpy(&block.d, scales + i / 32 * sizeof block.d, sizeof block.d);
@@ -41,8 +53,10 @@ KvView kv_view(const KvLayout& layout, uint8_t* keys, uint8_t* values) {
   view.n_kv_heads = layout.n_kv_heads;
   view.head_dim = layout.head_dim;
   view.block_tokens = layout.block_tokens;
-  const bool has_scales = layout.type == KvType::kQ8_0;
-  view.row_bytes = has_scales ? layout.head_dim : padded(row_bytes(kv_traits(layout.type), layout.head_dim));
+  const bool is_q4 = layout.type == KvType::kQ4_0, has_scales = is_q4 || layout.type == KvType::kQ8_0;
+  view.row_bytes = is_q4        ? layout.head_dim / 2
+                   : has_scales ? layout.head_dim
+                                : padded(row_bytes(kv_traits(layout.type), layout.head_dim));
   view.scale_bytes = has_scales ? dim_class(layout.head_dim) / 32 * 2 : 0;
   view.page_bytes = padded(size_t{layout.block_tokens} * (view.row_bytes + view.scale_bytes));
   view.type = layout.type;
@@ -74,6 +88,7 @@ uint64_t partials_bytes(const AttentionHeads& heads, const BackendLimits& limits
   const DecodePasses passes = decode_passes(heads, n_positions, partial_bytes);
   if (passes.max_cuts == 1) return 0;
   const uint64_t n_places = std::min(passes.n_places, uint64_t{limits.max_rows} * passes.max_cuts);
+  if (!heads.has_tiles) return n_places * partial_bytes_of(heads);
   const uint64_t max_tiles = limits.max_rows / kPromptTileRows + std::max(1u, limits.max_seqs);
   const uint64_t prompt_cuts = max_cuts<PromptCuts>(n_positions - 1, 0);
   const uint64_t n_tile_cuts =

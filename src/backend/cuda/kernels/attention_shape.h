@@ -13,12 +13,15 @@
 namespace realizar::cuda {
 
 inline constexpr uint32_t kMaxHeadDim = 256;
+// Of latents, whose values are the first numbers of their keys.
+inline constexpr uint32_t kMaxLatentDim = 512, kMaxLatentKeyDim = 576;
 inline constexpr uint32_t kPartHeads = 8;        // query heads of a KV head that a decode row's block serves
 inline constexpr uint32_t kPromptTileRows = 64;  // prompt rows of one sequence that share blocks
 
 // A layer's cache: of keys and of values [n_blocks, n_kv_heads] pages, each [block_tokens] rows, then [block_tokens]
 // rows of scales. A row holds a head's elements of one position, and zeros up to a multiple of 16 bytes; for Q8_0 it
-// holds their codes, and the scales, F16, stand one for 32 of them.
+// holds their codes, and the scales, F16, stand one for 32 of them. Where a layer keeps no values, `values` are its
+// keys: a value is the first numbers of a key.
 struct KvView {
   uint8_t *keys, *values;
   uint32_t n_kv_heads, head_dim, block_tokens;
@@ -62,8 +65,17 @@ static_assert(DecodeCuts::of(4095) == 15 && DecodeCuts::of(4096) == 16 && Decode
 static_assert(DecodeCuts::of(16383) == 39 && DecodeCuts::of(16384) == 40 && DecodeCuts::begin(40) == 16384);
 static_assert(PromptCuts::of(16383) == 7 && PromptCuts::of(16384) == 8 && PromptCuts::begin(8) == 16384);
 
-// What a row at `pos` sees begins here; a window of 0 has no end.
+// A window of positions as kernels have it: 0 for none, with this bit where it begins anew at each of its multiples.
+inline constexpr uint32_t kChunkedWindow = 1u << 31;
+constexpr uint32_t window_of(const AttentionOp& op) {
+  return op.window | (op.is_chunked && op.window > 0 ? kChunkedWindow : 0);
+}
+constexpr uint32_t n_positions_of(uint32_t window) {
+  return window & ~kChunkedWindow;
+}
+// What a row at `pos` sees begins here.
 constexpr uint32_t first_visible(uint32_t pos, uint32_t window) {
+  if ((window & kChunkedWindow) != 0) return pos - pos % n_positions_of(window);
   return window > 0 && pos >= window ? pos + 1 - window : 0;
 }
 // How many cuts it sees a part of.
@@ -74,9 +86,9 @@ constexpr uint32_t n_cuts_of(uint32_t pos, uint32_t window) {
 // The most for any row up to `last_pos`. What lies in a window may begin anywhere in a cut.
 template <class Cuts>
 constexpr uint32_t max_cuts(uint32_t last_pos, uint32_t window) {
-  const uint32_t n_all = Cuts::of(last_pos) + 1;
-  if (window == 0 || window > last_pos) return n_all;
-  return std::min(n_all, (window + Cuts::kLeast - 2) / Cuts::kLeast + 1);
+  const uint32_t n_all = Cuts::of(last_pos) + 1, n_seen = n_positions_of(window);
+  if (n_seen == 0 || n_seen > last_pos) return n_all;
+  return std::min(n_all, (n_seen + Cuts::kLeast - 2) / Cuts::kLeast + 1);
 }
 
 // A block's part of a decode row's context: cuts are counted from the first that the row sees.
@@ -85,8 +97,9 @@ struct RowCut {
 };
 inline constexpr uint32_t kNoRow = 0xffffffffu;  // a place of a list that nobody has
 
-// A head's dimensions as attention's registers hold them.
+// A head's dimensions as attention's registers hold them; those of latents in panels of 64.
 constexpr uint32_t dim_class(uint32_t head_dim) {
+  if (head_dim > kMaxHeadDim) return (head_dim + 63) / 64 * 64;
   return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : kMaxHeadDim;
 }
 
@@ -96,8 +109,15 @@ constexpr uint32_t dim_class(uint32_t head_dim) {
 inline constexpr uint64_t kPartialBytes = uint64_t{64} << 20;
 
 struct AttentionHeads {
-  uint32_t n_heads, head_dim;
+  uint32_t n_heads, value_dim;
+  bool has_tiles = true;  // of a prompt's rows; latents are attended to row by row
 };
+inline constexpr AttentionHeads kNoHeads{0, 0, false};
+// With those of one more operation.
+inline AttentionHeads most_of(const AttentionHeads& heads, const AttentionOp& op) {
+  return {std::max(heads.n_heads, op.n_heads), std::max(heads.value_dim, op.value_dim()),
+          heads.has_tiles || op.latent_dim == 0};
+}
 // A pass of decode rows has n_places places for pairs of a row and a cut, enough for two rows at least.
 struct DecodePasses {
   uint32_t max_cuts = 1;  // of a row
@@ -115,7 +135,8 @@ inline uint64_t max_row_cuts(const DecodePasses& passes, uint32_t max_rows) {
 }
 // n_positions: of the longest context.
 DecodePasses decode_passes(const AttentionHeads& heads, uint32_t n_positions, uint64_t partial_bytes);
-// The most cuts of tiles of a prompt's rows that a pass takes, at least those of one tile.
+// The most cuts of tiles of a prompt's rows that a pass takes, at least those of one tile. Rows that are in no tiles
+// have the places of decode rows, which have more cuts.
 uint64_t pass_tile_cuts(const AttentionHeads& heads, uint32_t n_positions, uint64_t partial_bytes);
 // What the partial results of both take, for steps within these limits.
 uint64_t partials_bytes(const AttentionHeads& heads, const BackendLimits& limits, uint32_t n_positions,

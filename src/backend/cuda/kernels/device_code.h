@@ -8,6 +8,7 @@
 #include "backend/cuda/kernels/grid.h"
 #include "quant/block_scales.h"
 #include "quant/half.h"
+#include "quant/point_grids.h"
 
 #ifdef __CUDACC__
 

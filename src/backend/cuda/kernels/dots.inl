@@ -31,8 +31,24 @@ RZ_DEVICE float activated(Activation activation, float x) {
       return fmaxf(x, 0.0f);
     case Activation::kReluSquared:
       return x > 0 ? x * x : 0.0f;
+    case Activation::kXielu:  // finish_linear
+      return x;
+    case Activation::kClampedSwiglu: {
+      const float gate = fminf(x, kSwigluLimit);
+      return gate / (1.0f + expf(-kSwigluAlpha * gate));
+    }
   }
   return x;
+}
+
+RZ_DEVICE float xielu(const Xielu& c, float x) {
+  const float own = x > 0 ? c.alpha_p * x * x : c.alpha_n * (expm1f(fminf(x, c.eps)) - x);
+  return own + c.beta * x;
+}
+
+// What the activated gate is multiplied by.
+RZ_DEVICE float gated(Activation activation, float up) {
+  return activation == Activation::kClampedSwiglu ? fminf(fmaxf(up, -kSwigluLimit), kSwigluLimit) + 1.0f : up;
 }
 
 // What one activation's group gives with each of the columns' groups, before the quad adds it.
@@ -228,15 +244,17 @@ uint32_t n_part_blocks(const LinearArgs& a) {
 }
 
 RZ_DEVICE void store(Store how, Activation activation, float y, float* out) {
-  *out = how == Store::kSet ? y : how == Store::kAdd ? *out + y : activated(activation, *out) * y;
+  *out = how == Store::kSet ? y : how == Store::kAdd ? *out + y : activated(activation, *out) * gated(activation, y);
 }
 
-// What a LinearArgs makes of the product of weight row `col` and row `row`.
-RZ_DEVICE void finish_linear(const LinearArgs& a, uint32_t row, uint32_t col, float y) {
-  if (a.bias != nullptr) y += a.bias[col];
+// What a LinearArgs makes of the product of weight row `col` and row `row`. `bias`: of the weight.
+RZ_DEVICE void finish_linear(const LinearArgs& a, const float* bias, uint32_t row, uint32_t col, float y) {
+  if (bias != nullptr) y += bias[col];
+  if (a.activation == Activation::kXielu) y = xielu(a.xielu, y);
   if (a.store != Store::kGate) y = activated(a.activation, y) * a.scale;
   if (a.softcap > 0) y = a.softcap * tanhf(y / a.softcap);
-  store(a.store, a.activation, y, a.out + uint64_t{row} * a.weight.n_rows + col);
+  const uint32_t width = a.out_width > 0 ? a.out_width : a.weight.n_rows;
+  store(a.store, a.activation, y, a.out + uint64_t{row} * width + col);
 }
 
 // Blocks that share their columns follow each other, so that the later find them in the cache.

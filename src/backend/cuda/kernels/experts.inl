@@ -3,19 +3,53 @@
 
 constexpr uint32_t kGroupWarps = 8;
 
+// Leaves the keys of the best groups' experts alone.
+RZ_DEVICE void leave_groups(const RouteArgs& a, float* keys, float* group_keys) {
+  const uint32_t lane = thread_idx(), size = a.n_experts / a.n_groups;
+  float best = -INFINITY, second = -INFINITY;
+  for (uint32_t i = 0; lane < a.n_groups && i < size; ++i) {
+    const float key = keys[lane * size + i];
+    second = fmaxf(second, fminf(best, key));
+    best = fmaxf(best, key);
+  }
+  const float own = a.n_group_best == 2 && size > 1 ? best + second : best;
+  group_keys[lane] = own;
+  barrier();
+  uint32_t n_before = 0;
+  for (uint32_t g = 0; g < a.n_groups; ++g) {
+    n_before += group_keys[g] > own || (group_keys[g] == own && g < lane) ? 1 : 0;
+  }
+  for (uint32_t i = 0; lane < a.n_groups && n_before >= a.n_used_groups && i < size; ++i) {
+    keys[lane * size + i] = -INFINITY;
+  }
+  barrier();
+}
+
 RZ_KERNEL void route_kernel(RouteArgs a) {
   RZ_SHARED(float, p, kMaxExperts);
+  RZ_SHARED(float, chosen_by, kMaxExperts);
+  RZ_SHARED(float, group_keys, kMaxExpertGroups);
   const uint32_t row = block_x(), lane = thread_idx();
   if (row >= *a.n_rows) return;
   const float* logits = a.logits + uint64_t{row} * a.n_experts;
   float max = -INFINITY;
   for (uint32_t e = lane; e < a.n_experts; e += 32) max = fmaxf(max, logits[e]);
   max = warp_max(max);
+  const bool is_softmax = a.score == RouteScore::kSoftmax;
   float sum = 0;
-  for (uint32_t e = lane; e < a.n_experts; e += 32) sum += p[e] = expf(logits[e] - max);
-  sum = warp_sum(sum);
-  barrier();  // what other lanes wrote to p
-  // Experts are taken by their logits, since different ones may have equal exponentials.
+  for (uint32_t e = lane; e < a.n_experts; e += 32) {
+    sum += p[e] = is_softmax ? expf(logits[e] - max) : 1.0f / (1.0f + expf(-logits[e]));
+  }
+  sum = is_softmax ? warp_sum(sum) : 1.0f;
+  // Experts are taken by their logits where these are in the order of their keys, since different ones may have equal
+  // exponentials.
+  const bool has_keys = a.bias != nullptr || a.n_groups > 1;
+  for (uint32_t e = lane; has_keys && e < a.n_experts; e += 32) {
+    chosen_by[e] = p[e] / sum + (a.bias == nullptr ? 0.0f : a.bias[e]);
+  }
+  barrier();  // what other lanes wrote
+  if (a.n_groups > 1) leave_groups(a, chosen_by, group_keys);
+  const float* keys = has_keys ? chosen_by : logits;
   float chosen_sum = 0, own_p = 0;
   uint32_t own_id = 0;
   float last = INFINITY;
@@ -24,9 +58,9 @@ RZ_KERNEL void route_kernel(RouteArgs a) {
     float best = -INFINITY;
     uint32_t best_id = a.n_experts;
     for (uint32_t e = lane; e < a.n_experts; e += 32) {
-      const bool is_after = logits[e] < last || (logits[e] == last && (k == 0 || e > last_id));
-      if (is_after && (best_id == a.n_experts || logits[e] > best)) {
-        best = logits[e];
+      const bool is_after = keys[e] < last || (keys[e] == last && (k == 0 || e > last_id));
+      if (is_after && (best_id == a.n_experts || keys[e] > best)) {
+        best = keys[e];
         best_id = e;
       }
     }
@@ -41,6 +75,7 @@ RZ_KERNEL void route_kernel(RouteArgs a) {
   if (lane >= a.n_used) return;
   const uint64_t at = uint64_t{row} * a.n_used + lane;
   a.ids[at] = static_cast<float>(own_id);
+  if (!is_softmax) chosen_sum = fmaxf(chosen_sum, kLeastScoreSum);
   a.weights[at] = own_p / (a.renormalize ? chosen_sum : sum) * a.scale;
 }
 
@@ -58,9 +93,11 @@ template <class Format>
 RZ_KERNEL void experts_hidden_kernel(ExpertsHiddenArgs a) {
   const uint32_t first_col = first_dot_col(block_y()), pair = *a.rows.first * a.n_used + block_x();
   if (pair >= *a.rows.end * a.n_used || first_col >= a.weight.n_rows) return;
-  const float y = dot_expert<Format>(a.weight, a.ids[pair], first_col, a.in, a.quants, pair / a.n_used);
+  float y = dot_expert<Format>(a.weight, a.ids[pair], first_col, a.in, a.quants, pair / a.n_used);
   const uint32_t lane = thread_idx() % 32, col = first_col + lane;
   if (lane >= kDotCols || col >= a.weight.n_rows) return;
+  if (a.weights != nullptr) y *= a.weights[pair];
+  if (a.bias != nullptr) y += a.bias[uint64_t{static_cast<uint32_t>(a.ids[pair])} * a.bias_stride + col];
   store(a.store, a.activation, y, a.hidden + uint64_t{pair} * a.weight.n_rows + col);
 }
 
@@ -68,12 +105,15 @@ template <class Format>
 RZ_KERNEL void experts_down_kernel(ExpertsDownArgs a) {
   const uint32_t first_col = first_dot_col(block_y()), row = *a.rows.first + block_x();
   if (row >= *a.rows.end || first_col >= a.down.n_rows) return;
+  const uint32_t lane = thread_idx() % 32, col = first_col + lane;
+  const bool has_bias = a.bias != nullptr && lane < kDotCols && col < a.down.n_rows;
   float sum = 0;
   for (uint32_t k = 0; k < a.n_used; ++k) {
     const uint32_t pair = row * a.n_used + k;
-    sum = fmaf(a.weights[pair], dot_expert<Format>(a.down, a.ids[pair], first_col, a.hidden, a.quants, pair), sum);
+    float y = dot_expert<Format>(a.down, a.ids[pair], first_col, a.hidden, a.quants, pair);
+    if (has_bias) y += a.bias[uint64_t{static_cast<uint32_t>(a.ids[pair])} * a.down.n_rows + col];
+    sum = fmaf(a.weights == nullptr ? 1.0f : a.weights[pair], y, sum);
   }
-  const uint32_t lane = thread_idx() % 32, col = first_col + lane;
   if (lane < kDotCols && col < a.down.n_rows) a.out[uint64_t{row} * a.down.n_rows + col] += sum;
 }
 
@@ -125,7 +165,9 @@ RZ_KERNEL void experts_sum_kernel(ExpertsSumArgs a) {
   float sum = 0;
   for (uint32_t k = 0; k < a.n_used; ++k) {
     const uint64_t pair = uint64_t{row} * a.n_used + k;
-    sum = fmaf(a.weights[pair], a.results[pair * a.n_cols + col], sum);
+    float y = a.results[pair * a.n_cols + col];
+    if (a.bias != nullptr) y += a.bias[uint64_t{static_cast<uint32_t>(a.ids[pair])} * a.n_cols + col];
+    sum = fmaf(a.weights == nullptr ? 1.0f : a.weights[pair], y, sum);
   }
   a.out[uint64_t{row} * a.n_cols + col] += sum;
 }

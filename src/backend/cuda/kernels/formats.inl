@@ -6,20 +6,28 @@ RZ_DEVICE int32_t code_mask(int bits) {
 }
 
 // The bytes of a table of 16 at four codes, a byte each: looked up in either half of the table, then taken from one.
-RZ_DEVICE int32_t look_up(const uint32_t (&table)[4], int32_t codes) {
+RZ_DEVICE int32_t look_up_levels(uint32_t low0, uint32_t low1, uint32_t high0, uint32_t high1, int32_t codes) {
   const auto word = static_cast<uint32_t>(codes);
   const uint32_t nibbles = permute_bytes(word | (word >> 4), 0, 0x4420);
   const uint32_t in_half = nibbles & 0x7777, half = (nibbles & 0x8888) >> 1;
-  return static_cast<int32_t>(permute_bytes(permute_bytes(table[0], table[1], in_half),
-                                            permute_bytes(table[2], table[3], in_half), 0x3210 | half));
+  return static_cast<int32_t>(
+      permute_bytes(permute_bytes(low0, low1, in_half), permute_bytes(high0, high1, in_half), 0x3210 | half));
 }
 
-// kIq4Values and kE2M1Doubled of quant/decode.inl, four a word.
-RZ_DEVICE int32_t look_up(Codes codes, int32_t word) {
-  constexpr uint32_t kIq4[4] = {0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u};
-  constexpr uint32_t kE2M1[4] = {0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu};
-  return codes == Codes::kIq4 ? look_up(kIq4, word) : look_up(kE2M1, word);
+// Four levels from `first` on, a byte each.
+constexpr uint32_t level_word(CodeLevels levels, int first) {
+  uint32_t word = 0;
+  for (int k = 0; k < 4; ++k) word |= static_cast<uint32_t>(static_cast<uint8_t>(levels.level[first + k])) << (8 * k);
+  return word;
 }
+
+template <Codes kCodes>
+struct LevelWords {
+  static constexpr uint32_t kLow0 = level_word(levels_of(kCodes), 0), kLow1 = level_word(levels_of(kCodes), 4);
+  static constexpr uint32_t kHigh0 = level_word(levels_of(kCodes), 8), kHigh1 = level_word(levels_of(kCodes), 12);
+
+  RZ_DEVICE static int32_t look_up(int32_t codes) { return look_up_levels(kLow0, kLow1, kHigh0, kHigh1, codes); }
+};
 
 // `n` words, aligned to all of them, or to 4.
 template <int n>
@@ -43,6 +51,14 @@ RZ_DEVICE uint32_t load_bytes(const void* from) {
   if constexpr (n == 1) return *static_cast<const uint8_t*>(from);
   if constexpr (n == 2) return *static_cast<const uint16_t*>(from);
   if constexpr (n == 4) return *static_cast<const uint32_t*>(from);
+}
+
+// The E4M3 number in byte i. As load_f8 of the CPU has it (panel_layout.inl): the byte goes to the top, and from there
+// to a float's places. The two codes of NaN would be 480 here and NaN to some GPUs' conversions: weights that have them
+// are refused when they are loaded, so that decode rows and a prompt's agree on all codes there are.
+RZ_DEVICE float f8_value(uint32_t word, uint32_t i) {
+  const auto bits = static_cast<uint32_t>(static_cast<int32_t>(word << (24 - 8 * i)) >> 4);
+  return float_of_bits(bits & 0x87f00000u) * 0x1p120f;
 }
 
 RZ_DEVICE float signed_byte(uint32_t word, int i) {
@@ -72,9 +88,10 @@ struct GroupFormat {
   static constexpr int kOffset = form.low == 8 || form.codes != Codes::kPlain ? 0 : form.offset;
   static constexpr int kHeaders = form.has_min ? 2 : 1;
   static constexpr bool kIsSuper = form.scales == Scales::kSuper;
-  static constexpr int kScaleBytes = kIsSuper ? kSubs * kHeaders : 0;
+  static constexpr bool kHasRowFactor = form.scales == Scales::kE4M3;  // F32, the divisor in it
+  static constexpr int kScaleBytes = kIsSuper || kHasRowFactor ? kSubs * kHeaders : 0;
   // Whether the halves of a group have scales of their own.
-  static constexpr bool kHasHalves = kIsSuper && form.sub == 16;
+  static constexpr bool kHasHalves = kScaleBytes > 0 && form.sub == 16;
   static constexpr int kScalesEach = kHasHalves ? 3 : 1;
   static constexpr int kScales = kScalesEach * kHeaders;
   static constexpr int kSums = form.has_min ? (kHasHalves ? 2 : 1) : 0;  // of activations that `scaled` reads
@@ -84,7 +101,7 @@ struct GroupFormat {
     uint32_t low[form.low], high[form.high > 0 ? form.high : 1], header, scales;
   };
   // {d, scale and scale of the halves}, and the same of the minimum; without halves {d * scale}, which is exact: an F16
-  // times an integer of at most 8 bits.
+  // times an integer of at most 8 bits. The divisor is in d.
   struct GroupScales {
     float value[kScales];
   };
@@ -95,8 +112,9 @@ struct GroupFormat {
     load_words(m.low + at * form.low, s.low);
     if constexpr (form.high > 0) load_words(m.high + at * form.high, s.high);
     const uint64_t header_at = kIsSuper ? row * (m.n_cols / 256) + g / 8 : at;
-    s.header = load_bytes<2 * kHeaders>(m.headers + header_at * kHeaders);
-    if constexpr (kIsSuper) s.scales = load_bytes<kScaleBytes>(m.scales + at * kScaleBytes);
+    if constexpr (kHasRowFactor) s.header = load_bytes<4>(m.headers + row * 2);
+    if constexpr (!kHasRowFactor) s.header = load_bytes<2 * kHeaders>(m.headers + header_at * kHeaders);
+    if constexpr (kScaleBytes > 0) s.scales = load_bytes<kScaleBytes>(m.scales + at * kScaleBytes);
     return s;
   }
 
@@ -112,7 +130,7 @@ struct GroupFormat {
       }
     }
     if constexpr (form.codes != Codes::kPlain) {
-      for (int k = 0; k < 8; ++k) words[k] = look_up(form.codes, words[k]);
+      for (int k = 0; k < 8; ++k) words[k] = LevelWords<form.codes>::look_up(words[k]);
     }
     // Q8_0's codes lie 128 up, which as a byte is the sign bit.
     if constexpr (form.low == 8) {
@@ -137,9 +155,13 @@ struct GroupFormat {
       const auto bits = static_cast<uint16_t>(s.header >> (16 * i));
       float* of = scales.value + i * kScalesEach;
       of[0] = form.scales == Scales::kBf16 ? bfloat_to_float(bits) : half_to_float(bits);
+      if constexpr (kHasRowFactor) of[0] = float_of_bits(s.header);
+      if (i == 0 && !kHasRowFactor && form.divisor != 1) of[0] *= 1.0f / form.divisor;
       if (i == 1 && !kIsSuper) of[0] = -of[0];  // m is added
       if constexpr (kHasHalves) {
-        for (int h = 0; h < 2; ++h) of[1 + h] = signed_byte(s.scales, 2 * i + h);
+        for (int h = 0; h < 2; ++h) {
+          of[1 + h] = kHasRowFactor ? f8_value(s.scales, static_cast<uint32_t>(h)) : signed_byte(s.scales, 2 * i + h);
+        }
       } else if constexpr (kIsSuper) {
         of[0] *= signed_byte(s.scales, i);
       }
@@ -227,19 +249,13 @@ struct PlainElement<TypeId::kBF16> {
   }
 };
 
-// As load_f8 of the CPU has it (panel_layout.inl): the byte goes to the top, and from there to a float's places. The
-// two codes of NaN would be 480 here and NaN to some GPUs' conversions: weights that have them are refused when they
-// are loaded, so that decode rows and a prompt's agree on all codes there are.
 template <>
 struct PlainElement<TypeId::kF8_E4M3> {
   static constexpr bool kIsScaled = true;
   using Stored = uint8_t;
   static constexpr uint32_t kEach = 4;
   RZ_DEVICE static float value(uint8_t x) { return value(x, 0); }
-  RZ_DEVICE static float value(uint32_t word, uint32_t i) {
-    const auto bits = static_cast<uint32_t>(static_cast<int32_t>(word << (24 - 8 * i)) >> 4);
-    return float_of_bits(bits & 0x87f00000u) * 0x1p120f;
-  }
+  RZ_DEVICE static float value(uint32_t word, uint32_t i) { return f8_value(word, i); }
 };
 
 // Elements from one row to the next.

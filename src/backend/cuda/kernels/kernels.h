@@ -15,19 +15,22 @@ using Stream = void*;
 
 inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation scale
 inline constexpr uint32_t kMaxExperts = 512;
+inline constexpr uint32_t kMaxExpertGroups = 32;  // a lane each
 // Rows of a matrix, and of all matrices of one launch: a block makes 8 columns of the output or more.
 inline constexpr uint32_t kMaxMatrixRows = 8 * (kMaxGridY - 2);
 inline constexpr uint32_t kMoreCodeBytes = 1024;
 inline constexpr uint32_t kTileRows = 64;        // of activations, that kernels for many rows take at a time
 inline constexpr uint32_t kPartTokens = 4096;    // of the vocabulary that a block looks at, where tokens are chosen
 inline constexpr uint32_t kMaxCandidates = 256;  // for a token
+inline constexpr uint32_t kMaxConvTaps = 64, kMaxStateDim = 256;  // of recurrent layers
 
 // A stack of matrices in planes, 16-byte aligned each; row r of matrix m is row m * n_rows + r of every plane, its
 // groups are 32 columns. Plain types: `low` holds the elements alone, [row, n_cols and zeros up to a whole group]; of
 // F8 `headers` holds their scales, F32, [row, f8_n_scales(n_cols)]. Stored types: `low` holds the blocks. Group types
 // (the form of their row says what the codes mean): `low` and `high` hold [row, group, bits] words, where word w of b
 // has the codes of columns 4(w + jb) .. 4(w + jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` d (and m) of each
-// group, or d (and dmin) of each 256 columns; `scales` the 8-bit scales of a group's sub-blocks, then their mins.
+// group, or d (and dmin) of each 256 columns, or F32 of each row; `scales` the 8-bit scales of a group's sub-blocks,
+// then their mins.
 struct Matrix {
   const uint32_t *low, *high;
   const uint16_t* headers;
@@ -46,6 +49,12 @@ struct PromptTile {
   uint32_t seq, first_row, n_rows;
 };
 
+// A sequence's rows, and the slots of recurrent layers' states that it begins with and leaves.
+inline constexpr uint32_t kNoState = 0xffffffffu;  // of a sequence that begins: zeros
+struct StepSequence {
+  uint32_t first_row, n_rows, state_from, state_to;
+};
+
 // The facts of a step's rows.
 struct StepView {
   const uint32_t* zero;           // [1] 0
@@ -58,6 +67,8 @@ struct StepView {
   const uint32_t* logit_rows;     // [n_logit_rows]
   const int32_t* block_tables;    // [n_seqs], max_blocks apart
   const PromptTile* tiles;        // [n_tiles]
+  const uint32_t* n_seqs;         // [1]
+  const StepSequence* seqs;       // [n_seqs]
   uint32_t max_blocks;
 };
 
@@ -88,11 +99,12 @@ struct NormArgs {
   const uint32_t* n_rows;
   float* out;
   const float *in, *weight, *bias;
-  uint32_t n_cols;
+  uint32_t n_cols, n_groups;  // columns of a group, and groups of a row
   NormKind kind;
   float eps;
   bool accumulate;
-  QuantRows quants;  // of `out`, where they are wanted too; n_cols is then whole groups
+  float scale;
+  QuantRows quants;  // of `out`, where they are wanted too; a row is then one group, n_cols whole groups of those
 };
 // What becomes int8 is `in`, or activation(gate) * in where there is a gate.
 struct QuantizeArgs {
@@ -146,13 +158,18 @@ struct LinearArgs {
   SplitRows splits;  // linear_split these
   float* out;
   const float* bias;
+  // Of one expert's biases to the next one's; what pairs' products are multiplied by before their bias; null: 1.
+  uint32_t bias_stride = 0;
+  const float* pair_scales = nullptr;
   Activation activation;
+  Xielu xielu;
   float scale, softcap;
   Store store;
   // linear_many and linear_split alone may have pairs in the place of rows: out[pair] = what the pair's expert makes of
   // row pair / pairs_each. The pointers are null where there are none.
   PairGroups groups;
   uint32_t pairs_each;
+  uint32_t out_width = 0;  // numbers from one row of `out` to the next; 0: as many as the weight has rows
   // More products of the same rows, which the same launch of linear or linear_few makes.
   LinearPart more[kMaxMoreParts];
   uint32_t n_more;
@@ -160,13 +177,30 @@ struct LinearArgs {
 struct RopeStoreArgs {
   StepView step;
   KvView cache;
-  float *q, *k;
+  float *q, *k;  // k and v: null, where the layer keeps none
   const float* v;
   uint32_t n_heads;
   const float* inv_freq;
   uint32_t n_rot;
   float rope_scale;
   const float *q_norm, *k_norm;
+  float norm_eps;
+  bool norms_last;
+  float clip, temperature;
+  uint32_t temperature_step, temperature_offset;
+};
+// Latent attention's queries, and the key of each row that goes into the cache, as LatentStoreOp says.
+struct LatentStoreArgs {
+  StepView step;
+  KvView cache;
+  float* query;
+  const float* q;
+  float* latent;
+  uint32_t n_heads, query_dim, latent_dim;
+  const float* inv_freq;
+  uint32_t n_rot;
+  float rope_scale;
+  const float* norm;
   float norm_eps;
 };
 struct AttentionArgs {
@@ -175,8 +209,11 @@ struct AttentionArgs {
   float* out;
   const float* q;
   uint32_t n_heads;
+  uint32_t value_dim;  // of a head in `out`: as many as the cache has, or of latents fewer
   float scale, softcap;
   uint32_t window;
+  const float* sinks;   // [n_heads]; null: none
+  const float* slopes;  // the same
   // What the cuts of a row give, where there are several, in places of a pass: [n_heads, dims | maximum, sum] each.
   float* partials;
   // Decode rows: who has which cut, on which pass; and how many cuts of a row's heads are there: zeros before and after
@@ -184,9 +221,66 @@ struct AttentionArgs {
   const RowCut* row_cuts;  // [n_row_cuts]
   uint64_t n_row_cuts, pass_row_cuts;
   uint32_t* arrivals;
-  // Prompt rows: the tiles of one pass, their rows, and the most cuts that one of them has. A row's place among the
-  // partial results is counted from first_row.
+  // Prompt rows: the tiles of one pass (of latents the rows alone), their rows, and the most cuts that one of them has.
+  // A row's place among the partial results is counted from first_row.
   uint32_t first_tile, n_tiles, first_row, end_row, n_cuts;
+};
+
+// A product of its own for each head of a row. The rows of activations are pairs: row * n_heads + head.
+struct HeadPartsArgs {
+  const uint32_t* n_rows;
+  const float* in;  // [n_rows, n_heads, in_width]
+  uint32_t n_heads, in_width, n_cols;
+  float* out;  // [n_rows, n_heads, n_cols]: the first of each head's
+};
+// out[pair, 0 .. weight.n_rows) = weight_head . in[pair], of a few rows.
+struct HeadLinearArgs {
+  RowRange rows;
+  Matrix weight;    // a matrix a head
+  const float* in;  // [pairs, weight.n_cols]
+  QuantRows quants;
+  float* out;  // [pairs, out_width]
+  uint32_t out_width;
+};
+// The pairs of many rows by their heads, as if these were experts.
+struct GroupHeadsArgs {
+  RowRange rows;
+  uint32_t n_heads;
+  PairGroups out;
+};
+
+// A part of a layer's state, F32: that of slot i lies i * slot_bytes further on.
+struct StateView {
+  uint8_t* part;
+  uint64_t slot_bytes;
+};
+// As ShortConvOp says.
+struct ShortConvArgs {
+  StepView step;
+  StateView state;
+  float* out;
+  const float* in;
+  uint32_t n_cols, n_taps;
+  const float *weight, *bias;  // bias: null for none
+  Activation activation;
+  uint32_t n_parts = 0;  // of a sequence's rows; the launch sets it
+};
+// Columns of activations from first_col on.
+struct Columns {
+  const float* values;
+  uint32_t n_cols, first_col;
+
+  constexpr const float* row(uint32_t r) const { return values + uint64_t{r} * n_cols + first_col; }
+};
+// As StateScanOp says.
+struct StateScanArgs {
+  StepView step;
+  StateView state;
+  float* out;
+  Columns x, b, c;
+  const float *dt, *gate;  // gate: null for none
+  uint32_t n_heads, head_dim, n_groups, d_state, a_cols;
+  const float *a, *d, *dt_bias;
 };
 
 struct RouteArgs {
@@ -196,8 +290,12 @@ struct RouteArgs {
   uint32_t n_experts, n_used;
   bool renormalize;
   float scale;
+  RouteScore score;
+  const float* bias;  // null: none
+  uint32_t n_groups, n_used_groups, n_group_best;
 };
-// hidden[row * n_used + k] = weight_e . in[row] for the k-th expert e of the row, stored as kSet or kGate says.
+// hidden[row * n_used + k] = weight_e . in[row] (* weights[row, k], where there are some) + bias_e for the k-th expert
+// e of the row, stored as kSet or kGate says.
 struct ExpertsHiddenArgs {
   RowRange rows;
   Matrix weight;
@@ -208,8 +306,10 @@ struct ExpertsHiddenArgs {
   Activation activation;
   Store store;
   float* hidden;
+  const float *bias, *weights;  // null: none
+  uint32_t bias_stride;
 };
-// out += sum over k of weights[k] * down_e . hidden[k], in the order of k.
+// out += sum over k of weights[k] * (down_e . hidden[k] + bias_e), in the order of k; weights: null for 1.
 struct ExpertsDownArgs {
   RowRange rows;
   Matrix down;
@@ -218,13 +318,24 @@ struct ExpertsDownArgs {
   const float *weights, *ids;
   uint32_t n_used;
   float* out;
+  const float* bias;  // [n_experts, down.n_rows]; null: none
 };
-// out[row] += sum over k of weights[pair] * results[pair] for pair = row * n_used + k, in the order of k.
+// out[row] += sum over k of weights[pair] * (results[pair] + bias_e) for pair = row * n_used + k, in the order of k.
 struct ExpertsSumArgs {
   RowRange rows;
-  const float *results, *weights;
+  const float *results, *weights;  // weights: null for 1
   uint32_t n_used, n_cols;
   float* out;
+  const float *ids, *bias;  // of the experts: [row, n_used], and [n_experts, n_cols]; null: none
+};
+// out = (out +) in * sigmoid(gate), or in * gate where it is a factor
+struct GateArgs {
+  const uint32_t* n_rows;
+  float* out;
+  const float *in, *gate;
+  uint32_t n_cols, n_gate_cols;  // 1 of these: a gate a row
+  uint32_t gate_col;             // the first
+  bool is_factor, accumulate;
 };
 struct SelectRowsArgs {
   StepView step;
@@ -239,6 +350,7 @@ struct SumPartsArgs {
   const float* parts;  // [n_parts, n_rows, n_cols]
   uint32_t n_parts, n_cols;
   const float* bias;
+  float scale;
   bool accumulate;
   float* out;
 };
@@ -294,17 +406,28 @@ struct KernelTable {
   void (*split)(const SplitArgs&, uint32_t max_rows, Stream);
   void (*linear_split)(const LinearArgs&, uint32_t max_rows, Stream);
   void (*rope_store)(const RopeStoreArgs&, uint32_t max_rows, Stream);
+  void (*latent_store)(const LatentStoreArgs&, uint32_t max_rows, Stream);
   // Rows [0, n_decode_rows); and of the others the tiles of a pass.
   void (*attention_decode)(const AttentionArgs&, Stream);
   void (*attention_prefill)(const AttentionArgs&, Stream);
-  // Either of them, over a cache of F32.
+  // Either of them, of latents: decode rows where there are row_cuts, else the rows of a pass.
+  void (*attention_latent)(const AttentionArgs&, Stream);
+  // Any of them, over a cache of F32.
   void (*attention_plain)(const AttentionArgs&, const RowRange&, uint32_t max_rows, Stream);
+  // A head's product: its part of the rows; a few rows; and the order in which linear_many and linear_split make more.
+  void (*head_parts)(const HeadPartsArgs&, uint32_t max_rows, Stream);
+  void (*head_linear)(const HeadLinearArgs&, uint32_t max_rows, Stream);
+  void (*group_heads)(const GroupHeadsArgs&, Stream);
+  // Whole sequences, of at most max_rows rows together.
+  void (*short_conv)(const ShortConvArgs&, uint32_t max_seqs, uint32_t max_rows, Stream);
+  void (*state_scan)(const StateScanArgs&, uint32_t max_seqs, Stream);
   void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
   void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
   void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);
   // Pairs of many rows are grouped by expert; linear_many makes the groups' products, and experts_sum adds them.
   void (*group_pairs)(const GroupPairsArgs&, Stream);
   void (*experts_sum)(const ExpertsSumArgs&, uint32_t max_rows, Stream);
+  void (*gate)(const GateArgs&, uint32_t max_rows, Stream);
   void (*select_rows)(const SelectRowsArgs&, uint32_t max_rows, Stream);
   void (*sum_parts)(const SumPartsArgs&, uint32_t max_rows, Stream);
   void (*choose)(const ChooseArgs&, uint32_t max_rows, Stream);

@@ -71,6 +71,30 @@ struct KvQ8_0 {
   }
 };
 
+// As BlockQ4_0, but the scales apart, and the codes signed, of two neighbours a byte.
+struct KvQ4_0 {
+  static constexpr bool kHasChunks = true;
+  static constexpr bool kHasScales = true;
+  RZ_DEVICE static uint32_t n_stored(const KvView& cache) { return cache.scale_bytes / 2 * 32; }
+  // The element of largest magnitude, the first of several, becomes -8.
+  RZ_DEVICE static void store(const KvView& cache, uint8_t* plane, const KvPlace& place, uint32_t i, float x) {
+    const float max = warp_max(fabsf(x));
+    const auto lane = static_cast<float>(i % 32);
+    const float first = -warp_max(fabsf(x) == max ? -lane : -32.0f);
+    const float sign = warp_max(lane == first ? (x < 0 ? -1.0f : 1.0f) : -2.0f);
+    const uint16_t d = float_to_half(sign * max / -8.0f);
+    const float rounded = half_to_float(d);
+    const float scaled = rounded != 0 ? fminf(fmaxf(x * (1.0f / rounded), -8.0f), 7.0f) : 0.0f;
+    const auto whole = static_cast<int32_t>(scaled);
+    const int32_t code = whole + (fabsf(scaled - static_cast<float>(whole)) < 0.5f ? 0 : scaled < 0 ? -1 : 1);
+    const auto next = static_cast<int32_t>(warp_exchange(static_cast<float>(code), 1));
+    if (i % 32 == 0) reinterpret_cast<uint16_t*>(kv_scales(cache, plane, place))[i / 32] = d;
+    if (i % 2 == 0 && i / 2 < cache.row_bytes) {
+      kv_row(cache, plane, place)[i / 2] = static_cast<uint8_t>((code & 15) | (next & 15) << 4);
+    }
+  }
+};
+
 template <class Body>
 void with_kv_type(KvType type, const Body& body) {
   switch (type) {
@@ -84,5 +108,7 @@ void with_kv_type(KvType type, const Body& body) {
       return body(KvQ8_0{});
     case KvType::kF8:
       return body(KvF8{});
+    case KvType::kQ4_0:
+      return body(KvQ4_0{});
   }
 }

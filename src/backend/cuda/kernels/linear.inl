@@ -14,7 +14,7 @@ RZ_KERNEL void linear_kernel(LinearArgs a) {
   const float y = dot<Format>(a.weight, cols, a.in, a.quants, rows);
   select_out(a, part.part);
   const uint32_t lane = thread_idx() % 32, row = first_row + lane / kDotCols, col = first_col + lane % kDotCols;
-  if (lane < kDotCols * kRows && row < end_row && col < a.weight.n_rows) finish_linear(a, row, col, y);
+  if (lane < kDotCols * kRows && row < end_row && col < a.weight.n_rows) finish_linear(a, a.bias, row, col, y);
 }
 
 template <class Format, int kRows>

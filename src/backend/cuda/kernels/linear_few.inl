@@ -142,7 +142,7 @@ void linear_few_kernel(LinearArgs a) {
   RZ_NO_UNROLL
   for (uint32_t i = thread_idx(); i < kTiles * kTileFloats; i += 32 * kFewWarps) {
     const uint32_t row = p.first_row + i / kFewCols, col = p.first_col + i % kFewCols;
-    if (row < p.end_row && col < a.weight.n_rows) finish_linear(a, row, col, merge_quads(parts + i));
+    if (row < p.end_row && col < a.weight.n_rows) finish_linear(a, a.bias, row, col, merge_quads(parts + i));
   }
 }
 

@@ -5,7 +5,7 @@ namespace {
 
 // Numbers of rows for which products have kernels of their own.
 constexpr uint32_t kRowCounts[] = {1, 4, 8, 9};
-constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8};
+constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0};
 
 void load_products(const KernelTable& kernels, TypeId type, Stream stream) {
   Matrix matrix{};
@@ -31,6 +31,20 @@ void load_products(const KernelTable& kernels, TypeId type, Stream stream) {
   ExpertsDownArgs down{};
   down.down = matrix;
   kernels.experts_down(down, 1, stream);
+  HeadLinearArgs heads{};
+  heads.weight = matrix;
+  kernels.head_linear(heads, 1, stream);
+}
+
+// One of each size of a state.
+void load_states(const KernelTable& kernels, Stream stream) {
+  kernels.short_conv({}, 1, 1, stream);
+  StateScanArgs scan{};
+  scan.n_heads = scan.head_dim = 1;
+  for (const uint32_t d_state : {1u, 17u, kMaxStateDim}) {
+    scan.d_state = d_state;
+    kernels.state_scan(scan, 1, stream);
+  }
 }
 
 void load_attention(const KernelTable& kernels, KvType type, Stream stream) {
@@ -43,11 +57,17 @@ void load_attention(const KernelTable& kernels, KvType type, Stream stream) {
   RopeStoreArgs rope{};
   rope.cache = args.cache;
   kernels.rope_store(rope, 1, stream);
+  LatentStoreArgs latent{};
+  latent.cache = args.cache;
+  kernels.latent_store(latent, 1, stream);
   for (const uint32_t head_dim : {64u, 128u, kMaxHeadDim}) {
     args.cache.head_dim = head_dim;
     kernels.attention_decode(args, stream);
     kernels.attention_prefill(args, stream);
   }
+  kernels.attention_plain(args, {}, 1, stream);
+  args.cache.head_dim = kMaxLatentKeyDim;
+  kernels.attention_latent(args, stream);
   kernels.attention_plain(args, {}, 1, stream);
 }
 
@@ -57,11 +77,15 @@ void load_kernels(const KernelTable& kernels) {
   const Stream stream = load_only_stream();
   for (const TypeTraits& type : all_types()) load_products(kernels, type.id, stream);
   for (const KvType type : kKvTypes) load_attention(kernels, type, stream);
+  load_states(kernels, stream);
   kernels.norm({}, 1, stream);
   kernels.quantize({}, 1, stream);
+  kernels.head_parts({}, 1, stream);
+  kernels.group_heads({}, stream);
   kernels.route({}, 1, stream);
   kernels.group_pairs({}, stream);
   kernels.experts_sum({}, 1, stream);
+  kernels.gate({}, 1, stream);
   kernels.select_rows({}, 1, stream);
   kernels.sum_parts({}, 1, stream);
   kernels.choose({}, 1, stream);

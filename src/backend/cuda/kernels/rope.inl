@@ -18,7 +18,9 @@ RZ_DEVICE float angle_of(float frequency, float pos) {
   return fmaf(-turns, kTurnHigh, high) + fmaf(-turns, kTurnLow, low);
 }
 
-RZ_DEVICE void rotate_head(float* head, const RopeStoreArgs& a, int32_t pos, uint32_t lane) {
+// Args: of RopeStoreOp or LatentStoreOp.
+template <class Args>
+RZ_DEVICE void rotate_head(float* head, const Args& a, int32_t pos, uint32_t lane) {
   const uint32_t half = a.n_rot / 2;
   for (uint32_t i = lane; i < half; i += 32) {
     const float angle = angle_of(a.inv_freq[i], static_cast<float>(pos));
@@ -27,6 +29,22 @@ RZ_DEVICE void rotate_head(float* head, const RopeStoreArgs& a, int32_t pos, uin
     head[i] = x * c - y * s;
     head[i + half] = x * s + y * c;
   }
+}
+
+// Into [-limit, limit]; 0: as it is.
+RZ_DEVICE float clipped(float x, float limit) {
+  return limit > 0 ? fminf(fmaxf(x, -limit), limit) : x;
+}
+
+// A lane clips, normalizes and warms the same dimensions; it rotates others' too.
+RZ_DEVICE void prepare_head(float* head, const RopeStoreArgs& a, const float* norm, int32_t pos, uint32_t lane) {
+  const uint32_t head_dim = a.cache.head_dim;
+  for (uint32_t i = lane; a.clip > 0 && i < head_dim; i += 32) head[i] = clipped(head[i], a.clip);
+  if (norm != nullptr && !a.norms_last) normalize_head(head, head_dim, norm, a.norm_eps, lane);
+  barrier();
+  if (a.inv_freq != nullptr) rotate_head(head, a, pos, lane);
+  barrier();
+  if (norm != nullptr && a.norms_last) normalize_head(head, head_dim, norm, a.norm_eps, lane);
 }
 
 // A warp a head: the query heads, then the key heads, which also append their key and value.
@@ -40,22 +58,57 @@ RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
                        : a.q + (uint64_t{row} * a.n_heads + h) * head_dim;
   const float* norm = is_key ? a.k_norm : a.q_norm;
   const int32_t pos = a.step.positions[row];
-  if (norm != nullptr) normalize_head(head, head_dim, norm, a.norm_eps, lane);
-  barrier();
-  if (a.inv_freq != nullptr) rotate_head(head, a, pos, lane);
-  if (!is_key) return;
-  barrier();
+  prepare_head(head, a, norm, pos, lane);
+  if (!is_key) {
+    const uint32_t n_steps = (static_cast<uint32_t>(pos) + a.temperature_offset) / a.temperature_step;
+    const float factor = 1.0f + a.temperature * logf(1.0f + static_cast<float>(n_steps));
+    for (uint32_t i = lane; a.temperature > 0 && i < head_dim; i += 32) head[i] *= factor;
+    return;
+  }
   const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[row]} * a.step.max_blocks;
   const KvPlace place = kv_place(a.cache, blocks, h, static_cast<uint32_t>(pos));
   const float* value = a.v + (uint64_t{row} * a.cache.n_kv_heads + h) * head_dim;
   for (uint32_t i = lane; i < Kv::n_stored(a.cache); i += 32) {
     Kv::store(a.cache, a.cache.keys, place, i, i < head_dim ? head[i] : 0.0f);
-    Kv::store(a.cache, a.cache.values, place, i, i < head_dim ? value[i] : 0.0f);
+    Kv::store(a.cache, a.cache.values, place, i, i < head_dim ? clipped(value[i], a.clip) : 0.0f);
   }
+}
+
+// A warp a head of the queries, whose last numbers are rotated on their way; and one for what the cache keeps.
+template <class Kv>
+RZ_KERNEL void latent_store_kernel(LatentStoreArgs a) {
+  const uint32_t lane = thread_idx(), row = block_x(), key_dim = a.latent_dim + a.n_rot, h = block_y();
+  if (row >= *a.step.n_rows) return;
+  const int32_t pos = a.step.positions[row];
+  if (h < a.n_heads) {
+    const uint64_t head = uint64_t{row} * a.n_heads + h;
+    const float* from = a.q + (head + 1) * a.query_dim - a.n_rot;
+    float* rotated = a.query + head * key_dim + a.latent_dim;
+    for (uint32_t i = lane; i < a.n_rot; i += 32) rotated[i] = from[i];
+    barrier();
+    if (a.inv_freq != nullptr) rotate_head(rotated, a, pos, lane);
+    return;
+  }
+  float* key = a.latent + uint64_t{row} * key_dim;
+  normalize_head(key, a.latent_dim, a.norm, a.norm_eps, lane);
+  if (a.inv_freq != nullptr) rotate_head(key + a.latent_dim, a, pos, lane);
+  barrier();
+  const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[row]} * a.step.max_blocks;
+  const KvPlace place = kv_place(a.cache, blocks, 0, static_cast<uint32_t>(pos));
+  for (uint32_t i = lane; i < Kv::n_stored(a.cache); i += 32) {
+    Kv::store(a.cache, a.cache.keys, place, i, i < key_dim ? key[i] : 0.0f);
+  }
+}
+
+void latent_store(const LatentStoreArgs& a, uint32_t max_rows, Stream stream) {
+  with_kv_type(a.cache.type, [&](auto kv) {
+    launch(latent_store_kernel<decltype(kv)>, {max_rows, a.n_heads + 1}, 32, a, stream);
+  });
 }
 
 void rope_store(const RopeStoreArgs& a, uint32_t max_rows, Stream stream) {
   with_kv_type(a.cache.type, [&](auto kv) {
-    launch(rope_store_kernel<decltype(kv)>, {max_rows, a.n_heads + a.cache.n_kv_heads}, 32, a, stream);
+    launch(rope_store_kernel<decltype(kv)>, {max_rows, a.n_heads + (a.k == nullptr ? 0 : a.cache.n_kv_heads)}, 32, a,
+           stream);
   });
 }

@@ -48,13 +48,14 @@ RZ_DEVICE void quantize_group(float x, uint64_t at, const QuantRows& out) {
   }
 }
 
-// A block a row. The order of its sums follows from the number of columns alone.
+// A block a group of a row. The order of its sums follows from the number of columns alone.
 RZ_KERNEL void norm_kernel(NormArgs a) {
   RZ_SHARED(float, warps, kMaxNormThreads / 32);
-  const uint32_t row = block_x();
+  const uint32_t row = block_x(), first = block_y() * a.n_cols;
   if (row >= *a.n_rows) return;
-  const float* in = a.in + uint64_t{row} * a.n_cols;
-  float* out = a.out + uint64_t{row} * a.n_cols;
+  const uint64_t at = uint64_t{row} * a.n_groups * a.n_cols + first;
+  const float* in = a.in + at;
+  float* out = a.out + at;
   const auto n = static_cast<float>(a.n_cols);
   float mean = 0;
   if (a.kind == NormKind::kLayer) {
@@ -67,9 +68,10 @@ RZ_KERNEL void norm_kernel(NormArgs a) {
   const float scale = 1.0f / sqrtf(block_sum(power, warps) / n + a.eps);
   for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) {
     float y = (in[c] - mean) * scale;
-    if (a.weight != nullptr) y *= a.weight[c];
-    if (a.bias != nullptr) y += a.bias[c];
+    if (a.weight != nullptr) y *= a.weight[first + c];
+    if (a.bias != nullptr) y += a.bias[first + c];
     if (a.accumulate) y += out[c];
+    y *= a.scale;
     out[c] = y;
     // A warp's columns are a group.
     if (a.quants.codes != nullptr) quantize_group(y, (uint64_t{row} * a.n_cols + c) / kGroupCols, a.quants);
@@ -86,6 +88,15 @@ RZ_KERNEL void quantize_kernel(QuantizeArgs a) {
   quantize_group(x, uint64_t{row} * n_groups + g, a.out);
 }
 
+RZ_KERNEL void gate_kernel(GateArgs a) {
+  const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx();
+  if (row >= *a.n_rows || c >= a.n_cols) return;
+  const float gate = a.gate[uint64_t{row} * a.n_gate_cols + (a.n_gate_cols == 1 ? 0 : a.gate_col + c)];
+  const uint64_t at = uint64_t{row} * a.n_cols + c;
+  const float y = a.is_factor ? a.in[at] * gate : a.in[at] / (1.0f + expf(-gate));
+  a.out[at] = a.accumulate ? a.out[at] + y : y;
+}
+
 RZ_KERNEL void select_rows_kernel(SelectRowsArgs a) {
   const uint32_t row = block_x();
   if (row >= *a.step.n_logit_rows) return;
@@ -100,6 +111,7 @@ RZ_KERNEL void sum_parts_kernel(SumPartsArgs a) {
   float y = a.parts[at];
   for (uint32_t i = 1; i < a.n_parts; ++i) y += a.parts[i * part_size + at];
   if (a.bias != nullptr) y += a.bias[c];
+  y *= a.scale;
   a.out[at] = a.accumulate ? a.out[at] + y : y;
 }
 
@@ -111,7 +123,7 @@ void embed(const EmbedArgs& a, uint32_t max_rows, Stream stream) {
 void norm(const NormArgs& a, uint32_t max_rows, Stream stream) {
   const uint32_t n_wanted = (a.n_cols / kNormColumns + 31) / 32 * 32;
   const uint32_t n_threads = n_wanted < 32 ? 32 : n_wanted < kMaxNormThreads ? n_wanted : kMaxNormThreads;
-  launch(norm_kernel, {max_rows, 1}, n_threads, a, stream);
+  launch(norm_kernel, {max_rows, a.n_groups}, n_threads, a, stream);
 }
 
 void quantize(const QuantizeArgs& a, uint32_t max_rows, Stream stream) {
@@ -122,6 +134,10 @@ void quantize(const QuantizeArgs& a, uint32_t max_rows, Stream stream) {
 
 void sum_parts(const SumPartsArgs& a, uint32_t max_rows, Stream stream) {
   launch(sum_parts_kernel, {max_rows, (a.n_cols + kRowThreads - 1) / kRowThreads}, kRowThreads, a, stream);
+}
+
+void gate(const GateArgs& a, uint32_t max_rows, Stream stream) {
+  launch(gate_kernel, {max_rows, (a.n_cols + kRowThreads - 1) / kRowThreads}, kRowThreads, a, stream);
 }
 
 void select_rows(const SelectRowsArgs& a, uint32_t max_rows, Stream stream) {

@@ -62,6 +62,9 @@ RZ_DEVICE TileRows tile_rows(const LinearArgs& a) {
   return {start + (block_x() - start / kTileRows - expert) * kTileRows, a.groups.starts[expert + 1],
           expert * a.weight.n_rows};
 }
+RZ_DEVICE uint32_t tile_expert(const LinearArgs& a) {
+  return a.groups.pairs == nullptr ? 0 : a.groups.tile_experts[block_x()];
+}
 // The most tiles that max_rows rows make.
 inline uint32_t n_row_tiles(const LinearArgs& a, uint32_t max_rows) {
   return a.groups.pairs != nullptr ? max_rows / kTileRows + a.weight.n_mats : (max_rows + kTileRows - 1) / kTileRows;
@@ -72,11 +75,14 @@ inline uint32_t n_row_tiles(const LinearArgs& a, uint32_t max_rows) {
 template <uint32_t n_threads>
 RZ_DEVICE void finish_tile(const LinearArgs& a, const float* staged, uint32_t first_row, uint32_t n_rows,
                            uint32_t end_row, uint32_t first_col, const float* row_scales) {
+  const float* bias = a.bias == nullptr ? nullptr : a.bias + uint64_t{tile_expert(a)} * a.bias_stride;
   RZ_NO_UNROLL
   for (uint32_t i = thread_idx(); i < n_rows * kTileCols; i += n_threads) {
     const uint32_t row = first_row + i / kTileCols, col = first_col + i % kTileCols;
     if (row >= end_row || col >= a.weight.n_rows) continue;
-    const float y = staged[i / kTileCols * kStagedStride + i % kTileCols];
-    finish_linear(a, out_row(a, row), col, row_scales == nullptr ? y : y * row_scales[in_row(a, row)]);
+    float y = staged[i / kTileCols * kStagedStride + i % kTileCols];
+    if (row_scales != nullptr) y *= row_scales[in_row(a, row)];
+    if (a.pair_scales != nullptr) y *= a.pair_scales[out_row(a, row)];
+    finish_linear(a, bias, out_row(a, row), col, y);
   }
 }

@@ -42,22 +42,22 @@ class Sizer {
   void add(const ExpertsOp& op) {
     add_product(op.gate, cols_of(op.in));
     add_product(op.up, cols_of(op.in));
-    const size_t n_pairs = size_t{s_.limits.max_rows} * op.n_used, d_ff = rows_of(op.gate, op.d_ff);
-    const size_t n_experts = s_.weights != nullptr ? s_.weights->matrix(op.gate).n_mats : n_experts_;
-    sizes_.grow(Buffer::kHidden, n_pairs * d_ff * sizeof(float));
-    if (has(op.down, has_groups)) grow(kHiddenQuants, n_pairs, d_ff);
-    if (has(op.down, wants_split)) grow(kHiddenSplits, n_pairs, d_ff);
-    sizes_.grow(Buffer::kPairs, n_pairs * sizeof(uint32_t));
-    sizes_.grow(Buffer::kPairStarts, (n_experts + 1) * sizeof(uint32_t));
-    sizes_.grow(Buffer::kTileExperts, (n_pairs / kTileRows + n_experts) * sizeof(uint32_t));
+    const size_t n_pairs = size_t{s_.limits.max_rows} * op.n_used;
+    add_pairs(op.down, n_pairs, rows_of(op.gate, op.d_ff),
+              s_.weights != nullptr ? s_.weights->matrix(op.gate).n_mats : n_experts_);
     if (!has(op.down, has_tiles)) return;
     sizes_.grow(Buffer::kPairResults, n_pairs * rows_of(op.down, cols_of(op.out)) * sizeof(float));
   }
 
+  void add(const HeadLinearOp& op) {
+    const uint32_t n_cols = s_.weights != nullptr ? s_.weights->matrix(op.weight).n_cols : op.in_width;
+    add_pairs(op.weight, size_t{s_.limits.max_rows} * op.n_heads, n_cols, op.n_heads);
+  }
+
   void add(const AttentionOp& op) {
     if (s_.cache.type == KvType::kF32) return;  // which needs none
-    if (std::ranges::find(windows_, op.window) == windows_.end()) windows_.push_back(op.window);
-    heads_ = {std::max(heads_.n_heads, op.n_heads), std::max(heads_.head_dim, op.head_dim)};
+    if (std::ranges::find(windows_, window_of(op)) == windows_.end()) windows_.push_back(window_of(op));
+    heads_ = most_of(heads_, op);
   }
 
   void add(const ChooseOp& op) {
@@ -103,6 +103,15 @@ class Sizer {
     if (has(id, wants_split)) grow(kSplits, s_.limits.max_rows, n_cols);
     if (has(id, has_groups)) grow(kQuants, std::max(s_.limits.max_rows, s_.limits.max_logit_rows), n_cols);
   }
+  // The rows that the matrix reads for pairs of a row and one of n_groups, and their order.
+  void add_pairs(WeightId id, size_t n_pairs, size_t n_cols, size_t n_groups) {
+    sizes_.grow(Buffer::kHidden, n_pairs * n_cols * sizeof(float));
+    if (has(id, has_groups)) grow(kHiddenQuants, n_pairs, n_cols);
+    if (has(id, wants_split)) grow(kHiddenSplits, n_pairs, n_cols);
+    sizes_.grow(Buffer::kPairs, n_pairs * sizeof(uint32_t));
+    sizes_.grow(Buffer::kPairStarts, (n_groups + 1) * sizeof(uint32_t));
+    sizes_.grow(Buffer::kTileExperts, (n_pairs / kTileRows + n_groups) * sizeof(uint32_t));
+  }
   void grow(const QuantBuffers& to, size_t n_rows, size_t n_cols) {
     const size_t n_codes = n_rows * whole_groups(n_cols), n_groups = n_codes / kGroupCols;
     sizes_.grow(to.codes, n_codes + kMoreCodeBytes);
@@ -118,7 +127,7 @@ class Sizer {
 
   const SizedStep& s_;
   BufferSizes sizes_;
-  AttentionHeads heads_{};
+  AttentionHeads heads_ = kNoHeads;
   std::vector<uint32_t> windows_;
   uint32_t n_experts_ = 0;
 };

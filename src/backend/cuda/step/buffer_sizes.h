@@ -22,14 +22,14 @@ enum class Buffer : uint8_t {
   kSplitLow,
   kSplitScales,
   kUps,     // [max_rows, d_ff]; their gates are the product's output
-  kHidden,  // [max_rows * n_used, d_ff] of experts, then the same as int8 and as sums of two
+  kHidden,  // [max_rows * n_used, d_ff] of experts, or a part for each head, then the same as int8 and as sums of two
   kHiddenCodes,
   kHiddenScales,
   kHiddenHalves,
   kHiddenHigh,
   kHiddenLow,
   kHiddenSplitScales,
-  kPairs,  // rows and their experts, grouped by expert
+  kPairs,  // rows and their experts, or heads, grouped by these
   kPairStarts,
   kTileExperts,
   kPairResults,

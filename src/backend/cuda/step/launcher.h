@@ -4,6 +4,7 @@
 #include "backend/cuda/compile/launch_plan.h"
 #include "backend/cuda/compile/matrix_traits.h"
 #include "backend/cuda/step/kv_planes.h"
+#include "backend/cuda/step/state_planes.h"
 #include "backend/cuda/step/step_memory.h"
 
 namespace realizar::cuda {
@@ -11,8 +12,13 @@ namespace realizar::cuda {
 class Launcher {
  public:
   // All must outlive it.
-  Launcher(Device& device, const Weights& weights, const KvPlanes& cache, StepMemory& memory)
-      : device_(device), kernels_(device.kernels()), weights_(weights), cache_(cache), memory_(memory) {}
+  Launcher(Device& device, const Weights& weights, const KvPlanes& cache, const StatePlanes& states, StepMemory& memory)
+      : device_(device),
+        kernels_(device.kernels()),
+        weights_(weights),
+        cache_(cache),
+        states_(states),
+        memory_(memory) {}
 
   // After StepMemory::begin, for a step of at most this shape.
   void launch(const Launch& launch, const StepShape& shape);
@@ -22,9 +28,12 @@ class Launcher {
   void run(const EmbedOp& op, const Launch&);
   void run(const NormOp& op, const Launch& launch);
   void run(const RopeStoreOp& op, const Launch&);
+  void run(const GateOp& op, const Launch&);
+  void run(const LatentStoreOp& op, const Launch&);
   void run(const SelectRowsOp& op, const Launch&);
   void run(const ChooseOp& op, const Launch&);
   void run(const ClearOp& op, const Launch&);
+  void run(const DeltaRuleOp&, const Launch&) {}  // no program that is compiled has these
   void run(const SumPartsOp& op, const Launch&);
   // launcher_products.cpp
   void run(const LinearOp& op, const Launch& launch);
@@ -38,11 +47,17 @@ class Launcher {
   void run(const AttentionOp& op, const Launch& launch);
   void attend_decode_rows(AttentionArgs args, const Launch& launch);
   void attend_prompt_rows(AttentionArgs args);
+  void attend_latents_of_prompts(AttentionArgs args);
+  // launcher_states.cpp
+  void run(const ShortConvOp& op, const Launch&);
+  void run(const StateScanOp& op, const Launch&);
+  uint32_t max_seqs() const;
   // launcher_experts.cpp
+  void run(const HeadLinearOp& op, const Launch&);
   void run(const RouteOp& op, const Launch&);
   void run(const ExpertsOp& op, const Launch& launch);
-  void multiply_experts(const ExpertsOp& op, WeightId weight, const Missing& missing, Store store);
-  void prepare_hidden(const ExpertsOp& op, const Matrix& down);
+  void multiply_experts(const ExpertsOp& op, WeightId weight, WeightId bias, const Missing& missing, Store store);
+  void prepare_pairs(const float* in, uint32_t n_each, const Matrix& weight);
   void add_downs(const ExpertsOp& op);
   PairGroups pair_groups() const;
 
@@ -69,6 +84,7 @@ class Launcher {
   const KernelTable& kernels_;
   const Weights& weights_;
   const KvPlanes& cache_;
+  const StatePlanes& states_;
   StepMemory& memory_;
   StepShape shape_;
 };

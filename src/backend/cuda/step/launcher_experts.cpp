@@ -1,5 +1,5 @@
-// Launches of mixtures of experts: pairs of a row and an expert, of decode rows one by one, of a prompt's rows grouped
-// by expert.
+// Launches of pairs: of a row and an expert, or a row and a head; of decode rows one by one, of a prompt's rows grouped
+// by expert or by head.
 #include "backend/cuda/step/launcher.h"
 
 namespace realizar::cuda {
@@ -11,18 +11,21 @@ PairGroups Launcher::pair_groups() const {
 
 void Launcher::run(const RouteOp& op, const Launch&) {
   kernels_.route({n_rows_at(Rows::kAll), act(op.logits).values, act(op.weights).values, act(op.ids).values,
-                  op.n_experts, op.n_used, op.renormalize, op.scale},
+                  op.n_experts, op.n_used, op.renormalize, op.scale, op.score, weights_.vector(op.bias), op.n_groups,
+                  op.n_used_groups, op.n_group_best},
                  shape_.n_rows, device_.stream());
 }
 
 // The products of the gates or the ups: pairs of decode rows are dots, those of prompt rows tiles.
-void Launcher::multiply_experts(const ExpertsOp& op, WeightId weight, const Missing& missing, Store store) {
+void Launcher::multiply_experts(const ExpertsOp& op, WeightId weight, WeightId bias, const Missing& missing,
+                                Store store) {
   const Matrix& matrix = weights_.matrix(weight);
   if (missing.quantized) quantize(op.in, matrix.n_cols, Rows::kAll);
   const Dots dots = dots_of(matrix, Rows::kAll);
+  const float* in_weights = op.weighs_input ? act(op.weights).values : nullptr;
   if (dots.max_rows > 0) {
     kernels_.experts_hidden({dots.rows, matrix, act(op.in).values, memory_.view(kQuants), act(op.ids).values, op.n_used,
-                             op.activation, store, hidden()},
+                             op.activation, store, hidden(), weights_.bias(bias, weight), in_weights, op.d_ff},
                             dots.max_rows, device_.stream());
   }
   if (dots.max_rows == shape_.n_rows) return;
@@ -32,6 +35,9 @@ void Launcher::multiply_experts(const ExpertsOp& op, WeightId weight, const Miss
   args.quants = memory_.view(kQuants);
   args.splits = memory_.view(kSplits);
   args.out = hidden();
+  args.bias = weights_.bias(bias, weight);
+  args.bias_stride = op.d_ff;
+  args.pair_scales = in_weights;
   args.activation = store == Store::kGate ? op.activation : Activation::kNone;
   args.scale = 1;
   args.store = store;
@@ -40,28 +46,59 @@ void Launcher::multiply_experts(const ExpertsOp& op, WeightId weight, const Miss
   tile_kernel(matrix)(args, n_prompt_rows() * op.n_used, device_.stream());
 }
 
-// The hidden rows as the downs want them.
-void Launcher::prepare_hidden(const ExpertsOp& op, const Matrix& down) {
-  if (has_groups(down.type)) {
-    kernels_.quantize({step().n_rows, op.n_used, hidden(), down.n_cols, memory_.view(kHiddenQuants)}, shape_.n_rows,
+// The pairs' rows, n_each of a row, as the weight wants them.
+void Launcher::prepare_pairs(const float* in, uint32_t n_each, const Matrix& weight) {
+  if (has_groups(weight.type)) {
+    kernels_.quantize({step().n_rows, n_each, in, weight.n_cols, memory_.view(kHiddenQuants)}, shape_.n_rows,
                       device_.stream());
   }
-  if (wants_split(down.type) && n_prompt_rows() > 0) {
-    kernels_.split({prompt_rows(), op.n_used, down.type, hidden(), down.n_cols, memory_.view(kHiddenSplits)},
+  if (wants_split(weight.type) && n_prompt_rows() > 0) {
+    kernels_.split({prompt_rows(), n_each, weight.type, in, weight.n_cols, memory_.view(kHiddenSplits)},
                    n_prompt_rows(), device_.stream());
   }
+}
+
+// Where a head's part of a row is wider than its matrix reads, the parts are brought together first.
+void Launcher::run(const HeadLinearOp& op, const Launch&) {
+  const Matrix& weight = weights_.matrix(op.weight);
+  const float* in = act(op.in).values;
+  if (op.in_width != weight.n_cols) {
+    kernels_.head_parts({step().n_rows, in, op.n_heads, op.in_width, weight.n_cols, hidden()}, shape_.n_rows,
+                        device_.stream());
+    in = hidden();
+  }
+  prepare_pairs(in, op.n_heads, weight);
+  float* out = act(op.out).values;
+  const QuantRows quants = memory_.view(kHiddenQuants);
+  const Dots dots = dots_of(weight, Rows::kAll);
+  if (dots.max_rows > 0) {
+    kernels_.head_linear({dots.rows, weight, in, quants, out, op.out_width}, dots.max_rows, device_.stream());
+  }
+  if (dots.max_rows == shape_.n_rows) return;
+  kernels_.group_heads({prompt_rows(), op.n_heads, pair_groups()}, device_.stream());
+  LinearArgs args{};
+  args.weight = weight;
+  args.quants = quants;
+  args.splits = memory_.view(kHiddenSplits);
+  args.out = out;
+  args.out_width = op.out_width;
+  args.scale = 1;
+  args.groups = pair_groups();
+  args.pairs_each = 1;
+  tile_kernel(weight)(args, n_prompt_rows() * op.n_heads, device_.stream());
 }
 
 // out += the downs' products, weighed.
 void Launcher::add_downs(const ExpertsOp& op) {
   const Matrix& down = weights_.matrix(op.down);
-  prepare_hidden(op, down);
+  prepare_pairs(hidden(), op.n_used, down);
   const QuantRows quants = memory_.view(kHiddenQuants);
   const Dots dots = dots_of(down, Rows::kAll);
+  const float* out_weights = op.weighs_input ? nullptr : act(op.weights).values;
   if (dots.max_rows > 0) {
-    kernels_.experts_down(
-        {dots.rows, down, hidden(), quants, act(op.weights).values, act(op.ids).values, op.n_used, act(op.out).values},
-        dots.max_rows, device_.stream());
+    kernels_.experts_down({dots.rows, down, hidden(), quants, out_weights, act(op.ids).values, op.n_used,
+                           act(op.out).values, weights_.vector(op.down_bias)},
+                          dots.max_rows, device_.stream());
   }
   if (dots.max_rows == shape_.n_rows) return;
   float* results = memory_.as<float>(Buffer::kPairResults);
@@ -74,7 +111,8 @@ void Launcher::add_downs(const ExpertsOp& op) {
   args.groups = pair_groups();
   args.pairs_each = 1;
   tile_kernel(down)(args, n_prompt_rows() * op.n_used, device_.stream());
-  kernels_.experts_sum({prompt_rows(), results, act(op.weights).values, op.n_used, down.n_rows, act(op.out).values},
+  kernels_.experts_sum({prompt_rows(), results, out_weights, op.n_used, down.n_rows, act(op.out).values,
+                        act(op.ids).values, weights_.vector(op.down_bias)},
                        n_prompt_rows(), device_.stream());
 }
 
@@ -83,8 +121,8 @@ void Launcher::run(const ExpertsOp& op, const Launch& launch) {
     kernels_.group_pairs({prompt_rows(), act(op.ids).values, op.n_used, weights_.matrix(op.gate).n_mats, pair_groups()},
                          device_.stream());
   }
-  multiply_experts(op, op.gate, launch.missing, Store::kSet);
-  multiply_experts(op, op.up, launch.second_missing, Store::kGate);
+  multiply_experts(op, op.gate, op.gate_bias, launch.missing, Store::kSet);
+  multiply_experts(op, op.up, op.up_bias, launch.second_missing, Store::kGate);
   add_downs(op);
 }
 

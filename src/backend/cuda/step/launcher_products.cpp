@@ -55,6 +55,7 @@ void Launcher::run(const LinearOp& op, const Launch& launch) {
   args.weight = weights_.matrix(op.weight);
   args.bias = weights_.bias(op.bias, op.weight);
   args.activation = op.activation;
+  args.xielu = op.xielu;
   args.scale = op.scale;
   args.softcap = op.softcap;
   args.store = op.accumulate ? Store::kAdd : Store::kSet;

@@ -19,10 +19,10 @@ void Launcher::run(const EmbedOp& op, const Launch&) {
 
 void Launcher::run(const NormOp& op, const Launch& launch) {
   if (max_rows(op.rows) == 0) return;
-  kernels_.norm(
-      {n_rows_at(op.rows), act(op.out).values, act(op.in).values, weights_.vector(op.weight), weights_.vector(op.bias),
-       act(op.in).n_cols, op.kind, op.eps, op.accumulate, launch.quantizes_out ? memory_.view(kQuants) : QuantRows{}},
-      max_rows(op.rows), device_.stream());
+  kernels_.norm({n_rows_at(op.rows), act(op.out).values, act(op.in).values, weights_.vector(op.weight),
+                 weights_.vector(op.bias), act(op.in).n_cols / op.n_groups, op.n_groups, op.kind, op.eps, op.accumulate,
+                 op.scale, launch.quantizes_out ? memory_.view(kQuants) : QuantRows{}},
+                max_rows(op.rows), device_.stream());
 }
 
 void Launcher::run(const RopeStoreOp& op, const Launch&) {
@@ -30,8 +30,8 @@ void Launcher::run(const RopeStoreOp& op, const Launch&) {
   args.step = memory_.input().view_of(cache_.group_of(op.layer));
   args.cache = cache_.view(op.layer);
   args.q = act(op.q).values;
-  args.k = act(op.k).values;
-  args.v = act(op.v).values;
+  args.k = op.k == kNoAct ? nullptr : act(op.k).values;
+  args.v = op.v == kNoAct ? nullptr : act(op.v).values;
   args.n_heads = op.n_heads;
   args.inv_freq = weights_.vector(op.inv_freq);
   args.n_rot = op.n_rot;
@@ -39,7 +39,36 @@ void Launcher::run(const RopeStoreOp& op, const Launch&) {
   args.q_norm = weights_.vector(op.q_norm);
   args.k_norm = weights_.vector(op.k_norm);
   args.norm_eps = op.norm_eps;
+  args.norms_last = op.norms_last;
+  args.clip = op.clip;
+  args.temperature = op.temperature;
+  args.temperature_step = op.temperature_step;
+  args.temperature_offset = op.temperature_offset;
   kernels_.rope_store(args, shape_.n_rows, device_.stream());
+}
+
+void Launcher::run(const LatentStoreOp& op, const Launch&) {
+  LatentStoreArgs args{};
+  args.step = memory_.input().view_of(cache_.group_of(op.layer));
+  args.cache = cache_.view(op.layer);
+  args.query = act(op.query).values;
+  args.q = act(op.q).values;
+  args.latent = act(op.latent).values;
+  args.n_heads = op.n_heads;
+  args.query_dim = op.query_dim;
+  args.latent_dim = op.latent_dim;
+  args.inv_freq = weights_.vector(op.inv_freq);
+  args.n_rot = op.n_rot;
+  args.rope_scale = op.rope_scale;
+  args.norm = weights_.vector(op.norm);
+  args.norm_eps = op.norm_eps;
+  kernels_.latent_store(args, shape_.n_rows, device_.stream());
+}
+
+void Launcher::run(const GateOp& op, const Launch&) {
+  kernels_.gate({n_rows_at(Rows::kAll), act(op.out).values, act(op.in).values, act(op.gate).values, act(op.out).n_cols,
+                 act(op.gate).n_cols, op.gate_col, op.is_factor, op.accumulate},
+                shape_.n_rows, device_.stream());
 }
 
 void Launcher::run(const SelectRowsOp& op, const Launch&) {
@@ -62,7 +91,7 @@ void Launcher::run(const ClearOp& op, const Launch&) {
 
 void Launcher::run(const SumPartsOp& op, const Launch&) {
   kernels_.sum_parts({n_rows_at(Rows::kAll), memory_.as<float>(Buffer::kParts), op.n_parts, act(op.out).n_cols,
-                      weights_.vector(op.bias), op.accumulate, act(op.out).values},
+                      weights_.vector(op.bias), op.scale, op.accumulate, act(op.out).values},
                      shape_.n_rows, device_.stream());
 }
 

@@ -3,15 +3,18 @@
 #include <utility>
 
 #include "base/counter.h"
+#include "base/try.h"
 
 namespace realizar::cuda {
 
-Status Rank::create_cache(const KvLayout& layout, uint32_t first_layer, const LayerGroups& groups) {
+Status Rank::create_cache(const KvLayout& layout, const LayersHere& layers, const LayerGroups& groups,
+                          uint32_t n_states) {
   RZ_CHECK_OK(weights_.finish());
-  RZ_CHECK_OK(cache_.create(*device_, layout, first_layer, groups));
+  RZ_CHECK_OK(cache_.create(*device_, layout, layers, groups));
+  RZ_CHECK_OK(states_.create(*device_, layers, n_states));
   use_.name = device_->name();
   use_.weight_bytes = weights_.bytes();
-  use_.kv_bytes = cache_.n_bytes();
+  use_.kv_bytes = cache_.n_bytes() + states_.n_bytes();
   use_.total_bytes = device_->total_bytes();
   note_memory();
   return {};

@@ -20,7 +20,7 @@ class Rank {
       : device_(std::move(device)),
         weights_(*device_, packers),
         memory_(*device_, partial_bytes),
-        launcher_(*device_, weights_, cache_, memory_),
+        launcher_(*device_, weights_, cache_, states_, memory_),
         graphs_(*device_) {}
 
   Device& device() { return *device_; }
@@ -28,12 +28,13 @@ class Rank {
   Weights& weights() { return weights_; }
   const Weights& weights() const { return weights_; }
   const KvPlanes& cache() const { return cache_; }
+  const StatePlanes& states() const { return states_; }
   StepMemory& memory() { return memory_; }
   const StepMemory& memory() const { return memory_; }
   const DeviceUse& use() const { return use_; }
 
-  // After the weights; as KvPlanes::create.
-  Status create_cache(const KvLayout& layout, uint32_t first_layer, const LayerGroups& groups);
+  // After the weights; as KvPlanes::create, and the states of as many slots.
+  Status create_cache(const KvLayout& layout, const LayersHere& layers, const LayerGroups& groups, uint32_t n_states);
   // Takes the memory of a program's steps. Errors: ResourceExhausted.
   Status fit(const ActLayout& acts, const DeviceProgram& program);
   // Before a step: brings the facts of its rows to the device.
@@ -58,6 +59,7 @@ class Rank {
   std::unique_ptr<Device> device_;
   Weights weights_;
   KvPlanes cache_;
+  StatePlanes states_;
   StepMemory memory_;
   Launcher launcher_;
   GraphCache graphs_;

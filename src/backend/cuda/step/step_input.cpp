@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/try.h"
 
 namespace realizar::cuda {
 namespace {
 
-constexpr size_t kTileWords = sizeof(PromptTile) / sizeof(int32_t);
+constexpr size_t kTileWords = sizeof(PromptTile) / sizeof(int32_t), kSeqWords = sizeof(StepSequence) / sizeof(int32_t);
+constexpr size_t kCounts = 5;
 
 }  // namespace
 
@@ -19,13 +21,15 @@ size_t StepInput::max_tiles(const BackendLimits& limits) {
 
 StepInput::Places StepInput::places_for(const BackendLimits& limits, uint32_t max_blocks, uint32_t n_groups) {
   Places p{};
-  p.tokens = 4;
+  p.tokens = kCounts;
   p.positions = p.tokens + limits.max_rows;
   p.seq_of_row = p.positions + limits.max_rows;
   p.logit_rows = p.seq_of_row + limits.max_rows;
   p.tiles = p.logit_rows + limits.max_logit_rows;
-  p.block_tables = p.tiles + max_tiles(limits) * kTileWords;
-  p.end = p.block_tables + size_t{std::max(1u, limits.max_seqs)} * n_groups * max_blocks;
+  const size_t max_seqs = std::max(1u, limits.max_seqs);
+  p.seqs = p.tiles + max_tiles(limits) * kTileWords;
+  p.block_tables = p.seqs + max_seqs * kSeqWords;
+  p.end = p.block_tables + max_seqs * n_groups * max_blocks;
   return p;
 }
 
@@ -52,6 +56,8 @@ Status StepInput::create(Device& device, const BackendLimits& limits, uint32_t m
            .logit_rows = unsigned_at(p.logit_rows),
            .block_tables = device_words_ + p.block_tables,
            .tiles = reinterpret_cast<const PromptTile*>(device_words_ + p.tiles),
+           .n_seqs = unsigned_at(p.counts + 4),
+           .seqs = reinterpret_cast<const StepSequence*>(device_words_ + p.seqs),
            .max_blocks = n_groups * max_blocks};
   return {};
 }
@@ -78,6 +84,17 @@ void StepInput::write_tiles(const StepBatch& batch) {
   }
 }
 
+void StepInput::write_seqs(const StepBatch& batch) {
+  int32_t* to = host_ + places_.seqs;
+  for (const BatchSequence& seq : batch.seqs) {
+    const StepSequence facts{seq.first_row, seq.n_rows,
+                             seq.first_pos == Pos{0} ? kNoState : static_cast<uint32_t>(seq.state_from),
+                             static_cast<uint32_t>(seq.state_to)};
+    std::memcpy(to, &facts, sizeof facts);
+    to += kSeqWords;
+  }
+}
+
 void StepInput::upload(Device& device, const StepBatch& batch) {
   const Places& p = places_;
   const size_t n_table_words = batch.seqs.size() * n_groups_ * max_blocks_;
@@ -86,6 +103,7 @@ void StepInput::upload(Device& device, const StepBatch& batch) {
   host_[p.counts + 1] = static_cast<int32_t>(batch.n_rows());
   host_[p.counts + 2] = static_cast<int32_t>(batch.n_decode_rows);
   host_[p.counts + 3] = static_cast<int32_t>(batch.logit_rows.size());
+  host_[p.counts + 4] = static_cast<int32_t>(batch.seqs.size());
   const auto bits = [](auto x) { return static_cast<int32_t>(x); };
   std::ranges::transform(batch.tokens, host_ + p.tokens, [](TokenId id) { return to_index(id); });
   std::ranges::copy(batch.positions, host_ + p.positions);
@@ -100,6 +118,7 @@ void StepInput::upload(Device& device, const StepBatch& batch) {
                              [](BlockId id) { return static_cast<int32_t>(to_index(id)); });
     }
   }
+  write_seqs(batch);
   write_tiles(batch);
   device.upload(device_words_, host_, (p.block_tables + n_table_words) * sizeof(int32_t));
 }

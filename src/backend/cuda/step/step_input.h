@@ -33,11 +33,12 @@ class StepInput {
 
  private:
   void release(Device& device);
+  void write_seqs(const StepBatch& batch);
   // Cuts the prompt rows of each sequence into tiles.
   void write_tiles(const StepBatch& batch);
 
   struct Places {
-    size_t counts, tokens, positions, seq_of_row, logit_rows, tiles, block_tables, end;  // in words
+    size_t counts, tokens, positions, seq_of_row, logit_rows, tiles, seqs, block_tables, end;  // in words
   };
   static Places places_for(const BackendLimits& limits, uint32_t max_blocks, uint32_t n_groups);
   static size_t max_tiles(const BackendLimits& limits);

@@ -28,6 +28,7 @@ class StepMemory {
   StepMemory(Device& device, uint64_t partial_bytes) : device_(device), partial_bytes_(partial_bytes) {}
 
   void configure(const BackendLimits& limits) { limits_ = limits; }
+  const BackendLimits& limits() const { return limits_; }
   // Takes the memory of a program's steps, once the weights and the cache are there. True where memory that launches
   // name is another now. Errors: ResourceExhausted, and then no program can run any more.
   Result<bool> fit(const ActLayout& acts, const DeviceProgram& program, const Weights& weights, const KvLayout& cache);
@@ -92,7 +93,7 @@ class StepMemory {
 
   // What follows belongs to the step.
   const ActLayout* acts_ = nullptr;
-  AttentionHeads heads_{};
+  AttentionHeads heads_ = kNoHeads;
   DecodePasses passes_;
   StepShape exact_, shape_;  // of its rows; of the launches that are made for them
   size_t n_chosen_ = 0;

@@ -52,6 +52,9 @@ OpWork StepTrace::work_of(const Command& command) const {
   if (const auto* linear = std::get_if<LinearOp>(&command)) {
     add_product(linear->weight, linear->rows == Rows::kAll ? n_rows : batch_->logit_rows.size(), 1, work);
   }
+  if (const auto* heads = std::get_if<HeadLinearOp>(&command)) {
+    add_product(heads->weight, n_rows * heads->n_heads, heads->n_heads, work);
+  }
   if (const auto* gated = std::get_if<GatedLinearOp>(&command)) {
     for (const WeightId id : {gated->gate, gated->up}) add_product(id, n_rows, 1, work);
   }

@@ -28,8 +28,10 @@ void put_group(const GroupForm& form, const Group& group, uint32_t g, const Plan
   const uint16_t header[2] = {group.d, group.m};
   const size_t n_headers = form.has_min ? 2 : 1;
   const size_t header_idx = form.scales == Scales::kSuper ? g / 8 : g;
-  std::memcpy(to.headers + 2 * n_headers * header_idx, header, 2 * n_headers);
-  if (form.scales != Scales::kSuper) return;
+  if (form.scales != Scales::kE4M3) {
+    std::memcpy(to.headers + 2 * n_headers * header_idx, header, 2 * n_headers);
+  }
+  if (form.scales != Scales::kSuper && form.scales != Scales::kE4M3) return;
   const auto n_subs = kGroupCols / static_cast<size_t>(form.sub);
   std::byte* scales = to.scales + g * n_subs * n_headers;
   std::memcpy(scales, group.scale, n_subs);
@@ -38,10 +40,10 @@ void put_group(const GroupForm& form, const Group& group, uint32_t g, const Plan
 
 PlaneBytes group_plane_bytes(const GroupForm& form, size_t n_groups) {
   const size_t n_headers = form.has_min ? 2 : 1;
-  const bool is_super = form.scales == Scales::kSuper;
+  const bool is_super = form.scales == Scales::kSuper, has_row_factor = form.scales == Scales::kE4M3;
   return {n_groups * 4 * static_cast<size_t>(form.low), n_groups * 4 * static_cast<size_t>(form.high),
-          (is_super ? n_groups / 8 : n_groups) * 2 * n_headers,
-          is_super ? n_groups * (kGroupCols / static_cast<size_t>(form.sub)) * n_headers : 0};
+          has_row_factor ? sizeof(float) : (is_super ? n_groups / 8 : n_groups) * 2 * n_headers,
+          is_super || has_row_factor ? n_groups * (kGroupCols / static_cast<size_t>(form.sub)) * n_headers : 0};
 }
 
 }  // namespace
@@ -60,10 +62,14 @@ PlaneBytes plane_bytes(TypeId type, uint32_t n_cols) {
   return {};
 }
 
-void repack_row(TypeId type, const std::byte* row, uint32_t n_cols, const PlaneRow& to) {
+void repack_row(TypeId type, const std::byte* row, uint32_t n_cols, const float* scales, const PlaneRow& to) {
   with_row(type, [&]<class Row>(Row) {
     if constexpr (Row::kLayout == Layout::kGroups) {
       for (uint32_t g = 0; g < n_cols / kGroupCols; ++g) put_group(Row::kForm, read_group_of<Row>(row, g), g, to);
+      if constexpr (Row::kForm.scales == Scales::kE4M3) {
+        const float factor = (scales == nullptr ? 1.0f : *scales) / Row::kForm.divisor;
+        std::memcpy(to.headers, &factor, sizeof factor);
+      }
     }
   });
 }

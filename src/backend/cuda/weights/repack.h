@@ -19,6 +19,7 @@ struct PlaneRow {
   std::byte *low, *high, *headers, *scales;
 };
 // Precondition: a type of groups; `row` holds n_cols columns, a multiple of the type's block.
-void repack_row(TypeId type, const std::byte* row, uint32_t n_cols, const PlaneRow& to);
+// scales: as SourceRows::scales() gives them.
+void repack_row(TypeId type, const std::byte* row, uint32_t n_cols, const float* scales, const PlaneRow& to);
 
 }  // namespace realizar::cuda

@@ -8,6 +8,7 @@
 
 #include "backend/cuda/weights/repack.h"
 #include "backend/source_rows.h"
+#include "base/try.h"
 #include "quant/finite.h"
 
 namespace realizar::cuda {
@@ -153,7 +154,9 @@ Status Weights::repack(const MatrixSource& source, const MatrixPart& part, const
         if (planes.type == TypeId::kF8_E4M3) copy_scales(rows.scales(mat, r), part, at(2));
       } else {
         const std::byte* row = rows.row(mat, r) + col_bytes;
-        if (layout == Layout::kGroups) repack_row(planes.type, row, part.n_cols, {at(0), at(1), at(2), at(3)});
+        if (layout == Layout::kGroups) {
+          repack_row(planes.type, row, part.n_cols, rows.scales(mat, r), {at(0), at(1), at(2), at(3)});
+        }
         if (layout == Layout::kStored) std::memcpy(at(0), row, planes.row_bytes[0]);
         if (!all_finite(source.type, row, part.n_cols)) finite.store(false, std::memory_order_relaxed);
       }

@@ -1,0 +1,57 @@
+#include "api/memory_needs.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "backend/cuda/cuda_backend.h"
+#include "backend/kv_types.h"
+#include "engine/engine.h"
+#include "model/forward.h"
+
+namespace realizar {
+namespace {
+
+std::vector<TypeId> tensor_types(const ModelFile& file) {
+  std::vector<TypeId> types;
+  for (const TensorInfo& tensor : file.tensors()) {
+    if (std::ranges::find(types, tensor.type) == types.end()) types.push_back(tensor.type);
+  }
+  return types;
+}
+
+}  // namespace
+
+uint64_t kv_bytes(const ModelConfig& config, const engine::EngineOptions& options) {
+  return cache_bytes(engine::Engine::cache_layout_for(config, options));
+}
+
+uint64_t gpu_tensor_bytes(const ModelFile& file) {
+  uint64_t n_bytes = 0;
+  for (const TensorInfo& tensor : file.tensors()) {
+    n_bytes += tensor.n_bytes();
+    if (tensor.type == TypeId::kF8_E4M3) n_bytes += tensor.data.size() / kF8ScaleCols * sizeof(float);
+  }
+  return n_bytes;
+}
+
+uint64_t gpu_other_bytes(const ModelFile& file, const ModelConfig& config, const engine::EngineOptions& options,
+                         const BackendLimits& limits, uint32_t n_sharing) {
+  constexpr uint64_t kRuntimeBytes = uint64_t{512} << 20;
+  KvLayout cache;
+  cache.block_tokens = options.block_tokens;
+  cache.type = options.kv_type;
+  cache.n_groups = static_cast<uint32_t>(group_layers(state_layouts(config, options.n_ctx)).windows.size());
+  const std::vector<TypeId> types = tensor_types(file);
+  return cuda::scratch_bytes(outline_forward(config), {limits, cache, types, n_sharing}) + kRuntimeBytes;
+}
+
+uint32_t n_layers_on_gpus(uint32_t n_layers, uint64_t n_bytes, uint64_t other_bytes,
+                          std::span<const uint64_t> free_bytes) {
+  if (n_layers == 0) return 0;
+  const uint64_t layer_bytes = std::max<uint64_t>(1, (n_bytes + n_layers - 1) / n_layers);
+  uint64_t n_fitting = 0;
+  for (const uint64_t n_free : free_bytes) n_fitting += (n_free - std::min(other_bytes, n_free)) / layer_bytes;
+  return static_cast<uint32_t>(std::min<uint64_t>(n_fitting, n_layers));
+}
+
+}  // namespace realizar

@@ -1,0 +1,29 @@
+// What a model takes of memory, counted before anything of it is loaded.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/engine_options.h"
+#include "formats/model_file.h"
+#include "model/model_config.h"
+
+namespace realizar {
+
+// Of keys, values and states, with the windows of layers, as an engine with such options keeps them.
+uint64_t kv_bytes(const ModelConfig& config, const engine::EngineOptions& options);
+
+// The tensors' size on a GPU, which keeps F8 with a scale for every kF8ScaleCols elements, whatever the file has.
+uint64_t gpu_tensor_bytes(const ModelFile& file);
+
+// What a model takes of each GPU's memory besides weights and cache: what its steps compute in, and what the runtime
+// does. n_sharing: GPUs that share every layer.
+uint64_t gpu_other_bytes(const ModelFile& file, const ModelConfig& config, const engine::EngineOptions& options,
+                         const BackendLimits& limits, uint32_t n_sharing);
+
+// How many of n_layers find room on GPUs with these free bytes each, where all of them take n_bytes, and every GPU
+// other_bytes besides.
+uint32_t n_layers_on_gpus(uint32_t n_layers, uint64_t n_bytes, uint64_t other_bytes,
+                          std::span<const uint64_t> free_bytes);
+
+}  // namespace realizar

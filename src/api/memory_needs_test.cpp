@@ -1,0 +1,43 @@
+#include "api/memory_needs.h"
+
+#include <gtest/gtest.h>
+
+#include "model/config_reader.h"
+#include "realizar/engine.h"
+
+namespace realizar {
+namespace {
+
+TEST(MemoryNeeds, TheCacheIsCountedAsTheEngineMakesIt) {
+  const std::string path = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
+  const auto file = ModelFile::open(path);
+  ASSERT_TRUE(file.ok());
+  for (const CacheType type : {CacheType::kF32, CacheType::kF16, CacheType::kQ8_0}) {
+    for (const uint32_t n_ctx : {32u, 33u, 500u}) {
+      const auto model = LanguageModel::load(
+          path, {.backend = BackendChoice::kCpu, .n_ctx = n_ctx, .cpu = {.n_threads = 1}, .cache = {.type = type}});
+      ASSERT_TRUE(model.ok());
+      engine::EngineOptions options;
+      options.n_ctx = options.kv_tokens = n_ctx;
+      options.kv_type = static_cast<KvType>(type);
+      EXPECT_EQ(kv_bytes(*read_config(*file, {.n_ctx = n_ctx}), options), model->info().kv_bytes)
+          << option_name(type) << ", " << n_ctx << " tokens";
+    }
+  }
+}
+
+TEST(MemoryNeeds, LayersGoWhereThereIsRoom) {
+  const auto n_layers = [](std::vector<uint64_t> free_bytes) { return n_layers_on_gpus(10, 1000, 50, free_bytes); };
+  EXPECT_EQ(n_layers({}), 0u);
+  EXPECT_EQ(n_layers({49}), 0u);
+  EXPECT_EQ(n_layers({149}), 0u);
+  EXPECT_EQ(n_layers({150}), 1u);
+  EXPECT_EQ(n_layers({1049}), 9u);
+  EXPECT_EQ(n_layers({1050}), 10u);
+  EXPECT_EQ(n_layers({5000}), 10u);
+  EXPECT_EQ(n_layers({450, 250}), 6u);
+  EXPECT_EQ(n_layers_on_gpus(0, 1000, 50, std::vector<uint64_t>{5000}), 0u);
+}
+
+}  // namespace
+}  // namespace realizar

@@ -1,0 +1,77 @@
+#include "api/text_assets.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace realizar {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kHfModel = RZ_SOURCE_DIR "/tests/data/conformance/qwen3-hf";
+const fs::path kSentencePiece = RZ_SOURCE_DIR "/tests/data/sentencepiece/bpe.model";
+
+class TextAssetsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("rz_text_assets_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void copy(const fs::path& from, const std::string& name) const { fs::copy_file(from, folder_ / name); }
+  static std::vector<TokenId> encode(const fs::path& path) {
+    const auto assets = open_text_assets(path);
+    EXPECT_TRUE(assets.ok()) << assets.error().message;
+    return assets.ok() ? assets->tokenizer.encode("Hello world") : std::vector<TokenId>();
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(TextAssetsTest, AFolderNeedsNoWeightsAndNoConfig) {
+  const auto expected = encode(kHfModel);
+  ASSERT_FALSE(expected.empty());
+  copy(kHfModel / "tokenizer.json", "tokenizer.json");
+  EXPECT_EQ(encode(folder_), expected);
+  EXPECT_EQ(encode(folder_ / "tokenizer.json"), expected);
+  EXPECT_FALSE(open_text_assets(folder_)->chat_template);
+  std::ofstream(folder_ / "chat_template.jinja") << "{{ messages }}";
+  ASSERT_TRUE(open_text_assets(folder_)->chat_template);
+  EXPECT_EQ(open_text_assets(folder_)->chat_template->source, "{{ messages }}");
+  EXPECT_TRUE(open_text_assets(folder_ / "tokenizer.json")->chat_template);
+}
+
+TEST_F(TextAssetsTest, OfTwoTokenizersTheOneThatIsNamedIsTaken) {
+  copy(kSentencePiece, "tokenizer.model");
+  const auto of_model = encode(folder_);
+  ASSERT_FALSE(of_model.empty());
+  copy(kHfModel / "tokenizer.json", "tokenizer.json");
+  EXPECT_EQ(encode(folder_ / "tokenizer.model"), of_model);
+  EXPECT_EQ(encode(folder_ / "tokenizer.json"), encode(kHfModel));
+  EXPECT_NE(encode(folder_), of_model) << "tokenizer.json goes first, as for a model";
+}
+
+TEST_F(TextAssetsTest, AGgufFileStandsForItselfWhateverLiesThere) {
+  const fs::path gguf = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
+  copy(kHfModel / "tokenizer.json", "tokenizer.json");
+  copy(gguf, "model.gguf");
+  EXPECT_EQ(encode(folder_), encode(gguf));
+  EXPECT_EQ(encode(folder_ / "model.gguf"), encode(gguf));
+  EXPECT_TRUE(open_text_assets(folder_)->chat_template);
+}
+
+TEST_F(TextAssetsTest, WhatIsWrongIsToldWithThePath) {
+  EXPECT_EQ(open_text_assets(folder_ / "tokenizer.json").error().code, ErrorCode::kNotFound);
+  EXPECT_NE(open_text_assets(folder_).error().message.find("there is no model in " + folder_.string()),
+            std::string::npos);
+  std::ofstream(folder_ / "tokenizer.json") << "{";
+  EXPECT_TRUE(open_text_assets(folder_).error().message.starts_with(folder_.string()));
+}
+
+}  // namespace
+}  // namespace realizar

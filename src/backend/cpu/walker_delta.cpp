@@ -1,0 +1,75 @@
+// The delta rule. Columns of a head's state know nothing of each other, so kDeltaCols of them are taken through all
+// rows of a sequence while they lie in the nearest cache, key_dim rows one after the other. Bits are a function of the
+// rows before, whatever steps and members had them.
+#include <algorithm>
+
+#include "backend/cpu/walker.h"
+
+namespace realizar::cpu {
+namespace {
+
+// Rows lie too far apart for the processor to see which one comes next.
+void prefetch(const float* values, uint32_t n) {
+  for (uint32_t i = 0; i < n; i += 16) __builtin_prefetch(values + i);
+}
+
+}  // namespace
+
+void Walker::run(const DeltaRuleOp& op, const Hints&, uint32_t member) {
+  share(batch_->n_rows(), member, [&](uint32_t r) { find_shares(op, r); });
+  team_.barrier();
+  const uint32_t n_parts = (op.value_dim + kDeltaCols - 1) / kDeltaCols, n_items = op.n_heads * n_parts;
+  share(static_cast<uint32_t>(batch_->seqs.size()) * n_items, member, [&](uint32_t item) {
+    const uint32_t head = item % n_items / n_parts, first = item % n_parts * kDeltaCols;
+    scan_columns(op, batch_->seqs[item / n_items], head, first, std::min(kDeltaCols, op.value_dim - first));
+  });
+}
+
+// What a row keeps and what it learns, in place.
+void Walker::find_shares(const DeltaRuleOp& op, uint32_t row) const {
+  const uint32_t n = op.n_heads * op.decay_cols;
+  float* decay = act(op.decay, row);
+  const float* bias = vector(op.decay_bias);
+  for (uint32_t i = 0; i < n; ++i) decay[i] += bias[i];
+  kernels_.map(MapKind::kSoftplus, decay, n);
+  for (uint32_t h = 0; h < op.n_heads; ++h) {
+    kernels_.scale(vector(op.a)[h], decay + size_t{h} * op.decay_cols, op.decay_cols);
+  }
+  kernels_.map(MapKind::kExp, decay, n);
+  kernels_.map(MapKind::kSigmoid, act(op.beta, row), op.n_heads);
+}
+
+void Walker::scan_columns(const DeltaRuleOp& op, const BatchSequence& seq, uint32_t head, uint32_t first,
+                          uint32_t n) const {
+  const size_t at = (size_t{head} * op.value_dim + first) * op.key_dim, size = size_t{n} * op.key_dim;
+  float* state = states_.part<float>(seq.state_to, op.layer, op.part) + at;
+  if (seq.first_pos == 0) {
+    std::fill_n(state, size, 0.0f);
+  } else if (seq.state_from != seq.state_to) {
+    std::copy_n(states_.part<float>(seq.state_from, op.layer, op.part) + at, size, state);
+  }
+  const uint32_t key_head = op.key_heads_in_turn ? head % op.n_key_heads : head / (op.n_heads / op.n_key_heads);
+  const size_t key_at = size_t{key_head} * op.key_dim, value_at = size_t{head} * op.value_dim + first;
+  const auto row_of = [&](uint32_t r) {
+    return DeltaRow{.q = act(op.q, r) + op.q_col + key_at,
+                    .k = act(op.k, r) + op.k_col + key_at,
+                    .decay = act(op.decay, r) + size_t{head} * op.decay_cols,
+                    .v = act(op.v, r) + op.v_col + value_at,
+                    .out = act(op.out, r) + value_at,
+                    .share = act(op.beta, r)[head]};
+  };
+  constexpr uint32_t kRowsAhead = 2;
+  const uint32_t end = seq.first_row + seq.n_rows;
+  for (uint32_t r = seq.first_row; r < end; ++r) {
+    if (r + kRowsAhead < end) {
+      const DeltaRow ahead = row_of(r + kRowsAhead);
+      prefetch(ahead.q, op.key_dim);
+      prefetch(ahead.k, op.key_dim);
+      prefetch(ahead.v, n);
+      prefetch(ahead.out, n);
+    }
+    kernels_.delta_row(row_of(r), op.key_dim, op.decay_cols, n, state);
+  }
+}
+
+}  // namespace realizar::cpu

@@ -1,0 +1,153 @@
+// The operations of recurrent layers. A sequence's rows are taken one after the other, by columns or by heads that know
+// nothing of each other, and a row's sums follow from the layer's shape alone: so the bits of a state are a function of
+// the rows before it, whatever steps had them. A thread reads and writes the same numbers of a state, which may so be
+// written where it was read.
+
+constexpr uint32_t kConvRows = 64;  // of a sequence, that a block takes
+constexpr uint32_t kConvThreads = 128;
+constexpr uint32_t kScanThreads = 128;
+static_assert(kMaxConvTaps <= kConvRows);
+
+RZ_DEVICE float* state_of(const StateView& view, uint32_t slot) {
+  return reinterpret_cast<float*>(view.part + uint64_t{slot} * view.slot_bytes);
+}
+
+// A thread a column. The block of a sequence's first rows alone reads the rows before them, and writes those that the
+// next step has before its own.
+RZ_KERNEL void short_conv_kernel(ShortConvArgs a) {
+  const uint32_t seq_idx = block_x() / a.n_parts, first = block_x() % a.n_parts * kConvRows;
+  const uint32_t col = block_y() * kConvThreads + thread_idx();
+  if (seq_idx >= *a.step.n_seqs || col >= a.n_cols) return;
+  const StepSequence seq = a.step.seqs[seq_idx];
+  if (first >= seq.n_rows) return;
+  const uint32_t end = first + kConvRows < seq.n_rows ? first + kConvRows : seq.n_rows, n_before = a.n_taps - 1;
+  const float* before = seq.state_from == kNoState ? nullptr : state_of(a.state, seq.state_from);
+  // The row that lies n_before rows before the sequence's first is row 0 here.
+  const auto value = [&](uint32_t row) {
+    if (row >= n_before) return a.in[uint64_t{seq.first_row + row - n_before} * a.n_cols + col];
+    return before == nullptr ? 0.0f : before[uint64_t{row} * a.n_cols + col];
+  };
+  for (uint32_t r = first; r < end; ++r) {
+    float y = a.bias == nullptr ? 0.0f : a.bias[col];
+    for (uint32_t i = 0; i < a.n_taps; ++i) y = fmaf(a.weight[uint64_t{col} * a.n_taps + i], value(r + i), y);
+    a.out[uint64_t{seq.first_row + r} * a.n_cols + col] = activated(a.activation, y);
+  }
+  if (first > 0) return;
+  float* after = state_of(a.state, seq.state_to);
+  for (uint32_t row = 0; row < n_before; ++row) after[uint64_t{row} * a.n_cols + col] = value(seq.n_rows + row);
+}
+
+// Over kLanes lanes next to each other, neighbours first.
+template <uint32_t kLanes>
+RZ_DEVICE float lanes_sum(float x) {
+  for (uint32_t step = 1; step < kLanes; step *= 2) x += warp_exchange(x, step);
+  return x;
+}
+
+// Some dimensions of a head, and of each the lane's numbers of the state: kEach of them, kLanes apart. Lanes beyond the
+// last head go along with it, and store nothing.
+template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
+struct HeadLines {
+  bool is_here;
+  uint32_t head, first, n_lines, n_each;  // n_each: numbers of a dimension
+
+  RZ_DEVICE HeadLines(uint32_t n_heads, uint32_t n_head_lines, uint32_t n_numbers)
+      : n_lines(n_head_lines), n_each(n_numbers) {
+    const uint32_t n_parts = (n_lines + kLines - 1) / kLines;
+    const uint32_t part = block_y() * (kScanThreads / kLanes) + thread_idx() / kLanes;
+    is_here = part < n_heads * n_parts;
+    head = is_here ? part / n_parts : n_heads - 1;
+    first = is_here ? part % n_parts * kLines : 0;
+  }
+  RZ_DEVICE bool has(uint32_t line) const { return is_here && first + line < n_lines; }
+  RZ_DEVICE uint32_t dim(uint32_t line) const { return head * n_lines + first + line; }  // of all heads
+  // Calls visit(line, e, place in the state) for those that are there.
+  template <class Visit>
+  RZ_DEVICE void for_each(const Visit& visit) const {
+    RZ_UNROLL for (uint32_t line = 0; line < kLines; ++line) {
+      RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) {
+        const uint32_t n = thread_idx() % kLanes + kLanes * e;
+        if (has(line) && n < n_each) visit(line, e, uint64_t{dim(line)} * n_each + n);
+      }
+    }
+  }
+};
+
+// A lane's part of a row's facts for one head: of its numbers of the state, how they shrink, and b and c.
+template <uint32_t kEach>
+struct ScanRow {
+  float t;
+  float decay[kEach], b[kEach], c[kEach];
+};
+
+template <uint32_t kLanes, uint32_t kEach>
+RZ_DEVICE ScanRow<kEach> load_scan_row(const StateScanArgs& a, uint32_t row, uint32_t head) {
+  const uint32_t lane = thread_idx() % kLanes, group = head / (a.n_heads / a.n_groups);
+  const float dt = a.dt[uint64_t{row} * a.n_heads + head] + a.dt_bias[head];
+  ScanRow<kEach> facts;
+  facts.t = log1pf(expf(-fabsf(dt))) + fmaxf(dt, 0.0f);  // softplus
+  const float* own = a.a + uint64_t{head} * a.a_cols;
+  const float* b = a.b.row(row) + group * a.d_state;
+  const float* c = a.c.row(row) + group * a.d_state;
+  const float shared = expf(facts.t * own[0]);
+  RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) {
+    const uint32_t n = lane + kLanes * e;
+    const bool is_here = n < a.d_state;
+    facts.decay[e] = a.a_cols == 1 || !is_here ? shared : expf(facts.t * own[n]);
+    facts.b[e] = is_here ? b[n] : 0.0f;
+    facts.c[e] = is_here ? c[n] : 0.0f;
+  }
+  return facts;
+}
+
+template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
+RZ_KERNEL void state_scan_kernel(StateScanArgs a) {
+  if (block_x() >= *a.step.n_seqs) return;
+  const StepSequence seq = a.step.seqs[block_x()];
+  const HeadLines<kLanes, kEach, kLines> lines(a.n_heads, a.head_dim, a.d_state);
+  float state[kLines][kEach] = {};
+  if (seq.state_from != kNoState) {
+    const float* before = state_of(a.state, seq.state_from);
+    lines.for_each([&](uint32_t line, uint32_t e, uint64_t at) { state[line][e] = before[at]; });
+  }
+  for (uint32_t row = seq.first_row; row < seq.first_row + seq.n_rows; ++row) {
+    const ScanRow<kEach> facts = load_scan_row<kLanes, kEach>(a, row, lines.head);
+    RZ_UNROLL for (uint32_t line = 0; line < kLines; ++line) {
+      const float x = lines.has(line) ? a.x.row(row)[lines.dim(line)] : 0.0f;
+      float y = 0;
+      RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) {
+        state[line][e] = fmaf(facts.t * x, facts.b[e], state[line][e] * facts.decay[e]);
+        y = fmaf(state[line][e], facts.c[e], y);
+      }
+      y = lanes_sum<kLanes>(y);
+      if (!lines.has(line) || thread_idx() % kLanes > 0) continue;
+      const uint64_t at = uint64_t{row} * a.n_heads * a.head_dim + lines.dim(line);
+      y = fmaf(a.d[lines.head], x, y);
+      a.out[at] = a.gate == nullptr ? y : y * activated(Activation::kSilu, a.gate[at]);
+    }
+  }
+  float* after = state_of(a.state, seq.state_to);
+  lines.for_each([&](uint32_t line, uint32_t e, uint64_t at) { after[at] = state[line][e]; });
+}
+
+void short_conv(const ShortConvArgs& a, uint32_t max_seqs, uint32_t max_rows, Stream stream) {
+  ShortConvArgs args = a;
+  args.n_parts = (max_rows + kConvRows - 1) / kConvRows;
+  launch(short_conv_kernel, {max_seqs * args.n_parts, (a.n_cols + kConvThreads - 1) / kConvThreads}, kConvThreads, args,
+         stream);
+}
+
+template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
+void launch_scan(const StateScanArgs& a, uint32_t max_seqs, Stream stream) {
+  constexpr uint32_t kParts = kScanThreads / kLanes;  // of a block
+  const uint32_t n_parts = a.n_heads * ((a.head_dim + kLines - 1) / kLines);
+  launch(state_scan_kernel<kLanes, kEach, kLines>, {max_seqs, (n_parts + kParts - 1) / kParts}, kScanThreads, a,
+         stream);
+}
+
+// Small states, of Mamba, have a head for each dimension; large ones, of Mamba 2, many dimensions a head.
+void state_scan(const StateScanArgs& a, uint32_t max_seqs, Stream stream) {
+  if (a.d_state <= 16) return launch_scan<4, 4, 1>(a, max_seqs, stream);
+  if (a.d_state <= 128) return launch_scan<32, 4, 8>(a, max_seqs, stream);
+  launch_scan<32, kMaxStateDim / 32, 8>(a, max_seqs, stream);
+}

@@ -1,0 +1,49 @@
+// Launches of recurrent layers' operations: they take whole sequences, decode rows and a prompt's alike.
+#include <algorithm>
+
+#include "backend/cuda/step/launcher.h"
+
+namespace realizar::cuda {
+
+// A sequence of the step has one row at least.
+uint32_t Launcher::max_seqs() const {
+  return std::min(shape_.n_rows, std::max(1u, memory_.limits().max_seqs));
+}
+
+void Launcher::run(const ShortConvOp& op, const Launch&) {
+  ShortConvArgs args{};
+  args.step = step();
+  args.state = states_.view(op.layer, op.part);
+  args.out = act(op.out).values;
+  args.in = act(op.in).values;
+  args.n_cols = act(op.in).n_cols;
+  args.n_taps = op.n_taps;
+  args.weight = weights_.vector(op.weight);
+  args.bias = weights_.vector(op.bias);
+  args.activation = op.activation;
+  kernels_.short_conv(args, max_seqs(), shape_.n_rows, device_.stream());
+}
+
+void Launcher::run(const StateScanOp& op, const Launch&) {
+  const auto columns = [&](ActId id, uint32_t first_col) { return Columns{act(id).values, act(id).n_cols, first_col}; };
+  StateScanArgs args{};
+  args.step = step();
+  args.state = states_.view(op.layer, op.part);
+  args.out = act(op.out).values;
+  args.x = columns(op.x, op.x_col);
+  args.b = columns(op.b, op.b_col);
+  args.c = columns(op.c, op.c_col);
+  args.dt = act(op.dt).values;
+  args.gate = op.gate == kNoAct ? nullptr : act(op.gate).values;
+  args.n_heads = op.n_heads;
+  args.head_dim = op.head_dim;
+  args.n_groups = op.n_groups;
+  args.d_state = op.d_state;
+  args.a_cols = op.a_cols;
+  args.a = weights_.vector(op.a);
+  args.d = weights_.vector(op.d);
+  args.dt_bias = weights_.vector(op.dt_bias);
+  kernels_.state_scan(args, max_seqs(), device_.stream());
+}
+
+}  // namespace realizar::cuda

@@ -1,0 +1,23 @@
+// The matrices of Hugging Face folders that were quantized by GPTQ, AWQ, bitsandbytes, compressed-tensors, ModelOpt or
+// to MXFP4: puts together the tensors that a matrix is made of.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/metadata.h"
+#include "formats/model_file.h"
+#include "formats/packed_matrix.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+// Takes the tensors of packed matrices out of both lists, and appends each matrix to `tensors` under the name that it
+// would have without quantization. What cannot be kept as it was is said in `notes`. `file` names config.json in
+// errors: Unsupported (a method or setting, by name), FormatError (a tensor that is missing or of another shape or
+// type).
+Status bind_packed_matrices(const Metadata& config, std::string_view file, std::vector<TensorInfo>& tensors,
+                            std::vector<RawTensor>& raws, std::vector<std::string>& notes);
+
+}  // namespace realizar

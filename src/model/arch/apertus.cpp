@@ -1,0 +1,50 @@
+// Apertus: Llama with norms of q and k and an ffn of one matrix up and xIELU, whose numbers each layer has.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"ApertusForCausalLM"};
+
+constexpr TensorSpec number(Role role, std::string_view hf) {
+  return {role, kRequired, Shard::kWhole, Dim::kNone, Dim::kNone, "", hf};
+}
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "model.layers.{}.attention_layernorm.weight"),
+    kGgufWqkv,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    kQNorm,
+    kKNorm,
+    norm(Role::kFfnNorm, kRequired, "blk.{}.ffn_norm.weight", "model.layers.{}.feedforward_layernorm.weight"),
+    kWUp,
+    kWDown,
+    number(Role::kXieluAlphaP, "model.layers.{}.mlp.act_fn.alpha_p"),
+    number(Role::kXieluAlphaN, "model.layers.{}.mlp.act_fn.alpha_n"),
+    number(Role::kXieluBeta, "model.layers.{}.mlp.act_fn.beta"),
+    number(Role::kXieluEps, "model.layers.{}.mlp.act_fn.eps"),
+    kRopeFactors,
+});
+
+}  // namespace
+
+const ArchSpec kApertus{.name = "apertus",
+                        .hf_classes = kHfClasses,
+                        .tensors = kTensors,
+                        .ffn = FfnKind::kPlain,
+                        .activation = Activation::kXielu,
+                        .qk_norm = QkNorm::kHead,
+                        .hf_keys = {.activation = ""}};
+
+}  // namespace realizar

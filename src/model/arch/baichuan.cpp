@@ -1,0 +1,42 @@
+// Baichuan: Llama whose folders keep q, k and v in one matrix. The 13B model, of 40 layers, has ALiBi and no rotation.
+// Folders of the 13B model and of Baichuan 2 name another class, whose head may be normalized: they are not read.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"BaiChuanForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    matrix(Role::kWqkv, kOptional, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight",
+           "model.layers.{}.self_attn.W_pack.weight"),
+    matrix(Role::kWq, kRequired, Shard::kRows, Dim::kQ, Dim::kModel, "blk.{}.attn_q.weight", ""),
+    matrix(Role::kWk, kRequired, Shard::kRows, Dim::kKv, Dim::kModel, "blk.{}.attn_k.weight", ""),
+    matrix(Role::kWv, kRequired, Shard::kRows, Dim::kKv, Dim::kModel, "blk.{}.attn_v.weight", ""),
+    kWo,
+    kFfnNorm,
+    kWGate,
+    kWUp,
+    kWDown,
+    kInvFreqBuffer,
+});
+
+}  // namespace
+
+const ArchSpec kBaichuan{.name = "baichuan",
+                         .hf_classes = kHfClasses,
+                         .tensors = kTensors,
+                         .gguf_interleaved_rope = true,
+                         .alibi = 8,
+                         .alibi_layers = 40};
+
+}  // namespace realizar

@@ -1,0 +1,58 @@
+// Ling 2.0 and Ring: q, k and v fused, norms of each head of q and of k, half of it rotated; experts after some dense
+// layers, chosen by sigmoids and biases from groups, one of them shared.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"BailingMoeV2ForCausalLM"};
+constexpr HfFlag kHfFlags[] = {{"use_qkv_bias", false}, {"use_bias", false}, {"use_qk_norm", true}};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    with_hf(kEmbed, "model.word_embeddings.weight"),
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    with_hf(kWqkv, "model.layers.{}.attention.query_key_value.weight"),
+    with_hf(kWo, "model.layers.{}.attention.dense.weight"),
+    with_hf(kQNorm, "model.layers.{}.attention.query_layernorm.weight"),
+    with_hf(kKNorm, "model.layers.{}.attention.key_layernorm.weight"),
+    kFfnNorm,
+    kWGate,
+    kWUp,
+    kWDown,
+    kRouter,
+    choice_bias(kOptional, "model.layers.{}.mlp.gate.expert_bias"),
+    kExpertGate,
+    kExpertUp,
+    kExpertDown,
+    kSharedGate,
+    kSharedUp,
+    kSharedDown,
+});
+
+}  // namespace
+
+const ArchSpec kBailingMoe2{.name = "bailingmoe2",
+                            .hf_classes = kHfClasses,
+                            .tensors = kTensors,
+                            .qk_norm = QkNorm::kHead,
+                            .hf_rope_share = 0.5,
+                            .moe = MoeRule::kAlways,
+                            .hf_flags = kHfFlags,
+                            .routing = {.renormalize = false, .gguf_shared_width_is_of_one = true},
+                            .has_leading_dense = true,
+                            .hf_keys = {.n_experts = "num_experts",
+                                        .expert_d_ff = "moe_intermediate_size",
+                                        .n_shared = "num_shared_experts",
+                                        .renormalize = "norm_topk_prob",
+                                        .routed_scale = "routed_scaling_factor",
+                                        .n_leading_dense = "first_k_dense_replace",
+                                        .score = "score_function"}};
+
+}  // namespace realizar

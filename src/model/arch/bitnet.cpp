@@ -1,0 +1,33 @@
+// BitNet (b1.58): Llama with a norm of what was attended and of the ffn's hidden row; its weights are ternary.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kFinalNorm,
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    {Role::kAttnSubNorm, kRequired, Shard::kWhole, Dim::kQ, Dim::kNone, "blk.{}.attn_sub_norm.weight", ""},
+    kWo,
+    kFfnNorm,
+    kWGate,
+    kWUp,
+    {Role::kFfnSubNorm, kRequired, Shard::kWhole, Dim::kFf, Dim::kNone, "blk.{}.ffn_sub_norm.weight", ""},
+    kWDown,
+});
+
+}  // namespace
+
+// Its folders have weights that are made ternary when they are read, and rows in 8 bits: they are not read.
+const ArchSpec kBitNet{.name = "bitnet", .hf_classes = {}, .tensors = kTensors};
+
+}  // namespace realizar

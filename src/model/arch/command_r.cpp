@@ -1,0 +1,70 @@
+// Command R and R7B (cohere2, which turns the layers with a window alone): one LayerNorm without bias feeds attention
+// and ffn, pairs are rotated as they lie, logits have a factor.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"CohereForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kGgufWqkv,
+    kGgufBqkv,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    q_bias(kOptional),
+    k_bias(kOptional),
+    v_bias(kOptional),
+    o_bias(kOptional),
+    head_norm(Role::kQNorm, kOptional, Dim::kHeads, "blk.{}.attn_q_norm.weight",
+              "model.layers.{}.self_attn.q_norm.weight"),
+    head_norm(Role::kKNorm, kOptional, Dim::kKvHeads, "blk.{}.attn_k_norm.weight",
+              "model.layers.{}.self_attn.k_norm.weight"),
+    kWGate,
+    kWUp,
+    kWDown,
+});
+
+constexpr std::string_view kHf2Classes[] = {"Cohere2ForCausalLM"};
+
+constexpr auto k2Tensors = std::to_array<TensorSpec>(
+    {kEmbed, kHead, kFinalNorm, kAttnNorm, kGgufWqkv, kWq, kWk, kWv, kWo, kWGate, kWUp, kWDown});
+
+}  // namespace
+
+const ArchSpec kCommandR{.name = "command-r",
+                         .hf_classes = kHfClasses,
+                         .tensors = kTensors,
+                         .norm = NormKind::kLayer,
+                         .norm_place = NormPlace::kParallel,
+                         .qk_norm = QkNorm::kOwnHead,
+                         .gguf_interleaved_rope = true,
+                         .hf_interleaved_rope = true,
+                         .logit_scale = {.gguf = "logit_scale", .hf = "logit_scale", .hf_otherwise = 0.0625f},
+                         .hf_keys = {.norm_eps = "layer_norm_eps"}};
+
+const ArchSpec kCohere2{.name = "cohere2",
+                        .hf_classes = kHf2Classes,
+                        .tensors = k2Tensors,
+                        .norm = NormKind::kLayer,
+                        .norm_place = NormPlace::kParallel,
+                        .gguf_interleaved_rope = true,
+                        .hf_interleaved_rope = true,
+                        .logit_scale = {.gguf = "logit_scale", .hf = "logit_scale", .hf_otherwise = 0.0625f},
+                        .has_window = true,
+                        .full_interval = 4,
+                        .full_lacks_rope = true,
+                        .hf_keys = {.norm_eps = "layer_norm_eps"}};
+
+}  // namespace realizar

@@ -1,0 +1,37 @@
+// DeepSeek's first model with experts: Llama's attention, experts after some dense layers, some of them shared.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"DeepseekForCausalLM"};
+constexpr HfFlag kHfFlags[] = {{"attention_bias", false}};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,    kHead,       kFinalNorm,  kAttnNorm, kWq,         kWk,          kWv,
+    kWo,       kFfnNorm,    kWGate,      kWUp,      kWDown,      kRouter,      kExpertGate,
+    kExpertUp, kExpertDown, kSharedGate, kSharedUp, kSharedDown, kRopeFactors, kInvFreqBuffer,
+});
+
+}  // namespace
+
+const ArchSpec kDeepseek{.name = "deepseek",
+                         .hf_classes = kHfClasses,
+                         .tensors = kTensors,
+                         .gguf_interleaved_rope = true,
+                         .moe = MoeRule::kAlways,
+                         .hf_flags = kHfFlags,
+                         .routing = {.renormalize = false},
+                         .has_leading_dense = true,
+                         .hf_keys = {.n_experts = "n_routed_experts",
+                                     .expert_d_ff = "moe_intermediate_size",
+                                     .n_shared = "n_shared_experts",
+                                     .renormalize = "norm_topk_prob",
+                                     .n_leading_dense = "first_k_dense_replace"}};
+
+}  // namespace realizar

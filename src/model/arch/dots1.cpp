@@ -1,0 +1,42 @@
+// dots.llm1: norms of each head of q and of k, experts after some dense layers, chosen by sigmoids, some of them
+// shared.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"Dots1ForCausalLM"};
+constexpr HfFlag kHfFlags[] = {{"attention_bias", false}};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,      kHead,       kFinalNorm,  kAttnNorm,
+    kWq,         kWk,         kWv,         kWo,
+    kQNorm,      kKNorm,      kFfnNorm,    kWGate,
+    kWUp,        kWDown,      kRouter,     choice_bias(kOptional, kHfChoiceBias),
+    kExpertGate, kExpertUp,   kExpertDown, kSharedGate,
+    kSharedUp,   kSharedDown,
+});
+
+}  // namespace
+
+const ArchSpec kDots1{.name = "dots1",
+                      .hf_classes = kHfClasses,
+                      .tensors = kTensors,
+                      .qk_norm = QkNorm::kHead,
+                      .moe = MoeRule::kAlways,
+                      .hf_flags = kHfFlags,
+                      .routing = {.renormalize = false},
+                      .has_leading_dense = true,
+                      .hf_keys = {.n_experts = "n_routed_experts",
+                                  .expert_d_ff = "moe_intermediate_size",
+                                  .n_shared = "n_shared_experts",
+                                  .renormalize = "norm_topk_prob",
+                                  .routed_scale = "routed_scaling_factor",
+                                  .n_leading_dense = "first_k_dense_replace"}};
+
+}  // namespace realizar

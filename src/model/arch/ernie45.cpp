@@ -1,0 +1,93 @@
+// ERNIE 4.5: Llama whose pairs lie side by side in both formats; and the same with experts after some dense layers, in
+// most models some of them shared. What predicts further tokens is left out.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"Ernie4_5ForCausalLM", "Ernie4_5_ForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kGgufWqkv,
+    kGgufBqkv,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    q_bias(kOptional),
+    k_bias(kOptional),
+    v_bias(kOptional),
+    o_bias(kOptional),
+    kFfnNorm,
+    kWGate,
+    kWUp,
+    kWDown,
+});
+
+constexpr std::string_view kMoeClasses[] = {"Ernie4_5_MoeForCausalLM"};
+
+constexpr auto kMoeTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kGgufWqkv,
+    kGgufBqkv,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    q_bias(kOptional),
+    k_bias(kOptional),
+    v_bias(kOptional),
+    o_bias(kOptional),
+    kFfnNorm,
+    kWGate,
+    kWUp,
+    kWDown,
+    kRouter,
+    choice_bias(kOptional, "model.layers.{}.mlp.moe_statics.e_score_correction_bias"),
+    kExpertGate,
+    kExpertUp,
+    kExpertDown,
+    optional(kSharedGate),
+    optional(kSharedUp),
+    optional(kSharedDown),
+});
+
+}  // namespace
+
+const ArchSpec kErnie45Moe{.name = "ernie4_5-moe",
+                           .hf_classes = kMoeClasses,
+                           .tensors = kMoeTensors,
+                           .gguf_interleaved_rope = true,
+                           .hf_interleaved_rope = true,
+                           .moe = MoeRule::kAlways,
+                           .hf_left_out = "model.mtp_",
+                           .has_leading_dense = true,
+                           .has_expert_interval = true,
+                           .hf_keys = {.n_experts = "moe_num_experts",
+                                       .n_experts_used = "moe_k",
+                                       .expert_d_ff = "moe_intermediate_size",
+                                       .n_shared = "moe_num_shared_experts",
+                                       .n_leading_dense = "moe_layer_start_index",
+                                       .expert_interval = "moe_layer_interval",
+                                       .last_expert_layer = "moe_layer_end_index",
+                                       .score = ""}};
+
+const ArchSpec kErnie45{.name = "ernie4_5",
+                        .hf_classes = kHfClasses,
+                        .tensors = kTensors,
+                        .gguf_interleaved_rope = true,
+                        .hf_interleaved_rope = true};
+
+}  // namespace realizar

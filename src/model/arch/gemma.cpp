@@ -1,0 +1,29 @@
+// Gemma: norms that multiply by 1 + w, an embedding scaled by the root of the width, heads wider than their share.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"GemmaForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>(
+    {kEmbed, kHead, kFinalNorm, kAttnNorm, kGgufWqkv, kWq, kWk, kWv, kWo, kFfnNorm, kWGate, kWUp, kWDown});
+
+}  // namespace
+
+// config.json's hidden_act is "gelu" in some files and means the approximation: hidden_activation alone is read
+// (transformers, GemmaMLP).
+const ArchSpec kGemma{.name = "gemma",
+                      .hf_classes = kHfClasses,
+                      .tensors = kTensors,
+                      .activation = Activation::kGelu,
+                      .embed_scale_sqrt_d_model = true,
+                      .hf_norm_plus_one = true,
+                      .hf_keys = {.activation = "hidden_activation"}};
+
+}  // namespace realizar

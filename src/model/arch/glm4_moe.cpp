@@ -1,0 +1,60 @@
+// GLM-4.5 and 4.6: experts after some dense layers, chosen by sigmoids and biases, one of them shared; half of each
+// head is rotated.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"Glm4MoeForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    q_bias(kOptional),
+    k_bias(kOptional),
+    v_bias(kOptional),
+    optional(kQNorm),
+    optional(kKNorm),
+    with_gguf(kFfnNorm, "blk.{}.post_attention_norm.weight"),
+    kWGate,
+    kWUp,
+    kWDown,
+    kRouter,
+    choice_bias(kRequired, kHfChoiceBias),
+    kExpertGate,
+    kExpertUp,
+    kExpertDown,
+    kSharedGate,
+    kSharedUp,
+    kSharedDown,
+});
+
+}  // namespace
+
+const ArchSpec kGlm4Moe{.name = "glm4moe",
+                        .hf_classes = kHfClasses,
+                        .tensors = kTensors,
+                        .qk_norm = QkNorm::kHead,
+                        .hf_rope_share = 0.5,
+                        .moe = MoeRule::kAlways,
+                        .routing = {.score = RouteScore::kSigmoid, .renormalize = false, .hf_renormalize = true},
+                        .has_leading_dense = true,
+                        .hf_keys = {.n_experts = "n_routed_experts",
+                                    .expert_d_ff = "moe_intermediate_size",
+                                    .n_shared = "n_shared_experts",
+                                    .renormalize = "norm_topk_prob",
+                                    .routed_scale = "routed_scaling_factor",
+                                    .n_leading_dense = "first_k_dense_replace"}};
+
+}  // namespace realizar

@@ -1,0 +1,66 @@
+// gpt-oss: attention with sinks and biases, every second layer with a sliding window, experts with biases and a clamped
+// SwiGLU.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr TensorSpec expert_bias(Role role, Dim cols, std::string_view gguf, std::string_view hf) {
+  return {role, kRequired, Shard::kWhole, Dim::kExperts, cols, gguf, hf};
+}
+
+constexpr std::string_view kHfClasses[] = {"GptOssForCausalLM"};
+constexpr HfFlag kHfFlags[] = {{"attention_bias", true}};
+constexpr HfNumber kHfNumbers[] = {{"swiglu_limit", 7}};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    q_bias(kRequired),
+    k_bias(kRequired),
+    v_bias(kRequired),
+    o_bias(kRequired),
+    {Role::kSinks, kRequired, Shard::kWhole, Dim::kHeads, Dim::kNone, "blk.{}.attn_sinks.weight",
+     "model.layers.{}.self_attn.sinks"},
+    with_gguf(kFfnNorm, "blk.{}.post_attention_norm.weight"),
+    with_hf(kRouter, "model.layers.{}.mlp.router.weight"),
+    {Role::kRouterBias, kRequired, Shard::kWhole, Dim::kExperts, Dim::kNone, "blk.{}.ffn_gate_inp.bias",
+     "model.layers.{}.mlp.router.bias"},
+    with_hf(kExpertGate, ""),
+    with_hf(kExpertUp, ""),
+    fused_experts("model.layers.{}.mlp.experts.gate_up_proj"),
+    with_hf(kExpertDown, "model.layers.{}.mlp.experts.down_proj"),
+    expert_bias(Role::kExpertGateBias, Dim::kExpertFf, "blk.{}.ffn_gate_exps.bias", ""),
+    expert_bias(Role::kExpertUpBias, Dim::kExpertFf, "blk.{}.ffn_up_exps.bias", ""),
+    expert_bias(Role::kExpertGateUpBias, Dim::kExpertGateUp, "", "model.layers.{}.mlp.experts.gate_up_proj_bias"),
+    expert_bias(Role::kExpertDownBias, Dim::kModel, "blk.{}.ffn_down_exps.bias",
+                "model.layers.{}.mlp.experts.down_proj_bias"),
+});
+
+}  // namespace
+
+const ArchSpec kGptOss{.name = "gpt-oss",
+                       .hf_classes = kHfClasses,
+                       .tensors = kTensors,
+                       .activation = Activation::kClampedSwiglu,
+                       .has_window = true,
+                       .full_interval = 2,
+                       .moe = MoeRule::kAlways,
+                       .hf_flags = kHfFlags,
+                       .hf_numbers = kHfNumbers,
+                       .hf_gate_up_rows = GateUpRows::kPaired,
+                       .hf_transposed_experts = true,
+                       .hf_keys = {.activation = ""}};
+
+}  // namespace realizar

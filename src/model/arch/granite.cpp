@@ -1,0 +1,76 @@
+// Granite: Llama with factors on the embedding, on what each branch adds, on q.k and on the logits; GraniteMoE: the
+// same with experts, in some models one shared expert beside them.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"GraniteForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed, kHead,  kFinalNorm,        kAttnNorm,         kGgufWqkv,         kGgufBqkv,         kWq,      kWk,
+    kWv,    kWo,    q_bias(kOptional), k_bias(kOptional), v_bias(kOptional), o_bias(kOptional), kFfnNorm, kWGate,
+    kWUp,   kWDown, kGateBias,         kUpBias,           kDownBias,         kRopeFactors,
+});
+
+constexpr std::string_view kMoeClasses[] = {"GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM"};
+
+constexpr auto kMoeTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kGgufWqkv,
+    kGgufBqkv,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    q_bias(kOptional),
+    k_bias(kOptional),
+    v_bias(kOptional),
+    o_bias(kOptional),
+    kFfnNorm,
+    with_hf(kRouter, "model.layers.{}.block_sparse_moe.router.layer.weight"),
+    with_hf(kExpertGate, ""),
+    with_hf(kExpertUp, ""),
+    fused_experts("model.layers.{}.block_sparse_moe.input_linear.weight"),
+    with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.output_linear.weight"),
+    optional(with_hf(kSharedGate, "")),
+    optional(with_hf(kSharedUp, "")),
+    matrix(Role::kSharedGateUp, kOptional, Shard::kRows, Dim::kSharedGateUp, Dim::kModel, "",
+           "model.layers.{}.shared_mlp.input_linear.weight"),
+    optional(with_hf(kSharedDown, "model.layers.{}.shared_mlp.output_linear.weight")),
+    kRopeFactors,
+});
+
+}  // namespace
+
+const ArchSpec kGraniteMoe{.name = "granitemoe",
+                           .hf_classes = kMoeClasses,
+                           .tensors = kMoeTensors,
+                           .gguf_interleaved_rope = true,
+                           .embed_scale = {"embedding_scale", "embedding_multiplier"},
+                           .residual_scale = {"residual_scale", "residual_multiplier"},
+                           .attn_scale = {"attention.scale", "attention_multiplier"},
+                           .logit_scale = {"logit_scale", "logits_scaling", true, true},
+                           .moe = MoeRule::kAlways,
+                           .hf_keys = {.shared_d_ff = "shared_intermediate_size"}};
+
+const ArchSpec kGranite{.name = "granite",
+                        .hf_classes = kHfClasses,
+                        .tensors = kTensors,
+                        .gguf_interleaved_rope = true,
+                        .embed_scale = {"embedding_scale", "embedding_multiplier"},
+                        .residual_scale = {"residual_scale", "residual_multiplier"},
+                        .attn_scale = {"attention.scale", "attention_multiplier"},
+                        .logit_scale = {"logit_scale", "logits_scaling", true, true},
+                        // llama.cpp, LLM_ARCH_GRANITE: the key stands for something else than its name says.
+                        .gguf_rope_key = "rope.scaling.finetuned"};
+
+}  // namespace realizar

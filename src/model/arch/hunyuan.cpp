@@ -1,0 +1,80 @@
+// HunYuan, dense and with experts of which one is shared: Llama with norms of q and k after their rotation.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"HunYuanDenseV1ForCausalLM"};
+constexpr std::string_view kMoeClasses[] = {"HunYuanMoEV1ForCausalLM"};
+constexpr HfFlag kMoeFlags[] = {{"attention_bias", false}, {"use_cla", false}, {"use_qk_norm", true}};
+
+constexpr TensorSpec norm_of_heads(Role role, std::string_view gguf, std::string_view hf) {
+  return {role, kRequired, Shard::kWhole, Dim::kHead, Dim::kNone, gguf, hf};
+}
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kGgufWqkv,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    norm_of_heads(Role::kQNorm, "blk.{}.attn_q_norm.weight", "model.layers.{}.self_attn.query_layernorm.weight"),
+    norm_of_heads(Role::kKNorm, "blk.{}.attn_k_norm.weight", "model.layers.{}.self_attn.key_layernorm.weight"),
+    kFfnNorm,
+    kWGate,
+    kWUp,
+    kWDown,
+});
+
+constexpr auto kMoeTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kGgufWqkv,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    norm_of_heads(Role::kQNorm, "blk.{}.attn_q_norm.weight", "model.layers.{}.self_attn.query_layernorm.weight"),
+    norm_of_heads(Role::kKNorm, "blk.{}.attn_k_norm.weight", "model.layers.{}.self_attn.key_layernorm.weight"),
+    kFfnNorm,
+    with_hf(kRouter, "model.layers.{}.mlp.gate.wg.weight"),
+    kExpertGate,
+    kExpertUp,
+    kExpertDown,
+    with_hf(kSharedGate, "model.layers.{}.mlp.shared_mlp.gate_proj.weight"),
+    with_hf(kSharedUp, "model.layers.{}.mlp.shared_mlp.up_proj.weight"),
+    with_hf(kSharedDown, "model.layers.{}.mlp.shared_mlp.down_proj.weight"),
+});
+
+}  // namespace
+
+const ArchSpec kHunYuanMoe{.name = "hunyuan-moe",
+                           .hf_classes = kMoeClasses,
+                           .tensors = kMoeTensors,
+                           .qk_norm = QkNorm::kHead,
+                           .norms_after_rope = true,
+                           .moe = MoeRule::kAlways,
+                           .hf_flags = kMoeFlags,
+                           .hf_keys = {.n_experts = "num_experts",
+                                       .n_experts_used = "moe_topk",
+                                       .expert_d_ff = "moe_intermediate_size",
+                                       .shared_d_ff = "intermediate_size"}};
+
+const ArchSpec kHunYuanDense{.name = "hunyuan-dense",
+                             .hf_classes = kHfClasses,
+                             .tensors = kTensors,
+                             .qk_norm = QkNorm::kHead,
+                             .norms_after_rope = true};
+
+}  // namespace realizar

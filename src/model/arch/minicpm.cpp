@@ -1,0 +1,51 @@
+// MiniCPM: Llama with factors on the embedding, on what each branch adds and on the logits.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"MiniCPMForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kGgufWqkv,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    kFfnNorm,
+    kWGate,
+    kWUp,
+    kWDown,
+    {Role::kRopeShort, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_short.weight", ""},
+    {Role::kRopeLong, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_long.weight", ""},
+    kRopeFactors,
+});
+
+}  // namespace
+
+// Files of the first converters give no factors: those of the 1B and 2B models are meant.
+const ArchSpec kMiniCpm{.name = "minicpm",
+                        .hf_classes = kHfClasses,
+                        .tensors = kTensors,
+                        .gguf_interleaved_rope = true,
+                        .embed_scale = {.gguf = "embedding_scale", .hf = "scale_emb", .gguf_otherwise = 12},
+                        .residual_scale = {.gguf = "residual_scale",
+                                           .hf = "scale_depth",
+                                           .hf_rule = ScaleRule::kByRootOfLayers,
+                                           .gguf_otherwise = 1.4f},
+                        .logit_scale = {.gguf = "logit_scale",
+                                        .hf = "dim_model_base",
+                                        .gguf_divides = true,
+                                        .hf_rule = ScaleRule::kByWidth,
+                                        .gguf_otherwise = 256}};
+
+}  // namespace realizar

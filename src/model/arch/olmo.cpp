@@ -1,0 +1,28 @@
+// OLMo (1): LayerNorm without weights; some models bring q, k and v into a range.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"OlmoForCausalLM"};
+
+constexpr auto kTensors =
+    std::to_array<TensorSpec>({kEmbed, kHead, kGgufWqkv, kWq, kWk, kWv, kWo, kWGate, kWUp, kWDown});
+
+}  // namespace
+
+const ArchSpec kOlmo{.name = "olmo",
+                     .hf_classes = kHfClasses,
+                     .tensors = kTensors,
+                     .norm = NormKind::kLayer,
+                     .gguf_interleaved_rope = true,
+                     .clip = {.gguf = "attention.clamp_kqv", .hf = "clip_qkv"},
+                     .hf_norm_eps = 1e-5f,  // transformers, OlmoLayerNorm
+                     .hf_keys = {.norm_eps = ""}};
+
+}  // namespace realizar

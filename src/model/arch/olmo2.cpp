@@ -1,0 +1,44 @@
+// OLMo 2 and 3: norms after attention and ffn alone, and norms over all heads of q and of k; OLMo 3 has three layers
+// with a window, and a rotation without scaling, to one that sees the whole context.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"Olmo2ForCausalLM", "Olmo3ForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kGgufWqkv,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    kQRowNorm,
+    kKRowNorm,
+    kSandwichAttnPostNorm,
+    kWGate,
+    kWUp,
+    kWDown,
+    kSandwichFfnPostNorm,
+});
+
+}  // namespace
+
+const ArchSpec kOlmo2{.name = "olmo2",
+                      .hf_classes = kHfClasses,
+                      .tensors = kTensors,
+                      .norm_place = NormPlace::kPost,
+                      .qk_norm = QkNorm::kRow,
+                      .has_window = true,
+                      .full_interval = 4,
+                      .window_rope_unscaled = true};
+
+}  // namespace realizar

@@ -1,0 +1,46 @@
+// OLMoE: Llama with norms over all of q and over all of k, and experts whose weights are the softmax's as they are.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"OlmoeForCausalLM"};
+constexpr HfFlag kHfFlags[] = {{"attention_bias", false}};
+constexpr HfNumber kHfNumbers[] = {{"clip_qkv", 0}};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    kQRowNorm,
+    kKRowNorm,
+    kFfnNorm,
+    kRouter,
+    kExpertGate,
+    kExpertUp,
+    kExpertDown,
+});
+
+}  // namespace
+
+const ArchSpec kOlmoe{.name = "olmoe",
+                      .hf_classes = kHfClasses,
+                      .tensors = kTensors,
+                      .qk_norm = QkNorm::kRow,
+                      .moe = MoeRule::kAlways,
+                      .hf_flags = kHfFlags,
+                      .hf_numbers = kHfNumbers,
+                      .routing = {.renormalize = false},
+                      .hf_keys = {.n_experts = "num_experts", .renormalize = "norm_topk_prob"}};
+
+}  // namespace realizar

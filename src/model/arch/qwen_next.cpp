@@ -1,0 +1,134 @@
+// Qwen3-Next and Qwen3.5: gated delta nets, and one layer in four with gated attention; both also with experts, one of
+// them shared. Layers that guess tokens further on may follow in a file; they are not read.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kQwen3NextClasses[] = {"Qwen3NextForCausalLM"};
+constexpr std::string_view kQwen35Classes[] = {"Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration"};
+
+constexpr TensorSpec kPostNorm = norm(Role::kFfnNorm, kRequired, "blk.{}.post_attention_norm.weight",
+                                      "model.layers.{}.post_attention_layernorm.weight");
+constexpr TensorSpec kGatedWq = matrix(Role::kWq, kRequired, Shard::kRows, Dim::kGatedQ, Dim::kModel,
+                                       "blk.{}.attn_q.weight", "model.layers.{}.self_attn.q_proj.weight");
+constexpr TensorSpec kSharedRouter =
+    whole(Role::kSharedRouter, kRequired, Dim::kNone, Dim::kModel, "blk.{}.ffn_gate_inp_shexp.weight",
+          "model.layers.{}.mlp.shared_expert_gate.weight");
+constexpr TensorSpec kSharedGate = shared_expert(Role::kSharedGate, "blk.{}.ffn_gate_shexp.weight",
+                                                 "model.layers.{}.mlp.shared_expert.gate_proj.weight");
+constexpr TensorSpec kSharedUp =
+    shared_expert(Role::kSharedUp, "blk.{}.ffn_up_shexp.weight", "model.layers.{}.mlp.shared_expert.up_proj.weight");
+constexpr TensorSpec kSharedDown = shared_expert(Role::kSharedDown, "blk.{}.ffn_down_shexp.weight",
+                                                 "model.layers.{}.mlp.shared_expert.down_proj.weight");
+
+constexpr TensorSpec kConv = whole(Role::kSsmConv, kRequired, Dim::kSsmConv, Dim::kTaps, "blk.{}.ssm_conv1d.weight",
+                                   "model.layers.{}.linear_attn.conv1d.weight");
+constexpr TensorSpec kDtBias = whole(Role::kSsmDtBias, kRequired, Dim::kSsmHeads, Dim::kNone, "blk.{}.ssm_dt.bias",
+                                     "model.layers.{}.linear_attn.dt_bias");
+constexpr TensorSpec kA =
+    whole(Role::kSsmA, kRequired, Dim::kSsmHeads, Dim::kNone, "blk.{}.ssm_a", "model.layers.{}.linear_attn.A_log");
+constexpr TensorSpec kDeltaNorm = whole(Role::kSsmNorm, kRequired, Dim::kSsmGroup, Dim::kNone, "blk.{}.ssm_norm.weight",
+                                        "model.layers.{}.linear_attn.norm.weight");
+constexpr TensorSpec kDeltaOut = whole(Role::kSsmOut, kRequired, Dim::kModel, Dim::kSsmInner, "blk.{}.ssm_out.weight",
+                                       "model.layers.{}.linear_attn.out_proj.weight");
+// The input's rows by their parts, or fused for each key head.
+constexpr TensorSpec kDeltaQkv = whole(Role::kDeltaQkv, kRequired, Dim::kSsmConv, Dim::kModel, "blk.{}.attn_qkv.weight",
+                                       "model.layers.{}.linear_attn.in_proj_qkv.weight");
+constexpr TensorSpec kDeltaGate = whole(Role::kDeltaGate, kRequired, Dim::kSsmInner, Dim::kModel,
+                                        "blk.{}.attn_gate.weight", "model.layers.{}.linear_attn.in_proj_z.weight");
+constexpr TensorSpec kDeltaIn = whole(Role::kDeltaIn, kOptional, Dim::kSsmIn, Dim::kModel, "blk.{}.ssm_in.weight",
+                                      "model.layers.{}.linear_attn.in_proj_qkvz.weight");
+constexpr TensorSpec kDeltaBeta = whole(Role::kDeltaBeta, kRequired, Dim::kSsmHeads, Dim::kModel,
+                                        "blk.{}.ssm_beta.weight", "model.layers.{}.linear_attn.in_proj_b.weight");
+constexpr TensorSpec kDeltaDecay = whole(Role::kDeltaDecay, kRequired, Dim::kSsmHeads, Dim::kModel,
+                                         "blk.{}.ssm_alpha.weight", "model.layers.{}.linear_attn.in_proj_a.weight");
+constexpr TensorSpec kDeltaBetaDecay = whole(Role::kDeltaBetaDecay, kRequired, Dim::kTwoSsmHeads, Dim::kModel,
+                                             "blk.{}.ssm_ba.weight", "model.layers.{}.linear_attn.in_proj_ba.weight");
+
+constexpr auto kQwen3NextTensors = std::to_array<TensorSpec>({
+    kEmbed,      kHead,     kFinalNorm,  kAttnNorm,     kGatedWq,    kWk,        kWv,
+    kWo,         kQNorm,    kKNorm,      kDeltaIn,      kDeltaQkv,   kDeltaGate, kDeltaBetaDecay,
+    kConv,       kDtBias,   kA,          kDeltaNorm,    kDeltaOut,   kPostNorm,  kRouter,
+    kExpertGate, kExpertUp, kExpertDown, kSharedRouter, kSharedGate, kSharedUp,  kSharedDown,
+});
+
+constexpr auto kQwen35Tensors = std::to_array<TensorSpec>({
+    kEmbed, kHead,      kFinalNorm, kAttnNorm,  kGatedWq,   kWk,         kWv,    kWo,
+    kQNorm, kKNorm,     kDeltaQkv,  kDeltaGate, kDeltaBeta, kDeltaDecay, kConv,  kDtBias,
+    kA,     kDeltaNorm, kDeltaOut,  kPostNorm,  kWGate,     kWUp,        kWDown,
+});
+
+constexpr auto kQwen35MoeTensors = std::to_array<TensorSpec>({
+    kEmbed,      kHead,     kFinalNorm,  kAttnNorm,     kGatedWq,    kWk,        kWv,
+    kWo,         kQNorm,    kKNorm,      kDeltaQkv,     kDeltaGate,  kDeltaBeta, kDeltaDecay,
+    kConv,       kDtBias,   kA,          kDeltaNorm,    kDeltaOut,   kPostNorm,  kRouter,
+    kExpertGate, kExpertUp, kExpertDown, kSharedRouter, kSharedGate, kSharedUp,  kSharedDown,
+});
+
+constexpr HfFlag kHfFlags[] = {{"attention_bias", false}, {"attn_output_gate", true}};
+constexpr HfSsmKeys kHfSsmKeys{.n_heads = "linear_num_value_heads",
+                               .head_dim = "linear_value_head_dim",
+                               .n_groups = "linear_num_key_heads",
+                               .d_state = "linear_key_head_dim",
+                               .n_taps = "linear_conv_kernel_dim"};
+constexpr HfKeys kHfKeys{.n_experts = "num_experts",
+                         .expert_d_ff = "moe_intermediate_size",
+                         .shared_d_ff = "shared_expert_intermediate_size",
+                         .renormalize = "norm_topk_prob",
+                         .layer_kinds = "layer_types"};
+
+}  // namespace
+
+const ArchSpec kQwen3Next{.name = "qwen3next",
+                          .hf_classes = kQwen3NextClasses,
+                          .tensors = kQwen3NextTensors,
+                          .recurrent = MixerKind::kDeltaNet,
+                          .attention_interval = 4,
+                          .qk_norm = QkNorm::kHead,
+                          .has_attention_gate = true,
+                          .hf_norm_plus_one = true,
+                          .hf_rope_share = 0.25,
+                          .moe = MoeRule::kAlways,
+                          .hf_flags = kHfFlags,
+                          .hf_left_out = "mtp.",
+                          .hf_keys = kHfKeys,
+                          .hf_ssm_keys = kHfSsmKeys};
+
+const ArchSpec kQwen35{.name = "qwen35",
+                       .hf_classes = kQwen35Classes,
+                       .tensors = kQwen35Tensors,
+                       .recurrent = MixerKind::kDeltaNet,
+                       .attention_interval = 4,
+                       .gguf_key_heads_in_turn = true,
+                       .qk_norm = QkNorm::kHead,
+                       .has_attention_gate = true,
+                       .hf_norm_plus_one = true,
+                       .hf_rope_share = 0.25,
+                       .hf_flags = kHfFlags,
+                       .hf_left_out = "mtp.",
+                       .hf_keys = {.layer_kinds = "layer_types"},
+                       .hf_ssm_keys = kHfSsmKeys};
+
+const ArchSpec kQwen35Moe{.name = "qwen35moe",
+                          .hf_classes = {},
+                          .tensors = kQwen35MoeTensors,
+                          .recurrent = MixerKind::kDeltaNet,
+                          .attention_interval = 4,
+                          .gguf_key_heads_in_turn = true,
+                          .qk_norm = QkNorm::kHead,
+                          .has_attention_gate = true,
+                          .hf_norm_plus_one = true,
+                          .hf_rope_share = 0.25,
+                          .moe = MoeRule::kAlways,
+                          .hf_flags = kHfFlags,
+                          .hf_left_out = "mtp.",
+                          .hf_keys = kHfKeys,
+                          .hf_ssm_keys = kHfSsmKeys};
+
+}  // namespace realizar

@@ -1,0 +1,139 @@
+#include "model/config_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/try.h"
+
+namespace realizar {
+
+Error out_of_range(const ModelFile& file, std::string_view key, std::string_view expected, std::string actual) {
+  return format_error(fmt::format("{}: {}: expected {}, actual {}", file.path().string(), key, expected, actual),
+                      std::string(key));
+}
+
+std::string ConfigKeys::key(std::string_view gguf, std::string_view hf) const {
+  if (!is_gguf()) return std::string(hf);
+  return gguf.empty() ? "" : std::string(spec_->name) + "." + std::string(gguf);
+}
+
+Result<std::optional<uint32_t>> ConfigKeys::optional_int(std::string_view gguf, std::string_view hf, int64_t min,
+                                                         int64_t max) const {
+  const std::string name = key(gguf, hf);
+  if (name.empty()) return std::optional<uint32_t>();
+  RZ_TRY(const auto value, file_->metadata().get_int(name));
+  if (!value) return std::optional<uint32_t>();
+  if (*value < min || *value > max) {
+    return out_of_range(*file_, name, fmt::format("{} to {}", min, max), std::to_string(*value));
+  }
+  return std::optional(static_cast<uint32_t>(*value));
+}
+
+Result<uint32_t> ConfigKeys::required_int(std::string_view gguf, std::string_view hf, int64_t min, int64_t max) const {
+  RZ_TRY(const auto value, optional_int(gguf, hf, min, max));
+  if (!value) return out_of_range(*file_, key(gguf, hf), "a whole number", "nothing");
+  return *value;
+}
+
+bool ConfigKeys::is_list(std::string_view gguf, std::string_view hf) const {
+  const MetaValue* value = file_->metadata().find(key(gguf, hf));
+  return value != nullptr && std::holds_alternative<MetaArray>(*value);
+}
+
+Result<std::optional<std::vector<uint32_t>>> ConfigKeys::layer_ints(std::string_view gguf, std::string_view hf,
+                                                                    uint32_t n_layers, int64_t min, int64_t max) const {
+  using Numbers = std::optional<std::vector<uint32_t>>;
+  if (!is_list(gguf, hf)) {
+    RZ_TRY(const auto one, optional_int(gguf, hf, min, max));
+    return one ? Numbers(std::in_place, n_layers, *one) : Numbers();
+  }
+  const std::string name = key(gguf, hf);
+  RZ_TRY(const auto list, file_->metadata().get_ints(name));
+  if (!list || list->size() != n_layers) {
+    return out_of_range(*file_, name, fmt::format("{} entries", n_layers), std::to_string(list ? list->size() : 0));
+  }
+  Numbers numbers(std::in_place);
+  for (const int64_t value : *list) {
+    if (value < min || value > max) {
+      return out_of_range(*file_, name, fmt::format("{} to {}", min, max), std::to_string(value));
+    }
+    numbers->push_back(static_cast<uint32_t>(value));
+  }
+  return numbers;
+}
+
+Result<std::optional<double>> ConfigKeys::optional_positive(std::string_view gguf, std::string_view hf) const {
+  const std::string name = key(gguf, hf);
+  if (name.empty()) return std::optional<double>();
+  RZ_TRY(const auto value, file_->metadata().get_double(name));
+  if (value && !(std::isfinite(*value) && *value > 0)) {
+    return out_of_range(*file_, name, "a finite number above 0", fmt::format("{}", *value));
+  }
+  return value;
+}
+
+Result<double> ConfigKeys::required_positive(std::string_view gguf, std::string_view hf) const {
+  RZ_TRY(const auto value, optional_positive(gguf, hf));
+  if (!value) return out_of_range(*file_, key(gguf, hf), "a finite number above 0", "nothing");
+  return *value;
+}
+
+const TensorInfo* find_tensor(const ModelFile& file, std::string_view name) {
+  const TensorInfo* tensor = file.find(name);
+  if (tensor != nullptr || file.format() == FileFormat::kGguf) return tensor;
+  const std::string_view bare = name.substr(name.find('.') + 1);
+  for (const std::string& other :
+       {std::string(bare), fmt::format("language_model.{}", name), fmt::format("model.language_model.{}", bare)}) {
+    if (tensor = file.find(other); tensor != nullptr) return tensor;
+  }
+  return nullptr;
+}
+
+Result<std::vector<float>> read_vector(const TensorInfo& tensor) {
+  const TypeTraits& type = traits(tensor.type);
+  if (type.block_elems != 1) {
+    return unsupported(fmt::format("tensor '{}': a vector of type {} is not supported", tensor.name, type.name),
+                       tensor.name);
+  }
+  std::vector<float> values(tensor.n_elems());
+  type.decode(tensor.data.data(), values.data(), values.size());
+  return values;
+}
+
+Result<std::optional<float>> read_number(const ConfigKeys& keys, Role role, uint32_t layer) {
+  for (const TensorSpec& spec : keys.spec().tensors) {
+    std::string name(keys.is_gguf() ? spec.gguf : spec.hf);
+    const size_t at = name.find("{}");
+    if (spec.role != role || at == std::string::npos) continue;
+    name.replace(at, 2, std::to_string(layer));
+    const TensorInfo* tensor = find_tensor(keys.file(), name);
+    if (tensor == nullptr || tensor->n_elems() != 1) continue;  // the binder tells the shape
+    RZ_TRY(const auto values, read_vector(*tensor));
+    if (std::isfinite(values[0])) return std::optional(values[0]);
+    return out_of_range(keys.file(), name, "a finite number", fmt::format("{}", values[0]));
+  }
+  return std::optional<float>();
+}
+
+bool knows_role(const ArchSpec& spec, Role role) {
+  return std::ranges::any_of(spec.tensors, [role](const TensorSpec& tensor) { return tensor.role == role; });
+}
+
+bool is_optional(const ArchSpec& spec, Role role) {
+  return std::ranges::any_of(
+      spec.tensors, [&](const TensorSpec& tensor) { return tensor.role == role && tensor.need == Need::kOptional; });
+}
+
+bool has_role(const ConfigKeys& keys, Role role, uint32_t layer) {
+  return std::ranges::any_of(keys.spec().tensors, [&](const TensorSpec& tensor) {
+    std::string name(keys.is_gguf() ? tensor.gguf : tensor.hf);
+    const size_t first = name.find("{}");
+    if (first != std::string::npos) name.replace(first, 2, std::to_string(layer));
+    for (size_t at = name.find("{}"); at != std::string::npos; at = name.find("{}")) name.replace(at, 2, "0");
+    return tensor.role == role && !name.empty() && find_tensor(keys.file(), name) != nullptr;
+  });
+}
+
+}  // namespace realizar

@@ -1,0 +1,330 @@
+// What the layers' ffns are: gated, plain or experts, by the file's keys.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/try.h"
+#include "model/config_reader.h"
+
+namespace realizar {
+namespace {
+
+// GGUF does not tell it: there the family has one.
+Result<Activation> read_activation(const ConfigKeys& keys) {
+  if (keys.is_gguf()) return keys.spec().activation;
+  const std::string_view key = keys.spec().hf_keys.activation;
+  const Activation otherwise = keys.spec().hf_activation.value_or(keys.spec().activation);
+  if (key.empty()) return otherwise;
+  RZ_TRY(const auto given, keys.file().metadata().get_string(key));
+  if (!given) return otherwise;
+  struct Named {
+    std::string_view name;
+    Activation activation;
+  };
+  static constexpr Named kNames[] = {{"silu", Activation::kSilu},      {"swish", Activation::kSilu},
+                                     {"gelu", Activation::kGeluErf},   {"gelu_new", Activation::kGelu},
+                                     {"gelu_fast", Activation::kGelu}, {"gelu_pytorch_tanh", Activation::kGelu},
+                                     {"relu", Activation::kRelu},      {"relu2", Activation::kReluSquared}};
+  for (const Named& named : kNames) {
+    if (named.name == *given) return named.activation;
+  }
+  return unsupported(fmt::format("{}: {}: activation '{}' is not supported for {}", keys.file().path().string(),
+                                 keys.spec().hf_keys.activation, *given, keys.spec().name));
+}
+
+// Whether the file has biases that experts are chosen by, in any layer.
+bool has_choice_bias(const ConfigKeys& keys) {
+  return std::ranges::any_of(keys.spec().tensors, [&](const TensorSpec& spec) {
+    if (spec.role != Role::kChoiceBias || spec.hf.empty()) return false;
+    const std::string_view end = spec.hf.substr(spec.hf.rfind('}') + 1);
+    return std::ranges::any_of(keys.file().tensors(), [&](const TensorInfo& t) { return t.name.ends_with(end); });
+  });
+}
+
+// config.json's name of the scores. "noaux_tc" is what dots.llm1 calls sigmoids; a folder that says nothing and has
+// biases to choose by is DeepSeek-V3's kind.
+Status read_hf_score(const ConfigKeys& keys, ExpertsConfig& experts) {
+  const std::string key(keys.spec().hf_keys.score);
+  RZ_TRY(const auto name, keys.file().metadata().get_string(key));
+  if (!name) {
+    if (!key.empty() && has_choice_bias(keys)) experts.score = RouteScore::kSigmoid;
+    return {};
+  }
+  const bool is_sigmoid = *name == "sigmoid" || *name == "noaux_tc";
+  if (*name != "softmax" && !is_sigmoid) {
+    return unsupported(fmt::format("{}: {} = '{}' is not supported", keys.file().path().string(), key, *name), key);
+  }
+  experts.score = is_sigmoid ? RouteScore::kSigmoid : RouteScore::kSoftmax;
+  return {};
+}
+
+// llama.cpp's numbers for what scores are: 3 is the softmax of those chosen, which are then the ones of all, divided by
+// their sum.
+Status read_score(const ConfigKeys& keys, ExpertsConfig& experts) {
+  if (!keys.is_gguf()) return read_hf_score(keys, experts);
+  const std::string key = keys.key("expert_gating_func", "");
+  RZ_TRY(const auto number, keys.file().metadata().get_int(key));
+  if (number.value_or(0) == 0) return {};
+  if (*number < 0 || *number > 3) {
+    return unsupported(fmt::format("{}: {} = {} is not supported", keys.file().path().string(), key, *number), key);
+  }
+  experts.score = *number == 2 ? RouteScore::kSigmoid : RouteScore::kSoftmax;
+  if (*number == 3) experts.renormalize = true;
+  return {};
+}
+
+// DeepSeek's folders name the rule: V2's takes a group by its best expert, V3's by its best two; "greedy" has no
+// groups.
+Result<uint32_t> read_group_best(const ConfigKeys& keys) {
+  constexpr std::string_view kKey = "topk_method";
+  std::optional<std::string> method;
+  if (!keys.is_gguf()) {
+    RZ_TRY(method, keys.file().metadata().get_string(kKey));
+  }
+  if (!method) return keys.spec().routing.n_group_best;
+  if (*method == "greedy") return 0u;
+  if (*method == "group_limited_greedy") return 1u;
+  if (*method == "noaux_tc") return 2u;
+  return unsupported(fmt::format("{}: {} = '{}' is not supported", keys.file().path().string(), kKey, *method),
+                     std::string(kKey));
+}
+
+Status read_groups(const ConfigKeys& keys, ExpertsConfig& experts) {
+  RZ_TRY(const uint32_t n_group_best, read_group_best(keys));
+  if (n_group_best == 0) return {};
+  RZ_TRY(const auto n_groups, keys.optional_int("expert_group_count", "n_group", 0, experts.n_experts));
+  if (n_groups.value_or(0) <= 1) return {};
+  RZ_TRY(const uint32_t n_used, keys.required_int("expert_group_used_count", "topk_group", 1, *n_groups));
+  const uint32_t size = experts.n_experts / *n_groups;
+  if (experts.n_experts % *n_groups != 0 || n_used * size < experts.n_used) {
+    return out_of_range(keys.file(), keys.key("expert_group_count", "n_group"),
+                        fmt::format("a divisor of {} experts, {} groups of which have the {} of a token",
+                                    experts.n_experts, n_used, experts.n_used),
+                        std::to_string(*n_groups));
+  }
+  experts.n_groups = *n_groups;
+  experts.n_used_groups = n_used;
+  experts.n_group_best = n_group_best;
+  return {};
+}
+
+// One width for all shared experts, which are one.
+Status read_shared(const ConfigKeys& keys, const ModelConfig& c, ExpertsConfig& experts) {
+  const ArchSpec& spec = keys.spec();
+  RZ_TRY(auto n_shared, keys.optional_int("expert_shared_count", spec.hf_keys.n_shared, 0, kMaxExperts));
+  if (!knows_role(spec, Role::kSharedUp)) {
+    if (n_shared.value_or(0) == 0) return {};
+    return unsupported(fmt::format("{}: {} shared experts are not supported for {}", keys.file().path().string(),
+                                   *n_shared, spec.name),
+                       keys.key("expert_shared_count", spec.hf_keys.n_shared));
+  }
+  RZ_TRY(const auto d_ff,
+         keys.optional_int("expert_shared_feed_forward_length", spec.hf_keys.shared_d_ff, 0, kMaxWidth));
+  if (!n_shared && !d_ff && spec.routing.n_shared > 0) n_shared = spec.routing.n_shared;
+  // A file that says neither how wide they are nor how many has one as wide as a dense ffn, or none.
+  const uint32_t otherwise = is_optional(spec, Role::kSharedUp) || d_ff ? 0 : c.d_ff;
+  uint64_t width = d_ff.value_or(0);
+  if (width > 0 && keys.is_gguf() && spec.routing.gguf_shared_width_is_of_one) width *= n_shared.value_or(1);
+  if (width == 0) width = n_shared ? uint64_t{*n_shared} * experts.d_ff : otherwise;
+  experts.has_shared_router = knows_role(spec, Role::kSharedRouter);
+  experts.d_shared_ff = static_cast<uint32_t>(std::min<uint64_t>(width, kMaxWidth));
+  if (width <= kMaxWidth) return {};
+  return out_of_range(keys.file(), keys.key("expert_shared_count", spec.hf_keys.n_shared),
+                      fmt::format("shared experts of up to {} together", kMaxWidth), std::to_string(width));
+}
+
+Status read_renormalize(const ConfigKeys& keys, ExpertsConfig& experts) {
+  const std::string_view hf = keys.spec().hf_keys.renormalize;
+  if (!keys.is_gguf() && hf.empty()) return {};
+  RZ_TRY(const auto given, keys.file().metadata().get_bool(keys.key("expert_weights_norm", hf)));
+  const Routing& otherwise = keys.spec().routing;
+  experts.renormalize = given.value_or(keys.is_gguf() ? otherwise.renormalize : otherwise.hf_renormalize);
+  return {};
+}
+
+// Layers without experts in the manner of Qwen's folders, and of DeepSeek's.
+Status refuse_sparse_step(const ConfigKeys& keys) {
+  if (keys.is_gguf()) return {};
+  RZ_TRY(const auto step, keys.file().metadata().get_int("decoder_sparse_step"));
+  RZ_TRY(const auto frequency, keys.file().metadata().get_int("moe_layer_freq"));
+  RZ_TRY(const auto dense_layers, keys.file().metadata().get_ints("mlp_only_layers"));
+  if (step.value_or(1) == 1 && frequency.value_or(1) == 1 && (!dense_layers || dense_layers->empty())) return {};
+  return unsupported(
+      "dense layers among the experts' (decoder_sparse_step, moe_layer_freq, mlp_only_layers) are not supported");
+}
+
+// Layers that have experts, of those which follow the dense ones: one in so many.
+Result<std::vector<bool>> read_expert_layers(const ConfigKeys& keys, uint32_t n_layers) {
+  const ArchSpec& spec = keys.spec();
+  uint32_t n_dense = 0, interval = 1;
+  if (spec.has_leading_dense) {
+    RZ_TRY(const auto given, keys.optional_int("leading_dense_block_count", spec.hf_keys.n_leading_dense, 0, n_layers));
+    n_dense = given.value_or(0);
+  }
+  if (spec.has_expert_interval) {
+    RZ_TRY(const auto given,
+           keys.optional_int("interleave_moe_layer_step", spec.hf_keys.expert_interval, 1, kMaxLayers));
+    interval = given.value_or(1);
+  }
+  std::vector<bool> has_experts(n_layers);
+  if (!keys.is_gguf() && !spec.hf_keys.expert_layers.empty()) {
+    RZ_TRY(const auto listed, keys.file().metadata().get_ints(spec.hf_keys.expert_layers));
+    for (const int64_t layer : listed.value_or(std::vector<int64_t>())) {
+      if (layer < 0 || layer >= n_layers) {
+        return out_of_range(keys.file(), spec.hf_keys.expert_layers, fmt::format("layers below {}", n_layers),
+                            std::to_string(layer));
+      }
+      has_experts[static_cast<size_t>(layer)] = true;
+    }
+    if (listed && !listed->empty()) return has_experts;
+  }
+  std::optional<int64_t> last;
+  if (!keys.is_gguf() && !spec.hf_keys.last_expert_layer.empty()) {
+    RZ_TRY(last, keys.file().metadata().get_int(spec.hf_keys.last_expert_layer));
+  }
+  const int64_t end = last.value_or(-1) < 0 ? n_layers : *last + 1;
+  for (uint32_t i = 0; i < n_layers; ++i) has_experts[i] = i >= n_dense && i < end && (i + 1) % interval == 0;
+  return has_experts;
+}
+
+// Experts are the same in all layers, also where a folder has a list of what they are.
+Result<std::optional<uint32_t>> read_same_in_all(const ConfigKeys& keys, const ModelConfig& c, std::string_view gguf,
+                                                 std::string_view hf, int64_t max) {
+  if (!keys.is_list(gguf, hf)) return keys.optional_int(gguf, hf, 1, max);
+  RZ_TRY(const auto numbers, keys.layer_ints(gguf, hf, c.n_layers, 1, max));
+  if (!numbers || numbers->empty()) return std::optional<uint32_t>();
+  const auto [least, most] = std::ranges::minmax(*numbers);
+  if (least == most) return std::optional(most);
+  return unsupported(fmt::format("{}: {}: {} and {} in one model are not supported", keys.file().path().string(),
+                                 keys.key(gguf, hf), least, most),
+                     keys.key(gguf, hf));
+}
+
+Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c, uint32_t n_experts) {
+  const ArchSpec& spec = keys.spec();
+  RZ_TRY(const Activation activation, read_activation(keys));
+  ExpertsConfig experts{.n_experts = n_experts,
+                        .renormalize = spec.routing.renormalize,
+                        .activation = activation,
+                        .score = spec.routing.score,
+                        .has_biases = knows_role(spec, Role::kExpertDownBias),
+                        .weighs_input = spec.routing.weighs_input};
+  if (!keys.is_gguf()) experts.gate_up_rows = spec.hf_gate_up_rows;
+  const std::string_view n_used_key = spec.hf_keys.n_experts_used;
+  RZ_TRY(const auto n_used, read_same_in_all(keys, c, "expert_used_count", n_used_key, n_experts));
+  if (!n_used) {
+    return out_of_range(keys.file(), keys.key("expert_used_count", n_used_key), "a whole number", "nothing");
+  }
+  experts.n_used = *n_used;
+  RZ_TRY(const auto d_ff, read_same_in_all(keys, c, "expert_feed_forward_length", spec.hf_keys.expert_d_ff, kMaxWidth));
+  experts.d_ff = d_ff.value_or(c.d_ff);
+  RZ_CHECK_OK(refuse_sparse_step(keys));
+  RZ_CHECK_OK(read_renormalize(keys, experts));
+  RZ_CHECK_OK(read_score(keys, experts));
+  const std::string scale_key = keys.key("expert_weights_scale", spec.hf_keys.routed_scale);
+  RZ_TRY(const auto scale, keys.file().metadata().get_double(scale_key));
+  if (scale.value_or(0) != 0) experts.scale = static_cast<float>(*scale);  // llama.cpp: 0 stands for nothing
+  RZ_CHECK_OK(read_groups(keys, experts));
+  RZ_CHECK_OK(read_shared(keys, c, experts));
+  return experts;
+}
+
+Result<FfnConfig> read_dense_ffn(const ConfigKeys& keys, const ModelConfig& c) {
+  RZ_TRY(const Activation activation, read_activation(keys));
+  if (keys.spec().ffn == FfnKind::kPlain) return FfnConfig(PlainConfig{c.d_ff, activation});
+  return FfnConfig(GatedConfig{c.d_ff, activation});
+}
+
+double softplus(double x) {
+  return std::log1p(std::exp(-std::fabs(x))) + std::max(x, 0.0);
+}
+
+// A number of the activation: GGUF has a key, with one for all layers or a list, and Hugging Face tensors of one
+// number.
+Result<float> read_xielu_number(const ConfigKeys& keys, std::string_view key, Role role, uint32_t layer,
+                                uint32_t n_layers) {
+  const Metadata& metadata = keys.file().metadata();
+  std::optional<double> number;
+  if (!keys.is_gguf()) {
+    RZ_TRY(const auto stored, read_number(keys, role, layer));
+    if (stored) number = *stored;
+  } else if (const MetaValue* value = metadata.find(key);
+             value != nullptr && std::holds_alternative<MetaArray>(*value)) {
+    RZ_TRY(const auto list, metadata.get_doubles(key));
+    const std::vector<double> numbers = list.value_or(std::vector<double>());
+    if (numbers.size() != n_layers) {
+      return out_of_range(keys.file(), key, fmt::format("{} entries", n_layers), std::to_string(numbers.size()));
+    }
+    number = numbers[layer];
+  } else {
+    RZ_TRY(number, metadata.get_double(key));
+  }
+  if (number && std::isfinite(static_cast<float>(*number))) return static_cast<float>(*number);
+  return out_of_range(keys.file(), key, "a finite number", number ? fmt::format("{}", *number) : "nothing");
+}
+
+// transformers, XIELUActivation: the slopes are kept before their softplus.
+Status read_xielu(const ConfigKeys& keys, std::vector<FfnConfig>& ffns) {
+  const auto n_layers = static_cast<uint32_t>(ffns.size());
+  for (uint32_t i = 0; i < n_layers; ++i) {
+    auto* plain = std::get_if<PlainConfig>(&ffns[i]);
+    if (plain == nullptr || plain->activation != Activation::kXielu) continue;
+    RZ_TRY(const float alpha_p, read_xielu_number(keys, "xielu.alpha_p", Role::kXieluAlphaP, i, n_layers));
+    RZ_TRY(const float alpha_n, read_xielu_number(keys, "xielu.alpha_n", Role::kXieluAlphaN, i, n_layers));
+    RZ_TRY(const float beta, read_xielu_number(keys, "xielu.beta", Role::kXieluBeta, i, n_layers));
+    RZ_TRY(const float eps, read_xielu_number(keys, "xielu.eps", Role::kXieluEps, i, n_layers));
+    plain->xielu = {static_cast<float>(softplus(alpha_p)), static_cast<float>(beta + softplus(alpha_n)), beta, eps};
+  }
+  return {};
+}
+
+// Gated ffns may be of different widths; in config.json's manner, of twice the width where they share keys and values.
+Status read_unlike_widths(const ConfigKeys& keys, std::vector<FfnConfig>& ffns) {
+  const auto n_layers = static_cast<uint32_t>(ffns.size());
+  const auto set = [&ffns](uint32_t layer, uint32_t d_ff) {
+    if (auto* gated = std::get_if<GatedConfig>(&ffns[layer])) gated->d_ff = d_ff;
+  };
+  if (keys.is_list("feed_forward_length", keys.spec().hf_keys.d_ff)) {
+    RZ_TRY(const auto widths, keys.layer_ints("feed_forward_length", keys.spec().hf_keys.d_ff, n_layers, 1, kMaxWidth));
+    for (uint32_t i = 0; widths && i < n_layers; ++i) set(i, (*widths)[i] / keys.spec().d_ff_divisor);
+  }
+  if (keys.is_gguf() || !keys.spec().may_share_kv) return {};
+  RZ_TRY(const auto is_wide, keys.file().metadata().get_bool("use_double_wide_mlp"));
+  RZ_TRY(const uint32_t n_shared, read_n_shared_kv(keys, n_layers));
+  for (uint32_t i = is_wide.value_or(false) ? n_layers - n_shared : n_layers; i < n_layers; ++i) {
+    if (const auto* gated = std::get_if<GatedConfig>(&ffns[i])) set(i, 2 * gated->d_ff);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<uint32_t> read_n_experts(const ConfigKeys& keys) {
+  if (keys.spec().moe == MoeRule::kNone) return 0u;
+  RZ_TRY(const auto n_experts, keys.optional_int("expert_count", keys.spec().hf_keys.n_experts, 0, kMaxExperts));
+  return n_experts.value_or(0);
+}
+
+Result<std::vector<FfnConfig>> read_ffns(const ConfigKeys& keys, const ModelConfig& c) {
+  const ArchSpec& spec = keys.spec();
+  if (spec.ffn == FfnKind::kNone) return std::vector<FfnConfig>(c.n_layers, NoFfnConfig{});
+  RZ_TRY(const FfnConfig dense, read_dense_ffn(keys, c));
+  std::vector<FfnConfig> ffns(c.n_layers, dense);
+  RZ_CHECK_OK(read_unlike_widths(keys, ffns));
+  RZ_CHECK_OK(read_xielu(keys, ffns));
+  if (spec.moe == MoeRule::kNone) return ffns;
+  RZ_TRY(const uint32_t n_experts, read_n_experts(keys));
+  if (n_experts == 0) {
+    if (spec.moe == MoeRule::kIfConfigured) return ffns;
+    return out_of_range(keys.file(), keys.key("expert_count", spec.hf_keys.n_experts), "1 or more", "nothing");
+  }
+  RZ_TRY(const auto has_experts, read_expert_layers(keys, c.n_layers));
+  RZ_TRY(const ExpertsConfig experts, read_experts(keys, c, n_experts));
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
+    if (has_experts[i]) ffns[i] = experts;
+  }
+  return ffns;
+}
+
+}  // namespace realizar

@@ -1,0 +1,29 @@
+// The ffn of layers that have none.
+#pragma once
+
+#include <cstdint>
+
+#include "realizar/result.h"
+
+namespace realizar {
+
+class LayerBuilder;
+class TensorBinder;
+enum class Dim : uint8_t;
+
+struct NoFfnWeights {};
+
+struct NoFfnConfig {
+  using Weights = NoFfnWeights;
+  bool operator==(const NoFfnConfig&) const = default;
+};
+
+inline uint64_t size_of(const NoFfnConfig&, Dim) {
+  return 0;
+}
+inline Result<NoFfnWeights> bind(const NoFfnConfig&, TensorBinder&) {
+  return NoFfnWeights{};
+}
+inline void add_to(LayerBuilder&, const NoFfnConfig&, const NoFfnWeights&) {}
+
+}  // namespace realizar

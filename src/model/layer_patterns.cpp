@@ -1,0 +1,183 @@
+// Which layers are recurrent, which have a window and which rotate positions: by lists, by intervals, or by the
+// family's rule.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/try.h"
+#include "model/config_reader.h"
+
+namespace realizar {
+namespace {
+
+// Layers with a sliding window by GGUF's list of them; nothing where it has a number, or none.
+Result<std::optional<std::vector<bool>>> read_window_list(const ConfigKeys& keys, uint32_t n_layers) {
+  const std::string key = keys.key("attention.sliding_window_pattern", "");
+  const MetaValue* value = keys.file().metadata().find(key);
+  if (value == nullptr || !std::holds_alternative<MetaArray>(*value)) return std::optional<std::vector<bool>>();
+  RZ_TRY(auto list, keys.file().metadata().get_bools(key));
+  const size_t n_entries = list ? list->size() : 0;
+  if (n_entries == n_layers) return list;
+  return out_of_range(keys.file(), key, fmt::format("{} entries", n_layers), std::to_string(n_entries));
+}
+
+// The same by the list in config.json.
+Result<std::optional<std::vector<bool>>> read_layer_types(const ConfigKeys& keys, uint32_t n_layers) {
+  std::optional<std::vector<bool>> has_window;
+  if (keys.is_gguf()) return read_window_list(keys, n_layers);
+  if (keys.spec().recurrent) return has_window;  // read_mixer_kinds reads it
+  RZ_TRY(const auto types, keys.file().metadata().get_strings("layer_types"));
+  if (!types) return has_window;
+  if (types->size() != n_layers) {
+    return out_of_range(keys.file(), "layer_types", fmt::format("{} entries", n_layers), std::to_string(types->size()));
+  }
+  has_window.emplace(n_layers, false);
+  for (uint32_t i = 0; i < n_layers; ++i) {
+    const std::string_view type = (*types)[i];
+    const std::string_view windowed = keys.spec().has_chunks ? "chunked_attention" : "sliding_attention";
+    (*has_window)[i] = type == windowed && keys.spec().has_window;
+    if ((*has_window)[i] || type == "full_attention") continue;
+    return unsupported(fmt::format("{}: layer_types: '{}' is not supported for {}", keys.file().path().string(), type,
+                                   keys.spec().name),
+                       "layer_types");
+  }
+  return has_window;
+}
+
+// N, where one layer in N sees the whole context; 0: none does.
+Result<uint32_t> read_full_interval(const ConfigKeys& keys) {
+  for (const std::string_view hf : {"sliding_window_pattern", "_sliding_window_pattern"}) {
+    RZ_TRY(const auto interval, keys.optional_int("attention.sliding_window_pattern", hf, 0, kMaxLayers));
+    if (interval) return *interval;
+  }
+  return keys.spec().full_interval;
+}
+
+// The kinds of layers by the list in config.json.
+Result<std::vector<MixerKind>> read_kind_list(const ConfigKeys& keys, std::span<const std::string_view> names,
+                                              uint32_t n_layers) {
+  const std::string key(keys.spec().hf_keys.layer_kinds);
+  if (names.size() != n_layers) {
+    return out_of_range(keys.file(), key, fmt::format("{} entries", n_layers), std::to_string(names.size()));
+  }
+  constexpr std::string_view kAttends[] = {"attention", "full_attention"},
+                             kRecurs[] = {"mamba", "mamba2", "linear_attention", "conv", "recurrent"};
+  std::vector<MixerKind> kinds;
+  for (const std::string_view name : names) {
+    const bool attends = std::ranges::find(kAttends, name) != std::end(kAttends);
+    if (!attends && std::ranges::find(kRecurs, name) == std::end(kRecurs)) {
+      return unsupported(
+          fmt::format("{}: {}: '{}' is not supported for {}", keys.file().path().string(), key, name, keys.spec().name),
+          key);
+    }
+    kinds.push_back(attends ? keys.spec().mixer : *keys.spec().recurrent);
+  }
+  return kinds;
+}
+
+template <class Recurs>
+std::vector<MixerKind> kinds_where(const ConfigKeys& keys, uint32_t n_layers, const Recurs& recurs) {
+  std::vector<MixerKind> kinds(n_layers, keys.spec().mixer);
+  for (uint32_t i = 0; i < n_layers; ++i) {
+    if (recurs(i)) kinds[i] = *keys.spec().recurrent;
+  }
+  return kinds;
+}
+
+// The kinds by a list of the file; nothing where it has none.
+using ListedKinds = std::optional<std::vector<MixerKind>>;
+
+Result<ListedKinds> read_hf_kinds(const ConfigKeys& keys, uint32_t n_layers) {
+  const HfSsmKeys& hf = keys.spec().hf_ssm_keys;
+  if (!keys.spec().hf_keys.layer_kinds.empty()) {
+    RZ_TRY(const auto names, keys.file().metadata().get_strings(keys.spec().hf_keys.layer_kinds));
+    if (names) {
+      RZ_TRY(const auto kinds, read_kind_list(keys, *names, n_layers));
+      return ListedKinds(kinds);
+    }
+  }
+  if (hf.attending_layers.empty()) return ListedKinds();
+  RZ_TRY(const auto attending, keys.file().metadata().get_ints(hf.attending_layers));
+  if (!attending) return ListedKinds();
+  return ListedKinds(kinds_where(keys, n_layers, [&](uint32_t layer) {
+    return std::ranges::find(*attending, int64_t{layer}) == attending->end();
+  }));
+}
+
+Result<ListedKinds> read_gguf_kinds(const ConfigKeys& keys, uint32_t n_layers) {
+  constexpr std::string_view kHeads = "attention.head_count_kv", kList = "attention.recurrent_layers";
+  if (keys.is_list(kHeads, "")) {
+    RZ_TRY(const auto n_kv_heads, keys.layer_ints(kHeads, "", n_layers, 0, kMaxHeads));
+    return ListedKinds(
+        kinds_where(keys, n_layers, [&](uint32_t layer) { return n_kv_heads && (*n_kv_heads)[layer] == 0; }));
+  }
+  if (!keys.is_list(kList, "")) return ListedKinds();
+  RZ_TRY(const auto list, keys.file().metadata().get_bools(keys.key(kList, "")));
+  // Layers that are not read may follow.
+  if (list->size() < n_layers) {
+    return out_of_range(keys.file(), keys.key(kList, ""), fmt::format("{} entries", n_layers),
+                        std::to_string(list->size()));
+  }
+  return ListedKinds(kinds_where(keys, n_layers, [&](uint32_t layer) { return (*list)[layer]; }));
+}
+
+}  // namespace
+
+Result<std::vector<MixerKind>> read_mixer_kinds(const ConfigKeys& keys, uint32_t n_layers) {
+  if (!keys.spec().recurrent) return std::vector<MixerKind>(n_layers, keys.spec().mixer);
+  RZ_TRY(auto listed, keys.is_gguf() ? read_gguf_kinds(keys, n_layers) : read_hf_kinds(keys, n_layers));
+  if (listed) return std::move(*listed);
+  constexpr std::string_view kInterval = "full_attention_interval";
+  RZ_TRY(const auto given, keys.optional_int(kInterval, kInterval, 1, kMaxLayers));
+  const uint32_t interval = given.value_or(keys.spec().attention_interval);
+  return kinds_where(keys, n_layers, [&](uint32_t layer) { return interval > 0 && (layer + 1) % interval != 0; });
+}
+
+Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_layers) {
+  std::vector<uint32_t> windows(n_layers, 0);
+  RZ_TRY(const auto has_window, read_layer_types(keys, n_layers));
+  if (!keys.spec().has_window) {
+    RZ_TRY(const auto use_window, keys.file().metadata().get_bool("use_sliding_window"));
+    if (keys.is_gguf() || !use_window.value_or(false)) return windows;
+    return unsupported("use_sliding_window is not supported for " + std::string(keys.spec().name));
+  }
+  RZ_TRY(const auto given, keys.optional_int("attention.sliding_window", keys.spec().hf_keys.window, 0, kMaxContext));
+  const uint32_t windowed = keys.spec().gguf_windowed_layers;
+  const bool has_own = keys.is_gguf() && (windowed == 0 || windowed == n_layers);
+  const uint32_t window = given.value_or(has_own ? keys.spec().gguf_window : 0);
+  uint32_t interval = 0;
+  if (!has_window) {
+    RZ_TRY(interval, read_full_interval(keys));
+  }
+  for (uint32_t i = 0; i < n_layers; ++i) {
+    const bool sees_all = has_window ? !(*has_window)[i] : interval > 0 && (i + 1) % interval == 0;
+    windows[i] = sees_all ? 0 : window;
+  }
+  return windows;
+}
+
+Result<std::vector<bool>> read_rope_layers(const ConfigKeys& keys, uint32_t n_layers) {
+  std::vector<bool> rope(n_layers, true);
+  if (keys.is_gguf() && !keys.spec().gguf_rope_key.empty()) {
+    RZ_TRY(const auto rotates, keys.file().metadata().get_bool(keys.key(keys.spec().gguf_rope_key, "")));
+    rope.assign(n_layers, rotates.value_or(true));
+  }
+  if (keys.spec().nope_interval == 0) return rope;
+  if (!keys.is_gguf()) {
+    RZ_TRY(const auto listed, keys.file().metadata().get_ints("no_rope_layers"));
+    if (listed && !listed->empty()) {
+      if (listed->size() != n_layers) {
+        return out_of_range(keys.file(), "no_rope_layers", fmt::format("{} entries", n_layers),
+                            std::to_string(listed->size()));
+      }
+      for (uint32_t i = 0; i < n_layers; ++i) rope[i] = (*listed)[i] != 0;
+      return rope;
+    }
+  }
+  RZ_TRY(const auto given, keys.optional_int("", "no_rope_layer_interval", 1, kMaxLayers));
+  const uint32_t interval = keys.is_gguf() ? keys.spec().nope_interval : given.value_or(keys.spec().nope_interval);
+  for (uint32_t i = 0; i < n_layers; ++i) rope[i] = (i + 1) % interval != 0;
+  return rope;
+}
+
+}  // namespace realizar

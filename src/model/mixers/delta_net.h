@@ -1,0 +1,51 @@
+// A gated delta net (Yang, Kautz and Hatamizadeh 2024): short convolutions of queries, keys and values, then a delta
+// rule along the sequence, whose output is normalized and gated.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/ops.h"
+#include "backend/state_layout.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class LayerBuilder;
+class TensorBinder;
+enum class Dim : uint8_t;
+
+struct DeltaNetWeights {
+  WeightId w_qk = kNoWeight;      // [2 * n_keys, d_model], the queries' rows first
+  WeightId w_v = kNoWeight;       // [n_values, d_model]
+  WeightId w_gate = kNoWeight;    // [n_values, d_model]
+  WeightId w_decay = kNoWeight;   // [n_heads, d_model]
+  WeightId w_beta = kNoWeight;    // [n_heads, d_model]
+  WeightId conv_qk = kNoWeight;   // [2 * n_keys, n_taps]
+  WeightId conv_v = kNoWeight;    // [n_values, n_taps]
+  WeightId qk_scale = kNoWeight;  // [2 * n_keys], on vectors whose mean square is 1
+  WeightId a = kNoWeight;         // [n_heads]
+  WeightId dt_bias = kNoWeight;   // [n_heads]
+  WeightId norm = kNoWeight;      // [n_values]
+  WeightId w_out = kNoWeight;     // [d_model, n_values]
+};
+
+struct DeltaNetConfig {
+  using Weights = DeltaNetWeights;
+
+  uint32_t n_heads = 0, n_key_heads = 0;  // of values and states; of queries and keys
+  uint32_t key_dim = 0, value_dim = 0;    // of a head
+  uint32_t n_taps = 0;                    // of the convolutions
+  bool key_heads_in_turn = false;         // as DeltaRuleOp's
+
+  uint32_t n_keys() const { return n_key_heads * key_dim; }
+  uint32_t n_values() const { return n_heads * value_dim; }
+  bool operator==(const DeltaNetConfig&) const = default;
+};
+
+StateLayout state_layout(const DeltaNetConfig& config, uint32_t n_ctx);
+// 0 where the dimension is not of this kind.
+uint64_t size_of(const DeltaNetConfig& config, Dim dim);
+Result<DeltaNetWeights> bind(const DeltaNetConfig& config, TensorBinder& tensors);
+void add_to(LayerBuilder& builder, const DeltaNetConfig& config, const DeltaNetWeights& weights);
+
+}  // namespace realizar

@@ -1,0 +1,46 @@
+// Kimi's delta attention (Kimi Linear, section 3): a delta rule whose decay is a number for each dimension of a key,
+// made, as the gate of what comes out, through a low rank.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/ops.h"
+#include "backend/state_layout.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class LayerBuilder;
+class TensorBinder;
+enum class Dim : uint8_t;
+
+struct KimiDeltaWeights {
+  WeightId wq = kNoWeight, wk = kNoWeight, wv = kNoWeight;              // [n_inner, d_model]
+  WeightId conv_q = kNoWeight, conv_k = kNoWeight, conv_v = kNoWeight;  // [n_inner, n_taps]
+  WeightId q_scale = kNoWeight, k_scale = kNoWeight;                    // [n_inner], as DeltaNetWeights::qk_scale
+  WeightId w_decay_low = kNoWeight, w_decay = kNoWeight;                // [head_dim, d_model], [n_inner, head_dim]
+  WeightId w_gate_low = kNoWeight, w_gate = kNoWeight;                  // the same
+  WeightId w_beta = kNoWeight;                                          // [n_heads, d_model]
+  WeightId a = kNoWeight;                                               // [n_heads]
+  WeightId dt_bias = kNoWeight;                                         // [n_inner]
+  WeightId norm = kNoWeight;                                            // [n_inner]
+  WeightId wo = kNoWeight;                                              // [d_model, n_inner]
+};
+
+struct KimiDeltaConfig {
+  using Weights = KimiDeltaWeights;
+
+  uint32_t n_heads = 0, head_dim = 0;  // of queries, keys and values
+  uint32_t n_taps = 0;                 // of the convolutions
+
+  uint32_t n_inner() const { return n_heads * head_dim; }
+  bool operator==(const KimiDeltaConfig&) const = default;
+};
+
+StateLayout state_layout(const KimiDeltaConfig& config, uint32_t n_ctx);
+// 0 where the dimension is not of this kind.
+uint64_t size_of(const KimiDeltaConfig& config, Dim dim);
+Result<KimiDeltaWeights> bind(const KimiDeltaConfig& config, TensorBinder& tensors);
+void add_to(LayerBuilder& builder, const KimiDeltaConfig& config, const KimiDeltaWeights& weights);
+
+}  // namespace realizar

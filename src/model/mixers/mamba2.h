@@ -1,0 +1,49 @@
+// Mamba 2 (Dao and Gu 2024, section 7): a short convolution, then a scan of states whose decay is a number a head,
+// gated and normalized. The input is projected at once into the gate, what is convolved (the scan's x, b and c), and
+// the time steps.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/ops.h"
+#include "backend/state_layout.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class LayerBuilder;
+class TensorBinder;
+enum class Dim : uint8_t;
+
+struct Mamba2Weights {
+  WeightId w_gate = kNoWeight;                       // [n_heads * head_dim, d_model]
+  WeightId w_conv_in = kNoWeight;                    // [n_conv, d_model]
+  WeightId w_dt = kNoWeight;                         // [n_heads, d_model]
+  WeightId conv = kNoWeight, conv_bias = kNoWeight;  // [n_conv, n_taps], [n_conv]
+  WeightId a = kNoWeight, d = kNoWeight;             // [n_heads]
+  WeightId dt_bias = kNoWeight;                      // [n_heads]
+  WeightId norm = kNoWeight;                         // [n_heads * head_dim]
+  WeightId w_out = kNoWeight;                        // [d_model, n_heads * head_dim]
+};
+
+struct Mamba2Config {
+  using Weights = Mamba2Weights;
+
+  uint32_t n_heads = 0, head_dim = 0;
+  uint32_t n_groups = 0;  // of heads that share b and c; the norm is taken over each of them
+  uint32_t d_state = 0;
+  uint32_t n_taps = 0;  // of the convolution
+
+  uint32_t n_inner() const { return n_heads * head_dim; }
+  // What is convolved: x of every head, b and c of every group.
+  uint32_t n_conv() const { return n_inner() + 2 * n_groups * d_state; }
+  bool operator==(const Mamba2Config&) const = default;
+};
+
+StateLayout state_layout(const Mamba2Config& config, uint32_t n_ctx);
+// 0 where the dimension is not of this kind.
+uint64_t size_of(const Mamba2Config& config, Dim dim);
+Result<Mamba2Weights> bind(const Mamba2Config& config, TensorBinder& tensors);
+void add_to(LayerBuilder& builder, const Mamba2Config& config, const Mamba2Weights& weights);
+
+}  // namespace realizar

@@ -1,0 +1,38 @@
+// A short convolution between two gates (LFM2): the input is projected into three, one of which gates what is convolved
+// and one what comes out.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/ops.h"
+#include "backend/state_layout.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class LayerBuilder;
+class TensorBinder;
+enum class Dim : uint8_t;
+
+struct ShortConvWeights {
+  WeightId w_in_gate = kNoWeight, w_out_gate = kNoWeight, w_x = kNoWeight;  // [n_cols, d_model]
+  WeightId conv = kNoWeight;                                                // [n_cols, n_taps]
+  WeightId w_out = kNoWeight;                                               // [d_model, n_cols]
+};
+
+struct ShortConvConfig {
+  using Weights = ShortConvWeights;
+
+  uint32_t n_cols = 0;
+  uint32_t n_taps = 0;
+
+  bool operator==(const ShortConvConfig&) const = default;
+};
+
+StateLayout state_layout(const ShortConvConfig& config, uint32_t n_ctx);
+// 0 where the dimension is not of this kind.
+uint64_t size_of(const ShortConvConfig& config, Dim dim);
+Result<ShortConvWeights> bind(const ShortConvConfig& config, TensorBinder& tensors);
+void add_to(LayerBuilder& builder, const ShortConvConfig& config, const ShortConvWeights& weights);
+
+}  // namespace realizar

@@ -1,0 +1,26 @@
+// The grammars of required tool calls, as each format spells them (formats/).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "grammar/expression.h"
+#include "realizar/result.h"
+#include "text/output/output_format.h"
+#include "text/output/tool_spec.h"
+
+namespace realizar::text {
+
+// A tool of which a call may be required.
+struct RequiredTool {
+  const ToolSpec* spec;
+  std::string_view place;  // in the request, e.g. "tools[2]"; for messages
+  bool is_strict;          // its schema must be kept to whole; else what no grammar holds of it is left out
+};
+
+// The rules of one or more calls (exactly one where not `parallel`) of the tools, of which there is one at least.
+// Errors, each naming the field: Unsupported for formats in which required calls are not built, and for what no grammar
+// holds of a strict tool's schema; InvalidArgument for schemas that are wrong.
+Result<grammar::RuleSet> required_calls(ToolFormat format, std::span<const RequiredTool> tools, bool parallel);
+
+}  // namespace realizar::text

@@ -1,0 +1,136 @@
+#include "text/output/required_calls.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "grammar/test_support.h"
+#include "text/output/parser_rig.h"
+
+namespace realizar::text {
+namespace {
+
+ToolSpec tool(const std::string& parameters, const std::string& name = "f") {
+  return {name, nlohmann::ordered_json::parse(parameters)};
+}
+
+Result<grammar::RuleSet> rules_of(ToolFormat format, const ToolSpec& one, bool is_strict = false) {
+  const RequiredTool required{&one, "tools[3]", is_strict};
+  return required_calls(format, {&required, 1}, false);
+}
+
+bool allows(ToolFormat format, const ToolSpec& one, const std::string& call) {
+  const auto rules = rules_of(format, one);
+  if (!rules.ok()) return false;
+  const auto grammar = grammar::Grammar::from_rules(*rules);
+  return grammar.ok() && grammar::matches(*grammar, call);
+}
+
+std::string hermes(const std::string& arguments) {
+  return "<tool_call>\n{\"name\": \"f\", \"arguments\": " + arguments + "}\n</tool_call>";
+}
+std::string qwen3_coder(const std::string& key, const std::string& value) {
+  return "<tool_call>\n<function=f>\n<parameter=" + key + ">\n" + value + "\n</parameter>\n</function>\n</tool_call>";
+}
+
+// References lead through the whole schema, also where each argument has a grammar of its own.
+TEST(RequiredCalls, ArgumentsMayReferToAnyPlaceOfTheSchema) {
+  const ToolSpec one = tool(R"({"type": "object", "properties": {"a/b": {"$ref": "#/definitions/count"},
+      "c": {"$ref": "#/properties/a~1b"}}, "definitions": {"count": {"type": "integer"}}})");
+  EXPECT_TRUE(allows(ToolFormat::kHermes, one, hermes(R"({"a/b": 5})")));
+  EXPECT_FALSE(allows(ToolFormat::kHermes, one, hermes(R"({"a/b": "x"})")));
+  for (const char* key : {"a/b", "c"}) {
+    EXPECT_TRUE(allows(ToolFormat::kQwen3Coder, one, qwen3_coder(key, "5"))) << key;
+    EXPECT_FALSE(allows(ToolFormat::kQwen3Coder, one, qwen3_coder(key, "x"))) << key;
+  }
+}
+
+// All tools' rules stand in one grammar.
+TEST(RequiredCalls, DefinitionsOfOneNameBelongToTheirTools) {
+  for (const ToolFormat format : {ToolFormat::kHermes, ToolFormat::kQwen3Coder}) {
+    const ToolSpec f = tool(R"({"properties": {"n": {"$ref": "#/$defs/x"}}, "required": ["n"],
+                                "$defs": {"x": {"type": "integer"}}})");
+    const ToolSpec g = tool(R"({"properties": {"n": {"$ref": "#/$defs/x"}}, "required": ["n"],
+                                "$defs": {"x": {"type": "boolean"}}})",
+                            "g");
+    const std::vector<RequiredTool> tools{{&f, "tools[0]", false}, {&g, "tools[1]", false}};
+    const auto rules = required_calls(format, tools, true);
+    ASSERT_TRUE(rules.ok()) << rules.error().message;
+    const auto grammar = grammar::Grammar::from_rules(*rules);
+    ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+    const auto call = [&](char name, const std::string& value) {
+      std::string text = format == ToolFormat::kHermes ? hermes("{\"n\":" + value + "}") : qwen3_coder("n", value);
+      const std::string before = format == ToolFormat::kHermes ? "\"name\": \"" : "<function=";
+      text[text.find(before) + before.size()] = name;
+      return text;
+    };
+    EXPECT_TRUE(grammar::matches(*grammar, call('f', "7")));
+    EXPECT_TRUE(grammar::matches(*grammar, call('g', "true")));
+    EXPECT_TRUE(grammar::matches(*grammar, call('g', "true") + "\n" + call('f', "7")));
+    EXPECT_FALSE(grammar::matches(*grammar, call('f', "true")));
+    EXPECT_FALSE(grammar::matches(*grammar, call('g', "7")));
+  }
+}
+
+TEST(RequiredCalls, ErrorsNameTheToolAndThePlaceInItsSchema) {
+  const std::string schema = R"({"type": "object", "properties": {"n": {"type": "integer", "multipleOf": 3}}})";
+  for (const ToolFormat format : {ToolFormat::kHermes, ToolFormat::kQwen3Coder}) {
+    const ToolSpec one = tool(schema);
+    const auto refused = rules_of(format, one, true);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+    EXPECT_EQ(refused.error().subject, "tools[3].function.parameters");
+    EXPECT_NE(refused.error().message.find("#/properties/n"), std::string::npos) << refused.error().message;
+    EXPECT_TRUE(rules_of(format, one).ok());
+  }
+}
+
+TEST(RequiredCalls, SchemasThatAreNoneAreRefused) {
+  for (const char* schema :
+       {R"({"properties": 5})", R"({"properties": {"a": 5}})", R"({"properties": {"a": {"type": 1}}})"}) {
+    for (const ToolFormat format : {ToolFormat::kHermes, ToolFormat::kQwen3Coder}) {
+      const ToolSpec one = tool(schema);
+      const auto refused = rules_of(format, one);
+      ASSERT_FALSE(refused.ok()) << schema;
+      EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument) << schema;
+    }
+  }
+}
+
+// What a format's grammar allows, the format's reader reads as the call: the two stand in one file, and agree.
+TEST(RequiredCalls, AreReadBackByTheirFormat) {
+  const ToolSpec one = tool(R"({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})");
+  const std::pair<ToolFormat, const char*> cases[] = {
+      {ToolFormat::kHermes, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"n\": 5}}\n</tool_call>"},
+      {ToolFormat::kLlama3Json, "{\"name\": \"f\", \"parameters\": {\"n\": 5}}"},
+      {ToolFormat::kMistral, "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"n\": 5}}]"},
+      {ToolFormat::kGranite, "<|tool_call|>[{\"name\": \"f\", \"arguments\": {\"n\": 5}}]"},
+      {ToolFormat::kKimi,
+       "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"n\": 5}"
+       "<|tool_call_end|><|tool_calls_section_end|>"},
+      {ToolFormat::kDeepSeek,
+       "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{\"n\": 5}\n```<｜tool▁call▁end｜>"
+       "<｜tool▁calls▁end｜>"},
+      {ToolFormat::kGptOss, "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"n\": 5}"},
+      {ToolFormat::kQwen3Coder, "<tool_call>\n<function=f>\n<parameter=n>\n5\n</parameter>\n</function>\n</tool_call>"},
+      {ToolFormat::kGlm, "<tool_call>f\n<arg_key>n</arg_key>\n<arg_value>5</arg_value>\n</tool_call>"},
+  };
+  for (const auto& [format, text] : cases) {
+    EXPECT_TRUE(allows(format, one, text)) << text;
+    ParserRig rig{{format, {}, {}}, {one}, false};
+    const ParsedOutput parsed = rig.parse(text);
+    EXPECT_EQ(parsed.content, "") << text;
+    ASSERT_EQ(parsed.calls.size(), 1u) << text;
+    EXPECT_EQ(parsed.calls[0].first, "f");
+    EXPECT_EQ(nlohmann::json::parse(parsed.calls[0].second), nlohmann::json({{"n", 5}})) << text;
+  }
+  for (const ToolFormat format : {ToolFormat::kNone, ToolFormat::kCohere, ToolFormat::kGemma, ToolFormat::kLfm2}) {
+    const auto refused = rules_of(format, one);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+    EXPECT_EQ(refused.error().subject, "tool_choice");
+  }
+}
+
+}  // namespace
+}  // namespace realizar::text

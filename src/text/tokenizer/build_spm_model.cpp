@@ -1,0 +1,80 @@
+// Builds a tokenizer from a serialized sentencepiece ModelProto and from tokenizer_config.json, which adds to it.
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/printable.h"
+#include "base/try.h"
+#include "text/tokenizer/builders.h"
+#include "text/tokenizer/hf_json.h"
+#include "text/tokenizer/model_proto.h"
+
+namespace realizar::text {
+namespace {
+
+constexpr int64_t kMaxAddedTokens = 65536;
+
+// added_tokens_decoder: tokens beyond the pieces, and pieces that count as special.
+Status add_token(std::string_view key, const element& entry, SpmDescription& description) {
+  int64_t id = -1;
+  const auto parsed = std::from_chars(key.data(), key.data() + key.size(), id);
+  const auto n = static_cast<int64_t>(description.pieces.size());
+  if (parsed.ec != std::errc() || id < 0 || id >= n + kMaxAddedTokens) {
+    return format_error("added_tokens_decoder: expected ids near " + std::to_string(n) + ", got '" + shown(key) + "'",
+                        "added_tokens_decoder");
+  }
+  const auto i = static_cast<size_t>(id);
+  if (id >= n) {
+    description.pieces.resize(i + 1);
+    description.scores.resize(i + 1);
+    description.types.resize(i + 1, TokenType::kUnused);
+    description.pieces[i] = json_string(entry, "content");
+    description.types[i] = TokenType::kUserDefined;
+  }
+  if (json_bool(entry, "special", false) && description.types[i] != TokenType::kUnknown) {
+    description.types[i] = TokenType::kControl;
+  }
+  return {};
+}
+
+std::optional<TokenId> find_piece(const SpmDescription& description, const element& config, std::string_view key) {
+  std::string_view piece;
+  if (config[key].get(piece) != simdjson::SUCCESS && config[key]["content"].get(piece) != simdjson::SUCCESS) {
+    return std::nullopt;
+  }
+  const auto found = std::find(description.pieces.begin(), description.pieces.end(), piece);
+  if (piece.empty() || found == description.pieces.end()) return std::nullopt;
+  return TokenId{static_cast<int32_t>(found - description.pieces.begin())};
+}
+
+Status read_config(std::string_view json, SpmDescription& description) {
+  simdjson::dom::parser parser;
+  element config;
+  const simdjson::padded_string padded(json);
+  if (parser.parse(padded).get(config) != simdjson::SUCCESS || !config.is_object()) {
+    return format_error("tokenizer_config.json: expected an object", "tokenizer_config.json");
+  }
+  simdjson::dom::object added;
+  if (config["added_tokens_decoder"].get(added) == simdjson::SUCCESS) {
+    for (const auto [key, entry] : added) RZ_CHECK_OK(add_token(key, entry, description));
+  }
+  if (const auto bos = find_piece(description, config, "bos_token")) description.bos = bos;
+  if (const auto eos = find_piece(description, config, "eos_token")) description.eos = eos;
+  description.add_bos = json_bool(config, "add_bos_token", description.add_bos);
+  description.add_eos = json_bool(config, "add_eos_token", description.add_eos);
+  // "legacy": every stretch of text between special tokens gets its own space.
+  description.whitespace.prefix_every_segment = json_bool(config, "legacy", true);
+  description.whitespace.add_prefix = json_bool(config, "add_prefix_space", description.whitespace.add_prefix);
+  return {};
+}
+
+}  // namespace
+
+Result<TokenizerParts> build_spm_model(std::string_view model, std::string_view config_json) {
+  RZ_TRY(SpmDescription description, read_model_proto(model));
+  description.add_bos = !description.unigram;  // as Llama's tokenizers do where nothing else is said
+  if (!config_json.empty()) RZ_CHECK_OK(read_config(config_json, description));
+  return build_spm(std::move(description));
+}
+
+}  // namespace realizar::text

@@ -1,0 +1,48 @@
+// A WordPiece vocabulary from GGUF metadata. It spells the pieces that begin a word with U+2581 before them and those
+// that go on without "##"; text is cleaned and divided as BERT's uncased models do it.
+#include <utility>
+
+#include "base/try.h"
+#include "text/tokenizer/builders.h"
+#include "text/tokenizer/gguf_vocab.h"
+#include "text/tokenizer/normalizers.h"
+#include "text/tokenizer/pre_tokenizers.h"
+
+namespace realizar::text {
+namespace {
+
+Result<std::optional<TokenId>> first_id(const GgufVocab& vocab, std::optional<int64_t> id, std::optional<int64_t> other,
+                                        const std::string& key) {
+  return read_token_id(id ? id : other, vocab.tokens.size(), key);
+}
+
+}  // namespace
+
+Result<TokenizerParts> build_wordpiece_gguf(const GgufVocab& vocab) {
+  if (vocab.tokens.empty()) return format_error("the vocabulary is empty", "tokenizer.ggml.tokens");
+  RZ_TRY(std::vector<TokenType> types, read_token_types(vocab));
+  RZ_TRY(const std::optional<TokenId> unk,
+         read_token_id(vocab.unk_id, vocab.tokens.size(), "tokenizer.ggml.unknown_token_id"));
+  TokenizerParts parts;
+  parts.vocab = std::make_unique<Vocabulary>(vocab.tokens, std::move(types));
+  WordPieceOptions options;
+  if (unk) options.unk_token = parts.vocab->piece(*unk);
+  options.word_prefix = kMetaspace;
+  options.continuing_subword_prefix = "";
+  RZ_TRY(parts.model, make_wordpiece_model(*parts.vocab, std::move(options)));
+  parts.normalizer = make_bert_normalizer({.strip_accents = true});
+  parts.pre_tokenizer = make_bert_split();
+  parts.added = find_added_tokens(*parts.vocab);
+  for (int32_t i = 0; i < parts.vocab->size(); ++i) {
+    parts.decoded.add(decode_metaspace_piece(parts.vocab->piece(TokenId{i}), parts.vocab->type(TokenId{i})));
+  }
+  parts.strips_leading_space = true;
+  RZ_TRY(parts.bos, first_id(vocab, vocab.cls_id, vocab.bos_id, "tokenizer.ggml.cls_token_id"));
+  RZ_TRY(parts.eos, first_id(vocab, vocab.sep_id, vocab.eos_id, "tokenizer.ggml.seperator_token_id"));
+  parts.end_tokens = find_end_tokens(*parts.vocab, parts.eos, std::nullopt);
+  if (vocab.add_bos.value_or(true) && parts.bos) parts.post.prefix.push_back(*parts.bos);
+  if (vocab.add_eos.value_or(true) && parts.eos) parts.post.suffix.push_back(*parts.eos);
+  return parts;
+}
+
+}  // namespace realizar::text

@@ -1,0 +1,59 @@
+// Who makes the parts: one function a description, one file a function. Tokenizer::from_* only dispatches here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "realizar/result.h"
+#include "text/tokenizer/tokenizer.h"
+#include "text/tokenizer/tokenizer_parts.h"
+
+namespace realizar::text {
+
+// tokenizer.ggml.model == "gpt2"
+Result<TokenizerParts> build_bpe_gguf(const GgufVocab& vocab);
+// tokenizer.ggml.model == "llama"
+Result<TokenizerParts> build_spm_gguf(const GgufVocab& vocab);
+// tokenizer.ggml.model == "t5"
+Result<TokenizerParts> build_unigram_gguf(const GgufVocab& vocab);
+// tokenizer.ggml.model == "bert"
+Result<TokenizerParts> build_wordpiece_gguf(const GgufVocab& vocab);
+// A serialized sentencepiece ModelProto.
+Result<TokenizerParts> build_spm_model(std::string_view model, std::string_view config_json);
+// Hugging Face's tokenizer.json.
+Result<TokenizerParts> build_hf(std::string_view tokenizer_json, std::string_view config_json);
+
+// Models that tokenizer.json may ask for. They keep a reference to `vocab`.
+struct UnigramOptions {
+  std::vector<float> scores;  // one per token
+  std::optional<TokenId> unk_id;
+  bool byte_fallback = false;
+  bool float_sums = false;          // sums of scores are rounded to F32, as SentencePiece's are
+  bool favor_user_defined = false;  // user-defined pieces win over all others, as SentencePiece's do
+};
+// Unknown characters become their bytes (byte_fallback, where all 256 are in the vocabulary), else `unk_id`, once for a
+// run of them. Errors: FormatError (scores).
+Result<std::unique_ptr<MergeModel>> make_unigram_model(const Vocabulary& vocab, UnigramOptions options);
+
+struct WordPieceOptions {
+  std::string unk_token = "[UNK]";
+  std::string word_prefix;  // how the pieces that begin a word are spelled
+  std::string continuing_subword_prefix = "##";
+  int64_t max_input_chars_per_word = 100;
+};
+Result<std::unique_ptr<MergeModel>> make_wordpiece_model(const Vocabulary& vocab, WordPieceOptions options);
+
+// Looks a word up as a whole, else gives the unknown token.
+Result<std::unique_ptr<MergeModel>> make_wordlevel_model(const Vocabulary& vocab, std::string_view unk_token);
+
+// The normalizer of a sentencepiece "precompiled_charsmap" blob.
+Result<std::unique_ptr<Normalizer>> make_charsmap_normalizer(std::span<const uint8_t> charsmap);
+
+// The tokens that end a turn: `eos`, `eot`, and the control tokens among `vocab` that are known to end one.
+std::vector<TokenId> find_end_tokens(const Vocabulary& vocab, std::optional<TokenId> eos, std::optional<TokenId> eot);
+
+}  // namespace realizar::text

@@ -1,0 +1,65 @@
+#include "text/tokenizer/byte_alphabet.h"
+
+#include <array>
+
+#include "text/utf8.h"
+
+namespace realizar::text {
+namespace {
+
+constexpr uint32_t kMaxCode = 0x143;  // the 68 bytes that are not printable become U+0100 ... U+0143
+
+constexpr bool is_printable(uint32_t byte) {
+  return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+}
+
+struct Alphabet {
+  std::array<std::array<char, 2>, 256> spelling{};
+  std::array<uint8_t, 256> n_bytes{};
+  std::array<int16_t, kMaxCode + 1> byte_of{};  // -1: not in the alphabet
+};
+
+constexpr Alphabet make_alphabet() {
+  Alphabet a;
+  for (int16_t& byte : a.byte_of) byte = -1;
+  uint32_t next = 0x100;
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    const uint32_t code = is_printable(byte) ? byte : next++;
+    a.byte_of[code] = static_cast<int16_t>(byte);
+    if (code < 0x80) {
+      a.spelling[byte][0] = static_cast<char>(code);
+      a.n_bytes[byte] = 1;
+    } else {
+      a.spelling[byte][0] = static_cast<char>(0xC0 | (code >> 6));
+      a.spelling[byte][1] = static_cast<char>(0x80 | (code & 0x3F));
+      a.n_bytes[byte] = 2;
+    }
+  }
+  return a;
+}
+
+constexpr Alphabet kAlphabet = make_alphabet();
+
+}  // namespace
+
+std::string_view spell_byte(uint8_t byte) {
+  return {kAlphabet.spelling[byte].data(), kAlphabet.n_bytes[byte]};
+}
+
+void append_spelled(std::string& out, std::string_view bytes) {
+  for (char c : bytes) out += spell_byte(static_cast<uint8_t>(c));
+}
+
+std::optional<std::string> unspell_bytes(std::string_view piece) {
+  std::string bytes;
+  bytes.reserve(piece.size());
+  for (size_t at = 0; at < piece.size();) {
+    const DecodedChar c = decode_char(piece, at);
+    if (!c.valid || c.code > kMaxCode || kAlphabet.byte_of[c.code] < 0) return std::nullopt;
+    bytes.push_back(static_cast<char>(kAlphabet.byte_of[c.code]));
+    at += c.n_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace realizar::text

@@ -1,0 +1,59 @@
+// Token ids to text while they arrive. Gives out only whole UTF-8 characters, and never a piece of text that may yet
+// turn out to be the beginning of a stop string. One per sequence; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "realizar/types.h"
+#include "text/stop_matcher.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace realizar::text {
+
+class StreamingDetokenizer {
+ public:
+  // `tokenizer` must outlive this. Empty stop strings are ignored. Of several stop strings the one that begins
+  // earliest in the text ends it, so one that is complete waits while another that began before it may still be.
+  // `shown`: control tokens that are given as text even where the options skip them. `min_tokens`: a stop string that
+  // is complete within that many tokens is text like any other.
+  StreamingDetokenizer(const Tokenizer& tokenizer, std::vector<std::string> stop_strings, DecodeOptions options = {},
+                       std::vector<TokenId> shown = {}, uint32_t min_tokens = 0);
+
+  struct Output {
+    std::string text;      // what is now certain; may be empty
+    bool stopped = false;  // a stop string is complete; text ends just before it, and no more comes
+  };
+  Output push(TokenId id);
+  // What was held back, at the end of the generation; incomplete UTF-8 becomes U+FFFD.
+  Output finish();
+
+  // Bytes of text that were given out and that were made, and whether some text or part of a character waits for its
+  // end.
+  size_t n_given_bytes() const { return n_given_; }
+  size_t n_text_bytes() const { return n_given_ + held_.size(); }
+  bool holds_back() const { return !held_.empty() || !partial_.empty(); }
+
+ private:
+  void append_bytes(std::string_view bytes);
+  void append_text(std::string_view text);
+  std::string take(size_t n_bytes);
+
+  const Tokenizer* tokenizer_;
+  DecodeOptions options_;
+  std::vector<TokenId> shown_;
+  StopMatcher matcher_;
+  uint32_t n_unstoppable_;          // tokens yet to come within which no stop string ends the text
+  std::string partial_;             // the beginning of a character whose other bytes have not come; at most 3 bytes
+  std::string held_;                // whole characters not yet given out
+  size_t n_before_stop_ = kNoStop;  // how much of held_ is before the earliest stop string that is complete
+  size_t n_given_ = 0;
+  bool at_start_ = true;
+  bool stopped_ = false;
+
+  static constexpr size_t kNoStop = static_cast<size_t>(-1);
+};
+
+}  // namespace realizar::text

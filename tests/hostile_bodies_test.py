@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Bodies whose fields are of the wrong type or size: each is answered with a status that says so, and hurts nothing.
+Usage: hostile_bodies_test.py REALIZAR."""
+import copy
+import json
+
+from server_rig import Case, Closed, main, post
+
+TOOL = {"type": "function", "function": {
+    "name": "f", "description": "d", "strict": True,
+    "parameters": {"type": "object", "required": ["a"], "$defs": {"t": {"type": "null"}},
+                   "properties": {"a": {"type": "string", "enum": ["x"]}, "n": {"type": "integer", "minimum": 1}}}}}
+SCHEMA = {"type": "object", "required": ["a"], "additionalProperties": False, "$defs": {"t": {"type": "null"}},
+          "properties": {"a": {"type": "array", "items": {"$ref": "#/$defs/t"}, "minItems": 1, "prefixItems": [{}]},
+                         "b": {"type": "string", "pattern": "^a$", "minLength": 1},
+                         "c": {"anyOf": [{"type": "null"}, {"enum": [1, 2]}]},
+                         "d": {"allOf": [{"type": "integer"}, {"minimum": 1, "maximum": 5}]}}}
+USER = {"role": "user", "content": "hi"}
+MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+            {"role": "assistant", "content": None, "reasoning_content": "r", "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "c", "content": "ok"}, USER]
+ITEMS = [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+         {"type": "reasoning", "id": "rs_1", "content": [{"type": "reasoning_text", "text": "r"}], "summary": []},
+         {"type": "function_call", "call_id": "c", "name": "f", "namespace": "ns", "arguments": "{}"},
+         {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "o"}]},
+         {"type": "custom_tool_call", "call_id": "d", "name": "p", "input": "x"},
+         {"type": "mcp_call", "id": "m", "name": "q", "arguments": "{}", "output": "z"},
+         {"type": "message", "role": "assistant", "id": "msg_x", "content": "a"}, USER]
+BODIES = [
+    ("/v1/chat/completions", {
+        "model": "realizar-tiny-Q8_0", "messages": MESSAGES, "max_tokens": 1, "max_completion_tokens": 1,
+        "min_tokens": 0, "temperature": 0.5, "top_p": 0.9, "top_k": 5, "min_p": 0.1, "seed": 1, "n": 1, "stop": ["x"],
+        "stop_token_ids": [1], "logit_bias": {"5": 1}, "logprobs": True, "top_logprobs": 1, "stream": False,
+        "stream_options": {"include_usage": True}, "tools": [TOOL], "tool_choice": "auto", "bad_words": ["zz"],
+        "parallel_tool_calls": True, "response_format": {"type": "text"}, "reasoning_effort": "low",
+        "chat_template_kwargs": {"enable_thinking": False}, "continue_final_message": False,
+        "allowed_token_ids": [5, 6], "ignore_eos": False, "priority": 0, "cache_salt": "s", "timeout_ms": 3000}),
+    ("/v1/chat/completions", {
+        "messages": [USER, {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+                     {"role": "function", "name": "f", "content": "x"}],
+        "functions": [{"name": "f", "parameters": {}}], "function_call": {"name": "f"}, "max_tokens": 1}),
+    ("/v1/chat/completions", {
+        "messages": [USER], "max_tokens": 1,
+        "response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": True, "schema": SCHEMA}}}),
+    ("/v1/chat/completions", {"messages": [USER], "max_tokens": 1, "tools": [TOOL],
+                              "tool_choice": {"type": "function", "function": {"name": "f"}}}),
+    ("/v1/chat/completions", {
+        "messages": [USER], "max_tokens": 1, "structured_outputs": {"json": {"type": "object"}}, "guided_choice": None,
+        "guided_regex": None, "grammar": None, "guided_json": None, "guided_json_object": None}),
+    ("/v1/completions", {"prompt": ["hi", [1, 2]], "max_tokens": 1, "n": 1, "best_of": 1, "echo": True, "logprobs": 1,
+                         "suffix": None, "stream": False, "n_predict": 1, "guided_regex": "a+"}),
+    ("/v1/responses", {
+        "input": ITEMS, "instructions": "i", "max_output_tokens": 1, "tools": [
+            {"type": "function", "name": "f", "parameters": {}, "strict": False},
+            {"type": "namespace", "name": "ns", "description": "x", "tools": [{"type": "function", "name": "g"}]}],
+        "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]},
+        "text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "object"}, "strict": True}},
+        "reasoning": {"effort": "low", "summary": None}, "include": ["message.output_text.logprobs"],
+        "top_logprobs": 1, "store": True, "previous_response_id": None, "metadata": {"a": "b"}, "background": False}),
+    ("/v1/embeddings", {"input": ["a", [1, 2]], "encoding_format": "float", "dimensions": 4}),
+    ("/tokenize", {"prompt": "hi", "messages": [USER], "add_special_tokens": True, "return_token_strs": True}),
+    ("/detokenize", {"tokens": [1, 2]}),
+]
+VALUES = [None, True, -1, 1.5, 2**63, 1e308, "", "x", [], [None], {}, {"a": [{"b": {}}]}]
+RAW = {b'"@huge"': b"1e999", b'"@deep"': b"[" * 90 + b"]" * 90}
+
+
+def places(value, place=()):
+    yield place
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(inner, place + (key,))
+
+
+def replaced(body, place, value):
+    if not place:
+        return value
+    body = copy.deepcopy(body)
+    inner = body
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return body
+
+
+class HostileBodies(Case):
+    def statuses(self, requests):
+        """What each request's status is; a request that gets none ends the test."""
+        client = self.server.connect()
+        for path, body in requests:
+            data = json.dumps(body).encode()
+            for mark, raw in RAW.items():
+                data = data.replace(mark, raw)
+            try:
+                client.send(post(data, path))
+                yield path, data, client.reply()
+            except (Closed, OSError) as error:
+                self.fail(f"no reply to {path} {data[:500]}: {error!r}, exit code {self.server.process.poll()}")
+        client.socket.close()
+
+    def test_any_field_may_be_anything(self):
+        requests = [(path, replaced(body, place, value)) for path, body in BODIES for place in places(body)
+                    for value in [*VALUES, *(mark.decode().strip('"') for mark in RAW)]]
+        for path, data, reply in self.statuses(requests):
+            self.assertIn(reply.status, (200, 400, 404, 405, 504), f"{path} {data[:500]}: {reply.body[:500]}")
+            if reply.status != 200:
+                self.assertTrue(reply.json()["error"]["message"])
+
+    def test_prompts_without_tokens_are_scored_beside_others(self):
+        for prompts in (["", [1, 2]], ["hi", ""], ["", ""], "", [""]):
+            body = {"prompt": prompts, "max_tokens": 1, "echo": True, "logprobs": 1}
+            for path, data, reply in self.statuses([("/v1/completions", body)]):
+                self.assertIn(reply.status, (200, 400), f"{data}: {reply.body}")
+
+
+if __name__ == "__main__":
+    main(__doc__)

@@ -1,0 +1,251 @@
+// Engines over a HashBackend for tests of scheduling: what arrives when, what each request gives alone, and the checks
+// after every step.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <vector>
+
+#include "engine/engine.h"
+#include "formats/model_file.h"
+#include "sampling/sampler.h"
+#include "support/hash_backend.h"
+
+namespace realizar::testing {
+
+inline constexpr uint32_t kContext = 96;
+
+struct Arrival {
+  Request request;
+  uint32_t at_step = 0;
+  std::optional<uint32_t> cancel_at_step;
+};
+
+// Layers that see everything; two layers with a window of 16 positions, and one without; and both with recurrent layers
+// besides.
+enum class Layers : uint8_t { kAlike, kWindowed, kAlikeAndRecurrent, kWindowedAndRecurrent };
+inline constexpr Layers kAllLayers[] = {Layers::kAlike, Layers::kWindowed, Layers::kAlikeAndRecurrent,
+                                        Layers::kWindowedAndRecurrent};
+
+inline bool has_windows(Layers layers) {
+  return layers == Layers::kWindowed || layers == Layers::kWindowedAndRecurrent;
+}
+inline bool has_state(Layers layers) {
+  return layers == Layers::kAlikeAndRecurrent || layers == Layers::kWindowedAndRecurrent;
+}
+
+inline const ModelFile& file_of(Layers layers) {
+  static const ModelFile alike = std::move(*ModelFile::open(RZ_SOURCE_DIR "/tests/data/conformance/llama.gguf"));
+  static const ModelFile windowed = std::move(*ModelFile::open(RZ_SOURCE_DIR "/tests/data/conformance/gemma2-hf"));
+  return has_windows(layers) ? windowed : alike;
+}
+
+// An engine over a HashBackend, with the dimensions of a small model.
+class Rig {
+ public:
+  explicit Rig(engine::EngineOptions options, bool phases_agree = false, Layers layers = Layers::kAlike)
+      : backend_(phases_agree, has_state(layers)), draft_backend_(false, has_state(layers)) {
+    const ModelFile& file = file_of(layers);
+    options.n_ctx = kContext;
+    max_rows_ = engine::Engine::limits_for(options).max_rows + (has_state(layers) ? options.n_draft : 0);
+    RC_ASSERT(backend_.configure(engine::Engine::limits_for(options)).ok());
+    model_ = std::make_unique<Model>(std::move(*Model::load(file, backend_, {.n_ctx = kContext})));
+    engine_ = std::move(*engine::Engine::create(*model_, backend_, {}, options));
+  }
+
+  // Guesses come from a second model, which is right at times.
+  void use_drafter(engine::DrafterOptions options, Layers layers = Layers::kAlike) {
+    const ModelFile& file = file_of(layers);
+    options.n_ctx = kContext;
+    RC_ASSERT(draft_backend_.configure(engine::ModelDrafter::limits_for(options)).ok());
+    draft_model_ = std::make_unique<Model>(std::move(*Model::load(file, draft_backend_, {.n_ctx = kContext})));
+    drafter_ = std::move(*engine::ModelDrafter::create(*draft_model_, draft_backend_, options));
+    engine_->set_drafter(drafter_.get());
+  }
+  engine::Engine& engine() { return *engine_; }
+  HashBackend& backend() { return backend_; }
+  uint32_t n_vocab() const { return model_->config().n_vocab; }
+  uint32_t max_rows() const { return max_rows_; }  // of a step, and those that may be taken back
+
+ private:
+  HashBackend backend_, draft_backend_;
+  uint32_t max_rows_ = 0;
+  std::unique_ptr<Model> model_, draft_model_;
+  std::unique_ptr<engine::ModelDrafter> drafter_;
+  std::unique_ptr<engine::Engine> engine_;
+};
+
+// What is seen of a text whose first n_prompt tokens are a prompt.
+inline uint64_t hash_of_seen(std::span<const TokenId> tokens, size_t n_prompt, bool phases_agree, Layers layers) {
+  const std::vector<size_t> windows = has_windows(layers) ? std::vector<size_t>{16, 16, 0} : std::vector<size_t>{0};
+  uint64_t hash = 1;
+  for (const size_t window : windows) {
+    for (size_t pos = window > 0 && tokens.size() > window ? tokens.size() - window : 0; pos < tokens.size(); ++pos) {
+      hash = HashBackend::fold(hash, tokens[pos], !phases_agree && pos >= n_prompt);
+    }
+  }
+  if (!has_state(layers)) return hash;
+  uint64_t state = HashBackend::kFirstState;
+  for (size_t pos = 0; pos < tokens.size(); ++pos) {
+    state = HashBackend::fold(state, tokens[pos], !phases_agree && pos >= n_prompt);
+  }
+  return HashBackend::fold_state(hash, state);
+}
+
+// The tokens that a request gives alone, by the definition and not by the engine.
+inline std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab, bool phases_agree = false,
+                                         Layers layers = Layers::kAlike) {
+  Sampler sampler(n_vocab);
+  std::vector<TokenId> tokens = request.prompt;
+  std::vector<float> logits(n_vocab);
+  const size_t n_room = kContext - request.prompt.size();
+  const size_t n_wanted = std::min<size_t>(request.max_tokens.value_or(kContext), n_room);
+  for (size_t i = 0; i < n_wanted; ++i) {
+    HashBackend::fill_logits(hash_of_seen(tokens, request.prompt.size(), phases_agree, layers), logits);
+    tokens.push_back(sampler.sample(request.sampling, logits, tokens));
+  }
+  return {tokens.begin() + static_cast<std::ptrdiff_t>(request.prompt.size()), tokens.end()};
+}
+
+// What a request that wants its prompt's log-probabilities is told of it, from the second token on.
+inline std::vector<float> prompt_logprobs_alone(const Request& request, uint32_t n_vocab, Layers layers) {
+  const Sampler sampler(n_vocab);
+  std::vector<float> logits(n_vocab), logprobs;
+  for (size_t i = 0; i + 1 < request.prompt.size() && request.prompt_logprobs; ++i) {
+    const auto seen = std::span(request.prompt).first(i + 1);
+    HashBackend::fill_logits(hash_of_seen(seen, seen.size(), false, layers), logits);
+    logprobs.push_back(sampler.logprob(logits, request.prompt[i + 1]));
+  }
+  return logprobs;
+}
+
+inline Request request_of(uint32_t n_prompt, uint32_t max_tokens) {
+  Request request;
+  request.prompt.assign(n_prompt, TokenId{1});
+  request.max_tokens = max_tokens;
+  return request;
+}
+
+class Recorder final : public engine::RequestSink {
+ public:
+  bool on_token(const TokenEvent& event) override {
+    if (throws) throw std::bad_alloc();
+    if (event.is_prompt) {
+      prompt_logprobs.push_back(event.logprob.value());
+      RC_ASSERT(event.index == prompt_logprobs.size());
+      return true;
+    }
+    RC_ASSERT(event.index == tokens.size());
+    RC_ASSERT(n_ends == 0);
+    tokens.push_back(event.id);
+    return true;
+  }
+  void on_end(const engine::Ending& ending) noexcept override {
+    ++n_ends;
+    reason = ending.reason;
+    if (ending.error != nullptr) error = ending.error->code;
+    ended_whole = std::ranges::equal(ending.tokens, tokens);
+  }
+  bool is_cancelled() const override { return cancelled; }
+
+  std::vector<TokenId> tokens;
+  std::vector<float> prompt_logprobs;
+  int n_ends = 0;
+  FinishReason reason{};
+  std::optional<ErrorCode> error;
+  bool cancelled = false;
+  bool ended_whole = false;  // its end brought the tokens that it was told before
+  bool throws = false;       // at its next token
+};
+
+// Prompts over few letters, so that prefixes are shared and endings repeat.
+inline Arrival make_arrival() {
+  Arrival arrival;
+  const int n_prompt = *rc::gen::inRange(1, 60);
+  const int letters = *rc::gen::inRange(1, 3);
+  for (int i = 0; i < n_prompt; ++i) arrival.request.prompt.push_back(TokenId{*rc::gen::inRange(0, letters)});
+  arrival.request.max_tokens = *rc::gen::inRange(0u, 40u);
+  arrival.request.sampling.temperature = *rc::gen::element(0.0f, 1.0f);
+  arrival.request.sampling.seed = *rc::gen::inRange<uint64_t>(0, 4);
+  arrival.request.priority = *rc::gen::inRange(0, 3);
+  arrival.request.tenant = *rc::gen::inRange<uint64_t>(0, 3);
+  arrival.request.cache_salt = *rc::gen::inRange<uint64_t>(0, 2);
+  arrival.request.prompt_logprobs = arrival.request.logprobs = *rc::gen::inRange(0, 6) == 0;
+  arrival.at_step = *rc::gen::inRange(0u, 30u);
+  if (*rc::gen::inRange(0, 4) == 0) arrival.cancel_at_step = *rc::gen::inRange(0u, 60u);
+  return arrival;
+}
+
+// The next turn of a chat: what was asked and answered, and something more.
+inline void go_on_from(const Arrival& earlier, uint32_t n_vocab, bool phases_agree, Layers layers, Arrival& arrival) {
+  std::vector<TokenId> text = earlier.request.prompt;
+  const auto answer = tokens_alone(earlier.request, n_vocab, phases_agree, layers);
+  text.insert(text.end(), answer.begin(), answer.end());
+  text.push_back(TokenId{0});
+  if (text.size() > kContext) return;
+  arrival.request.prompt = text;
+  arrival.request.cache_salt = earlier.request.cache_salt;
+}
+
+inline engine::EngineOptions make_options() {
+  engine::EngineOptions options;
+  options.max_seqs = *rc::gen::inRange(1u, 7u);
+  options.max_batch_tokens = options.max_seqs + *rc::gen::inRange(0u, 40u);
+  options.max_prefill_tokens = *rc::gen::inRange(0u, 9u);
+  options.block_tokens = *rc::gen::inRange(1u, 9u);
+  options.kv_tokens = *rc::gen::inRange(1u, 3 * kContext);
+  options.n_draft = *rc::gen::inRange(0u, 5u);
+  options.n_kept_states = *rc::gen::inRange(0u, 12u);
+  options.host_kv_bytes = *rc::gen::element(0u, 100u, 1000u, 100000u);
+  options.priority_scope = *rc::gen::element(engine::PriorityScope::kTenant, engine::PriorityScope::kAll);
+  return options;
+}
+
+inline void check_blocks(const engine::Engine& engine, uint32_t max_rows) {
+  const kv::BlockPool& pool = engine.pool();
+  RC_ASSERT(pool.is_consistent());
+  std::map<uint32_t, uint32_t> n_holders;
+  for (const auto sequences : {engine.running(), engine.idle_sequence()}) {
+    for (const engine::SequencePtr& sequence : sequences) {
+      RC_ASSERT(sequence->cache.table().size() * pool.block_tokens() >= sequence->n_computed());
+      for (uint32_t group = 0; group < pool.n_groups(); ++group) {
+        RC_ASSERT(sequence->cache.held(group).size() <=
+                  kv::max_blocks_held(pool.window(group), kContext, max_rows, pool.block_tokens()));
+        for (const BlockId block : sequence->cache.held(group)) ++n_holders[to_index(block)];
+      }
+    }
+  }
+  for (uint32_t block = 0; block < pool.n_blocks(); ++block) {
+    RC_ASSERT(pool.n_holders(BlockId{block}) == n_holders[block]);
+  }
+  if (engine.states() == nullptr) return;
+  RC_ASSERT(engine.states()->is_consistent());
+  const uint32_t n_held = engine.states()->n_blocks() - engine.states()->n_free();
+  RC_ASSERT(n_held <= kv::kMaxStatesHeld * (engine.running().size() + engine.idle_sequence().size()));
+}
+
+inline void run_schedule(Rig& rig, std::vector<Arrival>& arrivals, std::vector<Recorder>& recorders) {
+  engine::Engine& engine = rig.engine();
+  const auto is_pending = [](uint32_t step) { return [step](const Arrival& a) { return a.at_step >= step; }; };
+  for (uint32_t step = 0; !engine.is_idle() || std::ranges::any_of(arrivals, is_pending(step)); ++step) {
+    RC_ASSERT(step < 20000u);
+    for (size_t i = 0; i < arrivals.size(); ++i) {
+      if (arrivals[i].at_step == step) engine.submit(std::move(*engine.prepare(arrivals[i].request, recorders[i])));
+      if (arrivals[i].cancel_at_step == step) recorders[i].cancelled = true;
+    }
+    RC_ASSERT(engine.step().ok());
+    check_blocks(engine, rig.max_rows());
+    if (!engine.has_idle_work()) continue;
+    RC_ASSERT(engine.idle_step().ok());
+    check_blocks(engine, rig.max_rows());
+  }
+  engine.cancel_all();
+}
+
+}  // namespace realizar::testing
