@@ -1,6 +1,7 @@
 // Matrix products of the CPU backend: decode (one row: GB/s of packed weights, share of the measured read bandwidth)
 // and prefill (512 rows: GFLOP/s, share of the best measured peak), for each type and level. --benchmark_filter
-// chooses. The delta rule of qwen3-next's shape, as decode and prefill rows. And the barrier between operations.
+// chooses. The delta rule of qwen3-next's shape, as decode and prefill rows. Layers of each kind. And the barrier
+// between operations.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -11,6 +12,7 @@
 #include "backend/cpu/peaks.h"
 #include "base/cpu_features.h"
 #include "base/thread_team.h"
+#include "layer_lines.h"
 
 namespace realizar {
 namespace {
@@ -146,6 +148,7 @@ int main(int argc, char** argv) {
         learn(state, isa, n_tokens);
       })->UseRealTime();
     }
+    register_layer_lines(isa);
     for (const TypeTraits& type : all_types()) {
       for (const Shape shape : kShapes) {
         for (const uint32_t n_tokens : {1u, 512u}) {

@@ -111,6 +111,9 @@ struct CacheSettings {
   CacheType type = CacheType::kF16;
   uint32_t n_tokens = 0;    // positions that the KV cache holds in all; 0: n_contexts whole contexts
   uint32_t n_contexts = 0;  // 0: one for each request that may run
+  // Of models with recurrent layers: states that are kept for prompts that begin alike; 0: as many as a gigabyte holds,
+  // at least 2 and at most one for each request that may run and two more.
+  uint32_t n_states = 0;
 };
 
 struct BatchSettings {

@@ -63,6 +63,8 @@ typedef struct rz_load_options {
   int warm_up;         /* 1: run steps of every usual size, so that the first requests take no longer */
   int (*on_progress)(uint64_t done_bytes, uint64_t total_bytes, void* user); /* gives 0 to end with RZ_CANCELLED */
   void* on_progress_user;
+  uint32_t n_kept_states; /* states of recurrent layers that are kept for prompts that begin alike; 0: as many as a
+                             gigabyte holds, at least 2 and at most max_seqs + 2 */
 } rz_load_options;
 
 /* What a loaded model is. Set struct_size. Strings live as long as the model. */

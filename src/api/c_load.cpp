@@ -51,6 +51,7 @@ Status take_gpu(GpuSettings& gpu, const rz_load_options& given) {
 void take_serving(LoadOptions& load, const rz_load_options& given) {
   take_number(load.cache.n_tokens, given.kv_tokens);
   take_number(load.cache.n_contexts, given.n_contexts);
+  take_number(load.cache.n_states, given.n_kept_states);
   take_number(load.batch.max_seqs, given.max_seqs);
   take_number(load.batch.max_tokens, given.max_batch_tokens);
   take_number(load.batch.max_prefill_tokens, given.max_prefill_tokens);

@@ -145,6 +145,7 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
   engine_options.n_ctx = config.n_ctx;
   if (options.batch.max_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
   engine_options.max_seqs = options.batch.max_seqs;
+  engine_options.n_kept_states = options.cache.n_states;
   engine_options.max_batch_tokens = options.batch.max_tokens;
   engine_options.max_prefill_tokens = options.batch.max_prefill_tokens;
   engine_options.idle_prefill = options.idle_prefill;

@@ -32,6 +32,7 @@ const SameOption kSameOptions[] = {
     {{"--isa=avx2"}, [](rz_load_options& c) { c.isa = "avx2"; }},
     {{"--kv-type=q8_0"}, [](rz_load_options& c) { c.kv_type = "q8_0"; }},
     {{"--kv-tokens=999"}, [](rz_load_options& c) { c.kv_tokens = 999; }},
+    {{"--kept-states=11"}, [](rz_load_options& c) { c.n_kept_states = 11; }},
     {{"--batch-tokens=48"}, [](rz_load_options& c) { c.max_batch_tokens = 48; }},
     {{"--max-seqs=5"}, [](rz_load_options& c) { c.max_seqs = 5; }},
     {{"--prefill-tokens=17"}, [](rz_load_options& c) { c.max_prefill_tokens = 17; }},
@@ -88,7 +89,7 @@ Texts texts_of(const LoadOptions& options) {
       options;
   const auto& [n_threads, isa] = cpu;
   const auto& [devices, split, n_layers, memory_mb, host_memory_mb, layer_dir, host_cache_mb, chooser] = gpu;
-  const auto& [type, n_tokens, n_contexts] = cache;
+  const auto& [type, n_tokens, n_contexts, n_states] = cache;
   const auto& [max_seqs, max_tokens, max_prefill_tokens, global_priority] = batch;
   const auto& [path, n_draft] = draft;
   return {{"backend", text_of(backend)},
@@ -106,6 +107,7 @@ Texts texts_of(const LoadOptions& options) {
           {"cache.type", text_of(type)},
           {"cache.n_tokens", text_of(n_tokens)},
           {"cache.n_contexts", text_of(n_contexts)},
+          {"cache.n_states", text_of(n_states)},
           {"batch.max_seqs", text_of(max_seqs)},
           {"batch.max_tokens", text_of(max_tokens)},
           {"batch.max_prefill_tokens", text_of(max_prefill_tokens)},

@@ -142,6 +142,13 @@ void LoadFlags::add_serving_to(Flags flags) {
   flags.option("--kv-tokens", options.cache.n_tokens, "Tokens that the KV cache holds in all; 0: four contexts")
       .with_default();
   flags
+      .option(
+          "--kept-states", options.cache.n_states,
+          "Keep N states of recurrent layers, so that prompts which begin alike share them; 0: as many as a gigabyte "
+          "holds, at most --max-seqs and two more")
+      .in_range(0, 1 << 20)
+      .with_default();
+  flags
       .option("--prefill-tokens", options.batch.max_prefill_tokens,
               "Compute at most N prompt tokens in a step in which other requests generate; 0: learned from the steps' "
               "times, so that the time between tokens stays even")

@@ -35,17 +35,19 @@ uint32_t n_blocks_for(std::span<const uint32_t> windows, const EngineOptions& op
                                      .block_tokens = options.block_tokens});
 }
 
-// Every running sequence has its slots whatever else is kept.
-uint32_t n_states_for(const EngineOptions& options) {
-  const uint64_t n_kept = options.n_kept_states > 0 ? options.n_kept_states : uint64_t{options.max_seqs} + 2;
+// Every running sequence has its slots whatever else is kept: without an own number as many as kKeptStatesBytes hold.
+uint32_t n_states_for(const EngineOptions& options, size_t state_bytes) {
+  constexpr uint64_t kKeptStatesBytes = uint64_t{1} << 30;
+  const uint64_t n_holding = kKeptStatesBytes / std::max<size_t>(1, state_bytes);
+  const uint64_t n_usual = std::clamp<uint64_t>(n_holding, 2, uint64_t{options.max_seqs} + 2);
+  const uint64_t n_kept = options.n_kept_states > 0 ? options.n_kept_states : n_usual;
   return static_cast<uint32_t>(
       std::min<uint64_t>(n_kept + uint64_t{kv::kMaxStatesHeld} * options.max_seqs, UINT32_MAX / 2));
 }
 
-std::unique_ptr<kv::BlockPool> make_states(const kv::BlockPool& blocks, const EngineOptions& options,
-                                           const Backend& backend) {
+std::unique_ptr<kv::BlockPool> make_states(const kv::BlockPool& blocks, uint32_t n_states, const Backend& backend) {
   if (backend.state_bytes() == 0) return nullptr;
-  return std::make_unique<kv::BlockPool>(n_states_for(options), blocks.block_tokens(), blocks.key());
+  return std::make_unique<kv::BlockPool>(n_states, blocks.block_tokens(), blocks.key());
 }
 
 // Places in the store for cached prefixes; the backend's cache must have been made.
@@ -74,7 +76,7 @@ CacheLayout Engine::cache_layout_for(const ModelConfig& config, const EngineOpti
   layout.block_tokens = options.block_tokens;
   layout.n_blocks = n_blocks_for(group_layers(layout.layers).windows, options);
   layout.type = options.kv_type;
-  layout.n_states = n_states_for(options);
+  layout.n_states = n_states_for(options, state_bytes(layout.layers));
   return layout;
 }
 
@@ -116,7 +118,7 @@ Engine::Engine(const Model& model, Backend& backend, ProgramId forward, const Fo
       groups_(group_layers(state_layouts(model.config(), options.n_ctx))),
       pool_(n_blocks_for(groups_.windows, options), options.block_tokens, kv::random_hash_key(), &host_blocks_,
             n_places_for(options, backend), groups_.windows),
-      states_(make_states(pool_, options, backend)),
+      states_(make_states(pool_, cache_layout_for(config_, options).n_states, backend)),
       idle_prefill_({pool_, states_.get()}, limits_for(options).max_rows,
                     options.idle_prefill && !backend.info().phases_agree, counters_),
       admission_(pool_, idle_prefill_, options, backend.info().phases_agree, counters_),

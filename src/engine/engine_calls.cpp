@@ -154,13 +154,21 @@ void Engine::generate_each(std::span<const Request> requests, const EachSink::On
   }
 }
 
-// Whether all layers that keep keys and values keep as many numbers a position.
-bool are_of_one_width(const ModelConfig& config, uint32_t n_ctx) {
+// What the layers keep of each position fits one array of keys and one of values as large. Errors: Unsupported.
+Status check_kv_fits(const ModelConfig& config, uint32_t n_ctx) {
   const HeadSizes heads = heads_of(config);
-  return std::ranges::all_of(state_layouts(config, n_ctx), [&heads](const StateLayout& layout) {
+  bool is_kept = false;
+  for (const StateLayout& layout : state_layouts(config, n_ctx)) {
     const auto* own = std::get_if<Paged>(&layout);
-    return own == nullptr || (own->n_kv_heads == heads.n_kv_heads && own->k_dim == heads.key_dim);
-  });
+    if (own == nullptr) continue;
+    is_kept = true;
+    if (own->v_dim == 0) return unsupported("the layers of this model keep latent rows instead of keys and values");
+    if (own->n_kv_heads != heads.n_kv_heads || own->k_dim != heads.key_dim || own->v_dim != heads.key_dim) {
+      return unsupported(
+          "the layers of this model keep keys and values of different widths, which do not fit one array");
+    }
+  }
+  return is_kept ? Status() : unsupported("no layer of this model keeps keys and values");
 }
 
 // Adds what the cache holds of the next n_rows positions. A window may leave them as soon as they are committed.
@@ -168,19 +176,18 @@ void Engine::read_kv(const Sequence& sequence, uint32_t n_rows, KvNumbers& kv) c
   const uint32_t bt = pool_.block_tokens(), end = sequence.n_computed() + n_rows;
   const HeadSizes heads = heads_of(config_);
   const auto layouts = state_layouts(config_, options_.n_ctx);
-  const size_t k_cols = size_t{heads.n_kv_heads} * heads.key_dim, v_cols = size_t{heads.n_kv_heads} * heads.value_dim;
-  const size_t n_tokens = sequence.tokens.size();
-  kv.keys.resize(config_.n_layers * n_tokens * k_cols);
-  kv.values.resize(config_.n_layers * n_tokens * v_cols);
-  std::vector<float> keys(bt * k_cols), values(bt * v_cols);
+  const size_t n_cols = size_t{heads.n_kv_heads} * heads.key_dim, n_tokens = sequence.tokens.size();
+  kv.keys.resize(config_.n_layers * n_tokens * n_cols);
+  kv.values.resize(config_.n_layers * n_tokens * n_cols);
+  std::vector<float> keys(bt * n_cols), values(bt * n_cols);
   for (uint32_t layer = 0; layer < config_.n_layers; ++layer) {
     if (!std::holds_alternative<Paged>(layouts[layer])) continue;  // its zeros stay
     const auto blocks = sequence.cache.table(groups_.places[layer].group);
     for (uint32_t pos = sequence.n_computed(); pos < end; pos = (pos / bt + 1) * bt) {
       backend_.read_kv(layer, blocks[pos / bt], keys, values);
       const size_t from = pos % bt, n = std::min(end, (pos / bt + 1) * bt) - pos, to = layer * n_tokens + pos;
-      std::copy_n(keys.data() + from * k_cols, n * k_cols, kv.keys.data() + to * k_cols);
-      std::copy_n(values.data() + from * v_cols, n * v_cols, kv.values.data() + to * v_cols);
+      std::copy_n(keys.data() + from * n_cols, n * n_cols, kv.keys.data() + to * n_cols);
+      std::copy_n(values.data() + from * n_cols, n * n_cols, kv.values.data() + to * n_cols);
     }
   }
 }
@@ -200,9 +207,7 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
                     "actual {} and {}",
                     n_tokens, n_prompt, n_last));
   }
-  if (kv != nullptr && !are_of_one_width(config_, options_.n_ctx)) {
-    return unsupported("the layers of this model keep keys and values of different widths, which do not fit one array");
-  }
+  if (kv != nullptr) RZ_CHECK_OK(check_kv_fits(config_, options_.n_ctx));
   sequence->n_prompt = n_prompt;
   sequence->first_wanted = n_tokens - n_last;
   sequence->wants_logits = true;

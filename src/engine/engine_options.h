@@ -15,8 +15,8 @@ struct EngineOptions {
   uint32_t max_prefill_tokens = 0;  // prompt tokens of a step in which others decode; 0: what keeps their pace even
   uint32_t kv_tokens = 0;           // positions that the cache holds in all; 0: n_ctx for each of max_seqs
   // States of recurrent layers that are kept for prefixes to be found again, in addition to the slots that requests
-  // may need, which serve for it too while these do not; 0: one for each of max_seqs and two more. Models without such
-  // layers keep none.
+  // may need, which serve for it too while these do not; 0: as many as a gigabyte holds, at least 2 and at most one for
+  // each of max_seqs and two more. Models without such layers keep none.
   uint32_t n_kept_states = 0;
   uint32_t n_draft = 0;  // tokens to guess from the text so far; 0: none
   uint32_t block_tokens = 32;
