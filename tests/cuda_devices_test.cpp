@@ -104,7 +104,7 @@ ModelFile small_model_of(const ArchSpec& spec) {
 }
 
 TEST_P(CudaDevices, LatentsAndStatesHaveTheSameBitsWhereverTheirLayersLie) {
-  for (const ArchSpec* spec : {&kDeepseek2, &kMamba2}) {
+  for (const ArchSpec* spec : {&kDeepseek2, &kMamba2, &kQwen35}) {
     const ModelFile file = small_model_of(*spec);
     const auto alone = logits_on(GetParam(), file, {1});
     for (const Places& places : {Places{3}, Places{2, 0}, Places{2, 3}}) {
@@ -182,7 +182,7 @@ TEST_P(CudaDevices, APrefixOfLatentsComesBackFromTheHostsMemory) {
 }
 
 TEST_P(CudaDevices, StepsWithLatentsOrStatesAreRecordedOnceAndReplayed) {
-  for (const ArchSpec* spec : {&kDeepseek2, &kMamba2}) {
+  for (const ArchSpec* spec : {&kDeepseek2, &kMamba2, &kQwen35}) {
     const ModelFile file = small_model_of(*spec);
     EngineRig rig = rig_on(GetParam(), file, {1});
     ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3, kDims.n_vocab), 1), {}).ok());
@@ -194,7 +194,7 @@ TEST_P(CudaDevices, StepsWithLatentsOrStatesAreRecordedOnceAndReplayed) {
 
 // Sequences together, a prompt in chunks, and a text that goes on from the state at the end of a block.
 TEST_P(CudaDevices, ATokenOfARecurrentModelDependsOnNothingButTheRequest) {
-  EXPECT_EQ(expect_the_same_together(small_model_of(kMamba2)), 32u);
+  for (const ArchSpec* spec : {&kMamba2, &kQwen35}) EXPECT_EQ(expect_the_same_together(small_model_of(*spec)), 32u);
 }
 
 // A slot's bytes are the same wherever the layers lie.
@@ -357,10 +357,12 @@ TEST_P(CudaDevices, TheDescriptionSaysHowManyLayersEachHas) {
 
 TEST(CudaDevicesTogether, SeveralGiveTheSameInEveryOrderOfThreads) {
   const CudaUnderTest emulated{"emulated", open_emulated_cuda};
-  const ModelFile file = model_of(kGemma2), latents = small_model_of(kDeepseek2), states = small_model_of(kMamba2);
+  const ModelFile file = model_of(kGemma2), latents = small_model_of(kDeepseek2), states = small_model_of(kMamba2),
+                  deltas = small_model_of(kQwen35);
   expect_same_in_all_orders([&] { return logits_on(emulated, file, {3}); });
   expect_same_in_all_orders([&] { return logits_on(emulated, latents, {1}); });
   expect_same_in_all_orders([&] { return logits_on(emulated, states, {1}); });
+  expect_same_in_all_orders([&] { return logits_on(emulated, deltas, {1}); });
 }
 
 // Devices that have so many bytes free each.

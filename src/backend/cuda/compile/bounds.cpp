@@ -51,9 +51,8 @@ Status check(const ShortConvOp& op) {
 Status check(const StateScanOp& op) {
   return check_bound("d_state", "numbers of a state for each of its dimensions", op.d_state, kMaxStateDim);
 }
-Status check(const DeltaRuleOp&) {
-  return unsupported(
-      "the cuda backend does not run recurrent layers with a delta rule: run this model on the cpu backend", "layers");
+Status check(const DeltaRuleOp& op) {
+  return check_bound("key_dim", "dimensions a key of a delta rule", op.key_dim, kMaxKeyDim);
 }
 template <class Other>
 Status check(const Other&) {
@@ -84,7 +83,8 @@ Status check_norms_of_heads(const Program& program) {
 // All heads read one latent, states are whole, and vectors that belong to heads or experts are not cut.
 Status check_parts(const Op& op) {
   if (std::holds_alternative<LatentStoreOp>(op)) return cannot_share("latent_dim", "with latent attention");
-  const bool is_recurrent = std::holds_alternative<ShortConvOp>(op) || std::holds_alternative<StateScanOp>(op);
+  const bool is_recurrent = std::holds_alternative<ShortConvOp>(op) || std::holds_alternative<StateScanOp>(op) ||
+                            std::holds_alternative<DeltaRuleOp>(op);
   if (is_recurrent) return cannot_share("layers", "with recurrent layers");
   if (const auto* attention = std::get_if<AttentionOp>(&op)) {
     if (attention->sinks != kNoWeight) return cannot_share("sinks", "with attention sinks");

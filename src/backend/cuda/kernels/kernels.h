@@ -22,7 +22,7 @@ inline constexpr uint32_t kMoreCodeBytes = 1024;
 inline constexpr uint32_t kTileRows = 64;        // of activations, that kernels for many rows take at a time
 inline constexpr uint32_t kPartTokens = 4096;    // of the vocabulary that a block looks at, where tokens are chosen
 inline constexpr uint32_t kMaxCandidates = 256;  // for a token
-inline constexpr uint32_t kMaxConvTaps = 64, kMaxStateDim = 256;  // of recurrent layers
+inline constexpr uint32_t kMaxConvTaps = 64, kMaxStateDim = 256, kMaxKeyDim = 256;  // of recurrent layers
 
 // A stack of matrices in planes, 16-byte aligned each; row r of matrix m is row m * n_rows + r of every plane, its
 // groups are 32 columns. Plain types: `low` holds the elements alone, [row, n_cols and zeros up to a whole group]; of
@@ -282,6 +282,17 @@ struct StateScanArgs {
   uint32_t n_heads, head_dim, n_groups, d_state, a_cols;
   const float *a, *d, *dt_bias;
 };
+// As DeltaRuleOp says; of a head's state the values vary slowest.
+struct DeltaRuleArgs {
+  StepView step;
+  StateView state;
+  float* out;
+  Columns q, k, v;
+  float *decay, *beta;
+  uint32_t n_heads, n_key_heads, key_dim, value_dim, decay_cols;
+  bool key_heads_in_turn;
+  const float *a, *decay_bias;
+};
 
 struct RouteArgs {
   const uint32_t* n_rows;
@@ -421,6 +432,7 @@ struct KernelTable {
   // Whole sequences, of at most max_rows rows together.
   void (*short_conv)(const ShortConvArgs&, uint32_t max_seqs, uint32_t max_rows, Stream);
   void (*state_scan)(const StateScanArgs&, uint32_t max_seqs, Stream);
+  void (*delta_rule)(const DeltaRuleArgs&, uint32_t max_seqs, uint32_t max_rows, Stream);
   void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
   void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
   void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);

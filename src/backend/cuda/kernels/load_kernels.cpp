@@ -45,6 +45,12 @@ void load_states(const KernelTable& kernels, Stream stream) {
     scan.d_state = d_state;
     kernels.state_scan(scan, 1, stream);
   }
+  DeltaRuleArgs delta{};
+  delta.n_heads = delta.value_dim = 1;
+  for (const uint32_t key_dim : {64u, 128u, kMaxKeyDim}) {
+    delta.key_dim = key_dim;
+    kernels.delta_rule(delta, 1, 1, stream);
+  }
 }
 
 void load_attention(const KernelTable& kernels, KvType type, Stream stream) {

@@ -6,10 +6,15 @@
 constexpr uint32_t kConvRows = 64;  // of a sequence, that a block takes
 constexpr uint32_t kConvThreads = 128;
 constexpr uint32_t kScanThreads = 128;
+constexpr uint32_t kShareThreads = 128;
 static_assert(kMaxConvTaps <= kConvRows);
 
 RZ_DEVICE float* state_of(const StateView& view, uint32_t slot) {
   return reinterpret_cast<float*>(view.part + uint64_t{slot} * view.slot_bytes);
+}
+
+RZ_DEVICE float softplus(float x) {
+  return log1pf(expf(-fabsf(x))) + fmaxf(x, 0.0f);
 }
 
 // A thread a column. The block of a sequence's first rows alone reads the rows before them, and writes those that the
@@ -85,7 +90,7 @@ RZ_DEVICE ScanRow<kEach> load_scan_row(const StateScanArgs& a, uint32_t row, uin
   const uint32_t lane = thread_idx() % kLanes, group = head / (a.n_heads / a.n_groups);
   const float dt = a.dt[uint64_t{row} * a.n_heads + head] + a.dt_bias[head];
   ScanRow<kEach> facts;
-  facts.t = log1pf(expf(-fabsf(dt))) + fmaxf(dt, 0.0f);  // softplus
+  facts.t = softplus(dt);
   const float* own = a.a + uint64_t{head} * a.a_cols;
   const float* b = a.b.row(row) + group * a.d_state;
   const float* c = a.c.row(row) + group * a.d_state;
@@ -130,6 +135,91 @@ RZ_KERNEL void state_scan_kernel(StateScanArgs a) {
   lines.for_each([&](uint32_t line, uint32_t e, uint64_t at) { after[at] = state[line][e]; });
 }
 
+// A block a row: what the row keeps and what it learns, in place.
+RZ_KERNEL void delta_shares_kernel(DeltaRuleArgs a) {
+  const uint32_t row = block_x();
+  if (row >= *a.step.n_rows) return;
+  const uint32_t n = a.n_heads * a.decay_cols;
+  float* decay = a.decay + uint64_t{row} * n;
+  for (uint32_t i = thread_idx(); i < n; i += kShareThreads) {
+    decay[i] = expf(a.a[i / a.decay_cols] * softplus(decay[i] + a.decay_bias[i]));
+  }
+  float* beta = a.beta + uint64_t{row} * a.n_heads;
+  for (uint32_t h = thread_idx(); h < a.n_heads; h += kShareThreads) beta[h] = 1.0f / (1.0f + expf(-beta[h]));
+}
+
+// A lane's part of a row's facts for one head and some of its values.
+template <uint32_t kEach, uint32_t kLines>
+struct DeltaRow {
+  float share;
+  float key_query;  // k . q
+  float decay[kEach], k[kEach], q[kEach], v[kLines];
+};
+
+template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
+RZ_DEVICE DeltaRow<kEach, kLines> load_delta_row(const DeltaRuleArgs& a, uint32_t row,
+                                                 const HeadLines<kLanes, kEach, kLines>& lines) {
+  const uint32_t head = lines.head, each_of_key = a.n_heads / a.n_key_heads;
+  const uint32_t key_head = a.key_heads_in_turn ? head % a.n_key_heads : head / each_of_key;
+  const float* k = a.k.row(row) + key_head * a.key_dim;
+  const float* q = a.q.row(row) + key_head * a.key_dim;
+  const float* decay = a.decay + (uint64_t{row} * a.n_heads + head) * a.decay_cols;
+  const float shared = decay[0];
+  DeltaRow<kEach, kLines> facts;
+  facts.share = a.beta[uint64_t{row} * a.n_heads + head];
+  facts.key_query = 0;
+  RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) {
+    const uint32_t n = thread_idx() % kLanes + kLanes * e;
+    const bool is_here = n < a.key_dim;
+    facts.k[e] = is_here ? k[n] : 0.0f;
+    facts.q[e] = is_here ? q[n] : 0.0f;
+    facts.decay[e] = a.decay_cols == 1 || !is_here ? shared : decay[n];
+    facts.key_query = fmaf(facts.k[e], facts.q[e], facts.key_query);
+  }
+  facts.key_query = lanes_sum<kLanes>(facts.key_query);
+  RZ_UNROLL for (uint32_t line = 0; line < kLines; ++line) {
+    facts.v[line] = lines.has(line) ? a.v.row(row)[lines.dim(line)] : 0.0f;
+  }
+  return facts;
+}
+
+// Lanes share the keys of a value. What a row reads of its state is what the state before it, forgotten in part, holds
+// for the query, and k . q of what it learns: so both sums over the state are taken at once, and the next row's facts
+// are on their way meanwhile.
+template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
+RZ_KERNEL void delta_rule_kernel(DeltaRuleArgs a) {
+  if (block_x() >= *a.step.n_seqs) return;
+  const StepSequence seq = a.step.seqs[block_x()];
+  const HeadLines<kLanes, kEach, kLines> lines(a.n_heads, a.value_dim, a.key_dim);
+  float state[kLines][kEach] = {};
+  if (seq.state_from != kNoState) {
+    const float* before = state_of(a.state, seq.state_from);
+    lines.for_each([&](uint32_t line, uint32_t e, uint64_t at) { state[line][e] = before[at]; });
+  }
+  const uint32_t last = seq.first_row + seq.n_rows - 1;
+  DeltaRow<kEach, kLines> next = load_delta_row(a, seq.first_row, lines);
+  for (uint32_t row = seq.first_row; row <= last; ++row) {
+    const DeltaRow<kEach, kLines> facts = next;
+    if (row < last) next = load_delta_row(a, row + 1, lines);
+    RZ_UNROLL for (uint32_t line = 0; line < kLines; ++line) {
+      float learnt = 0, y = 0;
+      RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) {
+        state[line][e] *= facts.decay[e];
+        learnt = fmaf(state[line][e], facts.k[e], learnt);
+        y = fmaf(state[line][e], facts.q[e], y);
+      }
+      learnt = lanes_sum<kLanes>(learnt);
+      y = lanes_sum<kLanes>(y);
+      const float change = facts.share * (facts.v[line] - learnt);
+      RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) state[line][e] = fmaf(facts.k[e], change, state[line][e]);
+      if (!lines.has(line) || thread_idx() % kLanes > 0) continue;
+      a.out[uint64_t{row} * a.n_heads * a.value_dim + lines.dim(line)] = fmaf(facts.key_query, change, y);
+    }
+  }
+  float* after = state_of(a.state, seq.state_to);
+  lines.for_each([&](uint32_t line, uint32_t e, uint64_t at) { after[at] = state[line][e]; });
+}
+
 void short_conv(const ShortConvArgs& a, uint32_t max_seqs, uint32_t max_rows, Stream stream) {
   ShortConvArgs args = a;
   args.n_parts = (max_rows + kConvRows - 1) / kConvRows;
@@ -137,12 +227,16 @@ void short_conv(const ShortConvArgs& a, uint32_t max_seqs, uint32_t max_rows, St
          stream);
 }
 
+// Of a scan whose blocks have kScanThreads / n_lanes parts of heads each, of n_lines dimensions.
+Grid scan_grid(uint32_t max_seqs, uint32_t n_heads, uint32_t head_dim, uint32_t n_lanes, uint32_t n_lines) {
+  const uint32_t n_of_block = kScanThreads / n_lanes, n_parts = n_heads * ((head_dim + n_lines - 1) / n_lines);
+  return {max_seqs, (n_parts + n_of_block - 1) / n_of_block};
+}
+
 template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 void launch_scan(const StateScanArgs& a, uint32_t max_seqs, Stream stream) {
-  constexpr uint32_t kParts = kScanThreads / kLanes;  // of a block
-  const uint32_t n_parts = a.n_heads * ((a.head_dim + kLines - 1) / kLines);
-  launch(state_scan_kernel<kLanes, kEach, kLines>, {max_seqs, (n_parts + kParts - 1) / kParts}, kScanThreads, a,
-         stream);
+  launch(state_scan_kernel<kLanes, kEach, kLines>, scan_grid(max_seqs, a.n_heads, a.head_dim, kLanes, kLines),
+         kScanThreads, a, stream);
 }
 
 // Small states, of Mamba, have a head for each dimension; large ones, of Mamba 2, many dimensions a head.
@@ -150,4 +244,19 @@ void state_scan(const StateScanArgs& a, uint32_t max_seqs, Stream stream) {
   if (a.d_state <= 16) return launch_scan<4, 4, 1>(a, max_seqs, stream);
   if (a.d_state <= 128) return launch_scan<32, 4, 8>(a, max_seqs, stream);
   launch_scan<32, kMaxStateDim / 32, 8>(a, max_seqs, stream);
+}
+
+template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
+void launch_delta(const DeltaRuleArgs& a, uint32_t max_seqs, Stream stream) {
+  launch(delta_rule_kernel<kLanes, kEach, kLines>, scan_grid(max_seqs, a.n_heads, a.value_dim, kLanes, kLines),
+         kScanThreads, a, stream);
+}
+
+// Few lanes for each value, so that sums over lanes take few steps.
+void delta_rule(const DeltaRuleArgs& a, uint32_t max_seqs, uint32_t max_rows, Stream stream) {
+  static_assert(kMaxKeyDim == 16 * 16);
+  launch(delta_shares_kernel, {max_rows, 1}, kShareThreads, a, stream);
+  if (a.key_dim <= 64) return launch_delta<8, 8, 2>(a, max_seqs, stream);
+  if (a.key_dim <= 128) return launch_delta<8, 16, 2>(a, max_seqs, stream);
+  launch_delta<16, 16, 2>(a, max_seqs, stream);
 }

@@ -33,7 +33,6 @@ class Launcher {
   void run(const SelectRowsOp& op, const Launch&);
   void run(const ChooseOp& op, const Launch&);
   void run(const ClearOp& op, const Launch&);
-  void run(const DeltaRuleOp&, const Launch&) {}  // no program that is compiled has these
   void run(const SumPartsOp& op, const Launch&);
   // launcher_products.cpp
   void run(const LinearOp& op, const Launch& launch);
@@ -51,6 +50,8 @@ class Launcher {
   // launcher_states.cpp
   void run(const ShortConvOp& op, const Launch&);
   void run(const StateScanOp& op, const Launch&);
+  void run(const DeltaRuleOp& op, const Launch&);
+  Columns columns(ActId id, uint32_t first_col) const { return {act(id).values, act(id).n_cols, first_col}; }
   uint32_t max_seqs() const;
   // launcher_experts.cpp
   void run(const HeadLinearOp& op, const Launch&);

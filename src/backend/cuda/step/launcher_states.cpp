@@ -25,7 +25,6 @@ void Launcher::run(const ShortConvOp& op, const Launch&) {
 }
 
 void Launcher::run(const StateScanOp& op, const Launch&) {
-  const auto columns = [&](ActId id, uint32_t first_col) { return Columns{act(id).values, act(id).n_cols, first_col}; };
   StateScanArgs args{};
   args.step = step();
   args.state = states_.view(op.layer, op.part);
@@ -44,6 +43,27 @@ void Launcher::run(const StateScanOp& op, const Launch&) {
   args.d = weights_.vector(op.d);
   args.dt_bias = weights_.vector(op.dt_bias);
   kernels_.state_scan(args, max_seqs(), device_.stream());
+}
+
+void Launcher::run(const DeltaRuleOp& op, const Launch&) {
+  DeltaRuleArgs args{};
+  args.step = step();
+  args.state = states_.view(op.layer, op.part);
+  args.out = act(op.out).values;
+  args.q = columns(op.q, op.q_col);
+  args.k = columns(op.k, op.k_col);
+  args.v = columns(op.v, op.v_col);
+  args.decay = act(op.decay).values;
+  args.beta = act(op.beta).values;
+  args.n_heads = op.n_heads;
+  args.n_key_heads = op.n_key_heads;
+  args.key_dim = op.key_dim;
+  args.value_dim = op.value_dim;
+  args.decay_cols = op.decay_cols;
+  args.key_heads_in_turn = op.key_heads_in_turn;
+  args.a = weights_.vector(op.a);
+  args.decay_bias = weights_.vector(op.decay_bias);
+  kernels_.delta_rule(args, max_seqs(), shape_.n_rows, device_.stream());
 }
 
 }  // namespace realizar::cuda
