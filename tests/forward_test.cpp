@@ -109,7 +109,12 @@ Names names_of(const ExpertWeights& w) {
           {w.shared_router, "shared_router"},
           {w.shared_gate, "shared_gate"},
           {w.shared_up, "shared_up"},
-          {w.shared_down, "shared_down"}};
+          {w.shared_down, "shared_down"},
+          {w.norm, "expert_norm"},
+          {w.router_norm, "router_norm"},
+          {w.post_norm, "expert_post_norm"},
+          {w.shared_post_norm, "shared_post_norm"},
+          {w.scales, "expert_scales"}};
 }
 
 Names names_of(const LayerWeights& w) {

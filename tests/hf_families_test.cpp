@@ -338,6 +338,16 @@ const Family kFamilies[] = {
                    "moe_layers": [1, 3], "no_rope_layers": [1, 1, 1, 0], "attention_chunk_size": 8192,
                    "attn_temperature_tuning": 4, "floor_scale": 8192, "attn_scale": 0.1,
                    "tie_word_embeddings": false})"},
+    {"llama4",
+     R"({"architectures": ["Llama4ForConditionalGeneration"], "text_config": {"hidden_size": 32, "intermediate_size": 16,
+                   "intermediate_size_mlp": 24, "num_hidden_layers": 4, "num_attention_heads": 4,
+                   "num_key_value_heads": 1, "head_dim": 8, "max_position_embeddings": 4096, "rms_norm_eps": 0.001,
+                   "hidden_act": "silu", "rope_theta": 10000, "attention_bias": false, "use_qk_norm": true,
+                   "num_local_experts": 4, "num_experts_per_tok": 1, "interleave_moe_layer_step": 2,
+                   "moe_layers": [1, 3], "no_rope_layers": [1, 1, 1, 0], "attention_chunk_size": 8192,
+                   "attn_temperature_tuning": 4, "floor_scale": 8192, "attn_scale": 0.1,
+                   "tie_word_embeddings": false}})",
+     "language_model."},
     {"hunyuan-moe", R"({"architectures": ["HunYuanMoEV1ForCausalLM"], "hidden_size": 32, "intermediate_size": 16,
                         "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
                         "max_position_embeddings": 4096, "rms_norm_eps": 0.001, "hidden_act": "silu",
@@ -349,6 +359,59 @@ const Family kFamilies[] = {
                        "max_position_embeddings": 4096, "rms_norm_eps": 0.001, "hidden_act": "silu",
                        "rope_theta": 10000, "rotary_dim": 4, "num_local_experts": 6, "num_experts_per_tok": 2,
                        "scoring_func": "sigmoid", "use_qk_norm": true, "tie_word_embeddings": false})"},
+    {"gemma4-moe", R"({"architectures": ["Gemma4ForConditionalGeneration"], "text_config": {"hidden_size": 32,
+                       "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4,
+                       "num_key_value_heads": 2, "head_dim": 8, "num_global_key_value_heads": 1,
+                       "global_head_dim": 16, "num_kv_shared_layers": 0, "hidden_size_per_layer_input": 0,
+                       "max_position_embeddings": 4096, "rms_norm_eps": 0.001,
+                       "hidden_activation": "gelu_pytorch_tanh", "sliding_window": 16,
+                       "layer_types": ["sliding_attention", "full_attention"], "rope_parameters": {"full_attention":
+                       {"rope_type": "proportional", "rope_theta": 50000.0, "partial_rotary_factor": 0.25},
+                       "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}},
+                       "attention_k_eq_v": true, "enable_moe_block": true, "num_experts": 4, "top_k_experts": 2,
+                       "moe_intermediate_size": 16, "final_logit_softcapping": 30.0},
+                       "tie_word_embeddings": false})",
+     "language_model."},
+    {"afmoe", R"({"architectures": ["AfmoeForCausalLM"], "hidden_size": 24, "intermediate_size": 20, "head_dim": 8,
+                  "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
+                  "max_position_embeddings": 4096, "rms_norm_eps": 0.001, "hidden_act": "silu", "rope_theta": 10000,
+                  "sliding_window": 16, "layer_types": ["sliding_attention", "sliding_attention",
+                  "sliding_attention", "full_attention"], "num_experts": 3, "num_experts_per_tok": 2,
+                  "num_shared_experts": 1, "num_dense_layers": 1, "moe_intermediate_size": 12, "route_norm": true,
+                  "route_scale": 2.5, "score_func": "sigmoid", "mup_enabled": true, "n_group": 1, "topk_group": 1,
+                  "tie_word_embeddings": false})"},
+    {"smallthinker", R"({"architectures": ["SmallThinkerForCausalLM"], "hidden_size": 24, "head_dim": 8,
+                         "num_hidden_layers": 5, "num_attention_heads": 4, "num_key_value_heads": 2,
+                         "max_position_embeddings": 4096, "rms_norm_eps": 0.001, "rope_theta": 10000,
+                         "sliding_window_size": 4096, "sliding_window_layout": [0, 1, 1, 1, 0],
+                         "rope_layout": [0, 1, 1, 1, 0], "moe_ffn_hidden_size": 12, "moe_num_primary_experts": 3,
+                         "moe_num_active_primary_experts": 2, "moe_primary_router_apply_softmax": false,
+                         "tie_word_embeddings": false})"},
+    {"arctic", R"({"architectures": ["ArcticForCausalLM"], "hidden_size": 32, "intermediate_size": 16,
+                   "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+                   "max_position_embeddings": 4096, "rms_norm_eps": 0.001, "hidden_act": "silu", "rope_theta": 10000,
+                   "num_local_experts": 4, "num_experts_per_tok": 2, "moe_layer_frequency": 1, "use_residual": true,
+                   "parallel_attn_mlp_res": true, "tie_word_embeddings": false})"},
+    {"dbrx", R"({"architectures": ["DbrxForCausalLM"], "d_model": 32, "n_layers": 2, "n_heads": 4,
+                 "max_seq_len": 4096, "layer_norm_epsilon": 0.001, "attn_config": {"clip_qkv": 0.8, "kv_n_heads": 2,
+                 "rope_theta": 10000}, "ffn_config": {"ffn_act_fn": {"name": "silu"}, "ffn_hidden_size": 16,
+                 "moe_num_experts": 6, "moe_top_k": 2, "moe_normalize_expert_weights": 1.0},
+                 "tie_word_embeddings": false})"},
+    {"minicpm3", R"({"architectures": ["MiniCPM3ForCausalLM"], "hidden_size": 32, "intermediate_size": 48,
+                     "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+                     "max_position_embeddings": 4096, "rms_norm_eps": 0.001, "hidden_act": "silu", "scale_emb": 12,
+                     "scale_depth": 1.4, "dim_model_base": 256, "q_lora_rank": 12, "kv_lora_rank": 16,
+                     "qk_nope_head_dim": 8, "qk_rope_head_dim": 4, "v_head_dim": 6, "tie_word_embeddings": false})"},
+    {"kimi-linear", R"({"architectures": ["KimiLinearForCausalLM"], "hidden_size": 32, "intermediate_size": 48,
+                        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+                        "model_max_length": 4096, "rms_norm_eps": 0.001, "hidden_act": "silu", "q_lora_rank": null,
+                        "kv_lora_rank": 16, "qk_nope_head_dim": 4, "qk_rope_head_dim": 4, "v_head_dim": 8,
+                        "mla_use_nope": true, "linear_attn_config": {"full_attn_layers": [2], "kda_layers": [1],
+                        "head_dim": 8, "num_heads": 4, "short_conv_kernel_size": 4}, "num_experts": 4,
+                        "num_experts_per_token": 2, "num_shared_experts": 1, "moe_intermediate_size": 16,
+                        "first_k_dense_replace": 0, "moe_layer_freq": 1, "moe_renormalize": true,
+                        "moe_router_activation_func": "sigmoid", "routed_scaling_factor": 1.5, "num_expert_group": 1,
+                        "topk_group": 1, "tie_word_embeddings": false})"},
 };
 
 // A tensor's rows, of one element each where it is a vector.
@@ -464,7 +527,9 @@ class HfWriter {
     const bool is_stack = rows.shape.size() == 3;
     if (is_stack && form_ == Form::kMxfp4) return put_mxfp4(name, rows);
     if (is_stack && form_ == Form::kMxfp4InF32) rows = in_mxfp4(rows);
-    if (is_stack && spec_.hf_transposed_experts) rows = turned(rows);
+    const bool is_flat = is_stack && spec_.hf_flat_experts;
+    if (is_stack && (spec_.hf_transposed_experts || (is_flat && name.ends_with(".w2")))) rows = turned(rows);
+    if (is_flat) rows.shape = {rows.shape[0] * rows.shape[1], rows.shape[2]};
     const size_t at = name.find("{}");
     if (at == std::string::npos) return put_one(name, rows);
     const std::vector<uint64_t> shape(rows.shape.begin() + 1, rows.shape.end());

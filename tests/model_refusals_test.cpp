@@ -239,6 +239,9 @@ TEST(ModelRefusals, WhatAFamilyHasElsewhereByKey) {
   TinyModel mpt = test::tiny_model(kMpt);
   mpt.keys["mpt.attention.max_alibi_bias"] = 0.0f;  // then it has learned positions
   EXPECT_TRUE(refused(config_of(mpt), ErrorCode::kUnsupported, {"max_alibi_bias", "mpt"}));
+  TinyModel llama4 = test::tiny_model(kLlama4);
+  llama4.keys["llama4.attention.sliding_window"] = 0u;
+  EXPECT_TRUE(refused(config_of(llama4), ErrorCode::kUnsupported, {"sliding_window = 0", "llama4"}));
   TinyModel apertus = test::tiny_model(kApertus);
   apertus.keys.erase("xielu.beta");
   EXPECT_TRUE(refused(config_of(apertus), ErrorCode::kFormatError, {"xielu.beta", "nothing"}));

@@ -24,6 +24,7 @@ struct RouteCase {
   RouteScore score = RouteScore::kSoftmax;
   bool has_bias = false;
   uint32_t n_groups = 1, n_used_groups = 1, n_group_best = 1;
+  bool has_scales = false;
 };
 
 struct Routed {
@@ -33,6 +34,8 @@ struct Routed {
 Routed routed(std::unique_ptr<Backend> backend, const InputTable& logits, const RouteCase& c) {
   OpRig rig(std::move(backend), {.max_rows = logits.n_tokens, .max_logit_rows = 1});
   const auto bias = random_inputs(1, c.n_experts, 2);
+  std::vector<float> scales(c.n_experts);
+  for (uint32_t e = 0; e < c.n_experts; ++e) scales[e] = 0.5f + static_cast<float>(e % 5) / 4;
   const RouteOp op{.logits = rig.input(logits),
                    .weights = rig.output(c.n_used),
                    .ids = rig.output(c.n_used),
@@ -44,7 +47,8 @@ Routed routed(std::unique_ptr<Backend> backend, const InputTable& logits, const 
                    .bias = c.has_bias ? rig.vector(bias.values) : kNoWeight,
                    .n_groups = c.n_groups,
                    .n_used_groups = c.n_used_groups,
-                   .n_group_best = c.n_group_best};
+                   .n_group_best = c.n_group_best,
+                   .scales = c.has_scales ? rig.vector(scales) : kNoWeight};
   rig.step(rows_of(first_tokens(logits.n_tokens), 3), {op.logits}, [&](Program& p) { p.add(op); });
   return {rig.read(op.ids), rig.read(op.weights)};
 }
@@ -96,6 +100,7 @@ TEST_P(RouteTest, ChoosesByScoresBiasesAndGroupsAlike) {
       {256, 8, true, 2.5f, RouteScore::kSigmoid, true, 8, 4, 2},
       {96, 4, true, 1.0f, RouteScore::kSigmoid, false, 32, 5, 2},
       {12, 3, true, 1.0f, RouteScore::kSigmoid, true, 12, 3, 2},
+      {33, 5, true, 1.5f, RouteScore::kSoftmax, false, 1, 1, 1, true},
   };
   for (const RouteCase& c : cases) {
     InputTable logits = random_inputs(9, c.n_experts, 11);

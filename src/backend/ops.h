@@ -333,7 +333,8 @@ inline constexpr float kLeastScoreSum = 0x1p-14f;
 // Chooses n_used experts a row: those with the largest score + bias (ties to the lowest index). Where there are
 // n_groups of experts, as many in each and side by side, they are chosen from the n_used_groups groups whose
 // n_group_best largest sum to the most (ties to the lowest index). Their weights are their scores (without bias),
-// divided by their sum where `renormalize`, then times `scale`.
+// divided by their sum where `renormalize`, then times `scale`, and times the expert's element of `scales` where there
+// are such.
 struct RouteOp {
   static constexpr const char* kName = "route";
 
@@ -346,7 +347,8 @@ struct RouteOp {
   RouteScore score = RouteScore::kSoftmax;
   WeightId bias = kNoWeight;  // vector [n_experts]
   uint32_t n_groups = 1, n_used_groups = 1;
-  uint32_t n_group_best = 1;  // 1 or 2
+  uint32_t n_group_best = 1;    // 1 or 2
+  WeightId scales = kNoWeight;  // vector [n_experts]
   OpPlace place = {};
 
   // Scores are in the order of the logits, which then choose.
@@ -366,6 +368,7 @@ struct RouteOp {
     v.trait("n_groups", n_groups, 1u);
     v.trait("n_used_groups", n_used_groups, 1u);
     v.trait("n_group_best", n_group_best, 1u);
+    v.vector("scales", scales);
   }
   bool operator==(const RouteOp&) const = default;
 };

@@ -188,7 +188,7 @@ Result<LatentAttentionConfig> read_latent_attention(const ConfigKeys& keys, cons
   a.rope_idx = 0;
   if (!keys.is_gguf()) {
     RZ_TRY(const auto is_interleaved, keys.file().metadata().get_bool("rope_interleave"));
-    a.is_interleaved = is_interleaved.value_or(true);
+    a.is_interleaved = is_interleaved.value_or(!keys.spec().has_latents_in_halves);
   }
   return a;
 }
@@ -395,6 +395,7 @@ Status read_attention_scales(const ConfigKeys& keys, const ModelConfig& c, Atten
                        key);
   }
   RZ_TRY(attention.softcap, read_softcap(keys, "attn_logit_softcapping"));
+  if (attention.softcap == 0 && keys.is_gguf()) attention.softcap = spec.gguf_attn_softcap;
   return {};
 }
 

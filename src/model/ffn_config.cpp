@@ -45,6 +45,11 @@ bool has_choice_bias(const ConfigKeys& keys) {
 // config.json's name of the scores. "noaux_tc" is what dots.llm1 calls sigmoids; a folder that says nothing and has
 // biases to choose by is DeepSeek-V3's kind.
 Status read_hf_score(const ConfigKeys& keys, ExpertsConfig& experts) {
+  if (const std::string_view flag = keys.spec().hf_keys.softmax_flag; !flag.empty()) {
+    RZ_TRY(const auto is_softmax, keys.file().metadata().get_bool(flag));
+    experts.score = is_softmax.value_or(false) ? RouteScore::kSoftmax : RouteScore::kSigmoid;
+    return {};
+  }
   const std::string key(keys.spec().hf_keys.score);
   RZ_TRY(const auto name, keys.file().metadata().get_string(key));
   if (!name) {
@@ -126,6 +131,10 @@ Status read_shared(const ConfigKeys& keys, const ModelConfig& c, ExpertsConfig& 
   const uint32_t otherwise = is_optional(spec, Role::kSharedUp) || d_ff ? 0 : c.d_ff;
   uint64_t width = d_ff.value_or(0);
   if (width > 0 && keys.is_gguf() && spec.routing.gguf_shared_width_is_of_one) width *= n_shared.value_or(1);
+  const bool lacks_shared = is_optional(spec, Role::kSharedUp) && !has_role(keys, Role::kSharedUp);
+  if (spec.routing.is_dense_shared && !lacks_shared) width = c.d_ff;
+  if (spec.routing.is_shared_of_model_width) width = c.d_model;
+  if (width > 0) experts.out_scale = spec.routing.out_scale_with_shared;
   if (width == 0) width = n_shared ? uint64_t{*n_shared} * experts.d_ff : otherwise;
   experts.has_shared_router = knows_role(spec, Role::kSharedRouter);
   experts.d_shared_ff = static_cast<uint32_t>(std::min<uint64_t>(width, kMaxWidth));
@@ -206,10 +215,11 @@ Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c,
   RZ_TRY(const Activation activation, read_activation(keys));
   ExpertsConfig experts{.n_experts = n_experts,
                         .renormalize = spec.routing.renormalize,
-                        .activation = activation,
+                        .activation = spec.routing.activation.value_or(activation),
                         .score = spec.routing.score,
                         .has_biases = knows_role(spec, Role::kExpertDownBias),
-                        .weighs_input = spec.routing.weighs_input};
+                        .weighs_input = spec.routing.weighs_input,
+                        .input = spec.routing.input};
   if (!keys.is_gguf()) experts.gate_up_rows = spec.hf_gate_up_rows;
   const std::string_view n_used_key = spec.hf_keys.n_experts_used;
   RZ_TRY(const auto n_used, read_same_in_all(keys, c, "expert_used_count", n_used_key, n_experts));

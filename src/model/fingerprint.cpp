@@ -92,9 +92,9 @@ void add(Hash& hash, const PlainConfig& config) {
 
 void add(Hash& hash, const ExpertsConfig& config) {
   const auto& [n_experts, n_used, d_ff, renormalize, scale, activation, score, n_groups, n_used_groups, n_group_best,
-               d_shared_ff, has_shared_router, has_biases, weighs_input, gate_up_rows] = config;
+               d_shared_ff, has_shared_router, has_biases, weighs_input, gate_up_rows, input, out_scale] = config;
   hash.add_all(n_experts, n_used, d_ff, renormalize, scale, activation, score, n_groups, n_used_groups, n_group_best,
-               d_shared_ff, has_shared_router, has_biases, weighs_input, gate_up_rows);
+               d_shared_ff, has_shared_router, has_biases, weighs_input, gate_up_rows, input, out_scale);
 }
 
 void add(Hash&, const NoFfnConfig&) {}

@@ -16,6 +16,9 @@ void LayerBuilder::build() {
   using enum NormPlace;
   // What the mixer adds to the stream is not seen by an ffn in parallel: its norm is taken before, or it reads what the
   // mixer read.
+  if (const auto* experts = std::get_if<ExpertsConfig>(&c.ffn)) {
+    add_before_mixer(*this, *experts, std::get<ExpertWeights>(w.ffn));
+  }
   if (c.norm_place == kParallelApart) norm(acts_.ffn_normed, w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn);
   in_ = acts_.stream;
   if (c.norm_place != kPost) norm(acts_.normed, w.attn_norm, w.attn_norm_bias, OpRole::kAttn);
@@ -88,11 +91,6 @@ void LayerBuilder::add_post_norm() {
              .accumulate = true,
              .scale = post_scale_,
              .place = place(OpRole::kPost)});
-}
-
-void LayerBuilder::add_to_stream(const ExpertsOp& op) {
-  REQUIRE(!has_post_norm());
-  add(op);
 }
 
 void LayerBuilder::add_to_stream(const GateOp& op) {

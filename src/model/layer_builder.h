@@ -37,6 +37,7 @@ class LayerBuilder {
   float residual_scale() const { return config_.residual_scale; }
   NormKind norm_kind() const { return config_.norm; }
   ActId in() const { return in_; }
+  ActId stream() const { return acts_.stream; }
   ActId out() const { return has_post_norm() ? acts_.branch : acts_.stream; }
   OpPlace place(OpRole role = OpRole::kNone) const { return {role, static_cast<int32_t>(layer_)}; }
   // The rotation ModelConfig::ropes[rope_idx]; kNoRope: none.
@@ -51,13 +52,13 @@ class LayerBuilder {
   // after its branches.
   void add_to_stream(LinearOp op);
   // The same; such layers have no norm after their branches, and what is added has residual_scale in it already.
-  void add_to_stream(const ExpertsOp& op);
   void add_to_stream(const GateOp& op);
 
- private:
   bool has_post_norm() const { return realizar::has_post_norm(config_.layers[layer_].norm_place); }
-  // Adds `branch`, normalized, to the stream.
+  // Adds out(), normalized, to the stream: of a branch that several operations have written to.
   void add_post_norm();
+
+ private:
   // What the layer takes of the token by a table of its own.
   void add_layer_input(const LayerWeights& weights, float out_scale);
   // in() becomes the stream, normalized into `out`.

@@ -44,6 +44,20 @@ Result<std::optional<std::vector<bool>>> read_layer_types(const ConfigKeys& keys
   return has_window;
 }
 
+// Layers by a list of config.json's, of ones and zeros; nothing where it has none.
+Result<std::optional<std::vector<bool>>> read_layout(const ConfigKeys& keys, std::string_view key, uint32_t n_layers) {
+  std::optional<std::vector<bool>> layout;
+  if (keys.is_gguf() || key.empty()) return layout;
+  RZ_TRY(const auto list, keys.file().metadata().get_ints(key));
+  if (!list || list->empty()) return layout;
+  if (list->size() != n_layers) {
+    return out_of_range(keys.file(), key, fmt::format("{} entries", n_layers), std::to_string(list->size()));
+  }
+  layout.emplace(n_layers, false);
+  for (uint32_t i = 0; i < n_layers; ++i) (*layout)[i] = (*list)[i] != 0;
+  return layout;
+}
+
 // N, where one layer in N sees the whole context; 0: none does.
 Result<uint32_t> read_full_interval(const ConfigKeys& keys) {
   for (const std::string_view hf : {"sliding_window_pattern", "_sliding_window_pattern"}) {
@@ -100,7 +114,7 @@ Result<ListedKinds> read_hf_kinds(const ConfigKeys& keys, uint32_t n_layers) {
   RZ_TRY(const auto attending, keys.file().metadata().get_ints(hf.attending_layers));
   if (!attending) return ListedKinds();
   return ListedKinds(kinds_where(keys, n_layers, [&](uint32_t layer) {
-    return std::ranges::find(*attending, int64_t{layer}) == attending->end();
+    return std::ranges::find(*attending, hf.first_layer + layer) == attending->end();
   }));
 }
 
@@ -135,13 +149,21 @@ Result<std::vector<MixerKind>> read_mixer_kinds(const ConfigKeys& keys, uint32_t
 
 Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_layers) {
   std::vector<uint32_t> windows(n_layers, 0);
-  RZ_TRY(const auto has_window, read_layer_types(keys, n_layers));
+  RZ_TRY(auto has_window, read_layer_types(keys, n_layers));
+  if (!has_window) {
+    RZ_TRY(has_window, read_layout(keys, keys.spec().hf_keys.window_list, n_layers));
+  }
   if (!keys.spec().has_window) {
     RZ_TRY(const auto use_window, keys.file().metadata().get_bool("use_sliding_window"));
     if (keys.is_gguf() || !use_window.value_or(false)) return windows;
     return unsupported("use_sliding_window is not supported for " + std::string(keys.spec().name));
   }
   RZ_TRY(const auto given, keys.optional_int("attention.sliding_window", keys.spec().hf_keys.window, 0, kMaxContext));
+  if (given == 0 && keys.is_gguf() && keys.spec().has_chunks) {
+    const std::string key = keys.key("attention.sliding_window", "");
+    return unsupported(
+        fmt::format("{}: {} = 0 is not supported for {}", keys.file().path().string(), key, keys.spec().name), key);
+  }
   const uint32_t windowed = keys.spec().gguf_windowed_layers;
   const bool has_own = keys.is_gguf() && (windowed == 0 || windowed == n_layers);
   const uint32_t window = given.value_or(has_own ? keys.spec().gguf_window : 0);
@@ -150,7 +172,8 @@ Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_la
     RZ_TRY(interval, read_full_interval(keys));
   }
   for (uint32_t i = 0; i < n_layers; ++i) {
-    const bool sees_all = has_window ? !(*has_window)[i] : interval > 0 && (i + 1) % interval == 0;
+    const uint32_t place = keys.spec().full_comes_first ? i : i + 1;
+    const bool sees_all = has_window ? !(*has_window)[i] : interval > 0 && place % interval == 0;
     windows[i] = sees_all ? 0 : window;
   }
   return windows;
@@ -162,18 +185,10 @@ Result<std::vector<bool>> read_rope_layers(const ConfigKeys& keys, uint32_t n_la
     RZ_TRY(const auto rotates, keys.file().metadata().get_bool(keys.key(keys.spec().gguf_rope_key, "")));
     rope.assign(n_layers, rotates.value_or(true));
   }
+  RZ_TRY(const auto layout, read_layout(keys, keys.spec().hf_keys.rope_list, n_layers));
+  if (layout) return *layout;
   if (keys.spec().nope_interval == 0) return rope;
-  if (!keys.is_gguf()) {
-    RZ_TRY(const auto listed, keys.file().metadata().get_ints("no_rope_layers"));
-    if (listed && !listed->empty()) {
-      if (listed->size() != n_layers) {
-        return out_of_range(keys.file(), "no_rope_layers", fmt::format("{} entries", n_layers),
-                            std::to_string(listed->size()));
-      }
-      for (uint32_t i = 0; i < n_layers; ++i) rope[i] = (*listed)[i] != 0;
-      return rope;
-    }
-  }
+  if (!keys.is_gguf() && keys.spec().full_lacks_rope) return rope;  // there the windows tell
   RZ_TRY(const auto given, keys.optional_int("", "no_rope_layer_interval", 1, kMaxLayers));
   const uint32_t interval = keys.is_gguf() ? keys.spec().nope_interval : given.value_or(keys.spec().nope_interval);
   for (uint32_t i = 0; i < n_layers; ++i) rope[i] = (i + 1) % interval != 0;

@@ -108,6 +108,10 @@ std::string text_of(const ExpertsConfig& c) {
   if (c.d_shared_ff > 0)
     text += fmt::format(", one shared of {}{}", c.d_shared_ff, c.has_shared_router ? ", gated" : "");
   if (c.has_biases) text += ", with biases";
+  if (c.input == ExpertInput::kRoutedEarly) text += ", chosen before the mixer";
+  if (c.input == ExpertInput::kLayerInput) text += ", of what the mixer reads";
+  if (c.out_scale != 1.0f) text += fmt::format(", together times {}", c.out_scale);
+  if (c.input == ExpertInput::kOwnNorms) text += ", with norms of their own";
   if (c.weighs_input) text += ", weighed before them";
   if (c.gate_up_rows == GateUpRows::kPaired) text += ", gate and up paired in the file";
   return text;

@@ -62,10 +62,11 @@ Result<DeltaNetConfig> read_delta_net(const ConfigKeys& keys) {
 }
 
 Result<KimiDeltaConfig> read_kimi_delta(const ConfigKeys& keys) {
+  const HfSsmKeys& hf = keys.spec().hf_ssm_keys;
   KimiDeltaConfig c;
-  RZ_TRY(c.n_heads, keys.required_int("attention.head_count", "", 1, kMaxHeads));
-  RZ_TRY(c.head_dim, keys.required_int("kda.head_dim", "", 1, kMaxState));
-  RZ_TRY(c.n_taps, keys.required_int("ssm.conv_kernel", "", 2, kMaxTaps));
+  RZ_TRY(c.n_heads, keys.required_int("attention.head_count", hf.n_heads, 1, kMaxHeads));
+  RZ_TRY(c.head_dim, keys.required_int("kda.head_dim", hf.head_dim, 1, kMaxState));
+  RZ_TRY(c.n_taps, keys.required_int("ssm.conv_kernel", hf.n_taps, 2, kMaxTaps));
   return c;
 }
 

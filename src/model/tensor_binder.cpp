@@ -70,7 +70,8 @@ bool is_of_images(const ModelFile& file, const TensorInfo& tensor) {
   std::string_view name = tensor.name;
   if (name.starts_with("model.")) name.remove_prefix(6);
   constexpr std::string_view kParts[] = {"vision_tower.", "multi_modal_projector.", "audio_tower.",
-                                         "embed_vision.", "embed_audio.",           "visual."};
+                                         "embed_vision.", "embed_audio.",           "visual.",
+                                         "vision_model."};
   return std::ranges::any_of(kParts, [&](std::string_view part) { return name.starts_with(part); });
 }
 
@@ -129,6 +130,12 @@ bool TensorBinder::is_in_file(Role role) const {
 bool TensorBinder::is_known(Role role) const {
   const TensorSpec* spec = spec_of(role);
   return spec != nullptr && !pattern_of(*spec).empty();
+}
+
+bool TensorBinder::has_row_factors(Role role) const {
+  const TensorSpec* spec = spec_of(role);
+  const TensorInfo* tensor = spec == nullptr ? nullptr : find(pattern_of(*spec), 0);
+  return tensor != nullptr && tensor->type == TypeId::kNVFP4;
 }
 
 Result<WeightId> TensorBinder::matrix(Role role, std::vector<uint32_t> row_order, uint32_t shard_unit) {
@@ -337,8 +344,11 @@ Result<TensorBinder::Found> TensorBinder::find_role(Role role) {
     if (is_stack(role, pattern) && !is_gguf && spec_.hf_transposed_experts) {
       found.transposed = is_expert_role(role) && tensor->packed == nullptr;
     }
+    const bool is_flat = !is_gguf && spec_.hf_flat_experts && is_stack(role, pattern);
+    if (is_flat) found.transposed = role == Role::kExpertDown;
     if (found.transposed) std::swap(expected[0], expected[1]);
-    if (is_stack(role, pattern)) expected.insert(expected.begin(), size_of(stack_dim(role)));
+    if (is_flat) expected[0] *= size_of(Dim::kExperts);
+    if (is_stack(role, pattern) && !is_flat) expected.insert(expected.begin(), size_of(stack_dim(role)));
     RZ_CHECK_OK(check_shape(*tensor, std::move(expected)));
     if (tensor->type != (expert == 0 ? tensor->type : found.tensors[0]->type)) {
       return unsupported(fmt::format("{}: tensor '{}': experts of different types are not supported",

@@ -44,6 +44,9 @@ class TensorBinder {
   bool is_known(Role role) const;
   bool is_in_file(Role role) const;
 
+  // Whether the role's matrices have a factor each in files, which load with them.
+  bool has_row_factors(Role role) const;
+
   // These give kNoWeight or no values where an optional tensor is absent. Errors: NotFound (by name and shape),
   // FormatError (shape, or values that are not finite), the backend's own.
   Result<WeightId> matrix(Role role, std::vector<uint32_t> row_order = {}, uint32_t shard_unit = 1);

@@ -206,7 +206,7 @@ inline std::string test_name(const ArchSpec& spec) {
 }
 
 inline bool is_expert_stack(Role role) {
-  return role == Role::kExpertGate || role == Role::kExpertUp || role == Role::kExpertDown;
+  return role >= Role::kExpertGate && role <= Role::kExpertDown;
 }
 inline bool is_head_stack(Role role) {
   return role == Role::kLatentK || role == Role::kLatentV;
@@ -217,21 +217,36 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
   const auto has = [&](Role role) {
     return std::any_of(spec.tensors.begin(), spec.tensors.end(), [&](const TensorSpec& s) { return s.role == role; });
   };
+  const auto has_gguf = [&](Role role) {
+    return std::ranges::any_of(spec.tensors, [&](const TensorSpec& s) { return s.role == role && !s.gguf.empty(); });
+  };
+  // Of several names for a role the file has the first.
+  const auto first =
+      std::ranges::find_if(spec.tensors, [&](const TensorSpec& s) { return s.role == t.role && !s.gguf.empty(); });
+  if (first != spec.tensors.end() && first->gguf != t.gguf) return false;
   switch (t.role) {
     case Role::kRouter:
     case Role::kRouterBias:
     case Role::kChoiceBias:
-    case Role::kExpertGate:
-    case Role::kExpertUp:
     case Role::kExpertDown:
     case Role::kExpertGateBias:
     case Role::kExpertUpBias:
     case Role::kExpertDownBias:
+    case Role::kExpertNorm:
+    case Role::kExpertPostNorm:
+    case Role::kSharedPostNorm:
+    case Role::kRouterScale:
+    case Role::kExpertScale:
     case Role::kSharedRouter:
     case Role::kSharedGate:
     case Role::kSharedUp:
     case Role::kSharedDown:
       return with_experts;
+    case Role::kExpertGateUp:
+      return with_experts && !t.gguf.empty();
+    case Role::kExpertGate:
+    case Role::kExpertUp:
+      return with_experts && !has_gguf(Role::kExpertGateUp);
     case Role::kWGate:
     case Role::kWUp:
     case Role::kWDown:
@@ -280,14 +295,16 @@ inline bool is_of_mixer(Role role, MixerKind kind) {
 inline std::vector<float> random_values(const TensorSpec& t, const std::vector<uint64_t>& shape, std::mt19937& random) {
   uint64_t n = 1;
   for (const uint64_t size : shape) n *= size;
-  const bool is_vector = t.cols == Dim::kNone, is_norm = is_vector && t.gguf.ends_with("norm.weight");
+  const bool is_vector = t.cols == Dim::kNone;
+  const bool is_norm = is_vector && t.gguf.find("norm") != std::string_view::npos && t.gguf.ends_with(".weight");
   const bool is_table = t.role == Role::kEmbed || t.role == Role::kPositionEmbed;
   const float scale = is_vector ? 0.4f : is_table ? 1.0f : 2.5f / std::sqrt(static_cast<float>(shape.back()));
   std::vector<float> values(n);
   for (float& value : values) {
     const float unit = static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f;  // [-1, 1)
     value = (is_norm ? 1.0f : 0.0f) + scale * unit;
-    if (t.role == Role::kLayerScale) value = 1.0f + 0.3f * unit;
+    if (t.role == Role::kLayerScale || t.role == Role::kExpertScale) value = 1.0f + 0.3f * unit;
+    if (t.role == Role::kRouterScale) value = 5.0f + unit;   // it is divided by the root of the model's width
     if (t.role == Role::kSsmA) value = -0.7f + 0.5f * unit;  // states decay
   }
   return values;
@@ -328,6 +345,8 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   TinyModel model;
   TinyDims dims = wanted;
   if (spec.recurrent) dims.ssm_kind = *spec.recurrent;
+  if (spec.routing.is_dense_shared) dims.shared_d_ff = dims.d_ff;
+  if (spec.routing.is_shared_of_model_width) dims.shared_d_ff = dims.d_model;
   // Heads of both kinds of layers are alike.
   if (spec.recurrent == MixerKind::kKimiDelta) {
     dims.ssm_heads = dims.n_heads;

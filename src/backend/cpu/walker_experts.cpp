@@ -87,8 +87,11 @@ void Walker::run(const RouteOp& op, const Hints&, uint32_t member) {
       chosen_sum += router.score(best);
     }
     const double total = router.total(chosen_sum);
+    const float* scales = vector(op.scales);
     for (uint32_t k = 0; k < op.n_used; ++k) {
-      weights[k] = static_cast<float>(router.score(static_cast<uint32_t>(ids[k])) / total * op.scale);
+      const auto id = static_cast<uint32_t>(ids[k]);
+      const double own_scale = scales == nullptr ? 1 : scales[id];
+      weights[k] = static_cast<float>(router.score(id) / total * op.scale * own_scale);
     }
   });
 }

@@ -623,7 +623,8 @@ class ReferenceBackend final : public Backend {
     const double total = op.renormalize ? std::max<double>(sum, kLeastScoreSum) : 1;
     for (uint32_t k = 0; k < op.n_used; ++k) {
       act(op.ids).row(r)[k] = static_cast<float>(chosen[k]);
-      act(op.weights).row(r)[k] = static_cast<float>(scores[chosen[k]] / total * op.scale);
+      const double own_scale = op.scales == kNoWeight ? 1 : vector(op.scales)[chosen[k]];
+      act(op.weights).row(r)[k] = static_cast<float>(scores[chosen[k]] / total * op.scale * own_scale);
     }
   }
 

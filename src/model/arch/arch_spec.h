@@ -29,6 +29,7 @@ enum class Role : uint8_t {
   kWk,
   kWv,
   kWo,
+  kAttnGate,
   kBq,
   kBk,
   kBv,
@@ -73,6 +74,13 @@ enum class Role : uint8_t {
   kExpertUpBias,
   kExpertGateUpBias,
   kExpertDownBias,
+  // Norms of what experts read where it is not what a dense ffn reads, of what they give and of what the shared one
+  // gives; factors on what the router reads, and on what each expert gives.
+  kExpertNorm,
+  kExpertPostNorm,
+  kSharedPostNorm,
+  kRouterScale,
+  kExpertScale,
   kSharedRouter,  // how much of the shared expert a token takes
   kSharedGate,
   kSharedUp,
@@ -194,6 +202,9 @@ struct HfKeys {
                    n_rot = "",  // dimensions of a head that are rotated, instead of their share
       one_kv_head = "",         // true: there is one KV head, whatever n_kv_heads says
       layer_kinds = "",         // a list of what mixes each layer
+      softmax_flag = "",        // true: experts are scored by a softmax; false: by sigmoids
+      window_list = "",         // a list of 1 for layers with a window, and of 0
+      rope_list = "",           // the same of those that are rotated
       head_dim = "head_dim";
   uint32_t d_ff_factor = 0;  // of d_model, where the file gives no d_ff; 0: it must
 };
@@ -202,6 +213,7 @@ struct HfKeys {
 struct HfSsmKeys {
   std::string_view n_heads = "", head_dim = "", n_groups = "", d_state = "", n_taps = "";
   std::string_view attending_layers = "";  // a list of the layers that are not recurrent
+  int64_t first_layer = 0;                 // what it calls the first layer
 };
 
 // How config.json's number gives a factor: it is the factor, or is divided by the root of the number of layers or by
@@ -242,6 +254,11 @@ struct Routing {
   bool gguf_shared_width_is_of_one = false;  // of several shared experts
   uint32_t n_shared = 0;                     // where the file says neither how many are shared nor how wide they are
   bool weighs_input = false;                 // by the weights, instead of what experts give
+  ExpertInput input = ExpertInput::kFfnInput;
+  // How wide the shared expert is, where families have a dense ffn in its place: as files call d_ff, or as the model.
+  bool is_dense_shared = false, is_shared_of_model_width = false;
+  float out_scale_with_shared = 1;            // on what experts and the shared one give together
+  std::optional<Activation> activation = {};  // of experts; nothing: as dense ffns have it
 };
 
 struct ArchSpec {
@@ -275,13 +292,14 @@ struct ArchSpec {
   bool nope_has_temperature = false;  // of layers without rope alone; its steps begin a position early
   uint32_t temperature_step = 0;      // where the file gives none; 0: what a model was trained for
   uint32_t full_interval = 0;         // with a window, one layer in this many sees the whole context; 0: none does
+  bool full_comes_first = false;      // that one is the first of them, not the last
   bool full_lacks_rope = false;       // with a window, layers that see the whole context are without rope
   uint32_t nope_interval = 0;         // one layer in this many is without rope; 0: none
   // Layers with a window have heads of a width of their own: "attention.key_length_swa", or "head_dim" in config.json;
   // how many KV heads a layer has is a list, or config.json's "num_global_key_value_heads" for the others.
   bool has_window_heads = false;
   bool has_layer_heads = false;        // how many heads a layer has, and how wide its ffn is, are lists
-  bool has_latents_in_halves = false;  // GGUF keeps rotated rows of latent attention in halves
+  bool has_latents_in_halves = false;  // files keep rotated rows of latent attention in halves
   // What positions count for instead of a rotation: the largest factor of ALiBi's slopes, where files do not tell; 0:
   // there is none. With alibi_layers only models of so many layers have it.
   float alibi = 0;
@@ -305,6 +323,7 @@ struct ArchSpec {
   uint32_t d_ff_divisor = 1;          // of what files call d_ff
   bool hf_adjusts_d_ff = false;       // config.json may ask for two thirds of it, in multiples of a number (LFM2)
   std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none
+  float gguf_attn_softcap = 0;        // of q.k, where a file gives none
   MoeRule moe = MoeRule::kNone;
   // With this setting false the norms stand before each branch, whatever norm_place says. "": there is no such setting.
   std::string_view parallel_key = "";
@@ -319,6 +338,7 @@ struct ArchSpec {
   bool has_expert_interval = false;  // the file says that of those one in so many has experts
   GateUpRows hf_gate_up_rows = GateUpRows::kStacked;
   bool hf_transposed_experts = false;  // stacks that are not quantized are [n_experts, in, out]
+  bool hf_flat_experts = false;        // a layer's experts lie below each other in one matrix, downs as [in, out]
   HfKeys hf_keys = {};
   HfSsmKeys hf_ssm_keys = {};
   Marker marker = {};

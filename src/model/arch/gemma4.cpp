@@ -1,6 +1,8 @@
 // Gemma 4: Gemma 3 with wider heads in the layers that see the whole context, normalized values, a factor after each
-// layer and, in the small models, a table of each layer's own and last layers that attend to what earlier ones keep.
+// layer and, in the small models, a table of each layer's own and last layers that attend to what earlier ones keep; in
+// 26B-A4B, experts beside each layer's ffn.
 #include <array>
+#include <cstddef>
 
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
@@ -48,26 +50,83 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     kRopeFactors,
 });
 
-}  // namespace
+// The tensors of a model without experts but its ffn's, and those of experts.
+template <size_t kN>
+constexpr auto with_experts(const std::array<TensorSpec, kN>& experts) {
+  std::array<TensorSpec, kTensors.size() - 3 + kN> all{};
+  size_t n = 0;
+  for (const TensorSpec& tensor : kTensors) {
+    const bool is_ffn = tensor.role == Role::kWGate || tensor.role == Role::kWUp || tensor.role == Role::kWDown;
+    if (!is_ffn) all[n++] = tensor;
+  }
+  for (const TensorSpec& tensor : experts) all[n++] = tensor;
+  return all;
+}
+
+constexpr TensorSpec beside_experts(Role role, const TensorSpec& dense) {
+  return shared_expert(role, dense.gguf, dense.hf);
+}
+
+// The same with experts in place of the dense ffn, which is the shared one of them.
+constexpr auto kMoeTensors = with_experts(std::to_array<TensorSpec>({
+    beside_experts(Role::kSharedGate, kWGate),
+    beside_experts(Role::kSharedUp, kWUp),
+    beside_experts(Role::kSharedDown, kWDown),
+    with_hf(kRouter, "model.layers.{}.router.proj.weight"),
+    norm(Role::kRouterScale, kRequired, "blk.{}.ffn_gate_inp.scale", "model.layers.{}.router.scale"),
+    {Role::kExpertScale, kRequired, Shard::kWhole, Dim::kExperts, Dim::kNone, "blk.{}.ffn_down_exps.scale",
+     "model.layers.{}.router.per_expert_scale"},
+    with_hf(kExpertGate, ""),
+    with_hf(kExpertUp, ""),
+    optional(with_gguf(fused_experts("model.layers.{}.experts.gate_up_proj"), "blk.{}.ffn_gate_up_exps.weight")),
+    with_hf(kExpertDown, "model.layers.{}.experts.down_proj"),
+    norm(Role::kExpertNorm, kRequired, "blk.{}.pre_ffw_norm_2.weight",
+         "model.layers.{}.pre_feedforward_layernorm_2.weight"),
+    norm(Role::kSharedPostNorm, kRequired, "blk.{}.post_ffw_norm_1.weight",
+         "model.layers.{}.post_feedforward_layernorm_1.weight"),
+    norm(Role::kExpertPostNorm, kRequired, "blk.{}.post_ffw_norm_2.weight",
+         "model.layers.{}.post_feedforward_layernorm_2.weight"),
+}));
 
 // llama.cpp, LLM_ARCH_GEMMA4; transformers, Gemma4TextConfig
-const ArchSpec kGemma4{.name = "gemma4",
-                       .hf_classes = kHfClasses,
-                       .tensors = kTensors,
-                       .norm_place = NormPlace::kSandwich,
-                       .activation = Activation::kGelu,
-                       .qk_norm = QkNorm::kHead,
-                       .embed_scale_sqrt_d_model = true,
-                       .has_window = true,
-                       .full_interval = 6,
-                       .has_window_heads = true,
-                       .may_share_kv = true,
-                       .has_value_norm = true,
-                       .attn_dims = 1,
-                       .hf_rope_base = 1000000,
-                       .window_rope_base = 10000,
-                       .softcaps = Need::kOptional,
-                       .hf_flags = kHfFlags,
-                       .hf_keys = {.activation = "hidden_activation", .head_dim = "global_head_dim"}};
+constexpr ArchSpec kDense{.name = "gemma4",
+                          .hf_classes = kHfClasses,
+                          .tensors = kTensors,
+                          .norm_place = NormPlace::kSandwich,
+                          .activation = Activation::kGelu,
+                          .qk_norm = QkNorm::kHead,
+                          .embed_scale_sqrt_d_model = true,
+                          .has_window = true,
+                          .full_interval = 6,
+                          .has_window_heads = true,
+                          .may_share_kv = true,
+                          .has_value_norm = true,
+                          .attn_dims = 1,
+                          .hf_rope_base = 1000000,
+                          .window_rope_base = 10000,
+                          .softcaps = Need::kOptional,
+                          .hf_flags = kHfFlags,
+                          .hf_keys = {.activation = "hidden_activation", .head_dim = "global_head_dim"}};
+
+constexpr HfFlag kHfMoeFlags[] = {{"attention_bias", false}};
+
+constexpr ArchSpec moe() {
+  ArchSpec spec = kDense;
+  spec.tensors = kMoeTensors;
+  spec.moe = MoeRule::kAlways;
+  spec.hf_flags = kHfMoeFlags;
+  spec.routing = {.input = ExpertInput::kOwnNorms, .is_dense_shared = true};
+  spec.hf_keys.n_experts = "num_experts";
+  spec.hf_keys.n_experts_used = "top_k_experts";
+  spec.hf_keys.expert_d_ff = "moe_intermediate_size";
+  spec.hf_keys.score = "";
+  spec.marker = {"blk.0.ffn_gate_inp.weight", "model.layers.0.router.proj.weight"};
+  return spec;
+}
+
+}  // namespace
+
+const ArchSpec kGemma4 = kDense;
+const ArchSpec kGemma4Moe = moe();
 
 }  // namespace realizar

@@ -8,8 +8,10 @@
 
 namespace realizar {
 
+extern const ArchSpec kAfMoe;
 extern const ArchSpec kApertus;
 extern const ArchSpec kArcee;
+extern const ArchSpec kArctic;
 extern const ArchSpec kBaichuan;
 extern const ArchSpec kBailingMoe2;
 extern const ArchSpec kBitNet;
@@ -27,13 +29,14 @@ extern const ArchSpec kFalcon, kFalconTwoNorms;
 extern const ArchSpec kGemma;
 extern const ArchSpec kGemma2;
 extern const ArchSpec kGemma3;
-extern const ArchSpec kGemma4;
+extern const ArchSpec kGemma4, kGemma4Moe;
 extern const ArchSpec kGlm4;
 extern const ArchSpec kGlm4Moe;
 extern const ArchSpec kGpt2, kStarCoder;
 extern const ArchSpec kGptNeoX;
 extern const ArchSpec kGptOss;
 extern const ArchSpec kGranite, kGraniteMoe;
+extern const ArchSpec kGrok;
 extern const ArchSpec kHunYuanDense, kHunYuanMoe;
 extern const ArchSpec kInternLm2;
 extern const ArchSpec kJais;
@@ -58,6 +61,7 @@ extern const ArchSpec kQwen, kQwen2, kQwen2Moe, kQwen3, kQwen3Moe;
 extern const ArchSpec kQwen3Next, kQwen35, kQwen35Moe;
 extern const ArchSpec kRefact;
 extern const ArchSpec kSeedOss;
+extern const ArchSpec kSmallThinker;
 extern const ArchSpec kSmolLm3;
 extern const ArchSpec kStableLm;
 extern const ArchSpec kStarCoder2;
@@ -65,16 +69,19 @@ extern const ArchSpec kXverse;
 
 inline std::span<const ArchSpec* const> all_architectures() {
   static constexpr const ArchSpec* kAll[] = {
-      &kLlama,        &kQwen2,     &kQwen3,     &kQwen3Moe,   &kGemma,          &kGemma2,     &kGemma3,
-      &kPhi2,         &kPhi3,      &kGpt2,      &kSmolLm3,    &kFalconTwoNorms, &kFalcon,     &kGptNeoX,
-      &kStarCoder2,   &kStableLm,  &kOlmo2,     &kGranite,    &kCommandR,       &kGlm4,       &kCohere2,
-      &kInternLm2,    &kMiniCpm,   &kBaichuan,  &kExaone,     &kExaone4,        &kNemotron,   &kSeedOss,
-      &kArcee,        &kErnie45,   &kOrion,     &kXverse,     &kQwen,           &kStarCoder,  &kCodeShell,
-      &kChatGlm,      &kQwen2Moe,  &kGptOss,    &kDeepseek2,  &kMamba2,         &kMistral3,   &kOlmo,
-      &kHunYuanDense, &kBitNet,    &kQwen3Next, &kQwen35,     &kQwen35Moe,      &kLfm2,       &kLfm2Moe,
-      &kKimiLinear,   &kGlm4Moe,   &kOlmoe,     &kGraniteMoe, &kDeepseek,       &kErnie45Moe, &kDots1,
-      &kBailingMoe2,  &kMiniMaxM2, &kLlama4,    &kPhiMoe,     &kDbrx,           &kHunYuanMoe, &kGemma4,
-      &kBloom,        &kMpt,       &kRefact,    &kJais,       &kMiniCpm3,       &kOpenElm,    &kApertus};
+      &kLlama,        &kQwen2,      &kQwen3,       &kQwen3Moe,  &kGemma,      &kGemma2,
+      &kGemma3,       &kPhi2,       &kPhi3,        &kGpt2,      &kSmolLm3,    &kFalconTwoNorms,
+      &kFalcon,       &kGptNeoX,    &kStarCoder2,  &kStableLm,  &kOlmo2,      &kGranite,
+      &kCommandR,     &kGlm4,       &kCohere2,     &kInternLm2, &kMiniCpm,    &kBaichuan,
+      &kExaone,       &kExaone4,    &kNemotron,    &kSeedOss,   &kArcee,      &kErnie45,
+      &kOrion,        &kXverse,     &kQwen,        &kStarCoder, &kCodeShell,  &kChatGlm,
+      &kQwen2Moe,     &kGptOss,     &kDeepseek2,   &kMamba2,    &kMistral3,   &kOlmo,
+      &kHunYuanDense, &kBitNet,     &kQwen3Next,   &kQwen35,    &kQwen35Moe,  &kLfm2,
+      &kLfm2Moe,      &kKimiLinear, &kGlm4Moe,     &kOlmoe,     &kGraniteMoe, &kDeepseek,
+      &kErnie45Moe,   &kDots1,      &kBailingMoe2, &kMiniMaxM2, &kLlama4,     &kPhiMoe,
+      &kDbrx,         &kHunYuanMoe, &kGemma4Moe,   &kGemma4,    &kBloom,      &kMpt,
+      &kRefact,       &kJais,       &kMiniCpm3,    &kOpenElm,   &kApertus,    &kAfMoe,
+      &kSmallThinker, &kArctic,     &kGrok};
   return kAll;
 }
 

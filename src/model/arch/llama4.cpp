@@ -10,7 +10,7 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Llama4ForCausalLM"};
+constexpr std::string_view kHfClasses[] = {"Llama4ForCausalLM", "Llama4ForConditionalGeneration"};
 constexpr HfFlag kHfFlags[] = {{"attention_bias", false}};
 
 constexpr auto kTensors = std::to_array<TensorSpec>({
@@ -67,6 +67,7 @@ const ArchSpec kLlama4{
                 .window = "attention_chunk_size",
                 .expert_layers = "moe_layers",
                 .expert_interval = "interleave_moe_layer_step",
-                .score = ""}};
+                .score = "",
+                .rope_list = "no_rope_layers"}};
 
 }  // namespace realizar

@@ -9,18 +9,28 @@ namespace {
 
 using namespace tensors;
 
+constexpr std::string_view kHfClasses[] = {"MiniCPM3ForCausalLM"};
+constexpr HfFlag kHfFlags[] = {{"attention_bias", false}};
+
 constexpr auto kTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
     kAttnNorm,
-    whole(Role::kWqA, kRequired, Dim::kQRank, Dim::kModel, "blk.{}.attn_q_a.weight", ""),
-    whole(Role::kQNorm, kRequired, Dim::kQRank, Dim::kNone, "blk.{}.attn_q_a_norm.weight", ""),
-    whole(Role::kWqB, kRequired, Dim::kQ, Dim::kQRank, "blk.{}.attn_q_b.weight", ""),
-    whole(Role::kWLatent, kRequired, Dim::kLatentKey, Dim::kModel, "blk.{}.attn_kv_a_mqa.weight", ""),
-    whole(Role::kLatentNorm, kRequired, Dim::kLatent, Dim::kNone, "blk.{}.attn_kv_a_norm.weight", ""),
-    whole(Role::kLatentKv, kRequired, Dim::kLatentKv, Dim::kLatent, "blk.{}.attn_kv_b.weight", ""),
-    whole(Role::kWo, kRequired, Dim::kModel, Dim::kAttended, "blk.{}.attn_output.weight", ""),
+    whole(Role::kWqA, kRequired, Dim::kQRank, Dim::kModel, "blk.{}.attn_q_a.weight",
+          "model.layers.{}.self_attn.q_a_proj.weight"),
+    whole(Role::kQNorm, kRequired, Dim::kQRank, Dim::kNone, "blk.{}.attn_q_a_norm.weight",
+          "model.layers.{}.self_attn.q_a_layernorm.weight"),
+    whole(Role::kWqB, kRequired, Dim::kQ, Dim::kQRank, "blk.{}.attn_q_b.weight",
+          "model.layers.{}.self_attn.q_b_proj.weight"),
+    whole(Role::kWLatent, kRequired, Dim::kLatentKey, Dim::kModel, "blk.{}.attn_kv_a_mqa.weight",
+          "model.layers.{}.self_attn.kv_a_proj_with_mqa.weight"),
+    whole(Role::kLatentNorm, kRequired, Dim::kLatent, Dim::kNone, "blk.{}.attn_kv_a_norm.weight",
+          "model.layers.{}.self_attn.kv_a_layernorm.weight"),
+    whole(Role::kLatentKv, kRequired, Dim::kLatentKv, Dim::kLatent, "blk.{}.attn_kv_b.weight",
+          "model.layers.{}.self_attn.kv_b_proj.weight"),
+    whole(Role::kWo, kRequired, Dim::kModel, Dim::kAttended, "blk.{}.attn_output.weight",
+          "model.layers.{}.self_attn.o_proj.weight"),
     kFfnNorm,
     kWGate,
     kWUp,
@@ -32,14 +42,20 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 // llama.cpp, LLM_ARCH_MINICPM3
-const ArchSpec kMiniCpm3{
-    .name = "minicpm3",
-    .hf_classes = {},
-    .tensors = kTensors,
-    .mixer = MixerKind::kLatentAttention,
-    .embed_scale = {.gguf = "embedding_scale", .gguf_otherwise = 12},
-    .residual_scale = {.gguf = "residual_scale", .hf_rule = ScaleRule::kByRootOfLayers, .gguf_otherwise = 1.4f},
-    .logit_scale = {.gguf = "logit_scale", .hf_rule = ScaleRule::kByWidth, .gguf_otherwise = 256},
-    .has_latents_in_halves = true};
+const ArchSpec kMiniCpm3{.name = "minicpm3",
+                         .hf_classes = kHfClasses,
+                         .tensors = kTensors,
+                         .mixer = MixerKind::kLatentAttention,
+                         .embed_scale = {.gguf = "embedding_scale", .hf = "scale_emb", .gguf_otherwise = 12},
+                         .residual_scale = {.gguf = "residual_scale",
+                                            .hf = "scale_depth",
+                                            .hf_rule = ScaleRule::kByRootOfLayers,
+                                            .gguf_otherwise = 1.4f},
+                         .logit_scale = {.gguf = "logit_scale",
+                                         .hf = "dim_model_base",
+                                         .hf_rule = ScaleRule::kByWidth,
+                                         .gguf_otherwise = 256},
+                         .has_latents_in_halves = true,
+                         .hf_flags = kHfFlags};
 
 }  // namespace realizar

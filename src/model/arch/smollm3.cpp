@@ -20,6 +20,7 @@ const ArchSpec kSmolLm3{.name = "smollm3",
                         .hf_classes = kHfClasses,
                         .tensors = kTensors,
                         .gguf_interleaved_rope = true,
-                        .nope_interval = 4};
+                        .nope_interval = 4,
+                        .hf_keys = {.rope_list = "no_rope_layers"}};
 
 }  // namespace realizar

@@ -1,5 +1,7 @@
 #include "model/ffns/experts.h"
 
+#include <cmath>
+
 #include "base/try.h"
 #include "model/layer_builder.h"
 #include "model/tensor_binder.h"
@@ -76,6 +78,18 @@ Status bind_shared(const ExpertsConfig& c, TensorBinder& tensors, ExpertWeights&
   return {};
 }
 
+// Norms of what experts, their router and the shared one read and give. The router's has a root of the model's width
+// and the factors on it folded in.
+Status bind_norms(TensorBinder& tensors, ExpertWeights& w) {
+  RZ_TRY(w.norm, tensors.norm(Role::kExpertNorm));
+  RZ_TRY(w.post_norm, tensors.norm(Role::kExpertPostNorm));
+  RZ_TRY(w.shared_post_norm, tensors.norm(Role::kSharedPostNorm));
+  RZ_TRY(auto router_norm, tensors.values(Role::kRouterScale));
+  for (float& value : router_norm) value /= std::sqrt(static_cast<float>(router_norm.size()));
+  RZ_TRY(w.router_norm, tensors.upload(router_norm));
+  return {};
+}
+
 }  // namespace
 
 Result<ExpertWeights> bind(const ExpertsConfig& c, TensorBinder& tensors) {
@@ -86,20 +100,50 @@ Result<ExpertWeights> bind(const ExpertsConfig& c, TensorBinder& tensors) {
   RZ_CHECK_OK(bind_gate_and_up(c, tensors, w));
   RZ_TRY(w.w_down, tensors.matrix(Role::kExpertDown));
   RZ_TRY(w.b_down, tensors.vector(Role::kExpertDownBias));
+  // Where rows have factors these are what GGUF's tensor of this name holds.
+  if (!tensors.has_row_factors(Role::kExpertDown)) {
+    RZ_TRY(w.scales, tensors.vector(Role::kExpertScale));
+  }
+  RZ_CHECK_OK(bind_norms(tensors, w));
   if (c.d_shared_ff > 0) RZ_CHECK_OK(bind_shared(c, tensors, w));
   return w;
 }
 
 namespace {
 
+// What experts give: rows that several operations add to. Where the branch has a norm after it they begin at 0.
+void clear(LayerBuilder& b, ActId act) {
+  b.add(NormOp{.out = act, .in = b.stream(), .eps = b.norm_eps(), .scale = 0, .place = b.place()});
+}
+
+void add_norm(LayerBuilder& b, ActId out, ActId in, WeightId weight, bool accumulate = false) {
+  b.add(NormOp{.out = out,
+               .in = in,
+               .weight = weight,
+               .kind = b.norm_kind(),
+               .eps = b.norm_eps(),
+               .accumulate = accumulate,
+               .place = b.place(OpRole::kFfn)});
+}
+
+ActId shared_hidden(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
+  const ActId ff = b.scratch("shared_ff", c.d_shared_ff);
+  b.add(GatedLinearOp{.out = ff,
+                      .in = b.in(),
+                      .gate = w.shared_gate,
+                      .up = w.shared_up,
+                      .activation = c.activation,
+                      .place = b.place(OpRole::kShared)});
+  return ff;
+}
+
 // stream += (sigmoid(shared_router . x) *) the shared expert's output
 void add_shared(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
-  const ActId ff = b.scratch("shared_ff", c.d_shared_ff);
+  const ActId ff = shared_hidden(b, c, w);
   const OpPlace place = b.place(OpRole::kShared);
-  b.add(GatedLinearOp{
-      .out = ff, .in = b.in(), .gate = w.shared_gate, .up = w.shared_up, .activation = c.activation, .place = place});
   if (!c.has_shared_router) {
-    return b.add_to_stream(LinearOp{.out = b.out(), .in = ff, .weight = w.shared_down, .place = place});
+    return b.add_to_stream(
+        LinearOp{.out = b.out(), .in = ff, .weight = w.shared_down, .scale = c.out_scale, .place = place});
   }
   const ActId gate = b.scratch("shared_router", 1), output = b.scratch("shared", b.d_model());
   b.add(LinearOp{.out = gate, .in = b.in(), .weight = w.shared_router, .place = place});
@@ -107,41 +151,91 @@ void add_shared(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w)
   b.add_to_stream(GateOp{.out = b.out(), .in = output, .gate = gate, .accumulate = true, .place = place});
 }
 
-}  // namespace
+// The branch's first summand where it has a norm after it: the shared expert's output, or 0.
+void begin_branch(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
+  if (c.d_shared_ff == 0) return clear(b, b.out());
+  b.add(LinearOp{.out = b.out(),
+                 .in = shared_hidden(b, c, w),
+                 .weight = w.shared_down,
+                 .scale = c.out_scale,
+                 .place = b.place(OpRole::kShared)});
+  if (w.shared_post_norm != kNoWeight) add_norm(b, b.out(), b.out(), w.shared_post_norm);
+}
 
-void add_to(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
-  const ActId logits = b.scratch("router_logits", c.n_experts);
-  const ActId weights = b.scratch("expert_weights", c.n_used), ids = b.scratch("expert_ids", c.n_used);
-  b.add(LinearOp{
-      .out = logits, .in = b.in(), .weight = w.router, .bias = w.router_bias, .place = b.place(OpRole::kRouter)});
-  b.add(RouteOp{.logits = logits,
-                .weights = weights,
-                .ids = ids,
+void add_router(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w, ActId in) {
+  b.add(LinearOp{.out = b.scratch("router_logits", c.n_experts),
+                 .in = in,
+                 .weight = w.router,
+                 .bias = w.router_bias,
+                 .place = b.place(OpRole::kRouter)});
+}
+
+void add_route(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
+  const float residual_scale = b.has_post_norm() ? 1.0f : b.residual_scale();
+  b.add(RouteOp{.logits = b.scratch("router_logits", c.n_experts),
+                .weights = b.scratch("expert_weights", c.n_used),
+                .ids = b.scratch("expert_ids", c.n_used),
                 .n_experts = c.n_experts,
                 .n_used = c.n_used,
                 .renormalize = c.renormalize,
-                .scale = c.scale * b.residual_scale(),
+                .scale = c.scale * c.out_scale * residual_scale,
                 .score = c.score,
                 .bias = w.choice_bias,
                 .n_groups = c.n_groups,
                 .n_used_groups = c.n_used_groups,
                 .n_group_best = c.n_group_best,
+                .scales = w.scales,
                 .place = b.place()});
-  b.add_to_stream(ExpertsOp{.out = b.out(),
-                            .in = b.in(),
-                            .weights = weights,
-                            .ids = ids,
-                            .gate = w.w_gate,
-                            .up = w.w_up,
-                            .down = w.w_down,
-                            .gate_bias = w.b_gate,
-                            .up_bias = w.b_up,
-                            .down_bias = w.b_down,
-                            .n_used = c.n_used,
-                            .d_ff = c.d_ff,
-                            .activation = c.activation,
-                            .weighs_input = c.weighs_input,
-                            .place = b.place()});
+}
+
+void add_experts(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w, ActId out, ActId in) {
+  b.add(ExpertsOp{.out = out,
+                  .in = in,
+                  .weights = b.scratch("expert_weights", c.n_used),
+                  .ids = b.scratch("expert_ids", c.n_used),
+                  .gate = w.w_gate,
+                  .up = w.w_up,
+                  .down = w.w_down,
+                  .gate_bias = w.b_gate,
+                  .up_bias = w.b_up,
+                  .down_bias = w.b_down,
+                  .n_used = c.n_used,
+                  .d_ff = c.d_ff,
+                  .activation = c.activation,
+                  .weighs_input = c.weighs_input,
+                  .place = b.place()});
+}
+
+// Gemma 4's: a dense ffn and experts, each between norms of its own, and a norm of their sum.
+void add_with_own_norms(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
+  const ActId in = b.scratch("expert_in", b.d_model()), given = b.scratch("experts", b.d_model());
+  begin_branch(b, c, w);
+  add_norm(b, in, b.stream(), w.router_norm);
+  add_router(b, c, w, in);
+  add_route(b, c, w);
+  add_norm(b, in, b.stream(), w.norm);
+  clear(b, given);
+  add_experts(b, c, w, given, in);
+  add_norm(b, b.out(), given, w.post_norm, true);
+  b.add_post_norm();
+}
+
+}  // namespace
+
+void add_before_mixer(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
+  if (c.input == ExpertInput::kRoutedEarly) add_router(b, c, w, b.stream());
+  if (c.input != ExpertInput::kLayerInput) return;
+  add_norm(b, b.scratch("expert_in", b.d_model()), b.stream(), w.norm);
+}
+
+void add_to(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
+  if (c.input == ExpertInput::kOwnNorms) return add_with_own_norms(b, c, w);
+  const ActId in = c.input == ExpertInput::kLayerInput ? b.scratch("expert_in", b.d_model()) : b.in();
+  if (c.input != ExpertInput::kRoutedEarly) add_router(b, c, w, in);
+  add_route(b, c, w);
+  if (b.has_post_norm()) begin_branch(b, c, w);
+  add_experts(b, c, w, b.out(), in);
+  if (b.has_post_norm()) return b.add_post_norm();
   if (c.d_shared_ff > 0) add_shared(b, c, w);
 }
 

@@ -16,17 +16,26 @@ enum class Dim : uint8_t;
 // How the rows of a fused matrix of gate and up lie: all of gate's, then all of up's; or in pairs of one each.
 enum class GateUpRows : uint8_t { kStacked, kPaired };
 
+// What experts read: what a dense ffn reads; the same, but the router reads the stream before the layer's mixer
+// (SmallThinker); the stream before the mixer, by a norm of their own (Arctic); or the stream after it, by a norm of
+// their own and the router by another one, and what they give and the shared expert gives is normalized before it is
+// added (Gemma 4).
+enum class ExpertInput : uint8_t { kFfnInput, kRoutedEarly, kLayerInput, kOwnNorms };
+
 struct ExpertWeights {
-  WeightId router = kNoWeight;                              // [n_experts, d_model]
-  WeightId w_gate = kNoWeight, w_up = kNoWeight;            // [n_experts, d_ff, d_model]
-  WeightId w_down = kNoWeight;                              // [n_experts, d_model, d_ff]
-  WeightId router_bias = kNoWeight;                         // [n_experts]
-  WeightId choice_bias = kNoWeight;                         // [n_experts]
-  WeightId b_gate = kNoWeight, b_up = kNoWeight;            // [n_experts, d_ff]
-  WeightId b_down = kNoWeight;                              // [n_experts, d_model]
-  WeightId shared_router = kNoWeight;                       // [1, d_model]
-  WeightId shared_gate = kNoWeight, shared_up = kNoWeight;  // [d_shared_ff, d_model]
-  WeightId shared_down = kNoWeight;                         // [d_model, d_shared_ff]
+  WeightId router = kNoWeight;                                   // [n_experts, d_model]
+  WeightId w_gate = kNoWeight, w_up = kNoWeight;                 // [n_experts, d_ff, d_model]
+  WeightId w_down = kNoWeight;                                   // [n_experts, d_model, d_ff]
+  WeightId router_bias = kNoWeight;                              // [n_experts]
+  WeightId choice_bias = kNoWeight;                              // [n_experts]
+  WeightId b_gate = kNoWeight, b_up = kNoWeight;                 // [n_experts, d_ff]
+  WeightId b_down = kNoWeight;                                   // [n_experts, d_model]
+  WeightId shared_router = kNoWeight;                            // [1, d_model]
+  WeightId shared_gate = kNoWeight, shared_up = kNoWeight;       // [d_shared_ff, d_model]
+  WeightId shared_down = kNoWeight;                              // [d_model, d_shared_ff]
+  WeightId norm = kNoWeight, router_norm = kNoWeight;            // [d_model], of what experts and their router read
+  WeightId post_norm = kNoWeight, shared_post_norm = kNoWeight;  // [d_model], of what they give
+  WeightId scales = kNoWeight;                                   // [n_experts]
 };
 
 struct ExpertsConfig {
@@ -45,6 +54,8 @@ struct ExpertsConfig {
   bool has_biases = false;
   bool weighs_input = false;                       // by the weights, instead of what experts give
   GateUpRows gate_up_rows = GateUpRows::kStacked;  // of the file's fused matrices
+  ExpertInput input = ExpertInput::kFfnInput;
+  float out_scale = 1.0f;  // on what they and the shared expert give together
 
   bool operator==(const ExpertsConfig&) const = default;
 };
@@ -52,6 +63,8 @@ struct ExpertsConfig {
 // 0 where the dimension is not of this kind.
 uint64_t size_of(const ExpertsConfig& config, Dim dim);
 Result<ExpertWeights> bind(const ExpertsConfig& config, TensorBinder& tensors);
+// What comes before the layer's mixer.
+void add_before_mixer(LayerBuilder& builder, const ExpertsConfig& config, const ExpertWeights& weights);
 void add_to(LayerBuilder& builder, const ExpertsConfig& config, const ExpertWeights& weights);
 
 }  // namespace realizar

@@ -77,11 +77,12 @@ Status bind_fused(const AttentionConfig& c, TensorBinder& tensors, AttentionWeig
   return {};
 }
 
-// Heads of queries, each followed by its gate where there are gates.
+// Heads of queries, each followed by its gate where there are gates and these are no matrix of their own.
 Status bind_queries(const AttentionConfig& c, TensorBinder& tensors, AttentionWeights& w) {
   const auto order = row_order(c, c.n_heads);
-  if (!c.has_gate) {
+  if (!c.has_gate || tensors.is_known(Role::kAttnGate)) {
     RZ_TRY(w.wq, tensors.matrix(Role::kWq, order, query_unit(c)));
+    RZ_TRY(w.w_gate, tensors.matrix(Role::kAttnGate, {}, query_unit(c)));
     return {};
   }
   const auto part = [&](uint32_t first_row, const std::vector<uint32_t>& rows) {

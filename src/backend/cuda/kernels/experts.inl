@@ -76,7 +76,8 @@ RZ_KERNEL void route_kernel(RouteArgs a) {
   const uint64_t at = uint64_t{row} * a.n_used + lane;
   a.ids[at] = static_cast<float>(own_id);
   if (!is_softmax) chosen_sum = fmaxf(chosen_sum, kLeastScoreSum);
-  a.weights[at] = own_p / (a.renormalize ? chosen_sum : sum) * a.scale;
+  const float own_scale = a.scales == nullptr ? 1.0f : a.scales[own_id];
+  a.weights[at] = own_p / (a.renormalize ? chosen_sum : sum) * a.scale * own_scale;
 }
 
 // Lane i gets what column first_col + i of an expert gives with the row.

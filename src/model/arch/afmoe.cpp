@@ -1,0 +1,70 @@
+// Arcee's Trinity: experts after some dense layers, one shared; norms before and after each branch, attention that is
+// gated, and windows: layers that have one rotate, one in four sees the whole context and does not.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"AfmoeForCausalLM"};
+constexpr HfFlag kHfFlags[] = {{"attention_bias", false}, {"mup_enabled", true}};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    {Role::kAttnGate, kRequired, Shard::kRows, Dim::kQ, Dim::kModel, "blk.{}.attn_gate.weight",
+     "model.layers.{}.self_attn.gate_proj.weight"},
+    kQNorm,
+    kKNorm,
+    kSandwichAttnPostNorm,
+    with_hf(kSandwichFfnNorm, "model.layers.{}.pre_mlp_layernorm.weight"),
+    kWGate,
+    kWUp,
+    kWDown,
+    with_hf(kRouter, "model.layers.{}.mlp.router.gate.weight"),
+    choice_bias(kRequired, "model.layers.{}.mlp.expert_bias"),
+    kExpertGate,
+    kExpertUp,
+    kExpertDown,
+    kSharedGate,
+    kSharedUp,
+    kSharedDown,
+    with_hf(kSandwichFfnPostNorm, "model.layers.{}.post_mlp_layernorm.weight"),
+});
+
+}  // namespace
+
+const ArchSpec kAfMoe{.name = "afmoe",
+                      .hf_classes = kHfClasses,
+                      .tensors = kTensors,
+                      .norm_place = NormPlace::kSandwich,
+                      .qk_norm = QkNorm::kHead,
+                      .has_attention_gate = true,
+                      .embed_scale_sqrt_d_model = true,
+                      .has_window = true,
+                      .full_interval = 4,
+                      .full_lacks_rope = true,
+                      .nope_interval = 4,
+                      .moe = MoeRule::kAlways,
+                      .hf_flags = kHfFlags,
+                      .routing = {.score = RouteScore::kSigmoid, .renormalize = false, .hf_renormalize = true},
+                      .has_leading_dense = true,
+                      .hf_keys = {.n_experts = "num_experts",
+                                  .expert_d_ff = "moe_intermediate_size",
+                                  .n_shared = "num_shared_experts",
+                                  .renormalize = "route_norm",
+                                  .routed_scale = "route_scale",
+                                  .n_leading_dense = "num_dense_layers",
+                                  .score = "score_func"}};
+
+}  // namespace realizar

@@ -1,0 +1,54 @@
+// SmallThinker: experts with a ReLU, chosen by what a layer begins with; where there are windows, one layer in four,
+// the first of them, sees the whole context and does not rotate.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"SmallThinkerForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    kFfnNorm,
+    with_hf(kRouter, "model.layers.{}.block_sparse_moe.primary_router.weight"),
+    with_hf(kExpertGate, "model.layers.{}.block_sparse_moe.experts.{}.gate.weight"),
+    with_hf(kExpertUp, "model.layers.{}.block_sparse_moe.experts.{}.up.weight"),
+    with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.experts.{}.down.weight"),
+});
+
+}  // namespace
+
+// llama.cpp, LLM_ARCH_SMALLTHINKER; PowerInfer's modeling_smallthinker.py
+const ArchSpec kSmallThinker{.name = "smallthinker",
+                             .hf_classes = kHfClasses,
+                             .tensors = kTensors,
+                             .activation = Activation::kRelu,
+                             .has_window = true,
+                             .full_interval = 4,
+                             .full_comes_first = true,
+                             .full_lacks_rope = true,
+                             .moe = MoeRule::kAlways,
+                             .routing = {.input = ExpertInput::kRoutedEarly},
+                             .hf_keys = {.d_ff = "moe_ffn_hidden_size",
+                                         .activation = "",
+                                         .n_experts = "moe_num_primary_experts",
+                                         .n_experts_used = "moe_num_active_primary_experts",
+                                         .expert_d_ff = "moe_ffn_hidden_size",
+                                         .window = "sliding_window_size",
+                                         .softmax_flag = "moe_primary_router_apply_softmax",
+                                         .window_list = "sliding_window_layout",
+                                         .rope_list = "rope_layout"}};
+
+}  // namespace realizar
