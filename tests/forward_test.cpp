@@ -26,6 +26,11 @@ constexpr TopName kTopNames[] = {{&Weights::embed, "embed"},
                                  {&Weights::head_bias, "head_bias"},
                                  {&Weights::embed_norm, "embed_norm"},
                                  {&Weights::embed_norm_bias, "embed_norm_bias"},
+                                 {&Weights::type_embed, "type_embed"},
+                                 {&Weights::pooler, "pooler"},
+                                 {&Weights::pooler_bias, "pooler_bias"},
+                                 {&Weights::score, "score"},
+                                 {&Weights::score_bias, "score_bias"},
                                  {&Weights::layer_table, "layer_table"},
                                  {&Weights::layer_table_proj, "layer_table_proj"},
                                  {&Weights::layer_table_norm, "layer_table_norm"}};
@@ -118,9 +123,17 @@ Names names_of(const ExpertWeights& w) {
 }
 
 Names names_of(const LayerWeights& w) {
-  Names names{{w.attn_norm, "attn_norm"},   {w.attn_norm_bias, "attn_norm_bias"}, {w.attn_post_norm, "attn_post_norm"},
-              {w.ffn_norm, "ffn_norm"},     {w.ffn_norm_bias, "ffn_norm_bias"},   {w.ffn_post_norm, "ffn_post_norm"},
-              {w.input_gate, "input_gate"}, {w.input_proj, "input_proj"},         {w.input_norm, "input_norm"}};
+  Names names{{w.attn_norm, "attn_norm"},
+              {w.attn_norm_bias, "attn_norm_bias"},
+              {w.attn_post_norm, "attn_post_norm"},
+              {w.ffn_norm, "ffn_norm"},
+              {w.ffn_norm_bias, "ffn_norm_bias"},
+              {w.ffn_post_norm, "ffn_post_norm"},
+              {w.attn_post_norm_bias, "attn_post_norm_bias"},
+              {w.ffn_post_norm_bias, "ffn_post_norm_bias"},
+              {w.input_gate, "input_gate"},
+              {w.input_proj, "input_proj"},
+              {w.input_norm, "input_norm"}};
   const auto add = [&](const auto& kind) {
     const Names more = names_of(kind);
     names.insert(names.end(), more.begin(), more.end());

@@ -76,11 +76,20 @@ TEST(LayerConfig, GgufModelsOfOneDepthScaleAttentionByTheirWidth) {
 
 TEST(LayerConfig, PoolingIsAsTheFileSays) {
   test::TinyModel model = test::tiny_model(kQwen2);
-  EXPECT_FALSE(config_of(model)->pools_mean);
+  EXPECT_EQ(config_of(model)->pooling, Pooling::kLast);
   model.keys["qwen2.pooling_type"] = 3u;
-  EXPECT_FALSE(config_of(model)->pools_mean);
+  EXPECT_EQ(config_of(model)->pooling, Pooling::kLast);
   model.keys["qwen2.pooling_type"] = 1u;
-  EXPECT_TRUE(config_of(model)->pools_mean);
+  EXPECT_EQ(config_of(model)->pooling, Pooling::kMean);
+  model.keys["qwen2.pooling_type"] = 5u;
+  EXPECT_FALSE(config_of(model).ok());
+  test::TinyModel encoder = test::tiny_model(kBert);
+  EXPECT_EQ(config_of(encoder)->pooling, Pooling::kMean);
+  encoder.keys["bert.pooling_type"] = 2u;
+  EXPECT_EQ(config_of(encoder)->pooling, Pooling::kFirst);
+  encoder.keys["bert.pooling_type"] = 4u;
+  EXPECT_FALSE(config_of(encoder).ok()) << "it has nothing that makes scores";
+  EXPECT_EQ(config_of(test::tiny_model(kBert, false, {.n_labels = 1}))->pooling, Pooling::kRank);
 }
 
 // A folder as Hugging Face has it, whose weights are an embedding alone: enough to read its config.

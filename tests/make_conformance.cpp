@@ -54,6 +54,7 @@ uint32_t* dimension(TinyDims& dims, const std::string& name) {
                                                      {"full_interval", &dims.full_interval},
                                                      {"n_shared_kv", &dims.n_shared_kv},
                                                      {"n_turned", &dims.n_turned},
+                                                     {"n_labels", &dims.n_labels},
                                                      {"ssm_heads", &dims.ssm_heads},
                                                      {"ssm_head_dim", &dims.ssm_head_dim},
                                                      {"ssm_groups", &dims.ssm_groups},

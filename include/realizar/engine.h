@@ -86,6 +86,15 @@ class LanguageModel {
   // and an error ends its own request alone. Errors: Unsupported where the model file has no tokenizer.
   Status generate_texts(std::span<const Request> requests, const TextOptions& text, const TextEndCallback& on_end);
 
+  // What the model makes of a text where a vector is asked for; kRank: it scores how well a text answers another.
+  Pooling pooling() const;
+  // The texts' vectors, as many as fit together in a step; each is the one that its text gives alone. Errors:
+  // Unsupported where the model gives scores, or its file has no tokenizer; ContextLengthExceeded, by the text's place.
+  Result<std::vector<std::vector<float>>> embed(std::span<const std::string> texts);
+  // How well each document answers the query, from 0 to 1. Errors: Unsupported where the model gives no such scores;
+  // the others as embed's.
+  Result<std::vector<float>> rank(std::string_view query, std::span<const std::string> documents);
+
   // Logits of the last n_last tokens, [n_last, n_vocab]; the first n_prompt tokens are run as a prompt, the others one
   // at a time. `kv`, where not null, gets what the cache then holds of all tokens.
   Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,

@@ -43,8 +43,9 @@ class TokenConstraint {
   virtual std::shared_ptr<TokenConstraint> clone() const = 0;
 };
 
-// What to make of the hidden states of a prompt, where a vector is asked for and no text.
-enum class Pooling : uint8_t { kNone, kLast, kMean };
+// What to make of the hidden states of a prompt, where a vector is asked for and no text: the last one, the mean of
+// all, or, of an encoder, the first one; or the model's scores of the prompt.
+enum class Pooling : uint8_t { kNone, kLast, kMean, kFirst, kRank };
 
 struct Request {
   std::vector<TokenId> prompt;
@@ -123,7 +124,8 @@ struct Trace {
 
 struct Generation {
   std::vector<TokenId> tokens;
-  std::vector<float> embedding;  // [d_model], of the length 1, where the request wants pooling
+  // [d_model], of the length 1, where the request wants pooling; with kRank the model's scores, as they are
+  std::vector<float> embedding;
   FinishReason finish_reason = FinishReason::kStop;
   std::optional<TokenId> stop_token;  // the one that ended it, for kStop by token
   GenerationStats stats;

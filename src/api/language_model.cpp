@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/language_model.h"
+#include "api/ranking.h"
 #include "api/text_builder.h"
 #include "base/try.h"
 #include "text/utf8.h"
@@ -121,6 +122,38 @@ Status LanguageModel::generate_texts(std::span<const Request> requests, const Te
         on_end(idx, std::move(result));
       });
   return {};
+}
+
+Pooling LanguageModel::pooling() const {
+  return impl_->loaded->model->config().pooling;
+}
+
+Result<std::vector<std::vector<float>>> LanguageModel::embed(std::span<const std::string> texts) {
+  if (pooling() == Pooling::kRank) {
+    return unsupported(info().path + " is a reranker, which scores texts and gives no vectors of them", "model");
+  }
+  std::vector<Request> requests(texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    RZ_TRY(requests[i].prompt, tokenize(texts[i]));
+    requests[i].pooling = pooling();
+  }
+  RZ_TRY(auto generations, generate_all(requests));
+  std::vector<std::vector<float>> vectors;
+  for (Generation& generation : generations) vectors.push_back(std::move(generation.embedding));
+  return vectors;
+}
+
+Result<std::vector<float>> LanguageModel::rank(std::string_view query, std::span<const std::string> documents) {
+  RZ_CHECK_OK(check_ranks(*impl_->loaded));
+  std::vector<Request> requests(documents.size());
+  for (size_t i = 0; i < documents.size(); ++i) {
+    RZ_TRY(requests[i].prompt, rank_prompt(*impl_->loaded, query, documents[i]));
+    requests[i].pooling = Pooling::kRank;
+  }
+  RZ_TRY(const auto generations, generate_all(requests));
+  std::vector<float> relevances;
+  for (const Generation& generation : generations) relevances.push_back(relevance_of(generation.embedding));
+  return relevances;
 }
 
 Result<std::vector<float>> LanguageModel::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,

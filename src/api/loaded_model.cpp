@@ -143,6 +143,7 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
   engine_options.kv_type = static_cast<KvType>(options.cache.type);
   engine_options.choose_on_host = options.gpu.chooser == Chooser::kHost;
   engine_options.n_ctx = config.n_ctx;
+  engine_options.whole_prompts = config.sees_later;
   if (options.batch.max_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
   engine_options.max_seqs = options.batch.max_seqs;
   engine_options.n_kept_states = options.cache.n_states;
@@ -157,6 +158,12 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
   engine_options.kv_tokens = options.cache.n_tokens > 0
                                  ? options.cache.n_tokens
                                  : static_cast<uint32_t>(std::min<uint64_t>(n_positions, UINT32_MAX));
+  // An encoder keeps nothing from one step to the next.
+  if (config.sees_later && options.cache.n_tokens == 0) {
+    const uint64_t n_rows = engine::Engine::limits_for(engine_options).max_rows;
+    const uint64_t n_begun = uint64_t{engine_options.max_seqs} * engine_options.block_tokens;
+    engine_options.kv_tokens = static_cast<uint32_t>(std::min<uint64_t>(n_rows + n_begun, UINT32_MAX));
+  }
   engine_options.n_draft =
       options.draft.n_tokens > 0 || options.draft.path.empty() ? options.draft.n_tokens : kDefaultDraft;
   return engine_options;
@@ -165,6 +172,9 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
 Status LoadedModel::load_weights(const LoadOptions& options) {
   RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = options.n_ctx}));
   RZ_TRY(const engine::EngineOptions engine_options, this->engine_options(config, options));
+  if (config.sees_later && (!options.draft.path.empty() || engine_options.n_draft > 0)) {
+    return invalid_argument("draft: " + config.arch + " is an encoder, which generates no tokens to guess", "draft");
+  }
   if (options.draft.path.empty()) return load_models(config, nullptr, options, engine_options);
   RZ_TRY(const ModelFile draft_file, ModelFile::open(options.draft.path));
   const auto load_both = [&]() -> Status {

@@ -67,6 +67,7 @@ Result<text::GgufVocab> read_gguf_vocab(const Metadata& metadata) {
   RZ_TRY(vocab.precompiled_charsmap, read_charsmap(metadata));
   RZ_TRY(vocab.add_bos, metadata.get_bool("tokenizer.ggml.add_bos_token"));
   RZ_TRY(vocab.add_eos, metadata.get_bool("tokenizer.ggml.add_eos_token"));
+  RZ_TRY(vocab.add_sep, metadata.get_bool("tokenizer.ggml.add_sep_token"));
   RZ_TRY(vocab.add_space_prefix, metadata.get_bool("tokenizer.ggml.add_space_prefix"));
   RZ_TRY(vocab.remove_extra_whitespaces, metadata.get_bool("tokenizer.ggml.remove_extra_whitespaces"));
   RZ_CHECK_OK(read_ids(metadata, vocab));

@@ -16,6 +16,12 @@ uint64_t n_seen(uint64_t first_pos, uint64_t n_rows, uint64_t window) {
   return causal(n_growing) + (n_rows - n_growing) * window;
 }
 
+// The same where rows see each other, and a window has as many positions on either side.
+uint64_t n_seen_both_ways(uint64_t n_rows, uint64_t window) {
+  if (window == 0 || window >= n_rows) return n_rows * n_rows;
+  return n_rows * (2 * window - 1) - window * (window - 1);
+}
+
 }  // namespace
 
 OpWork attention_work(const AttentionOp& op, const StepBatch& batch, KvType type) {
@@ -26,7 +32,9 @@ OpWork attention_work(const AttentionOp& op, const StepBatch& batch, KvType type
     const uint64_t n_pos = first_pos + seq.n_rows;
     const uint64_t n_read = op.window > 0 ? std::min<uint64_t>(n_pos, uint64_t{op.window} + seq.n_rows - 1) : n_pos;
     work.bytes += (op.latent_dim > 0 ? 1 : 2) * n_read * op.n_kv_heads * vector_bytes;
-    work.flops += 2 * n_seen(first_pos, seq.n_rows, op.window) * op.n_heads * (op.head_dim + op.value_dim());
+    const uint64_t n_pairs =
+        op.sees_later ? n_seen_both_ways(seq.n_rows, op.window) : n_seen(first_pos, seq.n_rows, op.window);
+    work.flops += 2 * n_pairs * op.n_heads * (op.head_dim + op.value_dim());
   }
   return work;
 }

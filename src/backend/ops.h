@@ -64,13 +64,16 @@ const char* name_of(Rows rows);
 const char* name_of(NormKind kind);
 const char* name_of(Activation activation);
 
-// out[r] = table[tokens[r]] * scale + position_table[positions[r]] (where there is one).
+// out[r] = table[t] * scale + type_table[type] + position_table[positions[r]] (the tables that there are), where t is
+// tokens[r] modulo the rows of `table`, and type the quotient: where tokens have types, an id has the type as its upper
+// part.
 struct EmbedOp {
   static constexpr const char* kName = "embed";
 
   ActId out;  // [n_rows, d_model]
   WeightId table;
   WeightId position_table = kNoWeight;
+  WeightId type_table = kNoWeight;
   float scale = 1.0f;
 
   template <class Visitor>
@@ -78,6 +81,7 @@ struct EmbedOp {
     v.writes(out);
     v.matrix("table", table);
     v.matrix("position_table", position_table);
+    v.matrix("type_table", type_table);
     v.trait("scale", scale, 1.0f);
   }
   bool operator==(const EmbedOp&) const = default;
@@ -278,11 +282,13 @@ struct LatentStoreOp {
   bool operator==(const LatentStoreOp&) const = default;
 };
 
-// Causal attention of q over the cached keys and values of each row's sequence:
-// s = scale * q.k + slopes[h] * (p - pos) (where there are slopes: ALiBi); softcap * tanh(s / softcap) where softcap >
+// Attention of q over the cached keys and values of each row's sequence:
+// s = scale * q.k - slopes[h] * |pos - p| (where there are slopes: ALiBi); softcap * tanh(s / softcap) where softcap >
 // 0; softmax over positions p with p <= pos and (window == 0 or pos - p < window), and over sinks[h] where there are
 // sinks, which have no value; out = sum of weights * v. Query head h reads KV head h / (n_heads / n_kv_heads). Where
-// latent_dim > 0 the cache has keys alone, and the value of a key is its first latent_dim numbers.
+// latent_dim > 0 the cache has keys alone, and the value of a key is its first latent_dim numbers. Where `sees_later`,
+// p goes on to the last position of the step's rows of the sequence (or p - pos < window); there are no decode rows
+// then.
 struct AttentionOp {
   static constexpr const char* kName = "attention";
 
@@ -294,6 +300,7 @@ struct AttentionOp {
   float softcap = 0.0f;
   uint32_t window = 0;
   bool is_chunked = false;      // the window begins anew at each of its multiples
+  bool sees_later = false;      // rows of the same sequence and step; not with is_chunked
   WeightId sinks = kNoWeight;   // vector [n_heads]
   WeightId slopes = kNoWeight;  // vector [n_heads]
   uint32_t latent_dim = 0;
@@ -304,6 +311,11 @@ struct AttentionOp {
     if (window == 0) return 0;
     if (is_chunked) return pos - pos % window;
     return pos >= window ? pos + 1 - window : 0;
+  }
+  // The position after the last one that it sees, of a sequence that the step leaves n_positions of.
+  constexpr uint32_t end_seen(uint32_t pos, uint32_t n_positions) const {
+    if (!sees_later) return pos + 1;
+    return window == 0 || n_positions - pos < window ? n_positions : pos + window;
   }
 
   template <class Visitor>
@@ -319,6 +331,7 @@ struct AttentionOp {
     v.trait("softcap", softcap, 0.0f);
     v.trait("window", window, 0u);
     v.trait("is_chunked", is_chunked, false);
+    v.trait("sees_later", sees_later, false);
     v.trait("latent_dim", latent_dim, 0u);
   }
   bool operator==(const AttentionOp&) const = default;

@@ -42,6 +42,7 @@ Admission::Admission(kv::BlockPool& pool, IdlePrefill& idle_prefill, const Engin
       max_rows_(options.max_batch_tokens),
       priority_scope_(options.priority_scope),
       phases_agree_(phases_agree),
+      whole_prompts_(options.whole_prompts),
       counters_(counters) {
   running_.reserve(max_seqs_);
 }
@@ -143,7 +144,7 @@ bool Admission::try_admit(Sequence& sequence) {
 
 // Counts the tokens that may come from the cache: those before the first row that is wanted.
 uint32_t Admission::n_cacheable(const Sequence& sequence) const {
-  if (sequence.wants_logits) return 0;
+  if (sequence.wants_logits || whole_prompts_) return 0;
   const bool has_other_bits = sequence.n_generated() > 0 && !phases_agree_;
   return has_other_bits ? std::min(sequence.n_prompt, sequence.first_wanted) : sequence.first_wanted;
 }

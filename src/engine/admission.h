@@ -59,7 +59,7 @@ class Admission {
   IdlePrefill& idle_prefill_;
   const uint32_t max_seqs_, max_rows_;  // that run together, and of a step
   const PriorityScope priority_scope_;
-  const bool phases_agree_;
+  const bool phases_agree_, whole_prompts_;
   EngineCounters& counters_;
   ModelDrafter* drafter_ = nullptr;
   FairShare shares_;

@@ -22,7 +22,8 @@ void BatchBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) {
     tokens_.push_back(pos < n_known ? sequence.tokens[pos] : sequence.drafts[pos - n_known]);
     positions_.push_back(static_cast<Pos>(pos));
   }
-  for (uint32_t i = chunk.n_tokens - chunk.n_logit_rows; i < chunk.n_tokens; ++i) logit_rows_.push_back(first_row + i);
+  const uint32_t first_wanted = first_row + (sequence.wants_first ? 0 : chunk.n_tokens - chunk.n_logit_rows);
+  for (uint32_t i = 0; i < chunk.n_logit_rows; ++i) logit_rows_.push_back(first_wanted + i);
   if (!chunk.is_prompt()) n_decode_rows_ += chunk.n_tokens;
   const BlockTables tables(sequence.cache.table(), sequence.cache.table_stride());
   seqs_.push_back({first_row, chunk.n_tokens, static_cast<Pos>(sequence.n_computed()), tables});

@@ -62,9 +62,11 @@ uint32_t n_places_for(const EngineOptions& options, const Backend& backend) {
 BackendLimits Engine::limits_for(const EngineOptions& options) {
   BackendLimits limits;
   const uint64_t most_rows = uint64_t{options.n_ctx} * options.max_seqs;
-  limits.max_rows = static_cast<uint32_t>(std::min<uint64_t>(options.max_batch_tokens, most_rows));
+  const uint32_t wanted_rows = std::max(options.max_batch_tokens, options.whole_prompts ? options.n_ctx : 0);
+  limits.max_rows = static_cast<uint32_t>(std::min<uint64_t>(wanted_rows, most_rows));
   const uint32_t decode_rows = options.max_seqs * (1 + options.n_draft);
   limits.max_logit_rows = std::min(std::max(kScoredRows, decode_rows + 1), limits.max_rows);
+  if (options.whole_prompts) limits.max_logit_rows = limits.max_rows;
   limits.max_seqs = options.max_seqs;
   limits.max_context = options.n_ctx;
   return limits;
@@ -101,11 +103,13 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
     return invalid_argument(fmt::format("draft tokens: expected at most {}, actual {}", kMaxDraft, options.n_draft),
                             "n_draft");
   }
+  REQUIRE(options.whole_prompts == c.sees_later);
   RZ_CHECK_OK(backend.create_kv_cache(cache_layout_for(c, options)));
   const Forward forward = build_forward(c, model.weights());
   RZ_TRY(const ProgramId program, backend.compile(forward.program));
-  return std::unique_ptr<Engine>(
-      new Engine(model, backend, program, {forward.hidden, forward.logits, c.n_vocab}, std::move(end_tokens), options));
+  return std::unique_ptr<Engine>(new Engine(model, backend, program,
+                                            {forward.hidden, forward.logits, n_outputs(c), c.sees_later},
+                                            std::move(end_tokens), options));
 }
 
 Engine::Engine(const Model& model, Backend& backend, ProgramId forward, const ForwardOutputs& outputs,
@@ -120,7 +124,7 @@ Engine::Engine(const Model& model, Backend& backend, ProgramId forward, const Fo
             n_places_for(options, backend), groups_.windows),
       states_(make_states(pool_, cache_layout_for(config_, options).n_states, backend)),
       idle_prefill_({pool_, states_.get()}, limits_for(options).max_rows,
-                    options.idle_prefill && !backend.info().phases_agree, counters_),
+                    options.idle_prefill && !backend.info().phases_agree && !options.whole_prompts, counters_),
       admission_(pool_, idle_prefill_, options, backend.info().phases_agree, counters_),
       step_(backend, forward, limits_for(options), outputs.n_vocab, options, counters_),
       results_(backend, outputs, std::move(end_tokens), counters_) {
@@ -137,14 +141,24 @@ void Engine::set_drafter(ModelDrafter* drafter) {
 Status Engine::warm_up() {
   REQUIRE(is_idle());
   forget_prefixes();
+  if (options_.whole_prompts) return {};  // no decode rows
   RZ_CHECK_OK(run_idle_steps(backend_, forward_,
                              {limits_for(options_), options_.n_ctx, options_.block_tokens, pool_.n_blocks(), true}));
   return drafter_ != nullptr ? drafter_->warm_up() : Status{};
 }
 
+SequenceLimits Engine::limits_of_sequences() const {
+  return {.n_ctx = options_.n_ctx,
+          .n_vocab = config_.n_vocab,
+          .d_model = config_.d_model,
+          .n_draft = options_.n_draft,
+          .n_types = std::max(config_.n_types, 1u),
+          .n_labels = config_.n_labels,
+          .sees_later = config_.sees_later};
+}
+
 Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) {
-  return make_sequence(request, sink, {options_.n_ctx, config_.n_vocab, config_.d_model, options_.n_draft},
-                       {pool_, states_.get()});
+  return make_sequence(request, sink, limits_of_sequences(), {pool_, states_.get()});
 }
 
 void Engine::submit(SequencePtr sequence) {

@@ -121,6 +121,7 @@ class Engine {
   Engine(const Model& model, Backend& backend, ProgramId forward, const ForwardOutputs& outputs,
          std::vector<TokenId> end_tokens, const EngineOptions& options);
 
+  SequenceLimits limits_of_sequences() const;
   Status try_step();
   Status try_idle_step();
   void end_all(FinishReason reason, const Error* error);

@@ -22,6 +22,9 @@ struct EngineOptions {
   uint32_t block_tokens = 32;
   KvType kv_type = KvType::kF16;
   PriorityScope priority_scope = PriorityScope::kTenant;
+  // Every prompt is computed whole, in one step, and ends there: its tokens see each other, and none comes next. A step
+  // has room for the longest; prompts share steps, and no prefixes.
+  bool whole_prompts = false;
   bool choose_on_host = false;  // every token from its logits, also where the backend could choose it
   bool idle_prefill = true;     // while idle, compute answers again as prompts where that has an arithmetic of its own
   uint64_t host_kv_bytes = 0;   // of the host's memory, for cached prefixes that the device has no room for

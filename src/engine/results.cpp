@@ -16,6 +16,7 @@ Results::Results(const Backend& backend, const ForwardOutputs& outputs, std::vec
       outputs_(outputs),
       end_tokens_(std::move(end_tokens)),
       phases_agree_(backend.info().phases_agree),
+      whole_prompts_(outputs.whole_prompts),
       counters_(counters),
       sampler_(outputs.n_vocab),
       allowed_((outputs.n_vocab + 63) / 64) {}
@@ -31,10 +32,11 @@ void Results::take(std::span<const SequencePtr> running, std::span<const Planned
 void Results::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_row) {
   if (sequence.wants_logits) sequence.sink->on_rows(sequence, chunk.n_tokens);
   if (chunk.kind == ChunkKind::kDecode) return take_decoded(sequence, chunk, first_row);
-  sequence.cache.commit(sequence.tokens, chunk.n_tokens, chunk.is_prompt() || phases_agree_, chunk.keeps_state);
+  sequence.cache.commit(sequence.tokens, chunk.n_tokens, (chunk.is_prompt() || phases_agree_) && !whole_prompts_,
+                        chunk.keeps_state);
   // Those who wait for this prompt go on from its end.
-  if (chunk.is_prompt() && sequence.is_decoding()) sequence.cache.offer_tail(sequence.tokens);
-  const uint32_t first_pos = sequence.n_computed() - chunk.n_logit_rows;
+  if (chunk.is_prompt() && sequence.is_decoding() && !whole_prompts_) sequence.cache.offer_tail(sequence.tokens);
+  const uint32_t first_pos = sequence.wants_first ? 0 : sequence.n_computed() - chunk.n_logit_rows;
   for (uint32_t i = 0; i < chunk.n_logit_rows && !sequence.ended; ++i) {
     take_row(sequence, first_pos + i, first_row + i);
   }
@@ -71,13 +73,15 @@ void Results::take_row(Sequence& sequence, uint32_t pos, size_t row) {
 
 // Rows are added in the order of their positions, so that no cutting of the prompt changes a sum.
 void Results::pool_row(Sequence& sequence, uint32_t pos, size_t row) {
-  const size_t d_model = sequence.embedding.size();
-  const auto hidden = backend_.read(outputs_.hidden).subspan(row * d_model, d_model);
-  for (size_t i = 0; i < d_model; ++i) sequence.embedding[i] += hidden[i];
-  if (pos + 1 < sequence.n_prompt) return;
+  const bool ranks = sequence.request->pooling == Pooling::kRank;
+  const size_t n_cols = sequence.embedding.size();
+  const auto pooled = backend_.read(ranks ? outputs_.logits : outputs_.hidden).subspan(row * n_cols, n_cols);
+  for (size_t i = 0; i < n_cols; ++i) sequence.embedding[i] += pooled[i];
+  if (pos + 1 < sequence.n_prompt && !sequence.wants_first) return;
   double square_sum = 0;
   for (const float x : sequence.embedding) square_sum += double{x} * x;
   if (!std::isfinite(square_sum)) return fail_nonfinite(sequence, pos);
+  if (ranks) return sequence.finish(FinishReason::kStop);
   const auto scale = static_cast<float>(square_sum > 0 ? 1 / std::sqrt(square_sum) : 0);
   for (float& x : sequence.embedding) x *= scale;
   sequence.finish(FinishReason::kStop);

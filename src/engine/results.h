@@ -16,8 +16,9 @@ namespace realizar::engine {
 // Where the forward pass leaves what is read of it.
 struct ForwardOutputs {
   ActId hidden = kNoAct;  // [n_logit_rows, d_model]
-  ActId logits = kNoAct;  // [n_logit_rows, n_vocab]
+  ActId logits = kNoAct;  // [n_logit_rows, n_vocab], or of scores as many as there are
   uint32_t n_vocab = 0;
+  bool whole_prompts = false;  // as EngineOptions have it
 };
 
 class Results {
@@ -47,6 +48,7 @@ class Results {
   const ForwardOutputs outputs_;
   const std::vector<TokenId> end_tokens_;
   const bool phases_agree_;  // of the backend
+  const bool whole_prompts_;
   EngineCounters& counters_;
   Sampler sampler_;
   std::vector<uint64_t> allowed_;  // a constraint's tokens

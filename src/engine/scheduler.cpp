@@ -26,7 +26,8 @@ uint32_t n_fitting(const Sequence& seq, uint32_t n_tokens, const Room& room) {
 void plan_prefill(uint32_t i, const Sequence& seq, ChunkKind kind, uint32_t n_tokens, Room& room,
                   std::vector<PlannedChunk>& plan) {
   const uint32_t end = seq.n_computed() + n_tokens;
-  const uint32_t n_logit_rows = std::min(n_tokens, end - std::min(end, seq.first_wanted));
+  const uint32_t n_wanted = std::min(n_tokens, end - std::min(end, seq.first_wanted));
+  const uint32_t n_logit_rows = seq.wants_first ? 1 : n_wanted;
   plan.push_back({i, n_tokens, kind, n_logit_rows, false});
   room.n_prefill -= n_tokens;
   room.n_logit_rows -= n_logit_rows;
@@ -128,6 +129,16 @@ void plan_prompts(std::span<const SequencePtr> running, Room& room, std::vector<
   plan_prompt(oldest, running, room.n_prefill, room, plan);
 }
 
+// Of those that do not fit the first ones come first in the next step.
+void plan_whole_prompts(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
+  for (uint32_t i = 0; i < running.size(); ++i) {
+    const Sequence& seq = *running[i];
+    const uint32_t n_rows = seq.wants_first ? 1 : seq.n_prompt - seq.first_wanted;
+    const bool fits = seq.n_prompt <= room.n_prefill && n_rows <= room.n_logit_rows;
+    if (fits) plan_prefill(i, seq, ChunkKind::kPrompt, seq.n_prompt, room, plan);
+  }
+}
+
 }  // namespace
 
 void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, std::vector<PlannedChunk>& plan) {
@@ -137,7 +148,7 @@ void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, s
   plan_after_guesses(running, room, plan);
   room.n_prefill = plan.empty() ? room.n_rows : std::min(room.n_rows, limits.max_prefill_tokens);
   plan_replays(running, room, plan);
-  plan_prompts(running, room, plan);
+  limits.whole_prompts ? plan_whole_prompts(running, room, plan) : plan_prompts(running, room, plan);
 }
 
 uint32_t stop_of(const Sequence& seq, std::span<const SequencePtr> running) {

@@ -34,12 +34,13 @@ struct StepLimits {
   uint32_t max_rows = 0;            // of a step
   uint32_t max_logit_rows = 0;      // of a step
   uint32_t max_prefill_tokens = 0;  // prompt and replayed tokens of a step in which others decode
+  bool whole_prompts = false;       // a prompt is in one step or in none
 };
 
 // Clears and fills `plan`, which has the capacity for all sequences: one token (and its drafts) of every decoding
 // sequence; then, up to the limits, generated tokens that are computed again after a preemption; then prompt chunks.
 // The oldest prompt gets half of what is left, the shortest remainders the rest: a long prompt neither starves nor
-// blocks the others. Decode rows come first.
+// blocks the others. Decode rows come first. Prompts that are taken whole come in their order, as they fit.
 void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, std::vector<PlannedChunk>& plan);
 
 // Where the next chunk of the prompt has to end at the latest: at its end, or where a state is to be kept, also for

@@ -12,10 +12,11 @@ namespace {
 
 Status check_prompt(std::span<const TokenId> prompt, const SequenceLimits& limits) {
   if (prompt.empty()) return invalid_argument("the prompt is empty", "prompt");
+  const uint64_t n_ids = uint64_t{limits.n_vocab} * limits.n_types;
   for (const TokenId id : prompt) {
-    if (to_index(id) < 0 || static_cast<uint32_t>(to_index(id)) >= limits.n_vocab) {
-      return invalid_argument(
-          fmt::format("prompt: expected token ids below {}, actual {}", limits.n_vocab, to_index(id)), "prompt");
+    if (to_index(id) < 0 || static_cast<uint64_t>(to_index(id)) >= n_ids) {
+      return invalid_argument(fmt::format("prompt: expected token ids below {}, actual {}", n_ids, to_index(id)),
+                              "prompt");
     }
   }
   if (prompt.size() > limits.n_ctx) {
@@ -25,7 +26,21 @@ Status check_prompt(std::span<const TokenId> prompt, const SequenceLimits& limit
   return {};
 }
 
+Status check_pooling(const Request& request, const SequenceLimits& limits) {
+  if (limits.sees_later && request.pooling == Pooling::kNone) {
+    return unsupported("the model is an encoder, which gives vectors or scores and generates no text", "pooling");
+  }
+  if (request.pooling == Pooling::kFirst && !limits.sees_later) {
+    return unsupported("pooling: the first token of a decoder sees no other token", "pooling");
+  }
+  if (request.pooling == Pooling::kRank && limits.n_labels == 0) {
+    return unsupported("the model gives no scores: it has no part that makes them", "pooling");
+  }
+  return {};
+}
+
 Status check(const Request& request, const SequenceLimits& limits) {
+  RZ_CHECK_OK(check_pooling(request, limits));
   RZ_CHECK_OK(check_prompt(request.prompt, limits));
   if (request.n_logprobs > limits.n_vocab) {
     return invalid_argument(
@@ -50,7 +65,9 @@ Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, con
   if (request.pooling == Pooling::kNone) sequence->n_wanted = std::min(request.max_tokens.value_or(n_room), n_room);
   const bool wants_all = request.pooling == Pooling::kMean || request.prompt_logprobs;
   const bool wants_last = request.pooling != Pooling::kNone || sequence->n_wanted > 0;
-  sequence->first_wanted = wants_all ? 0 : sequence->n_prompt - (wants_last ? 1 : 0);
+  sequence->wants_first =
+      request.pooling == Pooling::kFirst || (request.pooling == Pooling::kRank && limits.sees_later);
+  sequence->first_wanted = wants_all || sequence->wants_first ? 0 : sequence->n_prompt - (wants_last ? 1 : 0);
   sequence->tokens.reserve(size_t{sequence->n_prompt} + sequence->n_wanted);
   sequence->tokens.assign(request.prompt.begin(), request.prompt.end());
   sequence->drafts.reserve(limits.n_draft);
@@ -58,7 +75,8 @@ Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, con
   sequence->cache = kv::SequenceCache(pools, request.cache_salt, request.tenant,
                                       sequence->n_prompt + sequence->n_wanted, max_rollback);
   if (request.trace) sequence->operations = std::make_unique<OpTable>();
-  if (request.pooling != Pooling::kNone) sequence->embedding.assign(limits.d_model, 0.0f);
+  const uint32_t n_pooled = request.pooling == Pooling::kRank ? limits.n_labels : limits.d_model;
+  if (request.pooling != Pooling::kNone) sequence->embedding.assign(n_pooled, 0.0f);
   return sequence;
 }
 

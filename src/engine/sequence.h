@@ -23,7 +23,7 @@ struct Ending {
   FinishReason reason = FinishReason::kStop;
   std::optional<TokenId> stop_token;  // the one that ended it
   std::span<const TokenId> tokens;    // what was generated
-  std::span<const float> embedding;   // [d_model], where the request wants pooling
+  std::span<const float> embedding;   // [d_model], where the request wants pooling; or scores
   GenerationStats stats;
   const OpTable* operations = nullptr;  // where the request wants a trace
   const Error* error = nullptr;         // for kError
@@ -59,10 +59,11 @@ struct Sequence {
   std::vector<TokenId> tokens;          // prompt, then output
   std::vector<TokenId> drafts;          // what may come next, to be verified in the next step
   kv::SequenceCache cache;              // of the tokens' keys and values
-  std::vector<float> embedding;         // [d_model], the sum of hidden states so far
+  std::vector<float> embedding;         // [d_model], the sum of hidden states so far; or scores
   std::unique_ptr<OpTable> operations;  // of its steps; null: no trace is wanted
   uint32_t n_prompt = 0;
   uint32_t first_wanted = 0;  // position of the first row whose logits or hidden state are wanted, and were not read
+  bool wants_first = false;   // that is the first one's alone
   bool wants_logits = false;  // those of all rows from there on, for its sink
   SeqId leader{};             // computes a prefix that this one shares, and is waited for; 0: none
   uint32_t n_shared = 0;      // tokens that the leader then has computed
@@ -89,6 +90,9 @@ using SequencePtr = std::unique_ptr<Sequence>;
 // What a request is checked against.
 struct SequenceLimits {
   uint32_t n_ctx, n_vocab, d_model, n_draft;
+  uint32_t n_types = 1;     // of tokens: the type is the upper part of an id
+  uint32_t n_labels = 0;    // scores that the model gives
+  bool sees_later = false;  // the model gives vectors or scores alone
 };
 
 // Checks a request and makes what its steps need. Any thread. `request` and `sink` must outlive the sequence. Errors:

@@ -29,6 +29,7 @@ Step::Step(Backend& backend, ProgramId forward, const BackendLimits& limits, uin
       n_draft_(options.n_draft),
       max_prefill_tokens_(options.max_prefill_tokens),
       block_tokens_(options.block_tokens),
+      whole_prompts_(options.whole_prompts),
       counters_(counters),
       batch_builder_(limits.max_rows, limits.max_seqs),
       choice_builder_(backend, options.choose_on_host ? 0 : limits.max_logit_rows, n_vocab),
@@ -69,7 +70,7 @@ void Step::limit_drafts(std::span<const SequencePtr> running) {
 bool Step::plan(std::span<const SequencePtr> running, size_t n_waiting) {
   const uint32_t n_prefill =
       max_prefill_tokens_ > 0 ? max_prefill_tokens_ : budget_.plan(demand_of(running, n_waiting));
-  plan_step(running, {limits_.max_rows, limits_.max_logit_rows, n_prefill}, chunks_);
+  plan_step(running, {limits_.max_rows, limits_.max_logit_rows, n_prefill, whole_prompts_}, chunks_);
   return std::all_of(chunks_.begin(), chunks_.end(), [&](const PlannedChunk& chunk) {
     Sequence& sequence = *running[chunk.seq_idx];
     const bool has_guesses = chunk.kind == ChunkKind::kDecode && chunk.n_tokens > 1;

@@ -56,6 +56,7 @@ class Step {
   const ProgramId forward_;
   const BackendLimits limits_;
   const uint32_t n_draft_, max_prefill_tokens_, block_tokens_;
+  const bool whole_prompts_;
   EngineCounters& counters_;
   BatchBuilder batch_builder_;
   ChoiceBuilder choice_builder_;

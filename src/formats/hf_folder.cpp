@@ -105,6 +105,18 @@ Result<std::optional<std::string>> template_in_config(const std::string& text, c
   return std::optional<std::string>();
 }
 
+// What sentence-transformers keeps of pooling, as keys that begin with the module's name.
+Status add_pooling(HfFolder& folder, const fs::path& root) {
+  const fs::path path = root / "1_Pooling" / "config.json";
+  RZ_TRY(const auto text, read_optional(path));
+  if (!text) return {};
+  RZ_TRY(const json pooling, parse_json_object(*text, path.string()));
+  for (const auto& [key, value] : pooling.items()) {
+    if (value.is_boolean()) folder.config.metadata.set("1_Pooling." + key, MetaValue(value.get<bool>()));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<HfFolder> open_hf_folder(const fs::path& path) {
@@ -123,6 +135,7 @@ Result<HfFolder> open_hf_folder(const fs::path& path) {
   }
   RZ_TRY(const std::string config, read_file(config_path, kMaxSideFileBytes));
   RZ_TRY(folder.config, parse_hf_config(config, config_path.string()));
+  RZ_CHECK_OK(add_pooling(folder, root));
   Weights weights{folder};
   if (is_folder) {
     RZ_CHECK_OK(add_weights(weights, root));

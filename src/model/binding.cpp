@@ -19,9 +19,20 @@ Status bind_layer_tables(const ModelConfig& c, TensorBinder& tensors, Weights& w
   return {};
 }
 
+Status bind_scores(TensorBinder& tensors, Weights& w) {
+  RZ_TRY(w.pooler, tensors.matrix(Role::kPooler));
+  RZ_TRY(w.pooler_bias, tensors.vector(Role::kPoolerBias));
+  RZ_TRY(w.score, tensors.matrix(Role::kScore));
+  RZ_TRY(w.score_bias, tensors.vector(Role::kScoreBias));
+  return {};
+}
+
 // Tables come last: a backend that may keep them elsewhere then knows what else its device must hold.
 Status bind_top(const ModelConfig& c, TensorBinder& tensors, Weights& w) {
-  RZ_TRY(w.head, tensors.head());
+  if (tensors.is_known(Role::kHead)) {
+    RZ_TRY(w.head, tensors.head());
+  }
+  if (c.n_labels > 0) RZ_CHECK_OK(bind_scores(tensors, w));
   RZ_TRY(w.final_norm, tensors.norm(Role::kFinalNorm));
   RZ_TRY(w.final_norm_bias, tensors.vector(Role::kFinalNormBias));
   RZ_TRY(w.head_bias, tensors.vector(Role::kHeadBias));
@@ -32,7 +43,8 @@ Status bind_top(const ModelConfig& c, TensorBinder& tensors, Weights& w) {
   RZ_TRY(w.embed_norm, tensors.norm(Role::kEmbedNorm));
   RZ_TRY(w.embed_norm_bias, tensors.vector(Role::kEmbedNormBias));
   RZ_TRY(w.embed, tensors.matrix(Role::kEmbed));
-  RZ_TRY(w.position_embed, tensors.matrix(Role::kPositionEmbed));
+  RZ_TRY(w.position_embed, tensors.positions());
+  RZ_TRY(w.type_embed, tensors.matrix(Role::kTypeEmbed));
   if (c.d_layer_input > 0) RZ_CHECK_OK(bind_layer_tables(c, tensors, w));
   if (c.is_head_tied) w.head = w.embed;
   return {};
@@ -52,6 +64,8 @@ Status bind_layer(const LayerConfig& c, TensorBinder& tensors, LayerWeights& w) 
   RZ_TRY(w.ffn_norm, tensors.norm(Role::kFfnNorm));
   RZ_TRY(w.ffn_norm_bias, tensors.vector(Role::kFfnNormBias));
   RZ_TRY(w.ffn_post_norm, tensors.norm(Role::kFfnPostNorm));
+  RZ_TRY(w.attn_post_norm_bias, tensors.vector(Role::kAttnPostNormBias));
+  RZ_TRY(w.ffn_post_norm_bias, tensors.vector(Role::kFfnPostNormBias));
   const auto bind_kind = [&tensors](const auto& kind, auto& weights) -> Status {
     RZ_TRY(weights, bind(kind, tensors));
     return {};
@@ -69,6 +83,8 @@ Result<Weights> bind_all(const ModelConfig& config, TensorBinder& tensors) {
     RZ_CHECK_OK(bind_layer(config.layers[layer], tensors, w.layers[layer]));
     if (config.d_layer_input > 0) RZ_CHECK_OK(bind_layer_input(tensors, w.layers[layer]));
   }
+  // Of models that were trained for scores and give vectors.
+  for (const Role role : {Role::kPooler, Role::kPoolerBias}) tensors.ignore(role);
   RZ_CHECK_OK(tensors.claim_ignored());
   RZ_CHECK_OK(tensors.check_all_claimed());
   return w;

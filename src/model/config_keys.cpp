@@ -84,9 +84,20 @@ const TensorInfo* find_tensor(const ModelFile& file, std::string_view name) {
   const TensorInfo* tensor = file.find(name);
   if (tensor != nullptr || file.format() == FileFormat::kGguf) return tensor;
   const std::string_view bare = name.substr(name.find('.') + 1);
-  for (const std::string& other :
-       {std::string(bare), fmt::format("language_model.{}", name), fmt::format("model.language_model.{}", bare)}) {
+  for (const std::string& other : {std::string(bare), fmt::format("language_model.{}", name),
+                                   fmt::format("model.language_model.{}", bare), fmt::format("roberta.{}", bare)}) {
     if (tensor = file.find(other); tensor != nullptr) return tensor;
+  }
+  return nullptr;
+}
+
+// Of the role's names the one that the file has, or the first.
+const TensorInfo* find_tensor_of(const ConfigKeys& keys, Role role, std::string_view& name) {
+  for (const TensorSpec& tensor : keys.spec().tensors) {
+    const std::string_view own = keys.is_gguf() ? tensor.gguf : tensor.hf;
+    if (tensor.role != role || own.empty()) continue;
+    if (name.empty()) name = own;
+    if (const TensorInfo* found = find_tensor(keys.file(), own); found != nullptr) return found;
   }
   return nullptr;
 }

@@ -47,8 +47,12 @@ class ConfigKeys {
 Error out_of_range(const ModelFile& file, std::string_view key, std::string_view expected, std::string actual);
 
 // A tensor by its name; null where there is none. Hugging Face files made from the bare model lack the first component
-// of each name ("transformer.", "model."); those of models that see images have "language_model" before or behind it.
+// of each name ("transformer.", "model."); those of models that see images have "language_model" before or behind it,
+// and those of RoBERTa its name instead.
 const TensorInfo* find_tensor(const ModelFile& file, std::string_view name);
+
+// Of the names that a role's tensor may have outside layers the one that the file has; else null, and the first name.
+const TensorInfo* find_tensor_of(const ConfigKeys& keys, Role role, std::string_view& name);
 
 // Tensor data of any plain type as floats. Errors: Unsupported for block types.
 Result<std::vector<float>> read_vector(const TensorInfo& tensor);

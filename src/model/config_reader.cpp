@@ -59,6 +59,12 @@ Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
     return out_of_range(keys.file(), keys.key("context_length", hf.n_ctx), "a whole number", "nothing");
   }
   c.n_ctx_train = n_ctx.value_or(own_n_ctx);
+  const uint32_t n_skipped = keys.is_gguf() ? 0 : keys.spec().hf_skipped_positions;
+  if (c.n_ctx_train <= n_skipped) {
+    return out_of_range(keys.file(), keys.key("context_length", hf.n_ctx), fmt::format("more than {}", n_skipped),
+                        std::to_string(c.n_ctx_train));
+  }
+  c.n_ctx_train -= n_skipped;
   if (keys.spec().ffn == FfnKind::kNone) return {};
   RZ_TRY(const auto d_ffs, keys.layer_ints("feed_forward_length", hf.d_ff, c.n_layers, 1, kMaxWidth));
   const uint32_t own_factor = keys.is_gguf() ? 0 : hf.d_ff_factor;
@@ -116,6 +122,7 @@ Result<AttentionConfig> read_attention(const ConfigKeys& keys, const ModelConfig
   a.qk_norm = lacks_norms || !has_qk_norm ? QkNorm::kNone : keys.spec().qk_norm;
   a.norms_last = keys.spec().norms_after_rope;
   a.is_chunked = keys.spec().has_chunks;
+  a.sees_later = keys.spec().sees_later;
   a.has_sinks = knows_role(keys.spec(), Role::kSinks);
   if (!keys.is_gguf()) a.qkv_rows = keys.spec().hf_qkv_rows;
   const uint32_t own_n_heads = keys.is_gguf() ? 0 : keys.spec().hf_n_heads;
@@ -219,7 +226,7 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
     }
     constexpr std::string_view kBothWays = "use_bidirectional_attention";
     RZ_TRY(const auto both_ways, keys.file().metadata().get_bool(kBothWays));
-    if (!both_ways.value_or(false)) return {};
+    if (!both_ways.value_or(false) || keys.spec().sees_later) return {};
     return unsupported(fmt::format("{}: {} = true is not supported", keys.file().path().string(), kBothWays),
                        std::string(kBothWays));
   }
@@ -260,6 +267,7 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
   }
   for (const std::string_view name : {"attention.causal", "expert_weights_norm"}) {
     if (with_experts && name == "expert_weights_norm") continue;
+    if (keys.spec().sees_later && name == "attention.causal") continue;
     const std::string key = keys.key(name, "");
     RZ_TRY(const auto value, keys.file().metadata().get_bool(key));
     if (value.value_or(true)) continue;
@@ -483,27 +491,10 @@ Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
   return mixers.contains(MixerKind::kAttention) ? place_attention(keys, c) : Status();
 }
 
-// A decoder that says nothing gives its last token's state.
-Result<bool> read_pools_mean(const ConfigKeys& keys) {
-  constexpr int64_t kGgufMean = 1;
-  if (!keys.is_gguf()) return false;
-  RZ_TRY(const auto type, keys.file().metadata().get_int(keys.key("pooling_type", "")));
-  return type == kGgufMean;
-}
-
-const TensorInfo* find_role(const ConfigKeys& keys, Role role, std::string_view& name) {
-  for (const TensorSpec& tensor : keys.spec().tensors) {
-    if (tensor.role != role) continue;
-    name = keys.is_gguf() ? tensor.gguf : tensor.hf;
-    return find_tensor(keys.file(), name);
-  }
-  return nullptr;
-}
-
 // The vocabulary is as large as the embedding: the one size that every file has.
 Result<uint32_t> read_n_vocab(const ConfigKeys& keys) {
   std::string_view name;
-  const TensorInfo* embed = find_role(keys, Role::kEmbed, name);
+  const TensorInfo* embed = find_tensor_of(keys, Role::kEmbed, name);
   if (embed == nullptr || embed->shape.size() != 2 || embed->shape[0] > uint64_t{1} << 30) {
     return not_found(
         fmt::format("{}: tensor '{}' of shape [n_vocab, d_model] is missing", keys.file().path().string(), name),
@@ -513,14 +504,15 @@ Result<uint32_t> read_n_vocab(const ConfigKeys& keys) {
 }
 
 // GGUF ties by leaving the head out. Hugging Face says it, and may keep an unused copy of the head; where config.json
-// is silent, the file decides.
+// is silent, the file decides. An encoder has none.
 Result<bool> read_is_head_tied(const ConfigKeys& keys) {
+  if (keys.spec().sees_later) return false;
   std::optional<bool> said;
   if (!keys.is_gguf()) {
     RZ_TRY(said, keys.file().metadata().get_bool("tie_word_embeddings"));
   }
   std::string_view name;
-  return said.value_or(find_role(keys, Role::kHead, name) == nullptr);
+  return said.value_or(find_tensor_of(keys, Role::kHead, name) == nullptr);
 }
 
 }  // namespace
@@ -572,7 +564,8 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   RZ_CHECK_OK(read_model_scales(keys, c));
   RZ_TRY(c.n_vocab, read_n_vocab(keys));
   RZ_TRY(c.is_head_tied, read_is_head_tied(keys));
-  RZ_TRY(c.pools_mean, read_pools_mean(keys));
+  RZ_CHECK_OK(read_pooling(keys, c));
+  RZ_TRY(c.n_types, read_n_types(keys));
   RZ_CHECK_OK(read_layers(keys, c));
   return c;
 }

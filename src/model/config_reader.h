@@ -44,6 +44,11 @@ Result<uint32_t> read_n_shared_kv(const ConfigKeys& keys, uint32_t n_layers);
 // are, whose keys they attend to, and the factor on the stream after them.
 Status read_unlike_layers(const ConfigKeys& keys, ModelConfig& c);
 
+// Whether tokens see those after them, what a text's vector is made of, and how many scores it has.
+Status read_pooling(const ConfigKeys& keys, ModelConfig& c);
+// Of tokens; 0: they have none.
+Result<uint32_t> read_n_types(const ConfigKeys& keys);
+
 // The window of each layer, in positions; 0: the whole context.
 Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_layers);
 // Whether each layer rotates positions: by the list in config.json (1: it does) or by the interval.

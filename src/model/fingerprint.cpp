@@ -48,10 +48,10 @@ class Hash {
 void add(Hash& hash, const AttentionConfig& config) {
   const auto& [n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, is_chunked, qk_norm, qkv_rows, has_gate,
                has_sinks, scale, softcap, norms_last, clip, temperature, alibi, values, kv_layer, temperature_step,
-               temperature_offset] = config;
+               temperature_offset, sees_later] = config;
   hash.add_all(n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, is_chunked, qk_norm, qkv_rows, has_gate,
                has_sinks, scale, softcap, norms_last, clip, temperature, alibi, values, kv_layer, temperature_step,
-               temperature_offset);
+               temperature_offset, sees_later);
 }
 
 void add(Hash& hash, const LatentAttentionConfig& config) {
@@ -124,11 +124,12 @@ uint64_t hash_of(const TensorInfo& tensor, uint64_t previous) {
 
 uint64_t hash_of(const ModelConfig& config) {
   const auto& [arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, n_ctx, layers, ropes, norm, norm_eps,
-               learned_positions, is_head_tied, pools_mean, embed_scale, residual_scale, logit_scale, final_softcap,
-               d_layer_input] = config;
+               learned_positions, is_head_tied, pooling, sees_later, n_types, n_labels, embed_scale, residual_scale,
+               logit_scale, final_softcap, d_layer_input] = config;
   Hash hash(0);
   hash.add_all(arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, norm, norm_eps, learned_positions,
-               is_head_tied, pools_mean, embed_scale, residual_scale, logit_scale, final_softcap, d_layer_input);
+               is_head_tied, pooling, sees_later, n_types, n_labels, embed_scale, residual_scale, logit_scale,
+               final_softcap, d_layer_input);
   for (const LayerConfig& layer : layers) add(hash, layer);
   for (const RopeConfig& rope : ropes) add(hash, rope);
   return hash.value();

@@ -63,8 +63,9 @@ ActId add_layer_inputs(Program& program, const ModelConfig& c, const Weights& w,
   return inputs;
 }
 
-void add_head(Program& program, const ModelConfig& c, const Weights& w, ActId x, ActId hidden, ActId logits) {
+void add_hidden(Program& program, const ModelConfig& c, const Weights& w, ActId x, ActId hidden) {
   program.add(SelectRowsOp{.out = hidden, .in = x});
+  if (w.final_norm == kNoWeight && c.sees_later) return;
   program.add(NormOp{.out = hidden,
                      .in = hidden,
                      .weight = w.final_norm,
@@ -73,6 +74,33 @@ void add_head(Program& program, const ModelConfig& c, const Weights& w, ActId x,
                      .eps = c.norm_eps,
                      .rows = Rows::kLogits,
                      .place = {OpRole::kFinal}});
+}
+
+// Each row as if it were the one that stands for its text. A softcap of 1 is tanh.
+ActId add_scores(Program& program, const ModelConfig& c, const Weights& w, ActId hidden) {
+  ActId pooled = hidden;
+  if (w.pooler != kNoWeight) {
+    pooled = program.add_activation("pooled", c.d_model, Rows::kLogits);
+    program.add(LinearOp{.out = pooled,
+                         .in = hidden,
+                         .weight = w.pooler,
+                         .bias = w.pooler_bias,
+                         .softcap = 1.0f,
+                         .rows = Rows::kLogits,
+                         .place = {OpRole::kHead}});
+  }
+  const ActId scores = program.add_activation("scores", c.n_labels, Rows::kLogits);
+  program.add(LinearOp{.out = scores,
+                       .in = pooled,
+                       .weight = w.score,
+                       .bias = w.score_bias,
+                       .rows = Rows::kLogits,
+                       .place = {OpRole::kHead}});
+  return scores;
+}
+
+ActId add_logits(Program& program, const ModelConfig& c, const Weights& w, ActId hidden) {
+  const ActId logits = program.add_activation("logits", c.n_vocab, Rows::kLogits);
   program.add(LinearOp{.out = logits,
                        .in = hidden,
                        .weight = w.head,
@@ -82,6 +110,7 @@ void add_head(Program& program, const ModelConfig& c, const Weights& w, ActId x,
                        .rows = Rows::kLogits,
                        .place = {OpRole::kHead}});
   program.add(ChooseOp{.logits = logits});
+  return logits;
 }
 
 }  // namespace
@@ -100,6 +129,7 @@ Forward build_forward(const ModelConfig& c, const Weights& w) {
   program.add(EmbedOp{.out = acts.stream,
                       .table = w.embed,
                       .position_table = c.learned_positions ? w.position_embed : kNoWeight,
+                      .type_table = w.type_embed,
                       .scale = c.embed_scale});
   if (w.embed_norm != kNoWeight) {
     program.add(NormOp{.out = acts.stream,
@@ -113,8 +143,12 @@ Forward build_forward(const ModelConfig& c, const Weights& w) {
   if (c.d_layer_input > 0) acts.layer_inputs = add_layer_inputs(program, c, w, acts.stream);
   for (uint32_t i = 0; i < c.n_layers; ++i) LayerBuilder(program, c, w, acts, i).build();
   forward.hidden = program.add_activation("hidden", c.d_model, Rows::kLogits);
-  forward.logits = program.add_activation("logits", c.n_vocab, Rows::kLogits);
-  add_head(program, c, w, acts.stream, forward.hidden, forward.logits);
+  add_hidden(program, c, w, acts.stream, forward.hidden);
+  if (c.n_labels > 0) {
+    forward.logits = add_scores(program, c, w, forward.hidden);
+  } else {
+    forward.logits = c.sees_later ? forward.hidden : add_logits(program, c, w, forward.hidden);
+  }
   return forward;
 }
 

@@ -11,7 +11,7 @@ namespace realizar {
 struct Forward {
   Program program;
   ActId hidden = kNoAct;  // [n_logit_rows, d_model], the final normalized hidden states
-  ActId logits = kNoAct;  // [n_logit_rows, n_vocab]
+  ActId logits = kNoAct;  // [n_logit_rows, n_outputs(config)]; of an encoder without scores they are `hidden`
 };
 
 Forward build_forward(const ModelConfig& config, const Weights& weights);

@@ -9,11 +9,12 @@ namespace realizar {
 void LayerBuilder::build() {
   const LayerConfig& c = config_.layers[layer_];
   const LayerWeights& w = weights_.layers[layer_];
+  using enum NormPlace;
   const auto add_branch = [this](const auto& kind, const auto& weights) {
     using KindWeights = typename std::decay_t<decltype(kind)>::Weights;
     add_to(*this, kind, std::get<KindWeights>(weights));
+    if (config_.layers[layer_].norm_place == kOfStream) add_norm_of_stream();
   };
-  using enum NormPlace;
   // What the mixer adds to the stream is not seen by an ffn in parallel: its norm is taken before, or it reads what the
   // mixer read.
   if (const auto* experts = std::get_if<ExpertsConfig>(&c.ffn)) {
@@ -21,13 +22,15 @@ void LayerBuilder::build() {
   }
   if (c.norm_place == kParallelApart) norm(acts_.ffn_normed, w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn);
   in_ = acts_.stream;
-  if (c.norm_place != kPost) norm(acts_.normed, w.attn_norm, w.attn_norm_bias, OpRole::kAttn);
-  post_norm_ = w.attn_post_norm;
+  const bool has_pre_norm = c.norm_place != kPost && c.norm_place != kOfStream;
+  if (has_pre_norm) norm(acts_.normed, w.attn_norm, w.attn_norm_bias, OpRole::kAttn);
+  post_norm_ = w.attn_post_norm, post_norm_bias_ = w.attn_post_norm_bias;
   std::visit([&](const auto& mixer) { add_branch(mixer, w.mixer); }, c.mixer);
   if (std::holds_alternative<NoFfnConfig>(c.ffn)) return;
   if (c.norm_place == kParallelApart) in_ = acts_.ffn_normed;
   if (c.norm_place == kPre || c.norm_place == kSandwich) norm(acts_.normed, w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn);
-  post_norm_ = w.ffn_post_norm;
+  if (c.norm_place == kOfStream) in_ = acts_.stream;
+  post_norm_ = w.ffn_post_norm, post_norm_bias_ = w.ffn_post_norm_bias;
   const bool has_input = acts_.layer_inputs != kNoAct;
   REQUIRE(c.out_scale == 1.0f || has_input || has_post_norm());
   if (!has_input) post_scale_ = c.out_scale;
@@ -78,8 +81,17 @@ void LayerBuilder::add_to_stream(LinearOp op) {
   op.accumulate = !has_post_norm();
   if (op.accumulate) op.scale *= config_.residual_scale;
   add(op);
-  if (!has_post_norm()) return;
-  add_post_norm();
+  if (has_post_norm()) add_post_norm();
+}
+
+void LayerBuilder::add_norm_of_stream() {
+  add(NormOp{.out = acts_.stream,
+             .in = acts_.stream,
+             .weight = post_norm_,
+             .bias = post_norm_bias_,
+             .kind = config_.norm,
+             .eps = config_.norm_eps,
+             .place = place(OpRole::kPost)});
 }
 
 void LayerBuilder::add_post_norm() {

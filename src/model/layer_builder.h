@@ -59,6 +59,8 @@ class LayerBuilder {
   void add_post_norm();
 
  private:
+  // After a branch was added.
+  void add_norm_of_stream();
   // What the layer takes of the token by a table of its own.
   void add_layer_input(const LayerWeights& weights, float out_scale);
   // in() becomes the stream, normalized into `out`.
@@ -71,7 +73,7 @@ class LayerBuilder {
   const uint32_t layer_;
   // Of the branch that is being built.
   ActId in_ = kNoAct;
-  WeightId post_norm_ = kNoWeight;
+  WeightId post_norm_ = kNoWeight, post_norm_bias_ = kNoWeight;
   float post_scale_ = 1.0f;  // on the stream, after it
 };
 

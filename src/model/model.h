@@ -38,6 +38,7 @@ using FfnWeights = std::variant<GatedWeights, PlainWeights, ExpertWeights, NoFfn
 struct LayerWeights {
   WeightId attn_norm = kNoWeight, attn_norm_bias = kNoWeight, attn_post_norm = kNoWeight;  // [d_model]
   WeightId ffn_norm = kNoWeight, ffn_norm_bias = kNoWeight, ffn_post_norm = kNoWeight;     // [d_model]
+  WeightId attn_post_norm_bias = kNoWeight, ffn_post_norm_bias = kNoWeight;                // [d_model]
   WeightId input_gate = kNoWeight;                                                         // [d_layer_input, d_model]
   WeightId input_proj = kNoWeight;                                                         // [d_model, d_layer_input]
   WeightId input_norm = kNoWeight;                                                         // [d_model]
@@ -49,6 +50,9 @@ struct Weights {
   WeightId embed = kNoWeight;                                    // [n_vocab, d_model]
   WeightId embed_norm = kNoWeight, embed_norm_bias = kNoWeight;  // [d_model]
   WeightId position_embed = kNoWeight;                           // [n_ctx_train, d_model]
+  WeightId type_embed = kNoWeight;                               // [n_types, d_model]
+  WeightId pooler = kNoWeight, pooler_bias = kNoWeight;          // [d_model, d_model], [d_model]
+  WeightId score = kNoWeight, score_bias = kNoWeight;            // [n_labels, d_model], [n_labels]
   WeightId final_norm = kNoWeight, final_norm_bias = kNoWeight;  // [d_model]
   WeightId head = kNoWeight;                                     // [n_vocab, d_model]; the embedding where tied
   WeightId head_bias = kNoWeight;                                // [n_vocab]

@@ -17,6 +17,24 @@ const char* name_of(NormPlace place) {
       return "one for mixer and ffn in parallel";
     case NormPlace::kParallelApart:
       return "one each for mixer and ffn in parallel";
+    case NormPlace::kOfStream:
+      return "of the stream after each branch";
+  }
+  return "";
+}
+
+const char* name_of(Pooling pooling) {
+  switch (pooling) {
+    case Pooling::kNone:
+      return "none";
+    case Pooling::kLast:
+      return "last";
+    case Pooling::kMean:
+      return "mean";
+    case Pooling::kFirst:
+      return "first";
+    case Pooling::kRank:
+      return "rank";
   }
   return "";
 }
@@ -43,6 +61,7 @@ std::string text_of(const AttentionConfig& c) {
   text += c.rope_idx == kNoRope ? ", no rope" : fmt::format(", rope {}", c.rope_idx);
   if (c.n_interleaved > 0) text += fmt::format(", {} interleaved in the file", c.n_interleaved);
   if (c.window > 0) text += fmt::format(", {} {}", c.is_chunked ? "chunks of" : "window", c.window);
+  if (c.sees_later) text += ", both ways";
   text += name_of(c.qk_norm);
   if (c.norms_last) text += " after the rotation";
   if (c.clip > 0) text += fmt::format(", q, k and v within {}", c.clip);
@@ -143,6 +162,11 @@ std::string layer_lines(const std::vector<LayerConfig>& layers) {
 
 }  // namespace
 
+uint32_t n_outputs(const ModelConfig& config) {
+  if (config.n_labels > 0) return config.n_labels;
+  return config.sees_later ? config.d_model : config.n_vocab;
+}
+
 HeadSizes heads_of(const ModelConfig& config) {
   for (const LayerConfig& layer : config.layers) {
     if (const auto* latent = std::get_if<LatentAttentionConfig>(&layer.mixer)) {
@@ -172,10 +196,12 @@ std::string to_string(const ModelConfig& c) {
     text += fmt::format("rope {}: {} dimensions, scale {}\n", i, c.ropes[i].n_rot, c.ropes[i].scale);
   }
   text += fmt::format(
-      "norm: {}, eps {}\nlearned_positions: {}\nis_head_tied: {}\npools_mean: {}\nembed_scale: {}\n"
+      "norm: {}, eps {}\nlearned_positions: {}\nis_head_tied: {}\npooling: {}\nembed_scale: {}\n"
       "residual_scale: {}\nlogit_scale: {}\nfinal_softcap: {}\nd_layer_input: {}\n",
-      name_of(c.norm), c.norm_eps, c.learned_positions, c.is_head_tied, c.pools_mean, c.embed_scale, c.residual_scale,
-      c.logit_scale, c.final_softcap, c.d_layer_input);
+      name_of(c.norm), c.norm_eps, c.learned_positions, c.is_head_tied, name_of(c.pooling), c.embed_scale,
+      c.residual_scale, c.logit_scale, c.final_softcap, c.d_layer_input);
+  if (c.n_types > 0) text += fmt::format("n_types: {}\n", c.n_types);
+  if (c.n_labels > 0) text += fmt::format("n_labels: {}\n", c.n_labels);
   return text;
 }
 

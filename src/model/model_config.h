@@ -19,14 +19,15 @@
 #include "model/mixers/latent_attention.h"
 #include "model/mixers/mamba2.h"
 #include "model/mixers/short_conv.h"
+#include "realizar/request.h"
 #include "realizar/types.h"
 
 namespace realizar {
 
 // Where norms stand in a layer: before each branch (Llama); after it alone (OLMo 2); before and after it (Gemma 2); one
 // norm feeding mixer and ffn, which are added to the residual together (Phi-2); the same with a norm for each
-// (GPT-NeoX).
-enum class NormPlace : uint8_t { kPre, kPost, kSandwich, kParallel, kParallelApart };
+// (GPT-NeoX); of the residual itself, after each branch is added (BERT).
+enum class NormPlace : uint8_t { kPre, kPost, kSandwich, kParallel, kParallelApart, kOfStream };
 constexpr bool has_post_norm(NormPlace place) {
   return place == NormPlace::kPost || place == NormPlace::kSandwich;
 }
@@ -65,7 +66,11 @@ struct ModelConfig {
   float norm_eps = 0;
   bool learned_positions = false;
   bool is_head_tied = false;  // the embedding is the head
-  bool pools_mean = false;    // an embedding is the mean of all tokens' states, not the last one
+  // What an embedding is made of; with kRank, the row that scores are made of.
+  Pooling pooling = Pooling::kLast;
+  bool sees_later = false;  // a text's tokens see all of it, in one step: it has no next token
+  uint32_t n_types = 0;     // of tokens; 0: they have none
+  uint32_t n_labels = 0;    // scores of a text; 0: the model gives none
   float embed_scale = 1.0f;
   float residual_scale = 1.0f;  // on what a branch adds to the stream
   float logit_scale = 1.0f;
@@ -74,6 +79,9 @@ struct ModelConfig {
   // table.
   uint32_t d_layer_input = 0;
 };
+
+// Columns of Forward::logits: the vocabulary's, scores, or of an encoder the hidden state's.
+uint32_t n_outputs(const ModelConfig& config);
 
 // Those of the first layer with attention, which most models have in all of them; zeros where no layer has it.
 struct HeadSizes {

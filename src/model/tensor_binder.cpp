@@ -108,7 +108,11 @@ uint64_t TensorBinder::size_of(Dim dim) const {
     case Dim::kHalfRot:
       return config_.ropes.empty() ? 0 : config_.ropes.front().n_rot / 2;
     case Dim::kCtx:
-      return config_.n_ctx_train;
+      return config_.n_ctx_train + n_skipped_positions();
+    case Dim::kTypes:
+      return config_.n_types;
+    case Dim::kLabels:
+      return config_.n_labels;
     case Dim::kLayerInput:
       return config_.d_layer_input;
     case Dim::kLayerInputs:
@@ -120,6 +124,10 @@ uint64_t TensorBinder::size_of(Dim dim) const {
   const auto size = [dim](const auto& kind) { return realizar::size_of(kind, dim); };
   const uint64_t of_mixer = std::visit(size, layer.mixer);
   return of_mixer > 0 ? of_mixer : std::visit(size, layer.ffn);
+}
+
+uint32_t TensorBinder::n_skipped_positions() const {
+  return is_gguf() ? 0 : spec_.hf_skipped_positions;
 }
 
 bool TensorBinder::is_in_file(Role role) const {
@@ -210,6 +218,13 @@ void TensorBinder::ignore(Role role) {
   const TensorSpec* spec = spec_of(role);
   const TensorInfo* tensor = spec == nullptr ? nullptr : find(pattern_of(*spec), 0);
   if (tensor != nullptr) claimed_.insert(tensor);
+}
+
+Result<WeightId> TensorBinder::positions() {
+  RZ_TRY(const Found found, find_role(Role::kPositionEmbed));
+  if (found.tensors.empty()) return kNoWeight;
+  return load_rows(found, Role::kPositionEmbed,
+                   {.first_row = n_skipped_positions(), .n_rows = config_.n_ctx_train, .is_alone = true});
 }
 
 Result<WeightId> TensorBinder::head() {
@@ -450,7 +465,8 @@ Result<WeightId> TensorBinder::load_rows(const Found& found, Role role, const Pa
   source.row_order = part.row_order;
   source.transposed = found.transposed;
   source.layer = layer_;
-  source.is_gathered = role == Role::kPositionEmbed || (role == Role::kEmbed && !config_.is_head_tied);
+  source.is_gathered =
+      role == Role::kPositionEmbed || role == Role::kTypeEmbed || (role == Role::kEmbed && !config_.is_head_tied);
   source.shard = spec.shard;
   source.shard_unit = part.shard_unit;
   std::vector<std::vector<std::byte>> unpacked(found.tensors.size());
@@ -478,14 +494,15 @@ Result<WeightId> TensorBinder::load_rows(const Found& found, Role role, const Pa
 }
 
 Result<WeightId> TensorBinder::load(const MatrixSource& source, const Found& found, const Part& part) {
+  const bool is_first = part.first_row == 0 || part.is_alone;
   std::future<uint64_t> hash;
-  if (options_.hash_weights && part.first_row == 0) hash = hash_beside(found.tensors);
+  if (options_.hash_weights && is_first) hash = hash_beside(found.tensors);
   const auto loaded = backend_.load_matrix(source);
   if (hash.valid()) weights_hash_ = hash.get();
   if (!loaded.ok()) return explained(loaded.error(), found);
   for (const TensorInfo* tensor : found.tensors) {
     release(*tensor);
-    if (part.first_row == 0) RZ_CHECK_OK(report_progress(*tensor));
+    if (is_first) RZ_CHECK_OK(report_progress(*tensor));
   }
   return loaded;
 }

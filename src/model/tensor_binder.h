@@ -25,6 +25,7 @@ class TensorBinder {
     std::vector<uint32_t> row_order = {};  // as MatrixSource's
     uint32_t shard_unit = 1;               // as MatrixSource's
     uint32_t n_run = 0, stride = 0;        // 0: all together
+    bool is_alone = false;                 // no other part of the matrix is read
 
     // Where row `row` of the weight is in the matrix.
     uint32_t row_at(uint32_t row) const { return first_row + (n_run == 0 ? row : row / n_run * stride + row % n_run); }
@@ -71,6 +72,8 @@ class TensorBinder {
   Result<WeightId> heads(Role role, const Part& part);
   Result<WeightId> turned_heads(Role role, const Part& part);
 
+  // The table of positions, from the first one's row on.
+  Result<WeightId> positions();
   // The head's own matrix, which a file may have and not use where the head is the embedding.
   Result<WeightId> head();
   // What the table of tensors names and the program does not read as a weight; and the layers that come after the
@@ -88,6 +91,7 @@ class TensorBinder {
   };
 
   Status claim_extra_layers();
+  uint32_t n_skipped_positions() const;
   const TensorSpec* spec_of(Role role) const;
   const TensorInfo* find(std::string_view name_pattern, uint32_t layer, uint32_t expert) const;
   const TensorInfo* find(std::string_view name_pattern, uint32_t expert) const;

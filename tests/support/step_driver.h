@@ -49,10 +49,12 @@ class StepDriver {
 
   const ModelConfig& config() const { return model_->config(); }
 
-  // Logits of every token, [n, n_vocab]: the first n_prompt as prompt chunks of n_chunk, the others one at a time.
+  // Logits of every token, [n, n_outputs]: the first n_prompt as prompt chunks of n_chunk, the others one at a time. An
+  // encoder takes them all at once.
   Result<std::vector<float>> run(std::span<const int> ids, uint32_t n_prompt, uint32_t n_chunk) {
     std::vector<float> all;
     const auto n = static_cast<uint32_t>(ids.size());
+    if (config().sees_later) n_prompt = n_chunk = n;
     for (uint32_t begin = 0; begin < n;) {
       const bool is_prompt = begin < n_prompt;
       const uint32_t n_rows = is_prompt ? std::min(n_chunk, n_prompt - begin) : 1;

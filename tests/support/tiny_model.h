@@ -74,6 +74,7 @@ struct TinyDims {
   // whether the others make values of keys, and how many last layers share keys and values, with ffns of twice the
   // width.
   uint32_t window_head_dim = 0, window_kv_heads = 0, full_interval = 1, n_shared_kv = 0;
+  uint32_t n_types = 2, n_labels = 0;  // of tokens; scores of a text, 0: there are none
   bool has_keys_as_values = false;
   bool grows = false;           // layer i has i + 1 times the first one's heads and its ffn's width
   uint32_t n_turned = 0;        // pairs that a rotation turns by the file's factors; 0: it has no factors
@@ -187,6 +188,10 @@ struct TinyDims {
         return 1;
       case Dim::kCtx:
         return n_ctx;
+      case Dim::kTypes:
+        return n_types;
+      case Dim::kLabels:
+        return n_labels;
       case Dim::kLayerInput:
         return d_layer_input;
       case Dim::kLayerInputs:
@@ -265,6 +270,11 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
       return !has(Role::kWqA);
     case Role::kRopeFactors:
       return dims.n_turned > 0;
+    case Role::kPooler:
+    case Role::kPoolerBias:
+    case Role::kScore:
+    case Role::kScoreBias:
+      return dims.n_labels > 0 && !t.gguf.empty();
     case Role::kLatentKv:
       return !has(Role::kLatentK);
     case Role::kRopeShort:
@@ -297,7 +307,7 @@ inline std::vector<float> random_values(const TensorSpec& t, const std::vector<u
   for (const uint64_t size : shape) n *= size;
   const bool is_vector = t.cols == Dim::kNone;
   const bool is_norm = is_vector && t.gguf.find("norm") != std::string_view::npos && t.gguf.ends_with(".weight");
-  const bool is_table = t.role == Role::kEmbed || t.role == Role::kPositionEmbed;
+  const bool is_table = t.role == Role::kEmbed || t.role == Role::kPositionEmbed || t.role == Role::kTypeEmbed;
   const float scale = is_vector ? 0.4f : is_table ? 1.0f : 2.5f / std::sqrt(static_cast<float>(shape.back()));
   std::vector<float> values(n);
   for (float& value : values) {
@@ -372,6 +382,9 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   }
   if (std::ranges::any_of(spec.tensors, [](const TensorSpec& t) { return t.role == Role::kLayerTable; })) {
     model.keys[arch + ".embedding_length_per_layer_input"] = dims.d_layer_input;
+  }
+  if (std::ranges::any_of(spec.tensors, [](const TensorSpec& t) { return t.role == Role::kTypeEmbed; })) {
+    model.keys["tokenizer.ggml.token_type_count"] = dims.n_types;
   }
   if (spec.activation == Activation::kXielu) {
     model.keys["xielu.alpha_p"] = 0.8f;

@@ -55,7 +55,7 @@ class Attention {
       std::fill_n(sums(h).values, size_t{n_queries_} * padded_head_dim(op_.value_dim()), 0.0f);
     }
     for (uint32_t i = 0; splits_ && i < n_queries_; ++i) split_row(query(0, i), op_.head_dim, halves_of_query(i));
-    const uint32_t end = std::min(task_.end, task_.first_pos + task_.n_rows);
+    const uint32_t end = std::min(task_.end, end_seen(task_.n_rows - 1));
     const uint32_t begin = std::max(task_.begin, op_.first_seen(task_.first_pos));
     for (uint32_t p = begin / kKvPiece * kKvPiece; p < end; p += kKvPiece) {
       for (uint32_t h = 0; h < task_.n_groups; ++h) {
@@ -82,6 +82,7 @@ class Attention {
     return task_.q + (size_t{i / group_} * op_.n_heads + head) * op_.head_dim;
   }
 
+  uint32_t end_seen(uint32_t row) const { return op_.end_seen(task_.first_pos + row, task_.n_positions); }
   uint32_t kv_head(uint32_t h) const { return op_.latent_dim > 0 ? 0 : task_.first_group + h; }
 
   uint16_t* halves_of_query(uint32_t i) const { return queries_ + size_t{2} * i * op_.head_dim; }
@@ -153,7 +154,7 @@ class Attention {
     const uint32_t head = (task_.first_group + h) * group_ + i % group_, pos = task_.first_pos + i / group_;
     const float slope = task_.slopes[head] / op_.scale;
     const auto first = static_cast<float>(static_cast<int32_t>(p) - static_cast<int32_t>(pos));
-    for (uint32_t j = 0; j < kKvPiece; ++j) scores(i)[j] += slope * (first + static_cast<float>(j));
+    for (uint32_t j = 0; j < kKvPiece; ++j) scores(i)[j] -= slope * std::fabs(first + static_cast<float>(j));
   }
 
   // The scores of the piece at p become weights; earlier sums are brought to the new maximum.
@@ -162,7 +163,8 @@ class Attention {
     for (uint32_t i = 0; i < n_queries_; ++i) {
       const uint32_t pos = task_.first_pos + i / group_;
       if (task_.slopes != nullptr) add_slope(h, i, p);
-      const uint32_t from = std::max(p, op_.first_seen(pos)) - p, to = std::min({p + kKvPiece, pos + 1, end});
+      const uint32_t from = std::max(p, op_.first_seen(pos)) - p;
+      const uint32_t to = std::min({p + kKvPiece, end_seen(i / group_), end});
       const float correction = kernels_.softmax_piece(scores(i), std::min(from, kKvPiece), to > p ? to - p : 0,
                                                       op_.scale, op_.softcap, &to_head.states[i]);
       if (splits_) split_row(scores(i), kKvPiece, halves_of_scores(i));

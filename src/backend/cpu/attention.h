@@ -24,6 +24,7 @@ struct AttentionTask {
   const float* slopes;  // [n_heads]; null: none
   uint32_t n_rows;
   uint32_t first_pos;              // of row 0; rows follow one another
+  uint32_t n_positions;            // of the sequence, after the step
   uint32_t first_group, n_groups;  // of query heads; one where prefill
   bool prefill;                    // in prefill's arithmetic
   uint32_t begin, end;  // positions to attend to, as far as the rows may see them; begin is a multiple of kKvPiece

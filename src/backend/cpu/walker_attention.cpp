@@ -21,6 +21,8 @@ void Walker::attend_rows(const AttentionOp& op, const AttentionUnits& units, con
   const bool is_decode = row < batch_->n_decode_rows;
   const uint32_t n_rows = is_decode ? 1 : std::min(units.n_rows_each, seq.n_rows - unit.first_row);
   const uint32_t first_pos = static_cast<uint32_t>(seq.first_pos) + unit.first_row;
+  const uint32_t n_positions = static_cast<uint32_t>(seq.first_pos) + seq.n_rows;
+  const uint32_t last_pos = op.end_seen(first_pos + n_rows - 1, n_positions) - 1;
   const uint32_t first_part = op.first_seen(first_pos) / kSplitPositions;
   AttentionTask task{.op = &op,
                      .blocks = seq.block_tables.of(cache_.group_of(op.layer)),
@@ -28,6 +30,7 @@ void Walker::attend_rows(const AttentionOp& op, const AttentionUnits& units, con
                      .slopes = vector(op.slopes),
                      .n_rows = n_rows,
                      .first_pos = first_pos,
+                     .n_positions = n_positions,
                      .first_group = group,
                      .n_groups = 1,
                      .prefill = !is_decode,
@@ -38,7 +41,7 @@ void Walker::attend_rows(const AttentionOp& op, const AttentionUnits& units, con
   float* sums = scratch + attention_scratch(op);
   float* later = sums + sums_floats(op, n_queries);
   attend(task, kernels_, cache_, sums, scratch);
-  for (uint32_t part = first_part + 1; part < n_parts(first_pos + n_rows - 1); ++part) {
+  for (uint32_t part = first_part + 1; part < n_parts(last_pos); ++part) {
     task.begin = part * kSplitPositions;
     task.end = task.begin + kSplitPositions;
     attend(task, kernels_, cache_, later, scratch);
@@ -55,6 +58,7 @@ void Walker::attend_part(const AttentionOp& op, const AttentionUnit& unit, uint3
                            .slopes = vector(op.slopes),
                            .n_rows = 1,
                            .first_pos = static_cast<uint32_t>(seq.first_pos),
+                           .n_positions = static_cast<uint32_t>(seq.first_pos) + 1,
                            .first_group = group,
                            .n_groups = std::min(kGroupsAtOnce, n_groups(op) - group),
                            .prefill = false,

@@ -23,9 +23,13 @@ float temperature_at(const RopeStoreOp& op, Pos pos) {
 void Walker::run(const EmbedOp& op, const Hints&, uint32_t member) {
   share(batch_->n_rows(), member, [&](uint32_t r) {
     float* out = act(op.out, r);
-    read_row(kernels_, matrix(op.table), static_cast<uint32_t>(to_index(batch_->tokens[r])), false,
-             scratch_.tile(member), out);
+    const auto id = static_cast<uint32_t>(to_index(batch_->tokens[r]));
+    const uint32_t n_ids = matrix(op.table).n_rows;
+    read_row(kernels_, matrix(op.table), id % n_ids, false, scratch_.tile(member), out);
     if (op.scale != 1.0f) kernels_.scale(op.scale, out, n_cols(op.out));
+    if (op.type_table != kNoWeight) {
+      read_row(kernels_, matrix(op.type_table), id / n_ids, true, scratch_.tile(member), out);
+    }
     if (op.position_table == kNoWeight) return;
     const auto pos = static_cast<uint32_t>(batch_->positions[r]);
     read_row(kernels_, matrix(op.position_table), pos, true, scratch_.tile(member), out);

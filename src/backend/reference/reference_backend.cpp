@@ -248,9 +248,15 @@ class ReferenceBackend final : public Backend {
  private:
   void run(const EmbedOp& op) {
     for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
-      const float* from = weight(op.table).row(0, static_cast<uint32_t>(to_index(batch_->tokens[r])));
+      const auto id = static_cast<uint32_t>(to_index(batch_->tokens[r]));
+      const uint32_t n_ids = weight(op.table).n_rows;
+      const float* from = weight(op.table).row(0, id % n_ids);
       float* to = act(op.out).row(r);
       for (uint32_t i = 0; i < act(op.out).n_cols; ++i) to[i] = from[i] * op.scale;
+      if (op.type_table != kNoWeight) {
+        const float* type = weight(op.type_table).row(0, id / n_ids);
+        for (uint32_t i = 0; i < act(op.out).n_cols; ++i) to[i] += type[i];
+      }
       if (op.position_table == kNoWeight) continue;
       const float* position = weight(op.position_table).row(0, static_cast<uint32_t>(batch_->positions[r]));
       for (uint32_t i = 0; i < act(op.out).n_cols; ++i) to[i] += position[i];
@@ -348,7 +354,7 @@ class ReferenceBackend final : public Backend {
   void run(const AttentionOp& op) {
     for (const BatchSequence& seq : batch_->seqs) {
       for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
-        for (uint32_t h = 0; h < op.n_heads; ++h) attend(op, seq.block_tables.of(cache_.group_of(op.layer)), r, h);
+        for (uint32_t h = 0; h < op.n_heads; ++h) attend(op, seq, r, h);
       }
     }
   }
@@ -457,18 +463,21 @@ class ReferenceBackend final : public Backend {
     }
   }
 
-  void attend(const AttentionOp& op, std::span<const BlockId> blocks, uint32_t r, uint32_t h) {
+  void attend(const AttentionOp& op, const BatchSequence& seq, uint32_t r, uint32_t h) {
+    const std::span<const BlockId> blocks = seq.block_tables.of(cache_.group_of(op.layer));
     const uint32_t kv_head = h / (op.n_heads / op.n_kv_heads);
     const Pos pos = batch_->positions[r];
     const auto first = static_cast<Pos>(op.first_seen(static_cast<uint32_t>(pos)));
+    const uint32_t n_positions = static_cast<uint32_t>(seq.first_pos) + seq.n_rows;
+    const auto end = static_cast<Pos>(op.end_seen(static_cast<uint32_t>(pos), n_positions));
     const float* q = act(op.q).row(r) + size_t{h} * op.head_dim;
     std::vector<double> weights;
     std::vector<float> key(op.head_dim), value(op.value_dim());
     double max = -INFINITY, sum = 0;
     const double slope = op.slopes == kNoWeight ? 0 : vector(op.slopes)[h];
-    for (Pos p = first; p <= pos; ++p) {
+    for (Pos p = first; p < end; ++p) {
       cache_.load_key(blocks, {op.layer, kv_head, p}, key.data());
-      const double bias = slope * (p - pos);
+      const double bias = -slope * std::abs(p - pos);
       weights.push_back(softcapped(op.scale * dot(q, key.data(), op.head_dim) + bias, op.softcap));
       max = std::max(max, weights.back());
     }
@@ -477,7 +486,7 @@ class ReferenceBackend final : public Backend {
     for (double& w : weights) sum += w = std::exp(w - max);
     if (sink != nullptr) sum += std::exp(*sink - max);
     std::vector<double> mixed(value.size());
-    for (Pos p = first; p <= pos; ++p) {
+    for (Pos p = first; p < end; ++p) {
       if (op.latent_dim > 0) {
         cache_.load_key(blocks, {op.layer, kv_head, p}, key.data());
         std::copy_n(key.begin(), value.size(), value.begin());

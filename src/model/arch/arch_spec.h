@@ -18,6 +18,7 @@ enum class Role : uint8_t {
   kEmbedNorm,  // of the sum of all embeddings of a token
   kEmbedNormBias,
   kPositionEmbed,
+  kTypeEmbed,
   kFinalNorm,
   kFinalNormBias,
   kHead,
@@ -43,6 +44,13 @@ enum class Role : uint8_t {
   kFfnNorm,
   kFfnNormBias,
   kFfnPostNorm,
+  kAttnPostNormBias,
+  kFfnPostNormBias,
+  // Of models that score a text: what is made of the row that stands for it, and the scores.
+  kPooler,
+  kPoolerBias,
+  kScore,
+  kScoreBias,
   // What a layer takes of a token by a table of its own, and the factor on the stream after it.
   kLayerTable,
   kLayerTableProj,
@@ -164,7 +172,9 @@ enum class Dim : uint8_t {
   kSsmGroup,
   kTaps,
   kOne,
-  kCtx
+  kCtx,
+  kTypes,
+  kLabels
 };
 
 enum class Need : uint8_t { kRequired, kOptional };
@@ -280,6 +290,9 @@ struct ArchSpec {
   QkvRows hf_qkv_rows = QkvRows::kStacked;
   bool has_attention_gate = false;
   bool learned_positions = false;
+  uint32_t hf_skipped_positions = 0;  // rows of Hugging Face's position table before that of the first position
+  // Tokens see those after them too, an encoder: texts become vectors or scores.
+  bool sees_later = false;
   bool gguf_interleaved_rope = false;  // GGUF keeps q and k rows in pairs (2i, 2i+1), not in halves
   bool hf_interleaved_rope = false;    // Hugging Face does
   bool embed_scale_sqrt_d_model = false;

@@ -14,6 +14,7 @@ extern const ArchSpec kArcee;
 extern const ArchSpec kArctic;
 extern const ArchSpec kBaichuan;
 extern const ArchSpec kBailingMoe2;
+extern const ArchSpec kBert, kXlmRoberta;
 extern const ArchSpec kBitNet;
 extern const ArchSpec kBloom;
 extern const ArchSpec kChatGlm;
@@ -69,19 +70,17 @@ extern const ArchSpec kXverse;
 
 inline std::span<const ArchSpec* const> all_architectures() {
   static constexpr const ArchSpec* kAll[] = {
-      &kLlama,        &kQwen2,      &kQwen3,       &kQwen3Moe,  &kGemma,      &kGemma2,
-      &kGemma3,       &kPhi2,       &kPhi3,        &kGpt2,      &kSmolLm3,    &kFalconTwoNorms,
-      &kFalcon,       &kGptNeoX,    &kStarCoder2,  &kStableLm,  &kOlmo2,      &kGranite,
-      &kCommandR,     &kGlm4,       &kCohere2,     &kInternLm2, &kMiniCpm,    &kBaichuan,
-      &kExaone,       &kExaone4,    &kNemotron,    &kSeedOss,   &kArcee,      &kErnie45,
-      &kOrion,        &kXverse,     &kQwen,        &kStarCoder, &kCodeShell,  &kChatGlm,
-      &kQwen2Moe,     &kGptOss,     &kDeepseek2,   &kMamba2,    &kMistral3,   &kOlmo,
-      &kHunYuanDense, &kBitNet,     &kQwen3Next,   &kQwen35,    &kQwen35Moe,  &kLfm2,
-      &kLfm2Moe,      &kKimiLinear, &kGlm4Moe,     &kOlmoe,     &kGraniteMoe, &kDeepseek,
-      &kErnie45Moe,   &kDots1,      &kBailingMoe2, &kMiniMaxM2, &kLlama4,     &kPhiMoe,
-      &kDbrx,         &kHunYuanMoe, &kGemma4Moe,   &kGemma4,    &kBloom,      &kMpt,
-      &kRefact,       &kJais,       &kMiniCpm3,    &kOpenElm,   &kApertus,    &kAfMoe,
-      &kSmallThinker, &kArctic,     &kGrok};
+      &kLlama,        &kQwen2,     &kQwen3,        &kQwen3Moe,   &kGemma,          &kGemma2,     &kGemma3,
+      &kPhi2,         &kPhi3,      &kGpt2,         &kSmolLm3,    &kFalconTwoNorms, &kFalcon,     &kGptNeoX,
+      &kStarCoder2,   &kStableLm,  &kOlmo2,        &kGranite,    &kCommandR,       &kGlm4,       &kCohere2,
+      &kInternLm2,    &kMiniCpm,   &kBaichuan,     &kExaone,     &kExaone4,        &kNemotron,   &kSeedOss,
+      &kArcee,        &kErnie45,   &kOrion,        &kXverse,     &kQwen,           &kStarCoder,  &kCodeShell,
+      &kChatGlm,      &kQwen2Moe,  &kGptOss,       &kDeepseek2,  &kMamba2,         &kMistral3,   &kOlmo,
+      &kHunYuanDense, &kBitNet,    &kQwen3Next,    &kQwen35,     &kQwen35Moe,      &kLfm2,       &kLfm2Moe,
+      &kKimiLinear,   &kGlm4Moe,   &kOlmoe,        &kGraniteMoe, &kDeepseek,       &kErnie45Moe, &kDots1,
+      &kBailingMoe2,  &kMiniMaxM2, &kLlama4,       &kPhiMoe,     &kDbrx,           &kHunYuanMoe, &kGemma4Moe,
+      &kGemma4,       &kBloom,     &kMpt,          &kRefact,     &kJais,           &kMiniCpm3,   &kOpenElm,
+      &kApertus,      &kAfMoe,     &kSmallThinker, &kArctic,     &kGrok,           &kBert,       &kXlmRoberta};
   return kAll;
 }
 

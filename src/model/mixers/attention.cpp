@@ -158,7 +158,8 @@ void add_keys_and_values(LayerBuilder& b, const AttentionConfig& c, const Attent
 
 StateLayout state_layout(const AttentionConfig& config, uint32_t n_ctx) {
   if (config.kv_layer != kOwnKv) return Recurrent{};  // nothing
-  return Paged{config.n_kv_heads, config.head_dim, config.head_dim, config.window < n_ctx ? config.window : 0};
+  const bool may_forget = config.window < n_ctx && !config.sees_later;
+  return Paged{config.n_kv_heads, config.head_dim, config.head_dim, may_forget ? config.window : 0};
 }
 
 uint64_t size_of(const AttentionConfig& c, Dim dim) {
@@ -240,6 +241,7 @@ void add_to(LayerBuilder& b, const AttentionConfig& c, const AttentionWeights& w
                     .softcap = c.softcap,
                     .window = c.window,
                     .is_chunked = c.is_chunked,
+                    .sees_later = c.sees_later,
                     .sinks = w.sinks,
                     .slopes = w.slopes});
   if (w.sub_norm != kNoWeight) b.normalize(attended, w.sub_norm, OpRole::kO);

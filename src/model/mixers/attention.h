@@ -72,6 +72,7 @@ struct AttentionConfig {
   Values values = Values::kOwn;
   uint32_t kv_layer = kOwnKv;                             // which layer keeps the keys and values that it attends to
   uint32_t temperature_step = 1, temperature_offset = 0;  // positions; the latter are added to a row's
+  bool sees_later = false;                                // a token sees those after it too, as far as the window goes
 
   bool operator==(const AttentionConfig&) const = default;
 };

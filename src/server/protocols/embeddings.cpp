@@ -134,7 +134,7 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
   for (auto& tokens : inputs) {
     Request request;
     request.prompt = std::move(tokens);
-    request.pooling = model->loaded->model->config().pools_mean ? Pooling::kMean : Pooling::kLast;
+    request.pooling = model->loaded->model->config().pooling;
     request.tenant = call.tenant;
     request.cache_salt = cache_salt_of(call, *model);
     if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;

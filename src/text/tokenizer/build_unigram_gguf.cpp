@@ -30,7 +30,14 @@ Result<TokenizerParts> build_unigram_gguf(const GgufVocab& vocab) {
   RZ_TRY(description.eot, read_token_id(vocab.eot_id, n, "tokenizer.ggml.eot_token_id"));
   description.add_bos = vocab.add_bos.value_or(false);
   description.add_eos = vocab.add_eos.value_or(true);
-  return build_spm(std::move(description));
+  RZ_TRY(const auto sep, read_token_id(vocab.sep_id, n, "tokenizer.ggml.seperator_token_id"));
+  RZ_TRY(TokenizerParts parts, build_spm(std::move(description)));
+  // XLM-RoBERTa's, also where an older file does not say it: a T5's vocabulary has no such token.
+  if (sep && vocab.add_sep.value_or(true)) {
+    parts.post.between = parts.post.suffix;
+    parts.post.between->push_back(*sep);
+  }
+  return parts;
 }
 
 }  // namespace realizar::text

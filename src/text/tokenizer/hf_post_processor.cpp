@@ -1,4 +1,5 @@
 #include <utility>
+#include <vector>
 
 #include "base/printable.h"
 #include "base/try.h"
@@ -53,11 +54,28 @@ Status read_template(const element& section, const Vocabulary& vocab, PostProces
   if (!after_text) return unsupported("post_processor.single: has no place for the text", "post_processor");
   post.prefix.insert(post.prefix.begin(), found.prefix.begin(), found.prefix.end());
   post.suffix.insert(post.suffix.end(), found.suffix.begin(), found.suffix.end());
+  return read_pair_template(section, vocab, post);
+}
+
+// What the template of a pair has between the texts, where it has one.
+Status read_pair_template(const element& section, const Vocabulary& vocab, PostProcessor& post) {
+  simdjson::dom::array pieces;
+  if (section["pair"].get(pieces) != simdjson::SUCCESS) return {};
+  std::vector<TokenId> between;
+  size_t n_texts = 0;
+  for (const element piece : pieces) {
+    std::string_view name;
+    if (piece["Sequence"]["id"].get(name) == simdjson::SUCCESS) ++n_texts;
+    if (n_texts == 1 && piece["SpecialToken"]["id"].get(name) == simdjson::SUCCESS) {
+      RZ_CHECK_OK(append_special(section, name, vocab, between));
+    }
+  }
+  if (n_texts == 2) post.between = std::move(between);
   return {};
 }
 
-// "cls" and "sep" are pairs of piece and id.
-Status read_bert(const element& section, const Vocabulary& vocab, PostProcessor& post) {
+// "cls" and "sep" are pairs of piece and id. RoBERTa's has the latter twice between two texts.
+Status read_bert(const element& section, const Vocabulary& vocab, bool is_roberta, PostProcessor& post) {
   int64_t cls = -1;
   int64_t sep = -1;
   if (section["cls"].at(1).get(cls) != simdjson::SUCCESS || section["sep"].at(1).get(sep) != simdjson::SUCCESS) {
@@ -67,6 +85,7 @@ Status read_bert(const element& section, const Vocabulary& vocab, PostProcessor&
   RZ_TRY(const TokenId sep_id, read_token_id(sep, vocab));
   post.prefix.insert(post.prefix.begin(), cls_id);
   post.suffix.push_back(sep_id);
+  if (is_roberta) post.between = std::vector<TokenId>{sep_id, sep_id};
   return {};
 }
 
@@ -74,7 +93,8 @@ Status read_one(const element& section, const Vocabulary& vocab, PostProcessor& 
   const std::string type = json_string(section, "type");
   if (type == "ByteLevel") return {};  // concerns offsets only
   if (type == "TemplateProcessing") return read_template(section, vocab, post);
-  if (type == "BertProcessing" || type == "RobertaProcessing") return read_bert(section, vocab, post);
+  const bool is_roberta = type == "RobertaProcessing";
+  if (type == "BertProcessing" || is_roberta) return read_bert(section, vocab, is_roberta, post);
   if (type != "Sequence")
     return unsupported("post_processor: type '" + shown(type) + "' is not built", "post_processor");
   if (depth > kMaxSectionDepth) return format_error("post_processor: nested too deep", "post_processor");

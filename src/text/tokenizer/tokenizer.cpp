@@ -210,6 +210,21 @@ std::vector<TokenId> Tokenizer::encode(std::span<const PromptPiece> pieces, Enco
   return encode_joined(impl_->parts, prompt.text, prompt.special_ranges, options);
 }
 
+TokenPair Tokenizer::encode_pair(std::string_view first, std::string_view second) const {
+  const PostProcessor& post = impl_->parts.post;
+  TokenPair pair{post.prefix};
+  const auto add = [&pair](const std::vector<TokenId>& ids) {
+    pair.ids.insert(pair.ids.end(), ids.begin(), ids.end());
+  };
+  constexpr EncodeOptions kTextAlone{.add_special = false, .parse_special = false};
+  add(encode(first, kTextAlone));
+  add(post.between.value_or(post.suffix));
+  pair.n_first = pair.ids.size();
+  add(encode(second, kTextAlone));
+  add(post.suffix);
+  return pair;
+}
+
 std::string Tokenizer::decode(std::span<const TokenId> ids, DecodeOptions options) const {
   const TokenizerParts& parts = impl_->parts;
   std::string text;

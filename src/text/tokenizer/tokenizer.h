@@ -35,6 +35,7 @@ struct GgufVocab {
   std::vector<int32_t> token_types;  // empty or one per token
   std::vector<std::string_view> merges;
   std::optional<int64_t> bos_id, eos_id, eot_id, unk_id, sep_id, pad_id, cls_id, mask_id;
+  std::optional<bool> add_sep;  // after the token that ends the first of two texts
   std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;
   std::vector<uint8_t> precompiled_charsmap;
 };
@@ -52,6 +53,12 @@ struct EncodeOptions {
 
 struct DecodeOptions {
   bool skip_special = true;  // leave control tokens out
+};
+
+// Two texts as one input, with what the vocabulary puts around and between them.
+struct TokenPair {
+  std::vector<TokenId> ids;
+  size_t n_first = 0;  // that belong to the first text, what ends it among them
 };
 
 struct TokenizerParts;
@@ -74,6 +81,9 @@ class Tokenizer {
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options = {}) const;
   // Encodes the joined text, but recognises special tokens only inside pieces that are not input.
   std::vector<TokenId> encode(std::span<const PromptPiece> pieces, EncodeOptions options = {}) const;
+
+  // No special token is recognised in the texts.
+  TokenPair encode_pair(std::string_view first, std::string_view second) const;
 
   std::string decode(std::span<const TokenId> ids, DecodeOptions options = {}) const;
   // The bytes that one token adds in the middle of a text (may be part of a UTF-8 character). "" for control tokens

@@ -44,6 +44,7 @@ class PreTokenizer {
 struct PostProcessor {
   std::vector<TokenId> prefix;
   std::vector<TokenId> suffix;
+  std::optional<std::vector<TokenId>> between = {};  // of two texts that are one input; nothing: the suffix
 };
 
 struct TokenizerParts {

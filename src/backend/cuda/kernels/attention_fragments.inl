@@ -189,13 +189,21 @@ RZ_DEVICE PowerOfTwo query_scale(float max) {
   return {float_of_bits((268 - exponent) << 23), float_of_bits((exponent - 14) << 23)};
 }
 
+// The last position that a prompt's row sees.
+RZ_DEVICE uint32_t last_seen(const AttentionArgs& a, uint32_t row) {
+  const auto pos = static_cast<uint32_t>(a.step.positions[row]);
+  if ((a.window & kSeesLater) == 0) return pos;
+  const StepSequence seq = a.step.seqs[a.step.seq_of_row[row]];
+  return last_visible(pos, static_cast<uint32_t>(a.step.positions[seq.first_row + seq.n_rows - 1]), a.window);
+}
+
 // What a row adds to its scores by the distance of a position.
 struct Slope {
   float of_head;
   int32_t row_pos;
 
   RZ_DEVICE float added(float score, uint32_t pos) const {
-    return of_head == 0 ? score : fmaf(of_head, static_cast<float>(static_cast<int32_t>(pos) - row_pos), score);
+    return of_head == 0 ? score : fmaf(-of_head, fabsf(static_cast<float>(static_cast<int32_t>(pos) - row_pos)), score);
   }
 };
 

@@ -27,7 +27,7 @@ RZ_DEVICE AttentionPlace attention_place(const AttentionArgs& a, uint32_t row) {
   p.first_head = p.kv_head * n_rep + part * kPlainHeads;
   p.n_heads = n_rep - part * kPlainHeads < kPlainHeads ? n_rep - part * kPlainHeads : kPlainHeads;
   const auto pos = static_cast<uint32_t>(a.step.positions[row]);
-  p.end_pos = pos + 1;
+  p.end_pos = last_seen(a, row) + 1;
   p.first_pos = first_visible(pos, a.window);
   p.blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[row]} * a.step.max_blocks;
   return p;

@@ -43,7 +43,7 @@ RZ_DEVICE PrefillPlace prefill_place(const AttentionArgs& a, uint32_t block_line
   if (p.first_line >= n_all) return p;
   p.n_lines = n_all - p.first_line < block_lines ? n_all - p.first_line : block_lines;
   const uint32_t first_seen = first_visible(static_cast<uint32_t>(a.step.positions[p.row(0)]), a.window);
-  const uint32_t end_seen = static_cast<uint32_t>(a.step.positions[p.row(p.n_lines - 1)]) + 1;
+  const uint32_t end_seen = last_seen(a, p.row(p.n_lines - 1)) + 1;
   p.cut = PromptCuts::of(first_seen) + block_x() % a.n_cuts;
   const Positions range{PromptCuts::begin(p.cut), PromptCuts::begin(p.cut + 1)};
   p.first_pos = range.first > first_seen ? range.first : first_seen;
@@ -121,14 +121,14 @@ RZ_DEVICE LinePlace line_place(const AttentionArgs& a, const PrefillPlace& p, ui
   if (line >= p.n_lines) return result;
   const uint32_t row = p.row(line), head = p.head(line);
   const auto pos = static_cast<uint32_t>(a.step.positions[row]);
-  const uint32_t first_seen = first_visible(pos, a.window);
+  const uint32_t first_seen = first_visible(pos, a.window), end_seen = last_seen(a, row) + 1;
   result.first_pos = p.first_pos > first_seen ? p.first_pos : first_seen;
-  result.end_pos = p.end_pos < pos + 1 ? p.end_pos : pos + 1;
+  result.end_pos = p.end_pos < end_seen ? p.end_pos : end_seen;
   if (result.first_pos >= result.end_pos) return result;
   result.slope = slope_of(a, row, head);
   const uint64_t at = (uint64_t{row} * a.n_heads + head) * a.cache.head_dim;
   result.q = a.q + at;
-  result.out.is_partial = n_cuts_of<PromptCuts>(pos, a.window) > 1;
+  result.out.is_partial = n_cuts_between<PromptCuts>(first_seen, end_seen - 1) > 1;
   result.out.to =
       result.out.is_partial ? a.partials + partial_at(a, row, head, p.cut - PromptCuts::of(first_seen)) : a.out + at;
   return result;
@@ -317,7 +317,8 @@ RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
 // Merges the cuts of a row and head in their order.
 RZ_KERNEL void attention_merge_kernel(AttentionArgs a) {
   const uint32_t row = a.first_row + block_x(), head = block_y(), dims = dim_class(a.value_dim);
-  const uint32_t n_cuts = n_cuts_of<PromptCuts>(static_cast<uint32_t>(a.step.positions[row]), a.window);
+  const uint32_t first_seen = first_visible(static_cast<uint32_t>(a.step.positions[row]), a.window);
+  const uint32_t n_cuts = n_cuts_between<PromptCuts>(first_seen, last_seen(a, row));
   if (n_cuts == 1) return;
   const float* partials = a.partials + partial_at(a, row, head, 0);
   const auto of_cut = [&](uint32_t cut) { return partials + cut * (dims + 2); };

@@ -65,28 +65,41 @@ static_assert(DecodeCuts::of(4095) == 15 && DecodeCuts::of(4096) == 16 && Decode
 static_assert(DecodeCuts::of(16383) == 39 && DecodeCuts::of(16384) == 40 && DecodeCuts::begin(40) == 16384);
 static_assert(PromptCuts::of(16383) == 7 && PromptCuts::of(16384) == 8 && PromptCuts::begin(8) == 16384);
 
-// A window of positions as kernels have it: 0 for none, with this bit where it begins anew at each of its multiples.
-inline constexpr uint32_t kChunkedWindow = 1u << 31;
+// A window of positions as kernels have it: 0 for none, with a bit where it begins anew at each of its multiples, and
+// one where a prompt's rows see later ones too.
+inline constexpr uint32_t kChunkedWindow = 1u << 31, kSeesLater = 1u << 30;
 constexpr uint32_t window_of(const AttentionOp& op) {
-  return op.window | (op.is_chunked && op.window > 0 ? kChunkedWindow : 0);
+  return op.window | (op.is_chunked && op.window > 0 ? kChunkedWindow : 0) | (op.sees_later ? kSeesLater : 0);
 }
 constexpr uint32_t n_positions_of(uint32_t window) {
-  return window & ~kChunkedWindow;
+  return window & ~(kChunkedWindow | kSeesLater);
 }
 // What a row at `pos` sees begins here.
 constexpr uint32_t first_visible(uint32_t pos, uint32_t window) {
-  if ((window & kChunkedWindow) != 0) return pos - pos % n_positions_of(window);
-  return window > 0 && pos >= window ? pos + 1 - window : 0;
+  const uint32_t n_positions = n_positions_of(window);
+  if ((window & kChunkedWindow) != 0) return pos - pos % n_positions;
+  return n_positions > 0 && pos >= n_positions ? pos + 1 - n_positions : 0;
 }
-// How many cuts it sees a part of.
+// And ends here, of a sequence whose last position is last_pos.
+constexpr uint32_t last_visible(uint32_t pos, uint32_t last_pos, uint32_t window) {
+  if ((window & kSeesLater) == 0) return pos;
+  const uint32_t n_positions = n_positions_of(window);
+  return n_positions == 0 || last_pos - pos < n_positions ? last_pos : pos + n_positions - 1;
+}
+// How many cuts positions from the first to the last lie in, and those that a decode row sees.
+template <class Cuts>
+constexpr uint32_t n_cuts_between(uint32_t first_pos, uint32_t last_pos) {
+  return Cuts::of(last_pos) - Cuts::of(first_pos) + 1;
+}
 template <class Cuts>
 constexpr uint32_t n_cuts_of(uint32_t pos, uint32_t window) {
-  return Cuts::of(pos) - Cuts::of(first_visible(pos, window)) + 1;
+  return n_cuts_between<Cuts>(first_visible(pos, window), pos);
 }
 // The most for any row up to `last_pos`. What lies in a window may begin anywhere in a cut.
 template <class Cuts>
 constexpr uint32_t max_cuts(uint32_t last_pos, uint32_t window) {
-  const uint32_t n_all = Cuts::of(last_pos) + 1, n_seen = n_positions_of(window);
+  const uint32_t n_sides = (window & kSeesLater) != 0 ? 2 : 1;
+  const uint32_t n_all = Cuts::of(last_pos) + 1, n_seen = n_sides * n_positions_of(window);
   if (n_seen == 0 || n_seen > last_pos) return n_all;
   return std::min(n_all, (n_seen + Cuts::kLeast - 2) / Cuts::kLeast + 1);
 }

@@ -86,7 +86,7 @@ struct SplitRows {
   float* scales;         // [row]
 };
 
-// out = (out +) table[ids[row]] * scale
+// out = (out +) table[id] * scale, where id is ids[row], or where n_ids > 0 its remainder or its quotient by that.
 struct EmbedArgs {
   const uint32_t* n_rows;
   const int32_t* ids;
@@ -94,6 +94,8 @@ struct EmbedArgs {
   float scale;
   bool accumulate;
   float* out;
+  uint32_t n_ids = 0;
+  bool is_quotient = false;
 };
 struct NormArgs {
   const uint32_t* n_rows;

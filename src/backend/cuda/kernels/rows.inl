@@ -4,12 +4,14 @@ constexpr uint32_t kRowThreads = 128;
 constexpr uint32_t kNormColumns = 4;  // a thread of a norm, as long as a block has threads enough
 constexpr uint32_t kMaxNormThreads = 1024;
 
-// The rows of one table, by token or by position.
+// The rows of one table, by token, by its type or by position.
 template <class Format>
 RZ_KERNEL void embed_kernel(EmbedArgs a) {
   const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx();
   if (row >= *a.n_rows || c >= a.table.n_cols) return;
-  const float x = Format::value(a.table, static_cast<uint64_t>(a.ids[row]), c) * a.scale;
+  auto id = static_cast<uint32_t>(a.ids[row]);
+  if (a.n_ids > 0) id = a.is_quotient ? id / a.n_ids : id % a.n_ids;
+  const float x = Format::value(a.table, id, c) * a.scale;
   float* out = a.out + uint64_t{row} * a.table.n_cols + c;
   *out = a.accumulate ? *out + x : x;
 }

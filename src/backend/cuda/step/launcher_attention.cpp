@@ -7,7 +7,8 @@ namespace realizar::cuda {
 namespace {
 
 uint32_t n_cuts_of_tile(const StepInput::Tile& tile, uint32_t window) {
-  return PromptCuts::of(tile.first_pos + tile.n_rows - 1) - PromptCuts::of(first_visible(tile.first_pos, window)) + 1;
+  const uint32_t last_pos = last_visible(tile.first_pos + tile.n_rows - 1, tile.last_pos, window);
+  return n_cuts_between<PromptCuts>(first_visible(tile.first_pos, window), last_pos);
 }
 
 }  // namespace

@@ -10,8 +10,13 @@ void Launcher::launch(const Launch& launch, const StepShape& shape) {
 
 void Launcher::run(const EmbedOp& op, const Launch&) {
   float* out = act(op.out).values;
-  kernels_.embed({step().n_rows, step().tokens, weights_.matrix(op.table), op.scale, false, out}, shape_.n_rows,
+  const uint32_t n_ids = op.type_table == kNoWeight ? 0 : weights_.matrix(op.table).n_rows;
+  kernels_.embed({step().n_rows, step().tokens, weights_.matrix(op.table), op.scale, false, out, n_ids}, shape_.n_rows,
                  device_.stream());
+  if (op.type_table != kNoWeight) {
+    kernels_.embed({step().n_rows, step().tokens, weights_.matrix(op.type_table), 1, true, out, n_ids, true},
+                   shape_.n_rows, device_.stream());
+  }
   if (op.position_table == kNoWeight) return;
   kernels_.embed({step().n_rows, step().positions, weights_.matrix(op.position_table), 1, true, out}, shape_.n_rows,
                  device_.stream());

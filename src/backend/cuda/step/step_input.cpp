@@ -78,7 +78,8 @@ void StepInput::write_tiles(const StepBatch& batch) {
       const PromptTile tile{static_cast<uint32_t>(&*seq - batch.seqs.data()), begin + first, left - first};
       std::memcpy(to, &tile, sizeof tile);
       to += kTileWords;
-      tiles_.push_back({begin + first, left - first, static_cast<uint32_t>(batch.positions[begin + first])});
+      const auto pos = [&](uint32_t row) { return static_cast<uint32_t>(batch.positions[row]); };
+      tiles_.push_back({begin + first, left - first, pos(begin + first), pos(end - 1)});
       left = first;
     }
   }

@@ -28,6 +28,7 @@ class StepInput {
   // ends.
   struct Tile {
     uint32_t first_row, n_rows, first_pos;
+    uint32_t last_pos;  // of its sequence
   };
   std::span<const Tile> tiles() const { return tiles_; }
 

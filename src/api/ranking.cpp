@@ -1,0 +1,59 @@
+#include "api/ranking.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/try.h"
+
+namespace realizar {
+namespace {
+
+// The texts in the places of {query} and {document}; a place's name in a text stays as it is.
+std::vector<text::PromptPiece> fill_template(std::string_view pattern, std::string_view query,
+                                             std::string_view document) {
+  constexpr std::string_view kQuery = "{query}", kDocument = "{document}";
+  std::vector<text::PromptPiece> pieces;
+  while (!pattern.empty()) {
+    const size_t at = std::min(pattern.find(kQuery), pattern.find(kDocument));
+    pieces.push_back({std::string(pattern.substr(0, at)), false});
+    if (at == std::string_view::npos) break;
+    const bool is_query = pattern.substr(at).starts_with(kQuery);
+    pieces.push_back({std::string(is_query ? query : document), true});
+    pattern.remove_prefix(at + (is_query ? kQuery : kDocument).size());
+  }
+  return pieces;
+}
+
+}  // namespace
+
+Status check_ranks(const LoadedModel& model) {
+  const ModelConfig& config = model.model->config();
+  if (config.n_labels == 1 || config.n_labels == 2) return {};
+  if (config.n_labels == 0) {
+    return unsupported(fmt::format("{} is no reranker: it has no part that scores a text", model.info.path), "model");
+  }
+  return unsupported(fmt::format("{} is no reranker: it sorts texts into {} classes", model.info.path, config.n_labels),
+                     "model");
+}
+
+Result<std::vector<TokenId>> rank_prompt(const LoadedModel& model, std::string_view query, std::string_view document) {
+  RZ_TRY(const text::Tokenizer* tokenizer, model.require_tokenizer());
+  RZ_TRY(const auto pattern, model.file.metadata().get_string("tokenizer.chat_template.rerank"));
+  if (pattern) {
+    return tokenizer->encode(fill_template(*pattern, query, document), {.add_special = false, .parse_special = true});
+  }
+  text::TokenPair pair = tokenizer->encode_pair(query, document);
+  const ModelConfig& config = model.model->config();
+  if (config.n_types < 2) return std::move(pair.ids);
+  const auto n_vocab = static_cast<int32_t>(config.n_vocab);
+  for (size_t i = pair.n_first; i < pair.ids.size(); ++i) pair.ids[i] = TokenId{to_index(pair.ids[i]) + n_vocab};
+  return std::move(pair.ids);
+}
+
+float relevance_of(std::span<const float> scores) {
+  const float other = scores.size() > 1 ? scores[1] : 0.0f;
+  return 1.0f / (1.0f + std::exp(other - scores[0]));
+}
+
+}  // namespace realizar

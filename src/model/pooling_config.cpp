@@ -1,0 +1,89 @@
+// How a text's hidden states become its vector or its scores, and the types that its tokens may have.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "base/try.h"
+#include "model/config_reader.h"
+
+namespace realizar {
+namespace {
+
+constexpr uint64_t kMaxTypes = 16;
+
+// llama.cpp's numbers in GGUF; in a folder of sentence-transformers, what its module of that name says.
+Result<std::optional<Pooling>> read_given_pooling(const ConfigKeys& keys) {
+  const Metadata& metadata = keys.file().metadata();
+  if (keys.is_gguf()) {
+    const std::string key = keys.key("pooling_type", "");
+    RZ_TRY(const auto type, metadata.get_int(key));
+    constexpr std::optional<Pooling> kTypes[] = {{}, Pooling::kMean, Pooling::kFirst, Pooling::kLast, Pooling::kRank};
+    if (type.value_or(0) >= 0 && type.value_or(0) < std::ssize(kTypes)) return kTypes[type.value_or(0)];
+    return unsupported(fmt::format("{}: {} = {} is not supported", keys.file().path().string(), key, *type), key);
+  }
+  struct Mode {
+    std::string_view key;
+    Pooling pooling;
+  };
+  static constexpr Mode kModes[] = {{"1_Pooling.pooling_mode_mean_tokens", Pooling::kMean},
+                                    {"1_Pooling.pooling_mode_cls_token", Pooling::kFirst},
+                                    {"1_Pooling.pooling_mode_lasttoken", Pooling::kLast}};
+  std::optional<Pooling> given;
+  for (const Mode& mode : kModes) {
+    RZ_TRY(const auto is_on, metadata.get_bool(mode.key));
+    if (!is_on.value_or(false)) continue;
+    if (given) {
+      return unsupported(
+          fmt::format("{}: several ways of pooling in one model are not supported", keys.file().path().string()),
+          std::string(mode.key));
+    }
+    given = mode.pooling;
+  }
+  for (const std::string_view key : {"1_Pooling.pooling_mode_max_tokens", "1_Pooling.pooling_mode_weightedmean_tokens",
+                                     "1_Pooling.pooling_mode_mean_sqrt_len_tokens"}) {
+    RZ_TRY(const auto is_on, metadata.get_bool(key));
+    if (!is_on.value_or(false)) continue;
+    return unsupported(fmt::format("{}: {} is not supported", keys.file().path().string(), key), std::string(key));
+  }
+  return given;
+}
+
+}  // namespace
+
+// A file that says nothing: scores, where it has what makes them; else an encoder's mean, and a decoder's last token.
+Status read_pooling(const ConfigKeys& keys, ModelConfig& c) {
+  c.sees_later = keys.spec().sees_later;
+  RZ_TRY(const auto given, read_given_pooling(keys));
+  std::string_view name;
+  const TensorInfo* score = find_tensor_of(keys, Role::kScore, name);
+  const bool ranks = given ? *given == Pooling::kRank : score != nullptr;
+  c.pooling = given.value_or(ranks ? Pooling::kRank : c.sees_later ? Pooling::kMean : Pooling::kLast);
+  if (!ranks) return {};
+  if (score == nullptr) {
+    if (name.empty())
+      return unsupported(
+          fmt::format("{}: scores are not supported for {}", keys.file().path().string(), keys.spec().name),
+          "pooling_type");
+    return not_found(fmt::format("{}: tensor '{}' is missing, which makes the scores that the file promises",
+                                 keys.file().path().string(), name),
+                     std::string(name));
+  }
+  // GGUF has a matrix of one row as a vector.
+  const uint64_t n_labels = score->shape.size() < 2 ? 1 : score->shape[0];
+  if (n_labels < 1 || n_labels > kMaxWidth) {
+    return out_of_range(keys.file(), name, fmt::format("1 to {} labels", kMaxWidth), std::to_string(n_labels));
+  }
+  c.n_labels = static_cast<uint32_t>(n_labels);
+  return {};
+}
+
+Result<uint32_t> read_n_types(const ConfigKeys& keys) {
+  std::string_view name;
+  const TensorInfo* table = find_tensor_of(keys, Role::kTypeEmbed, name);
+  if (table == nullptr) return 0u;
+  const uint64_t n_types = table->shape.size() < 2 ? 1 : table->shape[0];
+  if (n_types >= 1 && n_types <= kMaxTypes) return static_cast<uint32_t>(n_types);
+  return out_of_range(keys.file(), name, fmt::format("1 to {} types of tokens", kMaxTypes), std::to_string(n_types));
+}
+
+}  // namespace realizar
