@@ -172,7 +172,7 @@ struct SetAside {
 SetAside set_aside_on(std::unique_ptr<Backend> backend, const ModelFile& file, uint32_t n_sharing) {
   const engine::EngineOptions options{.n_ctx = 600, .max_seqs = 2, .max_batch_tokens = 96};
   const ModelConfig config = *read_config(file, {.n_ctx = options.n_ctx});
-  const KvLayout cache = *alike(engine::Engine::cache_layout_for(config, options));
+  const KvLayout cache = common_layout(engine::Engine::cache_layout_for(config, options));
   std::vector<TypeId> types;
   for (const TensorInfo& tensor : file.tensors()) types.push_back(tensor.type);
   const Program program = outline_forward(config);

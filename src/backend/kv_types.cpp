@@ -19,16 +19,6 @@ Result<size_t> kv_vector_bytes(KvType kv_type, uint32_t dim) {
   return row_bytes(type, dim);
 }
 
-Result<size_t> kv_cache_bytes(const KvLayout& layout) {
-  RZ_TRY(size_t bytes, kv_vector_bytes(layout.type, layout.head_dim));
-  for (const uint32_t factor : {2u, layout.n_layers, layout.n_kv_heads, layout.block_tokens, layout.n_blocks}) {
-    if (__builtin_mul_overflow(bytes, size_t{factor}, &bytes)) {
-      return Error{ErrorCode::kResourceExhausted, "the KV cache would be larger than the address space", "ctx"};
-    }
-  }
-  return bytes;
-}
-
 uint64_t cache_bytes(const CacheLayout& layout) {
   const LayerGroups groups = group_layers(layout.layers);
   std::vector<uint64_t> slot_numbers(groups.n_slots);  // of a position

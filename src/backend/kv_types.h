@@ -31,9 +31,6 @@ inline const TypeTraits& kv_traits(KvType type) {
 // Bytes of a head's key, or value, of one position. Errors: Unsupported where `dim` is not a whole number of the type's
 // blocks.
 Result<size_t> kv_vector_bytes(KvType type, uint32_t dim);
-// Bytes of a whole cache of layers that are alike, keys and values. Errors: as above; ResourceExhausted where they
-// overflow.
-Result<size_t> kv_cache_bytes(const KvLayout& layout);
 // Bytes of a cache before a backend has made it, which may pad its vectors.
 uint64_t cache_bytes(const CacheLayout& layout);
 

@@ -31,32 +31,12 @@ Result<Paged> paged(const CacheLayout& layout, uint32_t layer) {
                      "layers");
 }
 
-// Layers that keep a state keep no keys.
-Result<KvLayout> alike(const CacheLayout& layout) {
-  KvLayout all{.n_layers = static_cast<uint32_t>(layout.layers.size()),
-               .block_tokens = layout.block_tokens,
-               .n_blocks = layout.n_blocks,
-               .type = layout.type,
-               .n_groups = static_cast<uint32_t>(group_layers(layout.layers).windows.size())};
-  const Paged* first = nullptr;
-  for (uint32_t layer = 0; layer < all.n_layers; ++layer) {
-    const auto* own = std::get_if<Paged>(&layout.layers[layer]);
-    if (own == nullptr) continue;
-    if (first == nullptr) {
-      first = own;
-      all.n_kv_heads = own->n_kv_heads;
-      all.head_dim = own->k_dim;
-    }
-    const uint32_t v_dim = first->v_dim == 0 ? 0 : first->k_dim;
-    if (own->n_kv_heads == all.n_kv_heads && own->k_dim == all.head_dim && own->v_dim == v_dim) continue;
-    return unsupported("this backend keeps " + std::to_string(all.n_kv_heads) + " keys of " +
-                           std::to_string(all.head_dim) + " numbers a position in every layer, and values of " +
-                           std::to_string(v_dim) + "; layer " + std::to_string(layer) + " keeps " +
-                           std::to_string(own->n_kv_heads) + " of " + std::to_string(own->k_dim) + " and " +
-                           std::to_string(own->v_dim),
-                       "layers");
-  }
-  return all;
+KvLayout common_layout(const CacheLayout& layout) {
+  return {.n_layers = static_cast<uint32_t>(layout.layers.size()),
+          .block_tokens = layout.block_tokens,
+          .n_blocks = layout.n_blocks,
+          .type = layout.type,
+          .n_groups = static_cast<uint32_t>(group_layers(layout.layers).windows.size())};
 }
 
 namespace {

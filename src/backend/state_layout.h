@@ -60,8 +60,8 @@ struct CacheLayout {
 // Bytes of one sequence's states of all layers.
 size_t state_bytes(std::span<const StateLayout> layers);
 
-// The layout of a cache whose layers are all alike but for their windows. Errors: Unsupported.
-Result<KvLayout> alike(const CacheLayout& layout);
+// What its layers have in common: all but heads and widths, which are 0.
+KvLayout common_layout(const CacheLayout& layout);
 // The layout of a paged layer. Errors: Unsupported, where the layer is of another kind.
 Result<Paged> paged(const CacheLayout& layout, uint32_t layer);
 

@@ -99,22 +99,17 @@ TEST(CachePlanes, ACacheThatOverflowsIsRefused) {
   EXPECT_EQ(planes.error().code, ErrorCode::kResourceExhausted);
 }
 
-TEST(CacheLayout, LayersOfSeveralWidthsAreNotAlike) {
-  CacheLayout layout(KvLayout{.n_layers = 3, .n_kv_heads = 2, .head_dim = 64, .n_blocks = 1});
-  layout.layers[2] = Paged{2, 64, 64, 128};
-  EXPECT_EQ(alike(layout)->n_layers, 3u) << "whatever their windows";
-  layout.layers[1] = Paged{2, 64, 32, 0};
-  const auto all = alike(layout);
-  ASSERT_FALSE(all.ok());
-  EXPECT_EQ(all.error().code, ErrorCode::kUnsupported);
-  EXPECT_NE(all.error().message.find("layer 1"), std::string::npos);
+TEST(CacheLayout, HasWhatLayersOfSeveralWidthsHaveInCommon) {
+  CacheLayout layout(KvLayout{.n_layers = 3, .n_kv_heads = 2, .head_dim = 64, .block_tokens = 16, .n_blocks = 5});
   layout.layers[1] = Recurrent{{64}};
-  EXPECT_EQ(alike(layout)->head_dim, 64u) << "layers with a state keep no keys";
+  layout.layers[2] = Paged{1, 128, 128, 128};
+  const KvLayout common = common_layout(layout);
+  EXPECT_EQ(common.n_layers, 3u);
+  EXPECT_EQ(common.n_groups, 2u);
+  EXPECT_EQ(common.block_tokens, 16u);
+  EXPECT_EQ(common.n_blocks, 5u);
+  EXPECT_TRUE(paged(layout, 2).ok());
   EXPECT_FALSE(paged(layout, 1).ok());
-  layout.layers = {Paged{1, 48, 0, 0}, Paged{1, 48, 0, 0}};
-  EXPECT_EQ(alike(layout)->head_dim, 48u) << "keys alone";
-  layout.layers[1] = Paged{1, 48, 48, 0};
-  EXPECT_FALSE(alike(layout).ok());
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ class CudaBackend final : public Backend {
   std::span<const TokenId> chosen() const override { return ranks_[stages().last_rank()]->memory().chosen(); }
   bool can_choose(const TokenChoice& choice) const override { return ChoiceInput::can_choose(choice); }
 
-  size_t block_bytes() const override { return n_block_parts_ * part_bytes(); }
+  size_t block_bytes() const override { return block_bytes_; }
   void read_block(BlockId id, std::span<std::byte> bytes) const override;
   void write_block(BlockId id, std::span<const std::byte> bytes) override;
   void copy_block(BlockId from, BlockId to) override;
@@ -73,8 +73,6 @@ class CudaBackend final : public Backend {
   // These belong to the program that runs, or ran last.
   const StepCommands& commands() const { return running_->commands; }
   const Stages& stages() const { return commands().stages(); }
-  // What one device holds of the keys, or values, of a layer of a block.
-  size_t part_bytes() const { return ranks_.front()->cache().layer_block_bytes(); }
 
   // What one device holds of the layers, and its room for weights.
   struct LayerShare {
@@ -85,12 +83,6 @@ class CudaBackend final : public Backend {
   std::vector<LayerShare> shares_besides(uint64_t no_layer, uint64_t on_host) const;
   void share_layers();
   Weights::Home home_of(const MatrixSource& source) const;
-  // What one device has of every layer of the cache.
-  KvLayout layout_of_part() const {
-    KvLayout layout = layout_;
-    layout.n_kv_heads /= placement_.n_sharing();
-    return layout;
-  }
   std::string name_arithmetic() const;
   template <class AddTo>
   Result<WeightId> add_weight(uint32_t place, const AddTo& add_to);
@@ -102,6 +94,13 @@ class CudaBackend final : public Backend {
   Status run_stage(size_t stage_idx, uint32_t rank_idx, const StepShape& shape, bool is_recorded);
   Status exchange_parts(ActId part);
   Status run_graphs(const StepShape& shape);
+  struct BlockPart {
+    bool is_value;
+    uint32_t layer;
+    size_t offset, n_bytes;  // in a block's bytes
+
+    uint8_t* at(const Rank& rank, BlockId id) const { return rank.cache().block_at(is_value, layer, id); }
+  };
   template <class Visit>
   void for_each_part(const Visit& visit) const;
   template <class Visit>
@@ -118,8 +117,8 @@ class CudaBackend final : public Backend {
   uint32_t n_part_cols_ = 0;          // of products that give parts of sums
   std::vector<DeviceExchange::Part> exchanged_;
   BackendLimits limits_;
-  KvLayout layout_;
-  size_t n_block_parts_ = 0;  // of all devices, keys and values
+  KvLayout cache_;          // what its layers have in common
+  size_t block_bytes_ = 0;  // of all devices, keys and values
   std::string arithmetic_;
   StepTrace trace_;
   bool is_traced_ = false;
@@ -282,22 +281,20 @@ Result<WeightId> CudaBackend::load_vector(std::span<const float> values, int32_t
 }
 
 Status CudaBackend::create_kv_cache(const CacheLayout& layers) {
-  RZ_TRY(const KvLayout layout, alike(layers));
+  cache_ = common_layout(layers);
   if (!placement_.has_layers()) share_layers();
-  layout_ = layout;
-  placement_.set_n_layers(layout.n_layers);
+  placement_.set_n_layers(cache_.n_layers);
   arithmetic_ = name_arithmetic();
-  REQUIRE(layout.n_kv_heads % placement_.n_sharing() == 0);  // or a matrix was refused
   const LayerGroups groups = group_layers(layers.layers);
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
-    KvLayout own = layout_of_part();
-    own.n_layers = placement_.is_shared() ? layout.n_layers : placement_.n_layers_on(i);
+    KvLayout own = cache_;
+    own.n_layers = placement_.is_shared() ? cache_.n_layers : placement_.n_layers_on(i);
     const LayersHere here{std::span(layers.layers).subspan(placement_.first_layer_on(i), own.n_layers),
                           placement_.first_layer_on(i)};
-    RZ_CHECK_OK(ranks_[i]->create_cache(own, here, groups, layers.n_states));
+    RZ_CHECK_OK(ranks_[i]->create_cache(own, here, groups, placement_.n_sharing(), layers.n_states));
   }
-  n_block_parts_ = 0;
-  for_each_part([&](Rank&, bool, uint32_t, size_t) { ++n_block_parts_; });
+  block_bytes_ = 0;
+  for_each_part([&](Rank&, const BlockPart& part) { block_bytes_ += part.n_bytes; });
   return {};
 }
 
@@ -400,7 +397,7 @@ void CudaBackend::run(ProgramId id, const StepBatch& batch) {
   const bool is_recorded = is_decode && !is_traced_ && n_streamed_layers() == 0;
   const StepShape shape = is_recorded ? shared_shape(exact, limits_) : exact;
   begin(shape);
-  if (is_traced_) trace_.begin(batch, layout_of_part());
+  if (is_traced_) trace_.begin(batch, cache_);
   status_ = is_recorded ? run_graphs(shape) : run_stages(shape, false);
   if (!status_.ok()) return;
   ranks_[stages().last_rank()]->memory().download_chosen();
@@ -439,64 +436,65 @@ std::span<std::byte> CudaBackend::allocate_host(size_t n_bytes) {
   return {static_cast<std::byte*>(*memory), n_bytes};
 }
 
-// Calls visit(rank, is_value, layer, offset in a block's bytes) for every part of a block: what one device has of the
-// keys, or values, of a layer.
+// Calls visit(rank, part) for every part of a block: what one device has of the keys, or values, that layers of
+// different groups keep there in turn.
 template <class Visit>
 void CudaBackend::for_each_part(const Visit& visit) const {
   size_t offset = 0;
   const auto visit_parts = [&](uint32_t layer, bool is_value) {
-    for (uint32_t i = 0; i < placement_.n_sharing(); ++i, offset += part_bytes()) {
-      visit(*ranks_[placement_.rank_of_layer(layer) + i], is_value, layer, offset);
+    for (uint32_t i = 0; i < placement_.n_sharing(); ++i) {
+      Rank& rank = *ranks_[placement_.rank_of_layer(layer) + i];
+      const size_t n_bytes = rank.cache().part_bytes(is_value, layer);
+      if (n_bytes > 0) visit(rank, BlockPart{is_value, layer, offset, n_bytes});
+      offset += n_bytes;
     }
   };
-  for (uint32_t layer = 0; layer < layout_.n_layers; ++layer) {
-    const KvPlanes& cache = ranks_[placement_.rank_of_layer(layer)]->cache();
-    if (!cache.has_first_part(layer)) continue;
+  for (uint32_t layer = 0; layer < cache_.n_layers; ++layer) {
+    if (!ranks_[placement_.rank_of_layer(layer)]->cache().has_first_part(layer)) continue;
     visit_parts(layer, false);
-    if (cache.has_values()) visit_parts(layer, true);
+    visit_parts(layer, true);
   }
 }
 
 void CudaBackend::save_block(BlockId id, std::span<std::byte> bytes) const {
-  for_each_part([&](Rank& rank, bool is_value, uint32_t layer, size_t offset) {
-    rank.device().download(bytes.data() + offset, rank.cache().block_at(is_value, layer, id), part_bytes());
+  for_each_part([&](Rank& rank, const BlockPart& part) {
+    rank.device().download(bytes.data() + part.offset, part.at(rank, id), part.n_bytes);
   });
 }
 
 void CudaBackend::restore_block(BlockId id, std::span<const std::byte> bytes) {
-  for_each_part([&](Rank& rank, bool is_value, uint32_t layer, size_t offset) {
-    rank.device().upload(rank.cache().block_at(is_value, layer, id), bytes.data() + offset, part_bytes());
+  for_each_part([&](Rank& rank, const BlockPart& part) {
+    rank.device().upload(part.at(rank, id), bytes.data() + part.offset, part.n_bytes);
   });
 }
 
 void CudaBackend::copy_block(BlockId from, BlockId to) {
-  for_each_part([&](Rank& rank, bool is_value, uint32_t layer, size_t) {
-    rank.device().copy(rank.cache().block_at(is_value, layer, to), rank.cache().block_at(is_value, layer, from),
-                       part_bytes());
+  for_each_part([&](Rank& rank, const BlockPart& part) {
+    rank.device().copy(part.at(rank, to), part.at(rank, from), part.n_bytes);
   });
 }
 
 void CudaBackend::zero_block(BlockId id) {
-  for_each_part([&](Rank& rank, bool is_value, uint32_t layer, size_t) {
+  for_each_part([&](Rank& rank, const BlockPart& part) {
     rank.device().attach();
-    rank.device().clear(rank.cache().block_at(is_value, layer, id), part_bytes());
+    rank.device().clear(part.at(rank, id), part.n_bytes);
   });
   static_cast<void>(wait_for_all());
 }
 
 // Devices that share a layer have some of its heads each.
 void CudaBackend::read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const {
-  const KvLayout part = layout_of_part();
-  std::vector<uint8_t> page(part_bytes());
+  std::vector<uint8_t> page;
   for (uint32_t i = 0; i < placement_.n_sharing(); ++i) {
     Rank& rank = *ranks_[placement_.rank_of_layer(layer) + i];
-    const size_t first_head = size_t{i} * part.n_kv_heads;
+    const KvLayout& part = rank.cache().layout(layer);
+    const size_t n_cols = size_t{part.n_kv_heads} * part.head_dim;
     for (const bool is_value : {false, true}) {
-      if (is_value && !rank.cache().has_values()) continue;
+      if (is_value && !rank.cache().has_values(layer)) continue;
+      page.resize(rank.cache().part_bytes(is_value, layer));
       rank.device().download(page.data(), rank.cache().block_at(is_value, layer, id), page.size());
       static_cast<void>(rank.device().wait());
-      decode_kv_block(part, page, (is_value ? values : keys).subspan(first_head * part.head_dim),
-                      size_t{layout_.n_kv_heads} * part.head_dim);
+      decode_kv_block(part, page, (is_value ? values : keys).subspan(i * n_cols), placement_.n_sharing() * n_cols);
     }
   }
 }

@@ -34,13 +34,24 @@ std::optional<uint32_t> Placement::rank_of_weight(WeightId id) const {
   return place == kEverywhere ? std::nullopt : std::optional(place);
 }
 
-std::optional<uint32_t> Placement::rank_of(const Command& command) const {
-  const auto layer = std::visit(
+namespace {
+
+// The layer whose cache or state the command needs. Queries may be for keys that an earlier layer keeps.
+std::optional<uint32_t> layer_of(const Command& command) {
+  const auto* store = std::get_if<RopeStoreOp>(&command);
+  if (store != nullptr && store->k == kNoAct) return std::nullopt;
+  return std::visit(
       [](const auto& op) -> std::optional<uint32_t> {
         if constexpr (requires { op.layer; }) return op.layer;
         return std::nullopt;
       },
       command);
+}
+
+}  // namespace
+
+std::optional<uint32_t> Placement::rank_of(const Command& command) const {
+  const auto layer = layer_of(command);
   if (layer) return rank_of_layer(*layer);
   for (const WeightId id : uses_of(command).weights) {
     if (const auto rank = rank_of_weight(id)) return rank;

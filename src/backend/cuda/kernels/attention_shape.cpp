@@ -10,7 +10,7 @@ namespace realizar::cuda {
 namespace {
 
 uint32_t padded(size_t n_bytes) {
-  return static_cast<uint32_t>((n_bytes + 15) / 16 * 16);
+  return static_cast<uint32_t>((n_bytes + kPageUnit - 1) / kPageUnit * kPageUnit);
 }
 
 // What one row leaves for one cut.
@@ -46,10 +46,8 @@ void decode_kv_row(const KvView& view, const uint8_t* page, uint32_t row, float*
 
 }  // namespace
 
-KvView kv_view(const KvLayout& layout, uint8_t* keys, uint8_t* values) {
+KvView kv_view(const KvLayout& layout) {
   KvView view{};
-  view.keys = keys;
-  view.values = values;
   view.n_kv_heads = layout.n_kv_heads;
   view.head_dim = layout.head_dim;
   view.block_tokens = layout.block_tokens;
@@ -59,12 +57,13 @@ KvView kv_view(const KvLayout& layout, uint8_t* keys, uint8_t* values) {
                                 : padded(row_bytes(kv_traits(layout.type), layout.head_dim));
   view.scale_bytes = has_scales ? dim_class(layout.head_dim) / 32 * 2 : 0;
   view.page_bytes = padded(size_t{layout.block_tokens} * (view.row_bytes + view.scale_bytes));
+  view.block_bytes = layout.n_kv_heads * view.page_bytes;
   view.type = layout.type;
   return view;
 }
 
 void decode_kv_block(const KvLayout& layout, std::span<const uint8_t> block, std::span<float> out, size_t stride) {
-  const KvView view = kv_view(layout, nullptr, nullptr);
+  const KvView view = kv_view(layout);
   for (uint32_t head = 0; head < layout.n_kv_heads; ++head) {
     const uint8_t* page = block.data() + size_t{head} * view.page_bytes;
     for (uint32_t row = 0; row < layout.block_tokens; ++row) {

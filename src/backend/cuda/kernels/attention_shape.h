@@ -18,18 +18,21 @@ inline constexpr uint32_t kMaxLatentDim = 512, kMaxLatentKeyDim = 576;
 inline constexpr uint32_t kPartHeads = 8;        // query heads of a KV head that a decode row's block serves
 inline constexpr uint32_t kPromptTileRows = 64;  // prompt rows of one sequence that share blocks
 
-// A layer's cache: of keys and of values [n_blocks, n_kv_heads] pages, each [block_tokens] rows, then [block_tokens]
-// rows of scales. A row holds a head's elements of one position, and zeros up to a multiple of 16 bytes; for Q8_0 it
-// holds their codes, and the scales, F16, stand one for 32 of them. Where a layer keeps no values, `values` are its
-// keys: a value is the first numbers of a key.
+// A layer's cache: of keys and of values [n_blocks] parts of block_bytes each, which begin with [n_kv_heads] pages of
+// [block_tokens] rows, then [block_tokens] rows of scales. A row holds a head's elements of one position, and zeros up
+// to a multiple of 16 bytes; for Q8_0 it holds their codes, and the scales, F16, stand one for 32 of them. Where a
+// layer keeps no values, `values` are its keys: a value is the first numbers of a key.
 struct KvView {
   uint8_t *keys, *values;
   uint32_t n_kv_heads, head_dim, block_tokens;
-  uint32_t row_bytes, scale_bytes, page_bytes;
+  uint32_t row_bytes, scale_bytes, page_bytes, block_bytes;
   KvType type;
 };
-// Pages and rows are 16-byte aligned, a row of scales to its own size.
-KvView kv_view(const KvLayout& layout, uint8_t* keys, uint8_t* values);
+// The address of a page counts in these, in 32 bits.
+inline constexpr uint32_t kPageUnit = 16;
+// Pages and rows are 16-byte aligned, a row of scales to its own size. block_bytes: as much as the pages take, where
+// layers of other widths do not want more.
+KvView kv_view(const KvLayout& layout);
 
 // A block of one layer's keys, or values, as numbers: head h of position p goes to out[p * stride + h * head_dim].
 void decode_kv_block(const KvLayout& layout, std::span<const uint8_t> block, std::span<float> out, size_t stride);

@@ -179,7 +179,7 @@ struct LinearArgs {
 struct RopeStoreArgs {
   StepView step;
   KvView cache;
-  float *q, *k;  // k and v: null, where the layer keeps none
+  float *q, *k;  // k and v: null, where the layer keeps none of them
   const float* v;
   uint32_t n_heads;
   const float* inv_freq;

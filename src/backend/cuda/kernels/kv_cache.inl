@@ -1,20 +1,22 @@
 // The paged cache: where a position's vectors lie, and how each type stores them.
 
-// A page and a row in it.
+// Where a page begins, in units, and a row in it.
 struct KvPlace {
   uint32_t page, row;
 };
 RZ_DEVICE KvPlace kv_place(const KvView& cache, const int32_t* blocks, uint32_t kv_head, uint32_t pos) {
   const uint32_t block = pos / cache.block_tokens;
-  return {static_cast<uint32_t>(blocks[block]) * cache.n_kv_heads + kv_head, pos - block * cache.block_tokens};
+  const uint32_t page =
+      static_cast<uint32_t>(blocks[block]) * (cache.block_bytes / kPageUnit) + kv_head * (cache.page_bytes / kPageUnit);
+  return {page, pos - block * cache.block_tokens};
 }
 template <class Byte>
 RZ_DEVICE Byte* kv_row(const KvView& cache, Byte* plane, const KvPlace& place) {
-  return plane + uint64_t{place.page} * cache.page_bytes + place.row * cache.row_bytes;
+  return plane + uint64_t{place.page} * kPageUnit + place.row * cache.row_bytes;
 }
 template <class Byte>
 RZ_DEVICE Byte* kv_scales(const KvView& cache, Byte* plane, const KvPlace& place) {
-  return plane + uint64_t{place.page} * cache.page_bytes + cache.block_tokens * cache.row_bytes +
+  return plane + uint64_t{place.page} * kPageUnit + cache.block_tokens * cache.row_bytes +
          place.row * cache.scale_bytes;
 }
 

@@ -67,9 +67,12 @@ RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
   }
   const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[row]} * a.step.max_blocks;
   const KvPlace place = kv_place(a.cache, blocks, h, static_cast<uint32_t>(pos));
-  const float* value = a.v + (uint64_t{row} * a.cache.n_kv_heads + h) * head_dim;
   for (uint32_t i = lane; i < Kv::n_stored(a.cache); i += 32) {
     Kv::store(a.cache, a.cache.keys, place, i, i < head_dim ? head[i] : 0.0f);
+  }
+  if (a.v == nullptr) return;
+  const float* value = a.v + (uint64_t{row} * a.cache.n_kv_heads + h) * head_dim;
+  for (uint32_t i = lane; i < Kv::n_stored(a.cache); i += 32) {
     Kv::store(a.cache, a.cache.values, place, i, i < head_dim ? clipped(value[i], a.clip) : 0.0f);
   }
 }

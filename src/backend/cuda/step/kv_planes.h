@@ -1,6 +1,8 @@
-// The cache in a device's memory: a plane of its layers' keys, and one of their values, where they keep some.
+// The cache in a device's memory: an allocation of its layers' keys, and one of their values, where some keep them. In
+// each, layers of different groups that have the same part of blocks share a plane, as wide as the widest of them.
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -17,37 +19,51 @@ struct LayersHere {
 
 class KvPlanes {
  public:
-  // Holds those of `layers` that keep keys, each as the layout says; `groups` are those of all of the model's layers.
-  // Errors: Unsupported (head_dim and type), ResourceExhausted.
-  Status create(Device& device, const KvLayout& layout, const LayersHere& layers, const LayerGroups& groups);
+  // Holds those of `layers` that keep keys, each as its own layout says; `common` is what all have in common, `groups`
+  // are those of all of the model's layers, and a device has one of n_sharing parts of a layer's heads. Errors:
+  // Unsupported (head_dim and type, values of another width than keys), ResourceExhausted.
+  Status create(Device& device, const KvLayout& common, const LayersHere& layers, const LayerGroups& groups,
+                uint32_t n_sharing);
 
-  const KvLayout& layout() const { return layout_; }  // of the layers that are here
-  size_t layer_block_bytes() const { return size_t{layout_.n_kv_heads} * page_bytes_; }
-  size_t n_bytes() const { return n_planes() * plane_bytes(); }
-  bool has_values() const { return has_values_; }
-  uint32_t group_of(uint32_t layer) const { return layers_[layer - first_layer_].place.group; }
-  // Layers of different groups have the same part of blocks: whether this one is the first of them here.
-  bool has_first_part(uint32_t layer) const { return layers_[layer - first_layer_].is_first_of_slot; }
-  // Where the keys (or values, if they are kept) of a block lie; `layer` is the model's.
+  const KvLayout& common() const { return common_; }
+  // The part of the layer that is here; `layer` is the model's, here and below.
+  const KvLayout& layout(uint32_t layer) const { return at(layer).layout; }
+  size_t n_bytes() const { return n_bytes_; }
+  bool has_values(uint32_t layer) const { return at(layer).has_values; }
+  uint32_t group_of(uint32_t layer) const { return at(layer).place.group; }
+  // Whether the layer is the first here of those that have the same part of blocks; and the bytes of that part's keys,
+  // or values: 0 where none of the layers keeps some.
+  bool has_first_part(uint32_t layer) const { return at(layer).is_first_of_slot; }
+  size_t part_bytes(bool is_value, uint32_t layer) const { return plane(layer).bytes(is_value); }
+  // Where the part lies, with the layer's own keys (or values) of a block first.
   uint8_t* block_at(bool is_value, uint32_t layer, BlockId id) const;
-  KvView view(uint32_t layer) const {
-    return kv_view(layout_, block_at(false, layer, BlockId{0}), block_at(has_values_, layer, BlockId{0}));
-  }
+  KvView view(uint32_t layer) const;
 
  private:
-  size_t n_planes() const { return has_values_ ? 2 : 1; }
-  size_t plane_bytes() const { return size_t{n_slots_} * layout_.n_blocks * layer_block_bytes(); }
-
   struct Layer {
     LayerGroups::Place place;  // its slot is counted among the layers that are here
-    bool is_first_of_slot;
+    bool is_first_of_slot = false, has_values = false;
+    KvLayout layout = {};
   };
-  KvLayout layout_;
-  uint32_t first_layer_ = 0, n_slots_ = 0;
+  // The values' parts are as wide as the keys'.
+  struct Plane {
+    size_t part_bytes = 0;
+    bool has_values = false;
+    std::array<size_t, 2> offset{};  // of keys, of values
+
+    size_t bytes(bool is_value) const { return is_value && !has_values ? 0 : part_bytes; }
+  };
+  Status add(const Paged& paged, const LayerGroups::Place& place, uint32_t n_sharing);
+  Status allocate(Device& device);
+  const Layer& at(uint32_t layer) const { return layers_[layer - first_layer_]; }
+  const Plane& plane(uint32_t layer) const { return planes_[at(layer).place.slot]; }
+
+  KvLayout common_;
+  uint32_t first_layer_ = 0;
   std::vector<Layer> layers_;
-  size_t page_bytes_ = 0;
-  bool has_values_ = true;
-  uint8_t* planes_[2] = {};  // keys, values
+  std::vector<Plane> planes_;  // by slot
+  size_t n_bytes_ = 0;
+  std::array<uint8_t*, 2> memory_{};  // keys, values
 };
 
 }  // namespace realizar::cuda

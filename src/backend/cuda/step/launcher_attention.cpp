@@ -70,7 +70,7 @@ void Launcher::run(const AttentionOp& op, const Launch& launch) {
   args.sinks = weights_.vector(op.sinks);
   args.slopes = weights_.vector(op.slopes);
   args.partials = memory_.as<float>(Buffer::kPartials);
-  if (cache_.layout().type == KvType::kF32) {
+  if (cache_.common().type == KvType::kF32) {
     return kernels_.attention_plain(args, {args.step.zero, args.step.n_rows}, shape_.n_rows, device_.stream());
   }
   if (shape_.n_decode_rows > 0) attend_decode_rows(args, launch);

@@ -32,11 +32,14 @@ void Launcher::run(const NormOp& op, const Launch& launch) {
 
 void Launcher::run(const RopeStoreOp& op, const Launch&) {
   RopeStoreArgs args{};
-  args.step = memory_.input().view_of(cache_.group_of(op.layer));
-  args.cache = cache_.view(op.layer);
+  // The keys that queries alone are for may lie on another device.
+  const bool stores = op.k != kNoAct;
+  args.step = stores ? memory_.input().view_of(cache_.group_of(op.layer)) : step();
+  if (stores) args.cache = cache_.view(op.layer);
+  args.cache.head_dim = op.head_dim;
   args.q = act(op.q).values;
   args.k = op.k == kNoAct ? nullptr : act(op.k).values;
-  args.v = op.v == kNoAct ? nullptr : act(op.v).values;
+  args.v = !stores || !cache_.has_values(op.layer) ? nullptr : act(op.v).values;
   args.n_heads = op.n_heads;
   args.inv_freq = weights_.vector(op.inv_freq);
   args.n_rot = op.n_rot;

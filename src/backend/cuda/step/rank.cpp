@@ -7,10 +7,10 @@
 
 namespace realizar::cuda {
 
-Status Rank::create_cache(const KvLayout& layout, const LayersHere& layers, const LayerGroups& groups,
-                          uint32_t n_states) {
+Status Rank::create_cache(const KvLayout& common, const LayersHere& layers, const LayerGroups& groups,
+                          uint32_t n_sharing, uint32_t n_states) {
   RZ_CHECK_OK(weights_.finish());
-  RZ_CHECK_OK(cache_.create(*device_, layout, layers, groups));
+  RZ_CHECK_OK(cache_.create(*device_, common, layers, groups, n_sharing));
   RZ_CHECK_OK(states_.create(*device_, layers, n_states));
   use_.name = device_->name();
   use_.weight_bytes = weights_.bytes();
@@ -27,7 +27,7 @@ void Rank::note_memory() {
 
 // Recordings name the memory that they were made with.
 Status Rank::fit(const ActLayout& acts, const DeviceProgram& program) {
-  RZ_TRY(const bool has_moved, memory_.fit(acts, program, weights_, cache_.layout()));
+  RZ_TRY(const bool has_moved, memory_.fit(acts, program, weights_, cache_.common()));
   if (has_moved) graphs_.forget_all();
   note_memory();
   return {};

@@ -34,12 +34,13 @@ class Rank {
   const DeviceUse& use() const { return use_; }
 
   // After the weights; as KvPlanes::create, and the states of as many slots.
-  Status create_cache(const KvLayout& layout, const LayersHere& layers, const LayerGroups& groups, uint32_t n_states);
+  Status create_cache(const KvLayout& common, const LayersHere& layers, const LayerGroups& groups, uint32_t n_sharing,
+                      uint32_t n_states);
   // Takes the memory of a program's steps. Errors: ResourceExhausted.
   Status fit(const ActLayout& acts, const DeviceProgram& program);
   // Before a step: brings the facts of its rows to the device.
   void begin(const ActLayout& acts, const DeviceProgram& program, const StepBatch& batch, const StepShape& shape) {
-    memory_.begin(acts, program, cache_.layout(), batch, shape);
+    memory_.begin(acts, program, cache_.common(), batch, shape);
   }
   // Launches a stage; `trace` is null where there is none. Errors: as LayerStream::enter.
   Status run(std::span<const Launch> stage, const StepShape& shape, StepTrace* trace);
