@@ -57,6 +57,24 @@ Names names_of(const Mamba2Weights& w) {
           {w.w_out, "w_out"}};
 }
 
+Names names_of(const MambaWeights& w) {
+  return {{w.w_conv_in, "w_conv_in"},
+          {w.w_gate, "w_gate"},
+          {w.conv, "conv"},
+          {w.conv_bias, "conv_bias"},
+          {w.w_dt_low, "w_dt_low"},
+          {w.w_b, "w_b"},
+          {w.w_c, "w_c"},
+          {w.dt_norm, "dt_norm"},
+          {w.b_norm, "b_norm"},
+          {w.c_norm, "c_norm"},
+          {w.w_dt, "w_dt"},
+          {w.dt_bias, "dt_bias"},
+          {w.a, "a"},
+          {w.d, "d"},
+          {w.w_out, "w_out"}};
+}
+
 Names names_of(const DeltaNetWeights& w) {
   return {{w.w_qk, "w_qk"},     {w.w_v, "w_v"},         {w.w_gate, "w_gate"}, {w.w_decay, "w_decay"},
           {w.w_beta, "w_beta"}, {w.conv_qk, "conv_qk"}, {w.conv_v, "conv_v"}, {w.qk_scale, "qk_scale"},
@@ -86,6 +104,10 @@ Names names_of(const KimiDeltaWeights& w) {
 Names names_of(const ShortConvWeights& w) {
   return {
       {w.w_in_gate, "w_in_gate"}, {w.w_out_gate, "w_out_gate"}, {w.w_x, "w_x"}, {w.conv, "conv"}, {w.w_out, "w_out"}};
+}
+
+Names names_of(const NoMixerWeights&) {
+  return {};
 }
 
 Names names_of(const NoFfnWeights&) {

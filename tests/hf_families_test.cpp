@@ -253,6 +253,69 @@ const Family kFamilies[] = {
                    "num_heads": 8, "head_dim": 16, "n_groups": 2, "state_size": 16, "conv_kernel": 4, "expand": 2,
                    "layer_norm_epsilon": 1e-5, "use_bias": false, "use_conv_bias": true, "hidden_act": "silu",
                    "time_step_limit": [0.0, Infinity], "tie_word_embeddings": true})"},
+    {"mamba", R"({"architectures": ["MambaForCausalLM"], "model_type": "mamba", "hidden_size": 32,
+                  "intermediate_size": 64, "num_hidden_layers": 2, "state_size": 8, "conv_kernel": 4, "expand": 2,
+                  "time_step_rank": 4, "layer_norm_epsilon": 0.001, "use_bias": false, "use_conv_bias": true,
+                  "hidden_act": "silu", "tie_word_embeddings": false})"},
+    {"falcon-mamba", R"({"architectures": ["FalconMambaForCausalLM"], "model_type": "falcon_mamba",
+                         "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "state_size": 8,
+                         "conv_kernel": 4, "expand": 2, "time_step_rank": 4, "layer_norm_epsilon": 0.001,
+                         "mixer_rms_eps": 0.001, "use_bias": false, "use_conv_bias": true, "hidden_act": "silu",
+                         "tie_word_embeddings": false})"},
+    {"granitehybrid", R"({"architectures": ["GraniteMoeHybridForCausalLM"], "hidden_size": 32,
+                          "intermediate_size": 16, "shared_intermediate_size": 48, "num_hidden_layers": 3,
+                          "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096,
+                          "rms_norm_eps": 0.001, "hidden_act": "silu", "position_embedding_type": "nope",
+                          "rope_theta": 10000, "layer_types": ["mamba", "attention", "mamba"], "mamba_n_heads": 8,
+                          "mamba_d_head": 8, "mamba_n_groups": 1, "mamba_d_state": 8, "mamba_d_conv": 4,
+                          "mamba_expand": 2, "mamba_conv_bias": true, "mamba_proj_bias": false,
+                          "embedding_multiplier": 3.0, "residual_multiplier": 0.7, "attention_multiplier": 0.3,
+                          "logits_scaling": 2.0, "num_local_experts": 0, "num_experts_per_tok": 0,
+                          "tie_word_embeddings": true})"},
+    {"granitehybrid-moe", R"({"architectures": ["GraniteMoeHybridForCausalLM"], "hidden_size": 32,
+                              "intermediate_size": 16, "shared_intermediate_size": 20, "num_hidden_layers": 2,
+                              "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096,
+                              "rms_norm_eps": 0.001, "hidden_act": "silu", "position_embedding_type": "rope",
+                              "rope_theta": 10000, "layer_types": ["mamba", "attention"], "mamba_n_heads": 8,
+                              "mamba_d_head": 8, "mamba_n_groups": 2, "mamba_d_state": 8, "mamba_d_conv": 4,
+                              "mamba_expand": 2, "mamba_conv_bias": true, "mamba_proj_bias": false,
+                              "residual_multiplier": 0.7, "num_local_experts": 4, "num_experts_per_tok": 2,
+                              "tie_word_embeddings": true})"},
+    {"nemotron-h", R"({"architectures": ["NemotronHForCausalLM"], "hidden_size": 32, "intermediate_size": 48,
+                       "num_hidden_layers": 4, "hybrid_override_pattern": "M-M*", "num_attention_heads": 4,
+                       "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 4096,
+                       "layer_norm_epsilon": 0.001, "mlp_hidden_act": "relu2", "mamba_num_heads": 8,
+                       "mamba_head_dim": 8, "n_groups": 2, "ssm_state_size": 8, "conv_kernel": 4, "expand": 2,
+                       "use_bias": false, "use_conv_bias": true, "mlp_bias": false, "attention_bias": false,
+                       "tie_word_embeddings": false})"},
+    {"nemotron-h-moe", R"({"architectures": ["NemotronHForCausalLM"], "hidden_size": 32, "intermediate_size": 16,
+                           "num_hidden_layers": 4,
+                           "layers_block_type": ["mamba", "moe", "linear_attention", "full_attention"],
+                           "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
+                           "max_position_embeddings": 4096, "layer_norm_epsilon": 0.001, "mlp_hidden_act": "relu2",
+                           "mamba_num_heads": 8, "mamba_head_dim": 8, "n_groups": 2, "ssm_state_size": 8,
+                           "conv_kernel": 4, "n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1,
+                           "moe_intermediate_size": 16, "moe_shared_expert_intermediate_size": 20,
+                           "moe_latent_size": null, "norm_topk_prob": true, "routed_scaling_factor": 2.5,
+                           "n_group": 1, "topk_group": 1, "tie_word_embeddings": false})"},
+    {"jamba", R"({"architectures": ["JambaForCausalLM"], "hidden_size": 32, "intermediate_size": 16,
+                  "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2,
+                  "max_position_embeddings": 4096, "rms_norm_eps": 0.001, "hidden_act": "silu",
+                  "attn_layer_offset": 1, "attn_layer_period": 2, "expert_layer_offset": 1,
+                  "expert_layer_period": 2, "num_experts": 3, "num_experts_per_tok": 2, "mamba_d_state": 8,
+                  "mamba_d_conv": 4, "mamba_expand": 2, "mamba_dt_rank": 4, "mamba_conv_bias": true,
+                  "mamba_proj_bias": false, "tie_word_embeddings": false})"},
+    {"falcon-h1", R"({"architectures": ["FalconH1ForCausalLM"], "hidden_size": 32, "intermediate_size": 48,
+                      "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
+                      "max_position_embeddings": 4096, "rms_norm_eps": 0.001, "hidden_act": "silu",
+                      "rope_theta": 50000.0, "mamba_d_ssm": 48, "mamba_n_heads": 6, "mamba_d_head": 8,
+                      "mamba_n_groups": 1, "mamba_d_state": 8, "mamba_d_conv": 4, "mamba_expand": 2,
+                      "mamba_conv_bias": true, "mamba_proj_bias": false, "mamba_rms_norm": true,
+                      "mamba_norm_before_gate": false, "projectors_bias": false, "embedding_multiplier": 2.0,
+                      "lm_head_multiplier": 0.5, "attention_in_multiplier": 0.8, "attention_out_multiplier": 1.25,
+                      "key_multiplier": 0.4, "ssm_in_multiplier": 1.5, "ssm_out_multiplier": 0.25,
+                      "ssm_multipliers": [0.5, 0.25, 0.75, 2.0, 1.25], "mlp_multipliers": [0.6, 0.3],
+                      "tie_word_embeddings": false})"},
     {"deepseek2-lite", R"({"architectures": ["DeepseekV2ForCausalLM"], "hidden_size": 32, "intermediate_size": 48,
                            "num_hidden_layers": 27, "num_attention_heads": 2, "num_key_value_heads": 2,
                            "max_position_embeddings": 4096, "rms_norm_eps": 1e-6, "hidden_act": "silu",
@@ -437,6 +500,7 @@ struct Fusion {
 };
 const Fusion kFusions[] = {
     {Role::kWqkv, {Role::kWq, Role::kWk, Role::kWv}},
+    {Role::kWGateUp, {Role::kWGate, Role::kWUp}},
     {Role::kSharedGateUp, {Role::kSharedGate, Role::kSharedUp}},
     {Role::kExpertGateUp, {Role::kExpertGate, Role::kExpertUp}, true},
     {Role::kExpertGateUpBias, {Role::kExpertGateBias, Role::kExpertUpBias}, true},
@@ -450,13 +514,14 @@ class HfWriter {
   enum class Form { kF32, kMxfp4, kMxfp4InF32, kF8, kF8InF32 };
 
   HfWriter(const ModelFile& gguf, const ArchSpec& spec, const AttentionConfig& attention,
-           const DeltaNetConfig& delta_net, Form form, std::string prefix)
+           const DeltaNetConfig& delta_net, Form form, std::string prefix, json config)
       : gguf_(gguf),
         spec_(spec),
         attention_(attention),
         delta_net_(delta_net),
         form_(form),
-        prefix_(std::move(prefix)) {}
+        prefix_(std::move(prefix)),
+        config_(std::move(config)) {}
 
   // A vector of further layers, which predict tokens further ahead.
   void add_left_out(const std::string& name) { weights_.add(name, "F32", {2}, std::as_bytes(std::span(kLeftOut))); }
@@ -506,6 +571,7 @@ class HfWriter {
       return add_flat(tensor, std::string(other->hf), layer);
     }
     Rows rows = as_in_hf({{tensor.shape.begin(), tensor.shape.end()}, *read_vector(tensor)}, spec->role);
+    if (spec_.hf_has_multipliers) take_out_factors(rows, spec->role);
     if (!spec->hf.empty()) return put(std::string(spec->hf), layer, std::move(rows));
     std::map<Role, Rows>& parts = parts_[layer];
     parts[spec->role] = std::move(rows);
@@ -660,6 +726,37 @@ class HfWriter {
     return rows;
   }
 
+  // GGUF's weights have config.json's factors in them.
+  void take_out_factors(Rows& rows, Role role) const {
+    const auto number = [this](const char* key) { return config_.at(key).get<double>(); };
+    const auto divide = [&](uint64_t first, uint64_t n, double factor) {
+      const size_t n_cols = rows.values.size() / rows.shape[0];
+      for (size_t i = first * n_cols; i < (first + n) * n_cols; ++i) {
+        rows.values[i] = static_cast<float>(rows.values[i] / factor);
+      }
+    };
+    const double attn_in = number("attention_in_multiplier"), scan_in = number("ssm_in_multiplier");
+    const auto parts = config_.at("ssm_multipliers").get<std::vector<double>>();
+    const auto ffn = config_.at("mlp_multipliers").get<std::vector<double>>();
+    const std::map<Role, double> factors = {{Role::kEmbed, number("embedding_multiplier")},
+                                            {Role::kHead, number("lm_head_multiplier")},
+                                            {Role::kWq, attn_in},
+                                            {Role::kWk, attn_in * number("key_multiplier")},
+                                            {Role::kWv, attn_in},
+                                            {Role::kWo, number("attention_out_multiplier")},
+                                            {Role::kSsmOut, number("ssm_out_multiplier")},
+                                            {Role::kWGate, ffn[0]},
+                                            {Role::kWDown, ffn[1]}};
+    if (const auto factor = factors.find(role); factor != factors.end()) divide(0, rows.shape[0], factor->second);
+    if (role != Role::kSsmIn) return;
+    const uint64_t n_inner = config_.at("mamba_d_ssm"), n_heads = config_.at("mamba_n_heads"),
+                   n_group_cols =
+                       config_.at("mamba_n_groups").get<uint64_t>() * config_.at("mamba_d_state").get<uint64_t>();
+    const uint64_t sizes[] = {n_inner, n_inner, n_group_cols, n_group_cols, n_heads};
+    uint64_t first = 0;
+    for (size_t i = 0; i < parts.size(); first += sizes[i++]) divide(first, sizes[i], scan_in * parts[i]);
+  }
+
   // How many of the rows come before those of the values' heads, where GGUF has the heads of a delta net in turn.
   std::optional<uint64_t> rows_of_key_heads(Role role, uint64_t n_rows) const {
     if (!spec_.gguf_key_heads_in_turn) return std::nullopt;
@@ -722,6 +819,7 @@ class HfWriter {
   const DeltaNetConfig delta_net_;
   const Form form_;
   const std::string prefix_;
+  const json config_;
   static constexpr float kLeftOut[] = {1, 2};
   std::map<std::string, std::map<Role, Rows>> parts_;  // of a layer, until all of a fused tensor are there
   test::SafetensorsWriter weights_;
@@ -749,7 +847,8 @@ class Folder {
       if (const auto* own = std::get_if<AttentionConfig>(&layer.mixer)) attention = *own;
       if (const auto* own = std::get_if<DeltaNetConfig>(&layer.mixer)) delta_net = *own;
     }
-    HfWriter writer(gguf, spec, attention, delta_net, form, prefix);
+    HfWriter writer(gguf, spec, attention, delta_net, form, prefix,
+                    spec.hf_has_multipliers ? json::parse(config) : json());
     if (config.find("num_nextn_predict_layers") != std::string::npos) {
       writer.add_left_out("model.layers." + std::to_string(read->n_layers) + ".eh_proj.weight");
     }

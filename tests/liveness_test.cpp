@@ -137,6 +137,7 @@ const Trait kTraits[] = {
     {"clamped_swiglu", &kGptOss, [](ModelConfig& c) { ffn<ExpertsConfig>(c, 1).activation = Activation::kSilu; }},
     {"key_heads_in_turn", &kQwen35,
      [](ModelConfig& c) { std::get<DeltaNetConfig>(c.layers[0].mixer).key_heads_in_turn = false; }},
+    {"mamba_norms", &kMamba, [](ModelConfig& c) { std::get<MambaConfig>(c.layers[0].mixer).has_norms = true; }},
     {"embed_scale", &kGpt2, [](ModelConfig& c) { c.embed_scale = 2.0f; }},
     {"residual_scale", &kGranite, [](ModelConfig& c) { c.residual_scale = 0.7f; }},
     {"logit_scale", &kGranite, [](ModelConfig& c) { c.logit_scale = 0.7f; }},

@@ -58,7 +58,8 @@ uint32_t* dimension(TinyDims& dims, const std::string& name) {
                                                      {"ssm_heads", &dims.ssm_heads},
                                                      {"ssm_head_dim", &dims.ssm_head_dim},
                                                      {"ssm_groups", &dims.ssm_groups},
-                                                     {"ssm_state", &dims.ssm_state}};
+                                                     {"ssm_state", &dims.ssm_state},
+                                                     {"ssm_dt_rank", &dims.ssm_dt_rank}};
   for (const auto& [known, value] : kDims) {
     if (name == known) return value;
   }

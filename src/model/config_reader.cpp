@@ -66,7 +66,8 @@ Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
   }
   c.n_ctx_train -= n_skipped;
   if (keys.spec().ffn == FfnKind::kNone) return {};
-  RZ_TRY(const auto d_ffs, keys.layer_ints("feed_forward_length", hf.d_ff, c.n_layers, 1, kMaxWidth));
+  const int64_t least = keys.spec().has_one_branch ? 0 : 1;
+  RZ_TRY(const auto d_ffs, keys.layer_ints("feed_forward_length", hf.d_ff, c.n_layers, least, kMaxWidth));
   const uint32_t own_factor = keys.is_gguf() ? 0 : hf.d_ff_factor;
   if (!d_ffs && own_factor == 0) {
     return out_of_range(keys.file(), keys.key("feed_forward_length", hf.d_ff), "a whole number", "nothing");
@@ -242,6 +243,7 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
       {"attention.clamp_kqv", 0},
       {"attention.max_alibi_bias", 0},
       {"attention.temperature_scale", 0},
+      {"moe_latent_size", 0},
   };
   static constexpr Neutral kOfExperts[] = {{"expert_weights_scale", 1},
                                            {"expert_gating_func", 1},
@@ -343,6 +345,10 @@ Result<float> read_norm_eps(const ConfigKeys& keys) {
       spec.norm == NormKind::kRms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
   RZ_TRY(const auto given, keys.optional_positive(gguf, spec.hf_keys.norm_eps));
   if (given) return static_cast<float>(*given);
+  if (keys.is_gguf() && spec.has_either_eps) {
+    RZ_TRY(const auto other, keys.optional_positive("attention.layer_norm_epsilon", ""));
+    if (other) return static_cast<float>(*other);
+  }
   if (!keys.is_gguf() && spec.hf_norm_eps > 0) return spec.hf_norm_eps;
   return out_of_range(keys.file(), keys.key(gguf, spec.hf_keys.norm_eps), "a finite number above 0", "nothing");
 }
@@ -433,6 +439,10 @@ Result<MixerConfig> read_mixer(const ConfigKeys& keys, MixerKind kind, ModelConf
       RZ_TRY(c.ropes, read_ropes(keys, latent.n_rot, c.n_ctx_train, c.n_ctx));
       return MixerConfig(latent);
     }
+    case MixerKind::kMamba: {
+      RZ_TRY(const MambaConfig mamba, read_mamba(keys, c));
+      return MixerConfig(mamba);
+    }
     case MixerKind::kMamba2: {
       RZ_TRY(const Mamba2Config mamba2, read_mamba2(keys));
       return MixerConfig(mamba2);
@@ -449,6 +459,8 @@ Result<MixerConfig> read_mixer(const ConfigKeys& keys, MixerKind kind, ModelConf
       RZ_TRY(const ShortConvConfig short_conv, read_short_conv(keys, c));
       return MixerConfig(short_conv);
     }
+    case MixerKind::kNone:
+      return MixerConfig(NoMixerConfig{});
     case MixerKind::kAttention:
       break;
   }
@@ -477,8 +489,23 @@ Status place_attention(const ConfigKeys& keys, ModelConfig& c) {
   return read_unlike_layers(keys, c);
 }
 
+// Where two mix beside each other, a layer of the file is two here: the second reads what the first one read.
+Status put_beside(const ConfigKeys& keys, ModelConfig& c) {
+  if (!keys.spec().beside) return {};
+  RZ_TRY(const MixerConfig beside, read_mixer(keys, *keys.spec().beside, c));
+  std::vector<LayerConfig> layers;
+  for (const LayerConfig& layer : c.layers) {
+    layers.push_back({.norm_place = layer.norm_place, .mixer = layer.mixer, .ffn = NoFfnConfig{}});
+    layers.push_back({.norm_place = NormPlace::kBesideLast, .mixer = beside, .ffn = layer.ffn});
+  }
+  c.layers = std::move(layers);
+  c.n_layers_each = 2;
+  c.n_layers *= c.n_layers_each;
+  return {};
+}
+
 Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
-  RZ_TRY(const auto ffns, read_ffns(keys, c));
+  RZ_TRY(auto ffns, read_ffns(keys, c));
   RZ_TRY(const auto kinds, read_mixer_kinds(keys, c.n_layers));
   RZ_TRY(const NormPlace norm_place, read_norm_place(keys));
   std::map<MixerKind, MixerConfig> mixers;
@@ -486,9 +513,12 @@ Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
     if (!mixers.contains(kinds[i])) {
       RZ_TRY(mixers[kinds[i]], read_mixer(keys, kinds[i], c));
     }
+    if (keys.spec().has_one_branch && kinds[i] != MixerKind::kNone) ffns[i] = NoFfnConfig{};
     c.layers.push_back({norm_place, mixers[kinds[i]], ffns[i]});
   }
-  return mixers.contains(MixerKind::kAttention) ? place_attention(keys, c) : Status();
+  if (mixers.contains(MixerKind::kAttention)) RZ_CHECK_OK(place_attention(keys, c));
+  RZ_CHECK_OK(put_beside(keys, c));
+  return read_multipliers(keys, c);
 }
 
 // The vocabulary is as large as the embedding: the one size that every file has.

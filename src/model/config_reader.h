@@ -31,6 +31,7 @@ Result<uint32_t> read_n_experts(const ConfigKeys& keys);
 Result<std::vector<FfnConfig>> read_ffns(const ConfigKeys& keys, const ModelConfig& c);
 
 // What layers that keep a state are; all of a kind are alike.
+Result<MambaConfig> read_mamba(const ConfigKeys& keys, const ModelConfig& c);
 Result<Mamba2Config> read_mamba2(const ConfigKeys& keys);
 Result<DeltaNetConfig> read_delta_net(const ConfigKeys& keys);
 Result<KimiDeltaConfig> read_kimi_delta(const ConfigKeys& keys);
@@ -38,6 +39,8 @@ Result<ShortConvConfig> read_short_conv(const ConfigKeys& keys, const ModelConfi
 
 // What mixes the positions of each layer: by the file's list, by the interval, or alike in all.
 Result<std::vector<MixerKind>> read_mixer_kinds(const ConfigKeys& keys, uint32_t n_layers);
+// Factors that config.json has for the branches of layers, and GGUF has in the weights; 1 where the family has none.
+Status read_multipliers(const ConfigKeys& keys, ModelConfig& c);
 // How many of the last layers attend to what an earlier layer keeps.
 Result<uint32_t> read_n_shared_kv(const ConfigKeys& keys, uint32_t n_layers);
 // What else layers with attention may differ in, whose windows are known: the sizes of their heads, what their values

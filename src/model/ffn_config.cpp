@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/try.h"
 #include "model/config_reader.h"
@@ -166,6 +167,11 @@ Status refuse_sparse_step(const ConfigKeys& keys) {
 // Layers that have experts, of those which follow the dense ones: one in so many.
 Result<std::vector<bool>> read_expert_layers(const ConfigKeys& keys, uint32_t n_layers) {
   const ArchSpec& spec = keys.spec();
+  if (spec.experts_by_tensors) {
+    std::vector<bool> has_router(n_layers);
+    for (uint32_t i = 0; i < n_layers; ++i) has_router[i] = has_role(keys, Role::kRouter, i);
+    return has_router;
+  }
   uint32_t n_dense = 0, interval = 1;
   if (spec.has_leading_dense) {
     RZ_TRY(const auto given, keys.optional_int("leading_dense_block_count", spec.hf_keys.n_leading_dense, 0, n_layers));
@@ -218,6 +224,7 @@ Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c,
                         .activation = spec.routing.activation.value_or(activation),
                         .score = spec.routing.score,
                         .has_biases = knows_role(spec, Role::kExpertDownBias),
+                        .has_gates = knows_role(spec, Role::kExpertGate) || knows_role(spec, Role::kExpertGateUp),
                         .weighs_input = spec.routing.weighs_input,
                         .input = spec.routing.input};
   if (!keys.is_gguf()) experts.gate_up_rows = spec.hf_gate_up_rows;
@@ -296,7 +303,9 @@ Status read_unlike_widths(const ConfigKeys& keys, std::vector<FfnConfig>& ffns) 
     if (auto* gated = std::get_if<GatedConfig>(&ffns[layer])) gated->d_ff = d_ff;
   };
   if (keys.is_list("feed_forward_length", keys.spec().hf_keys.d_ff)) {
-    RZ_TRY(const auto widths, keys.layer_ints("feed_forward_length", keys.spec().hf_keys.d_ff, n_layers, 1, kMaxWidth));
+    const int64_t least = keys.spec().has_one_branch ? 0 : 1;
+    RZ_TRY(const auto widths,
+           keys.layer_ints("feed_forward_length", keys.spec().hf_keys.d_ff, n_layers, least, kMaxWidth));
     for (uint32_t i = 0; widths && i < n_layers; ++i) set(i, (*widths)[i] / keys.spec().d_ff_divisor);
   }
   if (keys.is_gguf() || !keys.spec().may_share_kv) return {};
@@ -330,6 +339,7 @@ Result<std::vector<FfnConfig>> read_ffns(const ConfigKeys& keys, const ModelConf
     return out_of_range(keys.file(), keys.key("expert_count", spec.hf_keys.n_experts), "1 or more", "nothing");
   }
   RZ_TRY(const auto has_experts, read_expert_layers(keys, c.n_layers));
+  if (std::ranges::none_of(has_experts, std::identity())) return ffns;
   RZ_TRY(const ExpertsConfig experts, read_experts(keys, c, n_experts));
   for (uint32_t i = 0; i < c.n_layers; ++i) {
     if (has_experts[i]) ffns[i] = experts;

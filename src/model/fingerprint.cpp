@@ -47,11 +47,11 @@ class Hash {
 // in use (n_ctx) has no part in the computation but for the rotations that were chosen by it.
 void add(Hash& hash, const AttentionConfig& config) {
   const auto& [n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, is_chunked, qk_norm, qkv_rows, has_gate,
-               has_sinks, scale, softcap, norms_last, clip, temperature, alibi, values, kv_layer, temperature_step,
-               temperature_offset, sees_later] = config;
+               has_sinks, scale, softcap, norms_last, out_scale, clip, temperature, alibi, values, kv_layer,
+               temperature_step, temperature_offset, sees_later] = config;
   hash.add_all(n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, is_chunked, qk_norm, qkv_rows, has_gate,
-               has_sinks, scale, softcap, norms_last, clip, temperature, alibi, values, kv_layer, temperature_step,
-               temperature_offset, sees_later);
+               has_sinks, scale, softcap, norms_last, out_scale, clip, temperature, alibi, values, kv_layer,
+               temperature_step, temperature_offset, sees_later);
 }
 
 void add(Hash& hash, const LatentAttentionConfig& config) {
@@ -60,8 +60,14 @@ void add(Hash& hash, const LatentAttentionConfig& config) {
 }
 
 void add(Hash& hash, const Mamba2Config& config) {
-  const auto& [n_heads, head_dim, n_groups, d_state, n_taps] = config;
-  hash.add_all(n_heads, head_dim, n_groups, d_state, n_taps);
+  const auto& [n_heads, head_dim, n_groups, d_state, n_taps, has_norm, scales] = config;
+  const auto& [gate, x, b, c, dt, out] = scales;
+  hash.add_all(n_heads, head_dim, n_groups, d_state, n_taps, has_norm, gate, x, b, c, dt, out);
+}
+
+void add(Hash& hash, const MambaConfig& config) {
+  const auto& [n_inner, d_state, dt_rank, n_taps, has_norms, norms_eps] = config;
+  hash.add_all(n_inner, d_state, dt_rank, n_taps, has_norms, norms_eps);
 }
 
 void add(Hash& hash, const DeltaNetConfig& config) {
@@ -80,8 +86,8 @@ void add(Hash& hash, const ShortConvConfig& config) {
 }
 
 void add(Hash& hash, const GatedConfig& config) {
-  const auto& [d_ff, activation] = config;
-  hash.add_all(d_ff, activation);
+  const auto& [d_ff, activation, out_scale] = config;
+  hash.add_all(d_ff, activation, out_scale);
 }
 
 void add(Hash& hash, const PlainConfig& config) {
@@ -92,17 +98,19 @@ void add(Hash& hash, const PlainConfig& config) {
 
 void add(Hash& hash, const ExpertsConfig& config) {
   const auto& [n_experts, n_used, d_ff, renormalize, scale, activation, score, n_groups, n_used_groups, n_group_best,
-               d_shared_ff, has_shared_router, has_biases, weighs_input, gate_up_rows, input, out_scale] = config;
+               d_shared_ff, has_shared_router, has_biases, has_gates, weighs_input, gate_up_rows, input, out_scale] =
+      config;
   hash.add_all(n_experts, n_used, d_ff, renormalize, scale, activation, score, n_groups, n_used_groups, n_group_best,
-               d_shared_ff, has_shared_router, has_biases, weighs_input, gate_up_rows, input, out_scale);
+               d_shared_ff, has_shared_router, has_biases, has_gates, weighs_input, gate_up_rows, input, out_scale);
 }
 
 void add(Hash&, const NoFfnConfig&) {}
+void add(Hash&, const NoMixerConfig&) {}
 
 void add(Hash& hash, const LayerConfig& config) {
-  const auto& [norm_place, mixer, ffn, out_scale] = config;
+  const auto& [norm_place, mixer, ffn, out_scale, ffn_in_scale] = config;
   const auto add_kind = [&hash](const auto& kind) { add(hash, kind); };
-  hash.add_all(norm_place, mixer.index(), ffn.index(), out_scale);
+  hash.add_all(norm_place, mixer.index(), ffn.index(), out_scale, ffn_in_scale);
   std::visit(add_kind, mixer);
   std::visit(add_kind, ffn);
 }
@@ -125,11 +133,11 @@ uint64_t hash_of(const TensorInfo& tensor, uint64_t previous) {
 uint64_t hash_of(const ModelConfig& config) {
   const auto& [arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, n_ctx, layers, ropes, norm, norm_eps,
                learned_positions, is_head_tied, pooling, sees_later, n_types, n_labels, embed_scale, residual_scale,
-               logit_scale, final_softcap, d_layer_input] = config;
+               logit_scale, final_softcap, d_layer_input, n_layers_each] = config;
   Hash hash(0);
   hash.add_all(arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, norm, norm_eps, learned_positions,
                is_head_tied, pooling, sees_later, n_types, n_labels, embed_scale, residual_scale, logit_scale,
-               final_softcap, d_layer_input);
+               final_softcap, d_layer_input, n_layers_each);
   for (const LayerConfig& layer : layers) add(hash, layer);
   for (const RopeConfig& rope : ropes) add(hash, rope);
   return hash.value();

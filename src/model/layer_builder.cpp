@@ -21,14 +21,16 @@ void LayerBuilder::build() {
     add_before_mixer(*this, *experts, std::get<ExpertWeights>(w.ffn));
   }
   if (c.norm_place == kParallelApart) norm(acts_.ffn_normed, w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn);
-  in_ = acts_.stream;
-  const bool has_pre_norm = c.norm_place != kPost && c.norm_place != kOfStream;
+  in_ = c.norm_place == kBesideLast ? acts_.normed : acts_.stream;
+  const bool has_pre_norm = c.norm_place != kPost && c.norm_place != kOfStream && c.norm_place != kBesideLast;
   if (has_pre_norm) norm(acts_.normed, w.attn_norm, w.attn_norm_bias, OpRole::kAttn);
   post_norm_ = w.attn_post_norm, post_norm_bias_ = w.attn_post_norm_bias;
   std::visit([&](const auto& mixer) { add_branch(mixer, w.mixer); }, c.mixer);
   if (std::holds_alternative<NoFfnConfig>(c.ffn)) return;
   if (c.norm_place == kParallelApart) in_ = acts_.ffn_normed;
-  if (c.norm_place == kPre || c.norm_place == kSandwich) norm(acts_.normed, w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn);
+  if (c.norm_place == kPre || c.norm_place == kSandwich || c.norm_place == kBesideLast) {
+    norm(acts_.normed, w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn, c.ffn_in_scale);
+  }
   if (c.norm_place == kOfStream) in_ = acts_.stream;
   post_norm_ = w.ffn_post_norm, post_norm_bias_ = w.ffn_post_norm_bias;
   const bool has_input = acts_.layer_inputs != kNoAct;
@@ -110,7 +112,7 @@ void LayerBuilder::add_to_stream(const GateOp& op) {
   add(op);
 }
 
-void LayerBuilder::norm(ActId out, WeightId weight, WeightId bias, OpRole role) {
+void LayerBuilder::norm(ActId out, WeightId weight, WeightId bias, OpRole role, float scale) {
   in_ = out;
   add(NormOp{.out = out,
              .in = acts_.stream,
@@ -118,6 +120,7 @@ void LayerBuilder::norm(ActId out, WeightId weight, WeightId bias, OpRole role) 
              .bias = bias,
              .kind = config_.norm,
              .eps = config_.norm_eps,
+             .scale = scale,
              .place = place(role)});
 }
 

@@ -63,8 +63,8 @@ class LayerBuilder {
   void add_norm_of_stream();
   // What the layer takes of the token by a table of its own.
   void add_layer_input(const LayerWeights& weights, float out_scale);
-  // in() becomes the stream, normalized into `out`.
-  void norm(ActId out, WeightId weight, WeightId bias, OpRole role);
+  // in() becomes the stream, normalized into `out` and scaled.
+  void norm(ActId out, WeightId weight, WeightId bias, OpRole role, float scale = 1.0f);
 
   Program& program_;
   const ModelConfig& config_;

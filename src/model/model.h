@@ -32,7 +32,7 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
 
 // Handles on the backend, by their parts; names are gone. Vectors are F32. A weight that the model lacks is kNoWeight.
 using MixerWeights = std::variant<AttentionWeights, LatentAttentionWeights, Mamba2Weights, DeltaNetWeights,
-                                  ShortConvWeights, KimiDeltaWeights>;
+                                  ShortConvWeights, KimiDeltaWeights, MambaWeights, NoMixerWeights>;
 using FfnWeights = std::variant<GatedWeights, PlainWeights, ExpertWeights, NoFfnWeights>;
 
 struct LayerWeights {

@@ -19,6 +19,8 @@ const char* name_of(NormPlace place) {
       return "one each for mixer and ffn in parallel";
     case NormPlace::kOfStream:
       return "of the stream after each branch";
+    case NormPlace::kBesideLast:
+      return "before the ffn, with the mixer beside that of the layer before";
   }
   return "";
 }
@@ -64,6 +66,7 @@ std::string text_of(const AttentionConfig& c) {
   if (c.sees_later) text += ", both ways";
   text += name_of(c.qk_norm);
   if (c.norms_last) text += " after the rotation";
+  if (c.out_scale != 1.0f) text += fmt::format(", scaled by {}", c.out_scale);
   if (c.clip > 0) text += fmt::format(", q, k and v within {}", c.clip);
   if (c.alibi > 0) text += fmt::format(", ALiBi {}", c.alibi);
   if (c.values == Values::kNormed) text += ", values normalized";
@@ -89,8 +92,21 @@ std::string text_of(const LatentAttentionConfig& c) {
 }
 
 std::string text_of(const Mamba2Config& c) {
-  return fmt::format("Mamba 2 of {} heads of {} dimensions in {} groups, states of {}, {} taps", c.n_heads, c.head_dim,
-                     c.n_groups, c.d_state, c.n_taps);
+  std::string text = fmt::format("Mamba 2 of {} heads of {} dimensions in {} groups, states of {}, {} taps", c.n_heads,
+                                 c.head_dim, c.n_groups, c.d_state, c.n_taps);
+  if (!c.has_norm) text += ", no norm";
+  const auto& [gate, x, b, c_scale, dt, out] = c.scales;
+  if (c.scales != Mamba2Scales{}) {
+    text += fmt::format(", scaled by {}, {}, {}, {}, {} and {}", gate, x, b, c_scale, dt, out);
+  }
+  return text;
+}
+
+std::string text_of(const MambaConfig& c) {
+  std::string text = fmt::format("Mamba of {} channels, states of {}, time steps of rank {}, {} taps", c.n_inner,
+                                 c.d_state, c.dt_rank, c.n_taps);
+  if (c.has_norms) text += fmt::format(", norms of what it scans with, eps {}", c.norms_eps);
+  return text;
 }
 
 std::string text_of(const DeltaNetConfig& c) {
@@ -107,7 +123,9 @@ std::string text_of(const ShortConvConfig& c) {
 }
 
 std::string text_of(const GatedConfig& c) {
-  return fmt::format("gated ffn of {}, {}", c.d_ff, name_of(c.activation));
+  std::string text = fmt::format("gated ffn of {}, {}", c.d_ff, name_of(c.activation));
+  if (c.out_scale != 1.0f) text += fmt::format(", scaled by {}", c.out_scale);
+  return text;
 }
 
 std::string text_of(const PlainConfig& c) {
@@ -131,6 +149,7 @@ std::string text_of(const ExpertsConfig& c) {
   if (c.input == ExpertInput::kLayerInput) text += ", of what the mixer reads";
   if (c.out_scale != 1.0f) text += fmt::format(", together times {}", c.out_scale);
   if (c.input == ExpertInput::kOwnNorms) text += ", with norms of their own";
+  if (!c.has_gates) text += ", without gates";
   if (c.weighs_input) text += ", weighed before them";
   if (c.gate_up_rows == GateUpRows::kPaired) text += ", gate and up paired in the file";
   return text;
@@ -140,10 +159,15 @@ std::string text_of(const NoFfnConfig&) {
   return "no ffn";
 }
 
+std::string text_of(const NoMixerConfig&) {
+  return "no mixer";
+}
+
 std::string text_of(const LayerConfig& layer) {
   const auto text = [](const auto& kind) { return text_of(kind); };
   std::string line = fmt::format("{}; {}; norms {}", std::visit(text, layer.mixer), std::visit(text, layer.ffn),
                                  name_of(layer.norm_place));
+  if (layer.ffn_in_scale != 1.0f) line += fmt::format("; scale before the ffn {}", layer.ffn_in_scale);
   if (layer.out_scale != 1.0f) line += fmt::format("; scale {}", layer.out_scale);
   return line;
 }

@@ -17,7 +17,9 @@
 #include "model/mixers/delta_net.h"
 #include "model/mixers/kimi_delta.h"
 #include "model/mixers/latent_attention.h"
+#include "model/mixers/mamba.h"
 #include "model/mixers/mamba2.h"
+#include "model/mixers/none.h"
 #include "model/mixers/short_conv.h"
 #include "realizar/request.h"
 #include "realizar/types.h"
@@ -26,22 +28,24 @@ namespace realizar {
 
 // Where norms stand in a layer: before each branch (Llama); after it alone (OLMo 2); before and after it (Gemma 2); one
 // norm feeding mixer and ffn, which are added to the residual together (Phi-2); the same with a norm for each
-// (GPT-NeoX); of the residual itself, after each branch is added (BERT).
-enum class NormPlace : uint8_t { kPre, kPost, kSandwich, kParallel, kParallelApart, kOfStream };
+// (GPT-NeoX); of the residual itself, after each branch is added (BERT); before the ffn alone, while the mixer reads
+// what that of the layer before it read (Falcon-H1).
+enum class NormPlace : uint8_t { kPre, kPost, kSandwich, kParallel, kParallelApart, kOfStream, kBesideLast };
 constexpr bool has_post_norm(NormPlace place) {
   return place == NormPlace::kPost || place == NormPlace::kSandwich;
 }
 
 // The kinds of a layer's two branches, each with its config, its weights and its operations in a file of its own.
 using MixerConfig = std::variant<AttentionConfig, LatentAttentionConfig, Mamba2Config, DeltaNetConfig, ShortConvConfig,
-                                 KimiDeltaConfig>;
+                                 KimiDeltaConfig, MambaConfig, NoMixerConfig>;
 using FfnConfig = std::variant<GatedConfig, PlainConfig, ExpertsConfig, NoFfnConfig>;
 
 struct LayerConfig {
   NormPlace norm_place = NormPlace::kPre;
   MixerConfig mixer;
   FfnConfig ffn;
-  float out_scale = 1.0f;  // on the stream, after the layer
+  float out_scale = 1.0f;     // on the stream, after the layer
+  float ffn_in_scale = 1.0f;  // on what the ffn's norm gives
 };
 
 // One way in which positions rotate queries and keys; a model may have several, and layers without any.
@@ -78,6 +82,7 @@ struct ModelConfig {
   // What each layer adds of a token by a table of its own, gated by the stream, is this wide; 0: there is no such
   // table.
   uint32_t d_layer_input = 0;
+  uint32_t n_layers_each = 1;  // layers here of what is one in the file, where several mix beside each other
 };
 
 // Columns of Forward::logits: the vocabulary's, scores, or of an encoder the hidden state's.

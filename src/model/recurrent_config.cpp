@@ -20,7 +20,42 @@ Status refuse_step_limits(const ConfigKeys& keys) {
       std::string(kLimits));
 }
 
+// GGUF says whether there are norms, whose epsilon is the model's.
+Status read_norms(const ConfigKeys& keys, const ModelConfig& model, MambaConfig& c) {
+  const HfSsmKeys& hf = keys.spec().hf_ssm_keys;
+  c.norms_eps = model.norm_eps;
+  c.has_norms = knows_role(keys.spec(), Role::kSsmDtNorm);
+  if (c.has_norms) return {};
+  if (keys.is_gguf()) {
+    RZ_TRY(const auto has_norms, keys.file().metadata().get_bool(keys.key("ssm.dt_b_c_rms", "")));
+    c.has_norms = has_norms.value_or(false);
+    return {};
+  }
+  RZ_TRY(const auto type, keys.file().metadata().get_string("model_type"));
+  c.has_norms = type && *type == hf.unit_norms_type;
+  RZ_TRY(const auto eps, keys.optional_positive("", hf.unit_norms_eps));
+  constexpr float kFalconMambaEps = 1e-6f;
+  if (c.has_norms) c.norms_eps = static_cast<float>(eps.value_or(kFalconMambaEps));
+  return {};
+}
+
 }  // namespace
+
+Result<MambaConfig> read_mamba(const ConfigKeys& keys, const ModelConfig& model) {
+  const HfSsmKeys& hf = keys.spec().hf_ssm_keys;
+  MambaConfig c;
+  if (keys.is_gguf() || hf.expand.empty()) {
+    RZ_TRY(c.n_inner, keys.required_int("ssm.inner_size", hf.n_inner, 1, kMaxWidth));
+  } else {
+    RZ_TRY(const uint32_t factor, keys.required_int("", hf.expand, 1, kMaxWidth / model.d_model));
+    c.n_inner = factor * model.d_model;
+  }
+  RZ_TRY(c.d_state, keys.required_int("ssm.state_size", hf.d_state, 1, kMaxState));
+  RZ_TRY(c.dt_rank, keys.required_int("ssm.time_step_rank", hf.dt_rank, 1, kMaxWidth));
+  RZ_TRY(c.n_taps, keys.required_int("ssm.conv_kernel", hf.n_taps, 2, kMaxTaps));
+  RZ_CHECK_OK(read_norms(keys, model, c));
+  return c;
+}
 
 // GGUF tells the width of all heads together.
 Result<Mamba2Config> read_mamba2(const ConfigKeys& keys) {
@@ -47,6 +82,7 @@ Result<Mamba2Config> read_mamba2(const ConfigKeys& keys) {
   }
   RZ_TRY(c.d_state, keys.required_int("ssm.state_size", hf.d_state, 1, kMaxState));
   RZ_TRY(c.n_taps, keys.required_int("ssm.conv_kernel", hf.n_taps, 2, kMaxTaps));
+  c.has_norm = !is_optional(keys.spec(), Role::kSsmNorm) || has_role(keys, Role::kSsmNorm);
   return c;
 }
 

@@ -257,7 +257,8 @@ Status TensorBinder::claim_ignored() {
 Status TensorBinder::claim_extra_layers() {
   RZ_TRY(const uint32_t n_extra, read_n_extra_layers(ConfigKeys(file_, spec_)));
   const std::string_view layers = file_.format() == FileFormat::kGguf ? "blk." : "model.layers.";
-  for (uint32_t layer = config_.n_layers; layer < config_.n_layers + n_extra; ++layer) {
+  const uint32_t n_own = config_.n_layers / config_.n_layers_each;
+  for (uint32_t layer = n_own; layer < n_own + n_extra; ++layer) {
     const std::string begin = fmt::format("{}{}.", layers, layer);
     for (const TensorInfo& tensor : file_.tensors()) {
       if (tensor.name.starts_with(begin)) claimed_.insert(&tensor);
@@ -301,7 +302,7 @@ const TensorInfo* TensorBinder::find(std::string_view name_pattern, uint32_t lay
 }
 
 const TensorInfo* TensorBinder::find(std::string_view name_pattern, uint32_t expert) const {
-  return find(name_pattern, static_cast<uint32_t>(std::max(layer_, 0)), expert);
+  return find(name_pattern, file_layer(), expert);
 }
 
 Status TensorBinder::check_shape(const TensorInfo& tensor, std::vector<uint64_t> expected) const {
@@ -321,7 +322,7 @@ Error TensorBinder::missing(const TensorSpec& spec, std::string_view pattern, ui
   std::vector<uint64_t> shape{size_of(spec.rows)};
   if (spec.cols != Dim::kNone) shape.push_back(size_of(spec.cols));
   if (is_stack(spec.role, pattern)) shape.insert(shape.begin(), size_of(stack_dim(spec.role)));
-  const std::string name = filled(pattern, static_cast<uint32_t>(std::max(layer_, 0)), expert);
+  const std::string name = filled(pattern, file_layer(), expert);
   return not_found(
       fmt::format("{}: tensor '{}' of shape [{}] is missing", file_.path().string(), name, fmt::join(shape, ", ")),
       name);

@@ -2,6 +2,7 @@
 // claimed. Between begin_layer calls roles are those of one layer.
 #pragma once
 
+#include <algorithm>
 #include <future>
 #include <optional>
 #include <string>
@@ -127,6 +128,9 @@ class TensorBinder {
   const ModelConfig& config_;
   Backend& backend_;
   const ModelOptions& options_;
+  // Of the layer that is being bound, in the file; 0 where none is.
+  uint32_t file_layer() const { return static_cast<uint32_t>(std::max(layer_, 0)) / config_.n_layers_each; }
+
   int32_t layer_ = -1;  // that is being bound; -1: none
   std::unordered_set<const TensorInfo*> claimed_;
   uint64_t done_bytes_ = 0;

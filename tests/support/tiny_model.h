@@ -27,8 +27,10 @@ struct TinyTensor {
   std::vector<float> values;
 };
 
+using TinyValue = std::variant<bool, uint32_t, float, std::string, std::vector<int32_t>>;
+
 struct TinyModel {
-  std::map<std::string, std::variant<bool, uint32_t, float, std::string>> keys;
+  std::map<std::string, TinyValue> keys;
   std::vector<TinyTensor> tensors;
   TypeId matrix_type = TypeId::kF32;
 
@@ -43,6 +45,7 @@ struct TinyModel {
       if (const auto* number = std::get_if<uint32_t>(&value)) writer.add_u32(key, *number);
       if (const auto* real = std::get_if<float>(&value)) writer.add_f32(key, *real);
       if (const auto* text = std::get_if<std::string>(&value)) writer.add_string(key, *text);
+      if (const auto* list = std::get_if<std::vector<int32_t>>(&value)) writer.add_i32s(key, *list);
     }
     for (const TinyTensor& t : tensors) {
       writer.add_tensor(t.name, t.shape.size() > 1 ? matrix_type : TypeId::kF32, t.shape, t.values);
@@ -79,6 +82,7 @@ struct TinyDims {
   bool grows = false;           // layer i has i + 1 times the first one's heads and its ffn's width
   uint32_t n_turned = 0;        // pairs that a rotation turns by the file's factors; 0: it has no factors
   bool has_ffn_biases = false;  // of gated ffns, which files may lack
+  uint32_t ssm_dt_rank = 5;
   MixerKind ssm_kind = MixerKind::kMamba2;
 
   uint32_t ssm_inner() const { return ssm_heads * ssm_head_dim; }
@@ -87,12 +91,19 @@ struct TinyDims {
   }
   uint64_t ssm_size(Dim dim) const {
     const uint32_t n_conv = ssm_inner() + 2 * ssm_groups * ssm_state;
+    const bool is_mamba = ssm_kind == MixerKind::kMamba;
     const bool is_delta_net = ssm_kind == MixerKind::kDeltaNet || ssm_kind == MixerKind::kKimiDelta;
     switch (dim) {
       case Dim::kSsmIn:
-        return n_conv + ssm_inner() + (is_delta_net ? 0 : ssm_heads);
+        return is_mamba ? 2 * ssm_inner() : n_conv + ssm_inner() + (is_delta_net ? 0 : ssm_heads);
       case Dim::kSsmConv:
-        return n_conv;
+        return is_mamba ? ssm_inner() : n_conv;
+      case Dim::kSsmX:
+        return ssm_dt_rank + 2 * ssm_state;
+      case Dim::kSsmDtRank:
+        return ssm_dt_rank;
+      case Dim::kSsmState:
+        return ssm_state;
       case Dim::kSsmInner:
         return ssm_inner();
       case Dim::kSsmHeads:
@@ -182,6 +193,9 @@ struct TinyDims {
       case Dim::kTwoSsmHeads:
       case Dim::kSsmGroups:
       case Dim::kSsmGroup:
+      case Dim::kSsmX:
+      case Dim::kSsmDtRank:
+      case Dim::kSsmState:
       case Dim::kTaps:
         return ssm_kind == MixerKind::kShortConv ? short_conv_size(dim) : ssm_size(dim);
       case Dim::kOne:
@@ -288,6 +302,7 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
 
 // What mixes layer `layer`: of a model with recurrent layers every second one attends.
 inline MixerKind mixer_of(const ArchSpec& spec, uint32_t layer) {
+  if (spec.has_one_branch && layer % 3 == 1) return MixerKind::kNone;
   return spec.recurrent && layer % 2 == 0 ? *spec.recurrent : spec.mixer;
 }
 
@@ -296,9 +311,14 @@ inline bool is_of_mixer(Role role, MixerKind kind) {
   const bool is_of_attention =
       (role >= Role::kWq && role <= Role::kKNorm) || (role >= Role::kSinks && role <= Role::kLatentV);
   const bool is_recurrent = role >= Role::kSsmIn && role <= Role::kGateLow;
+  if (kind == MixerKind::kNone) return !is_of_attention && !is_recurrent;
   if (kind == MixerKind::kKimiDelta) return !is_of_attention || (role >= Role::kWq && role <= Role::kWo);
   if (kind == MixerKind::kLatentAttention) return !is_recurrent && role != Role::kWk && role != Role::kWv;
   return kind == MixerKind::kAttention ? !is_recurrent : !is_of_attention;
+}
+
+inline bool is_of_ffn(Role role) {
+  return role >= Role::kWGate && role <= Role::kSharedDown;
 }
 
 // Weights large enough that heads attend sharply: a mistake anywhere then shows in the logits.
@@ -337,6 +357,12 @@ inline void add_mixer_keys(TinyModel& model, const std::string& arch, MixerKind 
     case MixerKind::kShortConv:
       keys[arch + ".shortconv.l_cache"] = dims.n_taps;
       break;
+    case MixerKind::kMamba:
+      keys[arch + ".ssm.inner_size"] = dims.ssm_inner();
+      keys[arch + ".ssm.time_step_rank"] = dims.ssm_dt_rank;
+      keys[arch + ".ssm.state_size"] = dims.ssm_state;
+      keys[arch + ".ssm.conv_kernel"] = dims.n_taps;
+      break;
     case MixerKind::kDeltaNet:
     case MixerKind::kMamba2:
       keys[arch + ".ssm.inner_size"] = dims.ssm_inner();
@@ -346,8 +372,21 @@ inline void add_mixer_keys(TinyModel& model, const std::string& arch, MixerKind 
       keys[arch + ".ssm.conv_kernel"] = dims.n_taps;
       break;
     case MixerKind::kAttention:
+    case MixerKind::kNone:
       break;
   }
+}
+
+// Which layers mix, and which are ffns.
+inline void add_branch_keys(TinyModel& model, const std::string& arch, const ArchSpec& spec, const TinyDims& dims) {
+  std::vector<int32_t> n_kv_heads, widths;
+  for (uint32_t layer = 0; layer < dims.n_layers; ++layer) {
+    const MixerKind kind = mixer_of(spec, layer);
+    n_kv_heads.push_back(kind == spec.mixer ? static_cast<int32_t>(dims.n_kv_heads) : 0);
+    widths.push_back(kind == MixerKind::kNone ? static_cast<int32_t>(dims.d_ff) : 0);
+  }
+  model.keys[arch + ".attention.head_count_kv"] = n_kv_heads;
+  model.keys[arch + ".feed_forward_length"] = widths;
 }
 
 inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, const TinyDims& wanted = {},
@@ -357,6 +396,12 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   if (spec.recurrent) dims.ssm_kind = *spec.recurrent;
   if (spec.routing.is_dense_shared) dims.shared_d_ff = dims.d_ff;
   if (spec.routing.is_shared_of_model_width) dims.shared_d_ff = dims.d_model;
+  if (spec.mixer == MixerKind::kMamba) dims.ssm_kind = spec.mixer;
+  if (spec.beside) dims.ssm_kind = *spec.beside;
+  if (spec.has_one_branch) {
+    dims.n_layers = std::max(dims.n_layers, 4u);  // one each, and a recurrent one more
+    dims.ssm_kind = *spec.recurrent;
+  }
   // Heads of both kinds of layers are alike.
   if (spec.recurrent == MixerKind::kKimiDelta) {
     dims.ssm_heads = dims.n_heads;
@@ -380,6 +425,8 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
     add_mixer_keys(model, arch, *spec.recurrent, dims);
     model.keys[arch + ".full_attention_interval"] = 2u;
   }
+  if (spec.beside) add_mixer_keys(model, arch, *spec.beside, dims);
+  if (spec.has_one_branch) add_branch_keys(model, arch, spec, dims);
   if (std::ranges::any_of(spec.tensors, [](const TensorSpec& t) { return t.role == Role::kLayerTable; })) {
     model.keys[arch + ".embedding_length_per_layer_input"] = dims.d_layer_input;
   }
@@ -414,7 +461,9 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   for (const TensorSpec& t : spec.tensors) {
     const size_t at = t.gguf.find("{}");
     for (uint32_t layer = 0; layer < (at == std::string_view::npos ? 1 : dims.n_layers); ++layer) {
-      if (at != std::string_view::npos && !is_of_mixer(t.role, mixer_of(spec, layer))) continue;
+      const bool is_of_layer = at != std::string_view::npos && !spec.beside;
+      if (is_of_layer && !is_of_mixer(t.role, mixer_of(spec, layer))) continue;
+      if (spec.has_one_branch && is_of_ffn(t.role) && mixer_of(spec, layer) != MixerKind::kNone) continue;
       if (!is_made(t, spec, with_experts && dims.has_experts(layer), dims)) continue;
       std::string name(t.gguf);
       if (at != std::string_view::npos) name.replace(at, 2, std::to_string(layer));

@@ -10,6 +10,19 @@ namespace realizar::cpu {
 namespace {
 
 constexpr uint32_t kConvCols = 64;  // of one item
+constexpr uint32_t kScanDims = 32;  // of all heads of one item, about
+constexpr uint32_t kDecays = 64;    // of a head that are found at a time
+
+// state[k] *= e^(t * a[k])
+void shrink(const KernelTable& kernels, float t, const float* a, uint32_t n, float* state) {
+  float decays[kDecays];
+  for (uint32_t first = 0; first < n; first += kDecays) {
+    const uint32_t n_here = std::min(kDecays, n - first);
+    for (uint32_t k = 0; k < n_here; ++k) decays[k] = t * a[first + k];
+    kernels.map(MapKind::kExp, decays, n_here);
+    for (uint32_t k = 0; k < n_here; ++k) state[first + k] *= decays[k];
+  }
+}
 
 }  // namespace
 
@@ -48,9 +61,13 @@ void Walker::convolve(const ShortConvOp& op, const BatchSequence& seq, uint32_t 
   }
 }
 
+// Mamba's heads are a dimension each, and too small for an item of their own.
 void Walker::run(const StateScanOp& op, const Hints&, uint32_t member) {
-  share(static_cast<uint32_t>(batch_->seqs.size()) * op.n_heads, member,
-        [&](uint32_t item) { scan_head(op, batch_->seqs[item / op.n_heads], item % op.n_heads); });
+  const uint32_t n_each = (kScanDims + op.head_dim - 1) / op.head_dim, n_items = (op.n_heads + n_each - 1) / n_each;
+  share(static_cast<uint32_t>(batch_->seqs.size()) * n_items, member, [&](uint32_t item) {
+    const uint32_t first = item % n_items * n_each, end = std::min(first + n_each, op.n_heads);
+    for (uint32_t head = first; head < end; ++head) scan_head(op, batch_->seqs[item / n_items], head);
+  });
 }
 
 void Walker::scan_head(const StateScanOp& op, const BatchSequence& seq, uint32_t head) const {
@@ -79,7 +96,7 @@ void Walker::scan_row(const StateScanOp& op, uint32_t row, uint32_t head, float*
     if (op.a_cols == 1) {
       kernels_.scale(decay, s, op.d_state);
     } else {
-      for (uint32_t k = 0; k < op.d_state; ++k) s[k] *= std::exp(t * a[k]);
+      shrink(kernels_, t, a, op.d_state, s);
     }
     kernels_.axpy(t * x[i], b, s, op.d_state);
     out[i] = kernels_.dot_f32(s, c, op.d_state) + vector(op.d)[head] * x[i];

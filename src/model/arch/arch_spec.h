@@ -114,6 +114,13 @@ enum class Role : uint8_t {
   kSsmDtBias,
   kSsmNorm,
   kSsmOut,
+  // Of Mamba's, beside those: the projection into the low rank of the steps and what states take in and give out, that
+  // which raises the rank, and the norms of these parts.
+  kSsmX,
+  kSsmDt,
+  kSsmDtNorm,
+  kSsmBNorm,
+  kSsmCNorm,
   // Of gated delta nets, beside those: queries, keys and values, and the gate; or all in one; what a row learns and
   // what it keeps; or both in one.
   kDeltaQkv,
@@ -170,6 +177,9 @@ enum class Dim : uint8_t {
   kTwoSsmHeads,
   kSsmGroups,
   kSsmGroup,
+  kSsmX,
+  kSsmDtRank,
+  kSsmState,
   kTaps,
   kOne,
   kCtx,
@@ -192,7 +202,16 @@ struct TensorSpec {
   std::string_view gguf_per_expert = {};
 };
 
-enum class MixerKind : uint8_t { kAttention, kLatentAttention, kMamba2, kDeltaNet, kKimiDelta, kShortConv };
+enum class MixerKind : uint8_t {
+  kAttention,
+  kLatentAttention,
+  kMamba2,
+  kDeltaNet,
+  kKimiDelta,
+  kShortConv,
+  kMamba,
+  kNone
+};
 enum class FfnKind : uint8_t { kGated, kPlain, kNone };  // of a model without experts
 enum class MoeRule : uint8_t { kNone, kIfConfigured, kAlways };
 
@@ -223,7 +242,11 @@ struct HfKeys {
 struct HfSsmKeys {
   std::string_view n_heads = "", head_dim = "", n_groups = "", d_state = "", n_taps = "";
   std::string_view attending_layers = "";  // a list of the layers that are not recurrent
-  int64_t first_layer = 0;                 // what it calls the first layer
+  std::string_view n_inner = "", dt_rank = "";
+  std::string_view expand = "";  // n_inner as a multiple of d_model
+  // Models of this "model_type" have norms without weights of what a scan reads, with an epsilon of their own.
+  std::string_view unit_norms_type = "", unit_norms_eps = "";
+  int64_t first_layer = 0;  // what it calls the first layer
 };
 
 // How config.json's number gives a factor: it is the factor, or is divided by the root of the number of layers or by
@@ -280,6 +303,12 @@ struct ArchSpec {
   MixerKind mixer = MixerKind::kAttention;
   // Of layers that have no KV heads by the file's list, or that its list of kinds names so; nothing: all are alike.
   std::optional<MixerKind> recurrent = {};
+  // What mixes beside it in every layer: both read the same, and both are added to the stream.
+  std::optional<MixerKind> beside = {};
+  // A layer mixes or has an ffn, after its one norm. In GGUF the widths of ffns are a list, with 0 for layers that mix;
+  // config.json has a pattern of letters, or a list of kinds.
+  bool has_one_branch = false;
+  bool hf_kinds_by_tensors = false;     // config.json's files tell by their tensors which layers are recurrent
   uint32_t attention_interval = 0;      // one layer in this many is not recurrent, where the file has no list
   bool gguf_key_heads_in_turn = false;  // GGUF has the heads of a delta net in the order of DeltaRuleOp's trait
   FfnKind ffn = FfnKind::kGated;
@@ -298,6 +327,7 @@ struct ArchSpec {
   bool embed_scale_sqrt_d_model = false;
   ScaleKey embed_scale = {}, residual_scale = {}, attn_scale = {}, logit_scale = {}, clip = {}, temperature = {},
            alibi_scale = {};
+  bool hf_has_multipliers = false;    // of the branches of layers and of their parts (Falcon-H1)
   bool hf_norm_plus_one = false;      // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
   bool hf_transposed_linear = false;  // Conv1D: weights are [in, out]
   bool has_window = false;            // the file may give a sliding window
@@ -323,6 +353,7 @@ struct ArchSpec {
   bool has_value_norm = false;  // values are divided by their RMS; without values of their own they are made of keys
   uint32_t attn_dims = 0;       // that q.k is divided by the root of, in all models; 0: head_dim
   std::string_view gguf_rope_key = "";  // with this setting of GGUF false, no layer rotates
+  std::string_view hf_rope_key = "";    // where this setting of config.json is another than "rope", no layer rotates
   double hf_rope_share = 1;             // of a head's dimensions that are rotated, where config.json does not tell
   float hf_rope_base = 10000;           // of the rotation, where config.json gives none; GGUF's is RoFormer's
   bool window_rope_unscaled = false;    // layers with a window turn by the same base, and no scaling
@@ -335,6 +366,7 @@ struct ArchSpec {
   uint32_t gguf_windowed_layers = 0, gguf_window = 0;
   uint32_t d_ff_divisor = 1;          // of what files call d_ff
   bool hf_adjusts_d_ff = false;       // config.json may ask for two thirds of it, in multiples of a number (LFM2)
+  bool has_either_eps = false;        // GGUF may have the norms' epsilon under the name of the other kind of norm
   std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none
   float gguf_attn_softcap = 0;        // of q.k, where a file gives none
   MoeRule moe = MoeRule::kNone;
@@ -347,6 +379,7 @@ struct ArchSpec {
   std::span<const HfNumber> hf_numbers = {};
   std::string_view hf_left_out = "";  // names of tensors that begin so have no part in the model; "": none
   Routing routing = {};
+  bool experts_by_tensors = false;   // layers have experts where the file has a router for them
   bool has_leading_dense = false;    // the file says how many layers come before those with experts
   bool has_expert_interval = false;  // the file says that of those one in so many has experts
   GateUpRows hf_gate_up_rows = GateUpRows::kStacked;

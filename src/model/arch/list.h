@@ -27,6 +27,7 @@ extern const ArchSpec kDots1;
 extern const ArchSpec kErnie45, kErnie45Moe;
 extern const ArchSpec kExaone, kExaone4;
 extern const ArchSpec kFalcon, kFalconTwoNorms;
+extern const ArchSpec kFalconH1;
 extern const ArchSpec kGemma;
 extern const ArchSpec kGemma2;
 extern const ArchSpec kGemma3;
@@ -37,14 +38,17 @@ extern const ArchSpec kGpt2, kStarCoder;
 extern const ArchSpec kGptNeoX;
 extern const ArchSpec kGptOss;
 extern const ArchSpec kGranite, kGraniteMoe;
+extern const ArchSpec kGraniteHybrid;
 extern const ArchSpec kGrok;
 extern const ArchSpec kHunYuanDense, kHunYuanMoe;
 extern const ArchSpec kInternLm2;
 extern const ArchSpec kJais;
+extern const ArchSpec kJamba;
 extern const ArchSpec kKimiLinear;
 extern const ArchSpec kLfm2, kLfm2Moe;
 extern const ArchSpec kLlama;
 extern const ArchSpec kLlama4;
+extern const ArchSpec kMamba;
 extern const ArchSpec kMamba2;
 extern const ArchSpec kMiniCpm;
 extern const ArchSpec kMiniCpm3;
@@ -52,6 +56,7 @@ extern const ArchSpec kMiniMaxM2;
 extern const ArchSpec kMistral3;
 extern const ArchSpec kMpt;
 extern const ArchSpec kNemotron;
+extern const ArchSpec kNemotronH, kNemotronHMoe;
 extern const ArchSpec kOlmo;
 extern const ArchSpec kOlmo2;
 extern const ArchSpec kOlmoe;
@@ -70,17 +75,18 @@ extern const ArchSpec kXverse;
 
 inline std::span<const ArchSpec* const> all_architectures() {
   static constexpr const ArchSpec* kAll[] = {
-      &kLlama,        &kQwen2,     &kQwen3,        &kQwen3Moe,   &kGemma,          &kGemma2,     &kGemma3,
-      &kPhi2,         &kPhi3,      &kGpt2,         &kSmolLm3,    &kFalconTwoNorms, &kFalcon,     &kGptNeoX,
-      &kStarCoder2,   &kStableLm,  &kOlmo2,        &kGranite,    &kCommandR,       &kGlm4,       &kCohere2,
-      &kInternLm2,    &kMiniCpm,   &kBaichuan,     &kExaone,     &kExaone4,        &kNemotron,   &kSeedOss,
-      &kArcee,        &kErnie45,   &kOrion,        &kXverse,     &kQwen,           &kStarCoder,  &kCodeShell,
-      &kChatGlm,      &kQwen2Moe,  &kGptOss,       &kDeepseek2,  &kMamba2,         &kMistral3,   &kOlmo,
-      &kHunYuanDense, &kBitNet,    &kQwen3Next,    &kQwen35,     &kQwen35Moe,      &kLfm2,       &kLfm2Moe,
-      &kKimiLinear,   &kGlm4Moe,   &kOlmoe,        &kGraniteMoe, &kDeepseek,       &kErnie45Moe, &kDots1,
-      &kBailingMoe2,  &kMiniMaxM2, &kLlama4,       &kPhiMoe,     &kDbrx,           &kHunYuanMoe, &kGemma4Moe,
-      &kGemma4,       &kBloom,     &kMpt,          &kRefact,     &kJais,           &kMiniCpm3,   &kOpenElm,
-      &kApertus,      &kAfMoe,     &kSmallThinker, &kArctic,     &kGrok,           &kBert,       &kXlmRoberta};
+      &kLlama,        &kQwen2,         &kQwen3,        &kQwen3Moe,     &kGemma,          &kGemma2,     &kGemma3,
+      &kPhi2,         &kPhi3,          &kGpt2,         &kSmolLm3,      &kFalconTwoNorms, &kFalcon,     &kGptNeoX,
+      &kStarCoder2,   &kStableLm,      &kOlmo2,        &kGranite,      &kCommandR,       &kGlm4,       &kCohere2,
+      &kInternLm2,    &kMiniCpm,       &kBaichuan,     &kExaone,       &kExaone4,        &kNemotron,   &kSeedOss,
+      &kArcee,        &kErnie45,       &kOrion,        &kXverse,       &kQwen,           &kStarCoder,  &kCodeShell,
+      &kChatGlm,      &kQwen2Moe,      &kGptOss,       &kDeepseek2,    &kMamba2,         &kMistral3,   &kOlmo,
+      &kHunYuanDense, &kBitNet,        &kQwen3Next,    &kQwen35,       &kQwen35Moe,      &kLfm2,       &kLfm2Moe,
+      &kKimiLinear,   &kGlm4Moe,       &kOlmoe,        &kGraniteMoe,   &kDeepseek,       &kErnie45Moe, &kDots1,
+      &kBailingMoe2,  &kMiniMaxM2,     &kLlama4,       &kPhiMoe,       &kDbrx,           &kHunYuanMoe, &kGemma4Moe,
+      &kGemma4,       &kBloom,         &kMpt,          &kRefact,       &kJais,           &kMiniCpm3,   &kOpenElm,
+      &kApertus,      &kAfMoe,         &kSmallThinker, &kArctic,       &kGrok,           &kBert,       &kXlmRoberta,
+      &kMamba,        &kGraniteHybrid, &kNemotronH,    &kNemotronHMoe, &kJamba,          &kFalconH1};
   return kAll;
 }
 

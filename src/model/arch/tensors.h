@@ -275,6 +275,26 @@ constexpr TensorSpec optional(TensorSpec tensor) {
   return tensor;
 }
 
+// Mamba 2 as a mixer among others.
+inline constexpr TensorSpec kMamba2In = whole(Role::kSsmIn, kRequired, Dim::kSsmIn, Dim::kModel, "blk.{}.ssm_in.weight",
+                                              "model.layers.{}.mamba.in_proj.weight");
+inline constexpr TensorSpec kMamba2Conv = whole(Role::kSsmConv, kRequired, Dim::kSsmConv, Dim::kTaps,
+                                                "blk.{}.ssm_conv1d.weight", "model.layers.{}.mamba.conv1d.weight");
+inline constexpr TensorSpec kMamba2ConvBias = whole(Role::kSsmConvBias, kOptional, Dim::kSsmConv, Dim::kNone,
+                                                    "blk.{}.ssm_conv1d.bias", "model.layers.{}.mamba.conv1d.bias");
+inline constexpr TensorSpec kMamba2DtBias = whole(Role::kSsmDtBias, kRequired, Dim::kSsmHeads, Dim::kNone,
+                                                  "blk.{}.ssm_dt.bias", "model.layers.{}.mamba.dt_bias");
+inline constexpr TensorSpec kMamba2A =
+    whole(Role::kSsmA, kRequired, Dim::kSsmHeads, Dim::kOne, "blk.{}.ssm_a", "model.layers.{}.mamba.A_log");
+inline constexpr TensorSpec kMamba2D =
+    whole(Role::kSsmD, kRequired, Dim::kSsmHeads, Dim::kOne, "blk.{}.ssm_d", "model.layers.{}.mamba.D");
+inline constexpr TensorSpec kMamba2Norm =
+    whole(Role::kSsmNorm, kRequired, Dim::kSsmGroups, Dim::kSsmGroup, "blk.{}.ssm_norm.weight", "");
+inline constexpr TensorSpec kHfMamba2Norm =
+    whole(Role::kSsmNorm, kRequired, Dim::kSsmInner, Dim::kNone, "", "model.layers.{}.mamba.norm.weight");
+inline constexpr TensorSpec kMamba2Out = whole(Role::kSsmOut, kRequired, Dim::kModel, Dim::kSsmInner,
+                                               "blk.{}.ssm_out.weight", "model.layers.{}.mamba.out_proj.weight");
+
 // What a file may carry and the program computes itself, or what llama.cpp and transformers keep as buffers.
 inline constexpr TensorSpec kRopeFactors{Role::kRopeFactors,  kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone,
                                          "rope_freqs.weight", ""};

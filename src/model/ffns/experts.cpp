@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/check.h"
 #include "base/try.h"
 #include "model/layer_builder.h"
 #include "model/tensor_binder.h"
@@ -55,6 +56,11 @@ Status bind_fused_gate_up(const ExpertsConfig& c, TensorBinder& tensors, ExpertW
 }
 
 Status bind_gate_and_up(const ExpertsConfig& c, TensorBinder& tensors, ExpertWeights& w) {
+  if (!c.has_gates) {
+    RZ_TRY(w.w_up, tensors.matrix(Role::kExpertUp));
+    w.w_gate = w.w_up;
+    return {};
+  }
   if (tensors.is_in_file(Role::kExpertGateUp) || !tensors.is_known(Role::kExpertGate)) {
     return bind_fused_gate_up(c, tensors, w);
   }
@@ -67,7 +73,9 @@ Status bind_gate_and_up(const ExpertsConfig& c, TensorBinder& tensors, ExpertWei
 
 Status bind_shared(const ExpertsConfig& c, TensorBinder& tensors, ExpertWeights& w) {
   RZ_TRY(w.shared_router, tensors.matrix(Role::kSharedRouter));
-  if (tensors.is_in_file(Role::kSharedGateUp) || !tensors.is_known(Role::kSharedGate)) {
+  if (!c.has_gates) {
+    RZ_TRY(w.shared_up, tensors.matrix(Role::kSharedUp));
+  } else if (tensors.is_in_file(Role::kSharedGateUp) || !tensors.is_known(Role::kSharedGate)) {
     RZ_TRY(const auto weights, tensors.split_matrix(Role::kSharedGateUp, gate_up_parts(c.gate_up_rows, c.d_shared_ff)));
     w.shared_gate = weights[0], w.shared_up = weights[1];
   } else {
@@ -111,6 +119,12 @@ Result<ExpertWeights> bind(const ExpertsConfig& c, TensorBinder& tensors) {
 
 namespace {
 
+// An expert without a gate is one whose gate is what it gates: relu(u)^2 = relu(u) * u.
+Activation as_gate(Activation activation) {
+  REQUIRE(activation == Activation::kReluSquared);
+  return Activation::kRelu;
+}
+
 // What experts give: rows that several operations add to. Where the branch has a norm after it they begin at 0.
 void clear(LayerBuilder& b, ActId act) {
   b.add(NormOp{.out = act, .in = b.stream(), .eps = b.norm_eps(), .scale = 0, .place = b.place()});
@@ -128,12 +142,13 @@ void add_norm(LayerBuilder& b, ActId out, ActId in, WeightId weight, bool accumu
 
 ActId shared_hidden(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
   const ActId ff = b.scratch("shared_ff", c.d_shared_ff);
-  b.add(GatedLinearOp{.out = ff,
-                      .in = b.in(),
-                      .gate = w.shared_gate,
-                      .up = w.shared_up,
-                      .activation = c.activation,
-                      .place = b.place(OpRole::kShared)});
+  const OpPlace place = b.place(OpRole::kShared);
+  if (c.has_gates) {
+    b.add(GatedLinearOp{
+        .out = ff, .in = b.in(), .gate = w.shared_gate, .up = w.shared_up, .activation = c.activation, .place = place});
+  } else {
+    b.add(LinearOp{.out = ff, .in = b.in(), .weight = w.shared_up, .activation = c.activation, .place = place});
+  }
   return ff;
 }
 
@@ -201,7 +216,7 @@ void add_experts(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w
                   .down_bias = w.b_down,
                   .n_used = c.n_used,
                   .d_ff = c.d_ff,
-                  .activation = c.activation,
+                  .activation = c.has_gates ? c.activation : as_gate(c.activation),
                   .weighs_input = c.weighs_input,
                   .place = b.place()});
 }

@@ -52,6 +52,7 @@ struct ExpertsConfig {
   uint32_t d_shared_ff = 0;                  // 0: no expert is shared
   bool has_shared_router = false;
   bool has_biases = false;
+  bool has_gates = true;                           // without: down . activation(up . x), of the shared expert too
   bool weighs_input = false;                       // by the weights, instead of what experts give
   GateUpRows gate_up_rows = GateUpRows::kStacked;  // of the file's fused matrices
   ExpertInput input = ExpertInput::kFfnInput;

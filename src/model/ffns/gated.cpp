@@ -60,8 +60,12 @@ void add_to(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w) {
     add_gate_with_biases(b, c, w, ff);
   }
   if (w.sub_norm != kNoWeight) b.normalize(ff, w.sub_norm, OpRole::kDown);
-  b.add_to_stream(
-      LinearOp{.out = b.out(), .in = ff, .weight = w.w_down, .bias = w.b_down, .place = b.place(OpRole::kDown)});
+  b.add_to_stream(LinearOp{.out = b.out(),
+                           .in = ff,
+                           .weight = w.w_down,
+                           .bias = w.b_down,
+                           .scale = c.out_scale,
+                           .place = b.place(OpRole::kDown)});
 }
 
 }  // namespace realizar

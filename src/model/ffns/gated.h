@@ -25,6 +25,7 @@ struct GatedConfig {
 
   uint32_t d_ff = 0;
   Activation activation = Activation::kSilu;
+  float out_scale = 1.0f;  // on what is brought back to the stream
 
   bool operator==(const GatedConfig&) const = default;
 };

@@ -250,7 +250,12 @@ void add_to(LayerBuilder& b, const AttentionConfig& c, const AttentionWeights& w
     b.add(LinearOp{.out = gate, .in = b.in(), .weight = w.w_gate, .place = b.place(OpRole::kQkv)});
     b.add(GateOp{.out = attended, .in = attended, .gate = gate, .place = b.place(OpRole::kO)});
   }
-  b.add_to_stream(LinearOp{.out = b.out(), .in = attended, .weight = w.wo, .bias = w.bo, .place = b.place(OpRole::kO)});
+  b.add_to_stream(LinearOp{.out = b.out(),
+                           .in = attended,
+                           .weight = w.wo,
+                           .bias = w.bo,
+                           .scale = c.out_scale,
+                           .place = b.place(OpRole::kO)});
 }
 
 }  // namespace realizar

@@ -66,6 +66,7 @@ struct AttentionConfig {
   float scale = 0;          // on q.k
   float softcap = 0;        // of the scaled q.k; 0: none
   bool norms_last = false;  // q and k are rotated before their norms of kHead
+  float out_scale = 1.0f;   // on what is brought back to the stream
   float clip = 0;           // q, k and v are brought into [-clip, clip] before all else; 0: they are not
   float temperature = 0;    // q grows with the logarithm of how many temperature_steps it is from the beginning
   float alibi = 0;          // scores fall with distance, by slopes that begin at 2^(-alibi / n_heads); 0: they do not

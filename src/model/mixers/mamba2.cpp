@@ -11,6 +11,16 @@ namespace {
 
 enum Part : uint32_t { kConvRows, kScanState };
 
+// A column's factor is one on its taps, since its bias comes after it.
+std::vector<float> scaled_taps(const Mamba2Config& c, std::vector<float> taps) {
+  const uint32_t n_group_cols = c.n_groups * c.d_state;
+  for (size_t i = 0; i < taps.size(); ++i) {
+    const size_t col = i / c.n_taps;
+    taps[i] *= col < c.n_inner() ? c.scales.x : col < c.n_inner() + n_group_cols ? c.scales.b : c.scales.c;
+  }
+  return taps;
+}
+
 }  // namespace
 
 StateLayout state_layout(const Mamba2Config& c, uint32_t) {
@@ -46,7 +56,8 @@ Result<Mamba2Weights> bind(const Mamba2Config& c, TensorBinder& tensors) {
                                              {.first_row = c.n_inner(), .n_rows = c.n_conv()},
                                              {.first_row = c.n_inner() + c.n_conv(), .n_rows = c.n_heads}}));
   w.w_gate = parts[0], w.w_conv_in = parts[1], w.w_dt = parts[2];
-  RZ_TRY(w.conv, tensors.vector(Role::kSsmConv));
+  RZ_TRY(const auto conv, tensors.values(Role::kSsmConv));
+  RZ_TRY(w.conv, tensors.upload(scaled_taps(c, conv)));
   RZ_TRY(w.conv_bias, tensors.vector(Role::kSsmConvBias));
   RZ_TRY(w.a, tensors.decay());
   RZ_TRY(w.d, tensors.vector(Role::kSsmD));
@@ -61,9 +72,9 @@ void add_to(LayerBuilder& b, const Mamba2Config& c, const Mamba2Weights& w) {
   const ActId conv = b.scratch("ssm_conv", c.n_conv()), dt = b.scratch("ssm_dt", c.n_heads);
   const ActId scanned = b.scratch("ssm_out", c.n_inner());
   const OpPlace in = b.place(OpRole::kQkv);
-  b.add(LinearOp{.out = gate, .in = b.in(), .weight = w.w_gate, .place = in});
+  b.add(LinearOp{.out = gate, .in = b.in(), .weight = w.w_gate, .scale = c.scales.gate, .place = in});
   b.add(LinearOp{.out = conv_in, .in = b.in(), .weight = w.w_conv_in, .place = in});
-  b.add(LinearOp{.out = dt, .in = b.in(), .weight = w.w_dt, .place = in});
+  b.add(LinearOp{.out = dt, .in = b.in(), .weight = w.w_dt, .scale = c.scales.dt, .place = in});
   b.add(ShortConvOp{.out = conv,
                     .in = conv_in,
                     .layer = b.layer(),
@@ -89,13 +100,16 @@ void add_to(LayerBuilder& b, const Mamba2Config& c, const Mamba2Weights& w) {
                     .a = w.a,
                     .d = w.d,
                     .dt_bias = w.dt_bias});
-  b.add(NormOp{.out = scanned,
-               .in = scanned,
-               .weight = w.norm,
-               .eps = b.norm_eps(),
-               .n_groups = c.n_groups,
-               .place = b.place(OpRole::kPost)});
-  b.add_to_stream(LinearOp{.out = b.out(), .in = scanned, .weight = w.w_out, .place = b.place(OpRole::kO)});
+  if (c.has_norm) {
+    b.add(NormOp{.out = scanned,
+                 .in = scanned,
+                 .weight = w.norm,
+                 .eps = b.norm_eps(),
+                 .n_groups = c.n_groups,
+                 .place = b.place(OpRole::kPost)});
+  }
+  b.add_to_stream(
+      LinearOp{.out = b.out(), .in = scanned, .weight = w.w_out, .scale = c.scales.out, .place = b.place(OpRole::kO)});
 }
 
 }  // namespace realizar

@@ -26,6 +26,12 @@ struct Mamba2Weights {
   WeightId w_out = kNoWeight;                        // [d_model, n_heads * head_dim]
 };
 
+// Factors on the parts of what the input is projected into, and on what is brought back to the stream (Falcon-H1).
+struct Mamba2Scales {
+  float gate = 1, x = 1, b = 1, c = 1, dt = 1, out = 1;
+  bool operator==(const Mamba2Scales&) const = default;
+};
+
 struct Mamba2Config {
   using Weights = Mamba2Weights;
 
@@ -33,6 +39,8 @@ struct Mamba2Config {
   uint32_t n_groups = 0;  // of heads that share b and c; the norm is taken over each of them
   uint32_t d_state = 0;
   uint32_t n_taps = 0;  // of the convolution
+  bool has_norm = true;
+  Mamba2Scales scales = {};
 
   uint32_t n_inner() const { return n_heads * head_dim; }
   // What is convolved: x of every head, b and c of every group.

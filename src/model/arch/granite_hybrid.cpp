@@ -1,0 +1,89 @@
+// Granite 4 H: layers of Mamba 2, and some with attention, of which most models rotate nothing; dense, or with experts
+// and one shared expert beside them. Bamba's GGUF files are of this kind too.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"GraniteMoeHybridForCausalLM"};
+
+// In folders the ffn of dense models has the names of the shared expert.
+constexpr std::string_view kHfSharedIn = "model.layers.{}.shared_mlp.input_linear.weight",
+                           kHfSharedOut = "model.layers.{}.shared_mlp.output_linear.weight";
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    kAttnNorm,
+    kGgufWqkv,
+    kGgufBqkv,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    q_bias(kOptional),
+    k_bias(kOptional),
+    v_bias(kOptional),
+    o_bias(kOptional),
+    kMamba2In,
+    kMamba2Conv,
+    kMamba2ConvBias,
+    kMamba2DtBias,
+    kMamba2A,
+    kMamba2D,
+    kMamba2Norm,
+    kHfMamba2Norm,
+    kMamba2Out,
+    kFfnNorm,
+    with_hf(kWGate, ""),
+    with_hf(kWUp, ""),
+    matrix(Role::kWGateUp, kOptional, Shard::kRows, Dim::kGateUp, Dim::kModel, "", kHfSharedIn),
+    with_hf(kWDown, kHfSharedOut),
+    with_hf(kGateBias, ""),
+    with_hf(kUpBias, ""),
+    with_hf(kDownBias, ""),
+    with_hf(kRouter, "model.layers.{}.block_sparse_moe.router.layer.weight"),
+    with_hf(kExpertGate, ""),
+    with_hf(kExpertUp, ""),
+    fused_experts("model.layers.{}.block_sparse_moe.input_linear.weight"),
+    with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.output_linear.weight"),
+    optional(with_hf(kSharedGate, "")),
+    optional(with_hf(kSharedUp, "")),
+    matrix(Role::kSharedGateUp, kOptional, Shard::kRows, Dim::kSharedGateUp, Dim::kModel, "", kHfSharedIn),
+    optional(with_hf(kSharedDown, kHfSharedOut)),
+    kRopeFactors,
+});
+
+constexpr HfFlag kHfFlags[] = {{"mamba_proj_bias", false}};
+
+}  // namespace
+
+const ArchSpec kGraniteHybrid{.name = "granitehybrid",
+                              .hf_classes = kHfClasses,
+                              .tensors = kTensors,
+                              .recurrent = MixerKind::kMamba2,
+                              .gguf_interleaved_rope = true,
+                              .embed_scale = {"embedding_scale", "embedding_multiplier"},
+                              .residual_scale = {"residual_scale", "residual_multiplier"},
+                              .attn_scale = {"attention.scale", "attention_multiplier"},
+                              .logit_scale = {"logit_scale", "logits_scaling", true, true},
+                              .gguf_rope_key = "rope.scaling.finetuned",
+                              .hf_rope_key = "position_embedding_type",
+                              .moe = MoeRule::kIfConfigured,
+                              .hf_flags = kHfFlags,
+                              .hf_keys = {.d_ff = "shared_intermediate_size",
+                                          .shared_d_ff = "shared_intermediate_size",
+                                          .layer_kinds = "layer_types"},
+                              .hf_ssm_keys = {.n_heads = "mamba_n_heads",
+                                              .head_dim = "mamba_d_head",
+                                              .n_groups = "mamba_n_groups",
+                                              .d_state = "mamba_d_state",
+                                              .n_taps = "mamba_d_conv"}};
+
+}  // namespace realizar

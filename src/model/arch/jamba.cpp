@@ -1,0 +1,72 @@
+// Jamba: layers of Mamba, with norms of what it scans with, and some with attention that rotates nothing; in some
+// layers experts take the place of the ffn.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"JambaForCausalLM"};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    with_hf(kFinalNorm, "model.final_layernorm.weight"),
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    kMamba2In,
+    kMamba2Conv,
+    whole(Role::kSsmConvBias, kRequired, Dim::kSsmConv, Dim::kNone, "blk.{}.ssm_conv1d.bias",
+          "model.layers.{}.mamba.conv1d.bias"),
+    whole(Role::kSsmX, kRequired, Dim::kSsmX, Dim::kSsmInner, "blk.{}.ssm_x.weight",
+          "model.layers.{}.mamba.x_proj.weight"),
+    whole(Role::kSsmDtNorm, kRequired, Dim::kSsmDtRank, Dim::kNone, "blk.{}.ssm_dt_norm.weight",
+          "model.layers.{}.mamba.dt_layernorm.weight"),
+    whole(Role::kSsmBNorm, kRequired, Dim::kSsmState, Dim::kNone, "blk.{}.ssm_b_norm.weight",
+          "model.layers.{}.mamba.b_layernorm.weight"),
+    whole(Role::kSsmCNorm, kRequired, Dim::kSsmState, Dim::kNone, "blk.{}.ssm_c_norm.weight",
+          "model.layers.{}.mamba.c_layernorm.weight"),
+    whole(Role::kSsmDt, kRequired, Dim::kSsmInner, Dim::kSsmDtRank, "blk.{}.ssm_dt.weight",
+          "model.layers.{}.mamba.dt_proj.weight"),
+    whole(Role::kSsmDtBias, kRequired, Dim::kSsmInner, Dim::kNone, "blk.{}.ssm_dt.bias",
+          "model.layers.{}.mamba.dt_proj.bias"),
+    whole(Role::kSsmA, kRequired, Dim::kSsmInner, Dim::kSsmState, "blk.{}.ssm_a", "model.layers.{}.mamba.A_log"),
+    whole(Role::kSsmD, kRequired, Dim::kSsmInner, Dim::kNone, "blk.{}.ssm_d", "model.layers.{}.mamba.D"),
+    kMamba2Out,
+    with_hf(kFfnNorm, "model.layers.{}.pre_ff_layernorm.weight"),
+    with_hf(kWGate, "model.layers.{}.feed_forward.gate_proj.weight"),
+    with_hf(kWUp, "model.layers.{}.feed_forward.up_proj.weight"),
+    with_hf(kWDown, "model.layers.{}.feed_forward.down_proj.weight"),
+    with_hf(kRouter, "model.layers.{}.feed_forward.router.weight"),
+    with_hf(kExpertGate, "model.layers.{}.feed_forward.experts.{}.gate_proj.weight"),
+    with_hf(kExpertUp, "model.layers.{}.feed_forward.experts.{}.up_proj.weight"),
+    with_hf(kExpertDown, "model.layers.{}.feed_forward.experts.{}.down_proj.weight"),
+});
+
+constexpr HfFlag kHfFlags[] = {{"mamba_proj_bias", false}, {"mamba_conv_bias", true}};
+
+}  // namespace
+
+const ArchSpec kJamba{
+    .name = "jamba",
+    .hf_classes = kHfClasses,
+    .tensors = kTensors,
+    .recurrent = MixerKind::kMamba,
+    .hf_kinds_by_tensors = true,
+    .nope_interval = 1,
+    .moe = MoeRule::kIfConfigured,
+    .hf_flags = kHfFlags,
+    .routing = {.renormalize = false},
+    .experts_by_tensors = true,
+    .hf_keys = {.n_experts = "num_experts"},
+    .hf_ssm_keys = {
+        .d_state = "mamba_d_state", .n_taps = "mamba_d_conv", .dt_rank = "mamba_dt_rank", .expand = "mamba_expand"}};
+
+}  // namespace realizar

@@ -1,0 +1,113 @@
+// Nemotron-H: layers that are Mamba 2, attention without rotation, or an ffn with squared ReLUs, each alone; in some
+// models the ffns are experts, chosen by sigmoids, and one shared expert.
+#include <algorithm>
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"NemotronHForCausalLM"};
+
+template <size_t... kSizes>
+constexpr auto joined(const std::array<TensorSpec, kSizes>&... tables) {
+  std::array<TensorSpec, (kSizes + ...)> all{};
+  auto to = all.begin();
+  ((to = std::ranges::copy(tables, to).out), ...);
+  return all;
+}
+
+constexpr auto kMixerTensors = std::to_array<TensorSpec>({
+    with_hf(kEmbed, "backbone.embeddings.weight"),
+    kHead,
+    with_hf(kFinalNorm, "backbone.norm_f.weight"),
+    with_hf(kAttnNorm, "backbone.layers.{}.norm.weight"),
+    kGgufWqkv,
+    with_hf(kWq, "backbone.layers.{}.mixer.q_proj.weight"),
+    with_hf(kWk, "backbone.layers.{}.mixer.k_proj.weight"),
+    with_hf(kWv, "backbone.layers.{}.mixer.v_proj.weight"),
+    with_hf(kWo, "backbone.layers.{}.mixer.o_proj.weight"),
+    with_hf(kMamba2In, "backbone.layers.{}.mixer.in_proj.weight"),
+    with_hf(kMamba2Conv, "backbone.layers.{}.mixer.conv1d.weight"),
+    with_hf(kMamba2ConvBias, "backbone.layers.{}.mixer.conv1d.bias"),
+    with_hf(kMamba2DtBias, "backbone.layers.{}.mixer.dt_bias"),
+    with_hf(kMamba2A, "backbone.layers.{}.mixer.A_log"),
+    with_hf(kMamba2D, "backbone.layers.{}.mixer.D"),
+    kMamba2Norm,
+    with_hf(kHfMamba2Norm, "backbone.layers.{}.mixer.norm.weight"),
+    with_hf(kMamba2Out, "backbone.layers.{}.mixer.out_proj.weight"),
+});
+
+constexpr auto kFfnTensors = std::to_array<TensorSpec>({
+    with_hf(kWUp, "backbone.layers.{}.mixer.up_proj.weight"),
+    with_hf(kWDown, "backbone.layers.{}.mixer.down_proj.weight"),
+    with_hf(kUpBias, "backbone.layers.{}.mixer.up_proj.bias"),
+    with_hf(kDownBias, "backbone.layers.{}.mixer.down_proj.bias"),
+});
+
+constexpr auto kExpertTensors = std::to_array<TensorSpec>({
+    with_hf(kRouter, "backbone.layers.{}.mixer.gate.weight"),
+    choice_bias(kRequired, "backbone.layers.{}.mixer.gate.e_score_correction_bias"),
+    with_hf(kExpertUp, "backbone.layers.{}.mixer.experts.{}.up_proj.weight"),
+    with_hf(kExpertDown, "backbone.layers.{}.mixer.experts.{}.down_proj.weight"),
+    with_hf(kSharedUp, "backbone.layers.{}.mixer.shared_experts.up_proj.weight"),
+    with_hf(kSharedDown, "backbone.layers.{}.mixer.shared_experts.down_proj.weight"),
+});
+
+constexpr auto kTensors = joined(kMixerTensors, kFfnTensors, kExpertTensors);
+constexpr auto kMoeTensors = joined(kMixerTensors, kExpertTensors);
+
+constexpr HfFlag kHfFlags[] = {{"use_bias", false}, {"mamba_proj_bias", false}, {"attention_bias", false}};
+constexpr HfNumber kHfNumbers[] = {{"moe_latent_size", 0}};
+constexpr HfSsmKeys kHfSsmKeys{.n_heads = "mamba_num_heads",
+                               .head_dim = "mamba_head_dim",
+                               .n_groups = "n_groups",
+                               .d_state = "ssm_state_size",
+                               .n_taps = "conv_kernel"};
+constexpr HfKeys kHfKeys{.norm_eps = "layer_norm_epsilon",
+                         .activation = "mlp_hidden_act",
+                         .n_experts = "n_routed_experts",
+                         .expert_d_ff = "moe_intermediate_size",
+                         .shared_d_ff = "moe_shared_expert_intermediate_size",
+                         .renormalize = "norm_topk_prob",
+                         .routed_scale = "routed_scaling_factor"};
+
+}  // namespace
+
+const ArchSpec kNemotronH{.name = "nemotron_h",
+                          .hf_classes = kHfClasses,
+                          .tensors = kTensors,
+                          .norm_place = NormPlace::kParallel,
+                          .recurrent = MixerKind::kMamba2,
+                          .has_one_branch = true,
+                          .ffn = FfnKind::kPlain,
+                          .activation = Activation::kReluSquared,
+                          .nope_interval = 1,
+                          .has_either_eps = true,
+                          .moe = MoeRule::kIfConfigured,
+                          .hf_flags = kHfFlags,
+                          .hf_numbers = kHfNumbers,
+                          .hf_left_out = "mtp.",
+                          .routing = {.score = RouteScore::kSigmoid, .hf_renormalize = true},
+                          .experts_by_tensors = true,
+                          .hf_keys = kHfKeys,
+                          .hf_ssm_keys = kHfSsmKeys};
+
+const ArchSpec kNemotronHMoe{.name = "nemotron_h_moe",
+                             .hf_classes = {},
+                             .tensors = kMoeTensors,
+                             .norm_place = NormPlace::kParallel,
+                             .recurrent = MixerKind::kMamba2,
+                             .has_one_branch = true,
+                             .ffn = FfnKind::kPlain,
+                             .activation = Activation::kReluSquared,
+                             .nope_interval = 1,
+                             .has_either_eps = true,
+                             .moe = MoeRule::kAlways,
+                             .routing = {.score = RouteScore::kSigmoid, .renormalize = false}};
+
+}  // namespace realizar

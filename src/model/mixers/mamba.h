@@ -1,0 +1,49 @@
+// Mamba (Gu and Dao 2023): a short convolution, then a scan of states in which every channel has decays of its own, one
+// for each number of its state, and every row its time steps, by a low rank, and what is taken in and given out. The
+// latter three may be normalized (Falcon Mamba, Jamba).
+#pragma once
+
+#include <cstdint>
+
+#include "backend/ops.h"
+#include "backend/state_layout.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class LayerBuilder;
+class TensorBinder;
+enum class Dim : uint8_t;
+
+struct MambaWeights {
+  WeightId w_conv_in = kNoWeight;                                        // [n_inner, d_model]
+  WeightId w_gate = kNoWeight;                                           // [n_inner, d_model]
+  WeightId conv = kNoWeight, conv_bias = kNoWeight;                      // [n_inner, n_taps], [n_inner]
+  WeightId w_dt_low = kNoWeight;                                         // [dt_rank, n_inner]
+  WeightId w_b = kNoWeight, w_c = kNoWeight;                             // [d_state, n_inner]
+  WeightId dt_norm = kNoWeight, b_norm = kNoWeight, c_norm = kNoWeight;  // [dt_rank], [d_state], [d_state]
+  WeightId w_dt = kNoWeight, dt_bias = kNoWeight;                        // [n_inner, dt_rank], [n_inner]
+  WeightId a = kNoWeight, d = kNoWeight;                                 // [n_inner, d_state], [n_inner]
+  WeightId w_out = kNoWeight;                                            // [d_model, n_inner]
+};
+
+struct MambaConfig {
+  using Weights = MambaWeights;
+
+  uint32_t n_inner = 0;  // channels
+  uint32_t d_state = 0;
+  uint32_t dt_rank = 0;
+  uint32_t n_taps = 0;     // of the convolution
+  bool has_norms = false;  // of the time steps before their rank is raised, and of b and c
+  float norms_eps = 0;     // of these
+
+  bool operator==(const MambaConfig&) const = default;
+};
+
+StateLayout state_layout(const MambaConfig& config, uint32_t n_ctx);
+// 0 where the dimension is not of this kind.
+uint64_t size_of(const MambaConfig& config, Dim dim);
+Result<MambaWeights> bind(const MambaConfig& config, TensorBinder& tensors);
+void add_to(LayerBuilder& builder, const MambaConfig& config, const MambaWeights& weights);
+
+}  // namespace realizar

@@ -1,0 +1,34 @@
+// The mixer of layers that have none: they are an ffn alone.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/state_layout.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class LayerBuilder;
+class TensorBinder;
+enum class Dim : uint8_t;
+
+struct NoMixerWeights {};
+
+struct NoMixerConfig {
+  using Weights = NoMixerWeights;
+  bool operator==(const NoMixerConfig&) const = default;
+};
+
+// A state without parts.
+inline StateLayout state_layout(const NoMixerConfig&, uint32_t) {
+  return Recurrent{};
+}
+inline uint64_t size_of(const NoMixerConfig&, Dim) {
+  return 0;
+}
+inline Result<NoMixerWeights> bind(const NoMixerConfig&, TensorBinder&) {
+  return NoMixerWeights{};
+}
+inline void add_to(LayerBuilder&, const NoMixerConfig&, const NoMixerWeights&) {}
+
+}  // namespace realizar
