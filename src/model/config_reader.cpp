@@ -489,21 +489,6 @@ Status place_attention(const ConfigKeys& keys, ModelConfig& c) {
   return read_unlike_layers(keys, c);
 }
 
-// Where two mix beside each other, a layer of the file is two here: the second reads what the first one read.
-Status put_beside(const ConfigKeys& keys, ModelConfig& c) {
-  if (!keys.spec().beside) return {};
-  RZ_TRY(const MixerConfig beside, read_mixer(keys, *keys.spec().beside, c));
-  std::vector<LayerConfig> layers;
-  for (const LayerConfig& layer : c.layers) {
-    layers.push_back({.norm_place = layer.norm_place, .mixer = layer.mixer, .ffn = NoFfnConfig{}});
-    layers.push_back({.norm_place = NormPlace::kBesideLast, .mixer = beside, .ffn = layer.ffn});
-  }
-  c.layers = std::move(layers);
-  c.n_layers_each = 2;
-  c.n_layers *= c.n_layers_each;
-  return {};
-}
-
 Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
   RZ_TRY(auto ffns, read_ffns(keys, c));
   RZ_TRY(const auto kinds, read_mixer_kinds(keys, c.n_layers));
@@ -517,7 +502,10 @@ Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
     c.layers.push_back({norm_place, mixers[kinds[i]], ffns[i]});
   }
   if (mixers.contains(MixerKind::kAttention)) RZ_CHECK_OK(place_attention(keys, c));
-  RZ_CHECK_OK(put_beside(keys, c));
+  if (keys.spec().beside) {
+    RZ_TRY(const MixerConfig beside, read_mixer(keys, *keys.spec().beside, c));
+    put_beside(beside, c);
+  }
   return read_multipliers(keys, c);
 }
 

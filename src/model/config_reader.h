@@ -39,6 +39,8 @@ Result<ShortConvConfig> read_short_conv(const ConfigKeys& keys, const ModelConfi
 
 // What mixes the positions of each layer: by the file's list, by the interval, or alike in all.
 Result<std::vector<MixerKind>> read_mixer_kinds(const ConfigKeys& keys, uint32_t n_layers);
+// Where two mix beside each other, a layer of the file becomes two: the second reads what the first one read.
+void put_beside(const MixerConfig& beside, ModelConfig& c);
 // Factors that config.json has for the branches of layers, and GGUF has in the weights; 1 where the family has none.
 Status read_multipliers(const ConfigKeys& keys, ModelConfig& c);
 // How many of the last layers attend to what an earlier layer keeps.

@@ -102,4 +102,15 @@ Status read_unlike_layers(const ConfigKeys& keys, ModelConfig& c) {
   return read_out_scales(keys, c);
 }
 
+void put_beside(const MixerConfig& beside, ModelConfig& c) {
+  std::vector<LayerConfig> layers;
+  for (const LayerConfig& layer : c.layers) {
+    layers.push_back({.norm_place = layer.norm_place, .mixer = layer.mixer, .ffn = NoFfnConfig{}});
+    layers.push_back({.norm_place = NormPlace::kBesideLast, .mixer = beside, .ffn = layer.ffn});
+  }
+  c.layers = std::move(layers);
+  c.n_layers_each = 2;
+  c.n_layers *= c.n_layers_each;
+}
+
 }  // namespace realizar
