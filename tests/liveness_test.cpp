@@ -91,6 +91,11 @@ const Trait kTraits[] = {
        attention(c, 1).temperature = 0.5f;
        attention(c, 1).temperature_step = 8;
      }},
+    {"latent_temperature", &kMistral4,
+     [](ModelConfig& c) {
+       std::get<LatentAttentionConfig>(c.layers[1].mixer).temperature = 0.5f;
+       std::get<LatentAttentionConfig>(c.layers[1].mixer).temperature_step = 8;
+     }},
     {"attn_values", &kGemma4, [](ModelConfig& c) { attention(c, 1).values = Values::kOwn; }},
     {"attn_values_of_keys", &kGemma4, [](ModelConfig& c) { attention(c, 1).values = Values::kNormedKeys; }},
     {"attn_kv_layer", &kGemma4, [](ModelConfig& c) { attention(c, 1).kv_layer = 0; }},

@@ -88,7 +88,10 @@ struct LatentRig {
                           .inv_freq = inv_freq,
                           .rope_scale = 1.2f,
                           .norm = norm,
-                          .norm_eps = 1e-5f});
+                          .norm_eps = 1e-5f,
+                          .temperature = 0.3f,
+                          .temperature_step = 4,
+                          .temperature_offset = 1});
       p.add(AttentionOp{.out = attended,
                         .q = query,
                         .layer = 0,

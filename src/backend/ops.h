@@ -249,7 +249,8 @@ struct HeadLinearOp {
 
 // A row of `latent` is latent_dim numbers, of which the RMS norm is taken, and a key of n_rot that is rotated; both are
 // appended to the cache of `layer`, as one key without a value. The last n_rot numbers of each head of q are rotated
-// too, and become the last of that head of `query`. Rotations are as in RopeStoreOp.
+// too, and become the last of that head of `query`. Rotations, and what the temperature does to `query`, are as in
+// RopeStoreOp.
 struct LatentStoreOp {
   static constexpr const char* kName = "latent_store";
 
@@ -262,6 +263,8 @@ struct LatentStoreOp {
   float rope_scale = 1.0f;
   WeightId norm = kNoWeight;  // vector [latent_dim]
   float norm_eps = 0;
+  float temperature = 0.0f;
+  uint32_t temperature_step = 1, temperature_offset = 0;  // positions
 
   template <class Visitor>
   void visit(Visitor&& v) const {
@@ -278,6 +281,9 @@ struct LatentStoreOp {
     v.trait("rope_scale", rope_scale, 1.0f);
     v.vector("norm", norm);
     v.trait("norm_eps", norm_eps, 0.0f);
+    v.trait("temperature", temperature, 0.0f);
+    v.trait("temperature_step", temperature_step, 1u);
+    v.trait("temperature_offset", temperature_offset, 0u);
   }
   bool operator==(const LatentStoreOp&) const = default;
 };

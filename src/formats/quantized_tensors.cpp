@@ -15,6 +15,7 @@
 #include "formats/layout.h"
 #include "formats/packed_codes.h"
 #include "formats/packed_floats.h"
+#include "formats/packed_ternary.h"
 #include "quant/blocks.h"
 
 namespace realizar {
@@ -463,6 +464,53 @@ Status bind_modelopt(Folder& folder) {
   return {};
 }
 
+TypeId ternary_type(uint64_t n_cols) {
+  return n_cols % traits(TypeId::kTQ2_0).block_elems == 0 ? TypeId::kTQ2_0 : TypeId::kF16;
+}
+
+// BitNet (transformers, integrations/bitnet.py) before its weights are made ternary: all projections of layers are.
+Status bind_unrounded_bitnet(Folder& folder) {
+  for (const std::string& base : bases(folder, "_proj.weight")) {
+    const std::string name = base + "_proj.weight";
+    RZ_TRY(const Part* weight, folder.take(name, {"BF16", "F16", "F32"}));
+    if (weight->shape.size() != 2) return uneven(folder, name, weight->shape);
+    const uint64_t n_cols = weight->shape[1];
+    folder.add(name, ternary_type(n_cols), weight->shape, weight->data,
+               make_rounded_ternary({ternary_type(n_cols), float_type(*weight), n_cols, weight->data}));
+  }
+  return {};
+}
+
+// The same afterwards: weight U8 [out / 4, in] and weight_scale, of one number that AutoBitLinear multiplies by and
+// BitLinear divides by.
+Status bind_bitnet(Folder& folder) {
+  RZ_TRY(const auto linear, folder.text("linear_class", "bitlinear"));
+  RZ_TRY(const auto mode, folder.text("quantization_mode", "offline"));
+  const bool is_auto = linear == "autobitlinear";
+  if (!is_auto && linear != "bitlinear") {
+    return folder.refused(fmt::format("linear_class '{}' is not supported (bitlinear and autobitlinear are)", linear));
+  }
+  if (is_auto && mode == "online") return bind_unrounded_bitnet(folder);
+  if (mode != "offline") return folder.refused(fmt::format("quantization_mode '{}' is not supported", mode));
+  for (const std::string& base : bases(folder, ".weight_scale")) {
+    RZ_TRY(const Part* scale, folder.take(base + ".weight_scale", {"BF16", "F16", "F32"}));
+    RZ_TRY(const Part* weight, folder.take(base + ".weight", {"U8"}));
+    const TypeTraits& type = traits(float_type(*scale));
+    if (scale->data.size() != type.block_bytes) return uneven(folder, base + ".weight_scale", scale->shape);
+    if (weight->shape.size() != 2) return uneven(folder, base + ".weight", weight->shape);
+    float factor = 0;
+    type.decode(scale->data.data(), &factor, 1);
+    if (!std::isfinite(factor) || factor == 0) return uneven(folder, base + ".weight_scale", scale->shape);
+    TernaryCodes codes{.name = base + ".weight", .type = ternary_type(weight->shape[1])};
+    codes.n_rows = 4 * weight->shape[0];
+    codes.n_cols = weight->shape[1];
+    codes.codes = weight->data;
+    codes.factor = is_auto ? factor : 1 / factor;
+    folder.add(codes.name, codes.type, {codes.n_rows, codes.n_cols}, weight->data, make_packed_ternary(codes));
+  }
+  return {};
+}
+
 Status bind_nothing(Folder&) {
   return {};
 }
@@ -472,9 +520,9 @@ struct Method {
   Status (*bind)(Folder& folder);
 };
 constexpr Method kMethods[] = {
-    {"gptq", bind_gptq},   {"awq", bind_awq},           {"bitsandbytes", bind_bitsandbytes},
-    {"mxfp4", bind_mxfp4}, {"modelopt", bind_modelopt}, {"compressed-tensors", bind_compressed_tensors},
-    {"fp8", bind_nothing}, {"fbgemm_fp8", bind_nothing}};
+    {"gptq", bind_gptq},     {"awq", bind_awq},           {"bitsandbytes", bind_bitsandbytes},
+    {"mxfp4", bind_mxfp4},   {"modelopt", bind_modelopt}, {"compressed-tensors", bind_compressed_tensors},
+    {"bitnet", bind_bitnet}, {"fp8", bind_nothing},       {"fbgemm_fp8", bind_nothing}};
 
 }  // namespace
 

@@ -372,8 +372,9 @@ Status read_model_scales(const ConfigKeys& keys, ModelConfig& c) {
   return {};
 }
 
-// Its steps are as long as the context before it was stretched.
-Status read_temperature(const ConfigKeys& keys, const ModelConfig& c, AttentionConfig& attention) {
+// Its steps are as long as the file says, or as the context before it was stretched.
+template <class Attention>
+Status read_temperature(const ConfigKeys& keys, const ModelConfig& c, Attention& attention) {
   RZ_TRY(const auto temperature, read_scale(keys, c, keys.spec().temperature));
   if (!temperature) return {};
   attention.temperature = *temperature;
@@ -386,9 +387,10 @@ Status read_temperature(const ConfigKeys& keys, const ModelConfig& c, AttentionC
     attention.temperature_offset = 1;
     return {};
   }
+  RZ_TRY(const auto length, keys.optional_int("attention.temperature_length", "", 1, kMaxContext));
   RZ_TRY(const auto step, keys.optional_int("rope.scaling.original_context_length",
                                             "rope_parameters.original_max_position_embeddings", 1, kMaxContext));
-  attention.temperature_step = step.value_or(c.n_ctx_train);
+  attention.temperature_step = length.value_or(step.value_or(c.n_ctx_train));
   return {};
 }
 
@@ -432,6 +434,7 @@ Result<MixerConfig> read_mixer(const ConfigKeys& keys, MixerKind kind, ModelConf
   switch (kind) {
     case MixerKind::kLatentAttention: {
       RZ_TRY(LatentAttentionConfig latent, read_latent_attention(keys, c));
+      RZ_CHECK_OK(read_temperature(keys, c, latent));
       if (keys.spec().nope_interval == 1) {
         latent.rope_idx = kNoRope;
         return MixerConfig(latent);

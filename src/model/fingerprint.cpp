@@ -55,8 +55,10 @@ void add(Hash& hash, const AttentionConfig& config) {
 }
 
 void add(Hash& hash, const LatentAttentionConfig& config) {
-  const auto& [n_heads, q_rank, latent_dim, d_nope, n_rot, d_value, rope_idx, is_interleaved, scale] = config;
-  hash.add_all(n_heads, q_rank, latent_dim, d_nope, n_rot, d_value, rope_idx, is_interleaved, scale);
+  const auto& [n_heads, q_rank, latent_dim, d_nope, n_rot, d_value, rope_idx, is_interleaved, scale, temperature,
+               temperature_step, temperature_offset] = config;
+  hash.add_all(n_heads, q_rank, latent_dim, d_nope, n_rot, d_value, rope_idx, is_interleaved, scale, temperature,
+               temperature_step, temperature_offset);
 }
 
 void add(Hash& hash, const Mamba2Config& config) {

@@ -88,6 +88,7 @@ std::string text_of(const LatentAttentionConfig& c) {
   if (c.q_rank > 0) text += fmt::format(", queries of rank {}", c.q_rank);
   text += c.rope_idx == kNoRope ? ", no rope" : fmt::format(", rope {}", c.rope_idx);
   if (c.is_interleaved) text += ", interleaved in the file";
+  if (c.temperature > 0) text += fmt::format(", temperature {} every {} positions", c.temperature, c.temperature_step);
   return text;
 }
 

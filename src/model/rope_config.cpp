@@ -191,7 +191,8 @@ Result<uint32_t> read_n_rot(const ConfigKeys& keys, uint32_t head_dim) {
     return n_rot.value_or(head_dim);
   }
   RZ_TRY(const auto kind, keys.file().metadata().get_string(hf_key(keys.file(), "rope_type")));
-  if (kind == "proportional") return head_dim;
+  // Of latent attention all are, in what is given here.
+  if (kind == "proportional" || keys.spec().mixer == MixerKind::kLatentAttention) return head_dim;
   RZ_TRY(const auto n_rot, keys.optional_int("", keys.spec().hf_keys.n_rot, 2, head_dim));
   if (n_rot) return *n_rot;
   RZ_TRY(auto share, keys.optional_positive("", keys.spec().hf_keys.rope_share));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <vector>
@@ -62,6 +63,12 @@ class Walker {
   };
   float* rotation(uint32_t row) const;
   void find_rotation(const Angles& angles, uint32_t row) const;
+  // What a row's query is multiplied by, of RopeStoreOp or LatentStoreOp.
+  template <class StoreOp>
+  static float temperature_at(const StoreOp& op, Pos pos) {
+    const uint32_t n_steps = (static_cast<uint32_t>(pos) + op.temperature_offset) / op.temperature_step;
+    return static_cast<float>(1 + op.temperature * std::log(1.0 + n_steps));
+  }
   static void rotate(float* head, uint32_t n_rot, const float* rotations);
   const BatchSequence& seq_of(uint32_t row) const;
   void normalize_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm) const;

@@ -56,6 +56,9 @@ void Walker::run(const LatentStoreOp& op, const Hints& hints, uint32_t member) {
       std::copy_n(act(op.q, r) + size_t{h + 1} * op.query_dim - op.n_rot, op.n_rot, rotated);
       turn(rotated);
     }
+    if (op.temperature > 0) {
+      kernels_.scale(temperature_at(op, batch_->positions[r]), act(op.query, r), op.n_heads * key_dim);
+    }
     float* key = act(op.latent, r);
     normalize(norm, key, key, op.latent_dim);
     turn(key + op.latent_dim);

@@ -13,11 +13,6 @@ void clip(float* values, uint32_t n, float limit) {
   for (uint32_t i = 0; limit > 0 && i < n; ++i) values[i] = std::clamp(values[i], -limit, limit);
 }
 
-float temperature_at(const RopeStoreOp& op, Pos pos) {
-  const uint32_t n_steps = (static_cast<uint32_t>(pos) + op.temperature_offset) / op.temperature_step;
-  return static_cast<float>(1 + op.temperature * std::log(1.0 + n_steps));
-}
-
 }  // namespace
 
 void Walker::run(const EmbedOp& op, const Hints&, uint32_t member) {

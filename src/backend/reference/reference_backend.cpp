@@ -138,7 +138,9 @@ void clip(float* values, uint32_t n, float limit) {
   for (uint32_t i = 0; limit > 0 && i < n; ++i) values[i] = std::clamp(values[i], -limit, limit);
 }
 
-double temperature_at(const RopeStoreOp& op, Pos pos) {
+// Of RopeStoreOp or LatentStoreOp.
+template <class StoreOp>
+double temperature_at(const StoreOp& op, Pos pos) {
   const uint32_t n_steps = (static_cast<uint32_t>(pos) + op.temperature_offset) / op.temperature_step;
   return 1 + op.temperature * std::log(1.0 + n_steps);
 }
@@ -342,6 +344,10 @@ class ReferenceBackend final : public Backend {
           float* rotated = act(op.query).row(r) + size_t{h} * (op.latent_dim + op.n_rot) + op.latent_dim;
           std::copy_n(from, op.n_rot, rotated);
           turn(rotated, r);
+        }
+        const double temperature = op.temperature > 0 ? temperature_at(op, batch_->positions[r]) : 1;
+        for (uint32_t i = 0; i < op.n_heads * (op.latent_dim + op.n_rot); ++i) {
+          act(op.query).row(r)[i] = static_cast<float>(act(op.query).row(r)[i] * temperature);
         }
         float* key = act(op.latent).row(r);
         normalize(key, key, op.latent_dim, NormKind::kRms, op.norm_eps, vector(op.norm), nullptr, false);

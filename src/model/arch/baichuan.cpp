@@ -1,5 +1,6 @@
 // Baichuan: Llama whose folders keep q, k and v in one matrix. The 13B model, of 40 layers, has ALiBi and no rotation.
-// Folders of the 13B model and of Baichuan 2 name another class, whose head may be normalized: they are not read.
+// Folders of Baichuan 2, whose head is normalized, name the 13B model's class: their vocabulary tells them apart, and
+// they are refused.
 #include <array>
 
 #include "model/arch/list.h"
@@ -10,7 +11,8 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"BaiChuanForCausalLM"};
+constexpr std::string_view kHfClasses[] = {"BaiChuanForCausalLM", "BaichuanForCausalLM"};
+constexpr HfNumber kHfNumbers[] = {{"vocab_size", 64000}};
 
 constexpr auto kTensors = std::to_array<TensorSpec>({
     kEmbed,
@@ -37,6 +39,8 @@ const ArchSpec kBaichuan{.name = "baichuan",
                          .tensors = kTensors,
                          .gguf_interleaved_rope = true,
                          .alibi = 8,
-                         .alibi_layers = 40};
+                         .alibi_layers = 40,
+                         .hf_n_ctx = 4096,
+                         .hf_numbers = kHfNumbers};
 
 }  // namespace realizar

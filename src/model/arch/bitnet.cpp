@@ -9,6 +9,8 @@ namespace {
 
 using namespace tensors;
 
+constexpr std::string_view kHfClasses[] = {"BitNetForCausalLM"};
+
 constexpr auto kTensors = std::to_array<TensorSpec>({
     kEmbed,
     kFinalNorm,
@@ -16,18 +18,19 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     kWq,
     kWk,
     kWv,
-    {Role::kAttnSubNorm, kRequired, Shard::kWhole, Dim::kQ, Dim::kNone, "blk.{}.attn_sub_norm.weight", ""},
+    {Role::kAttnSubNorm, kRequired, Shard::kWhole, Dim::kQ, Dim::kNone, "blk.{}.attn_sub_norm.weight",
+     "model.layers.{}.self_attn.attn_sub_norm.weight"},
     kWo,
     kFfnNorm,
     kWGate,
     kWUp,
-    {Role::kFfnSubNorm, kRequired, Shard::kWhole, Dim::kFf, Dim::kNone, "blk.{}.ffn_sub_norm.weight", ""},
+    {Role::kFfnSubNorm, kRequired, Shard::kWhole, Dim::kFf, Dim::kNone, "blk.{}.ffn_sub_norm.weight",
+     "model.layers.{}.mlp.ffn_sub_norm.weight"},
     kWDown,
 });
 
 }  // namespace
 
-// Its folders have weights that are made ternary when they are read, and rows in 8 bits: they are not read.
-const ArchSpec kBitNet{.name = "bitnet", .hf_classes = {}, .tensors = kTensors};
+const ArchSpec kBitNet{.name = "bitnet", .hf_classes = kHfClasses, .tensors = kTensors};
 
 }  // namespace realizar

@@ -1,4 +1,6 @@
-// DeepSeek-V2, V3 and R1, and Kimi K2: latent attention, experts after some dense layers, some of them shared.
+// DeepSeek-V2, V3 and R1, and Kimi K2: latent attention, experts after some dense layers, some of them shared. Mistral
+// Large 3 and Mistral 4 are of this kind, with queries that grow with their position.
+#include <algorithm>
 #include <array>
 
 #include "model/arch/list.h"
@@ -51,21 +53,51 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     kInvFreqBuffer,
 });
 
+constexpr ArchSpec kCommon{.name = "deepseek2",
+                           .hf_classes = kHfClasses,
+                           .tensors = kTensors,
+                           .mixer = MixerKind::kLatentAttention,
+                           .temperature = {.gguf = "attention.temperature_scale"},
+                           .moe = MoeRule::kIfConfigured,
+                           .hf_flags = kHfFlags,
+                           .routing = {.renormalize = false},
+                           .has_leading_dense = true,
+                           .hf_keys = {.n_experts = "n_routed_experts",
+                                       .expert_d_ff = "moe_intermediate_size",
+                                       .n_shared = "n_shared_experts",
+                                       .renormalize = "norm_topk_prob",
+                                       .routed_scale = "routed_scaling_factor",
+                                       .n_leading_dense = "first_k_dense_replace"}};
+
+// The same with gate and up of all experts in one stack, which folders and some GGUF files have.
+constexpr auto kMistral4Tensors = [] {
+  std::array<TensorSpec, kTensors.size() + 1> all{};
+  std::ranges::copy(kTensors, all.begin());
+  for (TensorSpec& tensor : all) {
+    if (tensor.role == Role::kExpertGate || tensor.role == Role::kExpertUp) tensor.hf = "";
+    if (tensor.role == Role::kExpertDown) tensor.hf = "model.layers.{}.mlp.experts.down_proj";
+  }
+  all.back() =
+      optional(with_gguf(fused_experts("model.layers.{}.mlp.experts.gate_up_proj"), "blk.{}.ffn_gate_up_exps.weight"));
+  return all;
+}();
+
+constexpr std::string_view kMistral4Classes[] = {"Mistral3ForConditionalGeneration", "Mistral4ForCausalLM"};
+
+constexpr ArchSpec mistral4() {
+  ArchSpec spec = kCommon;
+  spec.name = "mistral4";
+  spec.hf_classes = kMistral4Classes;
+  spec.tensors = kMistral4Tensors;
+  spec.temperature.hf = "rope_parameters.llama_4_scaling_beta";
+  spec.routing.hf_renormalize = true;
+  spec.marker = {"", "model.layers.0.self_attn.kv_a_proj_with_mqa.weight"};
+  return spec;
+}
+
 }  // namespace
 
-const ArchSpec kDeepseek2{.name = "deepseek2",
-                          .hf_classes = kHfClasses,
-                          .tensors = kTensors,
-                          .mixer = MixerKind::kLatentAttention,
-                          .moe = MoeRule::kIfConfigured,
-                          .hf_flags = kHfFlags,
-                          .routing = {.renormalize = false},
-                          .has_leading_dense = true,
-                          .hf_keys = {.n_experts = "n_routed_experts",
-                                      .expert_d_ff = "moe_intermediate_size",
-                                      .n_shared = "n_shared_experts",
-                                      .renormalize = "norm_topk_prob",
-                                      .routed_scale = "routed_scaling_factor",
-                                      .n_leading_dense = "first_k_dense_replace"}};
+const ArchSpec kDeepseek2 = kCommon;
+const ArchSpec kMistral4 = mistral4();
 
 }  // namespace realizar

@@ -54,6 +54,7 @@ extern const ArchSpec kMiniCpm;
 extern const ArchSpec kMiniCpm3;
 extern const ArchSpec kMiniMaxM2;
 extern const ArchSpec kMistral3;
+extern const ArchSpec kMistral4;
 extern const ArchSpec kMpt;
 extern const ArchSpec kNemotron;
 extern const ArchSpec kNemotronH, kNemotronHMoe;
@@ -86,7 +87,7 @@ inline std::span<const ArchSpec* const> all_architectures() {
       &kBailingMoe2,  &kMiniMaxM2,     &kLlama4,       &kPhiMoe,       &kDbrx,           &kHunYuanMoe, &kGemma4Moe,
       &kGemma4,       &kBloom,         &kMpt,          &kRefact,       &kJais,           &kMiniCpm3,   &kOpenElm,
       &kApertus,      &kAfMoe,         &kSmallThinker, &kArctic,       &kGrok,           &kBert,       &kXlmRoberta,
-      &kMamba,        &kGraniteHybrid, &kNemotronH,    &kNemotronHMoe, &kJamba,          &kFalconH1};
+      &kMamba,        &kGraniteHybrid, &kNemotronH,    &kNemotronHMoe, &kJamba,          &kFalconH1,   &kMistral4};
   return kAll;
 }
 

@@ -132,7 +132,10 @@ void add_to(LayerBuilder& b, const LatentAttentionConfig& c, const LatentAttenti
                       .inv_freq = rotation.inv_freq,
                       .rope_scale = rotation.scale,
                       .norm = w.latent_norm,
-                      .norm_eps = b.norm_eps()});
+                      .norm_eps = b.norm_eps(),
+                      .temperature = c.temperature,
+                      .temperature_step = c.temperature_step,
+                      .temperature_offset = c.temperature_offset});
   b.add(AttentionOp{.out = attended,
                     .q = query,
                     .layer = b.layer(),

@@ -35,6 +35,8 @@ struct LatentAttentionConfig {
   uint32_t rope_idx = kNoRope;
   bool is_interleaved = true;  // the file has rotated rows in pairs (2i, 2i + 1)
   float scale = 0;             // on q.k
+  float temperature = 0;       // as AttentionConfig's
+  uint32_t temperature_step = 1, temperature_offset = 0;
 
   // Of what is kept of a position.
   uint32_t key_dim() const { return latent_dim + n_rot; }

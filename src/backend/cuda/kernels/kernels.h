@@ -204,6 +204,8 @@ struct LatentStoreArgs {
   float rope_scale;
   const float* norm;
   float norm_eps;
+  float temperature;
+  uint32_t temperature_step, temperature_offset;
 };
 struct AttentionArgs {
   StepView step;

@@ -31,6 +31,14 @@ RZ_DEVICE void rotate_head(float* head, const Args& a, int32_t pos, uint32_t lan
   }
 }
 
+// Multiplies a query by what its position's temperature is.
+template <class Args>
+RZ_DEVICE void warm_head(float* head, uint32_t head_dim, const Args& a, int32_t pos, uint32_t lane) {
+  const uint32_t n_steps = (static_cast<uint32_t>(pos) + a.temperature_offset) / a.temperature_step;
+  const float factor = 1.0f + a.temperature * logf(1.0f + static_cast<float>(n_steps));
+  for (uint32_t i = lane; a.temperature > 0 && i < head_dim; i += 32) head[i] *= factor;
+}
+
 // Into [-limit, limit]; 0: as it is.
 RZ_DEVICE float clipped(float x, float limit) {
   return limit > 0 ? fminf(fmaxf(x, -limit), limit) : x;
@@ -60,9 +68,7 @@ RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
   const int32_t pos = a.step.positions[row];
   prepare_head(head, a, norm, pos, lane);
   if (!is_key) {
-    const uint32_t n_steps = (static_cast<uint32_t>(pos) + a.temperature_offset) / a.temperature_step;
-    const float factor = 1.0f + a.temperature * logf(1.0f + static_cast<float>(n_steps));
-    for (uint32_t i = lane; a.temperature > 0 && i < head_dim; i += 32) head[i] *= factor;
+    warm_head(head, head_dim, a, pos, lane);
     return;
   }
   const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[row]} * a.step.max_blocks;
@@ -90,6 +96,8 @@ RZ_KERNEL void latent_store_kernel(LatentStoreArgs a) {
     for (uint32_t i = lane; i < a.n_rot; i += 32) rotated[i] = from[i];
     barrier();
     if (a.inv_freq != nullptr) rotate_head(rotated, a, pos, lane);
+    barrier();
+    warm_head(a.query + head * key_dim, key_dim, a, pos, lane);
     return;
   }
   float* key = a.latent + uint64_t{row} * key_dim;

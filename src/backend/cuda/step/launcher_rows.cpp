@@ -70,6 +70,9 @@ void Launcher::run(const LatentStoreOp& op, const Launch&) {
   args.rope_scale = op.rope_scale;
   args.norm = weights_.vector(op.norm);
   args.norm_eps = op.norm_eps;
+  args.temperature = op.temperature;
+  args.temperature_step = op.temperature_step;
+  args.temperature_offset = op.temperature_offset;
   kernels_.latent_store(args, shape_.n_rows, device_.stream());
 }
 
