@@ -470,6 +470,9 @@ const Family kFamilies[] = {
                      "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.3, "partial_rotary_factor": 0.5},
                      "attention_bias": false, "tie_word_embeddings": false}})",
      "language_model."},
+    {"refact", R"({"architectures": ["GPTRefactForCausalLM"], "n_embd": 48, "n_layer": 2, "n_head": 6,
+                   "n_positions": 4096, "layer_norm_epsilon": 0.001, "multi_query": true, "block_ff_dim": 48,
+                   "block_auto_adjust_ff_dim": false, "tie_word_embeddings": false})"},
     {"bitnet", R"({"architectures": ["BitNetForCausalLM"], "hidden_size": 32, "intermediate_size": 48,
                    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
                    "max_position_embeddings": 4096, "rms_norm_eps": 0.001, "hidden_act": "silu", "rope_theta": 10000,
@@ -519,6 +522,7 @@ struct Fusion {
 };
 const Fusion kFusions[] = {
     {Role::kWqkv, {Role::kWq, Role::kWk, Role::kWv}},
+    {Role::kWkv, {Role::kWk, Role::kWv}},
     {Role::kWGateUp, {Role::kWGate, Role::kWUp}},
     {Role::kSharedGateUp, {Role::kSharedGate, Role::kSharedUp}},
     {Role::kExpertGateUp, {Role::kExpertGate, Role::kExpertUp}, true},

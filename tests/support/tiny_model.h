@@ -146,6 +146,8 @@ struct TinyDims {
         return 2 * n_heads * head_dim;
       case Dim::kKv:
         return n_kv_heads * head_dim;
+      case Dim::kTwoKv:
+        return 2 * n_kv_heads * head_dim;
       case Dim::kQkv:
         return (n_heads + 2 * n_kv_heads) * head_dim;
       case Dim::kFf:

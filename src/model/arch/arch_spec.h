@@ -36,6 +36,7 @@ enum class Role : uint8_t {
   kBv,
   kBo,
   kWqkv,
+  kWkv,
   kBqkv,
   kQNorm,
   kKNorm,
@@ -148,6 +149,7 @@ enum class Dim : uint8_t {
   kQ,
   kGatedQ,  // queries and their gates
   kKv,
+  kTwoKv,
   kQkv,
   kFf,
   kGateUp,

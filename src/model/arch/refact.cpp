@@ -1,5 +1,4 @@
-// Refact: Llama with ALiBi and one KV head. Its folders keep k and v, and gate and up, in one matrix each: they are
-// not read.
+// Refact: Llama with ALiBi and one KV head. Its folders keep k and v, and gate and up, in one matrix each.
 #include <array>
 
 #include "model/arch/list.h"
@@ -10,24 +9,46 @@ namespace {
 
 using namespace tensors;
 
+constexpr std::string_view kHfClasses[] = {"GPTRefactForCausalLM"};
+constexpr HfFlag kHfFlags[] = {{"multi_query", true}};
+
 constexpr auto kTensors = std::to_array<TensorSpec>({
-    kEmbed,
+    with_hf(kEmbed, "transformer.wte.weight"),
     kHead,
-    kFinalNorm,
-    kAttnNorm,
+    with_hf(kFinalNorm, "transformer.ln_f.weight"),
+    with_hf(kAttnNorm, "transformer.h.{}.ln_1.weight"),
     kGgufWqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
+    with_hf(kWq, "transformer.h.{}.attn.q.weight"),
+    with_hf(kWk, ""),
+    with_hf(kWv, ""),
+    matrix(Role::kWkv, kRequired, Shard::kRows, Dim::kTwoKv, Dim::kModel, "", "transformer.h.{}.attn.kv.weight"),
+    with_hf(kWo, "transformer.h.{}.attn.c_proj.weight"),
+    with_hf(kFfnNorm, "transformer.h.{}.ln_2.weight"),
+    with_hf(kWGate, ""),
+    with_hf(kWUp, ""),
+    matrix(Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "",
+           "transformer.h.{}.mlp.gate_up_proj.weight"),
+    with_hf(kWDown, "transformer.h.{}.mlp.c_proj.weight"),
 });
 
 }  // namespace
 
-const ArchSpec kRefact{.name = "refact", .hf_classes = {}, .tensors = kTensors, .alibi = 8};
+// Its ffn is two thirds of four times the model's width, in multiples of 256.
+const ArchSpec kRefact{.name = "refact",
+                       .hf_classes = kHfClasses,
+                       .tensors = kTensors,
+                       .alibi = 8,
+                       .hf_adjusts_d_ff = true,
+                       .hf_flags = kHfFlags,
+                       .hf_keys = {.d_model = "n_embd",
+                                   .n_layers = "n_layer",
+                                   .n_heads = "n_head",
+                                   .n_kv_heads = "",
+                                   .d_ff = "",
+                                   .n_ctx = "n_positions",
+                                   .norm_eps = "layer_norm_epsilon",
+                                   .activation = "",
+                                   .one_kv_head = "multi_query",
+                                   .d_ff_factor = 4}};
 
 }  // namespace realizar

@@ -105,6 +105,14 @@ Status bind_apart(const AttentionConfig& c, TensorBinder& tensors, AttentionWeig
     for (const Role role : {Role::kWk, Role::kWv, Role::kKNorm}) tensors.ignore(role);
     return {};
   }
+  if (tensors.is_in_file(Role::kWkv) || !tensors.is_known(Role::kWk)) {
+    const auto part = [&](uint32_t first_row, const std::vector<uint32_t>& rows) {
+      return TensorBinder::Part{.first_row = first_row, .n_rows = n_kv(c), .row_order = rows, .shard_unit = c.head_dim};
+    };
+    RZ_TRY(const auto parts, tensors.split_matrix(Role::kWkv, {part(0, k_order), part(n_kv(c), {})}));
+    w.wk = parts[0], w.wv = parts[1];
+    return bind_biases(c, tensors, w);
+  }
   RZ_TRY(w.wk, tensors.matrix(Role::kWk, k_order, c.head_dim));
   if (c.values == Values::kNormedKeys) {
     tensors.ignore(Role::kWv);
@@ -170,6 +178,8 @@ uint64_t size_of(const AttentionConfig& c, Dim dim) {
       return uint64_t{2} * n_q(c);
     case Dim::kKv:
       return n_kv(c);
+    case Dim::kTwoKv:
+      return uint64_t{2} * n_kv(c);
     case Dim::kQkv:
       return n_q(c) + uint64_t{2} * n_kv(c);
     case Dim::kHead:
