@@ -98,7 +98,7 @@ struct LatentRig {
                         .n_heads = shape.n_heads,
                         .n_kv_heads = 1,
                         .head_dim = shape.key_dim(),
-                        .scale = 0.05f,
+                        .scale = 0.025f,  // the temperature doubles it at far positions
                         .latent_dim = shape.latent_dim});
     });
     return rig.read(attended);
