@@ -39,14 +39,16 @@ def spelled(kind, value):
     return value
 
 
-def with_metadata(data, edit):
-    """The file's bytes after `edit(key, value)` has given each value anew."""
+def with_metadata(data, edit, added=()):
+    """The file's bytes after `edit(key, value)` has given each value anew; `added`: further (key, kind, value)."""
     reader = Reader(data)
     magic, n_tensors, n_keys = reader.take(8), reader.number("Q"), reader.number("Q")
-    out = magic + struct.pack("<QQ", n_tensors, n_keys)
+    out = magic + struct.pack("<QQ", n_tensors, n_keys + len(added))
     for _ in range(n_keys):
         key, kind = reader.string(), reader.number("I")
         out += spelled(STRING, key) + struct.pack("<I", kind) + spelled(kind, edit(key.decode(), reader.value(kind)))
+    for key, kind, value in added:
+        out += spelled(STRING, key.encode()) + struct.pack("<I", kind) + spelled(kind, value)
     begin = reader.at
     for _ in range(n_tensors):
         reader.string()

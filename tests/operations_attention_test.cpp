@@ -32,9 +32,10 @@ std::vector<float> mixed_attention(AttentionRig& rig) {
 // moves the weights by as much, relatively, as do exp and the softmax's sums; and weights that move by a share e move a
 // mean of values by e times their mean distance from it, which is below 1. Products of split values lose a share of
 // each term besides.
-std::vector<double> attention_bounds(const AttentionCase& c, const AttentionRig& rig, Arithmetic prefill) {
+std::vector<double> attention_bounds(const AttentionCase& c, const AttentionRig& rig, Arithmetic prefill,
+                                     const std::vector<Chunk>& chunks = kMixedBatch) {
   std::vector<double> bounds;
-  for (const Chunk& chunk : kMixedBatch) {
+  for (const Chunk& chunk : chunks) {
     for (uint32_t pos = chunk.first_pos; pos < chunk.first_pos + chunk.n_rows; ++pos) {
       for (uint32_t h = 0; h < c.n_heads; ++h) {
         double size = 0, square = 0;
@@ -49,7 +50,8 @@ std::vector<double> attention_bounds(const AttentionCase& c, const AttentionRig&
         // The sum rounds where a slope comes to some tens; what lies farther off has no weight.
         const double biased = c.has_slopes ? 4 * kUnit * 32 : 0;
         const double score = kSigmas * c.scale() * product + c.softcap * kTanhError + biased;
-        const double bound = score + 2 * kExpError + kSigmas * (sum_sigma(pos + 1) + lost);
+        const uint32_t n_seen = c.sees_later ? chunk.first_pos + chunk.n_rows : pos + 1;
+        const double bound = score + 2 * kExpError + kSigmas * (sum_sigma(n_seen) + lost);
         bounds.insert(bounds.end(), c.head_dim, bound);
       }
     }
@@ -83,6 +85,29 @@ TEST_P(AttentionTest, OfAMixedBatchOverScatteredBlocksAgrees) {
           << ", softcap " << c.softcap << (c.has_sinks ? ", sinks" : "") << (c.is_chunked ? ", chunked" : "")
           << (c.has_slopes ? ", slopes" : "");
     }
+  }
+}
+
+// Of one, of some pieces, and of so many positions that they are taken in parts.
+TEST_P(AttentionTest, OfRowsThatSeeThoseAfterThemAgrees) {
+  const auto& [backend, kv_type] = GetParam();
+  const std::vector<Chunk> batch = {{0, 0, 1}, {2, 0, 70}, {1, 900, 77}};
+  for (const uint32_t window : {0u, 1u, 20u, 300u}) {
+    const AttentionCase c{.head_dim = 64,
+                          .n_heads = 4,
+                          .n_kv_heads = window == 0 ? 4u : 2u,
+                          .window = window,
+                          .kv_type = kv_type,
+                          .has_slopes = window != 20,
+                          .sees_later = true};
+    AttentionRig reference(make_reference_backend(), c), rig(*backend.make(2), c);
+    const auto attended = [&batch](AttentionRig& of) {
+      of.store_history(1, 900);
+      return of.attend(batch, 0);
+    };
+    const auto expected = attended(reference);
+    const auto bounds = attention_bounds(c, reference, backend.plain_prefill, batch);
+    EXPECT_TRUE(within(attended(rig), expected, bounds, c.n_heads * c.head_dim)) << "window " << window;
   }
 }
 

@@ -291,6 +291,7 @@ void LoadedModel::fill_info() {
     info.devices.push_back({backend->info().name, info.weight_bytes, info.kv_bytes, info.scratch_bytes, 0, 0});
   }
   info.has_chat_template = chat_template.has_value();
+  info.is_encoder = c.sees_later;
 }
 
 Result<const text::Tokenizer*> LoadedModel::require_tokenizer() const {

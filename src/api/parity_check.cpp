@@ -78,6 +78,21 @@ ParityDifference compare_logits(std::span<const float> actual, std::span<const f
   return difference;
 }
 
+namespace {
+
+// Of an encoder the mean of the states, which is compared like the logits of one position.
+Result<std::vector<float>> outputs_of(LoadedModel& model, std::span<const TokenId> tokens) {
+  const auto n_tokens = static_cast<uint32_t>(tokens.size());
+  if (!model.info.is_encoder) return model.engine->logits(tokens, (n_tokens + 1) / 2, n_tokens);
+  Request request;
+  request.prompt.assign(tokens.begin(), tokens.end());
+  request.pooling = Pooling::kMean;
+  RZ_TRY(auto generation, model.engine->generate(request, {}));
+  return std::move(generation.embedding);
+}
+
+}  // namespace
+
 Result<std::string> check_parity(LoadedModel& loaded, const LoadOptions& options) {
   LoadOptions other_options = options;
   other_options.backend = loaded.backend->info().name == "cpu" ? BackendChoice::kReference : BackendChoice::kCpu;
@@ -88,10 +103,14 @@ Result<std::string> check_parity(LoadedModel& loaded, const LoadOptions& options
   other_options.cache.n_tokens = 0;
   RZ_TRY(const auto other, LoadedModel::load(loaded.info.path, other_options));
   const auto tokens = test_tokens(*other);
-  const auto n_tokens = static_cast<uint32_t>(tokens.size()), n_prompt = (n_tokens + 1) / 2;
-  RZ_TRY(const auto actual, loaded.engine->logits(tokens, n_prompt, n_tokens));
-  RZ_TRY(const auto expected, other->engine->logits(tokens, n_prompt, n_tokens));
-  const ParityDifference d = compare_logits(actual, expected, loaded.info.n_vocab);
+  RZ_TRY(const auto actual, outputs_of(loaded, tokens));
+  RZ_TRY(const auto expected, outputs_of(*other, tokens));
+  const bool is_encoder = loaded.info.is_encoder;
+  const ParityDifference d = compare_logits(actual, expected, is_encoder ? expected.size() : loaded.info.n_vocab);
+  if (is_encoder && d.error <= kMaxError) {
+    return fmt::format("{} and {}: the vectors of a text differ by at most {:.2g} of their range",
+                       loaded.backend->info().name, other->backend->info().name, d.error);
+  }
   const std::string text = fmt::format(
       "{} and {}: logits of {} tokens differ by at most {:.2g} of their range, the likeliest token is the "
       "same after {}",

@@ -15,6 +15,8 @@ void add_inspect(CommandLine& line);
 void add_tokenize(CommandLine& line);
 void add_detokenize(CommandLine& line);
 void add_template(CommandLine& line);
+void add_embed(CommandLine& line);
+void add_rerank(CommandLine& line);
 void add_logits(CommandLine& line);
 void add_perplexity(CommandLine& line);
 void add_bench(CommandLine& line);

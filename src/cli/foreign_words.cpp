@@ -106,7 +106,6 @@ constexpr ForeignWord kCommands[] = {
     {"stop", kRefused, "Ctrl-C or SIGTERM ends a server"},
     {"rm", kRefused, "models are files here: delete the file"},
     {"cp", kRefused, "models are files here: copy the file"},
-    {"embed", kRefused, "realizar serve gives embeddings at /v1/embeddings"},
     {"quantize", kRefused, "models are used as they are: download the quantization that you want"},
     {"convert", kRefused, "models are used as they are: Hugging Face folders run without conversion"},
 };

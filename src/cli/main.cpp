@@ -19,6 +19,8 @@ int run_main(int argc, char** argv) {
   add_tokenize(line);
   add_detokenize(line);
   add_template(line);
+  add_embed(line);
+  add_rerank(line);
   add_logits(line);
   add_perplexity(line);
   add_bench(line);

@@ -255,6 +255,15 @@ Result<LanguageModel> load_model(const std::string& path, LoadOptions options) {
   return model;
 }
 
+Result<LanguageModel> load_writer(const std::string& path, const LoadOptions& options) {
+  RZ_TRY(LanguageModel model, load_model(path, options));
+  if (!model.info().is_encoder) return model;
+  const bool ranks = model.pooling() == Pooling::kRank;
+  return invalid_argument(fmt::format("{} is an encoder, which generates no text: use realizar {} {} {}", path,
+                                      ranks ? "rerank" : "embed", path, ranks ? "QUERY DOCUMENTS" : "TEXTS"),
+                          "model");
+}
+
 Result<std::string> bundled_model_path(const std::string& command) {
   std::error_code error;
   const auto executable = std::filesystem::read_symlink("/proc/self/exe", error);

@@ -144,7 +144,7 @@ struct Loaded {
 
 Result<Loaded> load(const RunArgs& args) {
   const auto start = Clock::now();
-  RZ_TRY(LanguageModel model, load_model(args.model, args.load.options));
+  RZ_TRY(LanguageModel model, load_writer(args.model, args.load.options));
   model.set_trace(args.trace.wanted());
   const StartTimes times{ms_between(start, Clock::now()), 0};
   RZ_TRY(const SamplingParams sampling, args.sampling.over(model.default_sampling()));

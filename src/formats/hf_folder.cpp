@@ -25,12 +25,14 @@ struct Weights {
 };
 
 // Names of what lies in the shard, the buffers that are no weights among them.
-Result<std::vector<std::string>> add_shard(Weights& weights, const fs::path& path) {
+// `prefix`: of the names that they get.
+Result<std::vector<std::string>> add_shard(Weights& weights, const fs::path& path, const std::string& prefix = "") {
   HfFolder& folder = weights.folder;
   RZ_TRY(MappedFile map, MappedFile::open(path));
   RZ_TRY(SafeTensors shard, map.checked(parse_safetensors(map.bytes(), path.string())));
   std::vector<std::string> names = std::move(shard.buffers);
   for (TensorInfo& tensor : shard.tensors) {
+    tensor.name = prefix + std::string(tensor.name);
     names.push_back(tensor.name);
     folder.tensors.push_back(std::move(tensor));
   }
@@ -117,6 +119,16 @@ Status add_pooling(HfFolder& folder, const fs::path& root) {
   return {};
 }
 
+// Products that sentence-transformers has after pooling, in files of their own.
+Status add_dense(Weights& weights, const fs::path& root) {
+  std::error_code error;
+  for (const char* module : {"2_Dense", "3_Dense"}) {
+    const fs::path path = root / module / "model.safetensors";
+    if (fs::exists(path, error)) RZ_CHECK_OK(add_shard(weights, path, std::string(module) + "."));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<HfFolder> open_hf_folder(const fs::path& path) {
@@ -139,6 +151,7 @@ Result<HfFolder> open_hf_folder(const fs::path& path) {
   Weights weights{folder};
   if (is_folder) {
     RZ_CHECK_OK(add_weights(weights, root));
+    RZ_CHECK_OK(add_dense(weights, root));
   } else {
     RZ_CHECK_OK(add_shard(weights, path));
   }

@@ -33,6 +33,8 @@ Status bind_top(const ModelConfig& c, TensorBinder& tensors, Weights& w) {
     RZ_TRY(w.head, tensors.head());
   }
   if (c.n_labels > 0) RZ_CHECK_OK(bind_scores(tensors, w));
+  RZ_TRY(w.dense_up, tensors.matrix(Role::kDenseUp));
+  RZ_TRY(w.dense_down, tensors.matrix(Role::kDenseDown));
   RZ_TRY(w.final_norm, tensors.norm(Role::kFinalNorm));
   RZ_TRY(w.final_norm_bias, tensors.vector(Role::kFinalNormBias));
   RZ_TRY(w.head_bias, tensors.vector(Role::kHeadBias));

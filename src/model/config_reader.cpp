@@ -26,6 +26,22 @@ std::string known_architectures() {
   return names;
 }
 
+// By names of GGUF and of Hugging Face.
+bool is_encoder_decoder(std::string_view name) {
+  constexpr std::string_view kNames[] = {"t5",
+                                         "t5encoder",
+                                         "T5Model",
+                                         "T5ForConditionalGeneration",
+                                         "T5EncoderModel",
+                                         "MT5ForConditionalGeneration",
+                                         "UMT5ForConditionalGeneration",
+                                         "BartForConditionalGeneration",
+                                         "MBartForConditionalGeneration",
+                                         "MarianMTModel",
+                                         "PegasusForConditionalGeneration"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
 // transformers, Lfm2Config and Lfm2MLP: an older name of the width, and what becomes of it unless the file says no.
 Result<uint32_t> read_adjusted_d_ff(const ConfigKeys& keys, uint32_t d_ff) {
   const Metadata& metadata = keys.file().metadata();
@@ -503,6 +519,7 @@ Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
     }
     if (keys.spec().has_one_branch && kinds[i] != MixerKind::kNone) ffns[i] = NoFfnConfig{};
     c.layers.push_back({norm_place, mixers[kinds[i]], ffns[i]});
+    c.layers[i].has_mixer_norm = !is_optional(keys.spec(), Role::kAttnNorm) || has_role(keys, Role::kAttnNorm, i);
   }
   if (mixers.contains(MixerKind::kAttention)) RZ_CHECK_OK(place_attention(keys, c));
   if (keys.spec().beside) {
@@ -560,6 +577,13 @@ Result<const ArchSpec*> find_architecture(const ModelFile& file) {
       return spec;
     }
   }
+  if (is_encoder_decoder(asked)) {
+    return unsupported(
+        fmt::format("{}: '{}' is an encoder-decoder: an encoder of one text whose decoder writes another; such models "
+                    "are not supported, decoders and encoders are",
+                    file.path().string(), asked),
+        asked);
+  }
   return unsupported(fmt::format("{}: architecture '{}' is not supported; known are {}", file.path().string(), asked,
                                  known_architectures()),
                      asked);
@@ -587,6 +611,7 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   RZ_TRY(c.is_head_tied, read_is_head_tied(keys));
   RZ_CHECK_OK(read_pooling(keys, c));
   RZ_TRY(c.n_types, read_n_types(keys));
+  RZ_TRY(c.n_dense, read_n_dense(keys));
   RZ_CHECK_OK(read_layers(keys, c));
   return c;
 }

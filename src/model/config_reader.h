@@ -53,6 +53,8 @@ Status read_unlike_layers(const ConfigKeys& keys, ModelConfig& c);
 Status read_pooling(const ConfigKeys& keys, ModelConfig& c);
 // Of tokens; 0: they have none.
 Result<uint32_t> read_n_types(const ConfigKeys& keys);
+// What a vector becomes between two last products; 0: there are none.
+Result<uint32_t> read_n_dense(const ConfigKeys& keys);
 
 // The window of each layer, in positions; 0: the whole context.
 Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_layers);

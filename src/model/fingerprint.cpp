@@ -110,9 +110,9 @@ void add(Hash&, const NoFfnConfig&) {}
 void add(Hash&, const NoMixerConfig&) {}
 
 void add(Hash& hash, const LayerConfig& config) {
-  const auto& [norm_place, mixer, ffn, out_scale, ffn_in_scale] = config;
+  const auto& [norm_place, mixer, ffn, out_scale, ffn_in_scale, has_mixer_norm] = config;
   const auto add_kind = [&hash](const auto& kind) { add(hash, kind); };
-  hash.add_all(norm_place, mixer.index(), ffn.index(), out_scale, ffn_in_scale);
+  hash.add_all(norm_place, mixer.index(), ffn.index(), out_scale, ffn_in_scale, has_mixer_norm);
   std::visit(add_kind, mixer);
   std::visit(add_kind, ffn);
 }
@@ -134,11 +134,11 @@ uint64_t hash_of(const TensorInfo& tensor, uint64_t previous) {
 
 uint64_t hash_of(const ModelConfig& config) {
   const auto& [arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, n_ctx, layers, ropes, norm, norm_eps,
-               learned_positions, is_head_tied, pooling, sees_later, n_types, n_labels, embed_scale, residual_scale,
-               logit_scale, final_softcap, d_layer_input, n_layers_each] = config;
+               learned_positions, is_head_tied, pooling, sees_later, n_types, n_labels, n_dense, embed_scale,
+               residual_scale, logit_scale, final_softcap, d_layer_input, n_layers_each] = config;
   Hash hash(0);
   hash.add_all(arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, norm, norm_eps, learned_positions,
-               is_head_tied, pooling, sees_later, n_types, n_labels, embed_scale, residual_scale, logit_scale,
+               is_head_tied, pooling, sees_later, n_types, n_labels, n_dense, embed_scale, residual_scale, logit_scale,
                final_softcap, d_layer_input, n_layers_each);
   for (const LayerConfig& layer : layers) add(hash, layer);
   for (const RopeConfig& rope : ropes) add(hash, rope);

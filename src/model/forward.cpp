@@ -76,6 +76,16 @@ void add_hidden(Program& program, const ModelConfig& c, const Weights& w, ActId 
                      .place = {OpRole::kFinal}});
 }
 
+// Products of a mean are the mean of products, so that each row may have them before it is pooled.
+ActId add_dense(Program& program, const ModelConfig& c, const Weights& w, ActId hidden) {
+  const ActId dense = program.add_activation("dense", c.n_dense, Rows::kLogits);
+  const ActId vector = program.add_activation("vector", c.d_model, Rows::kLogits);
+  const OpPlace place{OpRole::kHead};
+  program.add(LinearOp{.out = dense, .in = hidden, .weight = w.dense_up, .rows = Rows::kLogits, .place = place});
+  program.add(LinearOp{.out = vector, .in = dense, .weight = w.dense_down, .rows = Rows::kLogits, .place = place});
+  return vector;
+}
+
 // Each row as if it were the one that stands for its text. A softcap of 1 is tanh.
 ActId add_scores(Program& program, const ModelConfig& c, const Weights& w, ActId hidden) {
   ActId pooled = hidden;
@@ -144,6 +154,7 @@ Forward build_forward(const ModelConfig& c, const Weights& w) {
   for (uint32_t i = 0; i < c.n_layers; ++i) LayerBuilder(program, c, w, acts, i).build();
   forward.hidden = program.add_activation("hidden", c.d_model, Rows::kLogits);
   add_hidden(program, c, w, acts.stream, forward.hidden);
+  if (c.n_dense > 0) forward.hidden = add_dense(program, c, w, forward.hidden);
   if (c.n_labels > 0) {
     forward.logits = add_scores(program, c, w, forward.hidden);
   } else {

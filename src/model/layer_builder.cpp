@@ -22,7 +22,8 @@ void LayerBuilder::build() {
   }
   if (c.norm_place == kParallelApart) norm(acts_.ffn_normed, w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn);
   in_ = c.norm_place == kBesideLast ? acts_.normed : acts_.stream;
-  const bool has_pre_norm = c.norm_place != kPost && c.norm_place != kOfStream && c.norm_place != kBesideLast;
+  const bool may_be_normed = c.norm_place != kPost && c.norm_place != kOfStream && c.norm_place != kBesideLast;
+  const bool has_pre_norm = may_be_normed && c.has_mixer_norm;
   if (has_pre_norm) norm(acts_.normed, w.attn_norm, w.attn_norm_bias, OpRole::kAttn);
   post_norm_ = w.attn_post_norm, post_norm_bias_ = w.attn_post_norm_bias;
   std::visit([&](const auto& mixer) { add_branch(mixer, w.mixer); }, c.mixer);

@@ -60,7 +60,7 @@ Result<std::optional<std::vector<bool>>> read_layout(const ConfigKeys& keys, std
 
 // N, where one layer in N sees the whole context; 0: none does.
 Result<uint32_t> read_full_interval(const ConfigKeys& keys) {
-  for (const std::string_view hf : {"sliding_window_pattern", "_sliding_window_pattern"}) {
+  for (const std::string_view hf : {keys.spec().hf_keys.full_interval, std::string_view("_sliding_window_pattern")}) {
     RZ_TRY(const auto interval, keys.optional_int("attention.sliding_window_pattern", hf, 0, kMaxLayers));
     if (interval) return *interval;
   }
@@ -218,7 +218,9 @@ Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_la
   }
   const uint32_t windowed = keys.spec().gguf_windowed_layers;
   const bool has_own = keys.is_gguf() && (windowed == 0 || windowed == n_layers);
-  const uint32_t window = given.value_or(has_own ? keys.spec().gguf_window : 0);
+  uint32_t window = given.value_or(has_own ? keys.spec().gguf_window : 0);
+  // That of an encoder is of both sides together.
+  if (keys.spec().sees_later && window > 0) window = window / 2 + 1;
   uint32_t interval = 0;
   if (!has_window) {
     RZ_TRY(interval, read_full_interval(keys));

@@ -52,6 +52,8 @@ struct Weights {
   WeightId position_embed = kNoWeight;                           // [n_ctx_train, d_model]
   WeightId type_embed = kNoWeight;                               // [n_types, d_model]
   WeightId pooler = kNoWeight, pooler_bias = kNoWeight;          // [d_model, d_model], [d_model]
+  WeightId dense_up = kNoWeight;                                 // [n_dense, d_model]
+  WeightId dense_down = kNoWeight;                               // [d_model, n_dense]
   WeightId score = kNoWeight, score_bias = kNoWeight;            // [n_labels, d_model], [n_labels]
   WeightId final_norm = kNoWeight, final_norm_bias = kNoWeight;  // [d_model]
   WeightId head = kNoWeight;                                     // [n_vocab, d_model]; the embedding where tied

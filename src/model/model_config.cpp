@@ -169,6 +169,7 @@ std::string text_of(const LayerConfig& layer) {
   std::string line = fmt::format("{}; {}; norms {}", std::visit(text, layer.mixer), std::visit(text, layer.ffn),
                                  name_of(layer.norm_place));
   if (layer.ffn_in_scale != 1.0f) line += fmt::format("; scale before the ffn {}", layer.ffn_in_scale);
+  if (!layer.has_mixer_norm) line += "; none before the mixer";
   if (layer.out_scale != 1.0f) line += fmt::format("; scale {}", layer.out_scale);
   return line;
 }
@@ -226,6 +227,7 @@ std::string to_string(const ModelConfig& c) {
       name_of(c.norm), c.norm_eps, c.learned_positions, c.is_head_tied, name_of(c.pooling), c.embed_scale,
       c.residual_scale, c.logit_scale, c.final_softcap, c.d_layer_input);
   if (c.n_types > 0) text += fmt::format("n_types: {}\n", c.n_types);
+  if (c.n_dense > 0) text += fmt::format("n_dense: {}\n", c.n_dense);
   if (c.n_labels > 0) text += fmt::format("n_labels: {}\n", c.n_labels);
   return text;
 }

@@ -44,8 +44,9 @@ struct LayerConfig {
   NormPlace norm_place = NormPlace::kPre;
   MixerConfig mixer;
   FfnConfig ffn;
-  float out_scale = 1.0f;     // on the stream, after the layer
-  float ffn_in_scale = 1.0f;  // on what the ffn's norm gives
+  float out_scale = 1.0f;      // on the stream, after the layer
+  float ffn_in_scale = 1.0f;   // on what the ffn's norm gives
+  bool has_mixer_norm = true;  // false: the mixer reads the stream as it is, where others read a norm of it
 };
 
 // One way in which positions rotate queries and keys; a model may have several, and layers without any.
@@ -75,6 +76,7 @@ struct ModelConfig {
   bool sees_later = false;  // a text's tokens see all of it, in one step: it has no next token
   uint32_t n_types = 0;     // of tokens; 0: they have none
   uint32_t n_labels = 0;    // scores of a text; 0: the model gives none
+  uint32_t n_dense = 0;     // what a vector becomes between two last products; 0: there are none
   float embed_scale = 1.0f;
   float residual_scale = 1.0f;  // on what a branch adds to the stream
   float logit_scale = 1.0f;

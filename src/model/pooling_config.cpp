@@ -77,6 +77,16 @@ Status read_pooling(const ConfigKeys& keys, ModelConfig& c) {
   return {};
 }
 
+Result<uint32_t> read_n_dense(const ConfigKeys& keys) {
+  std::string_view name;
+  const TensorInfo* dense = find_tensor_of(keys, Role::kDenseUp, name);
+  if (dense == nullptr) return 0u;
+  if (dense->shape.size() == 2 && dense->shape[0] >= 1 && dense->shape[0] <= kMaxWidth) {
+    return static_cast<uint32_t>(dense->shape[0]);
+  }
+  return out_of_range(keys.file(), name, fmt::format("a matrix of 1 to {} rows", kMaxWidth), "another shape");
+}
+
 Result<uint32_t> read_n_types(const ConfigKeys& keys) {
   std::string_view name;
   const TensorInfo* table = find_tensor_of(keys, Role::kTypeEmbed, name);

@@ -220,7 +220,7 @@ Result<double> read_base(const ConfigKeys& keys) {
 }
 
 Result<double> read_window_base(const ConfigKeys& keys) {
-  RZ_TRY(auto base, keys.optional_positive("rope.freq_base_swa", "rope_local_base_freq"));
+  RZ_TRY(auto base, keys.optional_positive("rope.freq_base_swa", keys.spec().hf_keys.window_rope_base));
   if (!base) {
     RZ_TRY(base, keys.optional_positive("", "rope_parameters.sliding_attention.rope_theta"));
   }

@@ -113,6 +113,8 @@ uint64_t TensorBinder::size_of(Dim dim) const {
       return config_.n_types;
     case Dim::kLabels:
       return config_.n_labels;
+    case Dim::kDense:
+      return config_.n_dense;
     case Dim::kLayerInput:
       return config_.d_layer_input;
     case Dim::kLayerInputs:

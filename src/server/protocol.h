@@ -19,6 +19,7 @@ using Prepared = std::variant<HttpResponse, CompletionPlan>;
 
 struct Protocol {
   Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model, const Call& call) = nullptr;  // null: no bodies
+  bool gives_text = false;                                              // which encoders do not
   HttpResponse (*spell_error)(const ApiError& error) = error_response;  // that is the whole reply
   // Of streams:
   const char* content_type = "text/event-stream; charset=utf-8";
@@ -32,6 +33,7 @@ inline constexpr Protocol kPlainProtocol;
 extern const Protocol kChatCompletions;
 extern const Protocol kCompletions;
 extern const Protocol kEmbeddings;
+extern const Protocol kRerank;
 extern const Protocol kResponses;
 extern const Protocol kTokenize;
 extern const Protocol kDetokenize;

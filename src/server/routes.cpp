@@ -19,6 +19,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/chat/completions", with_model, &kChatCompletions},
     {"POST", "/v1/completions", with_model, &kCompletions},
     {"POST", "/v1/embeddings", with_model, &kEmbeddings},
+    {"POST", "/v1/rerank", with_model, &kRerank},
     {"POST", "/v1/responses", with_model, &kResponses},
     {"GET", "/v1/responses/{response_id}", at_once<get_response>},
     {"DELETE", "/v1/responses/{response_id}", at_once<delete_response>},

@@ -83,12 +83,21 @@ struct Notes {
   double prepare_ms = 0;
 };
 
+Status check_gives_text(const ServedModel& model) {
+  const ModelConfig& config = model.loaded->model->config();
+  if (!config.sees_later) return {};
+  return invalid_argument(fmt::format("model: {} is an encoder, which generates no text: it answers at {}", model.id,
+                                      config.n_labels > 0 ? "/v1/rerank" : "/v1/embeddings"),
+                          "model");
+}
+
 // Lets go of the body's bytes as soon as they are parsed.
 Result<Prepared> prepare(Call& call, const ServedModelPtr& model, Notes& notes) {
   RZ_TRY(Json body, parse_json(std::exchange(call.body, {}).bytes, id_limits(*model)));
   const TakenApartAtEnd end{body};
   if (!body.is_object()) return invalid_argument("the body is not a JSON object");
   notes.warning = field_warnings(body);
+  if (call.protocol->gives_text) RZ_CHECK_OK(check_gives_text(*model));
   const auto start = Clock::now();
   Fields fields(body);
   auto prepared = call.protocol->read(fields, model, call);

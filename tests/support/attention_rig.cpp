@@ -112,6 +112,7 @@ std::vector<float> AttentionRig::attend(const std::vector<Chunk>& chunks, uint32
                       .softcap = case_.softcap,
                       .window = case_.window,
                       .is_chunked = case_.is_chunked,
+                      .sees_later = case_.sees_later,
                       .sinks = sinks_,
                       .slopes = slopes_});
   });

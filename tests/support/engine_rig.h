@@ -15,8 +15,12 @@ class EngineRig {
   EngineRig(const ModelFile& file, std::unique_ptr<Backend> backend, const engine::EngineOptions& options)
       : backend_(std::move(backend)) {
     EXPECT_TRUE(backend_->configure(engine::Engine::limits_for(options)).ok());
-    model_ = std::make_unique<Model>(std::move(*Model::load(file, *backend_, {.n_ctx = options.n_ctx})));
-    engine_ = std::move(*engine::Engine::create(*model_, *backend_, {}, options));
+    auto model = Model::load(file, *backend_, {.n_ctx = options.n_ctx});
+    EXPECT_TRUE(model.ok()) << model.error().message;
+    model_ = std::make_unique<Model>(std::move(*model));
+    auto engine = engine::Engine::create(*model_, *backend_, {}, options);
+    EXPECT_TRUE(engine.ok()) << engine.error().message;
+    engine_ = std::move(*engine);
   }
   engine::Engine* operator->() { return engine_.get(); }
   Backend& backend() { return *backend_; }

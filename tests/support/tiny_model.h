@@ -77,6 +77,7 @@ struct TinyDims {
   // whether the others make values of keys, and how many last layers share keys and values, with ffns of twice the
   // width.
   uint32_t window_head_dim = 0, window_kv_heads = 0, full_interval = 1, n_shared_kv = 0;
+  uint32_t n_dense_cols = 40;          // between a vector's last products
   uint32_t n_types = 2, n_labels = 0;  // of tokens; scores of a text, 0: there are none
   bool has_keys_as_values = false;
   bool grows = false;           // layer i has i + 1 times the first one's heads and its ffn's width
@@ -208,6 +209,8 @@ struct TinyDims {
         return n_types;
       case Dim::kLabels:
         return n_labels;
+      case Dim::kDense:
+        return n_dense_cols;
       case Dim::kLayerInput:
         return d_layer_input;
       case Dim::kLayerInputs:
@@ -286,6 +289,8 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
       return !has(Role::kWqA);
     case Role::kRopeFactors:
       return dims.n_turned > 0;
+    case Role::kWGateUp:
+      return !has(Role::kWGate) && !t.gguf.empty();
     case Role::kPooler:
     case Role::kPoolerBias:
     case Role::kScore:

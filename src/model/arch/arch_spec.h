@@ -52,6 +52,9 @@ enum class Role : uint8_t {
   kPoolerBias,
   kScore,
   kScoreBias,
+  // What becomes of a vector.
+  kDenseUp,
+  kDenseDown,
   // What a layer takes of a token by a table of its own, and the factor on the stream after it.
   kLayerTable,
   kLayerTableProj,
@@ -186,7 +189,8 @@ enum class Dim : uint8_t {
   kOne,
   kCtx,
   kTypes,
-  kLabels
+  kLabels,
+  kDense
 };
 
 enum class Need : uint8_t { kRequired, kOptional };
@@ -236,7 +240,7 @@ struct HfKeys {
       softmax_flag = "",        // true: experts are scored by a softmax; false: by sigmoids
       window_list = "",         // a list of 1 for layers with a window, and of 0
       rope_list = "",           // the same of those that are rotated
-      head_dim = "head_dim";
+      head_dim = "head_dim", window_rope_base = "rope_local_base_freq", full_interval = "sliding_window_pattern";
   uint32_t d_ff_factor = 0;  // of d_model, where the file gives no d_ff; 0: it must
 };
 
@@ -354,12 +358,13 @@ struct ArchSpec {
   bool may_share_kv = false;         // the last layers attend to what an earlier one keeps
   bool has_value_norm = false;  // values are divided by their RMS; without values of their own they are made of keys
   uint32_t attn_dims = 0;       // that q.k is divided by the root of, in all models; 0: head_dim
-  std::string_view gguf_rope_key = "";  // with this setting of GGUF false, no layer rotates
-  std::string_view hf_rope_key = "";    // where this setting of config.json is another than "rope", no layer rotates
-  double hf_rope_share = 1;             // of a head's dimensions that are rotated, where config.json does not tell
-  float hf_rope_base = 10000;           // of the rotation, where config.json gives none; GGUF's is RoFormer's
-  bool window_rope_unscaled = false;    // layers with a window turn by the same base, and no scaling
-  float window_rope_base = 0;           // of layers with a window, where the file gives none; 0: as in all others
+  std::string_view gguf_activation_key = "";  // a setting of GGUF that may name another
+  std::string_view gguf_rope_key = "";        // with this setting of GGUF false, no layer rotates
+  std::string_view hf_rope_key = "";  // where this setting of config.json is another than "rope", no layer rotates
+  double hf_rope_share = 1;           // of a head's dimensions that are rotated, where config.json does not tell
+  float hf_rope_base = 10000;         // of the rotation, where config.json gives none; GGUF's is RoFormer's
+  bool window_rope_unscaled = false;  // layers with a window turn by the same base, and no scaling
+  float window_rope_base = 0;         // of layers with a window, where the file gives none; 0: as in all others
   // GGUF does not tell that models of this many layers divide q.k by sqrt(d_model / n_heads), not by sqrt(head_dim).
   uint32_t gguf_layers_scaled_by_width = 0;
   // GGUF models with this many experts are without norms of q and k.

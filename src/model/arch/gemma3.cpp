@@ -1,5 +1,5 @@
-// Gemma 3: Gemma 2's norms with norms of q and k instead of softcaps; five layers with a sliding window, which have
-// a rotation base of their own, to one that sees the whole context.
+// Gemma 3, and the encoder made of it (EmbeddingGemma): Gemma 2's norms with norms of q and k instead of softcaps; five
+// layers with a sliding window, which have a rotation base of their own, to one that sees the whole context.
 #include <array>
 
 #include "model/arch/list.h"
@@ -11,6 +11,7 @@ namespace {
 using namespace tensors;
 
 constexpr std::string_view kHfClasses[] = {"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"};
+constexpr std::string_view kEmbeddingClasses[] = {"Gemma3TextModel"};
 
 constexpr auto kTensors = std::to_array<TensorSpec>({
     kEmbed,
@@ -31,7 +32,47 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     kSandwichFfnPostNorm,
 });
 
+// A vector is made by two more products, which sentence-transformers keeps in folders of their own.
+constexpr auto kEmbeddingTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kFinalNorm,
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    kQNorm,
+    kKNorm,
+    kSandwichAttnPostNorm,
+    kSandwichFfnNorm,
+    kWGate,
+    kWUp,
+    kWDown,
+    kSandwichFfnPostNorm,
+    whole(Role::kDenseUp, kOptional, Dim::kDense, Dim::kModel, "dense_2.weight", "2_Dense.linear.weight"),
+    whole(Role::kDenseDown, kOptional, Dim::kModel, Dim::kDense, "dense_3.weight", "3_Dense.linear.weight"),
+});
+constexpr HfFlag kEmbeddingFlags[] = {{"use_bidirectional_attention", true}};
+
 }  // namespace
+
+const ArchSpec kGemmaEmbedding{.name = "gemma-embedding",
+                               .hf_classes = kEmbeddingClasses,
+                               .tensors = kEmbeddingTensors,
+                               .norm_place = NormPlace::kSandwich,
+                               .activation = Activation::kGelu,
+                               .qk_norm = QkNorm::kHead,
+                               .sees_later = true,
+                               .embed_scale_sqrt_d_model = true,
+                               .hf_norm_plus_one = true,
+                               .has_window = true,
+                               .full_interval = 6,
+                               .hf_rope_base = 1000000,
+                               .window_rope_base = 10000,
+                               .hf_attn_dims = 256,
+                               .hf_norm_eps = 1e-6f,
+                               .hf_flags = kEmbeddingFlags,
+                               .hf_keys = {.activation = "hidden_activation", .attn_dims = "query_pre_attn_scalar"}};
 
 const ArchSpec kGemma3{.name = "gemma3",
                        .hf_classes = kHfClasses,

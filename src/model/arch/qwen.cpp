@@ -69,6 +69,8 @@ constexpr auto kQwen3Tensors = std::to_array<TensorSpec>({
     kWGate,
     kWUp,
     kWDown,
+    // Of rerankers: the scores of "yes" and "no".
+    whole(Role::kScore, kOptional, Dim::kLabels, Dim::kModel, "cls.output.weight", ""),
 });
 
 constexpr auto kQwen3MoeTensors = std::to_array<TensorSpec>({

@@ -220,6 +220,6 @@ Result<Prepared> read_either(Fields& body, const ServedModelPtr& model, const Ca
 
 }  // namespace
 
-const Protocol kChatCompletions{.read = read_either};
+const Protocol kChatCompletions{.read = read_either, .gives_text = true};
 
 }  // namespace realizar::server

@@ -185,6 +185,6 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
 
 }  // namespace
 
-const Protocol kCompletions{.read = read_completion};
+const Protocol kCompletions{.read = read_completion, .gives_text = true};
 
 }  // namespace realizar::server

@@ -121,6 +121,11 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Fields& body, const 
 }
 
 Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, const Call& call) {
+  const Pooling pooling = model->loaded->model->config().pooling;
+  if (pooling == Pooling::kRank) {
+    return invalid_argument("model: " + model->id + " is a reranker, which gives no vectors: it answers at /v1/rerank",
+                            "model");
+  }
   const std::string format = body.text("encoding_format").value_or("float");
   if (format != "float" && format != "base64") body.fail("encoding_format", "expected float or base64");
   const uint32_t d_model = model->loaded->info.d_model;
@@ -134,7 +139,7 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
   for (auto& tokens : inputs) {
     Request request;
     request.prompt = std::move(tokens);
-    request.pooling = model->loaded->model->config().pooling;
+    request.pooling = pooling;
     request.tenant = call.tenant;
     request.cache_salt = cache_salt_of(call, *model);
     if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;

@@ -343,6 +343,6 @@ Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const 
 
 }  // namespace
 
-const Protocol kResponses{.read = read_response, .terminator = ""};
+const Protocol kResponses{.read = read_response, .gives_text = true, .terminator = ""};
 
 }  // namespace realizar::server

@@ -36,6 +36,23 @@ Status append_special(const element& section, std::string_view name, const Vocab
   return {};
 }
 
+// What the template of a pair has between the texts, where it has one.
+Status read_pair_template(const element& section, const Vocabulary& vocab, PostProcessor& post) {
+  simdjson::dom::array pieces;
+  if (section["pair"].get(pieces) != simdjson::SUCCESS) return {};
+  std::vector<TokenId> between;
+  size_t n_texts = 0;
+  for (const element piece : pieces) {
+    std::string_view name;
+    if (piece["Sequence"]["id"].get(name) == simdjson::SUCCESS) ++n_texts;
+    if (n_texts == 1 && piece["SpecialToken"]["id"].get(name) == simdjson::SUCCESS) {
+      RZ_CHECK_OK(append_special(section, name, vocab, between));
+    }
+  }
+  if (n_texts == 2) post.between = std::move(between);
+  return {};
+}
+
 // The template of a single text: special tokens, and the text once.
 Status read_template(const element& section, const Vocabulary& vocab, PostProcessor& post) {
   RZ_TRY(const simdjson::dom::array pieces, json_array(section, "single", "post_processor"));
@@ -55,23 +72,6 @@ Status read_template(const element& section, const Vocabulary& vocab, PostProces
   post.prefix.insert(post.prefix.begin(), found.prefix.begin(), found.prefix.end());
   post.suffix.insert(post.suffix.end(), found.suffix.begin(), found.suffix.end());
   return read_pair_template(section, vocab, post);
-}
-
-// What the template of a pair has between the texts, where it has one.
-Status read_pair_template(const element& section, const Vocabulary& vocab, PostProcessor& post) {
-  simdjson::dom::array pieces;
-  if (section["pair"].get(pieces) != simdjson::SUCCESS) return {};
-  std::vector<TokenId> between;
-  size_t n_texts = 0;
-  for (const element piece : pieces) {
-    std::string_view name;
-    if (piece["Sequence"]["id"].get(name) == simdjson::SUCCESS) ++n_texts;
-    if (n_texts == 1 && piece["SpecialToken"]["id"].get(name) == simdjson::SUCCESS) {
-      RZ_CHECK_OK(append_special(section, name, vocab, between));
-    }
-  }
-  if (n_texts == 2) post.between = std::move(between);
-  return {};
 }
 
 // "cls" and "sep" are pairs of piece and id. RoBERTa's has the latter twice between two texts.

@@ -1,0 +1,146 @@
+// The vector of each text, and documents in the order of how well they answer a query.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/try.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+namespace realizar::cli {
+namespace {
+
+constexpr uint32_t kTextsAtOnce = 64;
+
+// What was given, or the lines of a file, or those of standard input where that is no terminal.
+Result<std::vector<std::string>> texts_of(const std::vector<std::string>& given, const std::string& file) {
+  if (!given.empty()) return given;
+  RZ_TRY(const std::string text, read_text(file.empty() ? "-" : file));
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    size_t n = end - at;
+    if (n > 0 && text[end - 1] == '\r') --n;
+    if (n > 0) lines.push_back(text.substr(at, n));
+    at = end + 1;
+  }
+  if (lines.empty()) return invalid_argument("there is no text: expected one a line");
+  return lines;
+}
+
+std::string complaint_of(const Option& texts, const Option& file, const char* name) {
+  if (texts.is_given() && file.is_given()) return fmt::format("there are {0} and a --file: expected one of them", name);
+  const bool has_input = texts.is_given() || file.is_given() || !stdin_is_terminal();
+  return has_input ? "" : fmt::format("{} or --file FILE are missing", name);
+}
+
+Result<LanguageModel> load_for_texts(const std::string& path, LoadOptions options) {
+  options.batch.max_seqs = std::max(options.batch.max_seqs, kTextsAtOnce);
+  options.batch.max_tokens = std::max(options.batch.max_tokens, kTextsAtOnce);
+  options.cache.n_contexts = 1;
+  return load_model(path, options);
+}
+
+struct EmbedArgs {
+  std::string model, file;
+  std::vector<std::string> texts;
+  bool json = false;
+  LoadFlags load;
+};
+
+std::string line_of(const std::vector<float>& vector) {
+  std::string line;
+  for (const float x : vector) fmt::format_to(std::back_inserter(line), "{}{}", line.empty() ? "" : " ", x);
+  return line;
+}
+
+int embed(const EmbedArgs& args) {
+  const auto texts = texts_of(args.texts, args.file);
+  if (!texts.ok()) return fail(texts.error());
+  auto model = load_for_texts(args.model, args.load.options);
+  if (!model.ok()) return fail(model.error());
+  const auto vectors = model->embed(*texts);
+  if (!vectors.ok()) return fail(vectors.error());
+  for (size_t i = 0; i < vectors->size(); ++i) {
+    const auto& vector = (*vectors)[i];
+    const bool is_printed = args.json ? print_line(nlohmann::ordered_json{{"index", i}, {"embedding", vector}}.dump())
+                                      : print_line(line_of(vector));
+    if (!is_printed) return kFailure;
+  }
+  return kOk;
+}
+
+struct RerankArgs {
+  std::string model, query, file;
+  std::vector<std::string> documents;
+  uint32_t n_wanted = 0;
+  bool json = false;
+  LoadFlags load;
+};
+
+int rerank(const RerankArgs& args) {
+  const auto documents = texts_of(args.documents, args.file);
+  if (!documents.ok()) return fail(documents.error());
+  auto model = load_for_texts(args.model, args.load.options);
+  if (!model.ok()) return fail(model.error());
+  const auto relevance = model->rank(args.query, *documents);
+  if (!relevance.ok()) return fail(relevance.error());
+  std::vector<size_t> order(documents->size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return (*relevance)[a] > (*relevance)[b]; });
+  if (args.n_wanted > 0) order.resize(std::min<size_t>(order.size(), args.n_wanted));
+  for (const size_t i : order) {
+    const nlohmann::ordered_json json{
+        {"index", i}, {"relevance_score", (*relevance)[i]}, {"document", (*documents)[i]}};
+    const bool is_printed =
+        args.json ? print_line(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+                  : print_model_text(fmt::format("{:.4f}  {}  {}\n", (*relevance)[i], i, (*documents)[i]));
+    if (!is_printed) return kFailure;
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void add_embed(CommandLine& line) {
+  auto args = std::make_shared<EmbedArgs>();
+  Flags flags = line.command("embed",
+                             "Turn texts into vectors of the length 1, one a line. What a vector is made of (the mean "
+                             "of all tokens' states, the first one's or the last one's) is as the model file says");
+  flags.option("model,-m,--model", args->model, "Model, best one that was trained for embeddings").required().file();
+  const Option texts = flags.option("texts", args->texts, "Texts; without any, the lines of standard input");
+  const Option file = flags.option("-f,--file", args->file, "Take the lines of a file; '-': standard input").file();
+  flags.flag("--json", args->json, "Print JSON, an object a line");
+  args->load.add_to(flags);
+  flags.examples({"realizar embed bge-base.gguf \"rain\" \"sun\"", "realizar embed bge-base.gguf --json < texts.txt"});
+  flags.runs([args] { return embed(*args); }, [texts, file] { return complaint_of(texts, file, "TEXTS"); });
+}
+
+void add_rerank(CommandLine& line) {
+  auto args = std::make_shared<RerankArgs>();
+  Flags flags = line.command("rerank",
+                             "Sort documents by how well they answer a query: the score from 0 to 1, the document's "
+                             "place and the document, the best first");
+  flags.option("model,-m,--model", args->model, "Model that was trained for it: a reranker, or cross-encoder")
+      .required()
+      .file();
+  flags.option("query", args->query, "What is asked").required();
+  const Option documents =
+      flags.option("documents", args->documents, "Documents; without any, the lines of standard input");
+  const Option file = flags.option("-f,--file", args->file, "Take the lines of a file; '-': standard input").file();
+  flags.option("--top", args->n_wanted, "Print only the best N; 0: all").with_default();
+  flags.flag("--json", args->json, "Print JSON, an object a line");
+  args->load.add_to(flags);
+  flags.examples({"realizar rerank bge-reranker.gguf \"What is rain?\" \"Water that falls.\" \"A kind of stone.\"",
+                  "realizar rerank bge-reranker.gguf \"What is rain?\" --top 3 --file documents.txt"});
+  flags.runs([args] { return rerank(*args); },
+             [documents, file] { return complaint_of(documents, file, "DOCUMENTS"); });
+}
+
+}  // namespace realizar::cli

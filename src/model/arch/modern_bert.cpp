@@ -1,0 +1,83 @@
+// ModernBERT: rotations, norms without biases before each branch (the first layer's mixer reads the embeddings' norm),
+// a gated ffn with the exact GELU, and two layers with a window on both sides after each that sees the whole text.
+// EuroBERT: a Llama whose tokens see the whole text.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kModernClasses[] = {"ModernBertModel", "ModernBertForMaskedLM"};
+constexpr std::string_view kEuroClasses[] = {"EuroBertModel", "EuroBertForMaskedLM"};
+
+constexpr auto kModernTensors = std::to_array<TensorSpec>({
+    with_hf(kEmbed, "model.embeddings.tok_embeddings.weight"),
+    norm(Role::kEmbedNorm, kRequired, "token_embd_norm.weight", "model.embeddings.norm.weight"),
+    with_hf(kFinalNorm, "model.final_norm.weight"),
+    norm(Role::kAttnNorm, kOptional, "blk.{}.attn_norm.weight", "model.layers.{}.attn_norm.weight"),
+    with_hf(kWqkv, "model.layers.{}.attn.Wqkv.weight"),
+    with_hf(kWo, "model.layers.{}.attn.Wo.weight"),
+    with_hf(kFfnNorm, "model.layers.{}.mlp_norm.weight"),
+    matrix(Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "blk.{}.ffn_up.weight",
+           "model.layers.{}.mlp.Wi.weight"),
+    with_hf(kWDown, "model.layers.{}.mlp.Wo.weight"),
+    whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", "decoder.bias"),
+    whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", "decoder.weight"),
+});
+
+constexpr auto kEuroTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kFinalNorm,
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    kFfnNorm,
+    kWGate,
+    kWUp,
+    kWDown,
+    whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", "lm_head.weight"),
+});
+
+constexpr HfFlag kModernFlags[] = {{"attention_bias", false}, {"mlp_bias", false}, {"norm_bias", false}};
+constexpr HfFlag kEuroFlags[] = {{"attention_bias", false}, {"mlp_bias", false}};
+
+}  // namespace
+
+const ArchSpec kModernBert{.name = "modern-bert",
+                           .hf_classes = kModernClasses,
+                           .tensors = kModernTensors,
+                           .norm = NormKind::kLayer,
+                           .activation = Activation::kGeluErf,
+                           .sees_later = true,
+                           .has_window = true,
+                           .full_interval = 3,
+                           .full_comes_first = true,
+                           .gguf_activation_key = "hidden_activation",
+                           .hf_rope_base = 160000,
+                           .window_rope_base = 10000,
+                           .hf_norm_eps = 1e-5f,
+                           .hf_flags = kModernFlags,
+                           .hf_left_out = "head.",
+                           .hf_keys = {.n_kv_heads = "",
+                                       .norm_eps = "norm_eps",
+                                       .activation = "hidden_activation",
+                                       .window = "local_attention",
+                                       .rope_base = "global_rope_theta",
+                                       .head_dim = "",
+                                       .window_rope_base = "local_rope_theta",
+                                       .full_interval = "global_attn_every_n_layers"}};
+
+const ArchSpec kEuroBert{.name = "eurobert",
+                         .hf_classes = kEuroClasses,
+                         .tensors = kEuroTensors,
+                         .sees_later = true,
+                         .hf_rope_base = 250000,
+                         .hf_flags = kEuroFlags};
+
+}  // namespace realizar

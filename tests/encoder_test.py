@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""`realizar embed`, `realizar rerank` and their routes with tiny encoders. Usage: encoder_test.py REALIZAR."""
+import json
+import math
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from gguf_edit import ARRAY, STRING, with_metadata
+from served import Served
+
+MODELS = pathlib.Path(__file__).resolve().parent / "data/conformance"
+REALIZAR = ""
+WORDS = ["rain", "sun", "what", "is", "water", "that", "falls", "a", "stone", "?", "."]
+U32, I32 = 4, 5
+
+
+def wordpiece(n_vocab):
+    """The metadata of a vocabulary of BERT's kind."""
+    words = ["\u2581" + word for word in WORDS]
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"] + words
+    tokens += [f"[unused{i}]" for i in range(n_vocab - len(tokens))]
+    types = [3 if token.startswith("[") else 1 for token in tokens]
+    ids = [("unknown_token_id", 1), ("cls_token_id", 2), ("seperator_token_id", 3), ("padding_token_id", 0)]
+    return [("tokenizer.ggml.tokens", ARRAY, [token.encode() for token in tokens]),
+            ("tokenizer.ggml.token_type", ARRAY, struct.pack("<IQ", I32, n_vocab) + struct.pack(f"<{n_vocab}i", *types)),
+            *((f"tokenizer.ggml.{key}", U32, struct.pack("<I", value)) for key, value in ids)]
+
+
+def copy_with_words(name, folder):
+    def edit(key, value):
+        return b"bert" if key == "tokenizer.ggml.model" else value
+
+    path = pathlib.Path(folder) / f"{name}.gguf"
+    path.write_bytes(with_metadata((MODELS / f"{name}.gguf").read_bytes(), edit, wordpiece(64)))
+    return str(path)
+
+
+def run(*args, text=""):
+    return subprocess.run([REALIZAR, *args], input=text, capture_output=True, text=True, timeout=60)
+
+
+class Files(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.encoder = copy_with_words("bert", cls.folder.name)
+        cls.reranker = copy_with_words("bert-rank", cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+
+class Commands(Files):
+    def vectors(self, *args, text=""):
+        done = run("embed", self.encoder, *args, text=text)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()
+
+    def test_a_vector_a_line_of_the_length_1(self):
+        lines = self.vectors("rain", "what is rain?")
+        self.assertEqual(len(lines), 2)
+        for line in lines:
+            self.assertAlmostEqual(sum(float(x) ** 2 for x in line.split()), 1, places=4)
+        self.assertNotEqual(*lines)
+
+    def test_lines_of_standard_input_and_json(self):
+        plain = self.vectors("rain", "sun")
+        objects = [json.loads(line) for line in self.vectors("--json", text="rain\n\nsun\n")]
+        self.assertEqual([one["index"] for one in objects], [0, 1])
+        for line, one in zip(plain, objects):
+            for x, y in zip(line.split(), one["embedding"], strict=True):
+                self.assertAlmostEqual(float(x), y, places=5)
+
+    def test_texts_in_one_batch_have_the_vectors_that_they_have_alone(self):
+        texts = ["rain", "what is water that falls?", "a stone", "sun sun sun"]
+        self.assertEqual(self.vectors(*texts), [self.vectors(text)[0] for text in texts])
+
+    def test_documents_come_in_the_order_of_their_scores(self):
+        documents = ["water that falls.", "a stone.", "sun"]
+        done = run("rerank", self.reranker, "what is rain?", *documents, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual({result["index"] for result in results}, {0, 1, 2})
+        scores = [result["relevance_score"] for result in results]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        for result in results:
+            self.assertEqual(result["document"], documents[result["index"]])
+            self.assertTrue(0 < result["relevance_score"] < 1)
+        best = run("rerank", self.reranker, "what is rain?", "--top", "1", text="\n".join(documents))
+        self.assertIn(f"{scores[0]:.4f}  {results[0]['index']}  ", best.stdout)
+        self.assertEqual(len(best.stdout.splitlines()), 1)
+
+    def test_what_a_model_does_not_do_is_refused_with_the_command_that_does(self):
+        for args, words in ((("run", self.encoder, "rain"), ("encoder", "realizar embed")),
+                            (("run", self.reranker, "rain"), ("encoder", "realizar rerank")),
+                            (("embed", self.reranker, "rain"), ("reranker", "no vectors")),
+                            (("rerank", self.encoder, "rain", "sun"), ("no reranker",))):
+            done = run(*args)
+            self.assertEqual(done.returncode, 1, args)
+            for word in words:
+                self.assertIn(word, done.stderr)
+
+
+class Routes(Files):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.embedder = Served(REALIZAR, cls.encoder)
+        cls.ranker = Served(REALIZAR, cls.reranker)
+
+    @classmethod
+    def tearDownClass(cls):
+        for served in (cls.embedder, cls.ranker):
+            served.stop()
+        super().tearDownClass()
+
+    def ask(self, served, path, body, status=200):
+        actual, _, answer = served.ask("POST", path, body)
+        self.assertEqual(actual, status, answer)
+        return json.loads(answer)
+
+    def test_embeddings(self):
+        answer = self.ask(self.embedder, "/v1/embeddings", {"input": ["rain", "what is rain?"]})
+        vectors = [item["embedding"] for item in answer["data"]]
+        self.assertEqual(answer["usage"]["prompt_tokens"], 3 + 6)
+        for vector, line in zip(vectors, run("embed", self.encoder, "rain", "what is rain?").stdout.splitlines()):
+            self.assertAlmostEqual(math.hypot(*vector), 1, places=4)
+            for x, y in zip(vector, line.split(), strict=True):
+                self.assertAlmostEqual(x, float(y), places=5)
+
+    def test_rerank(self):
+        body = {"query": "what is rain?", "documents": ["a stone.", {"text": "water that falls."}, "sun"]}
+        answer = self.ask(self.ranker, "/v1/rerank", body)
+        scores = [result["relevance_score"] for result in answer["results"]]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        self.assertEqual({result["index"] for result in answer["results"]}, {0, 1, 2})
+        self.assertNotIn("document", answer["results"][0])
+        self.assertEqual(answer["usage"]["prompt_tokens"], (6 + 4) + (6 + 5) + (6 + 2))
+        best = self.ask(self.ranker, "/rerank", body | {"top_n": 1, "return_documents": True})["results"]
+        self.assertEqual([result["relevance_score"] for result in best], scores[:1])
+        self.assertIn(best[0]["document"]["text"], ("a stone.", "water that falls.", "sun"))
+
+    def test_wrong_requests_are_refused_by_field(self):
+        for body, param in (({"documents": ["a"]}, "query"), ({"query": "a"}, "documents"),
+                            ({"query": "a", "documents": []}, "documents"),
+                            ({"query": "a", "documents": ["a", 3]}, "documents[1]"),
+                            ({"query": "a", "documents": ["a " * 100]}, "documents[0]"),
+                            ({"query": "a", "documents": ["a"], "top_n": 0}, "top_n")):
+            error = self.ask(self.ranker, "/v1/rerank", body, 400)["error"]
+            self.assertTrue(error["param"].startswith(param.split("[")[0]), error)
+            self.assertIn(param, error["message"])
+
+    def test_routes_that_generate_text_say_where_to_go(self):
+        chat = {"messages": [{"role": "user", "content": "rain"}]}
+        for path, body in (("/v1/chat/completions", chat), ("/v1/completions", {"prompt": "rain"}),
+                           ("/v1/responses", {"input": "rain"})):
+            error = self.ask(self.embedder, path, body, 400)["error"]
+            self.assertIn("encoder", error["message"])
+            self.assertIn("/v1/embeddings", error["message"])
+        self.assertIn("/v1/rerank", self.ask(self.ranker, "/v1/chat/completions", chat, 400)["error"]["message"])
+        self.assertIn("/v1/rerank", self.ask(self.ranker, "/v1/embeddings", {"input": "rain"}, 400)["error"]["message"])
+
+
+if __name__ == "__main__":
+    REALIZAR = sys.argv.pop(1)
+    unittest.main()
