@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "model/arch/list.h"
 #include "model/config_reader.h"
 #include "quant/blocks.h"
 #include "quant/half.h"
@@ -406,6 +408,7 @@ class Folder {
     std::ofstream(path_ / "config.json") << config;
   }
 
+  const fs::path& path() const { return path_; }
   std::vector<float> logits() const {
     const auto file = ModelFile::open(path_);
     EXPECT_TRUE(file.ok()) << file.error().message;
@@ -448,6 +451,78 @@ INSTANTIATE_TEST_SUITE_P(Families, HfFamily, testing::ValuesIn(test::hf_families
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+// A cross-encoder's folder: BERT's, or RoBERTa's, whose first position is the third row of the table, and whose head
+// has other names.
+void write_cross_encoder(const ModelFile& gguf, const fs::path& path, bool is_roberta) {
+  test::SafetensorsWriter weights;
+  for (const TensorInfo& tensor : gguf.tensors()) {
+    std::string pattern(tensor.name), layer;
+    if (const size_t at = pattern.find('.'); pattern.starts_with("blk.")) {
+      layer = pattern.substr(at + 1, 1);
+      pattern.replace(at + 1, 1, "{}");
+    }
+    const auto& specs = kBert.tensors;
+    const auto spec = std::ranges::find(specs, pattern, &TensorSpec::gguf);
+    ASSERT_NE(spec, specs.end()) << pattern;
+    std::string name(spec->hf);
+    if (!layer.empty()) name.replace(name.find("{}"), 2, layer);
+    std::vector<uint64_t> shape(tensor.shape.begin(), tensor.shape.end());
+    std::vector<float> values = *read_vector(tensor);
+    if (is_roberta) {
+      for (const auto& [bert, roberta] :
+           {std::pair("bert.pooler.dense", "classifier.dense"),
+            std::pair("classifier.weight", "classifier.out_proj.weight"),
+            std::pair("classifier.bias", "classifier.out_proj.bias"), std::pair("bert.", "roberta.")}) {
+        if (!name.starts_with(bert)) continue;
+        name.replace(0, std::strlen(bert), roberta);
+        break;
+      }
+    }
+    if (is_roberta && spec->role == Role::kPositionEmbed) {
+      values.insert(values.begin(), 2 * shape[1], 100.0f);
+      shape[0] += 2;
+    }
+    weights.add(name, "F32", shape, std::as_bytes(std::span(values)));
+  }
+  weights.write(path / "model.safetensors");
+  json config = config_of("bert");
+  config["architectures"] = {is_roberta ? "XLMRobertaForSequenceClassification" : "BertForSequenceClassification"};
+  if (is_roberta) config["max_position_embeddings"] = 66;
+  std::ofstream(path / "config.json") << config;
+}
+
+TEST(HfEncoders, CrossEncodersHaveTheScoresOfTheGgufFile) {
+  const auto gguf = conformance_model("bert-rank");
+  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+  for (const bool is_roberta : {false, true}) {
+    const Folder folder(is_roberta ? "roberta_rank" : "bert_rank");
+    write_cross_encoder(*gguf, folder.path(), is_roberta);
+    expect_near(folder.logits(), test::reference_logits(*gguf), 1e-4f);
+  }
+}
+
+// What a vector is made of stands in a folder of sentence-transformers.
+TEST(HfEncoders, PoolingIsAsSentenceTransformersSay) {
+  const auto gguf = conformance_model("bert");
+  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+  const Folder folder("pooling");
+  folder.write(*gguf, config_of("bert").dump());
+  const auto pooling = [&folder](const char* text) {
+    fs::create_directories(folder.path() / "1_Pooling");
+    std::ofstream(folder.path() / "1_Pooling" / "config.json") << text;
+    const auto file = ModelFile::open(folder.path());
+    EXPECT_TRUE(file.ok()) << file.error().message;
+    const auto config = read_config(*file);
+    return config.ok() ? config->pooling : Pooling::kNone;
+  };
+  EXPECT_EQ(pooling("{}"), Pooling::kMean);
+  EXPECT_EQ(pooling(R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false})"), Pooling::kFirst);
+  EXPECT_EQ(pooling(R"({"pooling_mode_mean_tokens": true})"), Pooling::kMean);
+  EXPECT_EQ(pooling(R"({"pooling_mode_lasttoken": true})"), Pooling::kLast);
+  EXPECT_EQ(pooling(R"({"pooling_mode_max_tokens": true})"), Pooling::kNone) << "which is refused";
+  EXPECT_EQ(pooling(R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})"), Pooling::kNone);
+}
 
 // A quantized folder has the logits of its values in F32. A product of other types adds in another order.
 void expect_same(std::string_view name, const json& settings, HfWriter::Form packed, HfWriter::Form plain) {

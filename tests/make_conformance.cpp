@@ -92,18 +92,21 @@ bool is_number(const std::string& text) {
   return !text.empty() && *end == '\0';
 }
 
-// Lists of whole numbers and of booleans become arrays.
+// Lists of numbers, of booleans and of words become arrays.
 void add_key(GgufWriter& writer, const std::string& key, const std::string& value) {
   if (value == "true" || value == "false") return writer.add_bool(key, value == "true");
   if (value.starts_with('[')) {
     std::vector<int32_t> numbers;
     std::vector<float> reals;
+    std::vector<std::string> words;
     bool is_real = false;
     for (size_t at = 1; at < value.size();) {
       const size_t end = value.find_first_of(",]", at);
       const std::string item = value.substr(at, end - at);
       if (item == "true" || item == "false") {
         numbers.push_back(item == "true");
+      } else if (!is_number(item)) {
+        words.push_back(item);
       } else {
         is_real = is_real || item.find('.') != std::string::npos;
         numbers.push_back(static_cast<int32_t>(std::stod(item)));
@@ -111,6 +114,7 @@ void add_key(GgufWriter& writer, const std::string& key, const std::string& valu
       }
       at = end + 1;
     }
+    if (!words.empty()) return writer.add_strings(key, words);
     if (reals.empty()) return writer.add_bools(key, std::vector<bool>(numbers.begin(), numbers.end()));
     return is_real ? writer.add_f32s(key, reals) : writer.add_i32s(key, numbers);
   }

@@ -56,7 +56,9 @@ bool run(llama_model* model, enum llama_pooling_type pooling, const std::string&
     batch.seq_id[i][0] = 0;
     batch.logits[i] = 1;
   }
-  const bool done = llama_encode(context, batch) == 0;
+  // A decoder that gives scores has a cache.
+  const bool is_decoder = llama_get_memory(context) != nullptr;
+  const bool done = (is_decoder ? llama_decode(context, batch) : llama_encode(context, batch)) == 0;
   const int d_model = llama_model_n_embd(model);
   const bool is_pooled = llama_pooling_type(context) != LLAMA_POOLING_TYPE_NONE;
   if (done && is_pooled) {

@@ -32,7 +32,7 @@ constexpr auto kNomicTensors = std::to_array<TensorSpec>({
 
 constexpr auto kJinaV2Tensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "bert.embeddings.word_embeddings.weight"),
-    whole(Role::kTypeEmbed, kRequired, Dim::kTypes, Dim::kModel, "token_types.weight",
+    whole(Role::kTypeEmbed, kOptional, Dim::kTypes, Dim::kModel, "token_types.weight",
           "bert.embeddings.token_type_embeddings.weight"),
     norm(Role::kEmbedNorm, kRequired, "token_embd_norm.weight", "bert.embeddings.LayerNorm.weight"),
     norm(Role::kEmbedNormBias, kRequired, "token_embd_norm.bias", "bert.embeddings.LayerNorm.bias"),
