@@ -68,7 +68,7 @@ TEST_P(CudaModel, ATokenIsTheSameWhereTheHostChoosesAll) {
 TEST_P(CudaModel, SaysWhatItCannotRunByName) {
   const auto backend = this->backend();
   struct Numbers {
-    uint32_t head_dim = 256, n_experts = 512, n_used = 32;
+    uint32_t head_dim = 512, n_experts = 512, n_used = 32;
   };
   const auto check = [&](const Numbers& numbers) {
     Program program;
@@ -87,9 +87,9 @@ TEST_P(CudaModel, SaysWhatItCannotRunByName) {
     const Status status = check(numbers);
     return status.ok() ? Error{ErrorCode::kInternal, "accepted", ""} : status.error();
   };
-  const Numbers wide{.head_dim = 512}, many{.n_experts = 513}, used{.n_used = 33};
+  const Numbers wide{.head_dim = 513}, many{.n_experts = 513}, used{.n_used = 33};
   EXPECT_EQ(refused(wide).message,
-            "the cuda backend runs models of at most 256 dimensions a head, and this one has 512");
+            "the cuda backend runs models of at most 512 dimensions a head, and this one has 513");
   EXPECT_EQ(refused(wide).code, ErrorCode::kUnsupported);
   EXPECT_EQ(refused(many).subject, "n_experts");
   EXPECT_EQ(refused(used).subject, "n_experts_used");

@@ -31,7 +31,7 @@ struct Chunk {
 class AttentionRig {
  public:
   // Positions that each sequence has room for.
-  static constexpr uint32_t kRoom[] = {48, 1024, 80};
+  static constexpr uint32_t kRoom[] = {48, 640, 80};
 
   // `block_step`, prime to kBlocks, is the distance between a sequence's blocks in the pool.
   AttentionRig(std::unique_ptr<Backend> backend, const AttentionCase& c, uint32_t block_step = 37);
@@ -45,7 +45,7 @@ class AttentionRig {
   const float* query(uint32_t seq, uint32_t pos) const { return queries_.row(token_of(seq, pos)); }
 
  private:
-  static constexpr uint32_t kBlockTokens = 16, kBlocks = 80;  // 72 of them in use
+  static constexpr uint32_t kBlockTokens = 16, kBlocks = 50;  // 48 of them in use
   static constexpr uint32_t kMaxRows = 160;
   static constexpr uint32_t kContents = 499;  // different rows of queries, keys and values
 

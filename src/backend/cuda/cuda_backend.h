@@ -1,5 +1,5 @@
 // The backend of NVIDIA GPUs. Block types are multiplied as int8 with the activations' groups of 32, exactly, and
-// summed in F32; plain types in F32. Refused, by name: heads of more than 256 dimensions, latents of more than 512 with
+// summed in F32; plain types in F32. Refused, by name: heads of more than 512 dimensions, latents of more than 512 with
 // rotated keys of more than 64, more than 512 experts or 32 chosen; latents where devices share layers.
 #pragma once
 

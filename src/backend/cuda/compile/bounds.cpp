@@ -21,7 +21,7 @@ Status check_bound(const char* name, const char* what, uint64_t value, uint64_t 
 }
 
 Status check(const RopeStoreOp& op) {
-  RZ_CHECK_OK(check_bound("head_dim", "dimensions a head", op.head_dim, kMaxHeadDim));
+  RZ_CHECK_OK(check_bound("head_dim", "dimensions a head", op.head_dim, kMaxWideHeadDim));
   return check_bound("n_heads", "heads of queries and keys", uint64_t{op.n_heads} + op.n_kv_heads, kMaxGridY);
 }
 Status check(const HeadLinearOp& op) {
@@ -35,7 +35,10 @@ Status check(const LatentStoreOp& op) {
 }
 Status check(const AttentionOp& op) {
   if (op.latent_dim > 0) return {};  // LatentStoreOp has said it
-  return check_bound("head_dim", "dimensions a head", op.head_dim, kMaxHeadDim);
+  if (op.slopes != kNoWeight) {
+    return check_bound("head_dim", "dimensions a head with ALiBi", op.head_dim, kMaxHeadDim);
+  }
+  return check_bound("head_dim", "dimensions a head", op.head_dim, kMaxWideHeadDim);
 }
 Status check(const RouteOp& op) {
   RZ_CHECK_OK(check_bound("n_experts", "experts", op.n_experts, kMaxExperts));

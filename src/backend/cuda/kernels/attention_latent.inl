@@ -1,5 +1,6 @@
-// Attention to latents: all query heads of a row read the same keys, and a value is the first numbers of its key. A
-// block has up to 16 heads of one row, decode or prompt alike, and one cut of its context: heads are so many that their
+// Attention to latents: all query heads of a row read the same keys, and a value is the first numbers of its key; and
+// heads that are too wide for the registers of other kernels, which have values of their own. A block has up to 16
+// query heads of one row and KV head, decode or prompt alike, and one cut of its context: heads are so many that their
 // products bound it. Its warps share the heads: each has every fourth block of 32 dimensions of queries and keys, and
 // every fourth panel of 64 of values, which go from memory to the registers of the products; of each step of 16
 // positions they bring their sums of products together, and all find the same weights. What a row's cuts give is merged
@@ -56,14 +57,27 @@ RZ_DEVICE float* latent_partial(const AttentionArgs& a, uint32_t place, uint32_t
 
 using LatentQueries = QueryFragments<2 * kKeyBlocks>;
 
-// The slice's part of heads `head` and `head` + 8, and the scales of all of them.
+// A lane's heads: `first` and `first` + 8, where they are there.
+struct LatentHeads {
+  uint32_t kv_head, first, end;
+
+  RZ_DEVICE LatentHeads(const AttentionArgs& a, uint32_t lane) {
+    const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kLatentHeads - 1) / kLatentHeads;
+    kv_head = block_y() / n_parts;
+    first = kv_head * n_rep + block_y() % n_parts * kLatentHeads + lane / 4;
+    end = (kv_head + 1) * n_rep;
+  }
+  RZ_DEVICE bool has(uint32_t i) const { return first + 8 * i < end; }
+};
+
+// The slice's part of the lane's heads, and the scales of all of them.
 template <class Keys>
-RZ_DEVICE void load_latent_queries(const AttentionArgs& a, const LatentPlace& p, uint32_t head, uint32_t slice,
-                                   uint32_t t, AttentionLine (&lines)[2], LatentQueries& queries) {
+RZ_DEVICE void load_latent_queries(const AttentionArgs& a, const LatentPlace& p, const LatentHeads& heads,
+                                   uint32_t slice, uint32_t t, AttentionLine (&lines)[2], LatentQueries& queries) {
   const uint32_t key_dim = a.cache.head_dim;
   RZ_UNROLL for (uint32_t i = 0; i < 2; ++i) {
-    const bool has_head = head + 8 * i < a.n_heads;
-    const float* q = a.q + (uint64_t{p.row} * a.n_heads + head + 8 * i) * key_dim;
+    const bool has_head = heads.has(i);
+    const float* q = a.q + (uint64_t{p.row} * a.n_heads + heads.first + 8 * i) * key_dim;
     float max = 0;
     for (uint32_t d = t; has_head && d < key_dim; d += 4) max = fmaxf(max, fabsf(q[d]));
     const PowerOfTwo scale = query_scale(quad_max(max));
@@ -82,8 +96,8 @@ RZ_DEVICE void load_latent_queries(const AttentionArgs& a, const LatentPlace& p,
 }
 
 // The scale of 32 dimensions at a place.
-RZ_DEVICE float latent_scale(const KvView& cache, const KvPlace& place, uint32_t group) {
-  return half_to_float(reinterpret_cast<const uint16_t*>(kv_scales(cache, cache.keys, place))[group]);
+RZ_DEVICE float latent_scale(const KvView& cache, const uint8_t* plane, const KvPlace& place, uint32_t group) {
+  return half_to_float(reinterpret_cast<const uint16_t*>(kv_scales(cache, plane, place))[group]);
 }
 
 // The slice's sums of products of the heads with a step's keys.
@@ -112,7 +126,8 @@ RZ_DEVICE void multiply_latent_keys(const KvView& cache, const KvPlace* places, 
       }
       if constexpr (Kv::kHasScales) {
         for (uint32_t j = 0; j < 4; ++j) {
-          sums[tile][j] = fmaf(latent_scale(cache, places[8 * tile + 2 * t + j % 2], block), own[j], sums[tile][j]);
+          sums[tile][j] =
+              fmaf(latent_scale(cache, cache.keys, places[8 * tile + 2 * t + j % 2], block), own[j], sums[tile][j]);
         }
       }
     }
@@ -142,7 +157,8 @@ RZ_DEVICE void add_latent_values(const KvView& cache, const KvPlace* places, con
   typename Chunks::Raw raw[kValuePanels][4];
   RZ_UNROLL for (uint32_t n = 0; n < kValuePanels; ++n) {
     for (uint32_t i = 0; i < 4; ++i) {
-      raw[n][i] = Chunks::load_values(cache, kv_row(cache, cache.keys, place(i)), 8 * (slice + kLatentSlices * n) + g);
+      raw[n][i] =
+          Chunks::load_values(cache, kv_row(cache, cache.values, place(i)), 8 * (slice + kLatentSlices * n) + g);
     }
   }
   WeightFragments fragments{};
@@ -158,7 +174,7 @@ RZ_DEVICE void add_latent_values(const KvView& cache, const KvPlace* places, con
     RZ_UNROLL for (uint32_t j = 0; j < 8; ++j) {
       if constexpr (Kv::kHasScales) {
         const uint32_t group = 2 * panel + j / 4;
-        if (j % 4 == 0) split([&](uint32_t i) { return latent_scale(cache, places[2 * t + i], group); });
+        if (j % 4 == 0) split([&](uint32_t i) { return latent_scale(cache, cache.values, places[2 * t + i], group); });
       }
       const uint32_t column[2] = {column_of(values[0], values[1], j), column_of(values[2], values[3], j)};
       Chunks::Values::multiply(out[8 * n + j], fragments.high, column);
@@ -167,17 +183,17 @@ RZ_DEVICE void add_latent_values(const KvView& cache, const KvPlace* places, con
   }
 }
 
-// The slice's panels of heads `head` and `head` + 8, and of each the maximum and the sum where there are several cuts.
+// The slice's panels of the lane's heads, and of each the maximum and the sum where there are several cuts.
 template <class Kv>
-RZ_DEVICE void store_latent_heads(const AttentionArgs& a, const LatentPlace& p, uint32_t head, uint32_t slice,
-                                  uint32_t t, const AttentionLine (&lines)[2],
+RZ_DEVICE void store_latent_heads(const AttentionArgs& a, const LatentPlace& p, const LatentHeads& heads,
+                                  uint32_t slice, uint32_t t, const AttentionLine (&lines)[2],
                                   const float (&out)[8 * kValuePanels][4]) {
   const uint32_t dims = dim_class(a.value_dim);
   RZ_UNROLL for (uint32_t line = 0; line < 2; ++line) {
-    const uint32_t h = head + 8 * line;
+    const uint32_t h = heads.first + 8 * line;
     const bool is_partial = p.n_cuts > 1;
     float total = quad_sum(lines[line].total);
-    if (h >= a.n_heads) continue;
+    if (!heads.has(line)) continue;
     if (!is_partial) total += kWeightScale * sink_weight(a, h, lines[line].max);
     float* to = is_partial ? latent_partial(a, block_x(), h) : a.out + (uint64_t{p.row} * a.n_heads + h) * a.value_dim;
     RZ_UNROLL for (uint32_t n = 0; n < 8 * kValuePanels; ++n) {
@@ -202,7 +218,7 @@ void latent_attention_kernel(AttentionArgs a) {
   const LatentPlace p = latent_place(a);
   if (p.n_cuts == 0) return;
   const uint32_t slice = thread_idx() / 32, lane = thread_idx() % 32, t = lane % 4;
-  const uint32_t head = block_y() * kLatentHeads + lane / 4;
+  const LatentHeads heads(a, lane);
   const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[p.row]} * a.step.max_blocks;
   const uint32_t first_step = p.first_pos / kLatentPositions, end_step = (p.end_pos - 1) / kLatentPositions + 1;
   // Positions that the row does not see have the first or the last one instead. Where a step's places are written,
@@ -212,13 +228,13 @@ void latent_attention_kernel(AttentionArgs a) {
     if (n >= end_step || thread_idx() >= kLatentPositions) return;
     const uint32_t pos = n * kLatentPositions + thread_idx();
     const uint32_t seen = pos < p.first_pos ? p.first_pos : pos < p.end_pos ? pos : p.end_pos - 1;
-    places_of(n)[thread_idx()] = kv_place(a.cache, blocks, 0, seen);
+    places_of(n)[thread_idx()] = kv_place(a.cache, blocks, heads.kv_head, seen);
   };
   find_places(first_step);
   find_places(first_step + 1);
   AttentionLine lines[2];
   LatentQueries queries;
-  load_latent_queries<typename ChunksOf<Kv>::Keys>(a, p, head, slice, t, lines, queries);
+  load_latent_queries<typename ChunksOf<Kv>::Keys>(a, p, heads, slice, t, lines, queries);
   barrier();
 
   float out[8 * kValuePanels][4] = {};
@@ -230,7 +246,7 @@ void latent_attention_kernel(AttentionArgs a) {
     weigh_tile(a, n * kLatentPositions, t, lines, sums, out);
     add_latent_values<Kv>(a.cache, places_of(n), sums, a.value_dim, slice, lane, out);
   }
-  store_latent_heads<Kv>(a, p, head, slice, t, lines, out);
+  store_latent_heads<Kv>(a, p, heads, slice, t, lines, out);
 }
 
 // A warp a head of a row: the block at the row's first cut merges all of them, which have places next to each other.
@@ -255,8 +271,8 @@ RZ_KERNEL void latent_merge_kernel(AttentionArgs a) {
 
 template <class Kv>
 void launch_latent(const AttentionArgs& a, uint32_t n_places, bool has_cuts, Stream stream) {
-  launch(latent_attention_kernel<Kv>, {n_places, (a.n_heads + kLatentHeads - 1) / kLatentHeads}, kLatentThreads, a,
-         stream);
+  const uint32_t n_parts = (a.n_heads / a.cache.n_kv_heads + kLatentHeads - 1) / kLatentHeads;
+  launch(latent_attention_kernel<Kv>, {n_places, a.cache.n_kv_heads * n_parts}, kLatentThreads, a, stream);
   if (!has_cuts) return;
   launch(latent_merge_kernel, {n_places, (a.n_heads + kLatentMergeWarps - 1) / kLatentMergeWarps},
          32 * kLatentMergeWarps, a, stream);

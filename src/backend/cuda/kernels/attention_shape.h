@@ -12,7 +12,8 @@
 
 namespace realizar::cuda {
 
-inline constexpr uint32_t kMaxHeadDim = 256;
+inline constexpr uint32_t kMaxHeadDim = 256;      // that tiles and cuts of decode rows have in their registers
+inline constexpr uint32_t kMaxWideHeadDim = 512;  // of heads that are attended to as latents are
 // Of latents, whose values are the first numbers of their keys.
 inline constexpr uint32_t kMaxLatentDim = 512, kMaxLatentKeyDim = 576;
 inline constexpr uint32_t kPartHeads = 8;        // query heads of a KV head that a decode row's block serves
@@ -113,7 +114,7 @@ struct RowCut {
 };
 inline constexpr uint32_t kNoRow = 0xffffffffu;  // a place of a list that nobody has
 
-// A head's dimensions as attention's registers hold them; those of latents in panels of 64.
+// A head's dimensions as attention's registers hold them; those of wide ones in panels of 64.
 constexpr uint32_t dim_class(uint32_t head_dim) {
   if (head_dim > kMaxHeadDim) return (head_dim + 63) / 64 * 64;
   return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : kMaxHeadDim;
@@ -124,15 +125,20 @@ constexpr uint32_t dim_class(uint32_t head_dim) {
 // Passes change no bits.
 inline constexpr uint64_t kPartialBytes = uint64_t{64} << 20;
 
+// Whether rows are attended to one by one: latents, and heads that are too wide for tiles.
+constexpr bool is_wide(const AttentionOp& op) {
+  return op.latent_dim > 0 || op.head_dim > kMaxHeadDim;
+}
+
 struct AttentionHeads {
   uint32_t n_heads, value_dim;
-  bool has_tiles = true;  // of a prompt's rows; latents are attended to row by row
+  bool has_tiles = true;  // of a prompt's rows; wide ones are attended to row by row
 };
 inline constexpr AttentionHeads kNoHeads{0, 0, false};
 // With those of one more operation.
 inline AttentionHeads most_of(const AttentionHeads& heads, const AttentionOp& op) {
   return {std::max(heads.n_heads, op.n_heads), std::max(heads.value_dim, op.value_dim()),
-          heads.has_tiles || op.latent_dim == 0};
+          heads.has_tiles || !is_wide(op)};
 }
 // A pass of decode rows has n_places places for pairs of a row and a cut, enough for two rows at least.
 struct DecodePasses {

@@ -46,7 +46,7 @@ class Launcher {
   void run(const AttentionOp& op, const Launch& launch);
   void attend_decode_rows(AttentionArgs args, const Launch& launch);
   void attend_prompt_rows(AttentionArgs args);
-  void attend_latents_of_prompts(AttentionArgs args);
+  void attend_wide_rows(AttentionArgs args);
   // launcher_states.cpp
   void run(const ShortConvOp& op, const Launch&);
   void run(const StateScanOp& op, const Launch&);

@@ -18,8 +18,8 @@ void Launcher::attend_decode_rows(AttentionArgs args, const Launch& launch) {
   args.n_row_cuts = memory_.n_row_cuts(args.window);
   args.pass_row_cuts = memory_.passes().n_places;
   args.arrivals = memory_.as<uint32_t>(Buffer::kArrivals);
-  const bool has_latents = std::get<AttentionOp>(launch.command).latent_dim > 0;
-  (has_latents ? kernels_.attention_latent : kernels_.attention_decode)(args, device_.stream());
+  (is_wide(std::get<AttentionOp>(launch.command)) ? kernels_.attention_latent : kernels_.attention_decode)(
+      args, device_.stream());
 }
 
 // A pass has tiles that follow each other, as many as find place with all their cuts.
@@ -42,7 +42,7 @@ void Launcher::attend_prompt_rows(AttentionArgs args) {
 }
 
 // A pass has as many rows as find place with the most cuts of any.
-void Launcher::attend_latents_of_prompts(AttentionArgs args) {
+void Launcher::attend_wide_rows(AttentionArgs args) {
   args.n_cuts = 1;
   for (const StepInput::Tile& tile : memory_.input().tiles()) {
     args.n_cuts = std::max(args.n_cuts, n_cuts_of_tile(tile, args.window));
@@ -75,7 +75,7 @@ void Launcher::run(const AttentionOp& op, const Launch& launch) {
   }
   if (shape_.n_decode_rows > 0) attend_decode_rows(args, launch);
   if (n_prompt_rows() == 0) return;
-  op.latent_dim > 0 ? attend_latents_of_prompts(args) : attend_prompt_rows(args);
+  is_wide(op) ? attend_wide_rows(args) : attend_prompt_rows(args);
 }
 
 }  // namespace realizar::cuda
