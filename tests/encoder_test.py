@@ -95,6 +95,15 @@ class Commands(Files):
         self.assertIn(f"{scores[0]:.4f}  {results[0]['index']}  ", best.stdout)
         self.assertEqual(len(best.stdout.splitlines()), 1)
 
+    def test_inspect_tells_what_a_model_gives(self):
+        self.assertIn("vectors of texts, by the mean of all tokens", run("inspect", self.encoder).stdout)
+        self.assertIn("realizar rerank", run("inspect", self.reranker).stdout)
+
+    def test_vectors_agree_with_the_reference_backend(self):
+        checked = run("embed", self.encoder, "rain", "--check")
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        self.assertIn("the vectors of a text differ by at most", checked.stderr)
+
     def test_what_a_model_does_not_do_is_refused_with_the_command_that_does(self):
         for args, words in ((("run", self.encoder, "rain"), ("encoder", "realizar embed")),
                             (("run", self.reranker, "rain"), ("encoder", "realizar rerank")),

@@ -20,20 +20,25 @@ class EmbedTest : public testing::TestWithParam<std::tuple<BackendUnderTest, Typ
 struct EmbedCase {
   float scale;
   bool has_positions;
+  bool has_types = false;
 };
+
+constexpr uint32_t kIds = 19;
 
 // A type's value takes a few roundings to decode, whoever does it; scaling it and adding the position round once each.
 std::vector<double> embed_bounds(const TestMatrix& table, const TestMatrix& positions, const TestBatch& batch,
                                  const EmbedCase& c) {
   const bool is_exact = traits(table.type).block_elems == 1;
-  const bool rounds = c.scale != 1.0f || c.has_positions;
+  const bool rounds = c.scale != 1.0f || c.has_positions || c.has_types;
   std::vector<double> bounds;
   for (size_t r = 0; r < batch.tokens.size(); ++r) {
     for (uint32_t i = 0; i < table.n_cols; ++i) {
-      const double from = table.size_row(0, static_cast<uint32_t>(to_index(batch.tokens[r])))[i];
+      const auto id = static_cast<uint32_t>(to_index(batch.tokens[r]));
+      const double from = table.size_row(0, id % kIds)[i];
       const double position = c.has_positions ? positions.size_row(0, static_cast<uint32_t>(batch.positions[r]))[i] : 0;
-      const double decoding = is_exact ? 0 : 2 * kUnit, arithmetic = rounds ? 2 * kUnit : 0;
-      bounds.push_back((decoding + arithmetic) * (from * std::fabs(c.scale) + position));
+      const double type = c.has_types ? positions.size_row(0, id / kIds)[i] : 0;
+      const double decoding = is_exact ? 0 : 2 * kUnit, arithmetic = rounds ? (c.has_types ? 3 : 2) * kUnit : 0;
+      bounds.push_back((decoding + arithmetic) * (from * std::fabs(c.scale) + position + type));
     }
   }
   return bounds;
@@ -43,19 +48,25 @@ std::vector<float> embedded(std::unique_ptr<Backend> backend, const TestMatrix& 
                             const TestBatch& batch, const EmbedCase& c) {
   OpRig rig(std::move(backend), {.max_rows = 32, .max_logit_rows = 1});
   const ActId out = rig.output(table.n_cols);
-  const EmbedOp op{out, rig.matrix(table), c.has_positions ? rig.matrix(positions) : kNoWeight, c.scale};
+  const EmbedOp op{.out = out,
+                   .table = rig.matrix(table),
+                   .position_table = c.has_positions ? rig.matrix(positions) : kNoWeight,
+                   .type_table = c.has_types ? rig.matrix(positions) : kNoWeight,
+                   .scale = c.scale};
   rig.step(batch, {}, [&](Program& p) { p.add(op); });
   return rig.read(out);
 }
 
-TEST_P(EmbedTest, GivesTheTokensRowScaledAndThePositionsRowAdded) {
+TEST_P(EmbedTest, GivesTheTokensRowScaledAndThoseOfItsTypeAndPositionAdded) {
   const auto& [backend, type] = GetParam();
   const uint32_t block = traits(type).block_elems;
   for (const uint32_t n_cols : {block == 1 ? 1u : block, block == 1 ? 300u : 3 * block}) {
-    const TestMatrix table = random_matrix(type, 1, 19, n_cols, 1), positions = random_matrix(type, 1, 40, n_cols, 2);
+    const TestMatrix table = random_matrix(type, 1, kIds, n_cols, 1), positions = random_matrix(type, 1, 40, n_cols, 2);
     TestBatch batch = rows_of(std::vector<uint32_t>{18, 0, 7, 7, 15, 16}, 2);
     batch.positions = {39, 0, 1, 16, 31, 2};
-    for (const EmbedCase c : {EmbedCase{1.0f, false}, {-11.3f, false}, {1.0f, true}, {0.7f, true}}) {
+    for (const EmbedCase c :
+         {EmbedCase{1.0f, false}, {-11.3f, false}, {1.0f, true}, {0.7f, true}, {0.7f, true, true}}) {
+      if (c.has_types) batch.tokens[0] = batch.tokens[3] = TokenId{kIds + 4};
       const auto expected = embedded(make_reference_backend(), table, positions, batch, c);
       const auto actual = embedded(*backend.make(2), table, positions, batch, c);
       EXPECT_TRUE(within(actual, expected, embed_bounds(table, positions, batch, c), n_cols))

@@ -155,6 +155,15 @@ std::string params_text(uint64_t n_params) {
   return n_params >= 1000000000 ? fmt::format("{:.2f} billion", n / 1e9) : fmt::format("{:.1f} million", n / 1e6);
 }
 
+// What an encoder makes of a text.
+std::string vector_text(const ModelConfig& config) {
+  if (config.pooling == Pooling::kRank) return "scores of texts: realizar rerank";
+  const char* of = config.pooling == Pooling::kMean    ? "the mean of all tokens"
+                   : config.pooling == Pooling::kFirst ? "the first token"
+                                                       : "the last token";
+  return fmt::format("vectors of texts, by {}: realizar embed", of);
+}
+
 std::string chat_text(const ModelReport& report) {
   if (!report.has_template) return "no template: --raw continues a text";
   const std::string tools =
@@ -256,7 +265,8 @@ std::string report_text(const ModelReport& report) {
                                   report.quantization, report.bits_per_weight()));
   if (report.config) text += config_rows(report);
   for (const std::string& note : report.notes) text += row("note", note);
-  text += row("chat", chat_text(report));
+  const bool is_encoder = report.config && report.config->sees_later;
+  text += is_encoder ? row("gives", vector_text(*report.config)) : row("chat", chat_text(report));
   text += row("licence", report.licence.empty() ? "not told in the file" : report.licence);
   return text + "more: --tensors, --metadata, --json\n";
 }
