@@ -35,7 +35,7 @@ struct ModelInfo {
   bool has_chat_template;
   std::string gpu_refusal;         // why "auto" did not take the GPU that this machine has; empty: it did, or has none
   std::string check;               // what the comparison that was asked for gave
-  bool is_encoder = false;         // it gives vectors or scores of texts, and generates none
+  bool gives_text = true;          // false: vectors or scores of texts alone
   std::vector<std::string> notes;  // what of the weights could not be kept as another program quantized it
 };
 

@@ -172,13 +172,16 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
 Status LoadedModel::load_weights(const LoadOptions& options) {
   RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = options.n_ctx}));
   RZ_TRY(const engine::EngineOptions engine_options, this->engine_options(config, options));
-  if (config.sees_later && (!options.draft.path.empty() || engine_options.n_draft > 0)) {
-    return invalid_argument("draft: " + config.arch + " is an encoder, which generates no tokens to guess", "draft");
+  if (!gives_text(config) && (!options.draft.path.empty() || engine_options.n_draft > 0)) {
+    return invalid_argument("draft: the model generates no tokens to guess", "draft");
   }
   if (options.draft.path.empty()) return load_models(config, nullptr, options, engine_options);
   RZ_TRY(const ModelFile draft_file, ModelFile::open(options.draft.path));
   const auto load_both = [&]() -> Status {
     RZ_TRY(const ModelConfig draft_config, read_config(draft_file, {.n_ctx = config.n_ctx}));
+    if (!gives_text(draft_config)) {
+      return invalid_argument(options.draft.path + " generates no text: expected a model that does", "draft");
+    }
     const ModelSource drafter{draft_file, draft_config};
     RZ_CHECK_OK(check_same_vocabulary(drafter, config));
     return load_models(config, &drafter, options, engine_options);
@@ -291,7 +294,7 @@ void LoadedModel::fill_info() {
     info.devices.push_back({backend->info().name, info.weight_bytes, info.kv_bytes, info.scratch_bytes, 0, 0});
   }
   info.has_chat_template = chat_template.has_value();
-  info.is_encoder = c.sees_later;
+  info.gives_text = gives_text(c);
 }
 
 Result<const text::Tokenizer*> LoadedModel::require_tokenizer() const {

@@ -80,10 +80,10 @@ ParityDifference compare_logits(std::span<const float> actual, std::span<const f
 
 namespace {
 
-// Of an encoder the mean of the states, which is compared like the logits of one position.
+// Of a model that gives no text the mean of the states, which is compared like the logits of one position.
 Result<std::vector<float>> outputs_of(LoadedModel& model, std::span<const TokenId> tokens) {
   const auto n_tokens = static_cast<uint32_t>(tokens.size());
-  if (!model.info.is_encoder) return model.engine->logits(tokens, (n_tokens + 1) / 2, n_tokens);
+  if (model.info.gives_text) return model.engine->logits(tokens, (n_tokens + 1) / 2, n_tokens);
   Request request;
   request.prompt.assign(tokens.begin(), tokens.end());
   request.pooling = Pooling::kMean;
@@ -105,9 +105,9 @@ Result<std::string> check_parity(LoadedModel& loaded, const LoadOptions& options
   const auto tokens = test_tokens(*other);
   RZ_TRY(const auto actual, outputs_of(loaded, tokens));
   RZ_TRY(const auto expected, outputs_of(*other, tokens));
-  const bool is_encoder = loaded.info.is_encoder;
-  const ParityDifference d = compare_logits(actual, expected, is_encoder ? expected.size() : loaded.info.n_vocab);
-  if (is_encoder && d.error <= kMaxError) {
+  const bool gives_text = loaded.info.gives_text;
+  const ParityDifference d = compare_logits(actual, expected, gives_text ? loaded.info.n_vocab : expected.size());
+  if (!gives_text && d.error <= kMaxError) {
     return fmt::format("{} and {}: the vectors of a text differ by at most {:.2g} of their range",
                        loaded.backend->info().name, other->backend->info().name, d.error);
   }

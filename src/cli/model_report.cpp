@@ -265,8 +265,8 @@ std::string report_text(const ModelReport& report) {
                                   report.quantization, report.bits_per_weight()));
   if (report.config) text += config_rows(report);
   for (const std::string& note : report.notes) text += row("note", note);
-  const bool is_encoder = report.config && report.config->sees_later;
-  text += is_encoder ? row("gives", vector_text(*report.config)) : row("chat", chat_text(report));
+  const bool gives_text = !report.config || realizar::gives_text(*report.config);
+  text += !gives_text ? row("gives", vector_text(*report.config)) : row("chat", chat_text(report));
   text += row("licence", report.licence.empty() ? "not told in the file" : report.licence);
   return text + "more: --tensors, --metadata, --json\n";
 }

@@ -257,10 +257,10 @@ Result<LanguageModel> load_model(const std::string& path, LoadOptions options) {
 
 Result<LanguageModel> load_writer(const std::string& path, const LoadOptions& options) {
   RZ_TRY(LanguageModel model, load_model(path, options));
-  if (!model.info().is_encoder) return model;
+  if (model.info().gives_text) return model;
   const bool ranks = model.pooling() == Pooling::kRank;
-  return invalid_argument(fmt::format("{} is an encoder, which generates no text: use realizar {} {} {}", path,
-                                      ranks ? "rerank" : "embed", path, ranks ? "QUERY DOCUMENTS" : "TEXTS"),
+  return invalid_argument(fmt::format("{} is an encoder or a reranker, which generates no text: use realizar {} {} {}",
+                                      path, ranks ? "rerank" : "embed", path, ranks ? "QUERY DOCUMENTS" : "TEXTS"),
                           "model");
 }
 

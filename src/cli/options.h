@@ -48,7 +48,7 @@ void warn_of_gpu_options(const LoadOptions& options);
 // Loads the model with a progress line on a terminal's standard error, and says there which options had no effect.
 Result<LanguageModel> load_model(const std::string& path, LoadOptions options);
 
-// The same of a model that is to write. Errors: InvalidArgument, with the command to use, where it is an encoder.
+// The same of a model that is to write. Errors: InvalidArgument, with the command to use, where it gives no text.
 Result<LanguageModel> load_writer(const std::string& path, const LoadOptions& options);
 
 // The bundled model, beside the executable in the build tree or the install tree. Errors: NotFound.

@@ -30,6 +30,9 @@ Status check_pooling(const Request& request, const SequenceLimits& limits) {
   if (limits.sees_later && request.pooling == Pooling::kNone) {
     return unsupported("the model is an encoder, which gives vectors or scores and generates no text", "pooling");
   }
+  if (limits.n_labels > 0 && request.pooling == Pooling::kNone) {
+    return unsupported("the model is a reranker, which scores texts and generates none", "pooling");
+  }
   if (request.pooling == Pooling::kFirst && !limits.sees_later) {
     return unsupported("pooling: the first token of a decoder sees no other token", "pooling");
   }

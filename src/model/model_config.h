@@ -90,6 +90,11 @@ struct ModelConfig {
 // Columns of Forward::logits: the vocabulary's, scores, or of an encoder the hidden state's.
 uint32_t n_outputs(const ModelConfig& config);
 
+// Encoders do not, and rerankers, whose outputs are scores.
+inline bool gives_text(const ModelConfig& config) {
+  return !config.sees_later && config.n_labels == 0;
+}
+
 // Those of the first layer with attention, which most models have in all of them; zeros where no layer has it.
 struct HeadSizes {
   uint32_t n_heads = 0, n_kv_heads = 0;

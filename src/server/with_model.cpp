@@ -85,10 +85,11 @@ struct Notes {
 
 Status check_gives_text(const ServedModel& model) {
   const ModelConfig& config = model.loaded->model->config();
-  if (!config.sees_later) return {};
-  return invalid_argument(fmt::format("model: {} is an encoder, which generates no text: it answers at {}", model.id,
-                                      config.n_labels > 0 ? "/v1/rerank" : "/v1/embeddings"),
-                          "model");
+  if (gives_text(config)) return {};
+  return invalid_argument(
+      fmt::format("model: {} is an encoder or a reranker, which generates no text: it answers at {}", model.id,
+                  config.n_labels > 0 ? "/v1/rerank" : "/v1/embeddings"),
+      "model");
 }
 
 // Lets go of the body's bytes as soon as they are parsed.
