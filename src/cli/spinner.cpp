@@ -28,14 +28,13 @@ void Spinner::stop() {
 }
 
 void Spinner::draw() {
-  using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kUnnoticed{400}, kFrame{100};
   constexpr std::array kFrames = {"|", "/", "-", "\\"};
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   if (changed_.wait_for(lock, kUnnoticed, [this] { return ends_; })) return;
   for (size_t i = 0; !ends_; ++i) {
-    const double s = std::chrono::duration<double>(Clock::now() - start).count();
+    const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::fprintf(stderr, "\r%s %s, %.0f s ", kFrames[i % kFrames.size()], what_.c_str(), s);
     changed_.wait_for(lock, kFrame, [this] { return ends_; });
   }
