@@ -131,7 +131,7 @@ TEST_P(Conformance, LogitsAgreeWithTheReference) {
     EXPECT_LE(difference, model.tolerance) << "with a prompt of " << n_prompt;
     worst = std::max(worst, difference);
   }
-  std::printf("%-16s %-10s %.2e of %.0e\n", model.name.c_str(), device.name, worst, model.tolerance);
+  std::printf("%-16s %-10s %.2e of %.1e\n", model.name.c_str(), device.name, worst, model.tolerance);
 }
 
 // A copy of the program finds its data elsewhere than where it was built, and says where it looked.
