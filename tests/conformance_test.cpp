@@ -9,10 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "backend/cpu/cpu_backend.h"
-#include "backend/reference/reference_backend.h"
-#include "support/emulated_amx_backend.h"
-#include "support/emulated_cuda.h"
+#include "support/all_devices.h"
 #include "support/npy.h"
 #include "support/step_driver.h"
 #include "support/test_data.h"
@@ -55,34 +52,7 @@ std::vector<Case> cases() {
   return list.empty() ? std::vector<Case>{{kNoModels, 0}} : list;
 }
 
-struct Device {
-  const char* name;
-  Result<std::unique_ptr<Backend>> (*make)();
-};
-
-void PrintTo(const Device& device, std::ostream* out) {
-  *out << device.name;
-}
-
-template <cpu::CpuIsa kIsa>
-Result<std::unique_ptr<Backend>> make_cpu() {
-  return cpu::make_cpu_backend({.n_threads = 2, .isa = kIsa});
-}
-
-const Device kDevices[] = {
-    {"reference", [] { return Result<std::unique_ptr<Backend>>(make_reference_backend()); }},
-    {"portable", make_cpu<cpu::CpuIsa::kPortable>},
-    {"avx2", make_cpu<cpu::CpuIsa::kAvx2>},
-    {"avx_vnni", make_cpu<cpu::CpuIsa::kAvxVnni>},
-    {"avx512", make_cpu<cpu::CpuIsa::kAvx512>},
-    {"amx", make_cpu<cpu::CpuIsa::kAmx>},
-    {"emulated_amx", [] { return test::make_emulated_amx(2); }},
-    {"neon", make_cpu<cpu::CpuIsa::kNeon>},
-    {"dotprod", make_cpu<cpu::CpuIsa::kDotprod>},
-    {"i8mm", make_cpu<cpu::CpuIsa::kI8mm>},
-    {"cuda_emulated", [] { return test::make_emulated_cuda(1); }},
-    {"cuda_gpu", [] { return test::make_cuda(1); }},
-};
+using test::Device;
 
 double largest_difference(const std::vector<float>& expected, std::span<const float> actual) {
   const auto [low, high] = std::minmax_element(expected.begin(), expected.end());
@@ -157,7 +127,7 @@ TEST_P(Arithmetics, OfOneNameGiveTheSameBits) {
   ASSERT_TRUE(file.ok()) << file.error().message;
   const std::vector<int> ids = tokens_for(GetParam());
   std::map<std::string, std::vector<float>, std::less<>> logits_of;
-  for (const Device& device : kDevices) {
+  for (const Device& device : test::kDevices) {
     auto backend = device.make();
     if (!backend.ok() || (*backend)->info().name != "cpu") continue;
     const std::string arithmetic((*backend)->info().arithmetic);
@@ -178,7 +148,8 @@ INSTANTIATE_TEST_SUITE_P(Models, Arithmetics, testing::ValuesIn(cases()), [](con
   return name;
 });
 
-INSTANTIATE_TEST_SUITE_P(Models, Conformance, testing::Combine(testing::ValuesIn(cases()), testing::ValuesIn(kDevices)),
+INSTANTIATE_TEST_SUITE_P(Models, Conformance,
+                         testing::Combine(testing::ValuesIn(cases()), testing::ValuesIn(test::kDevices)),
                          [](const auto& test) {
                            std::string name = std::get<0>(test.param).name + "_" + std::get<1>(test.param).name;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -8,10 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "backend/cpu/cpu_backend.h"
-#include "backend/reference/reference_backend.h"
-#include "support/emulated_amx_backend.h"
-#include "support/emulated_cuda.h"
+#include "support/all_devices.h"
 #include "support/engine_rig.h"
 #include "support/test_data.h"
 #include "support/tiny_model.h"
@@ -21,34 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Device {
-  const char* name;
-  Result<std::unique_ptr<Backend>> (*make)();
-};
-
-void PrintTo(const Device& device, std::ostream* out) {
-  *out << device.name;
-}
-
-template <cpu::CpuIsa kIsa>
-Result<std::unique_ptr<Backend>> make_cpu() {
-  return cpu::make_cpu_backend({.n_threads = 2, .isa = kIsa});
-}
-
-const Device kDevices[] = {
-    {"reference", [] { return Result<std::unique_ptr<Backend>>(make_reference_backend()); }},
-    {"portable", make_cpu<cpu::CpuIsa::kPortable>},
-    {"avx2", make_cpu<cpu::CpuIsa::kAvx2>},
-    {"avx_vnni", make_cpu<cpu::CpuIsa::kAvxVnni>},
-    {"avx512", make_cpu<cpu::CpuIsa::kAvx512>},
-    {"amx", make_cpu<cpu::CpuIsa::kAmx>},
-    {"emulated_amx", [] { return test::make_emulated_amx(2); }},
-    {"neon", make_cpu<cpu::CpuIsa::kNeon>},
-    {"dotprod", make_cpu<cpu::CpuIsa::kDotprod>},
-    {"i8mm", make_cpu<cpu::CpuIsa::kI8mm>},
-    {"cuda_emulated", [] { return test::make_emulated_cuda(1); }},
-    {"cuda_gpu", [] { return test::make_cuda(1); }},
-};
+using test::Device;
 
 engine::EngineOptions options_for(uint32_t n_ctx, uint32_t max_seqs) {
   return {.n_ctx = n_ctx, .max_seqs = max_seqs, .block_tokens = 16, .kv_type = KvType::kF32, .whole_prompts = true};
@@ -117,7 +87,8 @@ TEST_P(Embeddings, ArePooledAsTheReferencePools) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 1e-3) << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Embeddings, testing::Combine(testing::ValuesIn(models()), testing::ValuesIn(kDevices)),
+INSTANTIATE_TEST_SUITE_P(Models, Embeddings,
+                         testing::Combine(testing::ValuesIn(models()), testing::ValuesIn(test::kDevices)),
                          [](const auto& test) {
                            std::string name = std::get<0>(test.param) + "_" + std::get<1>(test.param).name;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -155,7 +126,7 @@ TEST_P(PackedTexts, GiveTheBitsThatEachGivesAlone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, PackedTexts, testing::ValuesIn(kDevices),
+INSTANTIATE_TEST_SUITE_P(Devices, PackedTexts, testing::ValuesIn(test::kDevices),
                          [](const auto& test) { return std::string(test.param.name); });
 
 test::EngineRig tiny_encoder(const ModelFile& file) {

@@ -11,23 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "npy_writer.h"
+
 namespace {
 
 constexpr int kPrompt = 40, kSteps = 8, kRows = 16;
-
-// Row-major [n_rows, n_cols] in the format of NumPy.
-void write_npy(const std::string& path, const std::vector<float>& values, int n_cols) {
-  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(kRows) + ", " +
-                       std::to_string(n_cols) + "), }";
-  header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
-  header += '\n';
-  const auto n = static_cast<uint16_t>(header.size());
-  std::ofstream out(path, std::ios::binary);
-  out.write("\x93NUMPY\x01\x00", 8);
-  out.write(reinterpret_cast<const char*>(&n), sizeof n);
-  out << header;
-  out.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
-}
 
 // Decodes tokens from position `first` on and appends the logits of the last n_rows of them.
 bool decode(llama_context* context, const std::vector<llama_token>& tokens, int first, int n_rows, int n_vocab,
@@ -85,7 +73,7 @@ int main(int argc, char** argv) {
     tokens.push_back(static_cast<llama_token>(std::max_element(last, logits.end()) - last));
     if (!decode(context, {tokens.back()}, kPrompt + i, 1, n_vocab, logits)) return 1;
   }
-  write_npy(name + ".logits.npy", logits, n_vocab);
+  write_npy(name + ".logits.npy", logits, kRows, n_vocab);
   std::ofstream out(name + ".tokens.json");
   for (size_t i = 0; i < tokens.size(); ++i) out << (i == 0 ? "[" : ", ") << tokens[i];
   out << "]\n";

@@ -11,23 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "npy_writer.h"
+
 namespace {
 
 constexpr int kTokens = 48, kRows = 16;
-
-// Row-major [n_rows, n_cols] in the format of NumPy.
-void write_npy(const std::string& path, const std::vector<float>& values, int n_cols) {
-  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(kRows) + ", " +
-                       std::to_string(n_cols) + "), }";
-  header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
-  header += '\n';
-  const auto n = static_cast<uint16_t>(header.size());
-  std::ofstream out(path, std::ios::binary);
-  out.write("\x93NUMPY\x01\x00", 8);
-  out.write(reinterpret_cast<const char*>(&n), sizeof n);
-  out << header;
-  out.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
-}
 
 template <class T>
 void write_json(const std::string& path, const std::vector<T>& values) {
@@ -72,7 +60,7 @@ bool run(llama_model* model, enum llama_pooling_type pooling, const std::string&
       const float* row = llama_get_embeddings_ith(context, i);
       states.insert(states.end(), row, row + d_model);
     }
-    write_npy(name + ".logits.npy", states, d_model);
+    write_npy(name + ".logits.npy", states, kRows, d_model);
   }
   llama_batch_free(batch);
   llama_free(context);
