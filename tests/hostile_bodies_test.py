@@ -84,6 +84,8 @@ def replaced(body, place, value):
 
 
 class HostileBodies(Case):
+    ARGS = ("--ctx", "256")  # an answer without a bound ends soon
+
     def statuses(self, requests):
         """What each request's status is; a request that gets none ends the test."""
         client = self.server.connect()
