@@ -22,14 +22,7 @@ constexpr uint32_t kTextsAtOnce = 64;
 Result<std::vector<std::string>> texts_of(const std::vector<std::string>& given, const std::string& file) {
   if (!given.empty()) return given;
   RZ_TRY(const std::string text, read_text(file.empty() ? "-" : file));
-  std::vector<std::string> lines;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    size_t n = end - at;
-    if (n > 0 && text[end - 1] == '\r') --n;
-    if (n > 0) lines.push_back(text.substr(at, n));
-    at = end + 1;
-  }
+  std::vector<std::string> lines = lines_of(text);
   if (lines.empty()) return invalid_argument("there is no text: expected one a line");
   return lines;
 }

@@ -284,4 +284,16 @@ Result<std::string> read_text(const std::string& path) {
   return read_file_or_pipe(path, kMaxTextBytes);
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t first = 0; first < text.size();) {
+    const size_t end = std::min(text.find('\n', first), text.size());
+    std::string line = text.substr(first, end - first);
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.find_first_not_of(" \t") != std::string::npos) lines.push_back(std::move(line));
+    first = end + 1;
+  }
+  return lines;
+}
+
 }  // namespace realizar::cli

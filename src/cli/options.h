@@ -58,4 +58,7 @@ Result<std::string> bundled_model_path(const std::string& command);
 // The whole of a file, or of standard input for "-". Errors: NotFound, InvalidArgument.
 Result<std::string> read_text(const std::string& path);
 
+// The lines of a text that hold more than spaces, without their line breaks.
+std::vector<std::string> lines_of(const std::string& text);
+
 }  // namespace realizar::cli

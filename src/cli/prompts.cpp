@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -63,19 +62,6 @@ Result<PromptLine> parse_line(const std::string& text, const std::string& system
   for (const auto& [name, value] : json.items()) RZ_CHECK_OK(set_field(line, name, value));
   if (!json.contains("prompt")) return invalid_argument("the line has no \"prompt\"", "prompt");
   return line;
-}
-
-// The lines that are not empty, without their line breaks.
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (size_t first = 0; first < text.size();) {
-    const size_t end = std::min(text.find('\n', first), text.size());
-    std::string line = text.substr(first, end - first);
-    if (line.ends_with('\r')) line.pop_back();
-    if (line.find_first_not_of(" \t") != std::string::npos) lines.push_back(std::move(line));
-    first = end + 1;
-  }
-  return lines;
 }
 
 class PromptRun {
