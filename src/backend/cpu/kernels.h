@@ -62,6 +62,15 @@ struct DeltaRow {
   float share;
 };
 
+// One row of a state space's scan for one head: StateScanOp's x, b, c, t, d and what is summed for y before the gate.
+struct ScanRow {
+  const float* x;      // [head_dim]
+  const float *b, *c;  // [d_state]
+  const float* a;      // [d_state]; null: the whole state is multiplied by `decay`
+  float* out;          // [head_dim]
+  float t, decay, d;
+};
+
 // The running softmax of one query: the largest score so far and the sum of e^(score - max).
 struct Softmax {
   float max, sum;
@@ -113,11 +122,14 @@ struct KernelTable {
   void (*map)(MapKind kind, float* x, uint32_t n);  // x = f(x), each element alike wherever it lies
   float (*dot_f32)(const float* a, const float* b, uint32_t n);
   float (*sum)(const float* a, uint32_t n);
-  void (*axpy)(float alpha, const float* x, float* y, uint32_t n);  // y += alpha * x
-  void (*scale)(float alpha, float* x, uint32_t n);                 // x *= alpha
+  void (*axpy)(float alpha, const float* x, float* y, uint32_t n);        // y += alpha * x
+  void (*scale)(float alpha, float* x, uint32_t n);                       // x *= alpha
+  void (*mul_add)(const float* a, const float* b, float* y, uint32_t n);  // y += a * b, each element alike
   // Takes the row into state [key_dim, n_cols], n_cols <= kDeltaCols; n_decays is 1 or key_dim. The sums of a column
   // are the same whichever columns are beside it.
   void (*delta_row)(const DeltaRow& row, uint32_t key_dim, uint32_t n_decays, uint32_t n_cols, float* state);
+  // Takes the row into state [head_dim, d_state].
+  void (*scan_row)(const ScanRow& row, uint32_t head_dim, uint32_t d_state, float* state);
   // Loops that only keep one unit busy: peak_chains independent instructions of 16 lanes a step. Null: no such unit.
   uint32_t peak_chains;
   float (*peak_read)(const uint8_t* bytes, size_t n_bytes);

@@ -97,8 +97,9 @@ class Walker {
   void run(const ShortConvOp& op, const Hints&, uint32_t member);
   void run(const StateScanOp& op, const Hints&, uint32_t member);
   void convolve(const ShortConvOp& op, const BatchSequence& seq, uint32_t first_col, uint32_t end_col) const;
-  void scan_head(const StateScanOp& op, const BatchSequence& seq, uint32_t head) const;
-  void scan_row(const StateScanOp& op, uint32_t row, uint32_t head, float* state) const;
+  // Of heads [first, end).
+  void scan_heads(const StateScanOp& op, const BatchSequence& seq, uint32_t first, uint32_t end) const;
+  void scan_row(const StateScanOp& op, uint32_t row, uint32_t first, uint32_t end, float* state) const;
   // walker_delta.cpp
   void run(const DeltaRuleOp& op, const Hints&, uint32_t member);
   void find_shares(const DeltaRuleOp& op, uint32_t row) const;

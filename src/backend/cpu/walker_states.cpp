@@ -11,16 +11,16 @@ namespace {
 
 constexpr uint32_t kConvCols = 64;  // of one item
 constexpr uint32_t kScanDims = 32;  // of all heads of one item, about
-constexpr uint32_t kDecays = 64;    // of a head that are found at a time
+constexpr uint32_t kGateCols = 64;  // that are found at a time
 
-// state[k] *= e^(t * a[k])
-void shrink(const KernelTable& kernels, float t, const float* a, uint32_t n, float* state) {
-  float decays[kDecays];
-  for (uint32_t first = 0; first < n; first += kDecays) {
-    const uint32_t n_here = std::min(kDecays, n - first);
-    for (uint32_t k = 0; k < n_here; ++k) decays[k] = t * a[first + k];
-    kernels.map(MapKind::kExp, decays, n_here);
-    for (uint32_t k = 0; k < n_here; ++k) state[first + k] *= decays[k];
+// out *= silu(gate)
+void gate_by_silu(const KernelTable& kernels, const float* gate, uint32_t n, float* out) {
+  float silu[kGateCols];
+  for (uint32_t first = 0; first < n; first += kGateCols) {
+    const uint32_t n_here = std::min(kGateCols, n - first);
+    std::copy_n(gate + first, n_here, silu);
+    kernels.map(MapKind::kSilu, silu, n_here);
+    for (uint32_t i = 0; i < n_here; ++i) out[first + i] *= silu[i];
   }
 }
 
@@ -37,27 +37,38 @@ void Walker::run(const ShortConvOp& op, const Hints&, uint32_t member) {
 // A row's sum begins with the bias and goes on from the oldest tap. The rows before the sequence's first are written
 // last, since they may lie where they were read.
 void Walker::convolve(const ShortConvOp& op, const BatchSequence& seq, uint32_t first_col, uint32_t end_col) const {
-  const uint32_t n = n_cols(op.in), n_before = op.n_taps - 1;
+  const uint32_t n = n_cols(op.in), n_before = op.n_taps - 1, n_here = end_col - first_col;
   const float* before = states_.part<float>(seq.state_from, op.layer, op.part);
-  const float* weight = vector(op.weight);
-  const float* bias = op.bias == kNoWeight ? nullptr : vector(op.bias);
-  // The row that lies n_before rows before row 0 is row 0 here.
-  const auto value = [&](uint32_t row, uint32_t col) {
-    if (row >= n_before) return act(op.in, seq.first_row + row - n_before)[col];
-    return seq.first_pos > 0 ? before[size_t{row} * n + col] : 0.0f;
+  const float* bias = op.bias == kNoWeight ? nullptr : vector(op.bias) + first_col;
+  // Columns of the row that lies n_before rows before row `row`; null: it is before position 0.
+  const auto columns = [&](uint32_t row) -> const float* {
+    if (row >= n_before) return act(op.in, seq.first_row + row - n_before) + first_col;
+    return seq.first_pos > 0 ? before + size_t{row} * n + first_col : nullptr;
   };
+  float tap[kConvCols];
   for (uint32_t r = 0; r < seq.n_rows; ++r) {
-    float* out = act(op.out, seq.first_row + r);
-    for (uint32_t col = first_col; col < end_col; ++col) {
-      float y = bias == nullptr ? 0.0f : bias[col];
-      for (uint32_t i = 0; i < op.n_taps; ++i) y += weight[size_t{col} * op.n_taps + i] * value(r + i, col);
-      out[col] = y;
+    float* out = act(op.out, seq.first_row + r) + first_col;
+    for (uint32_t col = 0; col < n_here; ++col) out[col] = bias == nullptr ? 0.0f : bias[col];
+  }
+  for (uint32_t i = 0; i < op.n_taps; ++i) {
+    for (uint32_t col = 0; col < n_here; ++col) tap[col] = vector(op.weight)[size_t{first_col + col} * op.n_taps + i];
+    for (uint32_t r = 0; r < seq.n_rows; ++r) {
+      const float* in = columns(r + i);
+      if (in != nullptr) kernels_.mul_add(tap, in, act(op.out, seq.first_row + r) + first_col, n_here);
     }
-    if (op.activation != Activation::kNone) kernels_.map(map_kind(op.activation), out + first_col, end_col - first_col);
+  }
+  for (uint32_t r = 0; op.activation != Activation::kNone && r < seq.n_rows; ++r) {
+    kernels_.map(map_kind(op.activation), act(op.out, seq.first_row + r) + first_col, n_here);
   }
   float* after = states_.part<float>(seq.state_to, op.layer, op.part);
   for (uint32_t row = 0; row < n_before; ++row) {
-    for (uint32_t col = first_col; col < end_col; ++col) after[size_t{row} * n + col] = value(seq.n_rows + row, col);
+    const float* from = columns(seq.n_rows + row);
+    float* to = after + size_t{row} * n + first_col;
+    if (from == nullptr) {
+      std::fill_n(to, n_here, 0.0f);
+    } else {
+      std::copy_n(from, n_here, to);
+    }
   }
 }
 
@@ -65,45 +76,43 @@ void Walker::convolve(const ShortConvOp& op, const BatchSequence& seq, uint32_t 
 void Walker::run(const StateScanOp& op, const Hints&, uint32_t member) {
   const uint32_t n_each = (kScanDims + op.head_dim - 1) / op.head_dim, n_items = (op.n_heads + n_each - 1) / n_each;
   share(static_cast<uint32_t>(batch_->seqs.size()) * n_items, member, [&](uint32_t item) {
-    const uint32_t first = item % n_items * n_each, end = std::min(first + n_each, op.n_heads);
-    for (uint32_t head = first; head < end; ++head) scan_head(op, batch_->seqs[item / n_items], head);
+    const uint32_t first = item % n_items * n_each;
+    scan_heads(op, batch_->seqs[item / n_items], first, std::min(first + n_each, op.n_heads));
   });
 }
 
-void Walker::scan_head(const StateScanOp& op, const BatchSequence& seq, uint32_t head) const {
-  const size_t n = size_t{op.head_dim} * op.d_state;
-  float* state = states_.part<float>(seq.state_to, op.layer, op.part) + head * n;
+void Walker::scan_heads(const StateScanOp& op, const BatchSequence& seq, uint32_t first, uint32_t end) const {
+  const size_t n_each = size_t{op.head_dim} * op.d_state, n = (end - first) * n_each;
+  float* state = states_.part<float>(seq.state_to, op.layer, op.part) + first * n_each;
   if (seq.first_pos == 0) {
     std::fill_n(state, n, 0.0f);
   } else if (seq.state_from != seq.state_to) {
-    std::copy_n(states_.part<float>(seq.state_from, op.layer, op.part) + head * n, n, state);
+    std::copy_n(states_.part<float>(seq.state_from, op.layer, op.part) + first * n_each, n, state);
   }
-  for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) scan_row(op, r, head, state);
+  for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) scan_row(op, r, first, end, state);
 }
 
-void Walker::scan_row(const StateScanOp& op, uint32_t row, uint32_t head, float* state) const {
-  const size_t group = head / (op.n_heads / op.n_groups), at = size_t{head} * op.head_dim;
-  const float* x = act(op.x, row) + op.x_col + at;
-  const float* b = act(op.b, row) + op.b_col + group * op.d_state;
-  const float* c = act(op.c, row) + op.c_col + group * op.d_state;
-  const float* a = vector(op.a) + size_t{head} * op.a_cols;
-  const float dt = act(op.dt, row)[head] + vector(op.dt_bias)[head];
-  const float t = std::log1p(std::exp(-std::fabs(dt))) + std::max(dt, 0.0f);  // softplus
-  const float decay = std::exp(t * a[0]);
-  float* out = act(op.out, row) + at;
-  for (uint32_t i = 0; i < op.head_dim; ++i) {
-    float* s = state + size_t{i} * op.d_state;
-    if (op.a_cols == 1) {
-      kernels_.scale(decay, s, op.d_state);
-    } else {
-      shrink(kernels_, t, a, op.d_state, s);
-    }
-    kernels_.axpy(t * x[i], b, s, op.d_state);
-    out[i] = kernels_.dot_f32(s, c, op.d_state) + vector(op.d)[head] * x[i];
+void Walker::scan_row(const StateScanOp& op, uint32_t row, uint32_t first, uint32_t end, float* state) const {
+  float times[kScanDims];
+  for (uint32_t h = first; h < end; ++h) times[h - first] = act(op.dt, row)[h] + vector(op.dt_bias)[h];
+  kernels_.map(MapKind::kSoftplus, times, end - first);
+  for (uint32_t h = first; h < end; ++h) {
+    const size_t group = h / (op.n_heads / op.n_groups), at = size_t{h} * op.head_dim;
+    const float* a = vector(op.a) + size_t{h} * op.a_cols;
+    const float t = times[h - first];
+    const ScanRow scan{.x = act(op.x, row) + op.x_col + at,
+                       .b = act(op.b, row) + op.b_col + group * op.d_state,
+                       .c = act(op.c, row) + op.c_col + group * op.d_state,
+                       .a = op.a_cols == 1 ? nullptr : a,
+                       .out = act(op.out, row) + at,
+                       .t = t,
+                       .decay = std::exp(t * a[0]),
+                       .d = vector(op.d)[h]};
+    kernels_.scan_row(scan, op.head_dim, op.d_state, state + (h - first) * size_t{op.head_dim} * op.d_state);
   }
   if (op.gate == kNoAct) return;
-  const float* gate = act(op.gate, row) + at;
-  for (uint32_t i = 0; i < op.head_dim; ++i) out[i] *= gate[i] / (1.0f + std::exp(-gate[i]));
+  const uint32_t at = first * op.head_dim;
+  gate_by_silu(kernels_, act(op.gate, row) + at, (end - first) * op.head_dim, act(op.out, row) + at);
 }
 
 }  // namespace realizar::cpu

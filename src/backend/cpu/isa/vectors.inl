@@ -53,6 +53,12 @@ void scale(float alpha, float* x, uint32_t n) {
   if (i < n) store_tail(x + i, mul(a, load_tail(x + i, n - i)), n - i);
 }
 
+void mul_add(const float* a, const float* b, float* y, uint32_t n) {
+  uint32_t i = 0;
+  for (; i + 16 <= n; i += 16) store(y + i, fma(load(a + i), load(b + i), load(y + i)));
+  if (i < n) store_tail(y + i, fma(load_tail(a + i, n - i), load_tail(b + i, n - i), load_tail(y + i, n - i)), n - i);
+}
+
 // e^x = 2^n e^r, |r| <= ln(2) / 2, by the Taylor polynomial of degree 7: relative error below 3e-7 on [-87, 88],
 // where x is clamped.
 RZ_INLINE F exp_of(F x) {
