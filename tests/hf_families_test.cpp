@@ -65,13 +65,14 @@ class HfWriter {
   enum class Form { kF32, kMxfp4, kMxfp4InF32, kF8, kF8InF32 };
 
   HfWriter(const ModelFile& gguf, const ArchSpec& spec, const AttentionConfig& attention,
-           const DeltaNetConfig& delta_net, Form form, std::string prefix, json config)
+           const DeltaNetConfig& delta_net, Form form, std::string prefix, bool has_stacks, json config)
       : gguf_(gguf),
         spec_(spec),
         attention_(attention),
         delta_net_(delta_net),
         form_(form),
         prefix_(std::move(prefix)),
+        has_stacks_(has_stacks),
         config_(std::move(config)) {}
 
   // A vector of further layers, which predict tokens further ahead.
@@ -117,13 +118,15 @@ class HfWriter {
     const auto spec = std::ranges::find(spec_.tensors, pattern, &TensorSpec::gguf);
     ASSERT_NE(spec, spec_.tensors.end()) << tensor.name;
     if (spec->role == Role::kRopeFactors) return;  // config.json tells them
-    const auto is_in_hf = [role = spec->role](const TensorSpec& t) { return t.role == role && t.gguf.empty(); };
+    const auto is_in_hf = [&spec](const TensorSpec& t) {
+      return t.role == spec->role && t.gguf.empty() && t.cols == Dim::kNone && spec->cols != Dim::kNone;
+    };
     if (const auto other = std::ranges::find_if(spec_.tensors, is_in_hf); other != spec_.tensors.end()) {
       return add_flat(tensor, std::string(other->hf), layer);
     }
     Rows rows = as_in_hf({{tensor.shape.begin(), tensor.shape.end()}, *read_vector(tensor)}, spec->role);
     if (spec_.hf_has_multipliers) take_out_factors(rows, spec->role);
-    if (!spec->hf.empty()) return put(std::string(spec->hf), layer, std::move(rows));
+    if (const std::string name = hf_name(*spec); !name.empty()) return put(name, layer, std::move(rows));
     std::map<Role, Rows>& parts = parts_[layer];
     parts[spec->role] = std::move(rows);
     for (const Fusion& fusion : kFusions) {
@@ -134,6 +137,15 @@ class HfWriter {
       put(std::string(whole->hf), layer, fused(fusion, parts));
       for (const Role role : fusion.parts) parts.erase(role);
     }
+  }
+
+  // Where a family's folders have experts each apart or as stacks, the latter has a row of the table for folders alone.
+  std::string hf_name(const TensorSpec& spec) const {
+    const bool is_of_experts = spec.role >= Role::kExpertGate && spec.role <= Role::kExpertDown;
+    if (!has_stacks_ || !is_of_experts) return std::string(spec.hf);
+    const auto is_stack = [&spec](const TensorSpec& t) { return t.role == spec.role && t.gguf.empty(); };
+    const auto stack = std::ranges::find_if(spec_.tensors, is_stack);
+    return stack == spec_.tensors.end() ? "" : std::string(stack->hf);
   }
 
   void put(std::string name, const std::string& layer, Rows rows) {
@@ -370,6 +382,7 @@ class HfWriter {
   const DeltaNetConfig delta_net_;
   const Form form_;
   const std::string prefix_;
+  const bool has_stacks_;
   const json config_;
   static constexpr float kLeftOut[] = {1, 2};
   std::map<std::string, std::map<Role, Rows>> parts_;  // of a layer, until all of a fused tensor are there
@@ -388,7 +401,7 @@ class Folder {
   ~Folder() { fs::remove_all(path_); }
 
   void write(const ModelFile& gguf, const std::string& config, HfWriter::Form form = HfWriter::Form::kF32,
-             const std::string& prefix = "") const {
+             const std::string& prefix = "", bool has_stacks = false) const {
     const auto read = read_config(gguf);
     ASSERT_TRUE(read.ok()) << read.error().message;
     const ArchSpec& spec = **find_architecture(gguf);
@@ -398,7 +411,7 @@ class Folder {
       if (const auto* own = std::get_if<AttentionConfig>(&layer.mixer)) attention = *own;
       if (const auto* own = std::get_if<DeltaNetConfig>(&layer.mixer)) delta_net = *own;
     }
-    HfWriter writer(gguf, spec, attention, delta_net, form, prefix,
+    HfWriter writer(gguf, spec, attention, delta_net, form, prefix, has_stacks,
                     spec.hf_has_multipliers ? json::parse(config) : json());
     if (config.find("num_nextn_predict_layers") != std::string::npos) {
       writer.add_left_out("model.layers." + std::to_string(read->n_layers) + ".eh_proj.weight");
@@ -440,7 +453,7 @@ TEST_P(HfFamily, HasTheLogitsOfTheGgufFile) {
   const auto gguf = conformance_model(GetParam().name);
   ASSERT_TRUE(gguf.ok()) << gguf.error().message;
   const Folder folder(std::string(GetParam().name) + GetParam().prefix);
-  folder.write(*gguf, GetParam().config, HfWriter::Form::kF32, GetParam().prefix);
+  folder.write(*gguf, GetParam().config, HfWriter::Form::kF32, GetParam().prefix, GetParam().has_stacks);
   expect_near(folder.logits(), test::reference_logits(*gguf), GetParam().tolerance);
 }
 
@@ -448,6 +461,7 @@ INSTANTIATE_TEST_SUITE_P(Families, HfFamily, testing::ValuesIn(test::hf_families
                          [](const auto& test) {
                            std::string name =
                                std::string(test.param.name) + (*test.param.prefix == '\0' ? "" : "_with_images");
+                           if (test.param.has_stacks) name += "_with_stacks";
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });

@@ -13,6 +13,7 @@ struct HfFamilyCase {
   // Before the name of each tensor, where a model has parts for images too; "": none.
   const char* prefix = "";
   float tolerance = 1e-4f;  // of the range of the logits
+  bool has_stacks = false;  // of experts, where folders may have each apart
 };
 
 inline void PrintTo(const HfFamilyCase& family, std::ostream* out) {

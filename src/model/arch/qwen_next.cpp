@@ -12,6 +12,7 @@ using namespace tensors;
 
 constexpr std::string_view kQwen3NextClasses[] = {"Qwen3NextForCausalLM"};
 constexpr std::string_view kQwen35Classes[] = {"Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration"};
+constexpr std::string_view kQwen35MoeClasses[] = {"Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration"};
 
 constexpr TensorSpec kPostNorm = norm(Role::kFfnNorm, kRequired, "blk.{}.post_attention_norm.weight",
                                       "model.layers.{}.post_attention_layernorm.weight");
@@ -64,11 +65,16 @@ constexpr auto kQwen35Tensors = std::to_array<TensorSpec>({
     kA,     kDeltaNorm, kDeltaOut,  kPostNorm,  kWGate,     kWUp,        kWDown,
 });
 
+// Folders have the experts as two stacks, and some quantized ones each apart.
+constexpr TensorSpec kStackedGateUp = fused_experts("model.layers.{}.mlp.experts.gate_up_proj");
+constexpr TensorSpec kStackedDown = with_gguf(with_hf(kExpertDown, "model.layers.{}.mlp.experts.down_proj"), "");
+
 constexpr auto kQwen35MoeTensors = std::to_array<TensorSpec>({
-    kEmbed,      kHead,     kFinalNorm,  kAttnNorm,     kGatedWq,    kWk,        kWv,
-    kWo,         kQNorm,    kKNorm,      kDeltaQkv,     kDeltaGate,  kDeltaBeta, kDeltaDecay,
-    kConv,       kDtBias,   kA,          kDeltaNorm,    kDeltaOut,   kPostNorm,  kRouter,
-    kExpertGate, kExpertUp, kExpertDown, kSharedRouter, kSharedGate, kSharedUp,  kSharedDown,
+    kEmbed,      kHead,       kFinalNorm,  kAttnNorm,      kGatedWq,     kWk,           kWv,
+    kWo,         kQNorm,      kKNorm,      kDeltaQkv,      kDeltaGate,   kDeltaBeta,    kDeltaDecay,
+    kConv,       kDtBias,     kA,          kDeltaNorm,     kDeltaOut,    kPostNorm,     kRouter,
+    kExpertGate, kExpertUp,   kExpertDown, kStackedGateUp, kStackedDown, kSharedRouter, kSharedGate,
+    kSharedUp,   kSharedDown,
 });
 
 constexpr HfFlag kHfFlags[] = {{"attention_bias", false}, {"attn_output_gate", true}};
@@ -82,6 +88,12 @@ constexpr HfKeys kHfKeys{.n_experts = "num_experts",
                          .shared_d_ff = "shared_expert_intermediate_size",
                          .renormalize = "norm_topk_prob",
                          .layer_kinds = "layer_types"};
+// Without dense ffns; the weights of those chosen are always divided by their sum.
+constexpr HfKeys kQwen35MoeHfKeys{.d_ff = "moe_intermediate_size",
+                                  .n_experts = "num_experts",
+                                  .expert_d_ff = "moe_intermediate_size",
+                                  .shared_d_ff = "shared_expert_intermediate_size",
+                                  .layer_kinds = "layer_types"};
 
 }  // namespace
 
@@ -116,7 +128,7 @@ const ArchSpec kQwen35{.name = "qwen35",
                        .hf_ssm_keys = kHfSsmKeys};
 
 const ArchSpec kQwen35Moe{.name = "qwen35moe",
-                          .hf_classes = {},
+                          .hf_classes = kQwen35MoeClasses,
                           .tensors = kQwen35MoeTensors,
                           .recurrent = MixerKind::kDeltaNet,
                           .attention_interval = 4,
@@ -128,7 +140,7 @@ const ArchSpec kQwen35Moe{.name = "qwen35moe",
                           .moe = MoeRule::kAlways,
                           .hf_flags = kHfFlags,
                           .hf_left_out = "mtp.",
-                          .hf_keys = kHfKeys,
+                          .hf_keys = kQwen35MoeHfKeys,
                           .hf_ssm_keys = kHfSsmKeys};
 
 }  // namespace realizar
