@@ -15,6 +15,7 @@
 #include "quant/blocks.h"
 #include "quant/half.h"
 #include "support/hf_families.h"
+#include "support/npy.h"
 #include "support/reference_logits.h"
 #include "support/safetensors_writer.h"
 #include "support/test_data.h"
@@ -465,6 +466,33 @@ INSTANTIATE_TEST_SUITE_P(Families, HfFamily, testing::ValuesIn(test::hf_families
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+// With the settings and the logits of tests/phimoe_oracle.py: GGUF files of the family are computed otherwise.
+TEST(HfPhiMoe, FoldersHaveTheLogitsOfTheirOwnFormulas) {
+  const auto gguf = conformance_model("phimoe");
+  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+  const Folder folder("phimoe");
+  folder.write(*gguf, R"({"architectures": ["PhiMoEForCausalLM"], "hidden_size": 32, "intermediate_size": 16,
+                          "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+                          "max_position_embeddings": 64, "rms_norm_eps": 0.001, "hidden_act": "silu",
+                          "rope_theta": 10000.0, "rope_scaling": {"type": "longrope", "short_factor": [1, 1, 1, 1],
+                          "long_factor": [1.0, 1.5, 2.0, 4.0], "short_mscale": 1.1, "long_mscale": 1.25,
+                          "original_max_position_embeddings": 32}, "sliding_window": 20, "num_local_experts": 6,
+                          "num_experts_per_tok": 2, "router_jitter_noise": 0.3, "input_jitter_noise": 0.1,
+                          "attention_bias": true, "lm_head_bias": true, "tie_word_embeddings": false})");
+  const fs::path data = test::source_file("tests/data/conformance");
+  std::ifstream tokens(data / "phimoe.tokens.json");
+  const std::vector<int> ids = json::parse(tokens);
+  const std::vector<float> expected = test::read_npy(data / "phimoe-folder.logits.npy");
+  const auto file = ModelFile::open(folder.path());
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  auto driver = test::StepDriver::open(*file, make_reference_backend(), 64);
+  ASSERT_TRUE(driver.ok()) << driver.error().message;
+  const auto logits = (*driver)->run(ids, 40, 16);
+  ASSERT_TRUE(logits.ok()) << logits.error().message;
+  const auto last = std::span(*logits).last(expected.size());
+  expect_near({last.begin(), last.end()}, expected, 1e-5f);
+}
 
 // A cross-encoder's folder: BERT's, or RoBERTa's, whose first position is the third row of the table, and whose head
 // has other names.

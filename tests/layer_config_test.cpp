@@ -197,6 +197,31 @@ TEST(Routing, IsReadFromTheFile) {
   EXPECT_EQ(experts().d_shared_ff, 3u * 24);
 }
 
+TEST(Routing, SparseMixerIsThatOfPhiMoesFolders) {
+  json folder = hf_config("PhimoeForCausalLM");
+  folder["num_local_experts"] = 6;
+  folder["num_experts_per_tok"] = 2;
+  const auto config = config_of(folder);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  const auto& experts = std::get<ExpertsConfig>(config->layers[1].ffn);
+  EXPECT_EQ(experts.score, RouteScore::kSparseMixer);
+  EXPECT_FLOAT_EQ(experts.near_share, 0.02f);
+  EXPECT_FALSE(experts.renormalize);
+  EXPECT_EQ(config->norm, NormKind::kLayer);
+  EXPECT_EQ(windows_of(config), (Windows{16, 16, 16, 16}));
+  folder["router_jitter_noise"] = 0.05;
+  EXPECT_FLOAT_EQ(std::get<ExpertsConfig>(config_of(folder)->layers[1].ffn).near_share, 0.1f);
+  folder["router_jitter_noise"] = -1;
+  expect_refused(folder, "router_jitter_noise");
+  folder["router_jitter_noise"] = 0.01;
+  folder["num_experts_per_tok"] = 3;
+  expect_refused(folder, "num_experts_per_tok");
+  const auto gguf = config_of(four_layers(kPhiMoe));
+  EXPECT_EQ(gguf->norm, NormKind::kRms);
+  EXPECT_EQ(windows_of(gguf), (Windows{0, 0, 0, 0}));
+  EXPECT_EQ(std::get<ExpertsConfig>(gguf->layers[1].ffn).score, RouteScore::kSoftmax);
+}
+
 TEST(Routing, ExpertsFollowTheDenseLayersAndTheInterval) {
   const auto layers_with_experts = [](uint32_t n_dense, uint32_t interval) {
     const auto config = config_of(

@@ -121,6 +121,17 @@ const Trait kTraits[] = {
     {"moe_renormalize", &kQwen3Moe, [](ModelConfig& c) { ffn<ExpertsConfig>(c, 1).renormalize = false; }},
     {"moe_scale", &kQwen3Moe, [](ModelConfig& c) { ffn<ExpertsConfig>(c, 1).scale = 1.5f; }},
     {"moe_score", &kQwen2Moe, [](ModelConfig& c) { ffn<ExpertsConfig>(c, 1).score = RouteScore::kSigmoid; }},
+    {"moe_sparse_mixer", &kPhiMoe,
+     [](ModelConfig& c) {
+       ffn<ExpertsConfig>(c, 1).score = RouteScore::kSparseMixer;
+       ffn<ExpertsConfig>(c, 1).renormalize = false;
+     }},
+    {"moe_near_share", &kPhiMoe,
+     [](ModelConfig& c) {
+       ffn<ExpertsConfig>(c, 1).score = RouteScore::kSparseMixer;
+       ffn<ExpertsConfig>(c, 1).renormalize = false;
+       ffn<ExpertsConfig>(c, 1).near_share = 0.5f;
+     }},
     {"moe_groups", &kQwen3Moe,
      [](ModelConfig& c) {
        ffn<ExpertsConfig>(c, 1).n_groups = 2;

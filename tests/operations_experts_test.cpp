@@ -25,6 +25,7 @@ struct RouteCase {
   bool has_bias = false;
   uint32_t n_groups = 1, n_used_groups = 1, n_group_best = 1;
   bool has_scales = false;
+  float near_share = 0;
 };
 
 struct Routed {
@@ -48,7 +49,8 @@ Routed routed(std::unique_ptr<Backend> backend, const InputTable& logits, const 
                    .n_groups = c.n_groups,
                    .n_used_groups = c.n_used_groups,
                    .n_group_best = c.n_group_best,
-                   .scales = c.has_scales ? rig.vector(scales) : kNoWeight};
+                   .scales = c.has_scales ? rig.vector(scales) : kNoWeight,
+                   .near_share = c.near_share};
   rig.step(rows_of(first_tokens(logits.n_tokens), 3), {op.logits}, [&](Program& p) { p.add(op); });
   return {rig.read(op.ids), rig.read(op.weights)};
 }
@@ -114,6 +116,42 @@ TEST_P(RouteTest, ChoosesByScoresBiasesAndGroupsAlike) {
     }
     EXPECT_TRUE(within(actual.weights, expected.weights, bounds, c.n_used)) << c.n_used << " of " << c.n_experts;
   }
+}
+
+RouteCase sparse_mixer(uint32_t n_experts, uint32_t n_used, float near_share) {
+  return {.n_experts = n_experts,
+          .n_used = n_used,
+          .renormalize = false,
+          .scale = 1.0f,
+          .score = RouteScore::kSparseMixer,
+          .near_share = near_share};
+}
+
+TEST_P(RouteTest, SparseMixerWeighsAmongTheNearThatAreLeft) {
+  for (const uint32_t n_experts : {5u, 16u, 33u, 128u}) {
+    const InputTable logits = router_logits(n_experts);
+    for (const uint32_t n_used : {1u, 2u, 5u}) {
+      for (const float near_share : {0.0f, 0.02f, 0.5f, 2.5f}) {
+        const RouteCase c = sparse_mixer(n_experts, n_used, near_share);
+        const Routed expected = routed(make_reference_backend(), logits, c),
+                     actual = routed(*GetParam().make(2), logits, c);
+        EXPECT_EQ(actual.ids, expected.ids) << n_used << " of " << n_experts;
+        std::vector<double> bounds;
+        for (const float w : expected.weights) bounds.push_back((2 * kExpError + kSigmas * sum_sigma(n_experts)) * w);
+        EXPECT_TRUE(within(actual.weights, expected.weights, bounds, n_used)) << near_share << " of " << n_experts;
+      }
+    }
+  }
+}
+
+// Two near logits, of which the second has nothing near; negative ones; and all of them 0.
+TEST_P(RouteTest, SparseMixerGivesWhatItsFormulaSays) {
+  const InputTable logits{3, 4, {1.5f, 2.0f, -1.0f, 1.99f, -3.0f, -1.01f, -1.0f, -1.5f, 0, 0, 0, 0}};
+  const Routed actual = routed(*GetParam().make(1), logits, sparse_mixer(4, 2, 0.02f));
+  EXPECT_EQ(actual.ids, (std::vector<float>{1, 3, 2, 1, 0, 1}));
+  const float first = 1 / (1 + std::exp(-0.01f));
+  const std::vector<float> expected{first, 1, first, 1, 0.25f, 1 / 3.0f};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(actual.weights[i], expected[i], 1e-6f) << i;
 }
 
 INSTANTIATE_TEST_SUITE_P(Operations, RouteTest, testing::ValuesIn(backends_under_test()),

@@ -78,7 +78,15 @@ const char* name_of(Activation activation) {
 }
 
 const char* name_of(RouteScore score) {
-  return score == RouteScore::kSoftmax ? "softmax" : "sigmoid";
+  switch (score) {
+    case RouteScore::kSoftmax:
+      return "softmax";
+    case RouteScore::kSigmoid:
+      return "sigmoid";
+    case RouteScore::kSparseMixer:
+      return "sparse mixer";
+  }
+  return "unknown";
 }
 
 std::string name_of(OpKind kind, OpRole role) {

@@ -343,8 +343,10 @@ struct AttentionOp {
   bool operator==(const AttentionOp&) const = default;
 };
 
-// What a router's logits become: their softmax over all experts, or the sigmoid of each.
-enum class RouteScore : uint8_t { kSoftmax, kSigmoid };
+// What a router's logits become: their softmax over all experts, the sigmoid of each, or what SparseMixer makes of them
+// without its noise (Liu et al. 2024, arXiv:2409.12136): of the k-th choice with the logit m, its softmax among the
+// experts that were not chosen before it and whose logits x are near, m - x <= near_share * max(|x|, m).
+enum class RouteScore : uint8_t { kSoftmax, kSigmoid, kSparseMixer };
 const char* name_of(RouteScore score);
 // The chosen scores' sum is at least this where they are divided by it: sigmoids may all be near 0.
 inline constexpr float kLeastScoreSum = 0x1p-14f;
@@ -353,7 +355,7 @@ inline constexpr float kLeastScoreSum = 0x1p-14f;
 // n_groups of experts, as many in each and side by side, they are chosen from the n_used_groups groups whose
 // n_group_best largest sum to the most (ties to the lowest index). Their weights are their scores (without bias),
 // divided by their sum where `renormalize`, then times `scale`, and times the expert's element of `scales` where there
-// are such.
+// are such. SparseMixer's choose by the logits alone: without bias, groups and `renormalize`.
 struct RouteOp {
   static constexpr const char* kName = "route";
 
@@ -368,6 +370,7 @@ struct RouteOp {
   uint32_t n_groups = 1, n_used_groups = 1;
   uint32_t n_group_best = 1;    // 1 or 2
   WeightId scales = kNoWeight;  // vector [n_experts]
+  float near_share = 0;         // of SparseMixer's
   OpPlace place = {};
 
   // Scores are in the order of the logits, which then choose.
@@ -388,6 +391,7 @@ struct RouteOp {
     v.trait("n_used_groups", n_used_groups, 1u);
     v.trait("n_group_best", n_group_best, 1u);
     v.vector("scales", scales);
+    v.trait("near_share", near_share, 0.0f);
   }
   bool operator==(const RouteOp&) const = default;
 };

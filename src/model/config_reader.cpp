@@ -601,7 +601,7 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   c.arch = spec->name;
   RZ_TRY(const auto name, file.metadata().get_string(keys.is_gguf() ? "general.name" : "_name_or_path"));
   c.name = name.value_or("");
-  c.norm = spec->norm;
+  c.norm = keys.is_gguf() ? spec->norm : spec->hf_norm.value_or(spec->norm);
   c.learned_positions = spec->learned_positions;
   RZ_CHECK_OK(refuse_foreign_traits(keys));
   RZ_CHECK_OK(read_dimensions(keys, c));

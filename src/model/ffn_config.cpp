@@ -73,9 +73,30 @@ Status read_hf_score(const ConfigKeys& keys, ExpertsConfig& experts) {
   return {};
 }
 
+// transformers, PhimoeConfig: half of how far, as a share, a logit may be from the largest; two experts are chosen.
+Status read_sparse_mixer(const ConfigKeys& keys, ExpertsConfig& experts) {
+  constexpr std::string_view kNoise = "router_jitter_noise";
+  constexpr double kNoiseByDefault = 0.01;
+  RZ_TRY(const auto noise, keys.file().metadata().get_double(kNoise));
+  if (!(noise.value_or(kNoiseByDefault) >= 0 && std::isfinite(noise.value_or(0)))) {
+    return out_of_range(keys.file(), kNoise, "a finite number of 0 or more", fmt::format("{}", *noise));
+  }
+  if (experts.n_used != 2) {
+    return unsupported(
+        fmt::format("{}: {} = {} is not supported for {}: its rule chooses 2", keys.file().path().string(),
+                    keys.spec().hf_keys.n_experts_used, experts.n_used, keys.spec().name),
+        std::string(keys.spec().hf_keys.n_experts_used));
+  }
+  experts.score = RouteScore::kSparseMixer;
+  experts.near_share = static_cast<float>(2 * noise.value_or(kNoiseByDefault));
+  experts.renormalize = false;
+  return {};
+}
+
 // llama.cpp's numbers for what scores are: 3 is the softmax of those chosen, which are then the ones of all, divided by
 // their sum.
 Status read_score(const ConfigKeys& keys, ExpertsConfig& experts) {
+  if (!keys.is_gguf() && keys.spec().routing.hf_sparse_mixer) return read_sparse_mixer(keys, experts);
   if (!keys.is_gguf()) return read_hf_score(keys, experts);
   const std::string key = keys.key("expert_gating_func", "");
   RZ_TRY(const auto number, keys.file().metadata().get_int(key));

@@ -205,6 +205,7 @@ Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_la
   if (!has_window) {
     RZ_TRY(has_window, read_layout(keys, keys.spec().hf_keys.window_list, n_layers));
   }
+  if (keys.is_gguf() && keys.spec().gguf_lacks_window) return windows;
   if (!keys.spec().has_window) {
     RZ_TRY(const auto use_window, keys.file().metadata().get_bool("use_sliding_window"));
     if (keys.is_gguf() || !use_window.value_or(false)) return windows;

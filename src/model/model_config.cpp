@@ -140,6 +140,7 @@ std::string text_of(const ExpertsConfig& c) {
   std::string text = fmt::format("{} of {} experts of {}, {}, renormalize {}, scale {}", c.n_used, c.n_experts, c.d_ff,
                                  name_of(c.activation), c.renormalize, c.scale);
   if (c.score == RouteScore::kSigmoid) text += ", by sigmoids";
+  if (c.score == RouteScore::kSparseMixer) text += fmt::format(", by SparseMixer, near within {}", c.near_share);
   if (c.n_groups > 1) {
     text += fmt::format(", from {} of {} groups by their best {}", c.n_used_groups, c.n_groups, c.n_group_best);
   }

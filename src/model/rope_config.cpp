@@ -161,7 +161,10 @@ Status apply_longrope(const ConfigKeys& keys, const Scaling& s, uint32_t n_ctx_t
   RZ_CHECK_OK(divide_by(keys, *factors, is_long ? "long factors" : "short factors", inv_freq));
   const double ratio = n_ctx_train / n_ctx_old;
   const double own = ratio <= 1 ? 1 : std::sqrt(1 + std::log(ratio) / std::log(n_ctx_old));
-  scale = static_cast<float>(s.attention_factor.value_or(keys.is_gguf() ? 1 : own));
+  // Phi-3.5-MoE's folders have a factor for each of the two (transformers, PhimoeRotaryEmbedding).
+  RZ_TRY(const auto mscale, keys.optional_positive("", hf_key(keys.file(), is_long ? "long_mscale" : "short_mscale")));
+  const double otherwise = s.attention_factor.value_or(keys.is_gguf() ? 1 : own);
+  scale = static_cast<float>(mscale.value_or(otherwise));
   return {};
 }
 

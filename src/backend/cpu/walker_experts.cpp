@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "backend/cpu/walker.h"
 #include "base/check.h"
@@ -31,6 +32,17 @@ class Router {
   double score(uint32_t expert) const {
     return op_.score == RouteScore::kSoftmax ? std::exp(logits_[expert] - max_)
                                              : 1 / (1 + std::exp(-double{logits_[expert]}));
+  }
+  // SparseMixer's of the last of those chosen so far.
+  double near_score(std::span<const float> chosen) const {
+    const double max = logits_[static_cast<uint32_t>(chosen.back())];
+    double sum = 1;
+    for (uint32_t e = 0; e < op_.n_experts; ++e) {
+      const double x = logits_[e];
+      const bool is_near = max - x <= op_.near_share * std::max(std::fabs(x), max);
+      if (is_near && std::ranges::find(chosen, static_cast<float>(e)) == chosen.end()) sum += std::exp(x - max);
+    }
+    return 1 / sum;
   }
   // What scores of those chosen are divided by.
   double total(double chosen_sum) const {
@@ -91,7 +103,8 @@ void Walker::run(const RouteOp& op, const Hints&, uint32_t member) {
     for (uint32_t k = 0; k < op.n_used; ++k) {
       const auto id = static_cast<uint32_t>(ids[k]);
       const double own_scale = scales == nullptr ? 1 : scales[id];
-      weights[k] = static_cast<float>(router.score(id) / total * op.scale * own_scale);
+      const double own = op.score == RouteScore::kSparseMixer ? router.near_score({ids, k + 1}) : router.score(id);
+      weights[k] = static_cast<float>(own / total * op.scale * own_scale);
     }
   });
 }

@@ -629,9 +629,26 @@ class ReferenceBackend final : public Backend {
     }
   }
 
+  // Each choice's softmax among the logits near its own that were not chosen before it; 0 for the other experts.
+  static std::vector<double> sparse_mixer_scores(const RouteOp& op, std::span<const float> logits) {
+    const std::vector<uint32_t> order = largest(std::vector<double>(logits.begin(), logits.end()), op.n_experts);
+    std::vector<double> scores(op.n_experts);
+    for (uint32_t k = 0; k < op.n_used; ++k) {
+      const double max = logits[order[k]];
+      double sum = 0;
+      for (const uint32_t e : std::span(order).subspan(k)) {
+        const double x = logits[e];
+        if (max - x <= op.near_share * std::max(std::fabs(x), max)) sum += std::exp(x - max);
+      }
+      scores[order[k]] = 1 / sum;
+    }
+    return scores;
+  }
+
   void route_row(const RouteOp& op, uint32_t r) {
     const float* logits = act(op.logits).row(r);
-    const std::vector<double> scores = scores_of(op, logits);
+    const std::vector<double> scores =
+        op.score == RouteScore::kSparseMixer ? sparse_mixer_scores(op, {logits, op.n_experts}) : scores_of(op, logits);
     const auto chosen = largest(choice_keys(op, logits, scores), op.n_used);
     double sum = 0;
     for (const uint32_t e : chosen) sum += scores[e];

@@ -293,6 +293,7 @@ struct Routing {
   bool gguf_shared_width_is_of_one = false;  // of several shared experts
   uint32_t n_shared = 0;                     // where the file says neither how many are shared nor how wide they are
   bool weighs_input = false;                 // by the weights, instead of what experts give
+  bool hf_sparse_mixer = false;              // Hugging Face's models choose by SparseMixer's rule, GGUF's do not
   ExpertInput input = ExpertInput::kFfnInput;
   // How wide the shared expert is, where families have a dense ffn in its place: as files call d_ff, or as the model.
   bool is_dense_shared = false, is_shared_of_model_width = false;
@@ -305,6 +306,7 @@ struct ArchSpec {
   std::span<const std::string_view> hf_classes;  // config.json's architectures
   std::span<const TensorSpec> tensors;
   NormKind norm = NormKind::kRms;
+  std::optional<NormKind> hf_norm = {};  // Hugging Face's models may have another kind
   NormPlace norm_place = NormPlace::kPre;
   MixerKind mixer = MixerKind::kAttention;
   // Of layers that have no KV heads by the file's list, or that its list of kinds names so; nothing: all are alike.
@@ -337,6 +339,7 @@ struct ArchSpec {
   bool hf_norm_plus_one = false;      // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
   bool hf_transposed_linear = false;  // Conv1D: weights are [in, out]
   bool has_window = false;            // the file may give a sliding window
+  bool gguf_lacks_window = false;     // though files give one
   bool has_chunks = false;            // that window begins anew at each of its multiples
   bool nope_has_temperature = false;  // of layers without rope alone; its steps begin a position early
   uint32_t temperature_step = 0;      // where the file gives none; 0: what a model was trained for

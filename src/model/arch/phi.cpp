@@ -1,6 +1,6 @@
 // Phi-2 (one LayerNorm, attention and ffn in parallel, partial rope, biases), Phi-3 (Llama with fused matrices) and
-// Phi-3.5-MoE (norms with biases, and experts), which is read from GGUF alone: its folders choose experts by another
-// rule, which llama.cpp, whose files these are, does not follow.
+// Phi-3.5-MoE (norms with biases, and experts). Its folders have LayerNorms, windows and SparseMixer's choice of
+// experts; in GGUF files, which are llama.cpp's, norms are of the RMS, and experts are chosen by a softmax.
 #include <array>
 
 #include "model/arch/list.h"
@@ -13,6 +13,7 @@ using namespace tensors;
 
 constexpr std::string_view kPhi2Classes[] = {"PhiForCausalLM"};
 constexpr std::string_view kPhi3Classes[] = {"Phi3ForCausalLM"};
+constexpr std::string_view kPhiMoeClasses[] = {"PhiMoEForCausalLM", "PhimoeForCausalLM"};
 
 constexpr auto kPhi2Tensors = std::to_array<TensorSpec>({
     kEmbed,
@@ -62,8 +63,8 @@ constexpr auto kPhi3Tensors = std::to_array<TensorSpec>({
 
 constexpr auto kPhiMoeTensors = std::to_array<TensorSpec>({
     kEmbed,
-    {Role::kHead, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", ""},
-    {Role::kHeadBias, kRequired, Shard::kRows, Dim::kVocab, Dim::kNone, "output.bias", ""},
+    kHead,
+    {Role::kHeadBias, kOptional, Shard::kRows, Dim::kVocab, Dim::kNone, "output.bias", "lm_head.bias"},
     kFinalNorm,
     kFinalNormBias,
     kAttnNorm,
@@ -77,20 +78,28 @@ constexpr auto kPhiMoeTensors = std::to_array<TensorSpec>({
     q_bias(kOptional),
     k_bias(kOptional),
     v_bias(kOptional),
-    o_bias(kRequired),
+    o_bias(kOptional),
     kFfnNorm,
     kFfnNormBias,
-    kRouter,
-    kExpertGate,
-    kExpertUp,
-    kExpertDown,
+    with_hf(kRouter, "model.layers.{}.block_sparse_moe.gate.weight"),
+    with_hf(kExpertGate, "model.layers.{}.block_sparse_moe.experts.{}.w1.weight"),
+    with_hf(kExpertUp, "model.layers.{}.block_sparse_moe.experts.{}.w3.weight"),
+    with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.experts.{}.w2.weight"),
     {Role::kRopeShort, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_short.weight", ""},
     {Role::kRopeLong, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_long.weight", ""},
 });
 
 }  // namespace
 
-const ArchSpec kPhiMoe{.name = "phimoe", .hf_classes = {}, .tensors = kPhiMoeTensors, .moe = MoeRule::kAlways};
+const ArchSpec kPhiMoe{.name = "phimoe",
+                       .hf_classes = kPhiMoeClasses,
+                       .tensors = kPhiMoeTensors,
+                       .hf_norm = NormKind::kLayer,
+                       .has_window = true,
+                       .gguf_lacks_window = true,
+                       .hf_rope_base = 1000000,
+                       .moe = MoeRule::kAlways,
+                       .routing = {.hf_sparse_mixer = true}};
 
 const ArchSpec kPhi2{.name = "phi2",
                      .hf_classes = kPhi2Classes,

@@ -200,6 +200,7 @@ void add_route(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) 
                 .n_used_groups = c.n_used_groups,
                 .n_group_best = c.n_group_best,
                 .scales = w.scales,
+                .near_share = c.near_share,
                 .place = b.place()});
 }
 

@@ -47,6 +47,7 @@ struct ExpertsConfig {
   float scale = 1.0f;       // on the weights
   Activation activation = Activation::kSilu;
   RouteScore score = RouteScore::kSoftmax;
+  float near_share = 0;                      // of SparseMixer's
   uint32_t n_groups = 1, n_used_groups = 1;  // of experts
   uint32_t n_group_best = 1;                 // of a group's scores, which it is chosen by
   uint32_t d_shared_ff = 0;                  // 0: no expert is shared

@@ -25,6 +25,19 @@ RZ_DEVICE void leave_groups(const RouteArgs& a, float* keys, float* group_keys) 
   barrier();
 }
 
+// What SparseMixer's score of the choice `id` is one over: the sum over the experts whose logits are near its own,
+// itself and those that come after it in the order of choice.
+RZ_DEVICE float sum_of_near(const RouteArgs& a, const float* logits, uint32_t id) {
+  const float max = logits[id];
+  float sum = 0;
+  for (uint32_t e = thread_idx(); e < a.n_experts; e += 32) {
+    const float x = logits[e];
+    const bool is_left = x < max || (x == max && e >= id);
+    if (is_left && max - x <= a.near_share * fmaxf(fabsf(x), max)) sum += expf(x - max);
+  }
+  return warp_sum(sum);
+}
+
 RZ_KERNEL void route_kernel(RouteArgs a) {
   RZ_SHARED(float, p, kMaxExperts);
   RZ_SHARED(float, chosen_by, kMaxExperts);
@@ -68,8 +81,9 @@ RZ_KERNEL void route_kernel(RouteArgs a) {
     last = best;
     last_id = best_id;
     best_id = best_id < a.n_experts ? best_id : 0;  // logits that are not numbers have no best
-    chosen_sum += p[best_id];
-    own_p = lane == k ? p[best_id] : own_p;
+    const float score = a.score == RouteScore::kSparseMixer ? 1.0f / sum_of_near(a, logits, best_id) : p[best_id];
+    chosen_sum += score;
+    own_p = lane == k ? score : own_p;
     own_id = lane == k ? best_id : own_id;
   }
   if (lane >= a.n_used) return;

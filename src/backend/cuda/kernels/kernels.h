@@ -309,6 +309,7 @@ struct RouteArgs {
   const float* bias;  // null: none
   uint32_t n_groups, n_used_groups, n_group_best;
   const float* scales;  // of experts; null: none
+  float near_share;     // of SparseMixer's
 };
 // hidden[row * n_used + k] = weight_e . in[row] (* weights[row, k], where there are some) + bias_e for the k-th expert
 // e of the row, stored as kSet or kGate says.

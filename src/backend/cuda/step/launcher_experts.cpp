@@ -12,7 +12,7 @@ PairGroups Launcher::pair_groups() const {
 void Launcher::run(const RouteOp& op, const Launch&) {
   kernels_.route({n_rows_at(Rows::kAll), act(op.logits).values, act(op.weights).values, act(op.ids).values,
                   op.n_experts, op.n_used, op.renormalize, op.scale, op.score, weights_.vector(op.bias), op.n_groups,
-                  op.n_used_groups, op.n_group_best, weights_.vector(op.scales)},
+                  op.n_used_groups, op.n_group_best, weights_.vector(op.scales), op.near_share},
                  shape_.n_rows, device_.stream());
 }
 
