@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/all_devices.h"
+#include "support/made_model.h"
 #include "support/npy.h"
 #include "support/step_driver.h"
 #include "support/test_data.h"
@@ -37,7 +38,7 @@ void add_cases(const fs::path& folder, std::vector<Case>& list) {
   if (manifest.is_discarded()) return;
   for (const auto& model : manifest["models"]) {
     const std::string name = model["name"];
-    const bool is_here = fs::exists(folder / (name + ".gguf")) || fs::exists(folder / name);
+    const bool is_here = fs::exists(folder / (name + ".gguf")) || fs::exists(folder / name) || model.contains("made");
     const bool is_known = std::ranges::any_of(list, [&](const Case& known) { return known.name == name; });
     if (is_here && !is_known) list.push_back({name, model["tolerance"], folder});
   }
@@ -65,8 +66,7 @@ double largest_difference(const std::vector<float>& expected, std::span<const fl
 }
 
 Result<ModelFile> open_model(const Case& model) {
-  const fs::path gguf = model.folder / (model.name + ".gguf");
-  return ModelFile::open(fs::exists(gguf) ? gguf : model.folder / model.name);
+  return test::open_conformance(model.folder, model.name);
 }
 
 std::vector<int> tokens_for(const Case& model) {

@@ -10,6 +10,7 @@
 
 #include "support/all_devices.h"
 #include "support/engine_rig.h"
+#include "support/made_model.h"
 #include "support/test_data.h"
 #include "support/tiny_model.h"
 
@@ -60,7 +61,7 @@ class Embeddings : public testing::TestWithParam<std::tuple<std::string, Device>
 TEST_P(Embeddings, ArePooledAsTheReferencePools) {
   const auto& [name, device] = GetParam();
   const fs::path folder = test::source_file("tests/data/conformance");
-  const auto file = ModelFile::open(folder / (name + ".gguf"));
+  const auto file = test::open_conformance(folder, name);
   ASSERT_TRUE(file.ok()) << file.error().message;
   auto backend = device.make();
   if (!backend.ok()) GTEST_SKIP() << backend.error().message;

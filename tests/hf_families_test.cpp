@@ -15,6 +15,7 @@
 #include "quant/blocks.h"
 #include "quant/half.h"
 #include "support/hf_families.h"
+#include "support/made_model.h"
 #include "support/npy.h"
 #include "support/reference_logits.h"
 #include "support/safetensors_writer.h"
@@ -434,7 +435,7 @@ class Folder {
 };
 
 Result<ModelFile> conformance_model(std::string_view name) {
-  return ModelFile::open(test::source_file("tests/data/conformance/" + std::string(name) + ".gguf"));
+  return test::open_conformance(test::source_file("tests/data/conformance"), std::string(name));
 }
 
 json config_of(std::string_view name) {

@@ -7,164 +7,26 @@
 // attn_output.bias), "seed", or a key of GGUF's without the architecture; VALUE is a whole number, a number with a
 // point, true or false, a list of those in brackets, or a string.
 #include <cstdio>
-#include <cstdlib>
 #include <string>
+#include <vector>
 
+#include "model/arch/list.h"
+#include "support/made_model.h"
 #include "support/tiny_model.h"
 
-namespace realizar::test {
-namespace {
-
-struct Wanted {
-  TinyDims dims{.n_layers = 2,
-                .d_model = 64,
-                .n_heads = 4,
-                .n_kv_heads = 2,
-                .head_dim = 16,
-                .d_ff = 80,
-                .n_vocab = 320,
-                .n_ctx = 4096,
-                .n_experts = 4,
-                .n_used = 2,
-                .expert_d_ff = 48};
-  bool with_experts = false;
-  uint32_t seed = 7;
-  std::vector<std::string> without;
-  std::vector<std::pair<std::string, std::string>> keys;
-};
-
-uint32_t* dimension(TinyDims& dims, const std::string& name) {
-  const std::pair<const char*, uint32_t*> kDims[] = {{"n_layers", &dims.n_layers},
-                                                     {"d_model", &dims.d_model},
-                                                     {"n_heads", &dims.n_heads},
-                                                     {"n_kv_heads", &dims.n_kv_heads},
-                                                     {"head_dim", &dims.head_dim},
-                                                     {"d_ff", &dims.d_ff},
-                                                     {"n_vocab", &dims.n_vocab},
-                                                     {"n_ctx", &dims.n_ctx},
-                                                     {"n_experts", &dims.n_experts},
-                                                     {"n_used", &dims.n_used},
-                                                     {"expert_d_ff", &dims.expert_d_ff},
-                                                     {"shared_d_ff", &dims.shared_d_ff},
-                                                     {"n_dense", &dims.n_dense},
-                                                     {"expert_interval", &dims.expert_interval},
-                                                     {"d_layer_input", &dims.d_layer_input},
-                                                     {"window_head_dim", &dims.window_head_dim},
-                                                     {"window_kv_heads", &dims.window_kv_heads},
-                                                     {"full_interval", &dims.full_interval},
-                                                     {"n_shared_kv", &dims.n_shared_kv},
-                                                     {"n_turned", &dims.n_turned},
-                                                     {"n_labels", &dims.n_labels},
-                                                     {"ssm_heads", &dims.ssm_heads},
-                                                     {"ssm_head_dim", &dims.ssm_head_dim},
-                                                     {"ssm_groups", &dims.ssm_groups},
-                                                     {"ssm_state", &dims.ssm_state},
-                                                     {"ssm_dt_rank", &dims.ssm_dt_rank}};
-  for (const auto& [known, value] : kDims) {
-    if (name == known) return value;
+int main(int argc, char** argv) {
+  using namespace realizar;
+  std::vector<std::string> words;
+  if (argc >= 3) words = {argv[1]};
+  words.insert(words.end(), argv + std::min(argc, 3), argv + argc);
+  const auto writer = test::made_model(words);
+  if (!writer) {
+    std::fprintf(stderr, "usage: make_conformance ROW FILE [NAME=VALUE ...]\nrows:");
+    for (const ArchSpec* spec : all_architectures()) std::fprintf(stderr, " %s", test::test_name(*spec).c_str());
+    std::fprintf(stderr, "\n");
+    return 2;
   }
-  return nullptr;
-}
-
-void set(Wanted& wanted, const std::string& name, const std::string& value) {
-  if (uint32_t* dim = dimension(wanted.dims, name)) {
-    *dim = static_cast<uint32_t>(std::stoul(value));
-  } else if (name == "experts") {
-    wanted.with_experts = value == "1";
-  } else if (name == "keys_as_values") {
-    wanted.dims.has_keys_as_values = value == "1";
-  } else if (name == "grows") {
-    wanted.dims.grows = value == "1";
-  } else if (name == "ffn_biases") {
-    wanted.dims.has_ffn_biases = value == "1";
-  } else if (name == "seed") {
-    wanted.seed = static_cast<uint32_t>(std::stoul(value));
-  } else if (name == "without") {
-    wanted.without.push_back(value);
-  } else {
-    wanted.keys.emplace_back(name, value);
-  }
-}
-
-bool is_number(const std::string& text) {
-  char* end = nullptr;
-  std::strtod(text.c_str(), &end);
-  return !text.empty() && *end == '\0';
-}
-
-// Lists of numbers, of booleans and of words become arrays.
-void add_key(GgufWriter& writer, const std::string& key, const std::string& value) {
-  if (value == "true" || value == "false") return writer.add_bool(key, value == "true");
-  if (value.starts_with('[')) {
-    std::vector<int32_t> numbers;
-    std::vector<float> reals;
-    std::vector<std::string> words;
-    bool is_real = false;
-    for (size_t at = 1; at < value.size();) {
-      const size_t end = value.find_first_of(",]", at);
-      const std::string item = value.substr(at, end - at);
-      if (item == "true" || item == "false") {
-        numbers.push_back(item == "true");
-      } else if (!is_number(item)) {
-        words.push_back(item);
-      } else {
-        is_real = is_real || item.find('.') != std::string::npos;
-        numbers.push_back(static_cast<int32_t>(std::stod(item)));
-        reals.push_back(std::stof(item));
-      }
-      at = end + 1;
-    }
-    if (!words.empty()) return writer.add_strings(key, words);
-    if (reals.empty()) return writer.add_bools(key, std::vector<bool>(numbers.begin(), numbers.end()));
-    return is_real ? writer.add_f32s(key, reals) : writer.add_i32s(key, numbers);
-  }
-  if (!is_number(value)) return writer.add_string(key, value);
-  if (value.find_first_of(".e") != std::string::npos) return writer.add_f32(key, std::stof(value));
-  writer.add_u32(key, static_cast<uint32_t>(std::stoul(value)));
-}
-
-int make(const ArchSpec& spec, const char* path, const Wanted& wanted) {
-  TinyModel model = tiny_model(spec, wanted.with_experts, wanted.dims, wanted.seed);
-  const std::string arch(spec.name);
-  std::erase_if(model.tensors, [&](const TinyTensor& tensor) {
-    return std::ranges::any_of(wanted.without, [&](const std::string& part) {
-      return tensor.name == part || tensor.name.ends_with("." + part);
-    });
-  });
-  // A peer wants these convolutions as they are in files: with the one channel that each has.
-  for (TinyTensor& tensor : model.tensors) {
-    if (tensor.role >= Role::kConvQ && tensor.role <= Role::kConvV) tensor.shape.insert(tensor.shape.begin() + 1, 1);
-  }
-  // A peer then needs no vocabulary.
-  model.keys["tokenizer.ggml.model"] = std::string("none");
-  model.keys[arch + ".vocab_size"] = wanted.dims.n_vocab;
-  for (const auto& [name, value] : wanted.keys) model.keys.erase(arch + "." + name);
-  GgufWriter writer = model.writer();
-  for (const auto& [name, value] : wanted.keys) add_key(writer, arch + "." + name, value);
-  const Status written = writer.write(path);
+  const Status written = writer->write(argv[2]);
   if (!written.ok()) std::fprintf(stderr, "%s\n", written.error().message.c_str());
   return written.ok() ? 0 : 1;
-}
-
-int run(int argc, char** argv) {
-  Wanted wanted;
-  for (int i = 3; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const size_t at = argument.find('=');
-    if (at != std::string::npos) set(wanted, argument.substr(0, at), argument.substr(at + 1));
-  }
-  for (const ArchSpec* spec : all_architectures()) {
-    if (argc >= 3 && test_name(*spec) == argv[1]) return make(*spec, argv[2], wanted);
-  }
-  std::fprintf(stderr, "usage: make_conformance ROW FILE [NAME=VALUE ...]\nrows:");
-  for (const ArchSpec* spec : all_architectures()) std::fprintf(stderr, " %s", test_name(*spec).c_str());
-  std::fprintf(stderr, "\n");
-  return 2;
-}
-
-}  // namespace
-}  // namespace realizar::test
-
-int main(int argc, char** argv) {
-  return realizar::test::run(argc, argv);
 }

@@ -1,0 +1,182 @@
+#include "support/made_model.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/tiny_model.h"
+
+namespace realizar::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Wanted {
+  TinyDims dims{.n_layers = 2,
+                .d_model = 64,
+                .n_heads = 4,
+                .n_kv_heads = 2,
+                .head_dim = 16,
+                .d_ff = 80,
+                .n_vocab = 320,
+                .n_ctx = 4096,
+                .n_experts = 4,
+                .n_used = 2,
+                .expert_d_ff = 48};
+  bool with_experts = false;
+  uint32_t seed = 7;
+  std::vector<std::string> without;
+  std::vector<std::pair<std::string, std::string>> keys;
+};
+
+uint32_t* dimension(TinyDims& dims, const std::string& name) {
+  const std::pair<const char*, uint32_t*> kDims[] = {{"n_layers", &dims.n_layers},
+                                                     {"d_model", &dims.d_model},
+                                                     {"n_heads", &dims.n_heads},
+                                                     {"n_kv_heads", &dims.n_kv_heads},
+                                                     {"head_dim", &dims.head_dim},
+                                                     {"d_ff", &dims.d_ff},
+                                                     {"n_vocab", &dims.n_vocab},
+                                                     {"n_ctx", &dims.n_ctx},
+                                                     {"n_experts", &dims.n_experts},
+                                                     {"n_used", &dims.n_used},
+                                                     {"expert_d_ff", &dims.expert_d_ff},
+                                                     {"shared_d_ff", &dims.shared_d_ff},
+                                                     {"n_dense", &dims.n_dense},
+                                                     {"expert_interval", &dims.expert_interval},
+                                                     {"d_layer_input", &dims.d_layer_input},
+                                                     {"window_head_dim", &dims.window_head_dim},
+                                                     {"window_kv_heads", &dims.window_kv_heads},
+                                                     {"full_interval", &dims.full_interval},
+                                                     {"n_shared_kv", &dims.n_shared_kv},
+                                                     {"n_turned", &dims.n_turned},
+                                                     {"n_labels", &dims.n_labels},
+                                                     {"ssm_heads", &dims.ssm_heads},
+                                                     {"ssm_head_dim", &dims.ssm_head_dim},
+                                                     {"ssm_groups", &dims.ssm_groups},
+                                                     {"ssm_state", &dims.ssm_state},
+                                                     {"ssm_dt_rank", &dims.ssm_dt_rank}};
+  for (const auto& [known, value] : kDims) {
+    if (name == known) return value;
+  }
+  return nullptr;
+}
+
+void set(Wanted& wanted, const std::string& name, const std::string& value) {
+  if (uint32_t* dim = dimension(wanted.dims, name)) {
+    *dim = static_cast<uint32_t>(std::stoul(value));
+  } else if (name == "experts") {
+    wanted.with_experts = value == "1";
+  } else if (name == "keys_as_values") {
+    wanted.dims.has_keys_as_values = value == "1";
+  } else if (name == "grows") {
+    wanted.dims.grows = value == "1";
+  } else if (name == "ffn_biases") {
+    wanted.dims.has_ffn_biases = value == "1";
+  } else if (name == "seed") {
+    wanted.seed = static_cast<uint32_t>(std::stoul(value));
+  } else if (name == "without") {
+    wanted.without.push_back(value);
+  } else {
+    wanted.keys.emplace_back(name, value);
+  }
+}
+
+bool is_number(const std::string& text) {
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0';
+}
+
+// Lists of numbers, of booleans and of words become arrays.
+void add_key(GgufWriter& writer, const std::string& key, const std::string& value) {
+  if (value == "true" || value == "false") return writer.add_bool(key, value == "true");
+  if (value.starts_with('[')) {
+    std::vector<int32_t> numbers;
+    std::vector<float> reals;
+    std::vector<std::string> words;
+    bool is_real = false;
+    for (size_t at = 1; at < value.size();) {
+      const size_t end = value.find_first_of(",]", at);
+      const std::string item = value.substr(at, end - at);
+      if (item == "true" || item == "false") {
+        numbers.push_back(item == "true");
+      } else if (!is_number(item)) {
+        words.push_back(item);
+      } else {
+        is_real = is_real || item.find('.') != std::string::npos;
+        numbers.push_back(static_cast<int32_t>(std::stod(item)));
+        reals.push_back(std::stof(item));
+      }
+      at = end + 1;
+    }
+    if (!words.empty()) return writer.add_strings(key, words);
+    if (reals.empty()) return writer.add_bools(key, std::vector<bool>(numbers.begin(), numbers.end()));
+    return is_real ? writer.add_f32s(key, reals) : writer.add_i32s(key, numbers);
+  }
+  if (!is_number(value)) return writer.add_string(key, value);
+  if (value.find_first_of(".e") != std::string::npos) return writer.add_f32(key, std::stof(value));
+  writer.add_u32(key, static_cast<uint32_t>(std::stoul(value)));
+}
+
+GgufWriter writer_of(const ArchSpec& spec, const Wanted& wanted) {
+  TinyModel model = tiny_model(spec, wanted.with_experts, wanted.dims, wanted.seed);
+  const std::string arch(spec.name);
+  std::erase_if(model.tensors, [&](const TinyTensor& tensor) {
+    return std::ranges::any_of(wanted.without, [&](const std::string& part) {
+      return tensor.name == part || tensor.name.ends_with("." + part);
+    });
+  });
+  // A peer wants these convolutions as they are in files: with the one channel that each has.
+  for (TinyTensor& tensor : model.tensors) {
+    if (tensor.role >= Role::kConvQ && tensor.role <= Role::kConvV) tensor.shape.insert(tensor.shape.begin() + 1, 1);
+  }
+  // A peer then needs no vocabulary.
+  model.keys["tokenizer.ggml.model"] = std::string("none");
+  model.keys[arch + ".vocab_size"] = wanted.dims.n_vocab;
+  for (const auto& [name, value] : wanted.keys) model.keys.erase(arch + "." + name);
+  GgufWriter writer = model.writer();
+  for (const auto& [name, value] : wanted.keys) add_key(writer, arch + "." + name, value);
+  return writer;
+}
+
+// The manifest's words for a model; none where it is a file.
+std::vector<std::string> words_for(const fs::path& folder, const std::string& name) {
+  std::ifstream in(folder / "manifest.json");
+  const auto manifest = nlohmann::json::parse(in, nullptr, false);
+  if (manifest.is_discarded()) return {};
+  for (const auto& model : manifest["models"]) {
+    if (model["name"] == name && model.contains("made")) return model["made"];
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<GgufWriter> made_model(const std::vector<std::string>& words) {
+  Wanted wanted;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const size_t at = words[i].find('=');
+    if (at != std::string::npos) set(wanted, words[i].substr(0, at), words[i].substr(at + 1));
+  }
+  for (const ArchSpec* spec : all_architectures()) {
+    if (!words.empty() && test_name(*spec) == words[0]) return writer_of(*spec, wanted);
+  }
+  return std::nullopt;
+}
+
+Result<ModelFile> open_conformance(const fs::path& folder, const std::string& name) {
+  if (fs::exists(folder / (name + ".gguf"))) return ModelFile::open(folder / (name + ".gguf"));
+  const auto writer = made_model(words_for(folder, name));
+  if (!writer) return ModelFile::open(folder / name);
+  const fs::path path = fs::path(testing::TempDir()) / fmt::format("realizar_{}_{}.gguf", name, ::getpid());
+  RZ_CHECK_OK(writer->write(path));
+  auto file = ModelFile::open(path);
+  fs::remove(path);  // the map keeps it
+  return file;
+}
+
+}  // namespace realizar::test
