@@ -357,11 +357,11 @@ class HfWriter {
 
   // GGUF's row of each row: its pairs (2i, 2i + 1) are halves in Hugging Face's files.
   std::vector<uint32_t> halves(uint32_t n_heads) const {
-    const uint32_t dim = attention_.head_dim;
+    const uint32_t dim = attention_.head_dim, n_rot = attention_.n_interleaved;
     std::vector<uint32_t> order(n_heads * dim);
     for (uint32_t row = 0; row < order.size(); ++row) {
       const uint32_t i = row % dim;
-      order[row] = row - i + (i < dim / 2 ? 2 * i : 2 * (i - dim / 2) + 1);
+      order[row] = i >= n_rot ? row : row - i + (i < n_rot / 2 ? 2 * i : 2 * (i - n_rot / 2) + 1);
     }
     return order;
   }
@@ -391,6 +391,24 @@ class HfWriter {
   test::SafetensorsWriter weights_;
 };
 
+// The first of its "architectures". Some of these files have words that JSON does not have.
+std::string hf_class_of(std::string_view config) {
+  const size_t list = config.find('[', config.find("architectures")), first = config.find('"', list) + 1;
+  return std::string(config.substr(first, config.find('"', first) - first));
+}
+
+// The row of the table that a folder of the model's weights is read by: the file's own, or one for folders alone.
+const ArchSpec& folder_spec(const ModelFile& gguf, const std::string& hf_class) {
+  const auto has_class = [&](const ArchSpec& spec) {
+    return std::ranges::find(spec.hf_classes, hf_class) != spec.hf_classes.end();
+  };
+  const ArchSpec& own = **find_architecture(gguf);
+  if (has_class(own)) return own;
+  const auto specs = all_architectures();
+  const auto other = std::ranges::find_if(specs, [&](const ArchSpec* spec) { return has_class(*spec); });
+  return other == specs.end() ? own : **other;
+}
+
 // The folder of a conformance model, in the test's own folder for temporary files.
 class Folder {
  public:
@@ -406,7 +424,7 @@ class Folder {
              const std::string& prefix = "", bool has_stacks = false) const {
     const auto read = read_config(gguf);
     ASSERT_TRUE(read.ok()) << read.error().message;
-    const ArchSpec& spec = **find_architecture(gguf);
+    const ArchSpec& spec = folder_spec(gguf, hf_class_of(config));
     AttentionConfig attention;
     DeltaNetConfig delta_net;
     for (const LayerConfig& layer : read->layers) {

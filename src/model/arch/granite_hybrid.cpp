@@ -1,5 +1,6 @@
 // Granite 4 H: layers of Mamba 2, and some with attention, of which most models rotate nothing; dense, or with experts
-// and one shared expert beside them. Bamba's GGUF files are of this kind too.
+// and one shared expert beside them. Bamba is of this kind too, dense and with a rotation: its GGUF files have the name
+// of Granite's, its folders names of their own.
 #include <array>
 
 #include "model/arch/list.h"
@@ -11,6 +12,7 @@ namespace {
 using namespace tensors;
 
 constexpr std::string_view kHfClasses[] = {"GraniteMoeHybridForCausalLM"};
+constexpr std::string_view kBambaClasses[] = {"BambaForCausalLM"};
 
 // In folders the ffn of dense models has the names of the shared expert.
 constexpr std::string_view kHfSharedIn = "model.layers.{}.shared_mlp.input_linear.weight",
@@ -60,7 +62,45 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     kRopeFactors,
 });
 
+constexpr auto kBambaTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    with_hf(kFinalNorm, "model.final_layernorm.weight"),
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    kMamba2In,
+    kMamba2Conv,
+    kMamba2ConvBias,
+    kMamba2DtBias,
+    kMamba2A,
+    kMamba2D,
+    kMamba2Norm,
+    kHfMamba2Norm,
+    kMamba2Out,
+    with_hf(kFfnNorm, "model.layers.{}.pre_ff_layernorm.weight"),
+    with_hf(kWGate, "model.layers.{}.feed_forward.gate_proj.weight"),
+    with_hf(kWUp, "model.layers.{}.feed_forward.up_proj.weight"),
+    with_hf(kWDown, "model.layers.{}.feed_forward.down_proj.weight"),
+});
+
 constexpr HfFlag kHfFlags[] = {{"mamba_proj_bias", false}};
+constexpr HfFlag kBambaFlags[] = {{"mamba_proj_bias", false}, {"attention_bias", false}, {"mlp_bias", false}};
+// Its norm of what is scanned is one for all groups, which is the same where there is one.
+constexpr HfNumber kBambaNumbers[] = {{"mamba_n_groups", 1}};
+constexpr HfSsmKeys kHfSsmKeys{.n_heads = "mamba_n_heads",
+                               .head_dim = "mamba_d_head",
+                               .n_groups = "mamba_n_groups",
+                               .d_state = "mamba_d_state",
+                               .n_taps = "mamba_d_conv"};
+constexpr HfSsmKeys kBambaSsmKeys{.n_heads = "mamba_n_heads",
+                                  .head_dim = "mamba_d_head",
+                                  .n_groups = "mamba_n_groups",
+                                  .d_state = "mamba_d_state",
+                                  .n_taps = "mamba_d_conv",
+                                  .attending_layers = "attn_layer_indices"};
 
 }  // namespace
 
@@ -80,10 +120,18 @@ const ArchSpec kGraniteHybrid{.name = "granitehybrid",
                               .hf_keys = {.d_ff = "shared_intermediate_size",
                                           .shared_d_ff = "shared_intermediate_size",
                                           .layer_kinds = "layer_types"},
-                              .hf_ssm_keys = {.n_heads = "mamba_n_heads",
-                                              .head_dim = "mamba_d_head",
-                                              .n_groups = "mamba_n_groups",
-                                              .d_state = "mamba_d_state",
-                                              .n_taps = "mamba_d_conv"}};
+                              .hf_ssm_keys = kHfSsmKeys};
+
+// transformers, BambaConfig: half of each head is rotated.
+const ArchSpec kBamba{.name = "bamba",
+                      .hf_classes = kBambaClasses,
+                      .tensors = kBambaTensors,
+                      .recurrent = MixerKind::kMamba2,
+                      .gguf_interleaved_rope = true,
+                      .hf_rope_share = 0.5,
+                      .hf_flags = kBambaFlags,
+                      .hf_numbers = kBambaNumbers,
+                      .hf_keys = {.n_rot = "attn_rotary_emb"},
+                      .hf_ssm_keys = kBambaSsmKeys};
 
 }  // namespace realizar
