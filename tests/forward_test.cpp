@@ -139,6 +139,8 @@ Names names_of(const ExpertWeights& w) {
           {w.shared_gate, "shared_gate"},
           {w.shared_up, "shared_up"},
           {w.shared_down, "shared_down"},
+          {w.latent_down, "latent_down"},
+          {w.latent_up, "latent_up"},
           {w.norm, "expert_norm"},
           {w.router_norm, "router_norm"},
           {w.post_norm, "expert_post_norm"},
@@ -225,6 +227,10 @@ TEST(Forward, OfAMixtureOfExpertsIsAsPrinted) {
 
 TEST(Forward, OfAGatedFfnWithBiasesIsAsPrinted) {
   expect_printed("llama-ffn-biases", printed_forward(tiny_model(kLlama, false, {.has_ffn_biases = true})));
+}
+
+TEST(Forward, OfExpertsBehindALatentIsAsPrinted) {
+  expect_printed("nemotron_h_moe-latent", printed_forward(tiny_model(kNemotronHMoe, true, {.expert_latent = 12})));
 }
 
 TEST(Forward, OfAGraniteWithoutRotationIsAsPrinted) {

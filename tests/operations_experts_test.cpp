@@ -99,6 +99,7 @@ TEST_P(RouteTest, ChoosesByScoresBiasesAndGroupsAlike) {
       {32, 4, true, 1.0f, RouteScore::kSoftmax, true},
       {64, 6, true, 2.5f, RouteScore::kSigmoid, true},
       {64, 6, false, 16.0f, RouteScore::kSoftmax, false, 8, 3, 1},
+      {512, 22, true, 5.0f, RouteScore::kSigmoid, true},
       {256, 8, true, 2.5f, RouteScore::kSigmoid, true, 8, 4, 2},
       {96, 4, true, 1.0f, RouteScore::kSigmoid, false, 32, 5, 2},
       {12, 3, true, 1.0f, RouteScore::kSigmoid, true, 12, 3, 2},

@@ -56,6 +56,19 @@ TEST(RecurrentLayers, LayersThatDraftAreNotRead) {
   EXPECT_EQ(logits_of(model), expected);
 }
 
+// Lists of a file with such layers have an entry for each of them too.
+TEST(RecurrentLayers, ListsMayTellOfLayersThatDraft) {
+  TinyModel model = test::tiny_model(kNemotronHMoe, true, {.n_vocab = 64, .expert_latent = 12});
+  const auto expected = logits_of(model);
+  model.keys["nemotron_h_moe.block_count"] = 5u;
+  model.keys["nemotron_h_moe.nextn_predict_layers"] = 1u;
+  for (const auto& [key, entry] : {std::pair{"attention.head_count_kv", 2}, {"feed_forward_length", 48}}) {
+    std::get<std::vector<int32_t>>(model.keys[std::string("nemotron_h_moe.") + key]).push_back(entry);
+  }
+  model.tensors.push_back({"blk.4.nextn.eh_proj.weight", Role::kIgnored, {2, 3}, {1, 2, 3, 4, 5, 6}});
+  EXPECT_EQ(logits_of(model), expected);
+}
+
 std::vector<size_t> kinds_of(const Result<ModelConfig>& config) {
   EXPECT_TRUE(config.ok()) << config.error().message;
   std::vector<size_t> kinds;

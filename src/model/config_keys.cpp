@@ -51,11 +51,15 @@ Result<std::optional<std::vector<uint32_t>>> ConfigKeys::layer_ints(std::string_
   }
   const std::string name = key(gguf, hf);
   RZ_TRY(const auto list, file_->metadata().get_ints(name));
-  if (!list || list->size() != n_layers) {
-    return out_of_range(*file_, name, fmt::format("{} entries", n_layers), std::to_string(list ? list->size() : 0));
+  // GGUF counts layers that predict further tokens too.
+  RZ_TRY(const auto n_extra, optional_int("nextn_predict_layers", "", 0, kMaxLayers));
+  const size_t n_listed = list ? list->size() : 0;
+  if (n_listed != n_layers && n_listed != n_layers + n_extra.value_or(0)) {
+    return out_of_range(*file_, name, fmt::format("{} entries", n_layers), std::to_string(n_listed));
   }
   Numbers numbers(std::in_place);
-  for (const int64_t value : *list) {
+  for (uint32_t i = 0; i < n_layers; ++i) {
+    const int64_t value = (*list)[i];
     if (value < min || value > max) {
       return out_of_range(*file_, name, fmt::format("{} to {}", min, max), std::to_string(value));
     }

@@ -259,19 +259,22 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
       {"attention.clamp_kqv", 0},
       {"attention.max_alibi_bias", 0},
       {"attention.temperature_scale", 0},
-      {"moe_latent_size", 0},
   };
   static constexpr Neutral kOfExperts[] = {{"expert_weights_scale", 1},
                                            {"expert_gating_func", 1},
                                            {"expert_shared_count", 0},
                                            {"expert_group_count", 1},
                                            {"expert_count", 0}};
+  static constexpr Neutral kOfLatents[] = {{"moe_latent_size", 0}};
   static constexpr Neutral kOfDense[] = {{"leading_dense_block_count", 0}};
   static constexpr Neutral kOfIntervals[] = {{"interleave_moe_layer_step", 1}};
   std::vector<Neutral> neutrals(std::begin(kNumbers), std::end(kNumbers));
   RZ_TRY(const uint32_t n_experts, read_n_experts(keys));
   const bool with_experts = n_experts > 0;
   if (!with_experts) neutrals.insert(neutrals.end(), std::begin(kOfExperts), std::end(kOfExperts));
+  if (!knows_role(keys.spec(), Role::kExpertLatentUp)) {
+    neutrals.insert(neutrals.end(), std::begin(kOfLatents), std::end(kOfLatents));
+  }
   if (!keys.spec().has_leading_dense) neutrals.insert(neutrals.end(), std::begin(kOfDense), std::end(kOfDense));
   if (!keys.spec().has_expert_interval) {
     neutrals.insert(neutrals.end(), std::begin(kOfIntervals), std::end(kOfIntervals));

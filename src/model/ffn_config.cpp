@@ -273,6 +273,10 @@ Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c,
   if (scale.value_or(0) != 0) experts.scale = static_cast<float>(*scale);  // llama.cpp: 0 stands for nothing
   RZ_CHECK_OK(read_groups(keys, experts));
   RZ_CHECK_OK(read_shared(keys, c, experts));
+  if (knows_role(spec, Role::kExpertLatentUp)) {
+    RZ_TRY(const auto d_latent, keys.optional_int("moe_latent_size", "moe_latent_size", 0, kMaxWidth));
+    experts.d_latent = d_latent.value_or(0);
+  }
   return experts;
 }
 

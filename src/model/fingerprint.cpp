@@ -101,10 +101,10 @@ void add(Hash& hash, const PlainConfig& config) {
 void add(Hash& hash, const ExpertsConfig& config) {
   const auto& [n_experts, n_used, d_ff, renormalize, scale, activation, score, near_share, n_groups, n_used_groups,
                n_group_best, d_shared_ff, has_shared_router, has_biases, has_gates, weighs_input, gate_up_rows, input,
-               out_scale] = config;
+               out_scale, d_latent] = config;
   hash.add_all(n_experts, n_used, d_ff, renormalize, scale, activation, score, near_share, n_groups, n_used_groups,
                n_group_best, d_shared_ff, has_shared_router, has_biases, has_gates, weighs_input, gate_up_rows, input,
-               out_scale);
+               out_scale, d_latent);
 }
 
 void add(Hash&, const NoFfnConfig&) {}

@@ -146,6 +146,7 @@ std::string text_of(const ExpertsConfig& c) {
   }
   if (c.d_shared_ff > 0)
     text += fmt::format(", one shared of {}{}", c.d_shared_ff, c.has_shared_router ? ", gated" : "");
+  if (c.d_latent > 0) text += fmt::format(", behind a latent of {}", c.d_latent);
   if (c.has_biases) text += ", with biases";
   if (c.input == ExpertInput::kRoutedEarly) text += ", chosen before the mixer";
   if (c.input == ExpertInput::kLayerInput) text += ", of what the mixer reads";

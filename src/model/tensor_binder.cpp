@@ -125,7 +125,8 @@ uint64_t TensorBinder::size_of(Dim dim) const {
   const LayerConfig& layer = config_.layers[static_cast<size_t>(std::max(layer_, 0))];
   const auto size = [dim](const auto& kind) { return realizar::size_of(kind, dim); };
   const uint64_t of_mixer = std::visit(size, layer.mixer);
-  return of_mixer > 0 ? of_mixer : std::visit(size, layer.ffn);
+  const uint64_t own = of_mixer > 0 ? of_mixer : std::visit(size, layer.ffn);
+  return own == 0 && dim == Dim::kExpertIn ? config_.d_model : own;
 }
 
 uint32_t TensorBinder::n_skipped_positions() const {

@@ -44,6 +44,7 @@ uint32_t* dimension(TinyDims& dims, const std::string& name) {
                                                      {"n_experts", &dims.n_experts},
                                                      {"n_used", &dims.n_used},
                                                      {"expert_d_ff", &dims.expert_d_ff},
+                                                     {"expert_latent", &dims.expert_latent},
                                                      {"shared_d_ff", &dims.shared_d_ff},
                                                      {"n_dense", &dims.n_dense},
                                                      {"expert_interval", &dims.expert_interval},

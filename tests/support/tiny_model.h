@@ -68,6 +68,7 @@ struct TinyModel {
 struct TinyDims {
   uint32_t n_layers = 2, d_model = 32, n_heads = 4, n_kv_heads = 2, head_dim = 8, d_ff = 48, n_vocab = 40, n_ctx = 64;
   uint32_t n_experts = 4, n_used = 2, expert_d_ff = 24, shared_d_ff = 20;
+  uint32_t expert_latent = 0;                 // what experts read; 0: rows
   uint32_t n_dense = 0, expert_interval = 1;  // layers before those with experts; one in so many has them
   uint32_t q_rank = 12, latent = 16, n_rot = 4, d_value = 6;  // of latent attention, with head_dim for a query
   // Of state spaces.
@@ -169,6 +170,8 @@ struct TinyDims {
         return expert_d_ff;
       case Dim::kExpertGateUp:
         return 2 * expert_d_ff;
+      case Dim::kExpertIn:
+        return expert_latent > 0 ? expert_latent : d_model;
       case Dim::kSharedFf:
         return shared_d_ff;
       case Dim::kSharedGateUp:
@@ -266,6 +269,9 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
     case Role::kSharedUp:
     case Role::kSharedDown:
       return with_experts;
+    case Role::kExpertLatentDown:
+    case Role::kExpertLatentUp:
+      return with_experts && dims.expert_latent > 0;
     case Role::kExpertGateUp:
       return with_experts && !t.gguf.empty();
     case Role::kExpertGate:
@@ -460,6 +466,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
       model.keys[arch + ".expert_shared_feed_forward_length"] = dims.shared_d_ff;
     }
   }
+  if (with_experts && dims.expert_latent > 0) model.keys[arch + ".moe_latent_size"] = dims.expert_latent;
   if (with_experts && dims.n_dense > 0) model.keys[arch + ".leading_dense_block_count"] = dims.n_dense;
   if (with_experts && spec.has_expert_interval) {
     model.keys[arch + ".interleave_moe_layer_step"] = dims.expert_interval;

@@ -11,7 +11,7 @@
 namespace realizar::cpu {
 
 inline constexpr uint32_t kMaxExperts = 1024;    // of a layer
-inline constexpr uint32_t kMaxUsedExperts = 16;  // by a token
+inline constexpr uint32_t kMaxUsedExperts = 32;  // by a token
 
 struct Hints {
   bool prepares = true;    // the input's prepared rows are not there yet

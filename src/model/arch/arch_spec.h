@@ -86,6 +86,9 @@ enum class Role : uint8_t {
   kExpertUpBias,
   kExpertGateUpBias,
   kExpertDownBias,
+  // Of experts behind a latent: what makes it of a row, and what makes a row of what they give.
+  kExpertLatentDown,
+  kExpertLatentUp,
   // Norms of what experts read where it is not what a dense ffn reads, of what they give and of what the shared one
   // gives; factors on what the router reads, and on what each expert gives.
   kExpertNorm,
@@ -166,6 +169,7 @@ enum class Dim : uint8_t {
   kExperts,
   kExpertFf,
   kExpertGateUp,
+  kExpertIn,  // what experts read: d_model, or a latent
   kSharedFf,
   kSharedGateUp,
   kQRank,

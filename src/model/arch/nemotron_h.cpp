@@ -1,5 +1,6 @@
 // Nemotron-H: layers that are Mamba 2, attention without rotation, or an ffn with squared ReLUs, each alone; in some
-// models the ffns are experts, chosen by sigmoids, and one shared expert.
+// models the ffns are experts, chosen by sigmoids, and one shared expert; those of Nemotron 3 Super stand behind a
+// latent.
 #include <algorithm>
 #include <array>
 
@@ -52,8 +53,14 @@ constexpr auto kFfnTensors = std::to_array<TensorSpec>({
 constexpr auto kExpertTensors = std::to_array<TensorSpec>({
     with_hf(kRouter, "backbone.layers.{}.mixer.gate.weight"),
     choice_bias(kRequired, "backbone.layers.{}.mixer.gate.e_score_correction_bias"),
-    with_hf(kExpertUp, "backbone.layers.{}.mixer.experts.{}.up_proj.weight"),
-    with_hf(kExpertDown, "backbone.layers.{}.mixer.experts.{}.down_proj.weight"),
+    {Role::kExpertUp, kRequired, Shard::kRows, Dim::kExpertFf, Dim::kExpertIn, "blk.{}.ffn_up_exps.weight",
+     "backbone.layers.{}.mixer.experts.{}.up_proj.weight"},
+    {Role::kExpertDown, kRequired, Shard::kCols, Dim::kExpertIn, Dim::kExpertFf, "blk.{}.ffn_down_exps.weight",
+     "backbone.layers.{}.mixer.experts.{}.down_proj.weight"},
+    whole(Role::kExpertLatentDown, kRequired, Dim::kExpertIn, Dim::kModel, "blk.{}.ffn_latent_down.weight",
+          "backbone.layers.{}.mixer.fc1_latent_proj.weight"),
+    whole(Role::kExpertLatentUp, kRequired, Dim::kModel, Dim::kExpertIn, "blk.{}.ffn_latent_up.weight",
+          "backbone.layers.{}.mixer.fc2_latent_proj.weight"),
     with_hf(kSharedUp, "backbone.layers.{}.mixer.shared_experts.up_proj.weight"),
     with_hf(kSharedDown, "backbone.layers.{}.mixer.shared_experts.down_proj.weight"),
 });
@@ -62,7 +69,6 @@ constexpr auto kTensors = joined(kMixerTensors, kFfnTensors, kExpertTensors);
 constexpr auto kMoeTensors = joined(kMixerTensors, kExpertTensors);
 
 constexpr HfFlag kHfFlags[] = {{"use_bias", false}, {"mamba_proj_bias", false}, {"attention_bias", false}};
-constexpr HfNumber kHfNumbers[] = {{"moe_latent_size", 0}};
 constexpr HfSsmKeys kHfSsmKeys{.n_heads = "mamba_num_heads",
                                .head_dim = "mamba_head_dim",
                                .n_groups = "n_groups",
@@ -90,7 +96,6 @@ const ArchSpec kNemotronH{.name = "nemotron_h",
                           .has_either_eps = true,
                           .moe = MoeRule::kIfConfigured,
                           .hf_flags = kHfFlags,
-                          .hf_numbers = kHfNumbers,
                           .hf_left_out = "mtp.",
                           .routing = {.score = RouteScore::kSigmoid, .hf_renormalize = true},
                           .experts_by_tensors = true,

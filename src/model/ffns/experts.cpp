@@ -17,6 +17,8 @@ uint64_t size_of(const ExpertsConfig& c, Dim dim) {
       return c.d_ff;
     case Dim::kExpertGateUp:
       return uint64_t{2} * c.d_ff;
+    case Dim::kExpertIn:
+      return c.d_latent;
     case Dim::kSharedFf:
       return c.d_shared_ff;
     case Dim::kSharedGateUp:
@@ -113,6 +115,10 @@ Result<ExpertWeights> bind(const ExpertsConfig& c, TensorBinder& tensors) {
     RZ_TRY(w.scales, tensors.vector(Role::kExpertScale));
   }
   RZ_CHECK_OK(bind_norms(tensors, w));
+  if (c.d_latent > 0) {
+    RZ_TRY(w.latent_down, tensors.matrix(Role::kExpertLatentDown));
+    RZ_TRY(w.latent_up, tensors.matrix(Role::kExpertLatentUp));
+  }
   if (c.d_shared_ff > 0) RZ_CHECK_OK(bind_shared(c, tensors, w));
   return w;
 }
@@ -125,9 +131,10 @@ Activation as_gate(Activation activation) {
   return Activation::kRelu;
 }
 
-// What experts give: rows that several operations add to. Where the branch has a norm after it they begin at 0.
-void clear(LayerBuilder& b, ActId act) {
-  b.add(NormOp{.out = act, .in = b.stream(), .eps = b.norm_eps(), .scale = 0, .place = b.place()});
+// What experts give: rows that several operations add to. Where these are not the stream they begin at 0, which is made
+// of rows of the same width.
+void clear(LayerBuilder& b, ActId act, ActId like) {
+  b.add(NormOp{.out = act, .in = like, .eps = b.norm_eps(), .scale = 0, .place = b.place()});
 }
 
 void add_norm(LayerBuilder& b, ActId out, ActId in, WeightId weight, bool accumulate = false) {
@@ -168,7 +175,7 @@ void add_shared(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w)
 
 // The branch's first summand where it has a norm after it: the shared expert's output, or 0.
 void begin_branch(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
-  if (c.d_shared_ff == 0) return clear(b, b.out());
+  if (c.d_shared_ff == 0) return clear(b, b.out(), b.stream());
   b.add(LinearOp{.out = b.out(),
                  .in = shared_hidden(b, c, w),
                  .weight = w.shared_down,
@@ -186,7 +193,7 @@ void add_router(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w,
 }
 
 void add_route(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
-  const float residual_scale = b.has_post_norm() ? 1.0f : b.residual_scale();
+  const float residual_scale = b.has_post_norm() || c.d_latent > 0 ? 1.0f : b.residual_scale();
   b.add(RouteOp{.logits = b.scratch("router_logits", c.n_experts),
                 .weights = b.scratch("expert_weights", c.n_used),
                 .ids = b.scratch("expert_ids", c.n_used),
@@ -230,10 +237,20 @@ void add_with_own_norms(LayerBuilder& b, const ExpertsConfig& c, const ExpertWei
   add_router(b, c, w, in);
   add_route(b, c, w);
   add_norm(b, in, b.stream(), w.norm);
-  clear(b, given);
+  clear(b, given, b.stream());
   add_experts(b, c, w, given, in);
   add_norm(b, b.out(), given, w.post_norm, true);
   b.add_post_norm();
+}
+
+// stream += latent_up . experts(latent_down . x)
+void add_behind_latent(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
+  REQUIRE(!b.has_post_norm());
+  const ActId latent = b.scratch("expert_latent", c.d_latent), given = b.scratch("experts", c.d_latent);
+  b.add(LinearOp{.out = latent, .in = b.in(), .weight = w.latent_down, .place = b.place(OpRole::kDown)});
+  clear(b, given, latent);
+  add_experts(b, c, w, given, latent);
+  b.add_to_stream(LinearOp{.out = b.out(), .in = given, .weight = w.latent_up, .place = b.place(OpRole::kUp)});
 }
 
 }  // namespace
@@ -250,7 +267,11 @@ void add_to(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
   if (c.input != ExpertInput::kRoutedEarly) add_router(b, c, w, in);
   add_route(b, c, w);
   if (b.has_post_norm()) begin_branch(b, c, w);
-  add_experts(b, c, w, b.out(), in);
+  if (c.d_latent > 0) {
+    add_behind_latent(b, c, w);
+  } else {
+    add_experts(b, c, w, b.out(), in);
+  }
   if (b.has_post_norm()) return b.add_post_norm();
   if (c.d_shared_ff > 0) add_shared(b, c, w);
 }

@@ -24,8 +24,8 @@ enum class ExpertInput : uint8_t { kFfnInput, kRoutedEarly, kLayerInput, kOwnNor
 
 struct ExpertWeights {
   WeightId router = kNoWeight;                                   // [n_experts, d_model]
-  WeightId w_gate = kNoWeight, w_up = kNoWeight;                 // [n_experts, d_ff, d_model]
-  WeightId w_down = kNoWeight;                                   // [n_experts, d_model, d_ff]
+  WeightId w_gate = kNoWeight, w_up = kNoWeight;                 // [n_experts, d_ff, d_model or d_latent]
+  WeightId w_down = kNoWeight;                                   // [n_experts, d_model or d_latent, d_ff]
   WeightId router_bias = kNoWeight;                              // [n_experts]
   WeightId choice_bias = kNoWeight;                              // [n_experts]
   WeightId b_gate = kNoWeight, b_up = kNoWeight;                 // [n_experts, d_ff]
@@ -36,6 +36,7 @@ struct ExpertWeights {
   WeightId norm = kNoWeight, router_norm = kNoWeight;            // [d_model], of what experts and their router read
   WeightId post_norm = kNoWeight, shared_post_norm = kNoWeight;  // [d_model], of what they give
   WeightId scales = kNoWeight;                                   // [n_experts]
+  WeightId latent_down = kNoWeight, latent_up = kNoWeight;       // [d_latent, d_model], [d_model, d_latent]
 };
 
 struct ExpertsConfig {
@@ -58,6 +59,7 @@ struct ExpertsConfig {
   GateUpRows gate_up_rows = GateUpRows::kStacked;  // of the file's fused matrices
   ExpertInput input = ExpertInput::kFfnInput;
   float out_scale = 1.0f;  // on what they and the shared expert give together
+  uint32_t d_latent = 0;   // what they read and give is made of a row and made a row again; 0: they read rows
 
   bool operator==(const ExpertsConfig&) const = default;
 };
