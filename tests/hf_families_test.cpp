@@ -486,6 +486,30 @@ INSTANTIATE_TEST_SUITE_P(Families, HfFamily, testing::ValuesIn(test::hf_families
                            return name;
                          });
 
+// Baichuan 2's folders have the same weights but for the head, whose rows they divide by their lengths: so are the
+// logits.
+TEST(HfBaichuan2, RowsOfTheHeadAreDividedByTheirLengths) {
+  for (const char* name : {"baichuan", "baichuan-13b"}) {
+    const auto gguf = conformance_model(name);
+    ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+    const TensorInfo& head = *gguf->find("output.weight");
+    const std::vector<float> rows = *read_vector(head);
+    std::vector<float> expected = test::reference_logits(*gguf);
+    const size_t n_vocab = head.shape[0], n_cols = head.shape[1];
+    for (size_t i = 0; i < expected.size(); ++i) {
+      double squares = 0;
+      for (size_t col = 0; col < n_cols; ++col) squares += std::pow(rows[i % n_vocab * n_cols + col], 2);
+      expected[i] = static_cast<float>(expected[i] / std::sqrt(squares));
+    }
+    json config = config_of(name);
+    config["architectures"] = {"BaichuanForCausalLM"};
+    config["vocab_size"] = 125696;
+    const Folder folder(std::string(name) + "_2");
+    folder.write(*gguf, config.dump());
+    expect_near(folder.logits(), expected, 1e-4f);
+  }
+}
+
 // With the settings and the logits of tests/phimoe_oracle.py: GGUF files of the family are computed otherwise.
 TEST(HfPhiMoe, FoldersHaveTheLogitsOfTheirOwnFormulas) {
   const auto gguf = conformance_model("phimoe");

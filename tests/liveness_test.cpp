@@ -166,6 +166,7 @@ const Trait kTraits[] = {
     {"logit_scale", &kGranite, [](ModelConfig& c) { c.logit_scale = 0.7f; }},
     {"attn_scale", &kLlama, [](ModelConfig& c) { attention(c, 1).scale *= 1.5f; }},
     {"attn_softcap", &kGemma2, [](ModelConfig& c) { attention(c, 1).softcap = 0; }},
+    {"unit_head", &kLlama, [](ModelConfig& c) { c.has_unit_head = true; }},
     {"final_softcap", &kGemma2, [](ModelConfig& c) { c.final_softcap = 0; }},
 };
 

@@ -236,7 +236,7 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
     }
     for (const HfNumber& number : keys.spec().hf_numbers) {
       RZ_TRY(const auto value, keys.file().metadata().get_double(number.key));
-      if (value.value_or(number.value) == number.value) continue;
+      if (value.value_or(number.value) == number.value || (value && value == number.also)) continue;
       return unsupported(fmt::format("{}: {} = {} is not supported for {}", keys.file().path().string(), number.key,
                                      *value, keys.spec().name),
                          std::string(number.key));
@@ -556,6 +556,18 @@ Result<bool> read_is_head_tied(const ConfigKeys& keys) {
   return said.value_or(find_tensor_of(keys, Role::kHead, name) == nullptr);
 }
 
+// Baichuan 2's NormHead, which no key tells of.
+Result<bool> read_has_unit_head(const ConfigKeys& keys, const ModelConfig& c) {
+  const uint32_t unit_head_vocab = keys.spec().hf_unit_head_vocab;
+  if (keys.is_gguf() || unit_head_vocab == 0) return false;
+  RZ_TRY(const auto n_vocab, keys.file().metadata().get_int("vocab_size"));
+  if (n_vocab != unit_head_vocab) return false;
+  if (!c.is_head_tied) return true;
+  return unsupported(fmt::format("{}: tie_word_embeddings = true is not supported for {} with a normalized head",
+                                 keys.file().path().string(), keys.spec().name),
+                     "tie_word_embeddings");
+}
+
 }  // namespace
 
 Result<const ArchSpec*> find_architecture(const ModelFile& file) {
@@ -612,6 +624,7 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   RZ_CHECK_OK(read_model_scales(keys, c));
   RZ_TRY(c.n_vocab, read_n_vocab(keys));
   RZ_TRY(c.is_head_tied, read_is_head_tied(keys));
+  RZ_TRY(c.has_unit_head, read_has_unit_head(keys, c));
   RZ_CHECK_OK(read_pooling(keys, c));
   RZ_TRY(c.n_types, read_n_types(keys));
   RZ_TRY(c.n_dense, read_n_dense(keys));

@@ -228,6 +228,7 @@ std::string to_string(const ModelConfig& c) {
       "residual_scale: {}\nlogit_scale: {}\nfinal_softcap: {}\nd_layer_input: {}\n",
       name_of(c.norm), c.norm_eps, c.learned_positions, c.is_head_tied, name_of(c.pooling), c.embed_scale,
       c.residual_scale, c.logit_scale, c.final_softcap, c.d_layer_input);
+  if (c.has_unit_head) text += "has_unit_head: true\n";
   if (c.n_types > 0) text += fmt::format("n_types: {}\n", c.n_types);
   if (c.n_dense > 0) text += fmt::format("n_dense: {}\n", c.n_dense);
   if (c.n_labels > 0) text += fmt::format("n_labels: {}\n", c.n_labels);

@@ -70,7 +70,8 @@ struct ModelConfig {
   NormKind norm = NormKind::kRms;
   float norm_eps = 0;
   bool learned_positions = false;
-  bool is_head_tied = false;  // the embedding is the head
+  bool is_head_tied = false;   // the embedding is the head
+  bool has_unit_head = false;  // the head's rows are divided by their lengths
   // What an embedding is made of; with kRank, the row that scores are made of.
   Pooling pooling = Pooling::kLast;
   bool sees_later = false;  // a text's tokens see all of it, in one step: it has no next token

@@ -235,7 +235,39 @@ Result<WeightId> TensorBinder::head() {
   if (config_.is_head_tied) return kNoWeight;
   const TensorSpec* spec = spec_of(Role::kHead);
   if (head.tensors.empty()) return missing(*spec, pattern_of(*spec), 0);
+  if (config_.has_unit_head) return load_unit_rows(head);
   return load_rows(head, Role::kHead, {.n_rows = config_.n_vocab});
+}
+
+// Rounded to the type that they are stored in, as the model's own code has them.
+Result<WeightId> TensorBinder::load_unit_rows(const Found& head) {
+  const TensorInfo& tensor = *head.tensors.front();
+  const bool is_plain = tensor.type == TypeId::kF32 || tensor.type == TypeId::kF16 || tensor.type == TypeId::kBF16;
+  if (tensor.packed != nullptr || !is_plain) {
+    return unsupported(fmt::format("{}: tensor '{}': a normalized head of type {} is not supported",
+                                   file_.path().string(), tensor.name, traits(tensor.type).name),
+                       tensor.name);
+  }
+  const TypeTraits& type = traits(tensor.type);
+  const auto n_cols = static_cast<uint32_t>(tensor.shape.back());
+  const size_t n_row_bytes = row_bytes(type, n_cols);
+  std::vector<std::byte> rows(tensor.data.size());
+  std::vector<float> row(n_cols);
+  for (size_t at = 0; at < rows.size(); at += n_row_bytes) {
+    type.decode(tensor.data.data() + at, row.data(), n_cols);
+    const double squares = std::inner_product(row.begin(), row.end(), row.begin(), 0.0);
+    const auto factor = static_cast<float>(1 / std::max(std::sqrt(squares), 1e-12));
+    for (float& value : row) value *= factor;
+    type.encode(row.data(), rows.data() + at, n_cols);
+  }
+  MatrixSource source;
+  source.name = tensor.name;
+  source.type = tensor.type;
+  source.n_rows = config_.n_vocab;
+  source.n_cols = n_cols;
+  source.pieces = {rows};
+  source.shard = spec_of(Role::kHead)->shard;
+  return load(source, head, {.n_rows = config_.n_vocab});
 }
 
 // What the table names and the program does not read as a weight: buffers, and factors that are in inv_freq already.

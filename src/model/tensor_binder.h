@@ -103,6 +103,8 @@ class TensorBinder {
   Status check_shape(const TensorInfo& tensor, std::vector<uint64_t> expected) const;
 
   Result<WeightId> load_rows(const Found& found, Role role, const Part& part, bool is_stack = false);
+  // The head's rows, each divided by its length.
+  Result<WeightId> load_unit_rows(const Found& head);
   // A part's rows of a matrix, where they lie or, where they lie apart, in `gathered`.
   std::span<const std::byte> part_of_matrix(const Found& found, Role role, const Part& part,
                                             std::span<const std::byte> matrix, std::vector<std::byte>& gathered) const;

@@ -277,10 +277,11 @@ struct HfFlag {
   bool value;
 };
 
-// The same of a number.
+// The same of a number, which may be another one too.
 struct HfNumber {
   std::string_view key;
   double value;
+  std::optional<double> also = {};
 };
 
 // A tensor of the first layer that only files of this row of the table have, where several have one name.
@@ -391,6 +392,8 @@ struct ArchSpec {
   float hf_norm_eps = 0;
   std::span<const HfFlag> hf_flags = {};
   std::span<const HfNumber> hf_numbers = {};
+  uint32_t hf_unit_head_vocab =
+      0;  // folders with this "vocab_size" have a head of rows that are divided by their lengths
   std::string_view hf_left_out = "";  // names of tensors that begin so have no part in the model; "": none
   Routing routing = {};
   bool experts_by_tensors = false;   // layers have experts where the file has a router for them

@@ -1,6 +1,6 @@
 // Baichuan: Llama whose folders keep q, k and v in one matrix. The 13B model, of 40 layers, has ALiBi and no rotation.
-// Folders of Baichuan 2, whose head is normalized, name the 13B model's class: their vocabulary tells them apart, and
-// they are refused.
+// Baichuan 2 is the same with a head of normalized rows. Its folders name the 13B model's class, and their vocabulary
+// tells them apart; its GGUF files have the head as it is used.
 #include <array>
 
 #include "model/arch/list.h"
@@ -12,7 +12,8 @@ namespace {
 using namespace tensors;
 
 constexpr std::string_view kHfClasses[] = {"BaiChuanForCausalLM", "BaichuanForCausalLM"};
-constexpr HfNumber kHfNumbers[] = {{"vocab_size", 64000}};
+constexpr uint32_t kUnitHeadVocab = 125696;
+constexpr HfNumber kHfNumbers[] = {{"vocab_size", 64000, kUnitHeadVocab}};
 
 constexpr auto kTensors = std::to_array<TensorSpec>({
     kEmbed,
@@ -41,6 +42,7 @@ const ArchSpec kBaichuan{.name = "baichuan",
                          .alibi = 8,
                          .alibi_layers = 40,
                          .hf_n_ctx = 4096,
-                         .hf_numbers = kHfNumbers};
+                         .hf_numbers = kHfNumbers,
+                         .hf_unit_head_vocab = kUnitHeadVocab};
 
 }  // namespace realizar
