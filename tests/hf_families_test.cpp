@@ -52,6 +52,7 @@ struct Fusion {
 };
 const Fusion kFusions[] = {
     {Role::kWqkv, {Role::kWq, Role::kWk, Role::kWv}},
+    {Role::kBqkv, {Role::kBq, Role::kBk, Role::kBv}},
     {Role::kWkv, {Role::kWk, Role::kWv}},
     {Role::kWGateUp, {Role::kWGate, Role::kWUp}},
     {Role::kSharedGateUp, {Role::kSharedGate, Role::kSharedUp}},
@@ -479,9 +480,7 @@ TEST_P(HfFamily, HasTheLogitsOfTheGgufFile) {
 
 INSTANTIATE_TEST_SUITE_P(Families, HfFamily, testing::ValuesIn(test::hf_families().begin(), test::hf_families().end()),
                          [](const auto& test) {
-                           std::string name =
-                               std::string(test.param.name) + (*test.param.prefix == '\0' ? "" : "_with_images");
-                           if (test.param.has_stacks) name += "_with_stacks";
+                           std::string name = std::string(test.param.name) + "_" + hf_class_of(test.param.config);
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });

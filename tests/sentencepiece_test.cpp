@@ -115,6 +115,25 @@ TEST(SentencePieceConfig, AddsTokensAndWhatSurroundsAText) {
   EXPECT_EQ(ids.back(), TokenId{2});
 }
 
+TEST(SentencePieceConfig, ChatGlmsTokensComeAfterThePieces) {
+  const std::string model = read_file(kFolder + "bpe.model");
+  const auto plain = Tokenizer::from_sentencepiece(model, R"({"add_bos_token": false})");
+  const auto tokenizer = Tokenizer::from_sentencepiece(model, R"({"tokenizer_class": "ChatGLMTokenizer"})");
+  ASSERT_TRUE(plain.ok() && tokenizer.ok());
+  const auto n = static_cast<int32_t>(plain->n_vocab());
+  std::vector<TokenId> expected = plain->encode("a text");
+  expected.insert(expected.begin(), {TokenId{n + 1}, TokenId{n + 3}});
+  EXPECT_EQ(tokenizer->encode("a text"), expected);
+  EXPECT_EQ(tokenizer->encode("<|user|>").back(), TokenId{n + 6});
+  const auto ends = [&](int32_t id) { return std::ranges::count(tokenizer->end_tokens(), TokenId{id}); };
+  EXPECT_EQ(ends(n + 6), 1);
+  EXPECT_EQ(ends(n + 7), 0);
+  EXPECT_EQ(ends(n + 8), 1);
+  const auto refused = Tokenizer::from_sentencepiece("IQ== 0", R"({"tokenizer_class": "ChatGLM4Tokenizer"})");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("ChatGLM4Tokenizer"), std::string::npos) << refused.error().message;
+}
+
 TEST(WordPieceGguf, WordsBeginWithTheMetaspaceAndAreCleaned) {
   GgufVocab vocab;
   vocab.model = "bert";

@@ -213,13 +213,27 @@ Result<double> checked_base(const ConfigKeys& keys, std::optional<double> given,
       fmt::format("{}: rope theta: expected a number above 1, actual {}", keys.file().path().string(), base));
 }
 
+// What ChatGLM 3 and GLM-4 multiply their base by. ChatGLM 2 divides positions by a number of the same name, which its
+// folders tell by their own name alone.
+Result<double> read_base_factor(const ConfigKeys& keys) {
+  const std::string_view key = keys.spec().hf_keys.rope_base_factor;
+  RZ_TRY(const auto factor, keys.optional_positive("", key));
+  RZ_TRY(const auto name, keys.file().metadata().get_string("_name_or_path"));
+  const bool divides = name && name->find("chatglm2") != std::string_view::npos;
+  if (!divides || factor.value_or(1) == 1) return factor.value_or(1);
+  return unsupported(
+      fmt::format("{}: {} = {} is not supported for ChatGLM 2", keys.file().path().string(), key, *factor),
+      std::string(key));
+}
+
 Result<double> read_base(const ConfigKeys& keys) {
   RZ_TRY(auto base, keys.optional_positive("rope.freq_base", keys.spec().hf_keys.rope_base));
   if (!base && !keys.is_gguf()) {
     RZ_TRY(base, keys.optional_positive("", hf_key(keys.file(), "rope_theta")));
   }
+  RZ_TRY(const double factor, read_base_factor(keys));
   // GGUF's specification gives no default; llama.cpp's is that of RoFormer.
-  return checked_base(keys, base, keys.is_gguf() ? 10000.0 : keys.spec().hf_rope_base);
+  return checked_base(keys, base, keys.is_gguf() ? 10000.0 : keys.spec().hf_rope_base * factor);
 }
 
 Result<double> read_window_base(const ConfigKeys& keys) {

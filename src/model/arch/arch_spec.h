@@ -236,8 +236,9 @@ struct HfKeys {
       expert_interval = "",             // one layer in this many has experts
       last_expert_layer = "",           // those after it have none; -1: there are none
       score = "scoring_func",
-                   attn_dims = "",  // q.k is divided by its square root
-      rope_base = "rope_theta", rope_share = "partial_rotary_factor",
+                   attn_dims = "",                      // q.k is divided by its square root
+      rope_base = "rope_theta", rope_base_factor = "",  // on the base that the family has
+      rope_share = "partial_rotary_factor",
                    n_rot = "",  // dimensions of a head that are rotated, instead of their share
       one_kv_head = "",         // true: there is one KV head, whatever n_kv_heads says
       layer_kinds = "",         // a list of what mixes each layer

@@ -1,4 +1,6 @@
-// GLM-4 (9B, 2024) and ChatGLM: Llama with half of each head rotated in pairs as they lie, and fused gate and up.
+// GLM-4 (9B, 2024) and ChatGLM 2 and 3: Llama with half of each head rotated in pairs as they lie, and fused gate and
+// up. Folders have the names of transformers' GLM, or those of ChatGLM's own code, with fused queries, keys and values
+// too.
 #include <array>
 
 #include "model/arch/list.h"
@@ -10,6 +12,7 @@ namespace {
 using namespace tensors;
 
 constexpr std::string_view kHfClasses[] = {"GlmForCausalLM"};
+constexpr std::string_view kChatGlm2Classes[] = {"ChatGLMModel", "ChatGLMForConditionalGeneration"};
 
 constexpr auto kTensors = std::to_array<TensorSpec>({
     kEmbed,
@@ -31,6 +34,37 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     kWDown,
 });
 
+constexpr auto kChatGlm2Tensors = std::to_array<TensorSpec>({
+    with_hf(kEmbed, "transformer.embedding.word_embeddings.weight"),
+    with_hf(kHead, "transformer.output_layer.weight"),
+    with_hf(kFinalNorm, "transformer.encoder.final_layernorm.weight"),
+    with_hf(kAttnNorm, "transformer.encoder.layers.{}.input_layernorm.weight"),
+    with_hf(kGgufWqkv, "transformer.encoder.layers.{}.self_attention.query_key_value.weight"),
+    with_hf(kGgufBqkv, "transformer.encoder.layers.{}.self_attention.query_key_value.bias"),
+    with_hf(kWq, ""),
+    with_hf(kWk, ""),
+    with_hf(kWv, ""),
+    with_hf(q_bias(kOptional), ""),
+    with_hf(k_bias(kOptional), ""),
+    with_hf(v_bias(kOptional), ""),
+    with_hf(kWo, "transformer.encoder.layers.{}.self_attention.dense.weight"),
+    with_hf(kFfnNorm, "transformer.encoder.layers.{}.post_attention_layernorm.weight"),
+    matrix(Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "blk.{}.ffn_up.weight",
+           "transformer.encoder.layers.{}.mlp.dense_h_to_4h.weight"),
+    with_hf(kWDown, "transformer.encoder.layers.{}.mlp.dense_4h_to_h.weight"),
+    {Role::kIgnored, kOptional, Shard::kWhole, Dim::kNone, Dim::kNone, "", "transformer.rotary_pos_emb.inv_freq"},
+});
+
+// The first is true for the first ChatGLM, which is another model.
+constexpr HfFlag kChatGlm2Flags[] = {{"position_encoding_2d", false},
+                                     {"add_bias_linear", false},
+                                     {"apply_residual_connection_post_layernorm", false},
+                                     {"multi_query_attention", true},
+                                     {"original_rope", true},
+                                     {"post_layer_norm", true},
+                                     {"rmsnorm", true}};
+constexpr HfNumber kChatGlm2Numbers[] = {{"quantization_bit", 0}};
+
 }  // namespace
 
 const ArchSpec kChatGlm{.name = "chatglm",
@@ -39,5 +73,23 @@ const ArchSpec kChatGlm{.name = "chatglm",
                         .gguf_interleaved_rope = true,
                         .hf_interleaved_rope = true,
                         .hf_rope_share = 0.5};
+
+const ArchSpec kChatGlm2{.name = "chatglm2",
+                         .hf_classes = kChatGlm2Classes,
+                         .tensors = kChatGlm2Tensors,
+                         .gguf_interleaved_rope = true,
+                         .hf_interleaved_rope = true,
+                         .hf_rope_share = 0.5,
+                         .hf_flags = kChatGlm2Flags,
+                         .hf_numbers = kChatGlm2Numbers,
+                         .hf_keys = {.n_layers = "num_layers",
+                                     .n_kv_heads = "multi_query_group_num",
+                                     .d_ff = "ffn_hidden_size",
+                                     .n_ctx = "seq_length",
+                                     .norm_eps = "layernorm_epsilon",
+                                     .activation = "",
+                                     .rope_base = "",
+                                     .rope_base_factor = "rope_ratio",
+                                     .head_dim = "kv_channels"}};
 
 }  // namespace realizar

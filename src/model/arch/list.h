@@ -19,7 +19,7 @@ extern const ArchSpec kNomicBert, kJinaBertV2, kJinaBertV3;
 extern const ArchSpec kModernBert, kEuroBert;
 extern const ArchSpec kBitNet;
 extern const ArchSpec kBloom;
-extern const ArchSpec kChatGlm;
+extern const ArchSpec kChatGlm, kChatGlm2;
 extern const ArchSpec kCodeShell;
 extern const ArchSpec kCommandR, kCohere2;
 extern const ArchSpec kDbrx;
@@ -92,7 +92,8 @@ inline std::span<const ArchSpec* const> all_architectures() {
       &kGemma4Moe,  &kGemma4,       &kBloom,         &kMpt,          &kRefact,         &kJais,           &kMiniCpm3,
       &kOpenElm,    &kApertus,      &kAfMoe,         &kSmallThinker, &kArctic,         &kGrok,           &kBert,
       &kXlmRoberta, &kMamba,        &kGraniteHybrid, &kNemotronH,    &kNemotronHMoe,   &kJamba,          &kFalconH1,
-      &kNomicBert,  &kJinaBertV2,   &kJinaBertV3,    &kModernBert,   &kEuroBert,       &kGemmaEmbedding, &kBamba};
+      &kNomicBert,  &kJinaBertV2,   &kJinaBertV3,    &kModernBert,   &kEuroBert,       &kGemmaEmbedding, &kBamba,
+      &kChatGlm2};
   return kAll;
 }
 

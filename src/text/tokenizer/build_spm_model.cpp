@@ -13,6 +13,10 @@ namespace realizar::text {
 namespace {
 
 constexpr int64_t kMaxAddedTokens = 65536;
+// ChatGLM's: [gMASK] and sop stand before every text, and a turn of the user or of a tool ends the model's.
+constexpr const char* kChatGlmTokens[] = {"[MASK]",   "[gMASK]",       "[sMASK]",        "sop", "eop", "<|system|>",
+                                          "<|user|>", "<|assistant|>", "<|observation|>"};
+constexpr int32_t kGMask = 1, kSop = 3, kUser = 6, kObservation = 8;
 
 // added_tokens_decoder: tokens beyond the pieces, and pieces that count as special.
 Status add_token(std::string_view key, const element& entry, SpmDescription& description) {
@@ -37,6 +41,16 @@ Status add_token(std::string_view key, const element& entry, SpmDescription& des
   return {};
 }
 
+// ChatGLM 2 and 3 name no tokens beyond the pieces, or not all: their tokenizer's own code does.
+void add_chatglm_tokens(SpmDescription& description) {
+  for (const char* piece : kChatGlmTokens) {
+    description.pieces.emplace_back(piece);
+    description.scores.push_back(0);
+    description.types.push_back(TokenType::kControl);
+  }
+  description.add_bos = false;
+}
+
 std::optional<TokenId> find_piece(const SpmDescription& description, const element& config, std::string_view key) {
   std::string_view piece;
   if (config[key].get(piece) != simdjson::SUCCESS && config[key]["content"].get(piece) != simdjson::SUCCESS) {
@@ -47,13 +61,7 @@ std::optional<TokenId> find_piece(const SpmDescription& description, const eleme
   return TokenId{static_cast<int32_t>(found - description.pieces.begin())};
 }
 
-Status read_config(std::string_view json, SpmDescription& description) {
-  simdjson::dom::parser parser;
-  element config;
-  const simdjson::padded_string padded(json);
-  if (parser.parse(padded).get(config) != simdjson::SUCCESS || !config.is_object()) {
-    return format_error("tokenizer_config.json: expected an object", "tokenizer_config.json");
-  }
+Status read_config(const element& config, SpmDescription& description) {
   simdjson::dom::object added;
   if (config["added_tokens_decoder"].get(added) == simdjson::SUCCESS) {
     for (const auto [key, entry] : added) RZ_CHECK_OK(add_token(key, entry, description));
@@ -71,10 +79,30 @@ Status read_config(std::string_view json, SpmDescription& description) {
 }  // namespace
 
 Result<TokenizerParts> build_spm_model(std::string_view model, std::string_view config_json) {
+  simdjson::dom::parser parser;
+  element config;
+  const simdjson::padded_string padded(config_json.empty() ? std::string_view("{}") : config_json);
+  if (parser.parse(padded).get(config) != simdjson::SUCCESS || !config.is_object()) {
+    return format_error("tokenizer_config.json: expected an object", "tokenizer_config.json");
+  }
+  const std::string tokenizer_class = json_string(config, "tokenizer_class");
+  if (tokenizer_class == "ChatGLM4Tokenizer") {
+    return unsupported(
+        "tokenizer_class 'ChatGLM4Tokenizer' is not supported: its tokenizer.model has tiktoken's ranks; "
+        "a folder with tokenizer.json is read",
+        tokenizer_class);
+  }
   RZ_TRY(SpmDescription description, read_model_proto(model));
   description.add_bos = !description.unigram;  // as Llama's tokenizers do where nothing else is said
-  if (!config_json.empty()) RZ_CHECK_OK(read_config(config_json, description));
-  return build_spm(std::move(description));
+  const auto n_pieces = static_cast<int32_t>(description.pieces.size());
+  const bool is_chatglm = tokenizer_class == "ChatGLMTokenizer";
+  if (is_chatglm) add_chatglm_tokens(description);
+  if (!config_json.empty()) RZ_CHECK_OK(read_config(config, description));
+  RZ_TRY(TokenizerParts parts, build_spm(std::move(description)));
+  if (!is_chatglm) return parts;
+  parts.post.prefix = {TokenId{n_pieces + kGMask}, TokenId{n_pieces + kSop}};
+  for (const int32_t end : {kUser, kObservation}) parts.end_tokens.push_back(TokenId{n_pieces + end});
+  return parts;
 }
 
 }  // namespace realizar::text
