@@ -430,7 +430,7 @@ Status read_attention_scales(const ConfigKeys& keys, const ModelConfig& c, Atten
                        key);
   }
   RZ_TRY(attention.softcap, read_softcap(keys, "attn_logit_softcapping"));
-  if (attention.softcap == 0 && keys.is_gguf()) attention.softcap = spec.gguf_attn_softcap;
+  if (attention.softcap == 0) attention.softcap = spec.attn_softcap;
   return {};
 }
 

@@ -384,7 +384,7 @@ struct ArchSpec {
   bool hf_adjusts_d_ff = false;       // config.json may ask for two thirds of it, in multiples of a number (LFM2)
   bool has_either_eps = false;        // GGUF may have the norms' epsilon under the name of the other kind of norm
   std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none
-  float gguf_attn_softcap = 0;        // of q.k, where a file gives none
+  float attn_softcap = 0;             // of q.k, where a file gives none
   MoeRule moe = MoeRule::kNone;
   // With this setting false the norms stand before each branch, whatever norm_place says. "": there is no such setting.
   std::string_view parallel_key = "";

@@ -43,7 +43,7 @@ extern const ArchSpec kGptNeoX;
 extern const ArchSpec kGptOss;
 extern const ArchSpec kGranite, kGraniteMoe;
 extern const ArchSpec kGraniteHybrid, kBamba;
-extern const ArchSpec kGrok;
+extern const ArchSpec kGrok, kGrok1;
 extern const ArchSpec kHunYuanDense, kHunYuanMoe;
 extern const ArchSpec kInternLm2;
 extern const ArchSpec kJais;
@@ -93,7 +93,7 @@ inline std::span<const ArchSpec* const> all_architectures() {
       &kOpenElm,    &kApertus,      &kAfMoe,         &kSmallThinker, &kArctic,         &kGrok,           &kBert,
       &kXlmRoberta, &kMamba,        &kGraniteHybrid, &kNemotronH,    &kNemotronHMoe,   &kJamba,          &kFalconH1,
       &kNomicBert,  &kJinaBertV2,   &kJinaBertV3,    &kModernBert,   &kEuroBert,       &kGemmaEmbedding, &kBamba,
-      &kChatGlm2};
+      &kChatGlm2,   &kGrok1};
   return kAll;
 }
 
