@@ -509,6 +509,29 @@ TEST(HfBaichuan2, RowsOfTheHeadAreDividedByTheirLengths) {
   }
 }
 
+TEST(HfChatGlm, TheBaseOfTheRotationIsMultiplied) {
+  const auto gguf = conformance_model("chatglm");
+  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+  const auto config_with = [&](const json& settings) {
+    json config = json::parse(std::ranges::find_if(test::hf_families(), [](const Family& family) {
+                                return hf_class_of(family.config) == "ChatGLMModel";
+                              })->config);
+    config.update(settings);
+    const Folder folder("chatglm_ratio");
+    folder.write(*gguf, config.dump());
+    const auto file = ModelFile::open(folder.path());
+    EXPECT_TRUE(file.ok()) << file.error().message;
+    return read_config(*file);
+  };
+  const auto stretched = config_with({{"rope_ratio", 5}});
+  ASSERT_TRUE(stretched.ok()) << stretched.error().message;
+  EXPECT_FLOAT_EQ(stretched->ropes[0].inv_freq[1], 1 / std::sqrt(50000.0f));
+  // ChatGLM 2 divides positions instead.
+  EXPECT_FALSE(config_with({{"rope_ratio", 5}, {"_name_or_path", "THUDM/chatglm2-6b-32k"}}).ok());
+  EXPECT_TRUE(config_with({{"_name_or_path", "THUDM/chatglm2-6b"}}).ok());
+  EXPECT_FALSE(config_with({{"position_encoding_2d", true}}).ok()) << "the first ChatGLM";
+}
+
 // With the settings and the logits of tests/phimoe_oracle.py: GGUF files of the family are computed otherwise.
 TEST(HfPhiMoe, FoldersHaveTheLogitsOfTheirOwnFormulas) {
   const auto gguf = conformance_model("phimoe");

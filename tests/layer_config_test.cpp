@@ -146,6 +146,38 @@ void expect_refused(const json& config, const std::string& said) {
   EXPECT_NE(read.error().message.find(said), std::string::npos) << read.error().message;
 }
 
+TEST(HfLayerConfig, BaichuansVocabularyTellsWhetherTheHeadIsNormalized) {
+  json config = hf_config("BaichuanForCausalLM");
+  config["num_key_value_heads"] = 4;
+  for (const auto& [n_vocab, is_normalized] : {std::pair(64000, false), {125696, true}}) {
+    config["vocab_size"] = n_vocab;
+    config["tie_word_embeddings"] = false;
+    const auto read = config_of(config);
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(read->has_unit_head, is_normalized) << n_vocab;
+  }
+  config["tie_word_embeddings"] = true;
+  expect_refused(config, "tie_word_embeddings");
+  config["vocab_size"] = 125697;
+  expect_refused(config, "vocab_size");
+}
+
+TEST(HfLayerConfig, BambaHasOneGroup) {
+  json config = hf_config("BambaForCausalLM");
+  config.update({{"attn_layer_indices", {1}},
+                 {"mamba_n_heads", 8},
+                 {"mamba_d_head", 8},
+                 {"mamba_n_groups", 1},
+                 {"mamba_d_state", 8},
+                 {"mamba_d_conv", 4}});
+  const auto read = config_of(config);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->ropes[0].n_rot, 4u) << "half of each head";
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(std::holds_alternative<AttentionConfig>(read->layers[i].mixer), i == 1) << i;
+  config["mamba_n_groups"] = 2;
+  expect_refused(config, "mamba_n_groups");
+}
+
 TEST(HfLayerConfig, LayersThatTheFamilyDoesNotHaveAreRefusedByName) {
   json config = hf_config("Gemma2ForCausalLM");
   config["layer_types"] = {"full_attention", "linear_attention", "full_attention", "full_attention"};
