@@ -96,127 +96,6 @@ Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
   return {};
 }
 
-// Falcon and GPT-BigCode say "multi_query"; where Falcon's new_decoder_architecture is set, that says nothing.
-Result<bool> read_has_one_kv_head(const ConfigKeys& keys) {
-  const std::string_view key = keys.spec().hf_keys.one_kv_head;
-  if (keys.is_gguf() || key.empty()) return false;
-  RZ_TRY(const auto has_one, keys.file().metadata().get_bool(key));
-  RZ_TRY(const auto is_new, keys.file().metadata().get_bool("new_decoder_architecture"));
-  return has_one.value_or(true) && !is_new.value_or(false);
-}
-
-// The number that all layers with attention have; the others have 0 in a list. Nothing: the file does not tell.
-Result<std::optional<uint32_t>> read_n_heads(const ConfigKeys& keys, const ModelConfig& c, std::string_view gguf,
-                                             std::string_view hf) {
-  if (!keys.is_list(gguf, hf)) return keys.optional_int(gguf, hf, 1, kMaxHeads);
-  RZ_TRY(auto numbers, keys.layer_ints(gguf, hf, c.n_layers, 0, kMaxHeads));
-  if (numbers) std::erase(*numbers, 0u);
-  if (!numbers || numbers->empty()) return std::optional<uint32_t>();
-  const auto [least, most] = std::ranges::minmax(*numbers);
-  if (least == most || keys.spec().has_window_heads || keys.spec().has_layer_heads) return std::optional(most);
-  return unsupported(fmt::format("{}: {}: layers of {} and of {} heads in one model are not supported",
-                                 keys.file().path().string(), keys.key(gguf, hf), least, most),
-                     keys.key(gguf, hf));
-}
-
-// Norms without weights, which no tensor tells of.
-Result<bool> read_has_qk_norm(const ConfigKeys& keys) {
-  if (keys.spec().qk_norm != QkNorm::kUnitHead) return true;
-  if (keys.is_gguf()) {
-    RZ_TRY(const uint32_t n_experts, read_n_experts(keys));
-    return n_experts != keys.spec().gguf_experts_without_qk_norm;
-  }
-  RZ_TRY(const auto given, keys.file().metadata().get_bool("use_qk_norm"));
-  return given.value_or(true);
-}
-
-// What all layers have in common.
-Result<AttentionConfig> read_attention(const ConfigKeys& keys, const ModelConfig& c) {
-  const HfKeys& hf = keys.spec().hf_keys;
-  AttentionConfig a;
-  const bool lacks_norms = is_optional(keys.spec(), Role::kQNorm) && !has_role(keys, Role::kQNorm);
-  RZ_TRY(const bool has_qk_norm, read_has_qk_norm(keys));
-  a.qk_norm = lacks_norms || !has_qk_norm ? QkNorm::kNone : keys.spec().qk_norm;
-  a.norms_last = keys.spec().norms_after_rope;
-  a.is_chunked = keys.spec().has_chunks;
-  a.sees_later = keys.spec().sees_later;
-  a.has_sinks = knows_role(keys.spec(), Role::kSinks);
-  if (!keys.is_gguf()) a.qkv_rows = keys.spec().hf_qkv_rows;
-  const uint32_t own_n_heads = keys.is_gguf() ? 0 : keys.spec().hf_n_heads;
-  const uint32_t own_n_kv_heads = keys.is_gguf() ? 0 : keys.spec().hf_n_kv_heads;
-  a.has_gate = keys.spec().has_attention_gate;
-  RZ_TRY(const auto n_heads, read_n_heads(keys, c, "attention.head_count", hf.n_heads));
-  if (!n_heads && own_n_heads == 0) {
-    return out_of_range(keys.file(), keys.key("attention.head_count", hf.n_heads), "a whole number", "nothing");
-  }
-  a.n_heads = n_heads.value_or(own_n_heads);
-  RZ_TRY(const auto n_kv_heads, read_n_heads(keys, c, "attention.head_count_kv", hf.n_kv_heads));
-  RZ_TRY(const bool has_one, read_has_one_kv_head(keys));
-  a.n_kv_heads = has_one ? 1 : n_kv_heads.value_or(own_n_kv_heads > 0 ? own_n_kv_heads : a.n_heads);
-  if (a.n_heads % a.n_kv_heads != 0) {
-    return out_of_range(keys.file(), keys.key("attention.head_count_kv", hf.n_kv_heads),
-                        fmt::format("a divisor of {} heads", a.n_heads), std::to_string(a.n_kv_heads));
-  }
-  RZ_TRY(auto head_dim, keys.optional_int("attention.key_length", hf.head_dim, 1, kMaxHeadDim));
-  if (!head_dim && !keys.is_gguf() && keys.spec().hf_head_dim > 0) head_dim = keys.spec().hf_head_dim;
-  if (!head_dim && c.d_model % a.n_heads != 0) {
-    return out_of_range(keys.file(), keys.key("embedding_length", hf.d_model),
-                        fmt::format("a multiple of {} heads", a.n_heads), std::to_string(c.d_model));
-  }
-  a.head_dim = head_dim.value_or(c.d_model / a.n_heads);
-  if (a.head_dim % 2 != 0 || a.head_dim > kMaxHeadDim) {
-    return out_of_range(keys.file(), "head_dim", fmt::format("an even number up to {}", kMaxHeadDim),
-                        std::to_string(a.head_dim));
-  }
-  RZ_TRY(const auto value_dim, keys.optional_int("attention.value_length", "v_head_dim", 1, kMaxWidth));
-  if (value_dim.value_or(a.head_dim) != a.head_dim) {
-    return unsupported(fmt::format("{}: values of {} dimensions with keys of {} are not supported",
-                                   keys.file().path().string(), *value_dim, a.head_dim));
-  }
-  return a;
-}
-
-// GGUF gives a head's dimensions below other names where it keeps the stacks of keys and values, since the usual ones
-// then are those of latents.
-Result<LatentAttentionConfig> read_latent_attention(const ConfigKeys& keys, const ModelConfig& c) {
-  const auto dim = [&keys](std::string_view gguf, std::string_view hf) {
-    return keys.required_int(gguf, hf, 1, kMaxHeadDim);
-  };
-  LatentAttentionConfig a;
-  RZ_TRY(a.n_heads, keys.required_int("attention.head_count", keys.spec().hf_keys.n_heads, 1, kMaxHeads));
-  // llama.cpp, LLM_ARCH_DEEPSEEK2: what stands for a query without a low rank differs by file, so the tensors tell.
-  if (has_role(keys, Role::kWqA) || !knows_role(keys.spec(), Role::kWq)) {
-    RZ_TRY(a.q_rank, keys.required_int("attention.q_lora_rank", "q_lora_rank", 1, kMaxWidth));
-  }
-  RZ_TRY(a.latent_dim, dim("attention.kv_lora_rank", "kv_lora_rank"));
-  RZ_TRY(a.n_rot, dim("rope.dimension_count", "qk_rope_head_dim"));
-  if (keys.is_gguf()) {
-    const bool is_split = keys.file().metadata().contains(keys.key("attention.key_length_mla", ""));
-    RZ_TRY(const uint32_t key_dim, dim(is_split ? "attention.key_length_mla" : "attention.key_length", ""));
-    RZ_TRY(const auto d_value,
-           keys.optional_int(is_split ? "attention.value_length_mla" : "attention.value_length", "", 1, kMaxHeadDim));
-    a.d_value = d_value.value_or(c.d_model / a.n_heads);  // as llama.cpp has it where no file tells
-    a.is_interleaved = !keys.spec().has_latents_in_halves;
-    a.d_nope = key_dim > a.n_rot ? key_dim - a.n_rot : 0;
-  } else {
-    RZ_TRY(a.d_nope, dim("", "qk_nope_head_dim"));
-    RZ_TRY(a.d_value, dim("", "v_head_dim"));
-  }
-  if (a.d_nope == 0 || a.n_rot % 2 != 0 || a.key_dim() > kMaxHeadDim) {
-    return out_of_range(keys.file(), keys.key("rope.dimension_count", "qk_rope_head_dim"),
-                        fmt::format("an even number below a head's dimensions, up to {} with a latent", kMaxHeadDim),
-                        std::to_string(a.n_rot));
-  }
-  RZ_TRY(const double magnitude, read_yarn_magnitude(keys));
-  a.scale = static_cast<float>(magnitude * magnitude / std::sqrt(a.d_nope + a.n_rot));
-  a.rope_idx = 0;
-  if (!keys.is_gguf()) {
-    RZ_TRY(const auto is_interleaved, keys.file().metadata().get_bool("rope_interleave"));
-    a.is_interleaved = is_interleaved.value_or(!keys.spec().has_latents_in_halves);
-  }
-  return a;
-}
-
 bool reads_scale(const ArchSpec& spec, std::string_view key) {
   const ScaleKey* const scales[] = {&spec.embed_scale, &spec.residual_scale, &spec.attn_scale, &spec.logit_scale,
                                     &spec.clip,        &spec.temperature,    &spec.alibi_scale};
@@ -309,27 +188,6 @@ Result<NormPlace> read_norm_place(const ConfigKeys& keys) {
   return spec.norm_place == NormPlace::kPre && lacks_norm ? NormPlace::kParallel : spec.norm_place;
 }
 
-// 0: none.
-Result<float> read_softcap(const ConfigKeys& keys, std::string_view key) {
-  const auto need = keys.spec().softcaps;
-  if (!need) return 0.0f;
-  RZ_TRY(const auto softcap, keys.optional_positive(key, key));
-  if (!softcap && need == Need::kRequired) {
-    return out_of_range(keys.file(), keys.key(key, key), "a finite number above 0", "nothing");
-  }
-  return static_cast<float>(softcap.value_or(0));
-}
-
-// What q.k is divided by the square root of.
-Result<double> read_attn_dims(const ConfigKeys& keys, const ModelConfig& c, const AttentionConfig& attention) {
-  RZ_TRY(const auto given, keys.optional_positive("", keys.spec().hf_keys.attn_dims));
-  if (given) return *given;
-  if (keys.spec().attn_dims > 0) return keys.spec().attn_dims;
-  if (!keys.is_gguf() && keys.spec().hf_attn_dims > 0) return keys.spec().hf_attn_dims;
-  const bool is_by_width = keys.is_gguf() && c.n_layers == keys.spec().gguf_layers_scaled_by_width;
-  return is_by_width ? static_cast<double>(c.d_model) / attention.n_heads : attention.head_dim;
-}
-
 double by_rule(ScaleRule rule, double number, const ModelConfig& c) {
   switch (rule) {
     case ScaleRule::kAsIs:
@@ -340,22 +198,6 @@ double by_rule(ScaleRule rule, double number, const ModelConfig& c) {
       return number / c.d_model;
   }
   return number;
-}
-
-// Nothing where the family has none, or the file does not give it and the family has no number of its own.
-Result<std::optional<float>> read_scale(const ConfigKeys& keys, const ModelConfig& c, const ScaleKey& scale) {
-  const std::string key = keys.is_gguf() && scale.gguf.empty() ? "" : keys.key(scale.gguf, scale.hf);
-  if (key.empty()) return std::optional<float>();
-  RZ_TRY(const auto value, keys.file().metadata().get_double(key));
-  const bool is_set = keys.is_gguf() ? value.value_or(0) != 0 : value.has_value();
-  const float otherwise = keys.is_gguf() ? scale.gguf_otherwise : scale.hf_otherwise;
-  if (!is_set)
-    return otherwise == 1 ? std::optional<float>() : std::optional(float(by_rule(scale.hf_rule, otherwise, c)));
-  const bool divides = keys.is_gguf() ? scale.gguf_divides : scale.hf_divides;
-  const double number = keys.is_gguf() ? *value : by_rule(scale.hf_rule, *value, c);
-  const auto factor = static_cast<float>(divides ? 1 / number : number);
-  if (std::isfinite(factor) && factor > 0) return std::optional(factor);
-  return out_of_range(keys.file(), key, "a finite number above 0", fmt::format("{}", *value));
 }
 
 Result<float> read_norm_eps(const ConfigKeys& keys) {
@@ -391,74 +233,11 @@ Status read_model_scales(const ConfigKeys& keys, ModelConfig& c) {
   return {};
 }
 
-// Its steps are as long as the file says, or as the context before it was stretched.
-template <class Attention>
-Status read_temperature(const ConfigKeys& keys, const ModelConfig& c, Attention& attention) {
-  RZ_TRY(const auto temperature, read_scale(keys, c, keys.spec().temperature));
-  if (!temperature) return {};
-  attention.temperature = *temperature;
-  if (keys.spec().temperature_step > 0) {
-    // A number in some folders, which is as good as true.
-    const MetaValue* is_on = keys.file().metadata().find("attn_temperature_tuning");
-    if (is_on != nullptr && std::holds_alternative<bool>(*is_on) && !std::get<bool>(*is_on)) attention.temperature = 0;
-    RZ_TRY(const auto step, keys.optional_int("", "floor_scale", 1, kMaxContext));
-    attention.temperature_step = step.value_or(keys.spec().temperature_step);
-    attention.temperature_offset = 1;
-    return {};
-  }
-  RZ_TRY(const auto length, keys.optional_int("attention.temperature_length", "", 1, kMaxContext));
-  RZ_TRY(const auto step, keys.optional_int("rope.scaling.original_context_length",
-                                            "rope_parameters.original_max_position_embeddings", 1, kMaxContext));
-  attention.temperature_step = length.value_or(step.value_or(c.n_ctx_train));
-  return {};
-}
-
-Status read_attention_scales(const ConfigKeys& keys, const ModelConfig& c, AttentionConfig& attention) {
-  RZ_CHECK_OK(read_temperature(keys, c, attention));
-  RZ_TRY(const auto clip, read_scale(keys, c, keys.spec().clip));
-  attention.clip = clip.value_or(0);
-  RZ_TRY(const auto attn_scale, read_scale(keys, c, keys.spec().attn_scale));
-  RZ_TRY(const double attn_dims, read_attn_dims(keys, c, attention));
-  const double divisor = keys.spec().divides_by_head_dim ? attention.head_dim : std::sqrt(attn_dims);
-  attention.scale = attn_scale.value_or(static_cast<float>(1 / divisor));
-  const ArchSpec& spec = keys.spec();
-  RZ_TRY(const auto alibi, read_scale(keys, c, spec.alibi_scale));
-  if (spec.alibi_layers == 0 || spec.alibi_layers == c.n_layers) attention.alibi = alibi.value_or(spec.alibi);
-  if (spec.needs_alibi && attention.alibi == 0) {
-    const std::string key = keys.key(spec.alibi_scale.gguf, spec.alibi_scale.hf);
-    return unsupported(fmt::format("{}: {} of 0 is not supported for {}", keys.file().path().string(), key, spec.name),
-                       key);
-  }
-  RZ_TRY(attention.softcap, read_softcap(keys, "attn_logit_softcapping"));
-  if (attention.softcap == 0) attention.softcap = spec.attn_softcap;
-  return {};
-}
-
-// The attention of layers that have it, and the rotations.
-Result<AttentionConfig> read_turned_attention(const ConfigKeys& keys, ModelConfig& c) {
-  RZ_TRY(AttentionConfig attention, read_attention(keys, c));
-  RZ_CHECK_OK(read_attention_scales(keys, c, attention));
-  if (c.learned_positions || attention.alibi > 0) return attention;
-  RZ_TRY(c.ropes, read_ropes(keys, attention.head_dim, c.n_ctx_train, c.n_ctx));
-  // With a rotation by sections GGUF keeps halves.
-  const bool has_sections = keys.file().metadata().contains(keys.key("rope.dimension_sections", ""));
-  const bool is_interleaved =
-      keys.is_gguf() ? keys.spec().gguf_interleaved_rope && !has_sections : keys.spec().hf_interleaved_rope;
-  if (is_interleaved) attention.n_interleaved = c.ropes.front().n_rot;
-  return attention;
-}
-
 // What the layers of a kind have in common.
 Result<MixerConfig> read_mixer(const ConfigKeys& keys, MixerKind kind, ModelConfig& c) {
   switch (kind) {
     case MixerKind::kLatentAttention: {
-      RZ_TRY(LatentAttentionConfig latent, read_latent_attention(keys, c));
-      RZ_CHECK_OK(read_temperature(keys, c, latent));
-      if (keys.spec().nope_interval == 1) {
-        latent.rope_idx = kNoRope;
-        return MixerConfig(latent);
-      }
-      RZ_TRY(c.ropes, read_ropes(keys, latent.n_rot, c.n_ctx_train, c.n_ctx));
+      RZ_TRY(const LatentAttentionConfig latent, read_latent_attention(keys, c));
       return MixerConfig(latent);
     }
     case MixerKind::kMamba: {
@@ -486,29 +265,8 @@ Result<MixerConfig> read_mixer(const ConfigKeys& keys, MixerKind kind, ModelConf
     case MixerKind::kAttention:
       break;
   }
-  RZ_TRY(const AttentionConfig attention, read_turned_attention(keys, c));
+  RZ_TRY(const AttentionConfig attention, read_attention(keys, c));
   return MixerConfig(attention);
-}
-
-// What layers with attention may differ in. The rotation of those with a window is the last one.
-Status place_attention(const ConfigKeys& keys, ModelConfig& c) {
-  RZ_TRY(const auto windows, read_windows(keys, c.n_layers));
-  RZ_TRY(const auto has_rope, read_rope_layers(keys, c.n_layers));
-  const auto n_ropes = static_cast<uint32_t>(c.ropes.size());
-  const bool has_windows = std::ranges::any_of(windows, [](uint32_t window) { return window > 0; });
-  const bool full_lacks_rope = keys.spec().full_lacks_rope && has_windows;
-  for (uint32_t i = 0; i < c.n_layers; ++i) {
-    auto* own = std::get_if<AttentionConfig>(&c.layers[i].mixer);
-    if (own == nullptr) continue;
-    own->window = windows[i];
-    const bool turns = has_rope[i] && !(full_lacks_rope && own->window == 0);
-    if (turns && n_ropes > 0) own->rope_idx = own->window > 0 ? n_ropes - 1 : 0;
-    // Llama 4 has these where it rotates.
-    if (own->qk_norm == QkNorm::kUnitHead && own->rope_idx == kNoRope) own->qk_norm = QkNorm::kNone;
-    if (own->window == 0) own->is_chunked = false;
-    if (own->rope_idx != kNoRope && keys.spec().nope_has_temperature) own->temperature = 0;
-  }
-  return read_unlike_layers(keys, c);
 }
 
 Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
@@ -602,6 +360,31 @@ Result<const ArchSpec*> find_architecture(const ModelFile& file) {
   return unsupported(fmt::format("{}: architecture '{}' is not supported; known are {}", file.path().string(), asked,
                                  known_architectures()),
                      asked);
+}
+
+Result<float> read_softcap(const ConfigKeys& keys, std::string_view key) {
+  const auto need = keys.spec().softcaps;
+  if (!need) return 0.0f;
+  RZ_TRY(const auto softcap, keys.optional_positive(key, key));
+  if (!softcap && need == Need::kRequired) {
+    return out_of_range(keys.file(), keys.key(key, key), "a finite number above 0", "nothing");
+  }
+  return static_cast<float>(softcap.value_or(0));
+}
+
+Result<std::optional<float>> read_scale(const ConfigKeys& keys, const ModelConfig& c, const ScaleKey& scale) {
+  const std::string key = keys.is_gguf() && scale.gguf.empty() ? "" : keys.key(scale.gguf, scale.hf);
+  if (key.empty()) return std::optional<float>();
+  RZ_TRY(const auto value, keys.file().metadata().get_double(key));
+  const bool is_set = keys.is_gguf() ? value.value_or(0) != 0 : value.has_value();
+  const float otherwise = keys.is_gguf() ? scale.gguf_otherwise : scale.hf_otherwise;
+  if (!is_set)
+    return otherwise == 1 ? std::optional<float>() : std::optional(float(by_rule(scale.hf_rule, otherwise, c)));
+  const bool divides = keys.is_gguf() ? scale.gguf_divides : scale.hf_divides;
+  const double number = keys.is_gguf() ? *value : by_rule(scale.hf_rule, *value, c);
+  const auto factor = static_cast<float>(divides ? 1 / number : number);
+  if (std::isfinite(factor) && factor > 0) return std::optional(factor);
+  return out_of_range(keys.file(), key, "a finite number above 0", fmt::format("{}", *value));
 }
 
 Result<uint32_t> read_n_extra_layers(const ConfigKeys& keys) {

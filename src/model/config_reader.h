@@ -15,6 +15,18 @@ Result<const ArchSpec*> find_architecture(const ModelFile& file);
 // which a file may have or lack, are left out.
 Result<uint32_t> read_n_extra_layers(const ConfigKeys& keys);
 
+// A factor of the family. Nothing where it has none, or the file does not give it and the family has no number of its
+// own. Errors: FormatError, where it is not a finite number above 0.
+Result<std::optional<float>> read_scale(const ConfigKeys& keys, const ModelConfig& c, const ScaleKey& scale);
+// 0: none.
+Result<float> read_softcap(const ConfigKeys& keys, std::string_view key);
+
+// What layers with attention have in common (attention_config.cpp); their rotations become those of the model.
+Result<AttentionConfig> read_attention(const ConfigKeys& keys, ModelConfig& c);
+Result<LatentAttentionConfig> read_latent_attention(const ConfigKeys& keys, ModelConfig& c);
+// What they may differ in. The rotation of those with a window is the last one.
+Status place_attention(const ConfigKeys& keys, ModelConfig& c);
+
 // The rotary embedding with every scaling rule folded into inv_freq (rope_config.cpp); then, where the family has one,
 // that of layers with a window, whose heads may have another width. `n_ctx`: positions to be used, by which LongRoPE
 // chooses its factors.

@@ -5,17 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <numeric>
 
-#include "base/cpu_features.h"
-#include "base/thread_team.h"
 #include "base/try.h"
-#include "base/work_shares.h"
-#include "formats/packed_matrix.h"
 #include "model/config_reader.h"
 #include "model/f8_scales.h"
-#include "model/fingerprint.h"
 #include "quant/finite.h"
 
 namespace realizar {
@@ -37,31 +30,8 @@ size_t n_places(std::string_view pattern) {
   return n;
 }
 
-// What a file has as one stack of matrices: of how many.
-Dim stack_dim(Role role) {
-  switch (role) {
-    case Role::kExpertGate:
-    case Role::kExpertUp:
-    case Role::kExpertGateUp:
-    case Role::kExpertDown:
-      return Dim::kExperts;
-    case Role::kLatentK:
-    case Role::kLatentV:
-      return Dim::kHeads;
-    default:
-      return Dim::kNone;
-  }
-}
-
 bool is_expert_role(Role role) {
   return stack_dim(role) == Dim::kExperts;
-}
-
-Error not_finite(const ModelFile& file, const TensorInfo& tensor) {
-  return format_error(fmt::format("{}: tensor '{}' of type {} holds NaN or an infinity: the file is damaged, or was "
-                                  "made from damaged weights",
-                                  file.path().string(), tensor.name, traits(tensor.type).name),
-                      tensor.name);
 }
 
 // What a Hugging Face model has for images and sounds: here it reads texts alone.
@@ -82,6 +52,21 @@ bool is_stack(Role role, std::string_view pattern) {
 
 }  // namespace
 
+Dim stack_dim(Role role) {
+  switch (role) {
+    case Role::kExpertGate:
+    case Role::kExpertUp:
+    case Role::kExpertGateUp:
+    case Role::kExpertDown:
+      return Dim::kExperts;
+    case Role::kLatentK:
+    case Role::kLatentV:
+      return Dim::kHeads;
+    default:
+      return Dim::kNone;
+  }
+}
+
 std::vector<float> TensorBinder::Part::of(const std::vector<float>& fused) const {
   std::vector<float> own(n_rows);
   for (uint32_t row = 0; row < n_rows; ++row) own[row] = fused[row_at(row)];
@@ -91,6 +76,13 @@ std::vector<float> TensorBinder::Part::of(const std::vector<float>& fused) const
 TensorBinder::TensorBinder(const ModelFile& file, const ArchSpec& spec, const ModelConfig& config, Backend& backend,
                            const ModelOptions& options)
     : file_(file), spec_(spec), config_(config), backend_(backend), options_(options) {}
+
+Error TensorBinder::not_finite(const TensorInfo& tensor) const {
+  return format_error(fmt::format("{}: tensor '{}' of type {} holds NaN or an infinity: the file is damaged, or was "
+                                  "made from damaged weights",
+                                  file_.path().string(), tensor.name, traits(tensor.type).name),
+                      tensor.name);
+}
 
 void TensorBinder::begin_layer(uint32_t layer) {
   layer_ = static_cast<int32_t>(layer);
@@ -173,7 +165,7 @@ Result<std::vector<float>> TensorBinder::values(Role role) {
   std::vector<float> values;
   for (const TensorInfo* tensor : found.tensors) {
     RZ_TRY(const auto own, read_vector(*tensor));
-    if (!all_finite(tensor->type, tensor->data.data(), own.size())) return not_finite(file_, *tensor);
+    if (!all_finite(tensor->type, tensor->data.data(), own.size())) return not_finite(*tensor);
     RZ_CHECK_OK(finish_values(*tensor));
     values.insert(values.end(), own.begin(), own.end());
   }
@@ -237,37 +229,6 @@ Result<WeightId> TensorBinder::head() {
   if (head.tensors.empty()) return missing(*spec, pattern_of(*spec), 0);
   if (config_.has_unit_head) return load_unit_rows(head);
   return load_rows(head, Role::kHead, {.n_rows = config_.n_vocab});
-}
-
-// Rounded to the type that they are stored in, as the model's own code has them.
-Result<WeightId> TensorBinder::load_unit_rows(const Found& head) {
-  const TensorInfo& tensor = *head.tensors.front();
-  const bool is_plain = tensor.type == TypeId::kF32 || tensor.type == TypeId::kF16 || tensor.type == TypeId::kBF16;
-  if (tensor.packed != nullptr || !is_plain) {
-    return unsupported(fmt::format("{}: tensor '{}': a normalized head of type {} is not supported",
-                                   file_.path().string(), tensor.name, traits(tensor.type).name),
-                       tensor.name);
-  }
-  const TypeTraits& type = traits(tensor.type);
-  const auto n_cols = static_cast<uint32_t>(tensor.shape.back());
-  const size_t n_row_bytes = row_bytes(type, n_cols);
-  std::vector<std::byte> rows(tensor.data.size());
-  std::vector<float> row(n_cols);
-  for (size_t at = 0; at < rows.size(); at += n_row_bytes) {
-    type.decode(tensor.data.data() + at, row.data(), n_cols);
-    const double squares = std::inner_product(row.begin(), row.end(), row.begin(), 0.0);
-    const auto factor = static_cast<float>(1 / std::max(std::sqrt(squares), 1e-12));
-    for (float& value : row) value *= factor;
-    type.encode(row.data(), rows.data() + at, n_cols);
-  }
-  MatrixSource source;
-  source.name = tensor.name;
-  source.type = tensor.type;
-  source.n_rows = config_.n_vocab;
-  source.n_cols = n_cols;
-  source.pieces = {rows};
-  source.shard = spec_of(Role::kHead)->shard;
-  return load(source, head, {.n_rows = config_.n_vocab});
 }
 
 // What the table names and the program does not read as a weight: buffers, and factors that are in inv_freq already.
@@ -410,242 +371,6 @@ Result<TensorBinder::Found> TensorBinder::find_role(Role role) {
     found.tensors.push_back(tensor);
   }
   return found;
-}
-
-Result<WeightId> TensorBinder::heads(Role role, const Part& part) {
-  RZ_TRY(const Found found, find_role(role));
-  return load_rows(found, role, part, true);
-}
-
-Result<WeightId> TensorBinder::turned_heads(Role role, const Part& part) {
-  RZ_TRY(const Found found, find_role(role));
-  const TensorInfo& tensor = *found.tensors.front();
-  const TypeTraits& type = traits(tensor.type);
-  RZ_TRY(const auto scales, row_scales(found, part));
-  const size_t n_scales = scales.size() / part.n_rows;
-  const auto n_cols = static_cast<uint32_t>(size_of(spec_of(role)->cols));
-  const size_t bytes = row_bytes(type, n_cols);
-  std::vector<std::byte> unpacked;
-  RZ_TRY(const auto stored, bytes_of(tensor, unpacked));
-  std::vector<float> row(n_cols), turned(size_t{part.n_rows} * n_cols);
-  for (uint32_t r = 0; r < part.n_rows; ++r) {
-    type.decode(stored.data() + part.row_at(r) * bytes, row.data(), n_cols);
-    for (uint32_t c = 0; n_scales > 0 && c < n_cols; ++c) {
-      row[c] *= scales[r * n_scales + std::min<size_t>(c / kF8ScaleCols, n_scales - 1)];
-    }
-    float* to = turned.data() + size_t{r / part.n_run} * part.n_run * n_cols + r % part.n_run;
-    for (uint32_t c = 0; c < n_cols; ++c) to[size_t{c} * part.n_run] = row[c];
-  }
-  MatrixSource source;
-  source.name = tensor.name;
-  source.type = TypeId::kF32;
-  source.n_mats = part.n_rows / part.n_run;
-  source.n_rows = n_cols;
-  source.n_cols = part.n_run;
-  source.pieces = {std::as_bytes(std::span(turned))};
-  source.layer = layer_;
-  return load(source, found, part);
-}
-
-std::span<const std::byte> TensorBinder::part_of_matrix(const Found& found, Role role, const Part& part,
-                                                        std::span<const std::byte> matrix,
-                                                        std::vector<std::byte>& gathered) const {
-  const TensorSpec& spec = *spec_of(role);
-  const TypeTraits& type = traits(found.tensors.front()->type);
-  const auto n_cols = static_cast<uint32_t>(size_of(spec.cols));
-  const size_t n_stored = size_of(spec.rows);
-  // A part's rows lie in runs; of a fused Conv1D they are columns of what is stored.
-  const uint32_t n_run = part.n_run == 0 ? part.n_rows : part.n_run;
-  const size_t bytes = found.transposed ? type.block_bytes : row_bytes(type, n_cols);
-  for (uint32_t line = 0; line < (found.transposed ? n_cols : 1); ++line) {
-    for (uint32_t row = 0; row < part.n_rows; row += n_run) {
-      const auto run = matrix.subspan((line * n_stored + part.row_at(row)) * bytes, n_run * bytes);
-      if (!found.transposed && n_run == part.n_rows) return run;
-      gathered.insert(gathered.end(), run.begin(), run.end());
-    }
-  }
-  return gathered;
-}
-
-std::vector<std::byte> TensorBinder::part_of_stack(const Found& found, Role role, const Part& part,
-                                                   std::span<const std::byte> stack) const {
-  const TensorSpec& spec = *spec_of(role);
-  const TypeTraits& type = traits(found.tensors.front()->type);
-  const size_t n_stored = size_of(spec.rows), n_cols = size_of(spec.cols), n_mats = size_of(stack_dim(role));
-  const size_t row = row_bytes(type, static_cast<uint32_t>(n_cols)), elem = type.block_bytes;
-  std::vector<std::byte> own(n_mats * part.n_rows * row);
-  std::byte* to = own.data();
-  for (size_t mat = 0; mat < n_mats; ++mat) {
-    const std::byte* from = stack.data() + mat * n_stored * row;
-    for (uint32_t r = 0; r < part.n_rows; ++r, to += row) {
-      if (!found.transposed) {
-        std::memcpy(to, from + part.row_at(r) * row, row);
-        continue;
-      }
-      for (size_t c = 0; c < n_cols; ++c)
-        std::memcpy(to + c * elem, from + (c * n_stored + part.row_at(r)) * elem, elem);
-    }
-  }
-  return own;
-}
-
-Result<WeightId> TensorBinder::load_rows(const Found& found, Role role, const Part& part, bool is_stack) {
-  const TensorSpec& spec = *spec_of(role);
-  const TensorInfo& first = *found.tensors.front();
-  MatrixSource source;
-  source.name = first.name;
-  source.type = first.type;
-  source.n_rows = part.n_rows;
-  source.n_cols = static_cast<uint32_t>(size_of(spec.cols));
-  source.n_mats = stack_dim(role) != Dim::kNone ? static_cast<uint32_t>(size_of(stack_dim(role))) : 1;
-  source.row_order = part.row_order;
-  source.transposed = found.transposed;
-  source.layer = layer_;
-  source.is_gathered =
-      role == Role::kPositionEmbed || role == Role::kTypeEmbed || (role == Role::kEmbed && !config_.is_head_tied);
-  source.shard = spec.shard;
-  source.shard_unit = part.shard_unit;
-  std::vector<std::vector<std::byte>> unpacked(found.tensors.size());
-  for (size_t i = 0; i < found.tensors.size(); ++i) {
-    RZ_TRY(const auto piece, bytes_of(*found.tensors[i], unpacked[i]));
-    source.pieces.push_back(piece);
-  }
-  std::vector<std::byte> gathered;
-  const bool is_one_stack = stack_dim(role) != Dim::kNone && found.tensors.size() == 1;
-  const bool is_part = part.n_rows != size_of(spec.rows);
-  if (is_one_stack && (is_part || found.transposed)) {
-    gathered = part_of_stack(found, role, part, source.pieces.front());
-    source.pieces = {gathered};
-    source.transposed = false;
-  } else if (is_part) {
-    source.pieces = {part_of_matrix(found, role, part, source.pieces.front(), gathered)};
-  }
-  RZ_TRY(const auto scales, row_scales(found, part));
-  source.scales = scales;
-  if (is_stack) {
-    source.n_mats = part.n_rows / part.n_run;
-    source.n_rows = part.n_run;
-  }
-  return load(source, found, part);
-}
-
-Result<WeightId> TensorBinder::load(const MatrixSource& source, const Found& found, const Part& part) {
-  const bool is_first = part.first_row == 0 || part.is_alone;
-  std::future<uint64_t> hash;
-  if (options_.hash_weights && is_first) hash = hash_beside(found.tensors);
-  const auto loaded = backend_.load_matrix(source);
-  if (hash.valid()) weights_hash_ = hash.get();
-  if (!loaded.ok()) return explained(loaded.error(), found);
-  for (const TensorInfo* tensor : found.tensors) {
-    release(*tensor);
-    if (is_first) RZ_CHECK_OK(report_progress(*tensor));
-  }
-  return loaded;
-}
-
-// A backend knows a stack of experts by the first one's name, and no file.
-Error TensorBinder::explained(const Error& error, const Found& found) const {
-  if (error.code != ErrorCode::kFormatError) return error;
-  for (const TensorInfo* tensor : found.tensors) {
-    if (tensor->packed != nullptr) continue;
-    if (!all_finite(tensor->type, tensor->data.data(), tensor->n_elems())) return not_finite(file_, *tensor);
-  }
-  return error;
-}
-
-Result<std::span<const std::byte>> TensorBinder::bytes_of(const TensorInfo& tensor,
-                                                          std::vector<std::byte>& unpacked) const {
-  if (tensor.packed == nullptr) return tensor.data;
-  const size_t n_row_bytes = row_bytes(traits(tensor.type), tensor.shape.back());
-  const auto n_rows = static_cast<uint32_t>(tensor.n_elems() / tensor.shape.back());
-  unpacked.resize(n_rows * n_row_bytes);
-  constexpr uint32_t kAtOnce = 64;
-  ThreadTeam team(n_usable_cores());
-  std::vector<Status> done(team.size());
-  auto unpack_share = [&](uint32_t member) {
-    const uint32_t end = first_of_share(n_rows, member + 1, team.size());
-    for (uint32_t r = first_of_share(n_rows, member, team.size()); r < end && done[member].ok(); r += kAtOnce) {
-      done[member] = tensor.packed->unpack(r, std::min(kAtOnce, end - r), unpacked.data() + r * n_row_bytes);
-    }
-  };
-  team.run(unpack_share);
-  for (const Status& status : done) RZ_CHECK_OK(status);
-  return std::span<const std::byte>(unpacked);
-}
-
-// One factor for all of a matrix, as NVFP4 has: of a packed matrix; in GGUF, of each matrix of a stack, in "x.scale".
-Status TensorBinder::append_row_factors(const TensorInfo& tensor, uint32_t n_rows, std::vector<float>& out) {
-  std::vector<float> factors{tensor.packed == nullptr ? 1.0f : tensor.packed->factor().value_or(1.0f)};
-  constexpr std::string_view kEnd = ".weight";
-  const TensorInfo* stored = nullptr;
-  if (tensor.packed == nullptr && tensor.name.ends_with(kEnd)) {
-    stored = file_.find(tensor.name.substr(0, tensor.name.size() - kEnd.size()) + ".scale");
-  }
-  const size_t n_mats = tensor.shape.size() > 2 ? tensor.shape[0] : 1;
-  factors.resize(n_mats, factors.front());
-  if (stored != nullptr) {
-    RZ_TRY(factors, read_vector(*stored));
-    if (factors.size() == 1) factors.resize(n_mats, factors.front());
-    if (factors.size() != n_mats) {
-      RZ_CHECK_OK(check_shape(*stored, {n_mats}));
-    }
-    if (claimed_.insert(stored).second) RZ_CHECK_OK(finish_values(*stored));
-  }
-  for (const float factor : factors) {
-    constexpr float kLargestElement = 448 * 6;
-    if (!std::isfinite(factor * kLargestElement)) return not_finite(file_, stored != nullptr ? *stored : tensor);
-    out.resize(out.size() + n_rows, factor);
-  }
-  return {};
-}
-
-// The scales of all the role's tensors, one after the other; empty for types whose rows have none.
-Result<std::vector<float>> TensorBinder::row_scales(const Found& found, const Part& part) {
-  std::vector<float> scales;
-  if (found.tensors.front()->type == TypeId::kNVFP4) {
-    for (const TensorInfo* tensor : found.tensors) RZ_CHECK_OK(append_row_factors(*tensor, part.n_rows, scales));
-    return scales;
-  }
-  if (found.tensors.front()->type != TypeId::kF8_E4M3) return scales;
-  for (const TensorInfo* tensor : found.tensors) {
-    const TensorInfo* stored = find_f8_scales(file_, *tensor);
-    const uint32_t n_run = part.n_run == 0 ? part.n_rows : part.n_run;
-    for (uint32_t row = 0; row < part.n_rows; row += n_run) {
-      RZ_CHECK_OK(append_f8_scales(*tensor, stored, part.row_at(row), n_run, scales));
-    }
-    if (stored != nullptr && claimed_.insert(stored).second) RZ_CHECK_OK(finish_values(*stored));
-  }
-  return scales;
-}
-
-// A small tensor's values have been read.
-Status TensorBinder::finish_values(const TensorInfo& tensor) {
-  if (options_.hash_weights) weights_hash_ = hash_of(tensor, weights_hash_);
-  return report_progress(tensor);
-}
-
-// On another thread while the backend reads the same bytes: so it takes hardly any time of its own.
-std::future<uint64_t> TensorBinder::hash_beside(const std::vector<const TensorInfo*>& tensors) const {
-  const auto hash_all = [&tensors](uint64_t hash) {
-    for (const TensorInfo* tensor : tensors) hash = hash_of(*tensor, hash);
-    return hash;
-  };
-  // Where no thread can be had the hash is taken when it is asked for.
-  return std::async(std::launch::async | std::launch::deferred, hash_all, weights_hash_);
-}
-
-void TensorBinder::release(const TensorInfo& tensor) const {
-  if (tensor.packed == nullptr) return file_.release(tensor.data);
-  for (const auto part : tensor.packed->parts()) file_.release(part);
-}
-
-Status TensorBinder::report_progress(const TensorInfo& tensor) {
-  if (tensor.packed == nullptr) done_bytes_ += tensor.data.size();
-  if (tensor.packed != nullptr) {
-    for (const auto part : tensor.packed->parts()) done_bytes_ += part.size();
-  }
-  if (!options_.progress || options_.progress(done_bytes_, file_.file_bytes())) return {};
-  return Error{ErrorCode::kCancelled, "loading was cancelled", file_.path().string()};
 }
 
 }  // namespace realizar

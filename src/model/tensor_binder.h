@@ -18,6 +18,9 @@
 
 namespace realizar {
 
+// What a file has as one stack of matrices: of how many. kNone: it has none.
+Dim stack_dim(Role role);
+
 class TensorBinder {
  public:
   // Rows of a fused matrix that are a weight of their own: from first_row on, all together, or n_run of every `stride`.
@@ -101,7 +104,9 @@ class TensorBinder {
   std::string_view pattern_of(const TensorSpec& spec) const;
   Error missing(const TensorSpec& spec, std::string_view pattern, uint32_t expert) const;
   Status check_shape(const TensorInfo& tensor, std::vector<uint64_t> expected) const;
+  Error not_finite(const TensorInfo& tensor) const;
 
+  // These are in tensor_loading.cpp.
   Result<WeightId> load_rows(const Found& found, Role role, const Part& part, bool is_stack = false);
   // The head's rows, each divided by its length.
   Result<WeightId> load_unit_rows(const Found& head);
