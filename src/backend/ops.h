@@ -8,6 +8,7 @@
 // visitor.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -89,11 +90,13 @@ struct EmbedOp {
 
 // y = normalized(in) * weight + bias; out = y, or out + y where `accumulate`, times `scale`. Sums in F32 or wider.
 // kRms: in / sqrt(mean(in^2) + eps); kLayer: (in - mean) / sqrt(variance + eps); over the row, or over each of its
-// n_groups equal parts by itself. Weight and bias have an element a column.
+// n_groups equal parts by itself. Weight and bias have an element a column. Where there is `like`, normalized(in) is
+// multiplied by the root of the mean square of that row: it becomes as large as this one.
 struct NormOp {
   static constexpr const char* kName = "norm";
 
-  ActId out, in;  // may be the same
+  ActId out, in;        // may be the same
+  ActId like = kNoAct;  // [n_rows, any], of the same rows; not with groups
   WeightId weight = kNoWeight;
   WeightId bias = kNoWeight;
   NormKind kind = NormKind::kRms;
@@ -108,6 +111,7 @@ struct NormOp {
   void visit(Visitor&& v) const {
     accumulate ? v.adds_to(out) : v.writes(out);
     v.reads(in);
+    if (like != kNoAct) v.reads(like);
     v.vector("weight", weight);
     v.vector("bias", bias);
     v.trait("kind", kind, NormKind::kRms);
@@ -455,6 +459,61 @@ struct GateOp {
   bool operator==(const GateOp&) const = default;
 };
 
+// out = activation(max(0, in - mean - n_stds * std)), where mean and std are those of the row, std the root of the mean
+// squared distance from the mean: what stands out from its row (Gemma 3n's activation sparsity).
+struct CutOp {
+  static constexpr const char* kName = "cut";
+
+  ActId out, in;  // [n_rows, n_cols], may be the same
+  float n_stds;
+  Activation activation = Activation::kNone;
+  OpPlace place = {};
+
+  template <class Visitor>
+  void visit(Visitor&& v) const {
+    v.writes(out);
+    v.reads(in);
+    v.trait("n_stds", n_stds, 0.0f);
+    v.trait("activation", activation, Activation::kNone);
+  }
+  bool operator==(const CutOp&) const = default;
+};
+
+// The states that a row has side by side, at most; what is more than there are is kNoAct.
+inline constexpr uint32_t kMaxStreams = 4;
+using Streams = std::array<ActId, kMaxStreams>;
+inline constexpr Streams kNoStreams{kNoAct, kNoAct, kNoAct, kNoAct};
+
+// AltUp (Baykal et al. 2023): a row has several states s_i, and each layer computes the first alone, in x. With k[i] =
+// the sum over j of coefs[i, j] * router[r, j], it predicts what the layer makes of all of them, s_i += the sum over j
+// of k[i * n_streams + j] * s_j (of the s_j before), x = s_0; or, where it `corrects`, it adds what the layer made of x
+// that was not predicted: d = x - s_0, s_i += (1 + k[i]) * d, x = s_0 * scale (of the new s_0).
+struct AltUpOp {
+  static constexpr const char* kName = "altup";
+
+  ActId x;                     // [n_rows, n_cols]
+  Streams streams;             // [n_rows, n_cols] each
+  uint32_t n_streams;          // 2 or more
+  ActId router;                // [n_rows, n_streams]
+  WeightId coefs;              // vector [n_streams * n_streams, n_streams]; where it corrects, [n_streams, n_streams]
+  WeightId scale = kNoWeight;  // vector [n_cols], where it corrects
+  bool corrects = false;
+  OpPlace place = {};
+
+  template <class Visitor>
+  void visit(Visitor&& v) const {
+    v.writes(x);
+    for (uint32_t i = 0; i < n_streams; ++i) v.writes(streams[i]);
+    if (corrects) v.reads(x);
+    for (uint32_t i = 0; i < n_streams; ++i) v.reads(streams[i]);
+    v.reads(router);
+    v.vector("coefs", coefs);
+    v.vector("scale", scale);
+    v.trait("corrects", corrects, false);
+  }
+  bool operator==(const AltUpOp&) const = default;
+};
+
 // A convolution along each sequence, every column by itself: out[r] = activation(bias + the sum over i < n_taps of
 // weight[c, i] * in[r + 1 - n_taps + i]), where rows before a sequence's first are those of earlier steps, and zeros
 // before position 0. Part `part` of the layer's state is the last n_taps - 1 rows of `in`, F32 [n_taps - 1, n_cols],
@@ -608,7 +667,8 @@ struct ChooseOp {
 };
 
 using Op = std::variant<EmbedOp, NormOp, LinearOp, GatedLinearOp, RopeStoreOp, HeadLinearOp, LatentStoreOp, AttentionOp,
-                        RouteOp, ExpertsOp, GateOp, SelectRowsOp, ChooseOp, ShortConvOp, StateScanOp, DeltaRuleOp>;
+                        RouteOp, ExpertsOp, GateOp, SelectRowsOp, ChooseOp, ShortConvOp, StateScanOp, DeltaRuleOp,
+                        CutOp, AltUpOp>;
 // In the order of Op.
 enum class OpKind : uint8_t {
   kEmbed,
@@ -626,11 +686,13 @@ enum class OpKind : uint8_t {
   kChoose,
   kShortConv,
   kStateScan,
-  kDeltaRule
+  kDeltaRule,
+  kCut,
+  kAltUp
 };
 inline constexpr size_t kOpKinds = std::variant_size_v<Op>;
 inline constexpr size_t kOpRoles = static_cast<size_t>(OpRole::kFinal) + 1;
-static_assert(static_cast<size_t>(OpKind::kDeltaRule) + 1 == kOpKinds);
+static_assert(static_cast<size_t>(OpKind::kAltUp) + 1 == kOpKinds);
 
 inline OpKind kind_of(const Op& op) {
   return static_cast<OpKind>(op.index());

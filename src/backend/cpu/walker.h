@@ -53,8 +53,10 @@ class Walker {
   void run(const GateOp& op, const Hints&, uint32_t member);
   void gate_row(const GateOp& op, uint32_t row) const;
   void gate_columns(const GateOp& op, uint32_t row) const;
+  void run(const CutOp& op, const Hints&, uint32_t member);
   void run(const SelectRowsOp& op, const Hints&, uint32_t member);
-  void normalize(const NormOp& op, const float* in, float* out, uint32_t n, uint32_t at = 0) const;
+  void normalize(const NormOp& op, const float* in, float* out, uint32_t n, uint32_t at = 0,
+                 float magnitude = 1.0f) const;
   // Of a row's position: the sines and cosines of each pair.
   struct Angles {
     WeightId inv_freq;
@@ -73,6 +75,11 @@ class Walker {
   const BatchSequence& seq_of(uint32_t row) const;
   void normalize_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm) const;
   void prepare_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm, uint32_t row) const;
+  // walker_altup.cpp
+  void run(const AltUpOp& op, const Hints&, uint32_t member);
+  float coefficient(const AltUpOp& op, uint32_t row, uint32_t i) const;
+  void predict_streams(const AltUpOp& op, uint32_t row, uint32_t first, uint32_t n) const;
+  void correct_streams(const AltUpOp& op, uint32_t row, uint32_t first, uint32_t n) const;
   // walker_linear.cpp
   void run(const LinearOp& op, const Hints& hints, uint32_t member);
   void run(const GatedLinearOp& op, const Hints&, uint32_t member);

@@ -32,7 +32,8 @@ void Walker::run(const EmbedOp& op, const Hints&, uint32_t member) {
 }
 
 // Of the group that begins at column `at`: `in`, `out`, weight and bias are read from there on.
-void Walker::normalize(const NormOp& op, const float* in, float* out, uint32_t n, uint32_t at) const {
+// What it is normalized to is multiplied by `magnitude`.
+void Walker::normalize(const NormOp& op, const float* in, float* out, uint32_t n, uint32_t at, float magnitude) const {
   const float mean = op.kind == NormKind::kLayer ? kernels_.sum(in, n) / static_cast<float>(n) : 0.0f;
   const float* weight = op.weight == kNoWeight ? nullptr : vector(op.weight) + at;
   const float* bias = op.bias == kNoWeight ? nullptr : vector(op.bias) + at;
@@ -44,7 +45,7 @@ void Walker::normalize(const NormOp& op, const float* in, float* out, uint32_t n
     for (uint32_t i = 0; i < n; ++i) sum += (double{in[i]} - mean) * (double{in[i]} - mean);
     power = static_cast<float>(sum);
   }
-  const float scale = 1.0f / std::sqrt(power / static_cast<float>(n) + op.eps);
+  const float scale = magnitude / std::sqrt(power / static_cast<float>(n) + op.eps);
   for (uint32_t i = 0; i < n; ++i) {
     float y = (in[i] - mean) * scale;
     if (weight != nullptr) y *= weight[i];
@@ -57,8 +58,14 @@ void Walker::normalize(const NormOp& op, const float* in, float* out, uint32_t n
 void Walker::run(const NormOp& op, const Hints&, uint32_t member) {
   const uint32_t n = n_cols(op.in) / op.n_groups;
   share(row_list(op.rows).n_rows, member, [&](uint32_t r) {
+    float magnitude = 1.0f;
+    if (op.like != kNoAct) {
+      const uint32_t n_like = n_cols(op.like);
+      const float power = kernels_.dot_f32(act(op.like, r), act(op.like, r), n_like);
+      magnitude = std::sqrt(power / static_cast<float>(n_like));
+    }
     for (uint32_t at = 0; at < n * op.n_groups; at += n) {
-      normalize(op, act(op.in, r) + at, act(op.out, r) + at, n, at);
+      normalize(op, act(op.in, r) + at, act(op.out, r) + at, n, at, magnitude);
     }
   });
 }
@@ -157,6 +164,20 @@ void Walker::gate_columns(const GateOp& op, uint32_t row) const {
       out[first + i] = op.accumulate ? out[first + i] + y : y;
     }
   }
+}
+
+void Walker::run(const CutOp& op, const Hints&, uint32_t member) {
+  const uint32_t n = n_cols(op.in);
+  share(batch_->n_rows(), member, [&](uint32_t r) {
+    const float* in = act(op.in, r);
+    float* out = act(op.out, r);
+    const float mean = kernels_.sum(in, n) / static_cast<float>(n);
+    double power = 0;
+    for (uint32_t i = 0; i < n; ++i) power += (double{in[i]} - mean) * (double{in[i]} - mean);
+    const float least = mean + op.n_stds * static_cast<float>(std::sqrt(power / n));
+    for (uint32_t i = 0; i < n; ++i) out[i] = std::max(0.0f, in[i] - least);
+    kernels_.map(map_kind(op.activation), out, n);
+  });
 }
 
 void Walker::run(const SelectRowsOp& op, const Hints&, uint32_t member) {

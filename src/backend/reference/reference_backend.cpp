@@ -116,15 +116,20 @@ Matrix decoded(const MatrixSource& source) {
   return m;
 }
 
+double rms(const float* x, uint32_t n) {
+  return std::sqrt(dot(x, x, n) / n);
+}
+
+// `magnitude`: what the normalized row is multiplied by.
 void normalize(const float* in, float* out, uint32_t n, NormKind kind, double eps, const float* weight,
-               const float* bias, bool accumulate, double out_scale = 1) {
+               const float* bias, bool accumulate, double out_scale = 1, double magnitude = 1) {
   double mean = 0, power = 0;
   if (kind == NormKind::kLayer) {
     for (uint32_t i = 0; i < n; ++i) mean += in[i];
     mean /= n;
   }
   for (uint32_t i = 0; i < n; ++i) power += (in[i] - mean) * (in[i] - mean);
-  const double scale = 1 / std::sqrt(power / n + eps);
+  const double scale = magnitude / std::sqrt(power / n + eps);
   for (uint32_t i = 0; i < n; ++i) {
     double y = (in[i] - mean) * scale;
     if (weight != nullptr) y *= weight[i];
@@ -269,9 +274,10 @@ class ReferenceBackend final : public Backend {
     const uint32_t n = act(op.in).n_cols / op.n_groups;
     const auto from = [](const float* values, uint32_t at) { return values == nullptr ? nullptr : values + at; };
     for (uint32_t r = 0; r < n_rows(op.rows); ++r) {
+      const double magnitude = op.like == kNoAct ? 1 : rms(act(op.like).row(r), act(op.like).n_cols);
       for (uint32_t at = 0; at < n * op.n_groups; at += n) {
         normalize(act(op.in).row(r) + at, act(op.out).row(r) + at, n, op.kind, op.eps, from(vector(op.weight), at),
-                  from(vector(op.bias), at), op.accumulate, op.scale);
+                  from(vector(op.bias), at), op.accumulate, op.scale, magnitude);
       }
     }
   }
@@ -398,6 +404,54 @@ class ReferenceBackend final : public Backend {
         float& out = act(op.out).row(r)[i];
         out = static_cast<float>(op.accumulate ? out + y : y);
       }
+    }
+  }
+
+  void run(const CutOp& op) {
+    const uint32_t n = act(op.in).n_cols;
+    for (uint32_t r = 0; r < batch_->n_rows(); ++r) {
+      const float* in = act(op.in).row(r);
+      double mean = 0, power = 0;
+      for (uint32_t i = 0; i < n; ++i) mean += double{in[i]} / n;
+      for (uint32_t i = 0; i < n; ++i) power += (in[i] - mean) * (in[i] - mean);
+      const double least = mean + op.n_stds * std::sqrt(power / n);
+      for (uint32_t i = 0; i < n; ++i) {
+        act(op.out).row(r)[i] = static_cast<float>(activated(op.activation, std::max(0.0, in[i] - least)));
+      }
+    }
+  }
+
+  void run(const AltUpOp& op) {
+    for (uint32_t r = 0; r < batch_->n_rows(); ++r) op.corrects ? correct(op, r) : predict(op, r);
+  }
+
+  void predict(const AltUpOp& op, uint32_t row) {
+    const uint32_t n = op.n_streams;
+    for (uint32_t c = 0; c < act(op.x).n_cols; ++c) {
+      std::vector<double> before;
+      for (uint32_t i = 0; i < n; ++i) before.push_back(act(op.streams[i]).row(row)[c]);
+      for (uint32_t i = 0; i < n; ++i) {
+        double sum = before[i];
+        for (uint32_t j = 0; j < n; ++j) {
+          sum += dot(vector(op.coefs) + size_t{i * n + j} * n, act(op.router).row(row), n) * before[j];
+        }
+        act(op.streams[i]).row(row)[c] = static_cast<float>(sum);
+      }
+      act(op.x).row(row)[c] = act(op.streams[0]).row(row)[c];
+    }
+  }
+
+  void correct(const AltUpOp& op, uint32_t row) {
+    const uint32_t n = op.n_streams;
+    for (uint32_t c = 0; c < act(op.x).n_cols; ++c) {
+      const double unpredicted = double{act(op.x).row(row)[c]} - act(op.streams[0]).row(row)[c];
+      for (uint32_t i = 0; i < n; ++i) {
+        const double share = 1 + dot(vector(op.coefs) + size_t{i} * n, act(op.router).row(row), n);
+        float& state = act(op.streams[i]).row(row)[c];
+        state = static_cast<float>(state + share * unpredicted);
+      }
+      const double scale = op.scale == kNoWeight ? 1 : vector(op.scale)[c];
+      act(op.x).row(row)[c] = static_cast<float>(act(op.streams[0]).row(row)[c] * scale);
     }
   }
 

@@ -107,6 +107,8 @@ struct NormArgs {
   bool accumulate;
   float scale;
   QuantRows quants;  // of `out`, where they are wanted too; a row is then one group, n_cols whole groups of those
+  const float* like = nullptr;  // rows of n_like_cols; null: none
+  uint32_t n_like_cols = 0;
 };
 // What becomes int8 is `in`, or activation(gate) * in where there is a gate.
 struct QuantizeArgs {
@@ -354,6 +356,24 @@ struct GateArgs {
   uint32_t gate_col;             // the first
   bool is_factor, accumulate;
 };
+// As CutOp says.
+struct CutArgs {
+  const uint32_t* n_rows;
+  float* out;
+  const float* in;
+  uint32_t n_cols;
+  float n_stds;
+  Activation activation;
+};
+// As AltUpOp says.
+struct AltUpArgs {
+  const uint32_t* n_rows;
+  float* x;
+  float* streams[kMaxStreams];
+  uint32_t n_streams, n_cols;
+  const float *router, *coefs, *scale;  // scale: null for none
+  bool corrects;
+};
 struct SelectRowsArgs {
   StepView step;
   const float* in;
@@ -446,6 +466,8 @@ struct KernelTable {
   void (*group_pairs)(const GroupPairsArgs&, Stream);
   void (*experts_sum)(const ExpertsSumArgs&, uint32_t max_rows, Stream);
   void (*gate)(const GateArgs&, uint32_t max_rows, Stream);
+  void (*cut)(const CutArgs&, uint32_t max_rows, Stream);
+  void (*altup)(const AltUpArgs&, uint32_t max_rows, Stream);
   void (*select_rows)(const SelectRowsArgs&, uint32_t max_rows, Stream);
   void (*sum_parts)(const SumPartsArgs&, uint32_t max_rows, Stream);
   void (*choose)(const ChooseArgs&, uint32_t max_rows, Stream);

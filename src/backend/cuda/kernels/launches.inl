@@ -25,6 +25,8 @@ void experts_down(const ExpertsDownArgs& a, uint32_t max_rows, Stream stream);
 void group_pairs(const GroupPairsArgs& a, Stream stream);
 void experts_sum(const ExpertsSumArgs& a, uint32_t max_rows, Stream stream);
 void gate(const GateArgs& a, uint32_t max_rows, Stream stream);
+void cut(const CutArgs& a, uint32_t max_rows, Stream stream);
+void altup(const AltUpArgs& a, uint32_t max_rows, Stream stream);
 void select_rows(const SelectRowsArgs& a, uint32_t max_rows, Stream stream);
 void sum_parts(const SumPartsArgs& a, uint32_t max_rows, Stream stream);
 void choose(const ChooseArgs& a, uint32_t max_rows, Stream stream);

@@ -92,6 +92,8 @@ void load_kernels(const KernelTable& kernels) {
   kernels.group_pairs({}, stream);
   kernels.experts_sum({}, 1, stream);
   kernels.gate({}, 1, stream);
+  kernels.cut({}, 1, stream);
+  kernels.altup({}, 1, stream);
   kernels.select_rows({}, 1, stream);
   kernels.sum_parts({}, 1, stream);
   kernels.choose({}, 1, stream);

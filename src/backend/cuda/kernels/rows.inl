@@ -1,4 +1,4 @@
-// Operations on rows: embed, norm, quantize, select, sum.
+// Operations on rows: embed, norm, quantize, cut, AltUp, select, sum.
 
 constexpr uint32_t kRowThreads = 128;
 constexpr uint32_t kNormColumns = 4;  // a thread of a norm, as long as a block has threads enough
@@ -65,9 +65,16 @@ RZ_KERNEL void norm_kernel(NormArgs a) {
     for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) sum += in[c];
     mean = block_sum(sum, warps) / n;
   }
+  float magnitude = 1.0f;
+  if (a.like != nullptr) {
+    const float* like = a.like + uint64_t{row} * a.n_like_cols;
+    float sum = 0;
+    for (uint32_t c = thread_idx(); c < a.n_like_cols; c += n_block_threads()) sum = fmaf(like[c], like[c], sum);
+    magnitude = sqrtf(block_sum(sum, warps) / static_cast<float>(a.n_like_cols));
+  }
   float power = 0;
   for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) power = fmaf(in[c] - mean, in[c] - mean, power);
-  const float scale = 1.0f / sqrtf(block_sum(power, warps) / n + a.eps);
+  const float scale = magnitude / sqrtf(block_sum(power, warps) / n + a.eps);
   for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) {
     float y = (in[c] - mean) * scale;
     if (a.weight != nullptr) y *= a.weight[first + c];
@@ -99,6 +106,52 @@ RZ_KERNEL void gate_kernel(GateArgs a) {
   a.out[at] = a.accumulate ? a.out[at] + y : y;
 }
 
+// A block a row. The order of its sums follows from the number of columns alone.
+RZ_KERNEL void cut_kernel(CutArgs a) {
+  RZ_SHARED(float, warps, kMaxNormThreads / 32);
+  const uint32_t row = block_x();
+  if (row >= *a.n_rows) return;
+  const float* in = a.in + uint64_t{row} * a.n_cols;
+  float* out = a.out + uint64_t{row} * a.n_cols;
+  const auto n = static_cast<float>(a.n_cols);
+  float sum = 0;
+  for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) sum += in[c];
+  const float mean = block_sum(sum, warps) / n;
+  float power = 0;
+  for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) power = fmaf(in[c] - mean, in[c] - mean, power);
+  const float least = mean + a.n_stds * sqrtf(block_sum(power, warps) / n);
+  for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) {
+    out[c] = activated(a.activation, fmaxf(0.0f, in[c] - least));
+  }
+}
+
+// A thread a column of a row.
+RZ_KERNEL void altup_kernel(AltUpArgs a) {
+  const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx(), n = a.n_streams;
+  if (row >= *a.n_rows || c >= a.n_cols) return;
+  const uint64_t at = uint64_t{row} * a.n_cols + c;
+  const float* router = a.router + uint64_t{row} * n;
+  const auto coefficient = [&](uint32_t i) {
+    float sum = 0;
+    for (uint32_t j = 0; j < n; ++j) sum = fmaf(a.coefs[i * n + j], router[j], sum);
+    return sum;
+  };
+  if (a.corrects) {
+    const float unpredicted = a.x[at] - a.streams[0][at];
+    for (uint32_t i = 0; i < n; ++i) a.streams[i][at] = fmaf(1.0f + coefficient(i), unpredicted, a.streams[i][at]);
+    a.x[at] = a.scale == nullptr ? a.streams[0][at] : a.streams[0][at] * a.scale[c];
+    return;
+  }
+  float before[kMaxStreams];
+  for (uint32_t j = 0; j < n; ++j) before[j] = a.streams[j][at];
+  for (uint32_t i = 0; i < n; ++i) {
+    float sum = before[i];
+    for (uint32_t j = 0; j < n; ++j) sum = fmaf(coefficient(i * n + j), before[j], sum);
+    a.streams[i][at] = sum;
+  }
+  a.x[at] = a.streams[0][at];
+}
+
 RZ_KERNEL void select_rows_kernel(SelectRowsArgs a) {
   const uint32_t row = block_x();
   if (row >= *a.step.n_logit_rows) return;
@@ -122,10 +175,21 @@ void embed(const EmbedArgs& a, uint32_t max_rows, Stream stream) {
   with_format(a.table.type, [&](auto format) { launch(embed_kernel<decltype(format)>, grid, kRowThreads, a, stream); });
 }
 
+uint32_t norm_threads(uint32_t n_cols) {
+  const uint32_t n_wanted = (n_cols / kNormColumns + 31) / 32 * 32;
+  return n_wanted < 32 ? 32 : n_wanted < kMaxNormThreads ? n_wanted : kMaxNormThreads;
+}
+
 void norm(const NormArgs& a, uint32_t max_rows, Stream stream) {
-  const uint32_t n_wanted = (a.n_cols / kNormColumns + 31) / 32 * 32;
-  const uint32_t n_threads = n_wanted < 32 ? 32 : n_wanted < kMaxNormThreads ? n_wanted : kMaxNormThreads;
-  launch(norm_kernel, {max_rows, a.n_groups}, n_threads, a, stream);
+  launch(norm_kernel, {max_rows, a.n_groups}, norm_threads(a.n_cols), a, stream);
+}
+
+void cut(const CutArgs& a, uint32_t max_rows, Stream stream) {
+  launch(cut_kernel, {max_rows, 1}, norm_threads(a.n_cols), a, stream);
+}
+
+void altup(const AltUpArgs& a, uint32_t max_rows, Stream stream) {
+  launch(altup_kernel, {max_rows, (a.n_cols + kRowThreads - 1) / kRowThreads}, kRowThreads, a, stream);
 }
 
 void quantize(const QuantizeArgs& a, uint32_t max_rows, Stream stream) {

@@ -29,6 +29,8 @@ class Launcher {
   void run(const NormOp& op, const Launch& launch);
   void run(const RopeStoreOp& op, const Launch&);
   void run(const GateOp& op, const Launch&);
+  void run(const CutOp& op, const Launch&);
+  void run(const AltUpOp& op, const Launch&);
   void run(const LatentStoreOp& op, const Launch&);
   void run(const SelectRowsOp& op, const Launch&);
   void run(const ChooseOp& op, const Launch&);

@@ -10,7 +10,7 @@ void Launcher::launch(const Launch& launch, const StepShape& shape) {
 
 void Launcher::run(const EmbedOp& op, const Launch&) {
   float* out = act(op.out).values;
-  const uint32_t n_ids = op.type_table == kNoWeight ? 0 : weights_.matrix(op.table).n_rows;
+  const uint32_t n_ids = weights_.matrix(op.table).n_rows;
   kernels_.embed({step().n_rows, step().tokens, weights_.matrix(op.table), op.scale, false, out, n_ids}, shape_.n_rows,
                  device_.stream());
   if (op.type_table != kNoWeight) {
@@ -24,9 +24,11 @@ void Launcher::run(const EmbedOp& op, const Launch&) {
 
 void Launcher::run(const NormOp& op, const Launch& launch) {
   if (max_rows(op.rows) == 0) return;
+  const bool has_like = op.like != kNoAct;
   kernels_.norm({n_rows_at(op.rows), act(op.out).values, act(op.in).values, weights_.vector(op.weight),
                  weights_.vector(op.bias), act(op.in).n_cols / op.n_groups, op.n_groups, op.kind, op.eps, op.accumulate,
-                 op.scale, launch.quantizes_out ? memory_.view(kQuants) : QuantRows{}},
+                 op.scale, launch.quantizes_out ? memory_.view(kQuants) : QuantRows{},
+                 has_like ? act(op.like).values : nullptr, has_like ? act(op.like).n_cols : 0},
                 max_rows(op.rows), device_.stream());
 }
 
@@ -80,6 +82,26 @@ void Launcher::run(const GateOp& op, const Launch&) {
   kernels_.gate({n_rows_at(Rows::kAll), act(op.out).values, act(op.in).values, act(op.gate).values, act(op.out).n_cols,
                  act(op.gate).n_cols, op.gate_col, op.is_factor, op.accumulate},
                 shape_.n_rows, device_.stream());
+}
+
+void Launcher::run(const CutOp& op, const Launch&) {
+  kernels_.cut(
+      {n_rows_at(Rows::kAll), act(op.out).values, act(op.in).values, act(op.in).n_cols, op.n_stds, op.activation},
+      shape_.n_rows, device_.stream());
+}
+
+void Launcher::run(const AltUpOp& op, const Launch&) {
+  AltUpArgs args{};
+  args.n_rows = n_rows_at(Rows::kAll);
+  args.x = act(op.x).values;
+  for (uint32_t i = 0; i < op.n_streams; ++i) args.streams[i] = act(op.streams[i]).values;
+  args.n_streams = op.n_streams;
+  args.n_cols = act(op.x).n_cols;
+  args.router = act(op.router).values;
+  args.coefs = weights_.vector(op.coefs);
+  args.scale = weights_.vector(op.scale);
+  args.corrects = op.corrects;
+  kernels_.altup(args, shape_.n_rows, device_.stream());
 }
 
 void Launcher::run(const SelectRowsOp& op, const Launch&) {
