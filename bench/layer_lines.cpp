@@ -99,6 +99,10 @@ const Kind kKinds[] = {
       .shared_d_ff = 1024,
       .latent = 512,
       .n_rot = 64}},
+    {"altup+laurel+cut",
+     &kGemma3n,
+     false,  // Gemma 3n E4B, one of the first ten layers
+     {.d_model = 2048, .n_heads = 8, .n_kv_heads = 2, .head_dim = 256, .d_ff = 16384, .d_layer_input = 256}},
     {"short_conv+gated",
      &kLfm2,
      false,  // LFM2 1.2B

@@ -159,7 +159,15 @@ Names names_of(const LayerWeights& w) {
               {w.ffn_post_norm_bias, "ffn_post_norm_bias"},
               {w.input_gate, "input_gate"},
               {w.input_proj, "input_proj"},
-              {w.input_norm, "input_norm"}};
+              {w.input_norm, "input_norm"},
+              {w.altup_router_norm, "altup_router_norm"},
+              {w.altup_router, "altup_router"},
+              {w.altup_predict, "altup_predict"},
+              {w.altup_correct, "altup_correct"},
+              {w.altup_scale, "altup_scale"},
+              {w.laurel_left, "laurel_left"},
+              {w.laurel_right, "laurel_right"},
+              {w.laurel_norm, "laurel_norm"}};
   const auto add = [&](const auto& kind) {
     const Names more = names_of(kind);
     names.insert(names.end(), more.begin(), more.end());
@@ -181,6 +189,10 @@ std::string weight_name(const Weights& weights, WeightId id) {
   }
   for (size_t i = 0; i < weights.inv_freqs.size(); ++i) {
     if (weights.inv_freqs[i] == id) return i == 0 ? "inv_freq" : "inv_freq." + std::to_string(i);
+  }
+  for (size_t i = 0; i < weights.altup_projs.size(); ++i) {
+    if (weights.altup_projs[i] == id) return "altup_proj." + std::to_string(i);
+    if (weights.altup_unembeds[i] == id) return "altup_unembed." + std::to_string(i);
   }
   return "a weight that the model does not have";
 }

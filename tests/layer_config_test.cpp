@@ -362,6 +362,56 @@ TEST(HfRouting, WhatIsNotComputedIsRefusedByName) {
   expect_refused(with(hf_config("GptOssForCausalLM"), with(experts, {{"swiglu_limit", 5.0}})), "swiglu_limit = 5");
 }
 
+float cut_of(const ModelConfig& config, size_t layer) {
+  return std::get<GatedConfig>(config.layers[layer].ffn).n_stds;
+}
+
+// config.json has the share of gates that counts for nothing; torch.distributions gives 1.6448533535003662 for 0.95.
+TEST(HfLayerConfig, Gemma3nsGatesAreCutWhereTheFileSays) {
+  json config = hf_config("Gemma3nForCausalLM");
+  config["activation_sparsity_pattern"] = {0.95, 0.5, 0.0, 0.05};
+  auto read = config_of(config);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_NEAR(cut_of(*read, 0), 1.6448533535003662, 3e-7);
+  EXPECT_NEAR(cut_of(*read, 1), 0, 1e-12);
+  EXPECT_EQ(cut_of(*read, 2), kNoCut);
+  EXPECT_NEAR(cut_of(*read, 3), -1.6448536, 3e-7);
+  config.erase("activation_sparsity_pattern");
+  EXPECT_EQ(cut_of(*config_of(config), 0), kNoCut);
+  config["num_hidden_layers"] = 11;
+  read = config_of(config);
+  EXPECT_NEAR(cut_of(*read, 9), 1.6448533535003662, 3e-7);
+  EXPECT_EQ(cut_of(*read, 10), kNoCut);
+  config["activation_sparsity_pattern"] = {0.95};
+  expect_refused(config, "activation_sparsity_pattern: expected 11 entries, actual 1");
+  config["activation_sparsity_pattern"] = std::vector<double>(11, 1.0);
+  expect_refused(config, "activation_sparsity_pattern");
+}
+
+TEST(HfLayerConfig, Gemma3nsStreamsAreAsTheFileSays) {
+  json config = hf_config("Gemma3nForCausalLM");
+  config.erase("final_logit_softcapping");
+  auto read = config_of(config);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->n_streams, 4u);
+  EXPECT_EQ(read->laurel_rank, 64u);
+  EXPECT_EQ(read->n_layer_vocab, read->n_vocab);
+  EXPECT_EQ(read->final_softcap, 30.0f);
+  EXPECT_EQ(attention(*read, 0).scale, 1.0f);
+  config.update({{"altup_num_inputs", 2}, {"laurel_rank", 8}, {"vocab_size_per_layer_input", 30}});
+  read = config_of(config);
+  EXPECT_EQ(read->n_streams, 2u);
+  EXPECT_EQ(read->laurel_rank, 8u);
+  EXPECT_EQ(read->n_layer_vocab, 30u);
+  for (const json& refused :
+       {json::object({{"altup_num_inputs", 5}}), json::object({{"altup_active_idx", 1}}),
+        json::object({{"altup_correct_scale", false}}), json::object({{"vocab_size_per_layer_input", 41}})}) {
+    json spoiled = config;
+    spoiled.update(refused);
+    expect_refused(spoiled, refused.begin().key());
+  }
+}
+
 // YaRN's ramp goes from beta 32, 8 ln(64 / 64 pi) / (2 ln 10000) = -0.50, so 0, to beta 1, 8 ln(64 / 2 pi) / (2 ln
 // 10000) = 1.008, which is rounded up to 2 where the file does not say otherwise.
 TEST(HfLayerConfig, YarnRoundsItsBoundsOrNot) {

@@ -167,6 +167,8 @@ const Trait kTraits[] = {
     {"attn_scale", &kLlama, [](ModelConfig& c) { attention(c, 1).scale *= 1.5f; }},
     {"attn_softcap", &kGemma2, [](ModelConfig& c) { attention(c, 1).softcap = 0; }},
     {"unit_head", &kLlama, [](ModelConfig& c) { c.has_unit_head = true; }},
+    {"ffn_cut", &kGemma3n, [](ModelConfig& c) { ffn<GatedConfig>(c, 1).n_stds = 1.0f; }},
+    {"ffn_no_cut", &kGemma3n, [](ModelConfig& c) { ffn<GatedConfig>(c, 1).n_stds = kNoCut; }},
     {"final_softcap", &kGemma2, [](ModelConfig& c) { c.final_softcap = 0; }},
 };
 

@@ -103,6 +103,7 @@ TEST_P(EveryArchitecture, LayerBeyondTheCountIsUnclaimed) {
   model_.keys[key("block_count")] = 1u;
   for (auto& own : model_.keys) {
     if (auto* list = std::get_if<std::vector<int32_t>>(&own.second)) list->resize(1);
+    if (auto* list = std::get_if<std::vector<float>>(&own.second)) list->resize(1);
   }
   if (knows_role(*GetParam(), Role::kLayerTable)) {  // a table of all layers tells it first
     EXPECT_TRUE(refused(load(model_), ErrorCode::kFormatError, {"per_layer_model_proj.weight"}));
@@ -239,6 +240,20 @@ TEST(ModelRefusals, WhatAFamilyHasElsewhereByKey) {
   gemma.keys.erase("gemma4.expert_count");
   gemma.keys["gemma4.attention.shared_kv_layers"] = 2u;  // of 2 layers
   EXPECT_TRUE(refused(config_of(gemma), ErrorCode::kFormatError, {"shared_kv_layers", "2"}));
+  TinyModel gemma3n = test::tiny_model(kGemma3n);
+  gemma3n.keys["gemma3n.altup.active_idx"] = 1u;
+  EXPECT_TRUE(refused(config_of(gemma3n), ErrorCode::kUnsupported, {"altup.active_idx", "1"}));
+  gemma3n.keys["gemma3n.altup.active_idx"] = 0u;
+  gemma3n.keys["gemma3n.altup.num_inputs"] = 5u;
+  EXPECT_TRUE(refused(config_of(gemma3n), ErrorCode::kFormatError, {"altup.num_inputs", "5"}));
+  gemma3n.keys["gemma3n.altup.num_inputs"] = 4u;
+  EXPECT_TRUE(config_of(gemma3n).ok());
+  for (const std::vector<float>& scales : {std::vector<float>{1.0f}, {1.0f, INFINITY}, {1.0f, NAN}}) {
+    gemma3n.keys["gemma3n.activation_sparsity_scale"] = scales;
+    EXPECT_TRUE(refused(config_of(gemma3n), ErrorCode::kFormatError, {"activation_sparsity_scale"}));
+  }
+  gemma3n.keys.erase("gemma3n.activation_sparsity_scale");
+  EXPECT_TRUE(refused(config_of(gemma3n), ErrorCode::kFormatError, {"activation_sparsity_scale", "nothing"}));
   TinyModel mpt = test::tiny_model(kMpt);
   mpt.keys["mpt.attention.max_alibi_bias"] = 0.0f;  // then it has learned positions
   EXPECT_TRUE(refused(config_of(mpt), ErrorCode::kUnsupported, {"max_alibi_bias", "mpt"}));

@@ -7,8 +7,8 @@
 
 namespace realizar {
 
-// Bounds far above any known model, below what the backends are sized for: a layer is at most 13 operations of a step's
-// 4096, a head's keys fit the scratch of attention, and no product of two of these overflows 32 bits.
+// Bounds far above any known model, below what the backends are sized for: a head's keys fit the scratch of attention,
+// and no product of two of these overflows 32 bits.
 inline constexpr int64_t kMaxLayers = 256;
 inline constexpr int64_t kMaxHeads = 4096;
 inline constexpr int64_t kMaxHeadDim = 1024;

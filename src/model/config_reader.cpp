@@ -138,6 +138,7 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
       {"attention.clamp_kqv", 0},
       {"attention.max_alibi_bias", 0},
       {"attention.temperature_scale", 0},
+      {"altup.active_idx", 0},
   };
   static constexpr Neutral kOfExperts[] = {{"expert_weights_scale", 1},
                                            {"expert_gating_func", 1},
@@ -225,10 +226,30 @@ Status read_model_scales(const ConfigKeys& keys, ModelConfig& c) {
   RZ_TRY(const auto logit_scale, read_scale(keys, c, spec.logit_scale));
   c.logit_scale = logit_scale.value_or(1);
   RZ_TRY(c.final_softcap, read_softcap(keys, "final_logit_softcapping"));
+  if (c.final_softcap == 0) c.final_softcap = spec.final_softcap;
   if (knows_role(spec, Role::kLayerTable)) {
     RZ_TRY(const auto width, keys.optional_int("embedding_length_per_layer_input", "hidden_size_per_layer_input", 0,
                                                kMaxWidth / c.n_layers));
     c.d_layer_input = width.value_or(0);
+  }
+  return {};
+}
+
+// The vocabulary of the layers' own tables, and what a row has beside its one hidden state.
+Status read_streams(const ConfigKeys& keys, ModelConfig& c) {
+  const ArchSpec& spec = keys.spec();
+  c.n_layer_vocab = c.n_vocab;
+  if (knows_role(spec, Role::kLayerTable)) {
+    RZ_TRY(const auto n_layer_vocab, keys.optional_int("", "vocab_size_per_layer_input", 1, c.n_vocab));
+    c.n_layer_vocab = n_layer_vocab.value_or(c.n_vocab);
+  }
+  if (spec.n_streams > 0) {
+    RZ_TRY(const auto n_streams, keys.optional_int("altup.num_inputs", "altup_num_inputs", 2, kMaxStreams));
+    c.n_streams = n_streams.value_or(spec.n_streams);
+  }
+  if (spec.laurel_rank > 0) {
+    RZ_TRY(const auto rank, keys.optional_int("", "laurel_rank", 1, kMaxWidth));
+    c.laurel_rank = rank.value_or(spec.laurel_rank);
   }
   return {};
 }
@@ -406,6 +427,7 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   c.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(c.n_ctx_train, kMostContextByDefault);
   RZ_CHECK_OK(read_model_scales(keys, c));
   RZ_TRY(c.n_vocab, read_n_vocab(keys));
+  RZ_CHECK_OK(read_streams(keys, c));
   RZ_TRY(c.is_head_tied, read_is_head_tied(keys));
   RZ_TRY(c.has_unit_head, read_has_unit_head(keys, c));
   RZ_CHECK_OK(read_pooling(keys, c));

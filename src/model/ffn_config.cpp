@@ -283,7 +283,7 @@ Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c,
 Result<FfnConfig> read_dense_ffn(const ConfigKeys& keys, const ModelConfig& c) {
   RZ_TRY(const Activation activation, read_activation(keys));
   if (keys.spec().ffn == FfnKind::kPlain) return FfnConfig(PlainConfig{c.d_ff, activation});
-  return FfnConfig(GatedConfig{c.d_ff, activation});
+  return FfnConfig(GatedConfig{.d_ff = c.d_ff, .activation = activation});
 }
 
 double softplus(double x) {
@@ -350,6 +350,58 @@ Status read_unlike_widths(const ConfigKeys& keys, std::vector<FfnConfig>& ffns) 
   return {};
 }
 
+// Where the normal distribution has a share of p below.
+double normal_quantile(double p) {
+  double low = -40, high = 40;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(-middle / std::sqrt(2.0)) / 2 < p ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+// The share of gates that counts for nothing, by layer, as config.json has it. transformers, Gemma3nTextConfig: where
+// it is silent, models of more than ten layers have it in the first ten.
+Result<std::vector<double>> read_hf_sparsity(const ConfigKeys& keys, uint32_t n_layers) {
+  constexpr std::string_view kKey = "activation_sparsity_pattern";
+  constexpr uint32_t kSparseLayers = 10;
+  RZ_TRY(const auto given, keys.file().metadata().get_doubles(kKey));
+  std::vector<double> shares = given.value_or(std::vector<double>(n_layers));
+  for (uint32_t i = 0; !given && n_layers > kSparseLayers && i < kSparseLayers; ++i) shares[i] = 0.95;
+  std::vector<double> n_stds;
+  for (const double share : shares) {
+    if (!(share >= 0 && share < 1)) {
+      return out_of_range(keys.file(), kKey, "shares from 0 to below 1", fmt::format("{}", share));
+    }
+    n_stds.push_back(share == 0 ? kNoCut : normal_quantile(static_cast<float>(share)));
+  }
+  return n_stds;
+}
+
+// GGUF has the standard deviations that belong to it, and -infinity for layers without.
+Status read_sparsity(const ConfigKeys& keys, std::vector<FfnConfig>& ffns) {
+  if (!keys.spec().has_activation_sparsity) return {};
+  const std::string key = keys.key("activation_sparsity_scale", "activation_sparsity_pattern");
+  std::optional<std::vector<double>> n_stds;
+  if (keys.is_gguf()) {
+    RZ_TRY(n_stds, keys.file().metadata().get_doubles(key));
+  } else {
+    RZ_TRY(n_stds, read_hf_sparsity(keys, static_cast<uint32_t>(ffns.size())));
+  }
+  if (!n_stds || n_stds->size() != ffns.size()) {
+    return out_of_range(keys.file(), key, fmt::format("{} entries", ffns.size()),
+                        n_stds ? std::to_string(n_stds->size()) : "nothing");
+  }
+  for (size_t i = 0; i < ffns.size(); ++i) {
+    const auto given = static_cast<float>((*n_stds)[i]);
+    if (!std::isfinite(given) && given != kNoCut) {
+      return out_of_range(keys.file(), key, "finite numbers, or -inf", fmt::format("{}", given));
+    }
+    if (auto* gated = std::get_if<GatedConfig>(&ffns[i])) gated->n_stds = given;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<uint32_t> read_n_experts(const ConfigKeys& keys) {
@@ -365,6 +417,7 @@ Result<std::vector<FfnConfig>> read_ffns(const ConfigKeys& keys, const ModelConf
   std::vector<FfnConfig> ffns(c.n_layers, dense);
   RZ_CHECK_OK(read_unlike_widths(keys, ffns));
   RZ_CHECK_OK(read_xielu(keys, ffns));
+  RZ_CHECK_OK(read_sparsity(keys, ffns));
   if (spec.moe == MoeRule::kNone) return ffns;
   RZ_TRY(const uint32_t n_experts, read_n_experts(keys));
   if (n_experts == 0) {

@@ -30,6 +30,8 @@ ExpertWeights unloaded(const ExpertsConfig& config) {
 Weights unloaded(const ModelConfig& config) {
   Weights none;
   none.inv_freqs.resize(config.ropes.size(), kNoWeight);
+  none.altup_projs.resize(config.n_streams - 1, kNoWeight);
+  none.altup_unembeds.resize(config.n_streams - 1, kNoWeight);
   none.layers.reserve(config.layers.size());
   for (const LayerConfig& layer : config.layers) {
     LayerWeights& w = none.layers.emplace_back();
@@ -63,8 +65,60 @@ ActId add_layer_inputs(Program& program, const ModelConfig& c, const Weights& w,
   return inputs;
 }
 
-void add_hidden(Program& program, const ModelConfig& c, const Weights& w, ActId x, ActId hidden) {
-  program.add(SelectRowsOp{.out = hidden, .in = x});
+// Added to the mean square of what is made as large as another row, so that a row of zeros stays one. transformers
+// takes 1e-5 for whatever is less, and llama.cpp divides as it is: the rows of trained models are far above either.
+constexpr float kLeastPower = 1e-12f;
+
+Streams add_streams(Program& program, const ModelConfig& c) {
+  Streams streams = kNoStreams;
+  for (uint32_t i = 0; i < c.n_streams; ++i) {
+    const std::string name = "stream" + std::to_string(i);
+    streams[i] = add_stream(program, c, name.c_str());
+  }
+  return streams;
+}
+
+// The streams that a row has beside its first are products of it, as large as it is.
+void fill_streams(Program& program, const ModelConfig& c, const Weights& w, const Streams& streams) {
+  const OpPlace place{OpRole::kInput};
+  for (uint32_t i = 1; i < c.n_streams; ++i) {
+    program.add(LinearOp{.out = streams[i], .in = streams[0], .weight = w.altup_projs[i - 1], .place = place});
+  }
+  for (uint32_t i = 1; i < c.n_streams; ++i) {
+    program.add(NormOp{.out = streams[i], .in = streams[i], .like = streams[0], .eps = kLeastPower, .place = place});
+  }
+}
+
+// The mean of the first stream and of what products make of the others, which become as large as the first.
+void add_mean_of_streams(Program& program, const ModelConfig& c, const Weights& w, const Streams& streams, ActId mean) {
+  const ActId first = program.add_activation("first", c.d_model, Rows::kLogits);
+  const ActId other = program.add_activation("other", c.d_model, Rows::kLogits);
+  const ActId unembedded = program.add_activation("unembedded", c.d_model, Rows::kLogits);
+  const OpPlace place{OpRole::kFinal};
+  program.add(SelectRowsOp{.out = first, .in = streams[0]});
+  program.add(SelectRowsOp{.out = mean, .in = streams[0]});
+  for (uint32_t i = 1; i < c.n_streams; ++i) {
+    program.add(SelectRowsOp{.out = other, .in = streams[i]});
+    program.add(LinearOp{
+        .out = unembedded, .in = other, .weight = w.altup_unembeds[i - 1], .rows = Rows::kLogits, .place = place});
+    program.add(NormOp{.out = mean,
+                       .in = unembedded,
+                       .like = first,
+                       .eps = kLeastPower,
+                       .accumulate = true,
+                       .scale = i + 1 == c.n_streams ? 1 / static_cast<float>(c.n_streams) : 1.0f,
+                       .rows = Rows::kLogits,
+                       .place = place});
+  }
+}
+
+void add_hidden(Program& program, const ModelConfig& c, const Weights& w, const LayerBuilder::Stream& acts,
+                ActId hidden) {
+  if (c.n_streams > 1) {
+    add_mean_of_streams(program, c, w, acts.streams, hidden);
+  } else {
+    program.add(SelectRowsOp{.out = hidden, .in = acts.stream});
+  }
   if (w.final_norm == kNoWeight && c.sees_later) return;
   program.add(NormOp{.out = hidden,
                      .in = hidden,
@@ -136,24 +190,27 @@ Forward build_forward(const ModelConfig& c, const Weights& w) {
   if (has_branch) acts.branch = add_stream(program, c, "branch");
   const auto has_both_first = [](const LayerConfig& layer) { return layer.norm_place == NormPlace::kParallelApart; };
   if (std::ranges::any_of(c.layers, has_both_first)) acts.ffn_normed = add_stream(program, c, "ffn_normed");
-  program.add(EmbedOp{.out = acts.stream,
+  if (c.n_streams > 1) acts.streams = add_streams(program, c);
+  const ActId embedded = c.n_streams > 1 ? acts.streams[0] : acts.stream;
+  program.add(EmbedOp{.out = embedded,
                       .table = w.embed,
                       .position_table = c.learned_positions ? w.position_embed : kNoWeight,
                       .type_table = w.type_embed,
                       .scale = c.embed_scale});
   if (w.embed_norm != kNoWeight) {
-    program.add(NormOp{.out = acts.stream,
-                       .in = acts.stream,
+    program.add(NormOp{.out = embedded,
+                       .in = embedded,
                        .weight = w.embed_norm,
                        .bias = w.embed_norm_bias,
                        .kind = c.norm,
                        .eps = c.norm_eps,
                        .place = {OpRole::kInput}});
   }
-  if (c.d_layer_input > 0) acts.layer_inputs = add_layer_inputs(program, c, w, acts.stream);
+  if (c.d_layer_input > 0) acts.layer_inputs = add_layer_inputs(program, c, w, embedded);
+  if (c.n_streams > 1) fill_streams(program, c, w, acts.streams);
   for (uint32_t i = 0; i < c.n_layers; ++i) LayerBuilder(program, c, w, acts, i).build();
   forward.hidden = program.add_activation("hidden", c.d_model, Rows::kLogits);
-  add_hidden(program, c, w, acts.stream, forward.hidden);
+  add_hidden(program, c, w, acts, forward.hidden);
   if (c.n_dense > 0) forward.hidden = add_dense(program, c, w, forward.hidden);
   if (c.n_labels > 0) {
     forward.logits = add_scores(program, c, w, forward.hidden);

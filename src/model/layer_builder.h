@@ -23,6 +23,8 @@ class LayerBuilder {
   struct Stream {
     ActId stream = kNoAct, normed = kNoAct, branch = kNoAct, ffn_normed = kNoAct;
     ActId layer_inputs = kNoAct;  // [n_rows, n_layers * d_layer_input], where layers have tables of their own
+    // [n_rows, d_model] each, where a row has several; `stream` is then what the layer makes of the first.
+    Streams streams = kNoStreams;
   };
 
   LayerBuilder(Program& program, const ModelConfig& config, const Weights& weights, const Stream& acts, uint32_t layer)
@@ -59,8 +61,16 @@ class LayerBuilder {
   void add_post_norm();
 
  private:
+  void add_post_norm(ActId out);
   // After a branch was added.
   void add_norm_of_stream();
+  // What the mixer reads and a product of a low rank of it are added to the stream (LAuReL).
+  void add_laurel(const LayerWeights& weights);
+  // Of AltUp: before the layer, and after it.
+  void predict_streams(const LayerWeights& weights);
+  void correct_streams(const LayerWeights& weights);
+  // [n_rows, n_streams], made of `in`.
+  ActId route_streams(const LayerWeights& weights, ActId in);
   // What the layer takes of the token by a table of its own.
   void add_layer_input(const LayerWeights& weights, float out_scale);
   // in() becomes the stream, normalized into `out` and scaled.

@@ -44,6 +44,13 @@ struct LayerWeights {
   WeightId input_norm = kNoWeight;                                                         // [d_model]
   MixerWeights mixer;                                                                      // of the layer's kinds
   FfnWeights ffn;
+  // Of AltUp's predictions and corrections, and the factor on what a layer's table is gated by.
+  WeightId altup_router_norm = kNoWeight, altup_router = kNoWeight;  // [d_model], [n_streams, d_model]
+  WeightId altup_predict = kNoWeight;                                // [n_streams * n_streams, n_streams]
+  WeightId altup_correct = kNoWeight;                                // [n_streams, n_streams]
+  WeightId altup_scale = kNoWeight;                                  // [d_model]
+  WeightId laurel_left = kNoWeight, laurel_right = kNoWeight;        // [laurel_rank, d_model], [d_model, laurel_rank]
+  WeightId laurel_norm = kNoWeight;                                  // [d_model]
 };
 
 struct Weights {
@@ -64,6 +71,9 @@ struct Weights {
   WeightId layer_table_norm = kNoWeight;  // [n_layers * d_layer_input]
   std::vector<WeightId> inv_freqs;        // [n ropes], each [n_rot / 2]
   std::vector<LayerWeights> layers;       // [n_layers]
+  // What makes a row's other streams of the first one, and what makes them like it at the end: [n_streams - 1], each
+  // [d_model, d_model].
+  std::vector<WeightId> altup_projs, altup_unembeds;
 };
 
 class Model {

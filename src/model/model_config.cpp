@@ -125,6 +125,7 @@ std::string text_of(const ShortConvConfig& c) {
 
 std::string text_of(const GatedConfig& c) {
   std::string text = fmt::format("gated ffn of {}, {}", c.d_ff, name_of(c.activation));
+  if (c.n_stds != kNoCut) text += fmt::format(" of gates {} standard deviations above their mean", c.n_stds);
   if (c.out_scale != 1.0f) text += fmt::format(", scaled by {}", c.out_scale);
   return text;
 }
@@ -229,6 +230,9 @@ std::string to_string(const ModelConfig& c) {
       name_of(c.norm), c.norm_eps, c.learned_positions, c.is_head_tied, name_of(c.pooling), c.embed_scale,
       c.residual_scale, c.logit_scale, c.final_softcap, c.d_layer_input);
   if (c.has_unit_head) text += "has_unit_head: true\n";
+  if (c.n_layer_vocab != c.n_vocab) text += fmt::format("n_layer_vocab: {}\n", c.n_layer_vocab);
+  if (c.n_streams > 1) text += fmt::format("n_streams: {}\n", c.n_streams);
+  if (c.laurel_rank > 0) text += fmt::format("laurel_rank: {}\n", c.laurel_rank);
   if (c.n_types > 0) text += fmt::format("n_types: {}\n", c.n_types);
   if (c.n_dense > 0) text += fmt::format("n_dense: {}\n", c.n_dense);
   if (c.n_labels > 0) text += fmt::format("n_labels: {}\n", c.n_labels);

@@ -85,6 +85,13 @@ struct ModelConfig {
   // What each layer adds of a token by a table of its own, gated by the stream, is this wide; 0: there is no such
   // table.
   uint32_t d_layer_input = 0;
+  // Rows of those tables: ids from here on, which stand for parts of images and sounds, have none of their own.
+  uint32_t n_layer_vocab = 0;
+  // Hidden states of a row side by side, of which each layer computes the first and predicts the others (AltUp); 1:
+  // there is one, and no more to it.
+  uint32_t n_streams = 1;
+  // The rank of what is added to the stream beside each mixer, of what the mixer reads (LAuReL); 0: there is nothing.
+  uint32_t laurel_rank = 0;
   uint32_t n_layers_each = 1;  // layers here of what is one in the file, where several mix beside each other
 };
 

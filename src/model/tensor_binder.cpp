@@ -45,9 +45,10 @@ bool is_of_images(const ModelFile& file, const TensorInfo& tensor) {
   return std::ranges::any_of(kParts, [&](std::string_view part) { return name.starts_with(part); });
 }
 
-// One tensor holds the matrices of all experts.
+// One tensor holds all matrices, of experts for instance: its name has a place for the layer alone.
 bool is_stack(Role role, std::string_view pattern) {
-  return stack_dim(role) != Dim::kNone && n_places(pattern) == 1;
+  const size_t n_places_of_layer = stack_dim(role) == Dim::kOtherStreams ? 0 : 1;
+  return stack_dim(role) != Dim::kNone && n_places(pattern) == n_places_of_layer;
 }
 
 }  // namespace
@@ -62,6 +63,9 @@ Dim stack_dim(Role role) {
     case Role::kLatentK:
     case Role::kLatentV:
       return Dim::kHeads;
+    case Role::kAltUpProj:
+    case Role::kAltUpUnembed:
+      return Dim::kOtherStreams;
     default:
       return Dim::kNone;
   }
@@ -111,6 +115,16 @@ uint64_t TensorBinder::size_of(Dim dim) const {
       return config_.d_layer_input;
     case Dim::kLayerInputs:
       return uint64_t{config_.n_layers} * config_.d_layer_input;
+    case Dim::kLayerVocab:
+      return config_.n_layer_vocab;
+    case Dim::kStreams:
+      return config_.n_streams;
+    case Dim::kOtherStreams:
+      return config_.n_streams - 1;
+    case Dim::kStreamPairs:
+      return uint64_t{config_.n_streams} * config_.n_streams;
+    case Dim::kLaurelRank:
+      return config_.laurel_rank;
     default:
       break;
   }
@@ -146,6 +160,37 @@ Result<WeightId> TensorBinder::matrix(Role role, std::vector<uint32_t> row_order
   if (found.tensors.empty()) return kNoWeight;
   const auto n_rows = static_cast<uint32_t>(size_of(spec_of(role)->rows));
   return load_rows(found, role, {.n_rows = n_rows, .row_order = std::move(row_order), .shard_unit = shard_unit});
+}
+
+Result<std::vector<WeightId>> TensorBinder::matrices(Role role) {
+  RZ_TRY(const Found found, find_role(role));
+  const TensorSpec& spec = *spec_of(role);
+  const auto n_rows = static_cast<uint32_t>(size_of(spec.rows)), n_cols = static_cast<uint32_t>(size_of(spec.cols));
+  const auto n_mats = static_cast<uint32_t>(size_of(stack_dim(role)));
+  const bool is_one_stack = found.tensors.size() == 1;
+  std::vector<WeightId> weights;
+  for (uint32_t i = 0; i < n_mats; ++i) {
+    const Found own{{found.tensors[is_one_stack ? 0 : i]}};
+    const TensorInfo& tensor = *own.tensors.front();
+    const Part part{.first_row = is_one_stack ? i * n_rows : 0, .n_rows = n_rows};
+    std::vector<std::byte> unpacked;
+    RZ_TRY(const auto stored, bytes_of(tensor, unpacked));
+    RZ_TRY(const auto scales, row_scales(own, {.n_rows = n_rows}));
+    const size_t n_bytes = n_rows * row_bytes(traits(tensor.type), n_cols);
+    const size_t n_scales = size_t{n_rows} * n_row_scales(tensor.type, n_cols);
+    MatrixSource source;
+    source.name = tensor.name;
+    source.type = tensor.type;
+    source.n_rows = n_rows;
+    source.n_cols = n_cols;
+    source.pieces = {is_one_stack ? stored.subspan(i * n_bytes, n_bytes) : stored};
+    source.scales = std::span(scales).subspan(scales.size() > n_scales ? i * n_scales : 0, n_scales);
+    source.layer = layer_;
+    source.shard = spec.shard;
+    RZ_TRY(const WeightId weight, load(source, own, part));
+    weights.push_back(weight);
+  }
+  return weights;
 }
 
 Result<std::vector<WeightId>> TensorBinder::split_matrix(Role role, const std::vector<Part>& parts) {
@@ -297,8 +342,9 @@ const TensorInfo* TensorBinder::find(std::string_view name_pattern, uint32_t lay
   return name_pattern.empty() ? nullptr : find_tensor(file_, filled(name_pattern, layer, expert));
 }
 
+// Outside layers the one place of a name is the expert's, or whatever else a file lists.
 const TensorInfo* TensorBinder::find(std::string_view name_pattern, uint32_t expert) const {
-  return find(name_pattern, file_layer(), expert);
+  return find(name_pattern, layer_ < 0 ? expert : file_layer(), expert);
 }
 
 Status TensorBinder::check_shape(const TensorInfo& tensor, std::vector<uint64_t> expected) const {
@@ -318,7 +364,7 @@ Error TensorBinder::missing(const TensorSpec& spec, std::string_view pattern, ui
   std::vector<uint64_t> shape{size_of(spec.rows)};
   if (spec.cols != Dim::kNone) shape.push_back(size_of(spec.cols));
   if (is_stack(spec.role, pattern)) shape.insert(shape.begin(), size_of(stack_dim(spec.role)));
-  const std::string name = filled(pattern, file_layer(), expert);
+  const std::string name = filled(pattern, layer_ < 0 ? expert : file_layer(), expert);
   return not_found(
       fmt::format("{}: tensor '{}' of shape [{}] is missing", file_.path().string(), name, fmt::join(shape, ", ")),
       name);
@@ -339,9 +385,8 @@ Result<TensorBinder::Found> TensorBinder::find_role(Role role) {
   const uint64_t rows = size_of(spec->rows), cols = size_of(spec->cols);
   const std::string_view pattern = pattern_of(*spec);
   const bool is_by_row = is_matrix && !is_expert_role(role) && n_places(pattern) == 2;
-  const uint64_t n_tensors = is_by_row                                          ? rows
-                             : is_expert_role(role) && !is_stack(role, pattern) ? size_of(Dim::kExperts)
-                                                                                : 1;
+  const bool is_listed = stack_dim(role) != Dim::kNone && !is_stack(role, pattern);
+  const uint64_t n_tensors = is_by_row ? rows : is_listed ? size_of(stack_dim(role)) : 1;
   found.transposed = !is_gguf && spec_.hf_transposed_linear && is_matrix && role != Role::kEmbed &&
                      role != Role::kPositionEmbed && role != Role::kHead;
   for (uint32_t expert = 0; expert < n_tensors; ++expert) {

@@ -68,6 +68,8 @@ class TensorBinder {
   Result<WeightId> upload(const std::vector<float>& values);
   // A tensor that the file may have and this layer does not read.
   void ignore(Role role);
+  // A weight for each matrix of a stack, which some files keep one by one. Errors: as matrix's.
+  Result<std::vector<WeightId>> matrices(Role role);
   // A fused matrix's parts; the first begins with its first row. Errors: as matrix's; NotFound where it is absent.
   Result<std::vector<WeightId>> split_matrix(Role role, const std::vector<Part>& parts);
 

@@ -96,7 +96,8 @@ Status read_unlike_layers(const ConfigKeys& keys, ModelConfig& c) {
   if (spec.may_share_kv) RZ_CHECK_OK(share_kv(keys, c));
   for (uint32_t i = 0; spec.has_value_norm && i < c.n_layers; ++i) {
     auto& own = std::get<AttentionConfig>(c.layers[i].mixer);
-    const bool are_keys = own.kv_layer == kOwnKv && !has_role(keys, Role::kWv, i);
+    const bool may_be_keys = own.kv_layer == kOwnKv && is_optional(spec, Role::kWv);
+    const bool are_keys = may_be_keys && !has_role(keys, Role::kWv, i);
     own.values = are_keys ? Values::kNormedKeys : Values::kNormed;
   }
   return read_out_scales(keys, c);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -108,9 +109,10 @@ void add_key(GgufWriter& writer, const std::string& key, const std::string& valu
       } else if (!is_number(item)) {
         words.push_back(item);
       } else {
+        const float real = std::stof(item);
         is_real = is_real || item.find('.') != std::string::npos;
-        numbers.push_back(static_cast<int32_t>(std::stod(item)));
-        reals.push_back(std::stof(item));
+        numbers.push_back(std::isfinite(real) ? static_cast<int32_t>(std::stod(item)) : 0);
+        reals.push_back(real);
       }
       at = end + 1;
     }

@@ -27,7 +27,7 @@ struct TinyTensor {
   std::vector<float> values;
 };
 
-using TinyValue = std::variant<bool, uint32_t, float, std::string, std::vector<int32_t>>;
+using TinyValue = std::variant<bool, uint32_t, float, std::string, std::vector<int32_t>, std::vector<float>>;
 
 struct TinyModel {
   std::map<std::string, TinyValue> keys;
@@ -46,6 +46,7 @@ struct TinyModel {
       if (const auto* real = std::get_if<float>(&value)) writer.add_f32(key, *real);
       if (const auto* text = std::get_if<std::string>(&value)) writer.add_string(key, *text);
       if (const auto* list = std::get_if<std::vector<int32_t>>(&value)) writer.add_i32s(key, *list);
+      if (const auto* list = std::get_if<std::vector<float>>(&value)) writer.add_f32s(key, *list);
     }
     for (const TinyTensor& t : tensors) {
       writer.add_tensor(t.name, t.shape.size() > 1 ? matrix_type : TypeId::kF32, t.shape, t.values);
@@ -74,6 +75,7 @@ struct TinyDims {
   // Of state spaces.
   uint32_t ssm_heads = 4, ssm_head_dim = 8, ssm_groups = 2, ssm_state = 6, n_taps = 4;
   uint32_t d_layer_input = 6;  // of tables of the layers' own
+  uint32_t n_streams = 4, laurel_rank = 64;
   // Where windows are given: the heads of layers that have one (0: as in the others, one layer in full_interval),
   // whether the others make values of keys, and how many last layers share keys and values, with ffns of twice the
   // width.
@@ -214,6 +216,16 @@ struct TinyDims {
         return n_labels;
       case Dim::kDense:
         return n_dense_cols;
+      case Dim::kLayerVocab:
+        return n_vocab;
+      case Dim::kStreams:
+        return n_streams;
+      case Dim::kOtherStreams:
+        return n_streams - 1;
+      case Dim::kStreamPairs:
+        return n_streams * n_streams;
+      case Dim::kLaurelRank:
+        return laurel_rank;
       case Dim::kLayerInput:
         return d_layer_input;
       case Dim::kLayerInputs:
@@ -237,6 +249,9 @@ inline bool is_expert_stack(Role role) {
 }
 inline bool is_head_stack(Role role) {
   return role == Role::kLatentK || role == Role::kLatentV;
+}
+inline bool is_stream_stack(Role role) {
+  return role == Role::kAltUpProj || role == Role::kAltUpUnembed;
 }
 
 // Whether the tiny file has this tensor: factors of rope and fused twins of separate tensors are left out.
@@ -347,10 +362,30 @@ inline std::vector<float> random_values(const TensorSpec& t, const std::vector<u
     const float unit = static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f;  // [-1, 1)
     value = (is_norm ? 1.0f : 0.0f) + scale * unit;
     if (t.role == Role::kLayerScale || t.role == Role::kExpertScale) value = 1.0f + 0.3f * unit;
+    if (t.role == Role::kAltUpRouter) value *= static_cast<float>(shape.back());  // it is divided by the model's width
     if (t.role == Role::kRouterScale) value = 5.0f + unit;   // it is divided by the root of the model's width
     if (t.role == Role::kSsmA) value = -0.7f + 0.5f * unit;  // states decay
   }
   return values;
+}
+
+// Of models with several streams, which peers run with twenty layers or more: as in trained models a layer adds a small
+// part of what is there, and heads attend to several positions; else small differences would grow from layer to layer.
+inline float share_of_streams(Role role) {
+  switch (role) {
+    case Role::kQNorm:
+      return 0.25f;
+    case Role::kAltUpPredict:
+    case Role::kAltUpCorrect:
+      return 0.1f;
+    case Role::kAttnPostNorm:
+    case Role::kFfnPostNorm:
+    case Role::kInputNorm:
+    case Role::kLaurelNorm:
+      return 0.2f;
+    default:
+      return 1.0f;
+  }
 }
 
 // What a model of this kind says of itself beside its sizes.
@@ -446,6 +481,10 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   if (std::ranges::any_of(spec.tensors, [](const TensorSpec& t) { return t.role == Role::kTypeEmbed; })) {
     model.keys["tokenizer.ggml.token_type_count"] = dims.n_types;
   }
+  if (spec.has_activation_sparsity) {
+    model.keys[arch + ".activation_sparsity_scale"] = std::vector<float>(dims.n_layers, 0.5f);
+  }
+  if (spec.n_streams > 0) model.keys[arch + ".altup.num_inputs"] = dims.n_streams;
   if (spec.activation == Activation::kXielu) {
     model.keys["xielu.alpha_p"] = 0.8f;
     model.keys["xielu.alpha_n"] = -0.4f;
@@ -487,7 +526,9 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
       if (t.cols != Dim::kNone) shape.push_back(own.size(t.cols));
       if (is_expert_stack(t.role)) shape.insert(shape.begin(), dims.n_experts);
       if (is_head_stack(t.role)) shape.insert(shape.begin(), dims.n_heads);
+      if (is_stream_stack(t.role)) shape.insert(shape.begin(), dims.n_streams - 1);
       std::vector<float> values = random_values(t, shape, random);
+      for (float& value : values) value *= spec.n_streams > 0 ? share_of_streams(t.role) : 1.0f;
       for (uint32_t i = 0; t.role == Role::kRopeFactors && i < values.size(); ++i) {
         values[i] = i < dims.n_turned ? 1.0f : 1e30f;
       }

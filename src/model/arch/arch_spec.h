@@ -63,6 +63,18 @@ enum class Role : uint8_t {
   kInputProj,
   kInputNorm,
   kLayerScale,
+  // Of AltUp: what makes the other streams and brings them back, and in each layer the router and what predictions,
+  // corrections and the input of a layer's table are made with. Of LAuReL: its two products and its norm.
+  kAltUpProj,
+  kAltUpUnembed,
+  kAltUpRouterNorm,
+  kAltUpRouter,
+  kAltUpPredict,
+  kAltUpCorrect,
+  kAltUpScale,
+  kLaurelLeft,
+  kLaurelRight,
+  kLaurelNorm,
   // Numbers of an activation, which GGUF has as keys.
   kXieluAlphaP,
   kXieluAlphaN,
@@ -165,6 +177,11 @@ enum class Dim : uint8_t {
   kKvHeads,
   kLayerInput,
   kLayerInputs,
+  kLayerVocab,  // rows of the layers' own table
+  kStreams,
+  kOtherStreams,
+  kStreamPairs,
+  kLaurelRank,
   kHalfRot,
   kExperts,
   kExpertFf,
@@ -385,6 +402,12 @@ struct ArchSpec {
   bool has_either_eps = false;        // GGUF may have the norms' epsilon under the name of the other kind of norm
   std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none
   float attn_softcap = 0;             // of q.k, where a file gives none
+  float final_softcap = 0;            // of the logits, where a file gives none; 0: then there is none
+  // The file says by layer how far the gates of an ffn must stand out from those of their row.
+  bool has_activation_sparsity = false;
+  // With AltUp: of a row's streams where the file does not tell; with LAuReL: of its products in all GGUF files, and
+  // where config.json does not tell. 0: the family has none.
+  uint32_t n_streams = 0, laurel_rank = 0;
   MoeRule moe = MoeRule::kNone;
   // With this setting false the norms stand before each branch, whatever norm_place says. "": there is no such setting.
   std::string_view parallel_key = "";

@@ -19,7 +19,7 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
-    {Role::kLayerTable, kRequired, Shard::kRows, Dim::kVocab, Dim::kLayerInputs, "per_layer_token_embd.weight",
+    {Role::kLayerTable, kRequired, Shard::kRows, Dim::kLayerVocab, Dim::kLayerInputs, "per_layer_token_embd.weight",
      "model.embed_tokens_per_layer.weight"},
     {Role::kLayerTableProj, kRequired, Shard::kRows, Dim::kLayerInputs, Dim::kModel, "per_layer_model_proj.weight",
      "model.per_layer_model_projection.weight"},

@@ -34,6 +34,7 @@ extern const ArchSpec kGemma;
 extern const ArchSpec kGemma2;
 extern const ArchSpec kGemma3, kGemmaEmbedding;
 extern const ArchSpec kGemma3;
+extern const ArchSpec kGemma3n;
 extern const ArchSpec kGemma4, kGemma4Moe;
 extern const ArchSpec kGemma4;
 extern const ArchSpec kGlm4;
@@ -93,7 +94,7 @@ inline std::span<const ArchSpec* const> all_architectures() {
       &kOpenElm,    &kApertus,      &kAfMoe,         &kSmallThinker, &kArctic,         &kGrok,           &kBert,
       &kXlmRoberta, &kMamba,        &kGraniteHybrid, &kNemotronH,    &kNemotronHMoe,   &kJamba,          &kFalconH1,
       &kNomicBert,  &kJinaBertV2,   &kJinaBertV3,    &kModernBert,   &kEuroBert,       &kGemmaEmbedding, &kBamba,
-      &kChatGlm2,   &kGrok1};
+      &kChatGlm2,   &kGrok1,        &kGemma3n};
   return kAll;
 }
 

@@ -1,5 +1,6 @@
 #include "model/ffns/gated.h"
 
+#include "base/check.h"
 #include "base/try.h"
 #include "model/layer_builder.h"
 #include "model/tensor_binder.h"
@@ -13,6 +14,15 @@ void add_gate_with_biases(LayerBuilder& b, const GatedConfig& c, const GatedWeig
   b.add(LinearOp{
       .out = gate, .in = b.in(), .weight = w.w_gate, .bias = w.b_gate, .activation = c.activation, .place = place});
   b.add(LinearOp{.out = ff, .in = b.in(), .weight = w.w_up, .bias = w.b_up, .place = place});
+  b.add(GateOp{.out = ff, .in = ff, .gate = gate, .is_factor = true, .place = place});
+}
+
+void add_cut_gate(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w, ActId ff) {
+  const ActId gate = b.scratch("ff_gate", c.d_ff);
+  const OpPlace place = b.place(OpRole::kGateUp);
+  b.add(LinearOp{.out = gate, .in = b.in(), .weight = w.w_gate, .place = place});
+  b.add(LinearOp{.out = ff, .in = b.in(), .weight = w.w_up, .place = place});
+  b.add(CutOp{.out = gate, .in = gate, .n_stds = c.n_stds, .activation = c.activation, .place = place});
   b.add(GateOp{.out = ff, .in = ff, .gate = gate, .is_factor = true, .place = place});
 }
 
@@ -49,7 +59,10 @@ Result<GatedWeights> bind(const GatedConfig& c, TensorBinder& tensors) {
 
 void add_to(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w) {
   const ActId ff = b.scratch("ff", c.d_ff);
-  if (w.b_gate == kNoWeight && w.b_up == kNoWeight) {
+  if (c.n_stds != kNoCut) {
+    REQUIRE(w.b_gate == kNoWeight && w.b_up == kNoWeight);
+    add_cut_gate(b, c, w, ff);
+  } else if (w.b_gate == kNoWeight && w.b_up == kNoWeight) {
     b.add(GatedLinearOp{.out = ff,
                         .in = b.in(),
                         .gate = w.w_gate,

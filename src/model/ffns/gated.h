@@ -1,7 +1,9 @@
-// down . (activation(gate . x) * (up . x)), where each product may have a bias
+// down . (activation(gate . x) * (up . x)), where each product may have a bias, and gates that do not stand out from
+// those of their row may count for nothing.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "backend/ops.h"
 #include "realizar/result.h"
@@ -11,6 +13,8 @@ namespace realizar {
 class LayerBuilder;
 class TensorBinder;
 enum class Dim : uint8_t;
+
+inline constexpr float kNoCut = -std::numeric_limits<float>::infinity();
 
 struct GatedWeights {
   WeightId w_gate = kNoWeight, w_up = kNoWeight;  // [d_ff, d_model]
@@ -26,6 +30,9 @@ struct GatedConfig {
   uint32_t d_ff = 0;
   Activation activation = Activation::kSilu;
   float out_scale = 1.0f;  // on what is brought back to the stream
+  // Before the activation a gate becomes what it is above the row's mean by more than so many standard deviations, or
+  // 0; kNoCut: all stay as they are. Not with biases.
+  float n_stds = kNoCut;
 
   bool operator==(const GatedConfig&) const = default;
 };

@@ -1,0 +1,99 @@
+// Gemma 3n: Gemma 3 with several hidden states of a row of which each layer computes one (AltUp), a product of a low
+// rank beside each mixer (LAuReL), gates of the first ffns that are cut by their row, a table of each layer's own,
+// normalized values, and last layers that attend to what earlier ones keep.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"Gemma3nForCausalLM", "Gemma3nForConditionalGeneration"};
+constexpr HfFlag kHfFlags[] = {{"altup_correct_scale", true}, {"attention_bias", false}};
+constexpr HfNumber kHfNumbers[] = {{"altup_active_idx", 0}};
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    kEmbed,
+    kHead,
+    kFinalNorm,
+    {Role::kLayerTable, kRequired, Shard::kRows, Dim::kLayerVocab, Dim::kLayerInputs, "per_layer_token_embd.weight",
+     "model.embed_tokens_per_layer.weight"},
+    {Role::kLayerTableProj, kRequired, Shard::kRows, Dim::kLayerInputs, Dim::kModel, "per_layer_model_proj.weight",
+     "model.per_layer_model_projection.weight"},
+    {Role::kLayerTableNorm, kRequired, Shard::kWhole, Dim::kLayerInput, Dim::kNone, "per_layer_proj_norm.weight",
+     "model.per_layer_projection_norm.weight"},
+    whole(Role::kAltUpProj, kRequired, Dim::kModel, Dim::kModel, "altup_proj.weight",
+          "model.altup_projections.{}.weight"),
+    whole(Role::kAltUpUnembed, kRequired, Dim::kModel, Dim::kModel, "altup_unembd_proj.weight",
+          "model.altup_unembed_projections.{}.weight"),
+    kAttnNorm,
+    kWq,
+    kWk,
+    kWv,
+    kWo,
+    kQNorm,
+    kKNorm,
+    kSandwichAttnPostNorm,
+    kSandwichFfnNorm,
+    kWGate,
+    kWUp,
+    kWDown,
+    kSandwichFfnPostNorm,
+    {Role::kInputGate, kRequired, Shard::kRows, Dim::kLayerInput, Dim::kModel, "blk.{}.inp_gate.weight",
+     "model.layers.{}.per_layer_input_gate.weight"},
+    {Role::kInputProj, kRequired, Shard::kCols, Dim::kModel, Dim::kLayerInput, "blk.{}.proj.weight",
+     "model.layers.{}.per_layer_projection.weight"},
+    norm(Role::kInputNorm, kRequired, "blk.{}.post_norm.weight", "model.layers.{}.post_per_layer_input_norm.weight"),
+    norm(Role::kAltUpRouterNorm, kRequired, "blk.{}.altup_router_norm.weight",
+         "model.layers.{}.altup.router_norm.weight"),
+    whole(Role::kAltUpRouter, kRequired, Dim::kStreams, Dim::kModel, "blk.{}.altup_router.weight",
+          "model.layers.{}.altup.modality_router.weight"),
+    whole(Role::kAltUpPredict, kRequired, Dim::kStreamPairs, Dim::kStreams, "blk.{}.altup_predict_coef.weight",
+          "model.layers.{}.altup.prediction_coefs.weight"),
+    whole(Role::kAltUpCorrect, kRequired, Dim::kStreams, Dim::kStreams, "blk.{}.altup_correct_coef.weight",
+          "model.layers.{}.altup.correction_coefs.weight"),
+    norm(Role::kAltUpScale, kRequired, "blk.{}.altup_correct_scale.weight",
+         "model.layers.{}.altup.correct_output_scale"),
+    whole(Role::kLaurelLeft, kRequired, Dim::kLaurelRank, Dim::kModel, "blk.{}.laurel_l.weight",
+          "model.layers.{}.laurel.linear_left.weight"),
+    whole(Role::kLaurelRight, kRequired, Dim::kModel, Dim::kLaurelRank, "blk.{}.laurel_r.weight",
+          "model.layers.{}.laurel.linear_right.weight"),
+    norm(Role::kLaurelNorm, kRequired, "blk.{}.laurel_post_norm.weight",
+         "model.layers.{}.laurel.post_laurel_norm.weight"),
+});
+
+}  // namespace
+
+// llama.cpp, LLM_ARCH_GEMMA3N; transformers, Gemma3nTextConfig
+const ArchSpec kGemma3n{.name = "gemma3n",
+                        .hf_classes = kHfClasses,
+                        .tensors = kTensors,
+                        .norm_place = NormPlace::kSandwich,
+                        .activation = Activation::kGelu,
+                        .qk_norm = QkNorm::kHead,
+                        .embed_scale_sqrt_d_model = true,
+                        .has_window = true,
+                        .full_interval = 5,
+                        .may_share_kv = true,
+                        .has_value_norm = true,
+                        .attn_dims = 1,
+                        .hf_rope_base = 1000000,
+                        .window_rope_base = 10000,
+                        .softcaps = Need::kOptional,
+                        .final_softcap = 30,
+                        .has_activation_sparsity = true,
+                        .n_streams = 4,
+                        .laurel_rank = 64,
+                        .hf_n_ctx = 32768,
+                        .hf_n_heads = 8,
+                        .hf_n_kv_heads = 2,
+                        .hf_head_dim = 256,
+                        .hf_norm_eps = 1e-6f,
+                        .hf_flags = kHfFlags,
+                        .hf_numbers = kHfNumbers,
+                        .hf_keys = {.activation = "hidden_activation"}};
+
+}  // namespace realizar
