@@ -4,7 +4,8 @@
 // NAME is a dimension (of TinyDims in support/tiny_model.h), "experts" (1: with experts where the family may have
 // them), "ffn_biases" (1: with those of gated ffns), "keys_as_values" (1: layers without a window make values of keys),
 // "grows" (1: later layers have more heads and wider ffns), "without" (a tensor that is left out, in every layer:
-// attn_output.bias), "seed", or a key of GGUF's without the architecture; VALUE is a whole number, a number with a
+// attn_output.bias), "seed", "large_type" (BF16: of weights of a thousand rows or columns and more), "words" (1: with a
+// vocabulary of BERT's kind), or a key of GGUF's without the architecture; VALUE is a whole number, a number with a
 // point, true or false, a list of those in brackets, or a string.
 #include <cstdio>
 #include <string>

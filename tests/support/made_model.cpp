@@ -27,7 +27,8 @@ struct Wanted {
                 .n_experts = 4,
                 .n_used = 2,
                 .expert_d_ff = 48};
-  bool with_experts = false;
+  bool with_experts = false, with_words = false;
+  TypeId large_type = TypeId::kF32;
   uint32_t seed = 7;
   std::vector<std::string> without;
   std::vector<std::pair<std::string, std::string>> keys;
@@ -54,6 +55,12 @@ uint32_t* dimension(TinyDims& dims, const std::string& name) {
                                                      {"window_kv_heads", &dims.window_kv_heads},
                                                      {"full_interval", &dims.full_interval},
                                                      {"n_shared_kv", &dims.n_shared_kv},
+                                                     {"attend_interval", &dims.attend_interval},
+                                                     {"q_rank", &dims.q_rank},
+                                                     {"latent", &dims.latent},
+                                                     {"n_rot", &dims.n_rot},
+                                                     {"d_value", &dims.d_value},
+                                                     {"n_taps", &dims.n_taps},
                                                      {"n_turned", &dims.n_turned},
                                                      {"n_labels", &dims.n_labels},
                                                      {"ssm_heads", &dims.ssm_heads},
@@ -72,6 +79,10 @@ void set(Wanted& wanted, const std::string& name, const std::string& value) {
     *dim = static_cast<uint32_t>(std::stoul(value));
   } else if (name == "experts") {
     wanted.with_experts = value == "1";
+  } else if (name == "words") {
+    wanted.with_words = value == "1";
+  } else if (name == "large_type") {
+    wanted.large_type = value == "BF16" ? TypeId::kBF16 : TypeId::kF32;
   } else if (name == "keys_as_values") {
     wanted.dims.has_keys_as_values = value == "1";
   } else if (name == "grows") {
@@ -125,6 +136,17 @@ void add_key(GgufWriter& writer, const std::string& key, const std::string& valu
   writer.add_u32(key, static_cast<uint32_t>(std::stoul(value)));
 }
 
+void add_words(GgufWriter& writer, uint32_t n_vocab) {
+  std::vector<std::string> tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+  while (tokens.size() < n_vocab) tokens.push_back("\u2581w" + std::to_string(tokens.size()));
+  writer.add_string("tokenizer.ggml.model", "bert");
+  writer.add_strings("tokenizer.ggml.tokens", tokens);
+  writer.add_u32("tokenizer.ggml.padding_token_id", 0);
+  writer.add_u32("tokenizer.ggml.unknown_token_id", 1);
+  writer.add_u32("tokenizer.ggml.bos_token_id", 2);
+  writer.add_u32("tokenizer.ggml.seperator_token_id", 3);  // so is the key spelled
+}
+
 GgufWriter writer_of(const ArchSpec& spec, const Wanted& wanted) {
   TinyModel model = tiny_model(spec, wanted.with_experts, wanted.dims, wanted.seed);
   const std::string arch(spec.name);
@@ -138,10 +160,12 @@ GgufWriter writer_of(const ArchSpec& spec, const Wanted& wanted) {
     if (tensor.role >= Role::kConvQ && tensor.role <= Role::kConvV) tensor.shape.insert(tensor.shape.begin() + 1, 1);
   }
   // A peer then needs no vocabulary.
-  model.keys["tokenizer.ggml.model"] = std::string("none");
+  if (!wanted.with_words) model.keys["tokenizer.ggml.model"] = std::string("none");
   model.keys[arch + ".vocab_size"] = wanted.dims.n_vocab;
   for (const auto& [name, value] : wanted.keys) model.keys.erase(arch + "." + name);
+  model.large_type = wanted.large_type;
   GgufWriter writer = model.writer();
+  if (wanted.with_words) add_words(writer, wanted.dims.n_vocab);
   for (const auto& [name, value] : wanted.keys) add_key(writer, arch + "." + name, value);
   return writer;
 }

@@ -33,6 +33,14 @@ struct TinyModel {
   std::map<std::string, TinyValue> keys;
   std::vector<TinyTensor> tensors;
   TypeId matrix_type = TypeId::kF32;
+  TypeId large_type = TypeId::kF32;  // of weights of a thousand rows or columns and more, where the others are F32
+
+  TypeId type_of(const TinyTensor& t) const {
+    if (t.shape.size() < 2) return TypeId::kF32;
+    const auto [least, most] = std::minmax_element(t.shape.begin(), t.shape.end());
+    const bool is_large = *most >= 1000 && *least >= 32 && t.name.ends_with(".weight");
+    return is_large && matrix_type == TypeId::kF32 ? large_type : matrix_type;
+  }
 
   TinyTensor& tensor(std::string_view name) {
     return *std::find_if(tensors.begin(), tensors.end(), [&](const TinyTensor& t) { return t.name == name; });
@@ -49,7 +57,7 @@ struct TinyModel {
       if (const auto* list = std::get_if<std::vector<float>>(&value)) writer.add_f32s(key, *list);
     }
     for (const TinyTensor& t : tensors) {
-      writer.add_tensor(t.name, t.shape.size() > 1 ? matrix_type : TypeId::kF32, t.shape, t.values);
+      writer.add_tensor(t.name, type_of(t), t.shape, t.values);
     }
     return writer;
   }
@@ -87,6 +95,7 @@ struct TinyDims {
   uint32_t n_turned = 0;        // pairs that a rotation turns by the file's factors; 0: it has no factors
   bool has_ffn_biases = false;  // of gated ffns, which files may lack
   uint32_t ssm_dt_rank = 5;
+  uint32_t attend_interval = 2;  // of a model with recurrent layers, one in so many attends
   MixerKind ssm_kind = MixerKind::kMamba2;
 
   uint32_t ssm_inner() const { return ssm_heads * ssm_head_dim; }
@@ -328,10 +337,10 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
   }
 }
 
-// What mixes layer `layer`: of a model with recurrent layers every second one attends.
-inline MixerKind mixer_of(const ArchSpec& spec, uint32_t layer) {
+// What mixes layer `layer`: of a model with recurrent layers every `attend_interval`-th attends.
+inline MixerKind mixer_of(const ArchSpec& spec, uint32_t layer, uint32_t attend_interval = 2) {
   if (spec.has_one_branch && layer % 3 == 1) return MixerKind::kNone;
-  return spec.recurrent && layer % 2 == 0 ? *spec.recurrent : spec.mixer;
+  return spec.recurrent && (layer + 1) % attend_interval != 0 ? *spec.recurrent : spec.mixer;
 }
 
 // Whether a layer that is mixed so has tensors of this role.
@@ -471,7 +480,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   add_mixer_keys(model, arch, spec.mixer, dims);
   if (spec.recurrent) {
     add_mixer_keys(model, arch, *spec.recurrent, dims);
-    model.keys[arch + ".full_attention_interval"] = 2u;
+    model.keys[arch + ".full_attention_interval"] = dims.attend_interval;
   }
   if (spec.beside) add_mixer_keys(model, arch, *spec.beside, dims);
   if (spec.has_one_branch) add_branch_keys(model, arch, spec, dims);
@@ -515,7 +524,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
     const size_t at = t.gguf.find("{}");
     for (uint32_t layer = 0; layer < (at == std::string_view::npos ? 1 : dims.n_layers); ++layer) {
       const bool is_of_layer = at != std::string_view::npos && !spec.beside;
-      if (is_of_layer && !is_of_mixer(t.role, mixer_of(spec, layer))) continue;
+      if (is_of_layer && !is_of_mixer(t.role, mixer_of(spec, layer, dims.attend_interval))) continue;
       if (spec.has_one_branch && is_of_ffn(t.role) && mixer_of(spec, layer) != MixerKind::kNone) continue;
       if (!is_made(t, spec, with_experts && dims.has_experts(layer), dims)) continue;
       std::string name(t.gguf);
