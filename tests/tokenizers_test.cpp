@@ -124,5 +124,82 @@ TEST(Tokenizers, Llama3AgreesWithHuggingFace) {
   expect_same_as_huggingface("llama-3", path);
 }
 
+// The same vocabulary as GGUF has it.
+Result<Tokenizer> as_gguf(const Tokenizer& tokenizer, std::optional<int64_t> unk_id = std::nullopt) {
+  GgufVocab vocab;
+  vocab.model = "rwkv";
+  for (int32_t i = 0; i < tokenizer.n_vocab(); ++i) {
+    vocab.tokens.push_back(tokenizer.piece(TokenId{i}));
+    vocab.token_types.push_back(static_cast<int32_t>(tokenizer.type(TokenId{i})));
+  }
+  vocab.bos_id = vocab.eos_id = 0;
+  vocab.eot_id = 258;
+  vocab.unk_id = unk_id;
+  return Tokenizer::from_gguf(vocab);
+}
+
+// rwkv.vocab.txt is a part of RWKV's World vocabulary with ids of its own; rwkv.expected.json holds the ids that
+// llama.cpp (node-llama-cpp, 2026) gives for its texts with it.
+TEST(Tokenizers, RwkvAgreesWithLlamaCpp) {
+  auto lines = Tokenizer::from_rwkv(read_file(kData / "rwkv.vocab.txt"), "");
+  ASSERT_TRUE(lines.ok()) << lines.error().message;
+  auto gguf = as_gguf(*lines);
+  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+  const auto data = nlohmann::json::parse(read_file(kData / "rwkv.expected.json"));
+  for (size_t i = 0; i < data["texts"].size(); ++i) {
+    const std::string text = data["texts"][i];
+    std::vector<TokenId> expected;
+    for (const auto& id : data["ids"][i]) expected.push_back(TokenId{id.get<int32_t>()});
+    EXPECT_EQ(show(lines->encode(text)), show(expected)) << text;
+    EXPECT_EQ(show(gguf->encode(text)), show(expected)) << text;
+    EXPECT_EQ(lines->decode(expected), text);
+    EXPECT_EQ(gguf->decode(expected), text);
+  }
+}
+
+TEST(Tokenizers, RwkvTakesAnyBytesAndNoControlTokenOfInput) {
+  auto lines = Tokenizer::from_rwkv(read_file(kData / "rwkv.vocab.txt"), "");
+  ASSERT_TRUE(lines.ok()) << lines.error().message;
+  const std::string bytes("\xff\x00\xe6\x97 \xf0\x9f\\x", 9);
+  EXPECT_EQ(lines->decode(lines->encode(bytes)), bytes);
+  EXPECT_EQ(show(lines->encode("<s>a")), show({TokenId{0}, TokenId{1 + 'a'}}));
+  EXPECT_EQ(show(lines->encode("<s>a", {.parse_special = false})),
+            show({TokenId{1 + '<'}, TokenId{1 + 's'}, TokenId{1 + '>'}, TokenId{1 + 'a'}}));
+  const auto ends = lines->end_tokens();
+  EXPECT_EQ(show(std::vector<TokenId>(ends.begin(), ends.end())), " 0 258") << "a turn ends with two breaks";
+  auto named = Tokenizer::from_rwkv(read_file(kData / "rwkv.vocab.txt"),
+                                    R"({"added_tokens_decoder":{"0":{"content":"<|end|>","special":true}}})");
+  ASSERT_TRUE(named.ok()) << named.error().message;
+  EXPECT_EQ(show(named->encode("<|end|>")), " 0");
+}
+
+TEST(Tokenizers, BadVocabulariesOfRwkvAreRefused) {
+  const auto message = [](std::string_view file) {
+    const auto tokenizer = Tokenizer::from_rwkv(file, "");
+    return tokenizer.ok() ? "" : tokenizer.error().message;
+  };
+  EXPECT_NE(message("1 'a' 1\n").find("the byte 0 is no token"), std::string::npos);
+  EXPECT_NE(message("1 'a' 2\n").find("line 1: expected a token of 2 bytes, got 1"), std::string::npos);
+  EXPECT_NE(message("1 'a' 1\n1 'b' 1\n").find("line 2: the id 1 is taken"), std::string::npos);
+  EXPECT_NE(message("1 a 1\n").find("expected a token in quotes"), std::string::npos);
+  EXPECT_NE(message("1 '\\x4' 1\n").find("expected escapes"), std::string::npos);
+  EXPECT_NE(message("99999999 'a' 1\n").find("expected a number below"), std::string::npos);
+  EXPECT_NE(message("a\n").find("expected an id, a token and its length"), std::string::npos);
+  EXPECT_NE(message("1 '" + std::string(5000, 'a') + "' 5000\n").find("expected up to 4096 bytes"), std::string::npos);
+}
+
+TEST(Tokenizers, AByteThatIsNoTokenOfRwkvIsTheUnknownOne) {
+  GgufVocab vocab;
+  vocab.model = "rwkv";
+  vocab.tokens = {"<unk>", "a", "ab", "\\n", "\\xe6\\x97\\xa5"};
+  EXPECT_FALSE(Tokenizer::from_gguf(vocab).ok());
+  vocab.unk_id = 0;
+  auto tokenizer = Tokenizer::from_gguf(vocab);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  EXPECT_EQ(show(tokenizer->encode("aabx\n\u65e5")), " 1 2 0 3 4");
+  vocab.tokens.back() = "\\xz0";
+  EXPECT_FALSE(Tokenizer::from_gguf(vocab).ok());
+}
+
 }  // namespace
 }  // namespace realizar::text

@@ -13,6 +13,13 @@ namespace {
 
 constexpr const char* kGgufTemplateKey = "tokenizer.chat_template";
 constexpr const char *kTokenizerJson = "tokenizer.json", *kTokenizerModel = "tokenizer.model";
+constexpr const char* kRwkvVocab = "rwkv_vocab_v20230424.txt";
+// What llama.cpp's converter may write for RWKV's World models is the name of a template that llama.cpp has, and this
+// is what that template gives.
+constexpr std::string_view kRwkvWorldName = "rwkv-world";
+constexpr const char* kRwkvWorld =
+    "{% for message in messages %}{{ message['role']|capitalize + ': ' + message['content']|trim + '\\n\\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}";
 
 std::string piece_of(const text::Tokenizer& tokenizer, std::optional<TokenId> id) {
   return id ? std::string(tokenizer.piece(*id)) : std::string();
@@ -22,6 +29,7 @@ Result<text::Tokenizer> read_tokenizer(const SideFiles& side, const std::string&
   const std::string config = side.tokenizer_config_json.value_or("");
   if (side.tokenizer_json) return text::Tokenizer::from_hf(*side.tokenizer_json, config);
   if (side.tokenizer_model) return text::Tokenizer::from_sentencepiece(*side.tokenizer_model, config);
+  if (side.rwkv_vocab) return text::Tokenizer::from_rwkv(*side.rwkv_vocab, config);
   return not_found("there is neither tokenizer.json nor tokenizer.model", path);
 }
 
@@ -48,7 +56,7 @@ std::optional<ChatTemplateSource> with_tokens(std::optional<std::string> source,
 }
 
 bool is_tokenizer_name(const std::filesystem::path& name) {
-  return name == kTokenizerJson || name == kTokenizerModel;
+  return name == kTokenizerJson || name == kTokenizerModel || name == kRwkvVocab;
 }
 
 // A folder with config.json but without tokenizer is left to ModelFile::open, as is one of a .gguf file: its errors
@@ -56,7 +64,8 @@ bool is_tokenizer_name(const std::filesystem::path& name) {
 bool has_side_files(const std::filesystem::path& folder) {
   std::error_code error;
   const bool has_tokenizer = std::filesystem::exists(folder / kTokenizerJson, error) ||
-                             std::filesystem::exists(folder / kTokenizerModel, error);
+                             std::filesystem::exists(folder / kTokenizerModel, error) ||
+                             std::filesystem::exists(folder / kRwkvVocab, error);
   if (!has_tokenizer || !std::filesystem::is_directory(folder, error)) return false;
   return std::filesystem::exists(folder / "config.json", error) || !find_gguf(folder).ok();
 }
@@ -76,6 +85,7 @@ Result<text::Tokenizer> load_tokenizer(const ModelFile& file) {
 Result<std::optional<ChatTemplateSource>> load_chat_template(const ModelFile& file, const text::Tokenizer& tokenizer) {
   if (file.format() == FileFormat::kGguf) {
     RZ_TRY(auto source, file.metadata().get_string(kGgufTemplateKey));
+    if (source == kRwkvWorldName) source = kRwkvWorld;
     return with_tokens(std::move(source), tokenizer);
   }
   RZ_TRY(SideFiles side, file.side_files());
@@ -90,7 +100,8 @@ Result<TextAssets> open_text_assets(const std::filesystem::path& path) {
   std::error_code error;
   if (is_tokenizer_name(path.filename()) && std::filesystem::exists(path, error)) {
     RZ_TRY(SideFiles side, read_side_files(path.parent_path()));
-    if (path.filename() == kTokenizerModel) side.tokenizer_json.reset();
+    if (path.filename() != kTokenizerJson) side.tokenizer_json.reset();
+    if (path.filename() == kRwkvVocab) side.tokenizer_model.reset();
     return from_side_files(std::move(side), path.string());
   }
   RZ_TRY(const ModelFile file, ModelFile::open(path));

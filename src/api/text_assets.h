@@ -26,8 +26,8 @@ struct TextAssets {
   text::Tokenizer tokenizer;
   std::optional<ChatTemplateSource> chat_template;
 };
-// Needs no weights: `path` is whatever ModelFile::open takes, or a folder that has tokenizer.json or tokenizer.model,
-// or one of these files. Errors: those of ModelFile::open, and the tokenizer's own.
+// Needs no weights: `path` is whatever ModelFile::open takes, or a folder that has tokenizer.json, tokenizer.model or
+// rwkv_vocab_v20230424.txt, or one of these files. Errors: those of ModelFile::open, and the tokenizer's own.
 Result<TextAssets> open_text_assets(const std::filesystem::path& path);
 
 }  // namespace realizar

@@ -5,7 +5,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
+
+#include "formats/gguf_writer.h"
+#include "text/chat_template.h"
 
 namespace realizar {
 namespace {
@@ -63,6 +67,40 @@ TEST_F(TextAssetsTest, AGgufFileStandsForItselfWhateverLiesThere) {
   EXPECT_EQ(encode(folder_), encode(gguf));
   EXPECT_EQ(encode(folder_ / "model.gguf"), encode(gguf));
   EXPECT_TRUE(open_text_assets(folder_)->chat_template);
+}
+
+TEST_F(TextAssetsTest, AFolderMayHaveTheVocabularyOfRwkv) {
+  copy(RZ_SOURCE_DIR "/tests/data/tokenizers/rwkv.vocab.txt", "rwkv_vocab_v20230424.txt");
+  const auto ids = encode(folder_);
+  ASSERT_FALSE(ids.empty());
+  EXPECT_EQ(open_text_assets(folder_)->tokenizer.decode(ids), "Hello world");
+  EXPECT_EQ(encode(folder_ / "rwkv_vocab_v20230424.txt"), ids);
+  copy(kHfModel / "tokenizer.json", "tokenizer.json");
+  EXPECT_EQ(encode(folder_ / "rwkv_vocab_v20230424.txt"), ids);
+  EXPECT_NE(encode(folder_), ids) << "tokenizer.json goes first, as for a model";
+}
+
+TEST_F(TextAssetsTest, TheTemplateOfRwkvMayBeAName) {
+  GgufWriter writer;
+  writer.add_string("general.architecture", "rwkv7");
+  writer.add_string("tokenizer.ggml.model", "rwkv");
+  writer.add_strings("tokenizer.ggml.tokens", {"<s>", "a"});
+  writer.add_u32("tokenizer.ggml.unknown_token_id", 0);
+  writer.add_string("tokenizer.chat_template", "rwkv-world");
+  ASSERT_TRUE(writer.write(folder_ / "model.gguf").ok());
+  const auto assets = open_text_assets(folder_ / "model.gguf");
+  ASSERT_TRUE(assets.ok()) << assets.error().message;
+  ASSERT_TRUE(assets->chat_template);
+  const auto chat = text::ChatTemplate::parse(assets->chat_template->source);
+  ASSERT_TRUE(chat.ok()) << chat.error().message;
+  const auto pieces = chat->render(
+      {{"messages", {{{"role", "system"}, {"content", "Be brief."}}, {{"role", "user"}, {"content", " Hello "}}}},
+       {"add_generation_prompt", true}},
+      0);
+  ASSERT_TRUE(pieces.ok()) << pieces.error().message;
+  std::string prompt;
+  for (const auto& piece : *pieces) prompt += piece.text;
+  EXPECT_EQ(prompt, "System: Be brief.\n\nUser: Hello\n\nAssistant:");
 }
 
 TEST_F(TextAssetsTest, WhatIsWrongIsToldWithThePath) {

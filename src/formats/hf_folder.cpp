@@ -166,6 +166,7 @@ Result<SideFiles> read_side_files(const fs::path& root) {
   SideFiles files;
   RZ_TRY(files.tokenizer_json, read_optional(root / "tokenizer.json"));
   RZ_TRY(files.tokenizer_model, read_optional(root / "tokenizer.model"));
+  RZ_TRY(files.rwkv_vocab, read_optional(root / "rwkv_vocab_v20230424.txt"));
   RZ_TRY(files.tokenizer_config_json, read_optional(root / "tokenizer_config.json"));
   RZ_TRY(files.generation_config_json, read_optional(root / "generation_config.json"));
   RZ_TRY(files.chat_template, read_optional(root / "chat_template.jinja"));

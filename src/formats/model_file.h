@@ -40,6 +40,7 @@ struct TensorInfo {
 struct SideFiles {
   std::optional<std::string> tokenizer_json;
   std::optional<std::string> tokenizer_model;  // sentencepiece, binary
+  std::optional<std::string> rwkv_vocab;       // rwkv_vocab_v20230424.txt
   std::optional<std::string> tokenizer_config_json;
   std::optional<std::string> chat_template;  // chat_template.jinja, or the template in tokenizer_config.json
   std::optional<std::string> generation_config_json;

@@ -22,6 +22,10 @@ Result<TokenizerParts> build_spm_gguf(const GgufVocab& vocab);
 Result<TokenizerParts> build_unigram_gguf(const GgufVocab& vocab);
 // tokenizer.ggml.model == "bert"
 Result<TokenizerParts> build_wordpiece_gguf(const GgufVocab& vocab);
+// tokenizer.ggml.model == "rwkv"
+Result<TokenizerParts> build_rwkv_gguf(const GgufVocab& vocab);
+// RWKV's World vocabulary as its own file has it, a token a line.
+Result<TokenizerParts> build_rwkv_lines(std::string_view file, std::string_view config_json);
 // A serialized sentencepiece ModelProto.
 Result<TokenizerParts> build_spm_model(std::string_view model, std::string_view config_json);
 // Hugging Face's tokenizer.json.
@@ -49,6 +53,11 @@ Result<std::unique_ptr<MergeModel>> make_wordpiece_model(const Vocabulary& vocab
 
 // Looks a word up as a whole, else gives the unknown token.
 Result<std::unique_ptr<MergeModel>> make_wordlevel_model(const Vocabulary& vocab, std::string_view unk_token);
+
+// `bytes[id]`: what a token stands for; read during construction only. Bytes that are no token are `unk`. Errors:
+// FormatError (a byte that is none and no unknown token, a token that is too long).
+Result<std::unique_ptr<MergeModel>> make_longest_match_model(const Vocabulary& vocab, const StringTable& bytes,
+                                                             std::optional<TokenId> unk);
 
 // The normalizer of a sentencepiece "precompiled_charsmap" blob.
 Result<std::unique_ptr<Normalizer>> make_charsmap_normalizer(std::span<const uint8_t> charsmap);

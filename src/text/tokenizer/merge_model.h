@@ -1,5 +1,6 @@
 // The model step of a tokenizer: one piece of normalized, pre-tokenized text becomes token ids. Byte-level BPE,
-// SentencePiece BPE, unigram and WordPiece each have a class that implements it. Immutable: any thread may call.
+// SentencePiece BPE, unigram, WordPiece and longest match each have a class that implements it. Immutable: any thread
+// may call.
 #pragma once
 
 #include <string_view>

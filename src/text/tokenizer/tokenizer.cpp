@@ -185,8 +185,10 @@ Result<Tokenizer> Tokenizer::from_gguf(const GgufVocab& vocab) {
   if (vocab.model == "llama") return from_parts(build_spm_gguf(vocab));
   if (vocab.model == "t5") return from_parts(build_unigram_gguf(vocab));
   if (vocab.model == "bert") return from_parts(build_wordpiece_gguf(vocab));
-  return unsupported("tokenizer.ggml.model: '" + shown(vocab.model) + "' is not built; known: gpt2, llama, t5, bert",
-                     "tokenizer.ggml.model");
+  if (vocab.model == "rwkv") return from_parts(build_rwkv_gguf(vocab));
+  return unsupported(
+      "tokenizer.ggml.model: '" + shown(vocab.model) + "' is not built; known: gpt2, llama, t5, bert, rwkv",
+      "tokenizer.ggml.model");
 }
 
 Result<Tokenizer> Tokenizer::from_hf(std::string_view tokenizer_json, std::string_view config_json) {
@@ -195,6 +197,10 @@ Result<Tokenizer> Tokenizer::from_hf(std::string_view tokenizer_json, std::strin
 
 Result<Tokenizer> Tokenizer::from_sentencepiece(std::string_view model, std::string_view config_json) {
   return from_parts(build_spm_model(model, config_json));
+}
+
+Result<Tokenizer> Tokenizer::from_rwkv(std::string_view vocab, std::string_view config_json) {
+  return from_parts(build_rwkv_lines(vocab, config_json));
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {

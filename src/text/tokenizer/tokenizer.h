@@ -28,7 +28,8 @@ enum class TokenType : int32_t {
 
 // A vocabulary as GGUF metadata describes it (keys tokenizer.ggml.*). Views must live until from_gguf returns.
 struct GgufVocab {
-  std::string model;  // "gpt2" (byte-level BPE), "llama" (SentencePiece BPE), "t5" (unigram), "bert" (WordPiece)
+  std::string model;  // "gpt2" (byte-level BPE), "llama" (SentencePiece BPE), "t5" (unigram), "bert" (WordPiece),
+                      // "rwkv" (longest match)
   std::string pre;    // pre-tokenizer's name; "" or "default" where absent
   std::vector<std::string_view> tokens;
   std::vector<float> scores;         // empty or one per token
@@ -71,6 +72,8 @@ class Tokenizer {
   static Result<Tokenizer> from_hf(std::string_view tokenizer_json, std::string_view config_json);
   // `model` is a serialized sentencepiece ModelProto (tokenizer.model); `config_json` as above.
   static Result<Tokenizer> from_sentencepiece(std::string_view model, std::string_view config_json);
+  // `vocab` is RWKV's rwkv_vocab_v20230424.txt; `config_json` as above.
+  static Result<Tokenizer> from_rwkv(std::string_view vocab, std::string_view config_json);
 
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
