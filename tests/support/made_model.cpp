@@ -175,8 +175,10 @@ std::vector<std::string> words_for(const fs::path& folder, const std::string& na
   std::ifstream in(folder / "manifest.json");
   const auto manifest = nlohmann::json::parse(in, nullptr, false);
   if (manifest.is_discarded()) return {};
-  for (const auto& model : manifest["models"]) {
-    if (model["name"] == name && model.contains("made")) return model["made"];
+  for (const char* list : {"models", "rerankers"}) {
+    for (const auto& model : manifest.value(list, nlohmann::json::array())) {
+      if (model["name"] == name && model.contains("made")) return model["made"];
+    }
   }
   return {};
 }
