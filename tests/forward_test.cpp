@@ -145,7 +145,9 @@ Names names_of(const ExpertWeights& w) {
           {w.router_norm, "router_norm"},
           {w.post_norm, "expert_post_norm"},
           {w.shared_post_norm, "shared_post_norm"},
-          {w.scales, "expert_scales"}};
+          {w.scales, "expert_scales"},
+          {w.out_bias, "experts_bias"},
+          {w.zeros, "experts_zeros"}};
 }
 
 Names names_of(const LayerWeights& w) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "model/arch/list.h"
 #include "model/config_reader.h"
@@ -20,6 +21,7 @@
 #include "support/reference_logits.h"
 #include "support/safetensors_writer.h"
 #include "support/test_data.h"
+#include "support/tiny_model.h"
 
 namespace realizar {
 namespace {
@@ -438,8 +440,25 @@ class Folder {
       writer.add_left_out("model.layers." + std::to_string(read->n_layers) + ".eh_proj.weight");
     }
     if (!spec.hf_left_out.empty()) writer.add_left_out(std::string(spec.hf_left_out) + "linear_proj.0.weight");
+    if (config.find("lora_adaptations") != std::string::npos) {
+      writer.add_left_out("roberta.pooler.dense.parametrizations.weight.0.lora_A");
+      writer.add_left_out("roberta.encoder.layers.1.mixer.Wqkv.parametrizations.weight.0.lora_B");
+    }
     writer.write(path_ / "model.safetensors");
     std::ofstream(path_ / "config.json") << config;
+  }
+
+  // A further tensor.
+  void add(const std::string& name, const std::vector<uint64_t>& shape, const std::vector<float>& values) const {
+    test::SafetensorsWriter weights;
+    const auto file = ModelFile::open(path_);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    for (const TensorInfo& tensor : file->tensors()) {
+      weights.add(std::string(tensor.name), "F32", {tensor.shape.begin(), tensor.shape.end()}, tensor.data);
+    }
+    weights.add(name, "F32", shape, std::as_bytes(std::span(values)));
+    fs::remove(path_ / "model.safetensors");  // the map keeps it
+    weights.write(path_ / "model.safetensors");
   }
 
   const fs::path& path() const { return path_; }
@@ -559,10 +578,54 @@ TEST(HfPhiMoe, FoldersHaveTheLogitsOfTheirOwnFormulas) {
   expect_near({last.begin(), last.end()}, expected, 1e-5f);
 }
 
-// A cross-encoder's folder: BERT's, or RoBERTa's, whose first position is the third row of the table, and whose head
-// has other names.
-void write_cross_encoder(const ModelFile& gguf, const fs::path& path, bool is_roberta) {
+// Jina's names for RoBERTa's tensors.
+std::string in_jinas_names(std::string name) {
+  for (const auto& [roberta, jina] :
+       {std::pair("encoder.layer.", "encoder.layers."), std::pair("embeddings.LayerNorm", "emb_ln"),
+        std::pair("attention.output.dense", "mixer.out_proj"), std::pair("attention.output.LayerNorm", "norm1"),
+        std::pair("intermediate.dense", "mlp.fc1"), std::pair("output.dense", "mlp.fc2"),
+        std::pair("output.LayerNorm", "norm2")}) {
+    const size_t at = name.find(roberta);
+    if (at != std::string::npos) name.replace(at, std::strlen(roberta), jina);
+  }
+  return name;
+}
+
+// What is in a matrix, or a vector, of the rows of q, k and v in turn.
+class FusedQkv {
+ public:
+  // Whether it takes the tensor, and adds the whole when it has all of it.
+  bool take(const std::string& name, const std::vector<uint64_t>& shape, const std::vector<float>& values,
+            test::SafetensorsWriter& weights) {
+    constexpr std::string_view kParts[] = {"query", "key", "value"}, kSelf = "attention.self.";
+    const size_t at = name.find(kSelf);
+    if (at == std::string::npos) return false;
+    const std::string end = name.substr(name.find('.', at + kSelf.size()));
+    const std::string whole = in_jinas_names(name.substr(0, at)) + "mixer.Wqkv" + end;
+    for (size_t i = 0; i < std::size(kParts); ++i) {
+      if (name.substr(at + kSelf.size()).starts_with(kParts[i])) parts_[whole][i] = values;
+    }
+    if (parts_[whole].size() < std::size(kParts)) return true;
+    std::vector<float> all;
+    for (const auto& [i, part] : parts_[whole]) all.insert(all.end(), part.begin(), part.end());
+    std::vector<uint64_t> fused_shape = shape;
+    fused_shape[0] *= std::size(kParts);
+    weights.add(whole, "F32", fused_shape, std::as_bytes(std::span(all)));
+    return true;
+  }
+
+ private:
+  std::map<std::string, std::map<size_t, std::vector<float>>> parts_;
+};
+
+enum class CrossEncoder { kBert, kRoberta, kJinas };
+
+// A cross-encoder's folder: BERT's; or RoBERTa's, whose first position is the third row of the table, and whose head
+// has other names; or Jina's RoBERTa.
+void write_cross_encoder(const ModelFile& gguf, const fs::path& path, CrossEncoder kind) {
+  const bool is_roberta = kind != CrossEncoder::kBert;
   test::SafetensorsWriter weights;
+  FusedQkv qkv;
   for (const TensorInfo& tensor : gguf.tensors()) {
     std::string pattern(tensor.name), layer;
     if (const size_t at = pattern.find('.'); pattern.starts_with("blk.")) {
@@ -590,6 +653,10 @@ void write_cross_encoder(const ModelFile& gguf, const fs::path& path, bool is_ro
       values.insert(values.begin(), 2 * shape[1], 100.0f);
       shape[0] += 2;
     }
+    if (kind == CrossEncoder::kJinas) {
+      if (qkv.take(name, shape, values, weights)) continue;
+      name = in_jinas_names(name);
+    }
     weights.add(name, "F32", shape, std::as_bytes(std::span(values)));
   }
   weights.write(path / "model.safetensors");
@@ -602,11 +669,105 @@ void write_cross_encoder(const ModelFile& gguf, const fs::path& path, bool is_ro
 TEST(HfEncoders, CrossEncodersHaveTheScoresOfTheGgufFile) {
   const auto gguf = conformance_model("bert-rank");
   ASSERT_TRUE(gguf.ok()) << gguf.error().message;
-  for (const bool is_roberta : {false, true}) {
-    const Folder folder(is_roberta ? "roberta_rank" : "bert_rank");
-    write_cross_encoder(*gguf, folder.path(), is_roberta);
+  for (const CrossEncoder kind : {CrossEncoder::kBert, CrossEncoder::kRoberta, CrossEncoder::kJinas}) {
+    const Folder folder("cross_encoder_" + std::to_string(static_cast<int>(kind)));
+    write_cross_encoder(*gguf, folder.path(), kind);
     expect_near(folder.logits(), test::reference_logits(*gguf), 1e-4f);
   }
+}
+
+// Jina's first rerankers: a pooler and the scores of what it gives. GGUF has no pooler, so that these are computed here
+// from the states.
+TEST(HfEncoders, JinasRerankersScoreWhatTheirPoolerGives) {
+  const auto gguf = conformance_model("jina-bert-v2");
+  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+  constexpr size_t kWidth = 32;
+  std::mt19937 random(3);
+  const auto some = [&random](size_t n) {
+    std::vector<float> values(n);
+    for (float& value : values) value = (static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f) * 0.4f;
+    return values;
+  };
+  const auto pooler = some(kWidth * kWidth), pooler_bias = some(kWidth), score = some(kWidth), score_bias = some(1);
+  const Folder folder("jina_reranker");
+  folder.write(*gguf, config_of("jina-bert-v2").dump());
+  const std::vector<float> states = folder.logits();
+  ASSERT_EQ(states.size(), 48 * kWidth);
+  folder.add("bert.pooler.dense.weight", {kWidth, kWidth}, pooler);
+  folder.add("bert.pooler.dense.bias", {kWidth}, pooler_bias);
+  folder.add("classifier.weight", {1, kWidth}, score);
+  folder.add("classifier.bias", {1}, score_bias);
+  std::vector<float> expected;
+  for (size_t row = 0; row < 48; ++row) {
+    double sum = score_bias[0];
+    for (size_t i = 0; i < kWidth; ++i) {
+      double pooled = pooler_bias[i];
+      for (size_t j = 0; j < kWidth; ++j) pooled += double{pooler[i * kWidth + j]} * states[row * kWidth + j];
+      sum += score[i] * std::tanh(pooled);
+    }
+    expected.push_back(static_cast<float>(sum));
+  }
+  expect_near(folder.logits(), expected, 1e-4f);
+}
+
+// Files of GGUF's newer converters.
+TEST(GgufEncoders, JinasGateAndUpMayBeOneMatrix) {
+  test::TinyModel model = test::tiny_model(kJinaBertV2);
+  const auto apart = model.open();
+  ASSERT_TRUE(apart.ok()) << apart.error().message;
+  for (const std::string layer : {"blk.0.", "blk.1."}) {
+    const std::vector<float> up = model.tensor(layer + "ffn_up.weight").values;
+    test::TinyTensor& fused = model.tensor(layer + "ffn_gate.weight");
+    fused.values.insert(fused.values.end(), up.begin(), up.end());
+    fused.shape[0] *= 2;
+    std::erase_if(model.tensors,
+                  [&](const test::TinyTensor& tensor) { return tensor.name == layer + "ffn_up.weight"; });
+    model.tensor(layer + "ffn_gate.weight").name = layer + "ffn_up.weight";
+  }
+  const auto together = model.open();
+  ASSERT_TRUE(together.ok()) << together.error().message;
+  EXPECT_EQ(test::reference_logits(*together), test::reference_logits(*apart));
+}
+
+// A row without its mean and its deviation.
+std::vector<float> normed(std::span<const float> row, float eps) {
+  double mean = 0, variance = 0;
+  for (const float x : row) mean += x / static_cast<double>(row.size());
+  for (const float x : row) variance += (x - mean) * (x - mean) / static_cast<double>(row.size());
+  std::vector<float> result;
+  for (const float x : row) result.push_back(static_cast<float>((x - mean) / std::sqrt(variance + eps)));
+  return result;
+}
+
+// What Nomic's experts give together has a bias, which has no weight of theirs; GGUF lacks it. Here the last layer's
+// experts give nothing else, and its norms are plain: its output is then the norm of what the experts read, which is
+// normalized already, and with a bias the norm of their sum.
+TEST(HfEncoders, WhatNomicsExpertsGiveHasABias) {
+  constexpr size_t kWidth = 32;
+  constexpr float kEps = 1e-3f;
+  test::TinyModel model =
+      test::tiny_model(kNomicBertMoe, false, {.n_kv_heads = 4, .expert_d_ff = 48, .expert_interval = 2});
+  std::ranges::fill(model.tensor("blk.1.ffn_down_exps.weight").values, 0.0f);
+  for (const std::string norm : {"blk.1.attn_output_norm", "blk.1.layer_output_norm"}) {
+    std::ranges::fill(model.tensor(norm + ".weight").values, 1.0f);
+    std::ranges::fill(model.tensor(norm + ".bias").values, 0.0f);
+  }
+  const auto gguf = model.open();
+  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+  const Folder folder("nomic_moe_bias");
+  folder.write(*gguf, config_of("nomic-bert-moe").dump());
+  const std::vector<float> plain = folder.logits();
+  ASSERT_EQ(plain.size(), 48 * kWidth);
+  std::vector<float> bias(kWidth), expected;
+  for (size_t i = 0; i < kWidth; ++i) bias[i] = 0.1f * static_cast<float>(i % 7) - 0.2f;
+  folder.add("encoder.layers.1.mlp.experts.bias", {kWidth}, bias);
+  for (size_t row = 0; row < 48; ++row) {
+    std::vector<float> sum(kWidth);
+    for (size_t i = 0; i < kWidth; ++i) sum[i] = plain[row * kWidth + i] * std::sqrt(1 + kEps) + bias[i];
+    const std::vector<float> own = normed(sum, kEps);
+    expected.insert(expected.end(), own.begin(), own.end());
+  }
+  expect_near(folder.logits(), expected, 1e-3f);
 }
 
 // What a vector is made of stands in a folder of sentence-transformers.

@@ -220,7 +220,8 @@ void PrintTo(const Architecture& architecture, std::ostream* out) {
 std::vector<Architecture> architectures() {
   std::vector<Architecture> list{{"mixtral", &kLlama, true},
                                  {"llama_with_ffn_biases", &kLlama, false, {.has_ffn_biases = true}},
-                                 {"nemotron_h_moe_behind_a_latent", &kNemotronHMoe, true, {.expert_latent = 12}}};
+                                 {"nemotron_h_moe_behind_a_latent", &kNemotronHMoe, true, {.expert_latent = 12}},
+                                 {"nomic_bert_moe_with_dense_layers", &kNomicBertMoe, false, {.expert_interval = 2}}};
   for (const ArchSpec* spec : all_architectures()) list.push_back({test::test_name(*spec), spec, false});
   return list;
 }

@@ -300,9 +300,9 @@ std::vector<double> experts_bounds(const ExpertsData& data, std::span<const floa
 
 TEST_P(ExpertsTest, AgreeWhetherRowsShareThemOrNot) {
   const auto& [backend, types] = GetParam();
-  const Activation activations[] = {Activation::kSilu, Activation::kGelu, Activation::kGeluErf};
+  const Activation activations[] = {Activation::kSilu, Activation::kGelu, Activation::kGeluErf, Activation::kNormalCdf};
   uint32_t n = 0;
-  for (const uint32_t n_used : {1u, 2u, 8u}) {
+  for (const uint32_t n_used : {1u, 2u, 8u, 2u}) {
     const ExpertsData data = experts_data(types, n_used, activations[n++]);
     const auto expected = mixed(make_reference_backend(), data);
     EXPECT_TRUE(

@@ -9,6 +9,14 @@
 namespace realizar {
 namespace {
 
+// What the model's card has for the text of a pair, which folders do not tell.
+constexpr std::string_view kQwen3Template =
+    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+    "provided. "
+    "Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n<Instruct>: Given a web search "
+    "query, retrieve relevant passages that answer the query\n<Query>: {query}\n<Document>: {document}<|im_end|>\n"
+    "<|im_start|>assistant\n<think>\n\n</think>\n\n";
+
 // The texts in the places of {query} and {document}; a place's name in a text stays as it is.
 std::vector<text::PromptPiece> fill_template(std::string_view pattern, std::string_view query,
                                              std::string_view document) {
@@ -39,11 +47,12 @@ Status check_ranks(const LoadedModel& model) {
 Result<std::vector<TokenId>> rank_prompt(const LoadedModel& model, std::string_view query, std::string_view document) {
   RZ_TRY(const text::Tokenizer* tokenizer, model.require_tokenizer());
   RZ_TRY(const auto pattern, model.file.metadata().get_string("tokenizer.chat_template.rerank"));
-  if (pattern) {
-    return tokenizer->encode(fill_template(*pattern, query, document), {.add_special = false, .parse_special = true});
+  const ModelConfig& config = model.model->config();
+  if (pattern || config.arch == "qwen3") {
+    const std::string_view own = pattern ? std::string_view(*pattern) : kQwen3Template;
+    return tokenizer->encode(fill_template(own, query, document), {.add_special = false, .parse_special = true});
   }
   text::TokenPair pair = tokenizer->encode_pair(query, document);
-  const ModelConfig& config = model.model->config();
   if (config.n_types < 2) return std::move(pair.ids);
   const auto n_vocab = static_cast<int32_t>(config.n_vocab);
   for (size_t i = pair.n_first; i < pair.ids.size(); ++i) pair.ids[i] = TokenId{to_index(pair.ids[i]) + n_vocab};

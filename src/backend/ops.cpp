@@ -73,6 +73,8 @@ const char* name_of(Activation activation) {
       return "xielu";
     case Activation::kClampedSwiglu:
       return "clamped swiglu";
+    case Activation::kNormalCdf:
+      return "normal cdf";
   }
   return "unknown";
 }

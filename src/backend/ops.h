@@ -50,8 +50,18 @@ enum class Rows : uint8_t { kAll, kLogits };
 enum class NormKind : uint8_t { kRms, kLayer };
 // kGelu is the tanh approximation (0.5x(1+tanh(sqrt(2/pi)(x+0.044715x^3)))), kGeluErf the exact one.
 // kClampedSwiglu, of experts alone, takes part in both of a pair: with g = min(gate, 7) and u = clamp(up, -7, 7) it is
-// g / (1 + e^(-1.702 g)) * (u + 1) (gpt-oss).
-enum class Activation : uint8_t { kNone, kSilu, kGelu, kGeluErf, kRelu, kReluSquared, kClampedSwiglu, kXielu };
+// g / (1 + e^(-1.702 g)) * (u + 1) (gpt-oss). kNormalCdf is (1 + erf(x / sqrt(2))) / 2, which times x is kGeluErf.
+enum class Activation : uint8_t {
+  kNone,
+  kSilu,
+  kGelu,
+  kGeluErf,
+  kRelu,
+  kReluSquared,
+  kClampedSwiglu,
+  kXielu,
+  kNormalCdf
+};
 // kXielu, of LinearOp alone, has numbers (Huang and Schlag 2024): alpha_p x^2 + beta x above 0, and
 // alpha_n (e^min(x, eps) - 1 - x) + beta x elsewhere.
 struct Xielu {

@@ -256,6 +256,13 @@ Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c,
                         .has_gates = knows_role(spec, Role::kExpertGate) || knows_role(spec, Role::kExpertGateUp),
                         .weighs_input = spec.routing.weighs_input,
                         .input = spec.routing.input};
+  const bool is_a_gate = experts.activation == Activation::kReluSquared || experts.activation == Activation::kGeluErf;
+  if (!experts.has_gates && !is_a_gate) {
+    return unsupported(fmt::format("{}: experts without gates are not supported with another activation than relu2 and "
+                                   "gelu",
+                                   keys.file().path().string()),
+                       std::string(spec.hf_keys.activation));
+  }
   if (!keys.is_gguf()) experts.gate_up_rows = spec.hf_gate_up_rows;
   const std::string_view n_used_key = spec.hf_keys.n_experts_used;
   RZ_TRY(const auto n_used, read_same_in_all(keys, c, "expert_used_count", n_used_key, n_experts));

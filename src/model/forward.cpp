@@ -158,6 +158,7 @@ ActId add_scores(Program& program, const ModelConfig& c, const Weights& w, ActId
                        .in = pooled,
                        .weight = w.score,
                        .bias = w.score_bias,
+                       .softcap = c.final_softcap,
                        .rows = Rows::kLogits,
                        .place = {OpRole::kHead}});
   return scores;

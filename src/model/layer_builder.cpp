@@ -14,7 +14,6 @@ void LayerBuilder::build() {
   const auto add_branch = [this](const auto& kind, const auto& weights) {
     using KindWeights = typename std::decay_t<decltype(kind)>::Weights;
     add_to(*this, kind, std::get<KindWeights>(weights));
-    if (config_.layers[layer_].norm_place == kOfStream) add_norm_of_stream();
   };
   // What the mixer adds to the stream is not seen by an ffn in parallel: its norm is taken before, or it reads what the
   // mixer read.
@@ -30,18 +29,23 @@ void LayerBuilder::build() {
   if (config_.laurel_rank > 0) add_laurel(w);
   post_norm_ = w.attn_post_norm, post_norm_bias_ = w.attn_post_norm_bias;
   std::visit([&](const auto& mixer) { add_branch(mixer, w.mixer); }, c.mixer);
+  // Experts add to the stream while they read: they read a row of their own.
+  const bool reads_apart = std::holds_alternative<ExpertsConfig>(c.ffn);
+  if (c.norm_place == kOfStream && reads_apart) add_norm_of_stream(acts_.normed);
+  if (c.norm_place == kOfStream) add_norm_of_stream(acts_.stream);
   if (std::holds_alternative<NoFfnConfig>(c.ffn)) return;
   if (c.norm_place == kParallelApart) in_ = acts_.ffn_normed;
   if (c.norm_place == kPre || c.norm_place == kSandwich || c.norm_place == kBesideLast) {
     norm(acts_.normed, w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn, c.ffn_in_scale);
   }
-  if (c.norm_place == kOfStream) in_ = acts_.stream;
+  if (c.norm_place == kOfStream) in_ = reads_apart ? acts_.normed : acts_.stream;
   post_norm_ = w.ffn_post_norm, post_norm_bias_ = w.ffn_post_norm_bias;
   const bool has_input = acts_.layer_inputs != kNoAct;
   REQUIRE(c.out_scale == 1.0f || has_input || has_post_norm());
   post_scale_ = has_input ? 1.0f : c.out_scale;
   std::visit([&](const auto& ffn) { add_branch(ffn, w.ffn); }, c.ffn);
   if (config_.n_streams > 1) correct_streams(w);
+  if (c.norm_place == kOfStream) add_norm_of_stream(acts_.stream);
   if (has_input) add_layer_input(w, c.out_scale);
 }
 
@@ -150,8 +154,8 @@ void LayerBuilder::add_to_stream(LinearOp op) {
   if (has_post_norm()) add_post_norm();
 }
 
-void LayerBuilder::add_norm_of_stream() {
-  add(NormOp{.out = acts_.stream,
+void LayerBuilder::add_norm_of_stream(ActId out) {
+  add(NormOp{.out = out,
              .in = acts_.stream,
              .weight = post_norm_,
              .bias = post_norm_bias_,

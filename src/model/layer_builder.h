@@ -62,8 +62,8 @@ class LayerBuilder {
 
  private:
   void add_post_norm(ActId out);
-  // After a branch was added.
-  void add_norm_of_stream();
+  // After a branch was added; `out` may be the stream.
+  void add_norm_of_stream(ActId out);
   // What the mixer reads and a product of a low rank of it are added to the stream (LAuReL).
   void add_laurel(const LayerWeights& weights);
   // Of AltUp: before the layer, and after it.

@@ -81,7 +81,7 @@ struct ModelConfig {
   float embed_scale = 1.0f;
   float residual_scale = 1.0f;  // on what a branch adds to the stream
   float logit_scale = 1.0f;
-  float final_softcap = 0;  // of the scaled logits; 0: none
+  float final_softcap = 0;  // of the scaled logits, or of the scores; 0: none
   // What each layer adds of a token by a table of its own, gated by the stream, is this wide; 0: there is no such
   // table.
   uint32_t d_layer_input = 0;

@@ -27,6 +27,7 @@ double product_sigma(const TestMatrix& m, uint32_t mat, uint32_t r, const float*
 }
 
 double activation_size(Activation activation, double x) {
+  if (activation == Activation::kNormalCdf) return 1;
   return activation == Activation::kReluSquared ? x * x : std::fabs(x);
 }
 
@@ -49,6 +50,8 @@ double activation_error(Activation activation, double x, double x_error) {
       return 1.13 * x_error + size / 2 * (kTanhError + 6 * kUnit) + kDenormal;
     case Activation::kGeluErf:
       return 1.13 * x_error + size / 2 * (kErfError + 6 * kUnit) + kDenormal;
+    case Activation::kNormalCdf:
+      return 0.4 * x_error + 0.5 * (kErfError + 6 * kUnit);
   }
   return 0;
 }

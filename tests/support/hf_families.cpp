@@ -574,6 +574,22 @@ const HfFamilyCase kFamilies[] = {
                             "sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"],
                             "rope_theta": 50000, "rope_local_base_freq": 1000,
                             "use_bidirectional_attention": true})"},
+    {"nomic-bert-moe", R"({"architectures": ["NomicBertModel"], "n_embd": 32, "n_inner": 48, "n_layer": 2, "n_head": 4,
+                           "n_positions": 2048, "max_trained_positions": 2048, "layer_norm_epsilon": 0.001,
+                           "activation_function": "gelu", "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0,
+                           "rotary_emb_interleaved": false, "prenorm": false, "causal": false, "qkv_proj_bias": true,
+                           "mlp_fc1_bias": true, "mlp_fc2_bias": true, "moe_every_n_layers": 2, "num_experts": 4,
+                           "moe_top_k": 2, "moe_normalize_expert_weights": false, "expert_choice_router": false,
+                           "ffn_div": 1})"},
+    {"jina-bert-v3", R"({"architectures": ["XLMRobertaModel"], "hidden_size": 32, "intermediate_size": 48,
+                         "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 4098,
+                         "layer_norm_eps": 0.001, "hidden_act": "gelu", "position_embedding_type": "rotary",
+                         "rotary_emb_base": 1000.0, "type_vocab_size": 2, "lora_adaptations": ["retrieval.query"],
+                         "lora_rank": 4, "lora_alpha": 1})"},
+    {"qwen3-rank", R"({"architectures": ["Qwen3ForSequenceClassification"], "hidden_size": 32,
+                       "intermediate_size": 48, "head_dim": 8, "num_hidden_layers": 2, "num_attention_heads": 4,
+                       "num_key_value_heads": 2, "max_position_embeddings": 4096, "rms_norm_eps": 0.001,
+                       "hidden_act": "silu", "rope_theta": 10000, "tie_word_embeddings": true})"},
 };
 
 }  // namespace

@@ -314,7 +314,7 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
     case Role::kBGate:
     case Role::kBUp:
     case Role::kBDown:
-      return t.need == Need::kRequired || !has(Role::kBGate) || (dims.has_ffn_biases && !with_experts);
+      return !with_experts && (t.need == Need::kRequired || !has(Role::kBGate) || dims.has_ffn_biases);
     case Role::kWq:
       return !has(Role::kWqA);
     case Role::kRopeFactors:

@@ -89,7 +89,8 @@ enum class MapKind : uint8_t {
   kClampedSwiglu,
   kClampedPlusOne,
   kSigmoid,
-  kSoftplus
+  kSoftplus,
+  kNormalCdf
 };
 
 struct KernelTable {

@@ -35,6 +35,8 @@ MapKind map_kind(Activation activation) {
       return MapKind::kNone;
     case Activation::kClampedSwiglu:
       return MapKind::kClampedSwiglu;
+    case Activation::kNormalCdf:
+      return MapKind::kNormalCdf;
   }
   return MapKind::kNone;
 }

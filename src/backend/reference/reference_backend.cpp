@@ -49,6 +49,8 @@ double activated(Activation activation, double x) {
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
     case Activation::kGeluErf:
       return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    case Activation::kNormalCdf:
+      return 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
     case Activation::kRelu:
       return std::max(x, 0.0);
     case Activation::kReluSquared:

@@ -101,6 +101,7 @@ enum class Role : uint8_t {
   // Of experts behind a latent: what makes it of a row, and what makes a row of what they give.
   kExpertLatentDown,
   kExpertLatentUp,
+  kExpertsBias,  // of what they give together
   // Norms of what experts read where it is not what a dense ffn reads, of what they give and of what the shared one
   // gives; factors on what the router reads, and on what each expert gives.
   kExpertNorm,
@@ -408,6 +409,7 @@ struct ArchSpec {
   // With AltUp: of a row's streams where the file does not tell; with LAuReL: of its products in all GGUF files, and
   // where config.json does not tell. 0: the family has none.
   uint32_t n_streams = 0, laurel_rank = 0;
+  bool gguf_scores_are_tanh = false;  // of what the scores' matrix gives
   MoeRule moe = MoeRule::kNone;
   // With this setting false the norms stand before each branch, whatever norm_place says. "": there is no such setting.
   std::string_view parallel_key = "";

@@ -56,6 +56,33 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", "bert.embeddings.position_ids"),
 });
 
+// Jina's own XLM-RoBERTa, with q, k and v in one matrix, which her second reranker has.
+constexpr auto kFlashTensors = std::to_array<TensorSpec>({
+    with_hf(kEmbed, "roberta.embeddings.word_embeddings.weight"),
+    whole(Role::kPositionEmbed, kRequired, Dim::kCtx, Dim::kModel, "position_embd.weight",
+          "roberta.embeddings.position_embeddings.weight"),
+    whole(Role::kTypeEmbed, kOptional, Dim::kTypes, Dim::kModel, "token_types.weight",
+          "roberta.embeddings.token_type_embeddings.weight"),
+    norm(Role::kEmbedNorm, kRequired, "token_embd_norm.weight", "roberta.emb_ln.weight"),
+    norm(Role::kEmbedNormBias, kRequired, "token_embd_norm.bias", "roberta.emb_ln.bias"),
+    with_hf(kWqkv, "roberta.encoder.layers.{}.mixer.Wqkv.weight"),
+    bias(Role::kBqkv, kRequired, Dim::kQkv, "blk.{}.attn_qkv.bias", "roberta.encoder.layers.{}.mixer.Wqkv.bias"),
+    with_hf(kWo, "roberta.encoder.layers.{}.mixer.out_proj.weight"),
+    with_hf(o_bias(kRequired), "roberta.encoder.layers.{}.mixer.out_proj.bias"),
+    norm(Role::kAttnPostNorm, kRequired, "blk.{}.attn_output_norm.weight", "roberta.encoder.layers.{}.norm1.weight"),
+    norm(Role::kAttnPostNormBias, kRequired, "blk.{}.attn_output_norm.bias", "roberta.encoder.layers.{}.norm1.bias"),
+    with_hf(kWUp, "roberta.encoder.layers.{}.mlp.fc1.weight"),
+    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", "roberta.encoder.layers.{}.mlp.fc1.bias"),
+    with_hf(kWDown, "roberta.encoder.layers.{}.mlp.fc2.weight"),
+    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "roberta.encoder.layers.{}.mlp.fc2.bias"),
+    norm(Role::kFfnPostNorm, kRequired, "blk.{}.layer_output_norm.weight", "roberta.encoder.layers.{}.norm2.weight"),
+    norm(Role::kFfnPostNormBias, kRequired, "blk.{}.layer_output_norm.bias", "roberta.encoder.layers.{}.norm2.bias"),
+    whole(Role::kPooler, kOptional, Dim::kModel, Dim::kModel, "cls.weight", "classifier.dense.weight"),
+    bias(Role::kPoolerBias, kOptional, Dim::kModel, "cls.bias", "classifier.dense.bias"),
+    whole(Role::kScore, kOptional, Dim::kLabels, Dim::kModel, "cls.output.weight", "classifier.out_proj.weight"),
+    bias(Role::kScoreBias, kOptional, Dim::kLabels, "cls.output.bias", "classifier.out_proj.bias"),
+});
+
 constexpr HfFlag kHfFlags[] = {{"is_decoder", false}};
 constexpr HfKeys kHfKeys{.n_kv_heads = "", .norm_eps = "layer_norm_eps", .window = "", .head_dim = ""};
 
@@ -88,5 +115,21 @@ const ArchSpec kXlmRoberta{.name = "xlm-roberta",
                            .hf_flags = kHfFlags,
                            .hf_left_out = "lm_head.",
                            .hf_keys = kHfKeys};
+
+// The same, of other names in folders.
+const ArchSpec kFlashRoberta{.name = "xlm-roberta-flash",
+                             .hf_classes = kRobertaClasses,
+                             .tensors = kFlashTensors,
+                             .norm = NormKind::kLayer,
+                             .norm_place = NormPlace::kOfStream,
+                             .ffn = FfnKind::kPlain,
+                             .activation = Activation::kGeluErf,
+                             .learned_positions = true,
+                             .hf_skipped_positions = 2,
+                             .sees_later = true,
+                             .hf_flags = kHfFlags,
+                             .hf_left_out = "lm_head.",
+                             .hf_keys = kHfKeys,
+                             .marker = {.hf = "roberta.encoder.layers.0.mixer.Wqkv.weight"}};
 
 }  // namespace realizar

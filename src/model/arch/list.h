@@ -14,8 +14,8 @@ extern const ArchSpec kArcee;
 extern const ArchSpec kArctic;
 extern const ArchSpec kBaichuan;
 extern const ArchSpec kBailingMoe2;
-extern const ArchSpec kBert, kXlmRoberta;
-extern const ArchSpec kNomicBert, kJinaBertV2, kJinaBertV3;
+extern const ArchSpec kBert, kXlmRoberta, kFlashRoberta;
+extern const ArchSpec kNomicBert, kNomicBertMoe, kJinaBertV2, kJinaBertV3;
 extern const ArchSpec kModernBert, kEuroBert;
 extern const ArchSpec kBitNet;
 extern const ArchSpec kBloom;
@@ -81,20 +81,20 @@ extern const ArchSpec kXverse;
 
 inline std::span<const ArchSpec* const> all_architectures() {
   static constexpr const ArchSpec* kAll[] = {
-      &kLlama,      &kQwen2,        &kQwen3,         &kQwen3Moe,     &kGemma,          &kGemma2,         &kGemma3,
-      &kPhi2,       &kPhi3,         &kGpt2,          &kSmolLm3,      &kFalconTwoNorms, &kFalcon,         &kGptNeoX,
-      &kStarCoder2, &kStableLm,     &kOlmo2,         &kGranite,      &kCommandR,       &kGlm4,           &kCohere2,
-      &kInternLm2,  &kMiniCpm,      &kBaichuan,      &kExaone,       &kExaone4,        &kNemotron,       &kSeedOss,
-      &kArcee,      &kErnie45,      &kOrion,         &kXverse,       &kQwen,           &kStarCoder,      &kCodeShell,
-      &kChatGlm,    &kQwen2Moe,     &kGptOss,        &kDeepseek2,    &kMamba2,         &kMistral4,       &kMistral3,
-      &kOlmo,       &kHunYuanDense, &kBitNet,        &kQwen3Next,    &kQwen35,         &kQwen35Moe,      &kLfm2,
-      &kLfm2Moe,    &kKimiLinear,   &kGlm4Moe,       &kOlmoe,        &kGraniteMoe,     &kDeepseek,       &kErnie45Moe,
-      &kDots1,      &kBailingMoe2,  &kMiniMaxM2,     &kLlama4,       &kPhiMoe,         &kDbrx,           &kHunYuanMoe,
-      &kGemma4Moe,  &kGemma4,       &kBloom,         &kMpt,          &kRefact,         &kJais,           &kMiniCpm3,
-      &kOpenElm,    &kApertus,      &kAfMoe,         &kSmallThinker, &kArctic,         &kGrok,           &kBert,
-      &kXlmRoberta, &kMamba,        &kGraniteHybrid, &kNemotronH,    &kNemotronHMoe,   &kJamba,          &kFalconH1,
-      &kNomicBert,  &kJinaBertV2,   &kJinaBertV3,    &kModernBert,   &kEuroBert,       &kGemmaEmbedding, &kBamba,
-      &kChatGlm2,   &kGrok1,        &kGemma3n};
+      &kLlama,          &kQwen2,        &kQwen3,        &kQwen3Moe,     &kGemma,          &kGemma2,     &kGemma3,
+      &kPhi2,           &kPhi3,         &kGpt2,         &kSmolLm3,      &kFalconTwoNorms, &kFalcon,     &kGptNeoX,
+      &kStarCoder2,     &kStableLm,     &kOlmo2,        &kGranite,      &kCommandR,       &kGlm4,       &kCohere2,
+      &kInternLm2,      &kMiniCpm,      &kBaichuan,     &kExaone,       &kExaone4,        &kNemotron,   &kSeedOss,
+      &kArcee,          &kErnie45,      &kOrion,        &kXverse,       &kQwen,           &kStarCoder,  &kCodeShell,
+      &kChatGlm,        &kQwen2Moe,     &kGptOss,       &kDeepseek2,    &kMamba2,         &kMistral4,   &kMistral3,
+      &kOlmo,           &kHunYuanDense, &kBitNet,       &kQwen3Next,    &kQwen35,         &kQwen35Moe,  &kLfm2,
+      &kLfm2Moe,        &kKimiLinear,   &kGlm4Moe,      &kOlmoe,        &kGraniteMoe,     &kDeepseek,   &kErnie45Moe,
+      &kDots1,          &kBailingMoe2,  &kMiniMaxM2,    &kLlama4,       &kPhiMoe,         &kDbrx,       &kHunYuanMoe,
+      &kGemma4Moe,      &kGemma4,       &kBloom,        &kMpt,          &kRefact,         &kJais,       &kMiniCpm3,
+      &kOpenElm,        &kApertus,      &kAfMoe,        &kSmallThinker, &kArctic,         &kGrok,       &kBert,
+      &kJinaBertV3,     &kFlashRoberta, &kXlmRoberta,   &kMamba,        &kGraniteHybrid,  &kNemotronH,  &kNemotronHMoe,
+      &kJamba,          &kFalconH1,     &kNomicBertMoe, &kNomicBert,    &kJinaBertV2,     &kModernBert, &kEuroBert,
+      &kGemmaEmbedding, &kBamba,        &kChatGlm2,     &kGrok1,        &kGemma3n};
   return kAll;
 }
 

@@ -13,7 +13,7 @@ using namespace tensors;
 constexpr std::string_view kQwenClasses[] = {"QWenLMHeadModel"};
 constexpr std::string_view kQwen2Classes[] = {"Qwen2ForCausalLM"};
 constexpr std::string_view kQwen2MoeClasses[] = {"Qwen2MoeForCausalLM"};
-constexpr std::string_view kQwen3Classes[] = {"Qwen3ForCausalLM"};
+constexpr std::string_view kQwen3Classes[] = {"Qwen3ForCausalLM", "Qwen3ForSequenceClassification"};
 constexpr std::string_view kQwen3MoeClasses[] = {"Qwen3MoeForCausalLM"};
 
 constexpr auto kQwenTensors = std::to_array<TensorSpec>({
@@ -69,8 +69,8 @@ constexpr auto kQwen3Tensors = std::to_array<TensorSpec>({
     kWGate,
     kWUp,
     kWDown,
-    // Of rerankers: the scores of "yes" and "no".
-    whole(Role::kScore, kOptional, Dim::kLabels, Dim::kModel, "cls.output.weight", ""),
+    // Of rerankers: the scores of "yes" and "no", or in folders how much the former is above the latter.
+    whole(Role::kScore, kOptional, Dim::kLabels, Dim::kModel, "cls.output.weight", "score.weight"),
 });
 
 constexpr auto kQwen3MoeTensors = std::to_array<TensorSpec>({

@@ -100,6 +100,13 @@ Status bind_norms(TensorBinder& tensors, ExpertWeights& w) {
   return {};
 }
 
+Status bind_out_bias(TensorBinder& tensors, ExpertWeights& w) {
+  RZ_TRY(const auto bias, tensors.values(Role::kExpertsBias));
+  RZ_TRY(w.out_bias, tensors.upload(bias));
+  RZ_TRY(w.zeros, tensors.upload(std::vector<float>(bias.size())));
+  return {};
+}
+
 }  // namespace
 
 Result<ExpertWeights> bind(const ExpertsConfig& c, TensorBinder& tensors) {
@@ -119,16 +126,17 @@ Result<ExpertWeights> bind(const ExpertsConfig& c, TensorBinder& tensors) {
     RZ_TRY(w.latent_down, tensors.matrix(Role::kExpertLatentDown));
     RZ_TRY(w.latent_up, tensors.matrix(Role::kExpertLatentUp));
   }
+  RZ_CHECK_OK(bind_out_bias(tensors, w));
   if (c.d_shared_ff > 0) RZ_CHECK_OK(bind_shared(c, tensors, w));
   return w;
 }
 
 namespace {
 
-// An expert without a gate is one whose gate is what it gates: relu(u)^2 = relu(u) * u.
+// An expert without a gate is one whose gate is what it gates: relu(u)^2 = relu(u) * u, and GELU's is the share of u.
 Activation as_gate(Activation activation) {
-  REQUIRE(activation == Activation::kReluSquared);
-  return Activation::kRelu;
+  REQUIRE(activation == Activation::kReluSquared || activation == Activation::kGeluErf);
+  return activation == Activation::kGeluErf ? Activation::kNormalCdf : Activation::kRelu;
 }
 
 // What experts give: rows that several operations add to. Where these are not the stream they begin at 0, which is made
@@ -229,6 +237,17 @@ void add_experts(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w
                   .place = b.place()});
 }
 
+// A norm whose weights are 0 is its bias.
+void add_out_bias(LayerBuilder& b, const ExpertWeights& w) {
+  b.add(NormOp{.out = b.out(),
+               .in = b.in(),
+               .weight = w.zeros,
+               .bias = w.out_bias,
+               .eps = 1.0f,
+               .accumulate = true,
+               .place = b.place()});
+}
+
 // Gemma 4's: a dense ffn and experts, each between norms of its own, and a norm of their sum.
 void add_with_own_norms(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
   const ActId in = b.scratch("expert_in", b.d_model()), given = b.scratch("experts", b.d_model());
@@ -272,6 +291,7 @@ void add_to(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
   } else {
     add_experts(b, c, w, b.out(), in);
   }
+  if (w.out_bias != kNoWeight) add_out_bias(b, w);
   if (b.has_post_norm()) return b.add_post_norm();
   if (c.d_shared_ff > 0) add_shared(b, c, w);
 }

@@ -37,6 +37,7 @@ struct ExpertWeights {
   WeightId post_norm = kNoWeight, shared_post_norm = kNoWeight;  // [d_model], of what they give
   WeightId scales = kNoWeight;                                   // [n_experts]
   WeightId latent_down = kNoWeight, latent_up = kNoWeight;       // [d_latent, d_model], [d_model, d_latent]
+  WeightId out_bias = kNoWeight, zeros = kNoWeight;              // [d_model], of what experts give together
 };
 
 struct ExpertsConfig {
@@ -54,7 +55,8 @@ struct ExpertsConfig {
   uint32_t d_shared_ff = 0;                  // 0: no expert is shared
   bool has_shared_router = false;
   bool has_biases = false;
-  bool has_gates = true;                           // without: down . activation(up . x), of the shared expert too
+  // Without: down . activation(up . x), of the shared expert too; the activation is kReluSquared or kGeluErf.
+  bool has_gates = true;
   bool weighs_input = false;                       // by the weights, instead of what experts give
   GateUpRows gate_up_rows = GateUpRows::kStacked;  // of the file's fused matrices
   ExpertInput input = ExpertInput::kFfnInput;

@@ -41,7 +41,9 @@ uint64_t size_of(const GatedConfig& c, Dim dim) {
 
 Result<GatedWeights> bind(const GatedConfig& c, TensorBinder& tensors) {
   GatedWeights w;
-  if (tensors.is_in_file(Role::kWGateUp) || !tensors.is_known(Role::kWGate)) {
+  // Jina's GGUF files name the fused matrix as others name up's.
+  const bool may_be_fused = tensors.is_in_file(Role::kWGateUp) || !tensors.is_known(Role::kWGate);
+  if (may_be_fused && !tensors.is_in_file(Role::kWGate)) {
     RZ_TRY(const auto parts,
            tensors.split_matrix(Role::kWGateUp, {{.n_rows = c.d_ff}, {.first_row = c.d_ff, .n_rows = c.d_ff}}));
     w.w_gate = parts[0], w.w_up = parts[1];

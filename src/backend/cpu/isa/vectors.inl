@@ -122,6 +122,8 @@ RZ_INLINE F mapped(MapKind kind, F x) {
     }
     case MapKind::kGeluErf:
       return mul(mul(set1(0.5f), x), add(set1(1.0f), erf_of(mul(x, set1(0.707106781f)))));
+    case MapKind::kNormalCdf:
+      return mul(set1(0.5f), add(set1(1.0f), erf_of(mul(x, set1(0.707106781f)))));
     case MapKind::kRelu:
       return max(x, zero());
     case MapKind::kReluSquared:

@@ -27,6 +27,8 @@ RZ_DEVICE float activated(Activation activation, float x) {
       return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
     case Activation::kGeluErf:
       return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+    case Activation::kNormalCdf:
+      return 0.5f * (1.0f + erff(x * 0.70710678118654752f));
     case Activation::kRelu:
       return fmaxf(x, 0.0f);
     case Activation::kReluSquared:
