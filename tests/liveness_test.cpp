@@ -104,6 +104,7 @@ const Trait kTraits[] = {
     {"xielu_beta", &kApertus, [](ModelConfig& c) { ffn<PlainConfig>(c, 1).xielu.beta *= 2; }},
     {"xielu_eps", &kApertus, [](ModelConfig& c) { ffn<PlainConfig>(c, 1).xielu.eps = -0.5f; }},
     {"attn_alibi", &kBloom, [](ModelConfig& c) { attention(c, 1).alibi = 4; }},
+    {"attn_alibi_is_scaled", &kBloom, [](ModelConfig& c) { attention(c, 1).alibi_is_scaled = true; }},
     {"layer_scale", &kGemma4, [](ModelConfig& c) { c.layers[0].out_scale = 0.5f; }},
     {"qkv_rows", &kFalcon, [](ModelConfig& c) { attention(c, 1).qkv_rows = QkvRows::kByKvHead; }},
     {"gelu", &kLlama, [](ModelConfig& c) { ffn<GatedConfig>(c, 1).activation = Activation::kGelu; }},

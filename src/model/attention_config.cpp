@@ -174,6 +174,7 @@ Status read_attention_scales(const ConfigKeys& keys, const ModelConfig& c, Atten
   const ArchSpec& spec = keys.spec();
   RZ_TRY(const auto alibi, read_scale(keys, c, spec.alibi_scale));
   if (spec.alibi_layers == 0 || spec.alibi_layers == c.n_layers) attention.alibi = alibi.value_or(spec.alibi);
+  attention.alibi_is_scaled = attention.alibi > 0 && spec.scales_alibi;
   if (spec.needs_alibi && attention.alibi == 0) {
     const std::string key = keys.key(spec.alibi_scale.gguf, spec.alibi_scale.hf);
     return unsupported(fmt::format("{}: {} of 0 is not supported for {}", keys.file().path().string(), key, spec.name),

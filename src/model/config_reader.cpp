@@ -108,9 +108,10 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
   if (!keys.is_gguf()) {
     for (const HfFlag& flag : keys.spec().hf_flags) {
       RZ_TRY(const auto value, keys.file().metadata().get_bool(flag.key));
-      if (value.value_or(flag.value) == flag.value) continue;
+      const bool is_on = value.value_or(flag.is_required ? !flag.value : flag.value);
+      if (is_on == flag.value) continue;
       return unsupported(fmt::format("{}: {} = {} is not supported for {}", keys.file().path().string(), flag.key,
-                                     *value, keys.spec().name),
+                                     is_on, keys.spec().name),
                          std::string(flag.key));
     }
     for (const HfNumber& number : keys.spec().hf_numbers) {

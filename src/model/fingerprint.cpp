@@ -48,10 +48,10 @@ class Hash {
 void add(Hash& hash, const AttentionConfig& config) {
   const auto& [n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, is_chunked, qk_norm, qkv_rows, has_gate,
                has_sinks, scale, softcap, norms_last, out_scale, clip, temperature, alibi, values, kv_layer,
-               temperature_step, temperature_offset, sees_later] = config;
+               temperature_step, temperature_offset, sees_later, alibi_is_scaled] = config;
   hash.add_all(n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, is_chunked, qk_norm, qkv_rows, has_gate,
                has_sinks, scale, softcap, norms_last, out_scale, clip, temperature, alibi, values, kv_layer,
-               temperature_step, temperature_offset, sees_later);
+               temperature_step, temperature_offset, sees_later, alibi_is_scaled);
 }
 
 void add(Hash& hash, const LatentAttentionConfig& config) {

@@ -68,7 +68,7 @@ std::string text_of(const AttentionConfig& c) {
   if (c.norms_last) text += " after the rotation";
   if (c.out_scale != 1.0f) text += fmt::format(", scaled by {}", c.out_scale);
   if (c.clip > 0) text += fmt::format(", q, k and v within {}", c.clip);
-  if (c.alibi > 0) text += fmt::format(", ALiBi {}", c.alibi);
+  if (c.alibi > 0) text += fmt::format(", ALiBi {}{}", c.alibi, c.alibi_is_scaled ? " (scaled)" : "");
   if (c.values == Values::kNormed) text += ", values normalized";
   if (c.values == Values::kNormedKeys) text += ", values made of keys";
   if (c.kv_layer != kOwnKv) text += fmt::format(", keys and values of layer {}", c.kv_layer);

@@ -590,6 +590,13 @@ const HfFamilyCase kFamilies[] = {
                        "intermediate_size": 48, "head_dim": 8, "num_hidden_layers": 2, "num_attention_heads": 4,
                        "num_key_value_heads": 2, "max_position_embeddings": 4096, "rms_norm_eps": 0.001,
                        "hidden_act": "silu", "rope_theta": 10000, "tie_word_embeddings": true})"},
+    {"gptj", R"({"architectures": ["GPTJForCausalLM"], "n_embd": 32, "n_inner": 48, "n_layer": 2, "n_head": 4,
+                 "n_positions": 4096, "rotary_dim": 4, "layer_norm_epsilon": 0.001,
+                 "activation_function": "gelu_new", "tie_word_embeddings": false})"},
+    {"falcon-rw", R"({"architectures": ["FalconForCausalLM"], "hidden_size": 48, "ffn_hidden_size": 48,
+                      "num_hidden_layers": 2, "num_attention_heads": 12, "multi_query": false, "parallel_attn": false,
+                      "new_decoder_architecture": false, "bias": true, "alibi": true, "activation": "gelu",
+                      "layer_norm_epsilon": 0.001, "tie_word_embeddings": false})"},
 };
 
 }  // namespace

@@ -294,6 +294,7 @@ struct ScaleKey {
 struct HfFlag {
   std::string_view key;
   bool value;
+  bool is_required = false;  // it stands for the other value where config.json does not give it
 };
 
 // The same of a number, which may be another one too.
@@ -381,6 +382,7 @@ struct ArchSpec {
   float alibi = 0;
   uint32_t alibi_layers = 0;
   bool needs_alibi = false;          // a file that gives none is refused
+  bool scales_alibi = false;         // AttentionConfig::alibi_is_scaled
   bool divides_by_head_dim = false;  // q.k, not by its root
   bool may_share_kv = false;         // the last layers attend to what an earlier one keeps
   bool has_value_norm = false;  // values are divided by their RMS; without values of their own they are made of keys

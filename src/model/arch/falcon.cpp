@@ -1,4 +1,5 @@
-// Falcon: attention and ffn in parallel, behind one norm (7B) or one each (40B), fused q, k and v.
+// Falcon: attention and ffn in parallel, behind one norm (7B) or one each (40B), fused q, k and v. Falcon-RW: one after
+// the other, with biases and ALiBi, which has the factor of the scores.
 #include <array>
 
 #include "model/arch/list.h"
@@ -58,6 +59,30 @@ constexpr auto kTwoNormTensors = std::to_array<TensorSpec>({
     kDown,
 });
 
+constexpr auto kRwTensors = std::to_array<TensorSpec>({
+    kWords,
+    kHead,
+    kLnF,
+    kLnFBias,
+    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "transformer.h.{}.input_layernorm.weight"),
+    norm(Role::kAttnNormBias, kRequired, "blk.{}.attn_norm.bias", "transformer.h.{}.input_layernorm.bias"),
+    kQkv,
+    bias(Role::kBqkv, kRequired, Dim::kQkv, "blk.{}.attn_qkv.bias",
+         "transformer.h.{}.self_attention.query_key_value.bias"),
+    kDense,
+    bias(Role::kBo, kRequired, Dim::kModel, "blk.{}.attn_output.bias", "transformer.h.{}.self_attention.dense.bias"),
+    norm(Role::kFfnNorm, kRequired, "blk.{}.ffn_norm.weight", "transformer.h.{}.post_attention_layernorm.weight"),
+    norm(Role::kFfnNormBias, kRequired, "blk.{}.ffn_norm.bias", "transformer.h.{}.post_attention_layernorm.bias"),
+    kUp,
+    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", "transformer.h.{}.mlp.dense_h_to_4h.bias"),
+    kDown,
+    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.h.{}.mlp.dense_4h_to_h.bias"),
+});
+
+constexpr HfFlag kRwFlags[] = {{"alibi", true, true},
+                               {"parallel_attn", false, true},
+                               {"new_decoder_architecture", false},
+                               {"apply_residual_connection_post_layernorm", false}};
 constexpr HfFlag kHfFlags[] = {{"alibi", false}, {"parallel_attn", true}, {"bias", false}};
 constexpr HfKeys kHfKeys{.n_kv_heads = "num_kv_heads",
                          .d_ff = "ffn_hidden_size",
@@ -87,8 +112,23 @@ constexpr ArchSpec with_two_norms() {
   return spec;
 }
 
+// llama.cpp runs no such model: the names of GGUF are ours, for tests.
+constexpr ArchSpec with_alibi() {
+  ArchSpec spec = kOneNorm;
+  spec.name = "falcon-rw";
+  spec.tensors = kRwTensors;
+  spec.norm_place = NormPlace::kPre;
+  spec.activation = Activation::kGeluErf;
+  spec.alibi = 8;
+  spec.scales_alibi = true;
+  spec.hf_flags = kRwFlags;
+  spec.marker = {.hf = "transformer.h.0.post_attention_layernorm.weight"};
+  return spec;
+}
+
 }  // namespace
 
+const ArchSpec kFalconRw = with_alibi();
 const ArchSpec kFalcon = kOneNorm;
 const ArchSpec kFalconTwoNorms = with_two_norms();
 

@@ -28,7 +28,7 @@ extern const ArchSpec kDeepseek2;
 extern const ArchSpec kDots1;
 extern const ArchSpec kErnie45, kErnie45Moe;
 extern const ArchSpec kExaone, kExaone4;
-extern const ArchSpec kFalcon, kFalconTwoNorms;
+extern const ArchSpec kFalcon, kFalconTwoNorms, kFalconRw;
 extern const ArchSpec kFalconH1;
 extern const ArchSpec kGemma;
 extern const ArchSpec kGemma2;
@@ -40,6 +40,7 @@ extern const ArchSpec kGemma4;
 extern const ArchSpec kGlm4;
 extern const ArchSpec kGlm4Moe;
 extern const ArchSpec kGpt2, kStarCoder;
+extern const ArchSpec kGptJ;
 extern const ArchSpec kGptNeoX;
 extern const ArchSpec kGptOss;
 extern const ArchSpec kGranite, kGraniteMoe;
@@ -81,20 +82,23 @@ extern const ArchSpec kXverse;
 
 inline std::span<const ArchSpec* const> all_architectures() {
   static constexpr const ArchSpec* kAll[] = {
-      &kLlama,          &kQwen2,        &kQwen3,        &kQwen3Moe,     &kGemma,          &kGemma2,     &kGemma3,
-      &kPhi2,           &kPhi3,         &kGpt2,         &kSmolLm3,      &kFalconTwoNorms, &kFalcon,     &kGptNeoX,
-      &kStarCoder2,     &kStableLm,     &kOlmo2,        &kGranite,      &kCommandR,       &kGlm4,       &kCohere2,
-      &kInternLm2,      &kMiniCpm,      &kBaichuan,     &kExaone,       &kExaone4,        &kNemotron,   &kSeedOss,
-      &kArcee,          &kErnie45,      &kOrion,        &kXverse,       &kQwen,           &kStarCoder,  &kCodeShell,
-      &kChatGlm,        &kQwen2Moe,     &kGptOss,       &kDeepseek2,    &kMamba2,         &kMistral4,   &kMistral3,
-      &kOlmo,           &kHunYuanDense, &kBitNet,       &kQwen3Next,    &kQwen35,         &kQwen35Moe,  &kLfm2,
-      &kLfm2Moe,        &kKimiLinear,   &kGlm4Moe,      &kOlmoe,        &kGraniteMoe,     &kDeepseek,   &kErnie45Moe,
-      &kDots1,          &kBailingMoe2,  &kMiniMaxM2,    &kLlama4,       &kPhiMoe,         &kDbrx,       &kHunYuanMoe,
-      &kGemma4Moe,      &kGemma4,       &kBloom,        &kMpt,          &kRefact,         &kJais,       &kMiniCpm3,
-      &kOpenElm,        &kApertus,      &kAfMoe,        &kSmallThinker, &kArctic,         &kGrok,       &kBert,
-      &kJinaBertV3,     &kFlashRoberta, &kXlmRoberta,   &kMamba,        &kGraniteHybrid,  &kNemotronH,  &kNemotronHMoe,
-      &kJamba,          &kFalconH1,     &kNomicBertMoe, &kNomicBert,    &kJinaBertV2,     &kModernBert, &kEuroBert,
-      &kGemmaEmbedding, &kBamba,        &kChatGlm2,     &kGrok1,        &kGemma3n};
+      &kLlama,        &kQwen2,        &kQwen3,          &kQwen3Moe,     &kGemma,         &kGemma2,
+      &kGemma3,       &kPhi2,         &kPhi3,           &kGpt2,         &kSmolLm3,       &kFalconTwoNorms,
+      &kFalconRw,     &kFalcon,       &kGptNeoX,        &kStarCoder2,   &kStableLm,      &kOlmo2,
+      &kGranite,      &kCommandR,     &kGlm4,           &kCohere2,      &kInternLm2,     &kMiniCpm,
+      &kBaichuan,     &kExaone,       &kExaone4,        &kNemotron,     &kSeedOss,       &kArcee,
+      &kErnie45,      &kOrion,        &kXverse,         &kQwen,         &kStarCoder,     &kCodeShell,
+      &kChatGlm,      &kQwen2Moe,     &kGptOss,         &kDeepseek2,    &kMamba2,        &kMistral4,
+      &kMistral3,     &kOlmo,         &kHunYuanDense,   &kBitNet,       &kQwen3Next,     &kQwen35,
+      &kQwen35Moe,    &kLfm2,         &kLfm2Moe,        &kKimiLinear,   &kGlm4Moe,       &kOlmoe,
+      &kGraniteMoe,   &kDeepseek,     &kErnie45Moe,     &kDots1,        &kBailingMoe2,   &kMiniMaxM2,
+      &kLlama4,       &kPhiMoe,       &kDbrx,           &kHunYuanMoe,   &kGemma4Moe,     &kGemma4,
+      &kBloom,        &kMpt,          &kRefact,         &kJais,         &kMiniCpm3,      &kOpenElm,
+      &kApertus,      &kAfMoe,        &kSmallThinker,   &kArctic,       &kGrok,          &kBert,
+      &kJinaBertV3,   &kFlashRoberta, &kXlmRoberta,     &kMamba,        &kGraniteHybrid, &kNemotronH,
+      &kNemotronHMoe, &kJamba,        &kFalconH1,       &kNomicBertMoe, &kNomicBert,     &kJinaBertV2,
+      &kModernBert,   &kEuroBert,     &kGemmaEmbedding, &kBamba,        &kChatGlm2,      &kGrok1,
+      &kGemma3n,      &kGptJ};
   return kAll;
 }
 

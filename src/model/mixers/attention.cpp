@@ -7,6 +7,7 @@
 #include "base/try.h"
 #include "model/layer_builder.h"
 #include "model/tensor_binder.h"
+#include "quant/half.h"
 
 namespace realizar {
 namespace {
@@ -129,7 +130,8 @@ std::vector<float> slopes_of(const AttentionConfig& c) {
   const uint32_t n_first = std::bit_floor(c.n_heads);
   for (uint32_t h = 0; h < c.n_heads; ++h) {
     const double power = h < n_first ? h + 1.0 : h - n_first + 0.5;
-    slopes.push_back(static_cast<float>(std::exp2(-c.alibi * power / n_first)));
+    const auto slope = static_cast<float>(std::exp2(-c.alibi * power / n_first));
+    slopes.push_back(c.alibi_is_scaled ? bf16_to_float(float_to_bf16(slope)) * c.scale : slope);
   }
   return slopes;
 }

@@ -74,6 +74,7 @@ struct AttentionConfig {
   uint32_t kv_layer = kOwnKv;                             // which layer keeps the keys and values that it attends to
   uint32_t temperature_step = 1, temperature_offset = 0;  // positions; the latter are added to a row's
   bool sees_later = false;                                // a token sees those after it too, as far as the window goes
+  bool alibi_is_scaled = false;                           // its slopes are rounded to BF16 and have `scale` as q.k has
 
   bool operator==(const AttentionConfig&) const = default;
 };

@@ -1,0 +1,63 @@
+// GPT-J: one LayerNorm before attention and ffn in parallel, rotations of pairs in a part of each head, biases in the
+// ffn and of the head alone.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"GPTJForCausalLM"};
+
+constexpr TensorSpec ignored(std::string_view hf) {
+  return whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", hf);
+}
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    with_hf(kEmbed, "transformer.wte.weight"),
+    matrix(Role::kHead, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", "lm_head.weight"),
+    bias(Role::kHeadBias, kOptional, Dim::kVocab, "output.bias", "lm_head.bias"),
+    with_hf(kFinalNorm, "transformer.ln_f.weight"),
+    with_hf(kFinalNormBias, "transformer.ln_f.bias"),
+    with_hf(kAttnNorm, "transformer.h.{}.ln_1.weight"),
+    with_hf(kAttnNormBias, "transformer.h.{}.ln_1.bias"),
+    with_hf(kWq, "transformer.h.{}.attn.q_proj.weight"),
+    with_hf(kWk, "transformer.h.{}.attn.k_proj.weight"),
+    with_hf(kWv, "transformer.h.{}.attn.v_proj.weight"),
+    with_hf(kWo, "transformer.h.{}.attn.out_proj.weight"),
+    with_hf(kWUp, "transformer.h.{}.mlp.fc_in.weight"),
+    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", "transformer.h.{}.mlp.fc_in.bias"),
+    with_hf(kWDown, "transformer.h.{}.mlp.fc_out.weight"),
+    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.h.{}.mlp.fc_out.bias"),
+    // Masks that older versions of transformers kept.
+    ignored("transformer.h.{}.attn.bias"),
+    ignored("transformer.h.{}.attn.masked_bias"),
+});
+
+}  // namespace
+
+const ArchSpec kGptJ{.name = "gptj",
+                     .hf_classes = kHfClasses,
+                     .tensors = kTensors,
+                     .norm = NormKind::kLayer,
+                     .norm_place = NormPlace::kParallel,
+                     .ffn = FfnKind::kPlain,
+                     .activation = Activation::kGelu,
+                     .gguf_interleaved_rope = true,
+                     .hf_interleaved_rope = true,
+                     .hf_keys = {.d_model = "n_embd",
+                                 .n_layers = "n_layer",
+                                 .n_heads = "n_head",
+                                 .n_kv_heads = "",
+                                 .d_ff = "n_inner",
+                                 .n_ctx = "n_positions",
+                                 .norm_eps = "layer_norm_epsilon",
+                                 .activation = "activation_function",
+                                 .n_rot = "rotary_dim",
+                                 .head_dim = "",
+                                 .d_ff_factor = 4}};
+
+}  // namespace realizar
