@@ -131,6 +131,8 @@ class HfWriter {
     }
     Rows rows = as_in_hf({{tensor.shape.begin(), tensor.shape.end()}, *read_vector(tensor)}, spec->role);
     if (spec_.hf_has_multipliers) take_out_factors(rows, spec->role);
+    take_out_ends_factors(rows, spec->role);
+    if (spec_.hf_transposed_linear && is_turned_over(rows, spec->role)) rows = with_rows_as_columns(std::move(rows));
     if (const std::string name = hf_name(*spec); !name.empty()) return put(name, layer, std::move(rows));
     std::map<Role, Rows>& parts = parts_[layer];
     parts[spec->role] = std::move(rows);
@@ -294,6 +296,25 @@ class HfWriter {
     return rows;
   }
 
+  static bool is_turned_over(const Rows& rows, Role role) {
+    return rows.shape.size() == 2 && role != Role::kEmbed && role != Role::kPositionEmbed && role != Role::kHead;
+  }
+
+  static Rows with_rows_as_columns(Rows rows) {
+    rows.shape.insert(rows.shape.begin(), 1);
+    rows = turned(rows);
+    rows.shape.erase(rows.shape.begin());
+    return rows;
+  }
+
+  // Jais': those of the embedding and of the logits.
+  void take_out_ends_factors(Rows& rows, Role role) const {
+    double factor = 1;
+    if (role == Role::kEmbed) factor = config_.value("mup_embeddings_scale", 1.0);
+    if (role == Role::kHead) factor = config_.value("mup_output_alpha", 1.0) * config_.value("mup_width_scale", 1.0);
+    for (float& value : rows.values) value = static_cast<float>(value / factor);
+  }
+
   // GGUF's weights have config.json's factors in them.
   void take_out_factors(Rows& rows, Role role) const {
     const auto number = [this](const char* key) { return config_.at(key).get<double>(); };
@@ -434,8 +455,10 @@ class Folder {
       if (const auto* own = std::get_if<AttentionConfig>(&layer.mixer)) attention = *own;
       if (const auto* own = std::get_if<DeltaNetConfig>(&layer.mixer)) delta_net = *own;
     }
+    // An infinity in it is none of JSON's numbers: such a config has no factors.
+    const json parsed = json::parse(config, nullptr, false);
     HfWriter writer(gguf, spec, attention, delta_net, form, prefix, has_stacks,
-                    spec.hf_has_multipliers ? json::parse(config) : json());
+                    parsed.is_discarded() ? json::object() : parsed);
     if (config.find("num_nextn_predict_layers") != std::string::npos) {
       writer.add_left_out("model.layers." + std::to_string(read->n_layers) + ".eh_proj.weight");
     }

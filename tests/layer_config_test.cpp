@@ -92,15 +92,17 @@ TEST(LayerConfig, PoolingIsAsTheFileSays) {
   EXPECT_EQ(config_of(test::tiny_model(kBert, false, {.n_labels = 1}))->pooling, Pooling::kRank);
 }
 
-// A folder as Hugging Face has it, whose weights are an embedding alone: enough to read its config.
-Result<ModelConfig> config_of(const json& config) {
+// A folder as Hugging Face has it, whose weights are an embedding alone and what else tells the family: enough to read
+// its config.
+Result<ModelConfig> config_of(const json& config,
+                              const std::vector<std::string>& names = {"model.embed_tokens.weight"}) {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   const fs::path folder = fs::path(testing::TempDir()) / (std::string("realizar_hf_config_") + test->name());
   fs::create_directories(folder);
   std::ofstream(folder / "config.json") << config.dump();
   test::SafetensorsWriter weights;
   const std::vector<float> embed(40 * 32);
-  weights.add("model.embed_tokens.weight", "F32", {40, 32}, std::as_bytes(std::span(embed)));
+  for (const std::string& name : names) weights.add(name, "F32", {40, 32}, std::as_bytes(std::span(embed)));
   weights.write(folder / "model.safetensors");
   const auto file = ModelFile::open(folder);
   fs::remove_all(folder);  // the map keeps it
@@ -427,6 +429,85 @@ TEST(HfLayerConfig, YarnRoundsItsBoundsOrNot) {
   EXPECT_FLOAT_EQ(second(true), 0.1f * (0.5f + 0.5f / 4));
   const float ramp = 1 / static_cast<float>(8 * std::log(64 / (2 * 3.14159265358979)) / (2 * std::log(10000.0)));
   EXPECT_FLOAT_EQ(second(false), 0.1f * (1 - ramp + ramp / 4));
+}
+
+TEST(LayerConfig, FactorsOfJaisHaveAnOlderName) {
+  const json dims = {{"architectures", {"JAISLMHeadModel"}},
+                     {"n_embd", 32},
+                     {"n_layer", 2},
+                     {"n_head", 4},
+                     {"n_inner", 48},
+                     {"n_positions", 4096},
+                     {"layer_norm_epsilon", 1e-5}};
+  json newer = dims, older = dims;
+  newer.update({{"mup_embeddings_scale", 2.5},
+                {"mup_output_alpha", 3.0},
+                {"mup_width_scale", 0.25},
+                {"mup_scale_qk_dot_by_d", true}});
+  older.update({{"embeddings_scale", 2.5}, {"width_scale", 0.75}, {"scale_qk_dot_by_d", true}});
+  for (const json& given : {newer, older}) {
+    const auto config = config_of(given, {"transformer.wte.weight"});
+    ASSERT_TRUE(config.ok()) << config.error().message;
+    EXPECT_FLOAT_EQ(config->embed_scale, 2.5f);
+    EXPECT_FLOAT_EQ(config->logit_scale, 0.75f);
+    EXPECT_FLOAT_EQ(attention(*config, 1).scale, 1.0f / 8);
+    EXPECT_EQ(attention(*config, 1).alibi, 8.0f);
+  }
+  const auto plain = config_of(dims, {"transformer.wte.weight"});
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_EQ(plain->embed_scale, 1.0f);
+  EXPECT_FLOAT_EQ(attention(*plain, 1).scale, 1 / std::sqrt(8.0f));
+  newer["alibi_scaling"] = {{"type", "linear"}, {"train_seq_len", 2048}};
+  EXPECT_FALSE(config_of(newer, {"transformer.wte.weight"}).ok()) << "slopes that change with the length";
+}
+
+TEST(LayerConfig, FalconRwMustSayThatItHasAlibi) {
+  json given = {{"architectures", {"FalconForCausalLM"}},
+                {"hidden_size", 32},
+                {"num_hidden_layers", 2},
+                {"num_attention_heads", 4},
+                {"alibi", true},
+                {"parallel_attn", false},
+                {"multi_query", false},
+                {"bias", true},
+                {"layer_norm_epsilon", 1e-5}};
+  const std::vector<std::string> names = {"transformer.word_embeddings.weight",
+                                          "transformer.h.0.post_attention_layernorm.weight"};
+  const auto config = config_of(given, names);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_TRUE(attention(*config, 1).alibi_is_scaled);
+  EXPECT_EQ(attention(*config, 1).n_kv_heads, 4u);
+  for (const char* key : {"alibi", "parallel_attn"}) {
+    json without = given;
+    without.erase(key);
+    const auto refused = config_of(without, names);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().message.find(key), std::string::npos) << refused.error().message;
+  }
+}
+
+// The first layers of OpenELM-270M: its ffns are 768, 1024 and 1280 wide.
+TEST(LayerConfig, WidthsOfOpenElmAreMultiplesOfADivisor) {
+  json given = {{"architectures", {"OpenELMForCausalLM"}},
+                {"model_dim", 1280},
+                {"head_dim", 64},
+                {"num_transformer_layers", 3},
+                {"num_query_heads", {12, 12, 16}},
+                {"num_kv_heads", {3, 3, 4}},
+                {"ffn_multipliers", {0.5, 0.73, 0.97}},
+                {"ffn_dim_divisor", 256},
+                {"max_context_length", 2048},
+                {"rope_freq_constant", 10000}};
+  const auto config = config_of(given, {"transformer.token_embeddings.weight"});
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  const uint32_t widths[] = {768, 1024, 1280}, n_heads[] = {12, 12, 16};
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(std::get<GatedConfig>(config->layers[i].ffn).d_ff, widths[i]);
+    EXPECT_EQ(attention(*config, i).n_heads, n_heads[i]);
+  }
+  EXPECT_FLOAT_EQ(config->norm_eps, 1e-6f);
+  given["ffn_multipliers"] = {0.5, 0.73};
+  EXPECT_FALSE(config_of(given, {"transformer.token_embeddings.weight"}).ok());
 }
 
 }  // namespace

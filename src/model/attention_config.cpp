@@ -131,6 +131,15 @@ Result<LatentAttentionConfig> read_latents(const ConfigKeys& keys, const ModelCo
   return a;
 }
 
+// Whether q.k is divided by head_dim, not by its root.
+Result<bool> read_divides_by_head_dim(const ConfigKeys& keys) {
+  const HfKeys& hf = keys.spec().hf_keys;
+  if (keys.is_gguf() || hf.by_head_dim.empty()) return keys.spec().divides_by_head_dim;
+  RZ_TRY(const auto given, keys.file().metadata().get_bool(hf.by_head_dim));
+  RZ_TRY(const auto older, keys.file().metadata().get_bool(hf.older_by_head_dim));
+  return given.value_or(older.value_or(false));
+}
+
 // What q.k is divided by the square root of.
 Result<double> read_attn_dims(const ConfigKeys& keys, const ModelConfig& c, const AttentionConfig& attention) {
   RZ_TRY(const auto given, keys.optional_positive("", keys.spec().hf_keys.attn_dims));
@@ -169,7 +178,8 @@ Status read_attention_scales(const ConfigKeys& keys, const ModelConfig& c, Atten
   attention.clip = clip.value_or(0);
   RZ_TRY(const auto attn_scale, read_scale(keys, c, keys.spec().attn_scale));
   RZ_TRY(const double attn_dims, read_attn_dims(keys, c, attention));
-  const double divisor = keys.spec().divides_by_head_dim ? attention.head_dim : std::sqrt(attn_dims);
+  RZ_TRY(const bool by_head_dim, read_divides_by_head_dim(keys));
+  const double divisor = by_head_dim ? attention.head_dim : std::sqrt(attn_dims);
   attention.scale = attn_scale.value_or(static_cast<float>(1 / divisor));
   const ArchSpec& spec = keys.spec();
   RZ_TRY(const auto alibi, read_scale(keys, c, spec.alibi_scale));

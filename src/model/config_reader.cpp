@@ -83,7 +83,7 @@ Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
   c.n_ctx_train -= n_skipped;
   if (keys.spec().ffn == FfnKind::kNone) return {};
   const int64_t least = keys.spec().has_one_branch ? 0 : 1;
-  RZ_TRY(const auto d_ffs, keys.layer_ints("feed_forward_length", hf.d_ff, c.n_layers, least, kMaxWidth));
+  RZ_TRY(const auto d_ffs, read_widths(keys, c.n_layers, c.d_model, least));
   const uint32_t own_factor = keys.is_gguf() ? 0 : hf.d_ff_factor;
   if (!d_ffs && own_factor == 0) {
     return out_of_range(keys.file(), keys.key("feed_forward_length", hf.d_ff), "a whole number", "nothing");
@@ -200,6 +200,15 @@ double by_rule(ScaleRule rule, double number, const ModelConfig& c) {
       return number / c.d_model;
   }
   return number;
+}
+
+// config.json's number where it may have two names: the first one's with its other factor, or the older one's alone.
+Result<std::optional<double>> read_product(const ConfigKeys& keys, const ScaleKey& scale, std::optional<double> first) {
+  const Metadata& metadata = keys.file().metadata();
+  if (!first) return metadata.get_double(scale.hf_older);
+  if (scale.hf_times.empty()) return first;
+  RZ_TRY(const auto times, metadata.get_double(scale.hf_times));
+  return std::optional(*first * times.value_or(1));
 }
 
 Result<float> read_norm_eps(const ConfigKeys& keys) {
@@ -397,7 +406,10 @@ Result<float> read_softcap(const ConfigKeys& keys, std::string_view key) {
 Result<std::optional<float>> read_scale(const ConfigKeys& keys, const ModelConfig& c, const ScaleKey& scale) {
   const std::string key = keys.is_gguf() && scale.gguf.empty() ? "" : keys.key(scale.gguf, scale.hf);
   if (key.empty()) return std::optional<float>();
-  RZ_TRY(const auto value, keys.file().metadata().get_double(key));
+  RZ_TRY(auto value, keys.file().metadata().get_double(key));
+  if (!keys.is_gguf() && !scale.hf_older.empty()) {
+    RZ_TRY(value, read_product(keys, scale, value));
+  }
   const bool is_set = keys.is_gguf() ? value.value_or(0) != 0 : value.has_value();
   const float otherwise = keys.is_gguf() ? scale.gguf_otherwise : scale.hf_otherwise;
   if (!is_set)

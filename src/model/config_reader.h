@@ -37,6 +37,9 @@ Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head
 // q and k. 1 where nothing is stretched.
 Result<double> read_yarn_magnitude(const ConfigKeys& keys);
 
+// The widths of the layers' ffns as the file calls them, `least` or more each; nothing where it gives none.
+Result<std::optional<std::vector<uint32_t>>> read_widths(const ConfigKeys& keys, uint32_t n_layers, uint32_t d_model,
+                                                         int64_t least);
 // How many experts a layer with experts has; 0: the model has none.
 Result<uint32_t> read_n_experts(const ConfigKeys& keys);
 // The ffn of each layer. Errors: FormatError, and Unsupported for what no kind of ffn computes.

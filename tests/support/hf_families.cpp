@@ -597,6 +597,15 @@ const HfFamilyCase kFamilies[] = {
                       "num_hidden_layers": 2, "num_attention_heads": 12, "multi_query": false, "parallel_attn": false,
                       "new_decoder_architecture": false, "bias": true, "alibi": true, "activation": "gelu",
                       "layer_norm_epsilon": 0.001, "tie_word_embeddings": false})"},
+    {"jais", R"({"architectures": ["JAISLMHeadModel"], "n_embd": 32, "n_inner": 48, "n_layer": 2, "n_head": 4,
+                 "n_positions": 4096, "layer_norm_epsilon": 0.001, "activation_function": "swiglu",
+                 "position_embedding_type": "alibi", "mup_scale_qk_dot_by_d": true, "mup_embeddings_scale": 2.5,
+                 "mup_output_alpha": 3.0, "mup_width_scale": 0.25, "tie_word_embeddings": false})"},
+    {"openelm", R"({"architectures": ["OpenELMForCausalLM"], "model_dim": 32, "head_dim": 8,
+                    "num_transformer_layers": 2, "num_query_heads": [2, 4], "num_kv_heads": [1, 2],
+                    "ffn_multipliers": [1.1, 2.0], "ffn_dim_divisor": 16, "max_context_length": 4096,
+                    "rope_freq_constant": 10000, "rms_norm_eps": 0.001, "activation_fn_name": "swish",
+                    "ffn_with_glu": true, "normalize_qk_projections": true, "share_input_output_layers": true})"},
 };
 
 }  // namespace

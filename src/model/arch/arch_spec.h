@@ -265,6 +265,10 @@ struct HfKeys {
       rope_list = "",           // the same of those that are rotated
       head_dim = "head_dim", window_rope_base = "rope_local_base_freq", full_interval = "sliding_window_pattern";
   uint32_t d_ff_factor = 0;  // of d_model, where the file gives no d_ff; 0: it must
+  // A list of such factors, one a layer, and what the widths are multiples of (OpenELM).
+  std::string_view d_ff_factors = "", d_ff_step = "";
+  // With one of these true, q.k is divided by head_dim, not by its root.
+  std::string_view by_head_dim = "", older_by_head_dim = "";
 };
 
 // The same of state spaces.
@@ -287,6 +291,8 @@ struct ScaleKey {
   std::string_view gguf = "", hf = "";
   bool gguf_divides = false, hf_divides = false;
   ScaleRule hf_rule = ScaleRule::kAsIs;
+  // config.json's number may be a product of two; older files have another name for it.
+  std::string_view hf_times = "", hf_older = "";
   float gguf_otherwise = 1, hf_otherwise = 1;  // config.json's number, by its rule, where a file gives none
 };
 

@@ -1,5 +1,5 @@
 // Jais (1): LayerNorm and SwiGLU with biases, ALiBi, and q.k divided by the heads' dimensions. Its folders have factors
-// that GGUF has folded into matrices: they are not read.
+// of the embedding and of the logits, which GGUF has folded into matrices.
 #include <array>
 
 #include "model/arch/list.h"
@@ -10,35 +10,64 @@ namespace {
 
 using namespace tensors;
 
+constexpr std::string_view kHfClasses[] = {"JAISLMHeadModel"};
+
+constexpr TensorSpec ignored(std::string_view hf) {
+  return whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", hf);
+}
+
 constexpr auto kTensors = std::to_array<TensorSpec>({
-    kEmbed,
+    with_hf(kEmbed, "transformer.wte.weight"),
     kHead,
-    kFinalNorm,
-    kFinalNormBias,
-    kAttnNorm,
-    kAttnNormBias,
-    matrix(Role::kWqkv, kRequired, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight", ""),
-    bias(Role::kBqkv, kRequired, Dim::kQkv, "blk.{}.attn_qkv.bias", ""),
-    kWo,
-    o_bias(kRequired),
-    kFfnNorm,
-    kFfnNormBias,
-    kWGate,
-    kWUp,
-    kWDown,
-    bias(Role::kBGate, kRequired, Dim::kFf, "blk.{}.ffn_gate.bias", ""),
-    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", ""),
-    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", ""),
+    with_hf(kFinalNorm, "transformer.ln_f.weight"),
+    with_hf(kFinalNormBias, "transformer.ln_f.bias"),
+    with_hf(kAttnNorm, "transformer.h.{}.ln_1.weight"),
+    with_hf(kAttnNormBias, "transformer.h.{}.ln_1.bias"),
+    with_hf(kWqkv, "transformer.h.{}.attn.c_attn.weight"),
+    bias(Role::kBqkv, kRequired, Dim::kQkv, "blk.{}.attn_qkv.bias", "transformer.h.{}.attn.c_attn.bias"),
+    with_hf(kWo, "transformer.h.{}.attn.c_proj.weight"),
+    with_hf(o_bias(kRequired), "transformer.h.{}.attn.c_proj.bias"),
+    with_hf(kFfnNorm, "transformer.h.{}.ln_2.weight"),
+    with_hf(kFfnNormBias, "transformer.h.{}.ln_2.bias"),
+    with_hf(kWGate, "transformer.h.{}.mlp.c_fc2.weight"),
+    with_hf(kWUp, "transformer.h.{}.mlp.c_fc.weight"),
+    with_hf(kWDown, "transformer.h.{}.mlp.c_proj.weight"),
+    bias(Role::kBGate, kRequired, Dim::kFf, "blk.{}.ffn_gate.bias", "transformer.h.{}.mlp.c_fc2.bias"),
+    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", "transformer.h.{}.mlp.c_fc.bias"),
+    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.h.{}.mlp.c_proj.bias"),
+    // Masks, and ALiBi's slopes, which follow from the number of heads.
+    ignored("transformer.h.{}.attn.bias"),
+    ignored("transformer.h.{}.attn.masked_bias"),
+    ignored("transformer.relative_pe.slopes"),
 });
+
+// Slopes that change with the length of the text.
+constexpr HfNumber kHfNumbers[] = {{"alibi_scaling.factor", 1}, {"alibi_scaling.train_seq_len", 0}};
 
 }  // namespace
 
-const ArchSpec kJais{.name = "jais",
-                     .hf_classes = {},
-                     .tensors = kTensors,
-                     .norm = NormKind::kLayer,
-                     .alibi_scale = {.gguf = "attention.max_alibi_bias"},
-                     .needs_alibi = true,
-                     .divides_by_head_dim = true};
+const ArchSpec kJais{
+    .name = "jais",
+    .hf_classes = kHfClasses,
+    .tensors = kTensors,
+    .norm = NormKind::kLayer,
+    .embed_scale = {.hf = "mup_embeddings_scale", .hf_older = "embeddings_scale"},
+    .logit_scale = {.hf = "mup_output_alpha", .hf_times = "mup_width_scale", .hf_older = "width_scale"},
+    .alibi_scale = {.gguf = "attention.max_alibi_bias", .hf = "max_alibi_bias", .hf_otherwise = 8},
+    .hf_transposed_linear = true,
+    .needs_alibi = true,
+    .divides_by_head_dim = true,
+    .hf_numbers = kHfNumbers,
+    .hf_keys = {.d_model = "n_embd",
+                .n_layers = "n_layer",
+                .n_heads = "n_head",
+                .n_kv_heads = "",
+                .d_ff = "n_inner",
+                .n_ctx = "n_positions",
+                .norm_eps = "layer_norm_epsilon",
+                .activation = "",
+                .head_dim = "",
+                .by_head_dim = "mup_scale_qk_dot_by_d",
+                .older_by_head_dim = "scale_qk_dot_by_d"}};
 
 }  // namespace realizar

@@ -9,23 +9,45 @@ namespace {
 
 using namespace tensors;
 
+constexpr std::string_view kHfClasses[] = {"OpenELMForCausalLM"};
+
 constexpr auto kTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kFinalNorm,
-    kAttnNorm,
-    matrix(Role::kWqkv, kRequired, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight", ""),
-    kQNorm,
-    kKNorm,
-    kWo,
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
+    with_hf(kEmbed, "transformer.token_embeddings.weight"),
+    with_hf(kFinalNorm, "transformer.norm.weight"),
+    with_hf(kAttnNorm, "transformer.layers.{}.attn_norm.weight"),
+    with_hf(kWqkv, "transformer.layers.{}.attn.qkv_proj.weight"),
+    with_hf(kQNorm, "transformer.layers.{}.attn.q_norm.weight"),
+    with_hf(kKNorm, "transformer.layers.{}.attn.k_norm.weight"),
+    with_hf(kWo, "transformer.layers.{}.attn.out_proj.weight"),
+    with_hf(kFfnNorm, "transformer.layers.{}.ffn_norm.weight"),
+    with_hf(kWGate, ""),
+    with_hf(kWUp, ""),
+    matrix(Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "",
+           "transformer.layers.{}.ffn.proj_1.weight"),
+    with_hf(kWDown, "transformer.layers.{}.ffn.proj_2.weight"),
 });
+
+constexpr HfFlag kHfFlags[] = {
+    {"ffn_with_glu", true}, {"normalize_qk_projections", true}, {"share_input_output_layers", true}};
 
 }  // namespace
 
-const ArchSpec kOpenElm{
-    .name = "openelm", .hf_classes = {}, .tensors = kTensors, .qk_norm = QkNorm::kHead, .has_layer_heads = true};
+const ArchSpec kOpenElm{.name = "openelm",
+                        .hf_classes = kHfClasses,
+                        .tensors = kTensors,
+                        .qk_norm = QkNorm::kHead,
+                        .has_layer_heads = true,
+                        .hf_norm_eps = 1e-6f,
+                        .hf_flags = kHfFlags,
+                        .hf_keys = {.d_model = "model_dim",
+                                    .n_layers = "num_transformer_layers",
+                                    .n_heads = "num_query_heads",
+                                    .n_kv_heads = "num_kv_heads",
+                                    .d_ff = "",
+                                    .n_ctx = "max_context_length",
+                                    .activation = "activation_fn_name",
+                                    .rope_base = "rope_freq_constant",
+                                    .d_ff_factors = "ffn_multipliers",
+                                    .d_ff_step = "ffn_dim_divisor"}};
 
 }  // namespace realizar
