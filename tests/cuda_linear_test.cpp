@@ -168,6 +168,8 @@ double activated(Activation activation, double x) {
       return std::max(x, 0.0);
     case Activation::kReluSquared:
       return x > 0 ? x * x : 0;
+    case Activation::kSigmoid:
+      return 1 / (1 + std::exp(-x));
     case Activation::kXielu:
     case Activation::kClampedSwiglu:
       break;  // of two rows, which no linear operation has
@@ -202,7 +204,7 @@ TEST_P(CudaLinear, EpiloguesChangeTheProductAsTheySay) {
   const Epilogue epilogues[] = {
       {.activation = Activation::kSilu, .scale = 0.25f},  {.activation = Activation::kGelu, .accumulate = true},
       {.activation = Activation::kGeluErf, .softcap = 3}, {.activation = Activation::kReluSquared, .accumulate = true},
-      {.scale = 0.1f, .softcap = 2, .accumulate = true},
+      {.scale = 0.1f, .softcap = 2, .accumulate = true},  {.activation = Activation::kSigmoid, .scale = 3},
   };
   for (const Epilogue& e : epilogues) {
     op.activation = e.activation;

@@ -247,6 +247,7 @@ TEST_P(EpilogueTest, OfEveryKindAgreesOnAllRowsAndOnLogitRows) {
       {.activation = Activation::kGeluErf, .softcap = 3.0f},
       {.activation = Activation::kRelu, .scale = -2.0f, .accumulate = true},
       {.activation = Activation::kReluSquared},
+      {.activation = Activation::kSigmoid},
       {.softcap = 30.0f},
       {.scale = 0.1f, .softcap = 2.0f, .accumulate = true},
   };

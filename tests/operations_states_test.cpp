@@ -26,6 +26,11 @@ struct DeltaShape {
   bool is_decay_of_each, key_heads_in_turn;
 };
 
+struct WkvShape {
+  uint32_t n_heads, head_dim;
+  bool mixes_v;
+};
+
 // Layers without states beside the one that is tested, so that its place is not the first.
 CacheLayout layout_of(std::vector<size_t> part_bytes) {
   CacheLayout layout;
@@ -50,8 +55,8 @@ class StatesOpTest : public testing::TestWithParam<BackendUnderTest> {
  protected:
   void SetUp() override { skip_where_absent(GetParam()); }
   // The output of a sequence whose rows are the tokens 0, 1, 2, ...; its neighbour has them in reverse.
-  std::vector<float> run(OpRig& rig, std::initializer_list<ActId> inputs, const Op& op, ActId out, uint32_t n_cols,
-                         const Cut& cut) {
+  std::vector<float> run(OpRig& rig, std::initializer_list<ActId> inputs, const std::vector<Op>& ops, ActId out,
+                         uint32_t n_cols, const Cut& cut) {
     std::vector<float> all;
     uint32_t pos = 0, slot = 0;
     for (const uint32_t n : cut.chunks) {
@@ -65,7 +70,9 @@ class StatesOpTest : public testing::TestWithParam<BackendUnderTest> {
       }
       if (n_before > 0) batch.seqs.push_back({0, n_before, Pos{0}, {}, StateId{3}, StateId{3}});
       batch.seqs.push_back({n_before, n, static_cast<Pos>(pos), {}, StateId{slot}, StateId{to}});
-      rig.step(batch, inputs, [&](Program& p) { p.add(op); });
+      rig.step(batch, inputs, [&](Program& p) {
+        for (const Op& op : ops) p.add(op);
+      });
       const auto rows = rig.read(out);
       all.insert(all.end(), rows.begin() + static_cast<std::ptrdiff_t>(size_t{n_before} * n_cols), rows.end());
       pos += n;
@@ -86,7 +93,7 @@ class StatesOpTest : public testing::TestWithParam<BackendUnderTest> {
                    .activation = has_bias ? Activation::kSilu : Activation::kNone};
     if (has_bias) op.bias = rig.vector(random_values(n_cols, 6));
     EXPECT_TRUE(rig.backend().create_kv_cache(layout_of({sizeof(float) * n_cols * (n_taps - 1)})).ok());
-    return run(rig, {op.in}, op, op.out, n_cols, cut);
+    return run(rig, {op.in}, {op}, op.out, n_cols, cut);
   }
 
   std::vector<float> scanned(std::unique_ptr<Backend> backend, const ScanShape& s, const Cut& cut) {
@@ -117,7 +124,7 @@ class StatesOpTest : public testing::TestWithParam<BackendUnderTest> {
                          .d = rig.vector(random_values(s.n_heads, 11)),
                          .dt_bias = rig.vector(random_values(s.n_heads, 12))};
     EXPECT_TRUE(rig.backend().create_kv_cache(layout_of({8, sizeof(float) * n_inner * s.d_state})).ok());
-    return run(rig, {xbc, dt, gate}, op, op.out, n_inner, cut);
+    return run(rig, {xbc, dt, gate}, {op}, op.out, n_inner, cut);
   }
 
   // Keys and queries of length 1, as models have them: states stay as large as values are.
@@ -155,7 +162,55 @@ class StatesOpTest : public testing::TestWithParam<BackendUnderTest> {
                          .a = rig.vector(a),
                          .decay_bias = rig.vector(random_values(size_t{s.n_heads} * decay_cols, 26))};
     EXPECT_TRUE(rig.backend().create_kv_cache(layout_of({8, sizeof(float) * n_values * s.key_dim})).ok());
-    return run(rig, {qk, v, decay, beta}, op, op.out, n_values, cut);
+    return run(rig, {qk, v, decay, beta}, {op}, op.out, n_values, cut);
+  }
+
+  // Two mixes of the same rows, the first of which keeps none: their sum.
+  std::vector<float> mixed_twice(std::unique_ptr<Backend> backend, const Cut& cut) {
+    constexpr uint32_t kCols = 70;
+    OpRig rig(std::move(backend), {.max_rows = 64, .max_logit_rows = 1, .max_seqs = 2, .max_context = 64});
+    ShortConvOp first{.out = rig.output(kCols),
+                      .in = rig.input(random_inputs(kStateRows, kCols, 3)),
+                      .layer = 2,
+                      .part = 0,
+                      .n_taps = 2,
+                      .weight = rig.vector(random_values(size_t{kCols} * 2, 5)),
+                      .keeps_rows = false};
+    ShortConvOp second = first;
+    second.out = rig.output(kCols);
+    second.weight = rig.vector(random_values(size_t{kCols} * 2, 6));
+    second.keeps_rows = true;
+    const GateOp product{.out = second.out, .in = second.out, .gate = first.out, .is_factor = true};
+    EXPECT_TRUE(rig.backend().create_kv_cache(layout_of({sizeof(float) * kCols})).ok());
+    return run(rig, {first.in}, {first, second, product}, second.out, kCols, cut);
+  }
+
+  // `is_bonus`: what is added to the state's output, not the latter.
+  std::vector<float> time_mixed(std::unique_ptr<Backend> backend, const WkvShape& s, bool is_bonus, const Cut& cut) {
+    OpRig rig(std::move(backend), {.max_rows = 64, .max_logit_rows = 1, .max_seqs = 2, .max_context = 64});
+    const uint32_t n = s.n_heads * s.head_dim;
+    const auto input = [&](uint32_t seed) { return rig.input(random_inputs(kStateRows, n, seed)); };
+    const auto factors = [&](uint32_t seed) { return rig.vector(random_values(n, seed)); };
+    WkvOp op{.out = rig.output(n),
+             .bonus = rig.output(n),
+             .r = input(31),
+             .decay = input(32),
+             .k = input(33),
+             .v = input(34),
+             .rate = input(35),
+             .removal = rig.output(n),
+             .layer = 2,
+             .part = 1,
+             .n_heads = s.n_heads,
+             .head_dim = s.head_dim,
+             .removal_scale = factors(36),
+             .rate_scale = factors(37),
+             .bonus_scale = factors(38)};
+    const ActId first_v = input(39), v_share = input(40);
+    if (s.mixes_v) op.first_v = first_v, op.v_share = v_share;
+    EXPECT_TRUE(rig.backend().create_kv_cache(layout_of({8, sizeof(float) * n * s.head_dim})).ok());
+    return run(rig, {op.r, op.decay, op.k, op.v, op.rate, first_v, v_share}, {op}, is_bonus ? op.bonus : op.out, n,
+               cut);
   }
 
   static void expect_close(const std::vector<float>& actual, const std::vector<float>& expected, double bound) {
@@ -225,6 +280,32 @@ TEST_P(StatesOpTest, ADeltaRuleGoesOnFromStepToStep) {
     expect_close(actual, expected, (largest + 1) * kStateRows * (kExpError + std::sqrt(shape.key_dim) * kUnit));
     expect_same_bits(
         [&](std::unique_ptr<Backend> backend, const Cut& cut) { return learnt(std::move(backend), shape, cut); });
+  }
+}
+
+// Two taps each of values below 1, and a product.
+TEST_P(StatesOpTest, ConvolutionsOfTheSameRowsLeaveThemToTheLastOne) {
+  const auto expected = mixed_twice(make_reference_backend(), kCuts[0]);
+  expect_close(mixed_twice(*GetParam().make(2), kCuts[2]), expected, 32 * kUnit);
+  expect_same_bits(
+      [&](std::unique_ptr<Backend> backend, const Cut& cut) { return mixed_twice(std::move(backend), cut); });
+}
+
+// As of a delta rule; a removal key has length 1, so that what a row takes out of a state is no more than what is in
+// it.
+TEST_P(StatesOpTest, ATimeMixGoesOnFromStepToStep) {
+  for (const WkvShape& shape : {WkvShape{4, 16, true}, {3, 7, false}, {2, 64, true}, {1, 70, false}, {2, 200, true}}) {
+    for (const bool is_bonus : {false, true}) {
+      const auto expected = time_mixed(make_reference_backend(), shape, is_bonus, kCuts[0]);
+      const auto actual = time_mixed(*GetParam().make(2), shape, is_bonus, kCuts[2]);
+      double largest = 0;
+      for (const float y : expected) largest = std::max(largest, std::fabs(double{y}));
+      ASSERT_GT(largest, 0.1);
+      expect_close(actual, expected, (largest + 1) * kStateRows * (kExpError + std::sqrt(shape.head_dim) * kUnit));
+      expect_same_bits([&](std::unique_ptr<Backend> backend, const Cut& cut) {
+        return time_mixed(std::move(backend), shape, is_bonus, cut);
+      });
+    }
   }
 }
 

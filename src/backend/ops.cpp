@@ -75,6 +75,8 @@ const char* name_of(Activation activation) {
       return "clamped swiglu";
     case Activation::kNormalCdf:
       return "normal cdf";
+    case Activation::kSigmoid:
+      return "sigmoid";
   }
   return "unknown";
 }

@@ -60,7 +60,8 @@ enum class Activation : uint8_t {
   kReluSquared,
   kClampedSwiglu,
   kXielu,
-  kNormalCdf
+  kNormalCdf,
+  kSigmoid
 };
 // kXielu, of LinearOp alone, has numbers (Huang and Schlag 2024): alpha_p x^2 + beta x above 0, and
 // alpha_n (e^min(x, eps) - 1 - x) + beta x elsewhere.
@@ -527,7 +528,7 @@ struct AltUpOp {
 // A convolution along each sequence, every column by itself: out[r] = activation(bias + the sum over i < n_taps of
 // weight[c, i] * in[r + 1 - n_taps + i]), where rows before a sequence's first are those of earlier steps, and zeros
 // before position 0. Part `part` of the layer's state is the last n_taps - 1 rows of `in`, F32 [n_taps - 1, n_cols],
-// the oldest first.
+// the oldest first. Where several operations convolve the same rows, the last one alone keeps them.
 struct ShortConvOp {
   static constexpr const char* kName = "short_conv";
 
@@ -537,6 +538,7 @@ struct ShortConvOp {
   WeightId weight;            // vector [n_cols, n_taps]
   WeightId bias = kNoWeight;  // vector [n_cols]
   Activation activation = Activation::kNone;
+  bool keeps_rows = true;
 
   template <class Visitor>
   void visit(Visitor&& v) const {
@@ -547,6 +549,7 @@ struct ShortConvOp {
     v.vector("weight", weight);
     v.vector("bias", bias);
     v.trait("activation", activation, Activation::kNone);
+    v.trait("keeps_rows", keeps_rows, true);
   }
   bool operator==(const ShortConvOp&) const = default;
 };
@@ -648,6 +651,60 @@ struct DeltaRuleOp {
   bool operator==(const DeltaRuleOp&) const = default;
 };
 
+// RWKV-7's time mix along each sequence (Peng et al. 2025, "RWKV-7 Goose", section 4): a state that maps keys to values
+// decays by each dimension of a key, then gives up a share of what it maps a removal key to, and takes in the row's
+// value. For each head, with j a key's dimension and i a value's:
+// d[j] = exp(-e^-0.5 * sigmoid(decay[j])); c[j] = sigmoid(rate[j]); where there is first_v,
+// v[i] += (first_v[i] - v[i]) * sigmoid(v_share[i]);
+// z[j] = k[j] * removal_scale[j], divided by its length over the head or by 1e-12 if that is more;
+// k[j] *= 1 + (c[j] - 1) * rate_scale[j]; u[i] = the sum over j of s[j, i] * z[j];
+// s[j, i] = s[j, i] * d[j] - u[i] * c[j] * z[j] + k[j] * v[i]; out[i] = the sum over j of s[j, i] * r[j];
+// bonus[i] = v[i] * the sum over j of r[j] * k[j] * bonus_scale[j].
+// decay, k, v and v_share become d, k, v and the sigmoid in place, rate becomes c * z, and z is left in `removal`. Part
+// `part` of the layer's state is s, F32 [n_heads, head_dim * head_dim] in an order of the backend's; zeros before
+// position 0. Rows are taken one after the other, so s and out have the same bits however a sequence is cut into steps.
+struct WkvOp {
+  static constexpr const char* kName = "wkv";
+
+  ActId out, bonus;                          // [n_rows, n_heads * head_dim], as are all of these
+  ActId r, decay, k, v, rate;                // all but r in place
+  ActId removal;                             // made here
+  ActId first_v = kNoAct, v_share = kNoAct;  // kNoAct: v stays as it is
+  uint32_t layer, part;
+  uint32_t n_heads, head_dim;
+  WeightId removal_scale, rate_scale, bonus_scale;  // vectors [n_heads * head_dim]
+
+  template <class Visitor>
+  void visit(Visitor&& to) const {
+    const bool mixes_v = first_v != kNoAct;
+    to.writes(out);
+    to.writes(bonus);
+    to.writes(decay);
+    to.writes(k);
+    to.writes(rate);
+    to.writes(removal);
+    if (mixes_v) to.writes(v);
+    if (mixes_v) to.writes(v_share);
+    to.reads(r);
+    to.reads(decay);
+    to.reads(k);
+    to.reads(v);
+    to.reads(rate);
+    if (mixes_v) to.reads(first_v);
+    if (mixes_v) to.reads(v_share);
+    to.trait("part", part, 0u);
+    to.trait("n_heads", n_heads, 0u);
+    to.trait("head_dim", head_dim, 0u);
+    to.vector("removal_scale", removal_scale);
+    to.vector("rate_scale", rate_scale);
+    to.vector("bonus_scale", bonus_scale);
+  }
+  bool operator==(const WkvOp&) const = default;
+};
+// e^-0.5: a row leaves 0.545 of a state at least.
+inline constexpr float kWkvDecay = 0.60653066f;
+inline constexpr float kWkvLeastLength = 1e-12f;
+
 // out[i] = in[logit_rows[i]]
 struct SelectRowsOp {
   static constexpr const char* kName = "select_rows";
@@ -678,7 +735,7 @@ struct ChooseOp {
 
 using Op = std::variant<EmbedOp, NormOp, LinearOp, GatedLinearOp, RopeStoreOp, HeadLinearOp, LatentStoreOp, AttentionOp,
                         RouteOp, ExpertsOp, GateOp, SelectRowsOp, ChooseOp, ShortConvOp, StateScanOp, DeltaRuleOp,
-                        CutOp, AltUpOp>;
+                        CutOp, AltUpOp, WkvOp>;
 // In the order of Op.
 enum class OpKind : uint8_t {
   kEmbed,
@@ -698,11 +755,12 @@ enum class OpKind : uint8_t {
   kStateScan,
   kDeltaRule,
   kCut,
-  kAltUp
+  kAltUp,
+  kWkv
 };
 inline constexpr size_t kOpKinds = std::variant_size_v<Op>;
 inline constexpr size_t kOpRoles = static_cast<size_t>(OpRole::kFinal) + 1;
-static_assert(static_cast<size_t>(OpKind::kAltUp) + 1 == kOpKinds);
+static_assert(static_cast<size_t>(OpKind::kWkv) + 1 == kOpKinds);
 
 inline OpKind kind_of(const Op& op) {
   return static_cast<OpKind>(op.index());

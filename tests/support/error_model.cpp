@@ -39,6 +39,8 @@ double activation_error(Activation activation, double x, double x_error) {
       return x_error;
     case Activation::kReluSquared:
       return x > -x_error ? x_error * (2 * size + x_error) + 2 * kUnit * size * size + kDenormal : 0;
+    case Activation::kSigmoid:  // 1 / (1 + exp(-x)), nowhere steeper than 1 / 4
+      return 0.25 * x_error + (kExpError + 3 * kUnit) + kDenormal;
     case Activation::kXielu:  // its tests have bounds of their own
       return 0;
     case Activation::kClampedSwiglu:  // of the gate; as steep as kSilu

@@ -62,6 +62,13 @@ struct DeltaRow {
   float share;
 };
 
+// The same of a time mix: WkvOp's r, d, k, z, c * z, v and out.
+struct WkvRow {
+  const float *r, *decay, *k, *removal, *rate;  // [head_dim]
+  const float* v;                               // [n_cols]
+  float* out;                                   // [n_cols]
+};
+
 // One row of a state space's scan for one head: StateScanOp's x, b, c, t, d and what is summed for y before the gate.
 struct ScanRow {
   const float* x;      // [head_dim]
@@ -129,6 +136,8 @@ struct KernelTable {
   // Takes the row into state [key_dim, n_cols], n_cols <= kDeltaCols; n_decays is 1 or key_dim. The sums of a column
   // are the same whichever columns are beside it.
   void (*delta_row)(const DeltaRow& row, uint32_t key_dim, uint32_t n_decays, uint32_t n_cols, float* state);
+  // The same into state [head_dim, n_cols].
+  void (*wkv_row)(const WkvRow& row, uint32_t head_dim, uint32_t n_cols, float* state);
   // Takes the row into state [head_dim, d_state].
   void (*scan_row)(const ScanRow& row, uint32_t head_dim, uint32_t d_state, float* state);
   // Loops that only keep one unit busy: peak_chains independent instructions of 16 lanes a step. Null: no such unit.

@@ -111,6 +111,11 @@ class Walker {
   void run(const DeltaRuleOp& op, const Hints&, uint32_t member);
   void find_shares(const DeltaRuleOp& op, uint32_t row) const;
   void scan_columns(const DeltaRuleOp& op, const BatchSequence& seq, uint32_t head, uint32_t first, uint32_t n) const;
+  // walker_wkv.cpp
+  void run(const WkvOp& op, const Hints&, uint32_t member);
+  void prepare_wkv(const WkvOp& op, uint32_t row) const;
+  void prepare_wkv_head(const WkvOp& op, uint32_t row, size_t at) const;
+  void scan_wkv(const WkvOp& op, const BatchSequence& seq, uint32_t head, uint32_t first, uint32_t n) const;
   void run(const ChooseOp&, const Hints&, uint32_t) {}  // no plan has it
   void group_by_expert(const ExpertsOp& op);
   bool has_mixed_forms(const ExpertsOp& op) const;

@@ -37,6 +37,8 @@ MapKind map_kind(Activation activation) {
       return MapKind::kClampedSwiglu;
     case Activation::kNormalCdf:
       return MapKind::kNormalCdf;
+    case Activation::kSigmoid:
+      return MapKind::kSigmoid;
   }
   return MapKind::kNone;
 }

@@ -60,6 +60,7 @@ void Walker::convolve(const ShortConvOp& op, const BatchSequence& seq, uint32_t 
   for (uint32_t r = 0; op.activation != Activation::kNone && r < seq.n_rows; ++r) {
     kernels_.map(map_kind(op.activation), act(op.out, seq.first_row + r) + first_col, n_here);
   }
+  if (!op.keeps_rows) return;
   float* after = states_.part<float>(seq.state_to, op.layer, op.part);
   for (uint32_t row = 0; row < n_before; ++row) {
     const float* from = columns(seq.n_rows + row);

@@ -39,6 +39,10 @@ double dot(const float* a, const float* b, uint32_t n) {
   return sum;
 }
 
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
 double activated(Activation activation, double x) {
   switch (activation) {
     case Activation::kNone:
@@ -61,6 +65,8 @@ double activated(Activation activation, double x) {
       const double gate = std::min(x, double{kSwigluLimit});
       return gate / (1 + std::exp(-double{kSwigluAlpha} * gate));
     }
+    case Activation::kSigmoid:
+      return sigmoid(x);
   }
   return x;
 }
@@ -76,10 +82,6 @@ double gated_pair(Activation activation, double gate, double up) {
     up = std::clamp(up, -double{kSwigluLimit}, double{kSwigluLimit}) + 1;
   }
   return activated(activation, gate) * up;
-}
-
-double sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
 }
 
 double softplus(double x) {
@@ -478,6 +480,10 @@ class ReferenceBackend final : public Backend {
     for (const BatchSequence& seq : batch_->seqs) scan(op, seq, size_t{op.key_dim} * op.value_dim);
   }
 
+  void run(const WkvOp& op) {
+    for (const BatchSequence& seq : batch_->seqs) scan(op, seq, size_t{op.head_dim} * op.head_dim);
+  }
+
   const Matrix& weight(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
   const float* vector(WeightId id) const { return id == kNoWeight ? nullptr : weight(id).values.data(); }
   Activation2D& act(ActId id) { return activations_[static_cast<uint32_t>(id)]; }
@@ -619,6 +625,7 @@ class ReferenceBackend final : public Backend {
         act(op.out).row(seq.first_row + r)[col] = static_cast<float>(activated(op.activation, y));
       }
     }
+    if (!op.keeps_rows) return;
     std::copy_n(rows.end() - n_before * n_cols, n_before * n_cols,
                 states_.part<float>(seq.state_to, op.layer, op.part));
   }
@@ -699,6 +706,46 @@ class ReferenceBackend final : public Backend {
       scores[order[k]] = 1 / sum;
     }
     return scores;
+  }
+
+  // state: [head_dim of a key, head_dim of a value]
+  void scan_row(const WkvOp& op, uint32_t r, uint32_t h, float* state) {
+    const uint32_t n = op.head_dim;
+    const size_t at = size_t{h} * n;
+    const auto head = [&](ActId id) { return act(id).row(r) + at; };
+    float *decay = head(op.decay), *k = head(op.k), *v = head(op.v), *rate = head(op.rate), *removal = head(op.removal);
+    const float *receptance = head(op.r), *rate_scale = vector(op.rate_scale) + at;
+    double power = 0, bonus = 0;
+    for (uint32_t j = 0; j < n; ++j) {
+      removal[j] = k[j] * vector(op.removal_scale)[at + j];
+      power += double{removal[j]} * removal[j];
+    }
+    const double length = std::max<double>(std::sqrt(power), kWkvLeastLength);
+    for (uint32_t j = 0; j < n; ++j) {
+      decay[j] = static_cast<float>(std::exp(-double{kWkvDecay} * sigmoid(decay[j])));
+      const double share = sigmoid(rate[j]);
+      removal[j] = static_cast<float>(removal[j] / length);
+      rate[j] = static_cast<float>(share * removal[j]);
+      k[j] = static_cast<float>(k[j] * (1 + (share - 1) * rate_scale[j]));
+      bonus += double{receptance[j]} * k[j] * vector(op.bonus_scale)[at + j];
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+      if (op.first_v != kNoAct) {
+        float& share = head(op.v_share)[i];
+        share = static_cast<float>(sigmoid(share));
+        v[i] = static_cast<float>(v[i] + (double{head(op.first_v)[i]} - v[i]) * share);
+      }
+      double removed = 0, y = 0;
+      for (uint32_t j = 0; j < n; ++j) removed += double{state[size_t{j} * n + i]} * removal[j];
+      for (uint32_t j = 0; j < n; ++j) {
+        float& s = state[size_t{j} * n + i];
+        const double next = double{s} * decay[j] - removed * rate[j] + double{k[j]} * v[i];
+        s = static_cast<float>(next);
+        y += next * receptance[j];
+      }
+      head(op.out)[i] = static_cast<float>(y);
+      head(op.bonus)[i] = static_cast<float>(bonus * v[i]);
+    }
   }
 
   void route_row(const RouteOp& op, uint32_t r) {

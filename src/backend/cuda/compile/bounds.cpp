@@ -57,6 +57,9 @@ Status check(const StateScanOp& op) {
 Status check(const DeltaRuleOp& op) {
   return check_bound("key_dim", "dimensions a key of a delta rule", op.key_dim, kMaxKeyDim);
 }
+Status check(const WkvOp& op) {
+  return check_bound("head_dim", "dimensions a head of a time mix", op.head_dim, kMaxKeyDim);
+}
 template <class Other>
 Status check(const Other&) {
   return {};
@@ -89,7 +92,7 @@ Status check_parts(const Op& op) {
   if (std::holds_alternative<AltUpOp>(op)) return cannot_share("n_streams", "with several streams (AltUp)");
   if (std::holds_alternative<CutOp>(op)) return cannot_share("activation_sparsity", "whose ffns are cut by their row");
   const bool is_recurrent = std::holds_alternative<ShortConvOp>(op) || std::holds_alternative<StateScanOp>(op) ||
-                            std::holds_alternative<DeltaRuleOp>(op);
+                            std::holds_alternative<DeltaRuleOp>(op) || std::holds_alternative<WkvOp>(op);
   if (is_recurrent) return cannot_share("layers", "with recurrent layers");
   if (const auto* attention = std::get_if<AttentionOp>(&op)) {
     if (attention->sinks != kNoWeight) return cannot_share("sinks", "with attention sinks");

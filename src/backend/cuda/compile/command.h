@@ -52,8 +52,8 @@ inline OpKind kind_of(const Command& command) {
 
 // The activations that a command reads and writes, and its weights; what is more than those is kNoAct and kNoWeight.
 struct CommandUses {
-  std::array<ActId, 6> read{kNoAct, kNoAct, kNoAct, kNoAct, kNoAct, kNoAct};
-  std::array<ActId, 5> written{kNoAct, kNoAct, kNoAct, kNoAct, kNoAct};
+  std::array<ActId, 7> read{kNoAct, kNoAct, kNoAct, kNoAct, kNoAct, kNoAct, kNoAct};
+  std::array<ActId, 8> written{kNoAct, kNoAct, kNoAct, kNoAct, kNoAct, kNoAct, kNoAct, kNoAct};
   std::array<WeightId, 6> weights{kNoWeight, kNoWeight, kNoWeight, kNoWeight, kNoWeight, kNoWeight};
 };
 CommandUses uses_of(const Command& command);

@@ -39,6 +39,8 @@ RZ_DEVICE float activated(Activation activation, float x) {
       const float gate = fminf(x, kSwigluLimit);
       return gate / (1.0f + expf(-kSwigluAlpha * gate));
     }
+    case Activation::kSigmoid:
+      return 1.0f / (1.0f + expf(-x));
   }
   return x;
 }

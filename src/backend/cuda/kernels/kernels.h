@@ -269,6 +269,7 @@ struct ShortConvArgs {
   uint32_t n_cols, n_taps;
   const float *weight, *bias;  // bias: null for none
   Activation activation;
+  bool keeps_rows;
   uint32_t n_parts = 0;  // of a sequence's rows; the launch sets it
 };
 // Columns of activations from first_col on.
@@ -298,6 +299,18 @@ struct DeltaRuleArgs {
   uint32_t n_heads, n_key_heads, key_dim, value_dim, decay_cols;
   bool key_heads_in_turn;
   const float *a, *decay_bias;
+};
+// As WkvOp says; of a head's state the values vary slowest.
+struct WkvArgs {
+  StepView step;
+  StateView state;
+  float *out, *bonus;
+  const float* r;
+  float *decay, *k, *v, *rate, *removal;
+  const float* first_v;  // null: v stays as it is
+  float* v_share;
+  uint32_t n_heads, head_dim;
+  const float *removal_scale, *rate_scale, *bonus_scale;
 };
 
 struct RouteArgs {
@@ -459,6 +472,7 @@ struct KernelTable {
   void (*short_conv)(const ShortConvArgs&, uint32_t max_seqs, uint32_t max_rows, Stream);
   void (*state_scan)(const StateScanArgs&, uint32_t max_seqs, Stream);
   void (*delta_rule)(const DeltaRuleArgs&, uint32_t max_seqs, uint32_t max_rows, Stream);
+  void (*wkv)(const WkvArgs&, uint32_t max_seqs, uint32_t max_rows, Stream);
   void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
   void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
   void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);

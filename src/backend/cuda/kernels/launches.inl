@@ -19,6 +19,7 @@ void group_heads(const GroupHeadsArgs& a, Stream stream);
 void short_conv(const ShortConvArgs& a, uint32_t max_seqs, uint32_t max_rows, Stream stream);
 void state_scan(const StateScanArgs& a, uint32_t max_seqs, Stream stream);
 void delta_rule(const DeltaRuleArgs& a, uint32_t max_seqs, uint32_t max_rows, Stream stream);
+void wkv(const WkvArgs& a, uint32_t max_seqs, uint32_t max_rows, Stream stream);
 void route(const RouteArgs& a, uint32_t max_rows, Stream stream);
 void experts_hidden(const ExpertsHiddenArgs& a, uint32_t max_rows, Stream stream);
 void experts_down(const ExpertsDownArgs& a, uint32_t max_rows, Stream stream);

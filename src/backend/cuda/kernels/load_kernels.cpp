@@ -51,6 +51,12 @@ void load_states(const KernelTable& kernels, Stream stream) {
     delta.key_dim = key_dim;
     kernels.delta_rule(delta, 1, 1, stream);
   }
+  WkvArgs wkv{};
+  wkv.n_heads = 1;
+  for (const uint32_t head_dim : {64u, 128u, kMaxKeyDim}) {
+    wkv.head_dim = head_dim;
+    kernels.wkv(wkv, 1, 1, stream);
+  }
 }
 
 void load_attention(const KernelTable& kernels, KvType type, Stream stream) {

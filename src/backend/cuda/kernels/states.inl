@@ -37,7 +37,7 @@ RZ_KERNEL void short_conv_kernel(ShortConvArgs a) {
     for (uint32_t i = 0; i < a.n_taps; ++i) y = fmaf(a.weight[uint64_t{col} * a.n_taps + i], value(r + i), y);
     a.out[uint64_t{seq.first_row + r} * a.n_cols + col] = activated(a.activation, y);
   }
-  if (first > 0) return;
+  if (first > 0 || !a.keeps_rows) return;
   float* after = state_of(a.state, seq.state_to);
   for (uint32_t row = 0; row < n_before; ++row) after[uint64_t{row} * a.n_cols + col] = value(seq.n_rows + row);
 }
@@ -220,6 +220,114 @@ RZ_KERNEL void delta_rule_kernel(DeltaRuleArgs a) {
   lines.for_each([&](uint32_t line, uint32_t e, uint64_t at) { after[at] = state[line][e]; });
 }
 
+// A block a row, a warp some of its heads: what the row brings to the state, in place, and its bonus.
+RZ_KERNEL void wkv_inputs_kernel(WkvArgs a) {
+  const uint32_t row = block_x();
+  if (row >= *a.step.n_rows) return;
+  constexpr uint32_t kLanes = 32;
+  const uint32_t lane = thread_idx() % kLanes;
+  for (uint32_t head = thread_idx() / kLanes; head < a.n_heads; head += kShareThreads / kLanes) {
+    const uint32_t first = head * a.head_dim;
+    const uint64_t at = uint64_t{row} * a.n_heads * a.head_dim + first;
+    float power = 0, factor = 0;
+    for (uint32_t j = lane; j < a.head_dim; j += kLanes) {
+      const float removal = a.k[at + j] * a.removal_scale[first + j];
+      power = fmaf(removal, removal, power);
+      a.removal[at + j] = removal;
+    }
+    const float scale = 1.0f / fmaxf(sqrtf(lanes_sum<kLanes>(power)), kWkvLeastLength);
+    for (uint32_t j = lane; j < a.head_dim; j += kLanes) {
+      const float share = activated(Activation::kSigmoid, a.rate[at + j]), removal = a.removal[at + j] * scale;
+      const float k = a.k[at + j] * (1.0f + (share - 1.0f) * a.rate_scale[first + j]);
+      a.decay[at + j] = expf(-kWkvDecay * activated(Activation::kSigmoid, a.decay[at + j]));
+      a.removal[at + j] = removal;
+      a.rate[at + j] = share * removal;
+      a.k[at + j] = k;
+      factor = fmaf(a.r[at + j] * k, a.bonus_scale[first + j], factor);
+    }
+    factor = lanes_sum<kLanes>(factor);
+    for (uint32_t i = lane; i < a.head_dim; i += kLanes) {
+      float v = a.v[at + i];
+      if (a.first_v != nullptr) {
+        const float share = activated(Activation::kSigmoid, a.v_share[at + i]);
+        a.v_share[at + i] = share;
+        v += (a.first_v[at + i] - v) * share;
+        a.v[at + i] = v;
+      }
+      a.bonus[at + i] = factor * v;
+    }
+  }
+}
+
+// A lane's part of a row's facts for one head and some of its values.
+template <uint32_t kEach, uint32_t kLines>
+struct WkvRow {
+  float key_r, rate_r;  // k . r and (c * z) . r
+  float decay[kEach], k[kEach], r[kEach], removal[kEach], rate[kEach], v[kLines];
+};
+
+template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
+RZ_DEVICE WkvRow<kEach, kLines> load_wkv_row(const WkvArgs& a, uint32_t row,
+                                             const HeadLines<kLanes, kEach, kLines>& lines) {
+  const uint64_t of_row = uint64_t{row} * a.n_heads * a.head_dim, at = of_row + lines.head * a.head_dim;
+  WkvRow<kEach, kLines> facts;
+  facts.key_r = facts.rate_r = 0;
+  RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) {
+    const uint32_t n = thread_idx() % kLanes + kLanes * e;
+    const bool is_here = n < a.head_dim;
+    facts.decay[e] = is_here ? a.decay[at + n] : 0.0f;
+    facts.k[e] = is_here ? a.k[at + n] : 0.0f;
+    facts.r[e] = is_here ? a.r[at + n] : 0.0f;
+    facts.removal[e] = is_here ? a.removal[at + n] : 0.0f;
+    facts.rate[e] = is_here ? a.rate[at + n] : 0.0f;
+    facts.key_r = fmaf(facts.k[e], facts.r[e], facts.key_r);
+    facts.rate_r = fmaf(facts.rate[e], facts.r[e], facts.rate_r);
+  }
+  facts.key_r = lanes_sum<kLanes>(facts.key_r);
+  facts.rate_r = lanes_sum<kLanes>(facts.rate_r);
+  RZ_UNROLL for (uint32_t line = 0; line < kLines; ++line) {
+    facts.v[line] = lines.has(line) ? a.v[of_row + lines.dim(line)] : 0.0f;
+  }
+  return facts;
+}
+
+// As a delta rule: both sums over the state are of what it was before the row, so that they are taken at once.
+template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
+RZ_KERNEL void wkv_kernel(WkvArgs a) {
+  if (block_x() >= *a.step.n_seqs) return;
+  const StepSequence seq = a.step.seqs[block_x()];
+  const HeadLines<kLanes, kEach, kLines> lines(a.n_heads, a.head_dim, a.head_dim);
+  float state[kLines][kEach] = {};
+  if (seq.state_from != kNoState) {
+    const float* before = state_of(a.state, seq.state_from);
+    lines.for_each([&](uint32_t line, uint32_t e, uint64_t at) { state[line][e] = before[at]; });
+  }
+  const uint32_t last = seq.first_row + seq.n_rows - 1;
+  WkvRow<kEach, kLines> next = load_wkv_row(a, seq.first_row, lines);
+  for (uint32_t row = seq.first_row; row <= last; ++row) {
+    const WkvRow<kEach, kLines> facts = next;
+    if (row < last) next = load_wkv_row(a, row + 1, lines);
+    RZ_UNROLL for (uint32_t line = 0; line < kLines; ++line) {
+      float removed = 0, y = 0;
+      RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) {
+        removed = fmaf(state[line][e], facts.removal[e], removed);
+        state[line][e] *= facts.decay[e];
+        y = fmaf(state[line][e], facts.r[e], y);
+      }
+      removed = lanes_sum<kLanes>(removed);
+      y = lanes_sum<kLanes>(y);
+      RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) {
+        state[line][e] = fmaf(facts.k[e], facts.v[line], fmaf(-removed, facts.rate[e], state[line][e]));
+      }
+      if (!lines.has(line) || thread_idx() % kLanes > 0) continue;
+      a.out[uint64_t{row} * a.n_heads * a.head_dim + lines.dim(line)] =
+          fmaf(facts.key_r, facts.v[line], fmaf(-removed, facts.rate_r, y));
+    }
+  }
+  float* after = state_of(a.state, seq.state_to);
+  lines.for_each([&](uint32_t line, uint32_t e, uint64_t at) { after[at] = state[line][e]; });
+}
+
 void short_conv(const ShortConvArgs& a, uint32_t max_seqs, uint32_t max_rows, Stream stream) {
   ShortConvArgs args = a;
   args.n_parts = (max_rows + kConvRows - 1) / kConvRows;
@@ -259,4 +367,17 @@ void delta_rule(const DeltaRuleArgs& a, uint32_t max_seqs, uint32_t max_rows, St
   if (a.key_dim <= 64) return launch_delta<8, 8, 2>(a, max_seqs, stream);
   if (a.key_dim <= 128) return launch_delta<8, 16, 2>(a, max_seqs, stream);
   launch_delta<16, 16, 2>(a, max_seqs, stream);
+}
+
+template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
+void launch_wkv(const WkvArgs& a, uint32_t max_seqs, Stream stream) {
+  launch(wkv_kernel<kLanes, kEach, kLines>, scan_grid(max_seqs, a.n_heads, a.head_dim, kLanes, kLines), kScanThreads, a,
+         stream);
+}
+
+void wkv(const WkvArgs& a, uint32_t max_seqs, uint32_t max_rows, Stream stream) {
+  launch(wkv_inputs_kernel, {max_rows, 1}, kShareThreads, a, stream);
+  if (a.head_dim <= 64) return launch_wkv<8, 8, 2>(a, max_seqs, stream);
+  if (a.head_dim <= 128) return launch_wkv<8, 16, 2>(a, max_seqs, stream);
+  launch_wkv<16, 16, 2>(a, max_seqs, stream);
 }

@@ -53,6 +53,7 @@ class Launcher {
   void run(const ShortConvOp& op, const Launch&);
   void run(const StateScanOp& op, const Launch&);
   void run(const DeltaRuleOp& op, const Launch&);
+  void run(const WkvOp& op, const Launch&);
   Columns columns(ActId id, uint32_t first_col) const { return {act(id).values, act(id).n_cols, first_col}; }
   uint32_t max_seqs() const;
   // launcher_experts.cpp

@@ -21,6 +21,7 @@ void Launcher::run(const ShortConvOp& op, const Launch&) {
   args.weight = weights_.vector(op.weight);
   args.bias = weights_.vector(op.bias);
   args.activation = op.activation;
+  args.keeps_rows = op.keeps_rows;
   kernels_.short_conv(args, max_seqs(), shape_.n_rows, device_.stream());
 }
 
@@ -64,6 +65,29 @@ void Launcher::run(const DeltaRuleOp& op, const Launch&) {
   args.a = weights_.vector(op.a);
   args.decay_bias = weights_.vector(op.decay_bias);
   kernels_.delta_rule(args, max_seqs(), shape_.n_rows, device_.stream());
+}
+
+void Launcher::run(const WkvOp& op, const Launch&) {
+  const auto values = [&](ActId id) { return id == kNoAct ? nullptr : act(id).values; };
+  WkvArgs args{};
+  args.step = step();
+  args.state = states_.view(op.layer, op.part);
+  args.out = values(op.out);
+  args.bonus = values(op.bonus);
+  args.r = values(op.r);
+  args.decay = values(op.decay);
+  args.k = values(op.k);
+  args.v = values(op.v);
+  args.rate = values(op.rate);
+  args.removal = values(op.removal);
+  args.first_v = values(op.first_v);
+  args.v_share = values(op.v_share);
+  args.n_heads = op.n_heads;
+  args.head_dim = op.head_dim;
+  args.removal_scale = weights_.vector(op.removal_scale);
+  args.rate_scale = weights_.vector(op.rate_scale);
+  args.bonus_scale = weights_.vector(op.bonus_scale);
+  kernels_.wkv(args, max_seqs(), shape_.n_rows, device_.stream());
 }
 
 }  // namespace realizar::cuda
