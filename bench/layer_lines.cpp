@@ -107,14 +107,24 @@ const Kind kKinds[] = {
      &kLfm2,
      false,  // LFM2 1.2B
      {.d_model = 2048, .n_heads = 32, .n_kv_heads = 8, .head_dim = 64, .d_ff = 8192, .n_taps = 3}},
+    {"rwkv7+channel_mix",
+     &kRwkv7,
+     false,  // RWKV-7 World 1.5B
+     {.d_model = 2048,
+      .d_ff = 8192,
+      .ssm_head_dim = 64,
+      .decay_rank = 96,
+      .rate_rank = 96,
+      .v_rank = 64,
+      .gate_rank = 256}},
 };
 
 constexpr uint32_t kPromptRows = 512;
 
-// Norms, biases and the taps of convolutions are no blocks.
+// Norms, biases, the taps of convolutions and shares of the row before are no blocks.
 TypeId type_of(const test::TinyTensor& tensor) {
   const bool has_blocks = tensor.shape.size() > 1 && tensor.shape.back() % 32 == 0 && !tensor.name.ends_with("bias") &&
-                          !tensor.name.ends_with("norm.weight");
+                          !tensor.name.ends_with("norm.weight") && tensor.role != Role::kShifts;
   return has_blocks ? TypeId::kQ8_0 : TypeId::kF32;
 }
 

@@ -105,7 +105,7 @@ ModelFile small_model_of(const ArchSpec& spec) {
 }
 
 TEST_P(CudaDevices, LatentsAndStatesHaveTheSameBitsWhereverTheirLayersLie) {
-  for (const ArchSpec* spec : {&kDeepseek2, &kMamba2, &kQwen35, &kMamba, &kNemotronH, &kFalconH1}) {
+  for (const ArchSpec* spec : {&kDeepseek2, &kMamba2, &kQwen35, &kMamba, &kNemotronH, &kFalconH1, &kRwkv7}) {
     const ModelFile file = small_model_of(*spec);
     const auto alone = logits_on(GetParam(), file, {1});
     for (const Places& places : {Places{3}, Places{2, 0}, Places{2, 3}}) {
@@ -206,7 +206,7 @@ TEST_P(CudaDevices, StepsWithLatentsOrStatesAreRecordedOnceAndReplayed) {
 
 // Sequences together, a prompt in chunks, and a text that goes on from the state at the end of a block.
 TEST_P(CudaDevices, ATokenOfARecurrentModelDependsOnNothingButTheRequest) {
-  for (const ArchSpec* spec : {&kMamba2, &kQwen35, &kMamba, &kFalconH1}) {
+  for (const ArchSpec* spec : {&kMamba2, &kQwen35, &kMamba, &kFalconH1, &kRwkv7}) {
     EXPECT_EQ(expect_the_same_together(small_model_of(*spec)), 32u) << spec->name;
   }
 }

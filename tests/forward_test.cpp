@@ -108,6 +108,32 @@ Names names_of(const ShortConvWeights& w) {
       {w.w_in_gate, "w_in_gate"}, {w.w_out_gate, "w_out_gate"}, {w.w_x, "w_x"}, {w.conv, "conv"}, {w.w_out, "w_out"}};
 }
 
+Names names_of(const Rwkv7Weights& w) {
+  Names names{{w.wr, "wr"},
+              {w.wk, "wk"},
+              {w.wv, "wv"},
+              {w.decay.low, "w_decay_low"},
+              {w.decay.w, "w_decay"},
+              {w.decay.bias, "b_decay"},
+              {w.rate.low, "w_rate_low"},
+              {w.rate.w, "w_rate"},
+              {w.rate.bias, "b_rate"},
+              {w.v_share.low, "w_v_share_low"},
+              {w.v_share.w, "w_v_share"},
+              {w.v_share.bias, "b_v_share"},
+              {w.gate.low, "w_gate_low"},
+              {w.gate.w, "w_gate"},
+              {w.removal_scale, "removal_scale"},
+              {w.rate_scale, "rate_scale"},
+              {w.bonus_scale, "bonus_scale"},
+              {w.norm, "norm"},
+              {w.norm_bias, "norm_bias"},
+              {w.wo, "wo"}};
+  const char* const shifts[] = {"shift_r", "shift_decay", "shift_k", "shift_v", "shift_rate", "shift_gate"};
+  for (size_t i = 0; i < kRwkv7Mixes; ++i) names.emplace_back(w.shifts[i], shifts[i]);
+  return names;
+}
+
 Names names_of(const NoMixerWeights&) {
   return {};
 }
@@ -123,6 +149,10 @@ Names names_of(const GatedWeights& w) {
 
 Names names_of(const PlainWeights& w) {
   return {{w.w_up, "w_up"}, {w.w_down, "w_down"}, {w.b_up, "b_up"}, {w.b_down, "b_down"}};
+}
+
+Names names_of(const ChannelMixWeights& w) {
+  return {{w.shift, "shift"}, {w.w_up, "w_up"}, {w.w_down, "w_down"}};
 }
 
 Names names_of(const ExpertWeights& w) {

@@ -123,6 +123,8 @@ class HfWriter {
     const auto spec = std::ranges::find(spec_.tensors, pattern, &TensorSpec::gguf);
     ASSERT_NE(spec, spec_.tensors.end()) << tensor.name;
     if (spec->role == Role::kRopeFactors) return;  // config.json tells them
+    if (spec->role == Role::kShifts && layer != "0") return add_shifts(tensor, layer);
+    if (spec->role == Role::kBonusScale) return add_by_heads(tensor, layer);
     const auto is_in_hf = [&spec](const TensorSpec& t) {
       return t.role == spec->role && t.gguf.empty() && t.cols == Dim::kNone && spec->cols != Dim::kNone;
     };
@@ -181,6 +183,25 @@ class HfWriter {
   void add_flat(const TensorInfo& tensor, std::string name, const std::string& layer) {
     const auto values = *read_vector(tensor);
     weights_.add(name.replace(name.find("{}"), 2, layer), "F32", {values.size()}, std::as_bytes(std::span(values)));
+  }
+
+  // RWKV's, a vector each; older folders have them in one tensor, as the first layer here.
+  void add_shifts(const TensorInfo& tensor, const std::string& layer) {
+    const auto values = *read_vector(tensor);
+    const size_t n = values.size() / kRwkv7Mixes;
+    for (uint32_t i = 0; i < kRwkv7Mixes; ++i) {
+      const auto role = static_cast<Role>(static_cast<uint32_t>(Role::kShiftR) + i);
+      std::string name(std::ranges::find(spec_.tensors, role, &TensorSpec::role)->hf);
+      weights_.add(name.replace(name.find("{}"), 2, layer), "F32", {1, 1, n},
+                   std::as_bytes(std::span(values).subspan(i * n, n)));
+    }
+  }
+
+  void add_by_heads(const TensorInfo& tensor, const std::string& layer) {
+    const auto values = *read_vector(tensor);
+    const auto head_dim = static_cast<uint64_t>(gguf_.metadata().get_int("rwkv7.wkv.head_size")->value());
+    std::string name = "model.layers." + layer + ".attn.r_k";
+    weights_.add(name, "F32", {values.size() / head_dim, head_dim}, std::as_bytes(std::span(values)));
   }
 
   void put_one(const std::string& name, const Rows& rows) {

@@ -4,6 +4,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "support/engine_rig.h"
+#include "support/made_model.h"
 #include "support/test_data.h"
 
 namespace realizar {
@@ -34,13 +35,12 @@ class RecurrentServing : public testing::TestWithParam<const char*> {
     return requests;
   }
 
-  const ModelFile file_ =
-      std::move(*ModelFile::open(std::string(RZ_SOURCE_DIR "/tests/data/conformance/") + GetParam() + ".gguf"));
+  const ModelFile file_ = std::move(*test::open_conformance(RZ_SOURCE_DIR "/tests/data/conformance", GetParam()));
 };
 
 INSTANTIATE_TEST_SUITE_P(Models, RecurrentServing,
                          testing::Values("mamba", "falcon-mamba", "mamba2", "granitehybrid", "nemotron-h-moe", "jamba",
-                                         "falcon-h1", "lfm2", "qwen3next", "kimi-linear"),
+                                         "falcon-h1", "lfm2", "qwen3next", "kimi-linear", "rwkv7"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -291,6 +291,10 @@ Result<MixerConfig> read_mixer(const ConfigKeys& keys, MixerKind kind, ModelConf
       RZ_TRY(const ShortConvConfig short_conv, read_short_conv(keys, c));
       return MixerConfig(short_conv);
     }
+    case MixerKind::kRwkv7: {
+      RZ_TRY(const Rwkv7Config rwkv7, read_rwkv7(keys, c));
+      return MixerConfig(rwkv7);
+    }
     case MixerKind::kNone:
       return MixerConfig(NoMixerConfig{});
     case MixerKind::kAttention:
@@ -313,6 +317,7 @@ Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
     c.layers.push_back({norm_place, mixers[kinds[i]], ffns[i]});
     c.layers[i].has_mixer_norm = !is_optional(keys.spec(), Role::kAttnNorm) || has_role(keys, Role::kAttnNorm, i);
   }
+  if (auto* first = std::get_if<Rwkv7Config>(&c.layers.front().mixer)) first->is_first = true;
   if (mixers.contains(MixerKind::kAttention)) RZ_CHECK_OK(place_attention(keys, c));
   if (keys.spec().beside) {
     RZ_TRY(const MixerConfig beside, read_mixer(keys, *keys.spec().beside, c));

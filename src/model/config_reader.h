@@ -50,6 +50,7 @@ Result<MambaConfig> read_mamba(const ConfigKeys& keys, const ModelConfig& c);
 Result<Mamba2Config> read_mamba2(const ConfigKeys& keys);
 Result<DeltaNetConfig> read_delta_net(const ConfigKeys& keys);
 Result<KimiDeltaConfig> read_kimi_delta(const ConfigKeys& keys);
+Result<Rwkv7Config> read_rwkv7(const ConfigKeys& keys, const ModelConfig& c);
 Result<ShortConvConfig> read_short_conv(const ConfigKeys& keys, const ModelConfig& c);
 
 // What mixes the positions of each layer: by the file's list, by the interval, or alike in all.

@@ -31,10 +31,10 @@ Result<Activation> read_activation(const ConfigKeys& keys) {
     std::string_view name;
     Activation activation;
   };
-  static constexpr Named kNames[] = {{"silu", Activation::kSilu},      {"swish", Activation::kSilu},
-                                     {"gelu", Activation::kGeluErf},   {"gelu_new", Activation::kGelu},
-                                     {"gelu_fast", Activation::kGelu}, {"gelu_pytorch_tanh", Activation::kGelu},
-                                     {"relu", Activation::kRelu},      {"relu2", Activation::kReluSquared}};
+  static constexpr Named kNames[] = {
+      {"silu", Activation::kSilu},     {"swish", Activation::kSilu},        {"gelu", Activation::kGeluErf},
+      {"gelu_new", Activation::kGelu}, {"gelu_fast", Activation::kGelu},    {"gelu_pytorch_tanh", Activation::kGelu},
+      {"relu", Activation::kRelu},     {"relu2", Activation::kReluSquared}, {"sqrelu", Activation::kReluSquared}};
   for (const Named& named : kNames) {
     if (named.name == *given) return named.activation;
   }
@@ -287,8 +287,16 @@ Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c,
   return experts;
 }
 
+// It has one activation alone.
+Result<FfnConfig> read_channel_mix(const ConfigKeys& keys, const ModelConfig& c, Activation activation) {
+  if (activation == Activation::kReluSquared) return FfnConfig(ChannelMixConfig{c.d_ff});
+  return unsupported(fmt::format("{}: {}: activation '{}' is not supported for {}", keys.file().path().string(),
+                                 keys.spec().hf_keys.activation, name_of(activation), keys.spec().name));
+}
+
 Result<FfnConfig> read_dense_ffn(const ConfigKeys& keys, const ModelConfig& c) {
   RZ_TRY(const Activation activation, read_activation(keys));
+  if (keys.spec().ffn == FfnKind::kChannelMix) return read_channel_mix(keys, c, activation);
   if (keys.spec().ffn == FfnKind::kPlain) return FfnConfig(PlainConfig{c.d_ff, activation});
   return FfnConfig(GatedConfig{.d_ff = c.d_ff, .activation = activation});
 }

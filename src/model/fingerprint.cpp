@@ -87,6 +87,16 @@ void add(Hash& hash, const ShortConvConfig& config) {
   hash.add_all(n_cols, n_taps);
 }
 
+void add(Hash& hash, const Rwkv7Config& config) {
+  const auto& [n_heads, head_dim, decay_rank, rate_rank, v_rank, gate_rank, norm_eps, is_first] = config;
+  hash.add_all(n_heads, head_dim, decay_rank, rate_rank, v_rank, gate_rank, norm_eps, is_first);
+}
+
+void add(Hash& hash, const ChannelMixConfig& config) {
+  const auto& [d_ff] = config;
+  hash.add(d_ff);
+}
+
 void add(Hash& hash, const GatedConfig& config) {
   const auto& [d_ff, activation, out_scale, n_stds] = config;
   hash.add_all(d_ff, activation, out_scale, n_stds);

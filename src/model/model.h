@@ -32,8 +32,8 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
 
 // Handles on the backend, by their parts; names are gone. Vectors are F32. A weight that the model lacks is kNoWeight.
 using MixerWeights = std::variant<AttentionWeights, LatentAttentionWeights, Mamba2Weights, DeltaNetWeights,
-                                  ShortConvWeights, KimiDeltaWeights, MambaWeights, NoMixerWeights>;
-using FfnWeights = std::variant<GatedWeights, PlainWeights, ExpertWeights, NoFfnWeights>;
+                                  ShortConvWeights, KimiDeltaWeights, MambaWeights, NoMixerWeights, Rwkv7Weights>;
+using FfnWeights = std::variant<GatedWeights, PlainWeights, ExpertWeights, NoFfnWeights, ChannelMixWeights>;
 
 struct LayerWeights {
   WeightId attn_norm = kNoWeight, attn_norm_bias = kNoWeight, attn_post_norm = kNoWeight;  // [d_model]

@@ -123,6 +123,17 @@ std::string text_of(const ShortConvConfig& c) {
   return fmt::format("short convolution of {}, {} taps", c.n_cols, c.n_taps);
 }
 
+std::string text_of(const Rwkv7Config& c) {
+  std::string text = fmt::format("RWKV-7 of {} heads of {} dimensions, low ranks of {}, {}, {} and {}, eps {}",
+                                 c.n_heads, c.head_dim, c.decay_rank, c.rate_rank, c.v_rank, c.gate_rank, c.norm_eps);
+  if (c.is_first) text += ", the first one's values";
+  return text;
+}
+
+std::string text_of(const ChannelMixConfig& c) {
+  return fmt::format("channel mix of {}", c.d_ff);
+}
+
 std::string text_of(const GatedConfig& c) {
   std::string text = fmt::format("gated ffn of {}, {}", c.d_ff, name_of(c.activation));
   if (c.n_stds != kNoCut) text += fmt::format(" of gates {} standard deviations above their mean", c.n_stds);

@@ -9,6 +9,7 @@
 
 #include "backend/ops.h"
 #include "backend/state_layout.h"
+#include "model/ffns/channel_mix.h"
 #include "model/ffns/experts.h"
 #include "model/ffns/gated.h"
 #include "model/ffns/none.h"
@@ -20,6 +21,7 @@
 #include "model/mixers/mamba.h"
 #include "model/mixers/mamba2.h"
 #include "model/mixers/none.h"
+#include "model/mixers/rwkv7.h"
 #include "model/mixers/short_conv.h"
 #include "realizar/request.h"
 #include "realizar/types.h"
@@ -37,8 +39,8 @@ constexpr bool has_post_norm(NormPlace place) {
 
 // The kinds of a layer's two branches, each with its config, its weights and its operations in a file of its own.
 using MixerConfig = std::variant<AttentionConfig, LatentAttentionConfig, Mamba2Config, DeltaNetConfig, ShortConvConfig,
-                                 KimiDeltaConfig, MambaConfig, NoMixerConfig>;
-using FfnConfig = std::variant<GatedConfig, PlainConfig, ExpertsConfig, NoFfnConfig>;
+                                 KimiDeltaConfig, MambaConfig, NoMixerConfig, Rwkv7Config>;
+using FfnConfig = std::variant<GatedConfig, PlainConfig, ExpertsConfig, NoFfnConfig, ChannelMixConfig>;
 
 struct LayerConfig {
   NormPlace norm_place = NormPlace::kPre;

@@ -106,6 +106,29 @@ Result<KimiDeltaConfig> read_kimi_delta(const ConfigKeys& keys) {
   return c;
 }
 
+// The heads' epsilon is llama.cpp's for all GGUF files, and in a folder as many times the model's as a head has
+// dimensions: for those that there are both are the same.
+Result<Rwkv7Config> read_rwkv7(const ConfigKeys& keys, const ModelConfig& model) {
+  constexpr float kGgufNormEps = 64e-5f;
+  const HfSsmKeys& hf = keys.spec().hf_ssm_keys;
+  Rwkv7Config c;
+  RZ_TRY(c.head_dim, keys.required_int("wkv.head_size", hf.head_dim, 1, kMaxState));
+  if (model.d_model % c.head_dim != 0) {
+    return out_of_range(keys.file(), keys.key("wkv.head_size", hf.head_dim),
+                        fmt::format("a divisor of {}", model.d_model), std::to_string(c.head_dim));
+  }
+  c.n_heads = model.d_model / c.head_dim;
+  RZ_TRY(c.decay_rank, keys.required_int("attention.decay_lora_rank", hf.decay_rank, 1, kMaxWidth));
+  RZ_TRY(c.rate_rank, keys.required_int("attention.iclr_lora_rank", hf.rate_rank, 1, kMaxWidth));
+  RZ_TRY(c.v_rank, keys.required_int("attention.value_residual_mix_lora_rank", hf.v_rank, 1, kMaxWidth));
+  RZ_TRY(c.gate_rank, keys.required_int("attention.gate_lora_rank", hf.gate_rank, 1, kMaxWidth));
+  // Of the time mix and of the channel mix.
+  RZ_TRY(const auto n_shifts, keys.optional_int("token_shift_count", "", 2, 2));
+  (void)n_shifts;
+  c.norm_eps = keys.is_gguf() ? kGgufNormEps : static_cast<float>(c.head_dim) * model.norm_eps;
+  return c;
+}
+
 Result<ShortConvConfig> read_short_conv(const ConfigKeys& keys, const ModelConfig& c) {
   RZ_TRY(const uint32_t n_taps, keys.required_int("shortconv.l_cache", keys.spec().hf_ssm_keys.n_taps, 2, kMaxTaps));
   return ShortConvConfig{.n_cols = c.d_model, .n_taps = n_taps};

@@ -606,6 +606,11 @@ const HfFamilyCase kFamilies[] = {
                     "ffn_multipliers": [1.1, 2.0], "ffn_dim_divisor": 16, "max_context_length": 4096,
                     "rope_freq_constant": 10000, "rms_norm_eps": 0.001, "activation_fn_name": "swish",
                     "ffn_with_glu": true, "normalize_qk_projections": true, "share_input_output_layers": true})"},
+    {"rwkv7", R"({"architectures": ["RWKV7ForCausalLM"], "model_type": "rwkv7", "attn": null, "hidden_size": 128,
+                  "intermediate_size": 160, "num_hidden_layers": 3, "head_dim": 64, "num_heads": 2,
+                  "decay_low_rank_dim": 6, "gate_low_rank_dim": 9, "a_low_rank_dim": 5, "v_low_rank_dim": 7,
+                  "hidden_act": "sqrelu", "max_position_embeddings": 2048, "norm_first": true, "norm_bias": true,
+                  "norm_eps": 1e-5, "fuse_norm": true, "tie_word_embeddings": false})"},
 };
 
 }  // namespace

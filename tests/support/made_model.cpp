@@ -67,7 +67,11 @@ uint32_t* dimension(TinyDims& dims, const std::string& name) {
                                                      {"ssm_head_dim", &dims.ssm_head_dim},
                                                      {"ssm_groups", &dims.ssm_groups},
                                                      {"ssm_state", &dims.ssm_state},
-                                                     {"ssm_dt_rank", &dims.ssm_dt_rank}};
+                                                     {"ssm_dt_rank", &dims.ssm_dt_rank},
+                                                     {"decay_rank", &dims.decay_rank},
+                                                     {"rate_rank", &dims.rate_rank},
+                                                     {"v_rank", &dims.v_rank},
+                                                     {"gate_rank", &dims.gate_rank}};
   for (const auto& [known, value] : kDims) {
     if (name == known) return value;
   }
@@ -147,6 +151,20 @@ void add_words(GgufWriter& writer, uint32_t n_vocab) {
   writer.add_u32("tokenizer.ggml.seperator_token_id", 3);  // so is the key spelled
 }
 
+// A peer wants some tensors as they are in files: with the one channel that these convolutions and mixes have, and with
+// what RWKV's first layer does not use, which files have as another copy of what makes its rates.
+void make_as_in_files(std::vector<TinyTensor>& tensors) {
+  std::vector<TinyTensor> unused;
+  for (TinyTensor& tensor : tensors) {
+    const bool has_channel = tensor.role >= Role::kConvQ && tensor.role <= Role::kConvV;
+    if (has_channel) tensor.shape.insert(tensor.shape.begin() + 1, 1);
+    if (tensor.role == Role::kShifts) tensor.shape.insert(tensor.shape.begin() + 1, 2, 1);
+    const size_t at = tensor.name.find("blk.0.time_mix_a");
+    if (at != std::string::npos) unused.emplace_back(tensor).name[tensor.name.find("_a") + 1] = 'v';
+  }
+  tensors.insert(tensors.end(), unused.begin(), unused.end());
+}
+
 GgufWriter writer_of(const ArchSpec& spec, const Wanted& wanted) {
   TinyModel model = tiny_model(spec, wanted.with_experts, wanted.dims, wanted.seed);
   const std::string arch(spec.name);
@@ -155,10 +173,7 @@ GgufWriter writer_of(const ArchSpec& spec, const Wanted& wanted) {
       return tensor.name == part || tensor.name.ends_with("." + part);
     });
   });
-  // A peer wants these convolutions as they are in files: with the one channel that each has.
-  for (TinyTensor& tensor : model.tensors) {
-    if (tensor.role >= Role::kConvQ && tensor.role <= Role::kConvV) tensor.shape.insert(tensor.shape.begin() + 1, 1);
-  }
+  make_as_in_files(model.tensors);
   // A peer then needs no vocabulary.
   if (!wanted.with_words) model.keys["tokenizer.ggml.model"] = std::string("none");
   model.keys[arch + ".vocab_size"] = wanted.dims.n_vocab;

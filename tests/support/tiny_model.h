@@ -96,6 +96,7 @@ struct TinyDims {
   bool has_ffn_biases = false;  // of gated ffns, which files may lack
   uint32_t ssm_dt_rank = 5;
   uint32_t attend_interval = 2;  // of a model with recurrent layers, one in so many attends
+  uint32_t decay_rank = 6, rate_rank = 5, v_rank = 7, gate_rank = 9;  // of RWKV's low ranks
   MixerKind ssm_kind = MixerKind::kMamba2;
 
   uint32_t ssm_inner() const { return ssm_heads * ssm_head_dim; }
@@ -142,6 +143,8 @@ struct TinyDims {
     return own;
   }
   bool lacks(Role role, uint32_t layer) const {
+    // RWKV's first layer takes no share of its own values.
+    if (role >= Role::kVShareLow && role <= Role::kVShareBias && layer == 0) return true;
     const bool is_of_kv = role == Role::kWk || role == Role::kWv || role == Role::kKNorm;
     if (is_of_kv && layer >= n_layers - n_shared_kv) return true;
     return role == Role::kWv && has_keys_as_values && !has_window(layer);
@@ -215,6 +218,16 @@ struct TinyDims {
       case Dim::kSsmState:
       case Dim::kTaps:
         return ssm_kind == MixerKind::kShortConv ? short_conv_size(dim) : ssm_size(dim);
+      case Dim::kShifts:
+        return kRwkv7Mixes;
+      case Dim::kDecayRank:
+        return decay_rank;
+      case Dim::kRateRank:
+        return rate_rank;
+      case Dim::kVShareRank:
+        return v_rank;
+      case Dim::kGateRank:
+        return gate_rank;
       case Dim::kOne:
         return 1;
       case Dim::kCtx:
@@ -347,9 +360,10 @@ inline MixerKind mixer_of(const ArchSpec& spec, uint32_t layer, uint32_t attend_
 inline bool is_of_mixer(Role role, MixerKind kind) {
   const bool is_of_attention =
       (role >= Role::kWq && role <= Role::kKNorm) || (role >= Role::kSinks && role <= Role::kLatentV);
-  const bool is_recurrent = role >= Role::kSsmIn && role <= Role::kGateLow;
+  const bool is_recurrent = role >= Role::kSsmIn && role <= Role::kFfnShift;
   if (kind == MixerKind::kNone) return !is_of_attention && !is_recurrent;
-  if (kind == MixerKind::kKimiDelta) return !is_of_attention || (role >= Role::kWq && role <= Role::kWo);
+  const bool has_projections = kind == MixerKind::kKimiDelta || kind == MixerKind::kRwkv7;
+  if (has_projections) return !is_of_attention || (role >= Role::kWq && role <= Role::kWo);
   if (kind == MixerKind::kLatentAttention) return !is_recurrent && role != Role::kWk && role != Role::kWv;
   return kind == MixerKind::kAttention ? !is_recurrent : !is_of_attention;
 }
@@ -410,6 +424,13 @@ inline void add_mixer_keys(TinyModel& model, const std::string& arch, MixerKind 
     case MixerKind::kKimiDelta:
       keys[arch + ".kda.head_dim"] = dims.head_dim;
       keys[arch + ".ssm.conv_kernel"] = dims.n_taps;
+      break;
+    case MixerKind::kRwkv7:
+      keys[arch + ".wkv.head_size"] = dims.ssm_head_dim;
+      keys[arch + ".attention.decay_lora_rank"] = dims.decay_rank;
+      keys[arch + ".attention.iclr_lora_rank"] = dims.rate_rank;
+      keys[arch + ".attention.value_residual_mix_lora_rank"] = dims.v_rank;
+      keys[arch + ".attention.gate_lora_rank"] = dims.gate_rank;
       break;
     case MixerKind::kShortConv:
       keys[arch + ".shortconv.l_cache"] = dims.n_taps;

@@ -155,6 +155,28 @@ enum class Role : uint8_t {
   kConvV,
   kDecayLow,
   kGateLow,
+  // Of RWKV, beside those: how much of the row before it a row takes for each of what is made of it, in one tensor or
+  // in one each; the bias of the decay; the rate at which values are replaced and the share of the first layer's
+  // values, each by a low rank; factors of keys; and the bias of the norm.
+  kShifts,
+  kShiftR,
+  kShiftDecay,
+  kShiftK,
+  kShiftV,
+  kShiftRate,
+  kShiftGate,
+  kDecayBias,
+  kRateLow,
+  kRate,
+  kRateBias,
+  kVShareLow,
+  kVShare,
+  kVShareBias,
+  kRemovalScale,
+  kRateScale,
+  kBonusScale,
+  kSsmNormBias,
+  kFfnShift,
   kRopeFactors,
   kRopeShort,
   kRopeLong,
@@ -208,6 +230,11 @@ enum class Dim : uint8_t {
   kSsmDtRank,
   kSsmState,
   kTaps,
+  kShifts,
+  kDecayRank,
+  kRateRank,
+  kVShareRank,
+  kGateRank,
   kOne,
   kCtx,
   kTypes,
@@ -238,9 +265,10 @@ enum class MixerKind : uint8_t {
   kKimiDelta,
   kShortConv,
   kMamba,
+  kRwkv7,
   kNone
 };
-enum class FfnKind : uint8_t { kGated, kPlain, kNone };  // of a model without experts
+enum class FfnKind : uint8_t { kGated, kPlain, kChannelMix, kNone };  // of a model without experts
 enum class MoeRule : uint8_t { kNone, kIfConfigured, kAlways };
 
 // Names of config.json's keys where families differ. "": the family has none.
@@ -279,6 +307,8 @@ struct HfSsmKeys {
   std::string_view expand = "";  // n_inner as a multiple of d_model
   // Models of this "model_type" have norms without weights of what a scan reads, with an epsilon of their own.
   std::string_view unit_norms_type = "", unit_norms_eps = "";
+  // Of RWKV's low ranks.
+  std::string_view decay_rank = "", rate_rank = "", v_rank = "", gate_rank = "";
   int64_t first_layer = 0;  // what it calls the first layer
 };
 

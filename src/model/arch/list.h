@@ -73,6 +73,7 @@ extern const ArchSpec kPhi2, kPhi3, kPhiMoe;
 extern const ArchSpec kQwen, kQwen2, kQwen2Moe, kQwen3, kQwen3Moe;
 extern const ArchSpec kQwen3Next, kQwen35, kQwen35Moe;
 extern const ArchSpec kRefact;
+extern const ArchSpec kRwkv7;
 extern const ArchSpec kSeedOss;
 extern const ArchSpec kSmallThinker;
 extern const ArchSpec kSmolLm3;
@@ -98,7 +99,7 @@ inline std::span<const ArchSpec* const> all_architectures() {
       &kJinaBertV3,   &kFlashRoberta, &kXlmRoberta,     &kMamba,        &kGraniteHybrid, &kNemotronH,
       &kNemotronHMoe, &kJamba,        &kFalconH1,       &kNomicBertMoe, &kNomicBert,     &kJinaBertV2,
       &kModernBert,   &kEuroBert,     &kGemmaEmbedding, &kBamba,        &kChatGlm2,      &kGrok1,
-      &kGemma3n,      &kGptJ};
+      &kGemma3n,      &kGptJ,         &kRwkv7};
   return kAll;
 }
 

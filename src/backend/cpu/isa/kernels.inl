@@ -40,8 +40,8 @@ inline F load_tail(const float* p, uint32_t n) {
 #include "backend/cpu/isa/vectors.inl"
 #include "backend/cpu/isa/attention.inl"
 #include "backend/cpu/isa/delta.inl"
-#include "backend/cpu/isa/scan.inl"
 #include "backend/cpu/isa/wkv.inl"
+#include "backend/cpu/isa/scan.inl"
 #include "backend/cpu/isa/peaks.inl"
 // clang-format on
 
@@ -114,8 +114,8 @@ constexpr KernelTable make_table(const char* name, const char* arithmetic) {
       .scale = scale,
       .mul_add = mul_add,
       .delta_row = delta_row,
-      .scan_row = scan_row,
       .wkv_row = wkv_row,
+      .scan_row = scan_row,
       .peak_chains = kPeakChains,
       .peak_read = peak_read,
       .peak_fma = peak_fma,

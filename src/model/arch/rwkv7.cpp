@@ -1,0 +1,100 @@
+// RWKV-7 ("Goose"): no attention; every layer has a time mix and a channel mix, and looks back by its states alone.
+// Folders are flash-linear-attention's.
+#include <array>
+
+#include "model/arch/list.h"
+#include "model/arch/tensors.h"
+
+namespace realizar {
+namespace {
+
+using namespace tensors;
+
+constexpr std::string_view kHfClasses[] = {"RWKV7ForCausalLM", "Rwkv7ForCausalLM"};
+
+constexpr TensorSpec square(Role role, std::string_view gguf, std::string_view hf) {
+  return whole(role, kRequired, Dim::kModel, Dim::kModel, gguf, hf);
+}
+constexpr TensorSpec factors(Role role, std::string_view gguf, std::string_view hf) {
+  return whole(role, kRequired, Dim::kModel, Dim::kNone, gguf, hf);
+}
+constexpr TensorSpec shift(Role role, std::string_view hf) {
+  return whole(role, kRequired, Dim::kModel, Dim::kNone, "", hf);
+}
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "model.embeddings.weight"},
+    norm(Role::kEmbedNorm, kRequired, "token_embd_norm.weight", "model.layers.0.pre_norm.weight"),
+    norm(Role::kEmbedNormBias, kRequired, "token_embd_norm.bias", "model.layers.0.pre_norm.bias"),
+    kHead,
+    kFinalNorm,
+    norm(Role::kFinalNormBias, kRequired, "output_norm.bias", "model.norm.bias"),
+    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "model.layers.{}.attn_norm.weight"),
+    norm(Role::kAttnNormBias, kRequired, "blk.{}.attn_norm.bias", "model.layers.{}.attn_norm.bias"),
+    whole(Role::kShifts, kRequired, Dim::kShifts, Dim::kModel, "blk.{}.time_mix_lerp_fused.weight",
+          "model.layers.{}.attn.x_x"),
+    shift(Role::kShiftR, "model.layers.{}.attn.x_r"),
+    shift(Role::kShiftDecay, "model.layers.{}.attn.x_w"),
+    shift(Role::kShiftK, "model.layers.{}.attn.x_k"),
+    shift(Role::kShiftV, "model.layers.{}.attn.x_v"),
+    shift(Role::kShiftRate, "model.layers.{}.attn.x_a"),
+    shift(Role::kShiftGate, "model.layers.{}.attn.x_g"),
+    square(Role::kWq, "blk.{}.time_mix_receptance.weight", "model.layers.{}.attn.r_proj.weight"),
+    square(Role::kWk, "blk.{}.time_mix_key.weight", "model.layers.{}.attn.k_proj.weight"),
+    square(Role::kWv, "blk.{}.time_mix_value.weight", "model.layers.{}.attn.v_proj.weight"),
+    whole(Role::kDecayLow, kRequired, Dim::kDecayRank, Dim::kModel, "blk.{}.time_mix_w1.weight",
+          "model.layers.{}.attn.w_lora.lora.0.weight"),
+    whole(Role::kDeltaDecay, kRequired, Dim::kModel, Dim::kDecayRank, "blk.{}.time_mix_w2.weight",
+          "model.layers.{}.attn.w_lora.lora.2.weight"),
+    factors(Role::kDecayBias, "blk.{}.time_mix_w0.weight", "model.layers.{}.attn.w_lora.lora.2.bias"),
+    whole(Role::kRateLow, kRequired, Dim::kRateRank, Dim::kModel, "blk.{}.time_mix_a1.weight",
+          "model.layers.{}.attn.a_lora.lora.0.weight"),
+    whole(Role::kRate, kRequired, Dim::kModel, Dim::kRateRank, "blk.{}.time_mix_a2.weight",
+          "model.layers.{}.attn.a_lora.lora.2.weight"),
+    factors(Role::kRateBias, "blk.{}.time_mix_a0.weight", "model.layers.{}.attn.a_lora.lora.2.bias"),
+    whole(Role::kVShareLow, kRequired, Dim::kVShareRank, Dim::kModel, "blk.{}.time_mix_v1.weight",
+          "model.layers.{}.attn.v_lora.lora.0.weight"),
+    whole(Role::kVShare, kRequired, Dim::kModel, Dim::kVShareRank, "blk.{}.time_mix_v2.weight",
+          "model.layers.{}.attn.v_lora.lora.2.weight"),
+    factors(Role::kVShareBias, "blk.{}.time_mix_v0.weight", "model.layers.{}.attn.v_lora.lora.2.bias"),
+    whole(Role::kGateLow, kRequired, Dim::kGateRank, Dim::kModel, "blk.{}.time_mix_g1.weight",
+          "model.layers.{}.attn.g_lora.lora.0.weight"),
+    whole(Role::kDeltaGate, kRequired, Dim::kModel, Dim::kGateRank, "blk.{}.time_mix_g2.weight",
+          "model.layers.{}.attn.g_lora.lora.2.weight"),
+    factors(Role::kRemovalScale, "blk.{}.time_mix_k_k.weight", "model.layers.{}.attn.k_k"),
+    factors(Role::kRateScale, "blk.{}.time_mix_k_a.weight", "model.layers.{}.attn.k_a"),
+    factors(Role::kBonusScale, "blk.{}.time_mix_r_k.weight", ""),
+    whole(Role::kBonusScale, kRequired, Dim::kSsmHeads, Dim::kSsmGroup, "", "model.layers.{}.attn.r_k"),
+    factors(Role::kSsmNorm, "blk.{}.time_mix_ln.weight", "model.layers.{}.attn.g_norm.weight"),
+    factors(Role::kSsmNormBias, "blk.{}.time_mix_ln.bias", "model.layers.{}.attn.g_norm.bias"),
+    square(Role::kWo, "blk.{}.time_mix_output.weight", "model.layers.{}.attn.o_proj.weight"),
+    norm(Role::kFfnNorm, kRequired, "blk.{}.attn_norm_2.weight", "model.layers.{}.ffn_norm.weight"),
+    norm(Role::kFfnNormBias, kRequired, "blk.{}.attn_norm_2.bias", "model.layers.{}.ffn_norm.bias"),
+    factors(Role::kFfnShift, "blk.{}.channel_mix_lerp_k.weight", "model.layers.{}.ffn.x_k"),
+    whole(Role::kWUp, kRequired, Dim::kFf, Dim::kModel, "blk.{}.channel_mix_key.weight",
+          "model.layers.{}.ffn.key.weight"),
+    whole(Role::kWDown, kRequired, Dim::kModel, Dim::kFf, "blk.{}.channel_mix_value.weight",
+          "model.layers.{}.ffn.value.weight"),
+});
+
+constexpr HfFlag kHfFlags[] = {{"norm_first", true}, {"norm_bias", true}};
+
+}  // namespace
+
+const ArchSpec kRwkv7{.name = "rwkv7",
+                      .hf_classes = kHfClasses,
+                      .tensors = kTensors,
+                      .norm = NormKind::kLayer,
+                      .mixer = MixerKind::kRwkv7,
+                      .ffn = FfnKind::kChannelMix,
+                      .activation = Activation::kReluSquared,
+                      .hf_n_ctx = 1 << 20,
+                      .hf_flags = kHfFlags,
+                      .hf_keys = {.n_ctx = "", .norm_eps = "norm_eps", .d_ff_factor = 4},
+                      .hf_ssm_keys = {.head_dim = "head_dim",
+                                      .decay_rank = "decay_low_rank_dim",
+                                      .rate_rank = "a_low_rank_dim",
+                                      .v_rank = "v_low_rank_dim",
+                                      .gate_rank = "gate_low_rank_dim"}};
+
+}  // namespace realizar

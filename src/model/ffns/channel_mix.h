@@ -1,0 +1,35 @@
+// RWKV's channel mix: down . relu(up . x)^2, of a mix of each row and the one before it.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/ops.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class LayerBuilder;
+class TensorBinder;
+enum class Dim : uint8_t;
+
+struct ChannelMixWeights {
+  WeightId shift = kNoWeight;   // [d_model, 2]
+  WeightId w_up = kNoWeight;    // [d_ff, d_model]
+  WeightId w_down = kNoWeight;  // [d_model, d_ff]
+};
+
+// Only of layers whose mixer has a part of its state for it (mixers/rwkv7.h).
+struct ChannelMixConfig {
+  using Weights = ChannelMixWeights;
+
+  uint32_t d_ff = 0;
+
+  bool operator==(const ChannelMixConfig&) const = default;
+};
+
+// 0 where the dimension is not of this kind.
+uint64_t size_of(const ChannelMixConfig& config, Dim dim);
+Result<ChannelMixWeights> bind(const ChannelMixConfig& config, TensorBinder& tensors);
+void add_to(LayerBuilder& builder, const ChannelMixConfig& config, const ChannelMixWeights& weights);
+
+}  // namespace realizar
