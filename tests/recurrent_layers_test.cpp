@@ -128,5 +128,29 @@ TEST(RecurrentLayers, SizesThatDoNotFitAreRefusedByKey) {
   }
 }
 
+TEST(RecurrentLayers, SizesOfRwkvThatDoNotFitAreRefusedByKey) {
+  for (const auto& [key, value] : {std::pair{"wkv.head_size", 5u},
+                                   {"wkv.head_size", 0u},
+                                   {"attention.decay_lora_rank", 0u},
+                                   {"attention.gate_lora_rank", 0u},
+                                   {"token_shift_count", 1u}}) {
+    TinyModel model = test::tiny_model(kRwkv7);
+    model.keys[std::string("rwkv7.") + key] = value;
+    const auto file = model.open();
+    ASSERT_TRUE(file.ok());
+    const auto config = read_config(*file);
+    ASSERT_FALSE(config.ok()) << key;
+    EXPECT_NE(config.error().message.find(std::string("rwkv7.") + key), std::string::npos) << config.error().message;
+  }
+}
+
+// llama.cpp's files have what makes shares of values in the first layer too, where nothing reads it.
+TEST(RecurrentLayers, WhatMakesSharesOfValuesInTheFirstLayerIsNotRead) {
+  TinyModel model = test::tiny_model(kRwkv7, false, {.n_vocab = 64});
+  const auto expected = logits_of(model);
+  model.tensors.push_back({"blk.0.time_mix_v1.weight", Role::kIgnored, {2, kWidth}, std::vector<float>(2 * kWidth, 1)});
+  EXPECT_EQ(logits_of(model), expected);
+}
+
 }  // namespace
 }  // namespace realizar
