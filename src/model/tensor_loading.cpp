@@ -11,6 +11,7 @@
 #include "base/try.h"
 #include "base/work_shares.h"
 #include "formats/packed_matrix.h"
+#include "model/config_keys.h"
 #include "model/f8_scales.h"
 #include "model/fingerprint.h"
 #include "model/tensor_binder.h"
