@@ -164,6 +164,8 @@ double activated(Activation activation, double x) {
       return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
     case Activation::kGeluErf:
       return x / 2 * std::erfc(-x / std::numbers::sqrt2);
+    case Activation::kNormalCdf:
+      return std::erfc(-x / std::numbers::sqrt2) / 2;
     case Activation::kRelu:
       return std::max(x, 0.0);
     case Activation::kReluSquared:
