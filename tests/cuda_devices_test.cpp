@@ -114,6 +114,16 @@ TEST_P(CudaDevices, LatentsAndStatesHaveTheSameBitsWhereverTheirLayersLie) {
   }
 }
 
+// What a row has beside the state that a layer computes goes with it from device to device.
+TEST_P(CudaDevices, StreamsHaveTheSameBitsWhereverTheirLayersLie) {
+  const ModelFile file = small_model_of(kGemma3n);
+  const auto alone = logits_on(GetParam(), file, {1});
+  for (const Places& places : {Places{3}, Places{2, 0}, Places{2, 3}}) {
+    EXPECT_EQ(logits_on(GetParam(), file, places), alone) << places.n_devices << " devices";
+  }
+  expect_the_same_together(file);
+}
+
 // Blocks' parts are of different widths, and the last layers attend to what earlier ones keep, maybe elsewhere.
 TEST_P(CudaDevices, LayersOfDifferentWidthsHaveTheSameBitsWhereverTheyLie) {
   const auto file = ModelFile::open(source_file("tests/data/conformance/gemma4-e2b.gguf"));

@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, CudaSharing, testing::Values(kEmulated, Sharin
 TEST_P(CudaSharing, RefusesLatentsAndStatesBeforeTheirWeightsAreLoaded) {
   const auto backend = *make(2);
   for (const auto& [spec, subject] :
-       {std::pair{&kDeepseek2, "latent_dim"}, {&kMamba2, "layers"}, {&kQwen35, "layers"}}) {
+       {std::pair{&kDeepseek2, "latent_dim"}, {&kMamba2, "layers"}, {&kQwen35, "layers"}, {&kGemma3n, "qk_norm"}}) {
     const Status status = backend->check(outline_forward(*read_config(model_of(*spec, TypeId::kF32), {})));
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
