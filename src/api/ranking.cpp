@@ -9,8 +9,8 @@
 namespace realizar {
 namespace {
 
-// What the model's card has for the text of a pair, which folders do not tell.
-constexpr std::string_view kQwen3Template =
+// The text of a pair for a decoder whose file does not tell it: that of the card of Qwen3-Reranker, the one such family.
+constexpr std::string_view kDecoderTemplate =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
     "provided. "
     "Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n<Instruct>: Given a web search "
@@ -48,8 +48,8 @@ Result<std::vector<TokenId>> rank_prompt(const LoadedModel& model, std::string_v
   RZ_TRY(const text::Tokenizer* tokenizer, model.require_tokenizer());
   RZ_TRY(const auto pattern, model.file.metadata().get_string("tokenizer.chat_template.rerank"));
   const ModelConfig& config = model.model->config();
-  if (pattern || config.arch == "qwen3") {
-    const std::string_view own = pattern ? std::string_view(*pattern) : kQwen3Template;
+  if (pattern || !config.sees_later) {
+    const std::string_view own = pattern ? std::string_view(*pattern) : kDecoderTemplate;
     return tokenizer->encode(fill_template(own, query, document), {.add_special = false, .parse_special = true});
   }
   text::TokenPair pair = tokenizer->encode_pair(query, document);
