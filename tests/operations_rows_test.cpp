@@ -239,9 +239,9 @@ TEST_P(RowTest, ActivationsStayWithinTheirStatedErrorsFromDenormalsToOverflow) {
   }
   inputs.row(3)[0] = 0.0f;
   inputs.row(3)[1] = -0.0f;
-  for (const Activation activation : {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kGeluErf,
-                                      Activation::kRelu, Activation::kReluSquared, Activation::kNormalCdf,
-                                      Activation::kSigmoid}) {
+  for (const Activation activation :
+       {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kGeluErf, Activation::kRelu,
+        Activation::kReluSquared, Activation::kNormalCdf, Activation::kSigmoid}) {
     const auto expected = activated(make_reference_backend(), inputs, activation);
     std::vector<double> bounds;
     for (const float x : inputs.values) bounds.push_back(activation_error(activation, x, 0));
