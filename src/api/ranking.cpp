@@ -9,7 +9,8 @@
 namespace realizar {
 namespace {
 
-// The text of a pair for a decoder whose file does not tell it: that of the card of Qwen3-Reranker, the one such family.
+// The text of a pair for a decoder whose file does not tell it: that of the card of Qwen3-Reranker, the one such
+// family.
 constexpr std::string_view kDecoderTemplate =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
     "provided. "
