@@ -12,7 +12,7 @@
 namespace realizar::test {
 namespace {
 
-constexpr uint32_t kRows = 9, kDecodeRows = 3;
+constexpr uint32_t kStreamRows = 9, kStreamDecodeRows = 3;
 constexpr float kLeast = 1e-12f;
 
 class StreamsTest : public testing::TestWithParam<BackendUnderTest> {
@@ -42,10 +42,10 @@ struct CutCase {
 };
 
 std::vector<float> cut(std::unique_ptr<Backend> backend, const InputTable& inputs, const CutCase& c) {
-  OpRig rig(std::move(backend), {.max_rows = kRows, .max_logit_rows = 1});
+  OpRig rig(std::move(backend), {.max_rows = kStreamRows, .max_logit_rows = 1});
   const ActId in = rig.input(inputs), out = c.in_place ? in : rig.output(inputs.n_cols);
   const CutOp op{.out = out, .in = in, .n_stds = c.n_stds, .activation = c.activation};
-  rig.step(rows_of(first_tokens(kRows), kDecodeRows), {in}, [&](Program& p) { p.add(op); });
+  rig.step(rows_of(first_tokens(kStreamRows), kStreamDecodeRows), {in}, [&](Program& p) { p.add(op); });
   return rig.read(out);
 }
 
@@ -54,7 +54,7 @@ std::vector<double> cut_bounds(const InputTable& inputs, const CutCase& c) {
   const uint32_t n = inputs.n_cols;
   const double sum_error = kSigmas * sum_sigma(n);
   std::vector<double> bounds;
-  for (uint32_t r = 0; r < kRows; ++r) {
+  for (uint32_t r = 0; r < kStreamRows; ++r) {
     const RowSize size = size_of(inputs.row(r), n);
     const double mean_error = sum_error * size.magnitude, stds = std::fabs(c.n_stds);
     const double least_error = mean_error + stds * (mean_error + size.std * (sum_error / 2 + 4 * kUnit)) +
@@ -69,7 +69,7 @@ std::vector<double> cut_bounds(const InputTable& inputs, const CutCase& c) {
 
 TEST_P(StreamsTest, CutsKeepWhatStandsOutFromItsRow) {
   for (const uint32_t n_cols : {1u, 2u, 33u, 257u, 1500u}) {
-    InputTable inputs = random_inputs(kRows, n_cols, 1);
+    InputTable inputs = random_inputs(kStreamRows, n_cols, 1);
     for (uint32_t i = 0; i < n_cols; ++i) {
       inputs.row(1)[i] = 0.5f;  // nothing does
       inputs.row(2)[i] += 100.0f;
@@ -96,19 +96,19 @@ struct StreamData {
 };
 
 StreamData random_streams(uint32_t n_streams, uint32_t n_cols, bool corrects, bool has_scale) {
-  StreamData data{.x = random_inputs(kRows, n_cols, 1),
-                  .router = random_inputs(kRows, n_streams, 2),
+  StreamData data{.x = random_inputs(kStreamRows, n_cols, 1),
+                  .router = random_inputs(kStreamRows, n_streams, 2),
                   .streams = {},
                   .coefs = random_values((corrects ? 1 : n_streams) * n_streams * n_streams, 3),
                   .scale = has_scale ? random_values(n_cols, 4) : std::vector<float>(),
                   .corrects = corrects};
-  for (uint32_t i = 0; i < n_streams; ++i) data.streams.push_back(random_inputs(kRows, n_cols, 5 + i));
+  for (uint32_t i = 0; i < n_streams; ++i) data.streams.push_back(random_inputs(kStreamRows, n_cols, 5 + i));
   return data;
 }
 
 // x, then all streams.
 std::vector<std::vector<float>> updated(std::unique_ptr<Backend> backend, const StreamData& data) {
-  OpRig rig(std::move(backend), {.max_rows = kRows, .max_logit_rows = 1});
+  OpRig rig(std::move(backend), {.max_rows = kStreamRows, .max_logit_rows = 1});
   AltUpOp op{.x = rig.input(data.x),
              .streams = kNoStreams,
              .n_streams = data.n(),
@@ -119,8 +119,8 @@ std::vector<std::vector<float>> updated(std::unique_ptr<Backend> backend, const 
   // What is not there is named as an input that is.
   ActId inputs[kMaxStreams] = {op.x, op.x, op.x, op.x};
   for (uint32_t i = 0; i < data.n(); ++i) op.streams[i] = inputs[i] = rig.input(data.streams[i]);
-  rig.step(rows_of(first_tokens(kRows), kDecodeRows), {op.x, op.router, inputs[0], inputs[1], inputs[2], inputs[3]},
-           [&](Program& p) { p.add(op); });
+  rig.step(rows_of(first_tokens(kStreamRows), kStreamDecodeRows),
+           {op.x, op.router, inputs[0], inputs[1], inputs[2], inputs[3]}, [&](Program& p) { p.add(op); });
   std::vector<std::vector<float>> all{rig.read(op.x)};
   for (uint32_t i = 0; i < data.n(); ++i) all.push_back(rig.read(op.streams[i]));
   return all;
@@ -137,7 +137,7 @@ std::vector<std::vector<double>> stream_bounds(const StreamData& data) {
     for (uint32_t j = 0; j < n; ++j) sum += std::fabs(double{data.coefs[i * n + j]} * data.router.row(row)[j]);
     return sum;
   };
-  for (uint32_t r = 0; r < kRows; ++r) {
+  for (uint32_t r = 0; r < kStreamRows; ++r) {
     for (uint32_t c = 0; c < n_cols; ++c) {
       const auto state = [&](uint32_t i) { return std::fabs(double{data.streams[i].row(r)[c]}); };
       for (uint32_t i = 0; i < n; ++i) {
@@ -171,17 +171,17 @@ TEST_P(StreamsTest, StatesOfARowArePredictedAndCorrected) {
 
 std::vector<float> as_large(std::unique_ptr<Backend> backend, const InputTable& inputs, const InputTable& like,
                             bool accumulate) {
-  OpRig rig(std::move(backend), {.max_rows = kRows, .max_logit_rows = 1});
+  OpRig rig(std::move(backend), {.max_rows = kStreamRows, .max_logit_rows = 1});
   const ActId in = rig.input(inputs), other = rig.input(like), out = accumulate ? rig.input(inputs) : in;
   const NormOp op{.out = out, .in = in, .like = other, .eps = kLeast, .accumulate = accumulate, .scale = 0.25f};
-  rig.step(rows_of(first_tokens(kRows), kDecodeRows), {in, other, out}, [&](Program& p) { p.add(op); });
+  rig.step(rows_of(first_tokens(kStreamRows), kStreamDecodeRows), {in, other, out}, [&](Program& p) { p.add(op); });
   return rig.read(out);
 }
 
 // Two roots of sums, and a few roundings. A row of zeros stays one.
 TEST_P(StreamsTest, NormsMakeARowAsLargeAsAnother) {
   for (const uint32_t n_cols : {1u, 33u, 257u}) {
-    InputTable inputs = random_inputs(kRows, n_cols, 1), like = random_inputs(kRows, 2 * n_cols, 2);
+    InputTable inputs = random_inputs(kStreamRows, n_cols, 1), like = random_inputs(kStreamRows, 2 * n_cols, 2);
     for (uint32_t i = 0; i < n_cols; ++i) inputs.row(1)[i] = 0.0f;
     for (uint32_t i = 0; i < 2 * n_cols; ++i) like.row(2)[i] *= 1e3f;
     for (const bool accumulate : {false, true}) {
