@@ -125,7 +125,8 @@ RZ_KERNEL void cut_kernel(CutArgs a) {
   }
 }
 
-// A thread a column of a row.
+// A thread a column of a row. Its loops over streams have as many rounds as there may be at most, so that arrays of
+// them stay in registers.
 RZ_KERNEL void altup_kernel(AltUpArgs a) {
   const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx(), n = a.n_streams;
   if (row >= *a.n_rows || c >= a.n_cols) return;
@@ -138,16 +139,24 @@ RZ_KERNEL void altup_kernel(AltUpArgs a) {
   };
   if (a.corrects) {
     const float unpredicted = a.x[at] - a.streams[0][at];
-    for (uint32_t i = 0; i < n; ++i) a.streams[i][at] = fmaf(1.0f + coefficient(i), unpredicted, a.streams[i][at]);
+    RZ_UNROLL
+    for (uint32_t i = 0; i < kMaxStreams; ++i) {
+      if (i < n) a.streams[i][at] = fmaf(1.0f + coefficient(i), unpredicted, a.streams[i][at]);
+    }
     a.x[at] = a.scale == nullptr ? a.streams[0][at] : a.streams[0][at] * a.scale[c];
     return;
   }
   float before[kMaxStreams];
-  for (uint32_t j = 0; j < n; ++j) before[j] = a.streams[j][at];
-  for (uint32_t i = 0; i < n; ++i) {
+  RZ_UNROLL
+  for (uint32_t j = 0; j < kMaxStreams; ++j) before[j] = j < n ? a.streams[j][at] : 0.0f;
+  RZ_UNROLL
+  for (uint32_t i = 0; i < kMaxStreams; ++i) {
     float sum = before[i];
-    for (uint32_t j = 0; j < n; ++j) sum = fmaf(coefficient(i * n + j), before[j], sum);
-    a.streams[i][at] = sum;
+    RZ_UNROLL
+    for (uint32_t j = 0; j < kMaxStreams; ++j) {
+      if (i < n && j < n) sum = fmaf(coefficient(i * n + j), before[j], sum);
+    }
+    if (i < n) a.streams[i][at] = sum;
   }
   a.x[at] = a.streams[0][at];
 }
