@@ -456,8 +456,8 @@ struct ArchSpec {
   float hf_norm_eps = 0;
   std::span<const HfFlag> hf_flags = {};
   std::span<const HfNumber> hf_numbers = {};
-  uint32_t hf_unit_head_vocab =
-      0;  // folders with this "vocab_size" have a head of rows that are divided by their lengths
+  // Folders with this "vocab_size" have a head of rows that are divided by their lengths; 0: none has.
+  uint32_t hf_unit_head_vocab = 0;
   std::string_view hf_left_out = "";  // names of tensors that begin so have no part in the model; "": none
   Routing routing = {};
   bool experts_by_tensors = false;   // layers have experts where the file has a router for them

@@ -53,7 +53,7 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     whole(Role::kScore, kOptional, Dim::kLabels, Dim::kModel, "", "classifier.out_proj.weight"),
     bias(Role::kScoreBias, kOptional, Dim::kLabels, "cls.output.bias", "classifier.bias"),
     bias(Role::kScoreBias, kOptional, Dim::kLabels, "", "classifier.out_proj.bias"),
-    whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", "bert.embeddings.position_ids"),
+    ignored("bert.embeddings.position_ids"),
 });
 
 // Jina's own XLM-RoBERTa, with q, k and v in one matrix, which her second reranker has.

@@ -52,7 +52,7 @@ constexpr auto kChatGlm2Tensors = std::to_array<TensorSpec>({
     matrix(Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "blk.{}.ffn_up.weight",
            "transformer.encoder.layers.{}.mlp.dense_h_to_4h.weight"),
     with_hf(kWDown, "transformer.encoder.layers.{}.mlp.dense_4h_to_h.weight"),
-    {Role::kIgnored, kOptional, Shard::kWhole, Dim::kNone, Dim::kNone, "", "transformer.rotary_pos_emb.inv_freq"},
+    ignored("transformer.rotary_pos_emb.inv_freq"),
 });
 
 // The first is true for the first ChatGLM, which is another model.

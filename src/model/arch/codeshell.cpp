@@ -32,8 +32,14 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     matrix(Role::kWDown, kRequired, Shard::kCols, Dim::kModel, Dim::kFf, "blk.{}.ffn_down.weight",
            "transformer.h.{}.mlp.c_proj.weight"),
     bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.h.{}.mlp.c_proj.bias"),
-    {Role::kIgnored, kOptional, Shard::kWhole, Dim::kNone, Dim::kNone, "", "transformer.h.{}.attn.rotary_emb.inv_freq"},
+    ignored("transformer.h.{}.attn.rotary_emb.inv_freq"),
 });
+
+constexpr HfKeys hf_keys() {
+  HfKeys keys = gpt2_keys();
+  keys.n_kv_heads = "num_query_groups";
+  return keys;
+}
 
 }  // namespace
 
@@ -43,14 +49,6 @@ const ArchSpec kCodeShell{.name = "codeshell",
                           .norm = NormKind::kLayer,
                           .ffn = FfnKind::kPlain,
                           .activation = Activation::kGelu,
-                          .hf_keys = {.d_model = "n_embd",
-                                      .n_layers = "n_layer",
-                                      .n_heads = "n_head",
-                                      .n_kv_heads = "num_query_groups",
-                                      .d_ff = "n_inner",
-                                      .n_ctx = "n_positions",
-                                      .norm_eps = "layer_norm_epsilon",
-                                      .activation = "activation_function",
-                                      .d_ff_factor = 4}};
+                          .hf_keys = hf_keys()};
 
 }  // namespace realizar

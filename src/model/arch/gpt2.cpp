@@ -39,9 +39,15 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     {Role::kWDown, kRequired, Shard::kCols, Dim::kModel, Dim::kFf, "blk.{}.ffn_down.weight",
      "transformer.h.{}.mlp.c_proj.weight"},
     bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.h.{}.mlp.c_proj.bias"),
-    {Role::kIgnored, kOptional, Shard::kWhole, Dim::kNone, Dim::kNone, "", "transformer.h.{}.attn.bias"},
-    {Role::kIgnored, kOptional, Shard::kWhole, Dim::kNone, Dim::kNone, "", "transformer.h.{}.attn.masked_bias"},
+    ignored("transformer.h.{}.attn.bias"),
+    ignored("transformer.h.{}.attn.masked_bias"),
 });
+
+constexpr HfKeys bigcode_keys() {
+  HfKeys keys = gpt2_keys();
+  keys.one_kv_head = "multi_query";
+  return keys;
+}
 
 }  // namespace
 
@@ -53,15 +59,7 @@ const ArchSpec kGpt2{.name = "gpt2",
                      .activation = Activation::kGelu,
                      .learned_positions = true,
                      .hf_transposed_linear = true,
-                     .hf_keys = {.d_model = "n_embd",
-                                 .n_layers = "n_layer",
-                                 .n_heads = "n_head",
-                                 .n_kv_heads = "",
-                                 .d_ff = "n_inner",
-                                 .n_ctx = "n_positions",
-                                 .norm_eps = "layer_norm_epsilon",
-                                 .activation = "activation_function",
-                                 .d_ff_factor = 4}};
+                     .hf_keys = gpt2_keys()};
 
 const ArchSpec kStarCoder{.name = "starcoder",
                           .hf_classes = kBigCodeClasses,
@@ -71,15 +69,6 @@ const ArchSpec kStarCoder{.name = "starcoder",
                           .activation = Activation::kGelu,
                           .hf_qkv_rows = QkvRows::kByKvHead,
                           .learned_positions = true,
-                          .hf_keys = {.d_model = "n_embd",
-                                      .n_layers = "n_layer",
-                                      .n_heads = "n_head",
-                                      .n_kv_heads = "",
-                                      .d_ff = "n_inner",
-                                      .n_ctx = "n_positions",
-                                      .norm_eps = "layer_norm_epsilon",
-                                      .activation = "activation_function",
-                                      .one_kv_head = "multi_query",
-                                      .d_ff_factor = 4}};
+                          .hf_keys = bigcode_keys()};
 
 }  // namespace realizar

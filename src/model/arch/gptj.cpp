@@ -12,10 +12,6 @@ using namespace tensors;
 
 constexpr std::string_view kHfClasses[] = {"GPTJForCausalLM"};
 
-constexpr TensorSpec ignored(std::string_view hf) {
-  return whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", hf);
-}
-
 constexpr auto kTensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "transformer.wte.weight"),
     matrix(Role::kHead, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", "lm_head.weight"),
@@ -37,6 +33,13 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     ignored("transformer.h.{}.attn.masked_bias"),
 });
 
+constexpr HfKeys hf_keys() {
+  HfKeys keys = gpt2_keys();
+  keys.n_rot = "rotary_dim";
+  keys.head_dim = "";
+  return keys;
+}
+
 }  // namespace
 
 const ArchSpec kGptJ{.name = "gptj",
@@ -48,16 +51,6 @@ const ArchSpec kGptJ{.name = "gptj",
                      .activation = Activation::kGelu,
                      .gguf_interleaved_rope = true,
                      .hf_interleaved_rope = true,
-                     .hf_keys = {.d_model = "n_embd",
-                                 .n_layers = "n_layer",
-                                 .n_heads = "n_head",
-                                 .n_kv_heads = "",
-                                 .d_ff = "n_inner",
-                                 .n_ctx = "n_positions",
-                                 .norm_eps = "layer_norm_epsilon",
-                                 .activation = "activation_function",
-                                 .n_rot = "rotary_dim",
-                                 .head_dim = "",
-                                 .d_ff_factor = 4}};
+                     .hf_keys = hf_keys()};
 
 }  // namespace realizar

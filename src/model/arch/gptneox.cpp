@@ -11,10 +11,6 @@ using namespace tensors;
 
 constexpr std::string_view kHfClasses[] = {"GPTNeoXForCausalLM"};
 
-constexpr TensorSpec ignored(std::string_view hf) {
-  return {Role::kIgnored, kOptional, Shard::kWhole, Dim::kNone, Dim::kNone, "", hf};
-}
-
 constexpr auto kTensors = std::to_array<TensorSpec>({
     {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "gpt_neox.embed_in.weight"},
     {Role::kHead, kOptional, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", "embed_out.weight"},

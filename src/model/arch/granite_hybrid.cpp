@@ -95,12 +95,11 @@ constexpr HfSsmKeys kHfSsmKeys{.n_heads = "mamba_n_heads",
                                .n_groups = "mamba_n_groups",
                                .d_state = "mamba_d_state",
                                .n_taps = "mamba_d_conv"};
-constexpr HfSsmKeys kBambaSsmKeys{.n_heads = "mamba_n_heads",
-                                  .head_dim = "mamba_d_head",
-                                  .n_groups = "mamba_n_groups",
-                                  .d_state = "mamba_d_state",
-                                  .n_taps = "mamba_d_conv",
-                                  .attending_layers = "attn_layer_indices"};
+constexpr HfSsmKeys bamba_ssm_keys() {
+  HfSsmKeys keys = kHfSsmKeys;
+  keys.attending_layers = "attn_layer_indices";
+  return keys;
+}
 
 }  // namespace
 
@@ -132,6 +131,6 @@ const ArchSpec kBamba{.name = "bamba",
                       .hf_flags = kBambaFlags,
                       .hf_numbers = kBambaNumbers,
                       .hf_keys = {.n_rot = "attn_rotary_emb"},
-                      .hf_ssm_keys = kBambaSsmKeys};
+                      .hf_ssm_keys = bamba_ssm_keys()};
 
 }  // namespace realizar

@@ -12,10 +12,6 @@ using namespace tensors;
 
 constexpr std::string_view kHfClasses[] = {"JAISLMHeadModel"};
 
-constexpr TensorSpec ignored(std::string_view hf) {
-  return whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", hf);
-}
-
 constexpr auto kTensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "transformer.wte.weight"),
     kHead,
@@ -44,6 +40,16 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 // Slopes that change with the length of the text.
 constexpr HfNumber kHfNumbers[] = {{"alibi_scaling.factor", 1}, {"alibi_scaling.train_seq_len", 0}};
 
+constexpr HfKeys hf_keys() {
+  HfKeys keys = gpt2_keys();
+  keys.activation = "";
+  keys.head_dim = "";
+  keys.d_ff_factor = 0;
+  keys.by_head_dim = "mup_scale_qk_dot_by_d";
+  keys.older_by_head_dim = "scale_qk_dot_by_d";
+  return keys;
+}
+
 }  // namespace
 
 const ArchSpec kJais{
@@ -58,16 +64,6 @@ const ArchSpec kJais{
     .needs_alibi = true,
     .divides_by_head_dim = true,
     .hf_numbers = kHfNumbers,
-    .hf_keys = {.d_model = "n_embd",
-                .n_layers = "n_layer",
-                .n_heads = "n_head",
-                .n_kv_heads = "",
-                .d_ff = "n_inner",
-                .n_ctx = "n_positions",
-                .norm_eps = "layer_norm_epsilon",
-                .activation = "",
-                .head_dim = "",
-                .by_head_dim = "mup_scale_qk_dot_by_d",
-                .older_by_head_dim = "scale_qk_dot_by_d"}};
+    .hf_keys = hf_keys()};
 
 }  // namespace realizar

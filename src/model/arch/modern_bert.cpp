@@ -25,8 +25,8 @@ constexpr auto kModernTensors = std::to_array<TensorSpec>({
     matrix(Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "blk.{}.ffn_up.weight",
            "model.layers.{}.mlp.Wi.weight"),
     with_hf(kWDown, "model.layers.{}.mlp.Wo.weight"),
-    whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", "decoder.bias"),
-    whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", "decoder.weight"),
+    ignored("decoder.bias"),
+    ignored("decoder.weight"),
 });
 
 constexpr auto kEuroTensors = std::to_array<TensorSpec>({
@@ -41,7 +41,7 @@ constexpr auto kEuroTensors = std::to_array<TensorSpec>({
     kWGate,
     kWUp,
     kWDown,
-    whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", "lm_head.weight"),
+    ignored("lm_head.weight"),
 });
 
 constexpr HfFlag kModernFlags[] = {{"attention_bias", false}, {"mlp_bias", false}, {"norm_bias", false}};

@@ -1,7 +1,6 @@
 // Nemotron-H: layers that are Mamba 2, attention without rotation, or an ffn with squared ReLUs, each alone; in some
 // models the ffns are experts, chosen by sigmoids, and one shared expert; those of Nemotron 3 Super stand behind a
 // latent.
-#include <algorithm>
 #include <array>
 
 #include "model/arch/list.h"
@@ -13,14 +12,6 @@ namespace {
 using namespace tensors;
 
 constexpr std::string_view kHfClasses[] = {"NemotronHForCausalLM"};
-
-template <size_t... kSizes>
-constexpr auto joined(const std::array<TensorSpec, kSizes>&... tables) {
-  std::array<TensorSpec, (kSizes + ...)> all{};
-  auto to = all.begin();
-  ((to = std::ranges::copy(tables, to).out), ...);
-  return all;
-}
 
 constexpr auto kMixerTensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "backbone.embeddings.weight"),

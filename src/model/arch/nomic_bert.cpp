@@ -98,10 +98,6 @@ constexpr auto kJinaV2Tensors = std::to_array<TensorSpec>({
     bias(Role::kScoreBias, kOptional, Dim::kLabels, "cls.bias", "classifier.bias"),
 });
 
-constexpr TensorSpec ignored(std::string_view hf) {
-  return whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", hf);
-}
-
 // Folders have beside each matrix the adapters of all tasks; without one of these the model is what its matrices are.
 constexpr auto kJinaV3Tensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "roberta.embeddings.word_embeddings.parametrizations.weight.original"),
@@ -149,6 +145,26 @@ constexpr HfFlag kNomicMoeFlags[] = {{"prenorm", false},        {"causal", false
                                      {"parallel_block", false}, {"expert_choice_router", false}};
 constexpr HfNumber kNomicMoeNumbers[] = {{"rotary_emb_fraction", 1}, {"ffn_div", 1}};
 
+constexpr HfKeys nomic_keys() {
+  HfKeys keys = gpt2_keys();
+  keys.n_ctx = "max_trained_positions";
+  keys.activation = "";
+  keys.window = "";
+  keys.rope_base = "rotary_emb_base";
+  keys.head_dim = "";
+  keys.d_ff_factor = 0;
+  return keys;
+}
+constexpr HfKeys nomic_moe_keys() {
+  HfKeys keys = nomic_keys();
+  keys.activation = "activation_function";
+  keys.n_experts = "num_experts";
+  keys.n_experts_used = "moe_top_k";
+  keys.expert_d_ff = "n_inner";
+  keys.renormalize = "moe_normalize_expert_weights";
+  return keys;
+}
+
 }  // namespace
 
 const ArchSpec kNomicBert{.name = "nomic-bert",
@@ -160,17 +176,7 @@ const ArchSpec kNomicBert{.name = "nomic-bert",
                           .hf_n_ctx = 2048,
                           .hf_flags = kNomicFlags,
                           .hf_numbers = kNomicNumbers,
-                          .hf_keys = {.d_model = "n_embd",
-                                      .n_layers = "n_layer",
-                                      .n_heads = "n_head",
-                                      .n_kv_heads = "",
-                                      .d_ff = "n_inner",
-                                      .n_ctx = "max_trained_positions",
-                                      .norm_eps = "layer_norm_epsilon",
-                                      .activation = "",
-                                      .window = "",
-                                      .rope_base = "rotary_emb_base",
-                                      .head_dim = ""}};
+                          .hf_keys = nomic_keys()};
 
 const ArchSpec kNomicBertMoe{.name = "nomic-bert-moe",
                              .hf_classes = kNomicClasses,
@@ -187,21 +193,7 @@ const ArchSpec kNomicBertMoe{.name = "nomic-bert-moe",
                              .routing = {.renormalize = false},
                              .experts_by_tensors = true,
                              .hf_flat_experts = true,
-                             .hf_keys = {.d_model = "n_embd",
-                                         .n_layers = "n_layer",
-                                         .n_heads = "n_head",
-                                         .n_kv_heads = "",
-                                         .d_ff = "n_inner",
-                                         .n_ctx = "max_trained_positions",
-                                         .norm_eps = "layer_norm_epsilon",
-                                         .activation = "activation_function",
-                                         .n_experts = "num_experts",
-                                         .n_experts_used = "moe_top_k",
-                                         .expert_d_ff = "n_inner",
-                                         .renormalize = "moe_normalize_expert_weights",
-                                         .window = "",
-                                         .rope_base = "rotary_emb_base",
-                                         .head_dim = ""},
+                             .hf_keys = nomic_moe_keys(),
                              .marker = {.hf = "encoder.layers.1.mlp.router.layer.weight"}};
 
 const ArchSpec kJinaBertV2{

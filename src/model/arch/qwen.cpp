@@ -33,7 +33,7 @@ constexpr auto kQwenTensors = std::to_array<TensorSpec>({
            "transformer.h.{}.mlp.w1.weight"),
     matrix(Role::kWDown, kRequired, Shard::kCols, Dim::kModel, Dim::kFf, "blk.{}.ffn_down.weight",
            "transformer.h.{}.mlp.c_proj.weight"),
-    {Role::kIgnored, kOptional, Shard::kWhole, Dim::kNone, Dim::kNone, "", "transformer.h.{}.attn.rotary_emb.inv_freq"},
+    ignored("transformer.h.{}.attn.rotary_emb.inv_freq"),
 });
 
 constexpr auto kQwen2Tensors = std::to_array<TensorSpec>({

@@ -31,24 +31,23 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     with_hf(kWDown, "transformer.h.{}.mlp.c_proj.weight"),
 });
 
+// Its ffn is two thirds of four times the model's width, in multiples of 256.
+constexpr HfKeys hf_keys() {
+  HfKeys keys = gpt2_keys();
+  keys.d_ff = "";
+  keys.activation = "";
+  keys.one_kv_head = "multi_query";
+  return keys;
+}
+
 }  // namespace
 
-// Its ffn is two thirds of four times the model's width, in multiples of 256.
 const ArchSpec kRefact{.name = "refact",
                        .hf_classes = kHfClasses,
                        .tensors = kTensors,
                        .alibi = 8,
                        .hf_adjusts_d_ff = true,
                        .hf_flags = kHfFlags,
-                       .hf_keys = {.d_model = "n_embd",
-                                   .n_layers = "n_layer",
-                                   .n_heads = "n_head",
-                                   .n_kv_heads = "",
-                                   .d_ff = "",
-                                   .n_ctx = "n_positions",
-                                   .norm_eps = "layer_norm_epsilon",
-                                   .activation = "",
-                                   .one_kv_head = "multi_query",
-                                   .d_ff_factor = 4}};
+                       .hf_keys = hf_keys()};
 
 }  // namespace realizar

@@ -1,6 +1,10 @@
 // Tensors that many families share, under the names that GGUF and Hugging Face give them.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
 #include "model/arch/arch_spec.h"
 
 namespace realizar::tensors {
@@ -106,6 +110,20 @@ constexpr TensorSpec norm(Role role, Need need, std::string_view gguf, std::stri
 constexpr TensorSpec whole(Role role, Need need, Dim rows, Dim cols, std::string_view gguf, std::string_view hf) {
   return {role, need, Shard::kWhole, rows, cols, gguf, hf};
 }
+// What Hugging Face's files may carry and the model does not need.
+constexpr TensorSpec ignored(std::string_view hf) {
+  return whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", hf);
+}
+
+// The rows of all tables, in their order.
+template <size_t... kSizes>
+constexpr auto joined(const std::array<TensorSpec, kSizes>&... tables) {
+  std::array<TensorSpec, (kSizes + ...)> all{};
+  auto to = all.begin();
+  ((to = std::ranges::copy(tables, to).out), ...);
+  return all;
+}
+
 // The biases of the norms that are called kFinalNorm, kAttnNorm and kFfnNorm here.
 inline constexpr TensorSpec kFinalNormBias{Role::kFinalNormBias, kRequired,          Shard::kWhole,    Dim::kModel,
                                            Dim::kNone,           "output_norm.bias", "model.norm.bias"};
@@ -275,6 +293,25 @@ constexpr TensorSpec optional(TensorSpec tensor) {
   return tensor;
 }
 
+// The layers' own table of Gemma 3n and 4, what is made of the embedding beside it, and what takes both into a layer.
+inline constexpr TensorSpec kLayerTable =
+    matrix(Role::kLayerTable, kRequired, Shard::kRows, Dim::kLayerVocab, Dim::kLayerInputs,
+           "per_layer_token_embd.weight", "model.embed_tokens_per_layer.weight");
+inline constexpr TensorSpec kLayerTableProj =
+    matrix(Role::kLayerTableProj, kRequired, Shard::kRows, Dim::kLayerInputs, Dim::kModel,
+           "per_layer_model_proj.weight", "model.per_layer_model_projection.weight");
+inline constexpr TensorSpec kLayerTableNorm =
+    whole(Role::kLayerTableNorm, kRequired, Dim::kLayerInput, Dim::kNone, "per_layer_proj_norm.weight",
+          "model.per_layer_projection_norm.weight");
+inline constexpr TensorSpec kInputGate =
+    matrix(Role::kInputGate, kRequired, Shard::kRows, Dim::kLayerInput, Dim::kModel, "blk.{}.inp_gate.weight",
+           "model.layers.{}.per_layer_input_gate.weight");
+inline constexpr TensorSpec kInputProj =
+    matrix(Role::kInputProj, kRequired, Shard::kCols, Dim::kModel, Dim::kLayerInput, "blk.{}.proj.weight",
+           "model.layers.{}.per_layer_projection.weight");
+inline constexpr TensorSpec kInputNorm =
+    norm(Role::kInputNorm, kRequired, "blk.{}.post_norm.weight", "model.layers.{}.post_per_layer_input_norm.weight");
+
 // Mamba 2 as a mixer among others.
 inline constexpr TensorSpec kMamba2In = whole(Role::kSsmIn, kRequired, Dim::kSsmIn, Dim::kModel, "blk.{}.ssm_in.weight",
                                               "model.layers.{}.mamba.in_proj.weight");
@@ -305,5 +342,18 @@ inline constexpr TensorSpec kInvFreqBuffer{Role::kIgnored,
                                            Dim::kNone,
                                            "",
                                            "model.layers.{}.self_attn.rotary_emb.inv_freq"};
+
+// The names in GPT-2's config.json, which many models of others have taken over.
+constexpr HfKeys gpt2_keys() {
+  return {.d_model = "n_embd",
+          .n_layers = "n_layer",
+          .n_heads = "n_head",
+          .n_kv_heads = "",
+          .d_ff = "n_inner",
+          .n_ctx = "n_positions",
+          .norm_eps = "layer_norm_epsilon",
+          .activation = "activation_function",
+          .d_ff_factor = 4};
+}
 
 }  // namespace realizar::tensors
