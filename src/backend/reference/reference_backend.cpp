@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <functional>
-#include <numeric>
 #include <vector>
 
+#include "backend/reference/arithmetic.h"
 #include "backend/reference/kv_cache.h"
+#include "backend/reference/routing.h"
+#include "backend/reference/scans.h"
+#include "backend/reference/tensors.h"
 #include "backend/source_rows.h"
 #include "backend/state_store.h"
 #include "base/check.h"
@@ -17,153 +18,7 @@
 namespace realizar {
 namespace {
 
-struct Matrix {
-  uint32_t n_mats = 0, n_rows = 0, n_cols = 0;
-  std::vector<float> values;  // [n_mats, n_rows, n_cols]
-
-  const float* row(uint32_t mat, uint32_t r) const { return values.data() + (size_t{mat} * n_rows + r) * n_cols; }
-};
-
-struct Activation2D {
-  uint32_t n_cols = 0;
-  Rows rows = Rows::kAll;
-  std::vector<float> values;  // [max rows, n_cols]
-
-  float* row(uint32_t r) { return values.data() + size_t{r} * n_cols; }
-  const float* row(uint32_t r) const { return values.data() + size_t{r} * n_cols; }
-};
-
-double dot(const float* a, const float* b, uint32_t n) {
-  double sum = 0;
-  for (uint32_t i = 0; i < n; ++i) sum += double{a[i]} * b[i];
-  return sum;
-}
-
-double sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
-}
-
-double activated(Activation activation, double x) {
-  switch (activation) {
-    case Activation::kNone:
-      return x;
-    case Activation::kSilu:
-      return x / (1 + std::exp(-x));
-    case Activation::kGelu:
-      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Activation::kGeluErf:
-      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-    case Activation::kNormalCdf:
-      return 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
-    case Activation::kRelu:
-      return std::max(x, 0.0);
-    case Activation::kReluSquared:
-      return x > 0 ? x * x : 0.0;
-    case Activation::kXielu:  // in LinearOp, by its numbers
-      return x;
-    case Activation::kClampedSwiglu: {
-      const double gate = std::min(x, double{kSwigluLimit});
-      return gate / (1 + std::exp(-double{kSwigluAlpha} * gate));
-    }
-    case Activation::kSigmoid:
-      return sigmoid(x);
-  }
-  return x;
-}
-
-double activated(const LinearOp& op, double x) {
-  if (op.activation != Activation::kXielu) return activated(op.activation, x);
-  const Xielu& c = op.xielu;
-  return x > 0 ? c.alpha_p * x * x + c.beta * x : c.alpha_n * (std::expm1(std::min(x, double{c.eps})) - x) + c.beta * x;
-}
-
-double gated_pair(Activation activation, double gate, double up) {
-  if (activation == Activation::kClampedSwiglu) {
-    up = std::clamp(up, -double{kSwigluLimit}, double{kSwigluLimit}) + 1;
-  }
-  return activated(activation, gate) * up;
-}
-
-double softplus(double x) {
-  return std::log1p(std::exp(-std::fabs(x))) + std::max(0.0, x);
-}
-
-double softcapped(double x, double cap) {
-  return cap > 0 ? cap * std::tanh(x / cap) : x;
-}
-
-// Decodes every row, in the order asked for.
-Matrix decoded(const MatrixSource& source) {
-  Matrix m{source.n_mats, source.n_rows, source.n_cols, {}};
-  m.values.resize(size_t{m.n_mats} * m.n_rows * m.n_cols);
-  const TypeTraits& type = traits(source.type);
-  const SourceRows rows(source);
-  std::vector<float> stored;
-  for (const auto piece : source.pieces) {
-    const size_t n = piece.size() / type.block_bytes * type.block_elems;
-    stored.resize(stored.size() + n);
-    type.decode(piece.data(), stored.data() + stored.size() - n, n);
-  }
-  REQUIRE(stored.size() == m.values.size());
-  for (uint32_t mat = 0; mat < m.n_mats; ++mat) {
-    for (uint32_t r = 0; r < m.n_rows; ++r) {
-      const uint32_t from = source.row_order.empty() ? r : source.row_order[r];
-      const float* scales = rows.scales(mat, r);
-      for (uint32_t c = 0; c < m.n_cols; ++c) {
-        const size_t at = source.transposed ? size_t{c} * m.n_rows + from : size_t{from} * m.n_cols + c;
-        float value = stored[size_t{mat} * m.n_rows * m.n_cols + at];
-        if (scales != nullptr) value *= scales[source.type == TypeId::kF8_E4M3 ? c / kF8ScaleCols : 0];
-        m.values[(size_t{mat} * m.n_rows + r) * m.n_cols + c] = value;
-      }
-    }
-  }
-  return m;
-}
-
-double rms(const float* x, uint32_t n) {
-  return std::sqrt(dot(x, x, n) / n);
-}
-
-// `magnitude`: what the normalized row is multiplied by.
-void normalize(const float* in, float* out, uint32_t n, NormKind kind, double eps, const float* weight,
-               const float* bias, bool accumulate, double out_scale = 1, double magnitude = 1) {
-  double mean = 0, power = 0;
-  if (kind == NormKind::kLayer) {
-    for (uint32_t i = 0; i < n; ++i) mean += in[i];
-    mean /= n;
-  }
-  for (uint32_t i = 0; i < n; ++i) power += (in[i] - mean) * (in[i] - mean);
-  const double scale = magnitude / std::sqrt(power / n + eps);
-  for (uint32_t i = 0; i < n; ++i) {
-    double y = (in[i] - mean) * scale;
-    if (weight != nullptr) y *= weight[i];
-    if (bias != nullptr) y += bias[i];
-    out[i] = static_cast<float>((accumulate ? out[i] + y : y) * out_scale);
-  }
-}
-
-// Into [-limit, limit]; 0: as they are.
-void clip(float* values, uint32_t n, float limit) {
-  for (uint32_t i = 0; limit > 0 && i < n; ++i) values[i] = std::clamp(values[i], -limit, limit);
-}
-
-// Of RopeStoreOp or LatentStoreOp.
-template <class StoreOp>
-double temperature_at(const StoreOp& op, Pos pos) {
-  const uint32_t n_steps = (static_cast<uint32_t>(pos) + op.temperature_offset) / op.temperature_step;
-  return 1 + op.temperature * std::log(1.0 + n_steps);
-}
-
-void rotate(float* head, uint32_t n_rot, const float* inv_freq, Pos pos, double scale) {
-  const uint32_t half = n_rot / 2;
-  for (uint32_t i = 0; i < half; ++i) {
-    const double angle = double{inv_freq[i]} * pos;
-    const double c = std::cos(angle) * scale, s = std::sin(angle) * scale;
-    const double a = head[i], b = head[i + half];
-    head[i] = static_cast<float>(a * c - b * s);
-    head[i + half] = static_cast<float>(a * s + b * c);
-  }
-}
+using namespace reference;
 
 class ReferenceBackend final : public Backend {
  public:
@@ -177,9 +32,9 @@ class ReferenceBackend final : public Backend {
             .description = "reference (scalar, double sums, 1 thread)",
             .arithmetic = "reference",
             .phases_agree = true,
-            .weight_bytes = bytes_of(matrices_),
+            .weight_bytes = bytes_of(tensors_.matrices),
             .kv_bytes = cache_.bytes() + states_.bytes(),
-            .scratch_bytes = bytes_of(activations_)};
+            .scratch_bytes = bytes_of(tensors_.activations)};
   }
 
   Status configure(const BackendLimits& limits) override {
@@ -189,15 +44,15 @@ class ReferenceBackend final : public Backend {
 
   Result<WeightId> load_matrix(const MatrixSource& source) override {
     RZ_CHECK_OK(SourceRows(source).check());
-    matrices_.push_back(decoded(source));
-    const std::vector<float>& values = matrices_.back().values;
+    tensors_.matrices.push_back(decoded(source));
+    const std::vector<float>& values = tensors_.matrices.back().values;
     if (!std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); })) return not_finite(source);
-    return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
+    return WeightId{static_cast<uint32_t>(tensors_.matrices.size() - 1)};
   }
 
   Result<WeightId> load_vector(std::span<const float> values, int32_t) override {
-    matrices_.push_back({1, 1, static_cast<uint32_t>(values.size()), {values.begin(), values.end()}});
-    return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
+    tensors_.matrices.push_back({1, 1, static_cast<uint32_t>(values.size()), {values.begin(), values.end()}});
+    return WeightId{static_cast<uint32_t>(tensors_.matrices.size() - 1)};
   }
 
   Status create_kv_cache(const CacheLayout& layout) override {
@@ -219,11 +74,11 @@ class ReferenceBackend final : public Backend {
 
   // Programs share activations by their number, each as large as any of them needs it.
   Result<ProgramId> compile(const Program& program) override {
-    activations_.resize(std::max(activations_.size(), program.activations.size()));
+    tensors_.activations.resize(std::max(tensors_.activations.size(), program.activations.size()));
     for (size_t i = 0; i < program.activations.size(); ++i) {
       const ActShape& shape = program.activations[i];
       const size_t n_rows = shape.rows == Rows::kAll ? limits_.max_rows : limits_.max_logit_rows;
-      std::vector<float>& values = activations_[i].values;
+      std::vector<float>& values = tensors_.activations[i].values;
       values.resize(std::max(values.size(), n_rows * shape.n_cols));
     }
     programs_.push_back(program);
@@ -239,8 +94,8 @@ class ReferenceBackend final : public Backend {
     timings_.clear();
     const Program& program = programs_[static_cast<uint32_t>(id)];
     for (size_t i = 0; i < program.activations.size(); ++i) {
-      activations_[i].n_cols = program.activations[i].n_cols;
-      activations_[i].rows = program.activations[i].rows;
+      tensors_.activations[i].n_cols = program.activations[i].n_cols;
+      tensors_.activations[i].rows = program.activations[i].rows;
     }
     for (const Op& op : program.ops) {
       timed(op, [&] { std::visit([this](const auto& one) { run(one); }, op); });
@@ -249,7 +104,7 @@ class ReferenceBackend final : public Backend {
   Status wait() override { return {}; }
 
   std::span<const float> read(ActId id) const override {
-    const Activation2D& a = activations_[static_cast<uint32_t>(id)];
+    const Activation2D& a = tensors_.act(id);
     return {a.values.data(), size_t{n_rows(a.rows)} * a.n_cols};
   }
 
@@ -376,7 +231,7 @@ class ReferenceBackend final : public Backend {
   }
 
   void run(const RouteOp& op) {
-    for (uint32_t r = 0; r < batch_->n_rows(); ++r) route_row(op, r);
+    for (uint32_t r = 0; r < batch_->n_rows(); ++r) route_row(tensors_, op, r);
   }
 
   void run(const ExpertsOp& op) {
@@ -484,9 +339,9 @@ class ReferenceBackend final : public Backend {
     for (const BatchSequence& seq : batch_->seqs) scan(op, seq, size_t{op.head_dim} * op.head_dim);
   }
 
-  const Matrix& weight(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
-  const float* vector(WeightId id) const { return id == kNoWeight ? nullptr : weight(id).values.data(); }
-  Activation2D& act(ActId id) { return activations_[static_cast<uint32_t>(id)]; }
+  const Matrix& weight(WeightId id) const { return tensors_.weight(id); }
+  const float* vector(WeightId id) const { return tensors_.vector(id); }
+  Activation2D& act(ActId id) { return tensors_.act(id); }
   uint32_t n_rows(Rows rows) const { return rows == Rows::kAll ? n_rows_ : n_logit_rows_; }
 
   template <class Body>
@@ -567,48 +422,6 @@ class ReferenceBackend final : public Backend {
     for (size_t i = 0; i < value.size(); ++i) out[i] = static_cast<float>(mixed[i]);
   }
 
-  std::vector<double> scores_of(const RouteOp& op, const float* logits) const {
-    std::vector<double> scores(logits, logits + op.n_experts);
-    if (op.score == RouteScore::kSigmoid) {
-      for (double& score : scores) score = sigmoid(score);
-      return scores;
-    }
-    const double max = *std::max_element(scores.begin(), scores.end());
-    double sum = 0;
-    for (double& score : scores) sum += score = std::exp(score - max);
-    for (double& score : scores) score /= sum;
-    return scores;
-  }
-
-  // The places of the n largest, ties to the first.
-  static std::vector<uint32_t> largest(std::span<const double> values, uint32_t n) {
-    std::vector<uint32_t> places(values.size());
-    std::iota(places.begin(), places.end(), 0);
-    std::ranges::stable_sort(places, [&](uint32_t a, uint32_t b) { return values[a] > values[b]; });
-    places.resize(n);
-    return places;
-  }
-
-  // What experts are chosen by: -infinity for those of groups that are not chosen.
-  std::vector<double> choice_keys(const RouteOp& op, const float* logits, const std::vector<double>& scores) const {
-    if (op.chooses_by_logits()) return {logits, logits + op.n_experts};
-    std::vector<double> keys = scores;
-    for (uint32_t e = 0; op.bias != kNoWeight && e < op.n_experts; ++e) keys[e] += vector(op.bias)[e];
-    const uint32_t group_size = op.n_experts / op.n_groups;
-    std::vector<double> group_keys;
-    for (uint32_t g = 0; g < op.n_groups; ++g) {
-      const auto members = std::span(keys).subspan(size_t{g} * group_size, group_size);
-      double key = 0;
-      for (const uint32_t best : largest(members, std::min(op.n_group_best, group_size))) key += members[best];
-      group_keys.push_back(key);
-    }
-    const auto used = largest(group_keys, op.n_used_groups);
-    for (uint32_t e = 0; e < op.n_experts; ++e) {
-      if (std::ranges::find(used, e / group_size) == used.end()) keys[e] = -INFINITY;
-    }
-    return keys;
-  }
-
   // All rows that the sequence's own look back on, then its own.
   void convolve(const ShortConvOp& op, const BatchSequence& seq) {
     const uint32_t n_cols = act(op.in).n_cols, n_before = op.n_taps - 1;
@@ -637,135 +450,13 @@ class ReferenceBackend final : public Backend {
     std::vector<float> state(n);
     if (seq.first_pos > 0) std::copy_n(states_.part<float>(seq.state_from, op.layer, op.part), n, state.begin());
     for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
-      for (uint32_t h = 0; h < op.n_heads; ++h) scan_row(op, r, h, &state[h * head_size]);
+      for (uint32_t h = 0; h < op.n_heads; ++h) scan_row(tensors_, op, r, h, &state[h * head_size]);
     }
     std::ranges::copy(state, states_.part<float>(seq.state_to, op.layer, op.part));
   }
 
-  void scan_row(const StateScanOp& op, uint32_t r, uint32_t h, float* state) {
-    const uint32_t group = h / (op.n_heads / op.n_groups);
-    const float* x = act(op.x).row(r) + op.x_col + size_t{h} * op.head_dim;
-    const float* b = act(op.b).row(r) + op.b_col + size_t{group} * op.d_state;
-    const float* c = act(op.c).row(r) + op.c_col + size_t{group} * op.d_state;
-    const double t = softplus(double{act(op.dt).row(r)[h]} + vector(op.dt_bias)[h]);
-    for (uint32_t i = 0; i < op.head_dim; ++i) {
-      double y = double{vector(op.d)[h]} * x[i];
-      for (uint32_t k = 0; k < op.d_state; ++k) {
-        const double a = vector(op.a)[size_t{h} * op.a_cols + (op.a_cols == 1 ? 0 : k)];
-        float& s = state[size_t{i} * op.d_state + k];
-        const double next = s * std::exp(t * a) + t * x[i] * b[k];
-        s = static_cast<float>(next);
-        y += next * c[k];
-      }
-      const size_t at = size_t{h} * op.head_dim + i;
-      if (op.gate != kNoAct) y *= activated(Activation::kSilu, act(op.gate).row(r)[at]);
-      act(op.out).row(r)[at] = static_cast<float>(y);
-    }
-  }
-
-  // state: [key_dim, value_dim]
-  void scan_row(const DeltaRuleOp& op, uint32_t r, uint32_t h, float* state) {
-    const uint32_t key_head = op.key_heads_in_turn ? h % op.n_key_heads : h / (op.n_heads / op.n_key_heads);
-    const float* q = act(op.q).row(r) + op.q_col + size_t{key_head} * op.key_dim;
-    const float* k = act(op.k).row(r) + op.k_col + size_t{key_head} * op.key_dim;
-    const float* v = act(op.v).row(r) + op.v_col + size_t{h} * op.value_dim;
-    float* decays = act(op.decay).row(r) + size_t{h} * op.decay_cols;
-    for (uint32_t j = 0; j < op.decay_cols; ++j) {
-      const double bias = vector(op.decay_bias)[size_t{h} * op.decay_cols + j];
-      decays[j] = static_cast<float>(std::exp(vector(op.a)[h] * softplus(decays[j] + bias)));
-    }
-    float& share = act(op.beta).row(r)[h];
-    share = static_cast<float>(sigmoid(share));
-    for (uint32_t i = 0; i < op.value_dim; ++i) {
-      const auto kept = [&](uint32_t j) {
-        return double{decays[op.decay_cols == 1 ? 0 : j]} * state[size_t{j} * op.value_dim + i];
-      };
-      double learnt = 0, y = 0;
-      for (uint32_t j = 0; j < op.key_dim; ++j) learnt += kept(j) * k[j];
-      const double change = share * (v[i] - learnt);
-      for (uint32_t j = 0; j < op.key_dim; ++j) {
-        const double next = kept(j) + k[j] * change;
-        state[size_t{j} * op.value_dim + i] = static_cast<float>(next);
-        y += next * q[j];
-      }
-      act(op.out).row(r)[size_t{h} * op.value_dim + i] = static_cast<float>(y);
-    }
-  }
-
-  // Each choice's softmax among the logits near its own that were not chosen before it; 0 for the other experts.
-  static std::vector<double> sparse_mixer_scores(const RouteOp& op, std::span<const float> logits) {
-    const std::vector<uint32_t> order = largest(std::vector<double>(logits.begin(), logits.end()), op.n_experts);
-    std::vector<double> scores(op.n_experts);
-    for (uint32_t k = 0; k < op.n_used; ++k) {
-      const double max = logits[order[k]];
-      double sum = 0;
-      for (const uint32_t e : std::span(order).subspan(k)) {
-        const double x = logits[e];
-        if (max - x <= op.near_share * std::max(std::fabs(x), max)) sum += std::exp(x - max);
-      }
-      scores[order[k]] = 1 / sum;
-    }
-    return scores;
-  }
-
-  // state: [head_dim of a key, head_dim of a value]
-  void scan_row(const WkvOp& op, uint32_t r, uint32_t h, float* state) {
-    const uint32_t n = op.head_dim;
-    const size_t at = size_t{h} * n;
-    const auto head = [&](ActId id) { return act(id).row(r) + at; };
-    float *decay = head(op.decay), *k = head(op.k), *v = head(op.v), *rate = head(op.rate), *removal = head(op.removal);
-    const float *receptance = head(op.r), *rate_scale = vector(op.rate_scale) + at;
-    double power = 0, bonus = 0;
-    for (uint32_t j = 0; j < n; ++j) {
-      removal[j] = k[j] * vector(op.removal_scale)[at + j];
-      power += double{removal[j]} * removal[j];
-    }
-    const double length = std::max<double>(std::sqrt(power), kWkvLeastLength);
-    for (uint32_t j = 0; j < n; ++j) {
-      decay[j] = static_cast<float>(std::exp(-double{kWkvDecay} * sigmoid(decay[j])));
-      const double share = sigmoid(rate[j]);
-      removal[j] = static_cast<float>(removal[j] / length);
-      rate[j] = static_cast<float>(share * removal[j]);
-      k[j] = static_cast<float>(k[j] * (1 + (share - 1) * rate_scale[j]));
-      bonus += double{receptance[j]} * k[j] * vector(op.bonus_scale)[at + j];
-    }
-    for (uint32_t i = 0; i < n; ++i) {
-      if (op.first_v != kNoAct) {
-        float& share = head(op.v_share)[i];
-        share = static_cast<float>(sigmoid(share));
-        v[i] = static_cast<float>(v[i] + (double{head(op.first_v)[i]} - v[i]) * share);
-      }
-      double removed = 0, y = 0;
-      for (uint32_t j = 0; j < n; ++j) removed += double{state[size_t{j} * n + i]} * removal[j];
-      for (uint32_t j = 0; j < n; ++j) {
-        float& s = state[size_t{j} * n + i];
-        const double next = double{s} * decay[j] - removed * rate[j] + double{k[j]} * v[i];
-        s = static_cast<float>(next);
-        y += next * receptance[j];
-      }
-      head(op.out)[i] = static_cast<float>(y);
-      head(op.bonus)[i] = static_cast<float>(bonus * v[i]);
-    }
-  }
-
-  void route_row(const RouteOp& op, uint32_t r) {
-    const float* logits = act(op.logits).row(r);
-    const std::vector<double> scores =
-        op.score == RouteScore::kSparseMixer ? sparse_mixer_scores(op, {logits, op.n_experts}) : scores_of(op, logits);
-    const auto chosen = largest(choice_keys(op, logits, scores), op.n_used);
-    double sum = 0;
-    for (const uint32_t e : chosen) sum += scores[e];
-    const double total = op.renormalize ? std::max<double>(sum, kLeastScoreSum) : 1;
-    for (uint32_t k = 0; k < op.n_used; ++k) {
-      act(op.ids).row(r)[k] = static_cast<float>(chosen[k]);
-      const double own_scale = op.scales == kNoWeight ? 1 : vector(op.scales)[chosen[k]];
-      act(op.weights).row(r)[k] = static_cast<float>(scores[chosen[k]] / total * op.scale * own_scale);
-    }
-  }
-
   BackendLimits limits_;
-  std::vector<Matrix> matrices_;
-  std::vector<Activation2D> activations_;  // as the program that ran last has them
+  Tensors tensors_;  // activations as the program that ran last has them
   std::vector<Program> programs_;
   ReferenceKvCache cache_;
   StateStore states_;

@@ -1,0 +1,41 @@
+// What operations compute of numbers and of single rows, naive and in double.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "backend/ops.h"
+#include "realizar/types.h"
+
+namespace realizar::reference {
+
+double dot(const float* a, const float* b, uint32_t n);
+double sigmoid(double x);
+double softplus(double x);
+// cap * tanh(x / cap); x where cap is 0.
+double softcapped(double x, double cap);
+double rms(const float* x, uint32_t n);
+
+double activated(Activation activation, double x);
+double activated(const LinearOp& op, double x);
+// activation(gate) * up, as gated ffns and experts have it.
+double gated_pair(Activation activation, double gate, double up);
+
+// NormOp's formula for n numbers; weight and bias may be null. `magnitude`: what the normalized row is multiplied by.
+void normalize(const float* in, float* out, uint32_t n, NormKind kind, double eps, const float* weight,
+               const float* bias, bool accumulate, double out_scale = 1, double magnitude = 1);
+
+// Into [-limit, limit]; 0: as they are.
+void clip(float* values, uint32_t n, float limit);
+
+// Turns the pairs (i, i + n_rot / 2) of a head by pos * inv_freq[i], times `scale`.
+void rotate(float* head, uint32_t n_rot, const float* inv_freq, Pos pos, double scale);
+
+// Of RopeStoreOp or LatentStoreOp.
+template <class StoreOp>
+double temperature_at(const StoreOp& op, Pos pos) {
+  const uint32_t n_steps = (static_cast<uint32_t>(pos) + op.temperature_offset) / op.temperature_step;
+  return 1 + op.temperature * std::log(1.0 + n_steps);
+}
+
+}  // namespace realizar::reference

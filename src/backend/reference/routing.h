@@ -1,0 +1,14 @@
+// The choice of experts.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/ops.h"
+#include "backend/reference/tensors.h"
+
+namespace realizar::reference {
+
+// Row r's experts and their weights.
+void route_row(Tensors& tensors, const RouteOp& op, uint32_t r);
+
+}  // namespace realizar::reference
