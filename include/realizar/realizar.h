@@ -103,6 +103,8 @@ typedef struct rz_result {
   double queue_ms, prefill_ms;    /* until the first step, and from there to the first token */
   double first_token_ms;          /* from the call to the first token */
   double decode_ms;               /* from the first token to the last */
+  const float* embedding;         /* [n_embedding], for on_end of a request with pooling, while that runs; else null */
+  size_t n_embedding;
 } rz_result;
 
 typedef struct rz_logprob {
@@ -228,6 +230,20 @@ int64_t rz_generate_batch(rz_model* model, const rz_prompt* prompts, size_t n_pr
 
 typedef struct rz_session rz_session;
 
+/* How the hidden states of a text become one vector. */
+enum {
+  RZ_POOL_LAST = 1,
+  RZ_POOL_MEAN = 2,
+  RZ_POOL_MODEL = 3 /* as the model's file says, for which it was trained; where it says nothing, the last one */
+};
+
+/* Values of must_call. */
+enum {
+  RZ_CALL_FREELY = 0, /* the model calls tools or answers */
+  RZ_CALL_SOME = 1,   /* one tool or several */
+  RZ_CALL_ONE = 2
+};
+
 /* What a request of a session asks for. Set struct_size: zeroes and null pointers stand for the defaults, in every
  * field. */
 typedef struct rz_request {
@@ -254,6 +270,9 @@ typedef struct rz_request {
   size_t n_logit_bias;
   uint64_t tenant;     /* requests of one tenant share its turn where requests compete */
   uint64_t cache_salt; /* requests share cached prefixes only with those of the same salt */
+  int relaxed_schema;  /* 1: what no grammar can hold of json_schema is left out, instead of refused */
+  int must_call;       /* RZ_CALL_SOME, RZ_CALL_ONE: after its reasoning the answer calls tools of tools_json */
+  int pooling;         /* RZ_POOL_...: the prompt's vector is made, and no text; on_end has it. 0: text is generated */
 } rz_request;
 
 /* Kinds of a part. */
@@ -292,8 +311,6 @@ int rz_session_wait(rz_session* session);
  * others one at a time. `capacity`: floats that `logits` has room for. Gives the number of floats. */
 int64_t rz_logits(rz_model* model, const int32_t* ids, size_t n_ids, uint32_t n_prompt, uint32_t n_last, float* logits,
                   size_t capacity);
-/* How the hidden states of a text become one vector. */
-enum { RZ_POOL_LAST = 1, RZ_POOL_MEAN = 2 };
 /* A vector of d_model numbers, of the length 1. `capacity`: floats that `vector` has room for. Gives d_model. */
 int64_t rz_embed(rz_model* model, const int32_t* ids, size_t n_ids, int pooling, float* vector, size_t capacity);
 

@@ -153,13 +153,11 @@ int64_t rz_logits(rz_model* model, const int32_t* ids, size_t n_ids, uint32_t n_
 int64_t rz_embed(rz_model* model, const int32_t* ids, size_t n_ids, int pooling, float* vector, size_t capacity) {
   return exclusively(model, [&]() -> Result<int64_t> {
     RZ_CHECK_OK(check_prompt(ids, n_ids));
-    if (pooling != RZ_POOL_LAST && pooling != RZ_POOL_MEAN) {
-      return invalid_argument("pooling: expected RZ_POOL_LAST or RZ_POOL_MEAN, actual " + std::to_string(pooling),
-                              "pooling");
-    }
     Request request;
     request.prompt = to_tokens(ids, n_ids);
-    request.pooling = pooling == RZ_POOL_LAST ? Pooling::kLast : Pooling::kMean;
+    RZ_TRY(request.pooling, read_pooling(pooling, model->model));
+    if (request.pooling == Pooling::kNone)
+      return invalid_argument("pooling: expected RZ_POOL_..., actual 0", "pooling");
     RZ_TRY(const Generation generation, model->model.generate(request));
     if (generation.finish_reason == FinishReason::kCancelled) {
       return Error{ErrorCode::kCancelled, "rz_cancel ended the call", ""};

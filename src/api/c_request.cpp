@@ -67,6 +67,26 @@ Result<Asked> read_request(const rz_request& given, const SamplingParams& sampli
   return asked;
 }
 
+Result<Pooling> read_pooling(int pooling, const LanguageModel& model) {
+  if (pooling != 0 && model.pooling() == Pooling::kRank) {
+    return unsupported(model.info().path + " is a reranker, which scores texts and gives no vectors of them", "model");
+  }
+  switch (pooling) {
+    case 0:
+      return Pooling::kNone;
+    case RZ_POOL_LAST:
+      return Pooling::kLast;
+    case RZ_POOL_MEAN:
+      return Pooling::kMean;
+    case RZ_POOL_MODEL:
+      return model.pooling();
+    default:
+      return invalid_argument(
+          "pooling: expected RZ_POOL_LAST, RZ_POOL_MEAN or RZ_POOL_MODEL, actual " + std::to_string(pooling),
+          "pooling");
+  }
+}
+
 rz_result to_c_result(const TextGeneration& generation) {
   const GenerationStats& stats = generation.stats;
   rz_result to{};

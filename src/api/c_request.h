@@ -17,6 +17,9 @@ struct Asked {
 // InvalidArgument naming the field.
 Result<Asked> read_request(const rz_request& given, const SamplingParams& sampling);
 
+// RZ_POOL_..., or 0. Errors: InvalidArgument; Unsupported where the model gives no vectors.
+Result<Pooling> read_pooling(int pooling, const LanguageModel& model);
+
 rz_result to_c_result(const TextGeneration& generation);
 // The end of a request that failed.
 rz_result to_c_result(const Error& error, size_t n_prompt);

@@ -15,15 +15,22 @@ struct rz_session {
 namespace {
 
 Status read_constraint(const LanguageModel& model, const rz_request& given, Request& request) {
-  if (given.json_schema != nullptr && given.gbnf != nullptr) {
-    return invalid_argument("json_schema and gbnf: only one of them may be given", "gbnf");
+  const int n_forms = (given.json_schema != nullptr) + (given.gbnf != nullptr) + (given.must_call != RZ_CALL_FREELY);
+  if (n_forms > 1) return invalid_argument("json_schema, gbnf and must_call: only one of them may be given", "gbnf");
+  if (given.must_call < RZ_CALL_FREELY || given.must_call > RZ_CALL_ONE) {
+    return invalid_argument("must_call: expected RZ_CALL_..., actual " + std::to_string(given.must_call), "must_call");
   }
-  const ConstraintOptions options{.prompt = request.prompt};
+  const ConstraintOptions options{.relaxed = given.relaxed_schema != 0, .prompt = request.prompt};
   if (given.json_schema != nullptr) {
     RZ_TRY(request.constraint, json_schema_constraint(model, given.json_schema, options));
   }
   if (given.gbnf != nullptr) {
     RZ_TRY(request.constraint, gbnf_constraint(model, given.gbnf, options));
+  }
+  if (given.must_call != RZ_CALL_FREELY) {
+    if (given.tools_json == nullptr) return null_argument("tools_json");
+    const ToolCallOptions calls{.parallel = given.must_call == RZ_CALL_SOME, .prompt = request.prompt};
+    RZ_TRY(request.constraint, tool_calls_constraint(model, given.tools_json, calls));
   }
   return {};
 }
@@ -43,7 +50,11 @@ Session::EndCallback tell_end(rz_end_callback on_end, void* user, size_t n_promp
   if (on_end == nullptr) return {};
   return [on_end, user, n_prompt](const Result<TextGeneration>& result) {
     const std::string& text = result.ok() ? result->text : result.error().message;
-    const rz_result end = result.ok() ? to_c_result(*result) : to_c_result(result.error(), n_prompt);
+    rz_result end = result.ok() ? to_c_result(*result) : to_c_result(result.error(), n_prompt);
+    if (result.ok() && !result->embedding.empty()) {
+      end.embedding = result->embedding.data();
+      end.n_embedding = result->embedding.size();
+    }
     on_end(text.data(), text.size(), &end, user);
   };
 }
@@ -82,6 +93,7 @@ int64_t rz_session_submit(rz_session* session, const rz_request* request, rz_par
     const LanguageModel& model = session->model.model;
     RZ_TRY(Asked asked, read_request(given, model.default_sampling()));
     RZ_CHECK_OK(read_constraint(model, given, asked.request));
+    RZ_TRY(asked.request.pooling, read_pooling(given.pooling, model));
     const size_t n_prompt = asked.request.prompt.size();
     RZ_TRY(const RequestId id, session->session.submit(std::move(asked.request), asked.text, tell_parts(on_part, user),
                                                        tell_end(on_end, user, n_prompt)));

@@ -150,6 +150,93 @@ TEST_F(CSession, CancelsAndEndsAtTheDeadline) {
   EXPECT_EQ(rz_generate(model_, ids_.data(), ids_.size(), nullptr, nullptr, nullptr) > 0, true) << rz_last_error();
 }
 
+TEST_F(CSession, MakesVectorsBesideAnswers) {
+  struct Vector {
+    std::vector<float> values;
+    int code = RZ_OK;
+  } by_session, refused;
+  const auto keep = [](const char*, size_t, const rz_result* result, void* user) {
+    auto* vector = static_cast<Vector*>(user);
+    if (result->embedding != nullptr) vector->values.assign(result->embedding, result->embedding + result->n_embedding);
+    vector->code = result->error_code;
+  };
+  rz_request asked = request();
+  Told answer;
+  asked.pooling = RZ_POOL_MEAN;
+  ASSERT_GT(rz_session_submit(session_, &asked, on_part, keep, &by_session), 0) << rz_last_error();
+  const rz_request text = request();
+  ASSERT_GT(rz_session_submit(session_, &text, on_part, on_end, &answer), 0) << rz_last_error();
+  rz_session_wait(session_);
+  EXPECT_EQ(answer.text, "The capital of France is Paris.");
+  EXPECT_EQ(answer.result.embedding, nullptr);
+  asked.pooling = 9;
+  EXPECT_LT(rz_session_submit(session_, &asked, on_part, keep, &refused), 0);
+  EXPECT_NE(std::string(rz_last_error()).find("pooling"), std::string::npos);
+
+  rz_session_free(session_);
+  session_ = nullptr;
+  std::vector<float> alone(by_session.values.size());
+  ASSERT_GT(rz_embed(model_, ids_.data(), ids_.size(), RZ_POOL_MEAN, alone.data(), alone.size()), 0) << rz_last_error();
+  EXPECT_EQ(by_session.values, alone);
+  // What the file of a decoder says nothing of.
+  std::vector<float> last(alone.size()), own(alone.size());
+  rz_embed(model_, ids_.data(), ids_.size(), RZ_POOL_LAST, last.data(), last.size());
+  rz_embed(model_, ids_.data(), ids_.size(), RZ_POOL_MODEL, own.data(), own.size());
+  EXPECT_EQ(own, last);
+  EXPECT_NE(own, alone);
+}
+
+TEST_F(CSession, LeavesOutOfASchemaWhatNoGrammarHolds) {
+  rz_request asked = request();
+  asked.json_schema = R"({"type": "number", "multipleOf": 3})";
+  EXPECT_LT(rz_session_submit(session_, &asked, nullptr, nullptr, nullptr), 0);
+  EXPECT_EQ(rz_last_error_code(), RZ_UNSUPPORTED);
+  asked.relaxed_schema = 1;
+  asked.max_tokens = 1;
+  EXPECT_GT(rz_session_submit(session_, &asked, nullptr, nullptr, nullptr), 0) << rz_last_error();
+  rz_session_wait(session_);
+}
+
+TEST_F(CSession, CallsToolsWhereItMust) {
+  struct Calls {
+    std::string name, arguments, content;
+    int n_calls = 0, finish_reason = -1;
+  } calls;
+  const auto keep_call = [](const rz_part* part, void* user) {
+    auto* kept = static_cast<Calls*>(user);
+    const std::string text(part->text, part->n_bytes);
+    if (part->kind == RZ_CALL_BEGIN) kept->name = text, ++kept->n_calls;
+    if (part->kind == RZ_CALL_ARGUMENTS) kept->arguments += text;
+    if (part->kind == RZ_CONTENT) kept->content += text;
+    return 1;
+  };
+  const auto keep_end = [](const char*, size_t, const rz_result* result, void* user) {
+    static_cast<Calls*>(user)->finish_reason = result->finish_reason;
+  };
+  rz_request asked = request();
+  asked.tools_json = R"([{"type": "function", "function": {"name": "weather", "parameters": {
+      "type": "object", "properties": {"city": {"enum": ["Paris"]}}, "required": ["city"]}}}])";
+  asked.must_call = RZ_CALL_ONE;
+  ASSERT_GT(rz_session_submit(session_, &asked, keep_call, keep_end, &calls), 0) << rz_last_error();
+  rz_session_wait(session_);
+  EXPECT_EQ(calls.name, "weather");
+  EXPECT_EQ(calls.n_calls, 1);
+  EXPECT_NE(calls.arguments.find("\"Paris\""), std::string::npos) << calls.arguments;
+  EXPECT_EQ(calls.content, "");
+  EXPECT_EQ(calls.finish_reason, RZ_FINISH_STOP);
+
+  asked.gbnf = "root ::= \"no\"";
+  EXPECT_LT(rz_session_submit(session_, &asked, keep_call, keep_end, &calls), 0);
+  asked.gbnf = nullptr;
+  asked.must_call = 3;
+  EXPECT_LT(rz_session_submit(session_, &asked, keep_call, keep_end, &calls), 0);
+  asked.must_call = RZ_CALL_SOME;
+  asked.tools_json = "[]";
+  EXPECT_LT(rz_session_submit(session_, &asked, keep_call, keep_end, &calls), 0);
+  asked.tools_json = nullptr;
+  EXPECT_LT(rz_session_submit(session_, &asked, keep_call, keep_end, &calls), 0);
+}
+
 TEST_F(CSession, HasTheModelForItself) {
   EXPECT_EQ(rz_session_open(model_, 0), nullptr);
   EXPECT_LT(rz_generate(model_, ids_.data(), ids_.size(), nullptr, nullptr, nullptr), 0);
