@@ -115,6 +115,15 @@ TEST(RecurrentLayers, AreThoseOfTheIntervalOrOfAList) {
       << refused.error().message;
 }
 
+TEST(RecurrentLayers, MixersBesideEachOtherAreOneLayerOfTheFile) {
+  const auto file = test::tiny_model(kFalconH1, false, {.n_layers = 3}).open();
+  ASSERT_TRUE(file.ok());
+  const auto config = read_config(*file);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->layers.size(), 6);
+  EXPECT_EQ(n_file_layers(*config), 3);
+}
+
 TEST(RecurrentLayers, SizesThatDoNotFitAreRefusedByKey) {
   for (const auto& [key, value] :
        {std::pair{"ssm.group_count", 3u}, {"ssm.inner_size", 30u}, {"ssm.conv_kernel", 1u}, {"ssm.state_size", 0u}}) {

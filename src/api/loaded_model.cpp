@@ -270,7 +270,7 @@ void LoadedModel::fill_info() {
   info.name = c.name;
   info.arch = c.arch;
   info.backend = told.description;
-  info.n_layers = c.n_layers;
+  info.n_layers = n_file_layers(c);
   info.d_model = c.d_model;
   info.n_heads = heads_of(c).n_heads;
   info.n_kv_heads = heads_of(c).n_kv_heads;

@@ -54,7 +54,7 @@ Json scalar_json(const MetaValue& value) {
 
 Json config_json(const ModelConfig& c) {
   const HeadSizes heads = heads_of(c);
-  return {{"arch", c.arch},           {"n_layers", c.n_layers},         {"d_model", c.d_model},
+  return {{"arch", c.arch},           {"n_layers", n_file_layers(c)},   {"d_model", c.d_model},
           {"n_heads", heads.n_heads}, {"n_kv_heads", heads.n_kv_heads}, {"head_dim", heads.key_dim},
           {"d_ff", c.d_ff},           {"n_vocab", c.n_vocab},           {"n_ctx_train", c.n_ctx_train}};
 }

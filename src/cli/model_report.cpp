@@ -123,7 +123,7 @@ GpuReport report_on_gpus(const ModelFile& file, const ModelConfig& config, const
   const engine::EngineOptions options = one_request(report.n_ctx, report.kv_type);
   const uint64_t other_bytes = gpu_other_bytes(file, config, options, engine::Engine::limits_for(options), 1);
   const uint64_t n_bytes = gpu_tensor_bytes(file) + report.kv_bytes;
-  return {"", devices->size(), n_layers_on_gpus(config.n_layers, n_bytes, other_bytes, free_bytes)};
+  return {"", devices->size(), n_layers_on_gpus(n_file_layers(config), n_bytes, other_bytes, free_bytes)};
 }
 
 void add_config(const ModelFile& file, ModelReport& report) {
@@ -205,14 +205,14 @@ std::string gpu_text(const GpuReport& gpu, uint32_t n_layers) {
 std::string config_rows(const ModelReport& report) {
   const ModelConfig& c = *report.config;
   return row("parameters",
-             fmt::format("{}, {} layers, {}", params_text(report.n_params), c.n_layers, printable(c.arch))) +
+             fmt::format("{}, {} layers, {}", params_text(report.n_params), n_file_layers(c), printable(c.arch))) +
          row("context",
              fmt::format("{} tokens; {} by default (--ctx)", grouped_text(c.n_ctx_train), grouped_text(report.n_ctx))) +
          row("memory", fmt::format("{} weights + {} KV cache at {} tokens", bytes_text(report.weight_bytes),
                                    bytes_text(report.kv_bytes), grouped_text(report.n_ctx))) +
          row("", fmt::format("({} with --kv-type q8_0); {} free here", bytes_text(report.kv_q8_bytes),
                              report.available_bytes > 0 ? bytes_text(report.available_bytes) : "an unknown amount")) +
-         rows("in all", contexts_text(report)) + rows("gpu", gpu_text(report.gpu, c.n_layers));
+         rows("in all", contexts_text(report)) + rows("gpu", gpu_text(report.gpu, n_file_layers(c)));
 }
 
 }  // namespace

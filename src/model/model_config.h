@@ -97,6 +97,11 @@ struct ModelConfig {
   uint32_t n_layers_each = 1;  // layers here of what is one in the file, where several mix beside each other
 };
 
+// Layers as the file counts them.
+inline uint32_t n_file_layers(const ModelConfig& config) {
+  return config.n_layers / config.n_layers_each;
+}
+
 // Columns of Forward::logits: the vocabulary's, scores, or of an encoder the hidden state's.
 uint32_t n_outputs(const ModelConfig& config);
 

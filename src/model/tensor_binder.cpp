@@ -298,7 +298,7 @@ Status TensorBinder::claim_ignored() {
 Status TensorBinder::claim_extra_layers() {
   RZ_TRY(const uint32_t n_extra, read_n_extra_layers(ConfigKeys(file_, spec_)));
   const std::string_view layers = file_.format() == FileFormat::kGguf ? "blk." : "model.layers.";
-  const uint32_t n_own = config_.n_layers / config_.n_layers_each;
+  const uint32_t n_own = n_file_layers(config_);
   for (uint32_t layer = n_own; layer < n_own + n_extra; ++layer) {
     const std::string begin = fmt::format("{}{}.", layers, layer);
     for (const TensorInfo& tensor : file_.tensors()) {
