@@ -101,6 +101,9 @@ class Walker {
   void run(const RouteOp& op, const Hints&, uint32_t member);
   void run(const ExpertsOp& op, const Hints&, uint32_t member);
   // walker_states.cpp
+  // Values [first, first + n) of a part of the state that the sequence's step writes, as they are before its rows:
+  // zeros at position 0, else those of the state that it reads.
+  float* begun_state(const BatchSequence& seq, uint32_t layer, uint32_t part, size_t first, size_t n) const;
   void run(const ShortConvOp& op, const Hints&, uint32_t member);
   void run(const StateScanOp& op, const Hints&, uint32_t member);
   void convolve(const ShortConvOp& op, const BatchSequence& seq, uint32_t first_col, uint32_t end_col) const;

@@ -41,13 +41,8 @@ void Walker::find_shares(const DeltaRuleOp& op, uint32_t row) const {
 
 void Walker::scan_columns(const DeltaRuleOp& op, const BatchSequence& seq, uint32_t head, uint32_t first,
                           uint32_t n) const {
-  const size_t at = (size_t{head} * op.value_dim + first) * op.key_dim, size = size_t{n} * op.key_dim;
-  float* state = states_.part<float>(seq.state_to, op.layer, op.part) + at;
-  if (seq.first_pos == 0) {
-    std::fill_n(state, size, 0.0f);
-  } else if (seq.state_from != seq.state_to) {
-    std::copy_n(states_.part<float>(seq.state_from, op.layer, op.part) + at, size, state);
-  }
+  const size_t at = (size_t{head} * op.value_dim + first) * op.key_dim;
+  float* state = begun_state(seq, op.layer, op.part, at, size_t{n} * op.key_dim);
   const uint32_t key_head = op.key_heads_in_turn ? head % op.n_key_heads : head / (op.n_heads / op.n_key_heads);
   const size_t key_at = size_t{key_head} * op.key_dim, value_at = size_t{head} * op.value_dim + first;
   const auto row_of = [&](uint32_t r) {

@@ -26,6 +26,16 @@ void gate_by_silu(const KernelTable& kernels, const float* gate, uint32_t n, flo
 
 }  // namespace
 
+float* Walker::begun_state(const BatchSequence& seq, uint32_t layer, uint32_t part, size_t first, size_t n) const {
+  float* state = states_.part<float>(seq.state_to, layer, part) + first;
+  if (seq.first_pos == 0) {
+    std::fill_n(state, n, 0.0f);
+  } else if (seq.state_from != seq.state_to) {
+    std::copy_n(states_.part<float>(seq.state_from, layer, part) + first, n, state);
+  }
+  return state;
+}
+
 void Walker::run(const ShortConvOp& op, const Hints&, uint32_t member) {
   const uint32_t n = n_cols(op.in), n_items = (n + kConvCols - 1) / kConvCols;
   share(static_cast<uint32_t>(batch_->seqs.size()) * n_items, member, [&](uint32_t item) {
@@ -83,13 +93,8 @@ void Walker::run(const StateScanOp& op, const Hints&, uint32_t member) {
 }
 
 void Walker::scan_heads(const StateScanOp& op, const BatchSequence& seq, uint32_t first, uint32_t end) const {
-  const size_t n_each = size_t{op.head_dim} * op.d_state, n = (end - first) * n_each;
-  float* state = states_.part<float>(seq.state_to, op.layer, op.part) + first * n_each;
-  if (seq.first_pos == 0) {
-    std::fill_n(state, n, 0.0f);
-  } else if (seq.state_from != seq.state_to) {
-    std::copy_n(states_.part<float>(seq.state_from, op.layer, op.part) + first * n_each, n, state);
-  }
+  const size_t n_each = size_t{op.head_dim} * op.d_state;
+  float* state = begun_state(seq, op.layer, op.part, first * n_each, (end - first) * n_each);
   for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) scan_row(op, r, first, end, state);
 }
 

@@ -56,13 +56,7 @@ void Walker::prepare_wkv_head(const WkvOp& op, uint32_t row, size_t at) const {
 
 void Walker::scan_wkv(const WkvOp& op, const BatchSequence& seq, uint32_t head, uint32_t first, uint32_t n) const {
   const size_t head_at = size_t{head} * op.head_dim, value_at = head_at + first;
-  const size_t at = value_at * op.head_dim, size = size_t{n} * op.head_dim;
-  float* state = states_.part<float>(seq.state_to, op.layer, op.part) + at;
-  if (seq.first_pos == 0) {
-    std::fill_n(state, size, 0.0f);
-  } else if (seq.state_from != seq.state_to) {
-    std::copy_n(states_.part<float>(seq.state_from, op.layer, op.part) + at, size, state);
-  }
+  float* state = begun_state(seq, op.layer, op.part, value_at * op.head_dim, size_t{n} * op.head_dim);
   for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
     kernels_.wkv_row({.r = act(op.r, r) + head_at,
                       .decay = act(op.decay, r) + head_at,

@@ -5,21 +5,6 @@ constexpr uint32_t kChains = 4;
 // As many as the sums of all chains fit the registers of.
 constexpr int kDeltaVectors = kValueVectors < 2 ? 1 : 2;
 
-// Vectors side by side: all full, or one with its first n lanes.
-template <int kVectors, bool kIsTail>
-struct DeltaColumns {
-  uint32_t n;  // columns of them together
-
-  RZ_INLINE F get(const float* p, int i) const { return kIsTail ? load_tail(p, n) : load(p + 16 * i); }
-  RZ_INLINE void put(float* p, int i, F x) const {
-    if constexpr (kIsTail) {
-      store_tail(p, x, n);
-    } else {
-      store(p + 16 * i, x);
-    }
-  }
-};
-
 template <int kVectors>
 struct ChainSums {
   F of[kChains][kVectors];
@@ -42,11 +27,19 @@ RZ_INLINE void for_each_key(uint32_t key_dim, const Body& body) {
   for (uint32_t chain = 0; j < key_dim; ++j, ++chain) body(j, chain);
 }
 
+// Calls body(lanes, first) for lanes that begin at column `first`, until they have covered n_cols columns.
+template <class Body>
+RZ_INLINE void for_each_columns(uint32_t n_cols, const Body& body) {
+  uint32_t first = 0;
+  for (; first + 16 * kDeltaVectors <= n_cols; first += 16 * kDeltaVectors) body(Lanes<kDeltaVectors, false>{}, first);
+  for (; first + 16 <= n_cols; first += 16) body(Lanes<1, false>{}, first);
+  if (first < n_cols) body(Lanes<1, true>{n_cols - first}, first);
+}
+
 // `stride`: columns of a row of the state.
-template <int kVectors, bool kIsTail, bool kDecaysEach>
-RZ_INLINE void take_columns(const DeltaRow& row, uint32_t key_dim, uint32_t n, uint32_t first, uint32_t stride,
-                            float* state) {
-  const DeltaColumns<kVectors, kIsTail> columns{n};
+template <bool kDecaysEach, int kVectors, bool kIsTail>
+RZ_INLINE void take_columns(const DeltaRow& row, uint32_t key_dim, Lanes<kVectors, kIsTail> columns, uint32_t first,
+                            uint32_t stride, float* state) {
   const F decay = set1(row.decay[0]);
   state += first;
   ChainSums<kVectors> learnt;
@@ -69,23 +62,18 @@ RZ_INLINE void take_columns(const DeltaRow& row, uint32_t key_dim, uint32_t n, u
         for (int i = 0; i < kVectors; ++i) {
           float* at = state + size_t{j} * stride;
           const F next = fma(change[i], k, mul(kept, columns.get(at, i)));
-          columns.put(at, i, next);
+          columns.put(at, next, i);
           out.of[chain][i] = fma(next, q, out.of[chain][i]);
         }
       });
-  for (int i = 0; i < kVectors; ++i) columns.put(row.out + first, i, out.total(i));
+  for (int i = 0; i < kVectors; ++i) columns.put(row.out + first, out.total(i), i);
 }
 
 template <bool kDecaysEach>
 void take_row(const DeltaRow& row, uint32_t key_dim, uint32_t n_cols, float* state) {
-  uint32_t first = 0;
-  for (; first + 16 * kDeltaVectors <= n_cols; first += 16 * kDeltaVectors) {
-    take_columns<kDeltaVectors, false, kDecaysEach>(row, key_dim, 16 * kDeltaVectors, first, n_cols, state);
-  }
-  for (; first + 16 <= n_cols; first += 16) {
-    take_columns<1, false, kDecaysEach>(row, key_dim, 16, first, n_cols, state);
-  }
-  if (first < n_cols) take_columns<1, true, kDecaysEach>(row, key_dim, n_cols - first, first, n_cols, state);
+  for_each_columns(n_cols, [&](auto columns, uint32_t first) {
+    take_columns<kDecaysEach>(row, key_dim, columns, first, n_cols, state);
+  });
 }
 
 void delta_row(const DeltaRow& row, uint32_t key_dim, uint32_t n_decays, uint32_t n_cols, float* state) {

@@ -1,17 +1,8 @@
 // One row of a state space's scan. A lane is an element of the state; each dimension of the head has a sum of its own.
 
-// Elements of a state's row that are taken together: 16, or its last n.
-template <bool kIsTail>
-struct ScanLanes {
-  uint32_t n = 16;
-
-  RZ_INLINE F get(const float* p) const { return kIsTail ? load_tail(p, n) : load(p); }
-  RZ_INLINE void put(float* p, F x) const { kIsTail ? store_tail(p, x, n) : store(p, x); }
-};
-
 // The next state of elements k and after of a dimension, and what they add to its sum.
 template <bool kDecaysEach, bool kIsTail>
-RZ_INLINE F scan_lanes(const ScanRow& row, ScanLanes<kIsTail> lanes, F tx, uint32_t k, float* state, F sum) {
+RZ_INLINE F scan_lanes(const ScanRow& row, Lanes<1, kIsTail> lanes, F tx, uint32_t k, float* state, F sum) {
   const F decay = kDecaysEach ? exp_of(mul(set1(row.t), lanes.get(row.a + k))) : set1(row.decay);
   const F next = fma(tx, lanes.get(row.b + k), mul(decay, lanes.get(state + k)));
   lanes.put(state + k, next);

@@ -39,6 +39,15 @@ inline void store_tail(float* p, F a, uint32_t n) {
   for (uint32_t i = 0; i < n; ++i) p[i] = lanes[i];
 }
 
+// Vectors side by side: all full, or one with its first n lanes.
+template <int kVectors, bool kIsTail>
+struct Lanes {
+  uint32_t n = 16 * kVectors;  // of all vectors
+
+  RZ_INLINE F get(const float* p, int i = 0) const { return kIsTail ? load_tail(p, n) : load(p + 16 * i); }
+  RZ_INLINE void put(float* p, F x, int i = 0) const { kIsTail ? store_tail(p, x, n) : store(p + 16 * i, x); }
+};
+
 void axpy(float alpha, const float* x, float* y, uint32_t n) {
   const F a = set1(alpha);
   uint32_t i = 0;

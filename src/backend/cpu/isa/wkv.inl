@@ -1,9 +1,8 @@
 // One row of RWKV-7's time mix. Lanes, columns and chains are those of a delta rule.
 
 template <int kVectors, bool kIsTail>
-RZ_INLINE void take_wkv_columns(const WkvRow& row, uint32_t head_dim, uint32_t n, uint32_t first, uint32_t stride,
-                                float* state) {
-  const DeltaColumns<kVectors, kIsTail> columns{n};
+RZ_INLINE void take_wkv_columns(const WkvRow& row, uint32_t head_dim, Lanes<kVectors, kIsTail> columns, uint32_t first,
+                                uint32_t stride, float* state) {
   state += first;
   ChainSums<kVectors> removed;
   for_each_key(
@@ -25,18 +24,14 @@ RZ_INLINE void take_wkv_columns(const WkvRow& row, uint32_t head_dim, uint32_t n
         for (int i = 0; i < kVectors; ++i) {
           float* at = state + size_t{j} * stride;
           const F next = fma(value[i], k, fma(lost[i], rate, mul(kept, columns.get(at, i))));
-          columns.put(at, i, next);
+          columns.put(at, next, i);
           out.of[chain][i] = fma(next, r, out.of[chain][i]);
         }
       });
-  for (int i = 0; i < kVectors; ++i) columns.put(row.out + first, i, out.total(i));
+  for (int i = 0; i < kVectors; ++i) columns.put(row.out + first, out.total(i), i);
 }
 
 void wkv_row(const WkvRow& row, uint32_t head_dim, uint32_t n_cols, float* state) {
-  uint32_t first = 0;
-  for (; first + 16 * kDeltaVectors <= n_cols; first += 16 * kDeltaVectors) {
-    take_wkv_columns<kDeltaVectors, false>(row, head_dim, 16 * kDeltaVectors, first, n_cols, state);
-  }
-  for (; first + 16 <= n_cols; first += 16) take_wkv_columns<1, false>(row, head_dim, 16, first, n_cols, state);
-  if (first < n_cols) take_wkv_columns<1, true>(row, head_dim, n_cols - first, first, n_cols, state);
+  for_each_columns(
+      n_cols, [&](auto columns, uint32_t first) { take_wkv_columns(row, head_dim, columns, first, n_cols, state); });
 }
