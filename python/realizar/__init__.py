@@ -1,0 +1,50 @@
+"""realizar: loads a GGUF or SafeTensors language model and generates text with it, in this process.
+
+>>> import realizar
+>>> model = realizar.Model.load("model.gguf")
+>>> print(model.chat("What is the capital of France?").text)
+
+docs/python.md has more.
+"""
+from ._errors import (
+    CancelledError,
+    ContextLengthError,
+    DeadlineError,
+    FormatError,
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    RealizarError,
+    ResourceExhaustedError,
+    UnsupportedError,
+)
+from ._library import lib as _lib
+from ._model import Model
+from ._options import ChatOptions, Options
+from ._results import Generation, ModelInfo, Piece, Token, ToolCall
+from ._streams import AsyncStream, Stream
+
+__version__: str = _lib.rz_version().decode()
+
+__all__ = [
+    "AsyncStream",
+    "CancelledError",
+    "ChatOptions",
+    "ContextLengthError",
+    "DeadlineError",
+    "FormatError",
+    "Generation",
+    "InternalError",
+    "InvalidArgumentError",
+    "Model",
+    "ModelInfo",
+    "NotFoundError",
+    "Options",
+    "Piece",
+    "RealizarError",
+    "ResourceExhaustedError",
+    "Stream",
+    "Token",
+    "ToolCall",
+    "UnsupportedError",
+]

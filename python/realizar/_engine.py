@@ -1,0 +1,181 @@
+"""A loaded model with its session, as the C interface has them."""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import threading
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+
+from . import _library as c
+from ._errors import InvalidArgumentError, last_error
+from ._options import id_array, text_bytes
+from ._progress import Progress
+from ._requests import in_callback
+from ._results import ModelInfo
+
+_TEXT_OPTIONS = ("backend", "kv_type", "isa", "split", "choose")
+_PATH_OPTIONS = ("draft_path", "layer_dir")
+
+
+def _load_options(options: Mapping[str, Any]) -> c.rz_load_options:
+    to = c.new_struct(c.rz_load_options)
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name == "devices":
+            to.devices, to.n_devices = (ctypes.c_uint32 * len(value))(*value), len(value)
+        elif name in _TEXT_OPTIONS:
+            setattr(to, name, text_bytes(value, name))
+        elif name in _PATH_OPTIONS:
+            setattr(to, name, os.fsencode(value))
+        else:
+            _set_number(to, name, int(value))
+    return to
+
+
+def _set_number(to: c.rz_load_options, name: str, value: int) -> None:
+    setattr(to, name, value)
+    if getattr(to, name) != value:  # ctypes cuts what is too large
+        raise InvalidArgumentError(f"{name}: {value} is out of range")
+
+
+def _load_model(path: Union[str, "os.PathLike[str]"], options: Mapping[str, Any], progress: Optional[Progress]) -> int:
+    raised: List[BaseException] = []
+
+    # Without a progress to tell, this still lets Ctrl-C end the loading.
+    def on_progress(done_bytes: int, total_bytes: int, _user: Any) -> int:
+        try:
+            return 0 if progress is not None and progress(done_bytes, total_bytes) is False else 1
+        except BaseException as error:
+            raised.append(error)
+            return 0
+
+    to = _load_options(options)
+    to.on_progress = c.ProgressCallback(on_progress)
+    model = c.lib.rz_load(os.fsencode(path), ctypes.byref(to))
+    if raised:
+        c.lib.rz_free(model)
+        raise raised[0]
+    if not model:
+        raise last_error()
+    return int(model)
+
+
+class Engine:
+    """Any thread may call any method. A method of a closed engine raises InvalidArgumentError, but for close and cancel."""
+
+    def __init__(
+        self,
+        path: Union[str, "os.PathLike[str]"],
+        options: Mapping[str, Any],
+        max_queue: int,
+        progress: Optional[Progress],
+    ) -> None:
+        model = _load_model(path, options, progress)
+        session = c.lib.rz_session_open(model, max_queue)
+        if not session:
+            error = last_error()
+            c.lib.rz_free(model)
+            raise error
+        self._model, self._session = model, session
+        self._pid = os.getpid()
+        self._condition = threading.Condition()
+        self._n_users = 0
+        self._is_closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    @contextlib.contextmanager
+    def _used(self) -> Iterator[None]:
+        """Keeps the engine from being freed meanwhile."""
+        with self._condition:
+            if self._is_closed:
+                raise InvalidArgumentError("the model is closed")
+            if os.getpid() != self._pid:
+                raise InvalidArgumentError("the model was loaded before a fork: load it in this process")
+            self._n_users += 1
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._n_users -= 1
+                self._condition.notify_all()
+
+    def close(self) -> None:
+        """Cancels what runs, and returns once every end was told; nothing where it is closed."""
+        if os.getpid() != self._pid:
+            return
+        with self._condition:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            while self._n_users > 0:
+                self._condition.wait()
+        c.lib.rz_session_free(self._session)
+        c.lib.rz_free(self._model)
+
+    def discard(self) -> None:
+        """Closes it from wherever the last reference to it was dropped."""
+        if in_callback():  # of this very session, perhaps, which would wait for itself
+            threading.Thread(target=self.close).start()
+        else:
+            self.close()
+
+    def info(self) -> ModelInfo:
+        info = c.new_struct(c.rz_model_info)
+        with self._used():
+            if c.lib.rz_get_info(self._model, ctypes.byref(info)) < 0:
+                raise last_error()
+            values: Dict[str, Any] = {name: getattr(info, name) for name, _ in info._fields_[1:]}
+        values["has_chat_template"] = bool(info.has_chat_template)
+        for name, value in values.items():
+            if isinstance(value, bytes):
+                values[name] = value.decode("utf-8", "replace")
+        return ModelInfo(**values)
+
+    def tokenize(self, text: str, add_special: bool, parse_special: bool) -> List[int]:
+        return self._ids("rz_tokenize", text_bytes(text, "text"), add_special, parse_special)
+
+    def apply_chat_template(self, variables_json: str) -> List[int]:
+        return self._ids("rz_apply_chat_template", text_bytes(variables_json, "messages"))
+
+    def _ids(self, function: str, *arguments: Any) -> List[int]:
+        """Of a function that writes as many ids as there is room for, and gives the number of all."""
+        n_room = 512
+        with self._used():
+            while True:
+                room = (ctypes.c_int32 * n_room)()
+                n_ids = getattr(c.lib, function)(self._model, *arguments, room, n_room)
+                if n_ids < 0:
+                    raise last_error()
+                if n_ids <= n_room:
+                    return room[:n_ids]
+                n_room = n_ids
+
+    def detokenize(self, ids: Sequence[int]) -> bytes:
+        array = id_array(ids)
+        n_room = 16 * len(ids) + 64
+        with self._used():
+            while True:
+                room = ctypes.create_string_buffer(n_room)
+                n_bytes = c.lib.rz_detokenize(self._model, array, len(ids), room, n_room)
+                if n_bytes < 0:
+                    raise last_error()
+                if n_bytes <= n_room:
+                    return room.raw[:n_bytes]
+                n_room = n_bytes
+
+    def submit(self, request: c.rz_request, on_part: Any, on_end: Any, key: int) -> int:
+        with self._used():
+            number = c.lib.rz_session_submit(self._session, ctypes.byref(request), on_part, on_end, key)
+            if number < 0:
+                raise last_error()
+            return int(number)
+
+    def cancel(self, number: int) -> None:
+        # Closing has cancelled it.
+        with contextlib.suppress(InvalidArgumentError), self._used():
+            c.lib.rz_session_cancel(self._session, number)

@@ -1,0 +1,90 @@
+"""What calls raise: one class for each code of the C interface, each with the library's message."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional
+
+from . import _library as c
+
+if TYPE_CHECKING:
+    from ._results import Generation
+
+
+class RealizarError(Exception):
+    """Anything that the library refuses or fails at."""
+
+
+class InvalidArgumentError(RealizarError, ValueError):
+    """The request or an option is wrong, or the model is closed."""
+
+
+class NotFoundError(RealizarError, FileNotFoundError):
+    """A file, or something in it, is not there."""
+
+    # OSError would show an error number.
+    __str__ = Exception.__str__
+
+
+class FormatError(RealizarError, ValueError):
+    """A file breaks its format."""
+
+
+class UnsupportedError(RealizarError, NotImplementedError):
+    """What is asked for is well formed, but the library or the model cannot do it."""
+
+
+class ContextLengthError(RealizarError, ValueError):
+    """Prompt and answer do not fit the context.
+
+    n_prompt: the prompt's tokens; n_ctx: the most that are taken. 0 where a number is not known.
+    """
+
+    def __init__(self, message: str, n_prompt: int = 0, n_ctx: int = 0) -> None:
+        super().__init__(message)
+        self.n_prompt = n_prompt
+        self.n_ctx = n_ctx
+
+
+class ResourceExhaustedError(RealizarError, RuntimeError):
+    """Memory ran out, or too many requests wait."""
+
+
+class CancelledError(RealizarError):
+    """The model was closed, or loading was stopped. `generation`: what there was by then, of a request."""
+
+    generation: Optional[Generation] = None
+
+
+class DeadlineError(RealizarError, TimeoutError):
+    """A request's timeout has passed, and the request was ended. `generation`: what there was by then."""
+
+    __str__ = Exception.__str__
+    generation: Optional[Generation] = None
+
+
+class InternalError(RealizarError, RuntimeError):
+    """A fault of the library or of a device."""
+
+
+_CLASSES = {
+    c.INVALID_ARGUMENT: InvalidArgumentError,
+    c.NOT_FOUND: NotFoundError,
+    c.FORMAT_ERROR: FormatError,
+    c.UNSUPPORTED: UnsupportedError,
+    c.CONTEXT_LENGTH_EXCEEDED: ContextLengthError,
+    c.RESOURCE_EXHAUSTED: ResourceExhaustedError,
+    c.CANCELLED: CancelledError,
+    c.INTERNAL: InternalError,
+}
+
+
+def error_of(code: int, message: str) -> RealizarError:
+    return _CLASSES.get(code, InternalError)(message)
+
+
+def last_error() -> RealizarError:
+    """That of the calling thread's last call, which has failed."""
+    code = c.lib.rz_last_error_code()
+    message = c.lib.rz_last_error().decode("utf-8", "replace")
+    if code == c.CONTEXT_LENGTH_EXCEEDED:
+        return ContextLengthError(message, c.lib.rz_last_error_n_prompt(), c.lib.rz_last_error_n_ctx())
+    return error_of(code, message)

@@ -1,0 +1,234 @@
+"""The functions and structs of include/realizar/realizar.h, declared for ctypes, and the loaded library.
+
+The names of structs and fields are the header's; tests/test_declarations.py holds each field to the place that a C
+compiler gives it.
+"""
+from __future__ import annotations
+
+import ctypes
+import pathlib
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from typing import Any, Type, TypeVar
+
+# Codes of rz_last_error_code.
+INVALID_ARGUMENT, NOT_FOUND, FORMAT_ERROR, UNSUPPORTED = 1, 2, 3, 4
+CONTEXT_LENGTH_EXCEEDED, RESOURCE_EXHAUSTED, CANCELLED, INTERNAL = 5, 6, 7, 8
+# finish_reason of rz_result.
+FINISH_REASONS = ("stop", "length", "context", "cancelled", "deadline", "error")
+# Kinds of rz_part.
+PART_KINDS = ("reasoning", "content", "call_begin", "call_arguments", "call_end")
+# must_call and pooling of rz_request.
+CALL_SOME, CALL_ONE = 1, 2
+POOL_MODEL = 3
+
+ProgressCallback = CFUNCTYPE(c_int, c_uint64, c_uint64, c_void_p)
+
+
+class rz_load_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("backend", c_char_p),
+        ("kv_type", c_char_p),
+        ("n_threads", c_uint32),
+        ("n_ctx", c_uint32),
+        ("isa", c_char_p),
+        ("devices", POINTER(c_uint32)),
+        ("n_devices", c_size_t),
+        ("split", c_char_p),
+        ("n_gpu_layers", c_int32),
+        ("gpu_memory_mb", c_uint64),
+        ("host_cache_mb", c_int64),
+        ("choose", c_char_p),
+        ("check", c_int),
+        ("max_seqs", c_uint32),
+        ("max_batch_tokens", c_uint32),
+        ("kv_tokens", c_uint32),
+        ("draft_path", c_char_p),
+        ("n_draft", c_uint32),
+        ("host_memory_mb", c_uint64),
+        ("layer_dir", c_char_p),
+        ("max_prefill_tokens", c_uint32),
+        ("n_contexts", c_uint32),
+        ("no_idle_prefill", c_int),
+        ("global_priority", c_int),
+        ("warm_up", c_int),
+        ("on_progress", ProgressCallback),
+        ("on_progress_user", c_void_p),
+        ("n_kept_states", c_uint32),
+    ]
+
+
+class rz_model_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("path", c_char_p),
+        ("name", c_char_p),
+        ("arch", c_char_p),
+        ("backend", c_char_p),
+        ("gpu_refusal", c_char_p),
+        ("check", c_char_p),
+        ("n_layers", c_uint32),
+        ("d_model", c_uint32),
+        ("n_heads", c_uint32),
+        ("n_kv_heads", c_uint32),
+        ("head_dim", c_uint32),
+        ("d_ff", c_uint32),
+        ("n_vocab", c_uint32),
+        ("n_ctx", c_uint32),
+        ("n_ctx_train", c_uint32),
+        ("n_params", c_uint64),
+        ("file_bytes", c_uint64),
+        ("weight_bytes", c_uint64),
+        ("kv_bytes", c_uint64),
+        ("has_chat_template", c_int),
+    ]
+
+
+class rz_result(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("finish_reason", c_int),
+        ("error_code", c_int),
+        ("n_prompt", c_uint32),
+        ("n_cached", c_uint32),
+        ("n_generated", c_uint32),
+        ("n_drafted", c_uint32),
+        ("n_accepted", c_uint32),
+        ("queue_ms", c_double),
+        ("prefill_ms", c_double),
+        ("first_token_ms", c_double),
+        ("decode_ms", c_double),
+        ("embedding", POINTER(c_float)),
+        ("n_embedding", c_size_t),
+    ]
+
+
+class rz_logprob(Structure):
+    _fields_ = [("id", c_int32), ("logprob", c_float)]
+
+
+# Texts with a length are void pointers here: c_char_p would end them at a NUL.
+class rz_token(Structure):
+    _fields_ = [
+        ("id", c_int32),
+        ("index", c_uint32),
+        ("ms", c_double),
+        ("logprob", c_float),
+        ("top", POINTER(rz_logprob)),
+        ("n_top", c_size_t),
+        ("text", c_void_p),
+        ("n_text_bytes", c_size_t),
+    ]
+
+
+class rz_parameter(Structure):
+    _fields_ = [("name", c_char_p), ("value", c_double)]
+
+
+class rz_logit_bias(Structure):
+    _fields_ = [("id", c_int32), ("bias", c_float)]
+
+
+class rz_request(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("ids", POINTER(c_int32)),
+        ("n_ids", c_size_t),
+        ("parameters", POINTER(rz_parameter)),
+        ("n_parameters", c_size_t),
+        ("max_tokens", c_uint32),
+        ("stop", POINTER(c_char_p)),
+        ("n_stop", c_size_t),
+        ("stop_tokens", POINTER(c_int32)),
+        ("n_stop_tokens", c_size_t),
+        ("ignore_eos", c_int),
+        ("logprobs", c_int),
+        ("n_logprobs", c_uint32),
+        ("split_reasoning", c_int),
+        ("tools_json", c_char_p),
+        ("json_schema", c_char_p),
+        ("gbnf", c_char_p),
+        ("priority", c_int32),
+        ("timeout_ms", c_uint32),
+        ("logit_bias", POINTER(rz_logit_bias)),
+        ("n_logit_bias", c_size_t),
+        ("tenant", c_uint64),
+        ("cache_salt", c_uint64),
+        ("relaxed_schema", c_int),
+        ("must_call", c_int),
+        ("pooling", c_int),
+    ]
+
+
+class rz_part(Structure):
+    _fields_ = [
+        ("kind", c_int),
+        ("call_idx", c_size_t),
+        ("text", c_void_p),
+        ("n_bytes", c_size_t),
+        ("token", POINTER(rz_token)),
+    ]
+
+
+PartCallback = CFUNCTYPE(c_int, POINTER(rz_part), c_void_p)
+EndCallback = CFUNCTYPE(None, c_void_p, c_size_t, POINTER(rz_result), c_void_p)
+
+# What a function gives, and what it takes. Models and sessions are void pointers.
+_FUNCTIONS = {
+    "rz_version": (c_char_p, []),
+    "rz_last_error": (c_char_p, []),
+    "rz_last_error_code": (c_int, []),
+    "rz_last_error_n_prompt": (c_uint32, []),
+    "rz_last_error_n_ctx": (c_uint32, []),
+    "rz_load": (c_void_p, [c_char_p, POINTER(rz_load_options)]),
+    "rz_free": (None, [c_void_p]),
+    "rz_get_info": (c_int, [c_void_p, POINTER(rz_model_info)]),
+    "rz_tokenize": (c_int64, [c_void_p, c_char_p, c_int, c_int, POINTER(c_int32), c_size_t]),
+    "rz_detokenize": (c_int64, [c_void_p, POINTER(c_int32), c_size_t, c_void_p, c_size_t]),
+    "rz_apply_chat_template": (c_int64, [c_void_p, c_char_p, POINTER(c_int32), c_size_t]),
+    "rz_session_open": (c_void_p, [c_void_p, c_uint32]),
+    "rz_session_free": (None, [c_void_p]),
+    "rz_session_submit": (c_int64, [c_void_p, POINTER(rz_request), PartCallback, EndCallback, c_void_p]),
+    "rz_session_cancel": (c_int, [c_void_p, c_int64]),
+}
+
+_S = TypeVar("_S", bound=Structure)
+
+
+def new_struct(kind: Type[_S]) -> _S:
+    """A struct of zeroes, which stand for the defaults, with its size set."""
+    return kind(struct_size=ctypes.sizeof(kind))
+
+
+def bytes_at(address: int | None, n_bytes: int) -> bytes:
+    return ctypes.string_at(address, n_bytes) if address else b""
+
+
+def _load() -> Any:
+    path = pathlib.Path(__file__).parent / "lib" / "librealizar.so.0"
+    if not path.is_file():
+        raise ImportError(f"{path} is missing: this is not an installed wheel; scripts/python-wheel builds one")
+    library = ctypes.CDLL(str(path))
+    for name, (gives, takes) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype = gives
+        function.argtypes = takes
+    return library
+
+
+# Its calls release the GIL; callbacks from its threads take it.
+lib = _load()

@@ -1,0 +1,66 @@
+"""Conversations as OpenAI's API has them, made into what chat templates take."""
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Mapping, Sequence, Union
+
+Messages = Union[str, Sequence[Any]]
+
+
+def _as_dict(value: Any, place: str) -> Dict[str, Any]:
+    """A mapping, or an object of an answer, such as choices[0].message."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "model_dump"):
+        return dict(value.model_dump())
+    raise ValueError(f"{place}: expected an object with role and content, actual {type(value).__name__}")
+
+
+def _content(content: Any, place: str) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    text = ""
+    for i, part in enumerate(content):
+        part = _as_dict(part, f"{place}[{i}]")
+        if part.get("type") not in ("text", "input_text", "output_text", "refusal"):
+            raise ValueError(f"{place}[{i}]: the model takes text only, actual type {part.get('type')!r}")
+        text += part["refusal"] if part["type"] == "refusal" else part["text"]
+    return text
+
+
+def _arguments(arguments: Any) -> Any:
+    """Templates read arguments as an object or as its JSON text; an object serves both kinds."""
+    if not isinstance(arguments, str):
+        return {} if arguments is None else arguments
+    try:
+        read = json.loads(arguments or "{}")
+    except ValueError:  # of a call that was cut
+        return arguments
+    return read if isinstance(read, dict) else arguments
+
+
+def _call(call: Any, place: str) -> Dict[str, Any]:
+    call = _as_dict(call, place)
+    function = _as_dict(call.get("function"), f"{place}.function")
+    call["function"] = {**function, "arguments": _arguments(function.get("arguments"))}
+    return call
+
+
+def _message(message: Any, place: str) -> Dict[str, Any]:
+    message = _as_dict(message, place)
+    if not isinstance(message.get("role"), str):
+        raise ValueError(f"{place}.role: expected a string, actual {message.get('role')!r}")
+    if message["role"] == "developer":  # few templates know it
+        message["role"] = "system"
+    message["content"] = _content(message.get("content"), f"{place}.content")
+    calls = message.pop("tool_calls", None)
+    if calls:
+        message["tool_calls"] = [_call(call, f"{place}.tool_calls[{i}]") for i, call in enumerate(calls)]
+    return message
+
+
+def read_messages(messages: Messages) -> List[Dict[str, Any]]:
+    """A text is one message of a user. Raises ValueError naming what is wrong."""
+    if isinstance(messages, str):
+        return [{"role": "user", "content": messages}]
+    return [_message(message, f"messages[{i}]") for i, message in enumerate(messages)]

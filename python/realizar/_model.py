@@ -1,0 +1,304 @@
+"""Model: what people use."""
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import os
+import pathlib
+import queue
+import weakref
+from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Optional, Sequence, Union, cast, overload
+
+from . import _library as c
+from ._engine import Engine
+from ._messages import Messages, read_messages
+from ._options import (
+    ChatOptions,
+    Options,
+    Schema,
+    add_tools,
+    check_names,
+    embedding_request,
+    offered_tools,
+    text_request,
+)
+from ._progress import Progress, ProgressBar, progress_of
+from ._requests import OnEnd, OnPiece, Outcome, Request
+from ._results import Generation, ModelInfo
+from ._streams import AsyncStream, Begin, Finish, Stream, gather, wait, wait_async
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Prompt = Union[str, Sequence[int]]
+
+# Texts of one call of embed that wait at a time.
+_EMBEDDINGS_AT_ONCE = 64
+# Whole contexts that the cache holds by default, as those of `realizar serve`.
+_DEFAULT_CONTEXTS = 4
+
+
+def _finish_text(schema: Optional[Schema], outcome: Outcome) -> Generation:
+    if isinstance(outcome, BaseException):
+        raise outcome
+    answer = cast(Generation, outcome)
+    if schema is not None and answer.finish_reason == "stop":
+        answer.parsed = schema.parse(answer.text)
+    return answer
+
+
+def _finish_vector(outcome: Outcome) -> List[float]:
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return cast("List[float]", outcome)
+
+
+class Model:
+    """A loaded model. Any thread may call any method; what threads and tasks ask for at once runs in one batch, and each
+    request gives the tokens that it gives alone. Use it as a context manager, or close() it.
+
+    Text options are those of Options, chat options those of ChatOptions; both by keyword.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Models come from Model.load."""
+        self._engine = engine
+        self._finalizer = weakref.finalize(self, engine.discard)
+        self.info: ModelInfo = engine.info()
+
+    @classmethod
+    def load(
+        cls,
+        path: Union[str, "os.PathLike[str]"],
+        *,
+        backend: Optional[str] = None,
+        n_ctx: Optional[int] = None,
+        n_threads: Optional[int] = None,
+        max_seqs: int = 16,
+        max_queue: int = 256,
+        kv_type: Optional[str] = None,
+        kv_tokens: Optional[int] = None,
+        n_contexts: Optional[int] = None,
+        max_batch_tokens: Optional[int] = None,
+        max_prefill_tokens: Optional[int] = None,
+        isa: Optional[str] = None,
+        devices: Optional[Sequence[int]] = None,
+        split: Optional[str] = None,
+        n_gpu_layers: Optional[int] = None,
+        gpu_memory_mb: Optional[int] = None,
+        host_memory_mb: Optional[int] = None,
+        host_cache_mb: Optional[int] = None,
+        layer_dir: Union[str, "os.PathLike[str]", None] = None,
+        draft_path: Union[str, "os.PathLike[str]", None] = None,
+        n_draft: Optional[int] = None,
+        n_kept_states: Optional[int] = None,
+        global_priority: bool = False,
+        warm_up: bool = False,
+        check: bool = False,
+        progress: Union[bool, Progress] = False,
+    ) -> Model:
+        """Loads a .gguf file, a Hugging Face folder or a .safetensors file beside its config.
+
+        backend: "auto", "cpu", "cuda" or "reference". n_ctx: positions of the context; the model's own, at most 8192,
+        where left out. n_threads: all cores where left out. max_seqs: requests that run together, max_queue: that may
+        wait besides. progress: True draws a bar on standard error; a function is called with bytes done and bytes in
+        all, and ends the loading with CancelledError where it gives False. The others are the fields of rz_load_options
+        in realizar.h.
+
+        Raises NotFoundError, FormatError, UnsupportedError and others that derive from RealizarError.
+        """
+        options = dict(
+            backend=backend,
+            n_ctx=n_ctx,
+            n_threads=n_threads,
+            max_seqs=max_seqs,
+            kv_type=kv_type,
+            kv_tokens=kv_tokens,
+            n_contexts=min(_DEFAULT_CONTEXTS, max_seqs) if n_contexts is None else n_contexts,
+            max_batch_tokens=max_batch_tokens,
+            max_prefill_tokens=max_prefill_tokens,
+            isa=isa,
+            devices=devices,
+            split=split,
+            n_gpu_layers=n_gpu_layers,
+            gpu_memory_mb=gpu_memory_mb,
+            host_memory_mb=host_memory_mb,
+            host_cache_mb=host_cache_mb,
+            layer_dir=layer_dir,
+            draft_path=draft_path,
+            n_draft=n_draft,
+            n_kept_states=n_kept_states,
+            global_priority=global_priority,
+            warm_up=warm_up,
+            check=check,
+        )
+        teller = progress_of(progress, pathlib.Path(path).name)
+        engine = None
+        try:
+            engine = Engine(path, options, max_queue, teller)
+        finally:
+            if isinstance(teller, ProgressBar):
+                teller.end(is_loaded=engine is not None)
+        return cls(engine)
+
+    def close(self) -> None:
+        """Ends what runs with CancelledError, and frees the model. It may be called again."""
+        self._finalizer.detach()
+        self._engine.close()
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = " (closed)" if self._engine.is_closed else ""
+        return f"<realizar.Model {self.info.name or self.info.path!r}, {self.info.arch}, {self.info.backend}{state}>"
+
+    # Text and ids.
+
+    def tokenize(self, text: str, *, add_special: bool = True, parse_special: bool = False) -> List[int]:
+        """The text's tokens. add_special: with those that the model wants around a text. parse_special: what spells a
+        special token becomes it."""
+        return self._engine.tokenize(text, add_special, parse_special)
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """The text of tokens; control tokens give none."""
+        return self._engine.detokenize(ids).decode("utf-8", "replace")
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The text of one token, which may be a part of a character."""
+        return self._engine.detokenize([token_id])
+
+    def chat_prompt(
+        self, messages: Messages, *, tools: Optional[Sequence[Mapping[str, Any]]] = None, **variables: Any
+    ) -> List[int]:
+        """The prompt that asks for the next turn of a conversation. variables: further ones of the chat template."""
+        given = {**variables, "messages": read_messages(messages)}
+        if tools:
+            given["tools"] = list(tools)
+        return self._engine.apply_chat_template(json.dumps(given))
+
+    # Completions of a prompt, which is a text or token ids, as it is.
+
+    def generate(self, prompt: Prompt, **options: Unpack[Options]) -> Generation:
+        """Continues the prompt. Raises what derives from RealizarError; ValueError and TypeError for wrong options."""
+        return cast(Generation, wait(*self._text(prompt, options)))
+
+    async def agenerate(self, prompt: Prompt, **options: Unpack[Options]) -> Generation:
+        """generate for asyncio. Cancelling the task ends the request."""
+        return cast(Generation, await wait_async(*self._text(prompt, options)))
+
+    def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Stream:
+        """The pieces of generate's text as they come."""
+        return Stream(self, *self._text(prompt, options))
+
+    def astream(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncStream:
+        """stream for asyncio: `async for piece in model.astream(...)`."""
+        return AsyncStream(self, *self._text(prompt, options))
+
+    # Chats.
+
+    def chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Generation:
+        """Answers a conversation: a text, or messages as OpenAI's API has them."""
+        return cast(Generation, wait(*self._chat(messages, options)))
+
+    async def achat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Generation:
+        """chat for asyncio. Cancelling the task ends the request."""
+        return cast(Generation, await wait_async(*self._chat(messages, options)))
+
+    def stream_chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Stream:
+        """The pieces of chat's answer as they come: reasoning, content and calls of tools."""
+        return Stream(self, *self._chat(messages, options))
+
+    def astream_chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> AsyncStream:
+        """stream_chat for asyncio."""
+        return AsyncStream(self, *self._chat(messages, options))
+
+    # Vectors.
+
+    @overload
+    def embed(self, texts: str, *, timeout: Optional[float] = None) -> List[float]: ...
+    @overload
+    def embed(self, texts: Iterable[str], *, timeout: Optional[float] = None) -> List[List[float]]: ...
+    def embed(
+        self, texts: Union[str, Iterable[str]], *, timeout: Optional[float] = None
+    ) -> Union[List[float], List[List[float]]]:
+        """A vector of the length 1 for each text; of a single text its vector. timeout: seconds for each text."""
+        if isinstance(texts, str):
+            return cast("List[float]", wait(self._vector(texts, timeout), _finish_vector))
+        return self._embed_all(list(texts), timeout)
+
+    async def aembed(
+        self, texts: Union[str, Iterable[str]], *, timeout: Optional[float] = None
+    ) -> Union[List[float], List[List[float]]]:
+        """embed for asyncio. Cancelling the task ends the requests."""
+        if isinstance(texts, str):
+            return cast("List[float]", await wait_async(self._vector(texts, timeout), _finish_vector))
+        gate = asyncio.Semaphore(_EMBEDDINGS_AT_ONCE)
+
+        async def embed_one(text: str) -> Any:
+            async with gate:
+                return await wait_async(self._vector(text, timeout), _finish_vector)
+
+        return await gather([embed_one(text) for text in texts])
+
+    def _embed_all(self, texts: List[str], timeout: Optional[float]) -> List[List[float]]:
+        ends: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
+        vectors: List[List[float]] = [[] for _ in texts]
+        requests: List[Request] = []
+
+        def take_end() -> None:
+            i, outcome = ends.get()
+            vectors[i] = _finish_vector(outcome)
+
+        try:
+            for i, text in enumerate(texts):
+                if i >= _EMBEDDINGS_AT_ONCE:
+                    take_end()
+                requests.append(self._vector(text, timeout)(None, lambda outcome, i=i: ends.put((i, outcome))))
+            for _ in range(min(len(texts), _EMBEDDINGS_AT_ONCE)):
+                take_end()
+        except BaseException:
+            for request in requests:
+                request.cancel()
+            raise
+        return vectors
+
+    # What begins requests. All holds the model, so that it is not closed by being dropped meanwhile.
+
+    def _text(self, prompt: Prompt, options: Mapping[str, Any]) -> "tuple[Begin, Finish]":
+        check_names(options, Options)
+        schema = Schema(options["schema"]) if options.get("schema") is not None else None
+
+        def begin(on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:
+            ids = self.tokenize(prompt) if isinstance(prompt, str) else prompt
+            return self._begin(text_request(ids, options, schema), on_piece, on_end)
+
+        return begin, functools.partial(_finish_text, schema)
+
+    def _chat(self, messages: Messages, options: Mapping[str, Any]) -> "tuple[Begin, Finish]":
+        check_names(options, ChatOptions)
+        schema = Schema(options["schema"]) if options.get("schema") is not None else None
+
+        def begin(on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:
+            variables = options.get("template_variables") or {}
+            ids = self.chat_prompt(messages, tools=offered_tools(options), **variables)
+            request = text_request(ids, options, schema)
+            add_tools(request, options)
+            return self._begin(request, on_piece, on_end)
+
+        return begin, functools.partial(_finish_text, schema)
+
+    def _vector(self, text: str, timeout: Optional[float]) -> Begin:
+        def begin(on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:
+            return self._begin(embedding_request(self.tokenize(text), timeout), on_piece, on_end)
+
+        return begin
+
+    def _begin(self, request: c.rz_request, on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:
+        begun = Request(self._engine, on_piece, on_end)
+        begun.begin(request)
+        return begun

@@ -1,0 +1,220 @@
+"""What a request may ask for, and how that crosses the C interface."""
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import secrets
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
+
+from . import _library as c
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # noqa: F401
+
+# The parameters of the sampler chain, by the names that the C interface has too.
+SAMPLING = (
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "typical_p",
+    "repeat_penalty",
+    "repeat_last_n",
+    "frequency_penalty",
+    "presence_penalty",
+)
+# Seeds cross the C interface as doubles, which hold these whole.
+_MAX_SEED = 2**53
+
+
+class Options(TypedDict, total=False):
+    """What every generation takes by keyword. Sampling parameters that are left out are as the model recommends.
+
+    max_tokens: until a stop or the end of the context where left out. seed: drawn where left out; the same seed gives the
+    same answer. stop: strings that end the text and are no part of it; stop_tokens: ids that do. ignore_eos: the model's
+    own end tokens do not stop. logprobs: True for each token's log-probability, N for the N likeliest tokens' too.
+    logit_bias: what is added to the logit of a token id; -inf: it never comes.
+
+    schema: a JSON Schema, as a dict or its text, or a class with pydantic's model_json_schema and model_validate_json: the
+    answer is such a document, Generation.parsed. relaxed_schema: what no grammar can hold of the schema is left out
+    instead of refused; by default where a class checks the answer itself. grammar: the answer is a sentence of this GBNF.
+
+    timeout: seconds until the request is ended with DeadlineError. priority: the smaller goes first. tenant: requests of
+    one tenant share its turn. cache_salt: only requests with the same one share cached prefixes.
+    """
+
+    max_tokens: Optional[int]
+    temperature: Optional[float]
+    top_k: Optional[int]
+    top_p: Optional[float]
+    min_p: Optional[float]
+    typical_p: Optional[float]
+    repeat_penalty: Optional[float]
+    repeat_last_n: Optional[int]
+    frequency_penalty: Optional[float]
+    presence_penalty: Optional[float]
+    seed: Optional[int]
+    stop: Union[str, Sequence[str], None]
+    stop_tokens: Sequence[int]
+    ignore_eos: bool
+    logprobs: Union[bool, int]
+    logit_bias: Mapping[int, float]
+    schema: Any
+    relaxed_schema: Optional[bool]
+    grammar: Optional[str]
+    timeout: Optional[float]
+    priority: int
+    tenant: int
+    cache_salt: int
+
+
+class ChatOptions(Options, total=False):
+    """What chats take beside that.
+
+    tools: functions as OpenAI's API has them. tool_choice: "auto", "none", "required" or a tool's name.
+    parallel_tool_calls: False: where a call must come, it is one. template_variables: further variables of the model's
+    chat template, such as {"enable_thinking": False}.
+    """
+
+    tools: Optional[Sequence[Mapping[str, Any]]]
+    tool_choice: Optional[str]
+    parallel_tool_calls: bool
+    template_variables: Mapping[str, Any]
+
+
+def text_bytes(text: str, name: str) -> bytes:
+    """The text as C takes it. Raises ValueError where it holds a NUL, at which C would end it."""
+    if "\0" in text:
+        raise ValueError(f"{name}: a text must not hold the character NUL")
+    return text.encode("utf-8")
+
+
+def check_names(options: Mapping[str, Any], kind: Any) -> None:
+    for name in options:
+        if name not in kind.__annotations__:
+            raise TypeError(f"unknown option {name!r}; known are {', '.join(sorted(kind.__annotations__))}")
+
+
+class Schema:
+    """A schema= in one of its forms: its JSON, and how the answer is read."""
+
+    def __init__(self, schema: Any) -> None:
+        self.parse: Callable[[str], Any] = json.loads
+        self.checks_itself = True
+        if hasattr(schema, "model_json_schema") and hasattr(schema, "model_validate_json"):
+            self.json = json.dumps(schema.model_json_schema())
+            self.parse = schema.model_validate_json
+        elif hasattr(schema, "json_schema") and hasattr(schema, "validate_json"):  # pydantic's TypeAdapter
+            self.json = json.dumps(schema.json_schema())
+            self.parse = schema.validate_json
+        else:
+            self.checks_itself = False
+            self.json = schema if isinstance(schema, str) else json.dumps(schema)
+
+
+def _array(kind: Any, values: Sequence[Any]) -> Any:
+    return (kind * len(values))(*values)
+
+
+def id_array(ids: Sequence[int]) -> Any:
+    for token_id in ids:
+        if not 0 <= token_id < 2**31:
+            raise ValueError(f"token ids: expected 0 to {2**31 - 1}, actual {token_id}")
+    return _array(ctypes.c_int32, ids)
+
+
+def _count(options: Mapping[str, Any], name: str, least: int = 0, most: int = 2**32 - 1) -> int:
+    """0 where the option is not given."""
+    value = options.get(name)
+    if value is None:
+        return 0
+    if not least <= value <= most:
+        raise ValueError(f"{name}: expected {least} to {most}, actual {value}")
+    return int(value)
+
+
+def _parameters(options: Mapping[str, Any]) -> Any:
+    values = {name: float(options[name]) for name in SAMPLING if options.get(name) is not None}
+    seed = options.get("seed")
+    if seed is None:
+        seed = secrets.randbelow(_MAX_SEED)
+    if not 0 <= seed < _MAX_SEED:
+        raise ValueError(f"seed: expected 0 to {_MAX_SEED - 1}, actual {seed}")
+    values["seed"] = float(seed)
+    return _array(c.rz_parameter, [(name.encode(), value) for name, value in values.items()])
+
+
+def _timeout_ms(timeout: Optional[float]) -> int:
+    if timeout is None:
+        return 0
+    if not timeout > 0:
+        raise ValueError(f"timeout: expected more than 0 seconds, actual {timeout}")
+    return min(max(1, math.ceil(timeout * 1000)), 2**32 - 1)
+
+
+def embedding_request(ids: Sequence[int], timeout: Optional[float]) -> c.rz_request:
+    request = c.new_struct(c.rz_request)
+    request.ids, request.n_ids = id_array(ids), len(ids)
+    request.pooling = c.POOL_MODEL
+    request.timeout_ms = _timeout_ms(timeout)
+    return request
+
+
+def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optional[Schema]) -> c.rz_request:
+    """Options are given by name; those of a chat's tools are added by add_tools. The struct keeps what it points to."""
+    request = c.new_struct(c.rz_request)
+    request.ids, request.n_ids = id_array(ids), len(ids)
+    parameters = _parameters(options)
+    request.parameters, request.n_parameters = parameters, len(parameters)
+    request.max_tokens = _count(options, "max_tokens", least=1)
+    stop = options.get("stop") or ()
+    stop_bytes = [text_bytes(text, "stop") for text in ([stop] if isinstance(stop, str) else stop)]
+    request.stop, request.n_stop = _array(ctypes.c_char_p, stop_bytes), len(stop_bytes)
+    stop_tokens = id_array(list(options.get("stop_tokens") or ()))
+    request.stop_tokens, request.n_stop_tokens = stop_tokens, len(stop_tokens)
+    request.ignore_eos = bool(options.get("ignore_eos"))
+    logprobs = options.get("logprobs", False)
+    request.logprobs = logprobs is not False and logprobs is not None
+    request.n_logprobs = 0 if isinstance(logprobs, bool) else _count(options, "logprobs")
+    bias = list((options.get("logit_bias") or {}).items())
+    request.logit_bias, request.n_logit_bias = _array(c.rz_logit_bias, [(int(i), b) for i, b in bias]), len(bias)
+    if schema is not None:
+        request.json_schema = text_bytes(schema.json, "schema")
+        relaxed = options.get("relaxed_schema")
+        request.relaxed_schema = schema.checks_itself if relaxed is None else relaxed
+    if options.get("grammar") is not None:
+        request.gbnf = text_bytes(options["grammar"], "grammar")
+    request.timeout_ms = _timeout_ms(options.get("timeout"))
+    request.priority = int(options.get("priority") or 0)
+    request.tenant = _count(options, "tenant", most=2**64 - 1)
+    request.cache_salt = _count(options, "cache_salt", most=2**64 - 1)
+    return request
+
+
+def offered_tools(options: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """Those that the model is told of."""
+    if options.get("tool_choice") == "none":
+        return []
+    return [dict(tool) for tool in options.get("tools") or ()]
+
+
+def _named(tools: Sequence[Mapping[str, Any]], name: str) -> List[Mapping[str, Any]]:
+    chosen = [tool for tool in tools if (tool.get("function") or {}).get("name") == name]
+    if not chosen:
+        raise ValueError(f"tool_choice: expected auto, none, required or a tool's name, actual {name!r}")
+    return chosen
+
+
+def add_tools(request: c.rz_request, options: Mapping[str, Any]) -> None:
+    """Has reasoning and calls told apart from the content, and calls required where they are."""
+    request.split_reasoning = 1
+    tools: Sequence[Mapping[str, Any]] = offered_tools(options)
+    choice = options.get("tool_choice") or "auto"
+    if not tools and choice in ("auto", "none"):
+        return
+    if choice != "auto":
+        one = choice != "required" or not options.get("parallel_tool_calls", True)
+        request.must_call = c.CALL_ONE if one else c.CALL_SOME
+        tools = tools if choice == "required" else _named(tools, choice)
+    request.tools_json = text_bytes(json.dumps(tools), "tools")

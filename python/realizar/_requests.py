@@ -1,0 +1,131 @@
+"""Requests on their way: what the session's callbacks tell of them."""
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from typing import Any, Callable, Dict, List, Optional, Union
+
+from . import _library as c
+from ._errors import CancelledError, DeadlineError, RealizarError, error_of
+from ._results import Generation, Piece, Token, ToolCall
+
+# What a request ends with: a Generation or a vector, or what is to be raised.
+Outcome = Union[Generation, List[float], BaseException]
+OnPiece = Callable[[Piece], None]
+OnEnd = Callable[[Outcome], None]
+
+_open: Dict[int, "Request"] = {}
+_keys = itertools.count(1)
+_callback = threading.local()
+
+
+def in_callback() -> bool:
+    """Whether this is a session's thread, on which no session may be closed."""
+    return getattr(_callback, "is_running", False)
+
+
+class Request:
+    """One request. on_piece and on_end are called on the session's thread, on_end once, perhaps before begin returns."""
+
+    def __init__(self, engine: Any, on_piece: Optional[OnPiece], on_end: OnEnd) -> None:
+        self._engine = engine
+        self._on_piece = on_piece
+        self._on_end = on_end
+        self._answer = Generation()
+        self._new_tokens: List[Token] = []
+        self._failure: Optional[BaseException] = None
+        self._number = 0
+
+    def begin(self, request: c.rz_request) -> None:
+        key = next(_keys)
+        _open[key] = self
+        try:
+            self._number = self._engine.submit(request, _on_part, _on_end, key)
+        except BaseException:
+            _open.pop(key, None)
+            raise
+
+    def cancel(self) -> None:
+        """Ends it within a step of the engine. Any thread; nothing where it is over."""
+        if self._number > 0:
+            self._engine.cancel(self._number)
+
+    def take(self, part: c.rz_part) -> bool:
+        """Keeps a part and tells it. False where no more is wanted."""
+        if self._failure is not None:
+            return False
+        try:
+            self._keep(part)
+        except BaseException as error:  # raised where the request's end is awaited
+            self._failure = error
+        return self._failure is None
+
+    def end(self, text: str, result: c.rz_result) -> None:
+        self._on_end(self._outcome(text, result))
+
+    def _keep(self, part: c.rz_part) -> None:
+        if part.token:
+            token = _token(part.token.contents)
+            self._answer.tokens.append(token)
+            self._new_tokens.append(token)
+        text = c.bytes_at(part.text, part.n_bytes).decode("utf-8", "replace")
+        kind = c.PART_KINDS[part.kind]
+        if kind == "reasoning":
+            self._answer.reasoning += text
+        elif kind == "call_begin":
+            self._answer.calls.append(ToolCall(text))
+        elif kind == "call_arguments":
+            self._answer.calls[-1].arguments_json += text
+        if self._on_piece is None or (not text and kind in ("reasoning", "content")):
+            return
+        tokens, self._new_tokens = tuple(self._new_tokens), []
+        self._on_piece(Piece(text, kind, part.call_idx, tokens))  # type: ignore[arg-type]
+
+    def _outcome(self, text: str, result: c.rz_result) -> Outcome:
+        if self._failure is not None:
+            return self._failure
+        reason = c.FINISH_REASONS[result.finish_reason]
+        if reason == "error":
+            return error_of(result.error_code, text)
+        answer = self._answer
+        answer.text = text
+        answer.finish_reason = reason  # type: ignore[assignment]
+        for name in ("n_prompt", "n_cached", "n_generated", "queue_ms", "prefill_ms", "first_token_ms", "decode_ms"):
+            setattr(answer, name, getattr(result, name))
+        if reason in ("cancelled", "deadline"):
+            return _cut(answer)
+        if result.embedding:
+            return list(result.embedding[: result.n_embedding])
+        return answer
+
+
+def _cut(answer: Generation) -> RealizarError:
+    error: Union[CancelledError, DeadlineError]
+    if answer.finish_reason == "deadline":
+        error = DeadlineError("the request's timeout has passed")
+    else:
+        error = CancelledError("the request was cancelled")
+    error.generation = answer
+    return error
+
+
+def _token(token: c.rz_token) -> Token:
+    top = tuple((token.top[i].id, token.top[i].logprob) for i in range(token.n_top))
+    return Token(token.id, None if math.isnan(token.logprob) else token.logprob, top, token.ms)
+
+
+# One pair of callbacks serves all requests: `key` says which one is meant, since callbacks must outlive their calls.
+@c.PartCallback
+def _on_part(part: Any, key: int) -> int:
+    _callback.is_running = True
+    request = _open.get(key)
+    return 1 if request is not None and request.take(part.contents) else 0
+
+
+@c.EndCallback
+def _on_end(text: Optional[int], n_bytes: int, result: Any, key: int) -> None:
+    _callback.is_running = True
+    request = _open.pop(key, None)
+    if request is not None:
+        request.end(c.bytes_at(text, n_bytes).decode("utf-8", "replace"), result.contents)

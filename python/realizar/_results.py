@@ -1,0 +1,111 @@
+"""What requests give."""
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, List, Literal, Optional, Tuple
+
+PieceKind = Literal["reasoning", "content", "call_begin", "call_arguments", "call_end"]
+FinishReason = Literal["stop", "length", "context", "cancelled", "deadline"]
+
+
+@dataclass(frozen=True)
+class Token:
+    """A generated token.
+
+    logprob: natural logarithm of its probability; None where it was not asked for. top: the likeliest tokens and their
+    logprobs, likeliest first. ms: since the token before it; of the first: since the request.
+    """
+
+    id: int
+    logprob: Optional[float] = None
+    top: Tuple[Tuple[int, float], ...] = ()
+    ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of an answer; str(piece) is its text.
+
+    kind: what the text is of: "reasoning", "content", or of a tool call its name ("call_begin"), a piece of its
+    arguments' JSON ("call_arguments") or nothing ("call_end"). call_idx: which call, from 0. tokens: those that have
+    come since the piece before.
+    """
+
+    text: str
+    kind: PieceKind = "content"
+    call_idx: int = 0
+    tokens: Tuple[Token, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass
+class ToolCall:
+    """arguments_json: a JSON object; of a call that was cut, as far as it came."""
+
+    name: str
+    arguments_json: str = ""
+
+    @property
+    def arguments(self) -> Any:
+        """The arguments as an object. Raises ValueError where the call was cut."""
+        return json.loads(self.arguments_json or "{}")
+
+
+@dataclass
+class Generation:
+    """A whole answer.
+
+    finish_reason: "stop" (an end token or a stop string), "length" (max_tokens) or "context" (it is full). parsed: with
+    schema=, the document: an instance of the model class, or what json.loads gives; None where the answer was cut.
+    n_cached: how many of the prompt's n_prompt tokens came from the cache.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    calls: List[ToolCall] = field(default_factory=list)
+    tokens: List[Token] = field(default_factory=list)
+    finish_reason: FinishReason = "stop"
+    parsed: Any = None
+    n_prompt: int = 0
+    n_cached: int = 0
+    n_generated: int = 0
+    queue_ms: float = 0.0
+    prefill_ms: float = 0.0
+    first_token_ms: float = 0.0
+    decode_ms: float = 0.0
+
+    @property
+    def token_ids(self) -> List[int]:
+        return [token.id for token in self.tokens]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What a loaded model is. backend: device, kernels and threads, for people."""
+
+    path: str
+    name: str
+    arch: str
+    backend: str
+    gpu_refusal: str
+    check: str
+    n_layers: int
+    d_model: int
+    n_heads: int
+    n_kv_heads: int
+    head_dim: int
+    d_ff: int
+    n_vocab: int
+    n_ctx: int
+    n_ctx_train: int
+    n_params: int
+    file_bytes: int
+    weight_bytes: int
+    kv_bytes: int
+    has_chat_template: bool

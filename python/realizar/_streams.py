@@ -1,0 +1,188 @@
+"""How requests are waited for: at once, piece by piece, and the same under asyncio."""
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import queue
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Optional, Union
+
+from ._requests import OnEnd, OnPiece, Outcome, Request
+from ._results import Generation, Piece
+
+# Begins a request that tells its pieces and its end; `owner`, the model, lives as long as who waits.
+Begin = Callable[[Optional[OnPiece], OnEnd], Request]
+# Makes what the caller gets of a request's end, or raises it.
+Finish = Callable[[Outcome], Any]
+
+
+def wait(begin: Begin, finish: Finish) -> Any:
+    """An exception here, such as KeyboardInterrupt, ends the request."""
+    ends: "queue.SimpleQueue[Outcome]" = queue.SimpleQueue()
+    request = begin(None, ends.put)
+    try:
+        outcome = ends.get()
+    except BaseException:
+        request.cancel()
+        raise
+    return finish(outcome)
+
+
+async def _begin_async(begin: Callable[[], Request]) -> Request:
+    """On a thread of the pool: compiling a schema would keep the event loop waiting."""
+    beginning = asyncio.get_running_loop().run_in_executor(None, begin)
+    try:
+        return await asyncio.shield(beginning)
+    except asyncio.CancelledError:
+        beginning.add_done_callback(_cancel_begun)
+        raise
+
+
+def _cancel_begun(beginning: "asyncio.Future[Request]") -> None:
+    if not beginning.cancelled() and beginning.exception() is None:
+        beginning.result().cancel()
+
+
+def _teller(loop: asyncio.AbstractEventLoop, tell: Callable[[Any], Any]) -> Callable[[Any], None]:
+    def on_session_thread(item: Any) -> None:
+        # The loop may be closed, and then nobody waits.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(tell, item)
+
+    return on_session_thread
+
+
+async def wait_async(begin: Begin, finish: Finish) -> Any:
+    """Cancelling the task ends the request."""
+    loop = asyncio.get_running_loop()
+    end: "asyncio.Future[Outcome]" = loop.create_future()
+
+    def tell(outcome: Outcome) -> None:
+        if not end.done():
+            end.set_result(outcome)
+
+    request = await _begin_async(functools.partial(begin, None, _teller(loop, tell)))
+    try:
+        outcome = await end
+    except BaseException:
+        request.cancel()
+        raise
+    return finish(outcome)
+
+
+class _End:
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+
+class Stream(Iterator[Piece]):
+    """An answer's pieces as they come. It begins at once; close(), or dropping it, ends the request.
+
+    generation: the whole answer, once the last piece has come.
+    """
+
+    def __init__(self, owner: Any, begin: Begin, finish: Finish) -> None:
+        self._request: Optional[Request] = None
+        self._owner = owner
+        self._finish = finish
+        self._news: "queue.SimpleQueue[Union[Piece, _End]]" = queue.SimpleQueue()
+        self._is_over = False
+        self.generation: Optional[Generation] = None
+        news = self._news
+        self._request = begin(news.put, lambda outcome: news.put(_End(outcome)))
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> Piece:
+        if self._is_over:
+            raise StopIteration
+        item = self._news.get()
+        if isinstance(item, Piece):
+            return item
+        self._is_over = True
+        self.generation = self._finish(item.outcome)
+        raise StopIteration
+
+    def close(self) -> None:
+        """Ends the request, from any thread. No further piece comes."""
+        if not self._is_over and self._request is not None:
+            self._is_over = True
+            self._request.cancel()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class AsyncStream(AsyncIterator[Piece]):
+    """The same for `async for`. It begins with the first piece that is asked for; cancelling a task that waits for a piece
+    ends the request, as aclose() does."""
+
+    def __init__(self, owner: Any, begin: Begin, finish: Finish) -> None:
+        self._request: Optional[Request] = None
+        self._owner = owner
+        self._begin = begin
+        self._finish = finish
+        self._news: Optional["asyncio.Queue[Union[Piece, _End]]"] = None
+        self._is_over = False
+        self.generation: Optional[Generation] = None
+
+    def __aiter__(self) -> AsyncStream:
+        return self
+
+    async def __anext__(self) -> Piece:
+        if self._is_over:
+            raise StopAsyncIteration
+        try:
+            item = await self._next()
+        except BaseException:
+            self._close()
+            raise
+        if isinstance(item, Piece):
+            return item
+        self._is_over = True
+        self.generation = self._finish(item.outcome)
+        raise StopAsyncIteration
+
+    async def _next(self) -> Union[Piece, _End]:
+        if self._news is None:
+            self._news = asyncio.Queue()
+            tell = _teller(asyncio.get_running_loop(), self._news.put_nowait)
+            begin = functools.partial(self._begin, tell, lambda outcome: tell(_End(outcome)))
+            self._request = await _begin_async(begin)
+        return await self._news.get()
+
+    def _close(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            if self._request is not None:
+                self._request.cancel()
+
+    async def aclose(self) -> None:
+        """Ends the request. No further piece comes."""
+        self._close()
+
+    async def __aenter__(self) -> AsyncStream:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._close()
+
+    def __del__(self) -> None:
+        self._close()
+
+
+async def gather(waits: List[Awaitable[Any]]) -> List[Any]:
+    """All results; where one fails, the others are cancelled."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Installs the wheel into a virtual environment, as a user would, and runs the tests there; exits with 77 where there is no
+# venv. Usage: python/tests/run.sh REALIZAR LIBRARY [TEST...], with the built program and librealizar.so
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+REALIZAR_PROGRAM=$(realpath "$1")
+library=$(realpath "$2")
+shift 2
+if ! python3 -c 'import ensurepip, tomllib, venv' 2> /dev/null; then
+  echo "skipped: the tests of the Python package want Python 3.11 with the package python3-venv"
+  exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+wheel=$("$root/scripts/python-wheel" "$work/wheel" "$library")
+python3 -m venv "$work/venv"
+"$work/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$wheel"
+# Not in a folder that has the package's source.
+cd "$work"
+export REALIZAR_PROGRAM
+if [[ $# -eq 0 ]]; then set -- discover -s "$root/python/tests" -t "$root/python/tests"; fi
+PYTHONPATH=$root/python/tests PYTHONDONTWRITEBYTECODE=1 "$work/venv/bin/python" -W error -m unittest "$@"

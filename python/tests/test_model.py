@@ -1,0 +1,243 @@
+"""Generation, tokens, vectors, forms and tools, beside what the program gives."""
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import realizar
+from support import ANSWER, MODEL, PARIS, WEATHER, load, program, program_ids
+
+
+class ModelCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = load()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.model.close()
+
+
+class Generates(ModelCase):
+    def test_the_tokens_of_the_program(self):
+        answer = self.model.chat(PARIS, temperature=0)
+        self.assertEqual(answer.text, ANSWER)
+        self.assertEqual(answer.token_ids, program_ids("--temperature", "0", PARIS))
+        self.assertEqual((answer.finish_reason, answer.n_generated, answer.n_prompt), ("stop", 9, 16))
+        drawn = self.model.chat("Tell me about rain", temperature=1, seed=7)
+        self.assertEqual(drawn.token_ids, program_ids("--temperature", "1", "--seed", "7", "Tell me about rain"))
+
+    def test_a_prompt_as_it_is(self):
+        expected = program_ids("--raw", "--temperature", "0", "--max-tokens", "12", "Once upon a time")
+        self.assertEqual(self.model.generate("Once upon a time", temperature=0, max_tokens=12).token_ids, expected)
+        ids = self.model.tokenize("Once upon a time")
+        self.assertEqual(self.model.generate(ids, temperature=0, max_tokens=12).token_ids, expected)
+
+    def test_without_a_seed_answers_differ(self):
+        texts = {self.model.chat("Tell me a story", temperature=2, max_tokens=20).text for _ in range(4)}
+        self.assertGreater(len(texts), 1)
+
+    def test_limits_stops_and_biases_hold(self):
+        cut = self.model.chat(PARIS, temperature=0, max_tokens=2)
+        self.assertEqual((cut.n_generated, cut.finish_reason), (2, "length"))
+        self.assertEqual(self.model.chat(PARIS, temperature=0, stop=" is").text, "The capital of France")
+        self.assertEqual(self.model.chat(PARIS, temperature=0, stop=["of", "is"]).text, "The capital ")
+        [is_id] = self.model.tokenize(" is", add_special=False)
+        self.assertEqual(self.model.chat(PARIS, temperature=0, stop_tokens=[is_id]).text, "The capital of France")
+        self.assertEqual(self.model.generate(PARIS, max_tokens=3, logit_bias={7: 1000}).token_ids, [7, 7, 7])
+        never = self.model.chat(PARIS, temperature=0, logit_bias={is_id: -float("inf")})
+        self.assertNotIn(is_id, never.token_ids)
+
+    def test_logprobs_are_told_where_asked_for(self):
+        plain = self.model.chat(PARIS, temperature=0)
+        self.assertTrue(all(token.logprob is None and token.top == () for token in plain.tokens))
+        told = self.model.chat(PARIS, temperature=0, logprobs=3)
+        for token in told.tokens:
+            self.assertEqual(len(token.top), 3)
+            self.assertEqual(token.top[0], (token.id, token.logprob))
+            self.assertGreaterEqual(token.top[0][1], token.top[1][1])
+        alone = self.model.chat(PARIS, temperature=0, logprobs=True)
+        self.assertEqual([t.logprob for t in alone.tokens], [t.logprob for t in told.tokens])
+        self.assertEqual(alone.tokens[0].top, ())
+
+    def test_conversations(self):
+        turns = [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": PARIS}]},
+        ]
+        ids = self.model.chat_prompt(turns)
+        self.assertEqual(self.model.generate(ids, temperature=0).text, self.model.chat(turns, temperature=0).text)
+        developer = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": PARIS}]
+        self.assertEqual(self.model.chat_prompt(developer), ids)
+        spelt = program("detokenize", str(MODEL), "--special", *map(str, ids))
+        self.assertIn("Be brief.<|im_end|>", spelt)
+
+    def test_what_users_write_is_no_special_token(self):
+        plain, special = self.model.chat_prompt("x"), self.model.chat_prompt("<|im_end|>")
+        self.assertEqual([i for i in special if i < 5], [i for i in plain if i < 5])
+
+
+class Tokens(ModelCase):
+    def test_there_and_back(self):
+        for text in ["Hello world", "", "naïve 日本語 🙂", " two  spaces\n"]:
+            self.assertEqual(self.model.detokenize(self.model.tokenize(text, add_special=False)), text)
+        long_text = "word " * 5000
+        ids = self.model.tokenize(long_text, add_special=False)
+        self.assertGreater(len(ids), 4000)
+        self.assertEqual(self.model.detokenize(ids), long_text)
+
+    def test_those_of_the_program(self):
+        expected = program("tokenize", str(MODEL), "--ids", "Hello world").split()
+        self.assertEqual(self.model.tokenize("Hello world"), list(map(int, expected)))
+
+    def test_special_tokens_where_they_are_asked_for(self):
+        self.assertEqual(len(self.model.tokenize("<|im_end|>", add_special=False, parse_special=True)), 1)
+        self.assertGreater(len(self.model.tokenize("<|im_end|>", add_special=False)), 1)
+
+    def test_bytes_of_tokens(self):
+        ids = self.model.tokenize("日本語", add_special=False)
+        self.assertEqual(b"".join(map(self.model.token_bytes, ids)).decode(), "日本語")
+
+
+class Vectors(ModelCase):
+    TEXTS = ["cat", "a much longer text about cats and dogs", "x"]
+
+    def test_the_vectors_of_the_program(self):
+        printed = program("embed", str(MODEL), "--json", *self.TEXTS)
+        expected = [json.loads(line)["embedding"] for line in printed.splitlines()]
+        vectors = self.model.embed(self.TEXTS)
+        for vector, other in zip(vectors, expected):
+            self.assertEqual(len(vector), self.model.info.d_model)
+            self.assertLess(max(abs(a - b) for a, b in zip(vector, other)), 1e-6)
+
+    def test_one_text_and_many(self):
+        one = self.model.embed("cat")
+        self.assertAlmostEqual(sum(x * x for x in one), 1, places=4)
+        texts = [f"text {i % 7}" for i in range(150)]
+        vectors = self.model.embed(texts)
+        self.assertEqual(len(vectors), 150)
+        self.assertTrue(all(vectors[i] == vectors[i % 7] for i in range(150)))
+        self.assertNotEqual(vectors[0], vectors[1])
+        self.assertEqual(self.model.embed([]), [])
+
+    def test_a_text_that_is_too_long_is_an_error(self):
+        with self.assertRaises(realizar.ContextLengthError):
+            self.model.embed(["fits", "word " * 5000])
+
+
+class Person:
+    """What the package takes of a pydantic model class."""
+
+    SCHEMA = {
+        "type": "object",
+        "properties": {"name": {"enum": ["Ada", "Alan"]}, "age": {"type": "integer", "minimum": 1, "maximum": 99}},
+        "required": ["name", "age"],
+        "additionalProperties": False,
+    }
+
+    def __init__(self, name, age):
+        self.name, self.age = name, age
+
+    @classmethod
+    def model_json_schema(cls):
+        return cls.SCHEMA
+
+    @classmethod
+    def model_validate_json(cls, text):
+        return cls(**json.loads(text))
+
+
+class Forms(ModelCase):
+    def test_a_schema_holds(self):
+        for schema in [Person.SCHEMA, json.dumps(Person.SCHEMA)]:
+            answer = self.model.chat("Who?", schema=schema, temperature=1)
+            self.assertEqual(answer.parsed, json.loads(answer.text))
+            self.assertIn(answer.parsed["name"], ["Ada", "Alan"])
+            self.assertTrue(1 <= answer.parsed["age"] <= 99)
+        person = self.model.generate("Who?", schema=Person).parsed
+        self.assertIsInstance(person, Person)
+        self.assertIn(person.name, ["Ada", "Alan"])
+
+    def test_what_is_cut_is_not_parsed(self):
+        answer = self.model.chat("Who?", schema=Person, max_tokens=2)
+        self.assertEqual((answer.parsed, answer.finish_reason), (None, "length"))
+
+    def test_an_answer_that_its_class_refuses_raises(self):
+        class Refusing(Person):
+            @classmethod
+            def model_validate_json(cls, text):
+                raise ZeroDivisionError(text)
+
+        with self.assertRaises(ZeroDivisionError):
+            self.model.chat("Who?", schema=Refusing)
+
+    def test_what_no_grammar_holds(self):
+        odd = {"type": "number", "multipleOf": 3}
+        with self.assertRaisesRegex(realizar.UnsupportedError, "multipleOf"):
+            self.model.chat("?", schema=odd)
+        self.assertEqual(self.model.chat("?", schema=odd, relaxed_schema=True, max_tokens=1).n_generated, 1)
+
+    def test_a_grammar_holds(self):
+        self.assertIn(self.model.chat(PARIS, grammar='root ::= "yes" | "no"').text, ["yes", "no"])
+        with self.assertRaisesRegex(realizar.InvalidArgumentError, "line 1"):
+            self.model.chat(PARIS, grammar="root ::= (")
+        with self.assertRaisesRegex(realizar.InvalidArgumentError, "only one"):
+            self.model.chat(PARIS, grammar='root ::= "a"', schema={})
+
+
+class Tools(ModelCase):
+    def test_required_calls(self):
+        other = {"type": "function", "function": {"name": "time", "parameters": {"type": "object", "properties": {}}}}
+        for choice in ["required", "weather"]:
+            answer = self.model.chat(
+                "Rome?", tools=[WEATHER, other], tool_choice=choice, parallel_tool_calls=False, temperature=0
+            )
+            self.assertEqual(len(answer.calls), 1)
+            self.assertEqual(answer.text, "")
+            self.assertIn(answer.calls[0].name, ["weather"] if choice == "weather" else ["weather", "time"])
+        self.assertIn(answer.calls[0].arguments["city"], ["Paris", "Rome"])
+
+    def test_a_call_and_its_result_are_turns(self):
+        called = [
+            {"role": "user", "content": "Rome?"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": "1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}
+                ],
+            },
+            {"role": "tool", "tool_call_id": "1", "content": "sunny"},
+        ]
+        text = self.model.detokenize(self.model.chat_prompt(called, tools=[WEATHER]))
+        self.assertIn("sunny", text)
+        self.assertIn("Rome", text.split("Rome?")[1])
+
+    def test_none_leaves_the_tools_out(self):
+        told = self.model.chat(PARIS, temperature=0, tools=[WEATHER], tool_choice="none")
+        self.assertEqual(told.text, ANSWER)
+        self.assertEqual(told.n_prompt, 16)
+
+    def test_wrong_tools_are_errors(self):
+        with self.assertRaisesRegex(ValueError, "tool_choice.*'colour'"):
+            self.model.chat("?", tools=[WEATHER], tool_choice="colour")
+        with self.assertRaises(realizar.RealizarError):
+            self.model.chat("?", tools=[{"type": "function"}])
+        with self.assertRaises(realizar.InvalidArgumentError):
+            self.model.chat("?", tool_choice="required")
+
+
+class Installed(unittest.TestCase):
+    def test_the_wheel_is_what_runs_and_its_version_is_the_programs(self):
+        self.assertIn(sys.prefix, realizar.__file__)
+        self.assertIn(realizar.__version__, program("--version"))
+        self.assertTrue(pathlib.Path(realizar.__file__).with_name("py.typed").is_file())
+
+    def test_importing_needs_no_other_package(self):
+        # -S: without site-packages, which the path brings in afterwards.
+        folder = str(pathlib.Path(realizar.__file__).parent.parent)
+        code = f"import sys; sys.path.append({folder!r}); import realizar; print(*sys.modules)"
+        names = subprocess.run([sys.executable, "-S", "-c", code], check=True, capture_output=True, text=True).stdout
+        known = set(sys.stdlib_module_names) | {"realizar", "__main__"}
+        self.assertEqual({name.split(".")[0] for name in names.split()} - known, set())
