@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/try.h"
+#include "formats/folder_tensors.h"
 #include "formats/json_object.h"
-#include "formats/layout.h"
 #include "formats/packed_codes.h"
 #include "formats/packed_floats.h"
 #include "formats/packed_ternary.h"
@@ -23,94 +21,8 @@ namespace {
 
 using Shape = std::vector<uint64_t>;
 
-// A tensor of either list.
-struct Part {
-  std::string dtype;
-  Shape shape;
-  std::span<const std::byte> data;
-};
-
-// The tensors by their names, what of them belongs to packed matrices, and these.
-class Folder {
- public:
-  Folder(const Metadata& config, std::string_view file, const std::vector<TensorInfo>& tensors,
-         const std::vector<RawTensor>& raws)
-      : config_(config), file_(file) {
-    for (const TensorInfo& tensor : tensors) {
-      parts_[tensor.name] = {std::string(traits(tensor.type).name), tensor.shape, tensor.data};
-    }
-    for (const RawTensor& raw : raws) parts_[raw.name] = {raw.dtype, raw.shape, raw.data};
-  }
-
-  const std::map<std::string, Part, std::less<>>& parts() const { return parts_; }
-  // Null where there is none.
-  const Part* find(const std::string& name) const {
-    const auto found = parts_.find(name);
-    return found == parts_.end() ? nullptr : &found->second;
-  }
-  // A part that must be there, of one of these element types; no shape: any.
-  Result<const Part*> take(const std::string& name, std::initializer_list<std::string_view> dtypes,
-                           const Shape& shape = {}) {
-    const Part* part = find(name);
-    if (part == nullptr) {
-      return format_error(
-          fmt::format("{}: tensor '{}' is missing, without which the matrix cannot be read", file_, name), name);
-    }
-    if (std::ranges::find(dtypes, part->dtype) == dtypes.end() || (!shape.empty() && part->shape != shape)) {
-      return format_error(
-          fmt::format("{}: tensor '{}': expected {}{}, actual {} {}", file_, name, fmt::join(dtypes, " or "),
-                      shape.empty() ? "" : " " + shape_to_string(shape), part->dtype, shape_to_string(part->shape)),
-          name);
-    }
-    taken_.insert(name);
-    return part;
-  }
-  void drop(const std::string& name) { taken_.insert(name); }
-  bool is_taken(const std::string& name) const { return taken_.contains(name); }
-
-  void add(std::string name, TypeId type, Shape shape, std::span<const std::byte> data,
-           std::unique_ptr<PackedMatrix> packed) {
-    made_.push_back({std::move(name), type, std::move(shape), data, std::move(packed)});
-  }
-  void note(std::string text) {
-    if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(std::move(text));
-  }
-
-  Error refused(std::string_view what) const {
-    return unsupported(fmt::format("{}: quantization_config: {}", file_, what), std::string(file_));
-  }
-  std::string_view file() const { return file_; }
-  Result<std::string> text(const std::string& key, std::string_view otherwise) const {
-    RZ_TRY(const auto value, config_.get_string("quantization_config." + key));
-    return value.value_or(std::string(otherwise));
-  }
-  Result<bool> flag(const std::string& key, bool otherwise) const {
-    RZ_TRY(const auto value, config_.get_bool("quantization_config." + key));
-    return value.value_or(otherwise);
-  }
-  Result<int64_t> number(const std::string& key, int64_t otherwise) const {
-    RZ_TRY(const auto value, config_.get_int("quantization_config." + key));
-    return value.value_or(otherwise);
-  }
-
-  std::vector<TensorInfo>& made() { return made_; }
-  std::vector<std::string>& notes() { return notes_; }
-
- private:
-  const Metadata& config_;
-  std::string_view file_;
-  std::map<std::string, Part, std::less<>> parts_;
-  std::set<std::string, std::less<>> taken_;
-  std::vector<TensorInfo> made_;
-  std::vector<std::string> notes_;
-};
-
-TypeId float_type(const Part& part) {
-  return part.dtype == "F32" ? TypeId::kF32 : part.dtype == "BF16" ? TypeId::kBF16 : TypeId::kF16;
-}
-
 // The type whose blocks hold the codes as they are; F16, and a note, where there is none.
-TypeId type_for(Folder& folder, uint32_t bits, bool is_symmetric, uint64_t n_cols, uint64_t n_groups) {
+TypeId type_for(FolderTensors& folder, uint32_t bits, bool is_symmetric, uint64_t n_cols, uint64_t n_groups) {
   const bool has_blocks = n_cols % kBlockElems == 0 && n_cols / n_groups % kBlockElems == 0;
   if (!has_blocks) {
     folder.note("groups of columns that are no multiple of 32 have no type: those weights are kept as F16");
@@ -123,7 +35,7 @@ TypeId type_for(Folder& folder, uint32_t bits, bool is_symmetric, uint64_t n_col
   return TypeId::kF16;
 }
 
-void add_codes(Folder& folder, PackedCodes codes) {
+void add_codes(FolderTensors& folder, PackedCodes codes) {
   const TypeId type = codes.type;
   if (codes.scale_type == TypeId::kF32 && type != TypeId::kF16) {
     folder.note("scales in F32 are rounded to F16");
@@ -134,30 +46,10 @@ void add_codes(Folder& folder, PackedCodes codes) {
   folder.add(std::move(name), type, std::move(shape), data, make_packed_codes(std::move(codes)));
 }
 
-// The names that end so, without the end.
-std::vector<std::string> bases(const Folder& folder, std::string_view end) {
-  std::vector<std::string> names;
-  for (const auto& [name, part] : folder.parts()) {
-    if (name.size() > end.size() && name.ends_with(end)) names.push_back(name.substr(0, name.size() - end.size()));
-  }
-  return names;
-}
-
-// How many equal pieces of `n`; 0 where they are not equal.
-uint64_t pieces_of(uint64_t n, uint64_t piece) {
-  return piece > 0 && n % piece == 0 ? n / piece : 0;
-}
-
-Error uneven(const Folder& folder, const std::string& name, const Shape& shape) {
-  return format_error(fmt::format("{}: tensor '{}': a shape of {} does not go with the bits and groups of its matrix",
-                                  folder.file(), name, shape_to_string(shape)),
-                      name);
-}
-
 // GPTQ ("gptq" and "gptq_v2" of GPTQModel, which was AutoGPTQ): qweight I32 [in * bits / 32, out], each column a stream
 // of codes; qzeros I32 [groups, out * bits / 32], in "gptq" one less than the zero; scales [groups, out]; g_idx I32
 // [in], the group of each input, which act-order does not leave in rising order.
-Status bind_gptq(Folder& folder) {
+Status bind_gptq(FolderTensors& folder) {
   RZ_TRY(const auto bits, folder.number("bits", 4));
   RZ_TRY(const auto format, folder.text("checkpoint_format", "gptq"));
   RZ_TRY(const auto is_symmetric, folder.flag("sym", false));
@@ -168,18 +60,18 @@ Status bind_gptq(Folder& folder) {
   if (format != "gptq" && format != "gptq_v2") {
     return folder.refused(fmt::format("checkpoint_format '{}' is not supported (gptq and gptq_v2 are)", format));
   }
-  for (const std::string& base : bases(folder, ".qweight")) {
-    RZ_TRY(const Part* weight, folder.take(base + ".qweight", {"I32"}));
-    RZ_TRY(const Part* scales, folder.take(base + ".scales", {"F16", "BF16", "F32"}));
+  for (const std::string& base : folder.bases(".qweight")) {
+    RZ_TRY(const TensorPart* weight, folder.take(base + ".qweight", {"I32"}));
+    RZ_TRY(const TensorPart* scales, folder.take(base + ".scales", {"F16", "BF16", "F32"}));
     const auto width = static_cast<uint64_t>(bits);
-    if (weight->shape.size() != 2 || scales->shape.size() != 2) return uneven(folder, base + ".qweight", weight->shape);
+    if (weight->shape.size() != 2 || scales->shape.size() != 2) return folder.uneven(base + ".qweight", weight->shape);
     const uint64_t n_rows = weight->shape[1], n_cols = pieces_of(weight->shape[0] * 32, width);
     const uint64_t n_groups = scales->shape[0];
     if (n_cols == 0 || scales->shape[1] != n_rows || n_rows * width % 32 != 0) {
-      return uneven(folder, base + ".qweight", weight->shape);
+      return folder.uneven(base + ".qweight", weight->shape);
     }
-    RZ_TRY(const Part* zeros, folder.take(base + ".qzeros", {"I32"}, {n_groups, n_rows * width / 32}));
-    const Part* order = nullptr;
+    RZ_TRY(const TensorPart* zeros, folder.take(base + ".qzeros", {"I32"}, {n_groups, n_rows * width / 32}));
+    const TensorPart* order = nullptr;
     if (folder.find(base + ".g_idx") != nullptr) {
       RZ_TRY(order, folder.take(base + ".g_idx", {"I32"}, {n_cols}));
     }
@@ -191,7 +83,7 @@ Status bind_gptq(Folder& folder) {
     if (needs_order) {
       folder.note("columns that act-order assigned to groups have no type: those weights are kept as F16");
     } else if (pieces_of(n_cols, n_groups) == 0) {
-      return uneven(folder, base + ".scales", scales->shape);
+      return folder.uneven(base + ".scales", scales->shape);
     } else {
       codes.type = type_for(folder, static_cast<uint32_t>(bits), is_symmetric, n_cols, n_groups);
     }
@@ -199,7 +91,7 @@ Status bind_gptq(Folder& folder) {
     codes.zeros = {zeros->data, static_cast<uint32_t>(bits), n_rows * width / 32, CodeGrid::Place::kBeside};
     codes.zeros_are_one_less = format == "gptq";
     codes.scales = scales->data;
-    codes.scale_type = float_type(*scales);
+    codes.scale_type = scales->float_type();
     if (order != nullptr) codes.column_group = order->data;
     add_codes(folder, std::move(codes));
   }
@@ -207,7 +99,7 @@ Status bind_gptq(Folder& folder) {
 }
 
 // AWQ's version "gemm" (AutoAWQ): qweight I32 [in, out / 8], qzeros I32 [groups, out / 8], scales [groups, out].
-Status bind_awq(Folder& folder) {
+Status bind_awq(FolderTensors& folder) {
   RZ_TRY(const auto bits, folder.number("bits", 4));
   RZ_TRY(const auto version, folder.text("version", "gemm"));
   RZ_TRY(const auto has_zeros, folder.flag("zero_point", true));
@@ -215,13 +107,13 @@ Status bind_awq(Folder& folder) {
   std::string lower = version;
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (lower != "gemm") return folder.refused(fmt::format("awq's version '{}' is not supported (gemm is)", version));
-  for (const std::string& base : bases(folder, ".qweight")) {
-    RZ_TRY(const Part* weight, folder.take(base + ".qweight", {"I32"}));
-    RZ_TRY(const Part* scales, folder.take(base + ".scales", {"F16", "BF16", "F32"}));
-    if (weight->shape.size() != 2 || scales->shape.size() != 2) return uneven(folder, base + ".qweight", weight->shape);
+  for (const std::string& base : folder.bases(".qweight")) {
+    RZ_TRY(const TensorPart* weight, folder.take(base + ".qweight", {"I32"}));
+    RZ_TRY(const TensorPart* scales, folder.take(base + ".scales", {"F16", "BF16", "F32"}));
+    if (weight->shape.size() != 2 || scales->shape.size() != 2) return folder.uneven(base + ".qweight", weight->shape);
     const uint64_t n_cols = weight->shape[0], n_rows = weight->shape[1] * 8, n_groups = scales->shape[0];
     if (scales->shape[1] != n_rows || pieces_of(n_cols, n_groups) == 0) {
-      return uneven(folder, base + ".scales", scales->shape);
+      return folder.uneven(base + ".scales", scales->shape);
     }
     PackedCodes codes{.name = base + ".weight", .type = type_for(folder, 4, !has_zeros, n_cols, n_groups)};
     codes.n_rows = n_rows;
@@ -230,19 +122,19 @@ Status bind_awq(Folder& folder) {
     codes.codes = {weight->data, 4, n_rows / 8, CodeGrid::Place::kAwq};
     codes.codes_by_column = true;
     if (has_zeros || folder.find(base + ".qzeros") != nullptr) {
-      RZ_TRY(const Part* zeros, folder.take(base + ".qzeros", {"I32"}, {n_groups, n_rows / 8}));
+      RZ_TRY(const TensorPart* zeros, folder.take(base + ".qzeros", {"I32"}, {n_groups, n_rows / 8}));
       codes.zeros = {zeros->data, 4, n_rows / 8, CodeGrid::Place::kAwq};
     }
     codes.scales = scales->data;
-    codes.scale_type = float_type(*scales);
+    codes.scale_type = scales->float_type();
     add_codes(folder, std::move(codes));
   }
   return {};
 }
 
-Result<float> single_float(Folder& folder, const std::string& name) {
-  RZ_TRY(const Part* part, folder.take(name, {"F32"}));
-  if (part->data.size() != sizeof(float)) return uneven(folder, name, part->shape);
+Result<float> single_float(FolderTensors& folder, const std::string& name) {
+  RZ_TRY(const TensorPart* part, folder.take(name, {"F32"}));
+  if (part->data.size() != sizeof(float)) return folder.uneven(name, part->shape);
   float value;
   std::memcpy(&value, part->data.data(), sizeof value);
   if (!std::isfinite(value) || value == 0) {
@@ -253,11 +145,11 @@ Result<float> single_float(Folder& folder, const std::string& name) {
 }
 
 // E2M1 codes U8 [rows, in / 2], the even column's the lower nibble; E4M3 scales [rows, in / 16], all times `factor`.
-Status add_nvfp4(Folder& folder, const std::string& base, const std::string& codes_name, float factor) {
-  RZ_TRY(const Part* codes, folder.take(codes_name, {"U8"}));
-  if (codes->shape.size() != 2 || codes->shape[1] % 32 != 0) return uneven(folder, codes_name, codes->shape);
+Status add_nvfp4(FolderTensors& folder, const std::string& base, const std::string& codes_name, float factor) {
+  RZ_TRY(const TensorPart* codes, folder.take(codes_name, {"U8"}));
+  if (codes->shape.size() != 2 || codes->shape[1] % 32 != 0) return folder.uneven(codes_name, codes->shape);
   const uint64_t n_rows = codes->shape[0], n_cols = codes->shape[1] * 2;
-  RZ_TRY(const Part* scales, folder.take(base + ".weight_scale", {"F8_E4M3"}, {n_rows, n_cols / 16}));
+  RZ_TRY(const TensorPart* scales, folder.take(base + ".weight_scale", {"F8_E4M3"}, {n_rows, n_cols / 16}));
   folder.add(base + ".weight", TypeId::kNVFP4, {n_rows, n_cols}, codes->data,
              make_packed_nvfp4(codes->data, scales->data, n_cols, factor));
   return {};
@@ -266,14 +158,14 @@ Status add_nvfp4(Folder& folder, const std::string& base, const std::string& cod
 // compressed-tensors' "pack-quantized": weight_packed I32 [out, in * bits / 32], codes 2^(bits - 1) up; weight_scale
 // [out, groups]; weight_zero_point I32 [out * bits / 32, groups], as high; weight_g_idx where there is an act-order;
 // weight_shape I64 [2].
-Status bind_int_packed(Folder& folder, const std::string& base) {
-  RZ_TRY(const Part* weight, folder.take(base + ".weight_packed", {"I32"}));
-  RZ_TRY(const Part* shape, folder.take(base + ".weight_shape", {"I64", "I32"}));
-  RZ_TRY(const Part* scales, folder.take(base + ".weight_scale", {"F16", "BF16", "F32"}));
+Status bind_int_packed(FolderTensors& folder, const std::string& base) {
+  RZ_TRY(const TensorPart* weight, folder.take(base + ".weight_packed", {"I32"}));
+  RZ_TRY(const TensorPart* shape, folder.take(base + ".weight_shape", {"I64", "I32"}));
+  RZ_TRY(const TensorPart* scales, folder.take(base + ".weight_scale", {"F16", "BF16", "F32"}));
   const std::string name = base + ".weight_packed";
   const uint64_t elem_bytes = shape->dtype == "I64" ? 8 : 4;
   if (weight->shape.size() != 2 || scales->shape.size() != 2 || shape->data.size() != 2 * elem_bytes) {
-    return uneven(folder, name, weight->shape);
+    return folder.uneven(name, weight->shape);
   }
   uint64_t n_cols = 0;
   std::memcpy(&n_cols, shape->data.data() + elem_bytes, elem_bytes);
@@ -284,7 +176,7 @@ Status bind_int_packed(Folder& folder, const std::string& base) {
         fmt::format("'{}': {} words for {} columns are neither 4 nor 8 bits each", name, n_words, n_cols));
   }
   if (n_cols * bits != n_words * 32 || scales->shape[0] != n_rows || pieces_of(n_cols, n_groups) == 0) {
-    return uneven(folder, name, weight->shape);
+    return folder.uneven(name, weight->shape);
   }
   const bool has_zeros = folder.find(base + ".weight_zero_point") != nullptr;
   PackedCodes codes{.name = base + ".weight", .type = TypeId::kF16};
@@ -294,33 +186,33 @@ Status bind_int_packed(Folder& folder, const std::string& base) {
   codes.codes = {weight->data, static_cast<uint32_t>(bits), n_words, CodeGrid::Place::kBeside};
   codes.zero = 1u << (bits - 1);
   if (has_zeros) {
-    if (n_rows * bits % 32 != 0) return uneven(folder, name, weight->shape);
-    RZ_TRY(const Part* zeros, folder.take(base + ".weight_zero_point", {"I32"}, {n_rows * bits / 32, n_groups}));
+    if (n_rows * bits % 32 != 0) return folder.uneven(name, weight->shape);
+    RZ_TRY(const TensorPart* zeros, folder.take(base + ".weight_zero_point", {"I32"}, {n_rows * bits / 32, n_groups}));
     codes.zeros = {zeros->data, static_cast<uint32_t>(bits), n_groups, CodeGrid::Place::kApart};
   }
   if (folder.find(base + ".weight_g_idx") != nullptr) {
-    RZ_TRY(const Part* order, folder.take(base + ".weight_g_idx", {"I32"}, {n_cols}));
+    RZ_TRY(const TensorPart* order, folder.take(base + ".weight_g_idx", {"I32"}, {n_cols}));
     codes.column_group = order->data;
     folder.note("columns that act-order assigned to groups have no type: those weights are kept as F16");
   } else {
     codes.type = type_for(folder, static_cast<uint32_t>(bits), !has_zeros, n_cols, n_groups);
   }
   codes.scales = scales->data;
-  codes.scale_type = float_type(*scales);
+  codes.scale_type = scales->float_type();
   codes.scales_by_row = true;
   add_codes(folder, std::move(codes));
   return {};
 }
 
 // Signed bytes [out, in] with scales that are one, one a row, or one a row and group.
-Status add_bytes(Folder& folder, const std::string& base, const Part& scales, float factor) {
-  RZ_TRY(const Part* weight, folder.take(base + ".weight", {"I8"}));
-  if (weight->shape.size() != 2) return uneven(folder, base + ".weight", weight->shape);
+Status add_bytes(FolderTensors& folder, const std::string& base, const TensorPart& scales, float factor) {
+  RZ_TRY(const TensorPart* weight, folder.take(base + ".weight", {"I8"}));
+  if (weight->shape.size() != 2) return folder.uneven(base + ".weight", weight->shape);
   const uint64_t n_rows = weight->shape[0], n_cols = weight->shape[1];
   uint64_t n_scales = 1;
   for (const uint64_t dim : scales.shape) n_scales *= dim;
   const uint64_t n_groups = n_scales == 1 ? 1 : pieces_of(n_scales, n_rows);
-  if (n_groups == 0 || pieces_of(n_cols, n_groups) == 0) return uneven(folder, base + ".weight", weight->shape);
+  if (n_groups == 0 || pieces_of(n_cols, n_groups) == 0) return folder.uneven(base + ".weight", weight->shape);
   PackedCodes codes{.name = base + ".weight", .type = type_for(folder, 8, true, n_cols, n_groups)};
   codes.n_rows = n_rows;
   codes.n_cols = n_cols;
@@ -328,7 +220,7 @@ Status add_bytes(Folder& folder, const std::string& base, const Part& scales, fl
   codes.codes = {weight->data, 8, n_cols, CodeGrid::Place::kBytes};
   codes.zero = 128;
   codes.scales = scales.data;
-  codes.scale_type = float_type(scales);
+  codes.scale_type = scales.float_type();
   codes.scales_by_row = true;
   codes.scale_factor = factor;
   add_codes(folder, std::move(codes));
@@ -336,15 +228,16 @@ Status add_bytes(Folder& folder, const std::string& base, const Part& scales, fl
 }
 
 // compressed-tensors (github.com/vllm-project/compressed-tensors): each matrix has the tensors of its own format.
-Status bind_compressed_tensors(Folder& folder) {
-  for (const std::string& base : bases(folder, ".weight_packed")) {
-    const Part& packed = *folder.find(base + ".weight_packed");
+Status bind_compressed_tensors(FolderTensors& folder) {
+  for (const std::string& base : folder.bases(".weight_packed")) {
+    const TensorPart& packed = *folder.find(base + ".weight_packed");
     if (packed.dtype == "I32") {
       RZ_CHECK_OK(bind_int_packed(folder, base));
-    } else if (const Part* scales = folder.find(base + ".weight_scale"); scales != nullptr && scales->dtype == "U8") {
-      RZ_TRY(const Part* codes, folder.take(base + ".weight_packed", {"U8"}));
+    } else if (const TensorPart* scales = folder.find(base + ".weight_scale");
+               scales != nullptr && scales->dtype == "U8") {
+      RZ_TRY(const TensorPart* codes, folder.take(base + ".weight_packed", {"U8"}));
       if (codes->shape.size() != 2 || codes->shape[1] % 16 != 0)
-        return uneven(folder, base + ".weight_packed", codes->shape);
+        return folder.uneven(base + ".weight_packed", codes->shape);
       const uint64_t n_rows = codes->shape[0], n_cols = codes->shape[1] * 2;
       RZ_TRY(scales, folder.take(base + ".weight_scale", {"U8"}, {n_rows, n_cols / 32}));
       folder.add(base + ".weight", TypeId::kMXFP4, {n_rows, n_cols}, codes->data,
@@ -354,25 +247,25 @@ Status bind_compressed_tensors(Folder& folder) {
       RZ_CHECK_OK(add_nvfp4(folder, base, base + ".weight_packed", 1.0f / divisor));
     }
   }
-  for (const std::string& base : bases(folder, ".weight")) {
-    const Part& weight = *folder.find(base + ".weight");
+  for (const std::string& base : folder.bases(".weight")) {
+    const TensorPart& weight = *folder.find(base + ".weight");
     if (weight.dtype != "I8") continue;
     if (folder.find(base + ".weight_zero_point") != nullptr) {
       return folder.refused(fmt::format("'{}': bytes with zeros are not supported", base + ".weight_zero_point"));
     }
-    RZ_TRY(const Part* scales, folder.take(base + ".weight_scale", {"F16", "BF16", "F32"}));
+    RZ_TRY(const TensorPart* scales, folder.take(base + ".weight_scale", {"F16", "BF16", "F32"}));
     RZ_CHECK_OK(add_bytes(folder, base, *scales, 1.0f));
   }
   // Of quantized activations, which this program computes otherwise.
   for (const std::string_view end : {".input_zero_point", ".output_zero_point", ".input_global_scale"}) {
-    for (const std::string& base : bases(folder, end)) folder.drop(base + std::string(end));
+    for (const std::string& base : folder.bases(end)) folder.drop(base + std::string(end));
   }
   return {};
 }
 
-Result<std::vector<float>> float_table(Folder& folder, const std::string& name, uint64_t n) {
-  RZ_TRY(const Part* part, folder.take(name, {"F32"}));
-  if (part->data.size() != n * sizeof(float)) return uneven(folder, name, part->shape);
+Result<std::vector<float>> float_table(FolderTensors& folder, const std::string& name, uint64_t n) {
+  RZ_TRY(const TensorPart* part, folder.take(name, {"F32"}));
+  if (part->data.size() != n * sizeof(float)) return folder.uneven(name, part->shape);
   std::vector<float> values(n);
   std::memcpy(values.data(), part->data.data(), part->data.size());
   return values;
@@ -381,8 +274,8 @@ Result<std::vector<float>> float_table(Folder& folder, const std::string& name, 
 // bitsandbytes' Params4bit: the codes of all elements, a row after the other, in U8 [n / 2, 1]; quant_map F32 [16];
 // absmax of each `blocksize` elements, in F32 or (double quantization) in a byte with a map and scales of its own; and
 // JSON that says what the matrix was.
-Status bind_bnb_4bit(Folder& folder, const std::string& base, const std::string& state_name) {
-  RZ_TRY(const Part* state_part, folder.take(state_name, {"U8"}));
+Status bind_bnb_4bit(FolderTensors& folder, const std::string& base, const std::string& state_name) {
+  RZ_TRY(const TensorPart* state_part, folder.take(state_name, {"U8"}));
   RZ_TRY(
       const auto state,
       parse_json_object({reinterpret_cast<const char*>(state_part->data.data()), state_part->data.size()}, state_name));
@@ -397,23 +290,23 @@ Status bind_bnb_4bit(Folder& folder, const std::string& base, const std::string&
     for (const auto& dim : shape_json) shape.push_back(dim.is_number_unsigned() ? dim.get<uint64_t>() : 0);
   }
   const std::string name = base + ".weight";
-  RZ_TRY(const Part* codes, folder.take(name, {"U8"}));
+  RZ_TRY(const TensorPart* codes, folder.take(name, {"U8"}));
   TableCodes table{.name = name};
   table.n_block_elems = block_size("blocksize");
   const bool is_sound = shape.size() == 2 && shape[0] > 0 && shape[1] > 0 && table.n_block_elems > 0 &&
                         shape[0] <= codes->data.size() * 2 / shape[1] &&
                         (shape[0] * shape[1] + 1) / 2 == codes->data.size();
-  if (!is_sound) return uneven(folder, state_name, shape);
+  if (!is_sound) return folder.uneven(state_name, shape);
   table.n_cols = shape[1];
   table.codes = codes->data;
   RZ_TRY(table.levels, float_table(folder, name + ".quant_map", 16));
   const uint64_t n_blocks = (shape[0] * shape[1] + table.n_block_elems - 1) / table.n_block_elems;
-  RZ_TRY(const Part* scales, folder.take(name + ".absmax", {"U8", "F32"}, {n_blocks}));
+  RZ_TRY(const TensorPart* scales, folder.take(name + ".absmax", {"U8", "F32"}, {n_blocks}));
   table.scales = scales->data;
   if (scales->dtype == "U8") {
     table.n_nested_blocks = block_size("nested_blocksize");
     const auto offset = state.value("nested_offset", nlohmann::json());
-    if (table.n_nested_blocks == 0 || !offset.is_number()) return uneven(folder, state_name, shape);
+    if (table.n_nested_blocks == 0 || !offset.is_number()) return folder.uneven(state_name, shape);
     table.offset = offset.get<float>();
     RZ_TRY(table.nested_levels, float_table(folder, name + ".nested_quant_map", 256));
     RZ_TRY(table.nested_scales, float_table(folder, name + ".nested_absmax",
@@ -426,13 +319,13 @@ Status bind_bnb_4bit(Folder& folder, const std::string& base, const std::string&
 
 // bitsandbytes: 4 bits by the state beside the matrix; 8 bits (LLM.int8) as bytes I8 [out, in] with SCB F32 [out], 127
 // times the scale.
-Status bind_bitsandbytes(Folder& folder) {
+Status bind_bitsandbytes(FolderTensors& folder) {
   for (const std::string_view kind : {"nf4", "fp4"}) {
     const std::string end = fmt::format(".weight.quant_state.bitsandbytes__{}", kind);
-    for (const std::string& base : bases(folder, end)) RZ_CHECK_OK(bind_bnb_4bit(folder, base, base + end));
+    for (const std::string& base : folder.bases(end)) RZ_CHECK_OK(bind_bnb_4bit(folder, base, base + end));
   }
-  for (const std::string& base : bases(folder, ".SCB")) {
-    RZ_TRY(const Part* scales, folder.take(base + ".SCB", {"F32"}));
+  for (const std::string& base : folder.bases(".SCB")) {
+    RZ_TRY(const TensorPart* scales, folder.take(base + ".SCB", {"F32"}));
     RZ_CHECK_OK(add_bytes(folder, base, *scales, 1.0f / 127.0f));
     folder.drop(base + ".weight_format");
   }
@@ -441,12 +334,12 @@ Status bind_bitsandbytes(Folder& folder) {
 
 // gpt-oss: x_blocks U8 [.., rows, in / 32, 16], the even column's the lower nibble; x_scales U8 [.., rows, in / 32].
 // The matrix has rows of inputs, other than x itself in a model that is not quantized.
-Status bind_mxfp4(Folder& folder) {
-  for (const std::string& base : bases(folder, "_blocks")) {
-    RZ_TRY(const Part* blocks, folder.take(base + "_blocks", {"U8"}));
-    if (blocks->shape.size() < 3 || blocks->shape.back() != 16) return uneven(folder, base + "_blocks", blocks->shape);
+Status bind_mxfp4(FolderTensors& folder) {
+  for (const std::string& base : folder.bases("_blocks")) {
+    RZ_TRY(const TensorPart* blocks, folder.take(base + "_blocks", {"U8"}));
+    if (blocks->shape.size() < 3 || blocks->shape.back() != 16) return folder.uneven(base + "_blocks", blocks->shape);
     Shape shape(blocks->shape.begin(), blocks->shape.end() - 1);
-    RZ_TRY(const Part* scales, folder.take(base + "_scales", {"U8"}, shape));
+    RZ_TRY(const TensorPart* scales, folder.take(base + "_scales", {"U8"}, shape));
     shape.back() *= 32;
     const uint64_t n_cols = shape.back();
     folder.add(base, TypeId::kMXFP4, std::move(shape), blocks->data,
@@ -456,8 +349,8 @@ Status bind_mxfp4(Folder& folder) {
 }
 
 // NVIDIA's Model Optimizer: NVFP4 as weight U8, weight_scale and a factor, weight_scale_2. Its FP8 needs nothing here.
-Status bind_modelopt(Folder& folder) {
-  for (const std::string& base : bases(folder, ".weight_scale_2")) {
+Status bind_modelopt(FolderTensors& folder) {
+  for (const std::string& base : folder.bases(".weight_scale_2")) {
     RZ_TRY(const float factor, single_float(folder, base + ".weight_scale_2"));
     RZ_CHECK_OK(add_nvfp4(folder, base, base + ".weight", factor));
   }
@@ -469,21 +362,21 @@ TypeId ternary_type(uint64_t n_cols) {
 }
 
 // BitNet (transformers, integrations/bitnet.py) before its weights are made ternary: all projections of layers are.
-Status bind_unrounded_bitnet(Folder& folder) {
-  for (const std::string& base : bases(folder, "_proj.weight")) {
+Status bind_unrounded_bitnet(FolderTensors& folder) {
+  for (const std::string& base : folder.bases("_proj.weight")) {
     const std::string name = base + "_proj.weight";
-    RZ_TRY(const Part* weight, folder.take(name, {"BF16", "F16", "F32"}));
-    if (weight->shape.size() != 2) return uneven(folder, name, weight->shape);
+    RZ_TRY(const TensorPart* weight, folder.take(name, {"BF16", "F16", "F32"}));
+    if (weight->shape.size() != 2) return folder.uneven(name, weight->shape);
     const uint64_t n_cols = weight->shape[1];
     folder.add(name, ternary_type(n_cols), weight->shape, weight->data,
-               make_rounded_ternary({ternary_type(n_cols), float_type(*weight), n_cols, weight->data}));
+               make_rounded_ternary({ternary_type(n_cols), weight->float_type(), n_cols, weight->data}));
   }
   return {};
 }
 
 // The same afterwards: weight U8 [out / 4, in] and weight_scale, of one number that AutoBitLinear multiplies by and
 // BitLinear divides by.
-Status bind_bitnet(Folder& folder) {
+Status bind_bitnet(FolderTensors& folder) {
   RZ_TRY(const auto linear, folder.text("linear_class", "bitlinear"));
   RZ_TRY(const auto mode, folder.text("quantization_mode", "offline"));
   const bool is_auto = linear == "autobitlinear";
@@ -492,15 +385,15 @@ Status bind_bitnet(Folder& folder) {
   }
   if (is_auto && mode == "online") return bind_unrounded_bitnet(folder);
   if (mode != "offline") return folder.refused(fmt::format("quantization_mode '{}' is not supported", mode));
-  for (const std::string& base : bases(folder, ".weight_scale")) {
-    RZ_TRY(const Part* scale, folder.take(base + ".weight_scale", {"BF16", "F16", "F32"}));
-    RZ_TRY(const Part* weight, folder.take(base + ".weight", {"U8"}));
-    const TypeTraits& type = traits(float_type(*scale));
-    if (scale->data.size() != type.block_bytes) return uneven(folder, base + ".weight_scale", scale->shape);
-    if (weight->shape.size() != 2) return uneven(folder, base + ".weight", weight->shape);
+  for (const std::string& base : folder.bases(".weight_scale")) {
+    RZ_TRY(const TensorPart* scale, folder.take(base + ".weight_scale", {"BF16", "F16", "F32"}));
+    RZ_TRY(const TensorPart* weight, folder.take(base + ".weight", {"U8"}));
+    const TypeTraits& type = traits(scale->float_type());
+    if (scale->data.size() != type.block_bytes) return folder.uneven(base + ".weight_scale", scale->shape);
+    if (weight->shape.size() != 2) return folder.uneven(base + ".weight", weight->shape);
     float factor = 0;
     type.decode(scale->data.data(), &factor, 1);
-    if (!std::isfinite(factor) || factor == 0) return uneven(folder, base + ".weight_scale", scale->shape);
+    if (!std::isfinite(factor) || factor == 0) return folder.uneven(base + ".weight_scale", scale->shape);
     TernaryCodes codes{.name = base + ".weight", .type = ternary_type(weight->shape[1])};
     codes.n_rows = 4 * weight->shape[0];
     codes.n_cols = weight->shape[1];
@@ -511,13 +404,13 @@ Status bind_bitnet(Folder& folder) {
   return {};
 }
 
-Status bind_nothing(Folder&) {
+Status bind_nothing(FolderTensors&) {
   return {};
 }
 
 struct Method {
   std::string_view name;
-  Status (*bind)(Folder& folder);
+  Status (*bind)(FolderTensors& folder);
 };
 constexpr Method kMethods[] = {
     {"gptq", bind_gptq},     {"awq", bind_awq},           {"bitsandbytes", bind_bitsandbytes},
@@ -528,10 +421,10 @@ constexpr Method kMethods[] = {
 
 Status bind_packed_matrices(const Metadata& config, std::string_view file, std::vector<TensorInfo>& tensors,
                             std::vector<RawTensor>& raws, std::vector<std::string>& notes) {
-  Folder folder(config, file, tensors, raws);
+  FolderTensors folder(config, file, tensors, raws);
   RZ_TRY(std::string name, folder.text("quant_method", ""));
   // Older folders of ModelOpt say so in another file.
-  if (name.empty() && !bases(folder, ".weight_scale_2").empty()) name = "modelopt";
+  if (name.empty() && !folder.bases(".weight_scale_2").empty()) name = "modelopt";
   if (name.empty()) return {};
   const auto* method = std::ranges::find(kMethods, name, &Method::name);
   if (method == std::end(kMethods)) {
