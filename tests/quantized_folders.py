@@ -298,6 +298,102 @@ def mxfp4():
     return make, {"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized"}
 
 
+# Of each width: the largest code, the name of the packing, bits of a place in a word, places of a word, its bytes.
+HQQ_WIDTHS = {8: (255, "8bit_u8", 8, 1, 1), 5: (31, "8bit_u8", 8, 1, 1), 4: (15, "4bit_u8", 4, 2, 1),
+              3: (7, "3bit_32", 3, 10, 4), 2: (3, "2bit_u8", 2, 4, 1), 1.58: (2, "2bit_u8", 2, 4, 1),
+              1: (1, "1bit_u8", 1, 8, 1)}
+
+
+def hqq_words(lines, bits, n_places):
+    """Words of codes from as many lines, those of the first lines in the highest bits."""
+    lines = lines + [[0] * len(lines[0])] * (-len(lines) % n_places)
+    step = len(lines) // n_places
+    return [[sum(lines[p * step + i][c] << bits * (n_places - 1 - p) for p in range(n_places))
+             for c in range(len(lines[0]))] for i in range(step)]
+
+
+def hqq_matrix(matrix, nbits, group, axis, number=f16, as_floats=False, offloaded=False, with_settings=True):
+    """value = scale * (code - zero), zeros no whole numbers; the matrix reshaped to [-1, group] or [group, -1]."""
+    top, packing, bits, n_places, word_bytes = HQQ_WIDTHS[nbits]
+    flat = [x for row in matrix.rows for x in row]
+    whole = group or (matrix.n_cols if axis else matrix.n_rows)
+    width = whole if axis else len(flat) // whole
+    lines = [flat[i:i + width] for i in range(0, len(flat), width)]
+    groups = lines if axis else transposed(lines)
+    scales = [number((max(xs) - min(xs)) / top) for xs in groups]
+    zeros = [number(-min(xs) / scale) for xs, scale in zip(groups, scales)]
+    codes = [[max(0, min(top, round(x / scale + zero))) for x in xs] for xs, scale, zero in zip(groups, scales, zeros)]
+    if axis and whole % 32 == 0 and top < 32:
+        # The program keeps the product of scale and zero in F16,
+        values = [[f32(scale * code + f16(f32(-scale * zero))) for code in xs]
+                  for xs, scale, zero in zip(codes, scales, zeros)]
+    else:
+        # or else all values.
+        values = [[f16(f32(scale * f32(code - zero))) for code in xs] for xs, scale, zero in zip(codes, scales, zeros)]
+    in_order = [x for line in (values if axis else transposed(values)) for x in line]
+    matrix.values = [in_order[i:i + matrix.n_cols] for i in range(0, len(in_order), matrix.n_cols)]
+    words = hqq_words(codes if axis else transposed(codes), bits, n_places)
+    data = words_bytes(words) if word_bytes == 4 else b"".join(map(bytes, words))
+    pack, dtype, n_bytes = (pack_bf16, "BF16", 2) if number is bf16 else (pack_f16, "F16", 2)
+    shape = [len(words), width * word_bytes // n_bytes] if as_floats else [len(words), width]
+    matrix.store(".W_q", dtype if as_floats else "I32" if word_bytes == 4 else "U8", shape, data)
+    each = [len(scales), 1] if axis else [1, len(scales)]
+    if offloaded:
+        matrix.store(".zero_scale", dtype, [2] + each, pack(zeros) + pack(scales))
+    else:
+        matrix.store(".scale", dtype, each, pack(scales))
+        matrix.store(".zero", dtype, each, pack(zeros))
+    matrix.store(".shape", "I64", [2], struct.pack("<2q", matrix.n_rows, matrix.n_cols))
+    if with_settings:
+        store_hqq_settings(matrix, nbits, group, axis, packing, as_floats, offloaded, dtype)
+
+
+def store_hqq_settings(matrix, nbits, group, axis, packing, as_floats, offloaded, dtype):
+    matrix.store(".nbits", *(("I32", [], struct.pack("<i", nbits)) if isinstance(nbits, int) else
+                             ("F32", [], pack_f32([nbits]))))
+    for name, number in {"group_size": group, "axis": axis}.items():
+        matrix.store("." + name, "I32", [], struct.pack("<i", number))
+    texts = {"packing": packing, "unpack_view_dtype": "torch.int32" if packing == "3bit_32" else "torch.uint8",
+             "compute_dtype": "torch.bfloat16" if dtype == "BF16" else "torch.float16"}
+    for name, text in texts.items():
+        matrix.store("." + name, "U8", [len(text)], text.encode())
+    flags = {"view_as_float": as_floats, "quant_scale": False, "quant_zero": False, "offload_meta": offloaded,
+             "encoded_state_dict": True, "stores_quant_config": True, "channel_wise": True, "optimize": True,
+             "round_zero": False}
+    for name, flag in flags.items():
+        matrix.store("." + name, "U8", [], bytes([flag]))
+
+
+def hqq_config(quant_config):
+    return {"quant_method": "hqq", "quant_config": quant_config, "skip_modules": ["lm_head"]}
+
+
+def hqq_params(nbits, group, axis):
+    return {"weight_quant_params": {"nbits": nbits, "channel_wise": True, "group_size": group, "optimize": True,
+                                    "round_zero": nbits == 4, "axis": axis, "view_as_float": False},
+            "scale_quant_params": None, "zero_quant_params": None, "offload_meta": False}
+
+
+def hqq(nbits, group=GROUP, axis=1, **options):
+    def make(matrix, _):
+        hqq_matrix(matrix, nbits, group, axis, **options)
+
+    return make, hqq_config(hqq_params(nbits, group, axis))
+
+
+def hqq_by_name():
+    """Settings by tags and by a full name, and in the config alone."""
+    kinds = {"self_attn.q_proj": (4, 64, 1), "self_attn.k_proj": (3, 32, 1), "self_attn.v_proj": (8, 64, 0),
+             "self_attn.o_proj": (2, None, 1), "mlp.gate_proj": (4, None, 0), "mlp.up_proj": (1, 8, 1),
+             "mlp.down_proj": (5, 32, 1), "model.layers.1.mlp.down_proj": (4, 32, 0)}
+
+    def make(matrix, _):
+        tag = ".".join(matrix.base.split(".")[-2:])
+        hqq_matrix(matrix, *kinds.get(matrix.base, kinds[tag]), with_settings=False)
+
+    return make, hqq_config({name: hqq_params(*kind) for name, kind in kinds.items()})
+
+
 FORMATS = {
     "gptq4": gptq(4, True), "gptq4_zeros": gptq(4, False), "gptq4_v2": gptq(4, False, version=2),
     "gptq4_act_order": gptq(4, False, ordered=True), "gptq2": gptq(2, False), "gptq3": gptq(3, False),
@@ -306,6 +402,10 @@ FORMATS = {
     "compressed_w8_zeros": compressed_ints(8, False), "compressed_w8a8": compressed_bytes(), "bnb_int8": bnb_8bit(),
     "bnb_nf4": bnb_4bit("nf4", True), "bnb_fp4": bnb_4bit("fp4", False), "nvfp4_modelopt": nvfp4(True),
     "nvfp4_compressed": nvfp4(False), "mxfp4_compressed": mxfp4(),
+    "hqq8": hqq(8), "hqq5": hqq(5), "hqq4": hqq(4), "hqq4_across_rows": hqq(4, group=128), "hqq4_axis0": hqq(4, axis=0),
+    "hqq4_as_floats": hqq(4, number=bf16, as_floats=True), "hqq4_offloaded": hqq(4, offloaded=True), "hqq3": hqq(3),
+    "hqq3_axis0": hqq(3, group=64, axis=0, as_floats=True), "hqq2": hqq(2), "hqq2_axis0": hqq(2, group=8, axis=0),
+    "hqq_ternary": hqq(1.58), "hqq1": hqq(1), "hqq1_small_groups": hqq(1, group=8), "hqq_by_name": hqq_by_name(),
 }
 
 

@@ -52,7 +52,22 @@ const Format kFormats[] = {{"gptq4", TypeId::kQ4_0},
                            {"bnb_fp4", TypeId::kF16},
                            {"nvfp4_modelopt", TypeId::kNVFP4},
                            {"nvfp4_compressed", TypeId::kNVFP4},
-                           {"mxfp4_compressed", TypeId::kMXFP4}};
+                           {"mxfp4_compressed", TypeId::kMXFP4},
+                           {"hqq8", TypeId::kF16},
+                           {"hqq5", TypeId::kQ5_1},
+                           {"hqq4", TypeId::kQ4_1},
+                           {"hqq4_across_rows", TypeId::kQ4_1},
+                           {"hqq4_axis0", TypeId::kF16},
+                           {"hqq4_as_floats", TypeId::kQ4_1},
+                           {"hqq4_offloaded", TypeId::kQ4_1},
+                           {"hqq3", TypeId::kQ4_1},
+                           {"hqq3_axis0", TypeId::kF16},
+                           {"hqq2", TypeId::kQ4_1},
+                           {"hqq2_axis0", TypeId::kF16},
+                           {"hqq_ternary", TypeId::kQ4_1},
+                           {"hqq1", TypeId::kQ4_1},
+                           {"hqq1_small_groups", TypeId::kF16},
+                           {"hqq_by_name", TypeId::kQ4_1}};
 
 // Made once, for all tests of the process.
 const fs::path& folders() {
@@ -112,7 +127,8 @@ TEST_P(QuantizedFolder, KeepsTheCodesOrSaysThatItDoesNot) {
   EXPECT_EQ(traits(matrix->type).name, traits(GetParam().type).name);
   EXPECT_EQ(matrix->shape, (std::vector<uint64_t>{128, 64}));
   EXPECT_EQ(matrix->n_bytes(), row_bytes(traits(matrix->type), size_t{128} * 64));
-  const bool is_rounded = matrix->type == TypeId::kF16 || std::string_view(GetParam().name) == "bnb_int8";
+  const std::string_view name = GetParam().name;
+  const bool is_rounded = matrix->type == TypeId::kF16 || name == "bnb_int8" || name.starts_with("hqq");
   EXPECT_EQ(file->notes().empty(), !is_rounded);
 }
 
@@ -142,7 +158,7 @@ TEST(QuantizedFolders, MethodsAndSettingsThatAreNotUnderstoodAreRefusedByName) {
     EXPECT_NE(error.message.find(text), std::string::npos) << error.message;
   };
   expect(refusal("gptq4", {{"quant_method", "aqlm"}}), "'aqlm'");
-  expect(refusal("gptq4", {{"quant_method", "hqq"}}), "'hqq'");
+  expect(refusal("gptq4", {{"quant_method", "quanto"}}), "'quanto'");
   expect(refusal("gptq4", {{"bits", 5}}), "5 bits");
   expect(refusal("gptq4", {{"checkpoint_format", "marlin"}}), "'marlin'");
   expect(refusal("awq", {{"version", "gemv"}}), "'gemv'");

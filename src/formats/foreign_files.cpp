@@ -13,6 +13,9 @@ using namespace std::string_view_literals;
 constexpr std::string_view kPyTorch =
     "PyTorch weights, which run code when they are opened. Take the model's .safetensors files, or save it anew in "
     "Python: AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER, safe_serialization=True)";
+constexpr std::string_view kPickledHqq =
+    "weights that hqq pickled, which run code when they are opened. Save the model anew in Python: "
+    "AutoHQQHFModel.save_to_safetensors(AutoHQQHFModel.from_quantized(FOLDER), NEW_FOLDER)";
 constexpr std::string_view kOldGgml =
     "a file of GGML's older formats, from before GGUF. Take a GGUF file of the same model, or convert the original "
     "with llama.cpp's convert_hf_to_gguf.py";
@@ -55,6 +58,7 @@ std::string pytorch_folder_advice(const std::filesystem::path& folder) {
   auto entry = std::filesystem::directory_iterator(folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
+    if (name == "qmodel.pt") return fmt::format("{} holds {}", name, kPickledHqq);
     if (is_pytorch_name(name)) return fmt::format("{} holds {}", name, kPyTorch);
   }
   return "";

@@ -68,6 +68,9 @@ TEST_F(ForeignFiles, FoldersOfPyTorchWeightsAreRefusedWithTheReason) {
   fs::remove(root_ / "pytorch_model.bin");
   put("consolidated.00.pth", "PK\x03\x04");
   expect_refused(root_, "consolidated.00.pth holds PyTorch weights");
+  fs::remove(root_ / "consolidated.00.pth");
+  put("qmodel.pt", "PK\x03\x04");
+  expect_refused(root_, "qmodel.pt holds weights that hqq pickled");
   fs::remove(root_ / "config.json");
   GgufWriter writer;
   writer.add_string("general.architecture", "llama");

@@ -10,6 +10,7 @@
 
 #include "base/try.h"
 #include "formats/folder_tensors.h"
+#include "formats/hqq_tensors.h"
 #include "formats/json_object.h"
 #include "formats/packed_codes.h"
 #include "formats/packed_floats.h"
@@ -413,9 +414,10 @@ struct Method {
   Status (*bind)(FolderTensors& folder);
 };
 constexpr Method kMethods[] = {
-    {"gptq", bind_gptq},     {"awq", bind_awq},           {"bitsandbytes", bind_bitsandbytes},
-    {"mxfp4", bind_mxfp4},   {"modelopt", bind_modelopt}, {"compressed-tensors", bind_compressed_tensors},
-    {"bitnet", bind_bitnet}, {"fp8", bind_nothing},       {"fbgemm_fp8", bind_nothing}};
+    {"gptq", bind_gptq},         {"awq", bind_awq},           {"bitsandbytes", bind_bitsandbytes},
+    {"mxfp4", bind_mxfp4},       {"modelopt", bind_modelopt}, {"compressed-tensors", bind_compressed_tensors},
+    {"bitnet", bind_bitnet},     {"hqq", bind_hqq},           {"fp8", bind_nothing},
+    {"fbgemm_fp8", bind_nothing}};
 
 }  // namespace
 
@@ -423,8 +425,9 @@ Status bind_packed_matrices(const Metadata& config, std::string_view file, std::
                             std::vector<RawTensor>& raws, std::vector<std::string>& notes) {
   FolderTensors folder(config, file, tensors, raws);
   RZ_TRY(std::string name, folder.text("quant_method", ""));
-  // Older folders of ModelOpt say so in another file.
+  // Older folders of ModelOpt say so in another file, and those that hqq saved by itself do not.
   if (name.empty() && !folder.bases(".weight_scale_2").empty()) name = "modelopt";
+  if (name.empty() && !folder.bases(".W_q").empty()) name = "hqq";
   if (name.empty()) return {};
   const auto* method = std::ranges::find(kMethods, name, &Method::name);
   if (method == std::end(kMethods)) {

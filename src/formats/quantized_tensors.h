@@ -1,5 +1,5 @@
-// The matrices of Hugging Face folders that were quantized by GPTQ, AWQ, bitsandbytes, compressed-tensors, ModelOpt or
-// to MXFP4: puts together the tensors that a matrix is made of.
+// The matrices of Hugging Face folders that were quantized by GPTQ, AWQ, HQQ, bitsandbytes, compressed-tensors,
+// ModelOpt or to MXFP4: puts together the tensors that a matrix is made of.
 #pragma once
 
 #include <string>
