@@ -142,8 +142,9 @@ class Session::Impl {
   }
 
   static void take_token(Answering& answering, const TokenEvent& token) {
-    if (!token.is_prompt) answering.tokens.push_back(token.id);
+    // The engine may be a step ahead of a stop string, or of a callback that wants no more.
     if (!answering.is_wanted) return;
+    if (!token.is_prompt) answering.tokens.push_back(token.id);
     answering.failure = caught([&] { answering.is_wanted = answering.builder.push(token); });
     if (!answering.failure.ok()) answering.is_wanted = false;
     if (!answering.is_wanted) answering.stream->cancel();
@@ -154,6 +155,7 @@ class Session::Impl {
     if (end.error) return *end.error;
     Generation generation = static_cast<const Generation&>(end);
     generation.tokens = std::move(answering.tokens);
+    if (!answering.is_wanted) generation.stats.n_generated = static_cast<uint32_t>(generation.tokens.size());
     return caught([&]() -> Result<TextGeneration> { return answering.builder.finish(std::move(generation)); });
   }
 

@@ -60,6 +60,22 @@ TEST_F(SessionTest, RequestsOfManyThreadsGiveWhatTheyGiveAlone) {
   EXPECT_EQ(session->n_open(), 0u);
 }
 
+TEST_F(SessionTest, NoTokenComesAfterAStopString) {
+  const TextOptions text{.stop = {" is"}};
+  const auto alone = model_->generate_text(greedy(), text);
+  ASSERT_EQ(alone->text, "The capital of France");
+  auto session = Session::open(*model_);
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  std::vector<std::future<Result<TextGeneration>>> answers;
+  for (int i = 0; i < 20; ++i) answers.push_back(session->ask(greedy(), text));
+  for (auto& answer : answers) {
+    const auto result = answer.get();
+    EXPECT_EQ(result->text, alone->text);
+    EXPECT_EQ(result->tokens, alone->tokens);
+    EXPECT_EQ(result->stats.n_generated, alone->stats.n_generated);
+  }
+}
+
 TEST_F(SessionTest, CallbacksTellEveryTokenAndTheEnd) {
   auto session = Session::open(*model_);
   ASSERT_TRUE(session.ok());
