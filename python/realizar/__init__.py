@@ -20,6 +20,7 @@ from ._errors import (
 )
 from ._library import lib as _lib
 from ._model import Model
+from ._openai import AsyncOpenAI, OpenAI
 from ._options import ChatOptions, Options
 from ._results import Generation, ModelInfo, Piece, Token, ToolCall
 from ._streams import AsyncStream, Stream
@@ -27,6 +28,7 @@ from ._streams import AsyncStream, Stream
 __version__: str = _lib.rz_version().decode()
 
 __all__ = [
+    "AsyncOpenAI",
     "AsyncStream",
     "CancelledError",
     "ChatOptions",
@@ -39,6 +41,7 @@ __all__ = [
     "Model",
     "ModelInfo",
     "NotFoundError",
+    "OpenAI",
     "Options",
     "Piece",
     "RealizarError",

@@ -63,7 +63,7 @@ def _load_model(path: Union[str, "os.PathLike[str]"], options: Mapping[str, Any]
 
 
 class Engine:
-    """Any thread may call any method. A method of a closed engine raises InvalidArgumentError, but for close and cancel."""
+    """Any thread may call any method. Those of a closed engine raise InvalidArgumentError, but for close and cancel."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """What calls raise: one class for each code of the C interface, each with the library's message."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Callable, Dict, Optional
 
 from . import _library as c
 
@@ -65,7 +65,7 @@ class InternalError(RealizarError, RuntimeError):
     """A fault of the library or of a device."""
 
 
-_CLASSES = {
+_CLASSES: Dict[int, Callable[[str], RealizarError]] = {
     c.INVALID_ARGUMENT: InvalidArgumentError,
     c.NOT_FOUND: NotFoundError,
     c.FORMAT_ERROR: FormatError,

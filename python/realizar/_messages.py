@@ -40,23 +40,23 @@ def _arguments(arguments: Any) -> Any:
 
 
 def _call(call: Any, place: str) -> Dict[str, Any]:
-    call = _as_dict(call, place)
-    function = _as_dict(call.get("function"), f"{place}.function")
-    call["function"] = {**function, "arguments": _arguments(function.get("arguments"))}
-    return call
+    read = _as_dict(call, place)
+    function = _as_dict(read.get("function"), f"{place}.function")
+    read["function"] = {**function, "arguments": _arguments(function.get("arguments"))}
+    return read
 
 
 def _message(message: Any, place: str) -> Dict[str, Any]:
-    message = _as_dict(message, place)
-    if not isinstance(message.get("role"), str):
-        raise ValueError(f"{place}.role: expected a string, actual {message.get('role')!r}")
-    if message["role"] == "developer":  # few templates know it
-        message["role"] = "system"
-    message["content"] = _content(message.get("content"), f"{place}.content")
-    calls = message.pop("tool_calls", None)
+    read = _as_dict(message, place)
+    if not isinstance(read.get("role"), str):
+        raise ValueError(f"{place}.role: expected a string, actual {read.get('role')!r}")
+    if read["role"] == "developer":  # few templates know it
+        read["role"] = "system"
+    read["content"] = _content(read.get("content"), f"{place}.content")
+    calls = read.pop("tool_calls", None)
     if calls:
-        message["tool_calls"] = [_call(call, f"{place}.tool_calls[{i}]") for i, call in enumerate(calls)]
-    return message
+        read["tool_calls"] = [_call(call, f"{place}.tool_calls[{i}]") for i, call in enumerate(calls)]
+    return read
 
 
 def read_messages(messages: Messages) -> List[Dict[str, Any]]:

@@ -8,7 +8,7 @@ import os
 import pathlib
 import queue
 import weakref
-from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Optional, Sequence, Union, cast, overload
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union, cast, overload
 
 from . import _library as c
 from ._engine import Engine
@@ -55,8 +55,8 @@ def _finish_vector(outcome: Outcome) -> List[float]:
 
 
 class Model:
-    """A loaded model. Any thread may call any method; what threads and tasks ask for at once runs in one batch, and each
-    request gives the tokens that it gives alone. Use it as a context manager, or close() it.
+    """A loaded model. Any thread may call any method; what threads and tasks ask for at once runs in one batch, and
+    each request gives the tokens that it gives alone. Use it as a context manager, or close() it.
 
     Text options are those of Options, chat options those of ChatOptions; both by keyword.
     """
@@ -176,7 +176,7 @@ class Model:
         self, messages: Messages, *, tools: Optional[Sequence[Mapping[str, Any]]] = None, **variables: Any
     ) -> List[int]:
         """The prompt that asks for the next turn of a conversation. variables: further ones of the chat template."""
-        given = {**variables, "messages": read_messages(messages)}
+        given: Dict[str, Any] = {**variables, "messages": read_messages(messages)}
         if tools:
             given["tools"] = list(tools)
         return self._engine.apply_chat_template(json.dumps(given))
@@ -220,45 +220,53 @@ class Model:
     # Vectors.
 
     @overload
-    def embed(self, texts: str, *, timeout: Optional[float] = None) -> List[float]: ...
+    def embed(self, texts: str, *, timeout: Optional[float] = None) -> List[float]:  # type: ignore[misc]
+        ...
+
     @overload
-    def embed(self, texts: Iterable[str], *, timeout: Optional[float] = None) -> List[List[float]]: ...
+    def embed(self, texts: Iterable[Prompt], *, timeout: Optional[float] = None) -> List[List[float]]:
+        ...
+
     def embed(
-        self, texts: Union[str, Iterable[str]], *, timeout: Optional[float] = None
+        self, texts: Union[str, Iterable[Prompt]], *, timeout: Optional[float] = None
     ) -> Union[List[float], List[List[float]]]:
-        """A vector of the length 1 for each text; of a single text its vector. timeout: seconds for each text."""
+        """A vector of the length 1 for each text, or list of token ids; of a single text its vector. timeout: seconds
+        for each text."""
         if isinstance(texts, str):
             return cast("List[float]", wait(self._vector(texts, timeout), _finish_vector))
         return self._embed_all(list(texts), timeout)
 
     async def aembed(
-        self, texts: Union[str, Iterable[str]], *, timeout: Optional[float] = None
+        self, texts: Union[str, Iterable[Prompt]], *, timeout: Optional[float] = None
     ) -> Union[List[float], List[List[float]]]:
         """embed for asyncio. Cancelling the task ends the requests."""
         if isinstance(texts, str):
             return cast("List[float]", await wait_async(self._vector(texts, timeout), _finish_vector))
         gate = asyncio.Semaphore(_EMBEDDINGS_AT_ONCE)
 
-        async def embed_one(text: str) -> Any:
+        async def embed_one(text: Prompt) -> Any:
             async with gate:
                 return await wait_async(self._vector(text, timeout), _finish_vector)
 
         return await gather([embed_one(text) for text in texts])
 
-    def _embed_all(self, texts: List[str], timeout: Optional[float]) -> List[List[float]]:
+    def _embed_all(self, texts: List[Prompt], timeout: Optional[float]) -> List[List[float]]:
         ends: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
         vectors: List[List[float]] = [[] for _ in texts]
         requests: List[Request] = []
+
+        def begin(i: int) -> None:
+            requests.append(self._vector(texts[i], timeout)(None, lambda outcome: ends.put((i, outcome))))
 
         def take_end() -> None:
             i, outcome = ends.get()
             vectors[i] = _finish_vector(outcome)
 
         try:
-            for i, text in enumerate(texts):
+            for i in range(len(texts)):
                 if i >= _EMBEDDINGS_AT_ONCE:
                     take_end()
-                requests.append(self._vector(text, timeout)(None, lambda outcome, i=i: ends.put((i, outcome))))
+                begin(i)
             for _ in range(min(len(texts), _EMBEDDINGS_AT_ONCE)):
                 take_end()
         except BaseException:
@@ -274,8 +282,7 @@ class Model:
         schema = Schema(options["schema"]) if options.get("schema") is not None else None
 
         def begin(on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:
-            ids = self.tokenize(prompt) if isinstance(prompt, str) else prompt
-            return self._begin(text_request(ids, options, schema), on_piece, on_end)
+            return self._begin(text_request(self._ids(prompt), options, schema), on_piece, on_end)
 
         return begin, functools.partial(_finish_text, schema)
 
@@ -292,11 +299,14 @@ class Model:
 
         return begin, functools.partial(_finish_text, schema)
 
-    def _vector(self, text: str, timeout: Optional[float]) -> Begin:
+    def _vector(self, text: Prompt, timeout: Optional[float]) -> Begin:
         def begin(on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:
-            return self._begin(embedding_request(self.tokenize(text), timeout), on_piece, on_end)
+            return self._begin(embedding_request(self._ids(text), timeout), on_piece, on_end)
 
         return begin
+
+    def _ids(self, prompt: Prompt) -> Sequence[int]:
+        return self.tokenize(prompt) if isinstance(prompt, str) else prompt
 
     def _begin(self, request: c.rz_request, on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:
         begun = Request(self._engine, on_piece, on_end)

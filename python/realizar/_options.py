@@ -31,17 +31,18 @@ _MAX_SEED = 2**53
 class Options(TypedDict, total=False):
     """What every generation takes by keyword. Sampling parameters that are left out are as the model recommends.
 
-    max_tokens: until a stop or the end of the context where left out. seed: drawn where left out; the same seed gives the
-    same answer. stop: strings that end the text and are no part of it; stop_tokens: ids that do. ignore_eos: the model's
-    own end tokens do not stop. logprobs: True for each token's log-probability, N for the N likeliest tokens' too.
-    logit_bias: what is added to the logit of a token id; -inf: it never comes.
+    max_tokens: until a stop or the end of the context where left out. seed: drawn where left out; the same seed gives
+    the same answer. stop: strings that end the text and are no part of it; stop_tokens: ids that do. ignore_eos: the
+    model's own end tokens do not stop. logprobs: True for each token's log-probability, N for the N likeliest tokens'
+    too. logit_bias: what is added to the logit of a token id; -inf: it never comes.
 
-    schema: a JSON Schema, as a dict or its text, or a class with pydantic's model_json_schema and model_validate_json: the
-    answer is such a document, Generation.parsed. relaxed_schema: what no grammar can hold of the schema is left out
-    instead of refused; by default where a class checks the answer itself. grammar: the answer is a sentence of this GBNF.
+    schema: a JSON Schema, as a dict or its text, or a class with pydantic's model_json_schema and model_validate_json:
+    the answer is such a document, Generation.parsed. relaxed_schema: what no grammar can hold of the schema is left out
+    instead of refused; by default where a class checks the answer itself. grammar: the answer is a sentence of this
+    GBNF.
 
-    timeout: seconds until the request is ended with DeadlineError. priority: the smaller goes first. tenant: requests of
-    one tenant share its turn. cache_salt: only requests with the same one share cached prefixes.
+    timeout: seconds until the request is ended with DeadlineError. priority: the smaller goes first. tenant: requests
+    of one tenant share its turn. cache_salt: only requests with the same one share cached prefixes.
     """
 
     max_tokens: Optional[int]

@@ -26,7 +26,7 @@ def in_callback() -> bool:
 
 
 class Request:
-    """One request. on_piece and on_end are called on the session's thread, on_end once, perhaps before begin returns."""
+    """on_piece and on_end are called on the session's thread; on_end once, perhaps before begin returns."""
 
     def __init__(self, engine: Any, on_piece: Optional[OnPiece], on_end: OnEnd) -> None:
         self._engine = engine
@@ -41,7 +41,7 @@ class Request:
         key = next(_keys)
         _open[key] = self
         try:
-            self._number = self._engine.submit(request, _on_part, _on_end, key)
+            self._number = self._engine.submit(request, _ON_PART, _ON_END, key)
         except BaseException:
             _open.pop(key, None)
             raise
@@ -115,17 +115,19 @@ def _token(token: c.rz_token) -> Token:
     return Token(token.id, None if math.isnan(token.logprob) else token.logprob, top, token.ms)
 
 
-# One pair of callbacks serves all requests: `key` says which one is meant, since callbacks must outlive their calls.
-@c.PartCallback
 def _on_part(part: Any, key: int) -> int:
     _callback.is_running = True
     request = _open.get(key)
     return 1 if request is not None and request.take(part.contents) else 0
 
 
-@c.EndCallback
 def _on_end(text: Optional[int], n_bytes: int, result: Any, key: int) -> None:
     _callback.is_running = True
     request = _open.pop(key, None)
     if request is not None:
         request.end(c.bytes_at(text, n_bytes).decode("utf-8", "replace"), result.contents)
+
+
+# One pair of callbacks serves all requests, since callbacks must outlive their calls: the key says which one is meant.
+_ON_PART = c.PartCallback(_on_part)
+_ON_END = c.EndCallback(_on_end)

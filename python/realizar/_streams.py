@@ -121,8 +121,8 @@ class Stream(Iterator[Piece]):
 
 
 class AsyncStream(AsyncIterator[Piece]):
-    """The same for `async for`. It begins with the first piece that is asked for; cancelling a task that waits for a piece
-    ends the request, as aclose() does."""
+    """The same for `async for`. It begins with the first piece that is asked for; cancelling a task that waits for a
+    piece ends the request, as aclose() does."""
 
     def __init__(self, owner: Any, begin: Begin, finish: Finish) -> None:
         self._request: Optional[Request] = None
@@ -150,12 +150,17 @@ class AsyncStream(AsyncIterator[Piece]):
         self.generation = self._finish(item.outcome)
         raise StopAsyncIteration
 
-    async def _next(self) -> Union[Piece, _End]:
+    async def begin(self) -> None:
+        """Begins the request now, where that was not done before."""
         if self._news is None:
             self._news = asyncio.Queue()
             tell = _teller(asyncio.get_running_loop(), self._news.put_nowait)
             begin = functools.partial(self._begin, tell, lambda outcome: tell(_End(outcome)))
             self._request = await _begin_async(begin)
+
+    async def _next(self) -> Union[Piece, _End]:
+        await self.begin()
+        assert self._news is not None
         return await self._news.get()
 
     def _close(self) -> None:

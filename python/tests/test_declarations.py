@@ -23,7 +23,9 @@ def compiled(code):
         source = pathlib.Path(folder, "program.c")
         source.write_text(code)
         program = pathlib.Path(folder, "program")
-        subprocess.run([COMPILER, "-Wno-pointer-arith", "-Werror", "-I", ROOT / "include", source, "-o", program], check=True)
+        subprocess.run(
+            [COMPILER, "-Wno-pointer-arith", "-Werror", "-I", ROOT / "include", source, "-o", program], check=True
+        )
         return subprocess.run([program], check=True, capture_output=True, text=True).stdout
 
 
@@ -60,8 +62,8 @@ class Declarations(unittest.TestCase):
         self.assertEqual(self.printed(lines), [f"{name} {value}" for name, value in pairs.items()])
 
     def test_functions_take_what_the_header_says(self):
-        """A call inside sizeof is checked, and not run: the compiler refuses a wrong number of arguments, and pointers in
-        the place of numbers."""
+        """A call inside sizeof is checked, and not run: the compiler refuses a wrong number of arguments, and pointers
+        in the place of numbers."""
         names = {ctypes.c_int: "int", ctypes.c_int64: "int64_t", ctypes.c_uint32: "uint32_t", ctypes.c_size_t: "size_t"}
         lines, expected = [], []
         for function, (gives, takes) in _library._FUNCTIONS.items():

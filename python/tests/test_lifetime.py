@@ -67,7 +67,9 @@ class Loading(unittest.TestCase):
         self.assertTrue(to.getvalue().endswith("\n"))
 
     def test_a_bar_is_drawn_where_it_is_asked_for(self):
-        with unittest.mock.patch.object(_progress, "_SHORTEST_S", 0), unittest.mock.patch("sys.stderr", io.StringIO()) as to:
+        with unittest.mock.patch.object(_progress, "_SHORTEST_S", 0), unittest.mock.patch(
+            "sys.stderr", io.StringIO()
+        ) as to:
             load(progress=True).close()
         self.assertIn("100%", to.getvalue())
 
@@ -116,7 +118,10 @@ class Refusals(unittest.TestCase):
     def test_of_messages(self):
         for message, messages in [
             ("messages\\[0\\].role", [{"content": "x"}]),
-            ("messages\\[1\\].content\\[0\\]", [{"role": "user", "content": "x"}, {"role": "user", "content": [{"type": "image_url"}]}]),
+            (
+                "messages\\[1\\].content\\[0\\]",
+                [{"role": "user", "content": "x"}, {"role": "user", "content": [{"type": "image_url"}]}],
+            ),
             ("messages\\[0\\]: expected an object", ["x"]),
         ]:
             with self.subTest(message), self.assertRaisesRegex(ValueError, message):
@@ -129,7 +134,12 @@ class Closing(unittest.TestCase):
         with model:
             pass
         model.close()
-        for call in [lambda: model.chat("x"), lambda: model.tokenize("x"), lambda: model.embed("x"), lambda: model.stream("x")]:
+        for call in [
+            lambda: model.chat("x"),
+            lambda: model.tokenize("x"),
+            lambda: model.embed("x"),
+            lambda: model.stream("x"),
+        ]:
             with self.assertRaisesRegex(realizar.InvalidArgumentError, "closed"):
                 call()
         self.assertIn("closed", repr(model))

@@ -26,7 +26,9 @@ class Streams(StreamCase):
         pieces = list(stream)
         self.assertEqual("".join(map(str, pieces)), ANSWER)
         self.assertGreater(len(pieces), 5)
-        self.assertEqual(stream.generation, self.but_for_times(stream.generation, self.model.chat(PARIS, temperature=0)))
+        self.assertEqual(
+            stream.generation, self.but_for_times(stream.generation, self.model.chat(PARIS, temperature=0))
+        )
         tokens = [token.id for piece in pieces for token in piece.tokens]
         self.assertEqual(tokens, stream.generation.token_ids[: len(tokens)])
         self.assertEqual(list(stream), [])
@@ -122,7 +124,14 @@ class Ends(StreamCase):
 
 
 class Threads(unittest.TestCase):
-    QUESTIONS = [PARIS, "Tell me about rain", "Who are you?", "What is the capital of Italy?", "Tell me a story", "Hello"]
+    QUESTIONS = [
+        PARIS,
+        "Tell me about rain",
+        "Who are you?",
+        "What is the capital of Italy?",
+        "Tell me a story",
+        "Hello",
+    ]
 
     def test_each_gets_what_it_gets_alone(self):
         with load(max_seqs=1) as alone:

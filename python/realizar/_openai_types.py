@@ -1,0 +1,227 @@
+"""Objects with the attribute names of OpenAI's package: https://platform.openai.com/docs/api-reference"""
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import Any, Dict, Generic, Iterator, List, Optional, TypeVar, Union
+
+_T = TypeVar("_T")
+
+
+def _plain(value: Any, exclude_none: bool) -> Any:
+    if isinstance(value, Object):
+        return value.model_dump(exclude_none=exclude_none)
+    if isinstance(value, list):
+        return [_plain(item, exclude_none) for item in value]
+    return value
+
+
+@dataclass
+class Object:
+    def model_dump(self, *, exclude_none: bool = False) -> Dict[str, Any]:
+        """Its attributes as dicts and lists."""
+        values = ((own.name, getattr(self, own.name)) for own in dataclasses.fields(self))
+        return {name: _plain(value, exclude_none) for name, value in values if value is not None or not exclude_none}
+
+    def model_dump_json(self, *, indent: Optional[int] = None, exclude_none: bool = False) -> str:
+        return json.dumps(self.model_dump(exclude_none=exclude_none), indent=indent, ensure_ascii=False)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """Without what is None."""
+        return self.model_dump(exclude_none=True)
+
+
+@dataclass
+class PromptTokensDetails(Object):
+    cached_tokens: int = 0
+
+
+@dataclass
+class CompletionUsage(Object):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: PromptTokensDetails = field(default_factory=PromptTokensDetails)
+
+
+@dataclass
+class TopLogprob(Object):
+    token: str
+    logprob: float
+    bytes: List[int]
+
+
+@dataclass
+class ChatCompletionTokenLogprob(Object):
+    token: str
+    logprob: float
+    bytes: List[int]
+    top_logprobs: List[TopLogprob]
+
+
+@dataclass
+class ChoiceLogprobs(Object):
+    content: List[ChatCompletionTokenLogprob]
+    refusal: None = None
+
+
+@dataclass
+class Function(Object):
+    """name: None in the pieces of a stream after the first."""
+
+    name: Optional[str]
+    arguments: str
+
+
+@dataclass
+class ChatCompletionMessageToolCall(Object):
+    id: str
+    function: Function
+    type: str = "function"
+
+
+@dataclass
+class ChatCompletionMessage(Object):
+    """reasoning_content: what a model has thought before, where its chat template marks that. parsed: the document,
+    where response_format asked for one."""
+
+    content: Optional[str]
+    role: str = "assistant"
+    refusal: None = None
+    tool_calls: Optional[List[ChatCompletionMessageToolCall]] = None
+    reasoning_content: Optional[str] = None
+    parsed: Any = None
+
+    def model_dump(self, *, exclude_none: bool = False) -> Dict[str, Any]:
+        """As a message of the next request; without what OpenAI's package has under other conditions alone."""
+        dump = super().model_dump(exclude_none=exclude_none)
+        dump.pop("parsed", None)
+        for name in ("tool_calls", "reasoning_content"):
+            if dump.get(name) is None:
+                dump.pop(name, None)
+        return dump
+
+
+@dataclass
+class Choice(Object):
+    index: int
+    message: ChatCompletionMessage
+    finish_reason: str
+    logprobs: Optional[ChoiceLogprobs] = None
+
+
+@dataclass
+class ChatCompletion(Object):
+    id: str
+    created: int
+    model: str
+    choices: List[Choice]
+    usage: CompletionUsage
+    system_fingerprint: str
+    object: str = "chat.completion"
+
+
+@dataclass
+class ChoiceDeltaToolCall(Object):
+    index: int
+    function: Function
+    id: Optional[str] = None
+    type: Optional[str] = None
+
+
+@dataclass
+class ChoiceDelta(Object):
+    content: Optional[str] = None
+    role: Optional[str] = None
+    refusal: None = None
+    tool_calls: Optional[List[ChoiceDeltaToolCall]] = None
+    reasoning_content: Optional[str] = None
+
+
+@dataclass
+class ChunkChoice(Object):
+    index: int
+    delta: ChoiceDelta
+    finish_reason: Optional[str] = None
+    logprobs: Optional[ChoiceLogprobs] = None
+
+
+@dataclass
+class ChatCompletionChunk(Object):
+    id: str
+    created: int
+    model: str
+    choices: List[ChunkChoice]
+    system_fingerprint: str
+    usage: Optional[CompletionUsage] = None
+    object: str = "chat.completion.chunk"
+
+
+@dataclass
+class Logprobs(Object):
+    tokens: List[str] = field(default_factory=list)
+    token_logprobs: List[float] = field(default_factory=list)
+    top_logprobs: List[Dict[str, float]] = field(default_factory=list)
+    text_offset: List[int] = field(default_factory=list)
+
+
+@dataclass
+class CompletionChoice(Object):
+    index: int
+    text: str
+    finish_reason: Optional[str] = None
+    logprobs: Optional[Logprobs] = None
+
+
+@dataclass
+class Completion(Object):
+    """usage: None in a stream but for the last, where stream_options ask for it."""
+
+    id: str
+    created: int
+    model: str
+    choices: List[CompletionChoice]
+    system_fingerprint: str
+    usage: Optional[CompletionUsage] = None
+    object: str = "text_completion"
+
+
+@dataclass
+class Embedding(Object):
+    """embedding: with encoding_format "base64" the text of little-endian floats."""
+
+    index: int
+    embedding: Union[List[float], str]
+    object: str = "embedding"
+
+
+@dataclass
+class EmbeddingUsage(Object):
+    prompt_tokens: int
+    total_tokens: int
+
+
+@dataclass
+class CreateEmbeddingResponse(Object):
+    data: List[Embedding]
+    model: str
+    usage: EmbeddingUsage
+    object: str = "list"
+
+
+@dataclass
+class ModelObject(Object):
+    id: str
+    created: int
+    owned_by: str = "realizar"
+    object: str = "model"
+
+
+@dataclass
+class Page(Object, Generic[_T]):
+    data: List[_T]
+    object: str = "list"
+
+    def __iter__(self) -> Iterator[_T]:
+        return iter(self.data)
