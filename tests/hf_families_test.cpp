@@ -595,7 +595,7 @@ TEST(HfChatGlm, TheBaseOfTheRotationIsMultiplied) {
   EXPECT_FALSE(config_with({{"position_encoding_2d", true}}).ok()) << "the first ChatGLM";
 }
 
-// With the settings and the logits of tests/phimoe_oracle.py: GGUF files of the family are computed otherwise.
+// With the settings and the logits of tests/peers/phimoe_oracle.py: GGUF files of the family are computed otherwise.
 TEST(HfPhiMoe, FoldersHaveTheLogitsOfTheirOwnFormulas) {
   const auto gguf = conformance_model("phimoe");
   ASSERT_TRUE(gguf.ok()) << gguf.error().message;

@@ -14,8 +14,9 @@ N_TOKENS, N_ROWS = 48, 16
 
 
 def read_gguf(path):
-    """(keys, tensors): tensors as lists of rows, or of numbers where they are vectors. All are F32."""
-    data = open(path, "rb").read()
+    """(keys, tensors): tensors as lists of numbers, of rows, or of matrices. All are F32."""
+    with open(path, "rb") as file:
+        data = file.read()
     at = 4 + 4
     n_tensors, n_keys = struct.unpack_from("<QQ", data, at)
     at += 16
@@ -57,8 +58,10 @@ def read_gguf(path):
     tensors = {}
     for name, shape, offset in found:
         n = math.prod(shape)
-        numbers = list(struct.unpack_from(f"<{n}f", data, start + offset))
-        tensors[name] = numbers if len(shape) == 1 else [numbers[i:i + shape[0]] for i in range(0, n, shape[0])]
+        tensor = list(struct.unpack_from(f"<{n}f", data, start + offset))
+        for dim in shape[:-1]:
+            tensor = [tensor[i:i + dim] for i in range(0, len(tensor), dim)]
+        tensors[name] = tensor
     return keys, tensors
 
 
@@ -93,15 +96,21 @@ def add(*rows):
     return [math.fsum(numbers) for numbers in zip(*rows)]
 
 
-def attend(queries, keys, values, score):
-    """One head of causal attention; score(q, k, i, j) of the query at i and the key at j."""
+def softmax(x):
+    most = max(x)
+    weights = [math.exp(a - most) for a in x]
+    total = math.fsum(weights)
+    return [w / total for w in weights]
+
+
+def attend(queries, keys, values, score, window=None):
+    """One head of causal attention; score(q, k, i, j) of the query at i and the key at j. `window`: of keys that a
+    query sees, its own included."""
     out = []
     for i, q in enumerate(queries):
-        scores = [score(q, keys[j], i, j) for j in range(i + 1)]
-        most = max(scores)
-        weights = [math.exp(s - most) for s in scores]
-        total = math.fsum(weights)
-        out.append([math.fsum(w * v[d] for w, v in zip(weights, values)) / total for d in range(len(values[0]))])
+        seen = range(max(0, i + 1 - (window or i + 1)), i + 1)
+        weights = softmax([score(q, keys[j], i, j) for j in seen])
+        out.append([math.fsum(w * values[j][d] for w, j in zip(weights, seen)) for d in range(len(values[0]))])
     return out
 
 
