@@ -5,12 +5,9 @@ import ctypes
 import json
 import math
 import secrets
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
 
 from . import _library as c
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # noqa: F401
 
 # The parameters of the sampler chain, by the names that the C interface has too.
 SAMPLING = (

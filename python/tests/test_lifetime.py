@@ -257,7 +257,7 @@ print(status, model.chat("What is the capital of France?", temperature=0))
         )
 
     def test_what_is_no_installation_says_so(self):
-        code = f"""
+        code = """
 import pathlib, shutil, tempfile
 with tempfile.TemporaryDirectory() as folder:
     for file in pathlib.Path(realizar.__file__).parent.glob("*.py"):

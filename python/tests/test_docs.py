@@ -1,0 +1,49 @@
+"""Runs the programs of the documentation. A comment after a print says what it prints; "..." stands for anything."""
+import contextlib
+import importlib.util
+import io
+import os
+import re
+import tempfile
+import unittest
+
+from support import MODEL, ROOT
+
+
+def blocks(page):
+    """(options, code) of each block of Python."""
+    text = (ROOT / page).read_text()
+    return [(match[1], match[2]) for match in re.finditer(r"^```python(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE)]
+
+
+class Docs(unittest.TestCase):
+    def run_page(self, page):
+        names = {}
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+            stack.callback(os.chdir, os.getcwd())
+            os.chdir(folder)
+            os.symlink(MODEL, "model.gguf")
+            for options, code in blocks(page):
+                needed = re.search(r"needs=(\w+)", options)
+                if needed is None or importlib.util.find_spec(needed[1]):
+                    with self.subTest(page=page, code=code):
+                        self.run_block(page, code, names)
+            if "model" in names:
+                names["model"].close()
+
+    def run_block(self, page, code, names):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, page, "exec"), names)
+        expected = re.findall(r"print\(.*\)  # (.*)$", code, re.MULTILINE)
+        for wanted, line in zip(expected, printed.getvalue().splitlines()):
+            if wanted != "...":
+                self.assertEqual(line, wanted)
+        self.assertGreaterEqual(len(printed.getvalue().splitlines()), len(expected))
+
+    def test_the_guide(self):
+        self.assertGreater(len(blocks("docs/python.md")), 8)
+        self.run_page("docs/python.md")
+
+    def test_the_readme(self):
+        self.run_page("python/README.md")
