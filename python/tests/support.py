@@ -15,7 +15,8 @@ MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 PROGRAM = os.environ.get("REALIZAR_PROGRAM", str(ROOT / "build/release/bin/realizar"))
 PARIS = "What is the capital of France?"
 ANSWER = "The capital of France is Paris."
-# Goes on to the end of the context, which is some hundred steps away.
+# A request that takes seconds, on a model that is loaded so: it goes on to the end of the context.
+SLOW = {"backend": "reference", "max_batch_tokens": 32}
 ENDLESS = {"temperature": 0, "ignore_eos": True}
 WEATHER = {
     "type": "function",

@@ -7,21 +7,22 @@ import unittest.mock
 
 import realizar
 from realizar import _requests
-from support import ANSWER, DEADLINE_S, ENDLESS, PARIS, WEATHER, assert_was_stopped, load, recorded_ends
+from support import ANSWER, DEADLINE_S, ENDLESS, PARIS, SLOW, WEATHER, assert_was_stopped, load, recorded_ends
 
 
-class Async(unittest.IsolatedAsyncioTestCase):
+class AsyncCase(unittest.IsolatedAsyncioTestCase):
+    options = {}
+
     @classmethod
     def setUpClass(cls):
-        cls.model = load(max_seqs=4)
+        cls.model = load(max_seqs=4, **cls.options)
 
     @classmethod
     def tearDownClass(cls):
         cls.model.close()
 
-    async def next_end(self, ends):
-        return await asyncio.get_running_loop().run_in_executor(None, lambda: ends.get(timeout=DEADLINE_S))
 
+class Answers(AsyncCase):
     async def test_answers_together(self):
         answers = await asyncio.gather(*(self.model.achat(PARIS, temperature=0) for _ in range(10)))
         self.assertEqual([answer.text for answer in answers], [ANSWER] * 10)
@@ -50,6 +51,15 @@ class Async(unittest.IsolatedAsyncioTestCase):
                 pass
         with self.assertRaises(realizar.ContextLengthError):
             await self.model.aembed(["fits", "word " * 5000])
+
+
+class Ends(AsyncCase):
+    options = SLOW
+
+    async def next_end(self, ends):
+        return await asyncio.get_running_loop().run_in_executor(None, lambda: ends.get(timeout=DEADLINE_S))
+
+    async def test_a_timeout_ends_a_request(self):
         with self.assertRaises(realizar.DeadlineError):
             await self.model.agenerate("word " * 700, timeout=0.001, **ENDLESS)
 
@@ -107,7 +117,7 @@ class Async(unittest.IsolatedAsyncioTestCase):
 
 class Loops(unittest.TestCase):
     def test_a_loop_that_is_closed_does_no_harm(self):
-        with load() as model, recorded_ends() as ends:
+        with load(**SLOW) as model, recorded_ends() as ends:
 
             async def leave():
                 stream = model.astream_chat(PARIS, **ENDLESS)
@@ -118,4 +128,4 @@ class Loops(unittest.TestCase):
             with contextlib.suppress(RuntimeError):
                 asyncio.run(stream.aclose())
             assert_was_stopped(self, ends.get(timeout=DEADLINE_S))
-            self.assertEqual(model.chat(PARIS, temperature=0).text, ANSWER)
+            self.assertEqual(model.chat("?", grammar='root ::= "no"').text, "no")

@@ -12,7 +12,7 @@ import weakref
 
 import realizar
 from realizar import _progress
-from support import ANSWER, DEADLINE_S, ENDLESS, MODEL, PARIS, ROOT, load, recorded_ends
+from support import ANSWER, DEADLINE_S, ENDLESS, MODEL, PARIS, ROOT, SLOW, load, recorded_ends
 
 
 class Loading(unittest.TestCase):
@@ -145,7 +145,7 @@ class Closing(unittest.TestCase):
         self.assertIn("closed", repr(model))
 
     def test_closing_ends_what_runs(self):
-        model = load()
+        model = load(**SLOW)
         stream = model.stream_chat(PARIS, **ENDLESS)
         next(stream)
         model.close()
@@ -156,7 +156,7 @@ class Closing(unittest.TestCase):
 
     def test_closing_from_another_thread(self):
         for _ in range(5):
-            model = load()
+            model = load(**SLOW)
             with recorded_ends() as ends:
                 errors = []
 
@@ -182,7 +182,7 @@ class Closing(unittest.TestCase):
         self.assertEqual("".join(map(str, stream)), ANSWER)
 
     def test_what_is_dropped_is_freed(self):
-        model = load()
+        model = load(**SLOW)
         engine = weakref.ref(model._engine)
         stream = model.stream_chat(PARIS, **ENDLESS)
         next(stream)

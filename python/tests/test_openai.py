@@ -7,7 +7,19 @@ import sys
 import unittest
 
 import realizar
-from support import ANSWER, DEADLINE_S, ENDLESS, MODEL, PARIS, PROGRAM, ROOT, WEATHER, assert_was_stopped, recorded_ends
+from support import (
+    ANSWER,
+    DEADLINE_S,
+    ENDLESS,
+    MODEL,
+    PARIS,
+    PROGRAM,
+    ROOT,
+    SLOW,
+    WEATHER,
+    assert_was_stopped,
+    recorded_ends,
+)
 from test_model import Person
 
 sys.path.insert(0, str(ROOT / "tests"))
@@ -150,18 +162,6 @@ class Chats(OpenAICase):
         drawn = self.client.chat.completions.create(messages=QUESTION, n=2, temperature=3, seed=1, max_tokens=20)
         self.assertNotEqual(drawn.choices[0].message.content, drawn.choices[1].message.content)
 
-    def test_closing_a_stream_ends_its_requests(self):
-        with recorded_ends() as ends:
-            extra = {"ignore_eos": True}
-            chunks = self.client.chat.completions.create(
-                messages=QUESTION, temperature=0, n=2, stream=True, extra_body=extra
-            )
-            next(chunks)
-            chunks.close()
-            self.assertEqual(list(chunks), [])
-            for _ in range(2):
-                assert_was_stopped(self, ends.get(timeout=DEADLINE_S))
-
     def test_what_is_not_known_is_an_error(self):
         create = self.client.chat.completions.create
         for error, message, fields in [
@@ -172,11 +172,6 @@ class Chats(OpenAICase):
             (ValueError, "n: ", {"n": 0}),
             (ValueError, "top_logprobs", {"top_logprobs": 2}),
             (realizar.NotFoundError, "no model 'x'", {"model": "x"}),
-            (
-                realizar.DeadlineError,
-                "timeout",
-                {"timeout": 0.001, "messages": [{"role": "user", "content": "a " * 700}]},
-            ),
         ]:
             with self.subTest(message), self.assertRaisesRegex(error, message):
                 create(**{"messages": QUESTION, **fields})
@@ -248,12 +243,29 @@ class Async(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([len(one.embedding) for one in vectors.data], [256, 256])
         self.assertEqual((await self.client.models.list()).data[0].id, "realizar-tiny-Q8_0")
 
-    async def test_leaving_a_stream_ends_its_requests(self):
-        with recorded_ends() as ends:
-            fields = {"messages": QUESTION, "extra_body": ENDLESS, "n": 2, "stream": True}
-            async with await self.client.chat.completions.create(**fields) as chunks:
-                await chunks.__anext__()
-            loop = asyncio.get_running_loop()
+
+class Ends(unittest.IsolatedAsyncioTestCase):
+    FIELDS = {"messages": QUESTION, "temperature": 0, "n": 2, "stream": True, "extra_body": ENDLESS}
+
+    def test_closing_a_stream_ends_its_requests(self):
+        with realizar.OpenAI(MODEL, **SLOW) as client, recorded_ends() as ends:
+            chunks = client.chat.completions.create(**self.FIELDS)
+            next(chunks)
+            chunks.close()
+            self.assertEqual(list(chunks), [])
             for _ in range(2):
-                end = await loop.run_in_executor(None, lambda: ends.get(timeout=DEADLINE_S))
-                assert_was_stopped(self, end)
+                assert_was_stopped(self, ends.get(timeout=DEADLINE_S))
+
+    async def test_leaving_one_ends_them_under_asyncio(self):
+        loop = asyncio.get_running_loop()
+        async with realizar.AsyncOpenAI(MODEL, **SLOW) as client:
+            with recorded_ends() as ends:
+                async with await client.chat.completions.create(**self.FIELDS) as chunks:
+                    await chunks.__anext__()
+                for _ in range(2):
+                    end = await loop.run_in_executor(None, lambda: ends.get(timeout=DEADLINE_S))
+                    assert_was_stopped(self, end)
+
+    def test_a_timeout_is_an_error(self):
+        with realizar.OpenAI(MODEL, **SLOW) as client, self.assertRaises(realizar.DeadlineError):
+            client.chat.completions.create(messages="word " * 700, timeout=0.001)

@@ -7,13 +7,15 @@ import unittest.mock
 
 import realizar
 from realizar import _requests
-from support import ANSWER, DEADLINE_S, ENDLESS, PARIS, WEATHER, assert_was_stopped, load, recorded_ends
+from support import ANSWER, DEADLINE_S, ENDLESS, PARIS, SLOW, WEATHER, assert_was_stopped, load, recorded_ends
 
 
 class StreamCase(unittest.TestCase):
+    options = {}
+
     @classmethod
     def setUpClass(cls):
-        cls.model = load(max_seqs=4)
+        cls.model = load(max_seqs=4, **cls.options)
 
     @classmethod
     def tearDownClass(cls):
@@ -65,6 +67,8 @@ class Streams(StreamCase):
 
 
 class Ends(StreamCase):
+    options = SLOW
+
     def test_close_ends_the_request(self):
         with recorded_ends() as ends:
             stream = self.model.stream_chat(PARIS, **ENDLESS)
@@ -152,7 +156,7 @@ class Threads(unittest.TestCase):
     def order_of_tokens(self, max_seqs):
         """Which of three requests each token is of, in the order in which the engine has told them."""
         order = []
-        with load(max_seqs=max_seqs) as model:
+        with load(max_seqs=max_seqs, **SLOW) as model:
             real = _requests.Request.take
 
             def take(request, part):
@@ -160,7 +164,7 @@ class Threads(unittest.TestCase):
                 return real(request, part)
 
             with unittest.mock.patch.object(_requests.Request, "take", take):
-                streams = [model.stream("Once upon a time", max_tokens=300, **ENDLESS) for _ in range(3)]
+                streams = [model.stream("Once upon a time", max_tokens=40, **ENDLESS) for _ in range(3)]
                 for stream in streams:
                     list(stream)
                 numbers = [stream._request._number for stream in streams]
@@ -176,7 +180,7 @@ class Threads(unittest.TestCase):
 
 class Queues(unittest.TestCase):
     def test_a_full_queue_is_an_error(self):
-        with load(max_seqs=1, max_queue=1) as model, recorded_ends() as ends:
+        with load(max_seqs=1, max_queue=1, **SLOW) as model, recorded_ends() as ends:
             streams = []
             with self.assertRaises(realizar.ResourceExhaustedError):
                 for _ in range(50):
