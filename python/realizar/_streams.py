@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import functools
 import queue
+import threading
 from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Optional, Union
 
 from ._requests import OnEnd, OnPiece, Outcome, Request
@@ -29,18 +30,24 @@ def wait(begin: Begin, finish: Finish) -> Any:
 
 
 async def _begin_async(begin: Callable[[], Request]) -> Request:
-    """On a thread of the pool: compiling a schema would keep the event loop waiting."""
-    beginning = asyncio.get_running_loop().run_in_executor(None, begin)
+    """On a thread of the pool: compiling a schema would keep the event loop waiting. Cancelled meanwhile, the request is
+    ended by whoever comes second, that thread or this one."""
+    begun: List[Request] = []
+    is_left = threading.Event()
+
+    def begin_and_look() -> Request:
+        begun.append(begin())
+        if is_left.is_set():
+            begun[0].cancel()
+        return begun[0]
+
     try:
-        return await asyncio.shield(beginning)
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, begin_and_look))
     except asyncio.CancelledError:
-        beginning.add_done_callback(_cancel_begun)
+        is_left.set()
+        for request in begun:
+            request.cancel()
         raise
-
-
-def _cancel_begun(beginning: "asyncio.Future[Request]") -> None:
-    if not beginning.cancelled() and beginning.exception() is None:
-        beginning.result().cancel()
 
 
 def _teller(loop: asyncio.AbstractEventLoop, tell: Callable[[Any], Any]) -> Callable[[Any], None]:
@@ -98,6 +105,8 @@ class Stream(Iterator[Piece]):
         if self._is_over:
             raise StopIteration
         item = self._news.get()
+        if self._is_over:  # closed by another thread meanwhile
+            raise StopIteration
         if isinstance(item, Piece):
             return item
         self._is_over = True

@@ -77,6 +77,17 @@ class Ends(StreamCase):
             self.assertEqual(list(stream), [])
             assert_was_stopped(self, ends.get(timeout=DEADLINE_S))
 
+    def test_close_from_another_thread(self):
+        with recorded_ends() as ends:
+            stream = self.model.stream_chat(PARIS, **ENDLESS)
+            pieces = [next(stream)]
+            reader = threading.Thread(target=lambda: pieces.extend(stream))
+            reader.start()
+            stream.close()
+            reader.join(DEADLINE_S)
+            self.assertFalse(reader.is_alive())
+            assert_was_stopped(self, ends.get(timeout=DEADLINE_S))
+
     def test_leaving_a_with_block_ends_it(self):
         with recorded_ends() as ends:
             with self.model.stream_chat(PARIS, **ENDLESS) as stream:
