@@ -167,6 +167,12 @@ TEST(Allocation, TheWholeSamplerChainAllocatesNothing) {
   all.frequency_penalty = 0.1f;
   all.logit_bias = {{TokenId{5}, 1.0f}};
   EXPECT_EQ(allocations_while_decoding(all, 5), 0);
+  all.dynatemp_range = 0.3f;
+  all.top_n_sigma = 2;
+  all.xtc_probability = 0.5f;
+  all.dry_multiplier = 0.8f;
+  EXPECT_EQ(allocations_while_decoding(all, 5), 0);
+  for (all.mirostat = 1; all.mirostat <= 2; ++all.mirostat) EXPECT_EQ(allocations_while_decoding(all, 0), 0);
 }
 
 }  // namespace

@@ -180,6 +180,11 @@ class Run(Case):
         self.fails(1, "run", "", naming="empty")
         self.fails(2, "run", "--temperature", "-1", PROMPT, naming="--temperature -1: must be 0 or more")
         self.fails(2, "run", "--top-p", "2", PROMPT, naming="--top-p 2: must be above 0 and at most 1")
+        self.fails(2, "run", "--mirostat", "3", PROMPT, naming="--mirostat 3: must be from 0 to 2")
+        self.fails(2, "run", "--samplers", "top_k;warm", PROMPT, naming="actual 'warm'")
+        self.fails(2, "run", "--sampler-seq", "kq", PROMPT, naming="actual 'q'")
+        self.fails(2, "run", "--sampler-seq", "k", "--samplers", "top_k", PROMPT, naming="give one")
+        self.fails(1, "run", "--dry-sequence-breaker", "", PROMPT, naming="dry_sequence_breakers")
         self.fails(2, "run", "--logit-bias", "x", PROMPT, naming="--logit-bias x: must be ID=VALUE")
         self.fails(1, "run", "--ctx", "16", PROMPT * 20, naming="16")
 

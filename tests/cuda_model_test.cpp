@@ -65,6 +65,26 @@ TEST_P(CudaModel, ATokenIsTheSameWhereTheHostChoosesAll) {
   }
 }
 
+TEST_P(CudaModel, LeavesTheTokenToTheHostWhereASamplerIsNotItsOwn) {
+  const auto change = [](auto set) {
+    SamplingParams params;
+    set(params);
+    return params;
+  };
+  for (const SamplingParams& params :
+       {change([](auto& p) { p.mirostat = 2; }), change([](auto& p) { p.mirostat = 1; }),
+        change([](auto& p) { p.dry_multiplier = 2; }), change([](auto& p) { p.xtc_probability = 0.5f; }),
+        change([](auto& p) { p.top_n_sigma = 1; }), change([](auto& p) { p.dynatemp_range = 0.5f; }),
+        change([](auto& p) { p.samplers = {{SamplerKind::kTopP}}; })}) {
+    Request request = request_for(some_tokens(9, 5), 4);
+    request.sampling = params;
+    request.max_tokens = 20;
+    Rig device(GetParam(), kQuantized), host(GetParam(), kQuantized, {}, {.n_ctx = 128, .choose_on_host = true});
+    EXPECT_EQ(host->generate(request, {}).value().tokens, device->generate(request, {}).value().tokens);
+    EXPECT_TRUE(device.backend().chosen().empty());
+  }
+}
+
 TEST_P(CudaModel, SaysWhatItCannotRunByName) {
   const auto backend = this->backend();
   struct Numbers {

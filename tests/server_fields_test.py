@@ -94,6 +94,29 @@ class Fields(Case):
         reply = self.reply({"guided_choice": ["red"]}, {"input": "Hello", "temperature": 0}, "/v1/responses").json()
         self.assertEqual(reply["output"][-1]["content"][0]["text"], "red")
 
+    def test_samplers_have_llama_cpps_names(self):
+        hot = {"temperature": 5, "seed": 1, "max_tokens": 12}
+        self.assertEqual(self.reply({**hot, "top_k": 1, "samplers": ["top_k", "temperature"]}).answer(), ANSWER)
+        self.assertEqual(self.reply({**hot, "top_k": 1, "samplers": "kt"}).answer(), ANSWER)
+        self.assertNotEqual(self.reply({**hot, "top_k": 1, "samplers": ["temperature"]}).answer(), ANSWER)
+        for version in [1, 2]:  # without any surprise the likeliest tokens come
+            fields = {"temperature": 1, "mirostat": version, "mirostat_tau": 0, "seed": 3}
+            self.assertEqual(self.reply(fields).answer(), ANSWER)
+        self.assertEqual(self.reply({**hot, "top_n_sigma": 0.01}).answer(), ANSWER)
+        second = {**hot, "top_k": 2, "xtc_probability": 1, "xtc_threshold": 1e-9}  # the second likeliest each time
+        self.assertEqual(self.reply(second).answer(), self.reply({**second, "seed": 2}).answer())
+        self.assertNotEqual(self.reply(second).answer(), ANSWER)
+        self.assertEqual(self.reply({"temperature": 2, "dynatemp_range": 2, "dynatemp_exponent": 100}).answer(), ANSWER)
+        text = {"prompt": "The sun is red. The sea is blue. The sun is red. The sea is", "temperature": 0, "max_tokens": 1}
+        word = lambda fields: self.reply(fields, text, "/v1/completions").json()["choices"][0]["text"]
+        repeated = word({"logit_bias": {}})
+        forced = {"prompt": text["prompt"] + repeated + " The sun is red. The sea is"}
+        self.assertNotEqual(word({**forced, "dry_multiplier": 100}), word(forced))
+        self.assertEqual(word({**forced, "dry_multiplier": 100, "dry_sequence_breakers": [" is"]}), word(forced))
+        for fields, param in [({"samplers": ["warm"]}, "samplers"), ({"mirostat": 3}, "mirostat"),
+                              ({"dry_sequence_breakers": [""]}, "dry_sequence_breakers")]:
+            self.assertEqual(self.error(fields)["param"], param)
+
     def test_what_cannot_be_obeyed_is_refused_by_name(self):
         for fields, param in [({"guided_regex": "(?=x)y"}, "guided_regex"), ({"min_tokens": 5, "max_tokens": 4}, "min_tokens"),
                               ({"structured_outputs": {"structural_tag": {}}}, "structured_outputs.structural_tag"),

@@ -77,6 +77,10 @@ class LanguageModel {
   // The model's own recommended sampling (generation_config.json or GGUF general.sampling.*) over the defaults.
   SamplingParams default_sampling() const;
 
+  // What SamplingParams::dry_breakers takes: texts of 1 to 40 bytes, 64 at most. Errors: InvalidArgument, and
+  // Unsupported where the model file has no tokenizer.
+  Result<std::shared_ptr<const SequenceBreakers>> sequence_breakers(std::span<const std::string> texts) const;
+
   Result<Generation> generate(const Request& request, const TokenCallback& on_token = {});
   // Runs the requests, up to max_seqs of them in one batch. Each gives the tokens that it gives alone.
   Result<std::vector<Generation>> generate_all(std::span<const Request> requests);

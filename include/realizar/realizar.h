@@ -139,6 +139,15 @@ typedef struct rz_logit_bias {
   float bias;
 } rz_logit_bias;
 
+/* The chain of samplers, and texts beyond which DRY sees no repetition. Null pointers stand for the defaults. */
+typedef struct rz_sampler_chain {
+  size_t struct_size;
+  const char* samplers; /* "top_k;temperature": the samplers to use, in this order, of penalties, dry, top_n_sigma,
+                           temperature, top_k, typ_p, top_p, min_p and xtc, which are the default */
+  const char* const* dry_breakers; /* [n_dry_breakers]; not null: these, and none where their number is 0 */
+  size_t n_dry_breakers;
+} rz_sampler_chain;
+
 /* How rz_generate and rz_generate_batch generate text. Zero is no default in the sampling fields, which count as they
  * stand: rz_default_generate_options fills the struct with the model's recommendation. */
 typedef struct rz_generate_options {
@@ -163,6 +172,7 @@ typedef struct rz_generate_options {
   size_t n_parameters;
   const rz_logit_bias* logit_bias; /* n_logit_bias tokens */
   size_t n_logit_bias;
+  const rz_sampler_chain* chain; /* null: the default one */
 } rz_generate_options;
 
 /* One turn of a conversation. role: "system", "user", "assistant", or another that the model's template knows. */
@@ -273,6 +283,7 @@ typedef struct rz_request {
   int relaxed_schema;  /* 1: what no grammar can hold of json_schema is left out, instead of refused */
   int must_call;       /* RZ_CALL_SOME, RZ_CALL_ONE: after its reasoning the answer calls tools of tools_json */
   int pooling;         /* RZ_POOL_...: the prompt's vector is made, and no text; on_end has it. 0: text is generated */
+  const rz_sampler_chain* chain; /* null: the default one */
 } rz_request;
 
 /* Kinds of a part. */

@@ -14,18 +14,51 @@
 
 namespace realizar {
 
-// The sampler chain, applied in this order: logit bias, repetition penalty, frequency and presence penalty,
-// temperature, top-k, typical, top-p, min-p, draw. Every default is neutral except temperature.
+// The samplers that have a place in the chain, of which a request may name its own.
+enum class SamplerKind : uint8_t {
+  kPenalties,  // for repetition, frequency and presence
+  kDry,
+  kTopNSigma,
+  kTemperature,
+  kTopK,
+  kTypical,
+  kTopP,
+  kMinP,
+  kXtc
+};
+
+// Where DRY's repetitions begin anew; LanguageModel::sequence_breakers makes them of texts.
+struct SequenceBreakers;
+
+// The sampler chain, applied in this order: logit bias, a constraint's tokens, the samplers in the order of
+// SamplerKind, draw. Every default is neutral except those of temperature, top_k and top_p.
 struct SamplingParams {
-  float temperature = 0.8f;        // 0: greedy, never draws
-  int32_t top_k = 40;              // 0: off; 1: greedy, never draws
-  float typical_p = 1.0f;          // (0, 1]; 1: off
-  float top_p = 0.95f;             // (0, 1]; 1: off
-  float min_p = 0.0f;              // [0, 1]; 0: off
-  float repeat_penalty = 1.0f;     // > 0; 1: off
-  int32_t repeat_last_n = 64;      // tokens of prompt and output that the three penalties see; -1: all; 0: none
-  float frequency_penalty = 0.0f;  // [-2, 2]
-  float presence_penalty = 0.0f;   // [-2, 2]
+  float temperature = 0.8f;  // 0: greedy, never draws
+  // Above 0: the temperature lies between temperature - dynatemp_range and temperature + dynatemp_range, the higher the
+  // less certain the model is; the share of the way is the entropy's, to the power of dynatemp_exponent.
+  float dynatemp_range = 0.0f, dynatemp_exponent = 1.0f;
+  int32_t top_k = 40;               // 0: off; 1: greedy, never draws
+  float typical_p = 1.0f;           // (0, 1]; 1: off
+  float top_p = 0.95f;              // (0, 1]; 1: off
+  float min_p = 0.0f;               // [0, 1]; 0: off
+  float top_n_sigma = 0.0f;         // standard deviations of the logits; 0 or less: off
+  float xtc_probability = 0.0f;     // [0, 1]; 0: off
+  float xtc_threshold = 0.1f;       // [0, 1]; above 0.5: off
+  float repeat_penalty = 1.0f;      // > 0; 1: off
+  int32_t repeat_last_n = 64;       // tokens of prompt and output that the three penalties see; -1: all; 0: none
+  float frequency_penalty = 0.0f;   // [-2, 2]
+  float presence_penalty = 0.0f;    // [-2, 2]
+  float dry_multiplier = 0.0f;      // 0: off
+  float dry_base = 1.75f;           // 1 or more
+  int32_t dry_allowed_length = 2;   // tokens that may be repeated without a penalty
+  int32_t dry_penalty_last_n = -1;  // tokens of prompt and output that DRY sees; -1: all; 0: none
+  std::shared_ptr<const SequenceBreakers> dry_breakers = {};  // null: the model's for "\n", ":", "\"" and "*"
+  // 1 and 2: that version of Mirostat draws the token, and of the samplers only penalties, DRY and temperature count.
+  int32_t mirostat = 0;
+  float mirostat_tau = 5.0f;  // the surprise that it aims at, in bits a token
+  float mirostat_eta = 0.1f;  // how fast it learns
+  // These alone, in this order; nothing: all, in the order of SamplerKind.
+  std::optional<std::vector<SamplerKind>> samplers = {};
   std::vector<std::pair<TokenId, float>> logit_bias = {};
   uint64_t seed = 0;  // draws are a function of (seed, position)
 };

@@ -143,6 +143,15 @@ class rz_logit_bias(Structure):
     _fields_ = [("id", c_int32), ("bias", c_float)]
 
 
+class rz_sampler_chain(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("samplers", c_char_p),
+        ("dry_breakers", POINTER(c_char_p)),
+        ("n_dry_breakers", c_size_t),
+    ]
+
+
 class rz_request(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -171,6 +180,7 @@ class rz_request(Structure):
         ("relaxed_schema", c_int),
         ("must_call", c_int),
         ("pooling", c_int),
+        ("chain", POINTER(rz_sampler_chain)),
     ]
 
 

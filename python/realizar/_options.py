@@ -16,6 +16,18 @@ SAMPLING = (
     "top_p",
     "min_p",
     "typical_p",
+    "top_n_sigma",
+    "xtc_probability",
+    "xtc_threshold",
+    "dynatemp_range",
+    "dynatemp_exponent",
+    "mirostat",
+    "mirostat_tau",
+    "mirostat_eta",
+    "dry_multiplier",
+    "dry_base",
+    "dry_allowed_length",
+    "dry_penalty_last_n",
     "repeat_penalty",
     "repeat_last_n",
     "frequency_penalty",
@@ -27,6 +39,9 @@ _MAX_SEED = 2**53
 
 class Options(TypedDict, total=False):
     """What every generation takes by keyword. Sampling parameters that are left out are as the model recommends.
+
+    samplers: the ones to use, in this order, of "penalties", "dry", "top_n_sigma", "temperature", "top_k", "typ_p",
+    "top_p", "min_p" and "xtc". dry_sequence_breakers: texts at which DRY begins anew.
 
     max_tokens: until a stop or the end of the context where left out. seed: drawn where left out; the same seed gives
     the same answer. stop: strings that end the text and are no part of it; stop_tokens: ids that do. ignore_eos: the
@@ -48,6 +63,20 @@ class Options(TypedDict, total=False):
     top_p: Optional[float]
     min_p: Optional[float]
     typical_p: Optional[float]
+    top_n_sigma: Optional[float]
+    xtc_probability: Optional[float]
+    xtc_threshold: Optional[float]
+    dynatemp_range: Optional[float]
+    dynatemp_exponent: Optional[float]
+    mirostat: Optional[int]
+    mirostat_tau: Optional[float]
+    mirostat_eta: Optional[float]
+    dry_multiplier: Optional[float]
+    dry_base: Optional[float]
+    dry_allowed_length: Optional[int]
+    dry_penalty_last_n: Optional[int]
+    dry_sequence_breakers: Optional[Sequence[str]]
+    samplers: Union[str, Sequence[str], None]
     repeat_penalty: Optional[float]
     repeat_last_n: Optional[int]
     frequency_penalty: Optional[float]
@@ -143,6 +172,19 @@ def _parameters(options: Mapping[str, Any]) -> Any:
     return _array(c.rz_parameter, [(name.encode(), value) for name, value in values.items()])
 
 
+def _add_chain(request: c.rz_request, options: Mapping[str, Any]) -> None:
+    samplers, breakers = options.get("samplers"), options.get("dry_sequence_breakers")
+    if samplers is None and breakers is None:
+        return
+    chain = c.new_struct(c.rz_sampler_chain)
+    if samplers is not None:
+        chain.samplers = text_bytes(samplers if isinstance(samplers, str) else ";".join(samplers), "samplers")
+    if breakers is not None:
+        texts = [text_bytes(text, "dry_sequence_breakers") for text in breakers]
+        chain.dry_breakers, chain.n_dry_breakers = (ctypes.c_char_p * max(1, len(texts)))(*texts), len(texts)
+    request.chain = ctypes.pointer(chain)
+
+
 def _timeout_ms(timeout: Optional[float]) -> int:
     if timeout is None:
         return 0
@@ -165,6 +207,7 @@ def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optiona
     request.ids, request.n_ids = id_array(ids), len(ids)
     parameters = _parameters(options)
     request.parameters, request.n_parameters = parameters, len(parameters)
+    _add_chain(request, options)
     request.max_tokens = _count(options, "max_tokens", least=1)
     stop = options.get("stop") or ()
     stop_bytes = [text_bytes(text, "stop") for text in ([stop] if isinstance(stop, str) else stop)]

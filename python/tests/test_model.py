@@ -28,6 +28,18 @@ class Generates(ModelCase):
         drawn = self.model.chat("Tell me about rain", temperature=1, seed=7)
         self.assertEqual(drawn.token_ids, program_ids("--temperature", "1", "--seed", "7", "Tell me about rain"))
 
+    def test_samplers_and_their_order_are_the_programs(self):
+        order = "dry;top_k;xtc;temperature"
+        drawn = self.model.chat("Tell me about rain", temperature=2, seed=7, samplers=order.split(";"), top_k=20,
+                                xtc_probability=1, xtc_threshold=0.05, dry_multiplier=2, dry_sequence_breakers=["."])
+        flags = ["--samplers", order, "--top-k", "20", "--xtc-probability", "1", "--xtc-threshold", "0.05",
+                 "--dry-multiplier", "2", "--dry-sequence-breaker", "."]
+        asked = ["--temperature", "2", "--seed", "7", "Tell me about rain"]
+        self.assertEqual(drawn.token_ids, program_ids(*flags, *asked))
+        self.assertNotEqual(drawn.token_ids, program_ids("--top-k", "20", *asked))
+        with self.assertRaisesRegex(realizar.InvalidArgumentError, "top_q"):
+            self.model.chat("Hi", samplers=["top_q"])
+
     def test_a_prompt_as_it_is(self):
         expected = program_ids("--raw", "--temperature", "0", "--max-tokens", "12", "Once upon a time")
         self.assertEqual(self.model.generate("Once upon a time", temperature=0, max_tokens=12).token_ids, expected)

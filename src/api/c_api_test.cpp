@@ -299,6 +299,42 @@ TEST_F(CApi, ACallbackMayAskTheModelButNotRunIt) {
   EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << "afterwards it is free";
 }
 
+TEST_F(CApi, AChainOfItsOwnAndBreakersAreGiven) {
+  const auto ids = chat_ids();
+  rz_generate_options options = greedy();
+  options.temperature = 5;
+  options.top_k = 1;
+  rz_sampler_chain chain{};
+  chain.struct_size = sizeof chain;
+  chain.samplers = "top_k;temperature";
+  options.chain = &chain;
+  std::string text;
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, append, &text), 9) << rz_last_error();
+  EXPECT_EQ(text, "The capital of France is Paris.");
+  const auto refused = [&] {
+    EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+    EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
+    return std::string(rz_last_error());
+  };
+  chain.samplers = "top_k,temperature";
+  EXPECT_EQ(refused().rfind("samplers: expected penalties (e), ", 0), 0u);
+  chain.samplers = nullptr;
+  const char* breakers[] = {"\n", ""};
+  chain.dry_breakers = breakers;
+  chain.n_dry_breakers = 2;
+  EXPECT_EQ(refused(), "dry_sequence_breakers: expected texts of 1 to 40 bytes, actual 0");
+  chain.n_dry_breakers = 1;
+  options.top_k = 0;
+  options.temperature = 0;
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << rz_last_error();
+  breakers[0] = nullptr;
+  EXPECT_EQ(refused(), "dry_breakers is null");
+  chain.dry_breakers = nullptr;
+  EXPECT_EQ(refused(), "dry_breakers is null");
+  chain.struct_size = 0;
+  EXPECT_EQ(refused(), "struct_size is not set");
+}
+
 TEST_F(CApi, ParametersAreGivenByName) {
   const auto ids = chat_ids();
   rz_generate_options options = greedy();

@@ -40,16 +40,17 @@ rz_request request_of(const rz_generate_options& options) {
   request.n_logprobs = options.n_logprobs;
   request.logit_bias = options.logit_bias;
   request.n_logit_bias = options.n_logit_bias;
+  request.chain = options.chain;
   return request;
 }
 
 Result<Asked> read_asked(const rz_model& model, const rz_generate_options* options) {
   const SamplingParams recommended = model.model.default_sampling();
-  if (options == nullptr) return read_request({}, recommended);
+  if (options == nullptr) return read_request({}, model.model, recommended);
   RZ_TRY(const rz_generate_options given, read_struct(options));
   SamplingParams sampling;
   copy_sampling(given, sampling);
-  return read_request(request_of(given), sampling);
+  return read_request(request_of(given), model.model, sampling);
 }
 
 // Tells each piece of text, and each token, to whoever listens.

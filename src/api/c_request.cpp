@@ -2,9 +2,12 @@
 
 #include <cmath>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/try.h"
 #include "sampling/parameters.h"
+#include "sampling/sampler_names.h"
 
 namespace realizar::c {
 namespace {
@@ -48,12 +51,30 @@ Status read_lists(const rz_request& given, Asked& asked) {
   return {};
 }
 
+Status read_chain(const rz_sampler_chain* chain, const LanguageModel& model, SamplingParams& sampling) {
+  if (chain == nullptr) return {};
+  RZ_TRY(const rz_sampler_chain given, read_struct(chain));
+  if (given.samplers != nullptr) {
+    RZ_TRY(sampling.samplers, samplers_of_list(given.samplers));
+  }
+  if (given.dry_breakers == nullptr && given.n_dry_breakers > 0) return null_argument("dry_breakers");
+  if (given.dry_breakers == nullptr) return {};
+  std::vector<std::string> texts;
+  for (const char* text : std::span(given.dry_breakers, given.n_dry_breakers)) {
+    if (text == nullptr) return null_argument("dry_breakers");
+    texts.emplace_back(text);
+  }
+  RZ_TRY(sampling.dry_breakers, model.sequence_breakers(texts));
+  return {};
+}
+
 }  // namespace
 
-Result<Asked> read_request(const rz_request& given, const SamplingParams& sampling) {
+Result<Asked> read_request(const rz_request& given, const LanguageModel& model, const SamplingParams& sampling) {
   Asked asked;
   asked.request.sampling = sampling;
   RZ_CHECK_OK(read_lists(given, asked));
+  RZ_CHECK_OK(read_chain(given.chain, model, asked.request.sampling));
   if (given.max_tokens > 0) asked.request.max_tokens = given.max_tokens;
   asked.request.ignore_eos = given.ignore_eos != 0;
   asked.request.n_logprobs = given.n_logprobs;

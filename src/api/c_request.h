@@ -14,8 +14,8 @@ struct Asked {
   TextOptions text;
 };
 // `sampling`: what parameters keep that are not named. Schema and grammar are left to the caller. Errors:
-// InvalidArgument naming the field.
-Result<Asked> read_request(const rz_request& given, const SamplingParams& sampling);
+// InvalidArgument naming the field; those of LanguageModel::sequence_breakers.
+Result<Asked> read_request(const rz_request& given, const LanguageModel& model, const SamplingParams& sampling);
 
 // RZ_POOL_..., or 0. Errors: InvalidArgument; Unsupported where the model gives no vectors.
 Result<Pooling> read_pooling(int pooling, const LanguageModel& model);

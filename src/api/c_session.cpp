@@ -91,7 +91,7 @@ int64_t rz_session_submit(rz_session* session, const rz_request* request, rz_par
     if (session == nullptr || request == nullptr) return null_argument(session == nullptr ? "session" : "request");
     RZ_TRY(const rz_request given, read_struct(request));
     const LanguageModel& model = session->model.model;
-    RZ_TRY(Asked asked, read_request(given, model.default_sampling()));
+    RZ_TRY(Asked asked, read_request(given, model, model.default_sampling()));
     RZ_CHECK_OK(read_constraint(model, given, asked.request));
     RZ_TRY(asked.request.pooling, read_pooling(given.pooling, model));
     const size_t n_prompt = asked.request.prompt.size();

@@ -80,6 +80,12 @@ SamplingParams LanguageModel::default_sampling() const {
   return impl_->loaded->generation_config.sampling;
 }
 
+Result<std::shared_ptr<const SequenceBreakers>> LanguageModel::sequence_breakers(
+    std::span<const std::string> texts) const {
+  RZ_CHECK_OK(impl_->loaded->require_tokenizer());
+  return impl_->loaded->breakers->of(texts);
+}
+
 Result<Generation> LanguageModel::generate(const Request& request, const TokenCallback& on_token) {
   RZ_CHECK_OK(impl_->require_no_session());
   return impl_->loaded->engine->generate(request, on_token);

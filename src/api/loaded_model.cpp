@@ -133,6 +133,7 @@ Status LoadedModel::load_text() {
   if (source) template_source = std::move(*source);
   grammars = std::make_unique<GrammarCache>(*tokenizer,
                                             text::marker_strings(text::detect_output_format(template_source.source)));
+  breakers = std::make_unique<BreakerCache>(*tokenizer);
   if (!source) return {};
   RZ_TRY(chat_template, text::ChatTemplate::parse(template_source.source));
   return {};
@@ -166,6 +167,7 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
   }
   engine_options.n_draft =
       options.draft.n_tokens > 0 || options.draft.path.empty() ? options.draft.n_tokens : kDefaultDraft;
+  if (breakers != nullptr) engine_options.make_breakers = [cache = breakers.get()] { return cache->usual(); };
   return engine_options;
 }
 

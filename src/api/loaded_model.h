@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/breaker_cache.h"
 #include "api/generation_config.h"
 #include "api/grammar_cache.h"
 #include "api/text_assets.h"
@@ -38,7 +39,8 @@ struct LoadedModel {
   std::optional<text::ChatTemplate> chat_template;
   ChatTemplateSource template_source;
   GenerationConfig generation_config;
-  std::unique_ptr<GrammarCache> grammars;  // where there is a tokenizer
+  std::unique_ptr<GrammarCache> grammars;  // where there is a tokenizer, as for the next
+  std::unique_ptr<BreakerCache> breakers;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Model> model;
   std::unique_ptr<engine::Engine> engine;

@@ -263,7 +263,7 @@ class Chat {
   Status load_in_place(const std::string& path) {
     RZ_TRY(model_, load_writer(path, options_.load.options));
     model_.set_trace(options_.trace.wanted());
-    RZ_TRY(options_.answer.sampling, options_.sampling.over(model_.default_sampling()));
+    RZ_TRY(options_.answer.sampling, options_.sampling.over(model_));
     return {};
   }
 

@@ -15,6 +15,7 @@
 #include "base/try.h"
 #include "cli/output.h"
 #include "cli/user_folders.h"
+#include "sampling/sampler_names.h"
 
 namespace realizar::cli {
 namespace {
@@ -201,6 +202,18 @@ void LoadFlags::add_gpu_options(Flags flags) {
 void SamplingFlags::add_to(Flags flags) {
   flags = flags.group("Sampling").advanced();
   for (size_t i = 0; i < numbers_.size(); ++i) add_parameter(flags, kSamplingParameters[i], numbers_[i]);
+  flags
+      .option("--dry-sequence-breaker", breakers_,
+              "DRY: no repetition goes beyond TEXT; may be repeated; none: there is no such text (default: line break, "
+              "':', '\"' and '*')")
+      .shown_as("TEXT");
+  flags
+      .option("--samplers", samplers_,
+              "The samplers to use, and their order: some of penalties, dry, top_n_sigma, temperature, top_k, typ_p, "
+              "top_p, min_p and xtc, with ';' between them (default: all, in this order)")
+      .shown_as("NAMES");
+  flags.option("--sampler-seq", sampler_letters_, "The same by letters: e, d, s, t, k, y, p, m and x")
+      .shown_as("LETTERS");
   flags.option("--logit-bias", logit_bias_, "Add VALUE to the logit of token ID; may be repeated").shown_as("ID=VALUE");
 }
 
@@ -208,10 +221,24 @@ std::string SamplingFlags::complaint() const {
   for (const std::string& text : logit_bias_) {
     if (const auto bias = parse_logit_bias(text); !bias.ok()) return bias.error().message;
   }
-  return "";
+  if (!samplers_.empty() && !sampler_letters_.empty()) return "--samplers and --sampler-seq say the same: give one";
+  const auto samplers = order();
+  return samplers.ok() ? "" : samplers.error().message;
 }
 
-Result<SamplingParams> SamplingFlags::over(SamplingParams defaults) const {
+// Nothing where no order is given.
+Result<std::optional<std::vector<SamplerKind>>> SamplingFlags::order() const {
+  std::optional<std::vector<SamplerKind>> samplers;
+  if (!samplers_.empty()) {
+    RZ_TRY(samplers, samplers_of_list(samplers_));
+  } else if (!sampler_letters_.empty()) {
+    RZ_TRY(samplers, samplers_of_letters(sampler_letters_));
+  }
+  return samplers;
+}
+
+Result<SamplingParams> SamplingFlags::over(const LanguageModel& model) const {
+  SamplingParams defaults = model.default_sampling();
   defaults.seed = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
   for (size_t i = 0; i < numbers_.size(); ++i) {
     visit_parameter(kSamplingParameters[i], defaults, [&number = numbers_[i]](auto& member) {
@@ -222,6 +249,12 @@ Result<SamplingParams> SamplingFlags::over(SamplingParams defaults) const {
   for (const std::string& text : logit_bias_) {
     RZ_TRY(auto bias, parse_logit_bias(text));
     defaults.logit_bias.push_back(bias);
+  }
+  RZ_TRY(auto samplers, order());
+  if (samplers) defaults.samplers = std::move(samplers);
+  if (!breakers_.empty()) {
+    const bool is_none = breakers_.size() == 1 && breakers_[0] == "none";
+    RZ_TRY(defaults.dry_breakers, model.sequence_breakers(is_none ? std::vector<std::string>() : breakers_));
   }
   return defaults;
 }

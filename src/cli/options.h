@@ -33,13 +33,18 @@ struct SamplingFlags {
   void add_to(Flags flags);
   // What is wrong with them; empty: nothing.
   std::string complaint() const;
-  // Errors: InvalidArgument where a logit bias does not parse.
-  Result<SamplingParams> over(SamplingParams defaults) const;
+  // Over what the model recommends. Errors: InvalidArgument where a logit bias or the chain's order does not parse, and
+  // for breakers that there cannot be.
+  Result<SamplingParams> over(const LanguageModel& model) const;
 
  private:
   using Number = std::variant<std::optional<float>, std::optional<int32_t>, std::optional<uint64_t>>;
   std::array<Number, std::size(kSamplingParameters)> numbers_;  // of the rows of kSamplingParameters
   std::vector<std::string> logit_bias_;                         // "ID=VALUE"
+  std::vector<std::string> breakers_;
+  std::string samplers_, sampler_letters_;  // "top_k;temperature", "kt"; "": not given
+
+  Result<std::optional<std::vector<SamplerKind>>> order() const;
 };
 
 // One line on standard error for each option of GPUs that was given; for a model that runs on the CPU.

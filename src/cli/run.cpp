@@ -147,7 +147,7 @@ Result<Loaded> load(const RunArgs& args) {
   RZ_TRY(LanguageModel model, load_writer(args.model, args.load.options));
   model.set_trace(args.trace.wanted());
   const StartTimes times{ms_between(start, Clock::now()), 0};
-  RZ_TRY(const SamplingParams sampling, args.sampling.over(model.default_sampling()));
+  RZ_TRY(const SamplingParams sampling, args.sampling.over(model));
   RZ_CHECK_OK(validate(sampling, model.info().n_vocab));
   AnswerOptions options{sampling,  args.max_tokens, args.stop,          args.n_logprobs,
                         args.json, !args.raw,       args.hide_reasoning};

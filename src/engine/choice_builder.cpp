@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sampling/chain.h"
 #include "sampling/parameters.h"
 #include "sampling/penalties.h"
 #include "sampling/philox.h"
@@ -15,7 +16,7 @@ constexpr size_t kSeenEachRow = 256;
 // Nothing but the token is wanted, and nothing but samplers that TokenChoice has decides it.
 bool wants_token_alone(const Sequence& sequence) {
   const Request& request = *sequence.request;
-  bool is_in_choice = true;
+  bool is_in_choice = is_usual_chain(request.sampling);
   for_each_filter(request.sampling,
                   [&](float, const CandidateFilter& filter) { is_in_choice = is_in_choice && filter.is_in_choice; });
   return is_in_choice && !sequence.wants_logits && !request.constraint && !request.logprobs &&

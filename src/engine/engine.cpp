@@ -11,6 +11,7 @@
 #include "engine/idle_steps.h"
 #include "engine/prefix_file.h"
 #include "model/fingerprint.h"
+#include "sampling/dry.h"
 
 namespace realizar::engine {
 namespace {
@@ -127,7 +128,7 @@ Engine::Engine(const Model& model, Backend& backend, ProgramId forward, const Fo
                     options.idle_prefill && !backend.info().phases_agree && !options.whole_prompts, counters_),
       admission_(pool_, idle_prefill_, options, backend.info().phases_agree, counters_),
       step_(backend, forward, limits_for(options), outputs.n_vocab, options, counters_),
-      results_(backend, outputs, std::move(end_tokens), counters_) {
+      results_(backend, outputs, std::move(end_tokens), options.n_ctx, counters_) {
   counters_.n_blocks = pool_.n_blocks();
   publish_counters();
 }
@@ -158,7 +159,10 @@ SequenceLimits Engine::limits_of_sequences() const {
 }
 
 Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) {
-  return make_sequence(request, sink, limits_of_sequences(), {pool_, states_.get()});
+  RZ_TRY(SequencePtr sequence, make_sequence(request, sink, limits_of_sequences(), {pool_, states_.get()}));
+  const bool wants_breakers = uses_dry(request.sampling) && request.sampling.dry_breakers == nullptr;
+  if (wants_breakers && options_.make_breakers) sequence->sampler.breakers = options_.make_breakers();
+  return sequence;
 }
 
 void Engine::submit(SequencePtr sequence) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 
 #include "backend/backend.h"
 #include "engine/scheduler.h"
+#include "realizar/request.h"
 
 namespace realizar::engine {
 
@@ -28,6 +31,8 @@ struct EngineOptions {
   bool choose_on_host = false;  // every token from its logits, also where the backend could choose it
   bool idle_prefill = true;     // while idle, compute answers again as prompts where that has an arithmetic of its own
   uint64_t host_kv_bytes = 0;   // of the host's memory, for cached prefixes that the device has no room for
+  // Gives the breakers of requests with DRY that name none. Any thread; null: there are none.
+  std::function<std::shared_ptr<const SequenceBreakers>()> make_breakers = {};
 };
 
 }  // namespace realizar::engine

@@ -55,7 +55,7 @@ ModelDrafter::ModelDrafter(const Model& model, Backend& backend, const DrafterOp
       states_(backend.state_bytes() > 0 ? std::make_unique<kv::BlockPool>(kv::kMaxStatesHeld * options.max_seqs,
                                                                           options.block_tokens, kv::HashKey{})
                                         : nullptr),
-      sampler_(n_vocab_),
+      sampler_(n_vocab_, options.n_ctx),
       batch_builder_(options.max_rows, options.max_seqs),
       slots_(options.max_seqs) {
   round_.reserve(options.max_seqs);
@@ -167,7 +167,8 @@ Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
     if (entry.chunk.n_logit_rows == 0) continue;
     const auto logits = backend_.read(logits_).subspan(n_vocab_ * logit_row++, n_vocab_);
     Sequence& sequence = *running[entry.running_idx];
-    TokenId id = sampler_.sample(sequence.request->sampling, logits, own.tokens);
+    if (sequence.drafts.empty()) own.sampler = sequence.sampler;
+    TokenId id = sampler_.sample(sequence.request->sampling, logits, own.tokens, {}, &own.sampler);
     if (id == kNoToken) id = TokenId{0};  // a wrong guess costs time alone
     sequence.drafts.push_back(id);
     own.tokens.push_back(id);

@@ -10,7 +10,7 @@
 
 namespace realizar::engine {
 
-Results::Results(const Backend& backend, const ForwardOutputs& outputs, std::vector<TokenId> end_tokens,
+Results::Results(const Backend& backend, const ForwardOutputs& outputs, std::vector<TokenId> end_tokens, uint32_t n_ctx,
                  EngineCounters& counters)
     : backend_(backend),
       outputs_(outputs),
@@ -18,7 +18,7 @@ Results::Results(const Backend& backend, const ForwardOutputs& outputs, std::vec
       phases_agree_(backend.info().phases_agree),
       whole_prompts_(outputs.whole_prompts),
       counters_(counters),
-      sampler_(outputs.n_vocab),
+      sampler_(outputs.n_vocab, n_ctx),
       allowed_((outputs.n_vocab + 63) / 64) {}
 
 void Results::take(std::span<const SequencePtr> running, std::span<const PlannedChunk> chunks) {
@@ -118,13 +118,14 @@ void Results::take_token(Sequence& sequence, size_t row) {
 }
 
 // Takes the backend's choice where it has made one. Gives kNoToken where none can be made.
-TokenId Results::choose_token(const Sequence& sequence, size_t row) {
+TokenId Results::choose_token(Sequence& sequence, size_t row) {
   const auto chosen = backend_.chosen();
   if (row < chosen.size() && chosen[row] != kNoToken) return chosen[row];
   const Request& request = *sequence.request;
   const bool is_constrained = request.constraint && request.constraint->allow(allowed_);
   return sampler_.sample(request.sampling, logits_of(row), sequence.tokens,
-                         is_constrained ? std::span<const uint64_t>(allowed_) : std::span<const uint64_t>());
+                         is_constrained ? std::span<const uint64_t>(allowed_) : std::span<const uint64_t>(),
+                         &sequence.sampler);
 }
 
 // Notes that a token has been chosen. Gives the time since the one before it, or since the request came.

@@ -24,7 +24,7 @@ struct ForwardOutputs {
 class Results {
  public:
   // `backend` and `counters` must outlive it. `end_tokens` stop every request that does not ignore them.
-  Results(const Backend& backend, const ForwardOutputs& outputs, std::vector<TokenId> end_tokens,
+  Results(const Backend& backend, const ForwardOutputs& outputs, std::vector<TokenId> end_tokens, uint32_t n_ctx,
           EngineCounters& counters);
 
   // Takes what the backend has computed of the chunks, whose logit rows come in the order of the chunks.
@@ -37,7 +37,7 @@ class Results {
   void pool_row(Sequence& sequence, uint32_t pos, size_t row);
   void report_row(Sequence& sequence, uint32_t pos, size_t row);
   void take_token(Sequence& sequence, size_t row);
-  TokenId choose_token(const Sequence& sequence, size_t row);
+  TokenId choose_token(Sequence& sequence, size_t row);
   double note_times(Sequence& sequence);
   bool report(Sequence& sequence, TokenEvent event, size_t row);
   bool is_stop(const Request& request, TokenId id) const;

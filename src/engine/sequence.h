@@ -13,6 +13,7 @@
 #include "kv/sequence_cache.h"
 #include "realizar/request.h"
 #include "realizar/result.h"
+#include "sampling/sampler_state.h"
 
 namespace realizar::engine {
 
@@ -57,6 +58,7 @@ struct Sequence {
   std::optional<Clock::time_point> deadline;
 
   std::vector<TokenId> tokens;          // prompt, then output
+  SamplerState sampler;                 // after the last token
   std::vector<TokenId> drafts;          // what may come next, to be verified in the next step
   kv::SequenceCache cache;              // of the tokens' keys and values
   std::vector<float> embedding;         // [d_model], the sum of hidden states so far; or scores

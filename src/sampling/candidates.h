@@ -37,4 +37,14 @@ inline void keep(Candidates& candidates, size_t n) {
   normalize(candidates);
 }
 
+// The candidate at which the running sum of p passes u; the first if rounding keeps the sum below.
+inline const Candidate& draw(const Candidates& candidates, double u) {
+  double sum = 0;
+  for (const Candidate& c : candidates) {
+    sum += c.p;
+    if (u < sum) return c;
+  }
+  return candidates.front();
+}
+
 }  // namespace realizar

@@ -17,10 +17,14 @@ constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, st
   return counter;
 }
 
+// What a draw decides: those of one position are independent of each other.
+enum class DrawFor : uint32_t { kToken, kXtc };
+
 // Uniform in [0, 1), 53 bits.
-constexpr double uniform(uint64_t seed, uint64_t position) {
-  const auto bits = philox4x32({static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), 0, 0},
-                               {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+constexpr double uniform(uint64_t seed, uint64_t position, DrawFor draw_for = DrawFor::kToken) {
+  const auto bits = philox4x32(
+      {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), static_cast<uint32_t>(draw_for), 0},
+      {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
   return static_cast<double>(((uint64_t{bits[0]} << 32) | bits[1]) >> 11) * 0x1p-53;
 }
 

@@ -4,12 +4,14 @@
 
 #include <cmath>
 
+#include "sampling/chain.h"
 #include "sampling/finite.h"
 #include "sampling/logit_bias.h"
 #include "sampling/mask.h"
 #include "sampling/parameters.h"
 #include "sampling/penalties.h"
 #include "sampling/philox.h"
+#include "sampling/sampler_names.h"
 #include "sampling/top_k.h"
 #include "sampling/whole_vocabulary.h"
 
@@ -27,15 +29,6 @@ TokenId argmax(std::span<const float> logits) {
     if (logits[i] > logits[best]) best = i;
   }
   return TokenId{static_cast<int32_t>(best)};
-}
-
-TokenId draw(const Candidates& candidates, double u) {
-  double sum = 0;
-  for (const Candidate& c : candidates) {
-    sum += c.p;
-    if (u < sum) return c.id;
-  }
-  return candidates.front().id;  // rounding left u above the sum
 }
 
 // The token at which the running sum of weights passes `target`; the likeliest if rounding keeps it below.
@@ -69,6 +62,10 @@ Status validate(const SamplingParams& p, uint32_t n_vocab) {
     const auto value = visit_parameter(parameter, p, [](auto number) { return static_cast<double>(number); });
     if (!parameter.range.has(value)) return out_of_range(parameter, value);
   }
+  if (p.samplers && p.samplers->size() > kMaxSamplers) {
+    return invalid_argument(fmt::format("samplers: expected at most {}, actual {}", kMaxSamplers, p.samplers->size()),
+                            "samplers");
+  }
   for (const auto& [id, bias] : p.logit_bias) {
     if (to_index(id) < 0 || static_cast<uint32_t>(to_index(id)) >= n_vocab) {
       return wrong_bias(fmt::format("token ids below {}", n_vocab), to_index(id));
@@ -78,21 +75,28 @@ Status validate(const SamplingParams& p, uint32_t n_vocab) {
   return {};
 }
 
-Sampler::Sampler(uint32_t n_vocab) : adjusted_(n_vocab), weights_(n_vocab), counts_(n_vocab) {
+Sampler::Sampler(uint32_t n_vocab, uint32_t n_ctx) : adjusted_(n_vocab), weights_(n_vocab), counts_(n_vocab) {
+  matches_.reserve(n_ctx);
   candidates_.reserve(n_vocab);
   top_.reserve(n_vocab);
 }
 
 TokenId Sampler::sample(const SamplingParams& params, std::span<const float> logits, std::span<const TokenId> history,
-                        std::span<const uint64_t> allowed) {
+                        std::span<const uint64_t> allowed, SamplerState* state) {
   if (!is_prediction(logits)) return kNoToken;
-  if (!allowed.empty() || !params.logit_bias.empty() || has_penalties(params)) {
+  const bool is_usual = is_usual_chain(params);
+  if (!allowed.empty() || !params.logit_bias.empty() || (is_usual && has_penalties(params))) {
     std::copy(logits.begin(), logits.end(), adjusted_.begin());
     apply_logit_bias(params, adjusted_);
-    if (has_penalties(params)) apply_penalties(params, history, adjusted_, counts_);
+    if (is_usual && has_penalties(params)) apply_penalties(params, history, adjusted_, counts_);
     if (!allowed.empty()) apply_mask(allowed, adjusted_);
     logits = adjusted_;
     if (!is_prediction(logits)) return kNoToken;
+  }
+  if (!is_usual) {
+    SamplerState fresh;
+    Chain chain(params, history, {adjusted_, counts_, matches_, candidates_});
+    return chain.sample(logits, state == nullptr ? fresh : *state);
   }
   if (params.temperature == 0 || params.top_k == 1) return argmax(logits);
   const double u = uniform(params.seed, history.size());
@@ -104,7 +108,7 @@ TokenId Sampler::sample(const SamplingParams& params, std::span<const float> log
     select_from_all(logits, weights_, sum, params, candidates_);
   }
   for_each_filter(params, [this](float value, const CandidateFilter& filter) { filter.apply(value, candidates_); });
-  return draw(candidates_, u);
+  return draw(candidates_, u).id;
 }
 
 float Sampler::logprob(std::span<const float> logits, TokenId id) const {

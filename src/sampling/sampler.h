@@ -1,6 +1,6 @@
-// From logits to a token: the chain of samplers in the order of SamplingParams. Owns its scratch, sized for a
-// vocabulary at construction; a call allocates nothing. No state between calls: the token is a function of (params,
-// logits, history).
+// From logits to a token: the chain of samplers that SamplingParams describe. Owns its scratch, sized for a vocabulary
+// at construction; a call allocates nothing. What it keeps of a request is SamplerState: the token is a function of
+// (params, logits, history, state), and the state one of the request and its tokens.
 #pragma once
 
 #include <span>
@@ -9,6 +9,7 @@
 #include "realizar/request.h"
 #include "realizar/result.h"
 #include "sampling/candidates.h"
+#include "sampling/sampler_state.h"
 
 namespace realizar {
 
@@ -17,13 +18,15 @@ Status validate(const SamplingParams& params, uint32_t n_vocab);
 
 class Sampler {
  public:
-  explicit Sampler(uint32_t n_vocab);
+  // `n_ctx`: the longest history for which DRY allocates nothing.
+  explicit Sampler(uint32_t n_vocab, uint32_t n_ctx = 0);
 
   // logits: [n_vocab]. `history`: prompt and output so far; its length is the position that the draw is keyed by.
   // `allowed`: a bit for each token that may be chosen (64 a word); empty: all may.
+  // `state`: of the request whose token this is, and learns of it; null: as before the first token.
   // kNoToken where no token can be chosen: a logit is NaN or +infinity, or each one that may be chosen is -infinity.
   TokenId sample(const SamplingParams& params, std::span<const float> logits, std::span<const TokenId> history,
-                 std::span<const uint64_t> allowed = {});
+                 std::span<const uint64_t> allowed = {}, SamplerState* state = nullptr);
 
   // log softmax(logits)[id], and the n likeliest tokens with theirs (a span of the scratch, valid until the next call).
   float logprob(std::span<const float> logits, TokenId id) const;
@@ -33,6 +36,7 @@ class Sampler {
   std::vector<float> adjusted_;   // logits after bias and penalties
   std::vector<float> weights_;    // of the whole vocabulary, where there is no top-k
   std::vector<uint32_t> counts_;  // all zero between calls
+  std::vector<uint32_t> matches_;
   Candidates candidates_;
   std::vector<TokenLogprob> top_;
 };

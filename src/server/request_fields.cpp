@@ -10,6 +10,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "sampling/parameters.h"
+#include "sampling/sampler_names.h"
 #include "server/tenant.h"
 
 namespace realizar::server {
@@ -55,6 +56,38 @@ void read_sampling(Fields& fields, SamplingParams& params) {
       }
     });
   }
+}
+
+std::optional<std::vector<std::string>> read_texts(Fields& fields, const char* name) {
+  const Json* list = fields.array(name);
+  if (list == nullptr) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const Json& text : *list) {
+    if (!text.is_string()) {
+      fields.fail(name, "expected an array of strings");
+      return std::nullopt;
+    }
+    texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
+// ["top_k", "temperature"], or "kt".
+Status read_samplers(Fields& fields, SamplingParams& params) {
+  const Json* samplers = fields.any("samplers");
+  if (samplers != nullptr && samplers->is_string()) {
+    RZ_TRY(params.samplers, samplers_of_letters(samplers->get_ref<const std::string&>()));
+  } else if (const auto names = read_texts(fields, "samplers")) {
+    RZ_TRY(params.samplers, samplers_of_names(*names));
+  }
+  return {};
+}
+
+Status read_breakers(Fields& fields, const ServedModel& model, SamplingParams& params) {
+  const auto texts = read_texts(fields, "dry_sequence_breakers");
+  if (!texts) return {};
+  RZ_TRY(params.dry_breakers, model.loaded->breakers->of(*texts));
+  return {};
 }
 
 // {"15043": -100, ...}
@@ -168,6 +201,8 @@ Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel&
   Request& request = generation.request;
   request.sampling = model.loaded->generation_config.sampling;
   read_sampling(body, request.sampling);
+  RZ_CHECK_OK(read_samplers(body, request.sampling));
+  RZ_CHECK_OK(read_breakers(body, model, request.sampling));
   read_logit_bias(body, request.sampling);
   read_stop(body, generation);
   read_stop_tokens(body, request);

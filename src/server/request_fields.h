@@ -22,10 +22,10 @@ struct GenerationFields {
   bool include_usage = false;
 };
 
-// Temperature, top_p, top_k, min_p, typical_p, penalties, logit_bias, seed, n, stop, stop_token_ids, max_tokens,
-// max_completion_tokens, n_predict (-1: no limit), min_tokens, allowed_token_ids, bad_words, stream, stream_options,
-// priority, ignore_eos, cache_salt, timeout_ms, timeout. What is absent keeps the model's own recommendation. Errors:
-// InvalidArgument naming the field.
+// The parameters of sampling/parameters.h, samplers, dry_sequence_breakers, logit_bias, n, stop, stop_token_ids,
+// max_tokens, max_completion_tokens, n_predict (-1: no limit), min_tokens, allowed_token_ids, bad_words, stream,
+// stream_options, priority, ignore_eos, cache_salt, timeout_ms, timeout. What is absent keeps the model's own
+// recommendation. Errors: InvalidArgument naming the field.
 Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel& model, const Call& call);
 
 // The request of the i-th of several choices: its own seed, the rest alike.

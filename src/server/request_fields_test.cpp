@@ -78,6 +78,24 @@ TEST_F(RequestFields, EveryParameterIsAField) {
   EXPECT_EQ(request(R"({"repetition_penalty": 2, "repeat_penalty": 3})").sampling.repeat_penalty, 3);
 }
 
+TEST_F(RequestFields, SamplersAreNamedOrSpelt) {
+  const std::vector<SamplerKind> expected = {SamplerKind::kTopK, SamplerKind::kTemperature};
+  EXPECT_EQ(request(R"({"samplers": ["top_k", "tfs_z", "temperature"]})").sampling.samplers, expected);
+  EXPECT_EQ(request(R"({"samplers": "kt"})").sampling.samplers, expected);
+  EXPECT_EQ(request(R"({"samplers": []})").sampling.samplers, std::vector<SamplerKind>());
+  EXPECT_EQ(request("{}").sampling.samplers, std::nullopt);
+  EXPECT_EQ(request(R"({"samplers": null})").sampling.samplers, std::nullopt);
+}
+
+TEST_F(RequestFields, BreakersBecomeTokens) {
+  EXPECT_EQ(request(R"({"dry_multiplier": 0.8})").sampling.dry_breakers, nullptr);
+  const auto breakers = request(R"({"dry_sequence_breakers": ["\n", "Paris"]})").sampling.dry_breakers;
+  ASSERT_NE(breakers, nullptr);
+  EXPECT_EQ(request(R"({"dry_sequence_breakers": ["\n", "Paris"]})").sampling.dry_breakers, breakers);
+  EXPECT_NE(request(R"({"dry_sequence_breakers": ["\n"]})").sampling.dry_breakers, breakers);
+  EXPECT_NE(request(R"({"dry_sequence_breakers": []})").sampling.dry_breakers, nullptr);
+}
+
 TEST_F(RequestFields, AbsentOnesKeepTheModelsRecommendation) {
   const auto fields = read("{}");
   ASSERT_TRUE(fields.ok());
@@ -103,6 +121,24 @@ TEST_F(RequestFields, EachWrongTypeIsNamed) {
                                                        {"repeat_last_n", "-2"},
                                                        {"frequency_penalty", "\"x\""},
                                                        {"presence_penalty", "\"x\""},
+                                                       {"samplers", "5"},
+                                                       {"samplers", "[5]"},
+                                                       {"samplers", "[\"warm\"]"},
+                                                       {"samplers", "\"kq\""},
+                                                       {"mirostat", "3"},
+                                                       {"mirostat", "0.5"},
+                                                       {"mirostat_tau", "-1"},
+                                                       {"dry_multiplier", "-1"},
+                                                       {"dry_base", "0.5"},
+                                                       {"dry_allowed_length", "-1"},
+                                                       {"dry_penalty_last_n", "-2"},
+                                                       {"dry_sequence_breakers", "\"x\""},
+                                                       {"dry_sequence_breakers", "[5]"},
+                                                       {"dry_sequence_breakers", "[\"\"]"},
+                                                       {"xtc_probability", "1.1"},
+                                                       {"xtc_threshold", "-0.1"},
+                                                       {"dynatemp_range", "-0.1"},
+                                                       {"top_n_sigma", "\"x\""},
                                                        {"seed", "0.5"},
                                                        {"seed", "1e30"},
                                                        {"logit_bias", "[]"},

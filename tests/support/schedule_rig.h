@@ -102,13 +102,14 @@ inline uint64_t hash_of_seen(std::span<const TokenId> tokens, size_t n_prompt, b
 inline std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab, bool phases_agree = false,
                                          Layers layers = Layers::kAlike) {
   Sampler sampler(n_vocab);
+  SamplerState state;
   std::vector<TokenId> tokens = request.prompt;
   std::vector<float> logits(n_vocab);
   const size_t n_room = kContext - request.prompt.size();
   const size_t n_wanted = std::min<size_t>(request.max_tokens.value_or(kContext), n_room);
   for (size_t i = 0; i < n_wanted; ++i) {
     HashBackend::fill_logits(hash_of_seen(tokens, request.prompt.size(), phases_agree, layers), logits);
-    tokens.push_back(sampler.sample(request.sampling, logits, tokens));
+    tokens.push_back(sampler.sample(request.sampling, logits, tokens, {}, &state));
   }
   return {tokens.begin() + static_cast<std::ptrdiff_t>(request.prompt.size()), tokens.end()};
 }
@@ -164,6 +165,16 @@ class Recorder final : public engine::RequestSink {
   bool throws = false;       // at its next token
 };
 
+// Samplers that look back on a request's tokens, or learn from them.
+inline void use_samplers_with_memory(SamplingParams& sampling) {
+  sampling.mirostat = *rc::gen::inRange(0, 3);
+  sampling.mirostat_tau = *rc::gen::element(1.0f, 4.0f);
+  sampling.dry_multiplier = *rc::gen::element(0.0f, 2.0f);
+  sampling.xtc_probability = *rc::gen::element(0.0f, 0.5f);
+  sampling.dynatemp_range = *rc::gen::element(0.0f, 0.5f);
+  sampling.frequency_penalty = *rc::gen::element(0.0f, 0.5f);
+}
+
 // Prompts over few letters, so that prefixes are shared and endings repeat.
 inline Arrival make_arrival() {
   Arrival arrival;
@@ -173,6 +184,7 @@ inline Arrival make_arrival() {
   arrival.request.max_tokens = *rc::gen::inRange(0u, 40u);
   arrival.request.sampling.temperature = *rc::gen::element(0.0f, 1.0f);
   arrival.request.sampling.seed = *rc::gen::inRange<uint64_t>(0, 4);
+  if (*rc::gen::inRange(0, 3) == 0) use_samplers_with_memory(arrival.request.sampling);
   arrival.request.priority = *rc::gen::inRange(0, 3);
   arrival.request.tenant = *rc::gen::inRange<uint64_t>(0, 3);
   arrival.request.cache_salt = *rc::gen::inRange<uint64_t>(0, 2);

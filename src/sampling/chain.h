@@ -1,0 +1,54 @@
+// The chain in any order and with every sampler. Sampler's usual path gives the same tokens where it can, in less time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "realizar/request.h"
+#include "sampling/candidates.h"
+#include "sampling/sampler_state.h"
+
+namespace realizar {
+
+// In the order of SamplerKind. What it lacks of a chain is off: no order of its own, no mirostat, and no sampler that
+// `temperature`, top-k, typical, top-p, min-p and the penalties are not.
+bool is_usual_chain(const SamplingParams& params);
+
+// Memory of a Sampler, with room for the vocabulary or for a history.
+struct ChainScratch {
+  std::span<float> logits;         // [n_vocab]
+  std::span<uint32_t> counts;      // [n_vocab], all zero between uses
+  std::vector<uint32_t>& matches;  // of DRY
+  Candidates& candidates;
+};
+
+class Chain {
+ public:
+  Chain(const SamplingParams& params, std::span<const TokenId> history, ChainScratch scratch)
+      : params_(params), history_(history), scratch_(scratch), candidates_(scratch.candidates) {}
+
+  // logits: [n_vocab], after bias and constraint, a prediction (finite.h).
+  TokenId sample(std::span<const float> logits, SamplerState& state);
+
+ private:
+  void apply(SamplerKind kind, const SequenceBreakers* breakers);
+  template <class Change>
+  void change_logits(const Change& change);
+  template <class Keep>
+  void filter(bool is_on, const Keep& keep);
+  void keep_top_k();
+  void take_temperature();
+  void sort();
+  void weigh();  // gives the candidates their probabilities
+
+  const SamplingParams& params_;
+  const std::span<const TokenId> history_;
+  const ChainScratch scratch_;
+  Candidates& candidates_;
+  double temperature_ = 1;  // that logits are to be divided by
+  // By their ids they are drawn too, unless a sampler has wanted them by their logits.
+  bool is_sorted_ = false, is_by_id_ = true, has_p_ = false;
+};
+
+}  // namespace realizar
