@@ -59,6 +59,9 @@ BODIES = [
         "reasoning": {"effort": "low", "summary": None}, "include": ["message.output_text.logprobs"],
         "top_logprobs": 1, "store": True, "previous_response_id": None, "metadata": {"a": "b"}, "background": False}),
     ("/v1/embeddings", {"input": ["a", [1, 2]], "encoding_format": "float", "dimensions": 4}),
+    ("/completion", {"prompt": ["hi", [1, "a"], {"prompt_string": "x"}], "n_predict": 1, "n_probs": 1, "n_cmpl": 1,
+                     "logit_bias": [[1, False], ["a", 1]], "response_fields": ["content"], "seed": -1, "stop": ["a"],
+                     "cache_prompt": False, "n_indent": 1, "t_max_predict_ms": 1, "id_slot": -1, "stream": False}),
     ("/tokenize", {"prompt": "hi", "messages": [USER], "add_special_tokens": True, "return_token_strs": True}),
     ("/detokenize", {"tokens": [1, 2]}),
 ]

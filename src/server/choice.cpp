@@ -8,7 +8,7 @@ namespace {
 using Kind = text::OutputEvent::Kind;
 
 text::AnswerOptions telling_tokens(text::AnswerOptions options, bool tells_tokens) {
-  options.tells_tokens = tells_tokens;
+  options.tells_tokens = options.tells_tokens || tells_tokens;
   return options;
 }
 
@@ -19,10 +19,12 @@ bool joins(const text::OutputEvent& last, const text::OutputEvent& next) {
 
 }  // namespace
 
-Choice::Choice(ServedModelPtr model, Request request, text::AnswerOptions options)
+Choice::Choice(ServedModelPtr model, Request request, text::AnswerOptions options, const LineRules& lines)
     : model_(std::move(model)),
       stream_(std::make_shared<engine::TokenStream>(std::move(request))),
-      answer_(model_->tokenizer(), telling_tokens(std::move(options), stream_->request().logprobs)) {}
+      answer_(model_->tokenizer(), telling_tokens(options, stream_->request().logprobs)),
+      lines_(lines),
+      tells_tokens_(options.tells_tokens || stream_->request().logprobs) {}
 
 Choice::~Choice() {
   cancel();
@@ -41,7 +43,7 @@ void Choice::cancel() {
 ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_token) {
   ChoiceNews news;
   if (has_ended_) return news;
-  while (!answer_.is_stopped()) {
+  while (!is_over()) {
     const auto token = stream_->pop();
     if (!token) break;
     if (token->is_prompt) {
@@ -52,39 +54,54 @@ ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_to
     take_token(*token, news);
   }
   // What the engine made after the end of the text is not part of the answer.
-  while (answer_.is_stopped() && stream_->pop()) {
+  while (is_over() && stream_->pop()) {
   }
   if (const engine::TokenStream::End* end = stream_->end()) take_end(*end, news);
+  news.timings = timings();
   return news;
 }
 
 void Choice::take_token(const TokenEvent& token, ChoiceNews& news) {
-  if (token.logprob) {
-    sum_logprob_ += *token.logprob;
-    infos_.push_back(info_of(token));
-  }
+  if (token.index == 0) first_token_ms_ = token.ms;
+  if (token.index > 0) decode_ms_ += token.ms;
+  sum_logprob_ += token.logprob.value_or(0);
+  if (tells_tokens_) infos_.push_back(info_of(token));
   add(answer_.push(token.id), news);
-  if (answer_.is_stopped()) stream_->cancel();
+  lines_.note_time(decode_ms_);
+  if (is_over()) stream_->cancel();
 }
 
 void Choice::take_end(const engine::TokenStream::End& end, ChoiceNews& news) {
   end_ = end;
+  if (lines_.is_over()) end_.finish_reason = FinishReason::kLength;
   if (answer_.is_stopped()) end_.finish_reason = FinishReason::kStop;
-  add(answer_.finish(end.finish_reason), news);
+  add(answer_.finish(end_.finish_reason), news);
+  if (std::string rest = lines_.finish(); !rest.empty()) add_event({Kind::kContent, 0, std::move(rest)}, news);
   has_ended_ = true;
   news.ended = true;
 }
 
 void Choice::add(text::AnswerPart part, ChoiceNews& news) {
   for (text::OutputEvent& event : part.events) {
-    if (!news.events.empty() && joins(news.events.back(), event)) {
-      news.events.back().text += event.text;
-    } else {
-      news.events.push_back(std::move(event));
-    }
+    if (event.kind == Kind::kContent) event.text = lines_.take(std::move(event.text));
+    if (event.kind != Kind::kContent || !event.text.empty()) add_event(std::move(event), news);
   }
   for (const uint32_t idx : part.tokens) news.tokens.push_back(std::move(infos_[idx - first_info_]));
   for (; first_info_ < answer_.first_open_token() && !infos_.empty(); ++first_info_) infos_.pop_front();
+}
+
+void Choice::add_event(text::OutputEvent event, ChoiceNews& news) {
+  if (!news.events.empty() && joins(news.events.back(), event)) {
+    news.events.back().text += event.text;
+  } else {
+    news.events.push_back(std::move(event));
+  }
+}
+
+Timings Choice::timings() const {
+  if (has_ended_) return timings_of(end_.stats);
+  const auto n_prompt = static_cast<uint32_t>(stream_->request().prompt.size());
+  return {.n_prompt = n_prompt, .n_generated = n_tokens(), .prompt_ms = first_token_ms_, .decode_ms = decode_ms_};
 }
 
 const char* Choice::finish_reason() const {
@@ -101,7 +118,7 @@ const char* Choice::end_label() const {
 
 TokenInfo Choice::info_of(const TokenEvent& token) const {
   const auto bytes_of = [&](TokenId id) { return model_->tokenizer().token_bytes(id, {.skip_special = false}); };
-  TokenInfo info{token.id, bytes_of(token.id), *token.logprob, {}};
+  TokenInfo info{token.id, bytes_of(token.id), token.logprob.value_or(0), {}};
   for (const TokenLogprob& top : token.top) info.top.push_back({top.id, bytes_of(top.id), top.logprob});
   return info;
 }

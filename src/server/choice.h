@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "engine/token_stream.h"
+#include "server/line_rules.h"
 #include "server/model_registry.h"
+#include "server/timings.h"
 #include "text/answer.h"
 
 namespace realizar::server {
@@ -30,15 +32,16 @@ struct TokenInfo {
 // What is new since the last call.
 struct ChoiceNews {
   std::vector<text::OutputEvent> events;
-  std::vector<TokenInfo> tokens;         // where log-probabilities are asked for
+  std::vector<TokenInfo> tokens;         // where they or their log-probabilities are asked for
   std::vector<TokenInfo> prompt_tokens;  // the prompt's from the second on, where those are
+  Timings timings;                       // so far
   bool ended = false;
 };
 
 class Choice {
  public:
-  // The answer's tokens are told where the request asks for log-probabilities.
-  Choice(ServedModelPtr model, Request request, text::AnswerOptions options);
+  // The answer's tokens are told where the options say so, or the request asks for log-probabilities.
+  Choice(ServedModelPtr model, Request request, text::AnswerOptions options, const LineRules& lines = {});
   ~Choice();
   Choice(const Choice&) = delete;
   Choice& operator=(const Choice&) = delete;
@@ -55,6 +58,10 @@ class Choice {
   const char* finish_reason() const;
   // The answer ended at its limit of tokens, or at the context's.
   bool is_cut() const { return answer_.is_cut(); }
+  // The stop string that ended it; "": none did.
+  std::string_view stop_string() const { return answer_.stop_string(); }
+  // Of the prompt and of the tokens so far.
+  Timings timings() const;
   // For metrics and log, also of those that did not end well: "abort", "timeout" or "error".
   const char* end_label() const;
   bool has_ended() const { return has_ended_; }
@@ -68,14 +75,20 @@ class Choice {
   void take_token(const TokenEvent& token, ChoiceNews& news);
   void take_end(const engine::TokenStream::End& end, ChoiceNews& news);
   void add(text::AnswerPart part, ChoiceNews& news);
+  void add_event(text::OutputEvent event, ChoiceNews& news);
   TokenInfo info_of(const TokenEvent& token) const;
+  bool is_over() const { return answer_.is_stopped() || lines_.is_over(); }
 
   ServedModelPtr model_;
   std::shared_ptr<engine::TokenStream> stream_;
   text::Answer answer_;
+  LineWatch lines_;
   engine::TokenStream::End end_;
   bool has_ended_ = false;
   double sum_logprob_ = 0;
+  double first_token_ms_ = 0;  // from the request to the first token
+  double decode_ms_ = 0;       // from there to the last one
+  const bool tells_tokens_;
   std::deque<TokenInfo> infos_;  // of the tokens of which it is open whether the answer has them
   uint32_t first_info_ = 0;      // which token the first of them is
 };

@@ -57,7 +57,7 @@ Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
   const bool wants_operations = trace_wish() == kOperations;
   for (Request& request : plan_.requests) {
     request.trace = wants_operations && call_.context.options.trace_operations;
-    choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice));
+    choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice, plan_.lines));
   }
   n_per_prompt_ = plan_.n_per_prompt > 0 ? plan_.n_per_prompt : choices_.size();
 }
@@ -137,7 +137,7 @@ void Completion::finish() {
     return call_.end();
   }
   Json body = call_.speller->whole(choices_, total);
-  if (wants_trace) body["trace"] = trace_json;
+  if (wants_trace && body.is_object()) body["trace"] = trace_json;
   call_.send({200, "application/json", dump(body), {}});
 }
 

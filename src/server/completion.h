@@ -20,6 +20,7 @@ struct CompletionPlan {
   size_t n_per_prompt = 0;        // neighbours that share a prompt; 0: all
   const char* prompt_field = "";  // which holds the prompts, where there may be several
   text::AnswerOptions choice;
+  LineRules lines;
   std::unique_ptr<Speller> speller;
   bool stream = false;
   std::string logged_prompt;  // only where prompts are logged

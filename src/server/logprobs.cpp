@@ -38,6 +38,22 @@ Json chat_logprobs(std::span<const TokenInfo> tokens) {
   return list;
 }
 
+Json token_probabilities(std::span<const TokenInfo> tokens) {
+  const auto told = [](const auto& token) -> Json {
+    return {{"id", to_index(token.id)},
+            {"token", token.bytes},
+            {"bytes", bytes_of(token.bytes)},
+            {"logprob", decimal(token.logprob)}};
+  };
+  Json list = Json::array();
+  for (const TokenInfo& token : tokens) {
+    Json& json = list.emplace_back(told(token));
+    Json& top = json["top_logprobs"] = Json::array();
+    for (const TokenInfo::Top& t : token.top) top.push_back(told(t));
+  }
+  return list;
+}
+
 void append_unscored(const std::string& token, size_t& offset, Json& logprobs) {
   logprobs["tokens"].push_back(token);
   logprobs["token_logprobs"].push_back(nullptr);

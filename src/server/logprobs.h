@@ -1,4 +1,4 @@
-// Log-probabilities in the two shapes of OpenAI's API.
+// Log-probabilities in the two shapes of OpenAI's API, and in llama.cpp's.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,9 @@ inline constexpr int64_t kMaxTopLogprobs = 20;
 // Of chats: [{token, logprob, bytes, top_logprobs: [{token, logprob, bytes}]}].
 Json chat_logprobs(std::span<const TokenInfo> tokens);
 void append_chat_logprobs(std::span<const TokenInfo> tokens, Json& list);
+
+// Of llama.cpp's own routes: [{id, token, bytes, logprob, top_logprobs: [{id, token, bytes, logprob}]}].
+Json token_probabilities(std::span<const TokenInfo> tokens);
 
 // Characters (not bytes) of UTF-8.
 size_t n_characters(std::string_view text);

@@ -35,6 +35,7 @@ extern const Protocol kCompletions;
 extern const Protocol kEmbeddings;
 extern const Protocol kRerank;
 extern const Protocol kResponses;
+extern const Protocol kLlamaCompletion;
 extern const Protocol kTokenize;
 extern const Protocol kDetokenize;
 extern const Protocol kApplyTemplate;

@@ -26,6 +26,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/responses/{response_id}/input_items", get_input_items},
     {"POST", "/v1/responses/{response_id}/cancel", at_once<post_cancel_response>},
     {"DELETE", "/cache", delete_cache},
+    {"POST", "/completion", with_model, &kLlamaCompletion},
     {"POST", "/tokenize", with_model, &kTokenize},
     {"POST", "/detokenize", with_model, &kDetokenize},
     {"POST", "/apply-template", with_model, &kApplyTemplate},

@@ -16,7 +16,6 @@ namespace realizar::server {
 namespace {
 
 constexpr uint32_t kDefaultMaxTokens = 16;  // as OpenAI's API has it
-constexpr size_t kMaxAnswers = 1024;        // of one request: each holds some 10 to 50 KB until the last is there
 
 Error wrong_prompt() {
   return invalid_argument("prompt: expected a string, an array of strings, of token ids, or of arrays of token ids",
@@ -95,8 +94,10 @@ Result<TextRequest> read_options(Fields& body, const ServedModel& model, const C
   return text;
 }
 
-Result<std::shared_ptr<TokenConstraint>> read_constraint(const Fields& body, const TokenRules& rules,
-                                                         const ServedModel& model) {
+}  // namespace
+
+Result<std::shared_ptr<TokenConstraint>> read_text_constraint(const Fields& body, const TokenRules& rules,
+                                                              const ServedModel& model) {
   RZ_TRY(auto grammar, read_response_format(body.json(), *model.loaded->grammars));
   std::shared_ptr<TokenConstraint> form;
   if (grammar != nullptr) {
@@ -104,8 +105,6 @@ Result<std::shared_ptr<TokenConstraint>> read_constraint(const Fields& body, con
   }
   return with_rules(std::move(form), rules, model.loaded->info.n_vocab);
 }
-
-}  // namespace
 
 Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, const Call& call) {
   RZ_TRY(TextRequest text, read_options(body, model, call));
@@ -115,7 +114,7 @@ Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, co
                                         text.prompts.size(), text.best_of, kMaxAnswers),
                             "n");
   }
-  RZ_TRY(text.generation.request.constraint, read_constraint(body, text.generation.rules, model));
+  RZ_TRY(text.generation.request.constraint, read_text_constraint(body, text.generation.rules, model));
   return text;
 }
 

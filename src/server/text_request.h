@@ -9,6 +9,9 @@
 
 namespace realizar::server {
 
+// Of one request: each holds some 10 to 50 KB until the last is there.
+inline constexpr size_t kMaxAnswers = 1024;
+
 struct TextRequest {
   GenerationFields generation;
   std::vector<std::vector<TokenId>> prompts;
@@ -19,6 +22,11 @@ struct TextRequest {
 
 // Reads a completion's body. Errors: InvalidArgument naming the field, ContextLengthExceeded.
 Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, const Call& call);
+
+// What holds an answer that is plain text to the form that the body asks for and to `rules`; null: nothing. Errors:
+// those of read_response_format.
+Result<std::shared_ptr<TokenConstraint>> read_text_constraint(const Fields& body, const TokenRules& rules,
+                                                              const ServedModel& model);
 
 // The plan of its answers, without a speller.
 CompletionPlan plan_of(TextRequest text);

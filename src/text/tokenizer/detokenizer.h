@@ -35,6 +35,8 @@ class StreamingDetokenizer {
   size_t n_given_bytes() const { return n_given_; }
   size_t n_text_bytes() const { return n_given_ + held_.size(); }
   bool holds_back() const { return !held_.empty() || !partial_.empty(); }
+  // Text that was made and not given out. After a stop it begins with the stop string.
+  std::string_view held() const { return held_; }
 
  private:
   void append_bytes(std::string_view bytes);

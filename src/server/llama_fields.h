@@ -1,0 +1,33 @@
+// The fields of llama.cpp's own generating routes, apart from the prompt.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "server/json.h"
+#include "server/line_rules.h"
+#include "server/request_fields.h"
+
+namespace realizar::server {
+
+struct LlamaFields {
+  GenerationFields generation;
+  LineRules lines;
+  std::vector<std::string> response_fields;  // of the answer, and no others; empty: all
+  Json settings;                             // generation_settings of the answer
+  int64_t id_slot = -1;                      // is told as it was asked for: sequences have no fixed places here
+  bool return_tokens = false;
+  bool timings_per_token = false;
+  bool return_progress = false;
+};
+
+// Reads what read_generation_fields() reads, and n_cmpl, n_probs, cache_prompt, t_max_predict_ms, n_indent, n_keep,
+// id_slot, return_tokens, response_fields, timings_per_token, return_progress and post_sampling_probs, the last of
+// which cannot be true yet. seed: -1 is a random one. logit_bias: also pairs of an id or a text with a number or
+// `false`, which is never. grammar, json_schema: read_text_constraint(). Errors: InvalidArgument naming the field,
+// Unsupported.
+Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model, const Call& call);
+
+}  // namespace realizar::server

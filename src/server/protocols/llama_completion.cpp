@@ -1,0 +1,209 @@
+// POST /completion, as llama.cpp's server has it (tools/server/README.md there): texts, with everything that is known
+// of them. A stream is an event a token, and at the end of each answer one with `stop`.
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/try.h"
+#include "server/context.h"
+#include "server/llama_error.h"
+#include "server/llama_fields.h"
+#include "server/llama_prompts.h"
+#include "server/logprobs.h"
+#include "server/protocol.h"
+#include "server/text_request.h"
+
+namespace realizar::server {
+namespace {
+
+// What one answer is made of so far.
+struct TextSoFar {
+  std::string content;
+  std::vector<TokenInfo> tokens;
+  bool has_new_line = false;
+};
+
+Json ids_of(const std::vector<TokenInfo>& tokens) {
+  Json ids = Json::array();
+  for (const TokenInfo& token : tokens) ids.push_back(to_index(token.id));
+  return ids;
+}
+
+const char* stop_type_of(const Choice& choice) {
+  if (!choice.stop_string().empty()) return "word";
+  return choice.is_cut() ? "limit" : "eos";
+}
+
+// The beginning of `text` that is about a token's: at most its bytes, and whole characters.
+size_t n_bytes_for(const TokenInfo& token, std::string_view text) {
+  size_t n = std::min(token.bytes.size(), text.size());
+  while (n > 0 && n < text.size() && (static_cast<uint8_t>(text[n]) & 0xC0) == 0x80) --n;
+  return n;
+}
+
+// The field at a path with slashes; null: there is none.
+const Json* find_field(const Json& json, std::string_view path) {
+  const Json* at = &json;
+  while (true) {
+    const size_t slash = path.find('/');
+    const std::string name(path.substr(0, slash));
+    if (!at->is_object() || !at->contains(name)) return nullptr;
+    at = &(*at)[name];
+    if (slash == std::string_view::npos) return at;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+class LlamaSpeller final : public Speller {
+ public:
+  // `prompts`: of the choices, `n_per_prompt` of which share each.
+  LlamaSpeller(std::string model, LlamaFields fields, std::vector<std::string> prompts, bool is_list)
+      : model_(std::move(model)),
+        fields_(std::move(fields)),
+        prompts_(std::move(prompts)),
+        is_list_(is_list),
+        texts_(prompts_.size() * fields_.generation.n) {}
+
+  std::string stream_news(size_t choice_idx, const ChoiceNews& news) override {
+    std::string text;
+    for (const text::OutputEvent& event : news.events) text += event.text;
+    TextSoFar& told = texts_[choice_idx];
+    told.has_new_line = told.has_new_line || text.find('\n') != std::string::npos;
+    std::string bytes;
+    std::string_view rest = text;
+    for (size_t i = 0; i < news.tokens.size(); ++i) {
+      const bool is_last = i + 1 == news.tokens.size();
+      const size_t n = is_last ? rest.size() : n_bytes_for(news.tokens[i], rest);
+      bytes += chunk(choice_idx, rest.substr(0, n), {news.tokens[i]}, news);
+      rest.remove_prefix(n);
+    }
+    if (!rest.empty()) bytes += chunk(choice_idx, rest, {}, news);
+    return bytes;
+  }
+
+  std::string stream_choice_end(size_t choice_idx, const Choice& choice) override {
+    return sse(shown(end_json(choice_idx, choice)));
+  }
+
+  std::string stream_end(const Usage&, const Json* trace) override {
+    return trace == nullptr ? std::string() : sse({{"trace", *trace}});
+  }
+
+  std::string stream_error(const ApiError& error) override { return "data: " + llama_error_json(error) + "\n\n"; }
+
+  void collect(size_t choice_idx, ChoiceNews news) override {
+    TextSoFar& text = texts_[choice_idx];
+    for (const text::OutputEvent& event : news.events) text.content += event.text;
+    std::move(news.tokens.begin(), news.tokens.end(), std::back_inserter(text.tokens));
+  }
+
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
+    Json list = Json::array();
+    for (size_t i = 0; i < choices.size(); ++i) {
+      TextSoFar& text = texts_[i];
+      text.has_new_line = text.content.find('\n') != std::string::npos;
+      Json json = end_json(i, *choices[i]);
+      json["content"] = std::move(text.content);
+      if (fields_.return_tokens) json["tokens"] = ids_of(text.tokens);
+      if (tells_probabilities()) json["completion_probabilities"] = token_probabilities(text.tokens);
+      list.push_back(shown(std::move(json)));
+    }
+    return is_list_ || list.size() > 1 ? list : std::move(list[0]);
+  }
+
+ private:
+  bool tells_probabilities() const { return fields_.generation.request.logprobs; }
+
+  std::string chunk(size_t choice_idx, std::string_view content, const std::vector<TokenInfo>& tokens,
+                    const ChoiceNews& news) const {
+    Json json{{"index", choice_idx},
+              {"content", content},
+              {"tokens", ids_of(tokens)},
+              {"stop", false},
+              {"id_slot", fields_.id_slot},
+              {"tokens_predicted", news.timings.n_generated},
+              {"tokens_evaluated", news.timings.n_prompt}};
+    if (fields_.timings_per_token) json["timings"] = timings_json(news.timings);
+    if (tells_probabilities() && !tokens.empty()) json["completion_probabilities"] = token_probabilities(tokens);
+    return sse(json);
+  }
+
+  // What is known at an answer's end, without its text.
+  Json end_json(size_t choice_idx, const Choice& choice) const {
+    const Timings timings = choice.timings();
+    Json settings = fields_.settings;
+    settings["seed"] = choice.request().sampling.seed;
+    return {{"index", choice_idx},
+            {"content", ""},
+            {"tokens", Json::array()},
+            {"id_slot", fields_.id_slot},
+            {"stop", true},
+            {"model", model_},
+            {"tokens_predicted", choice.n_tokens()},
+            {"tokens_evaluated", timings.n_prompt},
+            {"generation_settings", std::move(settings)},
+            {"prompt", prompts_[choice_idx / fields_.generation.n]},
+            {"has_new_line", texts_[choice_idx].has_new_line},
+            {"truncated", choice.end().finish_reason == FinishReason::kContext},
+            {"stop_type", stop_type_of(choice)},
+            {"stopping_word", choice.stop_string()},
+            {"tokens_cached", timings.n_cached},
+            {"timings", timings_json(timings)}};
+  }
+
+  // The fields that are wanted, those within others under their whole path.
+  Json shown(Json json) const {
+    if (fields_.response_fields.empty()) return json;
+    Json wanted = Json::object();
+    for (const std::string& path : fields_.response_fields) {
+      if (const Json* field = find_field(json, path)) wanted[path] = *field;
+    }
+    return wanted;
+  }
+
+  std::string model_;
+  LlamaFields fields_;
+  std::vector<std::string> prompts_;
+  bool is_list_;
+  std::vector<TextSoFar> texts_;
+};
+
+CompletionPlan plan_of(LlamaFields fields, LlamaPrompts prompts, const ServedModel& model, const Call& call) {
+  const GenerationFields& generation = fields.generation;
+  CompletionPlan plan;
+  plan.n_per_prompt = generation.n;
+  plan.prompt_field = "prompt";
+  plan.stream = generation.stream;
+  plan.choice.stop = generation.stop;
+  plan.choice.min_tokens = generation.rules.min_tokens;
+  plan.choice.tells_tokens = fields.return_tokens || generation.stream;
+  plan.lines = fields.lines;
+  std::vector<std::string> texts;
+  for (auto& tokens : prompts.prompts) {
+    texts.push_back(model.tokenizer().decode(tokens, {.skip_special = false}));
+    if (call.context.options.log_prompts) plan.logged_prompt += texts.back();
+    Request request = generation.request;
+    request.prompt = std::move(tokens);
+    for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(request, i));
+  }
+  plan.speller = std::make_unique<LlamaSpeller>(model.id, std::move(fields), std::move(texts), prompts.is_list);
+  return plan;
+}
+
+Result<Prepared> read_llama_completion(Fields& body, const ServedModelPtr& model, const Call& call) {
+  RZ_TRY(LlamaFields fields, read_llama_fields(body.json(), *model, call));
+  RZ_TRY(LlamaPrompts prompts, read_llama_prompts(body, *model, call));
+  if (prompts.prompts.size() * fields.generation.n > kMaxAnswers) {
+    return wrong("n_cmpl", "expected at most 1024 answers of all prompts");
+  }
+  return Prepared(plan_of(std::move(fields), std::move(prompts), *model, call));
+}
+
+}  // namespace
+
+const Protocol kLlamaCompletion{
+    .read = read_llama_completion, .gives_text = true, .spell_error = llama_error_response, .terminator = ""};
+
+}  // namespace realizar::server
