@@ -18,10 +18,6 @@
 namespace realizar {
 namespace {
 
-constexpr SamplerKind kUsualOrder[] = {SamplerKind::kPenalties,   SamplerKind::kDry,  SamplerKind::kTopNSigma,
-                                       SamplerKind::kTemperature, SamplerKind::kTopK, SamplerKind::kTypical,
-                                       SamplerKind::kTopP,        SamplerKind::kMinP, SamplerKind::kXtc};
-
 // What mirostat leaves to the chain.
 bool comes_before_mirostat(SamplerKind kind) {
   return kind == SamplerKind::kPenalties || kind == SamplerKind::kDry || kind == SamplerKind::kTemperature;
@@ -34,14 +30,20 @@ bool is_usual_chain(const SamplingParams& params) {
          !uses_dry(params) && !uses_xtc(params);
 }
 
+std::span<const SamplerKind> order_of(const SamplingParams& params) {
+  static constexpr SamplerKind kUsualOrder[] = {SamplerKind::kPenalties,   SamplerKind::kDry,  SamplerKind::kTopNSigma,
+                                                SamplerKind::kTemperature, SamplerKind::kTopK, SamplerKind::kTypical,
+                                                SamplerKind::kTopP,        SamplerKind::kMinP, SamplerKind::kXtc};
+  return params.samplers ? std::span<const SamplerKind>(*params.samplers) : kUsualOrder;
+}
+
 TokenId Chain::sample(std::span<const float> logits, SamplerState& state) {
   candidates_.clear();
   for (size_t i = 0; i < logits.size(); ++i) {
     if (logits[i] > -INFINITY) candidates_.push_back({TokenId{static_cast<int32_t>(i)}, logits[i], 0});
   }
   const SequenceBreakers* breakers = params_.dry_breakers ? params_.dry_breakers.get() : state.breakers.get();
-  const auto order = params_.samplers ? std::span<const SamplerKind>(*params_.samplers) : kUsualOrder;
-  for (const SamplerKind kind : order) {
+  for (const SamplerKind kind : order_of(params_)) {
     if (params_.mirostat == 0 || comes_before_mirostat(kind)) apply(kind, breakers);
     if (candidates_.empty()) return kNoToken;
   }

@@ -15,6 +15,9 @@ namespace realizar {
 // `temperature`, top-k, typical, top-p, min-p and the penalties are not.
 bool is_usual_chain(const SamplingParams& params);
 
+// The samplers that the request uses, in their order.
+std::span<const SamplerKind> order_of(const SamplingParams& params);
+
 // Memory of a Sampler, with room for the vocabulary or for a history.
 struct ChainScratch {
   std::span<float> logits;         // [n_vocab]

@@ -74,6 +74,14 @@ Result<std::vector<SamplerKind>> samplers_of_names(const std::vector<std::string
   return samplers_of(names, [](const std::string& name) { return shown(name); });
 }
 
+std::vector<std::string> names_of(std::span<const SamplerKind> samplers) {
+  std::vector<std::string> names;
+  for (const SamplerKind kind : samplers) {
+    names.emplace_back(std::ranges::find(kNames, std::optional(kind), &SamplerName::kind)->name);
+  }
+  return names;
+}
+
 Result<std::vector<SamplerKind>> samplers_of_letters(std::string_view letters) {
   return samplers_of(letters, [](char letter) { return shown(std::string(1, letter)); });
 }

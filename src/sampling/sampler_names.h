@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,8 @@ inline constexpr size_t kMaxSamplers = 32;  // of one chain
 Result<std::vector<SamplerKind>> samplers_of_names(const std::vector<std::string>& names);
 // "kt", as from the names.
 Result<std::vector<SamplerKind>> samplers_of_letters(std::string_view letters);
+// What samplers_of_names() makes these of.
+std::vector<std::string> names_of(std::span<const SamplerKind> samplers);
 // "top_k;temperature", as --samplers has it.
 Result<std::vector<SamplerKind>> samplers_of_list(std::string_view names);
 

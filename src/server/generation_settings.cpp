@@ -2,7 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sampling/chain.h"
 #include "sampling/parameters.h"
+#include "sampling/sampler_names.h"
 
 namespace realizar::server {
 namespace {
@@ -41,7 +43,7 @@ Json generation_settings(const GenerationFields& fields) {
                    {"logit_bias", told_biases(request.sampling)},
                    {"n_probs", request.n_logprobs},
                    {"min_keep", 0},
-                   {"samplers", Json::array({"penalties", "temperature", "top_k", "typ_p", "top_p", "min_p"})}});
+                   {"samplers", names_of(order_of(request.sampling))}});
   return json;
 }
 

@@ -62,6 +62,15 @@ TEST_F(LlamaRequests, AreReadUnderTheirNames) {
   EXPECT_EQ(settings["grammar"], "root ::= \"a\"");
 }
 
+TEST_F(LlamaRequests, AreToldTheirSamplersInOrder) {
+  const auto usual = read("{}"), own = read(R"({"samplers": ["typical", "top-k", "temp"], "xtc_probability": 0.5})");
+  ASSERT_TRUE(usual.ok() && own.ok());
+  EXPECT_EQ(usual->settings["samplers"],
+            Json::array({"penalties", "dry", "top_n_sigma", "temperature", "top_k", "typ_p", "top_p", "min_p", "xtc"}));
+  EXPECT_EQ(own->settings["samplers"], Json::array({"typ_p", "top_k", "temperature"}));
+  EXPECT_EQ(own->settings["xtc_probability"], 0.5);
+}
+
 TEST_F(LlamaRequests, HaveNoLimitAndARandomSeedUnlessTheySaySo) {
   const auto first = read("{}"), second = read(R"({"seed": -1, "n_predict": -1})");
   ASSERT_TRUE(first.ok() && second.ok());
