@@ -220,8 +220,8 @@ TEST_F(SessionTest, AnswersAreHeldToASchemaOrAGrammar) {
     EXPECT_TRUE(text == "yes" || text == "no") << text;
   }
   EXPECT_EQ(gbnf_constraint(*model_, "root ::= (").error().code, ErrorCode::kInvalidArgument);
-  EXPECT_FALSE(json_schema_constraint(*model_, R"({"type": "number", "multipleOf": 3})").ok());
-  EXPECT_TRUE(json_schema_constraint(*model_, R"({"type": "number", "multipleOf": 3})", {.relaxed = true}).ok());
+  EXPECT_FALSE(json_schema_constraint(*model_, R"({"type": "array", "contains": {}})").ok());
+  EXPECT_TRUE(json_schema_constraint(*model_, R"({"type": "array", "contains": {}})", {.relaxed = true}).ok());
 }
 
 }  // namespace

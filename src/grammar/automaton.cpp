@@ -120,6 +120,19 @@ class Builder {
         return {};
       case ExprKind::kRepeat:
         return build_repeat(id, from, to, depth);
+      case ExprKind::kMachine:
+        return build_machine(e, from, to, depth);
+    }
+    return {};
+  }
+
+  Status build_machine(const Expr& e, uint32_t from, uint32_t to, int depth) {
+    std::vector<uint32_t> node_of{node(), to};  // by state
+    nodes_[from].empty.push_back(node_of[0]);
+    for (size_t i = 0; i < e.moves.size(); ++i) {
+      const Move move = e.moves[i];
+      while (node_of.size() <= std::max(move.from, move.to)) node_of.push_back(node());
+      RZ_CHECK_OK(build(e.children[i], node_of[move.from], node_of[move.to], depth + 1));
     }
     return {};
   }

@@ -29,6 +29,13 @@ enum class ExprKind : uint8_t {
   kSequence,  // `children` one after the other
   kChoice,    // one of `children`
   kRepeat,    // children[0], min to max times; max may be kUnbounded
+  kMachine,   // a way from state 0 to state 1 of a finite automaton by `moves`, each of which reads its child
+};
+
+// From one state of a machine to another; none leaves state 1.
+struct Move {
+  uint32_t from = 0, to = 0;
+  bool operator==(const Move&) const = default;
 };
 
 struct Expr {
@@ -38,6 +45,7 @@ struct Expr {
   RuleId rule = 0;
   uint32_t min = 0, max = 0;
   std::vector<ExprId> children = {};
+  std::vector<Move> moves = {};  // one a child, in the order of `from`
 };
 
 struct Rule {

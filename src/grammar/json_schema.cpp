@@ -7,13 +7,15 @@
 
 #include "base/try.h"
 #include "grammar/schema_compiler.h"
+#include "grammar/schema_contradictions.h"
 #include "grammar/schema_merge.h"
+#include "grammar/schema_negation.h"
 
 namespace realizar::grammar {
 namespace {
 
 constexpr int kMaxDepth = 200;
-constexpr size_t kMaxMerged = 2000, kMaxMergedParts = 200;
+constexpr size_t kMaxMerged = 2000, kMaxMergedParts = 1000;
 constexpr size_t kMaxExprs = 1'000'000;
 
 Json without(Json schema, const char* keyword) {
@@ -92,7 +94,7 @@ Result<ValueExpr> SchemaCompiler::value(const Json& schema, const std::string& p
 
 Result<ValueExpr> SchemaCompiler::object_value(const Json& full_schema, const std::string& path) {
   RZ_CHECK_OK(check_keywords(full_schema, path, options_.relaxed));
-  const Json schema = assertions_of(full_schema);
+  RZ_TRY(const Json schema, expanded(assertions_of(full_schema), path, document_, options_.relaxed));
   if (schema.empty()) return ValueExpr(book_.shared("value"));
   const bool is_single = schema.size() == 1;
   if (is_single && schema.contains("$ref")) {
@@ -125,8 +127,14 @@ Result<ValueExpr> SchemaCompiler::flattened(const Json& schema, const std::strin
       if (part.is_object() && part.size() == 1 && part.contains("$ref") && part["$ref"].is_string()) {
         RZ_TRY(target, document_.resolve(part["$ref"].get<std::string>(), path, options_.relaxed));
       }
-      if (target->is_object()) RZ_CHECK_OK(check_keywords(*target, path_to(path, "allOf"), options_.relaxed));
-      RZ_TRY(merged, merge_schemas(merged, *target, path, options_.relaxed));
+      RZ_CHECK_OK(check_size());
+      Json own = *target;
+      if (own.is_object()) {
+        RZ_CHECK_OK(check_keywords(own, path_to(path, "allOf"), options_.relaxed));
+        RZ_TRY(own, expanded(assertions_of(own), path_to(path, "allOf"), document_, options_.relaxed));
+      }
+      RZ_TRY(merged, merge_schemas(merged, own, path, options_.relaxed));
+      drop_contradictions(merged);
     }
   }
   return merged_value(merged, path);
@@ -179,39 +187,6 @@ Result<ValueExpr> SchemaCompiler::listed_values(const Json& schema, const std::s
   return one_of(options);
 }
 
-// Keywords next to enum or const are applied where that is easily decided, and refused where they would matter.
-Result<bool> SchemaCompiler::is_allowed(const Json& value, const Json& schema, const std::string& path) const {
-  bool allowed = true;
-  for (const auto& [name, limit] : schema.items()) {
-    if (name == "enum" || name == "const") continue;
-    const std::string about_what = name == "pattern" || name == "format"                            ? "string"
-                                   : name.ends_with("Length")                                       ? "string"
-                                   : name.ends_with("imum") || name == "multipleOf"                 ? "number"
-                                   : name.find("tems") != std::string::npos                         ? "array"
-                                   : name.find("ropert") != std::string::npos || name == "required" ? "object"
-                                                                                                    : "";
-    if (name == "type") {
-      const Json types = limit.is_array() ? limit : Json::array({limit});
-      allowed = allowed && std::any_of(types.begin(), types.end(),
-                                       [&](const Json& type) { return is_of_type(value, type.get<std::string>()); });
-    } else if (about_what != value.type_name()) {
-      continue;
-    } else if (name == "minLength" || name == "maxLength") {
-      const size_t length = n_code_points(value.get<std::string>());
-      allowed = allowed && (name == "minLength" ? length >= count_of(schema, "minLength")
-                                                : length <= count_of(schema, "maxLength"));
-    } else if (name == "minimum" || name == "maximum") {
-      allowed = allowed && (name == "minimum" ? value >= limit : value <= limit);
-    } else if (name == "exclusiveMinimum" || name == "exclusiveMaximum") {
-      allowed = allowed && (name == "exclusiveMinimum" ? value > limit : value < limit);
-    } else if (!options_.relaxed) {
-      return unsupported(fmt::format("{}: \"{}\" together with \"enum\" or \"const\" is not supported", path, name),
-                         path_to(path, name));
-    }
-  }
-  return allowed;
-}
-
 ExprId SchemaCompiler::literal_value(const Json& value) {
   if (!value.is_structured()) return literal(value.dump());
   const bool is_object = value.is_object();
@@ -246,11 +221,20 @@ Result<ValueExpr> SchemaCompiler::typed_value(const Json& schema, const std::str
 }
 
 Result<ValueExpr> SchemaCompiler::value_of_type(const std::string& type, const Json& schema, const std::string& path) {
-  if (type == "null") return ValueExpr(literal("null"));
-  if (type == "boolean") return ValueExpr(book_.shared("boolean"));
+  if (type == "null" || type == "boolean") return word(type, schema);
   if (type == "number" || type == "integer") return number(schema, type == "integer", path);
   if (type == "string") return string(schema, path);
   return type == "array" ? array(schema, path) : object(schema, path);
+}
+
+// null, true and false, without those that "not" excludes.
+ValueExpr SchemaCompiler::word(const std::string& type, const Json& schema) {
+  std::vector<ExprId> options;
+  for (const Json& value : type == "null" ? Json::array({nullptr}) : Json::array({true, false})) {
+    const auto is_it = [&](const Json& leaf) { return excludes_value(leaf, value); };
+    if (std::ranges::none_of(excluded(schema), is_it)) options.push_back(literal(value.dump()));
+  }
+  return options.size() == 2 ? book_.shared("boolean") : one_of(options);
 }
 
 Result<ExprId> SchemaCompiler::reference(const std::string& ref, const std::string& path) {

@@ -1,379 +1,302 @@
 #include "grammar/pattern.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "base/try.h"
 #include "grammar/code_points.h"
-#include "grammar/rule_book.h"
+#include "grammar/pattern_parser.h"
 
 namespace realizar::grammar {
 namespace {
 
-constexpr int kMaxPatternNesting = 40;
-constexpr uint64_t kMaxCount = 1'000'000;
+constexpr uint64_t kMaxUnrolled = 32;
+constexpr int kMaxAssertionDepth = 300;
 
-using Ranges = std::vector<CodeRange>;
+using Kind = PatternNode::Kind;
 
-// A piece of the pattern, translated.
-struct Piece {
-  std::vector<ExprId> parts;  // one after the other
-  uint64_t min = 0, max = 0;  // length in code points, saturated
-  bool is_char = false;       // one code point
-};
-
-uint64_t saturated_product(uint64_t a, uint64_t b) {
-  return a != 0 && b > kNoMaximum / a ? kNoMaximum : a * b;
-}
-uint64_t saturated_sum(uint64_t a, uint64_t b) {
-  return a > kNoMaximum - b ? kNoMaximum : a + b;
-}
-
-const Ranges kDigits{{'0', '9'}};
-const Ranges kWord{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-// ECMA-262: WhiteSpace and LineTerminator.
-const Ranges kSpace{{0x09, 0x0D},     {0x20, 0x20},     {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
-                    {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
-const Ranges kLineEnds{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
-
-enum class TextForm { kJsonString, kPlain };
-
-class Translator {
+// A pattern whose only assertions are ^ at the beginning and $ at the end of its alternatives, as rules.
+class PatternRules {
  public:
-  Translator(RuleBook& book, std::string_view pattern, const std::string& path, TextForm form)
-      : book_(book), pattern_(pattern), path_(path), form_(form) {}
+  PatternRules(RuleBook& book, bool is_json) : book_(book), is_json_(is_json) {}
 
-  // The alternatives at the top, each with its own anchors.
-  Result<Piece> run() {
-    Alternatives all;
-    do {
-      const bool at_begin = take("^");
-      RZ_TRY(Piece one, sequence(0));
-      const bool at_end = take("$");
-      if (at_ < pattern_.size() && peek() != '|') return stopped();
-      const bool is_whole = form_ == TextForm::kPlain;
-      if (!at_begin && !is_whole) {
-        Piece before = any_text();
-        join(before, std::move(one));
-        one = std::move(before);
-      }
-      if (!at_end && !is_whole) join(one, any_text());
-      all.add(book_, std::move(one));
-    } while (take("|"));
-    return all.piece(book_);
-  }
+  static bool can_write(const PatternNode& root) { return std::ranges::all_of(root.children, has_plain_middle); }
 
-  // `^x{m,n}$` alone, for one code point x: x and its counts.
-  const std::optional<Piece>& only_char() const { return only_char_; }
-
- private:
-  char peek(size_t ahead = 0) const { return at_ + ahead < pattern_.size() ? pattern_[at_ + ahead] : '\0'; }
-  bool take(std::string_view text) {
-    if (pattern_.substr(at_, text.size()) != text) return false;
-    at_ += text.size();
-    return true;
-  }
-
-  Error broken(const std::string& what) const {
-    return invalid_argument(fmt::format("{}: {} at character {} of the pattern", path_, what, at_ + 1), path_);
-  }
-  Error not_built(const std::string& what) const {
-    return unsupported(fmt::format("{}: {} in a pattern is not supported (character {})", path_, what, at_ + 1), path_);
-  }
-  Error stopped() const {
-    if (peek() == '^') return not_built("^ that is not at the beginning");
-    if (peek() == '$') return not_built("$ that is not at the end");
-    return broken(fmt::format("unexpected '{}'", peek()));
-  }
-
-  // One of several pieces; a piece alone stays as it is.
-  struct Alternatives {
-    Piece first;
+  ExprId found_in_string(const PatternNode& root) {
     std::vector<ExprId> options;
-    uint64_t min = kNoMaximum, max = 0;
-
-    void add(RuleBook& book, Piece piece) {
-      min = std::min(min, piece.min);
-      max = std::max(max, piece.max);
-      options.push_back(book.sequence(piece.parts));
-      if (options.size() == 1) first = std::move(piece);
-    }
-    Piece piece(RuleBook& book) {
-      if (options.size() == 1) return std::move(first);
-      return {{book.choice(options)}, min, max};
-    }
-  };
-
-  Piece any_text() { return {{book_.repeat(book_.string_char(), 0, kNoMaximum)}, 0, kNoMaximum}; }
-
-  static void join(Piece& all, Piece next) {
-    if (next.parts.empty()) return;
-    if (all.parts.empty()) {
-      all = std::move(next);
-      return;
-    }
-    all.parts.insert(all.parts.end(), next.parts.begin(), next.parts.end());
-    all.min = saturated_sum(all.min, next.min);
-    all.max = saturated_sum(all.max, next.max);
-    all.is_char = false;
-  }
-
-  Result<Piece> choice(int nesting) {
-    Alternatives all;
-    do {
-      RZ_TRY(Piece next, sequence(nesting));
-      all.add(book_, std::move(next));
-    } while (take("|"));
-    return all.piece(book_);
-  }
-
-  Result<Piece> sequence(int nesting) {
-    if (nesting > kMaxPatternNesting) return broken(fmt::format("groups nest deeper than {}", kMaxPatternNesting));
-    Piece all;
-    const size_t begin = at_;
-    while (at_ < pattern_.size() && peek() != '|' && peek() != ')' && peek() != '$' && peek() != '^') {
-      const bool is_first = at_ == begin;
-      RZ_TRY(const Piece one, atom(nesting));
-      RZ_TRY(Piece repeat, repeated(one));
-      const bool is_only = is_first && begin == 1 && pattern_.substr(at_) == "$";
-      if (is_only && one.is_char) only_char_ = Piece{one.parts, repeat.min, repeat.max};
-      join(all, std::move(repeat));
-    }
-    return all;
-  }
-
-  Result<Piece> atom(int nesting) {
-    if (peek() == '(') return group(nesting);
-    if (peek() == '[') return char_class();
-    if (take(".")) return of_ranges(complement(kLineEnds));
-    if (peek() == '*' || peek() == '+' || peek() == '?' || peek() == '{') return broken("nothing to repeat");
-    if (peek() == '\\') {
-      RZ_TRY(const Ranges ranges, escape(false));
-      return of_ranges(ranges);
-    }
-    const uint32_t code = read_utf8(pattern_, at_);
-    return of_ranges({{code, code}});
-  }
-
-  Piece of_ranges(const Ranges& ranges) {
-    return {{form_ == TextForm::kPlain ? book_.char_of(normalized(ranges)) : spelled(ranges)}, 1, 1, true};
-  }
-
-  // One code point of the class as JSON spells it.
-  ExprId spelled(const Ranges& ranges) {
-    std::vector<ExprId> options;
-    const Ranges plain = intersection(ranges, plain_string_chars());
-    if (!plain.empty()) options.push_back(book_.char_of(plain));
-    for (const CodeRange range : intersection(ranges, {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}})) {
-      for (uint32_t code = range.first; code <= range.last; ++code) options.push_back(book_.literal(json_char(code)));
+    for (const PatternNode& option : root.children) {
+      std::vector<ExprId> parts;
+      if (!begins(option)) parts.push_back(any_text());
+      parts.push_back(sequence(middle(option)));
+      if (!ends(option)) parts.push_back(any_text());
+      options.push_back(book_.sequence(parts));
     }
     return book_.choice(options);
   }
 
-  Result<Piece> group(int nesting) {
-    ++at_;
-    if (peek() == '?' && !take("?:")) {
-      if (peek(1) == '=' || peek(1) == '!') return not_built("lookahead");
-      if (peek(1) == '<' && (peek(2) == '=' || peek(2) == '!')) return not_built("lookbehind");
-      if (peek(1) != '<') return not_built(fmt::format("(?{}", peek(1)));
-      while (at_ < pattern_.size() && peek() != '>') ++at_;
-      ++at_;
-    }
-    RZ_TRY(Piece inner, choice(nesting + 1));
-    if (!take(")")) return at_ < pattern_.size() ? stopped() : broken("a group is not closed");
-    inner.parts = {book_.sequence(inner.parts)};
-    return inner;
+  ExprId whole_text(const PatternNode& root) {
+    std::vector<ExprId> options;
+    for (const PatternNode& option : root.children) options.push_back(sequence(middle(option)));
+    return book_.choice(options);
   }
 
-  Result<Piece> repeated(Piece item) {
-    uint64_t min = 0, max = kNoMaximum;
-    if (take("?")) {
-      max = 1;
-    } else if (take("+")) {
-      min = 1;
-    } else if (peek() == '{') {
-      RZ_CHECK_OK(counts(min, max));
-    } else if (!take("*")) {
-      return item;
-    }
-    (void)take("?");  // lazy: the same strings
-    item.parts = {book_.repeat(book_.sequence(item.parts), min, max)};
-    item.min = saturated_product(item.min, min);
-    item.max = saturated_product(item.max, max);
-    item.is_char = false;
-    return item;
-  }
-
-  Status counts(uint64_t& min, uint64_t& max) {
-    ++at_;
-    const auto number = [&]() -> std::optional<uint64_t> {
-      const size_t begin = at_;
-      uint64_t value = 0;
-      for (; peek() >= '0' && peek() <= '9'; ++at_)
-        value = std::min<uint64_t>(value * 10 + (peek() - '0'), kMaxCount + 1);
-      return at_ == begin ? std::nullopt : std::optional(value);
-    };
-    const auto first = number();
-    if (!first) return broken("expected a count after {");
-    min = max = *first;
-    if (take(",")) max = number().value_or(kNoMaximum);
-    if (!take("}")) return broken("expected }");
-    if (min > max) return broken("a repetition runs backwards");
-    if (min > kMaxCount || (max > kMaxCount && max != kNoMaximum)) return broken("a count is too large");
-    return {};
-  }
-
-  Result<Piece> char_class() {
-    ++at_;
-    const bool negated = take("^");
-    Ranges ranges;
-    while (peek() != ']') {
-      if (at_ >= pattern_.size()) return broken("a class is not closed");
-      RZ_TRY(const Ranges first, class_item());
-      const bool is_range = peek() == '-' && peek(1) != ']' && peek(1) != '\0';
-      if (!is_range || first.size() != 1 || first[0].first != first[0].last) {
-        ranges.insert(ranges.end(), first.begin(), first.end());
-        continue;
-      }
-      ++at_;
-      RZ_TRY(const Ranges last, class_item());
-      if (last.size() != 1 || last[0].first != last[0].last) return broken("a range ends in a class");
-      if (last[0].first < first[0].first) return broken("a range runs backwards");
-      ranges.push_back({first[0].first, last[0].first});
-    }
-    ++at_;
-    ranges = negated ? complement(std::move(ranges)) : normalized(std::move(ranges));
-    if (ranges.empty()) return broken("a class matches no character");
-    return of_ranges(ranges);
-  }
-
-  Result<Ranges> class_item() {
-    if (peek() == '\\') return escape(true);
-    const uint32_t code = read_utf8(pattern_, at_);
-    return Ranges{{code, code}};
-  }
-
-  Result<Ranges> escape(bool in_class) {
-    ++at_;
-    const char kind = peek();
-    const auto one = [](uint32_t code) { return Ranges{{code, code}}; };
-    if (kind == '\0') return broken("a \\ at the end");
-    if (kind == 'b' && in_class) return ++at_, one('\b');
-    if (kind == 'b' || kind == 'B') return not_built("\\b");
-    if ((kind >= '1' && kind <= '9') || kind == 'k') return not_built("a backreference");
-    if (kind == 'p' || kind == 'P') return not_built("\\p");
-    if (kind == 'c') return not_built("\\c");
-    if (kind == 'x' || kind == 'u') return hex_escape();
-    const auto byte = static_cast<unsigned char>(kind);
-    if (byte >= 0x80) return class_item_after_backslash();
-    ++at_;
-    switch (kind) {
-      case 'd':
-        return kDigits;
-      case 'D':
-        return complement(kDigits);
-      case 'w':
-        return kWord;
-      case 'W':
-        return complement(kWord);
-      case 's':
-        return kSpace;
-      case 'S':
-        return complement(kSpace);
-      case 't':
-        return one('\t');
-      case 'n':
-        return one('\n');
-      case 'r':
-        return one('\r');
-      case 'f':
-        return one('\f');
-      case 'v':
-        return one('\v');
-      case '0':
-        return one(0);
+  ExprId write(const PatternNode& node) {
+    switch (node.kind) {
+      case Kind::kChars:
+        return is_json_ ? book_.string_char_of(node.ranges) : book_.char_of(node.ranges);
+      case Kind::kSequence:
+        return sequence(node.children);
+      case Kind::kRepeat:
+        return book_.repeat(write(node.children[0]), node.min, node.max);
       default:
         break;
     }
-    const bool is_letter = (kind >= 'a' && kind <= 'z') || (kind >= 'A' && kind <= 'Z');
-    if (is_letter) return broken(fmt::format("unknown escape \\{}", kind));
-    return one(byte);
+    std::vector<ExprId> options;
+    for (const PatternNode& child : node.children) options.push_back(write(child));
+    return book_.choice(options);
   }
 
-  Ranges class_item_after_backslash() {
-    const uint32_t code = read_utf8(pattern_, at_);
-    return {{code, code}};
+  static bool begins(const PatternNode& option) {
+    return !option.children.empty() && option.children.front().kind == Kind::kBegin;
+  }
+  static bool ends(const PatternNode& option) {
+    return !option.children.empty() && option.children.back().kind == Kind::kEnd;
+  }
+  static std::span<const PatternNode> middle(const PatternNode& option) {
+    std::span<const PatternNode> parts = option.children;
+    if (begins(option)) parts = parts.subspan(1);
+    return ends(option) ? parts.first(parts.size() - 1) : parts;
   }
 
-  // \xHH, \uHHHH (two for a surrogate pair) or \u{H...}.
-  Result<Ranges> hex_escape() {
-    const bool is_unicode = peek() == 'u';
-    ++at_;
-    uint32_t code = 0;
-    if (is_unicode && take("{")) {
-      RZ_TRY(code, hex(1, 6));
-      if (!take("}")) return broken("expected }");
-    } else {
-      const size_t n_digits = is_unicode ? 4 : 2;
-      RZ_TRY(code, hex(n_digits, n_digits));
-    }
-    if (code >= 0xD800 && code < 0xDC00 && take("\\u")) {
-      RZ_TRY(const uint32_t low, hex(4, 4));
-      if (low < 0xDC00 || low > 0xDFFF) return broken("half a surrogate pair");
-      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-    }
-    if (is_surrogate(code) || code > kMaxCodePoint) return broken("not a Unicode character");
-    return Ranges{{code, code}};
+ private:
+  static bool has_plain_middle(const PatternNode& option) {
+    return std::ranges::none_of(middle(option), &PatternNode::has_assertions);
   }
 
-  Result<uint32_t> hex(size_t min_digits, size_t max_digits) {
-    uint32_t code = 0;
-    size_t n = 0;
-    for (; n < max_digits; ++n, ++at_) {
-      const char c = peek();
-      const int digit = c >= '0' && c <= '9'   ? c - '0'
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                               : -1;
-      if (digit < 0) break;
-      code = code << 4 | static_cast<uint32_t>(digit);
-    }
-    if (n < min_digits) return broken("too few hexadecimal digits");
-    return code;
+  ExprId sequence(std::span<const PatternNode> nodes) {
+    std::vector<ExprId> parts;
+    for (const PatternNode& node : nodes) parts.push_back(write(node));
+    return book_.sequence(parts);
   }
+
+  ExprId any_text() { return book_.repeat(book_.string_char(), 0, kNoMaximum); }
 
   RuleBook& book_;
-  std::string_view pattern_;
-  const std::string& path_;
-  TextForm form_;
-  size_t at_ = 0;
-  std::optional<Piece> only_char_;
+  bool is_json_;
 };
 
-}  // namespace
+// What may follow a part of a pattern up to the text's end, by whether the text begins there. Made when it is asked
+// for.
+class Rest {
+ public:
+  using Make = std::function<Result<TermId>(bool at_begin)>;
+  explicit Rest(Make make) : make_(std::move(make)) {}
 
-Result<ExprId> pattern_in_string(RuleBook& book, std::string_view pattern, const LengthRange& wanted,
-                                 const std::string& path) {
-  Translator translator(book, pattern, path, TextForm::kJsonString);
-  RZ_TRY(const Piece piece, translator.run());
-  if (piece.min >= wanted.min && piece.max <= wanted.max) return book.sequence(piece.parts);
-  const auto& only = translator.only_char();
-  if (only) {
-    const uint64_t min = std::max(only->min, wanted.min), max = std::min(only->max, wanted.max);
-    if (min > max) return invalid_argument(path + ": no string has both this pattern and this length", path);
-    return book.repeat(book.sequence(only->parts), min, max);
+  Result<TermId> operator()(bool at_begin) {
+    auto& known = known_[at_begin ? 1 : 0];
+    if (known) return *known;
+    RZ_TRY(known, make_(at_begin));
+    return *known;
   }
-  return unsupported(path +
-                         ": pattern together with minLength or maxLength is supported only where the pattern already "
-                         "keeps to them, or is one repeated character",
+
+ private:
+  Make make_;
+  std::optional<TermId> known_[2];
+};
+
+// Patterns with any assertions as terms, from the end to the beginning: a lookahead is an intersection of what may
+// follow with what it wants to follow.
+class PatternTerms {
+ public:
+  PatternTerms(Terms& terms, const std::string& path) : terms_(terms), path_(path) {}
+
+  Result<TermId> found(const PatternNode& root) {
+    Rest rest([this](bool) { return terms_.everything(); });
+    RZ_TRY(const TermId here, build(root, rest, true));
+    RZ_TRY(const TermId later, build(root, rest, false));
+    const TermId any_char = terms_.chars(normalized({{0, kMaxCodePoint}}));
+    const TermId before = terms_.repeat(any_char, 1, kNoMaximum);
+    return terms_.any_of({here, terms_.sequence(before, later)});
+  }
+
+  Result<TermId> whole(const PatternNode& root) {
+    Rest rest([this](bool) { return terms_.empty(); });
+    return build(root, rest, true);
+  }
+
+ private:
+  Error not_built(const std::string& what, const PatternNode& node) const {
+    return unsupported(path_ + ": " + what + " is not supported (character " + std::to_string(node.at + 1) + ")",
+                       path_);
+  }
+
+  Result<TermId> build(const PatternNode& node, Rest& rest, bool at_begin) {
+    if (!node.has_assertions) return plain_run(std::span(&node, 1), rest, at_begin);
+    if (depth_ > kMaxAssertionDepth) return not_built("a pattern of so many assertions", node);
+    ++depth_;
+    auto result = with_assertions(node, rest, at_begin);
+    --depth_;
+    return result;
+  }
+
+  Result<TermId> with_assertions(const PatternNode& node, Rest& rest, bool at_begin) {
+    if (node.kind == Kind::kBegin) return at_begin ? rest(true) : terms_.none();
+    if (node.kind == Kind::kLookahead) return lookahead(node, rest, at_begin);
+    if (node.kind == Kind::kSequence) return sequence(node.children, rest, at_begin);
+    if (node.kind == Kind::kRepeat) return repeat(node, rest, at_begin);
+    if (node.kind == Kind::kEnd) {
+      RZ_TRY(const TermId own, rest(at_begin));
+      return terms_.all_of({own, terms_.empty()});
+    }
+    std::vector<TermId> options;
+    for (const PatternNode& child : node.children) {
+      RZ_TRY(const TermId option, build(child, rest, at_begin));
+      options.push_back(option);
+    }
+    return terms_.any_of(options);
+  }
+
+  Result<TermId> lookahead(const PatternNode& node, Rest& rest, bool at_begin) {
+    Rest anything([this](bool) { return terms_.everything(); });
+    RZ_TRY(const TermId wanted, build(node.children[0], anything, at_begin));
+    RZ_TRY(const TermId own, rest(at_begin));
+    return terms_.all_of({node.negated ? terms_.complement(wanted) : wanted, own});
+  }
+
+  Result<TermId> sequence(std::span<const PatternNode> nodes, Rest& rest, bool at_begin) {
+    if (nodes.empty()) return rest(at_begin);
+    const auto first_with = std::ranges::find_if(nodes, &PatternNode::has_assertions);
+    const size_t n_plain = static_cast<size_t>(first_with - nodes.begin());
+    const size_t n_first = std::max<size_t>(n_plain, 1);
+    Rest after([&](bool begin) { return sequence(nodes.subspan(n_first), rest, begin); });
+    return n_plain > 0 ? plain_run(nodes.first(n_plain), after, at_begin) : build(nodes[0], after, at_begin);
+  }
+
+  // Parts without assertions. What follows them begins the text only if they are empty.
+  Result<TermId> plain_run(std::span<const PatternNode> nodes, Rest& rest, bool at_begin) {
+    TermId own = terms_.empty();
+    bool can_be_empty = true;
+    for (size_t i = nodes.size(); i-- > 0;) {
+      own = terms_.sequence(plain(nodes[i]), own);
+      can_be_empty = can_be_empty && nodes[i].min_length == 0;
+    }
+    RZ_TRY(const TermId later, rest(false));
+    if (!at_begin || !can_be_empty) return terms_.sequence(own, later);
+    RZ_TRY(const TermId now, rest(true));
+    if (now == later) return terms_.sequence(own, later);
+    return terms_.any_of({now, terms_.sequence(terms_.without(own, terms_.empty()), later)});
+  }
+
+  TermId plain(const PatternNode& node) {
+    if (node.kind == Kind::kChars) return terms_.chars(node.ranges);
+    if (node.kind == Kind::kRepeat) return terms_.repeat(plain(node.children[0]), node.min, node.max);
+    if (node.kind == Kind::kChoice) {
+      std::vector<TermId> options;
+      for (const PatternNode& child : node.children) options.push_back(plain(child));
+      return terms_.any_of(options);
+    }
+    TermId all = terms_.empty();
+    for (size_t i = node.children.size(); i-- > 0;) all = terms_.sequence(plain(node.children[i]), all);
+    return all;
+  }
+
+  // Assertions that are repeated look at what follows, the other repetitions among it.
+  Result<TermId> repeat(const PatternNode& node, Rest& rest, bool at_begin) {
+    const PatternNode& item = node.children[0];
+    const bool is_endless = node.max == kNoMaximum;
+    if (item.min_length == 0) return not_built("a repetition of what may be an assertion alone", node);
+    if ((is_endless ? node.min : node.max) > kMaxUnrolled)
+      return not_built("so long a repetition of an assertion", node);
+    if (!is_endless) return counted(item, node.min, node.max, rest, at_begin);
+    const TermId loop = terms_.variable();
+    Rest again([loop](bool) { return loop; });
+    RZ_TRY(const TermId stop, rest(false));
+    RZ_TRY(const TermId more, build(item, again, false));
+    terms_.define(loop, terms_.any_of({stop, more}));
+    Rest rest_or_again([&](bool begin) -> Result<TermId> {
+      if (!begin) return loop;
+      RZ_TRY(const TermId none_of_it, rest(true));
+      RZ_TRY(const TermId some, build(item, again, true));
+      return terms_.any_of({none_of_it, some});
+    });
+    return counted(item, node.min, node.min, rest_or_again, at_begin);
+  }
+
+  Result<TermId> counted(const PatternNode& item, uint64_t min, uint64_t max, Rest& rest, bool at_begin) {
+    if (max == 0) return rest(at_begin);
+    Rest after([&](bool begin) { return counted(item, min == 0 ? 0 : min - 1, max - 1, rest, begin); });
+    RZ_TRY(const TermId once, build(item, after, at_begin));
+    if (min > 0) return once;
+    RZ_TRY(const TermId none_of_it, rest(at_begin));
+    return terms_.any_of({once, none_of_it});
+  }
+
+  Terms& terms_;
+  const std::string& path_;
+  int depth_ = 0;
+};
+
+Error too_large(const std::string& path) {
+  return unsupported(path + ": the pattern, with its lookaheads and the wanted lengths, takes too large an automaton",
                      path);
 }
 
+// `^x{m,n}$` alone, for one code point x: x{m,n}.
+const PatternNode* only_char(const PatternNode& root) {
+  if (root.children.size() != 1) return nullptr;
+  const PatternNode& only = root.children[0];
+  if (!PatternRules::begins(only) || !PatternRules::ends(only) || only.children.size() != 3) return nullptr;
+  const PatternNode& repeat = only.children[1];
+  return repeat.kind == Kind::kRepeat && repeat.children[0].kind == Kind::kChars ? &repeat : nullptr;
+}
+
+// Where no alternative is anchored on both sides, texts may have any length from the pattern's least one on.
+LengthRange lengths_of(const PatternNode& root) {
+  const bool is_whole = std::ranges::all_of(
+      root.children, [](const auto& option) { return PatternRules::begins(option) && PatternRules::ends(option); });
+  return {root.min_length, is_whole ? root.max_length : kNoMaximum};
+}
+
+}  // namespace
+
+Result<std::optional<ExprId>> pattern_in_string(RuleBook& book, std::string_view pattern, const LengthRange& wanted,
+                                                const std::string& path) {
+  RZ_TRY(const PatternNode root, parse_pattern(pattern, path));
+  if (PatternRules::can_write(root)) {
+    PatternRules rules(book, true);
+    const LengthRange lengths = lengths_of(root);
+    if (lengths.min >= wanted.min && lengths.max <= wanted.max) return std::optional(rules.found_in_string(root));
+    if (const PatternNode* repeat = only_char(root)) {
+      const uint64_t min = std::max(repeat->min, wanted.min), max = std::min(repeat->max, wanted.max);
+      if (min > max) return std::optional<ExprId>();
+      return std::optional(book.repeat(rules.write(repeat->children[0]), min, max));
+    }
+  }
+  Terms terms;
+  RZ_TRY(const TermId found, PatternTerms(terms, path).found(root));
+  const TermId any_char = terms.chars(normalized({{0, kMaxCodePoint}}));
+  const auto machine = terms.machine_of(terms.all_of({found, terms.repeat(any_char, wanted.min, wanted.max)}));
+  if (!machine) return too_large(path);
+  if (machine->states.empty()) return std::optional<ExprId>();
+  return std::optional(expr_of(book, *machine, true));
+}
+
 Result<ExprId> regex_in_text(RuleBook& book, std::string_view regex, const std::string& path) {
-  RZ_TRY(const Piece whole, Translator(book, regex, path, TextForm::kPlain).run());
-  return book.sequence(whole.parts);
+  RZ_TRY(const PatternNode root, parse_pattern(regex, path));
+  if (PatternRules::can_write(root)) return PatternRules(book, false).whole_text(root);
+  Terms terms;
+  RZ_TRY(const TermId whole, PatternTerms(terms, path).whole(root));
+  const auto machine = terms.machine_of(whole);
+  if (!machine) return too_large(path);
+  if (machine->states.empty()) return invalid_argument(path + ": no text matches this pattern", path);
+  return expr_of(book, *machine, false);
+}
+
+Result<TermId> texts_with_pattern(Terms& terms, std::string_view pattern, const std::string& path) {
+  RZ_TRY(const PatternNode root, parse_pattern(pattern, path));
+  return PatternTerms(terms, path).found(root);
 }
 
 }  // namespace realizar::grammar

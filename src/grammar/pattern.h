@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "grammar/regular.h"
 #include "grammar/rule_book.h"
 #include "realizar/result.h"
 
@@ -17,15 +18,17 @@ struct LengthRange {
   uint64_t min = 0, max = ~uint64_t{0};
 };
 
-// The text between the quotes. A pattern matches anywhere, unless it is anchored. Where
-// `wanted` forbids lengths that the pattern allows, it must be one repeated character. Errors: InvalidArgument for a
-// broken pattern, Unsupported for assertions other than ^ at the beginning and $ at the end, backreferences, \p and
-// lengths that cannot be combined with it; `path` is the subject.
-Result<ExprId> pattern_in_string(RuleBook& book, std::string_view pattern, const LengthRange& wanted,
-                                 const std::string& path);
+// The text between the quotes; nullopt where there is none. A pattern matches anywhere, unless it is anchored. Errors:
+// InvalidArgument for a broken pattern, Unsupported for word boundaries, lookbehinds, backreferences, \p and for
+// lookaheads and lengths that take too large an automaton; `path` is the subject.
+Result<std::optional<ExprId>> pattern_in_string(RuleBook& book, std::string_view pattern, const LengthRange& wanted,
+                                                const std::string& path);
 
 // The same of text as it is, outside JSON, which the expression must match whole: ^ at its beginning and $ at its end
-// add nothing.
+// add nothing. InvalidArgument where there is no such text.
 Result<ExprId> regex_in_text(RuleBook& book, std::string_view regex, const std::string& path);
+
+// The texts that a pattern is found in.
+Result<TermId> texts_with_pattern(Terms& terms, std::string_view pattern, const std::string& path);
 
 }  // namespace realizar::grammar

@@ -140,6 +140,26 @@ class Analyzer {
     }
   }
 
+  // The states of a machine that moves lead to whose children `passes` holds for.
+  template <class Passes>
+  static std::vector<bool> reached_states(const Expr& machine, Passes passes) {
+    std::vector<uint32_t> open{0};
+    std::vector<bool> reached(2, false);
+    reached[0] = true;
+    while (!open.empty()) {
+      auto move = std::ranges::lower_bound(machine.moves, open.back(), {}, &Move::from);
+      const uint32_t from = open.back();
+      open.pop_back();
+      for (; move != machine.moves.end() && move->from == from; ++move) {
+        if (!passes(machine.children[static_cast<size_t>(move - machine.moves.begin())])) continue;
+        if (reached.size() <= move->to) reached.resize(move->to + 1, false);
+        if (!reached[move->to]) open.push_back(move->to);
+        reached[move->to] = true;
+      }
+    }
+    return reached;
+  }
+
   bool is_nullable(const Expr& e, const std::vector<bool>& known) const {
     const auto child_is = [&](ExprId child) { return known[child]; };
     switch (e.kind) {
@@ -155,6 +175,8 @@ class Analyzer {
         return std::ranges::any_of(e.children, child_is);
       case ExprKind::kRepeat:
         return e.min == 0 || known[e.children[0]];
+      case ExprKind::kMachine:
+        return reached_states(e, child_is)[1];
     }
     return false;
   }
@@ -173,6 +195,8 @@ class Analyzer {
         return std::ranges::any_of(e.children, child_is);
       case ExprKind::kRepeat:
         return e.min == 0 || known[e.children[0]];
+      case ExprKind::kMachine:
+        return reached_states(e, child_is)[1];
     }
     return false;
   }
@@ -209,10 +233,22 @@ class Analyzer {
       const Expr& e = rules_.exprs[open.back()];
       open.pop_back();
       if (e.kind == ExprKind::kRule) first.push_back(e.rule);
+      if (e.kind == ExprKind::kMachine) {
+        add_first_children(e, open);
+        continue;
+      }
       for (const ExprId child : e.children) {
         open.push_back(child);
         if (e.kind == ExprKind::kSequence && !out_.expr_nullable[child]) break;
       }
+    }
+  }
+
+  void add_first_children(const Expr& machine, std::vector<ExprId>& open) const {
+    const auto reached = reached_states(machine, [&](ExprId child) { return out_.expr_nullable[child]; });
+    for (size_t i = 0; i < machine.moves.size(); ++i) {
+      const uint32_t from = machine.moves[i].from;
+      if (from < reached.size() && reached[from]) open.push_back(machine.children[i]);
     }
   }
 
@@ -256,7 +292,7 @@ class Analyzer {
       const Expr& e = rules_.exprs[id];
       if (e.kind == ExprKind::kRule && !at_end) out_.rule_only_at_end[e.rule] = false;
       for (size_t i = 0; i < e.children.size(); ++i) {
-        const bool last = e.kind != ExprKind::kSequence || i + 1 == e.children.size();
+        const bool last = e.kind != ExprKind::kMachine && (e.kind != ExprKind::kSequence || i + 1 == e.children.size());
         open.push_back({e.children[i], at_end && last && (e.kind != ExprKind::kRepeat || e.max == 1)});
       }
     }

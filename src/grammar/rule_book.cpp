@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -116,6 +118,19 @@ ExprId RuleBook::repeat(ExprId item, uint64_t min, uint64_t max) {
   return add_expr(std::move(expr));
 }
 
+ExprId RuleBook::machine(std::span<const Move> moves, std::span<const ExprId> children) {
+  REQUIRE(moves.size() == children.size());
+  std::vector<size_t> order(moves.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return moves[i].from; });
+  Expr expr{.kind = ExprKind::kMachine};
+  for (const size_t i : order) {
+    expr.moves.push_back(moves[i]);
+    expr.children.push_back(children[i]);
+  }
+  return add_expr(std::move(expr));
+}
+
 ExprId RuleBook::call(RuleId rule) {
   return add_expr({.kind = ExprKind::kRule, .rule = rule});
 }
@@ -132,12 +147,30 @@ ExprId RuleBook::string_char() {
   return gbnf(R"([^"\\\x00-\x1F] | "\\" escape)");
 }
 
+ExprId RuleBook::string_char_of(const std::vector<CodeRange>& ranges) {
+  std::vector<ExprId> options;
+  if (const auto plain = intersection(ranges, plain_string_chars()); !plain.empty()) options.push_back(char_of(plain));
+  // Escapes by all that they have before their last character.
+  std::map<std::string, std::vector<CodeRange>> last_by_begin;
+  for (const CodeRange range : intersection(ranges, complement(plain_string_chars()))) {
+    for (uint32_t code = range.first; code <= range.last; ++code) {
+      const std::string escape = json_char(code);
+      const auto last = static_cast<uint32_t>(escape.back());
+      last_by_begin[escape.substr(0, escape.size() - 1)].push_back({last, last});
+    }
+  }
+  for (const auto& [begin, last] : last_by_begin) {
+    options.push_back(sequence({literal(begin), char_of(normalized(last))}));
+  }
+  return choice(options);
+}
+
 bool RuleBook::is_same(ExprId a, ExprId b) const {
   const Expr& x = rules_.exprs[a];
   const Expr& y = rules_.exprs[b];
   if (a == b) return true;
   return x.kind == y.kind && x.bytes == y.bytes && x.ranges == y.ranges && x.rule == y.rule && x.min == y.min &&
-         x.max == y.max &&
+         x.max == y.max && x.moves == y.moves &&
          std::ranges::equal(x.children, y.children, [&](ExprId c, ExprId d) { return is_same(c, d); });
 }
 

@@ -34,12 +34,18 @@ class RuleBook {
   // Above 2,000,000,000 `max` is no limit.
   ExprId repeat(ExprId item, uint64_t min, uint64_t max);
   ExprId optional(ExprId item) { return repeat(item, 0, 1); }
+  // A finite automaton; see ExprKind::kMachine. `children` are those of `moves`, which stand in any order.
+  ExprId machine(std::span<const Move> moves, std::span<const ExprId> children);
   ExprId call(RuleId rule);
   // An expression of the program's own, in GBNF; the names in it are those of shared rules.
   ExprId gbnf(std::string_view expression);
   // A character inside a JSON string, spelled in any way.
   ExprId string_char();
+  // One of these code points inside a JSON string, as json_char spells it; `ranges` is normalized and not empty.
+  ExprId string_char_of(const std::vector<CodeRange>& ranges);
 
+  const Expr& expr(ExprId id) const { return rules_.exprs[id]; }
+  const Rule& rule(RuleId id) const { return rules_.rules[id]; }
   bool is_same(ExprId a, ExprId b) const;
   // How many expressions stand in each other at most.
   size_t depth_of(ExprId id) const;

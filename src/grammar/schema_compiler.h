@@ -12,10 +12,16 @@
 #include "grammar/limits.h"
 #include "grammar/number_ranges.h"
 #include "grammar/pattern.h"
+#include "grammar/regular.h"
 #include "grammar/rule_book.h"
 #include "grammar/schema_document.h"
 
 namespace realizar::grammar {
+
+// The bounds that minimum and its kin set; a schema can have both an inclusive and an exclusive one.
+struct Bounds {
+  std::optional<Bound> low, high;
+};
 
 // The documents of one value; nullopt where none satisfies the schema.
 using ValueExpr = std::optional<ExprId>;
@@ -49,17 +55,35 @@ class SchemaCompiler {
   Result<ValueExpr> typed_value(const Json& schema, const std::string& path);
   Result<ValueExpr> value_of_type(const std::string& type, const Json& schema, const std::string& path);
   Result<ExprId> reference(const std::string& ref, const std::string& path);
-  Result<bool> is_allowed(const Json& value, const Json& schema, const std::string& path) const;
   ExprId literal_value(const Json& value);
+  ValueExpr word(const std::string& type, const Json& schema);
   Status check_size() const;
 
-  // schema_scalars.cpp
+  // schema_values.cpp
+  Result<bool> is_allowed(const Json& value, const Json& schema, const std::string& path);
+  Result<bool> is_allowed_by(const std::string& keyword, const Json& value, const Json& schema,
+                             const std::string& path);
+  Result<bool> is_allowed_string(const std::string& text, const Json& schema, const std::string& path);
+  Result<bool> is_excluded(const Json& value, const Json& schema, const std::string& path);
+
+  // schema_numbers.cpp
   Result<ValueExpr> number(const Json& schema, bool is_integer, const std::string& path);
+  Result<ValueExpr> number_range_of(const Bounds& bounds, bool is_integer, const std::string& path);
+  Result<ValueExpr> machine_of_numbers(const Json& schema, const Bounds& bounds, bool is_integer,
+                                       const std::string& path);
+  Result<bool> is_multiple(const Json& value, const Json& divisor, const std::string& path);
+
+  // schema_strings.cpp
   Result<ValueExpr> string(const Json& schema, const std::string& path);
-  // The text between the quotes; nullopt where it may be any.
-  Result<std::optional<ExprId>> inside_string(const Json& schema, const LengthRange& wanted, const std::string& path);
-  Result<std::optional<ExprId>> relaxed_inside_string(const Json& schema, const LengthRange& wanted,
-                                                      const std::string& path);
+  // The text between the quotes.
+  Result<ValueExpr> inside_string(const Json& schema, const std::string& path);
+  Result<ValueExpr> relaxed_inside_string(const Json& schema, const std::string& path);
+  Result<ValueExpr> machine_of_strings(const Json& schema, const std::string& path);
+  // The strings that a schema allows; `negated`: those that are wanted are the others.
+  Result<TermId> string_language(Terms& terms, const Json& schema, const std::string& path, bool negated = false,
+                                 int depth = 0);
+  Status add_combined_languages(Terms& terms, const Json& schema, const std::string& path, bool negated, int depth,
+                                std::vector<TermId>& parts);
 
   // schema_containers.cpp
   struct Member {
@@ -75,8 +99,25 @@ class SchemaCompiler {
   ExprId array_rule(const std::vector<ExprId>& firsts, const ValueExpr& item, uint64_t min, uint64_t max,
                     const std::string& path);
   ExprId map_rule(const ValueExpr& member, uint64_t min, uint64_t max, const std::string& path);
-  Result<ExprId> key_apart_from(const std::vector<std::string>& names, const std::string& path);
+  Result<ValueExpr> pattern_key(const std::string& pattern, const std::string& path);
   Status refuse_counts_of(const Json& schema, const std::string& path, size_t n_required, size_t n_at_most);
+
+  // schema_keys.cpp
+  Result<ExprId> key_apart_from(const std::vector<std::string>& names);
+  Result<ValueExpr> other_key(const Json& schema, const std::vector<std::string>& names,
+                              const std::optional<std::string>& pattern, const std::string& path);
+  Result<Json> with_allowed_names(const Json& schema, const std::string& path);
+
+  // schema_sets.cpp
+  Result<std::optional<Json>> finite_values(const Json& schema, const std::string& path, int depth = 0);
+  static std::optional<Json> distinct(const Json& values);
+  static bool add_values_of_types(const Json& schema, Json& values);
+  static bool add_integers(const Json& schema, Json& values);
+  Result<ValueExpr> unique_array(const Json& schema, uint64_t min, uint64_t max, const std::string& path);
+  std::vector<ExprId> literal_values(const Json& values);
+  std::optional<ValueExpr> subset_items(const Json& universe, const std::vector<Json>& allowed, uint64_t min,
+                                        uint64_t max);
+  ExprId ordered_items(const Json& universe, uint64_t min, uint64_t max);
 
   ValueExpr one_of(const std::vector<ExprId>& options);
   void add_option(const ValueExpr& option, std::vector<ExprId>& options) const;
@@ -102,11 +143,6 @@ class SchemaCompiler {
     bool is_used = false;        // in itself
   };
   std::map<std::string, Merged> merged_;  // by the merged schema's text
-};
-
-// The bounds that minimum and its kin set; a schema can have both an inclusive and an exclusive one.
-struct Bounds {
-  std::optional<Bound> low, high;
 };
 
 }  // namespace realizar::grammar

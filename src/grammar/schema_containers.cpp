@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/try.h"
-#include "grammar/code_points.h"
 #include "grammar/schema_compiler.h"
 #include "grammar/schema_merge.h"
 
@@ -30,29 +28,16 @@ Json without_patterns(Json schema) {
   return schema;
 }
 
-// Keys as a trie over code points.
-struct KeyNode {
-  bool is_key = false;
-  std::map<uint32_t, size_t> children;
-};
-
-std::vector<KeyNode> key_trie(const std::vector<std::string>& names) {
-  std::vector<KeyNode> nodes(1);
-  for (const std::string& name : names) {
-    size_t node = 0;
-    for (size_t at = 0; at < name.size();) {
-      const auto [found, is_new] = nodes[node].children.try_emplace(read_utf8(name, at), nodes.size());
-      node = found->second;
-      if (is_new) nodes.emplace_back();
-    }
-    nodes[node].is_key = true;
-  }
-  return nodes;
-}
-
 }  // namespace
 
-Result<ValueExpr> SchemaCompiler::object(const Json& schema, const std::string& path) {
+Result<ValueExpr> SchemaCompiler::object(const Json& full_schema, const std::string& path) {
+  Json schema = full_schema;
+  if (schema.contains("propertyNames")) {
+    auto named = with_allowed_names(schema, path);
+    if (!named.ok() && !options_.relaxed) return std::move(named).error();
+    if (!named.ok()) schema.erase("propertyNames");
+    if (named.ok()) schema = std::move(named).value();
+  }
   if (schema.contains("patternProperties")) return map_with_pattern(schema, path);
   const auto required = schema.find("required");
   const bool has_names = (schema.contains("properties") && !schema["properties"].empty()) ||
@@ -74,10 +59,8 @@ Result<ValueExpr> SchemaCompiler::object(const Json& schema, const std::string& 
     const Json any = true;
     const Json& schema_of_more = schema.contains("additionalProperties") ? schema["additionalProperties"] : any;
     RZ_TRY(const ValueExpr expr, value(schema_of_more, path_to(path, "additionalProperties")));
-    if (expr) {
-      RZ_TRY(const ExprId key, key_apart_from(names, path));
-      more = book_.add("member", with_colon(key, *expr));
-    }
+    RZ_TRY(const ValueExpr key, other_key(schema, names, {}, path));
+    if (expr && key) more = book_.add("member", with_colon(*key, *expr));
   }
   const auto n_required = static_cast<size_t>(std::ranges::count_if(members, &Member::required));
   RZ_CHECK_OK(refuse_counts_of(schema, path, n_required, more ? kNoMaximum : members.size()));
@@ -166,14 +149,14 @@ Result<ValueExpr> SchemaCompiler::plain_map(const Json& schema, const std::strin
   if (min > 1) {
     return unsupported(path + ": \"minProperties\" above 1 is not supported", path_to(path, "minProperties"));
   }
-  if (!schema.contains("additionalProperties") && min == 0 && max == kNoMaximum) {
-    return ValueExpr(book_.shared("object"));
-  }
+  const bool is_any = !schema.contains("additionalProperties") && !schema.contains("propertyNames");
+  if (is_any && min == 0 && max == kNoMaximum) return ValueExpr(book_.shared("object"));
   const Json any = true;
   const Json& more = schema.contains("additionalProperties") ? schema["additionalProperties"] : any;
   RZ_TRY(const ValueExpr expr, value(more, path_to(path, "additionalProperties")));
-  if (!expr && min > 0) return ValueExpr();
-  const ValueExpr member = expr ? with_colon(book_.shared("string"), *expr) : ValueExpr();
+  RZ_TRY(const ValueExpr key, other_key(schema, {}, {}, path));
+  const ValueExpr member = expr && key ? with_colon(*key, *expr) : ValueExpr();
+  if (!member && min > 0) return ValueExpr();
   return ValueExpr(map_rule(member, min, max, path));
 }
 
@@ -189,15 +172,22 @@ Result<ValueExpr> SchemaCompiler::map_with_pattern(const Json& schema, const std
   }
   const auto pattern = patterns.begin();
   const std::string pattern_path = path_to(own_path, pattern.key());
-  auto translated = pattern_in_string(book_, pattern.key(), {}, pattern_path);
+  auto translated = schema.contains("propertyNames") ? other_key(schema, {}, pattern.key(), path)
+                                                     : pattern_key(pattern.key(), pattern_path);
   if (!translated.ok() && options_.relaxed) return object(without_patterns(schema), path);
-  RZ_TRY(const ExprId inside, std::move(translated));
+  RZ_TRY(const ValueExpr key, std::move(translated));
   RZ_TRY(const ValueExpr expr, value(pattern.value(), pattern_path));
   const uint64_t min = count_of(schema, "minProperties").value_or(0);
-  if (!expr && min > 0) return ValueExpr();
-  const ExprId key = book_.add("key", book_.sequence({literal("\""), inside, literal("\"")}));
   const uint64_t max = count_of(schema, "maxProperties").value_or(kNoMaximum);
-  return ValueExpr(map_rule(expr ? with_colon(key, *expr) : ValueExpr(), min, max, path));
+  const ValueExpr member = key && expr ? with_colon(*key, *expr) : ValueExpr();
+  if (min > max || (!member && min > 0)) return ValueExpr();
+  return ValueExpr(map_rule(member, min, max, path));
+}
+
+Result<ValueExpr> SchemaCompiler::pattern_key(const std::string& pattern, const std::string& path) {
+  RZ_TRY(const ValueExpr inside, pattern_in_string(book_, pattern, {}, path));
+  const ExprId quote = literal("\"");
+  return inside ? ValueExpr(book_.add("key", book_.sequence({quote, *inside, quote}))) : ValueExpr();
 }
 
 // Without a member the only map is the empty one.
@@ -214,27 +204,6 @@ ExprId SchemaCompiler::map_rule(const ValueExpr& member, uint64_t min, uint64_t 
   return book_.add(hint_of(path), book_.sequence({open, min == 0 ? book_.optional(all) : all, ws, close}));
 }
 
-// A key that is none of `names`: it leaves their trie at some plain character, or ends where no name does.
-Result<ExprId> SchemaCompiler::key_apart_from(const std::vector<std::string>& names, const std::string& path) {
-  const std::vector<KeyNode> nodes = key_trie(names);
-  if (nodes.size() > limits_.max_rules) return limit_exceeded("the schema makes too large a grammar");
-  const ExprId rest = book_.shared("string-rest"), quote = literal("\"");
-  std::vector<RuleId> rules;
-  for (size_t i = 0; i < nodes.size(); ++i) rules.push_back(book_.reserve(hint_of(path) + "-key"));
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    std::vector<CodeRange> others = plain_string_chars();
-    std::vector<ExprId> options;
-    for (const auto& [code, child] : nodes[i].children) {
-      others = intersection(others, complement({{code, code}}));
-      options.push_back(book_.sequence({literal(json_char(code)), book_.call(rules[child])}));
-    }
-    if (!nodes[i].is_key) options.push_back(quote);
-    options.push_back(book_.sequence({book_.char_of(others), rest}));
-    book_.define(rules[i], book_.choice(options));
-  }
-  return book_.sequence({quote, book_.call(rules[0])});
-}
-
 Result<ValueExpr> SchemaCompiler::array(const Json& schema, const std::string& path) {
   const Json none = Json::array(), any = true;
   const Json& prefix = schema.contains("prefixItems") ? schema["prefixItems"] : none;
@@ -245,6 +214,10 @@ Result<ValueExpr> SchemaCompiler::array(const Json& schema, const std::string& p
   if (prefix.size() > kMaxPrefixItems) {
     return unsupported(fmt::format("{}: more than {} \"prefixItems\"", path, kMaxPrefixItems),
                        path_to(path, "prefixItems"));
+  }
+  if (schema.contains("uniqueItems") && max > 1 && min <= max) {
+    auto unique = unique_array(schema, min, max, path);
+    if (unique.ok() || !options_.relaxed) return unique;
   }
   if (prefix.empty() && items == any && min == 0 && max == kNoMaximum) return ValueExpr(book_.shared("array"));
   std::vector<ExprId> firsts;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <string_view>
@@ -12,7 +13,21 @@
 namespace realizar::grammar {
 namespace {
 
-enum class Kind { kSchema, kSchemas, kNamedSchemas, kNumber, kCount, kString, kNames, kTypes, kArray, kBool, kAny };
+enum class Kind {
+  kSchema,
+  kSchemas,
+  kNamedSchemas,
+  kNumber,
+  kPositive,
+  kCount,
+  kString,
+  kNames,
+  kNameLists,
+  kTypes,
+  kArray,
+  kBool,
+  kAny
+};
 
 struct Keyword {
   std::string_view name;
@@ -27,6 +42,9 @@ constexpr Keyword kAssertions[] = {
     {"required", Kind::kNames},
     {"additionalProperties", Kind::kSchema},
     {"patternProperties", Kind::kNamedSchemas},
+    {"propertyNames", Kind::kSchema},
+    {"dependentRequired", Kind::kNameLists},
+    {"dependentSchemas", Kind::kNamedSchemas},
     {"minProperties", Kind::kCount},
     {"maxProperties", Kind::kCount},
     {"items", Kind::kSchema},
@@ -42,11 +60,15 @@ constexpr Keyword kAssertions[] = {
     {"maximum", Kind::kNumber},
     {"exclusiveMinimum", Kind::kNumber},
     {"exclusiveMaximum", Kind::kNumber},
-    {"multipleOf", Kind::kNumber},
+    {"multipleOf", Kind::kPositive},
     {"nullable", Kind::kBool},  // OpenAPI 3.0, section 4.7.24
     {"anyOf", Kind::kSchemas},
     {"oneOf", Kind::kSchemas},
     {"allOf", Kind::kSchemas},
+    {"not", Kind::kSchema},
+    {"if", Kind::kSchema},
+    {"then", Kind::kSchema},
+    {"else", Kind::kSchema},
     {"$ref", Kind::kString},
 };
 
@@ -62,6 +84,9 @@ const Keyword* find_assertion(std::string_view name) {
 
 bool is_schema(const Json& value) {
   return value.is_object() || value.is_boolean();
+}
+bool is_name_list(const Json& value) {
+  return value.is_array() && std::all_of(value.begin(), value.end(), [](const Json& v) { return v.is_string(); });
 }
 bool is_type_name(const Json& value) {
   constexpr std::string_view kTypes[] = {"null", "boolean", "object", "array", "number", "integer", "string"};
@@ -84,12 +109,16 @@ std::string_view expected(Kind kind, const Json& value) {
       return value.is_object() && all(is_schema) ? "" : "an object of schemas";
     case Kind::kNumber:
       return value.is_number() ? "" : "a number";
+    case Kind::kPositive:
+      return value.is_number() && value > 0 ? "" : "a number above 0";
     case Kind::kCount:
       return is_count(value) ? "" : "a whole number from 0";
     case Kind::kString:
       return value.is_string() ? "" : "a string";
     case Kind::kNames:
-      return value.is_array() && all([](const Json& v) { return v.is_string(); }) ? "" : "an array of strings";
+      return is_name_list(value) ? "" : "an array of strings";
+    case Kind::kNameLists:
+      return value.is_object() && all(is_name_list) ? "" : "an object of arrays of strings";
     case Kind::kTypes:
       return is_type_name(value) || (value.is_array() && !value.empty() && all(is_type_name))
                  ? ""
@@ -122,9 +151,6 @@ Status check_keywords(const Json& schema, const std::string& path, bool relaxed)
       return unsupported(fmt::format("{}: keyword \"{}\" is not supported", path, name), own_path);
     const std::string_view wanted = expected(keyword->kind, value);
     if (!wanted.empty()) return invalid_argument(fmt::format("{}: \"{}\" must be {}", path, name, wanted), own_path);
-    if (name == "uniqueItems" && value.get<bool>() && !relaxed) {
-      return unsupported(path + ": keyword \"uniqueItems\" is not supported", own_path);
-    }
   }
   return {};
 }
@@ -136,12 +162,16 @@ bool is_assertion(const std::string& keyword) {
 Json assertions_of(const Json& schema) {
   Json out = Json::object();
   for (const auto& [name, value] : schema.items()) {
-    if (!is_assertion(name) || name == "uniqueItems" || name == "nullable") continue;
+    if (!is_assertion(name) || name == "nullable" || (name == "uniqueItems" && value == false)) continue;
     if (name == "format" && value.is_string() && find_format(value.get_ref<const std::string&>()) == nullptr) continue;
     out[name] = value;
   }
-  if (schema.value("nullable", Json()) == true && out.contains("type")) out["type"] = with_null(out["type"]);
-  return out;
+  if (schema.value("nullable", Json()) != true) return out;
+  if (out.contains("type")) out["type"] = with_null(out["type"]);
+  const auto has = [&](const char* name) { return out.contains(name); };
+  const bool is_combined = std::ranges::any_of(std::to_array<const char*>({"$ref", "allOf", "anyOf", "oneOf"}), has);
+  if (out.contains("type") || !is_combined) return out;
+  return {{"anyOf", Json::array({out, {{"type", "null"}}})}};
 }
 
 std::string path_to(const std::string& path, const std::string& member) {

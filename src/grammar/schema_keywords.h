@@ -19,7 +19,7 @@ Status check_keywords(const Json& schema, const std::string& path, bool relaxed)
 // A keyword that restricts the document, not an annotation.
 bool is_assertion(const std::string& keyword);
 // The schema without its annotations and without what is not built. "format" stays where it is one that is built;
-// "nullable" becomes a type.
+// "nullable" becomes a type, or an alternative to a combination of schemas that names none.
 Json assertions_of(const Json& schema);
 
 // A member of a path, a JSON pointer in a URI's fragment.

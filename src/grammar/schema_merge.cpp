@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/try.h"
+#include "grammar/multiples.h"
+#include "grammar/schema_contradictions.h"
 
 namespace realizar::grammar {
 namespace {
 
-constexpr size_t kMaxCombinations = 256;
+constexpr size_t kMaxCombinations = 256, kMaxPairs = 50'000;
 
 const Json& member_or(const Json& schema, const char* name, const Json& otherwise) {
   const auto found = schema.find(name);
@@ -44,17 +47,41 @@ Json common_values(const Json& a, const Json& b) {
   return out;
 }
 
-// The alternatives of both, in all combinations.
-Result<Json> combinations(const Json& a, const Json& b, const std::string& path, bool relaxed) {
-  if (a.size() * b.size() > kMaxCombinations && relaxed) return a;
-  if (a.size() * b.size() > kMaxCombinations) {
-    return unsupported(fmt::format("{}: more than {} combinations of alternatives", path, kMaxCombinations), path);
-  }
+// The alternatives of both, in all combinations that `base` leaves possible, as far as that is seen at once.
+Result<Json> combinations(const Json& a, const Json& b, const Json& base, const std::string& path, bool relaxed) {
   Json out = Json::array();
-  for (const Json& x : a) {
-    for (const Json& y : b) out.push_back(both_of(x, y));
+  bool is_too_large = a.size() * b.size() > kMaxPairs;
+  for (size_t i = 0; i < a.size() && !is_too_large; ++i) {
+    for (const Json& y : b) {
+      Json both = both_of(a[i], y);
+      if (!contradict(base, both)) out.push_back(std::move(both));
+      is_too_large = is_too_large || out.size() > kMaxCombinations;
+      if (is_too_large) break;
+    }
   }
-  return out;
+  if (is_too_large && relaxed) return a;
+  if (!is_too_large) return out.empty() ? Json::array({false}) : out;
+  return unsupported(fmt::format("{}: more than {} combinations of alternatives", path, kMaxCombinations), path);
+}
+
+// A pattern that is found where both are.
+Json both_patterns(const Json& a, const Json& b) {
+  const auto found = [](const Json& pattern) { return "(?=[^]*(?:" + pattern.get<std::string>() + "))"; };
+  return "^" + found(a) + found(b);
+}
+
+std::optional<Json> both_multiples(const Json& a, const Json& b) {
+  const auto x = decimal_of(a.dump()), y = decimal_of(b.dump());
+  const auto both = x && y ? common_multiple(*x, *y) : std::nullopt;
+  if (!both) return std::nullopt;
+  return Json::parse(both->whole + (both->fraction.empty() ? "" : "." + both->fraction));
+}
+
+Json both_lists(Json a, const Json& b) {
+  for (const Json& item : b) {
+    if (std::ranges::find(a, item) == a.end()) a.push_back(item);
+  }
+  return a;
 }
 
 bool is_about_keys(const Json& schema) {
@@ -112,21 +139,21 @@ bool is_upper_bound(const std::string& name) {
          name == "maxProperties";
 }
 
-// A keyword that both have.
-Result<Json> merge_values(const std::string& name, const Json& a, const Json& b, const std::string& path,
-                          bool relaxed) {
+// A keyword that both have; `base` is what else is known of the documents.
+Result<Json> merge_values(const std::string& name, const Json& a, const Json& b, const Json& base,
+                          const std::string& path, bool relaxed) {
   if (a == b) return a;
   if (name == "type") return common_types(a, b);
   if (name == "enum") return common_values(a, b);
   if (is_lower_bound(name)) return std::max(a, b);
   if (is_upper_bound(name)) return std::min(a, b);
-  if (name == "anyOf" || name == "oneOf") return combinations(a, b, path_to(path, name), relaxed);
-  if (name == "required") {
-    Json all = a;
-    for (const Json& key : b) {
-      if (std::ranges::find(all, key) == all.end()) all.push_back(key);
-    }
-    return all;
+  if (name == "anyOf" || name == "oneOf") return combinations(a, b, base, path_to(path, name), relaxed);
+  if (name == "required") return both_lists(a, b);
+  if (name == "not") return Json{{"anyOf", both_lists(a["anyOf"], b["anyOf"])}};
+  if (name == "propertyNames") return both_of(a, b);
+  if (name == "pattern") return both_patterns(a, b);
+  if (name == "multipleOf") {
+    if (const auto both = both_multiples(a, b)) return *both;
   }
   if (relaxed) return a;
   return unsupported(fmt::format("{}: two different values of \"{}\" cannot be combined", path, name),
@@ -148,6 +175,14 @@ Json prepared(const Json& schema) {
     out.erase("$ref");
   }
   return out;
+}
+
+// What both say apart from their alternatives.
+Json without_alternatives(Json a, Json b) {
+  for (Json* schema : {&a, &b}) {
+    for (const char* name : {"anyOf", "oneOf"}) schema->erase(name);
+  }
+  return both_of(a, b);
 }
 
 }  // namespace
@@ -177,7 +212,7 @@ Result<Json> merge_schemas(const Json& a, const Json& b, const std::string& path
       out[name] = value;
       continue;
     }
-    RZ_TRY(out[name], merge_values(name, *own, value, path, relaxed));
+    RZ_TRY(out[name], merge_values(name, *own, value, without_alternatives(left, right), path, relaxed));
     if ((name == "type" || name == "enum") && out[name].empty()) return Json(false);
   }
   RZ_CHECK_OK(merge_properties(left, right, path, relaxed, out));

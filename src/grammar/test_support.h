@@ -38,4 +38,14 @@ struct Sentences {
   std::vector<std::string> accepted, rejected;
 };
 
+// Each a JSON Schema in `grammar`.
+inline void expect_sentences(const std::vector<Sentences>& cases) {
+  for (const Sentences& test : cases) {
+    const auto grammar = Grammar::from_json_schema(test.grammar);
+    ASSERT_TRUE(grammar.ok()) << test.grammar << ": " << grammar.error().message;
+    for (const auto& text : test.accepted) EXPECT_TRUE(matches(*grammar, text)) << test.grammar << " on " << text;
+    for (const auto& text : test.rejected) EXPECT_FALSE(matches(*grammar, text)) << test.grammar << " on " << text;
+  }
+}
+
 }  // namespace realizar::grammar

@@ -225,9 +225,9 @@ TEST_F(ChatPromptTest, WhatNoGrammarHoldsIsRelaxedUnlessTheToolIsStrict) {
         "properties": {"tags": )" +
            tags + R"(}}}}]})";
   };
-  for (const char* tags : {R"({"type": "array", "uniqueItems": true})", R"({"type": "number", "multipleOf": 0.1})",
-                           R"({"not": {"type": "null"}})", R"({"propertyNames": {"maxLength": 3}})",
-                           R"({"type": "string", "pattern": "^(?=a)b"})"}) {
+  for (const char* tags : {R"({"type": "array", "uniqueItems": true})", R"({"type": "array", "contains": {}})",
+                           R"({"not": {"format": "date"}})", R"({"propertyNames": {"pattern": "\\b"}})",
+                           R"({"type": "string", "pattern": "(?<=a)b"})"}) {
     const auto relaxed = read(body(tags, "false"));
     ASSERT_TRUE(relaxed.ok()) << relaxed.error().message;
     EXPECT_NE(relaxed->constraint, nullptr);

@@ -73,7 +73,7 @@ TEST(RequiredCalls, DefinitionsOfOneNameBelongToTheirTools) {
 }
 
 TEST(RequiredCalls, ErrorsNameTheToolAndThePlaceInItsSchema) {
-  const std::string schema = R"({"type": "object", "properties": {"n": {"type": "integer", "multipleOf": 3}}})";
+  const std::string schema = R"({"type": "object", "properties": {"n": {"type": "integer", "contains": {}}}})";
   for (const ToolFormat format : {ToolFormat::kHermes, ToolFormat::kQwen3Coder}) {
     const ToolSpec one = tool(schema);
     const auto refused = rules_of(format, one, true);
