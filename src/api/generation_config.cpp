@@ -8,6 +8,7 @@
 #include "base/try.h"
 #include "sampling/parameters.h"
 #include "sampling/sampler.h"
+#include "sampling/sampler_names.h"
 
 namespace realizar {
 namespace {
@@ -57,7 +58,14 @@ void read_hf(const Json& json, const text::Tokenizer& tokenizer, GenerationConfi
   }
 }
 
+// The samplers are named as llama.cpp's --samplers names them.
 Status read_gguf(const Metadata& metadata, SamplingParams& s) {
+  RZ_TRY(const auto samplers, metadata.get_string("general.sampling.sequence"));
+  if (samplers && !samplers->empty()) {
+    auto order = samplers_of_list(*samplers);
+    if (!order.ok()) return format_error("general.sampling.sequence: " + order.error().message, "samplers");
+    s.samplers = std::move(*order);
+  }
   for (const SamplingParameter& parameter : kSamplingParameters) {
     if (parameter.gguf_key.empty()) continue;
     RZ_TRY(const auto given, metadata.get_double("general.sampling." + std::string(parameter.gguf_key)));
