@@ -10,6 +10,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "server/chat_tools.h"
+#include "server/reasoning_fields.h"
 #include "text/output/required_calls.h"
 
 namespace realizar::server {
@@ -212,12 +213,14 @@ Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model) {
 
   Json variables{{"messages", std::move(messages)}};
   for (const ChatTool& tool : tools.tools) variables["tools"].push_back(tool.json);
-  if (const Json* kwargs = body.object("chat_template_kwargs")) {
+  const Json* kwargs = body.object("chat_template_kwargs");
+  RZ_TRY(const ReasoningWish reasoning, read_reasoning(body, kwargs, model.loaded->template_source.source));
+  variables.update(reasoning.variables);
+  if (kwargs != nullptr) {
     const bool is_plain = !kwargs->contains("messages") && !kwargs->contains("tools");
     if (!is_plain) return wrong("chat_template_kwargs", "messages and tools have fields of their own");
     variables.update(*kwargs);
   }
-  if (const auto effort = body.text("reasoning_effort")) variables["reasoning_effort"] = *effort;
   if (!body.status().ok()) return body.status().error();
 
   RZ_TRY(auto pieces, render(model, std::move(variables)));
@@ -233,6 +236,7 @@ Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model) {
   prompt.choice.tools = tools.specs();
   if (!uses_tools) text::drop_tools(*prompt.choice.format);
   prompt.choice.starts_in_reasoning = starts_in_reasoning;
+  prompt.reasoning_budget = reasoning.budget;
   const bool parallel = body.boolean("parallel_tool_calls").value_or(true);
   if (!body.status().ok()) return body.status().error();
   prompt.choice.one_call = uses_tools && !parallel;

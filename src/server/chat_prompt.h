@@ -1,6 +1,7 @@
 // From a chat's messages and tools to the prompt's tokens.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,13 @@ struct ChatPrompt {
   std::string text;
   text::AnswerOptions choice;                   // how the answer is to be split
   std::shared_ptr<TokenConstraint> constraint;  // to what it is held; null: nothing
+  std::optional<uint32_t> reasoning_budget;     // tokens after which reasoning is ended; absent: none
 };
 
 // Reads messages, tools, tool_choice, parallel_tool_calls, response_format, grammar, chat_template_kwargs,
-// reasoning_effort and continue_final_message (the last message is an answer that the model writes on). Content may be
-// a string, parts of text, or null; roles are system, developer, user, assistant and tool. Errors: InvalidArgument
-// naming the field; the template's own.
+// continue_final_message (the last message is an answer that the model writes on) and the fields of read_reasoning.
+// Content may be a string, parts of text, or null; roles are system, developer, user, assistant and tool. Errors:
+// InvalidArgument naming the field; the template's own.
 Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model);
 
 // The longest text that can be a context's worth of tokens: each is as long as the vocabulary's longest.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/reasoning_budget.h"
 #include "base/try.h"
 #include "server/context.h"
 
@@ -20,6 +21,11 @@ CompletionPlan plan_of(ChatRequest chat, const ServedModel& model, const Call& c
   generation.request.prompt = std::move(prompt.tokens);
   generation.request.constraint =
       with_rules(std::move(prompt.constraint), generation.rules, model.loaded->info.n_vocab);
+  if (prompt.reasoning_budget) {
+    generation.request.constraint =
+        with_reasoning_budget(std::move(generation.request.constraint), *prompt.choice.format, model.tokenizer(),
+                              {*prompt.reasoning_budget, prompt.choice.starts_in_reasoning});
+  }
   CompletionPlan plan;
   plan.stream = generation.stream;
   if (call.context.options.log_prompts) plan.logged_prompt = std::move(prompt.text);

@@ -84,6 +84,15 @@ GrammarStart required_calls_start(const OutputFormat& format, bool in_reasoning)
   return channels_of(format) != nullptr ? GrammarStart{} : grammar_start(format, in_reasoning);
 }
 
+std::optional<ReasoningMarks> reasoning_marks(const OutputFormat& format) {
+  if (const Channels* channels = channels_of(format)) {
+    return ReasoningMarks{std::string(channels->reasoning_header), channels->ends, std::string(channels->next_channel),
+                          std::string(channels->reasoning_name), true};
+  }
+  if (!format.reasoning) return std::nullopt;
+  return ReasoningMarks{format.reasoning->begin, {format.reasoning->end}, format.reasoning->end, ""};
+}
+
 bool prompt_opens_reasoning(const OutputFormat& format, std::string_view prompt) {
   prompt = prompt.substr(0, prompt.find_last_not_of(" \t\r\n") + 1);
   if (const Channels* channels = channels_of(format)) return prompt.ends_with(channels->reasoning_header);

@@ -38,8 +38,9 @@ struct TagPair {
 
 struct OutputFormat {
   ToolFormat tools = ToolFormat::kNone;
-  std::optional<TagPair> reasoning;        // empty where channels say what is reasoning
-  std::optional<TagPair> content_wrapper;  // tags around the answer itself, which are dropped: Command R7B, Granite
+  std::optional<TagPair> reasoning = {};  // empty where channels say what is reasoning
+  std::optional<TagPair> content_wrapper =
+      {};  // tags around the answer itself, which are dropped: Command R7B, Granite
 };
 
 OutputFormat detect_output_format(std::string_view template_source);
@@ -60,6 +61,17 @@ struct GrammarStart {
 GrammarStart grammar_start(const OutputFormat& format, bool in_reasoning);
 // The start for a grammar of required calls, which holds the calls' own header.
 GrammarStart required_calls_start(const OutputFormat& format, bool in_reasoning);
+
+// How reasoning begins and ends in an answer, for whoever ends it early.
+struct ReasoningMarks {
+  std::string begin;              // opens it: before the answer's first word, or, in channels, anywhere
+  std::vector<std::string> ends;  // any of which ends it
+  std::string close;              // what the model writes to go on with the answer
+  std::string not_after_close;    // a token that would open it again; "": none does
+  bool is_channel = false;
+};
+// Nullopt: nothing is marked.
+std::optional<ReasoningMarks> reasoning_marks(const OutputFormat& format);
 
 // Whether the rendered prompt ends with reasoning opened, so that the model writes on inside it.
 bool prompt_opens_reasoning(const OutputFormat& format, std::string_view prompt);

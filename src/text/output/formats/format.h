@@ -39,6 +39,8 @@ struct CallSpelling {
 struct Channels {
   std::string_view reasoning_header;  // a prompt that ends with it leaves the reasoning open
   std::string_view answer_header;     // comes before the answer itself
+  std::string_view reasoning_name;    // the channel's, which its header holds
+  std::string_view next_channel;      // ends a message and begins the next one's header, up to the channel's name
   std::vector<std::string> ends;      // of messages
 };
 

@@ -101,6 +101,8 @@ const FormatSpec& gpt_oss_format() {
                                .is_single = true},
       .channels = Channels{.reasoning_header = "<|channel|>analysis<|message|>",
                            .answer_header = "<|channel|>final<|message|>",
+                           .reasoning_name = "analysis",
+                           .next_channel = "<|end|><|start|>assistant<|channel|>",
                            .ends = {"<|end|>", "<|call|>", "<|return|>"}},
   };
   return spec;

@@ -1,0 +1,131 @@
+#include "api/reasoning_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "text/tokenizer/byte_tokenizer_rig.h"
+
+namespace realizar {
+namespace {
+
+const text::OutputFormat kTags{.reasoning = text::TagPair{"<think>", "</think>"}};
+
+// The one token that may come, nullopt where several may.
+std::optional<TokenId> forced_by(TokenConstraint& constraint, int32_t n_vocab) {
+  std::vector<uint64_t> words((static_cast<size_t>(n_vocab) + 63) / 64);
+  if (!constraint.allow(words)) return std::nullopt;
+  std::set<int32_t> ids;
+  for (int32_t id = 0; id < n_vocab; ++id) {
+    if ((words[static_cast<size_t>(id) / 64] >> (id % 64) & 1) != 0) ids.insert(id);
+  }
+  return ids.size() == 1 ? std::optional(TokenId{*ids.begin()}) : std::nullopt;
+}
+
+// What a model writes that wants to write `wanted`, a byte a token, and must obey: what is forced stands in brackets.
+std::string written(const text::Tokenizer& tokenizer, TokenConstraint& constraint, std::string_view wanted) {
+  std::string text;
+  while (true) {
+    if (const auto id = forced_by(constraint, tokenizer.n_vocab())) {
+      text += "[" + tokenizer.token_bytes(*id) + "]";
+      constraint.accept(*id);
+      continue;
+    }
+    if (wanted.empty()) return text;
+    text += wanted.front();
+    constraint.accept(text::byte_token(static_cast<uint8_t>(wanted.front())));
+    wanted.remove_prefix(1);
+  }
+}
+
+class ReasoningBudgetTest : public ::testing::Test {
+ protected:
+  std::string write(std::string_view wanted, ReasoningBudget budget) const {
+    return written(tokenizer_, *with_reasoning_budget(nullptr, kTags, tokenizer_, budget), wanted);
+  }
+  text::Tokenizer tokenizer_ = text::make_byte_tokenizer({"</think>"}, false);
+};
+
+TEST_F(ReasoningBudgetTest, ForcesTheEndMarkAfterItsTokens) {
+  EXPECT_EQ(write("abcdef", {3, true}), "abc[</think>]def");
+  EXPECT_EQ(write("abcdef", {0, true}), "[</think>]abcdef");
+  EXPECT_EQ(write("abc", {4, true}), "abc");
+}
+
+TEST_F(ReasoningBudgetTest, CountsFromWhereTheModelOpensReasoning) {
+  EXPECT_EQ(write("<think>abcdef", {3, false}), "<think>abc[</think>]def");
+  EXPECT_EQ(write(" \n<think>abcdef", {0, false}), " \n<think>[</think>]abcdef");
+}
+
+TEST_F(ReasoningBudgetTest, LeavesReasoningThatEndsByItself) {
+  EXPECT_EQ(write("a</think>bcdefghijklmnop", {9, true}), "a</think>bcdefghijklmnop");
+  EXPECT_EQ(write("a</think>bcdefghijklmnop", {10, true}), "a</think>bcdefghijklmnop");
+}
+
+TEST_F(ReasoningBudgetTest, TagsAfterTheFirstWordOpenNothing) {
+  EXPECT_EQ(write("a<think>bcdefg", {2, false}), "a<think>bcdefg");
+  EXPECT_EQ(write("<thin>bcdefg", {2, false}), "<thin>bcdefg");
+}
+
+// As a model without a token for the mark has it.
+TEST_F(ReasoningBudgetTest, AMarkThatTheModelHasBegunIsCompleted) {
+  const text::Tokenizer bytes = text::make_byte_tokenizer({}, false);
+  const auto constraint = with_reasoning_budget(nullptr, kTags, bytes, {5, true});
+  EXPECT_EQ(written(bytes, *constraint, "abc</de"), "abc</[t][h][i][n][k][>]de");
+}
+
+TEST_F(ReasoningBudgetTest, ACloneCountsForItself) {
+  const auto first = with_reasoning_budget(nullptr, kTags, tokenizer_, {3, true});
+  EXPECT_EQ(written(tokenizer_, *first, "ab"), "ab");
+  const auto second = first->clone();
+  EXPECT_EQ(written(tokenizer_, *second, "cd"), "c[</think>]d");
+  EXPECT_EQ(written(tokenizer_, *first, "xy"), "x[</think>]y");
+}
+
+TEST_F(ReasoningBudgetTest, IsNothingWhereTheFormatMarksNoReasoning) {
+  EXPECT_EQ(with_reasoning_budget(nullptr, {}, tokenizer_, {3, true}), nullptr);
+}
+
+// Counts what it is told, and allows but one token.
+class OnlyX final : public TokenConstraint {
+ public:
+  bool allow(std::span<uint64_t> allowed) override {
+    std::fill(allowed.begin(), allowed.end(), uint64_t{0});
+    const auto x = static_cast<size_t>(to_index(text::byte_token('x')));
+    allowed[x / 64] = uint64_t{1} << (x % 64);
+    return true;
+  }
+  void accept(TokenId) override { ++n_accepted; }
+  std::shared_ptr<TokenConstraint> clone() const override { return std::make_shared<OnlyX>(*this); }
+  int n_accepted = 0;
+};
+
+TEST_F(ReasoningBudgetTest, ForcesWhatTheInnerConstraintForbidsAndTellsItOfAll) {
+  const auto inner = std::make_shared<OnlyX>();
+  const auto constraint = with_reasoning_budget(inner, kTags, tokenizer_, {2, true});
+  for (const TokenId id : {text::byte_token('x'), text::byte_token('x'), *tokenizer_.find("</think>")}) {
+    EXPECT_EQ(forced_by(*constraint, tokenizer_.n_vocab()), id);
+    constraint->accept(id);
+  }
+  EXPECT_EQ(forced_by(*constraint, tokenizer_.n_vocab()), text::byte_token('x'));
+  EXPECT_EQ(inner->n_accepted, 3);
+}
+
+// gpt-oss: the message ends, the next one's header begins, and it is not that of another analysis.
+TEST_F(ReasoningBudgetTest, ClosesAChannelAndKeepsItClosed) {
+  const text::Tokenizer tokenizer = text::make_byte_tokenizer({"analysis"}, false);
+  const auto constraint = with_reasoning_budget(nullptr, {.tools = text::ToolFormat::kGptOss}, tokenizer, {2, false});
+  std::string expected = "<|channel|>analysis<|message|>ab";
+  for (const char c : std::string("<|end|><|start|>assistant<|channel|>")) expected += std::string("[") + c + "]";
+  EXPECT_EQ(written(tokenizer, *constraint, "<|channel|>analysis<|message|>ab"), expected);
+  std::vector<uint64_t> words((static_cast<size_t>(tokenizer.n_vocab()) + 63) / 64);
+  ASSERT_TRUE(constraint->allow(words));
+  const auto analysis = static_cast<size_t>(to_index(*tokenizer.find("analysis")));
+  EXPECT_EQ(words[analysis / 64] >> (analysis % 64) & 1, 0u);
+  EXPECT_EQ(written(tokenizer, *constraint, "final<|message|>cdefg"), "final<|message|>cdefg");
+}
+
+}  // namespace
+}  // namespace realizar
