@@ -136,7 +136,17 @@ Status ModelRegistry::start_loading(Entry& entry) {
     return Error{ErrorCode::kResourceExhausted,
                  fmt::format("{} requests wait for '{}' already", n_waiting, entry.source.id), "queue"};
   }
-  if (entry.state == State::kLoading) return {};
+  const bool is_under_way = entry.state == State::kLoading || entry.state == State::kUnloading;
+  return is_under_way || must_wait_for_memory() ? Status() : begin_loading(entry);
+}
+
+// What is leaving still has its memory: whoever wants some waits for on_unloaded().
+bool ModelRegistry::must_wait_for_memory() const {
+  const auto is_leaving = [](const Entry& e) { return e.state == State::kUnloading; };
+  return options_.memory_bytes > 0 && std::ranges::any_of(entries_, is_leaving);
+}
+
+Status ModelRegistry::begin_loading(Entry& entry) {
   const auto retry_at = entry.failed_at + std::chrono::milliseconds(options_.retry_ms);
   if (entry.failure && entry.last_used < retry_at) return told_failure(entry.source.id, *entry.failure);
   RZ_TRY(std::vector<GivenUp> given_up, make_room(entry));
@@ -249,6 +259,7 @@ Status ModelRegistry::load(Entry& entry, std::vector<GivenUp>& given_up) {
   }
   entry.state = State::kLoading;
   entry.progress = 0;
+  entry.keep_alive.reset();
   entry.n_wanted_bytes = n_wanted_bytes;
   return {};
 }
@@ -257,6 +268,7 @@ void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded) {
   entry.loader.reset();  // has nothing left to do
   entry.state = loaded.ok() ? State::kReady : State::kFailed;
   entry.failure.reset();
+  entry.rests = false;
   if (loaded.ok()) {
     entry.model = *loaded;
     has_served_ = true;
@@ -267,13 +279,60 @@ void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded) {
     const bool is_own = !has_served_ && &entry == &entries_.front();
     if (!is_own) spdlog::error("'{}' could not be loaded: {}", entry.source.id, loaded.error().message);
   }
-  const Result<ServedModelPtr> outcome =
-      loaded.ok() ? std::move(loaded) : Result<ServedModelPtr>(told_failure(entry.source.id, loaded.error()));
+  tell_waiting(entry,
+               loaded.ok() ? std::move(loaded) : Result<ServedModelPtr>(told_failure(entry.source.id, loaded.error())));
+}
+
+void ModelRegistry::tell_waiting(const Entry& entry, const Result<ServedModelPtr>& outcome) {
   const auto is_other = [&](const Waiting& waiting) { return waiting.entry != &entry; };
   const auto mine = std::stable_partition(waiting_.begin(), waiting_.end(), is_other);
   std::vector<Waiting> called(std::make_move_iterator(mine), std::make_move_iterator(waiting_.end()));
   waiting_.erase(mine, waiting_.end());
   for (const Waiting& waiting : called) waiting.then(outcome);
+}
+
+void ModelRegistry::keep_alive(const std::string& id, std::optional<std::chrono::milliseconds> duration) {
+  auto* entry = const_cast<Entry*>(find_named(id));
+  if (entry != nullptr && entry->state == State::kReady) entry->keep_alive = duration;
+}
+
+void ModelRegistry::unload_idle() {
+  const auto now = std::chrono::steady_clock::now();
+  for (Entry& entry : entries_) {
+    if (entry.state != State::kReady || !entry.keep_alive) continue;
+    const bool is_used = entry.model.use_count() > 1 || entry.model->thread->n_open() > 0;
+    if (is_used) entry.last_used = now;
+    if (!is_used && now - entry.last_used >= *entry.keep_alive) unload(entry);
+  }
+}
+
+// The model ends, and keeps its prefixes, on a thread of its own.
+void ModelRegistry::unload(Entry& entry) {
+  const auto leaving = std::make_shared<ServedModelPtr>();
+  std::function<void(TaskThread::Listener&)> task = [this, &entry, leaving,
+                                                     post_io = options_.post_io](TaskThread::Listener& listener) {
+    leaving->reset();
+    tell_at_last(listener, [&] { post_io([this, &entry] { on_unloaded(entry); }); });
+  };
+  *leaving = std::move(entry.model);
+  const Status started = caught([&] { entry.loader = std::make_unique<TaskThread>(std::move(task)); });
+  if (!started.ok()) {
+    entry.model = std::move(*leaving);
+    return;
+  }
+  entry.state = State::kUnloading;
+  entry.rests = true;
+}
+
+void ModelRegistry::on_unloaded(Entry& entry) {
+  entry.loader.reset();  // has nothing left to do
+  entry.state = State::kUnloaded;
+  spdlog::info("{} is unloaded", entry.source.id);
+  for (Entry& wanted : entries_) {
+    const bool is_idle = wanted.state == State::kUnloaded || wanted.state == State::kFailed;
+    if (!is_idle || must_wait_for_memory() || std::ranges::count(waiting_, &wanted, &Waiting::entry) == 0) continue;
+    if (const Status status = begin_loading(wanted); !status.ok()) tell_waiting(wanted, status.error());
+  }
 }
 
 Error told_failure(const std::string& id, const Error& failure) {
@@ -297,7 +356,7 @@ void ModelRegistry::dispatch() {
 }
 
 bool ModelRegistry::any_ready() const {
-  return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.state == State::kReady; });
+  return std::ranges::any_of(entries_, [](const Entry& e) { return e.state == State::kReady || e.rests; });
 }
 
 bool ModelRegistry::any_lost() const {

@@ -62,7 +62,7 @@ struct RegistryOptions {
 
 class ModelRegistry {
  public:
-  enum class State { kUnloaded, kLoading, kReady, kFailed };
+  enum class State { kUnloaded, kLoading, kReady, kUnloading, kFailed };
   struct Entry {
     ModelSource source;
     State state = State::kUnloaded;
@@ -71,8 +71,10 @@ class ModelRegistry {
     ServedModelPtr model;          // while it is ready
     uint64_t n_wanted_bytes = 0;   // while it is loading
     std::chrono::steady_clock::time_point last_used, failed_at;
-    std::chrono::system_clock::time_point created;  // of the file
-    std::unique_ptr<TaskThread> loader;
+    std::chrono::system_clock::time_point created;        // of the file
+    std::optional<std::chrono::milliseconds> keep_alive;  // without use, then it is unloaded; nullopt: for ever
+    bool rests = false;                                   // it was unloaded by keep_alive, and would load again
+    std::unique_ptr<TaskThread> loader;                   // or unloader
   };
   using Then = std::function<void(const Result<ServedModelPtr>&)>;
 
@@ -96,8 +98,14 @@ class ModelRegistry {
   // The entry of that id or alias; where none has it as it is, in any case and with or without ":latest". Null: none.
   const Entry* find_named(const std::string& id) const;
   Error no_such_model(const std::string& id) const;
+  // How long the model of that id, where it is ready, stays loaded without use; nullopt: for ever, as each model does
+  // when it is loaded.
+  void keep_alive(const std::string& id, std::optional<std::chrono::milliseconds> duration);
+  // Unloads models that nobody has used for as long as keep_alive() says; to be called every second.
+  void unload_idle();
   // Calls every stream that has news.
   void dispatch();
+  // Some model is ready, or would be loaded again at its first use.
   bool any_ready() const;
   // The device of some model has failed for good: only a new process helps.
   bool any_lost() const;
@@ -120,10 +128,15 @@ class ModelRegistry {
   };
 
   Status start_loading(Entry& entry);
+  Status begin_loading(Entry& entry);
   Result<std::vector<GivenUp>> make_room(const Entry& wanted);
   static void take_back(std::vector<GivenUp>& given_up);
   Status load(Entry& entry, std::vector<GivenUp>& given_up);
   void on_loaded(Entry& entry, Result<ServedModelPtr> loaded);
+  void tell_waiting(const Entry& entry, const Result<ServedModelPtr>& outcome);
+  void unload(Entry& entry);
+  void on_unloaded(Entry& entry);
+  bool must_wait_for_memory() const;
 
   RegistryOptions options_;
   std::list<Entry> entries_;

@@ -228,6 +228,39 @@ TEST_F(Registry, WhoeverWaitsForALoadMayLeaveAndTooManyAreTurnedAway) {
   EXPECT_FALSE(left_is_called);
 }
 
+TEST_F(Registry, AModelThatNobodyUsesIsUnloadedWhenItsTimeIsOverAndComesBack) {
+  auto settings = options([&](const std::string& path, const LoadOptions& load) {
+    ++n_loads_;
+    return LoadedModel::load(path, load);
+  });
+  settings.load.backend = BackendChoice::kCpu;
+  ModelRegistry models({{"tiny", kServedModel}}, settings);
+  const auto state = [&] { return models.find("tiny")->state; };
+  using State = ModelRegistry::State;
+  EXPECT_FALSE(models.any_ready());
+  {
+    const auto held = acquired(models, "tiny");
+    ASSERT_TRUE(held.ok());
+    models.unload_idle();
+    EXPECT_EQ(state(), State::kReady) << "nobody asked for its unloading";
+    models.keep_alive("tiny:latest", std::chrono::milliseconds(0));
+    models.unload_idle();
+    EXPECT_EQ(state(), State::kReady) << "it is used";
+  }
+  models.keep_alive("tiny", std::chrono::hours(1));
+  models.unload_idle();
+  EXPECT_EQ(state(), State::kReady) << "its time is not over";
+  models.keep_alive("tiny", std::chrono::milliseconds(0));
+  models.unload_idle();
+  EXPECT_EQ(state(), State::kUnloading);
+  EXPECT_EQ(models.find("tiny")->model, nullptr);
+  EXPECT_TRUE(models.any_ready()) << "the next request loads it";
+  EXPECT_TRUE(acquired(models, "tiny").ok()) << "though it comes while the model is leaving";
+  EXPECT_EQ(n_loads_, 2);
+  models.unload_idle();
+  EXPECT_EQ(state(), State::kReady) << "what was loaded anew stays";
+}
+
 TEST_F(Registry, AModelIsGivenUpOnTheLoadersThreadOnceNobodyHasIt) {
   std::weak_ptr<ServedModel> first;
   bool is_gone_before_the_second = false;

@@ -102,6 +102,7 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   keep_memory_reserve();
   http_->every(std::chrono::seconds(1), [this] {
     refill_memory_reserve();
+    models_->unload_idle();
     const auto now = Clock::now();
     context_->for_each_call([now](Call& call) { call.ping(now); });
   });

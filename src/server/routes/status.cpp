@@ -21,6 +21,8 @@ const char* to_string(ModelRegistry::State state) {
       return "loading";
     case ModelRegistry::State::kReady:
       return "ready";
+    case ModelRegistry::State::kUnloading:
+      return "unloading";
     case ModelRegistry::State::kFailed:
       return "failed";
   }
