@@ -51,7 +51,4 @@ ModelReport report_on(const ModelFile& file, KvType kv_type = KvType::kF16);
 
 std::string report_text(const ModelReport& report);
 
-// The name that general.file_type stands for, else the type that most weights have: "Q4_K_M", "F16".
-std::string quantization_name(const ModelFile& file);
-
 }  // namespace realizar::cli
