@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "realizar/result.h"
@@ -16,6 +17,13 @@ namespace realizar::server {
 
 // What a body becomes on a worker: a response, or what is to be generated, with the Speller of its results.
 using Prepared = std::variant<HttpResponse, CompletionPlan>;
+
+// Made in place: GCC 12 warns of the destructor of a Prepared that was moved from.
+inline Result<Prepared> prepared(CompletionPlan plan) {
+  Result<Prepared> made(Prepared{});
+  made->emplace<CompletionPlan>(std::move(plan));
+  return made;
+}
 
 struct Protocol {
   Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model, const Call& call) = nullptr;  // null: no bodies

@@ -207,7 +207,7 @@ Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, const Call
                                                generation.include_usage, asks_for_functions(body.json()));
   CompletionPlan plan = plan_of(std::move(chat), *model, call);
   plan.speller = std::move(speller);
-  return Prepared(std::move(plan));
+  return prepared(std::move(plan));
 }
 
 // A body of the first spelling of tools is read as one of the second.

@@ -180,7 +180,7 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   CompletionPlan plan = plan_of(std::move(text));
   plan.logged_prompt = std::move(logged_prompt);
   plan.speller = std::make_unique<TextSpeller>(model->id, std::move(options));
-  return Prepared(std::move(plan));
+  return prepared(std::move(plan));
 }
 
 }  // namespace

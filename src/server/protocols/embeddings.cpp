@@ -1,12 +1,12 @@
 // POST /v1/embeddings (https://platform.openai.com/docs/api-reference/embeddings): hidden states of the last layer,
 // pooled and of the length 1.
 #include <bit>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
 #include "server/chat_prompt.h"
 #include "server/context.h"
+#include "server/embedding_vector.h"
 #include "server/protocol.h"
 #include "server/request_fields.h"
 #include "server/tenant.h"
@@ -31,16 +31,6 @@ std::string base64(std::span<const float> values) {
     text += i + 2 < n_bytes ? kLetters[bits & 63] : '=';
   }
   return text;
-}
-
-// The first values of a vector that was made for it (Matryoshka), of the length 1 again.
-std::vector<float> shortened(std::vector<float> values, size_t n_values) {
-  values.resize(n_values);
-  double square_sum = 0;
-  for (const float x : values) square_sum += double{x} * x;
-  const double scale = square_sum > 0 ? 1 / std::sqrt(square_sum) : 0;
-  for (float& x : values) x = static_cast<float>(x * scale);
-  return values;
 }
 
 class EmbeddingSpeller final : public Speller {
@@ -147,10 +137,7 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
   }
   plan.speller = std::make_unique<EmbeddingSpeller>(model->id, format == "base64",
                                                     static_cast<uint32_t>(n_values.value_or(d_model)));
-  // Made in place: GCC 12 warns of the destructor of a Prepared that was moved from.
-  Result<Prepared> prepared(Prepared{});
-  prepared->emplace<CompletionPlan>(std::move(plan));
-  return prepared;
+  return prepared(std::move(plan));
 }
 
 }  // namespace

@@ -107,10 +107,7 @@ Result<Prepared> read_rerank(Fields& body, const ServedModelPtr& model, const Ca
   const size_t n_results = n_wanted ? static_cast<size_t>(*n_wanted) : documents.size();
   if (!returns_documents) documents.clear();
   plan.speller = std::make_unique<RankSpeller>(model->id, n_results, std::move(documents));
-  // Made in place, as in embeddings.cpp.
-  Result<Prepared> prepared(Prepared{});
-  prepared->emplace<CompletionPlan>(std::move(plan));
-  return prepared;
+  return prepared(std::move(plan));
 }
 
 }  // namespace

@@ -338,7 +338,7 @@ Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const 
   RZ_TRY(ResponseChat asked, chat_of_response(body, call.context.responses, call.tenant));
   auto plan = plan_response(asked, body, *model, call);
   if (!plan.ok()) return at_place_of_response(std::move(plan).error(), asked);
-  return Prepared(std::move(*plan));
+  return prepared(std::move(*plan));
 }
 
 }  // namespace
