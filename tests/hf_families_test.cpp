@@ -572,7 +572,7 @@ TEST(HfBaichuan2, RowsOfTheHeadAreDividedByTheirLengths) {
   }
 }
 
-TEST(HfChatGlm, TheBaseOfTheRotationIsMultiplied) {
+TEST(HfChatGlm, TheBaseOfTheRotationIsMultipliedOrPositionsAreDivided) {
   const auto gguf = conformance_model("chatglm");
   ASSERT_TRUE(gguf.ok()) << gguf.error().message;
   const auto config_with = [&](const json& settings) {
@@ -589,8 +589,10 @@ TEST(HfChatGlm, TheBaseOfTheRotationIsMultiplied) {
   const auto stretched = config_with({{"rope_ratio", 5}});
   ASSERT_TRUE(stretched.ok()) << stretched.error().message;
   EXPECT_FLOAT_EQ(stretched->ropes[0].inv_freq[1], 1 / std::sqrt(50000.0f));
-  // ChatGLM 2 divides positions instead.
-  EXPECT_FALSE(config_with({{"rope_ratio", 5}, {"_name_or_path", "THUDM/chatglm2-6b-32k"}}).ok());
+  const auto divided = config_with({{"rope_ratio", 5}, {"_name_or_path", "THUDM/chatglm2-6b-32k"}});
+  ASSERT_TRUE(divided.ok()) << divided.error().message;
+  EXPECT_FLOAT_EQ(divided->ropes[0].inv_freq[0], 1 / 5.0f);
+  EXPECT_FLOAT_EQ(divided->ropes[0].inv_freq[1], 1 / (5.0f * std::sqrt(10000.0f)));
   EXPECT_TRUE(config_with({{"_name_or_path", "THUDM/chatglm2-6b"}}).ok());
   EXPECT_FALSE(config_with({{"position_encoding_2d", true}}).ok()) << "the first ChatGLM";
 }

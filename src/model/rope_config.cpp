@@ -213,17 +213,17 @@ Result<double> checked_base(const ConfigKeys& keys, std::optional<double> given,
       fmt::format("{}: rope theta: expected a number above 1, actual {}", keys.file().path().string(), base));
 }
 
-// What ChatGLM 3 and GLM-4 multiply their base by. ChatGLM 2 divides positions by a number of the same name, which its
-// folders tell by their own name alone.
-Result<double> read_base_factor(const ConfigKeys& keys) {
-  const std::string_view key = keys.spec().hf_keys.rope_base_factor;
-  RZ_TRY(const auto factor, keys.optional_positive("", key));
+// What ChatGLM 3 and GLM-4 multiply their base by, and ChatGLM 2 divides positions by. Folders of the latter tell that
+// by their own name alone.
+struct BaseFactor {
+  double factor = 1;
+  bool divides_positions = false;
+};
+Result<BaseFactor> read_base_factor(const ConfigKeys& keys) {
+  RZ_TRY(const auto factor, keys.optional_positive("", keys.spec().hf_keys.rope_base_factor));
+  if (!factor) return BaseFactor{};
   RZ_TRY(const auto name, keys.file().metadata().get_string("_name_or_path"));
-  const bool divides = name && name->find("chatglm2") != std::string_view::npos;
-  if (!divides || factor.value_or(1) == 1) return factor.value_or(1);
-  return unsupported(
-      fmt::format("{}: {} = {} is not supported for ChatGLM 2", keys.file().path().string(), key, *factor),
-      std::string(key));
+  return BaseFactor{*factor, name && name->find("chatglm2") != std::string_view::npos};
 }
 
 Result<double> read_base(const ConfigKeys& keys) {
@@ -231,7 +231,8 @@ Result<double> read_base(const ConfigKeys& keys) {
   if (!base && !keys.is_gguf()) {
     RZ_TRY(base, keys.optional_positive("", hf_key(keys.file(), "rope_theta")));
   }
-  RZ_TRY(const double factor, read_base_factor(keys));
+  RZ_TRY(const BaseFactor base_factor, read_base_factor(keys));
+  const double factor = base_factor.divides_positions ? 1 : base_factor.factor;
   // GGUF's specification gives no default; llama.cpp's is that of RoFormer.
   return checked_base(keys, base, keys.is_gguf() ? 10000.0 : keys.spec().hf_rope_base * factor);
 }
@@ -269,6 +270,10 @@ Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, uint32_t n_rot, uint
   float scale = 1.0f;
   std::vector<double> inv_freq = plain_inv_freq(n_rot, theta);
 
+  RZ_TRY(const BaseFactor base_factor, read_base_factor(keys));
+  if (base_factor.divides_positions) {
+    for (double& f : inv_freq) f /= base_factor.factor;
+  }
   RZ_TRY(const Scaling scaling, read_scaling(keys));
   RZ_TRY(const auto factors, factors_tensor(keys, Role::kRopeFactors));
   if (factors) RZ_CHECK_OK(divide_by(keys, *factors, "rope_freqs.weight", inv_freq));
