@@ -10,6 +10,7 @@
 
 #include "api/vocab.h"
 #include "formats/model_file.h"
+#include "text/tokenizer/byte_alphabet.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace realizar::text {
@@ -75,6 +76,36 @@ TEST(Tokenizers, Llama3FromTokenizerJson) {
   const fs::path path = kShared / "llama-3.tokenizer.json";
   if (!fs::exists(path)) GTEST_SKIP() << path << " is not there";
   auto tokenizer = Tokenizer::from_hf(read_file(path), "");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  expect_matches(*tokenizer, "llama-3");
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  uint32_t bits = 0;
+  int n_bits = 0;
+  for (const char c : bytes) {
+    bits = bits << 8 | static_cast<uint8_t>(c);
+    for (n_bits += 8; n_bits >= 6; n_bits -= 6) text += kDigits[bits >> (n_bits - 6) & 63];
+  }
+  if (n_bits > 0) text += kDigits[bits << (6 - n_bits) & 63];
+  return text + std::string((3 - bytes.size() % 3) % 3, '=');
+}
+
+// Llama 3's tokenizer.json was made of tiktoken's ranks, which are its ids. GLM-4's text is divided by the same
+// pattern.
+TEST(Tokenizers, Llama3FromTiktokensRanks) {
+  const fs::path path = kShared / "llama-3.tokenizer.json";
+  if (!fs::exists(path)) GTEST_SKIP() << path << " is not there";
+  const auto document = nlohmann::json::parse(read_file(path));
+  std::string ranks;
+  for (const auto& [piece, id] : document["model"]["vocab"].items()) {
+    const auto bytes = unspell_bytes(piece);
+    ASSERT_TRUE(bytes.has_value()) << piece;
+    ranks += base64(*bytes) + " " + std::to_string(id.get<int>()) + "\n";
+  }
+  auto tokenizer = Tokenizer::from_sentencepiece(ranks, R"({"tokenizer_class": "ChatGLM4Tokenizer"})");
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
   expect_matches(*tokenizer, "llama-3");
 }

@@ -46,15 +46,6 @@ StringTable decode_all(const Vocabulary& vocab, bool byte_level) {
   return decoded;
 }
 
-Result<std::unique_ptr<PreTokenizer>> build_pre_tokenizer(const NamedPreTokenizer& named) {
-  std::vector<std::unique_ptr<PreTokenizer>> steps;
-  for (std::string_view pattern : named.regexes) {
-    RZ_TRY(auto step, make_regex_split(pattern, SplitBehavior::kIsolated, false));
-    steps.push_back(std::move(step));
-  }
-  return make_sequence(std::move(steps));
-}
-
 // bos, eos, and what is put around a text.
 Status read_special_ids(const GgufVocab& vocab, const NamedPreTokenizer& named, TokenizerParts& parts) {
   const size_t n = vocab.tokens.size();
@@ -68,6 +59,15 @@ Status read_special_ids(const GgufVocab& vocab, const NamedPreTokenizer& named, 
 }
 
 }  // namespace
+
+Result<std::unique_ptr<PreTokenizer>> build_named_pre_tokenizer(const NamedPreTokenizer& named) {
+  std::vector<std::unique_ptr<PreTokenizer>> steps;
+  for (std::string_view pattern : named.regexes) {
+    RZ_TRY(auto step, make_regex_split(pattern, SplitBehavior::kIsolated, false));
+    steps.push_back(std::move(step));
+  }
+  return make_sequence(std::move(steps));
+}
 
 Result<TokenizerParts> build_bpe_gguf(const GgufVocab& vocab) {
   const std::string_view pre = vocab.model == "gemma4" ? std::string_view("gemma4") : vocab.pre;
@@ -96,7 +96,7 @@ Result<TokenizerParts> build_bpe_gguf(const GgufVocab& vocab) {
   options.byte_fallback = !named->byte_level;
   options.unk_id = unk;
   RZ_TRY(parts.model, make_bpe_model(*parts.vocab, merges, options));
-  RZ_TRY(parts.pre_tokenizer, build_pre_tokenizer(*named));
+  RZ_TRY(parts.pre_tokenizer, build_named_pre_tokenizer(*named));
   if (!named->byte_level) parts.normalizer = make_replace(std::string(" "), std::string(kMetaspace));
   parts.added = find_added_tokens(*parts.vocab);
   parts.decoded = decode_all(*parts.vocab, named->byte_level);

@@ -86,12 +86,7 @@ Result<TokenizerParts> build_spm_model(std::string_view model, std::string_view 
     return format_error("tokenizer_config.json: expected an object", "tokenizer_config.json");
   }
   const std::string tokenizer_class = json_string(config, "tokenizer_class");
-  if (tokenizer_class == "ChatGLM4Tokenizer") {
-    return unsupported(
-        "tokenizer_class 'ChatGLM4Tokenizer' is not supported: its tokenizer.model has tiktoken's ranks; "
-        "a folder with tokenizer.json is read",
-        tokenizer_class);
-  }
+  if (tokenizer_class == "ChatGLM4Tokenizer") return build_tiktoken(model, config);
   RZ_TRY(SpmDescription description, read_model_proto(model));
   description.add_bos = !description.unigram;  // as Llama's tokenizers do where nothing else is said
   const auto n_pieces = static_cast<int32_t>(description.pieces.size());

@@ -1,6 +1,8 @@
 // Who makes the parts: one function a description, one file a function. Tokenizer::from_* only dispatches here.
 #pragma once
 
+#include <simdjson.h>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "realizar/result.h"
+#include "text/tokenizer/pre_tokenizer_table.h"
 #include "text/tokenizer/tokenizer.h"
 #include "text/tokenizer/tokenizer_parts.h"
 
@@ -26,7 +29,9 @@ Result<TokenizerParts> build_wordpiece_gguf(const GgufVocab& vocab);
 Result<TokenizerParts> build_rwkv_gguf(const GgufVocab& vocab);
 // RWKV's World vocabulary as its own file has it, a token a line.
 Result<TokenizerParts> build_rwkv_lines(std::string_view file, std::string_view config_json);
-// A serialized sentencepiece ModelProto.
+// GLM-4's file of tiktoken's ranks; `config`: tokenizer_config.json, an object.
+Result<TokenizerParts> build_tiktoken(std::string_view ranks, const simdjson::dom::element& config);
+// A serialized sentencepiece ModelProto, or, for GLM-4's tokenizer_class, the above.
 Result<TokenizerParts> build_spm_model(std::string_view model, std::string_view config_json);
 // Hugging Face's tokenizer.json.
 Result<TokenizerParts> build_hf(std::string_view tokenizer_json, std::string_view config_json);
@@ -61,6 +66,9 @@ Result<std::unique_ptr<MergeModel>> make_longest_match_model(const Vocabulary& v
 
 // The normalizer of a sentencepiece "precompiled_charsmap" blob.
 Result<std::unique_ptr<Normalizer>> make_charsmap_normalizer(std::span<const uint8_t> charsmap);
+
+// The regular expressions of a row, one after the other.
+Result<std::unique_ptr<PreTokenizer>> build_named_pre_tokenizer(const NamedPreTokenizer& named);
 
 // The tokens that end a turn: `eos`, `eot`, and the control tokens among `vocab` that are known to end one.
 std::vector<TokenId> find_end_tokens(const Vocabulary& vocab, std::optional<TokenId> eos, std::optional<TokenId> eot);

@@ -3,6 +3,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
+#include "text/tokenizer/base64.h"
 #include "text/tokenizer/builders.h"
 #include "text/tokenizer/hf_json.h"
 #include "text/tokenizer/hf_parts.h"
@@ -13,30 +14,11 @@ namespace {
 
 using NormalizerPtr = std::unique_ptr<Normalizer>;
 
-Result<std::string> decode_base64(std::string_view text) {
-  std::string bytes;
-  uint32_t bits = 0;
-  int n_bits = 0;
-  for (char c : text) {
-    if (c == '=' || c == '\n' || c == '\r') continue;
-    constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos)
-      return format_error("normalizer.precompiled_charsmap: not base64", "normalizer");
-    bits = (bits << 6) | static_cast<uint32_t>(digit);
-    n_bits += 6;
-    if (n_bits >= 8) {
-      n_bits -= 8;
-      bytes.push_back(static_cast<char>((bits >> n_bits) & 0xFF));
-    }
-  }
-  return bytes;
-}
-
 Result<NormalizerPtr> read_charsmap(const element& section) {
-  RZ_TRY(const std::string bytes, decode_base64(json_string(section, "precompiled_charsmap")));
-  if (bytes.empty()) return NormalizerPtr();
-  return make_charsmap_normalizer({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+  const auto bytes = decode_base64(json_string(section, "precompiled_charsmap"));
+  if (!bytes) return format_error("normalizer.precompiled_charsmap: not base64", "normalizer");
+  if (bytes->empty()) return NormalizerPtr();
+  return make_charsmap_normalizer({reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size()});
 }
 
 // How many times longer the steps, one after the other, may make a text: each alone is harmless, but twenty that double

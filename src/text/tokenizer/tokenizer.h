@@ -70,7 +70,8 @@ class Tokenizer {
   static Result<Tokenizer> from_gguf(const GgufVocab& vocab);
   // `tokenizer_json` is Hugging Face's tokenizer.json; `config_json` its tokenizer_config.json, or empty.
   static Result<Tokenizer> from_hf(std::string_view tokenizer_json, std::string_view config_json);
-  // `model` is a serialized sentencepiece ModelProto (tokenizer.model); `config_json` as above.
+  // `model` is tokenizer.model: a serialized sentencepiece ModelProto, or tiktoken's ranks where `config_json`, as
+  // above, has GLM-4's tokenizer_class.
   static Result<Tokenizer> from_sentencepiece(std::string_view model, std::string_view config_json);
   // `vocab` is RWKV's rwkv_vocab_v20230424.txt; `config_json` as above.
   static Result<Tokenizer> from_rwkv(std::string_view vocab, std::string_view config_json);
