@@ -47,10 +47,12 @@ TokenId Chain::sample(std::span<const float> logits, SamplerState& state) {
     if (params_.mirostat == 0 || comes_before_mirostat(kind)) apply(kind, breakers);
     if (candidates_.empty()) return kNoToken;
   }
-  if (params_.mirostat > 0 || !is_by_id_) sort();
-  weigh();
   const double u = uniform(params_.seed, history_.size());
-  if (params_.mirostat > 0) return draw_by_mirostat(params_, logits.size(), u, candidates_, state);
+  if (params_.mirostat > 0) {
+    sort(std::min(least_p(params_, state), largest_p()));
+    return draw_by_mirostat(params_, logits.size(), u, candidates_, state);
+  }
+  is_by_id_ ? weigh() : sort(0);
   return draw(candidates_, u).id;
 }
 
@@ -71,22 +73,24 @@ void Chain::apply(SamplerKind kind, const SequenceBreakers* breakers) {
     case SamplerKind::kTopK:
       return keep_top_k();
     case SamplerKind::kTypical:
-      return filter(params_.typical_p < 1, [&] { apply_typical(params_.typical_p, candidates_); });
+      return filter(params_.typical_p < 1, 0, [&] { apply_typical(params_.typical_p, candidates_); });
     case SamplerKind::kTopP:
-      return filter(params_.top_p < 1, [&] { apply_top_p(params_.top_p, candidates_); });
+      // Tokens below (1 - top_p) / n hold less than 1 - top_p together, so the nucleus is full before their turn.
+      return filter(params_.top_p < 1, (1 - double{params_.top_p}) / static_cast<double>(candidates_.size()),
+                    [&] { apply_top_p(params_.top_p, candidates_); });
     case SamplerKind::kMinP:
-      return filter(params_.min_p > 0, [&] { apply_min_p(params_.min_p, candidates_); });
+      return filter(params_.min_p > 0, params_.min_p > 0 ? params_.min_p * largest_p() : 0,
+                    [&] { apply_min_p(params_.min_p, candidates_); });
     case SamplerKind::kXtc:
-      return filter(uses_xtc(params_), [&] { apply_xtc(params_, history_.size(), candidates_); });
+      return filter(uses_xtc(params_), 0, [&] { apply_xtc(params_, history_.size(), candidates_); });
   }
 }
 
-// Those that want the candidates sorted, with p, and leave them so.
+// Those that want the candidates sorted, with p, and leave them so. `least`: none below it stays in any case.
 template <class Keep>
-void Chain::filter(bool is_on, const Keep& keep) {
+void Chain::filter(bool is_on, double least, const Keep& keep) {
   if (!is_on) return;
-  sort();
-  weigh();
+  sort(least);
   keep();
 }
 
@@ -128,10 +132,20 @@ void Chain::take_temperature() {
   candidates_.erase(candidates_.begin() + 1, candidates_.end());
 }
 
-void Chain::sort() {
-  if (!is_sorted_) std::sort(candidates_.begin(), candidates_.end(), likelier);
+// Leaves out those below `least`, which take longest and have no part in what follows; rounding decides of none.
+void Chain::sort(double least) {
+  constexpr double kRounding = 0.999;
+  weigh();
+  if (is_sorted_) return;
+  if (least > 0) std::erase_if(candidates_, [least](const Candidate& c) { return c.p < kRounding * least; });
+  std::sort(candidates_.begin(), candidates_.end(), likelier);
   is_sorted_ = true;
   is_by_id_ = false;
+}
+
+double Chain::largest_p() {
+  weigh();
+  return std::min_element(candidates_.begin(), candidates_.end(), likelier)->p;
 }
 
 void Chain::weigh() {

@@ -39,10 +39,11 @@ class Chain {
   template <class Change>
   void change_logits(const Change& change);
   template <class Keep>
-  void filter(bool is_on, const Keep& keep);
+  void filter(bool is_on, double least, const Keep& keep);
   void keep_top_k();
   void take_temperature();
-  void sort();
+  void sort(double least);
+  double largest_p();
   void weigh();  // gives the candidates their probabilities
 
   const SamplingParams& params_;

@@ -38,10 +38,19 @@ inline size_t mirostat_top_k(const Candidates& candidates, size_t n_vocab, doubl
   return static_cast<size_t>(std::clamp(k < n ? k : n, 1.0, n));  // n for a NaN too
 }
 
+inline double surprise_bound(const SamplingParams& params, const SamplerState& state) {
+  return state.max_surprise.value_or(2 * double{params.mirostat_tau});
+}
+
+// No token below it takes part; 0: that is not known before they are sorted.
+inline double least_p(const SamplingParams& params, const SamplerState& state) {
+  return params.mirostat == 2 ? std::exp2(-surprise_bound(params, state)) : 0;
+}
+
 // Draws with u and learns. `candidates`: sorted, with p.
 inline TokenId draw_by_mirostat(const SamplingParams& params, size_t n_vocab, double u, Candidates& candidates,
                                 SamplerState& state) {
-  const double bound = state.max_surprise.value_or(2 * double{params.mirostat_tau});
+  const double bound = surprise_bound(params, state);
   if (params.mirostat == 1) {
     keep(candidates, mirostat_top_k(candidates, n_vocab, bound));
   } else {
