@@ -98,8 +98,7 @@ Result<ValueExpr> SchemaCompiler::object_value(const Json& full_schema, const st
   if (schema.empty()) return ValueExpr(book_.shared("value"));
   const bool is_single = schema.size() == 1;
   if (is_single && schema.contains("$ref")) {
-    RZ_TRY(const ExprId rule, reference(schema["$ref"].get<std::string>(), path));
-    return ValueExpr(rule);
+    return reference(schema["$ref"].get<std::string>(), path);
   }
   if (is_single && schema.contains("allOf") && schema["allOf"].size() == 1) {
     return value(schema["allOf"][0], path_to(path, "allOf") + "/0");
@@ -181,6 +180,7 @@ Result<ValueExpr> SchemaCompiler::listed_values(const Json& schema, const std::s
   std::vector<ExprId> options;
   for (const Json& value : listed != schema.end() ? *listed : Json::array({*single})) {
     if (single != schema.end() && value != *single) continue;
+    RZ_CHECK_OK(check_size());
     RZ_TRY(const bool allowed, is_allowed(value, schema, path));
     if (allowed) options.push_back(literal_value(value));
   }
@@ -237,14 +237,15 @@ ValueExpr SchemaCompiler::word(const std::string& type, const Json& schema) {
   return options.size() == 2 ? book_.shared("boolean") : one_of(options);
 }
 
-Result<ExprId> SchemaCompiler::reference(const std::string& ref, const std::string& path) {
-  RZ_TRY([[maybe_unused]] const Json* target, document_.resolve(ref, path, options_.relaxed));
+Result<ValueExpr> SchemaCompiler::reference(const std::string& ref, const std::string& path) {
+  RZ_TRY(const Json* target, document_.resolve(ref, path, options_.relaxed));
+  if (*target == Json(false)) return ValueExpr();
   const auto [found, is_new] = rule_of_ref_.try_emplace(ref, 0);
   if (is_new) {
     found->second = book_.reserve(ref.substr(ref.rfind('/') + 1));
     open_refs_.push_back({found->second, ref});
   }
-  return book_.call(found->second);
+  return ValueExpr(book_.call(found->second));
 }
 
 }  // namespace realizar::grammar

@@ -54,7 +54,7 @@ class SchemaCompiler {
   Result<ValueExpr> listed_values(const Json& schema, const std::string& path);
   Result<ValueExpr> typed_value(const Json& schema, const std::string& path);
   Result<ValueExpr> value_of_type(const std::string& type, const Json& schema, const std::string& path);
-  Result<ExprId> reference(const std::string& ref, const std::string& path);
+  Result<ValueExpr> reference(const std::string& ref, const std::string& path);
   ExprId literal_value(const Json& value);
   ValueExpr word(const std::string& type, const Json& schema);
   Status check_size() const;

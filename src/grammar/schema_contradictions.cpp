@@ -11,7 +11,8 @@
 namespace realizar::grammar {
 namespace {
 
-constexpr size_t kMaxParts = 2'000;
+// Of comparisons; beyond it nothing more is found.
+constexpr size_t kMaxWork = 20'000;
 
 Json as_list(const Json& value) {
   return value.is_array() ? value : Json::array({value});
@@ -22,7 +23,7 @@ class Facts {
  public:
   // Malformed keywords are somebody else's business.
   void add(const Json& schema) {
-    if (++n_parts_ > kMaxParts) return;
+    if (!spend(1)) return;
     if (schema == Json(false)) is_false_ = true;
     if (!schema.is_object()) return;
     const auto of = [&](const char* name) -> const Json& {
@@ -50,11 +51,27 @@ class Facts {
       if (allows(type)) types.emplace_back(type);
     }
     if (types.empty()) return true;
-    if (!lists_.empty()) return std::ranges::none_of(lists_[0], [&](const Json& value) { return allows_value(value); });
+    if (!lists_.empty()) {
+      return std::ranges::none_of(lists_[0], [&](const Json& value) { return !can_compare() || allows_value(value); });
+    }
     return types == std::vector<std::string>{"object"} && lacks_property(depth);
   }
 
  private:
+  bool spend(size_t work) const {
+    work_left_ -= std::min(work, work_left_);
+    return work_left_ > 0;
+  }
+
+  // Work for all lists.
+  bool can_compare() const {
+    size_t work = types_.size();
+    for (const auto* lists : {&lists_, &excluded_}) {
+      for (const Json& list : *lists) work += list.size();
+    }
+    return spend(work);
+  }
+
   void add_exclusions(const Json& negated) {
     if (negated.contains("enum") && negated.size() == 1) excluded_.push_back(negated["enum"]);
     if (negated.contains("const") && negated.size() == 1) excluded_.push_back(Json::array({negated["const"]}));
@@ -87,6 +104,7 @@ class Facts {
     return depth < kMaxDepth && std::ranges::any_of(required_, [&](const std::string& name) {
              Facts own;
              for (const Json* properties : properties_) {
+               if (!spend(properties->size())) return false;
                const auto found = properties->find(name);
                if (found != properties->end()) own.add(*found);
              }
@@ -94,7 +112,7 @@ class Facts {
            });
   }
 
-  size_t n_parts_ = 0;
+  mutable size_t work_left_ = kMaxWork;
   bool is_false_ = false;
   std::vector<Json> types_, lists_, excluded_;
   std::set<std::string> required_;

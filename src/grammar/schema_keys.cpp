@@ -72,7 +72,9 @@ Result<ValueExpr> SchemaCompiler::other_key(const Json& schema, const std::vecto
     RZ_TRY(const TermId found, texts_with_pattern(terms, *pattern, path_to(own_path, *pattern)));
     parts.push_back(found);
   }
-  for (const std::string& name : names) parts.push_back(terms.complement(terms.literal(name)));
+  std::vector<TermId> taken;
+  for (const std::string& name : names) taken.push_back(terms.literal(name));
+  parts.push_back(terms.complement(terms.any_of(taken)));
   const auto machine = terms.machine_of(terms.all_of(parts));
   if (!machine) return unsupported(path + ": \"propertyNames\" takes too large an automaton", own_path);
   if (machine->states.empty()) return ValueExpr();

@@ -12,7 +12,7 @@
 namespace realizar::grammar {
 namespace {
 
-constexpr size_t kMaxCombinations = 256, kMaxPairs = 50'000;
+constexpr size_t kMaxCombinations = 256, kMaxPairs = 10'000;
 
 const Json& member_or(const Json& schema, const char* name, const Json& otherwise) {
   const auto found = schema.find(name);

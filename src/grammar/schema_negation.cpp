@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <set>
 #include <string_view>
 
 #include "base/try.h"
@@ -12,6 +12,7 @@ namespace realizar::grammar {
 namespace {
 
 constexpr int kMaxReferences = 50;
+constexpr size_t kMaxPrefixItems = 100;
 
 const Json kNoOptions = Json::array();
 
@@ -178,23 +179,20 @@ class Negation {
   Status add_properties() {
     const Json properties = schema_.value("properties", Json::object());
     const Json required = schema_.value("required", kNoOptions);
-    const auto is_required = [&](const std::string& name) {
-      return std::ranges::find(required, Json(name)) != required.end();
-    };
+    const auto names = required.get<std::set<std::string>>();
     for (const auto& [name, property] : properties.items()) {
       RZ_TRY(Json own, negated(property, "properties"));
       Json option{{"type", "object"}, {"properties", {{name, std::move(own)}}}};
-      if (!is_required(name)) option["required"] = Json::array({name});
+      if (!names.contains(name)) option["required"] = Json::array({name});
       add_option(std::move(option));
     }
-    for (const Json& name : required) {
-      const auto key = name.get<std::string>();
+    for (const std::string& key : names) {
       if (!properties.contains(key)) add_option({{"type", "object"}, {"properties", {{key, false}}}});
     }
     const Json names_by_key = schema_.value("dependentRequired", Json::object());
     const Json schema_by_key = schema_.value("dependentSchemas", Json::object());
-    for (const auto& [key, names] : names_by_key.items()) {
-      for (const Json& name : names) {
+    for (const auto& [key, others] : names_by_key.items()) {
+      for (const Json& name : others) {
         add_option(
             {{"type", "object"}, {"required", Json::array({key})}, {"properties", {{name.get<std::string>(), false}}}});
       }
@@ -207,6 +205,7 @@ class Negation {
 
   Status add_items() {
     const Json prefix = schema_.value("prefixItems", kNoOptions);
+    if (prefix.size() > kMaxPrefixItems) return not_built("prefixItems");
     Json before = Json::array();
     for (const Json& item : prefix) {
       RZ_TRY(Json own, negated(item, "prefixItems"));

@@ -125,16 +125,18 @@ Result<ValueExpr> SchemaCompiler::machine_of_numbers(const Json& schema, const B
     const size_t n_fraction = std::max<size_t>(decimal_of(divisor->dump())->fraction.size(), 1);
     parts.insert(parts.end(), {own, short_numbers(terms, n_whole_digits(bounds), n_fraction)});
   }
+  std::vector<TermId> others;
   for (const Json& leaf : excluded(schema)) {
     if (leaf.contains("multipleOf")) {
       RZ_TRY(const TermId own, multiples(terms, leaf["multipleOf"], is_integer, path));
-      parts.push_back(terms.complement(own));
+      others.push_back(own);
     }
     for (const Json& value : leaf.value("enum", Json::array())) {
       const auto number = value.is_number() ? decimal_of(value.dump()) : std::nullopt;
-      if (number) parts.push_back(terms.complement(spellings_of(terms, *number)));
+      if (number) others.push_back(spellings_of(terms, *number));
     }
   }
+  parts.push_back(terms.complement(terms.any_of(others)));
   const auto machine = terms.machine_of(terms.all_of(parts));
   if (!machine) {
     const char* keyword = schema.contains("multipleOf") ? "multipleOf" : "not";

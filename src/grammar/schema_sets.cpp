@@ -88,6 +88,7 @@ Result<std::optional<Json>> SchemaCompiler::finite_values(const Json& full_schem
   }
   Json values = Json::array();
   for (const Json& value : candidates) {
+    RZ_CHECK_OK(check_size());
     const auto allowed = is_allowed(value, schema, path);
     if (!allowed.ok()) return std::optional<Json>();
     if (*allowed) values.push_back(value);
