@@ -2,6 +2,7 @@
 import gc
 import io
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -234,6 +235,24 @@ asyncio.run(main())
 print("done")
 """
         self.assertEqual(self.run_code(code), (0, "done", ""))
+
+    def test_an_interrupt_ends_one_that_waits(self):
+        code = f"""
+import realizar
+model = realizar.Model.load({str(MODEL)!r}, backend="reference")
+stream = model.stream("x", ignore_eos=True)
+next(stream)
+print("begun", flush=True)
+list(stream)
+print("to the end")
+"""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen([sys.executable, "-c", code], text=True, **pipes) as process:
+            self.assertEqual(process.stdout.readline(), "begun\n")
+            process.send_signal(signal.SIGINT)
+            out, errors = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual((out, process.returncode), ("", -signal.SIGINT))
+        self.assertTrue(errors.strip().endswith("KeyboardInterrupt"), errors)
 
     @unittest.skipUnless(hasattr(os, "fork"), "there is no fork")
     def test_a_fork_does_not_have_the_model(self):

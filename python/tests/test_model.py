@@ -1,6 +1,10 @@
 """Generation, tokens, vectors, forms and tools, beside what the program gives."""
+import base64
+import hashlib
+import importlib.metadata
 import json
 import pathlib
+import platform
 import subprocess
 import sys
 import unittest
@@ -245,6 +249,15 @@ class Installed(unittest.TestCase):
         self.assertIn(sys.prefix, realizar.__file__)
         self.assertIn(realizar.__version__, program("--version"))
         self.assertTrue(pathlib.Path(realizar.__file__).with_name("py.typed").is_file())
+
+    def test_files_are_as_the_wheel_records_them(self):
+        wheel = importlib.metadata.distribution("realizar")
+        self.assertIn(f"Tag: py3-none-linux_{platform.machine()}", wheel.read_text("WHEEL"))
+        recorded = [file for file in wheel.files if file.hash is not None]
+        self.assertGreater(len(recorded), 20)
+        for file in recorded:
+            digest = base64.urlsafe_b64encode(hashlib.sha256(file.read_binary()).digest()).rstrip(b"=").decode()
+            self.assertEqual((file.hash.mode, file.hash.value), ("sha256", digest), file)
 
     @unittest.skipUnless(sys.version_info >= (3, 10), "Python 3.10 knows the names of its own modules")
     def test_importing_needs_no_other_package(self):
