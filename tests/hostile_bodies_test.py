@@ -46,7 +46,8 @@ BODIES = [
     ("/v1/chat/completions", {"messages": [USER], "max_tokens": 1, "tools": [TOOL],
                               "tool_choice": {"type": "function", "function": {"name": "f"}}}),
     ("/v1/chat/completions", {
-        "messages": [USER], "max_tokens": 1, "structured_outputs": {"json": {"type": "object"}}, "guided_choice": None,
+        "messages": [USER], "max_tokens": 1, "thinking": {"type": "enabled", "budget_tokens": 5, "display": "omitted"},
+        "enable_thinking": True, "reasoning_budget": 3, "structured_outputs": {"json": {"type": "object"}}, "guided_choice": None,
         "guided_regex": None, "grammar": None, "guided_json": None, "guided_json_object": None}),
     ("/v1/completions", {"prompt": ["hi", [1, 2]], "max_tokens": 1, "n": 1, "best_of": 1, "echo": True, "logprobs": 1,
                          "suffix": None, "stream": False, "n_predict": 1, "guided_regex": "a+"}),
@@ -58,6 +59,22 @@ BODIES = [
         "text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "object"}, "strict": True}},
         "reasoning": {"effort": "low", "summary": None}, "include": ["message.output_text.logprobs"],
         "top_logprobs": 1, "store": True, "previous_response_id": None, "metadata": {"a": "b"}, "background": False}),
+    ("/v1/messages", {
+        "model": "m", "max_tokens": 1, "stream": False, "temperature": 0.5, "top_p": 0.9, "top_k": 5,
+        "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}], "stop_sequences": ["x"],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "document", "title": "t", "source": {
+                "type": "text", "media_type": "text/plain", "data": "d"}}]},
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "r", "signature": ""},
+                                              {"type": "tool_use", "id": "c", "name": "f", "input": {"x": 1}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "is_error": False,
+                                          "content": [{"type": "text", "text": "o"}]}]}, USER],
+        "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}, "strict": False}],
+        "tool_choice": {"type": "tool", "name": "f", "disable_parallel_tool_use": True}, "metadata": {"user_id": "u"},
+        "thinking": {"type": "adaptive", "display": "omitted"}, "output_config": {"effort": "low", "format": None}}),
+    ("/v1/messages", {"messages": [USER], "max_tokens": 1,
+                      "output_format": {"type": "json_schema", "schema": {"enum": [1]}}}),
+    ("/v1/messages/count_tokens", {"messages": [USER], "system": "s"}),
     ("/v1/embeddings", {"input": ["a", [1, 2]], "encoding_format": "float", "dimensions": 4}),
     ("/completion", {"prompt": ["hi", [1, "a"], {"prompt_string": "x"}], "n_predict": 1, "n_probs": 1, "n_cmpl": 1,
                      "logit_bias": [[1, False], ["a", 1]], "response_fields": ["content"], "seed": -1, "stop": ["a"],

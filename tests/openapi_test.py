@@ -14,7 +14,8 @@ API = json.loads((ROOT / "docs/openapi.json").read_text())
 REALIZAR = ""
 
 # What differs from answer to answer, or with what was asked before: only its type is compared.
-VARYING = {"id", "first_id", "last_id", "call_id", "created", "created_at", "completed_at", "system_fingerprint", "cached_tokens"}
+VARYING = {"id", "first_id", "last_id", "call_id", "created", "created_at", "completed_at", "system_fingerprint", "cached_tokens",
+           "request_id"}
 
 
 def operations():

@@ -17,6 +17,7 @@ struct ApiError {
   std::string code;   // "": null
   // The numbers of a prompt that is too long; 0: not shown.
   uint32_t n_prompt = 0, n_ctx = 0;
+  std::string request_id = {};  // of the call, for dialects whose errors repeat it
 };
 
 ApiError to_api_error(const Error& error);

@@ -89,12 +89,17 @@ Status KeyStore::add(std::string_view key) {
   return {};
 }
 
-// Every digest is compared, whole: the time tells nothing.
 std::optional<KeyDigest> KeyStore::find(std::string_view authorization) const {
   // The scheme's case does not matter (RFC 9110, section 11.1).
   const bool is_bearer = authorization.size() > kBearer.size() && starts_with_ignoring_case(authorization, kBearer);
   if (!is_bearer) return std::nullopt;
-  const KeyDigest digest = digest_of(authorization.substr(kBearer.size()));
+  return find_key(authorization.substr(kBearer.size()));
+}
+
+// Every digest is compared, whole: the time tells nothing.
+std::optional<KeyDigest> KeyStore::find_key(std::string_view key) const {
+  if (key.empty()) return std::nullopt;
+  const KeyDigest digest = digest_of(key);
   bool is_known = false;
   for (const KeyDigest& known : digests_) {
     if (CRYPTO_memcmp(digest.data(), known.data(), digest.size()) == 0) is_known = true;

@@ -32,6 +32,8 @@ class KeyStore {
   // The digest of the key in an Authorization header, which is the same whatever line the key stands in; nullopt for
   // any other header.
   std::optional<KeyDigest> find(std::string_view authorization) const;
+  // The digest of the key itself, as a header x-api-key has it.
+  std::optional<KeyDigest> find_key(std::string_view key) const;
 
  private:
   std::vector<KeyDigest> digests_;

@@ -31,6 +31,7 @@ TEST_F(KeyStoreTest, FindsEachKeyByItsDigest) {
   EXPECT_EQ(keys->find("Bearer first"), digest_of("first"));
   EXPECT_EQ(keys->find("Bearer hidden"), digest_of("hidden"));
   EXPECT_EQ(keys->find("bearer last"), digest_of("last"));
+  EXPECT_EQ(keys->find_key("first"), digest_of("first"));
 }
 
 TEST_F(KeyStoreTest, AKeyIsTheSameOnAnotherLine) {
@@ -48,6 +49,9 @@ TEST_F(KeyStoreTest, FindsNothingElse) {
         std::string("Bearer first "), std::string("Bearer  first"), std::string("Basic first"),
         std::string("Bearer sha256:") + kHidden, std::string("Bearer ") + kHidden, std::string("Bearer first\0", 13)}) {
     EXPECT_EQ(keys->find(header), std::nullopt) << header;
+  }
+  for (const std::string& key : {std::string(), std::string("firs"), "sha256:" + std::string(kHidden)}) {
+    EXPECT_EQ(keys->find_key(key), std::nullopt) << key;
   }
 }
 

@@ -70,8 +70,10 @@ void Call::end() {
 
 void Call::fail(const ApiError& error) noexcept {
   const Status told = caught([&] {
-    if (!last_sent_) return send(protocol->spell_error(error));
-    write(speller->stream_error(error));
+    ApiError own = error;
+    own.request_id = id;
+    if (!last_sent_) return send(protocol->spell_error(own));
+    write(speller->stream_error(own));
     end();
   });
   if (!told.ok()) reply_->drop();

@@ -59,7 +59,7 @@ class Choice {
   // The answer ended at its limit of tokens, or at the context's.
   bool is_cut() const { return answer_.is_cut(); }
   // The stop string that ended it; "": none did.
-  std::string_view stop_string() const { return answer_.stop_string(); }
+  const std::string& stop_string() const { return answer_.stop_string(); }
   // Of the prompt and of the tokens so far.
   Timings timings() const;
   // For metrics and log, also of those that did not end well: "abort", "timeout" or "error".

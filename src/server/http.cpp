@@ -77,6 +77,8 @@ const char* reason_phrase(int status) {
       return "Service Unavailable";
     case 504:
       return "Gateway Timeout";
+    case 529:
+      return "Overloaded";
     default:
       return "Unknown";
   }

@@ -29,6 +29,7 @@ struct Protocol {
   Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model, const Call& call) = nullptr;  // null: no bodies
   bool gives_text = false;                                              // which encoders do not
   HttpResponse (*spell_error)(const ApiError& error) = error_response;  // that is the whole reply
+  const char* id_header = nullptr;                                      // one more header that has the request's id
   // Of streams:
   const char* content_type = "text/event-stream; charset=utf-8";
   std::string_view keep_alive = ": ping\n\n";        // where nothing else was sent for a while
@@ -38,12 +39,17 @@ struct Protocol {
 // Of routes that have no dialect of their own: OpenAI's errors.
 inline constexpr Protocol kPlainProtocol;
 
+// Whether the client of a call is one of Anthropic's API, by its headers.
+bool is_anthropic(const HttpRequest& request);
+
 extern const Protocol kChatCompletions;
 extern const Protocol kCompletions;
 extern const Protocol kEmbeddings;
 extern const Protocol kRerank;
 extern const Protocol kResponses;
 extern const Protocol kLlamaCompletion;
+extern const Protocol kMessages;
+extern const Protocol kMessageTokens;
 extern const Protocol kTokenize;
 extern const Protocol kDetokenize;
 extern const Protocol kApplyTemplate;

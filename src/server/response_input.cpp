@@ -271,19 +271,4 @@ Result<ResponseChat> chat_of_response(Fields& fields, ResponseStore& store, uint
   return chat;
 }
 
-Error at_place_of_response(Error error, const ResponseChat& chat) {
-  const auto is_at = [&](const std::string& place) {
-    if (!error.subject.starts_with(place)) return false;
-    return error.subject.size() == place.size() ||
-           std::string_view(".[#").find(error.subject[place.size()]) != std::string_view::npos;
-  };
-  for (const auto& [place, theirs] : chat.places) {
-    if (!is_at(place)) continue;
-    if (error.message.starts_with(place)) error.message.replace(0, place.size(), theirs);
-    error.subject.replace(0, place.size(), theirs);
-    return error;
-  }
-  return error;
-}
-
 }  // namespace realizar::server

@@ -95,8 +95,9 @@ TEST_F(ResponseInputTest, FunctionsOfANamespaceAreFunctionsUnderJoinedNames) {
             R"({"type":"function","function":{"type":"function","name":"read"}}])");
   EXPECT_EQ(chat->body["tool_choice"]["function"]["name"], "files__write");
   EXPECT_EQ(chat->tool_names.parts_of("files__read").space, "files");
-  EXPECT_EQ(at_place_of_response(wrong("tools[3].function.name", "no good"), *chat).subject, "tools[1].tools[2].name");
-  EXPECT_EQ(at_place_of_response(wrong("tools[4].function.name", "no good"), *chat).subject, "tools[2].name");
+  EXPECT_EQ(at_client_place(wrong("tools[3].function.name", "no good"), chat->places).subject,
+            "tools[1].tools[2].name");
+  EXPECT_EQ(at_client_place(wrong("tools[4].function.name", "no good"), chat->places).subject, "tools[2].name");
   EXPECT_EQ(messages_of(R"({"input": [{"type": "function_call", "call_id": "1", "namespace": "files", "name": "read",
       "arguments": "1"}, {"type": "function_call", "call_id": "2", "name": "read", "arguments": "2"}], )" +
                         tools + "}"),
@@ -176,7 +177,7 @@ TEST_F(ResponseInputTest, ErrorsOfTheChatNameTheClientsOwnFields) {
       {"temperature", "temperature"},
   };
   for (const auto& [place, theirs] : places) {
-    const Error error = at_place_of_response(wrong(place, "no good"), *chat);
+    const Error error = at_client_place(wrong(place, "no good"), chat->places);
     EXPECT_EQ(error.subject, theirs);
     EXPECT_EQ(error.message, std::string(theirs) + ": no good");
   }

@@ -21,6 +21,8 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/embeddings", with_model, &kEmbeddings},
     {"POST", "/v1/rerank", with_model, &kRerank},
     {"POST", "/v1/responses", with_model, &kResponses},
+    {"POST", "/v1/messages", with_model, &kMessages},
+    {"POST", "/v1/messages/count_tokens", with_model, &kMessageTokens},
     {"GET", "/v1/responses/{response_id}", at_once<get_response>},
     {"DELETE", "/v1/responses/{response_id}", at_once<delete_response>},
     {"GET", "/v1/responses/{response_id}/input_items", get_input_items},

@@ -31,6 +31,8 @@ RouteMatch find_route(std::string_view method, std::string_view path);
 
 HttpResponse get_models(const Call& call);
 HttpResponse get_model(const Call& call);
+HttpResponse get_message_models(const Call& call);
+HttpResponse get_message_model(const Call& call);
 HttpResponse get_response(const Call& call);
 HttpResponse delete_response(const Call& call);
 HttpResponse post_cancel_response(const Call& call);

@@ -31,7 +31,7 @@ namespace {
 constexpr size_t kMaxAskedHeadersBytes = 2000;
 constexpr const char* kAllMethods = "GET, HEAD, POST, DELETE, OPTIONS";
 constexpr std::string_view kUsualHeaders =
-    "Authorization, Content-Type, Content-Encoding, X-Request-Id, X-Trace, traceparent, tracestate";
+    "Authorization, X-Api-Key, Content-Type, Content-Encoding, X-Request-Id, X-Trace, traceparent, tracestate";
 constexpr auto kLastWords = std::chrono::seconds(1);  // for errors of what was cut off to reach its clients
 
 // Names of headers with commas between them.
@@ -162,12 +162,13 @@ HttpResponse Server::options_of(const HttpRequest& request) const {
   return response;
 }
 
-HttpResponse no_route(const HttpRequest& request, const RouteMatch& match) {
-  if (match.allowed.empty()) {
-    return error_response({404, "there is no " + shown(request.path) + " here", "", "not_found"});
-  }
-  HttpResponse response =
-      error_response({405, shown(request.path) + " takes " + match.allowed, "", "method_not_allowed"});
+HttpResponse no_route(const Call& call, const RouteMatch& match) {
+  const std::string path = shown(call.request.path);
+  ApiError error{404, "there is no " + path + " here", "", "not_found"};
+  if (!match.allowed.empty()) error = {405, path + " takes " + match.allowed, "", "method_not_allowed"};
+  error.request_id = call.id;
+  HttpResponse response = call.protocol->spell_error(error);
+  if (match.allowed.empty()) return response;
   response.headers.emplace_back("Allow", match.allowed);
   return response;
 }
@@ -175,8 +176,10 @@ HttpResponse no_route(const HttpRequest& request, const RouteMatch& match) {
 std::optional<HttpResponse> coding_refusal(const Call& call) {
   const std::string_view coding = call.request.header("content-encoding");
   if (call.request.count("content-encoding") <= 1 && body_coding(coding)) return std::nullopt;
-  HttpResponse response = call.protocol->spell_error(
-      {415, fmt::format("Content-Encoding: expected one of {}, actual {}", kBodyCodings, shown(coding)), "", ""});
+  ApiError error{415, fmt::format("Content-Encoding: expected one of {}, actual {}", kBodyCodings, shown(coding)), "",
+                 ""};
+  error.request_id = call.id;
+  HttpResponse response = call.protocol->spell_error(error);
   response.headers.emplace_back("Accept-Encoding", kBodyCodings);
   return response;
 }
@@ -198,9 +201,11 @@ void Server::take_or_refuse(Call& call) const {
   call.headers = common_headers(call);
   RouteMatch match = find_route(request.method, request.path);
   if (match.route != nullptr) call.protocol = match.route->protocol;
+  if (call.protocol == &kPlainProtocol && is_anthropic(request)) call.protocol = &kMessages;
+  if (call.protocol->id_header != nullptr) call.headers.emplace_back(call.protocol->id_header, call.id);
   if (const auto refusal = origins_.refusal(request)) return call.fail(*refusal);
   if (request.method == "OPTIONS") return call.send(options_of(request));
-  if (match.route == nullptr) return call.send(no_route(request, match));
+  if (match.route == nullptr) return call.send(no_route(call, match));
   if (auto refusal = coding_refusal(call)) return call.send(std::move(*refusal));
   call.route = match.route;
   call.path_id = std::move(match.path_id);
@@ -212,7 +217,8 @@ void Server::take_or_refuse(Call& call) const {
 std::optional<ApiError> Server::admit(Call& call) const {
   call.tenant = tenant_of(call.request.peer);
   if (!keys_.is_empty() && call.route->needs_key) {
-    const auto key = keys_.find(call.request.header("authorization"));
+    auto key = keys_.find(call.request.header("authorization"));
+    if (!key) key = keys_.find_key(call.request.header("x-api-key"));
     if (!key) return ApiError{401, "the API key is missing or wrong", "", "invalid_api_key"};
     call.key = *key;
     call.tenant = tenant_of(*key);

@@ -21,7 +21,6 @@ Answer::Answer(const Tokenizer& tokenizer, const AnswerOptions& options)
     : detokenizer_(tokenizer, options.stop, {.skip_special = options.skip_special},
                    options.format ? marker_tokens(*options.format, tokenizer) : std::vector<TokenId>{},
                    options.min_tokens),
-      stop_(options.stop),
       one_call_(options.one_call),
       in_reasoning_(options.starts_in_reasoning),
       tells_tokens_(options.tells_tokens) {
@@ -57,14 +56,6 @@ AnswerPart Answer::finish(FinishReason reason) {
   if (is_cut()) std::erase_if(events, [](const OutputEvent& event) { return event.kind == Kind::kToolCallEnd; });
   take_events({}, std::move(events), part);
   return part;
-}
-
-std::string_view Answer::stop_string() const {
-  std::string_view longest;
-  for (const std::string& stop : stop_) {
-    if (is_stopped_ && stop.size() > longest.size() && detokenizer_.held().starts_with(stop)) longest = stop;
-  }
-  return longest;
 }
 
 bool Answer::is_cut() const {

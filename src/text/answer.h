@@ -53,12 +53,12 @@ class Answer {
 
   // The text has ended the answer, at a stop string or after its one call: later tokens are no part of it.
   bool is_stopped() const { return is_stopped_; }
-  // The stop string that ended it, the longest of those that begin there; "": none did.
-  std::string_view stop_string() const;
   // Whether the answer ended at its limit of tokens, or at the context's. Known after finish.
   bool is_cut() const;
   // Known after finish. kStop where the text has ended the answer.
   FinishReason reason() const { return reason_; }
+  // The stop string that ended the answer; "": none did.
+  const std::string& stop_string() const { return detokenizer_.stop_string(); }
   bool has_calls() const { return has_calls_; }
   uint32_t n_tokens() const { return n_tokens_; }
   uint32_t n_reasoning_tokens() const { return n_reasoning_tokens_; }
@@ -72,7 +72,6 @@ class Answer {
 
   StreamingDetokenizer detokenizer_;
   std::optional<OutputParser> parser_;
-  const std::vector<std::string> stop_;
   const bool one_call_;
   bool is_stopped_ = false, has_calls_ = false, in_reasoning_;
   FinishReason reason_ = FinishReason::kStop;

@@ -85,6 +85,7 @@ TEST(Answer, EndsBeforeAStopString) {
   EXPECT_EQ(answer.text(EventKind::kContent), "one ");
   EXPECT_TRUE(answer.answer.is_stopped());
   EXPECT_EQ(answer.answer.reason(), FinishReason::kStop);
+  EXPECT_EQ(answer.answer.stop_string(), "STOP");
   EXPECT_EQ(answer.answer.n_tokens(), 8u) << "the tokens of the stop string were made too";
   const ByteAnswer later("one STOP two", {.stop = {"STOP"}, .min_tokens = 8}, FinishReason::kLength);
   EXPECT_EQ(later.text(EventKind::kContent), "one STOP two");

@@ -198,7 +198,7 @@ Result<Prepared> read_llama_completion(Fields& body, const ServedModelPtr& model
   if (prompts.prompts.size() * fields.generation.n > kMaxAnswers) {
     return wrong("n_cmpl", "expected at most 1024 answers of all prompts");
   }
-  return Prepared(plan_of(std::move(fields), std::move(prompts), *model, call));
+  return prepared(plan_of(std::move(fields), std::move(prompts), *model, call));
 }
 
 }  // namespace

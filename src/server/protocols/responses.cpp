@@ -337,7 +337,7 @@ Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const Se
 Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const Call& call) {
   RZ_TRY(ResponseChat asked, chat_of_response(body, call.context.responses, call.tenant));
   auto plan = plan_response(asked, body, *model, call);
-  if (!plan.ok()) return at_place_of_response(std::move(plan).error(), asked);
+  if (!plan.ok()) return at_client_place(std::move(plan).error(), asked.places);
   return prepared(std::move(*plan));
 }
 

@@ -106,12 +106,14 @@ HttpResponse respond(const Json& json, int status = 200) {
 }  // namespace
 
 HttpResponse get_models(const Call& call) {
+  if (is_anthropic(call.request)) return get_message_models(call);
   Json list = Json::array();
   for (const auto& entry : call.context.models.entries()) list.push_back(model_json(entry));
   return respond({{"object", "list"}, {"data", std::move(list)}});
 }
 
 HttpResponse get_model(const Call& call) {
+  if (is_anthropic(call.request)) return get_message_model(call);
   const auto* entry = call.context.models.find_named(call.path_id);
   if (entry != nullptr) return respond(model_json(*entry));
   return error_response(to_api_error(call.context.models.no_such_model(call.path_id)));

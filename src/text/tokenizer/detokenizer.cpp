@@ -72,10 +72,16 @@ void StreamingDetokenizer::append_text(std::string_view text) {
     if (stopped_) return;
     held_ += c;
     matcher_.push(static_cast<uint8_t>(c));
-    if (matcher_.n_matched() > 0 && n_unstoppable_ == 0)
-      n_before_stop_ = std::min(n_before_stop_, held_.size() - matcher_.n_matched());
+    if (matcher_.n_matched() > 0 && n_unstoppable_ == 0) note_stop(held_.size() - matcher_.n_matched());
     stopped_ = n_before_stop_ != kNoStop && held_.size() - matcher_.n_open() >= n_before_stop_;
   }
+}
+
+// A stop string that begins there has come to its end.
+void StreamingDetokenizer::note_stop(size_t begin) {
+  if (begin >= n_before_stop_) return;
+  n_before_stop_ = begin;
+  stop_string_ = held_.substr(begin);
 }
 
 // Gives out the beginning of held_.

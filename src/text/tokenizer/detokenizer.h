@@ -30,17 +30,19 @@ class StreamingDetokenizer {
   // What was held back, at the end of the generation; incomplete UTF-8 becomes U+FFFD.
   Output finish();
 
+  // The stop string that ended the text; "": none did.
+  const std::string& stop_string() const { return stop_string_; }
+
   // Bytes of text that were given out and that were made, and whether some text or part of a character waits for its
   // end.
   size_t n_given_bytes() const { return n_given_; }
   size_t n_text_bytes() const { return n_given_ + held_.size(); }
   bool holds_back() const { return !held_.empty() || !partial_.empty(); }
-  // Text that was made and not given out. After a stop it begins with the stop string.
-  std::string_view held() const { return held_; }
 
  private:
   void append_bytes(std::string_view bytes);
   void append_text(std::string_view text);
+  void note_stop(size_t begin);
   std::string take(size_t n_bytes);
 
   const Tokenizer* tokenizer_;
@@ -51,6 +53,7 @@ class StreamingDetokenizer {
   std::string partial_;             // the beginning of a character whose other bytes have not come; at most 3 bytes
   std::string held_;                // whole characters not yet given out
   size_t n_before_stop_ = kNoStop;  // how much of held_ is before the earliest stop string that is complete
+  std::string stop_string_;
   size_t n_given_ = 0;
   bool at_start_ = true;
   bool stopped_ = false;

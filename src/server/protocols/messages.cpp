@@ -1,0 +1,231 @@
+// POST /v1/messages and /v1/messages/count_tokens (https://docs.claude.com/en/api/messages).
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/try.h"
+#include "server/chat_request.h"
+#include "server/context.h"
+#include "server/message_error.h"
+#include "server/message_input.h"
+#include "server/protocol.h"
+
+namespace realizar::server {
+namespace {
+
+using Kind = text::OutputEvent::Kind;
+
+std::string event(const char* type, const Json& fields) {
+  Json json{{"type", type}};
+  json.update(fields);
+  return fmt::format("event: {}\ndata: {}\n\n", type, dump(json));
+}
+
+// A part of the answer: thinking, text, or a call.
+struct Block {
+  Kind kind;
+  std::string id, name;  // of a call
+  std::string text;      // of a call, its arguments' JSON
+};
+
+// A call's arguments are an object. A text that is none, which no model's format lets through, becomes an empty one.
+Json arguments_of(const Block& call) {
+  auto parsed = parse_json(call.text);
+  return parsed.ok() && parsed->is_object() ? std::move(*parsed) : Json::object();
+}
+
+Json block_json(const Block& block) {
+  if (block.kind == Kind::kReasoning) return {{"type", "thinking"}, {"thinking", block.text}, {"signature", ""}};
+  if (block.kind == Kind::kContent) return {{"type", "text"}, {"text", block.text}, {"citations", nullptr}};
+  return {{"type", "tool_use"}, {"id", block.id}, {"name", block.name}, {"input", arguments_of(block)}};
+}
+
+// What came from the cache is told apart from the rest of the prompt; null: it is not known yet.
+Json usage_json(uint32_t n_prompt, std::optional<uint32_t> n_cached, uint32_t n_completion) {
+  return {{"input_tokens", n_prompt - n_cached.value_or(0)},
+          {"cache_creation_input_tokens", 0},
+          {"cache_read_input_tokens", n_cached ? Json(*n_cached) : Json()},
+          {"cache_creation", nullptr},
+          {"output_tokens", n_completion},
+          {"server_tool_use", nullptr},
+          {"service_tier", "standard"}};
+}
+
+Json usage_json(const Usage& usage) {
+  return usage_json(usage.n_prompt, usage.n_cached, usage.n_completion);
+}
+
+class MessageSpeller final : public Speller {
+ public:
+  MessageSpeller(std::string model, size_t n_prompt, bool omits_thinking)
+      : id_(random_id("msg_")),
+        model_(std::move(model)),
+        n_prompt_(static_cast<uint32_t>(n_prompt)),
+        omits_thinking_(omits_thinking) {}
+
+  std::string stream_begin() override {
+    return event("message_start", {{"message", message_json(usage_json(n_prompt_, std::nullopt, 0))}});
+  }
+
+  std::string stream_news(size_t, const ChoiceNews& news) override {
+    std::string bytes;
+    for (const text::OutputEvent& e : news.events) bytes += take(e);
+    return bytes;
+  }
+
+  std::string stream_choice_end(size_t, const Choice& choice) override {
+    note_end(choice);
+    return close_block();
+  }
+
+  std::string stream_end(const Usage& usage, const Json* trace) override {
+    Json last{{"delta", {{"stop_reason", stop_reason_}, {"stop_sequence", stop_sequence_}}},
+              {"usage", usage_json(usage)}};
+    if (trace != nullptr) last["trace"] = *trace;
+    return event("message_delta", last) + event("message_stop", Json::object());
+  }
+
+  std::string stream_error(const ApiError& error) override {
+    return fmt::format("event: error\ndata: {}\n\n", message_error_json(error));
+  }
+
+  void collect(size_t, ChoiceNews news) override {
+    for (const text::OutputEvent& e : news.events) take(e);
+  }
+
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) override {
+    note_end(*choices[0]);
+    Json message = message_json(usage_json(usage));
+    for (const Block& block : blocks_) message["content"].push_back(block_json(block));
+    return message;
+  }
+
+ private:
+  Json message_json(Json usage) const {
+    return {{"id", id_},
+            {"type", "message"},
+            {"role", "assistant"},
+            {"model", model_},
+            {"content", Json::array()},
+            {"stop_reason", stop_reason_},
+            {"stop_sequence", stop_sequence_},
+            {"usage", std::move(usage)}};
+  }
+
+  void note_end(const Choice& choice) {
+    const bool is_at_stop = !choice.stop_string().empty();
+    if (is_at_stop) stop_sequence_ = choice.stop_string();
+    if (choice.is_cut()) {
+      const bool is_context_full = choice.end().finish_reason == FinishReason::kContext;
+      stop_reason_ = is_context_full ? "model_context_window_exceeded" : "max_tokens";
+    } else if (is_at_stop) {
+      stop_reason_ = "stop_sequence";
+    } else {
+      stop_reason_ = std::string_view(choice.finish_reason()) == "tool_calls" ? "tool_use" : "end_turn";
+    }
+  }
+
+  // The events of what is new; whole answers drop them.
+  std::string take(const text::OutputEvent& e) {
+    if (e.kind == Kind::kToolCallEnd) return close_block();
+    const Kind kind = e.kind == Kind::kToolCallArguments ? Kind::kToolCallBegin : e.kind;
+    const bool continues = is_open_ && blocks_.back().kind == kind && e.kind != Kind::kToolCallBegin;
+    std::string bytes;
+    if (!continues) {
+      bytes = close_block();
+      bytes += open_block(e);
+    }
+    if (e.kind == Kind::kToolCallBegin || (kind == Kind::kReasoning && omits_thinking_)) return bytes;
+    blocks_.back().text += e.text;
+    return bytes + delta(e);
+  }
+
+  std::string open_block(const text::OutputEvent& e) {
+    const bool is_call = e.kind == Kind::kToolCallBegin;
+    blocks_.push_back({e.kind, is_call ? random_id("toolu_") : "", is_call ? e.text : "", ""});
+    is_open_ = true;
+    return block_event("content_block_start", {{"content_block", block_json(blocks_.back())}});
+  }
+
+  std::string delta(const text::OutputEvent& e) const {
+    switch (e.kind) {
+      case Kind::kReasoning:
+        return block_delta({{"type", "thinking_delta"}, {"thinking", e.text}});
+      case Kind::kContent:
+        return block_delta({{"type", "text_delta"}, {"text", e.text}});
+      default:
+        return block_delta({{"type", "input_json_delta"}, {"partial_json", e.text}});
+    }
+  }
+
+  std::string close_block() {
+    if (!std::exchange(is_open_, false)) return {};
+    std::string bytes;
+    if (blocks_.back().kind == Kind::kReasoning) {
+      bytes = block_delta({{"type", "signature_delta"}, {"signature", ""}});
+    }
+    return bytes += block_event("content_block_stop", Json::object());
+  }
+
+  std::string block_delta(const Json& delta) const { return block_event("content_block_delta", {{"delta", delta}}); }
+
+  std::string block_event(const char* type, const Json& fields) const {
+    Json json{{"index", blocks_.size() - 1}};
+    json.update(fields);
+    return event(type, json);
+  }
+
+  std::string id_, model_;
+  uint32_t n_prompt_;
+  bool omits_thinking_;
+  std::vector<Block> blocks_;
+  bool is_open_ = false;  // the last one
+  Json stop_reason_, stop_sequence_;
+};
+
+Result<Prepared> plan_message(const MessageChat& asked, const ServedModel& model, const Call& call) {
+  Fields chat_body(asked.body);
+  RZ_TRY(ChatRequest chat, read_chat_request(chat_body, "messages", model, call));
+  auto speller = std::make_unique<MessageSpeller>(model.id, chat.prompt.tokens.size(), asked.omits_thinking);
+  CompletionPlan plan = plan_of(std::move(chat), model, call);
+  plan.speller = std::move(speller);
+  return prepared(std::move(plan));
+}
+
+Result<Prepared> read_message(Fields& body, const ServedModelPtr& model, const Call& call) {
+  if (!body.integer("max_tokens", 0, INT32_MAX))
+    body.fail("max_tokens", "expected a whole number from 0, actual nothing");
+  if (!body.status().ok()) return body.status().error();
+  RZ_TRY(const MessageChat asked, chat_of_message(body));
+  auto plan = plan_message(asked, *model, call);
+  if (!plan.ok()) return at_client_place(std::move(plan).error(), asked.places);
+  return plan;
+}
+
+Result<Prepared> count_tokens(Fields& body, const ServedModelPtr& model, const Call&) {
+  RZ_TRY(const MessageChat asked, chat_of_message(body));
+  Fields chat_body(asked.body);
+  auto prompt = read_chat_prompt(chat_body, *model);
+  if (!prompt.ok()) return at_client_place(std::move(prompt).error(), asked.places);
+  return Prepared(HttpResponse{200, "application/json", dump({{"input_tokens", prompt->tokens.size()}}), {}});
+}
+
+constexpr std::string_view kPing = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
+
+}  // namespace
+
+bool is_anthropic(const HttpRequest& request) {
+  return !request.header("anthropic-version").empty();
+}
+
+const Protocol kMessages{.read = read_message,
+                         .gives_text = true,
+                         .spell_error = message_error_response,
+                         .id_header = "request-id",
+                         .keep_alive = kPing,
+                         .terminator = ""};
+const Protocol kMessageTokens{
+    .read = count_tokens, .gives_text = true, .spell_error = message_error_response, .id_header = "request-id"};
+
+}  // namespace realizar::server
