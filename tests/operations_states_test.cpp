@@ -251,6 +251,8 @@ TEST_P(StatesOpTest, AScanOfStatesGoesOnFromStepToStep) {
   for (const ScanShape& shape : {ScanShape{4, 8, 2, 16, true, false},
                                  {3, 5, 1, 7, false, false},
                                  {6, 1, 1, 16, true, true},
+                                 {2, 7, 1, 100, false, false},
+                                 {3, 2, 1, 85, false, true},
                                  {2, 64, 1, 128, true, false}}) {
     const auto expected = scanned(make_reference_backend(), shape, kCuts[0]);
     const auto actual = scanned(*GetParam().make(2), shape, kCuts[2]);

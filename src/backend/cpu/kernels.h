@@ -69,13 +69,20 @@ struct WkvRow {
   float* out;                                   // [n_cols]
 };
 
-// One row of a state space's scan for one head: StateScanOp's x, b, c, t, d and what is summed for y before the gate.
-struct ScanRow {
-  const float* x;      // [head_dim]
-  const float *b, *c;  // [d_state]
-  const float* a;      // [d_state]; null: the whole state is multiplied by `decay`
-  float* out;          // [head_dim]
-  float t, decay, d;
+inline constexpr uint32_t kScanRows = 16;  // rows that a scan_rows takes at most
+
+// Rows of a state space's scan for one head: StateScanOp's x, b, c, t, d and what is summed for y before the gate. A
+// stride is the number of floats from one row to the next.
+struct ScanRows {
+  uint32_t n_rows;
+  const float* x;      // [n_rows, head_dim]
+  const float *b, *c;  // [n_rows, d_state]
+  float* out;          // [n_rows, head_dim]
+  size_t x_stride, b_stride, c_stride, out_stride;
+  const float* t;      // [n_rows]
+  const float* decay;  // [n_rows]: what the whole state is multiplied by; unused where there is an `a`
+  const float* a;      // [d_state], or null
+  float d;
 };
 
 // The running softmax of one query: the largest score so far and the sum of e^(score - max).
@@ -138,8 +145,8 @@ struct KernelTable {
   void (*delta_row)(const DeltaRow& row, uint32_t key_dim, uint32_t n_decays, uint32_t n_cols, float* state);
   // The same into state [head_dim, n_cols].
   void (*wkv_row)(const WkvRow& row, uint32_t head_dim, uint32_t n_cols, float* state);
-  // Takes the row into state [head_dim, d_state].
-  void (*scan_row)(const ScanRow& row, uint32_t head_dim, uint32_t d_state, float* state);
+  // Takes the rows, one after the other, into state [head_dim, d_state]. Bits do not depend on how many come at once.
+  void (*scan_rows)(const ScanRows& rows, uint32_t head_dim, uint32_t d_state, float* state);
   // Loops that only keep one unit busy: peak_chains independent instructions of 16 lanes a step. Null: no such unit.
   uint32_t peak_chains;
   float (*peak_read)(const uint8_t* bytes, size_t n_bytes);

@@ -109,7 +109,8 @@ class Walker {
   void convolve(const ShortConvOp& op, const BatchSequence& seq, uint32_t first_col, uint32_t end_col) const;
   // Of heads [first, end).
   void scan_heads(const StateScanOp& op, const BatchSequence& seq, uint32_t first, uint32_t end) const;
-  void scan_row(const StateScanOp& op, uint32_t row, uint32_t first, uint32_t end, float* state) const;
+  // Of rows [row, row + n_rows), n_rows <= kScanRows.
+  void scan_head(const StateScanOp& op, uint32_t row, uint32_t n_rows, uint32_t head, float* state) const;
   // walker_delta.cpp
   void run(const DeltaRuleOp& op, const Hints&, uint32_t member);
   void find_shares(const DeltaRuleOp& op, uint32_t row) const;

@@ -95,30 +95,38 @@ void Walker::run(const StateScanOp& op, const Hints&, uint32_t member) {
 void Walker::scan_heads(const StateScanOp& op, const BatchSequence& seq, uint32_t first, uint32_t end) const {
   const size_t n_each = size_t{op.head_dim} * op.d_state;
   float* state = begun_state(seq, op.layer, op.part, first * n_each, (end - first) * n_each);
-  for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) scan_row(op, r, first, end, state);
+  for (uint32_t r = 0; r < seq.n_rows; r += kScanRows) {
+    const uint32_t row = seq.first_row + r, n_rows = std::min(kScanRows, seq.n_rows - r);
+    for (uint32_t h = first; h < end; ++h) scan_head(op, row, n_rows, h, state + (h - first) * n_each);
+    if (op.gate == kNoAct) continue;
+    const uint32_t at = first * op.head_dim, n = (end - first) * op.head_dim;
+    for (uint32_t i = row; i < row + n_rows; ++i) {
+      gate_by_silu(kernels_, act(op.gate, i) + at, n, act(op.out, i) + at);
+    }
+  }
 }
 
-void Walker::scan_row(const StateScanOp& op, uint32_t row, uint32_t first, uint32_t end, float* state) const {
-  float times[kScanDims];
-  for (uint32_t h = first; h < end; ++h) times[h - first] = act(op.dt, row)[h] + vector(op.dt_bias)[h];
-  kernels_.map(MapKind::kSoftplus, times, end - first);
-  for (uint32_t h = first; h < end; ++h) {
-    const size_t group = h / (op.n_heads / op.n_groups), at = size_t{h} * op.head_dim;
-    const float* a = vector(op.a) + size_t{h} * op.a_cols;
-    const float t = times[h - first];
-    const ScanRow scan{.x = act(op.x, row) + op.x_col + at,
-                       .b = act(op.b, row) + op.b_col + group * op.d_state,
-                       .c = act(op.c, row) + op.c_col + group * op.d_state,
-                       .a = op.a_cols == 1 ? nullptr : a,
-                       .out = act(op.out, row) + at,
-                       .t = t,
-                       .decay = std::exp(t * a[0]),
-                       .d = vector(op.d)[h]};
-    kernels_.scan_row(scan, op.head_dim, op.d_state, state + (h - first) * size_t{op.head_dim} * op.d_state);
-  }
-  if (op.gate == kNoAct) return;
-  const uint32_t at = first * op.head_dim;
-  gate_by_silu(kernels_, act(op.gate, row) + at, (end - first) * op.head_dim, act(op.out, row) + at);
+void Walker::scan_head(const StateScanOp& op, uint32_t row, uint32_t n_rows, uint32_t head, float* state) const {
+  const float* a = vector(op.a) + size_t{head} * op.a_cols;
+  float times[kScanRows], decays[kScanRows];
+  for (uint32_t r = 0; r < n_rows; ++r) times[r] = act(op.dt, row + r)[head] + vector(op.dt_bias)[head];
+  kernels_.map(MapKind::kSoftplus, times, n_rows);
+  for (uint32_t r = 0; op.a_cols == 1 && r < n_rows; ++r) decays[r] = std::exp(times[r] * a[0]);
+  const size_t at = size_t{head} * op.head_dim, group_at = size_t{head / (op.n_heads / op.n_groups)} * op.d_state;
+  const ScanRows rows{.n_rows = n_rows,
+                      .x = act(op.x, row) + op.x_col + at,
+                      .b = act(op.b, row) + op.b_col + group_at,
+                      .c = act(op.c, row) + op.c_col + group_at,
+                      .out = act(op.out, row) + at,
+                      .x_stride = n_cols(op.x),
+                      .b_stride = n_cols(op.b),
+                      .c_stride = n_cols(op.c),
+                      .out_stride = n_cols(op.out),
+                      .t = times,
+                      .decay = decays,
+                      .a = op.a_cols == 1 ? nullptr : a,
+                      .d = vector(op.d)[head]};
+  kernels_.scan_rows(rows, op.head_dim, op.d_state, state);
 }
 
 }  // namespace realizar::cpu

@@ -27,15 +27,6 @@ RZ_INLINE void for_each_key(uint32_t key_dim, const Body& body) {
   for (uint32_t chain = 0; j < key_dim; ++j, ++chain) body(j, chain);
 }
 
-// Calls body(lanes, first) for lanes that begin at column `first`, until they have covered n_cols columns.
-template <class Body>
-RZ_INLINE void for_each_columns(uint32_t n_cols, const Body& body) {
-  uint32_t first = 0;
-  for (; first + 16 * kDeltaVectors <= n_cols; first += 16 * kDeltaVectors) body(Lanes<kDeltaVectors, false>{}, first);
-  for (; first + 16 <= n_cols; first += 16) body(Lanes<1, false>{}, first);
-  if (first < n_cols) body(Lanes<1, true>{n_cols - first}, first);
-}
-
 // `stride`: columns of a row of the state.
 template <bool kDecaysEach, int kVectors, bool kIsTail>
 RZ_INLINE void take_columns(const DeltaRow& row, uint32_t key_dim, Lanes<kVectors, kIsTail> columns, uint32_t first,
@@ -71,7 +62,7 @@ RZ_INLINE void take_columns(const DeltaRow& row, uint32_t key_dim, Lanes<kVector
 
 template <bool kDecaysEach>
 void take_row(const DeltaRow& row, uint32_t key_dim, uint32_t n_cols, float* state) {
-  for_each_columns(n_cols, [&](auto columns, uint32_t first) {
+  for_each_lanes<kDeltaVectors>(n_cols, [&](auto columns, uint32_t first) {
     take_columns<kDecaysEach>(row, key_dim, columns, first, n_cols, state);
   });
 }

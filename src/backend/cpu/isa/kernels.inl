@@ -115,7 +115,7 @@ constexpr KernelTable make_table(const char* name, const char* arithmetic) {
       .mul_add = mul_add,
       .delta_row = delta_row,
       .wkv_row = wkv_row,
-      .scan_row = scan_row,
+      .scan_rows = scan_rows,
       .peak_chains = kPeakChains,
       .peak_read = peak_read,
       .peak_fma = peak_fma,

@@ -1,27 +1,70 @@
-// One row of a state space's scan. A lane is an element of the state; each dimension of the head has a sum of its own.
+// Rows of a state space's scan. A lane is an element of the state; each dimension of the head has a sum of its own. A
+// tile of the state stays in registers while the rows go through it, so their sums wait in memory for the next tile of
+// the same dimensions. An element and a sum see the same operations in the same order whatever the tiles and the number
+// of rows.
 
-// The next state of elements k and after of a dimension, and what they add to its sum.
-template <bool kDecaysEach, bool kIsTail>
-RZ_INLINE F scan_lanes(const ScanRow& row, Lanes<1, kIsTail> lanes, F tx, uint32_t k, float* state, F sum) {
-  const F decay = kDecaysEach ? exp_of(mul(set1(row.t), lanes.get(row.a + k))) : set1(row.decay);
-  const F next = fma(tx, lanes.get(row.b + k), mul(decay, lanes.get(state + k)));
-  lanes.put(state + k, next);
-  return fma(next, lanes.get(row.c + k), sum);
-}
+constexpr int kScanVectors = 4;
+// Dimensions that share what is loaded of b and c: as many as the registers have room for.
+constexpr int kScanTileDims = kValueVectors < 4 ? 1 : 4;
 
-template <bool kDecaysEach>
-void scan_dimensions(const ScanRow& row, uint32_t head_dim, uint32_t d_state, float* state) {
-  for (uint32_t i = 0; i < head_dim; ++i, state += d_state) {
-    const F tx = set1(row.t * row.x[i]);
-    F sum = zero();
-    uint32_t k = 0;
-    for (; k + 16 <= d_state; k += 16) sum = scan_lanes<kDecaysEach, false>(row, {}, tx, k, state, sum);
-    if (k < d_state) sum = scan_lanes<kDecaysEach, true>(row, {d_state - k}, tx, k, state, sum);
-    row.out[i] = reduce(sum) + row.d * row.x[i];
+// Takes the rows into elements k and after of dimensions dim and after, and adds to their sums.
+template <bool kDecaysEach, int kDims, int kVectors, bool kIsTail>
+RZ_INLINE void scan_tile(const ScanRows& rows, Lanes<kVectors, kIsTail> lanes, uint32_t dim, uint32_t k,
+                         uint32_t d_state, float* state, F (*sums)[kDims]) {
+  F tile[kDims][kVectors];
+  state += size_t{dim} * d_state + k;
+  for (int i = 0; i < kDims; ++i) {
+    for (int j = 0; j < kVectors; ++j) tile[i][j] = lanes.get(state + size_t{d_state} * i, j);
+  }
+  for (uint32_t r = 0; r < rows.n_rows; ++r) {
+    const float *x = rows.x + r * rows.x_stride + dim, *b = rows.b + r * rows.b_stride + k,
+                *c = rows.c + r * rows.c_stride + k;
+    const F t = set1(rows.t[r]), decay = kDecaysEach ? zero() : set1(rows.decay[r]);
+    F tx[kDims], sum[kDims];
+    for (int i = 0; i < kDims; ++i) {
+      tx[i] = mul(t, set1(x[i]));
+      sum[i] = sums[r][i];
+    }
+    for (int j = 0; j < kVectors; ++j) {
+      const F kept = kDecaysEach ? exp_of(mul(t, lanes.get(rows.a + k, j))) : decay;
+      const F in = lanes.get(b, j), out = lanes.get(c, j);
+      for (int i = 0; i < kDims; ++i) {
+        tile[i][j] = fma(tx[i], in, mul(kept, tile[i][j]));
+        sum[i] = fma(tile[i][j], out, sum[i]);
+      }
+    }
+    for (int i = 0; i < kDims; ++i) sums[r][i] = sum[i];
+  }
+  for (int i = 0; i < kDims; ++i) {
+    for (int j = 0; j < kVectors; ++j) lanes.put(state + size_t{d_state} * i, tile[i][j], j);
   }
 }
 
-void scan_row(const ScanRow& row, uint32_t head_dim, uint32_t d_state, float* state) {
-  row.a == nullptr ? scan_dimensions<false>(row, head_dim, d_state, state)
-                   : scan_dimensions<true>(row, head_dim, d_state, state);
+template <bool kDecaysEach, int kDims>
+void scan_dims(const ScanRows& rows, uint32_t dim, uint32_t d_state, float* state) {
+  F sums[kScanRows][kDims];
+  for (uint32_t r = 0; r < rows.n_rows; ++r) {
+    for (F& sum : sums[r]) sum = zero();
+  }
+  for_each_lanes<kScanVectors>(d_state, [&](auto lanes, uint32_t k) {
+    scan_tile<kDecaysEach, kDims>(rows, lanes, dim, k, d_state, state, sums);
+  });
+  for (uint32_t r = 0; r < rows.n_rows; ++r) {
+    const float* x = rows.x + r * rows.x_stride + dim;
+    float* out = rows.out + r * rows.out_stride + dim;
+    for (int i = 0; i < kDims; ++i) out[i] = reduce(sums[r][i]) + rows.d * x[i];
+  }
+}
+
+// Dimensions go through the registers one by one where each element has a decay of its own, since the exponentials are
+// nearly all of the work; and for a row alone, which is bound by memory, so that the state is read in its order.
+void scan_rows(const ScanRows& rows, uint32_t head_dim, uint32_t d_state, float* state) {
+  const bool decays_each = rows.a != nullptr, shares_loads = !decays_each && rows.n_rows > 1;
+  uint32_t dim = 0;
+  for (; shares_loads && dim + kScanTileDims <= head_dim; dim += kScanTileDims) {
+    scan_dims<false, kScanTileDims>(rows, dim, d_state, state);
+  }
+  for (; dim < head_dim; ++dim) {
+    decays_each ? scan_dims<true, 1>(rows, dim, d_state, state) : scan_dims<false, 1>(rows, dim, d_state, state);
+  }
 }

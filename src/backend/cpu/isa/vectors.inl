@@ -48,6 +48,15 @@ struct Lanes {
   RZ_INLINE void put(float* p, F x, int i = 0) const { kIsTail ? store_tail(p, x, n) : store(p + 16 * i, x); }
 };
 
+// Calls body(lanes, first) for lanes that begin at element `first`, until they have covered n elements.
+template <int kVectors, class Body>
+RZ_INLINE void for_each_lanes(uint32_t n, const Body& body) {
+  uint32_t first = 0;
+  for (; first + 16 * kVectors <= n; first += 16 * kVectors) body(Lanes<kVectors, false>{}, first);
+  for (; first + 16 <= n; first += 16) body(Lanes<1, false>{}, first);
+  if (first < n) body(Lanes<1, true>{n - first}, first);
+}
+
 void axpy(float alpha, const float* x, float* y, uint32_t n) {
   const F a = set1(alpha);
   uint32_t i = 0;

@@ -32,6 +32,6 @@ RZ_INLINE void take_wkv_columns(const WkvRow& row, uint32_t head_dim, Lanes<kVec
 }
 
 void wkv_row(const WkvRow& row, uint32_t head_dim, uint32_t n_cols, float* state) {
-  for_each_columns(
+  for_each_lanes<kDeltaVectors>(
       n_cols, [&](auto columns, uint32_t first) { take_wkv_columns(row, head_dim, columns, first, n_cols, state); });
 }
