@@ -79,7 +79,9 @@ BODIES = [
     ("/completion", {"prompt": ["hi", [1, "a"], {"prompt_string": "x"}], "n_predict": 1, "n_probs": 1, "n_cmpl": 1,
                      "logit_bias": [[1, False], ["a", 1]], "response_fields": ["content"], "seed": -1, "stop": ["a"],
                      "cache_prompt": False, "n_indent": 1, "t_max_predict_ms": 1, "id_slot": -1, "stream": False}),
-    ("/tokenize", {"prompt": "hi", "messages": [USER], "add_special_tokens": True, "return_token_strs": True}),
+    ("/infill", {"input_prefix": "a", "input_suffix": "b", "prompt": "c",
+                 "input_extra": [{"filename": "f", "text": "t"}], "n_predict": 1}),
+    ("/tokenize", {"with_pieces": True, "prompt": "hi", "messages": [USER], "add_special_tokens": True, "return_token_strs": True}),
     ("/detokenize", {"tokens": [1, 2]}),
 ]
 VALUES = [None, True, -1, 1.5, 2**63, 1e308, "", "x", [], [None], {}, {"a": [{"b": {}}]}]

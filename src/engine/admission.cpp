@@ -137,6 +137,7 @@ bool Admission::try_admit(Sequence& sequence) {
   if (stats.n_preemptions > 0) return true;
   stats.n_cached = sequence.n_computed();
   stats.prefix_lookup_ms = elapsed_ms(start, Sequence::Clock::now());
+  sequence.sink->on_prompt(stats.n_cached, stats.n_cached, 0);
   add_to(counters_.n_prefix_queried, sequence.n_prompt);
   add_to(counters_.n_prefix_hits, sequence.n_computed());
   return true;

@@ -34,6 +34,10 @@ void Results::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t f
   if (chunk.kind == ChunkKind::kDecode) return take_decoded(sequence, chunk, first_row);
   sequence.cache.commit(sequence.tokens, chunk.n_tokens, (chunk.is_prompt() || phases_agree_) && !whole_prompts_,
                         chunk.keeps_state);
+  if (chunk.is_prompt() && sequence.n_generated() == 0) {
+    sequence.sink->on_prompt(sequence.ending.stats.n_cached, sequence.n_computed(),
+                             elapsed_ms(sequence.first_step, Sequence::Clock::now()));
+  }
   // Those who wait for this prompt go on from its end.
   if (chunk.is_prompt() && sequence.is_decoding() && !whole_prompts_) sequence.cache.offer_tail(sequence.tokens);
   const uint32_t first_pos = sequence.wants_first ? 0 : sequence.n_computed() - chunk.n_logit_rows;

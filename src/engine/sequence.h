@@ -36,6 +36,9 @@ class RequestSink {
   virtual ~RequestSink() = default;
   // False: no more is wanted; the request ends with kCancelled.
   virtual bool on_token(const TokenEvent& event) = 0;
+  // `n_computed` tokens of the prompt lie in the cache, `n_cached` of them since before; `ms` since its first step. Not
+  // after the first token.
+  virtual void on_prompt(uint32_t /*n_cached*/, uint32_t /*n_computed*/, double /*ms*/) {}
   // The logits after the next position, [n_vocab], of a sequence that wants them.
   virtual void on_logits(std::span<const float> /*logits*/) {}
   // Before those: the next n_rows positions of a sequence that wants logits lie in its cache, and are not committed

@@ -49,6 +49,19 @@ bool TokenStream::on_token(const TokenEvent& event) {
   return true;
 }
 
+void TokenStream::on_prompt(uint32_t n_cached, uint32_t n_computed, double ms) {
+  prompt_ms_.store(ms, std::memory_order_relaxed);
+  prompt_counts_.store(uint64_t{n_cached} << 32 | n_computed, std::memory_order_release);
+  if (tells_progress) announce();
+}
+
+std::optional<TokenStream::Progress> TokenStream::progress() const {
+  const uint64_t counts = prompt_counts_.load(std::memory_order_acquire);
+  if (counts == kNotBegun) return std::nullopt;
+  return Progress{static_cast<uint32_t>(counts >> 32), static_cast<uint32_t>(counts),
+                  prompt_ms_.load(std::memory_order_relaxed)};
+}
+
 void TokenStream::on_end(const Ending& ending) noexcept {
   end_.finish_reason = ending.reason;
   end_.stop_token = ending.stop_token;

@@ -34,6 +34,14 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
   std::optional<TokenEvent> pop();
   // Once all tokens are popped and the request is over; null until then.
   const End* end() const;
+  // How far the prompt is; nullopt until the request runs.
+  struct Progress {
+    uint32_t n_cached = 0, n_computed = 0;  // of its tokens
+    double ms = 0;                          // since the first step
+  };
+  std::optional<Progress> progress() const;
+  // The stream is ready whenever that changes. To be set before the engine has it.
+  bool tells_progress = false;
   // What the reader wants done when it finds this stream ready; its own affair, the engine never calls it.
   std::function<void()> on_ready;
   // Ends the request within one step.
@@ -41,6 +49,7 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
 
   // The engine's side.
   bool on_token(const TokenEvent& event) override;
+  void on_prompt(uint32_t n_cached, uint32_t n_computed, double ms) override;
   void on_end(const Ending& ending) noexcept override;
   bool is_cancelled() const override { return cancelled_.load(std::memory_order_relaxed); }
 
@@ -65,6 +74,9 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
   std::unique_ptr<TokenLogprob[]> tops_;  // [n_slots_, n_logprobs]
   alignas(64) std::atomic<uint64_t> n_written_{0};
   alignas(64) std::atomic<uint64_t> n_read_{0};
+  static constexpr uint64_t kNotBegun = ~uint64_t{0};
+  std::atomic<uint64_t> prompt_counts_{kNotBegun};  // n_cached above n_computed, 32 bits each
+  std::atomic<double> prompt_ms_{0};
   std::atomic<bool> ended_{false};
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> is_ready_{false};  // stands in the ready queue

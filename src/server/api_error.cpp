@@ -9,7 +9,10 @@
 namespace realizar::server {
 namespace {
 
-const char* type_of(int status) {
+constexpr std::string_view kTooLong = "context_length_exceeded";
+
+const char* type_of(int status, std::string_view code) {
+  if (code == kTooLong) return "exceed_context_size_error";
   if (status == 403) return "permission_error";
   if (status == 429) return "rate_limit_error";
   return status >= 500 ? "server_error" : "invalid_request_error";
@@ -45,7 +48,7 @@ ApiError to_api_error(const Error& error) {
       }
       return {404, error.message, error.subject, "not_found"};
     case ErrorCode::kContextLengthExceeded:
-      return {400, error.message, error.subject, "context_length_exceeded", error.n_prompt, error.n_ctx};
+      return {400, error.message, error.subject, std::string(kTooLong), error.n_prompt, error.n_ctx};
     case ErrorCode::kResourceExhausted:
       if (error.subject == kOutOfResources) return {503, error.message, "", "out_of_resources"};
       if (error.subject == "shutdown") return {503, error.message, "", "shutting_down"};
@@ -60,7 +63,7 @@ ApiError to_api_error(const Error& error) {
 
 std::string error_json(const ApiError& error) {
   Json json{{"message", bounded(error.message, kMaxMessageBytes)},
-            {"type", type_of(error.status)},
+            {"type", type_of(error.status, error.code)},
             {"param", or_null(bounded(error.param, kMaxParamBytes))},
             {"code", or_null(error.code)}};
   if (error.n_prompt > 0) json["n_prompt_tokens"] = error.n_prompt;

@@ -1,5 +1,6 @@
 // Errors as OpenAI's API shows them: {"error": {"message", "type", "param", "code"}}, with an HTTP status. A prompt
-// that is too long has two fields more: n_prompt_tokens, where its tokens were counted, and n_ctx.
+// that is too long has llama.cpp's type for it, and two fields more: n_prompt_tokens, where its tokens were counted,
+// and n_ctx.
 #pragma once
 
 #include <cstdint>

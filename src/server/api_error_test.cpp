@@ -34,7 +34,7 @@ TEST(ApiError, EveryErrorHasItsStatusTypeAndCode) {
       {ErrorCode::kFormatError, 400, "invalid_request_error", ""},
       {ErrorCode::kUnsupported, 400, "invalid_request_error", ""},
       {ErrorCode::kNotFound, 404, "invalid_request_error", "not_found"},
-      {ErrorCode::kContextLengthExceeded, 400, "invalid_request_error", "context_length_exceeded"},
+      {ErrorCode::kContextLengthExceeded, 400, "exceed_context_size_error", "context_length_exceeded"},
       {ErrorCode::kResourceExhausted, 429, "rate_limit_error", "rate_limit_exceeded"},
       {ErrorCode::kCancelled, 499, "invalid_request_error", "cancelled"},
       {ErrorCode::kInternal, 500, "server_error", "internal_error"},
@@ -54,7 +54,7 @@ TEST(ApiError, NamesTheFieldOfAWrongRequest) {
 
 TEST(ApiError, ATooLongPromptHasItsNumbersAsFields) {
   const ApiError error = to_api_error(context_length_exceeded("too long", "prompt", 1025, 1024));
-  EXPECT_EQ(error_json(error), R"({"error":{"message":"too long","type":"invalid_request_error","param":"prompt",)"
+  EXPECT_EQ(error_json(error), R"({"error":{"message":"too long","type":"exceed_context_size_error","param":"prompt",)"
                                R"("code":"context_length_exceeded","n_prompt_tokens":1025,"n_ctx":1024}})");
   const Json uncounted = *parse_json(error_json(to_api_error(context_length_exceeded("too long", "prompt", 0, 7))));
   EXPECT_FALSE(uncounted["error"].contains("n_prompt_tokens"));

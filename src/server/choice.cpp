@@ -43,6 +43,7 @@ void Choice::cancel() {
 ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_token) {
   ChoiceNews news;
   if (has_ended_) return news;
+  if (stream_->tells_progress) take_progress(news);
   while (!is_over()) {
     const auto token = stream_->pop();
     if (!token) break;
@@ -61,8 +62,18 @@ ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_to
   return news;
 }
 
+// What the cache had is always told, also where the engine was faster than the reader.
+void Choice::take_progress(ChoiceNews& news) {
+  const auto progress = stream_->progress();
+  if (!progress || n_told_ == progress->n_computed) return;
+  if (!n_told_ && progress->n_computed > progress->n_cached) {
+    news.progress.push_back({progress->n_cached, progress->n_cached, 0});
+  }
+  news.progress.push_back(*progress);
+  n_told_ = progress->n_computed;
+}
+
 void Choice::take_token(const TokenEvent& token, ChoiceNews& news) {
-  if (token.index == 0) first_token_ms_ = token.ms;
   if (token.index > 0) decode_ms_ += token.ms;
   sum_logprob_ += token.logprob.value_or(0);
   if (tells_tokens_) infos_.push_back(info_of(token));
@@ -100,8 +111,12 @@ void Choice::add_event(text::OutputEvent event, ChoiceNews& news) {
 
 Timings Choice::timings() const {
   if (has_ended_) return timings_of(end_.stats);
-  const auto n_prompt = static_cast<uint32_t>(stream_->request().prompt.size());
-  return {.n_prompt = n_prompt, .n_generated = n_tokens(), .prompt_ms = first_token_ms_, .decode_ms = decode_ms_};
+  const auto progress = stream_->progress().value_or(engine::TokenStream::Progress{});
+  return {.n_prompt = progress.n_computed,
+          .n_cached = progress.n_cached,
+          .n_generated = n_tokens(),
+          .prompt_ms = progress.ms,
+          .decode_ms = decode_ms_};
 }
 
 const char* Choice::finish_reason() const {

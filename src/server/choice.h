@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,10 @@ struct TokenInfo {
 // What is new since the last call.
 struct ChoiceNews {
   std::vector<text::OutputEvent> events;
-  std::vector<TokenInfo> tokens;         // where they or their log-probabilities are asked for
-  std::vector<TokenInfo> prompt_tokens;  // the prompt's from the second on, where those are
-  Timings timings;                       // so far
+  std::vector<TokenInfo> tokens;                        // where they or their log-probabilities are asked for
+  std::vector<TokenInfo> prompt_tokens;                 // the prompt's from the second on, where those are
+  std::vector<engine::TokenStream::Progress> progress;  // of the prompt, where that is asked for
+  Timings timings;                                      // so far
   bool ended = false;
 };
 
@@ -43,6 +45,8 @@ class Choice {
   // The answer's tokens are told where the options say so, or the request asks for log-probabilities.
   Choice(ServedModelPtr model, Request request, text::AnswerOptions options, const LineRules& lines = {});
   ~Choice();
+  // How far the prompt is comes as news. To be called before submit.
+  void tell_progress() { stream_->tells_progress = true; }
   Choice(const Choice&) = delete;
   Choice& operator=(const Choice&) = delete;
 
@@ -72,6 +76,7 @@ class Choice {
   const Request& request() const { return stream_->request(); }
 
  private:
+  void take_progress(ChoiceNews& news);
   void take_token(const TokenEvent& token, ChoiceNews& news);
   void take_end(const engine::TokenStream::End& end, ChoiceNews& news);
   void add(text::AnswerPart part, ChoiceNews& news);
@@ -86,8 +91,8 @@ class Choice {
   engine::TokenStream::End end_;
   bool has_ended_ = false;
   double sum_logprob_ = 0;
-  double first_token_ms_ = 0;  // from the request to the first token
-  double decode_ms_ = 0;       // from there to the last one
+  double decode_ms_ = 0;            // from the first token to the last one
+  std::optional<uint32_t> n_told_;  // of the prompt's tokens, as progress
   const bool tells_tokens_;
   std::deque<TokenInfo> infos_;  // of the tokens of which it is open whether the answer has them
   uint32_t first_info_ = 0;      // which token the first of them is

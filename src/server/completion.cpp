@@ -58,6 +58,7 @@ Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
   for (Request& request : plan_.requests) {
     request.trace = wants_operations && call_.context.options.trace_operations;
     choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice, plan_.lines));
+    if (plan_.stream && plan_.tells_progress) choices_.back()->tell_progress();
   }
   n_per_prompt_ = plan_.n_per_prompt > 0 ? plan_.n_per_prompt : choices_.size();
 }
@@ -107,7 +108,8 @@ void Completion::take_news_of(size_t choice_idx) {
     if (n_submitted_ < choices_.size() && !submit_next()) return;
   }
   Speller& speller = *call_.speller;
-  const bool has_any = !news.events.empty() || !news.tokens.empty() || !news.prompt_tokens.empty();
+  const bool has_any =
+      !news.events.empty() || !news.tokens.empty() || !news.prompt_tokens.empty() || !news.progress.empty();
   if (plan_.stream) {
     if (has_any) call_.write(speller.stream_news(choice_idx, news));
     if (news.ended) call_.write(speller.stream_choice_end(choice_idx, choice));

@@ -23,7 +23,8 @@ struct CompletionPlan {
   LineRules lines;
   std::unique_ptr<Speller> speller;
   bool stream = false;
-  std::string logged_prompt;  // only where prompts are logged
+  bool tells_progress = false;  // a stream's news have that of the prompts
+  std::string logged_prompt;    // only where prompts are logged
 };
 
 // Ends with its call: what still runs is cancelled then.

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,8 +12,16 @@
 
 namespace realizar::server {
 
-// Nullopt where the vocabulary has no tokens for it: the model cannot infill.
+// A file beside the one with the gap.
+struct InfillFile {
+  std::string name, text;
+};
+
+// `files` come first: where the vocabulary has marks for it as files of a repository (Hui et al. 2024, "Qwen2.5-Coder
+// Technical Report", section 3.2), and plainly where it has not. `begun`: what the gap begins with. Nullopt where the
+// vocabulary has no tokens for gaps: the model cannot infill.
 std::optional<std::vector<TokenId>> infill_prompt(const text::Tokenizer& tokenizer, std::string_view before,
-                                                  std::string_view after);
+                                                  std::string_view after, std::span<const InfillFile> files = {},
+                                                  std::string_view begun = {});
 
 }  // namespace realizar::server

@@ -132,8 +132,7 @@ Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model
   read.lines.max_ms = read_count(fields, "t_max_predict_ms");
   read.id_slot = fields.integer("id_slot", -1, INT32_MAX).value_or(-1);
   read.return_tokens = fields.boolean("return_tokens").value_or(false);
-  read.timings_per_token = fields.boolean("timings_per_token").value_or(false);
-  read.return_progress = fields.boolean("return_progress").value_or(false);
+  read.extras = read_answer_extras(fields);
   const int64_t n_keep = fields.integer("n_keep", -1, INT32_MAX).value_or(0);
   const bool uses_cache = fields.boolean("cache_prompt").value_or(true);
   if (!fields.status().ok()) return fields.status().error();
@@ -145,7 +144,7 @@ Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model
                             {"n_indent", read.lines.n_indent},
                             {"t_max_predict_ms", read.lines.max_ms},
                             {"grammar", common.value("grammar", Json(""))},
-                            {"timings_per_token", read.timings_per_token},
+                            {"timings_per_token", read.extras.timings},
                             {"post_sampling_probs", false},
                             {"lora", Json::array()}});
   return read;

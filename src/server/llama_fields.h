@@ -9,6 +9,7 @@
 #include "server/json.h"
 #include "server/line_rules.h"
 #include "server/request_fields.h"
+#include "server/timings.h"
 
 namespace realizar::server {
 
@@ -19,8 +20,7 @@ struct LlamaFields {
   Json settings;                             // generation_settings of the answer
   int64_t id_slot = -1;                      // is told as it was asked for: sequences have no fixed places here
   bool return_tokens = false;
-  bool timings_per_token = false;
-  bool return_progress = false;
+  AnswerExtras extras;
 };
 
 // Reads what read_generation_fields() reads, and n_cmpl, n_probs, cache_prompt, t_max_predict_ms, n_indent, n_keep,

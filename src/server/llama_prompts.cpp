@@ -6,6 +6,7 @@
 
 #include "base/try.h"
 #include "server/chat_prompt.h"
+#include "server/infill.h"
 
 namespace realizar::server {
 namespace {
@@ -60,6 +61,20 @@ Result<std::vector<TokenId>> read_llama_prompt(const Json& prompt, const ServedM
   return tokens;
 }
 
+Result<std::vector<InfillFile>> read_infill_files(Fields& fields) {
+  std::vector<InfillFile> files;
+  const Json* given = fields.array("input_extra");
+  if (!fields.status().ok()) return fields.status().error();
+  if (given == nullptr) return files;
+  for (const Json& file : *given) {
+    const bool is_file =
+        file.is_object() && file.value("filename", Json("")).is_string() && file.value("text", Json()).is_string();
+    if (!is_file) return wrong("input_extra", "expected a list of objects with filename and text");
+    files.push_back({file.value("filename", ""), file.value("text", "")});
+  }
+  return files;
+}
+
 bool is_list_of_prompts(const Json& prompt) {
   const auto is_number = [](const Json& part) { return part.is_number(); };
   return prompt.is_array() && !prompt.empty() && std::none_of(prompt.begin(), prompt.end(), is_number);
@@ -83,6 +98,25 @@ Result<LlamaPrompts> read_llama_prompts(const Fields& body, const ServedModel& m
     if (!tokens.ok()) return of_item(tokens.error(), "prompt", i);
     read.prompts.push_back(std::move(*tokens));
   }
+  return read;
+}
+
+Result<LlamaPrompts> read_llama_infill(const Fields& body, const ServedModel& model, const Call& call) {
+  Fields fields(body.json());
+  const auto before = fields.text("input_prefix"), after = fields.text("input_suffix");
+  const std::string begun = fields.text("prompt").value_or("");
+  if (!before) fields.fail("input_prefix", "expected a string");
+  if (!after) fields.fail("input_suffix", "expected a string");
+  if (!fields.status().ok()) return fields.status().error();
+  RZ_TRY(const auto files, read_infill_files(fields));
+  size_t n_bytes = before->size() + after->size() + begun.size();
+  for (const InfillFile& file : files) n_bytes += file.name.size() + file.text.size();
+  RZ_CHECK_OK(check_text_length(n_bytes, "input_prefix", model));
+  auto tokens = infill_prompt(model.tokenizer(), *before, *after, files, begun);
+  if (!tokens) return unsupported("input_prefix: this model cannot infill", "input_prefix");
+  RZ_CHECK_OK(check_prompt_length(tokens->size(), "input_prefix", model, call));
+  LlamaPrompts read;
+  read.prompts.push_back(std::move(*tokens));
   return read;
 }
 

@@ -18,4 +18,8 @@ struct LlamaPrompts {
 // text. Errors: InvalidArgument, ContextLengthExceeded, Unsupported for images and sounds.
 Result<LlamaPrompts> read_llama_prompts(const Fields& body, const ServedModel& model, const Call& call);
 
+// Reads input_prefix, input_suffix, input_extra ([{filename, text}]) and prompt, a text with which the answer begins.
+// Errors: as above, and InvalidArgument where the model cannot infill.
+Result<LlamaPrompts> read_llama_infill(const Fields& body, const ServedModel& model, const Call& call);
+
 }  // namespace realizar::server

@@ -50,6 +50,7 @@ extern const Protocol kResponses;
 extern const Protocol kLlamaCompletion;
 extern const Protocol kMessages;
 extern const Protocol kMessageTokens;
+extern const Protocol kLlamaInfill;
 extern const Protocol kTokenize;
 extern const Protocol kDetokenize;
 extern const Protocol kApplyTemplate;

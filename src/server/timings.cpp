@@ -45,4 +45,17 @@ Json timings_json(const Timings& timings) {
   return json;
 }
 
+Json progress_json(const engine::TokenStream::Progress& progress, size_t n_prompt) {
+  return {
+      {"total", n_prompt}, {"cache", progress.n_cached}, {"processed", progress.n_computed}, {"time_ms", progress.ms}};
+}
+
+AnswerExtras read_answer_extras(Fields& body) {
+  AnswerExtras extras;
+  extras.timings = body.boolean("timings_per_token").value_or(false);
+  extras.progress = body.boolean("return_progress").value_or(false);
+  extras.verbose = body.boolean("verbose").value_or(false);
+  return extras;
+}
+
 }  // namespace realizar::server

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "engine/token_stream.h"
 #include "realizar/request.h"
 #include "server/json.h"
 
@@ -21,5 +22,17 @@ Timings timings_of(const GenerationStats& stats);
 // predicted_per_token_ms, predicted_per_second}, where tokens were guessed draft_n and draft_n_accepted too. The first
 // token comes with the prompt: the rates of generation are those of the tokens after it. Rates of nothing are 0.
 Json timings_json(const Timings& timings);
+
+// {total, cache, processed, time_ms} of a prompt with n_prompt tokens.
+Json progress_json(const engine::TokenStream::Progress& progress, size_t n_prompt);
+
+// What llama.cpp's clients ask to be told beside answers.
+struct AnswerExtras {
+  bool timings = false;   // timings_per_token
+  bool progress = false;  // return_progress, of streams
+  bool verbose = false;
+};
+// Reads timings_per_token, return_progress and verbose.
+AnswerExtras read_answer_extras(Fields& body);
 
 }  // namespace realizar::server

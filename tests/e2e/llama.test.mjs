@@ -144,3 +144,66 @@ test('errors are spelled as llama.cpp does', async () => {
   const broken = await (await server.post('/completion', '{"prompt": ')).json();
   assert.equal(broken.error.code, 400);
 });
+
+test('OpenAI routes tell timings and progress where they are asked to', async () => {
+  const messages = [{role: 'user', content: 'Count the words. '.repeat(20)}];
+  const asks = [['/v1/chat/completions', {messages, max_tokens: 6, temperature: 0}],
+                ['/v1/completions', {prompt: PROMPT.repeat(20), max_tokens: 6, temperature: 0}]];
+  for (const [route, ask] of asks) {
+    const plain = await server.json(route, ask);
+    assert.ok(!('timings' in plain) && !('__verbose' in plain));
+    const told = await server.json(route, {...ask, timings_per_token: true});
+    assert.equal(told.timings.predicted_n, told.usage.completion_tokens);
+    assert.equal(told.timings.prompt_n + told.timings.cache_n, told.usage.prompt_tokens);
+    const lines = (await (await server.post(route, {...ask, stream: true, timings_per_token: true,
+                                                    return_progress: true})).text()).split('\n\n');
+    const all = lines.filter((line) => line.startsWith('data: {')).map((line) => JSON.parse(line.slice(6)));
+    const progress = all.filter((event) => event.prompt_progress).map((event) => event.prompt_progress);
+    assert.ok(progress.length > 0);
+    assert.equal(progress[0].cache, progress[0].processed);
+    assert.equal(progress.at(-1).processed, progress.at(-1).total);
+    assert.equal(progress[0].total, told.usage.prompt_tokens);
+    assert.ok(progress.every((one, i) => i === 0 || one.processed > progress[i - 1].processed));
+    const last = all.findLast((event) => event.choices[0]?.finish_reason);
+    assert.equal(last.timings.predicted_n, told.usage.completion_tokens);
+  }
+  const verbose = await server.json('/v1/chat/completions', {messages, max_tokens: 1, verbose: true});
+  assert.match(verbose.__verbose.prompt, /Count the words/);
+  assert.equal(verbose.__verbose.generation_settings.n_predict, 1);
+});
+
+test('props and slots say what is served and how busy it is', async () => {
+  const props = await (await fetch(`${server.url}/props`)).json();
+  assert.equal(props.default_generation_settings.n_ctx, 1024);
+  assert.equal(props.default_generation_settings.params.n_predict, -1);
+  assert.equal(props.total_slots, 64);
+  assert.match(props.chat_template, /im_start/);
+  assert.equal(props.model_path, 'realizar-tiny-Q8_0.gguf');
+  assert.equal(props.eos_token, '<|im_end|>');
+  const slots = await (await fetch(`${server.url}/slots?fail_on_no_slot=1`)).json();
+  assert.equal(slots.length, 64);
+  assert.ok(slots.every((slot, i) => slot.id === i && slot.n_ctx === 1024 && !slot.is_processing));
+  assert.equal((await fetch(`${server.url}/props?model=realizar-tiny`)).status, 200);
+  assert.equal((await server.post('/slots/0?action=save', {filename: 'x'})).status, 501);
+});
+
+test('tokens come with their pieces', async () => {
+  const content = 'naïve 日本 🦆';
+  const {tokens} = await server.json('/tokenize', {content, with_pieces: true});
+  const bytes = tokens.map(({piece}) => Buffer.from(piece));
+  assert.equal(Buffer.concat(bytes).toString(), content);
+  assert.ok(tokens.some(({piece}) => Array.isArray(piece)), 'a part of a character is bytes');
+  const plain = await server.json('/tokenize', {content});
+  assert.deepEqual(tokens.map(({id}) => id), plain.tokens);
+});
+
+test('a model that cannot infill says so', async () => {
+  const gap = {input_prefix: 'a', input_suffix: 'b'};
+  for (const [fields, field] of [[gap, 'input_prefix'], [{input_prefix: 'a'}, 'input_suffix'], [{}, 'input_prefix'],
+                                 [{...gap, input_extra: [{filename: 'x'}]}, 'input_extra'],
+                                 [{...gap, input_extra: [{filename: 1, text: 'x'}]}, 'input_extra']]) {
+    const response = await server.post('/infill', fields);
+    assert.equal(response.status, 400);
+    assert.ok((await response.json()).error.message.startsWith(field), field);
+  }
+});

@@ -4,9 +4,11 @@
 #include "base/try.h"
 #include "server/chat_request.h"
 #include "server/context.h"
+#include "server/generation_settings.h"
 #include "server/legacy_functions.h"
 #include "server/logprobs.h"
 #include "server/protocol.h"
+#include "server/timings.h"
 
 namespace realizar::server {
 namespace {
@@ -28,10 +30,18 @@ struct Message {
   bool has_content = false;
 };
 
+// What is told beside the answers.
+struct ChatExtras {
+  AnswerExtras wanted;
+  size_t n_prompt = 0;
+  Json verbose;  // where that is wanted
+};
+
 class ChatSpeller final : public Speller {
  public:
   // `legacy_calls`: a call is message.function_call, as old clients want it.
-  ChatSpeller(std::string model, uint32_t n_choices, bool logprobs, bool include_usage, bool legacy_calls)
+  ChatSpeller(std::string model, uint32_t n_choices, bool logprobs, bool include_usage, bool legacy_calls,
+              ChatExtras extras)
       : id_(random_id("chatcmpl-")),
         model_(std::move(model)),
         created_(unix_now_s()),
@@ -39,6 +49,7 @@ class ChatSpeller final : public Speller {
         logprobs_(logprobs),
         include_usage_(include_usage),
         legacy_calls_(legacy_calls),
+        extras_(std::move(extras)),
         messages_(n_choices) {}
 
   std::string stream_begin() override {
@@ -49,19 +60,31 @@ class ChatSpeller final : public Speller {
 
   std::string stream_news(size_t choice_idx, const ChoiceNews& news) override {
     std::string bytes;
+    const Timings* timings = extras_.wanted.timings ? &news.timings : nullptr;
+    for (const auto& progress : news.progress) {
+      Json json = chunk_json(choice_idx, Json::object(), nullptr, Json(), timings);
+      json["prompt_progress"] = progress_json(progress, extras_.n_prompt);
+      bytes += sse(json);
+    }
     Json logprobs = logprobs_ ? chat_logprobs(news.tokens) : Json();
     for (const text::OutputEvent& event : news.events) {
       const Json delta = delta_of(event);
       if (delta.is_null()) continue;
-      bytes += chunk(choice_idx, delta, nullptr, std::exchange(logprobs, Json()));
+      bytes += chunk(choice_idx, delta, nullptr, std::exchange(logprobs, Json()), timings);
     }
     // Tokens whose text is held back still have their probabilities.
-    if (!logprobs.is_null() && !news.tokens.empty()) bytes += chunk(choice_idx, Json::object(), nullptr, logprobs);
+    if (!logprobs.is_null() && !news.tokens.empty()) {
+      bytes += chunk(choice_idx, Json::object(), nullptr, logprobs, timings);
+    }
     return bytes;
   }
 
   std::string stream_choice_end(size_t choice_idx, const Choice& choice) override {
-    return chunk(choice_idx, Json::object(), finish_reason_of(choice));
+    const Timings timings = choice.timings();
+    Json json = chunk_json(choice_idx, Json::object(), finish_reason_of(choice), Json(),
+                           extras_.wanted.timings ? &timings : nullptr);
+    if (extras_.wanted.verbose) json["__verbose"] = verbose_json(timings);
+    return sse(json);
   }
 
   std::string stream_end(const Usage& usage, const Json* trace) override {
@@ -94,10 +117,20 @@ class ChatSpeller final : public Speller {
       json["choices"].push_back(std::move(choice));
     }
     json["usage"] = usage_json(usage);
+    if (extras_.wanted.timings) json["timings"] = timings_json(choices[0]->timings());
+    if (extras_.wanted.verbose) json["__verbose"] = verbose_json(choices[0]->timings());
     return json;
   }
 
  private:
+  Json verbose_json(const Timings& timings) const {
+    Json json = extras_.verbose;
+    json["tokens_evaluated"] = extras_.n_prompt;
+    json["tokens_cached"] = timings.n_cached;
+    json["timings"] = timings_json(timings);
+    return json;
+  }
+
   Json head(const char* object) const {
     return {{"id", id_},
             {"object", object},
@@ -106,7 +139,13 @@ class ChatSpeller final : public Speller {
             {"system_fingerprint", system_fingerprint()}};
   }
 
-  std::string chunk(size_t choice_idx, Json delta, const char* finish_reason, Json logprobs = Json()) const {
+  std::string chunk(size_t choice_idx, Json delta, const char* finish_reason, Json logprobs = Json(),
+                    const Timings* timings = nullptr) const {
+    return sse(chunk_json(choice_idx, std::move(delta), finish_reason, std::move(logprobs), timings));
+  }
+
+  Json chunk_json(size_t choice_idx, Json delta, const char* finish_reason, Json logprobs,
+                  const Timings* timings) const {
     Json json = head("chat.completion.chunk");
     if (!logprobs.is_null()) logprobs = {{"content", std::move(logprobs)}, {"refusal", nullptr}};
     json["choices"] = Json::array({{{"index", choice_idx},
@@ -114,7 +153,8 @@ class ChatSpeller final : public Speller {
                                     {"logprobs", std::move(logprobs)},
                                     {"finish_reason", finish_reason == nullptr ? Json() : Json(finish_reason)}}});
     if (include_usage_) json["usage"] = nullptr;
-    return sse(json);
+    if (timings != nullptr) json["timings"] = timings_json(*timings);
+    return json;
   }
 
   const char* finish_reason_of(const Choice& choice) const {
@@ -188,6 +228,7 @@ class ChatSpeller final : public Speller {
   int64_t created_;
   size_t n_choices_;
   bool logprobs_, include_usage_, legacy_calls_;
+  ChatExtras extras_;
   std::vector<Message> messages_;
 };
 
@@ -201,12 +242,21 @@ void read_chat_logprobs(Fields& fields, Request& request) {
 Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, const Call& call) {
   RZ_TRY(ChatRequest chat, read_chat_request(body, "messages", *model, call));
   read_chat_logprobs(body, chat.generation.request);
+  ChatExtras extras;
+  extras.wanted = read_answer_extras(body);
   if (!body.status().ok()) return body.status().error();
   const GenerationFields& generation = chat.generation;
-  auto speller = std::make_unique<ChatSpeller>(model->id, generation.n, generation.request.logprobs,
-                                               generation.include_usage, asks_for_functions(body.json()));
+  extras.n_prompt = chat.prompt.tokens.size();
+  if (extras.wanted.verbose) {
+    extras.verbose = {{"prompt", chat.prompt.text}, {"generation_settings", generation_settings(generation)}};
+  }
+  const bool tells_progress = extras.wanted.progress;
+  auto speller =
+      std::make_unique<ChatSpeller>(model->id, generation.n, generation.request.logprobs, generation.include_usage,
+                                    asks_for_functions(body.json()), std::move(extras));
   CompletionPlan plan = plan_of(std::move(chat), *model, call);
   plan.speller = std::move(speller);
+  plan.tells_progress = tells_progress;
   return prepared(std::move(plan));
 }
 

@@ -10,6 +10,7 @@
 #include "server/protocol.h"
 #include "server/request_fields.h"
 #include "server/text_request.h"
+#include "server/timings.h"
 
 namespace realizar::server {
 namespace {
@@ -36,6 +37,8 @@ struct TextOptions {
   uint32_t n = 1, best_of = 1;  // answers shown and made for each prompt
   bool logprobs = false;
   bool include_usage = false;
+  AnswerExtras extras;
+  std::vector<size_t> n_prompt_tokens;  // of each prompt
 };
 
 class TextSpeller final : public Speller {
@@ -73,11 +76,22 @@ class TextSpeller final : public Speller {
       append_text_logprobs(news.prompt_tokens, texts_[choice_idx].offset, logprobs);
       append_text_logprobs(news.tokens, texts_[choice_idx].offset, logprobs);
     }
-    return chunk(choice_idx, text, std::move(logprobs), nullptr);
+    const Timings* timings = options_.extras.timings ? &news.timings : nullptr;
+    std::string bytes;
+    for (const auto& progress : news.progress) {
+      Json json = chunk_json(choice_idx, "", Json(), nullptr, timings);
+      json["prompt_progress"] = progress_json(progress, options_.n_prompt_tokens[choice_idx / options_.best_of]);
+      bytes += sse(json);
+    }
+    const bool has_any = !text.empty() || !news.tokens.empty() || !news.prompt_tokens.empty();
+    if (has_any) bytes += sse(chunk_json(choice_idx, text, std::move(logprobs), nullptr, timings));
+    return bytes;
   }
 
   std::string stream_choice_end(size_t choice_idx, const Choice& choice) override {
-    return chunk(choice_idx, "", Json(), choice.finish_reason());
+    const Timings timings = choice.timings();
+    return sse(
+        chunk_json(choice_idx, "", Json(), choice.finish_reason(), options_.extras.timings ? &timings : nullptr));
   }
 
   std::string stream_end(const Usage& usage, const Json* trace) override {
@@ -111,6 +125,7 @@ class TextSpeller final : public Speller {
       }
     }
     json["usage"] = usage_json(usage);
+    if (options_.extras.timings) json["timings"] = timings_json(choices[0]->timings());
     return json;
   }
 
@@ -131,13 +146,19 @@ class TextSpeller final : public Speller {
   const std::string& echo_of(size_t choice_idx) const { return options_.echoes[choice_idx / options_.best_of]; }
 
   std::string chunk(size_t choice_idx, const std::string& text, Json logprobs, const char* finish_reason) const {
+    return sse(chunk_json(choice_idx, text, std::move(logprobs), finish_reason, nullptr));
+  }
+
+  Json chunk_json(size_t choice_idx, const std::string& text, Json logprobs, const char* finish_reason,
+                  const Timings* timings) const {
     Json json = head();
     json["choices"] = Json::array({{{"index", choice_idx},
                                     {"text", text},
                                     {"logprobs", std::move(logprobs)},
                                     {"finish_reason", finish_reason == nullptr ? Json() : Json(finish_reason)}}});
     if (options_.include_usage) json["usage"] = nullptr;
-    return sse(json);
+    if (timings != nullptr) json["timings"] = timings_json(*timings);
+    return json;
   }
 
   // The n of best_of with the highest mean log-probability.
@@ -165,12 +186,15 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   options.best_of = text.best_of;
   options.logprobs = text.logprobs;
   options.include_usage = text.generation.include_usage;
+  options.extras = read_answer_extras(body);
+  if (!body.status().ok()) return body.status().error();
   const text::Tokenizer& tokenizer = model->tokenizer();
   std::string logged_prompt;
   const bool is_shown = text.echo || call.context.options.log_prompts;
   for (const auto& tokens : text.prompts) {
     const std::string prompt = is_shown ? tokenizer.decode(tokens) : "";
     if (call.context.options.log_prompts) logged_prompt += prompt;
+    options.n_prompt_tokens.push_back(tokens.size());
     options.echoes.push_back(text.echo ? prompt : "");
     std::optional<std::string>& first_token = options.first_tokens.emplace_back();
     if (text.generation.request.prompt_logprobs && !tokens.empty()) {
@@ -179,6 +203,7 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   }
   CompletionPlan plan = plan_of(std::move(text));
   plan.logged_prompt = std::move(logged_prompt);
+  plan.tells_progress = options.extras.progress;
   plan.speller = std::make_unique<TextSpeller>(model->id, std::move(options));
   return prepared(std::move(plan));
 }

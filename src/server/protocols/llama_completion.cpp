@@ -1,5 +1,5 @@
-// POST /completion, as llama.cpp's server has it (tools/server/README.md there): texts, with everything that is known
-// of them. A stream is an event a token, and at the end of each answer one with `stop`.
+// POST /completion and /infill, as llama.cpp's server has them (tools/server/README.md there): texts, with everything
+// that is known of them. A stream is an event a token, and at the end of each answer one with `stop`.
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -17,6 +17,11 @@
 
 namespace realizar::server {
 namespace {
+
+struct PromptShown {
+  std::string text;
+  size_t n_tokens;
+};
 
 // What one answer is made of so far.
 struct TextSoFar {
@@ -58,8 +63,7 @@ const Json* find_field(const Json& json, std::string_view path) {
 
 class LlamaSpeller final : public Speller {
  public:
-  // `prompts`: of the choices, `n_per_prompt` of which share each.
-  LlamaSpeller(std::string model, LlamaFields fields, std::vector<std::string> prompts, bool is_list)
+  LlamaSpeller(std::string model, LlamaFields fields, std::vector<PromptShown> prompts, bool is_list)
       : model_(std::move(model)),
         fields_(std::move(fields)),
         prompts_(std::move(prompts)),
@@ -72,6 +76,11 @@ class LlamaSpeller final : public Speller {
     TextSoFar& told = texts_[choice_idx];
     told.has_new_line = told.has_new_line || text.find('\n') != std::string::npos;
     std::string bytes;
+    for (const auto& progress : news.progress) {
+      Json json = head(choice_idx, "", {}, news.timings);
+      json["prompt_progress"] = progress_json(progress, prompt_of(choice_idx).n_tokens);
+      bytes += sse(json);
+    }
     std::string_view rest = text;
     for (size_t i = 0; i < news.tokens.size(); ++i) {
       const bool is_last = i + 1 == news.tokens.size();
@@ -116,16 +125,25 @@ class LlamaSpeller final : public Speller {
  private:
   bool tells_probabilities() const { return fields_.generation.request.logprobs; }
 
-  std::string chunk(size_t choice_idx, std::string_view content, const std::vector<TokenInfo>& tokens,
-                    const ChoiceNews& news) const {
+  const PromptShown& prompt_of(size_t choice_idx) const { return prompts_[choice_idx / fields_.generation.n]; }
+
+  // What every event of a stream has.
+  Json head(size_t choice_idx, std::string_view content, const std::vector<TokenInfo>& tokens,
+            const Timings& timings) const {
     Json json{{"index", choice_idx},
               {"content", content},
               {"tokens", ids_of(tokens)},
               {"stop", false},
               {"id_slot", fields_.id_slot},
-              {"tokens_predicted", news.timings.n_generated},
-              {"tokens_evaluated", news.timings.n_prompt}};
-    if (fields_.timings_per_token) json["timings"] = timings_json(news.timings);
+              {"tokens_predicted", timings.n_generated},
+              {"tokens_evaluated", prompt_of(choice_idx).n_tokens}};
+    if (fields_.extras.timings) json["timings"] = timings_json(timings);
+    return json;
+  }
+
+  std::string chunk(size_t choice_idx, std::string_view content, const std::vector<TokenInfo>& tokens,
+                    const ChoiceNews& news) const {
+    Json json = head(choice_idx, content, tokens, news.timings);
     if (tells_probabilities() && !tokens.empty()) json["completion_probabilities"] = token_probabilities(tokens);
     return sse(json);
   }
@@ -144,7 +162,7 @@ class LlamaSpeller final : public Speller {
             {"tokens_predicted", choice.n_tokens()},
             {"tokens_evaluated", timings.n_prompt},
             {"generation_settings", std::move(settings)},
-            {"prompt", prompts_[choice_idx / fields_.generation.n]},
+            {"prompt", prompt_of(choice_idx).text},
             {"has_new_line", texts_[choice_idx].has_new_line},
             {"truncated", choice.end().finish_reason == FinishReason::kContext},
             {"stop_type", stop_type_of(choice)},
@@ -165,7 +183,7 @@ class LlamaSpeller final : public Speller {
 
   std::string model_;
   LlamaFields fields_;
-  std::vector<std::string> prompts_;
+  std::vector<PromptShown> prompts_;
   bool is_list_;
   std::vector<TextSoFar> texts_;
 };
@@ -180,21 +198,25 @@ CompletionPlan plan_of(LlamaFields fields, LlamaPrompts prompts, const ServedMod
   plan.choice.min_tokens = generation.rules.min_tokens;
   plan.choice.tells_tokens = fields.return_tokens || generation.stream;
   plan.lines = fields.lines;
-  std::vector<std::string> texts;
+  plan.tells_progress = fields.extras.progress;
+  std::vector<PromptShown> shown;
   for (auto& tokens : prompts.prompts) {
-    texts.push_back(model.tokenizer().decode(tokens, {.skip_special = false}));
-    if (call.context.options.log_prompts) plan.logged_prompt += texts.back();
+    shown.push_back({model.tokenizer().decode(tokens, {.skip_special = false}), tokens.size()});
+    if (call.context.options.log_prompts) plan.logged_prompt += shown.back().text;
     Request request = generation.request;
     request.prompt = std::move(tokens);
     for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(request, i));
   }
-  plan.speller = std::make_unique<LlamaSpeller>(model.id, std::move(fields), std::move(texts), prompts.is_list);
+  plan.speller = std::make_unique<LlamaSpeller>(model.id, std::move(fields), std::move(shown), prompts.is_list);
   return plan;
 }
 
-Result<Prepared> read_llama_completion(Fields& body, const ServedModelPtr& model, const Call& call) {
+using ReadPrompts = Result<LlamaPrompts> (*)(const Fields& body, const ServedModel& model, const Call& call);
+
+template <ReadPrompts read_prompts>
+Result<Prepared> read_llama(Fields& body, const ServedModelPtr& model, const Call& call) {
   RZ_TRY(LlamaFields fields, read_llama_fields(body.json(), *model, call));
-  RZ_TRY(LlamaPrompts prompts, read_llama_prompts(body, *model, call));
+  RZ_TRY(LlamaPrompts prompts, read_prompts(body, *model, call));
   if (prompts.prompts.size() * fields.generation.n > kMaxAnswers) {
     return wrong("n_cmpl", "expected at most 1024 answers of all prompts");
   }
@@ -204,6 +226,8 @@ Result<Prepared> read_llama_completion(Fields& body, const ServedModelPtr& model
 }  // namespace
 
 const Protocol kLlamaCompletion{
-    .read = read_llama_completion, .gives_text = true, .spell_error = llama_error_response, .terminator = ""};
+    .read = read_llama<read_llama_prompts>, .gives_text = true, .spell_error = llama_error_response, .terminator = ""};
+const Protocol kLlamaInfill{
+    .read = read_llama<read_llama_infill>, .gives_text = true, .spell_error = llama_error_response, .terminator = ""};
 
 }  // namespace realizar::server

@@ -6,12 +6,22 @@
 #include "server/chat_prompt.h"
 #include "server/context.h"
 #include "server/protocol.h"
+#include "text/utf8.h"
 
 namespace realizar::server {
 namespace {
 
 Prepared answer(const Json& json) {
   return HttpResponse{200, "application/json", dump(json), {}};
+}
+
+// A token's text, or its bytes where these are not whole characters.
+Json piece_of(TokenId id, const ServedModel& model) {
+  const std::string bytes = model.tokenizer().token_bytes(id, {.skip_special = false});
+  if (text::is_valid_utf8(bytes)) return bytes;
+  Json list = Json::array();
+  for (const char c : bytes) list.push_back(static_cast<uint8_t>(c));
+  return list;
 }
 
 // {prompt or content, add_special_tokens, parse_special} or {messages, tools}, as llama.cpp and vLLM have it.
@@ -32,8 +42,13 @@ Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, const Call&
     RZ_CHECK_OK(check_text_length(text->size(), "prompt", *model));
     tokens = model->tokenizer().encode(*text, {.add_special = adds, .parse_special = parse_special});
   }
+  const bool with_pieces = body.boolean("with_pieces").value_or(false);
+  if (!body.status().ok()) return body.status().error();
   Json ids = Json::array();
-  for (const TokenId id : tokens) ids.push_back(to_index(id));
+  for (const TokenId id : tokens) {
+    if (!with_pieces) ids.push_back(to_index(id));
+    if (with_pieces) ids.push_back({{"id", to_index(id)}, {"piece", piece_of(id, *model)}});
+  }
   return answer({{"tokens", ids}, {"count", ids.size()}, {"max_model_len", model->loaded->info.n_ctx}});
 }
 
