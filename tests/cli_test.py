@@ -65,6 +65,20 @@ class Help(Case):
         self.assertIn("kv-type", text)
 
 
+class ServerName(unittest.TestCase):
+    def test_a_link_called_realizar_server_takes_the_words_of_llama_server(self):
+        with tempfile.TemporaryDirectory() as folder:
+            link = os.path.join(folder, "realizar-server")
+            os.symlink(os.path.abspath(REALIZAR), link)
+            for words, code, told in ((["--temp", "1"], 1, "--temp: requests carry it"),
+                                      (["-m", "missing.gguf", "-c", "0", "--slots"], 1, "there is no missing.gguf"),
+                                      (["-m", "missing.gguf", "-c", "0", "--slots"], 1, "--slots is always on")):
+                result = subprocess.run([link, *words], capture_output=True, text=True, timeout=60,
+                                        stdin=subprocess.DEVNULL)
+                self.assertEqual(result.returncode, code, result.stderr)
+                self.assertIn(told, result.stderr)
+
+
 class Run(Case):
     def test_the_bundled_model_answers_on_stdout_alone(self):
         result = realizar("run", "--temperature", "0", PROMPT)

@@ -154,6 +154,16 @@ class Routes(Files):
         self.assertEqual([result["relevance_score"] for result in best], scores[:1])
         self.assertIn(best[0]["document"]["text"], ("a stone.", "water that falls.", "sun"))
 
+    def test_texts_are_ranked_as_text_embeddings_inference_does(self):
+        texts = ["a stone.", "water that falls."]
+        expected = self.ask(self.ranker, "/rerank", {"query": "what is rain?", "documents": texts})["results"]
+        ask = {"query": "what is rain?", "texts": texts}
+        scores = [{"index": result["index"], "score": result["relevance_score"]} for result in expected]
+        self.assertEqual(self.ask(self.ranker, "/rerank", ask), scores)
+        told = self.ask(self.ranker, "/rerank", ask | {"return_text": True})
+        self.assertEqual([result["text"] for result in told], [texts[score["index"]] for score in scores])
+        self.assertIn("texts[1]", self.ask(self.ranker, "/rerank", ask | {"texts": ["a", 3]}, 400)["error"]["message"])
+
     def test_wrong_requests_are_refused_by_field(self):
         for body, param in (({"documents": ["a"]}, "query"), ({"query": "a"}, "documents"),
                             ({"query": "a", "documents": []}, "documents"),

@@ -79,6 +79,7 @@ BODIES = [
     ("/completion", {"prompt": ["hi", [1, "a"], {"prompt_string": "x"}], "n_predict": 1, "n_probs": 1, "n_cmpl": 1,
                      "logit_bias": [[1, False], ["a", 1]], "response_fields": ["content"], "seed": -1, "stop": ["a"],
                      "cache_prompt": False, "n_indent": 1, "t_max_predict_ms": 1, "id_slot": -1, "stream": False}),
+    ("/v1/fim/completions", {"prompt": "a", "suffix": "", "max_tokens": 1, "random_seed": 1, "stop": "x"}),
     ("/infill", {"input_prefix": "a", "input_suffix": "b", "prompt": "c",
                  "input_extra": [{"filename": "f", "text": "t"}], "n_predict": 1}),
     ("/tokenize", {"with_pieces": True, "prompt": "hi", "messages": [USER], "add_special_tokens": True, "return_token_strs": True}),

@@ -3,14 +3,27 @@
 #include <vector>
 
 #include "base/caught.h"
+#include "base/try.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/run_words.h"
+#include "cli/server_words.h"
 
 namespace realizar::cli {
 namespace {
 
+// The words of a command line; of one that calls a llama-server, those of `realizar serve`.
+Result<std::vector<std::string>> words_of(int argc, char** argv) {
+  if (argc == 0 || !is_llama_server(argv[0])) return std::vector<std::string>(argv, argv + argc);
+  RZ_TRY(ServerWords words, words_of_llama_server({argv + 1, argv + argc}));
+  for (const std::string& note : words.notes) warn(note);
+  words.words.insert(words.words.begin(), argv[0]);
+  return std::move(words.words);
+}
+
 int run_main(int argc, char** argv) {
+  auto given = words_of(argc, argv);
+  if (!given.ok()) return fail(given.error());
   CommandLine line;
   add_run(line);
   add_chat(line);
@@ -27,9 +40,10 @@ int run_main(int argc, char** argv) {
   add_devices(line);
   add_introspection(line);
   // `realizar MODEL ...` is the shortest way to `realizar run MODEL ...`.
-  std::vector<char*> words(argv, argv + argc);
-  std::string run = "run";
-  if (argc > 1 && !line.has_command(argv[1]) && names_a_model(argv[1])) words.insert(words.begin() + 1, run.data());
+  const bool names_model = given->size() > 1 && !line.has_command((*given)[1]) && names_a_model((*given)[1]);
+  if (names_model) given->insert(given->begin() + 1, "run");
+  std::vector<char*> words;
+  for (std::string& word : *given) words.push_back(word.data());
   return line.run(static_cast<int>(words.size()), words.data());
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/printable.h"
 #include "realizar/engine.h"
+#include "server/llama_metrics.h"
 #include "server/process_memory.h"
 
 namespace realizar::server {
@@ -402,6 +403,7 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
          [](const engine::EngineCounters& c) { return static_cast<double>(c.n_drafted); });
   sample("vllm:spec_decode_num_accepted_tokens_total", "counter", "Guessed tokens that were right.",
          [](const engine::EngineCounters& c) { return static_cast<double>(c.n_accepted); });
+  text += llama_metrics(loaded);
   append_prefix_cache(text, loaded);
   text += device_metrics(loaded);
   std::vector<std::pair<std::string, double>> devices, refusals;

@@ -47,6 +47,7 @@ extern const Protocol kCompletions;
 extern const Protocol kEmbeddings;
 extern const Protocol kRerank;
 extern const Protocol kResponses;
+extern const Protocol kFim;
 extern const Protocol kLlamaCompletion;
 extern const Protocol kMessages;
 extern const Protocol kMessageTokens;

@@ -28,6 +28,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/responses/{response_id}/input_items", get_input_items},
     {"POST", "/v1/responses/{response_id}/cancel", at_once<post_cancel_response>},
     {"DELETE", "/cache", delete_cache},
+    {"POST", "/v1/fim/completions", with_model, &kFim},
     {"POST", "/completion", with_model, &kLlamaCompletion},
     {"POST", "/infill", with_model, &kLlamaInfill},
     {"GET", "/props", at_once<get_props>},

@@ -207,3 +207,17 @@ test('a model that cannot infill says so', async () => {
     assert.ok((await response.json()).error.message.startsWith(field), field);
   }
 });
+
+test("Mistral's route of gaps answers in the shape of a chat", async () => {
+  const ask = {prompt: PROMPT, max_tokens: 12, temperature: 0, random_seed: 4};
+  const answer = await server.json('/v1/fim/completions', ask);
+  assert.equal(answer.choices[0].message.content, (await openai()).text);
+  const text = await (await server.post('/v1/fim/completions', {...ask, stream: true})).text();
+  assert.ok(text.endsWith('data: [DONE]\n\n'));
+  const all = text.split('\n\n').filter((line) => line.startsWith('data: {')).map((line) => JSON.parse(line.slice(6)));
+  assert.equal(all.map((event) => event.choices[0].delta.content).join(''), answer.choices[0].message.content);
+  assert.equal(all.at(-1).choices[0].finish_reason, answer.choices[0].finish_reason);
+  assert.deepEqual(all.at(-1).usage, answer.usage);
+  const refused = await server.json('/v1/fim/completions', {...ask, suffix: 'b'});
+  assert.equal(refused.error.param, 'suffix');
+});

@@ -1,5 +1,5 @@
-// POST /v1/rerank and /rerank, as Jina's API and llama.cpp's server have it: documents in the order of how well they
-// answer a query, by a model that was trained to tell.
+// POST /v1/rerank and /rerank, as Jina's API, llama.cpp's server and Text Embeddings Inference have it: documents in
+// the order of how well they answer a query, by a model that was trained to tell.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -19,9 +19,10 @@ constexpr size_t kMaxDocuments = 2048;
 
 class RankSpeller final : public Speller {
  public:
-  // `documents`: what is given back with their places; empty: nothing.
-  RankSpeller(std::string model, size_t n_wanted, std::vector<std::string> documents)
-      : model_(std::move(model)), n_wanted_(n_wanted), documents_(std::move(documents)) {}
+  // `documents`: what is given back with their places; empty: nothing. `is_plain`: in the form of Text Embeddings
+  // Inference, a list.
+  RankSpeller(std::string model, size_t n_wanted, std::vector<std::string> documents, bool is_plain)
+      : model_(std::move(model)), n_wanted_(n_wanted), documents_(std::move(documents)), is_plain_(is_plain) {}
 
   std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
   std::string stream_choice_end(size_t, const Choice&) override { return {}; }
@@ -41,9 +42,13 @@ class RankSpeller final : public Speller {
     order.resize(std::min(order.size(), n_wanted_));
     Json results = Json::array();
     for (const size_t i : order) {
-      Json& result = results.emplace_back(Json{{"index", i}, {"relevance_score", decimal(relevance[i])}});
-      if (!documents_.empty()) result["document"] = Json{{"text", documents_[i]}};
+      const char* score = is_plain_ ? "score" : "relevance_score";
+      Json& result = results.emplace_back(Json{{"index", i}, {score, decimal(relevance[i])}});
+      if (documents_.empty()) continue;
+      if (is_plain_) result["text"] = documents_[i];
+      if (!is_plain_) result["document"] = Json{{"text", documents_[i]}};
     }
+    if (is_plain_) return results;
     return {{"object", "list"},
             {"results", std::move(results)},
             {"model", model_},
@@ -54,19 +59,20 @@ class RankSpeller final : public Speller {
   std::string model_;
   size_t n_wanted_;
   std::vector<std::string> documents_;
+  bool is_plain_;
 };
 
-// Strings, or objects with a text.
-Result<std::vector<std::string>> read_documents(Fields& body) {
-  const Json* given = body.array("documents");
+// Strings, or objects with a text, in the field of that name.
+Result<std::vector<std::string>> read_documents(Fields& body, const char* field) {
+  const Json* given = body.array(field);
   if (given == nullptr || given->empty() || given->size() > kMaxDocuments) {
-    return invalid_argument("documents: expected 1 to 2048 strings, or objects with a text", "documents");
+    return wrong(field, "expected 1 to 2048 strings, or objects with a text");
   }
   std::vector<std::string> documents;
   for (const Json& document : *given) {
     const Json* text = document.is_object() && document.contains("text") ? &document["text"] : &document;
     if (!text->is_string()) {
-      return of_item(invalid_argument("expected a string, or an object with a text"), "documents", documents.size());
+      return of_item(invalid_argument("expected a string, or an object with a text"), field, documents.size());
     }
     documents.push_back(text->get<std::string>());
   }
@@ -87,15 +93,18 @@ Result<Prepared> read_rerank(Fields& body, const ServedModelPtr& model, const Ca
   if (!query) body.fail("query", "expected a string");
   const auto n_wanted = body.integer("top_n", 1, INT32_MAX);
   const bool returns_documents = body.boolean("return_documents").value_or(false);
+  const bool returns_text = body.boolean("return_text").value_or(false);
+  const bool is_plain = body.any("texts") != nullptr;
+  const char* field = is_plain ? "texts" : "documents";
   if (!body.status().ok()) return body.status().error();
-  RZ_TRY(auto documents, read_documents(body));
+  RZ_TRY(auto documents, read_documents(body, field));
 
   CompletionPlan plan;
   plan.n_per_prompt = 1;
-  plan.prompt_field = "documents";
+  plan.prompt_field = field;
   for (size_t i = 0; i < documents.size(); ++i) {
     auto tokens = read_pair(*model, call, *query, documents[i]);
-    if (!tokens.ok()) return of_item(tokens.error(), "documents", i);
+    if (!tokens.ok()) return of_item(tokens.error(), field, i);
     Request request;
     request.prompt = std::move(*tokens);
     request.pooling = Pooling::kRank;
@@ -105,8 +114,8 @@ Result<Prepared> read_rerank(Fields& body, const ServedModelPtr& model, const Ca
     plan.requests.push_back(std::move(request));
   }
   const size_t n_results = n_wanted ? static_cast<size_t>(*n_wanted) : documents.size();
-  if (!returns_documents) documents.clear();
-  plan.speller = std::make_unique<RankSpeller>(model->id, n_results, std::move(documents));
+  if (!(is_plain ? returns_text : returns_documents)) documents.clear();
+  plan.speller = std::make_unique<RankSpeller>(model->id, n_results, std::move(documents), is_plain);
   return prepared(std::move(plan));
 }
 

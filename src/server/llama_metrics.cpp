@@ -1,0 +1,65 @@
+#include "server/llama_metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace realizar::server {
+namespace {
+
+struct LlamaCounts {
+  uint64_t n_prompt = 0, n_cached = 0, n_generated = 0;
+  uint64_t n_running = 0, n_waiting = 0, n_steps = 0;
+  uint64_t n_drafted = 0, n_accepted = 0;
+  double prefill_s = 0, decode_s = 0;
+};
+
+// A prompt's cached tokens are counted when it is admitted, and all of them with its first token.
+LlamaCounts counts_of(std::span<const ModelState> models) {
+  LlamaCounts all;
+  for (const ModelState& model : models) {
+    const engine::EngineCounters& c = *model.counters;
+    const uint64_t n_cached = c.n_prefix_hits, n_prompt = c.n_prompt_tokens;
+    all.n_cached += n_cached;
+    all.n_prompt += n_prompt - std::min(n_cached, n_prompt);
+    all.n_generated += c.n_generated_tokens;
+    all.n_running += c.n_running;
+    all.n_waiting += c.n_waiting;
+    all.n_steps += c.prefill_steps.n + c.decode_steps.n;
+    all.n_drafted += c.n_drafted;
+    all.n_accepted += c.n_accepted;
+    all.prefill_s += c.prefill_steps.sum_s;
+    all.decode_s += c.decode_steps.sum_s;
+  }
+  return all;
+}
+
+double rate(uint64_t n, double seconds) {
+  return seconds > 0 ? static_cast<double>(n) / seconds : 0;
+}
+
+}  // namespace
+
+std::string llama_metrics(std::span<const ModelState> models) {
+  const LlamaCounts counts = counts_of(models);
+  std::string text;
+  const auto add = [&text](const char* name, const char* type, const char* help, auto value) {
+    text +=
+        fmt::format("# HELP llamacpp:{0} {1}\n# TYPE llamacpp:{0} {2}\nllamacpp:{0} {3}\n", name, help, type, value);
+  };
+  add("prompt_tokens_total", "counter", "Prompt tokens computed.", counts.n_prompt);
+  add("prompt_tokens_cached_total", "counter", "Prompt tokens found in the cache.", counts.n_cached);
+  add("prompt_seconds_total", "counter", "Time of steps with prompt tokens.", counts.prefill_s);
+  add("prompt_tokens_seconds", "gauge", "Prompt tokens a second.", rate(counts.n_prompt, counts.prefill_s));
+  add("tokens_predicted_total", "counter", "Tokens generated.", counts.n_generated);
+  add("tokens_predicted_seconds_total", "counter", "Time of steps without prompt tokens.", counts.decode_s);
+  add("predicted_tokens_seconds", "gauge", "Generated tokens a second.", rate(counts.n_generated, counts.decode_s));
+  add("requests_processing", "gauge", "Requests in the batch.", counts.n_running);
+  add("requests_deferred", "gauge", "Requests that wait.", counts.n_waiting);
+  add("n_decode_total", "counter", "Steps.", counts.n_steps);
+  add("spec_decode_num_draft_tokens_total", "counter", "Tokens guessed ahead.", counts.n_drafted);
+  add("spec_decode_num_accepted_tokens_total", "counter", "Guessed tokens that were right.", counts.n_accepted);
+  return text;
+}
+
+}  // namespace realizar::server

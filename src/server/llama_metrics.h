@@ -1,0 +1,15 @@
+// The part of /metrics that has llama.cpp's names, for dashboards that were made for its server.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "server/metrics.h"
+
+namespace realizar::server {
+
+// Sums over the loaded models, without labels, in Prometheus' text format. Rates are means since the models were
+// loaded.
+std::string llama_metrics(std::span<const ModelState> models);
+
+}  // namespace realizar::server
