@@ -23,7 +23,10 @@ Result<std::vector<std::string>> words_of(int argc, char** argv) {
 
 int run_main(int argc, char** argv) {
   auto given = words_of(argc, argv);
-  if (!given.ok()) return fail(given.error());
+  if (!given.ok()) {
+    fail(given.error());
+    return kUsage;
+  }
   CommandLine line;
   add_run(line);
   add_chat(line);
