@@ -26,6 +26,10 @@ Timings timings_of(const GenerationStats& stats) {
           .decode_ms = stats.n_generated > 1 ? stats.decode_ms : 0};
 }
 
+Timings timings_of(const engine::TokenStream::Progress& progress) {
+  return {.n_prompt = progress.n_computed, .n_cached = progress.n_cached, .prompt_ms = progress.ms};
+}
+
 Json timings_json(const Timings& timings) {
   const uint32_t n_computed = timings.n_prompt - std::min(timings.n_cached, timings.n_prompt);
   const uint32_t n_decoded = std::max(timings.n_generated, 1u) - 1;

@@ -17,6 +17,8 @@ struct Timings {
 };
 
 Timings timings_of(const GenerationStats& stats);
+// Those of a prompt that is that far.
+Timings timings_of(const engine::TokenStream::Progress& progress);
 
 // {cache_n, prompt_n, prompt_ms, prompt_per_token_ms, prompt_per_second, predicted_n, predicted_ms,
 // predicted_per_token_ms, predicted_per_second}, where tokens were guessed draft_n and draft_n_accepted too. The first

@@ -164,6 +164,8 @@ test('OpenAI routes tell timings and progress where they are asked to', async ()
     assert.equal(progress.at(-1).processed, progress.at(-1).total);
     assert.equal(progress[0].total, told.usage.prompt_tokens);
     assert.ok(progress.every((one, i) => i === 0 || one.processed > progress[i - 1].processed));
+    const first = all.find((event) => event.prompt_progress).timings;
+    assert.deepEqual([first.prompt_n, first.prompt_ms, first.predicted_n], [0, 0, 0]);
     const last = all.findLast((event) => event.choices[0]?.finish_reason);
     assert.equal(last.timings.predicted_n, told.usage.completion_tokens);
   }

@@ -62,7 +62,8 @@ class ChatSpeller final : public Speller {
     std::string bytes;
     const Timings* timings = extras_.wanted.timings ? &news.timings : nullptr;
     for (const auto& progress : news.progress) {
-      Json json = chunk_json(choice_idx, Json::object(), nullptr, Json(), timings);
+      Json json = chunk_json(choice_idx, Json::object(), nullptr, Json(), nullptr);
+      if (timings != nullptr) json["timings"] = timings_json(timings_of(progress));
       json["prompt_progress"] = progress_json(progress, extras_.n_prompt);
       bytes += sse(json);
     }

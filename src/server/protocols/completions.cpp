@@ -79,7 +79,8 @@ class TextSpeller final : public Speller {
     const Timings* timings = options_.extras.timings ? &news.timings : nullptr;
     std::string bytes;
     for (const auto& progress : news.progress) {
-      Json json = chunk_json(choice_idx, "", Json(), nullptr, timings);
+      Json json = chunk_json(choice_idx, "", Json(), nullptr, nullptr);
+      if (timings != nullptr) json["timings"] = timings_json(timings_of(progress));
       json["prompt_progress"] = progress_json(progress, options_.n_prompt_tokens[choice_idx / options_.best_of]);
       bytes += sse(json);
     }

@@ -77,7 +77,7 @@ class LlamaSpeller final : public Speller {
     told.has_new_line = told.has_new_line || text.find('\n') != std::string::npos;
     std::string bytes;
     for (const auto& progress : news.progress) {
-      Json json = head(choice_idx, "", {}, news.timings);
+      Json json = head(choice_idx, "", {}, timings_of(progress));
       json["prompt_progress"] = progress_json(progress, prompt_of(choice_idx).n_tokens);
       bytes += sse(json);
     }

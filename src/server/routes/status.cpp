@@ -8,6 +8,7 @@
 #include "server/access_log.h"
 #include "server/context.h"
 #include "server/metrics.h"
+#include "server/request_fields.h"
 #include "server/routes.h"
 
 namespace realizar::server {
@@ -151,7 +152,11 @@ HttpResponse get_metrics(const Call& call) {
   const ServerContext& context = call.context;
   std::string text =
       context.metrics.text(context.models, context.http.n_connections(), context.access_log->n_lost_lines());
-  return {200, "text/plain; version=0.0.4; charset=utf-8", std::move(text), {}};
+  return {
+      200,
+      "text/plain; version=0.0.4; charset=utf-8",
+      std::move(text),
+      {{"Process-Start-Time-Unix", std::to_string(unix_now_s() - static_cast<int64_t>(context.metrics.uptime_s()))}}};
 }
 
 }  // namespace realizar::server
