@@ -107,10 +107,7 @@ Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const Call&
   if (call.context.options.log_prompts) plan.logged_prompt = model->tokenizer().decode(request.prompt);
   plan.requests.push_back(std::move(request));
   plan.speller = std::make_unique<FimSpeller>(model->id);
-  // Made in place, as in embeddings.cpp.
-  Result<Prepared> prepared(Prepared{});
-  prepared->emplace<CompletionPlan>(std::move(plan));
-  return prepared;
+  return prepared(std::move(plan));
 }
 
 }  // namespace
