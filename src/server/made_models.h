@@ -1,0 +1,57 @@
+// Models that clients made of others while the server runs (Ollama's /api/copy and /api/create): a name with its own
+// template, system message and parameters over a model that was given at the start. In memory alone, bounded in number
+// and bytes. Each belongs to an owner, and no other sees it. Any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "realizar/result.h"
+#include "text/chat_template.h"
+
+namespace realizar::server {
+
+// A name with its tag, "latest" where it has none: "tiny" is "tiny:latest". A colon before a slash begins no tag.
+std::string with_tag(std::string_view name);
+
+struct MadeModel {
+  std::string name;                                         // as it was given
+  std::string base;                                         // the id of the model that answers
+  std::string parent;                                       // the name that it was made of
+  std::string template_source;                              // "": the base's
+  std::shared_ptr<const text::ChatTemplate> chat_template;  // of template_source; null: the base's
+  std::string system, license;
+  std::string parameters = "{}";  // JSON: an object of Ollama's options
+  std::string messages = "[]";    // JSON: a conversation's beginning
+  std::chrono::system_clock::time_point modified = {};
+
+  size_t n_bytes() const;
+};
+using MadeModelPtr = std::shared_ptr<const MadeModel>;
+
+class MadeModels {
+ public:
+  static constexpr size_t kMaxOfOne = 256;            // models of an owner
+  static constexpr size_t kMaxBytesOfOne = 4u << 20;  // of an owner
+  static constexpr size_t kMaxOwners = 256;
+
+  // Takes the place of one of the same name. Errors: ResourceExhausted where there is no room for it.
+  Status put(uint64_t owner, MadeModel model);
+  // Names are compared with their tags, without regard to case. Null where there is none of the owner.
+  MadeModelPtr find(uint64_t owner, std::string_view name) const;
+  bool erase(uint64_t owner, std::string_view name);  // false where there is none
+  std::vector<MadeModelPtr> list(uint64_t owner) const;
+
+ private:
+  using Shelf = std::map<std::string, MadeModelPtr>;  // by the name with its tag, in lower case
+  mutable std::mutex mutex_;
+  std::map<uint64_t, Shelf> shelves_;  // none is empty
+};
+
+}  // namespace realizar::server
