@@ -1,0 +1,56 @@
+// What a model's file tells of it without its weights, as Ollama's API shows models. Reading one takes as long as its
+// vocabulary is large: for workers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "realizar/result.h"
+#include "server/json.h"
+
+namespace realizar::server {
+
+struct ModelCard {
+  std::string arch, quantization, license;
+  bool is_gguf = true;
+  uint64_t n_params = 0, n_bytes = 0;  // of the file
+  uint32_t n_ctx = 0, d_model = 0;     // as it was trained
+  std::string template_source;         // Jinja; "": it has none
+  std::string parameters;              // what its makers recommend: lines of a name and a value
+  // Of completion, tools, insert, thinking, embedding.
+  std::vector<std::string> capabilities;
+};
+using ModelCardPtr = std::shared_ptr<const ModelCard>;
+
+// Errors: those of the file, its config and its tokenizer.
+Result<ModelCard> read_model_card(const std::string& path);
+
+// The metadata of a file under GGUF's names, as /api/show has them; arrays are null unless `verbose`. A model of
+// Hugging Face has its config's names, and beside them those that clients ask for.
+Result<Json> read_model_info(const std::string& path, const ModelCard& card, bool verbose);
+// [{name, type, shape}], the shape in GGUF's order.
+Result<Json> read_tensor_list(const std::string& path);
+
+// "8.0B", "1.54M", "800".
+std::string parameter_size(uint64_t n_params);
+// What distinguishes a file from others: the SHA-256 of what is said of it, in 64 hexadecimal digits. Not that of its
+// bytes, which would take as long as reading them.
+std::string digest_text(std::string_view identity);
+
+// Cards that were read before. Any thread.
+class ModelCards {
+ public:
+  // An empty card where the file cannot be read, which is tried again then.
+  ModelCardPtr of(const std::string& path);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, ModelCardPtr> cards_;
+};
+
+}  // namespace realizar::server
