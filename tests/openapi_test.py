@@ -15,7 +15,7 @@ REALIZAR = ""
 
 # What differs from answer to answer, or with what was asked before: only its type is compared.
 VARYING = {"id", "first_id", "last_id", "call_id", "created", "created_at", "completed_at", "system_fingerprint", "cached_tokens",
-           "request_id"}
+           "request_id", "total_duration", "load_duration", "prompt_eval_duration", "eval_duration"}
 
 
 def operations():
@@ -40,7 +40,7 @@ def resolve(reference):
 
 
 def media_of(body):
-    return body["content"].get("application/json", {})
+    return body.get("content", {}).get("application/json", {})
 
 
 def expected_answer(operation, name):

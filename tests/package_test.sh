@@ -22,7 +22,7 @@ carries_its_libraries() {
 get() {
   local line
   exec 3<> "/dev/tcp/127.0.0.1/$1"
-  printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3
+  printf 'GET %s HTTP/1.0\r\nAccept: text/html\r\n\r\n' "$2" >&3
   read -r line <&3
   exec 3>&-
   echo "${line%$'\r'}"

@@ -81,7 +81,7 @@ class Licences(Case):
     def test_the_page_carries_those_of_the_packages_in_it(self):
         web = server_rig.PAGE.parent.parent
         licences = (web / "page/licenses.txt").read_text()
-        self.assertTrue(self.server.get("/").body.decode().endswith(f"<!--\n{licences}-->\n"))
+        self.assertTrue(self.server.get("/", "Accept: text/html").body.decode().endswith(f"<!--\n{licences}-->\n"))
         versions = json.loads((web / "package.json").read_text())["devDependencies"]
         sources = [path.read_text() for path in (web / "src").rglob("*.ts*")]
         imported = {name for text in sources for name in re.findall(r"from '([a-z@][\w.-]*)", text)}

@@ -38,9 +38,10 @@ class Server:
     def connect(self, **options):
         return Client(self.port, **options)
 
-    def get(self, path):
+    def get(self, path, *headers):
+        lines = [f"GET {path} HTTP/1.1", "Host: localhost", "Connection: close", *headers, "", ""]
         with self.connect() as client:
-            client.send(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            client.send("\r\n".join(lines))
             return client.reply()
 
     def metric(self, name):

@@ -158,15 +158,22 @@ class Requests(Case):
 
     def test_the_page_is_the_one_of_the_repository(self):
         cache = (pathlib.Path(server_rig.REALIZAR).resolve().parent.parent / "CMakeCache.txt").read_text()
-        reply = self.server.get("/")
+        reply = self.server.get("/", "Accept: text/html,application/xhtml+xml,*/*;q=0.8")
         if "REALIZAR_PAGE:BOOL=OFF" in cache:
             self.assertEqual((reply.status, reply.json()["error"]["code"]), (404, "no_page"))
         else:
             self.assertEqual((reply.status, reply.body), (200, PAGE.read_bytes()))
 
+    def test_programs_are_told_at_the_root_what_clients_of_ollama_look_for(self):
+        for headers in [[], ["Accept: */*"], ["Accept: application/json, text/plain"]]:
+            reply = self.server.get("/", *headers)
+            self.assertEqual((reply.status, reply.body), (200, b"Ollama is running"), headers)
+            self.assertTrue(reply.headers["content-type"].startswith("text/plain"))
+            self.assertEqual(reply.headers["vary"], "Accept")
+
     def test_the_page_is_sent_compressed_and_to_whom_has_it_not_again(self):
         with self.server.connect() as client:
-            client.send("GET / HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip, br\r\n\r\n")
+            client.send("GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nAccept-Encoding: gzip, br\r\n\r\n")
             reply = client.reply()
             if reply.status == 404:
                 self.skipTest("built without its page")
@@ -174,11 +181,11 @@ class Requests(Case):
             self.assertEqual(gzip.decompress(reply.body), PAGE.read_bytes())
             self.assertLess(len(reply.body), len(PAGE.read_bytes()) // 2)
             etag = reply.headers["etag"]
-            client.send(f"GET / HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {etag}\r\n\r\n")
+            client.send(f"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nIf-None-Match: {etag}\r\n\r\n")
             reply = client.reply()
             self.assertEqual((reply.status, reply.headers["etag"]), (304, etag))
             self.assertNotIn("content-length", reply.headers)
-            client.send('GET / HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: "other"\r\n\r\n')
+            client.send('GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nIf-None-Match: "other"\r\n\r\n')
             reply = client.reply()
             self.assertEqual((reply.status, reply.body), (200, PAGE.read_bytes()))
 

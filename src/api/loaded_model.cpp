@@ -304,14 +304,15 @@ Result<const text::Tokenizer*> LoadedModel::require_tokenizer() const {
   return &*tokenizer;
 }
 
-Result<std::vector<text::PromptPiece>> LoadedModel::render_chat(nlohmann::ordered_json variables) const {
-  if (!chat_template) {
+Result<std::vector<text::PromptPiece>> LoadedModel::render_chat(nlohmann::ordered_json variables,
+                                                                const text::ChatTemplate* other) const {
+  if (other == nullptr && !chat_template) {
     return unsupported(info.path + " has no chat template; --raw uses a prompt as it is", "chat_template");
   }
   variables.emplace("add_generation_prompt", true);
   variables.emplace("bos_token", template_source.bos_token);
   variables.emplace("eos_token", template_source.eos_token);
-  return chat_template->render(variables, static_cast<int64_t>(std::time(nullptr)));
+  return (other != nullptr ? *other : *chat_template).render(variables, static_cast<int64_t>(std::time(nullptr)));
 }
 
 std::optional<uint64_t> LoadedModel::source_hash() const {

@@ -57,8 +57,10 @@ struct LoadedModel {
   // Errors: Unsupported where the file has no tokenizer.
   Result<const text::Tokenizer*> require_tokenizer() const;
   // The prompt of a conversation: `variables` as ChatTemplate::render takes them; add_generation_prompt is true where
-  // it is not given. Errors: Unsupported without a template; the template's own.
-  Result<std::vector<text::PromptPiece>> render_chat(nlohmann::ordered_json variables) const;
+  // it is not given. `other`: the template in place of the model's. Errors: Unsupported without a template; the
+  // template's own.
+  Result<std::vector<text::PromptPiece>> render_chat(nlohmann::ordered_json variables,
+                                                     const text::ChatTemplate* other = nullptr) const;
   // Stands for the program and the weights as they were loaded, for Engine's save_cache and load_cache; nullopt where
   // LoadOptions did not ask for the hash. The draft model has no part in it: it fills no block of the engine's cache.
   std::optional<uint64_t> source_hash() const;

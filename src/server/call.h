@@ -39,7 +39,7 @@ bool is_plain_header(std::string_view text);
 struct CallRecord {
   std::string model;
   uint32_t n_prompt = 0, n_cached = 0, n_generated = 0;
-  double prepare_ms = 0, queue_ms = 0, prefill_ms = 0, first_token_ms = 0, decode_ms = 0;
+  double load_ms = 0, prepare_ms = 0, queue_ms = 0, prefill_ms = 0, first_token_ms = 0, decode_ms = 0;
   std::string finish_reason;
   struct Counts {
     uint32_t n_prompt, n_cached, n_generated;

@@ -126,18 +126,19 @@ std::vector<Json*> text_arguments(Json& messages) {
 }
 
 // Some templates take arguments apart, which a text does not allow: for them it becomes an object's only member.
-Result<std::vector<text::PromptPiece>> render(const ServedModel& model, Json variables) {
-  if (!model.loaded->chat_template) {
+Result<std::vector<text::PromptPiece>> render(const ServedModel& model, const text::ChatTemplate* chat_template,
+                                              Json variables) {
+  if (chat_template == nullptr && !model.loaded->chat_template) {
     return unsupported(
         "messages: the model " + model.id + " has no chat template; /v1/completions takes a prompt as it is",
         "messages");
   }
   const std::vector<Json*> texts = text_arguments(variables["messages"]);
-  if (texts.empty()) return model.loaded->render_chat(std::move(variables));
-  auto pieces = model.loaded->render_chat(variables);
+  if (texts.empty()) return model.loaded->render_chat(std::move(variables), chat_template);
+  auto pieces = model.loaded->render_chat(variables, chat_template);
   if (pieces.ok() || pieces.error().code != ErrorCode::kInvalidArgument) return pieces;
   for (Json* arguments : texts) *arguments = Json{{"input", std::move(*arguments)}};
-  return model.loaded->render_chat(std::move(variables));
+  return model.loaded->render_chat(std::move(variables), chat_template);
 }
 
 // What the answer must be: calls that are required, or the form that response_format or grammar asks for.
@@ -205,7 +206,7 @@ std::string text_of(std::span<const text::PromptPiece> pieces) {
 
 }  // namespace
 
-Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model) {
+Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model, const text::ChatTemplate* chat_template) {
   RZ_TRY(Json messages, read_messages(body, model));
   RZ_TRY(const auto unfinished, take_unfinished(body, messages, model));
   RZ_TRY(const ChatTools tools, read_chat_tools(body));
@@ -223,7 +224,7 @@ Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model) {
   }
   if (!body.status().ok()) return body.status().error();
 
-  RZ_TRY(auto pieces, render(model, std::move(variables)));
+  RZ_TRY(auto pieces, render(model, chat_template, std::move(variables)));
   bool starts_in_reasoning = text::prompt_opens_reasoning(model.output_format, text_of(pieces));
   if (unfinished) {
     starts_in_reasoning = append_unfinished(*unfinished, model.output_format, starts_in_reasoning, pieces);

@@ -22,8 +22,9 @@ struct ChatPrompt {
 // Reads messages, tools, tool_choice, parallel_tool_calls, response_format, grammar, chat_template_kwargs,
 // continue_final_message (the last message is an answer that the model writes on) and the fields of read_reasoning.
 // Content may be a string, parts of text, or null; roles are system, developer, user, assistant and tool. Errors:
-// InvalidArgument naming the field; the template's own.
-Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model);
+// InvalidArgument naming the field; the template's own. `chat_template`: in place of the model's.
+Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model,
+                                    const text::ChatTemplate* chat_template = nullptr);
 
 // The longest text that can be a context's worth of tokens: each is as long as the vocabulary's longest.
 size_t max_text_bytes(const ServedModel& model);

@@ -77,6 +77,7 @@ void Choice::take_token(const TokenEvent& token, ChoiceNews& news) {
   if (token.index > 0) decode_ms_ += token.ms;
   sum_logprob_ += token.logprob.value_or(0);
   if (tells_tokens_) infos_.push_back(info_of(token));
+  tokens_.push_back(token.id);
   add(answer_.push(token.id), news);
   lines_.note_time(decode_ms_);
   if (is_over()) stream_->cancel();

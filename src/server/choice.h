@@ -70,6 +70,8 @@ class Choice {
   const char* end_label() const;
   bool has_ended() const { return has_ended_; }
 
+  // Those that n_tokens() counts.
+  const std::vector<TokenId>& tokens() const { return tokens_; }
   uint32_t n_tokens() const { return answer_.n_tokens(); }
   uint32_t n_reasoning_tokens() const { return answer_.n_reasoning_tokens(); }
   double sum_logprob() const { return sum_logprob_; }
@@ -94,6 +96,7 @@ class Choice {
   double decode_ms_ = 0;            // from the first token to the last one
   std::optional<uint32_t> n_told_;  // of the prompt's tokens, as progress
   const bool tells_tokens_;
+  std::vector<TokenId> tokens_;
   std::deque<TokenInfo> infos_;  // of the tokens of which it is open whether the answer has them
   uint32_t first_info_ = 0;      // which token the first of them is
 };

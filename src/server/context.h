@@ -8,6 +8,7 @@
 
 #include "server/call.h"
 #include "server/metrics_history.h"
+#include "server/ollama.h"
 #include "server/options.h"
 #include "server/response_store.h"
 
@@ -24,6 +25,7 @@ struct ServerContext {
   ResponseStore& responses;
   AccessLog* access_log = nullptr;  // null: none
   bool draining = false;
+  std::unique_ptr<OllamaState> ollama = std::make_unique<OllamaState>();
   MetricsHistory history = {};
   Clock::time_point start = Clock::now();
   std::map<uint64_t, uint32_t> n_open = {};  // generating calls of each tenant that has some

@@ -41,6 +41,7 @@ const std::vector<std::string> kKnown = with_sampling({"add_generation_prompt",
                                                        "chat_template_kwargs",
                                                        "container",
                                                        "content",
+                                                       "context",
                                                        "context_management",
                                                        "continue_final_message",
                                                        "conversation",
@@ -63,6 +64,7 @@ const std::vector<std::string> kKnown = with_sampling({"add_generation_prompt",
                                                        "guided_whitespace_pattern",
                                                        "id_slot",
                                                        "ignore_eos",
+                                                       "images",
                                                        "include",
                                                        "include_reasoning",
                                                        "include_stop_str_in_output",
@@ -126,6 +128,7 @@ const std::vector<std::string> kKnown = with_sampling({"add_generation_prompt",
                                                        "safety_identifier",
                                                        "samplers",
                                                        "service_tier",
+                                                       "shift",
                                                        "skip_special_tokens",
                                                        "spaces_between_special_tokens",
                                                        "stop",
@@ -138,6 +141,7 @@ const std::vector<std::string> kKnown = with_sampling({"add_generation_prompt",
                                                        "suffix",
                                                        "system",
                                                        "t_max_predict_ms",
+                                                       "template",
                                                        "text",
                                                        "think",
                                                        "thinking",
@@ -189,6 +193,14 @@ std::string meant_by(const std::string& name) {
   return near.size() < kMinLetters ? std::string() : near;
 }
 
+// Ollama's clients name samplers in an object of their own.
+bool asks_for_mirostat(const Json& body) {
+  const auto options = body.find("options");
+  if (options == body.end() || !options->is_object() || find_sampling_parameter("mirostat") != nullptr) return false;
+  const Json mirostat = options->value("mirostat", Json());
+  return mirostat.is_number() && mirostat != 0;
+}
+
 }  // namespace
 
 std::string field_warnings(const Json& body) {
@@ -200,6 +212,9 @@ std::string field_warnings(const Json& body) {
     const std::string meant = meant_by(name);
     if (meant.empty() || body.contains(meant)) continue;
     warnings += fmt::format("{}'{}' is no field; did you mean '{}'?", n_warnings++ > 0 ? " " : "", name, meant);
+  }
+  if (asks_for_mirostat(body)) {
+    warnings += fmt::format("{}'options.mirostat' is not built.", n_warnings > 0 ? " " : "");
   }
   return warnings;
 }

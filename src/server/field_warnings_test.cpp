@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sampling/parameters.h"
+
 namespace realizar::server {
 namespace {
 
@@ -30,6 +32,16 @@ TEST(FieldWarnings, AreSilentOfWhatOthersKnowAndOfWhatIsNearNothing) {
   for (const char* body : {"{}", R"({"model": "x", "messages": [], "user": "u", "mirostat": 2, "metadata": {}})",
                            R"({"x_custom": 1, "foo": 2, "zzzzzzzz": 3, "": 4})", R"({"\u00e9temperature": 1})",
                            R"({"temprature": 0, "temperature": 1})"}) {
+    EXPECT_EQ(warnings(body), "") << body;
+  }
+}
+
+TEST(FieldWarnings, TellOfOllamasOptionsThatAreNotBuilt) {
+  const bool is_built = find_sampling_parameter("mirostat") != nullptr;
+  EXPECT_EQ(warnings(R"({"options": {"mirostat": 2}})"), is_built ? "" : "'options.mirostat' is not built.");
+  for (const char* body :
+       {R"({"options": {"mirostat": 0, "num_gpu": 1}})", R"({"options": 7, "context": [1], "raw": true})",
+        R"({"images": [], "shift": true, "system": "", "template": ""})"}) {
     EXPECT_EQ(warnings(body), "") << body;
   }
 }

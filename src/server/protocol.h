@@ -27,6 +27,8 @@ inline Result<Prepared> prepared(CompletionPlan plan) {
 
 struct Protocol {
   Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model, const Call& call) = nullptr;  // null: no bodies
+  // The id of the model that bodies name, in place of the name itself. I/O thread. Null: it is the name.
+  Result<std::string> (*model_id)(const Call& call, const std::string& name) = nullptr;
   bool gives_text = false;                                              // which encoders do not
   HttpResponse (*spell_error)(const ApiError& error) = error_response;  // that is the whole reply
   const char* id_header = nullptr;                                      // one more header that has the request's id
@@ -55,5 +57,10 @@ extern const Protocol kLlamaInfill;
 extern const Protocol kTokenize;
 extern const Protocol kDetokenize;
 extern const Protocol kApplyTemplate;
+extern const Protocol kOllama;  // of what is not generated: its errors alone
+extern const Protocol kOllamaChat;
+extern const Protocol kOllamaGenerate;
+extern const Protocol kOllamaEmbed;
+extern const Protocol kOllamaEmbeddings;
 
 }  // namespace realizar::server

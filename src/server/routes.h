@@ -47,11 +47,28 @@ HttpResponse get_slots(const Call& call);
 HttpResponse post_slot(const Call& call);
 HttpResponse get_page(const Call& call);
 HttpResponse get_manifest(const Call& call);
+HttpResponse get_ollama_version(const Call& call);
+HttpResponse get_blob(const Call& call);
+HttpResponse post_blob(const Call& call);
 Task<Status> get_input_items(Call& call);
 Task<Status> delete_cache(Call& call);
+Task<Status> get_ollama_tags(Call& call);
+Task<Status> get_ollama_ps(Call& call);
+Task<Status> post_ollama_show(Call& call);
+Task<Status> post_ollama_copy(Call& call);
+Task<Status> post_ollama_create(Call& call);
+Task<Status> post_ollama_pull(Call& call);
+Task<Status> post_ollama_push(Call& call);
+Task<Status> delete_ollama_model(Call& call);
+
+// Puts the decoded body in the place of a coded one. Where it cannot be decoded the call is over.
+Task<Status> decode(Call& call);
 
 // The way of what a model answers: its body is decoded, the model that it names acquired, the protocol's `read` called
 // on a worker, and what that gives is sent or generated.
 Task<Status> with_model(Call& call);
+// The same, but that a body which only unloads its model does not load it first.
+Task<Status> with_ollama_model(Call& call);
+Task<Status> unload_ollama_model(Call& call);
 
 }  // namespace realizar::server

@@ -200,6 +200,7 @@ void Server::take_or_refuse(Call& call) const {
   call.id = is_plain_header(given_id) ? std::string(given_id) : random_id("req_");
   call.headers = common_headers(call);
   RouteMatch match = find_route(request.method, request.path);
+  if (request.path.starts_with("/api/")) call.protocol = &kOllama;  // also where it leads nowhere
   if (match.route != nullptr) call.protocol = match.route->protocol;
   if (call.protocol == &kPlainProtocol && is_anthropic(request)) call.protocol = &kMessages;
   if (call.protocol->id_header != nullptr) call.headers.emplace_back(call.protocol->id_header, call.id);

@@ -29,8 +29,9 @@ ApiError not_decoded(DecodedBody::End end, size_t max_bytes) {
   }
 }
 
-// Puts the decoded body in the place of a coded one; where that fails the call has failed. What a small body decodes to
-// may be large: such a body is decoded again, where large ones are.
+}  // namespace
+
+// What a small body decodes to may be large: such a body is decoded again, where large ones are.
 Task<Status> decode(Call& call) {
   const BodyCoding coding = body_coding(call.request.header("content-encoding")).value_or(BodyCoding::kIdentity);
   if (coding == BodyCoding::kIdentity) co_return Status();
@@ -54,6 +55,8 @@ Task<Status> decode(Call& call) {
     n_work_bytes = most;
   }
 }
+
+namespace {
 
 // A small body is looked at here, at once: that takes no longer than its bytes took to arrive. A large one would hold
 // the others up.
@@ -112,14 +115,17 @@ Task<Status> with_model(Call& call) {
   const Status decoded = co_await decode(call);
   if (!decoded.ok() || call.is_over()) co_return decoded;
 
-  const Result<std::string> name = co_await model_name(call);
+  Result<std::string> name = co_await model_name(call);
+  if (name.ok() && call.protocol->model_id != nullptr) name = call.protocol->model_id(call, *name);
   if (!name.ok()) co_return name.error();
   if (is_starting(call.context.models, *name)) {
     call.fail(ApiError{503, "the model is loading", "", "model_loading"});
     co_return Status();
   }
   ModelWait wait(call, *name);
+  const auto asked = Clock::now();
   const Result<ServedModelPtr> model = co_await wait;
+  call.record.load_ms = std::chrono::duration<double, std::milli>(Clock::now() - asked).count();
   if (!model.ok()) co_return model.error();
 
   Notes notes;

@@ -54,5 +54,5 @@ test('tools stand in the template', async () => {
 });
 
 test('the page can be switched off', async () => {
-  assert.equal((await fetch(`${server.url}/`)).status, 404);
+  assert.equal((await fetch(`${server.url}/`, {headers: {Accept: 'text/html'}})).status, 404);
 });

@@ -1,4 +1,4 @@
-// GET /: the chat page, compressed for those that take it so, and not at all for those that have it.
+// GET /: to browsers the chat page, compressed for those that take it so, and not at all for those that have it.
 #include "server/page.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,13 @@
 
 namespace realizar::server {
 
+// What the root says to programs: clients of Ollama look for it before they go on.
+constexpr const char* kOllamaIsRunning = "Ollama is running";
+
 HttpResponse get_page(const Call& call) {
+  if (call.request.header("accept").find("text/html") == std::string_view::npos) {
+    return {200, "text/plain; charset=utf-8", kOllamaIsRunning, {{"Vary", "Accept"}}};
+  }
   if (!call.context.options.page) return error_response({404, "the page is switched off", "", ""});
   if (page_html().empty()) {
     return error_response(
@@ -17,9 +23,9 @@ HttpResponse get_page(const Call& call) {
   }
   const PageFiles& page = page_files();
   HttpResponse response{200, "text/html; charset=utf-8", "", {}};
-  response.headers = {{"Cache-Control", "no-cache"}, {"ETag", page.etag},
-                      {"Vary", "Accept-Encoding"},   {"X-Content-Type-Options", "nosniff"},
-                      {"X-Frame-Options", "DENY"},   {"Referrer-Policy", "no-referrer"}};
+  response.headers = {{"Cache-Control", "no-cache"},       {"ETag", page.etag},
+                      {"Vary", "Accept, Accept-Encoding"}, {"X-Content-Type-Options", "nosniff"},
+                      {"X-Frame-Options", "DENY"},         {"Referrer-Policy", "no-referrer"}};
   if (names_tag(call.request.header("if-none-match"), page.etag)) {
     response.status = 304;
     response.content_type.clear();

@@ -1,0 +1,70 @@
+#include "server/ollama.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/printable.h"
+#include "server/context.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr size_t kMaxOllamaErrorBytes = 1000;
+
+// Its clients know a full queue as 503.
+int ollama_status(int status) {
+  return status == 429 ? 503 : status;
+}
+
+Json ollama_error_json(const ApiError& error) {
+  const bool is_long = error.message.size() > kMaxOllamaErrorBytes;
+  return {{"error", is_long ? shown(error.message, kMaxOllamaErrorBytes) : error.message}};
+}
+
+}  // namespace
+
+HttpResponse ollama_error(const ApiError& error) {
+  HttpResponse response = error_response(error);  // for its headers
+  response.status = ollama_status(error.status);
+  response.body = dump(ollama_error_json(error));
+  return response;
+}
+
+std::string ollama_error_line(const ApiError& error) {
+  return dump(ollama_error_json(error)) + "\n";
+}
+
+std::string rfc3339(std::chrono::system_clock::time_point time) {
+  const auto since = time.time_since_epoch();
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(since).count();
+  const std::time_t s = us / 1'000'000;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(s), us % 1'000'000);
+}
+
+uint64_t made_owner_of(const Call& call) {
+  return call.key == KeyDigest{} ? 0 : call.tenant;
+}
+
+Error no_ollama_model(std::string_view name) {
+  return not_found(fmt::format("model '{}' not found", shown(name)), "model");
+}
+
+Result<std::string> ollama_model_id(const Call& call, const std::string& name) {
+  if (call.body.bytes.empty()) return invalid_argument("missing request body");
+  if (name.empty()) return std::string();  // the protocol's reader tells what is wrong
+  if (const auto made = call.context.ollama->made.find(made_owner_of(call), name)) return made->base;
+  const auto* entry = call.context.models.find_named(name);
+  if (entry == nullptr) return no_ollama_model(name);
+  return entry->source.id;
+}
+
+void apply_keep_alive(const std::optional<KeepAlive>& wish, const ServedModel& model, const Call& call) {
+  if (!wish || call.key != KeyDigest{}) return;
+  call.context.http.post(
+      [&models = call.context.models, id = model.id, duration = wish->duration] { models.keep_alive(id, duration); });
+}
+
+}  // namespace realizar::server

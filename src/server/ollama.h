@@ -1,0 +1,74 @@
+// What all routes of Ollama's API share (https://docs.ollama.com/api): names, times, errors, and how its requests
+// become ours.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "server/api_error.h"
+#include "server/call.h"
+#include "server/json.h"
+#include "server/made_models.h"
+#include "server/model_card.h"
+#include "server/protocol.h"
+
+namespace realizar::server {
+
+// What its API keeps between calls.
+struct OllamaState {
+  MadeModels made;
+  ModelCards cards;
+};
+
+inline constexpr const char* kOllamaLines = "application/x-ndjson";  // of streams: a JSON object a line
+
+// {"error": "..."}
+HttpResponse ollama_error(const ApiError& error);
+// The same as a stream's last line.
+std::string ollama_error_line(const ApiError& error);
+
+// "2026-11-22T11:14:43.416799Z"
+std::string rfc3339(std::chrono::system_clock::time_point time);
+
+// Whose made models a call may see: where no keys are asked for, all are of one owner.
+uint64_t made_owner_of(const Call& call);
+Error no_ollama_model(std::string_view name);
+// The id of the model that answers for a name: exact, unlike ModelRegistry::find, since clients choose from a list and
+// fetch what is not in it. I/O thread. Errors: NotFound.
+Result<std::string> ollama_model_id(const Call& call, const std::string& name);
+
+// A time that a model stays loaded after a request.
+struct KeepAlive {
+  std::optional<std::chrono::milliseconds> duration;  // nullopt: for ever
+};
+// Seconds, or a text of Go's durations ("5m", "1h30m", "-1"); what is below 0 means for ever. Nullopt where the field
+// is absent. Errors are kept in `body`.
+std::optional<KeepAlive> read_keep_alive(Fields& body);
+
+// A request of /api/chat or /api/generate, as far as it is none of the dialect's own.
+struct OllamaRequest {
+  std::string model;  // as the client names it
+  MadeModelPtr made;  // null: none has the name
+  Json chat;          // a chat completion's body, without messages
+  bool stream = true;
+  bool truncates = true;     // a prompt that is too long is cut
+  uint32_t max_context = 0;  // of prompt and answer; 0: the model's
+  uint32_t n_keep = 4;       // tokens of a prompt's beginning that cutting leaves
+  std::optional<KeepAlive> keep_alive;
+};
+// Reads model, options, format, think, keep_alive, stream, truncate, shift, logprobs and top_logprobs. Errors:
+// InvalidArgument naming the field; Unsupported where the model cannot think.
+Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model, const Call& call);
+
+// Messages as chat completions have them: thinking becomes reasoning_content, tool_name name. Errors: InvalidArgument
+// for what is no message, and for images.
+Result<Json> read_ollama_messages(const Json& messages);
+Status refuse_images(const Json& holder, const std::string& prefix);
+
+// Tells the registry, from any thread. Where keys are asked for models stay, since other keys may use them.
+void apply_keep_alive(const std::optional<KeepAlive>& wish, const ServedModel& model, const Call& call);
+
+}  // namespace realizar::server

@@ -1,0 +1,170 @@
+// POST /api/embed and the older /api/embeddings (https://docs.ollama.com/api/embed): vectors of the length 1.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/try.h"
+#include "server/chat_prompt.h"
+#include "server/context.h"
+#include "server/embedding_vector.h"
+#include "server/ollama.h"
+#include "server/tenant.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr size_t kMaxEmbedInputs = 2048;
+
+class OllamaEmbedSpeller final : public Speller {
+ public:
+  OllamaEmbedSpeller(std::string model, uint32_t n_values, bool is_old, const Call& call)
+      : model_(std::move(model)),
+        n_values_(n_values),
+        is_old_(is_old),
+        start_(call.start),
+        load_ms_(call.record.load_ms) {}
+
+  std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
+  std::string stream_choice_end(size_t, const Choice&) override { return {}; }
+  std::string stream_end(const Usage&, const Json*) override { return {}; }
+  void collect(size_t, ChoiceNews) override {}
+
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
+    Json vectors = Json::array();
+    size_t n_tokens = 0;
+    for (const auto& choice : choices) {
+      Json& vector = vectors.emplace_back(Json::array());
+      for (const float x : shortened(choice->end().embedding, n_values_)) vector.push_back(decimal(x));
+      n_tokens += choice->request().prompt.size();
+    }
+    if (is_old_) return {{"embedding", std::move(vectors[0])}};
+    return {{"model", model_},
+            {"embeddings", std::move(vectors)},
+            {"total_duration", std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count()},
+            {"load_duration", static_cast<int64_t>(load_ms_ * 1e6)},
+            {"prompt_eval_count", n_tokens}};
+  }
+
+ private:
+  std::string model_;
+  uint32_t n_values_;
+  bool is_old_;
+  Clock::time_point start_;
+  double load_ms_;
+};
+
+struct EmbedRequest {
+  std::string model;
+  bool truncates = true;
+  std::optional<KeepAlive> keep_alive;
+  uint32_t n_values = 0;
+};
+
+// The longest beginning of at most max_bytes that is whole UTF-8.
+std::string_view cut_text(std::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  size_t n_bytes = max_bytes;
+  while (n_bytes > 0 && (static_cast<uint8_t>(text[n_bytes]) & 0xC0) == 0x80) --n_bytes;
+  return text.substr(0, n_bytes);
+}
+
+// A text that is too long loses its end, but for the token that the vocabulary puts after each.
+Result<std::vector<TokenId>> embed_tokens(const std::string& text, const EmbedRequest& request,
+                                          const ServedModel& model, const Call& call) {
+  if (!request.truncates) RZ_CHECK_OK(check_text_length(text.size(), "input", model));
+  const auto encode = [&](std::string_view part) {
+    return model.tokenizer().encode(part, {.add_special = true, .parse_special = false});
+  };
+  auto tokens = encode(cut_text(text, max_text_bytes(model)));
+  const size_t n_ctx = model.loaded->info.n_ctx;
+  if (request.truncates && tokens.size() > n_ctx) {
+    const auto around = encode("");
+    const TokenId last = tokens.back();
+    tokens.resize(n_ctx);
+    if (!around.empty() && around.back() == last) tokens.back() = last;
+  }
+  if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
+  RZ_CHECK_OK(check_prompt_length(tokens.size(), "input", model, call));
+  return tokens;
+}
+
+Result<EmbedRequest> read_embed_request(Fields& body, const ServedModel& model) {
+  if (model.loaded->model->config().pooling == Pooling::kRank) {
+    return invalid_argument("model: a reranker gives no vectors: it answers at /v1/rerank", "model");
+  }
+  EmbedRequest request;
+  request.model = body.text("model").value_or("");
+  if (request.model.empty()) return invalid_argument("model is required", "model");
+  request.truncates = body.boolean("truncate").value_or(true);
+  request.keep_alive = read_keep_alive(body);
+  static_cast<void>(body.object("options"));
+  const uint32_t d_model = model.loaded->info.d_model;
+  const auto n_values = body.integer("dimensions", INT32_MIN, d_model);
+  request.n_values = n_values && *n_values > 0 ? static_cast<uint32_t>(*n_values) : d_model;
+  if (!body.status().ok()) return body.status().error();
+  return request;
+}
+
+Result<Prepared> plan_embeddings(const std::vector<std::string>& texts, const EmbedRequest& embed, bool is_old,
+                                 const ServedModelPtr& model, const Call& call) {
+  CompletionPlan plan;
+  plan.n_per_prompt = 1;
+  plan.prompt_field = "input";
+  for (size_t i = 0; i < texts.size(); ++i) {
+    auto tokens = embed_tokens(texts[i], embed, *model, call);
+    if (!tokens.ok()) return texts.size() == 1 ? tokens.error() : of_item(tokens.error(), "input", i);
+    Request request;
+    request.prompt = std::move(*tokens);
+    request.pooling = model->loaded->model->config().pooling;
+    request.tenant = call.tenant;
+    request.cache_salt = cache_salt_of(call, *model);
+    if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;
+    plan.requests.push_back(std::move(request));
+  }
+  plan.speller = std::make_unique<OllamaEmbedSpeller>(embed.model, embed.n_values, is_old, call);
+  return prepared(std::move(plan));
+}
+
+Prepared no_vectors(const EmbedRequest& embed, bool is_old) {
+  const Json json =
+      is_old ? Json{{"embedding", Json::array()}} : Json{{"model", embed.model}, {"embeddings", Json::array()}};
+  return HttpResponse{200, "application/json; charset=utf-8", dump(json), {}};
+}
+
+Result<Prepared> read_embed(Fields& body, const ServedModelPtr& model, const Call& call) {
+  RZ_TRY(const EmbedRequest embed, read_embed_request(body, *model));
+  static const Json kNoInput = Json::array();
+  const Json* given = body.any("input");
+  const Json& input = given == nullptr ? kNoInput : *given;
+  std::vector<std::string> texts;
+  if (input.is_string() && input != "") texts.push_back(input.get<std::string>());
+  const bool is_list = input.is_array() && std::ranges::all_of(input, [](const Json& one) { return one.is_string(); });
+  if (!input.is_string() && !is_list)
+    return invalid_argument("input: expected a string or an array of strings", "input");
+  if (input.size() > kMaxEmbedInputs) {
+    return invalid_argument(fmt::format("input: expected at most {} strings", kMaxEmbedInputs), "input");
+  }
+  for (size_t i = 0; is_list && i < input.size(); ++i) texts.push_back(input[i].get<std::string>());
+  apply_keep_alive(embed.keep_alive, *model, call);
+  if (texts.empty()) return no_vectors(embed, false);
+  return plan_embeddings(texts, embed, false, model, call);
+}
+
+Result<Prepared> read_old_embeddings(Fields& body, const ServedModelPtr& model, const Call& call) {
+  RZ_TRY(const EmbedRequest embed, read_embed_request(body, *model));
+  const std::string prompt = body.text("prompt").value_or("");
+  if (!body.status().ok()) return body.status().error();
+  apply_keep_alive(embed.keep_alive, *model, call);
+  if (prompt.empty()) return no_vectors(embed, true);
+  return plan_embeddings({prompt}, embed, true, model, call);
+}
+
+}  // namespace
+
+const Protocol kOllamaEmbed{.read = read_embed, .model_id = ollama_model_id, .spell_error = ollama_error};
+const Protocol kOllamaEmbeddings{.read = read_old_embeddings, .model_id = ollama_model_id, .spell_error = ollama_error};
+
+}  // namespace realizar::server
