@@ -7,6 +7,7 @@
 #include "server/answer_form.h"
 #include "server/chat_prompt.h"
 #include "server/legacy_functions.h"
+#include "server/ollama.h"
 #include "server/request_fields.h"
 #include "server/served_model_rig.h"
 
@@ -53,6 +54,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(form.ok() || !form.error().message.empty());
   const auto tools = with_tools(*body);
   require(!tools.ok() || parse_json(dump(*tools)).ok());
+  Fields ollama(*body);
+  const auto request = read_ollama_request(ollama, rig().model(), rig().call());
+  require(request.ok() ? request->chat.is_object() : !request.error().message.empty());
+  if (const Json* messages = ollama.array("messages")) {
+    const auto read = read_ollama_messages(*messages);
+    require(read.ok() ? read->size() == messages->size() : !read.error().message.empty());
+  }
   Fields chat(*body);
   const auto prompt = read_chat_prompt(chat, rig().model());
   require(prompt.ok() ? !prompt->text.empty() : !prompt.error().message.empty());
