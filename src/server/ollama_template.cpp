@@ -43,7 +43,7 @@ Error wrong_template(const std::string& what) {
 }
 
 // A string of Jinja.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string literal = "'";
   for (const char c : text) {
     if (c == '\'' || c == '\\') literal += '\\';
@@ -207,7 +207,7 @@ class GoExpression {
       text += c;
     }
     if (!take(mark)) return wrong_template("a text is not closed");
-    return quoted(text);
+    return in_quotes(text);
   }
 
   std::string_view rest_;
@@ -262,7 +262,7 @@ class GoWriter {
   Result<std::string> write(const std::vector<GoNode>& nodes, bool ends_at_response) {
     for (const GoNode& node : nodes) {
       if (node.is_text) {
-        out_ += "{{ " + quoted(node.text) + " }}";
+        out_ += "{{ " + in_quotes(node.text) + " }}";
         continue;
       }
       if (ends_at_response && node.text == ".Response") break;
