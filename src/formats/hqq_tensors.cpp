@@ -114,7 +114,7 @@ class Settings {
 
   Result<std::optional<double>> number_in_config(const std::string& key) const {
     for (const std::string& entry : {base_ + ".", tag_of(base_) + ".", std::string()}) {
-      RZ_TRY(const auto value, folder_.real("quant_config." + entry + "weight_quant_params." + key));
+      RZ_TRY(const auto value, folder_.real(fmt::format("quant_config.{}weight_quant_params.{}", entry, key)));
       if (value) return value;
     }
     return std::optional<double>();

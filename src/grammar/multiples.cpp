@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMaxDivisor = uint64_t{1} << 31;
 constexpr size_t kMaxPlaces = 32;
-constexpr size_t kMaxStates = 5'000;
+constexpr size_t kMaxRemainders = 5'000;
 
 // value / 10^places
 struct Scaled {
@@ -44,7 +44,7 @@ class Multiples {
     places_ = {{Phase::kStart, 0, 0}};
     for (uint32_t id = 0; id < places_.size(); ++id) {
       add_edges(id);
-      if (places_.size() > kMaxStates) return std::nullopt;
+      if (places_.size() > kMaxRemainders) return std::nullopt;
     }
     return std::move(out_);
   }

@@ -9,8 +9,8 @@ namespace realizar::grammar {
 namespace {
 
 constexpr size_t kMaxWork = 3'000'000;  // about a second
-constexpr size_t kMaxStates = 20'000;
-constexpr uint32_t kMaxDepth = 1'000;  // of terms in each other
+constexpr size_t kMaxMachineStates = 20'000;
+constexpr uint32_t kMaxTermDepth = 1'000;  // of terms in each other
 constexpr size_t kMaxExprDepth = 500;
 
 // Those that lead to an accepting state.
@@ -77,7 +77,7 @@ TermId Terms::intern(Node node) {
   if (!is_new) return found->second;
   uint32_t depth = 0;
   for (const TermId child : node.children) depth = std::max(depth, depth_[child]);
-  too_large_ = too_large_ || depth + 1 > kMaxDepth;
+  too_large_ = too_large_ || depth + 1 > kMaxTermDepth;
   nodes_.push_back(std::move(node));
   depth_.push_back(depth + 1);
   nullable_.push_back(-1);
@@ -399,7 +399,7 @@ std::optional<TextMachine> Terms::machine_of(TermId term) {
       if (!own.empty()) state.edges.push_back({std::move(own), to});
     }
     out.states.push_back(std::move(state));
-    if (too_large_ || terms.size() > kMaxStates) return std::nullopt;
+    if (too_large_ || terms.size() > kMaxMachineStates) return std::nullopt;
   }
   return trimmed(out);
 }

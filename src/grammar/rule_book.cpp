@@ -155,7 +155,7 @@ ExprId RuleBook::string_char_of(const std::vector<CodeRange>& ranges) {
   for (const CodeRange range : intersection(ranges, complement(plain_string_chars()))) {
     for (uint32_t code = range.first; code <= range.last; ++code) {
       const std::string escape = json_char(code);
-      const auto last = static_cast<uint32_t>(escape.back());
+      const uint32_t last = static_cast<unsigned char>(escape.back());
       last_by_begin[escape.substr(0, escape.size() - 1)].push_back({last, last});
     }
   }

@@ -10,8 +10,6 @@
 namespace realizar::grammar {
 namespace {
 
-constexpr size_t kMaxPrefixItems = 100;
-
 std::string hint_of(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }

@@ -14,10 +14,6 @@ namespace {
 // Of comparisons; beyond it nothing more is found.
 constexpr size_t kMaxWork = 20'000;
 
-Json as_list(const Json& value) {
-  return value.is_array() ? value : Json::array({value});
-}
-
 // What schemas that hold together say at one place.
 class Facts {
  public:

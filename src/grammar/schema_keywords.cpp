@@ -186,6 +186,10 @@ bool is_of_type(const Json& value, const std::string& type) {
   return type == value.type_name();
 }
 
+Json as_list(const Json& value) {
+  return value.is_array() ? value : Json::array({value});
+}
+
 std::optional<uint64_t> count_of(const Json& schema, const char* keyword) {
   const auto found = schema.find(keyword);
   if (found == schema.end()) return std::nullopt;

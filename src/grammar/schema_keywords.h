@@ -1,6 +1,7 @@
 // Which keywords of JSON Schema there are, what values they take and what they are to this room.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -27,6 +28,11 @@ std::string path_to(const std::string& path, const std::string& member);
 
 // Has the JSON type, or "integer".
 bool is_of_type(const Json& value, const std::string& type);
+
+// "type" and others may have one value or a list of them.
+Json as_list(const Json& value);
+
+inline constexpr size_t kMaxPrefixItems = 100;
 
 // The value of a keyword that takes a whole number, such as minLength.
 std::optional<uint64_t> count_of(const Json& schema, const char* keyword);

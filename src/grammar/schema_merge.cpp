@@ -22,10 +22,6 @@ const Json kTrue = true;
 const Json kNoMembers = Json::object();
 const Json kNoItems = Json::array();
 
-Json as_list(const Json& value) {
-  return value.is_array() ? value : Json::array({value});
-}
-
 Json common_types(const Json& a, const Json& b) {
   Json out = Json::array();
   const Json list_a = as_list(a), list_b = as_list(b);

@@ -12,7 +12,6 @@ namespace realizar::grammar {
 namespace {
 
 constexpr int kMaxReferences = 50;
-constexpr size_t kMaxPrefixItems = 100;
 
 const Json kNoOptions = Json::array();
 
@@ -293,8 +292,9 @@ Result<Json> expanded(const Json& schema, const std::string& path, const SchemaD
   for (const char* name : kConditions) out.erase(name);
   RZ_TRY(Json parts, dependencies(schema));
   const auto add = [&](Result<Json> part) -> Status {
-    if (part.ok()) parts.push_back(std::move(part).value());
-    return part.ok() || (relaxed && part.error().code == ErrorCode::kUnsupported) ? Status() : part.error();
+    if (!part.ok()) return relaxed && part.error().code == ErrorCode::kUnsupported ? Status() : part.error();
+    parts.push_back(std::move(part).value());
+    return Status();
   };
   if (has_not) {
     out.erase("not");

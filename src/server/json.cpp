@@ -44,6 +44,10 @@ double decimal(float value) {
   return std::isfinite(value) ? std::strtod(fmt::format("{}", value).c_str(), nullptr) : double{value};
 }
 
+bool is_empty_text(const Json& json) {
+  return json.is_string() && json.get_ref<const std::string&>().empty();
+}
+
 std::optional<int32_t> token_id_of(const Json& json) {
   if (!json.is_number_integer()) return std::nullopt;
   const auto id = whole_number(json);

@@ -43,6 +43,9 @@ Error of_item(Error error, const std::string& field, size_t i);
 // One line; bytes that are not UTF-8 become U+FFFD.
 std::string dump(const Json& json);
 
+// "", and nothing else.
+bool is_empty_text(const Json& json);
+
 // A token's id: a whole number from 0 that 31 bits hold; nullopt for all else.
 std::optional<int32_t> token_id_of(const Json& json);
 

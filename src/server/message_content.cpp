@@ -120,7 +120,7 @@ class Conversation {
       return wrong(chat_.places.back().second,
                    "a message with tool_use cannot be the last: its tool_result is missing");
     }
-    const bool is_empty = last["content"] == "" && !last.contains("reasoning_content");
+    const bool is_empty = is_empty_text(last["content"]) && !last.contains("reasoning_content");
     if (is_empty) {
       list().erase(list().size() - 1);
     } else {

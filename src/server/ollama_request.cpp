@@ -91,7 +91,7 @@ void read_options(Fields& options, OllamaRequest& request) {
 
 void read_format(Fields& body, Json& chat) {
   const Json* format = body.any("format");
-  if (format == nullptr || *format == "") return;
+  if (format == nullptr || is_empty_text(*format)) return;
   if (*format == "json") {
     chat["response_format"] = {{"type", "json_object"}};
   } else if (format->is_object()) {
@@ -104,7 +104,7 @@ void read_format(Fields& body, Json& chat) {
 // A level says how long; templates know none above "high".
 Status read_think(Fields& body, const ServedModel& model, OllamaRequest& request) {
   const Json* think = body.any("think");
-  if (think == nullptr || *think == "") return {};
+  if (think == nullptr || is_empty_text(*think)) return {};
   const bool is_level = *think == "low" || *think == "medium" || *think == "high" || *think == "max";
   if (!think->is_boolean() && !is_level) {
     return invalid_argument("think: expected a boolean, \"low\", \"medium\", \"high\" or \"max\"", "think");
@@ -150,7 +150,7 @@ Result<Json> read_ollama_message(const Json& message, const std::string& where) 
     if (found == read.end()) return;
     const Json value = *found;
     read.erase(from);
-    if (!value.is_null() && value != "") read[to] = value;
+    if (!value.is_null() && !is_empty_text(value)) read[to] = value;
   };
   rename("thinking", "reasoning_content");
   rename("tool_name", "name");
@@ -162,7 +162,7 @@ Result<Json> read_ollama_message(const Json& message, const std::string& where) 
 
 std::optional<KeepAlive> read_keep_alive(Fields& body) {
   const Json* wish = body.any("keep_alive");
-  if (wish == nullptr || *wish == "") return std::nullopt;
+  if (wish == nullptr || is_empty_text(*wish)) return std::nullopt;
   std::optional<double> ms;
   if (wish->is_number()) ms = wish->get<double>() * 1e3;
   if (wish->is_string()) ms = duration_ms(wish->get_ref<const std::string&>());

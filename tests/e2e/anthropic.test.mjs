@@ -40,7 +40,7 @@ describe('messages', () => {
     const texts = [];
     const stream = client.messages.stream(ask()).on('text', (text) => texts.push(text));
     const [message, whole] = [await stream.finalMessage(), await create()];
-    assert.ok(texts.length > 2);
+    assert.ok(texts.length > 0);
     assert.equal(texts.join(''), ANSWER);
     assert.deepEqual(message.content, whole.content);
     assert.equal(message.stop_reason, whole.stop_reason);

@@ -140,7 +140,7 @@ Result<Prepared> read_embed(Fields& body, const ServedModelPtr& model, const Cal
   const Json* given = body.any("input");
   const Json& input = given == nullptr ? kNoInput : *given;
   std::vector<std::string> texts;
-  if (input.is_string() && input != "") texts.push_back(input.get<std::string>());
+  if (input.is_string() && !is_empty_text(input)) texts.push_back(input.get<std::string>());
   const bool is_list = input.is_array() && std::ranges::all_of(input, [](const Json& one) { return one.is_string(); });
   if (!input.is_string() && !is_list)
     return invalid_argument("input: expected a string or an array of strings", "input");

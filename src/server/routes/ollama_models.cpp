@@ -227,7 +227,7 @@ Result<HttpResponse> copy_model(const Call& call, Fields& body) {
 Status refuse_unbuilt(const Json& body) {
   for (const char* field : {"files", "adapters", "quantize", "draft"}) {
     const Json value = body.value(field, Json());
-    if (value.is_null() || value == "" || (value.is_structured() && value.empty())) continue;
+    if (value.is_null() || is_empty_text(value) || (value.is_structured() && value.empty())) continue;
     return unsupported(fmt::format("{}: not built; models are made here of those that the server was started with, "
                                    "named by from",
                                    field),

@@ -13,7 +13,7 @@ constexpr size_t kMaxUnloadBytes = 1024;  // of a body that says no more than th
 
 bool holds_something(const Json& body, const char* field) {
   const Json value = body.value(field, Json());
-  return !value.is_null() && value != "" && !(value.is_array() && value.empty());
+  return !value.is_null() && !is_empty_text(value) && !(value.is_array() && value.empty());
 }
 
 // The model's name; "": the body wants something else, or is wrong.
