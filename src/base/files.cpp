@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/amounts.h"
 #include "base/try.h"
 
 namespace realizar {
@@ -181,6 +184,22 @@ NewFile::~NewFile() {
 
 Error NewFile::failed(int error_number) const {
   return invalid_argument("cannot write " + path_ + ": " + std::strerror(error_number), path_);
+}
+
+Status NewFile::reserve(uint64_t n_bytes) {
+  if (beside_.empty() || n_bytes == 0) return {};
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && n_bytes > limit.rlim_cur) return failed(EFBIG);
+  struct statvfs disk {};
+  if (::fstatvfs(fd_.get(), &disk) != 0) return {};
+  const uint64_t n_free = uint64_t{disk.f_bavail} * disk.f_frsize;
+  // Some file systems tell no size, and some cannot reserve.
+  const bool is_full = disk.f_blocks != 0 && n_bytes > n_free;
+  if (!is_full && ::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(n_bytes)) == 0) return {};
+  if (!is_full && errno != ENOSPC && errno != EDQUOT) return {};
+  return invalid_argument("cannot write " + path_ + ": it needs " + bytes_text(n_bytes) + ", and " +
+                              bytes_text(n_free) + " are free on that disk",
+                          path_);
 }
 
 Status NewFile::write(std::span<const std::byte> bytes) {

@@ -77,6 +77,9 @@ class NewFile {
   NewFile& operator=(NewFile&&) = delete;
   ~NewFile();  // removes what was not committed
 
+  // Takes the disk's room for so many bytes, where the file system can, so that a disk that is too full shows at once.
+  // Errors: InvalidArgument, with what is needed and what is free.
+  Status reserve(uint64_t n_bytes);
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
   // Returns when the bytes and the name are on the disk.

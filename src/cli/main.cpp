@@ -56,6 +56,8 @@ int run_main(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A reader that goes away shows as a failed write, which is reported; it must not kill the process.
   std::signal(SIGPIPE, SIG_IGN);
+  // So does a file that may not become larger.
+  std::signal(SIGXFSZ, SIG_IGN);
   const auto code = realizar::caught([&] { return realizar::Result<int>(realizar::cli::run_main(argc, argv)); });
   return code.ok() ? *code : realizar::cli::fail(code.error());
 }

@@ -203,18 +203,19 @@ Result<std::string_view> read_name(ByteCursor& in, const std::string& field, uin
   return name;
 }
 
-Result<Metadata> read_metadata(ByteCursor& in, uint64_t n_key_values) {
-  Metadata metadata;
+Status read_metadata(ByteCursor& in, uint64_t n_key_values, std::span<const std::byte> bytes, GgufFile& file) {
   for (uint64_t i = 0; i < n_key_values; ++i) {
     const uint64_t at = in.offset();
     RZ_TRY(const auto key, read_name(in, fmt::format("key of metadata entry {}", i), kGgufMaxKeyBytes));
     const std::string field = fmt::format("metadata '{}'", printable(key));
-    if (metadata.contains(key)) return field_error(in.file(), field, at, "each key once", "a second entry");
+    if (file.metadata.contains(key)) return field_error(in.file(), field, at, "each key once", "a second entry");
+    const uint64_t value_at = in.offset();
     auto value = read_value(in, field);
     if (!value.ok()) return value.error();
-    metadata.set(std::string(key), std::move(*value));
+    file.metadata.set(std::string(key), std::move(*value));
+    file.entries.push_back({key, bytes.subspan(value_at, in.offset() - value_at)});
   }
-  return metadata;
+  return {};
 }
 
 Result<uint64_t> read_alignment(const Metadata& metadata, std::string_view file) {
@@ -312,7 +313,7 @@ Result<GgufFile> parse_gguf(std::span<const std::byte> bytes, std::string_view f
   ByteCursor in(bytes, file);
   RZ_TRY(const Header header, read_header(in));
   GgufFile result;
-  RZ_TRY(result.metadata, read_metadata(in, header.n_key_values));
+  RZ_CHECK_OK(read_metadata(in, header.n_key_values, bytes, result));
   RZ_TRY(const uint64_t alignment, read_alignment(result.metadata, file));
 
   std::vector<TensorEntry> entries;

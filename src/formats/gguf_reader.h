@@ -15,6 +15,7 @@ namespace realizar {
 
 struct GgufFile {
   Metadata metadata;                // strings of arrays are views into the bytes
+  std::vector<GgufEntry> entries;   // the same as it is stored, in the order of the file
   std::vector<TensorInfo> tensors;  // in the order of the directory; data are spans of the bytes
 };
 

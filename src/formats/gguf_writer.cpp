@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/files.h"
 #include "base/try.h"
 #include "formats/gguf_format.h"
@@ -93,6 +94,12 @@ void GgufWriter::add_f32s(std::string_view key, const std::vector<float>& values
   put_array(entries_, GgufValueType::kFloat32, values);
 }
 
+void GgufWriter::add_stored(std::string_view key, std::span<const std::byte> value) {
+  ++n_entries_;
+  put_string(entries_, key);
+  put_bytes(entries_, value.data(), value.size());
+}
+
 void GgufWriter::add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape,
                             std::vector<std::byte> data) {
   const uint64_t n_bytes = data.size();
@@ -114,6 +121,10 @@ void GgufWriter::add_tensor(std::string_view name, TypeId type, std::vector<uint
   for (const uint64_t dim : shape) n_elems *= dim;
   const uint64_t n_bytes = row_bytes(traits(type), n_elems);
   tensors_.push_back({std::string(name), type, std::move(shape), n_bytes, std::move(source)});
+}
+
+void GgufWriter::announce_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape) {
+  add_tensor(name, type, std::move(shape), TensorSource());
 }
 
 std::vector<std::byte> GgufWriter::header() const {
@@ -140,6 +151,7 @@ void GgufWriter::emit(const Sink& sink) const {
   sink(header());
   std::vector<std::byte> piece;
   for (const Tensor& tensor : tensors_) {
+    REQUIRE(tensor.source);
     for (uint64_t offset = 0; offset < tensor.n_bytes; offset += piece.size()) {
       piece.resize(std::min(kPieceBytes, tensor.n_bytes - offset));
       tensor.source(offset, piece);
@@ -153,6 +165,12 @@ uint64_t GgufWriter::tensor_bytes() const {
   uint64_t n_bytes = 0;
   for (const Tensor& tensor : tensors_) n_bytes += tensor.n_bytes;
   return n_bytes;
+}
+
+std::vector<uint64_t> GgufWriter::tensor_sizes() const {
+  std::vector<uint64_t> sizes;
+  for (const Tensor& tensor : tensors_) sizes.push_back(tensor.n_bytes);
+  return sizes;
 }
 
 std::vector<std::byte> GgufWriter::bytes() const {

@@ -26,6 +26,9 @@ class GgufWriter {
   void add_i32s(std::string_view key, const std::vector<int32_t>& values);
   void add_f32s(std::string_view key, const std::vector<float>& values);
 
+  // An entry as it is stored in another file: its type's number, then the value.
+  void add_stored(std::string_view key, std::span<const std::byte> value);
+
   // `shape` outermost first; `data` are its bytes in the type's own layout.
   void add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape, std::vector<std::byte> data);
   // The same from floats, encoded.
@@ -35,8 +38,15 @@ class GgufWriter {
   using TensorSource = std::function<void(uint64_t offset, std::span<std::byte> out)>;
   void add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape, TensorSource source);
 
+  // A tensor whose bytes somebody else writes after the header (tools/gguf_stream.h).
+  void announce_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape);
+
   // The size of all tensors' data, without the header.
   uint64_t tensor_bytes() const;
+  std::vector<uint64_t> tensor_sizes() const;  // in bytes, in the order in which they were added
+  // What stands before the first tensor. Each tensor begins at a multiple of kGgufDefaultAlignment.
+  std::vector<std::byte> header() const;
+  // The two of the whole file need a source for every tensor.
   std::vector<std::byte> bytes() const;
   // Errors: InvalidArgument (cannot write).
   Status write(const std::filesystem::path& path) const;
@@ -51,7 +61,6 @@ class GgufWriter {
   };
   using Sink = std::function<void(std::span<const std::byte>)>;
 
-  std::vector<std::byte> header() const;
   void emit(const Sink& sink) const;
   void begin_entry(std::string_view key, uint32_t type);
 

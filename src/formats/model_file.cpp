@@ -21,6 +21,7 @@ struct ModelFile::Impl {
   std::vector<MappedFile> maps;
   HfConfig hf_config;  // kHuggingFace: owns what the metadata views
   Metadata metadata;
+  std::vector<GgufEntry> gguf_entries;
   std::vector<TensorInfo> tensors;
   TensorIndex index;
   std::vector<std::string> notes;
@@ -80,6 +81,7 @@ Result<ModelFile> ModelFile::open(const std::filesystem::path& given) {
     RZ_TRY(SplitGguf split, open_gguf_parts(std::move(map)));
     impl->maps = std::move(split.maps);
     impl->metadata = std::move(split.metadata);
+    impl->gguf_entries = std::move(split.entries);
     impl->tensors = std::move(split.tensors);
   }
   RZ_TRY(impl->index, index_tensors(impl->tensors, path.string()));
@@ -99,6 +101,9 @@ const std::filesystem::path& ModelFile::path() const {
 }
 const Metadata& ModelFile::metadata() const {
   return impl_->metadata;
+}
+std::span<const GgufEntry> ModelFile::gguf_entries() const {
+  return impl_->gguf_entries;
 }
 std::span<const TensorInfo> ModelFile::tensors() const {
   return impl_->tensors;

@@ -36,6 +36,12 @@ struct TensorInfo {
   uint64_t n_bytes() const;  // in the type
 };
 
+// An entry of a GGUF file's metadata as it is stored, for a copy that keeps its type. Views into the map.
+struct GgufEntry {
+  std::string_view key;
+  std::span<const std::byte> value;  // its type's number, then the value
+};
+
 // The side files of a Hugging Face folder; absent ones are nullopt. For GGUF all are absent.
 struct SideFiles {
   std::optional<std::string> tokenizer_json;
@@ -61,7 +67,8 @@ class ModelFile {
   const std::filesystem::path& path() const;
   uint64_t file_bytes() const;  // of all parts
   const Metadata& metadata() const;
-  std::span<const TensorInfo> tensors() const;  // in file order
+  std::span<const GgufEntry> gguf_entries() const;  // of the first part; empty for kHuggingFace
+  std::span<const TensorInfo> tensors() const;      // in file order
   // What of the weights could not be kept as another program quantized it, a sentence each.
   std::span<const std::string> notes() const;
   const TensorInfo* find(std::string_view name) const;

@@ -51,7 +51,10 @@ Status add_part(SplitGguf& split, MappedFile map, int64_t no, int64_t count) {
                                     count, keys.no, keys.count),
                         map.path());
   }
-  if (no == 0) split.metadata = std::move(file.metadata);
+  if (no == 0) {
+    split.metadata = std::move(file.metadata);
+    split.entries = std::move(file.entries);
+  }
   for (TensorInfo& tensor : file.tensors) split.tensors.push_back(std::move(tensor));
   split.maps.push_back(std::move(map));
   return {};
@@ -71,6 +74,7 @@ Result<SplitGguf> open_gguf_parts(MappedFile part) {
   }
   if (keys.count == 1) {
     split.metadata = std::move(file.metadata);
+    split.entries = std::move(file.entries);
     split.tensors = std::move(file.tensors);
     split.maps.push_back(std::move(part));
     RZ_CHECK_OK(check_tensors_count(split, own_path));

@@ -12,7 +12,8 @@ namespace realizar {
 
 struct SplitGguf {
   std::vector<MappedFile> maps;
-  Metadata metadata;  // of the first part
+  Metadata metadata;               // of the first part
+  std::vector<GgufEntry> entries;  // the same as it is stored
   std::vector<TensorInfo> tensors;
 };
 

@@ -1,0 +1,97 @@
+// Eight floats at a time, in the compiler's own vectors: it makes two SSE or NEON registers or one AVX register of them.
+// Each sum has the same order at every instruction set, so that the same blocks come out. A function that takes or gives
+// lanes by value is always inlined, since the calling convention for them depends on the instruction set.
+
+#define RZ_LANES inline __attribute__((always_inline))
+
+using V8 [[gnu::vector_size(32)]] = float;
+using V4 [[gnu::vector_size(16)]] = float;
+
+RZ_LANES V8 lanes(float value) {
+  return V8{} + value;
+}
+RZ_LANES V8 lower(V8 a, V8 b) {
+  return a < b ? a : b;
+}
+RZ_LANES V8 higher(V8 a, V8 b) {
+  return a > b ? a : b;
+}
+RZ_LANES V8 magnitude(V8 a) {
+  return a < 0 ? -a : a;
+}
+// To the nearest integer, ties to even, for values below 2^22.
+RZ_LANES V8 rounded(V8 a) {
+  return (a + 0x1.8p23f) - 0x1.8p23f;
+}
+// 1 where a > b, else 0.
+RZ_LANES V8 is_above(V8 a, float b) {
+  return a > lanes(b) ? lanes(1) : lanes(0);
+}
+RZ_LANES V4 folded(V8 a) {
+  return __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
+}
+RZ_LANES float sum(V4 a) {
+  const V4 pairs = a + __builtin_shufflevector(a, a, 2, 3, 0, 1);
+  return pairs[0] + pairs[1];
+}
+RZ_LANES float sum(V8 a) {
+  return sum(folded(a));
+}
+RZ_LANES float highest(V8 a) {
+  float max = a[0];
+  for (int i = 1; i < 8; ++i) max = a[i] > max ? a[i] : max;
+  return max;
+}
+
+RZ_LANES float inverse(float value) {
+  return value != 0 ? 1 / value : 0;
+}
+RZ_LANES int nearest_int(float value, int low, int high) {
+  const float bounded = value < static_cast<float>(low)    ? static_cast<float>(low)
+                        : value > static_cast<float>(high) ? static_cast<float>(high)
+                                                           : value;
+  return static_cast<int>((bounded + 0x1.8p23f) - 0x1.8p23f);
+}
+
+// A block's values and weights, made comparable: values are divided by a power of two near the largest of them, so that
+// no square of theirs overflows or vanishes.
+template <int kElems>
+struct Input {
+  static constexpr int kVecs = kElems / 8;
+  V8 x[kVecs], w[kVecs];
+  float unit, inverse_unit;
+
+  // The scale as it will be read back.
+  float stored(float scale, Half& bits) const {
+    const float wanted = scale * unit;
+    bits = float_to_fp16(wanted > 65504 ? 65504 : wanted < -65504 ? -65504 : wanted);
+    return fp16_to_float(bits) * inverse_unit;
+  }
+};
+
+inline float power_of_two_below(float value) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0x7f800000u);
+}
+
+// weights: null, or one for each value. What is below 2^-126 counts as zero.
+template <int kElems>
+void prepare(const float* x, const float* weights, Input<kElems>& in) {
+  V8 largest = lanes(0), heaviest = lanes(0);
+  for (int i = 0; i < in.kVecs; ++i) {
+    std::memcpy(&in.x[i], x + 8 * i, sizeof(V8));
+    largest = higher(largest, magnitude(in.x[i]));
+  }
+  const float unit = power_of_two_below(highest(largest));
+  in.unit = unit > 0 ? unit : 1;
+  in.inverse_unit = 1 / in.unit;
+  const float factor = unit > 0 ? in.inverse_unit : 0;
+  for (int i = 0; i < in.kVecs; ++i) in.x[i] *= factor;
+  for (int i = 0; i < in.kVecs; ++i) in.w[i] = lanes(1);
+  if (weights == nullptr) return;
+  for (int i = 0; i < in.kVecs; ++i) {
+    std::memcpy(&in.w[i], weights + 8 * i, sizeof(V8));
+    heaviest = higher(heaviest, in.w[i]);
+  }
+  const float weight = power_of_two_below(highest(heaviest));
+  for (int i = 0; i < in.kVecs; ++i) in.w[i] = weight > 0 ? in.w[i] * (1 / weight) : lanes(1);
+}
