@@ -1,0 +1,32 @@
+// Which files of a repository make the model that is meant. Pure: the list may be a hub's or a folder's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hub/hash.h"
+#include "hub/manifest.h"
+#include "realizar/result.h"
+
+namespace realizar::hub {
+
+struct RepoFile {
+  std::string path;
+  uint64_t n_bytes = 0;
+  Digest digest = {};
+};
+
+struct ChosenFile {
+  RepoFile file;
+  FileRole role;
+};
+
+// `what`: a quantization ("Q4_K_M", in any case), a .gguf file of the list, or "": the usual choice among GGUF files,
+// or, where there is none, the SafeTensors files with their config and tokenizer. A split file comes with all its
+// parts. `name` stands in errors: NotFound with what there is, FormatError (a part is missing), Unsupported (weights of
+// other kinds alone).
+Result<std::vector<ChosenFile>> choose_files(const std::vector<RepoFile>& files, const std::string& what,
+                                             const std::string& name);
+
+}  // namespace realizar::hub

@@ -1,0 +1,70 @@
+#include "hub/gguf_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace realizar::hub {
+namespace {
+
+std::vector<RepoFile> files_of(std::initializer_list<const char*> paths) {
+  std::vector<RepoFile> files;
+  for (const char* path : paths) files.push_back({path, 1, {}});
+  return files;
+}
+
+// The chosen paths with a space between them, or the error.
+std::string chosen(const std::vector<RepoFile>& files, const std::string& what) {
+  const auto found = choose_files(files, what, "hf:o/r");
+  if (!found.ok()) return "error: " + found.error().message;
+  std::string paths;
+  for (const ChosenFile& one : *found) paths += (paths.empty() ? "" : " ") + one.file.path;
+  return paths;
+}
+
+const std::vector<RepoFile> kQuants =
+    files_of({"README.md", "M-Q4_K_M.gguf", "M-Q4_K_S.gguf", "M-UD-Q4_K_M.gguf", "M-Q8_0.gguf", "mmproj-M-F16.gguf",
+              "M.F16.gguf", "q/m-q6_k-00002-of-00002.gguf", "q/m-q6_k-00001-of-00002.gguf"});
+
+TEST(GgufChoice, TakesTheQuantizationThatIsNamed) {
+  EXPECT_EQ(chosen(kQuants, "Q8_0"), "M-Q8_0.gguf");
+  EXPECT_EQ(chosen(kQuants, "q8_0"), "M-Q8_0.gguf");
+  EXPECT_EQ(chosen(kQuants, "F16"), "M.F16.gguf");
+  EXPECT_EQ(chosen(kQuants, "UD-Q4_K_M"), "M-UD-Q4_K_M.gguf");
+  EXPECT_EQ(chosen(kQuants, "Q4_K_M"), "M-Q4_K_M.gguf");
+  EXPECT_EQ(chosen(kQuants, "M-Q4_K_S.gguf"), "M-Q4_K_S.gguf");
+}
+
+TEST(GgufChoice, TakesTheUsualOneWhereNoneIsNamed) {
+  EXPECT_EQ(chosen(kQuants, ""), "M-Q4_K_M.gguf");
+  EXPECT_EQ(chosen(files_of({"a-Q8_0.gguf", "a-F16.gguf"}), ""), "a-Q8_0.gguf");
+  EXPECT_EQ(chosen(files_of({"odd-name.gguf"}), ""), "odd-name.gguf");
+}
+
+TEST(GgufChoice, BringsAllPartsOrRefuses) {
+  EXPECT_EQ(chosen(kQuants, "Q6_K"), "q/m-q6_k-00001-of-00002.gguf q/m-q6_k-00002-of-00002.gguf");
+  EXPECT_NE(chosen(files_of({"m-Q4_0-00001-of-00002.gguf"}), "").find("part 2 of 2 is missing"), std::string::npos);
+}
+
+TEST(GgufChoice, SaysWhatThereIs) {
+  EXPECT_EQ(chosen(files_of({"b.gguf", "a.gguf"}), ""),
+            "error: hf:o/r: several files are there, name one after a colon: a.gguf, b.gguf");
+  EXPECT_EQ(chosen(files_of({"a-Q8_0.gguf"}), "Q4_K"), "error: hf:o/r: there is no 'Q4_K'; there are: a-Q8_0.gguf");
+  EXPECT_EQ(chosen(kQuants, "x.gguf"), "error: hf:o/r: there is no file 'x.gguf'");
+  EXPECT_NE(chosen(files_of({"config.json", "pytorch_model.bin"}), "").find("PyTorch"), std::string::npos);
+  EXPECT_NE(chosen(files_of({"README.md"}), "").find("there is no model"), std::string::npos);
+}
+
+TEST(GgufChoice, TakesAFolderOfSafeTensorsWithoutDoubles) {
+  const auto files = files_of({"config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+                               "consolidated.safetensors", "tokenizer.json", "model.safetensors.index.json", "x.py",
+                               "onnx/model.onnx", "1_Pooling/config.json", "sub/other.json", "chat_template.jinja"});
+  EXPECT_EQ(chosen(files, ""),
+            "config.json model-00001-of-00002.safetensors model-00002-of-00002.safetensors tokenizer.json "
+            "model.safetensors.index.json 1_Pooling/config.json chat_template.jinja");
+  EXPECT_EQ(chosen(files, "Q8_0"), "error: hf:o/r: there is no .gguf file, of which 'Q8_0' could be one");
+}
+
+}  // namespace
+}  // namespace realizar::hub

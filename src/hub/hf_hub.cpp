@@ -1,0 +1,137 @@
+#include "hub/hf_hub.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/printable.h"
+#include "base/try.h"
+#include "hub/json.h"
+
+namespace realizar::hub {
+namespace {
+
+constexpr uint64_t kMaxAnswerBytes = 32u << 20;
+constexpr size_t kMaxPages = 50, kMaxRepoFiles = 50'000;
+
+std::vector<std::string> credentials_of(const HubAccess& access) {
+  if (access.token.empty()) return {};
+  return {"Authorization: Bearer " + access.token};
+}
+
+Result<HttpReply> ask_hub(HttpClient& client, const HubAccess& access, const Url& url, const std::string& what) {
+  HttpCall call{url};
+  call.headers = {"Accept: application/json"};
+  call.credentials = credentials_of(access);
+  call.max_bytes = kMaxAnswerBytes;
+  call.cancelled = &access.cancelled;
+  return send_patiently(client, call, what, access.settings);
+}
+
+Result<Url> url_below(const Url& endpoint, const std::string& path) {
+  std::string base = endpoint.text();
+  while (base.ends_with('/')) base.pop_back();
+  return parse_url(base + path);
+}
+
+// Nullopt: it is no file that can be stored.
+Result<std::optional<RepoFile>> parse_tree_entry(const Json& entry, const std::string& where) {
+  RZ_TRY(const std::string type, text_member(entry, "type", where));
+  if (type != "file") return std::optional<RepoFile>();
+  RepoFile file;
+  RZ_TRY(file.path, text_member(entry, "path", where));
+  RZ_TRY(file.n_bytes, size_member(entry, "size", where));
+  if (!is_safe_file(file.path)) return std::optional<RepoFile>();
+  const auto lfs = entry.find("lfs");
+  if (lfs != entry.end() && lfs->is_object()) {
+    RZ_TRY(const std::string oid, text_member(*lfs, "oid", where));
+    RZ_TRY(file.n_bytes, size_member(*lfs, "size", where));
+    file.digest = {Digest::Kind::kSha256, oid};
+  } else {
+    RZ_TRY(const std::string oid, text_member(entry, "oid", where));
+    file.digest = {Digest::Kind::kGit, oid};
+  }
+  if (!is_hex_digest(file.digest.hex, file.digest.kind)) {
+    return format_error(fmt::format("{}: '{}' of {} is no hash", where, shown(file.digest.hex), shown(file.path)),
+                        where);
+  }
+  return std::optional(std::move(file));
+}
+
+Result<std::vector<RepoFile>> list_repository(HttpClient& client, const HubAccess& access, const ModelName& name,
+                                              const std::string& commit) {
+  const std::string what = to_string(name);
+  std::vector<RepoFile> files;
+  RZ_TRY(Url page, url_below(access.endpoint,
+                             fmt::format("/api/models/{}/{}/tree/{}?recursive=true", name.owner, name.model, commit)));
+  for (size_t n_pages = 0; n_pages < kMaxPages; ++n_pages) {
+    RZ_TRY(const HttpReply reply, ask_hub(client, access, page, what));
+    RZ_TRY(std::vector<RepoFile> more, parse_hf_tree(reply.body, page.shown()));
+    std::ranges::move(more, std::back_inserter(files));
+    if (files.size() > kMaxRepoFiles) break;
+    const std::string next = next_page(reply.head.headers.get("link"));
+    if (next.empty()) return files;
+    RZ_TRY(const Url next_url, resolve_url(page, next));
+    // Mirrors often pass the hub's own address on.
+    RZ_TRY(page, parse_url(access.endpoint.origin() + next_url.rest));
+  }
+  return format_error(fmt::format("{}: the repository lists too many files", what), "model");
+}
+
+}  // namespace
+
+Result<std::vector<RepoFile>> parse_hf_tree(std::string_view text, const std::string& where) {
+  RZ_TRY(const Json entries, parse_json_list(text, where));
+  std::vector<RepoFile> files;
+  for (const Json& entry : entries) {
+    RZ_TRY(auto file, parse_tree_entry(entry, where));
+    if (file) files.push_back(std::move(*file));
+  }
+  return files;
+}
+
+Result<std::string> parse_hf_revision(std::string_view text, const std::string& where) {
+  RZ_TRY(const Json json, parse_json_object(text, where));
+  RZ_TRY(std::string commit, text_member(json, "sha", where));
+  if (!is_hex_digest(commit, Digest::Kind::kGit)) {
+    return format_error(fmt::format("{}: '{}' is no commit", where, shown(commit)), where);
+  }
+  return commit;
+}
+
+std::string next_page(std::string_view link) {
+  while (!link.empty()) {
+    const size_t open = link.find('<'), close = link.find('>');
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open) return {};
+    const std::string_view target = link.substr(open + 1, close - open - 1);
+    const std::string_view rest = link.substr(close + 1);
+    const size_t end = std::min(rest.find('<'), rest.size());
+    if (rest.substr(0, end).find("rel=\"next\"") != std::string_view::npos) return std::string(target);
+    link = rest.substr(end);
+  }
+  return {};
+}
+
+Result<RemoteModel> find_hf_model(const ModelName& name, const HubAccess& access) {
+  const std::string what = to_string(name);
+  RZ_TRY(HttpClient client, HttpClient::create(access.settings.http));
+  RZ_TRY(const Url info, url_below(access.endpoint, fmt::format("/api/models/{}/{}/revision/{}", name.owner, name.model,
+                                                                name.revision)));
+  RZ_TRY(const HttpReply reply, ask_hub(client, access, info, what));
+  RemoteModel model;
+  RZ_TRY(model.revision, parse_hf_revision(reply.body, info.shown()));
+  RZ_TRY(const std::vector<RepoFile> files, list_repository(client, access, name, model.revision));
+  RZ_TRY(const std::vector<ChosenFile> chosen, choose_files(files, name.tag, what));
+  for (const ChosenFile& one : chosen) {
+    const std::string& path = one.file.path;
+    RZ_TRY(const Url url, url_below(access.endpoint, fmt::format("/{}/{}/resolve/{}/{}", name.owner, name.model,
+                                                                 model.revision, percent_encoded(path))));
+    RemoteFile remote{path, url, credentials_of(access), one.file.n_bytes, one.file.digest};
+    // The folder of a GGUF file in a repository says nothing more: its parts lie beside each other.
+    const bool is_gguf = path.ends_with(".gguf");
+    model.files.push_back({std::move(remote), one.role, is_gguf ? path.substr(path.rfind('/') + 1) : path});
+  }
+  return model;
+}
+
+}  // namespace realizar::hub

@@ -1,0 +1,42 @@
+// Hugging Face's hub: what a repository holds, and where its files are (https://huggingface.co/docs/hub/api).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hub/download.h"
+#include "hub/gguf_choice.h"
+#include "hub/name.h"
+#include "realizar/result.h"
+
+namespace realizar::hub {
+
+// What a name means at its source.
+struct RemoteModel {
+  std::string revision;  // the commit, or the manifest's hash; "" where there is none
+  struct File {
+    RemoteFile remote;
+    FileRole role;
+    std::string name;  // below the model's folder
+  };
+  std::vector<File> files;
+};
+
+struct HubAccess {
+  Url endpoint;
+  std::string token;  // for this endpoint; "": none
+  const DownloadSettings& settings;
+  const std::atomic<bool>& cancelled;
+};
+
+// The answers of the hub's API. Errors: FormatError. Files that no disk takes, and folders, are left out.
+Result<std::vector<RepoFile>> parse_hf_tree(std::string_view text, const std::string& where);
+// The commit that a revision is.
+Result<std::string> parse_hf_revision(std::string_view text, const std::string& where);
+// The target of a header `Link` with rel="next"; "": there is none.
+std::string next_page(std::string_view link);
+
+Result<RemoteModel> find_hf_model(const ModelName& name, const HubAccess& access);
+
+}  // namespace realizar::hub

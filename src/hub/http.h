@@ -1,0 +1,90 @@
+// A client of HTTP and HTTPS over libcurl: one call after the other, each bounded in time, bytes and redirects, and
+// ended at once by a flag that any thread may set. One client belongs to one thread at a time; it keeps its
+// connections for its next calls. Proxies are taken from the environment as curl takes them (https_proxy, no_proxy).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hub/url.h"
+#include "realizar/result.h"
+
+namespace realizar::hub {
+
+struct HttpSettings {
+  std::string ca_file;  // PEM; empty: the system's certificates
+  std::chrono::milliseconds connect_timeout{30'000};
+  std::chrono::milliseconds stall_timeout{30'000};  // without a byte
+};
+
+// The subject of errors of connections: what failed once may go well the next time.
+inline constexpr const char* kBrokenConnection = "connection";
+
+class HttpHeaders {
+ public:
+  void add(std::string name, std::string value) { rows_.emplace_back(std::move(name), std::move(value)); }
+  void clear() { rows_.clear(); }
+  // The first of that name, in any case; "": none.
+  std::string_view get(std::string_view name) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> rows_;
+};
+
+// A reply before its body.
+struct HttpHead {
+  int status = 0;
+  HttpHeaders headers;
+  Url url;  // after redirects
+};
+
+struct HttpCall {
+  Url url;
+  std::string method = "GET";
+  std::vector<std::string> headers = {};  // "Name: value", for every host
+  std::vector<std::string> credentials =
+      {};  // the same, for the origin of `url` alone: no redirect takes them elsewhere
+  std::string body = {};
+  uint32_t max_redirects = 8;
+  uint64_t max_bytes = 16u << 20;              // of the reply's body
+  std::chrono::milliseconds total_timeout{0};  // 0: none
+  const std::atomic<bool>* cancelled = nullptr;
+  // Called when the last reply's header is there; an error ends the call and is its result.
+  std::function<Status(const HttpHead&)> on_head = {};
+  // Takes the body as it arrives; where there is none, HttpReply::body has it.
+  std::function<Status(std::string_view)> on_bytes = {};
+};
+
+struct HttpReply {
+  HttpHead head;
+  std::string body;
+};
+
+class HttpClient {
+ public:
+  // Errors: Unsupported without libcurl; InvalidArgument for a file of certificates that cannot be read.
+  static Result<HttpClient> create(const HttpSettings& settings);
+  HttpClient(HttpClient&&) noexcept;
+  HttpClient& operator=(HttpClient&&) noexcept;
+  ~HttpClient();
+
+  // Whatever status the reply has. Redirects are followed to http and https alone, and never from https to http.
+  // Errors: ResourceExhausted, subject kBrokenConnection (no connection, a broken one, a stall, a time that is over, a
+  // body that ends too early); InvalidArgument (a certificate, the URL); FormatError (too many redirects or bytes, no
+  // HTTP); Cancelled; those of on_head and on_bytes.
+  Result<HttpReply> send(const HttpCall& call);
+
+ private:
+  struct Impl;
+  explicit HttpClient(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace realizar::hub

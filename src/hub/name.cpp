@@ -1,0 +1,243 @@
+#include "hub/name.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/printable.h"
+#include "base/try.h"
+#include "hub/hash.h"
+#include "hub/url.h"
+
+namespace realizar::hub {
+namespace {
+
+constexpr size_t kMaxPartBytes = 128, kMaxFileBytes = 512;
+constexpr const char* kLatest = "latest";
+constexpr const char* kMain = "main";
+constexpr const char* kLibrary = "library";
+
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+// Of a path or a URL neither may be made to mean another one.
+bool is_part(std::string_view text) {
+  const auto may_stand = [](char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; };
+  return !text.empty() && text.size() <= kMaxPartBytes && is_letter_or_digit(text.front()) &&
+         std::ranges::all_of(text, may_stand) && text.find("..") == std::string_view::npos;
+}
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(at, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+Error wrong_name(std::string_view text, std::string_view why) {
+  return invalid_argument(fmt::format("'{}' is no name of a model: {}", shown(text), why), "model");
+}
+
+Status check_part(std::string_view text, std::string_view part, std::string_view what) {
+  if (is_part(part)) return {};
+  return wrong_name(text,
+                    fmt::format("{} '{}' is not made of letters, digits, '-', '_' and single '.'", what, shown(part)));
+}
+
+struct Tagged {
+  std::string_view path, tag;
+  bool has_tag;
+};
+
+// A colon before a slash begins no tag.
+Tagged split_tag(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return {text, {}, false};
+  return {text.substr(0, colon), text.substr(colon + 1), true};
+}
+
+Result<ModelName> parse_hf(std::string_view text, std::string_view rest) {
+  const Tagged tagged = split_tag(rest);
+  const size_t at = tagged.path.find('@');
+  const auto parts = split(tagged.path.substr(0, at), '/');
+  if (parts.size() != 2) return wrong_name(text, "expected hf:OWNER/REPOSITORY[:QUANTIZATION or FILE]");
+  ModelName name{
+      NameKind::kHuggingFace, std::string(parts[0]), std::string(parts[1]), kMain, std::string(tagged.tag), ""};
+  if (at != std::string_view::npos) name.revision = tagged.path.substr(at + 1);
+  RZ_CHECK_OK(check_part(text, name.owner, "the owner"));
+  RZ_CHECK_OK(check_part(text, name.model, "the repository"));
+  RZ_CHECK_OK(check_part(text, name.revision, "the revision"));
+  if (tagged.has_tag && !is_safe_file(name.tag)) {
+    return wrong_name(text, "after the colon expected a quantization, such as Q4_K_M, or a file of the repository");
+  }
+  return name;
+}
+
+// [HOST/][OWNER/]NAME[:TAG], the host left out already.
+Result<ModelName> parse_ollama(std::string_view text, std::string_view rest) {
+  const Tagged tagged = split_tag(rest);
+  const auto parts = split(tagged.path, '/');
+  if (parts.size() > 2) return wrong_name(text, "expected ollama:[OWNER/]NAME[:TAG]");
+  ModelName name{NameKind::kOllama,
+                 parts.size() == 2 ? std::string(parts[0]) : kLibrary,
+                 std::string(parts.back()),
+                 "",
+                 tagged.has_tag ? std::string(tagged.tag) : kLatest,
+                 ""};
+  RZ_CHECK_OK(check_part(text, name.owner, "the owner"));
+  RZ_CHECK_OK(check_part(text, name.model, "the model"));
+  RZ_CHECK_OK(check_part(text, name.tag, "the tag"));
+  return name;
+}
+
+// OWNER/REPO, OWNER/REPO/tree/REV, OWNER/REPO/(blob|resolve)/REV/FILE.
+Result<ModelName> parse_hf_page(std::string_view text, std::string_view path) {
+  path = path.substr(0, path.find('?'));
+  while (path.ends_with('/')) path.remove_suffix(1);
+  const auto parts = split(path, '/');
+  if (parts.size() < 2) return wrong_name(text, "expected a repository's page");
+  std::string spelled = fmt::format("{}/{}", parts[0], parts[1]);
+  const bool has_revision = parts.size() >= 4 && (parts[2] == "tree" || parts[2] == "blob" || parts[2] == "resolve");
+  if (parts.size() > 2 && !has_revision) return wrong_name(text, "expected a repository's page or file");
+  if (has_revision && parts[3] != kMain) spelled += fmt::format("@{}", parts[3]);
+  if (parts.size() > 4) {
+    const size_t n_before = static_cast<size_t>(parts[4].data() - path.data());
+    spelled += fmt::format(":{}", path.substr(n_before));
+  }
+  return parse_hf(text, spelled);
+}
+
+Result<ModelName> parse_url_name(std::string_view text) {
+  RZ_TRY(const Url url, parse_url(text));
+  if (url.host == "huggingface.co" || url.host == "hf.co") return parse_hf_page(text, url.rest.substr(1));
+  const std::string path = url.rest.substr(0, url.rest.find('?'));
+  if (!path.ends_with(".gguf")) {
+    return wrong_name(text, "expected a URL whose path ends in .gguf, or a page of huggingface.co");
+  }
+  if (!is_safe_file(path.substr(path.rfind('/') + 1)))
+    return wrong_name(text, "its file has a name that no disk takes");
+  ModelName name;
+  name.kind = NameKind::kUrl;
+  name.url = url.text();
+  return name;
+}
+
+// Host names that stand before a name as Ollama's users write it.
+Result<ModelName> parse_with_host(std::string_view text, std::string_view host, std::string_view rest) {
+  if (host == "hf.co" || host == "huggingface.co") return parse_hf(text, rest);
+  if (host == "ollama.com" || host == "registry.ollama.ai") return parse_ollama(text, rest);
+  return wrong_name(text, fmt::format("there is no registry {} here; --mirror names another server", shown(host)));
+}
+
+constexpr std::string_view kEnding = ".json";  // of manifests
+constexpr const char* kNoOwner = "_";          // no owner's name begins so,
+constexpr const char* kNoTag = "-";            // nor any file's
+
+}  // namespace
+
+bool is_safe_file(std::string_view path) {
+  if (path.empty() || path.size() > kMaxFileBytes) return false;
+  const auto may_stand = [](char c) {
+    return c >= ' ' && c != 0x7f && c != '\\' && c != ':' && c != '*' && c != '?' && c != '"' && c != '<' && c != '>' &&
+           c != '|' && static_cast<unsigned char>(c) < 0x80;
+  };
+  for (const std::string_view part : split(path, '/')) {
+    if (part.empty() || part.size() > 255 || part.front() == '.' || part.front() == ' ' || part.front() == '-')
+      return false;
+    if (!std::ranges::all_of(part, may_stand)) return false;
+  }
+  return true;
+}
+
+bool has_name_scheme(std::string_view text) {
+  static constexpr std::array<std::string_view, 6> kSchemes = {"hf:",     "ollama:", "https://",
+                                                               "http://", "hf.co/",  "huggingface.co/"};
+  return std::ranges::any_of(kSchemes, [&](std::string_view scheme) { return text.starts_with(scheme); });
+}
+
+Result<ModelName> parse_name(std::string_view text) {
+  if (text.starts_with("https://") || text.starts_with("http://")) return parse_url_name(text);
+  if (text.starts_with("hf:")) return parse_hf(text, text.substr(3));
+  if (text.starts_with("ollama:")) return parse_ollama(text, text.substr(7));
+  const Tagged tagged = split_tag(text);
+  const auto parts = split(tagged.path, '/');
+  const bool has_host = parts.size() > 1 && parts[0].find('.') != std::string_view::npos;
+  if (has_host) return parse_with_host(text, parts[0], text.substr(parts[0].size() + 1));
+  if (parts.size() > 2) return wrong_name(text, "expected NAME[:TAG], hf:OWNER/REPOSITORY, ollama:NAME or a URL");
+  ModelName name{NameKind::kLocal,
+                 parts.size() == 2 ? std::string(parts[0]) : "",
+                 std::string(parts.back()),
+                 "",
+                 tagged.has_tag ? std::string(tagged.tag) : kLatest,
+                 ""};
+  if (parts.size() == 2) RZ_CHECK_OK(check_part(text, name.owner, "the owner"));
+  RZ_CHECK_OK(check_part(text, name.model, "the name"));
+  RZ_CHECK_OK(check_part(text, name.tag, "the tag"));
+  return name;
+}
+
+std::string to_string(const ModelName& name) {
+  const std::string owner = name.owner.empty() || name.owner == kLibrary ? "" : name.owner + "/";
+  const std::string tag = name.tag == kLatest ? "" : ":" + name.tag;
+  switch (name.kind) {
+    case NameKind::kUrl:
+      return name.url;
+    case NameKind::kOllama:
+      return "ollama:" + owner + name.model + tag;
+    case NameKind::kLocal:
+      return (name.owner.empty() ? "" : name.owner + "/") + name.model + tag;
+    case NameKind::kHuggingFace:
+      break;
+  }
+  return fmt::format("hf:{}/{}{}{}", name.owner, name.model, name.revision == kMain ? "" : "@" + name.revision,
+                     name.tag.empty() ? "" : ":" + name.tag);
+}
+
+std::filesystem::path manifest_path(const ModelName& name) {
+  namespace fs = std::filesystem;
+  const std::string tagged = (name.tag.empty() ? kNoTag : name.tag) + std::string(kEnding);
+  switch (name.kind) {
+    case NameKind::kUrl:
+      return fs::path("url") / (sha256_text(name.url) + std::string(kEnding));
+    case NameKind::kOllama:
+      return fs::path("ollama") / name.owner / name.model / tagged;
+    case NameKind::kLocal:
+      return fs::path("local") / (name.owner.empty() ? kNoOwner : name.owner) / name.model / tagged;
+    case NameKind::kHuggingFace:
+      break;
+  }
+  return fs::path("hf") / name.owner / name.model / name.revision / tagged;
+}
+
+Result<ModelName> name_of_manifest(const std::filesystem::path& path, std::string_view url) {
+  const Error wrong = format_error(path.string() + " is no manifest's path", path.string());
+  const std::string text = path.generic_string();
+  if (!text.ends_with(kEnding)) return wrong;
+  const auto parts = split(std::string_view(text).substr(0, text.size() - kEnding.size()), '/');
+  std::string spelled;
+  if (parts[0] == "url") {
+    spelled = url;
+  } else if (parts[0] == "ollama" && parts.size() == 4) {
+    spelled = fmt::format("ollama:{}/{}:{}", parts[1], parts[2], parts[3]);
+  } else if (parts[0] == "local" && parts.size() == 4) {
+    const std::string owner = parts[1] == kNoOwner ? "" : std::string(parts[1]) + "/";
+    spelled = fmt::format("{}{}:{}", owner, parts[2], parts[3]);
+  } else if (parts[0] == "hf" && parts.size() >= 5) {
+    const std::string_view tag(parts[4].data(), static_cast<size_t>(parts.back().end() - parts[4].begin()));
+    spelled = fmt::format("hf:{}/{}@{}", parts[1], parts[2], parts[3]);
+    if (tag != kNoTag) spelled += fmt::format(":{}", tag);
+  } else {
+    return wrong;
+  }
+  RZ_TRY(const ModelName name, parse_name(spelled));
+  if (manifest_path(name) != path) return wrong;
+  return name;
+}
+
+}  // namespace realizar::hub

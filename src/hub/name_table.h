@@ -1,0 +1,23 @@
+// Short names of well-known models: what they stand for, each with its quantization. Every name that is not here is one
+// of Ollama's registry.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "hub/name.h"
+
+namespace realizar::hub {
+
+struct ShortName {
+  std::string_view model, tag;  // as Ollama's users know it
+  std::string_view stands_for;
+};
+std::span<const ShortName> short_names();
+
+// What a name of the store's own is pulled from: what the table says, else Ollama's model of that name. A name of
+// another kind is itself.
+ModelName source_of(const ModelName& name);
+
+}  // namespace realizar::hub

@@ -1,0 +1,111 @@
+#include "hub/pull.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "base/amounts.h"
+#include "base/try.h"
+#include "hub/name_table.h"
+#include "hub/ollama_registry.h"
+#include "hub/partial_file.h"
+
+namespace realizar::hub {
+namespace {
+
+Result<RemoteModel> find_url_model(const ModelName& name, const DownloadSettings& settings,
+                                   const std::atomic<bool>& cancelled) {
+  RZ_TRY(const Url url, parse_url(name.url));
+  const std::string path = url.rest.substr(0, url.rest.find('?'));
+  const std::string file = path.substr(path.rfind('/') + 1);
+  RemoteFile remote{file, url, {}, std::nullopt, {}};
+  RZ_TRY(remote.n_bytes, remote_bytes(remote, settings, cancelled));
+  return RemoteModel{"", {{std::move(remote), FileRole::kModel, file}}};
+}
+
+// Room for all that is missing, before the first byte is asked for.
+Status check_room(const RemoteModel& remote, const Store& store) {
+  uint64_t n_missing = 0;
+  for (const auto& file : remote.files) n_missing += missing_bytes(store, file.remote);
+  const auto n_free = free_disk_bytes(store.root());
+  if (!n_free || n_missing <= *n_free) return {};
+  return Error{ErrorCode::kResourceExhausted,
+               fmt::format("the disk of {} is too full: {} are wanted, {} are free", store.root().string(),
+                           bytes_text(n_missing), bytes_text(*n_free)),
+               "disk"};
+}
+
+PullStage stage_of(FileStage stage) {
+  if (stage == FileStage::kWaiting) return PullStage::kWaiting;
+  return stage == FileStage::kChecking ? PullStage::kChecking : PullStage::kDownloading;
+}
+
+std::string digest_of(const RemoteFile& file) {
+  return file.digest.kind == Digest::Kind::kSha256 ? "sha256:" + file.digest.hex : "";
+}
+
+}  // namespace
+
+Result<RemoteModel> look_up(const ModelName& name, const HubSettings& settings, const std::atomic<bool>& cancelled) {
+  const ModelName source = source_of(name);
+  if (settings.offline) {
+    return invalid_argument(fmt::format("'{}' is not on this machine, and --offline asks no server", to_string(name)),
+                            "offline");
+  }
+  if (source.kind == NameKind::kUrl) return find_url_model(source, settings.download, cancelled);
+  const bool is_ollama = source.kind == NameKind::kOllama;
+  RZ_TRY(const Url endpoint, parse_url(is_ollama ? settings.ollama : settings.hugging_face));
+  const std::string& token = is_ollama ? "" : settings.token;
+  if (!token.empty() && endpoint.scheme == "http" && !endpoint.is_loopback()) {
+    return invalid_argument(fmt::format("{} is not encrypted: no token goes there", endpoint.origin()), "token");
+  }
+  const HubAccess access{endpoint, token, settings.download, cancelled};
+  return is_ollama ? find_ollama_model(source, access) : find_hf_model(source, access);
+}
+
+uint64_t total_bytes(const RemoteModel& model) {
+  uint64_t n = 0;
+  for (const auto& file : model.files) n += file.remote.n_bytes.value_or(0);
+  return n;
+}
+
+Result<StoredModel> pull(const ModelName& name, const RemoteModel& remote, const Store& store,
+                         const HubSettings& settings, const OnPullProgress& on_progress,
+                         const std::atomic<bool>& cancelled) {
+  RZ_CHECK_OK(store.prepare());
+  RZ_TRY(const StoreLock lock, store.lock_shared());
+  RZ_CHECK_OK(check_room(remote, store));
+  Manifest manifest{name, to_string(source_of(name)), remote.revision, "", {}};
+  PullProgress progress{PullStage::kDownloading, "", "", 0, 0, 0, total_bytes(remote)};
+  std::set<std::string> names;
+  uint64_t n_before = 0;
+  for (const auto& file : remote.files) {
+    if (!names.insert(file.name).second) {
+      return format_error(fmt::format("{}: two files are called '{}'", to_string(name), file.name), "model");
+    }
+    const auto tell = [&](const FileProgress& of_file) {
+      progress.stage = stage_of(of_file.stage);
+      progress.file = file.name;
+      progress.digest = digest_of(file.remote);
+      progress.file_done = of_file.n_done;
+      progress.file_bytes = of_file.n_bytes;
+      progress.total_done = n_before + of_file.n_done;
+      on_progress(progress);
+    };
+    RZ_TRY(const StoredBlob blob, download(store, file.remote, settings.download, tell, cancelled));
+    tell({FileStage::kChecking, blob.n_bytes, blob.n_bytes});
+    n_before += blob.n_bytes;
+    manifest.files.push_back({file.role, file.name, blob.sha256, blob.n_bytes});
+  }
+  progress.stage = PullStage::kWriting;
+  on_progress(progress);
+  manifest.pulled = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                                fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  RZ_CHECK_OK(store.put(manifest));
+  return store.find(name);
+}
+
+}  // namespace realizar::hub

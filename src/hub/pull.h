@@ -1,0 +1,46 @@
+// A model by its name from its source into the store.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "hub/download.h"
+#include "hub/hf_hub.h"
+#include "hub/name.h"
+#include "hub/store.h"
+#include "realizar/result.h"
+
+namespace realizar::hub {
+
+struct HubSettings {
+  DownloadSettings download;
+  std::string hugging_face = "https://huggingface.co";  // or a mirror
+  std::string ollama = "https://registry.ollama.ai";
+  std::string token;     // for hugging_face alone; "": none
+  bool offline = false;  // nothing is asked of any server
+};
+
+enum class PullStage : uint8_t { kWaiting, kDownloading, kChecking, kWriting };  // kWriting: the manifest
+struct PullProgress {
+  PullStage stage;
+  std::string file, digest;          // digest: "sha256:HEX", where it is known
+  uint64_t file_done, file_bytes;    // of that file
+  uint64_t total_done, total_bytes;  // of all files that are to come or are there
+};
+// On the thread that called pull(), ten times a second or more often.
+using OnPullProgress = std::function<void(const PullProgress&)>;
+
+// Asks the source what the name means. Errors: InvalidArgument where `offline`, or where a token would go over a
+// connection that is not encrypted; those of the source.
+Result<RemoteModel> look_up(const ModelName& name, const HubSettings& settings, const std::atomic<bool>& cancelled);
+uint64_t total_bytes(const RemoteModel& model);
+
+// Downloads what the store lacks of it and gives it its name. Errors: those of download(); ResourceExhausted where the
+// disk has no room for all; InvalidArgument where the store may not be written to.
+Result<StoredModel> pull(const ModelName& name, const RemoteModel& remote, const Store& store,
+                         const HubSettings& settings, const OnPullProgress& on_progress,
+                         const std::atomic<bool>& cancelled);
+
+}  // namespace realizar::hub

@@ -1,0 +1,89 @@
+// When a server is asked again, and what it is told of where it is not.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <thread>
+
+#include "base/printable.h"
+#include "base/try.h"
+#include "hub/download.h"
+
+namespace realizar::hub {
+
+bool is_passing(int status) {
+  constexpr int kTimeout = 408, kTooMany = 429, kServer = 500;
+  return status == kTimeout || status == kTooMany || status >= kServer;
+}
+
+// Seconds; the other form, a date, is rare, and its clock is not this one.
+std::optional<std::chrono::milliseconds> retry_after(const HttpHead& head) {
+  const std::string_view text = head.headers.get("retry-after");
+  constexpr uint32_t kMaxSeconds = 1'000'000;
+  uint32_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return std::chrono::seconds(std::min(seconds, kMaxSeconds));
+}
+
+Error refusal(const HttpHead& head, const std::string& what) {
+  constexpr int kUnauthorized = 401, kForbidden = 403, kNotFound = 404, kGone = 410;
+  const std::string where = head.url.origin();
+  // Hugging Face says in this header why.
+  const std::string_view reason = head.headers.get("x-error-message");
+  const std::string because = reason.empty() ? "" : fmt::format(" ({})", shown(reason, 200));
+  switch (head.status) {
+    case kUnauthorized:
+      return invalid_argument(
+          fmt::format("{}: {} wants a token that may read it{}; --token-file FILE or HF_TOKEN gives "
+                      "one. A name that is misspelled is answered so too",
+                      what, where, because),
+          "token");
+    case kForbidden:
+      return invalid_argument(fmt::format("{}: {} does not let this token read it{}; a gated model's terms must be "
+                                          "accepted on its page first",
+                                          what, where, because),
+                              "token");
+    case kNotFound:
+    case kGone:
+      return not_found(fmt::format("{}: {} has no such thing{}", what, where, because), "model");
+    default:
+      break;
+  }
+  const auto wait = retry_after(head);
+  const std::string later = wait ? fmt::format("; it wants to be asked again in {} s", wait->count() / 1000) : "";
+  const std::string message =
+      fmt::format("{}: {} answers with status {}{}{}", what, where, head.status, because, later);
+  if (is_passing(head.status)) return {ErrorCode::kResourceExhausted, message, kBrokenConnection};
+  return invalid_argument(message, "status");
+}
+
+Status wait_for(std::chrono::milliseconds time, const std::atomic<bool>* cancelled) {
+  constexpr auto kStep = std::chrono::milliseconds(50);
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (true) {
+    if (cancelled != nullptr && cancelled->load()) return Error{ErrorCode::kCancelled, "cancelled", ""};
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= end) return {};
+    std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(kStep, end - now));
+  }
+}
+
+Result<HttpReply> send_patiently(HttpClient& client, const HttpCall& call, const std::string& what,
+                                 const DownloadSettings& settings) {
+  constexpr int kSuccess = 200, kRedirect = 300;
+  auto delay = settings.first_delay;
+  for (uint32_t n_tries = 1;; ++n_tries) {
+    auto reply = client.send(call);
+    if (reply.ok() && reply->head.status >= kSuccess && reply->head.status < kRedirect) return reply;
+    Error error = reply.ok() ? refusal(reply->head, what) : reply.error();
+    auto wait = delay;
+    if (reply.ok()) wait = std::max(wait, retry_after(reply->head).value_or(wait));
+    const bool may_pass = error.subject == kBrokenConnection;
+    if (!may_pass || n_tries > settings.n_retries || wait > settings.max_retry_after) return error;
+    RZ_CHECK_OK(wait_for(wait, call.cancelled));
+    delay *= 2;
+  }
+}
+
+}  // namespace realizar::hub

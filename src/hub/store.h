@@ -1,0 +1,94 @@
+// The store of models on this machine:
+//
+//   blobs/sha256-HEX      files by their content, whole, each once whatever number of models have it
+//   manifests/KIND/...    a name each (name.h, manifest.h)
+//   views/HEX/FILE        a model's files by their names: links to the blobs, which a loader opens
+//   partial/KEY           what is being downloaded, or waits to be resumed
+//   lock                  held shared by whoever adds files, alone by whoever removes them
+//
+// A manifest takes its name last, in one step: what can be seen is whole. Reading needs no lock and no rights to write.
+// Any number of processes may use one store.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "hub/manifest.h"
+#include "hub/name.h"
+#include "realizar/result.h"
+
+namespace realizar::hub {
+
+// A model that is there.
+struct StoredModel {
+  Manifest manifest;
+  std::filesystem::path path;  // what a loader opens: a file or a folder
+};
+
+// While it lives nobody removes files of the store, or, where it was taken alone, nobody uses it to add any.
+class StoreLock {
+ public:
+  explicit StoreLock(FileDescriptor fd) : fd_(std::move(fd)) {}
+
+ private:
+  FileDescriptor fd_;
+};
+
+class Store {
+ public:
+  // Creates nothing: a store that is not there is an empty one.
+  explicit Store(std::filesystem::path root) : root_(std::move(root)) {}
+
+  const std::filesystem::path& root() const { return root_; }
+  std::filesystem::path blob_path(const std::string& sha256) const;
+  std::filesystem::path partial_folder() const { return root_ / "partial"; }
+  // A whole blob of that size is there.
+  bool has_blob(const std::string& sha256, uint64_t n_bytes) const;
+  // Of a file of the model that is a text. Errors: as read_file.
+  Result<std::string> read_blob(const StoredFile& file, uint64_t max_bytes) const;
+
+  // Every name, in alphabetical order. What cannot be read is left out, and `notes` says why.
+  std::vector<StoredModel> list(std::vector<std::string>& notes) const;
+  // Errors: NotFound; FormatError (its manifest); NotFound, subject "blob" (one of its files is gone).
+  Result<StoredModel> find(const ModelName& name) const;
+  bool has_name(const ModelName& name) const;
+
+  // Makes the folders. Errors: InvalidArgument with the system's reason, as of a store that may not be written to.
+  Status prepare() const;
+  // Waits for whoever removes files. After prepare().
+  Result<StoreLock> lock_shared() const;
+  // Nullopt where others add files.
+  Result<std::optional<StoreLock>> try_lock_alone() const;
+
+  // Makes the model visible, in the place of one of the same name. The caller holds a shared lock and has seen that the
+  // blobs are there.
+  Status put(const Manifest& manifest) const;
+  // `to` is then another name of what `from` names. Errors: as find(), put(); InvalidArgument where `to` is not local.
+  Status copy(const ModelName& from, const ModelName& to) const;
+
+  struct Removed {
+    uint64_t n_bytes = 0;   // that are free now
+    bool are_busy = false;  // files that nothing names stay, since others add files just now: prune() removes them
+  };
+  // The name, and those of its files that no other name has. Errors: NotFound, InvalidArgument (the system's reason).
+  Result<Removed> remove(const ModelName& name) const;
+  // Files that no name has, and what was downloaded in part.
+  Result<Removed> prune() const;
+
+ private:
+  std::filesystem::path manifest_file(const ModelName& name) const { return root_ / "manifests" / manifest_path(name); }
+  Result<Manifest> read_manifest(const ModelName& name) const;
+  Result<StoredModel> stored_model(Manifest manifest) const;
+  std::filesystem::path view_folder(const Manifest& manifest) const;
+  Status make_view(const Manifest& manifest) const;
+  Removed sweep(const std::vector<std::string>& candidates, const std::vector<Manifest>& kept) const;
+  // Of every name. Errors: a manifest that cannot be read, whose files must not be taken for unused.
+  Result<std::vector<Manifest>> all_manifests() const;
+
+  std::filesystem::path root_;
+};
+
+}  // namespace realizar::hub
