@@ -43,9 +43,8 @@ Status check_entry(const ImatrixEntry& entry, std::string_view name, std::string
   if (entry.counts.empty()) return imatrix_error(file, name, "sums without counts");
   if (entry.sums.empty()) return imatrix_error(file, name, "counts without sums");
   if (entry.sums.size() % entry.counts.size() == 0) return {};
-  return imatrix_error(file, name,
-                       fmt::format("{} sums, which are no multiple of {} counts", entry.sums.size(),
-                                   entry.counts.size()));
+  return imatrix_error(
+      file, name, fmt::format("{} sums, which are no multiple of {} counts", entry.sums.size(), entry.counts.size()));
 }
 
 // Parts of the name of a tensor of the file; nothing for one that says something else.
@@ -56,16 +55,17 @@ std::string_view without_ending(std::string_view name, std::string_view ending) 
 Result<Imatrix> from_gguf(const GgufFile& gguf, std::string_view file) {
   Imatrix imatrix;
   for (const TensorInfo& tensor : gguf.tensors) {
-    const std::string_view of_sums = without_ending(tensor.name, kSums), of_counts = without_ending(tensor.name, kCounts);
+    const std::string_view of_sums = without_ending(tensor.name, kSums),
+                           of_counts = without_ending(tensor.name, kCounts);
     if (of_sums.empty() && of_counts.empty()) continue;
     RZ_TRY(std::vector<float> values, floats_of(tensor, file));
     ImatrixEntry& entry = imatrix.entries[std::string(of_sums.empty() ? of_counts : of_sums)];
     (of_sums.empty() ? entry.counts : entry.sums) = std::move(values);
   }
   if (imatrix.entries.empty()) {
-    return format_error(fmt::format("{}: expected an importance matrix, actual a GGUF file without tensors NAME{}", file,
-                                    kSums),
-                        std::string(file));
+    return format_error(
+        fmt::format("{}: expected an importance matrix, actual a GGUF file without tensors NAME{}", file, kSums),
+        std::string(file));
   }
   for (const auto& [name, entry] : imatrix.entries) RZ_CHECK_OK(check_entry(entry, name, file));
   RZ_TRY(const auto datasets, gguf.metadata.get_strings(kDatasetsKey));
@@ -121,8 +121,8 @@ Result<Imatrix> from_dat(std::span<const std::byte> bytes, std::string_view file
 }  // namespace
 
 Result<Imatrix> Imatrix::parse(std::span<const std::byte> bytes, std::string_view name) {
-  const bool is_gguf = bytes.size() >= kGgufMagic.size() &&
-                       std::memcmp(bytes.data(), kGgufMagic.data(), kGgufMagic.size()) == 0;
+  const bool is_gguf =
+      bytes.size() >= kGgufMagic.size() && std::memcmp(bytes.data(), kGgufMagic.data(), kGgufMagic.size()) == 0;
   if (!is_gguf) return from_dat(bytes, name);
   RZ_TRY(const GgufFile gguf, parse_gguf(bytes, name));
   return from_gguf(gguf, name);
@@ -158,10 +158,10 @@ Status Imatrix::add(const Imatrix& other) {
       continue;
     }
     if (own.sums.size() != entry.sums.size() || own.counts.size() != entry.counts.size()) {
-      return invalid_argument(fmt::format("importance of '{}': expected {} columns of {} matrices, actual {} of {}",
-                                          printable(name), own.n_cols(), own.counts.size(), entry.n_cols(),
-                                          entry.counts.size()),
-                              name);
+      return invalid_argument(
+          fmt::format("importance of '{}': expected {} columns of {} matrices, actual {} of {}", printable(name),
+                      own.n_cols(), own.counts.size(), entry.n_cols(), entry.counts.size()),
+          name);
     }
     std::ranges::transform(own.sums, entry.sums, own.sums.begin(), std::plus<>());
     std::ranges::transform(own.counts, entry.counts, own.counts.begin(), std::plus<>());

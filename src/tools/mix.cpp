@@ -98,22 +98,14 @@ constexpr MixRule kQ3KS[] = {{kOutput, T::kQ6_K},
                              {kAttnV, T::kQ8_0, MixIf::k8Experts},
                              {kAttnK, T::kQ8_0, MixIf::k8Experts},
                              {kAttnOutput, T::kQ5_K, MixIf::k8Experts}};
-constexpr MixRule kQ3KM[] = {{kOutput, T::kQ6_K},
-                             {kAttnV, T::kQ8_0, MixIf::k8Experts},
-                             {kAttnV, T::kQ5_K, MixIf::kAlways, kFirst2},
-                             {kAttnV, T::kQ4_K},
-                             {kAttnK, T::kQ8_0, MixIf::k8Experts},
-                             {kFfnDown, T::kQ5_K, MixIf::kAlways, kFirst16th},
-                             {kFfnDown, T::kQ4_K},
-                             {kAttnOutput, T::kQ5_K, MixIf::k8Experts},
-                             {kAttnOutput, T::kQ4_K},
-                             {kAttnQkv, T::kQ4_K}};
-constexpr MixRule kQ3KL[] = {{kOutput, T::kQ6_K},
-                             {kAttnV, T::kQ8_0, MixIf::k8Experts},
-                             {kAttnV, T::kQ5_K},
-                             {kAttnK, T::kQ8_0, MixIf::k8Experts},
-                             {kFfnDown, T::kQ5_K},
-                             {kAttnOutput, T::kQ5_K},
+constexpr MixRule kQ3KM[] = {
+    {kOutput, T::kQ6_K},  {kAttnV, T::kQ8_0, MixIf::k8Experts},      {kAttnV, T::kQ5_K, MixIf::kAlways, kFirst2},
+    {kAttnV, T::kQ4_K},   {kAttnK, T::kQ8_0, MixIf::k8Experts},      {kFfnDown, T::kQ5_K, MixIf::kAlways, kFirst16th},
+    {kFfnDown, T::kQ4_K}, {kAttnOutput, T::kQ5_K, MixIf::k8Experts}, {kAttnOutput, T::kQ4_K},
+    {kAttnQkv, T::kQ4_K}};
+constexpr MixRule kQ3KL[] = {{kOutput, T::kQ6_K},  {kAttnV, T::kQ8_0, MixIf::k8Experts},
+                             {kAttnV, T::kQ5_K},   {kAttnK, T::kQ8_0, MixIf::k8Experts},
+                             {kFfnDown, T::kQ5_K}, {kAttnOutput, T::kQ5_K},
                              {kAttnQkv, T::kQ4_K}};
 constexpr MixRule kQ4KS[] = {{kOutput, T::kQ6_K},
                              {kAttnV, T::kQ8_0, MixIf::k8Experts},
@@ -280,10 +272,15 @@ MixPart mix_part_of(std::string_view name, const MixModel& model) {
   const bool is_embedding = name == "token_embd.weight";
   if (name == "output.weight" || (is_embedding && !model.has_output)) return kOutput;
   if (is_embedding || name == "per_layer_token_embd.weight") return kEmbedding;
-  constexpr std::pair<std::string_view, MixPart> kNames[] = {
-      {"attn_qkv.weight", kAttnQkv}, {"attn_kv_b.weight", kAttnV},   {"attn_v.weight", kAttnV},
-      {"attn_k.weight", kAttnK},     {"attn_q.weight", kAttnQ},      {"attn_output.weight", kAttnOutput},
-      {"ffn_up", kFfnUp},            {"ffn_gate", kFfnGate},         {"ffn_down", kFfnDown}};
+  constexpr std::pair<std::string_view, MixPart> kNames[] = {{"attn_qkv.weight", kAttnQkv},
+                                                             {"attn_kv_b.weight", kAttnV},
+                                                             {"attn_v.weight", kAttnV},
+                                                             {"attn_k.weight", kAttnK},
+                                                             {"attn_q.weight", kAttnQ},
+                                                             {"attn_output.weight", kAttnOutput},
+                                                             {"ffn_up", kFfnUp},
+                                                             {"ffn_gate", kFfnGate},
+                                                             {"ffn_down", kFfnDown}};
   for (const auto& [part_name, part] : kNames) {
     if (contains(name, part_name)) return part;
   }
@@ -336,11 +333,11 @@ bool is_kept(std::string_view name, std::span<const uint64_t> shape) {
 
 TypeId fitting_type(TypeId wanted, uint64_t n_cols) {
   const auto fits = [n_cols](TypeId type) { return n_cols % traits(type).block_elems == 0; };
-  constexpr std::pair<T, T> kInstead[] = {
-      {T::kIQ1_S, T::kIQ4_NL},   {T::kIQ1_M, T::kIQ4_NL},  {T::kIQ2_XXS, T::kIQ4_NL}, {T::kIQ2_XS, T::kIQ4_NL},
-      {T::kIQ2_S, T::kIQ4_NL},   {T::kIQ3_XXS, T::kIQ4_NL}, {T::kIQ3_S, T::kIQ4_NL},  {T::kIQ4_XS, T::kIQ4_NL},
-      {T::kQ2_K, T::kQ4_0},      {T::kQ3_K, T::kQ4_0},     {T::kTQ1_0, T::kQ4_0},     {T::kTQ2_0, T::kQ4_0},
-      {T::kQ4_K, T::kQ5_0},      {T::kQ5_K, T::kQ5_1},     {T::kQ6_K, T::kQ8_0}};
+  constexpr std::pair<T, T> kInstead[] = {{T::kIQ1_S, T::kIQ4_NL},  {T::kIQ1_M, T::kIQ4_NL},  {T::kIQ2_XXS, T::kIQ4_NL},
+                                          {T::kIQ2_XS, T::kIQ4_NL}, {T::kIQ2_S, T::kIQ4_NL},  {T::kIQ3_XXS, T::kIQ4_NL},
+                                          {T::kIQ3_S, T::kIQ4_NL},  {T::kIQ4_XS, T::kIQ4_NL}, {T::kQ2_K, T::kQ4_0},
+                                          {T::kQ3_K, T::kQ4_0},     {T::kTQ1_0, T::kQ4_0},    {T::kTQ2_0, T::kQ4_0},
+                                          {T::kQ4_K, T::kQ5_0},     {T::kQ5_K, T::kQ5_1},     {T::kQ6_K, T::kQ8_0}};
   if (fits(wanted)) return wanted;
   const auto* found = std::ranges::find(kInstead, wanted, &std::pair<T, T>::first);
   if (found != std::end(kInstead) && fits(found->second)) return found->second;

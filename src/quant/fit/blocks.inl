@@ -22,7 +22,8 @@ struct StartsQ6_K {
   static constexpr int kRepeats = 1;
 };
 struct StartsIq4 {
-  static constexpr float kParts[] = {-1 / 127.0f, -1 / 140.0f, -1 / 113.0f, 1 / 113.0f, 1 / 125.0f, -1 / 104.0f, 1 / 98.0f};
+  static constexpr float kParts[] = {-1 / 127.0f, -1 / 140.0f, -1 / 113.0f, 1 / 113.0f,
+                                     1 / 125.0f,  -1 / 104.0f, 1 / 98.0f};
   static constexpr int kRepeats = 2;
 };
 struct StartsTernary {
@@ -212,7 +213,8 @@ RZ_LANES void fit(const Input<256>& in, BlockQ6_K& b) {
       const uint8_t* at = codes + 128 * h + l;
       b.ql[64 * h + l] = static_cast<uint8_t>((at[0] & 15) | at[64] << 4);
       b.ql[64 * h + 32 + l] = static_cast<uint8_t>((at[32] & 15) | at[96] << 4);
-      b.qh[32 * h + l] = static_cast<uint8_t>(at[0] >> 4 | (at[32] >> 4) << 2 | (at[64] >> 4) << 4 | (at[96] >> 4) << 6);
+      b.qh[32 * h + l] =
+          static_cast<uint8_t>(at[0] >> 4 | (at[32] >> 4) << 2 | (at[64] >> 4) << 4 | (at[96] >> 4) << 6);
     }
   }
 }

@@ -1,6 +1,6 @@
-// Eight floats at a time, in the compiler's own vectors: it makes two SSE or NEON registers or one AVX register of them.
-// Each sum has the same order at every instruction set, so that the same blocks come out. A function that takes or gives
-// lanes by value is always inlined, since the calling convention for them depends on the instruction set.
+// Eight floats at a time, in the compiler's own vectors: it makes two SSE or NEON registers or one AVX register of
+// them. Each sum has the same order at every instruction set, so that the same blocks come out. A function that takes
+// or gives lanes by value is always inlined, since the calling convention for them depends on the instruction set.
 
 #define RZ_LANES inline __attribute__((always_inline))
 

@@ -1,7 +1,7 @@
 // Types without a minimum: x = scale * code, where a code is a level of its type. For given codes the best scale is
 // known: s = sum(w x q) / sum(w q q), which takes (sum w x q)^2 / sum(w q q) from the weighted squared error. So a
-// search tries a few scales, rounds to codes, keeps the one that takes the most, and repeats from the scale that is best
-// for those codes, as Lloyd's algorithm does.
+// search tries a few scales, rounds to codes, keeps the one that takes the most, and repeats from the scale that is
+// best for those codes, as Lloyd's algorithm does.
 
 struct Sums {
   float xq, qq;  // of w x q and w q q
@@ -30,9 +30,7 @@ struct Iq4Steps {
     for (int i = 1; i < 16; ++i) n += is_above(v, middle(i));
     return n;
   }
-  static constexpr float middle(int i) {
-    return static_cast<float>(kIq4Levels.level[i] + kIq4Levels.level[i - 1]) / 2;
-  }
+  static constexpr float middle(int i) { return static_cast<float>(kIq4Levels.level[i] + kIq4Levels.level[i - 1]) / 2; }
   static constexpr float gap(int i) { return static_cast<float>(kIq4Levels.level[i] - kIq4Levels.level[i - 1]); }
 };
 
@@ -113,8 +111,8 @@ RZ_LANES Best fit_scale(const typename Codec::Unit& group) {
   return best;
 }
 
-// The scales of groups as they are stored: d * (kStep * k + kBase), k of kLow .. kHigh. kLargest: the k whose factor the
-// largest scale gets.
+// The scales of groups as they are stored: d * (kStep * k + kBase), k of kLow .. kHigh. kLargest: the k whose factor
+// the largest scale gets.
 template <int low, int high, int largest, int step = 1, int base = 0>
 struct ScaleSteps {
   static constexpr int kLow = low, kHigh = high;

@@ -1,0 +1,123 @@
+#include "tools/tensor_encoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/printable.h"
+#include "base/try.h"
+#include "base/work_shares.h"
+#include "quant/fit/fit.h"
+
+namespace realizar {
+namespace {
+
+constexpr uint64_t kPieceElems = 4 << 20;
+constexpr uint64_t kBatchElems = 32 << 10;
+constexpr uint64_t kCopyBytes = 16 << 20;
+
+Error not_finite(const SourceTensor& tensor, uint64_t row) {
+  return format_error(
+      fmt::format("tensor '{}': row {} has a value that is infinite or not a number", printable(tensor.name), row),
+      tensor.name);
+}
+
+}  // namespace
+
+TensorEncoder::TensorEncoder(GgufStream& out, const QuantizeRun& run)
+    : out_(out), run_(run), team_(run.n_threads), members_(run.n_threads) {}
+
+Status TensorEncoder::stopped() const {
+  if (run_.stop != nullptr && run_.stop->load(std::memory_order_relaxed)) {
+    return Error{ErrorCode::kCancelled, "interrupted", ""};
+  }
+  return {};
+}
+
+Status TensorEncoder::copy(const SourceTensor& tensor, const std::function<void(uint64_t)>& progress) {
+  for (uint64_t at = 0; at < tensor.stored.size(); at += kCopyBytes) {
+    RZ_CHECK_OK(stopped());
+    const auto piece = tensor.stored.subspan(at, std::min<uint64_t>(kCopyBytes, tensor.stored.size() - at));
+    RZ_CHECK_OK(out_.write(piece));
+    progress(at + piece.size());
+  }
+  return {};
+}
+
+Status TensorEncoder::write(const SourceTensor& tensor, TypeId type, std::span<const float> importance,
+                            const std::function<void(uint64_t)>& progress) {
+  if (type == tensor.type && !tensor.stored.empty()) return copy(tensor, progress);
+  const uint64_t n_rows = tensor.n_rows(), n_cols = tensor.n_cols();
+  const uint64_t piece_rows = std::max<uint64_t>(1, kPieceElems / n_cols);
+  const uint64_t row_size = row_bytes(traits(tensor.type), n_cols);
+  std::vector<std::byte> written, result;
+  for (uint64_t row = 0; row < n_rows; row += piece_rows) {
+    RZ_CHECK_OK(stopped());
+    const Piece piece{&tensor,
+                      type,
+                      importance,
+                      row,
+                      std::min(piece_rows, n_rows - row),
+                      std::max<uint64_t>(1, kBatchElems / n_cols)};
+    RZ_CHECK_OK(encode_piece(piece, written, result));
+    std::swap(written, result);
+    progress((row + piece.n_rows) * row_size);
+  }
+  return out_.write(written);
+}
+
+Status TensorEncoder::encode_piece(const Piece& piece, std::span<const std::byte> to_write,
+                                   std::vector<std::byte>& result) {
+  const uint64_t result_row = row_bytes(traits(piece.type), piece.tensor->n_cols());
+  result.resize(piece.n_rows * result_row);
+  const auto n_batches = static_cast<uint32_t>((piece.n_rows + piece.batch_rows - 1) / piece.batch_rows);
+  std::vector<std::atomic<uint32_t>> taken(team_.size());
+  Status status;
+  std::mutex mutex;
+  const auto note = [&](Status now) {
+    const std::lock_guard lock(mutex);
+    if (!now.ok() && status.ok()) status = std::move(now);
+  };
+  auto body = [&](uint32_t member) {
+    if (member == 0) note(out_.write(to_write));
+    share_work(taken.data(), n_batches, member, team_.size(), [&](uint32_t batch) {
+      const uint64_t row = batch * piece.batch_rows;
+      const uint64_t n_rows = std::min(piece.batch_rows, piece.n_rows - row);
+      note(encode_rows(piece, piece.first_row + row, n_rows, members_[member], result.data() + row * result_row));
+    });
+  };
+  team_.run(body);
+  return status;
+}
+
+Status TensorEncoder::encode_rows(const Piece& piece, uint64_t first_row, uint64_t n_rows, Member& member,
+                                  std::byte* out) const {
+  const SourceTensor& tensor = *piece.tensor;
+  const uint64_t n_cols = tensor.n_cols(), n = n_rows * n_cols;
+  const TypeTraits& from = traits(tensor.type);
+  const uint64_t stored_row = row_bytes(from, n_cols), result_row = row_bytes(traits(piece.type), n_cols);
+  const std::byte* stored = tensor.stored.data() + first_row * stored_row;
+  if (tensor.stored.empty()) {
+    member.stored.resize(n_rows * stored_row);
+    RZ_CHECK_OK(tensor.read(first_row, n_rows, member.stored.data()));
+    stored = member.stored.data();
+  }
+  member.values.resize(n);
+  if (!read_finite(tensor.type, stored, member.values.data(), n)) {
+    for (uint64_t row = 0; row < n_rows; ++row) {
+      if (!read_finite(tensor.type, stored + row * stored_row, member.values.data(), n_cols)) {
+        return not_finite(tensor, first_row + row);
+      }
+    }
+  }
+  const uint64_t mat_rows = tensor.n_rows() / tensor.n_mats();
+  for (uint64_t row = 0; row < n_rows; ++row) {
+    const uint64_t mat = (first_row + row) / mat_rows;
+    const float* weights = piece.importance.empty() ? nullptr : piece.importance.data() + mat * n_cols;
+    fit_blocks(piece.type, member.values.data() + row * n_cols, weights, out + row * result_row, n_cols);
+  }
+  return {};
+}
+
+}  // namespace realizar

@@ -1,0 +1,51 @@
+// Turns tensors into other types, a piece at a time: the team's threads take rows of the piece, while the one before is
+// written. Memory: two pieces of the result, and a few rows a thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/thread_team.h"
+#include "tools/gguf_stream.h"
+#include "tools/quantize.h"
+
+namespace realizar {
+
+class TensorEncoder {
+ public:
+  // All must outlive it.
+  TensorEncoder(GgufStream& out, const QuantizeRun& run);
+
+  // importance: [n_mats, n_cols] of the tensor, or empty. progress: bytes of the tensor in the source that are done.
+  Status write(const SourceTensor& tensor, TypeId type, std::span<const float> importance,
+               const std::function<void(uint64_t)>& progress);
+
+ private:
+  // Rows that one thread takes, and what it needs for them.
+  struct Member {
+    std::vector<std::byte> stored;
+    std::vector<float> values;
+  };
+  struct Piece {
+    const SourceTensor* tensor;
+    TypeId type;
+    std::span<const float> importance;
+    uint64_t first_row, n_rows;
+    uint64_t batch_rows;  // a thread takes at a time
+  };
+
+  Status copy(const SourceTensor& tensor, const std::function<void(uint64_t)>& progress);
+  Status encode_piece(const Piece& piece, std::span<const std::byte> to_write, std::vector<std::byte>& result);
+  Status encode_rows(const Piece& piece, uint64_t first_row, uint64_t n_rows, Member& member, std::byte* out) const;
+  Status stopped() const;
+
+  GgufStream& out_;
+  const QuantizeRun& run_;
+  ThreadTeam team_;
+  std::vector<Member> members_;
+};
+
+}  // namespace realizar
