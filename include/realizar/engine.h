@@ -49,6 +49,14 @@ struct TraceEvent {
   uint32_t n_tokens;  // that the step computed
 };
 
+// Rows that a matrix was multiplied by in a step. `matrix` is the tensor's name in the file, of which a stack (a
+// layer's experts) has n_mats; a row has n_cols numbers.
+struct MatrixProduct {
+  std::string_view matrix;
+  uint32_t mat_idx, n_mats, n_cols;
+  std::span<const float* const> rows;
+};
+
 class LanguageModel {
  public:
   // `path`: a .gguf file, a Hugging Face folder, or a .safetensors file beside its config.
@@ -123,6 +131,9 @@ class LanguageModel {
   // How traced steps differ from others; empty: not at all.
   std::string trace_note() const;
   std::vector<TraceEvent> trace_events() const;
+  // Tells of every product of the steps that follow, while they wait; an empty callback: of none. Errors: Unsupported
+  // on a GPU.
+  Status watch_products(std::function<void(const MatrixProduct&)> callback);
   void clear_trace();
 
   struct Impl;

@@ -195,6 +195,14 @@ void LanguageModel::set_trace(bool on) {
   });
 }
 
+Status LanguageModel::watch_products(std::function<void(const MatrixProduct&)> callback) {
+  RZ_CHECK_OK(impl_->require_no_session());
+  if (!callback) return impl_->loaded->backend->watch_inputs({});
+  return impl_->loaded->backend->watch_inputs([callback = std::move(callback)](const MatrixInput& input) {
+    callback({input.matrix, input.mat_idx, input.n_mats, input.n_cols, input.rows});
+  });
+}
+
 Trace LanguageModel::trace() const {
   return impl_->trace.trace();
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,6 +74,15 @@ struct OpTiming {
   uint64_t bytes;                  // weights and cache that it had to read
   uint64_t flops;                  // multiplications and additions that it had to do
 };
+
+// Rows that a matrix was multiplied by in a step. `matrix` is the name that it was loaded by, of which a stack has
+// n_mats; a row has n_cols numbers.
+struct MatrixInput {
+  std::string_view matrix;
+  uint32_t mat_idx, n_mats, n_cols;
+  std::span<const float* const> rows;
+};
+using MatrixInputCallback = std::function<void(const MatrixInput&)>;
 
 // What a device holds of a model, and has done for it, for metrics: written by the thread that drives it, read by any.
 struct DeviceUse {
@@ -169,6 +179,11 @@ class Backend {
   virtual bool is_lost() const { return false; }
   virtual void set_trace(bool on) = 0;
   virtual std::span<const OpTiming> last_trace() const = 0;
+  // Tells of the products of all steps that follow, in the order of the program, on one thread while the step waits; an
+  // empty callback: of none. Errors: Unsupported, where activations cannot be seen.
+  virtual Status watch_inputs(MatrixInputCallback) {
+    return unsupported(info().name + ": what matrices are multiplied by can be seen on the CPU alone", "backend");
+  }
 };
 
 }  // namespace realizar

@@ -67,6 +67,10 @@ class CpuBackend final : public Backend {
   }
   void set_trace(bool on) override { walker_.set_trace(on); }
   std::span<const OpTiming> last_trace() const override { return walker_.trace(); }
+  Status watch_inputs(MatrixInputCallback callback) override {
+    walker_.watch_inputs(std::move(callback));
+    return {};
+  }
 
  private:
   std::string reason_;  // for these kernels

@@ -52,6 +52,7 @@ void Walker::run(const Plan& plan, const StepBatch& batch) {
   if (trace_on_) trace_.finish(plan, batch, weights_, cache_.type());
 }
 
+// Whoever watches sees an operation's inputs when all have finished it, before the next one changes them.
 // A traced operation lasts from the barrier before it to the one after it: what the team waits for is its own time, and
 // the first one does not pay for the team's waking up.
 void Walker::walk(uint32_t member) {
@@ -61,8 +62,11 @@ void Walker::walk(uint32_t member) {
     const PlannedOp& planned = plan_->ops[i];
     phases_[member].n_loops = i * kLoopsPerOp;
     std::visit([&](const auto& op) { run(op, planned.hints, member); }, planned.op);
-    if (planned.hints.barrier || trace_on_) team_.barrier();
+    if (planned.hints.barrier || trace_on_ || on_input_) team_.barrier();
     if (trace_on_ && member == 0) trace_.end(i, groups_.size());
+    if (!on_input_) continue;
+    if (member == 0) std::visit([&](const auto& op) { show_inputs(op); }, planned.op);
+    team_.barrier();
   }
 }
 

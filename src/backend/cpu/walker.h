@@ -39,6 +39,7 @@ class Walker {
   size_t scratch_bytes() const { return scratch_.n_bytes(); }
   void set_trace(bool on) { trace_on_ = on; }
   std::span<const OpTiming> trace() const { return trace_.timings(); }
+  void watch_inputs(MatrixInputCallback callback) { on_input_ = std::move(callback); }
 
  private:
   struct ExpertGroup {
@@ -121,6 +122,15 @@ class Walker {
   void prepare_wkv_head(const WkvOp& op, uint32_t row, size_t at) const;
   void scan_wkv(const WkvOp& op, const BatchSequence& seq, uint32_t head, uint32_t first, uint32_t n) const;
   void run(const ChooseOp&, const Hints&, uint32_t) {}  // no plan has it
+  // walker_inputs.cpp: tells on_input_ what an operation has multiplied its matrices by.
+  void show_inputs(const LinearOp& op);
+  void show_inputs(const GatedLinearOp& op);
+  void show_inputs(const HeadLinearOp& op);
+  void show_inputs(const ExpertsOp& op);
+  template <class OtherOp>
+  void show_inputs(const OtherOp&) {}
+  void show_rows(ActId in, WeightId weight, const RowList& list);
+  void show(WeightId weight, uint32_t mat_idx);
   void group_by_expert(const ExpertsOp& op);
   bool has_mixed_forms(const ExpertsOp& op) const;
   void finish_expert_rows(const ExpertsOp& op, WeightId bias, const ExpertGroup& group, uint32_t first, uint32_t n,
@@ -172,6 +182,9 @@ class Walker {
   std::vector<ExpertGroup> groups_;
   std::vector<uint32_t> slots_, slot_rows_;
   std::vector<uint32_t> head_slots_;  // [heads, rows]: row * heads + head
+
+  MatrixInputCallback on_input_;      // empty: nobody watches
+  std::vector<const float*> inputs_;  // rows that are shown next
 
   bool trace_on_ = false;
   OpTrace trace_;

@@ -9,6 +9,7 @@ namespace realizar::cpu {
 Result<WeightId> WeightStore::add_matrix(const MatrixSource& source, ThreadTeam& team) {
   RZ_TRY(const PanelMatrix matrix, pack_panels(source, team, memory_));
   matrices_.push_back(matrix);
+  names_.emplace_back(source.name);
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
 }
 
@@ -20,6 +21,7 @@ Result<WeightId> WeightStore::add_vector(std::span<const float> values) {
   RZ_TRY(m.data, memory_.allocate(values.size_bytes()));
   if (!values.empty()) std::memcpy(m.data, values.data(), values.size_bytes());
   matrices_.push_back(m);
+  names_.emplace_back();
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
 }
 

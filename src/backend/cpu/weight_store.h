@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backend/cpu/panels.h"
@@ -15,6 +16,8 @@ class WeightStore {
   Result<WeightId> add_vector(std::span<const float> values);
 
   const PanelMatrix& matrix(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
+  // The name that it was loaded by.
+  const std::string& name(WeightId id) const { return names_[static_cast<uint32_t>(id)]; }
   // Null for kNoWeight.
   const float* vector(WeightId id) const {
     return id == kNoWeight ? nullptr : reinterpret_cast<const float*>(matrix(id).data);
@@ -24,6 +27,7 @@ class WeightStore {
  private:
   Arena memory_;
   std::vector<PanelMatrix> matrices_;
+  std::vector<std::string> names_;  // of each; a vector has none
 };
 
 }  // namespace realizar::cpu

@@ -64,32 +64,32 @@ struct StartsIq1 {
 
 // Codes of kVecs * 8 values, less `low`.
 template <class Levels, int kVecs>
-RZ_LANES void put_codes(const V8* x, float inverse_scale, int low, uint8_t* codes) {
+RZ_LANES void put_codes(const V8* x, float inverse_scale, int low, int32_t* codes) {
   for (int i = 0; i < kVecs; ++i) {
     const V8 q = Levels::nearest(x[i] * inverse_scale) - static_cast<float>(low);
-    for (int k = 0; k < 8; ++k) codes[8 * i + k] = static_cast<uint8_t>(static_cast<int>(q[k]));
+    store_integers(q, codes + 8 * i);
   }
 }
 template <class Levels, int kVecs>
-RZ_LANES void put_numbers(const V8* x, float inverse_scale, uint8_t* codes) {
+RZ_LANES void put_numbers(const V8* x, float inverse_scale, int32_t* codes) {
   for (int i = 0; i < kVecs; ++i) {
     const V8 q = Levels::number(x[i] * inverse_scale);
-    for (int k = 0; k < 8; ++k) codes[8 * i + k] = static_cast<uint8_t>(static_cast<int>(q[k]));
+    store_integers(q, codes + 8 * i);
   }
 }
 
 // 32 codes of four bits, elements j and j + 16 in a byte; and the fifth bits of 32.
-RZ_LANES void put_nibbles(const uint8_t* codes, uint8_t* qs) {
+RZ_LANES void put_nibbles(const int32_t* codes, uint8_t* qs) {
   for (int j = 0; j < 16; ++j) qs[j] = static_cast<uint8_t>((codes[j] & 15) | (codes[j + 16] << 4));
 }
-RZ_LANES void put_fifth_bits(const uint8_t* codes, uint8_t* qh) {
+RZ_LANES void put_fifth_bits(const int32_t* codes, uint8_t* qh) {
   for (int i = 0; i < 32; ++i) qh[i / 8] |= static_cast<uint8_t>(((codes[i] >> 4) & 1) << (i % 8));
 }
 // Two bits of each of 256 codes, as in Q2_K: 32 elements apart in a byte.
-RZ_LANES void put_pairs_of_bits(const uint8_t* codes, uint8_t* qs) {
+RZ_LANES void put_pairs_of_bits(const int32_t* codes, uint8_t* qs) {
   for (int h = 0; h < 2; ++h) {
     for (int l = 0; l < 32; ++l) {
-      const uint8_t* at = codes + 128 * h + l;
+      const int32_t* at = codes + 128 * h + l;
       qs[32 * h + l] = static_cast<uint8_t>((at[0] & 3) | (at[32] & 3) << 2 | (at[64] & 3) << 4 | (at[96] & 3) << 6);
     }
   }
@@ -102,43 +102,43 @@ RZ_LANES float block_scale(const Input<kElems>& in, Half& d) {
 }
 
 RZ_LANES void fit(const Input<32>& in, BlockQ4_0& b) {
-  uint8_t codes[32];
+  int32_t codes[32];
   put_codes<Steps<-8, 7>, 4>(in.x, block_scale<PlainCodec<Steps<-8, 7>, 4, StartsQ4_0>>(in, b.d), -8, codes);
   put_nibbles(codes, b.qs);
 }
 RZ_LANES void fit(const Input<32>& in, BlockQ5_0& b) {
-  uint8_t codes[32];
+  int32_t codes[32];
   put_codes<Steps<-16, 15>, 4>(in.x, block_scale<PlainCodec<Steps<-16, 15>, 4, StartsQ5_0>>(in, b.d), -16, codes);
   put_nibbles(codes, b.qs);
   put_fifth_bits(codes, b.qh);
 }
 RZ_LANES void fit(const Input<32>& in, BlockQ8_0& b) {
-  uint8_t codes[32];
+  int32_t codes[32];
   put_codes<Steps<-127, 127>, 4>(in.x, block_scale<PlainCodec<Steps<-127, 127>, 4, StartsQ8_0>>(in, b.d), 0, codes);
   for (int i = 0; i < 32; ++i) b.qs[i] = static_cast<int8_t>(codes[i]);
 }
 RZ_LANES void fit(const Input<32>& in, BlockIQ4_NL& b) {
-  uint8_t codes[32];
+  int32_t codes[32];
   put_numbers<Iq4Steps, 4>(in.x, block_scale<PlainCodec<Iq4Steps, 4, StartsIq4>>(in, b.d), codes);
   put_nibbles(codes, b.qs);
 }
 
 template <int kMax, class Starts>
-RZ_LANES void fit_free_range(const Input<32>& in, Half& d_bits, Half& m_bits, uint8_t* codes) {
+RZ_LANES void fit_free_range(const Input<32>& in, Half& d_bits, Half& m_bits, int32_t* codes) {
   const auto range = fit_range<kMax, true, Starts>(range_group<4, true>(in.x, in.w));
   const float d = in.stored(range.scale, d_bits), m = in.stored(-range.min, m_bits);
   for (int i = 0; i < 4; ++i) {
     const V8 q = range_code<kMax, 4>(in.x[i], -m, inverse(d));
-    for (int k = 0; k < 8; ++k) codes[8 * i + k] = static_cast<uint8_t>(static_cast<int>(q[k]));
+    store_integers(q, codes + 8 * i);
   }
 }
 RZ_LANES void fit(const Input<32>& in, BlockQ4_1& b) {
-  uint8_t codes[32];
+  int32_t codes[32];
   fit_free_range<15, StartsRange4>(in, b.d, b.m, codes);
   put_nibbles(codes, b.qs);
 }
 RZ_LANES void fit(const Input<32>& in, BlockQ5_1& b) {
-  uint8_t codes[32];
+  int32_t codes[32];
   fit_free_range<31, StartsRange5>(in, b.d, b.m, codes);
   put_nibbles(codes, b.qs);
   put_fifth_bits(codes, b.qh);
@@ -165,7 +165,7 @@ RZ_LANES void fit(const Input<32>& in, BlockMXFP4& b) {
       b.e = static_cast<uint8_t>(e);
     }
   }
-  uint8_t codes[32];
+  int32_t codes[32];
   put_numbers<E2M1Steps, 4>(in.x, inverse(best_scale), codes);
   put_nibbles(codes, b.qs);
 }
@@ -187,7 +187,7 @@ RZ_LANES void fit(const Input<256>& in, BlockQ3_K& b) {
   using Scales = ScaleSteps<-32, 31, -32>;
   const auto scales = super_scales<PlainCodec<Levels, 2, StartsQ3_K>, Scales, 16, 2>(in, in.x);
   b.d = scales.d_bits;
-  uint8_t codes[256];
+  int32_t codes[256];
   for (int s = 0; s < 16; ++s) {
     put_codes<Levels, 2>(in.x + 2 * s, group_inverse<Scales>(scales, s), -4, codes + 16 * s);
     const int stored = scales.k[s] + 32;
@@ -203,14 +203,14 @@ RZ_LANES void fit(const Input<256>& in, BlockQ6_K& b) {
   using Scales = ScaleSteps<-128, 127, -128>;
   const auto scales = super_scales<PlainCodec<Levels, 2, StartsQ6_K>, Scales, 16, 2>(in, in.x);
   b.d = scales.d_bits;
-  uint8_t codes[256];
+  int32_t codes[256];
   for (int s = 0; s < 16; ++s) {
     put_codes<Levels, 2>(in.x + 2 * s, group_inverse<Scales>(scales, s), -32, codes + 16 * s);
     b.scales[s] = static_cast<int8_t>(scales.k[s]);
   }
   for (int h = 0; h < 2; ++h) {
     for (int l = 0; l < 32; ++l) {
-      const uint8_t* at = codes + 128 * h + l;
+      const int32_t* at = codes + 128 * h + l;
       b.ql[64 * h + l] = static_cast<uint8_t>((at[0] & 15) | at[64] << 4);
       b.ql[64 * h + 32 + l] = static_cast<uint8_t>((at[32] & 15) | at[96] << 4);
       b.qh[32 * h + l] =
@@ -223,7 +223,7 @@ RZ_LANES void fit(const Input<256>& in, BlockIQ4_XS& b) {
   using Scales = ScaleSteps<-32, 31, -32>;
   const auto scales = super_scales<PlainCodec<Iq4Steps, 4, StartsIq4>, Scales, 8, 4>(in, in.x);
   b.d = scales.d_bits;
-  uint8_t codes[32];
+  int32_t codes[32];
   for (int s = 0; s < 8; ++s) {
     put_numbers<Iq4Steps, 4>(in.x + 4 * s, group_inverse<Scales>(scales, s), codes);
     put_nibbles(codes, b.qs + 16 * s);
@@ -234,7 +234,7 @@ RZ_LANES void fit(const Input<256>& in, BlockIQ4_XS& b) {
 }
 
 template <int kMax, int kMaxStep, int kGroups, class Starts>
-RZ_LANES SuperRanges<kGroups> super_ranges(const Input<256>& in, uint8_t* codes) {
+RZ_LANES SuperRanges<kGroups> super_ranges(const Input<256>& in, int32_t* codes) {
   constexpr int kVecs = 32 / kGroups;
   RangeGroup<kVecs> groups[kGroups];
   for (int g = 0; g < kGroups; ++g) groups[g] = range_group<kVecs, false>(in.x + kVecs * g, in.w + kVecs * g);
@@ -242,14 +242,14 @@ RZ_LANES SuperRanges<kGroups> super_ranges(const Input<256>& in, uint8_t* codes)
   for (int g = 0; g < kGroups; ++g) {
     for (int i = kVecs * g; i < kVecs * (g + 1); ++i) {
       const V8 q = range_code<kMax, kVecs>(in.x[i], ranges.x_min(g), inverse(ranges.x_scale(g)));
-      for (int k = 0; k < 8; ++k) codes[8 * i + k] = static_cast<uint8_t>(static_cast<int>(q[k]));
+      store_integers(q, codes + 8 * i);
     }
   }
   return ranges;
 }
 
 RZ_LANES void fit(const Input<256>& in, BlockQ2_K& b) {
-  uint8_t codes[256];
+  int32_t codes[256];
   const auto ranges = super_ranges<3, 15, 16, StartsRange2>(in, codes);
   b.d = ranges.d_bits;
   b.dmin = ranges.dmin_bits;
@@ -265,7 +265,7 @@ RZ_LANES void put_scale_mins_of_six(const SuperRanges<8>& ranges, uint8_t* scale
     scales[s + 8] = static_cast<uint8_t>((ranges.scale[s + 4] & 15) | (ranges.min[s + 4] & 15) << 4);
   }
 }
-RZ_LANES void put_k_nibbles(const uint8_t* codes, uint8_t* qs) {
+RZ_LANES void put_k_nibbles(const int32_t* codes, uint8_t* qs) {
   for (int p = 0; p < 4; ++p) {
     for (int l = 0; l < 32; ++l) {
       qs[32 * p + l] = static_cast<uint8_t>((codes[64 * p + l] & 15) | codes[64 * p + 32 + l] << 4);
@@ -274,7 +274,7 @@ RZ_LANES void put_k_nibbles(const uint8_t* codes, uint8_t* qs) {
 }
 
 RZ_LANES void fit(const Input<256>& in, BlockQ4_K& b) {
-  uint8_t codes[256];
+  int32_t codes[256];
   const auto ranges = super_ranges<15, 63, 8, StartsRange4>(in, codes);
   b.d = ranges.d_bits;
   b.dmin = ranges.dmin_bits;
@@ -283,7 +283,7 @@ RZ_LANES void fit(const Input<256>& in, BlockQ4_K& b) {
 }
 
 RZ_LANES void fit(const Input<256>& in, BlockQ5_K& b) {
-  uint8_t codes[256];
+  int32_t codes[256];
   const auto ranges = super_ranges<31, 63, 8, StartsRange5>(in, codes);
   b.d = ranges.d_bits;
   b.dmin = ranges.dmin_bits;
@@ -296,7 +296,7 @@ RZ_LANES void fit(const Input<256>& in, BlockQ5_K& b) {
 
 // One scale for a block, and codes 0, 1 and 2 (or 3) for the levels -1, 0 and 1 (or 2).
 template <int kElems>
-RZ_LANES void fit_ternary(const Input<kElems>& in, Half& d_bits, uint8_t* codes) {
+RZ_LANES void fit_ternary(const Input<kElems>& in, Half& d_bits, int32_t* codes) {
   using Codec = PlainCodec<Steps<-1, 1>, kElems / 8, StartsTernary>;
   auto group = Codec::unit(in.x, in.w);
   group.peak = group.peak < 0 ? -group.peak : group.peak;
@@ -306,7 +306,7 @@ RZ_LANES void fit_ternary(const Input<kElems>& in, Half& d_bits, uint8_t* codes)
 
 RZ_LANES void fit(const Input<256>& in, BlockTQ1_0& b) {
   constexpr int kPowers[5] = {81, 27, 9, 3, 1};
-  uint8_t codes[256];
+  int32_t codes[256];
   fit_ternary(in, b.d, codes);
   int qs[48] = {}, qh[4] = {};
   for (int i = 0; i < 256; ++i) {
@@ -318,16 +318,16 @@ RZ_LANES void fit(const Input<256>& in, BlockTQ1_0& b) {
   for (int i = 0; i < 4; ++i) b.qh[i] = static_cast<uint8_t>((qh[i] * 256 + 242) / 243);
 }
 RZ_LANES void fit(const Input<256>& in, BlockTQ2_0& b) {
-  uint8_t codes[256];
+  int32_t codes[256];
   fit_ternary(in, b.d, codes);
   put_pairs_of_bits(codes, b.qs);
 }
 RZ_LANES void fit(const Input<64>& in, BlockQ2_0& b) {
   using Codec = PlainCodec<Steps<-1, 2>, 8, StartsQ2_0>;
-  uint8_t codes[64];
+  int32_t codes[64];
   put_codes<Steps<-1, 2>, 8>(in.x, block_scale<Codec>(in, b.d), -1, codes);
   for (int i = 0; i < 16; ++i) {
-    const uint8_t* at = codes + 4 * i;
+    const int32_t* at = codes + 4 * i;
     b.qs[i] = static_cast<uint8_t>(at[0] | at[1] << 2 | at[2] << 4 | at[3] << 6);
   }
 }

@@ -6,6 +6,8 @@
 
 using V8 [[gnu::vector_size(32)]] = float;
 using V4 [[gnu::vector_size(16)]] = float;
+using I8 [[gnu::vector_size(32)]] = int32_t;
+using U8 [[gnu::vector_size(32)]] = uint32_t;
 
 RZ_LANES V8 lanes(float value) {
   return V8{} + value;
@@ -17,7 +19,7 @@ RZ_LANES V8 higher(V8 a, V8 b) {
   return a > b ? a : b;
 }
 RZ_LANES V8 magnitude(V8 a) {
-  return a < 0 ? -a : a;
+  return __builtin_bit_cast(V8, __builtin_bit_cast(U8, a) & 0x7fffffffu);
 }
 // To the nearest integer, ties to even, for values below 2^22.
 RZ_LANES V8 rounded(V8 a) {
@@ -38,9 +40,15 @@ RZ_LANES float sum(V8 a) {
   return sum(folded(a));
 }
 RZ_LANES float highest(V8 a) {
-  float max = a[0];
-  for (int i = 1; i < 8; ++i) max = a[i] > max ? a[i] : max;
-  return max;
+  const V4 low = __builtin_shufflevector(a, a, 0, 1, 2, 3), high = __builtin_shufflevector(a, a, 4, 5, 6, 7);
+  const V4 of_pairs = low > high ? low : high, turned = __builtin_shufflevector(of_pairs, of_pairs, 2, 3, 0, 1);
+  const V4 max = of_pairs > turned ? of_pairs : turned;
+  return max[0] > max[1] ? max[0] : max[1];
+}
+// Whole numbers as integers.
+RZ_LANES void store_integers(V8 a, int32_t* to) {
+  const I8 integers = __builtin_convertvector(a, I8);
+  std::memcpy(to, &integers, sizeof integers);
 }
 
 RZ_LANES float inverse(float value) {
