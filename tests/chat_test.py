@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from gguf_edit import with_metadata
+from model_copies import write_thinker
 from terminal import Terminal
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -287,25 +287,12 @@ class Output(Case):
 
 
 class Thinking(Case):
-    """With a copy of the bundled model whose tokens "The" and " is" are the marks around reasoning: what was "The capital of
-    France is Paris." becomes the thought "capital of France" and the answer "Paris."."""
+    """With a copy of the bundled model that thinks "capital of France" and answers "Paris."."""
     PROMPT = "Name the capital of France."
 
     def setUp(self):
         super().setUp()
-        marks = {b"The": b"<think>", "Ġis".encode(): b"</think>"}
-
-        def edited(key, value):
-            if key == "tokenizer.chat_template":
-                return value + b"{#- <think> #}"
-            if key == "tokenizer.ggml.tokens":
-                return [marks.get(token, token) for token in value]
-            if key == "tokenizer.ggml.merges":
-                return [merge for merge in value if not marks.keys() & {*merge.split(b" "), merge.replace(b" ", b"")}]
-            return value
-
-        self.model = str(self.folder / "thinks.gguf")
-        pathlib.Path(self.model).write_bytes(with_metadata(pathlib.Path(MODEL).read_bytes(), edited))
+        self.model = write_thinker(self.folder / "thinks.gguf")
 
     def run_it(self, *args, stdin=None):
         result = subprocess.run([REALIZAR, *args], input=stdin, capture_output=True, timeout=60,
@@ -320,6 +307,33 @@ class Thinking(Case):
         events = [json.loads(line) for line in self.run_it(*ask, "--json").splitlines()][:-1]
         self.assertEqual("".join(e["text"] for e in events if e.get("reasoning")), "capital of France")
         self.assertEqual("".join(e["text"] for e in events if not e.get("reasoning")), "Paris.")
+
+    def test_has_a_budget_an_effort_and_a_switch(self):
+        ask = ["run", self.model, "--temperature", "0", self.PROMPT]
+        for given, thoughts in ((["--reasoning-budget", "2"], "capital of"), (["--reasoning-budget", "-1"], "capital of France"),
+                                (["--reasoning-effort", "high"], "capital of France")):
+            self.assertTrue(self.run_it(*ask, *given).startswith(f"<think>\n{thoughts}\n</think>\n\n"), given)
+        off = [self.run_it(*ask, *given) for given in
+               (["--no-reasoning"], ["--reasoning-budget", "0"], ["--reasoning-effort", "none"])]
+        self.assertNotIn("<think>", off[0])
+        self.assertEqual(len(set(off)), 1)
+        lines = self.run_it("run", self.model, "--temperature", "0", "--prompts", "-", "--reasoning-budget", "2",
+                            stdin=self.PROMPT.encode())
+        self.assertEqual(json.loads(lines)["reasoning"], "capital of")
+        for wrong, naming in ((["--reasoning-effort", "much"], "expected none, minimal"), (["--reasoning-budget", "-2"], "-1"),
+                              (["--no-reasoning", "--reasoning-budget", "3"], "expected one of"),
+                              (["--raw", "--no-reasoning"], "--raw")):
+            result = subprocess.run([REALIZAR, *ask, *wrong], capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(naming, result.stderr.decode())
+
+    def test_is_set_in_a_chat(self):
+        out, err = self.piped(f"/set reasoning_budget 2\n{self.PROMPT}\n/reset\n/set reasoning_budget none\n"
+                              f"/set reasoning_effort none\n{self.PROMPT}\n/set reasoning_effort much\n/set\n", self.model)
+        self.assertTrue(out.startswith("<think>\ncapital of\n</think>\n\n"), out)
+        self.assertEqual(out.count("<think>"), 1)
+        self.assertIn("expected none, minimal", err)
+        self.assertIn("reasoning_budget none\nreasoning_effort none\n", err)
 
     def test_is_dim_on_a_terminal(self):
         chat = self.chat(self.model, env={"TERM": "xterm", "NO_COLOR": None})

@@ -2,41 +2,15 @@
 """`realizar embed`, `realizar rerank` and their routes with tiny encoders. Usage: encoder_test.py REALIZAR."""
 import json
 import math
-import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from gguf_edit import ARRAY, STRING, with_metadata
+from model_copies import copy_with_words
 from served import Served
 
-MODELS = pathlib.Path(__file__).resolve().parent / "data/conformance"
 REALIZAR = ""
-WORDS = ["rain", "sun", "what", "is", "water", "that", "falls", "a", "stone", "?", "."]
-U32, I32 = 4, 5
-
-
-def wordpiece(n_vocab):
-    """The metadata of a vocabulary of BERT's kind."""
-    words = ["\u2581" + word for word in WORDS]
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"] + words
-    tokens += [f"[unused{i}]" for i in range(n_vocab - len(tokens))]
-    types = [3 if token.startswith("[") else 1 for token in tokens]
-    ids = [("unknown_token_id", 1), ("cls_token_id", 2), ("seperator_token_id", 3), ("padding_token_id", 0)]
-    return [("tokenizer.ggml.tokens", ARRAY, [token.encode() for token in tokens]),
-            ("tokenizer.ggml.token_type", ARRAY, struct.pack("<IQ", I32, n_vocab) + struct.pack(f"<{n_vocab}i", *types)),
-            *((f"tokenizer.ggml.{key}", U32, struct.pack("<I", value)) for key, value in ids)]
-
-
-def copy_with_words(name, folder):
-    def edit(key, value):
-        return b"bert" if key == "tokenizer.ggml.model" else value
-
-    path = pathlib.Path(folder) / f"{name}.gguf"
-    path.write_bytes(with_metadata((MODELS / f"{name}.gguf").read_bytes(), edit, wordpiece(64)))
-    return str(path)
 
 
 def run(*args, text=""):

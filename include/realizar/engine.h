@@ -107,6 +107,10 @@ class LanguageModel {
   // How well each document answers the query, from 0 to 1. Errors: Unsupported where the model gives no such scores;
   // the others as embed's.
   Result<std::vector<float>> rank(std::string_view query, std::span<const std::string> documents);
+  // The prompt of such a pair, for a request with Pooling::kRank, and what the scores that it gives say: from 0 to 1.
+  // Errors of the prompt: as rank's.
+  Result<std::vector<TokenId>> rank_prompt(std::string_view query, std::string_view document) const;
+  static float relevance(std::span<const float> scores);
 
   // Logits of the last n_last tokens, [n_last, n_vocab]; the first n_prompt tokens are run as a prompt, the others one
   // at a time. `kv`, where not null, gets what the cache then holds of all tokens.

@@ -2,8 +2,8 @@
  *
  * Every function that can fail gives a null pointer or a negative number; rz_last_error then says why, for the calling
  * thread. A null pointer where a value is needed is such an error. One rz_model is used by one thread at a time, except
- * rz_cancel, which any thread may call while rz_generate, rz_generate_batch or rz_embed runs. A callback may call
- * rz_cancel and what takes a const rz_model; of the others rz_free must not be called there, and the rest fail. A
+ * rz_cancel, which any thread may call while rz_generate, rz_generate_batch, rz_embed or rz_rank runs. A callback may
+ * call rz_cancel and what takes a const rz_model; of the others rz_free must not be called there, and the rest fail. A
  * session (rz_session_open) runs many requests at once, and any thread may use it. */
 #ifndef REALIZAR_H
 #define REALIZAR_H
@@ -216,12 +216,27 @@ int64_t rz_chat_prompt(const rz_model* model, const rz_message* messages, size_t
  * "..."}], ...}; ids as rz_tokenize. */
 int64_t rz_apply_chat_template(const rz_model* model, const char* variables_json, int32_t* ids, size_t capacity);
 
+/* How long a model is to think before it answers. Set struct_size: zeroes and null pointers stand for what the model
+ * does by itself. */
+typedef struct rz_reasoning {
+  size_t struct_size;
+  int enabled;        /* 1: it thinks; -1: it answers at once */
+  const char* effort; /* "none", "minimal", "low", "medium", "high", "xhigh", "max", or what the template reads */
+  uint32_t budget;    /* tokens; 0: none is given */
+} rz_reasoning;
+/* What that means for this model's chat template: writes the variables that rz_apply_chat_template takes beside the
+ * messages, a JSON object of at most `capacity` bytes without a terminator, and gives the number of all its bytes.
+ * `budget`: for reasoning_budget of rz_request; -1: none is wanted. */
+int64_t rz_plan_reasoning(const rz_model* model, const rz_reasoning* asked, char* variables_json, size_t capacity,
+                          int64_t* budget);
+
 /* Fills `options`, whose struct_size is set. Negative on failure. */
 int rz_default_generate_options(const rz_model* model, rz_generate_options* options);
 /* Gives the number of generated tokens. */
 int64_t rz_generate(rz_model* model, const int32_t* prompt, size_t n_prompt, const rz_generate_options* options,
                     rz_text_callback on_text, void* user);
-/* Ends a running rz_generate or rz_generate_batch within a step, and a running rz_embed with RZ_CANCELLED. */
+/* Ends a running rz_generate or rz_generate_batch within a step, and a running rz_embed or rz_rank with RZ_CANCELLED.
+ */
 void rz_cancel(rz_model* model);
 
 typedef struct rz_prompt {
@@ -244,7 +259,8 @@ typedef struct rz_session rz_session;
 enum {
   RZ_POOL_LAST = 1,
   RZ_POOL_MEAN = 2,
-  RZ_POOL_MODEL = 3 /* as the model's file says, for which it was trained; where it says nothing, the last one */
+  RZ_POOL_MODEL = 3, /* as the model's file says, for which it was trained; where it says nothing, the last one */
+  RZ_POOL_RANK = 4   /* of a reranker and a prompt of rz_rank_prompt: one number, how well the document answers */
 };
 
 /* Values of must_call. */
@@ -284,6 +300,8 @@ typedef struct rz_request {
   int must_call;       /* RZ_CALL_SOME, RZ_CALL_ONE: after its reasoning the answer calls tools of tools_json */
   int pooling;         /* RZ_POOL_...: the prompt's vector is made, and no text; on_end has it. 0: text is generated */
   const rz_sampler_chain* chain; /* null: the default one */
+  int has_reasoning_budget;      /* 1: after reasoning_budget tokens of reasoning the mark that ends it is forced, */
+  uint32_t reasoning_budget; /* and the answer goes on; where the model's chat template marks no reasoning: nothing */
 } rz_request;
 
 /* Kinds of a part. */
@@ -324,6 +342,13 @@ int64_t rz_logits(rz_model* model, const int32_t* ids, size_t n_ids, uint32_t n_
                   size_t capacity);
 /* A vector of d_model numbers, of the length 1. `capacity`: floats that `vector` has room for. Gives d_model. */
 int64_t rz_embed(rz_model* model, const int32_t* ids, size_t n_ids, int pooling, float* vector, size_t capacity);
+
+/* The prompt by which a reranker tells how well a document answers a query; ids as rz_tokenize. */
+int64_t rz_rank_prompt(const rz_model* model, const char* query, const char* document, int32_t* ids, size_t capacity);
+/* How well each of n_documents answers the query, from 0 to 1, in their order. `capacity`: floats that `relevances` has
+ * room for. Gives n_documents. */
+int64_t rz_rank(rz_model* model, const char* query, const char* const* documents, size_t n_documents, float* relevances,
+                size_t capacity);
 
 /* Forgets cached prefixes. `wipe` 1: what prompts left in memory is zeroed too. */
 int rz_clear_cache(rz_model* model, int wipe);

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import threading
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _library as c
 from ._errors import InvalidArgumentError, last_error
@@ -141,6 +142,21 @@ class Engine:
 
     def apply_chat_template(self, variables_json: str) -> List[int]:
         return self._ids("rz_apply_chat_template", text_bytes(variables_json, "messages"))
+
+    def rank_prompt(self, query: str, document: str) -> List[int]:
+        return self._ids("rz_rank_prompt", text_bytes(query, "query"), text_bytes(document, "document"))
+
+    def plan_reasoning(self, asked: c.rz_reasoning) -> "Tuple[Dict[str, Any], Optional[int]]":
+        """Variables of the chat template, and the budget of tokens, if there is to be one."""
+        budget = ctypes.c_int64(-1)
+        room = ctypes.create_string_buffer(1024)
+        with self._used():
+            n_bytes = c.lib.rz_plan_reasoning(self._model, ctypes.byref(asked), room, len(room), ctypes.byref(budget))
+        if n_bytes < 0:
+            raise last_error()
+        if n_bytes > len(room):
+            raise InvalidArgumentError("reasoning_effort: expected a word, actual a long text")
+        return json.loads(room.raw[:n_bytes]), None if budget.value < 0 else budget.value
 
     def _ids(self, function: str, *arguments: Any) -> List[int]:
         """Of a function that writes as many ids as there is room for, and gives the number of all."""

@@ -33,7 +33,7 @@ FINISH_REASONS = ("stop", "length", "context", "cancelled", "deadline", "error")
 PART_KINDS = ("reasoning", "content", "call_begin", "call_arguments", "call_end")
 # must_call and pooling of rz_request.
 CALL_SOME, CALL_ONE = 1, 2
-POOL_MODEL = 3
+POOL_MODEL, POOL_RANK = 3, 4
 
 ProgressCallback = CFUNCTYPE(c_int, c_uint64, c_uint64, c_void_p)
 
@@ -181,6 +181,17 @@ class rz_request(Structure):
         ("must_call", c_int),
         ("pooling", c_int),
         ("chain", POINTER(rz_sampler_chain)),
+        ("has_reasoning_budget", c_int),
+        ("reasoning_budget", c_uint32),
+    ]
+
+
+class rz_reasoning(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("enabled", c_int),
+        ("effort", c_char_p),
+        ("budget", c_uint32),
     ]
 
 
@@ -210,6 +221,8 @@ _FUNCTIONS = {
     "rz_tokenize": (c_int64, [c_void_p, c_char_p, c_int, c_int, POINTER(c_int32), c_size_t]),
     "rz_detokenize": (c_int64, [c_void_p, POINTER(c_int32), c_size_t, c_void_p, c_size_t]),
     "rz_apply_chat_template": (c_int64, [c_void_p, c_char_p, POINTER(c_int32), c_size_t]),
+    "rz_rank_prompt": (c_int64, [c_void_p, c_char_p, c_char_p, POINTER(c_int32), c_size_t]),
+    "rz_plan_reasoning": (c_int64, [c_void_p, POINTER(rz_reasoning), c_char_p, c_size_t, POINTER(c_int64)]),
     "rz_session_open": (c_void_p, [c_void_p, c_uint32]),
     "rz_session_free": (None, [c_void_p]),
     "rz_session_submit": (c_int64, [c_void_p, POINTER(rz_request), PartCallback, EndCallback, c_void_p]),

@@ -18,9 +18,10 @@ from ._options import (
     Options,
     Schema,
     add_tools,
+    asked_reasoning,
     check_names,
-    embedding_request,
     offered_tools,
+    pooled_request,
     text_request,
 )
 from ._progress import Progress, ProgressBar, progress_of
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 Prompt = Union[str, Sequence[int]]
 
-# Texts of one call of embed that wait at a time.
-_EMBEDDINGS_AT_ONCE = 64
+# Texts of one call of embed or rank that wait at a time.
+_NUMBERS_AT_ONCE = 64
 # Whole contexts that the cache holds by default, as those of `realizar serve`.
 _DEFAULT_CONTEXTS = 4
 
@@ -234,7 +235,7 @@ class Model:
         for each text."""
         if isinstance(texts, str):
             return cast("List[float]", wait(self._vector(texts, timeout), _finish_vector))
-        return self._embed_all(list(texts), timeout)
+        return self._numbers_of([self._vector(text, timeout) for text in texts])
 
     async def aembed(
         self, texts: Union[str, Iterable[Prompt]], *, timeout: Optional[float] = None
@@ -242,38 +243,54 @@ class Model:
         """embed for asyncio. Cancelling the task ends the requests."""
         if isinstance(texts, str):
             return cast("List[float]", await wait_async(self._vector(texts, timeout), _finish_vector))
-        gate = asyncio.Semaphore(_EMBEDDINGS_AT_ONCE)
+        return await self._anumbers_of([self._vector(text, timeout) for text in texts])
 
-        async def embed_one(text: Prompt) -> Any:
+    # Relevance.
+
+    def rank(self, query: str, documents: Iterable[str], *, timeout: Optional[float] = None) -> List[float]:
+        """How well each document answers the query, from 0 to 1, in the order of the documents; for rerankers. timeout:
+        seconds for each document."""
+        pairs = [self._pair(query, document, timeout) for document in documents]
+        return [numbers[0] for numbers in self._numbers_of(pairs)]
+
+    async def arank(self, query: str, documents: Iterable[str], *, timeout: Optional[float] = None) -> List[float]:
+        """rank for asyncio. Cancelling the task ends the requests."""
+        pairs = [self._pair(query, document, timeout) for document in documents]
+        return [numbers[0] for numbers in await self._anumbers_of(pairs)]
+
+    async def _anumbers_of(self, begins: Sequence[Begin]) -> List[List[float]]:
+        gate = asyncio.Semaphore(_NUMBERS_AT_ONCE)
+
+        async def one(begin: Begin) -> Any:
             async with gate:
-                return await wait_async(self._vector(text, timeout), _finish_vector)
+                return await wait_async(begin, _finish_vector)
 
-        return await gather([embed_one(text) for text in texts])
+        return await gather([one(begin) for begin in begins])
 
-    def _embed_all(self, texts: List[Prompt], timeout: Optional[float]) -> List[List[float]]:
+    def _numbers_of(self, begins: Sequence[Begin]) -> List[List[float]]:
         ends: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
-        vectors: List[List[float]] = [[] for _ in texts]
+        numbers: List[List[float]] = [[] for _ in begins]
         requests: List[Request] = []
 
         def begin(i: int) -> None:
-            requests.append(self._vector(texts[i], timeout)(None, lambda outcome: ends.put((i, outcome))))
+            requests.append(begins[i](None, lambda outcome: ends.put((i, outcome))))
 
         def take_end() -> None:
             i, outcome = ends.get()
-            vectors[i] = _finish_vector(outcome)
+            numbers[i] = _finish_vector(outcome)
 
         try:
-            for i in range(len(texts)):
-                if i >= _EMBEDDINGS_AT_ONCE:
+            for i in range(len(begins)):
+                if i >= _NUMBERS_AT_ONCE:
                     take_end()
                 begin(i)
-            for _ in range(min(len(texts), _EMBEDDINGS_AT_ONCE)):
+            for _ in range(min(len(begins), _NUMBERS_AT_ONCE)):
                 take_end()
         except BaseException:
             for request in requests:
                 request.cancel()
             raise
-        return vectors
+        return numbers
 
     # What begins requests. All holds the model, so that it is not closed by being dropped meanwhile.
 
@@ -291,9 +308,15 @@ class Model:
         schema = Schema(options["schema"]) if options.get("schema") is not None else None
 
         def begin(on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:
-            variables = options.get("template_variables") or {}
+            variables = dict(options.get("template_variables") or {})
+            asked, budget = asked_reasoning(options), None
+            if asked is not None:
+                planned, budget = self._engine.plan_reasoning(asked)
+                variables = {**planned, **variables}
             ids = self.chat_prompt(messages, tools=offered_tools(options), **variables)
             request = text_request(ids, options, schema)
+            if budget is not None:
+                request.has_reasoning_budget, request.reasoning_budget = 1, budget
             add_tools(request, options)
             return self._begin(request, on_piece, on_end)
 
@@ -301,7 +324,14 @@ class Model:
 
     def _vector(self, text: Prompt, timeout: Optional[float]) -> Begin:
         def begin(on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:
-            return self._begin(embedding_request(self._ids(text), timeout), on_piece, on_end)
+            return self._begin(pooled_request(self._ids(text), c.POOL_MODEL, timeout), on_piece, on_end)
+
+        return begin
+
+    def _pair(self, query: str, document: str, timeout: Optional[float]) -> Begin:
+        def begin(on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:
+            ids = self._engine.rank_prompt(query, document)
+            return self._begin(pooled_request(ids, c.POOL_RANK, timeout), on_piece, on_end)
 
         return begin
 

@@ -16,6 +16,7 @@ from ._messages import Messages
 from ._model import Model, Prompt
 from ._openai_answers import ChatAnswers, CompletionAnswers
 from ._openai_fields import ChatFields, CompletionFields, chat_options, completion_options, of_choices, wants_usage
+from ._openai_responses import ResponseAnswers, ResponseFields, messages_of, response_options
 from ._openai_streams import AsyncChunkStream, ChunkStream, begin_all, begin_each, hear_all, hear_all_async
 from ._openai_types import (
     ChatCompletion,
@@ -26,10 +27,14 @@ from ._openai_types import (
     EmbeddingUsage,
     ModelObject,
     Page,
+    Response,
+    ResponseEvent,
 )
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+ResponseInput = Union[str, Sequence[Any]]
 
 
 class _Client:
@@ -203,6 +208,89 @@ class _AsyncCompletions(_Of):
         return await hear_all_async(answers, streams)
 
 
+class _Responses(_Of):
+    @overload
+    def create(
+        self,
+        *,
+        input: ResponseInput,
+        model: Optional[str] = None,
+        stream: Literal[False] = False,
+        **fields: Unpack[ResponseFields],
+    ) -> Response:
+        ...
+
+    @overload
+    def create(
+        self,
+        *,
+        input: ResponseInput,
+        model: Optional[str] = None,
+        stream: Literal[True],
+        **fields: Unpack[ResponseFields],
+    ) -> ChunkStream[ResponseEvent]:
+        ...
+
+    def create(self, *, input: ResponseInput, model: Optional[str] = None, stream: bool = False, **fields: Any) -> Any:
+        """Answers a text or a list of items, at once or event by event. Fields are those of ResponseFields."""
+        self._client._check(model)
+        options: Any = response_options(fields)
+        messages = messages_of(input, fields.get("instructions"))
+        streams = [self._model.stream_chat(messages, **options)]
+        answers = ResponseAnswers(self._model, self._client._name, fields)
+        if stream:
+            return ChunkStream(answers, streams, False)
+        return hear_all(answers, streams)
+
+    def parse(self, *, input: ResponseInput, model: Optional[str] = None, **fields: Unpack[ResponseFields]) -> Response:
+        """create, where text_format is a class: output_parsed is an instance of it."""
+        return self.create(input=input, model=model, **fields)
+
+
+class _AsyncResponses(_Of):
+    @overload
+    async def create(
+        self,
+        *,
+        input: ResponseInput,
+        model: Optional[str] = None,
+        stream: Literal[False] = False,
+        **fields: Unpack[ResponseFields],
+    ) -> Response:
+        ...
+
+    @overload
+    async def create(
+        self,
+        *,
+        input: ResponseInput,
+        model: Optional[str] = None,
+        stream: Literal[True],
+        **fields: Unpack[ResponseFields],
+    ) -> AsyncChunkStream[ResponseEvent]:
+        ...
+
+    async def create(
+        self, *, input: ResponseInput, model: Optional[str] = None, stream: bool = False, **fields: Any
+    ) -> Any:
+        """Answers a text or a list of items, at once or event by event. Cancelling the task ends the request."""
+        self._client._check(model)
+        options: Any = response_options(fields)
+        messages = messages_of(input, fields.get("instructions"))
+        streams = [self._model.astream_chat(messages, **options)]
+        await begin_all(streams)
+        answers = ResponseAnswers(self._model, self._client._name, fields)
+        if stream:
+            return AsyncChunkStream(answers, streams, False)
+        return await hear_all_async(answers, streams)
+
+    async def parse(
+        self, *, input: ResponseInput, model: Optional[str] = None, **fields: Unpack[ResponseFields]
+    ) -> Response:
+        """create, where text_format is a class: output_parsed is an instance of it."""
+        return await self.create(input=input, model=model, **fields)
+
+
 class _Vectors(_Of):
     def _texts(self, given: Any) -> List[Prompt]:
         is_one = isinstance(given, str) or (len(given) > 0 and isinstance(given[0], int))
@@ -300,7 +388,7 @@ class _AsyncChat:
 
 
 class OpenAI(_Client):
-    """A client as that of OpenAI's package: chat.completions, completions, embeddings, models."""
+    """A client as that of OpenAI's package: chat.completions, completions, responses, embeddings, models."""
 
     def __init__(
         self, model: Union[Model, str, "os.PathLike[str]"], *, model_name: Optional[str] = None, **load_options: Any
@@ -308,6 +396,7 @@ class OpenAI(_Client):
         super().__init__(model, model_name=model_name, **load_options)
         self.chat = _Chat(self)
         self.completions = _Completions(self)
+        self.responses = _Responses(self)
         self.embeddings = _Embeddings(self)
         self.models = _Models(self)
 
@@ -331,6 +420,7 @@ class AsyncOpenAI(_Client):
         super().__init__(model, model_name=model_name, **load_options)
         self.chat = _AsyncChat(self)
         self.completions = _AsyncCompletions(self)
+        self.responses = _AsyncResponses(self)
         self.embeddings = _AsyncEmbeddings(self)
         self.models = _AsyncModels(self)
 

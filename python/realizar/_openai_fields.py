@@ -113,8 +113,7 @@ def chat_options(fields: Mapping[str, Any]) -> ChatOptions:
     options.update(_form(fields.get("response_format")))
     options.update(_extra(fields.get("extra_body")))
     if fields.get("reasoning_effort") is not None:
-        variables = options.get("template_variables") or {}
-        options["template_variables"] = {**variables, "reasoning_effort": fields["reasoning_effort"]}
+        options["reasoning_effort"] = fields["reasoning_effort"]
     return options  # type: ignore[return-value]
 
 

@@ -211,6 +211,109 @@ class CreateEmbeddingResponse(Object):
 
 
 @dataclass
+class ResponseOutputText(Object):
+    text: str
+    annotations: List[Any] = field(default_factory=list)
+    type: str = "output_text"
+
+
+@dataclass
+class ResponseOutputMessage(Object):
+    id: str
+    content: List[ResponseOutputText]
+    status: str = "completed"
+    role: str = "assistant"
+    type: str = "message"
+
+
+@dataclass
+class ResponseReasoningText(Object):
+    text: str
+    type: str = "reasoning_text"
+
+
+@dataclass
+class ResponseReasoningItem(Object):
+    id: str
+    content: List[ResponseReasoningText]
+    summary: List[Any] = field(default_factory=list)
+    status: str = "completed"
+    type: str = "reasoning"
+
+
+@dataclass
+class ResponseFunctionToolCall(Object):
+    id: str
+    call_id: str
+    name: str
+    arguments: str
+    status: str = "completed"
+    type: str = "function_call"
+
+
+@dataclass
+class InputTokensDetails(Object):
+    cached_tokens: int = 0
+
+
+@dataclass
+class ResponseUsage(Object):
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    input_tokens_details: InputTokensDetails = field(default_factory=InputTokensDetails)
+
+
+@dataclass
+class IncompleteDetails(Object):
+    reason: str
+
+
+ResponseItem = Union[ResponseOutputMessage, ResponseReasoningItem, ResponseFunctionToolCall]
+
+
+@dataclass
+class Response(Object):
+    id: str
+    created_at: float
+    model: str
+    output: List[ResponseItem]
+    status: str
+    usage: Optional[ResponseUsage] = None
+    incomplete_details: Optional[IncompleteDetails] = None
+    instructions: Optional[str] = None
+    max_output_tokens: Optional[int] = None
+    temperature: Optional[float] = None
+    top_p: Optional[float] = None
+    metadata: Dict[str, str] = field(default_factory=dict)
+    output_parsed: Any = None
+    error: None = None
+    object: str = "response"
+
+    @property
+    def output_text(self) -> str:
+        messages = (item for item in self.output if isinstance(item, ResponseOutputMessage))
+        return "".join(part.text for message in messages for part in message.content)
+
+
+@dataclass
+class ResponseEvent(Object):
+    """An event of a stream: which attributes it has depends on its type, the others are None."""
+
+    type: str
+    sequence_number: int
+    response: Optional[Response] = None
+    item: Optional[ResponseItem] = None
+    part: Optional[ResponseOutputText] = None
+    item_id: Optional[str] = None
+    output_index: Optional[int] = None
+    content_index: Optional[int] = None
+    delta: Optional[str] = None
+    text: Optional[str] = None
+    arguments: Optional[str] = None
+
+
+@dataclass
 class ModelObject(Object):
     id: str
     created: int

@@ -48,8 +48,8 @@ class Options(TypedDict, total=False):
     model's own end tokens do not stop. logprobs: True for each token's log-probability, N for the N likeliest tokens'
     too. logit_bias: what is added to the logit of a token id; -inf: it never comes.
 
-    schema: a JSON Schema, as a dict or its text, or a class with pydantic's model_json_schema and model_validate_json:
-    the answer is such a document, Generation.parsed. relaxed_schema: what no grammar can hold of the schema is left out
+    schema: a JSON Schema, as a dict or its text, or a class of pydantic, 1 or 2, or what has its methods: the answer is
+    such a document, Generation.parsed. relaxed_schema: what no grammar can hold of the schema is left out
     instead of refused; by default where a class checks the answer itself. grammar: the answer is a sentence of this
     GBNF.
 
@@ -101,13 +101,19 @@ class ChatOptions(Options, total=False):
 
     tools: functions as OpenAI's API has them. tool_choice: "auto", "none", "required" or a tool's name.
     parallel_tool_calls: False: where a call must come, it is one. template_variables: further variables of the model's
-    chat template, such as {"enable_thinking": False}.
+    chat template.
+
+    reasoning: False: a model that reasons answers at once. reasoning_effort: "none", "minimal", "low", "medium", "high",
+    "xhigh" or "max". reasoning_budget: tokens, after which the reasoning is ended and the answer begins.
     """
 
     tools: Optional[Sequence[Mapping[str, Any]]]
     tool_choice: Optional[str]
     parallel_tool_calls: bool
     template_variables: Mapping[str, Any]
+    reasoning: Optional[bool]
+    reasoning_effort: Optional[str]
+    reasoning_budget: Optional[int]
 
 
 def text_bytes(text: str, name: str) -> bytes:
@@ -135,6 +141,9 @@ class Schema:
         elif hasattr(schema, "json_schema") and hasattr(schema, "validate_json"):  # pydantic's TypeAdapter
             self.json = json.dumps(schema.json_schema())
             self.parse = schema.validate_json
+        elif hasattr(schema, "schema_json") and hasattr(schema, "parse_raw"):  # pydantic 1
+            self.json = schema.schema_json()
+            self.parse = schema.parse_raw
         else:
             self.checks_itself = False
             self.json = schema if isinstance(schema, str) else json.dumps(schema)
@@ -193,10 +202,11 @@ def _timeout_ms(timeout: Optional[float]) -> int:
     return min(max(1, math.ceil(timeout * 1000)), 2**32 - 1)
 
 
-def embedding_request(ids: Sequence[int], timeout: Optional[float]) -> c.rz_request:
+def pooled_request(ids: Sequence[int], pooling: int, timeout: Optional[float]) -> c.rz_request:
+    """For a vector, or for what a reranker says of a pair."""
     request = c.new_struct(c.rz_request)
     request.ids, request.n_ids = id_array(ids), len(ids)
-    request.pooling = c.POOL_MODEL
+    request.pooling = pooling
     request.timeout_ms = _timeout_ms(timeout)
     return request
 
@@ -231,6 +241,22 @@ def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optiona
     request.tenant = _count(options, "tenant", most=2**64 - 1)
     request.cache_salt = _count(options, "cache_salt", most=2**64 - 1)
     return request
+
+
+def asked_reasoning(options: Mapping[str, Any]) -> Optional[c.rz_reasoning]:
+    """None: the options say nothing of it."""
+    names = ("reasoning", "reasoning_effort", "reasoning_budget")
+    if all(options.get(name) is None for name in names):
+        return None
+    asked = c.new_struct(c.rz_reasoning)
+    if options.get("reasoning") is not None:
+        asked.enabled = 1 if options["reasoning"] else -1
+    if options.get("reasoning_effort") is not None:
+        asked.effort = text_bytes(options["reasoning_effort"], "reasoning_effort")
+    asked.budget = _count(options, "reasoning_budget", most=2**31 - 1)
+    if options.get("reasoning_budget") == 0:
+        asked.enabled = -1
+    return asked
 
 
 def offered_tools(options: Mapping[str, Any]) -> List[Dict[str, Any]]:

@@ -19,4 +19,11 @@ python3 -m venv "$work/venv"
 cd "$work"
 export REALIZAR_PROGRAM
 if [[ $# -eq 0 ]]; then set -- discover -s "$root/python/tests" -t "$root/python/tests"; fi
-PYTHONPATH=$root/python/tests PYTHONDONTWRITEBYTECODE=1 "$work/venv/bin/python" -W error -m unittest "$@"
+export PYTHONDONTWRITEBYTECODE=1
+PYTHONPATH=$root/python/tests "$work/venv/bin/python" -W error -m unittest "$@"
+# Classes of pydantic are tried with every Python here that has it.
+site=$(echo "$work"/venv/lib/python*/site-packages)
+for python in $(type -ap python3 | sort -u); do
+  "$python" -c 'import pydantic' 2> /dev/null || continue
+  PYTHONPATH=$site:$root/python/tests "$python" -m unittest test_pydantic
+done

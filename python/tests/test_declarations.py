@@ -55,6 +55,7 @@ class Declarations(unittest.TestCase):
             "RZ_CALL_SOME": _library.CALL_SOME,
             "RZ_CALL_ONE": _library.CALL_ONE,
             "RZ_POOL_MODEL": _library.POOL_MODEL,
+            "RZ_POOL_RANK": _library.POOL_RANK,
             **{f"RZ_FINISH_{name.upper()}": i for i, name in enumerate(_library.FINISH_REASONS)},
             **{f"RZ_{name.upper()}": i for i, name in enumerate(_library.PART_KINDS)},
         }

@@ -2,7 +2,9 @@
 #include "api/c_load.h"
 #include "api/c_support.h"
 #include "base/try.h"
+#include "realizar/reasoning.h"
 
+#include <cstring>
 #include <span>
 
 using namespace realizar;
@@ -147,4 +149,31 @@ int64_t rz_apply_chat_template(const rz_model* model, const char* variables_json
         return tokens.ok() ? copy_ids(*tokens, ids, capacity) : fail(tokens.error());
       },
       -1);
+}
+
+int64_t rz_plan_reasoning(const rz_model* model, const rz_reasoning* asked, char* variables_json, size_t capacity,
+                          int64_t* budget) {
+  return counted([&]() -> Result<int64_t> {
+    if (model == nullptr || asked == nullptr) return null_argument(model == nullptr ? "model" : "asked");
+    RZ_TRY(const rz_reasoning given, read_struct(asked));
+    ReasoningOptions options;
+    if (given.enabled != 0) options.enabled = given.enabled > 0;
+    if (given.effort != nullptr) options.effort = given.effort;
+    if (given.budget > 0) options.budget = given.budget;
+    RZ_TRY(const ReasoningPlan plan, plan_reasoning(model->model, options));
+    if (budget != nullptr) *budget = plan.budget ? int64_t{*plan.budget} : -1;
+    const std::string& text = plan.variables_json;
+    if (variables_json != nullptr) std::memcpy(variables_json, text.data(), std::min(capacity, text.size()));
+    return static_cast<int64_t>(text.size());
+  });
+}
+
+int64_t rz_rank_prompt(const rz_model* model, const char* query, const char* document, int32_t* ids, size_t capacity) {
+  return counted([&]() -> Result<int64_t> {
+    if (model == nullptr || query == nullptr || document == nullptr) {
+      return null_argument(model == nullptr ? "model" : query == nullptr ? "query" : "document");
+    }
+    RZ_TRY(const std::vector<TokenId> tokens, model->model.rank_prompt(query, document));
+    return copy_ids(tokens, ids, capacity);
+  });
 }

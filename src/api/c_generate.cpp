@@ -156,14 +156,30 @@ int64_t rz_embed(rz_model* model, const int32_t* ids, size_t n_ids, int pooling,
     RZ_CHECK_OK(check_prompt(ids, n_ids));
     Request request;
     request.prompt = to_tokens(ids, n_ids);
+    if (pooling == 0 || pooling == RZ_POOL_RANK) {
+      return invalid_argument("pooling: expected RZ_POOL_LAST, RZ_POOL_MEAN or RZ_POOL_MODEL", "pooling");
+    }
     RZ_TRY(request.pooling, read_pooling(pooling, model->model));
-    if (request.pooling == Pooling::kNone)
-      return invalid_argument("pooling: expected RZ_POOL_..., actual 0", "pooling");
     RZ_TRY(const Generation generation, model->model.generate(request));
     if (generation.finish_reason == FinishReason::kCancelled) {
       return Error{ErrorCode::kCancelled, "rz_cancel ended the call", ""};
     }
     return copy_floats(generation.embedding, vector, capacity);
+  });
+}
+
+int64_t rz_rank(rz_model* model, const char* query, const char* const* documents, size_t n_documents, float* relevances,
+                size_t capacity) {
+  return exclusively(model, [&]() -> Result<int64_t> {
+    if (query == nullptr) return null_argument("query");
+    if (documents == nullptr && n_documents > 0) return null_argument("documents");
+    std::vector<std::string> texts;
+    for (const char* document : std::span(documents, n_documents)) {
+      if (document == nullptr) return null_argument("documents");
+      texts.emplace_back(document);
+    }
+    RZ_TRY(const std::vector<float> found, model->model.rank(query, texts));
+    return copy_floats(found, relevances, capacity);
   });
 }
 

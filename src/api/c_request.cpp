@@ -89,7 +89,9 @@ Result<Asked> read_request(const rz_request& given, const LanguageModel& model, 
 }
 
 Result<Pooling> read_pooling(int pooling, const LanguageModel& model) {
-  if (pooling != 0 && model.pooling() == Pooling::kRank) {
+  const bool is_reranker = model.pooling() == Pooling::kRank;
+  if (pooling == RZ_POOL_RANK && !is_reranker) return unsupported(model.info().path + " is no reranker", "model");
+  if (pooling != 0 && pooling != RZ_POOL_RANK && is_reranker) {
     return unsupported(model.info().path + " is a reranker, which scores texts and gives no vectors of them", "model");
   }
   switch (pooling) {
@@ -100,11 +102,12 @@ Result<Pooling> read_pooling(int pooling, const LanguageModel& model) {
     case RZ_POOL_MEAN:
       return Pooling::kMean;
     case RZ_POOL_MODEL:
+    case RZ_POOL_RANK:
       return model.pooling();
     default:
-      return invalid_argument(
-          "pooling: expected RZ_POOL_LAST, RZ_POOL_MEAN or RZ_POOL_MODEL, actual " + std::to_string(pooling),
-          "pooling");
+      return invalid_argument("pooling: expected RZ_POOL_LAST, RZ_POOL_MEAN, RZ_POOL_MODEL or RZ_POOL_RANK, actual " +
+                                  std::to_string(pooling),
+                              "pooling");
   }
 }
 

@@ -2,6 +2,7 @@
 #include "api/c_request.h"
 #include "base/try.h"
 #include "realizar/constraint.h"
+#include "realizar/reasoning.h"
 #include "realizar/session.h"
 
 using namespace realizar;
@@ -32,6 +33,8 @@ Status read_constraint(const LanguageModel& model, const rz_request& given, Requ
     const ToolCallOptions calls{.parallel = given.must_call == RZ_CALL_SOME, .prompt = request.prompt};
     RZ_TRY(request.constraint, tool_calls_constraint(model, given.tools_json, calls));
   }
+  if (given.has_reasoning_budget == 0) return {};
+  RZ_TRY(request.constraint, reasoning_constraint(model, given.reasoning_budget, request.prompt, request.constraint));
   return {};
 }
 
@@ -46,14 +49,19 @@ TextCallback tell_parts(rz_part_callback on_part, void* user) {
   };
 }
 
-Session::EndCallback tell_end(rz_end_callback on_end, void* user, size_t n_prompt) {
+// A vector is told as it is, scores of a reranker as what they say.
+Session::EndCallback tell_end(rz_end_callback on_end, void* user, const Request& request) {
   if (on_end == nullptr) return {};
-  return [on_end, user, n_prompt](const Result<TextGeneration>& result) {
+  const size_t n_prompt = request.prompt.size();
+  const bool is_rank = request.pooling == Pooling::kRank;
+  return [on_end, user, n_prompt, is_rank](const Result<TextGeneration>& result) {
     const std::string& text = result.ok() ? result->text : result.error().message;
     rz_result end = result.ok() ? to_c_result(*result) : to_c_result(result.error(), n_prompt);
+    float relevance = 0;
     if (result.ok() && !result->embedding.empty()) {
-      end.embedding = result->embedding.data();
-      end.n_embedding = result->embedding.size();
+      if (is_rank) relevance = LanguageModel::relevance(result->embedding);
+      end.embedding = is_rank ? &relevance : result->embedding.data();
+      end.n_embedding = is_rank ? 1 : result->embedding.size();
     }
     on_end(text.data(), text.size(), &end, user);
   };
@@ -94,9 +102,9 @@ int64_t rz_session_submit(rz_session* session, const rz_request* request, rz_par
     RZ_TRY(Asked asked, read_request(given, model, model.default_sampling()));
     RZ_CHECK_OK(read_constraint(model, given, asked.request));
     RZ_TRY(asked.request.pooling, read_pooling(given.pooling, model));
-    const size_t n_prompt = asked.request.prompt.size();
-    RZ_TRY(const RequestId id, session->session.submit(std::move(asked.request), asked.text, tell_parts(on_part, user),
-                                                       tell_end(on_end, user, n_prompt)));
+    Session::EndCallback told = tell_end(on_end, user, asked.request);
+    RZ_TRY(const RequestId id,
+           session->session.submit(std::move(asked.request), asked.text, tell_parts(on_part, user), std::move(told)));
     return static_cast<int64_t>(id);
   });
 }

@@ -65,6 +65,47 @@ class CSession : public testing::Test {
   std::vector<int32_t> ids_;
 };
 
+TEST_F(CSession, ABudgetOfReasoningChangesNothingWhereNoneIsMarked) {
+  Told free, bound;
+  rz_request asked = request();
+  ASSERT_GT(rz_session_submit(session_, &asked, on_part, on_end, &free), 0) << rz_last_error();
+  asked.has_reasoning_budget = 1;
+  asked.reasoning_budget = 1;
+  ASSERT_GT(rz_session_submit(session_, &asked, on_part, on_end, &bound), 0) << rz_last_error();
+  EXPECT_EQ(rz_session_wait(session_), 0);
+  EXPECT_FALSE(free.text.empty());
+  EXPECT_EQ(bound.text, free.text);
+}
+
+TEST_F(CSession, OnlyRerankersRank) {
+  rz_request asked = request();
+  asked.pooling = RZ_POOL_RANK;
+  EXPECT_LT(rz_session_submit(session_, &asked, on_part, on_end, nullptr), 0);
+  EXPECT_EQ(rz_last_error_code(), RZ_UNSUPPORTED);
+  EXPECT_LT(rz_rank_prompt(model_, "query", "document", nullptr, 0), 0);
+  EXPECT_EQ(rz_last_error_code(), RZ_UNSUPPORTED);
+  EXPECT_LT(rz_rank_prompt(model_, nullptr, "document", nullptr, 0), 0);
+  EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
+}
+
+TEST_F(CSession, ReasoningIsPlannedForTheTemplate) {
+  const auto plan = [&](int enabled, const char* effort, uint32_t tokens, int64_t& budget) {
+    const rz_reasoning asked{sizeof(rz_reasoning), enabled, effort, tokens};
+    std::string json(200, ' ');
+    const int64_t n_bytes = rz_plan_reasoning(model_, &asked, json.data(), json.size(), &budget);
+    return n_bytes < 0 ? std::string(rz_last_error()) : json.substr(0, static_cast<size_t>(n_bytes));
+  };
+  int64_t budget = 7;
+  EXPECT_EQ(plan(0, nullptr, 0, budget), "{}");
+  EXPECT_EQ(budget, -1);
+  EXPECT_NE(plan(0, nullptr, 20, budget).find("\"thinking_budget\":20"), std::string::npos);
+  EXPECT_EQ(budget, 20);
+  EXPECT_NE(plan(-1, nullptr, 0, budget).find("\"enable_thinking\":false"), std::string::npos);
+  EXPECT_EQ(budget, 0);
+  EXPECT_NE(plan(0, "much", 0, budget).find("reasoning_effort: expected none"), std::string::npos);
+  EXPECT_LT(rz_plan_reasoning(model_, nullptr, nullptr, 0, nullptr), 0);
+}
+
 TEST_F(CSession, BiasTenantAndSaltAreTheRequests) {
   const auto n_cached = [&](const rz_request& asked) {
     Told told;

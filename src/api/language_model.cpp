@@ -153,13 +153,27 @@ Result<std::vector<float>> LanguageModel::rank(std::string_view query, std::span
   RZ_CHECK_OK(check_ranks(*impl_->loaded));
   std::vector<Request> requests(documents.size());
   for (size_t i = 0; i < documents.size(); ++i) {
-    RZ_TRY(requests[i].prompt, rank_prompt(*impl_->loaded, query, documents[i]));
+    RZ_TRY(requests[i].prompt, rank_prompt(query, documents[i]));
     requests[i].pooling = Pooling::kRank;
   }
   RZ_TRY(const auto generations, generate_all(requests));
   std::vector<float> relevances;
-  for (const Generation& generation : generations) relevances.push_back(relevance_of(generation.embedding));
+  for (const Generation& generation : generations) {
+    if (generation.finish_reason == FinishReason::kCancelled) {
+      return Error{ErrorCode::kCancelled, "the call was cancelled", ""};
+    }
+    relevances.push_back(relevance(generation.embedding));
+  }
   return relevances;
+}
+
+Result<std::vector<TokenId>> LanguageModel::rank_prompt(std::string_view query, std::string_view document) const {
+  RZ_CHECK_OK(check_ranks(*impl_->loaded));
+  return realizar::rank_prompt(*impl_->loaded, query, document);
+}
+
+float LanguageModel::relevance(std::span<const float> scores) {
+  return relevance_of(scores);
 }
 
 Result<std::vector<float>> LanguageModel::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,

@@ -182,8 +182,17 @@ class Chat {
     std::istringstream words(assignment);
     std::string name, value;
     words >> name >> value;
-    if (const auto status = change_setting(options_.answer, name, value); !status.ok()) return complain(status.error());
+    if (const auto status = change(name, value); !status.ok()) return complain(status.error());
     settings_[name] = value;
+  }
+
+  // Nothing changes where the model has no use for it.
+  Status change(const std::string& name, const std::string& value) {
+    AnswerOptions changed = options_.answer;
+    RZ_CHECK_OK(change_setting(changed, name, value));
+    RZ_CHECK_OK(plan_reasoning(model_, changed.reasoning));
+    options_.answer = std::move(changed);
+    return {};
   }
 
   void regenerate(const std::string&) {
@@ -254,7 +263,7 @@ class Chat {
       return false;
     }
     for (const auto& [name, value] : settings_) {
-      if (const auto status = change_setting(options_.answer, name, value); !status.ok()) complain(status.error());
+      if (const auto status = change(name, value); !status.ok()) complain(status.error());
     }
     last_stats_.reset();
     return true;
@@ -305,12 +314,16 @@ class Chat {
               "left out.\n");
   }
 
+  Result<std::vector<TokenId>> rendered() const {
+    return chat_tokens(model_, conversation_.template_variables(), options_.answer.reasoning);
+  }
+
   // The conversation's prompt; of one that leaves no room for an answer the oldest turns are left out.
   Result<std::vector<TokenId>> fitting_prompt() {
     const size_t n_left_out_before = conversation_.n_left_out();
-    auto prompt = model_.apply_chat_template(conversation_.template_variables());
+    auto prompt = rendered();
     while (prompt.ok() && options_.leaves_out && !has_room(prompt->size()) && conversation_.leave_out_oldest()) {
-      prompt = model_.apply_chat_template(conversation_.template_variables());
+      prompt = rendered();
     }
     if (prompt.ok() && conversation_.n_left_out() > n_left_out_before) {
       note(fmt::format("the context of {} tokens is full: the {} oldest questions and their answers are left out",

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <sstream>
 
 #include "base/try.h"
@@ -12,8 +14,7 @@
 namespace realizar::cli {
 namespace {
 
-constexpr const char* kMaxTokens = "max_tokens";
-constexpr const char* kNoLimit = "none";
+constexpr std::string_view kNone = "none", kDefault = "default";
 
 template <class T>
 bool parse_number(std::string_view text, T& number) {
@@ -24,30 +25,52 @@ bool parse_number(std::string_view text, T& number) {
   return true;
 }
 
-bool set_max_tokens(AnswerOptions& options, std::string_view value) {
-  uint32_t n = 0;
-  if (value == kNoLimit) {
-    options.max_tokens.reset();
-    return true;
-  }
-  if (!parse_number(value, n)) return false;
-  options.max_tokens = n;
+// A number, or "none".
+template <class T>
+bool set_or_none(std::string_view text, std::optional<T>& number) {
+  T value = 0;
+  if (text != kNone && !parse_number(text, value)) return false;
+  number = text == kNone ? std::nullopt : std::optional(value);
   return true;
 }
 
-void show_max_tokens(const AnswerOptions& options, std::ostream& out) {
-  if (options.max_tokens) {
-    out << *options.max_tokens;
-  } else {
-    out << kNoLimit;
-  }
+template <class T>
+std::string shown_or_none(const std::optional<T>& number) {
+  return number ? std::to_string(*number) : std::string(kNone);
 }
 
-// `name` is a setting's. False where the value is no such number.
-bool set(AnswerOptions& options, const std::string& name, std::string_view value) {
-  if (name == kMaxTokens) return set_max_tokens(options, value);
-  const SamplingParameter* parameter = find_sampling_parameter(name);
-  return visit_parameter(*parameter, options.sampling, [value](auto& member) { return parse_number(value, member); });
+// A setting that is no parameter of the sampler chain.
+struct OwnSetting {
+  std::string_view name, expected;
+  bool (*set)(AnswerOptions&, std::string_view);  // false: that is no value of it
+  std::string (*show)(const AnswerOptions&);
+};
+
+constexpr OwnSetting kOwnSettings[] = {
+    {"max_tokens", "a number",
+     [](AnswerOptions& options, std::string_view text) { return set_or_none(text, options.max_tokens); },
+     [](const AnswerOptions& options) { return shown_or_none(options.max_tokens); }},
+    {"reasoning_budget", "a number",
+     [](AnswerOptions& options, std::string_view text) {
+       const bool is_set = set_or_none(text, options.reasoning.budget);
+       return is_set && options.reasoning.budget.value_or(0) >= 0;
+     },
+     [](const AnswerOptions& options) { return shown_or_none(options.reasoning.budget); }},
+    {"reasoning_effort", "a level",
+     [](AnswerOptions& options, std::string_view text) {
+       options.reasoning.effort = text == kDefault ? std::nullopt : std::optional(std::string(text));
+       options.reasoning.enabled.reset();
+       return !text.empty();
+     },
+     [](const AnswerOptions& options) {
+       if (options.reasoning.enabled == false) return std::string(kNone);
+       return options.reasoning.effort.value_or(std::string(kDefault));
+     }},
+};
+
+const OwnSetting* find_own(std::string_view name) {
+  const auto* found = std::ranges::find(kOwnSettings, name, &OwnSetting::name);
+  return found == std::end(kOwnSettings) ? nullptr : found;
 }
 
 }  // namespace
@@ -59,19 +82,23 @@ std::string settings_text(const AnswerOptions& options) {
     visit_parameter(parameter, options.sampling, [&text](auto value) { text << value; });
     text << '\n';
   }
-  text << kMaxTokens << ' ';
-  show_max_tokens(options, text);
-  text << '\n';
+  for (const OwnSetting& setting : kOwnSettings) text << setting.name << ' ' << setting.show(options) << '\n';
   return text.str();
 }
 
 Status change_setting(AnswerOptions& options, const std::string& name, const std::string& value) {
-  if (name != kMaxTokens && find_sampling_parameter(name) == nullptr) {
+  const OwnSetting* own = find_own(name);
+  const SamplingParameter* parameter = find_sampling_parameter(name);
+  if (own == nullptr && parameter == nullptr) {
     return invalid_argument("there is no setting '" + name + "'; /set shows them", name);
   }
   AnswerOptions changed = options;
-  if (!set(changed, name, value)) {
-    return invalid_argument(fmt::format("{}: expected a number, actual '{}'", name, value), name);
+  const bool is_set = own != nullptr ? own->set(changed, value)
+                                     : visit_parameter(*parameter, changed.sampling,
+                                                       [&](auto& member) { return parse_number(value, member); });
+  if (!is_set) {
+    return invalid_argument(
+        fmt::format("{}: expected {}, actual '{}'", name, own != nullptr ? own->expected : "a number", value), name);
   }
   // The biases were checked against the vocabulary when the chat began, and cannot be set here.
   SamplingParams checked = changed.sampling;

@@ -20,6 +20,21 @@ TEST(ChatSettings, AreChangedAndShown) {
   EXPECT_EQ(options.max_tokens, std::nullopt);
 }
 
+TEST(ChatSettings, ReasoningHasABudgetAndAnEffort) {
+  AnswerOptions options;
+  options.reasoning.enabled = false;
+  EXPECT_NE(settings_text(options).find("reasoning_budget none\nreasoning_effort none\n"), std::string::npos);
+  ASSERT_TRUE(change_setting(options, "reasoning_effort", "low").ok());
+  ASSERT_TRUE(change_setting(options, "reasoning_budget", "100").ok());
+  EXPECT_EQ(options.reasoning.enabled, std::nullopt);
+  EXPECT_EQ(options.reasoning.effort, "low");
+  EXPECT_EQ(options.reasoning.budget, 100);
+  EXPECT_NE(settings_text(options).find("reasoning_budget 100\nreasoning_effort low\n"), std::string::npos);
+  ASSERT_TRUE(change_setting(options, "reasoning_effort", "default").ok());
+  ASSERT_TRUE(change_setting(options, "reasoning_budget", "none").ok());
+  EXPECT_TRUE(options.reasoning.asks_nothing());
+}
+
 TEST(ChatSettings, HaveEveryParameter) {
   for (const SamplingParameter& parameter : kSamplingParameters) {
     AnswerOptions options;
@@ -31,10 +46,25 @@ TEST(ChatSettings, HaveEveryParameter) {
 
 TEST(ChatSettings, ThatCannotBeSetStayAsTheyAre) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
-      {"max_tokens", "banana"}, {"max_tokens", "-1"},    {"max_tokens", ""},         {"temperature", "-1"},
-      {"temperature", "nan"},   {"temperature", "warm"}, {"top_k", "1.5"},           {"top_k", "-3"},
-      {"top_p", "3"},           {"min_p", "-0.1"},       {"repeat_penalty", "0"},    {"repeat_last_n", "-2"},
-      {"typical_p", "0"},       {"seed", "-1"},          {"frequency_penalty", "3"}, {"colour", "1"},
+      {"max_tokens", "banana"},
+      {"max_tokens", "-1"},
+      {"max_tokens", ""},
+      {"temperature", "-1"},
+      {"temperature", "nan"},
+      {"temperature", "warm"},
+      {"top_k", "1.5"},
+      {"top_k", "-3"},
+      {"top_p", "3"},
+      {"min_p", "-0.1"},
+      {"repeat_penalty", "0"},
+      {"repeat_last_n", "-2"},
+      {"typical_p", "0"},
+      {"seed", "-1"},
+      {"frequency_penalty", "3"},
+      {"colour", "1"},
+      {"reasoning_budget", "-1"},
+      {"reasoning_budget", "much"},
+      {"reasoning_effort", ""},
   };
   AnswerOptions options;
   options.max_tokens = 9;

@@ -78,11 +78,11 @@ size_t Conversation::first_kept() const {
   return n_left_out_ == 0 ? 0 : turns_.size();
 }
 
-std::string Conversation::template_variables() const {
+ChatJson Conversation::template_variables() const {
   ChatJson messages = ChatJson::array();
   if (!system_.empty()) messages.push_back({{"role", "system"}, {"content", system_}});
   for (size_t i = first_kept(); i < turns_.size(); ++i) messages.push_back(turns_[i]);
-  return dump_utf8({{"messages", std::move(messages)}}, -1);
+  return {{"messages", std::move(messages)}};
 }
 
 std::string Conversation::to_json() const {

@@ -30,7 +30,7 @@ class Conversation {
   size_t n_left_out() const { return n_left_out_; }  // questions
 
   // The variables of the model's template: {"messages": [...]}.
-  std::string template_variables() const;
+  nlohmann::ordered_json template_variables() const;
 
   // {"messages": [...]}, the system message first and all turns after it. Bytes that are not UTF-8 become U+FFFD.
   std::string to_json() const;

@@ -57,6 +57,7 @@ constexpr ForeignWord kFlags[] = {
     {"--mirostat-ent", kRenamed, "--mirostat-tau"},
     {"--sampling-seq", kRenamed, "--sampler-seq"},
     {"--verbose", kRenamed, "--stats"},
+    {"--no-think", kRenamed, "--no-reasoning"},
     {"--no-webui", kRenamed, "--no-page"},
     {"--ssl-cert-file", kRenamed, "--tls-cert"},
     {"--ssl-key-file", kRenamed, "--tls-key"},

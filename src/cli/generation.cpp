@@ -57,6 +57,20 @@ std::string dump(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+Result<std::vector<TokenId>> chat_tokens(const LanguageModel& model, nlohmann::ordered_json variables,
+                                         const ReasoningOptions& reasoning) {
+  RZ_TRY(const ReasoningPlan plan, plan_reasoning(model, reasoning));
+  variables.update(nlohmann::ordered_json::parse(plan.variables_json));
+  return model.apply_chat_template(dump(variables));
+}
+
+Status limit_reasoning(const LanguageModel& model, const ReasoningOptions& reasoning, Request& request) {
+  RZ_TRY(const ReasoningPlan plan, plan_reasoning(model, reasoning));
+  if (!plan.budget) return {};
+  RZ_TRY(request.constraint, reasoning_constraint(model, *plan.budget, request.prompt, std::move(request.constraint)));
+  return {};
+}
+
 Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, const AnswerOptions& options) {
   Request request;
   request.prompt = std::move(prompt);
@@ -64,6 +78,7 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
   request.max_tokens = options.max_tokens;
   request.n_logprobs = options.n_logprobs;
   request.logprobs = options.n_logprobs > 0;
+  RZ_CHECK_OK(limit_reasoning(model, options.reasoning, request));
 
   Answer answer;
   AnswerView view(AnswerView::for_stdout(options.hide_reasoning));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "realizar/engine.h"
+#include "realizar/reasoning.h"
 
 namespace realizar::cli {
 
@@ -19,6 +20,7 @@ struct AnswerOptions {
   bool json = false;
   bool split_reasoning = true;  // tell reasoning from the answer, where the model's chat template marks it
   bool hide_reasoning = false;  // and write the answer alone
+  ReasoningOptions reasoning = {};
 };
 
 struct Answer {
@@ -27,6 +29,13 @@ struct Answer {
   bool interrupted = false;      // by Ctrl-C
   bool output_failed = false;    // standard output could not be written; reported already
 };
+
+// The prompt of a conversation. `variables`: of the model's template, {"messages": [...]}; bytes of theirs that are not
+// UTF-8 become U+FFFD.
+Result<std::vector<TokenId>> chat_tokens(const LanguageModel& model, nlohmann::ordered_json variables,
+                                         const ReasoningOptions& reasoning);
+// Holds a request, whose prompt is there, to the budget that the options give its reasoning.
+Status limit_reasoning(const LanguageModel& model, const ReasoningOptions& reasoning, Request& request);
 
 // Streams the answer to `prompt`; Ctrl-C stops it. As text it ends with a line break, as JSON with a "done" event.
 Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, const AnswerOptions& options);

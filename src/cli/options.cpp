@@ -259,6 +259,32 @@ Result<SamplingParams> SamplingFlags::over(const LanguageModel& model) const {
   return defaults;
 }
 
+void ReasoningFlags::add_to(Flags flags) {
+  flags
+      .option("--reasoning-effort", effort_,
+              "How much a model that reasons does so before it answers: none, minimal, low, medium, high, xhigh or max "
+              "(default: as the model does)")
+      .shown_as("LEVEL");
+  flags
+      .option("--reasoning-budget", budget_,
+              "End the reasoning after N tokens, and let the answer begin; 0: none, -1: no bound")
+      .in_range(-1, INT32_MAX);
+  flags.flag("--no-reasoning", is_off_, "Have the model answer at once");
+}
+
+std::string ReasoningFlags::complaint() const {
+  if (is_off_ && (effort_ || budget_)) {
+    return "expected one of --no-reasoning and --reasoning-effort or --reasoning-budget";
+  }
+  return "";
+}
+
+ReasoningOptions ReasoningFlags::options() const {
+  ReasoningOptions options{.effort = effort_, .budget = budget_};
+  if (is_off_) options.enabled = false;
+  return options;
+}
+
 void warn_of_gpu_options(const LoadOptions& options) {
   const std::pair<bool, const char*> gpu_options[] = {{options.gpu.n_layers.has_value(), "--gpu-layers"},
                                                       {!options.gpu.devices.empty(), "--device"},

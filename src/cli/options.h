@@ -11,6 +11,7 @@
 
 #include "cli/command_line.h"
 #include "realizar/engine.h"
+#include "realizar/reasoning.h"
 #include "sampling/parameters.h"
 
 namespace realizar::cli {
@@ -45,6 +46,19 @@ struct SamplingFlags {
   std::string samplers_, sampler_letters_;  // "top_k;temperature", "kt"; "": not given
 
   Result<std::optional<std::vector<SamplerKind>>> order() const;
+};
+
+// How long a model reasons before it answers.
+struct ReasoningFlags {
+  void add_to(Flags flags);
+  // What is wrong with them; empty: nothing.
+  std::string complaint() const;
+  ReasoningOptions options() const;
+
+ private:
+  std::optional<std::string> effort_;
+  std::optional<int32_t> budget_;
+  bool is_off_ = false;
 };
 
 // One line on standard error for each option of GPUs that was given; for a model that runs on the CPU.

@@ -8,6 +8,7 @@
 
 #include "base/try.h"
 #include "cli/command.h"
+#include "cli/conversation.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -94,6 +95,7 @@ class PromptRun {
     RZ_TRY(const PromptLine line, parse_line(text, args_.system));
     Request request;
     RZ_TRY(request.prompt, tokens_of(line));
+    RZ_CHECK_OK(limit_reasoning(model_, options_.reasoning, request));
     request.sampling = options_.sampling;
     if (line.temperature) request.sampling.temperature = *line.temperature;
     if (line.seed) request.sampling.seed = *line.seed;
@@ -103,10 +105,10 @@ class PromptRun {
 
   Result<std::vector<TokenId>> tokens_of(const PromptLine& line) const {
     if (args_.is_raw) return model_.tokenize(line.prompt, true, true);
-    std::vector<ChatMessage> messages;
-    if (!line.system.empty()) messages.push_back({"system", line.system});
-    messages.push_back({"user", line.prompt});
-    return model_.chat_prompt(messages);
+    Conversation conversation;
+    conversation.set_system(line.system);
+    conversation.ask(line.prompt);
+    return chat_tokens(model_, conversation.template_variables(), options_.reasoning);
   }
 
   void tell(size_t idx, Result<TextGeneration> result) {

@@ -10,6 +10,7 @@
 #include "base/try.h"
 #include "cli/chat.h"
 #include "cli/command.h"
+#include "cli/conversation.h"
 #include "cli/generation.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -36,6 +37,7 @@ struct RunArgs {
   TraceFlags trace;
   LoadFlags load;
   SamplingFlags sampling;
+  ReasoningFlags reasoning;
 };
 
 using Clock = std::chrono::steady_clock;
@@ -113,10 +115,10 @@ Status resolve_words(RunArgs& args) {
 
 Result<std::vector<TokenId>> prompt_tokens(const LanguageModel& model, const RunArgs& args) {
   if (args.raw) return model.tokenize(args.prompt, true, true);
-  std::vector<ChatMessage> messages;
-  if (!args.system.empty()) messages.push_back({"system", args.system});
-  messages.push_back({"user", args.prompt});
-  return model.chat_prompt(messages);
+  Conversation conversation;
+  conversation.set_system(args.system);
+  conversation.ask(args.prompt);
+  return chat_tokens(model, conversation.template_variables(), args.reasoning.options());
 }
 
 int answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& options, StartTimes times) {
@@ -149,8 +151,9 @@ Result<Loaded> load(const RunArgs& args) {
   const StartTimes times{ms_between(start, Clock::now()), 0};
   RZ_TRY(const SamplingParams sampling, args.sampling.over(model));
   RZ_CHECK_OK(validate(sampling, model.info().n_vocab));
-  AnswerOptions options{sampling,  args.max_tokens, args.stop,          args.n_logprobs,
-                        args.json, !args.raw,       args.hide_reasoning};
+  AnswerOptions options{sampling,  args.max_tokens, args.stop,           args.n_logprobs,
+                        args.json, !args.raw,       args.hide_reasoning, args.reasoning.options()};
+  RZ_CHECK_OK(plan_reasoning(model, options.reasoning));
   return Loaded{std::move(model), times, std::move(options)};
 }
 
@@ -213,6 +216,7 @@ void add_answer_flags(Flags flags, RunArgs& args) {
   flags.flag("--no-shift,--no-context-shift", args.no_shift,
              "In a chat whose context is full: give an error instead of leaving the oldest turns out");
   flags.flag("--no-history", args.no_history, "In a chat: do not keep what is typed for later chats");
+  args.reasoning.add_to(flags);
   args.load.add_to(flags);
   args.sampling.add_to(flags);
   args.trace.add_to(flags);
@@ -221,6 +225,9 @@ void add_answer_flags(Flags flags, RunArgs& args) {
 // What is wrong with the options together; empty: nothing.
 std::string complaint(const RunArgs& args) {
   if (args.n_logprobs > 0 && !args.json) return "--logprobs has an effect with --json alone";
+  const bool has_reasoning = !args.reasoning.options().asks_nothing();
+  if (args.raw && has_reasoning) return "a prompt of --raw has no place for options of reasoning";
+  if (std::string wrong = args.reasoning.complaint(); !wrong.empty()) return wrong;
   return args.sampling.complaint();
 }
 

@@ -243,7 +243,8 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.option("--idle-timeout-ms", options.http.idle_timeout_ms, "Time between the requests of a connection")
       .with_default();
   flags.option("--write-timeout-ms", options.http.write_timeout_ms, "Time for a client to take a byte").with_default();
-  flags.option("--cors-origin", options.cors_origins, "Origin whose pages may call; may be repeated; *: any");
+  flags.option("--cors-origin", options.cors_origins,
+               "Origin whose pages may call; may be repeated; chrome-extension://*: all of a scheme; *: any");
   flags.option(
       "--allowed-host", options.allowed_hosts,
       "Name by which clients may reach a server that asks for no key; may be repeated; *: any. On loopback only "
