@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Anthropic's Messages API over plain HTTP: the order of a stream's events, requests as Claude Code sends them, errors in
 their own shape; and budgets of reasoning, in every dialect. Usage: messages_test.py REALIZAR."""
+import concurrent.futures
 import json
+import os
 import pathlib
 import sys
 import tempfile
 import unittest
 
-from gguf_edit import with_metadata
+from model_copies import TINY, write_thinker
 from served import Served
 
 REALIZAR = ""
-MODEL_FILE = pathlib.Path(__file__).parent.parent / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 CAPITAL = "What is the capital of France?"
 NAME_IT = "Name the capital of France."
 ANSWER = "The capital of France is Paris."
@@ -133,6 +134,28 @@ class Messages(Case):
         self.assertGreater(second["cache_read_input_tokens"], 250)
         self.assertEqual(second["input_tokens"] + second["cache_read_input_tokens"], first["input_tokens"])
 
+    def test_the_first_event_tells_what_the_cache_had(self):
+        content = "stone " * 300
+        for _ in range(2):
+            events = self.events(content, max_tokens=2, cache_salt="first event")
+            start, last = events[0]["message"]["usage"], events[-2]["usage"]
+            self.assertEqual(start | {"output_tokens": last["output_tokens"]}, last)
+        self.assertGreater(start["cache_read_input_tokens"], 250)
+        prompt = {"messages": [{"role": "user", "content": content}]}
+        counted = self.post("/v1/messages/count_tokens", prompt)[2]["input_tokens"]
+        self.assertEqual(start["input_tokens"] + start["cache_read_input_tokens"], counted)
+
+    def test_streams_that_share_a_prefix_tell_what_they_found(self):
+        """The second waits for the first one's prefix: how much it takes from it shows only then."""
+        content = "river " * 300
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            streams = list(pool.map(lambda _: self.events(content, max_tokens=2, cache_salt="together"), range(8)))
+        usages = [events[0]["message"]["usage"] for events in streams]
+        last = [events[-2]["usage"] for events in streams]
+        self.assertEqual([usage | {"output_tokens": end["output_tokens"]} for usage, end in zip(usages, last)], last)
+        self.assertEqual(len({usage["input_tokens"] + usage["cache_read_input_tokens"] for usage in usages}), 1)
+        self.assertEqual([e["type"] for e in streams[0]].count("message_start"), 1)
+
     def test_the_events_of_a_stream(self):
         events = self.events(cache_salt="stream")
         self.assertEqual([e["type"] for e in events[:2]], ["message_start", "content_block_start"])
@@ -215,6 +238,52 @@ class Messages(Case):
         usage = message_of(events_of(self.server.ask("POST", "/v1/messages", again)[2]))["usage"]
         self.assertGreater(usage["cache_read_input_tokens"], usage["input_tokens"])
 
+    def test_claude_code_asks_more_than_messages(self):
+        """What it sends around its conversations, as its contract has it."""
+        headers = {"anthropic-version": "2023-06-01", "authorization": "Bearer none", "x-app": "cli"}
+        self.assertEqual(self.server.ask("HEAD", "/", None, headers)[0], 200)
+        quota = {"model": "claude-haiku-4-5-20251001", "max_tokens": 1, "metadata": {"user_id": "u"},
+                 "messages": [{"role": "user", "content": "quota"}]}
+        self.assertEqual(self.post("/v1/messages?beta=true", quota, headers)[0], 200)
+        title = {"type": "json_schema", "schema": {"type": "object", "properties": {"title": {"enum": ["Capitals"]}},
+                                                   "required": ["title"], "additionalProperties": False}}
+        status, _, message = self.post("/v1/messages?beta=true", {
+            **CLAUDE_CODE, "stream": False, "tools": [], "thinking": {"type": "disabled"},
+            "output_config": {"format": title}}, headers)
+        self.assertEqual((status, json.loads(text_of(message))), (200, {"title": "Capitals"}))
+
+    def test_claude_code_goes_on_after_calls(self):
+        """Thoughts between calls, several results in a message, one of them an error, and what betas add."""
+        tools = [*CLAUDE_CODE["tools"],
+                 {"type": "bash_20250124", "name": "bash"},
+                 {"type": "custom", "name": "Read", "input_schema": {"type": "object"}, "defer_loading": True,
+                  "eager_input_streaming": True, "cache_control": {"type": "ephemeral"}},
+                 *({"name": f"mcp__files__tool_{i}", "description": "Does it", "input_schema": {"type": "object"}}
+                   for i in range(4))]
+        body = {**CLAUDE_CODE, "max_tokens": 20, "thinking": {"type": "adaptive", "display": "summarized"}, "tools": tools,
+                "output_config": {"effort": "xhigh"}, "cache_control": {"type": "ephemeral"}, "service_tier": "auto",
+                "context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}, "speed": "fast",
+                "messages": [
+                    CLAUDE_CODE["messages"][0],
+                    {"role": "assistant", "content": [
+                        {"type": "thinking", "thinking": "Look.", "signature": "EqQB"},
+                        {"type": "text", "text": "I look."},
+                        {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}, "caller": {"type": "direct"}},
+                        {"type": "tool_use", "id": "toolu_2", "name": "Read", "input": {}}]},
+                    {"role": "user", "content": [
+                        {"type": "tool_result", "tool_use_id": "toolu_1", "content": "a.txt", "is_error": False},
+                        {"type": "tool_result", "tool_use_id": "toolu_2", "is_error": True,
+                         "content": [{"type": "text", "text": "<tool_use_error>No file.</tool_use_error>"}]},
+                        {"type": "text", "text": "<system-reminder>Be brief.</system-reminder>"}]},
+                    {"role": "assistant", "content": [{"type": "redacted_thinking", "data": "x"},
+                                                      {"type": "thinking", "thinking": "Done.", "signature": "EqQC"},
+                                                      {"type": "text", "text": "There is a.txt."}]},
+                    {"role": "user", "content": CAPITAL}]}
+        status, headers, text = self.server.ask("POST", "/v1/messages?beta=true", body, {
+            "anthropic-version": "2023-06-01", "anthropic-beta": "interleaved-thinking-2025-05-14,effort-2025-11-24"})
+        self.assertEqual((status, headers["X-Realizar-Warning"]), (200, None), text)
+        self.assertEqual(message_of(events_of(text))["usage"]["output_tokens"], 20)
+
     def test_count_tokens(self):
         def count(**fields):
             status, _, counted = self.post("/v1/messages/count_tokens", {
@@ -230,15 +299,66 @@ class Messages(Case):
 
     def test_models(self):
         headers = {"anthropic-version": "2023-06-01"}
-        _, _, text = self.server.ask("GET", "/v1/models?limit=1000", None, headers)
+        _, got, text = self.server.ask("GET", "/v1/models?limit=1000", None, headers)
+        self.assertTrue(got["request-id"])
         listed = json.loads(text)
         (model,) = listed["data"]
         self.assertRegex(model.pop("created_at"), r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
-        self.assertEqual(model, {"type": "model", "id": "realizar-tiny", "display_name": "realizar-tiny"})
+        self.assertEqual(model, {"type": "model", "id": "realizar-tiny", "display_name": "realizar-tiny",
+                                 "max_input_tokens": 1024, "max_tokens": 1024, "capabilities": None, "lifecycle": "active",
+                                 "line": None, "deprecated_at": None, "retires_at": None})
         self.assertEqual((listed["has_more"], listed["first_id"], listed["last_id"]), (False, "realizar-tiny", "realizar-tiny"))
         _, _, one = self.server.ask("GET", "/v1/models/realizar-tiny", None, headers)
         self.assertEqual(json.loads(one)["display_name"], "realizar-tiny")
         self.assertEqual(json.loads(self.server.ask("GET", "/v1/models")[2])["object"], "list")
+
+
+class Pages(unittest.TestCase):
+    """The list of five models, in pages."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        for name in "abcde":
+            os.symlink(TINY, pathlib.Path(cls.folder.name, f"{name}.gguf"))
+        cls.server = Served(REALIZAR, "--models-dir", cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        code = cls.server.stop()
+        cls.folder.cleanup()
+        assert code == 0
+
+    def page(self, query):
+        status, _, text = self.server.ask("GET", f"/v1/models?{query}", None, {"anthropic-version": "2023-06-01"})
+        return status, json.loads(text)
+
+    def ids(self, query):
+        status, listed = self.page(query)
+        self.assertEqual(status, 200, listed)
+        ids = [model["id"] for model in listed["data"]]
+        self.assertEqual((listed["first_id"], listed["last_id"]), (ids[0], ids[-1]) if ids else (None, None))
+        return "".join(ids), listed["has_more"]
+
+    def test_pages(self):
+        self.assertEqual(self.ids(""), ("abcde", False))
+        self.assertEqual(self.ids("limit=5"), ("abcde", False))
+        self.assertEqual(self.ids("limit=2"), ("ab", True))
+        self.assertEqual(self.ids("limit=2&after_id=b"), ("cd", True))
+        self.assertEqual(self.ids("limit=2&after_id=c"), ("de", False))
+        self.assertEqual(self.ids("after_id=e"), ("", False))
+        self.assertEqual(self.ids("limit=2&before_id=e"), ("cd", True))
+        self.assertEqual(self.ids("limit=2&before_id=c"), ("ab", False))
+        self.assertEqual(self.ids("before_id=a"), ("", False))
+
+    def test_what_is_no_page_is_refused(self):
+        for query, word in (("limit=0", "limit"), ("limit=1001", "limit"), ("limit=x", "limit"), ("limit=-1", "limit"),
+                            ("limit=", "limit"), ("after_id=z", "after_id"), ("before_id=z", "before_id"),
+                            ("after_id=a&before_id=c", "before_id")):
+            status, error = self.page(query)
+            self.assertEqual((status, error["type"], error["error"]["type"]), (400, "error", "invalid_request_error"), query)
+            self.assertTrue(error["error"]["message"].startswith(word), error)
+            self.assertTrue(error["request_id"])
 
 
 class Refusals(Case):
@@ -288,7 +408,9 @@ class Refusals(Case):
 
     def test_paths(self):
         headers = {"anthropic-version": "2023-06-01"}
-        self.refused(404, "not_found_error", "/v1/messages/batches", {}, "/v1/messages/batches", headers)
+        for extra in (headers, {}):
+            self.refused(404, "not_found_error", "batches are not built", {"requests": []}, "/v1/messages/batches", extra)
+            self.refused(404, "not_found_error", "batches are not built", {}, "/v1/messages/batches/msgbatch_1/cancel", extra)
         status, _, text = self.server.ask("GET", "/v1/models/no-such", None, headers)
         self.assertEqual((status, json.loads(text)["error"]["type"]), (404, "not_found_error"))
         status, got, text = self.server.ask("GET", "/v1/messages", None, headers)
@@ -323,22 +445,10 @@ class Thinking(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        marks = {b"The": b"<think>", "Ġis".encode(): b"</think>"}
-
-        def edited(key, value):
-            if key == "tokenizer.chat_template":
-                return value + b"{#- <think> #}"
-            if key == "tokenizer.ggml.tokens":
-                return [marks.get(token, token) for token in value]
-            if key == "tokenizer.ggml.merges":
-                return [merge for merge in value if not marks.keys() & {*merge.split(b" "), merge.replace(b" ", b"")}]
-            return value
-
         cls.folder = tempfile.TemporaryDirectory()
-        file = pathlib.Path(cls.folder.name, "thinker.gguf")
-        file.write_bytes(with_metadata(MODEL_FILE.read_bytes(), edited))
-        cls.plain = Served(REALIZAR, str(file))
-        cls.drafting = Served(REALIZAR, str(file), "--draft-tokens", "4")
+        file = write_thinker(pathlib.Path(cls.folder.name, "thinker.gguf"))
+        cls.plain = Served(REALIZAR, file)
+        cls.drafting = Served(REALIZAR, file, "--draft-tokens", "4")
 
     @classmethod
     def tearDownClass(cls):

@@ -37,6 +37,19 @@ std::string percent_decoded(std::string_view text) {
   return decoded;
 }
 
+std::vector<std::pair<std::string, std::string>> query_fields(std::string_view query) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  while (!query.empty()) {
+    const std::string_view field = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(field.size() + 1, query.size()));
+    if (field.empty()) continue;
+    const size_t equals = std::min(field.find('='), field.size());
+    const std::string_view value = field.substr(std::min(equals + 1, field.size()));
+    fields.emplace_back(percent_decoded(field.substr(0, equals)), percent_decoded(value));
+  }
+  return fields;
+}
+
 const char* reason_phrase(int status) {
   switch (status) {
     case 200:

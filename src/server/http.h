@@ -69,6 +69,8 @@ class Reply {
 
 // %41 becomes A; a % that no two hexadecimal digits follow stays.
 std::string percent_decoded(std::string_view text);
+// The names and values of a query, "a=1&b=%20", decoded; a name without a value has "".
+std::vector<std::pair<std::string, std::string>> query_fields(std::string_view query);
 
 const char* reason_phrase(int status);
 

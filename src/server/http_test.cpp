@@ -23,6 +23,12 @@ TEST(PercentDecoded, DecodesEscapesAndNothingElse) {
   EXPECT_EQ(percent_decoded("%2541"), "%41");
 }
 
+TEST(QueryFields, HaveNamesAndValues) {
+  const std::vector<std::pair<std::string, std::string>> expected{{"a", "1"}, {"b c", "&="}, {"d", ""}, {"e", "=f"}};
+  EXPECT_EQ(query_fields("a=1&b%20c=%26%3D&d&&e==f"), expected);
+  EXPECT_TRUE(query_fields("").empty());
+}
+
 TEST(ReasonPhrase, IsNeverEmpty) {
   EXPECT_STREQ(reason_phrase(200), "OK");
   for (int status = 100; status < 600; ++status) EXPECT_STRNE(reason_phrase(status), "") << status;

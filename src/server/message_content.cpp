@@ -170,7 +170,8 @@ class Conversation {
     RZ_TRY(std::string text, text_of_blocks(is_nothing ? Json("") : content, place + ".content", "\n"));
     const Json is_error = block.value("is_error", Json(false));
     if (!is_error.is_boolean() && !is_error.is_null()) return wrong(place + ".is_error", "expected a boolean");
-    if (is_error == true && text.empty()) text = "Error";
+    // Templates have no place for the flag.
+    if (is_error == true && !text.starts_with("Error")) text = text.empty() ? "Error" : "Error: " + text;
     add({{"role", "tool"}, {"tool_call_id", id}, {"content", std::move(text)}}, place);
     return {};
   }
@@ -197,7 +198,9 @@ class Conversation {
     if (is_thinking && text.empty()) return {};
     const char* field = is_thinking ? "reasoning_content" : "content";
     if (!message.contains(field)) message[field] = "";
-    message[field].get_ref<std::string&>() += text;
+    auto& all = message[field].get_ref<std::string&>();
+    // Thoughts between calls were written apart.
+    all += is_thinking && !all.empty() ? "\n\n" + text : text;
     return {};
   }
 

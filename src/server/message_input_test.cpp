@@ -66,8 +66,28 @@ TEST(MessageInput, ResultsOfToolsComeBeforeTheTextOfTheirMessage) {
         {"id": "1", "type": "function", "function": {"name": "f", "arguments": {"x": 2}}},
         {"id": "2", "type": "function", "function": {"name": "g", "arguments": {}}}]},
       {"role": "tool", "tool_call_id": "1", "content": "one"},
-      {"role": "tool", "tool_call_id": "2", "content": "t\nwo"},
+      {"role": "tool", "tool_call_id": "2", "content": "Error: t\nwo"},
       {"role": "user", "content": "V"}])"));
+}
+
+TEST(MessageInput, ThoughtsBetweenCallsStayApart) {
+  const Json read = messages(R"({"role": "user", "content": "U"},
+      {"role": "assistant", "content": [{"type": "thinking", "thinking": "first", "signature": ""},
+        {"type": "tool_use", "id": "1", "name": "f", "input": {}},
+        {"type": "thinking", "thinking": "second", "signature": ""},
+        {"type": "tool_use", "id": "2", "name": "g", "input": {}}]},
+      {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1"},
+                                   {"type": "tool_result", "tool_use_id": "2", "is_error": true}]},
+      {"role": "assistant", "content": [{"type": "thinking", "thinking": "third", "signature": ""},
+        {"type": "tool_use", "id": "3", "name": "f", "input": {}}]},
+      {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "3", "is_error": true,
+                                    "content": "Error: no f"}]})");
+  EXPECT_EQ(read[1]["reasoning_content"], "first\n\nsecond");
+  EXPECT_EQ(read[2]["content"], "");
+  EXPECT_EQ(read[3]["content"], "Error");
+  EXPECT_EQ(read[4]["reasoning_content"], "third");
+  EXPECT_EQ(read[4]["tool_calls"].size(), 1u);
+  EXPECT_EQ(read[5]["content"], "Error: no f");
 }
 
 TEST(MessageInput, ToolsAreFunctionsAndAnthropicsOwnAreLeftOut) {

@@ -100,13 +100,7 @@ Result<Json> input_items_of(const std::vector<StoredResponsePtr>& chain) {
 
 Result<ItemsQuery> read_items_query(std::string_view query) {
   ItemsQuery read;
-  while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(pair.size() + 1, query.size()));
-    const size_t equals = std::min(pair.find('='), pair.size());
-    const std::string_view value = pair.substr(std::min(equals + 1, pair.size()));
-    RZ_CHECK_OK(read_pair(percent_decoded(pair.substr(0, equals)), percent_decoded(value), read));
-  }
+  for (const auto& [name, value] : query_fields(query)) RZ_CHECK_OK(read_pair(name, value, read));
   return read;
 }
 

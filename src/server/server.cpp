@@ -162,9 +162,15 @@ HttpResponse Server::options_of(const HttpRequest& request) const {
   return response;
 }
 
+bool is_under_messages(std::string_view path) {
+  return path.starts_with("/v1/messages/") || path.starts_with("/messages/");
+}
+
 HttpResponse no_route(const Call& call, const RouteMatch& match) {
   const std::string path = shown(call.request.path);
   ApiError error{404, "there is no " + path + " here", "", "not_found"};
+  const bool is_batch = is_under_messages(path) && path.find("/batches") != std::string::npos;
+  if (is_batch) error.message += ": batches are not built; POST /v1/messages takes each of their requests";
   if (!match.allowed.empty()) error = {405, path + " takes " + match.allowed, "", "method_not_allowed"};
   error.request_id = call.id;
   HttpResponse response = call.protocol->spell_error(error);
@@ -201,6 +207,7 @@ void Server::take_or_refuse(Call& call) const {
   call.headers = common_headers(call);
   RouteMatch match = find_route(request.method, request.path);
   if (request.path.starts_with("/api/")) call.protocol = &kOllama;  // also where it leads nowhere
+  if (is_under_messages(request.path)) call.protocol = &kMessages;
   if (match.route != nullptr) call.protocol = match.route->protocol;
   if (call.protocol == &kPlainProtocol && is_anthropic(request)) call.protocol = &kMessages;
   if (call.protocol->id_header != nullptr) call.headers.emplace_back(call.protocol->id_header, call.id);

@@ -53,7 +53,12 @@ describe('messages', () => {
 
   test('have raw events', async () => {
     const types = [];
-    for await (const event of await create({stream: true})) types.push(event.type);
+    let usage;
+    for await (const event of await create({stream: true})) {
+      types.push(event.type);
+      if (event.type === 'message_start') usage = event.message.usage;
+      if (event.type === 'message_delta') assert.deepEqual(event.usage, {...usage, output_tokens: event.usage.output_tokens});
+    }
     assert.equal(types[0], 'message_start');
     assert.deepEqual(types.slice(-3), ['content_block_stop', 'message_delta', 'message_stop']);
   });
@@ -160,6 +165,7 @@ describe('errors', () => {
     });
     await assert.rejects(client.models.retrieve('no-such-model'), Anthropic.NotFoundError);
     await assert.rejects(client.messages.batches.list(), Anthropic.NotFoundError);
+    await assert.rejects(client.messages.batches.create({requests: []}), /batches are not built/);
     const image = {type: 'image', source: {type: 'base64', media_type: 'image/png', data: 'AAAA'}};
     await assert.rejects(create({messages: [{role: 'user', content: [image]}]}), /this model takes text only/);
   });

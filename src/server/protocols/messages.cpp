@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/try.h"
 #include "server/chat_request.h"
@@ -41,14 +40,11 @@ Json block_json(const Block& block) {
   return {{"type", "tool_use"}, {"id", block.id}, {"name", block.name}, {"input", arguments_of(block)}};
 }
 
-// What came from the cache is told apart from the rest of the prompt; null: it is not known yet.
-Json usage_json(uint32_t n_prompt, std::optional<uint32_t> n_cached, uint32_t n_completion) {
-  return {{"input_tokens", n_prompt - n_cached.value_or(0)},
-          {"cache_creation_input_tokens", 0},
-          {"cache_read_input_tokens", n_cached ? Json(*n_cached) : Json()},
-          {"cache_creation", nullptr},
-          {"output_tokens", n_completion},
-          {"server_tool_use", nullptr},
+// What came from the cache is told apart from the rest of the prompt.
+Json usage_json(uint32_t n_prompt, uint32_t n_cached, uint32_t n_completion) {
+  return {{"input_tokens", n_prompt - n_cached}, {"cache_creation_input_tokens", 0},
+          {"cache_read_input_tokens", n_cached}, {"cache_creation", nullptr},
+          {"output_tokens", n_completion},       {"server_tool_use", nullptr},
           {"service_tier", "standard"}};
 }
 
@@ -64,19 +60,18 @@ class MessageSpeller final : public Speller {
         n_prompt_(static_cast<uint32_t>(n_prompt)),
         omits_thinking_(omits_thinking) {}
 
-  std::string stream_begin() override {
-    return event("message_start", {{"message", message_json(usage_json(n_prompt_, std::nullopt, 0))}});
-  }
-
+  // Events begin once it is known what the cache had: after the prompt's first step.
   std::string stream_news(size_t, const ChoiceNews& news) override {
-    std::string bytes;
+    const bool is_known = news.timings.n_prompt > news.timings.n_cached || !news.events.empty();
+    std::string bytes = is_known ? begin(news.timings.n_cached) : std::string();
     for (const text::OutputEvent& e : news.events) bytes += take(e);
     return bytes;
   }
 
   std::string stream_choice_end(size_t, const Choice& choice) override {
+    std::string bytes = begin(choice.end().stats.n_cached);
     note_end(choice);
-    return close_block();
+    return bytes += close_block();
   }
 
   std::string stream_end(const Usage& usage, const Json* trace) override {
@@ -102,6 +97,11 @@ class MessageSpeller final : public Speller {
   }
 
  private:
+  std::string begin(uint32_t n_cached) {
+    if (std::exchange(has_begun_, true)) return {};
+    return event("message_start", {{"message", message_json(usage_json(n_prompt_, n_cached, 0))}});
+  }
+
   Json message_json(Json usage) const {
     return {{"id", id_},
             {"type", "message"},
@@ -180,7 +180,8 @@ class MessageSpeller final : public Speller {
   uint32_t n_prompt_;
   bool omits_thinking_;
   std::vector<Block> blocks_;
-  bool is_open_ = false;  // the last one
+  bool has_begun_ = false;  // message_start is told
+  bool is_open_ = false;    // the last block
   Json stop_reason_, stop_sequence_;
 };
 
@@ -190,6 +191,7 @@ Result<Prepared> plan_message(const MessageChat& asked, const ServedModel& model
   auto speller = std::make_unique<MessageSpeller>(model.id, chat.prompt.tokens.size(), asked.omits_thinking);
   CompletionPlan plan = plan_of(std::move(chat), model, call);
   plan.speller = std::move(speller);
+  plan.tells_progress = true;
   return prepared(std::move(plan));
 }
 
