@@ -1,5 +1,7 @@
 #include "server/choice.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 namespace realizar::server {
@@ -17,11 +19,24 @@ bool joins(const text::OutputEvent& last, const text::OutputEvent& next) {
          next.kind != Kind::kToolCallEnd;
 }
 
+// Of one answer in several requests: the prompt is that of the first.
+GenerationStats sum_of(const GenerationStats& before, const GenerationStats& more, bool is_first) {
+  if (is_first) return more;
+  GenerationStats all = before;
+  all.n_generated += more.n_generated;
+  all.n_preemptions += more.n_preemptions;
+  all.n_drafted += more.n_drafted;
+  all.n_accepted += more.n_accepted;
+  all.decode_ms += more.queue_ms + more.prefill_ms + more.decode_ms;
+  return all;
+}
+
 }  // namespace
 
 Choice::Choice(ServedModelPtr model, Request request, text::AnswerOptions options, const LineRules& lines)
     : model_(std::move(model)),
       stream_(std::make_shared<engine::TokenStream>(std::move(request))),
+      first_stream_(stream_),
       answer_(model_->tokenizer(), telling_tokens(options, stream_->request().logprobs)),
       lines_(lines),
       tells_tokens_(options.tells_tokens || stream_->request().logprobs) {}
@@ -32,6 +47,7 @@ Choice::~Choice() {
 
 Status Choice::submit(std::function<void()> on_ready) {
   stream_->on_ready = std::move(on_ready);
+  submitted_at_ = std::chrono::steady_clock::now();
   return model_->thread->submit(stream_);
 }
 
@@ -57,9 +73,43 @@ ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_to
   // What the engine made after the end of the text is not part of the answer.
   while (is_over() && stream_->pop()) {
   }
-  if (const engine::TokenStream::End* end = stream_->end()) take_end(*end, news);
+  if (const engine::TokenStream::End* end = stream_->end()) {
+    if (goes_on(*end)) {
+      go_on(*end, news);
+    } else {
+      take_end(*end, news);
+    }
+  }
   news.timings = timings();
   return news;
+}
+
+// The context is full, and neither the answer nor what was asked of it is at its end.
+bool Choice::goes_on(const engine::TokenStream::End& end) const {
+  const bool is_full = end.finish_reason == FinishReason::kLength || end.finish_reason == FinishReason::kContext;
+  const bool has_grown = tokens_.size() > first_token_;
+  return shift_.is_on() && is_full && has_grown && !is_over() && tokens_.size() < shift_.max_tokens;
+}
+
+void Choice::go_on(const engine::TokenStream::End& end, ChoiceNews& news) {
+  const auto n_before = static_cast<uint32_t>(tokens_.size());
+  Request next = shifted_request(stream_->request(), std::span(tokens_).subspan(first_token_), n_before, shift_);
+  if (const auto timeout_ms = request().timeout_ms) {
+    const auto passed = std::chrono::steady_clock::now() - submitted_at_;
+    const auto passed_ms = std::chrono::duration_cast<std::chrono::milliseconds>(passed).count();
+    next.timeout_ms = static_cast<uint32_t>(std::max<int64_t>(int64_t{*timeout_ms} - passed_ms, 1));
+  }
+  stats_before_ = sum_of(stats_before_, end.stats, first_token_ == 0);
+  first_token_ = n_before;
+  auto stream = std::make_shared<engine::TokenStream>(std::move(next));
+  stream->on_ready = std::exchange(stream_->on_ready, {});
+  stream_ = std::move(stream);
+  if (const Status status = model_->thread->submit(stream_); !status.ok()) {
+    engine::TokenStream::End failed;
+    failed.finish_reason = FinishReason::kError;
+    failed.error = status.error();
+    take_end(failed, news);
+  }
 }
 
 // What the cache had is always told, also where the engine was faster than the reader.
@@ -85,6 +135,7 @@ void Choice::take_token(const TokenEvent& token, ChoiceNews& news) {
 
 void Choice::take_end(const engine::TokenStream::End& end, ChoiceNews& news) {
   end_ = end;
+  if (stream_ != first_stream_) end_.stats = sum_of(stats_before_, end.stats, false);
   if (lines_.is_over()) end_.finish_reason = FinishReason::kLength;
   if (answer_.is_stopped()) end_.finish_reason = FinishReason::kStop;
   add(answer_.finish(end_.finish_reason), news);

@@ -2,6 +2,7 @@
 // log-probabilities into news. I/O thread.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "engine/token_stream.h"
+#include "server/context_shift.h"
 #include "server/line_rules.h"
 #include "server/model_registry.h"
 #include "server/timings.h"
@@ -47,6 +49,8 @@ class Choice {
   ~Choice();
   // How far the prompt is comes as news. To be called before submit.
   void tell_progress() { stream_->tells_progress = true; }
+  // Where the context is full the answer goes on in a further request. To be called before submit.
+  void shift_context(const ContextShift& shift) { shift_ = shift; }
   Choice(const Choice&) = delete;
   Choice& operator=(const Choice&) = delete;
 
@@ -75,9 +79,11 @@ class Choice {
   uint32_t n_tokens() const { return answer_.n_tokens(); }
   uint32_t n_reasoning_tokens() const { return answer_.n_reasoning_tokens(); }
   double sum_logprob() const { return sum_logprob_; }
-  const Request& request() const { return stream_->request(); }
+  const Request& request() const { return first_stream_->request(); }
 
  private:
+  bool goes_on(const engine::TokenStream::End& end) const;
+  void go_on(const engine::TokenStream::End& end, ChoiceNews& news);
   void take_progress(ChoiceNews& news);
   void take_token(const TokenEvent& token, ChoiceNews& news);
   void take_end(const engine::TokenStream::End& end, ChoiceNews& news);
@@ -88,6 +94,11 @@ class Choice {
 
   ServedModelPtr model_;
   std::shared_ptr<engine::TokenStream> stream_;
+  std::shared_ptr<engine::TokenStream> first_stream_;  // another one once the context was shifted
+  ContextShift shift_;
+  GenerationStats stats_before_;  // of the streams before this one
+  size_t first_token_ = 0;        // in tokens_, of this stream
+  std::chrono::steady_clock::time_point submitted_at_;
   text::Answer answer_;
   LineWatch lines_;
   engine::TokenStream::End end_;

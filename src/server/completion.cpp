@@ -58,6 +58,7 @@ Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
   for (Request& request : plan_.requests) {
     request.trace = wants_operations && call_.context.options.trace_operations;
     choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice, plan_.lines));
+    choices_.back()->shift_context(plan_.shift);
     if (plan_.stream && plan_.tells_progress) choices_.back()->tell_progress();
   }
   n_per_prompt_ = plan_.n_per_prompt > 0 ? plan_.n_per_prompt : choices_.size();

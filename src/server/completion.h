@@ -21,6 +21,7 @@ struct CompletionPlan {
   const char* prompt_field = "";  // which holds the prompts, where there may be several
   text::AnswerOptions choice;
   LineRules lines;
+  ContextShift shift;
   std::unique_ptr<Speller> speller;
   bool stream = false;
   bool tells_progress = false;  // a stream's news have that of the prompts

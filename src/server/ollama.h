@@ -54,13 +54,15 @@ struct OllamaRequest {
   MadeModelPtr made;  // null: none has the name
   Json chat;          // a chat completion's body, without messages
   bool stream = true;
-  bool truncates = true;     // a prompt that is too long is cut
-  uint32_t max_context = 0;  // of prompt and answer; 0: the model's
-  uint32_t n_keep = 4;       // tokens of a prompt's beginning that cutting leaves
+  bool truncates = true;      // a prompt that is too long is cut
+  bool renders_only = false;  // the prompt is the answer
+  bool shifts = false;        // an answer goes on where the context is full
+  uint32_t max_context = 0;   // of prompt and answer; 0: the model's
+  uint32_t n_keep = 4;        // tokens of a prompt's beginning that cutting leaves
   std::optional<KeepAlive> keep_alive;
 };
-// Reads model, options, format, think, keep_alive, stream, truncate, shift, logprobs and top_logprobs. Errors:
-// InvalidArgument naming the field; Unsupported where the model cannot think.
+// Reads model, options, format, think, keep_alive, stream, truncate, shift, logprobs, top_logprobs and
+// _debug_render_only. Errors: InvalidArgument naming the field; Unsupported where the model cannot think.
 Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model, const Call& call);
 
 // Messages as chat completions have them: thinking becomes reasoning_content, tool_name name. Errors: InvalidArgument

@@ -194,7 +194,8 @@ Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model
   request.chat = Json::object();
   request.stream = body.boolean("stream").value_or(true);
   request.truncates = body.boolean("truncate").value_or(true);
-  static_cast<void>(body.boolean("shift"));  // an answer ends where the context does
+  request.renders_only = body.boolean("_debug_render_only").value_or(false);
+  request.shifts = body.boolean("shift").value_or(false);
   request.keep_alive = read_keep_alive(body);
   if (call.key != KeyDigest{}) request.keep_alive.reset();
   RZ_TRY(const Json given, options_of(body, request.made));

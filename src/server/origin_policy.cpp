@@ -29,6 +29,28 @@ std::optional<std::string_view> authority_of(std::string_view origin) {
   return std::nullopt;
 }
 
+bool is_port(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Programs whose windows are pages: desktop programs and editors. No page of the web has such an origin.
+constexpr std::string_view kProgramSchemes[] = {"app://", "file://", "tauri://", "vscode-file://", "vscode-webview://"};
+
+bool is_program(std::string_view origin) {
+  return std::ranges::any_of(kProgramSchemes, [&](std::string_view scheme) { return origin.starts_with(scheme); });
+}
+
+// "*", an origin, all of a scheme ("chrome-extension://*"), or of a host with any port ("http://localhost:*").
+bool fits(std::string_view origin, std::string_view allowed) {
+  if (allowed == "*" || allowed == origin) return true;
+  const bool is_scheme = allowed.ends_with("://*");
+  if (!is_scheme && !allowed.ends_with(":*")) return false;
+  const std::string_view before = allowed.substr(0, allowed.size() - 1);
+  if (!origin.starts_with(before)) return false;
+  const std::string_view rest = origin.substr(before.size());
+  return is_scheme ? !rest.empty() : is_port(rest);
+}
+
 bool is_harmless(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS";
 }
@@ -59,8 +81,8 @@ bool OriginPolicy::is_own_host(std::string_view host) const {
 }
 
 bool OriginPolicy::is_cors_origin(std::string_view origin) const {
-  return std::any_of(options_.cors_origins.begin(), options_.cors_origins.end(),
-                     [&](const std::string& allowed) { return allowed == "*" || allowed == origin; });
+  return is_program(origin) ||
+         std::ranges::any_of(options_.cors_origins, [&](const std::string& allowed) { return fits(origin, allowed); });
 }
 
 std::optional<ApiError> OriginPolicy::refusal(const HttpRequest& request) const {

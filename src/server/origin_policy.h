@@ -18,8 +18,10 @@ bool is_loopback(std::string_view host);
 struct OriginOptions {
   std::string listen_host;                 // what the server listens on
   std::vector<std::string> allowed_hosts;  // names besides those that are allowed anyway; "*": any
-  std::vector<std::string> cors_origins;   // whose pages may call; "*": any
-  bool asks_for_keys = false;              // a page that has a key may use it wherever it comes from
+  // Whose pages may call: origins, "chrome-extension://*" for all of a scheme, "http://localhost:*" for any port, "*"
+  // for any.
+  std::vector<std::string> cors_origins;
+  bool asks_for_keys = false;  // a page that has a key may use it wherever it comes from
 };
 
 class OriginPolicy {
@@ -30,7 +32,8 @@ class OriginPolicy {
   // Host: a server on loopback, or with allowed_hosts, wants one of its names, with any port. Origin: a request that
   // does anything (neither GET, HEAD nor OPTIONS) comes from no page, from one of this server, or from cors_origins.
   std::optional<ApiError> refusal(const HttpRequest& request) const;
-  // Whether the origin is one of cors_origins.
+  // Whether the origin is one of cors_origins, or that of a program on its user's machine (app://, file://, tauri://,
+  // vscode-file://, vscode-webview://).
   bool is_cors_origin(std::string_view origin) const;
 
  private:

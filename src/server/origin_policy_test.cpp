@@ -55,7 +55,8 @@ TEST(OriginPolicy, OnlyItsOwnPagesAndThoseOfCorsOriginsMayDoAnything) {
   EXPECT_EQ(of("https://localhost:8080"), 200);  // behind a proxy that ends TLS
   EXPECT_EQ(of("http://localhost:3000"), 200);
   for (const char* origin : {"http://evil.example", "http://localhost", "http://localhost:8081", "null", "",
-                             "http://localhost:8080.evil.example", "file://localhost:8080", "http://127.0.0.1:8080"}) {
+                             "http://localhost:8080.evil.example", "ftp://localhost:8080", "http://127.0.0.1:8080",
+                             "chrome-extension://abcdef", "application://x", "http://app://x"}) {
     EXPECT_EQ(of(origin), 403) << origin;
     EXPECT_EQ(of(origin, "DELETE"), 403) << origin;
     EXPECT_EQ(of(origin, "GET"), 200) << origin;
@@ -63,6 +64,28 @@ TEST(OriginPolicy, OnlyItsOwnPagesAndThoseOfCorsOriginsMayDoAnything) {
   }
   const OriginPolicy open({"127.0.0.1", {}, {"*"}, false});
   EXPECT_EQ(status_of(open, {{"Host", "localhost"}, {"Origin", "null"}}), 200);
+}
+
+TEST(OriginPolicy, ProgramsWhoseWindowsArePagesMayCall) {
+  const OriginPolicy policy({"127.0.0.1", {}, {}, false});
+  for (const char* origin : {"app://obsidian.md", "app://-", "tauri://localhost", "file://", "vscode-webview://1a2b",
+                             "vscode-file://vscode-app"}) {
+    EXPECT_EQ(status_of(policy, {{"Host", "localhost:11434"}, {"Origin", origin}}), 200) << origin;
+    EXPECT_TRUE(policy.is_cors_origin(origin));
+  }
+}
+
+TEST(OriginPolicy, OriginsMayBeAllOfASchemeOrOfAHost) {
+  const OriginPolicy policy(
+      {"127.0.0.1", {}, {"chrome-extension://*", "http://localhost:*", "http://a.example*"}, false});
+  for (const char* origin : {"chrome-extension://abcdef", "http://localhost:3000", "http://a.example*"}) {
+    EXPECT_TRUE(policy.is_cors_origin(origin)) << origin;
+  }
+  for (const char* origin : {"chrome-extension://", "moz-extension://abcdef", "http://localhost",
+                             "http://localhost:", "http://localhost:3000.evil.example", "https://localhost:3000",
+                             "http://a.example.evil.example"}) {
+    EXPECT_FALSE(policy.is_cors_origin(origin)) << origin;
+  }
 }
 
 TEST(OriginPolicy, WhoeverHasAKeyMayUseItFromAnywhere) {

@@ -113,6 +113,36 @@ describe('chat', () => {
     assert.match((await response.json()).error, /64/);
   });
 
+  test('with shift an answer goes on beyond the context, the same whole and streamed', async () => {
+    const bounded = {...options, num_ctx: 64, num_predict: 150, seed: 1, temperature: 1};
+    const format = {type: 'array', items: {type: 'integer'}, minItems: 100};
+    const ended = await client.chat({model: MODEL, messages, options: bounded, format});
+    checkEnd(ended, 'length');
+    assert.equal(ended.prompt_eval_count + ended.eval_count, 64);
+    const body = {model: MODEL, messages, options: bounded, format, shift: true};
+    const whole = await server.json('/api/chat', {...body, stream: false});
+    checkEnd(whole, 'length');
+    assert.equal(whole.eval_count, 150);
+    assert.equal(whole.prompt_eval_count, ended.prompt_eval_count);
+    assert.ok(whole.message.content.startsWith(ended.message.content));
+    assert.match(whole.message.content, /^\s*\[[-\d,\s]*$/, 'the form binds all of it');
+    const again = await Promise.all([1, 2, 3].map(async () => {
+      const lines = (await (await server.post('/api/chat', body)).text()).trim().split('\n');
+      return lines.map((line) => JSON.parse(line).message.content).join('');
+    }));
+    assert.deepEqual(again, Array(3).fill(whole.message.content));
+    const one = await server.json('/api/chat', {...body, stream: false, options: {...bounded, num_predict: 3}});
+    assert.equal(one.eval_count, 3);
+  });
+
+  test('what the model would read is shown in place of an answer', async () => {
+    const {_debug_info: {rendered_template: text}} = await server.json('/api/chat', {model: MODEL, messages, _debug_render_only: true});
+    const {prompt} = await server.json('/apply-template', {messages});
+    assert.equal(text, prompt);
+    const generated = await server.json('/api/generate', {model: MODEL, prompt: 'as it is', raw: true, _debug_render_only: true});
+    assert.equal(generated._debug_info.rendered_template, 'as it is');
+  });
+
   test('an abort ends the generation', async () => {
     const own = new Ollama({host: server.url});
     const format = {type: 'array', items: {type: 'integer'}, minItems: 450};
@@ -390,6 +420,15 @@ describe("Open WebUI's calls", () => {
     const {models} = await get('/api/tags');
     assert.ok(models.every((model) => model.name.includes(':') && model.model === model.name));
     assert.ok(Array.isArray((await get('/api/ps')).models));
+  });
+
+  test('programs whose windows are pages may call, extensions where they are named', async () => {
+    for (const [origin, status] of [['app://obsidian.md', 200], ['vscode-webview://1a2b', 200], ['tauri://localhost', 200],
+                                    ['chrome-extension://abc', 403], ['https://evil.example', 403]]) {
+      const response = await server.post('/api/show', {model: MODEL}, {Origin: origin});
+      assert.equal(response.status, status, origin);
+      assert.equal(response.headers.get('access-control-allow-origin'), status === 200 ? origin : null);
+    }
   });
 
   test('it streams a chat of a name with its tag, in lines', async () => {

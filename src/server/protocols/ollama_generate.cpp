@@ -211,12 +211,34 @@ Result<GenerationFields> read_ollama_generation(const OllamaRequest& request, si
   generation.stream = request.stream;
   generation.request.logprobs = fields.boolean("logprobs").value_or(false);
   generation.request.n_logprobs = static_cast<uint32_t>(fields.integer("top_logprobs", 0, kMaxTopLogprobs).value_or(0));
-  if (request.max_context == 0) return generation;
+  if (request.max_context == 0 || request.shifts) return generation;
   const uint32_t n_ctx = max_ollama_context(request, model);
   const uint32_t n_left = n_ctx > n_prompt ? n_ctx - static_cast<uint32_t>(n_prompt) : 1;
   auto& max_tokens = generation.request.max_tokens;
   max_tokens = std::min(max_tokens.value_or(n_left), n_left);
   return generation;
+}
+
+// What the model would read, in place of its answer.
+Prepared rendered_answer(const OllamaRequest& request, const ChatPrompt& prompt, bool is_chat) {
+  Json json{{"model", request.model}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
+  if (is_chat) {
+    json["message"] = {{"role", ""}, {"content", ""}};
+  } else {
+    json["response"] = "";
+  }
+  json["done"] = false;
+  json["_debug_info"] = {{"rendered_template", prompt.text}};
+  return HttpResponse{200, "application/json; charset=utf-8", dump(json), {}};
+}
+
+// As Ollama does it, an answer without a limit ends after ten contexts.
+ContextShift shift_of(const OllamaRequest& request, const ChatRequest& chat, const ServedModel& model) {
+  constexpr uint32_t kMaxContexts = 10;
+  if (!request.shifts) return {};
+  const uint32_t n_ctx = std::max(max_ollama_context(request, model), 2u);
+  const uint32_t most = kMaxContexts * std::min(n_ctx, UINT32_MAX / kMaxContexts);
+  return {n_ctx, request.n_keep, std::min(chat.generation.request.max_tokens.value_or(most), most)};
 }
 
 OllamaAnswerForm form_of(const OllamaRequest& request, const Call& call, bool is_chat) {
@@ -230,6 +252,7 @@ OllamaAnswerForm form_of(const OllamaRequest& request, const Call& call, bool is
 
 Result<Prepared> plan_ollama(ChatPrompt prompt, const OllamaRequest& request, OllamaAnswerForm form,
                              const ServedModel& model, const Call& call) {
+  if (request.renders_only) return rendered_answer(request, prompt, form.is_chat);
   const char* field = form.is_chat ? "messages" : "prompt";
   RZ_CHECK_OK(cut_ollama_prompt(request, field, model, prompt.tokens));
   RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), field, model, call));
@@ -237,7 +260,10 @@ Result<Prepared> plan_ollama(ChatPrompt prompt, const OllamaRequest& request, Ol
   RZ_TRY(chat.generation, read_ollama_generation(request, prompt.tokens.size(), model, call));
   chat.prompt = std::move(prompt);
   form.logprobs = chat.generation.request.logprobs;
+  const ContextShift shift = shift_of(request, chat, model);
+  if (shift.is_on()) chat.generation.request.max_tokens = first_limit(shift, chat.prompt.tokens.size());
   CompletionPlan plan = plan_of(std::move(chat), model, call);
+  plan.shift = shift;
   plan.speller = std::make_unique<OllamaSpeller>(std::move(form));
   return prepared(std::move(plan));
 }
