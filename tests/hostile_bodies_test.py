@@ -84,6 +84,28 @@ BODIES = [
                  "input_extra": [{"filename": "f", "text": "t"}], "n_predict": 1}),
     ("/tokenize", {"with_pieces": True, "prompt": "hi", "messages": [USER], "add_special_tokens": True, "return_token_strs": True}),
     ("/detokenize", {"tokens": [1, 2]}),
+    ("/v1/rerank", {"query": "q", "documents": ["a", {"text": "b"}], "top_n": 1, "return_documents": True}),
+    ("/apply-template", {"messages": [USER], "tools": [TOOL], "chat_template_kwargs": {"a": 1}}),
+    ("/api/chat", {
+        "model": "realizar-tiny-Q8_0", "stream": False, "think": False, "format": {"enum": [1]}, "truncate": True,
+        "shift": False, "keep_alive": "5m", "logprobs": True, "top_logprobs": 1, "tools": [TOOL],
+        "options": {"num_predict": 1, "seed": 1, "temperature": 0.5, "top_k": 5, "stop": ["x"], "num_ctx": 64,
+                    "num_keep": 4, "repeat_last_n": 3, "num_gpu": 1},
+        "messages": [{"role": "system", "content": "s"}, {"role": "assistant", "content": "", "thinking": "t", "tool_calls": [
+            {"id": "c", "function": {"index": 0, "name": "f", "arguments": {"a": "x"}}}]},
+            {"role": "tool", "tool_name": "f", "tool_call_id": "c", "content": "ok"},
+            {"role": "user", "content": "hi", "images": []}]}),
+    ("/api/generate", {"model": "realizar-tiny-Q8_0", "prompt": "hi", "system": "s", "template": "{{ .Prompt }}",
+                       "context": [5, 6], "stream": False, "raw": False, "suffix": "", "images": [],
+                       "options": {"num_predict": 1}}),
+    ("/api/embed", {"model": "realizar-tiny-Q8_0", "input": ["a", "b"], "truncate": True, "dimensions": 4,
+                    "options": {}, "keep_alive": 60}),
+    ("/api/embeddings", {"model": "realizar-tiny-Q8_0", "prompt": "a"}),
+    ("/api/show", {"model": "realizar-tiny-Q8_0", "name": "n", "verbose": False}),
+    ("/api/copy", {"source": "realizar-tiny-Q8_0", "destination": "copy"}),
+    ("/api/create", {"model": "made", "from": "realizar-tiny-Q8_0", "system": "s", "template": "{{ .Prompt }}",
+                     "license": ["l"], "parameters": {"temperature": 0.5, "stop": ["x"]}, "stream": False,
+                     "messages": [USER], "files": {}, "adapters": {}, "quantize": ""}),
 ]
 VALUES = [None, True, -1, 1.5, 2**63, 1e308, "", "x", [], [None], {}, {"a": [{"b": {}}]}]
 RAW = {b'"@huge"': b"1e999", b'"@deep"': b"[" * 90 + b"]" * 90}
@@ -104,6 +126,21 @@ def replaced(body, place, value):
         inner = inner[key]
     inner[place[-1]] = value
     return body
+
+
+def message_of(path, reply):
+    """What an error says, in the shape that its dialect has for it."""
+    body = reply.json()
+    assert reply.headers["content-type"].startswith("application/json"), reply.headers
+    if path.startswith("/api/"):
+        assert list(body) == ["error"], body
+        return body["error"]
+    if path.startswith("/v1/messages"):
+        assert body["type"] == "error" and body["request_id"] == reply.headers["request-id"], body
+    else:
+        has_param = path not in ("/completion", "/infill")  # llama.cpp's
+        assert {"message", "type", "code", *(["param"] if has_param else [])} <= body["error"].keys(), body
+    return body["error"]["message"]
 
 
 class HostileBodies(Case):
@@ -129,7 +166,8 @@ class HostileBodies(Case):
         for path, data, reply in self.statuses(requests):
             self.assertIn(reply.status, (200, 400, 404, 405, 504), f"{path} {data[:500]}: {reply.body[:500]}")
             if reply.status != 200:
-                self.assertTrue(reply.json()["error"]["message"])
+                message = message_of(path, reply)
+                self.assertTrue(isinstance(message, str) and message, reply.body)
 
     def test_prompts_without_tokens_are_scored_beside_others(self):
         for prompts in (["", [1, 2]], ["hi", ""], ["", ""], "", [""]):

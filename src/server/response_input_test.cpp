@@ -88,11 +88,10 @@ TEST_F(ResponseInputTest, FunctionsOfANamespaceAreFunctionsUnderJoinedNames) {
       {"type": "custom", "name": "patch"}, {"type": "function", "name": "write"}]}, {"type": "function", "name": "read"}])";
   const auto chat = read("{\"input\": \"U\", " + tools + R"(, "tool_choice": {"type": "function", "name": "write"}})");
   ASSERT_TRUE(chat.ok()) << chat.error().message;
-  EXPECT_EQ(dump(chat->body["tools"]),
-            R"([{"type":"web_search"},{"type":"function","function":{"type":"function","name":"files__read",)"
-            R"("description":"D\n\nR","strict":true}},{"type":"custom","name":"patch"},)"
-            R"({"type":"function","function":{"type":"function","name":"files__write"}},)"
-            R"({"type":"function","function":{"type":"function","name":"read"}}])");
+  EXPECT_EQ(dump(chat->body["tools"]), R"([{"type":"web_search"},{"type":"function","function":{"name":"files__read",)"
+                                       R"("description":"D\n\nR","strict":true}},{"type":"custom","name":"patch"},)"
+                                       R"({"type":"function","function":{"name":"files__write"}},)"
+                                       R"({"type":"function","function":{"name":"read"}}])");
   EXPECT_EQ(chat->body["tool_choice"]["function"]["name"], "files__write");
   EXPECT_EQ(chat->tool_names.parts_of("files__read").space, "files");
   EXPECT_EQ(at_client_place(wrong("tools[3].function.name", "no good"), chat->places).subject,

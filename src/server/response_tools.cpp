@@ -23,8 +23,9 @@ void add_tool(Json tool, const std::string& place, ResponseChat& chat) {
   Json& tools = chat.body["tools"];
   chat.places.emplace_back(fmt::format("tools[{}].function", tools.size()), place);
   chat.places.emplace_back(fmt::format("tools[{}]", tools.size()), place);
-  tools.push_back(is_type(tool, "function") ? Json{{"type", "function"}, {"function", std::move(tool)}}
-                                            : std::move(tool));
+  const bool is_function = is_type(tool, "function");
+  if (is_function) tool.erase("type");  // templates print what is there, and a chat completion's function has none
+  tools.push_back(is_function ? Json{{"type", "function"}, {"function", std::move(tool)}} : std::move(tool));
 }
 
 // The first of the functions tells what the namespace is for.

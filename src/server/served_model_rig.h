@@ -15,9 +15,9 @@ class ServedModelRig {
   explicit ServedModelRig(const std::string& path) {
     auto loaded = LoadedModel::load(path, {});
     if (!loaded.ok()) return;
-    model_.id = "tiny";
-    model_.loaded = std::move(*loaded);
-    model_.output_format = text::detect_output_format(model_.loaded->template_source.source);
+    model_->id = "tiny";
+    model_->loaded = std::move(*loaded);
+    model_->output_format = text::detect_output_format(model_->loaded->template_source.source);
     HttpOptions http;
     http.port = 0;
     auto server = HttpServer::create(http, [](const auto&, const auto&) { return std::nullopt; });
@@ -27,8 +27,9 @@ class ServedModelRig {
   }
 
   bool is_ready() const { return context_ != nullptr; }
-  const ServedModel& model() const { return model_; }
-  void set_output_format(text::OutputFormat format) { model_.output_format = std::move(format); }
+  const ServedModel& model() const { return *model_; }
+  const ServedModelPtr& shared_model() const { return model_; }
+  void set_output_format(text::OutputFormat format) { model_->output_format = std::move(format); }
   // Lasts until the next one is made.
   Call& call(const KeyDigest& key = {}, const std::shared_ptr<Reply>& reply = nullptr) {
     context_->calls.clear();
@@ -42,7 +43,7 @@ class ServedModelRig {
   ServerOptions options;
 
  private:
-  ServedModel model_;
+  ServedModelPtr model_ = std::make_shared<ServedModel>();
   std::unique_ptr<HttpServer> http_;
   ModelRegistry models_{{}, {}};
   ServerMetrics metrics_;

@@ -1,0 +1,60 @@
+// A route's path on the first line, then any bytes as the body of a request to it: read as its dialect reads it. What
+// must hold: what is refused is told in the dialect's own JSON; what is taken has prompts that fit the model.
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "server/protocol.h"
+#include "server/routes.h"
+#include "server/served_model_rig.h"
+
+using namespace realizar;
+using namespace realizar::server;
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+ServedModelRig& rig() {
+  static ServedModelRig rig(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
+  require(rig.is_ready());
+  return rig;
+}
+
+void check_plan(const CompletionPlan& plan) {
+  require(plan.speller != nullptr && !plan.requests.empty());
+  for (const Request& request : plan.requests) {
+    require(request.prompt.size() <= rig().model().loaded->info.n_ctx);
+  }
+}
+
+void check_error(const Protocol& protocol, const Error& error) {
+  require(!error.message.empty());
+  const HttpResponse response = protocol.spell_error(to_api_error(error));
+  require(response.status >= 400 && response.status < 600);
+  const auto json = parse_json(response.body);
+  require(json.ok() && json->contains("error"));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const size_t end_of_path = std::min(text.find('\n'), text.size());
+  const RouteMatch match = find_route("POST", text.substr(0, end_of_path));
+  if (match.route == nullptr || match.route->protocol->read == nullptr) return 0;
+  const Protocol& protocol = *match.route->protocol;
+  const auto body = parse_json(text.substr(std::min(end_of_path + 1, text.size())), {1024, 8192});
+  if (!body.ok() || !body->is_object()) return 0;
+  Fields fields(*body);
+  const auto prepared = protocol.read(fields, rig().shared_model(), rig().call());
+  if (!prepared.ok()) {
+    check_error(protocol, prepared.error());
+  } else if (const auto* plan = std::get_if<CompletionPlan>(&*prepared)) {
+    check_plan(*plan);
+  } else {
+    require(parse_json(std::get<HttpResponse>(*prepared).body).ok());
+  }
+  return 0;
+}
