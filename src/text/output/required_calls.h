@@ -16,11 +16,21 @@ struct RequiredTool {
   const ToolSpec* spec;
   std::string_view place;  // in the request, e.g. "tools[2]"; for messages
   bool is_strict;          // its schema must be kept to whole; else what no grammar holds of it is left out
+  // What its only argument, a text, must be; null: the schema says it.
+  const grammar::RuleSet* input = nullptr;
 };
 
 // The rules of one or more calls (exactly one where not `parallel`) of the tools, of which there is one at least.
 // Errors, each naming the field: Unsupported for formats in which required calls are not built, and for what no grammar
 // holds of a strict tool's schema; InvalidArgument for schemas that are wrong.
 Result<grammar::RuleSet> required_calls(ToolFormat format, std::span<const RequiredTool> tools, bool parallel);
+
+// Whether the calls that a model makes of its own accord can be told from its text beforehand, which optional_calls()
+// needs.
+bool has_optional_calls(ToolFormat format);
+// The rules of text and, after it, any number of calls (one at most where not `parallel`). Text holds none of the marks
+// with which calls begin. Only tools with an `input` are held to it: of others, calls are only such that they can be
+// read.
+Result<grammar::RuleSet> optional_calls(ToolFormat format, std::span<const RequiredTool> tools, bool parallel);
 
 }  // namespace realizar::text

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "grammar/lark.h"
 #include "grammar/test_support.h"
 #include "text/output/parser_rig.h"
 
@@ -129,6 +130,73 @@ TEST(RequiredCalls, AreReadBackByTheirFormat) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
     EXPECT_EQ(refused.error().subject, "tool_choice");
+  }
+}
+
+// A custom tool: its only argument is a text with a grammar of its own.
+ToolSpec text_tool() {
+  return tool(R"({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]})");
+}
+
+grammar::RuleSet lark(const char* source) {
+  auto rules = grammar::parse_lark(source, "g");
+  EXPECT_TRUE(rules.ok()) << rules.error().message;
+  return std::move(*rules);
+}
+
+TEST(RequiredCalls, TheTextOfACustomToolFollowsItsGrammar) {
+  const ToolSpec spec = text_tool();
+  const grammar::RuleSet input = lark("start: \"a\\n\"+ \"\\\"\"");
+  for (const ToolFormat format : {ToolFormat::kHermes, ToolFormat::kQwen3Coder}) {
+    const RequiredTool one{&spec, "tools[0]", true, &input};
+    const auto rules = required_calls(format, {&one, 1}, false);
+    ASSERT_TRUE(rules.ok()) << rules.error().message;
+    const auto grammar = grammar::Grammar::from_rules(*rules);
+    ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+    const bool is_json = format == ToolFormat::kHermes;
+    const std::string good = is_json ? hermes(R"({"input": "a\na\n\""})") : qwen3_coder("input", "a\na\n\"");
+    const std::string bad = is_json ? hermes(R"({"input": "b"})") : qwen3_coder("input", "b");
+    EXPECT_TRUE(grammar::matches(*grammar, good)) << good;
+    EXPECT_FALSE(grammar::matches(*grammar, bad)) << bad;
+  }
+}
+
+TEST(OptionalCalls, StandAfterTextThatHasNoneOfTheirMarks) {
+  const ToolSpec spec = text_tool(), other = tool("{}", "g");
+  const grammar::RuleSet input = lark("start: /[ab]+/");
+  const std::vector<RequiredTool> tools{{&spec, "tools[0]", true, &input}, {&other, "tools[1]", false}};
+  const auto matches = [&](ToolFormat format, const std::string& text, bool parallel = true) {
+    const auto rules = optional_calls(format, tools, parallel);
+    EXPECT_TRUE(rules.ok()) << rules.error().message;
+    const auto grammar = grammar::Grammar::from_rules(*rules);
+    EXPECT_TRUE(grammar.ok()) << grammar.error().message;
+    return grammar::matches(*grammar, text);
+  };
+  const std::string call = hermes(R"({"input": "ab"})");
+  std::string free = hermes(R"({"x": [1, {"y": null}]})");
+  free[free.find("\"f\"") + 1] = 'g';
+  for (const std::string& text :
+       {std::string(), std::string("Hello <b>you</b> \xC3\xA9\n"), call, "Look:\n" + call, free, call + "\n" + free}) {
+    EXPECT_TRUE(matches(ToolFormat::kHermes, text)) << text;
+  }
+  const std::vector<std::string> unreadable{"Look: <tool_call>", call.substr(0, 30), "<tool_call>{}</tool_call>"};
+  for (const std::string& text : unreadable) {
+    EXPECT_FALSE(matches(ToolFormat::kHermes, text)) << text;
+  }
+  EXPECT_FALSE(matches(ToolFormat::kHermes, hermes(R"({"input": "c"})")));
+  EXPECT_FALSE(matches(ToolFormat::kHermes, call + "\n" + free, false));
+  std::string tagged = qwen3_coder("x", "anything");
+  tagged[tagged.find("=f>") + 1] = 'g';
+  EXPECT_TRUE(matches(ToolFormat::kQwen3Coder, "Look: " + tagged));
+  EXPECT_TRUE(matches(ToolFormat::kQwen3Coder, qwen3_coder("input", "ba")));
+  EXPECT_FALSE(matches(ToolFormat::kQwen3Coder, qwen3_coder("input", "c")));
+}
+
+TEST(OptionalCalls, AreNotBuiltWhereTextMayBeginAsTheyDo) {
+  EXPECT_TRUE(has_optional_calls(ToolFormat::kHermes));
+  EXPECT_TRUE(has_optional_calls(ToolFormat::kMistral));
+  for (const ToolFormat format : {ToolFormat::kNone, ToolFormat::kLlama3Json, ToolFormat::kGptOss}) {
+    EXPECT_FALSE(has_optional_calls(format));
   }
 }
 
