@@ -15,6 +15,8 @@ SCHEMA = {"type": "object", "required": ["a"], "additionalProperties": False, "$
                          "b": {"type": "string", "pattern": "^a$", "minLength": 1},
                          "c": {"anyOf": [{"type": "null"}, {"enum": [1, 2]}]},
                          "d": {"allOf": [{"type": "integer"}, {"minimum": 1, "maximum": 5}]}}}
+CUSTOM = {"type": "custom", "name": "say", "description": "d",
+          "format": {"type": "grammar", "syntax": "lark", "definition": "start: WORD+\nWORD: /[a-z]/"}}
 USER = {"role": "user", "content": "hi"}
 MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "hi"}]},
             {"role": "assistant", "content": None, "reasoning_content": "r", "tool_calls": [
@@ -59,6 +61,17 @@ BODIES = [
         "text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "object"}, "strict": True}},
         "reasoning": {"effort": "low", "summary": None}, "include": ["message.output_text.logprobs"],
         "top_logprobs": 1, "store": True, "previous_response_id": None, "metadata": {"a": "b"}, "background": False}),
+    ("/v1/responses", {
+        "input": [*ITEMS[:1], {"type": "reasoning", "summary": [{"type": "summary_text", "text": "s"}], "encrypted_content": "e"}, ITEMS[2]],
+        "tools": [CUSTOM, {"type": "namespace", "name": "ns", "tools": [{**CUSTOM, "name": "c"}]}], "max_output_tokens": 1,
+        "tool_choice": {"type": "custom", "name": "say"}, "truncation": "auto", "max_tool_calls": 1}),
+    ("/v1/responses", {"input": "hi", "max_output_tokens": 1, "background": True, "store": True, "stream": False}),
+    ("/v1/responses/input_tokens", {"input": "hi", "instructions": "i", "tools": [CUSTOM]}),
+    ("/v1/chat/completions", {
+        "messages": [USER, {"role": "assistant", "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "say", "input": "a"}}]},
+                     {"role": "tool", "tool_call_id": "c", "content": "ok"}],
+        "tools": [{"type": "custom", "custom": {"name": "say", "description": "d", "format": {
+            "type": "grammar", "grammar": {"syntax": "regex", "definition": "a+"}}}}], "max_tokens": 1}),
     ("/v1/messages", {
         "model": "m", "max_tokens": 1, "stream": False, "temperature": 0.5, "top_p": 0.9, "top_k": 5,
         "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}], "stop_sequences": ["x"],

@@ -5,9 +5,11 @@ import json
 import pathlib
 import sys
 import tempfile
+import time
 import unittest
+import urllib.request
 
-from served import Served
+from served import DIRECT, Served
 
 REALIZAR = ""
 CAPITAL = "What is the capital of France?"
@@ -158,6 +160,14 @@ class Stored(Case):
             status, answer = self.ask("GET", f"{path}?{query}")
             self.assertEqual((status, answer["error"]["param"]), (400, param), answer)
 
+    def test_tokens_are_counted_before_they_are_asked(self):
+        fields = {"input": [{"role": "user", "content": CAPITAL}], "instructions": "Be brief.", "tools": [WEATHER]}
+        status, counted = self.ask("POST", "/v1/responses/input_tokens", fields)
+        self.assertEqual((status, counted["object"]), (200, "response.input_tokens"))
+        self.assertEqual(counted["input_tokens"], self.respond(**fields)["usage"]["input_tokens"])
+        self.refused(400, "input[0].role", {"input": [{"role": "king", "content": "U"}]}, "/v1/responses/input_tokens")
+        self.refused(400, "input", {"input": 5}, "/v1/responses/input_tokens")
+
     def test_only_responses_in_the_background_are_cancelled_or_streamed_again(self):
         path = f"/v1/responses/{self.respond(input=CAPITAL)['id']}"
         for method, rest in (("POST", "/cancel"), ("GET", "?stream=true")):
@@ -165,6 +175,83 @@ class Stored(Case):
             self.assertEqual((status, answer["error"]["type"]), (400, "invalid_request_error"))
             self.assertIn("background", answer["error"]["message"])
         self.assertEqual(self.ask("GET", path)[0], 200)
+
+
+LONG = {"input": CAPITAL, "temperature": 1, "seed": 3, "ignore_eos": True, "max_output_tokens": 900}
+
+
+class Background(Case):
+    def start(self, **fields):
+        status, response = self.ask("POST", "/v1/responses", {"background": True, "temperature": 0, **fields})
+        self.assertEqual(status, 200, response)
+        self.assertIs(response["background"], True)
+        return response
+
+    def over(self, response_id):
+        """Polls until the response is over."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            status, response = self.ask("GET", f"/v1/responses/{response_id}")
+            self.assertEqual(status, 200, response)
+            if response["status"] not in ("queued", "in_progress"):
+                return response
+            time.sleep(0.01)
+        self.fail("the response did not end")
+
+    def test_a_response_is_made_while_nobody_waits(self):
+        begun = self.start(input=CAPITAL, metadata={"of": "Eva"})
+        self.assertEqual((begun["status"], begun["output"], begun["completed_at"]), ("queued", [], None))
+        done = self.over(begun["id"])
+        self.assertEqual((done["status"], text_of(done), done["metadata"]), ("completed", ANSWER, {"of": "Eva"}))
+        self.assertGreaterEqual(done["completed_at"], done["created_at"])
+        later = self.respond(input="What is my name?", previous_response_id=begun["id"])
+        self.assertEqual(later["previous_response_id"], begun["id"])
+
+    def test_its_stream_can_be_read_again_from_any_event(self):
+        events = self.stream(input=CAPITAL, background=True)
+        kinds = [event["type"] for event in events]
+        self.assertEqual(kinds[:4], ["response.created", "response.queued", "response.in_progress", "response.output_item.added"])
+        self.assertEqual(kinds[-1], "response.completed")
+        self.assertEqual([event["sequence_number"] for event in events], list(range(len(events))))
+        path = f"/v1/responses/{events[0]['response']['id']}?stream=true"
+        for after in (None, 0, 3, len(events) - 2, len(events) - 1, len(events) + 5):
+            status, body = self.ask("GET", path + ("" if after is None else f"&starting_after={after}"))
+            self.assertEqual(status, 200)
+            self.assertEqual(events_of(body), events[0 if after is None else after + 1:])
+        status, answer = self.ask("GET", path + "&starting_after=x")
+        self.assertEqual((status, answer["error"]["param"]), (400, "starting_after"))
+
+    def test_it_goes_on_when_its_client_leaves(self):
+        body = json.dumps({**LONG, "background": True, "stream": True}).encode()
+        with DIRECT.open(urllib.request.Request(self.server.url + "/v1/responses", body, method="POST")) as reply:
+            first = next(json.loads(line[6:]) for line in reply if line.startswith(b"data: "))
+        done = self.over(first["response"]["id"])
+        self.assertEqual((done["status"], done["usage"]["output_tokens"]), ("incomplete", 900))
+
+    def test_it_can_be_cancelled(self):
+        begun = self.start(**LONG)
+        path = f"/v1/responses/{begun['id']}"
+        message = self.refused(400, "previous_response_id", {"input": CAPITAL, "previous_response_id": begun["id"]})
+        self.assertIn("still being made", message)
+        status, cancelled = self.ask("POST", path + "/cancel")
+        self.assertEqual((status, cancelled["status"], cancelled["error"]), (200, "cancelled", None))
+        self.assertEqual(self.ask("POST", path + "/cancel"), (200, cancelled))
+        self.assertEqual(self.ask("GET", path), (200, cancelled))
+        kinds = [event["type"] for event in events_of(self.ask("GET", path + "?stream=true")[1])]
+        self.assertEqual(kinds[:2], ["response.created", "response.queued"])
+        self.assertNotIn("response.completed", kinds)
+
+    def test_what_is_deleted_ends(self):
+        begun = self.start(**LONG)
+        path = f"/v1/responses/{begun['id']}"
+        self.assertEqual(self.ask("DELETE", path)[0], 200)
+        self.assert_gone(begun["id"], None)
+        self.assertEqual(self.respond(input=CAPITAL)["status"], "completed")
+
+    def test_it_wants_to_be_stored(self):
+        self.refused(400, "background", {"input": CAPITAL, "background": True, "store": False})
+        self.refused(400, "background", {"input": CAPITAL, "background": "yes"})
+        self.refused(400, "input[0].role", {"input": [{"role": "king", "content": "U"}], "background": True})
 
 
 class Keys(Case):
@@ -202,6 +289,7 @@ class NothingStored(Case):
 
     def test_a_server_may_keep_nothing(self):
         self.refused_after(self.respond(input=CAPITAL))
+        self.refused(400, "background", {"input": CAPITAL, "background": True})
 
 
 class Agents(Case):
@@ -237,6 +325,69 @@ class Agents(Case):
         self.assertEqual(later["tools"], CODEX["tools"])
         plain = self.respond(**{**fields, "tool_choice": {"type": "function", "name": "exec_command"}})["output"][0]
         self.assertNotIn("namespace", plain)
+
+    def test_custom_tools_are_called_with_text_that_follows_their_grammar(self):
+        formats = {"regex": "[0-9]{3}-[a-c]{1,4}", "lark": "start: PART (\",\" PART)~0..3\nPART: /[xy]{2}/ | \"\\\"\""}
+        for syntax, definition in formats.items():
+            tool = {"type": "custom", "name": "note", "description": "Notes a code",
+                    "format": {"type": "grammar", "syntax": syntax, "definition": definition}}
+            fields = {"input": "Note it.", "tools": [tool, WEATHER], "tool_choice": {"type": "custom", "name": "note"},
+                      "temperature": 1, "seed": 5, "max_output_tokens": 60}
+            response = self.respond(**fields)
+            call = response["output"][0]
+            self.assertEqual((call["type"], call["name"], call["status"]), ("custom_tool_call", "note", "completed"), response)
+            self.assertRegex(call["input"], "^[0-9]{3}-[a-c]{1,4}$" if syntax == "regex" else '^([xy]{2}|")(,([xy]{2}|"))*$')
+            self.assertEqual(response["tools"], fields["tools"])
+            events = self.stream(**fields)
+            of_type = lambda kind: [event for event in events if event["type"] == kind]
+            pieces = "".join(event["delta"] for event in of_type("response.custom_tool_call_input.delta"))
+            self.assertEqual([pieces], [event["input"] for event in of_type("response.custom_tool_call_input.done")])
+            self.assertEqual(pieces, call["input"])
+            added = of_type("response.output_item.added")[0]["item"]
+            self.assertEqual((added["type"], added["input"]), ("custom_tool_call", ""))
+            self.assertTrue(added["id"].startswith("ctc_"))
+            said = {"type": "custom_tool_call_output", "call_id": call["call_id"], "output": "noted"}
+            self.respond(input=[{"role": "user", "content": "Note it."}, call, said], tools=[tool], max_output_tokens=5)
+            chat = {"messages": [{"role": "user", "content": "Note it."}], "temperature": 1, "seed": 5, "max_tokens": 60,
+                    "tools": [{"type": "custom", "custom": {**tool, "format": {"type": "grammar", "grammar": {
+                        "syntax": syntax, "definition": definition}}}}, {"type": "function", "function": WEATHER}],
+                    "tool_choice": {"type": "custom", "custom": {"name": "note"}}}
+            message = self.ask("POST", "/v1/chat/completions", chat)[1]["choices"][0]["message"]
+            self.assertEqual([(one["type"], one["custom"]) for one in message["tool_calls"]],
+                             [("custom", {"name": "note", "input": call["input"]})])
+            deltas = [event["choices"][0]["delta"] for event in self.stream("/v1/chat/completions", **chat)]
+            calls = [one for delta in deltas for one in delta.get("tool_calls", [])]
+            self.assertEqual((calls[0]["type"], calls[0]["custom"]["name"]), ("custom", "note"))
+            self.assertEqual("".join(one["custom"]["input"] for one in calls), call["input"])
+            self.assertEqual(deltas[0], {"role": "assistant", "content": None})
+
+    def test_a_call_that_was_not_asked_for_follows_the_grammar_too(self):
+        tool = {"type": "custom", "name": "get_weather", "description": WEATHER["description"],
+                "format": {"type": "grammar", "syntax": "regex", "definition": "[A-Z][a-z]+!"}}
+        question = "What is the weather in Abuja?"
+        free = self.respond(input=question, tools=[{**tool, "format": {"type": "text"}}], max_output_tokens=60)
+        held = self.respond(input=question, tools=[tool], max_output_tokens=60)
+        self.assertEqual([item["type"] for item in held["output"]], [item["type"] for item in free["output"]])
+        for item in held["output"]:
+            if item["type"] == "custom_tool_call":
+                self.assertRegex(item["input"], "^[A-Z][a-z]+!$")
+
+    def test_only_allowed_tools_are_called(self):
+        code = {"type": "custom", "name": "code"}
+        fields = {"input": "What is the weather in Abuja?", "tools": [WEATHER, code], "max_output_tokens": 60}
+        allowed = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "custom", "name": "code"}]}
+        response = self.respond(**fields, tool_choice=allowed)
+        self.assertEqual([item["name"] for item in response["output"]], ["code"])
+        self.assertEqual(response["tool_choice"], allowed)
+        self.refused(400, "tool_choice", {**fields, "tool_choice": {"type": "custom", "name": "other"}})
+        self.refused(400, "tool_choice.type", {**fields, "tool_choice": {"type": "web_search"}})
+
+    def test_a_grammar_that_cannot_be_held_is_refused(self):
+        for syntax, definition, field in (("lark", "start: a{b}", "definition"), ("lark", "start: /(?<=a)b/", "definition"),
+                                          ("regex", "(", "definition"), ("ebnf", "x", "syntax")):
+            tool = {"type": "custom", "name": "t", "format": {"type": "grammar", "syntax": syntax, "definition": definition}}
+            self.refused(400, f"tools[1].format.{field}", {"input": "U", "tools": [WEATHER, tool]})
+        self.refused(400, "tools[0].name", {"input": "U", "tools": [{"type": "custom", "name": 'a"b'}]})
 
     def test_a_forced_call_relaxes_what_no_grammar_holds_unless_it_is_strict(self):
         fields = {**CODEX, "stream": False, "temperature": 1, "seed": 1, "max_output_tokens": 300,
@@ -288,6 +439,21 @@ class Answers(Case):
         choice = self.ask("POST", "/v1/chat/completions", chat)[1]["choices"][0]
         self.assertEqual(choice["finish_reason"], "length")
         self.assertEqual(choice["message"]["tool_calls"][0]["function"]["name"], "get_weather")
+
+    def test_a_conversation_that_is_too_long_may_lose_its_beginning(self):
+        history = [{"role": role, "content": f"Number {i}. " + "word " * 60} for i in range(8) for role in ("user", "assistant")]
+        fields = {"input": [*history, {"role": "user", "content": CAPITAL}], "instructions": "You are realizar-tiny."}
+        self.refused(400, "input", fields, code="context_length_exceeded")
+        response = self.respond(**fields, truncation="auto", max_output_tokens=20)
+        self.assertEqual(response["truncation"], "auto")
+        self.assertLess(response["usage"]["input_tokens"], 1024)
+        self.assertGreater(response["usage"]["input_tokens"], 700)
+        self.refused(400, "truncation", {"input": "U", "truncation": "some"})
+
+    def test_metadata_is_small_and_text(self):
+        for wrong in ([], {"a": 1}, {"k" * 65: "v"}, {"k": "v" * 513}, {str(i): "" for i in range(17)}):
+            self.refused(400, "metadata", {"input": "U", "metadata": wrong})
+        self.refused(400, "max_tool_calls", {"input": "U", "max_tool_calls": 0})
 
     def test_what_is_absent_or_null_comes_back_as_its_default(self):
         defaults = {"metadata": {}, "tools": [], "tool_choice": "auto", "text": {"format": {"type": "text"}},

@@ -161,6 +161,61 @@ class Fields(Case):
         self.assertEqual(self.reply({"messages": old, "functions": [WEATHER]}).answer(),
                          self.reply({"messages": new, "tools": tools}).answer())
 
+    def test_prompts_may_be_of_ids_and_texts_or_nothing(self):
+        text = {"max_tokens": 4, "temperature": 0}
+        said = lambda prompt: self.reply({"prompt": prompt}, text, "/v1/completions").json()
+        whole = said("In the beginning")
+        self.assertEqual(said({"prompt_string": "In the beginning"})["choices"], whole["choices"])
+        ids = self.exchange(post({"prompt": "In the"}, "/tokenize")).json()["tokens"]
+        mixed = said([*ids, " beginning"])
+        self.assertEqual(mixed["choices"][0]["text"], whole["choices"][0]["text"])
+        self.assertEqual([choice["index"] for choice in said(["In", [*ids, " beginning"], ids])["choices"]], [0, 1, 2])
+        self.assertEqual(said(None)["usage"], {**whole["usage"], "prompt_tokens": 1, "total_tokens": 5})
+        for prompt in (5, [], [1.5], [[]], {"prompt_string": 5}, [True]):
+            self.assertEqual(self.error({"prompt": prompt}, text, "/v1/completions")["param"].split(".")[0].split("[")[0], "prompt")
+
+    def test_biases_come_in_every_spelling(self):
+        first = self.exchange(post({"prompt": "The", "add_special_tokens": False}, "/tokenize")).json()["tokens"][0]
+        for bias in ({str(first): -100}, {str(first): False}, {"The": -100}, [[first, False]], [["The", -100.0]]):
+            self.assertFalse(self.reply({"logit_bias": bias}).answer().startswith("The"), bias)
+        for wrong in ([7], [[1]], {"-1": 1}, {"1": True}, {"1": 101}, "x"):
+            self.assertEqual(self.error({"logit_bias": wrong})["param"], "logit_bias", wrong)
+
+    def test_an_answer_has_what_strict_parsers_want(self):
+        answer = self.reply({}).json()
+        self.assertEqual((answer["service_tier"], answer["choices"][0]["message"]["annotations"]), ("default", []))
+        details = answer["usage"]["completion_tokens_details"]
+        self.assertEqual({details[name] for name in ("audio_tokens", "accepted_prediction_tokens", "rejected_prediction_tokens")}, {0})
+        self.assertEqual(answer["usage"]["prompt_tokens_details"]["audio_tokens"], 0)
+        for fields, content in (({}, ""), ({"tools": [{"type": "function", "function": WEATHER}]}, None)):
+            body = self.reply({**fields, "stream": True}, CHAT if content == "" else ASK).body.decode()
+            chunks = [json.loads(line[6:]) for line in body.splitlines() if line.startswith("data: {")]
+            deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+            self.assertEqual(deltas[0], {"role": "assistant", "content": content})
+            self.assertFalse(any("role" in delta for delta in deltas[1:]))
+        called = self.reply({"tools": [{"type": "function", "function": WEATHER}], "tool_choice": "any", "max_tokens": 40})
+        self.assertTrue(called.json()["choices"][0]["message"]["tool_calls"])
+        self.assertTrue(self.reply({"input": "a"}, {}, "/v1/embeddings").json()["id"].startswith("embd-"))
+
+
+class Limits(Case):
+    ARGS = ("--ctx", "256", "--max-requests-per-key", "2")
+
+    def test_headers_tell_what_is_left(self):
+        whole = self.exchange(post(CHAT)).headers
+        self.assertEqual((whole["x-ratelimit-limit-requests"], whole["x-ratelimit-remaining-requests"]), ("2", "2"))
+        self.assertRegex(whole["openai-processing-ms"], "^[0-9]+$")
+        self.assertNotIn("x-ratelimit-limit-requests", self.exchange(post({"prompt": "a"}, "/tokenize")).headers)
+        long = post({**CHAT, "stream": True, "ignore_eos": True, "max_tokens": 200, "n": 32})
+        with self.server.connect() as first, self.server.connect() as second:
+            for client, left in ((first, "1"), (second, "0")):
+                client.send(long)
+                self.assertEqual(client.head()[1]["x-ratelimit-remaining-requests"], left)
+            refused = self.exchange(post(CHAT))
+            self.assertEqual((refused.status, refused.headers["x-ratelimit-remaining-requests"]), (429, "0"))
+            self.assertEqual((refused.headers["retry-after"], refused.headers["retry-after-ms"]), ("1", "1000"))
+        self.server.until(lambda: self.exchange(post(CHAT)).status == 200, "the places of clients that left")
+
 
 if __name__ == "__main__":
     server_rig.main(__doc__)

@@ -38,6 +38,8 @@ class EngineThread {
 
   // No new work from now on; what runs and waits goes on.
   void drain() { draining_.store(true, std::memory_order_relaxed); }
+  // How many requests it takes at once: those that run, and those that wait.
+  uint32_t max_open() const { return max_open_; }
   // Requests that were taken and whose end was not seen yet.
   uint32_t n_open() const { return n_open_.load(std::memory_order_acquire); }
   const Engine& engine() const { return engine_; }

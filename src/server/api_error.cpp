@@ -73,7 +73,10 @@ std::string error_json(const ApiError& error) {
 
 HttpResponse error_response(const ApiError& error) {
   HttpResponse response{error.status, "application/json", error_json(error), {}};
-  if (error.status == 429 || error.status == 503) response.headers.emplace_back("Retry-After", "1");
+  if (error.status == 429 || error.status == 503) {
+    response.headers.emplace_back("Retry-After", "1");
+    response.headers.emplace_back("retry-after-ms", "1000");
+  }
   if (error.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
 }

@@ -6,6 +6,8 @@
 #include "server/completion.h"
 #include "server/context.h"
 #include "server/metrics.h"
+#include "server/protocol.h"
+#include "server/rate_limits.h"
 #include "server/routes.h"
 
 namespace realizar::server {
@@ -42,8 +44,7 @@ std::string_view Call::traceparent() const {
 void Call::send(HttpResponse response) {
   if (is_over_) return;
   status_ = response.status;
-  response.headers.insert(response.headers.end(), headers.begin(), headers.end());
-  if (!record.warning.empty()) response.headers.emplace_back("X-Realizar-Warning", record.warning);
+  add_headers(response, true);
   reply_->send(std::move(response));
   over();
 }
@@ -51,10 +52,16 @@ void Call::send(HttpResponse response) {
 void Call::begin_stream(HttpResponse head) {
   if (is_over_) return;
   status_ = head.status;
-  head.headers.insert(head.headers.end(), headers.begin(), headers.end());
-  if (!record.warning.empty()) head.headers.emplace_back("X-Realizar-Warning", record.warning);
+  add_headers(head, false);
   reply_->begin_stream(std::move(head));
   last_sent_ = Clock::now();
+}
+
+void Call::add_headers(HttpResponse& head, bool is_whole) const {
+  head.headers.insert(head.headers.end(), headers.begin(), headers.end());
+  if (!record.warning.empty()) head.headers.emplace_back("X-Realizar-Warning", record.warning);
+  if (!protocol->tells_limits || is_detached) return;
+  for (auto& header : rate_limit_headers(*this, is_whole)) head.headers.push_back(std::move(header));
 }
 
 void Call::write(std::string_view bytes) {
@@ -73,7 +80,7 @@ void Call::fail(const ApiError& error) noexcept {
     ApiError own = error;
     own.request_id = id;
     if (!last_sent_) return send(protocol->spell_error(own));
-    write(speller->stream_error(own));
+    write(speller != nullptr ? speller->stream_error(own) : plain_stream_error(own));
     end();
   });
   if (!told.ok()) reply_->drop();
@@ -93,7 +100,7 @@ void Call::over() noexcept {
   if (std::exchange(is_over_, true)) return;
   if (is_open_ && --context.n_open[tenant] == 0) context.n_open.erase(tenant);
   static_cast<void>(caught([&] {
-    context.metrics.count_http(route == nullptr ? "none" : route->path, status_);
+    if (!is_detached) context.metrics.count_http(route == nullptr ? "none" : route->path, status_);
     if (context.access_log != nullptr) context.access_log->write(*this, status_);
   }));
 }
@@ -135,8 +142,14 @@ void Call::tell_news() {
 void Call::on_body(HttpBody received) {
   start = Clock::now();
   body = std::move(received);
-  const Status made = caught([&] { task_ = route->serve(*this); });
+  Task<Status> task;
+  const Status made = caught([&] { task = route->serve(*this); });
   if (!made.ok()) return while_running([&] { fail(made.error()); });
+  run(std::move(task));
+}
+
+void Call::run(Task<Status> task) {
+  task_ = std::move(task);
   at_ = task_.handle();
   go_on();
 }

@@ -65,10 +65,11 @@ class Call final : public ReplyListener {
   Headers headers;                                 // of every reply
   const Protocol* protocol;                        // which it speaks; never null
   const Route* route = nullptr;                    // once it is taken
-  std::string path_id;  // what stands in the request's path for the name in braces of its route's
-  KeyDigest key{};      // of the API key; zeros where none is asked for
-  uint64_t tenant = 0;  // whose share of the engine it uses
-  std::string client;   // whose turn its work takes: its key's, or its connection's where no key is asked for
+  std::string path_id;       // what stands in the request's path for the name in braces of its route's
+  KeyDigest key{};           // of the API key; zeros where none is asked for
+  uint64_t tenant = 0;       // whose share of the engine it uses
+  std::string client;        // whose turn its work takes: its key's, or its connection's where no key is asked for
+  bool is_detached = false;  // it was started by another call, with which it is counted
   CallRecord record;
   std::unique_ptr<Speller> speller;  // of the answer, once it is known
 
@@ -90,8 +91,10 @@ class Call final : public ReplyListener {
 
   // Counts it among its tenant's open calls until it is over.
   void count_as_open();
+  bool is_open() const { return is_open_; }
 
   // After each of these the call may be gone.
+  void run(Task<Status> task);         // does what serves the call
   bool awaits_body();                  // false: it is over already
   void ping(Clock::time_point now);    // a stream that sent nothing for a while sends a comment
   void interrupt(const Error& error);  // ends it, wherever it is
@@ -124,6 +127,7 @@ class Call final : public ReplyListener {
   void leave_if_over() noexcept;
   template <class F>
   void while_running(F f);
+  void add_headers(HttpResponse& head, bool is_whole) const;
 
   std::shared_ptr<Reply> reply_;
   std::list<Call>::iterator place_;  // in the server's list

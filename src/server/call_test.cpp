@@ -7,6 +7,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "server/background.h"
 #include "server/completion.h"
 #include "server/context.h"
 #include "server/metrics.h"
@@ -62,7 +63,7 @@ class CallTest : public ::testing::Test {
     auto created = HttpServer::create(local, [](const HttpRequest&, const auto&) { return std::nullopt; });
     ASSERT_TRUE(created.ok()) << created.error().message;
     http = std::move(*created);
-    context = std::make_unique<ServerContext>(ServerContext{options, *http, models, metrics, responses});
+    context = std::make_unique<ServerContext>(ServerContext{options, *http, models, metrics, responses, background});
     script = {};
   }
 
@@ -92,6 +93,7 @@ class CallTest : public ::testing::Test {
   ModelRegistry models{{}, {}};
   ServerMetrics metrics;
   ResponseStore responses{{}};
+  BackgroundRecords background{1 << 20, 1 << 20};
   std::unique_ptr<ServerContext> context;
   std::shared_ptr<FakeReply> reply = std::make_shared<FakeReply>();
 };

@@ -141,22 +141,33 @@ Result<std::vector<text::PromptPiece>> render(const ServedModel& model, const te
   return model.loaded->render_chat(std::move(variables), chat_template);
 }
 
-// What the answer must be: calls that are required, or the form that response_format or grammar asks for.
-Result<std::shared_ptr<grammar::MaskCache>> read_grammar(const Json& body, const ServedModel& model,
-                                                         const ChatTools& tools, bool parallel) {
-  if (!tools.must_call) return read_response_format(body, *model.loaded->grammars);
+// The grammar of calls, which there must be or may be.
+Result<std::shared_ptr<grammar::MaskCache>> read_calls_grammar(const ServedModel& model, const ChatTools& tools,
+                                                               bool parallel) {
   const bool one_call = !parallel || !tools.only.empty();
-  const std::vector<text::RequiredTool> callable = tools.required();
-  Json key = Json::array({"calls", one_call});
+  const std::vector<text::RequiredTool> callable = tools.callable();
+  Json key = Json::array({tools.must_call ? "calls" : "optional calls", one_call});
   for (const text::RequiredTool& tool : callable)
-    key.push_back({tool.spec->name, tool.spec->parameters, tool.is_strict});
+    key.push_back({tool.spec->name, tool.spec->parameters, tool.is_strict, tool.input != nullptr});
+  const auto& calls = tools.must_call ? text::required_calls : text::optional_calls;
   return model.loaded->grammars->find_or_compile(dump(key), [&]() -> Result<std::shared_ptr<const grammar::Grammar>> {
-    RZ_TRY(const grammar::RuleSet rules, text::required_calls(model.output_format.tools, callable, !one_call));
+    RZ_TRY(const grammar::RuleSet rules, calls(model.output_format.tools, callable, !one_call));
     auto compiled = grammar::Grammar::from_rules(rules);
     if (compiled.ok()) return compiled;
     // What the grammar's error speaks of was never written by the client.
     return wrong("tools", "the schemas of the parameters are too large together, or lead back to themselves");
   });
+}
+
+// What the answer must be: calls that are required, the form that response_format or grammar asks for, or text and
+// calls of which some have a grammar of their own. Models that write calls as no other text begins are held to those;
+// of others the calls are free.
+Result<std::shared_ptr<grammar::MaskCache>> read_grammar(const Json& body, const ServedModel& model,
+                                                         const ChatTools& tools, bool parallel) {
+  if (tools.must_call) return read_calls_grammar(model, tools, parallel);
+  RZ_TRY(auto form, read_response_format(body, *model.loaded->grammars));
+  const bool holds_calls = tools.has_input_grammar() && text::has_optional_calls(model.output_format.tools);
+  return form != nullptr || !holds_calls ? form : read_calls_grammar(model, tools, parallel);
 }
 
 // An answer that is to be continued.
@@ -235,6 +246,7 @@ Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model, cons
   prompt.tokens = model.loaded->encode_prompt(pieces);
   prompt.choice.format = model.output_format;
   prompt.choice.tools = tools.specs();
+  prompt.custom_tools = tools.custom_names();
   if (!uses_tools) text::drop_tools(*prompt.choice.format);
   prompt.choice.starts_in_reasoning = starts_in_reasoning;
   prompt.reasoning_budget = reasoning.budget;

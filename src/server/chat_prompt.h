@@ -17,6 +17,7 @@ struct ChatPrompt {
   text::AnswerOptions choice;                   // how the answer is to be split
   std::shared_ptr<TokenConstraint> constraint;  // to what it is held; null: nothing
   std::optional<uint32_t> reasoning_budget;     // tokens after which reasoning is ended; absent: none
+  std::vector<std::string> custom_tools;        // names of those whose calls have a text in place of arguments
 };
 
 // Reads messages, tools, tool_choice, parallel_tool_calls, response_format, grammar, chat_template_kwargs,

@@ -50,6 +50,13 @@ Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
   co_return Status();
 }
 
+HttpResponse stream_head(const Protocol& protocol) {
+  HttpResponse head;
+  head.content_type = protocol.content_type;
+  head.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
+  return head;
+}
+
 Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
     : call_(call), model_(std::move(model)), plan_(std::move(plan)) {
   call_.speller = std::move(plan_.speller);
@@ -121,10 +128,7 @@ void Completion::take_news_of(size_t choice_idx) {
 }
 
 void Completion::begin_stream() {
-  HttpResponse head;
-  head.content_type = call_.protocol->content_type;
-  head.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
-  call_.begin_stream(std::move(head));
+  call_.begin_stream(stream_head(*call_.protocol));
   call_.write(call_.speller->stream_begin());
 }
 

@@ -15,6 +15,8 @@
 
 namespace realizar::server {
 
+struct Protocol;
+
 struct CompletionPlan {
   std::vector<Request> requests;  // one a choice
   size_t n_per_prompt = 0;        // neighbours that share a prompt; 0: all
@@ -26,7 +28,11 @@ struct CompletionPlan {
   bool stream = false;
   bool tells_progress = false;  // a stream's news have that of the prompts
   std::string logged_prompt;    // only where prompts are logged
+  std::string background_id;    // of a response that is made whether or not its client waits; "": it is none
 };
+
+// The head of a stream in that dialect.
+HttpResponse stream_head(const Protocol& protocol);
 
 // Ends with its call: what still runs is cancelled then.
 class Completion {

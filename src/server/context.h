@@ -15,6 +15,7 @@
 namespace realizar::server {
 
 class AccessLog;
+class BackgroundRecords;
 class ServerMetrics;
 
 struct ServerContext {
@@ -23,6 +24,7 @@ struct ServerContext {
   ModelRegistry& models;
   ServerMetrics& metrics;
   ResponseStore& responses;
+  BackgroundRecords& background;
   AccessLog* access_log = nullptr;  // null: none
   bool draining = false;
   std::unique_ptr<OllamaState> ollama = std::make_unique<OllamaState>();

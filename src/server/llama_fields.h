@@ -25,9 +25,8 @@ struct LlamaFields {
 
 // Reads what read_generation_fields() reads, and n_cmpl, n_probs, cache_prompt, t_max_predict_ms, n_indent, n_keep,
 // id_slot, return_tokens, response_fields, timings_per_token, return_progress and post_sampling_probs, the last of
-// which cannot be true yet. seed: -1 is a random one. logit_bias: also pairs of an id or a text with a number or
-// `false`, which is never. grammar, json_schema: read_text_constraint(). Errors: InvalidArgument naming the field,
-// Unsupported.
+// which cannot be true yet. seed: -1 is a random one. grammar, json_schema: read_text_constraint(). Errors:
+// InvalidArgument naming the field, Unsupported.
 Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model, const Call& call);
 
 }  // namespace realizar::server

@@ -30,6 +30,7 @@ struct Protocol {
   // The id of the model that bodies name, in place of the name itself. I/O thread. Null: it is the name.
   Result<std::string> (*model_id)(const Call& call, const std::string& name) = nullptr;
   bool gives_text = false;                                              // which encoders do not
+  bool tells_limits = false;                                            // replies have the headers of rate_limits.h
   HttpResponse (*spell_error)(const ApiError& error) = error_response;  // that is the whole reply
   const char* id_header = nullptr;                                      // one more header that has the request's id
   // Of streams:
@@ -49,6 +50,7 @@ extern const Protocol kCompletions;
 extern const Protocol kEmbeddings;
 extern const Protocol kRerank;
 extern const Protocol kResponses;
+extern const Protocol kResponseTokens;
 extern const Protocol kFim;
 extern const Protocol kLlamaCompletion;
 extern const Protocol kMessages;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -11,6 +10,7 @@
 #include "base/try.h"
 #include "sampling/parameters.h"
 #include "sampling/sampler_names.h"
+#include "server/logit_bias.h"
 #include "server/tenant.h"
 
 namespace realizar::server {
@@ -90,21 +90,14 @@ Status read_breakers(Fields& fields, const ServedModel& model, SamplingParams& p
   return {};
 }
 
-// {"15043": -100, ...}
-void read_logit_bias(Fields& fields, SamplingParams& params) {
-  const Json* biases = fields.object("logit_bias");
-  if (biases == nullptr) return;
-  for (const auto& [key, value] : biases->items()) {
-    int32_t id = 0;
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-    if (error != std::errc() || end != key.data() + key.size()) {
-      return fields.fail("logit_bias", fmt::format("expected token ids as keys, actual '{}'", shown(key)));
-    }
-    if (!value.is_number() || value.get<double>() < -100 || value.get<double>() > 100) {
-      return fields.fail("logit_bias", fmt::format("expected numbers from -100 to 100, actual {}", shown(dump(value))));
-    }
-    params.logit_bias.emplace_back(TokenId{id}, value.get<float>());
-  }
+// What repeats a token adds to its bias.
+Status read_biases(const Fields& fields, const ServedModel& model, GenerationFields& generation) {
+  const Json* given = fields.any("logit_bias");
+  if (given == nullptr) return {};
+  RZ_TRY(LogitBias bias, read_logit_bias(*given, model));
+  generation.request.sampling.logit_bias = std::move(bias.added);
+  for (const TokenId id : bias.never) generation.rules.bad_words.push_back({id});
+  return {};
 }
 
 void read_stop(Fields& fields, GenerationFields& generation) {
@@ -203,7 +196,7 @@ Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel&
   read_sampling(body, request.sampling);
   RZ_CHECK_OK(read_samplers(body, request.sampling));
   RZ_CHECK_OK(read_breakers(body, model, request.sampling));
-  read_logit_bias(body, request.sampling);
+  RZ_CHECK_OK(read_biases(body, model, generation));
   read_stop(body, generation);
   read_stop_tokens(body, request);
   read_max_tokens(body, generation);

@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "server/response_items.h"
+#include "server/response_speller.h"
 #include "server/response_tools.h"
 
 namespace realizar::server {
@@ -47,9 +48,7 @@ class Messages {
 
   // Calls that follow each other, or the assistant's text, are of one message.
   void add_call(const Json& id, const Json& name, const Json& arguments, const std::string& place) {
-    if (list().empty() || list().back()["role"] != "assistant") {
-      add({{"role", "assistant"}, {"content", nullptr}}, place);
-    }
+    if (list().empty() || !can_call(list().back())) add({{"role", "assistant"}, {"content", nullptr}}, place);
     const Json function{{"name", name}, {"arguments", arguments}};
     list().back()["tool_calls"].push_back({{"id", id}, {"type", "function"}, {"function", function}});
     attach_reasoning();
@@ -61,16 +60,35 @@ class Messages {
   }
 
   // Belongs to the assistant's next message or call.
-  void add_reasoning(const Json& content) {
-    if (!content.is_array()) return;
-    for (const Json& part : content) {
-      const Json text = part.is_object() ? part.value("text", Json()) : Json();
-      if (text.is_string()) reasoning_ += text.get_ref<const std::string&>();
+  void add_reasoning(const Json& item) {
+    reasoning_ += texts_in(item.value("content", Json()), "");
+    if (reasoning_.empty()) reasoning_ = texts_in(item.value("summary", Json()), "\n\n");
+    const Json packed = item.value("encrypted_content", Json());
+    if (reasoning_.empty() && packed.is_string()) {
+      reasoning_ = unpacked_reasoning(packed.get_ref<const std::string&>()).value_or("");
     }
   }
 
  private:
   Json& list() { return chat_.body["messages"]; }
+
+  static std::string texts_in(const Json& parts, std::string_view between) {
+    std::string joined;
+    if (!parts.is_array()) return joined;
+    for (const Json& part : parts) {
+      const Json text = part.is_object() ? part.value("text", Json()) : Json();
+      if (!text.is_string()) continue;
+      if (!joined.empty()) joined += between;
+      joined += text.get_ref<const std::string&>();
+    }
+    return joined;
+  }
+
+  // Whether the next call is one of the message's. What the model thought between two calls stays between them.
+  bool can_call(const Json& message) const {
+    const bool has_thought = message.contains("tool_calls") || message.contains("reasoning_content");
+    return message["role"] == "assistant" && (reasoning_.empty() || !has_thought);
+  }
 
   void attach_reasoning() {
     if (reasoning_.empty() || list().back()["role"] != "assistant") return;
@@ -134,7 +152,7 @@ Status add_item(const Json& item, const std::string& place, Messages& messages) 
   } else if (std::ranges::find(kResults, type) != kResults.end()) {
     messages.add_result(call_id_of(item), item.value("output", Json()), place);
   } else if (type == "reasoning") {
-    messages.add_reasoning(item.value("content", Json()));
+    messages.add_reasoning(item);
   } else if (!is_hosted(type)) {
     return wrong(place + ".type",
                  "expected message, function_call, function_call_output, reasoning, item_reference or "
@@ -159,6 +177,8 @@ class Items {
                        "previous_response_id");
     }
     for (const StoredResponsePtr& stored : chain) {
+      if (!stored->is_over)
+        return wrong("previous_response_id", "the response '" + stored->id + "' is still being made");
       RZ_TRY(const Json items, items_of(*stored));
       for (const Json& item : items) RZ_CHECK_OK(add_item(item, "previous_response_id", messages_));
     }
@@ -213,6 +233,7 @@ class Items {
 Result<Json> input_items(const Json& input) {
   if (input.is_string()) return Json::array({Json{{"type", "message"}, {"role", "user"}, {"content", input}}});
   if (input.is_array()) return input;
+  if (input.is_null()) return Json::array();
   return wrong("input", "expected a string or an array of items");
 }
 
@@ -232,9 +253,6 @@ Status refuse_what_is_not_built(Fields& fields) {
     fields.fail("conversation", "this server keeps responses, not conversations: use previous_response_id");
   }
   if (fields.any("prompt") != nullptr) fields.fail("prompt", "this server has no stored prompts");
-  if (fields.boolean("background").value_or(false)) {
-    fields.fail("background", "this server answers at once, or streamed");
-  }
   if (fields.integer("n", 1, 1).value_or(1) != 1) fields.fail("n", "a response is one answer");
   return fields.status();
 }
@@ -245,7 +263,7 @@ Result<ResponseChat> chat_of_response(Fields& fields, ResponseStore& store, uint
   const Json& body = fields.json();
   RZ_CHECK_OK(refuse_what_is_not_built(fields));
   fields.integer("max_output_tokens", -1, INT32_MAX);
-  for (const char* name : {"text", "reasoning", "metadata"}) fields.object(name);
+  for (const char* name : {"text", "reasoning"}) fields.object(name);
   const auto instructions = fields.text("instructions");
   const auto previous_id = fields.text("previous_response_id");
   if (!fields.status().ok()) return fields.status().error();

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "server/response_speller.h"
+
 namespace realizar::server {
 namespace {
 
@@ -66,6 +68,30 @@ TEST_F(ResponseInputTest, CallsThatFollowEachOtherAreOneMessage) {
             "assistant: h(\"3\")\n");
 }
 
+TEST_F(ResponseInputTest, ThoughtsStayBeforeTheCallsThatTheyCameBefore) {
+  const std::string call = R"({"type": "function_call", "call_id": "1", "name": "f", "arguments": "1"})";
+  const auto thought = [](const std::string& fields) { return R"({"type": "reasoning", )" + fields + "}"; };
+  const std::string first = thought(R"("summary": [], "content": [{"type": "reasoning_text", "text": "R"}])");
+  const std::string second = thought(R"("summary": [{"type": "summary_text", "text": "S"}, {"text": "T"}])");
+  EXPECT_EQ(messages_of_items(first + "," + call + "," + second + "," + call),
+            "assistant: <R> f(\"1\")\nassistant: <S\n\nT> f(\"1\")\n");
+  EXPECT_EQ(messages_of_items(first + R"(,{"role": "assistant", "content": "A"},)" + call + "," + call),
+            "assistant: <R> A f(\"1\") f(\"1\")\n");
+  EXPECT_EQ(messages_of_items(thought("\"encrypted_content\": \"" + packed_reasoning("P") + "\"") + "," + call),
+            "assistant: <P> f(\"1\")\n");
+  EXPECT_EQ(messages_of_items(thought(R"("encrypted_content": "gAAAA")") + "," + call), "assistant: f(\"1\")\n");
+}
+
+TEST_F(ResponseInputTest, CustomToolsAreNamedAsTheChatNamesThem) {
+  const auto chat = read(R"({"input": "U", "tools": [{"type": "custom", "name": "note", "format": {"type": "text"}},
+      {"type": "namespace", "name": "n", "tools": [{"type": "custom", "name": "note"}]}],
+      "tool_choice": {"type": "custom", "name": "note", "namespace": "n"}})");
+  ASSERT_TRUE(chat.ok()) << chat.error().message;
+  EXPECT_EQ(chat->body["tools"][0]["custom"]["name"], "note");
+  EXPECT_EQ(chat->body["tools"][1]["custom"]["name"], "n__note");
+  EXPECT_EQ(chat->body["tool_choice"], Json::parse(R"({"type": "custom", "custom": {"name": "n__note"}})"));
+}
+
 TEST_F(ResponseInputTest, CallsOfOtherToolsAreCallsOrLeftOut) {
   EXPECT_EQ(
       messages_of_items(R"({"type": "custom_tool_call", "call_id": "1", "name": "apply_patch", "input": "*** Begin"},
@@ -88,10 +114,11 @@ TEST_F(ResponseInputTest, FunctionsOfANamespaceAreFunctionsUnderJoinedNames) {
       {"type": "custom", "name": "patch"}, {"type": "function", "name": "write"}]}, {"type": "function", "name": "read"}])";
   const auto chat = read("{\"input\": \"U\", " + tools + R"(, "tool_choice": {"type": "function", "name": "write"}})");
   ASSERT_TRUE(chat.ok()) << chat.error().message;
-  EXPECT_EQ(dump(chat->body["tools"]), R"([{"type":"web_search"},{"type":"function","function":{"name":"files__read",)"
-                                       R"("description":"D\n\nR","strict":true}},{"type":"custom","name":"patch"},)"
-                                       R"({"type":"function","function":{"name":"files__write"}},)"
-                                       R"({"type":"function","function":{"name":"read"}}])");
+  EXPECT_EQ(dump(chat->body["tools"]),
+            R"([{"type":"web_search"},{"type":"function","function":{"name":"files__read",)"
+            R"("description":"D\n\nR","strict":true}},{"type":"custom","custom":{"name":"files__patch"}},)"
+            R"({"type":"function","function":{"name":"files__write"}},)"
+            R"({"type":"function","function":{"name":"read"}}])");
   EXPECT_EQ(chat->body["tool_choice"]["function"]["name"], "files__write");
   EXPECT_EQ(chat->tool_names.parts_of("files__read").space, "files");
   EXPECT_EQ(at_client_place(wrong("tools[3].function.name", "no good"), chat->places).subject,
@@ -137,7 +164,6 @@ TEST_F(ResponseInputTest, WhatIsNotThereOrAnothersIsNotFound) {
 
 TEST_F(ResponseInputTest, WhatIsWrongIsNamed) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"{}", "input"},
       {R"({"input": 5})", "input"},
       {R"({"input": [5]})", "input[0]"},
       {R"({"input": [{"type": 5}]})", "input[0].type"},
@@ -147,7 +173,6 @@ TEST_F(ResponseInputTest, WhatIsWrongIsNamed) {
       {R"({"input": "U", "previous_response_id": 5})", "previous_response_id"},
       {R"({"input": "U", "conversation": "conv_1"})", "conversation"},
       {R"({"input": "U", "prompt": {"id": "p"}})", "prompt"},
-      {R"({"input": "U", "background": true})", "background"},
       {R"({"input": "U", "n": 2})", "n"},
       {R"({"input": "U", "text": 5})", "text"},
       {R"({"input": "U", "tools": [{"type": "namespace", "tools": []}]})", "tools[0].name"},

@@ -9,6 +9,8 @@ void ResponseStore::put(uint64_t tenant, StoredResponse response) {
   const size_t n_bytes = response.n_bytes();
   if (n_bytes > limits_.max_bytes_of_one || n_bytes > limits_.max_bytes) return;
   const std::lock_guard lock(mutex_);
+  const auto before = shelves_.find(tenant);
+  if (before != shelves_.end() && before->second.by_id.contains(response.id)) remove(tenant, response.id);
   Shelf& shelf = shelves_[tenant];
   shelf.responses.push_front(std::make_shared<const StoredResponse>(std::move(response)));
   const StoredResponse& stored = *shelf.responses.front();

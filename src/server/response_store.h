@@ -19,6 +19,8 @@ struct StoredResponse {
   std::string input;                  // JSON: an array of items
   std::string response;               // JSON, as it was answered
   std::vector<std::string> item_ids;  // of its items: the output's, and those of the input that got theirs here
+  bool is_over = true;                // nothing comes to it any more
+  bool in_background = false;
 
   size_t n_bytes() const { return id.size() + previous_id.size() + input.size() + response.size(); }
 };
@@ -34,7 +36,8 @@ class ResponseStore {
  public:
   explicit ResponseStore(const ResponseLimits& limits) : limits_(limits) {}
 
-  // What is larger than a tenant's share is not kept.
+  // In the place of the tenant's response of that id, where there is one. What is larger than a tenant's share is not
+  // kept.
   void put(uint64_t tenant, StoredResponse response);
   // Null where there is none of the tenant. What is found counts as used.
   StoredResponsePtr find(uint64_t tenant, const std::string& id);

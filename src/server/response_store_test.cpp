@@ -23,6 +23,21 @@ TEST(ResponseStore, GivesBackWhatWasPutByResponseAndByItem) {
   EXPECT_EQ(store.find_by_item(kAnn, "item of b"), nullptr);
 }
 
+TEST(ResponseStore, TakesALaterStateInThePlaceOfAnEarlierOne) {
+  ResponseStore store({.max_bytes = 250, .max_bytes_of_one = 250, .max_responses_of_one = 2});
+  store.put(kAnn, response("b"));
+  for (const bool is_over : {false, true}) {
+    StoredResponse state = response("a");
+    state.is_over = is_over;
+    state.item_ids = {is_over ? "last" : "first"};
+    store.put(kAnn, std::move(state));
+  }
+  EXPECT_TRUE(store.find(kAnn, "a")->is_over);
+  EXPECT_NE(store.find(kAnn, "b"), nullptr);
+  EXPECT_EQ(store.find_by_item(kAnn, "first"), nullptr);
+  EXPECT_NE(store.find_by_item(kAnn, "last"), nullptr);
+}
+
 TEST(ResponseStore, ShowsNobodyWhatIsAnother) {
   ResponseStore store({});
   store.put(kAnn, response("a"));

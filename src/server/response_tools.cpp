@@ -14,6 +14,11 @@ bool is_type(const Json& tool, const char* type) {
   return tool.is_object() && tool.value("type", Json()) == type;
 }
 
+// The member of a tool of a chat completion that holds what the tool is; null: no model here can call such a tool.
+const char* member_of(const Json& tool) {
+  return is_type(tool, "function") ? "function" : is_type(tool, "custom") ? "custom" : nullptr;
+}
+
 std::string text_of(const Json& object, const char* name) {
   const Json value = object.value(name, Json());
   return value.is_string() ? value.get<std::string>() : std::string();
@@ -21,11 +26,12 @@ std::string text_of(const Json& object, const char* name) {
 
 void add_tool(Json tool, const std::string& place, ResponseChat& chat) {
   Json& tools = chat.body["tools"];
-  chat.places.emplace_back(fmt::format("tools[{}].function", tools.size()), place);
+  const char* member = member_of(tool);
+  if (member != nullptr) chat.places.emplace_back(fmt::format("tools[{}].{}", tools.size(), member), place);
   chat.places.emplace_back(fmt::format("tools[{}]", tools.size()), place);
-  const bool is_function = is_type(tool, "function");
-  if (is_function) tool.erase("type");  // templates print what is there, and a chat completion's function has none
-  tools.push_back(is_function ? Json{{"type", "function"}, {"function", std::move(tool)}} : std::move(tool));
+  if (member != nullptr)
+    tool.erase("type");  // templates print what is there, and a chat completion's function has none
+  tools.push_back(member == nullptr ? std::move(tool) : Json{{"type", member}, {member, std::move(tool)}});
 }
 
 // The first of the functions tells what the namespace is for.
@@ -37,7 +43,7 @@ Status add_namespace(const Json& space, const std::string& place, ResponseChat& 
   std::string purpose = text_of(space, "description");
   for (size_t i = 0; i < tools.size(); ++i) {
     Json tool = tools[i];
-    if (is_type(tool, "function")) {
+    if (member_of(tool) != nullptr) {
       const Json inner = tool.value("name", Json());
       if (inner.is_string() && !inner.get_ref<const std::string&>().empty()) {
         tool["name"] = chat.tool_names.add(name.get<std::string>(), inner.get<std::string>());
@@ -51,10 +57,12 @@ Status add_namespace(const Json& space, const std::string& place, ResponseChat& 
   return {};
 }
 
-Json named_function(const Json& choice, const ToolNames& names) {
+Json named_tool(const Json& choice, const ToolNames& names) {
+  const char* member = member_of(choice);
+  if (member == nullptr) return choice;
   Json name = choice.value("name", Json());
   if (name.is_string()) name = names.find(text_of(choice, "namespace"), name.get<std::string>());
-  return {{"type", "function"}, {"function", {{"name", std::move(name)}}}};
+  return {{"type", member}, {member, {{"name", std::move(name)}}}};
 }
 
 Status read_tools(const Json& body, ResponseChat& chat) {
@@ -62,7 +70,7 @@ Status read_tools(const Json& body, ResponseChat& chat) {
   const Json& tools = body["tools"];
   chat.body["tools"] = Json::array();
   for (const Json& tool : tools) {
-    if (is_type(tool, "function")) chat.tool_names.add("", text_of(tool, "name"));
+    if (member_of(tool) != nullptr) chat.tool_names.add("", text_of(tool, "name"));
   }
   for (size_t i = 0; i < tools.size(); ++i) {
     const std::string place = fmt::format("tools[{}]", i);
@@ -78,18 +86,15 @@ Status read_tools(const Json& body, ResponseChat& chat) {
 Status read_tool_choice(const Json& body, ResponseChat& chat) {
   const Json choice = body.value("tool_choice", Json());
   if (!choice.is_object()) return {};
-  const Json type = choice.value("type", Json());
-  if (type == "function") {
-    chat.body["tool_choice"] = named_function(choice, chat.tool_names);
-  } else if (type == "allowed_tools") {
+  if (member_of(choice) != nullptr) {
+    chat.body["tool_choice"] = named_tool(choice, chat.tool_names);
+  } else if (is_type(choice, "allowed_tools")) {
     Json names = Json::array();
-    for (const Json& tool : choice.value("tools", Json::array())) {
-      names.push_back(is_type(tool, "function") ? named_function(tool, chat.tool_names) : tool);
-    }
+    for (const Json& tool : choice.value("tools", Json::array())) names.push_back(named_tool(tool, chat.tool_names));
     const Json allowed{{"mode", choice.value("mode", Json())}, {"tools", std::move(names)}};
     chat.body["tool_choice"] = {{"type", "allowed_tools"}, {"allowed_tools", allowed}};
   } else {
-    return wrong("tool_choice.type", "expected function or allowed_tools: this server has no tools of its own");
+    return wrong("tool_choice.type", "expected function, custom or allowed_tools: this server has no tools of its own");
   }
   return {};
 }

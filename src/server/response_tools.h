@@ -5,8 +5,8 @@
 
 namespace realizar::server {
 
-// Reads tools and tool_choice into chat.body, chat.tool_names and chat.places. The functions of a namespace become
-// functions with joined names. Errors: InvalidArgument naming the field.
+// Reads tools and tool_choice into chat.body, chat.tool_names and chat.places. The functions and custom tools of a
+// namespace become such with joined names. Errors: InvalidArgument naming the field.
 Status read_response_tools(const Json& body, ResponseChat& chat);
 
 }  // namespace realizar::server

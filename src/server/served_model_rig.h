@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "server/background.h"
 #include "server/context.h"
 #include "server/metrics.h"
 #include "server/tenant.h"
@@ -23,7 +24,8 @@ class ServedModelRig {
     auto server = HttpServer::create(http, [](const auto&, const auto&) { return std::nullopt; });
     if (!server.ok()) return;
     http_ = std::move(*server);
-    context_ = std::make_unique<ServerContext>(ServerContext{options, *http_, models_, metrics_, responses_});
+    context_ =
+        std::make_unique<ServerContext>(ServerContext{options, *http_, models_, metrics_, responses_, background_});
   }
 
   bool is_ready() const { return context_ != nullptr; }
@@ -48,6 +50,7 @@ class ServedModelRig {
   ModelRegistry models_{{}, {}};
   ServerMetrics metrics_;
   ResponseStore responses_{{}};
+  BackgroundRecords background_{1 << 20, 1 << 20};
   std::unique_ptr<ServerContext> context_;
 };
 

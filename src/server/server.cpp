@@ -13,6 +13,7 @@
 #include "base/try.h"
 #include "server/access_log.h"
 #include "server/auth.h"
+#include "server/background.h"
 #include "server/body_coding.h"
 #include "server/context.h"
 #include "server/file_limit.h"
@@ -32,6 +33,9 @@ constexpr size_t kMaxAskedHeadersBytes = 2000;
 constexpr const char* kAllMethods = "GET, HEAD, POST, DELETE, OPTIONS";
 constexpr std::string_view kUsualHeaders =
     "Authorization, X-Api-Key, Content-Type, Content-Encoding, X-Request-Id, X-Trace, traceparent, tracestate";
+constexpr std::string_view kExposedHeaders =
+    "X-Request-Id, X-Realizar-Warning, Retry-After, retry-after-ms, openai-processing-ms, x-ratelimit-limit-requests, "
+    "x-ratelimit-remaining-requests";
 constexpr auto kLastWords = std::chrono::seconds(1);  // for errors of what was cut off to reach its clients
 
 // Names of headers with commas between them.
@@ -51,6 +55,7 @@ class Server {
         origins_({options.http.host, options.allowed_hosts, options.cors_origins, !keys_.is_empty()}),
         log_(std::move(log)),
         responses_({options.stored_responses_bytes, options.stored_responses_bytes / 4}),
+        background_(options.stored_responses_bytes / 2, options.stored_responses_bytes / 8),
         prefixes_(std::move(prefixes)) {}
 
   Status run(const std::function<void(const std::string&)>& on_listening);
@@ -74,6 +79,7 @@ class Server {
   AccessLog log_;
   ServerMetrics metrics_;
   ResponseStore responses_;
+  BackgroundRecords background_;
   std::unique_ptr<PrefixKeeper> prefixes_;  // null: none are kept
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<ModelRegistry> models_;
@@ -96,7 +102,8 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   registry.on_progress = [this] { http_->wake(); };
   registry.post_io = [this](std::function<void()> task) { http_->post(std::move(task)); };
   models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));
-  context_ = std::make_unique<ServerContext>(ServerContext{options_, *http_, *models_, metrics_, responses_, &log_});
+  context_ = std::make_unique<ServerContext>(
+      ServerContext{options_, *http_, *models_, metrics_, responses_, background_, &log_});
   http_->set_on_wake([this] { models_->dispatch(); });
   RZ_CHECK_OK(http_->on_stop_signal([this] { drain(); }));
   keep_memory_reserve();
@@ -136,7 +143,7 @@ Headers Server::common_headers(const Call& call) const {
   const auto origin = call.request.header("origin");
   if (!origin.empty() && allows_origin(origin)) {
     headers.emplace_back("Access-Control-Allow-Origin", origin);
-    headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, X-Realizar-Warning, Retry-After");
+    headers.emplace_back("Access-Control-Expose-Headers", std::string(kExposedHeaders));
     headers.emplace_back("Vary", "Origin");
   }
   return headers;

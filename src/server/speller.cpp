@@ -12,8 +12,12 @@ std::string system_fingerprint() {
   return "realizar-" + std::string(version());
 }
 
-std::string Speller::stream_error(const ApiError& error) {
+std::string plain_stream_error(const ApiError& error) {
   return "data: " + error_json(error) + "\n\n";
+}
+
+std::string Speller::stream_error(const ApiError& error) {
+  return plain_stream_error(error);
 }
 
 }  // namespace realizar::server

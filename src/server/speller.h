@@ -32,6 +32,8 @@ class Speller {
 
 // "data: {...}\n\n"
 std::string sse(const Json& json);
+// An error as the last event of a stream.
+std::string plain_stream_error(const ApiError& error);
 
 // What tells answers of one version of the program from another's.
 std::string system_fingerprint();

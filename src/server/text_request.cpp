@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -10,38 +9,18 @@
 #include "server/chat_prompt.h"
 #include "server/context.h"
 #include "server/infill.h"
+#include "server/llama_prompts.h"
 #include "server/logprobs.h"
 
 namespace realizar::server {
 namespace {
 
 constexpr uint32_t kDefaultMaxTokens = 16;  // as OpenAI's API has it
-
-Error wrong_prompt() {
-  return invalid_argument("prompt: expected a string, an array of strings, of token ids, or of arrays of token ids",
-                          "prompt");
-}
-
-bool is_ids(const Json& json) {
-  return json.is_array() && !json.empty() &&
-         std::all_of(json.begin(), json.end(), [](const Json& id) { return token_id_of(id).has_value(); });
-}
-
-Result<std::vector<TokenId>> read_prompt(const Json& prompt, const ServedModel& model) {
-  if (prompt.is_string()) {
-    const auto& text = prompt.get_ref<const std::string&>();
-    RZ_CHECK_OK(check_text_length(text.size(), "prompt", model));
-    return model.tokenizer().encode(text);
-  }
-  if (!is_ids(prompt)) return wrong_prompt();
-  std::vector<TokenId> ids;
-  for (const Json& id : prompt) ids.push_back(TokenId{*token_id_of(id)});
-  return ids;
-}
+constexpr size_t kMaxInfills = 128;
 
 // With a suffix the prompt is what stands before the gap.
 Result<std::vector<TokenId>> read_infill(const Json& prompt, const std::string& suffix, const ServedModel& model) {
-  if (!prompt.is_string()) return wrong_prompt();
+  if (!prompt.is_string()) return wrong("prompt", "expected a string or an array of strings, since there is a suffix");
   const auto& before = prompt.get_ref<const std::string&>();
   RZ_CHECK_OK(check_text_length(before.size() + suffix.size(), "prompt", model));
   auto tokens = infill_prompt(model.tokenizer(), before, suffix);
@@ -49,23 +28,37 @@ Result<std::vector<TokenId>> read_infill(const Json& prompt, const std::string& 
   return std::move(*tokens);
 }
 
-Result<std::vector<std::vector<TokenId>>> read_prompts(Fields& body, const ServedModel& model, const Call& call) {
-  static const Json kNone;
-  const Json* given = body.any("prompt");
-  const Json& prompt = given == nullptr ? kNone : *given;
-  const Json* suffix = body.any("suffix");
-  const bool infills = suffix != nullptr && suffix->is_string() && !suffix->get_ref<const std::string&>().empty();
-  const bool is_one = prompt.is_string() || is_ids(prompt);
-  if (!is_one && (!prompt.is_array() || prompt.empty() || prompt.size() > 128)) return wrong_prompt();
+Result<std::vector<std::vector<TokenId>>> read_infills(const Json& prompt, const std::string& suffix,
+                                                       const ServedModel& model, const Call& call) {
+  const bool is_list = prompt.is_array() && !prompt.empty() && prompt.size() <= kMaxInfills;
   std::vector<std::vector<TokenId>> prompts;
-  for (size_t i = 0; i < (is_one ? 1 : prompt.size()); ++i) {
-    const Json& one = is_one ? prompt : prompt[i];
-    auto tokens = infills ? read_infill(one, suffix->get<std::string>(), model) : read_prompt(one, model);
+  for (size_t i = 0; i < (is_list ? prompt.size() : 1); ++i) {
+    auto tokens = read_infill(is_list ? prompt[i] : prompt, suffix, model);
     const Status status = tokens.ok() ? check_prompt_length(tokens->size(), "prompt", model, call) : tokens.error();
-    if (!status.ok()) return is_one ? status.error() : of_item(status.error(), "prompt", i);
+    if (!status.ok()) return is_list ? of_item(status.error(), "prompt", i) : status.error();
     prompts.push_back(std::move(*tokens));
   }
   return prompts;
+}
+
+// What a new text begins with: the token before the first, or the one that ends the text before it.
+std::vector<TokenId> beginning(const text::Tokenizer& tokenizer) {
+  auto tokens = tokenizer.encode("");
+  const auto end = tokenizer.eos();
+  if (tokens.empty() && end) tokens.push_back(*end);
+  return tokens;
+}
+
+Result<std::vector<std::vector<TokenId>>> read_prompts(Fields& body, const ServedModel& model, const Call& call) {
+  const Json* suffix = body.any("suffix");
+  const Json* prompt = body.any("prompt");
+  const bool infills = suffix != nullptr && suffix->is_string() && !suffix->get_ref<const std::string&>().empty();
+  if (infills) return read_infills(prompt == nullptr ? Json() : *prompt, suffix->get<std::string>(), model, call);
+  if (prompt == nullptr && body.json().contains("prompt")) {
+    return std::vector<std::vector<TokenId>>{beginning(model.tokenizer())};
+  }
+  RZ_TRY(LlamaPrompts read, read_llama_prompts(body, model, call));
+  return std::move(read.prompts);
 }
 
 // logprobs is a number here: 0 gives the chosen tokens alone.

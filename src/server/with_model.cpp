@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/try.h"
+#include "server/background.h"
 #include "server/body_coding.h"
 #include "server/chat_prompt.h"
 #include "server/completion.h"
@@ -138,7 +139,9 @@ Task<Status> with_model(Call& call) {
     call.send(std::move(*response));
     co_return Status();
   }
-  const Status generated = co_await generate(call, *model, std::get<CompletionPlan>(std::move(*prepared)));
+  CompletionPlan plan = std::get<CompletionPlan>(std::move(*prepared));
+  auto generating = plan.background_id.empty() ? generate : generate_in_background;
+  const Status generated = co_await generating(call, *model, std::move(plan));
   co_return generated;
 }
 

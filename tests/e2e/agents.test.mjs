@@ -41,3 +41,9 @@ for (const stream of [false, true]) {
     assert.equal(stored.previous_response_id, first.lastResponseId);
   });
 }
+
+test('an answer has the form that an agent asks for', async () => {
+  const agent = new Agent({name: 'Helper', model: MODEL, modelSettings: {temperature: 0}, outputType: z.object({n: z.number().int().min(1).max(9)})});
+  const {finalOutput} = await runner.run(agent, 'A number.');
+  assert.ok(finalOutput.n >= 1 && finalOutput.n <= 9);
+});

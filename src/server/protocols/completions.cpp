@@ -211,6 +211,6 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
 
 }  // namespace
 
-const Protocol kCompletions{.read = read_completion, .gives_text = true};
+const Protocol kCompletions{.read = read_completion, .gives_text = true, .tells_limits = true};
 
 }  // namespace realizar::server

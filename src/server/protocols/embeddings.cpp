@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
+#include "server/base64.h"
 #include "server/chat_prompt.h"
 #include "server/context.h"
 #include "server/embedding_vector.h"
@@ -17,20 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "base64 vectors are little-endian floats");
 
 std::string base64(std::span<const float> values) {
-  static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
-  const size_t n_bytes = values.size_bytes();
-  std::string text;
-  text.reserve((n_bytes + 2) / 3 * 4);
-  for (size_t i = 0; i < n_bytes; i += 3) {
-    const uint32_t b0 = bytes[i], b1 = i + 1 < n_bytes ? bytes[i + 1] : 0, b2 = i + 2 < n_bytes ? bytes[i + 2] : 0;
-    const uint32_t bits = b0 << 16 | b1 << 8 | b2;
-    text += kLetters[bits >> 18];
-    text += kLetters[bits >> 12 & 63];
-    text += i + 1 < n_bytes ? kLetters[bits >> 6 & 63] : '=';
-    text += i + 2 < n_bytes ? kLetters[bits & 63] : '=';
-  }
-  return text;
+  return base64_of({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
 }
 
 class EmbeddingSpeller final : public Speller {
@@ -54,7 +42,8 @@ class EmbeddingSpeller final : public Speller {
       data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", std::move(embedding)}});
       n_tokens += choices[i]->request().prompt.size();
     }
-    return {{"object", "list"},
+    return {{"id", random_id("embd-")},
+            {"object", "list"},
             {"data", std::move(data)},
             {"model", model_},
             {"usage", {{"prompt_tokens", n_tokens}, {"total_tokens", n_tokens}}}};
@@ -142,6 +131,6 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
 
 }  // namespace
 
-const Protocol kEmbeddings{.read = read_embeddings};
+const Protocol kEmbeddings{.read = read_embeddings, .tells_limits = true};
 
 }  // namespace realizar::server

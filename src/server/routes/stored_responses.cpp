@@ -1,9 +1,11 @@
 // Responses that were stored (https://platform.openai.com/docs/api-reference/responses): GET and DELETE
 // /v1/responses/ID, GET /v1/responses/ID/input_items and POST /v1/responses/ID/cancel.
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
 #include "base/try.h"
+#include "server/background.h"
 #include "server/context.h"
 #include "server/response_items.h"
 #include "server/routes.h"
@@ -21,22 +23,52 @@ HttpResponse refused(const Error& error) {
   return error_response(to_api_error(error));
 }
 
-bool asks_for_stream(std::string_view query) {
-  return ("&" + std::string(query) + "&").find("&stream=true&") != std::string::npos;
+struct GetQuery {
+  bool streams = false;
+  size_t first_event = 0;  // of the stream
+};
+
+// "stream=true&starting_after=42"; the first event has the number 0.
+Result<GetQuery> read_get_query(std::string_view query) {
+  GetQuery read;
+  for (const auto& [name, value] : query_fields(query)) {
+    if (name == "stream") read.streams = value == "true";
+    if (name != "starting_after") continue;
+    uint64_t last = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), last);
+    const bool is_number = error == std::errc() && end == value.data() + value.size() && last < SIZE_MAX;
+    if (!is_number) return wrong(name, "expected a whole number from 0, actual '" + shown(value) + "'");
+    read.first_event = static_cast<size_t>(last) + 1;
+  }
+  return read;
 }
 
 }  // namespace
 
-HttpResponse get_response(const Call& call) {
+Task<Status> get_response(Call& call) {
+  const auto query = read_get_query(call.request.query);
+  if (!query.ok()) co_return query.error();
   const StoredResponsePtr stored = call.context.responses.find(call.tenant, call.path_id);
-  if (stored == nullptr) return refused(no_such_response(call.path_id));
-  if (asks_for_stream(call.request.query)) {
-    return refused(wrong("stream", "only responses in the background can be streamed again, and this server has none"));
+  if (stored == nullptr) co_return no_such_response(call.path_id);
+  if (!query->streams) {
+    call.send({200, "application/json", stored->response, {}});
+    co_return Status();
   }
-  return {200, "application/json", stored->response, {}};
+  const BackgroundRecordPtr record = call.context.background.find(call.tenant, call.path_id);
+  if (record == nullptr) {
+    co_return wrong("stream", stored->in_background ? "the events of this response are not kept any more"
+                                                    : "only responses in the background can be streamed again");
+  }
+  const Status followed = co_await follow(call, record, query->first_event);
+  co_return followed;
 }
 
+// What is still being made ends.
 HttpResponse delete_response(const Call& call) {
+  if (const BackgroundRecordPtr record = call.context.background.find(call.tenant, call.path_id)) {
+    record->cancel();
+    call.context.background.erase(call.tenant, call.path_id);
+  }
   if (!call.context.responses.erase(call.tenant, call.path_id)) return refused(no_such_response(call.path_id));
   const Json json{{"id", call.path_id}, {"object", "response"}, {"deleted", true}};
   return {200, "application/json", dump(json), {}};
@@ -60,13 +92,20 @@ Task<Status> get_input_items(Call& call) {
   co_return Status();
 }
 
-// As OpenAI's API has it, only a response in the background can be cancelled. Others end with their connection.
+// As OpenAI's API has it, only a response in the background can be cancelled. One that is over stays as it is.
 HttpResponse post_cancel_response(const Call& call) {
-  const StoredResponsePtr stored = call.context.responses.find(call.tenant, call.path_id);
+  const auto find = [&] { return call.context.responses.find(call.tenant, call.path_id); };
+  StoredResponsePtr stored = find();
   if (stored == nullptr) return refused(no_such_response(call.path_id));
-  return refused(invalid_argument(
-      "only responses in the background can be cancelled, and this one is complete: to end one that is "
-      "being made, close its connection"));
+  if (!stored->in_background) {
+    return refused(invalid_argument(
+        "only responses in the background can be cancelled: to end another one, close its connection"));
+  }
+  const BackgroundRecordPtr record = call.context.background.find(call.tenant, call.path_id);
+  if (record != nullptr) record->cancel();
+  stored = find();
+  if (stored == nullptr) return refused(no_such_response(call.path_id));
+  return {200, "application/json", stored->response, {}};
 }
 
 }  // namespace realizar::server

@@ -1,0 +1,45 @@
+// Tools of the type custom, whose calls have a text in place of arguments. Chat templates know functions alone: a model
+// sees such a tool as a function with one argument, the text.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "grammar/expression.h"
+#include "server/json.h"
+
+namespace realizar::server {
+
+// The argument's name.
+inline constexpr const char* kCustomInput = "input";
+
+struct CustomTool {
+  Json function;                                  // {"type": "function", "function": {...}}
+  std::shared_ptr<const grammar::RuleSet> input;  // what the text must be; null: anything
+};
+
+// Reads {"type": "custom", "custom": {"name", "description", "format"}}. The format is {"type": "text"} or {"type":
+// "grammar", "syntax": "lark" or "regex", "definition"}, whose last two may also stand in a member "grammar". `place`:
+// where the tool stands. Errors: InvalidArgument, and Unsupported for what of a grammar is not built; both name the
+// field.
+Result<CustomTool> read_custom_tool(const Json& tool, const std::string& place);
+
+// The text of a call while its arguments' JSON arrives, cut anywhere. Arguments of another kind are the text
+// themselves.
+class CustomInput {
+ public:
+  // What is new of the text.
+  std::string push(const std::string& arguments);
+  // What was held back, at the end of the call.
+  std::string finish();
+
+ private:
+  enum class State : uint8_t { kBefore, kInside, kAfter, kOther };
+  std::string decoded();
+
+  State state_ = State::kBefore;
+  std::string held_;  // what has come and is not yet understood
+};
+
+}  // namespace realizar::server

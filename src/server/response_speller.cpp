@@ -1,0 +1,321 @@
+#include "server/response_speller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "server/base64.h"
+#include "server/logprobs.h"
+#include "server/request_fields.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr std::string_view kPackedPrefix = "realizar-reasoning:";
+
+// The field, or `otherwise` where it is absent or null.
+Json given(const Json& body, const char* name, Json otherwise = Json()) {
+  const auto found = body.find(name);
+  if (found == body.end() || found->is_null()) return otherwise;
+  return *found;
+}
+
+Json output_text(const std::string& text, const Json& logprobs) {
+  return {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", logprobs}};
+}
+
+// Clients know these codes alone; the message says the rest.
+const char* code_of(const ApiError& error) {
+  if (error.status == 429) return "rate_limit_exceeded";
+  return error.status == 400 ? "invalid_prompt" : "server_error";
+}
+
+size_t n_tokens_of(std::string_view text, std::span<const TokenInfo> tokens) {
+  size_t n_tokens = 0;
+  for (size_t n_bytes = 0; n_tokens < tokens.size() && n_bytes < text.size(); ++n_tokens) {
+    n_bytes += tokens[n_tokens].bytes.size();
+  }
+  return n_tokens;
+}
+
+}  // namespace
+
+Json response_echo(const Json& body, const Request& request, bool stores) {
+  Json text = given(body, "text", Json::object());
+  text["format"] = given(text, "format", {{"type", "text"}});
+  const Json reasoning = given(body, "reasoning", Json::object());
+  return {{"background", given(body, "background", false)},
+          {"instructions", given(body, "instructions")},
+          {"max_output_tokens", given(body, "max_output_tokens")},
+          {"max_tool_calls", given(body, "max_tool_calls")},
+          {"metadata", given(body, "metadata", Json::object())},
+          {"parallel_tool_calls", given(body, "parallel_tool_calls", true)},
+          {"previous_response_id", given(body, "previous_response_id")},
+          {"prompt_cache_key", given(body, "prompt_cache_key")},
+          {"prompt_cache_retention", nullptr},
+          {"reasoning", {{"effort", given(reasoning, "effort")}, {"summary", given(reasoning, "summary")}}},
+          {"safety_identifier", given(body, "safety_identifier")},
+          {"service_tier", "default"},
+          {"store", stores},
+          {"temperature", decimal(request.sampling.temperature)},
+          {"text", std::move(text)},
+          {"tool_choice", given(body, "tool_choice", "auto")},
+          {"tools", given(body, "tools", Json::array())},
+          {"top_logprobs", given(body, "top_logprobs", 0)},
+          {"top_p", decimal(request.sampling.top_p)},
+          {"truncation", given(body, "truncation", "disabled")},
+          {"user", given(body, "user")}};
+}
+
+std::string packed_reasoning(const std::string& text) {
+  return std::string(kPackedPrefix) + base64_of(text);
+}
+
+std::optional<std::string> unpacked_reasoning(std::string_view packed) {
+  if (!packed.starts_with(kPackedPrefix)) return std::nullopt;
+  return bytes_of_base64(packed.substr(kPackedPrefix.size()));
+}
+
+ResponseSpeller::ResponseSpeller(ResponseTelling telling) : telling_(std::move(telling)), created_(unix_now_s()) {}
+
+// A response in the background begins in the queue.
+std::string ResponseSpeller::stream_begin() {
+  const bool waits = telling_.in_background;
+  const Json response = response_json(waits ? "queued" : "in_progress");
+  if (waits) keep(response, false);
+  is_begun_ = !waits;
+  std::string bytes = event("response.created", {{"response", response}});
+  return bytes += event(waits ? "response.queued" : "response.in_progress", {{"response", response}});
+}
+
+std::string ResponseSpeller::begin_progress() {
+  if (std::exchange(is_begun_, true)) return {};
+  const Json response = response_json("in_progress");
+  keep(response, false);
+  return event("response.in_progress", {{"response", response}});
+}
+
+std::string ResponseSpeller::stream_news(size_t, const ChoiceNews& news) {
+  std::string bytes = begin_progress();
+  return bytes += take_all(news);
+}
+
+std::string ResponseSpeller::stream_choice_end(size_t, const Choice& choice) {
+  std::string bytes = begin_progress();
+  is_cut_ = choice.is_cut();
+  return bytes += close_item(is_cut_);
+}
+
+std::string ResponseSpeller::stream_end(const Usage& usage, const Json* trace) {
+  Json response = final_json(usage);
+  keep(response, true);
+  if (trace != nullptr) response["trace"] = *trace;
+  return event(is_cut_ ? "response.incomplete" : "response.completed", {{"response", response}});
+}
+
+// What is cancelled has no event of its own: its stream ends.
+std::string ResponseSpeller::stream_error(const ApiError& error) {
+  const bool is_cancelled = telling_.in_background && error.code == "cancelled";
+  Json response = response_json(is_cancelled ? "cancelled" : "failed");
+  if (!is_cancelled) {
+    response["error"] = {{"code", code_of(error)}, {"message", error.message}};
+  }
+  if (telling_.in_background) keep(response, true);
+  return is_cancelled ? std::string() : event("response.failed", {{"response", response}});
+}
+
+void ResponseSpeller::collect(size_t, ChoiceNews news) {
+  take_all(news);
+}
+
+Json ResponseSpeller::whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) {
+  is_cut_ = choices[0]->is_cut();
+  close_item(is_cut_);
+  Json response = final_json(usage);
+  keep(response, true);
+  return response;
+}
+
+std::string ResponseSpeller::event(const char* type, Json fields) {
+  Json json{{"type", type}, {"sequence_number", n_events_++}};
+  json.update(fields);
+  return fmt::format("event: {}\ndata: {}\n\n", type, dump(json));
+}
+
+std::string ResponseSpeller::item_event(const char* type, const Json& fields) {
+  Json json{{"item_id", items_.back().id}, {"output_index", items_.size() - 1}};
+  json.update(fields);
+  return event(type, json);
+}
+
+std::string ResponseSpeller::part_event(const char* type, const Json& fields) {
+  Json json{{"content_index", 0}};
+  json.update(fields);
+  return item_event(type, json);
+}
+
+Json ResponseSpeller::response_json(const char* status) const {
+  Json json{
+      {"id", telling_.id},       {"object", "response"}, {"created_at", created_},        {"status", status},
+      {"completed_at", nullptr}, {"error", nullptr},     {"incomplete_details", nullptr}, {"model", telling_.model},
+      {"output", Json::array()}};
+  json.update(telling_.echoed);
+  json["usage"] = nullptr;
+  return json;
+}
+
+Json ResponseSpeller::final_json(const Usage& usage) const {
+  Json json = response_json(is_cut_ ? "incomplete" : "completed");
+  if (is_cut_) json["incomplete_details"] = {{"reason", "max_output_tokens"}};
+  if (!is_cut_) json["completed_at"] = unix_now_s();
+  for (const Item& item : items_) json["output"].push_back(item_json(item, true));
+  json["usage"] = {{"input_tokens", usage.n_prompt},
+                   {"input_tokens_details", {{"cached_tokens", usage.n_cached}}},
+                   {"output_tokens", usage.n_completion},
+                   {"output_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}},
+                   {"total_tokens", usage.n_prompt + usage.n_completion}};
+  return json;
+}
+
+Json ResponseSpeller::part_json(const Item& item, bool is_done) const {
+  const std::string text = is_done ? item.text : std::string();
+  if (item.kind == Kind::kReasoning) return {{"type", "reasoning_text"}, {"text", text}};
+  return output_text(text, is_done ? item.logprobs : Json::array());
+}
+
+Json ResponseSpeller::item_json(const Item& item, bool is_done) const {
+  const char* status = item.is_cut ? "incomplete" : is_done ? "completed" : "in_progress";
+  if (item.kind == Kind::kToolCallBegin) return call_json(item, status);
+  Json content = Json::array();
+  if (is_done) content.push_back(part_json(item, true));
+  if (item.kind == Kind::kContent) {
+    return {{"type", "message"}, {"id", item.id}, {"role", "assistant"}, {"content", content}, {"status", status}};
+  }
+  Json json{
+      {"type", "reasoning"}, {"id", item.id}, {"summary", Json::array()}, {"content", content}, {"status", status}};
+  if (telling_.tells_reasoning) json["encrypted_content"] = packed_reasoning(is_done ? item.text : "");
+  return json;
+}
+
+Json ResponseSpeller::call_json(const Item& item, const char* status) const {
+  Json call{{"type", item.input ? "custom_tool_call" : "function_call"},
+            {"id", item.id},
+            {"call_id", item.call_id},
+            {"name", item.tool.name},
+            {item.input ? "input" : "arguments", item.text},
+            {"status", status}};
+  if (!item.tool.space.empty()) call["namespace"] = item.tool.space;
+  return call;
+}
+
+// What is not over may be kept again.
+void ResponseSpeller::keep(const Json& response, bool is_over) {
+  if (!telling_.shelf) return;
+  const ResponseShelf& shelf = *telling_.shelf;
+  std::vector<std::string> item_ids = shelf.input_ids;
+  if (is_over) {
+    for (const Item& item : items_) item_ids.push_back(item.id);
+  }
+  const Json& previous = telling_.echoed["previous_response_id"];
+  shelf.store->put(shelf.tenant, {.id = telling_.id,
+                                  .previous_id = previous.is_string() ? previous.get<std::string>() : "",
+                                  .input = shelf.input,
+                                  .response = dump(response),
+                                  .item_ids = std::move(item_ids),
+                                  .is_over = is_over,
+                                  .in_background = telling_.in_background});
+  if (is_over) telling_.shelf.reset();
+}
+
+// The events of what is new; whole answers drop them.
+std::string ResponseSpeller::take_all(const ChoiceNews& news) {
+  std::string bytes;
+  std::span<const TokenInfo> tokens = news.tokens;
+  auto n_left = std::ranges::count(news.events, Kind::kContent, &text::OutputEvent::kind);
+  for (const text::OutputEvent& e : news.events) {
+    const bool is_content = e.kind == Kind::kContent;
+    const size_t n_tokens = !is_content ? 0 : --n_left == 0 ? tokens.size() : n_tokens_of(e.text, tokens);
+    bytes += take(e, chat_logprobs(tokens.first(n_tokens)));
+    tokens = tokens.subspan(n_tokens);
+  }
+  return bytes;
+}
+
+// `logprobs`: of the tokens of a message's text.
+std::string ResponseSpeller::take(const text::OutputEvent& e, const Json& logprobs) {
+  if (e.kind == Kind::kToolCallEnd) return close_item();
+  const bool is_argument = e.kind == Kind::kToolCallArguments;
+  const bool continues =
+      is_open_ && (items_.back().kind == e.kind || (is_argument && items_.back().kind == Kind::kToolCallBegin));
+  std::string bytes;
+  if (!continues || e.kind == Kind::kToolCallBegin) {
+    bytes = close_item();
+    bytes += open_item(e);
+  }
+  if (e.kind == Kind::kToolCallBegin) return bytes;
+  Item& item = items_.back();
+  const std::string text = item.input ? item.input->push(e.text) : e.text;
+  item.text += text;
+  for (const Json& logprob : logprobs) item.logprobs.push_back(logprob);
+  return bytes + delta(text, logprobs);
+}
+
+std::string ResponseSpeller::open_item(const text::OutputEvent& e) {
+  const bool is_call = e.kind == Kind::kToolCallBegin;
+  const bool is_custom = is_call && std::ranges::find(telling_.custom_tools, e.text) != telling_.custom_tools.end();
+  const char* call_prefix = is_custom ? "ctc_" : "fc_";
+  const char* prefix = e.kind == Kind::kReasoning ? "rs_" : e.kind == Kind::kContent ? "msg_" : call_prefix;
+  items_.push_back({e.kind, random_id(prefix), "", ""});
+  Item& item = items_.back();
+  if (is_call) {
+    item.call_id = random_id("call_");
+    item.tool = telling_.tool_names.parts_of(e.text);
+    if (is_custom) item.input.emplace();
+  }
+  is_open_ = true;
+  std::string bytes =
+      event("response.output_item.added", {{"output_index", items_.size() - 1}, {"item", item_json(item, false)}});
+  if (!is_call) bytes += part_event("response.content_part.added", {{"part", part_json(item, false)}});
+  return bytes;
+}
+
+std::string ResponseSpeller::delta(const std::string& text, const Json& logprobs) {
+  const Item& item = items_.back();
+  if (item.kind == Kind::kContent) {
+    return part_event("response.output_text.delta", {{"delta", text}, {"logprobs", logprobs}});
+  }
+  if (item.kind == Kind::kReasoning) return part_event("response.reasoning_text.delta", {{"delta", text}});
+  if (!item.input) return item_event("response.function_call_arguments.delta", {{"delta", text}});
+  return text.empty() ? std::string() : item_event("response.custom_tool_call_input.delta", {{"delta", text}});
+}
+
+std::string ResponseSpeller::close_item(bool is_cut) {
+  if (!std::exchange(is_open_, false)) return {};
+  Item& item = items_.back();
+  item.is_cut = is_cut;
+  std::string bytes;
+  if (item.input) {
+    const std::string rest = item.input->finish();
+    item.text += rest;
+    bytes = delta(rest, {});
+  }
+  bytes += done(item);
+  return bytes +=
+         event("response.output_item.done", {{"output_index", items_.size() - 1}, {"item", item_json(item, true)}});
+}
+
+std::string ResponseSpeller::done(const Item& item) {
+  if (item.kind == Kind::kToolCallBegin) {
+    if (item.input) return item_event("response.custom_tool_call_input.done", {{"input", item.text}});
+    return item_event("response.function_call_arguments.done", {{"name", item.tool.name}, {"arguments", item.text}});
+  }
+  const bool is_text = item.kind == Kind::kContent;
+  std::string bytes = is_text
+                          ? part_event("response.output_text.done", {{"text", item.text}, {"logprobs", item.logprobs}})
+                          : part_event("response.reasoning_text.done", {{"text", item.text}});
+  return bytes += part_event("response.content_part.done", {{"part", part_json(item, true)}});
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,133 @@
+#include "server/response_speller.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace realizar::server {
+namespace {
+
+using Kind = text::OutputEvent::Kind;
+
+// The JSON of each event.
+std::vector<Json> events_in(const std::string& bytes) {
+  std::vector<Json> events;
+  for (size_t at = bytes.find("data: "); at != std::string::npos; at = bytes.find("data: ", at + 1)) {
+    const size_t begin = at + 6;
+    events.push_back(Json::parse(bytes.substr(begin, bytes.find('\n', begin) - begin)));
+  }
+  return events;
+}
+
+std::vector<std::string> types_of(const std::vector<Json>& events) {
+  std::vector<std::string> types;
+  for (const Json& event : events) types.push_back(event["type"].get<std::string>().substr(9));  // after "response."
+  return types;
+}
+
+ResponseTelling telling(ResponseStore* store = nullptr) {
+  ToolNames names;
+  names.add("", "note");
+  ResponseTelling told;
+  told.id = "resp_1";
+  told.model = "m";
+  told.tool_names = std::move(names);
+  told.custom_tools = {"note"};
+  told.echoed = response_echo(Json::object(), Request(), store != nullptr);
+  if (store != nullptr) told.shelf = ResponseShelf{store, 7, "[]", {}};
+  return told;
+}
+
+// A thought and a call of a custom tool, twice.
+ChoiceNews two_calls() {
+  ChoiceNews news;
+  for (size_t i = 0; i < 2; ++i) {
+    news.events.push_back({Kind::kReasoning, 0, "So"});
+    news.events.push_back({Kind::kToolCallBegin, i, "note"});
+    news.events.push_back({Kind::kToolCallArguments, i, R"({"input": "a\)"});
+    news.events.push_back({Kind::kToolCallArguments, i, R"(nb"})"});
+    news.events.push_back({Kind::kToolCallEnd, i, ""});
+  }
+  return news;
+}
+
+// OpenAI's client wants a part to be added before it grows.
+TEST(ResponseSpeller, ThoughtsStandBeforeEachCall) {
+  ResponseSpeller speller(telling());
+  std::string bytes = speller.stream_begin();
+  bytes += speller.stream_news(0, two_calls());
+  bytes += speller.stream_end({}, nullptr);
+  const std::vector<Json> events = events_in(bytes);
+  for (size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i]["sequence_number"], i);
+  const std::vector<std::string> of_item{"output_item.added",
+                                         "content_part.added",
+                                         "reasoning_text.delta",
+                                         "reasoning_text.done",
+                                         "content_part.done",
+                                         "output_item.done",
+                                         "output_item.added",
+                                         "custom_tool_call_input.delta",
+                                         "custom_tool_call_input.delta",
+                                         "custom_tool_call_input.done",
+                                         "output_item.done"};
+  std::vector<std::string> expected{"created", "in_progress"};
+  for (int i = 0; i < 2; ++i) expected.insert(expected.end(), of_item.begin(), of_item.end());
+  expected.push_back("completed");
+  EXPECT_EQ(types_of(events), expected);
+  const Json& output = events.back()["response"]["output"];
+  ASSERT_EQ(output.size(), 4u);
+  for (const size_t i : {size_t{0}, size_t{2}}) {
+    EXPECT_EQ(output[i]["content"], Json::parse(R"([{"type": "reasoning_text", "text": "So"}])"));
+    EXPECT_EQ(output[i + 1]["type"], "custom_tool_call");
+    EXPECT_EQ(output[i + 1]["input"], "a\nb");
+  }
+  EXPECT_FALSE(output[0].contains("encrypted_content"));
+}
+
+TEST(ResponseSpeller, ReasoningIsPackedForClientsThatSendItBack) {
+  ResponseTelling told = telling();
+  told.tells_reasoning = true;
+  ResponseSpeller speller(std::move(told));
+  std::string bytes = speller.stream_begin();
+  bytes += speller.stream_news(0, two_calls());
+  bytes += speller.stream_end({}, nullptr);
+  const auto events = events_in(bytes);
+  const Json& packed = events.back()["response"]["output"][0]["encrypted_content"];
+  EXPECT_EQ(unpacked_reasoning(packed.get<std::string>()), "So");
+}
+
+TEST(ResponseSpeller, AResponseInTheBackgroundIsStoredFromItsBeginningOn) {
+  ResponseStore store({});
+  const auto status = [&] { return Json::parse(store.find(7, "resp_1")->response)["status"]; };
+  const auto speller_in_background = [&] {
+    ResponseTelling told = telling(&store);
+    told.in_background = true;
+    return ResponseSpeller(std::move(told));
+  };
+  ResponseSpeller done = speller_in_background();
+  std::string bytes = done.stream_begin();
+  EXPECT_EQ(status(), "queued");
+  EXPECT_FALSE(store.find(7, "resp_1")->is_over);
+  bytes += done.stream_news(0, two_calls());
+  EXPECT_EQ(status(), "in_progress");
+  bytes += done.stream_end({}, nullptr);
+  EXPECT_EQ(status(), "completed");
+  EXPECT_TRUE(store.find(7, "resp_1")->is_over);
+  EXPECT_EQ(types_of(events_in(bytes))[1], "queued");
+  EXPECT_EQ(types_of(events_in(bytes))[2], "in_progress");
+
+  ResponseSpeller cancelled = speller_in_background();
+  cancelled.stream_begin();
+  EXPECT_EQ(cancelled.stream_error({499, "it was cancelled", "", "cancelled"}), "");
+  EXPECT_EQ(status(), "cancelled");
+  ResponseSpeller failed = speller_in_background();
+  failed.stream_begin();
+  const auto events = events_in(failed.stream_error({504, "too late", "", "timeout"}));
+  EXPECT_EQ(types_of(events), std::vector<std::string>{"failed"});
+  EXPECT_EQ(events[0]["response"]["error"]["code"], "server_error");
+  EXPECT_EQ(status(), "failed");
+}
+
+}  // namespace
+}  // namespace realizar::server
