@@ -1,0 +1,40 @@
+// The tools of a server, as models and people see them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mcp/json_rpc.h"
+
+namespace realizar::mcp {
+
+struct Tool {
+  std::string name;         // the server's own
+  std::string call_name;    // a model's: SERVER__TOOL, 1 to 64 letters, digits, _ and -; no other tool's
+  std::string description;  // may be empty
+  Json parameters;          // JSON Schema of the arguments: an object
+};
+
+struct ToolList {
+  std::vector<Tool> tools;
+  std::vector<std::string> notes;  // what was left out, and why; printable
+};
+
+// Whether a server may be called so: 1 to 32 letters, digits, _ and -, no two _ in a row and none at the end, so that
+// SERVER__TOOL names one tool of all servers.
+bool is_server_name(std::string_view name);
+
+// What x-mcp-header in a schema means. kRefused: arguments that must be sent as headers too, which is not built here.
+enum class ArgumentHeaders : uint8_t { kUnknown, kRefused };
+
+// Takes the tools of one page of the server's list, up to 128 of all pages. What breaks the protocol, or cannot be
+// called, is left out with a note. Errors: FormatError for a page that is none.
+Status add_tools(ToolList& list, const std::string& server_name, const Json& page,
+                 ArgumentHeaders headers = ArgumentHeaders::kUnknown);
+
+// The tools as OpenAI's API has them, which templates of models know.
+Json tools_json(const std::vector<Tool>& tools);
+
+}  // namespace realizar::mcp

@@ -1,0 +1,89 @@
+#include "mcp/tool.h"
+
+#include <gtest/gtest.h>
+
+namespace realizar::mcp {
+namespace {
+
+Json tool(const Json& name, const Json& schema = {{"type", "object"}}) {
+  return {{"name", name}, {"description", "Does it."}, {"inputSchema", schema}};
+}
+
+ToolList list_of(const Json& tools) {
+  ToolList list;
+  EXPECT_TRUE(add_tools(list, "files", {{"tools", tools}}).ok());
+  return list;
+}
+
+TEST(Tools, HaveNamesThatModelsMayCall) {
+  const std::string longest(128, 'x');
+  const ToolList list = list_of({tool("read"), tool("a.b"), tool("a_b"), tool(longest), tool(longest.substr(1))});
+  ASSERT_EQ(list.tools.size(), 5u);
+  EXPECT_EQ(list.notes.size(), 0u);
+  EXPECT_EQ(list.tools[0].call_name, "files__read");
+  EXPECT_EQ(list.tools[1].call_name, "files__a_b");
+  EXPECT_EQ(list.tools[2].call_name, "files__a_b_2");
+  EXPECT_EQ(list.tools[3].call_name, "files__" + std::string(57, 'x'));
+  EXPECT_EQ(list.tools[4].call_name, "files__" + std::string(55, 'x') + "_2");
+  EXPECT_EQ(list.tools[1].name, "a.b");
+}
+
+TEST(Tools, AreLeftOutByNameWhereTheyBreakTheProtocol) {
+  Json deep = {{"type", "object"}, {"description", std::string(33'000, 'x')}};
+  const ToolList list = list_of({tool("ok"),
+                                 tool("ok"),
+                                 tool("two words"),
+                                 tool("\x1b[2J"),
+                                 tool(""),
+                                 tool(1),
+                                 7,
+                                 tool("s", "object"),
+                                 tool("s", {{"type", "array"}}),
+                                 tool("s", deep),
+                                 {{"name", "d"}, {"description", 1}, {"inputSchema", {{"type", "object"}}}},
+                                 tool(std::string(129, 'x'))});
+  ASSERT_EQ(list.tools.size(), 1u);
+  EXPECT_EQ(list.notes.size(), 11u);
+  for (const std::string& note : list.notes) EXPECT_EQ(note.find('\x1b'), std::string::npos) << note;
+}
+
+TEST(Tools, ThatWantArgumentsAsHeadersAreLeftOutWhereThatMeansSomething) {
+  const Json schema = {{"type", "object"},
+                       {"properties", {{"region", {{"type", "string"}, {"x-mcp-header", "Region"}}}}}};
+  for (const auto headers : {ArgumentHeaders::kUnknown, ArgumentHeaders::kRefused}) {
+    ToolList list;
+    ASSERT_TRUE(add_tools(list, "files", {{"tools", Json::array({tool("a", schema), tool("b")})}}, headers).ok());
+    EXPECT_EQ(list.tools.size(), headers == ArgumentHeaders::kUnknown ? 2u : 1u);
+  }
+}
+
+TEST(Tools, HaveABound) {
+  Json many = Json::array();
+  for (int i = 0; i < 1000; ++i) many.push_back(tool("t" + std::to_string(i)));
+  const ToolList list = list_of(many);
+  EXPECT_EQ(list.tools.size(), 128u);
+  EXPECT_EQ(list.notes.size(), 1u);
+}
+
+TEST(Tools, APageMustBeOne) {
+  ToolList list;
+  for (const Json& wrong : {Json(), Json(1), Json::object(), Json{{"tools", 1}}}) {
+    EXPECT_FALSE(add_tools(list, "files", wrong).ok()) << wrong;
+  }
+}
+
+TEST(Tools, ServersHaveNamesThatKeepThemApart) {
+  for (const char* name : {"a", "my-server", "a_b", "S1"}) EXPECT_TRUE(is_server_name(name)) << name;
+  for (const char* name : {"", "a__b", "a_", "a b", "a.b", "ä", "123456789012345678901234567890123"}) {
+    EXPECT_FALSE(is_server_name(name)) << name;
+  }
+}
+
+TEST(Tools, AreToldAsFunctions) {
+  const Json json = tools_json(list_of(Json::array({tool("read")})).tools);
+  EXPECT_EQ(dump(json), R"([{"type":"function","function":{"name":"files__read","description":"Does it.",)"
+                        R"("parameters":{"type":"object"}}}])");
+}
+
+}  // namespace
+}  // namespace realizar::mcp

@@ -1,0 +1,66 @@
+// Any bytes as what an MCP server sends: a stream of events, cut anywhere, whose messages are read as lists of tools
+// and results of calls; and the same bytes as the file that lists servers. The first byte says where the stream is cut.
+#include <cstdint>
+#include <cstdlib>
+
+#include "mcp/json_rpc.h"
+#include "mcp/server_list.h"
+#include "mcp/sse_reader.h"
+#include "mcp/tool.h"
+#include "mcp/tool_result.h"
+
+namespace {
+
+using namespace realizar::mcp;
+
+constexpr size_t kMaxBytes = 10'000;
+
+std::string events_of(std::string_view stream, size_t piece_bytes) {
+  SseReader reader(kMaxBytes);
+  std::string events;
+  for (size_t i = 0; i < stream.size(); i += piece_bytes) {
+    const auto status = reader.push(stream.substr(i, piece_bytes), [&](std::string_view data) {
+      events.append(data).push_back('\0');
+      return true;
+    });
+    // Where a stream becomes too long depends on its pieces, what it held until then does not.
+    if (!status.ok()) return {};
+  }
+  return events + reader.last_id();
+}
+
+void read_message(std::string_view text) {
+  const auto messages = read_messages(text);
+  if (!messages.ok()) return;
+  for (const Message& message : *messages) {
+    if (message.kind == Message::Kind::kRequest && !parse_json(reply_text(message)).ok()) std::abort();
+    ToolList list;
+    if (add_tools(list, "fuzz", message.result).ok()) {
+      for (const Tool& tool : list.tools) {
+        if (tool.call_name.empty() || tool.call_name.size() > 64) std::abort();
+      }
+    }
+    (void)read_tool_result(message.result).ok();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (text.size() < kMaxBytes / 2 && events_of(text, text.size() + 1) != events_of(text, data[0] % 16 + 1))
+    std::abort();
+  SseReader reader(kMaxBytes);
+  (void)reader
+      .push(text,
+            [](std::string_view event) {
+              read_message(event);
+              return true;
+            })
+      .ok();
+  read_message(text);
+  ServerList servers;
+  (void)add_server_json(servers, text).ok();
+  return 0;
+}
