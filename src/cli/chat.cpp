@@ -24,22 +24,13 @@
 #include "cli/message_input.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
+#include "cli/tool_answer.h"
 
 namespace realizar::cli {
 namespace {
 
 constexpr uint64_t kMaxSavedBytes = uint64_t{1} << 30;
 constexpr uint64_t kMaxAttachedBytes = uint64_t{64} << 20;
-
-// Where what is no answer goes: to the terminal that shows the answers, else to standard error.
-int side_fd(const AnswerOptions& options) {
-  return stdout_is_terminal() && !options.json ? STDOUT_FILENO : STDERR_FILENO;
-}
-
-// The terminal that input is edited on; -1: none.
-int editing_fd(int side) {
-  return stdin_is_terminal() && ::isatty(side) == 1 ? side : -1;
-}
 
 std::string name_of(const ModelInfo& info) {
   return printable(info.name.empty() ? info.path : info.name);
@@ -75,9 +66,13 @@ class Chat {
   Chat(LanguageModel& model, ChatOptions& options)
       : model_(model),
         options_(options),
-        side_(side_fd(options.answer)),
+        side_(side_fd(options.answer.json)),
         input_(editing_fd(side_), options.keeps_history && stdin_is_terminal()) {
     conversation_.set_system(options.system);
+    person_ = {side_, options.answer.json, {}};
+    if (editing_fd(side_) >= 0) {
+      person_.ask = [this](const std::string& question, std::string& line) { return input_.ask(question, line); };
+    }
     model_.set_trace(options_.trace.wanted());
   }
 
@@ -195,6 +190,11 @@ class Chat {
     return {};
   }
 
+  void tools(const std::string&) {
+    say(options_.tools == nullptr ? "There are no tools; --mcp NAME=URL names a server with some.\n"
+                                  : options_.tools->listing());
+  }
+
   void regenerate(const std::string&) {
     const std::string question = conversation_.take_back();
     if (question.empty()) return say("There is no answer yet.\n");
@@ -273,7 +273,7 @@ class Chat {
     RZ_TRY(model_, load_writer(path, options_.load.options));
     model_.set_trace(options_.trace.wanted());
     RZ_TRY(options_.answer.sampling, options_.sampling.over(model_));
-    return {};
+    return options_.tools == nullptr ? Status() : check_knows_tools(model_, options_.tools->tools());
   }
 
   void ask(const std::string& message) {
@@ -284,12 +284,12 @@ class Chat {
   // False where there is no answer; the question does not stay in the conversation then.
   bool ask_as_it_is(const std::string& question) {
     conversation_.ask(question);
-    const auto answer = streamed_answer();
+    const auto answer = answer_question(
+        model_, conversation_, [this] { return fitting_prompt(); }, options_.answer, options_.tools.get(), person_);
     if (!answer.ok()) {
       take_back(answer.error());
       return false;
     }
-    conversation_.answer(answer->generation.text, answer->generation.reasoning);
     last_stats_ = answer->generation.stats;
     if (answer->output_failed) {
       end(kFailure);
@@ -299,23 +299,19 @@ class Chat {
     return true;
   }
 
-  Result<Answer> streamed_answer() {
-    RZ_TRY(auto prompt, fitting_prompt());
-    return stream_answer(model_, std::move(prompt), options_.answer);
-  }
-
   void take_back(const Error& error) {
     conversation_.take_back();
     complain(error);
     if (error.code != ErrorCode::kContextLengthExceeded) return;
     say(options_.leaves_out
-            ? "The message alone does not fit; --ctx sets a longer context.\n"
+            ? "The message does not fit, alone or with what tools gave; --ctx sets a longer context.\n"
             : "/reset begins anew; --ctx sets a longer context; without --no-shift the oldest turns are "
               "left out.\n");
   }
 
   Result<std::vector<TokenId>> rendered() const {
-    return chat_tokens(model_, conversation_.template_variables(), options_.answer.reasoning);
+    const mcp::Json tools = options_.tools == nullptr ? mcp::Json() : options_.tools->tools();
+    return chat_tokens(model_, conversation_.template_variables(tools), options_.answer.reasoning);
   }
 
   // The conversation's prompt; of one that leaves no room for an answer the oldest turns are left out.
@@ -358,6 +354,7 @@ class Chat {
   ChatOptions& options_;
   int side_;
   MessageInput input_;
+  Person person_;  // is asked about calls of tools
   Conversation conversation_;
   std::string attached_;                         // files that go with the next message
   std::map<std::string, std::string> settings_;  // what /set has changed
@@ -378,6 +375,7 @@ const std::vector<Chat::Command>& Chat::commands() {
       {{"/load"}, "FILE", "go on with a conversation that was saved", &Chat::load},
       {{"/model"}, "[FILE]", "go on with another model", &Chat::change_model},
       {{"/set"}, "[NAME VALUE]", "show the settings, or change one", &Chat::set},
+      {{"/tools"}, "", "the tools of MCP servers that the model may call", &Chat::tools},
       {{"/stats"}, "", "figures of the last answer", &Chat::stats},
       {{"/quit", "/exit", "/bye", "/q"}, "", "leave", &Chat::quit},
   };

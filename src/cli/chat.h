@@ -2,10 +2,12 @@
 // terminal it holds the answers alone, and the rest goes to standard error.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "cli/generation.h"
 #include "cli/options.h"
+#include "cli/tool_box.h"
 #include "cli/trace_report.h"
 
 namespace realizar::cli {
@@ -19,6 +21,7 @@ struct ChatOptions {
   LoadFlags load;             // how /model loads another
   SamplingFlags sampling;
   TraceFlags trace;
+  std::unique_ptr<ToolBox> tools;  // null: none
 };
 
 // Runs until /quit or end of input; gives the exit code.

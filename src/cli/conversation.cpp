@@ -1,5 +1,7 @@
 #include "cli/conversation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/try.h"
@@ -17,6 +19,32 @@ bool is_question(const ChatJson& turn) {
   return turn["role"] == "user";
 }
 
+// Some templates want ids of 9 letters and digits.
+std::string call_id(size_t n_before) {
+  return fmt::format("call{:05}", n_before % 100'000);
+}
+
+// Templates take an object's members apart; what is none stays as it was written.
+ChatJson arguments_of(const std::string& json) {
+  ChatJson arguments = ChatJson::parse(json.empty() ? "{}" : json, nullptr, false);
+  return arguments.is_object() ? arguments : ChatJson(json);
+}
+
+Result<ChatJson> read_calls(const ChatJson& calls, const std::string& where) {
+  const Error error = format_error(where + ": expected tool_calls as /save writes them", "messages");
+  if (!calls.is_array()) return error;
+  ChatJson read = ChatJson::array();
+  for (const ChatJson& call : calls) {
+    const ChatJson function = call.is_object() ? call.value("function", ChatJson()) : ChatJson();
+    const ChatJson id = call.is_object() ? call.value("id", ChatJson()) : ChatJson();
+    const ChatJson name = function.is_object() ? function.value("name", ChatJson()) : ChatJson();
+    const ChatJson arguments = function.is_object() ? function.value("arguments", ChatJson()) : ChatJson();
+    if (!id.is_string() || !name.is_string() || (!arguments.is_object() && !arguments.is_string())) return error;
+    read.push_back({{"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", arguments}}}});
+  }
+  return read;
+}
+
 Result<ChatJson> read_turn(const ChatJson& turn, size_t idx) {
   const std::string where = "messages[" + std::to_string(idx) + "]";
   const auto has_text = [&turn](const char* key) { return turn.contains(key) && turn[key].is_string(); };
@@ -24,11 +52,17 @@ Result<ChatJson> read_turn(const ChatJson& turn, size_t idx) {
     return format_error(where + ": expected an object with role and content, each a string", "messages");
   }
   const auto& role = turn["role"];
-  if (role != "user" && role != "assistant" && !(role == "system" && idx == 0)) {
-    return format_error(where + ": expected the role user or assistant, or system in the first message", "messages");
+  if (role != "user" && role != "assistant" && role != "tool" && !(role == "system" && idx == 0)) {
+    return format_error(where + ": expected the role user, assistant or tool, or system in the first message",
+                        "messages");
   }
   ChatJson read{{"role", role}, {"content", turn["content"]}};
-  if (has_text("reasoning_content")) read["reasoning_content"] = turn["reasoning_content"];
+  for (const char* key : {"reasoning_content", "tool_call_id", "name"}) {
+    if (has_text(key)) read[key] = turn[key];
+  }
+  if (role == "assistant" && turn.contains("tool_calls")) {
+    RZ_TRY(read["tool_calls"], read_calls(turn["tool_calls"], where));
+  }
   return read;
 }
 
@@ -43,10 +77,31 @@ void Conversation::ask(std::string_view question) {
   turns_.push_back({{"role", "user"}, {"content", question}});
 }
 
-void Conversation::answer(std::string_view text, std::string_view reasoning) {
-  ChatJson turn{{"role", "assistant"}, {"content", text}};
-  if (!reasoning.empty()) turn["reasoning_content"] = reasoning;
+void Conversation::answer(const TextGeneration& generation) {
+  ChatJson turn{{"role", "assistant"}, {"content", generation.text}};
+  if (!generation.reasoning.empty()) turn["reasoning_content"] = generation.reasoning;
+  for (const ToolCall& call : generation.calls) {
+    const size_t n_before = turns_.size() + (turn.contains("tool_calls") ? turn["tool_calls"].size() : 0);
+    turn["tool_calls"].push_back(
+        {{"id", call_id(n_before)},
+         {"type", "function"},
+         {"function", {{"name", call.name}, {"arguments", arguments_of(call.arguments_json)}}}});
+  }
   turns_.push_back(std::move(turn));
+}
+
+size_t Conversation::answer_of_last_calls() const {
+  size_t idx = turns_.size();
+  while (idx > 0 && !turns_[idx - 1].contains("tool_calls")) --idx;
+  return idx;
+}
+
+void Conversation::add_tool_result(size_t call_idx, std::string_view text) {
+  const size_t after = answer_of_last_calls();
+  if (after == 0 || call_idx >= turns_[after - 1]["tool_calls"].size()) return;
+  const ChatJson call = turns_[after - 1]["tool_calls"][call_idx];
+  turns_.push_back(
+      {{"role", "tool"}, {"content", text}, {"tool_call_id", call["id"]}, {"name", call["function"]["name"]}});
 }
 
 std::string Conversation::take_back() {
@@ -78,11 +133,13 @@ size_t Conversation::first_kept() const {
   return n_left_out_ == 0 ? 0 : turns_.size();
 }
 
-ChatJson Conversation::template_variables() const {
+ChatJson Conversation::template_variables(const ChatJson& tools) const {
   ChatJson messages = ChatJson::array();
   if (!system_.empty()) messages.push_back({{"role", "system"}, {"content", system_}});
   for (size_t i = first_kept(); i < turns_.size(); ++i) messages.push_back(turns_[i]);
-  return {{"messages", std::move(messages)}};
+  ChatJson variables{{"messages", std::move(messages)}};
+  if (!tools.is_null()) variables["tools"] = tools;
+  return variables;
 }
 
 std::string Conversation::to_json() const {

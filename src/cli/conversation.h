@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "realizar/result.h"
+#include "realizar/text.h"
 
 namespace realizar::cli {
 
@@ -18,8 +19,10 @@ class Conversation {
   void clear();
 
   void ask(std::string_view question);
-  // `reasoning` is kept with the answer; the template decides whether a later prompt has it.
-  void answer(std::string_view text, std::string_view reasoning);
+  // The reasoning is kept with the answer; the template decides whether a later prompt has it.
+  void answer(const TextGeneration& generation);
+  // What the call of this index, of the last answer, gave.
+  void add_tool_result(size_t call_idx, std::string_view text);
   // Takes the last question back, with its answer if it has one, and gives it; empty where there is none.
   std::string take_back();
 
@@ -29,8 +32,8 @@ class Conversation {
   size_t n_questions() const;
   size_t n_left_out() const { return n_left_out_; }  // questions
 
-  // The variables of the model's template: {"messages": [...]}.
-  nlohmann::ordered_json template_variables() const;
+  // The variables of the model's template: {"messages": [...]}, and "tools" where there are some.
+  nlohmann::ordered_json template_variables(const nlohmann::ordered_json& tools = {}) const;
 
   // {"messages": [...]}, the system message first and all turns after it. Bytes that are not UTF-8 become U+FFFD.
   std::string to_json() const;
@@ -39,6 +42,7 @@ class Conversation {
 
  private:
   size_t first_kept() const;
+  size_t answer_of_last_calls() const;
 
   std::string system_;
   nlohmann::ordered_json turns_ = nlohmann::ordered_json::array();

@@ -15,12 +15,19 @@ std::string prompt_of(const Conversation& conversation) {
   return text;
 }
 
+TextGeneration said(const std::string& text, const std::string& reasoning = "") {
+  TextGeneration generation{};
+  generation.text = text;
+  generation.reasoning = reasoning;
+  return generation;
+}
+
 Conversation three_turns() {
   Conversation conversation;
   conversation.set_system("brief");
   for (const char* number : {"1", "2", "3"}) {
     conversation.ask(std::string("q") + number);
-    conversation.answer(std::string("a") + number, "");
+    conversation.answer(said(std::string("a") + number));
   }
   return conversation;
 }
@@ -54,7 +61,7 @@ TEST(Conversation, TakesQuestionsBackWithTheirAnswers) {
 TEST(Conversation, IsSavedAndLoadedAsItWas) {
   Conversation conversation = three_turns();
   conversation.ask("bad byte \xff");
-  conversation.answer("answer", "because");
+  conversation.answer(said("answer", "because"));
   const auto loaded = Conversation::from_json(conversation.to_json());
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   EXPECT_EQ(loaded->to_json(), conversation.to_json());
@@ -64,7 +71,7 @@ TEST(Conversation, IsSavedAndLoadedAsItWas) {
 TEST(Conversation, GivesReasoningToTheTemplateBesideTheAnswer) {
   Conversation conversation;
   conversation.ask("q");
-  conversation.answer("a", "because");
+  conversation.answer(said("a", "because"));
   conversation.ask("q2");
   EXPECT_EQ(conversation.template_variables().dump(),
             R"({"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a",)"
@@ -77,6 +84,45 @@ TEST(Conversation, RefusesFilesOfAnotherForm) {
         R"({"messages": [{"role": 1, "content": "x"}]})", R"({"messages": [{"role": "tool", "content": "x"}]})",
         R"({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]})"}) {
     EXPECT_FALSE(Conversation::from_json(text).ok()) << text;
+  }
+}
+
+TEST(Conversation, KeepsCallsOfToolsAndWhatTheyGave) {
+  Conversation conversation;
+  conversation.ask("q");
+  TextGeneration calling = said("I look.");
+  calling.calls = {{"files__read", R"({"path": "a"})"}, {"files__list", ""}, {"files__read", "{\"pa"}};
+  conversation.answer(calling);
+  conversation.add_tool_result(0, "text of a");
+  conversation.add_tool_result(1, "a b");
+  conversation.add_tool_result(7, "of no call");
+  conversation.answer(said("done"));
+  const auto loaded = Conversation::from_json(conversation.to_json());
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_EQ(loaded->to_json(), conversation.to_json());
+  EXPECT_EQ(prompt_of(*loaded), "u:q a:I look. t:text of a t:a b a:done ");
+
+  const auto messages = nlohmann::ordered_json::parse(conversation.template_variables({"tool"}))["messages"];
+  const auto& calls = messages[1]["tool_calls"];
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(calls[0]["function"]["arguments"]["path"], "a");
+  EXPECT_EQ(calls[1]["function"]["arguments"], nlohmann::ordered_json::object());
+  EXPECT_EQ(calls[2]["function"]["arguments"], "{\"pa");
+  EXPECT_EQ(messages[2]["tool_call_id"], calls[0]["id"]);
+  EXPECT_EQ(messages[3]["tool_call_id"], calls[1]["id"]);
+  EXPECT_EQ(messages[3]["name"], "files__list");
+  EXPECT_NE(calls[0]["id"], calls[1]["id"]);
+
+  EXPECT_EQ(conversation.take_back(), "q");
+  EXPECT_EQ(prompt_of(conversation), "");
+}
+
+TEST(Conversation, RefusesCallsThatAreNone) {
+  for (const char* calls : {"1", "[1]", "[{}]", R"([{"id": "1", "function": {"name": "f", "arguments": 1}}])",
+                            R"([{"id": 1, "function": {"name": "f", "arguments": {}}}])"}) {
+    const std::string text =
+        R"({"messages": [{"role": "assistant", "content": "", "tool_calls": )" + std::string(calls) + "}]}";
+    EXPECT_FALSE(Conversation::from_json(text).ok()) << calls;
   }
 }
 

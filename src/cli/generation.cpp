@@ -34,6 +34,14 @@ nlohmann::ordered_json token_event(const TextEvent& event) {
   return json;
 }
 
+std::string call_events(const std::vector<ToolCall>& calls) {
+  std::string events;
+  for (const ToolCall& call : calls) {
+    events += dump({{"type", "tool_call"}, {"name", call.name}, {"arguments", call.arguments_json}}) + '\n';
+  }
+  return events;
+}
+
 nlohmann::ordered_json done_event(const TextGeneration& generation) {
   nlohmann::ordered_json json{{"type", "done"}};
   json.update(ending_json(generation));
@@ -78,9 +86,11 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
   request.max_tokens = options.max_tokens;
   request.n_logprobs = options.n_logprobs;
   request.logprobs = options.n_logprobs > 0;
+  request.constraint = options.constraint;
   RZ_CHECK_OK(limit_reasoning(model, options.reasoning, request));
 
   Answer answer;
+  bool has_text = false;
   AnswerView view(AnswerView::for_stdout(options.hide_reasoning));
   const InterruptScope interrupt(model);
   const bool has_spinner = !options.json && obeys_escapes(STDOUT_FILENO) && obeys_escapes(STDERR_FILENO);
@@ -89,20 +99,28 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
     spinner.stop();
     if (event.token != nullptr) answer.token_ms.push_back(event.token->ms);
     const bool is_reasoning = event.kind == TextKind::kReasoning;
+    const bool is_call = !is_reasoning && event.kind != TextKind::kContent;
     const bool is_hidden = options.hide_reasoning && is_reasoning;
+    if (is_call) return !interrupt.interrupted();
+    has_text = true;
     const bool written = options.json ? is_hidden || print_model_text(dump(token_event(event)) + '\n')
                                       : print(view.show(event.text, is_reasoning));
     answer.output_failed = !written;
     return written && !interrupt.interrupted();
   };
-  RZ_TRY(answer.generation,
-         model.generate_text(request, TextOptions{.stop = options.stop, .split_reasoning = options.split_reasoning},
-                             on_text));
+  RZ_TRY(answer.generation, model.generate_text(request,
+                                                TextOptions{.stop = options.stop,
+                                                            .split_reasoning = options.split_reasoning,
+                                                            .tools_json = options.tools_json},
+                                                on_text));
   spinner.stop();
   answer.interrupted = interrupt.interrupted();
-  if (!answer.output_failed) {
-    answer.output_failed =
-        options.json ? !print_model_text(dump(done_event(answer.generation)) + '\n') : !print(view.end() + '\n');
+  if (answer.output_failed) return answer;
+  const TextGeneration& generation = answer.generation;
+  if (options.json) {
+    answer.output_failed = !print_model_text(call_events(generation.calls) + dump(done_event(generation)) + '\n');
+  } else if (has_text || generation.calls.empty()) {
+    answer.output_failed = !print(view.end() + '\n');
   }
   return answer;
 }

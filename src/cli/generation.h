@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@ struct AnswerOptions {
   bool split_reasoning = true;  // tell reasoning from the answer, where the model's chat template marks it
   bool hide_reasoning = false;  // and write the answer alone
   ReasoningOptions reasoning = {};
+  std::string tools_json = {};  // as of TextOptions
+  std::shared_ptr<TokenConstraint> constraint = {};
 };
 
 struct Answer {
@@ -38,6 +41,7 @@ Result<std::vector<TokenId>> chat_tokens(const LanguageModel& model, nlohmann::o
 Status limit_reasoning(const LanguageModel& model, const ReasoningOptions& reasoning, Request& request);
 
 // Streams the answer to `prompt`; Ctrl-C stops it. As text it ends with a line break, as JSON with a "done" event.
+// Calls of tools are no text; as JSON each is an event when it is whole.
 Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, const AnswerOptions& options);
 
 // How an answer ended and its statistics, as JSON events tell them.

@@ -8,13 +8,15 @@ namespace {
 // Whoever presses it twice by accident does not lose the conversation; whoever keeps pressing means it.
 constexpr int kPatience = 2;
 
-// A signal handler reaches its work through globals only. Both are lock-free, and cancel() is one atomic store.
+// A signal handler reaches its work through globals only. All are lock-free, and cancel() is one atomic store.
 std::atomic<LanguageModel*> running_model{nullptr};
+std::atomic<std::atomic<bool>*> waiting_flag{nullptr};
 std::atomic<int> n_interrupts{0};
 
 void on_interrupt(int) {
   if (++n_interrupts == kPatience) std::signal(SIGINT, SIG_DFL);
   if (LanguageModel* model = running_model) model->cancel();
+  if (std::atomic<bool>* flag = waiting_flag) *flag = true;
 }
 
 sigset_t interrupt_set() {
@@ -36,8 +38,17 @@ HeldInterrupt::~HeldInterrupt() {
 }
 
 InterruptScope::InterruptScope(LanguageModel& model) {
-  n_interrupts = 0;
   running_model = &model;
+  begin();
+}
+
+InterruptScope::InterruptScope(std::atomic<bool>& flag) {
+  waiting_flag = &flag;
+  begin();
+}
+
+void InterruptScope::begin() {
+  n_interrupts = 0;
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, &action_before_);
@@ -49,6 +60,7 @@ InterruptScope::~InterruptScope() {
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   sigaction(SIGINT, &action_before_, nullptr);
   running_model = nullptr;
+  waiting_flag = nullptr;
 }
 
 bool InterruptScope::interrupted() const {

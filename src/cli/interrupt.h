@@ -1,6 +1,8 @@
-// Ctrl-C while a model generates stops the generation, not the process. From the third on it ends the process.
+// Ctrl-C while a model generates, or a server is waited for, stops that and not the process. From the third on it ends
+// the process.
 #pragma once
 
+#include <atomic>
 #include <csignal>
 
 #include "realizar/engine.h"
@@ -19,10 +21,11 @@ class HeldInterrupt {
   sigset_t mask_before_{};
 };
 
-// While it lives, SIGINT cancels `model`'s generation. One at a time.
+// While it lives, SIGINT cancels `model`'s generation, or sets the flag. One at a time.
 class InterruptScope {
  public:
   explicit InterruptScope(LanguageModel& model);
+  explicit InterruptScope(std::atomic<bool>& flag);
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;
   ~InterruptScope();
@@ -30,6 +33,8 @@ class InterruptScope {
   bool interrupted() const;
 
  private:
+  void begin();
+
   struct sigaction action_before_ {};
   sigset_t mask_before_{};
 };

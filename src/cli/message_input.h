@@ -19,6 +19,8 @@ class MessageInput {
   // Reads one message. It has several lines where these end in a backslash, stand between triple quotes, or were
   // pasted.
   LineStatus read(std::string& message);
+  // Reads a line after a question, which is no message and is not kept.
+  LineStatus ask(const std::string& question, std::string& line) { return editor_.read(question, line); }
 
  private:
   std::vector<std::string> earlier_messages();

@@ -57,6 +57,14 @@ void warn(std::string_view message) {
   std::fputs((styled("realizar:", Style::kRed, STDERR_FILENO) + ' ' + printable(message) + '\n').c_str(), stderr);
 }
 
+int side_fd(bool prints_json) {
+  return stdout_is_terminal() && !prints_json ? STDOUT_FILENO : STDERR_FILENO;
+}
+
+int editing_fd(int side) {
+  return stdin_is_terminal() && ::isatty(side) == 1 ? side : -1;
+}
+
 bool stdin_is_terminal() {
   return ::isatty(STDIN_FILENO) == 1;
 }

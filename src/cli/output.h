@@ -21,6 +21,11 @@ int fail(const Error& error);
 // "realizar: message" on standard error, alike.
 void warn(std::string_view message);
 
+// Where goes what is no answer: to the terminal that shows the answers, else to standard error.
+int side_fd(bool prints_json);
+// The terminal that input is edited on, where `side` is one and standard input too; -1: none.
+int editing_fd(int side);
+
 bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();

@@ -17,6 +17,7 @@
 #include "cli/prompts.h"
 #include "cli/run_words.h"
 #include "cli/terminal.h"
+#include "cli/tool_answer.h"
 #include "cli/trace_report.h"
 #include "sampling/sampler.h"
 
@@ -38,6 +39,7 @@ struct RunArgs {
   LoadFlags load;
   SamplingFlags sampling;
   ReasoningFlags reasoning;
+  ToolFlags tools;
 };
 
 using Clock = std::chrono::steady_clock;
@@ -113,20 +115,32 @@ Status resolve_words(RunArgs& args) {
   return {};
 }
 
-Result<std::vector<TokenId>> prompt_tokens(const LanguageModel& model, const RunArgs& args) {
-  if (args.raw) return model.tokenize(args.prompt, true, true);
+// Null where no servers are listed.
+Result<std::unique_ptr<ToolBox>> open_tools(const RunArgs& args, bool wants_all) {
+  if (!args.tools.mcp.is_given()) return std::unique_ptr<ToolBox>();
+  return ToolBox::open(args.tools, wants_all);
+}
+
+int answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& options, ToolBox* tools,
+                StartTimes times) {
   Conversation conversation;
   conversation.set_system(args.system);
   conversation.ask(args.prompt);
-  return chat_tokens(model, conversation.template_variables(), args.reasoning.options());
-}
-
-int answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& options, StartTimes times) {
-  const auto start = Clock::now();
-  auto tokens = prompt_tokens(model, args);
-  if (!tokens.ok()) return fail(tokens.error());
-  times.tokenize_ms = ms_between(start, Clock::now());
-  auto answer = stream_answer(model, std::move(*tokens), options);
+  const auto make_prompt = [&]() -> Result<std::vector<TokenId>> {
+    const auto start = Clock::now();
+    const auto variables = conversation.template_variables(tools == nullptr ? mcp::Json() : tools->tools());
+    RZ_TRY(auto tokens,
+           args.raw ? model.tokenize(args.prompt, true, true) : chat_tokens(model, variables, options.reasoning));
+    times.tokenize_ms = ms_between(start, Clock::now());
+    return tokens;
+  };
+  const int side = side_fd(options.json);
+  LineEditor editor(tools == nullptr ? -1 : editing_fd(side), {});
+  Person person{side, options.json, {}};
+  if (editing_fd(side) >= 0) {
+    person.ask = [&](const std::string& question, std::string& line) { return editor.read(question, line); };
+  }
+  auto answer = answer_question(model, conversation, make_prompt, options, tools, person);
   if (!answer.ok()) return fail(answer.error());
   if (args.stats) {
     const std::string text = stats_text(model.info().backend, times, answer->generation.stats);
@@ -144,24 +158,33 @@ struct Loaded {
   AnswerOptions options;
 };
 
-Result<Loaded> load(const RunArgs& args) {
+Result<Loaded> load(const RunArgs& args, const ToolBox* tools = nullptr) {
   const auto start = Clock::now();
   RZ_TRY(LanguageModel model, load_writer(args.model, args.load.options));
   model.set_trace(args.trace.wanted());
+  if (tools != nullptr) RZ_CHECK_OK(check_knows_tools(model, tools->tools()));
   const StartTimes times{ms_between(start, Clock::now()), 0};
   RZ_TRY(const SamplingParams sampling, args.sampling.over(model));
   RZ_CHECK_OK(validate(sampling, model.info().n_vocab));
-  AnswerOptions options{sampling,  args.max_tokens, args.stop,           args.n_logprobs,
-                        args.json, !args.raw,       args.hide_reasoning, args.reasoning.options()};
+  const AnswerOptions options{.sampling = sampling,
+                              .max_tokens = args.max_tokens,
+                              .stop = args.stop,
+                              .n_logprobs = args.n_logprobs,
+                              .json = args.json,
+                              .split_reasoning = !args.raw,
+                              .hide_reasoning = args.hide_reasoning,
+                              .reasoning = args.reasoning.options()};
   RZ_CHECK_OK(plan_reasoning(model, options.reasoning));
-  return Loaded{std::move(model), times, std::move(options)};
+  return Loaded{std::move(model), times, options};
 }
 
 int begin_chat(RunArgs& args) {
-  auto loaded = load(args);
+  auto tools = open_tools(args, false);
+  if (!tools.ok()) return fail(tools.error());
+  auto loaded = load(args, tools->get());
   if (!loaded.ok()) return fail(loaded.error());
   return chat(std::move(loaded->model), {std::move(loaded->options), args.system, args.stats, !args.no_shift,
-                                         !args.no_history, args.load, args.sampling, args.trace});
+                                         !args.no_history, args.load, args.sampling, args.trace, std::move(*tools)});
 }
 
 int run_prompts(RunArgs& args) {
@@ -179,9 +202,11 @@ int run(RunArgs& args) {
   if (!args.prompts.file.empty()) return run_prompts(args);
   if (!args.has_prompt) return begin_chat(args);
   if (args.prompt.empty()) return fail(invalid_argument("the prompt is empty", "prompt"));
-  auto loaded = load(args);
+  auto tools = open_tools(args, true);
+  if (!tools.ok()) return fail(tools.error());
+  auto loaded = load(args, tools->get());
   if (!loaded.ok()) return fail(loaded.error());
-  return answer_once(loaded->model, args, loaded->options, loaded->times);
+  return answer_once(loaded->model, args, loaded->options, tools->get(), loaded->times);
 }
 
 int run_chat(RunArgs& args) {
@@ -219,6 +244,7 @@ void add_answer_flags(Flags flags, RunArgs& args) {
   args.reasoning.add_to(flags);
   args.load.add_to(flags);
   args.sampling.add_to(flags);
+  args.tools.add_to(flags.group("Tools"));
   args.trace.add_to(flags);
 }
 
@@ -227,7 +253,11 @@ std::string complaint(const RunArgs& args) {
   if (args.n_logprobs > 0 && !args.json) return "--logprobs has an effect with --json alone";
   const bool has_reasoning = !args.reasoning.options().asks_nothing();
   if (args.raw && has_reasoning) return "a prompt of --raw has no place for options of reasoning";
-  if (std::string wrong = args.reasoning.complaint(); !wrong.empty()) return wrong;
+  if (const std::string wrong = args.reasoning.complaint(); !wrong.empty()) return wrong;
+  const bool takes_tools = !args.raw && args.prompts.file.empty();
+  if (args.tools.mcp.is_given() && !takes_tools)
+    return "--mcp and --mcp-config have no effect with --raw and --prompts";
+  if (const std::string wrong = args.tools.complaint(); !wrong.empty()) return wrong;
   return args.sampling.complaint();
 }
 

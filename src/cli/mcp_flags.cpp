@@ -1,0 +1,65 @@
+#include "cli/mcp_flags.h"
+
+#include <cstdlib>
+
+#include "base/try.h"
+#include "cli/output.h"
+#include "realizar/engine.h"
+
+namespace realizar::cli {
+
+void McpFlags::add_to(Flags flags) {
+  flags
+      .option("--mcp", servers_,
+              "An MCP server, reached over streamable HTTP, whose tools the model may call; may be repeated. No other "
+              "is ever asked")
+      .shown_as("NAME=URL");
+  flags
+      .option("--mcp-config", config_,
+              "File with such servers, {\"mcpServers\": {NAME: {\"url\": ..., \"headers\": {...}}}}, as other programs "
+              "have it")
+      .file();
+  flags.option("--mcp-timeout-s", timeout_s_, "Seconds that an MCP server has for a request")
+      .in_range(1, 3600)
+      .with_default();
+}
+
+Result<mcp::ServerList> McpFlags::read() const {
+  mcp::ServerList list;
+  for (const std::string& server : servers_) RZ_CHECK_OK(mcp::add_server(list, server));
+  if (!config_.empty()) RZ_CHECK_OK(mcp::add_server_file(list, config_));
+  for (const std::string& note : list.notes) warn(note);
+  for (const mcp::ServerSource& server : list.servers) {
+    const bool is_open = !server.headers.empty() && server.url.scheme != "https" && !server.url.is_loopback();
+    if (is_open) warn("the MCP server '" + server.name + "' gets its headers unencrypted: its url is not https");
+  }
+  return list;
+}
+
+mcp::ClientOptions McpFlags::client_options() const {
+  const char* certificates = std::getenv("SSL_CERT_FILE");
+  return {std::chrono::seconds(timeout_s_), version(), certificates == nullptr ? "" : certificates};
+}
+
+void ToolFlags::add_to(Flags flags) {
+  mcp.add_to(flags);
+  flags
+      .option("--mcp-allow", allowed,
+              "Let the model call this tool, or all tools of this server, without asking; may be repeated. Without a "
+              "terminal every other call is refused")
+      .shown_as("NAME");
+  flags
+      .option(
+          "--tool-choice", choice,
+          "Whether the model must call a tool before it answers: auto, required, none, or the tool that it must call")
+      .shown_as("auto|required|none|TOOL")
+      .with_default();
+}
+
+std::string ToolFlags::complaint() const {
+  if (mcp.is_given()) return "";
+  if (!allowed.empty()) return "--mcp-allow has an effect with --mcp or --mcp-config alone";
+  return choice == "auto" ? "" : "--tool-choice has an effect with --mcp or --mcp-config alone";
+}
+
+}  // namespace realizar::cli

@@ -1,0 +1,176 @@
+#include "cli/tool_box.h"
+
+#include <fmt/format.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/printable.h"
+#include "base/try.h"
+#include "cli/generation.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/spinner.h"
+#include "cli/terminal.h"
+
+namespace realizar::cli {
+namespace {
+
+constexpr size_t kMaxShownLines = 8, kMaxShownBytes = 800;  // of a result
+constexpr size_t kMaxShownDescription = 100;
+
+void show(const Person& person, const std::string& text, Style style = Style::kPlain) {
+  const std::string line = styled(text, style, person.side) + '\n';
+  if (person.side == STDOUT_FILENO) {
+    print(line);
+  } else {
+    std::fputs(line.c_str(), stderr);
+  }
+}
+
+void show_event(const Person& person, const mcp::Json& event) {
+  if (person.json) print_model_text(dump(event) + '\n');
+}
+
+// The beginning of a result, and how much there is of it.
+std::string beginning(const std::string& text) {
+  size_t end = 0;
+  for (size_t n_lines = 0; n_lines < kMaxShownLines && end < text.size(); ++n_lines) {
+    end = std::min(text.find('\n', end), text.size() - 1) + 1;
+  }
+  end = std::min(end, kMaxShownBytes);
+  while (end < text.size() && end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) --end;
+  std::string shown = printable(text.substr(0, end), Lines::kMany);
+  while (shown.ends_with('\n')) shown.pop_back();
+  return end == text.size() ? shown : fmt::format("{}\n... ({} bytes)", shown, text.size());
+}
+
+// While a server is waited for, Ctrl-C ends the wait.
+template <class F>
+auto while_waiting(const std::string& what, F f) {
+  std::atomic<bool> is_cancelled{false};
+  const InterruptScope interrupt(is_cancelled);
+  const Spinner spinner(what, obeys_escapes(STDERR_FILENO));
+  return f(&is_cancelled);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ToolBox>> ToolBox::open(const ToolFlags& flags, bool wants_all) {
+  RZ_TRY(mcp::ServerList list, flags.mcp.read());
+  std::unique_ptr<ToolBox> box(new ToolBox());
+  for (mcp::ServerSource& source : list.servers) {
+    RZ_CHECK_OK(
+        box->add_server(std::make_unique<mcp::Client>(std::move(source), flags.mcp.client_options()), wants_all));
+  }
+  for (const std::string& name : flags.allowed) RZ_CHECK_OK(box->allow(name));
+  RZ_CHECK_OK(box->choose(flags.choice));
+  return box;
+}
+
+ToolBox::~ToolBox() {
+  for (const auto& server : servers_) server->close();
+}
+
+Status ToolBox::add_server(std::unique_ptr<mcp::Client> server, bool wants_all) {
+  const auto list = while_waiting("asking " + server->name() + " for its tools",
+                                  [&](const std::atomic<bool>* cancelled) { return server->list_tools(cancelled); });
+  if (!list.ok()) {
+    if (wants_all || list.error().code == ErrorCode::kCancelled) return list.error();
+    warn(list.error().message + "; the chat goes on without its tools");
+    return {};
+  }
+  for (const std::string& note : list->notes) warn(note);
+  if (list->tools.empty()) warn("the MCP server '" + server->name() + "' has no tools");
+  for (const mcp::Tool& tool : list->tools) entries_.push_back({tool, server.get()});
+  servers_.push_back(std::move(server));
+  return {};
+}
+
+Status ToolBox::allow(const std::string& name) {
+  const size_t n_before = allowed_.size();
+  for (const Entry& entry : entries_) {
+    if (entry.tool.call_name == name || entry.server->name() == name) allowed_.insert(entry.tool.call_name);
+  }
+  const bool is_known = allowed_.size() > n_before || find(name) != nullptr ||
+                        std::ranges::any_of(servers_, [&](const auto& server) { return server->name() == name; });
+  if (is_known) return {};
+  return invalid_argument("--mcp-allow " + name + ": no listed server and none of their tools has this name",
+                          "mcp_allow");
+}
+
+Status ToolBox::choose(const std::string& choice) {
+  std::vector<mcp::Tool> all;
+  for (const Entry& entry : entries_) all.push_back(entry.tool);
+  if (choice == "none" || all.empty()) return {};
+  tools_json_ = mcp::tools_json(all);
+  if (choice == "auto") return {};
+  if (choice != "required") {
+    const Entry* entry = find(choice);
+    if (entry == nullptr) return invalid_argument("--tool-choice " + choice + ": there is no such tool", "tool_choice");
+    all = {entry->tool};
+  }
+  required_json_ = mcp::tools_json(all);
+  return {};
+}
+
+const ToolBox::Entry* ToolBox::find(const std::string& name) const {
+  const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.tool.call_name == name; });
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+std::string ToolBox::listing() const {
+  if (entries_.empty()) return "There are no tools.\n";
+  std::string text;
+  for (const Entry& entry : entries_) {
+    const std::string& description = entry.tool.description;
+    const std::string line = shown(description.substr(0, description.find('\n')), kMaxShownDescription);
+    const char* mark = allowed_.contains(entry.tool.call_name) ? " (runs without asking)" : "";
+    text += fmt::format("{}{}{}{}\n", entry.tool.call_name, mark, line.empty() ? "" : ": ", line);
+  }
+  return text;
+}
+
+// What is typed before the question shows is no answer to it.
+Result<bool> ToolBox::may_run(const Entry& entry, const Person& person) {
+  if (allowed_.contains(entry.tool.call_name)) return true;
+  if (!person.ask) {
+    show(person, fmt::format("(not run: nobody can be asked here; --mcp-allow {} allows it)", entry.tool.call_name));
+    return false;
+  }
+  const HeldInterrupt held;
+  ::tcflush(STDIN_FILENO, TCIFLUSH);
+  while (true) {
+    std::string line;
+    if (person.ask("Run it? [y]es, [n]o, [a]lways in this chat: ", line) != LineStatus::kLine) {
+      return Error{ErrorCode::kCancelled, "nobody allowed the call", ""};
+    }
+    if (line == "y" || line == "yes") return true;
+    if (line == "n" || line == "no") return false;
+    if (line == "a" || line == "always") return allowed_.insert(entry.tool.call_name).second;
+  }
+}
+
+Result<mcp::ToolResult> ToolBox::run(const ToolCall& call, const Person& person) {
+  const Entry* entry = find(call.name);
+  if (entry == nullptr) return mcp::failed_call("there is no tool called " + call.name);
+  const auto arguments = mcp::parse_json(call.arguments_json.empty() ? "{}" : call.arguments_json);
+  if (!arguments.ok() || !arguments->is_object()) return mcp::failed_call("its arguments are no JSON object");
+  show(person, fmt::format("{} of {} is called with:", entry->tool.name, entry->server->name()), Style::kBold);
+  show(person, printable(arguments->dump(2, ' ', false, mcp::Json::error_handler_t::replace), Lines::kMany));
+  RZ_TRY(const bool is_allowed, may_run(*entry, person));
+  if (!is_allowed) return mcp::failed_call("the person did not allow it");
+  auto result = while_waiting("waiting for " + call.name, [&](const std::atomic<bool>* cancelled) {
+    return entry->server->call_tool(entry->tool.name, *arguments, cancelled);
+  });
+  if (!result.ok() && result.error().code == ErrorCode::kCancelled) return result.error();
+  if (!result.ok()) result = mcp::failed_call(result.error().message);
+  show(person, beginning(result->text), result->is_error ? Style::kRed : Style::kDim);
+  show_event(person,
+             {{"type", "tool_result"}, {"name", call.name}, {"text", result->text}, {"is_error", result->is_error}});
+  return result;
+}
+
+}  // namespace realizar::cli
