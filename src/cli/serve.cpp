@@ -11,6 +11,7 @@
 #include "backend/cuda/device/runtime.h"
 #include "base/try.h"
 #include "cli/command.h"
+#include "cli/mcp_flags.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "formats/gguf_folder.h"
@@ -27,6 +28,7 @@ struct ServeArgs {
   std::vector<std::string> aliases;
   LoadFlags load;
   server::ServerOptions options;
+  McpFlags mcp;
   uint64_t memory_mb = 0, cache_dir_mb = 1024;
 };
 
@@ -140,6 +142,13 @@ Status add_aliases(const std::vector<std::string>& texts, std::vector<server::Mo
   return {};
 }
 
+Status list_mcp_servers(ServeArgs& args) {
+  RZ_TRY(mcp::ServerList list, args.mcp.read());
+  args.options.mcp_servers = std::move(list.servers);
+  args.options.mcp = args.mcp.client_options();
+  return {};
+}
+
 // Enough for a few whole contexts; longer queues wait, and what no longer fits is preempted.
 constexpr uint32_t kDefaultContexts = 4;
 
@@ -161,8 +170,10 @@ int serve(ServeArgs& args) {
   options.load.batch.max_tokens =
       std::max(options.load.batch.max_tokens, options.load.batch.max_seqs * (1 + options.load.draft.n_tokens));
   options.load.cache.n_contexts = kDefaultContexts;
+  if (auto status = list_mcp_servers(args); !status.ok()) return fail(status.error());
   if (!server::is_loopback(options.http.host) && options.api_keys_file.empty() && options.api_keys.empty()) {
-    warn("whoever reaches " + options.http.host + " may use this server; --api-keys FILE asks for a key");
+    warn(fmt::format("whoever reaches {} may use this server{}; --api-keys FILE asks for a key", options.http.host,
+                     options.mcp_servers.empty() ? "" : ", and call the tools of the MCP servers"));
   }
   if (!cuda::is_built() || options.load.backend == BackendChoice::kCpu) warn_of_gpu_options(options.load);
   options.memory_bytes = args.memory_mb << 20;
@@ -288,6 +299,7 @@ void add_serve(CommandLine& line) {
   args->load.add_to(flags);
   add_engine_flags(flags, *args);
   add_http_flags(flags, *args);
+  args->mcp.add_to(flags.group("Tools of the chat page"));
   flags.examples(
       {"realizar serve model.gguf", "realizar serve --models-dir models --host 0.0.0.0 --api-keys keys.txt"});
   flags.runs([args] { return serve(*args); });

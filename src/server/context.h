@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "server/call.h"
+#include "server/mcp_proxy.h"
 #include "server/metrics_history.h"
 #include "server/ollama.h"
 #include "server/options.h"
@@ -28,6 +29,7 @@ struct ServerContext {
   AccessLog* access_log = nullptr;  // null: none
   bool draining = false;
   std::unique_ptr<OllamaState> ollama = std::make_unique<OllamaState>();
+  std::unique_ptr<McpProxy> mcp = {};  // null: no servers are listed
   MetricsHistory history = {};
   Clock::time_point start = Clock::now();
   std::map<uint64_t, uint32_t> n_open = {};  // generating calls of each tenant that has some

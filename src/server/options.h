@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "mcp/client.h"
 #include "realizar/engine.h"
 #include "server/http_server.h"
 #include "server/model_registry.h"
@@ -34,6 +35,8 @@ struct ServerOptions {
   bool wipe_cache = false;                        // zero and remove what it has kept so far, before any model is loaded
   uint64_t stored_responses_bytes = 64ull << 20;  // in memory, for previous_response_id; a quarter for each tenant
   bool trace_operations = false;                  // clients may ask for the times of their requests' operations
+  std::vector<mcp::ServerSource> mcp_servers;     // whose tools the chat page may call
+  mcp::ClientOptions mcp;
   bool metrics = true;
   bool page = true;
 };

@@ -104,6 +104,7 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));
   context_ = std::make_unique<ServerContext>(
       ServerContext{options_, *http_, *models_, metrics_, responses_, background_, &log_});
+  if (!options_.mcp_servers.empty()) context_->mcp = std::make_unique<McpProxy>(options_.mcp_servers, options_.mcp);
   http_->set_on_wake([this] { models_->dispatch(); });
   RZ_CHECK_OK(http_->on_stop_signal([this] { drain(); }));
   keep_memory_reserve();

@@ -1,6 +1,6 @@
 // An answer while it arrives. It goes to the page at most every kRenderEveryMs.
-import type { Delta, Usage } from './api.ts';
-import { change, type Message, type Stats } from './conversation.ts';
+import type { CallPiece, Delta, Usage } from './api.ts';
+import { change, newId, type Message, type Stats, type ToolCall } from './conversation.ts';
 import { conversation, putConversation } from './store.ts';
 
 const kRenderEveryMs = 50;
@@ -13,6 +13,7 @@ export class AnswerDraft {
   private nChunks = 0;
   private content: string;
   private reasoning: string;
+  private readonly calls: ToolCall[] = [];
   private finish: string | undefined;
   private usage: Usage | undefined;
   private decodeMs: number | undefined;
@@ -25,7 +26,8 @@ export class AnswerDraft {
   }
 
   add(delta: Delta): void {
-    if (delta.text || delta.reasoning) this.count(delta);
+    if (delta.text || delta.reasoning || delta.calls) this.count(delta);
+    for (const piece of delta.calls ?? []) this.addCall(piece);
     this.content += delta.text ?? '';
     this.reasoning += delta.reasoning ?? '';
     this.finish = delta.finish ?? this.finish;
@@ -37,6 +39,18 @@ export class AnswerDraft {
   close(end: Partial<Message>): void {
     clearTimeout(this.timer);
     this.put(end, 'now');
+  }
+
+  // Calls that are whole, once the answer has ended. Of one that was cut nobody knows what it would have been.
+  wholeCalls(): ToolCall[] {
+    return this.finish === 'length' ? [] : this.calls.filter((call) => call?.name);
+  }
+
+  private addCall(piece: CallPiece): void {
+    const call = (this.calls[piece.index] ??= { id: newId(), name: '', arguments: '', state: 'asked' });
+    call.id = piece.id ?? call.id;
+    call.name += piece.name ?? '';
+    call.arguments += piece.arguments ?? '';
   }
 
   private count(delta: Delta): void {

@@ -10,6 +10,7 @@ export interface Model {
   weight_bytes?: number;
   kv_bytes?: number;
   has_thinking_switch?: boolean;
+  takes_tools?: boolean; // false: the model's chat template tells it of none
   sampling?: Record<string, number>; // what a request gets that names no value
 }
 
@@ -21,18 +22,36 @@ export interface Usage {
 
 export interface ChatRequest {
   model: string;
-  messages: { role: 'system' | 'user' | 'assistant'; content: string; reasoning_content?: string }[];
+  messages: {
+    role: 'system' | 'user' | 'assistant' | 'tool';
+    content: string;
+    reasoning_content?: string;
+    tool_calls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[];
+    tool_call_id?: string;
+  }[];
+  tools?: { type: 'function'; function: ToolFunction }[];
   [samplingParameter: string]: unknown;
 }
 
-// One step of an answer: text, reasoning, why it ended, or what it used.
+// A piece of the call of that index: its name comes first, its arguments as JSON in pieces.
+export interface CallPiece {
+  index: number;
+  id?: string;
+  name?: string;
+  arguments?: string;
+}
+
+// One step of an answer: text, reasoning, calls of tools, why it ended, or what it used.
 export interface Delta {
   text?: string;
   reasoning?: string;
+  calls?: CallPiece[];
   finish?: string;
   usage?: Usage;
   decodeMs?: number; // the server's own time from the first to the last token
 }
+
+const kMaxCalls = 64; // in one answer
 
 export type Failure = 'unauthorized' | 'too long' | 'unreachable' | 'dropped' | 'refused';
 
@@ -52,6 +71,48 @@ export async function listModels(key: string): Promise<Model[]> {
   const list = (await json(response)) as { data?: unknown };
   if (!Array.isArray(list.data)) throw new ApiError('refused', 'The list of models has no "data".');
   return list.data.filter((model) => typeof model?.id === 'string');
+}
+
+// A tool as the model is told of it; its name there is no other tool's.
+export interface ToolFunction {
+  name: string;
+  description: string;
+  parameters: object;
+}
+
+export interface Tool {
+  name: string; // the MCP server's own
+  function: ToolFunction;
+}
+
+// The MCP servers that this server may ask. One that is older knows none.
+export async function listToolServers(key: string): Promise<string[]> {
+  try {
+    const { servers } = (await json(await request('mcp', key))) as { servers?: unknown };
+    return Array.isArray(servers) ? servers.flatMap((server) => nonEmpty(server?.name) ?? []) : [];
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return [];
+    throw error;
+  }
+}
+
+// The tools of one, and what was left out of its list.
+export async function listTools(server: string, key: string): Promise<{ tools: Tool[]; notes: string[] }> {
+  const body = (await json(await request(`mcp/${server}/tools`, key))) as { tools?: unknown; notes?: unknown };
+  if (!Array.isArray(body.tools)) throw new ApiError('refused', 'The list of tools is none.');
+  const tools = body.tools.filter((tool) => nonEmpty(tool?.name) && nonEmpty(tool?.function?.name));
+  return { tools, notes: Array.isArray(body.notes) ? body.notes.map(String) : [] };
+}
+
+export async function callTool(server: string, tool: string, args: object, key: string, signal: AbortSignal): Promise<{ text: string; isError: boolean }> {
+  const response = await request(`mcp/${server}/call`, key, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ tool, arguments: args }),
+    signal,
+  });
+  const result = (await json(response)) as { text?: unknown; is_error?: unknown };
+  return { text: String(result.text ?? ''), isError: result.is_error === true };
 }
 
 export interface History {
@@ -111,10 +172,20 @@ function readChunk(data: string): Delta {
   return {
     text: nonEmpty(choice?.delta?.content),
     reasoning: nonEmpty(choice?.delta?.reasoning_content),
+    calls: callPieces(choice?.delta?.tool_calls),
     finish: nonEmpty(choice?.finish_reason),
     usage: chunk?.usage ?? undefined,
     decodeMs: typeof chunk?.trace?.decode_ms === 'number' ? chunk.trace.decode_ms : undefined,
   };
+}
+
+function callPieces(pieces: any): CallPiece[] | undefined {
+  if (!Array.isArray(pieces)) return undefined;
+  return pieces.flatMap((piece) =>
+    Number.isInteger(piece?.index) && piece.index >= 0 && piece.index < kMaxCalls
+      ? [{ index: piece.index, id: nonEmpty(piece.id), name: nonEmpty(piece.function?.name), arguments: nonEmpty(piece.function?.arguments) }]
+      : [],
+  );
 }
 
 async function request(path: string, key: string, init: RequestInit = {}): Promise<Response> {

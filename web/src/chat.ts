@@ -7,6 +7,7 @@ import {
 import { AnswerDraft } from './answer_draft.ts';
 import { setDraft } from './drafts.ts';
 import { leaveOut, promptMessages } from './prompt.ts';
+import { chosenTools, runCalls } from './tools.ts';
 import { activeSettings, askForKey, conversation, getState, modelOf, notify, putConversation, setState } from './store.ts';
 
 const controllers = new Map<string, AbortController>();
@@ -76,25 +77,54 @@ export function removeMessage(active: Conversation, message: Message): void {
 }
 
 function answerBelow(active: Conversation, parent: string): void {
-  const model = modelOf(getState(), active.settings)?.id ?? '';
-  const message: Message = { id: newId(), parent, role: 'assistant', content: '', createdAt: Date.now(), model };
+  const message = emptyAnswer(active, parent);
   void write(append(active, message), message);
 }
 
-// Gets an answer from the server, at the end of what `message` has already.
+function emptyAnswer(active: Conversation, parent: string): Message {
+  const model = modelOf(getState(), active.settings)?.id ?? '';
+  return { id: newId(), parent, role: 'assistant', content: '', createdAt: Date.now(), model };
+}
+
+// Gets an answer from the server, at the end of what `message` has already. One that calls tools goes on in a further
+// message, once the calls have results.
 async function write(active: Conversation, message: Message): Promise<void> {
   const controller = new AbortController();
-  putConversation(change(active, message.id, { status: 'streaming', error: undefined, failure: undefined, finish: undefined }));
   setRunning(active.id, controller);
-  const draft = new AnswerDraft(active.id, message);
   try {
-    await stream(draft, active, message, controller.signal);
-    draft.close({ status: 'done' });
-  } catch (error) {
-    draft.close(controller.signal.aborted ? { status: 'stopped' } : failed(error));
+    let next: Message | undefined = message;
+    for (let round = 1; next; round += 1) next = await writeOne(conversationWith(active, next), next, controller.signal, round);
   } finally {
     setRunning(active.id, null);
   }
+}
+
+// The conversation as it is by now, with that message at its end.
+function conversationWith(active: Conversation, message: Message): Conversation {
+  const now = conversation(active.id);
+  if (!now || active.messages.includes(message)) return active;
+  return now.messages.includes(message) ? now : append(now, message);
+}
+
+const kMaxRounds = 16; // of calls, before an answer ends
+
+// Gives the message in which the answer goes on; undefined: it is over.
+async function writeOne(active: Conversation, message: Message, signal: AbortSignal, round: number): Promise<Message | undefined> {
+  putConversation(change(active, message.id, { status: 'streaming', error: undefined, failure: undefined, finish: undefined }));
+  const draft = new AnswerDraft(active.id, message);
+  try {
+    await stream(draft, active, message, signal);
+  } catch (error) {
+    draft.close(signal.aborted ? { status: 'stopped' } : failed(error));
+    return undefined;
+  }
+  const calls = draft.wholeCalls();
+  draft.close({ status: 'done', ...(calls.length > 0 && { calls }) });
+  if (calls.length === 0) return undefined;
+  await runCalls(active.id, message.id, calls, signal);
+  if (round === kMaxRounds) notify(`The model was still calling tools after ${kMaxRounds} rounds; its answer ends here.`);
+  const isOver = signal.aborted || round === kMaxRounds || !conversation(active.id);
+  return isOver ? undefined : emptyAnswer(active, message.id);
 }
 
 // A conversation that slides is asked again with fewer turns until they fit, which ends when only the last is left.
@@ -124,6 +154,7 @@ function setRunning(id: string, controller: AbortController | null): void {
 function chatRequest(active: Conversation, message: Message): ChatRequest {
   const { model: _model, system: _system, thinking, stop: stops, ...sampling } = active.settings;
   const messages = promptMessages(active, message.parent!);
+  const tools = chosenTools().map(({ function: tool }) => ({ type: 'function' as const, function: tool }));
   const isBegun = message.content !== '' || !!message.reasoning;
   if (isBegun) messages.push({ role: 'assistant', content: message.content, reasoning_content: message.reasoning });
   return {
@@ -132,6 +163,7 @@ function chatRequest(active: Conversation, message: Message): ChatRequest {
     ...sampling,
     ...(stops && stops.length > 0 && { stop: stops }),
     ...(thinking !== undefined && { chat_template_kwargs: { enable_thinking: thinking } }),
+    ...(tools.length > 0 && { tools }),
     ...(isBegun && { continue_final_message: true }),
   };
 }

@@ -18,6 +18,15 @@ export interface Attachment {
   text: string;
 }
 
+// A call that the model has made, and what became of it.
+export interface ToolCall {
+  id: string;
+  name: string; // as the model knows the tool
+  arguments: string; // JSON
+  state: 'asked' | 'running' | 'done' | 'failed' | 'denied' | 'cancelled';
+  result?: string;
+}
+
 export type Status = 'streaming' | 'done' | 'stopped' | 'failed';
 
 export interface Message {
@@ -28,6 +37,7 @@ export interface Message {
   createdAt: number; // Unix time in ms
   files?: Attachment[];
   reasoning?: string;
+  calls?: ToolCall[]; // the answer goes on below, once they have results
   model?: string;
   status?: Status;
   error?: string;
@@ -102,6 +112,13 @@ export function append(conversation: Conversation, message: Message): Conversati
 export function change(conversation: Conversation, id: string, patch: Partial<Message>): Conversation {
   const messages = conversation.messages.map((message) => (message.id === id ? { ...message, ...patch } : message));
   return { ...conversation, messages };
+}
+
+export function changeCall(conversation: Conversation, id: string, callId: string, patch: Partial<ToolCall>): Conversation {
+  const calls = conversation.messages
+    .find((message) => message.id === id)
+    ?.calls?.map((call) => (call.id === callId ? { ...call, ...patch } : call));
+  return change(conversation, id, { calls });
 }
 
 // Drops a message that has no answer below it; the branch then ends at its parent.

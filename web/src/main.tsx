@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { App } from './components/App.tsx';
 import { keepDraftsOf } from './drafts.ts';
-import { getState, loadConversations, loadModels, saveAllPending, setState, setTheme } from './store.ts';
+import { getState, loadConversations, loadModels, loadTools, saveAllPending, setState, setTheme } from './store.ts';
 
 // Addresses: "#" is a new chat, "#/c/ID" a chat, "#/metrics" the metrics view.
 function readAddress(): void {
@@ -15,6 +15,7 @@ document.addEventListener('visibilitychange', saveAllPending);
 readAddress();
 setTheme(getState().theme);
 void loadModels();
+void loadTools();
 void loadConversations().then((isComplete) => {
   if (isComplete) keepDraftsOf(getState().conversations.map((each) => each.id));
   render(<App />, document.body);

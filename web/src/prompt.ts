@@ -1,6 +1,6 @@
 // What the model is sent for an answer.
 import type { ChatRequest } from './api.ts';
-import { branch, type Attachment, type Conversation, type Message } from './conversation.ts';
+import { branch, type Attachment, type Conversation, type Message, type ToolCall } from './conversation.ts';
 
 export type PromptMessage = ChatRequest['messages'][number];
 
@@ -13,10 +13,19 @@ export function promptMessages(conversation: Conversation, parent: string): Prom
   for (const turn of branch(conversation, parent).slice(conversation.nLeftOut ?? 0)) {
     const content = promptText(turn);
     const last = messages.at(-1);
-    if (last?.role === turn.role) last.content += `\n\n${content}`;
+    if (turn.calls?.length) messages.push({ role: turn.role, content, tool_calls: turn.calls.map(spelled) }, ...turn.calls.map(resultMessage));
+    else if (last?.role === turn.role) last.content += `\n\n${content}`;
     else if (content) messages.push({ role: turn.role, content });
   }
   return messages;
+}
+
+const spelled = (call: ToolCall) => ({ id: call.id, type: 'function' as const, function: { name: call.name, arguments: call.arguments } });
+
+// Every call has an answer, or many templates refuse the prompt.
+function resultMessage(call: ToolCall): PromptMessage {
+  const refusal = call.state === 'denied' ? 'The call failed: the person did not allow it' : 'The call was cancelled.';
+  return { role: 'tool', tool_call_id: call.id, content: call.result ?? refusal };
 }
 
 // A turn's files stand before its text, each in a fence that is longer than any inside it.
@@ -30,13 +39,15 @@ function fenced({ name, text }: Attachment): string {
   return `File ${name}:\n${fence}\n${text.replace(/\n$/, '')}\n${fence}`;
 }
 
+const callsLength = ({ calls = [] }: Message) => calls.reduce((sum, call) => sum + call.arguments.length + (call.result?.length ?? 0), 0);
+
 const kAimedShare = 0.75; // of the context, so that an answer has room too
 
 // How many of the oldest messages to leave out of a prompt that has nPrompt tokens and should fit into nCtx; undefined
 // where only the last turn is left. Texts are weighed by their length; without the numbers half of them go.
 export function leaveOut(conversation: Conversation, parent: string, nPrompt?: number, nCtx?: number): number | undefined {
   const turns = branch(conversation, parent);
-  const lengths = turns.map((turn) => promptText(turn).length);
+  const lengths = turns.map((turn) => promptText(turn).length + callsLength(turn));
   const sum = (from: number) => lengths.slice(from).reduce((total, length) => total + length, 0);
   const before = conversation.nLeftOut ?? 0;
   const share = nPrompt && nCtx ? Math.min(0.9, (kAimedShare * nCtx) / nPrompt) : 0.5;

@@ -1,7 +1,7 @@
 // The page's state in one object, replaced on every change. Components read it by useStore; actions change it.
 import { useEffect, useState } from 'preact/hooks';
-import { ApiError, listModels, type Model } from './api.ts';
-import type { Conversation, Settings } from './conversation.ts';
+import { ApiError, listModels, listTools, listToolServers, type Model, type Tool } from './api.ts';
+import type { Conversation, Settings, ToolCall } from './conversation.ts';
 import * as database from './database.ts';
 import { forgetDraft } from './drafts.ts';
 import { readLocal, writeLocal } from './local.ts';
@@ -23,12 +23,21 @@ export interface State {
   defaults: Settings; // of a new chat: what was used last
   models: Model[];
   modelsError: string | null;
+  toolServers: ToolServer[]; // MCP servers that the server may ask
+  toolsOn: string[]; // names of the tools that models are told of
   key: string;
   askKey: false | 'missing' | 'wrong' | 'asked'; // why the key's dialog is open
   theme: Theme;
   notice: Notice | null;
   open: Panel | null;
   sidebarHidden: boolean; // where there is room for it
+}
+
+export interface ToolServer {
+  name: string;
+  tools: Tool[];
+  notes: string[];
+  error?: string;
 }
 
 const kNarrow = '(max-width: 46rem)'; // as in the style sheet: the sidebar lies over the page
@@ -41,6 +50,8 @@ let state: State = {
   defaults: readSettings(readLocal('settings')),
   models: [],
   modelsError: null,
+  toolServers: [],
+  toolsOn: readNames(readLocal('tools')),
   key: readLocal('key') ?? '',
   askKey: false,
   theme: readTheme(readLocal('theme')),
@@ -75,6 +86,10 @@ export function useStore<T>(select: (state: State) => T): T {
   return selected;
 }
 
+function readNames(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((name) => typeof name === 'string') : [];
+}
+
 function readTheme(value: unknown): Theme {
   return value === 'light' || value === 'dark' ? value : 'auto';
 }
@@ -97,6 +112,7 @@ export function setKey(key: string): void {
   keep('key', key);
   setState({ key, askKey: false });
   void loadModels();
+  void loadTools();
 }
 
 export async function loadModels(): Promise<void> {
@@ -107,6 +123,28 @@ export async function loadModels(): Promise<void> {
     setState({ modelsError: failure.message });
     askForKey(failure);
   }
+}
+
+// Each server's tools come when it answers; one that does not holds up no other.
+export async function loadTools(): Promise<void> {
+  const names = await listToolServers(state.key).catch(() => []);
+  setState({ toolServers: names.map((name) => ({ name, tools: [], notes: [] })) });
+  await Promise.all(names.map(loadToolsOf));
+}
+
+export async function loadToolsOf(name: string): Promise<void> {
+  const put = (patch: Partial<ToolServer>) =>
+    setState({ toolServers: state.toolServers.map((server) => (server.name === name ? { ...server, ...patch } : server)) });
+  await listTools(name, state.key).then(
+    ({ tools, notes }) => put({ tools, notes, error: undefined }),
+    (error) => put({ error: error instanceof Error ? error.message : String(error) }),
+  );
+}
+
+export function setToolOn(name: string, on: boolean): void {
+  const toolsOn = state.toolsOn.filter((other) => other !== name).concat(on ? [name] : []);
+  keep('tools', toolsOn);
+  setState({ toolsOn });
 }
 
 // Opens the key's dialog where a request failed for want of the right key. The one that was sent last is to blame.
@@ -201,10 +239,14 @@ export async function loadConversations(): Promise<boolean> {
 
 function closeInterrupted(conversation: Conversation): Conversation {
   const error = 'The page was closed while this answer was being written.';
-  const messages = conversation.messages.map((message) =>
-    message.status === 'streaming' ? { ...message, status: 'failed' as const, error } : message,
-  );
+  const messages = conversation.messages.map((message) => {
+    if (message.status === 'streaming') return { ...message, status: 'failed' as const, error };
+    const isOpen = message.calls?.some(({ state }) => state === 'asked' || state === 'running');
+    return isOpen ? { ...message, calls: message.calls!.map(closeCall) } : message;
+  });
   return { ...conversation, messages };
 }
+
+const closeCall = (call: ToolCall): ToolCall => (call.state === 'asked' || call.state === 'running' ? { ...call, state: 'cancelled' } : call);
 
 const newestFirst = (conversations: Conversation[]) => conversations.sort((a, b) => b.updatedAt - a.updatedAt);

@@ -1,5 +1,5 @@
 // Conversations as files: JSON to keep and to bring back, Markdown to read.
-import { branch, newId, type Attachment, type Conversation, type Message, type Settings } from './conversation.ts';
+import { branch, newId, type Attachment, type Conversation, type Message, type Settings, type ToolCall } from './conversation.ts';
 import { promptText } from './prompt.ts';
 
 const kFormat = 'realizar-chats';
@@ -13,7 +13,9 @@ export function toMarkdown(conversation: Conversation): string {
   const parts = [`# ${conversation.title}`];
   if (conversation.settings.system) parts.push(`## System\n\n${conversation.settings.system}`);
   for (const message of branch(conversation)) {
-    parts.push(`## ${message.role === 'user' ? 'You' : (message.model ?? 'Assistant')}\n\n${promptText(message)}`);
+    const calls = (message.calls ?? []).map((call) => promptText({ content: '', files: [{ name: `${call.name} ${call.arguments}`, text: call.result ?? '' }] }));
+    const said = [promptText(message), ...calls].filter((part) => part !== '').join('\n\n');
+    parts.push(`## ${message.role === 'user' ? 'You' : (message.model ?? 'Assistant')}\n\n${said}`);
   }
   return parts.join('\n\n') + '\n';
 }
@@ -60,8 +62,20 @@ function readMessage(value: any, known: Set<string>): Message {
   }
   const files = readFiles(value.files);
   if (files.length > 0) message.files = files;
+  const calls = readCalls(value.calls);
+  if (calls.length > 0) message.calls = calls;
   if (['done', 'stopped', 'failed'].includes(value.status)) message.status = value.status;
   return message;
+}
+
+// One that was not made yet will not be.
+function readCalls(value: any): ToolCall[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((call) => {
+    if (!text(call?.id) || !text(call?.name)) return [];
+    const state = ['done', 'failed', 'denied'].includes(call.state) ? call.state : 'cancelled';
+    return [{ id: call.id, name: call.name, arguments: text(call.arguments), state, ...(text(call.result) && { result: call.result }) }];
+  });
 }
 
 function readFiles(value: any): Attachment[] {

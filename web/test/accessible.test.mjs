@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { ask } from './browser.mjs';
+import { ask, openPage, send } from './browser.mjs';
 import { scriptedPages } from './scripted_page.mjs';
+import { startScriptedServer } from './scripted_server.mjs';
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-const { open } = scriptedPages();
+const shared = scriptedPages();
+const { open } = shared;
 
 const kLooks = {
   light: { colorScheme: 'light' },
@@ -46,5 +48,23 @@ for (const [look, options] of Object.entries(kLooks)) {
     await page.getByRole('link', { name: 'Metrics' }).click();
     await page.locator('.plot path').first().waitFor();
     await check(page, 'metrics');
+  });
+
+  test(`axe finds nothing in tools and their calls (${look})`, async (t) => {
+    const server = await startScriptedServer({ mcp: true });
+    t.after(server.close);
+    const { page } = await openPage(t, shared.browser, server.url, { ...options, bypassCSP: true, reducedMotion: 'reduce' });
+    await page.evaluate(axe);
+    await page.getByRole('button', { name: 'Settings', exact: true }).click();
+    await page.getByRole('checkbox', { name: 'read', exact: true }).check();
+    await check(page, 'tools');
+    await page.getByRole('button', { name: 'Close settings' }).click();
+    await send(page, 'tool');
+    await page.getByRole('button', { name: 'Allow once' }).waitFor();
+    await check(page, 'question');
+    await page.getByRole('button', { name: 'Allow once' }).click();
+    await page.getByText('The tool said').waitFor();
+    await page.locator('.call summary').click();
+    await check(page, 'result');
   });
 }

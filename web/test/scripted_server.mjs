@@ -129,6 +129,26 @@ class Answer {
   }
 }
 
+// The tools of one MCP server, as the real one lists them; the other server fails.
+const kHostile = 'Reads a file. \u202e\x1b[31m<img src=x onerror="window.__pwned = 50">';
+const kTools = ['read', 'write'].map((name) => ({
+  type: 'function', name, function: { name: `files__${name}`, description: kHostile, parameters: { type: 'object' } },
+}));
+
+// A call that comes in pieces; or, once there is a result, the answer.
+async function callTools(answer, body, asked) {
+  const results = body.messages.slice(body.messages.findLastIndex(({ role }) => role === 'user')).filter(({ role }) => role === 'tool');
+  if (results.length > 0 && !asked.includes('for ever')) return answer.text(`The tool said: ${results.map(({ content }) => content).join(', ')}`, 2);
+  const names = asked.includes('two tools') ? ['files__read', 'files__write'] : asked.includes('no such tool') ? ['files__none'] : ['files__read'];
+  await answer.text('I look.', 0);
+  for (const [index, name] of names.entries()) {
+    await answer.send(chunk({ tool_calls: [{ index, id: `call_${++callIds}`, type: 'function', function: { name, arguments: '' } }] }));
+    for (const piece of ['{"path": "a', '.txt\u202e"}']) await answer.send(chunk({ tool_calls: [{ index, function: { arguments: piece } }] }));
+  }
+  return 'tool_calls';
+}
+let callIds = 0;
+
 async function complete(body, response, log) {
   const asked = body.messages.findLast(({ role }) => role === 'user').content.toLowerCase();
   const nPrompt = body.messages.reduce((sum, { content }) => sum + content.length, 0);
@@ -162,6 +182,7 @@ async function complete(body, response, log) {
     await answer.text('The beginning', 2);
     return answer.end(2, 'length');
   }
+  if (asked.includes('tool') && body.tools) return answer.end(10, (await callTools(answer, body, asked)) ?? 'stop');
   if (asked.includes('think')) await answer.text('First I consider the question. '.repeat(4), 2, 'reasoning_content');
   const name = Object.keys(kAnswers).find((key) => asked.includes(key));
   const turn = body.messages.filter(({ role }) => role === 'user').length;
@@ -214,7 +235,7 @@ async function readBody(request) {
   return JSON.parse(text);
 }
 
-async function handle(request, response, { key, log, models, idle }) {
+async function handle(request, response, { key, log, models, idle, mcp }) {
   if (request.url === '/manifest.webmanifest') return response.end('{"name": "realizar"}');
   if (request.url === '/') {
     response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
@@ -224,16 +245,27 @@ async function handle(request, response, { key, log, models, idle }) {
   const since = /^\/metrics\/history\?since=([\d.]+)$/.exec(request.url)?.[1];
   if (since !== undefined) return response.end(JSON.stringify(history(Number(since), idle)));
   if (request.url === '/v1/models') return response.end(JSON.stringify({ object: 'list', data: models }));
+  if (mcp && request.url === '/mcp') return response.end(JSON.stringify({ servers: [{ name: 'files' }, { name: 'broken' }] }));
+  if (mcp && request.url === '/mcp/files/tools') return response.end(JSON.stringify({ tools: kTools, notes: ["files: a tool is left out, 'x y'"] }));
+  if (mcp && request.url === '/mcp/broken/tools') return fail(response, 502, "the MCP server 'broken': it cannot be reached");
+  if (mcp && request.url === '/mcp/files/call') {
+    const call = await readBody(request);
+    log.calls.push(call);
+    response.on('close', () => { if (!response.writableFinished) log.aborted += 1; });
+    if (log.holdCalls) return;
+    return response.end(JSON.stringify({ text: `<b>text</b> of ${call.arguments.path}`, is_error: call.tool === 'write' }));
+  }
   if (request.url !== '/v1/chat/completions') return fail(response, 404, 'There is nothing here.');
   const body = await readBody(request);
   log.bodies.push(body);
   return complete(body, response, log);
 }
 
-// log: bodies of chat requests, answers given, answers that the client gave up.
-export async function startScriptedServer({ port = 0, key = '', models = kModels, idle = false } = {}) {
-  const log = { bodies: [], answers: 0, aborted: 0 };
-  const server = createServer((request, response) => void handle(request, response, { key, log, models, idle }).catch(() => response.destroy()));
+// log: bodies of chat requests, calls of tools, answers given, answers and calls that the client gave up. holdCalls: these
+// get no answer. mcp: there are tools.
+export async function startScriptedServer({ port = 0, key = '', models = kModels, idle = false, mcp = false } = {}) {
+  const log = { bodies: [], calls: [], answers: 0, aborted: 0, holdCalls: false };
+  const server = createServer((request, response) => void handle(request, response, { key, log, models, idle, mcp }).catch(() => response.destroy()));
   await new Promise((resolve) => server.listen(port, '127.0.0.1', resolve));
   const close = () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });
   return { url: `http://127.0.0.1:${server.address().port}`, log, close };

@@ -87,8 +87,9 @@ Json model_json(const ModelRegistry::Entry& entry) {
   if (!info.gpu_refusal.empty()) json["gpu_refusal"] = info.gpu_refusal;
   json["devices"] = devices_json(*entry.model);
   json["has_chat_template"] = info.has_chat_template;
-  json["has_thinking_switch"] =
-      entry.model->loaded->template_source.source.find("enable_thinking") != std::string::npos;
+  const std::string& chat_template = entry.model->loaded->template_source.source;
+  json["has_thinking_switch"] = chat_template.find("enable_thinking") != std::string::npos;
+  json["takes_tools"] = chat_template.find("tools") != std::string::npos;
   json["sampling"] = sampling_json(entry.model->loaded->generation_config.sampling);
   return json;
 }

@@ -46,7 +46,7 @@ function Messages({ active }: { active: Conversation }) {
       </div>
       <div class="to-bottom">{!atBottom && <IconButton icon="down" label="Go to the end" onClick={toBottom} />}</div>
       <p class="visually-hidden" role="status">
-        {running ? 'Answering' : messages.at(-1)?.status === 'done' ? 'Answer complete' : ''}
+        {messages.at(-1)?.calls?.some(({ state }) => state === 'asked') ? 'A call of a tool waits for you' : running ? 'Answering' : messages.at(-1)?.status === 'done' ? 'Answer complete' : ''}
       </p>
     </>
   );

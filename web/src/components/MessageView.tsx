@@ -8,6 +8,7 @@ import { Icon, IconButton } from './Icon.tsx';
 import { Markdown } from './Markdown.tsx';
 import { Outcome } from './Outcome.tsx';
 import { StatsLine } from './StatsLine.tsx';
+import { ToolCalls } from './ToolCalls.tsx';
 import { TurnEditor } from './TurnEditor.tsx';
 
 interface Props {
@@ -52,6 +53,7 @@ function Answer({ conversation, message, running, isLast, contextLength }: Props
       {message.reasoning && <Reasoning message={message} />}
       {message.content && <Markdown text={message.content} streaming={streaming} />}
       {streaming && !message.content && <Waiting since={message.createdAt} reasoning={!!message.reasoning} />}
+      {message.calls && <ToolCalls calls={message.calls} />}
       <Outcome conversation={conversation} message={message} running={running} isLast={isLast} />
       <StatsLine message={message} contextLength={contextLength} />
       {!streaming && (

@@ -24,7 +24,7 @@ export function Outcome({ conversation, message, running, isLast }: Props) {
       </p>
     );
   }
-  return message.content ? null : <p class="outcome">The model ended its answer without any text.</p>;
+  return message.content || message.calls ? null : <p class="outcome">The model ended its answer without any text.</p>;
 }
 
 function Failed({ conversation, message, running }: Omit<Props, 'isLast'>) {

@@ -6,6 +6,7 @@ import { fromJson, toJson } from '../transfer.ts';
 import { FileButton } from './FileButton.tsx';
 import { IconButton } from './Icon.tsx';
 import { kNumberFields, NumberField } from './NumberField.tsx';
+import { ToolSwitches } from './ToolSwitches.tsx';
 import { useTyped } from './typed.ts';
 
 export function SettingsPanel() {
@@ -36,6 +37,7 @@ export function SettingsPanel() {
       <button type="button" onClick={() => setSettings({ model: settings.model })}>
         Use the server's defaults
       </button>
+      <ToolSwitches />
       <Chats />
       <ApiKey />
     </aside>

@@ -1,0 +1,125 @@
+// MCP servers for the chat page: GET /mcp lists them, GET /mcp/NAME/tools has the tools of one, and POST /mcp/NAME/call
+// calls one of these. The page asks its user before it calls.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/printable.h"
+#include "base/try.h"
+#include "server/context.h"
+#include "server/mcp_proxy.h"
+#include "server/routes.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr size_t kMaxCallBytes = 1u << 20;
+
+ApiError no_server(const std::string& name) {
+  return {404, "there is no MCP server '" + shown(name) + "' on this server's list", "", "not_found"};
+}
+
+// What a server did wrong is no fault of the client's.
+ApiError mcp_error(const Error& error) {
+  const bool is_late = error.subject == mcp::kTimeout;
+  return {is_late ? 504 : 502, error.message, "", is_late ? "mcp_timeout" : "mcp_error"};
+}
+
+// Null where the call is over, since the list has no such server.
+McpProxy::ClientPtr find_server(Call& call) {
+  McpProxy::ClientPtr server = call.context.mcp == nullptr ? nullptr : call.context.mcp->find(call.path_id);
+  if (server == nullptr) call.fail(no_server(call.path_id));
+  return server;
+}
+
+// Asks the server on a thread of its own, and sends what that gives.
+Task<Status> answer_by(Call& call, McpWork::Work work) {
+  const auto& places = call.context.mcp->places();
+  auto place = places->take(call.tenant);
+  if (place == nullptr) {
+    call.fail(ApiError{429, "too many MCP servers are being asked at once", "", "rate_limit_exceeded"});
+    co_return Status();
+  }
+  McpWork asking(call, std::move(work), places, std::move(place));
+  while (!asking.is_done()) {
+    NewsWait news(call);
+    const Status told = co_await news;
+    if (!told.ok()) co_return told;
+  }
+  const Result<mcp::Json> result = asking.take();
+  if (result.ok()) {
+    call.send({200, "application/json", dump(*result), {{"Cache-Control", "no-store"}}});
+  } else {
+    call.fail(mcp_error(result.error()));
+  }
+  co_return Status();
+}
+
+// Each is a function as /v1/chat/completions takes it, and has its server's own name, by which it is called here.
+Json tools_body(const mcp::ToolList& list) {
+  Json tools = mcp::tools_json(list.tools);
+  for (size_t i = 0; i < list.tools.size(); ++i) tools[i]["name"] = list.tools[i].name;
+  return {{"tools", std::move(tools)}, {"notes", list.notes}};
+}
+
+struct ToolCallBody {
+  std::string tool;
+  Json arguments;
+};
+
+Result<ToolCallBody> read_call(const std::string& text) {
+  RZ_TRY(Json body, parse_json(text));
+  const TakenApartAtEnd end{body};
+  if (!body.is_object()) return invalid_argument("the body is not a JSON object");
+  Fields fields(body);
+  const auto tool = fields.text("tool");
+  const Json* arguments = fields.object("arguments");
+  if (!fields.status().ok()) return fields.status().error();
+  if (!tool || tool->empty()) return wrong("tool", "expected the name of a tool");
+  return ToolCallBody{*tool, arguments == nullptr ? Json::object() : *arguments};
+}
+
+}  // namespace
+
+HttpResponse get_mcp(const Call& call) {
+  Json servers = Json::array();
+  if (call.context.mcp != nullptr) {
+    for (const auto& server : call.context.mcp->servers()) servers.push_back({{"name", server->name()}});
+  }
+  return {200, "application/json", dump({{"servers", std::move(servers)}}), {{"Cache-Control", "no-store"}}};
+}
+
+Task<Status> get_mcp_tools(Call& call) {
+  const McpProxy::ClientPtr server = find_server(call);
+  if (server == nullptr) co_return Status();
+  McpWork::Work work = [server](const std::atomic<bool>& cancelled) -> Result<mcp::Json> {
+    RZ_TRY(const mcp::ToolList list, server->list_tools(&cancelled));
+    return tools_body(list);
+  };
+  Task<Status> answering = answer_by(call, std::move(work));
+  const Status answered = co_await answering;
+  co_return answered;
+}
+
+Task<Status> post_mcp_call(Call& call) {
+  const McpProxy::ClientPtr server = find_server(call);
+  if (server == nullptr) co_return Status();
+  const Status decoded = co_await decode(call);
+  if (!decoded.ok() || call.is_over()) co_return decoded;
+  if (call.body.bytes.size() > kMaxCallBytes) {
+    call.fail(ApiError{413, fmt::format("a call of a tool has at most {} bytes", kMaxCallBytes), "", ""});
+    co_return Status();
+  }
+  OnWorker reading(call, call.body.bytes.size(), [&] { return read_call(call.body.bytes); });
+  const Result<ToolCallBody> asked = co_await reading;
+  if (!asked.ok()) co_return asked.error();
+  McpWork::Work work = [server, asked = *asked](const std::atomic<bool>& cancelled) -> Result<mcp::Json> {
+    RZ_TRY(const mcp::ToolResult result, server->call_tool(asked.tool, asked.arguments, &cancelled));
+    return mcp::Json{{"text", result.text}, {"is_error", result.is_error}};
+  };
+  Task<Status> answering = answer_by(call, std::move(work));
+  const Status answered = co_await answering;
+  co_return answered;
+}
+
+}  // namespace realizar::server
