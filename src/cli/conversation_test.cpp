@@ -102,7 +102,7 @@ TEST(Conversation, KeepsCallsOfToolsAndWhatTheyGave) {
   EXPECT_EQ(loaded->to_json(), conversation.to_json());
   EXPECT_EQ(prompt_of(*loaded), "u:q a:I look. t:text of a t:a b a:done ");
 
-  const auto messages = nlohmann::ordered_json::parse(conversation.template_variables({"tool"}))["messages"];
+  const auto messages = conversation.template_variables({"tool"})["messages"];
   const auto& calls = messages[1]["tool_calls"];
   ASSERT_EQ(calls.size(), 3u);
   EXPECT_EQ(calls[0]["function"]["arguments"]["path"], "a");

@@ -1,0 +1,437 @@
+#!/usr/bin/env python3
+"""MCP servers in `realizar run`, the chat and `realizar serve`: such as keep to the protocol and such as do not. Usage:
+mcp_test.py REALIZAR."""
+import json
+import os
+import pathlib
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.parse
+
+from gguf_edit import with_metadata
+from mcp_servers import TOOLS, McpServers
+from served import Served
+from terminal import Terminal
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
+WORD = "a \x1b[31mred\x1b[0m word"  # the one that the tool echo takes
+REALIZAR = ""
+CONSENT = "[a]lways in this chat: "
+BAD_SERVERS = {
+    "wrong_id": "no answer", "wrong_version": "it speaks revision", "redirect": "redirects are not followed",
+    "no_json": "expected application/json", "cut_json": "no JSON", "deep": "nested deeper", "drop": "closed the connection too early",
+    "no_answer": "no answer", "no_http": "MCP server 't'", "huge_head": "MCP server 't'", "wrong_session": "MCP-Session-Id",
+    "cursor": "does not end", "error": "it refuses", "400": "answers 400: bad", "403": "answers 403", "404": "answers 404",
+    "500": "answers 500", "huge": "longer than", "huge_json": "longer than", "many_events": "more than 32 MB",
+}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.env = {"XDG_STATE_HOME": folder.name, "HOME": folder.name, "NO_COLOR": "1"}
+        self.servers = McpServers(self)
+
+    def mcp(self, mode):
+        return "--mcp", "t=" + self.servers.url(mode)
+
+    def run_once(self, *args):
+        length = [] if "-n" in args else ["-n", "60"]
+        return subprocess.run([REALIZAR, "run", "--temperature", "0", *length, *args], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, env={**os.environ, **self.env}, timeout=60)
+
+    def events(self, *args):
+        """The JSON lines of an answer for which the model must call a tool first."""
+        got = self.run_once("-p", "Say it.", "--json", *args)
+        self.assertEqual(got.returncode, 0, got.stderr)
+        return [json.loads(line) for line in got.stdout.splitlines()], got.stderr
+
+    def calls(self, mode):
+        return [message["params"] for method, of, _, message in self.servers.log
+                if of == mode and method == "POST" and message.get("method") == "tools/call"]
+
+
+class OneAnswer(Case):
+    def test_an_allowed_call_runs_and_its_result_goes_back(self):
+        events, told = self.events(*self.mcp("good"), "--tool-choice", "t__echo", "--mcp-allow", "t")
+        kinds = [event["type"] for event in events]
+        self.assertEqual([kind for kind in kinds if kind != "token"], ["tool_call", "done", "tool_result", "done"])
+        call = next(event for event in events if event["type"] == "tool_call")
+        self.assertEqual((call["name"], json.loads(call["arguments"])), ("t__echo", {"text": WORD}))
+        self.assertEqual(self.calls("good"), [{"name": "echo", "arguments": {"text": WORD}}])
+        result = next(event for event in events if event["type"] == "tool_result")
+        self.assertEqual((result["text"], result["is_error"]), ("It was: " + WORD, False))
+        first, second = [event["n_prompt"] for event in events if event["type"] == "done"]
+        self.assertGreater(second, first)
+        self.assertIn("echo of t is called with:", told)
+        self.assertNotIn("\x1b", told)
+
+    def test_the_protocol_is_kept_to(self):
+        self.events(*self.mcp("good"), "--tool-choice", "t__fail", "--mcp-allow", "t__fail")
+        self.assertEqual(self.servers.methods("good"),
+                         ["initialize", "notifications/initialized", "tools/list", "tools/call", "DELETE"])
+        for idx, (_, _, headers, message) in enumerate(self.servers.log):
+            self.assertEqual(headers.get("Mcp-Session-Id"), None if idx == 0 else "session-1")
+            self.assertEqual(headers.get("Mcp-Protocol-Version"), None if idx == 0 else "2025-11-25")
+            if message is not None:
+                self.assertEqual(headers["Accept"], "application/json, text/event-stream")
+                self.assertEqual(headers["Content-Type"], "application/json")
+        ids = [message["id"] for _, _, _, message in self.servers.log if message and "id" in message]
+        self.assertEqual(len(ids), len(set(ids)))
+        self.assertEqual(self.servers.log[0][3]["params"]["capabilities"], {})
+
+    def test_without_a_terminal_nothing_runs_that_was_not_allowed(self):
+        events, told = self.events(*self.mcp("good"), "--tool-choice", "t__echo", "--mcp-allow", "t__fail")
+        self.assertEqual(self.calls("good"), [])
+        self.assertEqual([event["type"] for event in events].count("done"), 2, "the model is told, and answers")
+        self.assertIn("--mcp-allow t__echo allows it", told)
+
+    def test_no_tool_is_called_where_the_model_must_not(self):
+        events, _ = self.events(*self.mcp("good"), "--tool-choice", "none", "--mcp-allow", "t")
+        self.assertEqual([event["type"] for event in events if event["type"] != "token"], ["done"])
+
+    def test_text_alone_goes_to_standard_output(self):
+        got = self.run_once("-p", "Say it.", *self.mcp("good"), "--tool-choice", "t__echo", "--mcp-allow", "t")
+        self.assertEqual(got.returncode, 0, got.stderr)
+        self.assertNotIn("is called with", got.stdout)
+        events, _ = self.events(*self.mcp("good"), "--tool-choice", "t__echo", "--mcp-allow", "t")
+        self.assertEqual(got.stdout, "".join(event["text"] for event in events if event["type"] == "token") + "\n")
+
+    def test_a_call_that_was_cut_is_not_made(self):
+        events, _ = self.events(*self.mcp("good"), "--tool-choice", "t__echo", "--mcp-allow", "t", "-n", "20")
+        self.assertEqual(self.calls("good"), [])
+        self.assertEqual(events[-1]["finish_reason"], "length")
+
+    def test_a_tools_error_goes_to_the_model(self):
+        events, _ = self.events(*self.mcp("good"), "--tool-choice", "t__fail", "--mcp-allow", "t")
+        result = next(event for event in events if event["type"] == "tool_result")
+        self.assertEqual((result["text"], result["is_error"]), ("the disk is full", True))
+
+
+class Servers(Case):
+    def listing(self, *args):
+        got = subprocess.run([REALIZAR, "chat", *args], input="/tools\n", capture_output=True, text=True, timeout=60,
+                             env={**os.environ, **self.env})
+        self.assertEqual(got.returncode, 0, got.stderr)
+        return got.stderr
+
+    def test_servers_may_keep_to_the_protocol_in_many_ways(self):
+        for mode in ["good", "stream", "old", "stateless", "forgets"]:
+            with self.subTest(mode):
+                events, _ = self.events(*self.mcp(mode), "--tool-choice", "t__echo", "--mcp-allow", "t")
+                self.assertIn("It was: " + WORD, [event.get("text") for event in events])
+        self.assertEqual(self.servers.log[-1][2].get("Mcp-Session-Id"), "session-3")
+
+    def test_a_servers_requests_are_answered_or_refused(self):
+        self.listing(*self.mcp("stream"))
+        replies = [message for _, of, _, message in self.servers.log if of == "stream" and message and "method" not in message]
+        self.assertIn({"jsonrpc": "2.0", "id": 1000, "result": {}}, replies)
+        self.assertIn({"jsonrpc": "2.0", "id": "s", "error": {"code": -32601, "message": "Method not found"}}, replies)
+
+    def test_a_stream_that_breaks_is_taken_up_again(self):
+        events, _ = self.events(*self.mcp("resume"), "--tool-choice", "t__echo", "--mcp-allow", "t")
+        self.assertIn("taken up again", [event.get("text") for event in events])
+        again = next(headers for method, of, headers, _ in self.servers.log if method == "GET" and of == "resume")
+        self.assertEqual(again["Last-Event-Id"], "41")
+
+    def test_a_list_may_have_pages(self):
+        self.assertEqual([f"t__tool{i}" in self.listing(*self.mcp("pages")) for i in range(5)], [True] * 4 + [False])
+
+    def test_hostile_tools_are_left_out_or_shown_harmless(self):
+        told = self.listing(*self.mcp("hostile"))
+        self.assertNotIn("\x1b", told)
+        self.assertNotIn("\x07", told)
+        self.assertNotIn("\u202e", told)
+        self.assertIn("t__good: ", told)
+        self.assertEqual(told.count("a tool is left out"), 5)
+
+    def test_what_breaks_the_protocol_is_an_error_that_says_so(self):
+        for mode, expected in BAD_SERVERS.items():
+            with self.subTest(mode):
+                got = self.run_once("-p", "x", *self.mcp(mode), "--mcp-timeout-s", "10")
+                self.assertEqual(got.returncode, 1)
+                self.assertIn("the MCP server 't': ", got.stderr)
+                self.assertIn(expected, got.stderr)
+                self.assertNotIn("\x1b", got.stderr)
+                self.assertEqual(got.stdout, "")
+        self.assertEqual(self.servers.methods("elsewhere"), [], "no redirect is followed")
+
+    def test_who_never_answers_is_given_up(self):
+        for mode in ["silent", "endless"]:
+            with self.subTest(mode):
+                start = time.monotonic()
+                got = self.run_once("-p", "x", *self.mcp(mode), "--mcp-timeout-s", "1")
+                self.assertIn("there was no answer in time", got.stderr)
+                self.assertLess(time.monotonic() - start, 10)
+                self.servers.wait_for(mode, "notifications/cancelled")
+                self.servers.server.cancelled.clear()
+
+    def test_who_cannot_be_reached_is_named(self):
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            got = self.run_once("-p", "x", "--mcp", f"t=http://127.0.0.1:{unused.getsockname()[1]}/mcp")
+        self.assertEqual(got.returncode, 1)
+        self.assertIn("the MCP server 't': Couldn't connect to server", got.stderr)
+
+    def test_a_chat_goes_on_without_a_server_that_fails(self):
+        told = self.listing("--mcp", "a=" + self.servers.url("500"), "--mcp", "b=" + self.servers.url("good"))
+        self.assertIn("the MCP server 'a': it answers 500", told)
+        self.assertIn("b__echo: Says it again.", told)
+        self.assertIn("b__sum_of: Adds.", told)
+
+
+class Lists(Case):
+    def config(self, servers):
+        path = self.folder / "mcp.json"
+        path.write_text(json.dumps({"mcpServers": servers}))
+        return "--mcp-config", str(path)
+
+    def test_headers_of_a_file_are_sent_and_never_shown(self):
+        good = {"t": {"url": self.servers.url("secret"), "headers": {"Authorization": "Bearer s3cret"}, "icon": "x"}}
+        events, told = self.events(*self.config(good), "--tool-choice", "t__echo", "--mcp-allow", "t")
+        self.assertIn("It was: " + WORD, [event.get("text") for event in events])
+        self.assertIn("'icon' has no effect", told)
+        wrong = {"t": {"url": self.servers.url("secret"), "headers": {"Authorization": "Bearer s3cret2"}}}
+        got = self.run_once("-p", "x", *self.config(wrong))
+        self.assertIn("it answers 401", got.stderr)
+        self.assertNotIn("s3cret", told + got.stderr)
+
+    def test_what_cannot_be_a_list_is_refused(self):
+        for args, expected in [
+                (self.config({"local": {"command": "npx"}}), "'local' is a program to be started"),
+                (("--mcp", "nonsense"), "expected NAME=URL"),
+                (("--mcp", "t=ftp://x"), "expected a url of http:// or https://"),
+                (("--mcp-config", str(self.folder / "none.json")), "none.json"),
+                ((*self.mcp("good"), "--mcp", "t=http://b"), "two servers have this name"),
+                ((*self.mcp("good"), "--mcp-allow", "t__nothing"), "none of their tools has this name"),
+                ((*self.mcp("good"), "--tool-choice", "nothing"), "there is no such tool")]:
+            with self.subTest(args):
+                got = self.run_once("-p", "x", *args)
+                self.assertEqual(got.returncode, 1, got.stderr)
+                self.assertIn(expected, got.stderr)
+                self.assertEqual(len(got.stderr.splitlines()), 1)
+        for args in [("--mcp-allow", "t"), ("--tool-choice", "required"), (*self.mcp("good"), "--raw")]:
+            self.assertEqual(self.run_once("-p", "x", *args).returncode, 2, args)
+
+    def test_a_model_that_knows_no_tools_is_told_of_none(self):
+        model = self.folder / "plain.gguf"
+        template = b"{% for message in messages %}{{ message.content }}{% endfor %}"
+        model.write_bytes(with_metadata(pathlib.Path(MODEL).read_bytes(),
+                                        lambda key, value: template if key == "tokenizer.chat_template" else value))
+        got = self.run_once(str(model), "-p", "x", *self.mcp("good"))
+        self.assertEqual(got.returncode, 1)
+        self.assertIn("tells the model nothing of tools", got.stderr)
+
+
+@unittest.skipUnless(shutil.which("openssl"), "there is no openssl to make a certificate with")
+class Tls(Case):
+    def setUp(self):
+        super().setUp()
+        key, self.certificate = self.folder / "key.pem", self.folder / "cert.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", self.certificate], check=True,
+                       capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate, key)
+        server = self.servers.server
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        self.port = urllib.parse.urlsplit(self.servers.url("good")).port
+
+    def test_a_certificate_must_be_trusted_and_the_hosts(self):
+        url = f"t=https://localhost:{self.port}/good"
+        got = self.run_once("-p", "x", "--mcp", url)
+        self.assertEqual(got.returncode, 1)
+        self.assertIn("the server's certificate is not trusted", got.stderr)
+        self.env["SSL_CERT_FILE"] = str(self.certificate)
+        got = self.run_once("-p", "x", "--mcp", url)
+        self.assertEqual(got.returncode, 0, got.stderr)
+        got = self.run_once("-p", "x", "--mcp", f"t=https://127.0.0.1:{self.port}/good")
+        self.assertIn("the server's certificate is not trusted", got.stderr)
+        got = self.run_once("-p", "x", "--mcp", f"t=http://127.0.0.1:{self.port}/good")
+        self.assertEqual(got.returncode, 1)
+
+
+class Chat(Case):
+    def chat(self, *args):
+        return Terminal(self, REALIZAR, "chat", "--temperature", "0", "-n", "60", *args, env=self.env)
+
+    def say(self, chat, text, *expected):
+        chat.read_until("> ")
+        chat.send(text + "\n")
+        return "".join(chat.read_until(part) for part in expected)
+
+    def test_every_call_is_shown_and_asked_about(self):
+        chat = self.chat(*self.mcp("good"), "--tool-choice", "t__echo")
+        shown = self.say(chat, "Say it.", CONSENT)
+        self.assertIn("echo of t is called with:", shown)
+        self.assertIn('"text": "a \\u001b[31mred', shown)
+        chat.send("maybe\n")
+        chat.read_until(CONSENT)
+        self.assertEqual(self.calls("good"), [])
+        chat.send("n\n")
+        self.say(chat, "Again.", CONSENT)
+        self.assertEqual(self.calls("good"), [])
+        chat.send("y\n")
+        self.assertIn("\\x1b[31mred", chat.read_until("word"))
+        self.say(chat, "Again.", CONSENT)
+        self.assertEqual(len(self.calls("good")), 1)
+        chat.send("a\n")
+        self.say(chat, "Again.", "It was: ")
+        self.say(chat, "/tools", "t__echo (runs without asking)")
+        self.assertEqual(len(self.calls("good")), 3)
+        self.say(chat, "/quit")
+        self.assertEqual(chat.exit_code(), 0)
+        self.assertEqual(self.servers.methods("good")[-1], "DELETE")
+
+    def test_what_was_typed_before_the_question_is_no_answer(self):
+        chat = self.chat(*self.mcp("good"), "--tool-choice", "t__echo")
+        chat.read_until("> ")
+        chat.send("Say it.\ny\n")
+        chat.read_until(CONSENT)
+        chat.send("n\n")
+        chat.read_until("> ")
+        self.assertEqual(self.calls("good"), [])
+
+    def test_ctrl_c_ends_a_call_and_the_chat_goes_on(self):
+        chat = self.chat(*self.mcp("good"), "--tool-choice", "t__wait", "--mcp-allow", "t")
+        chat.read_until("> ")
+        chat.send("Wait.\n")
+        self.servers.wait_for("good", "tools/call")
+        chat.send("\x03")
+        self.servers.wait_for("good", "notifications/cancelled")
+        cancelled = next(message for _, _, _, message in self.servers.log
+                         if message and message.get("method") == "notifications/cancelled")
+        asked = next(message for _, _, _, message in self.servers.log if message and message.get("method") == "tools/call")
+        self.assertEqual(cancelled["params"]["requestId"], asked["id"])
+        path = self.folder / "chat.json"
+        self.say(chat, f"/save {path}", "saved in")
+        roles = [message["role"] for message in json.loads(path.read_text())["messages"]]
+        self.assertEqual(roles, ["user", "assistant", "tool"])
+
+    def test_a_saved_chat_keeps_calls_and_results(self):
+        path = self.folder / "chat.json"
+        chat = self.chat(*self.mcp("good"), "--tool-choice", "t__echo", "--mcp-allow", "t")
+        self.say(chat, "Say it.", "It was: ")
+        self.say(chat, f"/save {path}", "saved in")
+        self.say(chat, "/quit")
+        messages = json.loads(path.read_text())["messages"]
+        self.assertEqual([message["role"] for message in messages], ["user", "assistant", "tool", "assistant"])
+        self.assertEqual(messages[2]["content"], "It was: " + WORD)
+        chat = self.chat()
+        self.say(chat, f"/load {path}", "1 questions from")
+        self.say(chat, "/tools", "There are no tools")
+        self.say(chat, "/quit")
+
+
+class Proxy(Case):
+    def serve(self, *args):
+        served = Served(REALIZAR, *args)
+        self.addCleanup(served.stop)
+        return served
+
+    def ask(self, served, method, path, body=None, **headers):
+        status, _, text = served.ask(method, path, body, headers)
+        return status, json.loads(text)
+
+    def test_tools_are_listed_and_called(self):
+        served = self.serve(*self.mcp("good"))
+        self.assertEqual(self.ask(served, "GET", "/mcp"), (200, {"servers": [{"name": "t"}]}))
+        status, body = self.ask(served, "GET", "/mcp/t/tools")
+        self.assertEqual((status, body["notes"]), (200, []))
+        self.assertEqual([(tool["name"], tool["function"]["name"]) for tool in body["tools"]],
+                         [("echo", "t__echo"), ("sum.of", "t__sum_of"), ("fail", "t__fail"), ("wait", "t__wait")])
+        self.assertEqual(body["tools"][0]["function"]["parameters"], TOOLS[0]["inputSchema"])
+        for call, expected in [({"tool": "echo", "arguments": {"text": "hi"}}, {"text": "It was: hi", "is_error": False}),
+                               ({"tool": "sum.of", "arguments": {"numbers": [1, 2]}}, {"text": '{"sum":3}', "is_error": False}),
+                               ({"tool": "fail"}, {"text": "the disk is full", "is_error": True}),
+                               ({"tool": "none"}, {"text": "The call failed: Unknown tool (-32602)", "is_error": True})]:
+            self.assertEqual(self.ask(served, "POST", "/mcp/t/call", call), (200, expected))
+        self.assertEqual(served.stop(), 0)
+        self.assertEqual(self.servers.methods("good")[-1], "DELETE")
+
+    def test_a_model_may_be_told_of_the_tools_as_they_are_listed(self):
+        served = self.serve(*self.mcp("good"))
+        tools = self.ask(served, "GET", "/mcp/t/tools")[1]["tools"]
+        body = {"messages": [{"role": "user", "content": "Say it."}], "tools": tools, "tool_choice": "required"}
+        status, answer = self.ask(served, "POST", "/v1/chat/completions", body)
+        self.assertEqual(status, 200, answer)
+        self.assertTrue(answer["choices"][0]["message"]["tool_calls"][0]["function"]["name"].startswith("t__"))
+
+    def test_nothing_beyond_the_list_is_asked(self):
+        served = self.serve(*self.mcp("good"))
+        for path in ["/mcp/other/tools", "/mcp/http%3A%2F%2F127.0.0.1/tools"]:
+            self.assertEqual(self.ask(served, "GET", path)[0], 404)
+        self.assertEqual(self.ask(served, "POST", "/mcp/other/call", {"tool": "echo"})[0], 404)
+        self.assertEqual(self.servers.log, [])
+        plain = self.serve()
+        self.assertEqual(self.ask(plain, "GET", "/mcp"), (200, {"servers": []}))
+        self.assertEqual(self.ask(plain, "POST", "/mcp/t/call", {"tool": "echo"})[0], 404)
+
+    def test_bodies_that_are_no_calls_are_refused(self):
+        served = self.serve(*self.mcp("good"))
+        for body in [[], {}, {"tool": ""}, {"tool": 1}, {"tool": "echo", "arguments": "x"}, {"tool": "echo", "arguments": []}]:
+            self.assertEqual(self.ask(served, "POST", "/mcp/t/call", body)[0], 400, body)
+        big = {"tool": "echo", "arguments": {"text": "x" * (1 << 20)}}
+        self.assertEqual(self.ask(served, "POST", "/mcp/t/call", big)[0], 413)
+        self.assertEqual(self.servers.log, [])
+
+    def test_keys_and_origins_guard_it(self):
+        served = self.serve(*self.mcp("good"), "--api-key", "k")
+        for method, path in [("GET", "/mcp"), ("GET", "/mcp/t/tools"), ("POST", "/mcp/t/call")]:
+            self.assertEqual(self.ask(served, method, path, {"tool": "fail"} if method == "POST" else None)[0], 401)
+        self.assertEqual(self.ask(served, "GET", "/mcp", Authorization="Bearer k")[0], 200)
+        plain = self.serve(*self.mcp("good"))
+        self.assertEqual(self.ask(plain, "POST", "/mcp/t/call", {"tool": "fail"}, Origin="http://elsewhere.example")[0], 403)
+        self.assertEqual(self.servers.log, [])
+
+    def test_what_servers_do_wrong_is_a_bad_gateway(self):
+        served = self.serve(*self.mcp("500"), "--mcp", "slow=" + self.servers.url("silent"), "--mcp-timeout-s", "1")
+        status, body = self.ask(served, "GET", "/mcp/t/tools")
+        self.assertEqual((status, body["error"]["code"]), (502, "mcp_error"))
+        status, body = self.ask(served, "GET", "/mcp/slow/tools")
+        self.assertEqual((status, body["error"]["code"]), (504, "mcp_timeout"))
+
+    def test_a_client_that_leaves_cancels_its_call_and_holds_up_nobody(self):
+        served = self.serve(*self.mcp("good"))
+        host = urllib.parse.urlsplit(served.url)
+        text = json.dumps({"tool": "wait"})
+        clients = [socket.create_connection((host.hostname, host.port), 20) for _ in range(8)]
+        for client in clients:
+            client.sendall(f"POST /mcp/t/call HTTP/1.1\r\nHost: {host.netloc}\r\nContent-Type: application/json\r\n"
+                           f"Content-Length: {len(text)}\r\n\r\n{text}".encode())
+        deadline = time.monotonic() + 20
+        while len(self.calls("good")) < 8 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(len(self.calls("good")), 8)
+        self.assertEqual(self.ask(served, "POST", "/mcp/t/call", {"tool": "fail"})[0], 429)
+        self.assertEqual(self.ask(served, "GET", "/v1/models")[0], 200)
+        for client in clients:
+            client.close()
+        self.servers.wait_for("good", "notifications/cancelled")
+        while self.ask(served, "POST", "/mcp/t/call", {"tool": "fail"})[0] == 429 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(self.ask(served, "POST", "/mcp/t/call", {"tool": "fail"})[0], 200)
+
+    def test_a_server_ends_while_a_tool_runs(self):
+        served = self.serve(*self.mcp("good"), "--drain-timeout-ms", "100")
+        thread = threading.Thread(target=lambda: self.ask(served, "POST", "/mcp/t/call", {"tool": "wait"}))
+        thread.start()
+        self.servers.wait_for("good", "tools/call")
+        served.stop()
+        thread.join()
+        self.servers.wait_for("good", "notifications/cancelled")
+
+
+if __name__ == "__main__":
+    REALIZAR = sys.argv.pop(1)
+    unittest.main()
