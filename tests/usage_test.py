@@ -158,9 +158,8 @@ class OtherPrograms(cli_test.Case):
         self.assertEqual(realizar("run", "-n", "1", "-fa", PROMPT).returncode, 0)
 
     def test_what_is_done_differently_is_told(self):
-        self.fails(2, "run", "-hf", "org/model", naming="models are files here")
-        for command in ["pull", "list", "rm"]:
-            self.fails(2, command, "llama", naming="models are files here")
+        self.fails(2, "run", "-hf", "org/model", naming="name the model as")
+        self.fails(2, "push", "llama", naming="not published")
         self.fails(2, "ps", naming="/v1/models")
         self.assertIn("runs here", self.succeeds("show", MODEL))
 

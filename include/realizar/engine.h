@@ -84,6 +84,8 @@ class LanguageModel {
 
   // The model's own recommended sampling (generation_config.json or GGUF general.sampling.*) over the defaults.
   SamplingParams default_sampling() const;
+  // Texts that end an answer, where settings beside the model's file name some.
+  const std::vector<std::string>& default_stop() const;
 
   // What SamplingParams::dry_breakers takes: texts of 1 to 40 bytes, 64 at most. Errors: InvalidArgument, and
   // Unsupported where the model file has no tokenizer.

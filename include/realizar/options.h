@@ -128,6 +128,13 @@ struct DraftSettings {
   uint32_t n_tokens = 0;  // guessed and verified together; 0: none, or 4 with a path
 };
 
+// What lies beside a model's file, as Ollama keeps models; it goes before what the file says.
+struct BesideSettings {
+  std::string chat_template =
+      {};                   // in Go's spelling; one that cannot be read is told of in ModelInfo::notes, and not used
+  std::string params = {};  // a JSON object of Ollama's parameters: of sampling, stop and num_ctx; others are not used
+};
+
 struct LoadOptions {
   BackendChoice backend = BackendChoice::kAuto;
   uint32_t n_ctx = 0;  // positions; 0: what the model was trained for, at most 8192
@@ -136,6 +143,7 @@ struct LoadOptions {
   CacheSettings cache = {};
   BatchSettings batch = {};
   DraftSettings draft = {};
+  BesideSettings beside = {};
   // Between requests, compute answers again as parts of prompts where that has an arithmetic of its own (AMX, GPUs), so
   // that the next turn of a chat finds them cached: a server and a session by themselves, others by idle_step.
   bool idle_prefill = true;

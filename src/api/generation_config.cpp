@@ -102,4 +102,26 @@ Result<GenerationConfig> read_generation_config(const ModelFile& file, const tex
   return checked(config, tokenizer);
 }
 
+Result<uint32_t> apply_ollama_params(std::string_view params, GenerationConfig& config) {
+  constexpr uint32_t kMaxContext = 1u << 30;
+  const Json json = params.empty() ? Json::object() : Json::parse(params, nullptr, false);
+  if (!json.is_object()) return format_error("the model's parameters are no JSON object", "params");
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    const auto found = json.find(std::string(parameter.name));
+    if (found == json.end() || !found->is_number()) continue;
+    const Status status = set_sampling_parameter(config.sampling, parameter.name, found->get<double>());
+    if (!status.ok()) return format_error("the model's parameters: " + status.error().message, "params");
+  }
+  if (const auto stop = json.find("stop"); stop != json.end()) {
+    config.stop.clear();
+    for (const Json& text : stop->is_array() ? *stop : Json::array({*stop})) {
+      if (text.is_string() && !text.get_ref<const std::string&>().empty())
+        config.stop.push_back(text.get<std::string>());
+    }
+  }
+  const auto n_ctx = json.find("num_ctx");
+  if (n_ctx == json.end() || !n_ctx->is_number_unsigned()) return 0u;
+  return static_cast<uint32_t>(std::min<uint64_t>(n_ctx->get<uint64_t>(), kMaxContext));
+}
+
 }  // namespace realizar

@@ -80,6 +80,10 @@ SamplingParams LanguageModel::default_sampling() const {
   return impl_->loaded->generation_config.sampling;
 }
 
+const std::vector<std::string>& LanguageModel::default_stop() const {
+  return impl_->loaded->generation_config.stop;
+}
+
 Result<std::shared_ptr<const SequenceBreakers>> LanguageModel::sequence_breakers(
     std::span<const std::string> texts) const {
   RZ_CHECK_OK(impl_->loaded->require_tokenizer());

@@ -18,6 +18,7 @@
 #include "backend/reference/reference_backend.h"
 #include "base/machine.h"
 #include "base/try.h"
+#include "text/ollama_template.h"
 
 namespace realizar {
 namespace {
@@ -111,13 +112,21 @@ Result<std::optional<text::Tokenizer>> optional_tokenizer(const ModelFile& file)
   return std::move(tokenizer).error();
 }
 
+// Templates in Go's spelling leave the token that begins a text to the tokenizer.
+std::string begin_of_prompts(const text::Tokenizer& tokenizer) {
+  const auto bos = tokenizer.bos();
+  const auto ids = tokenizer.encode("a", {.add_special = true, .parse_special = false});
+  const bool is_added = bos && !ids.empty() && ids.front() == *bos;
+  return is_added ? std::string(tokenizer.piece(*bos)) : "";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::string& path, const LoadOptions& options) {
   RZ_TRY(ModelFile file, ModelFile::open(path));
   auto loaded = std::make_unique<LoadedModel>(std::move(file));
-  RZ_CHECK_OK(loaded->file.checked(loaded->load_text()));
-  RZ_CHECK_OK(loaded->file.checked(loaded->load_weights(options)));
+  RZ_TRY(const LoadOptions complete, loaded->file.checked(loaded->load_text(options)));
+  RZ_CHECK_OK(loaded->file.checked(loaded->load_weights(complete)));
   loaded->fill_info();
   if (options.check) {
     RZ_TRY(loaded->info.check, check_parity(*loaded, options));
@@ -125,15 +134,33 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::string& path, 
   return loaded;
 }
 
-Status LoadedModel::load_text() {
+Result<LoadOptions> LoadedModel::load_text(const LoadOptions& options) {
+  LoadOptions complete = options;
   RZ_TRY(tokenizer, optional_tokenizer(file));
-  if (!tokenizer) return {};
+  if (!tokenizer) return complete;
   RZ_TRY(generation_config, read_generation_config(file, *tokenizer));
-  RZ_TRY(auto source, load_chat_template(file, *tokenizer));
-  if (source) template_source = std::move(*source);
+  RZ_TRY(const uint32_t n_ctx, apply_ollama_params(options.beside.params, generation_config));
+  if (options.n_ctx == 0) complete.n_ctx = n_ctx;
+  RZ_CHECK_OK(load_template(options.beside.chat_template));
   grammars = std::make_unique<GrammarCache>(*tokenizer,
                                             text::marker_strings(text::detect_output_format(template_source.source)));
   breakers = std::make_unique<BreakerCache>(*tokenizer);
+  return complete;
+}
+
+// The one beside the file, or the file's own where there is none or that cannot be read.
+Status LoadedModel::load_template(const std::string& beside) {
+  RZ_TRY(auto source, load_chat_template(file, *tokenizer));
+  if (source) template_source = std::move(*source);
+  if (!beside.empty()) {
+    auto jinja = text::jinja_of_go_template(beside);
+    if (jinja.ok()) {
+      template_source.source = begin_of_prompts(*tokenizer) + *jinja;
+      source.emplace();
+    } else {
+      info.notes.push_back("the chat template beside the model's file is not used: " + jinja.error().message);
+    }
+  }
   if (!source) return {};
   RZ_TRY(chat_template, text::ChatTemplate::parse(template_source.source));
   return {};
@@ -284,7 +311,7 @@ void LoadedModel::fill_info() {
   info.n_params = 0;
   for (const TensorInfo& tensor : file.tensors()) info.n_params += tensor.n_elems();
   info.file_bytes = file.file_bytes();
-  info.notes.assign(file.notes().begin(), file.notes().end());
+  info.notes.insert(info.notes.end(), file.notes().begin(), file.notes().end());
   info.weight_bytes = told.weight_bytes;
   info.kv_bytes = told.kv_bytes;
   info.scratch_bytes = told.scratch_bytes;

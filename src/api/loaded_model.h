@@ -67,7 +67,9 @@ struct LoadedModel {
   std::vector<TokenId> encode_prompt(std::span<const text::PromptPiece> pieces) const;
 
  private:
-  Status load_text();
+  // Gives the options as the settings beside the file have them.
+  Result<LoadOptions> load_text(const LoadOptions& options);
+  Status load_template(const std::string& beside);
   Status load_weights(const LoadOptions& options);
   // `drafter`: null where none is asked for.
   Status load_models(const ModelConfig& config, const ModelSource* drafter, const LoadOptions& options,

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace realizar {
@@ -137,6 +138,45 @@ TEST(ADraftModel, AndTheModelThatItServesAreOpenedOnce) {
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   EXPECT_EQ(opened[model_watch], 1);
   EXPECT_EQ(opened[draft_watch], 1);
+}
+
+TEST(SettingsBesideAFile, GoBeforeThoseOfTheFile) {
+  LoadOptions options;
+  options.beside.chat_template = "{{ .System }}|{{ .Prompt }}|";
+  options.beside.params = R"({"temperature": 0.125, "top_k": 7, "stop": ["END", ""], "num_ctx": 256, "num_gpu": 3})";
+  const auto loaded = LoadedModel::load(kModel, options);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_EQ((*loaded)->info.n_ctx, 256u);
+  EXPECT_EQ((*loaded)->generation_config.sampling.temperature, 0.125f);
+  EXPECT_EQ((*loaded)->generation_config.sampling.top_k, 7);
+  EXPECT_EQ((*loaded)->generation_config.stop, std::vector<std::string>{"END"});
+  const auto pieces = (*loaded)->render_chat(
+      {{"messages", {{{"role", "system"}, {"content", "S"}}, {{"role", "user"}, {"content", "U"}}}}});
+  ASSERT_TRUE(pieces.ok()) << pieces.error().message;
+  std::string prompt;
+  for (const auto& piece : *pieces) prompt += piece.text;
+  EXPECT_TRUE(prompt.ends_with("S|U|")) << prompt;
+}
+
+TEST(SettingsBesideAFile, ThatCannotBeReadAreToldOf) {
+  LoadOptions options;
+  options.beside.chat_template = "{{ template \"other\" . }}";
+  const auto loaded = LoadedModel::load(kModel, options);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  ASSERT_EQ((*loaded)->info.notes.size(), 1u);
+  EXPECT_NE((*loaded)->info.notes[0].find("is not used"), std::string::npos);
+  EXPECT_TRUE((*loaded)->chat_template.has_value());
+  options.beside = {"", "[]"};
+  EXPECT_EQ(LoadedModel::load(kModel, options).error().subject, "params");
+  options.beside = {"", R"({"top_p": 7})"};
+  EXPECT_EQ(LoadedModel::load(kModel, options).error().code, ErrorCode::kFormatError);
+}
+
+TEST(SettingsBesideAFile, GiveWayToTheContextThatIsAskedFor) {
+  LoadOptions options;
+  options.beside.params = R"({"num_ctx": 256})";
+  options.n_ctx = 128;
+  EXPECT_EQ((*LoadedModel::load(kModel, options))->info.n_ctx, 128u);
 }
 
 }  // namespace

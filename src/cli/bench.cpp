@@ -153,7 +153,7 @@ Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32
   options.batch.max_seqs = n_seqs;
   options.n_ctx = std::max(options.n_ctx, args.n_depth + args.n_prompt + args.n_gen + 1);
   if (n_seqs > 1) options.batch.max_tokens = std::max(options.batch.max_tokens, n_seqs * args.n_prompt);
-  RZ_TRY(LanguageModel model, load_model(args.model, options));
+  RZ_TRY(LanguageModel model, load_model(args.model, options, args.load.store));
   model.set_trace(true);
   const BenchProgress progress;
   const std::string what = fmt::format("threads {}, batch {}: ", n_threads, n_seqs);

@@ -270,7 +270,7 @@ class Chat {
   }
 
   Status load_in_place(const std::string& path) {
-    RZ_TRY(model_, load_writer(path, options_.load.options));
+    RZ_TRY(model_, load_writer(path, options_.load));
     model_.set_trace(options_.trace.wanted());
     RZ_TRY(options_.answer.sampling, options_.sampling.over(model_));
     return options_.tools == nullptr ? Status() : check_knows_tools(model_, options_.tools->tools());

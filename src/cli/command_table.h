@@ -14,7 +14,7 @@
 
 namespace realizar::cli {
 
-constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
+constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 
 // Where a number must lie. Each bound itself belongs to the range, unless `above` says that the lower one does not.
 struct NumberRange {

@@ -33,11 +33,12 @@ std::string complaint_of(const Option& texts, const Option& file, const char* na
   return has_input ? "" : fmt::format("{} or --file FILE are missing", name);
 }
 
-Result<LanguageModel> load_for_texts(const std::string& path, LoadOptions options) {
+Result<LanguageModel> load_for_texts(const std::string& model, const LoadFlags& load) {
+  LoadOptions options = load.options;
   options.batch.max_seqs = std::max(options.batch.max_seqs, kTextsAtOnce);
   options.batch.max_tokens = std::max(options.batch.max_tokens, kTextsAtOnce);
   options.cache.n_contexts = 1;
-  return load_model(path, options);
+  return load_model(model, options, load.store);
 }
 
 struct EmbedArgs {
@@ -56,7 +57,7 @@ std::string line_of(const std::vector<float>& vector) {
 int embed(const EmbedArgs& args) {
   const auto texts = texts_of(args.texts, args.file);
   if (!texts.ok()) return fail(texts.error());
-  auto model = load_for_texts(args.model, args.load.options);
+  auto model = load_for_texts(args.model, args.load);
   if (!model.ok()) return fail(model.error());
   const auto vectors = model->embed(*texts);
   if (!vectors.ok()) return fail(vectors.error());
@@ -80,7 +81,7 @@ struct RerankArgs {
 int rerank(const RerankArgs& args) {
   const auto documents = texts_of(args.documents, args.file);
   if (!documents.ok()) return fail(documents.error());
-  auto model = load_for_texts(args.model, args.load.options);
+  auto model = load_for_texts(args.model, args.load);
   if (!model.ok()) return fail(model.error());
   const auto relevance = model->rank(args.query, *documents);
   if (!relevance.ok()) return fail(relevance.error());

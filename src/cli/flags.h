@@ -54,7 +54,7 @@ class Flags {
       for (const auto& named : option_names(value)) row.words.emplace_back(named.name);
     }
     row.is_list = is_list_type<T>;
-    row.max_values = row.is_list ? kNoLimit : 1;
+    row.max_values = row.is_list ? kAnyNumber : 1;
     if constexpr (is_list_type<T>) row.clear = [&value] { value.clear(); };
     row.read = [&value](const std::string& text) { return read_value(text, value); };
     row.values = [&value] { return value_texts(value); };

@@ -13,7 +13,7 @@ constexpr auto kOldName = ForeignKind::kOldName;
 constexpr auto kNoted = ForeignKind::kNoted;
 constexpr auto kRefused = ForeignKind::kRefused;
 
-constexpr std::string_view kModelsAreFiles = "models are files here: download a .gguf file, then: realizar run FILE";
+constexpr std::string_view kNamesTheModel = "name the model as realizar run hf:OWNER/REPOSITORY[:QUANTIZATION or FILE]";
 constexpr std::string_view kAlwaysOn = "is always on";
 constexpr std::string_view kReadIntoMemory =
     "has no effect: weights are read into memory once, in the order in which this processor uses them";
@@ -82,13 +82,13 @@ constexpr ForeignWord kFlags[] = {
     {"--batch-size", kNoted, kBatches, "*"},
     {"-tb", kNoted, "has no effect: --threads is for prompts and answers alike", "*"},
     {"--threads-batch", kNoted, "has no effect: --threads is for prompts and answers alike", "*"},
-    {"-hf", kRefused, kModelsAreFiles},
-    {"-hfr", kRefused, kModelsAreFiles},
-    {"--hf-repo", kRefused, kModelsAreFiles},
-    {"-hff", kRefused, kModelsAreFiles},
-    {"--hf-file", kRefused, kModelsAreFiles},
-    {"-mu", kRefused, kModelsAreFiles},
-    {"--model-url", kRefused, kModelsAreFiles},
+    {"-hf", kRefused, kNamesTheModel},
+    {"-hfr", kRefused, kNamesTheModel},
+    {"--hf-repo", kRefused, kNamesTheModel},
+    {"-hff", kRefused, kNamesTheModel},
+    {"--hf-file", kRefused, kNamesTheModel},
+    {"-mu", kRefused, "name the model by its URL: realizar run https://HOST/FILE.gguf"},
+    {"--model-url", kRefused, "name the model by its URL: realizar run https://HOST/FILE.gguf"},
     {"--lora", kRefused, "adapters are not supported: merge the adapter into the model first"},
     {"--mmproj", kRefused, "images are not supported: models read text alone here"},
     {"--grammar-file", kRefused, "grammars are for requests: realizar serve takes them in the field `grammar`"},
@@ -96,22 +96,19 @@ constexpr ForeignWord kFlags[] = {
 };
 
 constexpr ForeignWord kCommands[] = {
-    {"show", kRenamed, "inspect"},
     {"info", kRenamed, "inspect"},
     {"server", kRenamed, "serve"},
     {"start", kRenamed, "serve"},
     {"generate", kRenamed, "run"},
     {"cli", kRenamed, "run"},
-    {"pull", kRefused, kModelsAreFiles},
-    {"push", kRefused, kModelsAreFiles},
-    {"download", kRefused, kModelsAreFiles},
-    {"create", kRefused, "models are files here: realizar run FILE takes one as it is"},
-    {"list", kRefused, "models are files here: realizar serve --models-dir FOLDER serves all of a folder"},
-    {"ls", kRefused, "models are files here: realizar serve --models-dir FOLDER serves all of a folder"},
+    {"push", kRefused, "models are downloaded here and not published"},
+    {"download", kRenamed, "pull"},
+    {"create", kRefused, "realizar run FILE takes a model's file as it is; realizar cp gives a model another name"},
+    {"ls", kRenamed, "list"},
+    {"delete", kRenamed, "rm"},
+    {"remove", kRenamed, "rm"},
     {"ps", kRefused, "ask a running server what it has loaded: curl http://127.0.0.1:8080/v1/models"},
     {"stop", kRefused, "Ctrl-C or SIGTERM ends a server"},
-    {"rm", kRefused, "models are files here: delete the file"},
-    {"cp", kRefused, "models are files here: copy the file"},
     {"quantize", kRefused, "models are used as they are: download the quantization that you want"},
     {"convert", kRefused, "models are used as they are: Hugging Face folders run without conversion"},
 };

@@ -156,13 +156,14 @@ Status read_chunks(LanguageModel& model, const ImatrixArgs& args, Imatrix& imatr
 Result<Imatrix> collect(const ImatrixArgs& args) {
   Imatrix imatrix;
   if (!args.model.empty()) {
-    RZ_TRY(const ModelFile file, ModelFile::open(args.model));
+    RZ_TRY(const FoundModel found, args.load.store.find(args.model));
+    RZ_TRY(const ModelFile file, ModelFile::open(found.path));
     if (file.format() != FileFormat::kGguf) {
       return unsupported(args.model + ": expected a GGUF file, whose names of tensors an importance matrix has");
     }
     LoadOptions options = args.load.options;
     if (options.n_ctx == 0) options.n_ctx = kDefaultChunk;
-    RZ_TRY(LanguageModel model, load_model(args.model, options));
+    RZ_TRY(LanguageModel model, load_model(args.model, options, args.load.store));
     RZ_TRY(imatrix, resumed(args, options.n_ctx));
     RZ_CHECK_OK(read_chunks(model, args, imatrix));
   }

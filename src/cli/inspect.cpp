@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/model_report.h"
 #include "cli/output.h"
+#include "cli/store_flags.h"
 #include "formats/model_file.h"
 #include "realizar/options.h"
 
@@ -22,6 +23,7 @@ struct InspectArgs {
   std::string model;
   CacheType kv_type = CacheType::kF16;
   bool tensors = false, metadata = false, json = false;
+  StoreFlags store;
 };
 
 using Json = nlohmann::ordered_json;
@@ -139,7 +141,9 @@ std::string file_text(const ModelFile& file, const ModelReport& report, const In
 }
 
 int inspect(const InspectArgs& args) {
-  auto file = ModelFile::open(args.model);
+  const auto found = args.store.find(args.model);
+  if (!found.ok()) return fail(found.error());
+  auto file = ModelFile::open(found->path);
   if (!file.ok()) return fail(file.error());
   const ModelReport report = report_on(*file, static_cast<KvType>(args.kv_type));
   const std::string text = args.json ? file_json(*file, report, args.kv_type, args.tensors)
@@ -159,7 +163,7 @@ void add_inspect(CommandLine& line) {
                              "its files and no weights");
   flags
       .option("model,-m,--model", args->model,
-              "Model: a .gguf file, a folder with one, a Hugging Face folder or a .safetensors file")
+              "Model: a name, a .gguf file, a folder with one, a Hugging Face folder or a .safetensors file")
       .required()
       .file();
   flags.option("--kv-type", args->kv_type, "Element type of the KV cache whose memory is shown")
@@ -168,6 +172,7 @@ void add_inspect(CommandLine& line) {
   flags.flag("--tensors", args->tensors, "List every tensor");
   flags.flag("--metadata", args->metadata, "List the metadata, and the dimensions of the model");
   flags.flag("--json", args->json, "Print JSON");
+  args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar inspect model.gguf", "realizar inspect model.gguf --tensors --metadata"});
   flags.runs([args] { return inspect(*args); });
 }

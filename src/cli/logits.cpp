@@ -80,7 +80,7 @@ Result<std::string> logits(const LogitsArgs& args) {
   const uint32_t n_last = args.n_last.value_or(n_tokens);
   RZ_CHECK_OK(check_count("--last", n_last, n_tokens, args.tokens_file));
   RZ_CHECK_OK(check_count("--prompt", args.n_prompt.value_or(n_tokens), n_tokens, args.tokens_file));
-  RZ_TRY(LanguageModel model, load_model(args.model, args.load.options));
+  RZ_TRY(LanguageModel model, load_model(args.model, args.load.options, args.load.store));
   const ModelInfo& info = model.info();
   KvNumbers kv;
   RZ_TRY(const auto values,

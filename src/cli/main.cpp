@@ -31,6 +31,12 @@ int run_main(int argc, char** argv) {
   add_run(line);
   add_chat(line);
   add_serve(line);
+  add_pull(line);
+  add_list(line);
+  add_show(line);
+  add_rm(line);
+  add_cp(line);
+  add_prune(line);
   add_inspect(line);
   add_tokenize(line);
   add_detokenize(line);

@@ -88,7 +88,8 @@ class ProgressLine {
 
 }  // namespace
 
-void LoadFlags::add_to(Flags flags, ThreadsOption threads_option) {
+void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Network network) {
+  store.add_to(flags, network);
   flags = flags.group("Model").advanced();
   flags.option("-c,--ctx", options.n_ctx, "Context length in tokens; 0: the model's own, at most 8192")
       .with_default()
@@ -295,7 +296,10 @@ void warn_of_gpu_options(const LoadOptions& options) {
   }
 }
 
-Result<LanguageModel> load_model(const std::string& path, LoadOptions options) {
+Result<LanguageModel> load_model(const std::string& given, LoadOptions options, const StoreFlags& store) {
+  RZ_TRY(FoundModel found, store.find(given));
+  options.beside = std::move(found.beside);
+  if (!options.draft.path.empty()) RZ_CHECK_OK(store.find_path(options.draft.path));
   ProgressLine line;
   if (stderr_is_terminal()) {
     options.progress = [&line](uint64_t done_bytes, uint64_t total_bytes) {
@@ -303,7 +307,7 @@ Result<LanguageModel> load_model(const std::string& path, LoadOptions options) {
       return true;
     };
   }
-  auto model = LanguageModel::load(path, options);
+  auto model = LanguageModel::load(found.path, options);
   if (!model.ok()) return model;
   const ModelInfo& info = model->info();
   if (!info.gpu_refusal.empty()) warn("not on the GPU: " + info.gpu_refusal);
@@ -314,12 +318,12 @@ Result<LanguageModel> load_model(const std::string& path, LoadOptions options) {
   return model;
 }
 
-Result<LanguageModel> load_writer(const std::string& path, const LoadOptions& options) {
-  RZ_TRY(LanguageModel model, load_model(path, options));
+Result<LanguageModel> load_writer(const std::string& given, const LoadFlags& load) {
+  RZ_TRY(LanguageModel model, load_model(given, load.options, load.store));
   if (model.info().gives_text) return model;
   const bool ranks = model.pooling() == Pooling::kRank;
   return invalid_argument(fmt::format("{} is an encoder or a reranker, which generates no text: use realizar {} {} {}",
-                                      path, ranks ? "rerank" : "embed", path, ranks ? "QUERY DOCUMENTS" : "TEXTS"),
+                                      given, ranks ? "rerank" : "embed", given, ranks ? "QUERY DOCUMENTS" : "TEXTS"),
                           "model");
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "cli/store_flags.h"
 #include "realizar/engine.h"
 #include "realizar/reasoning.h"
 #include "sampling/parameters.h"
@@ -21,7 +22,9 @@ enum class ThreadsOption : uint8_t { kOne, kNone };  // kNone: the command has o
 // How a model is loaded: --backend, --isa, --threads, --ctx, --kv-type, --batch-tokens and others.
 struct LoadFlags {
   LoadOptions options;
-  void add_to(Flags flags, ThreadsOption threads_option = ThreadsOption::kOne);
+  StoreFlags store;  // where a name is looked up
+  void add_to(Flags flags, ThreadsOption threads_option = ThreadsOption::kOne,
+              StoreFlags::Network network = StoreFlags::Network::kNone);
   // How requests share the model, for a server: --max-seqs, --kv-tokens, --prefill-tokens and others.
   void add_serving_to(Flags flags);
 
@@ -64,11 +67,12 @@ struct ReasoningFlags {
 // One line on standard error for each option of GPUs that was given; for a model that runs on the CPU.
 void warn_of_gpu_options(const LoadOptions& options);
 
-// Loads the model with a progress line on a terminal's standard error, and says there which options had no effect.
-Result<LanguageModel> load_model(const std::string& path, LoadOptions options);
+// Loads a model, given as a file, a folder or a name, with a progress line on a terminal's standard error, and says
+// there which options had no effect.
+Result<LanguageModel> load_model(const std::string& model, LoadOptions options, const StoreFlags& store);
 
 // The same of a model that is to write. Errors: InvalidArgument, with the command to use, where it gives no text.
-Result<LanguageModel> load_writer(const std::string& path, const LoadOptions& options);
+Result<LanguageModel> load_writer(const std::string& model, const LoadFlags& load);
 
 // The bundled model, beside the executable in the build tree or the install tree. Errors: NotFound.
 // `command` is named in it.

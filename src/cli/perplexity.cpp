@@ -121,11 +121,11 @@ Result<Score> score_text(LanguageModel& model, LanguageModel* base, const Perple
 int perplexity(const PerplexityArgs& args) {
   LoadOptions options = args.load.options;
   if (options.n_ctx == 0) options.n_ctx = kDefaultWindow;
-  auto model = load_model(args.model, options);
+  auto model = load_model(args.model, options, args.load.store);
   if (!model.ok()) return fail(model.error());
   std::optional<LanguageModel> base;
   if (!args.against.empty()) {
-    auto loaded = load_model(args.against, options);
+    auto loaded = load_model(args.against, options, args.load.store);
     if (!loaded.ok()) return fail(loaded.error());
     if (loaded->info().n_vocab != model->info().n_vocab) {
       return fail(invalid_argument("the two models have vocabularies of different sizes", "against"));

@@ -1,12 +1,16 @@
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/amounts.h"
+#include "base/ascii_case.h"
 #include "base/try.h"
 #include "cli/chat.h"
 #include "cli/command.h"
@@ -15,6 +19,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/prompts.h"
+#include "cli/pull_view.h"
 #include "cli/run_words.h"
 #include "cli/terminal.h"
 #include "cli/tool_answer.h"
@@ -29,7 +34,7 @@ struct RunArgs {
   std::string model, prompt, prompt_file, system;
   bool has_prompt = false;
   bool raw = false, json = false, stats = false, hide_reasoning = false;
-  bool no_shift = false, no_history = false;
+  bool no_shift = false, no_history = false, pull = false;
   std::optional<uint32_t> max_tokens;
   std::vector<std::string> stop;
   uint32_t n_logprobs = 0;
@@ -82,10 +87,50 @@ void add_to_prompt(RunArgs& args, std::string text) {
   args.has_prompt = true;
 }
 
+RunWords run_words(const RunArgs& args) {
+  const auto is_known = [&](const std::string& word) { return args.load.store.is_known(word); };
+  return read_run_words(args.words, !args.model.empty(), is_known);
+}
+
+// A line that is typed; nothing at the end of the input.
+std::optional<std::string> typed_line() {
+  std::string line;
+  for (char c = 0; ::read(STDIN_FILENO, &c, 1) == 1;) {
+    if (c == '\n') return line;
+    line += c;
+  }
+  return std::nullopt;
+}
+
+bool agrees_to_pull(const std::string& name, uint64_t n_bytes) {
+  std::fputs(fmt::format("{} is not on this machine. Download {}? [Y/n] ", name, bytes_text(n_bytes)).c_str(), stderr);
+  const auto answer = typed_line();
+  return answer && (answer->empty() || equals_ignoring_case(*answer, "y") || equals_ignoring_case(*answer, "yes"));
+}
+
+// Where the model is a name that is not here, it may be downloaded; then a message that comes with the model is there
+// too.
+Status make_ready(RunArgs& args) {
+  const StoreFlags& store = args.load.store;
+  auto found = store.find(args.model);
+  const bool may_ask = stdin_is_terminal() && stderr_is_terminal();
+  const auto name = hub::parse_name(args.model);
+  const bool is_missing = !found.ok() && found.error().code == ErrorCode::kNotFound && name.ok();
+  if (is_missing && !store.offline && (args.pull || (may_ask && store.is_known(args.model)))) {
+    RZ_TRY(const hub::HubSettings settings, store.hub_settings());
+    const auto agrees = [&](uint64_t n_bytes) { return args.pull || agrees_to_pull(args.model, n_bytes); };
+    RZ_TRY([[maybe_unused]] const auto model, pull_shown(*name, store.library().store(), settings, agrees));
+    found = store.find(args.model);
+  }
+  if (!found.ok()) return found.error();
+  if (args.system.empty()) args.system = found->system;
+  return {};
+}
+
 // Sorts the words into model and prompt; what they do not name comes from the bundle, from a file and from standard
 // input.
 Status resolve_words(RunArgs& args) {
-  const RunWords words = read_run_words(args.words, !args.model.empty());
+  const RunWords words = run_words(args);
   if (words.model) args.model = *words.model;
   if (words.prompt && args.has_prompt) {
     return invalid_argument("one prompt is enough; '" + *words.prompt + "' is a second one", "prompt");
@@ -158,9 +203,10 @@ struct Loaded {
   AnswerOptions options;
 };
 
-Result<Loaded> load(const RunArgs& args, const ToolBox* tools = nullptr) {
+Result<Loaded> load(RunArgs& args, const ToolBox* tools = nullptr) {
+  RZ_CHECK_OK(make_ready(args));
   const auto start = Clock::now();
-  RZ_TRY(LanguageModel model, load_writer(args.model, args.load.options));
+  RZ_TRY(LanguageModel model, load_writer(args.model, args.load));
   model.set_trace(args.trace.wanted());
   if (tools != nullptr) RZ_CHECK_OK(check_knows_tools(model, tools->tools()));
   const StartTimes times{ms_between(start, Clock::now()), 0};
@@ -168,7 +214,7 @@ Result<Loaded> load(const RunArgs& args, const ToolBox* tools = nullptr) {
   RZ_CHECK_OK(validate(sampling, model.info().n_vocab));
   const AnswerOptions options{.sampling = sampling,
                               .max_tokens = args.max_tokens,
-                              .stop = args.stop,
+                              .stop = args.stop.empty() ? model.default_stop() : args.stop,
                               .n_logprobs = args.n_logprobs,
                               .json = args.json,
                               .split_reasoning = !args.raw,
@@ -210,7 +256,7 @@ int run(RunArgs& args) {
 }
 
 int run_chat(RunArgs& args) {
-  const RunWords words = read_run_words(args.words, !args.model.empty());
+  const RunWords words = run_words(args);
   if (words.prompt) {
     return fail(invalid_argument("'" + *words.prompt + "' names no model; realizar run \"" + *words.prompt +
                                  "\" answers a prompt"));
@@ -228,8 +274,9 @@ int run_chat(RunArgs& args) {
 void add_answer_flags(Flags flags, RunArgs& args) {
   flags
       .option("-m,--model", args.model,
-              "Model: a .gguf file, a folder with one, a Hugging Face folder or a .safetensors file")
+              "Model: a name, a .gguf file, a folder with one, a Hugging Face folder or a .safetensors file")
       .file();
+  flags.flag("--pull", args.pull, "Download the model without asking where it is not on this machine");
   flags.option("--system", args.system, "System message");
   flags.option("-n,--max-tokens", args.max_tokens,
                "Generate at most N tokens (default: until the model ends, or the context)");
@@ -242,7 +289,7 @@ void add_answer_flags(Flags flags, RunArgs& args) {
              "In a chat whose context is full: give an error instead of leaving the oldest turns out");
   flags.flag("--no-history", args.no_history, "In a chat: do not keep what is typed for later chats");
   args.reasoning.add_to(flags);
-  args.load.add_to(flags);
+  args.load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);
   args.sampling.add_to(flags);
   args.tools.add_to(flags.group("Tools"));
   args.trace.add_to(flags);
@@ -268,7 +315,7 @@ void add_run(CommandLine& line) {
   Flags flags = line.command("run", "Generate text: answer a prompt, or chat");
   flags
       .option("words", args->words,
-              "The first word is the model if it names a file or folder or ends in .gguf or "
+              "The first word is the model if it is the name of one or names a file or folder or ends in .gguf or "
               ".safetensors; the others are the prompt. Without a model the bundled one answers; without a prompt it "
               "is read from standard input, or, on a terminal, a chat begins. If there is a prompt, text on standard "
               "input is put after it")
@@ -290,7 +337,7 @@ void add_run(CommandLine& line) {
       .with_default();
   flags.flag("--raw", args->raw, "Use the prompt as it is, without the model's chat template");
   add_answer_flags(flags, *args);
-  flags.examples({"realizar run \"What is the capital of France?\"",
+  flags.examples({"realizar run \"What is the capital of France?\"", "realizar run qwen3:1.7b \"Why is the sky blue?\"",
                   "realizar run model.gguf --system \"Answer briefly.\" --stats",
                   "cat article.txt | realizar run model.gguf \"Summarize:\""});
   flags.runs(

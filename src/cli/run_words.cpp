@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "cli/store_flags.h"
+
 namespace realizar::cli {
 namespace {
 
@@ -33,13 +35,17 @@ bool is_meant_as_model(const std::vector<std::string>& words) {
 bool names_a_model(const std::string& word) {
   std::error_code error;
   return word.ends_with(".gguf") || word.ends_with(".safetensors") || is_path_like(word) ||
-         std::filesystem::exists(word, error);
+         std::filesystem::exists(word, error) || is_model_name(word);
 }
 
-RunWords read_run_words(const std::vector<std::string>& words, bool has_model) {
+RunWords read_run_words(const std::vector<std::string>& words, bool has_model,
+                        const std::function<bool(const std::string&)>& is_known) {
   RunWords read;
   size_t i = 0;
-  if (!has_model && !words.empty() && (names_a_model(words[0]) || is_meant_as_model(words))) read.model = words[i++];
+  const auto is_model = [&](const std::string& word) {
+    return names_a_model(word) || is_meant_as_model(words) || (is_known && is_known(word));
+  };
+  if (!has_model && !words.empty() && is_model(words[0])) read.model = words[i++];
   if (i < words.size()) read.prompt = words[i++];
   while (i < words.size()) *read.prompt += ' ' + words[i++];
   return read;

@@ -42,6 +42,17 @@ TEST(RunWords, NameAModelThatIsNotThereRatherThanAskAnother) {
   EXPECT_EQ(read_run_words({"org/name", "hi", "there"}, false).model, "org/name");
 }
 
+TEST(RunWords, NameAModelOfTheStore) {
+  for (const char* word : {"qwen3:1.7b", "hf:o/r", "ollama:llama9", "https://example.com/m.gguf", "llama3.2"}) {
+    EXPECT_EQ(read_run_words({word}, false).model, word);
+    EXPECT_EQ(read_run_words({word, "hi", "there"}, false).prompt, "hi there");
+  }
+  const auto is_known = [](const std::string& word) { return word == "mine"; };
+  EXPECT_EQ(read_run_words({"mine"}, false, is_known).model, "mine");
+  EXPECT_EQ(read_run_words({"yours"}, false, is_known).prompt, "yours");
+  EXPECT_EQ(read_run_words({"Summarize:"}, false).prompt, "Summarize:");
+}
+
 TEST(RunWords, AreAllPromptWhereAnOptionNamesTheModel) {
   const RunWords read = read_run_words({kModel, "hi"}, true);
   EXPECT_EQ(read.model, std::nullopt);

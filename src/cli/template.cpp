@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/store_flags.h"
 #include "text/chat_template.h"
 
 namespace realizar::cli {
@@ -16,6 +17,7 @@ namespace {
 
 struct TemplateArgs {
   std::string model, template_file, input = "-", now;
+  StoreFlags store;
 };
 
 // ISO 8601 without a zone, read as UTC: "2026-07-26" or "2026-07-26T12:00:00".
@@ -35,7 +37,8 @@ Result<ChatTemplateSource> template_source(const TemplateArgs& args) {
     RZ_TRY(std::string source, read_text(args.template_file));
     return ChatTemplateSource{std::move(source), "", ""};
   }
-  RZ_TRY(TextAssets assets, open_text_assets(args.model));
+  RZ_TRY(const FoundModel found, args.store.find(args.model));
+  RZ_TRY(TextAssets assets, open_text_assets(found.path));
   if (!assets.chat_template) return not_found(args.model + " has no chat template", args.model);
   return std::move(*assets.chat_template);
 }
@@ -84,6 +87,7 @@ void add_template(CommandLine& line) {
       .with_default();
   flags.option("--now", args->now, "What the template takes for the present, e.g. 2026-07-26T12:00:00 (UTC)")
       .shown_as("TIME");
+  args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}' | realizar template model.gguf",
                   "realizar template --template chat.jinja -i request.json --now 2026-07-26"});
   flags.runs([args] { return render(*args); },

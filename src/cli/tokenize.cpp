@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/store_flags.h"
 
 namespace realizar::cli {
 namespace {
@@ -20,10 +21,12 @@ constexpr const char* kModelHelp =
 struct TokenizeArgs {
   std::string model, text, file;
   bool ids_only = false, special = false, no_bos = false;
+  StoreFlags store;
 };
 
-Result<text::Tokenizer> open_tokenizer(const std::string& path) {
-  RZ_TRY(TextAssets assets, open_text_assets(path));
+Result<text::Tokenizer> open_tokenizer(const std::string& model, const StoreFlags& store) {
+  RZ_TRY(const FoundModel found, store.find(model));
+  RZ_TRY(TextAssets assets, open_text_assets(found.path));
   return std::move(assets.tokenizer);
 }
 
@@ -42,7 +45,7 @@ std::string table(const text::Tokenizer& tokenizer, const std::vector<TokenId>& 
 }
 
 int tokenize(const TokenizeArgs& args) {
-  auto tokenizer = open_tokenizer(args.model);
+  auto tokenizer = open_tokenizer(args.model, args.store);
   if (!tokenizer.ok()) return fail(tokenizer.error());
   std::string text = args.text;
   if (!args.file.empty()) {
@@ -58,10 +61,11 @@ struct DetokenizeArgs {
   std::string model;
   std::vector<int32_t> ids;
   bool special = false;
+  StoreFlags store;
 };
 
 int detokenize(const DetokenizeArgs& args) {
-  auto tokenizer = open_tokenizer(args.model);
+  auto tokenizer = open_tokenizer(args.model, args.store);
   if (!tokenizer.ok()) return fail(tokenizer.error());
   std::vector<TokenId> ids;
   for (const int32_t id : args.ids) {
@@ -85,6 +89,7 @@ void add_tokenize(CommandLine& line) {
   flags.flag("--ids", args->ids_only, "Print the ids alone, on one line");
   flags.flag("--special", args->special, "Recognise special tokens written in the text");
   flags.flag("--no-bos", args->no_bos, "Do not add the tokens that the vocabulary puts around a text");
+  args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar tokenize model.gguf \"Hello world\"", "realizar tokenize model.gguf --ids -f text.txt"});
   flags.runs([args] { return tokenize(*args); },
              [text, file] {
@@ -99,6 +104,7 @@ void add_detokenize(CommandLine& line) {
   flags.option("model,-m,--model", args->model, kModelHelp).required().file();
   flags.option("ids", args->ids, "Token ids, as `realizar tokenize MODEL TEXT --ids` prints them").required();
   flags.flag("--special", args->special, "Spell special tokens out");
+  args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar detokenize model.gguf 15 42 7", "realizar detokenize model.gguf --special 15 42 7"});
   flags.runs([args] { return detokenize(*args); });
 }

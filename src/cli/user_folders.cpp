@@ -7,13 +7,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 // A relative path is invalid by the specification.
-std::optional<fs::path> folder_in(const char* variable, const char* below_home) {
-  const char* base = std::getenv(variable);
-  if (base != nullptr && base[0] == '/') return fs::path(base) / "realizar";
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || home[0] != '/') return std::nullopt;
-  return fs::path(home) / below_home / "realizar";
+std::optional<fs::path> base_folder(const char* name, const char* below_home) {
+  const std::string base = variable(name), home = variable("HOME");
+  if (base.starts_with('/')) return fs::path(base);
+  if (!home.starts_with('/')) return std::nullopt;
+  return fs::path(home) / below_home;
+}
+
+std::optional<fs::path> folder_in(const char* name, const char* below_home) {
+  const auto base = base_folder(name, below_home);
+  return base ? std::optional(*base / "realizar") : std::nullopt;
+}
+
+// Hugging Face's folder.
+fs::path hugging_face_home() {
+  if (const std::string home = variable("HF_HOME"); !home.empty()) return home;
+  const auto caches = base_folder("XDG_CACHE_HOME", ".cache");
+  return caches ? *caches / "huggingface" : fs::path();
 }
 
 }  // namespace
@@ -24,6 +40,31 @@ std::optional<fs::path> state_folder() {
 
 std::optional<fs::path> cache_folder() {
   return folder_in("XDG_CACHE_HOME", ".cache");
+}
+
+std::optional<fs::path> data_folder() {
+  return folder_in("XDG_DATA_HOME", ".local/share");
+}
+
+ModelCaches model_caches() {
+  ModelCaches caches;
+  const fs::path home = hugging_face_home();
+  caches.hugging_face = home.empty() ? fs::path() : home / "hub";
+  for (const char* name : {"HUGGINGFACE_HUB_CACHE", "HF_HUB_CACHE"}) {
+    if (const std::string folder = variable(name); !folder.empty()) caches.hugging_face = folder;
+  }
+  if (const std::string folder = variable("OLLAMA_MODELS"); !folder.empty()) caches.ollama.emplace_back(folder);
+  if (const std::string user = variable("HOME"); user.starts_with('/'))
+    caches.ollama.push_back(fs::path(user) / ".ollama/models");
+  caches.ollama.emplace_back("/usr/share/ollama/.ollama/models");
+  return caches;
+}
+
+UserTokens user_tokens() {
+  UserTokens tokens{variable("HF_TOKEN"), variable("HF_TOKEN_PATH"), variable("SSL_CERT_FILE")};
+  const fs::path home = hugging_face_home();
+  if (tokens.hugging_face_file.empty() && !home.empty()) tokens.hugging_face_file = home / "token";
+  return tokens;
 }
 
 }  // namespace realizar::cli

@@ -1,9 +1,12 @@
-// The program's folders of the user, by the XDG Base Directory Specification, version 0.8. They need not be there;
-// nullopt where the environment names neither them nor a home.
+// What the environment says of the user's folders, tokens and certificates. Folders are as the XDG Base Directory
+// Specification, version 0.8, has them; they need not be there, and are nullopt where the environment names neither
+// them nor a home.
 #pragma once
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace realizar::cli {
 
@@ -11,5 +14,21 @@ namespace realizar::cli {
 std::optional<std::filesystem::path> state_folder();
 // realizar in $XDG_CACHE_HOME or ~/.cache: what can be made again.
 std::optional<std::filesystem::path> cache_folder();
+// realizar in $XDG_DATA_HOME or ~/.local/share: what the user wants to keep.
+std::optional<std::filesystem::path> data_folder();
+
+// Where Hugging Face's and Ollama's programs keep models, as their own variables say.
+struct ModelCaches {
+  std::filesystem::path hugging_face;         // empty: nowhere
+  std::vector<std::filesystem::path> ollama;  // the user's, then those of Ollama as a service
+};
+ModelCaches model_caches();
+
+struct UserTokens {
+  std::string hugging_face;                 // HF_TOKEN
+  std::filesystem::path hugging_face_file;  // where its programs keep one
+  std::string ca_file;                      // SSL_CERT_FILE
+};
+UserTokens user_tokens();
 
 }  // namespace realizar::cli

@@ -100,9 +100,12 @@ Status read_biases(const Fields& fields, const ServedModel& model, GenerationFie
   return {};
 }
 
-void read_stop(Fields& fields, GenerationFields& generation) {
+void read_stop(Fields& fields, const ServedModel& model, GenerationFields& generation) {
   const Json* stop = fields.any("stop");
-  if (stop == nullptr) return;
+  if (stop == nullptr) {
+    generation.stop = model.loaded->generation_config.stop;
+    return;
+  }
   const Json list = stop->is_array() ? *stop : Json::array({*stop});
   if (list.size() > kMaxStops) return fields.fail("stop", fmt::format("expected at most {} strings", kMaxStops));
   for (const Json& text : list) {
@@ -197,7 +200,7 @@ Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel&
   RZ_CHECK_OK(read_samplers(body, request.sampling));
   RZ_CHECK_OK(read_breakers(body, model, request.sampling));
   RZ_CHECK_OK(read_biases(body, model, generation));
-  read_stop(body, generation);
+  read_stop(body, model, generation);
   read_stop_tokens(body, request);
   read_max_tokens(body, generation);
   read_allowed_tokens(body, model, generation.rules);

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "server/ollama_template.h"
+#include "text/ollama_template.h"
 
 using namespace realizar;
 
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto kVariables = nlohmann::ordered_json::parse(
       R"({"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "U"},
           {"role": "assistant", "content": "A", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}]})");
-  const auto compiled = server::compile_ollama_template({reinterpret_cast<const char*>(data), size});
+  const auto compiled = text::compile_ollama_template({reinterpret_cast<const char*>(data), size});
   if (!compiled.ok()) {
     if (compiled.error().message.empty() || compiled.error().subject != "template") std::abort();
     return 0;

@@ -15,8 +15,8 @@
 #include "server/logprobs.h"
 #include "server/ollama.h"
 #include "server/ollama_prompt.h"
-#include "server/ollama_template.h"
 #include "server/structured_output.h"
+#include "text/ollama_template.h"
 
 namespace realizar::server {
 namespace {
@@ -172,7 +172,7 @@ Status check_generates(const OllamaRequest& request, const ServedModel& model, c
 
 // The template of the request, or of the made model; null: the model's own.
 Result<std::shared_ptr<const text::ChatTemplate>> template_of(const std::string& own, const OllamaRequest& request) {
-  if (!own.empty()) return compile_ollama_template(own);
+  if (!own.empty()) return text::compile_ollama_template(own);
   return request.made == nullptr ? nullptr : request.made->chat_template;
 }
 

@@ -9,8 +9,8 @@
 #include "base/try.h"
 #include "server/context.h"
 #include "server/ollama.h"
-#include "server/ollama_template.h"
 #include "server/routes.h"
+#include "text/ollama_template.h"
 
 namespace realizar::server {
 namespace {
@@ -254,7 +254,7 @@ Result<MadeModel> made_model(Fields& body, const NamedFile& parent) {
   if (const Json* license = body.any("license")) model.license = license_text(*license);
   if (const auto source = body.text("template"); source && !source->empty()) {
     model.template_source = *source;
-    RZ_TRY(model.chat_template, compile_ollama_template(*source));
+    RZ_TRY(model.chat_template, text::compile_ollama_template(*source));
   }
   if (const Json* parameters = body.object("parameters")) {
     RZ_TRY(Json all, parse_json(model.parameters));

@@ -1,4 +1,4 @@
-#include "server/ollama_template.h"
+#include "text/ollama_template.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 
-namespace realizar::server {
+namespace realizar::text {
 namespace {
 
 constexpr size_t kMaxTemplateBytes = 256u << 10;
@@ -401,14 +401,14 @@ Result<std::string> jinja_of_go_template(std::string_view source) {
          done + "{% endif %}" + last;
 }
 
-Result<std::shared_ptr<const text::ChatTemplate>> compile_ollama_template(std::string_view source) {
+Result<std::shared_ptr<const ChatTemplate>> compile_ollama_template(std::string_view source) {
   std::string jinja(source);
   if (source.find("{%") == std::string_view::npos) {
     RZ_TRY(jinja, jinja_of_go_template(source));
   }
-  auto compiled = text::ChatTemplate::parse(jinja);
+  auto compiled = ChatTemplate::parse(jinja);
   if (!compiled.ok()) return wrong_template(compiled.error().message);
-  return std::make_shared<const text::ChatTemplate>(std::move(*compiled));
+  return std::make_shared<const ChatTemplate>(std::move(*compiled));
 }
 
-}  // namespace realizar::server
+}  // namespace realizar::text

@@ -9,7 +9,7 @@
 #include "realizar/result.h"
 #include "text/chat_template.h"
 
-namespace realizar::server {
+namespace realizar::text {
 
 // Jinja that prints what the Go template prints. Taken are: text, comments, trim marks; if, else if, else, range, end;
 // fields and variables; eq, ne, lt, le, gt, ge, and, or, not, len, index, slice, json and pipes. A template of one turn
@@ -18,6 +18,6 @@ namespace realizar::server {
 Result<std::string> jinja_of_go_template(std::string_view source);
 
 // A source with "{%" is Jinja. Errors: the same; those of Jinja, subject "template".
-Result<std::shared_ptr<const text::ChatTemplate>> compile_ollama_template(std::string_view source);
+Result<std::shared_ptr<const ChatTemplate>> compile_ollama_template(std::string_view source);
 
-}  // namespace realizar::server
+}  // namespace realizar::text

@@ -1,24 +1,24 @@
-#include "server/ollama_template.h"
+#include "text/ollama_template.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-namespace realizar::server {
+namespace realizar::text {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-const Json kConversation = Json::parse(R"([{"role": "system", "content": "S"}, {"role": "user", "content": "U"},
+const Json kTurns = Json::parse(R"([{"role": "system", "content": "S"}, {"role": "user", "content": "U"},
     {"role": "assistant", "content": "A"}, {"role": "user", "content": "V"}])");
 
-std::string rendered(const std::string& source, Json variables = {{"messages", kConversation}}) {
+std::string go_rendered(const std::string& source, Json variables = {{"messages", kTurns}}) {
   const auto compiled = compile_ollama_template(source);
   if (!compiled.ok()) return "error: " + compiled.error().message;
   const auto pieces = (*compiled)->render(variables, 0);
   if (!pieces.ok()) return "error: " + pieces.error().message;
   std::string text;
-  for (const text::PromptPiece& piece : *pieces) text += piece.text;
+  for (const PromptPiece& piece : *pieces) text += piece.text;
   return text;
 }
 
@@ -28,32 +28,32 @@ TEST(OllamaTemplate, OneTurnIsRepeatedAndEndsWhereTheAnswerBegins) {
       "{{ if .System }}<|im_start|>system\n{{ .System }}<|im_end|>\n{{ end }}"
       "{{ if .Prompt }}<|im_start|>user\n{{ .Prompt }}<|im_end|>\n{{ end }}"
       "<|im_start|>assistant\n{{ .Response }}<|im_end|>\n";
-  EXPECT_EQ(rendered(source),
+  EXPECT_EQ(go_rendered(source),
             "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\nA<|im_end|>\n"
             "<|im_start|>user\nV<|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_EQ(rendered("[INST] {{ .System }} {{ .Prompt }} [/INST]"), "[INST] S U [/INST]A[INST]  V [/INST]");
+  EXPECT_EQ(go_rendered("[INST] {{ .System }} {{ .Prompt }} [/INST]"), "[INST] S U [/INST]A[INST]  V [/INST]");
 }
 
 TEST(OllamaTemplate, MessagesAreGoneOver) {
-  EXPECT_EQ(rendered(R"({{- range $i, $_ := .Messages }}
+  EXPECT_EQ(go_rendered(R"({{- range $i, $_ := .Messages }}
 {{- $last := eq (len (slice $.Messages $i)) 1 -}}
 <{{ .Role }}>{{ .Content }}{{ if not $last }}|{{ end }}
 {{- end }}<assistant>)"),
             "<system>S|<user>U|<assistant>A|<user>V<assistant>");
   EXPECT_EQ(
-      rendered(
+      go_rendered(
           R"({{ range .Messages }}{{ if eq .Role "user" }}U:{{ .Content }};{{ else if eq .Role "assistant" }}A:{{ .Content }};{{ else }}-{{ end }}{{ end }}{{ .System }})"),
       "-U:U;A:A;U:V;S");
   EXPECT_EQ(
-      rendered(
+      go_rendered(
           R"({{ range .Messages }}{{ if and (ne .Role "system") (or (eq .Role "x" "user") false) }}{{ .Content }}{{ end }}{{ end }})"),
       "UV");
 }
 
 TEST(OllamaTemplate, TrimMarksAndCommentsAreGos) {
-  EXPECT_EQ(rendered("a \n {{- /* note */ -}} \n b{{ \"c\\n\" }}\nd{{ range .Messages }}{{ end }}"), "abc\n\nd");
-  EXPECT_EQ(rendered("{{ range .Messages }} {{- .Role -}} \n{{ end }}"), "systemuserassistantuser");
-  EXPECT_EQ(rendered("it's a \\ back{{ range .Messages }}{{ end }}"), "it's a \\ back");
+  EXPECT_EQ(go_rendered("a \n {{- /* note */ -}} \n b{{ \"c\\n\" }}\nd{{ range .Messages }}{{ end }}"), "abc\n\nd");
+  EXPECT_EQ(go_rendered("{{ range .Messages }} {{- .Role -}} \n{{ end }}"), "systemuserassistantuser");
+  EXPECT_EQ(go_rendered("it's a \\ back{{ range .Messages }}{{ end }}"), "it's a \\ back");
 }
 
 TEST(OllamaTemplate, WhatUsersWriteStaysInput) {
@@ -68,7 +68,7 @@ TEST(OllamaTemplate, WhatUsersWriteStaysInput) {
 }
 
 TEST(OllamaTemplate, JinjaIsTakenToo) {
-  EXPECT_EQ(rendered("{% for m in messages %}{{ m.role }};{% endfor %}"), "system;user;assistant;user;");
+  EXPECT_EQ(go_rendered("{% for m in messages %}{{ m.role }};{% endfor %}"), "system;user;assistant;user;");
 }
 
 TEST(OllamaTemplate, RefusesByName) {
@@ -89,4 +89,4 @@ TEST(OllamaTemplate, RefusesByName) {
 }
 
 }  // namespace
-}  // namespace realizar::server
+}  // namespace realizar::text

@@ -1,0 +1,116 @@
+// rm, cp and prune: what changes the store and downloads nothing.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/amounts.h"
+#include "base/try.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/store_flags.h"
+
+namespace realizar::cli {
+namespace {
+
+struct RemoveArgs {
+  std::vector<std::string> names;
+  StoreFlags store;
+};
+
+// What other programs have downloaded is theirs.
+Error not_ours(const hub::LocalModel& model) {
+  const bool is_ollama = model.place == hub::Place::kOllamaCache;
+  return invalid_argument(
+      fmt::format("'{}' is not in the store: {} has downloaded it to {}, and removes it", hub::to_string(model.name),
+                  is_ollama ? "Ollama" : "Hugging Face's program", model.path.string()),
+      "model");
+}
+
+Status remove_one(const std::string& given, const hub::Library& library) {
+  RZ_TRY(const hub::ModelName name, hub::parse_name(given));
+  if (!library.store().has_name(name)) {
+    const auto other = library.find(name);
+    if (other.ok() && other->place != hub::Place::kStore) return not_ours(*other);
+    if (other.ok()) {
+      return not_found(fmt::format("'{}' is in the store under the name {}", given, hub::to_string(other->name)),
+                       "model");
+    }
+  }
+  RZ_TRY(const hub::Store::Removed removed, library.store().remove(name));
+  const std::string busy = removed.are_busy ? "; its files stay until realizar prune, since the store is in use" : "";
+  print_line(fmt::format("removed {}: {} are free{}", hub::to_string(name), bytes_text(removed.n_bytes), busy));
+  return {};
+}
+
+int remove(const RemoveArgs& args) {
+  int code = kOk;
+  for (const std::string& name : args.names) {
+    if (const Status status = remove_one(name, args.store.library()); !status.ok()) code = fail(status.error());
+  }
+  return code;
+}
+
+struct CopyArgs {
+  std::string from, to;
+  StoreFlags store;
+};
+
+Status copy_one(const CopyArgs& args) {
+  const hub::Library library = args.store.library();
+  RZ_TRY(const hub::ModelName from, hub::parse_name(args.from));
+  RZ_TRY(const hub::ModelName to, hub::parse_name(args.to));
+  RZ_TRY(const hub::LocalModel model, library.find(from));
+  if (model.place != hub::Place::kStore) return not_ours(model);
+  RZ_CHECK_OK(library.store().copy(model.name, to));
+  print_line(fmt::format("{} names what {} names", hub::to_string(to), hub::to_string(model.name)));
+  return {};
+}
+
+int copy(const CopyArgs& args) {
+  const Status status = copy_one(args);
+  return status.ok() ? kOk : fail(status.error());
+}
+
+int prune(const StoreFlags& flags) {
+  const auto removed = flags.library().store().prune();
+  if (!removed.ok()) return fail(removed.error());
+  if (removed->are_busy) {
+    return fail(invalid_argument("the store is in use by a download; prune it when that has ended", "store"));
+  }
+  return print_line(fmt::format("{} are free", bytes_text(removed->n_bytes))) ? kOk : kFailure;
+}
+
+}  // namespace
+
+void add_rm(CommandLine& line) {
+  auto args = std::make_shared<RemoveArgs>();
+  Flags flags = line.command("rm", "Remove models from the store: the names, and the files that no other name has");
+  flags.option("names", args->names, "Names, as `realizar list` prints them").required().shown_as("NAME...");
+  args->store.add_to(flags, StoreFlags::Network::kNone);
+  flags.examples({"realizar rm qwen3:1.7b"});
+  flags.runs([args] { return remove(*args); });
+}
+
+void add_cp(CommandLine& line) {
+  auto args = std::make_shared<CopyArgs>();
+  Flags flags = line.command("cp", "Give a model of the store another name; it takes no further room");
+  flags.option("from", args->from, "Name of the model").required();
+  flags.option("to", args->to, "New name: NAME or NAME:TAG").required();
+  args->store.add_to(flags, StoreFlags::Network::kNone);
+  flags.examples({"realizar cp hf:Qwen/Qwen3-4B-GGUF:Q8_0 work"});
+  flags.runs([args] { return copy(*args); });
+}
+
+void add_prune(CommandLine& line) {
+  auto args = std::make_shared<StoreFlags>();
+  Flags flags = line.command("prune",
+                             "Remove from the store what no name has: files of older versions, and downloads that were "
+                             "not finished");
+  args->add_to(flags, StoreFlags::Network::kNone);
+  flags.examples({"realizar prune"});
+  flags.runs([args] { return prune(*args); });
+}
+
+}  // namespace realizar::cli

@@ -1,0 +1,145 @@
+#include "cli/store_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/printable.h"
+#include "base/try.h"
+#include "cli/user_folders.h"
+#include "hub/name_table.h"
+
+namespace realizar::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxTokenBytes = 4096;
+
+// A token is one word, which goes into a header.
+Result<std::string> read_token(const fs::path& file) {
+  RZ_TRY(std::string token, read_file_or_pipe(file, kMaxTokenBytes));
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' ')) token.pop_back();
+  const auto is_plain = [](char c) { return c > ' ' && c < 0x7f; };
+  if (!token.empty() && std::all_of(token.begin(), token.end(), is_plain)) return token;
+  return invalid_argument(file.string() + ": expected a token, which is one word", "token_file");
+}
+
+// The token of Hugging Face's own programs.
+std::string users_token() {
+  const UserTokens tokens = user_tokens();
+  if (!tokens.hugging_face.empty()) return tokens.hugging_face;
+  const auto token = read_token(tokens.hugging_face_file);
+  return token.ok() ? *token : "";
+}
+
+bool is_file(const std::string& given) {
+  std::error_code error;
+  return fs::exists(given, error);
+}
+
+Error not_here(const std::string& given) {
+  const auto name = hub::parse_name(given);
+  if (!name.ok() || given.ends_with(".safetensors") || given.starts_with('/') || given.starts_with('.')) {
+    return not_found("there is no file or folder " + given, given);
+  }
+  return not_found(
+      fmt::format("there is neither a file nor a model '{0}' on this machine; to download it: realizar pull {0}",
+                  shown(given)),
+      given);
+}
+
+}  // namespace
+
+void StoreFlags::add_to(Flags flags, Network network) {
+  flags = flags.group("Names and downloads").advanced();
+  flags.option("--models-store", folder, "Folder of the models that were pulled; created when the first one is")
+      .with_default("~/.local/share/realizar/models")
+      .folder();
+  if (network == Network::kNone) return;
+  flags.flag("--offline", offline, "Ask no server: use only what is on this machine");
+  flags
+      .option("--mirror", mirror,
+              "Server that is asked in place of huggingface.co, or, for ollama: names, of registry.ollama.ai")
+      .shown_as("URL");
+  flags
+      .option("--token-file", token_file,
+              "File with a token for Hugging Face, or for the mirror (default: HF_TOKEN, which no mirror gets)")
+      .file();
+  flags
+      .option("--ca-file", ca_file,
+              "Certificates (PEM) that are trusted, in place of the system's (default: SSL_CERT_FILE)")
+      .file();
+  flags.option("--connections", n_connections, "Fetch N parts of a file at the same time")
+      .in_range(1, 64)
+      .with_default();
+  flags.option("--timeout", timeout_s, "Give a connection up that has brought nothing for N seconds, and try again")
+      .in_range(1, 3600)
+      .with_default();
+}
+
+hub::Library StoreFlags::library() const {
+  const fs::path root = folder.empty() ? data_folder().value_or("realizar") / "models" : fs::path(folder);
+  const ModelCaches caches = model_caches();
+  return {hub::Store(root), {caches.hugging_face, caches.ollama}};
+}
+
+Result<hub::HubSettings> StoreFlags::hub_settings() const {
+  hub::HubSettings settings;
+  settings.offline = offline;
+  settings.download.n_connections = n_connections;
+  settings.download.http.stall_timeout = std::chrono::seconds(timeout_s);
+  settings.download.http.connect_timeout = std::chrono::seconds(timeout_s);
+  settings.download.http.ca_file = ca_file.empty() ? user_tokens().ca_file : ca_file;
+  if (!mirror.empty()) {
+    RZ_TRY([[maybe_unused]] const hub::Url url, hub::parse_url(mirror));
+    settings.hugging_face = settings.ollama = mirror;
+  }
+  // What the environment holds is for huggingface.co; a mirror gets what is given with it.
+  if (!token_file.empty()) {
+    RZ_TRY(settings.token, read_token(token_file));
+  } else if (mirror.empty()) {
+    settings.token = users_token();
+  }
+  return settings;
+}
+
+Result<FoundModel> StoreFlags::find(const std::string& given) const {
+  if (is_file(given)) return FoundModel{given, {}, ""};
+  const auto name = hub::parse_name(given);
+  if (!name.ok() && hub::has_name_scheme(given)) return name.error();
+  if (!name.ok()) return not_here(given);
+  const auto model = library().find(*name);
+  if (!model.ok())
+    return model.error().code == ErrorCode::kNotFound && model.error().subject == "model" ? not_here(given)
+                                                                                          : model.error();
+  if (model->has_adapter) {
+    return unsupported(fmt::format("'{}' consists of a model and an adapter, which are not supported", given), "model");
+  }
+  RZ_TRY(hub::ModelTexts texts, hub::read_texts(*model));
+  return FoundModel{
+      model->path.string(), {std::move(texts.chat_template), std::move(texts.params)}, std::move(texts.system)};
+}
+
+Status StoreFlags::find_path(std::string& given) const {
+  RZ_TRY(FoundModel model, find(given));
+  given = std::move(model.path);
+  return {};
+}
+
+bool StoreFlags::is_known(const std::string& word) const {
+  if (is_model_name(word)) return true;
+  const auto name = hub::parse_name(word);
+  return name.ok() && library().find(*name).ok();
+}
+
+bool is_model_name(const std::string& word) {
+  if (hub::has_name_scheme(word)) return true;
+  const auto name = hub::parse_name(word);
+  if (!name.ok()) return false;
+  return word.find(':') != std::string::npos || hub::source_of(*name).kind == hub::NameKind::kHuggingFace;
+}
+
+}  // namespace realizar::cli

@@ -1,0 +1,679 @@
+#!/usr/bin/env python3
+"""Models by their names: pull, list, show, rm, cp, prune, and run with a name, against servers on this machine that
+behave as Hugging Face's and Ollama's do, and misbehave at every stage. Usage: hub_test.py REALIZAR."""
+import contextlib
+import json
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import hub_server
+from hub_server import Hub, sha256
+from terminal import Terminal
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TINY = (ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf").read_bytes()
+QUESTION, ANSWER = "What is the capital of France?", "The capital of France is Paris.\n"
+BIG = random.Random(1).randbytes(24 << 20)  # six pieces of a download
+NAME = "hf:maker/model:Q8_0"
+REALIZAR = ""
+DEADLINE_S = 60
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hub_test"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.store = self.folder / "data/realizar/models"
+        self.hub = self.make_hub()
+        self.addCleanup(self.hub.close)
+        self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder / "home"), "XDG_DATA_HOME": str(self.folder / "data"),
+                            **{name: value for name, value in os.environ.items() if "SAN_OPTIONS" in name}}
+
+    def make_hub(self):
+        return Hub()
+
+    def start(self, *args, environment=(), **options):
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **options}
+        process = subprocess.Popen([REALIZAR, *map(str, args)], text=True, env={**self.environment, **dict(environment)}, **options)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe:
+                pipe.close()
+
+    def run_it(self, *args, **options):
+        """Exit code, standard output, standard error."""
+        process = self.start(*args, **options)
+        stdout, stderr = process.communicate(timeout=DEADLINE_S)
+        return process.returncode, stdout, stderr
+
+    def pull(self, *args, **options):
+        return self.run_it("pull", "--mirror", self.hub.url, *args, **options)
+
+    def pulls(self, *args, **options):
+        code, stdout, stderr = self.pull(*args, **options)
+        self.assertEqual(code, 0, stderr)
+        return stdout
+
+    def fails(self, *args, naming, code=1, **options):
+        """The pull ends with that message, and nothing can be seen of it."""
+        got, _, stderr = self.pull(*args, **options)
+        self.assertEqual(got, code, stderr)
+        self.assertIn(naming, stderr)
+        self.assertNotIn("Traceback", stderr)
+        self.assertEqual(self.names(), [])
+        return stderr
+
+    def names(self):
+        code, stdout, stderr = self.run_it("list", "--json")
+        self.assertEqual(code, 0, stderr)
+        return [json.loads(line)["name"] for line in stdout.splitlines()]
+
+    def until(self, probe, what):
+        end = time.monotonic() + DEADLINE_S
+        while not probe():
+            self.assertLess(time.monotonic(), end, f"waited in vain for: {what}")
+            time.sleep(0.005)
+
+    def assert_stored(self, data):
+        self.assertEqual((self.store / "blobs" / f"sha256-{sha256(data)}").read_bytes(), data)
+
+    def add_tiny(self):
+        self.hub.add_repo("maker/model", {"README.md": b"a model", "m-Q8_0.gguf": TINY}, small=["README.md"])
+
+    def add_big(self):
+        self.hub.add_repo("maker/model", {"m-Q8_0.gguf": BIG})
+
+
+class Names(Case):
+    def test_a_short_name_is_fetched_checked_and_answers(self):
+        self.hub.add_repo("Qwen/Qwen3-1.7B-GGUF", {"Qwen3-1.7B-Q8_0.gguf": TINY})
+        code, stdout, stderr = self.run_it("run", "--pull", "--mirror", self.hub.url, "--temperature", "0", "qwen3:1.7b", QUESTION)
+        self.assertEqual((code, stdout), (0, ANSWER), stderr)
+        self.assertEqual(self.names(), ["qwen3:1.7b"])
+        self.hub.requests.clear()
+        code, stdout, stderr = self.run_it("qwen3:1.7b", QUESTION, "--temperature", "0")
+        self.assertEqual((code, stdout, self.hub.requests), (0, ANSWER, []), stderr)
+
+    def test_a_terminal_is_asked_first(self):
+        self.add_tiny()
+        arguments = [REALIZAR, "run", "--mirror", self.hub.url, "--temperature", "0", NAME, QUESTION]
+        terminal = Terminal(self, *arguments, env={**self.environment, "HF_TOKEN": None})
+        terminal.read_until("Download 4.8 MB? [Y/n]")
+        terminal.send("n\n")
+        self.assertEqual(terminal.exit_code(), 1)
+        self.assertEqual(self.names(), [])
+        terminal = Terminal(self, *arguments, env=self.environment)
+        terminal.read_until("[Y/n]")
+        terminal.send("\n")
+        terminal.read_until("Paris")
+        self.assertEqual(terminal.exit_code(), 0)
+        self.assertEqual(self.names(), [NAME])
+
+    def test_without_a_terminal_the_command_is_told(self):
+        code, _, stderr = self.run_it("run", "qwen3:1.7b", "hello")
+        self.assertEqual(code, 1)
+        self.assertIn("realizar pull qwen3:1.7b", stderr)
+
+    def test_a_gguf_file_is_chosen_shown_copied_and_removed(self):
+        self.add_tiny()
+        self.hub.repos["maker/model"]["m-F16.gguf"] = b"GGUF other"
+        self.assertIn(f"pulled {NAME}: 4.8 MB", self.pulls(NAME))
+        self.assert_stored(TINY)
+        code, stdout, _ = self.run_it("show", NAME)
+        self.assertEqual(code, 0)
+        self.assertRegex(stdout, rf"(?s)source +{NAME}\nrevision +{hub_server.COMMIT}\n.*m-Q8_0.gguf\n.*Q8_0")
+        self.assertEqual(self.run_it("cp", NAME, "mine")[0], 0)
+        self.assertEqual(self.run_it("cp", NAME, "hf:a/b")[0], 1)
+        self.assertEqual(self.names(), [NAME, "mine"])
+        self.assertIn("removed", self.run_it("rm", NAME)[1])
+        self.assertEqual(self.run_it("run", "mine", QUESTION, "--temperature", "0")[1], ANSWER)
+        for command in (["inspect", "mine"], ["tokenize", "mine", "hi"], ["bench", "mine", "-p", "8", "-n", "2", "-r", "1"]):
+            self.assertEqual(self.run_it(*command)[0], 0, command)
+        self.assertIn("4.8 MB are free", self.run_it("rm", "mine")[1])
+        self.assertEqual(self.run_it("rm", "mine")[0], 1)
+        self.assertEqual(list((self.store / "blobs").iterdir()), [])
+
+    def test_nothing_is_fetched_twice(self):
+        self.add_tiny()
+        self.pulls(NAME)
+        self.pulls(NAME)
+        self.pulls("hf:maker/model:m-Q8_0.gguf")
+        self.assertEqual(self.hub.sent(TINY), len(TINY))
+        self.assertEqual(self.names(), [NAME, "hf:maker/model:m-Q8_0.gguf"])
+
+    def test_all_parts_of_a_split_file_come(self):
+        parts = {f"q/m-Q4_0-0000{i}-of-00003.gguf": b"GGUF part %d" % i for i in (1, 2, 3)}
+        self.hub.add_repo("maker/model", {**parts, "m-Q8_0.gguf": TINY})
+        self.pulls("hf:maker/model:Q4_0")
+        path = json.loads(self.run_it("list", "--json")[1])["path"]
+        self.assertTrue(path.endswith("/m-Q4_0-00001-of-00003.gguf"))
+        for i in (1, 2, 3):
+            self.assertEqual(pathlib.Path(path.replace("00001", f"0000{i}", 1)).read_bytes(), b"GGUF part %d" % i)
+
+    def test_a_folder_of_safetensors_comes_with_its_small_files(self):
+        files = {"config.json": b'{"architectures": []}', "tokenizer.json": b"{}", "model.safetensors": b"weights", "x.py": b"evil()"}
+        self.hub.add_repo("maker/folder", files, small=["config.json", "tokenizer.json", "x.py"])
+        self.pulls("hf:maker/folder")
+        folder = pathlib.Path(json.loads(self.run_it("list", "--json")[1])["path"])
+        self.assertEqual({path.name: path.read_bytes() for path in folder.iterdir()},
+                         {name: data for name, data in files.items() if name != "x.py"})
+
+    def test_ollamas_layers_are_used(self):
+        code, template, _ = self.run_it("show", "no-such-model", "--template")
+        self.assertEqual(code, 1)
+        self.hub.add_ollama("library/tiny:1b", [
+            ("model", TINY), ("template", b"{{ .System }} {{ .Prompt }}"), ("license", b"free"), ("system", b"Be brief."),
+            ("params", b'{"temperature": 0, "num_ctx": 300, "stop": [" is"]}')])
+        self.pulls("ollama:tiny:1b")
+        self.assertEqual(self.run_it("show", "ollama:tiny:1b", "--template")[1], "{{ .System }} {{ .Prompt }}\n")
+        self.assertEqual(self.run_it("show", "ollama:tiny:1b", "--license")[1], "free\n")
+        self.assertEqual(self.run_it("show", "ollama:tiny:1b", "--system")[1], "Be brief.\n")
+        code, stdout, stderr = self.run_it("run", "ollama:tiny:1b", "--json", QUESTION)
+        self.assertEqual(code, 0, stderr)
+        self.assertNotIn(" is", "".join(json.loads(line).get("text", "") for line in stdout.splitlines()))
+        # A name that the table does not have is one of Ollama's.
+        self.pulls("tiny:1b")
+        self.assertEqual(self.names(), ["ollama:tiny:1b", "tiny:1b"])
+        self.assertEqual(self.hub.sent(TINY), len(TINY))
+
+    def test_a_url_is_a_name(self):
+        self.hub.links["m.gguf"] = TINY
+        url = f"{self.hub.url}/files/m.gguf"
+        self.pulls(url)
+        self.assertEqual(self.names(), [url])
+        self.assertEqual(self.run_it("run", url, QUESTION, "--temperature", "0")[1], ANSWER)
+
+    def test_what_others_have_downloaded_is_used_and_left_alone(self):
+        snapshot = self.folder / "home/.cache/huggingface/hub/models--maker--model/snapshots/abc"
+        snapshot.mkdir(parents=True)
+        (snapshot / "m-Q8_0.gguf").write_bytes(TINY)
+        (snapshot.parent.parent / "refs").mkdir()
+        (snapshot.parent.parent / "refs/main").write_text("abc")
+        self.assertEqual(self.run_it("run", NAME, QUESTION, "--temperature", "0")[1], ANSWER)
+        self.assertEqual(self.names(), ["hf:maker/model:m-Q8_0.gguf"])
+        code, _, stderr = self.run_it("rm", NAME)
+        self.assertEqual(code, 1)
+        self.assertIn("Hugging Face", stderr)
+        self.assertFalse(self.store.exists())
+
+    def test_offline_asks_nobody(self):
+        self.add_tiny()
+        self.fails(NAME, "--offline", naming="--offline")
+        self.assertEqual(self.hub.requests, [])
+        self.pulls(NAME)
+        self.assertEqual(self.run_it("run", "--offline", NAME, QUESTION, "--temperature", "0")[1], ANSWER)
+
+    def test_names_lead_nowhere_else(self):
+        for name in ("../x", "hf:a/../b", "hf:a/b:../../x.gguf", "ollama:../x", "x:..", "file:///etc/passwd", "https://h/..gguf"):
+            self.fails(name, naming="")
+            self.assertEqual(self.run_it("rm", name)[0], 1)
+            self.assertEqual(self.run_it("cp", name, "mine")[0], 1)
+        self.assertEqual(self.hub.requests, [])
+        self.assertEqual([path.name for path in self.folder.iterdir()], [])
+
+    def test_files_with_names_that_lead_elsewhere_are_not_stored(self):
+        self.hub.add_repo("maker/model", {"../../../m-Q8_0.gguf": TINY, "/m-Q4_0.gguf": TINY})
+        self.fails("hf:maker/model", naming="there is no model")
+        self.fails(NAME, naming="there is no .gguf file")
+
+    def test_prune_removes_what_has_no_name(self):
+        self.add_big()
+        self.hub.fault = lambda handler, stage, data: stage == "blob" and handler.drop()
+        self.assertEqual(self.pull(NAME, "--connections", "1")[0], 1)
+        self.assertNotEqual(list((self.store / "partial").iterdir()), [])
+        self.assertEqual(self.run_it("prune")[0], 0)
+        self.assertEqual(list((self.store / "partial").iterdir()), [])
+
+
+class Faults(Case):
+    """What each fault leads to; docs/models.md has the table."""
+
+    def test_connections_that_drop_at_each_stage_are_made_again(self):
+        self.add_big()
+        left = {"info": 2, "tree": 2, "resolve": 3}
+
+        def fault(handler, stage, data):
+            if left.get(stage, 0) > 0:
+                left[stage] -= 1
+                return handler.drop()
+            return False
+        self.hub.fault = fault
+        self.pulls(NAME)
+        self.assertEqual(set(left.values()), {0})
+        self.assert_stored(BIG)
+
+    def test_a_body_that_breaks_off_goes_on_where_it_was(self):
+        self.add_big()
+
+        def fault(handler, stage, data):
+            if stage != "blob":
+                return False
+            first, end, is_range = handler.wanted(data)
+            handler.head(data, first, end, is_range)
+            handler.send_bytes(data, first, min(end, first + (1 << 20)))
+            return end - first <= 1 << 20 or handler.drop()
+        self.hub.fault = fault
+        self.pulls(NAME)
+        self.assert_stored(BIG)
+        self.assertLessEqual(self.hub.sent(BIG), len(BIG) * 1.1)
+
+    def test_a_server_that_always_drops_is_given_up_and_nothing_is_lost(self):
+        self.add_big()
+        allowed = threading.Semaphore(3)
+
+        def fault(handler, stage, data):
+            return stage == "blob" and not allowed.acquire(blocking=False) and handler.drop()
+        self.hub.fault = fault
+        self.fails(NAME, "--connections", "2", naming="closed the connection too early")
+        self.hub.fault = None
+        self.pulls(NAME)
+        self.assert_stored(BIG)
+        self.assertEqual(self.hub.sent(BIG), len(BIG))
+
+    def test_a_stall_is_given_up_and_tried_again(self):
+        self.add_big()
+        stalls = threading.Semaphore(1)
+
+        def fault(handler, stage, data):
+            if stage != "blob" or not stalls.acquire(blocking=False):
+                return False
+            first, end, is_range = handler.wanted(data)
+            handler.head(data, first, end, is_range)
+            handler.send_bytes(data, first, first + 100_000)
+            handler.wfile.flush()
+            self.hub.ends.wait(DEADLINE_S)
+            return True
+        self.hub.fault = fault
+        start = time.monotonic()
+        self.pulls(NAME, "--timeout", "1")
+        self.assertLess(time.monotonic() - start, 20)
+        self.assert_stored(BIG)
+
+    def test_wrong_bytes_are_refused_and_removed(self):
+        self.add_big()
+        wrong = BIG[:-1] + b"\0"
+
+        def fault(handler, stage, data):
+            if stage == "blob":
+                handler.send_file(data, changed_bytes=wrong)
+            return stage == "blob"
+        self.hub.fault = fault
+        stderr = self.fails(NAME, naming=sha256(BIG))
+        self.assertIn(sha256(wrong), stderr)
+        self.assertEqual(list((self.store / "blobs").iterdir()), [])
+        self.assertEqual(list((self.store / "partial").iterdir()), [])
+        self.hub.fault = None
+        self.pulls(NAME)
+
+    def test_wrong_bytes_of_a_small_file_are_refused(self):
+        files = {"config.json": b"{}", "model.safetensors": b"weights"}
+        self.hub.add_repo("maker/folder", files, small=["config.json"])
+
+        def fault(handler, stage, data):
+            is_config = stage == "resolve" and handler.path.endswith("config.json")
+            if is_config:
+                handler.reply(200, b"[]")
+            return is_config
+        self.hub.fault = fault
+        self.fails("hf:maker/folder", naming="git's SHA-1")
+
+    def test_lengths_that_lie_are_refused(self):
+        self.add_big()
+
+        def with_head(**changed):
+            def fault(handler, stage, data):
+                if stage != "blob":
+                    return False
+                first, end, is_range = handler.wanted(data)
+                handler.head(data, first, end, is_range, **changed)
+                with contextlib.suppress(OSError):
+                    handler.send_bytes(data, first, end)
+                    handler.wfile.write(b"more" * 5000)
+                return True
+            return fault
+        for changed, naming in (({"Content_Range": "bytes 0-9/10"}, "expected 25165824 bytes, the server's file has 10"),
+                                ({"Content_Range": "nonsense"}, "nonsense"),
+                                ({"Content_Range": f"bytes 0-99999999999/{len(BIG)}"}, "bytes 0-99999999999"),
+                                ({"Content_Range": f"bytes 7-4194310/{len(BIG)}"}, "expected bytes"),
+                                ({"Content_Length": len(BIG) * 2}, "more bytes than it announced")):
+            self.hub.fault = with_head(**changed)
+            self.fails(NAME, "--connections", "1", naming=naming)
+
+    def test_ranges_that_are_cut_short_are_completed(self):
+        self.add_big()
+
+        def fault(handler, stage, data):
+            if stage != "blob":
+                return False
+            first, end, _ = handler.wanted(data)
+            end = min(end, first + (1 << 20))
+            handler.head(data, first, end, True)
+            handler.send_bytes(data, first, end)
+            return True
+        self.hub.fault = fault
+        self.pulls(NAME)
+        self.assert_stored(BIG)
+        self.assertEqual(self.hub.sent(BIG), len(BIG))
+
+    def test_a_server_without_ranges_will_do(self):
+        self.add_big()
+
+        def fault(handler, stage, data):
+            if stage == "blob":
+                handler.head(data, 0, len(data), False)
+                with contextlib.suppress(OSError):
+                    handler.send_bytes(data, 0, len(data))
+            return stage == "blob"
+        self.hub.fault = fault
+        self.pulls(NAME)
+        self.assert_stored(BIG)
+
+    def test_a_file_that_changes_at_its_url_is_not_put_together(self):
+        other = random.Random(2).randbytes(len(BIG))
+        self.hub.links["m.gguf"] = BIG
+        allowed = threading.Semaphore(3)  # the first byte, and two pieces
+        self.hub.fault = lambda handler, stage, data: not allowed.acquire(blocking=False) and handler.drop()
+        self.fails(f"{self.hub.url}/m.gguf", "--connections", "1", naming="too early")
+        self.hub.fault = None
+        self.hub.links["m.gguf"] = other
+        self.pulls(f"{self.hub.url}/m.gguf")
+        self.assert_stored(other)
+
+    def test_statuses_say_what_to_do(self):
+        self.add_tiny()
+        for status, naming in ((401, "HF_TOKEN"), (403, "terms must be accepted"), (404, "no such thing"), (400, "status 400")):
+            def fault(handler, stage, data, status=status):
+                handler.reply(status)
+                return True
+            self.hub.fault = fault
+            self.hub.requests.clear()
+            self.fails(NAME, naming=naming)
+            self.assertEqual(len(self.hub.requests), 1, "such a status is final")
+        self.hub.fault = None
+        self.fails("hf:maker/none", naming="no such thing")
+        self.fails("hf:maker/model:Q2_K", naming="there are: m-Q8_0.gguf")
+
+    def test_retry_after_is_kept(self):
+        self.add_tiny()
+        for status, stage in ((429, "info"), (503, "blob")):
+            times = []
+
+            def fault(handler, at, data, status=status, stage=stage, times=times):
+                if at != stage:
+                    return False
+                times.append(time.monotonic())
+                if len(times) > 1:
+                    return False
+                handler.reply(status, Retry_After=1)
+                return True
+            self.hub.fault = fault
+            self.pulls(NAME, "--connections", "1")
+            self.assertGreaterEqual(times[1] - times[0], 1)
+            self.assertEqual(self.run_it("rm", NAME)[0], 0)
+
+        def patient(handler, at, data):
+            handler.reply(429, Retry_After=99999)
+            return True
+        self.hub.fault = patient
+        self.fails(NAME, naming="asked again in 99999 s")
+
+    def test_an_address_that_has_expired_is_asked_for_again(self):
+        self.add_tiny()
+        refused = threading.Semaphore(2)
+
+        def fault(handler, stage, data):
+            expired = stage == "blob" and refused.acquire(blocking=False)
+            if expired:
+                handler.reply(403)
+            return expired
+        self.hub.fault = fault
+        self.pulls(NAME)
+
+    def test_redirects_end(self):
+        self.add_tiny()
+        for location, naming in (("/loop", "redirects"), ("file:///etc/passwd", "expected https:// or http://"),
+                                 ("ftp://127.0.0.1/x", "expected https:// or http://"), ("", "without a Location")):
+            def fault(handler, stage, data, location=location):
+                handler.reply(302, **({"Location": location} if location else {}))
+                return True
+            self.hub.fault = fault
+            self.fails(NAME, naming=naming)
+
+    def test_answers_that_are_no_json_or_too_long_are_refused(self):
+        self.add_tiny()
+        for stage, body in (("info", b"<html>"), ("info", b'{"sha": 1}'), ("tree", b"{}"), ("tree", b"[" * 100_000)):
+            def fault(handler, at, data, stage=stage, body=body):
+                if at == stage:
+                    handler.reply(200, body)
+                return at == stage
+            self.hub.fault = fault
+            self.fails(NAME, naming="realizar:")
+
+        def endless(handler, at, data):
+            handler.send_response(200)
+            handler.send_header("Connection", "close")
+            handler.end_headers()
+            with contextlib.suppress(OSError):
+                while not self.hub.ends.is_set():
+                    handler.wfile.write(b" " * 65536)
+            handler.close_connection = True
+            return True
+        self.hub.fault = endless
+        self.fails(NAME, naming="expected at most")
+
+    def test_a_proxy_of_the_environment_is_used(self):
+        self.add_tiny()
+        code, _, stderr = self.run_it("pull", NAME, "--mirror", "http://hub.invalid", environment={
+            "http_proxy": self.hub.url, "no_proxy": "localhost"})
+        self.assertEqual(code, 0, stderr)
+        self.assertTrue(self.hub.requests[0][1].startswith("http://hub.invalid/api/"))
+
+
+class Disks(Case):
+    def test_a_disk_without_room_is_seen_first(self):
+        self.hub.add_repo("maker/model", {"m-Q8_0.gguf": TINY})
+        tree = [{"type": "file", "oid": "0" * 40, "size": 9, "path": "m-Q8_0.gguf",
+                 "lfs": {"oid": sha256(TINY), "size": 1 << 49, "pointerSize": 134}}]
+
+        def fault(handler, stage, data):
+            if stage == "tree":
+                handler.reply(200, json.dumps(tree).encode())
+            return stage == "tree"
+        self.hub.fault = fault
+        self.fails(NAME, naming="too full: 563 TB are wanted")
+        self.assertNotIn("resolve", self.hub.stages())
+
+    def test_a_file_that_may_not_grow_is_an_error_and_goes_on_later(self):
+        self.add_big()
+        most = 10 << 20
+        self.fails(NAME, naming="File too large",
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+        self.pulls(NAME)
+        self.assert_stored(BIG)
+
+    def test_a_full_disk_is_an_error(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", disk], capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("mounting a small disk needs more rights")
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        self.add_big()
+        self.fails(NAME, "--models-store", disk, naming="too full")
+
+    def test_a_store_that_is_read_only_says_so_and_is_read(self):
+        self.add_tiny()
+        self.fails(NAME, "--models-store", "/proc/none", naming="cannot make the folder")
+        self.pulls(NAME)
+        options = {}
+        if os.getuid() == 0:
+            # Root may write everywhere.
+            nobody = 65534
+            os.chmod(self.folder, 0o755)
+            options = {"user": nobody, "group": nobody}
+            try:
+                subprocess.run([REALIZAR, "--version"], user=nobody, check=True, capture_output=True)
+            except (OSError, subprocess.CalledProcessError):
+                self.skipTest("another user cannot run the program where it lies")
+        else:
+            subprocess.run(["chmod", "-R", "a-w", self.store], check=True)
+            self.addCleanup(subprocess.run, ["chmod", "-R", "u+w", self.store], check=True)
+        self.assertEqual(self.run_it("run", NAME, QUESTION, "--temperature", "0", **options)[1], ANSWER)
+        self.hub.add_repo("maker/other", {"m-Q8_0.gguf": BIG})
+        code, _, stderr = self.pull("hf:maker/other", **options)
+        self.assertEqual(code, 1)
+        self.assertIn("Permission denied", stderr)
+        self.assertEqual(self.run_it("rm", NAME, **options)[0], 1)
+        self.assertEqual(self.names(), [NAME])
+
+
+class Interruptions(Case):
+    def hold_after(self, n_bytes):
+        """Sends that many bytes of blobs in all, then nothing until the case says `go`."""
+        self.go = threading.Event()
+        left = [n_bytes]
+
+        def fault(handler, stage, data):
+            if stage != "blob":
+                return False
+            first, end, is_range = handler.wanted(data)
+            with self.hub.lock:
+                now = min(left[0], end - first)
+                left[0] -= now
+            handler.head(data, first, end, is_range)
+            handler.send_bytes(data, first, first + now)
+            handler.wfile.flush()
+            if first + now < end:
+                self.go.wait(DEADLINE_S)
+                handler.send_bytes(data, first + now, end)
+            return True
+        self.hub.fault = fault
+        self.addCleanup(self.go.set)
+
+    def begin(self):
+        self.add_big()
+        self.hold_after(12 << 20)
+        process = self.start("pull", "--mirror", self.hub.url, NAME)
+        self.until(lambda: self.hub.sent(BIG) >= 12 << 20, "half of the file")
+        journals = self.store / "partial"
+        self.until(lambda: sum(self.counts(path) for path in journals.glob("*.journal")) >= 8 << 20, "the journal")
+        self.assertEqual(self.names(), [])
+        return process
+
+    @staticmethod
+    def counts(path):
+        rows = path.read_bytes()[128:]
+        return sum(int.from_bytes(rows[at:at + 8], "little") for at in range(0, len(rows), 8))
+
+    def test_a_killed_download_goes_on(self):
+        process = self.begin()
+        process.kill()
+        process.wait()
+        self.assertEqual(self.names(), [])
+        self.hub.fault = None
+        before = self.hub.sent(BIG)
+        self.pulls(NAME)
+        self.assert_stored(BIG)
+        self.assertLessEqual(self.hub.sent(BIG) - before, len(BIG) - (8 << 20))
+
+    def test_ctrl_c_ends_a_download_and_loses_nothing(self):
+        process = self.begin()
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(process.returncode, 130, stderr)
+        self.assertIn("what has arrived is kept", stderr)
+        self.hub.fault = None
+        before = self.hub.sent(BIG)
+        self.pulls(NAME)
+        self.assert_stored(BIG)
+        self.assertLessEqual(self.hub.sent(BIG) - before, len(BIG) - (8 << 20))
+
+    def test_two_at_once_download_a_file_once(self):
+        first = self.begin()
+        second = self.start("pull", "--mirror", self.hub.url, NAME)
+        waits = second.stderr.readline()
+        while "another process downloads it" not in waits:
+            self.assertNotEqual(waits, "", "the second process ended")
+            waits = second.stderr.readline()
+        self.assertIn("in use", self.run_it("prune")[2])
+        self.go.set()
+        for process in (first, second):
+            _, stderr = process.communicate(timeout=DEADLINE_S)
+            self.assertEqual(process.returncode, 0, stderr)
+        self.assert_stored(BIG)
+        self.assertEqual(self.hub.sent(BIG), len(BIG))
+
+    def test_a_journal_after_a_power_failure_is_not_trusted(self):
+        process = self.begin()
+        process.kill()
+        process.wait()
+        partial = next(path for path in (self.store / "partial").iterdir() if path.suffix != ".journal")
+        with open(partial, "r+b") as file:
+            file.write(bytes(1 << 20))
+        self.hub.fault = None
+        self.pulls(NAME)
+        self.assert_stored(BIG)
+
+
+class Tls(Case):
+    def make_hub(self):
+        self.certificate = hub_server.make_certificate(self.folder)
+        return Hub(self.certificate)
+
+    def test_a_certificate_must_be_trusted(self):
+        self.add_tiny()
+        self.fails(NAME, naming="certificate is not trusted")
+        self.pulls(NAME, "--ca-file", self.certificate[0])
+        self.assertEqual(self.run_it("rm", NAME)[0], 0)
+        self.pulls(NAME, environment={"SSL_CERT_FILE": self.certificate[0]})
+
+    def test_a_token_goes_to_its_own_host_alone(self):
+        self.add_tiny()
+        self.hub.token = "hf_secret"
+        token = self.folder / "token"
+        token.write_text("hf_secret\n")
+        trust = ["--ca-file", self.certificate[0]]
+        # The user's token is for Hugging Face and not for a mirror.
+        self.fails(NAME, *trust, naming="wants a token", environment={"HF_TOKEN": "hf_secret"})
+        self.assertTrue(all("Authorization" not in headers for stage in ("info", "tree") for headers in self.hub.headers_of(stage)))
+        self.pulls(NAME, *trust, "--token-file", token)
+        self.assertEqual(self.hub.headers_of("resolve")[-1]["Authorization"], "Bearer hf_secret")
+        self.assertTrue(self.hub.headers_of("blob"))
+        self.assertTrue(all("Authorization" not in headers for headers in self.hub.headers_of("blob")))
+        token.write_text("two words")
+        self.assertEqual(self.pull("hf:maker/model", *trust, "--token-file", token)[0], 1)
+
+    def test_nothing_leaves_encryption(self):
+        self.add_tiny()
+        plain = Hub()
+        self.addCleanup(plain.close)
+
+        def fault(handler, stage, data):
+            if stage == "resolve":
+                handler.reply(302, Location=f"{plain.url}/x.gguf")
+            return stage == "resolve"
+        self.hub.fault = fault
+        self.fails(NAME, "--ca-file", self.certificate[0], naming="not encrypted")
+        self.assertEqual(plain.requests, [])
+
+
+if __name__ == "__main__":
+    REALIZAR = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()
