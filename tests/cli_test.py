@@ -71,7 +71,7 @@ class ServerName(unittest.TestCase):
             link = os.path.join(folder, "realizar-server")
             os.symlink(os.path.abspath(REALIZAR), link)
             for words, code, told in ((["--temp", "1"], 2, "--temp: requests carry it"),
-                                      (["-m", "missing.gguf", "-c", "0", "--slots"], 1, "there is no missing.gguf"),
+                                      (["-m", "missing.gguf", "-c", "0", "--slots"], 1, "there is no file or folder missing.gguf"),
                                       (["-m", "missing.gguf", "-c", "0", "--slots"], 1, "--slots is always on")):
                 result = subprocess.run([link, *words], capture_output=True, text=True, timeout=60,
                                         stdin=subprocess.DEVNULL)

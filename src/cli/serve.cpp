@@ -14,6 +14,8 @@
 #include "cli/mcp_flags.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/pull_view.h"
+#include "cli/stored_models.h"
 #include "formats/gguf_folder.h"
 #include "server/origin_policy.h"
 #include "server/server.h"
@@ -27,6 +29,7 @@ struct ServeArgs {
   std::string folder;
   std::vector<std::string> aliases;
   LoadFlags load;
+  bool pull = false;
   server::ServerOptions options;
   McpFlags mcp;
   uint64_t memory_mb = 0, cache_dir_mb = 1024;
@@ -43,6 +46,23 @@ server::ModelSource source_of(const std::string& text) {
   if (!path.has_filename()) path = path.parent_path();
   const bool has_ending = path.extension() == ".gguf" || path.extension() == ".safetensors";
   return {has_ending ? path.stem().string() : path.filename().string(), text};
+}
+
+// A file or folder, or the name of a model, which may be downloaded where that is asked for.
+Result<server::ModelSource> find_source(const ServeArgs& args, const std::string& text) {
+  const StoreFlags& store = args.load.store;
+  const size_t sign = hub::has_name_scheme(text) ? std::string::npos : text.find('=');
+  std::error_code error;
+  server::ModelSource source = source_of(text);
+  if (std::filesystem::exists(source.path, error)) return source;
+  const std::string given = sign == std::string::npos ? text : text.substr(sign + 1);
+  const std::string id = sign == std::string::npos ? text : text.substr(0, sign);
+  if (args.pull && !store.find(given).ok()) {
+    RZ_TRY(const hub::ModelName name, hub::parse_name(given));
+    RZ_TRY(const hub::HubSettings settings, store.hub_settings());
+    RZ_TRY([[maybe_unused]] const auto model, pull_shown(name, store.library().store(), settings));
+  }
+  return named_model(store, id, given);
 }
 
 enum class Holds : uint8_t { kNothing, kModel, kSeveral };
@@ -85,15 +105,29 @@ Result<std::vector<server::ModelSource>> find_models(const std::string& folder) 
   return found;
 }
 
+// What is served where nothing is named: the store, the model that was pulled last first; with the bundled model before
+// the others while the store is empty.
+Result<std::vector<server::ModelSource>> models_of_store(const StoreFlags& store) {
+  std::vector<std::string> notes;
+  std::vector<server::ModelSource> models = stored_models(store);
+  if (!store.library().store().list(notes).empty()) return models;
+  auto bundled = bundled_model_path("serve");
+  if (!bundled.ok() && models.empty()) return bundled.error();
+  if (bundled.ok()) models.insert(models.begin(), {"realizar-tiny", *bundled});
+  return models;
+}
+
 Status resolve_models(ServeArgs& args) {
-  for (const std::string& model : args.models) args.options.models.push_back(source_of(model));
+  for (const std::string& model : args.models) {
+    RZ_TRY(server::ModelSource source, find_source(args, model));
+    args.options.models.push_back(std::move(source));
+  }
   if (!args.folder.empty()) {
     RZ_TRY(auto found, find_models(args.folder));
     args.options.models.insert(args.options.models.end(), found.begin(), found.end());
   }
   if (args.options.models.empty()) {
-    RZ_TRY(const std::string path, bundled_model_path("serve"));
-    args.options.models.push_back({"realizar-tiny", path});
+    RZ_TRY(args.options.models, models_of_store(args.load.store));
   }
   for (size_t i = 0; i < args.options.models.size(); ++i) {
     const auto& model = args.options.models[i];
@@ -282,9 +316,9 @@ void add_serve(CommandLine& line) {
   Flags flags = line.command("serve", "Serve models over HTTP: OpenAI's API, metrics, a chat page");
   flags
       .option("models", args->models,
-              "Models: PATH or ID=PATH; the first is loaded at the start, the others when they are asked for. Without "
-              "any the bundled one is served")
-      .shown_as("[[ID=]PATH...]")
+              "Models: PATH or NAME, or ID=PATH or ID=NAME; the first is loaded at the start, the others when they are "
+              "asked for. Without any, the models that were pulled are served, or, where none was, the bundled one")
+      .shown_as("[[ID=]MODEL...]")
       .file();
   flags
       .option("--models-dir", args->folder,
@@ -296,7 +330,8 @@ void add_serve(CommandLine& line) {
       .shown_as("[ID=]NAME[,NAME]");
   flags.flag("--strict-model-names", args->options.strict_model_names,
              "404 for names that no model has; otherwise a model that is served alone answers to any name");
-  args->load.add_to(flags);
+  flags.flag("--pull", args->pull, "Download models that are named and not on this machine first");
+  args->load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);
   add_engine_flags(flags, *args);
   add_http_flags(flags, *args);
   args->mcp.add_to(flags.group("Tools of the chat page"));

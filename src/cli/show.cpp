@@ -22,7 +22,7 @@ struct ShowArgs {
   StoreFlags store;
 };
 
-std::string row(const char* what, const std::string& value) {
+std::string fact(const char* what, const std::string& value) {
   return value.empty() ? "" : fmt::format("{:<14} {}\n", what, printable(value));
 }
 
@@ -45,12 +45,12 @@ Result<hub::LocalModel> model_of(const ShowArgs& args) {
 
 std::string origin_text(const hub::LocalModel& model, const hub::ModelTexts& texts) {
   if (model.source.empty()) return "";
-  std::string text = row("name", hub::to_string(model.name)) + row("source", model.source) +
-                     row("revision", model.revision) + row("pulled", model.pulled) +
-                     row("size", bytes_text(model.n_bytes)) + row("path", model.path.string()) +
-                     row("parameters", texts.params) + row("system", texts.system);
-  if (model.has_adapter) text += row("adapter", "there is one, which is not supported");
-  if (model.has_projector) text += row("projector", "there is one for images, which is not used");
+  std::string text = fact("name", hub::to_string(model.name)) + fact("source", model.source) +
+                     fact("revision", model.revision) + fact("pulled", model.pulled) +
+                     fact("size", bytes_text(model.n_bytes)) + fact("path", model.path.string()) +
+                     fact("parameters", texts.params) + fact("system", texts.system);
+  if (model.has_adapter) text += fact("adapter", "there is one, which is not supported");
+  if (model.has_projector) text += fact("projector", "there is one for images, which is not used");
   return text + "\n";
 }
 

@@ -41,8 +41,9 @@ bool is_file(const std::string& given) {
 }
 
 Error not_here(const std::string& given) {
-  const auto name = hub::parse_name(given);
-  if (!name.ok() || given.ends_with(".safetensors") || given.starts_with('/') || given.starts_with('.')) {
+  const bool is_path =
+      given.ends_with(".gguf") || given.ends_with(".safetensors") || given.starts_with('/') || given.starts_with('.');
+  if (!hub::parse_name(given).ok() || (is_path && !hub::has_name_scheme(given))) {
     return not_found("there is no file or folder " + given, given);
   }
   return not_found(

@@ -241,6 +241,7 @@ Status ModelRegistry::load(Entry& entry, std::vector<GivenUp>& given_up) {
                                                      stopping = stopping_](TaskThread::Listener& listener) {
     leaving->clear();
     LoadOptions load_options = options.load;
+    load_options.beside = source.beside;
     load_options.hash_weights = options.prefixes != nullptr;
     load_options.progress = [&](uint64_t done_bytes, uint64_t total_bytes) {
       const double progress = total_bytes > 0 ? static_cast<double>(done_bytes) / static_cast<double>(total_bytes) : 1;

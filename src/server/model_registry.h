@@ -24,6 +24,7 @@ struct ModelSource {
   std::string id;                         // as clients name it
   std::string path;                       // .gguf, folder or .safetensors
   std::vector<std::string> aliases = {};  // further names
+  BesideSettings beside = {};             // what lies beside its file
 };
 
 // A model that answers. Lives as long as a request holds it; its prefixes are kept then, where that is wanted.

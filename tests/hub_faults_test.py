@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""Downloads from servers that misbehave: what each fault leads to (docs/models.md has the table), and who gets a token.
+Usage: hub_faults_test.py REALIZAR."""
+import contextlib
+import json
+import pathlib
+import random
+import sys
+import threading
+import time
+import unittest
+
+import hub_server
+import hub_test
+from hub_server import Hub, sha256
+from hub_test import BIG, DEADLINE_S, NAME
+
+
+class Faults(hub_test.Case):
+    """What each fault leads to; docs/models.md has the table."""
+
+    def test_connections_that_drop_at_each_stage_are_made_again(self):
+        self.add_big()
+        left = {"info": 2, "tree": 2, "resolve": 3}
+
+        def fault(handler, stage, data):
+            if left.get(stage, 0) > 0:
+                left[stage] -= 1
+                return handler.drop()
+            return False
+        self.hub.fault = fault
+        self.pulls(NAME)
+        self.assertEqual(set(left.values()), {0})
+        self.assert_stored(BIG)
+
+    def test_a_body_that_breaks_off_goes_on_where_it_was(self):
+        self.add_big()
+
+        def fault(handler, stage, data):
+            if stage != "blob":
+                return False
+            first, end, is_range = handler.wanted(data)
+            handler.head(data, first, end, is_range)
+            handler.send_bytes(data, first, min(end, first + (1 << 20)))
+            return end - first <= 1 << 20 or handler.drop()
+        self.hub.fault = fault
+        self.pulls(NAME)
+        self.assert_stored(BIG)
+        self.assertLessEqual(self.hub.sent(BIG), len(BIG) * 1.1)
+
+    def test_a_server_that_always_drops_is_given_up_and_nothing_is_lost(self):
+        self.add_big()
+        allowed = threading.Semaphore(3)
+
+        def fault(handler, stage, data):
+            return stage == "blob" and not allowed.acquire(blocking=False) and handler.drop()
+        self.hub.fault = fault
+        self.fails(NAME, "--connections", "2", naming="closed the connection too early")
+        self.hub.fault = None
+        self.pulls(NAME)
+        self.assert_stored(BIG)
+        self.assertEqual(self.hub.sent(BIG), len(BIG))
+
+    def test_a_stall_is_given_up_and_tried_again(self):
+        self.add_big()
+        stalls = threading.Semaphore(1)
+
+        def fault(handler, stage, data):
+            if stage != "blob" or not stalls.acquire(blocking=False):
+                return False
+            first, end, is_range = handler.wanted(data)
+            handler.head(data, first, end, is_range)
+            handler.send_bytes(data, first, first + 100_000)
+            handler.wfile.flush()
+            self.hub.ends.wait(DEADLINE_S)
+            return True
+        self.hub.fault = fault
+        start = time.monotonic()
+        self.pulls(NAME, "--timeout", "1")
+        self.assertLess(time.monotonic() - start, 20)
+        self.assert_stored(BIG)
+
+    def test_wrong_bytes_are_refused_and_removed(self):
+        self.add_big()
+        wrong = BIG[:-1] + b"\0"
+
+        def fault(handler, stage, data):
+            if stage == "blob":
+                handler.send_file(data, changed_bytes=wrong)
+            return stage == "blob"
+        self.hub.fault = fault
+        stderr = self.fails(NAME, naming=sha256(BIG))
+        self.assertIn(sha256(wrong), stderr)
+        self.assertEqual(list((self.store / "blobs").iterdir()), [])
+        self.assertEqual(list((self.store / "partial").iterdir()), [])
+        self.hub.fault = None
+        self.pulls(NAME)
+
+    def test_wrong_bytes_of_a_small_file_are_refused(self):
+        files = {"config.json": b"{}", "model.safetensors": b"weights"}
+        self.hub.add_repo("maker/folder", files, small=["config.json"])
+
+        def fault(handler, stage, data):
+            is_config = stage == "resolve" and handler.path.endswith("config.json")
+            if is_config:
+                handler.reply(200, b"[]")
+            return is_config
+        self.hub.fault = fault
+        self.fails("hf:maker/folder", naming="git's SHA-1")
+
+    def test_lengths_that_lie_are_refused(self):
+        self.add_big()
+
+        def with_head(**changed):
+            def fault(handler, stage, data):
+                if stage != "blob":
+                    return False
+                first, end, is_range = handler.wanted(data)
+                handler.head(data, first, end, is_range, **changed)
+                with contextlib.suppress(OSError):
+                    handler.send_bytes(data, first, end)
+                    handler.wfile.write(b"more" * 5000)
+                return True
+            return fault
+        for changed, naming in (({"Content_Range": "bytes 0-9/10"}, "expected 25165824 bytes, the server's file has 10"),
+                                ({"Content_Range": "nonsense"}, "nonsense"),
+                                ({"Content_Range": f"bytes 0-99999999999/{len(BIG)}"}, "bytes 0-99999999999"),
+                                ({"Content_Range": f"bytes 7-4194310/{len(BIG)}"}, "expected bytes"),
+                                ({"Content_Length": len(BIG) * 2}, "more bytes than it announced")):
+            self.hub.fault = with_head(**changed)
+            self.fails(NAME, "--connections", "1", naming=naming)
+
+    def test_ranges_that_are_cut_short_are_completed(self):
+        self.add_big()
+
+        def fault(handler, stage, data):
+            if stage != "blob":
+                return False
+            first, end, _ = handler.wanted(data)
+            end = min(end, first + (1 << 20))
+            handler.head(data, first, end, True)
+            handler.send_bytes(data, first, end)
+            return True
+        self.hub.fault = fault
+        self.pulls(NAME)
+        self.assert_stored(BIG)
+        self.assertEqual(self.hub.sent(BIG), len(BIG))
+
+    def test_a_server_without_ranges_will_do(self):
+        self.add_big()
+
+        def fault(handler, stage, data):
+            if stage == "blob":
+                handler.head(data, 0, len(data), False)
+                with contextlib.suppress(OSError):
+                    handler.send_bytes(data, 0, len(data))
+            return stage == "blob"
+        self.hub.fault = fault
+        self.pulls(NAME)
+        self.assert_stored(BIG)
+
+    def test_a_file_that_changes_at_its_url_is_not_put_together(self):
+        other = random.Random(2).randbytes(len(BIG))
+        self.hub.links["m.gguf"] = BIG
+        allowed = threading.Semaphore(3)  # the first byte, and two pieces
+        self.hub.fault = lambda handler, stage, data: not allowed.acquire(blocking=False) and handler.drop()
+        self.fails(f"{self.hub.url}/m.gguf", "--connections", "1", naming="too early")
+        self.hub.fault = None
+        self.hub.links["m.gguf"] = other
+        self.pulls(f"{self.hub.url}/m.gguf")
+        self.assert_stored(other)
+
+    def test_statuses_say_what_to_do(self):
+        self.add_tiny()
+        for status, naming in ((401, "HF_TOKEN"), (403, "terms must be accepted"), (404, "no such thing"), (400, "status 400")):
+            def fault(handler, stage, data, status=status):
+                handler.reply(status)
+                return True
+            self.hub.fault = fault
+            self.hub.requests.clear()
+            self.fails(NAME, naming=naming)
+            self.assertEqual(len(self.hub.requests), 1, "such a status is final")
+        self.hub.fault = None
+        self.fails("hf:maker/none", naming="no such thing")
+        self.fails("hf:maker/model:Q2_K", naming="there are: m-Q8_0.gguf")
+
+    def test_retry_after_is_kept(self):
+        self.add_tiny()
+        for status, stage in ((429, "info"), (503, "blob")):
+            times = []
+
+            def fault(handler, at, data, status=status, stage=stage, times=times):
+                if at != stage:
+                    return False
+                times.append(time.monotonic())
+                if len(times) > 1:
+                    return False
+                handler.reply(status, Retry_After=1)
+                return True
+            self.hub.fault = fault
+            self.pulls(NAME, "--connections", "1")
+            self.assertGreaterEqual(times[1] - times[0], 1)
+            self.assertEqual(self.run_it("rm", NAME)[0], 0)
+
+        def patient(handler, at, data):
+            handler.reply(429, Retry_After=99999)
+            return True
+        self.hub.fault = patient
+        self.fails(NAME, naming="asked again in 99999 s")
+
+    def test_an_address_that_has_expired_is_asked_for_again(self):
+        self.add_tiny()
+        refused = threading.Semaphore(2)
+
+        def fault(handler, stage, data):
+            expired = stage == "blob" and refused.acquire(blocking=False)
+            if expired:
+                handler.reply(403)
+            return expired
+        self.hub.fault = fault
+        self.pulls(NAME)
+
+    def test_redirects_end(self):
+        self.add_tiny()
+        for location, naming in (("/loop", "redirects"), ("file:///etc/passwd", "expected https:// or http://"),
+                                 ("ftp://127.0.0.1/x", "expected https:// or http://"), ("", "without a Location")):
+            def fault(handler, stage, data, location=location):
+                handler.reply(302, **({"Location": location} if location else {}))
+                return True
+            self.hub.fault = fault
+            self.fails(NAME, naming=naming)
+
+    def test_answers_that_are_no_json_or_too_long_are_refused(self):
+        self.add_tiny()
+        for stage, body in (("info", b"<html>"), ("info", b'{"sha": 1}'), ("tree", b"{}"), ("tree", b"[" * 100_000)):
+            def fault(handler, at, data, stage=stage, body=body):
+                if at == stage:
+                    handler.reply(200, body)
+                return at == stage
+            self.hub.fault = fault
+            self.fails(NAME, naming="realizar:")
+
+        def endless(handler, at, data):
+            handler.send_response(200)
+            handler.send_header("Connection", "close")
+            handler.end_headers()
+            with contextlib.suppress(OSError):
+                while not self.hub.ends.is_set():
+                    handler.wfile.write(b" " * 65536)
+            handler.close_connection = True
+            return True
+        self.hub.fault = endless
+        self.fails(NAME, naming="expected at most")
+
+    def test_a_proxy_of_the_environment_is_used(self):
+        self.add_tiny()
+        code, _, stderr = self.run_it("pull", NAME, "--mirror", "http://hub.invalid", environment={
+            "http_proxy": self.hub.url, "no_proxy": "localhost"})
+        self.assertEqual(code, 0, stderr)
+        self.assertTrue(self.hub.requests[0][1].startswith("http://hub.invalid/api/"))
+
+
+class Tls(hub_test.Case):
+    def make_hub(self):
+        self.certificate = hub_server.make_certificate(self.folder)
+        return Hub(self.certificate)
+
+    def test_a_certificate_must_be_trusted(self):
+        self.add_tiny()
+        self.fails(NAME, naming="certificate is not trusted")
+        self.pulls(NAME, "--ca-file", self.certificate[0])
+        self.assertEqual(self.run_it("rm", NAME)[0], 0)
+        self.pulls(NAME, environment={"SSL_CERT_FILE": self.certificate[0]})
+
+    def test_a_token_goes_to_its_own_host_alone(self):
+        self.add_tiny()
+        self.hub.token = "hf_secret"
+        token = self.folder / "token"
+        token.write_text("hf_secret\n")
+        trust = ["--ca-file", self.certificate[0]]
+        # The user's token is for Hugging Face and not for a mirror.
+        self.fails(NAME, *trust, naming="wants a token", environment={"HF_TOKEN": "hf_secret"})
+        self.assertTrue(all("Authorization" not in headers for stage in ("info", "tree") for headers in self.hub.headers_of(stage)))
+        self.pulls(NAME, *trust, "--token-file", token)
+        self.assertEqual(self.hub.headers_of("resolve")[-1]["Authorization"], "Bearer hf_secret")
+        self.assertTrue(self.hub.headers_of("blob"))
+        self.assertTrue(all("Authorization" not in headers for headers in self.hub.headers_of("blob")))
+        token.write_text("two words")
+        self.assertEqual(self.pull("hf:maker/model", *trust, "--token-file", token)[0], 1)
+
+    def test_nothing_leaves_encryption(self):
+        self.add_tiny()
+        plain = Hub()
+        self.addCleanup(plain.close)
+
+        def fault(handler, stage, data):
+            if stage == "resolve":
+                handler.reply(302, Location=f"{plain.url}/x.gguf")
+            return stage == "resolve"
+        self.hub.fault = fault
+        self.fails(NAME, "--ca-file", self.certificate[0], naming="not encrypted")
+        self.assertEqual(plain.requests, [])
+
+
+if __name__ == "__main__":
+    hub_test.REALIZAR = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()
