@@ -26,6 +26,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/realizar-config-version.c
 configure_file(cmake/realizar.pc.in ${PROJECT_BINARY_DIR}/realizar.pc @ONLY)
 
 install(TARGETS realizar RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# Under its other name the program takes the command line of llama.cpp's llama-server.
+install(CODE "file(CREATE_LINK realizar \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/realizar-server\" SYMBOLIC)")
 install(TARGETS librealizar EXPORT realizar-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/realizar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT realizar-targets FILE realizar-config.cmake NAMESPACE realizar::

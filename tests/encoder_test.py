@@ -138,6 +138,30 @@ class Routes(Files):
         self.assertEqual([result["text"] for result in told], [texts[score["index"]] for score in scores])
         self.assertIn("texts[1]", self.ask(self.ranker, "/rerank", ask | {"texts": ["a", 3]}, 400)["error"]["message"])
 
+    def test_ranks_in_coheres_form(self):
+        body = {"query": "what is rain?", "documents": ["a stone.", "water that falls."]}
+        expected = self.ask(self.ranker, "/rerank", body)
+        answer = self.ask(self.ranker, "/v2/rerank", body)
+        self.assertEqual(answer["results"], expected["results"])
+        self.assertEqual(answer["meta"]["tokens"]["input_tokens"], expected["usage"]["prompt_tokens"])
+
+    def test_scores_as_vllm_does(self):
+        texts = ["a stone.", "water that falls."]
+        ranked = self.ask(self.ranker, "/rerank", {"query": "what is rain?", "documents": texts})
+        expected = [{"index": result["index"], "object": "score", "score": result["relevance_score"]}
+                    for result in sorted(ranked["results"], key=lambda result: result["index"])]
+        for path, body in (("/v1/score", {"text_1": "what is rain?", "text_2": texts}),
+                           ("/score", {"text_1": ["what is rain?"] * 2, "text_2": texts}),
+                           ("/score", {"queries": "what is rain?", "documents": texts})):
+            answer = self.ask(self.ranker, path, body)
+            self.assertEqual(answer["data"], expected)
+            self.assertEqual(answer["usage"]["prompt_tokens"], ranked["usage"]["prompt_tokens"])
+        for body, field in (({"text_2": "a"}, "text_1"), ({"text_1": "a"}, "text_2"), ({"text_1": ["a"] * 3, "text_2": texts}, "text_1"),
+                            ({"text_1": "a", "text_2": [1]}, "text_2"), ({"text_1": [], "text_2": "a"}, "text_1"),
+                            ({"text_1": "a", "text_2": "a " * 100}, "text_2")):
+            self.assertIn(field, self.ask(self.ranker, "/score", body, 400)["error"]["message"])
+        self.ask(self.embedder, "/score", {"text_1": "a", "text_2": "a"}, 400)
+
     def test_wrong_requests_are_refused_by_field(self):
         for body, param in (({"documents": ["a"]}, "query"), ({"query": "a"}, "documents"),
                             ({"query": "a", "documents": []}, "documents"),

@@ -21,6 +21,8 @@ fail() {
 expect_paris() { [[ "$2" == *Paris* ]] || fail "$1 answered '$2'"; }
 
 expect_paris "the installed program" "$("$prefix/bin/realizar" run --temperature 0 "$question" </dev/null)"
+[[ $("$prefix/bin/realizar-server" --props 2>&1) == *"--props: what a server"* ]] ||
+  fail "realizar-server does not take llama-server's command line"
 for file in LICENSE third-party/chat-page; do
   [[ -s $prefix/share/doc/realizar/$file ]] || fail "$file is missing"
 done

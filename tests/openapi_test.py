@@ -152,7 +152,8 @@ class Examples(unittest.TestCase):
 
     def test_every_get_is_answered_with_its_type(self):
         for path, method, operation in operations():
-            if method == "GET" and "{" not in path:
+            is_endless = "text/event-stream" in operation["responses"].get("200", {}).get("content", {})
+            if method == "GET" and "{" not in path and not is_endless:
                 with self.subTest(path=path):
                     status, headers, _ = self.server.ask("GET", path)
                     self.assertEqual(status, 200)

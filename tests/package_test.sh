@@ -49,6 +49,7 @@ expect_paris "the tarball's program" "$("$tree/bin/realizar" run --temperature 0
 carries_its_libraries "$tree/bin/realizar" "$tree"
 carries_its_libraries "$tree/lib/librealizar.so" "$tree"
 serves "$tree/bin/realizar"
+[[ -x $tree/bin/realizar-server ]] || fail "the tarball lacks realizar-server"
 for file in LICENSE third-party/{chat-page,nlohmann-json3-dev,libfmt9}; do
   [[ -s $tree/share/doc/realizar/$file ]] || fail "the licence $file is missing"
 done
@@ -56,9 +57,10 @@ rm -rf "/opt/a folder"
 
 dpkg -i "$packages"/realizar_*.deb > /dev/null
 expect_paris "the .deb's program" "$(realizar run --temperature 0 "$question" </dev/null)"
+[[ $(realizar-server --props 2>&1) == *"--props: what a server"* ]] || fail "the .deb's realizar-server is no llama-server"
 [[ -f /usr/share/bash-completion/completions/realizar ]] || fail "the .deb lacks the completion for bash"
 [[ -f /usr/share/man/man1/realizar.1.gz && -f /usr/lib/systemd/system/realizar.service ]] || fail "the .deb lacks a file"
 [[ -x $(sed -n 's/^ExecStart=\([^ ]*\) .*/\1/p' /usr/lib/systemd/system/realizar.service) ]] || fail "the unit starts nothing"
 dpkg -r realizar > /dev/null
-[[ ! -e /usr/lib/realizar && ! -e /usr/bin/realizar ]] || fail "removing the .deb leaves files"
+[[ ! -e /usr/lib/realizar && ! -e /usr/bin/realizar && ! -e /usr/bin/realizar-server ]] || fail "removing the .deb leaves files"
 echo "package: tarball and .deb work on $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)"

@@ -77,8 +77,9 @@ class TokenConstraint {
 };
 
 // What to make of the hidden states of a prompt, where a vector is asked for and no text: the last one, the mean of
-// all, or, of an encoder, the first one; or the model's scores of the prompt.
-enum class Pooling : uint8_t { kNone, kLast, kMean, kFirst, kRank };
+// all, or, of an encoder, the first one; or the model's scores of the prompt; or all of them, one after the other and
+// as they are.
+enum class Pooling : uint8_t { kNone, kLast, kMean, kFirst, kRank, kAll };
 
 struct Request {
   std::vector<TokenId> prompt;
@@ -89,6 +90,7 @@ struct Request {
   uint32_t n_logprobs = 0;             // that many likeliest tokens are reported with each token
   bool logprobs = false;               // report the chosen token's log-probability
   bool prompt_logprobs = false;        // report the prompt's tokens as well, from the second on
+  bool logprobs_after_chain = false;   // log-probabilities are those with which the sampler chain draws
   std::shared_ptr<TokenConstraint> constraint;
   Pooling pooling = Pooling::kNone;  // other than kNone: no token is generated
   bool trace = false;                // time every operation of its steps, which takes time too
@@ -101,7 +103,7 @@ struct Request {
 
 struct TokenLogprob {
   TokenId id;
-  float logprob;  // natural logarithm, of the model's distribution before the sampler chain
+  float logprob;  // natural logarithm, of the model's distribution before the sampler chain, or after it
 };
 
 struct TokenEvent {
@@ -157,7 +159,8 @@ struct Trace {
 
 struct Generation {
   std::vector<TokenId> tokens;
-  // [d_model], of the length 1, where the request wants pooling; with kRank the model's scores, as they are
+  // [d_model], of the length 1, where the request wants pooling; with kRank the model's scores, as they are; with kAll
+  // [n_prompt, d_model]
   std::vector<float> embedding;
   FinishReason finish_reason = FinishReason::kStop;
   std::optional<TokenId> stop_token;  // the one that ended it, for kStop by token

@@ -1,5 +1,6 @@
 #include "api/loaded_model.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <xxhash.h>
 
@@ -163,6 +164,16 @@ Status LoadedModel::load_template(const std::string& beside) {
   }
   if (!source) return {};
   RZ_TRY(chat_template, text::ChatTemplate::parse(template_source.source));
+  return {};
+}
+
+Status LoadedModel::use_template(std::string source) {
+  RZ_CHECK_OK(require_tokenizer());
+  RZ_TRY(chat_template, text::ChatTemplate::parse(source));
+  template_source.source = std::move(source);
+  info.has_chat_template = true;
+  grammars = std::make_unique<GrammarCache>(*tokenizer,
+                                            text::marker_strings(text::detect_output_format(template_source.source)));
   return {};
 }
 
@@ -336,10 +347,13 @@ Result<std::vector<text::PromptPiece>> LoadedModel::render_chat(nlohmann::ordere
   if (other == nullptr && !chat_template) {
     return unsupported(info.path + " has no chat template; --raw uses a prompt as it is", "chat_template");
   }
+  const std::time_t now = std::time(nullptr);
   variables.emplace("add_generation_prompt", true);
+  variables.emplace("date_string", fmt::format("{:%d %b %Y}", fmt::gmtime(now)));
+  variables.emplace("datetime", fmt::format("{:%b %d %Y}", fmt::gmtime(now)));
   variables.emplace("bos_token", template_source.bos_token);
   variables.emplace("eos_token", template_source.eos_token);
-  return (other != nullptr ? *other : *chat_template).render(variables, static_cast<int64_t>(std::time(nullptr)));
+  return (other != nullptr ? *other : *chat_template).render(variables, static_cast<int64_t>(now));
 }
 
 std::optional<uint64_t> LoadedModel::source_hash() const {

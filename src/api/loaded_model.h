@@ -56,9 +56,11 @@ struct LoadedModel {
 
   // Errors: Unsupported where the file has no tokenizer.
   Result<const text::Tokenizer*> require_tokenizer() const;
+  // Takes another chat template in place of the file's. Errors: those of the template; Unsupported without a tokenizer.
+  Status use_template(std::string source);
   // The prompt of a conversation: `variables` as ChatTemplate::render takes them; add_generation_prompt is true where
-  // it is not given. `other`: the template in place of the model's. Errors: Unsupported without a template; the
-  // template's own.
+  // it is not given, and the day is there as date_string and datetime. `other`: the template in place of the model's.
+  // Errors: Unsupported without a template; the template's own.
   Result<std::vector<text::PromptPiece>> render_chat(nlohmann::ordered_json variables,
                                                      const text::ChatTemplate* other = nullptr) const;
   // Stands for the program and the weights as they were loaded, for Engine's save_cache and load_cache; nullopt where

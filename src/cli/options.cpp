@@ -238,26 +238,43 @@ Result<std::optional<std::vector<SamplerKind>>> SamplingFlags::order() const {
   return samplers;
 }
 
-Result<SamplingParams> SamplingFlags::over(const LanguageModel& model) const {
-  SamplingParams defaults = model.default_sampling();
-  defaults.seed = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+Status SamplingFlags::put_over(SamplingParams& params) const {
   for (size_t i = 0; i < numbers_.size(); ++i) {
-    visit_parameter(kSamplingParameters[i], defaults, [&number = numbers_[i]](auto& member) {
+    visit_parameter(kSamplingParameters[i], params, [&number = numbers_[i]](auto& member) {
       const auto* given = std::get_if<std::optional<std::remove_reference_t<decltype(member)>>>(&number);
       if (given != nullptr && *given) member = **given;
     });
   }
   for (const std::string& text : logit_bias_) {
     RZ_TRY(auto bias, parse_logit_bias(text));
-    defaults.logit_bias.push_back(bias);
+    params.logit_bias.push_back(bias);
   }
   RZ_TRY(auto samplers, order());
-  if (samplers) defaults.samplers = std::move(samplers);
-  if (!breakers_.empty()) {
-    const bool is_none = breakers_.size() == 1 && breakers_[0] == "none";
-    RZ_TRY(defaults.dry_breakers, model.sequence_breakers(is_none ? std::vector<std::string>() : breakers_));
+  if (samplers) params.samplers = std::move(samplers);
+  return {};
+}
+
+std::optional<uint64_t> SamplingFlags::seed() const {
+  for (size_t i = 0; i < numbers_.size(); ++i) {
+    if (kSamplingParameters[i].name == "seed") return std::get<std::optional<uint64_t>>(numbers_[i]);
+  }
+  return std::nullopt;
+}
+
+Result<SamplingParams> SamplingFlags::over(const LanguageModel& model) const {
+  SamplingParams defaults = model.default_sampling();
+  defaults.seed = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+  RZ_CHECK_OK(put_over(defaults));
+  if (const auto texts = breakers()) {
+    RZ_TRY(defaults.dry_breakers, model.sequence_breakers(*texts));
   }
   return defaults;
+}
+
+std::optional<std::vector<std::string>> SamplingFlags::breakers() const {
+  if (breakers_.empty()) return std::nullopt;
+  const bool is_none = breakers_.size() == 1 && breakers_[0] == "none";
+  return is_none ? std::vector<std::string>() : breakers_;
 }
 
 void ReasoningFlags::add_to(Flags flags) {

@@ -40,6 +40,11 @@ struct SamplingFlags {
   // Over what the model recommends. Errors: InvalidArgument where a logit bias or the chain's order does not parse, and
   // for breakers that there cannot be.
   Result<SamplingParams> over(const LanguageModel& model) const;
+  // The same for a model that is being served, but for breakers.
+  Status put_over(SamplingParams& params) const;
+  std::optional<uint64_t> seed() const;
+  // The texts where DRY's repetitions begin anew; nullopt: those of the request, or the usual ones.
+  std::optional<std::vector<std::string>> breakers() const;
 
  private:
   using Number = std::variant<std::optional<float>, std::optional<int32_t>, std::optional<uint64_t>>;

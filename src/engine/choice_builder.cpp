@@ -20,8 +20,8 @@ bool wants_token_alone(const Sequence& sequence) {
   for_each_filter(request.sampling,
                   [&](float, const CandidateFilter& filter) { is_in_choice = is_in_choice && filter.is_in_choice; });
   return is_in_choice && !sequence.wants_logits && !request.constraint && !request.logprobs &&
-         request.n_logprobs == 0 && !request.prompt_logprobs && request.pooling == Pooling::kNone &&
-         request.sampling.logit_bias.empty();
+         !request.logprobs_after_chain && request.n_logprobs == 0 && !request.prompt_logprobs &&
+         request.pooling == Pooling::kNone && request.sampling.logit_bias.empty();
 }
 
 }  // namespace

@@ -250,6 +250,31 @@ uint32_t Engine::load_cache(const std::string& path, uint64_t source) {
   return load_prefixes(path, {pool_, states_.get()}, backend_, fingerprint(source));
 }
 
+HeldPrefix Engine::hold_prefix(std::span<const TokenId> tokens, uint64_t cache_salt) {
+  return {{pool_, states_.get()}, tokens, cache_salt};
+}
+
+void Engine::read_piece(const HeldPrefix& prefix, uint32_t piece, std::span<std::byte> bytes) const {
+  prefix.read(piece, backend_, bytes);
+}
+
+std::unique_ptr<NewPrefix> Engine::begin_prefix(const PrefixLayout& layout, std::vector<TokenId> tokens) {
+  return std::make_unique<NewPrefix>(kv::CachePools(pool_, states_.get()), layout, std::move(tokens));
+}
+
+uint32_t Engine::forget_prefix(std::span<const TokenId> tokens, uint64_t cache_salt) {
+  return engine::forget_prefix({pool_, states_.get()}, tokens, cache_salt);
+}
+
+PrefixShape Engine::prefix_shape(uint64_t source) const {
+  return {.fingerprint = fingerprint(source),
+          .block_tokens = pool_.block_tokens(),
+          .n_groups = pool_.n_groups(),
+          .max_tokens = options_.n_ctx,
+          .block_bytes = backend_.block_bytes(),
+          .state_bytes = states_ != nullptr ? backend_.state_bytes() : 0};
+}
+
 // Works in slices, so that no step waits long for one.
 bool Engine::wipe_some() {
   constexpr size_t kSliceBytes = size_t{64} << 20;

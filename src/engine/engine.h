@@ -17,6 +17,7 @@
 
 #include "backend/backend.h"
 #include "engine/admission.h"
+#include "engine/cached_prefix.h"
 #include "engine/counters.h"
 #include "engine/engine_options.h"
 #include "engine/host_blocks.h"
@@ -102,6 +103,14 @@ class Engine {
   // was cached before is forgotten where a file is loaded. Errors: InvalidArgument where the file cannot be written.
   Result<uint32_t> save_cache(const std::string& path, uint64_t source, uint64_t max_bytes) const;
   uint32_t load_cache(const std::string& path, uint64_t source);
+  // One prefix out of the cache and into it, between steps (cached_prefix.h).
+  HeldPrefix hold_prefix(std::span<const TokenId> tokens, uint64_t cache_salt);
+  void read_piece(const HeldPrefix& prefix, uint32_t piece, std::span<std::byte> bytes) const;
+  std::unique_ptr<NewPrefix> begin_prefix(const PrefixLayout& layout, std::vector<TokenId> tokens);
+  bool add_piece(NewPrefix& prefix, std::span<const std::byte> bytes) { return prefix.add(backend_, bytes); }
+  uint32_t forget_prefix(std::span<const TokenId> tokens, uint64_t cache_salt);
+  // What files of prefixes must fit. Any thread.
+  PrefixShape prefix_shape(uint64_t source) const;
   uint32_t n_ctx() const { return options_.n_ctx; }
   uint32_t max_seqs() const { return options_.max_seqs; }
   const EngineCounters& counters() const { return counters_; }

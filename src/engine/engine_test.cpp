@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <tuple>
@@ -447,6 +448,20 @@ TEST(Engine, APooledPromptGivesOneVectorHoweverItIsCut) {
     EXPECT_EQ(cut->generate(request, {}).value().embedding, whole.embedding);
     EXPECT_EQ(cut->generate(request, {}).value().embedding, whole.embedding) << "again, with a cache";
   }
+}
+
+TEST(Engine, APromptMayGiveTheStatesOfAllItsTokens) {
+  Request request = request_for(some_tokens(90), 0);
+  request.pooling = Pooling::kLast;
+  const auto last = Rig(1, {.n_ctx = 128})->generate(request, {}).value().embedding;
+  request.pooling = Pooling::kAll;
+  const auto all = Rig(1, {.n_ctx = 128})->generate(request, {}).value().embedding;
+  ASSERT_EQ(all.size(), 90 * last.size());
+  double square_sum = 0;
+  const auto own = std::span(all).last(last.size());
+  for (const float x : own) square_sum += double{x} * x;
+  for (size_t i = 0; i < last.size(); ++i) EXPECT_NEAR(last[i], own[i] / std::sqrt(square_sum), 1e-5);
+  EXPECT_EQ(Rig(2, {.n_ctx = 128, .max_batch_tokens = 7})->generate(request, {}).value().embedding, all);
 }
 
 TEST(Engine, LogprobsBelongToTheGreedyChoice) {

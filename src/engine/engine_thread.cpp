@@ -60,6 +60,12 @@ void EngineThread::clear_cache(std::optional<uint64_t> tenant, std::function<voi
   post(std::move(mail));
 }
 
+void EngineThread::visit(std::function<void(Engine&)> visit) {
+  auto mail = std::make_unique<Mail>();
+  mail->visit = std::move(visit);
+  post(std::move(mail));
+}
+
 void EngineThread::post(std::unique_ptr<Mail> mail) {
   Mail* const posted = mail.release();
   posted->next = mailbox_.load(std::memory_order_relaxed);
@@ -132,7 +138,9 @@ void EngineThread::take_mail() {
   }
   while (oldest_first != nullptr) {
     std::unique_ptr<Mail> mail(std::exchange(oldest_first, oldest_first->next));
-    if (mail->sequence == nullptr) {
+    if (mail->visit) {
+      mail->visit(engine_);
+    } else if (mail->sequence == nullptr) {
       begin_clearing(std::move(mail));
     } else {
       engine_.submit(std::move(mail->sequence));

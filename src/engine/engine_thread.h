@@ -36,6 +36,10 @@ class EngineThread {
   // neither wait nor throw.
   void clear_cache(std::optional<uint64_t> tenant, std::function<void()> on_done);
 
+  // Any thread. Calls `visit` on the engine's thread, between two steps, which wait for it; it must not throw. Where
+  // the thread has ended, that is done by its destructor.
+  void visit(std::function<void(Engine&)> visit);
+
   // No new work from now on; what runs and waits goes on.
   void drain() { draining_.store(true, std::memory_order_relaxed); }
   // How many requests it takes at once: those that run, and those that wait.
@@ -48,12 +52,13 @@ class EngineThread {
   bool is_stalled(std::chrono::milliseconds patience) const;
 
  private:
-  // A request, or the wish for a clear cache.
+  // A request, a visit, or the wish for a clear cache.
   struct Mail {
     std::shared_ptr<TokenStream> stream;
     SequencePtr sequence;
     std::optional<uint64_t> tenant = {};
     std::function<void()> on_cleared = {};
+    std::function<void(Engine&)> visit = {};
     Mail* next = nullptr;
   };
 

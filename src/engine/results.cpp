@@ -77,6 +77,7 @@ void Results::take_row(Sequence& sequence, uint32_t pos, size_t row) {
 
 // Rows are added in the order of their positions, so that no cutting of the prompt changes a sum.
 void Results::pool_row(Sequence& sequence, uint32_t pos, size_t row) {
+  if (sequence.request->pooling == Pooling::kAll) return keep_row(sequence, pos, row);
   const bool ranks = sequence.request->pooling == Pooling::kRank;
   const size_t n_cols = sequence.embedding.size();
   const auto pooled = backend_.read(ranks ? outputs_.logits : outputs_.hidden).subspan(row * n_cols, n_cols);
@@ -89,6 +90,14 @@ void Results::pool_row(Sequence& sequence, uint32_t pos, size_t row) {
   const auto scale = static_cast<float>(square_sum > 0 ? 1 / std::sqrt(square_sum) : 0);
   for (float& x : sequence.embedding) x *= scale;
   sequence.finish(FinishReason::kStop);
+}
+
+void Results::keep_row(Sequence& sequence, uint32_t pos, size_t row) {
+  const size_t n_cols = sequence.embedding.size() / sequence.n_prompt;
+  const auto hidden = backend_.read(outputs_.hidden).subspan(row * n_cols, n_cols);
+  if (!std::ranges::all_of(hidden, [](float x) { return std::isfinite(x); })) return fail_nonfinite(sequence, pos);
+  std::ranges::copy(hidden, sequence.embedding.begin() + static_cast<std::ptrdiff_t>(pos * n_cols));
+  if (pos + 1 == sequence.n_prompt) sequence.finish(FinishReason::kStop);
 }
 
 // Hands out logits that are wanted themselves, or the score of a token that is known.
@@ -127,9 +136,11 @@ TokenId Results::choose_token(Sequence& sequence, size_t row) {
   if (row < chosen.size() && chosen[row] != kNoToken) return chosen[row];
   const Request& request = *sequence.request;
   const bool is_constrained = request.constraint && request.constraint->allow(allowed_);
-  return sampler_.sample(request.sampling, logits_of(row), sequence.tokens,
-                         is_constrained ? std::span<const uint64_t>(allowed_) : std::span<const uint64_t>(),
-                         &sequence.sampler);
+  const auto allowed = is_constrained ? std::span<const uint64_t>(allowed_) : std::span<const uint64_t>();
+  const auto logits = logits_of(row);
+  return request.logprobs_after_chain
+             ? sampler_.sample_and_keep(request.sampling, logits, sequence.tokens, allowed, &sequence.sampler)
+             : sampler_.sample(request.sampling, logits, sequence.tokens, allowed, &sequence.sampler);
 }
 
 // Notes that a token has been chosen. Gives the time since the one before it, or since the request came.
@@ -150,6 +161,11 @@ double Results::note_times(Sequence& sequence) {
 // Gives false where the caller wants no more.
 bool Results::report(Sequence& sequence, TokenEvent event, size_t row) {
   const Request& request = *sequence.request;
+  if (request.logprobs_after_chain && !event.is_prompt) {
+    event.logprob = sampler_.drawn_logprob(event.id);
+    event.top = sampler_.drawn_from(request.n_logprobs);
+    return sequence.sink->on_token(event);
+  }
   if (request.logprobs) event.logprob = sampler_.logprob(logits_of(row), event.id);
   if (request.n_logprobs > 0) event.top = sampler_.top_logprobs(logits_of(row), request.n_logprobs);
   return sequence.sink->on_token(event);

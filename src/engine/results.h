@@ -35,6 +35,7 @@ class Results {
   void take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_row);
   void take_row(Sequence& sequence, uint32_t pos, size_t row);
   void pool_row(Sequence& sequence, uint32_t pos, size_t row);
+  void keep_row(Sequence& sequence, uint32_t pos, size_t row);
   void report_row(Sequence& sequence, uint32_t pos, size_t row);
   void take_token(Sequence& sequence, size_t row);
   TokenId choose_token(Sequence& sequence, size_t row);

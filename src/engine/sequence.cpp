@@ -26,6 +26,8 @@ Status check_prompt(std::span<const TokenId> prompt, const SequenceLimits& limit
   return {};
 }
 
+constexpr size_t kMaxNumbers = size_t{16} << 20;  // of all vectors of a text
+
 Status check_pooling(const Request& request, const SequenceLimits& limits) {
   if (limits.sees_later && request.pooling == Pooling::kNone) {
     return unsupported("the model is an encoder, which gives vectors or scores and generates no text", "pooling");
@@ -35,6 +37,11 @@ Status check_pooling(const Request& request, const SequenceLimits& limits) {
   }
   if (request.pooling == Pooling::kFirst && !limits.sees_later) {
     return unsupported("pooling: the first token of a decoder sees no other token", "pooling");
+  }
+  if (request.pooling == Pooling::kAll && request.prompt.size() * limits.d_model > kMaxNumbers) {
+    return invalid_argument(fmt::format("prompt: its vectors would have {} numbers, expected at most {}",
+                                        request.prompt.size() * limits.d_model, kMaxNumbers),
+                            "prompt");
   }
   if (request.pooling == Pooling::kRank && limits.n_labels == 0) {
     return unsupported("the model gives no scores: it has no part that makes them", "pooling");
@@ -66,7 +73,8 @@ Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, con
   sequence->ending.stats.n_prompt = sequence->n_prompt;
   const uint32_t n_room = limits.n_ctx - sequence->n_prompt;
   if (request.pooling == Pooling::kNone) sequence->n_wanted = std::min(request.max_tokens.value_or(n_room), n_room);
-  const bool wants_all = request.pooling == Pooling::kMean || request.prompt_logprobs;
+  const bool wants_all =
+      request.pooling == Pooling::kMean || request.pooling == Pooling::kAll || request.prompt_logprobs;
   const bool wants_last = request.pooling != Pooling::kNone || sequence->n_wanted > 0;
   sequence->wants_first =
       request.pooling == Pooling::kFirst || (request.pooling == Pooling::kRank && limits.sees_later);
@@ -78,7 +86,8 @@ Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, con
   sequence->cache = kv::SequenceCache(pools, request.cache_salt, request.tenant,
                                       sequence->n_prompt + sequence->n_wanted, max_rollback);
   if (request.trace) sequence->operations = std::make_unique<OpTable>();
-  const uint32_t n_pooled = request.pooling == Pooling::kRank ? limits.n_labels : limits.d_model;
+  size_t n_pooled = request.pooling == Pooling::kRank ? limits.n_labels : limits.d_model;
+  if (request.pooling == Pooling::kAll) n_pooled *= sequence->n_prompt;
   if (request.pooling != Pooling::kNone) sequence->embedding.assign(n_pooled, 0.0f);
   return sequence;
 }

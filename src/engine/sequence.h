@@ -24,7 +24,7 @@ struct Ending {
   FinishReason reason = FinishReason::kStop;
   std::optional<TokenId> stop_token;  // the one that ended it
   std::span<const TokenId> tokens;    // what was generated
-  std::span<const float> embedding;   // [d_model], where the request wants pooling; or scores
+  std::span<const float> embedding;  // [d_model], where the request wants pooling; or as many for each token; or scores
   GenerationStats stats;
   const OpTable* operations = nullptr;  // where the request wants a trace
   const Error* error = nullptr;         // for kError
@@ -64,7 +64,7 @@ struct Sequence {
   SamplerState sampler;                 // after the last token
   std::vector<TokenId> drafts;          // what may come next, to be verified in the next step
   kv::SequenceCache cache;              // of the tokens' keys and values
-  std::vector<float> embedding;         // [d_model], the sum of hidden states so far; or scores
+  std::vector<float> embedding;         // [d_model], the sum of hidden states so far; or all of them; or scores
   std::unique_ptr<OpTable> operations;  // of its steps; null: no trace is wanted
   uint32_t n_prompt = 0;
   uint32_t first_wanted = 0;  // position of the first row whose logits or hidden state are wanted, and were not read

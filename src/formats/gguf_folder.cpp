@@ -49,4 +49,24 @@ Result<std::filesystem::path> find_gguf(const std::filesystem::path& folder) {
                           folder.string());
 }
 
+std::vector<std::filesystem::path> parts_of_gguf(const std::filesystem::path& path) {
+  constexpr std::string_view kFirst = "-00001-of-";
+  const std::string name = path.filename().string();
+  const size_t at = name.find(kFirst);
+  if (at == std::string::npos) return {path};
+  const std::string before = name.substr(0, at + 1), after = name.substr(at + kFirst.size() - 4);
+  std::vector<std::filesystem::path> parts;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(path.parent_path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string other = entry->path().filename().string();
+    const bool is_part = other.size() == name.size() && other.starts_with(before) && other.ends_with(after);
+    const auto number = is_part ? other.substr(before.size(), 5) : "";
+    if (is_part && std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) {
+      parts.push_back(entry->path());
+    }
+  }
+  return parts;
+}
+
 }  // namespace realizar

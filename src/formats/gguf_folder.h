@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "realizar/result.h"
 
@@ -14,5 +15,8 @@ bool is_gguf_model(const std::filesystem::path& path);
 // The one model in the folder: a .gguf file, or the first part of a split one. Errors: NotFound (no .gguf file, nor
 // anything else that makes a model), InvalidArgument (several, with their names).
 Result<std::filesystem::path> find_gguf(const std::filesystem::path& folder);
+
+// The files that a model consists of: of the first part of a split one all parts that lie beside it.
+std::vector<std::filesystem::path> parts_of_gguf(const std::filesystem::path& path);
 
 }  // namespace realizar

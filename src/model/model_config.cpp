@@ -37,6 +37,8 @@ const char* name_of(Pooling pooling) {
       return "first";
     case Pooling::kRank:
       return "rank";
+    case Pooling::kAll:
+      return "all";
   }
   return "";
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sampling/chain.h"
@@ -83,8 +84,19 @@ Sampler::Sampler(uint32_t n_vocab, uint32_t n_ctx) : adjusted_(n_vocab), weights
 
 TokenId Sampler::sample(const SamplingParams& params, std::span<const float> logits, std::span<const TokenId> history,
                         std::span<const uint64_t> allowed, SamplerState* state) {
+  return sample(is_usual_chain(params), params, logits, history, allowed, state);
+}
+
+TokenId Sampler::sample_and_keep(const SamplingParams& params, std::span<const float> logits,
+                                 std::span<const TokenId> history, std::span<const uint64_t> allowed,
+                                 SamplerState* state) {
+  return sample(false, params, logits, history, allowed, state);
+}
+
+// The usual way is the chain's in less time.
+TokenId Sampler::sample(bool is_usual, const SamplingParams& params, std::span<const float> logits,
+                        std::span<const TokenId> history, std::span<const uint64_t> allowed, SamplerState* state) {
   if (!is_prediction(logits)) return kNoToken;
-  const bool is_usual = is_usual_chain(params);
   if (!allowed.empty() || !params.logit_bias.empty() || (is_usual && has_penalties(params))) {
     std::copy(logits.begin(), logits.end(), adjusted_.begin());
     apply_logit_bias(params, adjusted_);
@@ -109,6 +121,21 @@ TokenId Sampler::sample(const SamplingParams& params, std::span<const float> log
   }
   for_each_filter(params, [this](float value, const CandidateFilter& filter) { filter.apply(value, candidates_); });
   return draw(candidates_, u).id;
+}
+
+float Sampler::drawn_logprob(TokenId id) const {
+  const auto drawn = std::ranges::find(candidates_, id, &Candidate::id);
+  return drawn == candidates_.end() ? -INFINITY : static_cast<float>(std::log(drawn->p));
+}
+
+std::span<const TokenLogprob> Sampler::drawn_from(uint32_t n) {
+  top_.clear();
+  const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(n, candidates_.size()));
+  std::partial_sort(candidates_.begin(), end, candidates_.end(), likelier);
+  for (auto c = candidates_.begin(); c != end && c->p > 0; ++c) {
+    top_.push_back({c->id, static_cast<float>(std::log(c->p))});
+  }
+  return top_;
 }
 
 float Sampler::logprob(std::span<const float> logits, TokenId id) const {

@@ -28,11 +28,22 @@ class Sampler {
   TokenId sample(const SamplingParams& params, std::span<const float> logits, std::span<const TokenId> history,
                  std::span<const uint64_t> allowed = {}, SamplerState* state = nullptr);
 
+  // The same token, by a way that keeps the candidates for drawn_from(), and takes longer.
+  TokenId sample_and_keep(const SamplingParams& params, std::span<const float> logits, std::span<const TokenId> history,
+                          std::span<const uint64_t> allowed = {}, SamplerState* state = nullptr);
+  // The n likeliest tokens that sample_and_keep() has drawn from, with the logarithms of their chances, and that of
+  // `id`; the span is one of the scratch, valid until the next call.
+  float drawn_logprob(TokenId id) const;
+  std::span<const TokenLogprob> drawn_from(uint32_t n);
+
   // log softmax(logits)[id], and the n likeliest tokens with theirs (a span of the scratch, valid until the next call).
   float logprob(std::span<const float> logits, TokenId id) const;
   std::span<const TokenLogprob> top_logprobs(std::span<const float> logits, uint32_t n);
 
  private:
+  TokenId sample(bool is_usual, const SamplingParams& params, std::span<const float> logits,
+                 std::span<const TokenId> history, std::span<const uint64_t> allowed, SamplerState* state);
+
   std::vector<float> adjusted_;   // logits after bias and penalties
   std::vector<float> weights_;    // of the whole vocabulary, where there is no top-k
   std::vector<uint32_t> counts_;  // all zero between calls

@@ -55,6 +55,37 @@ TEST(Sampler, DrawsInProportionToTheProbabilities) {
   for (int i = 0; i < 4; ++i) EXPECT_NEAR(share.at(i), std::exp(kLogits[static_cast<size_t>(i)]), 0.012) << i;
 }
 
+TEST(Sampler, TellsWhatItHasDrawnFrom) {
+  Sampler sampler(4);
+  std::vector<SamplingParams> chains(5, neutral());
+  chains[1].top_k = 2;
+  chains[2].top_p = 0.7f;
+  chains[3].temperature = 0;
+  chains[4].min_p = 0.2f;
+  chains[4].repeat_penalty = 1.3f;
+  for (const SamplingParams& params : chains) {
+    const std::vector<TokenId> history(7, TokenId{0});
+    const TokenId id = sampler.sample_and_keep(params, kLogits, history);
+    EXPECT_EQ(id, sampler.sample(params, kLogits, history)) << "keeping changes no token";
+    ASSERT_EQ(sampler.sample_and_keep(params, kLogits, history), id);
+    const float own = sampler.drawn_logprob(id);
+    double sum = 0, share = 0;
+    for (const TokenLogprob& token : sampler.drawn_from(4)) {
+      sum += std::exp(token.logprob);
+      if (token.id == id) share = std::exp(token.logprob);
+    }
+    EXPECT_NEAR(sum, 1, 1e-6);
+    EXPECT_NEAR(share, std::exp(own), 1e-6);
+    ASSERT_EQ(sampler.sample_and_keep(params, kLogits, history), id);
+    EXPECT_LE(sampler.drawn_from(1).size(), 1u);
+  }
+  ASSERT_NE(sampler.sample_and_keep(chains[1], kLogits, std::vector<TokenId>(3)), kNoToken);
+  const auto drawn = sampler.drawn_from(4);
+  ASSERT_EQ(drawn.size(), 2u);
+  EXPECT_NEAR(std::exp(drawn[0].logprob), 0.5 / 0.8, 1e-6);
+  EXPECT_EQ(sampler.drawn_logprob(TokenId{1}), -INFINITY) << "which top-k has dropped";
+}
+
 TEST(Sampler, TemperatureSharpens) {
   auto params = neutral();
   params.temperature = 0.5f;

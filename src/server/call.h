@@ -72,6 +72,7 @@ class Call final : public ReplyListener {
   bool is_detached = false;  // it was started by another call, with which it is counted
   CallRecord record;
   std::unique_ptr<Speller> speller;  // of the answer, once it is known
+  bool listens = false;              // to changes of models, until the server ends
 
   // The reply: whole, or begin_stream, any number of writes, and end. With its end it is counted and logged, and after
   // that these do nothing.
@@ -110,6 +111,7 @@ class Call final : public ReplyListener {
   friend class ModelWait;
   friend class NewsWait;
   friend class CacheClearing;
+  friend class EngineVisit;
   friend struct ServerContext;
   enum class State : uint8_t {
     kRunning,  // it is on the stack

@@ -209,6 +209,22 @@ bool append_unfinished(const Unfinished& unfinished, const text::OutputFormat& f
   return has_reasoning && !has_content;
 }
 
+// llama.cpp's reasoning_format: "none" leaves reasoning where the model writes it, with its marks.
+Result<bool> tells_reasoning_in_content(Fields& body, const RequestDefaults& defaults) {
+  const auto format = body.text("reasoning_format");
+  if (!body.status().ok()) return body.status().error();
+  if (!format) return defaults.reasoning_in_content;
+  const bool is_known = *format == "none" || *format == "auto" || *format == "deepseek" || *format == "deepseek-legacy";
+  if (!is_known) return wrong("reasoning_format", "expected none, auto or deepseek, actual " + shown(*format));
+  return *format == "none";
+}
+
+void tell_reasoning_in_content(ChatPrompt& prompt) {
+  prompt.choice.format->reasoning.reset();
+  prompt.choice.starts_in_reasoning = false;
+  prompt.reasoning_budget.reset();
+}
+
 std::string text_of(std::span<const text::PromptPiece> pieces) {
   std::string text;
   for (const text::PromptPiece& piece : pieces) text += piece.text;
@@ -226,7 +242,10 @@ Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model, cons
   Json variables{{"messages", std::move(messages)}};
   for (const ChatTool& tool : tools.tools) variables["tools"].push_back(tool.json);
   const Json* kwargs = body.object("chat_template_kwargs");
-  RZ_TRY(const ReasoningWish reasoning, read_reasoning(body, kwargs, model.loaded->template_source.source));
+  RZ_TRY(const ReasoningWish reasoning,
+         read_reasoning(body, kwargs, model.loaded->template_source.source, *model.defaults));
+  RZ_TRY(const Json defaults, parse_json(model.defaults->template_variables));
+  variables.update(defaults);
   variables.update(reasoning.variables);
   if (kwargs != nullptr) {
     const bool is_plain = !kwargs->contains("messages") && !kwargs->contains("tools");
@@ -260,6 +279,8 @@ Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model, cons
         make_constraint(std::move(grammar), model.tokenizer(), model.loaded->generation_config.end_tokens,
                         start_of(*prompt.choice.format, starts_in_reasoning));
   }
+  RZ_TRY(const bool is_raw, tells_reasoning_in_content(body, *model.defaults));
+  if (is_raw) tell_reasoning_in_content(prompt);
   return prompt;
 }
 
@@ -279,8 +300,9 @@ Status check_text_length(size_t n_bytes, const char* field, const ServedModel& m
 Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call) {
   const uint32_t n_ctx = model.loaded->info.n_ctx;
   if (n_tokens > n_ctx) {
-    return context_length_exceeded(fmt::format("the prompt has {} tokens, the model's context {}", n_tokens, n_ctx),
-                                   field, n_tokens, n_ctx);
+    return context_length_exceeded(
+        fmt::format("the prompt has {} tokens, which exceeds the available context size of {}", n_tokens, n_ctx), field,
+        n_tokens, n_ctx);
   }
   const uint32_t most = call.context.options.max_prompt_tokens;
   if (most == 0 || n_tokens <= most) return {};

@@ -327,7 +327,7 @@ TEST_F(ChatPromptTest, TooLongAPromptIsRefusedWithBothNumbers) {
   const auto status = check_prompt_length(1025, "messages", rig_->model(), rig_->call());
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kContextLengthExceeded);
-  EXPECT_EQ(status.error().message, "the prompt has 1025 tokens, the model's context 1024");
+  EXPECT_EQ(status.error().message, "the prompt has 1025 tokens, which exceeds the available context size of 1024");
   EXPECT_EQ(status.error().n_prompt, 1025u);
   EXPECT_EQ(status.error().n_ctx, 1024u);
   rig_->options.max_prompt_tokens = 10;

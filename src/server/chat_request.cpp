@@ -28,6 +28,7 @@ CompletionPlan plan_of(ChatRequest chat, const ServedModel& model, const Call& c
   }
   CompletionPlan plan;
   plan.stream = generation.stream;
+  plan.id_slot = generation.id_slot;
   if (call.context.options.log_prompts) plan.logged_prompt = std::move(prompt.text);
   plan.choice = std::move(prompt.choice);
   plan.choice.stop = std::move(generation.stop);

@@ -80,6 +80,8 @@ class Choice {
   uint32_t n_reasoning_tokens() const { return answer_.n_reasoning_tokens(); }
   double sum_logprob() const { return sum_logprob_; }
   const Request& request() const { return first_stream_->request(); }
+  // The context was full: the answer ended there, or went on without its oldest tokens.
+  bool is_truncated() const { return stream_ != first_stream_ || end_.finish_reason == FinishReason::kContext; }
 
  private:
   bool goes_on(const engine::TokenStream::End& end) const;

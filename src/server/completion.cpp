@@ -36,6 +36,20 @@ void add_operations(const Trace& trace, Json& json) {
   }
 }
 
+// What the plan says; where it says nothing, and the server shifts contexts, that of llama.cpp's server. Without a
+// limit an answer has as many tokens as the model was trained for at most.
+ContextShift shift_of(const CompletionPlan& plan, const ServedModel& model, Request& request) {
+  const bool is_wanted = model.defaults->context_shift && request.pooling == Pooling::kNone;
+  if (plan.shift.is_on() || !is_wanted) return plan.shift;
+  const ModelInfo& info = model.loaded->info;
+  ContextShift shift;
+  shift.n_ctx = info.n_ctx;
+  shift.n_keep = static_cast<uint32_t>(plan.n_keep < 0 ? request.prompt.size() : plan.n_keep);
+  shift.max_tokens = request.max_tokens.value_or(info.n_ctx_train);
+  request.max_tokens = first_limit(shift, request.prompt.size());
+  return shift;
+}
+
 }  // namespace
 
 Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
@@ -64,8 +78,9 @@ Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
   const bool wants_operations = trace_wish() == kOperations;
   for (Request& request : plan_.requests) {
     request.trace = wants_operations && call_.context.options.trace_operations;
+    const ContextShift shift = shift_of(plan_, *model_, request);
     choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice, plan_.lines));
-    choices_.back()->shift_context(plan_.shift);
+    choices_.back()->shift_context(shift);
     if (plan_.stream && plan_.tells_progress) choices_.back()->tell_progress();
   }
   n_per_prompt_ = plan_.n_per_prompt > 0 ? plan_.n_per_prompt : choices_.size();
@@ -112,6 +127,7 @@ void Completion::take_news_of(size_t choice_idx) {
   if (news.ended) {
     ++n_ended_;
     observe_end(choice);
+    if (choice_idx % n_per_prompt_ == 0) note_slot(choice);
     if (const auto error = error_of(choice_idx)) return fail(*error);
     if (n_submitted_ < choices_.size() && !submit_next()) return;
   }
@@ -192,6 +208,16 @@ void Completion::observe_end(const Choice& choice) {
   record.finish_reason = choice.end_label();
   call_.context.metrics.observe_request(model_->id, stats, choice.end_label(), choice.n_tokens(),
                                         ms_between(call_.start, Clock::now()));
+}
+
+// What was cut off has left something too.
+void Completion::note_slot(const Choice& choice) {
+  const Request& request = choice.request();
+  if (call_.context.slot_folder == nullptr || request.pooling != Pooling::kNone) return;
+  Slot slot{request.prompt, request.cache_salt};
+  slot.tokens.insert(slot.tokens.end(), choice.tokens().begin(), choice.tokens().end());
+  call_.context.slots->note({model_->id, call_.key}, plan_.id_slot, model_->loaded->engine->max_seqs(),
+                            std::move(slot));
 }
 
 // Choices of one prompt find the same prefix in the cache.

@@ -24,8 +24,10 @@ struct CompletionPlan {
   text::AnswerOptions choice;
   LineRules lines;
   ContextShift shift;
+  int64_t n_keep = 0;  // of a context that is shifted
   std::unique_ptr<Speller> speller;
   bool stream = false;
+  int64_t id_slot = -1;         // that the requests name; -1: none
   bool tells_progress = false;  // a stream's news have that of the prompts
   std::string logged_prompt;    // only where prompts are logged
   std::string background_id;    // of a response that is made whether or not its client waits; "": it is none
@@ -57,6 +59,7 @@ class Completion {
   void begin_stream();
   void finish();
   void observe_end(const Choice& choice);
+  void note_slot(const Choice& choice);
   void record_prompts();
   Error told_of(const Error& error, size_t choice_idx) const;
   std::optional<ApiError> error_of(size_t choice_idx) const;

@@ -9,15 +9,18 @@
 #include "server/call.h"
 #include "server/mcp_proxy.h"
 #include "server/metrics_history.h"
+#include "server/model_events.h"
 #include "server/ollama.h"
 #include "server/options.h"
 #include "server/response_store.h"
+#include "server/slots.h"
 
 namespace realizar::server {
 
 class AccessLog;
 class BackgroundRecords;
 class ServerMetrics;
+class SlotFolder;
 
 struct ServerContext {
   const ServerOptions& options;
@@ -29,7 +32,10 @@ struct ServerContext {
   AccessLog* access_log = nullptr;  // null: none
   bool draining = false;
   std::unique_ptr<OllamaState> ollama = std::make_unique<OllamaState>();
-  std::unique_ptr<McpProxy> mcp = {};  // null: no servers are listed
+  std::unique_ptr<McpProxy> mcp = {};       // null: no servers are listed
+  const SlotFolder* slot_folder = nullptr;  // null: no slots are kept
+  std::unique_ptr<SlotTable> slots = std::make_unique<SlotTable>();
+  ModelEvents model_events = {};
   MetricsHistory history = {};
   Clock::time_point start = Clock::now();
   std::map<uint64_t, uint32_t> n_open = {};  // generating calls of each tenant that has some

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/ascii_case.h"
 
@@ -90,11 +91,20 @@ const char* reason_phrase(int status) {
       return "Service Unavailable";
     case 504:
       return "Gateway Timeout";
+    case 507:
+      return "Insufficient Storage";
     case 529:
       return "Overloaded";
     default:
       return "Unknown";
   }
+}
+
+std::string query_value(std::string_view query, std::string_view name) {
+  for (auto& [field, value] : query_fields(query)) {
+    if (field == name) return std::move(value);
+  }
+  return {};
 }
 
 }  // namespace realizar::server

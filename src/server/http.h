@@ -71,6 +71,8 @@ class Reply {
 std::string percent_decoded(std::string_view text);
 // The names and values of a query, "a=1&b=%20", decoded; a name without a value has "".
 std::vector<std::pair<std::string, std::string>> query_fields(std::string_view query);
+// The value of the first field of that name; "" where there is none.
+std::string query_value(std::string_view query, std::string_view name);
 
 const char* reason_phrase(int status);
 

@@ -34,5 +34,11 @@ TEST(ReasonPhrase, IsNeverEmpty) {
   for (int status = 100; status < 600; ++status) EXPECT_STRNE(reason_phrase(status), "") << status;
 }
 
+TEST(QueryValue, IsThatOfTheFirstFieldOfTheName) {
+  EXPECT_EQ(query_value("action=save&model=a%2Fb", "model"), "a/b");
+  EXPECT_EQ(query_value("reaction=1&action=2&action=3", "action"), "2");
+  for (const char* query : {"", "&", "action", "actions=1", "=1"}) EXPECT_EQ(query_value(query, "action"), "") << query;
+}
+
 }  // namespace
 }  // namespace realizar::server

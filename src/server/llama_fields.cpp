@@ -29,14 +29,11 @@ uint32_t read_count(Fields& fields, const char* name, int64_t most = INT32_MAX) 
   return static_cast<uint32_t>(fields.integer(name, 0, most).value_or(0));
 }
 
-// Probabilities of the chain's candidates would need the chain.
 void read_probabilities(Fields& fields, Request& request) {
   request.n_logprobs = read_count(fields, "n_probs", kMaxProbs);
   request.logprobs = request.n_logprobs > 0;
   const bool is_after_chain = fields.boolean("post_sampling_probs").value_or(false);
-  if (is_after_chain && request.logprobs) {
-    fields.fail("post_sampling_probs", "only probabilities before the sampler chain can be told");
-  }
+  request.logprobs_after_chain = request.logprobs && is_after_chain;
 }
 
 void read_response_fields(Fields& fields, std::vector<std::string>& names) {
@@ -54,6 +51,14 @@ void shorten_random_seed(const Json& body, SamplingParams& sampling) {
   if (seed == body.end() || seed->is_null()) sampling.seed %= kSeeds;
 }
 
+// What ignore_eos comes to: an end token never comes.
+void tell_ignored_ends(const GenerationFields& generation, const ServedModel& model, Json& settings) {
+  if (!generation.request.ignore_eos) return;
+  for (const TokenId id : model.loaded->generation_config.end_tokens) {
+    settings["logit_bias"].push_back({{"token", to_index(id)}, {"bias", nullptr}});
+  }
+}
+
 uint64_t nobodys_salt() {
   thread_local std::mt19937_64 bits{std::random_device{}()};
   return bits();
@@ -67,27 +72,27 @@ Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model
   LlamaFields read;
   RZ_TRY(read.generation, read_generation_fields(fields, model, call));
   Request& request = read.generation.request;
-  shorten_random_seed(common, request.sampling);
+  if (!model.defaults->seed) shorten_random_seed(common, request.sampling);
   read_probabilities(fields, request);
   read_response_fields(fields, read.response_fields);
   read.lines.n_indent = read_count(fields, "n_indent");
   read.lines.max_ms = read_count(fields, "t_max_predict_ms");
-  read.id_slot = fields.integer("id_slot", -1, INT32_MAX).value_or(-1);
   read.return_tokens = fields.boolean("return_tokens").value_or(false);
   read.extras = read_answer_extras(fields);
-  const int64_t n_keep = fields.integer("n_keep", -1, INT32_MAX).value_or(0);
+  read.n_keep = fields.integer("n_keep", -1, INT32_MAX).value_or(0);
   const bool uses_cache = fields.boolean("cache_prompt").value_or(true);
   if (!fields.status().ok()) return fields.status().error();
   if (!uses_cache) request.cache_salt = nobodys_salt();
   RZ_TRY(request.constraint, read_text_constraint(fields, read.generation.rules, model));
   read.settings = generation_settings(read.generation);
-  read.settings.update(Json{{"n_keep", n_keep},
+  read.settings.update(Json{{"n_keep", read.n_keep},
                             {"n_indent", read.lines.n_indent},
                             {"t_max_predict_ms", read.lines.max_ms},
                             {"grammar", common.value("grammar", Json(""))},
                             {"timings_per_token", read.extras.timings},
-                            {"post_sampling_probs", false},
+                            {"post_sampling_probs", request.logprobs_after_chain},
                             {"lora", Json::array()}});
+  tell_ignored_ends(read.generation, model, read.settings);
   return read;
 }
 

@@ -18,15 +18,14 @@ struct LlamaFields {
   LineRules lines;
   std::vector<std::string> response_fields;  // of the answer, and no others; empty: all
   Json settings;                             // generation_settings of the answer
-  int64_t id_slot = -1;                      // is told as it was asked for: sequences have no fixed places here
+  int64_t n_keep = 0;                        // tokens of the prompt that stay where the context is shifted; -1: all
   bool return_tokens = false;
   AnswerExtras extras;
 };
 
 // Reads what read_generation_fields() reads, and n_cmpl, n_probs, cache_prompt, t_max_predict_ms, n_indent, n_keep,
-// id_slot, return_tokens, response_fields, timings_per_token, return_progress and post_sampling_probs, the last of
-// which cannot be true yet. seed: -1 is a random one. grammar, json_schema: read_text_constraint(). Errors:
-// InvalidArgument naming the field, Unsupported.
+// return_tokens, response_fields, timings_per_token, return_progress and post_sampling_probs. seed: -1 is a random one.
+// grammar, json_schema: read_text_constraint(). Errors: InvalidArgument naming the field, Unsupported.
 Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model, const Call& call);
 
 }  // namespace realizar::server

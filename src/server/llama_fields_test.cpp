@@ -50,7 +50,7 @@ TEST_F(LlamaRequests, AreReadUnderTheirNames) {
   EXPECT_EQ(fields->generation.n, 2u);
   EXPECT_EQ(fields->lines.n_indent, 4u);
   EXPECT_EQ(fields->lines.max_ms, 50u);
-  EXPECT_EQ(fields->id_slot, 1);
+  EXPECT_EQ(fields->generation.id_slot, 1);
   EXPECT_TRUE(fields->return_tokens && fields->extras.timings && fields->extras.progress);
   EXPECT_EQ(fields->response_fields, (std::vector<std::string>{"content", "timings/prompt_n"}));
   const Json& settings = fields->settings;

@@ -1,6 +1,7 @@
 #include "server/logprobs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace realizar::server {
@@ -38,17 +39,17 @@ Json chat_logprobs(std::span<const TokenInfo> tokens) {
   return list;
 }
 
-Json token_probabilities(std::span<const TokenInfo> tokens) {
-  const auto told = [](const auto& token) -> Json {
-    return {{"id", to_index(token.id)},
-            {"token", token.bytes},
-            {"bytes", bytes_of(token.bytes)},
-            {"logprob", decimal(token.logprob)}};
+Json token_probabilities(std::span<const TokenInfo> tokens, bool are_after_chain) {
+  const auto told = [are_after_chain](const auto& token) -> Json {
+    Json json{{"id", to_index(token.id)}, {"token", token.bytes}, {"bytes", bytes_of(token.bytes)}};
+    if (are_after_chain) json["prob"] = decimal(std::exp(token.logprob));
+    if (!are_after_chain) json["logprob"] = decimal(token.logprob);
+    return json;
   };
   Json list = Json::array();
   for (const TokenInfo& token : tokens) {
     Json& json = list.emplace_back(told(token));
-    Json& top = json["top_logprobs"] = Json::array();
+    Json& top = json[are_after_chain ? "top_probs" : "top_logprobs"] = Json::array();
     for (const TokenInfo::Top& t : token.top) top.push_back(told(t));
   }
   return list;

@@ -17,8 +17,9 @@ inline constexpr int64_t kMaxTopLogprobs = 20;
 Json chat_logprobs(std::span<const TokenInfo> tokens);
 void append_chat_logprobs(std::span<const TokenInfo> tokens, Json& list);
 
-// Of llama.cpp's own routes: [{id, token, bytes, logprob, top_logprobs: [{id, token, bytes, logprob}]}].
-Json token_probabilities(std::span<const TokenInfo> tokens);
+// Of llama.cpp's own routes: [{id, token, bytes, logprob, top_logprobs: [{id, token, bytes, logprob}]}]; of those after
+// the sampler chain prob in place of logprob, and top_probs.
+Json token_probabilities(std::span<const TokenInfo> tokens, bool are_after_chain);
 
 // Characters (not bytes) of UTF-8.
 size_t n_characters(std::string_view text);

@@ -48,6 +48,10 @@ bool is_same_name(std::string_view a, std::string_view b) {
   return equals_ignoring_case(without_tag(a), without_tag(b));
 }
 
+Error not_loaded(const std::string& id) {
+  return invalid_argument(fmt::format("the model '{}' is not loaded; POST /models/load loads it", id), "model");
+}
+
 }  // namespace
 
 void ServedModel::close() {
@@ -59,26 +63,50 @@ void ServedModel::close() {
 
 ModelRegistry::ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options)
     : options_(std::move(options)), stopping_(std::make_shared<std::atomic<bool>>(false)) {
-  for (ModelSource& source : sources) {
-    Entry entry;
-    entry.created = time_of(source.path);
-    entry.source = std::move(source);
-    entries_.push_back(std::move(entry));
+  for (ModelSource& source : sources) add_entry(std::move(source));
+}
+
+void ModelRegistry::add_entry(ModelSource source) {
+  Entry entry;
+  entry.created = time_of(source.path);
+  entry.source = std::move(source);
+  entries_.push_back(std::move(entry));
+}
+
+// Those that are on their way out too.
+template <class F>
+void ModelRegistry::for_each_entry(F f) {
+  for (std::list<Entry>* list : {&entries_, &leaving_}) {
+    for (Entry& entry : *list) f(entry);
   }
+}
+
+void ModelRegistry::set_state(Entry& entry, State state) {
+  entry.state = state;
+  const bool is_told = on_change_ != nullptr && state != State::kUnloading;
+  if (is_told) on_change_({"model_status", entry.source.id, model_status(entry), {}});
+}
+
+// Told in steps that a reader can follow.
+void ModelRegistry::set_progress(Entry& entry, double progress) {
+  constexpr double kSteps = 20;
+  const bool is_step = static_cast<int>(progress * kSteps) > static_cast<int>(entry.progress * kSteps);
+  entry.progress = progress;
+  if (is_step && on_change_) on_change_({"model_status", entry.source.id, model_status(entry), progress});
 }
 
 ModelRegistry::~ModelRegistry() {
   stopping_->store(true);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.stop_timeout_ms);
-  for (const Entry& entry : entries_) {
-    if (entry.loader == nullptr || entry.loader->end_until(deadline)) continue;
+  for_each_entry([&](const Entry& entry) {
+    if (entry.loader == nullptr || entry.loader->end_until(deadline)) return;
     spdlog::error("'{}' is still being loaded from a disk that does not answer; the load is abandoned",
                   entry.source.id);
-  }
+  });
   // What requests still hold is closed too, so that the server knows how that went.
-  for (const Entry& entry : entries_) {
+  for_each_entry([](const Entry& entry) {
     if (entry.model != nullptr) entry.model->close();
-  }
+  });
 }
 
 const ModelRegistry::Entry* ModelRegistry::find_named(const std::string& id) const {
@@ -117,7 +145,9 @@ uint64_t ModelRegistry::acquire(const std::string& id, Then then) {
     then(entry->model);
     return ticket;
   }
-  if (const Status status = start_loading(*entry); !status.ok()) {
+  const bool is_wanted = options_.autoload || entry->state == State::kLoading;
+  const Status status = is_wanted ? start_loading(*entry) : Status(not_loaded(entry->source.id));
+  if (!status.ok()) {
     then(status.error());
     return ticket;
   }
@@ -127,6 +157,73 @@ uint64_t ModelRegistry::acquire(const std::string& id, Then then) {
 
 void ModelRegistry::forget(uint64_t ticket) {
   std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.ticket == ticket; });
+}
+
+ModelRegistry::Entry* ModelRegistry::find_own(const std::string& id) {
+  return const_cast<Entry*>(find_named(id));
+}
+
+Status ModelRegistry::load_now(const std::string& id) {
+  Entry* entry = find_own(id);
+  if (entry == nullptr) return no_such_model(id);
+  if (entry->state == State::kReady || entry->state == State::kLoading) {
+    return invalid_argument(fmt::format("the model '{}' is loaded or being loaded already", entry->source.id), "model");
+  }
+  entry->last_used = std::chrono::steady_clock::now();
+  RZ_CHECK_OK(start_loading(*entry));
+  waiting_.push_back({++n_tickets_, entry, [](const Result<ServedModelPtr>&) {}});
+  return {};
+}
+
+Status ModelRegistry::unload_now(const std::string& id) {
+  Entry* entry = find_own(id);
+  if (entry == nullptr) return no_such_model(id);
+  if (entry->state != State::kReady) return not_loaded(entry->source.id);
+  entry->keep_alive = std::chrono::milliseconds(0);
+  unload_idle();
+  return {};
+}
+
+Status ModelRegistry::remove(const std::string& id) {
+  const Entry* found = find_named(id);
+  if (found == nullptr) return no_such_model(id);
+  take_away(std::ranges::find_if(entries_, [&](const Entry& entry) { return &entry == found; }));
+  unload_idle();
+  return {};
+}
+
+// Entries keep their places in memory: those that load them or wait for them have their addresses.
+void ModelRegistry::take_away(std::list<Entry>::iterator entry) {
+  const std::string id = entry->source.id;
+  tell_waiting(*entry, no_such_model(id));
+  entry->keep_alive = std::chrono::milliseconds(0);
+  leaving_.splice(leaving_.end(), entries_, entry);
+  if (on_change_) on_change_({"model_remove", id, "", {}});
+}
+
+void ModelRegistry::drop_gone() {
+  std::erase_if(leaving_, [](const Entry& entry) {
+    const bool is_idle = entry.state == State::kUnloaded || entry.state == State::kFailed;
+    return is_idle && entry.loader == nullptr;
+  });
+}
+
+void ModelRegistry::set_sources(std::vector<ModelSource> sources) {
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto here = entry++;
+    const auto is_same = [&](const ModelSource& source) {
+      return source.id == here->source.id && source.path == here->source.path && time_of(source.path) == here->created;
+    };
+    const auto same = std::ranges::find_if(sources, is_same);
+    if (same == sources.end()) {
+      take_away(here);
+    } else {
+      here->source = std::move(*same);
+      sources.erase(same);
+    }
+  }
+  for (ModelSource& source : sources) add_entry(std::move(source));
+  unload_idle();
 }
 
 // Until it is loading, or an error says why it is not.
@@ -143,7 +240,7 @@ Status ModelRegistry::start_loading(Entry& entry) {
 // What is leaving still has its memory: whoever wants some waits for on_unloaded().
 bool ModelRegistry::must_wait_for_memory() const {
   const auto is_leaving = [](const Entry& e) { return e.state == State::kUnloading; };
-  return options_.memory_bytes > 0 && std::ranges::any_of(entries_, is_leaving);
+  return is_bounded() && (std::ranges::any_of(entries_, is_leaving) || std::ranges::any_of(leaving_, is_leaving));
 }
 
 Status ModelRegistry::begin_loading(Entry& entry) {
@@ -158,24 +255,28 @@ Status ModelRegistry::begin_loading(Entry& entry) {
 // Gives up the least recently used models that nobody uses, until the wanted one fits.
 Result<std::vector<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry& wanted) {
   std::vector<GivenUp> given_up;
-  if (options_.memory_bytes == 0) return given_up;
+  if (!is_bounded()) return given_up;
   const uint64_t n_needed = bytes_on_disk(wanted.source.path);
   while (true) {
     uint64_t n_held = 0;
+    uint32_t n_loaded = 0;
     Entry* oldest = nullptr;
-    for (Entry& entry : entries_) {
+    for_each_entry([&](Entry& entry) {
       if (entry.state == State::kLoading) n_held += entry.n_wanted_bytes;
-      if (entry.model == nullptr) continue;
+      if (entry.state == State::kLoading || entry.model != nullptr) ++n_loaded;
+      if (entry.model == nullptr) return;
       n_held += entry.model->n_bytes();
       // Nobody but this registry can hand it out, so that who has it alone keeps it alone.
       const bool is_unused = entry.model.use_count() == 1 && entry.model->thread->n_open() == 0;
       if (is_unused && (oldest == nullptr || entry.last_used < oldest->last_used)) oldest = &entry;
-    }
-    if (n_held == 0 || n_held + n_needed <= options_.memory_bytes) return given_up;
+    });
+    const bool has_memory = options_.memory_bytes == 0 || n_held == 0 || n_held + n_needed <= options_.memory_bytes;
+    const bool has_place = options_.max_loaded == 0 || n_loaded < options_.max_loaded;
+    if (has_memory && has_place) return given_up;
     if (oldest == nullptr) break;
     given_up.push_back({oldest, nullptr});
     given_up.back().model = std::move(oldest->model);
-    oldest->state = State::kUnloaded;
+    set_state(*oldest, State::kUnloaded);
   }
   take_back(given_up);
   return Error{ErrorCode::kResourceExhausted,
@@ -187,7 +288,7 @@ void ModelRegistry::take_back(std::vector<GivenUp>& given_up) {
   for (GivenUp& back : given_up) {
     if (back.model == nullptr) continue;
     back.entry->model = std::move(back.model);
-    back.entry->state = State::kReady;
+    set_state(*back.entry, State::kReady);
   }
 }
 
@@ -210,6 +311,8 @@ Result<ServedModelPtr> served_model(const ModelSource& source, const RegistryOpt
   auto model = std::make_shared<ServedModel>();
   model->id = source.id;
   model->loaded = std::move(loaded);
+  if (options.adapt) RZ_CHECK_OK(options.adapt(*model->loaded));
+  model->defaults = options.defaults;
   if (options.prefixes != nullptr) options.prefixes->restore(source.id, *model->loaded);
   model->prefixes = options.prefixes;
   model->output_format = text::detect_output_format(model->loaded->template_source.source);
@@ -242,34 +345,34 @@ Status ModelRegistry::load(Entry& entry, std::vector<GivenUp>& given_up) {
     leaving->clear();
     LoadOptions load_options = options.load;
     load_options.beside = source.beside;
-    load_options.hash_weights = options.prefixes != nullptr;
+    load_options.hash_weights = options.hash_weights || options.prefixes != nullptr;
     load_options.progress = [&](uint64_t done_bytes, uint64_t total_bytes) {
       const double progress = total_bytes > 0 ? static_cast<double>(done_bytes) / static_cast<double>(total_bytes) : 1;
-      listener.tell([&] { options.post_io([&entry, progress] { entry.progress = progress; }); });
+      listener.tell([&] { options.post_io([this, &entry, progress] { set_progress(entry, progress); }); });
       return !stopping->load();
     };
     *loaded = caught([&] { return served_model(source, options, load_options, *stopping); });
     tell_at_last(listener, [&] { options.post_io([this, &entry, loaded] { on_loaded(entry, std::move(*loaded)); }); });
   };
-  const uint64_t n_wanted_bytes = options_.memory_bytes > 0 ? bytes_on_disk(entry.source.path) : 0;
+  const uint64_t n_wanted_bytes = is_bounded() ? bytes_on_disk(entry.source.path) : 0;
   for (GivenUp& unused : given_up) leaving->push_back(std::move(unused.model));
   const Status started = caught([&] { entry.loader = std::make_unique<TaskThread>(std::move(task)); });
   if (!started.ok()) {
     for (size_t i = 0; i < given_up.size(); ++i) given_up[i].model = std::move((*leaving)[i]);
     return started;
   }
-  entry.state = State::kLoading;
   entry.progress = 0;
-  entry.keep_alive.reset();
+  set_state(entry, State::kLoading);
+  entry.keep_alive = options_.keep_alive;
   entry.n_wanted_bytes = n_wanted_bytes;
   return {};
 }
 
 void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded) {
   entry.loader.reset();  // has nothing left to do
-  entry.state = loaded.ok() ? State::kReady : State::kFailed;
   entry.failure.reset();
   entry.rests = false;
+  entry.last_used = std::chrono::steady_clock::now();
   if (loaded.ok()) {
     entry.model = *loaded;
     has_served_ = true;
@@ -277,11 +380,13 @@ void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded) {
     entry.failure = loaded.error();
     entry.failed_at = std::chrono::steady_clock::now();
     // The failure of the first model at the start is the server's own, which tells it.
-    const bool is_own = !has_served_ && &entry == &entries_.front();
+    const bool is_own = !has_served_ && !entries_.empty() && &entry == &entries_.front();
     if (!is_own) spdlog::error("'{}' could not be loaded: {}", entry.source.id, loaded.error().message);
   }
+  set_state(entry, loaded.ok() ? State::kReady : State::kFailed);
   tell_waiting(entry,
                loaded.ok() ? std::move(loaded) : Result<ServedModelPtr>(told_failure(entry.source.id, loaded.error())));
+  drop_gone();
 }
 
 void ModelRegistry::tell_waiting(const Entry& entry, const Result<ServedModelPtr>& outcome) {
@@ -299,12 +404,13 @@ void ModelRegistry::keep_alive(const std::string& id, std::optional<std::chrono:
 
 void ModelRegistry::unload_idle() {
   const auto now = std::chrono::steady_clock::now();
-  for (Entry& entry : entries_) {
-    if (entry.state != State::kReady || !entry.keep_alive) continue;
+  for_each_entry([&](Entry& entry) {
+    if (entry.state != State::kReady || !entry.keep_alive) return;
     const bool is_used = entry.model.use_count() > 1 || entry.model->thread->n_open() > 0;
     if (is_used) entry.last_used = now;
     if (!is_used && now - entry.last_used >= *entry.keep_alive) unload(entry);
-  }
+  });
+  drop_gone();
 }
 
 // The model ends, and keeps its prefixes, on a thread of its own.
@@ -321,19 +427,34 @@ void ModelRegistry::unload(Entry& entry) {
     entry.model = std::move(*leaving);
     return;
   }
-  entry.state = State::kUnloading;
+  set_state(entry, State::kUnloading);
   entry.rests = true;
 }
 
 void ModelRegistry::on_unloaded(Entry& entry) {
   entry.loader.reset();  // has nothing left to do
-  entry.state = State::kUnloaded;
+  set_state(entry, State::kUnloaded);
   spdlog::info("{} is unloaded", entry.source.id);
   for (Entry& wanted : entries_) {
     const bool is_idle = wanted.state == State::kUnloaded || wanted.state == State::kFailed;
     if (!is_idle || must_wait_for_memory() || std::ranges::count(waiting_, &wanted, &Waiting::entry) == 0) continue;
     if (const Status status = begin_loading(wanted); !status.ok()) tell_waiting(wanted, status.error());
   }
+  drop_gone();
+}
+
+const char* model_status(const ModelRegistry::Entry& entry) {
+  switch (entry.state) {
+    case ModelRegistry::State::kLoading:
+      return "loading";
+    case ModelRegistry::State::kReady:
+    case ModelRegistry::State::kUnloading:
+      return "loaded";
+    case ModelRegistry::State::kUnloaded:
+    case ModelRegistry::State::kFailed:
+      break;
+  }
+  return "unloaded";
 }
 
 Error told_failure(const std::string& id, const Error& failure) {
@@ -346,18 +467,19 @@ Error told_failure(const std::string& id, const Error& failure) {
 }
 
 void ModelRegistry::dispatch() {
-  for (const Entry& entry : entries_) {
+  for_each_entry([](const Entry& entry) {
     const ServedModelPtr model = entry.model;
-    if (model == nullptr) continue;
+    if (model == nullptr) return;
     while (const auto stream = model->thread->next_ready()) {
       // A copy: the call may end the stream, and with it the function.
       if (const auto on_ready = stream->on_ready) on_ready();
     }
-  }
+  });
 }
 
 bool ModelRegistry::any_ready() const {
-  return std::ranges::any_of(entries_, [](const Entry& e) { return e.state == State::kReady || e.rests; });
+  return !options_.autoload ||
+         std::ranges::any_of(entries_, [](const Entry& e) { return e.state == State::kReady || e.rests; });
 }
 
 bool ModelRegistry::any_lost() const {
@@ -373,14 +495,16 @@ bool ModelRegistry::any_stalled(std::chrono::milliseconds patience) const {
 
 uint32_t ModelRegistry::n_open() const {
   uint32_t n_open = 0;
-  for (const Entry& entry : entries_) n_open += entry.model != nullptr ? entry.model->thread->n_open() : 0;
+  for (const std::list<Entry>* list : {&entries_, &leaving_}) {
+    for (const Entry& entry : *list) n_open += entry.model != nullptr ? entry.model->thread->n_open() : 0;
+  }
   return n_open;
 }
 
 void ModelRegistry::drain() {
-  for (Entry& entry : entries_) {
+  for_each_entry([](const Entry& entry) {
     if (entry.model != nullptr) entry.model->thread->drain();
-  }
+  });
 }
 
 }  // namespace realizar::server

@@ -1,5 +1,5 @@
-// The models of one server: named at the start, loaded when first used, unloaded least recently used when memory is
-// wanted. Each has its own engine and thread. All calls on the I/O thread.
+// The models of one server: named at the start or found later, loaded when first used, unloaded least recently used
+// when memory is wanted. Each has its own engine and thread. All calls on the I/O thread.
 #pragma once
 
 #include <chrono>
@@ -14,6 +14,7 @@
 #include "engine/engine_thread.h"
 #include "realizar/result.h"
 #include "server/prefix_keeper.h"
+#include "server/request_defaults.h"
 #include "server/structured_output.h"
 #include "server/task_thread.h"
 #include "text/output/output_format.h"
@@ -25,6 +26,8 @@ struct ModelSource {
   std::string path;                       // .gguf, folder or .safetensors
   std::vector<std::string> aliases = {};  // further names
   BesideSettings beside = {};             // what lies beside its file
+  std::vector<std::string> tags = {};     // what clients are told of it
+  bool is_deletable = false;              // clients may delete its files
 };
 
 // A model that answers. Lives as long as a request holds it; its prefixes are kept then, where that is wanted.
@@ -38,6 +41,7 @@ struct ServedModel {
   std::unique_ptr<LoadedModel> loaded;
   PrefixKeeper* prefixes = nullptr;  // null: its prefixes are not kept
   text::OutputFormat output_format;
+  std::shared_ptr<const RequestDefaults> defaults = std::make_shared<RequestDefaults>();
   std::unique_ptr<engine::EngineThread> thread;  // last: it must end before what it runs on
 
   // Ends its engine's thread and keeps its prefixes.
@@ -49,16 +53,31 @@ using ServedModelPtr = std::shared_ptr<ServedModel>;
 
 struct RegistryOptions {
   LoadOptions load;
-  uint32_t max_queue = 256;          // requests that wait for each model
-  bool strict_names = false;         // a model that is alone is not asked for by any other name
-  uint64_t memory_bytes = 0;         // for weights and caches of all models; 0: no bound
-  PrefixKeeper* prefixes = nullptr;  // over restarts; must outlive all models; null: none
-  uint32_t retry_ms = 5000;          // a model that could not be loaded is not tried again before
-  uint32_t stop_timeout_ms = 5000;   // for loads to end when the registry does
+  uint32_t max_queue = 256;                             // requests that wait for each model
+  bool strict_names = false;                            // a model that is alone is not asked for by any other name
+  uint64_t memory_bytes = 0;                            // for weights and caches of all models; 0: no bound
+  uint32_t max_loaded = 0;                              // models that are loaded at once; 0: no bound
+  std::optional<std::chrono::milliseconds> keep_alive;  // of every model when it is loaded
+  bool autoload = true;                                 // a request for a model that is not loaded loads it
+  PrefixKeeper* prefixes = nullptr;                     // over restarts; must outlive all models; null: none
+  bool hash_weights = false;                            // also where no prefixes are kept
+  uint32_t retry_ms = 5000;                             // a model that could not be loaded is not tried again before
+  uint32_t stop_timeout_ms = 5000;                      // for loads to end when the registry does
   std::function<Result<std::unique_ptr<LoadedModel>>(const std::string&, const LoadOptions&)> load_model =
       LoadedModel::load;
+  // What every model is changed by when it has been loaded, before anyone has it. Any thread.
+  std::function<Status(LoadedModel&)> adapt = {};
+  std::shared_ptr<const RequestDefaults> defaults = std::make_shared<RequestDefaults>();
   std::function<void()> on_progress;                   // a stream of some model has news; any thread
   std::function<void(std::function<void()>)> post_io;  // runs a task on the I/O thread; any thread
+};
+
+// What may be told of a model when it changes.
+struct ModelChange {
+  const char* event;  // "model_status" or "model_remove"
+  std::string model;
+  const char* status = "";         // as model_status() gives it
+  std::optional<double> progress;  // of loading, 0 to 1
 };
 
 class ModelRegistry {
@@ -116,6 +135,18 @@ class ModelRegistry {
   uint32_t n_open() const;
   void drain();
 
+  // Loads a model, or does so with the next that is wanted. Errors: NotFound; InvalidArgument where it is loaded or
+  // being loaded; those of acquire.
+  Status load_now(const std::string& id);
+  // Unloads a model as soon as nobody uses it. Errors: NotFound; InvalidArgument where it is not loaded.
+  Status unload_now(const std::string& id);
+  // Takes a model away: it has no name any more, and goes when nobody uses it. Errors: NotFound.
+  Status remove(const std::string& id);
+  // Takes away what is not among these or has changed on the disk, and adds what is new.
+  void set_sources(std::vector<ModelSource> sources);
+  // Is told of every change, on the I/O thread; must not call the registry.
+  void set_on_change(std::function<void(const ModelChange&)> on_change) { on_change_ = std::move(on_change); }
+
  private:
   struct Waiting {
     uint64_t ticket;
@@ -128,10 +159,19 @@ class ModelRegistry {
     ServedModelPtr model;
   };
 
+  template <class F>
+  void for_each_entry(F f);
+  void add_entry(ModelSource source);
+  void take_away(std::list<Entry>::iterator entry);
+  void drop_gone();
+  void set_state(Entry& entry, State state);
+  void set_progress(Entry& entry, double progress);
+  bool is_bounded() const { return options_.memory_bytes > 0 || options_.max_loaded > 0; }
+  Entry* find_own(const std::string& id);
   Status start_loading(Entry& entry);
   Status begin_loading(Entry& entry);
   Result<std::vector<GivenUp>> make_room(const Entry& wanted);
-  static void take_back(std::vector<GivenUp>& given_up);
+  void take_back(std::vector<GivenUp>& given_up);
   Status load(Entry& entry, std::vector<GivenUp>& given_up);
   void on_loaded(Entry& entry, Result<ServedModelPtr> loaded);
   void tell_waiting(const Entry& entry, const Result<ServedModelPtr>& outcome);
@@ -141,11 +181,16 @@ class ModelRegistry {
 
   RegistryOptions options_;
   std::list<Entry> entries_;
+  std::list<Entry> leaving_;  // taken away, and not gone yet
+  std::function<void(const ModelChange&)> on_change_;
   std::vector<Waiting> waiting_;
   uint64_t n_tickets_ = 0;
   bool has_served_ = false;  // some model was ready at some time
   std::shared_ptr<std::atomic<bool>> stopping_;
 };
+
+// The state as llama.cpp's router names it: unloaded, loading or loaded.
+const char* model_status(const ModelRegistry::Entry& entry);
 
 // What clients are told of a model that could not be loaded: no path of the server.
 Error told_failure(const std::string& id, const Error& failure);

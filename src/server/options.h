@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "realizar/engine.h"
 #include "server/http_server.h"
 #include "server/model_registry.h"
+#include "server/request_defaults.h"
 
 namespace realizar::server {
 
@@ -23,6 +25,9 @@ struct ServerOptions {
   uint32_t drain_timeout_ms = 30'000;  // for running requests after SIGTERM
   uint32_t stall_timeout_ms = 60'000;  // without progress of an engine that has requests: the server is not ready
   uint64_t memory_bytes = 0;           // for all loaded models; 0: no bound
+  uint32_t max_loaded = 0;             // models at once; 0: no bound
+  bool autoload = true;                // requests load models; else the first one is not loaded at the start either
+  uint32_t sleep_idle_s = 0;           // a model that was not used for so long is unloaded; 0: none is
   bool strict_model_names = false;     // a model that is served alone answers to its own names only
   std::string api_keys_file;           // a key a line
   std::vector<std::string> api_keys;   // added to those of the file; where there are none at all, no key is asked for
@@ -33,11 +38,18 @@ struct ServerOptions {
   std::string cache_dir;                          // keeps cached prefixes over restarts; empty: does not
   uint64_t cache_dir_bytes = 1ull << 30;          // for each model
   bool wipe_cache = false;                        // zero and remove what it has kept so far, before any model is loaded
+  std::string slot_save_path;                     // where clients may save slots; empty: they may not
+  uint64_t slot_save_bytes = 4ull << 30;          // there, for each key
   uint64_t stored_responses_bytes = 64ull << 20;  // in memory, for previous_response_id; a quarter for each tenant
   bool trace_operations = false;                  // clients may ask for the times of their requests' operations
   std::vector<mcp::ServerSource> mcp_servers;     // whose tools the chat page may call
   mcp::ClientOptions mcp;
+  // The models as they are now, for GET /models?reload=1; null: they stay what they are.
+  std::function<Result<std::vector<ModelSource>>()> find_models = {};
+  std::function<Status(LoadedModel&)> adapt = {};  // what the command line changes of every loaded model
+  RequestDefaults defaults = {};
   bool metrics = true;
+  bool slots = true;  // GET /slots
   bool page = true;
 };
 

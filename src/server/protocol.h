@@ -49,13 +49,17 @@ extern const Protocol kChatCompletions;
 extern const Protocol kCompletions;
 extern const Protocol kEmbeddings;
 extern const Protocol kRerank;
+extern const Protocol kCohereRerank;
+extern const Protocol kScore;
 extern const Protocol kResponses;
 extern const Protocol kResponseTokens;
 extern const Protocol kFim;
+extern const Protocol kLlama;  // of what is not generated: its errors alone
 extern const Protocol kLlamaCompletion;
 extern const Protocol kMessages;
 extern const Protocol kMessageTokens;
 extern const Protocol kLlamaInfill;
+extern const Protocol kChatTokens;
 extern const Protocol kTokenize;
 extern const Protocol kDetokenize;
 extern const Protocol kApplyTemplate;

@@ -21,9 +21,16 @@ Status read_thinking(Fields& body, ReasoningOptions& asked) {
   return fields.status();
 }
 
+void take_defaults(const RequestDefaults& defaults, ReasoningOptions& asked) {
+  if (asked.asks_nothing()) asked.enabled = defaults.reasoning;
+  const bool may_be_bounded = !asked.budget && !asked.effort && asked.enabled.value_or(true);
+  if (may_be_bounded && defaults.reasoning_budget) asked.budget = *defaults.reasoning_budget;
+}
+
 }  // namespace
 
-Result<ReasoningWish> read_reasoning(Fields& body, const Json* kwargs, std::string_view template_source) {
+Result<ReasoningWish> read_reasoning(Fields& body, const Json* kwargs, std::string_view template_source,
+                                     const RequestDefaults& defaults) {
   ReasoningOptions asked;
   RZ_CHECK_OK(read_thinking(body, asked));
   for (const char* name : {"thinking_budget_tokens", "reasoning_budget", "reasoning_budget_tokens",
@@ -35,6 +42,7 @@ Result<ReasoningWish> read_reasoning(Fields& body, const Json* kwargs, std::stri
   if (own.is_boolean()) asked.enabled = own.get<bool>();
   asked.effort = body.text("reasoning_effort");
   if (!body.status().ok()) return body.status().error();
+  take_defaults(defaults, asked);
   return reasoning_wish(asked, template_source);
 }
 

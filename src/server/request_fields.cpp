@@ -46,9 +46,9 @@ void read_parameter(Fields& fields, const char* field, const SamplingParameter& 
   take(value, fields.integer(field, INT64_MIN, INT64_MAX));
 }
 
-// What is absent keeps its value, but that each request has a seed of its own.
-void read_sampling(Fields& fields, SamplingParams& params) {
-  params.seed = random_bits()();
+// What is absent keeps its value, but that each request has a seed of its own where the server has none for all.
+void read_sampling(Fields& fields, const RequestDefaults& defaults, SamplingParams& params) {
+  params.seed = defaults.seed ? *defaults.seed : random_bits()();
   for (const SamplingParameter& parameter : kSamplingParameters) {
     visit_parameter(parameter, params, [&](auto& value) {
       for (const std::string_view field : {parameter.other_field, parameter.name}) {
@@ -125,7 +125,7 @@ void read_stop_tokens(Fields& fields, Request& request) {
 }
 
 // llama.cpp's and LM Studio's clients say -1 for no limit, and -2 for the end of the context.
-void read_max_tokens(Fields& fields, GenerationFields& generation) {
+void read_max_tokens(Fields& fields, const RequestDefaults& defaults, GenerationFields& generation) {
   static constexpr std::pair<const char*, int64_t> kNames[] = {
       {"n_predict", -2}, {"max_tokens", -1}, {"max_completion_tokens", -1}};
   std::optional<uint32_t>& max_tokens = generation.request.max_tokens;
@@ -135,6 +135,7 @@ void read_max_tokens(Fields& fields, GenerationFields& generation) {
     generation.has_limit = true;
     max_tokens = *most < 0 ? std::nullopt : std::optional(static_cast<uint32_t>(*most));
   }
+  if (defaults.max_tokens) max_tokens = std::min(max_tokens.value_or(*defaults.max_tokens), *defaults.max_tokens);
   const auto min_tokens = fields.integer("min_tokens", 0, INT32_MAX);
   if (min_tokens && max_tokens && *min_tokens > *max_tokens) {
     fields.fail("min_tokens", fmt::format("expected at most max_tokens, {}, actual {}", *max_tokens, *min_tokens));
@@ -196,19 +197,20 @@ Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel&
   GenerationFields generation;
   Request& request = generation.request;
   request.sampling = model.loaded->generation_config.sampling;
-  read_sampling(body, request.sampling);
+  read_sampling(body, *model.defaults, request.sampling);
   RZ_CHECK_OK(read_samplers(body, request.sampling));
   RZ_CHECK_OK(read_breakers(body, model, request.sampling));
   RZ_CHECK_OK(read_biases(body, model, generation));
   read_stop(body, model, generation);
   read_stop_tokens(body, request);
-  read_max_tokens(body, generation);
+  read_max_tokens(body, *model.defaults, generation);
   read_allowed_tokens(body, model, generation.rules);
   read_bad_words(body, model, generation.rules);
   read_timeout(body, call.context.options, request);
   take(generation.n, body.integer("n", 1, kMaxChoices));
   take(generation.stream, body.boolean("stream"));
   take(request.ignore_eos, body.boolean("ignore_eos"));
+  take(generation.id_slot, body.integer("id_slot", -1, INT32_MAX));
   take(request.priority, body.integer("priority", INT32_MIN, INT32_MAX));
   generation.rules.ends = request.stop_tokens;
   if (!request.ignore_eos) {

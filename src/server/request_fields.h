@@ -17,6 +17,7 @@ struct GenerationFields {
   std::vector<std::string> stop;
   TokenRules rules;        // for with_rules
   bool has_limit = false;  // of tokens, also where that is none
+  int64_t id_slot = -1;    // under which slots.h notes what it leaves; -1: any
   uint32_t n = 1;
   bool stream = false;
   bool include_usage = false;
@@ -24,7 +25,7 @@ struct GenerationFields {
 
 // The parameters of sampling/parameters.h, samplers, dry_sequence_breakers, logit_bias, n, stop, stop_token_ids,
 // max_tokens, max_completion_tokens, n_predict (-1: no limit), min_tokens, allowed_token_ids, bad_words, stream,
-// stream_options, priority, ignore_eos, cache_salt, timeout_ms, timeout. What is absent keeps the model's own
+// stream_options, priority, ignore_eos, cache_salt, id_slot, timeout_ms, timeout. What is absent keeps the model's own
 // recommendation. Errors: InvalidArgument naming the field.
 Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel& model, const Call& call);
 

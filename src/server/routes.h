@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "server/context.h"
+#include "server/json.h"
 #include "server/protocol.h"
 
 namespace realizar::server {
@@ -29,7 +30,6 @@ struct RouteMatch {
 // fit, the one with most text outside its braces is meant.
 RouteMatch find_route(std::string_view method, std::string_view path);
 
-HttpResponse get_models(const Call& call);
 HttpResponse get_model(const Call& call);
 HttpResponse get_message_models(const Call& call);
 HttpResponse get_message_model(const Call& call);
@@ -43,7 +43,6 @@ HttpResponse get_metrics(const Call& call);
 HttpResponse get_metrics_history(const Call& call);
 HttpResponse get_props(const Call& call);
 HttpResponse get_slots(const Call& call);
-HttpResponse post_slot(const Call& call);
 HttpResponse get_page(const Call& call);
 HttpResponse get_manifest(const Call& call);
 HttpResponse get_mcp(const Call& call);
@@ -55,6 +54,14 @@ Task<Status> get_input_items(Call& call);
 Task<Status> delete_cache(Call& call);
 Task<Status> get_mcp_tools(Call& call);
 Task<Status> post_mcp_call(Call& call);
+HttpResponse post_models(const Call& call);
+Task<Status> get_models(Call& call);
+Task<Status> post_models_load(Call& call);
+Task<Status> post_models_unload(Call& call);
+Task<Status> delete_models(Call& call);
+Task<Status> get_models_sse(Call& call);
+HttpResponse get_lora_adapters(const Call& call);
+Task<Status> post_slot(Call& call);
 Task<Status> get_ollama_tags(Call& call);
 Task<Status> get_ollama_ps(Call& call);
 Task<Status> post_ollama_show(Call& call);
@@ -66,6 +73,9 @@ Task<Status> delete_ollama_model(Call& call);
 
 // Puts the decoded body in the place of a coded one. Where it cannot be decoded the call is over.
 Task<Status> decode(Call& call);
+
+// The JSON object of a call's body, decoded; one without a body is an empty object. Errors: InvalidArgument.
+Task<Result<Json>> json_object(Call& call);
 
 // The way of what a model answers: its body is decoded, the model that it names acquired, the protocol's `read` called
 // on a worker, and what that gives is sent or generated.

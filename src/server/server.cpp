@@ -24,6 +24,7 @@
 #include "server/request_fields.h"
 #include "server/routes.h"
 #include "server/server_log.h"
+#include "server/slot_folder.h"
 #include "server/tenant.h"
 
 namespace realizar::server {
@@ -47,16 +48,22 @@ bool is_header_list(std::string_view text) {
   return !text.empty() && text.size() <= kMaxAskedHeadersBytes && std::all_of(text.begin(), text.end(), may_stand);
 }
 
+Error shutting_down() {
+  return {ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
+}
+
 class Server {
  public:
-  Server(const ServerOptions& options, KeyStore keys, AccessLog log, std::unique_ptr<PrefixKeeper> prefixes)
+  Server(const ServerOptions& options, KeyStore keys, AccessLog log, std::unique_ptr<PrefixKeeper> prefixes,
+         std::unique_ptr<SlotFolder> slots)
       : options_(options),
         keys_(std::move(keys)),
         origins_({options.http.host, options.allowed_hosts, options.cors_origins, !keys_.is_empty()}),
         log_(std::move(log)),
         responses_({options.stored_responses_bytes, options.stored_responses_bytes / 4}),
         background_(options.stored_responses_bytes / 2, options.stored_responses_bytes / 8),
-        prefixes_(std::move(prefixes)) {}
+        prefixes_(std::move(prefixes)),
+        slots_(std::move(slots)) {}
 
   Status run(const std::function<void(const std::string&)>& on_listening);
 
@@ -67,6 +74,7 @@ class Server {
   HttpResponse options_of(const HttpRequest& request) const;
   bool allows_origin(std::string_view origin) const;
   std::optional<ApiError> admit(Call& call) const;
+  void tell_change(const ModelChange& change);
   void sample();
   void drain();
   void finish_drain();
@@ -81,6 +89,7 @@ class Server {
   ResponseStore responses_;
   BackgroundRecords background_;
   std::unique_ptr<PrefixKeeper> prefixes_;  // null: none are kept
+  std::unique_ptr<SlotFolder> slots_;       // null: clients save none
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<ModelRegistry> models_;
   std::unique_ptr<ServerContext> context_;
@@ -98,13 +107,21 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   registry.max_queue = options_.max_queue;
   registry.strict_names = options_.strict_model_names;
   registry.memory_bytes = options_.memory_bytes;
+  registry.max_loaded = options_.max_loaded;
+  registry.autoload = options_.autoload;
+  registry.adapt = options_.adapt;
+  registry.defaults = std::make_shared<const RequestDefaults>(options_.defaults);
+  if (options_.sleep_idle_s > 0) registry.keep_alive = std::chrono::seconds(options_.sleep_idle_s);
   registry.prefixes = prefixes_.get();
+  registry.hash_weights = slots_ != nullptr;
   registry.on_progress = [this] { http_->wake(); };
   registry.post_io = [this](std::function<void()> task) { http_->post(std::move(task)); };
   models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));
   context_ = std::make_unique<ServerContext>(
       ServerContext{options_, *http_, *models_, metrics_, responses_, background_, &log_});
   if (!options_.mcp_servers.empty()) context_->mcp = std::make_unique<McpProxy>(options_.mcp_servers, options_.mcp);
+  context_->slot_folder = slots_.get();
+  models_->set_on_change([this](const ModelChange& change) { tell_change(change); });
   http_->set_on_wake([this] { models_->dispatch(); });
   RZ_CHECK_OK(http_->on_stop_signal([this] { drain(); }));
   keep_memory_reserve();
@@ -129,8 +146,19 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   return status_;
 }
 
+// Those that listen are told later, since a call that goes on may ask for another model.
+void Server::tell_change(const ModelChange& change) {
+  context_->model_events.add(change);
+  http_->post([this] {
+    context_->for_each_call([](Call& call) {
+      if (call.listens) call.tell_news();
+    });
+  });
+}
+
 // A server whose model cannot be loaded ends; further models may fail alone.
 void Server::load_first_model() {
+  if (!options_.autoload) return;
   models_->acquire("", [this](const Result<ServedModelPtr>& model) {
     if (model.ok()) return;
     status_ = models_->entries().front().failure.value_or(model.error());
@@ -262,6 +290,9 @@ void Server::drain() {
   drain_ends_ = Clock::now() + std::chrono::milliseconds(options_.drain_timeout_ms);
   models_->drain();
   http_->stop_accepting();
+  context_->for_each_call([](Call& call) {
+    if (call.listens) call.interrupt(shutting_down());
+  });
   http_->every(std::chrono::milliseconds(50), [this] { finish_drain(); });
   finish_drain();
 }
@@ -280,8 +311,7 @@ void Server::cut_off() {
   status_ = Error{
       ErrorCode::kCancelled,
       fmt::format("{} requests were cut off after the drain timeout of {} ms", n_cut, options_.drain_timeout_ms), ""};
-  const Error error{ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
-  context_->for_each_call([&](Call& call) { call.interrupt(error); });
+  context_->for_each_call([](Call& call) { call.interrupt(shutting_down()); });
 }
 
 }  // namespace
@@ -307,7 +337,11 @@ Status serve(const ServerOptions& given, const std::function<void(const std::str
     RZ_TRY(prefixes, PrefixKeeper::open(options.cache_dir, options.cache_dir_bytes));
     if (options.wipe_cache) RZ_CHECK_OK(prefixes->erase_all());
   }
-  return Server(options, std::move(keys), std::move(log), std::move(prefixes)).run(on_listening);
+  std::unique_ptr<SlotFolder> slots;
+  if (!options.slot_save_path.empty()) {
+    RZ_TRY(slots, SlotFolder::open(options.slot_save_path, options.slot_save_bytes));
+  }
+  return Server(options, std::move(keys), std::move(log), std::move(prefixes), std::move(slots)).run(on_listening);
 }
 
 }  // namespace realizar::server

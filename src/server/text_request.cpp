@@ -116,6 +116,7 @@ CompletionPlan plan_of(TextRequest text) {
   plan.n_per_prompt = text.best_of;
   plan.prompt_field = "prompt";
   plan.stream = text.generation.stream;
+  plan.id_slot = text.generation.id_slot;
   plan.choice.stop = std::move(text.generation.stop);
   plan.choice.min_tokens = text.generation.rules.min_tokens;
   Request& request = text.generation.request;

@@ -57,6 +57,16 @@ Task<Status> decode(Call& call) {
   }
 }
 
+Task<Result<Json>> json_object(Call& call) {
+  const Status decoded = co_await decode(call);
+  if (!decoded.ok()) co_return decoded.error();
+  if (call.is_over() || call.body.bytes.empty()) co_return Json::object();
+  OnWorker parsing(call, call.body.bytes.size(), [&] { return parse_json(std::exchange(call.body, {}).bytes); });
+  Result<Json> body = co_await parsing;
+  if (body.ok() && !body->is_object()) co_return invalid_argument("the body is not a JSON object");
+  co_return body;
+}
+
 namespace {
 
 // A small body is looked at here, at once: that takes no longer than its bytes took to arrive. A large one would hold

@@ -87,6 +87,22 @@ test('probabilities are those of /v1/completions', async () => {
   }
 });
 
+test('probabilities after the sampler chain are those that it draws with', async () => {
+  const ask = {n_probs: 5, post_sampling_probs: true, n_predict: 6, ignore_eos: true};
+  const {completion_probabilities: greedy} = await complete(ask);
+  assert.deepEqual(greedy.map((token) => [token.prob, token.top_probs.length]), Array(6).fill([1, 1]));
+  const drawn = await complete({...ask, temperature: 1.5, top_k: 3, top_p: 1, seed: 1});
+  for (const {id, prob, top_probs: top} of drawn.completion_probabilities) {
+    assert.equal(top.length, 3, 'what top_k has dropped is not told');
+    assert.ok(Math.abs(top.reduce((sum, one) => sum + one.prob, 0) - 1) < 1e-5);
+    assert.equal(top.find((one) => one.id === id).prob, prob);
+    assert.ok(top[0].prob >= top[1].prob && top[1].prob >= top[2].prob);
+  }
+  const plain = await complete({n_predict: 6, ignore_eos: true, temperature: 1.5, top_k: 3, top_p: 1, seed: 1});
+  assert.equal(drawn.content, plain.content, 'telling changes no token');
+  assert.equal(drawn.generation_settings.post_sampling_probs, true);
+});
+
 test('a seed that is told gives the same answer again', async () => {
   const first = await complete({temperature: 1.5, n_predict: 20, ignore_eos: true});
   const {seed} = first.generation_settings;
@@ -186,7 +202,6 @@ test('props and slots say what is served and how busy it is', async () => {
   assert.equal(slots.length, 64);
   assert.ok(slots.every((slot, i) => slot.id === i && slot.n_ctx === 1024 && !slot.is_processing));
   assert.equal((await fetch(`${server.url}/props?model=realizar-tiny`)).status, 200);
-  assert.equal((await server.post('/slots/0?action=save', {filename: 'x'})).status, 501);
 });
 
 test('tokens come with their pieces', async () => {

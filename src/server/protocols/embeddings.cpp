@@ -1,5 +1,7 @@
 // POST /v1/embeddings (https://platform.openai.com/docs/api-reference/embeddings): hidden states of the last layer,
-// pooled and of the length 1.
+// pooled and of the length 1. POST /embedding tells the same in llama.cpp's form, and with --pooling none the states of
+// all tokens, as /embeddings does then.
+#include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
 
@@ -55,11 +57,40 @@ class EmbeddingSpeller final : public Speller {
   uint32_t n_values_;
 };
 
+// llama.cpp's list: an array of vectors for each text.
+class StatesSpeller final : public Speller {
+ public:
+  explicit StatesSpeller(uint32_t d_model) : d_model_(d_model) {}
+
+  std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
+  std::string stream_choice_end(size_t, const Choice&) override { return {}; }
+  std::string stream_end(const Usage&, const Json*) override { return {}; }
+  void collect(size_t, ChoiceNews) override {}
+
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
+    Json list = Json::array();
+    for (const auto& choice : choices) {
+      Json vectors = Json::array();
+      const std::vector<float>& numbers = choice->end().embedding;
+      for (size_t at = 0; at < numbers.size(); at += d_model_) {
+        Json& vector = vectors.emplace_back(Json::array());
+        for (size_t i = at; i < at + d_model_; ++i) vector.push_back(decimal(numbers[i]));
+      }
+      list.push_back({{"index", list.size()}, {"embedding", std::move(vectors)}});
+    }
+    return list;
+  }
+
+ private:
+  uint32_t d_model_;
+};
+
 Error wrong_input() {
   return invalid_argument("input: expected a string, an array of strings, of token ids, or of arrays of token ids",
                           "input");
 }
 
+// A text, or ids with texts among them, as llama.cpp takes them.
 Result<std::vector<TokenId>> read_tokens(const Json& input, const ServedModel& model) {
   if (input.is_string()) {
     const auto& text = input.get_ref<const std::string&>();
@@ -68,10 +99,16 @@ Result<std::vector<TokenId>> read_tokens(const Json& input, const ServedModel& m
   }
   if (!input.is_array()) return wrong_input();
   std::vector<TokenId> tokens;
-  for (const Json& id : input) {
-    const auto token = token_id_of(id);
-    if (!token) return wrong_input();
-    tokens.push_back(TokenId{*token});
+  for (const Json& part : input) {
+    const auto token = token_id_of(part);
+    if (!token && !part.is_string()) return wrong_input();
+    if (token) tokens.push_back(TokenId{*token});
+    if (!token) {
+      const auto& text = part.get_ref<const std::string&>();
+      RZ_CHECK_OK(check_text_length(text.size(), "input", model));
+      const auto added = model.tokenizer().encode(text, {.add_special = false, .parse_special = false});
+      tokens.insert(tokens.end(), added.begin(), added.end());
+    }
   }
   return tokens;
 }
@@ -84,10 +121,11 @@ Result<std::vector<TokenId>> read_input(const Json& input, const ServedModel& mo
 }
 
 Result<std::vector<std::vector<TokenId>>> read_inputs(const Fields& body, const ServedModel& model, const Call& call) {
-  const Json* given = body.any("input");
+  const Json* given = body.any("input") != nullptr ? body.any("input") : body.any("content");
   if (given == nullptr) return wrong_input();
   const Json& input = *given;
-  const bool is_ids = input.is_array() && !input.empty() && input[0].is_number_integer();
+  const auto is_number = [](const Json& part) { return part.is_number(); };
+  const bool is_ids = input.is_array() && std::any_of(input.begin(), input.end(), is_number);
   const bool is_one = input.is_string() || is_ids;
   if (!is_one && (!input.is_array() || input.empty() || input.size() > 2048)) return wrong_input();
   std::vector<std::vector<TokenId>> inputs;
@@ -100,7 +138,12 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Fields& body, const 
 }
 
 Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, const Call& call) {
-  const Pooling pooling = model->loaded->model->config().pooling;
+  const Pooling own = model->loaded->model->config().pooling;
+  const Pooling pooling = own == Pooling::kRank ? own : model->defaults->pooling.value_or(own);
+  const bool is_openai = call.request.path.starts_with("/v1/");
+  if (pooling == Pooling::kAll && is_openai) {
+    return invalid_argument("with --pooling none there is a vector of each token, which POST /embeddings gives");
+  }
   if (pooling == Pooling::kRank) {
     return invalid_argument("model: " + model->id + " is a reranker, which gives no vectors: it answers at /v1/rerank",
                             "model");
@@ -123,6 +166,10 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
     request.cache_salt = cache_salt_of(call, *model);
     if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;
     plan.requests.push_back(std::move(request));
+  }
+  if (pooling == Pooling::kAll || call.request.path == "/embedding") {
+    plan.speller = std::make_unique<StatesSpeller>(d_model);
+    return prepared(std::move(plan));
   }
   plan.speller = std::make_unique<EmbeddingSpeller>(model->id, format == "base64",
                                                     static_cast<uint32_t>(n_values.value_or(d_model)));

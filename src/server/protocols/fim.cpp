@@ -102,6 +102,7 @@ Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const Call&
   RZ_TRY(request.constraint, read_text_constraint(body, generation.rules, *model));
   CompletionPlan plan;
   plan.stream = generation.stream;
+  plan.id_slot = generation.id_slot;
   plan.choice.stop = std::move(generation.stop);
   plan.choice.min_tokens = generation.rules.min_tokens;
   if (call.context.options.log_prompts) plan.logged_prompt = model->tokenizer().decode(request.prompt);

@@ -116,13 +116,16 @@ class LlamaSpeller final : public Speller {
       Json json = end_json(i, *choices[i]);
       json["content"] = std::move(text.content);
       if (fields_.return_tokens) json["tokens"] = ids_of(text.tokens);
-      if (tells_probabilities()) json["completion_probabilities"] = token_probabilities(text.tokens);
+      if (tells_probabilities()) json["completion_probabilities"] = probabilities_of(text.tokens);
       list.push_back(shown(std::move(json)));
     }
     return is_list_ || list.size() > 1 ? list : std::move(list[0]);
   }
 
  private:
+  Json probabilities_of(const std::vector<TokenInfo>& tokens) const {
+    return token_probabilities(tokens, fields_.generation.request.logprobs_after_chain);
+  }
   bool tells_probabilities() const { return fields_.generation.request.logprobs; }
 
   const PromptShown& prompt_of(size_t choice_idx) const { return prompts_[choice_idx / fields_.generation.n]; }
@@ -134,7 +137,7 @@ class LlamaSpeller final : public Speller {
               {"content", content},
               {"tokens", ids_of(tokens)},
               {"stop", false},
-              {"id_slot", fields_.id_slot},
+              {"id_slot", fields_.generation.id_slot},
               {"tokens_predicted", timings.n_generated},
               {"tokens_evaluated", prompt_of(choice_idx).n_tokens}};
     if (fields_.extras.timings) json["timings"] = timings_json(timings);
@@ -144,7 +147,7 @@ class LlamaSpeller final : public Speller {
   std::string chunk(size_t choice_idx, std::string_view content, const std::vector<TokenInfo>& tokens,
                     const ChoiceNews& news) const {
     Json json = head(choice_idx, content, tokens, news.timings);
-    if (tells_probabilities() && !tokens.empty()) json["completion_probabilities"] = token_probabilities(tokens);
+    if (tells_probabilities() && !tokens.empty()) json["completion_probabilities"] = probabilities_of(tokens);
     return sse(json);
   }
 
@@ -156,7 +159,7 @@ class LlamaSpeller final : public Speller {
     return {{"index", choice_idx},
             {"content", ""},
             {"tokens", Json::array()},
-            {"id_slot", fields_.id_slot},
+            {"id_slot", fields_.generation.id_slot},
             {"stop", true},
             {"model", model_},
             {"tokens_predicted", choice.n_tokens()},
@@ -164,7 +167,7 @@ class LlamaSpeller final : public Speller {
             {"generation_settings", std::move(settings)},
             {"prompt", prompt_of(choice_idx).text},
             {"has_new_line", texts_[choice_idx].has_new_line},
-            {"truncated", choice.end().finish_reason == FinishReason::kContext},
+            {"truncated", choice.is_truncated()},
             {"stop_type", stop_type_of(choice)},
             {"stopping_word", choice.stop_string()},
             {"tokens_cached", timings.n_cached},
@@ -197,6 +200,8 @@ CompletionPlan plan_of(LlamaFields fields, LlamaPrompts prompts, const ServedMod
   plan.choice.stop = generation.stop;
   plan.choice.min_tokens = generation.rules.min_tokens;
   plan.choice.tells_tokens = fields.return_tokens || generation.stream;
+  plan.id_slot = generation.id_slot;
+  plan.n_keep = fields.n_keep;
   plan.lines = fields.lines;
   plan.tells_progress = fields.extras.progress;
   std::vector<PromptShown> shown;
@@ -225,6 +230,7 @@ Result<Prepared> read_llama(Fields& body, const ServedModelPtr& model, const Cal
 
 }  // namespace
 
+const Protocol kLlama{.spell_error = llama_error_response};
 const Protocol kLlamaCompletion{
     .read = read_llama<read_llama_prompts>, .gives_text = true, .spell_error = llama_error_response, .terminator = ""};
 const Protocol kLlamaInfill{

@@ -1,4 +1,5 @@
-// POST /tokenize, /detokenize and /apply-template: the text side of a model, without generating.
+// POST /tokenize, /detokenize, /apply-template and /v1/chat/completions/input_tokens: the text side of a model, without
+// generating.
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
@@ -74,8 +75,15 @@ Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, const
   return answer({{"prompt", prompt.text}});
 }
 
+// How many tokens the prompt of a chat has.
+Result<Prepared> count_tokens(Fields& body, const ServedModelPtr& model, const Call&) {
+  RZ_TRY(const ChatPrompt prompt, read_chat_prompt(body, *model));
+  return answer({{"object", "response.input_tokens"}, {"input_tokens", prompt.tokens.size()}});
+}
+
 }  // namespace
 
+const Protocol kChatTokens{.read = count_tokens};
 const Protocol kTokenize{.read = tokenize};
 const Protocol kDetokenize{.read = detokenize};
 const Protocol kApplyTemplate{.read = apply_template};

@@ -49,10 +49,12 @@ class CacheClearing {
   size_t n_left_ = 0;
 };
 
-// The files hold prefixes of all keys: they are written anew when the server ends.
+// The files hold prefixes of all keys: they are written anew when the server ends. Slots that a client has saved under
+// a name stay.
 Task<Status> delete_cache(Call& call) {
   CacheClearing clearing(call, owner_of(call));
   co_await clearing;
+  call.context.slots->forget(call.key);
   if (const PrefixKeeper* prefixes = call.context.models.prefixes()) {
     std::vector<std::string> ids;
     for (const auto& entry : call.context.models.entries()) ids.push_back(entry.source.id);

@@ -64,12 +64,21 @@ Json devices_json(const ServedModel& model) {
   return devices;
 }
 
+// As llama.cpp's router has it.
+Json status_json(const ModelRegistry::Entry& entry) {
+  Json json{{"value", model_status(entry)}};
+  if (entry.failure) json["failed"] = true;
+  return json;
+}
+
 Json model_json(const ModelRegistry::Entry& entry) {
   Json json{{"id", entry.source.id},
             {"object", "model"},
             {"created", std::chrono::duration_cast<std::chrono::seconds>(entry.created.time_since_epoch()).count()},
             {"owned_by", "realizar"},
             {"aliases", entry.source.aliases},
+            {"tags", entry.source.tags},
+            {"status", status_json(entry)},
             {"state", to_string(entry.state)},
             {"loaded", entry.model != nullptr}};
   if (entry.failure) json["error"] = told_failure(entry.source.id, *entry.failure).message;
@@ -80,6 +89,11 @@ Json model_json(const ModelRegistry::Entry& entry) {
   json["max_model_len"] = info.n_ctx;
   json["architecture"] = info.arch;
   json["n_params"] = info.n_params;
+  json["meta"] = {{"n_vocab", info.n_vocab},
+                  {"n_ctx_train", info.n_ctx_train},
+                  {"n_embd", info.d_model},
+                  {"n_params", info.n_params},
+                  {"size", info.weight_bytes}};
   json["weight_bytes"] = info.weight_bytes;
   json["kv_bytes"] = info.kv_bytes;
   json["scratch_bytes"] = info.scratch_bytes;
@@ -107,11 +121,24 @@ HttpResponse respond(const Json& json, int status = 200) {
 
 }  // namespace
 
-HttpResponse get_models(const Call& call) {
-  if (is_anthropic(call.request)) return get_message_models(call);
+// With ?reload=1 the folder of models is read anew first.
+Task<Status> get_models(Call& call) {
+  ServerContext& context = call.context;
+  if (!query_value(call.request.query, "reload").empty() && context.options.find_models) {
+    OnWorker finding(call, WorkPool::kSmallBytes + 1, [&] { return context.options.find_models(); });
+    Result<std::vector<ModelSource>> sources = co_await finding;
+    if (!sources.ok()) co_return sources.error();
+    context.models.set_sources(std::move(*sources));
+    context.model_events.add_reload();
+  }
+  if (is_anthropic(call.request)) {
+    call.send(get_message_models(call));
+    co_return Status();
+  }
   Json list = Json::array();
-  for (const auto& entry : call.context.models.entries()) list.push_back(model_json(entry));
-  return respond({{"object", "list"}, {"data", std::move(list)}});
+  for (const auto& entry : context.models.entries()) list.push_back(model_json(entry));
+  call.send(respond({{"object", "list"}, {"data", std::move(list)}}));
+  co_return Status();
 }
 
 HttpResponse get_model(const Call& call) {

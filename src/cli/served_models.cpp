@@ -1,0 +1,189 @@
+#include "cli/served_models.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <utility>
+
+#include "base/try.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/pull_view.h"
+#include "cli/stored_models.h"
+#include "formats/gguf_folder.h"
+#include "text/utf8.h"
+
+namespace realizar::cli {
+namespace {
+
+// "ID=PATH", or a path whose name without its ending is the id.
+server::ModelSource source_of(const std::string& text) {
+  const size_t sign = text.find('=');
+  std::error_code error;
+  if (sign != std::string::npos && !std::filesystem::exists(text, error)) {
+    return {text.substr(0, sign), text.substr(sign + 1)};
+  }
+  auto path = std::filesystem::path(text).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  const bool has_ending = path.extension() == ".gguf" || path.extension() == ".safetensors";
+  return {has_ending ? path.stem().string() : path.filename().string(), text};
+}
+
+// A file or folder, or the name of a model, which may be downloaded where that is asked for.
+Result<server::ModelSource> find_source(const ServedModelArgs& args, const StoreFlags& store, const std::string& text) {
+  const size_t sign = hub::has_name_scheme(text) ? std::string::npos : text.find('=');
+  std::error_code error;
+  server::ModelSource source = source_of(text);
+  if (std::filesystem::exists(source.path, error)) return source;
+  const std::string given = sign == std::string::npos ? text : text.substr(sign + 1);
+  const std::string id = sign == std::string::npos ? text : text.substr(0, sign);
+  if (args.pull && !store.find(given).ok()) {
+    RZ_TRY(const hub::ModelName name, hub::parse_name(given));
+    RZ_TRY(const hub::HubSettings settings, store.hub_settings());
+    RZ_TRY([[maybe_unused]] const auto model, pull_shown(name, store.library().store(), settings));
+  }
+  return named_model(store, id, given);
+}
+
+enum class Holds : uint8_t { kNothing, kModel, kSeveral };
+
+Holds what_holds(const std::filesystem::path& path) {
+  std::error_code error;
+  if (is_gguf_model(path) || std::filesystem::exists(path / "config.json", error)) return Holds::kModel;
+  if (!std::filesystem::is_directory(path, error)) return Holds::kNothing;
+  const auto found = find_gguf(path);
+  if (found.ok()) return Holds::kModel;
+  return found.error().code == ErrorCode::kInvalidArgument ? Holds::kSeveral : Holds::kNothing;
+}
+
+// Every .gguf file, and every folder that has a config.json or one .gguf file, in alphabetical order. A split
+// file is named by its first part. What nobody could ask for is left out, with a line that says so: links to nothing,
+// names that are not UTF-8, folders with several models.
+Result<std::vector<server::ModelSource>> find_models(const std::string& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error)) return not_found("there is no folder " + folder, folder);
+  std::vector<server::ModelSource> found;
+  auto entry = std::filesystem::directory_iterator(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    std::error_code ignored;
+    const Holds holds = what_holds(entry->path());
+    if (holds == Holds::kNothing) continue;
+    const std::string path = entry->path().string(), name = entry->path().filename().string();
+    if (holds == Holds::kSeveral) {
+      warn(fmt::format("{0} is left out: it holds several models; --models-dir {0} serves them", path));
+    } else if (!std::filesystem::exists(path, ignored)) {
+      warn(path + " is left out: it is not there, or it is a link to nothing");
+    } else if (!text::is_valid_utf8(name)) {
+      warn(path + " is left out: its name is not UTF-8; ID=PATH gives it another");
+    } else {
+      found.push_back(source_of(path));
+    }
+  }
+  if (error) return not_found("cannot read the folder " + folder + ": " + error.message(), folder);
+  if (found.empty()) return not_found("there is no model in " + folder, folder);
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  return found;
+}
+
+// What is served where nothing is named: the store, the model that was pulled last first; with the bundled model before
+// the others while the store is empty.
+Result<std::vector<server::ModelSource>> models_of_store(const StoreFlags& store) {
+  std::vector<std::string> notes;
+  std::vector<server::ModelSource> models = stored_models(store);
+  if (!store.library().store().list(notes).empty()) return models;
+  auto bundled = bundled_model_path("serve");
+  if (!bundled.ok() && models.empty()) return bundled.error();
+  if (bundled.ok()) models.insert(models.begin(), {"realizar-tiny", *bundled});
+  return models;
+}
+
+Status check_names(const std::vector<server::ModelSource>& models) {
+  for (size_t i = 0; i < models.size(); ++i) {
+    const auto& model = models[i];
+    std::error_code error;
+    if (!std::filesystem::exists(model.path, error)) return not_found("there is no " + model.path, model.path);
+    if (!text::is_valid_utf8(model.id)) {
+      return invalid_argument("the id of " + model.path + " is not UTF-8; name it ID=PATH", "model");
+    }
+    const auto end = models.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::any_of(models.begin(), end, [&](const auto& other) { return other.id == model.id; })) {
+      return invalid_argument("two models are called '" + model.id + "'; name one ID=PATH", "model");
+    }
+  }
+  return {};
+}
+
+bool has_name(const server::ModelSource& model, const std::string& name) {
+  return model.id == name || std::find(model.aliases.begin(), model.aliases.end(), name) != model.aliases.end();
+}
+
+struct FlagsModel {
+  server::ModelSource* model;
+  std::string name;
+};
+
+// NAME, where one model is served, or ID=NAME.
+Result<FlagsModel> model_of_flag(const std::string& flag, const std::string& text,
+                                 std::vector<server::ModelSource>& models) {
+  const auto is_meant = [&](const server::ModelSource& model) { return text.starts_with(model.id + "="); };
+  auto model = std::find_if(models.begin(), models.end(), is_meant);
+  const std::string name = model == models.end() ? text : text.substr(model->id.size() + 1);
+  if (model == models.end() && models.size() == 1) model = models.begin();
+  if (model == models.end()) {
+    return invalid_argument(flag + " " + text + ": several models are served; expected ID=NAME with the id of one");
+  }
+  if (name.empty() || !text::is_valid_utf8(name)) {
+    return invalid_argument(flag + " " + text + ": expected a name in UTF-8");
+  }
+  return FlagsModel{&*model, name};
+}
+
+Status add_alias(const std::string& text, std::vector<server::ModelSource>& models) {
+  RZ_TRY(const FlagsModel named, model_of_flag("--alias", text, models));
+  if (std::any_of(models.begin(), models.end(), [&](const auto& other) { return has_name(other, named.name); })) {
+    return invalid_argument("--alias " + text + ": a model is called '" + named.name + "' already", "alias");
+  }
+  named.model->aliases.push_back(named.name);
+  return {};
+}
+
+Status add_tag(const std::string& text, std::vector<server::ModelSource>& models) {
+  RZ_TRY(const FlagsModel named, model_of_flag("--tags", text, models));
+  named.model->tags.push_back(named.name);
+  return {};
+}
+
+// `texts`: each has values with commas between them.
+Status add_each(const std::vector<std::string>& texts,
+                Status (*add)(const std::string&, std::vector<server::ModelSource>&),
+                std::vector<server::ModelSource>& models) {
+  for (const std::string& text : texts) {
+    std::istringstream values(text);
+    for (std::string value; std::getline(values, value, ',');) RZ_CHECK_OK(add(value, models));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<server::ModelSource>> find_served_models(const ServedModelArgs& args, const StoreFlags& store) {
+  std::vector<server::ModelSource> models;
+  for (const std::string& model : args.models) {
+    RZ_TRY(server::ModelSource source, find_source(args, store, model));
+    models.push_back(std::move(source));
+  }
+  if (!args.folder.empty()) {
+    RZ_TRY(auto found, find_models(args.folder));
+    for (server::ModelSource& model : found) model.is_deletable = args.are_deletable;
+    models.insert(models.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+  }
+  if (models.empty()) {
+    RZ_TRY(models, models_of_store(store));
+  }
+  RZ_CHECK_OK(check_names(models));
+  RZ_CHECK_OK(add_each(args.aliases, add_alias, models));
+  RZ_CHECK_OK(add_each(args.tags, add_tag, models));
+  return models;
+}
+
+}  // namespace realizar::cli

@@ -1,0 +1,25 @@
+// The models that `realizar serve` is given: named ones, and those of a folder.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/store_flags.h"
+#include "realizar/result.h"
+#include "server/model_registry.h"
+
+namespace realizar::cli {
+
+struct ServedModelArgs {
+  std::vector<std::string> models;  // PATH or NAME, or ID=PATH or ID=NAME
+  std::string folder;               // of --models-dir
+  std::vector<std::string> aliases, tags;
+  bool are_deletable = false;  // those of the folder, by clients
+  bool pull = false;           // those that are named and not here are downloaded
+};
+
+// All of them as they lie on the disk now, files or models of the store; where nothing is given the store, and the
+// bundled model where it is empty. Errors: NotFound, InvalidArgument, those of downloads.
+Result<std::vector<server::ModelSource>> find_served_models(const ServedModelArgs& args, const StoreFlags& store);
+
+}  // namespace realizar::cli

@@ -1,0 +1,39 @@
+#include "server/model_events.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "server/json.h"
+#include "server/speller.h"
+
+namespace realizar::server {
+
+void ModelEvents::add(const ModelChange& change) {
+  Json json{{"model", change.model}, {"event", change.event}};
+  if (change.status[0] != '\0') json["data"] = {{"status", change.status}};
+  if (change.progress) {
+    json["data"]["progress"] = {{"stages", {"text_model"}}, {"current", "text_model"}, {"value", *change.progress}};
+  }
+  keep(sse(json));
+}
+
+void ModelEvents::add_reload() {
+  keep(sse({{"model", "*"}, {"event", "models_reload"}}));
+}
+
+void ModelEvents::keep(std::string event) {
+  if (events_.size() == kMaxKept) events_.pop_front();
+  events_.push_back(std::move(event));
+  ++end_;
+}
+
+std::string ModelEvents::since(uint64_t& next) const {
+  const uint64_t first = end_ - events_.size();
+  std::string bytes;
+  for (uint64_t i = std::max(next, first); i < end_; ++i) bytes += events_[i - first];
+  next = end_;
+  return bytes;
+}
+
+}  // namespace realizar::server

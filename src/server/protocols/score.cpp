@@ -1,0 +1,80 @@
+// POST /v1/score, as vLLM's server has it: how well texts answer others, in the order in which they were sent.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "api/ranking.h"
+#include "base/try.h"
+#include "server/pair_plan.h"
+#include "server/protocol.h"
+#include "server/request_fields.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr size_t kMaxScores = 2048;
+
+class ScoreSpeller final : public Speller {
+ public:
+  explicit ScoreSpeller(std::string model) : model_(std::move(model)) {}
+
+  std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
+  std::string stream_choice_end(size_t, const Choice&) override { return {}; }
+  std::string stream_end(const Usage&, const Json*) override { return {}; }
+  void collect(size_t, ChoiceNews) override {}
+
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
+    Json data = Json::array();
+    size_t n_tokens = 0;
+    for (const auto& choice : choices) {
+      const float score = relevance_of(choice->end().embedding);
+      data.push_back({{"index", data.size()}, {"object", "score"}, {"score", decimal(score)}});
+      n_tokens += choice->request().prompt.size();
+    }
+    return {{"id", random_id("score-")},
+            {"object", "list"},
+            {"created", unix_now_s()},
+            {"model", model_},
+            {"data", std::move(data)},
+            {"usage",
+             {{"prompt_tokens", n_tokens},
+              {"total_tokens", n_tokens},
+              {"completion_tokens", 0},
+              {"prompt_tokens_details", nullptr}}}};
+  }
+
+ private:
+  std::string model_;
+};
+
+// A string, or a list of them, under the older or the newer of two names.
+Result<std::vector<std::string>> read_side(const Fields& body, const char* older, const char* newer) {
+  const Json* given = body.any(older) != nullptr ? body.any(older) : body.any(newer);
+  std::vector<std::string> texts;
+  if (given == nullptr) return wrong(older, "expected a string or an array of strings");
+  for (const Json& text : given->is_array() ? *given : Json::array({*given})) {
+    if (!text.is_string()) return wrong(older, "expected a string or an array of strings");
+    texts.push_back(text.get<std::string>());
+  }
+  if (texts.empty() || texts.size() > kMaxScores) return wrong(older, "expected 1 to 2048 strings");
+  return texts;
+}
+
+Result<Prepared> read_score(Fields& body, const ServedModelPtr& model, const Call& call) {
+  RZ_CHECK_OK(check_ranks(*model->loaded));
+  RZ_TRY(const auto first, read_side(body, "text_1", "queries"));
+  RZ_TRY(const auto second, read_side(body, "text_2", "documents"));
+  if (first.size() != 1 && first.size() != second.size()) {
+    return wrong("text_1", "expected one text, or as many as text_2 has");
+  }
+  std::vector<TextPair> pairs;
+  for (size_t i = 0; i < second.size(); ++i) pairs.push_back({first.size() == 1 ? first[0] : first[i], second[i]});
+  RZ_TRY(CompletionPlan plan, pair_plan(pairs, "text_2", *model, call));
+  plan.speller = std::make_unique<ScoreSpeller>(model->id);
+  return prepared(std::move(plan));
+}
+
+}  // namespace
+
+const Protocol kScore{.read = read_score};
+
+}  // namespace realizar::server
