@@ -44,7 +44,7 @@ class Case(unittest.TestCase):
 
 class Help(Case):
     def test_every_command_has_help(self):
-        for command in ["run", "serve", "inspect", "tokenize", "detokenize", "template", "logits", "perplexity", "quantize", "imatrix", "bench", "devices"]:
+        for command in ["run", "serve", "inspect", "tokenize", "detokenize", "template", "logits", "perplexity", "quantize", "imatrix", "convert", "bench", "devices"]:
             self.assertIn(command, self.succeeds("--help"))
             self.assertIn("Usage:", self.succeeds(command, "--help"))
 

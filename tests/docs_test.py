@@ -183,7 +183,7 @@ class Flags(unittest.TestCase):
 
     def test_every_flag_that_is_described_is_known(self):
         commands = ["run", "serve", "inspect", "tokenize", "detokenize", "template", "logits", "perplexity", "quantize", "imatrix",
-                    "bench", "devices", "pull", "list", "show", "rm", "cp", "prune"]
+                    "convert", "bench", "devices", "pull", "list", "show", "rm", "cp", "prune"]
         known = FOREIGN_FLAGS.union(*map(self.flags, commands))
         for page in ["README.md", "docs/user-guide.md", "docs/deploy.md", "docs/guide.md", "docs/models.md", "docs/troubleshooting.md", "docs/api.md"]:
             named = set(re.findall(r"`(--[a-z][a-z0-9-]*)", without_blocks(text_of(page))))

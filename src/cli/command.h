@@ -27,6 +27,7 @@ void add_logits(CommandLine& line);
 void add_perplexity(CommandLine& line);
 void add_quantize(CommandLine& line);
 void add_imatrix(CommandLine& line);
+void add_convert(CommandLine& line);
 void add_bench(CommandLine& line);
 void add_devices(CommandLine& line);
 void add_introspection(CommandLine& line);  // completion, manual

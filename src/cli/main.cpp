@@ -47,6 +47,7 @@ int run_main(int argc, char** argv) {
   add_perplexity(line);
   add_quantize(line);
   add_imatrix(line);
+  add_convert(line);
   add_bench(line);
   add_devices(line);
   add_introspection(line);

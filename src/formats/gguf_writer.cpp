@@ -84,6 +84,16 @@ void GgufWriter::add_bools(std::string_view key, const std::vector<bool>& values
   put_array(entries_, GgufValueType::kBool, std::vector<uint8_t>(values.begin(), values.end()));
 }
 
+void GgufWriter::add_u8s(std::string_view key, const std::vector<uint8_t>& values) {
+  begin_entry(key, number(GgufValueType::kArray));
+  put_array(entries_, GgufValueType::kUint8, values);
+}
+
+void GgufWriter::add_u32s(std::string_view key, const std::vector<uint32_t>& values) {
+  begin_entry(key, number(GgufValueType::kArray));
+  put_array(entries_, GgufValueType::kUint32, values);
+}
+
 void GgufWriter::add_i32s(std::string_view key, const std::vector<int32_t>& values) {
   begin_entry(key, number(GgufValueType::kArray));
   put_array(entries_, GgufValueType::kInt32, values);

@@ -23,6 +23,8 @@ class GgufWriter {
   void add_string(std::string_view key, std::string_view value);
   void add_strings(std::string_view key, const std::vector<std::string>& values);
   void add_bools(std::string_view key, const std::vector<bool>& values);
+  void add_u8s(std::string_view key, const std::vector<uint8_t>& values);
+  void add_u32s(std::string_view key, const std::vector<uint32_t>& values);
   void add_i32s(std::string_view key, const std::vector<int32_t>& values);
   void add_f32s(std::string_view key, const std::vector<float>& values);
 

@@ -88,6 +88,18 @@ Result<ModelFile> ModelFile::open(const std::filesystem::path& given) {
   return ModelFile(std::move(impl));
 }
 
+Result<ModelFile> ModelFile::described(const std::filesystem::path& path, FileFormat format, HfConfig metadata,
+                                       std::vector<TensorInfo> tensors) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  impl->format = format;
+  impl->hf_config = std::move(metadata);
+  impl->metadata = std::move(impl->hf_config.metadata);
+  impl->tensors = std::move(tensors);
+  RZ_TRY(impl->index, index_tensors(impl->tensors, path.string()));
+  return ModelFile(std::move(impl));
+}
+
 ModelFile::ModelFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ModelFile::ModelFile(ModelFile&&) noexcept = default;
 ModelFile& ModelFile::operator=(ModelFile&&) noexcept = default;

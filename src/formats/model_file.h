@@ -20,6 +20,7 @@
 namespace realizar {
 
 class MappedFile;
+struct HfConfig;
 class PackedMatrix;
 
 enum class FileFormat { kGguf, kHuggingFace };
@@ -58,6 +59,10 @@ class ModelFile {
   // folder, or a .safetensors file beside its config.json. Errors: NotFound, InvalidArgument (a folder of several),
   // FormatError (names the field, offset, expected and actual, or a file that is cut off), Unsupported (tensor type).
   static Result<ModelFile> open(const std::filesystem::path& path);
+  // A file that is not written yet: its metadata, and its tensors, whose data the caller keeps where they are read (a
+  // model's config reads vectors of numbers alone). Errors: FormatError (two tensors of one name).
+  static Result<ModelFile> described(const std::filesystem::path& path, FileFormat format, HfConfig metadata,
+                                     std::vector<TensorInfo> tensors);
 
   ModelFile(ModelFile&&) noexcept;
   ModelFile& operator=(ModelFile&&) noexcept;

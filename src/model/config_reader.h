@@ -33,6 +33,18 @@ Status place_attention(const ConfigKeys& keys, ModelConfig& c);
 Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train,
                                            uint32_t n_ctx);
 
+// How a file stretches its rotation. config.json has the settings below "rope_scaling." or, in newer files,
+// "rope_parameters.", there by the kind of layer where these differ: rope_scaling_key is the name of one of them.
+struct RopeScaling {
+  std::string kind;  // "none", "linear", "yarn", "llama3", "longrope", "dynamic", "proportional"
+  double factor = 1;
+  std::optional<double> n_ctx_old, attention_factor;
+};
+Result<RopeScaling> read_rope_scaling(const ConfigKeys& keys);
+std::string rope_scaling_key(const ModelFile& file, std::string_view name);
+// The bases of the rotation, and of that of layers with a window where they have one of their own.
+Result<double> read_rope_base(const ConfigKeys& keys);
+Result<double> read_window_rope_base(const ConfigKeys& keys);
 // What YaRN makes q.k larger by, where a model does it there and not by its rotation (DeepSeek-V2): the factor on both
 // q and k. 1 where nothing is stretched.
 Result<double> read_yarn_magnitude(const ConfigKeys& keys);

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "backend/backend.h"  // kF8ScaleCols
 #include "formats/model_file.h"
 
 namespace realizar {

@@ -19,58 +19,20 @@ std::vector<double> plain_inv_freq(uint32_t n_rot, double base) {
   return inv_freq;
 }
 
-// Hugging Face's names for the scaling, below "rope_scaling." or, in newer files, "rope_parameters.": there by the kind
-// of layer where these differ.
-std::string hf_key(const ModelFile& file, std::string_view name) {
-  for (const char* newer : {"rope_parameters.full_attention.", "rope_parameters."}) {
-    std::string key = newer + std::string(name);
-    if (file.metadata().contains(key)) return key;
-  }
-  return "rope_scaling." + std::string(name);
-}
-
-struct Scaling {
-  std::string kind;  // "none", "linear", "yarn", "llama3", "longrope"
-  double factor = 1;
-  std::optional<double> n_ctx_old, attention_factor;
-};
-
-Result<Scaling> read_scaling(const ConfigKeys& keys) {
-  const ModelFile& file = keys.file();
-  Scaling s;
-  RZ_TRY(auto kind, file.metadata().get_string(keys.key("rope.scaling.type", hf_key(file, "rope_type"))));
-  if (!kind && !keys.is_gguf()) {
-    RZ_TRY(kind, file.metadata().get_string(hf_key(file, "type")));
-  }
-  RZ_TRY(auto factor, keys.optional_positive("rope.scaling.factor", hf_key(file, "factor")));
-  if (!factor) {
-    RZ_TRY(factor, keys.optional_positive("rope.scale_linear", ""));  // GGUF's key of 2023
-  }
-  s.factor = factor.value_or(1);
-  // llama.cpp reads a GGUF factor without a type as linear.
-  s.kind = kind.value_or(keys.is_gguf() && factor ? "linear" : "none");
-  if (s.kind == "default") s.kind = "none";
-  if (s.kind == "su") s.kind = "longrope";  // the name in early Phi-3 files
-  RZ_TRY(s.n_ctx_old, keys.optional_positive("rope.scaling.original_context_length",
-                                             hf_key(file, "original_max_position_embeddings")));
-  if (!s.n_ctx_old && !keys.is_gguf()) {
-    RZ_TRY(s.n_ctx_old, keys.optional_positive("", "original_max_position_embeddings"));
-  }
-  RZ_TRY(s.attention_factor, keys.optional_positive("rope.scaling.attn_factor", hf_key(file, "attention_factor")));
-  return s;
-}
-
 Error missing(const ConfigKeys& keys, std::string_view what) {
   return format_error(fmt::format("{}: rope scaling needs {}", keys.file().path().string(), what));
 }
 
 // YaRN (Peng et al. 2023), section 3.2: high frequencies stay, low ones are divided by the factor, a ramp between.
-Status apply_yarn(const ConfigKeys& keys, const Scaling& s, double base, std::vector<double>& inv_freq, float& scale) {
+Status apply_yarn(const ConfigKeys& keys, const RopeScaling& s, double base, std::vector<double>& inv_freq,
+                  float& scale) {
   if (!s.n_ctx_old) return missing(keys, "the original context length");
   const ModelFile& file = keys.file();
-  RZ_TRY(const auto truncate, file.metadata().get_bool(hf_key(file, "truncate")));
-  RZ_TRY(const auto beta_fast, keys.optional_positive("rope.scaling.yarn_beta_fast", hf_key(file, "beta_fast")));
-  RZ_TRY(const auto beta_slow, keys.optional_positive("rope.scaling.yarn_beta_slow", hf_key(file, "beta_slow")));
+  RZ_TRY(const auto truncate, file.metadata().get_bool(rope_scaling_key(file, "truncate")));
+  RZ_TRY(const auto beta_fast,
+         keys.optional_positive("rope.scaling.yarn_beta_fast", rope_scaling_key(file, "beta_fast")));
+  RZ_TRY(const auto beta_slow,
+         keys.optional_positive("rope.scaling.yarn_beta_slow", rope_scaling_key(file, "beta_slow")));
   const double n_rot = 2.0 * static_cast<double>(inv_freq.size());
   const auto turning_dim = [&](double n_turns) {
     return n_rot * std::log(*s.n_ctx_old / (n_turns * 2 * kPi)) / (2 * std::log(base));
@@ -84,8 +46,8 @@ Status apply_yarn(const ConfigKeys& keys, const Scaling& s, double base, std::ve
   }
   // Section 3.4; with DeepSeek's two mscales, if given, their quotient (transformers, modeling_rope_utils). In GGUF the
   // attention factor multiplies this; in Hugging Face it replaces it.
-  RZ_TRY(auto mscale, keys.optional_positive("", hf_key(file, "mscale")));
-  RZ_TRY(auto mscale_all, keys.optional_positive("", hf_key(file, "mscale_all_dim")));
+  RZ_TRY(auto mscale, keys.optional_positive("", rope_scaling_key(file, "mscale")));
+  RZ_TRY(auto mscale_all, keys.optional_positive("", rope_scaling_key(file, "mscale_all_dim")));
   if (keys.is_gguf() && keys.spec().mixer == MixerKind::kAttention) {
     RZ_TRY(mscale_all, keys.optional_positive("rope.scaling.yarn_log_multiplier", ""));
     if (mscale_all) mscale = 1;  // llama.cpp, llama_context: GGUF does not tell it
@@ -101,9 +63,9 @@ Status apply_yarn(const ConfigKeys& keys, const Scaling& s, double base, std::ve
 }
 
 // Llama 3.1's rule (transformers, modeling_rope_utils): as YaRN's, by wavelength. GGUF carries the outcome as a tensor.
-Status apply_llama3(const ConfigKeys& keys, const Scaling& s, std::vector<double>& inv_freq) {
-  RZ_TRY(const auto low, keys.optional_positive("", hf_key(keys.file(), "low_freq_factor")));
-  RZ_TRY(const auto high, keys.optional_positive("", hf_key(keys.file(), "high_freq_factor")));
+Status apply_llama3(const ConfigKeys& keys, const RopeScaling& s, std::vector<double>& inv_freq) {
+  RZ_TRY(const auto low, keys.optional_positive("", rope_scaling_key(keys.file(), "low_freq_factor")));
+  RZ_TRY(const auto high, keys.optional_positive("", rope_scaling_key(keys.file(), "high_freq_factor")));
   if (!low || !high || !s.n_ctx_old || *high <= *low) {
     return missing(keys, "low_freq_factor < high_freq_factor and original_max_position_embeddings");
   }
@@ -145,7 +107,7 @@ Result<std::optional<std::vector<double>>> factors_tensor(const ConfigKeys& keys
   return std::optional<std::vector<double>>();
 }
 
-Status apply_longrope(const ConfigKeys& keys, const Scaling& s, uint32_t n_ctx_train, uint32_t n_ctx,
+Status apply_longrope(const ConfigKeys& keys, const RopeScaling& s, uint32_t n_ctx_train, uint32_t n_ctx,
                       std::vector<double>& inv_freq, float& scale) {
   // llama.cpp takes the trained context for it.
   if (!s.n_ctx_old && !keys.is_gguf()) return missing(keys, "the original context length");
@@ -155,14 +117,16 @@ Status apply_longrope(const ConfigKeys& keys, const Scaling& s, uint32_t n_ctx_t
   if (keys.is_gguf()) {
     RZ_TRY(factors, factors_tensor(keys, is_long ? Role::kRopeLong : Role::kRopeShort));
   } else {
-    RZ_TRY(factors, keys.file().metadata().get_doubles(hf_key(keys.file(), is_long ? "long_factor" : "short_factor")));
+    RZ_TRY(factors,
+           keys.file().metadata().get_doubles(rope_scaling_key(keys.file(), is_long ? "long_factor" : "short_factor")));
   }
   if (!factors) return missing(keys, is_long ? "long factors" : "short factors");
   RZ_CHECK_OK(divide_by(keys, *factors, is_long ? "long factors" : "short factors", inv_freq));
   const double ratio = n_ctx_train / n_ctx_old;
   const double own = ratio <= 1 ? 1 : std::sqrt(1 + std::log(ratio) / std::log(n_ctx_old));
   // Phi-3.5-MoE's folders have a factor for each of the two (transformers, PhimoeRotaryEmbedding).
-  RZ_TRY(const auto mscale, keys.optional_positive("", hf_key(keys.file(), is_long ? "long_mscale" : "short_mscale")));
+  RZ_TRY(const auto mscale,
+         keys.optional_positive("", rope_scaling_key(keys.file(), is_long ? "long_mscale" : "short_mscale")));
   const double otherwise = s.attention_factor.value_or(keys.is_gguf() ? 1 : own);
   scale = static_cast<float>(mscale.value_or(otherwise));
   return {};
@@ -193,14 +157,14 @@ Result<uint32_t> read_n_rot(const ConfigKeys& keys, uint32_t head_dim) {
     RZ_TRY(const auto n_rot, keys.optional_int("rope.dimension_count", "", 2, head_dim));
     return n_rot.value_or(head_dim);
   }
-  RZ_TRY(const auto kind, keys.file().metadata().get_string(hf_key(keys.file(), "rope_type")));
+  RZ_TRY(const auto kind, keys.file().metadata().get_string(rope_scaling_key(keys.file(), "rope_type")));
   // Of latent attention all are, in what is given here.
   if (kind == "proportional" || keys.spec().mixer == MixerKind::kLatentAttention) return head_dim;
   RZ_TRY(const auto n_rot, keys.optional_int("", keys.spec().hf_keys.n_rot, 2, head_dim));
   if (n_rot) return *n_rot;
   RZ_TRY(auto share, keys.optional_positive("", keys.spec().hf_keys.rope_share));
   if (!share) {
-    RZ_TRY(share, keys.optional_positive("", hf_key(keys.file(), "partial_rotary_factor")));
+    RZ_TRY(share, keys.optional_positive("", rope_scaling_key(keys.file(), "partial_rotary_factor")));
   }
   return static_cast<uint32_t>(head_dim * std::min(share.value_or(keys.spec().hf_rope_share), 1.0));
 }
@@ -226,26 +190,6 @@ Result<BaseFactor> read_base_factor(const ConfigKeys& keys) {
   return BaseFactor{*factor, name && name->find("chatglm2") != std::string_view::npos};
 }
 
-Result<double> read_base(const ConfigKeys& keys) {
-  RZ_TRY(auto base, keys.optional_positive("rope.freq_base", keys.spec().hf_keys.rope_base));
-  if (!base && !keys.is_gguf()) {
-    RZ_TRY(base, keys.optional_positive("", hf_key(keys.file(), "rope_theta")));
-  }
-  RZ_TRY(const BaseFactor base_factor, read_base_factor(keys));
-  const double factor = base_factor.divides_positions ? 1 : base_factor.factor;
-  // GGUF's specification gives no default; llama.cpp's is that of RoFormer.
-  return checked_base(keys, base, keys.is_gguf() ? 10000.0 : keys.spec().hf_rope_base * factor);
-}
-
-Result<double> read_window_base(const ConfigKeys& keys) {
-  RZ_TRY(auto base, keys.optional_positive("rope.freq_base_swa", keys.spec().hf_keys.window_rope_base));
-  if (!base) {
-    RZ_TRY(base, keys.optional_positive("", "rope_parameters.sliding_attention.rope_theta"));
-  }
-  if (!base && keys.spec().window_rope_unscaled) return read_base(keys);
-  return checked_base(keys, base, keys.spec().window_rope_base);
-}
-
 Result<RopeConfig> as_floats(const ConfigKeys& keys, uint32_t n_rot, const std::vector<double>& inv_freq, float scale) {
   RopeConfig rope{n_rot, {inv_freq.begin(), inv_freq.end()}, scale};
   const bool all_finite =
@@ -256,7 +200,7 @@ Result<RopeConfig> as_floats(const ConfigKeys& keys, uint32_t n_rot, const std::
 
 // Dynamic NTK scaling (transformers, modeling_rope_utils): nothing up to the trained context; beyond, the base grows
 // with the context, here with the one that is asked for. With HunYuan's alpha it is always larger, by that.
-void stretch_base(const Scaling& s, std::optional<double> alpha, double theta, uint32_t n_ctx_train, uint32_t n_ctx,
+void stretch_base(const RopeScaling& s, std::optional<double> alpha, double theta, uint32_t n_ctx_train, uint32_t n_ctx,
                   std::vector<double>& inv_freq) {
   if (n_ctx <= n_ctx_train && !alpha) return;
   const auto n_rot = static_cast<uint32_t>(2 * inv_freq.size());
@@ -266,7 +210,7 @@ void stretch_base(const Scaling& s, std::optional<double> alpha, double theta, u
 
 // The rotation of the layers that see the whole context, and of all layers where there is only one rotation.
 Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, uint32_t n_rot, uint32_t n_ctx_train, uint32_t n_ctx) {
-  RZ_TRY(const double theta, read_base(keys));
+  RZ_TRY(const double theta, read_rope_base(keys));
   float scale = 1.0f;
   std::vector<double> inv_freq = plain_inv_freq(n_rot, theta);
 
@@ -274,7 +218,7 @@ Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, uint32_t n_rot, uint
   if (base_factor.divides_positions) {
     for (double& f : inv_freq) f /= base_factor.factor;
   }
-  RZ_TRY(const Scaling scaling, read_scaling(keys));
+  RZ_TRY(const RopeScaling scaling, read_rope_scaling(keys));
   RZ_TRY(const auto factors, factors_tensor(keys, Role::kRopeFactors));
   if (factors) RZ_CHECK_OK(divide_by(keys, *factors, "rope_freqs.weight", inv_freq));
   if (scaling.kind == "linear") {
@@ -286,11 +230,11 @@ Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, uint32_t n_rot, uint
   } else if (scaling.kind == "longrope" || has_longrope_tensors(keys)) {
     RZ_CHECK_OK(apply_longrope(keys, scaling, n_ctx_train, n_ctx, inv_freq, scale));
   } else if (scaling.kind == "dynamic" && !keys.is_gguf()) {
-    RZ_TRY(const auto alpha, keys.optional_positive("", hf_key(keys.file(), "alpha")));
+    RZ_TRY(const auto alpha, keys.optional_positive("", rope_scaling_key(keys.file(), "alpha")));
     stretch_base(scaling, alpha, theta, n_ctx_train, n_ctx, inv_freq);
   } else if (scaling.kind == "proportional" && !keys.is_gguf()) {
     // transformers, modeling_rope_utils: a share of the pairs turns, as fast as if all did.
-    RZ_TRY(const auto share, keys.optional_positive("", hf_key(keys.file(), "partial_rotary_factor")));
+    RZ_TRY(const auto share, keys.optional_positive("", rope_scaling_key(keys.file(), "partial_rotary_factor")));
     const auto n_turned = static_cast<size_t>(n_rot * std::min(share.value_or(1), 1.0) / 2);
     std::fill(inv_freq.begin() + static_cast<ptrdiff_t>(n_turned), inv_freq.end(), 0.0);
     for (double& f : inv_freq) f /= scaling.factor;
@@ -310,17 +254,71 @@ Result<RopeConfig> read_window_rope(const ConfigKeys& keys, uint32_t n_rot) {
     return unsupported(fmt::format("{}: {}: '{}' is not supported", keys.file().path().string(), kTypeKey, *type),
                        std::string(kTypeKey));
   }
-  RZ_TRY(const double theta, read_window_base(keys));
+  RZ_TRY(const double theta, read_window_rope_base(keys));
   return as_floats(keys, n_rot, plain_inv_freq(n_rot, theta), 1.0f);
 }
 
 }  // namespace
 
+std::string rope_scaling_key(const ModelFile& file, std::string_view name) {
+  for (const char* newer : {"rope_parameters.full_attention.", "rope_parameters."}) {
+    std::string key = newer + std::string(name);
+    if (file.metadata().contains(key)) return key;
+  }
+  return "rope_scaling." + std::string(name);
+}
+
+Result<RopeScaling> read_rope_scaling(const ConfigKeys& keys) {
+  const ModelFile& file = keys.file();
+  RopeScaling s;
+  RZ_TRY(auto kind, file.metadata().get_string(keys.key("rope.scaling.type", rope_scaling_key(file, "rope_type"))));
+  if (!kind && !keys.is_gguf()) {
+    RZ_TRY(kind, file.metadata().get_string(rope_scaling_key(file, "type")));
+  }
+  RZ_TRY(auto factor, keys.optional_positive("rope.scaling.factor", rope_scaling_key(file, "factor")));
+  if (!factor) {
+    RZ_TRY(factor, keys.optional_positive("rope.scale_linear", ""));  // GGUF's key of 2023
+  }
+  s.factor = factor.value_or(1);
+  // llama.cpp reads a GGUF factor without a type as linear.
+  s.kind = kind.value_or(keys.is_gguf() && factor ? "linear" : "none");
+  if (s.kind == "default") s.kind = "none";
+  if (s.kind == "su") s.kind = "longrope";  // the name in early Phi-3 files
+  RZ_TRY(s.n_ctx_old, keys.optional_positive("rope.scaling.original_context_length",
+                                             rope_scaling_key(file, "original_max_position_embeddings")));
+  if (!s.n_ctx_old && !keys.is_gguf()) {
+    RZ_TRY(s.n_ctx_old, keys.optional_positive("", "original_max_position_embeddings"));
+  }
+  RZ_TRY(s.attention_factor,
+         keys.optional_positive("rope.scaling.attn_factor", rope_scaling_key(file, "attention_factor")));
+  return s;
+}
+
+Result<double> read_rope_base(const ConfigKeys& keys) {
+  RZ_TRY(auto base, keys.optional_positive("rope.freq_base", keys.spec().hf_keys.rope_base));
+  if (!base && !keys.is_gguf()) {
+    RZ_TRY(base, keys.optional_positive("", rope_scaling_key(keys.file(), "rope_theta")));
+  }
+  RZ_TRY(const BaseFactor base_factor, read_base_factor(keys));
+  const double factor = base_factor.divides_positions ? 1 : base_factor.factor;
+  // GGUF's specification gives no default; llama.cpp's is that of RoFormer.
+  return checked_base(keys, base, keys.is_gguf() ? 10000.0 : keys.spec().hf_rope_base * factor);
+}
+
+Result<double> read_window_rope_base(const ConfigKeys& keys) {
+  RZ_TRY(auto base, keys.optional_positive("rope.freq_base_swa", keys.spec().hf_keys.window_rope_base));
+  if (!base) {
+    RZ_TRY(base, keys.optional_positive("", "rope_parameters.sliding_attention.rope_theta"));
+  }
+  if (!base && keys.spec().window_rope_unscaled) return read_rope_base(keys);
+  return checked_base(keys, base, keys.spec().window_rope_base);
+}
+
 Result<double> read_yarn_magnitude(const ConfigKeys& keys) {
-  RZ_TRY(const Scaling scaling, read_scaling(keys));
+  RZ_TRY(const RopeScaling scaling, read_rope_scaling(keys));
   if (scaling.kind != "yarn" || scaling.factor <= 1) return 1.0;
   const double log_factor = 0.1 * std::log(scaling.factor);
-  RZ_TRY(const auto mscale_all, keys.optional_positive("", hf_key(keys.file(), "mscale_all_dim")));
+  RZ_TRY(const auto mscale_all, keys.optional_positive("", rope_scaling_key(keys.file(), "mscale_all_dim")));
   if (!keys.is_gguf()) return 1 + mscale_all.value_or(0) * log_factor;
   // The key has a tenth of mscale_all_dim; without it llama.cpp takes it for 1.
   RZ_TRY(const auto tenth, keys.optional_positive("rope.scaling.yarn_log_multiplier", ""));

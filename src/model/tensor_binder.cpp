@@ -8,68 +8,10 @@
 
 #include "base/try.h"
 #include "model/config_reader.h"
-#include "model/f8_scales.h"
+#include "model/tensor_roles.h"
 #include "quant/finite.h"
 
 namespace realizar {
-namespace {
-
-// Replaces the first "{}" by the layer, the second by the expert.
-std::string filled(std::string_view pattern, uint32_t layer, uint32_t expert) {
-  std::string name(pattern);
-  for (const uint32_t number : {layer, expert}) {
-    const size_t at = name.find("{}");
-    if (at != std::string::npos) name.replace(at, 2, std::to_string(number));
-  }
-  return name;
-}
-
-size_t n_places(std::string_view pattern) {
-  size_t n = 0;
-  for (size_t at = pattern.find("{}"); at != std::string_view::npos; at = pattern.find("{}", at + 2)) ++n;
-  return n;
-}
-
-bool is_expert_role(Role role) {
-  return stack_dim(role) == Dim::kExperts;
-}
-
-// What a Hugging Face model has for images and sounds: here it reads texts alone.
-bool is_of_images(const ModelFile& file, const TensorInfo& tensor) {
-  if (file.format() != FileFormat::kHuggingFace) return false;
-  std::string_view name = tensor.name;
-  if (name.starts_with("model.")) name.remove_prefix(6);
-  constexpr std::string_view kParts[] = {"vision_tower.", "multi_modal_projector.", "audio_tower.",
-                                         "embed_vision.", "embed_audio.",           "visual.",
-                                         "vision_model."};
-  return std::ranges::any_of(kParts, [&](std::string_view part) { return name.starts_with(part); });
-}
-
-// One tensor holds all matrices, of experts for instance: its name has a place for the layer alone.
-bool is_stack(Role role, std::string_view pattern) {
-  const size_t n_places_of_layer = stack_dim(role) == Dim::kOtherStreams ? 0 : 1;
-  return stack_dim(role) != Dim::kNone && n_places(pattern) == n_places_of_layer;
-}
-
-}  // namespace
-
-Dim stack_dim(Role role) {
-  switch (role) {
-    case Role::kExpertGate:
-    case Role::kExpertUp:
-    case Role::kExpertGateUp:
-    case Role::kExpertDown:
-      return Dim::kExperts;
-    case Role::kLatentK:
-    case Role::kLatentV:
-      return Dim::kHeads;
-    case Role::kAltUpProj:
-    case Role::kAltUpUnembed:
-      return Dim::kOtherStreams;
-    default:
-      return Dim::kNone;
-  }
-}
 
 std::vector<float> TensorBinder::Part::of(const std::vector<float>& fused) const {
   std::vector<float> own(n_rows);
@@ -93,46 +35,8 @@ void TensorBinder::begin_layer(uint32_t layer) {
 }
 
 uint64_t TensorBinder::size_of(Dim dim) const {
-  switch (dim) {
-    case Dim::kNone:
-    case Dim::kOne:
-      return 1;
-    case Dim::kModel:
-      return config_.d_model;
-    case Dim::kVocab:
-      return config_.n_vocab;
-    case Dim::kHalfRot:
-      return config_.ropes.empty() ? 0 : config_.ropes.front().n_rot / 2;
-    case Dim::kCtx:
-      return config_.n_ctx_train + n_skipped_positions();
-    case Dim::kTypes:
-      return config_.n_types;
-    case Dim::kLabels:
-      return config_.n_labels;
-    case Dim::kDense:
-      return config_.n_dense;
-    case Dim::kLayerInput:
-      return config_.d_layer_input;
-    case Dim::kLayerInputs:
-      return uint64_t{config_.n_layers} * config_.d_layer_input;
-    case Dim::kLayerVocab:
-      return config_.n_layer_vocab;
-    case Dim::kStreams:
-      return config_.n_streams;
-    case Dim::kOtherStreams:
-      return config_.n_streams - 1;
-    case Dim::kStreamPairs:
-      return uint64_t{config_.n_streams} * config_.n_streams;
-    case Dim::kLaurelRank:
-      return config_.laurel_rank;
-    default:
-      break;
-  }
-  const LayerConfig& layer = config_.layers[static_cast<size_t>(std::max(layer_, 0))];
-  const auto size = [dim](const auto& kind) { return realizar::size_of(kind, dim); };
-  const uint64_t of_mixer = std::visit(size, layer.mixer);
-  const uint64_t own = of_mixer > 0 ? of_mixer : std::visit(size, layer.ffn);
-  return own == 0 && dim == Dim::kExpertIn ? config_.d_model : own;
+  const uint32_t n_skipped = dim == Dim::kCtx ? n_skipped_positions() : 0;
+  return realizar::size_of(config_, layer_, dim) + n_skipped;
 }
 
 uint32_t TensorBinder::n_skipped_positions() const {
@@ -305,16 +209,12 @@ Status TensorBinder::claim_extra_layers() {
       if (tensor.name.starts_with(begin)) claimed_.insert(&tensor);
     }
   }
-  if (file_.format() == FileFormat::kGguf || spec_.hf_left_out.empty()) return {};
-  for (const TensorInfo& tensor : file_.tensors()) {
-    if (tensor.name.starts_with(spec_.hf_left_out)) claimed_.insert(&tensor);
-  }
   return {};
 }
 
 Status TensorBinder::check_all_claimed() const {
   for (const TensorInfo& tensor : file_.tensors()) {
-    if (claimed_.contains(&tensor) || is_unused_f8_scale(tensor.name) || is_of_images(file_, tensor)) continue;
+    if (claimed_.contains(&tensor) || has_no_part(file_, spec_, tensor)) continue;
     return unsupported(fmt::format("{}: tensor '{}' of shape [{}] has no part in architecture '{}'",
                                    file_.path().string(), tensor.name, fmt::join(tensor.shape, ", "), spec_.name),
                        tensor.name);
@@ -339,7 +239,7 @@ const TensorSpec* TensorBinder::spec_of(Role role) const {
 }
 
 const TensorInfo* TensorBinder::find(std::string_view name_pattern, uint32_t layer, uint32_t expert) const {
-  return name_pattern.empty() ? nullptr : find_tensor(file_, filled(name_pattern, layer, expert));
+  return name_pattern.empty() ? nullptr : find_tensor(file_, filled_name(name_pattern, layer, expert));
 }
 
 // Outside layers the one place of a name is the expert's, or whatever else a file lists.
@@ -364,7 +264,7 @@ Error TensorBinder::missing(const TensorSpec& spec, std::string_view pattern, ui
   std::vector<uint64_t> shape{size_of(spec.rows)};
   if (spec.cols != Dim::kNone) shape.push_back(size_of(spec.cols));
   if (is_stack(spec.role, pattern)) shape.insert(shape.begin(), size_of(stack_dim(spec.role)));
-  const std::string name = filled(pattern, layer_ < 0 ? expert : file_layer(), expert);
+  const std::string name = filled_name(pattern, layer_ < 0 ? expert : file_layer(), expert);
   return not_found(
       fmt::format("{}: tensor '{}' of shape [{}] is missing", file_.path().string(), name, fmt::join(shape, ", ")),
       name);
@@ -384,9 +284,8 @@ Result<TensorBinder::Found> TensorBinder::find_role(Role role) {
   const bool is_matrix = spec->cols != Dim::kNone;
   const uint64_t rows = size_of(spec->rows), cols = size_of(spec->cols);
   const std::string_view pattern = pattern_of(*spec);
-  const bool is_by_row = is_matrix && !is_expert_role(role) && n_places(pattern) == 2;
-  const bool is_listed = stack_dim(role) != Dim::kNone && !is_stack(role, pattern);
-  const uint64_t n_tensors = is_by_row ? rows : is_listed ? size_of(stack_dim(role)) : 1;
+  const bool has_rows_apart = is_by_row(*spec, pattern);
+  const uint64_t n_tensors = has_rows_apart ? rows : is_listed(*spec, pattern) ? size_of(stack_dim(role)) : 1;
   found.transposed = !is_gguf && spec_.hf_transposed_linear && is_matrix && role != Role::kEmbed &&
                      role != Role::kPositionEmbed && role != Role::kHead;
   for (uint32_t expert = 0; expert < n_tensors; ++expert) {
@@ -397,7 +296,7 @@ Result<TensorBinder::Found> TensorBinder::find_role(Role role) {
     }
     std::vector<uint64_t> expected{rows};
     if (is_matrix) expected.push_back(cols);
-    if (is_by_row) expected = {cols};
+    if (has_rows_apart) expected = {cols};
     if (is_stack(role, pattern) && !is_gguf && spec_.hf_transposed_experts) {
       found.transposed = is_expert_role(role) && tensor->packed == nullptr;
     }

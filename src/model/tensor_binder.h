@@ -18,9 +18,6 @@
 
 namespace realizar {
 
-// What a file has as one stack of matrices: of how many. kNone: it has none.
-Dim stack_dim(Role role);
-
 class TensorBinder {
  public:
   // Rows of a fused matrix that are a weight of their own: from first_row on, all together, or n_run of every `stride`.

@@ -15,6 +15,7 @@
 #include "model/f8_scales.h"
 #include "model/fingerprint.h"
 #include "model/tensor_binder.h"
+#include "model/tensor_roles.h"
 #include "quant/finite.h"
 
 namespace realizar {

@@ -175,6 +175,10 @@ constexpr NamedPreTokenizer kTable[] = {
 
 }  // namespace
 
+std::span<const NamedPreTokenizer> named_pre_tokenizers() {
+  return kTable;
+}
+
 const NamedPreTokenizer* find_pre_tokenizer(std::string_view name) {
   for (const NamedPreTokenizer& entry : kTable) {
     if (entry.name == name) return &entry;

@@ -15,6 +15,7 @@ struct NamedPreTokenizer {
   bool byte_level = true;  // false: spaces are written as U+2581 and unknown characters as byte tokens
 };
 
+std::span<const NamedPreTokenizer> named_pre_tokenizers();
 // nullptr if the name is not known.
 const NamedPreTokenizer* find_pre_tokenizer(std::string_view name);
 

@@ -1,0 +1,131 @@
+#include "tools/convert.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/amounts.h"
+#include "base/printable.h"
+#include "base/try.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/stop_signals.h"
+
+namespace realizar::cli {
+namespace {
+
+struct ConvertArgs {
+  std::string in, out, type = "keep", split_size, pre;
+};
+
+Result<std::optional<TypeId>> kept_or_plain_type(const std::string& name) {
+  if (name == "keep") return std::optional<TypeId>();
+  for (const TypeId type : {TypeId::kF32, TypeId::kF16, TypeId::kBF16}) {
+    std::string own(traits(type).name);
+    std::ranges::transform(own, own.begin(),
+                           [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
+    if (name == own || name == traits(type).name) return std::optional(type);
+  }
+  return invalid_argument(fmt::format("--type: expected keep, f32, f16 or bf16; actual '{}'", printable(name)));
+}
+
+// "500M", "2G", or bytes: decimal units, as llama-gguf-split's.
+Result<uint64_t> split_bytes_of(const std::string& text) {
+  if (text.empty()) return uint64_t{0};
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, text.data() + text.size());
+  const uint64_t factor = unit == "G" || unit == "g"   ? 1'000'000'000
+                          : unit == "M" || unit == "m" ? 1'000'000
+                          : unit.empty()               ? 1
+                                                       : 0;
+  constexpr uint64_t kLeast = 1'000'000, kMost = uint64_t{1} << 60;
+  const bool is_right = error == std::errc() && factor > 0 && number <= kMost / factor && number * factor >= kLeast;
+  if (is_right) return number * factor;
+  return invalid_argument(
+      fmt::format("--split-size: expected a size of 1M or more, e.g. 500M or 2G; actual '{}'", printable(text)));
+}
+
+void show_share(uint64_t n_done, uint64_t n_all) {
+  if (!stderr_is_terminal()) return;
+  std::fprintf(stderr, "\r\033[K%3.0f %%  %s of %s",
+               100.0 * static_cast<double>(n_done) / static_cast<double>(std::max<uint64_t>(n_all, 1)),
+               bytes_text(n_done).c_str(), bytes_text(n_all).c_str());
+}
+
+int report_of(const ConvertArgs& args, const ConvertReport& report, double seconds) {
+  for (const std::string& note : report.notes) warn(note);
+  if (!report.left_out.empty()) {
+    warn(fmt::format("{} tensors have no part in the model and are left out, the first of them {}",
+                     report.left_out.size(), printable(report.left_out.front())));
+  }
+  const std::string line =
+      fmt::format("{}: {} of weights in {} file{}, in {:.1f} s", printable(args.out), bytes_text(report.n_bytes),
+                  report.files.size(), report.files.size() == 1 ? "" : "s", seconds);
+  return print_line(line) ? kOk : kFailure;
+}
+
+int convert_model(const ConvertArgs& args) {
+  const auto type = kept_or_plain_type(args.type);
+  const auto split_bytes = split_bytes_of(args.split_size);
+  for (const Error* error : {type.ok() ? nullptr : &type.error(), split_bytes.ok() ? nullptr : &split_bytes.error()}) {
+    if (error == nullptr) continue;
+    fail(*error);
+    return kUsage;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const StopSignals signals;
+  const WriteRun run{&StopSignals::flag(), show_share};
+  const auto report = convert(args.in, args.out, {*type, *split_bytes, args.pre}, run);
+  if (stderr_is_terminal()) std::fputs("\r\033[K", stderr);
+  if (!report.ok()) {
+    const int code = fail(report.error());
+    return report.error().code == ErrorCode::kCancelled ? kInterrupted : code;
+  }
+  return report_of(args, *report, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
+
+}  // namespace
+
+void add_convert(CommandLine& line) {
+  auto args = std::make_shared<ConvertArgs>();
+  Flags flags = line.command(
+      "convert",
+      "Bring a model into the other format: a Hugging Face folder becomes a GGUF file, with tokenizer, template and "
+      "the "
+      "metadata that llama.cpp's converter writes, and a GGUF file becomes a folder. A GGUF file is split with "
+      "--split-size, and a split one is merged without it. What the other format cannot say is refused by name; "
+      "nothing is there until all of it is");
+  flags.option("in", args->in, "Model: a Hugging Face folder, or a .gguf file (any part of a split one)")
+      .required()
+      .file();
+  flags.option("out", args->out, "GGUF file to write (its name ends in .gguf), or a folder that is empty or not there")
+      .required()
+      .file();
+  flags
+      .option("--type", args->type,
+              "Type of matrices: keep, f32, f16 or bf16. Vectors are F32 in GGUF; quantized weights of a GGUF file "
+              "become bf16 in a folder unless this says otherwise")
+      .shown_as("TYPE")
+      .with_default();
+  flags
+      .option("--split-size", args->split_size,
+              "Weights in a file at the most, e.g. 500M or 2G: several files, named -00001-of-00003")
+      .shown_as("SIZE");
+  flags
+      .option("--pre", args->pre,
+              "Name that GGUF gives the folder's pre-tokenizer, where it cannot be found from what that does")
+      .shown_as("NAME");
+  flags.examples({"realizar convert Qwen3-0.6B qwen3-0.6b.gguf", "realizar convert model.gguf model-folder --type bf16",
+                  "realizar convert model.gguf parts/model.gguf --split-size 2G",
+                  "realizar convert parts/model-00001-of-00003.gguf model.gguf"});
+  flags.runs([args] { return convert_model(*args); });
+}
+
+}  // namespace realizar::cli

@@ -1,0 +1,35 @@
+// A Hugging Face folder's vocabulary as GGUF's keys have it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/model_file.h"
+#include "realizar/result.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace realizar {
+
+struct FolderVocab {
+  std::string model, pre;  // tokenizer.ggml.model and .pre
+  std::vector<std::string> tokens, merges;
+  std::vector<int32_t> types;
+  std::vector<float> scores;  // none where the model has no use for them
+  std::optional<uint32_t> bos, eos, eot, unk, sep, pad, cls, mask;
+  std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;
+  std::vector<uint8_t> charsmap;
+};
+
+// `n_tokens`: rows of the embedding; ids that the tokenizer leaves out become unused tokens. `arch`: GGUF's name of the
+// architecture. `pre`: the pre-tokenizer's name, or "": find it. The vocabulary that comes of it cuts texts as the
+// folder's own does: that is tried on some. Errors: FormatError, and Unsupported for a tokenizer that GGUF has no name
+// for.
+Result<FolderVocab> read_folder_vocab(const SideFiles& side, const Metadata& config, const std::string& arch,
+                                      uint32_t n_tokens, const std::string& pre);
+
+// Views into `vocab`.
+text::GgufVocab as_gguf_vocab(const FolderVocab& vocab);
+
+}  // namespace realizar

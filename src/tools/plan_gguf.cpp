@@ -1,0 +1,392 @@
+// A folder's tensors under GGUF's names, in GGUF's order, and what a GGUF file says of the model.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "base/try.h"
+#include "formats/hf_config.h"
+#include "model/arch/list.h"
+#include "model/config_reader.h"
+#include "model/tensor_roles.h"
+#include "tools/config_match.h"
+#include "tools/conversion.h"
+#include "tools/folder_files.h"
+#include "tools/folder_vocab.h"
+#include "tools/general_keys.h"
+#include "tools/gguf_config.h"
+#include "tools/tensor_parts.h"
+#include "tools/weave.h"
+
+namespace realizar {
+namespace {
+
+// Vectors of a file that is only described are kept up to here: a model's config reads no larger ones.
+constexpr uint64_t kMostDescribed = 1 << 16;
+
+// Rows of the table that are for folders alone, and what GGUF calls their models.
+std::string_view gguf_name(const ArchSpec& spec, const ModelConfig& config) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"chatglm2", "chatglm"},
+                                                                      {"xlm-roberta", "bert"},
+                                                                      {"xlm-roberta-flash", "jina-bert-v3"},
+                                                                      {"bamba", "granitehybrid"},
+                                                                      {"grok-1", "grok"}};
+  for (const auto& [name, own] : kNames) {
+    if (spec.name == name) return own;
+  }
+  const bool has_experts = std::ranges::any_of(
+      config.layers, [](const LayerConfig& layer) { return std::holds_alternative<ExpertsConfig>(layer.ffn); });
+  return spec.name == "nemotron_h" && has_experts ? "nemotron_h_moe" : spec.name;
+}
+
+// The last of its rows has no marker, and the names that all of them share.
+const ArchSpec& gguf_spec(const ArchSpec& spec, const ModelConfig& config) {
+  const std::string_view name = gguf_name(spec, config);
+  if (name == spec.name) return spec;
+  const ArchSpec* found = &spec;
+  for (const ArchSpec* other : all_architectures()) {
+    if (other->name == name) found = other;
+  }
+  return *found;
+}
+
+bool is_always_f32(const TensorSpec& spec) {
+  constexpr Role kRoles[] = {Role::kRouter,       Role::kSharedRouter, Role::kPositionEmbed, Role::kTypeEmbed,
+                             Role::kSsmConv,      Role::kConvQ,        Role::kConvK,         Role::kConvV,
+                             Role::kShifts,       Role::kDecayLow,     Role::kDeltaDecay,    Role::kAltUpPredict,
+                             Role::kAltUpCorrect, Role::kAltUpRouter};
+  const bool is_small = spec.role == Role::kDeltaDecay && spec.cols != Dim::kDecayRank;
+  const bool is_weight = spec.gguf.ends_with(".weight") && !spec.gguf.ends_with("_norm.weight");
+  return spec.cols == Dim::kNone || !is_weight ||
+         (!is_small && std::ranges::find(kRoles, spec.role) != std::end(kRoles));
+}
+
+class GgufTensors {
+ public:
+  GgufTensors(const ArchSpec& spec, const ModelConfig& config, TensorParts& parts, std::vector<PlannedTensor>& out)
+      : spec_(spec), config_(config), parts_(parts), out_(out) {}
+
+  Status add() {
+    for (const TensorSpec& spec : spec_.tensors) {
+      if (!is_written(spec)) continue;
+      const uint32_t n = n_places(spec.gguf) == 0 ? 1 : n_file_layers(config_);
+      for (uint32_t layer = 0; layer < n; ++layer) {
+        RZ_CHECK_OK(add_tensor(spec, n_places(spec.gguf) == 0 ? -1 : static_cast<int32_t>(layer)));
+      }
+    }
+    return {};
+  }
+
+ private:
+  bool is_named(Role role) const {
+    return std::ranges::any_of(spec_.tensors, [&](const TensorSpec& t) { return t.role == role && !t.gguf.empty(); });
+  }
+  // Of a role's names GGUF files have the first; and of fused tensors the parts, where these have names.
+  bool is_written(const TensorSpec& spec) const {
+    constexpr Role kOfConfig[] = {Role::kIgnored, Role::kRopeFactors, Role::kRopeShort, Role::kRopeLong};
+    if (spec.gguf.empty() || std::ranges::find(kOfConfig, spec.role) != std::end(kOfConfig)) return false;
+    if (spec.role == Role::kHead && config_.is_head_tied) return false;
+    const bool is_of_scores = spec.role == Role::kPooler || spec.role == Role::kPoolerBias;
+    if (is_of_scores && config_.n_labels == 0) return false;
+    const auto first = std::ranges::find_if(
+        spec_.tensors, [&](const TensorSpec& t) { return t.role == spec.role && !t.gguf.empty(); });
+    if (&*first != &spec) return false;
+    return std::ranges::none_of(fusions(), [&](const Fusion& fusion) {
+      return fusion.whole == spec.role && std::ranges::all_of(fusion.parts, [&](Role role) { return is_named(role); });
+    });
+  }
+
+  Status add_tensor(const TensorSpec& spec, int32_t layer) {
+    if (const auto twin = unused_twin(config_, spec.role, layer)) return add_copy(spec, {*twin, layer});
+    const Part part{spec.role, layer};
+    if (!parts_.has(part)) return {};
+    RZ_TRY(MatrixRows rows, rows_of(spec, part));
+    std::vector<uint64_t> shape{parts_.size_of(part, spec.rows)};
+    if (spec.cols != Dim::kNone) shape.push_back(parts_.size_of(part, spec.cols));
+    if (stack_dim(spec.role) != Dim::kNone) shape.insert(shape.begin(), parts_.size_of(part, stack_dim(spec.role)));
+    if (spec.rows == Dim::kCtx) shape[0] = config_.n_ctx_train;
+    uint64_t n_elems = 1;
+    for (const uint64_t size : shape) n_elems *= size;
+    const std::string name = filled_name(spec.gguf, static_cast<uint32_t>(std::max(layer, 0)), 0);
+    if (n_elems != rows->n_rows() * rows->n_cols()) {
+      return format_error(fmt::format("tensor '{}' of shape [{}]: the folder has {} elements for it", name,
+                                      fmt::join(shape, ", "), rows->n_rows() * rows->n_cols()),
+                          name);
+    }
+    out_.push_back({name, std::move(shape), std::move(rows), is_always_f32(spec)});
+    return add_factors(part, name);
+  }
+
+  // What llama.cpp expects in the first layer of RWKV-7 and does not use is another copy of a tensor.
+  Status add_copy(const TensorSpec& spec, const Part& of) {
+    const auto own = std::ranges::find(spec_.tensors, of.role, &TensorSpec::role);
+    RZ_TRY(MatrixRows rows, parts_.rows(of));
+    std::vector<uint64_t> shape{parts_.size_of(of, own->rows)};
+    if (own->cols != Dim::kNone) shape.push_back(parts_.size_of(of, own->cols));
+    out_.push_back({filled_name(spec.gguf, 0, 0), std::move(shape), std::move(rows), is_always_f32(*own)});
+    return {};
+  }
+
+  // By itself, or of its parts, which the folder may have in an order of its own.
+  Result<MatrixRows> rows_of(const TensorSpec& spec, const Part& part) {
+    const auto fusion = std::ranges::find(fusions(), spec.role, &Fusion::whole);
+    const int32_t layer = config_layer(config_, spec, part.layer);
+    const auto weave = fusion == fusions().end() || layer < 0
+                           ? std::nullopt
+                           : weave_of(*fusion, spec_, config_.layers[static_cast<size_t>(layer)], false);
+    // What makes keys and values of a latent lies alike in both formats.
+    const bool is_alike = spec.role == Role::kLatentKv && parts_.spec_of(part) != nullptr;
+    if (!weave || is_alike) return parts_.rows(part);
+    std::vector<MatrixRows> all;
+    for (const Role role : fusion->parts) {
+      RZ_TRY(MatrixRows rows, parts_.rows({role, part.layer}));
+      all.push_back(fusion->is_of_elements ? reshaped_rows(std::move(rows), 1) : std::move(rows));
+    }
+    return woven(all, *weave);
+  }
+
+  // What NVFP4's matrices are multiplied by, where it is not 1.
+  Status add_factors(const Part& part, const std::string& name) {
+    if (out_.back().rows->type() != TypeId::kNVFP4) return {};
+    auto factors = parts_.factors(part);
+    if (!factors || std::ranges::all_of(*factors, [](float factor) { return factor == 1; })) return {};
+    const uint64_t n = factors->size();
+    out_.push_back({name.substr(0, name.rfind('.')) + ".scale", {n}, given_rows(std::move(*factors), n), true});
+    return {};
+  }
+
+  const ArchSpec& spec_;
+  const ModelConfig& config_;
+  TensorParts& parts_;
+  std::vector<PlannedTensor>& out_;
+};
+
+HfForms::Pairs pairs_of(const ModelFile& folder, const ArchSpec& spec, const ArchSpec& target, const ModelConfig& c) {
+  const bool has_sections = !rope_sections(folder.metadata()).empty();
+  HfForms::Pairs pairs{.gguf = target.gguf_interleaved_rope && !has_sections, .hf = spec.hf_interleaved_rope};
+  pairs.gguf_latent = pairs.hf_latent = !target.has_latents_in_halves;
+  for (const LayerConfig& layer : c.layers) {
+    if (const auto* own = std::get_if<LatentAttentionConfig>(&layer.mixer)) pairs.hf_latent = own->is_interleaved;
+  }
+  return pairs;
+}
+
+// Takes the factors that GGUF has no keys for out of the config, since the weights then have them.
+Result<FoldedFactors> fold_factors(const ModelFile& folder, const ArchSpec& spec, ModelConfig& c) {
+  FoldedFactors factors;
+  if (!spec.embed_scale.hf.empty() && spec.embed_scale.gguf.empty()) {
+    const float own = spec.embed_scale_sqrt_d_model ? std::sqrt(static_cast<float>(c.d_model)) : 1;
+    factors.embed = c.embed_scale / own;
+    c.embed_scale = own;
+  }
+  if (!spec.logit_scale.hf.empty() && spec.logit_scale.gguf.empty()) factors.head = std::exchange(c.logit_scale, 1);
+  if (c.is_head_tied && (factors.embed != 1 || factors.head != 1)) {
+    return unsupported(
+        fmt::format("{}: factors on a head that is the embedding are not supported in GGUF", folder.path().string()));
+  }
+  if (!spec.hf_has_multipliers) return factors;
+  const auto number = [&](const char* key) {
+    const auto value = folder.metadata().get_double(key);
+    return value.ok() ? static_cast<float>(value->value_or(1)) : 1.0f;
+  };
+  const auto list = [&](const char* key, size_t n) {
+    const auto values = folder.metadata().get_doubles(key);
+    std::vector<float> all(n, 1.0f);
+    if (values.ok() && *values && (*values)->size() == n) std::ranges::copy(**values, all.begin());
+    return all;
+  };
+  const float attn_in = number("attention_in_multiplier");
+  factors.wq = factors.wv = attn_in;
+  factors.wk = attn_in * number("key_multiplier");
+  factors.wo = number("attention_out_multiplier");
+  factors.ssm_out = number("ssm_out_multiplier");
+  factors.ssm_in = list("ssm_multipliers", 5);
+  for (float& factor : factors.ssm_in) factor *= number("ssm_in_multiplier");
+  const std::vector<float> ffn = list("mlp_multipliers", 2);
+  factors.gate = ffn[0], factors.down = ffn[1];
+  for (LayerConfig& layer : c.layers) {
+    if (auto* own = std::get_if<AttentionConfig>(&layer.mixer)) {
+      own->scale /= factors.wq * factors.wk;
+      own->out_scale = 1;
+    }
+    if (auto* own = std::get_if<Mamba2Config>(&layer.mixer)) own->scales = {};
+    if (auto* own = std::get_if<GatedConfig>(&layer.ffn)) own->out_scale = 1;
+    layer.ffn_in_scale = 1;
+  }
+  return factors;
+}
+
+// GGUF's formulas are those of its families: where a folder asks for another form of GELU, of a norm or of routing,
+// its models are computed by the family's.
+void use_gguf_formulas(const ArchSpec& spec, const ArchSpec& target, ModelConfig& c, GgufPlan& plan) {
+  const auto note = [&](std::string text) {
+    if (std::ranges::find(plan.notes, text) == plan.notes.end()) plan.notes.push_back(std::move(text));
+  };
+  const NormKind norm = target.norm;
+  if (c.norm != norm) note("GGUF's models of this family have another kind of norm");
+  c.norm = norm;
+  for (LayerConfig& layer : c.layers) {
+    const auto use_tanh = [&](Activation& activation) {
+      if (activation != Activation::kGeluErf || target.activation != Activation::kGelu) return;
+      activation = Activation::kGelu;
+      note("GGUF's models of this family compute GELU by its tanh form");
+    };
+    if (auto* own = std::get_if<PlainConfig>(&layer.ffn)) use_tanh(own->activation);
+    if (auto* own = std::get_if<GatedConfig>(&layer.ffn)) use_tanh(own->activation);
+    auto* experts = std::get_if<ExpertsConfig>(&layer.ffn);
+    if (experts == nullptr || !spec.routing.hf_sparse_mixer) continue;
+    experts->score = target.routing.score;
+    experts->renormalize = target.routing.renormalize;
+    experts->near_share = 0;
+    note("GGUF's models of this family choose experts by a softmax, not by SparseMixer's rule");
+  }
+}
+
+void add_vocab(const FolderVocab& vocab, GgufKeys& keys) {
+  const auto set = [&](std::string_view name, GgufValue value) {
+    keys.set("tokenizer.ggml." + std::string(name), std::move(value));
+  };
+  set("model", vocab.model);
+  if (!vocab.pre.empty()) set("pre", vocab.pre);
+  set("tokens", vocab.tokens);
+  if (!vocab.scores.empty()) set("scores", vocab.scores);
+  set("token_type", vocab.types);
+  if (!vocab.merges.empty()) set("merges", vocab.merges);
+  const std::pair<const char*, std::optional<uint32_t>> kIds[] = {
+      {"bos_token_id", vocab.bos},     {"eos_token_id", vocab.eos},       {"eot_token_id", vocab.eot},
+      {"unknown_token_id", vocab.unk}, {"seperator_token_id", vocab.sep},  // so is the key spelled
+      {"padding_token_id", vocab.pad}, {"cls_token_id", vocab.cls},       {"mask_token_id", vocab.mask}};
+  for (const auto& [name, id] : kIds) {
+    if (id) set(name, *id);
+  }
+  if (vocab.add_bos) set("add_bos_token", *vocab.add_bos);
+  if (vocab.add_eos) set("add_eos_token", *vocab.add_eos);
+  if (vocab.add_space_prefix) set("add_space_prefix", *vocab.add_space_prefix);
+  if (vocab.remove_extra_whitespaces) set("remove_extra_whitespaces", *vocab.remove_extra_whitespaces);
+  if (!vocab.charsmap.empty()) set("precompiled_charsmap", vocab.charsmap);
+}
+
+// The scores' names, which config.json has by their numbers.
+void add_labels(const ModelFile& folder, const ModelConfig& c, std::string_view arch, GgufKeys& keys) {
+  std::vector<std::string> labels;
+  for (uint32_t i = 0; i < c.n_labels; ++i) {
+    const auto label = folder.metadata().get_string(fmt::format("id2label.{}", i));
+    if (label.ok() && *label) labels.push_back(**label);
+  }
+  if (!labels.empty()) keys.set(std::string(arch) + ".classifier.output_labels", std::move(labels));
+}
+
+Status add_vocab_keys(const ModelFile& folder, const ModelConfig& c, const std::string& arch,
+                      const GgufPlanOptions& options, GgufPlan& plan) {
+  RZ_TRY(const SideFiles side, folder.side_files());
+  if (c.n_types > 0) plan.keys.set("tokenizer.ggml.token_type_count", c.n_types);
+  if (!side.tokenizer_json && !side.tokenizer_model && !side.rwkv_vocab) {
+    plan.keys.set("tokenizer.ggml.model", std::string("none"));
+    plan.notes.emplace_back("the folder has no tokenizer, so the file has no vocabulary");
+    return {};
+  }
+  const auto vocab = read_folder_vocab(side, folder.metadata(), arch, c.n_vocab, options.pre_tokenizer);
+  if (!vocab.ok()) {
+    Error error = vocab.error();
+    error.message.insert(0, folder.path().string() + ": ");
+    return error;
+  }
+  add_vocab(*vocab, plan.keys);
+  if (side.chat_template) plan.keys.set("tokenizer.chat_template", *side.chat_template);
+  return {};
+}
+
+// A folder that was made of a GGUF file keeps the name of its pre-tokenizer, which is tried as any other is.
+GgufPlanOptions with_kept(GgufPlanOptions options, const GgufKeys& kept) {
+  const GgufValue* pre = kept.find("tokenizer.ggml.pre");
+  if (options.pre_tokenizer.empty() && pre != nullptr && std::holds_alternative<std::string>(*pre)) {
+    options.pre_tokenizer = std::get<std::string>(*pre);
+  }
+  return options;
+}
+
+// The file that the plan gives, as a reader has it.
+Result<ModelFile> described(const ModelFile& folder, const GgufPlan& plan, std::vector<std::vector<float>>& kept) {
+  std::vector<TensorInfo> tensors;
+  kept.reserve(plan.tensors.size());
+  for (const PlannedTensor& tensor : plan.tensors) {
+    TensorInfo info{tensor.name, tensor.is_f32 ? TypeId::kF32 : tensor.rows->type(), tensor.shape, {}};
+    if (tensor.is_f32 && tensor.rows->n_rows() * tensor.rows->n_cols() <= kMostDescribed) {
+      RZ_TRY(auto values, all_values(*tensor.rows));
+      kept.push_back(std::move(values));
+      info.data = std::as_bytes(std::span(kept.back()));
+    }
+    tensors.push_back(std::move(info));
+  }
+  return ModelFile::described(folder.path(), FileFormat::kGguf, HfConfig{plan.keys.metadata(), {}}, std::move(tensors));
+}
+
+// What the plan says must be what the folder says.
+Status check(const ModelFile& folder, const ModelConfig& expected, const GgufPlan& plan) {
+  std::vector<std::vector<float>> kept;
+  RZ_TRY(const ModelFile file, described(folder, plan, kept));
+  RZ_TRY(const ModelConfig made, read_config(file));
+  const auto differs = difference(expected, made);
+  if (!differs) return {};
+  return unsupported(fmt::format("{}: GGUF cannot say this of {}: the folder has {} in the file",
+                                 folder.path().string(), expected.arch, *differs));
+}
+
+// Layers that predict further tokens, parts for images and sounds, buffers. Errors: Unsupported, for a tensor of none
+// of these.
+Status list_left_out(const ModelFile& folder, const ArchSpec& spec, const ModelConfig& config, const TensorParts& parts,
+                     GgufPlan& plan) {
+  RZ_TRY(const uint32_t n_extra, read_n_extra_layers(ConfigKeys(folder, spec)));
+  const uint32_t n_own = n_file_layers(config);
+  for (const TensorInfo* tensor : parts.unclaimed()) {
+    bool is_extra = false;
+    for (uint32_t layer = n_own; layer < n_own + n_extra; ++layer) {
+      is_extra = is_extra || tensor->name.starts_with(fmt::format("model.layers.{}.", layer));
+    }
+    if (!is_extra) {
+      return unsupported(fmt::format("{}: tensor '{}' of shape [{}] has no place in a GGUF file of {}",
+                                     folder.path().string(), tensor->name, fmt::join(tensor->shape, ", "), spec.name),
+                         tensor->name);
+    }
+    plan.left_out.push_back(tensor->name);
+  }
+  for (const TensorInfo& tensor : folder.tensors()) {
+    if (has_no_part(folder, spec, tensor)) plan.left_out.push_back(tensor.name);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<GgufPlan> plan_gguf(const ModelFile& folder, const GgufPlanOptions& options) {
+  RZ_TRY(const ArchSpec* spec, find_architecture(folder));
+  RZ_TRY(ModelConfig config, read_config(folder));
+  const ArchSpec& target = gguf_spec(*spec, config);
+  GgufPlan plan;
+  const ModelConfig as_given = config;
+  RZ_TRY(FoldedFactors factors, fold_factors(folder, *spec, config));
+  use_gguf_formulas(*spec, target, config, plan);
+  add_general_keys(folder, target.name, plan.keys);
+  RZ_CHECK_OK(add_config_keys(folder, *spec, target, config, plan));
+  add_labels(folder, config, target.name, plan.keys);
+  const HfForms forms(*spec, as_given, pairs_of(folder, *spec, target, config), std::move(factors));
+  TensorParts parts(folder, *spec, as_given, forms);
+  RZ_CHECK_OK(GgufTensors(target, as_given, parts, plan.tensors).add());
+  for (const Role role : {Role::kIgnored, Role::kPooler, Role::kPoolerBias, Role::kXieluAlphaP, Role::kXieluAlphaN,
+                          Role::kXieluBeta, Role::kXieluEps, Role::kVShareLow, Role::kVShare, Role::kVShareBias}) {
+    parts.claim(role);
+  }
+  if (config.is_head_tied) parts.claim(Role::kHead);
+  RZ_CHECK_OK(list_left_out(folder, *spec, config, parts, plan));
+  GgufKeys kept;
+  RZ_CHECK_OK(read_kept_keys(folder, kept));
+  RZ_CHECK_OK(add_vocab_keys(folder, config, std::string(target.name), with_kept(options, kept), plan));
+  for (const auto& [key, value] : kept.entries()) plan.keys.set(key, value);
+  RZ_CHECK_OK(check(folder, config, plan));
+  return plan;
+}
+
+}  // namespace realizar

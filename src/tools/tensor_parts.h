@@ -1,0 +1,72 @@
+// The parts of a model by their roles, as GGUF has them, out of a model file of either format.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "formats/model_file.h"
+#include "model/arch/arch_spec.h"
+#include "model/model_config.h"
+#include "tools/hf_forms.h"
+#include "tools/row_source.h"
+
+namespace realizar {
+
+struct Fusion;
+struct Weave;
+
+// What a role has in a layer, or, with -1, in none.
+struct Part {
+  Role role;
+  int32_t layer;  // of the file
+};
+
+class TensorParts {
+ public:
+  // All must outlive this; `forms` is not asked where the file is GGUF.
+  TensorParts(const ModelFile& file, const ArchSpec& spec, const ModelConfig& config, const HfForms& forms)
+      : file_(file), spec_(spec), config_(config), forms_(forms) {}
+
+  // Whether the file has it by itself, in a fused tensor, or as the parts of one.
+  bool has(const Part& part) const;
+  // Its rows in GGUF's order. Errors: FormatError (a tensor's size), NotFound.
+  Result<MatrixRows> rows(const Part& part);
+  // The factors of a role's matrices, one each, where their type has them (NVFP4); else nothing.
+  std::optional<std::vector<float>> factors(const Part& part) const;
+
+  // Tensors that took no part so far, but for those that have none in the model.
+  std::vector<const TensorInfo*> unclaimed() const;
+  void claim(Role role);
+
+  uint64_t size_of(const Part& part, Dim dim) const;
+  // The row of the table whose name a file has for the role; null where it has none.
+  const TensorSpec* spec_of(const Part& part) const;
+
+ private:
+  std::string_view pattern_of(const TensorSpec& spec) const;
+  bool is_of_layer(const TensorSpec& spec, const Part& part) const;
+  std::optional<Weave> weave_in(const Fusion& fusion, const Part& whole) const;
+  const TensorInfo* find(std::string_view pattern, int32_t layer, uint32_t index) const;
+  std::vector<const TensorInfo*> tensors_of(const TensorSpec& spec, const Part& part) const;
+  Result<MatrixRows> own_rows(const TensorSpec& spec, const Part& part);
+  Result<MatrixRows> fused_rows(const Fusion& fusion, size_t index, const Part& part);
+  MatrixRows unturned(const TensorSpec& spec, const TensorInfo& tensor, uint64_t n_rows, uint64_t n_cols) const;
+  bool is_hf() const { return file_.format() == FileFormat::kHuggingFace; }
+
+  const ModelFile& file_;
+  const ArchSpec& spec_;
+  const ModelConfig& config_;
+  const HfForms& forms_;
+  std::unordered_set<const TensorInfo*> claimed_;
+};
+
+// The layer of the config that has tensors of the role, of those that are one in the file; -1 for -1.
+int32_t config_layer(const ModelConfig& config, const TensorSpec& spec, int32_t file_layer);
+
+// RWKV-7's first layer takes no share of its own values: of what would, GGUF has a copy of another role's tensor, which
+// nothing reads. Nothing for all other parts.
+std::optional<Role> unused_twin(const ModelConfig& config, Role role, int32_t file_layer);
+
+}  // namespace realizar

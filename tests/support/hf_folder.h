@@ -1,0 +1,41 @@
+// A Hugging Face folder of a GGUF model's weights, under the names, in the order of rows and with the config.json that
+// transformers gives them: written for tests, and by nothing that the program has.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/model_file.h"
+
+namespace realizar::test {
+
+// Some matrices in another type, or in F32 with the values that they have there.
+enum class HfFolderForm { kF32, kMxfp4, kMxfp4InF32, kF8, kF8InF32 };
+
+// The first of a config.json's "architectures". Some of these files have words that JSON does not have.
+std::string hf_class_of(std::string_view config);
+
+// In the test's own folder for temporary files.
+class HfFolder {
+ public:
+  explicit HfFolder(const std::string& name);
+  HfFolder(const HfFolder&) = delete;
+  HfFolder& operator=(const HfFolder&) = delete;
+  ~HfFolder();
+
+  // `prefix`: before the name of each tensor; `has_stacks`: of experts, where folders may have each apart.
+  void write(const ModelFile& gguf, const std::string& config, HfFolderForm form = HfFolderForm::kF32,
+             const std::string& prefix = "", bool has_stacks = false) const;
+  // A further tensor.
+  void add(const std::string& name, const std::vector<uint64_t>& shape, const std::vector<float>& values) const;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::vector<float> logits() const;  // as the reference backend computes them
+
+ private:
+  const std::filesystem::path path_;
+};
+
+}  // namespace realizar::test
