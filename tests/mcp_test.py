@@ -130,7 +130,7 @@ class Servers(Case):
             with self.subTest(mode):
                 events, _ = self.events(*self.mcp(mode), "--tool-choice", "t__echo", "--mcp-allow", "t")
                 self.assertIn("It was: " + WORD, [event.get("text") for event in events])
-        self.assertEqual(self.servers.log[-1][2].get("Mcp-Session-Id"), "session-3")
+        self.assertEqual(self.servers.log[-1][2].get("Mcp-Session-Id"), "session-2")
 
     def test_a_servers_requests_are_answered_or_refused(self):
         self.listing(*self.mcp("stream"))
@@ -263,7 +263,7 @@ class Tls(Case):
 
 class Chat(Case):
     def chat(self, *args):
-        return Terminal(self, REALIZAR, "chat", "--temperature", "0", "-n", "60", *args, env=self.env)
+        return Terminal(self, REALIZAR, "chat", "--temperature", "0", "-n", "150", *args, env=self.env)
 
     def say(self, chat, text, *expected):
         chat.read_until("> ")
@@ -429,7 +429,7 @@ class Proxy(Case):
         self.servers.wait_for("good", "tools/call")
         served.stop()
         thread.join()
-        self.servers.wait_for("good", "notifications/cancelled")
+        self.servers.wait_for("good", "DELETE")
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
     const bool is_call = !is_reasoning && event.kind != TextKind::kContent;
     const bool is_hidden = options.hide_reasoning && is_reasoning;
     if (is_call) return !interrupt.interrupted();
-    has_text = true;
+    has_text = has_text || !event.text.empty();
     const bool written = options.json ? is_hidden || print_model_text(dump(token_event(event)) + '\n')
                                       : print(view.show(event.text, is_reasoning));
     answer.output_failed = !written;

@@ -10,7 +10,9 @@ const kProgram = process.env.REALIZAR_BIN;
 
 async function events(url, tool) {
   const flags = ['run', '-p', 'Use it.', '--json', '-n', '80', '--temperature', '0', '--mcp', `sdk=${url}`, '--mcp-allow', 'sdk', '--tool-choice', `sdk__${tool}`];
-  const { stdout } = await promisify(execFile)(kProgram, flags, { timeout: 60_000 });
+  const answering = promisify(execFile)(kProgram, flags, { timeout: 60_000 });
+  answering.child.stdin.end(); // there is no text on it
+  const { stdout } = await answering;
   return stdout.trim().split('\n').map((line) => JSON.parse(line));
 }
 
@@ -53,11 +55,12 @@ for (const legacy of ['reject', 'stateless']) {
 test('what the protocol has beside calls and texts', async (t) => {
   const server = await startSdkServer('sessions');
   t.after(server.close);
-  assert.deepEqual(await resultOf(server.url, 'fail'), { text: 'the disk is full', isError: true });
-  const picture = await resultOf(server.url, 'picture');
-  assert.match(picture.text, /an image \(image\/png\) is left out.*\nfile:\/\/\/notes:\ninner text\n\[a link to other/);
-  assert.match((await resultOf(server.url, 'chatty')).text, /^pinged; .*(Method not found|not support)/);
-  assert.deepEqual(await resultOf(server.url, 'polled'), { text: 'after the break', isError: false });
+  const { base } = await serve(t, server.url);
+  const resultOf = async (tool) => (await call(base, tool, {})).json();
+  assert.deepEqual(await resultOf('fail'), { text: 'the disk is full', is_error: true });
+  assert.match((await resultOf('picture')).text, /an image \(image\/png\) is left out.*\nfile:\/\/\/notes:\ninner text\n\[a link to other/);
+  assert.match((await resultOf('chatty')).text, /^pinged; .*(Method not found|not support)/);
+  assert.deepEqual(await resultOf('polled'), { text: 'after the break', is_error: false });
   assert.equal(server.log.canPoll, true);
 });
 
