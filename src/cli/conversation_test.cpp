@@ -81,7 +81,7 @@ TEST(Conversation, GivesReasoningToTheTemplateBesideTheAnswer) {
 TEST(Conversation, RefusesFilesOfAnotherForm) {
   for (const char* text :
        {"", "no JSON", "[]", "{}", R"({"messages": 1})", R"({"messages": [1]})", R"({"messages": [{"role": "user"}]})",
-        R"({"messages": [{"role": 1, "content": "x"}]})", R"({"messages": [{"role": "tool", "content": "x"}]})",
+        R"({"messages": [{"role": 1, "content": "x"}]})", R"({"messages": [{"role": "robot", "content": "x"}]})",
         R"({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]})"}) {
     EXPECT_FALSE(Conversation::from_json(text).ok()) << text;
   }
