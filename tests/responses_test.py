@@ -349,8 +349,9 @@ class Agents(Case):
             said = {"type": "custom_tool_call_output", "call_id": call["call_id"], "output": "noted"}
             self.respond(input=[{"role": "user", "content": "Note it."}, call, said], tools=[tool], max_output_tokens=5)
             chat = {"messages": [{"role": "user", "content": "Note it."}], "temperature": 1, "seed": 5, "max_tokens": 60,
-                    "tools": [{"type": "custom", "custom": {**tool, "format": {"type": "grammar", "grammar": {
-                        "syntax": syntax, "definition": definition}}}}, {"type": "function", "function": WEATHER}],
+                    "tools": [{"type": "custom", "custom": {"name": "note", "description": "Notes a code", "format": {
+                        "type": "grammar", "grammar": {"syntax": syntax, "definition": definition}}}},
+                              {"type": "function", "function": {k: v for k, v in WEATHER.items() if k != "type"}}],
                     "tool_choice": {"type": "custom", "custom": {"name": "note"}}}
             message = self.ask("POST", "/v1/chat/completions", chat)[1]["choices"][0]["message"]
             self.assertEqual([(one["type"], one["custom"]) for one in message["tool_calls"]],
