@@ -77,11 +77,11 @@ class Slots(Case):
         second = self.serve("--slot-save-path", self.folder, "--max-seqs", 4)
         restored = self.act(second, "restore", 0)
         self.assertEqual((restored["n_restored"], restored["n_read"]), (saved["n_saved"], saved["n_written"]))
-        again = self.complete(second, 0)
-        self.assertEqual(again["content"], cold["content"])
-        self.assertEqual(again["timings"]["cache_n"], warm["timings"]["cache_n"])
-        self.assertEqual(again["tokens_cached"], again["timings"]["cache_n"])
         self.assertEqual(self.act(second, "save", 0, "copy")["n_saved"], saved["n_saved"])
+        longer = self.complete(second, 1, prompt=TEXT + cold["content"] + TEXT)
+        self.assertEqual(longer["timings"]["cache_n"], saved["n_saved"])
+        self.assertEqual(longer["tokens_cached"], longer["timings"]["cache_n"])
+        self.assertEqual(self.complete(second, 0)["content"], cold["content"])
 
     def test_an_erased_slot_is_computed_again(self):
         server = self.serve("--slot-save-path", self.folder)

@@ -146,11 +146,11 @@ Error empty_slot(const SlotWish& wish) {
 
 Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const auto start = Clock::now();
+  const auto transfer = std::make_shared<Transfer>();
+  const TransferEnd at_end(call, model, transfer);
   const Slot* slot = call.context.slots->find(wish.owner, wish.id);
   if (slot == nullptr) co_return empty_slot(wish);
   const auto shape = model->loaded->engine->prefix_shape(model->loaded->source_hash().value_or(0));
-  const auto transfer = std::make_shared<Transfer>();
-  const TransferEnd at_end(call, model, transfer);
   EngineVisit holding(call, *model, [transfer, text = *slot](engine::Engine& engine) {
     transfer->status = caught([&] { transfer->held.emplace(engine.hold_prefix(text.tokens, text.cache_salt)); });
   });
