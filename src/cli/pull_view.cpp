@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 
@@ -48,7 +49,7 @@ class CancelScope {
 
 std::string time_text(double seconds) {
   constexpr double kMost = 1e7;
-  const auto n = static_cast<uint64_t>(std::clamp(seconds, 0.0, kMost) + 0.5);
+  const auto n = static_cast<uint64_t>(std::lround(std::clamp(seconds, 0.0, kMost)));
   const uint64_t hours = n / 3600, minutes = n / 60 % 60;
   return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, n % 60) : fmt::format("{}:{:02}", minutes, n % 60);
 }

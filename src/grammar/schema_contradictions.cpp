@@ -12,7 +12,7 @@ namespace realizar::grammar {
 namespace {
 
 // Of comparisons; beyond it nothing more is found.
-constexpr size_t kMaxWork = 20'000;
+constexpr size_t kMaxComparisons = 20'000;
 
 // What schemas that hold together say at one place.
 class Facts {
@@ -108,7 +108,7 @@ class Facts {
            });
   }
 
-  mutable size_t work_left_ = kMaxWork;
+  mutable size_t work_left_ = kMaxComparisons;
   bool is_false_ = false;
   std::vector<Json> types_, lists_, excluded_;
   std::set<std::string> required_;

@@ -13,7 +13,7 @@
 namespace realizar::grammar {
 namespace {
 
-enum class Kind {
+enum class Expected {
   kSchema,
   kSchemas,
   kNamedSchemas,
@@ -31,45 +31,45 @@ enum class Kind {
 
 struct Keyword {
   std::string_view name;
-  Kind kind;
+  Expected expected;
 };
 
 constexpr Keyword kAssertions[] = {
-    {"type", Kind::kTypes},
-    {"enum", Kind::kArray},
-    {"const", Kind::kAny},
-    {"properties", Kind::kNamedSchemas},
-    {"required", Kind::kNames},
-    {"additionalProperties", Kind::kSchema},
-    {"patternProperties", Kind::kNamedSchemas},
-    {"propertyNames", Kind::kSchema},
-    {"dependentRequired", Kind::kNameLists},
-    {"dependentSchemas", Kind::kNamedSchemas},
-    {"minProperties", Kind::kCount},
-    {"maxProperties", Kind::kCount},
-    {"items", Kind::kSchema},
-    {"prefixItems", Kind::kSchemas},
-    {"minItems", Kind::kCount},
-    {"maxItems", Kind::kCount},
-    {"uniqueItems", Kind::kBool},
-    {"minLength", Kind::kCount},
-    {"maxLength", Kind::kCount},
-    {"pattern", Kind::kString},
-    {"format", Kind::kString},
-    {"minimum", Kind::kNumber},
-    {"maximum", Kind::kNumber},
-    {"exclusiveMinimum", Kind::kNumber},
-    {"exclusiveMaximum", Kind::kNumber},
-    {"multipleOf", Kind::kPositive},
-    {"nullable", Kind::kBool},  // OpenAPI 3.0, section 4.7.24
-    {"anyOf", Kind::kSchemas},
-    {"oneOf", Kind::kSchemas},
-    {"allOf", Kind::kSchemas},
-    {"not", Kind::kSchema},
-    {"if", Kind::kSchema},
-    {"then", Kind::kSchema},
-    {"else", Kind::kSchema},
-    {"$ref", Kind::kString},
+    {"type", Expected::kTypes},
+    {"enum", Expected::kArray},
+    {"const", Expected::kAny},
+    {"properties", Expected::kNamedSchemas},
+    {"required", Expected::kNames},
+    {"additionalProperties", Expected::kSchema},
+    {"patternProperties", Expected::kNamedSchemas},
+    {"propertyNames", Expected::kSchema},
+    {"dependentRequired", Expected::kNameLists},
+    {"dependentSchemas", Expected::kNamedSchemas},
+    {"minProperties", Expected::kCount},
+    {"maxProperties", Expected::kCount},
+    {"items", Expected::kSchema},
+    {"prefixItems", Expected::kSchemas},
+    {"minItems", Expected::kCount},
+    {"maxItems", Expected::kCount},
+    {"uniqueItems", Expected::kBool},
+    {"minLength", Expected::kCount},
+    {"maxLength", Expected::kCount},
+    {"pattern", Expected::kString},
+    {"format", Expected::kString},
+    {"minimum", Expected::kNumber},
+    {"maximum", Expected::kNumber},
+    {"exclusiveMinimum", Expected::kNumber},
+    {"exclusiveMaximum", Expected::kNumber},
+    {"multipleOf", Expected::kPositive},
+    {"nullable", Expected::kBool},  // OpenAPI 3.0, section 4.7.24
+    {"anyOf", Expected::kSchemas},
+    {"oneOf", Expected::kSchemas},
+    {"allOf", Expected::kSchemas},
+    {"not", Expected::kSchema},
+    {"if", Expected::kSchema},
+    {"then", Expected::kSchema},
+    {"else", Expected::kSchema},
+    {"$ref", Expected::kString},
 };
 
 constexpr std::string_view kAnnotations[] = {
@@ -98,36 +98,36 @@ bool is_count(const Json& value) {
 }
 
 // What is expected, or nothing where the value is it.
-std::string_view expected(Kind kind, const Json& value) {
+std::string_view expected(Expected expected, const Json& value) {
   const auto all = [&](auto is) { return std::all_of(value.begin(), value.end(), is); };
-  switch (kind) {
-    case Kind::kSchema:
+  switch (expected) {
+    case Expected::kSchema:
       return is_schema(value) ? "" : "a schema";
-    case Kind::kSchemas:
+    case Expected::kSchemas:
       return value.is_array() && !value.empty() && all(is_schema) ? "" : "an array of schemas";
-    case Kind::kNamedSchemas:
+    case Expected::kNamedSchemas:
       return value.is_object() && all(is_schema) ? "" : "an object of schemas";
-    case Kind::kNumber:
+    case Expected::kNumber:
       return value.is_number() ? "" : "a number";
-    case Kind::kPositive:
-      return value.is_number() && value > 0 ? "" : "a number above 0";
-    case Kind::kCount:
+    case Expected::kPositive:
+      return value.is_number() && value.get<double>() > 0 ? "" : "a number above 0";
+    case Expected::kCount:
       return is_count(value) ? "" : "a whole number from 0";
-    case Kind::kString:
+    case Expected::kString:
       return value.is_string() ? "" : "a string";
-    case Kind::kNames:
+    case Expected::kNames:
       return is_name_list(value) ? "" : "an array of strings";
-    case Kind::kNameLists:
+    case Expected::kNameLists:
       return value.is_object() && all(is_name_list) ? "" : "an object of arrays of strings";
-    case Kind::kTypes:
+    case Expected::kTypes:
       return is_type_name(value) || (value.is_array() && !value.empty() && all(is_type_name))
                  ? ""
                  : "a type's name or an array of them";
-    case Kind::kArray:
+    case Expected::kArray:
       return value.is_array() ? "" : "an array";
-    case Kind::kBool:
+    case Expected::kBool:
       return value.is_boolean() ? "" : "true or false";
-    case Kind::kAny:
+    case Expected::kAny:
       return "";
   }
   return "";
@@ -149,7 +149,7 @@ Status check_keywords(const Json& schema, const std::string& path, bool relaxed)
     if (keyword == nullptr && relaxed) continue;
     if (keyword == nullptr)
       return unsupported(fmt::format("{}: keyword \"{}\" is not supported", path, name), own_path);
-    const std::string_view wanted = expected(keyword->kind, value);
+    const std::string_view wanted = expected(keyword->expected, value);
     if (!wanted.empty()) return invalid_argument(fmt::format("{}: \"{}\" must be {}", path, name, wanted), own_path);
   }
   return {};

@@ -145,8 +145,9 @@ std::vector<LocalModel> list_caches(const ForeignCaches& caches) {
   if (!caches.hugging_face.empty()) list_hugging_face(caches.hugging_face, models);
   for (const fs::path& root : caches.ollama) list_ollama(root, models);
   std::ranges::stable_sort(models, {}, [](const LocalModel& model) { return to_string(model.name); });
-  const auto same = std::ranges::unique(models, {}, &LocalModel::name);
-  models.erase(same.begin(), same.end());
+  const auto is_same = [](const LocalModel& a, const LocalModel& b) { return a.name == b.name; };
+  const auto same = std::unique(models.begin(), models.end(), is_same);
+  models.erase(same, models.end());
   return models;
 }
 

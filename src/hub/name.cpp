@@ -14,7 +14,7 @@
 namespace realizar::hub {
 namespace {
 
-constexpr size_t kMaxPartBytes = 128, kMaxFileBytes = 512;
+constexpr size_t kMaxPartBytes = 128, kMaxPathBytes = 512;
 constexpr const char* kLatest = "latest";
 constexpr const char* kMain = "main";
 constexpr const char* kLibrary = "library";
@@ -142,7 +142,7 @@ constexpr const char* kNoTag = "-";            // nor any file's
 }  // namespace
 
 bool is_safe_file(std::string_view path) {
-  if (path.empty() || path.size() > kMaxFileBytes) return false;
+  if (path.empty() || path.size() > kMaxPathBytes) return false;
   const auto may_stand = [](char c) {
     return c >= ' ' && c != 0x7f && c != '\\' && c != ':' && c != '*' && c != '?' && c != '"' && c != '<' && c != '>' &&
            c != '|' && static_cast<unsigned char>(c) < 0x80;

@@ -141,7 +141,7 @@ Result<ToolList> Client::list_tools(const std::atomic<bool>* cancelled) {
     const auto headers = answer->is_stateless ? ArgumentHeaders::kRefused : ArgumentHeaders::kUnknown;
     if (const Status added = add_tools(list, name(), answer->result, headers); !added.ok()) return named(added.error());
     const Json next = answer->result.value("nextCursor", Json());
-    if (next.is_null() || next == "") return list;
+    if (next.is_null() || (next.is_string() && next.get_ref<const std::string&>().empty())) return list;
     const bool is_cursor =
         next.is_string() && next != cursor && next.get_ref<const std::string&>().size() <= kMaxCursorBytes;
     if (!is_cursor) return named(format_error("its list of tools does not end", "answer"));

@@ -74,7 +74,7 @@ Result<Message> read_message(const Json& json) {
   Message message;
   message.id = json.value("id", Json());
   if (json.contains("method")) {
-    const Json method = json["method"];
+    const Json& method = json["method"];
     if (!method.is_string()) return not_read("its method is no string");
     if (json.contains("id") && !is_id(message.id)) return not_read("its id is neither a number nor a string");
     message.kind = json.contains("id") ? Message::Kind::kRequest : Message::Kind::kNotification;

@@ -174,7 +174,7 @@ HttpCall Transport::call_of(const Session& session, std::string method, std::str
   call.url = source_.url;
   call.method = std::move(method);
   call.body = std::move(body);
-  for (const auto& [name, value] : source_.headers) call.credentials.push_back(name + ": " + value);
+  for (const auto& [name, value] : source_.headers) call.credentials.push_back(fmt::format("{}: {}", name, value));
   call.headers = {"Accept: " + std::string(call.method == "GET" ? "" : "application/json, ") + "text/event-stream",
                   "Expect:"};
   if (!call.body.empty()) call.headers.emplace_back("Content-Type: application/json");

@@ -16,7 +16,7 @@ Result<CustomTool> read(const std::string& custom) {
   return read_custom_tool(Json::parse(R"({"type": "custom", "custom": )" + custom + "}"), "tools[1]");
 }
 
-std::string wrong_field(const std::string& custom) {
+std::string wrong_tool_field(const std::string& custom) {
   const auto tool = read(custom);
   return tool.ok() ? "none" : tool.error().subject;
 }
@@ -38,22 +38,22 @@ TEST(CustomTools, AreFunctionsWithATextToTheModel) {
 }
 
 TEST(CustomTools, AreRefusedByTheFieldThatIsWrong) {
-  EXPECT_EQ(wrong_field("5"), "tools[1].custom");
-  EXPECT_EQ(wrong_field("{}"), "tools[1].custom.name");
-  EXPECT_EQ(wrong_field(R"({"name": "a b"})"), "tools[1].custom.name");
-  EXPECT_EQ(wrong_field(R"({"name": "a", "description": 5})"), "tools[1].custom.description");
-  EXPECT_EQ(wrong_field(R"({"name": "a", "format": []})"), "tools[1].custom.format");
-  EXPECT_EQ(wrong_field(R"({"name": "a", "format": {"type": "yaml"}})"), "tools[1].custom.format.type");
+  EXPECT_EQ(wrong_tool_field("5"), "tools[1].custom");
+  EXPECT_EQ(wrong_tool_field("{}"), "tools[1].custom.name");
+  EXPECT_EQ(wrong_tool_field(R"({"name": "a b"})"), "tools[1].custom.name");
+  EXPECT_EQ(wrong_tool_field(R"({"name": "a", "description": 5})"), "tools[1].custom.description");
+  EXPECT_EQ(wrong_tool_field(R"({"name": "a", "format": []})"), "tools[1].custom.format");
+  EXPECT_EQ(wrong_tool_field(R"({"name": "a", "format": {"type": "yaml"}})"), "tools[1].custom.format.type");
   const auto with = [](const std::string& syntax, const std::string& definition) {
     return R"({"name": "a", "format": {"type": "grammar", "syntax": )" + syntax + R"(, "definition": )" + definition +
            "}}";
   };
-  EXPECT_EQ(wrong_field(with("7", "\"a\"")), "tools[1].custom.format.syntax");
-  EXPECT_EQ(wrong_field(with("\"gbnf\"", "\"a\"")), "tools[1].custom.format.syntax");
-  EXPECT_EQ(wrong_field(with("\"regex\"", "{}")), "tools[1].custom.format.definition");
-  EXPECT_EQ(wrong_field(with("\"regex\"", "null")), "tools[1].custom.format.definition");
-  EXPECT_EQ(wrong_field(with("\"regex\"", "\"(\"")), "tools[1].custom.format.definition");
-  EXPECT_EQ(wrong_field(with("\"lark\"", "\"x: y\"")), "tools[1].custom.format.definition");
+  EXPECT_EQ(wrong_tool_field(with("7", "\"a\"")), "tools[1].custom.format.syntax");
+  EXPECT_EQ(wrong_tool_field(with("\"gbnf\"", "\"a\"")), "tools[1].custom.format.syntax");
+  EXPECT_EQ(wrong_tool_field(with("\"regex\"", "{}")), "tools[1].custom.format.definition");
+  EXPECT_EQ(wrong_tool_field(with("\"regex\"", "null")), "tools[1].custom.format.definition");
+  EXPECT_EQ(wrong_tool_field(with("\"regex\"", "\"(\"")), "tools[1].custom.format.definition");
+  EXPECT_EQ(wrong_tool_field(with("\"lark\"", "\"x: y\"")), "tools[1].custom.format.definition");
 }
 
 // The text of one call, whose arguments come in pieces of that many bytes.

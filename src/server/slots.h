@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "realizar/types.h"
@@ -24,7 +25,7 @@ struct Slot {
 struct SlotOwner {
   std::string model;
   KeyDigest key{};
-  auto operator<=>(const SlotOwner&) const = default;
+  bool operator<(const SlotOwner& other) const { return std::tie(model, key) < std::tie(other.model, other.key); }
 };
 
 class SlotTable {

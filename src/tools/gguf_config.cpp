@@ -179,7 +179,7 @@ class ConfigWriter {
   }
 
   void add_attention_scales(const AttentionConfig& a) {
-    if (spec_.attn_scale.gguf != "") add_scale(spec_.attn_scale, a.scale, 1 / std::sqrt(double{1} * a.head_dim));
+    if (!spec_.attn_scale.gguf.empty()) add_scale(spec_.attn_scale, a.scale, 1 / std::sqrt(double{1} * a.head_dim));
     if (a.clip > 0) add_scale(spec_.clip, a.clip, 0);
     if (a.alibi > 0) add_scale(spec_.alibi_scale, a.alibi, spec_.alibi);
     add_temperature(a.temperature, a.temperature_step);
