@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <vector>
 
@@ -62,9 +61,10 @@ Result<TypeId> type_named(std::string name, std::string_view option) {
 
 Result<const Mix*> mix_named(const std::string& name) {
   if (const Mix* mix = find_mix(name)) return mix;
-  return invalid_argument(fmt::format("--type: expected one of {}; actual '{}'",
-                                      fmt::join(all_mixes() | std::views::transform(&Mix::name), ", "),
-                                      printable(name)));
+  std::vector<std::string_view> names;
+  for (const Mix& mix : all_mixes()) names.push_back(mix.name);
+  return invalid_argument(
+      fmt::format("--type: expected one of {}; actual '{}'", fmt::join(names, ", "), printable(name)));
 }
 
 Result<TypeRule> read_rule(const std::string& text) {
