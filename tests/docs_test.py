@@ -30,7 +30,8 @@ RUN_PAGES = ["README.md", "docs/user-guide.md", "docs/guide.md", "docs/api.md", 
 PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
          *sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("src/**/README.md")])]
 # Flags of other programs that the pages name.
-FOREIGN_FLAGS = {"--stop-timeout", "--help", "--version", "--test", "--dev", "--arm", "--fix", "--rounds", "--memory"}
+FOREIGN_FLAGS = {"--stop-timeout", "--help", "--version", "--test", "--dev", "--arm", "--fix", "--rounds", "--memory",
+                 "--ctx-size", "--kv-unified", "--parallel"}
 DEADLINE_S = 120
 REALIZAR = MAKE_MODEL = ""
 
