@@ -57,6 +57,8 @@ def joined(chunks):
 
 def join(told, news):
     for name, value in news.items():
+        if name == "content" and value == "":
+            continue  # the first piece has an empty content, or none where only calls follow
         if isinstance(value, dict):
             join(told.setdefault(name, {}), value)
         elif name == "tool_calls":
