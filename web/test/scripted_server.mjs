@@ -245,7 +245,7 @@ async function handle(request, response, { key, log, models, idle, mcp }) {
   const since = /^\/metrics\/history\?since=([\d.]+)$/.exec(request.url)?.[1];
   if (since !== undefined) return response.end(JSON.stringify(history(Number(since), idle)));
   if (request.url === '/v1/models') return response.end(JSON.stringify({ object: 'list', data: models }));
-  if (mcp && request.url === '/mcp') return response.end(JSON.stringify({ servers: [{ name: 'files' }, { name: 'broken' }] }));
+  if (request.url === '/mcp') return response.end(JSON.stringify({ servers: mcp ? [{ name: 'files' }, { name: 'broken' }] : [] }));
   if (mcp && request.url === '/mcp/files/tools') return response.end(JSON.stringify({ tools: kTools, notes: ["files: a tool is left out, 'x y'"] }));
   if (mcp && request.url === '/mcp/broken/tools') return fail(response, 502, "the MCP server 'broken': it cannot be reached");
   if (mcp && request.url === '/mcp/files/call') {
