@@ -99,7 +99,7 @@ test('the wrong method is 405 and names the right one', async () => {
   const response = await fetch(`${server.url}/v1/chat/completions`);
   assert.equal(response.headers.get('allow'), 'POST, OPTIONS');
   await refused(response, 405, {code: 'method_not_allowed', message: /POST/});
-  await refused(await fetch(`${server.url}/v1/models`, {method: 'DELETE'}), 405, {code: 'method_not_allowed'});
+  await refused(await fetch(`${server.url}/v1/embeddings`), 405, {code: 'method_not_allowed'});
   await refused(await fetch(`${server.url}/v1/models/${MODEL}`, {method: 'DELETE'}), 405, {code: 'method_not_allowed'});
 });
 
