@@ -41,15 +41,15 @@ Json block_json(const Block& block) {
 }
 
 // What came from the cache is told apart from the rest of the prompt.
-Json usage_json(uint32_t n_prompt, uint32_t n_cached, uint32_t n_completion) {
+Json message_usage_json(uint32_t n_prompt, uint32_t n_cached, uint32_t n_completion) {
   return {{"input_tokens", n_prompt - n_cached}, {"cache_creation_input_tokens", 0},
           {"cache_read_input_tokens", n_cached}, {"cache_creation", nullptr},
           {"output_tokens", n_completion},       {"server_tool_use", nullptr},
           {"service_tier", "standard"}};
 }
 
-Json usage_json(const Usage& usage) {
-  return usage_json(usage.n_prompt, usage.n_cached, usage.n_completion);
+Json message_usage_json(const Usage& usage) {
+  return message_usage_json(usage.n_prompt, usage.n_cached, usage.n_completion);
 }
 
 class MessageSpeller final : public Speller {
@@ -76,7 +76,7 @@ class MessageSpeller final : public Speller {
 
   std::string stream_end(const Usage& usage, const Json* trace) override {
     Json last{{"delta", {{"stop_reason", stop_reason_}, {"stop_sequence", stop_sequence_}}},
-              {"usage", usage_json(usage)}};
+              {"usage", message_usage_json(usage)}};
     if (trace != nullptr) last["trace"] = *trace;
     return event("message_delta", last) + event("message_stop", Json::object());
   }
@@ -91,7 +91,7 @@ class MessageSpeller final : public Speller {
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) override {
     note_end(*choices[0]);
-    Json message = message_json(usage_json(usage));
+    Json message = message_json(message_usage_json(usage));
     for (const Block& block : blocks_) message["content"].push_back(block_json(block));
     return message;
   }
@@ -99,7 +99,7 @@ class MessageSpeller final : public Speller {
  private:
   std::string begin(uint32_t n_cached) {
     if (std::exchange(has_begun_, true)) return {};
-    return event("message_start", {{"message", message_json(usage_json(n_prompt_, n_cached, 0))}});
+    return event("message_start", {{"message", message_json(message_usage_json(n_prompt_, n_cached, 0))}});
   }
 
   Json message_json(Json usage) const {
