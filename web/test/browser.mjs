@@ -25,8 +25,9 @@ export async function openPage(t, browser, url, options = {}) {
 }
 
 export async function send(page, text) {
-  await page.getByLabel('Message', { exact: true }).fill(text);
-  await page.keyboard.press('Enter');
+  const message = page.getByLabel('Message', { exact: true });
+  await message.fill(text);
+  await message.press('Enter');
 }
 
 export const lastAnswer = (page) => page.locator('.answer').last();

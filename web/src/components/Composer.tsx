@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { attach, filesOf } from '../attachments.ts';
 import { send, stop } from '../chat.ts';
-import { forgetDraft, setDraft, useDraft } from '../drafts.ts';
+import { type Draft, draftOf, forgetDraft, setDraft, useDraft } from '../drafts.ts';
 import { useStore } from '../store.ts';
 import { FileList } from './FileList.tsx';
 import { FileButton } from './FileButton.tsx';
@@ -10,21 +10,25 @@ import { enterSends, fit } from './textarea.ts';
 
 const kHasKeyboard = '(hover: hover) and (pointer: fine)';
 
+const isNothing = ({ text, files }: Draft) => !text.trim() && files.length === 0;
+
 export function Composer() {
   const activeId = useStore((state) => state.activeId);
   const running = useStore((state) => state.running.has(state.activeId ?? ''));
   const draft = useDraft(activeId);
   const area = useRef<HTMLTextAreaElement>(null);
   const focus = () => matchMedia(kHasKeyboard).matches && area.current?.focus();
-  const isEmpty = !draft.text.trim() && draft.files.length === 0;
+  const isEmpty = isNothing(draft);
 
   useEffect(() => void focus(), [activeId, draft.files.length]);
   useEffect(() => fit(area.current!), [draft.text]);
 
   const submit = () => {
-    if (running || isEmpty) return;
+    // What was typed last may not have been rendered yet.
+    const { text, files } = draftOf(activeId);
+    if (running || isNothing({ text, files })) return;
     forgetDraft(activeId);
-    send(draft.text.trim(), draft.files);
+    send(text.trim(), files);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (!enterSends(event)) return;

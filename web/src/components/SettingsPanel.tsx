@@ -16,8 +16,10 @@ export function SettingsPanel() {
   const panel = useRef<HTMLElement>(null);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
-    panel.current!.focus();
-    return () => before?.focus();
+    const own = panel.current!;
+    own.focus();
+    // A focus that has moved on stays where it is.
+    return () => own.contains(document.activeElement) && before?.focus();
   }, []);
   const set = (patch: Partial<Settings>) => setSettings({ ...activeSettings(getState()), ...patch });
   return (
