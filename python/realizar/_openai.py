@@ -8,7 +8,7 @@ import os
 import pathlib
 import struct
 import time
-from typing import TYPE_CHECKING, Any, List, Literal, Optional, Sequence, Union, cast, overload
+from typing import TYPE_CHECKING, Any, List, Literal, Mapping, Optional, Sequence, Union, cast, overload
 
 from . import _library as c
 from ._errors import NotFoundError
@@ -17,7 +17,7 @@ from ._model import Model, Prompt
 from ._openai_answers import ChatAnswers, CompletionAnswers
 from ._openai_fields import ChatFields, CompletionFields, chat_options, completion_options, of_choices, wants_usage
 from ._openai_responses import ResponseAnswers, ResponseFields, messages_of, response_options
-from ._openai_streams import AsyncChunkStream, ChunkStream, begin_all, begin_each, hear_all, hear_all_async
+from ._openai_streams import AsyncChunkStream, Asked, ChunkStream, give, give_async
 from ._openai_types import (
     ChatCompletion,
     ChatCompletionChunk,
@@ -60,13 +60,19 @@ class _Client:
         if name is not None and name != self._name:
             raise NotFoundError(f"there is no model {name!r}; this client has {self._name!r}")
 
-    def _chat(self, name: Optional[str]) -> ChatAnswers:
+    def _asked_chat(self, name: Optional[str], fields: Mapping[str, Any]) -> Asked[ChatCompletion, ChatCompletionChunk]:
         self._check(name)
-        return ChatAnswers(self._model, self._name, self._fingerprint)
+        answers = ChatAnswers(self._model, self._name, self._fingerprint)
+        return Asked(answers, of_choices(chat_options(fields), fields), wants_usage(fields))
 
-    def _completion(self, name: Optional[str]) -> CompletionAnswers:
+    def _asked_completion(self, name: Optional[str], fields: Mapping[str, Any]) -> Asked[Completion, Completion]:
         self._check(name)
-        return CompletionAnswers(self._model, self._name, self._fingerprint)
+        answers = CompletionAnswers(self._model, self._name, self._fingerprint)
+        return Asked(answers, of_choices(completion_options(fields), fields), wants_usage(fields))
+
+    def _asked_response(self, name: Optional[str], fields: Mapping[str, Any]) -> Asked[Response, ResponseEvent]:
+        self._check(name)
+        return Asked(ResponseAnswers(self._model, self._name, fields), [response_options(fields)])
 
     def _models(self) -> Page[ModelObject]:
         return Page([ModelObject(self._name, self._created)])
@@ -102,12 +108,8 @@ class _ChatCompletions(_Of):
 
     def create(self, *, messages: Messages, model: Optional[str] = None, stream: bool = False, **fields: Any) -> Any:
         """Answers a conversation, at once or in chunks. Fields are those of ChatFields."""
-        answers = self._client._chat(model)
-        options = of_choices(chat_options(fields), fields)
-        streams = begin_each(lambda one: self._model.stream_chat(messages, **one), options)
-        if stream:
-            return ChunkStream(answers, streams, wants_usage(fields))
-        return hear_all(answers, streams)
+        asked = self._client._asked_chat(model, fields)
+        return give(asked, lambda one: self._model.stream_chat(messages, **one), stream)
 
     def parse(self, *, messages: Messages, model: Optional[str] = None, **fields: Unpack[ChatFields]) -> ChatCompletion:
         """create, where response_format is a class: choices[0].message.parsed is an instance of it."""
@@ -136,13 +138,8 @@ class _AsyncChatCompletions(_Of):
         self, *, messages: Messages, model: Optional[str] = None, stream: bool = False, **fields: Any
     ) -> Any:
         """Answers a conversation, at once or in chunks. Cancelling the task ends the requests."""
-        answers = self._client._chat(model)
-        options = of_choices(chat_options(fields), fields)
-        streams = [self._model.astream_chat(messages, **one) for one in cast(Any, options)]
-        await begin_all(streams)
-        if stream:
-            return AsyncChunkStream(answers, streams, wants_usage(fields))
-        return await hear_all_async(answers, streams)
+        asked = self._client._asked_chat(model, fields)
+        return await give_async(asked, lambda one: self._model.astream_chat(messages, **one), stream)
 
     async def parse(
         self, *, messages: Messages, model: Optional[str] = None, **fields: Unpack[ChatFields]
@@ -171,12 +168,8 @@ class _Completions(_Of):
 
     def create(self, *, prompt: Prompt, model: Optional[str] = None, stream: bool = False, **fields: Any) -> Any:
         """Continues a text, or token ids, at once or in chunks. Fields are those of CompletionFields."""
-        answers = self._client._completion(model)
-        options = of_choices(completion_options(fields), fields)
-        streams = begin_each(lambda one: self._model.stream(prompt, **one), options)
-        if stream:
-            return ChunkStream(answers, streams, wants_usage(fields))
-        return hear_all(answers, streams)
+        asked = self._client._asked_completion(model, fields)
+        return give(asked, lambda one: self._model.stream(prompt, **one), stream)
 
 
 class _AsyncCompletions(_Of):
@@ -199,13 +192,8 @@ class _AsyncCompletions(_Of):
 
     async def create(self, *, prompt: Prompt, model: Optional[str] = None, stream: bool = False, **fields: Any) -> Any:
         """Continues a text, or token ids, at once or in chunks. Cancelling the task ends the requests."""
-        answers = self._client._completion(model)
-        options = of_choices(completion_options(fields), fields)
-        streams = [self._model.astream(prompt, **one) for one in cast(Any, options)]
-        await begin_all(streams)
-        if stream:
-            return AsyncChunkStream(answers, streams, wants_usage(fields))
-        return await hear_all_async(answers, streams)
+        asked = self._client._asked_completion(model, fields)
+        return await give_async(asked, lambda one: self._model.astream(prompt, **one), stream)
 
 
 class _Responses(_Of):
@@ -233,14 +221,9 @@ class _Responses(_Of):
 
     def create(self, *, input: ResponseInput, model: Optional[str] = None, stream: bool = False, **fields: Any) -> Any:
         """Answers a text or a list of items, at once or event by event. Fields are those of ResponseFields."""
-        self._client._check(model)
-        options: Any = response_options(fields)
+        asked = self._client._asked_response(model, fields)
         messages = messages_of(input, fields.get("instructions"))
-        streams = [self._model.stream_chat(messages, **options)]
-        answers = ResponseAnswers(self._model, self._client._name, fields)
-        if stream:
-            return ChunkStream(answers, streams, False)
-        return hear_all(answers, streams)
+        return give(asked, lambda one: self._model.stream_chat(messages, **one), stream)
 
     def parse(self, *, input: ResponseInput, model: Optional[str] = None, **fields: Unpack[ResponseFields]) -> Response:
         """create, where text_format is a class: output_parsed is an instance of it."""
@@ -274,15 +257,9 @@ class _AsyncResponses(_Of):
         self, *, input: ResponseInput, model: Optional[str] = None, stream: bool = False, **fields: Any
     ) -> Any:
         """Answers a text or a list of items, at once or event by event. Cancelling the task ends the request."""
-        self._client._check(model)
-        options: Any = response_options(fields)
+        asked = self._client._asked_response(model, fields)
         messages = messages_of(input, fields.get("instructions"))
-        streams = [self._model.astream_chat(messages, **options)]
-        await begin_all(streams)
-        answers = ResponseAnswers(self._model, self._client._name, fields)
-        if stream:
-            return AsyncChunkStream(answers, streams, False)
-        return await hear_all_async(answers, streams)
+        return await give_async(asked, lambda one: self._model.astream_chat(messages, **one), stream)
 
     async def parse(
         self, *, input: ResponseInput, model: Optional[str] = None, **fields: Unpack[ResponseFields]

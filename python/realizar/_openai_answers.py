@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import Any, Dict, Generic, List, Optional, Sequence, TypeVar
+from typing import Any, Dict, Generic, List, Optional, Sequence, Set, TypeVar
 
 from ._model import Model
 from ._openai_types import (
@@ -91,28 +91,43 @@ class Answers(Generic[Whole, Chunk]):
 class ChatAnswers(Answers[ChatCompletion, ChatCompletionChunk]):
     def __init__(self, model: Model, name: str, fingerprint: str) -> None:
         super().__init__(model, name, "chatcmpl-", fingerprint)
+        self._begun: Set[int] = set()
 
     def whole(self, choices: Sequence[Heard]) -> ChatCompletion:
         return ChatCompletion(choices=[self._choice(heard) for heard in choices], usage=_usage(choices), **self.head)
 
     def begin(self, index: int) -> List[ChatCompletionChunk]:
-        return [self._chunk(index, ChoiceDelta(role="assistant", content=""))]
+        return []
 
     def piece(self, heard: Heard, piece: Piece) -> List[ChatCompletionChunk]:
+        begun = self._begin(heard.index, is_call=piece.kind.startswith("call_"))
         if piece.kind == "call_end":
+            return begun
+        logprobs = self._logprobs(piece.tokens) if piece.kind == "content" else None
+        return begun + [self._chunk(heard.index, self._delta(piece), logprobs=logprobs)]
+
+    def end(self, heard: Heard) -> List[ChatCompletionChunk]:
+        begun = self._begin(heard.index, is_call=False)
+        return begun + [self._chunk(heard.index, ChoiceDelta(), finish_reason=heard.finish_reason())]
+
+    def _begin(self, index: int, is_call: bool) -> List[ChatCompletionChunk]:
+        """The first chunk of a choice has its role. An answer that begins with a call has no content."""
+        if index in self._begun:
             return []
+        self._begun.add(index)
+        return [self._chunk(index, ChoiceDelta(role="assistant", content=None if is_call else ""))]
+
+    @staticmethod
+    def _delta(piece: Piece) -> ChoiceDelta:
         if piece.kind == "content":
-            return [self._chunk(heard.index, ChoiceDelta(content=piece.text), logprobs=self._logprobs(piece.tokens))]
+            return ChoiceDelta(content=piece.text)
         if piece.kind == "reasoning":
-            return [self._chunk(heard.index, ChoiceDelta(reasoning_content=piece.text))]
+            return ChoiceDelta(reasoning_content=piece.text)
         if piece.kind == "call_begin":
             call = ChoiceDeltaToolCall(piece.call_idx, Function(piece.text, ""), _call_id(), "function")
         else:
             call = ChoiceDeltaToolCall(piece.call_idx, Function(None, piece.text))
-        return [self._chunk(heard.index, ChoiceDelta(tool_calls=[call]))]
-
-    def end(self, heard: Heard) -> List[ChatCompletionChunk]:
-        return [self._chunk(heard.index, ChoiceDelta(), finish_reason=heard.finish_reason())]
+        return ChoiceDelta(tool_calls=[call])
 
     def usage(self, choices: Sequence[Heard]) -> ChatCompletionChunk:
         return ChatCompletionChunk(choices=[], usage=_usage(choices), **self.head)

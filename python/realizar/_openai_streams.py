@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, AsyncIterator, Callable, Generic, Iterator, List, Sequence, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, AsyncIterator, Callable, Generic, Iterator, List, Sequence, TypeVar, Union, cast
 
 from ._openai_answers import Answers, Heard
 from ._streams import AsyncStream, Stream
@@ -92,7 +93,7 @@ class AsyncChunkStream(Generic[_Chunk]):
             yield answers.usage(choices)
 
 
-def hear_all(answers: Answers[_Whole, Any], streams: Sequence[Stream]) -> _Whole:
+def _hear_all(answers: Answers[_Whole, Any], streams: Sequence[Stream]) -> _Whole:
     choices = []
     try:
         for index, stream in enumerate(streams):
@@ -107,7 +108,7 @@ def hear_all(answers: Answers[_Whole, Any], streams: Sequence[Stream]) -> _Whole
     return answers.whole(choices)
 
 
-async def hear_all_async(answers: Answers[_Whole, Any], streams: Sequence[AsyncStream]) -> _Whole:
+async def _hear_all_async(answers: Answers[_Whole, Any], streams: Sequence[AsyncStream]) -> _Whole:
     choices = []
     try:
         for index, stream in enumerate(streams):
@@ -122,7 +123,7 @@ async def hear_all_async(answers: Answers[_Whole, Any], streams: Sequence[AsyncS
     return answers.whole(choices)
 
 
-async def begin_all(streams: Sequence[AsyncStream]) -> None:
+async def _begin_all(streams: Sequence[AsyncStream]) -> None:
     try:
         for stream in streams:
             await stream.begin()
@@ -132,7 +133,7 @@ async def begin_all(streams: Sequence[AsyncStream]) -> None:
         raise
 
 
-def begin_each(make: Callable[[Any], Stream], options: Sequence[Any]) -> List[Stream]:
+def _begin_each(make: Callable[[Any], Stream], options: Sequence[Any]) -> List[Stream]:
     streams: List[Stream] = []
     try:
         for one in options:
@@ -142,3 +143,34 @@ def begin_each(make: Callable[[Any], Stream], options: Sequence[Any]) -> List[St
             stream.close()
         raise
     return streams
+
+
+@dataclass
+class Asked(Generic[_Whole, _Chunk]):
+    """A request to a client: what builds its answer, and the options of each choice."""
+
+    answers: Answers[_Whole, _Chunk]
+    options: Sequence[Any]
+    tells_usage: bool = False
+
+
+def give(
+    asked: Asked[_Whole, _Chunk], begin: Callable[[Any], Stream], is_stream: bool
+) -> Union[_Whole, ChunkStream[_Chunk]]:
+    """The answer, whole or in chunks. begin: starts a choice with its options."""
+    streams = _begin_each(begin, asked.options)
+    if is_stream:
+        return ChunkStream(asked.answers, streams, asked.tells_usage)
+    return _hear_all(asked.answers, streams)
+
+
+async def give_async(
+    asked: Asked[_Whole, _Chunk], begin: Callable[[Any], AsyncStream], is_stream: bool
+) -> Union[_Whole, AsyncChunkStream[_Chunk]]:
+    """The same for asyncio."""
+    streams = [begin(one) for one in asked.options]
+    await _begin_all(streams)
+    if is_stream:
+        return AsyncChunkStream(asked.answers, streams, asked.tells_usage)
+    whole: _Whole = await _hear_all_async(asked.answers, streams)
+    return whole

@@ -89,6 +89,7 @@ class ChatCompletionMessage(Object):
     content: Optional[str]
     role: str = "assistant"
     refusal: None = None
+    annotations: List[Any] = field(default_factory=list)
     tool_calls: Optional[List[ChatCompletionMessageToolCall]] = None
     reasoning_content: Optional[str] = None
     parsed: Any = None
@@ -119,6 +120,7 @@ class ChatCompletion(Object):
     choices: List[Choice]
     usage: CompletionUsage
     system_fingerprint: str
+    service_tier: str = "default"
     object: str = "chat.completion"
 
 
@@ -155,6 +157,7 @@ class ChatCompletionChunk(Object):
     choices: List[ChunkChoice]
     system_fingerprint: str
     usage: Optional[CompletionUsage] = None
+    service_tier: str = "default"
     object: str = "chat.completion.chunk"
 
 

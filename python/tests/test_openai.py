@@ -29,14 +29,12 @@ QUESTION = [{"role": "user", "content": PARIS}]
 CALL = {"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "weather"}}, "temperature": 0}
 # What is drawn, and what depends on the requests before.
 VOLATILE = {"id", "created", "cached_tokens", "prompt_tokens_details", "completion_tokens_details"}
-# What a server has for clients that want every field of OpenAI's answers.
-SERVERS_OWN = {"annotations", "service_tier"}
 
 
 def comparable(value):
     """Without what differs from answer to answer, and without what is null: dumps have it where answers may not."""
     if isinstance(value, dict):
-        return {k: comparable(v) for k, v in value.items() if k not in VOLATILE | SERVERS_OWN and v is not None}
+        return {k: comparable(v) for k, v in value.items() if k not in VOLATILE and v is not None}
     if isinstance(value, list):
         return [comparable(item) for item in value]
     return round(value, 5) if isinstance(value, float) else value
@@ -57,8 +55,6 @@ def joined(chunks):
 
 def join(told, news):
     for name, value in news.items():
-        if name == "content" and value == "":
-            continue  # the first piece has an empty content, or none where only calls follow
         if isinstance(value, dict):
             join(told.setdefault(name, {}), value)
         elif name == "tool_calls":
