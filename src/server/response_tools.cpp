@@ -29,8 +29,8 @@ void add_tool(Json tool, const std::string& place, ResponseChat& chat) {
   const char* member = member_of(tool);
   if (member != nullptr) chat.places.emplace_back(fmt::format("tools[{}].{}", tools.size(), member), place);
   chat.places.emplace_back(fmt::format("tools[{}]", tools.size()), place);
-  if (member != nullptr)
-    tool.erase("type");  // templates print what is there, and a chat completion's function has none
+  // Templates print what is there, and a chat completion's function has no type.
+  if (member != nullptr) tool.erase("type");
   tools.push_back(member == nullptr ? std::move(tool) : Json{{"type", member}, {member, std::move(tool)}});
 }
 

@@ -1,9 +1,9 @@
 // Any bytes as the body of a chat completion, and of the APIs that are read as one: parsed, its fields read, its
 // messages rendered and tokenized. What must hold: an error names what is wrong; what is taken is within bounds and can
 // be written as JSON again; both readers of a body see the same model.
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "bundled_rig.h"
 #include "server/answer_form.h"
 #include "server/chat_prompt.h"
 #include "server/chat_tools.h"
@@ -11,24 +11,9 @@
 #include "server/ollama.h"
 #include "server/request_fields.h"
 #include "server/response_input.h"
-#include "server/served_model_rig.h"
 
 using namespace realizar;
 using namespace realizar::server;
-
-namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-ServedModelRig& rig() {
-  static ServedModelRig rig(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
-  require(rig.is_ready());
-  return rig;
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -1,26 +1,15 @@
 // A route's path on the first line, then any bytes as the body of a request to it: read as its dialect reads it. What
 // must hold: what is refused is told in the dialect's own JSON; what is taken has prompts that fit the model.
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "bundled_rig.h"
 #include "server/protocol.h"
 #include "server/routes.h"
-#include "server/served_model_rig.h"
 
 using namespace realizar;
 using namespace realizar::server;
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-ServedModelRig& rig() {
-  static ServedModelRig rig(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
-  require(rig.is_ready());
-  return rig;
-}
 
 void check_plan(const CompletionPlan& plan) {
   require(plan.speller != nullptr && !plan.requests.empty());

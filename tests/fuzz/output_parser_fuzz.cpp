@@ -3,11 +3,11 @@
 // depend on the cuts; calls begin once, end once and have valid arguments; without tools and reasoning, content is the
 // text.
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string_view>
 
+#include "require.h"
 #include "text/output/output_parser.h"
 #include "text/utf8.h"
 
@@ -17,10 +17,6 @@ using Kind = OutputEvent::Kind;
 namespace {
 
 constexpr int kTools = static_cast<int>(ToolFormat::kLfm2) + 1;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 // Numbers that no double holds are JSON all the same.
 struct Acceptor final : nlohmann::json_sax<nlohmann::json> {
