@@ -37,8 +37,17 @@ def joined(parts):
     return "".join(part or "" for part in parts)
 
 
+def rounded(tokens):
+    return [(token, round(logprob, 5)) for token, logprob in tokens]
+
+
+def pairs(tokens):
+    return rounded((token["token"], token["logprob"]) for token in tokens)
+
+
 # Each dialect: its path, the body that asks for the conversation (its prompt is the rendered one), and how the text and
-# the number of tokens of a whole and of a streamed answer are found.
+# the number of tokens of a whole and of a streamed answer are found. Where it tells tokens: how it is asked for them with
+# their logarithms of probabilities, and where a whole answer has them.
 class ChatCompletions:
     path = "/v1/chat/completions"
 
@@ -47,6 +56,11 @@ class ChatCompletions:
 
     def whole(self, answer):
         return answer["choices"][0]["message"]["content"], answer["usage"]["completion_tokens"]
+
+    with_logprobs = {"logprobs": True}
+
+    def logprobs(self, answer):
+        return pairs(answer["choices"][0]["logprobs"]["content"])
 
     def streamed(self, text):
         chunks = sse(text)
@@ -63,6 +77,12 @@ class Completions:
     def whole(self, answer):
         return answer["choices"][0]["text"], answer["usage"]["completion_tokens"]
 
+    with_logprobs = {"logprobs": 0}
+
+    def logprobs(self, answer):
+        told = answer["choices"][0]["logprobs"]
+        return rounded(zip(told["tokens"], told["token_logprobs"]))
+
     def streamed(self, text):
         chunks = sse(text)
         parts = [choice["text"] for chunk in chunks for choice in chunk["choices"]]
@@ -78,6 +98,11 @@ class Responses:
     def whole(self, answer):
         (message,) = answer["output"]
         return joined(part["text"] for part in message["content"]), answer["usage"]["output_tokens"]
+
+    with_logprobs = {"include": ["message.output_text.logprobs"]}
+
+    def logprobs(self, answer):
+        return pairs(answer["output"][0]["content"][0]["logprobs"])
 
     def streamed(self, text):
         events = sse(text)
@@ -109,6 +134,11 @@ class OllamaChat:
     def whole(self, answer):
         return answer["message"]["content"], answer["eval_count"]
 
+    with_logprobs = {"logprobs": True}
+
+    def logprobs(self, answer):
+        return pairs(answer["logprobs"])
+
     def streamed(self, text):
         parts = lines(text)
         return joined(part["message"]["content"] for part in parts), parts[-1]["eval_count"]
@@ -123,6 +153,11 @@ class OllamaGenerate:
     def whole(self, answer):
         return answer["response"], answer["eval_count"]
 
+    with_logprobs = {"logprobs": True}
+
+    def logprobs(self, answer):
+        return pairs(answer["logprobs"])
+
     def streamed(self, text):
         parts = lines(text)
         return joined(part["response"] for part in parts), parts[-1]["eval_count"]
@@ -136,6 +171,11 @@ class LlamaCompletion:
 
     def whole(self, answer):
         return answer["content"], answer["tokens_predicted"]
+
+    with_logprobs = {"n_probs": 1}
+
+    def logprobs(self, answer):
+        return pairs(answer["completion_probabilities"])
 
     def streamed(self, text):
         chunks = sse(text)
@@ -189,6 +229,20 @@ class OneAnswer(Case):
             for (i, dialect, stream), answer in zip(mixed, answers):
                 with self.subTest(path=dialect.path, stream=stream, beside=True, **SAMPLING[i]):
                     self.assertEqual(answer, expected[i])
+
+
+    def test_token_by_token_where_a_dialect_tells_them(self):
+        for sampling in SAMPLING:
+            expected = None
+            for dialect in (each for each in DIALECTS if hasattr(each, "logprobs")):
+                with self.subTest(path=dialect.path, **sampling):
+                    body = {**dialect.body(self.prompt, sampling), **dialect.with_logprobs, "stream": False}
+                    status, _, text = self.post(dialect.path, body)
+                    self.assertEqual(status, 200, text)
+                    tokens = dialect.logprobs(json.loads(text))
+                    expected = expected or tokens
+                    self.assertEqual(tokens, expected)
+                    self.assertGreater(len(tokens), 3)
 
 
 class BeyondTheContext(Case):
