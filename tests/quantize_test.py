@@ -130,6 +130,61 @@ class Types(Case):
         self.assertEqual(kept(self.source), kept(MODEL))
 
 
+class Sources(Case):
+    def test_a_folder_gives_the_file_that_its_gguf_form_gives(self):
+        for folder in sorted((ROOT / "tests/data/conformance").glob("*-hf")):
+            form, whole, direct = (self.at / f"{folder.name}-{part}.gguf" for part in ["form", "whole", "direct"])
+            self.succeeds("convert", folder, form)
+            self.succeeds("quantize", form, whole, "Q4_K_M")
+            self.succeeds("quantize", folder, direct, "Q4_K_M", "--threads", 3)
+            self.assertEqual(digest(direct), digest(whole), folder.name)
+
+    def test_a_folder_made_of_a_file_gives_the_same_weights(self):
+        folder, whole, direct = self.at / "folder", self.at / "whole.gguf", self.at / "direct.gguf"
+        self.succeeds("convert", self.source, folder, "--type", "f32")
+        self.succeeds("quantize", self.source, whole, "Q4_K_M")
+        self.succeeds("quantize", folder, direct, "Q4_K_M")
+        self.assertEqual(self.types(direct), self.types(whole))
+        text = self.succeeds("perplexity", direct, TEXT, "--ctx", 128, "--max-windows", 1, "--against", whole, "--json")
+        self.assertLess(json.loads(text)["kl_divergence"], 1e-12)
+        # What of a folder a matrix is made from has importance under the matrix's name in GGUF.
+        self.succeeds("quantize", folder, direct, "IQ2_XS", "--imatrix", self.importance())
+        self.assertIn("IQ2_XS", self.types(direct).values())
+
+    def test_a_value_of_a_folder_that_is_no_number_is_named_by_its_tensor(self):
+        folder = self.at / "damaged"
+        self.succeeds("convert", self.source, folder, "--type", "f32")
+        weights = folder / "model.safetensors"
+        data = bytearray(weights.read_bytes())
+        n_header, = struct.unpack_from("<Q", data)
+        begin, _ = json.loads(data[8:8 + n_header])["model.layers.1.mlp.down_proj.weight"]["data_offsets"]
+        struct.pack_into("<f", data, 8 + n_header + begin, float("inf"))
+        weights.write_bytes(data)
+        self.fails(1, "quantize", folder, self.at / "out.gguf", "Q4_0", naming="tensor 'blk.1.ffn_down.weight': row 0")
+        self.assertNotIn("out.gguf", self.names())
+
+    def test_what_is_no_model_is_refused(self):
+        empty = self.at / "empty"
+        empty.mkdir(exist_ok=True)
+        self.fails(1, "quantize", empty, self.at / "out.gguf", "Q4_0", naming="empty")
+        self.fails(1, "quantize", "hf:nobody/nothing", self.at / "out.gguf", "Q4_0", naming="realizar pull")
+        self.assertNotIn("out.gguf", self.names())
+
+    def test_a_model_is_taken_by_its_name(self):
+        home = self.at / "home"
+        snapshot = home / ".cache/huggingface/hub/models--maker--model/snapshots/abc"
+        snapshot.mkdir(parents=True)
+        (snapshot / "m-Q8_0.gguf").symlink_to(MODEL)
+        (snapshot.parent.parent / "refs").mkdir()
+        (snapshot.parent.parent / "refs/main").write_text("abc")
+        named, given = self.at / "named.gguf", self.at / "given.gguf"
+        environment = {"PATH": os.environ["PATH"], "HOME": str(home),
+                       **{name: value for name, value in os.environ.items() if "SAN_OPTIONS" in name}}
+        self.succeeds("quantize", "hf:maker/model:Q8_0", named, "Q4_0", "--allow-requantize", env=environment)
+        self.succeeds("quantize", MODEL, given, "Q4_0", "--allow-requantize")
+        self.assertEqual(digest(named), digest(given))
+
+
 class Runs(Case):
     def test_any_number_of_threads_makes_the_same_file(self):
         digests = set()
@@ -199,7 +254,7 @@ class Runs(Case):
         self.fails(2, "quantize", self.source, out, "Q4_0", "--output-tensor-type", "Q8_K", naming="--output-tensor-type")
         self.fails(1, "quantize", MODEL, out, "Q4_0", naming="--allow-requantize")
         self.fails(1, "quantize", self.source, out, "IQ2_XXS", naming="--imatrix")
-        self.fails(1, "quantize", TEXT, out, "Q4_0", naming="GGUF")
+        self.fails(1, "quantize", TEXT, out, "Q4_0", naming="guide.md")
         self.fails(1, "quantize", self.source, self.at / "no/such/out.gguf", "Q8_0", naming="No such file")
         self.assertFalse(out.exists())
 

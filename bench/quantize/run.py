@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 """realizar quantize beside llama-quantize: how near to the source their files predict, and what making them costs.
 
-usage: run.py SOURCE TEXT --realizar PROGRAM [--peer FOLDER] [--types Q4_K_M,...] [--speed-source FILE] [--threads N]
-              [--repeats N] [--windows N] [--ctx N] [--importance]
+usage: run.py SOURCE TEXT --realizar PROGRAM [--peer FOLDER] [--types Q4_K_M,...] [--importance] [--speed-source FILE]
+              [--repeats N] [--threads N] [--windows N] [--ctx N] [--chunks N]
 
-SOURCE is a GGUF file in F16 or F32, TEXT a text for the predictions. Both programs quantize it to each type; the mean
-Kullback-Leibler divergence of each file from SOURCE is measured by `realizar perplexity --against`, the same for both.
-Each file is made in turns by one program and the other, and the least CPU time (user and system) of the repeats is
-shown, with the wall time of that run: the CPU time tells least of what else runs on the machine. --speed-source is the
-file whose quantization is timed, SOURCE itself if it is not given. --importance: both use the importance matrix that
-`realizar imatrix` makes of the first half of TEXT; the windows that are scored come from the second half.
+SOURCE is a GGUF file in F16 or F32, TEXT a text for the predictions; --peer is the folder of llama.cpp's programs. Two
+tables are printed. The first has, for each type, the mean Kullback-Leibler divergence of both programs' files from
+SOURCE, measured by `realizar perplexity --against` for both, and their sizes; --windows 0 leaves it out. The second has
+the medians of CPU time (user and system), of wall time and of the peak of resident memory over N runs of each program
+(--repeats, 5 unless it is given; 0 leaves the table out), which take turns: ours, theirs, ours, theirs. Its wall times
+mean something only on a machine where nothing else runs: the load before the first run is printed above it.
+--speed-source is the file whose quantization is timed, SOURCE itself if it is not given. --importance: both use the
+importance matrix that `realizar imatrix` makes of the first half of TEXT; the windows that are scored come from the
+second half.
 """
 import argparse
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import tempfile
 import time
@@ -24,8 +28,8 @@ TYPES = ("Q4_0,Q4_1,Q5_0,Q5_1,Q8_0,Q2_K_S,Q2_K,Q3_K_S,Q3_K_M,Q3_K_L,Q4_K_S,Q4_K_
 NEEDS_IMPORTANCE = {"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "Q2_K_S"}
 
 
-def timed(command):
-    """CPU seconds and wall seconds of a command; None where it fails."""
+def cost_of(command):
+    """CPU seconds, wall seconds and peak megabytes of a command; None where it fails."""
     begin = time.monotonic()
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -38,6 +42,7 @@ def timed(command):
 class Comparison:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
+        self.programs = ["realizar", "peer"] if args.peer else ["realizar"]
         text = pathlib.Path(args.text).read_text()
         self.learnt, self.scored = folder / "learnt.txt", folder / "scored.txt"
         half = len(text) // 2
@@ -53,53 +58,71 @@ class Comparison:
             self.imatrix[source] = path
         return self.imatrix[source]
 
-    def command(self, program, source, out, kind):
+    def command(self, program, source, kind):
+        out = self.folder / f"{program}.gguf"
         with_importance = self.args.importance or kind in NEEDS_IMPORTANCE
         extra = ["--imatrix", self.importance(source)] if with_importance else []
         if program == "realizar":
-            return [self.args.realizar, "quantize", source, out, kind, "--threads", self.args.threads, *extra]
-        return [pathlib.Path(self.args.peer) / "llama-quantize", *extra, source, out, kind, self.args.threads]
+            return [self.args.realizar, "quantize", source, out, kind, "--threads", self.args.threads, *extra], out
+        return [pathlib.Path(self.args.peer) / "llama-quantize", *extra, source, out, kind, self.args.threads], out
 
-    def divergence(self, path):
-        result = subprocess.run([self.args.realizar, "perplexity", path, self.scored, "--against", self.args.source, "--ctx",
+    def divergence(self, program, kind):
+        """The mean divergence of the program's file in nats a token, and its size in bytes."""
+        command, out = self.command(program, self.args.source, kind)
+        if cost_of(command) is None:
+            return None, None
+        result = subprocess.run([self.args.realizar, "perplexity", out, self.scored, "--against", self.args.source, "--ctx",
                                  str(self.args.ctx), "--max-windows", str(self.args.windows), "--json"],
                                 capture_output=True, text=True)
-        return json.loads(result.stdout)["kl_divergence"] if result.returncode == 0 else None
+        size = out.stat().st_size
+        out.unlink()
+        return (json.loads(result.stdout)["kl_divergence"] if result.returncode == 0 else None), size
 
-    def row(self, kind):
-        row = {"type": kind}
-        for program in self.programs():
-            out = self.folder / f"{program}.gguf"
-            if timed(self.command(program, self.args.source, out, kind)) is None:
-                continue
-            row[f"{program}_kl"] = self.divergence(out)
-            row[f"{program}_bytes"] = out.stat().st_size
-            out.unlink()
+    def costs(self, kind):
+        """Of each program the medians of its runs, which alternate with the other's; None where a run failed."""
         source = self.args.speed_source or self.args.source
+        runs = {program: [] for program in self.programs}
         for _ in range(self.args.repeats):
-            for program in self.programs():
-                out = self.folder / f"{program}.gguf"
-                cost = timed(self.command(program, source, out, kind))
+            for program in self.programs:
+                command, out = self.command(program, source, kind)
+                runs[program].append(cost_of(command))
                 out.unlink(missing_ok=True)
-                best = row.get(f"{program}_cost")
-                if cost and (best is None or cost < best):
-                    row[f"{program}_cost"] = cost
-        return row
-
-    def programs(self):
-        return ["realizar", "peer"] if self.args.peer else ["realizar"]
+        return [[None] * 3 if None in of else [statistics.median(values) for values in zip(*of)] for of in runs.values()]
 
 
 def number(value, form):
     return "-" if value is None else format(value, form)
 
 
-def line(row):
-    ours, theirs = row.get("realizar_cost") or [None] * 3, row.get("peer_cost") or [None] * 3
-    return " | ".join(["", row["type"], number(row.get("realizar_kl"), ".5f"), number(row.get("peer_kl"), ".5f"),
-                       number(row.get("realizar_bytes"), ",d"), number(row.get("peer_bytes"), ",d"),
-                       number(ours[0], ".2f"), number(theirs[0], ".2f"), number(ours[1], ".2f"), number(theirs[1], ".2f"),
-                       number(ours[2], ".0f"), number(theirs[2], ".0f"), ""]).strip()
+def line(cells):
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def in_pairs(ours, theirs, form):
+    """Cells: ours, theirs, and their ratio."""
+    ratio = None if ours is None or not theirs else ours / theirs
+    return [number(ours, form), number(theirs, form), number(ratio, ".2f")]
+
+
+def print_divergences(comparison, kinds):
+    line(["type", "KL: ours", "llama.cpp", "ratio", "bytes: ours", "llama.cpp"])
+    print("|" + "---|" * 6)
+    for kind in kinds:
+        pairs = [comparison.divergence(program, kind) for program in comparison.programs]
+        (kl, size), (peer_kl, peer_size) = pairs if len(pairs) == 2 else [*pairs, (None, None)]
+        line([kind, *in_pairs(kl, peer_kl, ".5f"), number(size, ",d"), number(peer_size, ",d")])
+
+
+def print_costs(comparison, kinds):
+    print(f"medians of {comparison.args.repeats}, in turns, {comparison.args.threads} threads; "
+          f"load before the first: {os.getloadavg()[0]:.2f}\n")
+    line(["type", "CPU s: ours", "llama.cpp", "ratio", "wall s: ours", "llama.cpp", "ratio", "peak MB: ours", "llama.cpp",
+          "ratio"])
+    print("|" + "---|" * 10)
+    for kind in kinds:
+        costs = comparison.costs(kind)
+        ours, theirs = costs if len(costs) == 2 else [*costs, [None] * 3]
+        line([kind, *(cell for i, form in enumerate([".2f", ".2f", ".0f"]) for cell in in_pairs(ours[i], theirs[i], form))])
 
 
 def main():
@@ -109,20 +132,23 @@ def main():
     parser.add_argument("--realizar", required=True)
     parser.add_argument("--peer")
     parser.add_argument("--types", default=TYPES)
-    parser.add_argument("--speed-source")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--windows", type=int, default=8)
-    parser.add_argument("--ctx", type=int, default=256)
-    parser.add_argument("--chunks", type=int, default=64)
     parser.add_argument("--importance", action="store_true")
+    parser.add_argument("--speed-source")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--windows", type=int, default=12)
+    parser.add_argument("--ctx", type=int, default=256)
+    parser.add_argument("--chunks", type=int, default=48)
     args = parser.parse_args()
-    print("| type | KL, realizar | KL, peer | bytes | bytes, peer | CPU s | CPU s, peer | wall s | wall s, peer | MB | MB, peer |")
-    print("|---" * 11 + "|")
+    kinds = args.types.split(",")
     with tempfile.TemporaryDirectory() as folder:
         comparison = Comparison(args, pathlib.Path(folder))
-        for kind in args.types.split(","):
-            print(line(comparison.row(kind)), flush=True)
+        if args.windows > 0:
+            print_divergences(comparison, kinds)
+        if args.windows > 0 and args.repeats > 0:
+            print()
+        if args.repeats > 0:
+            print_costs(comparison, kinds)
 
 
 if __name__ == "__main__":

@@ -19,15 +19,18 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/stop_signals.h"
+#include "cli/store_flags.h"
+#include "formats/model_file.h"
 
 namespace realizar::cli {
 namespace {
 
 struct QuantizeArgs {
-  std::string in, out, type, output_type, embedding_type, imatrix;
+  std::string in, out, type, output_type, embedding_type, imatrix, pre;
   std::vector<std::string> rules;
   uint32_t n_threads = 0;
   bool pure = false, allow_requantize = false, dry_run = false;
+  StoreFlags store;
 };
 
 double bits_of(TypeId id) {
@@ -111,7 +114,7 @@ std::string table_of(const SourceModel& source, const QuantizePlan& plan) {
     const SourceTensor& tensor = source.tensors[i];
     const PlannedType& planned = plan.types[i];
     text += fmt::format("{:<40} {:<20} {:<8} -> {:<8} {:>10}{}\n", printable(tensor.name), shape_of(tensor),
-                        traits(tensor.type).name, traits(planned.type).name,
+                        traits(tensor.type()).name, traits(planned.type).name,
                         bytes_text(row_bytes(traits(planned.type), tensor.n_elems())),
                         planned.note.empty() ? "" : "  (" + planned.note + ")");
   }
@@ -131,8 +134,8 @@ void show_progress(const SourceModel& source, const QuantizePlan& plan, size_t t
                std::string(traits(plan.types[tensor_idx].type).name).c_str());
 }
 
-Status check_places(const QuantizeArgs& args) {
-  const auto in = version_at(args.in), out = version_at(args.out);
+Status check_places(const QuantizeArgs& args, const std::string& in_path) {
+  const auto in = version_at(in_path), out = version_at(args.out);
   if (!in || !out || !in->is_same_file(*out)) return {};
   return invalid_argument(fmt::format("{} would replace the model that it is made of", args.out), args.out);
 }
@@ -155,6 +158,19 @@ int write_file(const QuantizeArgs& args, const SourceModel& source, const Quanti
   return print_line(fmt::format("{}: {} in {:.1f} s", printable(args.out), summary_of(plan), seconds)) ? kOk : kFailure;
 }
 
+void warn_of_differences(const SourceModel& source, const QuantizePlan& plan) {
+  for (const std::string& note : source.notes) warn(note);
+  if (!source.left_out.empty()) {
+    warn(fmt::format("{} tensors have no part in the model and are left out, the first of them {}",
+                     source.left_out.size(), printable(source.left_out.front())));
+  }
+  for (size_t i = 0; i < plan.types.size(); ++i) {
+    if (plan.types[i].note.empty()) continue;
+    warn(fmt::format("{} becomes {}: {}", printable(source.tensors[i].name), traits(plan.types[i].type).name,
+                     plan.types[i].note));
+  }
+}
+
 int quantize(const QuantizeArgs& args) {
   std::optional<Imatrix> importance;
   const auto options = read_options(args, importance);
@@ -162,19 +178,17 @@ int quantize(const QuantizeArgs& args) {
     fail(options.error());
     return options.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailure;
   }
-  if (const Status status = check_places(args); !status.ok()) return fail(status.error());
-  const auto file = ModelFile::open(args.in);
+  const auto found = args.store.find(args.in);
+  if (!found.ok()) return fail(found.error());
+  if (const Status status = check_places(args, found->path); !status.ok()) return fail(status.error());
+  const auto file = ModelFile::open(found->path);
   if (!file.ok()) return fail(file.error());
-  const auto source = source_of_gguf(*file);
+  const auto source = source_of(*file, {args.pre});
   if (!source.ok()) return fail(source.error());
   const auto plan = plan_types(*source, *options);
   if (!plan.ok()) return fail(plan.error());
   if (args.dry_run) return print(table_of(*source, *plan) + summary_of(*plan) + '\n') ? kOk : kFailure;
-  for (size_t i = 0; i < plan->types.size(); ++i) {
-    if (plan->types[i].note.empty()) continue;
-    warn(fmt::format("{} becomes {}: {}", printable(source->tensors[i].name), traits(plan->types[i].type).name,
-                     plan->types[i].note));
-  }
+  warn_of_differences(*source, *plan);
   return write_file(args, *source, *plan, *options);
 }
 
@@ -189,7 +203,12 @@ void add_quantize(CommandLine& line) {
       "--imatrix says of each column. Norms, vectors and routers stay as they are, and a mixture gives some matrices "
       "more bits than others. Types, with the bits a weight of what most matrices become: " +
           mix_list());
-  flags.option("in", args->in, "Model: a .gguf file (any part of a split one) in F16, BF16 or F32").required().file();
+  flags
+      .option(
+          "in", args->in,
+          "Model in F16, BF16 or F32: a .gguf file (any part of a split one), a Hugging Face folder, or a model's name")
+      .required()
+      .file();
   flags.option("out", args->out, "File to write. It is there whole or not at all").required().file();
   flags.option("type,--type", args->type, "Type, e.g. Q4_K_M, in any case").required();
   flags.option("--imatrix", args->imatrix, "Importance of columns, as realizar imatrix or llama-imatrix writes it")
@@ -204,9 +223,15 @@ void add_quantize(CommandLine& line) {
   flags.option("--token-embedding-type", args->embedding_type, "Type of the embedding").shown_as("TYPE");
   flags.flag("--pure", args->pure, "Every matrix has the same type");
   flags.flag("--allow-requantize", args->allow_requantize, "Take a model that is quantized already; errors add up");
+  flags
+      .option("--pre", args->pre,
+              "Name that GGUF gives a folder's pre-tokenizer, where it cannot be found from what that does")
+      .shown_as("NAME");
   flags.flag("--dry-run", args->dry_run, "Print types and sizes of all tensors, and write nothing");
   flags.option("-t,--threads", args->n_threads, "Threads; 0: one a core").with_default();
+  args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar quantize model-F16.gguf model-Q4_K_M.gguf --type Q4_K_M",
+                  "realizar quantize Qwen3-0.6B qwen3-0.6b-Q4_K_M.gguf --type Q4_K_M",
                   "realizar quantize model-F16.gguf small.gguf --type IQ3_M --imatrix model.imatrix",
                   "realizar quantize model-F16.gguf mixed.gguf --type Q5_K_M --tensor-type ffn_down=Q8_0"});
   flags.runs([args] { return quantize(*args); },

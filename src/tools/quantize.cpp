@@ -9,7 +9,6 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "formats/gguf_format.h"
 #include "tools/gguf_stream.h"
 #include "tools/tensor_encoder.h"
 
@@ -18,13 +17,6 @@ namespace {
 
 bool is_plain(TypeId type) {
   return type == TypeId::kF32 || type == TypeId::kF16 || type == TypeId::kBF16;
-}
-
-// Keys that tell how a file is cut and stored, which the new one says for itself.
-bool is_of_storage(std::string_view key) {
-  constexpr std::string_view kKeys[] = {"general.file_type", "general.quantization_version", kGgufAlignmentKey};
-  return std::ranges::find(kKeys, key) != std::end(kKeys) || key.starts_with("split.") ||
-         key.starts_with("quantize.imatrix.");
 }
 
 // Types that are hardly of use without importance.
@@ -46,19 +38,19 @@ TypeId wanted_type(const SourceTensor& tensor, const QuantizeOptions& options, c
 }
 
 Result<PlannedType> plan_tensor(const SourceTensor& tensor, const QuantizeOptions& options, const MixModel& model) {
-  if (is_kept(tensor.name, tensor.shape)) return PlannedType{tensor.type, ""};
+  if (is_kept(tensor.name, tensor.shape)) return PlannedType{tensor.type(), ""};
   const TypeId wanted = wanted_type(tensor, options, model);
   PlannedType planned{fitting_type(wanted, tensor.n_cols()), ""};
   if (planned.type != wanted) {
     planned.note = fmt::format("rows of {} are no multiple of {}'s {}", tensor.n_cols(), traits(wanted).name,
                                traits(wanted).block_elems);
   }
-  if (planned.type == tensor.type) return planned;
-  if (!is_plain(tensor.type) && !options.allow_requantize) {
+  if (planned.type == tensor.type()) return planned;
+  if (!is_plain(tensor.type()) && !options.allow_requantize) {
     return invalid_argument(
         fmt::format("tensor '{}' is quantized already, in {}: errors would add up. Take the file in F16, BF16 or F32, "
                     "or say --allow-requantize",
-                    printable(tensor.name), traits(tensor.type).name),
+                    printable(tensor.name), traits(tensor.type()).name),
         tensor.name);
   }
   const bool has_importance = options.importance != nullptr && options.importance->entries.contains(tensor.name);
@@ -101,31 +93,6 @@ void NamePattern::Free::operator()(regex_t* expression) const {
   delete expression;
 }
 
-uint64_t SourceTensor::n_rows() const {
-  return std::accumulate(shape.begin(), shape.end() - 1, uint64_t{1}, std::multiplies<>());
-}
-
-uint64_t SourceTensor::n_mats() const {
-  return shape.size() > 2 ? std::accumulate(shape.begin(), shape.end() - 2, uint64_t{1}, std::multiplies<>()) : 1;
-}
-
-Result<SourceModel> source_of_gguf(const ModelFile& file) {
-  if (file.format() != FileFormat::kGguf) {
-    return unsupported(file.path().string() + ": expected a GGUF file; realizar convert makes one of a folder");
-  }
-  SourceModel source;
-  source.metadata = file.metadata();
-  for (const GgufEntry& entry : file.gguf_entries()) {
-    if (!is_of_storage(entry.key)) source.entries.add_stored(entry.key, entry.value);
-  }
-  for (const TensorInfo& tensor : file.tensors()) {
-    source.tensors.push_back({tensor.name, tensor.shape, tensor.type, tensor.data, {}});
-  }
-  source.check = [&file] { return file.check(); };
-  source.release = [&file](std::span<const std::byte> bytes) { file.release(bytes); };
-  return source;
-}
-
 Result<QuantizePlan> plan_types(const SourceModel& source, const QuantizeOptions& options) {
   MixModel model = MixModel::of(source.metadata);
   model.has_importance = options.importance != nullptr;
@@ -133,7 +100,7 @@ Result<QuantizePlan> plan_types(const SourceModel& source, const QuantizeOptions
   QuantizePlan plan;
   for (const SourceTensor& tensor : source.tensors) {
     RZ_TRY(PlannedType planned, plan_tensor(tensor, options, model));
-    plan.n_source_bytes += row_bytes(traits(tensor.type), tensor.n_elems());
+    plan.n_source_bytes += tensor.n_bytes();
     plan.n_bytes += row_bytes(traits(planned.type), tensor.n_elems());
     plan.n_elems += tensor.n_elems();
     plan.types.push_back(std::move(planned));
@@ -168,7 +135,7 @@ Status write_quantized(const SourceModel& source, const QuantizePlan& plan, cons
   for (size_t i = 0; i < source.tensors.size(); ++i) {
     const SourceTensor& tensor = source.tensors[i];
     std::vector<float> weights;
-    if (options.importance != nullptr && plan.types[i].type != tensor.type) {
+    if (options.importance != nullptr && plan.types[i].type != tensor.type()) {
       RZ_TRY(weights, options.importance->weights(tensor.name, tensor.n_mats(), tensor.n_cols()));
       raise_floor(weights);
     }
@@ -176,8 +143,7 @@ Status write_quantized(const SourceModel& source, const QuantizePlan& plan, cons
     const Status written = encoder.write(tensor, plan.types[i].type, weights, progress);
     RZ_CHECK_OK(source.check());
     RZ_CHECK_OK(written);
-    n_done += row_bytes(traits(tensor.type), tensor.n_elems());
-    source.release(tensor.stored);
+    n_done += tensor.n_bytes();
   }
   return out.commit();
 }

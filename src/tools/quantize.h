@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "formats/gguf_writer.h"
-#include "formats/model_file.h"
 #include "realizar/result.h"
 #include "tools/imatrix.h"
 #include "tools/mix.h"
+#include "tools/source_model.h"
 
 namespace realizar {
 
@@ -50,34 +50,6 @@ struct QuantizeOptions {
   const Imatrix* importance = nullptr;
   std::string importance_file;  // its name, for the metadata
 };
-
-// A tensor as it is there. A piece of it is made when it is asked for.
-struct SourceTensor {
-  std::string name;
-  std::vector<uint64_t> shape;  // outermost first
-  TypeId type;
-  std::span<const std::byte> stored;  // its bytes, where they lie in a file as they are; else empty
-  // Rows from first_row on, of all dimensions but the last; out: their bytes. Any thread may call it. Null where
-  // `stored` is there.
-  std::function<Status(uint64_t first_row, uint64_t n_rows, std::byte* out)> read;
-
-  uint64_t n_cols() const { return shape.back(); }
-  uint64_t n_rows() const;
-  uint64_t n_mats() const;  // 1, or those of a stack
-  uint64_t n_elems() const { return n_rows() * n_cols(); }
-};
-
-// A model to quantize. What the tensors are of must outlive it.
-struct SourceModel {
-  GgufWriter entries;  // all that is kept of the metadata
-  Metadata metadata;
-  std::vector<SourceTensor> tensors;
-  std::function<Status()> check = [] { return Status(); };                // whether what was read could be
-  std::function<void(std::span<const std::byte>)> release = [](auto) {};  // of tensors that are written
-};
-
-// Of a GGUF file. Errors: Unsupported (a Hugging Face folder).
-Result<SourceModel> source_of_gguf(const ModelFile& file);
 
 struct PlannedType {
   TypeId type;

@@ -15,7 +15,6 @@ namespace {
 
 constexpr uint64_t kPieceElems = 4 << 20;
 constexpr uint64_t kBatchElems = 32 << 10;
-constexpr uint64_t kCopyBytes = 16 << 20;
 
 Error not_finite(const SourceTensor& tensor, uint64_t row) {
   return format_error(
@@ -35,22 +34,27 @@ Status TensorEncoder::stopped() const {
   return {};
 }
 
-Status TensorEncoder::copy(const SourceTensor& tensor, const std::function<void(uint64_t)>& progress) {
-  for (uint64_t at = 0; at < tensor.stored.size(); at += kCopyBytes) {
+Status TensorEncoder::copy(const SourceTensor& tensor, uint64_t piece_rows,
+                           const std::function<void(uint64_t)>& progress) {
+  const uint64_t row_size = tensor.rows->row_size();
+  std::vector<std::byte> piece;
+  for (uint64_t row = 0, n_rows = tensor.n_rows(); row < n_rows; row += piece_rows) {
     RZ_CHECK_OK(stopped());
-    const auto piece = tensor.stored.subspan(at, std::min<uint64_t>(kCopyBytes, tensor.stored.size() - at));
+    const uint64_t n = std::min(piece_rows, n_rows - row);
+    piece.resize(n * row_size);
+    RZ_CHECK_OK(tensor.rows->read(row, n, piece.data()));
     RZ_CHECK_OK(out_.write(piece));
-    progress(at + piece.size());
+    tensor.rows->release();
+    progress((row + n) * row_size);
   }
   return {};
 }
 
 Status TensorEncoder::write(const SourceTensor& tensor, TypeId type, std::span<const float> importance,
                             const std::function<void(uint64_t)>& progress) {
-  if (type == tensor.type && !tensor.stored.empty()) return copy(tensor, progress);
   const uint64_t n_rows = tensor.n_rows(), n_cols = tensor.n_cols();
   const uint64_t piece_rows = std::max<uint64_t>(1, kPieceElems / n_cols);
-  const uint64_t row_size = row_bytes(traits(tensor.type), n_cols);
+  if (type == tensor.type()) return copy(tensor, piece_rows, progress);
   std::vector<std::byte> written, result;
   for (uint64_t row = 0; row < n_rows; row += piece_rows) {
     RZ_CHECK_OK(stopped());
@@ -62,7 +66,8 @@ Status TensorEncoder::write(const SourceTensor& tensor, TypeId type, std::span<c
                       std::max<uint64_t>(1, kBatchElems / n_cols)};
     RZ_CHECK_OK(encode_piece(piece, written, result));
     std::swap(written, result);
-    progress((row + piece.n_rows) * row_size);
+    tensor.rows->release();
+    progress((row + piece.n_rows) * tensor.rows->row_size());
   }
   return out_.write(written);
 }
@@ -95,20 +100,14 @@ Status TensorEncoder::encode_rows(const Piece& piece, uint64_t first_row, uint64
                                   std::byte* out) const {
   const SourceTensor& tensor = *piece.tensor;
   const uint64_t n_cols = tensor.n_cols(), n = n_rows * n_cols;
-  const TypeTraits& from = traits(tensor.type);
-  const uint64_t stored_row = row_bytes(from, n_cols), result_row = row_bytes(traits(piece.type), n_cols);
-  const std::byte* stored = tensor.stored.data() + first_row * stored_row;
-  if (tensor.stored.empty()) {
-    member.stored.resize(n_rows * stored_row);
-    RZ_CHECK_OK(tensor.read(first_row, n_rows, member.stored.data()));
-    stored = member.stored.data();
-  }
+  const uint64_t stored_row = tensor.rows->row_size(), result_row = row_bytes(traits(piece.type), n_cols);
+  member.stored.resize(n_rows * stored_row);
+  RZ_CHECK_OK(tensor.rows->read(first_row, n_rows, member.stored.data()));
   member.values.resize(n);
-  if (!read_finite(tensor.type, stored, member.values.data(), n)) {
+  if (!read_finite(tensor.type(), member.stored.data(), member.values.data(), n)) {
     for (uint64_t row = 0; row < n_rows; ++row) {
-      if (!read_finite(tensor.type, stored + row * stored_row, member.values.data(), n_cols)) {
-        return not_finite(tensor, first_row + row);
-      }
+      const std::byte* stored = member.stored.data() + row * stored_row;
+      if (!read_finite(tensor.type(), stored, member.values.data(), n_cols)) return not_finite(tensor, first_row + row);
     }
   }
   const uint64_t mat_rows = tensor.n_rows() / tensor.n_mats();

@@ -1,5 +1,5 @@
 // Turns tensors into other types, a piece at a time: the team's threads take rows of the piece, while the one before is
-// written. Memory: two pieces of the result, and a few rows a thread.
+// written. Memory: two pieces of the result, the pages of one piece of the source, and a few rows a thread.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ class TensorEncoder {
     uint64_t batch_rows;  // a thread takes at a time
   };
 
-  Status copy(const SourceTensor& tensor, const std::function<void(uint64_t)>& progress);
+  Status copy(const SourceTensor& tensor, uint64_t piece_rows, const std::function<void(uint64_t)>& progress);
   Status encode_piece(const Piece& piece, std::span<const std::byte> to_write, std::vector<std::byte>& result);
   Status encode_rows(const Piece& piece, uint64_t first_row, uint64_t n_rows, Member& member, std::byte* out) const;
   Status stopped() const;
