@@ -24,15 +24,14 @@ void for_each_block(const kv::BlockPool& pool, std::span<const TokenId> tokens, 
 
 }  // namespace
 
-uint32_t PrefixLayout::n_pieces(uint32_t block_tokens) const {
-  uint32_t n = has_state ? 1 : 0;
+uint32_t PrefixLayout::n_block_pieces(uint32_t block_tokens) const {
+  uint32_t n = 0;
   for (const uint32_t first : first_blocks) n += n_blocks(block_tokens) - first;
   return n;
 }
 
 uint64_t PrefixLayout::n_bytes(const PrefixShape& shape) const {
-  const uint64_t n_states = has_state ? 1 : 0;
-  return (n_pieces(shape.block_tokens) - n_states) * shape.block_bytes + n_states * shape.state_bytes;
+  return n_block_pieces(shape.block_tokens) * shape.block_bytes + (has_state ? shape.state_bytes : 0);
 }
 
 HeldPrefix::HeldPrefix(kv::CachePools pools, std::span<const TokenId> tokens, uint64_t cache_salt)
@@ -45,6 +44,15 @@ HeldPrefix::HeldPrefix(kv::CachePools pools, std::span<const TokenId> tokens, ui
     const auto held = cache_.held(group);
     layout_.first_blocks.push_back(static_cast<uint32_t>(cache_.table(group).size() - held.size()));
     blocks_.insert(blocks_.end(), held.begin(), held.end());
+  }
+  for (uint32_t group = 0; group < pools.blocks->n_groups(); ++group) {
+    const auto held = tokens.first(layout_.n_tokens);
+    for_each_block(*pools.blocks, held, cache_salt, [&](uint32_t block, uint64_t, uint64_t hash, auto own) {
+      if (block >= layout_.first_blocks[group]) {
+        layout_.short_tokens.push_back(pools.blocks->n_short_tokens(hash, own, group));
+      }
+      return true;
+    });
   }
   layout_.has_state = cache_.has_states() && cache_.states().slot().has_value();
 }
@@ -60,6 +68,7 @@ NewPrefix::NewPrefix(kv::CachePools pools, PrefixLayout layout, std::vector<Toke
       tokens_(std::move(tokens)),
       n_pieces_(layout_.n_pieces(pools.blocks->block_tokens())) {
   REQUIRE(layout_.first_blocks.size() == pools.blocks->n_groups() && layout_.n_tokens == tokens_.size());
+  REQUIRE(layout_.short_tokens.size() == layout_.n_block_pieces(pools.blocks->block_tokens()));
   REQUIRE(!layout_.has_state || pools.states != nullptr);
 }
 
@@ -92,7 +101,8 @@ void NewPrefix::name(uint64_t cache_salt, uint64_t owner) {
     const uint32_t first = layout_.first_blocks[group];
     for_each_block(*pools_.blocks, tokens_, cache_salt, [&](uint32_t block, uint64_t parent, uint64_t hash, auto own) {
       if (block >= first) {
-        pools_.blocks->restore_name(taken_[begin + block - first], {parent, hash, owner, own, 0, group});
+        const size_t piece = begin + block - first;
+        pools_.blocks->restore_name(taken_[piece], {parent, hash, owner, own, layout_.short_tokens[piece], group});
       }
       if (state_ && group == 0 && block + 1 == n_blocks) {
         pools_.states->restore_name(*state_, {parent, hash, owner, own});

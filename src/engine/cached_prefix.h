@@ -26,10 +26,12 @@ struct PrefixShape {
 struct PrefixLayout {
   uint32_t n_tokens = 0;
   std::vector<uint32_t> first_blocks;  // of each group: a window has left the blocks before it
+  std::vector<uint32_t> short_tokens;  // of each piece that is a block: its first rows that another name stands for
   bool has_state = false;
 
   uint32_t n_blocks(uint32_t block_tokens) const { return (n_tokens + block_tokens - 1) / block_tokens; }
-  uint32_t n_pieces(uint32_t block_tokens) const;
+  uint32_t n_pieces(uint32_t block_tokens) const { return n_block_pieces(block_tokens) + (has_state ? 1 : 0); }
+  uint32_t n_block_pieces(uint32_t block_tokens) const;
   uint64_t n_bytes(const PrefixShape& shape) const;
 };
 

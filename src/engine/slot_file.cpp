@@ -13,7 +13,7 @@ namespace realizar::engine {
 namespace {
 
 constexpr char kSlotMagic[8] = {'R', 'Z', 'S', 'L', 'O', 'T', 0, 0};
-constexpr uint32_t kSlotVersion = 1;
+constexpr uint32_t kSlotVersion = 2;
 
 struct SlotHead {
   char magic[8];
@@ -23,8 +23,9 @@ struct SlotHead {
 };
 static_assert(sizeof(SlotHead) == 56);
 
-uint64_t head_bytes(uint64_t n_groups, uint64_t n_tokens) {
-  return sizeof(SlotHead) + n_groups * sizeof(uint32_t) + n_tokens * sizeof(TokenId);
+uint64_t head_bytes(const PrefixShape& shape, const PrefixLayout& layout) {
+  const uint64_t n_numbers = layout.first_blocks.size() + layout.n_block_pieces(shape.block_tokens);
+  return sizeof(SlotHead) + n_numbers * sizeof(uint32_t) + layout.n_tokens * sizeof(TokenId);
 }
 
 Error not_restored(std::string_view why) {
@@ -67,12 +68,13 @@ Result<SlotFileWriter> SlotFileWriter::create(const std::string& path, const Pre
   SlotFileWriter writer(std::move(file));
   RZ_CHECK_OK(writer.write(std::as_bytes(std::span(&head, 1))));
   RZ_CHECK_OK(writer.write(std::as_bytes(std::span(layout.first_blocks))));
+  RZ_CHECK_OK(writer.write(std::as_bytes(std::span(layout.short_tokens))));
   RZ_CHECK_OK(writer.write(std::as_bytes(tokens.first(layout.n_tokens))));
   return writer;
 }
 
 uint64_t SlotFileWriter::n_bytes(const PrefixShape& shape, const PrefixLayout& layout) {
-  return head_bytes(layout.first_blocks.size(), layout.n_tokens) + layout.n_bytes(shape) + sizeof(uint64_t);
+  return head_bytes(shape, layout) + layout.n_bytes(shape) + sizeof(uint64_t);
 }
 
 Status SlotFileWriter::write(std::span<const std::byte> bytes) {
@@ -117,6 +119,8 @@ Status SlotFileReader::read_head(const PrefixShape& shape) {
   }
   if (layout_.has_state && shape.state_bytes == 0) return not_restored("the file is damaged");
   if (n_bytes_ != SlotFileWriter::n_bytes(shape, layout_)) return not_restored("the file is not whole");
+  layout_.short_tokens.resize(layout_.n_block_pieces(shape.block_tokens));
+  RZ_CHECK_OK(read(std::as_writable_bytes(std::span(layout_.short_tokens))));
   tokens_.resize(head.n_tokens);
   return read(std::as_writable_bytes(std::span(tokens_)));
 }

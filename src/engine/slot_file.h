@@ -1,8 +1,9 @@
 // One saved prefix as a file, for its owner alone. It tells a prompt.
 //
 // A file holds "RZSLOT", two bytes of zero, version (u32), block_tokens (u32), fingerprint, block_bytes, state_bytes
-// (u64 each), n_tokens, n_groups, has_state, and for each group the first of its blocks that is there (u32 each), the
-// tokens (i32 each), the pieces in the order of PrefixLayout, and XXH3 of all these (u64). Integers are little-endian.
+// (u64 each), n_tokens, n_groups, has_state, a reserved word, for each group the first of its blocks that is there, and
+// short_tokens of each block (u32 each), the tokens (i32 each), the pieces in the order of PrefixLayout, and XXH3 of
+// all these (u64). Integers are little-endian.
 #pragma once
 
 #include <cstddef>

@@ -109,6 +109,20 @@ TEST_F(SlotFile, APrefixIsFoundAgainByAnotherEngineUnderAnotherSalt) {
   }
 }
 
+TEST_F(SlotFile, APromptIsFoundAgainInABlockWhereItsAnswerGoesOn) {
+  for (const uint32_t n : {29u, 40u, 62u, 200u}) {
+    SlotRig first, second;
+    const auto prompt = text(n);
+    auto tokens = prompt;
+    for (const TokenId token : first.answer(prompt, kMine).tokens) tokens.push_back(token);
+    const uint32_t n_warm = first.n_cached(prompt, kMine);
+    ASSERT_TRUE(first.save(path_, tokens, kMine).ok());
+    ASSERT_TRUE(second.restore(path_, kTheirs).ok());
+    EXPECT_EQ(second.n_cached(prompt, kTheirs), n_warm) << n << " tokens";
+    EXPECT_TRUE(second->pool().is_consistent());
+  }
+}
+
 TEST_F(SlotFile, WhatIsCachedAlreadyStaysAsItIs) {
   SlotRig rig;
   const auto tokens = text(100);

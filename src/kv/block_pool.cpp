@@ -156,6 +156,11 @@ void BlockPool::name_tail(BlockId id, std::span<const TokenId> tokens, uint64_t 
   insert_name(to_index(id), {hash, hash_after(hash, tokens), owner, tokens, 0, group});
 }
 
+uint32_t BlockPool::n_short_tokens(uint64_t hash, std::span<const TokenId> tokens, uint32_t group) const {
+  const uint32_t block = lookup(hash, tokens, group);
+  return block == kNone || blocks_[block].n_short_tokens >= tokens.size() ? 0 : blocks_[block].n_short_tokens;
+}
+
 std::vector<BlockId> BlockPool::named_blocks() const {
   std::vector<BlockId> named;
   for (uint32_t block = 0; block < blocks_.size(); ++block) {

@@ -82,6 +82,9 @@ class BlockPool {
   void name_blocks(std::span<const BlockId> blocks, std::span<const TokenId> tokens, uint64_t owner, uint64_t& hash,
                    uint32_t group = 0);
 
+  // Of the block that has this name: how many of its first rows a shorter name stands for too; 0: there is none.
+  uint32_t n_short_tokens(uint64_t hash, std::span<const TokenId> tokens, uint32_t group = 0) const;
+
   // Forgets one name, and puts its block in front of the free list where nobody holds it.
   void forget_name(uint64_t hash, std::span<const TokenId> tokens, uint32_t group = 0);
 
