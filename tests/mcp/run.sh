@@ -2,8 +2,9 @@
 # Installs the protocol's own SDK, pinned, and has the program be a client of its servers: run.sh REALIZAR. Exit code 77:
 # node 18 or npm is missing, or the registry cannot be reached, and nothing was tested.
 set -euo pipefail
+REALIZAR_BIN=$(realpath "$1")
+export REALIZAR_BIN
 cd "$(dirname "$0")"
-export REALIZAR_BIN=$1
 
 skip() {
   echo "mcp: skipped: $1" >&2

@@ -2,7 +2,8 @@
 # Checks the page: types, units, in Chromium against scripted answers and against the program: run.sh REALIZAR. Exit code
 # 77: node 20, npm or Chromium is missing, and nothing was tested.
 set -euo pipefail
-export REALIZAR_BIN=$1
+REALIZAR_BIN=$(realpath "$1")
+export REALIZAR_BIN
 cd "$(dirname "$0")/.."
 
 skip() {
