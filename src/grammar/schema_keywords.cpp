@@ -16,6 +16,7 @@ namespace {
 enum class Expected {
   kSchema,
   kSchemas,
+  kItems,
   kNamedSchemas,
   kNumber,
   kPositive,
@@ -47,7 +48,8 @@ constexpr Keyword kAssertions[] = {
     {"dependentSchemas", Expected::kNamedSchemas},
     {"minProperties", Expected::kCount},
     {"maxProperties", Expected::kCount},
-    {"items", Expected::kSchema},
+    {"items", Expected::kItems},
+    {"additionalItems", Expected::kSchema},
     {"prefixItems", Expected::kSchemas},
     {"minItems", Expected::kCount},
     {"maxItems", Expected::kCount},
@@ -105,6 +107,8 @@ std::string_view expected(Expected expected, const Json& value) {
       return is_schema(value) ? "" : "a schema";
     case Expected::kSchemas:
       return value.is_array() && !value.empty() && all(is_schema) ? "" : "an array of schemas";
+    case Expected::kItems:
+      return is_schema(value) || (value.is_array() && all(is_schema)) ? "" : "a schema or an array of schemas";
     case Expected::kNamedSchemas:
       return value.is_object() && all(is_schema) ? "" : "an object of schemas";
     case Expected::kNumber:
@@ -139,6 +143,18 @@ Json with_null(const Json& types) {
   return all;
 }
 
+// Up to draft 2019-09 an array of items is what prefixItems is now, and additionalItems are those after them; beside
+// other items they say nothing (section 9.3.1.2 there).
+void name_items_as_now(Json& schema) {
+  const Json more = schema.value("additionalItems", Json(true));
+  schema.erase("additionalItems");
+  if (!schema.contains("items") || !schema["items"].is_array()) return;
+  Json first = std::move(schema["items"]);
+  schema.erase("items");
+  if (!first.empty()) schema["prefixItems"] = std::move(first);
+  if (more != Json(true)) schema["items"] = more;
+}
+
 }  // namespace
 
 Status check_keywords(const Json& schema, const std::string& path, bool relaxed) {
@@ -151,6 +167,10 @@ Status check_keywords(const Json& schema, const std::string& path, bool relaxed)
       return unsupported(fmt::format("{}: keyword \"{}\" is not supported", path, name), own_path);
     const std::string_view wanted = expected(keyword->expected, value);
     if (!wanted.empty()) return invalid_argument(fmt::format("{}: \"{}\" must be {}", path, name, wanted), own_path);
+  }
+  if (schema.contains("prefixItems") && schema.contains("items") && schema["items"].is_array()) {
+    return invalid_argument(fmt::format("{}: \"items\" must be a schema beside \"prefixItems\"", path),
+                            path_to(path, "items"));
   }
   return {};
 }
@@ -166,6 +186,7 @@ Json assertions_of(const Json& schema) {
     if (name == "format" && value.is_string() && find_format(value.get_ref<const std::string&>()) == nullptr) continue;
     out[name] = value;
   }
+  name_items_as_now(out);
   if (schema.value("nullable", Json()) != true) return out;
   if (out.contains("type")) out["type"] = with_null(out["type"]);
   const auto has = [&](const char* name) { return out.contains(name); };
