@@ -31,7 +31,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
          *sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("src/**/README.md")])]
 # Flags of other programs that the pages name.
 FOREIGN_FLAGS = {"--stop-timeout", "--help", "--version", "--test", "--dev", "--arm", "--fix", "--rounds", "--memory",
-                 "--ctx-size", "--kv-unified", "--parallel"}
+                 "--ctx-size", "--kv-unified", "--parallel", "--cors-origins", "--metrics", "--verbose"}
 DEADLINE_S = 120
 REALIZAR = MAKE_MODEL = ""
 

@@ -358,6 +358,32 @@ class Defaults(Case):
         endless = self.ask(server, "POST", "/completion", ask | {"n_predict": -1})
         self.assertEqual(endless["tokens_predicted"], 1024, "as many as the model was trained for")
 
+    def test_templates_have_what_they_ask_for(self):
+        file = self.folder / "own.jinja"
+        file.write_text("{{ bos_token }}{{ functions }}{% if add_generation_prompt %}go{% endif %}")
+        server = self.serve(MODEL, "--chat-template-file", file)
+        messages = {"messages": [{"role": "user", "content": "Hi"}]}
+
+        def prompt(**fields):
+            return self.ask(server, "POST", "/apply-template", messages | fields)["prompt"]
+
+        function = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+        self.assertEqual(prompt(), "<|endoftext|>go")
+        self.assertEqual(prompt(add_generation_prompt=False), "<|endoftext|>")
+        told = prompt(tools=[{"type": "function", "function": function}])
+        self.assertEqual(json.loads(told.removeprefix("<|endoftext|>").removesuffix("go")), [function])
+        both = {"messages": [*messages["messages"], {"role": "assistant", "content": "Hel"}], "continue_final_message": True}
+        self.assertEqual(self.ask(server, "POST", "/apply-template", both)["prompt"], "<|endoftext|>goHel")
+        self.ask(server, "POST", "/apply-template", both | {"add_generation_prompt": True}, status=400)
+
+    def test_a_chat_that_is_too_long_is_counted(self):
+        server = self.serve(MODEL, "--ctx", 64)
+        error = self.ask(server, "POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": TEXT * 40}]},
+                         status=400)["error"]
+        n_tokens = self.ask(server, "POST", "/tokenize", {"content": TEXT})["count"]
+        self.assertEqual((error["type"], error["n_ctx"]), ("exceed_context_size_error", 64))
+        self.assertGreater(error["n_prompt_tokens"], 30 * n_tokens)
+
     def test_vectors_may_be_of_each_token(self):
         server = self.serve(MODEL, "--pooling", "none")
         self.ask(server, "POST", "/v1/embeddings", {"input": "hello"}, status=400)
@@ -375,6 +401,17 @@ class Defaults(Case):
 
 
 class CommandLine(Case):
+    def serve_as_llama_server(self, *args):
+        link = self.folder / "realizar-server"
+        if not link.exists():
+            link.symlink_to(pathlib.Path(REALIZAR).resolve())
+        server = Served.__new__(Served)
+        server.process = subprocess.Popen([str(link), "--port", "0", *map(str, args)], stdin=subprocess.DEVNULL,
+                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.servers.append(server)
+        server.await_model()
+        return server
+
     def test_is_llama_servers_under_its_name(self):
         (self.folder / "llama-server").symlink_to(pathlib.Path(REALIZAR).resolve())
         for args, told in ((["--rpc", "x"], "--rpc"), (["-m"], "-m needs a value"), (["--lora", "x"], "--lora: ")):
@@ -383,19 +420,83 @@ class CommandLine(Case):
             self.assertIn(told, done.stderr)
 
     def test_serves_with_its_flags(self):
-        link = self.folder / "realizar-server"
-        link.symlink_to(pathlib.Path(REALIZAR).resolve())
-        process = subprocess.Popen([str(link), "-m", MODEL, "--port", "0", "-c", "512", "-np", "2", "--temp", "0", "-n", "4",
-                                    "--no-slots", "--no-jinja", "-fa", "on", "--log-disable", "-ngl", "0"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        server = Served.__new__(Served)
-        server.process = process
-        server.await_model()
-        self.servers.append(server)
+        server = self.serve_as_llama_server("-m", MODEL, "-c", 512, "-np", 2, "--temp", 0, "-n", 4, "--no-slots", "--no-jinja",
+                                            "-fa", "on", "--log-disable", "-ngl", 0)
         props = self.ask(server, "GET", "/props")
         self.assertEqual((props["total_slots"], props["default_generation_settings"]["n_ctx"]), (2, 256))
         self.ask(server, "GET", "/slots", status=501)
+        self.ask(server, "GET", "/metrics", status=501)
         self.assertEqual(self.ask(server, "POST", "/completion", {"prompt": "a", "ignore_eos": True})["tokens_predicted"], 4)
+
+    def test_names_the_model_by_its_first_alias(self):
+        server = self.serve_as_llama_server("-m", MODEL, "-a", "tiny,fim,code", "--tags", "small")
+        [model] = self.ask(server, "GET", "/models")["data"]
+        self.assertEqual((model["id"], sorted(model["aliases"])), ("code", ["code", "fim", "tiny"]))
+        self.ask(server, "POST", "/tokenize", {"model": "fim", "content": "x"})
+
+    def test_loads_no_model_at_the_start_where_it_is_given_none(self):
+        for name in "ab":
+            shutil.copy(MODEL, self.folder / f"{name}.gguf")
+        server = self.serve_as_llama_server("--models-dir", self.folder, "--models-max", 1)
+
+        def statuses():
+            return {model["id"]: model["status"]["value"] for model in self.ask(server, "GET", "/models")["data"]}
+
+        self.assertEqual(statuses(), {"a": "unloaded", "b": "unloaded"})
+        self.assertEqual(self.ask(server, "GET", "/props")["role"], "router")
+        self.assertEqual(self.ask(server, "POST", "/models/load", {"model": "a"}), {"success": True})
+        until(lambda: statuses()["a"] == "loaded", "a is loaded")
+        self.ask(server, "POST", "/tokenize", {"model": "b", "content": "x"})
+        self.assertEqual(statuses(), {"a": "unloaded", "b": "loaded"})
+
+    def test_answers_as_llama_server_where_openai_does_not(self):
+        server = self.serve_as_llama_server("-m", MODEL, "--api-key", "k", "--metrics", "--verbose")
+        chat = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
+        _, _, stream = server.ask("POST", "/v1/chat/completions", chat | {"stream": True}, {"Authorization": "Bearer k"})
+        first = json.loads(stream.decode().split("\n")[0].removeprefix("data: "))
+        self.assertEqual(first["choices"][0]["delta"], {"role": "assistant", "content": None})
+        self.assertIn("Hi", self.ask(server, "POST", "/v1/chat/completions", chat, "k")["__verbose"]["prompt"])
+        ask = {"prompt": "The capital of France is", "n_predict": 2, "temperature": 0}
+        native = self.ask(server, "POST", "/completions", ask, "k")
+        self.assertEqual(native["tokens_predicted"], 2)
+        self.assertEqual(self.ask(server, "POST", "/v1/completions", {**ask, "max_tokens": 2}, "k")["choices"][0]["text"],
+                         native["content"])
+        for path in ("/completions", "/v1/chat/completions"):
+            self.assertEqual(self.ask(server, "POST", path, chat, status=401)["error"]["type"], "authentication_error")
+        metrics = server.ask("GET", "/metrics", headers={"Authorization": "Bearer k"})[2].decode()
+        for name in ("n_tokens_max", "n_busy_slots_per_decode", "spec_decode_num_drafts_total"):
+            self.assertRegex(metrics, f"\nllamacpp:{name} [0-9.]+\n")
+
+    def test_lets_pages_that_have_a_key_call_from_anywhere(self):
+        def preflight(server, origin):
+            headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+            status, answer, _ = server.ask("OPTIONS", "/completions", headers=headers)
+            return status, answer["Access-Control-Allow-Origin"], answer["Access-Control-Allow-Methods"]
+
+        methods = "GET, POST, DELETE, OPTIONS"
+        keyed = self.serve_as_llama_server("-m", MODEL, "--api-key", "k")
+        self.assertEqual(preflight(keyed, "https://a.example"), (200, "https://a.example", methods))
+        self.end(keyed)
+        open_to_all = self.serve_as_llama_server("-m", MODEL)
+        self.assertEqual(preflight(open_to_all, "https://a.example"), (200, None, None))
+        self.end(open_to_all)
+        local = self.serve_as_llama_server("-m", MODEL, "--cors-origins", "localhost")
+        for origin in ("http://localhost", "http://localhost:8080", "http://127.0.0.1:3000", "http://[::1]"):
+            self.assertEqual(preflight(local, origin), (200, origin, methods))
+        for origin in ("http://evil.example", "http://notlocalhost", "http://localhost.evil.example"):
+            self.assertEqual(preflight(local, origin), (200, None, None))
+
+    def test_lets_models_think_that_can(self):
+        template = self.folder / "thinks.jinja"
+        template.write_text("{{ messages[0].content }}<think>{% if not enable_thinking %}</think>{% endif %}")
+        messages = {"messages": [{"role": "user", "content": "Hi"}]}
+        for flags, prompt in (([], "Hi<think>"), (["--reasoning", "auto"], "Hi<think>"),
+                              (["--reasoning", "off"], "Hi<think></think>")):
+            server = self.serve_as_llama_server("-m", MODEL, "--chat-template-file", template, *flags)
+            self.assertEqual(self.ask(server, "POST", "/apply-template", messages)["prompt"], prompt)
+            never = messages | {"chat_template_kwargs": {"enable_thinking": False}}
+            self.assertEqual(self.ask(server, "POST", "/apply-template", never)["prompt"], "Hi<think></think>")
+            self.end(server)
 
 
 if __name__ == "__main__":

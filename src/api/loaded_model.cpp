@@ -27,6 +27,17 @@ namespace {
 constexpr uint32_t kDefaultDraft = 4;
 constexpr uint32_t kMaxThreads = 1024;
 
+// Functions as one text, which the template of Firefunction v2 expects
+// (https://huggingface.co/fireworks-ai/llama-3-firefunction-v2). Without functions it is empty.
+std::string functions_text(const nlohmann::ordered_json& variables) {
+  nlohmann::ordered_json functions = nlohmann::ordered_json::array();
+  if (!variables.contains("tools") || !variables["tools"].is_array()) return {};
+  for (const auto& tool : variables["tools"]) {
+    functions.push_back(tool.is_object() && tool.contains("function") ? tool["function"] : tool);
+  }
+  return functions.empty() ? std::string() : functions.dump(4, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 // The library's names of what backends call by names of their own, in the same order.
 static_assert(static_cast<int>(CacheType::kQ4_0) == static_cast<int>(KvType::kQ4_0));
 static_assert(static_cast<int>(Isa::kI8mm) == static_cast<int>(cpu::CpuIsa::kI8mm));
@@ -351,6 +362,9 @@ Result<std::vector<text::PromptPiece>> LoadedModel::render_chat(nlohmann::ordere
   variables.emplace("add_generation_prompt", true);
   variables.emplace("date_string", fmt::format("{:%d %b %Y}", fmt::gmtime(now)));
   variables.emplace("datetime", fmt::format("{:%b %d %Y}", fmt::gmtime(now)));
+  if (template_source.source.find("functions") != std::string::npos) {
+    variables.emplace("functions", functions_text(variables));
+  }
   variables.emplace("bos_token", template_source.bos_token);
   variables.emplace("eos_token", template_source.eos_token);
   return (other != nullptr ? *other : *chat_template).render(variables, static_cast<int64_t>(now));

@@ -11,4 +11,10 @@ void add_to(std::atomic<T>& counter, std::type_identity_t<T> n) {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
 
+// The counter becomes n where it is less.
+template <class T>
+void raise_to(std::atomic<T>& counter, std::type_identity_t<T> n) {
+  if (counter.load(std::memory_order_relaxed) < n) counter.store(n, std::memory_order_relaxed);
+}
+
 }  // namespace realizar

@@ -90,6 +90,8 @@ void add_model_flags(Flags flags, ServeArgs& args) {
       .with_default();
   flags.flag_off("--no-models-autoload", args.options.autoload,
                  "Load a model only when POST /models/load says so; requests for others get 400");
+  flags.flag_off("--no-preload", args.options.preload,
+                 "Load no model at the start: the first one too is loaded when it is asked for");
   flags.flag("--delete-models", args.models.are_deletable,
              "Let clients delete models of --models-dir, files and all (DELETE /models)");
   flags
@@ -189,6 +191,8 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.flag("--trace-operations", options.trace_operations,
              "Time every operation of requests with the header X-Trace: operations, for their answers' `trace`; their "
              "steps take longer, for others too");
+  flags.flag("--llama-answers", options.llama_answers,
+             "Where llama-server's answers differ from those of OpenAI's API, answer as llama-server does");
   flags.flag_off("--no-slots", options.slots, "Do not serve GET /slots");
   flags.flag_off("--no-page", options.page, "Do not serve the chat page");
   flags.flag_off("--no-metrics", options.metrics, "Do not serve /metrics");

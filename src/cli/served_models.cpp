@@ -140,7 +140,11 @@ Result<FlagsModel> model_of_flag(const std::string& flag, const std::string& tex
 
 Status add_alias(const std::string& text, std::vector<server::ModelSource>& models) {
   RZ_TRY(const FlagsModel named, model_of_flag("--alias", text, models));
-  if (std::any_of(models.begin(), models.end(), [&](const auto& other) { return has_name(other, named.name); })) {
+  // Its own id may be among them, as llama-server tells it.
+  const auto is_taken = [&](const server::ModelSource& other) {
+    return has_name(other, named.name) && (&other != named.model || other.id != named.name);
+  };
+  if (std::any_of(models.begin(), models.end(), is_taken)) {
     return invalid_argument("--alias " + text + ": a model is called '" + named.name + "' already", "alias");
   }
   named.model->aliases.push_back(named.name);

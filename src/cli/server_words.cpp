@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <sstream>
 
 #include "base/try.h"
 #include "cli/option_value.h"
@@ -18,6 +19,10 @@ enum class Wish : uint8_t {
   kContext,     // kTaken, and see contexts()
   kSequences,   // the same
   kUnified,     // the same, without a value
+  kAlias,       // names of the model, with commas between them; the first in alphabetical order is its id
+  kOrigins,     // whose pages may call, with commas between them
+  kMetrics,     // /metrics is served, without a value
+  kReasoning,   // kTaken, and the template is not told to think
   kSwitch,      // becomes `text`, without a value
   kNoted,       // has no effect; `text` says why
   kNotedValue,  // the same, and it has a value
@@ -75,7 +80,8 @@ constexpr ServerFlag kFlags[] = {
     {"--mirostat-lr", Wish::kTaken, "--mirostat-eta"},
     {"--mirostat-ent", Wish::kTaken, "--mirostat-tau"},
     {"--sampling-seq", Wish::kTaken, "--sampler-seq"},
-    {"-a", Wish::kTaken, "--alias"},
+    {"-a", Wish::kAlias, ""},
+    {"--alias", Wish::kAlias, ""},
     {"-ub", Wish::kTaken, "--batch-tokens"},
     {"--ubatch-size", Wish::kTaken, "--batch-tokens"},
     {"-ngl", Wish::kTaken, "--gpu-layers", "auto"},
@@ -91,8 +97,14 @@ constexpr ServerFlag kFlags[] = {
     {"--draft-n", Wish::kTaken, "--draft-tokens"},
     {"--draft-max", Wish::kTaken, "--draft-tokens"},
     {"--spec-draft-n-max", Wish::kTaken, "--draft-tokens"},
-    {"--cors-origins", Wish::kTaken, "--cors-origin"},
-    {"-rea", Wish::kTaken, "--reasoning"},
+    {"--cors-origins", Wish::kOrigins, ""},
+    {"--metrics", Wish::kMetrics, ""},
+    {"-rea", Wish::kReasoning, "--reasoning", "auto"},
+    {"--reasoning", Wish::kReasoning, "--reasoning", "auto"},
+    {"--chat-template-kwargs", Wish::kReasoning, "--chat-template-kwargs"},
+    {"-v", Wish::kSwitch, "--verbose-answers"},
+    {"--verbose", Wish::kSwitch, "--verbose-answers"},
+    {"--log-verbose", Wish::kSwitch, "--verbose-answers"},
     {"--no-ui", Wish::kSwitch, "--no-page"},
     {"--no-webui", Wish::kSwitch, "--no-page"},
     {"--warmup", Wish::kSwitch, "--warm-up"},
@@ -270,9 +282,6 @@ constexpr ServerFlag kFlags[] = {
     {"-cms", Wish::kNotedValue, kCache},
     {"--checkpoint-min-step", Wish::kNotedValue, kCache},
     {"--keep", Wish::kNotedValue, "has no effect: requests carry it, in the field n_keep"},
-    {"-v", Wish::kNoted, kLogs},
-    {"--verbose", Wish::kNoted, kLogs},
-    {"--log-verbose", Wish::kNoted, kLogs},
     {"--log-disable", Wish::kNoted, kLogs},
     {"--log-prefix", Wish::kNoted, kLogs},
     {"--no-log-prefix", Wish::kNoted, kLogs},
@@ -367,6 +376,7 @@ class Translator {
       const ServerFlag* flag = word.starts_with('-') ? find_flag(name) : nullptr;
       if (flag == nullptr) {
         translated_.words.push_back(word);
+        has_key_ = has_key_ || name == "--api-key" || name == "--api-key-file" || name == "--api-keys";
         continue;
       }
       std::optional<std::string> value;
@@ -374,6 +384,7 @@ class Translator {
       RZ_CHECK_OK(take(*flag, name, std::move(value)));
     }
     RZ_CHECK_OK(contexts());
+    finish();
     return std::move(translated_);
   }
 
@@ -385,18 +396,64 @@ class Translator {
       translated_.notes.push_back(fmt::format("{} {}", name, flag.text));
     }
     if (flag.wish == Wish::kUnified) is_unified_ = true;
-    if (flag.wish == Wish::kSwitch || flag.wish == Wish::kNoted || flag.wish == Wish::kUnified) return {};
+    if (flag.wish == Wish::kMetrics) has_metrics_ = true;
+    const bool is_alone = flag.wish == Wish::kSwitch || flag.wish == Wish::kNoted || flag.wish == Wish::kUnified ||
+                          flag.wish == Wish::kMetrics;
+    if (is_alone) return {};
     if (!value && at_ == given_.size()) return invalid_argument(fmt::format("{} needs a value", name));
     if (!value) value = given_[at_++];
-    if (flag.wish == Wish::kModel) translated_.words.push_back(*value);
+    if (flag.wish == Wish::kModel) model_ = *value;
+    if (flag.wish == Wish::kAlias) aliases_ = *value;
+    if (flag.wish == Wish::kOrigins) origins_ = values_of(*value);
     const bool says_something = flag.nothing.empty() || *value != flag.nothing;
     if (flag.wish == Wish::kContext && says_something) context_ = *value;
     if (flag.wish == Wish::kSequences && says_something) sequences_ = *value;
-    if (flag.wish == Wish::kTaken && says_something) {
-      translated_.words.emplace_back(flag.text);
-      translated_.words.push_back(*value);
-    }
+    if ((flag.wish == Wish::kTaken || flag.wish == Wish::kReasoning) && says_something) add(flag.text, *value);
+    if (flag.wish == Wish::kReasoning && says_something) says_reasoning_ = true;
     return {};
+  }
+
+  void add(std::string_view flag, std::string value) {
+    translated_.words.emplace_back(flag);
+    translated_.words.push_back(std::move(value));
+  }
+
+  // What llama-server does unless it is told otherwise: it has metrics where it is asked for them, it loads no model at
+  // the start where it is given none, pages that have a key may come from anywhere, and models think that can.
+  void finish() {
+    add_model();
+    translated_.words.emplace_back("--llama-answers");
+    if (!has_metrics_) translated_.words.emplace_back("--no-metrics");
+    if (!says_reasoning_) add("--chat-template-kwargs", R"({"enable_thinking": true})");
+    if (!origins_ && has_key_) origins_ = {"*"};
+    for (const std::string& origin : origins_.value_or(std::vector<std::string>())) add_origin(origin);
+  }
+
+  void add_model() {
+    std::vector<std::string> names = values_of(aliases_);
+    std::ranges::sort(names);
+    if (!model_.empty()) translated_.words.push_back(names.empty() ? model_ : names.front() + "=" + model_);
+    if (!names.empty()) add("--alias", aliases_);
+    if (model_.empty()) translated_.words.emplace_back("--no-preload");
+  }
+
+  void add_origin(const std::string& origin) {
+    if (origin != "localhost") return add("--cors-origin", origin);
+    for (const char* scheme : {"http://", "https://"}) {
+      for (const char* host : {"localhost", "127.0.0.1", "[::1]"}) {
+        add("--cors-origin", std::string(scheme) + host);
+        add("--cors-origin", std::string(scheme) + host + ":*");
+      }
+    }
+  }
+
+  static std::vector<std::string> values_of(const std::string& text) {
+    std::vector<std::string> values;
+    std::istringstream stream(text);
+    for (std::string value; std::getline(stream, value, ',');) {
+      if (!value.empty()) values.push_back(value);
+    }
+    return values;
   }
 
   // llama-server's context is one for all sequences: each has its part of it, or, where it is unified or their number
@@ -417,8 +474,9 @@ class Translator {
   }
 
   const std::vector<std::string>& given_;
-  std::string context_, sequences_;
-  bool is_unified_ = false;
+  std::string context_, sequences_, model_, aliases_;
+  std::optional<std::vector<std::string>> origins_;
+  bool is_unified_ = false, has_metrics_ = false, has_key_ = false, says_reasoning_ = false;
   size_t at_ = 0;
   ServerWords translated_;
 };

@@ -2,10 +2,26 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace realizar::cli {
 namespace {
 
 using Words = std::vector<std::string>;
+
+// Words of `realizar serve`, with what a llama-server without metrics is besides.
+Words served(Words words, const Words& last = {"--chat-template-kwargs", R"({"enable_thinking": true})"}) {
+  words.insert(words.begin(), "serve");
+  words.insert(words.end(), {"--llama-answers", "--no-metrics"});
+  words.insert(words.end(), last.begin(), last.end());
+  return words;
+}
+
+Words words_of(const Words& given) {
+  const auto read = words_of_llama_server(given);
+  EXPECT_TRUE(read.ok());
+  return read.ok() ? read->words : Words();
+}
 
 TEST(ServerWords, KnowTheProgramByItsName) {
   for (const char* name : {"realizar-server", "/usr/bin/realizar-server", "./llama-server"}) {
@@ -17,49 +33,77 @@ TEST(ServerWords, KnowTheProgramByItsName) {
 }
 
 TEST(ServerWords, AreThoseOfServe) {
-  const auto read = words_of_llama_server({"-m", "x.gguf", "--ctx-size=4096", "-np", "4", "--port", "9", "--no-webui",
-                                           "-ngl", "99", "--alias", "a", "--jinja"});
+  const auto read = words_of_llama_server(
+      {"-m", "x.gguf", "--ctx-size=4096", "-np", "4", "--port", "9", "--no-webui", "-ngl", "99", "--jinja"});
   ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->words, (Words{"serve", "x.gguf", "--port", "9", "--no-page", "--gpu-layers", "99", "--alias", "a",
-                                "--jinja", "--max-seqs", "4", "--ctx", "1024", "--kv-tokens", "4096"}));
+  EXPECT_EQ(read->words, served({"--port", "9", "--no-page", "--gpu-layers", "99", "--jinja", "--max-seqs", "4",
+                                 "--ctx", "1024", "--kv-tokens", "4096", "x.gguf"}));
   EXPECT_TRUE(read->notes.empty());
 }
 
 TEST(ServerWords, ShareTheContextAsLlamaServerDoes) {
-  const auto words_of = [](const Words& given) { return words_of_llama_server(given)->words; };
-  EXPECT_EQ(words_of({"-c", "512"}), (Words{"serve", "--ctx", "512", "--kv-tokens", "512"}));
-  EXPECT_EQ(words_of({"-c", "512", "-np", "2"}),
-            (Words{"serve", "--max-seqs", "2", "--ctx", "256", "--kv-tokens", "512"}));
-  EXPECT_EQ(words_of({"-np", "2", "-kvu", "-c", "512"}),
-            (Words{"serve", "--max-seqs", "2", "--ctx", "512", "--kv-tokens", "512"}));
+  EXPECT_EQ(words_of({"-m", "x", "-c", "512"}), served({"--ctx", "512", "--kv-tokens", "512", "x"}));
+  EXPECT_EQ(words_of({"-m", "x", "-c", "512", "-np", "2"}),
+            served({"--max-seqs", "2", "--ctx", "256", "--kv-tokens", "512", "x"}));
+  EXPECT_EQ(words_of({"-m", "x", "-np", "2", "-kvu", "-c", "512"}),
+            served({"--max-seqs", "2", "--ctx", "512", "--kv-tokens", "512", "x"}));
   for (const Words& given : {Words{"-c", "x"}, Words{"-np", "0"}, Words{"-np", "many"}}) {
     EXPECT_FALSE(words_of_llama_server(given).ok()) << given[0];
   }
 }
 
 TEST(ServerWords, HaveDefaultsOfRequests) {
-  const auto read =
-      words_of_llama_server({"--temp", "0.5", "-n", "64", "--seed", "42", "-s", "-1", "--top-nsigma", "2"});
-  ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->words,
-            (Words{"serve", "--temperature", "0.5", "--max-tokens", "64", "--seed", "42", "--top-n-sigma", "2"}));
+  EXPECT_EQ(words_of({"-m", "x", "--temp", "0.5", "-n", "64", "--seed", "42", "-s", "-1", "--top-nsigma", "2"}),
+            served({"--temperature", "0.5", "--max-tokens", "64", "--seed", "42", "--top-n-sigma", "2", "x"}));
 }
 
 TEST(ServerWords, LeaveOutWhatIsTheDefaultAnyway) {
-  const auto read = words_of_llama_server({"--model=x", "-c", "0", "-t", "-1", "-np", "-1"});
-  ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->words, (Words{"serve", "x"}));
+  EXPECT_EQ(words_of({"--model=x", "-c", "0", "-t", "-1", "-np", "-1"}), served({"x"}));
+}
+
+TEST(ServerWords, NameTheModelByTheFirstOfItsAliases) {
+  EXPECT_EQ(words_of({"-m", "x.gguf", "--alias", "one"}), served({"one=x.gguf", "--alias", "one"}));
+  EXPECT_EQ(words_of({"-a", "fim,code,", "-m", "x"}), served({"code=x", "--alias", "fim,code,"}));
+  EXPECT_EQ(words_of({"-m", "x", "--alias="}), served({"x"}));
+}
+
+TEST(ServerWords, LoadNoModelAtTheStartWhereNoneIsNamed) {
+  EXPECT_EQ(words_of({"--models-dir", "y"}), served({"--models-dir", "y", "--no-preload"}));
+  EXPECT_EQ(words_of({}), served({"--no-preload"}));
+}
+
+TEST(ServerWords, LetPagesWithAKeyComeFromAnywhere) {
+  const Words thinking{"--chat-template-kwargs", R"({"enable_thinking": true})"};
+  const auto with = [&](const Words& more) {
+    Words last = thinking;
+    last.insert(last.end(), more.begin(), more.end());
+    return last;
+  };
+  EXPECT_EQ(words_of({"-m", "x", "--api-key", "k"}), served({"--api-key", "k", "x"}, with({"--cors-origin", "*"})));
+  EXPECT_EQ(words_of({"-m", "x", "--api-key=k", "--cors-origins", "http://a,http://b"}),
+            served({"--api-key=k", "x"}, with({"--cors-origin", "http://a", "--cors-origin", "http://b"})));
+  const Words local = words_of({"-m", "x", "--cors-origins", "localhost"});
+  for (const char* origin : {"http://localhost", "http://localhost:*", "https://127.0.0.1", "http://[::1]:*"}) {
+    EXPECT_NE(std::ranges::find(local, origin), local.end()) << origin;
+  }
+}
+
+TEST(ServerWords, HaveMetricsAndThinkWhereTheySaySo) {
+  EXPECT_EQ(words_of({"-m", "x", "--metrics", "--reasoning", "off"}),
+            (Words{"serve", "--reasoning", "off", "x", "--llama-answers"}));
+  EXPECT_EQ(words_of({"-m", "x", "-rea", "auto", "--verbose"}), served({"--verbose-answers", "x"}));
+  EXPECT_EQ(words_of({"-m", "x", "--chat-template-kwargs", "{}"}), served({"--chat-template-kwargs", "{}", "x"}, {}));
 }
 
 TEST(ServerWords, NoteWhatHasNoEffectWithItsValue) {
   const auto read = words_of_llama_server({"--slots", "--prio", "2", "--cache-reuse=256", "y.gguf"});
   ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->words, (Words{"serve", "y.gguf"}));
+  EXPECT_EQ(read->words, served({"y.gguf", "--no-preload"}));
   ASSERT_EQ(read->notes.size(), 3u);
   EXPECT_EQ(read->notes[0], "--slots is always on");
-  const auto drafts = words_of_llama_server({"--spec-draft-poll", "50", "--prio-draft=2", "-cmoed", "x"});
+  const auto drafts = words_of_llama_server({"--spec-draft-poll", "50", "--prio-draft=2", "-cmoed", "-m", "x"});
   ASSERT_TRUE(drafts.ok());
-  EXPECT_EQ(drafts->words, (Words{"serve", "x"}));
+  EXPECT_EQ(drafts->words, served({"x"}));
   EXPECT_TRUE(drafts->notes[0].starts_with("--spec-draft-poll has no effect")) << drafts->notes[0];
 }
 

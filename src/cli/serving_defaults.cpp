@@ -54,6 +54,8 @@ void ServingDefaults::add_to(Flags flags) {
   flags.flag(
       "--context-shift", context_shift_,
       "Let an answer whose context is full go on without its oldest tokens, as long as the model was trained for");
+  flags.flag("--verbose-answers", verbose_,
+             "Tell the rendered prompt and the settings in answers of chats, as `__verbose`");
   flags
       .option("--chat-template", template_,
               "Chat template in place of the model's: Jinja, or the name of a usual one (chatml, llama3, ...)")
@@ -101,6 +103,7 @@ Status ServingDefaults::put_into(server::ServerOptions& options) const {
   RZ_TRY(defaults.reasoning_budget, bound_of("--reasoning-budget", reasoning_budget_));
   if (reasoning_ != "auto") defaults.reasoning = reasoning_ == "on";
   defaults.context_shift = context_shift_;
+  defaults.verbose = verbose_;
   defaults.pooling = pooling_of(pooling_);
   defaults.reasoning_in_content = reasoning_format_ == "none";
   RZ_TRY(defaults.template_variables, variables_of(template_variables_));

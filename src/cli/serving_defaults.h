@@ -17,7 +17,7 @@ struct ServingDefaults {
 
  private:
   SamplingFlags sampling_;
-  bool context_shift_ = false;
+  bool context_shift_ = false, verbose_ = false;
   std::optional<int32_t> max_tokens_, reasoning_budget_;
   std::string template_, template_file_, template_variables_;
   std::string reasoning_ = "auto", reasoning_format_ = "auto", pooling_;

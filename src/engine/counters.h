@@ -31,8 +31,10 @@ struct EngineCounters {
   std::array<std::atomic<uint64_t>, kStepBoundsMs.size() + 1> n_steps_in_class{};
   std::array<StepCostGauges, StepBudget::kKinds> step_costs{};  // by StepBudget::kind_of
   std::atomic<bool> is_device_lost{false};                      // no step will ever succeed again
-  std::atomic<uint64_t> n_prompt_tokens{0};                     // of requests that reached their first token
+  std::atomic<uint64_t> n_prompt_tokens{0};  // of requests that reached their first token, or their vector
   std::atomic<uint64_t> n_generated_tokens{0};
+  std::atomic<uint64_t> n_step_seqs{0};                          // sequences of all steps
+  std::atomic<uint64_t> n_tokens_max{0};                         // of the longest sequence so far
   std::atomic<uint64_t> n_prefix_queried{0}, n_prefix_hits{0};   // prompt tokens looked up, and found, in the cache
   std::atomic<uint64_t> n_warm_requests{0}, n_cold_requests{0};  // that ended, with something found there and without
   std::atomic<uint64_t> n_inserted_blocks{0};                    // that were given a name there
@@ -43,6 +45,7 @@ struct EngineCounters {
   std::atomic<uint64_t> n_idle_prefill_tokens{0};                // of answers, computed again while nothing ran
   std::atomic<uint64_t> n_preemptions{0};
   std::atomic<uint64_t> n_nonfinite_logits{0};  // requests that ended since the model gave NaN or infinities
+  std::atomic<uint64_t> n_drafts{0};            // times that tokens were guessed
   std::atomic<uint64_t> n_drafted{0}, n_accepted{0};
 };
 

@@ -40,6 +40,7 @@ void Results::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t f
   }
   // Those who wait for this prompt go on from its end.
   if (chunk.is_prompt() && sequence.is_decoding() && !whole_prompts_) sequence.cache.offer_tail(sequence.tokens);
+  raise_to(counters_.n_tokens_max, sequence.n_computed());
   const uint32_t first_pos = sequence.wants_first ? 0 : sequence.n_computed() - chunk.n_logit_rows;
   for (uint32_t i = 0; i < chunk.n_logit_rows && !sequence.ended; ++i) {
     take_row(sequence, first_pos + i, first_row + i);
@@ -58,11 +59,13 @@ void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t
     if (!goes_on) break;
     ++n_right;
   }
+  raise_to(counters_.n_tokens_max, sequence.n_computed());
   if (!sequence.ended && n_right < n_drafted) sequence.cache.rollback(sequence.n_computed());
   sequence.cache.drop_mark();
   sequence.drafts.clear();
   sequence.ending.stats.n_drafted += n_drafted;
   sequence.ending.stats.n_accepted += n_right;
+  add_to(counters_.n_drafts, n_drafted > 0 ? 1 : 0);
   add_to(counters_.n_drafted, n_drafted);
   add_to(counters_.n_accepted, n_right);
 }
@@ -86,10 +89,10 @@ void Results::pool_row(Sequence& sequence, uint32_t pos, size_t row) {
   double square_sum = 0;
   for (const float x : sequence.embedding) square_sum += double{x} * x;
   if (!std::isfinite(square_sum)) return fail_nonfinite(sequence, pos);
-  if (ranks) return sequence.finish(FinishReason::kStop);
+  if (ranks) return finish_vector(sequence);
   const auto scale = static_cast<float>(square_sum > 0 ? 1 / std::sqrt(square_sum) : 0);
   for (float& x : sequence.embedding) x *= scale;
-  sequence.finish(FinishReason::kStop);
+  finish_vector(sequence);
 }
 
 void Results::keep_row(Sequence& sequence, uint32_t pos, size_t row) {
@@ -97,7 +100,12 @@ void Results::keep_row(Sequence& sequence, uint32_t pos, size_t row) {
   const auto hidden = backend_.read(outputs_.hidden).subspan(row * n_cols, n_cols);
   if (!std::ranges::all_of(hidden, [](float x) { return std::isfinite(x); })) return fail_nonfinite(sequence, pos);
   std::ranges::copy(hidden, sequence.embedding.begin() + static_cast<std::ptrdiff_t>(pos * n_cols));
-  if (pos + 1 == sequence.n_prompt) sequence.finish(FinishReason::kStop);
+  if (pos + 1 == sequence.n_prompt) finish_vector(sequence);
+}
+
+void Results::finish_vector(Sequence& sequence) {
+  add_to(counters_.n_prompt_tokens, sequence.n_prompt);
+  sequence.finish(FinishReason::kStop);
 }
 
 // Hands out logits that are wanted themselves, or the score of a token that is known.

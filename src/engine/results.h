@@ -36,6 +36,7 @@ class Results {
   void take_row(Sequence& sequence, uint32_t pos, size_t row);
   void pool_row(Sequence& sequence, uint32_t pos, size_t row);
   void keep_row(Sequence& sequence, uint32_t pos, size_t row);
+  void finish_vector(Sequence& sequence);
   void report_row(Sequence& sequence, uint32_t pos, size_t row);
   void take_token(Sequence& sequence, size_t row);
   TokenId choose_token(Sequence& sequence, size_t row);

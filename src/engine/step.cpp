@@ -111,6 +111,7 @@ void Step::observe(double ms) {
   budget_.observe(work, ms);
   publish_costs(StepBudget::kind_of(work.n_decode_rows));
   note_step(work.n_prompt_tokens > 0 ? counters_.prefill_steps : counters_.decode_steps, ms / 1e3);
+  add_to(counters_.n_step_seqs, chunks_.size());
   const auto bound = std::lower_bound(kStepBoundsMs.begin(), kStepBoundsMs.end(), ms);
   add_to(counters_.n_steps_in_class[static_cast<size_t>(bound - kStepBoundsMs.begin())], 1);
 }

@@ -63,7 +63,7 @@ ApiError to_api_error(const Error& error) {
 
 std::string error_json(const ApiError& error) {
   Json json{{"message", bounded(error.message, kMaxMessageBytes)},
-            {"type", type_of(error.status, error.code)},
+            {"type", error.type != nullptr ? error.type : type_of(error.status, error.code)},
             {"param", or_null(bounded(error.param, kMaxParamBytes))},
             {"code", or_null(error.code)}};
   if (error.n_prompt > 0) json["n_prompt_tokens"] = error.n_prompt;

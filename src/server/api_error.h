@@ -19,6 +19,7 @@ struct ApiError {
   // The numbers of a prompt that is too long; 0: not shown.
   uint32_t n_prompt = 0, n_ctx = 0;
   std::string request_id = {};  // of the call, for dialects whose errors repeat it
+  const char* type = nullptr;   // where it is not that of the status
 };
 
 ApiError to_api_error(const Error& error);

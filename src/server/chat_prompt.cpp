@@ -170,6 +170,9 @@ Result<std::shared_ptr<grammar::MaskCache>> read_grammar(const Json& body, const
   return form != nullptr || !holds_calls ? form : read_calls_grammar(model, tools, parallel);
 }
 
+// Longer texts that do not fit are refused uncounted.
+constexpr size_t kMaxCountedBytes = size_t{256} << 10;
+
 // An answer that is to be continued.
 struct Unfinished {
   std::string reasoning, content;
@@ -178,8 +181,12 @@ struct Unfinished {
 // What continue_final_message asks for; it is taken out of `messages`.
 Result<std::optional<Unfinished>> take_unfinished(Fields& fields, Json& messages, const ServedModel& model) {
   const bool is_asked = fields.boolean("continue_final_message").value_or(false);
+  const bool begins_another = fields.boolean("add_generation_prompt").value_or(false);
   if (!fields.status().ok()) return fields.status().error();
   if (!is_asked) return std::optional<Unfinished>();
+  if (begins_another) {
+    return wrong("continue_final_message", "an answer is either continued or begun: add_generation_prompt is true too");
+  }
   if (messages.size() < 2 || messages.back()["role"] != "assistant") {
     return wrong("continue_final_message", "expected the last of several messages to be the assistant's");
   }
@@ -241,6 +248,8 @@ Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model, cons
 
   Json variables{{"messages", std::move(messages)}};
   for (const ChatTool& tool : tools.tools) variables["tools"].push_back(tool.json);
+  const bool begins_answer = unfinished || body.boolean("add_generation_prompt").value_or(true);
+  if (!begins_answer) variables["add_generation_prompt"] = false;
   const Json* kwargs = body.object("chat_template_kwargs");
   RZ_TRY(const ReasoningWish reasoning,
          read_reasoning(body, kwargs, model.loaded->template_source.source, *model.defaults));
@@ -261,7 +270,7 @@ Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model, cons
   }
   ChatPrompt prompt;
   prompt.text = text_of(pieces);
-  RZ_CHECK_OK(check_text_length(prompt.text.size(), "messages", model));
+  RZ_CHECK_OK(check_text_length(pieces, "messages", model));
   prompt.tokens = model.loaded->encode_prompt(pieces);
   prompt.choice.format = model.output_format;
   prompt.choice.tools = tools.specs();
@@ -295,6 +304,16 @@ Status check_text_length(size_t n_bytes, const char* field, const ServedModel& m
   return context_length_exceeded(
       fmt::format("the text has {} bytes, and the model's context of {} tokens holds at most {}", n_bytes, n_ctx, most),
       field, 0, n_ctx);
+}
+
+Status check_text_length(std::span<const text::PromptPiece> pieces, const char* field, const ServedModel& model) {
+  size_t n_bytes = 0;
+  for (const text::PromptPiece& piece : pieces) n_bytes += piece.text.size();
+  Status status = check_text_length(n_bytes, field, model);
+  if (status.ok() || n_bytes > kMaxCountedBytes) return status;
+  Error error = status.error();
+  error.n_prompt = static_cast<uint32_t>(model.loaded->encode_prompt(pieces).size());
+  return error;
 }
 
 Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call) {

@@ -31,6 +31,8 @@ Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model,
 size_t max_text_bytes(const ServedModel& model);
 // To be asked before a text is tokenized, which takes time and memory. Errors: ContextLengthExceeded.
 Status check_text_length(size_t n_bytes, const char* field, const ServedModel& model);
+// The same, with the number of tokens in the error where that is soon known.
+Status check_text_length(std::span<const text::PromptPiece> pieces, const char* field, const ServedModel& model);
 // Errors: ContextLengthExceeded with both numbers; InvalidArgument beyond the server's own limit.
 Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call);
 

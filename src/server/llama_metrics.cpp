@@ -9,8 +9,8 @@ namespace {
 
 struct LlamaCounts {
   uint64_t n_prompt = 0, n_cached = 0, n_generated = 0;
-  uint64_t n_running = 0, n_waiting = 0, n_steps = 0;
-  uint64_t n_drafted = 0, n_accepted = 0;
+  uint64_t n_running = 0, n_waiting = 0, n_steps = 0, n_step_seqs = 0, n_tokens_max = 0;
+  uint64_t n_drafts = 0, n_drafted = 0, n_accepted = 0;
   double prefill_s = 0, decode_s = 0;
 };
 
@@ -26,6 +26,9 @@ LlamaCounts counts_of(std::span<const ModelState> models) {
     all.n_running += c.n_running;
     all.n_waiting += c.n_waiting;
     all.n_steps += c.prefill_steps.n + c.decode_steps.n;
+    all.n_step_seqs += c.n_step_seqs;
+    all.n_tokens_max = std::max<uint64_t>(all.n_tokens_max, c.n_tokens_max);
+    all.n_drafts += c.n_drafts;
     all.n_drafted += c.n_drafted;
     all.n_accepted += c.n_accepted;
     all.prefill_s += c.prefill_steps.sum_s;
@@ -57,6 +60,10 @@ std::string llama_metrics(std::span<const ModelState> models) {
   add("requests_processing", "gauge", "Requests in the batch.", counts.n_running);
   add("requests_deferred", "gauge", "Requests that wait.", counts.n_waiting);
   add("n_decode_total", "counter", "Steps.", counts.n_steps);
+  add("n_busy_slots_per_decode", "gauge", "Sequences a step.",
+      counts.n_steps > 0 ? static_cast<double>(counts.n_step_seqs) / static_cast<double>(counts.n_steps) : 0.0);
+  add("n_tokens_max", "counter", "Tokens of the longest sequence so far.", counts.n_tokens_max);
+  add("spec_decode_num_drafts_total", "counter", "Times that tokens were guessed ahead.", counts.n_drafts);
   add("spec_decode_num_draft_tokens_total", "counter", "Tokens guessed ahead.", counts.n_drafted);
   add("spec_decode_num_accepted_tokens_total", "counter", "Guessed tokens that were right.", counts.n_accepted);
   return text;

@@ -19,8 +19,12 @@ TEST(LlamaMetrics, AreSumsOverTheModels) {
   one.decode_steps.n = 30;
   one.decode_steps.sum_s = 1.5;
   one.n_running = 3;
+  one.n_step_seqs = 48;
+  one.n_tokens_max = 70;
+  one.n_drafts = 4;
   two.n_generated_tokens = 6;
   two.n_waiting = 4;
+  two.n_tokens_max = 90;
   two.n_prefix_hits = 5;  // of a prompt that has no token yet
   const ModelState models[] = {{"a", nullptr, &one}, {"b", nullptr, &two}};
   const std::string text = llama_metrics(models);
@@ -29,7 +33,8 @@ TEST(LlamaMetrics, AreSumsOverTheModels) {
         "llamacpp:prompt_seconds_total 0.5", "llamacpp:prompt_tokens_seconds 120", "llamacpp:tokens_predicted_total 36",
         "llamacpp:tokens_predicted_seconds_total 1.5", "llamacpp:predicted_tokens_seconds 24",
         "llamacpp:requests_processing 3", "llamacpp:requests_deferred 4", "llamacpp:n_decode_total 32",
-        "# TYPE llamacpp:n_decode_total counter"}) {
+        "# TYPE llamacpp:n_decode_total counter", "llamacpp:n_busy_slots_per_decode 1.5", "llamacpp:n_tokens_max 90",
+        "llamacpp:spec_decode_num_drafts_total 4"}) {
     EXPECT_TRUE(has_line(text, line)) << line << "\n" << text;
   }
 }

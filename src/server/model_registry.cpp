@@ -478,7 +478,7 @@ void ModelRegistry::dispatch() {
 }
 
 bool ModelRegistry::any_ready() const {
-  return !options_.autoload ||
+  return !options_.autoload || !options_.preload ||
          std::ranges::any_of(entries_, [](const Entry& e) { return e.state == State::kReady || e.rests; });
 }
 

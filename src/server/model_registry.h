@@ -59,6 +59,7 @@ struct RegistryOptions {
   uint32_t max_loaded = 0;                              // models that are loaded at once; 0: no bound
   std::optional<std::chrono::milliseconds> keep_alive;  // of every model when it is loaded
   bool autoload = true;                                 // a request for a model that is not loaded loads it
+  bool preload = true;                                  // it is ready when one is loaded, and not before
   PrefixKeeper* prefixes = nullptr;                     // over restarts; must outlive all models; null: none
   bool hash_weights = false;                            // also where no prefixes are kept
   uint32_t retry_ms = 5000;                             // a model that could not be loaded is not tried again before

@@ -27,6 +27,7 @@ struct ServerOptions {
   uint64_t memory_bytes = 0;           // for all loaded models; 0: no bound
   uint32_t max_loaded = 0;             // models at once; 0: no bound
   bool autoload = true;                // requests load models; else the first one is not loaded at the start either
+  bool preload = true;                 // the first model is loaded at the start
   uint32_t sleep_idle_s = 0;           // a model that was not used for so long is unloaded; 0: none is
   bool strict_model_names = false;     // a model that is served alone answers to its own names only
   std::string api_keys_file;           // a key a line
@@ -46,6 +47,7 @@ struct ServerOptions {
   mcp::ClientOptions mcp;
   // The models as they are now, for GET /models?reload=1; null: they stay what they are.
   std::function<Result<std::vector<ModelSource>>()> find_models = {};
+  bool llama_answers = false;  // where llama-server's answers are not those of OpenAI's API, they are llama-server's
   std::function<Status(LoadedModel&)> adapt = {};  // what the command line changes of every loaded model
   RequestDefaults defaults = {};
   bool metrics = true;

@@ -16,6 +16,7 @@ struct RequestDefaults {
   std::optional<uint32_t> reasoning_budget;
   std::optional<Pooling> pooling;         // of vectors; nullopt: the model's own
   bool context_shift = false;             // an answer whose context is full goes on without its oldest tokens
+  bool verbose = false;                   // answers of chats tell their prompts, as `__verbose`
   bool reasoning_in_content = false;      // reasoning is told as a part of the answer
   std::string template_variables = "{}";  // chat_template_kwargs, as JSON
 };

@@ -99,11 +99,30 @@ std::string ResponseSpeller::begin_progress() {
 
 std::string ResponseSpeller::stream_news(size_t, const ChoiceNews& news) {
   std::string bytes = begin_progress();
+  bytes += tell_progress(news);
+  if (telling_.extras.timings) timings_ = timings_json(news.timings);
   return bytes += take_all(news);
+}
+
+// How far the prompt is, as llama.cpp's clients ask for it.
+std::string ResponseSpeller::tell_progress(const ChoiceNews& news) {
+  std::string bytes;
+  if (!telling_.extras.progress) return bytes;
+  for (const auto& progress : news.progress) {
+    bytes += event("response.in_progress", {{"response", response_json("in_progress")},
+                                            {"prompt_progress", progress_json(progress, telling_.n_prompt)}});
+  }
+  return bytes;
+}
+
+Json ResponseSpeller::timed(Json fields) const {
+  if (!timings_.is_null()) fields["timings"] = timings_;
+  return fields;
 }
 
 std::string ResponseSpeller::stream_choice_end(size_t, const Choice& choice) {
   std::string bytes = begin_progress();
+  if (telling_.extras.timings) timings_ = timings_json(choice.timings());
   is_cut_ = choice.is_cut();
   return bytes += close_item(is_cut_);
 }
@@ -112,7 +131,7 @@ std::string ResponseSpeller::stream_end(const Usage& usage, const Json* trace) {
   Json response = final_json(usage);
   keep(response, true);
   if (trace != nullptr) response["trace"] = *trace;
-  return event(is_cut_ ? "response.incomplete" : "response.completed", {{"response", response}});
+  return event(is_cut_ ? "response.incomplete" : "response.completed", timed({{"response", response}}));
 }
 
 // What is cancelled has no event of its own: its stream ends.
@@ -284,7 +303,7 @@ std::string ResponseSpeller::open_item(const text::OutputEvent& e) {
 std::string ResponseSpeller::delta(const std::string& text, const Json& logprobs) {
   const Item& item = items_.back();
   if (item.kind == Kind::kContent) {
-    return part_event("response.output_text.delta", {{"delta", text}, {"logprobs", logprobs}});
+    return part_event("response.output_text.delta", timed({{"delta", text}, {"logprobs", logprobs}}));
   }
   if (item.kind == Kind::kReasoning) return part_event("response.reasoning_text.delta", {{"delta", text}});
   if (!item.input) return item_event("response.function_call_arguments.delta", {{"delta", text}});

@@ -9,6 +9,7 @@
 #include "server/custom_tools.h"
 #include "server/response_store.h"
 #include "server/speller.h"
+#include "server/timings.h"
 #include "server/tool_names.h"
 
 namespace realizar::server {
@@ -29,6 +30,8 @@ struct ResponseTelling {
   std::optional<ResponseShelf> shelf;     // nullopt: it is not kept
   bool tells_reasoning = false;           // for a client that sends it back: as `encrypted_content`
   bool in_background = false;             // kept from its beginning on, whoever reads it
+  AnswerExtras extras = {};               // `verbose` means nothing here
+  size_t n_prompt = 0;
 };
 
 // What a request asked for, as responses repeat it.
@@ -73,6 +76,8 @@ class ResponseSpeller final : public Speller {
   Json part_json(const Item& item, bool is_done) const;
   void keep(const Json& response, bool is_over);
   std::string begin_progress();
+  std::string tell_progress(const ChoiceNews& news);
+  Json timed(Json fields) const;
   std::string take_all(const ChoiceNews& news);
   std::string take(const text::OutputEvent& e, const Json& logprobs);
   std::string open_item(const text::OutputEvent& e);
@@ -85,6 +90,7 @@ class ResponseSpeller final : public Speller {
   std::vector<Item> items_;
   bool is_open_ = false, is_cut_ = false, is_begun_ = false;
   uint64_t n_events_ = 0;
+  Json timings_;  // of the answer so far, where a stream tells them
 };
 
 }  // namespace realizar::server

@@ -103,7 +103,9 @@ std::optional<PathMatch> match_path(std::string_view path, std::string_view patt
 
 }  // namespace
 
-RouteMatch find_route(std::string_view method, std::string_view path) {
+// Without a version /completions is llama-server's own route, and for everybody else OpenAI's.
+RouteMatch find_route(std::string_view method, std::string_view path, bool llama_answers) {
+  if (llama_answers && path == "/completions") path = "/completion";
   RouteMatch match;
   size_t n_fixed = 0;
   const std::string_view wanted = method == "HEAD" ? "GET" : method;

@@ -28,7 +28,7 @@ struct RouteMatch {
 
 // Every route is there with /v1 before its path and without it. HEAD goes where GET goes. Where several paths
 // fit, the one with most text outside its braces is meant.
-RouteMatch find_route(std::string_view method, std::string_view path);
+RouteMatch find_route(std::string_view method, std::string_view path, bool llama_answers = false);
 
 HttpResponse get_model(const Call& call);
 HttpResponse get_message_models(const Call& call);

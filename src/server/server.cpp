@@ -31,7 +31,7 @@ namespace realizar::server {
 namespace {
 
 constexpr size_t kMaxAskedHeadersBytes = 2000;
-constexpr const char* kAllMethods = "GET, HEAD, POST, DELETE, OPTIONS";
+constexpr const char* kAllMethods = "GET, POST, DELETE, OPTIONS";
 constexpr std::string_view kUsualHeaders =
     "Authorization, X-Api-Key, Content-Type, Content-Encoding, X-Request-Id, X-Trace, traceparent, tracestate";
 constexpr std::string_view kExposedHeaders =
@@ -109,6 +109,7 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   registry.memory_bytes = options_.memory_bytes;
   registry.max_loaded = options_.max_loaded;
   registry.autoload = options_.autoload;
+  registry.preload = options_.preload;
   registry.adapt = options_.adapt;
   registry.defaults = std::make_shared<const RequestDefaults>(options_.defaults);
   if (options_.sleep_idle_s > 0) registry.keep_alive = std::chrono::seconds(options_.sleep_idle_s);
@@ -158,7 +159,7 @@ void Server::tell_change(const ModelChange& change) {
 
 // A server whose model cannot be loaded ends; further models may fail alone.
 void Server::load_first_model() {
-  if (!options_.autoload) return;
+  if (!options_.autoload || !options_.preload) return;
   models_->acquire("", [this](const Result<ServedModelPtr>& model) {
     if (model.ok()) return;
     status_ = models_->entries().front().failure.value_or(model.error());
@@ -183,14 +184,14 @@ bool Server::allows_origin(std::string_view origin) const {
 }
 
 // What a path takes, and to pages of allowed origins what they may send: any header that they ask for, since clients
-// have their own.
+// have their own. Some old browsers and proxies take no other status for a yes than 200.
 HttpResponse Server::options_of(const HttpRequest& request) const {
-  HttpResponse response{204, "", "", {}};
-  const std::string allowed = find_route(request.method, request.path).allowed;
+  HttpResponse response{200, "", "", {}};
+  const std::string allowed = find_route(request.method, request.path, options_.llama_answers).allowed;
   if (!allowed.empty()) response.headers.emplace_back("Allow", allowed);
   if (allows_origin(request.header("origin"))) {
     const auto asked = request.header("access-control-request-headers");
-    response.headers.emplace_back("Access-Control-Allow-Methods", allowed.empty() ? kAllMethods : allowed);
+    response.headers.emplace_back("Access-Control-Allow-Methods", kAllMethods);
     response.headers.emplace_back("Access-Control-Allow-Headers", is_header_list(asked) ? asked : kUsualHeaders);
     response.headers.emplace_back("Access-Control-Max-Age", "86400");
     response.headers.emplace_back("Vary", "Access-Control-Request-Headers");
@@ -241,7 +242,7 @@ void Server::take_or_refuse(Call& call) const {
   const auto given_id = request.header("x-request-id");
   call.id = is_plain_header(given_id) ? std::string(given_id) : random_id("req_");
   call.headers = common_headers(call);
-  RouteMatch match = find_route(request.method, request.path);
+  RouteMatch match = find_route(request.method, request.path, options_.llama_answers);
   if (request.path.starts_with("/api/")) call.protocol = &kOllama;  // also where it leads nowhere
   if (is_under_messages(request.path)) call.protocol = &kMessages;
   if (match.route != nullptr) call.protocol = match.route->protocol;
@@ -263,7 +264,11 @@ std::optional<ApiError> Server::admit(Call& call) const {
   if (!keys_.is_empty() && call.route->needs_key) {
     auto key = keys_.find(call.request.header("authorization"));
     if (!key) key = keys_.find_key(call.request.header("x-api-key"));
-    if (!key) return ApiError{401, "the API key is missing or wrong", "", "invalid_api_key"};
+    if (!key) {
+      ApiError error{401, "the API key is missing or wrong", "", "invalid_api_key"};
+      if (options_.llama_answers) error.type = "authentication_error";
+      return error;
+    }
     call.key = *key;
     call.tenant = tenant_of(*key);
   }

@@ -54,11 +54,11 @@ Json progress_json(const engine::TokenStream::Progress& progress, size_t n_promp
       {"total", n_prompt}, {"cache", progress.n_cached}, {"processed", progress.n_computed}, {"time_ms", progress.ms}};
 }
 
-AnswerExtras read_answer_extras(Fields& body) {
+AnswerExtras read_answer_extras(Fields& body, bool verbose) {
   AnswerExtras extras;
   extras.timings = body.boolean("timings_per_token").value_or(false);
   extras.progress = body.boolean("return_progress").value_or(false);
-  extras.verbose = body.boolean("verbose").value_or(false);
+  extras.verbose = body.boolean("verbose").value_or(verbose);
   return extras;
 }
 

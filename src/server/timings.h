@@ -35,6 +35,6 @@ struct AnswerExtras {
   bool verbose = false;
 };
 // Reads timings_per_token, return_progress and verbose.
-AnswerExtras read_answer_extras(Fields& body);
+AnswerExtras read_answer_extras(Fields& body, bool verbose = false);
 
 }  // namespace realizar::server

@@ -43,7 +43,8 @@ struct Message {
 struct ChatExtras {
   AnswerExtras wanted;
   size_t n_prompt = 0;
-  Json verbose;  // where that is wanted
+  bool begins_with_null = false;  // the first chunk of a stream, as llama-server's does
+  Json verbose;                   // where that is wanted
 };
 
 // How calls are told.
@@ -148,7 +149,8 @@ class ChatSpeller final : public Speller {
   // The first chunk of a choice has its role. An answer that begins with a call has no content.
   std::string begin(size_t choice_idx, bool is_call) {
     if (std::exchange(messages_[choice_idx].has_begun, true)) return {};
-    return chunk(choice_idx, {{"role", "assistant"}, {"content", is_call ? Json() : Json("")}}, nullptr);
+    const bool is_null = is_call || extras_.begins_with_null;
+    return chunk(choice_idx, {{"role", "assistant"}, {"content", is_null ? Json() : Json("")}}, nullptr);
   }
 
   std::string chunk(size_t choice_idx, Json delta, const char* finish_reason, Json logprobs = Json(),
@@ -278,7 +280,8 @@ Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, const Call
   RZ_TRY(ChatRequest chat, read_chat_request(body, "messages", *model, call));
   read_chat_logprobs(body, chat.generation.request);
   ChatExtras extras;
-  extras.wanted = read_answer_extras(body);
+  extras.wanted = read_answer_extras(body, model->defaults->verbose);
+  extras.begins_with_null = call.context.options.llama_answers;
   if (!body.status().ok()) return body.status().error();
   const GenerationFields& generation = chat.generation;
   extras.n_prompt = chat.prompt.tokens.size();

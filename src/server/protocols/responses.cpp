@@ -113,13 +113,18 @@ Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const Se
                           .custom_tools = chat.prompt.custom_tools,
                           .shelf = {},
                           .tells_reasoning = options.includes_reasoning,
-                          .in_background = options.in_background};
+                          .in_background = options.in_background,
+                          .extras = read_answer_extras(body),
+                          .n_prompt = chat.prompt.tokens.size()};
+  if (!body.status().ok()) return body.status().error();
+  const bool tells_progress = telling.extras.progress;
   if (options.stores) {
     std::vector<std::string> input_ids = complete_items(asked.input);
     telling.shelf = ResponseShelf{&call.context.responses, call.tenant, dump(asked.input), std::move(input_ids)};
   }
   CompletionPlan plan = plan_of(std::move(chat), model, call);
   plan.choice.content_tokens_only = options.includes_logprobs;
+  plan.tells_progress = tells_progress;
   if (options.in_background) plan.background_id = telling.id;
   plan.speller = std::make_unique<ResponseSpeller>(std::move(telling));
   return plan;

@@ -25,7 +25,8 @@ Json piece_of(TokenId id, const ServedModel& model) {
   return list;
 }
 
-// {prompt or content, add_special_tokens, parse_special} or {messages, tools}, as llama.cpp and vLLM have it.
+// {prompt, add_special_tokens} as vLLM has it, {content, add_special} as llama.cpp has it, or {messages, tools}. What a
+// prompt has of special tokens unless it is told otherwise, a content has not.
 Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, const Call&) {
   std::vector<TokenId> tokens;
   if (body.json().contains("messages")) {
@@ -33,13 +34,14 @@ Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, const Call&
     tokens = std::move(prompt.tokens);
   } else {
     auto text = body.text("prompt");
-    if (!text) text = body.text("content");
+    const bool is_content = !text;
+    if (is_content) text = body.text("content");
     const auto add_special = body.boolean("add_special_tokens");
     const auto add_special_short = body.boolean("add_special");
     const bool parse_special = body.boolean("parse_special").value_or(true);
     if (!text) body.fail("prompt", "expected a string");
     if (!body.status().ok()) return body.status().error();
-    const bool adds = add_special.value_or(add_special_short.value_or(true));
+    const bool adds = add_special.value_or(add_special_short.value_or(!is_content));
     RZ_CHECK_OK(check_text_length(text->size(), "prompt", *model));
     tokens = model->tokenizer().encode(*text, {.add_special = adds, .parse_special = parse_special});
   }
@@ -70,9 +72,18 @@ Result<Prepared> detokenize(Fields& body, const ServedModelPtr& model, const Cal
   return answer({{"prompt", text}, {"content", text}});
 }
 
+// Whether the tokenizer puts the token at a text's beginning that stands for it in the template.
+bool begins_texts(const ServedModel& model) {
+  const auto begun = model.tokenizer().encode("", {.add_special = true});
+  return !begun.empty() && begun.front() == model.tokenizer().bos();
+}
+
+// The prompt is for /completion, whose tokenizer may put another bos before it.
 Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, const Call&) {
   RZ_TRY(const ChatPrompt prompt, read_chat_prompt(body, *model));
-  return answer({{"prompt", prompt.text}});
+  const std::string& bos = model->loaded->template_source.bos_token;
+  const bool is_twice = !bos.empty() && prompt.text.starts_with(bos) && begins_texts(*model);
+  return answer({{"prompt", is_twice ? prompt.text.substr(bos.size()) : prompt.text}});
 }
 
 // How many tokens the prompt of a chat has.

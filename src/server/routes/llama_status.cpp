@@ -67,7 +67,7 @@ HttpResponse get_props(const Call& call) {
   const std::string name = query_value(call.request.query, "model");
   const auto* entry = models.find(name);
   if (entry == nullptr) return llama_error_response(to_api_error(models.no_such_model(name)));
-  const bool is_router = name.empty() && (models.entries().size() > 1 || !options.autoload);
+  const bool is_router = name.empty() && (models.entries().size() > 1 || !options.autoload || !options.preload);
   Json json = entry->model == nullptr ? unloaded_props(*entry) : loaded_props(*entry->model);
   json.update(Json{{"role", is_router ? "router" : "model"},
                    {"max_instances", options.max_loaded},

@@ -175,7 +175,7 @@ HttpResponse get_version(const Call&) {
 
 HttpResponse get_metrics(const Call& call) {
   if (!call.context.options.metrics) {
-    return error_response({404, "metrics are switched off", "", "not_found"});
+    return error_response({501, "this server tells no metrics: it was started so", "", "not_supported"});
   }
   const ServerContext& context = call.context;
   std::string text =
