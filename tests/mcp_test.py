@@ -48,7 +48,7 @@ class Case(unittest.TestCase):
     def run_once(self, *args):
         length = [] if "-n" in args else ["-n", "60"]
         return subprocess.run([REALIZAR, "run", "--temperature", "0", *length, *args], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, env={**os.environ, **self.env}, timeout=60)
+                              capture_output=True, text=True, env={**os.environ, **self.env}, timeout=600)
 
     def events(self, *args):
         """The JSON lines of an answer for which the model must call a tool first."""
@@ -120,7 +120,7 @@ class OneAnswer(Case):
 
 class Servers(Case):
     def listing(self, *args):
-        got = subprocess.run([REALIZAR, "chat", *args], input="/tools\n", capture_output=True, text=True, timeout=60,
+        got = subprocess.run([REALIZAR, "chat", *args], input="/tools\n", capture_output=True, text=True, timeout=600,
                              env={**os.environ, **self.env})
         self.assertEqual(got.returncode, 0, got.stderr)
         return got.stderr
@@ -158,7 +158,7 @@ class Servers(Case):
     def test_what_breaks_the_protocol_is_an_error_that_says_so(self):
         for mode, expected in BAD_SERVERS.items():
             with self.subTest(mode):
-                got = self.run_once("-p", "x", *self.mcp(mode), "--mcp-timeout-s", "10")
+                got = self.run_once("-p", "x", *self.mcp(mode), "--mcp-timeout-s", "300")
                 self.assertEqual(got.returncode, 1)
                 self.assertIn("the MCP server 't': ", got.stderr)
                 self.assertIn(expected, got.stderr)

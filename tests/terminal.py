@@ -30,7 +30,7 @@ class Terminal:
         test.addCleanup(self.close)
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, n_columns, 0, 0))
 
-    def read_until(self, text, timeout_s=20):
+    def read_until(self, text, timeout_s=120):
         """What comes up to and with `text`; the rest is kept for the next call."""
         deadline = time.monotonic() + timeout_s
         while text.encode() not in self.unread:
@@ -57,7 +57,7 @@ class Terminal:
         os.close(process)
         os.waitpid(self.pid, 0)
 
-    def exit_code(self, timeout_s=20):
+    def exit_code(self, timeout_s=120):
         process = os.pidfd_open(self.pid)
         has_ended = bool(select.select([process], [], [], timeout_s)[0])
         os.close(process)
