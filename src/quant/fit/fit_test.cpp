@@ -79,6 +79,25 @@ TEST(Fit, ImportanceMovesTheErrorToWhereItCostsLess) {
   }
 }
 
+double along(const std::vector<float>& x, const std::vector<float>& y) {
+  double sum = 0;
+  for (size_t i = 0; i < x.size(); ++i) sum += double{x[i]} * y[i];
+  return sum;
+}
+
+// The scale of least squares for the same codes would make a matrix smaller by up to a fifth.
+TEST(Fit, TypesOfFewBitsKeepMostOfAMatrixsSize) {
+  const auto x = normal_values(256 * 64);
+  for (const TypeId id : {TypeId::kIQ1_S, TypeId::kIQ1_M, TypeId::kIQ2_XXS, TypeId::kIQ2_XS, TypeId::kIQ2_S,
+                          TypeId::kQ2_K, TypeId::kIQ3_XXS, TypeId::kIQ3_S, TypeId::kQ3_K}) {
+    const auto y = fitted(traits(id), x);
+    const double size = along(x, y) / along(x, x), of_least_squares = along(x, y) / along(y, y) * size;
+    EXPECT_LT(of_least_squares, 0.99) << traits(id).name;
+    EXPECT_LT(1 - size, 0.3 * (1 - of_least_squares)) << traits(id).name;
+    EXPECT_LT(size, 1.0) << traits(id).name;
+  }
+}
+
 TEST(Fit, EqualWeightsChangeNothing) {
   const auto x = normal_values(256 * 4);
   for (const float weight : {1.0f, 0.25f, 0x1p40f}) {

@@ -41,6 +41,7 @@ struct ScaledInput {
   const Input<256>& in;
   float times;
   RZ_LANES float stored(float scale, Half& bits) const { return in.stored(scale * times, bits) / times; }
+  RZ_LANES float squares() const { return in.squares(); }
 };
 
 template <class Codec, int kMax, int kGroups, int kVecs>

@@ -75,6 +75,13 @@ struct Input {
     bits = float_to_fp16(wanted > 65504 ? 65504 : wanted < -65504 ? -65504 : wanted);
     return fp16_to_float(bits) * inverse_unit;
   }
+
+  // The sum of w x x.
+  RZ_LANES float squares() const {
+    V8 all = lanes(0);
+    for (int i = 0; i < kVecs; ++i) all += w[i] * x[i] * x[i];
+    return sum(all);
+  }
 };
 
 inline float power_of_two_below(float value) {

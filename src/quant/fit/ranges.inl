@@ -157,6 +157,7 @@ RZ_LANES float choose_ranges(const RangeGroup<kVecs>* groups, const Range* wante
   return error;
 }
 
+// As fit_super: the stored d and dmin are larger by what the block has lost of its size.
 template <int kMax, int kMaxStep, int kGroups, class Starts, class In, int kVecs>
 RZ_LANES SuperRanges<kGroups> fit_super_ranges(const In& in, const RangeGroup<kVecs>* groups) {
   Range wanted[kGroups];
@@ -167,7 +168,7 @@ RZ_LANES SuperRanges<kGroups> fit_super_ranges(const In& in, const RangeGroup<kV
     max_min = wanted[g].min > max_min ? wanted[g].min : max_min;
   }
   SuperRanges<kGroups> best, now;
-  float least = 0, d = max_scale / kMaxStep, dmin = max_min / kMaxStep;
+  float least = 0, along = 0, d = max_scale / kMaxStep, dmin = max_min / kMaxStep;
   for (int round = 0; round < 3; ++round) {
     now.d = in.stored(d, now.d_bits);
     now.dmin = in.stored(dmin, now.dmin_bits);
@@ -176,11 +177,15 @@ RZ_LANES SuperRanges<kGroups> fit_super_ranges(const In& in, const RangeGroup<kV
     if (error >= least) break;
     least = error;
     best = now;
+    along = now.d * all.xa - now.dmin * all.xb;
     const float det = all.aa * all.bb - all.ab * all.ab;
     if (!(det > 0)) break;
     d = (all.xa * all.bb - all.ab * all.xb) / det;
     dmin = (all.ab * all.xa - all.aa * all.xb) / det;
     if (!(d > 0) || !(dmin >= 0)) break;
   }
+  const float factor = growth(in.squares(), along);
+  in.stored(best.d * factor, best.d_bits);
+  in.stored(best.dmin * factor, best.dmin_bits);
   return best;
 }
