@@ -25,8 +25,8 @@ KL_BOUNDS = {
     "F32": 1e-12, "F16": 1e-6, "BF16": 2e-5, "Q8_0": 5e-4, "MXFP4_MOE": 5e-4, "Q6_K": 3e-3, "Q5_1": 7e-3, "Q5_0": 8e-3,
     "Q5_K_M": 7e-3, "Q5_K_S": 7e-3, "Q4_1": 0.025, "Q4_0": 0.03, "Q4_K_M": 0.02, "Q4_K_S": 0.02, "IQ4_NL": 0.03,
     "IQ4_XS": 0.03, "MXFP4": 0.06, "Q3_K_L": 0.07, "Q3_K_M": 0.07, "Q3_K_S": 0.12, "Q2_K": 0.22, "Q2_K_S": 0.33,
-    "IQ3_M": 0.07, "IQ3_S": 0.07, "IQ3_XS": 0.12, "IQ3_XXS": 0.15, "IQ2_M": 0.25, "IQ2_S": 0.35, "IQ2_XS": 0.35,
-    "IQ2_XXS": 0.47, "IQ1_M": 0.7, "IQ1_S": 0.9, "TQ1_0": 1.1, "TQ2_0": 1.1,
+    "IQ3_M": 0.07, "IQ3_S": 0.07, "IQ3_XS": 0.12, "IQ3_XXS": 0.15, "IQ2_M": 0.25, "IQ2_S": 0.3, "IQ2_XS": 0.35,
+    "IQ2_XXS": 0.47, "IQ1_M": 0.7, "IQ1_S": 0.8, "TQ1_0": 1.1, "TQ2_0": 1.1,
 }
 NEEDS_IMPORTANCE = {"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S"}
 
@@ -183,6 +183,16 @@ class Sources(Case):
         self.succeeds("quantize", "hf:maker/model:Q8_0", named, "Q4_0", "--allow-requantize", env=environment)
         self.succeeds("quantize", MODEL, given, "Q4_0", "--allow-requantize")
         self.assertEqual(digest(named), digest(given))
+
+
+    def test_matrices_whose_rows_do_not_fit_are_told_of_in_a_line_for_each_type(self):
+        result = realizar("quantize", ROOT / "tests/data/conformance/qwen3-hf", self.at / "narrow.gguf", "Q4_K_M")
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        lines = [line for line in result.stderr.decode().splitlines() if "no multiple of" in line]
+        for line in lines:
+            self.assertRegex(line, r"^realizar: (\S+ becomes|\d+ matrices, the first of them \S+, become) [A-Z0-9_]+: rows of \d+ ")
+        self.assertEqual(len(lines), len({line.split("become")[1] for line in lines}))
+        self.assertTrue(lines)
 
 
 class Runs(Case):

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -164,10 +165,16 @@ void warn_of_differences(const SourceModel& source, const QuantizePlan& plan) {
     warn(fmt::format("{} tensors have no part in the model and are left out, the first of them {}",
                      source.left_out.size(), printable(source.left_out.front())));
   }
+  // One line for all matrices that get the same type for the same reason.
+  std::map<std::string, std::vector<size_t>> alike;
   for (size_t i = 0; i < plan.types.size(); ++i) {
-    if (plan.types[i].note.empty()) continue;
-    warn(fmt::format("{} becomes {}: {}", printable(source.tensors[i].name), traits(plan.types[i].type).name,
-                     plan.types[i].note));
+    const PlannedType& planned = plan.types[i];
+    if (!planned.note.empty()) alike[fmt::format("{}: {}", traits(planned.type).name, planned.note)].push_back(i);
+  }
+  for (const auto& [what, places] : alike) {
+    const std::string first = printable(source.tensors[places.front()].name);
+    warn(places.size() == 1 ? fmt::format("{} becomes {}", first, what)
+                            : fmt::format("{} matrices, the first of them {}, become {}", places.size(), first, what));
   }
 }
 

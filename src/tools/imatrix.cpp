@@ -20,6 +20,8 @@ namespace realizar {
 namespace {
 
 constexpr std::string_view kSums = ".in_sum2", kCounts = ".counts";
+// llama.cpp keeps a tensor's name in 64 bytes of which the last is a zero, and one of the two endings follows ours.
+constexpr size_t kMostNameBytes = kGgufMaxTensorNameBytes - 1 - kSums.size();
 constexpr std::string_view kDatasetsKey = "imatrix.datasets", kChunksKey = "imatrix.chunk_count",
                            kChunkSizeKey = "imatrix.chunk_size";
 
@@ -140,6 +142,13 @@ Status Imatrix::write(const std::filesystem::path& path) const {
   writer.add_u32(kChunksKey, static_cast<uint32_t>(std::min<uint64_t>(n_chunks, UINT32_MAX)));
   writer.add_u32(kChunkSizeKey, chunk_size);
   for (const auto& [name, entry] : entries) {
+    if (name.size() > kMostNameBytes) {
+      return invalid_argument(
+          fmt::format("{}: importance of '{}': expected a name of at most {} bytes, since GGUF has "
+                      "room for {} and this format adds '{}'; actual {}",
+                      path.string(), printable(name), kMostNameBytes, kGgufMaxTensorNameBytes - 1, kSums, name.size()),
+          name);
+    }
     writer.add_tensor(name + std::string(kSums), TypeId::kF32, {entry.counts.size(), entry.n_cols()}, entry.sums);
     writer.add_tensor(name + std::string(kCounts), TypeId::kF32, {entry.counts.size(), 1}, entry.counts);
   }

@@ -33,6 +33,7 @@ struct Imatrix {
   static Result<Imatrix> read(const std::filesystem::path& path);
   // The same of bytes that lie in memory; `name` names them in errors.
   static Result<Imatrix> parse(std::span<const std::byte> bytes, std::string_view name);
+  // Errors: InvalidArgument (the place; a tensor's name of more than 55 bytes, for which the format has no room).
   Status write(const std::filesystem::path& path) const;
 
   // Adds another one's sums. Errors: InvalidArgument (a matrix of another shape, chunks of another size).

@@ -46,6 +46,23 @@ TEST(Imatrix, IsReadAsItWasWritten) {
   EXPECT_EQ(read->entries.at("blk.0.ffn_up_exps.weight").counts, (std::vector<float>{1, 0, 3}));
 }
 
+TEST(Imatrix, ANameThatTheFormatHasNoRoomForIsRefused) {
+  const fs::path path = fs::temp_directory_path() / ("imatrix_names." + std::to_string(::getpid()));
+  const std::string longest(55, 'n');
+  Imatrix imatrix;
+  imatrix.entries[longest] = {{1, 2}, {1}};
+  ASSERT_TRUE(imatrix.write(path).ok());
+  const auto read = Imatrix::read(path);
+  fs::remove(path);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->entries.at(longest).sums, (std::vector<float>{1, 2}));
+  imatrix.entries[longest + "n"] = {{1, 2}, {1}};
+  const Status status = imatrix.write(path);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("at most 55 bytes"), std::string::npos) << status.error().message;
+  EXPECT_FALSE(fs::exists(path));
+}
+
 TEST(Imatrix, WeightsAreMeansAndAnExpertThatWasNeverChosenHasThatOfTheOthers) {
   const Imatrix imatrix = small_imatrix();
   EXPECT_EQ(imatrix.weights("blk.0.attn_q.weight", 1, 4).value(), (std::vector<float>{1, 2, 3, 4}));
