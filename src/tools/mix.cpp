@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 namespace realizar {
@@ -23,14 +24,8 @@ constexpr MixRule kIq1[] = {{kOutput, T::kQ5_K},
                             {kFfnDown, T::kQ2_K, MixIf::kAlways, kFirst8th},
                             {kAttnOutput, T::kQ5_K, MixIf::k8Experts},
                             {kAttnOutput, T::kIQ2_XXS}};
-constexpr MixRule kIq2Small[] = {{kOutput, T::kQ5_K},
-                                 {kEmbedding, T::kQ2_K},
-                                 {kAttnV, T::kQ4_K, MixIf::kSharedHeads},
-                                 {kAttnV, T::kQ4_K, MixIf::kManyExperts},
-                                 {kAttnV, T::kQ2_K},
-                                 {kAttnK, T::kQ4_K, MixIf::k8Experts},
-                                 {kFfnDown, T::kQ2_K, MixIf::kAlways, kFirst8th},
-                                 {kAttnOutput, T::kQ5_K, MixIf::k8Experts}};
+// The same but for the last rule: attention's output is of the base type.
+constexpr std::span<const MixRule> kIq2Small(kIq1, std::size(kIq1) - 1);
 constexpr MixRule kIq2S[] = {{kOutput, T::kQ5_K},
                              {kEmbedding, T::kIQ3_S},
                              {kAttnV, T::kQ4_K, MixIf::kSharedHeads},
