@@ -54,7 +54,7 @@ class Comparison:
         if source not in self.imatrix:
             path = self.folder / f"{len(self.imatrix)}.imatrix.gguf"
             subprocess.run([self.args.realizar, "imatrix", source, self.learnt, "-o", path, "--ctx", str(self.args.ctx),
-                            "--chunks", str(self.args.chunks)], check=True, stdout=subprocess.DEVNULL)
+                            "--chunks", str(self.args.chunks), "--threads", str(self.args.threads)], check=True, stdout=subprocess.DEVNULL)
             self.imatrix[source] = path
         return self.imatrix[source]
 
@@ -72,7 +72,8 @@ class Comparison:
         if cost_of(command) is None:
             return None, None
         result = subprocess.run([self.args.realizar, "perplexity", out, self.scored, "--against", self.args.source, "--ctx",
-                                 str(self.args.ctx), "--max-windows", str(self.args.windows), "--json"],
+                                 str(self.args.ctx), "--max-windows", str(self.args.windows), "--json", "--threads",
+                                 str(self.args.threads)],
                                 capture_output=True, text=True)
         size = out.stat().st_size
         out.unlink()
