@@ -20,7 +20,9 @@ struct SplitKeys {
 Result<SplitKeys> split_keys(const Metadata& metadata) {
   RZ_TRY(const auto no, metadata.get_int("split.no"));
   RZ_TRY(const auto count, metadata.get_int("split.count"));
-  return SplitKeys{no.value_or(0), count.value_or(1)};
+  // A file that llama-gguf-split has merged keeps the keys, with a count of 0.
+  const bool is_merged = no == 0 && count == 0;
+  return SplitKeys{no.value_or(0), is_merged ? 1 : count.value_or(1)};
 }
 
 // The path of part `no`, from the path of part `own_no`, which must be spelled accordingly.
