@@ -70,6 +70,8 @@ Result<text::GgufVocab> read_gguf_vocab(const Metadata& metadata) {
   RZ_TRY(vocab.add_sep, metadata.get_bool("tokenizer.ggml.add_sep_token"));
   RZ_TRY(vocab.add_space_prefix, metadata.get_bool("tokenizer.ggml.add_space_prefix"));
   RZ_TRY(vocab.remove_extra_whitespaces, metadata.get_bool("tokenizer.ggml.remove_extra_whitespaces"));
+  RZ_TRY(vocab.lowercase, metadata.get_bool("tokenizer.ggml.normalizer.lowercase"));
+  RZ_TRY(vocab.strip_accents, metadata.get_bool("tokenizer.ggml.normalizer.strip_accents"));
   RZ_CHECK_OK(read_ids(metadata, vocab));
   return vocab;
 }

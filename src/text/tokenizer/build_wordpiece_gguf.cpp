@@ -1,5 +1,5 @@
 // A WordPiece vocabulary from GGUF metadata. It spells the pieces that begin a word with U+2581 before them and those
-// that go on without "##"; text is cleaned and divided as BERT's uncased models do it.
+// that go on without "##"; text is cleaned and divided as BERT's models do it.
 #include <utility>
 
 #include "base/try.h"
@@ -30,7 +30,9 @@ Result<TokenizerParts> build_wordpiece_gguf(const GgufVocab& vocab) {
   options.word_prefix = kMetaspace;
   options.continuing_subword_prefix = "";
   RZ_TRY(parts.model, make_wordpiece_model(*parts.vocab, std::move(options)));
-  parts.normalizer = make_bert_normalizer({.strip_accents = true});
+  const bool lowercase = vocab.lowercase.value_or(true);
+  parts.normalizer =
+      make_bert_normalizer({.strip_accents = vocab.strip_accents.value_or(lowercase), .lowercase = lowercase});
   parts.pre_tokenizer = make_bert_split();
   parts.added = find_added_tokens(*parts.vocab);
   for (int32_t i = 0; i < parts.vocab->size(); ++i) {

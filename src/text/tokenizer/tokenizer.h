@@ -38,6 +38,7 @@ struct GgufVocab {
   std::optional<int64_t> bos_id, eos_id, eot_id, unk_id, sep_id, pad_id, cls_id, mask_id;
   std::optional<bool> add_sep;  // after the token that ends the first of two texts
   std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;
+  std::optional<bool> lowercase, strip_accents;  // of WordPiece; accents go with the case where it is not said
   std::vector<uint8_t> precompiled_charsmap;
 };
 
