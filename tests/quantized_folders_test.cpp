@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "support/step_driver.h"
 #include "support/test_data.h"
 #include "support/tiny_model.h"
+#include "tools/convert.h"
 
 namespace realizar::test {
 namespace {
@@ -130,6 +132,23 @@ TEST_P(QuantizedFolder, KeepsTheCodesOrSaysThatItDoesNot) {
   const std::string_view name = GetParam().name;
   const bool is_rounded = matrix->type == TypeId::kF16 || name == "bnb_int8" || name.starts_with("hqq");
   EXPECT_EQ(file->notes().empty(), !is_rounded);
+}
+
+// A GGUF file has the same codes, or the same values where no type of GGUF's has the codes: then it says so.
+TEST_P(QuantizedFolder, IsTheSameModelAsAGgufFile) {
+  const fs::path folder = folders() / GetParam().name / "packed",
+                 path = folders() / (GetParam().name + std::string(".gguf"));
+  const auto report = convert(folder, path, {}, {});
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  const auto source = ModelFile::open(folder), made = ModelFile::open(path);
+  ASSERT_TRUE(source.ok() && made.ok());
+  EXPECT_EQ(logits(path, make_reference_backend()), logits(folder, make_reference_backend()));
+  const TensorInfo* matrix = made->find("blk.1.attn_q.weight");
+  ASSERT_NE(matrix, nullptr);
+  EXPECT_EQ(traits(matrix->type).name, traits(GetParam().type).name);
+  for (const std::string& note : source->notes()) {
+    EXPECT_NE(std::ranges::find(report->notes, note), report->notes.end()) << note;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, QuantizedFolder, testing::ValuesIn(kFormats),

@@ -81,7 +81,7 @@ int convert_model(const ConvertArgs& args) {
   }
   const auto begin = std::chrono::steady_clock::now();
   const StopSignals signals;
-  const WriteRun run{&StopSignals::flag(), show_share};
+  const WriteRun run{&StopSignals::flag(), show_share, {}};
   const auto report = convert(args.in, args.out, {*type, *split_bytes, args.pre}, run);
   if (stderr_is_terminal()) std::fputs("\r\033[K", stderr);
   if (!report.ok()) {

@@ -62,6 +62,11 @@ void GgufWriter::add_u32(std::string_view key, uint32_t value) {
   put(entries_, value);
 }
 
+void GgufWriter::add_i32(std::string_view key, int32_t value) {
+  begin_entry(key, number(GgufValueType::kInt32));
+  put(entries_, value);
+}
+
 void GgufWriter::add_f32(std::string_view key, float value) {
   begin_entry(key, number(GgufValueType::kFloat32));
   put(entries_, value);

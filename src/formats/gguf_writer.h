@@ -19,6 +19,7 @@ class GgufWriter {
  public:
   void add_bool(std::string_view key, bool value);
   void add_u32(std::string_view key, uint32_t value);
+  void add_i32(std::string_view key, int32_t value);
   void add_f32(std::string_view key, float value);
   void add_string(std::string_view key, std::string_view value);
   void add_strings(std::string_view key, const std::vector<std::string>& values);

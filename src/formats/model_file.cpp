@@ -125,6 +125,14 @@ std::span<const std::string> ModelFile::notes() const {
   return impl_->notes;
 }
 
+std::vector<std::filesystem::path> ModelFile::files() const {
+  std::vector<std::filesystem::path> files{impl_->path};
+  for (const MappedFile& map : impl_->maps) {
+    if (map.path() != impl_->path.string()) files.emplace_back(map.path());
+  }
+  return files;
+}
+
 uint64_t ModelFile::file_bytes() const {
   uint64_t bytes = 0;
   for (const MappedFile& map : impl_->maps) bytes += map.bytes().size();

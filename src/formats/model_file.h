@@ -70,7 +70,8 @@ class ModelFile {
 
   FileFormat format() const;
   const std::filesystem::path& path() const;
-  uint64_t file_bytes() const;  // of all parts
+  std::vector<std::filesystem::path> files() const;  // all parts, and the folder itself where it is one
+  uint64_t file_bytes() const;                       // of all parts
   const Metadata& metadata() const;
   std::span<const GgufEntry> gguf_entries() const;  // of the first part; empty for kHuggingFace
   std::span<const TensorInfo> tensors() const;      // in file order

@@ -44,6 +44,12 @@ Result<ConvertReport> to_gguf(const ModelFile& folder, const std::filesystem::pa
     const TypeId type = tensor.is_f32 ? TypeId::kF32 : options.type.value_or(tensor.rows->type());
     tensors.push_back({std::move(tensor.name), std::move(tensor.shape), rows_in_type(std::move(tensor.rows), type)});
   }
+  const bool has_fp8 =
+      std::ranges::any_of(folder.tensors(), [](const TensorInfo& tensor) { return tensor.type == TypeId::kF8_E4M3; });
+  if (has_fp8 && options.type != TypeId::kF32) {
+    plan.notes.push_back(
+        fmt::format("the folder's FP8 weights become {}, rounded", traits(options.type.value_or(TypeId::kBF16)).name));
+  }
   plan.keys.set("general.file_type", file_type_of(main_type(tensors)));
   plan.keys.set("general.quantization_version", kQuantizationVersion);
   const auto add_metadata = [&](GgufWriter& writer) { plan.keys.add_to(writer); };
@@ -84,6 +90,21 @@ Result<ConvertReport> to_folder(const ModelFile& gguf, const std::filesystem::pa
   return ConvertReport{std::move(files), bytes_of(tensors), std::move(plan.notes), std::move(plan.left_out)};
 }
 
+// A file that is read cannot be written.
+Status check_places(const ModelFile& file, const std::vector<std::filesystem::path>& places) {
+  std::error_code error;
+  for (const std::filesystem::path& own : file.files()) {
+    for (const std::filesystem::path& place : places) {
+      const bool is_same =
+          std::filesystem::weakly_canonical(own, error) == std::filesystem::weakly_canonical(place, error);
+      if (!is_same && !std::filesystem::equivalent(own, place, error)) continue;
+      return invalid_argument(fmt::format("{} would replace the model that it is made of", place.string()),
+                              place.string());
+    }
+  }
+  return {};
+}
+
 // The same tensors and metadata in other pieces.
 Result<ConvertReport> repack(const ModelFile& file, const std::filesystem::path& to, const ConvertOptions& options,
                              const WriteRun& run) {
@@ -95,6 +116,7 @@ Result<ConvertReport> repack(const ModelFile& file, const std::filesystem::path&
     const uint64_t n_cols = tensor.shape.empty() ? 1 : tensor.shape.back();
     tensors.push_back({tensor.name, tensor.shape, stored_rows(file, tensor, n_cols)});
   }
+  RZ_CHECK_OK(check_places(file, gguf_paths(to, tensors, options.split_bytes)));
   const auto add_metadata = [&](GgufWriter& writer) {
     for (const GgufEntry& entry : file.gguf_entries()) {
       if (!entry.key.starts_with("split.")) writer.add_stored(entry.key, entry.value);
@@ -104,21 +126,14 @@ Result<ConvertReport> repack(const ModelFile& file, const std::filesystem::path&
   return ConvertReport{std::move(files), bytes_of(tensors), {}, {}};
 }
 
-// A file that is read cannot be written.
-Status check_places(const ModelFile& file, const std::filesystem::path& to) {
-  std::error_code error;
-  const auto own = std::filesystem::weakly_canonical(file.path(), error),
-             other = std::filesystem::weakly_canonical(to, error);
-  if (own != other && !std::filesystem::equivalent(file.path(), to, error)) return {};
-  return invalid_argument(fmt::format("{} would replace the model that it is made of", to.string()), to.string());
-}
-
 }  // namespace
 
 Result<ConvertReport> convert(const std::filesystem::path& from, const std::filesystem::path& to,
                               const ConvertOptions& options, const WriteRun& run) {
   RZ_TRY(const ModelFile file, ModelFile::open(from));
-  RZ_CHECK_OK(check_places(file, to));
+  RZ_CHECK_OK(check_places(file, {to}));
+  WriteRun checked = run;
+  checked.check = [&file] { return file.check(); };
   const bool becomes_gguf = to.extension() == ".gguf";
   const bool is_gguf = file.format() == FileFormat::kGguf;
   if (!is_gguf && !becomes_gguf) {
@@ -126,9 +141,9 @@ Result<ConvertReport> convert(const std::filesystem::path& from, const std::file
                                         from.string(), to.string()),
                             to.string());
   }
-  auto report = !is_gguf       ? to_gguf(file, to, options, run)
-                : becomes_gguf ? repack(file, to, options, run)
-                               : to_folder(file, to, options, run);
+  auto report = !is_gguf       ? to_gguf(file, to, options, checked)
+                : becomes_gguf ? repack(file, to, options, checked)
+                               : to_folder(file, to, options, checked);
   return file.checked(std::move(report));
 }
 

@@ -12,6 +12,7 @@
 #include "base/try.h"
 #include "text/tokenizer/byte_escapes.h"
 #include "text/tokenizer/pre_tokenizer_table.h"
+#include "tools/sampling_keys.h"
 #include "tools/spm_writer.h"
 
 namespace realizar {
@@ -104,6 +105,8 @@ class FolderFiles {
     vocab_.add_bos = flag_of("add_bos_token"), vocab_.add_eos = flag_of("add_eos_token");
     vocab_.add_space_prefix = flag_of("add_space_prefix");
     vocab_.remove_extra_whitespaces = flag_of("remove_extra_whitespaces");
+    vocab_.lowercase = flag_of("normalizer.lowercase");
+    vocab_.strip_accents = flag_of("normalizer.strip_accents");
     return {};
   }
 
@@ -230,8 +233,8 @@ class FolderFiles {
     root["normalizer"] = {{"type", "BertNormalizer"},
                           {"clean_text", true},
                           {"handle_chinese_chars", true},
-                          {"strip_accents", nullptr},
-                          {"lowercase", true}};
+                          {"strip_accents", vocab_.strip_accents ? Json(*vocab_.strip_accents) : Json(nullptr)},
+                          {"lowercase", vocab_.lowercase.value_or(true)}};
     root["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
     const bool adds = vocab_.add_bos.value_or(true) && first && vocab_.add_eos.value_or(true) && last;
     root["post_processor"] = adds ? post_processor({*first}, {*last}, true) : Json(nullptr);
@@ -292,6 +295,7 @@ class FolderFiles {
       generation["eos_token_id"] =
           vocab_.eot && vocab_.eot != vocab_.eos ? Json{*vocab_.eos, *vocab_.eot} : Json(*vocab_.eos);
     if (vocab_.pad) generation["pad_token_id"] = *vocab_.pad;
+    add_recommended_sampling(gguf_.metadata(), generation);
     return put_json("generation_config.json", generation);
   }
 
@@ -321,7 +325,7 @@ class FolderFiles {
   void add_kept_keys() {
     Json kept = Json::object();
     for (const auto& [key, value] : gguf_.metadata().entries()) {
-      const bool is_general = key.starts_with("general.") && !is_made_anew(key);
+      const bool is_general = key.starts_with("general.") && !is_made_anew(key) && !is_sampling_key(key);
       const bool is_kept = is_general || key == "tokenizer.ggml.pre" || key.starts_with("tokenizer.chat_template.") ||
                            key == "tokenizer.chat_templates";
       if (!is_kept) continue;

@@ -13,6 +13,8 @@
 #include "text/tokenizer/base64.h"
 #include "text/tokenizer/model_proto.h"
 #include "text/tokenizer/pre_tokenizer_name.h"
+#include "text/tokenizer/pre_tokenizer_table.h"
+#include "tools/known_tokenizers.h"
 
 namespace realizar {
 namespace {
@@ -68,19 +70,23 @@ class VocabReader {
     if (side_.tokenizer_config_json) {
       RZ_TRY(settings_, parse_object(*side_.tokenizer_config_json, "tokenizer_config.json"));
     }
-    // Its scores are those that the model was trained with, which tokenizer.json has not.
+    // Tiktoken's ranks are no model of SentencePiece's.
     const bool is_tiktoken = string_member(settings_, "tokenizer_class") == "ChatGLM4Tokenizer";
-    if (side_.tokenizer_model && !is_tiktoken) {
-      RZ_CHECK_OK(read_sentencepiece());
-    } else if (side_.tokenizer_json) {
-      RZ_CHECK_OK(read_json(pre));
-    } else if (side_.rwkv_vocab) {
-      RZ_CHECK_OK(read_rwkv());
-    } else {
+    const bool is_sentencepiece = side_.tokenizer_model && !is_tiktoken;
+    if (!side_.tokenizer_json && !is_sentencepiece && !side_.rwkv_vocab) {
       return unsupported(
           "a vocabulary in this form has no name in GGUF: it needs tokenizer.json, or SentencePiece's "
           "tokenizer.model",
           "tokenizer");
+    }
+    RZ_TRY(own_, own_tokenizer());
+    if (is_sentencepiece) {
+      // Its scores are those that the model was trained with, which tokenizer.json has not.
+      RZ_CHECK_OK(read_sentencepiece());
+    } else if (side_.tokenizer_json) {
+      RZ_CHECK_OK(read_json(pre));
+    } else {
+      RZ_CHECK_OK(read_rwkv());
     }
     RZ_CHECK_OK(fill());
     RZ_CHECK_OK(read_special_tokens());
@@ -138,16 +144,27 @@ class VocabReader {
     if (is_byte_level || arch_ == "gemma4") {
       vocab_.model = is_byte_level ? "gpt2" : "gemma4";
       RZ_CHECK_OK(read_merges(model));
+      if (has_component(member(document, "normalizer"), "NFC")) {
+        vocab_.notes.emplace_back(
+            "the folder's tokenizer composes letters and accents (NFC), which no tokenizer of a GGUF file does");
+      }
       RZ_CHECK_OK(read_added(member(document, "added_tokens")));
       if (!is_byte_level) mark_bytes(model);
       vocab_.pre = pre;
       if (pre.empty() && !is_byte_level) vocab_.pre = "gemma4";
       if (pre.empty() && is_byte_level) {
-        RZ_TRY(vocab_.pre, text::pre_tokenizer_name(*side_.tokenizer_json, arch_));
+        RZ_TRY(vocab_.pre, found_pre_tokenizer());
       }
       return {};
     }
     return read_scored_merges(document, model);
+  }
+
+  // By the ids that the folder's tokenizer gives, as llama.cpp's converter finds it, or by what it does.
+  Result<std::string> found_pre_tokenizer() const {
+    const std::string known(known_pre_tokenizer(*own_));
+    if (text::find_pre_tokenizer(known) != nullptr && !known.empty()) return known;
+    return text::pre_tokenizer_name(*side_.tokenizer_json, arch_);
   }
 
   Status read_pieces(const json& model) {
@@ -231,8 +248,19 @@ class VocabReader {
       }
     }
     vocab_.model = "bert";
-    vocab_.pre = "jina-v2-en";
+    read_bert_normalizer(member(document, "normalizer"));
+    const std::string known(known_pre_tokenizer(*own_));
+    vocab_.pre = known.empty() ? "default" : known;
     return read_added(member(document, "added_tokens"));
+  }
+
+  void read_bert_normalizer(const json& normalizer) {
+    const auto given = [&](const char* name) {
+      const json& value = member(normalizer, name);
+      return value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
+    };
+    vocab_.lowercase = given("lowercase");
+    vocab_.strip_accents = given("strip_accents");
   }
 
   Status read_unigram(const json& document, const json& model) {
@@ -345,17 +373,43 @@ class VocabReader {
     for (const auto& [name, id] : kNames) {
       if (const auto found = special_token(name)) *id = found;
     }
-    RZ_TRY(const text::Tokenizer own, own_tokenizer());
-    const std::vector<TokenId> around = own.encode("");
-    const auto is = [](TokenId id, std::optional<uint32_t> other) {
-      return other && to_index(id) == static_cast<int32_t>(*other);
-    };
+    if (!vocab_.bos) vocab_.bos = vocab_.cls;
+    if (!vocab_.eos) vocab_.eos = vocab_.sep;
+    return read_special_places();
+  }
+
+  // What the folder's tokenizer puts around a text, and between two.
+  Status read_special_places() {
+    const auto [before, after] = ids_around(*own_);
+    if (!before.empty() && !vocab_.bos) vocab_.bos = before.front();
     const std::optional<uint32_t> first = vocab_.cls && vocab_.model == "bert" ? vocab_.cls : vocab_.bos;
-    const std::optional<uint32_t> last = vocab_.sep && vocab_.model == "bert" ? vocab_.sep : vocab_.eos;
-    const bool has_first = !around.empty() && is(around.front(), first);
-    vocab_.add_bos = has_first;
-    vocab_.add_eos = around.size() > (has_first ? 1 : 0) && is(around.back(), last);
+    vocab_.add_bos = !before.empty() && before.front() == first;
+    if (!after.empty() && after.back() != vocab_.eos && after.back() != vocab_.sep) {
+      // A text ends with another token than a turn does.
+      if (vocab_.eos && !vocab_.eot) vocab_.eot = vocab_.eos;
+      vocab_.eos = after.back();
+    }
+    vocab_.add_eos = !after.empty();
+    if (before.size() > 1 || after.size() > 1 || *vocab_.add_bos == before.empty()) {
+      vocab_.notes.push_back(
+          fmt::format("the folder's tokenizer puts {} tokens before a text and {} after it; GGUF has one each",
+                      before.size(), after.size()));
+    }
+    // "[CLS] a [SEP] b [SEP]", or "<s> a </s></s> b </s>".
+    const size_t n_of_two = own_->encode_pair("", "").ids.size();
+    if (before.size() == 1 && after.size() == 1 && n_of_two > 2) vocab_.add_sep = n_of_two > 3;
     return {};
+  }
+
+  static std::pair<std::vector<uint32_t>, std::vector<uint32_t>> ids_around(const text::Tokenizer& tokenizer) {
+    constexpr std::string_view kAnyText = "a";
+    const std::vector<TokenId> all = tokenizer.encode(kAnyText),
+                               text = tokenizer.encode(kAnyText, {.add_special = false});
+    const auto found = std::ranges::search(all, text);
+    std::vector<uint32_t> before, after;
+    for (auto id = all.begin(); id != found.begin(); ++id) before.push_back(static_cast<uint32_t>(to_index(*id)));
+    for (auto id = found.end(); id != all.end(); ++id) after.push_back(static_cast<uint32_t>(to_index(*id)));
+    return {before, after};
   }
 
   Result<text::Tokenizer> own_tokenizer() const {
@@ -365,16 +419,15 @@ class VocabReader {
     return text::Tokenizer::from_rwkv(*side_.rwkv_vocab, settings);
   }
 
-  // Both tokenizers give the same ids.
+  // Both tokenizers give the same ids, but for what stands before and after a text.
   Status check() const {
-    RZ_TRY(const text::Tokenizer own, own_tokenizer());
     RZ_TRY(const text::Tokenizer made, text::Tokenizer::from_gguf(as_gguf_vocab(vocab_)));
     constexpr std::string_view kTexts[] = {
         "Hello world", "The quick brown fox jumps over 13 lazy dogs.", "it's 1234567 and 3.14, isn't it?",
         "def f(x):\n    return x + 1\n",
         "caf\u00E9 na\u00EFve \u4E2D\u6587 \u0440\u0443\u0441\u0441\u043A\u0438\u0439"};
     for (const std::string_view text : kTexts) {
-      if (own.encode(text) == made.encode(text)) continue;
+      if (own_->encode(text, {.add_special = false}) == made.encode(text, {.add_special = false})) continue;
       return unsupported(
           fmt::format("tokenizer: GGUF's '{}' with pre-tokenizer '{}' cuts '{}' otherwise than the folder's tokenizer",
                       vocab_.model, vocab_.pre, text),
@@ -388,6 +441,7 @@ class VocabReader {
   const std::string arch_;
   const int64_t n_tokens_;
   json settings_ = json::object();
+  std::optional<text::Tokenizer> own_;  // the folder's
   FolderVocab vocab_;
 };
 
@@ -410,7 +464,9 @@ text::GgufVocab as_gguf_vocab(const FolderVocab& vocab) {
   view.sep_id = vocab.sep, view.pad_id = vocab.pad, view.cls_id = vocab.cls, view.mask_id = vocab.mask;
   view.add_bos = vocab.add_bos, view.add_eos = vocab.add_eos;
   view.add_space_prefix = vocab.add_space_prefix;
+  view.add_sep = vocab.add_sep;
   view.remove_extra_whitespaces = vocab.remove_extra_whitespaces;
+  view.lowercase = vocab.lowercase, view.strip_accents = vocab.strip_accents;
   view.precompiled_charsmap = vocab.charsmap;
   return view;
 }

@@ -18,8 +18,9 @@ struct FolderVocab {
   std::vector<int32_t> types;
   std::vector<float> scores;  // none where the model has no use for them
   std::optional<uint32_t> bos, eos, eot, unk, sep, pad, cls, mask;
-  std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;
+  std::optional<bool> add_bos, add_eos, add_sep, add_space_prefix, remove_extra_whitespaces, lowercase, strip_accents;
   std::vector<uint8_t> charsmap;
+  std::vector<std::string> notes;  // in what the vocabulary differs from the folder's, a sentence each
 };
 
 // `n_tokens`: rows of the embedding; ids that the tokenizer leaves out become unused tokens. `arch`: GGUF's name of the

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -24,6 +25,9 @@ GgufValue one_or_list(const std::vector<uint32_t>& numbers) {
   if (are_alike) return numbers.front();
   return std::vector<int32_t>(numbers.begin(), numbers.end());
 }
+
+// Families of which llama.cpp wants both epsilons, though one of them alone has a use.
+constexpr std::string_view kBothEpsilons[] = {"nemotron_h", "nemotron_h_moe"};
 
 template <class Kind, class... Kinds>
 constexpr bool is_one_of(const std::variant<Kinds...>*) {
@@ -54,6 +58,9 @@ class ConfigWriter {
  private:
   void set(std::string_view name, GgufValue value) {
     keys_.set(std::string(spec_.name) + "." + std::string(name), std::move(value));
+  }
+  bool is_asked(std::span<const std::string_view> families) const {
+    return std::ranges::find(families, spec_.name) != families.end();
   }
   bool is_given(std::string_view key) const { return !key.empty() && folder_.metadata().contains(key); }
 
@@ -104,6 +111,7 @@ class ConfigWriter {
     set("block_count", n_file_layers(c_));
     const bool is_rms = spec_.norm == NormKind::kRms;
     set(is_rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", c_.norm_eps);
+    if (is_asked(kBothEpsilons)) set("attention.layer_norm_epsilon", c_.norm_eps);
   }
 
   // Of ffns without experts; a model whose layers mix or have an ffn has 0 for those that mix.
@@ -114,11 +122,19 @@ class ConfigWriter {
       const auto* gated = in_layer<GatedConfig>(layer);
       const auto* plain = in_layer<PlainConfig>(layer);
       const bool has_other = in_layer<ExpertsConfig>(layer) != nullptr || in_layer<ChannelMixConfig>(layer) != nullptr;
-      uint32_t width = gated != nullptr ? gated->d_ff : plain != nullptr ? plain->d_ff : has_other ? c_.d_ff : 0;
+      uint32_t width = gated != nullptr ? gated->d_ff : plain != nullptr ? plain->d_ff : 0;
+      if (width == 0 && has_other) width = width_beside(in_layer<ExpertsConfig>(layer));
       if (width == 0 && !spec_.has_one_branch) width = c_.d_ff;
       widths.push_back(width * spec_.d_ff_divisor);
     }
     set("feed_forward_length", one_or_list(widths));
+  }
+
+  // Of layers that have experts. Where config.json has one width for shared experts and for layers without experts, the
+  // family's other one is that of its experts.
+  uint32_t width_beside(const ExpertsConfig* experts) const {
+    const HfKeys& keys = source_.hf_keys;
+    return experts != nullptr && !keys.shared_d_ff.empty() && keys.d_ff == keys.shared_d_ff ? experts->d_ff : c_.d_ff;
   }
 
   void add_attention(const AttentionConfig& a) {
@@ -195,12 +211,13 @@ class ConfigWriter {
   // Keys and values are those of latents; a head's own sizes have other names.
   void add_latent_attention(const LatentAttentionConfig& a) {
     set("attention.head_count", a.n_heads);
-    set("attention.head_count_kv",
-        one_or_list(by_layer<LatentAttentionConfig>([](const auto&) { return uint32_t{1}; })));
-    if (a.q_rank > 0) set("attention.q_lora_rank", a.q_rank);
-    set("attention.kv_lora_rank", a.latent_dim);
     const bool has_stacks = std::ranges::any_of(
         spec_.tensors, [](const TensorSpec& t) { return t.role == Role::kLatentK && !t.gguf.empty(); });
+    const uint32_t n_kv_heads = has_stacks ? 1 : a.n_heads;
+    set("attention.head_count_kv",
+        one_or_list(by_layer<LatentAttentionConfig>([&](const auto&) { return n_kv_heads; })));
+    if (a.q_rank > 0) set("attention.q_lora_rank", a.q_rank);
+    set("attention.kv_lora_rank", a.latent_dim);
     set("attention.key_length", has_stacks ? a.key_dim() : a.query_dim());
     set("attention.value_length", has_stacks ? a.latent_dim : a.d_value);
     if (has_stacks) {
@@ -297,8 +314,7 @@ class ConfigWriter {
     const uint32_t n_shared = is_multiple && has_count ? e.d_shared_ff / e.d_ff : 1;
     if (has_count && is_multiple) set("expert_shared_count", n_shared);
     const bool is_of_one = spec_.routing.gguf_shared_width_is_of_one;
-    const bool says_width = !source_.hf_keys.shared_d_ff.empty() || is_of_one || !(has_count && is_multiple);
-    if (says_width) set("expert_shared_feed_forward_length", is_of_one ? e.d_shared_ff / n_shared : e.d_shared_ff);
+    set("expert_shared_feed_forward_length", is_of_one ? e.d_shared_ff / n_shared : e.d_shared_ff);
   }
 
   // Nomic's, which llama.cpp asks for; here the tensors tell.

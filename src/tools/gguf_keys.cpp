@@ -11,6 +11,7 @@ struct Adder {
 
   void operator()(bool value) const { writer.add_bool(key, value); }
   void operator()(uint32_t value) const { writer.add_u32(key, value); }
+  void operator()(int32_t value) const { writer.add_i32(key, value); }
   void operator()(float value) const { writer.add_f32(key, value); }
   void operator()(const std::string& value) const { writer.add_string(key, value); }
   void operator()(const std::vector<bool>& values) const { writer.add_bools(key, values); }
@@ -24,6 +25,7 @@ struct Adder {
 struct Reader {
   MetaValue operator()(bool value) const { return value; }
   MetaValue operator()(uint32_t value) const { return uint64_t{value}; }
+  MetaValue operator()(int32_t value) const { return int64_t{value}; }
   MetaValue operator()(float value) const { return double{value}; }
   MetaValue operator()(const std::string& value) const { return value; }
   MetaValue operator()(const std::vector<bool>& values) const { return MetaArray(values); }

@@ -14,8 +14,8 @@
 namespace realizar {
 
 using GgufValue =
-    std::variant<bool, uint32_t, float, std::string, std::vector<bool>, std::vector<int32_t>, std::vector<uint32_t>,
-                 std::vector<float>, std::vector<std::string>, std::vector<uint8_t>>;
+    std::variant<bool, uint32_t, int32_t, float, std::string, std::vector<bool>, std::vector<int32_t>,
+                 std::vector<uint32_t>, std::vector<float>, std::vector<std::string>, std::vector<uint8_t>>;
 
 class GgufKeys {
  public:

@@ -14,6 +14,14 @@ namespace {
 // What a pair that never turns is divided by.
 constexpr float kNeverTurns = 1e30f;
 
+// transformers' default for these families, of which llama.cpp wants the key: thirds of the pairs, 11, 11 and 10 of 32.
+// A text turns by any sections alike.
+std::vector<int32_t> even_sections(uint32_t n_rot) {
+  const auto n_pairs = static_cast<int32_t>(n_rot / 2);
+  const int32_t first = (n_pairs + 2) / 3, second = (n_pairs - first + 1) / 2;
+  return {first, second, n_pairs - first - second, 0};
+}
+
 class RopeWriter {
  public:
   RopeWriter(const ModelFile& folder, const ArchSpec& source, const ArchSpec& spec, const ModelConfig& config,
@@ -36,6 +44,9 @@ class RopeWriter {
     }
     const std::vector<int32_t> sections = rope_sections(folder_.metadata());
     if (!sections.empty()) set("rope.dimension_sections", sections);
+    if (sections.empty() && (spec_.name == "qwen35" || spec_.name == "qwen35moe")) {
+      set("rope.dimension_sections", even_sections(n_rot));
+    }
     if (scaling.kind == "linear") add_linear(scaling.factor);
     if (scaling.kind == "yarn") return add_yarn(scaling);
     if (scaling.kind == "llama3") return add_llama3(scaling, base);

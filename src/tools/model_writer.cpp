@@ -66,7 +66,15 @@ Status TensorPump::write(const OutTensor& tensor, const std::function<Status(std
     if (run_.progress) run_.progress(n_done_, n_all_);
   }
   tensor.rows->release();
-  return {};
+  return run_.check ? run_.check() : Status();
+}
+
+std::vector<std::filesystem::path> gguf_paths(const std::filesystem::path& path, const std::vector<OutTensor>& tensors,
+                                              uint64_t most_bytes) {
+  const size_t n_parts = parts_of(tensors, most_bytes).size();
+  std::vector<std::filesystem::path> paths;
+  for (size_t i = 0; i < n_parts; ++i) paths.push_back(part_path(path, i, n_parts));
+  return paths;
 }
 
 Result<std::vector<std::filesystem::path>> write_gguf(const std::filesystem::path& path,
@@ -81,18 +89,17 @@ Result<std::vector<std::filesystem::path>> write_gguf(const std::filesystem::pat
   for (const OutTensor& tensor : tensors) n_all += tensor.n_bytes();
   TensorPump pump(run, n_all);
   std::vector<GgufStream> streams;
-  std::vector<std::filesystem::path> paths;
+  auto paths = gguf_paths(path, tensors, most_bytes);
   for (size_t i = 0; i < parts.size(); ++i) {
     GgufWriter header;
     if (i == 0) add_metadata(header);
     if (parts.size() > 1) {
       add_number(header, "split.no", kGgufUint16, static_cast<uint16_t>(i));
-      add_number(header, "split.count", kGgufUint16, static_cast<uint16_t>(parts.size()));
       add_number(header, "split.tensors.count", kGgufInt32, static_cast<int32_t>(tensors.size()));
+      add_number(header, "split.count", kGgufUint16, static_cast<uint16_t>(parts.size()));
     }
     for (const OutTensor& tensor : parts[i]) header.announce_tensor(tensor.name, tensor.rows->type(), tensor.shape);
-    paths.push_back(part_path(path, i, parts.size()));
-    RZ_TRY(GgufStream stream, GgufStream::create(paths.back(), header));
+    RZ_TRY(GgufStream stream, GgufStream::create(paths[i], header));
     for (const OutTensor& tensor : parts[i]) {
       RZ_CHECK_OK(pump.write(tensor, [&](std::span<const std::byte> bytes) { return stream.write(bytes); }));
     }

@@ -25,6 +25,8 @@ struct OutTensor {
 struct WriteRun {
   const std::atomic<bool>* stop = nullptr;                        // set: writing ends, and leaves nothing
   std::function<void(uint64_t n_done, uint64_t n_all)> progress;  // of the bytes; may be empty
+  // Asked after each tensor: an error where what is read is no longer what it was. May be empty.
+  std::function<Status()> check;
 };
 
 // Adds the metadata to the header of the first, or only, file.
@@ -32,6 +34,11 @@ using AddMetadata = std::function<void(GgufWriter&)>;
 
 // As llama.cpp names the parts of a file: "model-00001-of-00003.gguf" for "model.gguf".
 std::filesystem::path part_path(const std::filesystem::path& path, size_t part, size_t n_parts);
+
+// The files of those tensors: one, or as many as it takes so that each has `most_bytes` of tensors at the most, or one
+// larger tensor. 0: one.
+std::vector<std::filesystem::path> gguf_paths(const std::filesystem::path& path, const std::vector<OutTensor>& tensors,
+                                              uint64_t most_bytes);
 
 // Into `path`, or, where `most_bytes` is not 0 and the tensors are more, into parts of so many bytes of tensors at the
 // most, or of one larger tensor. All are there whole or none is. Gives the paths. Errors: InvalidArgument (the place, a

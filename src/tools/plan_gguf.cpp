@@ -18,6 +18,7 @@
 #include "tools/folder_vocab.h"
 #include "tools/general_keys.h"
 #include "tools/gguf_config.h"
+#include "tools/sampling_keys.h"
 #include "tools/tensor_parts.h"
 #include "tools/weave.h"
 
@@ -108,6 +109,7 @@ class GgufTensors {
     if (spec.cols != Dim::kNone) shape.push_back(parts_.size_of(part, spec.cols));
     if (stack_dim(spec.role) != Dim::kNone) shape.insert(shape.begin(), parts_.size_of(part, stack_dim(spec.role)));
     if (spec.rows == Dim::kCtx) shape[0] = config_.n_ctx_train;
+    add_ones(spec.role, shape);
     uint64_t n_elems = 1;
     for (const uint64_t size : shape) n_elems *= size;
     const std::string name = filled_name(spec.gguf, static_cast<uint32_t>(std::max(layer, 0)), 0);
@@ -118,6 +120,13 @@ class GgufTensors {
     }
     out_.push_back({name, std::move(shape), std::move(rows), is_always_f32(spec)});
     return add_factors(part, name);
+  }
+
+  // llama.cpp checks the dimensions of 1 too.
+  static void add_ones(Role role, std::vector<uint64_t>& shape) {
+    const bool is_conv = role == Role::kConvQ || role == Role::kConvK || role == Role::kConvV;
+    if (is_conv && shape.size() == 2) shape = {1, shape[0], 1, shape[1]};
+    if (role == Role::kShifts && shape.size() == 2) shape = {shape[0], 1, 1, shape[1]};
   }
 
   // What llama.cpp expects in the first layer of RWKV-7 and does not use is another copy of a tensor.
@@ -264,6 +273,9 @@ void add_vocab(const FolderVocab& vocab, GgufKeys& keys) {
   }
   if (vocab.add_bos) set("add_bos_token", *vocab.add_bos);
   if (vocab.add_eos) set("add_eos_token", *vocab.add_eos);
+  if (vocab.add_sep) set("add_sep_token", *vocab.add_sep);
+  if (vocab.lowercase) set("normalizer.lowercase", *vocab.lowercase);
+  if (vocab.strip_accents) set("normalizer.strip_accents", *vocab.strip_accents);
   if (vocab.add_space_prefix) set("add_space_prefix", *vocab.add_space_prefix);
   if (vocab.remove_extra_whitespaces) set("remove_extra_whitespaces", *vocab.remove_extra_whitespaces);
   if (!vocab.charsmap.empty()) set("precompiled_charsmap", vocab.charsmap);
@@ -276,12 +288,15 @@ void add_labels(const ModelFile& folder, const ModelConfig& c, std::string_view 
     const auto label = folder.metadata().get_string(fmt::format("id2label.{}", i));
     if (label.ok() && *label) labels.push_back(**label);
   }
+  // transformers' names for those that have none: llama.cpp counts the scores by them.
+  if (labels.empty() && c.n_labels > 1) {
+    for (uint32_t i = 0; i < c.n_labels; ++i) labels.push_back(fmt::format("LABEL_{}", i));
+  }
   if (!labels.empty()) keys.set(std::string(arch) + ".classifier.output_labels", std::move(labels));
 }
 
-Status add_vocab_keys(const ModelFile& folder, const ModelConfig& c, const std::string& arch,
+Status add_vocab_keys(const ModelFile& folder, const SideFiles& side, const ModelConfig& c, const std::string& arch,
                       const GgufPlanOptions& options, GgufPlan& plan) {
-  RZ_TRY(const SideFiles side, folder.side_files());
   if (c.n_types > 0) plan.keys.set("tokenizer.ggml.token_type_count", c.n_types);
   if (!side.tokenizer_json && !side.tokenizer_model && !side.rwkv_vocab) {
     plan.keys.set("tokenizer.ggml.model", std::string("none"));
@@ -295,6 +310,7 @@ Status add_vocab_keys(const ModelFile& folder, const ModelConfig& c, const std::
     return error;
   }
   add_vocab(*vocab, plan.keys);
+  plan.notes.insert(plan.notes.end(), vocab->notes.begin(), vocab->notes.end());
   if (side.chat_template) plan.keys.set("tokenizer.chat_template", *side.chat_template);
   return {};
 }
@@ -366,6 +382,7 @@ Result<GgufPlan> plan_gguf(const ModelFile& folder, const GgufPlanOptions& optio
   RZ_TRY(ModelConfig config, read_config(folder));
   const ArchSpec& target = gguf_spec(*spec, config);
   GgufPlan plan;
+  plan.notes.assign(folder.notes().begin(), folder.notes().end());
   const ModelConfig as_given = config;
   RZ_TRY(FoldedFactors factors, fold_factors(folder, *spec, config));
   use_gguf_formulas(*spec, target, config, plan);
@@ -381,9 +398,12 @@ Result<GgufPlan> plan_gguf(const ModelFile& folder, const GgufPlanOptions& optio
   }
   if (config.is_head_tied) parts.claim(Role::kHead);
   RZ_CHECK_OK(list_left_out(folder, *spec, config, parts, plan));
+  if (plan.keys.find("general.size_label") == nullptr) plan.keys.set("general.size_label", size_label(plan.tensors));
   GgufKeys kept;
   RZ_CHECK_OK(read_kept_keys(folder, kept));
-  RZ_CHECK_OK(add_vocab_keys(folder, config, std::string(target.name), with_kept(options, kept), plan));
+  RZ_TRY(const SideFiles side, folder.side_files());
+  if (side.generation_config_json) RZ_CHECK_OK(add_sampling_keys(*side.generation_config_json, plan.keys));
+  RZ_CHECK_OK(add_vocab_keys(folder, side, config, std::string(target.name), with_kept(options, kept), plan));
   for (const auto& [key, value] : kept.entries()) plan.keys.set(key, value);
   RZ_CHECK_OK(check(folder, config, plan));
   return plan;
