@@ -131,7 +131,7 @@ struct DraftSettings {
 // What lies beside a model's file, as Ollama keeps models; it goes before what the file says.
 struct BesideSettings {
   std::string chat_template =
-      {};                   // in Go's spelling; one that cannot be read is told of in ModelInfo::notes, and not used
+      {};  // in Go's spelling, or Jinja; one that cannot be read is told of in ModelInfo::notes, and not used
   std::string params = {};  // a JSON object of Ollama's parameters: of sampling, stop and num_ctx; others are not used
 };
 

@@ -165,9 +165,10 @@ Status LoadedModel::load_template(const std::string& beside) {
   RZ_TRY(auto source, load_chat_template(file, *tokenizer));
   if (source) template_source = std::move(*source);
   if (!beside.empty()) {
-    auto jinja = text::jinja_of_go_template(beside);
+    const bool is_jinja = text::is_jinja(beside);
+    auto jinja = is_jinja ? Result<std::string>(beside) : text::jinja_of_go_template(beside);
     if (jinja.ok()) {
-      template_source.source = begin_of_prompts(*tokenizer) + *jinja;
+      template_source.source = is_jinja ? *jinja : begin_of_prompts(*tokenizer) + *jinja;
       source.emplace();
     } else {
       info.notes.push_back("the chat template beside the model's file is not used: " + jinja.error().message);

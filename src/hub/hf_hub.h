@@ -14,6 +14,7 @@ namespace realizar::hub {
 
 // What a name means at its source.
 struct RemoteModel {
+  std::string source;    // that name
   std::string revision;  // the commit, or the manifest's hash; "" where there is none
   struct File {
     RemoteFile remote;

@@ -29,16 +29,7 @@ LocalModel local_model(const Store& store, StoredModel stored) {
 }  // namespace
 
 Result<LocalModel> Library::find(const ModelName& name) const {
-  std::vector<ModelName> meant{name};
-  if (name.kind == NameKind::kLocal) {
-    meant.push_back(source_of(name));
-    // Ollama's own of that name will do, where it is there already.
-    ModelName ollama = name;
-    ollama.kind = NameKind::kOllama;
-    if (ollama.owner.empty()) ollama.owner = "library";
-    if (ollama != meant.back()) meant.push_back(std::move(ollama));
-  }
-  for (const ModelName& one : meant) {
+  for (const ModelName& one : meanings(name)) {
     if (store_.has_name(one)) {
       RZ_TRY(StoredModel stored, store_.find(one));
       return local_model(store_, std::move(stored));

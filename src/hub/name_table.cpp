@@ -55,6 +55,12 @@ constexpr ShortName kShortNames[] = {
     {"nomic-embed-text", "latest", "hf:nomic-ai/nomic-embed-text-v1.5-GGUF:Q8_0"},
 };
 
+ModelName ollamas_own(ModelName name) {
+  name.kind = NameKind::kOllama;
+  if (name.owner.empty()) name.owner = "library";
+  return name;
+}
+
 }  // namespace
 
 std::span<const ShortName> short_names() {
@@ -71,10 +77,15 @@ ModelName source_of(const ModelName& name) {
     REQUIRE(stands_for.ok());
     return *stands_for;
   }
-  ModelName source = name;
-  source.kind = NameKind::kOllama;
-  if (source.owner.empty()) source.owner = "library";
-  return source;
+  return ollamas_own(name);
+}
+
+std::vector<ModelName> meanings(const ModelName& name) {
+  std::vector<ModelName> names{name};
+  if (name.kind != NameKind::kLocal) return names;
+  names.push_back(source_of(name));
+  if (names.back().kind != NameKind::kOllama) names.push_back(ollamas_own(name));
+  return names;
 }
 
 }  // namespace realizar::hub

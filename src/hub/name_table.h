@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "hub/name.h"
 
@@ -19,5 +20,9 @@ std::span<const ShortName> short_names();
 // What a name of the store's own is pulled from: what the table says, else Ollama's model of that name. A name of
 // another kind is itself.
 ModelName source_of(const ModelName& name);
+
+// Every name under which the model that is meant may be there, the likeliest first: the name itself, what it is pulled
+// from, and Ollama's of that name.
+std::vector<ModelName> meanings(const ModelName& name);
 
 }  // namespace realizar::hub

@@ -23,7 +23,7 @@ Result<RemoteModel> find_url_model(const ModelName& name, const DownloadSettings
   const std::string file = path.substr(path.rfind('/') + 1);
   RemoteFile remote{file, url, {}, std::nullopt, {}};
   RZ_TRY(remote.n_bytes, remote_bytes(remote, settings, cancelled));
-  return RemoteModel{"", {{std::move(remote), FileRole::kModel, file}}};
+  return RemoteModel{"", "", {{std::move(remote), FileRole::kModel, file}}};
 }
 
 // Room for all that is missing, before the first byte is asked for.
@@ -47,9 +47,8 @@ std::string digest_of(const RemoteFile& file) {
   return file.digest.kind == Digest::Kind::kSha256 ? "sha256:" + file.digest.hex : "";
 }
 
-}  // namespace
-
-Result<RemoteModel> look_up(const ModelName& name, const HubSettings& settings, const std::atomic<bool>& cancelled) {
+Result<RemoteModel> find_remote(const ModelName& name, const HubSettings& settings,
+                                const std::atomic<bool>& cancelled) {
   const ModelName source = source_of(name);
   if (settings.offline) {
     return invalid_argument(fmt::format("'{}' is not on this machine, and --offline asks no server", to_string(name)),
@@ -66,6 +65,14 @@ Result<RemoteModel> look_up(const ModelName& name, const HubSettings& settings, 
   return is_ollama ? find_ollama_model(source, access) : find_hf_model(source, access);
 }
 
+}  // namespace
+
+Result<RemoteModel> look_up(const ModelName& name, const HubSettings& settings, const std::atomic<bool>& cancelled) {
+  RZ_TRY(RemoteModel model, find_remote(name, settings, cancelled));
+  model.source = to_string(source_of(name));
+  return model;
+}
+
 uint64_t total_bytes(const RemoteModel& model) {
   uint64_t n = 0;
   for (const auto& file : model.files) n += file.remote.n_bytes.value_or(0);
@@ -78,7 +85,7 @@ Result<StoredModel> pull(const ModelName& name, const RemoteModel& remote, const
   RZ_CHECK_OK(store.prepare());
   RZ_TRY(const StoreLock lock, store.lock_shared());
   RZ_CHECK_OK(check_room(remote, store));
-  Manifest manifest{name, to_string(source_of(name)), remote.revision, "", {}};
+  Manifest manifest{name, remote.source, remote.revision, "", {}};
   PullProgress progress{PullStage::kDownloading, "", "", 0, 0, 0, total_bytes(remote)};
   std::set<std::string> names;
   uint64_t n_before = 0;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <set>
 
 #include "base/printable.h"
@@ -113,7 +114,7 @@ Status Store::make_view(const Manifest& manifest) const {
   return {};
 }
 
-Result<StoredModel> Store::stored_model(Manifest manifest) const {
+Result<StoredModel> Store::lay_out(Manifest manifest) const {
   for (const StoredFile& file : manifest.files) {
     if (has_blob(file.sha256, file.n_bytes)) continue;
     return not_found(fmt::format("the file {} of '{}' is missing in the store {}; pulling the model again brings it",
@@ -130,7 +131,7 @@ Result<StoredModel> Store::stored_model(Manifest manifest) const {
 
 Result<StoredModel> Store::find(const ModelName& name) const {
   RZ_TRY(Manifest manifest, read_manifest(name));
-  return stored_model(std::move(manifest));
+  return lay_out(std::move(manifest));
 }
 
 bool Store::has_name(const ModelName& name) const {
@@ -222,7 +223,10 @@ Result<std::optional<StoreLock>> Store::try_lock_alone() const {
   return cannot("lock", root_, std::error_code(errno, std::generic_category()));
 }
 
+// One thread of a process at a time: each would write the new file under the same name.
 Status Store::put(const Manifest& manifest) const {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   RZ_CHECK_OK(make_view(manifest));
   const fs::path path = manifest_file(manifest.name);
   RZ_CHECK_OK(make_folder(path.parent_path()));

@@ -52,6 +52,9 @@ class Store {
 
   // Every name, in alphabetical order. What cannot be read is left out, and `notes` says why.
   std::vector<StoredModel> list(std::vector<std::string>& notes) const;
+  // A model of files that are there, which has no name yet. The caller holds a shared lock. Errors: NotFound, subject
+  // "blob".
+  Result<StoredModel> lay_out(Manifest manifest) const;
   // Errors: NotFound; FormatError (its manifest); NotFound, subject "blob" (one of its files is gone).
   Result<StoredModel> find(const ModelName& name) const;
   bool has_name(const ModelName& name) const;
@@ -81,7 +84,6 @@ class Store {
  private:
   std::filesystem::path manifest_file(const ModelName& name) const { return root_ / "manifests" / manifest_path(name); }
   Result<Manifest> read_manifest(const ModelName& name) const;
-  Result<StoredModel> stored_model(Manifest manifest) const;
   std::filesystem::path view_folder(const Manifest& manifest) const;
   Status make_view(const Manifest& manifest) const;
   Removed sweep(const std::vector<std::string>& candidates, const std::vector<Manifest>& kept) const;

@@ -401,9 +401,13 @@ Result<std::string> jinja_of_go_template(std::string_view source) {
          done + "{% endif %}" + last;
 }
 
+bool is_jinja(std::string_view source) {
+  return source.find("{%") != std::string_view::npos;
+}
+
 Result<std::shared_ptr<const ChatTemplate>> compile_ollama_template(std::string_view source) {
   std::string jinja(source);
-  if (source.find("{%") == std::string_view::npos) {
+  if (!is_jinja(source)) {
     RZ_TRY(jinja, jinja_of_go_template(source));
   }
   auto compiled = ChatTemplate::parse(jinja);

@@ -17,7 +17,10 @@ namespace realizar::text {
 // subject "template", naming what is not taken.
 Result<std::string> jinja_of_go_template(std::string_view source);
 
-// A source with "{%" is Jinja. Errors: the same; those of Jinja, subject "template".
+// A source with "{%" is Jinja.
+bool is_jinja(std::string_view source);
+
+// Of either kind. Errors: the same; those of Jinja, subject "template".
 Result<std::shared_ptr<const ChatTemplate>> compile_ollama_template(std::string_view source);
 
 }  // namespace realizar::text

@@ -1,0 +1,109 @@
+#include "hub/new_blob.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/amounts.h"
+#include "base/try.h"
+#include "hub/partial_file.h"
+
+namespace realizar::hub {
+namespace {
+
+Status check_room_for(const Store& store, uint64_t n_bytes) {
+  const auto n_free = free_disk_bytes(store.partial_folder());
+  if (!n_free || n_bytes <= *n_free) return {};
+  return Error{
+      ErrorCode::kResourceExhausted,
+      fmt::format("the store's disk is too full: {} are wanted, {} are free", bytes_text(n_bytes), bytes_text(*n_free)),
+      "disk"};
+}
+
+}  // namespace
+
+NewBlob::NewBlob(StoreLock lock, FileDescriptor fd, std::filesystem::path path, std::filesystem::path place,
+                 std::string sha256)
+    : lock_(std::move(lock)),
+      fd_(std::move(fd)),
+      path_(std::move(path)),
+      place_(std::move(place)),
+      sha256_(std::move(sha256)),
+      hasher_(Digest::Kind::kSha256, 0) {}
+
+NewBlob::NewBlob(NewBlob&& other) noexcept
+    : lock_(std::move(other.lock_)),
+      fd_(std::move(other.fd_)),
+      path_(std::exchange(other.path_, {})),
+      place_(std::move(other.place_)),
+      sha256_(std::move(other.sha256_)),
+      hasher_(std::move(other.hasher_)),
+      n_bytes_(other.n_bytes_) {}
+
+NewBlob::~NewBlob() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+Result<NewBlob> NewBlob::create(const Store& store, std::string sha256, uint64_t n_bytes) {
+  RZ_CHECK_OK(store.prepare());
+  RZ_TRY(StoreLock lock, store.lock_shared());
+  RZ_CHECK_OK(check_room_for(store, n_bytes));
+  std::string path = (store.partial_folder() / "new-XXXXXX").string();
+  FileDescriptor fd(::mkostemp(path.data(), O_CLOEXEC));
+  if (fd.get() < 0) {
+    return invalid_argument(
+        fmt::format("cannot write into {}: {}", store.partial_folder().string(), std::strerror(errno)), "blob");
+  }
+  auto place = store.blob_path(sha256);
+  return NewBlob(std::move(lock), std::move(fd), std::move(path), std::move(place), std::move(sha256));
+}
+
+Error NewBlob::failed(int error_number) const {
+  const std::string message = fmt::format("cannot write the blob sha256:{}: {}", sha256_, std::strerror(error_number));
+  const bool is_full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
+  return is_full ? Error{ErrorCode::kResourceExhausted, message, "disk"} : invalid_argument(message, "blob");
+}
+
+Status NewBlob::write(std::string_view bytes) {
+  hasher_.add(bytes);
+  n_bytes_ += bytes.size();
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
+    if (n < 0 && errno != EINTR) return failed(errno);
+    if (n > 0) bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+Status NewBlob::commit() {
+  constexpr mode_t kReadOnly = 0444;
+  const std::string actual = hasher_.finish();
+  if (actual != sha256_) {
+    return format_error(fmt::format("digest mismatch: expected sha256:{}, actual sha256:{}", sha256_, actual),
+                        "digest");
+  }
+  if (::fchmod(fd_.get(), kReadOnly) != 0 || ::fsync(fd_.get()) != 0) return failed(errno);
+  if (::rename(path_.c_str(), place_.c_str()) != 0) return failed(errno);
+  path_.clear();
+  const FileDescriptor folder(::open(place_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0) ::fsync(folder.get());
+  return {};
+}
+
+Result<StoredFile> add_text(const Store& store, FileRole role, std::string name, std::string_view text) {
+  std::string sha256 = sha256_text(text);
+  if (!store.has_blob(sha256, text.size())) {
+    RZ_TRY(NewBlob blob, NewBlob::create(store, sha256, text.size()));
+    RZ_CHECK_OK(blob.write(text));
+    RZ_CHECK_OK(blob.commit());
+  }
+  return StoredFile{role, std::move(name), std::move(sha256), text.size()};
+}
+
+}  // namespace realizar::hub
