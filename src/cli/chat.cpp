@@ -69,6 +69,7 @@ class Chat {
         side_(side_fd(options.answer.json)),
         input_(editing_fd(side_), options.keeps_history && stdin_is_terminal()) {
     conversation_.set_system(options.system);
+    if (const Status set = conversation_.set_beginning(options.messages); !set.ok()) complain(set.error());
     person_ = {side_, options.answer.json, {}};
     if (editing_fd(side_) >= 0) {
       person_.ask = [this](const std::string& question, std::string& line) { return input_.ask(question, line); };
@@ -237,6 +238,7 @@ class Chat {
     if (!text.ok()) return complain(text.error());
     auto loaded = Conversation::from_json(*text);
     if (!loaded.ok()) return complain(format_error(path + ": " + loaded.error().message, path));
+    loaded->set_beginning_of(conversation_);
     conversation_ = std::move(*loaded);
     note(fmt::format("{} questions from {}", conversation_.n_questions(), printable(path)));
   }

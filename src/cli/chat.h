@@ -14,11 +14,11 @@ namespace realizar::cli {
 
 struct ChatOptions {
   AnswerOptions answer;
-  std::string system;
-  bool stats = false;         // after each answer
-  bool leaves_out = true;     // the oldest turns, where the context is full; else that is an error
-  bool keeps_history = true;  // of what is typed, for later chats; only where standard input is a terminal
-  LoadFlags load;             // how /model loads another
+  std::string system, messages;  // messages: of the model, before all turns, a JSON list
+  bool stats = false;            // after each answer
+  bool leaves_out = true;        // the oldest turns, where the context is full; else that is an error
+  bool keeps_history = true;     // of what is typed, for later chats; only where standard input is a terminal
+  LoadFlags load;                // how /model loads another
   SamplingFlags sampling;
   TraceFlags trace;
   std::unique_ptr<ToolBox> tools;  // null: none

@@ -68,6 +68,21 @@ Result<ChatJson> read_turn(const ChatJson& turn, size_t idx) {
 
 }  // namespace
 
+Status Conversation::set_beginning(std::string_view messages) {
+  if (messages.empty()) return {};
+  const auto json = ChatJson::parse(messages, nullptr, false);
+  if (!json.is_array()) return format_error("the model's messages: expected a JSON list", "messages");
+  for (size_t i = 0; i < json.size(); ++i) {
+    RZ_TRY(ChatJson turn, read_turn(json[i], i));
+    if (turn["role"] != "system") {
+      beginning_.push_back(std::move(turn));
+    } else if (system_.empty()) {
+      system_ = turn["content"];
+    }
+  }
+  return {};
+}
+
 void Conversation::clear() {
   turns_ = ChatJson::array();
   n_left_out_ = 0;
@@ -136,6 +151,7 @@ size_t Conversation::first_kept() const {
 ChatJson Conversation::template_variables(const ChatJson& tools) const {
   ChatJson messages = ChatJson::array();
   if (!system_.empty()) messages.push_back({{"role", "system"}, {"content", system_}});
+  for (const ChatJson& turn : beginning_) messages.push_back(turn);
   for (size_t i = first_kept(); i < turns_.size(); ++i) messages.push_back(turns_[i]);
   ChatJson variables{{"messages", std::move(messages)}};
   if (!tools.is_null()) variables["tools"] = tools;

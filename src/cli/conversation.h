@@ -16,6 +16,11 @@ class Conversation {
   // The system message; empty: none.
   const std::string& system() const { return system_; }
   void set_system(std::string text) { system_ = std::move(text); }
+  // What stands before all turns, as models of Ollama's have it: a JSON list of messages. "": nothing. A system message
+  // among them is taken where there is none yet. Errors: FormatError.
+  Status set_beginning(std::string_view messages);
+  void set_beginning_of(const Conversation& other) { beginning_ = other.beginning_; }
+  // Forgets the turns.
   void clear();
 
   void ask(std::string_view question);
@@ -35,7 +40,8 @@ class Conversation {
   // The variables of the model's template: {"messages": [...]}, and "tools" where there are some.
   nlohmann::ordered_json template_variables(const nlohmann::ordered_json& tools = {}) const;
 
-  // {"messages": [...]}, the system message first and all turns after it. Bytes that are not UTF-8 become U+FFFD.
+  // {"messages": [...]}, the system message first and all turns after it, without the beginning. Bytes that are not
+  // UTF-8 become U+FFFD.
   std::string to_json() const;
   // Errors: FormatError naming what is not as to_json writes it.
   static Result<Conversation> from_json(std::string_view text);
@@ -45,6 +51,7 @@ class Conversation {
   size_t answer_of_last_calls() const;
 
   std::string system_;
+  nlohmann::ordered_json beginning_ = nlohmann::ordered_json::array();
   nlohmann::ordered_json turns_ = nlohmann::ordered_json::array();
   size_t n_left_out_ = 0;
 };

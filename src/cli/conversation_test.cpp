@@ -68,6 +68,26 @@ TEST(Conversation, IsSavedAndLoadedAsItWas) {
   EXPECT_EQ(loaded->system(), "brief");
 }
 
+TEST(Conversation, AModelsBeginningStandsBeforeAllTurns) {
+  Conversation conversation;
+  conversation.set_system("own");
+  ASSERT_TRUE(conversation
+                  .set_beginning(R"([{"role": "system", "content": "the model's"}, {"role": "user", "content": "Hi"},
+                                     {"role": "assistant", "content": "Hello."}])")
+                  .ok());
+  conversation.ask("q");
+  EXPECT_EQ(conversation.template_variables().dump(),
+            R"({"messages":[{"role":"system","content":"own"},{"role":"user","content":"Hi"},)"
+            R"({"role":"assistant","content":"Hello."},{"role":"user","content":"q"}]})");
+  EXPECT_EQ(conversation.to_json().find("Hello."), std::string::npos) << "the model has it";
+  conversation.clear();
+  EXPECT_EQ(conversation.template_variables()["messages"].size(), 3);
+  EXPECT_EQ(conversation.n_questions(), 0);
+  for (const char* wrong : {"{}", "[", "[7]", R"([{"role": "robot", "content": "x"}])"}) {
+    EXPECT_FALSE(Conversation().set_beginning(wrong).ok()) << wrong;
+  }
+}
+
 TEST(Conversation, GivesReasoningToTheTemplateBesideTheAnswer) {
   Conversation conversation;
   conversation.ask("q");

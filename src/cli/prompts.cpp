@@ -107,6 +107,7 @@ class PromptRun {
     if (args_.is_raw) return model_.tokenize(line.prompt, true, true);
     Conversation conversation;
     conversation.set_system(line.system);
+    RZ_CHECK_OK(conversation.set_beginning(args_.messages));
     conversation.ask(line.prompt);
     return chat_tokens(model_, conversation.template_variables(), options_.reasoning);
   }

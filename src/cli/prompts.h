@@ -10,9 +10,10 @@
 namespace realizar::cli {
 
 struct PromptsArgs {
-  std::string file;     // "-": standard input
-  std::string system;   // of the prompts that name none
-  bool is_raw = false;  // the prompts are used as they are, without the chat template
+  std::string file;      // "-": standard input
+  std::string system;    // of the prompts that name none
+  std::string messages;  // of the model, before each prompt, a JSON list
+  bool is_raw = false;   // the prompts are used as they are, without the chat template
 };
 
 // A line of the file is a prompt, or a JSON object with "prompt" and, where wanted, "system", "max_tokens",

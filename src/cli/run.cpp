@@ -32,6 +32,7 @@ namespace {
 struct RunArgs {
   std::vector<std::string> words;  // [MODEL] [PROMPT...]
   std::string model, prompt, prompt_file, system;
+  std::string messages;  // that come with the model
   bool has_prompt = false;
   bool raw = false, json = false, stats = false, hide_reasoning = false;
   bool no_shift = false, no_history = false, pull = false;
@@ -124,6 +125,7 @@ Status make_ready(RunArgs& args) {
   }
   if (!found.ok()) return found.error();
   if (args.system.empty()) args.system = found->system;
+  args.messages = found->messages;
   return {};
 }
 
@@ -170,6 +172,7 @@ int answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& 
                 StartTimes times) {
   Conversation conversation;
   conversation.set_system(args.system);
+  if (const Status set = conversation.set_beginning(args.messages); !set.ok()) return fail(set.error());
   conversation.ask(args.prompt);
   const auto make_prompt = [&]() -> Result<std::vector<TokenId>> {
     const auto start = Clock::now();
@@ -229,16 +232,18 @@ int begin_chat(RunArgs& args) {
   if (!tools.ok()) return fail(tools.error());
   auto loaded = load(args, tools->get());
   if (!loaded.ok()) return fail(loaded.error());
-  return chat(std::move(loaded->model), {std::move(loaded->options), args.system, args.stats, !args.no_shift,
-                                         !args.no_history, args.load, args.sampling, args.trace, std::move(*tools)});
+  return chat(std::move(loaded->model),
+              {std::move(loaded->options), args.system, args.messages, args.stats, !args.no_shift, !args.no_history,
+               args.load, args.sampling, args.trace, std::move(*tools)});
 }
 
 int run_prompts(RunArgs& args) {
-  args.prompts.system = args.system;
-  args.prompts.is_raw = args.raw;
   args.load.options.batch.max_seqs = args.max_seqs;
   auto loaded = load(args);
   if (!loaded.ok()) return fail(loaded.error());
+  args.prompts.system = args.system;
+  args.prompts.messages = args.messages;
+  args.prompts.is_raw = args.raw;
   return answer_prompts(loaded->model, args.prompts, loaded->options);
 }
 

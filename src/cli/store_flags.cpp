@@ -107,21 +107,27 @@ Result<hub::HubSettings> StoreFlags::hub_settings() const {
   return settings;
 }
 
-Result<FoundModel> StoreFlags::find(const std::string& given) const {
-  if (is_file(given)) return FoundModel{given, {}, ""};
+Result<hub::LocalModel> StoreFlags::find_named(const std::string& given) const {
   const auto name = hub::parse_name(given);
   if (!name.ok() && hub::has_name_scheme(given)) return name.error();
   if (!name.ok()) return not_here(given);
-  const auto model = library().find(*name);
-  if (!model.ok())
-    return model.error().code == ErrorCode::kNotFound && model.error().subject == "model" ? not_here(given)
-                                                                                          : model.error();
-  if (model->has_adapter) {
+  auto model = library().find(*name);
+  const bool is_none = !model.ok() && model.error().code == ErrorCode::kNotFound && model.error().subject == "model";
+  if (is_none) return not_here(given);
+  if (model.ok() && model->has_adapter) {
     return unsupported(fmt::format("'{}' consists of a model and an adapter, which are not supported", given), "model");
   }
-  RZ_TRY(hub::ModelTexts texts, hub::read_texts(*model));
-  return FoundModel{
-      model->path.string(), {std::move(texts.chat_template), std::move(texts.params)}, std::move(texts.system)};
+  return model;
+}
+
+Result<FoundModel> StoreFlags::find(const std::string& given) const {
+  if (is_file(given)) return FoundModel{given, {}, "", ""};
+  RZ_TRY(const hub::LocalModel model, find_named(given));
+  RZ_TRY(hub::ModelTexts texts, hub::read_texts(model));
+  return FoundModel{model.path.string(),
+                    {std::move(texts.chat_template), std::move(texts.params)},
+                    std::move(texts.system),
+                    std::move(texts.messages)};
 }
 
 Status StoreFlags::find_path(std::string& given) const {

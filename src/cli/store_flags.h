@@ -18,7 +18,8 @@ namespace realizar::cli {
 struct FoundModel {
   std::string path;
   BesideSettings beside;
-  std::string system;  // a message that comes with it; "": none
+  std::string system;    // a message that comes with it; "": none
+  std::string messages;  // a conversation's beginning, a JSON list; "": none
 };
 
 struct StoreFlags {
@@ -33,6 +34,8 @@ struct StoreFlags {
   // A file or folder as it is; else a model of that name. Errors: NotFound, with what to do; InvalidArgument where it
   // is neither a file nor a name.
   Result<FoundModel> find(const std::string& given) const;
+  // The same of a name alone.
+  Result<hub::LocalModel> find_named(const std::string& given) const;
   // The path alone, in the place of the name.
   Status find_path(std::string& given) const;
   // Whether a word is a model's name: one that is here, one of the table of short names, or one that says so itself.
