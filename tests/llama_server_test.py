@@ -261,7 +261,7 @@ class Models(Case):
         self.assertEqual((model["aliases"], model["tags"]), (["fim", "code"], ["small", "chat"]))
         self.assertEqual(model["meta"]["n_params"], model["n_params"])
         self.assertEqual(self.ask(server, "GET", "/lora-adapters"), [])
-        self.ask(server, "POST", "/models", {"model": "org/name"}, status=501)
+        self.ask(server, "POST", "/models", {"model": "org/name"}, status=403)
 
 
 class Events(Case):

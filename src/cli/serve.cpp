@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/cuda/device/runtime.h"
@@ -26,6 +27,7 @@ struct ServeArgs {
   ServingDefaults defaults;
   server::ServerOptions options;
   McpFlags mcp;
+  bool manages_models = false;
   uint64_t memory_mb = 0, cache_dir_mb = 1024, slot_save_mb = 4096;
 };
 
@@ -36,15 +38,28 @@ Status list_mcp_servers(ServeArgs& args) {
   return {};
 }
 
+// Where clients may change models; what downloads are told of hubs is read at the start then.
+Status open_store(ServeArgs& args) {
+  if (!args.manages_models) return {};
+  RZ_TRY(hub::HubSettings hub, args.load.store.hub_settings());
+  args.options.store =
+      std::make_shared<const server::ModelStore>(server::ModelStore{args.load.store.library(), std::move(hub), true});
+  return {};
+}
+
 // Enough for a few whole contexts; longer queues wait, and what no longer fits is preempted.
 constexpr uint32_t kDefaultContexts = 4;
 
 int serve(ServeArgs& args) {
   server::ServerOptions& options = args.options;
+  args.models.with_store = args.manages_models;
+  const bool had_bundled = serves_bundled(args.models, args.load.store);
   auto models = find_served_models(args.models, args.load.store);
   if (!models.ok()) return fail(models.error());
+  if (auto status = open_store(args); !status.ok()) return fail(status.error());
   options.models = std::move(*models);
   args.models.pull = false;  // what is looked for again while the server runs is not downloaded
+  args.models.with_bundled = had_bundled;
   options.find_models = [models = args.models, store = args.load.store] { return find_served_models(models, store); };
   if (auto status = args.defaults.put_into(options); !status.ok()) return fail(status.error());
   if (options.http.tls_cert.empty() != options.http.tls_key.empty()) {
@@ -94,6 +109,8 @@ void add_model_flags(Flags flags, ServeArgs& args) {
                  "Load no model at the start: the first one too is loaded when it is asked for");
   flags.flag("--delete-models", args.models.are_deletable,
              "Let clients delete models of --models-dir, files and all (DELETE /models)");
+  flags.flag("--manage-models", args.manages_models,
+             "Let clients download, create, copy and delete models of the store, which is served too");
   flags
       .option("--sleep-idle-seconds", args.options.sleep_idle_s,
               "Unload a model that was not used for N seconds; the next request loads it again; 0: never")

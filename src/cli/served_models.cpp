@@ -85,12 +85,26 @@ Result<std::vector<server::ModelSource>> find_models(const std::string& folder) 
   return found;
 }
 
+bool is_empty(const StoreFlags& store) {
+  std::vector<std::string> notes;
+  return store.library().store().list(notes).empty();
+}
+
+// Those of the store that have not been named.
+void add_store(const StoreFlags& store, std::vector<server::ModelSource>& models) {
+  for (server::ModelSource& model : stored_models(store)) {
+    const auto is_it = [&](const server::ModelSource& other) {
+      return other.id == model.id || other.store_name == model.store_name;
+    };
+    if (model.store_name && std::ranges::none_of(models, is_it)) models.push_back(std::move(model));
+  }
+}
+
 // What is served where nothing is named: the store, the model that was pulled last first; with the bundled model before
 // the others while the store is empty.
-Result<std::vector<server::ModelSource>> models_of_store(const StoreFlags& store) {
-  std::vector<std::string> notes;
+Result<std::vector<server::ModelSource>> models_of_store(const StoreFlags& store, bool with_bundled) {
   std::vector<server::ModelSource> models = stored_models(store);
-  if (!store.library().store().list(notes).empty()) return models;
+  if (!with_bundled && !is_empty(store)) return models;
   auto bundled = bundled_model_path("serve");
   if (!bundled.ok() && models.empty()) return bundled.error();
   if (bundled.ok()) models.insert(models.begin(), {"realizar-tiny", *bundled});
@@ -170,6 +184,10 @@ Status add_each(const std::vector<std::string>& texts,
 
 }  // namespace
 
+bool serves_bundled(const ServedModelArgs& args, const StoreFlags& store) {
+  return args.models.empty() && args.folder.empty() && is_empty(store);
+}
+
 Result<std::vector<server::ModelSource>> find_served_models(const ServedModelArgs& args, const StoreFlags& store) {
   std::vector<server::ModelSource> models;
   for (const std::string& model : args.models) {
@@ -182,8 +200,9 @@ Result<std::vector<server::ModelSource>> find_served_models(const ServedModelArg
     models.insert(models.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
   }
   if (models.empty()) {
-    RZ_TRY(models, models_of_store(store));
+    RZ_TRY(models, models_of_store(store, args.with_bundled));
   }
+  if (args.with_store) add_store(store, models);
   RZ_CHECK_OK(check_names(models));
   RZ_CHECK_OK(add_each(args.aliases, add_alias, models));
   RZ_CHECK_OK(add_each(args.tags, add_tag, models));

@@ -16,7 +16,12 @@ struct ServedModelArgs {
   std::vector<std::string> aliases, tags;
   bool are_deletable = false;  // those of the folder, by clients
   bool pull = false;           // those that are named and not here are downloaded
+  bool with_store = false;     // the store's models are served besides those that are named
+  bool with_bundled = false;   // where none is named the bundled model is served, also once the store has models
 };
+
+// Whether the bundled model is among them where none is named: the store is empty.
+bool serves_bundled(const ServedModelArgs& args, const StoreFlags& store);
 
 // All of them as they lie on the disk now, files or models of the store; where nothing is given the store, and the
 // bundled model where it is empty. Errors: NotFound, InvalidArgument, those of downloads.

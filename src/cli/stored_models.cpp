@@ -5,20 +5,9 @@
 
 #include "base/try.h"
 #include "cli/output.h"
+#include "server/model_store.h"
 
 namespace realizar::cli {
-namespace {
-
-Result<server::ModelSource> source_of_stored(const hub::LocalModel& model) {
-  if (model.has_adapter) return unsupported(hub::to_string(model.name) + ": adapters are not supported", "model");
-  RZ_TRY(hub::ModelTexts texts, hub::read_texts(model));
-  server::ModelSource source{hub::to_string(model.name), model.path.string()};
-  source.beside = {std::move(texts.chat_template), std::move(texts.params)};
-  return source;
-}
-
-}  // namespace
-
 std::vector<server::ModelSource> stored_models(const StoreFlags& store) {
   std::vector<std::string> notes;
   std::vector<hub::LocalModel> models = store.library().list(notes);
@@ -28,7 +17,7 @@ std::vector<server::ModelSource> stored_models(const StoreFlags& store) {
   });
   std::vector<server::ModelSource> sources;
   for (const hub::LocalModel& model : models) {
-    auto source = source_of_stored(model);
+    auto source = server::source_of_local(model);
     if (source.ok()) {
       sources.push_back(std::move(*source));
     } else {
@@ -40,9 +29,9 @@ std::vector<server::ModelSource> stored_models(const StoreFlags& store) {
 }
 
 Result<server::ModelSource> named_model(const StoreFlags& store, const std::string& id, const std::string& given) {
-  RZ_TRY(FoundModel found, store.find(given));
-  server::ModelSource source{id, std::move(found.path)};
-  source.beside = std::move(found.beside);
+  RZ_TRY(const hub::LocalModel model, store.find_named(given));
+  RZ_TRY(server::ModelSource source, server::source_of_local(model));
+  source.id = id;
   return source;
 }
 

@@ -51,6 +51,7 @@ ApiError to_api_error(const Error& error) {
       return {400, error.message, error.subject, std::string(kTooLong), error.n_prompt, error.n_ctx};
     case ErrorCode::kResourceExhausted:
       if (error.subject == kOutOfResources) return {503, error.message, "", "out_of_resources"};
+      if (error.subject == "disk") return {507, error.message, "", "insufficient_storage"};
       if (error.subject == "shutdown") return {503, error.message, "", "shutting_down"};
       return {429, error.message, "", "rate_limit_exceeded"};
     case ErrorCode::kCancelled:

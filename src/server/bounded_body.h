@@ -8,6 +8,7 @@
 #include <boost/beast/http/message.hpp>
 #include <boost/optional.hpp>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "server/http.h"
@@ -17,6 +18,7 @@ namespace realizar::server {
 struct BoundedBody {
   struct value_type {  // NOLINT(readability-identifier-naming): Beast's name
     HttpBody body;
+    std::shared_ptr<BodySink> sink;  // null: into `body`
     size_t max_bytes = 0;
     bool is_wanted = true;
   };
@@ -35,6 +37,10 @@ struct BoundedBody {
       const size_t n_bytes = buffer.size();
       error = {};
       if (!value_.is_wanted) return n_bytes;
+      if (value_.sink != nullptr) {
+        value_.sink->take({static_cast<const char*>(buffer.data()), n_bytes});
+        return n_bytes;
+      }
       std::string& bytes = value_.body.bytes;
       const size_t n_all_bytes = bytes.size() + n_bytes;
       if (n_all_bytes > value_.max_bytes) error = boost::beast::http::error::body_limit;

@@ -41,6 +41,11 @@ std::string_view Call::traceparent() const {
   return is_plain_header(given) ? given : std::string_view();
 }
 
+void Call::take_body_into(std::shared_ptr<BodySink> sink) {
+  body_sink = sink;
+  reply_->body_sink = std::move(sink);
+}
+
 void Call::send(HttpResponse response) {
   if (is_over_) return;
   status_ = response.status;

@@ -71,8 +71,12 @@ class Call final : public ReplyListener {
   std::string client;        // whose turn its work takes: its key's, or its connection's where no key is asked for
   bool is_detached = false;  // it was started by another call, with which it is counted
   CallRecord record;
-  std::unique_ptr<Speller> speller;  // of the answer, once it is known
-  bool listens = false;              // to changes of models, until the server ends
+  std::unique_ptr<Speller> speller;     // of the answer, once it is known
+  std::shared_ptr<BodySink> body_sink;  // that has the body; null: `body` has it
+  bool listens = false;                 // to changes of models, until the server ends
+
+  // Has the body go there; to be called before it is read.
+  void take_body_into(std::shared_ptr<BodySink> sink);
 
   // The reply: whole, or begin_stream, any number of writes, and end. With its end it is counted and logged, and after
   // that these do nothing.

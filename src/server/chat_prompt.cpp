@@ -113,6 +113,25 @@ Result<Json> read_messages(Fields& fields, const ServedModel& model) {
   return read;
 }
 
+bool is_system(const Json& message) {
+  const Json role = message.value("role", Json());
+  return role == "system" || role == "developer";
+}
+
+// The beginning of a conversation that a model of the store has comes before the client's messages, and its system
+// message first where neither has one.
+Result<Json> with_stored_texts(Json messages, const ServedModel& model) {
+  if (model.texts == nullptr) return messages;
+  Json all = Json::array();
+  if (!model.texts->messages.empty()) {
+    RZ_TRY(all, parse_json(model.texts->messages));
+  }
+  for (Json& message : messages) all.push_back(std::move(message));
+  const bool wants_system = !model.texts->system.empty() && std::ranges::none_of(all, is_system);
+  if (wants_system) all.insert(all.begin(), Json{{"role", "system"}, {"content", model.texts->system}});
+  return all;
+}
+
 // The arguments of calls that are no object but text.
 std::vector<Json*> text_arguments(Json& messages) {
   std::vector<Json*> texts;
@@ -243,6 +262,7 @@ std::string text_of(std::span<const text::PromptPiece> pieces) {
 Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model, const text::ChatTemplate* chat_template) {
   RZ_TRY(Json messages, read_messages(body, model));
   RZ_TRY(const auto unfinished, take_unfinished(body, messages, model));
+  RZ_TRY(messages, with_stored_texts(std::move(messages), model));
   RZ_TRY(const ChatTools tools, read_chat_tools(body));
   const bool uses_tools = !tools.tools.empty();
 

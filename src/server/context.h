@@ -9,7 +9,9 @@
 #include "server/call.h"
 #include "server/mcp_proxy.h"
 #include "server/metrics_history.h"
+#include "server/model_downloads.h"
 #include "server/model_events.h"
+#include "server/model_pulls.h"
 #include "server/ollama.h"
 #include "server/options.h"
 #include "server/response_store.h"
@@ -36,6 +38,8 @@ struct ServerContext {
   const SlotFolder* slot_folder = nullptr;  // null: no slots are kept
   std::unique_ptr<SlotTable> slots = std::make_unique<SlotTable>();
   ModelEvents model_events = {};
+  std::unique_ptr<ModelPulls> pulls = {};          // null: clients may not change the store; so is the next
+  std::unique_ptr<ModelDownloads> downloads = {};  // that no client waits for
   MetricsHistory history = {};
   Clock::time_point start = Clock::now();
   std::map<uint64_t, uint32_t> n_open = {};  // generating calls of each tenant that has some

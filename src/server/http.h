@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +34,23 @@ struct HttpRequest {
 struct HttpBody {
   std::string bytes;
   BodyRoom::Share share;  // of the room for all bodies, until the bytes are gone
+};
+
+// Takes a body as it arrives, in the place of HttpBody's bytes: one that may be larger than memory is.
+class BodySink {
+ public:
+  struct Refusal {
+    int status;
+    std::string message;
+  };
+  virtual ~BodySink() = default;
+  virtual void take(std::string_view bytes) = 0;
+  // It wants no more for now; whoever reads the body waits until on_room is called.
+  virtual bool is_full() const = 0;
+  // Why the rest of the body is not wanted; nullopt: it is.
+  virtual std::optional<Refusal> refusal() const = 0;
+
+  std::function<void()> on_room;
 };
 
 struct HttpResponse {
@@ -64,6 +84,8 @@ class Reply {
   // Closes the connection: the way out where not even an error can be sent.
   virtual void drop() noexcept = 0;
 
+  // Where the body goes; to be set before it is read. Null: into HttpBody.
+  std::shared_ptr<BodySink> body_sink;
   ReplyListener* listener = nullptr;  // whoever replies sets it, and takes it back before it ends
 };
 

@@ -82,6 +82,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     if (!keep_alive || context_->draining) {
       if (state_ == State::kReading) state_ = State::kLingering;
       if (is_open()) state_ = State::kClosing;
+      wake_sleeper();
       return close_when_sent();
     }
     if (state_ == State::kAnswering) state_ = State::kIdle;
@@ -168,6 +169,12 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       const bool goes_on = take_in_or_refuse(parser);
       if (!goes_on) co_return false;
       if (parser.is_done()) break;
+      const std::shared_ptr<BodySink> sink = parser.get().body().sink;
+      if (sink != nullptr) {
+        while (sink->is_full() && is_open()) co_await sleep();
+        // Its bytes may take any time, but the next ones must come.
+        if (is_open()) arm(read_timer_, context_->options.body_timeout_ms);
+      }
       const bool has_more = co_await read_some();
       // A reply that ends the connection may be sent before the body is there.
       if (!has_more || !is_open()) co_return false;
@@ -177,6 +184,13 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     if (buffer_.capacity() >= kReadBodyBytes) buffer_.shrink_to_fit();
     hand_over(parser);
     co_return true;
+  }
+
+  // There is room for more of the body, or the rest of it is not wanted.
+  void on_sink_news() {
+    wake_sleeper();
+    if (state_ != State::kReading || exchange_ == nullptr || exchange_->body_sink == nullptr) return;
+    if (const auto refusal = exchange_->body_sink->refusal()) refuse(refusal->status, refusal->message);
   }
 
   // What is thrown is the reply.
@@ -241,6 +255,12 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       value.body.share = BodyRoom::Share(context_->body_room, *client);
     }
     value.is_wanted = exchange_ != nullptr;
+    if (value.is_wanted) value.sink = exchange_->body_sink;
+    if (value.sink != nullptr) {
+      value.sink->on_room = [weak = this->weak_from_this()] {
+        if (const auto self = weak.lock()) self->on_sink_news();
+      };
+    }
     if (!value.is_wanted && !is_open()) return false;
     return expect_body(parser, wants_continue);
   }
@@ -249,9 +269,12 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     const size_t max_bytes = context_->options.max_body_bytes;
     const bool is_wanted = parser.get().body().is_wanted;
     parser.get().body().max_bytes = max_bytes;
-    if (is_wanted && parser.content_length().value_or(0) > max_bytes) return refuse(http::error::body_limit);
+    const bool is_bounded = parser.get().body().sink == nullptr;
+    if (is_wanted && is_bounded && parser.content_length().value_or(0) > max_bytes) {
+      return refuse(http::error::body_limit);
+    }
     // Each chunk says its size ahead.
-    if (parser.chunked()) parser.body_limit(max_bytes);
+    if (parser.chunked() && is_bounded) parser.body_limit(max_bytes);
     parser.eager(true);
     if (wants_continue && is_wanted && !parser.is_done()) send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
     return true;

@@ -130,4 +130,9 @@ ModelCardPtr ModelCards::of(const std::string& path) {
   return cards_[path] = std::move(kept);
 }
 
+void ModelCards::forget(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  cards_.erase(path);
+}
+
 }  // namespace realizar::server

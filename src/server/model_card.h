@@ -47,6 +47,7 @@ class ModelCards {
  public:
   // An empty card where the file cannot be read, which is tried again then.
   ModelCardPtr of(const std::string& path);
+  void forget(const std::string& path);
 
  private:
   std::mutex mutex_;

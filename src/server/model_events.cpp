@@ -9,6 +9,12 @@
 
 namespace realizar::server {
 
+Json shares_json(const FileShares& files) {
+  Json json = Json::object();
+  for (const auto& [file, share] : files) json[file] = {{"done", share.n_done}, {"total", share.n_bytes}};
+  return json;
+}
+
 void ModelEvents::add(const ModelChange& change) {
   Json json{{"model", change.model}, {"event", change.event}};
   if (change.status[0] != '\0') json["data"] = {{"status", change.status}};
@@ -20,6 +26,16 @@ void ModelEvents::add(const ModelChange& change) {
 
 void ModelEvents::add_reload() {
   keep(sse({{"model", "*"}, {"event", "models_reload"}}));
+}
+
+void ModelEvents::add_download(const std::string& model, const FileShares& files) {
+  keep(sse({{"model", model}, {"event", "download_progress"}, {"data", shares_json(files)}}));
+}
+
+void ModelEvents::add_download_end(const std::string& model, const Status& result) {
+  Json json{{"model", model}, {"event", result.ok() ? "download_finished" : "download_failed"}};
+  if (!result.ok()) json["data"] = {{"error", result.error().message}};
+  keep(sse(json));
 }
 
 void ModelEvents::keep(std::string event) {

@@ -3,17 +3,31 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 
+#include "realizar/result.h"
+#include "server/json.h"
 #include "server/model_registry.h"
 
 namespace realizar::server {
+
+// How far a file of a download is.
+struct FileShare {
+  uint64_t n_done, n_bytes;
+};
+using FileShares = std::map<std::string, FileShare>;
+
+// {FILE: {done, total}}
+Json shares_json(const FileShares& files);
 
 class ModelEvents {
  public:
   void add(const ModelChange& change);
   // A change that is no model's: the list was read anew.
   void add_reload();
+  void add_download(const std::string& model, const FileShares& files);
+  void add_download_end(const std::string& model, const Status& result);
   uint64_t end() const { return end_; }
   // As server-sent events all from `next` on that are still there; `next` is at their end then.
   std::string since(uint64_t& next) const;

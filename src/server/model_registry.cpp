@@ -13,6 +13,7 @@
 #include "base/caught.h"
 #include "base/printable.h"
 #include "base/try.h"
+#include "hub/name_table.h"
 
 namespace realizar::server {
 namespace {
@@ -48,6 +49,26 @@ bool is_same_name(std::string_view a, std::string_view b) {
   return equals_ignoring_case(without_tag(a), without_tag(b));
 }
 
+// Other ids that a name of the hub's may stand for.
+std::vector<std::string> hub_spellings(const std::string& id) {
+  constexpr size_t kMaxNameBytes = 500;
+  std::vector<std::string> spellings;
+  if (id.size() > kMaxNameBytes) return spellings;
+  const auto name = hub::parse_name(id);
+  if (!name.ok()) return spellings;
+  for (const hub::ModelName& meant : hub::meanings(*name)) spellings.push_back(hub::to_string(meant));
+  return spellings;
+}
+
+// What loading it would give again.
+bool is_same_model(const ModelSource& a, const ModelSource& b) {
+  const StoredTexts none;
+  const StoredTexts& texts_a = a.texts == nullptr ? none : *a.texts;
+  const StoredTexts& texts_b = b.texts == nullptr ? none : *b.texts;
+  return a.id == b.id && a.path == b.path && a.beside.chat_template == b.beside.chat_template &&
+         a.beside.params == b.beside.params && texts_a == texts_b;
+}
+
 Error not_loaded(const std::string& id) {
   return invalid_argument(fmt::format("the model '{}' is not loaded; POST /models/load loads it", id), "model");
 }
@@ -63,14 +84,15 @@ void ServedModel::close() {
 
 ModelRegistry::ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options)
     : options_(std::move(options)), stopping_(std::make_shared<std::atomic<bool>>(false)) {
-  for (ModelSource& source : sources) add_entry(std::move(source));
+  for (ModelSource& source : sources) add_entry(std::move(source), entries_.end());
 }
 
-void ModelRegistry::add_entry(ModelSource source) {
+std::list<ModelRegistry::Entry>::iterator ModelRegistry::add_entry(ModelSource source,
+                                                                   std::list<Entry>::iterator before) {
   Entry entry;
   entry.created = time_of(source.path);
   entry.source = std::move(source);
-  entries_.push_back(std::move(entry));
+  return entries_.insert(before, std::move(entry));
 }
 
 // Those that are on their way out too.
@@ -119,8 +141,14 @@ const ModelRegistry::Entry* ModelRegistry::find_named(const std::string& id) con
     const auto found = std::ranges::find_if(entries_, has_name);
     return found == entries_.end() ? nullptr : &*found;
   };
-  const Entry* exact = find_by([](std::string_view a, std::string_view b) { return a == b; });
-  return exact != nullptr ? exact : find_by(is_same_name);
+  if (const Entry* exact = find_by([](std::string_view a, std::string_view b) { return a == b; })) return exact;
+  if (const Entry* same = find_by(is_same_name)) return same;
+  for (const std::string& spelling : hub_spellings(id)) {
+    const auto has_name = [&](const Entry& entry) { return is_same_name(entry.source.id, spelling); };
+    const auto found = std::ranges::find_if(entries_, has_name);
+    if (found != entries_.end()) return &*found;
+  }
+  return nullptr;
 }
 
 const ModelRegistry::Entry* ModelRegistry::find(const std::string& id) const {
@@ -212,7 +240,7 @@ void ModelRegistry::set_sources(std::vector<ModelSource> sources) {
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const auto here = entry++;
     const auto is_same = [&](const ModelSource& source) {
-      return source.id == here->source.id && source.path == here->source.path && time_of(source.path) == here->created;
+      return is_same_model(source, here->source) && time_of(source.path) == here->created;
     };
     const auto same = std::ranges::find_if(sources, is_same);
     if (same == sources.end()) {
@@ -222,8 +250,37 @@ void ModelRegistry::set_sources(std::vector<ModelSource> sources) {
       sources.erase(same);
     }
   }
-  for (ModelSource& source : sources) add_entry(std::move(source));
+  for (ModelSource& source : sources) add_entry(std::move(source), entries_.end());
   unload_idle();
+}
+
+void ModelRegistry::put(ModelSource source) {
+  const auto old = std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.source.id == source.id; });
+  if (old != entries_.end()) {
+    source.aliases = old->source.aliases;
+    source.tags = old->source.tags;
+    if (is_same_model(source, old->source) && time_of(source.path) == old->created) {
+      old->source = std::move(source);
+      return;
+    }
+  }
+  const auto added = add_entry(std::move(source), old);
+  if (old == entries_.end()) return;
+  hand_waiting_over(*old, *added);
+  take_away(old);
+  unload_idle();
+}
+
+// Whoever waits for a model that another takes the place of waits for that one.
+void ModelRegistry::hand_waiting_over(const Entry& old, Entry& next) {
+  bool is_wanted = false;
+  for (Waiting& waiting : waiting_) {
+    if (waiting.entry != &old) continue;
+    waiting.entry = &next;
+    is_wanted = true;
+  }
+  if (!is_wanted || must_wait_for_memory()) return;
+  if (const Status status = begin_loading(next); !status.ok()) tell_waiting(next, status.error());
 }
 
 // Until it is loading, or an error says why it is not.
@@ -313,6 +370,7 @@ Result<ServedModelPtr> served_model(const ModelSource& source, const RegistryOpt
   model->loaded = std::move(loaded);
   if (options.adapt) RZ_CHECK_OK(options.adapt(*model->loaded));
   model->defaults = options.defaults;
+  model->texts = source.texts;
   if (options.prefixes != nullptr) options.prefixes->restore(source.id, *model->loaded);
   model->prefixes = options.prefixes;
   model->output_format = text::detect_output_format(model->loaded->template_source.source);

@@ -12,6 +12,7 @@
 
 #include "api/loaded_model.h"
 #include "engine/engine_thread.h"
+#include "hub/name.h"
 #include "realizar/result.h"
 #include "server/prefix_keeper.h"
 #include "server/request_defaults.h"
@@ -21,13 +22,25 @@
 
 namespace realizar::server {
 
+// The texts that a model of the store has, besides those that loading it takes.
+struct StoredTexts {
+  std::string system, license;
+  std::string messages;    // a conversation's beginning, a JSON list
+  std::string parent;      // the model that it was made of or copied from
+  std::string parameters;  // a JSON object
+
+  bool operator==(const StoredTexts&) const = default;
+};
+
 struct ModelSource {
-  std::string id;                         // as clients name it
-  std::string path;                       // .gguf, folder or .safetensors
-  std::vector<std::string> aliases = {};  // further names
-  BesideSettings beside = {};             // what lies beside its file
-  std::vector<std::string> tags = {};     // what clients are told of it
-  bool is_deletable = false;              // clients may delete its files
+  std::string id;                                 // as clients name it
+  std::string path;                               // .gguf, folder or .safetensors
+  std::vector<std::string> aliases = {};          // further names
+  BesideSettings beside = {};                     // what lies beside its file
+  std::vector<std::string> tags = {};             // what clients are told of it
+  bool is_deletable = false;                      // clients may delete its files
+  std::optional<hub::ModelName> store_name = {};  // under which the store has it; nullopt: it is not of the store
+  std::shared_ptr<const StoredTexts> texts = {};  // null: there are none
 };
 
 // A model that answers. Lives as long as a request holds it; its prefixes are kept then, where that is wanted.
@@ -39,7 +52,8 @@ struct ServedModel {
 
   std::string id;
   std::unique_ptr<LoadedModel> loaded;
-  PrefixKeeper* prefixes = nullptr;  // null: its prefixes are not kept
+  PrefixKeeper* prefixes = nullptr;          // null: its prefixes are not kept
+  std::shared_ptr<const StoredTexts> texts;  // null: there are none
   text::OutputFormat output_format;
   std::shared_ptr<const RequestDefaults> defaults = std::make_shared<RequestDefaults>();
   std::unique_ptr<engine::EngineThread> thread;  // last: it must end before what it runs on
@@ -116,7 +130,8 @@ class ModelRegistry {
   // The entry that requests for `id` go to: "" is the first, and a model that is alone has every name where names are
   // not strict. Null: none.
   const Entry* find(const std::string& id) const;
-  // The entry of that id or alias; where none has it as it is, in any case and with or without ":latest". Null: none.
+  // The entry of that id or alias; where none has it as it is, in any case and with or without ":latest", then as
+  // another spelling of a name of the hub's: "hf.co/OWNER/REPO" for "hf:OWNER/REPO". Null: none.
   const Entry* find_named(const std::string& id) const;
   Error no_such_model(const std::string& id) const;
   // How long the model of that id, where it is ready, stays loaded without use; nullopt: for ever, as each model does
@@ -143,6 +158,8 @@ class ModelRegistry {
   Status unload_now(const std::string& id);
   // Takes a model away: it has no name any more, and goes when nobody uses it. Errors: NotFound.
   Status remove(const std::string& id);
+  // Adds a model, or takes it in the place of one of the same id, whose aliases and tags it keeps.
+  void put(ModelSource source);
   // Takes away what is not among these or has changed on the disk, and adds what is new.
   void set_sources(std::vector<ModelSource> sources);
   // Is told of every change, on the I/O thread; must not call the registry.
@@ -162,7 +179,8 @@ class ModelRegistry {
 
   template <class F>
   void for_each_entry(F f);
-  void add_entry(ModelSource source);
+  std::list<Entry>::iterator add_entry(ModelSource source, std::list<Entry>::iterator before);
+  void hand_waiting_over(const Entry& old, Entry& next);
   void take_away(std::list<Entry>::iterator entry);
   void drop_gone();
   void set_state(Entry& entry, State state);

@@ -288,5 +288,66 @@ TEST_F(Registry, AModelIsGivenUpOnTheLoadersThreadOnceNobodyHasIt) {
   EXPECT_EQ(models.find("first")->state, ModelRegistry::State::kUnloaded);
 }
 
+TEST_F(Registry, AModelIsPutInThePlaceOfOneOfItsId) {
+  auto settings = options([&](const std::string& path, const LoadOptions& load) {
+    ++n_loads_;
+    return LoadedModel::load(path, load);
+  });
+  settings.load.n_ctx = 64;
+  settings.load.batch.max_tokens = 64;
+  ModelRegistry models({{"first", kServedModel, {"alias"}}, {"second", kServedModel}}, settings);
+  const auto held = acquired(models, "first");
+  ASSERT_TRUE(held.ok()) << held.error().message;
+  models.put({"first", kServedModel});
+  EXPECT_EQ(models.find("first")->model, *held) << "it is the same model";
+  ModelSource changed{"first", kServedModel};
+  changed.texts = std::make_shared<const StoredTexts>(StoredTexts{"Be brief.", "", "", "", ""});
+  models.put(changed);
+  EXPECT_EQ(models.entries().size(), 2);
+  EXPECT_EQ(models.find("")->source.id, "first") << "it keeps its place";
+  EXPECT_EQ(id_of(models.find("alias")), "first");
+  const auto next = acquired(models, "first");
+  ASSERT_TRUE(next.ok()) << next.error().message;
+  EXPECT_NE(*next, *held);
+  EXPECT_EQ((*next)->texts->system, "Be brief.");
+  EXPECT_EQ(n_loads_, 2);
+  models.put({"third", kServedModel});
+  EXPECT_EQ(models.entries().back().source.id, "third");
+}
+
+TEST_F(Registry, WhoWaitsForAModelGetsTheOneInItsPlace) {
+  std::promise<void> has_begun, may_go;
+  auto settings = options([&, go = may_go.get_future().share()](const std::string& path, const LoadOptions& load) {
+    if (n_loads_++ == 0) {
+      has_begun.set_value();
+      go.wait();
+    }
+    return LoadedModel::load(path, load);
+  });
+  settings.load.n_ctx = 64;
+  settings.load.batch.max_tokens = 64;
+  ModelRegistry models({{"first", kServedModel}}, settings);
+  std::optional<Result<ServedModelPtr>> given;
+  models.acquire("first", [&](const Result<ServedModelPtr>& model) { given = model; });
+  has_begun.get_future().wait();
+  ModelSource changed{"first", kServedModel};
+  changed.texts = std::make_shared<const StoredTexts>(StoredTexts{"Be brief.", "", "", "", ""});
+  models.put(changed);
+  io_.run_until([&] { return given.has_value(); });
+  may_go.set_value();
+  ASSERT_TRUE(given->ok()) << given->error().message;
+  ASSERT_NE((**given)->texts, nullptr);
+  EXPECT_EQ((**given)->texts->system, "Be brief.");
+}
+
+TEST_F(Registry, OtherSpellingsOfAHubsNameFindTheModel) {
+  const ModelRegistry models({{"hf:owner/repo:Q4_K_M", kServedModel}, {"ollama:llama3:8b", kServedModel}},
+                             options(LoadedModel::load));
+  EXPECT_EQ(id_of(models.find_named("hf.co/owner/repo:Q4_K_M")), "hf:owner/repo:Q4_K_M");
+  EXPECT_EQ(id_of(models.find_named("llama3:8b")), "ollama:llama3:8b");
+  EXPECT_EQ(id_of(models.find_named("llama3:70b")), "none");
+  EXPECT_EQ(id_of(models.find_named(std::string(100'000, 'a'))), "none");
+}
+
 }  // namespace
 }  // namespace realizar::server

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "server/api_error.h"
+#include "server/blob_upload.h"
 #include "server/call.h"
 #include "server/json.h"
 #include "server/made_models.h"
@@ -21,6 +22,7 @@ namespace realizar::server {
 struct OllamaState {
   MadeModels made;
   ModelCards cards;
+  UploadCount n_uploads = std::make_shared<uint32_t>(0);
 };
 
 inline constexpr const char* kOllamaLines = "application/x-ndjson";  // of streams: a JSON object a line

@@ -126,11 +126,25 @@ void read_ollama_logprobs(Fields& body, Json& chat) {
   if (n_top && logprobs.value_or(false)) chat["top_logprobs"] = *n_top;
 }
 
-// The request's own stand before those of the made model.
-Result<Json> options_of(Fields& body, const MadeModelPtr& made) {
+// Those of a stored model's parameters that loading it does not take.
+Result<Json> stored_options(const ServedModel& model) {
   Json options = Json::object();
+  if (model.texts == nullptr || model.texts->parameters.empty()) return options;
+  RZ_TRY(const Json parameters, parse_json(model.texts->parameters));
+  if (!parameters.is_object()) return options;
+  for (const char* name : {"num_predict", "num_keep", "seed"}) {
+    const Json value = parameters.value(name, Json());
+    if (value.is_number_integer()) options[name] = value;
+  }
+  return options;
+}
+
+// The request's own stand before those of the made model, which stand before the stored one's.
+Result<Json> options_of(Fields& body, const MadeModelPtr& made, const ServedModel& model) {
+  RZ_TRY(Json options, stored_options(model));
   if (made != nullptr) {
-    RZ_TRY(options, parse_json(made->parameters));
+    RZ_TRY(const Json own, parse_json(made->parameters));
+    options.update(own);
   }
   if (const Json* own = body.object("options")) {
     for (const auto& [name, value] : own->items()) {
@@ -198,7 +212,7 @@ Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model
   request.shifts = body.boolean("shift").value_or(false);
   request.keep_alive = read_keep_alive(body);
   if (call.key != KeyDigest{}) request.keep_alive.reset();
-  RZ_TRY(const Json given, options_of(body, request.made));
+  RZ_TRY(const Json given, options_of(body, request.made, model));
   Fields options(given, "options.");
   read_options(options, request);
   if (!options.status().ok()) return options.status().error();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "realizar/engine.h"
 #include "server/http_server.h"
 #include "server/model_registry.h"
+#include "server/model_store.h"
 #include "server/request_defaults.h"
 
 namespace realizar::server {
@@ -45,6 +47,7 @@ struct ServerOptions {
   bool trace_operations = false;                  // clients may ask for the times of their requests' operations
   std::vector<mcp::ServerSource> mcp_servers;     // whose tools the chat page may call
   mcp::ClientOptions mcp;
+  std::shared_ptr<const ModelStore> store;  // null: there is none
   // The models as they are now, for GET /models?reload=1; null: they stay what they are.
   std::function<Result<std::vector<ModelSource>>()> find_models = {};
   bool llama_answers = false;  // where llama-server's answers are not those of OpenAI's API, they are llama-server's

@@ -16,7 +16,7 @@ Task<Status> at_once(Call& call) {
 constexpr Route kRoutes[] = {
     {"GET", "/v1/models", get_models},
     {"GET", "/v1/models/sse", get_models_sse, &kLlama},
-    {"POST", "/v1/models", at_once<post_models>, &kLlama},
+    {"POST", "/v1/models", post_models, &kLlama},
     {"POST", "/v1/models/load", post_models_load, &kLlama},
     {"POST", "/v1/models/unload", post_models_unload, &kLlama},
     {"DELETE", "/v1/models", delete_models, &kLlama},
@@ -60,7 +60,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/push", post_ollama_push, &kOllama},
     {"DELETE", "/api/delete", delete_ollama_model, &kOllama},
     {"GET", "/api/blobs/{digest}", at_once<get_blob>, &kOllama},
-    {"POST", "/api/blobs/{digest}", at_once<post_blob>, &kOllama},
+    {"POST", "/api/blobs/{digest}", post_blob, &kOllama, true, take_blob},
     {"POST", "/tokenize", with_model, &kTokenize},
     {"POST", "/detokenize", with_model, &kDetokenize},
     {"POST", "/apply-template", with_model, &kApplyTemplate},

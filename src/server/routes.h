@@ -17,6 +17,7 @@ struct Route {
   Task<Status> (*serve)(Call& call);
   const Protocol* protocol = &kPlainProtocol;
   bool needs_key = true;
+  void (*before_body)(Call& call) = nullptr;  // may answer, or say where the body goes; null: it goes into memory
 };
 
 // Where a request's method and path lead.
@@ -48,13 +49,14 @@ HttpResponse get_manifest(const Call& call);
 HttpResponse get_mcp(const Call& call);
 HttpResponse get_ollama_version(const Call& call);
 HttpResponse get_blob(const Call& call);
-HttpResponse post_blob(const Call& call);
+void take_blob(Call& call);
+Task<Status> post_blob(Call& call);
 Task<Status> get_response(Call& call);
 Task<Status> get_input_items(Call& call);
 Task<Status> delete_cache(Call& call);
 Task<Status> get_mcp_tools(Call& call);
 Task<Status> post_mcp_call(Call& call);
-HttpResponse post_models(const Call& call);
+Task<Status> post_models(Call& call);
 Task<Status> get_models(Call& call);
 Task<Status> post_models_load(Call& call);
 Task<Status> post_models_unload(Call& call);

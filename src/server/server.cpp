@@ -25,6 +25,7 @@
 #include "server/routes.h"
 #include "server/server_log.h"
 #include "server/slot_folder.h"
+#include "server/store_changes.h"
 #include "server/tenant.h"
 
 namespace realizar::server {
@@ -75,6 +76,7 @@ class Server {
   bool allows_origin(std::string_view origin) const;
   std::optional<ApiError> admit(Call& call) const;
   void tell_change(const ModelChange& change);
+  void tell_listeners();
   void sample();
   void drain();
   void finish_drain();
@@ -121,6 +123,12 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   context_ = std::make_unique<ServerContext>(
       ServerContext{options_, *http_, *models_, metrics_, responses_, background_, &log_});
   if (!options_.mcp_servers.empty()) context_->mcp = std::make_unique<McpProxy>(options_.mcp_servers, options_.mcp);
+  if (may_change_store(*context_)) {
+    context_->pulls = std::make_unique<ModelPulls>(
+        *options_.store, [this](std::function<void()> task) { http_->post(std::move(task)); });
+    context_->downloads =
+        std::make_unique<ModelDownloads>(*context_->pulls, context_->model_events, [this] { tell_listeners(); });
+  }
   context_->slot_folder = slots_.get();
   models_->set_on_change([this](const ModelChange& change) { tell_change(change); });
   http_->set_on_wake([this] { models_->dispatch(); });
@@ -150,6 +158,10 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
 // Those that listen are told later, since a call that goes on may ask for another model.
 void Server::tell_change(const ModelChange& change) {
   context_->model_events.add(change);
+  tell_listeners();
+}
+
+void Server::tell_listeners() {
   http_->post([this] {
     context_->for_each_call([](Call& call) {
       if (call.listens) call.tell_news();
@@ -256,6 +268,7 @@ void Server::take_or_refuse(Call& call) const {
   call.path_id = std::move(match.path_id);
   if (const auto refusal = admit(call)) return call.fail(*refusal);
   if (call.is_post()) call.count_as_open();
+  if (call.route->before_body != nullptr) call.route->before_body(call);
 }
 
 // Whose call it is, by its key, and why it is not taken, if it is not.

@@ -1,8 +1,14 @@
 // Ollama's API: its own client makes a tour, and what Open WebUI asks of a server is asked by plain fetch.
 import assert from 'node:assert/strict';
+import {createHash} from 'node:crypto';
+import {once} from 'node:events';
+import {mkdtempSync, readFileSync, rmSync} from 'node:fs';
+import {createServer} from 'node:http';
+import {tmpdir} from 'node:os';
+import path from 'node:path';
 import {after, before, describe, test} from 'node:test';
 import {Ollama} from 'ollama';
-import {MODEL, startServer, until} from './server.mjs';
+import {MODEL, MODEL_FILE, startServer, until} from './server.mjs';
 
 const QUESTION = 'What is the capital of France?';
 const ANSWER = 'The capital of France is Paris.';
@@ -335,19 +341,81 @@ describe('models', () => {
     await assert.rejects(client.create({model: 'x', from: MODEL, quantize: 'q4_0'}), rejectsWith(400, /quantize/));
   });
 
-  test('pull, push and blobs say that there is no store', async () => {
+  test('pull, push and blobs say that clients may not change the store', async () => {
     assert.deepEqual(await client.pull({model: MODEL}), {status: 'success'});
     assert.equal((await collect(await client.pull({model: MODEL, stream: true}))).at(-1).status, 'success');
-    await assert.rejects(client.pull({model: 'llama3.2'}), rejectsWith(404, /no store/));
-    await assert.rejects(client.push({model: MODEL}), rejectsWith(400, /no store/));
+    await assert.rejects(client.pull({model: 'llama3.2'}), rejectsWith(403, /--manage-models/));
+    await assert.rejects(client.push({model: MODEL}), rejectsWith(400, /not built/));
     const digest = `sha256:${'0'.repeat(64)}`;
     assert.equal((await fetch(`${server.url}/api/blobs/${digest}`, {method: 'HEAD'})).status, 404);
-    assert.equal((await server.post(`/api/blobs/${digest}`, 'bytes')).status, 400);
+    assert.equal((await server.post(`/api/blobs/${digest}`, 'bytes')).status, 403);
   });
 
   test('version', async () => {
     const {version} = await client.version();
     assert.ok(version.split('.').every((part) => Number.isInteger(Number(part))), version);
+  });
+});
+
+describe('a server whose clients may change its store', () => {
+  const bytes = readFileSync(MODEL_FILE);
+  const digestOf = (data) => `sha256:${createHash('sha256').update(data).digest('hex')}`;
+  let folder, registry, managed, own;
+  // As Ollama's registry answers: a manifest, then a blob.
+  const answer = (request, response) => {
+    const layers = [{mediaType: 'application/vnd.ollama.image.model', digest: digestOf(bytes), size: bytes.length}];
+    if (request.url === '/v2/library/there/manifests/latest') return response.end(JSON.stringify({schemaVersion: 2, layers}));
+    if (request.url === `/v2/library/there/blobs/${digestOf(bytes)}`) return response.end(bytes);
+    response.writeHead(404).end();
+  };
+  before(async () => {
+    folder = mkdtempSync(path.join(tmpdir(), 'ollama-store-'));
+    registry = createServer(answer).listen(0, '127.0.0.1');
+    await once(registry, 'listening');
+    managed = await startServer('--manage-models', '--models-store', folder, '--mirror', `http://127.0.0.1:${registry.address().port}`);
+    own = new Ollama({host: managed.url});
+  });
+  after(async () => {
+    registry.close();
+    assert.equal(await managed.stop(), 0);
+    rmSync(folder, {recursive: true, force: true});
+  });
+  const names = async () => (await own.list()).models.map((model) => model.name);
+
+  test('a model is pulled with progress, used, copied and deleted', async () => {
+    const steps = await collect(await own.pull({model: 'there', stream: true}));
+    assert.equal(steps[0].status, 'pulling manifest');
+    assert.equal(steps.at(-1).status, 'success');
+    const last = steps.filter((step) => step.digest === digestOf(bytes)).at(-1);
+    assert.deepEqual([last.completed, last.total], [bytes.length, bytes.length]);
+    assert.ok((await names()).includes('there:latest'));
+    assert.equal((await own.chat({model: 'there', messages, options})).message.content, ANSWER);
+    await own.copy({source: 'there', destination: 'mine'});
+    await own.delete({model: 'there'});
+    await assert.rejects(own.chat({model: 'there', messages}), rejectsWith(404, /not found/));
+    assert.equal((await own.chat({model: 'mine', messages, options})).message.content, ANSWER);
+    await own.delete({model: 'mine'});
+    assert.ok(!(await names()).includes('mine:latest'));
+    await assert.rejects(own.pull({model: 'nowhere'}), rejectsWith(404, /no such thing/));
+  });
+
+  test('a model is created from an uploaded file', async () => {
+    const url = `${managed.url}/api/blobs/${digestOf(bytes)}`;
+    assert.equal((await fetch(url, {method: 'HEAD'})).status, 404);
+    assert.equal((await fetch(url, {method: 'POST', body: bytes})).status, 201);
+    assert.equal((await fetch(url, {method: 'HEAD'})).status, 200);
+    const steps = await collect(await own.create({
+      model: 'made', files: {'m.gguf': digestOf(bytes)}, system: 'Answer in one word.', parameters: {temperature: 0, num_predict: 4},
+      license: 'free', stream: true}));
+    assert.equal(steps.at(-1).status, 'success');
+    const chat = await own.chat({model: 'made', messages});
+    const spelled = await own.chat({model: MODEL, messages: [{role: 'system', content: 'Answer in one word.'}, ...messages], options: {...options, num_predict: 4}});
+    assert.deepEqual([chat.message, chat.prompt_eval_count, chat.eval_count], [spelled.message, spelled.prompt_eval_count, spelled.eval_count]);
+    const openai = await managed.json('/v1/chat/completions', {model: 'made', messages, max_tokens: 4});
+    assert.equal(openai.choices[0].message.content, chat.message.content);
+    const shown = await own.show({model: 'made'});
+    assert.deepEqual([shown.system, shown.license], ['Answer in one word.', 'free']);
+    assert.match(shown.parameters, /^num_predict 4$/m);
   });
 });
 

@@ -380,8 +380,8 @@ Result<Prepared> read_ollama_generate(Fields& body, const ServedModelPtr& model,
 
 }  // namespace
 
-const Protocol kOllama{.spell_error = ollama_error};
 // White space before a line keeps a stream alive: its readers know no other.
+const Protocol kOllama{.spell_error = ollama_error, .keep_alive = " "};
 const Protocol kOllamaChat{.read = read_ollama_chat,
                            .model_id = ollama_model_id,
                            .spell_error = ollama_error,

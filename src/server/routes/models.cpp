@@ -1,5 +1,5 @@
-// Models at run time, as llama.cpp's router has them: POST /models/load and /models/unload, DELETE /models, and GET
-// /models/sse, which tells of their changes.
+// Models at run time, as llama.cpp's router has them: POST /models downloads one, POST /models/load and /models/unload,
+// DELETE /models, and GET /models/sse, which tells of their changes.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -10,6 +10,7 @@
 #include "server/context.h"
 #include "server/protocol.h"
 #include "server/routes.h"
+#include "server/store_changes.h"
 
 namespace realizar::server {
 namespace {
@@ -40,6 +41,12 @@ Task<Result<std::string>> named_model(Call& call) {
   co_return name;
 }
 
+// llama.cpp's users name a repository of Hugging Face as OWNER/REPO[:QUANTIZATION].
+hub::ModelName source_for_llama(const hub::ModelName& name) {
+  if (name.kind != hub::NameKind::kLocal || name.owner.empty()) return name;
+  return {hub::NameKind::kHuggingFace, name.owner, name.model, "main", name.tag == "latest" ? "" : name.tag, ""};
+}
+
 // The first part of a split file stands for all; a folder is the model's own, since it lies in the folder of models.
 Status delete_files(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
@@ -68,7 +75,8 @@ Task<Status> post_models_unload(Call& call) {
   Task<Result<std::string>> naming = named_model(call);
   const Result<std::string> name = co_await naming;
   if (!name.ok() || call.is_over()) co_return name.ok() ? Status() : name.error();
-  const Status done = call.context.models.unload_now(*name);
+  const bool was_download = call.context.downloads != nullptr && call.context.downloads->cancel(*name);
+  const Status done = was_download ? Status() : call.context.models.unload_now(*name);
   if (done.ok()) call.send(success());
   co_return done;
 }
@@ -79,20 +87,29 @@ Task<Status> delete_models(Call& call) {
   const std::string name = query_value(call.request.query, "model");
   const auto* entry = models.find_named(name);
   if (entry == nullptr) co_return models.no_such_model(name);
-  if (!entry->source.is_deletable) {
+  const auto store_name = entry->source.store_name;
+  const bool is_of_store = store_name && may_change_store(call.context);
+  if (!entry->source.is_deletable && !is_of_store) {
     call.fail(ApiError{403,
                        "the model '" + shown(name) +
-                           "' is not to be deleted: --delete-models lets clients delete those of --models-dir",
+                           "' is not to be deleted: --delete-models lets clients delete those of --models-dir, and "
+                           "--manage-models those of the store",
                        "model", ""});
     co_return Status();
   }
   if (models.entries().size() == 1) co_return wrong("model", "the last model cannot be deleted");
   const std::string id = entry->source.id, path = entry->source.path;
-  OnWorker deleting(call, 0, [&] { return delete_files(path); });
+  OnWorker deleting(call, 0, [&, store = call.context.options.store] {
+    return is_of_store ? delete_stored(*store, *store_name) : delete_files(path);
+  });
   const Status deleted = co_await deleting;
   if (!deleted.ok()) co_return deleted;
-  const Status removed = models.remove(id);
-  if (!removed.ok()) co_return removed;
+  if (is_of_store) {
+    drop_stored(call, *store_name);
+  } else {
+    const Status removed = models.remove(id);
+    if (!removed.ok()) co_return removed;
+  }
   call.send(success());
   co_return Status();
 }
@@ -115,10 +132,20 @@ Task<Status> get_models_sse(Call& call) {
   co_return Status();
 }
 
-HttpResponse post_models(const Call& call) {
-  return call.protocol->spell_error(
-      {501, "this server downloads no models: put the file into the folder of --models-dir, then GET /models?reload=1",
-       "", "not_supported"});
+// Begins a download, which events tell of.
+Task<Status> post_models(Call& call) {
+  Task<Result<std::string>> naming = named_model(call);
+  const Result<std::string> given = co_await naming;
+  if (!given.ok() || call.is_over()) co_return given.ok() ? Status() : given.error();
+  const Result<hub::ModelName> name = name_to_pull(*given);
+  if (!name.ok()) co_return name.error();
+  if (refuse_store_change(call)) co_return Status();
+  ServerContext& context = call.context;
+  if (context.models.find_named(*given) != nullptr) co_return wrong("model", "the model is there already");
+  const auto on_stored = [&models = context.models](ModelSource model) { models.put(std::move(model)); };
+  const Status started = context.downloads->start(call.tenant, *given, *name, source_for_llama(*name), on_stored);
+  if (started.ok()) call.send(success());
+  co_return started;
 }
 
 }  // namespace realizar::server

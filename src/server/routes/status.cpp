@@ -108,6 +108,17 @@ Json model_json(const ModelRegistry::Entry& entry) {
   return json;
 }
 
+// A model that is not there yet, as llama.cpp's router lists it.
+Json download_json(const ModelDownloads::Download& download) {
+  return {{"id", download.name},
+          {"object", "model"},
+          {"created", 0},
+          {"owned_by", "realizar"},
+          {"status", {{"value", "downloading"}, {"progress", shares_json(download.files)}}},
+          {"state", "downloading"},
+          {"loaded", false}};
+}
+
 std::string_view condition_of(const ServerContext& context) {
   if (context.draining) return "draining";
   if (context.models.any_lost()) return "device lost";
@@ -137,6 +148,9 @@ Task<Status> get_models(Call& call) {
   }
   Json list = Json::array();
   for (const auto& entry : context.models.entries()) list.push_back(model_json(entry));
+  if (context.downloads != nullptr) {
+    for (const auto& download : context.downloads->list()) list.push_back(download_json(download));
+  }
   call.send(respond({{"object", "list"}, {"data", std::move(list)}}));
   co_return Status();
 }

@@ -1,0 +1,61 @@
+// A file that a client uploads into the store: the I/O thread hands its bytes on as they arrive, and a thread of its
+// own hashes and writes them. I/O thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "hub/new_blob.h"
+#include "realizar/result.h"
+#include "server/http.h"
+#include "server/task_thread.h"
+
+namespace realizar::server {
+
+// Counts the uploads of a server.
+using UploadCount = std::shared_ptr<uint32_t>;
+
+class BlobUpload final : public BodySink {
+ public:
+  static constexpr uint32_t kMost = 8;  // at a time
+
+  // `post_io` runs a task on the I/O thread. Throws std::system_error where the system gives no thread.
+  BlobUpload(const hub::Store& store, std::string sha256, uint64_t n_bytes, UploadCount n_uploads,
+             std::function<void(std::function<void()>)> post_io);
+  // The upload ends, and what is not stored is removed.
+  ~BlobUpload() override;
+
+  void take(std::string_view bytes) override;
+  bool is_full() const override;
+  std::optional<Refusal> refusal() const override;
+
+  // The body is whole: `on_end` is called when it is in the store, or cannot be. A later call's stands for it.
+  void finish(std::function<void()> on_end);
+  const std::optional<Status>& result() const { return result_; }
+
+ private:
+  // What the thread and the upload share.
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable has_news;
+    std::string waiting;  // bytes that are to be written
+    bool is_whole = false, is_left = false;
+  };
+  static Status write_all(Shared& shared, const hub::Store& store, const std::string& sha256, uint64_t n_bytes,
+                          const std::function<void()>& on_taken);
+  void on_written(Status status);
+
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  std::shared_ptr<BlobUpload*> self_ = std::make_shared<BlobUpload*>(this);  // null once it is gone; I/O thread
+  UploadCount n_uploads_;
+  std::optional<Status> result_;
+  std::function<void()> on_end_;
+  std::unique_ptr<TaskThread> thread_;
+};
+
+}  // namespace realizar::server

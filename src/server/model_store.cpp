@@ -1,0 +1,63 @@
+#include "server/model_store.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/try.h"
+#include "hub/name_table.h"
+#include "server/ollama.h"
+
+namespace realizar::server {
+
+namespace {
+
+// "": it came from where its name says.
+std::string parent_of(const hub::LocalModel& model) {
+  const bool is_own =
+      model.source == hub::to_string(model.name) || model.source == hub::to_string(source_of(model.name));
+  return is_own ? "" : model.source;
+}
+
+// As chats have them; "" where there are none or they cannot be read.
+std::string chat_messages(const hub::LocalModel& model, const std::string& text) {
+  if (text.empty()) return "";
+  const auto read = [&]() -> Result<Json> {
+    RZ_TRY(const Json messages, parse_json(text));
+    return read_stored_messages(messages);
+  }();
+  if (read.ok()) return read->empty() ? "" : dump(*read);
+  spdlog::warn("{}: the messages beside the model are not used: {}", hub::to_string(model.name), read.error().message);
+  return "";
+}
+
+}  // namespace
+
+Result<Json> read_stored_messages(const Json& messages) {
+  if (!messages.is_array()) return wrong("messages", "expected an array");
+  RZ_TRY(Json read, read_ollama_messages(messages));
+  for (size_t i = 0; i < read.size(); ++i) {
+    const Json role = read[i].value("role", Json());
+    const bool is_known = role == "system" || role == "user" || role == "assistant";
+    if (!is_known) return wrong(fmt::format("messages[{}].role", i), "expected system, user or assistant");
+    if (!read[i]["content"].is_string()) return wrong(fmt::format("messages[{}].content", i), "expected a string");
+  }
+  return read;
+}
+
+Result<ModelSource> source_of_local(const hub::LocalModel& model) {
+  if (model.has_adapter) return unsupported(hub::to_string(model.name) + ": adapters are not supported", "model");
+  RZ_TRY(hub::ModelTexts texts, hub::read_texts(model));
+  ModelSource source{hub::to_string(model.name), model.path.string()};
+  StoredTexts own{std::move(texts.system), std::move(texts.license), chat_messages(model, texts.messages),
+                  parent_of(model), texts.params};
+  source.texts = std::make_shared<const StoredTexts>(std::move(own));
+  source.beside = {std::move(texts.chat_template), std::move(texts.params)};
+  if (model.place == hub::Place::kStore) source.store_name = model.name;
+  return source;
+}
+
+}  // namespace realizar::server

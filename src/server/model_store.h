@@ -1,0 +1,26 @@
+// The store of models beside a server: where its models by name are, and where more of them come from.
+#pragma once
+
+#include "hub/library.h"
+#include "hub/pull.h"
+#include "realizar/result.h"
+#include "server/json.h"
+#include "server/model_registry.h"
+
+namespace realizar::server {
+
+struct ModelStore {
+  hub::Library library;
+  hub::HubSettings hub;
+  bool may_change = false;  // clients may download, create, copy and delete models
+};
+
+// The beginning of a conversation, as Ollama's models have one, as chats have messages. Errors: InvalidArgument naming
+// the field.
+Result<Json> read_stored_messages(const Json& messages);
+
+// A model of this machine as the registry takes it. Errors: those of reading its texts; Unsupported for a model with an
+// adapter.
+Result<ModelSource> source_of_local(const hub::LocalModel& model);
+
+}  // namespace realizar::server

@@ -1,0 +1,76 @@
+#include "server/ollama_files.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "server/context.h"
+#include "server/ollama.h"
+#include "server/routes.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr const char* kOllamaJson = "application/json; charset=utf-8";
+
+}  // namespace
+
+NamedFile file_of(const ModelRegistry::Entry& entry, std::string name, MadeModelPtr made) {
+  const auto modified = made == nullptr ? entry.created : made->modified;
+  const ModelSource& source = entry.source;
+  return {std::move(name), source.id,    source.path,       modified,
+          source.beside,   source.texts, source.store_name, std::move(made)};
+}
+
+std::vector<NamedFile> all_files(const Call& call) {
+  std::vector<NamedFile> files;
+  for (const auto& entry : call.context.models.entries()) {
+    files.push_back(file_of(entry, with_tag(entry.source.id)));
+    for (const std::string& alias : entry.source.aliases) files.push_back(file_of(entry, with_tag(alias)));
+  }
+  for (const auto& made : call.context.ollama->made.list(made_owner_of(call))) {
+    if (const auto* entry = call.context.models.find_named(made->base)) {
+      files.push_back(file_of(*entry, with_tag(made->name), made));
+    }
+  }
+  return files;
+}
+
+Result<NamedFile> find_file(const Call& call, const std::string& name) {
+  const auto made = call.context.ollama->made.find(made_owner_of(call), name);
+  const auto* entry = call.context.models.find_named(made == nullptr ? name : made->base);
+  if (entry == nullptr) return no_ollama_model(name);
+  return file_of(*entry, name, made);
+}
+
+HttpResponse ollama_json(const Json& json) {
+  return {200, kOllamaJson, dump(json), {}};
+}
+
+HttpResponse told_steps(bool is_stream, std::initializer_list<const char*> steps) {
+  if (!is_stream) return ollama_json({{"status", "success"}});
+  HttpResponse response{200, kOllamaLines, "", {}};
+  for (const char* step : steps) response.body += dump({{"status", step}}) + "\n";
+  response.body += dump({{"status", "success"}}) + "\n";
+  return response;
+}
+
+Task<Result<Json>> ollama_body(Call& call) {
+  const Status decoded = co_await decode(call);
+  if (!decoded.ok()) co_return decoded.error();
+  if (call.is_over()) co_return Json::object();
+  if (call.body.bytes.empty()) co_return invalid_argument("missing request body");
+  OnWorker parsing(call, call.body.bytes.size(), [&] { return parse_json(std::exchange(call.body, {}).bytes); });
+  Result<Json> body = co_await parsing;
+  if (body.ok() && !body->is_object()) co_return invalid_argument("the body is not a JSON object");
+  co_return body;
+}
+
+Result<std::string> required_name(Fields& body) {
+  const auto model = body.text("model"), name = body.text("name");
+  if (!body.status().ok()) return body.status().error();
+  const std::string given = model && !model->empty() ? *model : name.value_or("");
+  if (given.empty()) return invalid_argument("model is required", "model");
+  return given;
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,241 @@
+// Ollama's POST /api/create (https://docs.ollama.com/api): a model of uploaded files, or of another model, with a
+// template, parameters and messages of its own; and the blobs that clients upload for it. Where the server lets clients
+// change the store, models of it and of files are made there; else one model's name over another is kept in memory.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/printable.h"
+#include "base/try.h"
+#include "server/body_coding.h"
+#include "server/context.h"
+#include "server/created_model.h"
+#include "server/ollama.h"
+#include "server/ollama_files.h"
+#include "server/routes.h"
+#include "server/store_changes.h"
+#include "text/ollama_template.h"
+
+namespace realizar::server {
+namespace {
+
+// What of a body would need work on weights.
+Status refuse_unbuilt(const Json& body) {
+  static constexpr std::pair<const char*, const char*> kUnbuilt[] = {
+      {"adapters", "not built: a model is created without adapters"},
+      {"quantize", "not built: realizar quantize writes a file in another type, which files can then name"},
+      {"draft", "not built: --draft names a draft model when the server starts"}};
+  for (const auto& [field, why] : kUnbuilt) {
+    const Json value = body.value(field, Json());
+    if (value.is_null() || is_empty_text(value) || (value.is_structured() && value.empty())) continue;
+    return unsupported(fmt::format("{}: {}", field, why), field);
+  }
+  return {};
+}
+
+std::string license_text(const Json& license) {
+  if (license.is_string()) return license.get<std::string>();
+  std::string text;
+  for (const Json& one : license.is_array() ? license : Json::array()) {
+    if (one.is_string()) text += (text.empty() ? "" : "\n") + one.get<std::string>();
+  }
+  return text;
+}
+
+// The body's own texts. Errors: InvalidArgument naming the field.
+Status read_texts(Fields& body, CreateWish& wish) {
+  wish.system = body.text("system");
+  wish.chat_template = body.text("template");
+  if (const Json* license = body.any("license")) wish.license = license_text(*license);
+  if (const Json* parameters = body.object("parameters")) wish.parameters = dump(*parameters);
+  if (const Json* messages = body.array("messages")) {
+    RZ_TRY(const Json read, read_stored_messages(*messages));
+    wish.messages = read.empty() ? "" : dump(read);
+  }
+  return body.status();
+}
+
+// {NAME: DIGEST}
+Status read_files(Fields& body, CreateWish& wish) {
+  constexpr size_t kMaxFiles = 1000;
+  const Json* files = body.object("files");
+  if (!body.status().ok()) return body.status();
+  if (files == nullptr) return {};
+  if (files->size() > kMaxFiles) return wrong("files", fmt::format("expected at most {}", kMaxFiles));
+  for (const auto& [name, digest] : files->items()) {
+    const auto sha256 = digest.is_string() ? sha256_of_digest(digest.get_ref<const std::string&>()) : std::nullopt;
+    if (!sha256)
+      return wrong("files", fmt::format("expected sha256:HEX for '{}', actual {}", shown(name), shown(dump(digest))));
+    wish.files.push_back({name, *sha256});
+  }
+  return {};
+}
+
+// What a body asks for. One of the two is where the model is made.
+struct Creation {
+  std::string name;
+  bool is_stream = true;
+  CreateWish wish;                  // for the store
+  std::optional<NamedFile> parent;  // nullopt: it is made of files
+  bool is_stored = false;
+};
+
+Result<Creation> read_creation(const Call& call, const Json& json) {
+  Fields body(json);
+  Creation creation;
+  RZ_TRY(creation.name, required_name(body));
+  RZ_CHECK_OK(refuse_unbuilt(json));
+  creation.is_stream = body.boolean("stream").value_or(true);
+  RZ_CHECK_OK(read_files(body, creation.wish));
+  RZ_CHECK_OK(read_texts(body, creation.wish));
+  const std::string from = body.text("from").value_or("");
+  if (!body.status().ok()) return body.status().error();
+  if (!creation.wish.files.empty()) {
+    if (!from.empty()) return invalid_argument("from: cannot be given together with files", "from");
+    creation.is_stored = true;
+    return creation;
+  }
+  if (from.empty()) return invalid_argument("from: expected the name of a model, or files", "from");
+  RZ_TRY(creation.parent, find_file(call, from));
+  creation.wish.parent = creation.parent->store_name;
+  const bool is_stores = creation.parent->store_name && creation.parent->made == nullptr;
+  creation.is_stored = is_stores && may_change_store(call.context);
+  return creation;
+}
+
+Result<MadeModel> made_model(const Creation& creation) {
+  const NamedFile& parent = *creation.parent;
+  const CreateWish& wish = creation.wish;
+  MadeModel model = parent.made == nullptr ? MadeModel{} : *parent.made;
+  model.name = creation.name;
+  model.base = parent.id;
+  model.parent = parent.name;
+  model.modified = std::chrono::system_clock::now();
+  model.system = wish.system.value_or(model.system);
+  model.license = wish.license.value_or(model.license);
+  if (wish.messages) model.messages = wish.messages->empty() ? "[]" : *wish.messages;
+  if (wish.chat_template && !wish.chat_template->empty()) {
+    model.template_source = *wish.chat_template;
+    RZ_TRY(model.chat_template, text::compile_ollama_template(*wish.chat_template));
+  }
+  if (wish.parameters) {
+    RZ_TRY(Json all, parse_json(model.parameters));
+    RZ_TRY(const Json own, parse_json(*wish.parameters));
+    all.update(own);
+    model.parameters = dump(all);
+  }
+  return model;
+}
+
+Status create_in_memory(const Call& call, const Creation& creation) {
+  RZ_CHECK_OK(check_name_is_free(call, creation.name));
+  RZ_TRY(MadeModel model, made_model(creation));
+  return call.context.ollama->made.put(made_owner_of(call), std::move(model));
+}
+
+Error wrong_digest(const Call& call) {
+  return invalid_argument(
+      fmt::format("invalid digest '{}': expected sha256: and 64 hexadecimal digits", shown(call.path_id)), "digest");
+}
+
+// 0: the request does not say.
+uint64_t content_length(const HttpRequest& request) {
+  const std::string_view text = request.header("content-length");
+  uint64_t n_bytes = 0;
+  std::from_chars(text.data(), text.data() + text.size(), n_bytes);
+  return n_bytes;
+}
+
+// While it lives, the call hears of the end of an upload whose body is whole.
+class UploadWatch {
+ public:
+  UploadWatch(Call& call, BlobUpload& upload) : upload_(upload) {
+    upload_.finish([&call] { call.tell_news(); });
+  }
+  UploadWatch(const UploadWatch&) = delete;
+  UploadWatch& operator=(const UploadWatch&) = delete;
+  ~UploadWatch() { upload_.finish({}); }
+
+ private:
+  BlobUpload& upload_;
+};
+
+bool has_blob(const Call& call, const std::string& sha256) {
+  return may_change_store(call.context) &&
+         version_at(call.context.options.store->library.store().blob_path(sha256)).has_value();
+}
+
+}  // namespace
+
+// HEAD asks whether the blob is there.
+HttpResponse get_blob(const Call& call) {
+  const auto sha256 = sha256_of_digest(call.path_id);
+  if (!sha256) return ollama_error(to_api_error(wrong_digest(call)));
+  if (has_blob(call, *sha256)) return {200, "", "", {}};
+  return ollama_error({404, "blob " + shown(call.path_id) + " not found", "", ""});
+}
+
+// Before its body is read, which may be larger than memory is.
+void take_blob(Call& call) {
+  if (refuse_store_change(call)) return;
+  const auto sha256 = sha256_of_digest(call.path_id);
+  if (!sha256) return call.fail(wrong_digest(call));
+  if (body_coding(call.request.header("content-encoding")) != BodyCoding::kIdentity) {
+    return call.fail(ApiError{415, "a blob has no Content-Encoding", "", ""});
+  }
+  if (has_blob(call, *sha256)) return call.send({200, "", "", {}});
+  const UploadCount& n_uploads = call.context.ollama->n_uploads;
+  if (*n_uploads >= BlobUpload::kMost) {
+    return call.fail(
+        Error{ErrorCode::kResourceExhausted, fmt::format("{} uploads are under way already", *n_uploads), "uploads"});
+  }
+  const auto post_io = [&http = call.context.http](std::function<void()> task) { http.post(std::move(task)); };
+  call.take_body_into(std::make_shared<BlobUpload>(call.context.options.store->library.store(), *sha256,
+                                                   content_length(call.request), n_uploads, post_io));
+}
+
+// The body is whole.
+Task<Status> post_blob(Call& call) {
+  const auto upload = std::static_pointer_cast<BlobUpload>(call.body_sink);
+  const UploadWatch watch(call, *upload);
+  while (!upload->result()) {
+    NewsWait wait(call);
+    const Status news = co_await wait;
+    if (!news.ok() || call.is_over()) co_return news;
+  }
+  if (!upload->result()->ok()) co_return *upload->result();
+  call.send({201, "", "", {}});
+  co_return Status();
+}
+
+Task<Status> post_ollama_create(Call& call) {
+  Result<Json> body = co_await ollama_body(call);
+  if (!body.ok()) co_return body.error();
+  if (call.is_over()) co_return Status();
+  const TakenApartAtEnd end{*body};
+  Result<Creation> creation = read_creation(call, *body);
+  if (!creation.ok()) co_return creation.error();
+  if (!creation->is_stored) {
+    const Status created = create_in_memory(call, *creation);
+    if (!created.ok()) co_return created;
+  } else {
+    if (refuse_store_change(call)) co_return Status();
+    const Result<hub::ModelName> name = name_in_store(call, creation->name);
+    if (!name.ok()) co_return name.error();
+    creation->wish.name = *name;
+    OnWorker creating(call, WorkPool::kSmallBytes + 1,
+                      [&, store = call.context.options.store]() -> Result<ModelSource> {
+                        RZ_CHECK_OK(create_stored(store->library.store(), creation->wish));
+                        return stored_source(*store, creation->wish.name);
+                      });
+    Result<ModelSource> model = co_await creating;
+    if (!model.ok()) co_return model.error();
+    take_in_stored(call, std::move(*model));
+  }
+  call.send(told_steps(creation->is_stream, {"using existing layer", "writing manifest"}));
+  co_return Status();
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,226 @@
+// Ollama's routes that change what models there are (https://docs.ollama.com/api): pull, copy, delete, push. Models of
+// the store are changed in the store, where the server lets clients do so; others are copied in memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/printable.h"
+#include "base/try.h"
+#include "server/context.h"
+#include "server/ollama.h"
+#include "server/ollama_files.h"
+#include "server/routes.h"
+#include "server/store_changes.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr size_t kShownDigits = 12;
+
+// Files whose source tells no SHA-256 are told by their names.
+std::string pulling_line(const hub::PullProgress& step) {
+  const size_t colon = step.digest.find(':');
+  const std::string what = colon == std::string::npos ? step.file : step.digest.substr(colon + 1, kShownDigits);
+  return dump({{"status", "pulling " + what},
+               {"digest", step.digest.empty() ? step.file : step.digest},
+               {"total", step.file_bytes},
+               {"completed", step.file_done}}) +
+         "\n";
+}
+
+std::string status_line(const char* status) {
+  return dump({{"status", status}}) + "\n";
+}
+
+std::string pull_lines(const hub::PullProgress& step) {
+  if (step.stage != hub::PullStage::kWriting) return pulling_line(step);
+  return status_line("verifying sha256 digest") + status_line("writing manifest");
+}
+
+// What a stream has begun with cannot be taken back: its last line tells what went wrong.
+void end_pull(Call& call, bool is_stream, const Status& result) {
+  if (is_stream) {
+    call.write(result.ok() ? status_line("success") : ollama_error_line(to_api_error(result.error())));
+    return call.end();
+  }
+  if (!result.ok()) return call.fail(result.error());
+  call.send(ollama_json({{"status", "success"}}));
+}
+
+// A client whose stream is full hears of later steps; those between are not kept for it.
+Task<Status> follow_pull(Call& call, ModelPull& pull, bool is_stream) {
+  while (true) {
+    for (const hub::PullProgress& step : pull.take_steps()) {
+      if (is_stream && !call.is_congested()) call.write(pull_lines(step));
+    }
+    if (pull.result()) {
+      end_pull(call, is_stream, *pull.result());
+      co_return Status();
+    }
+    NewsWait wait(call);
+    const Status news = co_await wait;
+    if (call.is_over()) co_return Status();
+    if (!news.ok()) {
+      end_pull(call, is_stream, news);
+      co_return Status();
+    }
+  }
+}
+
+struct PullWish {
+  hub::ModelName name;
+  bool is_stream;
+  bool is_there;  // there is nothing to download
+};
+
+Result<PullWish> read_pull(const Call& call, const Json& body) {
+  Fields fields(body);
+  RZ_TRY(const std::string given, required_name(fields));
+  const bool is_stream = fields.boolean("stream").value_or(true);
+  static_cast<void>(fields.boolean("insecure"));
+  if (!fields.status().ok()) return fields.status().error();
+  const auto file = find_file(call, given);
+  const bool is_there = file.ok() && (!file->store_name || file->made != nullptr || !may_change_store(call.context));
+  if (is_there) return PullWish{{}, is_stream, true};
+  RZ_TRY(const hub::ModelName name, name_to_pull(given));
+  return PullWish{name, is_stream, false};
+}
+
+Result<HttpResponse> push_model(const Call& call, Fields& body) {
+  RZ_TRY(const std::string name, required_name(body));
+  RZ_TRY([[maybe_unused]] const NamedFile file, find_file(call, name));
+  return Error{unsupported("pushing models is not built: no registry gets models from this server", "model")};
+}
+
+struct CopyWish {
+  NamedFile file;
+  std::string destination;
+};
+
+Result<CopyWish> read_copy(const Call& call, const Json& json) {
+  Fields body(json);
+  const std::string source = body.text("source").value_or(""), destination = body.text("destination").value_or("");
+  if (!body.status().ok()) return body.status().error();
+  if (source.empty()) return invalid_argument("source is required", "source");
+  if (destination.empty()) return invalid_argument("destination is required", "destination");
+  RZ_TRY(NamedFile file, find_file(call, source));
+  return CopyWish{std::move(file), destination};
+}
+
+Status copy_in_memory(const Call& call, const CopyWish& wish) {
+  RZ_CHECK_OK(check_name_is_free(call, wish.destination));
+  MadeModel copy = wish.file.made == nullptr ? MadeModel{} : *wish.file.made;
+  copy.name = wish.destination;
+  copy.base = wish.file.id;
+  if (wish.file.made == nullptr) copy.parent = wish.file.name;
+  copy.modified = std::chrono::system_clock::now();
+  return call.context.ollama->made.put(made_owner_of(call), std::move(copy));
+}
+
+HttpResponse done() {
+  return {200, "", "", {}};
+}
+
+Result<std::string> read_name(const Json& body) {
+  Fields fields(body);
+  return required_name(fields);
+}
+
+}  // namespace
+
+Task<Status> post_ollama_pull(Call& call) {
+  Result<Json> body = co_await ollama_body(call);
+  if (!body.ok()) co_return body.error();
+  if (call.is_over()) co_return Status();
+  const TakenApartAtEnd end{*body};
+  const Result<PullWish> wish = read_pull(call, *body);
+  if (!wish.ok()) co_return wish.error();
+  if (wish->is_there) {
+    call.send(told_steps(wish->is_stream, {"pulling manifest", "verifying sha256 digest", "writing manifest"}));
+    co_return Status();
+  }
+  if (refuse_store_change(call)) co_return Status();
+  ServerContext& context = call.context;
+  const auto on_stored = [&models = context.models](ModelSource model) { models.put(std::move(model)); };
+  const Result<ModelPullPtr> pull = context.pulls->start(call.tenant, wish->name, wish->name, on_stored);
+  if (!pull.ok()) co_return pull.error();
+  const PullWatch watch(call, *pull);
+  if (wish->is_stream) {
+    call.begin_stream({200, kOllamaLines, "", {}});
+    call.write(status_line("pulling manifest"));
+  }
+  Task<Status> following = follow_pull(call, **pull, wish->is_stream);
+  co_return co_await following;
+}
+
+Task<Status> post_ollama_copy(Call& call) {
+  Result<Json> body = co_await ollama_body(call);
+  if (!body.ok()) co_return body.error();
+  if (call.is_over()) co_return Status();
+  const TakenApartAtEnd end{*body};
+  const Result<CopyWish> wish = read_copy(call, *body);
+  if (!wish.ok()) co_return wish.error();
+  const bool is_stored = wish->file.store_name && wish->file.made == nullptr && may_change_store(call.context);
+  if (!is_stored) {
+    const Status copied = copy_in_memory(call, *wish);
+    if (copied.ok()) call.send(done());
+    co_return copied;
+  }
+  const Result<hub::ModelName> name = name_in_store(call, wish->destination);
+  if (!name.ok()) co_return name.error();
+  OnWorker copying(call, 0, [&, store = call.context.options.store]() -> Result<ModelSource> {
+    RZ_CHECK_OK(store->library.store().copy(*wish->file.store_name, *name));
+    return stored_source(*store, *name);
+  });
+  Result<ModelSource> model = co_await copying;
+  if (!model.ok()) co_return model.error();
+  take_in_stored(call, std::move(*model));
+  call.send(done());
+  co_return Status();
+}
+
+Task<Status> delete_ollama_model(Call& call) {
+  Result<Json> body = co_await ollama_body(call);
+  if (!body.ok()) co_return body.error();
+  if (call.is_over()) co_return Status();
+  const TakenApartAtEnd end{*body};
+  const Result<std::string> name = read_name(*body);
+  if (!name.ok()) co_return name.error();
+  if (call.context.ollama->made.erase(made_owner_of(call), *name)) {
+    call.send(done());
+    co_return Status();
+  }
+  const Result<NamedFile> file = find_file(call, *name);
+  if (!file.ok()) co_return file.error();
+  if (!file->store_name) {
+    co_return invalid_argument(
+        fmt::format("the model '{}' is not one of the store; it stays until the server ends", shown(*name)), "model");
+  }
+  if (refuse_store_change(call)) co_return Status();
+  const bool others_stay = std::ranges::any_of(
+      call.context.models.entries(), [&](const auto& entry) { return entry.source.store_name != file->store_name; });
+  if (!others_stay) co_return wrong("model", "the last model cannot be deleted");
+  OnWorker removing(call, 0,
+                    [&, store = call.context.options.store] { return delete_stored(*store, *file->store_name); });
+  const Status removed = co_await removing;
+  if (!removed.ok()) co_return removed;
+  drop_stored(call, *file->store_name);
+  call.send(done());
+  co_return Status();
+}
+
+Task<Status> post_ollama_push(Call& call) {
+  Result<Json> body = co_await ollama_body(call);
+  if (!body.ok()) co_return body.error();
+  if (call.is_over()) co_return Status();
+  const TakenApartAtEnd end{*body};
+  Fields fields(*body);
+  Result<HttpResponse> response = push_model(call, fields);
+  if (!response.ok()) co_return response.error();
+  call.send(std::move(*response));
+  co_return Status();
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,79 @@
+#include "server/store_changes.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/printable.h"
+#include "base/try.h"
+#include "server/context.h"
+#include "server/ollama.h"
+
+namespace realizar::server {
+
+bool may_change_store(const ServerContext& context) {
+  return context.options.store != nullptr && context.options.store->may_change;
+}
+
+bool refuse_store_change(Call& call) {
+  if (may_change_store(call.context)) return false;
+  call.fail(ApiError{403,
+                     "clients may not change the store of models: --manage-models lets them download, create, copy and "
+                     "delete models",
+                     "model", ""});
+  return true;
+}
+
+Result<hub::ModelName> name_to_pull(const std::string& given) {
+  RZ_TRY(hub::ModelName name, hub::parse_name(given));
+  if (name.kind != hub::NameKind::kUrl) return name;
+  return invalid_argument("model: expected a name, and no URL", "model");
+}
+
+Status check_name_is_free(const Call& call, const std::string& name) {
+  constexpr size_t kMaxNameBytes = 350;
+  if (name.size() > kMaxNameBytes || name.find_first_of(" \t\r\n\"\\") != std::string::npos) {
+    return invalid_argument(fmt::format("invalid model name '{}'", shown(name)), "model");
+  }
+  const auto* entry = call.context.models.find_named(name);
+  if (entry == nullptr) return {};
+  return invalid_argument(fmt::format("the server was started with the model '{}', which keeps its name", shown(name)),
+                          "model");
+}
+
+Result<hub::ModelName> name_in_store(const Call& call, const std::string& given) {
+  const auto name = hub::parse_name(given);
+  if (!name.ok() || name->kind != hub::NameKind::kLocal) {
+    return invalid_argument(fmt::format("invalid model name '{}': expected NAME[:TAG]", shown(given)), "model");
+  }
+  const auto* entry = call.context.models.find_named(given);
+  if (entry == nullptr || entry->source.store_name == *name) return *name;
+  return invalid_argument(fmt::format("a model is called '{}' already, which keeps its name", shown(given)), "model");
+}
+
+Result<ModelSource> stored_source(const ModelStore& store, const hub::ModelName& name) {
+  RZ_TRY(const hub::LocalModel model, store.library.find(name));
+  return source_of_local(model);
+}
+
+void take_in_stored(const Call& call, ModelSource model) {
+  static_cast<void>(call.context.ollama->made.erase(made_owner_of(call), model.id));
+  call.context.models.put(std::move(model));
+}
+
+Status delete_stored(const ModelStore& store, const hub::ModelName& name) {
+  RZ_TRY([[maybe_unused]] const auto removed, store.library.store().remove(name));
+  return {};
+}
+
+void drop_stored(const Call& call, const hub::ModelName& name) {
+  std::vector<std::string> ids;
+  for (const auto& entry : call.context.models.entries()) {
+    if (entry.source.store_name != name) continue;
+    call.context.ollama->cards.forget(entry.source.path);
+    ids.push_back(entry.source.id);
+  }
+  for (const std::string& id : ids) static_cast<void>(call.context.models.remove(id));
+}
+
+}  // namespace realizar::server
