@@ -24,7 +24,7 @@ def is_gone(connection):
     return bool(select.select([connection], [], [], 0)[0]) and not connection.recv(1, socket.MSG_PEEK)
 
 
-class Serving(hub_test.Case):
+class ServerCase(hub_test.Case):
     def serve(self, *args):
         process = self.start("serve", "--port", "0", "--ctx", "512", "--mirror", self.hub.url, *args)
         line = process.stdout.readline()
@@ -52,6 +52,8 @@ class Serving(hub_test.Case):
             "model": model, "temperature": 0, "messages": [{"role": "user", "content": QUESTION}]})
         return json.loads(body)["choices"][0]["message"]["content"] + "\n" if status == 200 else body
 
+
+class Serving(ServerCase):
     def test_an_empty_store_leaves_the_bundled_model(self):
         self.serve()
         self.assertEqual(self.served(), ["realizar-tiny"])
@@ -77,7 +79,7 @@ class Serving(hub_test.Case):
 
 
 
-class Changes(Serving):
+class Changes(ServerCase):
     """What clients do with the store while the server runs."""
 
     def serve_managed(self, *args, **options):
